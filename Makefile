@@ -162,7 +162,7 @@ keep-release: docpatterns--$(EXTVERSION).sql
 
 # The commands that do everything themselves, on a private cluster under build/ (see test/env). They set up what is missing.
 SUITES = build regress pgtap isolation t docs fuzz
-.PHONY: dist keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize coverage valgrind soak test-matrix test-pg-upgrade test-package clean-clusters
+.PHONY: dist format keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize coverage valgrind soak test-matrix test-pg-upgrade test-package clean-clusters
 
 demo:
 	@test/env/packages.sh build && demo/run.sh
@@ -185,6 +185,11 @@ stress: export STRESS_SECONDS ?= 60
 stress: export FILTER ?= *_@(stress|churn)
 stress:
 	@test/env/packages.sh test && TIMEOUT=$$((STRESS_SECONDS * 2 + 120)) test/run.sh t
+
+# The layout of .clang-format for all C files. Other versions of clang-format lay out some lines otherwise.
+format:
+	@clang-format --version | grep -q 'version 14\.' || { echo "make format needs clang-format 14 (Debian 12: apt-get install clang-format)" >&2; exit 1; }
+	@git ls-files '*.[ch]' | xargs clang-format -i
 
 bench:
 	@test/env/packages.sh build && bench/run.sh

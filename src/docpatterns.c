@@ -23,8 +23,8 @@
 
 PG_MODULE_MAGIC;
 
-int			dp_max_document_size = 16 * 1024 * 1024;
-bool		dp_maintain = true;
+int dp_max_document_size = 16 * 1024 * 1024;
+bool dp_maintain = true;
 
 PGDLLEXPORT void _PG_init(void);
 
@@ -41,44 +41,25 @@ _PG_init(void)
 	DefineCustomIntVariable("docpatterns.max_document_size",
 							"Largest document that is accepted or built.",
 							"Documents that a _whole view puts together may be larger.",
-							&dp_max_document_size,
-							16 * 1024 * 1024,
-							1024,
-							(int) MaxAllocSize - 1024,
-							PGC_USERSET,
-							GUC_UNIT_BYTE,
-							NULL, NULL, NULL);
+							&dp_max_document_size, 16 * 1024 * 1024, 1024,
+							(int) MaxAllocSize - 1024, PGC_USERSET, GUC_UNIT_BYTE, NULL, NULL,
+							NULL);
 
-	DefineCustomBoolVariable("docpatterns.maintain",
-							 "Keeps patterns true on every write.",
-							 "Off is for restoring split data; only owners of the table and superusers are heard.",
-							 &dp_maintain,
-							 true,
-							 PGC_USERSET,
-							 0,
-							 NULL, NULL, NULL);
+	DefineCustomBoolVariable(
+		"docpatterns.maintain", "Keeps patterns true on every write.",
+		"Off is for restoring split data; only owners of the table and superusers are heard.",
+		&dp_maintain, true, PGC_USERSET, 0, NULL, NULL, NULL);
 
 	DefineCustomIntVariable("docpatterns.approximation_seed",
 							"Makes what approximation_add() draws in this session repeatable.",
-							"With 0 nobody can foresee it.",
-							&dp_approximation_seed,
-							0,
-							0,
-							INT_MAX,
-							PGC_USERSET,
-							0,
-							NULL, dp_approximation_seed_assign, NULL);
+							"With 0 nobody can foresee it.", &dp_approximation_seed, 0, 0, INT_MAX,
+							PGC_USERSET, 0, NULL, dp_approximation_seed_assign, NULL);
 
 	DefineCustomIntVariable("docpatterns.kv_block_size",
 							"The most members of a sorted set that are counted together.",
 							"Blocks that have more are divided when they are written to.",
-							&dp_kv_block_size,
-							2048,
-							DP_KV_BLOCK_SIZE_MIN,
-							DP_KV_BLOCK_SIZE_MAX,
-							PGC_USERSET,
-							0,
-							NULL, NULL, NULL);
+							&dp_kv_block_size, 2048, DP_KV_BLOCK_SIZE_MIN, DP_KV_BLOCK_SIZE_MAX,
+							PGC_USERSET, 0, NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("docpatterns");
 }

@@ -19,14 +19,14 @@
  * Introduces a SQL-callable function: its version-1 record, and a prototype
  * that is exported when symbols are hidden by default (PostgreSQL 16 and later).
  */
-#define DP_FUNCTION(name) \
-	extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
+#define DP_FUNCTION(name)                                                                          \
+	extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS);                                               \
 	PG_FUNCTION_INFO_V1(name)
 
 /* docpatterns.max_document_size, in bytes */
-extern int	dp_max_document_size;
+extern int dp_max_document_size;
 
 /* docpatterns.maintain; honoured for owners and superusers only */
 extern bool dp_maintain;
 
-#endif							/* DP_H */
+#endif /* DP_H */

@@ -29,11 +29,12 @@
 #define dp_ereturn(context, dummy, ...) ereturn(context, dummy, __VA_ARGS__)
 #define dp_soft_error_occurred(context) SOFT_ERROR_OCCURRED(context)
 #else
-#define dp_ereturn(context, dummy, ...) \
-	do { \
-		(void) (context); \
-		ereport(ERROR, __VA_ARGS__); \
-		return dummy; \
+#define dp_ereturn(context, dummy, ...)                                                            \
+	do                                                                                             \
+	{                                                                                              \
+		(void) (context);                                                                          \
+		ereport(ERROR, __VA_ARGS__);                                                               \
+		return dummy;                                                                              \
 	} while (0)
 #define dp_soft_error_occurred(context) false
 #endif
@@ -51,19 +52,30 @@
  * they evaluate, 18 counts disabled nodes.
  */
 #if PG_VERSION_NUM >= 180000
-#define dp_create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, outerpath, private) \
-	create_foreignscan_path(root, rel, target, rows, 0, startup, total, pathkeys, outer, outerpath, NIL, private)
-#define dp_create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, private) \
-	create_foreign_upper_path(root, rel, target, rows, 0, startup, total, pathkeys, outerpath, NIL, private)
+#define dp_create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer,       \
+								   outerpath, private)                                             \
+	create_foreignscan_path(root, rel, target, rows, 0, startup, total, pathkeys, outer,           \
+							outerpath, NIL, private)
+#define dp_create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, \
+									 private)                                                      \
+	create_foreign_upper_path(root, rel, target, rows, 0, startup, total, pathkeys, outerpath,     \
+							  NIL, private)
 #elif PG_VERSION_NUM >= 170000
-#define dp_create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, outerpath, private) \
-	create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, outerpath, NIL, private)
-#define dp_create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, private) \
-	create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, NIL, private)
+#define dp_create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer,       \
+								   outerpath, private)                                             \
+	create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, outerpath,   \
+							NIL, private)
+#define dp_create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, \
+									 private)                                                      \
+	create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, NIL,   \
+							  private)
 #else
-#define dp_create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, outerpath, private) \
-	create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, outerpath, private)
-#define dp_create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, private) \
+#define dp_create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer,       \
+								   outerpath, private)                                             \
+	create_foreignscan_path(root, rel, target, rows, startup, total, pathkeys, outer, outerpath,   \
+							private)
+#define dp_create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, \
+									 private)                                                      \
 	create_foreign_upper_path(root, rel, target, rows, startup, total, pathkeys, outerpath, private)
 #endif
 
@@ -71,10 +83,10 @@
  * PostgreSQL 16 no longer tells build_expression_pathkey() below which outer join it is.
  */
 #if PG_VERSION_NUM >= 160000
-#define dp_build_expression_pathkey(root, expr, operator, relids) \
+#define dp_build_expression_pathkey(root, expr, operator, relids)                                  \
 	build_expression_pathkey(root, expr, operator, relids, false)
 #else
-#define dp_build_expression_pathkey(root, expr, operator, relids) \
+#define dp_build_expression_pathkey(root, expr, operator, relids)                                  \
 	build_expression_pathkey(root, expr, NULL, operator, relids, false)
 #endif
 
@@ -93,9 +105,11 @@
  * PostgreSQL 18 counts index searches for EXPLAIN.
  */
 #if PG_VERSION_NUM >= 180000
-#define dp_index_beginscan(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
+#define dp_index_beginscan(heap, index, snapshot, nkeys)                                           \
+	index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
 #else
-#define dp_index_beginscan(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, nkeys, 0)
+#define dp_index_beginscan(heap, index, snapshot, nkeys)                                           \
+	index_beginscan(heap, index, snapshot, nkeys, 0)
 #endif
 
 /*
@@ -108,7 +122,7 @@
 #else
 #define dp_raw_target(stats) ((stats)->attr->attstattarget)
 #endif
-#define dp_analyze_target(stats) \
+#define dp_analyze_target(stats)                                                                   \
 	(dp_raw_target(stats) < 0 ? default_statistics_target : dp_raw_target(stats))
 #if PG_VERSION_NUM >= 180000
 #define dp_vacuum_delay_point() vacuum_delay_point(true)
@@ -126,24 +140,27 @@
 #define DpUpdateIndexes TU_UpdateIndexes
 #define dp_update_needs_indexes(indexes) ((indexes) != TU_None)
 #define dp_update_needs_all_indexes(indexes) ((indexes) == TU_All)
-#define dp_insert_index_tuples(info, slot, estate) \
+#define dp_insert_index_tuples(info, slot, estate)                                                 \
 	ExecInsertIndexTuples(info, slot, estate, false, false, NULL, NIL, false)
-#define dp_insert_index_tuples_unless(info, slot, estate, conflict, arbiters) \
+#define dp_insert_index_tuples_unless(info, slot, estate, conflict, arbiters)                      \
 	ExecInsertIndexTuples(info, slot, estate, false, true, conflict, arbiters, false)
-#define dp_update_index_tuples(info, slot, estate, indexes) \
-	((indexes) != TU_None && (info)->ri_NumIndices > 0 ? \
-	 ExecInsertIndexTuples(info, slot, estate, true, false, NULL, NIL, (indexes) == TU_Summarizing) : NIL)
+#define dp_update_index_tuples(info, slot, estate, indexes)                                        \
+	((indexes) != TU_None && (info)->ri_NumIndices > 0                                             \
+		 ? ExecInsertIndexTuples(info, slot, estate, true, false, NULL, NIL,                       \
+								 (indexes) == TU_Summarizing)                                      \
+		 : NIL)
 #else
 #define DpUpdateIndexes bool
 #define dp_update_needs_indexes(indexes) (indexes)
 #define dp_update_needs_all_indexes(indexes) (indexes)
-#define dp_insert_index_tuples(info, slot, estate) \
+#define dp_insert_index_tuples(info, slot, estate)                                                 \
 	ExecInsertIndexTuples(info, slot, estate, false, false, NULL, NIL)
-#define dp_insert_index_tuples_unless(info, slot, estate, conflict, arbiters) \
+#define dp_insert_index_tuples_unless(info, slot, estate, conflict, arbiters)                      \
 	ExecInsertIndexTuples(info, slot, estate, false, true, conflict, arbiters)
-#define dp_update_index_tuples(info, slot, estate, indexes) \
-	((indexes) && (info)->ri_NumIndices > 0 ? \
-	 ExecInsertIndexTuples(info, slot, estate, true, false, NULL, NIL) : NIL)
+#define dp_update_index_tuples(info, slot, estate, indexes)                                        \
+	((indexes) && (info)->ri_NumIndices > 0                                                        \
+		 ? ExecInsertIndexTuples(info, slot, estate, true, false, NULL, NIL)                       \
+		 : NIL)
 #endif
 
 /*
@@ -151,10 +168,10 @@
  * PostgreSQL 18 wants to know the row.
  */
 #if PG_VERSION_NUM >= 180000
-#define dp_check_index_constraints(info, slot, estate, conflict, arbiters) \
+#define dp_check_index_constraints(info, slot, estate, conflict, arbiters)                         \
 	ExecCheckIndexConstraints(info, slot, estate, conflict, &(slot)->tts_tid, arbiters)
 #else
-#define dp_check_index_constraints(info, slot, estate, conflict, arbiters) \
+#define dp_check_index_constraints(info, slot, estate, conflict, arbiters)                         \
 	ExecCheckIndexConstraints(info, slot, estate, conflict, arbiters)
 #endif
 
@@ -171,21 +188,21 @@
  * prepared checks.
  */
 #if PG_VERSION_NUM >= 180000
-#define dp_before_update_triggers(estate, epq, info, tid, slot, failure) \
+#define dp_before_update_triggers(estate, epq, info, tid, slot, failure)                           \
 	ExecBRUpdateTriggers(estate, epq, info, tid, NULL, slot, NULL, failure, false)
-#define dp_before_delete_triggers(estate, epq, info, tid) \
+#define dp_before_delete_triggers(estate, epq, info, tid)                                          \
 	ExecBRDeleteTriggers(estate, epq, info, tid, NULL, NULL, NULL, NULL, false)
 #define dp_check_exprs(info) ((info)->ri_CheckConstraintExprs)
 #elif PG_VERSION_NUM >= 160000
-#define dp_before_update_triggers(estate, epq, info, tid, slot, failure) \
+#define dp_before_update_triggers(estate, epq, info, tid, slot, failure)                           \
 	ExecBRUpdateTriggers(estate, epq, info, tid, NULL, slot, NULL, failure)
-#define dp_before_delete_triggers(estate, epq, info, tid) \
+#define dp_before_delete_triggers(estate, epq, info, tid)                                          \
 	ExecBRDeleteTriggers(estate, epq, info, tid, NULL, NULL, NULL, NULL)
 #define dp_check_exprs(info) ((info)->ri_ConstraintExprs)
 #else
-#define dp_before_update_triggers(estate, epq, info, tid, slot, failure) \
+#define dp_before_update_triggers(estate, epq, info, tid, slot, failure)                           \
 	ExecBRUpdateTriggers(estate, epq, info, tid, NULL, slot, failure)
-#define dp_before_delete_triggers(estate, epq, info, tid) \
+#define dp_before_delete_triggers(estate, epq, info, tid)                                          \
 	ExecBRDeleteTriggers(estate, epq, info, tid, NULL, NULL)
 #define dp_check_exprs(info) ((info)->ri_ConstraintExprs)
 #endif
@@ -202,23 +219,26 @@
  * parser/parse_relation.h.
  */
 #if PG_VERSION_NUM >= 160000
-#define dp_init_range_table(estate, rte, columns) \
-	do { \
-		List	   *perms_ = NIL; \
-		RTEPermissionInfo *perm_ = addRTEPermissionInfo(&perms_, rte); \
-		(columns) = &perm_->updatedCols; \
-		dp_exec_init_range_table(estate, list_make1(rte), perms_); \
+#define dp_init_range_table(estate, rte, columns)                                                  \
+	do                                                                                             \
+	{                                                                                              \
+		List *perms_ = NIL;                                                                        \
+		RTEPermissionInfo *perm_ = addRTEPermissionInfo(&perms_, rte);                             \
+		(columns) = &perm_->updatedCols;                                                           \
+		dp_exec_init_range_table(estate, list_make1(rte), perms_);                                 \
 	} while (0)
 #if PG_VERSION_NUM >= 180000
-#define dp_exec_init_range_table(estate, rtes, perms) ExecInitRangeTable(estate, rtes, perms, bms_make_singleton(1))
+#define dp_exec_init_range_table(estate, rtes, perms)                                              \
+	ExecInitRangeTable(estate, rtes, perms, bms_make_singleton(1))
 #else
 #define dp_exec_init_range_table(estate, rtes, perms) ExecInitRangeTable(estate, rtes, perms)
 #endif
 #else
-#define dp_init_range_table(estate, rte, columns) \
-	do { \
-		(columns) = &(rte)->updatedCols; \
-		ExecInitRangeTable(estate, list_make1(rte)); \
+#define dp_init_range_table(estate, rte, columns)                                                  \
+	do                                                                                             \
+	{                                                                                              \
+		(columns) = &(rte)->updatedCols;                                                           \
+		ExecInitRangeTable(estate, list_make1(rte));                                               \
 	} while (0)
 #endif
 
@@ -227,10 +247,10 @@
  * files that include utils/acl.h and catalog/pg_proc.h.
  */
 #if PG_VERSION_NUM >= 160000
-#define dp_may_execute(function, role) \
+#define dp_may_execute(function, role)                                                             \
 	(object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK)
 #else
-#define dp_may_execute(function, role) \
+#define dp_may_execute(function, role)                                                             \
 	(pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK)
 #endif
 
@@ -255,10 +275,11 @@
 #else
 #define dp_deadlocks n_deadlocks
 #endif
-#define dp_uncount_deadlock() \
-	do { \
-		if (pgstat_track_counts) \
-			pgstat_prep_database_pending(MyDatabaseId)->dp_deadlocks--; \
+#define dp_uncount_deadlock()                                                                      \
+	do                                                                                             \
+	{                                                                                              \
+		if (pgstat_track_counts)                                                                   \
+			pgstat_prep_database_pending(MyDatabaseId)->dp_deadlocks--;                            \
 	} while (0)
 
 /*
@@ -270,4 +291,4 @@
 #define dp_lock_held(tag, mode) LockHeldByMe(tag, mode)
 #endif
 
-#endif							/* DP_COMPAT_H */
+#endif /* DP_COMPAT_H */

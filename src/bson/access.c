@@ -25,7 +25,7 @@ static Datum return_value(FunctionCallInfo fcinfo, bool found, const DpValue *va
 static Datum return_text(FunctionCallInfo fcinfo, bool found, const DpValue *value);
 static bool get_number(FunctionCallInfo fcinfo, DpValue *value);
 static void append_uuid(StringInfo out, const uint8 *bytes);
-static int	write_double(double d, char *buf);
+static int write_double(double d, char *buf);
 static text *text_of_length(const char *s, Size len);
 static text *text_of_int(int32 n);
 static bool exists_any(FunctionCallInfo fcinfo, bool all);
@@ -40,8 +40,8 @@ DP_FUNCTION(dp_bson_get);
 Datum
 dp_bson_get(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
-	bool		found = dp_fetch_path(PG_GETARG_DATUM(0), dp_path_arg(fcinfo, 1), true, &value);
+	DpValue value;
+	bool found = dp_fetch_path(PG_GETARG_DATUM(0), dp_path_arg(fcinfo, 1), true, &value);
 
 	return return_value(fcinfo, found, &value);
 }
@@ -54,8 +54,8 @@ DP_FUNCTION(dp_bson_get_text);
 Datum
 dp_bson_get_text(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
-	bool		found = dp_fetch_path(PG_GETARG_DATUM(0), dp_path_arg(fcinfo, 1), true, &value);
+	DpValue value;
+	bool found = dp_fetch_path(PG_GETARG_DATUM(0), dp_path_arg(fcinfo, 1), true, &value);
 
 	return return_text(fcinfo, found, &value);
 }
@@ -68,8 +68,8 @@ DP_FUNCTION(dp_bson_get_array);
 Datum
 dp_bson_get_array(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
-	bool		found = dp_fetch_path(PG_GETARG_DATUM(0), dp_path_array_arg(fcinfo, 1), true, &value);
+	DpValue value;
+	bool found = dp_fetch_path(PG_GETARG_DATUM(0), dp_path_array_arg(fcinfo, 1), true, &value);
 
 	return return_value(fcinfo, found, &value);
 }
@@ -81,8 +81,8 @@ DP_FUNCTION(dp_bson_get_array_text);
 Datum
 dp_bson_get_array_text(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
-	bool		found = dp_fetch_path(PG_GETARG_DATUM(0), dp_path_array_arg(fcinfo, 1), true, &value);
+	DpValue value;
+	bool found = dp_fetch_path(PG_GETARG_DATUM(0), dp_path_array_arg(fcinfo, 1), true, &value);
 
 	return return_text(fcinfo, found, &value);
 }
@@ -95,8 +95,8 @@ DP_FUNCTION(dp_bson_value_get);
 Datum
 dp_bson_value_get(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
-	bool		found = dp_fetch_value_path(PG_GETARG_DATUM(0), dp_path_arg(fcinfo, 1), true, &value);
+	DpValue value;
+	bool found = dp_fetch_value_path(PG_GETARG_DATUM(0), dp_path_arg(fcinfo, 1), true, &value);
 
 	return return_value(fcinfo, found, &value);
 }
@@ -105,8 +105,8 @@ DP_FUNCTION(dp_bson_value_get_text);
 Datum
 dp_bson_value_get_text(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
-	bool		found = dp_fetch_value_path(PG_GETARG_DATUM(0), dp_path_arg(fcinfo, 1), true, &value);
+	DpValue value;
+	bool found = dp_fetch_value_path(PG_GETARG_DATUM(0), dp_path_arg(fcinfo, 1), true, &value);
 
 	return return_text(fcinfo, found, &value);
 }
@@ -115,8 +115,9 @@ DP_FUNCTION(dp_bson_value_get_array);
 Datum
 dp_bson_value_get_array(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
-	bool		found = dp_fetch_value_path(PG_GETARG_DATUM(0), dp_path_array_arg(fcinfo, 1), true, &value);
+	DpValue value;
+	bool found =
+		dp_fetch_value_path(PG_GETARG_DATUM(0), dp_path_array_arg(fcinfo, 1), true, &value);
 
 	return return_value(fcinfo, found, &value);
 }
@@ -125,8 +126,9 @@ DP_FUNCTION(dp_bson_value_get_array_text);
 Datum
 dp_bson_value_get_array_text(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
-	bool		found = dp_fetch_value_path(PG_GETARG_DATUM(0), dp_path_array_arg(fcinfo, 1), true, &value);
+	DpValue value;
+	bool found =
+		dp_fetch_value_path(PG_GETARG_DATUM(0), dp_path_array_arg(fcinfo, 1), true, &value);
 
 	return return_text(fcinfo, found, &value);
 }
@@ -139,8 +141,8 @@ DP_FUNCTION(dp_bson_value_element);
 Datum
 dp_bson_value_element(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
-	bool		found = dp_fetch_element(PG_GETARG_DATUM(0), PG_GETARG_INT32(1), true, &value);
+	DpValue value;
+	bool found = dp_fetch_element(PG_GETARG_DATUM(0), PG_GETARG_INT32(1), true, &value);
 
 	return return_value(fcinfo, found, &value);
 }
@@ -149,8 +151,8 @@ DP_FUNCTION(dp_bson_value_element_text);
 Datum
 dp_bson_value_element_text(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
-	bool		found = dp_fetch_element(PG_GETARG_DATUM(0), PG_GETARG_INT32(1), true, &value);
+	DpValue value;
+	bool found = dp_fetch_element(PG_GETARG_DATUM(0), PG_GETARG_INT32(1), true, &value);
 
 	return return_text(fcinfo, found, &value);
 }
@@ -162,8 +164,8 @@ DP_FUNCTION(dp_bson_get_number);
 Datum
 dp_bson_get_number(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
-	bool		found = get_number(fcinfo, &value);
+	DpValue value;
+	bool found = get_number(fcinfo, &value);
 
 	return return_value(fcinfo, found, &value);
 }
@@ -172,8 +174,8 @@ DP_FUNCTION(dp_bson_get_number_text);
 Datum
 dp_bson_get_number_text(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
-	bool		found = get_number(fcinfo, &value);
+	DpValue value;
+	bool found = get_number(fcinfo, &value);
 
 	return return_text(fcinfo, found, &value);
 }
@@ -182,9 +184,9 @@ dp_bson_get_number_text(PG_FUNCTION_ARGS)
 static bool
 get_number(FunctionCallInfo fcinfo, DpValue *value)
 {
-	char		digits[12];
-	DpPath	   *path = dp_path_of_name(digits, pg_ltoa(PG_GETARG_INT32(1), digits));
-	bool		found = dp_fetch_path(PG_GETARG_DATUM(0), path, true, value);
+	char digits[12];
+	DpPath *path = dp_path_of_name(digits, pg_ltoa(PG_GETARG_INT32(1), digits));
+	bool found = dp_fetch_path(PG_GETARG_DATUM(0), path, true, value);
 
 	pfree(path);
 	return found;
@@ -207,7 +209,7 @@ return_value(FunctionCallInfo fcinfo, bool found, const DpValue *value)
 static Datum
 return_text(FunctionCallInfo fcinfo, bool found, const DpValue *value)
 {
-	text	   *result;
+	text *result;
 
 	if (!found || (result = dp_value_as_text(value)) == NULL)
 		PG_RETURN_NULL();
@@ -220,7 +222,7 @@ return_text(FunctionCallInfo fcinfo, bool found, const DpValue *value)
 static text *
 text_of_length(const char *s, Size len)
 {
-	text	   *result = (text *) palloc(len + VARHDRSZ);
+	text *result = (text *) palloc(len + VARHDRSZ);
 
 	SET_VARSIZE(result, len + VARHDRSZ);
 	memcpy(VARDATA(result), s, len);
@@ -233,8 +235,8 @@ text_of_length(const char *s, Size len)
 static text *
 text_of_int(int32 n)
 {
-	text	   *result = (text *) palloc(VARHDRSZ + 12);	/* a sign, ten digits, a NUL */
-	int			len = pg_ltoa(n, VARDATA(result));
+	text *result = (text *) palloc(VARHDRSZ + 12); /* a sign, ten digits, a NUL */
+	int len = pg_ltoa(n, VARDATA(result));
 
 	SET_VARSIZE(result, VARHDRSZ + len);
 	return result;
@@ -246,7 +248,7 @@ text_of_int(int32 n)
 text *
 dp_value_as_text(const DpValue *value)
 {
-	char		buf[DP_DECIMAL128_TEXT_SIZE];
+	char buf[DP_DECIMAL128_TEXT_SIZE];
 	StringInfoData out;
 
 	switch (value->type)
@@ -257,10 +259,9 @@ dp_value_as_text(const DpValue *value)
 		case DP_TYPE_STRING:
 		case DP_TYPE_SYMBOL:
 			if (unlikely(memchr(DP_STRING_DATA(value), 0, DP_STRING_LEN(value)) != NULL))
-				ereport(ERROR,
-						(errcode(ERRCODE_UNTRANSLATABLE_CHARACTER),
-						 errmsg("a string with a null character cannot be shown as text"),
-						 errhint("Read it as a bson_value with the operator -> instead.")));
+				ereport(ERROR, (errcode(ERRCODE_UNTRANSLATABLE_CHARACTER),
+								errmsg("a string with a null character cannot be shown as text"),
+								errhint("Read it as a bson_value with the operator -> instead.")));
 			return text_of_length(DP_STRING_DATA(value), DP_STRING_LEN(value));
 		case DP_TYPE_INT32:
 			return text_of_int(dp_get_int32(value->data));
@@ -273,7 +274,8 @@ dp_value_as_text(const DpValue *value)
 		case DP_TYPE_BOOL:
 			return value->data[0] ? text_of_length("true", 4) : text_of_length("false", 5);
 		case DP_TYPE_OBJECTID:
-			return text_of_length(buf, hex_encode((const char *) value->data, DP_OBJECTID_SIZE, buf));
+			return text_of_length(buf,
+								  hex_encode((const char *) value->data, DP_OBJECTID_SIZE, buf));
 		default:
 			break;
 	}
@@ -303,13 +305,13 @@ write_double(double d, char *buf)
 {
 	if (d > -1e12 && d < 1e12 && d != 0)
 	{
-		int64		hundredths = (int64) (d * 100 + (d < 0 ? -0.5 : 0.5));
+		int64 hundredths = (int64) (d * 100 + (d < 0 ? -0.5 : 0.5));
 
 		if ((double) hundredths / 100 == d)
 		{
-			uint64		n = hundredths < 0 ? -hundredths : hundredths;
-			int			decimals = n % 100;
-			char	   *p = buf;
+			uint64 n = hundredths < 0 ? -hundredths : hundredths;
+			int decimals = n % 100;
+			char *p = buf;
 
 			if (d < 0)
 				*p++ = '-';
@@ -333,11 +335,11 @@ write_double(double d, char *buf)
 static void
 append_uuid(StringInfo out, const uint8 *bytes)
 {
-	char		digits[2 * UUID_LEN];
+	char digits[2 * UUID_LEN];
 
 	(void) hex_encode((const char *) bytes, UUID_LEN, digits);
-	appendStringInfo(out, "%.8s-%.4s-%.4s-%.4s-%.12s",
-					 digits, digits + 8, digits + 12, digits + 16, digits + 20);
+	appendStringInfo(out, "%.8s-%.4s-%.4s-%.4s-%.12s", digits, digits + 8, digits + 12, digits + 16,
+					 digits + 20);
 }
 
 /* ---------------------------------------------------------------- existence */
@@ -350,7 +352,7 @@ DP_FUNCTION(dp_bson_exists);
 Datum
 dp_bson_exists(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
+	DpValue value;
 
 	PG_RETURN_BOOL(dp_fetch_path(PG_GETARG_DATUM(0), dp_path_arg(fcinfo, 1), false, &value));
 }
@@ -362,7 +364,7 @@ DP_FUNCTION(dp_bson_value_exists);
 Datum
 dp_bson_value_exists(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
+	DpValue value;
 
 	PG_RETURN_BOOL(dp_fetch_value_path(PG_GETARG_DATUM(0), dp_path_arg(fcinfo, 1), false, &value));
 }
@@ -396,20 +398,21 @@ static bool
 exists_any(FunctionCallInfo fcinfo, bool all)
 {
 	const DpPathSet *set = dp_path_set(fcinfo, 1);
-	DpFinder	finder;
+	DpFinder finder;
 
 	if (set->n > DP_NAMES_FEW)
 	{
-		DpValue		doc = dp_value_of_document(DP_GETARG_VARLENA(0));
+		DpValue doc = dp_value_of_document(DP_GETARG_VARLENA(0));
 
 		dp_finder_init(&finder, &doc);
 	}
 	for (int i = 0; i < set->n; i++)
 	{
-		DpValue		value;
+		DpValue value;
 
-		if (all != (set->n > DP_NAMES_FEW ? dp_finder_path(&finder, set->paths[i], &value) :
-					dp_fetch_path(PG_GETARG_DATUM(0), set->paths[i], false, &value)))
+		if (all != (set->n > DP_NAMES_FEW
+						? dp_finder_path(&finder, set->paths[i], &value)
+						: dp_fetch_path(PG_GETARG_DATUM(0), set->paths[i], false, &value)))
 			return !all;
 	}
 	return all;
@@ -418,13 +421,13 @@ exists_any(FunctionCallInfo fcinfo, bool all)
 const DpPathSet *
 dp_path_set(FunctionCallInfo fcinfo, int argument)
 {
-	DpPathSet  *set = fcinfo->flinfo->fn_extra;
-	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(argument);
+	DpPathSet *set = fcinfo->flinfo->fn_extra;
+	ArrayType *array = PG_GETARG_ARRAYTYPE_P(argument);
 	MemoryContext mcxt;
 	MemoryContext old;
-	Datum	   *texts;
-	bool	   *nulls;
-	int			n;
+	Datum *texts;
+	bool *nulls;
+	int n;
 
 	if (set != NULL && VARSIZE(set->source) == VARSIZE(array) &&
 		memcmp(set->source, array, VARSIZE(array)) == 0)
@@ -472,7 +475,7 @@ DP_FUNCTION(dp_bson_typeof);
 Datum
 dp_bson_typeof(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (!dp_fetch_path(PG_GETARG_DATUM(0), dp_path_arg(fcinfo, 1), false, &value))
 		PG_RETURN_NULL();
@@ -507,13 +510,12 @@ DP_FUNCTION(dp_bson_array_length);
 Datum
 dp_bson_array_length(PG_FUNCTION_ARGS)
 {
-	DpValue		value = dp_value_of_varlena(DP_GETARG_VARLENA(0));
+	DpValue value = dp_value_of_varlena(DP_GETARG_VARLENA(0));
 
 	if (value.type != DP_TYPE_ARRAY)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("cannot get the length of a value that is not an array"),
-				 errdetail("The value has the type %s.", dp_type_name(value.type))));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("cannot get the length of a value that is not an array"),
+						errdetail("The value has the type %s.", dp_type_name(value.type))));
 	PG_RETURN_INT32((int32) dp_array_count(value.data, value.len));
 }
 
@@ -525,15 +527,14 @@ DP_FUNCTION(dp_bson_array_length_path);
 Datum
 dp_bson_array_length_path(PG_FUNCTION_ARGS)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (!dp_fetch_path(PG_GETARG_DATUM(0), dp_path_arg(fcinfo, 1), true, &value))
 		PG_RETURN_NULL();
 	if (value.type != DP_TYPE_ARRAY)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("cannot get the length of a value that is not an array"),
-				 errdetail("The value has the type %s.", dp_type_name(value.type))));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("cannot get the length of a value that is not an array"),
+						errdetail("The value has the type %s.", dp_type_name(value.type))));
 	PG_RETURN_INT32((int32) dp_array_count(value.data, value.len));
 }
 
@@ -542,7 +543,7 @@ dp_bson_array_length_path(PG_FUNCTION_ARGS)
 typedef struct ValuesState
 {
 	Tuplestorestate *store;
-	TupleDesc	desc;
+	TupleDesc desc;
 } ValuesState;
 
 /*
@@ -553,8 +554,8 @@ values_visit(const DpValue *value, void *arg)
 {
 	ValuesState *state = arg;
 	struct varlena *copy = dp_value_to_varlena(value);
-	Datum		datum = PointerGetDatum(copy);
-	bool		isnull = false;
+	Datum datum = PointerGetDatum(copy);
+	bool isnull = false;
 
 	tuplestore_putvalues(state->store, state->desc, &datum, &isnull);
 	pfree(copy);
@@ -571,14 +572,13 @@ dp_bson_values(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
 	struct varlena *doc = DP_GETARG_VARLENA(0);
-	text	   *path = PG_GETARG_TEXT_PP(1);
+	text *path = PG_GETARG_TEXT_PP(1);
 	ValuesState state;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC | MAT_SRF_BLESS);
 	state.store = info->setResult;
 	state.desc = info->setDesc;
 	dp_path_each(DP_DOC_DATA(doc), DP_DOC_SIZE(doc),
-				 dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path)),
-				 values_visit, &state);
+				 dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path)), values_visit, &state);
 	return (Datum) 0;
 }

@@ -17,15 +17,18 @@
  */
 extern text *dp_value_as_text(const DpValue *value);
 
-/* The paths of an argument of type text[] but for nulls, kept as long as the argument has the same bytes. */
+/*
+ * The paths of an argument of type text[] but for nulls, kept as long as the argument has the same
+ * bytes.
+ */
 typedef struct DpPathSet
 {
 	MemoryContext mcxt;
 	struct varlena *source;
-	int			n;
-	DpPath	  **paths;
+	int n;
+	DpPath **paths;
 } DpPathSet;
 
 extern const DpPathSet *dp_path_set(FunctionCallInfo fcinfo, int argument);
 
-#endif							/* DP_BSON_ACCESS_H */
+#endif /* DP_BSON_ACCESS_H */

@@ -38,7 +38,7 @@ dp_bson_value_sum_step(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(1))
 	{
 		struct varlena *a = DP_GETARG_VARLENA(1);
-		DpValue		v = dp_value_of_varlena(a);
+		DpValue v = dp_value_of_varlena(a);
 
 		(void) dp_exact_sum_add_value(sum, &v, 1);
 		PG_FREE_IF_COPY(a, 1);
@@ -86,8 +86,9 @@ DP_FUNCTION(dp_bson_value_sum_deserialize);
 Datum
 dp_bson_value_sum_deserialize(PG_FUNCTION_ARGS)
 {
-	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
-	DpPacked	p = {(const uint8 *) VARDATA_ANY(bytes), (const uint8 *) VARDATA_ANY(bytes) + VARSIZE_ANY_EXHDR(bytes)};
+	bytea *bytes = PG_GETARG_BYTEA_PP(0);
+	DpPacked p = { (const uint8 *) VARDATA_ANY(bytes),
+				   (const uint8 *) VARDATA_ANY(bytes) + VARSIZE_ANY_EXHDR(bytes) };
 	DpExactSum *sum = palloc(sizeof(DpExactSum));
 
 	(void) dp_aggregate_context(fcinfo);
@@ -104,8 +105,8 @@ Datum
 dp_bson_value_sum_final(PG_FUNCTION_ARGS)
 {
 	DpExactSum *sum = PG_ARGISNULL(0) ? NULL : (DpExactSum *) PG_GETARG_POINTER(0);
-	uint8		room[DP_SUM_RESULT_SIZE];
-	DpValue		v;
+	uint8 room[DP_SUM_RESULT_SIZE];
+	DpValue v;
 
 	if (sum == NULL || sum->n == 0)
 		PG_RETURN_NULL();
@@ -122,8 +123,8 @@ Datum
 dp_bson_value_avg_final(PG_FUNCTION_ARGS)
 {
 	DpExactSum *sum = PG_ARGISNULL(0) ? NULL : (DpExactSum *) PG_GETARG_POINTER(0);
-	uint8		room[DP_SUM_RESULT_SIZE];
-	DpValue		v;
+	uint8 room[DP_SUM_RESULT_SIZE];
+	DpValue v;
 
 	if (sum == NULL || sum->n == 0)
 		PG_RETURN_NULL();
@@ -141,8 +142,8 @@ dp_bson_value_smaller(PG_FUNCTION_ARGS)
 {
 	struct varlena *a = DP_GETARG_VARLENA(0);
 	struct varlena *b = DP_GETARG_VARLENA(1);
-	DpValue		x = dp_value_of_varlena(a);
-	DpValue		y = dp_value_of_varlena(b);
+	DpValue x = dp_value_of_varlena(a);
+	DpValue y = dp_value_of_varlena(b);
 
 	PG_RETURN_POINTER(dp_value_compare(&x, &y) <= 0 ? a : b);
 }
@@ -157,8 +158,8 @@ dp_bson_value_larger(PG_FUNCTION_ARGS)
 {
 	struct varlena *a = DP_GETARG_VARLENA(0);
 	struct varlena *b = DP_GETARG_VARLENA(1);
-	DpValue		x = dp_value_of_varlena(a);
-	DpValue		y = dp_value_of_varlena(b);
+	DpValue x = dp_value_of_varlena(a);
+	DpValue y = dp_value_of_varlena(b);
 
 	PG_RETURN_POINTER(dp_value_compare(&x, &y) >= 0 ? a : b);
 }

@@ -86,7 +86,8 @@ dp_amount_numeric(const DpValue *number)
 	if (number->type == DP_TYPE_DECIMAL128)
 		return dp_decimal128_to_numeric(number->data);
 	if (number->type == DP_TYPE_DOUBLE)
-		return DatumGetNumeric(DirectFunctionCall1(float8_numeric, Float8GetDatum(dp_get_double(number->data))));
+		return DatumGetNumeric(DirectFunctionCall1(float8_numeric,
+												   Float8GetDatum(dp_get_double(number->data))));
 	return int64_to_numeric(dp_amount_int(number));
 }
 
@@ -98,29 +99,30 @@ amount_combine(DpAmount *sum, const DpValue *number, bool subtract)
 
 	if (old->type == DP_TYPE_DECIMAL128 || number->type == DP_TYPE_DECIMAL128)
 	{
-		Numeric		a = dp_amount_numeric(old);
-		Numeric		b = dp_amount_numeric(number);
+		Numeric a = dp_amount_numeric(old);
+		Numeric b = dp_amount_numeric(number);
 
-		dp_amount_set_decimal(sum, DatumGetNumeric(DirectFunctionCall2(subtract ? numeric_sub : numeric_add,
-																	   NumericGetDatum(a), NumericGetDatum(b))));
+		dp_amount_set_decimal(sum, DatumGetNumeric(DirectFunctionCall2(subtract ? numeric_sub
+																				: numeric_add,
+																	   NumericGetDatum(a),
+																	   NumericGetDatum(b))));
 	}
 	else if (old->type == DP_TYPE_DOUBLE || number->type == DP_TYPE_DOUBLE)
 	{
-		double		a = dp_amount_double(old);
-		double		b = dp_amount_double(number);
+		double a = dp_amount_double(old);
+		double b = dp_amount_double(number);
 
 		dp_amount_set_double(sum, subtract ? a - b : a + b);
 	}
 	else
 	{
-		int64		a = dp_amount_int(old);
-		int64		b = dp_amount_int(number);
-		int64		n;
+		int64 a = dp_amount_int(old);
+		int64 b = dp_amount_int(number);
+		int64 n;
 
 		if (subtract ? pg_sub_s64_overflow(a, b, &n) : pg_add_s64_overflow(a, b, &n))
 			ereport(ERROR,
-					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-					 errmsg("the sum is out of range"),
+					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("the sum is out of range"),
 					 errdetail("It does not fit into an int64.")));
 		dp_amount_set_int(sum, n, old->type == DP_TYPE_INT64 || number->type == DP_TYPE_INT64);
 	}

@@ -16,17 +16,23 @@
 /* A number with room for its bytes: value.data points to them.  Copy it with dp_amount_set(). */
 typedef struct DpAmount
 {
-	DpValue		value;
-	uint8		bytes[DP_DECIMAL128_SIZE];
+	DpValue value;
+	uint8 bytes[DP_DECIMAL128_SIZE];
 } DpAmount;
 
-/* Makes an amount of a number, of an integer (an int32 if it fits and wide is false), of a double, of a numeric. */
+/*
+ * Makes an amount of a number, of an integer (an int32 if it fits and wide is false), of a double,
+ * of a numeric.
+ */
 extern void dp_amount_set(DpAmount *amount, const DpValue *number);
 extern void dp_amount_set_int(DpAmount *amount, int64 i, bool wide);
 extern void dp_amount_set_double(DpAmount *amount, double d);
 extern void dp_amount_set_decimal(DpAmount *amount, Numeric n);
 
-/* Adds a number.  Raises NUMERIC_VALUE_OUT_OF_RANGE if the sum of integers does not fit into an int64. */
+/*
+ * Adds a number.  Raises NUMERIC_VALUE_OUT_OF_RANGE if the sum of integers does not fit into an
+ * int64.
+ */
 extern void dp_amount_add(DpAmount *sum, const DpValue *number);
 
 /* Takes a number away; errors as dp_amount_add(). */
@@ -51,4 +57,4 @@ extern double dp_amount_double(const DpValue *number);
 /* A number as a numeric; a double counts with fifteen digits, those that are certain. */
 extern Numeric dp_amount_numeric(const DpValue *number);
 
-#endif							/* DP_BSON_AMOUNT_H */
+#endif /* DP_BSON_AMOUNT_H */

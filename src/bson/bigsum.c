@@ -13,27 +13,30 @@
 #include "bson/bigsum.h"
 
 /* After so many additions of less than 2^32 to a word carries are resolved: it stays below 2^62 */
-#define MAX_ADDS		(UINT32_C(1) << 29)
+#define MAX_ADDS (UINT32_C(1) << 29)
 
 /* Bits of a double's mantissa, and the exponent of its least bit */
-#define DOUBLE_BITS		53
-#define DOUBLE_LEAST	(-1074)
+#define DOUBLE_BITS 53
+#define DOUBLE_LEAST (-1074)
 
 /*
  * The places of packed bytes, in units of 8 bits from 2^0 on: squares of doubles
  * have bits from 2^-2148 to 2^2047, and sums of 2^63 of them 64 more.
  */
-#define PLACE_LEAST		(-272)
-#define PLACE_GREATEST	272
+#define PLACE_LEAST (-272)
+#define PLACE_GREATEST 272
 
-/* A sum as sign and magnitude: digits[i] counts 2^(32 * (first + i)), the least and the last are not 0 */
+/*
+ * A sum as sign and magnitude: digits[i] counts 2^(32 * (first + i)), the least and the last are
+ * not 0
+ */
 typedef struct Magnitude
 {
-	bool		negative;
-	int			first;
-	int			n;
-	uint32	   *digits;
-	uint32		room[16];
+	bool negative;
+	int first;
+	int n;
+	uint32 *digits;
+	uint32 room[16];
 } Magnitude;
 
 void
@@ -58,9 +61,9 @@ dp_big_free(DpBigSum *sum)
 static void
 big_enlarge(DpBigSum *sum, int from, int upto)
 {
-	int			first = from - 1;
-	int			end = upto + 2;
-	int64	   *words;
+	int first = from - 1;
+	int end = upto + 2;
+	int64 *words;
 
 	if (sum->nwords > 0)
 	{
@@ -82,8 +85,8 @@ big_enlarge(DpBigSum *sum, int from, int upto)
 static void
 big_carry(DpBigSum *sum)
 {
-	int64		carry = 0;
-	int			last = sum->nwords - 1;
+	int64 carry = 0;
+	int last = sum->nwords - 1;
 
 	if (sum->nwords > 0 &&
 		(sum->words[last] >= INT64CONST(0x80000000) || sum->words[last] < -INT64CONST(0x80000000)))
@@ -93,7 +96,7 @@ big_carry(DpBigSum *sum)
 	}
 	for (int i = 0; i < last; i++)
 	{
-		int64		word = sum->words[i] + carry;
+		int64 word = sum->words[i] + carry;
 
 		sum->words[i] = word & INT64CONST(0xFFFFFFFF);
 		carry = word >> 32;
@@ -107,12 +110,12 @@ big_carry(DpBigSum *sum)
 static inline void
 big_add_scaled(DpBigSum *sum, uint64 m, int e, bool negative)
 {
-	int			shift = e & 31;
-	int			place = (e - shift) / 32;
-	int64	   *w;
-	int64		low = (int64) ((m << shift) & UINT64CONST(0xFFFFFFFF));
-	int64		middle = (int64) ((m >> (32 - shift)) & UINT64CONST(0xFFFFFFFF));
-	int64		high = shift > 0 ? (int64) (m >> (64 - shift)) : 0;
+	int shift = e & 31;
+	int place = (e - shift) / 32;
+	int64 *w;
+	int64 low = (int64) ((m << shift) & UINT64CONST(0xFFFFFFFF));
+	int64 middle = (int64) ((m >> (32 - shift)) & UINT64CONST(0xFFFFFFFF));
+	int64 high = shift > 0 ? (int64) (m >> (64 - shift)) : 0;
 
 	if (unlikely(place < sum->first || place + 3 > sum->first + sum->nwords))
 		big_enlarge(sum, place, place + 2);
@@ -137,10 +140,10 @@ big_add_scaled(DpBigSum *sum, uint64 m, int e, bool negative)
 static inline void
 big_add_product(DpBigSum *sum, uint64 a, uint64 b, int e, bool negative)
 {
-	uint64		a0 = a & 0xFFFFFFFF;
-	uint64		a1 = a >> 32;
-	uint64		b0 = b & 0xFFFFFFFF;
-	uint64		b1 = b >> 32;
+	uint64 a0 = a & 0xFFFFFFFF;
+	uint64 a1 = a >> 32;
+	uint64 b0 = b & 0xFFFFFFFF;
+	uint64 b1 = b >> 32;
 
 	big_add_scaled(sum, a0 * b0, e, negative);
 	if (a1 != 0)
@@ -155,8 +158,8 @@ big_add_product(DpBigSum *sum, uint64 a, uint64 b, int e, bool negative)
 static inline uint64
 double_parts(double d, int *e, bool *negative)
 {
-	uint64		bits;
-	uint64		m;
+	uint64 bits;
+	uint64 m;
 
 	memcpy(&bits, &d, sizeof(bits));
 	*negative = (bits >> 63) != 0;
@@ -175,9 +178,9 @@ double_parts(double d, int *e, bool *negative)
 void
 dp_big_add_double(DpBigSum *sum, double d, int sign)
 {
-	int			e;
-	bool		negative;
-	uint64		m = double_parts(d, &e, &negative);
+	int e;
+	bool negative;
+	uint64 m = double_parts(d, &e, &negative);
 
 	if (m != 0)
 		big_add_scaled(sum, m, e, negative != (sign < 0));
@@ -186,9 +189,9 @@ dp_big_add_double(DpBigSum *sum, double d, int sign)
 void
 dp_big_add_double_square(DpBigSum *sum, double d, int sign)
 {
-	int			e;
-	bool		negative;
-	uint64		m = double_parts(d, &e, &negative);
+	int e;
+	bool negative;
+	uint64 m = double_parts(d, &e, &negative);
 
 	if (m != 0)
 		big_add_product(sum, m, m, 2 * e, sign < 0);
@@ -211,7 +214,7 @@ dp_big_add_int64(DpBigSum *sum, int64 i, int sign)
 void
 dp_big_add_int64_square(DpBigSum *sum, int64 i, int sign)
 {
-	uint64		m = magnitude_of_int64(i);
+	uint64 m = magnitude_of_int64(i);
 
 	if (m != 0)
 		big_add_product(sum, m, m, 0, sign < 0);
@@ -240,11 +243,11 @@ dp_big_add(DpBigSum *sum, const DpBigSum *other, int sign)
 bool
 dp_big_is_zero(const DpBigSum *sum)
 {
-	int64		carry = 0;
+	int64 carry = 0;
 
 	for (int i = 0; i < sum->nwords; i++)
 	{
-		int64		word = sum->words[i] + carry;
+		int64 word = sum->words[i] + carry;
 
 		if ((word & INT64CONST(0xFFFFFFFF)) != 0)
 			return false;
@@ -257,11 +260,11 @@ dp_big_is_zero(const DpBigSum *sum)
 static int64
 digits_resolve(const DpBigSum *sum, bool negate, uint32 *digits)
 {
-	int64		carry = 0;
+	int64 carry = 0;
 
 	for (int i = 0; i < sum->nwords; i++)
 	{
-		int64		word = (negate ? -sum->words[i] : sum->words[i]) + carry;
+		int64 word = (negate ? -sum->words[i] : sum->words[i]) + carry;
 
 		digits[i] = (uint32) (word & INT64CONST(0xFFFFFFFF));
 		carry = word >> 32;
@@ -273,8 +276,8 @@ digits_resolve(const DpBigSum *sum, bool negate, uint32 *digits)
 static void
 magnitude_of(const DpBigSum *sum, Magnitude *m)
 {
-	int			n = sum->nwords;
-	int64		carry;
+	int n = sum->nwords;
+	int64 carry;
 
 	m->negative = false;
 	m->digits = n + 2 <= (int) lengthof(m->room) ? m->room : palloc(sizeof(uint32) * (n + 2));
@@ -314,11 +317,11 @@ magnitude_free(Magnitude *m)
 static uint64
 magnitude_top(const Magnitude *m, int *e)
 {
-	int			last = m->n - 1;
-	int			zeros = 31 - pg_leftmost_one_pos32(m->digits[last]);
-	uint64		top = (uint64) m->digits[last] << 32;
-	uint32		third = last > 1 ? m->digits[last - 2] : 0;
-	bool		more = last > 2;	/* the least digit is not 0 */
+	int last = m->n - 1;
+	int zeros = 31 - pg_leftmost_one_pos32(m->digits[last]);
+	uint64 top = (uint64) m->digits[last] << 32;
+	uint32 third = last > 1 ? m->digits[last - 2] : 0;
+	bool more = last > 2; /* the least digit is not 0 */
 
 	if (last > 0)
 		top |= m->digits[last - 1];
@@ -333,10 +336,10 @@ magnitude_top(const Magnitude *m, int *e)
 static double
 top_round(uint64 top, int *e, int least)
 {
-	int			drop = Max(64 - DOUBLE_BITS, least - *e);
-	uint64		kept;
-	uint64		rest;
-	uint64		half;
+	int drop = Max(64 - DOUBLE_BITS, least - *e);
+	uint64 kept;
+	uint64 rest;
+	uint64 half;
 
 	if (drop > 64)
 		return 0;
@@ -352,14 +355,14 @@ top_round(uint64 top, int *e, int least)
 double
 dp_big_to_double(const DpBigSum *sum)
 {
-	Magnitude	m;
-	double		d = 0;
+	Magnitude m;
+	double d = 0;
 
 	magnitude_of(sum, &m);
 	if (m.n > 0)
 	{
-		int			e;
-		uint64		top = magnitude_top(&m, &e);
+		int e;
+		uint64 top = magnitude_top(&m, &e);
 
 		d = top_round(top, &e, DOUBLE_LEAST);
 		d = ldexp(d, e);
@@ -375,15 +378,15 @@ dp_big_to_double(const DpBigSum *sum)
 Numeric
 dp_big_to_numeric(const DpBigSum *sum)
 {
-	Magnitude	m;
-	Datum		total = NumericGetDatum(int64_to_numeric(0));
+	Magnitude m;
+	Datum total = NumericGetDatum(int64_to_numeric(0));
 
 	magnitude_of(sum, &m);
 	for (int i = 0; i < m.n; i++)
 	{
-		int			e = 32 * (m.first + i);
-		int			beyond = Max(0, e - 900);	/* a double does not go that far */
-		Datum		part;
+		int e = 32 * (m.first + i);
+		int beyond = Max(0, e - 900); /* a double does not go that far */
+		Datum part;
 
 		if (m.digits[i] == 0)
 			continue;
@@ -403,12 +406,12 @@ dp_big_to_numeric(const DpBigSum *sum)
 double
 dp_big_deviation(int64 n, const DpBigSum *sum, const DpBigSum *squares, int less)
 {
-	Magnitude	s;
-	Magnitude	q;
-	Magnitude	m;
-	DpBigSum	total;
-	double		d = 0;
-	int			e;
+	Magnitude s;
+	Magnitude q;
+	Magnitude m;
+	DpBigSum total;
+	double d = 0;
+	int e;
 
 	/* (n * squares - sum^2) / (n * (n - less)) */
 	magnitude_of(sum, &s);
@@ -418,7 +421,8 @@ dp_big_deviation(int64 n, const DpBigSum *sum, const DpBigSum *squares, int less
 		big_add_product(&total, (uint64) n, q.digits[i], 32 * (q.first + i), q.negative);
 	for (int i = 0; i < s.n; i++)
 		for (int k = 0; k < s.n; k++)
-			big_add_scaled(&total, (uint64) s.digits[i] * s.digits[k], 32 * (2 * s.first + i + k), true);
+			big_add_scaled(&total, (uint64) s.digits[i] * s.digits[k], 32 * (2 * s.first + i + k),
+						   true);
 	magnitude_of(&total, &m);
 	if (m.n > 0 && !m.negative)
 	{
@@ -445,16 +449,16 @@ dp_big_deviation(int64 n, const DpBigSum *sum, const DpBigSum *squares, int less
 void
 dp_big_pack(StringInfo out, const DpBigSum *sum)
 {
-	Magnitude	m;
+	Magnitude m;
 
 	magnitude_of(sum, &m);
 	if (m.n == 0)
 		dp_pack_varint(out, 0);
 	else
 	{
-		int			n = m.n * 4;
-		int			skip = 0;
-		uint8	   *bytes = palloc(n);
+		int n = m.n * 4;
+		int skip = 0;
+		uint8 *bytes = palloc(n);
 
 		for (int i = 0; i < m.n; i++)
 			dp_put_int32(bytes + 4 * i, (int32) m.digits[i]);
@@ -473,9 +477,9 @@ dp_big_pack(StringInfo out, const DpBigSum *sum)
 void
 dp_big_unpack(DpBigSum *sum, DpPacked *p)
 {
-	uint64		head = dp_unpack_varint(p);
-	uint64		n = head >> 1;
-	int64		place;
+	uint64 head = dp_unpack_varint(p);
+	uint64 n = head >> 1;
+	int64 place;
 	const uint8 *bytes;
 
 	if (head == 0)
@@ -487,7 +491,7 @@ dp_big_unpack(DpBigSum *sum, DpPacked *p)
 		dp_corrupted("a packed sum is out of range");
 	for (uint64 i = 0; i < n; i += 4)
 	{
-		uint32		digit = 0;
+		uint32 digit = 0;
 
 		for (uint64 k = 0; k < 4 && i + k < n; k++)
 			digit |= (uint32) bytes[i + k] << (8 * k);

@@ -15,18 +15,21 @@
 
 typedef struct DpBigSum
 {
-	MemoryContext context;		/* of the words */
-	int64	   *words;			/* words[i] counts 2^(32 * (first + i)) */
-	int			first;
-	int			nwords;
-	uint32		adds;			/* since carries were last resolved */
+	MemoryContext context; /* of the words */
+	int64 *words;          /* words[i] counts 2^(32 * (first + i)) */
+	int first;
+	int nwords;
+	uint32 adds; /* since carries were last resolved */
 } DpBigSum;
 
 /* An empty sum; its memory will be in the context. */
 extern void dp_big_init(DpBigSum *sum, MemoryContext context);
 extern void dp_big_free(DpBigSum *sum);
 
-/* Add (sign 1) or subtract (sign -1) a finite double, an integer, their squares, or high * 2^64 + low. */
+/*
+ * Add (sign 1) or subtract (sign -1) a finite double, an integer, their squares, or high * 2^64 +
+ * low.
+ */
 extern void dp_big_add_double(DpBigSum *sum, double d, int sign);
 extern void dp_big_add_int64(DpBigSum *sum, int64 i, int sign);
 extern void dp_big_add_int128(DpBigSum *sum, int64 high, uint64 low, int sign);
@@ -52,4 +55,4 @@ extern double dp_big_deviation(int64 n, const DpBigSum *sum, const DpBigSum *squ
 extern void dp_big_pack(StringInfo out, const DpBigSum *sum);
 extern void dp_big_unpack(DpBigSum *sum, DpPacked *p);
 
-#endif							/* DP_BSON_BIGSUM_H */
+#endif /* DP_BSON_BIGSUM_H */

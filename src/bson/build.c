@@ -19,23 +19,24 @@
 /* What a VARIADIC "any" function remembers between its calls */
 typedef struct BuildCache
 {
-	bool		variadic;		/* called with VARIADIC array */
-	int			nargs;
-	DpConverter converters[FLEXIBLE_ARRAY_MEMBER];	/* of the arguments, or of the array's elements */
+	bool variadic; /* called with VARIADIC array */
+	int nargs;
+	DpConverter
+		converters[FLEXIBLE_ARRAY_MEMBER]; /* of the arguments, or of the array's elements */
 } BuildCache;
 
 /* State of bson_agg */
 typedef struct ArrayState
 {
-	DpBuilder	builder;		/* of an array that is still open */
+	DpBuilder builder; /* of an array that is still open */
 	DpConverter converter;
 } ArrayState;
 
 static BuildCache *build_cache(FunctionCallInfo fcinfo, int first);
-static int	build_arguments(FunctionCallInfo fcinfo, BuildCache *cache, int first,
-							Datum **values, bool **nulls);
+static int build_arguments(FunctionCallInfo fcinfo, BuildCache *cache, int first, Datum **values,
+						   bool **nulls);
 
-#define CONVERTER(cache, i)	(&(cache)->converters[(cache)->variadic ? 0 : (i)])
+#define CONVERTER(cache, i) (&(cache)->converters[(cache)->variadic ? 0 : (i)])
 
 /*
  * bson_build(VARIADIC "any") -> bson: names and values in turn, in that order.
@@ -47,10 +48,10 @@ Datum
 dp_bson_build(PG_FUNCTION_ARGS)
 {
 	BuildCache *cache = build_cache(fcinfo, 0);
-	Datum	   *values;
-	bool	   *nulls;
-	int			n = build_arguments(fcinfo, cache, 0, &values, &nulls);
-	DpBuilder	b;
+	Datum *values;
+	bool *nulls;
+	int n = build_arguments(fcinfo, cache, 0, &values, &nulls);
+	DpBuilder b;
 
 	if (n < 0)
 		PG_RETURN_NULL();
@@ -65,16 +66,15 @@ dp_bson_build(PG_FUNCTION_ARGS)
 	for (int i = 0; i < n; i += 2)
 	{
 		const char *name;
-		uint32		namelen;
+		uint32 namelen;
 
 		if (nulls[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("the name of a field cannot be null"),
-					 errdetail("Argument %d is null.", i + 1)));
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("the name of a field cannot be null"),
+							errdetail("Argument %d is null.", i + 1)));
 		name = dp_converter_name(CONVERTER(cache, i), values[i], &namelen);
-		dp_converter_append(CONVERTER(cache, i + 1), &b, name, namelen,
-							values[i + 1], nulls[i + 1]);
+		dp_converter_append(CONVERTER(cache, i + 1), &b, name, namelen, values[i + 1],
+							nulls[i + 1]);
 	}
 	dp_builder_end(&b);
 	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
@@ -87,7 +87,7 @@ DP_FUNCTION(dp_bson_build_empty);
 Datum
 dp_bson_build_empty(PG_FUNCTION_ARGS)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
@@ -103,10 +103,10 @@ Datum
 dp_bson_array(PG_FUNCTION_ARGS)
 {
 	BuildCache *cache = build_cache(fcinfo, 0);
-	Datum	   *values;
-	bool	   *nulls;
-	int			n = build_arguments(fcinfo, cache, 0, &values, &nulls);
-	DpBuilder	b;
+	Datum *values;
+	bool *nulls;
+	int n = build_arguments(fcinfo, cache, 0, &values, &nulls);
+	DpBuilder b;
 
 	if (n < 0)
 		PG_RETURN_NULL();
@@ -125,7 +125,7 @@ DP_FUNCTION(dp_bson_array_empty);
 Datum
 dp_bson_array_empty(PG_FUNCTION_ARGS)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	dp_builder_init_value(&b, 0);
 	dp_builder_begin_array(&b);
@@ -159,7 +159,7 @@ Datum
 dp_row_to_bson(PG_FUNCTION_ARGS)
 {
 	DpConverter *converter = fcinfo->flinfo->fn_extra;
-	DpBuilder	b;
+	DpBuilder b;
 
 	if (converter == NULL)
 	{
@@ -214,8 +214,8 @@ dp_bson_agg_finalfn(PG_FUNCTION_ARGS)
 {
 	ArrayState *state;
 	struct varlena *result;
-	uint8	   *p;
-	uint32		len;
+	uint8 *p;
+	uint32 len;
 
 	(void) dp_aggregate_context(fcinfo);
 	if (PG_ARGISNULL(0))
@@ -242,25 +242,25 @@ build_cache(FunctionCallInfo fcinfo, int first)
 {
 	BuildCache *cache = fcinfo->flinfo->fn_extra;
 	MemoryContext mcxt = fcinfo->flinfo->fn_mcxt;
-	bool		variadic;
-	int			n;
+	bool variadic;
+	int n;
 
 	if (cache != NULL)
 		return cache;
 
 	variadic = get_fn_expr_variadic(fcinfo->flinfo);
 	n = variadic ? 1 : PG_NARGS() - first;
-	cache = MemoryContextAllocZero(mcxt, offsetof(BuildCache, converters) + n * sizeof(DpConverter));
+	cache =
+		MemoryContextAllocZero(mcxt, offsetof(BuildCache, converters) + n * sizeof(DpConverter));
 	cache->variadic = variadic;
 	cache->nargs = n;
 	if (variadic)
 	{
-		Oid			element = get_base_element_type(dp_argument_type(fcinfo, first));
+		Oid element = get_base_element_type(dp_argument_type(fcinfo, first));
 
 		if (!OidIsValid(element))
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("VARIADIC argument must be an array")));
+			ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+							errmsg("VARIADIC argument must be an array")));
 		dp_converter_init(&cache->converters[0], element, mcxt);
 	}
 	else
@@ -277,16 +277,15 @@ build_cache(FunctionCallInfo fcinfo, int first)
  * Returns their number, or -1 for an array that is NULL.
  */
 static int
-build_arguments(FunctionCallInfo fcinfo, BuildCache *cache, int first,
-				Datum **values, bool **nulls)
+build_arguments(FunctionCallInfo fcinfo, BuildCache *cache, int first, Datum **values, bool **nulls)
 {
 	if (cache->variadic)
 	{
-		ArrayType  *array;
-		int16		len;
-		bool		byval;
-		char		align;
-		int			n;
+		ArrayType *array;
+		int16 len;
+		bool byval;
+		char align;
+		int n;
 
 		if (PG_ARGISNULL(first))
 			return -1;
@@ -309,12 +308,11 @@ build_arguments(FunctionCallInfo fcinfo, BuildCache *cache, int first,
 Oid
 dp_argument_type(FunctionCallInfo fcinfo, int argno)
 {
-	Oid			typid = get_fn_expr_argtype(fcinfo->flinfo, argno);
+	Oid typid = get_fn_expr_argtype(fcinfo->flinfo, argno);
 
 	if (!OidIsValid(typid))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("could not determine the type of argument %d", argno + 1)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("could not determine the type of argument %d", argno + 1)));
 	return typid;
 }
 
@@ -324,8 +322,7 @@ dp_aggregate_context(FunctionCallInfo fcinfo)
 	MemoryContext context;
 
 	if (!AggCheckCallContext(fcinfo, &context))
-		ereport(ERROR,
-				(errcode(ERRCODE_GROUPING_ERROR),
-				 errmsg("an aggregate's function was called outside an aggregate")));
+		ereport(ERROR, (errcode(ERRCODE_GROUPING_ERROR),
+						errmsg("an aggregate's function was called outside an aggregate")));
 	return context;
 }

@@ -99,8 +99,8 @@ dp_builder_end(DpBuilder *b)
 void
 dp_builder_begin_element(DpBuilder *b, uint8 type, const char *name, uint32 namelen)
 {
-	char		digits[12];
-	uint8	   *p;
+	char digits[12];
+	uint8 *p;
 
 	if (b->depth > 0 && b->levels[b->depth - 1].is_array)
 	{
@@ -108,9 +108,8 @@ dp_builder_begin_element(DpBuilder *b, uint8 type, const char *name, uint32 name
 		name = digits;
 	}
 	else if (unlikely(memchr(name, 0, namelen) != NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the name of a field cannot hold a null character")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the name of a field cannot hold a null character")));
 
 	p = dp_builder_reserve(b, (Size) namelen + 2);
 	p[0] = type;
@@ -121,14 +120,14 @@ dp_builder_begin_element(DpBuilder *b, uint8 type, const char *name, uint32 name
 void
 dp_builder_append_bytes(DpBuilder *b, const void *bytes, Size n)
 {
-	if (n > 0)					/* nothing may come as a null pointer */
+	if (n > 0) /* nothing may come as a null pointer */
 		memcpy(dp_builder_reserve(b, n), bytes, n);
 }
 
 uint8 *
 dp_builder_reserve(DpBuilder *b, Size n)
 {
-	uint8	   *p;
+	uint8 *p;
 
 	if (unlikely(n > b->cap - b->len))
 		builder_enlarge(b, n);
@@ -188,7 +187,7 @@ dp_builder_append_date(DpBuilder *b, const char *name, uint32 namelen, int64 mil
 void
 dp_builder_append_string(DpBuilder *b, const char *name, uint32 namelen, const char *s, uint32 len)
 {
-	uint8	   *p;
+	uint8 *p;
 
 	dp_builder_begin_element(b, DP_TYPE_STRING, name, namelen);
 	p = dp_builder_reserve(b, (Size) len + 5);
@@ -198,10 +197,10 @@ dp_builder_append_string(DpBuilder *b, const char *name, uint32 namelen, const c
 }
 
 void
-dp_builder_append_binary(DpBuilder *b, const char *name, uint32 namelen,
-						 uint8 subtype, const void *bytes, uint32 len)
+dp_builder_append_binary(DpBuilder *b, const char *name, uint32 namelen, uint8 subtype,
+						 const void *bytes, uint32 len)
 {
-	uint8	   *p;
+	uint8 *p;
 
 	dp_builder_begin_element(b, DP_TYPE_BINARY, name, namelen);
 	p = dp_builder_reserve(b, (Size) len + 5);
@@ -251,7 +250,7 @@ dp_builder_finish_value(DpBuilder *b, uint8 type)
 uint32
 dp_index_name(uint32 index, char *buf)
 {
-	uint32		len;
+	uint32 len;
 
 	if (index < 10)
 	{
@@ -271,12 +270,10 @@ void
 dp_check_document_size(Size size)
 {
 	if (unlikely(size > (Size) dp_max_document_size))
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("document too large"),
-				 errdetail("The document has %zu bytes, the limit is %d bytes.",
-						   size, dp_max_document_size),
-				 errhint("The limit is the setting docpatterns.max_document_size.")));
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("document too large"),
+						errdetail("The document has %zu bytes, the limit is %d bytes.", size,
+								  dp_max_document_size),
+						errhint("The limit is the setting docpatterns.max_document_size.")));
 }
 
 /*
@@ -302,14 +299,12 @@ builder_start(DpBuilder *b, uint32 head, Size expected)
 static void
 builder_enlarge(DpBuilder *b, Size n)
 {
-	Size		wanted = (Size) b->len + n;
-	Size		cap = b->cap;
+	Size wanted = (Size) b->len + n;
+	Size cap = b->cap;
 
 	if (wanted > b->limit)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("document too large"),
-				 errdetail("The limit here is %u bytes.", b->limit)));
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("document too large"),
+						errdetail("The limit here is %u bytes.", b->limit)));
 	while (cap < wanted)
 		cap *= 2;
 	cap = Min(cap, b->limit);
@@ -327,8 +322,7 @@ builder_push(DpBuilder *b, bool is_array)
 
 	if (b->depth >= DP_MAX_DEPTH)
 		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("document nested too deeply"),
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("document nested too deeply"),
 				 errdetail("The limit is %d levels.", DP_MAX_DEPTH)));
 	if (b->depth == b->maxdepth)
 	{

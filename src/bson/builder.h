@@ -30,20 +30,20 @@
 
 typedef struct DpBuilderLevel
 {
-	uint32		start;			/* where the container's length stands */
-	uint32		index;			/* next position */
-	bool		is_array;
+	uint32 start; /* where the container's length stands */
+	uint32 index; /* next position */
+	bool is_array;
 } DpBuilderLevel;
 
 typedef struct DpBuilder
 {
-	uint8	   *buf;
-	uint32		len;			/* bytes used, header room included */
-	uint32		cap;
-	uint32		head;			/* bytes before the document */
-	uint32		limit;			/* bytes that it may grow to, MaxAllocSize unless set later */
-	int			depth;			/* open containers */
-	int			maxdepth;		/* allocated levels */
+	uint8 *buf;
+	uint32 len; /* bytes used, header room included */
+	uint32 cap;
+	uint32 head;  /* bytes before the document */
+	uint32 limit; /* bytes that it may grow to, MaxAllocSize unless set later */
+	int depth;    /* open containers */
+	int maxdepth; /* allocated levels */
 	DpBuilderLevel *levels;
 	DpBuilderLevel fixed[8];
 } DpBuilder;
@@ -73,18 +73,25 @@ extern void dp_builder_append_bytes(DpBuilder *b, const void *bytes, Size n);
 /* Room for n bytes at the end, which the caller fills. */
 extern uint8 *dp_builder_reserve(DpBuilder *b, Size n);
 
-/* Elements that already stand in a document: n bytes from a type byte on, copied as they are (not into arrays). */
-#define dp_builder_append_elements(b, from, n)	dp_builder_append_bytes(b, from, n)
+/*
+ * Elements that already stand in a document: n bytes from a type byte on, copied as they are (not
+ * into arrays).
+ */
+#define dp_builder_append_elements(b, from, n) dp_builder_append_bytes(b, from, n)
 
-extern void dp_builder_append_value(DpBuilder *b, const char *name, uint32 namelen, const DpValue *value);
+extern void
+dp_builder_append_value(DpBuilder *b, const char *name, uint32 namelen, const DpValue *value);
 extern void dp_builder_append_null(DpBuilder *b, const char *name, uint32 namelen);
 extern void dp_builder_append_bool(DpBuilder *b, const char *name, uint32 namelen, bool v);
 extern void dp_builder_append_int32(DpBuilder *b, const char *name, uint32 namelen, int32 v);
 extern void dp_builder_append_int64(DpBuilder *b, const char *name, uint32 namelen, int64 v);
 extern void dp_builder_append_double(DpBuilder *b, const char *name, uint32 namelen, double v);
-extern void dp_builder_append_date(DpBuilder *b, const char *name, uint32 namelen, int64 milliseconds);
-extern void dp_builder_append_string(DpBuilder *b, const char *name, uint32 namelen, const char *s, uint32 len);
-extern void dp_builder_append_binary(DpBuilder *b, const char *name, uint32 namelen, uint8 subtype, const void *bytes, uint32 len);
+extern void
+dp_builder_append_date(DpBuilder *b, const char *name, uint32 namelen, int64 milliseconds);
+extern void
+dp_builder_append_string(DpBuilder *b, const char *name, uint32 namelen, const char *s, uint32 len);
+extern void dp_builder_append_binary(DpBuilder *b, const char *name, uint32 namelen, uint8 subtype,
+									 const void *bytes, uint32 len);
 
 /*
  * The document that was built, as a bson.  Raises PROGRAM_LIMIT_EXCEEDED if it
@@ -100,7 +107,7 @@ extern struct varlena *dp_builder_finish_value(DpBuilder *b, uint8 type);
 static inline DpValue
 dp_builder_view(const DpBuilder *b, uint8 type)
 {
-	DpValue		v;
+	DpValue v;
 
 	v.type = type;
 	v.data = b->buf + b->head;
@@ -114,4 +121,4 @@ extern uint32 dp_index_name(uint32 index, char *buf);
 /* Raises PROGRAM_LIMIT_EXCEEDED if a document of this size may not be accepted. */
 extern void dp_check_document_size(Size size);
 
-#endif							/* DP_BSON_BUILDER_H */
+#endif /* DP_BSON_BUILDER_H */

@@ -27,13 +27,14 @@
 #include "bson/reader.h"
 #include "bson/text.h"
 
-void		(*dp_append_treepath) (DpBuilder *b, const char *name, uint32 namelen, struct varlena *path) = NULL;
+void (*dp_append_treepath)(DpBuilder *b, const char *name, uint32 namelen,
+						   struct varlena *path) = NULL;
 
 static DpConversion conversion_of_type(Oid typid);
 static void append_bpchar(DpBuilder *b, const char *name, uint32 namelen, Datum d);
 static void append_array(DpConverter *c, DpBuilder *b, const char *name, uint32 namelen, Datum d);
-static void append_dimension(DpConverter *c, DpBuilder *b, array_iter *iter, int dim,
-							 int ndims, const int *dims, int *position);
+static void append_dimension(DpConverter *c, DpBuilder *b, array_iter *iter, int dim, int ndims,
+							 const int *dims, int *position);
 static void append_row(DpConverter *c, DpBuilder *b, const char *name, uint32 namelen, Datum d);
 static int64 timestamp_to_ms(Timestamp t);
 static int64 date_to_ms(DateADT d);
@@ -42,8 +43,8 @@ static bool depth_fits(const DpValue *value, int room);
 void
 dp_converter_init(DpConverter *c, Oid typid, MemoryContext mcxt)
 {
-	Oid			basetype;
-	Oid			element;
+	Oid basetype;
+	Oid element;
 
 	memset(c, 0, sizeof(DpConverter));
 	c->typid = typid;
@@ -70,8 +71,8 @@ dp_converter_init(DpConverter *c, Oid typid, MemoryContext mcxt)
 		c->conversion = DP_CONVERT_ROW;
 	else
 	{
-		Oid			output;
-		bool		isvarlena;
+		Oid output;
+		bool isvarlena;
 
 		getTypeOutputInfo(basetype, &output, &isvarlena);
 		fmgr_info_cxt(output, &c->output, mcxt);
@@ -79,11 +80,11 @@ dp_converter_init(DpConverter *c, Oid typid, MemoryContext mcxt)
 }
 
 void
-dp_converter_append(DpConverter *c, DpBuilder *b, const char *name,
-					uint32 namelen, Datum d, bool isnull)
+dp_converter_append(DpConverter *c, DpBuilder *b, const char *name, uint32 namelen, Datum d,
+					bool isnull)
 {
 	struct varlena *v;
-	uint8	   *p;
+	uint8 *p;
 
 	if (isnull)
 	{
@@ -151,14 +152,14 @@ dp_converter_append(DpConverter *c, DpBuilder *b, const char *name,
 			return;
 
 		case DP_CONVERT_UUID:
-			dp_builder_append_binary(b, name, namelen, DP_BINARY_UUID,
-									 DatumGetUUIDP(d)->data, UUID_LEN);
+			dp_builder_append_binary(b, name, namelen, DP_BINARY_UUID, DatumGetUUIDP(d)->data,
+									 UUID_LEN);
 			return;
 
 		case DP_CONVERT_BYTEA:
 			v = PG_DETOAST_DATUM_PACKED(d);
-			dp_builder_append_binary(b, name, namelen, DP_BINARY_GENERIC,
-									 VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v));
+			dp_builder_append_binary(b, name, namelen, DP_BINARY_GENERIC, VARDATA_ANY(v),
+									 VARSIZE_ANY_EXHDR(v));
 			break;
 
 		case DP_CONVERT_OBJECTID:
@@ -172,24 +173,24 @@ dp_converter_append(DpConverter *c, DpBuilder *b, const char *name,
 			break;
 
 		case DP_CONVERT_BSON:
-			{
-				DpValue		value;
+		{
+			DpValue value;
 
-				v = PG_DETOAST_DATUM_PACKED(d);
-				value = dp_value_of_document(v);
-				dp_builder_append_nested(b, name, namelen, &value);
-				break;
-			}
+			v = PG_DETOAST_DATUM_PACKED(d);
+			value = dp_value_of_document(v);
+			dp_builder_append_nested(b, name, namelen, &value);
+			break;
+		}
 
 		case DP_CONVERT_BSON_VALUE:
-			{
-				DpValue		value;
+		{
+			DpValue value;
 
-				v = PG_DETOAST_DATUM_PACKED(d);
-				value = dp_value_of_varlena(v);
-				dp_builder_append_nested(b, name, namelen, &value);
-				break;
-			}
+			v = PG_DETOAST_DATUM_PACKED(d);
+			value = dp_value_of_varlena(v);
+			dp_builder_append_nested(b, name, namelen, &value);
+			break;
+		}
 
 		case DP_CONVERT_JSONB:
 			v = PG_DETOAST_DATUM(d);
@@ -197,17 +198,17 @@ dp_converter_append(DpConverter *c, DpBuilder *b, const char *name,
 			break;
 
 		case DP_CONVERT_JSON:
-			{
-				struct varlena *parsed;
-				DpValue		value;
+		{
+			struct varlena *parsed;
+			DpValue value;
 
-				v = PG_DETOAST_DATUM_PACKED(d);
-				parsed = dp_text_to_value(VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v), NULL);
-				value = dp_value_of_varlena(parsed);
-				dp_builder_append_nested(b, name, namelen, &value);
-				pfree(parsed);
-				break;
-			}
+			v = PG_DETOAST_DATUM_PACKED(d);
+			parsed = dp_text_to_value(VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v), NULL);
+			value = dp_value_of_varlena(parsed);
+			dp_builder_append_nested(b, name, namelen, &value);
+			pfree(parsed);
+			break;
+		}
 
 		case DP_CONVERT_ARRAY:
 			append_array(c, b, name, namelen, d);
@@ -219,13 +220,13 @@ dp_converter_append(DpConverter *c, DpBuilder *b, const char *name,
 
 		case DP_CONVERT_OUTPUT:
 		default:
-			{
-				char	   *s = OutputFunctionCall(&c->output, d);
+		{
+			char *s = OutputFunctionCall(&c->output, d);
 
-				dp_builder_append_string(b, name, namelen, s, strlen(s));
-				pfree(s);
-				return;
-			}
+			dp_builder_append_string(b, name, namelen, s, strlen(s));
+			pfree(s);
+			return;
+		}
 	}
 
 	/* a detoasted copy */
@@ -234,8 +235,8 @@ dp_converter_append(DpConverter *c, DpBuilder *b, const char *name,
 }
 
 void
-dp_builder_append_datum(DpBuilder *b, const char *name, uint32 namelen,
-						Datum d, bool isnull, Oid typid)
+dp_builder_append_datum(DpBuilder *b, const char *name, uint32 namelen, Datum d, bool isnull,
+						Oid typid)
 {
 	DpConverter c;
 
@@ -251,7 +252,7 @@ dp_builder_append_datum(DpBuilder *b, const char *name, uint32 namelen,
 struct varlena *
 dp_converter_value(DpConverter *c, Datum d)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	if (c->conversion == DP_CONVERT_BSON_VALUE)
 		return PG_DETOAST_DATUM_PACKED(d);
@@ -276,8 +277,7 @@ dp_builder_append_nested(DpBuilder *b, const char *name, uint32 namelen, const D
 	if ((dp_type_is_container(value->type) || value->type == DP_TYPE_CODEWSCOPE) &&
 		!depth_fits(value, DP_MAX_DEPTH - b->depth))
 		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("document nested too deeply"),
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("document nested too deeply"),
 				 errdetail("The limit is %d levels.", DP_MAX_DEPTH)));
 	dp_builder_append_value(b, name, namelen, value);
 }
@@ -285,9 +285,9 @@ dp_builder_append_nested(DpBuilder *b, const char *name, uint32 namelen, const D
 uint8
 dp_builder_strip_element(DpBuilder *b)
 {
-	uint8	   *bytes = b->buf + b->head;
-	uint8		type = bytes[0];
-	uint32		skip = strlen((const char *) bytes + 1) + 2;
+	uint8 *bytes = b->buf + b->head;
+	uint8 type = bytes[0];
+	uint32 skip = strlen((const char *) bytes + 1) + 2;
 
 	memmove(bytes, bytes + skip, b->len - b->head - skip);
 	b->len -= skip;
@@ -298,10 +298,10 @@ const char *
 dp_converter_name(DpConverter *c, Datum d, uint32 *len)
 {
 	struct varlena *v;
-	DpValue		value;
-	Oid			output;
-	bool		isvarlena;
-	char	   *s;
+	DpValue value;
+	Oid output;
+	bool isvarlena;
+	char *s;
 
 	switch (c->conversion)
 	{
@@ -342,10 +342,9 @@ dp_converter_name(DpConverter *c, Datum d, uint32 *len)
 		case DP_CONVERT_JSON:
 		case DP_CONVERT_ARRAY:
 		case DP_CONVERT_ROW:
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the name of a field must be a string"),
-					 errdetail("Found a value of type %s.", format_type_be(c->typid))));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("the name of a field must be a string"),
+							errdetail("Found a value of type %s.", format_type_be(c->typid))));
 			break;
 
 		default:
@@ -446,13 +445,13 @@ static void
 append_array(DpConverter *c, DpBuilder *b, const char *name, uint32 namelen, Datum d)
 {
 	AnyArrayType *array = DatumGetAnyArrayP(d);
-	int			ndims = AARR_NDIM(array);
+	int ndims = AARR_NDIM(array);
 
 	dp_builder_begin_array_field(b, name, namelen);
 	if (ndims > 0)
 	{
-		array_iter	iter;
-		int			position = 0;
+		array_iter iter;
+		int position = 0;
 
 		array_iter_setup(&iter, array);
 		append_dimension(c, b, &iter, 0, ndims, AARR_DIMS(array), &position);
@@ -467,8 +466,8 @@ append_array(DpConverter *c, DpBuilder *b, const char *name, uint32 namelen, Dat
  * The elements along one dimension, inside a container that is open.
  */
 static void
-append_dimension(DpConverter *c, DpBuilder *b, array_iter *iter, int dim,
-				 int ndims, const int *dims, int *position)
+append_dimension(DpConverter *c, DpBuilder *b, array_iter *iter, int dim, int ndims,
+				 const int *dims, int *position)
 {
 	for (int i = 0; i < dims[dim]; i++)
 	{
@@ -480,9 +479,9 @@ append_dimension(DpConverter *c, DpBuilder *b, array_iter *iter, int dim,
 		}
 		else
 		{
-			bool		isnull;
-			Datum		d = array_iter_next(iter, &isnull, (*position)++,
-											c->elmlen, c->elmbyval, c->elmalign);
+			bool isnull;
+			Datum d =
+				array_iter_next(iter, &isnull, (*position)++, c->elmlen, c->elmbyval, c->elmalign);
 
 			CHECK_FOR_INTERRUPTS();
 			dp_converter_append(c->element, b, NULL, 0, d, isnull);
@@ -498,11 +497,10 @@ append_row(DpConverter *c, DpBuilder *b, const char *name, uint32 namelen, Datum
 {
 	HeapTupleHeader row = DatumGetHeapTupleHeader(d);
 	HeapTupleData tuple;
-	TupleDesc	desc;
+	TupleDesc desc;
 
 	check_stack_depth();
-	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(row),
-								  HeapTupleHeaderGetTypMod(row));
+	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(row), HeapTupleHeaderGetTypMod(row));
 	tuple.t_len = HeapTupleHeaderGetDatumLength(row);
 	ItemPointerSetInvalid(&tuple.t_self);
 	tuple.t_tableOid = InvalidOid;
@@ -521,8 +519,8 @@ append_row(DpConverter *c, DpBuilder *b, const char *name, uint32 namelen, Datum
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		const char *column = NameStr(att->attname);
-		Datum		value;
-		bool		isnull;
+		Datum value;
+		bool isnull;
 
 		if (att->attisdropped)
 			continue;
@@ -545,12 +543,11 @@ append_row(DpConverter *c, DpBuilder *b, const char *name, uint32 namelen, Datum
 static int64
 timestamp_to_ms(Timestamp t)
 {
-	int64		ms;
+	int64 ms;
 
 	if (TIMESTAMP_NOT_FINITE(t))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("BSON has no infinite date")));
+		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+						errmsg("BSON has no infinite date")));
 	ms = t / 1000;
 	if (t % 1000 < 0)
 		ms--;
@@ -562,9 +559,8 @@ static int64
 date_to_ms(DateADT d)
 {
 	if (DATE_NOT_FINITE(d))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("BSON has no infinite date")));
+		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+						errmsg("BSON has no infinite date")));
 	return ((int64) d + DP_EPOCH_SHIFT_DAYS) * SECS_PER_DAY * 1000;
 }
 
@@ -575,9 +571,9 @@ date_to_ms(DateADT d)
 static bool
 depth_fits(const DpValue *value, int room)
 {
-	DpIter		iter;
-	DpValue		scope = *value;
-	DpValue		child;
+	DpIter iter;
+	DpValue scope = *value;
+	DpValue child;
 
 	if (room < 1)
 		return false;
@@ -587,7 +583,7 @@ depth_fits(const DpValue *value, int room)
 
 	if (value->type == DP_TYPE_CODEWSCOPE)
 	{
-		uint32		skip;
+		uint32 skip;
 
 		if (value->len < 4 + 5 + DP_DOCUMENT_MIN_SIZE)
 			dp_corrupted("code with scope has a wrong length");
@@ -609,13 +605,12 @@ depth_fits(const DpValue *value, int room)
 /*
  * SQL functions of the casts to bson_value, which are all the same.
  */
-#define CAST_FUNCTION(name, typid) \
-DP_FUNCTION(dp_cast_from_##name); \
-Datum \
-dp_cast_from_##name(PG_FUNCTION_ARGS) \
-{ \
-	PG_RETURN_POINTER(dp_datum_to_value(PG_GETARG_DATUM(0), typid)); \
-}
+#define CAST_FUNCTION(name, typid)                                                                 \
+	DP_FUNCTION(dp_cast_from_##name);                                                              \
+	Datum dp_cast_from_##name(PG_FUNCTION_ARGS)                                                    \
+	{                                                                                              \
+		PG_RETURN_POINTER(dp_datum_to_value(PG_GETARG_DATUM(0), typid));                           \
+	}
 
 CAST_FUNCTION(bool, BOOLOID)
 CAST_FUNCTION(int2, INT2OID)

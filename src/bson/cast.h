@@ -17,8 +17,8 @@
 #include "bson/builder.h"
 
 /* From 1970, where BSON's dates begin, to 2000, where PostgreSQL's do */
-#define DP_EPOCH_SHIFT_DAYS	(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
-#define DP_EPOCH_SHIFT_MS	((int64) DP_EPOCH_SHIFT_DAYS * SECS_PER_DAY * 1000)
+#define DP_EPOCH_SHIFT_DAYS (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
+#define DP_EPOCH_SHIFT_MS ((int64) DP_EPOCH_SHIFT_DAYS * SECS_PER_DAY * 1000)
 
 /* How the values of a type are written */
 typedef enum DpConversion
@@ -34,7 +34,7 @@ typedef enum DpConversion
 	DP_CONVERT_BPCHAR,
 	DP_CONVERT_NAME,
 	DP_CONVERT_CSTRING,
-	DP_CONVERT_TIMESTAMP,		/* with and without time zone */
+	DP_CONVERT_TIMESTAMP, /* with and without time zone */
 	DP_CONVERT_DATE,
 	DP_CONVERT_UUID,
 	DP_CONVERT_BYTEA,
@@ -46,7 +46,7 @@ typedef enum DpConversion
 	DP_CONVERT_JSON,
 	DP_CONVERT_ARRAY,
 	DP_CONVERT_ROW,
-	DP_CONVERT_OUTPUT			/* by the type's output function */
+	DP_CONVERT_OUTPUT /* by the type's output function */
 } DpConversion;
 
 /*
@@ -54,25 +54,26 @@ typedef enum DpConversion
  */
 typedef struct DpConverter
 {
-	Oid			typid;			/* the type that it was made for */
+	Oid typid; /* the type that it was made for */
 	DpConversion conversion;
-	MemoryContext mcxt;			/* holds what is below */
-	FmgrInfo	output;			/* OUTPUT */
+	MemoryContext mcxt; /* holds what is below */
+	FmgrInfo output;    /* OUTPUT */
 	/* ARRAY */
 	struct DpConverter *element;
-	int16		elmlen;
-	bool		elmbyval;
-	char		elmalign;
+	int16 elmlen;
+	bool elmbyval;
+	char elmalign;
 	/* ROW: one converter per column of the last row's type, made when needed */
 	struct DpConverter *columns;
-	int			ncolumns;
+	int ncolumns;
 } DpConverter;
 
 /*
  * Appends a treepath as an array.  Set when the library is loaded, by whom it
  * is known what one looks like: this room knows nobody.
  */
-extern void (*dp_append_treepath) (DpBuilder *b, const char *name, uint32 namelen, struct varlena *path);
+extern void (*dp_append_treepath)(DpBuilder *b, const char *name, uint32 namelen,
+								  struct varlena *path);
 
 /*
  * Look up how values of the type are converted.  What has to be remembered is
@@ -86,12 +87,12 @@ extern void dp_converter_init(DpConverter *c, Oid typid, MemoryContext mcxt);
  * DATETIME_VALUE_OUT_OF_RANGE for an infinite date, PROGRAM_LIMIT_EXCEEDED
  * beyond 100 levels.
  */
-extern void dp_converter_append(DpConverter *c, DpBuilder *b, const char *name,
-								uint32 namelen, Datum d, bool isnull);
+extern void dp_converter_append(DpConverter *c, DpBuilder *b, const char *name, uint32 namelen,
+								Datum d, bool isnull);
 
 /* The same for a single value. */
-extern void dp_builder_append_datum(DpBuilder *b, const char *name, uint32 namelen,
-									Datum d, bool isnull, Oid typid);
+extern void dp_builder_append_datum(DpBuilder *b, const char *name, uint32 namelen, Datum d,
+									bool isnull, Oid typid);
 
 /*
  * A bson_value made of an SQL value that is not NULL.  It is a new palloc'd
@@ -107,8 +108,12 @@ extern struct varlena *dp_datum_to_value(Datum d, Oid typid);
  */
 extern uint8 dp_builder_strip_element(DpBuilder *b);
 
-/* dp_builder_append_value() that raises an error if the value would be nested too deeply where it comes to stand. */
-extern void dp_builder_append_nested(DpBuilder *b, const char *name, uint32 namelen, const DpValue *value);
+/*
+ * dp_builder_append_value() that raises an error if the value would be nested too deeply where it
+ * comes to stand.
+ */
+extern void
+dp_builder_append_nested(DpBuilder *b, const char *name, uint32 namelen, const DpValue *value);
 
 /*
  * The text of a scalar SQL value that shall be the name of a field, not
@@ -126,4 +131,4 @@ extern const char *dp_converter_name(DpConverter *c, Datum d, uint32 *len);
  */
 extern Datum dp_value_to_datum(const DpValue *v, Oid typid, int32 typmod, bool *isnull);
 
-#endif							/* DP_BSON_CAST_H */
+#endif /* DP_BSON_CAST_H */

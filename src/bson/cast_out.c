@@ -54,8 +54,8 @@ static void out_of_range(const DpValue *v, Oid typid, const char *why) pg_attrib
 Datum
 dp_value_to_datum(const DpValue *v, Oid typid, int32 typmod, bool *isnull)
 {
-	Datum		result;
-	Oid			basetype;
+	Datum result;
+	Oid basetype;
 
 	*isnull = false;
 	if (typid < FirstNormalObjectId)
@@ -72,21 +72,20 @@ dp_value_to_datum(const DpValue *v, Oid typid, int32 typmod, bool *isnull)
 /*
  * SQL functions of the casts from bson_value, which are all the same.
  */
-#define CAST_FUNCTION(name, typid) \
-DP_FUNCTION(dp_cast_to_##name); \
-Datum \
-dp_cast_to_##name(PG_FUNCTION_ARGS) \
-{ \
-	return cast_argument(fcinfo, typid); \
-}
+#define CAST_FUNCTION(name, typid)                                                                 \
+	DP_FUNCTION(dp_cast_to_##name);                                                                \
+	Datum dp_cast_to_##name(PG_FUNCTION_ARGS)                                                      \
+	{                                                                                              \
+		return cast_argument(fcinfo, typid);                                                       \
+	}
 
 /* The bson_value argument as a value of the type; null and undefined are SQL NULL. */
 static Datum
 cast_argument(FunctionCallInfo fcinfo, Oid typid)
 {
-	DpValue		value = dp_value_of_varlena(DP_GETARG_VARLENA(0));
-	bool		isnull = false;
-	Datum		result = convert(&value, typid, -1, &isnull);
+	DpValue value = dp_value_of_varlena(DP_GETARG_VARLENA(0));
+	bool isnull = false;
+	Datum result = convert(&value, typid, -1, &isnull);
 
 	if (isnull)
 		PG_RETURN_NULL();
@@ -117,13 +116,12 @@ CAST_FUNCTION(bson, dp_types()->bson)
 static Datum
 convert(const DpValue *v, Oid typid, int32 typmod, bool *isnull)
 {
-	Datum		result;
-	text	   *t;
+	Datum result;
+	text *t;
 
 	/* the types that have a null of their own keep it */
-	if ((v->type == DP_TYPE_NULL || v->type == DP_TYPE_UNDEFINED) &&
-		typid != JSONBOID && typid != JSONOID &&
-		(typid < FirstNormalObjectId || typid != dp_types()->bson_value))
+	if ((v->type == DP_TYPE_NULL || v->type == DP_TYPE_UNDEFINED) && typid != JSONBOID &&
+		typid != JSONOID && (typid < FirstNormalObjectId || typid != dp_types()->bson_value))
 	{
 		*isnull = true;
 		return (Datum) 0;
@@ -188,13 +186,13 @@ convert(const DpValue *v, Oid typid, int32 typmod, bool *isnull)
 			return JsonbPGetDatum(dp_value_to_jsonb(v));
 
 		case JSONOID:
-			{
-				StringInfoData out;
+		{
+			StringInfoData out;
 
-				initStringInfo(&out);
-				dp_value_to_text(&out, v, DP_TEXT_RELAXED, -1);
-				return PointerGetDatum(cstring_to_text_with_len(out.data, out.len));
-			}
+			initStringInfo(&out);
+			dp_value_to_text(&out, v, DP_TEXT_RELAXED, -1);
+			return PointerGetDatum(cstring_to_text_with_len(out.data, out.len));
+		}
 
 		default:
 			return convert_other(v, typid, typmod);
@@ -210,7 +208,7 @@ static Datum
 convert_other(const DpValue *v, Oid typid, int32 typmod)
 {
 	const DpTypes *types = dp_types();
-	Oid			element;
+	Oid element;
 
 	if (typid == types->bson_value)
 		return PointerGetDatum(dp_value_to_varlena(v));
@@ -224,7 +222,7 @@ convert_other(const DpValue *v, Oid typid, int32 typmod)
 
 	if (typid == types->objectid)
 	{
-		uint8	   *id;
+		uint8 *id;
 
 		if (v->type != DP_TYPE_OBJECTID)
 			wrong_kind(v, typid);
@@ -251,9 +249,9 @@ convert_other(const DpValue *v, Oid typid, int32 typmod)
 	if (v->type != DP_TYPE_STRING && v->type != DP_TYPE_SYMBOL)
 		wrong_kind(v, typid);
 	{
-		Oid			input;
-		Oid			ioparam;
-		char	   *s = text_to_cstring(dp_value_as_text(v));
+		Oid input;
+		Oid ioparam;
+		char *s = text_to_cstring(dp_value_as_text(v));
 
 		getTypeInputInfo(typid, &input, &ioparam);
 		return OidInputFunctionCall(input, s, ioparam, typmod);
@@ -267,7 +265,7 @@ convert_other(const DpValue *v, Oid typid, int32 typmod)
 static Datum
 apply_typmod(Datum d, Oid typid, int32 typmod)
 {
-	Oid			function;
+	Oid function;
 
 	if (typmod < 0)
 		return d;
@@ -282,7 +280,7 @@ apply_typmod(Datum d, Oid typid, int32 typmod)
 static int64
 value_to_int64(const DpValue *v, Oid typid, int64 min, int64 max)
 {
-	int64		i = 0;
+	int64 i = 0;
 
 	switch (v->type)
 	{
@@ -295,33 +293,35 @@ value_to_int64(const DpValue *v, Oid typid, int64 min, int64 max)
 			break;
 
 		case DP_TYPE_DOUBLE:
-			{
-				double		d = dp_get_double(v->data);
+		{
+			double d = dp_get_double(v->data);
 
-				if (isnan(d) || d < -9223372036854775808.0 || d >= 9223372036854775808.0)
-					out_of_range(v, typid, NULL);
-				if (d != rint(d))
-					out_of_range(v, typid, "The number has a fraction.");
-				i = (int64) d;
-				break;
-			}
+			if (isnan(d) || d < -9223372036854775808.0 || d >= 9223372036854775808.0)
+				out_of_range(v, typid, NULL);
+			if (d != rint(d))
+				out_of_range(v, typid, "The number has a fraction.");
+			i = (int64) d;
+			break;
+		}
 
 		case DP_TYPE_DECIMAL128:
-			{
-				Datum		n = NumericGetDatum(dp_decimal128_to_numeric(v->data));
-				Datum		whole;
+		{
+			Datum n = NumericGetDatum(dp_decimal128_to_numeric(v->data));
+			Datum whole;
 
-				if (numeric_is_nan(DatumGetNumeric(n)) || numeric_is_inf(DatumGetNumeric(n)))
-					out_of_range(v, typid, NULL);
-				whole = DirectFunctionCall2(numeric_trunc, n, Int32GetDatum(0));
-				if (!DatumGetBool(DirectFunctionCall2(numeric_eq, n, whole)))
-					out_of_range(v, typid, "The number has a fraction.");
-				if (DatumGetBool(DirectFunctionCall2(numeric_lt, whole, NumericGetDatum(int64_to_numeric(min)))) ||
-					DatumGetBool(DirectFunctionCall2(numeric_gt, whole, NumericGetDatum(int64_to_numeric(max)))))
-					out_of_range(v, typid, NULL);
-				i = DatumGetInt64(DirectFunctionCall1(numeric_int8, whole));
-				break;
-			}
+			if (numeric_is_nan(DatumGetNumeric(n)) || numeric_is_inf(DatumGetNumeric(n)))
+				out_of_range(v, typid, NULL);
+			whole = DirectFunctionCall2(numeric_trunc, n, Int32GetDatum(0));
+			if (!DatumGetBool(DirectFunctionCall2(numeric_eq, n, whole)))
+				out_of_range(v, typid, "The number has a fraction.");
+			if (DatumGetBool(DirectFunctionCall2(numeric_lt, whole,
+												 NumericGetDatum(int64_to_numeric(min)))) ||
+				DatumGetBool(DirectFunctionCall2(numeric_gt, whole,
+												 NumericGetDatum(int64_to_numeric(max)))))
+				out_of_range(v, typid, NULL);
+			i = DatumGetInt64(DirectFunctionCall1(numeric_int8, whole));
+			break;
+		}
 
 		default:
 			wrong_kind(v, typid);
@@ -343,24 +343,24 @@ value_to_float8(const DpValue *v, Oid typid)
 		case DP_TYPE_DOUBLE:
 			return dp_get_double(v->data);
 		case DP_TYPE_DECIMAL128:
-			{
-				char		digits[DP_DECIMAL128_TEXT_SIZE];
-				double		d;
+		{
+			char digits[DP_DECIMAL128_TEXT_SIZE];
+			double d;
 
-				(void) dp_decimal128_to_text(v->data, digits);
-				errno = 0;
-				d = strtod(digits, NULL);
+			(void) dp_decimal128_to_text(v->data, digits);
+			errno = 0;
+			d = strtod(digits, NULL);
 
-				/* a subnormal result is no error, as in float8in */
-				if (errno == ERANGE && (d == 0 || isinf(d)))
-					out_of_range(v, typid, NULL);
-				return d;
-			}
+			/* a subnormal result is no error, as in float8in */
+			if (errno == ERANGE && (d == 0 || isinf(d)))
+				out_of_range(v, typid, NULL);
+			return d;
+		}
 
 		default:
 			wrong_kind(v, typid);
 	}
-	return 0;					/* not reached */
+	return 0; /* not reached */
 }
 
 /*
@@ -378,13 +378,13 @@ value_to_numeric(const DpValue *v)
 			return NumericGetDatum(int64_to_numeric(dp_get_int64(v->data)));
 
 		case DP_TYPE_DOUBLE:
-			{
-				char		digits[DOUBLE_SHORTEST_DECIMAL_LEN];
+		{
+			char digits[DOUBLE_SHORTEST_DECIMAL_LEN];
 
-				double_to_shortest_decimal_buf(dp_get_double(v->data), digits);
-				return DirectFunctionCall3(numeric_in, CStringGetDatum(digits),
-										   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
-			}
+			double_to_shortest_decimal_buf(dp_get_double(v->data), digits);
+			return DirectFunctionCall3(numeric_in, CStringGetDatum(digits),
+									   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+		}
 
 		case DP_TYPE_DECIMAL128:
 			return NumericGetDatum(dp_decimal128_to_numeric(v->data));
@@ -392,24 +392,22 @@ value_to_numeric(const DpValue *v)
 		default:
 			wrong_kind(v, NUMERICOID);
 	}
-	return (Datum) 0;			/* not reached */
+	return (Datum) 0; /* not reached */
 }
 
 static Timestamp
 value_to_timestamp(const DpValue *v, Oid typid)
 {
-	int64		ms;
-	Timestamp	t;
+	int64 ms;
+	Timestamp t;
 
 	if (v->type != DP_TYPE_DATE)
 		wrong_kind(v, typid);
 	ms = dp_get_int64(v->data);
-	if (pg_sub_s64_overflow(ms, DP_EPOCH_SHIFT_MS, &ms) ||
-		pg_mul_s64_overflow(ms, 1000, &t) ||
+	if (pg_sub_s64_overflow(ms, DP_EPOCH_SHIFT_MS, &ms) || pg_mul_s64_overflow(ms, 1000, &t) ||
 		!IS_VALID_TIMESTAMP(t))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("BSON date out of range for type %s", format_type_be(typid))));
+		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+						errmsg("BSON date out of range for type %s", format_type_be(typid))));
 	return t;
 }
 
@@ -423,7 +421,7 @@ value_to_date(const DpValue *v)
 static Datum
 value_to_uuid(const DpValue *v)
 {
-	pg_uuid_t  *uuid;
+	pg_uuid_t *uuid;
 
 	if (v->type != DP_TYPE_BINARY || v->data[4] != DP_BINARY_UUID || v->len != 5 + UUID_LEN)
 		wrong_kind(v, UUIDOID);
@@ -436,8 +434,8 @@ value_to_uuid(const DpValue *v)
 static Datum
 value_to_bytea(const DpValue *v)
 {
-	uint32		skip = 5;
-	bytea	   *result;
+	uint32 skip = 5;
+	bytea *result;
 
 	if (v->type != DP_TYPE_BINARY)
 		wrong_kind(v, BYTEAOID);
@@ -450,27 +448,27 @@ value_to_bytea(const DpValue *v)
 }
 
 /*
- * An SQL array, whose modifier is that of its elements.  Arrays inside the array are further dimensions, unless the
- * elements are of a type that holds arrays itself.
+ * An SQL array, whose modifier is that of its elements.  Arrays inside the array are further
+ * dimensions, unless the elements are of a type that holds arrays itself.
  */
 static Datum
 value_to_array(const DpValue *v, Oid element, int32 typmod)
 {
 	const DpTypes *types = dp_types();
 	ArrayBuildState *state;
-	DpValue		inner = *v;
-	int			ndims = 0;
-	int			dims[MAXDIM];
-	int			lbs[MAXDIM];
+	DpValue inner = *v;
+	int ndims = 0;
+	int dims[MAXDIM];
+	int lbs[MAXDIM];
 
 	for (;;)
 	{
-		DpIter		iter;
+		DpIter iter;
 
 		if (ndims == MAXDIM)
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("number of array dimensions exceeds the maximum allowed (%d)", MAXDIM)));
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							errmsg("number of array dimensions exceeds the maximum allowed (%d)",
+								   MAXDIM)));
 		dims[ndims] = -1;
 		lbs[ndims] = 1;
 		ndims++;
@@ -496,12 +494,12 @@ value_to_array(const DpValue *v, Oid element, int32 typmod)
  * unless all arrays of a level have the same length.
  */
 static void
-collect_elements(const DpValue *v, Oid element, int32 typmod, int ndims, int level,
-				 int *dims, ArrayBuildState *state)
+collect_elements(const DpValue *v, Oid element, int32 typmod, int ndims, int level, int *dims,
+				 ArrayBuildState *state)
 {
-	DpIter		iter;
-	DpValue		child;
-	int			n = 0;
+	DpIter iter;
+	DpValue child;
+	int n = 0;
 
 	dp_iter_init_value(&iter, v);
 	while (dp_iter_next_value(&iter, &child))
@@ -516,8 +514,8 @@ collect_elements(const DpValue *v, Oid element, int32 typmod, int ndims, int lev
 		}
 		else
 		{
-			bool		isnull;
-			Datum		d = dp_value_to_datum(&child, element, typmod, &isnull);
+			bool isnull;
+			Datum d = dp_value_to_datum(&child, element, typmod, &isnull);
 
 			state = accumArrayResult(state, d, isnull, element, CurrentMemoryContext);
 		}
@@ -525,10 +523,11 @@ collect_elements(const DpValue *v, Oid element, int32 typmod, int ndims, int lev
 	if (dims[level] < 0)
 		dims[level] = n;
 	else if (dims[level] != n)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cannot cast BSON array to type %s", format_type_be(get_array_type(element))),
-				 errdetail("The arrays inside it have different lengths, %d and %d.", dims[level], n)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("cannot cast BSON array to type %s",
+							   format_type_be(get_array_type(element))),
+						errdetail("The arrays inside it have different lengths, %d and %d.",
+								  dims[level], n)));
 }
 
 /*
@@ -537,9 +536,9 @@ collect_elements(const DpValue *v, Oid element, int32 typmod, int ndims, int lev
 static void
 wrong_kind(const DpValue *v, Oid typid)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("cannot cast BSON %s to type %s", dp_type_name(v->type), format_type_be(typid))));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("cannot cast BSON %s to type %s", dp_type_name(v->type),
+						   format_type_be(typid))));
 }
 
 /*
@@ -548,9 +547,9 @@ wrong_kind(const DpValue *v, Oid typid)
 static void
 out_of_range(const DpValue *v, Oid typid, const char *why)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-			 errmsg("BSON %s out of range for type %s", dp_type_name(v->type), format_type_be(typid)),
-			 why ? errdetail_internal("%s", why) : 0,
-			 why ? errhint("Cast it to numeric and round that.") : 0));
+	ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+					errmsg("BSON %s out of range for type %s", dp_type_name(v->type),
+						   format_type_be(typid)),
+					why ? errdetail_internal("%s", why) : 0,
+					why ? errhint("Cast it to numeric and round that.") : 0));
 }

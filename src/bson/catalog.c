@@ -25,8 +25,8 @@ static DpTypes types;
 static bool types_valid = false;
 static bool callback_registered = false;
 
-static Oid	extension_schema(void);
-static Oid	type_in_schema(const char *name, Oid schema);
+static Oid extension_schema(void);
+static Oid type_in_schema(const char *name, Oid schema);
 static void types_invalidate(Datum arg, int cacheid, uint32 hashvalue);
 
 const DpTypes *
@@ -45,8 +45,8 @@ dp_types(void)
 	types.bson = type_in_schema("bson", types.schema);
 	types.bson_value = type_in_schema("bson_value", types.schema);
 	types.objectid = type_in_schema("objectid", types.schema);
-	types.treepath = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
-									 CStringGetDatum("treepath"), ObjectIdGetDatum(types.schema));
+	types.treepath = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("treepath"),
+									 ObjectIdGetDatum(types.schema));
 	types.bson_array = get_array_type(types.bson);
 	types.bson_value_array = get_array_type(types.bson_value);
 	types.objectid_array = get_array_type(types.objectid);
@@ -58,11 +58,11 @@ dp_types(void)
 static Oid
 extension_schema(void)
 {
-	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
+	Relation rel = table_open(ExtensionRelationId, AccessShareLock);
 	SysScanDesc scan;
 	ScanKeyData key;
-	HeapTuple	tuple;
-	Oid			schema = InvalidOid;
+	HeapTuple tuple;
+	Oid schema = InvalidOid;
 
 	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
 				CStringGetDatum("docpatterns"));
@@ -74,9 +74,8 @@ extension_schema(void)
 	table_close(rel, AccessShareLock);
 
 	if (!OidIsValid(schema))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("extension \"docpatterns\" is not installed in this database")));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("extension \"docpatterns\" is not installed in this database")));
 	return schema;
 }
 
@@ -84,13 +83,12 @@ extension_schema(void)
 static Oid
 type_in_schema(const char *name, Oid schema)
 {
-	Oid			oid = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
-									  CStringGetDatum(name), ObjectIdGetDatum(schema));
+	Oid oid = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name),
+							  ObjectIdGetDatum(schema));
 
 	if (!OidIsValid(oid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("type \"%s\" of extension \"docpatterns\" is missing", name)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("type \"%s\" of extension \"docpatterns\" is missing", name)));
 	return oid;
 }
 

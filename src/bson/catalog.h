@@ -9,17 +9,20 @@
 
 typedef struct DpTypes
 {
-	Oid			schema;			/* where the extension lives */
-	Oid			bson;
-	Oid			bson_value;
-	Oid			objectid;
-	Oid			treepath;		/* invalid while the install script has not come to it */
-	Oid			bson_array;		/* bson[] and so on */
-	Oid			bson_value_array;
-	Oid			objectid_array;
+	Oid schema; /* where the extension lives */
+	Oid bson;
+	Oid bson_value;
+	Oid objectid;
+	Oid treepath;   /* invalid while the install script has not come to it */
+	Oid bson_array; /* bson[] and so on */
+	Oid bson_value_array;
+	Oid objectid_array;
 } DpTypes;
 
-/* The types of the installed extension.  The result is valid until the next catalog change: do not keep it. */
+/*
+ * The types of the installed extension.  The result is valid until the next catalog change: do not
+ * keep it.
+ */
 extern const DpTypes *dp_types(void);
 
-#endif							/* DP_BSON_CATALOG_H */
+#endif /* DP_BSON_CATALOG_H */

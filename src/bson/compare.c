@@ -10,31 +10,22 @@
 #include "bson/number.h"
 
 const uint8 dp_type_class[256] = {
-	[DP_TYPE_MINKEY] = DP_CLASS_MINKEY,
-	[DP_TYPE_UNDEFINED] = DP_CLASS_UNDEFINED,
-	[DP_TYPE_NULL] = DP_CLASS_NULL,
-	[DP_TYPE_DOUBLE] = DP_CLASS_NUMBER,
-	[DP_TYPE_INT32] = DP_CLASS_NUMBER,
-	[DP_TYPE_INT64] = DP_CLASS_NUMBER,
-	[DP_TYPE_DECIMAL128] = DP_CLASS_NUMBER,
-	[DP_TYPE_STRING] = DP_CLASS_STRING,
-	[DP_TYPE_SYMBOL] = DP_CLASS_STRING,
-	[DP_TYPE_DOCUMENT] = DP_CLASS_DOCUMENT,
-	[DP_TYPE_ARRAY] = DP_CLASS_ARRAY,
-	[DP_TYPE_BINARY] = DP_CLASS_BINARY,
-	[DP_TYPE_OBJECTID] = DP_CLASS_OBJECTID,
-	[DP_TYPE_BOOL] = DP_CLASS_BOOL,
-	[DP_TYPE_DATE] = DP_CLASS_DATE,
-	[DP_TYPE_TIMESTAMP] = DP_CLASS_TIMESTAMP,
-	[DP_TYPE_REGEX] = DP_CLASS_REGEX,
-	[DP_TYPE_DBPOINTER] = DP_CLASS_DBPOINTER,
-	[DP_TYPE_CODE] = DP_CLASS_CODE,
-	[DP_TYPE_CODEWSCOPE] = DP_CLASS_CODEWSCOPE,
+	[DP_TYPE_MINKEY] = DP_CLASS_MINKEY,     [DP_TYPE_UNDEFINED] = DP_CLASS_UNDEFINED,
+	[DP_TYPE_NULL] = DP_CLASS_NULL,         [DP_TYPE_DOUBLE] = DP_CLASS_NUMBER,
+	[DP_TYPE_INT32] = DP_CLASS_NUMBER,      [DP_TYPE_INT64] = DP_CLASS_NUMBER,
+	[DP_TYPE_DECIMAL128] = DP_CLASS_NUMBER, [DP_TYPE_STRING] = DP_CLASS_STRING,
+	[DP_TYPE_SYMBOL] = DP_CLASS_STRING,     [DP_TYPE_DOCUMENT] = DP_CLASS_DOCUMENT,
+	[DP_TYPE_ARRAY] = DP_CLASS_ARRAY,       [DP_TYPE_BINARY] = DP_CLASS_BINARY,
+	[DP_TYPE_OBJECTID] = DP_CLASS_OBJECTID, [DP_TYPE_BOOL] = DP_CLASS_BOOL,
+	[DP_TYPE_DATE] = DP_CLASS_DATE,         [DP_TYPE_TIMESTAMP] = DP_CLASS_TIMESTAMP,
+	[DP_TYPE_REGEX] = DP_CLASS_REGEX,       [DP_TYPE_DBPOINTER] = DP_CLASS_DBPOINTER,
+	[DP_TYPE_CODE] = DP_CLASS_CODE,         [DP_TYPE_CODEWSCOPE] = DP_CLASS_CODEWSCOPE,
 	[DP_TYPE_MAXKEY] = DP_CLASS_MAXKEY
 };
 
-static int	documents_compare(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, bool names);
-static int	codes_compare(const DpValue *a, const DpValue *b);
+static int
+documents_compare(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, bool names);
+static int codes_compare(const DpValue *a, const DpValue *b);
 
 /*
  * Compares two runs of bytes; of two that begin alike the shorter is less.
@@ -42,7 +33,7 @@ static int	codes_compare(const DpValue *a, const DpValue *b);
 static inline int
 bytes_compare(const void *a, uint32 alen, const void *b, uint32 blen)
 {
-	int			result = memcmp(a, b, Min(alen, blen));
+	int result = memcmp(a, b, Min(alen, blen));
 
 	return result != 0 ? result : (alen > blen) - (alen < blen);
 }
@@ -59,8 +50,8 @@ sized_compare(const void *a, uint32 alen, const void *b, uint32 blen)
 int
 dp_value_compare(const DpValue *a, const DpValue *b)
 {
-	uint8		aclass = dp_type_class[a->type];
-	uint8		bclass = dp_type_class[b->type];
+	uint8 aclass = dp_type_class[a->type];
+	uint8 bclass = dp_type_class[b->type];
 
 	if (aclass != bclass)
 		return aclass < bclass ? -1 : 1;
@@ -72,8 +63,8 @@ dp_value_compare(const DpValue *a, const DpValue *b)
 
 		case DP_CLASS_STRING:
 		case DP_CLASS_CODE:
-			return bytes_compare(DP_STRING_DATA(a), DP_STRING_LEN(a),
-								 DP_STRING_DATA(b), DP_STRING_LEN(b));
+			return bytes_compare(DP_STRING_DATA(a), DP_STRING_LEN(a), DP_STRING_DATA(b),
+								 DP_STRING_LEN(b));
 
 		case DP_CLASS_DOCUMENT:
 			return documents_compare(a->data, a->len, b->data, b->len, true);
@@ -95,12 +86,12 @@ dp_value_compare(const DpValue *a, const DpValue *b)
 			return dp_int64_compare(dp_get_int64(a->data), dp_get_int64(b->data));
 
 		case DP_CLASS_TIMESTAMP:
-			{
-				uint64		x = (uint64) dp_get_int64(a->data);
-				uint64		y = (uint64) dp_get_int64(b->data);
+		{
+			uint64 x = (uint64) dp_get_int64(a->data);
+			uint64 y = (uint64) dp_get_int64(b->data);
 
-				return (x > y) - (x < y);
-			}
+			return (x > y) - (x < y);
+		}
 
 		case DP_CLASS_REGEX:
 			/* two texts, each with its NUL, which sorts before everything */
@@ -122,7 +113,7 @@ dp_value_compare(const DpValue *a, const DpValue *b)
 			break;
 	}
 	dp_corrupted("a field has a type that does not exist");
-	return 0;					/* not reached */
+	return 0; /* not reached */
 }
 
 int
@@ -140,21 +131,21 @@ dp_document_compare(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize)
 static int
 documents_compare(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, bool names)
 {
-	DpIter		aiter;
-	DpIter		biter;
-	DpElement	x;
-	DpElement	y;
+	DpIter aiter;
+	DpIter biter;
+	DpElement x;
+	DpElement y;
 
 	check_stack_depth();
 	dp_iter_init(&aiter, a, asize);
 	dp_iter_init(&biter, b, bsize);
 	for (;;)
 	{
-		bool		amore = dp_iter_next(&aiter, &x);
-		bool		bmore = dp_iter_next(&biter, &y);
-		uint8		xclass;
-		uint8		yclass;
-		int			result;
+		bool amore = dp_iter_next(&aiter, &x);
+		bool bmore = dp_iter_next(&biter, &y);
+		uint8 xclass;
+		uint8 yclass;
+		int result;
 
 		if (!amore || !bmore)
 			return amore - bmore;
@@ -196,11 +187,11 @@ code_split(const DpValue *v, DpValue *code, DpValue *scope)
 static int
 codes_compare(const DpValue *a, const DpValue *b)
 {
-	DpValue		acode;
-	DpValue		ascope;
-	DpValue		bcode;
-	DpValue		bscope;
-	int			result;
+	DpValue acode;
+	DpValue ascope;
+	DpValue bcode;
+	DpValue bscope;
+	int result;
 
 	code_split(a, &acode, &ascope);
 	code_split(b, &bcode, &bscope);
@@ -211,7 +202,7 @@ codes_compare(const DpValue *a, const DpValue *b)
 int
 dp_value_compare_string(const DpValue *v, const char *s, uint32 len)
 {
-	uint8		class = dp_type_class[v->type];
+	uint8 class = dp_type_class[v->type];
 
 	if (unlikely(class != DP_CLASS_STRING))
 		return class < DP_CLASS_STRING ? -1 : 1;
@@ -224,7 +215,7 @@ dp_value_compare_string(const DpValue *v, const char *s, uint32 len)
 static inline uint64
 leading_bytes(const void *p, uint32 n)
 {
-	uint64		result = 0;
+	uint64 result = 0;
 
 	memcpy(&result, p, Min(n, sizeof(result)));
 #ifndef WORDS_BIGENDIAN
@@ -241,11 +232,11 @@ leading_bytes(const void *p, uint32 n)
 static uint64
 container_abbreviate(const uint8 *doc, uint32 size, uint8 class)
 {
-	DpIter		iter;
-	DpElement	element;
-	uint64		first;
-	uint64		rest;
-	uint64		result = (uint64) class << 56;
+	DpIter iter;
+	DpElement element;
+	uint64 first;
+	uint64 rest;
+	uint64 result = (uint64) class << 56;
 
 	dp_iter_init(&iter, doc, size);
 	if (!dp_iter_next(&iter, &element))
@@ -270,27 +261,27 @@ dp_document_abbreviate(const uint8 *doc, uint32 size)
 uint64
 dp_value_abbreviate(const DpValue *v)
 {
-	uint8		class = dp_type_class[v->type];
-	uint64		key;			/* its upper seven bytes are used */
+	uint8 class = dp_type_class[v->type];
+	uint64 key; /* its upper seven bytes are used */
 
 	switch ((DpClass) class)
 	{
 		case DP_CLASS_NUMBER:
-			{
-				double		d = dp_number_approximate(v);
-				uint64		bits;
+		{
+			double d = dp_number_approximate(v);
+			uint64 bits;
 
-				/* NaN is 0; the sign and the negative ones are turned round */
-				if (d != d)
-				{
-					key = 0;
-					break;
-				}
-				d += 0.0;		/* -0.0 becomes 0.0 */
-				memcpy(&bits, &d, sizeof(bits));
-				key = bits >> 63 ? ~bits : bits | UINT64CONST(1) << 63;
+			/* NaN is 0; the sign and the negative ones are turned round */
+			if (d != d)
+			{
+				key = 0;
 				break;
 			}
+			d += 0.0; /* -0.0 becomes 0.0 */
+			memcpy(&bits, &d, sizeof(bits));
+			key = bits >> 63 ? ~bits : bits | UINT64CONST(1) << 63;
+			break;
+		}
 
 		case DP_CLASS_STRING:
 		case DP_CLASS_CODE:
@@ -320,14 +311,14 @@ dp_value_abbreviate(const DpValue *v)
 			break;
 
 		case DP_CLASS_DATE:
-			{
-				/* milliseconds within a million years; others at the ends */
-				int64		ms = dp_get_int64(v->data);
+		{
+			/* milliseconds within a million years; others at the ends */
+			int64 ms = dp_get_int64(v->data);
 
-				ms = Max(Min(ms, (INT64CONST(1) << 55) - 1), -(INT64CONST(1) << 55));
-				key = (uint64) (ms + (INT64CONST(1) << 55)) << 8;
-				break;
-			}
+			ms = Max(Min(ms, (INT64CONST(1) << 55) - 1), -(INT64CONST(1) << 55));
+			key = (uint64) (ms + (INT64CONST(1) << 55)) << 8;
+			break;
+		}
 
 		case DP_CLASS_TIMESTAMP:
 			key = (uint64) dp_get_int64(v->data);
@@ -348,28 +339,29 @@ dp_value_abbreviate(const DpValue *v)
 void
 dp_values_sort(DpValue *values, int n)
 {
-	DpValue    *from = values;
-	DpValue    *to;
-	DpValue    *spare;
+	DpValue *from = values;
+	DpValue *to;
+	DpValue *spare;
 
 	if (n < 2)
 		return;
 	to = spare = palloc_extended(sizeof(DpValue) * (Size) n, MCXT_ALLOC_HUGE);
 	for (int width = 1; width < n; width *= 2)
 	{
-		DpValue    *swap;
+		DpValue *swap;
 
 		for (int start = 0; start < n; start += 2 * width)
 		{
-			int			i = start;
-			int			middle = Min((int64) start + width, n);
-			int			j = middle;
-			int			end = Min((int64) start + 2 * width, n);
+			int i = start;
+			int middle = Min((int64) start + width, n);
+			int j = middle;
+			int end = Min((int64) start + 2 * width, n);
 
 			CHECK_FOR_INTERRUPTS();
 			for (int k = start; k < end; k++)
-				to[k] = j >= end || (i < middle && dp_value_compare(&from[i], &from[j]) <= 0) ?
-					from[i++] : from[j++];
+				to[k] = j >= end || (i < middle && dp_value_compare(&from[i], &from[j]) <= 0)
+							? from[i++]
+							: from[j++];
 		}
 		swap = from;
 		from = to;
@@ -388,13 +380,13 @@ dp_values_sort(DpValue *values, int n)
 int
 dp_values_find(const DpValue *values, int n, const DpValue *value)
 {
-	int			low = 0;
+	int low = 0;
 
 	CHECK_FOR_INTERRUPTS();
 	while (low < n)
 	{
-		int			middle = low + (n - low) / 2;
-		int			order = dp_value_compare(&values[middle], value);
+		int middle = low + (n - low) / 2;
+		int order = dp_value_compare(&values[middle], value);
 
 		if (order == 0)
 			return middle;

@@ -58,17 +58,17 @@ extern const uint8 dp_type_class[256];
  * number; allocate nothing; raise ERRCODE_DATA_CORRUPTED on bytes that are no
  * document.
  */
-extern int	dp_value_compare(const DpValue *a, const DpValue *b);
-extern int	dp_document_compare(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize);
+extern int dp_value_compare(const DpValue *a, const DpValue *b);
+extern int dp_document_compare(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize);
 
 /* Sorts values, the least first: stable. */
 extern void dp_values_sort(DpValue *values, int n);
 
 /* The position of a value among sorted ones, of any that is equal; -1: there is none. */
-extern int	dp_values_find(const DpValue *values, int n, const DpValue *value);
+extern int dp_values_find(const DpValue *values, int n, const DpValue *value);
 
 /* Compares a value with a string that is not (yet) in BSON. */
-extern int	dp_value_compare_string(const DpValue *v, const char *s, uint32 len);
+extern int dp_value_compare_string(const DpValue *v, const char *s, uint32 len);
 
 /*
  * Hashes of 64 bits.  Equal values have equal hashes for the same seed; they
@@ -89,4 +89,4 @@ extern uint64 dp_number_hash(const struct DpNumber *number, uint64 seed);
 extern uint64 dp_value_abbreviate(const DpValue *v);
 extern uint64 dp_document_abbreviate(const uint8 *doc, uint32 size);
 
-#endif							/* DP_BSON_COMPARE_H */
+#endif /* DP_BSON_COMPARE_H */

@@ -23,7 +23,7 @@
 #include "bson/path.h"
 
 /* Elements of arrays that are longer than so many bytes are not compared one by one. */
-#define MANY_BYTES	1024
+#define MANY_BYTES 1024
 
 static bool stored_contains(Datum document, const DpValue *b);
 static bool value_contains(const DpValue *a, const DpValue *b);
@@ -40,7 +40,7 @@ DP_FUNCTION(dp_bson_contains);
 Datum
 dp_bson_contains(PG_FUNCTION_ARGS)
 {
-	DpValue		b = dp_value_of_document(DP_GETARG_VARLENA(1));
+	DpValue b = dp_value_of_document(DP_GETARG_VARLENA(1));
 
 	PG_RETURN_BOOL(stored_contains(PG_GETARG_DATUM(0), &b));
 }
@@ -52,7 +52,7 @@ DP_FUNCTION(dp_bson_contained);
 Datum
 dp_bson_contained(PG_FUNCTION_ARGS)
 {
-	DpValue		a = dp_value_of_document(DP_GETARG_VARLENA(0));
+	DpValue a = dp_value_of_document(DP_GETARG_VARLENA(0));
 
 	PG_RETURN_BOOL(stored_contains(PG_GETARG_DATUM(1), &a));
 }
@@ -64,22 +64,22 @@ dp_bson_contained(PG_FUNCTION_ARGS)
 static bool
 stored_contains(Datum document, const DpValue *b)
 {
-	DpValue		a;
-	uint32		avail;
-	DpIter		iter;
-	DpElement	element;
+	DpValue a;
+	uint32 avail;
+	DpIter iter;
+	DpElement element;
 
 	dp_fetch_document(document, false, &a, &avail);
 	if (avail < a.len)
 	{
-		DpFinder	fields;
+		DpFinder fields;
 
 		dp_finder_init(&fields, b);
 		dp_iter_init_value(&iter, b);
 		for (;;)
 		{
-			DpValue		found;
-			DpFind		there;
+			DpValue found;
+			DpFind there;
 
 			CHECK_FOR_INTERRUPTS();
 			if (!dp_iter_next(&iter, &element))
@@ -103,10 +103,10 @@ stored_contains(Datum document, const DpValue *b)
 static bool
 field_counts(DpFinder *fields, const DpElement *element)
 {
-	DpValue		first;
+	DpValue first;
 
 	return dp_finder_find(fields, element->name, element->namelen, &first) &&
-		first.data == element->value.data;
+		   first.data == element->value.data;
 }
 
 /*
@@ -127,8 +127,8 @@ DP_FUNCTION(dp_bson_value_contains);
 Datum
 dp_bson_value_contains(PG_FUNCTION_ARGS)
 {
-	DpValue		a = dp_value_of_varlena(DP_GETARG_VARLENA(0));
-	DpValue		b = dp_value_of_varlena(DP_GETARG_VARLENA(1));
+	DpValue a = dp_value_of_varlena(DP_GETARG_VARLENA(0));
+	DpValue b = dp_value_of_varlena(DP_GETARG_VARLENA(1));
 
 	PG_RETURN_BOOL(operand_contains(&a, &b));
 }
@@ -140,8 +140,8 @@ DP_FUNCTION(dp_bson_value_contained);
 Datum
 dp_bson_value_contained(PG_FUNCTION_ARGS)
 {
-	DpValue		a = dp_value_of_varlena(DP_GETARG_VARLENA(0));
-	DpValue		b = dp_value_of_varlena(DP_GETARG_VARLENA(1));
+	DpValue a = dp_value_of_varlena(DP_GETARG_VARLENA(0));
+	DpValue b = dp_value_of_varlena(DP_GETARG_VARLENA(1));
 
 	PG_RETURN_BOOL(operand_contains(&b, &a));
 }
@@ -165,11 +165,11 @@ value_contains(const DpValue *a, const DpValue *b)
 static bool
 document_contains(const DpValue *a, const DpValue *b)
 {
-	DpFinder	there;
-	DpFinder	own;
-	DpIter		iter;
-	DpElement	element;
-	bool		result = true;
+	DpFinder there;
+	DpFinder own;
+	DpIter iter;
+	DpElement element;
+	bool result = true;
 
 	check_stack_depth();
 	dp_finder_init(&there, a);
@@ -177,11 +177,11 @@ document_contains(const DpValue *a, const DpValue *b)
 	dp_iter_init_value(&iter, b);
 	while (result && dp_iter_next(&iter, &element))
 	{
-		DpValue		found;
+		DpValue found;
 
 		result = (dp_finder_find(&there, element.name, element.namelen, &found) &&
 				  value_contains(&found, &element.value)) ||
-			!field_counts(&own, &element);
+				 !field_counts(&own, &element);
 	}
 	dp_finder_free(&there);
 	dp_finder_free(&own);
@@ -194,8 +194,8 @@ document_contains(const DpValue *a, const DpValue *b)
 static bool
 array_contains(const DpValue *a, const DpValue *b)
 {
-	DpIter		iter;
-	DpValue		element;
+	DpIter iter;
+	DpValue element;
 
 	check_stack_depth();
 	if (a->len > MANY_BYTES && b->len > MANY_BYTES)
@@ -213,12 +213,12 @@ array_contains(const DpValue *a, const DpValue *b)
 static bool
 array_contains_sorted(const DpValue *a, const DpValue *b)
 {
-	DpValue    *values = palloc_extended(sizeof(DpValue) * (Size) dp_array_count(a->data, a->len),
-										 MCXT_ALLOC_HUGE);
-	DpIter		iter;
-	DpValue		value;
-	int			n = 0;
-	bool		result = true;
+	DpValue *values =
+		palloc_extended(sizeof(DpValue) * (Size) dp_array_count(a->data, a->len), MCXT_ALLOC_HUGE);
+	DpIter iter;
+	DpValue value;
+	int n = 0;
+	bool result = true;
 
 	dp_iter_init_value(&iter, a);
 	while (dp_iter_next_value(&iter, &value))
@@ -227,7 +227,7 @@ array_contains_sorted(const DpValue *a, const DpValue *b)
 	dp_iter_init_value(&iter, b);
 	while (result && dp_iter_next_value(&iter, &value))
 		result = dp_values_find(values, n, &value) >= 0 ||
-			(dp_type_is_container(value.type) && array_contains_element(a, &value));
+				 (dp_type_is_container(value.type) && array_contains_element(a, &value));
 	pfree(values);
 	return result;
 }
@@ -236,8 +236,8 @@ array_contains_sorted(const DpValue *a, const DpValue *b)
 static bool
 array_contains_element(const DpValue *a, const DpValue *element)
 {
-	DpIter		iter;
-	DpValue		value;
+	DpIter iter;
+	DpValue value;
 
 	CHECK_FOR_INTERRUPTS();
 	dp_iter_init_value(&iter, a);

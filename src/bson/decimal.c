@@ -15,8 +15,8 @@
 #include "bson/number.h"
 
 /* The least exponent of a decimal128, and of its greatest digit */
-#define MIN_EXPONENT	(-6176)
-#define MAX_DIGITS		34
+#define MIN_EXPONENT (-6176)
+#define MAX_DIGITS 34
 
 static bool exponent_is_absurd(const char *text);
 static bool text_is_zero(const char *text);
@@ -24,10 +24,10 @@ static bool text_is_zero(const char *text);
 bool
 dp_decimal128_from_text(const char *s, int len, uint8 out[DP_DECIMAL128_SIZE])
 {
-	char		fixed[64];
-	char	   *text = fixed;
+	char fixed[64];
+	char *text = fixed;
 	bson_decimal128_t dec;
-	bool		ok;
+	bool ok;
 
 	if (len <= 0 || memchr(s, 0, len) != NULL)
 		return false;
@@ -35,8 +35,7 @@ dp_decimal128_from_text(const char *s, int len, uint8 out[DP_DECIMAL128_SIZE])
 		text = palloc(len + 1);
 	memcpy(text, s, len);
 	text[len] = '\0';
-	ok = !exponent_is_absurd(text) &&
-		bson_decimal128_from_string_w_len(text, len, &dec);
+	ok = !exponent_is_absurd(text) && bson_decimal128_from_string_w_len(text, len, &dec);
 	if (text != fixed)
 		pfree(text);
 	if (!ok)
@@ -69,8 +68,7 @@ dp_decimal128_to_text(const uint8 *d, char buf[DP_DECIMAL128_TEXT_SIZE])
 {
 	bson_decimal128_t dec;
 
-	StaticAssertStmt(DP_DECIMAL128_TEXT_SIZE >= BSON_DECIMAL128_STRING,
-					 "a decimal128 may not fit");
+	StaticAssertStmt(DP_DECIMAL128_TEXT_SIZE >= BSON_DECIMAL128_STRING, "a decimal128 may not fit");
 	dec.low = (uint64) dp_get_int64(d);
 	dec.high = (uint64) dp_get_int64(d + 8);
 	bson_decimal128_to_string(&dec, buf);
@@ -80,7 +78,7 @@ dp_decimal128_to_text(const uint8 *d, char buf[DP_DECIMAL128_TEXT_SIZE])
 Numeric
 dp_decimal128_to_numeric(const uint8 *d)
 {
-	char		text[DP_DECIMAL128_TEXT_SIZE];
+	char text[DP_DECIMAL128_TEXT_SIZE];
 
 	dp_decimal128_to_text(d, text);
 	return DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(text),
@@ -94,11 +92,11 @@ dp_decimal128_to_numeric(const uint8 *d)
 void
 dp_numeric_to_decimal128(Numeric n, uint8 out[DP_DECIMAL128_SIZE])
 {
-	char	   *text = DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(n)));
+	char *text = DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(n)));
 
 	if (!dp_decimal128_from_text(text, strlen(text), out))
 	{
-		char	   *digits = numeric_normalize(n);
+		char *digits = numeric_normalize(n);
 
 		if (text_is_zero(digits))
 			digits = pstrdup("0");
@@ -122,9 +120,9 @@ text_is_zero(const char *text)
 void
 dp_numeric_round_to_decimal128(Numeric n, uint8 out[DP_DECIMAL128_SIZE])
 {
-	char	   *text = DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(n)));
-	bool		exact = dp_decimal128_from_text(text, strlen(text), out);
-	DpExact		e;
+	char *text = DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(n)));
+	bool exact = dp_decimal128_from_text(text, strlen(text), out);
+	DpExact e;
 
 	pfree(text);
 	if (!exact)
@@ -140,32 +138,34 @@ dp_numeric_round_to_decimal128(Numeric n, uint8 out[DP_DECIMAL128_SIZE])
 void
 dp_exact_round_to_decimal128(const DpExact *e, int scale, uint8 out[DP_DECIMAL128_SIZE])
 {
-	int			exponent = Max(e->point - MAX_DIGITS, MIN_EXPONENT);
-	int			keep = e->point - exponent;
-	int			ndigits = e->ndigits;
-	char		text[MAX_DIGITS + 32];
-	char	   *p = text;
-	uint8		digits[MAX_DIGITS + 1]; /* the first takes the carry */
+	int exponent = Max(e->point - MAX_DIGITS, MIN_EXPONENT);
+	int keep = e->point - exponent;
+	int ndigits = e->ndigits;
+	char text[MAX_DIGITS + 32];
+	char *p = text;
+	uint8 digits[MAX_DIGITS + 1]; /* the first takes the carry */
 
 	if (e->rank != 0)
 	{
-		const char *special = e->rank == DP_RANK_NAN ? "NaN" : e->rank < 0 ? "-Infinity" : "Infinity";
+		const char *special = e->rank == DP_RANK_NAN ? "NaN"
+							  : e->rank < 0          ? "-Infinity"
+													 : "Infinity";
 
 		(void) dp_decimal128_from_text(special, strlen(special), out);
 		return;
 	}
 	if (keep < 0)
-		keep = ndigits = 0;		/* less than half of the least that there is */
+		keep = ndigits = 0; /* less than half of the least that there is */
 	memset(digits, 0, sizeof(digits));
 	memcpy(digits + 1, e->digits, Min(keep, ndigits));
 	if (ndigits > keep)
 	{
-		uint8		next = e->digits[keep];
-		bool		odd = (digits[keep] & 1) != 0;
+		uint8 next = e->digits[keep];
+		bool odd = (digits[keep] & 1) != 0;
 
 		if (next > 5 || (next == 5 && (odd || ndigits > keep + 1)))
 		{
-			int			i = keep;
+			int i = keep;
 
 			while (digits[i] == 9)
 				digits[i--] = 0;
@@ -198,10 +198,10 @@ dp_exact_round_to_decimal128(const DpExact *e, int scale, uint8 out[DP_DECIMAL12
 Numeric
 dp_double_to_numeric(double d)
 {
-	uint8		buf[DP_EXACT_MAX_DIGITS];
-	char		text[DP_EXACT_MAX_DIGITS + 32];
-	char	   *p = text;
-	DpExact		e;
+	uint8 buf[DP_EXACT_MAX_DIGITS];
+	char text[DP_EXACT_MAX_DIGITS + 32];
+	char *p = text;
+	DpExact e;
 
 	dp_exact_from_double(d, &e, buf);
 	if (e.rank != 0)

@@ -14,39 +14,39 @@
 #include "bson/varint.h"
 
 /* Instructions */
-#define OP_END		0
-#define OP_COPY		1
-#define OP_SKIP		2
-#define OP_GO		3
-#define OP_INSERT	4
-#define OP_REPLACE	5
-#define OP_INSIDE	6
-#define OP_SPLICE	7
+#define OP_END 0
+#define OP_COPY 1
+#define OP_SKIP 2
+#define OP_GO 3
+#define OP_INSERT 4
+#define OP_REPLACE 5
+#define OP_INSIDE 6
+#define OP_SPLICE 7
 
 /* What a splice has to save in bytes to be written */
-#define SPLICE_MIN	8
+#define SPLICE_MIN 8
 
 /* Instructions for one container that are being written */
 typedef struct Writer
 {
-	StringInfo	out;
-	bool		is_array;
-	uint32		place;			/* where the reader will be, after the copy that is due */
-	uint32		copy;			/* elements to be copied that have not been written */
+	StringInfo out;
+	bool is_array;
+	uint32 place; /* where the reader will be, after the copy that is due */
+	uint32 copy;  /* elements to be copied that have not been written */
 } Writer;
 
 /* A container that goes in, while instructions are followed */
 typedef struct Source
 {
 	const DpValue *container;
-	DpIter		iter;
-	uint32	   *offsets;		/* where the elements begin; NULL: nobody has gone back yet */
-	uint32		n;				/* their number */
+	DpIter iter;
+	uint32 *offsets; /* where the elements begin; NULL: nobody has gone back yet */
+	uint32 n;        /* their number */
 } Source;
 
 static void write_container(StringInfo out, const DpValue *from, const DpValue *to, bool is_array);
-static void write_rest(Writer *w, DpIter *from, DpIter *to,
-					   const DpElement *from_first, const DpElement *to_first);
+static void write_rest(Writer *w, DpIter *from, DpIter *to, const DpElement *from_first,
+					   const DpElement *to_first);
 static inline void put(StringInfo out, uint32 op, uint64 n);
 static void flush_copy(Writer *w);
 static void write_insert(Writer *w, const DpElement *elements, uint32 n);
@@ -66,12 +66,12 @@ static DpValue unpack_value(DpPacked *in, uint8 type);
 struct varlena *
 dp_diff_make(const uint8 *from, uint32 fromsize, const uint8 *to, uint32 tosize)
 {
-	DpValue		a = {from, fromsize, DP_TYPE_DOCUMENT};
-	DpValue		b = {to, tosize, DP_TYPE_DOCUMENT};
+	DpValue a = { from, fromsize, DP_TYPE_DOCUMENT };
+	DpValue b = { to, tosize, DP_TYPE_DOCUMENT };
 	StringInfoData out;
-	pg_crc32c	crc;
-	uint8		crcbytes[4];
-	static const char header[VARHDRSZ] = {0};	/* filled in at the end */
+	pg_crc32c crc;
+	uint8 crcbytes[4];
+	static const char header[VARHDRSZ] = { 0 }; /* filled in at the end */
 
 	if (dp_value_identical(&a, &b))
 		return NULL;
@@ -99,19 +99,19 @@ dp_diff_make(const uint8 *from, uint32 fromsize, const uint8 *to, uint32 tosize)
 static void
 write_container(StringInfo out, const DpValue *from, const DpValue *to, bool is_array)
 {
-	Writer		w = {out, is_array, 0, 0};
-	DpIter		a;
-	DpIter		b;
+	Writer w = { out, is_array, 0, 0 };
+	DpIter a;
+	DpIter b;
 
 	check_stack_depth();
 	dp_iter_init_value(&a, from);
 	dp_iter_init_value(&b, to);
 	for (;;)
 	{
-		DpElement	x;
-		DpElement	y;
-		bool		more_a = dp_iter_next(&a, &x);
-		bool		more_b = dp_iter_next(&b, &y);
+		DpElement x;
+		DpElement y;
+		bool more_a = dp_iter_next(&a, &x);
+		bool more_b = dp_iter_next(&b, &y);
 
 		if (!more_a || !more_b)
 		{
@@ -132,7 +132,7 @@ write_container(StringInfo out, const DpValue *from, const DpValue *to, bool is_
 			break;
 		}
 	}
-	put(out, OP_END, 0);		/* and so the copy that is due need not be written */
+	put(out, OP_END, 0); /* and so the copy that is due need not be written */
 }
 
 /*
@@ -140,13 +140,14 @@ write_container(StringInfo out, const DpValue *from, const DpValue *to, bool is_
  * so that at their end only OP_END is left to be written.
  */
 static void
-write_rest(Writer *w, DpIter *from, DpIter *to, const DpElement *from_first, const DpElement *to_first)
+write_rest(Writer *w, DpIter *from, DpIter *to, const DpElement *from_first,
+		   const DpElement *to_first)
 {
-	DpMembers	a = {0, NULL};
-	DpMembers	b = {0, NULL};
-	int32	   *match;
-	uint32		base = w->place;
-	uint32		j = 0;
+	DpMembers a = { 0, NULL };
+	DpMembers b = { 0, NULL };
+	int32 *match;
+	uint32 base = w->place;
+	uint32 j = 0;
 
 	/* the iterators are behind the first ones: back to them */
 	if (from_first)
@@ -162,12 +163,12 @@ write_rest(Writer *w, DpIter *from, DpIter *to, const DpElement *from_first, con
 	match = dp_members_align(&a, &b, w->is_array, false);
 	while (j < b.n)
 	{
-		uint32		at;
+		uint32 at;
 
 		CHECK_FOR_INTERRUPTS();
 		if (match[j] < 0)
 		{
-			uint32		first = j;
+			uint32 first = j;
 
 			while (j < b.n && match[j] < 0)
 				j++;
@@ -230,13 +231,15 @@ write_insert(Writer *w, const DpElement *elements, uint32 n)
 	{
 		const uint8 *start = DP_MEMBER_START(&elements[0]);
 
-		appendBinaryStringInfo(w->out, (const char *) start, DP_MEMBER_END(&elements[n - 1]) - start);
+		appendBinaryStringInfo(w->out, (const char *) start,
+							   DP_MEMBER_END(&elements[n - 1]) - start);
 		return;
 	}
 	for (uint32 i = 0; i < n; i++)
 	{
 		appendStringInfoCharMacro(w->out, (char) elements[i].value.type);
-		appendBinaryStringInfo(w->out, (const char *) elements[i].value.data, elements[i].value.len);
+		appendBinaryStringInfo(w->out, (const char *) elements[i].value.data,
+							   elements[i].value.len);
 	}
 }
 
@@ -247,18 +250,18 @@ write_insert(Writer *w, const DpElement *elements, uint32 n)
 static void
 write_changed(Writer *w, const DpValue *from, const DpValue *to)
 {
-	int			start;
+	int start;
 	const uint8 *a;
 	const uint8 *b;
-	uint32		alen;
-	uint32		blen;
+	uint32 alen;
+	uint32 blen;
 
 	flush_copy(w);
 	w->place++;
 	start = w->out->len;
 	if (from->type == to->type && dp_type_is_container(from->type))
 	{
-		bool		is_array = to->type == DP_TYPE_ARRAY && dp_array_is_plain(to);
+		bool is_array = to->type == DP_TYPE_ARRAY && dp_array_is_plain(to);
 
 		put(w->out, OP_INSIDE, is_array ? 1 : 0);
 		write_container(w->out, from, to, is_array);
@@ -268,9 +271,9 @@ write_changed(Writer *w, const DpValue *from, const DpValue *to)
 	}
 	else if (from->type == to->type && text_of(from, &a, &alen) && text_of(to, &b, &blen))
 	{
-		uint32		least = Min(alen, blen);
-		uint32		front = 0;
-		uint32		back = 0;
+		uint32 least = Min(alen, blen);
+		uint32 front = 0;
+		uint32 back = 0;
 
 		while (front < least && a[front] == b[front])
 			front++;
@@ -307,7 +310,7 @@ text_of(const DpValue *v, const uint8 **text, uint32 *len)
 			return true;
 		case DP_TYPE_BINARY:
 			if (v->data[4] == DP_BINARY_OLD)
-				return false;	/* its second length would have to be changed, too */
+				return false; /* its second length would have to be changed, too */
 			*text = v->data + 4;
 			*len = v->len - 4;
 			return true;
@@ -321,13 +324,13 @@ text_of(const DpValue *v, const uint8 **text, uint32 *len)
 struct varlena *
 dp_diff_apply(const uint8 *diff, uint32 diffsize, const uint8 *from, uint32 fromsize)
 {
-	DpValue		source = {from, fromsize, DP_TYPE_DOCUMENT};
-	DpPacked	in = {diff, diff + diffsize};
+	DpValue source = { from, fromsize, DP_TYPE_DOCUMENT };
+	DpPacked in = { diff, diff + diffsize };
 	const uint8 *crcbytes;
-	uint64		tosize;
-	DpBuilder	b;
-	DpValue		result;
-	pg_crc32c	crc;
+	uint64 tosize;
+	DpBuilder b;
+	DpValue result;
+	pg_crc32c crc;
 
 	if (dp_unpack_byte(&in) != DP_DIFF_VERSION)
 		dp_corrupted("the difference has an unknown version");
@@ -364,16 +367,16 @@ dp_diff_apply(const uint8 *diff, uint32 diffsize, const uint8 *from, uint32 from
 static void
 follow(DpPacked *in, DpBuilder *b, const DpValue *from, bool is_array)
 {
-	Source		source = {.container = from};
+	Source source = { .container = from };
 
 	check_stack_depth();
 	dp_iter_init_value(&source.iter, from);
 	for (;;)
 	{
-		uint64		word = dp_unpack_varint(in);
-		uint64		n = word >> 3;
-		DpElement	e;
-		DpValue		value;
+		uint64 word = dp_unpack_varint(in);
+		uint64 n = word >> 3;
+		DpElement e;
+		DpValue value;
 
 		switch (word & 7)
 		{
@@ -383,7 +386,8 @@ follow(DpPacked *in, DpBuilder *b, const DpValue *from, bool is_array)
 				if (is_array)
 					copy_elements(b, &source, PG_UINT64_MAX, true);
 				else
-					dp_builder_append_elements(b, source.iter.next, source.iter.end - source.iter.next);
+					dp_builder_append_elements(b, source.iter.next,
+											   source.iter.end - source.iter.next);
 				if (source.offsets)
 					pfree(source.offsets);
 				return;
@@ -440,9 +444,9 @@ source_go(Source *source, uint64 n)
 {
 	if (source->offsets == NULL)
 	{
-		uint32		cap = 16;
-		DpIter		iter;
-		DpElement	e;
+		uint32 cap = 16;
+		DpIter iter;
+		DpElement e;
 
 		source->offsets = palloc(cap * sizeof(uint32));
 		dp_iter_init_value(&iter, source->container);
@@ -476,7 +480,7 @@ static void
 copy_elements(DpBuilder *b, Source *source, uint64 n, bool is_array)
 {
 	const uint8 *start = source->iter.next;
-	DpElement	e;
+	DpElement e;
 
 	for (uint64 i = 0; i < n; i++)
 	{
@@ -500,9 +504,9 @@ follow_insert(DpPacked *in, DpBuilder *b, uint64 n, bool is_array)
 
 	for (; n > 0; n--)
 	{
-		uint8		type = dp_unpack_byte(in);
+		uint8 type = dp_unpack_byte(in);
 		const uint8 *nul;
-		DpValue		value;
+		DpValue value;
 
 		if (!is_array)
 		{
@@ -523,7 +527,7 @@ follow_insert(DpPacked *in, DpBuilder *b, uint64 n, bool is_array)
 static DpValue
 unpack_value(DpPacked *in, uint8 type)
 {
-	DpValue		value;
+	DpValue value;
 
 	value.type = type;
 	value.data = in->next;
@@ -535,13 +539,13 @@ unpack_value(DpPacked *in, uint8 type)
 static void
 follow_splice(DpPacked *in, DpBuilder *b, const DpElement *e, uint64 n)
 {
-	uint64		front = dp_unpack_varint(in);
-	uint64		back = dp_unpack_varint(in);
+	uint64 front = dp_unpack_varint(in);
+	uint64 back = dp_unpack_varint(in);
 	const uint8 *middle = dp_unpack_bytes(in, n);
 	const uint8 *text;
-	uint32		len;
-	uint64		total;
-	uint8	   *p;
+	uint32 len;
+	uint64 total;
+	uint8 *p;
 
 	if (!text_of(&e->value, &text, &len) || front > len || back > len - front)
 		dp_corrupted("the difference does not fit the document");

@@ -51,8 +51,8 @@
  * The difference that turns a document into another one: a new bytea.  NULL
  * if they have the same bytes.
  */
-extern struct varlena *dp_diff_make(const uint8 *from, uint32 fromsize,
-									const uint8 *to, uint32 tosize);
+extern struct varlena *
+dp_diff_make(const uint8 *from, uint32 fromsize, const uint8 *to, uint32 tosize);
 
 /*
  * The document that a difference makes of another one: a new bson.  Raises
@@ -60,8 +60,8 @@ extern struct varlena *dp_diff_make(const uint8 *from, uint32 fromsize,
  * comes out has the bytes that the difference was made for (their checksum is
  * compared); who does not trust where the difference was kept validates it.
  */
-extern struct varlena *dp_diff_apply(const uint8 *diff, uint32 diffsize,
-									 const uint8 *from, uint32 fromsize);
+extern struct varlena *
+dp_diff_apply(const uint8 *diff, uint32 diffsize, const uint8 *from, uint32 fromsize);
 
 /*
  * Calls visit for each path at which two documents differ: members of a document
@@ -72,7 +72,8 @@ extern struct varlena *dp_diff_apply(const uint8 *diff, uint32 diffsize,
  * differs, the document is named with both its values; the path of the whole
  * document is empty.  Paths live until visit returns; it returns false to stop.
  */
-typedef bool (*DpDiffVisit) (const DpPath *path, const DpValue *before, const DpValue *after, void *arg);
+typedef bool (*DpDiffVisit)(const DpPath *path, const DpValue *before, const DpValue *after,
+							void *arg);
 
 extern void dp_diff_each(const uint8 *from, uint32 fromsize, const uint8 *to, uint32 tosize,
 						 DpDiffVisit visit, void *arg);
@@ -85,7 +86,7 @@ extern void dp_diff_each(const uint8 *from, uint32 fromsize, const uint8 *to, ui
  * the first had a value that changed and the third has something else, the new
  * value is put.  Returns a new bson.
  */
-extern struct varlena *dp_diff_carry(const uint8 *from, uint32 fromsize, const uint8 *to, uint32 tosize,
-									 const uint8 *onto, uint32 ontosize);
+extern struct varlena *dp_diff_carry(const uint8 *from, uint32 fromsize, const uint8 *to,
+									 uint32 tosize, const uint8 *onto, uint32 ontosize);
 
-#endif							/* DP_BSON_DIFF_H */
+#endif /* DP_BSON_DIFF_H */

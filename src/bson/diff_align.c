@@ -16,15 +16,15 @@
 #include "bson/diff_align.h"
 
 /* Up to so many pairs are compared rather than hashed. */
-#define FEW_PAIRS	64
+#define FEW_PAIRS 64
 
 /* Elements of one side by hash; those of a bucket are linked by their indexes, -1 ends. */
 typedef struct Table
 {
-	uint32		mask;
-	int32	   *heads;
-	int32	   *next;
-	uint32	   *hashes;
+	uint32 mask;
+	int32 *heads;
+	int32 *next;
+	uint32 *hashes;
 } Table;
 
 static inline bool same(const DpElement *a, const DpElement *b, bool is_array);
@@ -38,7 +38,7 @@ static void keep_rising(int32 *match, uint32 n, bool *taken);
 void
 dp_members_read(DpIter *iter, DpMembers *members)
 {
-	uint32		cap = 16;
+	uint32 cap = 16;
 
 	members->n = 0;
 	members->elements = palloc(cap * sizeof(DpElement));
@@ -56,15 +56,15 @@ dp_members_read(DpIter *iter, DpMembers *members)
 bool
 dp_array_is_plain(const DpValue *array)
 {
-	DpIter		iter;
-	DpElement	e;
-	uint32		index = 0;
-	char		digits[12];
+	DpIter iter;
+	DpElement e;
+	uint32 index = 0;
+	char digits[12];
 
 	dp_iter_init_value(&iter, array);
 	while (dp_iter_next(&iter, &e))
 	{
-		uint32		len = dp_index_name(index++, digits);
+		uint32 len = dp_index_name(index++, digits);
 
 		if (e.namelen != len || memcmp(e.name, digits, len) != 0)
 			return false;
@@ -75,10 +75,10 @@ dp_array_is_plain(const DpValue *array)
 int32 *
 dp_members_align(const DpMembers *from, const DpMembers *to, bool is_array, bool monotone)
 {
-	uint32		nfrom = from->n;
-	uint32		nto = to->n;
-	int32	   *match = palloc_extended(Max((Size) nto, 1) * sizeof(int32), MCXT_ALLOC_HUGE);
-	bool	   *taken;
+	uint32 nfrom = from->n;
+	uint32 nto = to->n;
+	int32 *match = palloc_extended(Max((Size) nto, 1) * sizeof(int32), MCXT_ALLOC_HUGE);
+	bool *taken;
 
 	/* what both have at the end */
 	while (nfrom > 0 && nto > 0 &&
@@ -104,7 +104,7 @@ dp_members_align(const DpMembers *from, const DpMembers *to, bool is_array, bool
 	/* of elements of arrays that nothing is the same as, the next one is a version */
 	if (is_array)
 	{
-		uint32		next = 0;
+		uint32 next = 0;
 
 		for (uint32 j = 0; j < nto; j++)
 		{
@@ -138,8 +138,8 @@ hash_of(const DpElement *e, bool is_array)
 
 /* Each element of to looks at all of from. */
 static void
-claim_few(const DpMembers *from, const DpMembers *to, uint32 nfrom, uint32 nto,
-		  bool is_array, int32 *match, bool *taken)
+claim_few(const DpMembers *from, const DpMembers *to, uint32 nfrom, uint32 nto, bool is_array,
+		  int32 *match, bool *taken)
 {
 	for (uint32 j = 0; j < nto; j++)
 	{
@@ -157,11 +157,11 @@ claim_few(const DpMembers *from, const DpMembers *to, uint32 nfrom, uint32 nto,
 
 /* The same by hashes. */
 static void
-claim_many(const DpMembers *from, const DpMembers *to, uint32 nfrom, uint32 nto,
-		   bool is_array, int32 *match, bool *taken)
+claim_many(const DpMembers *from, const DpMembers *to, uint32 nfrom, uint32 nto, bool is_array,
+		   int32 *match, bool *taken)
 {
-	Table		table;
-	uint32		buckets = pg_nextpower2_32(Max(nfrom, 16));
+	Table table;
+	uint32 buckets = pg_nextpower2_32(Max(nfrom, 16));
 
 	table.mask = buckets - 1;
 	table.heads = palloc_extended((Size) buckets * sizeof(int32), MCXT_ALLOC_HUGE);
@@ -170,7 +170,7 @@ claim_many(const DpMembers *from, const DpMembers *to, uint32 nfrom, uint32 nto,
 	table.hashes = palloc_extended((Size) nfrom * sizeof(uint32), MCXT_ALLOC_HUGE);
 	for (int32 i = nfrom - 1; i >= 0; i--)
 	{
-		uint32		hash = hash_of(&from->elements[i], is_array);
+		uint32 hash = hash_of(&from->elements[i], is_array);
 
 		table.hashes[i] = hash;
 		table.next[i] = table.heads[hash & table.mask];
@@ -178,19 +178,19 @@ claim_many(const DpMembers *from, const DpMembers *to, uint32 nfrom, uint32 nto,
 	}
 	for (uint32 j = 0; j < nto; j++)
 	{
-		uint32		hash = hash_of(&to->elements[j], is_array);
-		int32	   *link = &table.heads[hash & table.mask];
+		uint32 hash = hash_of(&to->elements[j], is_array);
+		int32 *link = &table.heads[hash & table.mask];
 
 		CHECK_FOR_INTERRUPTS();
 		for (; *link >= 0; link = &table.next[*link])
 		{
-			int32		i = *link;
+			int32 i = *link;
 
 			if (table.hashes[i] == hash && same(&from->elements[i], &to->elements[j], is_array))
 			{
 				match[j] = i;
 				taken[i] = true;
-				*link = table.next[i];	/* so that many of the same stay cheap */
+				*link = table.next[i]; /* so that many of the same stay cheap */
 				break;
 			}
 		}
@@ -207,22 +207,21 @@ claim_many(const DpMembers *from, const DpMembers *to, uint32 nfrom, uint32 nto,
 static void
 keep_rising(int32 *match, uint32 n, bool *taken)
 {
-	uint32	   *ends = palloc_extended((Size) n * sizeof(uint32), MCXT_ALLOC_HUGE);
-	int32	   *before = palloc_extended((Size) n * sizeof(int32), MCXT_ALLOC_HUGE);
-	uint32		len = 0;
-	int32		j;
+	uint32 *ends = palloc_extended((Size) n * sizeof(uint32), MCXT_ALLOC_HUGE);
+	int32 *before = palloc_extended((Size) n * sizeof(int32), MCXT_ALLOC_HUGE);
+	uint32 len = 0;
+	int32 j;
 
 	/* ends[k] is where the rising sequence of k + 1 matches with the least end ends */
 	for (uint32 at = 0; at < n; at++)
 	{
-		uint32		low = 0,
-					high = len;
+		uint32 low = 0, high = len;
 
 		if (match[at] < 0)
 			continue;
 		while (low < high)
 		{
-			uint32		mid = (low + high) / 2;
+			uint32 mid = (low + high) / 2;
 
 			if (match[ends[mid]] < match[at])
 				low = mid + 1;

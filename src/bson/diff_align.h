@@ -10,13 +10,13 @@
 /* The elements of a document or an array, or those from one on. */
 typedef struct DpMembers
 {
-	uint32		n;
-	DpElement  *elements;
+	uint32 n;
+	DpElement *elements;
 } DpMembers;
 
 /* Where an element's type byte stands, and where the next element begins. */
-#define DP_MEMBER_START(e)	((const uint8 *) (e)->name - 1)
-#define DP_MEMBER_END(e)	((e)->value.data + (e)->value.len)
+#define DP_MEMBER_START(e) ((const uint8 *) (e)->name - 1)
+#define DP_MEMBER_END(e) ((e)->value.data + (e)->value.len)
 
 static inline bool
 dp_member_same_name(const DpElement *a, const DpElement *b)
@@ -37,7 +37,7 @@ extern bool dp_array_is_plain(const DpValue *array);
  * arrays are the same if they have the same bytes; those between two that are
  * the same are taken one after the other.  monotone: indexes only rise.
  */
-extern int32 *dp_members_align(const DpMembers *from, const DpMembers *to,
-							   bool is_array, bool monotone);
+extern int32 *
+dp_members_align(const DpMembers *from, const DpMembers *to, bool is_array, bool monotone);
 
-#endif							/* DP_BSON_DIFF_ALIGN_H */
+#endif /* DP_BSON_DIFF_ALIGN_H */

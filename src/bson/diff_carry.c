@@ -16,27 +16,28 @@
 /* The elements of the three containers. */
 typedef struct Three
 {
-	DpMembers	from;
-	DpMembers	to;
-	DpMembers	onto;
+	DpMembers from;
+	DpMembers to;
+	DpMembers onto;
 } Three;
 
-static void carry_documents(DpBuilder *b, const DpValue *from, const DpValue *to, const DpValue *onto);
+static void
+carry_documents(DpBuilder *b, const DpValue *from, const DpValue *to, const DpValue *onto);
 static void carry_arrays(DpBuilder *b, const DpValue *from, const DpValue *to, const DpValue *onto);
-static void carry_value(DpBuilder *b, const DpElement *name, const DpValue *from,
-						const DpValue *to, const DpValue *onto);
+static void carry_value(DpBuilder *b, const DpElement *name, const DpValue *from, const DpValue *to,
+						const DpValue *onto);
 static void three_read(Three *three, const DpValue *from, const DpValue *to, const DpValue *onto);
 static void three_free(Three *three);
 static inline void put(DpBuilder *b, const DpElement *e);
 
 struct varlena *
-dp_diff_carry(const uint8 *from, uint32 fromsize, const uint8 *to, uint32 tosize,
-			  const uint8 *onto, uint32 ontosize)
+dp_diff_carry(const uint8 *from, uint32 fromsize, const uint8 *to, uint32 tosize, const uint8 *onto,
+			  uint32 ontosize)
 {
-	DpValue		a = {from, fromsize, DP_TYPE_DOCUMENT};
-	DpValue		b = {to, tosize, DP_TYPE_DOCUMENT};
-	DpValue		c = {onto, ontosize, DP_TYPE_DOCUMENT};
-	DpBuilder	builder;
+	DpValue a = { from, fromsize, DP_TYPE_DOCUMENT };
+	DpValue b = { to, tosize, DP_TYPE_DOCUMENT };
+	DpValue c = { onto, ontosize, DP_TYPE_DOCUMENT };
+	DpBuilder builder;
 
 	dp_builder_init(&builder, (Size) ontosize + tosize);
 	dp_builder_begin_document(&builder);
@@ -51,11 +52,11 @@ dp_diff_carry(const uint8 *from, uint32 fromsize, const uint8 *to, uint32 tosize
 static void
 carry_documents(DpBuilder *b, const DpValue *from, const DpValue *to, const DpValue *onto)
 {
-	Three		three;
-	int32	   *from_of_to;
-	int32	   *from_of_onto;
-	int32	   *to_of_onto;
-	bool	   *done;
+	Three three;
+	int32 *from_of_to;
+	int32 *from_of_onto;
+	int32 *to_of_onto;
+	bool *done;
 
 	check_stack_depth();
 	three_read(&three, from, to, onto);
@@ -84,9 +85,8 @@ carry_documents(DpBuilder *b, const DpValue *from, const DpValue *to, const DpVa
 	{
 		const DpElement *e = &three.to.elements[j];
 
-		if (!done[j] &&
-			(from_of_to[j] < 0 ||
-			 !dp_value_identical(&e->value, &three.from.elements[from_of_to[j]].value)))
+		if (!done[j] && (from_of_to[j] < 0 ||
+						 !dp_value_identical(&e->value, &three.from.elements[from_of_to[j]].value)))
 			put(b, e);
 	}
 	three_free(&three);
@@ -103,11 +103,11 @@ carry_documents(DpBuilder *b, const DpValue *from, const DpValue *to, const DpVa
 static void
 carry_arrays(DpBuilder *b, const DpValue *from, const DpValue *to, const DpValue *onto)
 {
-	Three		three;
-	int32	   *from_of_to;
-	int32	   *from_of_onto;
-	uint32		i = 0;			/* in onto */
-	uint32		j = 0;			/* in to */
+	Three three;
+	int32 *from_of_to;
+	int32 *from_of_onto;
+	uint32 i = 0; /* in onto */
+	uint32 j = 0; /* in to */
 
 	check_stack_depth();
 	three_read(&three, from, to, onto);
@@ -133,7 +133,7 @@ carry_arrays(DpBuilder *b, const DpValue *from, const DpValue *to, const DpValue
 		if (j < three.to.n && from_of_to[j] == post)
 			now = &three.to.elements[j++];
 		if (!now)
-			continue;			/* taken away */
+			continue; /* taken away */
 		if (here)
 			carry_value(b, here, &old->value, &now->value, &here->value);
 		else if (!dp_value_identical(&old->value, &now->value))
@@ -149,8 +149,8 @@ carry_arrays(DpBuilder *b, const DpValue *from, const DpValue *to, const DpValue
  * changed inside where all are of one kind, else as it is now.
  */
 static void
-carry_value(DpBuilder *b, const DpElement *name, const DpValue *from,
-			const DpValue *to, const DpValue *onto)
+carry_value(DpBuilder *b, const DpElement *name, const DpValue *from, const DpValue *to,
+			const DpValue *onto)
 {
 	if (from && dp_value_identical(from, to))
 		to = onto;
@@ -177,7 +177,7 @@ carry_value(DpBuilder *b, const DpElement *name, const DpValue *from,
 static void
 three_read(Three *three, const DpValue *from, const DpValue *to, const DpValue *onto)
 {
-	DpIter		iter;
+	DpIter iter;
 
 	dp_iter_init_value(&iter, from);
 	dp_members_read(&iter, &three->from);

@@ -14,12 +14,12 @@
 typedef struct Walk
 {
 	DpDiffVisit visit;
-	void	   *arg;
-	bool		stopped;
-	int			depth;
-	int			cap;
+	void *arg;
+	bool stopped;
+	int depth;
+	int cap;
 	const char **names;
-	uint32	   *lens;
+	uint32 *lens;
 } Walk;
 
 static void walk_values(Walk *walk, const DpValue *before, const DpValue *after);
@@ -27,17 +27,18 @@ static void walk_documents(Walk *walk, const DpValue *before, const DpValue *aft
 static void walk_arrays(Walk *walk, const DpValue *before, const DpValue *after);
 static void members_of(const DpValue *container, DpMembers *members);
 static int32 *reversed(const int32 *match, uint32 n, uint32 nfrom);
-static void down(Walk *walk, const char *name, uint32 namelen, const DpValue *before, const DpValue *after);
+static void
+down(Walk *walk, const char *name, uint32 namelen, const DpValue *before, const DpValue *after);
 static void down_position(Walk *walk, uint32 position, const DpValue *before, const DpValue *after);
 static void tell(Walk *walk, const DpValue *before, const DpValue *after);
 
 void
-dp_diff_each(const uint8 *from, uint32 fromsize, const uint8 *to, uint32 tosize,
-			 DpDiffVisit visit, void *arg)
+dp_diff_each(const uint8 *from, uint32 fromsize, const uint8 *to, uint32 tosize, DpDiffVisit visit,
+			 void *arg)
 {
-	DpValue		before = {from, fromsize, DP_TYPE_DOCUMENT};
-	DpValue		after = {to, tosize, DP_TYPE_DOCUMENT};
-	Walk		walk = {.visit = visit, .arg = arg, .cap = 8};
+	DpValue before = { from, fromsize, DP_TYPE_DOCUMENT };
+	DpValue after = { to, tosize, DP_TYPE_DOCUMENT };
+	Walk walk = { .visit = visit, .arg = arg, .cap = 8 };
 
 	walk.names = palloc(walk.cap * sizeof(char *));
 	walk.lens = palloc(walk.cap * sizeof(uint32));
@@ -79,11 +80,11 @@ walk_values(Walk *walk, const DpValue *before, const DpValue *after)
 static void
 walk_documents(Walk *walk, const DpValue *before, const DpValue *after)
 {
-	DpMembers	a;
-	DpMembers	b;
-	int32	   *match;
-	int32	   *to;
-	bool		found = false;
+	DpMembers a;
+	DpMembers b;
+	int32 *match;
+	int32 *to;
+	bool found = false;
 
 	members_of(before, &a);
 	members_of(after, &b);
@@ -109,7 +110,7 @@ walk_documents(Walk *walk, const DpValue *before, const DpValue *after)
 		down(walk, e->name, e->namelen, NULL, &e->value);
 	}
 	if (!found)
-		tell(walk, before, after);	/* the same members in another order */
+		tell(walk, before, after); /* the same members in another order */
 	pfree(a.elements);
 	pfree(b.elements);
 	pfree(match);
@@ -123,10 +124,10 @@ walk_documents(Walk *walk, const DpValue *before, const DpValue *after)
 static void
 walk_arrays(Walk *walk, const DpValue *before, const DpValue *after)
 {
-	DpMembers	a;
-	DpMembers	b;
-	int32	   *match;
-	uint32		i = 0;
+	DpMembers a;
+	DpMembers b;
+	int32 *match;
+	uint32 i = 0;
 
 	members_of(before, &a);
 	members_of(after, &b);
@@ -135,7 +136,7 @@ walk_arrays(Walk *walk, const DpValue *before, const DpValue *after)
 	{
 		if (j == b.n || match[j] >= 0)
 		{
-			uint32		end = j == b.n ? a.n : match[j];
+			uint32 end = j == b.n ? a.n : match[j];
 
 			for (; i < end && !walk->stopped; i++)
 				down_position(walk, i, &a.elements[i].value, NULL);
@@ -159,7 +160,7 @@ walk_arrays(Walk *walk, const DpValue *before, const DpValue *after)
 static void
 members_of(const DpValue *container, DpMembers *members)
 {
-	DpIter		iter;
+	DpIter iter;
 
 	dp_iter_init_value(&iter, container);
 	dp_members_read(&iter, members);
@@ -169,7 +170,7 @@ members_of(const DpValue *container, DpMembers *members)
 static int32 *
 reversed(const int32 *match, uint32 n, uint32 nfrom)
 {
-	int32	   *result = palloc_extended(Max((Size) nfrom, 1) * sizeof(int32), MCXT_ALLOC_HUGE);
+	int32 *result = palloc_extended(Max((Size) nfrom, 1) * sizeof(int32), MCXT_ALLOC_HUGE);
 
 	for (uint32 i = 0; i < nfrom; i++)
 		result[i] = -1;
@@ -199,8 +200,8 @@ down(Walk *walk, const char *name, uint32 namelen, const DpValue *before, const 
 static void
 down_position(Walk *walk, uint32 position, const DpValue *before, const DpValue *after)
 {
-	char		digits[12];
-	uint32		len = dp_index_name(position, digits);
+	char digits[12];
+	uint32 len = dp_index_name(position, digits);
 
 	down(walk, digits, len, before, after);
 }
@@ -208,7 +209,7 @@ down_position(Walk *walk, uint32 position, const DpValue *before, const DpValue 
 static void
 tell(Walk *walk, const DpValue *before, const DpValue *after)
 {
-	DpPath	   *path = dp_path_of_names(walk->depth, walk->names, walk->lens);
+	DpPath *path = dp_path_of_names(walk->depth, walk->names, walk->lens);
 
 	if (!walk->visit(path, before, after, walk->arg))
 		walk->stopped = true;

@@ -12,7 +12,8 @@
 #include "bson/diff.h"
 #include "bson/validate.h"
 
-static bool store_difference(const DpPath *path, const DpValue *before, const DpValue *after, void *arg);
+static bool
+store_difference(const DpPath *path, const DpValue *before, const DpValue *after, void *arg);
 
 /*
  * bson_diff(before bson, after bson) -> setof (path text, old bson_value, new bson_value)
@@ -36,8 +37,8 @@ store_difference(const DpPath *path, const DpValue *before, const DpValue *after
 {
 	ReturnSetInfo *set = arg;
 	StringInfoData text;
-	Datum		values[3] = {0};
-	bool		nulls[3] = {false, before == NULL, after == NULL};
+	Datum values[3] = { 0 };
+	bool nulls[3] = { false, before == NULL, after == NULL };
 
 	initStringInfo(&text);
 	dp_path_to_text(&text, path);
@@ -67,8 +68,8 @@ dp_bson_diff_pack(PG_FUNCTION_ARGS)
 	struct varlena *after = DP_GETARG_VARLENA(1);
 	struct varlena *diff;
 
-	diff = dp_diff_make(DP_DOC_DATA(before), DP_DOC_SIZE(before),
-						DP_DOC_DATA(after), DP_DOC_SIZE(after));
+	diff = dp_diff_make(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(after),
+						DP_DOC_SIZE(after));
 	if (diff == NULL)
 		PG_RETURN_NULL();
 	PG_RETURN_POINTER(diff);
@@ -89,25 +90,25 @@ dp_bson_diff_apply(PG_FUNCTION_ARGS)
 
 	PG_TRY();
 	{
-		DpFault		fault;
+		DpFault fault;
 
-		result = dp_diff_apply(DP_DOC_DATA(diff), DP_DOC_SIZE(diff), DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
+		result =
+			dp_diff_apply(DP_DOC_DATA(diff), DP_DOC_SIZE(diff), DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
 		if (!dp_validate(DP_DOC_DATA(result), DP_DOC_SIZE(result), &fault))
 			dp_corrupted(fault.what);
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
+		ErrorData *error;
 
 		if (geterrcode() != ERRCODE_DATA_CORRUPTED)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
 		FlushErrorState();
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("invalid difference for the document"),
-				 error->detail ? errdetail_internal("%s", error->detail) : 0));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+						errmsg("invalid difference for the document"),
+						error->detail ? errdetail_internal("%s", error->detail) : 0));
 	}
 	PG_END_TRY();
 	PG_RETURN_POINTER(result);
@@ -124,7 +125,6 @@ dp_bson_diff_carry(PG_FUNCTION_ARGS)
 	struct varlena *after = DP_GETARG_VARLENA(1);
 	struct varlena *onto = DP_GETARG_VARLENA(2);
 
-	PG_RETURN_POINTER(dp_diff_carry(DP_DOC_DATA(before), DP_DOC_SIZE(before),
-									DP_DOC_DATA(after), DP_DOC_SIZE(after),
-									DP_DOC_DATA(onto), DP_DOC_SIZE(onto)));
+	PG_RETURN_POINTER(dp_diff_carry(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(after),
+									DP_DOC_SIZE(after), DP_DOC_DATA(onto), DP_DOC_SIZE(onto)));
 }

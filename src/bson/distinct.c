@@ -21,17 +21,17 @@
 #include "bson/distinct.h"
 #include "bson/varint.h"
 
-#define VERSION			1
-#define FORM_SPARSE		0
-#define FORM_DENSE		1
+#define VERSION 1
+#define FORM_SPARSE 0
+#define FORM_DENSE 1
 
 /* Bits of a hash that is kept: those that make its place, and those of the rank of the rest */
-#define PLACE_BITS		27
-#define RANK_BITS		5
-#define RANK_MASK		((1 << RANK_BITS) - 1)
+#define PLACE_BITS 27
+#define RANK_BITS 5
+#define RANK_MASK ((1 << RANK_BITS) - 1)
 
 /* Bits of the place behind those that choose the register */
-#define TAIL_BITS		(PLACE_BITS - DP_DISTINCT_BITS)
+#define TAIL_BITS (PLACE_BITS - DP_DISTINCT_BITS)
 
 void
 dp_distinct_init(DpDistinct *sketch)
@@ -82,7 +82,7 @@ sparse_of_hash(uint64 hash)
 static inline uint32
 register_of_sparse(uint32 kept, int *rank)
 {
-	uint32		tail = (kept >> RANK_BITS) & ((1 << TAIL_BITS) - 1);
+	uint32 tail = (kept >> RANK_BITS) & ((1 << TAIL_BITS) - 1);
 
 	if (tail != 0)
 		*rank = TAIL_BITS - pg_leftmost_one_pos32(tail);
@@ -95,12 +95,12 @@ register_of_sparse(uint32 kept, int *rank)
 static void
 make_dense(DpDistinct *sketch)
 {
-	uint8		registers[DP_DISTINCT_REGISTERS] = {0};
+	uint8 registers[DP_DISTINCT_REGISTERS] = { 0 };
 
 	for (int i = 0; i < sketch->nsparse; i++)
 	{
-		int			rank;
-		uint32		at = register_of_sparse(sketch->sparse[i], &rank);
+		int rank;
+		uint32 at = register_of_sparse(sketch->sparse[i], &rank);
 
 		registers[at] = Max(registers[at], rank);
 	}
@@ -113,8 +113,8 @@ make_dense(DpDistinct *sketch)
 static void
 add_kept_dense(DpDistinct *sketch, uint32 kept)
 {
-	int			rank;
-	uint32		at = register_of_sparse(kept, &rank);
+	int rank;
+	uint32 at = register_of_sparse(kept, &rank);
 
 	sketch->registers[at] = Max(sketch->registers[at], rank);
 }
@@ -123,8 +123,8 @@ add_kept_dense(DpDistinct *sketch, uint32 kept)
 static void
 add_kept(DpDistinct *sketch, uint32 kept)
 {
-	int			low = 0;
-	int			high = sketch->nsparse;
+	int low = 0;
+	int high = sketch->nsparse;
 
 	if (sketch->dense)
 	{
@@ -133,7 +133,7 @@ add_kept(DpDistinct *sketch, uint32 kept)
 	}
 	while (low < high)
 	{
-		int			middle = (low + high) / 2;
+		int middle = (low + high) / 2;
 
 		if (sketch->sparse[middle] >> RANK_BITS < kept >> RANK_BITS)
 			low = middle + 1;
@@ -151,7 +151,8 @@ add_kept(DpDistinct *sketch, uint32 kept)
 		add_kept_dense(sketch, kept);
 		return;
 	}
-	memmove(sketch->sparse + low + 1, sketch->sparse + low, sizeof(uint32) * (sketch->nsparse - low));
+	memmove(sketch->sparse + low + 1, sketch->sparse + low,
+			sizeof(uint32) * (sketch->nsparse - low));
 	sketch->sparse[low] = kept;
 	sketch->nsparse++;
 }
@@ -162,8 +163,8 @@ dp_distinct_add(DpDistinct *sketch, uint64 hash)
 	hash = hash_mix(hash);
 	if (sketch->dense)
 	{
-		int			rank;
-		uint32		at = register_of_hash(hash, &rank);
+		int rank;
+		uint32 at = register_of_hash(hash, &rank);
 
 		if (sketch->registers[at] < rank)
 			sketch->registers[at] = rank;
@@ -193,9 +194,9 @@ dp_distinct_merge(DpDistinct *sketch, const DpDistinct *other)
 static double
 sigma(double x)
 {
-	double		y = 1;
-	double		z = x;
-	double		before;
+	double y = 1;
+	double z = x;
+	double before;
 
 	do
 	{
@@ -211,9 +212,9 @@ sigma(double x)
 static double
 tau(double x)
 {
-	double		y = 1;
-	double		z = 1 - x;
-	double		before;
+	double y = 1;
+	double z = 1 - x;
+	double before;
 
 	if (x == 0 || x == 1)
 		return 0;
@@ -231,8 +232,8 @@ int64
 dp_distinct_count(const DpDistinct *sketch)
 {
 	const double m = DP_DISTINCT_REGISTERS;
-	int			counts[DP_DISTINCT_MAX_RANK + 1] = {0};
-	double		z;
+	int counts[DP_DISTINCT_MAX_RANK + 1] = { 0 };
+	double z;
 
 	/* of a hundred million places hardly two are the same */
 	if (!sketch->dense)
@@ -257,8 +258,8 @@ dp_distinct_count(const DpDistinct *sketch)
 static inline int
 register_get(const uint8 *bytes, uint32 at)
 {
-	uint32		bit = at * 5;
-	uint32		pair = bytes[bit / 8];
+	uint32 bit = at * 5;
+	uint32 pair = bytes[bit / 8];
 
 	if (bit % 8 > 3)
 		pair |= (uint32) bytes[bit / 8 + 1] << 8;
@@ -269,9 +270,9 @@ register_get(const uint8 *bytes, uint32 at)
 static inline void
 register_set(uint8 *bytes, uint32 at, int rank)
 {
-	uint32		bit = at * 5;
-	uint32		mask = (uint32) DP_DISTINCT_MAX_RANK << (bit % 8);
-	uint32		pair = (uint32) rank << (bit % 8);
+	uint32 bit = at * 5;
+	uint32 mask = (uint32) DP_DISTINCT_MAX_RANK << (bit % 8);
+	uint32 pair = (uint32) rank << (bit % 8);
 
 	bytes[bit / 8] = (bytes[bit / 8] & ~mask) | pair;
 	if (bit % 8 > 3)
@@ -284,7 +285,7 @@ dp_distinct_pack(StringInfo out, const DpDistinct *sketch)
 	appendStringInfoChar(out, VERSION);
 	if (!sketch->dense)
 	{
-		uint32		before = 0;
+		uint32 before = 0;
 
 		appendStringInfoChar(out, FORM_SPARSE);
 		for (int i = 0; i < sketch->nsparse; i++)
@@ -295,7 +296,7 @@ dp_distinct_pack(StringInfo out, const DpDistinct *sketch)
 	}
 	else
 	{
-		uint8	   *bytes;
+		uint8 *bytes;
 
 		appendStringInfoChar(out, FORM_DENSE);
 		enlargeStringInfo(out, DP_DISTINCT_DENSE_SIZE - 2);
@@ -311,8 +312,8 @@ dp_distinct_pack(StringInfo out, const DpDistinct *sketch)
 void
 dp_distinct_unpack(DpDistinct *sketch, const uint8 *bytes, uint32 len)
 {
-	DpPacked	p = {bytes, bytes + len};
-	uint8		form;
+	DpPacked p = { bytes, bytes + len };
+	uint8 form;
 
 	dp_distinct_init(sketch);
 	if (dp_unpack_byte(&p) != VERSION)
@@ -328,15 +329,16 @@ dp_distinct_unpack(DpDistinct *sketch, const uint8 *bytes, uint32 len)
 	}
 	else if (form == FORM_SPARSE)
 	{
-		uint64		before = 0;
+		uint64 before = 0;
 
 		while (p.next < p.end)
 		{
-			uint64		step = dp_unpack_varint(&p);
-			uint64		kept = before + step;
+			uint64 step = dp_unpack_varint(&p);
+			uint64 kept = before + step;
 
-			if (step > PG_UINT32_MAX || kept > PG_UINT32_MAX || sketch->nsparse == DP_DISTINCT_SPARSE ||
-				(kept & RANK_MASK) == 0 || (sketch->nsparse > 0 && kept >> RANK_BITS == before >> RANK_BITS))
+			if (step > PG_UINT32_MAX || kept > PG_UINT32_MAX ||
+				sketch->nsparse == DP_DISTINCT_SPARSE || (kept & RANK_MASK) == 0 ||
+				(sketch->nsparse > 0 && kept >> RANK_BITS == before >> RANK_BITS))
 				dp_corrupted("a sketch has a hash that cannot be");
 			sketch->sparse[sketch->nsparse++] = (uint32) kept;
 			before = kept;
@@ -349,8 +351,8 @@ dp_distinct_unpack(DpDistinct *sketch, const uint8 *bytes, uint32 len)
 bool
 dp_distinct_add_packed(uint8 *bytes, uint32 len, uint64 hash, bool *changed)
 {
-	int			rank;
-	uint32		at;
+	int rank;
+	uint32 at;
 
 	if (len != DP_DISTINCT_DENSE_SIZE || bytes[0] != VERSION || bytes[1] != FORM_DENSE)
 		return false;

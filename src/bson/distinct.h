@@ -19,30 +19,33 @@
 #include "bson/reader.h"
 
 /* Bits of the hash that choose a register, and registers */
-#define DP_DISTINCT_BITS		11
-#define DP_DISTINCT_REGISTERS	(1 << DP_DISTINCT_BITS)
+#define DP_DISTINCT_BITS 11
+#define DP_DISTINCT_REGISTERS (1 << DP_DISTINCT_BITS)
 
 /* The most a register of five bits holds */
-#define DP_DISTINCT_MAX_RANK	31
+#define DP_DISTINCT_MAX_RANK 31
 
 /* Hashes that are kept as they are, cut off at 32 bits */
-#define DP_DISTINCT_SPARSE		300
+#define DP_DISTINCT_SPARSE 300
 
-/* Bytes of a packed sketch: version and form, then five bits for each register or fewer bytes of hashes */
-#define DP_DISTINCT_DENSE_SIZE	(2 + DP_DISTINCT_REGISTERS * 5 / 8)
+/*
+ * Bytes of a packed sketch: version and form, then five bits for each register or fewer bytes of
+ * hashes
+ */
+#define DP_DISTINCT_DENSE_SIZE (2 + DP_DISTINCT_REGISTERS * 5 / 8)
 
 /* Subtype of the Binary */
-#define DP_DISTINCT_SUBTYPE		0x80
+#define DP_DISTINCT_SUBTYPE 0x80
 
 /* A sketch that values are added to */
 typedef struct DpDistinct
 {
-	bool		dense;
-	int			nsparse;
+	bool dense;
+	int nsparse;
 	union
 	{
-		uint32		sparse[DP_DISTINCT_SPARSE]; /* ascending, each place (upper 27 bits) once */
-		uint8		registers[DP_DISTINCT_REGISTERS];	/* if dense */
+		uint32 sparse[DP_DISTINCT_SPARSE];      /* ascending, each place (upper 27 bits) once */
+		uint8 registers[DP_DISTINCT_REGISTERS]; /* if dense */
 	};
 } DpDistinct;
 
@@ -70,4 +73,4 @@ extern void dp_distinct_unpack(DpDistinct *sketch, const uint8 *bytes, uint32 le
  */
 extern bool dp_distinct_add_packed(uint8 *bytes, uint32 len, uint64 hash, bool *changed);
 
-#endif							/* DP_BSON_DISTINCT_H */
+#endif /* DP_BSON_DISTINCT_H */

@@ -18,10 +18,10 @@
 static uint64
 datum_hash(DpConverter *c, Datum d)
 {
-	DpNumber	number = {.kind = DP_NUMBER_INTEGER};
+	DpNumber number = { .kind = DP_NUMBER_INTEGER };
 	struct varlena *v;
-	DpValue		value;
-	uint64		hash;
+	DpValue value;
+	uint64 hash;
 
 	switch (c->conversion)
 	{
@@ -69,11 +69,10 @@ static const uint8 *
 sketch_bytes(const DpValue *v, uint32 *len)
 {
 	if (v->type != DP_TYPE_BINARY || v->data[4] != DP_DISTINCT_SUBTYPE)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a sketch of distinct values is expected"),
-				 errdetail("A value of the type \"%s\" was found.", dp_type_name(v->type)),
-				 errhint("Sketches are made by bson_distinct_agg and bson_distinct_add.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("a sketch of distinct values is expected"),
+						errdetail("A value of the type \"%s\" was found.", dp_type_name(v->type)),
+						errhint("Sketches are made by bson_distinct_agg and bson_distinct_add.")));
 	*len = v->len - 5;
 	return v->data + 5;
 }
@@ -82,9 +81,9 @@ sketch_bytes(const DpValue *v, uint32 *len)
 static void
 sketch_of_argument(FunctionCallInfo fcinfo, int argno, DpDistinct *sketch)
 {
-	DpValue		v;
+	DpValue v;
 	const uint8 *bytes;
-	uint32		len;
+	uint32 len;
 
 	dp_distinct_init(sketch);
 	if (PG_ARGISNULL(argno))
@@ -101,7 +100,7 @@ static Datum
 sketch_to_datum(const DpDistinct *sketch)
 {
 	StringInfoData out;
-	uint8	   *p;
+	uint8 *p;
 
 	initStringInfo(&out);
 	appendStringInfoSpaces(&out, VARHDRSZ + 1 + 5);
@@ -152,7 +151,7 @@ Datum
 dp_bson_distinct_merge_step(PG_FUNCTION_ARGS)
 {
 	DpDistinct *sketch = state_get(fcinfo);
-	DpDistinct	other;
+	DpDistinct other;
 
 	sketch_of_argument(fcinfo, 1, &other);
 	dp_distinct_merge(sketch, &other);
@@ -198,7 +197,7 @@ DP_FUNCTION(dp_bson_distinct_deserialize);
 Datum
 dp_bson_distinct_deserialize(PG_FUNCTION_ARGS)
 {
-	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
+	bytea *bytes = PG_GETARG_BYTEA_PP(0);
 	DpDistinct *sketch = palloc(sizeof(DpDistinct));
 
 	(void) dp_aggregate_context(fcinfo);
@@ -227,8 +226,8 @@ DP_FUNCTION(dp_bson_distinct_add);
 Datum
 dp_bson_distinct_add(PG_FUNCTION_ARGS)
 {
-	DpDistinct	sketch;
-	uint64		hash;
+	DpDistinct sketch;
+	uint64 hash;
 
 	if (PG_ARGISNULL(1))
 	{
@@ -239,13 +238,13 @@ dp_bson_distinct_add(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(0))
 	{
 		struct varlena *copy = PG_DETOAST_DATUM_COPY(PG_GETARG_DATUM(0));
-		DpValue		v = dp_value_of_varlena(copy);
+		DpValue v = dp_value_of_varlena(copy);
 
 		if (v.type != DP_TYPE_NULL)
 		{
-			uint32		len;
+			uint32 len;
 			const uint8 *bytes = sketch_bytes(&v, &len);
-			bool		changed;
+			bool changed;
 
 			if (dp_distinct_add_packed(unconstify(uint8 *, bytes), len, hash, &changed))
 				PG_RETURN_POINTER(copy);
@@ -264,8 +263,8 @@ DP_FUNCTION(dp_bson_distinct_merge);
 Datum
 dp_bson_distinct_merge(PG_FUNCTION_ARGS)
 {
-	DpDistinct	sketch;
-	DpDistinct	other;
+	DpDistinct sketch;
+	DpDistinct other;
 
 	sketch_of_argument(fcinfo, 0, &sketch);
 	sketch_of_argument(fcinfo, 1, &other);
@@ -281,7 +280,7 @@ DP_FUNCTION(dp_bson_distinct_count);
 Datum
 dp_bson_distinct_count(PG_FUNCTION_ARGS)
 {
-	DpDistinct	sketch;
+	DpDistinct sketch;
 
 	sketch_of_argument(fcinfo, 0, &sketch);
 	PG_RETURN_INT64(dp_distinct_count(&sketch));

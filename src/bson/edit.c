@@ -23,62 +23,62 @@
 /* Where in a document a path leads, or where it ends */
 typedef struct EditPlace
 {
-	DpValue		root;			/* what is changed */
-	bool		is_value;		/* the result is a bson_value, not a bson */
-	struct varlena *own;		/* root's varlena, if it may become the result */
-	DpValue		parents[DP_MAX_DEPTH];	/* containers on the way, the document first */
-	int			nparents;
-	bool		exists;			/* the path leads to something: */
-	const uint8 *element;		/* where its element begins, */
-	DpValue		value;			/* and what it is */
+	DpValue root;                  /* what is changed */
+	bool is_value;                 /* the result is a bson_value, not a bson */
+	struct varlena *own;           /* root's varlena, if it may become the result */
+	DpValue parents[DP_MAX_DEPTH]; /* containers on the way, the document first */
+	int nparents;
+	bool exists;          /* the path leads to something: */
+	const uint8 *element; /* where its element begins, */
+	DpValue value;        /* and what it is */
 } EditPlace;
 
 /* A field of the right document of a merge */
 typedef struct MergeField
 {
-	DpElement	element;
-	const uint8 *start;			/* the element's bytes */
+	DpElement element;
+	const uint8 *start; /* the element's bytes */
 	const uint8 *end;
-	uint32		next;			/* next in its bucket, counted from 1 */
-	uint32		first;			/* the first field of that name, itself as a rule */
-	bool		used;			/* replaced a field of the left one */
+	uint32 next;  /* next in its bucket, counted from 1 */
+	uint32 first; /* the first field of that name, itself as a rule */
+	bool used;    /* replaced a field of the left one */
 } MergeField;
 
 /* The fields of the right document of a merge, by name */
 typedef struct MergeTable
 {
 	MergeField *fields;
-	uint32	   *buckets;		/* first field, counted from 1 */
-	uint32		mask;
+	uint32 *buckets; /* first field, counted from 1 */
+	uint32 mask;
 } MergeTable;
 
 /* A path that leads on from a container, by that step */
 typedef struct Without
 {
 	const DpPath *path;
-	int			step;
+	int step;
 } Without;
 
 static void edit_locate(const uint8 *doc, uint32 size, const DpPath *path, EditPlace *place);
-static void edit_locate_in(const DpValue *root, bool is_value, const DpPath *path,
-						   EditPlace *place);
+static void
+edit_locate_in(const DpValue *root, bool is_value, const DpPath *path, EditPlace *place);
 static void edit_locate_own(struct varlena *doc, const DpPath *path, EditPlace *place);
-static struct varlena *edit_set(const EditPlace *place, const DpPath *path, const DpValue *value,
-								bool create);
-static struct varlena *edit_append(EditPlace *place, const DpPath *path, const DpValue *values,
-								   int nvalues);
-static struct varlena *merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize,
-							 uint32 head);
+static struct varlena *
+edit_set(const EditPlace *place, const DpPath *path, const DpValue *value, bool create);
+static struct varlena *
+edit_append(EditPlace *place, const DpPath *path, const DpValue *values, int nvalues);
+static struct varlena *
+merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, uint32 head);
 static uint32 *merge_find(MergeTable *table, const DpElement *element);
 static struct varlena *edit_unset(const DpValue *root, bool is_value, const DpPath *path);
 static bool copy_without(DpBuilder *b, const DpValue *from, const Without *paths, int n);
 static struct varlena *unset_names(struct varlena *doc, const DpNames *names);
-static int	value_depth(const DpValue *value);
-static struct varlena *edit_splice(const EditPlace *place, const uint8 *at, uint32 removed,
-								   const DpBuilder *b);
+static int value_depth(const DpValue *value);
+static struct varlena *
+edit_splice(const EditPlace *place, const uint8 *at, uint32 removed, const DpBuilder *b);
 static struct varlena *edit_replace(const EditPlace *place, const DpValue *value);
-static struct varlena *edit_insert(const EditPlace *place, const DpPath *path,
-								   const DpValue *value);
+static struct varlena *
+edit_insert(const EditPlace *place, const DpPath *path, const DpValue *value);
 static struct varlena *edit_exchange(const EditPlace *place, uint32 before, uint32 removed,
 									 const uint8 *added, uint32 nadded);
 static void edit_adjust(uint8 *out, const EditPlace *place, int64 delta);
@@ -97,7 +97,7 @@ struct varlena *
 dp_document_set_if(const uint8 *doc, uint32 size, const DpPath *path, const DpValue *value,
 				   bool create)
 {
-	EditPlace	place;
+	EditPlace place;
 
 	edit_locate(doc, size, path, &place);
 	return edit_set(&place, path, value, create);
@@ -106,7 +106,7 @@ dp_document_set_if(const uint8 *doc, uint32 size, const DpPath *path, const DpVa
 struct varlena *
 dp_document_set_own(struct varlena *doc, const DpPath *path, const DpValue *value, bool create)
 {
-	EditPlace	place;
+	EditPlace place;
 
 	edit_locate_own(doc, path, &place);
 	return edit_set(&place, path, value, create);
@@ -115,7 +115,7 @@ dp_document_set_own(struct varlena *doc, const DpPath *path, const DpValue *valu
 struct varlena *
 dp_value_set_if(const DpValue *root, const DpPath *path, const DpValue *value, bool create)
 {
-	EditPlace	place;
+	EditPlace place;
 
 	edit_locate_in(root, true, path, &place);
 	if (place.nparents == 0)
@@ -143,7 +143,7 @@ edit_set(const EditPlace *place, const DpPath *path, const DpValue *value, bool 
 struct varlena *
 dp_document_unset(const uint8 *doc, uint32 size, const DpPath *path)
 {
-	DpValue		root = {doc, size, DP_TYPE_DOCUMENT};
+	DpValue root = { doc, size, DP_TYPE_DOCUMENT };
 
 	return edit_unset(&root, false, path);
 }
@@ -162,12 +162,13 @@ struct varlena *
 dp_document_unset_all(struct varlena *doc, DpPath *const *paths, int n)
 {
 	struct varlena *result = doc;
-	DpNames		names = {0};
-	bool		found;
+	DpNames names = { 0 };
+	bool found;
 
 	for (int i = 0; i < n; i++)
 		if (paths[i]->nsteps == 1)
-			(void) dp_names_add(&names, paths[i]->steps[0].name, paths[i]->steps[0].namelen, &found);
+			(void) dp_names_add(&names, paths[i]->steps[0].name, paths[i]->steps[0].namelen,
+								&found);
 	if (names.n > 0)
 		result = unset_names(doc, &names);
 	dp_names_free(&names);
@@ -191,11 +192,11 @@ dp_document_unset_all(struct varlena *doc, DpPath *const *paths, int n)
 static struct varlena *
 unset_names(struct varlena *doc, const DpNames *names)
 {
-	uint32		size = DP_DOC_SIZE(doc);
+	uint32 size = DP_DOC_SIZE(doc);
 	struct varlena *result = palloc(VARHDRSZ + size);
-	uint8	   *out = (uint8 *) VARDATA(result) + 4;
-	DpIter		iter;
-	DpElement	element;
+	uint8 *out = (uint8 *) VARDATA(result) + 4;
+	DpIter iter;
+	DpElement element;
 	const uint8 *start;
 
 	dp_iter_init_varlena(&iter, doc);
@@ -224,10 +225,10 @@ unset_names(struct varlena *doc, const DpNames *names)
 static struct varlena *
 edit_unset(const DpValue *root, bool is_value, const DpPath *path)
 {
-	DpValue		null = {(const uint8 *) "", 0, DP_TYPE_NULL};
-	DpValue		rest = *root;
+	DpValue null = { (const uint8 *) "", 0, DP_TYPE_NULL };
+	DpValue rest = *root;
 	struct varlena *result = NULL;
-	EditPlace	place;
+	EditPlace place;
 
 	for (;;)
 	{
@@ -253,10 +254,10 @@ edit_unset(const DpValue *root, bool is_value, const DpPath *path)
  * A new bson with the values at the end of an array.
  */
 struct varlena *
-dp_document_append(const uint8 *doc, uint32 size, const DpPath *path,
-				   const DpValue *values, int nvalues)
+dp_document_append(const uint8 *doc, uint32 size, const DpPath *path, const DpValue *values,
+				   int nvalues)
 {
-	EditPlace	place;
+	EditPlace place;
 
 	edit_locate(doc, size, path, &place);
 	return edit_append(&place, path, values, nvalues);
@@ -265,7 +266,7 @@ dp_document_append(const uint8 *doc, uint32 size, const DpPath *path,
 struct varlena *
 dp_document_append_own(struct varlena *doc, const DpPath *path, const DpValue *values, int nvalues)
 {
-	EditPlace	place;
+	EditPlace place;
 
 	edit_locate_own(doc, path, &place);
 	return edit_append(&place, path, values, nvalues);
@@ -277,13 +278,13 @@ dp_document_append_own(struct varlena *doc, const DpPath *path, const DpValue *v
 static struct varlena *
 edit_append(EditPlace *place, const DpPath *path, const DpValue *values, int nvalues)
 {
-	DpBuilder	b;
+	DpBuilder b;
 	struct varlena *result;
-	uint32		count;
+	uint32 count;
 
 	if (!place->exists)
 	{
-		DpValue		array;
+		DpValue array;
 
 		dp_builder_init(&b, 64);
 		dp_builder_begin_array(&b);
@@ -301,10 +302,9 @@ edit_append(EditPlace *place, const DpPath *path, const DpValue *values, int nva
 
 		initStringInfo(&s);
 		dp_path_to_text(&s, path);
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("cannot append to \"%s\", which is not an array", s.data),
-				 errdetail("The field has the type %s.", dp_type_name(place->value.type))));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("cannot append to \"%s\", which is not an array", s.data),
+						errdetail("The field has the type %s.", dp_type_name(place->value.type))));
 	}
 	if (place->nparents >= DP_MAX_DEPTH)
 		dp_check_depth(place->nparents, &place->value);
@@ -314,8 +314,8 @@ edit_append(EditPlace *place, const DpPath *path, const DpValue *values, int nva
 	count = dp_array_count(place->value.data, place->value.len);
 	for (int i = 0; i < nvalues; i++)
 	{
-		char		digits[12];
-		uint32		n = dp_index_name(count + i, digits);
+		char digits[12];
+		uint32 n = dp_index_name(count + i, digits);
 
 		dp_check_depth(place->nparents, &values[i]);
 		dp_builder_append_value(&b, digits, n, &values[i]);
@@ -354,13 +354,13 @@ dp_value_merge(const DpValue *a, const DpValue *b)
 struct varlena *
 dp_values_merge(const DpValue *documents, int n)
 {
-	DpNames		names = {0};
-	DpValue    *values = NULL;	/* by the positions of their names */
-	int		   *owners = NULL;	/* and the documents that they are from */
-	uint32		room = 0;
-	DpBuilder	b;
-	DpIter		iter;
-	DpElement	element;
+	DpNames names = { 0 };
+	DpValue *values = NULL; /* by the positions of their names */
+	int *owners = NULL;     /* and the documents that they are from */
+	uint32 room = 0;
+	DpBuilder b;
+	DpIter iter;
+	DpElement element;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -368,16 +368,16 @@ dp_values_merge(const DpValue *documents, int n)
 		dp_iter_init_value(&iter, &documents[i]);
 		while (dp_iter_next(&iter, &element))
 		{
-			bool		found;
-			uint32		at = dp_names_add(&names, element.name, element.namelen, &found);
+			bool found;
+			uint32 at = dp_names_add(&names, element.name, element.namelen, &found);
 
 			if (names.room > room)
 			{
 				room = names.room;
-				values = values ? repalloc_huge(values, sizeof(DpValue) * (Size) room) :
-					palloc(sizeof(DpValue) * room);
-				owners = owners ? repalloc_huge(owners, sizeof(int) * (Size) room) :
-					palloc(sizeof(int) * room);
+				values = values ? repalloc_huge(values, sizeof(DpValue) * (Size) room)
+								: palloc(sizeof(DpValue) * room);
+				owners = owners ? repalloc_huge(owners, sizeof(int) * (Size) room)
+								: palloc(sizeof(int) * room);
 			}
 			if (found && owners[at] == i)
 				continue;
@@ -405,27 +405,26 @@ dp_values_merge(const DpValue *documents, int n)
 static struct varlena *
 merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, uint32 head)
 {
-	uint32		nfields = dp_array_count(b, bsize);
-	MergeTable	table;
-	DpIter		iter;
-	DpElement	element;
+	uint32 nfields = dp_array_count(b, bsize);
+	MergeTable table;
+	DpIter iter;
+	DpElement element;
 	const uint8 *start;
 	const uint8 *run;
 	struct varlena *result;
-	uint8	   *doc;
-	uint8	   *out;
-	uint32		n = 0;
+	uint8 *doc;
+	uint8 *out;
+	uint32 n = 0;
 
 	table.mask = pg_nextpower2_32(Max(nfields * 2, 4)) - 1;
-	table.fields = palloc_extended(sizeof(MergeField) * Max((Size) nfields, 1),
-								   MCXT_ALLOC_HUGE);
+	table.fields = palloc_extended(sizeof(MergeField) * Max((Size) nfields, 1), MCXT_ALLOC_HUGE);
 	table.buckets = palloc_extended(sizeof(uint32) * ((Size) table.mask + 1),
 									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
 	dp_iter_init(&iter, b, bsize);
 	for (start = iter.next; dp_iter_next(&iter, &element); start = iter.next)
 	{
-		uint32	   *link = merge_find(&table, &element);
+		uint32 *link = merge_find(&table, &element);
 		MergeField *field = &table.fields[n];
 
 		CHECK_FOR_INTERRUPTS();
@@ -448,7 +447,7 @@ merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, uint32 head)
 	run = iter.next;
 	for (start = iter.next; dp_iter_next(&iter, &element); start = iter.next)
 	{
-		uint32		i = *merge_find(&table, &element);
+		uint32 i = *merge_find(&table, &element);
 		MergeField *field;
 
 		if (i == 0)
@@ -496,8 +495,8 @@ merge(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, uint32 head)
 static uint32 *
 merge_find(MergeTable *table, const DpElement *element)
 {
-	uint32		hash = hash_bytes((const unsigned char *) element->name, element->namelen);
-	uint32	   *link = &table->buckets[hash & table->mask];
+	uint32 hash = hash_bytes((const unsigned char *) element->name, element->namelen);
+	uint32 *link = &table->buckets[hash & table->mask];
 
 	while (*link != 0)
 	{
@@ -519,15 +518,15 @@ merge_find(MergeTable *table, const DpElement *element)
 struct varlena *
 dp_array_concat(const DpValue *a, const DpValue *b)
 {
-	DpBuilder	out;
-	DpIter		iter;
-	DpValue		value;
+	DpBuilder out;
+	DpIter iter;
+	DpValue value;
 
 	dp_builder_init_value(&out, (Size) a->len + b->len + 64);
 	dp_builder_begin_array(&out);
 	if (a->type == DP_TYPE_ARRAY)
 	{
-		uint32		count = dp_array_count(a->data, a->len);
+		uint32 count = dp_array_count(a->data, a->len);
 
 		/* the builder goes on counting where the copied elements end */
 		dp_builder_append_bytes(&out, a->data + 4, a->len - 5);
@@ -560,10 +559,10 @@ dp_array_concat(const DpValue *a, const DpValue *b)
 struct varlena *
 dp_array_remove(const DpValue *array, int64 position)
 {
-	DpBuilder	out;
-	DpIter		iter;
-	DpValue		value;
-	uint32		count = dp_array_count(array->data, array->len);
+	DpBuilder out;
+	DpIter iter;
+	DpValue value;
+	uint32 count = dp_array_count(array->data, array->len);
 
 	if (position < 0)
 		position += count;
@@ -585,7 +584,7 @@ dp_array_remove(const DpValue *array, int64 position)
 static void
 edit_locate(const uint8 *doc, uint32 size, const DpPath *path, EditPlace *place)
 {
-	DpValue		root = {doc, size, DP_TYPE_DOCUMENT};
+	DpValue root = { doc, size, DP_TYPE_DOCUMENT };
 
 	edit_locate_in(&root, false, path, place);
 }
@@ -608,12 +607,10 @@ edit_locate_own(struct varlena *doc, const DpPath *path, EditPlace *place)
 static void
 edit_locate_in(const DpValue *root, bool is_value, const DpPath *path, EditPlace *place)
 {
-	DpValue		at = *root;
+	DpValue at = *root;
 
 	if (path->nsteps == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the path has no parts")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the path has no parts")));
 	place->root = *root;
 	place->is_value = is_value;
 	place->own = NULL;
@@ -625,8 +622,7 @@ edit_locate_in(const DpValue *root, bool is_value, const DpPath *path, EditPlace
 			return;
 		if (place->nparents == DP_MAX_DEPTH)
 			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("document nested too deeply"),
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("document nested too deeply"),
 					 errdetail("The limit is %d levels.", DP_MAX_DEPTH)));
 		place->parents[place->nparents++] = at;
 		if (!dp_step_find(&at, &path->steps[i], &place->element, &at))
@@ -642,9 +638,9 @@ edit_locate_in(const DpValue *root, bool is_value, const DpPath *path, EditPlace
 static int
 value_depth(const DpValue *value)
 {
-	DpIter		iter;
-	DpValue		inner;
-	int			depth = 0;
+	DpIter iter;
+	DpValue inner;
+	int depth = 0;
 
 	if (!dp_type_is_container(value->type))
 		return 0;
@@ -653,7 +649,7 @@ value_depth(const DpValue *value)
 	while (dp_iter_next_value(&iter, &inner))
 		if (dp_type_is_container(inner.type))
 		{
-			int			below = value_depth(&inner);
+			int below = value_depth(&inner);
 
 			depth = Max(depth, below);
 		}
@@ -672,8 +668,7 @@ dp_check_depth(int parents, const DpValue *value)
 		return;
 	if (parents + value_depth(value) > DP_MAX_DEPTH)
 		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("document nested too deeply"),
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("document nested too deeply"),
 				 errdetail("The limit is %d levels.", DP_MAX_DEPTH)));
 }
 
@@ -697,15 +692,15 @@ edit_adjust(uint8 *out, const EditPlace *place, int64 delta)
  * caller's own copy that was changed.  Raises PROGRAM_LIMIT_EXCEEDED.
  */
 static struct varlena *
-edit_exchange(const EditPlace *place, uint32 before, uint32 removed,
-			  const uint8 *added, uint32 nadded)
+edit_exchange(const EditPlace *place, uint32 before, uint32 removed, const uint8 *added,
+			  uint32 nadded)
 {
-	uint32		head = VARHDRSZ + (place->is_value ? 1 : 0);
-	uint32		after = place->root.len - before - removed;
-	int64		delta = (int64) nadded - removed;
-	Size		size = (Size) place->root.len + delta;
+	uint32 head = VARHDRSZ + (place->is_value ? 1 : 0);
+	uint32 after = place->root.len - before - removed;
+	int64 delta = (int64) nadded - removed;
+	Size size = (Size) place->root.len + delta;
 	struct varlena *result;
-	uint8	   *out;
+	uint8 *out;
 
 	if (place->own && delta == 0)
 	{
@@ -735,7 +730,7 @@ edit_exchange(const EditPlace *place, uint32 before, uint32 removed,
 		memcpy(out + before + nadded, place->root.data + before + removed, after);
 		edit_adjust(out, place, delta);
 	}
-	if (nadded > 0)				/* null and its like have no bytes, not even a pointer to them */
+	if (nadded > 0) /* null and its like have no bytes, not even a pointer to them */
 		memcpy(out + before, added, nadded);
 	return result;
 }
@@ -746,7 +741,7 @@ edit_exchange(const EditPlace *place, uint32 before, uint32 removed,
 static struct varlena *
 edit_splice(const EditPlace *place, const uint8 *at, uint32 removed, const DpBuilder *b)
 {
-	uint32		before = at - place->root.data;
+	uint32 before = at - place->root.data;
 
 	if (b == NULL)
 		return edit_exchange(place, before, removed, NULL, 0);
@@ -759,8 +754,8 @@ edit_splice(const EditPlace *place, const uint8 *at, uint32 removed, const DpBui
 static struct varlena *
 edit_replace(const EditPlace *place, const DpValue *value)
 {
-	uint32		head = VARHDRSZ + (place->is_value ? 1 : 0);
-	uint32		element = place->element - place->root.data;
+	uint32 head = VARHDRSZ + (place->is_value ? 1 : 0);
+	uint32 element = place->element - place->root.data;
 	struct varlena *result;
 
 	dp_check_depth(place->nparents, value);
@@ -776,16 +771,16 @@ edit_replace(const EditPlace *place, const DpValue *value)
 static struct varlena *
 edit_insert(const EditPlace *place, const DpPath *path, const DpValue *value)
 {
-	int			step = place->nparents - 1;
+	int step = place->nparents - 1;
 	const DpValue *parent = &place->parents[step];
 	const DpPathStep *missing = &path->steps[step];
-	DpBuilder	b;
-	char		digits[12];
+	DpBuilder b;
+	char digits[12];
 	const char *name = missing->name;
-	uint32		namelen = missing->namelen;
+	uint32 namelen = missing->namelen;
 	struct varlena *result;
 	const uint8 *element;
-	DpValue		there;
+	DpValue there;
 
 	/* the path may have ended at a value that cannot hold anything */
 	if (step < path->nsteps - 1 && dp_step_find(parent, missing, &element, &there))
@@ -795,21 +790,19 @@ edit_insert(const EditPlace *place, const DpPath *path, const DpValue *value)
 	dp_builder_init(&b, 64 + value->len);
 	if (parent->type == DP_TYPE_ARRAY)
 	{
-		uint32		count = dp_array_count(parent->data, parent->len);
+		uint32 count = dp_array_count(parent->data, parent->len);
 
 		if (!missing->is_index)
 			path_blocked(path, step, DP_TYPE_ARRAY);
 		if (missing->index < 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-					 errmsg("position %d is before the first element of the array",
-							missing->index),
+					 errmsg("position %d is before the first element of the array", missing->index),
 					 errdetail("The array has %u elements.", count)));
 		if (missing->index - count > DP_EDIT_MAX_PADDING)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("position %d is too far beyond the end of the array",
-							missing->index),
+					 errmsg("position %d is too far beyond the end of the array", missing->index),
 					 errdetail("The array has %u elements; at most %d nulls are put between.",
 							   count, DP_EDIT_MAX_PADDING)));
 		for (; count < missing->index; count++)
@@ -842,22 +835,21 @@ path_blocked(const DpPath *path, int step, uint8 type)
 
 	initStringInfo(&s);
 	dp_path_to_text(&s, path);
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("cannot follow the path \"%s\"", s.data),
-			 errdetail("Part %d of the path, \"%s\", meets a value of type %s.",
-					   step + 1, path->steps[step].name, dp_type_name(type))));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("cannot follow the path \"%s\"", s.data),
+					errdetail("Part %d of the path, \"%s\", meets a value of type %s.", step + 1,
+							  path->steps[step].name, dp_type_name(type))));
 }
 
 bool
 dp_path_blocked(const uint8 *doc, uint32 size, const DpPath *path, int *step, uint8 *type)
 {
-	DpValue		at = {doc, size, DP_TYPE_DOCUMENT};
+	DpValue at = { doc, size, DP_TYPE_DOCUMENT };
 
 	for (*step = 0; *step < path->nsteps; (*step)++)
 	{
 		const uint8 *element;
-		DpValue		next;
+		DpValue next;
 
 		*type = at.type;
 		if (!dp_type_is_container(at.type) ||
@@ -876,19 +868,19 @@ dp_path_blocked(const uint8 *doc, uint32 size, const DpPath *path, int *step, ui
 struct varlena *
 dp_document_without(const uint8 *doc, uint32 size, List *paths)
 {
-	DpValue		from = {doc, size, DP_TYPE_DOCUMENT};
-	Without    *all = palloc(list_length(paths) * sizeof(Without));
-	int			n = 0;
-	DpBuilder	b;
-	ListCell   *lc;
+	DpValue from = { doc, size, DP_TYPE_DOCUMENT };
+	Without *all = palloc(list_length(paths) * sizeof(Without));
+	int n = 0;
+	DpBuilder b;
+	ListCell *lc;
 
 	foreach(lc, paths)
 	{
 		const DpPath *path = lfirst(lc);
-		DpValue		found;
+		DpValue found;
 
 		if (dp_field_find(doc, size, path->steps[0].name, path->steps[0].namelen, &found))
-			all[n++] = (Without) {path, 0};
+			all[n++] = (Without){ path, 0 };
 	}
 	if (n == 0)
 		return NULL;
@@ -907,32 +899,32 @@ dp_document_without(const uint8 *doc, uint32 size, List *paths)
 static bool
 copy_without(DpBuilder *b, const DpValue *from, const Without *paths, int n)
 {
-	bool		is_array = from->type == DP_TYPE_ARRAY;
-	Without    *inner = palloc(n * sizeof(Without));
-	bool		changed = false;
-	int64		position = 0;
-	DpIter		iter;
-	DpElement	e;
+	bool is_array = from->type == DP_TYPE_ARRAY;
+	Without *inner = palloc(n * sizeof(Without));
+	bool changed = false;
+	int64 position = 0;
+	DpIter iter;
+	DpElement e;
 
 	check_stack_depth();
 	dp_iter_init_value(&iter, from);
 	for (; dp_iter_next(&iter, &e); position++)
 	{
-		uint32		before = b->len;
-		int			ninner = 0;
-		bool		goes = false;
-		bool		inside;
+		uint32 before = b->len;
+		int ninner = 0;
+		bool goes = false;
+		bool inside;
 
 		CHECK_FOR_INTERRUPTS();
 		for (int i = 0; i < n && !goes; i++)
 		{
 			const DpPathStep *step = &paths[i].path->steps[paths[i].step];
 
-			if (is_array ? step->is_index && step->index == position :
-				step->namelen == e.namelen && memcmp(step->name, e.name, e.namelen) == 0)
+			if (is_array ? step->is_index && step->index == position
+						 : step->namelen == e.namelen && memcmp(step->name, e.name, e.namelen) == 0)
 			{
 				goes = paths[i].step + 1 == paths[i].path->nsteps;
-				inner[ninner++] = (Without) {paths[i].path, paths[i].step + 1};
+				inner[ninner++] = (Without){ paths[i].path, paths[i].step + 1 };
 			}
 			else if (is_array && e.value.type == DP_TYPE_DOCUMENT)
 				inner[ninner++] = paths[i];

@@ -15,14 +15,14 @@
 typedef struct EditCache
 {
 	DpPathCache path;
-	DpConverter converter;		/* of the last value's type, InvalidOid at first */
+	DpConverter converter; /* of the last value's type, InvalidOid at first */
 } EditCache;
 
 static EditCache *edit_cache(FunctionCallInfo fcinfo);
 static inline bool is_own_copy(FunctionCallInfo fcinfo, const struct varlena *doc);
-static DpValue argument_value(FunctionCallInfo fcinfo, EditCache *cache, Datum d, bool isnull,
-							  Oid typid);
-static const uint8 nothing[1] = {0};
+static DpValue
+argument_value(FunctionCallInfo fcinfo, EditCache *cache, Datum d, bool isnull, Oid typid);
+static const uint8 nothing[1] = { 0 };
 
 /*
  * The cache of this call site, made when missing.
@@ -31,8 +31,8 @@ static EditCache *
 edit_cache(FunctionCallInfo fcinfo)
 {
 	if (unlikely(fcinfo->flinfo->fn_extra == NULL))
-		fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
-														  sizeof(EditCache));
+		fcinfo->flinfo->fn_extra =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(EditCache));
 	return fcinfo->flinfo->fn_extra;
 }
 
@@ -54,7 +54,7 @@ argument_value(FunctionCallInfo fcinfo, EditCache *cache, Datum d, bool isnull, 
 {
 	if (isnull)
 	{
-		DpValue		null = {nothing, 0, DP_TYPE_NULL};
+		DpValue null = { nothing, 0, DP_TYPE_NULL };
 
 		return null;
 	}
@@ -76,12 +76,12 @@ DP_FUNCTION(dp_bson_set);
 Datum
 dp_bson_set(PG_FUNCTION_ARGS)
 {
-	EditCache  *cache;
+	EditCache *cache;
 	struct varlena *doc;
 	struct varlena *result;
 	const DpPath *path;
-	DpValue		value;
-	bool		create = true;
+	DpValue value;
+	bool create = true;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || (PG_NARGS() > 3 && PG_ARGISNULL(3)))
 		PG_RETURN_NULL();
@@ -108,14 +108,14 @@ DP_FUNCTION(dp_bson_array_append);
 Datum
 dp_bson_array_append(PG_FUNCTION_ARGS)
 {
-	EditCache  *cache;
+	EditCache *cache;
 	struct varlena *doc;
 	const DpPath *path;
-	DpValue	   *values;
-	Datum	   *args;
-	Oid		   *types;
-	bool	   *nulls;
-	int			n;
+	DpValue *values;
+	Datum *args;
+	Oid *types;
+	bool *nulls;
+	int n;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
@@ -142,14 +142,14 @@ Datum
 dp_bson_unset(PG_FUNCTION_ARGS)
 {
 	struct varlena *doc = DP_GETARG_VARLENA(0);
-	Datum	   *texts;
-	bool	   *nulls;
-	DpPath	  **paths;
-	int			npaths = 0;
-	int			n;
+	Datum *texts;
+	bool *nulls;
+	DpPath **paths;
+	int npaths = 0;
+	int n;
 
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT,
-					  &texts, &nulls, &n);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT, &texts, &nulls,
+					  &n);
 	paths = palloc(sizeof(DpPath *) * Max(n, 1));
 	for (int i = 0; i < n; i++)
 		if (!nulls[i])
@@ -166,8 +166,8 @@ Datum
 dp_bson_unset_one(PG_FUNCTION_ARGS)
 {
 	struct varlena *doc = DP_GETARG_VARLENA(0);
-	struct varlena *result = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc),
-											   dp_path_arg(fcinfo, 1));
+	struct varlena *result =
+		dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), dp_path_arg(fcinfo, 1));
 
 	PG_RETURN_POINTER(result ? result : doc);
 }
@@ -182,8 +182,8 @@ dp_bson_concat(PG_FUNCTION_ARGS)
 	struct varlena *a = DP_GETARG_VARLENA(0);
 	struct varlena *b = DP_GETARG_VARLENA(1);
 
-	PG_RETURN_POINTER(dp_document_merge(DP_DOC_DATA(a), DP_DOC_SIZE(a),
-										DP_DOC_DATA(b), DP_DOC_SIZE(b)));
+	PG_RETURN_POINTER(dp_document_merge(DP_DOC_DATA(a), DP_DOC_SIZE(a), DP_DOC_DATA(b),
+										DP_DOC_SIZE(b)));
 }
 
 /*
@@ -195,8 +195,8 @@ DP_FUNCTION(dp_bson_value_concat);
 Datum
 dp_bson_value_concat(PG_FUNCTION_ARGS)
 {
-	DpValue		a = dp_value_of_varlena(DP_GETARG_VARLENA(0));
-	DpValue		b = dp_value_of_varlena(DP_GETARG_VARLENA(1));
+	DpValue a = dp_value_of_varlena(DP_GETARG_VARLENA(0));
+	DpValue b = dp_value_of_varlena(DP_GETARG_VARLENA(1));
 
 	if (a.type == DP_TYPE_DOCUMENT && b.type == DP_TYPE_DOCUMENT)
 		PG_RETURN_POINTER(dp_value_merge(&a, &b));
@@ -212,7 +212,7 @@ Datum
 dp_bson_value_unset(PG_FUNCTION_ARGS)
 {
 	struct varlena *v = DP_GETARG_VARLENA(0);
-	DpValue		value = dp_value_of_varlena(v);
+	DpValue value = dp_value_of_varlena(v);
 	struct varlena *result = dp_value_unset(&value, dp_path_arg(fcinfo, 1));
 
 	PG_RETURN_POINTER(result ? result : v);
@@ -227,7 +227,7 @@ Datum
 dp_bson_value_remove(PG_FUNCTION_ARGS)
 {
 	struct varlena *v = DP_GETARG_VARLENA(0);
-	DpValue		value = dp_value_of_varlena(v);
+	DpValue value = dp_value_of_varlena(v);
 	struct varlena *result;
 
 	if (value.type != DP_TYPE_ARRAY)

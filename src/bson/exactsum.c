@@ -17,17 +17,17 @@
 #include "bson/exactsum.h"
 
 /* Exponents of decimals */
-#define EXPONENT_LEAST		(-6176)
-#define EXPONENT_GREATEST	6111
+#define EXPONENT_LEAST (-6176)
+#define EXPONENT_GREATEST 6111
 
 /* Parts of a packed sum that are there */
-#define PART_COUNT		0x01
-#define PART_INT64		0x02
-#define PART_DOUBLE		0x04
-#define PART_SPECIAL	0x08
-#define PART_INTEGERS	0x10
-#define PART_DECIMALS	0x20
-#define PART_ALL		0x3F
+#define PART_COUNT 0x01
+#define PART_INT64 0x02
+#define PART_DOUBLE 0x04
+#define PART_SPECIAL 0x08
+#define PART_INTEGERS 0x10
+#define PART_DECIMALS 0x20
+#define PART_ALL 0x3F
 
 void
 dp_exact_sum_init(DpExactSum *sum, MemoryContext context)
@@ -53,12 +53,12 @@ dp_exact_sum_reset(DpExactSum *sum)
 static DpDecimalSum *
 decimal_part(DpExactSum *sum, int32 exponent)
 {
-	int			low = 0;
-	int			high = sum->ndecimals;
+	int low = 0;
+	int high = sum->ndecimals;
 
 	while (low < high)
 	{
-		int			middle = (low + high) / 2;
+		int middle = (low + high) / 2;
 
 		if (sum->decimals[middle].exponent == exponent)
 			return &sum->decimals[middle];
@@ -69,14 +69,15 @@ decimal_part(DpExactSum *sum, int32 exponent)
 	}
 	if (sum->ndecimals == sum->adecimals)
 	{
-		int			room = Max(2, sum->adecimals * 2);
-		Size		size = sizeof(DpDecimalSum) * room;
+		int room = Max(2, sum->adecimals * 2);
+		Size size = sizeof(DpDecimalSum) * room;
 
 		sum->decimals = sum->decimals == NULL ? MemoryContextAlloc(sum->doubles.context, size)
-			: repalloc(sum->decimals, size);
+											  : repalloc(sum->decimals, size);
 		sum->adecimals = room;
 	}
-	memmove(sum->decimals + low + 1, sum->decimals + low, sizeof(DpDecimalSum) * (sum->ndecimals - low));
+	memmove(sum->decimals + low + 1, sum->decimals + low,
+			sizeof(DpDecimalSum) * (sum->ndecimals - low));
 	memset(&sum->decimals[low], 0, sizeof(DpDecimalSum));
 	sum->decimals[low].exponent = exponent;
 	sum->ndecimals++;
@@ -88,12 +89,12 @@ static void
 decimal_add(DpExactSum *sum, int32 exponent, int64 count, const uint64 words[3])
 {
 	DpDecimalSum *part = decimal_part(sum, exponent);
-	uint64		carry = 0;
+	uint64 carry = 0;
 
 	for (int i = 0; i < 3; i++)
 	{
-		uint64		word = part->words[i] + words[i];
-		uint64		over = word < words[i];
+		uint64 word = part->words[i] + words[i];
+		uint64 over = word < words[i];
 
 		part->words[i] = word + carry;
 		carry = over + (part->words[i] < carry);
@@ -101,7 +102,7 @@ decimal_add(DpExactSum *sum, int32 exponent, int64 count, const uint64 words[3])
 	part->count += count;
 	if (part->count == 0 && (part->words[0] | part->words[1] | part->words[2]) == 0)
 	{
-		int			i = part - sum->decimals;
+		int i = part - sum->decimals;
 
 		sum->ndecimals--;
 		memmove(part, part + 1, sizeof(DpDecimalSum) * (sum->ndecimals - i));
@@ -112,7 +113,7 @@ decimal_add(DpExactSum *sum, int32 exponent, int64 count, const uint64 words[3])
 static void
 words_negate(uint64 words[3])
 {
-	uint64		carry = 1;
+	uint64 carry = 1;
 
 	for (int i = 0; i < 3; i++)
 	{
@@ -125,9 +126,9 @@ words_negate(uint64 words[3])
 static void
 decimal_add_value(DpExactSum *sum, const uint8 *d, int sign)
 {
-	uint64		high = (uint64) dp_get_int64(d + 8);
-	uint64		words[3] = {(uint64) dp_get_int64(d), high & UINT64CONST(0x1FFFFFFFFFFFF), 0};
-	int			exponent = (int) ((high >> 49) & 0x3FFF);
+	uint64 high = (uint64) dp_get_int64(d + 8);
+	uint64 words[3] = { (uint64) dp_get_int64(d), high & UINT64CONST(0x1FFFFFFFFFFFF), 0 };
+	int exponent = (int) ((high >> 49) & 0x3FFF);
 
 	/* 10^34 and more is written by nobody, and means 0 */
 	const uint64 limit_high = UINT64CONST(0x1ED09BEAD87C0);
@@ -164,23 +165,23 @@ decimal_add_value(DpExactSum *sum, const uint8 *d, int sign)
 static Datum
 decimal_to_numeric(const DpDecimalSum *part)
 {
-	uint64		words[3] = {part->words[0], part->words[1], part->words[2]};
-	bool		negative = (words[2] >> 63) != 0;
-	char		text[96];
-	char	   *p = text + 80;
+	uint64 words[3] = { part->words[0], part->words[1], part->words[2] };
+	bool negative = (words[2] >> 63) != 0;
+	char text[96];
+	char *p = text + 80;
 
 	if (negative)
 		words_negate(words);
 	snprintf(p, 16, "e%d", part->exponent);
 	do
 	{
-		uint64		rest = 0;
+		uint64 rest = 0;
 
 		/* by 10, in halves of 32 bits */
 		for (int i = 2; i >= 0; i--)
 		{
-			uint64		upper = (rest << 32) | (words[i] >> 32);
-			uint64		lower;
+			uint64 upper = (rest << 32) | (words[i] >> 32);
+			uint64 lower;
 
 			rest = upper % 10;
 			lower = (rest << 32) | (words[i] & 0xFFFFFFFF);
@@ -191,7 +192,8 @@ decimal_to_numeric(const DpDecimalSum *part)
 	} while ((words[0] | words[1] | words[2]) != 0);
 	if (negative)
 		*--p = '-';
-	return DirectFunctionCall3(numeric_in, CStringGetDatum(p), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	return DirectFunctionCall3(numeric_in, CStringGetDatum(p), ObjectIdGetDatum(InvalidOid),
+							   Int32GetDatum(-1));
 }
 
 /* ---------------------------------------------------------------- adding */
@@ -199,8 +201,8 @@ decimal_to_numeric(const DpDecimalSum *part)
 bool
 dp_exact_sum_add_value(DpExactSum *sum, const DpValue *v, int sign)
 {
-	int64		i;
-	double		d;
+	int64 i;
+	double d;
 
 	switch (v->type)
 	{
@@ -251,15 +253,16 @@ dp_exact_sum_add(DpExactSum *sum, const DpExactSum *other)
 	dp_exact_sum_add_integer(sum, other->high, other->low);
 	dp_big_add(&sum->doubles, &other->doubles, 1);
 	for (int i = 0; i < other->ndecimals; i++)
-		decimal_add(sum, other->decimals[i].exponent, other->decimals[i].count, other->decimals[i].words);
+		decimal_add(sum, other->decimals[i].exponent, other->decimals[i].count,
+					other->decimals[i].words);
 }
 
 bool
 dp_exact_sum_is_zero(const DpExactSum *sum)
 {
-	return sum->n == 0 && sum->nint64 == 0 && sum->ndouble == 0 && sum->ndecimal == 0 && sum->nnan == 0 &&
-		sum->ninfinity == 0 && sum->nminus == 0 && sum->high == 0 && sum->low == 0 &&
-		sum->ndecimals == 0 && dp_big_is_zero(&sum->doubles);
+	return sum->n == 0 && sum->nint64 == 0 && sum->ndouble == 0 && sum->ndecimal == 0 &&
+		   sum->nnan == 0 && sum->ninfinity == 0 && sum->nminus == 0 && sum->high == 0 &&
+		   sum->low == 0 && sum->ndecimals == 0 && dp_big_is_zero(&sum->doubles);
 }
 
 /* Whether the integers fit 64 bits: the upper half is all sign. */
@@ -291,8 +294,8 @@ special_total(const DpExactSum *sum)
 static double
 double_total(const DpExactSum *sum)
 {
-	double		special = special_total(sum);
-	DpBigSum	total;
+	double special = special_total(sum);
+	DpBigSum total;
 
 	if (special != 0)
 		return special;
@@ -308,8 +311,8 @@ double_total(const DpExactSum *sum)
 static Numeric
 numeric_total(const DpExactSum *sum, int *scale)
 {
-	DpBigSum	binary;
-	Datum		total;
+	DpBigSum binary;
+	Datum total;
 
 	*scale = 0;
 	dp_big_init(&binary, CurrentMemoryContext);
@@ -356,9 +359,9 @@ dp_exact_sum_total(const DpExactSum *sum, DpValue *result, uint8 room[DP_SUM_RES
 	result->data = room;
 	if (sum->ndecimal > 0)
 	{
-		double		special = special_total(sum);
-		DpExact		e;
-		int			scale;
+		double special = special_total(sum);
+		DpExact e;
+		int scale;
 
 		if (special != 0)
 		{
@@ -374,7 +377,7 @@ dp_exact_sum_total(const DpExactSum *sum, DpValue *result, uint8 room[DP_SUM_RES
 		result_of_double(double_total(sum), result, room);
 	else
 	{
-		int64		i = (int64) sum->low;
+		int64 i = (int64) sum->low;
 
 		if (sum->nint64 > 0 || i < PG_INT32_MIN || i > PG_INT32_MAX)
 		{
@@ -398,16 +401,19 @@ dp_exact_sum_total(const DpExactSum *sum, DpValue *result, uint8 room[DP_SUM_RES
 static void
 divide_decimal(Numeric total, int64 count, int scale, uint8 *room)
 {
-	uint8		quotient[40];
-	DpExact		e;
-	int			n = 0;
-	int			taken = 0;
-	uint64		rest = 0;
+	uint8 quotient[40];
+	DpExact e;
+	int n = 0;
+	int taken = 0;
+	uint64 rest = 0;
 
 	dp_exact_from_numeric(total, &e);
 	if (e.ndigits > 0)
 	{
-		/* the quotient's point stands as many digits behind the total's as are taken before its first digit */
+		/*
+		 * the quotient's point stands as many digits behind the total's as are taken before its
+		 * first digit
+		 */
 		while (n < (int) lengthof(quotient) - 1 && (taken < e.ndigits || rest != 0))
 		{
 			rest = rest * 10 + (taken < e.ndigits ? e.digits[taken] : 0);
@@ -431,8 +437,8 @@ divide_decimal(Numeric total, int64 count, int scale, uint8 *room)
 void
 dp_exact_sum_average(const DpExactSum *sum, DpValue *result, uint8 room[DP_SUM_RESULT_SIZE])
 {
-	double		special = special_total(sum);
-	int			scale;
+	double special = special_total(sum);
+	int scale;
 
 	if (sum->n <= 0)
 	{
@@ -446,7 +452,7 @@ dp_exact_sum_average(const DpExactSum *sum, DpValue *result, uint8 room[DP_SUM_R
 		result_of_special(special, result, room);
 	else
 	{
-		Numeric		total = numeric_total(sum, &scale);
+		Numeric total = numeric_total(sum, &scale);
 
 		divide_decimal(total, sum->n, scale, room);
 		result->type = DP_TYPE_DECIMAL128;
@@ -457,14 +463,17 @@ dp_exact_sum_average(const DpExactSum *sum, DpValue *result, uint8 room[DP_SUM_R
 
 /* ---------------------------------------------------------------- bytes */
 
-/* The integer as varint 2 * bytes + (negative ? 1 : 0) and the bytes of its magnitude, the least first. */
+/*
+ * The integer as varint 2 * bytes + (negative ? 1 : 0) and the bytes of its magnitude, the least
+ * first.
+ */
 static void
 words_pack(StringInfo out, const uint64 *from, int nwords)
 {
-	uint64		words[3] = {0, 0, 0};
-	uint8		bytes[24];
-	bool		negative = (from[nwords - 1] >> 63) != 0;
-	int			n = sizeof(bytes);
+	uint64 words[3] = { 0, 0, 0 };
+	uint8 bytes[24];
+	bool negative = (from[nwords - 1] >> 63) != 0;
+	int n = sizeof(bytes);
 
 	for (int i = 0; i < 3; i++)
 		words[i] = i < nwords ? from[i] : negative ? ~UINT64CONST(0) : 0;
@@ -482,9 +491,9 @@ words_pack(StringInfo out, const uint64 *from, int nwords)
 static void
 words_unpack(DpPacked *p, uint64 words[3], uint64 size)
 {
-	uint64		head = dp_unpack_varint(p);
-	uint64		n = head >> 1;
-	uint8		bytes[24] = {0};
+	uint64 head = dp_unpack_varint(p);
+	uint64 n = head >> 1;
+	uint8 bytes[24] = { 0 };
 	const uint8 *from = dp_unpack_bytes(p, n);
 
 	if (n > size || head == 1 || (n > 0 && from[n - 1] == 0) ||
@@ -500,7 +509,7 @@ words_unpack(DpPacked *p, uint64 words[3], uint64 size)
 void
 dp_exact_sum_pack(StringInfo out, const DpExactSum *sum, bool count, bool integers)
 {
-	uint8		parts = 0;
+	uint8 parts = 0;
 
 	if (count && sum->n != 0)
 		parts |= PART_COUNT;
@@ -533,7 +542,7 @@ dp_exact_sum_pack(StringInfo out, const DpExactSum *sum, bool count, bool intege
 	}
 	if (parts & PART_INTEGERS)
 	{
-		uint64		words[2] = {sum->low, (uint64) sum->high};
+		uint64 words[2] = { sum->low, (uint64) sum->high };
 
 		words_pack(out, words, 2);
 	}
@@ -561,8 +570,8 @@ count_unpack(DpPacked *p, int64 *count)
 void
 dp_exact_sum_unpack(DpExactSum *sum, DpPacked *p)
 {
-	uint8		parts = dp_unpack_byte(p);
-	uint64		words[3];
+	uint8 parts = dp_unpack_byte(p);
+	uint64 words[3];
 
 	if ((parts & ~PART_ALL) != 0)
 		dp_corrupted("a packed sum has unknown parts");
@@ -588,7 +597,7 @@ dp_exact_sum_unpack(DpExactSum *sum, DpPacked *p)
 	}
 	if (parts & PART_DECIMALS)
 	{
-		uint64		n;
+		uint64 n;
 
 		count_unpack(p, &sum->ndecimal);
 		n = dp_unpack_varint(p);
@@ -596,8 +605,8 @@ dp_exact_sum_unpack(DpExactSum *sum, DpPacked *p)
 			dp_corrupted("a packed sum is out of range");
 		while (n-- > 0)
 		{
-			int64		exponent = dp_unpack_signed(p);
-			int64		count = dp_unpack_signed(p);
+			int64 exponent = dp_unpack_signed(p);
+			int64 count = dp_unpack_signed(p);
 
 			words_unpack(p, words, 24);
 			if (exponent < EXPONENT_LEAST || exponent > EXPONENT_GREATEST ||

@@ -15,31 +15,31 @@
 /* The sum of the decimals that have one exponent: a two's complement integer of 192 bits */
 typedef struct DpDecimalSum
 {
-	int32		exponent;
-	int64		count;
-	uint64		words[3];		/* the least first */
+	int32 exponent;
+	int64 count;
+	uint64 words[3]; /* the least first */
 } DpDecimalSum;
 
 /* All counts and sums are differences, and may be negative on the way. */
 typedef struct DpExactSum
 {
-	int64		n;				/* numbers */
-	int64		nint64;
-	int64		ndouble;
-	int64		ndecimal;
-	int64		nnan;			/* NaNs and infinities, doubles and decimals */
-	int64		ninfinity;
-	int64		nminus;
-	int64		high;			/* the integers: high * 2^64 + low */
-	uint64		low;
-	DpBigSum	doubles;
-	DpDecimalSum *decimals;		/* by exponent; none without a count */
-	int			ndecimals;
-	int			adecimals;
+	int64 n; /* numbers */
+	int64 nint64;
+	int64 ndouble;
+	int64 ndecimal;
+	int64 nnan; /* NaNs and infinities, doubles and decimals */
+	int64 ninfinity;
+	int64 nminus;
+	int64 high; /* the integers: high * 2^64 + low */
+	uint64 low;
+	DpBigSum doubles;
+	DpDecimalSum *decimals; /* by exponent; none without a count */
+	int ndecimals;
+	int adecimals;
 } DpExactSum;
 
 /* Room for the bytes of a result */
-#define DP_SUM_RESULT_SIZE	DP_DECIMAL128_SIZE
+#define DP_SUM_RESULT_SIZE DP_DECIMAL128_SIZE
 
 extern void dp_exact_sum_init(DpExactSum *sum, MemoryContext context);
 extern void dp_exact_sum_reset(DpExactSum *sum);
@@ -55,8 +55,10 @@ extern bool dp_exact_sum_is_zero(const DpExactSum *sum);
 extern bool dp_exact_sum_integer(const DpExactSum *sum, int64 *i);
 
 /* $sum and $avg; the average of no numbers is null.  The value's bytes go to room. */
-extern void dp_exact_sum_total(const DpExactSum *sum, DpValue *result, uint8 room[DP_SUM_RESULT_SIZE]);
-extern void dp_exact_sum_average(const DpExactSum *sum, DpValue *result, uint8 room[DP_SUM_RESULT_SIZE]);
+extern void
+dp_exact_sum_total(const DpExactSum *sum, DpValue *result, uint8 room[DP_SUM_RESULT_SIZE]);
+extern void
+dp_exact_sum_average(const DpExactSum *sum, DpValue *result, uint8 room[DP_SUM_RESULT_SIZE]);
 
 /*
  * The sum as bytes, equal sums as equal bytes; without the number of all
@@ -74,4 +76,4 @@ dp_exact_sum_add_integer(DpExactSum *sum, int64 high, uint64 low)
 	sum->high = (int64) ((uint64) sum->high + (uint64) high + (sum->low < low ? 1 : 0));
 }
 
-#endif							/* DP_BSON_EXACTSUM_H */
+#endif /* DP_BSON_EXACTSUM_H */

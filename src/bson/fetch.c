@@ -20,44 +20,44 @@
 #include "bson/fetch.h"
 
 /* What is read at first of a value that is compressed in its row. */
-#define SLICE_INLINE		1024
+#define SLICE_INLINE 1024
 
 /* What is read at first of a value outside its row: what one chunk holds. */
-#define SLICE_PLAIN			((int32) TOAST_MAX_CHUNK_SIZE)
+#define SLICE_PLAIN ((int32) TOAST_MAX_CHUNK_SIZE)
 
 /*
  * Bytes that surely come out of the first chunk of a compressed value, at
  * worst: pglz adds a byte to every eight, lz4 one to every 255 and a few.
  */
-#define SLICE_PGLZ			((int32) (TOAST_MAX_CHUNK_SIZE * 8 / 9 - 8))
-#define SLICE_LZ4			((int32) (TOAST_MAX_CHUNK_SIZE - TOAST_MAX_CHUNK_SIZE / 255 - 32))
+#define SLICE_PGLZ ((int32) (TOAST_MAX_CHUNK_SIZE * 8 / 9 - 8))
+#define SLICE_LZ4 ((int32) (TOAST_MAX_CHUNK_SIZE - TOAST_MAX_CHUNK_SIZE / 255 - 32))
 
 /*
  * Where a slice was not enough, the path most likely leads far into the next
  * documents too: this many of them are read as a whole, unless they are so
  * large that trying is cheaper than being wrong.
  */
-#define SLICE_MISSES		31
-#define SLICE_ALWAYS		(64 * 1024)
+#define SLICE_MISSES 31
+#define SLICE_ALWAYS (64 * 1024)
 
 /* Small documents are fetched into the cache this far ahead of the search. */
-#define PREFETCH_BYTES		1024
-#define CACHE_LINE			64
+#define PREFETCH_BYTES 1024
+#define CACHE_LINE 64
 
 static struct varlena *fetch_first_lz4(struct varlena *stored);
-static bool find_in_stored(struct varlena *stored, bool is_value, DpPath *path,
-						   bool whole, DpValue *value);
-static DpFind find_in(struct varlena *part, uint32 size, bool is_value, DpPath *path,
-					  bool whole, DpValue *value);
+static bool
+find_in_stored(struct varlena *stored, bool is_value, DpPath *path, bool whole, DpValue *value);
+static DpFind
+find_in(struct varlena *part, uint32 size, bool is_value, DpPath *path, bool whole, DpValue *value);
 
 /*
  * Asks for a cache line.  A macro, because compilers take a function that does
  * nothing else for one that does nothing.
  */
 #if defined(__GNUC__) || defined(__clang__)
-#define PREFETCH(p)		__builtin_prefetch(p)
+#define PREFETCH(p) __builtin_prefetch(p)
 #else
-#define PREFETCH(p)		((void) 0)
+#define PREFETCH(p) ((void) 0)
 #endif
 
 /*
@@ -71,8 +71,8 @@ static pg_attribute_always_inline void
 prefetch_document(const uint8 *doc, uint32 size)
 {
 	static const uint8 *last = NULL;
-	uint32		n = Min(size, PREFETCH_BYTES);
-	Size		distance = last - doc;
+	uint32 n = Min(size, PREFETCH_BYTES);
+	Size distance = last - doc;
 
 	if (distance == 0)
 		return;
@@ -98,7 +98,7 @@ dp_fetch_path(Datum document, DpPath *path, bool whole, DpValue *value)
 	if (likely(!VARATT_IS_EXTERNAL(stored) && !VARATT_IS_COMPRESSED(stored)))
 	{
 		const uint8 *doc = DP_DOC_DATA(stored);
-		uint32		size = DP_DOC_SIZE(stored);
+		uint32 size = DP_DOC_SIZE(stored);
 
 		prefetch_document(doc, size);
 		return dp_path_find(doc, size, path, value);
@@ -117,9 +117,9 @@ dp_fetch_element(Datum bson_value, int32 position, bool whole, DpValue *value)
 {
 	union
 	{
-		DpPath		path;
-		char		room[offsetof(DpPath, steps) + sizeof(DpPathStep)];
-	}			p;
+		DpPath path;
+		char room[offsetof(DpPath, steps) + sizeof(DpPathStep)];
+	} p;
 
 	if (dp_datum_first_byte(bson_value) != DP_TYPE_ARRAY)
 		return false;
@@ -170,12 +170,11 @@ dp_datum_first_byte(Datum d)
  * One slice, then the whole.
  */
 static bool
-find_in_stored(struct varlena *stored, bool is_value, DpPath *path,
-			   bool whole, DpValue *value)
+find_in_stored(struct varlena *stored, bool is_value, DpPath *path, bool whole, DpValue *value)
 {
-	uint32		size = dp_datum_size(PointerGetDatum(stored));
+	uint32 size = dp_datum_size(PointerGetDatum(stored));
 	struct varlena *part = NULL;
-	DpFind		found;
+	DpFind found;
 
 	if (path->misses == 0 || size > SLICE_ALWAYS)
 		part = dp_fetch_first(stored);
@@ -198,11 +197,10 @@ find_in_stored(struct varlena *stored, bool is_value, DpPath *path,
  * Searches the first part of a stored bson or bson_value of the given size.
  */
 static DpFind
-find_in(struct varlena *part, uint32 size, bool is_value, DpPath *path,
-		bool whole, DpValue *value)
+find_in(struct varlena *part, uint32 size, bool is_value, DpPath *path, bool whole, DpValue *value)
 {
-	uint32		avail = VARSIZE_ANY_EXHDR(part);
-	DpValue		start;
+	uint32 avail = VARSIZE_ANY_EXHDR(part);
+	DpValue start;
 
 	start.type = DP_TYPE_DOCUMENT;
 	start.data = (const uint8 *) VARDATA_ANY(part);
@@ -231,7 +229,7 @@ dp_fetch_first(struct varlena *stored)
 
 		VARATT_EXTERNAL_GET_POINTER(pointer, stored);
 		if (VARATT_EXTERNAL_GET_EXTSIZE(pointer) <= TOAST_MAX_CHUNK_SIZE)
-			return NULL;		/* a single chunk */
+			return NULL; /* a single chunk */
 		if (!VARATT_EXTERNAL_IS_COMPRESSED(pointer))
 			return pg_detoast_datum_slice(stored, 0, SLICE_PLAIN);
 		switch (VARATT_EXTERNAL_GET_COMPRESS_METHOD(pointer))
@@ -245,7 +243,7 @@ dp_fetch_first(struct varlena *stored)
 		}
 	}
 	if (VARATT_IS_EXTERNAL(stored))
-		return NULL;			/* in memory, in a form of its own */
+		return NULL; /* in memory, in a form of its own */
 	if (VARATT_IS_COMPRESSED(stored))
 		return pg_detoast_datum_slice(stored, 0, SLICE_INLINE);
 	return stored;
@@ -263,7 +261,7 @@ fetch_first_lz4(struct varlena *stored)
 	struct varatt_external pointer;
 	struct varlena *chunk;
 	struct varlena *volatile part = NULL;
-	Relation	toast;
+	Relation toast;
 	MemoryContext context = CurrentMemoryContext;
 
 	VARATT_EXTERNAL_GET_POINTER(pointer, stored);
@@ -273,8 +271,8 @@ fetch_first_lz4(struct varlena *stored)
 	SET_VARSIZE_COMPRESSED(chunk, VARHDRSZ + TOAST_MAX_CHUNK_SIZE);
 	toast = table_open(pointer.va_toastrelid, AccessShareLock);
 	table_relation_fetch_toast_slice(toast, pointer.va_valueid,
-									 VARATT_EXTERNAL_GET_EXTSIZE(pointer),
-									 0, TOAST_MAX_CHUNK_SIZE, chunk);
+									 VARATT_EXTERNAL_GET_EXTSIZE(pointer), 0, TOAST_MAX_CHUNK_SIZE,
+									 chunk);
 	table_close(toast, AccessShareLock);
 
 	PG_TRY();

@@ -50,4 +50,4 @@ extern uint32 dp_datum_size(Datum d);
 /* The first byte of a stored bson or bson_value: the type of the latter. */
 extern uint8 dp_datum_first_byte(Datum d);
 
-#endif							/* DP_BSON_FETCH_H */
+#endif /* DP_BSON_FETCH_H */

@@ -24,10 +24,10 @@
  * The most bytes of an element that the fast way reads: its type, a name that
  * ends in a block, and the length of its value.
  */
-#define SAFE_BYTES		(1 + DP_PATH_BLOCK + 4)
+#define SAFE_BYTES (1 + DP_PATH_BLOCK + 4)
 
 /* Documents of more bytes take so long that it is worth asking for interrupts. */
-#define CHECKED_SIZE	1024
+#define CHECKED_SIZE 1024
 
 static bool path_each_step(const DpValue *container, const DpPath *path, int step,
 						   DpPathVisit visit, void *arg);
@@ -37,9 +37,9 @@ static bool path_each_step(const DpValue *container, const DpPath *path, int ste
  * another one: the next element would have to wait for that one.
  */
 #if defined(__GNUC__) || defined(__clang__)
-#define OPAQUE(x)	__asm__("" : "+r" (x))
+#define OPAQUE(x) __asm__("" : "+r"(x))
 #else
-#define OPAQUE(x)	((void) 0)
+#define OPAQUE(x) ((void) 0)
 #endif
 
 /*
@@ -49,28 +49,28 @@ static bool path_each_step(const DpValue *container, const DpPath *path, int ste
 static inline uint32
 guess_name(uint32 namelen)
 {
-	uint32		n;
+	uint32 n;
 
 	switch (namelen)
 	{
-#define NAME_OF(i) \
-		case i: \
-			n = i; \
-			OPAQUE(n); \
-			return n
-			NAME_OF(0);
-			NAME_OF(1);
-			NAME_OF(2);
-			NAME_OF(3);
-			NAME_OF(4);
-			NAME_OF(5);
-			NAME_OF(6);
-			NAME_OF(7);
-			NAME_OF(8);
-			NAME_OF(9);
-			NAME_OF(10);
-			NAME_OF(11);
-			NAME_OF(12);
+#define NAME_OF(i)                                                                                 \
+	case i:                                                                                        \
+		n = i;                                                                                     \
+		OPAQUE(n);                                                                                 \
+		return n
+		NAME_OF(0);
+		NAME_OF(1);
+		NAME_OF(2);
+		NAME_OF(3);
+		NAME_OF(4);
+		NAME_OF(5);
+		NAME_OF(6);
+		NAME_OF(7);
+		NAME_OF(8);
+		NAME_OF(9);
+		NAME_OF(10);
+		NAME_OF(11);
+		NAME_OF(12);
 #undef NAME_OF
 		default:
 			return namelen;
@@ -104,13 +104,13 @@ block_zeros(NameBlock a)
 #else
 typedef struct NameBlock
 {
-	uint8		bytes[DP_PATH_BLOCK];
+	uint8 bytes[DP_PATH_BLOCK];
 } NameBlock;
 
 static inline NameBlock
 block_load(const uint8 *p)
 {
-	NameBlock	block;
+	NameBlock block;
 
 	memcpy(&block, p, sizeof(block));
 	return block;
@@ -119,7 +119,7 @@ block_load(const uint8 *p)
 static inline uint32
 block_equal(NameBlock a, NameBlock b)
 {
-	uint32		bits = 0;
+	uint32 bits = 0;
 
 	for (int i = 0; i < DP_PATH_BLOCK; i++)
 		bits |= (uint32) (a.bytes[i] == b.bytes[i]) << i;
@@ -129,7 +129,7 @@ block_equal(NameBlock a, NameBlock b)
 static inline uint32
 block_zeros(NameBlock a)
 {
-	uint32		bits = 0;
+	uint32 bits = 0;
 
 	for (int i = 0; i < DP_PATH_BLOCK; i++)
 		bits |= (uint32) (a.bytes[i] == 0) << i;
@@ -143,7 +143,7 @@ block_zeros(NameBlock a)
 static pg_noinline NameBlock
 block_load_few(const uint8 *p, Size n)
 {
-	uint8		bytes[DP_PATH_BLOCK] = {0};
+	uint8 bytes[DP_PATH_BLOCK] = { 0 };
 
 	memcpy(bytes, p, n);
 	return block_load(bytes);
@@ -156,15 +156,15 @@ block_load_few(const uint8 *p, Size n)
 static inline NameBlock
 block_load_tail(const uint8 *p, const uint8 *limit, const uint8 *doc)
 {
-	Size		n = limit - p;
+	Size n = limit - p;
 
 #ifdef __SSE2__
 	/* two words, of which what lies before p or behind limit is shifted out */
 	if (likely(limit - doc >= 8))
 	{
-		uint64		low = 0;
-		uint64		high = 0;
-		uint64		last;
+		uint64 low = 0;
+		uint64 high = 0;
+		uint64 last;
 
 		memcpy(&last, limit - 8, 8);
 		if (n >= 8)
@@ -211,8 +211,8 @@ find_has_length(uint8 type)
 static int64
 find_size(uint8 type, const uint8 *p, const uint8 *end, const uint8 *limit)
 {
-	uint32		fixed = dp_fixed_size[type];
-	int64		size;
+	uint32 fixed = dp_fixed_size[type];
+	int64 size;
 
 	if (likely(limit >= end))
 		return dp_value_size(type, p, end);
@@ -255,21 +255,20 @@ find_size(uint8 type, const uint8 *p, const uint8 *end, const uint8 *limit)
  * so places are counted in 64.
  */
 static pg_attribute_always_inline DpFind
-find_element(const uint8 *doc, uint32 size, const uint8 *limit,
-			 bool by_name, const DpPathStep *step, uint32 *position,
-			 const uint8 **element, DpValue *value)
+find_element(const uint8 *doc, uint32 size, const uint8 *limit, bool by_name,
+			 const DpPathStep *step, uint32 *position, const uint8 **element, DpValue *value)
 {
 	const uint32 mask = by_name ? step->mask : 0;
 	const int64 avail = limit - doc;
 	const int64 end = (int64) size - 1;
 	const int64 fast = Min(avail - SAFE_BYTES, end - 1);
-	int64		p = 4;
-	int64		start;
-	int64		len;
-	uint32		guess = 3;
-	uint32		left = by_name ? 0 : *position;
-	NameBlock	wanted;
-	uint8		type;
+	int64 p = 4;
+	int64 start;
+	int64 len;
+	uint32 guess = 3;
+	uint32 left = by_name ? 0 : *position;
+	NameBlock wanted;
+	uint8 type;
 
 	/* what calls in a loop over a large document can be stopped */
 	if (unlikely(size > CHECKED_SIZE))
@@ -283,8 +282,8 @@ find_element(const uint8 *doc, uint32 size, const uint8 *limit,
 
 	for (;;)
 	{
-		NameBlock	name;
-		uint32		zeros;
+		NameBlock name;
+		uint32 zeros;
 
 		start = p;
 		if (likely(p <= fast))
@@ -309,7 +308,7 @@ find_element(const uint8 *doc, uint32 size, const uint8 *limit,
 			zeros = block_zeros(name);
 			if (zeros != 0)
 			{
-				int64		data = p + 2 + pg_rightmost_one_pos32(zeros);
+				int64 data = p + 2 + pg_rightmost_one_pos32(zeros);
 
 				if (data > avail || (avail - data < 4 && find_has_length(doc[p])))
 					return find_cut(doc + end, limit);
@@ -330,7 +329,7 @@ find_element(const uint8 *doc, uint32 size, const uint8 *limit,
 
 		if (likely(zeros != 0))
 		{
-			uint32		namelen = pg_rightmost_one_pos32(zeros);
+			uint32 namelen = pg_rightmost_one_pos32(zeros);
 
 			if (unlikely(namelen != guess))
 				guess = guess_name(namelen);
@@ -339,8 +338,8 @@ find_element(const uint8 *doc, uint32 size, const uint8 *limit,
 		}
 		else
 		{
-			const uint8 *nul = memchr(doc + p + 1 + DP_PATH_BLOCK, 0,
-									  avail - (p + 1 + DP_PATH_BLOCK));
+			const uint8 *nul =
+				memchr(doc + p + 1 + DP_PATH_BLOCK, 0, avail - (p + 1 + DP_PATH_BLOCK));
 
 			if (nul == NULL || limit - (nul + 1) < 4)
 			{
@@ -434,8 +433,7 @@ found:
  * The first element with the step's name.
  */
 static DpFind
-find_name(const uint8 *doc, uint32 size, const uint8 *limit,
-		  const DpPathStep *step, DpValue *value)
+find_name(const uint8 *doc, uint32 size, const uint8 *limit, const DpPathStep *step, DpValue *value)
 {
 	const uint8 *element;
 
@@ -447,8 +445,8 @@ find_name(const uint8 *doc, uint32 size, const uint8 *limit,
  * after counting them.
  */
 static DpFind
-find_position(const uint8 *doc, uint32 size, const uint8 *limit,
-			  uint32 *position, const uint8 **element, DpValue *value)
+find_position(const uint8 *doc, uint32 size, const uint8 *limit, uint32 *position,
+			  const uint8 **element, DpValue *value)
 {
 	return find_element(doc, size, limit, false, NULL, position, element, value);
 }
@@ -459,7 +457,7 @@ find_position(const uint8 *doc, uint32 size, const uint8 *limit,
 bool
 dp_path_find(const uint8 *doc, uint32 size, const DpPath *path, DpValue *value)
 {
-	DpValue		start = {doc, size, DP_TYPE_DOCUMENT};
+	DpValue start = { doc, size, DP_TYPE_DOCUMENT };
 
 	if (likely(path->nsteps == 1))
 		return find_name(doc, size, doc + size, &path->steps[0], value) == DP_FIND_FOUND;
@@ -470,22 +468,22 @@ dp_path_find(const uint8 *doc, uint32 size, const DpPath *path, DpValue *value)
  * The same with only the first avail bytes of the document at hand.
  */
 DpFind
-dp_path_find_partial(const DpValue *start, uint32 avail, const DpPath *path,
-					 bool whole, DpValue *value)
+dp_path_find_partial(const DpValue *start, uint32 avail, const DpPath *path, bool whole,
+					 DpValue *value)
 {
 	const uint8 *limit = start->data + avail;
-	DpValue		at = *start;
+	DpValue at = *start;
 
 	for (int i = 0; i < path->nsteps; i++)
 	{
 		const DpPathStep *step = &path->steps[i];
-		DpFind		found;
+		DpFind found;
 
 		if (at.type == DP_TYPE_DOCUMENT)
 			found = find_name(at.data, at.len, limit, step, &at);
 		else if (at.type == DP_TYPE_ARRAY && step->is_index)
 		{
-			uint32		position = (uint32) step->index;
+			uint32 position = (uint32) step->index;
 			const uint8 *element;
 
 			if (step->index < 0)
@@ -515,7 +513,7 @@ dp_path_find_partial(const DpValue *start, uint32 avail, const DpPath *path,
 bool
 dp_field_find(const uint8 *doc, uint32 size, const char *name, uint32 namelen, DpValue *value)
 {
-	DpPathStep	step;
+	DpPathStep step;
 
 	step.name = name;
 	step.namelen = namelen;
@@ -528,8 +526,8 @@ dp_field_find_partial(const DpValue *document, uint32 avail, const char *name, u
 					  DpValue *value)
 {
 	const uint8 *limit = document->data + avail;
-	DpPathStep	step;
-	DpFind		found;
+	DpPathStep step;
+	DpFind found;
 
 	step.name = name;
 	step.namelen = namelen;
@@ -547,7 +545,7 @@ bool
 dp_array_element(const uint8 *array, uint32 size, int64 position, DpValue *value)
 {
 	const uint8 *element;
-	uint32		n;
+	uint32 n;
 
 	if (position < 0)
 		position += dp_array_count(array, size);
@@ -564,8 +562,8 @@ uint32
 dp_array_count(const uint8 *array, uint32 size)
 {
 	const uint8 *element;
-	uint32		left = size;
-	DpValue		value;
+	uint32 left = size;
+	DpValue value;
 
 	(void) find_position(array, size, array + size, &left, &element, &value);
 	return size - left;
@@ -575,16 +573,16 @@ dp_array_count(const uint8 *array, uint32 size)
  * One step of a path, for those who change what is there.
  */
 bool
-dp_step_find(const DpValue *container, const DpPathStep *step,
-			 const uint8 **element, DpValue *value)
+dp_step_find(const DpValue *container, const DpPathStep *step, const uint8 **element,
+			 DpValue *value)
 {
 	const uint8 *limit = container->data + container->len;
-	int64		position;
-	uint32		n;
+	int64 position;
+	uint32 n;
 
 	if (container->type == DP_TYPE_DOCUMENT)
-		return find_element(container->data, container->len, limit, true, step, NULL,
-							element, value) == DP_FIND_FOUND;
+		return find_element(container->data, container->len, limit, true, step, NULL, element,
+							value) == DP_FIND_FOUND;
 	if (container->type != DP_TYPE_ARRAY || !step->is_index)
 		return false;
 	position = step->index;
@@ -593,8 +591,8 @@ dp_step_find(const DpValue *container, const DpPathStep *step,
 	if (position < 0)
 		return false;
 	n = (uint32) position;
-	return find_position(container->data, container->len, limit, &n, element,
-						 value) == DP_FIND_FOUND;
+	return find_position(container->data, container->len, limit, &n, element, value) ==
+		   DP_FIND_FOUND;
 }
 
 /*
@@ -603,7 +601,7 @@ dp_step_find(const DpValue *container, const DpPathStep *step,
 void
 dp_path_each(const uint8 *doc, uint32 size, const DpPath *path, DpPathVisit visit, void *arg)
 {
-	DpValue		start = {doc, size, DP_TYPE_DOCUMENT};
+	DpValue start = { doc, size, DP_TYPE_DOCUMENT };
 
 	path_each_step(&start, path, 0, visit, arg);
 }
@@ -613,12 +611,11 @@ dp_path_each(const uint8 *doc, uint32 size, const DpPath *path, DpPathVisit visi
  * array.  Returns false when visit wants no more.
  */
 static bool
-path_each_step(const DpValue *container, const DpPath *path, int step,
-			   DpPathVisit visit, void *arg)
+path_each_step(const DpValue *container, const DpPath *path, int step, DpPathVisit visit, void *arg)
 {
 	const DpPathStep *s;
-	DpIter		iter;
-	DpValue		value;
+	DpIter iter;
+	DpValue value;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
@@ -638,8 +635,8 @@ path_each_step(const DpValue *container, const DpPath *path, int step,
 	s = &path->steps[step];
 	if (container->type == DP_TYPE_DOCUMENT)
 	{
-		if (find_name(container->data, container->len, container->data + container->len,
-					  s, &value) == DP_FIND_FOUND)
+		if (find_name(container->data, container->len, container->data + container->len, s,
+					  &value) == DP_FIND_FOUND)
 			return path_each_step(&value, path, step + 1, visit, arg);
 		return true;
 	}
@@ -653,8 +650,7 @@ path_each_step(const DpValue *container, const DpPath *path, int step,
 	}
 	dp_iter_init_value(&iter, container);
 	while (dp_iter_next_value(&iter, &value))
-		if (value.type == DP_TYPE_DOCUMENT &&
-			!path_each_step(&value, path, step, visit, arg))
+		if (value.type == DP_TYPE_DOCUMENT && !path_each_step(&value, path, step, visit, arg))
 			return false;
 	return true;
 }

@@ -45,8 +45,8 @@ hash_begin(uint32 class, uint64 seed)
 uint64
 dp_number_hash(const DpNumber *number, uint64 seed)
 {
-	uint8		bytes[8];
-	uint64		hash = hash_begin(DP_CLASS_NUMBER | (uint32) number->kind << 8, seed);
+	uint8 bytes[8];
+	uint64 hash = hash_begin(DP_CLASS_NUMBER | (uint32) number->kind << 8, seed);
 
 	switch (number->kind)
 	{
@@ -74,8 +74,7 @@ dp_number_hash(const DpNumber *number, uint64 seed)
 uint64
 dp_string_hash(const char *s, uint32 len, uint64 seed)
 {
-	return hash_bytes_extended((const unsigned char *) s, len,
-							   hash_begin(DP_CLASS_STRING, seed));
+	return hash_bytes_extended((const unsigned char *) s, len, hash_begin(DP_CLASS_STRING, seed));
 }
 
 /*
@@ -93,18 +92,18 @@ dp_document_hash(const uint8 *doc, uint32 size, uint64 seed)
 uint64
 dp_value_hash(const DpValue *v, uint64 seed)
 {
-	DpClass		class = (DpClass) dp_type_class[v->type];
+	DpClass class = (DpClass) dp_type_class[v->type];
 
 	switch (class)
 	{
 		case DP_CLASS_NUMBER:
-			{
-				uint8		buf[DP_EXACT_MAX_DIGITS];
-				DpNumber	number;
+		{
+			uint8 buf[DP_EXACT_MAX_DIGITS];
+			DpNumber number;
 
-				dp_number_from_value(&number, v, buf);
-				return dp_number_hash(&number, seed);
-			}
+			dp_number_from_value(&number, v, buf);
+			return dp_number_hash(&number, seed);
+		}
 
 		case DP_CLASS_STRING:
 			return dp_string_hash(DP_STRING_DATA(v), DP_STRING_LEN(v), seed);
@@ -122,23 +121,23 @@ dp_value_hash(const DpValue *v, uint64 seed)
 			return hash_bytes_extended(v->data + 4, v->len - 4, hash_begin(class, seed));
 
 		case DP_CLASS_BOOL:
-			{
-				uint8		byte = v->data[0] != 0;
+		{
+			uint8 byte = v->data[0] != 0;
 
-				return hash_bytes_extended(&byte, 1, hash_begin(class, seed));
-			}
+			return hash_bytes_extended(&byte, 1, hash_begin(class, seed));
+		}
 
 		case DP_CLASS_CODEWSCOPE:
-			{
-				const uint8 *code = v->data + 4;
-				const uint8 *end = v->data + v->len;
-				uint32		codelen = dp_value_size(DP_TYPE_STRING, code, end);
-				const uint8 *scope = code + codelen;
+		{
+			const uint8 *code = v->data + 4;
+			const uint8 *end = v->data + v->len;
+			uint32 codelen = dp_value_size(DP_TYPE_STRING, code, end);
+			const uint8 *scope = code + codelen;
 
-				seed = hash_bytes_extended(code + 4, codelen - 5, hash_begin(class, seed));
-				return container_hash(scope, dp_value_size(DP_TYPE_DOCUMENT, scope, end),
-									  DP_CLASS_DOCUMENT, seed);
-			}
+			seed = hash_bytes_extended(code + 4, codelen - 5, hash_begin(class, seed));
+			return container_hash(scope, dp_value_size(DP_TYPE_DOCUMENT, scope, end),
+								  DP_CLASS_DOCUMENT, seed);
+		}
 
 		case DP_CLASS_OBJECTID:
 		case DP_CLASS_DATE:
@@ -156,7 +155,7 @@ dp_value_hash(const DpValue *v, uint64 seed)
 			break;
 	}
 	dp_corrupted("a field has a type that does not exist");
-	return 0;					/* not reached */
+	return 0; /* not reached */
 }
 
 /*
@@ -165,9 +164,9 @@ dp_value_hash(const DpValue *v, uint64 seed)
 static uint64
 container_hash(const uint8 *doc, uint32 size, DpClass class, uint64 seed)
 {
-	DpIter		iter;
-	DpElement	element;
-	uint32		count = 0;
+	DpIter iter;
+	DpElement element;
+	uint32 count = 0;
 
 	check_stack_depth();
 	seed = hash_begin(class, seed);

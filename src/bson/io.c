@@ -21,7 +21,7 @@ DP_FUNCTION(dp_bson_in);
 Datum
 dp_bson_in(PG_FUNCTION_ARGS)
 {
-	char	   *s = PG_GETARG_CSTRING(0);
+	char *s = PG_GETARG_CSTRING(0);
 	struct varlena *result = dp_cstring_to_bson(s, strlen(s), fcinfo->context);
 
 	if (result == NULL)
@@ -38,7 +38,7 @@ Datum
 dp_bson_out(PG_FUNCTION_ARGS)
 {
 	struct varlena *doc = DP_GETARG_VARLENA(0);
-	DpValue		v = dp_value_of_document(doc);
+	DpValue v = dp_value_of_document(doc);
 	StringInfoData out;
 
 	dp_text_start(&out, v.len);
@@ -53,7 +53,7 @@ DP_FUNCTION(dp_bson_value_in);
 Datum
 dp_bson_value_in(PG_FUNCTION_ARGS)
 {
-	char	   *s = PG_GETARG_CSTRING(0);
+	char *s = PG_GETARG_CSTRING(0);
 	struct varlena *result = dp_cstring_to_value(s, strlen(s), fcinfo->context);
 
 	if (result == NULL)
@@ -69,7 +69,7 @@ Datum
 dp_bson_value_out(PG_FUNCTION_ARGS)
 {
 	struct varlena *value = DP_GETARG_VARLENA(0);
-	DpValue		v = dp_value_of_varlena(value);
+	DpValue v = dp_value_of_varlena(value);
 	StringInfoData out;
 
 	dp_text_start(&out, v.len);
@@ -84,8 +84,8 @@ DP_FUNCTION(dp_bson_recv);
 Datum
 dp_bson_recv(PG_FUNCTION_ARGS)
 {
-	StringInfo	buf = (StringInfo) PG_GETARG_POINTER(0);
-	int			n = buf->len - buf->cursor;
+	StringInfo buf = (StringInfo) PG_GETARG_POINTER(0);
+	int n = buf->len - buf->cursor;
 
 	PG_RETURN_POINTER(dp_document_from_bytes((const uint8 *) pq_getmsgbytes(buf, n), n));
 }
@@ -108,8 +108,8 @@ DP_FUNCTION(dp_bson_value_recv);
 Datum
 dp_bson_value_recv(PG_FUNCTION_ARGS)
 {
-	StringInfo	buf = (StringInfo) PG_GETARG_POINTER(0);
-	int			n = buf->len - buf->cursor;
+	StringInfo buf = (StringInfo) PG_GETARG_POINTER(0);
+	int n = buf->len - buf->cursor;
 
 	PG_RETURN_POINTER(dp_value_from_bytes((const uint8 *) pq_getmsgbytes(buf, n), n));
 }
@@ -131,13 +131,12 @@ dp_bson_value_send(PG_FUNCTION_ARGS)
 struct varlena *
 dp_document_from_bytes(const uint8 *bytes, Size n)
 {
-	DpFault		fault;
+	DpFault fault;
 
 	dp_check_document_size(n);
 	if (!dp_validate(bytes, n, &fault))
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("invalid BSON document"),
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION), errmsg("invalid BSON document"),
 				 errdetail("At offset %u, %s.", fault.offset, fault.what)));
 	return dp_document_to_varlena(bytes, n);
 }
@@ -148,19 +147,16 @@ dp_document_from_bytes(const uint8 *bytes, Size n)
 struct varlena *
 dp_value_from_bytes(const uint8 *bytes, Size n)
 {
-	DpFault		fault;
-	DpValue		value;
+	DpFault fault;
+	DpValue value;
 
 	if (n < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("invalid BSON value"),
-				 errdetail("There are no bytes.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+						errmsg("invalid BSON value"), errdetail("There are no bytes.")));
 	dp_check_document_size(n - 1);
 	if (!dp_validate_value(bytes[0], bytes + 1, n - 1, &fault))
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("invalid BSON value"),
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION), errmsg("invalid BSON value"),
 				 errdetail("At offset %u, %s.", fault.offset + 1, fault.what)));
 	value.type = bytes[0];
 	value.data = bytes + 1;

@@ -18,7 +18,9 @@
 extern struct varlena *dp_document_from_bytes(const uint8 *bytes, Size n);
 extern struct varlena *dp_value_from_bytes(const uint8 *bytes, Size n);
 
-/* An empty string with room for the text of so many bytes of BSON, as far as that can be guessed. */
+/*
+ * An empty string with room for the text of so many bytes of BSON, as far as that can be guessed.
+ */
 extern void dp_text_start(StringInfo out, uint32 size);
 
-#endif							/* DP_BSON_IO_H */
+#endif /* DP_BSON_IO_H */

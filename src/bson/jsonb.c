@@ -33,20 +33,23 @@
  * double are, unless it is so small that doubles have fewer digits, or so large
  * that it can stand right between two doubles (which needs 54 bits).
  */
-#define DOUBLE_SAFE_DIGITS		15
-#define DOUBLE_SAFE_MAX			15		/* digits before the point */
-#define DOUBLE_SAFE_MIN			(-290)
+#define DOUBLE_SAFE_DIGITS 15
+#define DOUBLE_SAFE_MAX 15 /* digits before the point */
+#define DOUBLE_SAFE_MIN (-290)
 
 /* The last date that relaxed Extended JSON writes as ISO 8601, the first is 0 */
-#define LAST_ISO_DATE			INT64CONST(253402300799999)
+#define LAST_ISO_DATE INT64CONST(253402300799999)
 
-static void append_container(DpBuilder *b, const char *name, uint32 namelen, JsonbContainer *container);
-static void append_plain_container(DpBuilder *b, const char *name, uint32 namelen, JsonbContainer *container);
+static void
+append_container(DpBuilder *b, const char *name, uint32 namelen, JsonbContainer *container);
+static void
+append_plain_container(DpBuilder *b, const char *name, uint32 namelen, JsonbContainer *container);
 static void append_scalar(DpBuilder *b, const char *name, uint32 namelen, const JsonbValue *v);
 static void append_numeric(DpBuilder *b, const char *name, uint32 namelen, Numeric n);
 static DpWrapper wrapper_of_object(JsonbContainer *container);
 static DpWrapper wrapper_of_fields(const DpValue *document);
-static JsonbValue *push_value(JsonbParseState **state, JsonbIteratorToken token, const DpValue *value);
+static JsonbValue *
+push_value(JsonbParseState **state, JsonbIteratorToken token, const DpValue *value);
 static JsonbValue *push_container(JsonbParseState **state, const DpValue *value);
 static JsonbValue *push_extended(JsonbParseState **state, const char *name, char *s, int len);
 static Jsonb *through_text(const DpValue *value);
@@ -57,11 +60,11 @@ static Numeric double_to_numeric(double d);
 void
 dp_builder_append_jsonb(DpBuilder *b, const char *name, uint32 namelen, struct varlena *jsonb)
 {
-	Jsonb	   *jb = (Jsonb *) jsonb;
+	Jsonb *jb = (Jsonb *) jsonb;
 
 	if (JB_ROOT_IS_SCALAR(jb))
 	{
-		JsonbValue	v;
+		JsonbValue v;
 
 		(void) JsonbExtractScalar(&jb->root, &v);
 		append_scalar(b, name, namelen, &v);
@@ -74,7 +77,7 @@ Jsonb *
 dp_value_to_jsonb(const DpValue *value)
 {
 	JsonbParseState *state = NULL;
-	JsonbValue	scalar;
+	JsonbValue scalar;
 
 	if (scalar_to_jsonb(value, &scalar))
 		return JsonbValueToJsonb(&scalar);
@@ -90,7 +93,7 @@ DP_FUNCTION(dp_bson_to_jsonb);
 Datum
 dp_bson_to_jsonb(PG_FUNCTION_ARGS)
 {
-	DpValue		value = dp_value_of_document(DP_GETARG_VARLENA(0));
+	DpValue value = dp_value_of_document(DP_GETARG_VARLENA(0));
 
 	PG_RETURN_POINTER(dp_value_to_jsonb(&value));
 }
@@ -102,19 +105,18 @@ DP_FUNCTION(dp_jsonb_to_bson);
 Datum
 dp_jsonb_to_bson(PG_FUNCTION_ARGS)
 {
-	Jsonb	   *jb = PG_GETARG_JSONB_P(0);
-	DpBuilder	b;
-	uint8		type;
+	Jsonb *jb = PG_GETARG_JSONB_P(0);
+	DpBuilder b;
+	uint8 type;
 
 	dp_builder_init(&b, VARSIZE(jb));
 	dp_builder_append_jsonb(&b, "", 0, (struct varlena *) jb);
 	type = dp_builder_strip_element(&b);
 	if (type != DP_TYPE_DOCUMENT)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cannot convert jsonb to type %s", "bson"),
-				 errdetail("Found a value of BSON type \"%s\", expected an object.",
-						   dp_type_name(type))));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("cannot convert jsonb to type %s", "bson"),
+						errdetail("Found a value of BSON type \"%s\", expected an object.",
+								  dp_type_name(type))));
 	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
 }
 
@@ -124,10 +126,10 @@ dp_jsonb_to_bson(PG_FUNCTION_ARGS)
 static void
 append_container(DpBuilder *b, const char *name, uint32 namelen, JsonbContainer *container)
 {
-	DpWrapper	wrapper = wrapper_of_object(container);
+	DpWrapper wrapper = wrapper_of_object(container);
 	StringInfoData text;
 	struct varlena *parsed;
-	DpValue		value;
+	DpValue value;
 
 	if (likely(wrapper == DP_WRAP_NONE))
 	{
@@ -137,7 +139,7 @@ append_container(DpBuilder *b, const char *name, uint32 namelen, JsonbContainer 
 
 	if (wrapper == DP_WRAP_DOCUMENT && JsonContainerSize(container) == 1)
 	{
-		JsonbValue	inner;
+		JsonbValue inner;
 
 		(void) getKeyJsonValueFromContainer(container, "$document", strlen("$document"), &inner);
 		if (inner.type == jbvBinary && JsonContainerIsObject(inner.val.binary.data))
@@ -165,9 +167,9 @@ append_plain_container(DpBuilder *b, const char *name, uint32 namelen, JsonbCont
 {
 	JsonbIterator *iter;
 	JsonbIteratorToken token;
-	JsonbValue	v;
+	JsonbValue v;
 	const char *key = NULL;
-	uint32		keylen = 0;
+	uint32 keylen = 0;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
@@ -230,14 +232,14 @@ append_scalar(DpBuilder *b, const char *name, uint32 namelen, const JsonbValue *
 static void
 append_numeric(DpBuilder *b, const char *name, uint32 namelen, Numeric n)
 {
-	char	   *s = DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(n)));
+	char *s = DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(n)));
 	const char *p = s;
-	bool		fraction = false;
-	int			first = -1;		/* positions, counted in digits, of the first */
-	int			last = -1;		/* and the last that is not 0 */
-	int			digits = 0;
-	int			before = 0;		/* digits before the point */
-	double		d;
+	bool fraction = false;
+	int first = -1; /* positions, counted in digits, of the first */
+	int last = -1;  /* and the last that is not 0 */
+	int digits = 0;
+	int before = 0; /* digits before the point */
+	double d;
 
 	if (*p == '-')
 		p++;
@@ -262,7 +264,7 @@ append_numeric(DpBuilder *b, const char *name, uint32 namelen, Numeric n)
 
 	if (!fraction && digits <= 19)
 	{
-		int64		i;
+		int64 i;
 
 		errno = 0;
 		i = strtoll(s, NULL, 10);
@@ -278,8 +280,8 @@ append_numeric(DpBuilder *b, const char *name, uint32 namelen, Numeric n)
 	}
 
 	d = strtod(s, NULL);
-	if (last - first + 1 <= DOUBLE_SAFE_DIGITS &&
-		before - first <= DOUBLE_SAFE_MAX && before - first >= DOUBLE_SAFE_MIN)
+	if (last - first + 1 <= DOUBLE_SAFE_DIGITS && before - first <= DOUBLE_SAFE_MAX &&
+		before - first >= DOUBLE_SAFE_MIN)
 		dp_builder_append_double(b, name, namelen, d);
 	else if (isfinite(d) &&
 			 DatumGetBool(DirectFunctionCall2(numeric_eq, NumericGetDatum(n),
@@ -300,10 +302,10 @@ append_numeric(DpBuilder *b, const char *name, uint32 namelen, Numeric n)
 static DpWrapper
 wrapper_of_object(JsonbContainer *container)
 {
-	uint32		count = JsonContainerSize(container);
+	uint32 count = JsonContainerSize(container);
 	const char *first;
-	JsonbValue	v;
-	DpWrapper	wrapper;
+	JsonbValue v;
+	DpWrapper wrapper;
 
 	if (!JsonContainerIsObject(container) || count == 0)
 		return DP_WRAP_NONE;
@@ -313,7 +315,7 @@ wrapper_of_object(JsonbContainer *container)
 
 	wrapper = dp_wrapper_of_name(first, getJsonbLength(container, 0));
 	if (wrapper == DP_WRAP_SCOPE_FIRST)
-		return DP_WRAP_NONE;	/* $code would stand in front */
+		return DP_WRAP_NONE; /* $code would stand in front */
 	if (wrapper == DP_WRAP_TYPE_FIRST &&
 		(count != 2 ||
 		 getKeyJsonValueFromContainer(container, "$binary", strlen("$binary"), &v) == NULL))
@@ -327,12 +329,12 @@ wrapper_of_object(JsonbContainer *container)
 static DpWrapper
 wrapper_of_fields(const DpValue *document)
 {
-	DpIter		iter;
-	DpElement	element;
-	DpElement	first = {NULL, 0};
-	int			count = 0;
-	DpWrapper	wrapper;
-	DpValue		v;
+	DpIter iter;
+	DpElement element;
+	DpElement first = { NULL, 0 };
+	int count = 0;
+	DpWrapper wrapper;
+	DpValue v;
 
 	dp_iter_init_value(&iter, document);
 	while (dp_iter_next(&iter, &element))
@@ -360,14 +362,14 @@ wrapper_of_fields(const DpValue *document)
 static JsonbValue *
 push_value(JsonbParseState **state, JsonbIteratorToken token, const DpValue *value)
 {
-	JsonbValue	v;
+	JsonbValue v;
 
 	if (scalar_to_jsonb(value, &v))
 		return pushJsonbValue(state, token, &v);
 
 	if (value->type == DP_TYPE_OBJECTID)
 	{
-		char	   *hex = palloc(2 * DP_OBJECTID_SIZE);
+		char *hex = palloc(2 * DP_OBJECTID_SIZE);
 
 		(void) hex_encode((const char *) value->data, DP_OBJECTID_SIZE, hex);
 		return push_extended(state, "$oid", hex, 2 * DP_OBJECTID_SIZE);
@@ -375,7 +377,7 @@ push_value(JsonbParseState **state, JsonbIteratorToken token, const DpValue *val
 
 	if (value->type == DP_TYPE_DATE)
 	{
-		int64		ms = dp_get_int64(value->data);
+		int64 ms = dp_get_int64(value->data);
 
 		if (ms >= 0 && ms <= LAST_ISO_DATE)
 		{
@@ -391,7 +393,7 @@ push_value(JsonbParseState **state, JsonbIteratorToken token, const DpValue *val
 		return push_container(state, value);
 
 	{
-		Jsonb	   *jb = through_text(value);
+		Jsonb *jb = through_text(value);
 
 		/* a scalar would stand in an array of its own */
 		if (JB_ROOT_IS_SCALAR(jb))
@@ -413,12 +415,12 @@ push_value(JsonbParseState **state, JsonbIteratorToken token, const DpValue *val
 static JsonbValue *
 push_container(JsonbParseState **state, const DpValue *value)
 {
-	DpIter		iter;
-	DpElement	element;
-	JsonbValue	key;
+	DpIter iter;
+	DpElement element;
+	JsonbValue key;
 	JsonbValue *result;
-	bool		is_array = value->type == DP_TYPE_ARRAY;
-	bool		escaped = !is_array && wrapper_of_fields(value) != DP_WRAP_NONE;
+	bool is_array = value->type == DP_TYPE_ARRAY;
+	bool escaped = !is_array && wrapper_of_fields(value) != DP_WRAP_NONE;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
@@ -455,7 +457,7 @@ push_container(JsonbParseState **state, const DpValue *value)
 static JsonbValue *
 push_extended(JsonbParseState **state, const char *name, char *s, int len)
 {
-	JsonbValue	v;
+	JsonbValue v;
 
 	pushJsonbValue(state, WJB_BEGIN_OBJECT, NULL);
 	v.type = jbvString;
@@ -477,7 +479,7 @@ static Jsonb *
 through_text(const DpValue *value)
 {
 	StringInfoData text;
-	Datum		jb;
+	Datum jb;
 
 	initStringInfo(&text);
 	dp_value_to_text(&text, value,
@@ -494,7 +496,7 @@ through_text(const DpValue *value)
 static bool
 scalar_to_jsonb(const DpValue *value, JsonbValue *jv)
 {
-	double		d;
+	double d;
 
 	switch (value->type)
 	{
@@ -554,16 +556,16 @@ check_no_nul(const char *s, uint32 len)
 static Numeric
 double_to_numeric(double d)
 {
-	char		digits[DOUBLE_SHORTEST_DECIMAL_LEN + 32];
-	Datum		n;
+	char digits[DOUBLE_SHORTEST_DECIMAL_LEN + 32];
+	Datum n;
 
 	/* integers below 2^53 have their digits in common with the double */
 	if (fabs(d) < 9007199254740992.0 && d == floor(d))
 		snprintf(digits, sizeof(digits), "%.1f", d);
 	else
 		double_to_shortest_decimal_buf(d, digits);
-	n = DirectFunctionCall3(numeric_in, CStringGetDatum(digits),
-							ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	n = DirectFunctionCall3(numeric_in, CStringGetDatum(digits), ObjectIdGetDatum(InvalidOid),
+							Int32GetDatum(-1));
 	if (fabs(d) >= 9007199254740992.0 && fabs(d) < 1e19)
 		n = DirectFunctionCall2(numeric_round, n, Int32GetDatum(1));
 	return DatumGetNumeric(n);

@@ -14,8 +14,8 @@
  * Objects that Extended JSON gives a meaning to become the values they stand
  * for.  Raises NUMERIC_VALUE_OUT_OF_RANGE for a number of more than 34 digits.
  */
-extern void dp_builder_append_jsonb(DpBuilder *b, const char *name, uint32 namelen,
-									struct varlena *jsonb);
+extern void
+dp_builder_append_jsonb(DpBuilder *b, const char *name, uint32 namelen, struct varlena *jsonb);
 
 /*
  * A new jsonb with the value; what jsonb has no type for is written as
@@ -23,4 +23,4 @@ extern void dp_builder_append_jsonb(DpBuilder *b, const char *name, uint32 namel
  */
 extern Jsonb *dp_value_to_jsonb(const DpValue *value);
 
-#endif							/* DP_BSON_JSONB_H */
+#endif /* DP_BSON_JSONB_H */

@@ -34,42 +34,42 @@
 #include "port/pg_bswap.h"
 
 /* Types of values, as in the specification of BSON */
-#define DP_TYPE_EOD				0x00	/* end of document, not a value */
-#define DP_TYPE_DOUBLE			0x01
-#define DP_TYPE_STRING			0x02
-#define DP_TYPE_DOCUMENT		0x03
-#define DP_TYPE_ARRAY			0x04
-#define DP_TYPE_BINARY			0x05
-#define DP_TYPE_UNDEFINED		0x06
-#define DP_TYPE_OBJECTID		0x07
-#define DP_TYPE_BOOL			0x08
-#define DP_TYPE_DATE			0x09
-#define DP_TYPE_NULL			0x0A
-#define DP_TYPE_REGEX			0x0B
-#define DP_TYPE_DBPOINTER		0x0C
-#define DP_TYPE_CODE			0x0D
-#define DP_TYPE_SYMBOL			0x0E
-#define DP_TYPE_CODEWSCOPE		0x0F
-#define DP_TYPE_INT32			0x10
-#define DP_TYPE_TIMESTAMP		0x11
-#define DP_TYPE_INT64			0x12
-#define DP_TYPE_DECIMAL128		0x13
-#define DP_TYPE_MAXKEY			0x7F
-#define DP_TYPE_MINKEY			0xFF
+#define DP_TYPE_EOD 0x00 /* end of document, not a value */
+#define DP_TYPE_DOUBLE 0x01
+#define DP_TYPE_STRING 0x02
+#define DP_TYPE_DOCUMENT 0x03
+#define DP_TYPE_ARRAY 0x04
+#define DP_TYPE_BINARY 0x05
+#define DP_TYPE_UNDEFINED 0x06
+#define DP_TYPE_OBJECTID 0x07
+#define DP_TYPE_BOOL 0x08
+#define DP_TYPE_DATE 0x09
+#define DP_TYPE_NULL 0x0A
+#define DP_TYPE_REGEX 0x0B
+#define DP_TYPE_DBPOINTER 0x0C
+#define DP_TYPE_CODE 0x0D
+#define DP_TYPE_SYMBOL 0x0E
+#define DP_TYPE_CODEWSCOPE 0x0F
+#define DP_TYPE_INT32 0x10
+#define DP_TYPE_TIMESTAMP 0x11
+#define DP_TYPE_INT64 0x12
+#define DP_TYPE_DECIMAL128 0x13
+#define DP_TYPE_MAXKEY 0x7F
+#define DP_TYPE_MINKEY 0xFF
 
 /* The smallest document, {}: its length and its end */
-#define DP_DOCUMENT_MIN_SIZE	5
+#define DP_DOCUMENT_MIN_SIZE 5
 
 /* Documents and arrays inside each other, the outermost counted as 1 */
-#define DP_MAX_DEPTH			100
+#define DP_MAX_DEPTH 100
 
-#define DP_OBJECTID_SIZE		12
-#define DP_DECIMAL128_SIZE		16
+#define DP_OBJECTID_SIZE 12
+#define DP_DECIMAL128_SIZE 16
 
 /* Subtypes of binary that the code knows by name */
-#define DP_BINARY_GENERIC		0x00
-#define DP_BINARY_OLD			0x02	/* has a second length inside */
-#define DP_BINARY_UUID			0x04
+#define DP_BINARY_GENERIC 0x00
+#define DP_BINARY_OLD 0x02 /* has a second length inside */
+#define DP_BINARY_UUID 0x04
 
 /*
  * A value somewhere in memory.  data points to the value's bytes in the buffer
@@ -79,8 +79,8 @@
 typedef struct DpValue
 {
 	const uint8 *data;
-	uint32		len;
-	uint8		type;
+	uint32 len;
+	uint8 type;
 } DpValue;
 
 /*
@@ -90,15 +90,15 @@ typedef struct DpValue
 typedef struct DpElement
 {
 	const char *name;
-	uint32		namelen;
-	DpValue		value;
+	uint32 namelen;
+	DpValue value;
 } DpElement;
 
 /* Little-endian loads from and stores to any address */
 static inline int32
 dp_get_int32(const uint8 *p)
 {
-	uint32		v;
+	uint32 v;
 
 	memcpy(&v, p, sizeof(v));
 #ifdef WORDS_BIGENDIAN
@@ -110,7 +110,7 @@ dp_get_int32(const uint8 *p)
 static inline int64
 dp_get_int64(const uint8 *p)
 {
-	uint64		v;
+	uint64 v;
 
 	memcpy(&v, p, sizeof(v));
 #ifdef WORDS_BIGENDIAN
@@ -122,8 +122,8 @@ dp_get_int64(const uint8 *p)
 static inline double
 dp_get_double(const uint8 *p)
 {
-	int64		i = dp_get_int64(p);
-	double		d;
+	int64 i = dp_get_int64(p);
+	double d;
 
 	memcpy(&d, &i, sizeof(d));
 	return d;
@@ -132,7 +132,7 @@ dp_get_double(const uint8 *p)
 static inline void
 dp_put_int32(uint8 *p, int32 i)
 {
-	uint32		v = (uint32) i;
+	uint32 v = (uint32) i;
 
 #ifdef WORDS_BIGENDIAN
 	v = pg_bswap32(v);
@@ -143,7 +143,7 @@ dp_put_int32(uint8 *p, int32 i)
 static inline void
 dp_put_int64(uint8 *p, int64 i)
 {
-	uint64		v = (uint64) i;
+	uint64 v = (uint64) i;
 
 #ifdef WORDS_BIGENDIAN
 	v = pg_bswap64(v);
@@ -154,7 +154,7 @@ dp_put_int64(uint8 *p, int64 i)
 static inline void
 dp_put_double(uint8 *p, double d)
 {
-	int64		i;
+	int64 i;
 
 	memcpy(&i, &d, sizeof(i));
 	dp_put_int64(p, i);
@@ -164,12 +164,12 @@ dp_put_double(uint8 *p, double d)
  * SQL arguments.  The document or value is detoasted whole, with a short
  * header left as it is; where a part may be enough use path.h instead.
  */
-#define DP_GETARG_VARLENA(n)	PG_GETARG_VARLENA_PP(n)
-#define DP_DOC_DATA(v)			((const uint8 *) VARDATA_ANY(v))
-#define DP_DOC_SIZE(v)			((uint32) VARSIZE_ANY_EXHDR(v))
+#define DP_GETARG_VARLENA(n) PG_GETARG_VARLENA_PP(n)
+#define DP_DOC_DATA(v) ((const uint8 *) VARDATA_ANY(v))
+#define DP_DOC_SIZE(v) ((uint32) VARSIZE_ANY_EXHDR(v))
 
 /* The string inside a STRING, SYMBOL or CODE value: bytes and their number, without the NUL */
-#define DP_STRING_DATA(v)		((const char *) (v)->data + 4)
-#define DP_STRING_LEN(v)		((v)->len - 5)
+#define DP_STRING_DATA(v) ((const char *) (v)->data + 4)
+#define DP_STRING_LEN(v) ((v)->len - 5)
 
-#endif							/* DP_BSON_LAYOUT_H */
+#endif /* DP_BSON_LAYOUT_H */

@@ -21,30 +21,30 @@
 /* A field as it stands in a document: type, name, value */
 typedef struct Field
 {
-	uint8	   *bytes;
-	uint32		len;
-	uint32		cap;			/* bytes allocated */
+	uint8 *bytes;
+	uint32 len;
+	uint32 cap; /* bytes allocated */
 } Field;
 
 /* An entry of the hash table */
 typedef struct NameSlot
 {
-	const char *name;			/* in the field's bytes, ends with a NUL */
-	uint32		hash;
-	uint32		field;
-	char		status;
+	const char *name; /* in the field's bytes, ends with a NUL */
+	uint32 hash;
+	uint32 field;
+	char status;
 } NameSlot;
 
 typedef struct MergeState
 {
 	MemoryContext context;
-	Field	   *fields;
-	uint32		nfields;
-	uint32		maxfields;
-	Size		size;			/* bytes of the document so far */
+	Field *fields;
+	uint32 nfields;
+	uint32 maxfields;
+	Size size; /* bytes of the document so far */
 	struct names_hash *names;
-	DpConverter converter;		/* of the values of bson_object_agg */
-	DpBuilder	scratch;		/* one field of bson_object_agg */
+	DpConverter converter; /* of the values of bson_object_agg */
+	DpBuilder scratch;     /* one field of bson_object_agg */
 } MergeState;
 
 #define SH_PREFIX names
@@ -73,8 +73,8 @@ dp_bson_object_agg_transfn(PG_FUNCTION_ARGS)
 {
 	MemoryContext context = dp_aggregate_context(fcinfo);
 	MergeState *state;
-	text	   *name;
-	DpBuilder  *b;
+	text *name;
+	DpBuilder *b;
 
 	if (PG_ARGISNULL(0))
 	{
@@ -90,9 +90,8 @@ dp_bson_object_agg_transfn(PG_FUNCTION_ARGS)
 		state = (MergeState *) PG_GETARG_POINTER(0);
 
 	if (PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the name of a field cannot be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the name of a field cannot be null")));
 	name = PG_GETARG_TEXT_PP(1);
 
 	b = &state->scratch;
@@ -116,8 +115,8 @@ dp_bson_merge_agg_transfn(PG_FUNCTION_ARGS)
 	MemoryContext context = dp_aggregate_context(fcinfo);
 	MergeState *state = PG_ARGISNULL(0) ? NULL : (MergeState *) PG_GETARG_POINTER(0);
 	struct varlena *doc;
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 	const uint8 *start;
 
 	if (PG_ARGISNULL(1))
@@ -146,7 +145,7 @@ dp_bson_merge_agg_finalfn(PG_FUNCTION_ARGS)
 {
 	MergeState *state;
 	struct varlena *result;
-	uint8	   *p;
+	uint8 *p;
 
 	(void) dp_aggregate_context(fcinfo);
 	if (PG_ARGISNULL(0))
@@ -189,9 +188,9 @@ merge_state(MemoryContext context)
 static void
 put_field(MergeState *state, const uint8 *bytes, uint32 len)
 {
-	NameSlot   *slot;
-	Field	   *field;
-	bool		found;
+	NameSlot *slot;
+	Field *field;
+	bool found;
 
 	CHECK_FOR_INTERRUPTS();
 	slot = names_insert(state->names, (const char *) bytes + 1, &found);

@@ -13,8 +13,8 @@
 #include "bson/path.h"
 
 /* What look-ups may walk through in vain before the fields of a document are hashed: */
-#define WALK_BYTES		4096	/* so many bytes, */
-#define WALK_TIMES		8		/* and the document so many times */
+#define WALK_BYTES 4096 /* so many bytes, */
+#define WALK_TIMES 8    /* and the document so many times */
 
 static uint32 hash_of(const char *name, uint32 len);
 static uint32 *slot_of(const DpNames *names, const char *name, uint32 len, uint32 hash);
@@ -39,7 +39,7 @@ slot_of(const DpNames *names, const char *name, uint32 len, uint32 hash)
 {
 	for (uint32 i = hash & names->mask;; i = (i + 1) & names->mask)
 	{
-		uint32	   *slot = &names->slots[i];
+		uint32 *slot = &names->slots[i];
 
 		if (*slot == 0 ||
 			(names->names[*slot - 1].hash == hash && is_name(&names->names[*slot - 1], name, len)))
@@ -56,8 +56,8 @@ dp_names_find_hashed(const DpNames *names, const char *name, uint32 len)
 uint32
 dp_names_add(DpNames *names, const char *name, uint32 len, bool *found)
 {
-	int			at;
-	DpName	   *last;
+	int at;
+	DpName *last;
 
 	CHECK_FOR_INTERRUPTS();
 	if (names->n == names->room)
@@ -67,7 +67,7 @@ dp_names_add(DpNames *names, const char *name, uint32 len, bool *found)
 	last->len = len;
 	if (names->slots != NULL)
 	{
-		uint32	   *slot;
+		uint32 *slot;
 
 		last->hash = hash_of(name, len);
 		slot = slot_of(names, name, len, last->hash);
@@ -108,7 +108,7 @@ names_grow(DpNames *names)
 											  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (uint32 i = 0; i < names->n; i++)
 	{
-		DpName	   *n = &names->names[i];
+		DpName *n = &names->names[i];
 
 		*slot_of(names, n->name, n->len, n->hash) = i + 1;
 	}
@@ -139,12 +139,12 @@ dp_finder_init(DpFinder *finder, const DpValue *document)
 bool
 dp_finder_find(DpFinder *finder, const char *name, uint32 len, DpValue *value)
 {
-	int			at;
+	int at;
 
 	CHECK_FOR_INTERRUPTS();
 	if (finder->fields == NULL)
 	{
-		bool		found = dp_field_find(finder->doc, finder->size, name, len, value);
+		bool found = dp_field_find(finder->doc, finder->size, name, len, value);
 
 		finder->walked += found ? value->data - finder->doc : finder->size;
 		if (likely(finder->walked <= WALK_BYTES + (Size) finder->size * WALK_TIMES))
@@ -155,8 +155,8 @@ dp_finder_find(DpFinder *finder, const char *name, uint32 len, DpValue *value)
 	at = dp_names_find(&finder->names, name, len);
 	if (at >= 0)
 	{
-		DpIter		iter = {finder->fields[at], finder->doc + finder->size - 1};
-		DpElement	element;
+		DpIter iter = { finder->fields[at], finder->doc + finder->size - 1 };
+		DpElement element;
 
 		(void) dp_iter_next(&iter, &element);
 		*value = element.value;
@@ -185,9 +185,9 @@ dp_finder_path(DpFinder *finder, const DpPath *path, DpValue *value)
 static void
 finder_hash(DpFinder *finder)
 {
-	DpIter		iter;
-	DpElement	element;
-	uint32		room = dp_array_count(finder->doc, finder->size);
+	DpIter iter;
+	DpElement element;
+	uint32 room = dp_array_count(finder->doc, finder->size);
 	MemoryContext old = MemoryContextSwitchTo(finder->context);
 	const uint8 *start;
 
@@ -196,8 +196,8 @@ finder_hash(DpFinder *finder)
 	dp_iter_init(&iter, finder->doc, finder->size);
 	for (start = iter.next; dp_iter_next(&iter, &element); start = iter.next)
 	{
-		bool		found;
-		uint32		at = dp_names_add(&finder->names, element.name, element.namelen, &found);
+		bool found;
+		uint32 at = dp_names_add(&finder->names, element.name, element.namelen, &found);
 
 		if (!found)
 			finder->fields[at] = start;

@@ -13,26 +13,26 @@
 #include "bson/path.h"
 
 /* So many names are compared one by one. */
-#define DP_NAMES_FEW	8
+#define DP_NAMES_FEW 8
 
 typedef struct DpName
 {
-	const char *name;			/* the caller's */
-	uint32		len;
-	uint32		hash;			/* once there are more than a few */
+	const char *name; /* the caller's */
+	uint32 len;
+	uint32 hash; /* once there are more than a few */
 } DpName;
 
 /* Names in the order in which they came; zeroed memory holds none. */
 typedef struct DpNames
 {
-	DpName	   *names;
-	uint32		n;
-	uint32		room;
-	uint32		mask;			/* of slots, whose number is a power of 2 */
-	uint32	   *slots;			/* positions, counted from 1; NULL: names are few */
+	DpName *names;
+	uint32 n;
+	uint32 room;
+	uint32 mask;   /* of slots, whose number is a power of 2 */
+	uint32 *slots; /* positions, counted from 1; NULL: names are few */
 } DpNames;
 
-extern int	dp_names_find_hashed(const DpNames *names, const char *name, uint32 len);
+extern int dp_names_find_hashed(const DpNames *names, const char *name, uint32 len);
 
 /* The position of a name, or -1. */
 static inline int
@@ -59,11 +59,11 @@ extern void dp_names_free(DpNames *names);
 typedef struct DpFinder
 {
 	const uint8 *doc;
-	uint32		size;
-	Size		walked;			/* bytes, for nothing */
-	MemoryContext context;		/* current when it was initialised */
-	DpNames		names;			/* of its fields, once that is too much, */
-	const uint8 **fields;		/* and where the first of each name begins */
+	uint32 size;
+	Size walked;           /* bytes, for nothing */
+	MemoryContext context; /* current when it was initialised */
+	DpNames names;         /* of its fields, once that is too much, */
+	const uint8 **fields;  /* and where the first of each name begins */
 } DpFinder;
 
 extern void dp_finder_init(DpFinder *finder, const DpValue *document);
@@ -74,4 +74,4 @@ extern bool dp_finder_path(DpFinder *finder, const DpPath *path, DpValue *value)
 
 extern void dp_finder_free(DpFinder *finder);
 
-#endif							/* DP_BSON_NAMES_H */
+#endif /* DP_BSON_NAMES_H */

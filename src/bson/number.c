@@ -13,39 +13,40 @@
 #include "bson/number.h"
 
 /* 2^63, the first double beyond int64 */
-#define TWO_63		9223372036854775808.0
+#define TWO_63 9223372036854775808.0
 
 /* Integers up to here are all doubles */
-#define TWO_53		INT64CONST(9007199254740992)
+#define TWO_53 INT64CONST(9007199254740992)
 
 /* Words of the largest integer that dp_exact_from_double meets: 2^53 * 5^1074 */
-#define MAX_WORDS	84
+#define MAX_WORDS 84
 
 /* The greatest coefficient, 10^34 - 1, in two halves; what is beyond it stands for 0 */
-#define MAX_COEFFICIENT_HIGH	UINT64CONST(0x1ed09bead87c0)
-#define MAX_COEFFICIENT_LOW		UINT64CONST(0x378d8e63ffffffff)
+#define MAX_COEFFICIENT_HIGH UINT64CONST(0x1ed09bead87c0)
+#define MAX_COEFFICIENT_LOW UINT64CONST(0x378d8e63ffffffff)
 
-#define DECIMAL128_BIAS		6176
+#define DECIMAL128_BIAS 6176
 
 /* A decimal128 taken apart: coefficient * 10^exponent. */
 typedef struct Decimal
 {
-	int			rank;			/* as in DpExact */
-	bool		negative;
-	int			exponent;
-	uint64		high;
-	uint64		low;
+	int rank; /* as in DpExact */
+	bool negative;
+	int exponent;
+	uint64 high;
+	uint64 low;
 } Decimal;
 
 static void decimal_load(const uint8 *d, Decimal *decimal);
 static bool decimal_is_short(const Decimal *decimal, double *d, int *side);
-static int	decimal_compare(const uint8 *a, const uint8 *b);
+static int decimal_compare(const uint8 *a, const uint8 *b);
 static void exact_from_decimal(const uint8 *d, DpExact *exact, uint8 *buf);
 static void exact_from_int64(int64 i, DpExact *exact, uint8 *buf);
-static void exact_set(DpExact *exact, bool negative, const uint8 *digits, int ndigits, int exponent);
+static void
+exact_set(DpExact *exact, bool negative, const uint8 *digits, int ndigits, int exponent);
 static void exact_set_special(DpExact *exact, int rank);
 static bool exact_to_int64(const DpExact *exact, int64 *result);
-static int	words_to_digits(uint32 *words, int nwords, uint8 *buf);
+static int words_to_digits(uint32 *words, int nwords, uint8 *buf);
 
 /*
  * Compares an integer with a double by value.
@@ -53,12 +54,12 @@ static int	words_to_digits(uint32 *words, int nwords, uint8 *buf);
 int
 dp_int64_compare_double(int64 i, double d)
 {
-	double		whole;
+	double whole;
 
 	if (d >= TWO_63)
 		return -1;
 	if (!(d >= -TWO_63))
-		return 1;				/* less than any int64, or NaN */
+		return 1; /* less than any int64, or NaN */
 	whole = trunc(d);
 	if (i != (int64) whole)
 		return i < (int64) whole ? -1 : 1;
@@ -71,9 +72,9 @@ dp_int64_compare_double(int64 i, double d)
 int
 dp_number_compare_mixed(const DpValue *a, const DpValue *b)
 {
-	uint8		buf[DP_EXACT_MAX_DIGITS];
-	DpNumber	number;
-	int64		i;
+	uint8 buf[DP_EXACT_MAX_DIGITS];
+	DpNumber number;
+	int64 i;
 
 	if (b->type == DP_TYPE_DECIMAL128)
 	{
@@ -104,22 +105,21 @@ dp_number_compare_mixed(const DpValue *a, const DpValue *b)
 static int
 decimal_compare(const uint8 *a, const uint8 *b)
 {
-	Decimal		x;
-	Decimal		y;
-	double		xnear;
-	double		ynear;
-	int			side;
-	uint8		abuf[DP_EXACT_MAX_DIGITS];
-	uint8		bbuf[DP_EXACT_MAX_DIGITS];
-	DpExact		aexact;
-	DpExact		bexact;
+	Decimal x;
+	Decimal y;
+	double xnear;
+	double ynear;
+	int side;
+	uint8 abuf[DP_EXACT_MAX_DIGITS];
+	uint8 bbuf[DP_EXACT_MAX_DIGITS];
+	DpExact aexact;
+	DpExact bexact;
 
 	decimal_load(a, &x);
 	decimal_load(b, &y);
-	if (x.rank == 0 && y.rank == 0 &&
-		x.exponent == y.exponent && x.negative == y.negative)
+	if (x.rank == 0 && y.rank == 0 && x.exponent == y.exponent && x.negative == y.negative)
 	{
-		int			result;
+		int result;
 
 		if (x.high != y.high)
 			result = x.high < y.high ? -1 : 1;
@@ -142,8 +142,8 @@ decimal_compare(const uint8 *a, const uint8 *b)
 static void
 decimal_load(const uint8 *d, Decimal *decimal)
 {
-	uint64		low = (uint64) dp_get_int64(d);
-	uint64		high = (uint64) dp_get_int64(d + 8);
+	uint64 low = (uint64) dp_get_int64(d);
+	uint64 high = (uint64) dp_get_int64(d + 8);
 
 	decimal->rank = 0;
 	decimal->negative = (high >> 63) != 0;
@@ -174,12 +174,11 @@ decimal_load(const uint8 *d, Decimal *decimal)
 static bool
 decimal_is_short(const Decimal *decimal, double *d, int *side)
 {
-	static const double powers[] = {
-		1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
-		1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22
-	};
-	double		dividend;
-	double		rest;
+	static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+									 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+									 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+	double dividend;
+	double rest;
 
 	if (decimal->rank != 0 || decimal->high != 0 || decimal->low > (uint64) TWO_53 ||
 		decimal->exponent > 0 || -decimal->exponent >= (int) lengthof(powers))
@@ -198,12 +197,12 @@ decimal_is_short(const Decimal *decimal, double *d, int *side)
 static int
 words_to_digits(uint32 *words, int nwords, uint8 *buf)
 {
-	uint8		reversed[DP_EXACT_MAX_DIGITS + 9];
-	int			n = 0;
+	uint8 reversed[DP_EXACT_MAX_DIGITS + 9];
+	int n = 0;
 
 	while (nwords > 0)
 	{
-		uint64		rest = 0;
+		uint64 rest = 0;
 
 		for (int i = nwords - 1; i >= 0; i--)
 		{
@@ -259,8 +258,8 @@ exact_set_special(DpExact *exact, int rank)
 static void
 exact_from_int64(int64 i, DpExact *exact, uint8 *buf)
 {
-	uint64		u = i < 0 ? -(uint64) i : (uint64) i;
-	uint32		words[2] = {(uint32) u, (uint32) (u >> 32)};
+	uint64 u = i < 0 ? -(uint64) i : (uint64) i;
+	uint32 words[2] = { (uint32) u, (uint32) (u >> 32) };
 
 	exact_set(exact, i < 0, buf, words_to_digits(words, u == 0 ? 0 : 2, buf), 0);
 }
@@ -269,9 +268,9 @@ exact_from_int64(int64 i, DpExact *exact, uint8 *buf)
 static void
 exact_from_decimal(const uint8 *d, DpExact *exact, uint8 *buf)
 {
-	Decimal		decimal;
-	uint32		words[4];
-	int			nwords = 4;
+	Decimal decimal;
+	uint32 words[4];
+	int nwords = 4;
 
 	decimal_load(d, &decimal);
 	if (decimal.rank != 0)
@@ -295,12 +294,12 @@ exact_from_decimal(const uint8 *d, DpExact *exact, uint8 *buf)
 void
 dp_exact_from_double(double d, DpExact *exact, uint8 *buf)
 {
-	uint32		words[MAX_WORDS];
-	int			nwords;
-	uint64		bits;
-	uint64		m;
-	int			e;
-	int			fives;
+	uint32 words[MAX_WORDS];
+	int nwords;
+	uint64 bits;
+	uint64 m;
+	int e;
+	int fives;
 
 	if (isnan(d) || isinf(d))
 	{
@@ -312,7 +311,7 @@ dp_exact_from_double(double d, DpExact *exact, uint8 *buf)
 	m = bits & UINT64CONST(0xfffffffffffff);
 	e = (int) ((bits >> 52) & 0x7ff);
 	if (e == 0)
-		e = 1;					/* no hidden bit */
+		e = 1; /* no hidden bit */
 	else
 		m |= UINT64CONST(0x10000000000000);
 	e -= 1075;
@@ -330,8 +329,8 @@ dp_exact_from_double(double d, DpExact *exact, uint8 *buf)
 	memset(words, 0, sizeof(words));
 	if (e > 0)
 	{
-		int			word = e / 32;
-		int			bit = e % 32;
+		int word = e / 32;
+		int bit = e % 32;
 
 		words[word] = (uint32) (m << bit);
 		words[word + 1] = (uint32) (m >> (32 - bit));
@@ -347,12 +346,12 @@ dp_exact_from_double(double d, DpExact *exact, uint8 *buf)
 
 	for (fives = e < 0 ? -e : 0; fives > 0;)
 	{
-		uint32		factor = 5;
-		uint64		carry = 0;
-		int			n = 1;
+		uint32 factor = 5;
+		uint64 carry = 0;
+		int n = 1;
 
 		for (; n < 13 && n < fives; n++)
-			factor *= 5;		/* 5^13 is less than 2^32 */
+			factor *= 5; /* 5^13 is less than 2^32 */
 		for (int i = 0; i < nwords; i++)
 		{
 			carry += (uint64) words[i] * factor;
@@ -399,12 +398,12 @@ dp_exact_from_value(const DpValue *v, DpExact *exact, uint8 *buf)
 void
 dp_exact_from_numeric(Numeric n, DpExact *exact)
 {
-	char	   *text;
-	uint8	   *digits;
-	int			ndigits = 0;
-	int			exponent = 0;
-	bool		negative;
-	bool		fraction = false;
+	char *text;
+	uint8 *digits;
+	int ndigits = 0;
+	int exponent = 0;
+	bool negative;
+	bool fraction = false;
 
 	if (numeric_is_nan(n))
 	{
@@ -442,7 +441,7 @@ dp_exact_from_numeric(Numeric n, DpExact *exact)
 int
 dp_exact_compare(const DpExact *a, const DpExact *b)
 {
-	int			result;
+	int result;
 
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;
@@ -471,9 +470,9 @@ dp_exact_compare(const DpExact *a, const DpExact *b)
 double
 dp_exact_to_double(const DpExact *exact)
 {
-	char		text[DP_EXACT_MAX_DIGITS + 32];
-	int			n = Min(exact->ndigits, DP_EXACT_MAX_DIGITS);
-	char	   *p = text;
+	char text[DP_EXACT_MAX_DIGITS + 32];
+	int n = Min(exact->ndigits, DP_EXACT_MAX_DIGITS);
+	char *p = text;
 
 	if (exact->rank == DP_RANK_NAN)
 		return NAN;
@@ -500,7 +499,7 @@ dp_exact_to_double(const DpExact *exact)
 static bool
 exact_to_int64(const DpExact *exact, int64 *result)
 {
-	uint64		u = 0;
+	uint64 u = 0;
 
 	if (exact->rank != 0 || exact->ndigits > exact->point || exact->point > 19)
 		return false;
@@ -518,8 +517,8 @@ exact_to_int64(const DpExact *exact, int64 *result)
 void
 dp_number_from_exact(DpNumber *number, const DpExact *exact)
 {
-	uint8		buf[DP_EXACT_MAX_DIGITS];
-	DpExact		nearest;
+	uint8 buf[DP_EXACT_MAX_DIGITS];
+	DpExact nearest;
 
 	if (exact_to_int64(exact, &number->i))
 	{
@@ -565,8 +564,8 @@ dp_number_from_double(DpNumber *number, double d)
 void
 dp_number_from_value(DpNumber *number, const DpValue *v, uint8 *buf)
 {
-	DpExact		exact;
-	Decimal		decimal;
+	DpExact exact;
+	Decimal decimal;
 
 	switch (v->type)
 	{
@@ -609,14 +608,14 @@ dp_number_from_value(DpNumber *number, const DpValue *v, uint8 *buf)
 int
 dp_value_compare_number(const DpValue *v, const DpNumber *number)
 {
-	uint8		vbuf[DP_EXACT_MAX_DIGITS];
-	uint8		nbuf[DP_EXACT_MAX_DIGITS];
-	DpExact		vexact;
-	DpExact		nexact;
+	uint8 vbuf[DP_EXACT_MAX_DIGITS];
+	uint8 nbuf[DP_EXACT_MAX_DIGITS];
+	DpExact vexact;
+	DpExact nexact;
 
 	if (v->type == DP_TYPE_INT32 || v->type == DP_TYPE_INT64)
 	{
-		int64		i = v->type == DP_TYPE_INT32 ? dp_get_int32(v->data) : dp_get_int64(v->data);
+		int64 i = v->type == DP_TYPE_INT32 ? dp_get_int32(v->data) : dp_get_int64(v->data);
 
 		if (number->kind == DP_NUMBER_INTEGER)
 			return dp_int64_compare(i, number->i);
@@ -624,15 +623,15 @@ dp_value_compare_number(const DpValue *v, const DpNumber *number)
 			return dp_int64_compare_double(i, number->d);
 		if (i >= -TWO_53 && i <= TWO_53)
 		{
-			int			result = dp_double_compare((double) i, number->d);
+			int result = dp_double_compare((double) i, number->d);
 
 			return result != 0 ? result : -number->side;
 		}
 	}
 	else if (v->type == DP_TYPE_DOUBLE)
 	{
-		double		d = dp_get_double(v->data);
-		int			result;
+		double d = dp_get_double(v->data);
+		int result;
 
 		if (number->kind == DP_NUMBER_INTEGER)
 			return -dp_int64_compare_double(number->i, d);
@@ -643,8 +642,8 @@ dp_value_compare_number(const DpValue *v, const DpNumber *number)
 	}
 	else if (number->kind == DP_NUMBER_DOUBLE)
 	{
-		DpNumber	decimal;
-		DpValue		other = {nbuf, 8, DP_TYPE_DOUBLE};
+		DpNumber decimal;
+		DpValue other = { nbuf, 8, DP_TYPE_DOUBLE };
 
 		dp_put_double(nbuf, number->d);
 		dp_number_from_value(&decimal, v, vbuf);
@@ -664,11 +663,11 @@ dp_value_compare_number(const DpValue *v, const DpNumber *number)
 double
 dp_number_approximate(const DpValue *v)
 {
-	uint8		buf[DP_EXACT_MAX_DIGITS];
-	DpExact		exact;
-	Decimal		decimal;
-	double		d;
-	int			side;
+	uint8 buf[DP_EXACT_MAX_DIGITS];
+	DpExact exact;
+	Decimal decimal;
+	double d;
+	int side;
 
 	switch (v->type)
 	{

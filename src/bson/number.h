@@ -19,10 +19,10 @@
 #include "utils/numeric.h"
 
 /* Room for the longest text of a decimal128 and its NUL */
-#define DP_DECIMAL128_TEXT_SIZE		48
+#define DP_DECIMAL128_TEXT_SIZE 48
 
 /* The most digits of a double (767), of a decimal128 (34) and of an int64 (19) */
-#define DP_EXACT_MAX_DIGITS			800
+#define DP_EXACT_MAX_DIGITS 800
 
 /*
  * A number written out in decimal, exactly: sign * 0.ddd... * 10^point.  The
@@ -31,17 +31,17 @@
  */
 typedef struct DpExact
 {
-	int			rank;			/* -2 NaN, -1 -Infinity, 0 finite, 1 Infinity */
-	bool		negative;		/* when finite and not zero */
-	int			ndigits;
-	int			point;
+	int rank;      /* -2 NaN, -1 -Infinity, 0 finite, 1 Infinity */
+	bool negative; /* when finite and not zero */
+	int ndigits;
+	int point;
 	const uint8 *digits;
 } DpExact;
 
-#define DP_RANK_NAN			(-2)
+#define DP_RANK_NAN (-2)
 
 /* The bits of the double that stands for all NaNs */
-#define DP_DOUBLE_NAN		INT64CONST(0x7ff8000000000000)
+#define DP_DOUBLE_NAN INT64CONST(0x7ff8000000000000)
 
 /*
  * The canonical form of a number: the first kind of these three that can hold
@@ -49,18 +49,18 @@ typedef struct DpExact
  */
 typedef enum DpNumberKind
 {
-	DP_NUMBER_INTEGER,			/* an integer within the range of int64 */
-	DP_NUMBER_DOUBLE,			/* any other double, the infinities and NaN among them */
-	DP_NUMBER_DECIMAL			/* anything else */
+	DP_NUMBER_INTEGER, /* an integer within the range of int64 */
+	DP_NUMBER_DOUBLE,  /* any other double, the infinities and NaN among them */
+	DP_NUMBER_DECIMAL  /* anything else */
 } DpNumberKind;
 
 typedef struct DpNumber
 {
 	DpNumberKind kind;
-	int64		i;				/* INTEGER: the value */
-	double		d;				/* DOUBLE: the value; DECIMAL: the double next to it */
-	int			side;			/* DECIMAL: -1 less than d, 1 greater */
-	DpExact		exact;			/* DECIMAL: the value */
+	int64 i;       /* INTEGER: the value */
+	double d;      /* DOUBLE: the value; DECIMAL: the double next to it */
+	int side;      /* DECIMAL: -1 less than d, 1 greater */
+	DpExact exact; /* DECIMAL: the value */
 } DpNumber;
 
 /*
@@ -75,7 +75,7 @@ extern bool dp_decimal128_from_text(const char *s, int len, uint8 out[DP_DECIMAL
  * Writes the text of a decimal128, its exponent and trailing zeros kept, and
  * a NUL.  Returns the length of the text.
  */
-extern int	dp_decimal128_to_text(const uint8 *d, char buf[DP_DECIMAL128_TEXT_SIZE]);
+extern int dp_decimal128_to_text(const uint8 *d, char buf[DP_DECIMAL128_TEXT_SIZE]);
 
 /* The same value as a numeric (palloc'd); there is one for every decimal128. */
 extern Numeric dp_decimal128_to_numeric(const uint8 *d);
@@ -87,11 +87,15 @@ extern Numeric dp_decimal128_to_numeric(const uint8 *d);
  */
 extern void dp_numeric_to_decimal128(Numeric n, uint8 out[DP_DECIMAL128_SIZE]);
 
-/* The nearest decimal128: rounded to 34 digits, half to even; too large becomes Infinity, too small 0. */
+/*
+ * The nearest decimal128: rounded to 34 digits, half to even; too large becomes Infinity, too small
+ * 0.
+ */
 extern void dp_numeric_round_to_decimal128(Numeric n, uint8 out[DP_DECIMAL128_SIZE]);
 
 /* The same for an exact value; zeros after the point are kept up to the scale, if there is room. */
-extern void dp_exact_round_to_decimal128(const DpExact *exact, int scale, uint8 out[DP_DECIMAL128_SIZE]);
+extern void
+dp_exact_round_to_decimal128(const DpExact *exact, int scale, uint8 out[DP_DECIMAL128_SIZE]);
 
 /* The exact value of a finite double, an infinity or NaN as a numeric (palloc'd). */
 extern Numeric dp_double_to_numeric(double d);
@@ -106,7 +110,7 @@ extern void dp_exact_from_value(const DpValue *v, DpExact *exact, uint8 *buf);
 /* The same for a numeric; the digits are palloc'd. */
 extern void dp_exact_from_numeric(Numeric n, DpExact *exact);
 
-extern int	dp_exact_compare(const DpExact *a, const DpExact *b);
+extern int dp_exact_compare(const DpExact *a, const DpExact *b);
 
 /* The double nearest to the value. */
 extern double dp_exact_to_double(const DpExact *exact);
@@ -115,11 +119,14 @@ extern double dp_exact_to_double(const DpExact *exact);
 extern void dp_number_from_exact(DpNumber *number, const DpExact *exact);
 extern void dp_number_from_double(DpNumber *number, double d);
 
-/* The canonical form of a number in BSON; buf holds DP_EXACT_MAX_DIGITS bytes and must outlive the result. */
+/*
+ * The canonical form of a number in BSON; buf holds DP_EXACT_MAX_DIGITS bytes and must outlive the
+ * result.
+ */
 extern void dp_number_from_value(DpNumber *number, const DpValue *v, uint8 *buf);
 
 /* Compares a number in BSON with one in canonical form. */
-extern int	dp_value_compare_number(const DpValue *v, const DpNumber *number);
+extern int dp_value_compare_number(const DpValue *v, const DpNumber *number);
 
 /*
  * A double that is close to the number and never on the wrong side: a <= b
@@ -128,7 +135,7 @@ extern int	dp_value_compare_number(const DpValue *v, const DpNumber *number);
 extern double dp_number_approximate(const DpValue *v);
 
 /* Numbers of different types, or decimals. */
-extern int	dp_number_compare_mixed(const DpValue *a, const DpValue *b);
+extern int dp_number_compare_mixed(const DpValue *a, const DpValue *b);
 
 /* Compares two integers. */
 static inline int
@@ -147,7 +154,7 @@ dp_double_compare(double a, double b)
 }
 
 /* Compares an integer with a double, exactly. */
-extern int	dp_int64_compare_double(int64 i, double d);
+extern int dp_int64_compare_double(int64 i, double d);
 
 /*
  * Compares two values that are numbers.  Returns -1, 0 or 1.
@@ -167,4 +174,4 @@ dp_number_compare(const DpValue *a, const DpValue *b)
 	return dp_number_compare_mixed(a, b);
 }
 
-#endif							/* DP_BSON_NUMBER_H */
+#endif /* DP_BSON_NUMBER_H */

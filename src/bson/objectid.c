@@ -24,8 +24,8 @@ DP_FUNCTION(dp_objectid_in);
 Datum
 dp_objectid_in(PG_FUNCTION_ARGS)
 {
-	char	   *s = PG_GETARG_CSTRING(0);
-	uint8	   *result = palloc(DP_OBJECTID_SIZE);
+	char *s = PG_GETARG_CSTRING(0);
+	uint8 *result = palloc(DP_OBJECTID_SIZE);
 
 	if (strlen(s) != 2 * DP_OBJECTID_SIZE ||
 		strspn(s, "0123456789abcdefABCDEF") != 2 * DP_OBJECTID_SIZE)
@@ -44,7 +44,7 @@ DP_FUNCTION(dp_objectid_out);
 Datum
 dp_objectid_out(PG_FUNCTION_ARGS)
 {
-	char	   *result = palloc(2 * DP_OBJECTID_SIZE + 1);
+	char *result = palloc(2 * DP_OBJECTID_SIZE + 1);
 
 	(void) hex_encode((char *) PG_GETARG_POINTER(0), DP_OBJECTID_SIZE, result);
 	result[2 * DP_OBJECTID_SIZE] = '\0';
@@ -58,8 +58,8 @@ DP_FUNCTION(dp_objectid_recv);
 Datum
 dp_objectid_recv(PG_FUNCTION_ARGS)
 {
-	StringInfo	buf = (StringInfo) PG_GETARG_POINTER(0);
-	uint8	   *result = palloc(DP_OBJECTID_SIZE);
+	StringInfo buf = (StringInfo) PG_GETARG_POINTER(0);
+	uint8 *result = palloc(DP_OBJECTID_SIZE);
 
 	pq_copymsgbytes(buf, (char *) result, DP_OBJECTID_SIZE);
 	PG_RETURN_POINTER(result);
@@ -87,12 +87,11 @@ objectid_compare(Datum a, Datum b)
 }
 
 /* The function of an operator: symbol(a, b) is "a op b". */
-#define COMPARISON(symbol, op) \
-	DP_FUNCTION(symbol); \
-	Datum \
-	symbol(PG_FUNCTION_ARGS) \
-	{ \
-		PG_RETURN_BOOL(objectid_compare(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)) op 0); \
+#define COMPARISON(symbol, op)                                                                     \
+	DP_FUNCTION(symbol);                                                                           \
+	Datum symbol(PG_FUNCTION_ARGS)                                                                 \
+	{                                                                                              \
+		PG_RETURN_BOOL(objectid_compare(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)) op 0);             \
 	}
 
 COMPARISON(dp_objectid_lt, <)
@@ -119,8 +118,9 @@ DP_FUNCTION(dp_objectid_smaller);
 Datum
 dp_objectid_smaller(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_DATUM(objectid_compare(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)) <= 0 ?
-					PG_GETARG_DATUM(0) : PG_GETARG_DATUM(1));
+	PG_RETURN_DATUM(objectid_compare(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)) <= 0
+						? PG_GETARG_DATUM(0)
+						: PG_GETARG_DATUM(1));
 }
 
 /*
@@ -130,8 +130,9 @@ DP_FUNCTION(dp_objectid_larger);
 Datum
 dp_objectid_larger(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_DATUM(objectid_compare(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)) >= 0 ?
-					PG_GETARG_DATUM(0) : PG_GETARG_DATUM(1));
+	PG_RETURN_DATUM(objectid_compare(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)) >= 0
+						? PG_GETARG_DATUM(0)
+						: PG_GETARG_DATUM(1));
 }
 
 /* Compares two object ids while sorting. */
@@ -180,8 +181,7 @@ random_bytes(void *buf, size_t n)
 {
 	if (!pg_strong_random(buf, n))
 		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not generate random values")));
+				(errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random values")));
 }
 
 /*
@@ -191,10 +191,10 @@ random_bytes(void *buf, size_t n)
 void
 dp_objectid_generate(uint8 result[DP_OBJECTID_SIZE])
 {
-	static int	owner = 0;		/* the process that drew the bytes */
+	static int owner = 0; /* the process that drew the bytes */
 	static uint8 process[5];
 	static uint32 counter;
-	uint32		seconds = (uint32) time(NULL);
+	uint32 seconds = (uint32) time(NULL);
 
 	if (unlikely(owner != MyProcPid))
 	{
@@ -217,7 +217,7 @@ DP_FUNCTION(dp_objectid);
 Datum
 dp_objectid(PG_FUNCTION_ARGS)
 {
-	uint8	   *result = palloc(DP_OBJECTID_SIZE);
+	uint8 *result = palloc(DP_OBJECTID_SIZE);
 
 	dp_objectid_generate(result);
 	PG_RETURN_POINTER(result);
@@ -232,17 +232,16 @@ Datum
 dp_objectid_from_timestamp(PG_FUNCTION_ARGS)
 {
 	TimestampTz t = PG_GETARG_TIMESTAMPTZ(0);
-	int64		seconds = t / USECS_PER_SEC;
-	uint8	   *result = palloc0(DP_OBJECTID_SIZE);
+	int64 seconds = t / USECS_PER_SEC;
+	uint8 *result = palloc0(DP_OBJECTID_SIZE);
 
 	if (t % USECS_PER_SEC < 0)
 		seconds--;
 	seconds += (int64) (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY;
 	if (TIMESTAMP_NOT_FINITE(t) || seconds < 0 || seconds > (int64) PG_UINT32_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("timestamp out of range for an objectid"),
-				 errdetail("An objectid holds times from 1970-01-01 to 2106-02-07.")));
+		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+						errmsg("timestamp out of range for an objectid"),
+						errdetail("An objectid holds times from 1970-01-01 to 2106-02-07.")));
 	for (int i = 0; i < 4; i++)
 		result[i] = (uint8) (seconds >> (24 - 8 * i));
 	PG_RETURN_POINTER(result);
@@ -255,8 +254,8 @@ DP_FUNCTION(dp_objectid_timestamp);
 Datum
 dp_objectid_timestamp(PG_FUNCTION_ARGS)
 {
-	uint8	   *id = (uint8 *) PG_GETARG_POINTER(0);
-	int64		seconds = 0;
+	uint8 *id = (uint8 *) PG_GETARG_POINTER(0);
+	int64 seconds = 0;
 
 	for (int i = 0; i < 4; i++)
 		seconds = seconds << 8 | id[i];

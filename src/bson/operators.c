@@ -13,20 +13,20 @@
 #include "bson/compare.h"
 
 /* Whether abbreviating pays is first asked after this many values */
-#define ABBREVIATE_TRIAL	10000
+#define ABBREVIATE_TRIAL 10000
 
 /* State of abbreviation: how many different keys there seem to be */
 typedef struct AbbreviateState
 {
-	int64		count;			/* keys made */
-	bool		estimating;
+	int64 count; /* keys made */
+	bool estimating;
 	hyperLogLogState distinct;
 } AbbreviateState;
 
-typedef uint64 (*Abbreviate) (struct varlena *v);
+typedef uint64 (*Abbreviate)(struct varlena *v);
 
-static void sort_prepare(SortSupport ssup, int (*compare) (Datum, Datum, SortSupport),
-						 Datum (*abbreviate) (Datum, SortSupport));
+static void sort_prepare(SortSupport ssup, int (*compare)(Datum, Datum, SortSupport),
+						 Datum (*abbreviate)(Datum, SortSupport));
 static bool sort_abort(int memtupcount, SortSupport ssup);
 static Datum sort_abbreviate(Datum original, SortSupport ssup, Abbreviate abbreviate);
 
@@ -34,8 +34,8 @@ static Datum sort_abbreviate(Datum original, SortSupport ssup, Abbreviate abbrev
 static inline int
 values_compare(struct varlena *a, struct varlena *b)
 {
-	DpValue		x = dp_value_of_varlena(a);
-	DpValue		y = dp_value_of_varlena(b);
+	DpValue x = dp_value_of_varlena(a);
+	DpValue y = dp_value_of_varlena(b);
 
 	return dp_value_compare(&x, &y);
 }
@@ -51,7 +51,7 @@ documents_compare(struct varlena *a, struct varlena *b)
 static inline uint64
 value_hash(struct varlena *a, uint64 seed)
 {
-	DpValue		x = dp_value_of_varlena(a);
+	DpValue x = dp_value_of_varlena(a);
 
 	return dp_value_hash(&x, seed);
 }
@@ -67,7 +67,7 @@ document_hash(struct varlena *a, uint64 seed)
 static uint64
 value_abbreviate(struct varlena *a)
 {
-	DpValue		x = dp_value_of_varlena(a);
+	DpValue x = dp_value_of_varlena(a);
 
 	return dp_value_abbreviate(&x);
 }
@@ -80,24 +80,24 @@ document_abbreviate(struct varlena *a)
 }
 
 /* The order of the two arguments of a function. */
-#define COMPARE_ARGUMENTS(result, compare) \
-	do { \
-		struct varlena *a_ = DP_GETARG_VARLENA(0); \
-		struct varlena *b_ = DP_GETARG_VARLENA(1); \
-		(result) = compare(a_, b_); \
-		PG_FREE_IF_COPY(a_, 0); \
-		PG_FREE_IF_COPY(b_, 1); \
+#define COMPARE_ARGUMENTS(result, compare)                                                         \
+	do                                                                                             \
+	{                                                                                              \
+		struct varlena *a_ = DP_GETARG_VARLENA(0);                                                 \
+		struct varlena *b_ = DP_GETARG_VARLENA(1);                                                 \
+		(result) = compare(a_, b_);                                                                \
+		PG_FREE_IF_COPY(a_, 0);                                                                    \
+		PG_FREE_IF_COPY(b_, 1);                                                                    \
 	} while (0)
 
 /* The function of an operator: symbol(a, b) is "a op b". */
-#define COMPARISON(symbol, compare, op) \
-	DP_FUNCTION(symbol); \
-	Datum \
-	symbol(PG_FUNCTION_ARGS) \
-	{ \
-		int			result; \
-		COMPARE_ARGUMENTS(result, compare); \
-		PG_RETURN_BOOL(result op 0); \
+#define COMPARISON(symbol, compare, op)                                                            \
+	DP_FUNCTION(symbol);                                                                           \
+	Datum symbol(PG_FUNCTION_ARGS)                                                                 \
+	{                                                                                              \
+		int result;                                                                                \
+		COMPARE_ARGUMENTS(result, compare);                                                        \
+		PG_RETURN_BOOL(result op 0);                                                               \
 	}
 
 COMPARISON(dp_bson_value_lt, values_compare, <)
@@ -122,7 +122,7 @@ DP_FUNCTION(dp_bson_value_cmp);
 Datum
 dp_bson_value_cmp(PG_FUNCTION_ARGS)
 {
-	int			result;
+	int result;
 
 	COMPARE_ARGUMENTS(result, values_compare);
 	PG_RETURN_INT32(result);
@@ -135,7 +135,7 @@ DP_FUNCTION(dp_bson_cmp);
 Datum
 dp_bson_cmp(PG_FUNCTION_ARGS)
 {
-	int			result;
+	int result;
 
 	COMPARE_ARGUMENTS(result, documents_compare);
 	PG_RETURN_INT32(result);
@@ -150,7 +150,7 @@ Datum
 dp_bson_value_hash(PG_FUNCTION_ARGS)
 {
 	struct varlena *a = DP_GETARG_VARLENA(0);
-	uint64		hash = value_hash(a, 0);
+	uint64 hash = value_hash(a, 0);
 
 	PG_FREE_IF_COPY(a, 0);
 	PG_RETURN_UINT32((uint32) hash);
@@ -164,7 +164,7 @@ Datum
 dp_bson_value_hash_extended(PG_FUNCTION_ARGS)
 {
 	struct varlena *a = DP_GETARG_VARLENA(0);
-	uint64		hash = value_hash(a, (uint64) PG_GETARG_INT64(1));
+	uint64 hash = value_hash(a, (uint64) PG_GETARG_INT64(1));
 
 	PG_FREE_IF_COPY(a, 0);
 	PG_RETURN_UINT64(hash);
@@ -178,7 +178,7 @@ Datum
 dp_bson_hash(PG_FUNCTION_ARGS)
 {
 	struct varlena *a = DP_GETARG_VARLENA(0);
-	uint64		hash = document_hash(a, 0);
+	uint64 hash = document_hash(a, 0);
 
 	PG_FREE_IF_COPY(a, 0);
 	PG_RETURN_UINT32((uint32) hash);
@@ -192,7 +192,7 @@ Datum
 dp_bson_hash_extended(PG_FUNCTION_ARGS)
 {
 	struct varlena *a = DP_GETARG_VARLENA(0);
-	uint64		hash = document_hash(a, (uint64) PG_GETARG_INT64(1));
+	uint64 hash = document_hash(a, (uint64) PG_GETARG_INT64(1));
 
 	PG_FREE_IF_COPY(a, 0);
 	PG_RETURN_UINT64(hash);
@@ -204,7 +204,7 @@ sort_compare_values(Datum x, Datum y, SortSupport ssup)
 {
 	struct varlena *a = PG_DETOAST_DATUM_PACKED(x);
 	struct varlena *b = PG_DETOAST_DATUM_PACKED(y);
-	int			result = values_compare(a, b);
+	int result = values_compare(a, b);
 
 	if (unlikely((Pointer) a != DatumGetPointer(x)))
 		pfree(a);
@@ -219,7 +219,7 @@ sort_compare_documents(Datum x, Datum y, SortSupport ssup)
 {
 	struct varlena *a = PG_DETOAST_DATUM_PACKED(x);
 	struct varlena *b = PG_DETOAST_DATUM_PACKED(y);
-	int			result = documents_compare(a, b);
+	int result = documents_compare(a, b);
 
 	if (unlikely((Pointer) a != DatumGetPointer(x)))
 		pfree(a);
@@ -260,7 +260,8 @@ DP_FUNCTION(dp_bson_sortsupport);
 Datum
 dp_bson_sortsupport(PG_FUNCTION_ARGS)
 {
-	sort_prepare((SortSupport) PG_GETARG_POINTER(0), sort_compare_documents, sort_abbreviate_document);
+	sort_prepare((SortSupport) PG_GETARG_POINTER(0), sort_compare_documents,
+				 sort_abbreviate_document);
 	PG_RETURN_VOID();
 }
 
@@ -269,8 +270,8 @@ dp_bson_sortsupport(PG_FUNCTION_ARGS)
  * integers; where they are equal the whole values decide.
  */
 static void
-sort_prepare(SortSupport ssup, int (*compare) (Datum, Datum, SortSupport),
-			 Datum (*abbreviate) (Datum, SortSupport))
+sort_prepare(SortSupport ssup, int (*compare)(Datum, Datum, SortSupport),
+			 Datum (*abbreviate)(Datum, SortSupport))
 {
 	ssup->comparator = compare;
 	if (ssup->abbreviate)
@@ -298,7 +299,7 @@ sort_abbreviate(Datum original, SortSupport ssup, Abbreviate abbreviate)
 {
 	AbbreviateState *state = ssup->ssup_extra;
 	struct varlena *v = PG_DETOAST_DATUM_PACKED(original);
-	uint64		key = abbreviate(v);
+	uint64 key = abbreviate(v);
 
 	if (unlikely((Pointer) v != DatumGetPointer(original)))
 		pfree(v);
@@ -321,12 +322,12 @@ static bool
 sort_abort(int memtupcount, SortSupport ssup)
 {
 	AbbreviateState *state = ssup->ssup_extra;
-	double		distinct;
+	double distinct;
 
 	if (memtupcount < ABBREVIATE_TRIAL || state->count < ABBREVIATE_TRIAL || !state->estimating)
 		return false;
 	distinct = estimateHyperLogLog(&state->distinct);
 	if (distinct > 10 * ABBREVIATE_TRIAL)
-		state->estimating = false;	/* enough of them, whatever follows */
+		state->estimating = false; /* enough of them, whatever follows */
 	return distinct < state->count / 2000.0 + 0.5;
 }

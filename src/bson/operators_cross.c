@@ -25,14 +25,14 @@
 typedef struct NumericCache
 {
 	struct varlena *source;
-	DpNumber	number;
+	DpNumber number;
 } NumericCache;
 
 /* Where a value of one class stands to one of another; 0 if it is the same one. */
 static inline int
 class_compare(const DpValue *v, DpClass class)
 {
-	int			c = dp_type_class[v->type];
+	int c = dp_type_class[v->type];
 
 	return (c > (int) class) - (c < (int) class);
 }
@@ -41,8 +41,8 @@ class_compare(const DpValue *v, DpClass class)
 static inline int
 compare_int64(const DpValue *v, int64 i)
 {
-	DpNumber	number;
-	int			result = class_compare(v, DP_CLASS_NUMBER);
+	DpNumber number;
+	int result = class_compare(v, DP_CLASS_NUMBER);
 
 	if (result != 0)
 		return result;
@@ -57,8 +57,8 @@ compare_int64(const DpValue *v, int64 i)
 static inline int
 compare_double(const DpValue *v, double d)
 {
-	DpNumber	number;
-	int			result = class_compare(v, DP_CLASS_NUMBER);
+	DpNumber number;
+	int result = class_compare(v, DP_CLASS_NUMBER);
 
 	if (result != 0)
 		return result;
@@ -75,7 +75,7 @@ compare_double(const DpValue *v, double d)
 static inline int
 compare_time(const DpValue *v, int64 ms, bool rest, int infinite)
 {
-	int			result = class_compare(v, DP_CLASS_DATE);
+	int result = class_compare(v, DP_CLASS_DATE);
 
 	if (result != 0)
 		return result;
@@ -89,7 +89,7 @@ compare_time(const DpValue *v, int64 ms, bool rest, int infinite)
 static inline DpValue
 value_of_objectid(Datum d)
 {
-	DpValue		v = {(const uint8 *) DatumGetPointer(d), DP_OBJECTID_SIZE, DP_TYPE_OBJECTID};
+	DpValue v = { (const uint8 *) DatumGetPointer(d), DP_OBJECTID_SIZE, DP_TYPE_OBJECTID };
 
 	return v;
 }
@@ -97,7 +97,7 @@ value_of_objectid(Datum d)
 static inline DpValue
 value_of_uuid(Datum d, uint8 *buf)
 {
-	DpValue		v = {buf, 5 + UUID_LEN, DP_TYPE_BINARY};
+	DpValue v = { buf, 5 + UUID_LEN, DP_TYPE_BINARY };
 
 	dp_put_int32(buf, UUID_LEN);
 	buf[4] = DP_BINARY_UUID;
@@ -116,7 +116,7 @@ number_of_numeric(Datum d, FmgrInfo *flinfo)
 	struct varlena *n = PG_DETOAST_DATUM_PACKED(d);
 	NumericCache *cache = flinfo->fn_extra;
 	MemoryContext old;
-	DpExact		exact;
+	DpExact exact;
 
 	if (cache != NULL && cache->source != NULL &&
 		VARSIZE_ANY_EXHDR(cache->source) == VARSIZE_ANY_EXHDR(n) &&
@@ -186,7 +186,7 @@ compare_float8(const DpValue *v, Datum d, FmgrInfo *flinfo)
 static int
 compare_numeric(const DpValue *v, Datum d, FmgrInfo *flinfo)
 {
-	int			result = class_compare(v, DP_CLASS_NUMBER);
+	int result = class_compare(v, DP_CLASS_NUMBER);
 
 	return result != 0 ? result : dp_value_compare_number(v, number_of_numeric(d, flinfo));
 }
@@ -194,8 +194,8 @@ compare_numeric(const DpValue *v, Datum d, FmgrInfo *flinfo)
 static int
 compare_text(const DpValue *v, Datum d, FmgrInfo *flinfo)
 {
-	text	   *t = DatumGetTextPP(d);
-	int			result = dp_value_compare_string(v, VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t));
+	text *t = DatumGetTextPP(d);
+	int result = dp_value_compare_string(v, VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t));
 
 	if ((Pointer) t != DatumGetPointer(d))
 		pfree(t);
@@ -205,7 +205,7 @@ compare_text(const DpValue *v, Datum d, FmgrInfo *flinfo)
 static int
 compare_boolean(const DpValue *v, Datum d, FmgrInfo *flinfo)
 {
-	int			result = class_compare(v, DP_CLASS_BOOL);
+	int result = class_compare(v, DP_CLASS_BOOL);
 
 	return result != 0 ? result : (v->data[0] != 0) - (int) DatumGetBool(d);
 }
@@ -213,8 +213,8 @@ compare_boolean(const DpValue *v, Datum d, FmgrInfo *flinfo)
 static int
 compare_date(const DpValue *v, Datum d, FmgrInfo *flinfo)
 {
-	int			infinite;
-	int64		ms = dp_time_of_date(DatumGetDateADT(d), &infinite);
+	int infinite;
+	int64 ms = dp_time_of_date(DatumGetDateADT(d), &infinite);
 
 	return compare_time(v, ms, false, infinite);
 }
@@ -222,9 +222,9 @@ compare_date(const DpValue *v, Datum d, FmgrInfo *flinfo)
 static int
 compare_timestamptz(const DpValue *v, Datum d, FmgrInfo *flinfo)
 {
-	int			infinite;
-	bool		rest;
-	int64		ms = dp_time_of_timestamptz(DatumGetTimestampTz(d), &rest, &infinite);
+	int infinite;
+	bool rest;
+	int64 ms = dp_time_of_timestamptz(DatumGetTimestampTz(d), &rest, &infinite);
 
 	return compare_time(v, ms, rest, infinite);
 }
@@ -232,8 +232,8 @@ compare_timestamptz(const DpValue *v, Datum d, FmgrInfo *flinfo)
 static int
 compare_uuid(const DpValue *v, Datum d, FmgrInfo *flinfo)
 {
-	uint8		buf[5 + UUID_LEN];
-	DpValue		other = value_of_uuid(d, buf);
+	uint8 buf[5 + UUID_LEN];
+	DpValue other = value_of_uuid(d, buf);
 
 	return dp_value_compare(v, &other);
 }
@@ -241,7 +241,7 @@ compare_uuid(const DpValue *v, Datum d, FmgrInfo *flinfo)
 static int
 compare_objectid(const DpValue *v, Datum d, FmgrInfo *flinfo)
 {
-	DpValue		other = value_of_objectid(d);
+	DpValue other = value_of_objectid(d);
 
 	return dp_value_compare(v, &other);
 }
@@ -252,7 +252,7 @@ compare_objectid(const DpValue *v, Datum d, FmgrInfo *flinfo)
 static uint64
 hash_int64(int64 i, uint64 seed)
 {
-	DpNumber	number;
+	DpNumber number;
 
 	number.kind = DP_NUMBER_INTEGER;
 	number.i = i;
@@ -280,7 +280,7 @@ hash_of_int8(Datum d, uint64 seed, FmgrInfo *flinfo)
 static uint64
 hash_double(double d, uint64 seed)
 {
-	DpNumber	number;
+	DpNumber number;
 
 	dp_number_from_double(&number, d);
 	return dp_number_hash(&number, seed);
@@ -307,8 +307,8 @@ hash_of_numeric(Datum d, uint64 seed, FmgrInfo *flinfo)
 static uint64
 hash_of_text(Datum d, uint64 seed, FmgrInfo *flinfo)
 {
-	text	   *t = DatumGetTextPP(d);
-	uint64		result = dp_string_hash(VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t), seed);
+	text *t = DatumGetTextPP(d);
+	uint64 result = dp_string_hash(VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t), seed);
 
 	if ((Pointer) t != DatumGetPointer(d))
 		pfree(t);
@@ -318,8 +318,8 @@ hash_of_text(Datum d, uint64 seed, FmgrInfo *flinfo)
 static uint64
 hash_of_boolean(Datum d, uint64 seed, FmgrInfo *flinfo)
 {
-	uint8		byte = DatumGetBool(d) ? 1 : 0;
-	DpValue		v = {&byte, 1, DP_TYPE_BOOL};
+	uint8 byte = DatumGetBool(d) ? 1 : 0;
+	DpValue v = { &byte, 1, DP_TYPE_BOOL };
 
 	return dp_value_hash(&v, seed);
 }
@@ -328,8 +328,8 @@ hash_of_boolean(Datum d, uint64 seed, FmgrInfo *flinfo)
 static uint64
 hash_time(int64 ms, uint64 seed)
 {
-	uint8		buf[8];
-	DpValue		v = {buf, 8, DP_TYPE_DATE};
+	uint8 buf[8];
+	DpValue v = { buf, 8, DP_TYPE_DATE };
 
 	dp_put_int64(buf, ms);
 	return dp_value_hash(&v, seed);
@@ -338,7 +338,7 @@ hash_time(int64 ms, uint64 seed)
 static uint64
 hash_of_date(Datum d, uint64 seed, FmgrInfo *flinfo)
 {
-	int			infinite;
+	int infinite;
 
 	return hash_time(dp_time_of_date(DatumGetDateADT(d), &infinite), seed);
 }
@@ -346,8 +346,8 @@ hash_of_date(Datum d, uint64 seed, FmgrInfo *flinfo)
 static uint64
 hash_of_timestamptz(Datum d, uint64 seed, FmgrInfo *flinfo)
 {
-	int			infinite;
-	bool		rest;
+	int infinite;
+	bool rest;
 
 	return hash_time(dp_time_of_timestamptz(DatumGetTimestampTz(d), &rest, &infinite), seed);
 }
@@ -355,8 +355,8 @@ hash_of_timestamptz(Datum d, uint64 seed, FmgrInfo *flinfo)
 static uint64
 hash_of_uuid(Datum d, uint64 seed, FmgrInfo *flinfo)
 {
-	uint8		buf[5 + UUID_LEN];
-	DpValue		v = value_of_uuid(d, buf);
+	uint8 buf[5 + UUID_LEN];
+	DpValue v = value_of_uuid(d, buf);
 
 	return dp_value_hash(&v, seed);
 }
@@ -364,72 +364,67 @@ hash_of_uuid(Datum d, uint64 seed, FmgrInfo *flinfo)
 static uint64
 hash_of_objectid(Datum d, uint64 seed, FmgrInfo *flinfo)
 {
-	DpValue		v = value_of_objectid(d);
+	DpValue v = value_of_objectid(d);
 
 	return dp_value_hash(&v, seed);
 }
 
-typedef int (*CompareDatum) (const DpValue *v, Datum d, FmgrInfo *flinfo);
+typedef int (*CompareDatum)(const DpValue *v, Datum d, FmgrInfo *flinfo);
 
 /* Compares the bson_value that is argument n with the other argument. */
 static inline int
 compare_arguments(FunctionCallInfo fcinfo, int n, CompareDatum compare)
 {
 	struct varlena *a = DP_GETARG_VARLENA(n);
-	DpValue		v = dp_value_of_varlena(a);
-	int			result = compare(&v, PG_GETARG_DATUM(1 - n), fcinfo->flinfo);
+	DpValue v = dp_value_of_varlena(a);
+	int result = compare(&v, PG_GETARG_DATUM(1 - n), fcinfo->flinfo);
 
 	PG_FREE_IF_COPY(a, n);
 	return result;
 }
 
 /* The two functions of an operator: bson_value_lt_int4 and int4_lt_bson_value. */
-#define COMPARISON(type, name, op) \
-	DP_FUNCTION(dp_bson_value_##name##_##type); \
-	Datum \
-	dp_bson_value_##name##_##type(PG_FUNCTION_ARGS) \
-	{ \
-		PG_RETURN_BOOL(compare_arguments(fcinfo, 0, compare_##type) op 0); \
-	} \
-	DP_FUNCTION(dp_##type##_##name##_bson_value); \
-	Datum \
-	dp_##type##_##name##_bson_value(PG_FUNCTION_ARGS) \
-	{ \
-		PG_RETURN_BOOL(0 op compare_arguments(fcinfo, 1, compare_##type)); \
+#define COMPARISON(type, name, op)                                                                 \
+	DP_FUNCTION(dp_bson_value_##name##_##type);                                                    \
+	Datum dp_bson_value_##name##_##type(PG_FUNCTION_ARGS)                                          \
+	{                                                                                              \
+		PG_RETURN_BOOL(compare_arguments(fcinfo, 0, compare_##type) op 0);                         \
+	}                                                                                              \
+	DP_FUNCTION(dp_##type##_##name##_bson_value);                                                  \
+	Datum dp_##type##_##name##_bson_value(PG_FUNCTION_ARGS)                                        \
+	{                                                                                              \
+		PG_RETURN_BOOL(0 op compare_arguments(fcinfo, 1, compare_##type));                         \
 	}
 
 /* Everything about one type: operators, btree support, hash support. */
-#define CROSS_TYPE(type) \
-	COMPARISON(type, lt, <) \
-	COMPARISON(type, le, <=) \
-	COMPARISON(type, eq, ==) \
-	COMPARISON(type, ne, !=) \
-	COMPARISON(type, ge, >=) \
-	COMPARISON(type, gt, >) \
-	DP_FUNCTION(dp_bson_value_cmp_##type); \
-	Datum \
-	dp_bson_value_cmp_##type(PG_FUNCTION_ARGS) \
-	{ \
-		PG_RETURN_INT32(compare_arguments(fcinfo, 0, compare_##type)); \
-	} \
-	DP_FUNCTION(dp_##type##_cmp_bson_value); \
-	Datum \
-	dp_##type##_cmp_bson_value(PG_FUNCTION_ARGS) \
-	{ \
-		int			result = compare_arguments(fcinfo, 1, compare_##type); \
-		PG_RETURN_INT32((result < 0) - (result > 0)); \
-	} \
-	DP_FUNCTION(dp_##type##_bson_hash); \
-	Datum \
-	dp_##type##_bson_hash(PG_FUNCTION_ARGS) \
-	{ \
-		PG_RETURN_UINT32((uint32) hash_of_##type(PG_GETARG_DATUM(0), 0, fcinfo->flinfo)); \
-	} \
-	DP_FUNCTION(dp_##type##_bson_hash_extended); \
-	Datum \
-	dp_##type##_bson_hash_extended(PG_FUNCTION_ARGS) \
-	{ \
-		PG_RETURN_UINT64(hash_of_##type(PG_GETARG_DATUM(0), (uint64) PG_GETARG_INT64(1), fcinfo->flinfo)); \
+#define CROSS_TYPE(type)                                                                           \
+	COMPARISON(type, lt, <)                                                                        \
+	COMPARISON(type, le, <=)                                                                       \
+	COMPARISON(type, eq, ==)                                                                       \
+	COMPARISON(type, ne, !=)                                                                       \
+	COMPARISON(type, ge, >=)                                                                       \
+	COMPARISON(type, gt, >)                                                                        \
+	DP_FUNCTION(dp_bson_value_cmp_##type);                                                         \
+	Datum dp_bson_value_cmp_##type(PG_FUNCTION_ARGS)                                               \
+	{                                                                                              \
+		PG_RETURN_INT32(compare_arguments(fcinfo, 0, compare_##type));                             \
+	}                                                                                              \
+	DP_FUNCTION(dp_##type##_cmp_bson_value);                                                       \
+	Datum dp_##type##_cmp_bson_value(PG_FUNCTION_ARGS)                                             \
+	{                                                                                              \
+		int result = compare_arguments(fcinfo, 1, compare_##type);                                 \
+		PG_RETURN_INT32((result < 0) - (result > 0));                                              \
+	}                                                                                              \
+	DP_FUNCTION(dp_##type##_bson_hash);                                                            \
+	Datum dp_##type##_bson_hash(PG_FUNCTION_ARGS)                                                  \
+	{                                                                                              \
+		PG_RETURN_UINT32((uint32) hash_of_##type(PG_GETARG_DATUM(0), 0, fcinfo->flinfo));          \
+	}                                                                                              \
+	DP_FUNCTION(dp_##type##_bson_hash_extended);                                                   \
+	Datum dp_##type##_bson_hash_extended(PG_FUNCTION_ARGS)                                         \
+	{                                                                                              \
+		PG_RETURN_UINT64(hash_of_##type(PG_GETARG_DATUM(0), (uint64) PG_GETARG_INT64(1),           \
+										fcinfo->flinfo));                                          \
 	}
 
 CROSS_TYPE(int2)
@@ -467,14 +462,15 @@ DP_FUNCTION(dp_numeric_bson_cmp);
 Datum
 dp_numeric_bson_cmp(PG_FUNCTION_ARGS)
 {
-	Numeric		a = PG_GETARG_NUMERIC(0);
-	Numeric		b = PG_GETARG_NUMERIC(1);
-	int			result;
+	Numeric a = PG_GETARG_NUMERIC(0);
+	Numeric b = PG_GETARG_NUMERIC(1);
+	int result;
 
 	if (numeric_is_nan(a) || numeric_is_nan(b))
 		result = numeric_is_nan(b) - numeric_is_nan(a);
 	else
-		result = DatumGetInt32(DirectFunctionCall2(numeric_cmp, NumericGetDatum(a), NumericGetDatum(b)));
+		result =
+			DatumGetInt32(DirectFunctionCall2(numeric_cmp, NumericGetDatum(a), NumericGetDatum(b)));
 	PG_FREE_IF_COPY(a, 0);
 	PG_FREE_IF_COPY(b, 1);
 	PG_RETURN_INT32(result);
@@ -487,10 +483,10 @@ DP_FUNCTION(dp_text_bson_eq);
 Datum
 dp_text_bson_eq(PG_FUNCTION_ARGS)
 {
-	text	   *a = PG_GETARG_TEXT_PP(0);
-	text	   *b = PG_GETARG_TEXT_PP(1);
-	bool		result = VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
-		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+	text *a = PG_GETARG_TEXT_PP(0);
+	text *b = PG_GETARG_TEXT_PP(1);
+	bool result = VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
+				  memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
 
 	PG_FREE_IF_COPY(a, 0);
 	PG_FREE_IF_COPY(b, 1);

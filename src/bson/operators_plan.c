@@ -32,19 +32,18 @@
 #include "bson/sqltime.h"
 
 /* Not a strategy of btree; here it stands for <> */
-#define NOT_EQUAL		(BTMaxStrategyNumber + 1)
+#define NOT_EQUAL (BTMaxStrategyNumber + 1)
 
 static struct varlena *exact_value(Datum d, Oid type);
 static struct varlena *exact_number(Datum d);
 static Node *comparison_simplify(Node *request, int strategy);
 
 /* bson_value_lt_support(internal) -> internal, and so on: one for each operator. */
-#define SUPPORT(symbol, strategy) \
-	DP_FUNCTION(symbol); \
-	Datum \
-	symbol(PG_FUNCTION_ARGS) \
-	{ \
-		PG_RETURN_POINTER(comparison_simplify((Node *) PG_GETARG_POINTER(0), strategy)); \
+#define SUPPORT(symbol, strategy)                                                                  \
+	DP_FUNCTION(symbol);                                                                           \
+	Datum symbol(PG_FUNCTION_ARGS)                                                                 \
+	{                                                                                              \
+		PG_RETURN_POINTER(comparison_simplify((Node *) PG_GETARG_POINTER(0), strategy));           \
 	}
 
 SUPPORT(dp_bson_value_lt_support, BTLessStrategyNumber)
@@ -61,13 +60,13 @@ SUPPORT(dp_bson_value_ne_support, NOT_EQUAL)
 static Node *
 comparison_simplify(Node *request, int strategy)
 {
-	FuncExpr   *call;
-	Oid			bson_value = dp_types()->bson_value;
+	FuncExpr *call;
+	Oid bson_value = dp_types()->bson_value;
 	TypeCacheEntry *type;
-	Oid			operator;
-	List	   *args;
-	int			position;
-	Const	   *constant;
+	Oid operator;
+	List *args;
+	int position;
+	Const *constant;
 	struct varlena *value;
 
 	if (!IsA(request, SupportRequestSimplify))
@@ -83,10 +82,10 @@ comparison_simplify(Node *request, int strategy)
 		return NULL;
 
 	type = lookup_type_cache(bson_value, TYPECACHE_BTREE_OPFAMILY);
-	operator = get_opfamily_member(type->btree_opf, bson_value, bson_value,
-								   strategy == NOT_EQUAL ? BTEqualStrategyNumber : strategy);
+	operator= get_opfamily_member(type->btree_opf, bson_value, bson_value,
+								  strategy == NOT_EQUAL ? BTEqualStrategyNumber : strategy);
 	if (strategy == NOT_EQUAL && OidIsValid(operator))
-		operator = get_negator(operator);
+		operator= get_negator(operator);
 	if (!OidIsValid(operator))
 		return NULL;
 
@@ -96,8 +95,8 @@ comparison_simplify(Node *request, int strategy)
 	args = list_copy(call->args);
 	lfirst(list_nth_cell(args, position)) =
 		makeConst(bson_value, -1, InvalidOid, -1, PointerGetDatum(value), false, false);
-	return (Node *) make_opclause(operator, BOOLOID, false,
-								  linitial(args), lsecond(args), InvalidOid, InvalidOid);
+	return (Node *) make_opclause(operator, BOOLOID, false, linitial(args), lsecond(args),
+								  InvalidOid, InvalidOid);
 }
 
 /*
@@ -107,10 +106,10 @@ comparison_simplify(Node *request, int strategy)
 static struct varlena *
 exact_value(Datum d, Oid type)
 {
-	uint8		bytes[5 + UUID_LEN];
-	DpValue		v = {bytes, 0, DP_TYPE_EOD};
-	bool		rest = false;
-	int			infinite = 0;
+	uint8 bytes[5 + UUID_LEN];
+	DpValue v = { bytes, 0, DP_TYPE_EOD };
+	bool rest = false;
+	int infinite = 0;
 
 	switch (type)
 	{
@@ -144,27 +143,27 @@ exact_value(Datum d, Oid type)
 			return exact_number(d);
 
 		case TEXTOID:
-			{
-				text	   *t = DatumGetTextPP(d);
-				uint32		len = VARSIZE_ANY_EXHDR(t);
-				struct varlena *result = palloc(VARHDRSZ + 1 + 4 + len + 1);
-				uint8	   *p = (uint8 *) VARDATA(result);
+		{
+			text *t = DatumGetTextPP(d);
+			uint32 len = VARSIZE_ANY_EXHDR(t);
+			struct varlena *result = palloc(VARHDRSZ + 1 + 4 + len + 1);
+			uint8 *p = (uint8 *) VARDATA(result);
 
-				SET_VARSIZE(result, VARHDRSZ + 1 + 4 + len + 1);
-				p[0] = DP_TYPE_STRING;
-				dp_put_int32(p + 1, len + 1);
-				memcpy(p + 5, VARDATA_ANY(t), len);
-				p[5 + len] = 0;
-				return result;
-			}
+			SET_VARSIZE(result, VARHDRSZ + 1 + 4 + len + 1);
+			p[0] = DP_TYPE_STRING;
+			dp_put_int32(p + 1, len + 1);
+			memcpy(p + 5, VARDATA_ANY(t), len);
+			p[5 + len] = 0;
+			return result;
+		}
 
 		case DATEOID:
 		case TIMESTAMPTZOID:
 			v.type = DP_TYPE_DATE;
 			v.len = 8;
-			dp_put_int64(bytes, type == DATEOID ?
-						 dp_time_of_date(DatumGetDateADT(d), &infinite) :
-						 dp_time_of_timestamptz(DatumGetTimestampTz(d), &rest, &infinite));
+			dp_put_int64(bytes, type == DATEOID ? dp_time_of_date(DatumGetDateADT(d), &infinite)
+												: dp_time_of_timestamptz(DatumGetTimestampTz(d),
+																		 &rest, &infinite));
 			if (rest || infinite != 0)
 				return NULL;
 			break;
@@ -194,11 +193,11 @@ exact_value(Datum d, Oid type)
 static struct varlena *
 exact_number(Datum d)
 {
-	uint8		bytes[DP_DECIMAL128_SIZE];
-	DpValue		v = {bytes, 8, DP_TYPE_INT64};
-	DpExact		exact;
-	DpNumber	number;
-	char	   *text;
+	uint8 bytes[DP_DECIMAL128_SIZE];
+	DpValue v = { bytes, 8, DP_TYPE_INT64 };
+	DpExact exact;
+	DpNumber number;
+	char *text;
 
 	dp_exact_from_numeric(DatumGetNumeric(d), &exact);
 	dp_number_from_exact(&number, &exact);

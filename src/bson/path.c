@@ -13,13 +13,12 @@
 
 static DpPath *path_alloc(int nsteps, Size namebytes, char **names);
 static void path_fill_step(DpPathStep *step, const char *name, uint32 namelen);
-static int	path_parse_next(const char *s, Size len, Size *pos, bool in_list,
-							DpPath *path, char **names, Size *namebytes);
+static int path_parse_next(const char *s, Size len, Size *pos, bool in_list, DpPath *path,
+						   char **names, Size *namebytes);
 static void path_syntax_error(const char *what, Size pos) pg_attribute_noreturn();
 static DpPath *path_parse_one(const char *s, Size len, Size *pos, bool in_list);
 static bool path_part_is_plain(const DpPathStep *step);
-static DpPath *path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno,
-								 bool is_array);
+static DpPath *path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno, bool is_array);
 
 /* ---------------------------------------------------------------- grammar */
 
@@ -29,7 +28,7 @@ static DpPath *path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argn
 DpPath *
 dp_path_parse(const char *s, Size len)
 {
-	Size		pos = 0;
+	Size pos = 0;
 
 	return path_parse_one(s, len, &pos, false);
 }
@@ -40,8 +39,8 @@ dp_path_parse(const char *s, Size len)
 List *
 dp_path_parse_list(const char *s, Size len)
 {
-	List	   *list = NIL;
-	Size		pos = 0;
+	List *list = NIL;
+	Size pos = 0;
 
 	while (pos < len && isspace((unsigned char) s[pos]))
 		pos++;
@@ -52,7 +51,7 @@ dp_path_parse_list(const char *s, Size len)
 		list = lappend(list, path_parse_one(s, len, &pos, true));
 		if (pos == len)
 			return list;
-		pos++;					/* the comma */
+		pos++; /* the comma */
 	}
 }
 
@@ -71,9 +70,9 @@ dp_path_of_name(const char *name, uint32 namelen)
 DpPath *
 dp_path_of_names(int n, const char *const *names, const uint32 *lens)
 {
-	Size		bytes = 0;
-	char	   *copy;
-	DpPath	   *path;
+	Size bytes = 0;
+	char *copy;
+	DpPath *path;
 
 	for (int i = 0; i < n; i++)
 		bytes += lens[i] + 1;
@@ -95,26 +94,24 @@ dp_path_of_names(int n, const char *const *names, const uint32 *lens)
 DpPath *
 dp_path_of_array(ArrayType *array)
 {
-	Datum	   *parts;
-	bool	   *nulls;
-	int			nparts;
+	Datum *parts;
+	bool *nulls;
+	int nparts;
 	const char **names;
-	uint32	   *lens;
-	DpPath	   *path;
+	uint32 *lens;
+	DpPath *path;
 
 	if (ARR_NDIM(array) > 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("a path must be an array of one dimension")));
+		ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+						errmsg("a path must be an array of one dimension")));
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &parts, &nulls, &nparts);
 	names = palloc(sizeof(char *) * Max(nparts, 1));
 	lens = palloc(sizeof(uint32) * Max(nparts, 1));
 	for (int i = 0; i < nparts; i++)
 	{
 		if (nulls[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("part %d of the path is null", i + 1)));
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("part %d of the path is null", i + 1)));
 		names[i] = VARDATA_ANY(DatumGetPointer(parts[i]));
 		lens[i] = VARSIZE_ANY_EXHDR(DatumGetPointer(parts[i]));
 	}
@@ -156,8 +153,7 @@ dp_path_to_text(StringInfo out, const DpPath *path)
 static bool
 path_part_is_plain(const DpPathStep *step)
 {
-	if (step->namelen == 0 ||
-		isspace((unsigned char) step->name[0]) ||
+	if (step->namelen == 0 || isspace((unsigned char) step->name[0]) ||
 		isspace((unsigned char) step->name[step->namelen - 1]))
 		return false;
 	return strpbrk(step->name, ".,\"") == NULL;
@@ -170,11 +166,11 @@ path_part_is_plain(const DpPathStep *step)
 static DpPath *
 path_parse_one(const char *s, Size len, Size *pos, bool in_list)
 {
-	Size		start = *pos;
-	Size		namebytes = 0;
-	int			nsteps;
-	char	   *names;
-	DpPath	   *path;
+	Size start = *pos;
+	Size namebytes = 0;
+	int nsteps;
+	char *names;
+	DpPath *path;
 
 	nsteps = path_parse_next(s, len, pos, in_list, NULL, NULL, &namebytes);
 	path = path_alloc(nsteps, namebytes, &names);
@@ -189,11 +185,11 @@ path_parse_one(const char *s, Size len, Size *pos, bool in_list)
  * the names at *names.
  */
 static int
-path_parse_next(const char *s, Size len, Size *pos, bool in_list,
-				DpPath *path, char **names, Size *namebytes)
+path_parse_next(const char *s, Size len, Size *pos, bool in_list, DpPath *path, char **names,
+				Size *namebytes)
 {
-	Size		p = *pos;
-	int			nsteps = 0;
+	Size p = *pos;
+	int nsteps = 0;
 
 	if (in_list)
 		while (p < len && isspace((unsigned char) s[p]))
@@ -201,12 +197,12 @@ path_parse_next(const char *s, Size len, Size *pos, bool in_list,
 
 	for (;;)
 	{
-		char	   *name = names ? *names : NULL;
-		uint32		namelen = 0;
+		char *name = names ? *names : NULL;
+		uint32 namelen = 0;
 
 		if (p < len && s[p] == '"')
 		{
-			Size		open = p++;
+			Size open = p++;
 
 			for (;; p++)
 			{
@@ -225,7 +221,7 @@ path_parse_next(const char *s, Size len, Size *pos, bool in_list,
 		}
 		else
 		{
-			Size		start = p;
+			Size start = p;
 
 			while (p < len && s[p] != '.' && !(in_list && s[p] == ','))
 			{
@@ -269,12 +265,12 @@ path_parse_next(const char *s, Size len, Size *pos, bool in_list,
 static void
 path_syntax_error(const char *what, Size pos)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("invalid path"),
-			 errdetail("At byte %zu, %s.", pos + 1, what),
-			 errhint("Parts are separated by dots; a part in double quotes may be empty and may hold "
-					 "dots, commas and, written twice, double quotes.")));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid path"),
+		 errdetail("At byte %zu, %s.", pos + 1, what),
+		 errhint("Parts are separated by dots; a part in double quotes may be empty and may hold "
+				 "dots, commas and, written twice, double quotes.")));
 }
 
 /*
@@ -283,8 +279,8 @@ path_syntax_error(const char *what, Size pos)
 static DpPath *
 path_alloc(int nsteps, Size namebytes, char **names)
 {
-	Size		size = offsetof(DpPath, steps) + nsteps * sizeof(DpPathStep);
-	DpPath	   *path = palloc(size + namebytes);
+	Size size = offsetof(DpPath, steps) + nsteps * sizeof(DpPathStep);
+	DpPath *path = palloc(size + namebytes);
 
 	path->nsteps = nsteps;
 	path->misses = 0;
@@ -298,19 +294,18 @@ path_alloc(int nsteps, Size namebytes, char **names)
 static void
 path_fill_step(DpPathStep *step, const char *name, uint32 namelen)
 {
-	uint32		digits = (namelen > 0 && name[0] == '-') ? 1 : 0;
-	uint32		first = digits;
-	int64		number = 0;
+	uint32 digits = (namelen > 0 && name[0] == '-') ? 1 : 0;
+	uint32 first = digits;
+	int64 number = 0;
 
 	step->name = name;
 	step->namelen = namelen;
 
 	/* nine digits and a sign always fit; leading zeros are a name */
-	while (digits < namelen && digits < first + 9 &&
-		   name[digits] >= '0' && name[digits] <= '9')
+	while (digits < namelen && digits < first + 9 && name[digits] >= '0' && name[digits] <= '9')
 		number = number * 10 + (name[digits++] - '0');
 	step->is_index = digits == namelen && digits > first &&
-		(name[first] != '0' || (digits == first + 1 && first == 0));
+					 (name[first] != '0' || (digits == first + 1 && first == 0));
 	step->index = first ? -number : number;
 	dp_path_step_block(step);
 }
@@ -333,8 +328,8 @@ DpPath *
 dp_path_arg_cached(FunctionCallInfo fcinfo, int argno)
 {
 	if (unlikely(fcinfo->flinfo->fn_extra == NULL))
-		fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
-														  sizeof(DpPathCache));
+		fcinfo->flinfo->fn_extra =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(DpPathCache));
 	return path_cached(fcinfo->flinfo->fn_extra, fcinfo, argno, false);
 }
 
@@ -345,8 +340,8 @@ DpPath *
 dp_path_array_arg(FunctionCallInfo fcinfo, int argno)
 {
 	if (unlikely(fcinfo->flinfo->fn_extra == NULL))
-		fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
-														  sizeof(DpPathCache));
+		fcinfo->flinfo->fn_extra =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(DpPathCache));
 	return path_cached(fcinfo->flinfo->fn_extra, fcinfo, argno, true);
 }
 
@@ -358,7 +353,7 @@ static DpPath *
 path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno, bool is_array)
 {
 	struct varlena *arg;
-	uint32		len;
+	uint32 len;
 	MemoryContext old;
 
 	if (likely(cache->is_const))
@@ -395,8 +390,8 @@ path_cached(DpPathCache *cache, FunctionCallInfo fcinfo, int argno, bool is_arra
 bool
 dp_arg_is_const(FunctionCallInfo fcinfo, int argno)
 {
-	Node	   *expr = fcinfo->flinfo->fn_expr;
-	List	   *args;
+	Node *expr = fcinfo->flinfo->fn_expr;
+	List *args;
 
 	if (expr == NULL)
 		return false;

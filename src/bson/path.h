@@ -22,16 +22,16 @@
 #include "bson/reader.h"
 
 /* The first bytes of a name that are compared at once */
-#define DP_PATH_BLOCK	16
+#define DP_PATH_BLOCK 16
 
 typedef struct DpPathStep
 {
-	const char *name;			/* without quotes, followed by a NUL */
-	uint32		namelen;
-	int32		index;			/* the position, if is_index */
-	bool		is_index;		/* may be a position in an array */
-	uint32		mask;			/* a bit for each byte of block that counts */
-	uint8		block[DP_PATH_BLOCK];	/* the name and its NUL, or how it begins */
+	const char *name; /* without quotes, followed by a NUL */
+	uint32 namelen;
+	int32 index;                /* the position, if is_index */
+	bool is_index;              /* may be a position in an array */
+	uint32 mask;                /* a bit for each byte of block that counts */
+	uint8 block[DP_PATH_BLOCK]; /* the name and its NUL, or how it begins */
 } DpPathStep;
 
 /* Fills in block and mask from name and namelen. */
@@ -46,9 +46,9 @@ dp_path_step_block(DpPathStep *step)
 /* A path is one palloc'd chunk: pfree() it. */
 typedef struct DpPath
 {
-	int			nsteps;
-	int			misses;			/* fetch.c: documents to be read without trying a slice */
-	DpPathStep	steps[FLEXIBLE_ARRAY_MEMBER];
+	int nsteps;
+	int misses; /* fetch.c: documents to be read without trying a slice */
+	DpPathStep steps[FLEXIBLE_ARRAY_MEMBER];
 } DpPath;
 
 /*
@@ -95,8 +95,8 @@ extern DpFind dp_path_find_partial(const DpValue *start, uint32 avail, const DpP
 								   bool whole, DpValue *value);
 
 /* The first field of a document with a name that is known only now: dp_document_find(), faster. */
-extern bool dp_field_find(const uint8 *doc, uint32 size, const char *name, uint32 namelen,
-						  DpValue *value);
+extern bool
+dp_field_find(const uint8 *doc, uint32 size, const char *name, uint32 namelen, DpValue *value);
 
 /* The same in the first avail bytes of a document: see dp_path_find_partial(), with whole. */
 extern DpFind dp_field_find_partial(const DpValue *document, uint32 avail, const char *name,
@@ -112,8 +112,8 @@ extern uint32 dp_array_count(const uint8 *array, uint32 size);
  * What one step leads to in a document or an array: the value, and where its
  * element begins (the type byte).  Returns false if there is nothing.
  */
-extern bool dp_step_find(const DpValue *container, const DpPathStep *step,
-						 const uint8 **element, DpValue *value);
+extern bool dp_step_find(const DpValue *container, const DpPathStep *step, const uint8 **element,
+						 DpValue *value);
 
 /*
  * Calls visit for each value that the path reaches when it also looks into the
@@ -123,10 +123,10 @@ extern bool dp_step_find(const DpValue *container, const DpPathStep *step,
  * number that meets an array is a position and nothing else.  visit returns
  * false to stop.
  */
-typedef bool (*DpPathVisit) (const DpValue *value, void *arg);
+typedef bool (*DpPathVisit)(const DpValue *value, void *arg);
 
-extern void dp_path_each(const uint8 *doc, uint32 size, const DpPath *path,
-						 DpPathVisit visit, void *arg);
+extern void
+dp_path_each(const uint8 *doc, uint32 size, const DpPath *path, DpPathVisit visit, void *arg);
 
 /*
  * Paths of SQL arguments, parsed once as long as the argument stays the same.
@@ -135,10 +135,10 @@ extern void dp_path_each(const uint8 *doc, uint32 size, const DpPath *path,
  */
 typedef struct DpPathCache
 {
-	DpPath	   *path;
-	bool		is_const;		/* the argument is a constant of the query */
-	uint32		len;			/* bytes of the argument, header included */
-	char	   *source;			/* a copy of them */
+	DpPath *path;
+	bool is_const; /* the argument is a constant of the query */
+	uint32 len;    /* bytes of the argument, header included */
+	char *source;  /* a copy of them */
 } DpPathCache;
 
 /*
@@ -165,4 +165,4 @@ dp_path_arg(FunctionCallInfo fcinfo, int argno)
 /* The same for text[] arguments. */
 extern DpPath *dp_path_array_arg(FunctionCallInfo fcinfo, int argno);
 
-#endif							/* DP_BSON_PATH_H */
+#endif /* DP_BSON_PATH_H */

@@ -8,26 +8,80 @@
 
 #include "bson/reader.h"
 
-const uint8 dp_empty_document[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
+const uint8 dp_empty_document[DP_DOCUMENT_MIN_SIZE] = { DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0 };
 
-#define V	DP_SIZE_VARIES
-#define X	DP_SIZE_INVALID
-#define X8	X, X, X, X, X, X, X, X
+#define V DP_SIZE_VARIES
+#define X DP_SIZE_INVALID
+#define X8 X, X, X, X, X, X, X, X
 
 const uint8 dp_fixed_size[256] = {
-	/* 0x00 */ X, 8, V, V, V, V, 0, DP_OBJECTID_SIZE,
-	/* 0x08 */ 1, 8, 0, V, V, V, V, V,
-	/* 0x10 */ 4, 8, 8, DP_DECIMAL128_SIZE, X, X, X, X,
+	/* 0x00 */ X,
+	8,
+	V,
+	V,
+	V,
+	V,
+	0,
+	DP_OBJECTID_SIZE,
+	/* 0x08 */ 1,
+	8,
+	0,
+	V,
+	V,
+	V,
+	V,
+	V,
+	/* 0x10 */ 4,
+	8,
+	8,
+	DP_DECIMAL128_SIZE,
+	X,
+	X,
+	X,
+	X,
 	/* 0x18 */ X8,
-	/* 0x20 */ X8, X8, X8, X8,
-	/* 0x40 */ X8, X8, X8, X8,
-	/* 0x60 */ X8, X8, X8,
-	/* 0x78 */ X, X, X, X, X, X, X, 0,
-	/* 0x80 */ X8, X8, X8, X8,
-	/* 0xA0 */ X8, X8, X8, X8,
-	/* 0xC0 */ X8, X8, X8, X8,
-	/* 0xE0 */ X8, X8, X8,
-	/* 0xF8 */ X, X, X, X, X, X, X, 0
+	/* 0x20 */ X8,
+	X8,
+	X8,
+	X8,
+	/* 0x40 */ X8,
+	X8,
+	X8,
+	X8,
+	/* 0x60 */ X8,
+	X8,
+	X8,
+	/* 0x78 */ X,
+	X,
+	X,
+	X,
+	X,
+	X,
+	X,
+	0,
+	/* 0x80 */ X8,
+	X8,
+	X8,
+	X8,
+	/* 0xA0 */ X8,
+	X8,
+	X8,
+	X8,
+	/* 0xC0 */ X8,
+	X8,
+	X8,
+	X8,
+	/* 0xE0 */ X8,
+	X8,
+	X8,
+	/* 0xF8 */ X,
+	X,
+	X,
+	X,
+	X,
+	X,
+	X,
+	0
 };
 
 #undef V
@@ -40,10 +94,8 @@ const uint8 dp_fixed_size[256] = {
 void
 dp_corrupted(const char *what)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("corrupt BSON document"),
-			 errdetail("In the stored bytes, %s.", what)));
+	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("corrupt BSON document"),
+					errdetail("In the stored bytes, %s.", what)));
 }
 
 /*
@@ -52,8 +104,8 @@ dp_corrupted(const char *what)
 uint32
 dp_variable_size(uint8 type, const uint8 *p, const uint8 *end)
 {
-	uint32		avail = (uint32) (end - p);
-	int32		len;
+	uint32 avail = (uint32) (end - p);
+	int32 len;
 
 	if (type == DP_TYPE_REGEX)
 	{
@@ -105,7 +157,7 @@ dp_variable_size(uint8 type, const uint8 *p, const uint8 *end)
 		default:
 			dp_corrupted("a field has a type that does not exist");
 	}
-	return 0;					/* not reached */
+	return 0; /* not reached */
 }
 
 /*
@@ -114,9 +166,9 @@ dp_variable_size(uint8 type, const uint8 *p, const uint8 *end)
 uint32
 dp_document_count(const uint8 *doc, uint32 size)
 {
-	DpIter		iter;
-	DpElement	element;
-	uint32		count = 0;
+	DpIter iter;
+	DpElement element;
+	uint32 count = 0;
 
 	dp_iter_init(&iter, doc, size);
 	while (dp_iter_next(&iter, &element))
@@ -128,18 +180,16 @@ dp_document_count(const uint8 *doc, uint32 size)
  * The first element of the document with the given name.
  */
 bool
-dp_document_find(const uint8 *doc, uint32 size,
-				 const char *name, uint32 namelen, DpValue *value)
+dp_document_find(const uint8 *doc, uint32 size, const char *name, uint32 namelen, DpValue *value)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 
 	CHECK_FOR_INTERRUPTS();
 	dp_iter_init(&iter, doc, size);
 	while (dp_iter_next(&iter, &element))
 	{
-		if (element.namelen == namelen &&
-			memcmp(element.name, name, namelen) == 0)
+		if (element.namelen == namelen && memcmp(element.name, name, namelen) == 0)
 		{
 			*value = element.value;
 			return true;
@@ -201,7 +251,7 @@ dp_type_name(uint8 type)
 		default:
 			dp_corrupted("a field has a type that does not exist");
 	}
-	return NULL;				/* not reached */
+	return NULL; /* not reached */
 }
 
 /*
@@ -211,11 +261,11 @@ struct varlena *
 dp_value_to_varlena(const DpValue *value)
 {
 	struct varlena *result = palloc(VARHDRSZ + 1 + value->len);
-	uint8	   *p = (uint8 *) VARDATA(result);
+	uint8 *p = (uint8 *) VARDATA(result);
 
 	SET_VARSIZE(result, VARHDRSZ + 1 + value->len);
 	p[0] = value->type;
-	if (value->len > 0)			/* null may have no data at all */
+	if (value->len > 0) /* null may have no data at all */
 		memcpy(p + 1, value->data, value->len);
 	return result;
 }

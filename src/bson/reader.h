@@ -18,8 +18,8 @@
 
 typedef struct DpIter
 {
-	const uint8 *next;			/* the next element's type byte, or the final 0 */
-	const uint8 *end;			/* where the document's final 0 stands */
+	const uint8 *next; /* the next element's type byte, or the final 0 */
+	const uint8 *end;  /* where the document's final 0 stands */
 } DpIter;
 
 /* Raise ERRCODE_DATA_CORRUPTED; the text says what is wrong, in lower case. */
@@ -28,8 +28,8 @@ extern void dp_corrupted(const char *what) pg_attribute_noreturn();
 /* Sizes of the types whose values all have the same one; 0xFF: look inside. */
 extern const uint8 dp_fixed_size[256];
 
-#define DP_SIZE_VARIES		0xFF	/* int32 length in front */
-#define DP_SIZE_INVALID		0xFE	/* no such type */
+#define DP_SIZE_VARIES 0xFF  /* int32 length in front */
+#define DP_SIZE_INVALID 0xFE /* no such type */
 
 extern uint32 dp_variable_size(uint8 type, const uint8 *p, const uint8 *end);
 
@@ -41,7 +41,7 @@ extern uint32 dp_variable_size(uint8 type, const uint8 *p, const uint8 *end);
 static inline uint32
 dp_value_size(uint8 type, const uint8 *p, const uint8 *end)
 {
-	uint32		size = dp_fixed_size[type];
+	uint32 size = dp_fixed_size[type];
 
 	if (unlikely(size >= DP_SIZE_INVALID))
 		return dp_variable_size(type, p, end);
@@ -57,8 +57,7 @@ dp_value_size(uint8 type, const uint8 *p, const uint8 *end)
 static inline void
 dp_iter_init(DpIter *iter, const uint8 *doc, uint32 size)
 {
-	if (unlikely(size < DP_DOCUMENT_MIN_SIZE ||
-				 dp_get_int32(doc) != (int32) size ||
+	if (unlikely(size < DP_DOCUMENT_MIN_SIZE || dp_get_int32(doc) != (int32) size ||
 				 doc[size - 1] != 0))
 		dp_corrupted("the length of the document is wrong");
 	iter->next = doc + 4;
@@ -73,8 +72,7 @@ dp_iter_init_value(DpIter *iter, const DpValue *value)
 }
 
 /* The same for a detoasted bson. */
-#define dp_iter_init_varlena(iter, v) \
-	dp_iter_init(iter, DP_DOC_DATA(v), DP_DOC_SIZE(v))
+#define dp_iter_init_varlena(iter, v) dp_iter_init(iter, DP_DOC_DATA(v), DP_DOC_SIZE(v))
 
 /*
  * The first NUL from p on, before end; NULL if there is none.  Names are
@@ -86,8 +84,8 @@ dp_name_end(const uint8 *p, const uint8 *end)
 #ifndef WORDS_BIGENDIAN
 	while (end - p >= (ptrdiff_t) sizeof(uint64))
 	{
-		uint64		word;
-		uint64		zeros;
+		uint64 word;
+		uint64 zeros;
 
 		memcpy(&word, p, sizeof(word));
 		zeros = (word - UINT64CONST(0x0101010101010101)) & ~word & UINT64CONST(0x8080808080808080);
@@ -107,7 +105,7 @@ dp_iter_next(DpIter *iter, DpElement *element)
 {
 	const uint8 *p = iter->next;
 	const uint8 *nul;
-	uint8		type;
+	uint8 type;
 
 	if (p >= iter->end)
 		return false;
@@ -130,7 +128,7 @@ dp_iter_next(DpIter *iter, DpElement *element)
 static inline bool
 dp_iter_next_value(DpIter *iter, DpValue *value)
 {
-	DpElement	element;
+	DpElement element;
 
 	if (!dp_iter_next(iter, &element))
 		return false;
@@ -145,22 +143,21 @@ extern uint32 dp_document_count(const uint8 *doc, uint32 size);
  * The first element of the document that has the given name.  Returns false
  * if there is none.
  */
-extern bool dp_document_find(const uint8 *doc, uint32 size,
-							 const char *name, uint32 namelen, DpValue *value);
+extern bool
+dp_document_find(const uint8 *doc, uint32 size, const char *name, uint32 namelen, DpValue *value);
 
 /* Whether two values have the same type and the same bytes. */
 static inline bool
 dp_value_identical(const DpValue *a, const DpValue *b)
 {
-	return a->type == b->type && a->len == b->len &&
-		memcmp(a->data, b->data, a->len) == 0;
+	return a->type == b->type && a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
 }
 
 static inline bool
 dp_type_is_number(uint8 type)
 {
-	return type == DP_TYPE_INT32 || type == DP_TYPE_INT64 ||
-		type == DP_TYPE_DOUBLE || type == DP_TYPE_DECIMAL128;
+	return type == DP_TYPE_INT32 || type == DP_TYPE_INT64 || type == DP_TYPE_DOUBLE ||
+		   type == DP_TYPE_DECIMAL128;
 }
 
 static inline bool
@@ -169,14 +166,16 @@ dp_type_is_container(uint8 type)
 	return type == DP_TYPE_DOCUMENT || type == DP_TYPE_ARRAY;
 }
 
-/* MongoDB's name of a type ("double", "string", "object", ...), as $type and bson_typeof give it. */
+/*
+ * MongoDB's name of a type ("double", "string", "object", ...), as $type and bson_typeof give it.
+ */
 extern const char *dp_type_name(uint8 type);
 
 /* The whole document as a value of type DOCUMENT. */
 static inline DpValue
 dp_value_of_document(struct varlena *v)
 {
-	DpValue		value;
+	DpValue value;
 
 	value.type = DP_TYPE_DOCUMENT;
 	value.data = DP_DOC_DATA(v);
@@ -188,9 +187,9 @@ dp_value_of_document(struct varlena *v)
 static inline DpValue
 dp_value_of_varlena(struct varlena *v)
 {
-	DpValue		value;
+	DpValue value;
 	const uint8 *p = (const uint8 *) VARDATA_ANY(v);
-	uint32		size = VARSIZE_ANY_EXHDR(v);
+	uint32 size = VARSIZE_ANY_EXHDR(v);
 
 	if (unlikely(size < 1))
 		dp_corrupted("the value has no type");
@@ -211,4 +210,4 @@ extern struct varlena *dp_document_to_varlena(const uint8 *doc, uint32 size);
 /* The document without elements, and the array. */
 extern const uint8 dp_empty_document[DP_DOCUMENT_MIN_SIZE];
 
-#endif							/* DP_BSON_READER_H */
+#endif /* DP_BSON_READER_H */

@@ -20,23 +20,24 @@
 /* State of a set of rows that is made from an array of documents */
 typedef struct RowSet
 {
-	DpIter		iter;
-	TupleDesc	desc;
-	HeapTupleHeader base;		/* or NULL */
+	DpIter iter;
+	TupleDesc desc;
+	HeapTupleHeader base; /* or NULL */
 } RowSet;
 
 static HeapTuple document_to_tuple(const DpValue *document, TupleDesc desc, HeapTupleHeader base);
 static void field_context(void *arg);
 static TupleDesc argument_row_type(FunctionCallInfo fcinfo, Oid *typid, HeapTupleHeader *base);
 static TupleDesc result_row_type(FunctionCallInfo fcinfo);
-static FuncCallContext *start_set(FunctionCallInfo fcinfo, int argno, TupleDesc desc, HeapTupleHeader base);
+static FuncCallContext *
+start_set(FunctionCallInfo fcinfo, int argno, TupleDesc desc, HeapTupleHeader base);
 static Datum next_of_set(FunctionCallInfo fcinfo);
 
 Datum
 dp_value_to_row(const DpValue *document, Oid typid, int32 typmod)
 {
-	TupleDesc	desc;
-	HeapTuple	tuple;
+	TupleDesc desc;
+	HeapTuple tuple;
 
 	check_stack_depth();
 	if (typid == RECORDOID && typmod < 0)
@@ -58,11 +59,11 @@ Datum
 dp_bson_populate_record(PG_FUNCTION_ARGS)
 {
 	HeapTupleHeader base;
-	Oid			typid;
-	TupleDesc	desc;
-	HeapTuple	tuple;
-	DpValue		document;
-	Datum		result;
+	Oid typid;
+	TupleDesc desc;
+	HeapTuple tuple;
+	DpValue document;
+	Datum result;
 
 	if (PG_ARGISNULL(1))
 	{
@@ -87,8 +88,8 @@ DP_FUNCTION(dp_bson_to_record);
 Datum
 dp_bson_to_record(PG_FUNCTION_ARGS)
 {
-	DpValue		document = dp_value_of_document(DP_GETARG_VARLENA(0));
-	TupleDesc	desc = result_row_type(fcinfo);
+	DpValue document = dp_value_of_document(DP_GETARG_VARLENA(0));
+	TupleDesc desc = result_row_type(fcinfo);
 
 	PG_RETURN_DATUM(HeapTupleGetDatum(document_to_tuple(&document, desc, NULL)));
 }
@@ -103,8 +104,8 @@ dp_bson_populate_recordset(PG_FUNCTION_ARGS)
 	if (SRF_IS_FIRSTCALL())
 	{
 		HeapTupleHeader base = NULL;
-		TupleDesc	desc = NULL;
-		Oid			typid;
+		TupleDesc desc = NULL;
+		Oid typid;
 
 		if (!PG_ARGISNULL(1))
 			desc = argument_row_type(fcinfo, &typid, &base);
@@ -136,14 +137,14 @@ dp_bson_to_recordset(PG_FUNCTION_ARGS)
 static HeapTuple
 document_to_tuple(const DpValue *document, TupleDesc desc, HeapTupleHeader base)
 {
-	int			natts = desc->natts;
-	Datum	   *values = palloc(natts * sizeof(Datum));
-	bool	   *nulls = palloc(natts * sizeof(bool));
-	bool	   *found = palloc0(natts * sizeof(bool));
-	DpIter		iter;
-	DpElement	element;
-	int			next = 0;		/* fields mostly come in the order of the columns */
-	HeapTuple	result;
+	int natts = desc->natts;
+	Datum *values = palloc(natts * sizeof(Datum));
+	bool *nulls = palloc(natts * sizeof(bool));
+	bool *found = palloc0(natts * sizeof(bool));
+	DpIter iter;
+	DpElement element;
+	int next = 0; /* fields mostly come in the order of the columns */
+	HeapTuple result;
 
 	if (base)
 	{
@@ -163,7 +164,7 @@ document_to_tuple(const DpValue *document, TupleDesc desc, HeapTupleHeader base)
 	{
 		for (int i = 0; i < natts; i++)
 		{
-			int			col = next + i < natts ? next + i : next + i - natts;
+			int col = next + i < natts ? next + i : next + i - natts;
 			Form_pg_attribute att = TupleDescAttr(desc, col);
 
 			if (att->attisdropped || strcmp(NameStr(att->attname), element.name) != 0)
@@ -176,8 +177,8 @@ document_to_tuple(const DpValue *document, TupleDesc desc, HeapTupleHeader base)
 				context.arg = &element;
 				context.previous = error_context_stack;
 				error_context_stack = &context;
-				values[col] = dp_value_to_datum(&element.value, att->atttypid,
-												att->atttypmod, &nulls[col]);
+				values[col] =
+					dp_value_to_datum(&element.value, att->atttypid, att->atttypmod, &nulls[col]);
 				error_context_stack = context.previous;
 				found[col] = true;
 			}
@@ -222,24 +223,24 @@ field_context(void *arg)
 static TupleDesc
 argument_row_type(FunctionCallInfo fcinfo, Oid *typid, HeapTupleHeader *base)
 {
-	int32		typmod = -1;
-	Oid			rowtype;
+	int32 typmod = -1;
+	Oid rowtype;
 
 	*typid = get_fn_expr_argtype(fcinfo->flinfo, 0);
 	if (!OidIsValid(*typid) || !type_is_rowtype(*typid))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("first argument must be a row"),
-				 errhint("Write NULL::name_of_table.")));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("first argument must be a row"),
+						errhint("Write NULL::name_of_table.")));
 	*base = PG_ARGISNULL(0) ? NULL : PG_GETARG_HEAPTUPLEHEADER(0);
 	rowtype = getBaseTypeAndTypmod(*typid, &typmod);
 	if (rowtype == RECORDOID)
 	{
 		if (*base == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("could not determine the columns of the row"),
-					 errhint("Write NULL::name_of_table, or use bson_to_record() with a list of columns.")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("could not determine the columns of the row"),
+				 errhint(
+					 "Write NULL::name_of_table, or use bson_to_record() with a list of columns.")));
 		rowtype = HeapTupleHeaderGetTypeId(*base);
 		typmod = HeapTupleHeaderGetTypMod(*base);
 	}
@@ -252,13 +253,14 @@ argument_row_type(FunctionCallInfo fcinfo, Oid *typid, HeapTupleHeader *base)
 static TupleDesc
 result_row_type(FunctionCallInfo fcinfo)
 {
-	TupleDesc	desc;
+	TupleDesc desc;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("function returning record called in context that cannot accept type record"),
-				 errhint("Call it in the FROM clause with a list of columns: AS (a int, b text).")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("function returning record called in context that cannot accept type record"),
+			 errhint("Call it in the FROM clause with a list of columns: AS (a int, b text).")));
 	return BlessTupleDesc(desc);
 }
 
@@ -270,11 +272,11 @@ start_set(FunctionCallInfo fcinfo, int argno, TupleDesc desc, HeapTupleHeader ba
 {
 	FuncCallContext *set = SRF_FIRSTCALL_INIT();
 	MemoryContext old = MemoryContextSwitchTo(set->multi_call_memory_ctx);
-	RowSet	   *rows = palloc0(sizeof(RowSet));
+	RowSet *rows = palloc0(sizeof(RowSet));
 
 	if (!PG_ARGISNULL(argno))
 	{
-		DpValue		array = dp_value_of_varlena((struct varlena *) PG_GETARG_BYTEA_P_COPY(argno));
+		DpValue array = dp_value_of_varlena((struct varlena *) PG_GETARG_BYTEA_P_COPY(argno));
 
 		if (array.type != DP_TYPE_ARRAY)
 			ereport(ERROR,
@@ -299,15 +301,14 @@ static Datum
 next_of_set(FunctionCallInfo fcinfo)
 {
 	FuncCallContext *set = SRF_PERCALL_SETUP();
-	RowSet	   *rows = set->user_fctx;
-	DpValue		document;
+	RowSet *rows = set->user_fctx;
+	DpValue document;
 
 	if (rows->desc == NULL || !dp_iter_next_value(&rows->iter, &document))
 		SRF_RETURN_DONE(set);
 	if (document.type != DP_TYPE_DOCUMENT)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("expected an array of documents"),
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("expected an array of documents"),
 				 errdetail("Found an element of BSON type \"%s\".", dp_type_name(document.type))));
 	SRF_RETURN_NEXT(set, HeapTupleGetDatum(document_to_tuple(&document, rows->desc, rows->base)));
 }

@@ -14,4 +14,4 @@
  */
 extern Datum dp_value_to_row(const DpValue *document, Oid typid, int32 typmod);
 
-#endif							/* DP_BSON_RECORD_H */
+#endif /* DP_BSON_RECORD_H */

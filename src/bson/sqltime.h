@@ -11,8 +11,8 @@
 #include "utils/timestamp.h"
 
 /* Days from 1970, where BSON begins to count, to 2000, where PostgreSQL does */
-#define DP_EPOCH_DAYS	(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
-#define DP_MS_PER_DAY	INT64CONST(86400000)
+#define DP_EPOCH_DAYS (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)
+#define DP_MS_PER_DAY INT64CONST(86400000)
 
 /*
  * The milliseconds of a timestamptz, rounded down.  *rest tells whether that
@@ -21,8 +21,8 @@
 static inline int64
 dp_time_of_timestamptz(TimestampTz t, bool *rest, int *infinite)
 {
-	int64		ms = t / 1000;
-	int64		us = t % 1000;
+	int64 ms = t / 1000;
+	int64 us = t % 1000;
 
 	*infinite = TIMESTAMP_IS_NOBEGIN(t) ? -1 : TIMESTAMP_IS_NOEND(t) ? 1 : 0;
 	*rest = us != 0;
@@ -37,4 +37,4 @@ dp_time_of_date(DateADT d, int *infinite)
 	return ((int64) d + DP_EPOCH_DAYS) * DP_MS_PER_DAY;
 }
 
-#endif							/* DP_BSON_SQLTIME_H */
+#endif /* DP_BSON_SQLTIME_H */

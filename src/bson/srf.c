@@ -20,12 +20,12 @@
 /* Where bson_unwind stands */
 typedef struct Unwind
 {
-	struct varlena *document;	/* what the elements are put into */
-	DpPath	   *path;
-	DpPath	   *index_path;		/* or NULL */
-	bool		is_array;		/* else there is one row, the document as it is */
-	DpIter		iter;
-	int64		index;
+	struct varlena *document; /* what the elements are put into */
+	DpPath *path;
+	DpPath *index_path; /* or NULL */
+	bool is_array;      /* else there is one row, the document as it is */
+	DpIter iter;
+	int64 index;
 } Unwind;
 
 static Unwind *unwind_start(FunctionCallInfo fcinfo);
@@ -39,12 +39,12 @@ Datum
 dp_bson_each(PG_FUNCTION_ARGS)
 {
 	FuncCallContext *set;
-	DpElement	element;
+	DpElement element;
 
 	if (SRF_IS_FIRSTCALL())
 	{
 		MemoryContext old;
-		DpIter	   *iter;
+		DpIter *iter;
 
 		set = SRF_FIRSTCALL_INIT();
 		old = MemoryContextSwitchTo(set->multi_call_memory_ctx);
@@ -60,8 +60,8 @@ dp_bson_each(PG_FUNCTION_ARGS)
 	set = SRF_PERCALL_SETUP();
 	if (dp_iter_next((DpIter *) set->user_fctx, &element))
 	{
-		Datum		values[2];
-		bool		nulls[2] = {false, false};
+		Datum values[2];
+		bool nulls[2] = { false, false };
 
 		values[0] = PointerGetDatum(cstring_to_text_with_len(element.name, element.namelen));
 		values[1] = PointerGetDatum(dp_value_to_varlena(&element.value));
@@ -78,12 +78,12 @@ Datum
 dp_bson_keys(PG_FUNCTION_ARGS)
 {
 	FuncCallContext *set;
-	DpElement	element;
+	DpElement element;
 
 	if (SRF_IS_FIRSTCALL())
 	{
 		MemoryContext old;
-		DpIter	   *iter;
+		DpIter *iter;
 
 		set = SRF_FIRSTCALL_INIT();
 		old = MemoryContextSwitchTo(set->multi_call_memory_ctx);
@@ -95,7 +95,8 @@ dp_bson_keys(PG_FUNCTION_ARGS)
 
 	set = SRF_PERCALL_SETUP();
 	if (dp_iter_next((DpIter *) set->user_fctx, &element))
-		SRF_RETURN_NEXT(set, PointerGetDatum(cstring_to_text_with_len(element.name, element.namelen)));
+		SRF_RETURN_NEXT(set,
+						PointerGetDatum(cstring_to_text_with_len(element.name, element.namelen)));
 	SRF_RETURN_DONE(set);
 }
 
@@ -108,12 +109,12 @@ Datum
 dp_bson_elements(PG_FUNCTION_ARGS)
 {
 	FuncCallContext *set;
-	DpValue		value;
+	DpValue value;
 
 	if (SRF_IS_FIRSTCALL())
 	{
 		MemoryContext old;
-		DpIter	   *iter;
+		DpIter *iter;
 
 		set = SRF_FIRSTCALL_INIT();
 		old = MemoryContextSwitchTo(set->multi_call_memory_ctx);
@@ -146,8 +147,8 @@ Datum
 dp_bson_unwind(PG_FUNCTION_ARGS)
 {
 	FuncCallContext *set;
-	Unwind	   *unwind;
-	DpValue		value;
+	Unwind *unwind;
+	DpValue value;
 
 	if (SRF_IS_FIRSTCALL())
 	{
@@ -174,7 +175,7 @@ dp_bson_unwind(PG_FUNCTION_ARGS)
 	}
 	if (dp_iter_next_value(&unwind->iter, &value))
 	{
-		Datum		row = PointerGetDatum(unwind_row(unwind, &value));
+		Datum row = PointerGetDatum(unwind_row(unwind, &value));
 
 		unwind->index++;
 		SRF_RETURN_NEXT(set, row);
@@ -190,19 +191,20 @@ static Unwind *
 unwind_start(FunctionCallInfo fcinfo)
 {
 	struct varlena *doc = (struct varlena *) PG_GETARG_BYTEA_P_COPY(0);
-	text	   *path = PG_GETARG_TEXT_PP(1);
-	bool		preserve = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
-	Unwind	   *unwind = palloc0(sizeof(Unwind));
-	DpValue		null = {NULL, 0, DP_TYPE_NULL};
-	DpValue		value;
+	text *path = PG_GETARG_TEXT_PP(1);
+	bool preserve = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
+	Unwind *unwind = palloc0(sizeof(Unwind));
+	DpValue null = { NULL, 0, DP_TYPE_NULL };
+	DpValue value;
 
 	unwind->document = doc;
 	unwind->path = dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path));
 	if (!PG_ARGISNULL(3))
 	{
-		text	   *index_field = PG_GETARG_TEXT_PP(3);
+		text *index_field = PG_GETARG_TEXT_PP(3);
 
-		unwind->index_path = dp_path_parse(VARDATA_ANY(index_field), VARSIZE_ANY_EXHDR(index_field));
+		unwind->index_path =
+			dp_path_parse(VARDATA_ANY(index_field), VARSIZE_ANY_EXHDR(index_field));
 	}
 
 	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), unwind->path, &value) ||
@@ -239,8 +241,8 @@ unwind_row(const Unwind *unwind, const DpValue *value)
 		row = dp_document_set(DP_DOC_DATA(row), DP_DOC_SIZE(row), unwind->path, value);
 	if (unwind->index_path != NULL)
 	{
-		uint8		bytes[8];
-		DpValue		index = {bytes, 0, DP_TYPE_NULL};
+		uint8 bytes[8];
+		DpValue index = { bytes, 0, DP_TYPE_NULL };
 
 		if (value != NULL)
 		{

@@ -25,12 +25,12 @@
 /* What the steps of an execution share; it lives as long as the expression. */
 typedef struct SubscriptWorkspace
 {
-	bool		is_value;		/* the container is a bson_value */
-	bool	   *is_position;	/* for each subscript: an int4, not a text */
-	const char **names;			/* this row's subscripts */
-	uint32	   *lens;
-	char		(*digits)[12];	/* room for positions */
-	DpPath	   *path;			/* the same as a path, in the row's memory */
+	bool is_value;      /* the container is a bson_value */
+	bool *is_position;  /* for each subscript: an int4, not a text */
+	const char **names; /* this row's subscripts */
+	uint32 *lens;
+	char (*digits)[12]; /* room for positions */
+	DpPath *path;       /* the same as a path, in the row's memory */
 } SubscriptWorkspace;
 
 static void subscript_transform(SubscriptingRef *sbsref, List *indirection, ParseState *pstate,
@@ -49,13 +49,12 @@ DP_FUNCTION(dp_bson_subscript);
 Datum
 dp_bson_subscript(PG_FUNCTION_ARGS)
 {
-	static const SubscriptRoutines routines = {
-		.transform = subscript_transform,
-		.exec_setup = subscript_exec_setup,
-		.fetch_strict = true,	/* NULL in, NULL out */
-		.fetch_leakproof = false,	/* corrupt bytes raise an error */
-		.store_leakproof = false
-	};
+	static const SubscriptRoutines routines = { .transform = subscript_transform,
+												.exec_setup = subscript_exec_setup,
+												.fetch_strict = true, /* NULL in, NULL out */
+												.fetch_leakproof =
+													false, /* corrupt bytes raise an error */
+												.store_leakproof = false };
 
 	PG_RETURN_POINTER(&routines);
 }
@@ -64,37 +63,39 @@ dp_bson_subscript(PG_FUNCTION_ARGS)
  * Parse analysis: every subscript becomes an int4 or a text.
  */
 static void
-subscript_transform(SubscriptingRef *sbsref, List *indirection, ParseState *pstate,
-					bool isSlice, bool isAssignment)
+subscript_transform(SubscriptingRef *sbsref, List *indirection, ParseState *pstate, bool isSlice,
+					bool isAssignment)
 {
-	List	   *subscripts = NIL;
-	ListCell   *lc;
+	List *subscripts = NIL;
+	ListCell *lc;
 
 	foreach(lc, indirection)
 	{
-		A_Indices  *index = lfirst_node(A_Indices, lc);
-		Node	   *expr;
-		Node	   *coerced;
-		Oid			type;
+		A_Indices *index = lfirst_node(A_Indices, lc);
+		Node *expr;
+		Node *coerced;
+		Oid type;
 
 		if (isSlice)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("type %s does not have slices", format_type_be(sbsref->refcontainertype)),
-					 parser_errposition(pstate, exprLocation(index->uidx ? index->uidx : index->lidx))));
+			ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+							errmsg("type %s does not have slices",
+								   format_type_be(sbsref->refcontainertype)),
+							parser_errposition(pstate, exprLocation(index->uidx ? index->uidx
+																				: index->lidx))));
 
 		expr = transformExpr(pstate, index->uidx, pstate->p_expr_kind);
 		type = exprType(expr);
 		coerced = coerce_to_target_type(pstate, expr, type,
-										type == INT2OID || type == INT4OID ? INT4OID : TEXTOID,
-										-1, COERCION_IMPLICIT, COERCE_IMPLICIT_CAST, -1);
+										type == INT2OID || type == INT4OID ? INT4OID : TEXTOID, -1,
+										COERCION_IMPLICIT, COERCE_IMPLICIT_CAST, -1);
 		if (coerced == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("subscript of type %s cannot have the type %s",
-							format_type_be(sbsref->refcontainertype), format_type_be(type)),
-					 errhint("A subscript is a name, of type text, or a position, of type integer."),
-					 parser_errposition(pstate, exprLocation(expr))));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("subscript of type %s cannot have the type %s",
+						format_type_be(sbsref->refcontainertype), format_type_be(type)),
+				 errhint("A subscript is a name, of type text, or a position, of type integer."),
+				 parser_errposition(pstate, exprLocation(expr))));
 		subscripts = lappend(subscripts, coerced);
 	}
 
@@ -112,7 +113,7 @@ subscript_exec_setup(const SubscriptingRef *sbsref, SubscriptingRefState *state,
 					 SubscriptExecSteps *methods)
 {
 	SubscriptWorkspace *workspace = palloc0(sizeof(SubscriptWorkspace));
-	int			n = list_length(sbsref->refupperindexpr);
+	int n = list_length(sbsref->refupperindexpr);
 
 	workspace->is_value = sbsref->refcontainertype == dp_types()->bson_value;
 	workspace->is_position = palloc(sizeof(bool) * n);
@@ -144,28 +145,26 @@ subscript_check(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
 		if (sbsrefstate->upperindexnull[i])
 		{
 			if (sbsrefstate->isassignment)
-				ereport(ERROR,
-						(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-						 errmsg("subscript in assignment must not be null")));
+				ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+								errmsg("subscript in assignment must not be null")));
 			*op->resnull = true;
 			return false;
 		}
 		if (workspace->is_position[i])
 		{
-			workspace->lens[i] = pg_ltoa(DatumGetInt32(sbsrefstate->upperindex[i]),
-										 workspace->digits[i]);
+			workspace->lens[i] =
+				pg_ltoa(DatumGetInt32(sbsrefstate->upperindex[i]), workspace->digits[i]);
 			workspace->names[i] = workspace->digits[i];
 		}
 		else
 		{
-			text	   *name = DatumGetTextPP(sbsrefstate->upperindex[i]);
+			text *name = DatumGetTextPP(sbsrefstate->upperindex[i]);
 
 			workspace->lens[i] = VARSIZE_ANY_EXHDR(name);
 			workspace->names[i] = VARDATA_ANY(name);
 		}
 	}
-	workspace->path = dp_path_of_names(sbsrefstate->numupper, workspace->names,
-									   workspace->lens);
+	workspace->path = dp_path_of_names(sbsrefstate->numupper, workspace->names, workspace->lens);
 	return true;
 }
 
@@ -175,8 +174,8 @@ subscript_check(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
 static Datum
 fetch_from(const SubscriptWorkspace *workspace, Datum container, bool *isnull)
 {
-	DpValue		value;
-	bool		found;
+	DpValue value;
+	bool found;
 
 	if (workspace->is_value)
 		found = dp_fetch_value_path(container, workspace->path, true, &value);
@@ -209,8 +208,8 @@ subscript_fetch_old(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
 		sbsrefstate->prevnull = true;
 		return;
 	}
-	sbsrefstate->prevvalue = fetch_from(sbsrefstate->workspace, *op->resvalue,
-										&sbsrefstate->prevnull);
+	sbsrefstate->prevvalue =
+		fetch_from(sbsrefstate->workspace, *op->resvalue, &sbsrefstate->prevnull);
 }
 
 /*
@@ -221,11 +220,11 @@ subscript_fetch_old(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
 static void
 subscript_assign(ExprState *state, ExprEvalStep *op, ExprContext *econtext)
 {
-	static const uint8 empty[] = {5, 0, 0, 0, 0};
+	static const uint8 empty[] = { 5, 0, 0, 0, 0 };
 	SubscriptingRefState *sbsrefstate = op->d.sbsref.state;
 	SubscriptWorkspace *workspace = sbsrefstate->workspace;
-	DpValue		value = {empty, 0, DP_TYPE_NULL};
-	DpValue		root = {empty, sizeof(empty), DP_TYPE_DOCUMENT};
+	DpValue value = { empty, 0, DP_TYPE_NULL };
+	DpValue root = { empty, sizeof(empty), DP_TYPE_DOCUMENT };
 	struct varlena *result;
 
 	if (!sbsrefstate->replacenull)

@@ -15,9 +15,9 @@
 
 typedef enum
 {
-	DP_TEXT_RELAXED,			/* what the output functions write */
-	DP_TEXT_CANONICAL,			/* every type spelled out */
-	DP_TEXT_SHELL				/* ObjectId("..") and the like */
+	DP_TEXT_RELAXED,   /* what the output functions write */
+	DP_TEXT_CANONICAL, /* every type spelled out */
+	DP_TEXT_SHELL      /* ObjectId("..") and the like */
 } DpTextForm;
 
 /*
@@ -38,7 +38,9 @@ extern struct varlena *dp_cstring_to_value(const char *s, Size len, Node *escont
  */
 extern void dp_value_to_text(StringInfo out, const DpValue *v, DpTextForm form, int indent);
 
-/* Append milliseconds since 1970 as ISO 8601 in UTC; years that have not four digits carry a sign. */
+/*
+ * Append milliseconds since 1970 as ISO 8601 in UTC; years that have not four digits carry a sign.
+ */
 extern void dp_date_to_text(StringInfo out, int64 ms);
 
-#endif							/* DP_BSON_TEXT_H */
+#endif /* DP_BSON_TEXT_H */

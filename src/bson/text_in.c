@@ -24,30 +24,33 @@
 #include "bson/text.h"
 #include "bson/text_parse.h"
 
-/* Bytes of an element beside those that stand in the text: type, position, number, slack for wide stores */
-#define DP_ELEMENT_ROOM	64
+/*
+ * Bytes of an element beside those that stand in the text: type, position, number, slack for wide
+ * stores
+ */
+#define DP_ELEMENT_ROOM 64
 
-#define B	DP_CLASS_BLANK
-#define N	DP_CLASS_NAME
-#define D	(DP_CLASS_NAME | DP_CLASS_DIGIT)
-#define S	DP_CLASS_STOP
-#define SB	(DP_CLASS_STOP | DP_CLASS_BLANK)
-#define C	DP_CLASS_COMMENT
-#define NC	(DP_CLASS_NAME | DP_CLASS_COMMENT)
-#define N8	N, N, N, N, N, N, N, N
+#define B DP_CLASS_BLANK
+#define N DP_CLASS_NAME
+#define D (DP_CLASS_NAME | DP_CLASS_DIGIT)
+#define S DP_CLASS_STOP
+#define SB (DP_CLASS_STOP | DP_CLASS_BLANK)
+#define C DP_CLASS_COMMENT
+#define NC (DP_CLASS_NAME | DP_CLASS_COMMENT)
+#define N8 N, N, N, N, N, N, N, N
 
 const uint8 dp_text_class[256] = {
-	/* 0x00 */ S, S, S, S, S, S, S, S, S, SB, SB, SB, SB, SB, S, S,
-	/* 0x10 */ S, S, S, S, S, S, S, S, S, S, S, S, S, S, S, S,
-	/* 0x20 */ B, 0, S, 0, N, 0, 0, S, 0, 0, 0, 0, 0, 0, 0, C,
-	/* 0x30 */ D, D, D, D, D, D, D, D, D, D, 0, 0, 0, 0, 0, 0,
-	/* 0x40 */ 0, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N,
-	/* 0x50 */ N, N, N, N, N, N, N, N, N, N, N, 0, S, 0, 0, N,
-	/* 0x60 */ 0, N, N, N, N, N, N, N, N, N, N, N, N, N, N, N,
-	/* 0x70 */ N, N, N, N, N, N, N, N, N, N, N, 0, 0, 0, 0, 0,
+	/* 0x00 */ S,  S,  S,  S,  S,  S,  S,  S,  S,  SB, SB, SB, SB, SB, S, S,
+	/* 0x10 */ S,  S,  S,  S,  S,  S,  S,  S,  S,  S,  S,  S,  S,  S,  S, S,
+	/* 0x20 */ B,  0,  S,  0,  N,  0,  0,  S,  0,  0,  0,  0,  0,  0,  0, C,
+	/* 0x30 */ D,  D,  D,  D,  D,  D,  D,  D,  D,  D,  0,  0,  0,  0,  0, 0,
+	/* 0x40 */ 0,  N,  N,  N,  N,  N,  N,  N,  N,  N,  N,  N,  N,  N,  N, N,
+	/* 0x50 */ N,  N,  N,  N,  N,  N,  N,  N,  N,  N,  N,  0,  S,  0,  0, N,
+	/* 0x60 */ 0,  N,  N,  N,  N,  N,  N,  N,  N,  N,  N,  N,  N,  N,  N, N,
+	/* 0x70 */ N,  N,  N,  N,  N,  N,  N,  N,  N,  N,  N,  0,  0,  0,  0, 0,
 	/* 0x80 */ N8, N8, N8, N8, N8, N8, N8, N8,
-	/* 0xC0 */ N, N, NC, N, N, N, N, N, N8, N8, N8, N8,
-	/* 0xE8 */ N, N, N, N, N, N, N, NC, N8, N8
+	/* 0xC0 */ N,  N,  NC, N,  N,  N,  N,  N,  N8, N8, N8, N8,
+	/* 0xE8 */ N,  N,  N,  N,  N,  N,  N,  NC, N8, N8
 };
 
 #undef B
@@ -61,14 +64,14 @@ const uint8 dp_text_class[256] = {
 
 static void parser_start(DpParser *p, const char *s, Size len, Node *escontext, const char *type);
 static struct varlena *parser_finish(DpParser *p, int type);
-static int	parse_value(DpParser *p);
-static int	parse_document(DpParser *p, bool literal);
-static int	parse_array(DpParser *p);
+static int parse_value(DpParser *p);
+static int parse_document(DpParser *p, bool literal);
+static int parse_array(DpParser *p);
 static bool parse_name(DpParser *p);
 static bool parse_string(DpParser *p);
 static bool parse_escape(DpParser *p, const char *open);
-static int	parse_number(DpParser *p);
-static int	parse_regex(DpParser *p);
+static int parse_number(DpParser *p);
+static int parse_regex(DpParser *p);
 static bool open_container(DpParser *p, uint32 *start);
 static bool close_container(DpParser *p, uint32 start, int height, const char *where);
 static bool skip_comment(DpParser *p);
@@ -90,9 +93,9 @@ expected_size(Size len)
 struct varlena *
 dp_cstring_to_bson(const char *s, Size len, Node *escontext)
 {
-	DpParser	p;
+	DpParser p;
 	const char *where;
-	int			type;
+	int type;
 
 	parser_start(&p, s, len, escontext, "bson");
 	dp_builder_init(&p.b, expected_size(len));
@@ -117,8 +120,8 @@ dp_cstring_to_bson(const char *s, Size len, Node *escontext)
 struct varlena *
 dp_cstring_to_value(const char *s, Size len, Node *escontext)
 {
-	DpParser	p;
-	int			type;
+	DpParser p;
+	int type;
 
 	parser_start(&p, s, len, escontext, "bson_value");
 	dp_builder_init_value(&p.b, expected_size(len));
@@ -133,7 +136,7 @@ dp_cstring_to_value(const char *s, Size len, Node *escontext)
 struct varlena *
 dp_text_to_bson(const char *s, Size len, Node *escontext)
 {
-	char	   *copy = pnstrdup(s, len);
+	char *copy = pnstrdup(s, len);
 	struct varlena *result = dp_cstring_to_bson(copy, len, escontext);
 
 	pfree(copy);
@@ -144,7 +147,7 @@ dp_text_to_bson(const char *s, Size len, Node *escontext)
 struct varlena *
 dp_text_to_value(const char *s, Size len, Node *escontext)
 {
-	char	   *copy = pnstrdup(s, len);
+	char *copy = pnstrdup(s, len);
 	struct varlena *result = dp_cstring_to_value(copy, len, escontext);
 
 	pfree(copy);
@@ -156,13 +159,12 @@ dp_text_to_value(const char *s, Size len, Node *escontext)
  * Returns false, and only if there is a soft error context.
  */
 bool
-dp_parser_fail(DpParser *p, int sqlstate, const char *where, const char *hint,
-			   const char *fmt,...)
+dp_parser_fail(DpParser *p, int sqlstate, const char *where, const char *hint, const char *fmt, ...)
 {
-	char		what[256];
-	va_list		args;
-	int			line = 1;
-	int			column = 1;
+	char what[256];
+	va_list args;
+	int line = 1;
+	int column = 1;
 
 	va_start(args, fmt);
 	vsnprintf(what, sizeof(what), fmt, args);
@@ -180,9 +182,10 @@ dp_parser_fail(DpParser *p, int sqlstate, const char *where, const char *hint,
 	}
 	dp_ereturn(p->escontext, false,
 			   (errcode(sqlstate),
-				sqlstate == ERRCODE_PROGRAM_LIMIT_EXCEEDED ? errmsg("document nested too deeply") :
-				sqlstate == ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE ? errmsg("value out of range in input for type %s", p->type) :
-				errmsg("invalid input syntax for type %s", p->type),
+				sqlstate == ERRCODE_PROGRAM_LIMIT_EXCEEDED ? errmsg("document nested too deeply")
+				: sqlstate == ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE
+					? errmsg("value out of range in input for type %s", p->type)
+					: errmsg("invalid input syntax for type %s", p->type),
 				errdetail("Line %d, column %d: %s.", line, column, what),
 				hint ? errhint("%s", hint) : 0));
 }
@@ -256,7 +259,7 @@ parser_start(DpParser *p, const char *s, Size len, Node *escontext, const char *
 static struct varlena *
 parser_finish(DpParser *p, int type)
 {
-	Size		size = p->b.len - p->b.head;
+	Size size = p->b.len - p->b.head;
 
 	dp_parser_skip_blanks(p);
 	if (p->cur < p->end)
@@ -266,10 +269,9 @@ parser_finish(DpParser *p, int type)
 	}
 	if (size > (Size) dp_max_document_size)
 		dp_ereturn(p->escontext, NULL,
-				   (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					errmsg("document too large"),
-					errdetail("The document has %zu bytes, the limit is %d bytes.",
-							  size, dp_max_document_size),
+				   (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("document too large"),
+					errdetail("The document has %zu bytes, the limit is %d bytes.", size,
+							  dp_max_document_size),
 					errhint("The limit is the setting docpatterns.max_document_size.")));
 	if (p->b.head == VARHDRSZ)
 		return dp_builder_finish_bson(&p->b);
@@ -283,7 +285,7 @@ static bool
 fail_expected(DpParser *p, const char *expected)
 {
 	const char *s = p->cur;
-	int			len = 0;
+	int len = 0;
 
 	if (s >= p->end)
 		return dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, s, NULL,
@@ -312,7 +314,7 @@ fail_expected(DpParser *p, const char *expected)
 static inline void
 ensure_room(DpParser *p)
 {
-	Size		need = (p->end - p->cur) + DP_ELEMENT_ROOM;
+	Size need = (p->end - p->cur) + DP_ELEMENT_ROOM;
 
 	if (unlikely(p->b.cap - p->b.len < need))
 	{
@@ -332,17 +334,17 @@ parse_value(DpParser *p)
 	{
 		case '"':
 		case '\'':
-			{
-				uint32		start = p->b.len;
+		{
+			uint32 start = p->b.len;
 
-				p->height = 0;
-				p->b.len += 4;
-				if (!parse_string(p))
-					return -1;
-				p->b.buf[p->b.len++] = 0;
-				dp_put_int32(p->b.buf + start, (int32) (p->b.len - start - 4));
-				return DP_TYPE_STRING;
-			}
+			p->height = 0;
+			p->b.len += 4;
+			if (!parse_string(p))
+				return -1;
+			p->b.buf[p->b.len++] = 0;
+			dp_put_int32(p->b.buf + start, (int32) (p->b.len - start - 4));
+			return DP_TYPE_STRING;
+		}
 
 		case '{':
 			return parse_document(p, false);
@@ -350,9 +352,19 @@ parse_value(DpParser *p)
 		case '[':
 			return parse_array(p);
 
-		case '-': case '.': case '+':
-		case '0': case '1': case '2': case '3': case '4':
-		case '5': case '6': case '7': case '8': case '9':
+		case '-':
+		case '.':
+		case '+':
+		case '0':
+		case '1':
+		case '2':
+		case '3':
+		case '4':
+		case '5':
+		case '6':
+		case '7':
+		case '8':
+		case '9':
 			p->height = 0;
 			return parse_number(p);
 
@@ -377,18 +389,18 @@ static int
 parse_document(DpParser *p, bool literal)
 {
 	const char *where = p->cur;
-	uint32		start;
-	int			height = 0;
-	bool		first = true;
-	DpWrapper	wrapper = DP_WRAP_NONE;
+	uint32 start;
+	int height = 0;
+	bool first = true;
+	DpWrapper wrapper = DP_WRAP_NONE;
 
 	if (!open_container(p, &start))
 		return -1;
 	dp_parser_skip_blanks(p);
 	while (*p->cur != '}')
 	{
-		uint32		element;
-		int			type;
+		uint32 element;
+		int type;
 
 		ensure_room(p);
 		element = p->b.len++;
@@ -399,8 +411,8 @@ parse_document(DpParser *p, bool literal)
 		{
 			first = false;
 			if (unlikely(p->b.buf[element + 1] == '$') && !literal)
-				wrapper = dp_wrapper_of_name((char *) p->b.buf + element + 1,
-											 p->b.len - element - 2);
+				wrapper =
+					dp_wrapper_of_name((char *) p->b.buf + element + 1, p->b.len - element - 2);
 		}
 
 		if (unlikely(*p->cur != ':'))
@@ -448,8 +460,8 @@ parse_document(DpParser *p, bool literal)
 		return dp_wrapper_convert(p, start, where);
 	if (unlikely(p->height > DP_MAX_DEPTH))
 	{
-		dp_parser_fail(p, ERRCODE_PROGRAM_LIMIT_EXCEEDED, where, NULL,
-					   "the limit is %d levels", DP_MAX_DEPTH);
+		dp_parser_fail(p, ERRCODE_PROGRAM_LIMIT_EXCEEDED, where, NULL, "the limit is %d levels",
+					   DP_MAX_DEPTH);
 		return -1;
 	}
 	return DP_TYPE_DOCUMENT;
@@ -462,14 +474,14 @@ static int
 parse_array(DpParser *p)
 {
 	const char *where = p->cur;
-	int			count;
+	int count;
 
 	if (!dp_parser_elements(p, ']', &count))
 		return -1;
 	if (unlikely(p->height > DP_MAX_DEPTH))
 	{
-		dp_parser_fail(p, ERRCODE_PROGRAM_LIMIT_EXCEEDED, where, NULL,
-					   "the limit is %d levels", DP_MAX_DEPTH);
+		dp_parser_fail(p, ERRCODE_PROGRAM_LIMIT_EXCEEDED, where, NULL, "the limit is %d levels",
+					   DP_MAX_DEPTH);
 		return -1;
 	}
 	return DP_TYPE_ARRAY;
@@ -483,10 +495,10 @@ bool
 dp_parser_elements(DpParser *p, char close, int *count)
 {
 	const char *where = p->cur;
-	uint32		start;
-	int			height = 0;
-	char		name[16] = "0";	/* the position, counted in decimal digits */
-	uint32		namelen = 1;
+	uint32 start;
+	int height = 0;
+	char name[16] = "0"; /* the position, counted in decimal digits */
+	uint32 namelen = 1;
 
 	*count = 0;
 	if (!open_container(p, &start))
@@ -494,9 +506,9 @@ dp_parser_elements(DpParser *p, char close, int *count)
 	dp_parser_skip_blanks(p);
 	while (*p->cur != close)
 	{
-		uint32		element;
-		int			type;
-		int			digit;
+		uint32 element;
+		int type;
+		int digit;
 
 		ensure_room(p);
 		element = p->b.len;
@@ -526,8 +538,8 @@ dp_parser_elements(DpParser *p, char close, int *count)
 			dp_parser_skip_blanks(p);
 		}
 		else if (*p->cur != close)
-			return fail_expected(p, close == ']' ? "a comma or a closing bracket" :
-								 "a comma or a closing parenthesis");
+			return fail_expected(p, close == ']' ? "a comma or a closing bracket"
+												 : "a comma or a closing parenthesis");
 	}
 	p->cur++;
 	return close_container(p, start, height, where);
@@ -602,9 +614,9 @@ static bool
 parse_string(DpParser *p)
 {
 	const char *open = p->cur;
-	const char	quote = *open;
+	const char quote = *open;
 	const char *s = open + 1;
-	uint8	   *out = p->b.buf + p->b.len;
+	uint8 *out = p->b.buf + p->b.len;
 
 	for (;;)
 	{
@@ -617,12 +629,12 @@ parse_string(DpParser *p)
 				_mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(chunk, _mm_set1_epi8(quote)),
 										  _mm_cmpeq_epi8(chunk, _mm_set1_epi8('\\'))),
 							 _mm_cmpeq_epi8(_mm_min_epu8(chunk, _mm_set1_epi8(0x1F)), chunk));
-			const int	mask = _mm_movemask_epi8(special);
+			const int mask = _mm_movemask_epi8(special);
 
 			_mm_storeu_si128((__m128i *) out, chunk);
 			if (mask != 0)
 			{
-				const int	n = __builtin_ctz(mask);
+				const int n = __builtin_ctz(mask);
 
 				s += n;
 				out += n;
@@ -668,7 +680,7 @@ parse_string(DpParser *p)
 static int
 four_digits(const char *s)
 {
-	uint8		bytes[2];
+	uint8 bytes[2];
 
 	if (memchr(s, 0, 4) != NULL || !dp_text_to_hex(s, 4, bytes))
 		return -1;
@@ -682,14 +694,18 @@ static bool
 parse_escape(DpParser *p, const char *open)
 {
 	const char *where = p->cur - 1;
-	uint8	   *out = p->b.buf + p->b.len;
-	const char	c = *p->cur++;
-	int			code;
-	uint8		byte;
+	uint8 *out = p->b.buf + p->b.len;
+	const char c = *p->cur++;
+	int code;
+	uint8 byte;
 
 	switch (c)
 	{
-		case '"': case '\'': case '\\': case '/': case '`':
+		case '"':
+		case '\'':
+		case '\\':
+		case '/':
+		case '`':
 			*out = c;
 			break;
 		case 'b':
@@ -735,11 +751,12 @@ parse_escape(DpParser *p, const char *open)
 			p->nul |= code == 0;
 			if (code >= 0xD800 && code <= 0xDBFF)
 			{
-				int			low = p->cur[0] == '\\' && p->cur[1] == 'u' ? four_digits(p->cur + 2) : -1;
+				int low = p->cur[0] == '\\' && p->cur[1] == 'u' ? four_digits(p->cur + 2) : -1;
 
 				if (low < 0xDC00 || low > 0xDFFF)
-					return dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, where, NULL,
-										  "the first half of a surrogate pair is not followed by the second");
+					return dp_parser_fail(
+						p, ERRCODE_INVALID_TEXT_REPRESENTATION, where, NULL,
+						"the first half of a surrogate pair is not followed by the second");
 				code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
 				p->cur += 6;
 			}
@@ -754,8 +771,7 @@ parse_escape(DpParser *p, const char *open)
 				return dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, open, NULL,
 									  "a string does not end");
 			return dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, where,
-								  "A backslash is written as two.",
-								  "an escape does not exist");
+								  "A backslash is written as two.", "an escape does not exist");
 	}
 	p->b.len++;
 	return true;
@@ -770,7 +786,7 @@ static int
 drop_zeros(const char *s, const char *end, uint64 *v, int *exponent)
 {
 	const char *point = memchr(s, '.', end - s);
-	int			n = 0;
+	int n = 0;
 
 	if (point == NULL)
 		return end - s;
@@ -794,19 +810,18 @@ drop_zeros(const char *s, const char *end, uint64 *v, int *exponent)
 static int
 parse_number(DpParser *p)
 {
-	static const double power[] = {
-		1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
-		1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22
-	};
+	static const double power[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+									1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+									1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
 	const char *start = p->cur;
 	const char *s = start;
 	const char *digits;
 	const char *mantissa_end;
-	bool		negative = false;
-	uint64		v = 0;
-	int			ndigits;		/* that are in v */
-	int			exponent = 0;
-	double		d;
+	bool negative = false;
+	uint64 v = 0;
+	int ndigits; /* that are in v */
+	int exponent = 0;
+	double d;
 
 	if (*s == '-' || *s == '+')
 		negative = *s++ == '-';
@@ -818,7 +833,7 @@ parse_number(DpParser *p)
 	if (likely(!dp_is_name(*s) && *s != '.' && ndigits > 0 && ndigits < 19 &&
 			   (*digits != '0' || (ndigits == 1 && !negative))))
 	{
-		int64		i = negative ? -(int64) v : (int64) v;
+		int64 i = negative ? -(int64) v : (int64) v;
 
 		p->cur = s;
 		if (likely(i == (int32) i))
@@ -856,8 +871,8 @@ parse_number(DpParser *p)
 	mantissa_end = s;
 	if (*s == 'e' || *s == 'E')
 	{
-		bool		minus = false;
-		int			e = 0;
+		bool minus = false;
+		int e = 0;
 
 		s++;
 		if (*s == '-' || *s == '+')
@@ -929,9 +944,9 @@ parse_regex(DpParser *p)
 	const char *start = p->cur;
 	const char *s = start + 1;
 	const char *pattern = s;
-	bool		brackets = false;
-	uint8	   *options;
-	uint8	   *out;
+	bool brackets = false;
+	uint8 *options;
+	uint8 *out;
 
 	if (*s == '*')
 	{
@@ -960,7 +975,7 @@ parse_regex(DpParser *p)
 	s++;
 	for (options = out; dp_is_name(*s); s++)
 	{
-		uint8	   *q = out++;
+		uint8 *q = out++;
 
 		if (strchr("ilmsux", *s) == NULL)
 		{

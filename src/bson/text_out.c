@@ -29,14 +29,14 @@
 
 typedef struct Printer
 {
-	StringInfo	out;
-	DpTextForm	form;
-	int			indent;			/* blanks in front of the current line, or -1 */
-	const uint8 *limit;			/* end of the bytes that can be read */
+	StringInfo out;
+	DpTextForm form;
+	int indent;         /* blanks in front of the current line, or -1 */
+	const uint8 *limit; /* end of the bytes that can be read */
 } Printer;
 
 /* A string is written in pieces of so many bytes, for which there is room whatever they hold. */
-#define PIECE	4096
+#define PIECE 4096
 
 static void print_value(Printer *pr, const DpValue *v);
 static void print_document(Printer *pr, const uint8 *doc, uint32 size);
@@ -57,7 +57,7 @@ static void print_newline(Printer *pr);
 static inline char *
 room(Printer *pr, int n)
 {
-	StringInfo	out = pr->out;
+	StringInfo out = pr->out;
 
 	if (unlikely(out->maxlen - out->len <= n))
 		enlargeStringInfo(out, n);
@@ -73,7 +73,7 @@ put(Printer *pr, const char *s, int n)
 }
 
 /* Append a string literal. */
-#define put_constant(pr, s)	put(pr, s, sizeof(s) - 1)
+#define put_constant(pr, s) put(pr, s, sizeof(s) - 1)
 
 /* Append one byte. */
 static inline void
@@ -90,7 +90,7 @@ put_char(Printer *pr, char c)
 void
 dp_value_to_text(StringInfo out, const DpValue *v, DpTextForm form, int indent)
 {
-	Printer		pr;
+	Printer pr;
 
 	pr.out = out;
 	pr.form = form;
@@ -106,10 +106,9 @@ dp_value_to_text(StringInfo out, const DpValue *v, DpTextForm form, int indent)
 static void
 print_value(Printer *pr, const DpValue *v)
 {
-	const bool	shell = pr->form == DP_TEXT_SHELL;
-	char	   *p;
-	uint32		t,
-				i;
+	const bool shell = pr->form == DP_TEXT_SHELL;
+	char *p;
+	uint32 t, i;
 
 	switch (v->type)
 	{
@@ -146,19 +145,19 @@ print_value(Printer *pr, const DpValue *v)
 			break;
 
 		case DP_TYPE_ARRAY:
-			{
-				int			len = pr->out->len;
-				int			indent = pr->indent;
+		{
+			int len = pr->out->len;
+			int indent = pr->indent;
 
-				if (print_array(pr, v->data, v->len))
-					break;
-				pr->out->len = len;
-				pr->indent = indent;
-				put_constant(pr, "{\"$array\": ");
-				print_fields(pr, v->data, v->len);
-				put_char(pr, '}');
-			}
-			break;
+			if (print_array(pr, v->data, v->len))
+				break;
+			pr->out->len = len;
+			pr->indent = indent;
+			put_constant(pr, "{\"$array\": ");
+			print_fields(pr, v->data, v->len);
+			put_char(pr, '}');
+		}
+		break;
 
 		case DP_TYPE_OBJECTID:
 			if (shell)
@@ -267,10 +266,10 @@ print_document(Printer *pr, const uint8 *doc, uint32 size)
 static void
 print_fields(Printer *pr, const uint8 *doc, uint32 size)
 {
-	const bool	lines = pr->indent >= 0;
-	DpIter		iter;
-	DpElement	e;
-	bool		first = true;
+	const bool lines = pr->indent >= 0;
+	DpIter iter;
+	DpElement e;
+	bool first = true;
 
 	dp_iter_init(&iter, doc, size);
 	put_char(pr, '{');
@@ -308,12 +307,12 @@ print_fields(Printer *pr, const uint8 *doc, uint32 size)
 static bool
 print_array(Printer *pr, const uint8 *doc, uint32 size)
 {
-	const bool	lines = pr->indent >= 0;
-	DpIter		iter;
-	DpElement	e;
-	bool		first = true;
-	char		name[16] = "0";	/* the position, counted in decimal digits */
-	uint32		namelen = 1;
+	const bool lines = pr->indent >= 0;
+	DpIter iter;
+	DpElement e;
+	bool first = true;
+	char name[16] = "0"; /* the position, counted in decimal digits */
+	uint32 namelen = 1;
 
 	check_stack_depth();
 	dp_iter_init(&iter, doc, size);
@@ -322,7 +321,7 @@ print_array(Printer *pr, const uint8 *doc, uint32 size)
 		pr->indent += 2;
 	while (dp_iter_next(&iter, &e))
 	{
-		int			digit;
+		int digit;
 
 		if (unlikely(e.namelen != namelen || memcmp(e.name, name, namelen) != 0))
 			return false;
@@ -362,7 +361,7 @@ print_array(Printer *pr, const uint8 *doc, uint32 size)
 static void
 print_newline(Printer *pr)
 {
-	char	   *p = room(pr, pr->indent + 1);
+	char *p = room(pr, pr->indent + 1);
 
 	*p = '\n';
 	memset(p + 1, ' ', pr->indent);
@@ -375,7 +374,7 @@ print_newline(Printer *pr)
 static void
 print_name(Printer *pr, const char *name, uint32 namelen)
 {
-	uint32		i;
+	uint32 i;
 
 	if (pr->form == DP_TEXT_SHELL && namelen > 0 && namelen < 1000 && !dp_is_digit(*name))
 	{
@@ -438,7 +437,7 @@ static void
 print_string(Printer *pr, const char *s, Size len)
 {
 	const char *end = s + len;
-	char	   *p;
+	char *p;
 
 	put_char(pr, '"');
 	while (s < end)
@@ -457,8 +456,8 @@ print_string(Printer *pr, const char *s, Size len)
 					_mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(chunk, _mm_set1_epi8('"')),
 											  _mm_cmpeq_epi8(chunk, _mm_set1_epi8('\\'))),
 								 _mm_cmpeq_epi8(_mm_min_epu8(chunk, _mm_set1_epi8(0x1F)), chunk));
-				const int	mask = _mm_movemask_epi8(special) | 0x10000;
-				const int	plain = Min(__builtin_ctz(mask), (int) (piece - s));
+				const int mask = _mm_movemask_epi8(special) | 0x10000;
+				const int plain = Min(__builtin_ctz(mask), (int) (piece - s));
 
 				_mm_storeu_si128((__m128i *) p, chunk);
 				p += plain;
@@ -486,12 +485,12 @@ print_string(Printer *pr, const char *s, Size len)
 static void
 print_number(Printer *pr, const DpValue *v)
 {
-	char		digits[64];
-	int			len;
+	char digits[64];
+	int len;
 	const char *before = "";
 	const char *after = "";
-	double		d;
-	int64		i;
+	double d;
+	int64 i;
 
 	if (v->type == DP_TYPE_DOUBLE)
 	{
@@ -585,12 +584,11 @@ print_date(Printer *pr, int64 ms)
 static void
 print_decimal(Printer *pr, const uint8 *bytes)
 {
-	char		digits[DP_DECIMAL128_TEXT_SIZE];
-	uint8		again[DP_DECIMAL128_SIZE];
-	int			len = dp_decimal128_to_text(bytes, digits);
+	char digits[DP_DECIMAL128_TEXT_SIZE];
+	uint8 again[DP_DECIMAL128_SIZE];
+	int len = dp_decimal128_to_text(bytes, digits);
 
-	if (!dp_text_to_decimal(digits, len, again) ||
-		memcmp(bytes, again, DP_DECIMAL128_SIZE) != 0)
+	if (!dp_text_to_decimal(digits, len, again) || memcmp(bytes, again, DP_DECIMAL128_SIZE) != 0)
 		snprintf(digits, sizeof(digits), "0x%016llx%016llx",
 				 (unsigned long long) dp_get_int64(bytes + 8),
 				 (unsigned long long) dp_get_int64(bytes));
@@ -608,18 +606,17 @@ static void
 print_base64(Printer *pr, const uint8 *bytes, uint32 n)
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	char	   *p;
+	char *p;
 
 	if (n > MaxAllocSize / 2)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("binary value too large to be written as text"),
-				 errdetail("It has %u bytes, at most %zu can be written in base64.",
-						   n, (Size) MaxAllocSize / 2)));
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("binary value too large to be written as text"),
+						errdetail("It has %u bytes, at most %zu can be written in base64.", n,
+								  (Size) MaxAllocSize / 2)));
 	p = room(pr, (int) (n / 3 * 4 + 4));
 	for (; n >= 3; n -= 3, bytes += 3)
 	{
-		uint32		bits = bytes[0] << 16 | bytes[1] << 8 | bytes[2];
+		uint32 bits = bytes[0] << 16 | bytes[1] << 8 | bytes[2];
 
 		*p++ = digits[bits >> 18];
 		*p++ = digits[bits >> 12 & 63];
@@ -628,7 +625,7 @@ print_base64(Printer *pr, const uint8 *bytes, uint32 n)
 	}
 	if (n > 0)
 	{
-		uint32		bits = bytes[0] << 16 | (n == 2 ? bytes[1] << 8 : 0);
+		uint32 bits = bytes[0] << 16 | (n == 2 ? bytes[1] << 8 : 0);
 
 		*p++ = digits[bits >> 18];
 		*p++ = digits[bits >> 12 & 63];
@@ -646,8 +643,8 @@ static void
 print_binary(Printer *pr, const DpValue *v)
 {
 	const uint8 *bytes = v->data + 5;
-	uint32		n = v->len - 5;
-	uint8		subtype = v->data[4];
+	uint32 n = v->len - 5;
+	uint8 subtype = v->data[4];
 
 	if (subtype == DP_BINARY_OLD)
 	{
@@ -660,7 +657,7 @@ print_binary(Printer *pr, const DpValue *v)
 	{
 		if (subtype == DP_BINARY_UUID && n == 16)
 		{
-			char	   *p;
+			char *p;
 
 			put_constant(pr, "UUID(\"");
 			p = room(pr, 40);
@@ -692,13 +689,13 @@ static void
 print_regex(Printer *pr, const DpValue *v)
 {
 	const char *pattern = (const char *) v->data;
-	Size		npattern = strlen(pattern);
+	Size npattern = strlen(pattern);
 	const char *options = pattern + npattern + 1;
-	Size		noptions = strlen(options);
+	Size noptions = strlen(options);
 
 	if (pr->form == DP_TEXT_SHELL && dp_regex_options_sorted(options, noptions))
 	{
-		bool		simple = npattern > 0 && *pattern != '*' && *pattern != '/';
+		bool simple = npattern > 0 && *pattern != '*' && *pattern != '/';
 
 		for (Size i = 0; simple && i < npattern; i++)
 		{
@@ -735,8 +732,8 @@ print_regex(Printer *pr, const DpValue *v)
 static void
 print_code(Printer *pr, const DpValue *v)
 {
-	const bool	shell = pr->form == DP_TEXT_SHELL;
-	DpValue		code = *v;
+	const bool shell = pr->form == DP_TEXT_SHELL;
+	DpValue code = *v;
 
 	if (v->type == DP_TYPE_CODEWSCOPE)
 	{
@@ -766,8 +763,8 @@ print_code(Printer *pr, const DpValue *v)
 static void
 print_pointer(Printer *pr, const DpValue *v)
 {
-	const bool	shell = pr->form == DP_TEXT_SHELL;
-	DpValue		id;
+	const bool shell = pr->form == DP_TEXT_SHELL;
+	DpValue id;
 
 	id.type = DP_TYPE_OBJECTID;
 	id.len = DP_OBJECTID_SIZE;

@@ -17,22 +17,22 @@
 
 typedef struct DpParser
 {
-	const char *start;			/* the text, which ends with a NUL at end */
+	const char *start; /* the text, which ends with a NUL at end */
 	const char *end;
-	const char *cur;			/* next byte */
-	DpBuilder	b;
-	Node	   *escontext;
-	const char *type;			/* the SQL type, for messages */
-	int			nesting;		/* open brackets in the text */
-	int			height;			/* containers inside each other in the last value */
-	bool		nul;			/* an escape wrote a null character */
+	const char *cur; /* next byte */
+	DpBuilder b;
+	Node *escontext;
+	const char *type; /* the SQL type, for messages */
+	int nesting;      /* open brackets in the text */
+	int height;       /* containers inside each other in the last value */
+	bool nul;         /* an escape wrote a null character */
 } DpParser;
 
 /*
  * Brackets inside each other in a text.  A level of the document takes up to
  * three: {"$code": "..", "$scope": {"$document": {
  */
-#define DP_MAX_NESTING	(3 * DP_MAX_DEPTH + 10)
+#define DP_MAX_NESTING (3 * DP_MAX_DEPTH + 10)
 
 /* What the first name of a document makes of it. */
 typedef enum DpWrapper
@@ -56,8 +56,8 @@ typedef enum DpWrapper
 	DP_WRAP_UNDEFINED,
 	DP_WRAP_DOCUMENT,
 	DP_WRAP_ARRAY,
-	DP_WRAP_TYPE_FIRST,			/* $type: the old form of binary, if $binary follows */
-	DP_WRAP_SCOPE_FIRST			/* $scope: if $code follows */
+	DP_WRAP_TYPE_FIRST, /* $type: the old form of binary, if $binary follows */
+	DP_WRAP_SCOPE_FIRST /* $scope: if $code follows */
 } DpWrapper;
 
 /*
@@ -65,22 +65,22 @@ typedef enum DpWrapper
  * NULL.  The message becomes the detail, after line and column.
  */
 extern bool dp_parser_fail(DpParser *p, int sqlstate, const char *where, const char *hint,
-						   const char *fmt,...) pg_attribute_printf(5, 6);
+						   const char *fmt, ...) pg_attribute_printf(5, 6);
 
 /* text_in.c */
 extern void dp_parser_skip_more(DpParser *p);
 extern bool dp_parser_elements(DpParser *p, char close, int *count);
 extern const uint8 dp_text_class[256];
 
-#define DP_CLASS_BLANK	0x01
-#define DP_CLASS_NAME	0x02	/* letters, digits, _, $ and everything beyond ASCII */
-#define DP_CLASS_DIGIT	0x04
-#define DP_CLASS_STOP	0x08	/* ends a run inside a string: " ' \ and control characters */
-#define DP_CLASS_COMMENT 0x10	/* begins a comment, a byte order mark or a no-break space */
+#define DP_CLASS_BLANK 0x01
+#define DP_CLASS_NAME 0x02 /* letters, digits, _, $ and everything beyond ASCII */
+#define DP_CLASS_DIGIT 0x04
+#define DP_CLASS_STOP 0x08    /* ends a run inside a string: " ' \ and control characters */
+#define DP_CLASS_COMMENT 0x10 /* begins a comment, a byte order mark or a no-break space */
 
-#define dp_is_blank(c)	(dp_text_class[(uint8) (c)] & DP_CLASS_BLANK)
-#define dp_is_name(c)	(dp_text_class[(uint8) (c)] & DP_CLASS_NAME)
-#define dp_is_digit(c)	(dp_text_class[(uint8) (c)] & DP_CLASS_DIGIT)
+#define dp_is_blank(c) (dp_text_class[(uint8) (c)] & DP_CLASS_BLANK)
+#define dp_is_name(c) (dp_text_class[(uint8) (c)] & DP_CLASS_NAME)
+#define dp_is_digit(c) (dp_text_class[(uint8) (c)] & DP_CLASS_DIGIT)
 
 /* Move to the next byte that is neither blank nor part of a comment. */
 static inline void
@@ -93,7 +93,7 @@ dp_parser_skip_blanks(DpParser *p)
 }
 
 /* text_word.c: the value spelled by the word at the cursor.  Returns its type or -1. */
-extern int	dp_parser_word(DpParser *p);
+extern int dp_parser_word(DpParser *p);
 
 /* text_scalar.c: scalars from the strings that spell them.  False: not one. */
 extern bool dp_text_to_int64(const char *s, Size len, int64 *v);
@@ -110,24 +110,25 @@ extern bool dp_regex_options_sorted(const char *options, Size len);
  * values make, which may stand in it or be NULL.  They return the type, or -1
  * (and raise nothing) if the values do not make one.
  */
-extern int	dp_put_objectid(DpParser *p, uint32 start, const DpValue *v);
-extern int	dp_put_string(DpParser *p, uint32 start, uint8 type, const DpValue *v);
-extern int	dp_put_decimal(DpParser *p, uint32 start, const DpValue *v);
-extern int	dp_put_binary(DpParser *p, uint32 start, uint8 subtype, const uint8 *bytes, uint32 n);
-extern int	dp_put_base64(DpParser *p, uint32 start, const DpValue *base64, const DpValue *subtype);
-extern int	dp_put_hex(DpParser *p, uint32 start, const DpValue *hex, const DpValue *subtype);
-extern int	dp_put_uuid(DpParser *p, uint32 start, const DpValue *v);
-extern int	dp_put_code(DpParser *p, uint32 start, const DpValue *code, const DpValue *scope);
-extern int	dp_put_timestamp(DpParser *p, uint32 start, const DpValue *t, const DpValue *i);
-extern int	dp_put_regex(DpParser *p, uint32 start, const DpValue *pattern, const DpValue *options, bool sort);
-extern int	dp_put_dbpointer(DpParser *p, uint32 start, const DpValue *ref, const DpValue *id);
-extern int	dp_put_date(DpParser *p, uint32 start, const DpValue *v);
+extern int dp_put_objectid(DpParser *p, uint32 start, const DpValue *v);
+extern int dp_put_string(DpParser *p, uint32 start, uint8 type, const DpValue *v);
+extern int dp_put_decimal(DpParser *p, uint32 start, const DpValue *v);
+extern int dp_put_binary(DpParser *p, uint32 start, uint8 subtype, const uint8 *bytes, uint32 n);
+extern int dp_put_base64(DpParser *p, uint32 start, const DpValue *base64, const DpValue *subtype);
+extern int dp_put_hex(DpParser *p, uint32 start, const DpValue *hex, const DpValue *subtype);
+extern int dp_put_uuid(DpParser *p, uint32 start, const DpValue *v);
+extern int dp_put_code(DpParser *p, uint32 start, const DpValue *code, const DpValue *scope);
+extern int dp_put_timestamp(DpParser *p, uint32 start, const DpValue *t, const DpValue *i);
+extern int
+dp_put_regex(DpParser *p, uint32 start, const DpValue *pattern, const DpValue *options, bool sort);
+extern int dp_put_dbpointer(DpParser *p, uint32 start, const DpValue *ref, const DpValue *id);
+extern int dp_put_date(DpParser *p, uint32 start, const DpValue *v);
 extern bool dp_number_of_value(const DpValue *v, int64 *i);
 
 /* text_wrapper.c */
 extern DpWrapper dp_wrapper_of_name(const char *name, uint32 namelen);
 extern DpWrapper dp_wrapper_of_document(const uint8 *doc, uint32 size);
-extern int	dp_wrapper_convert(DpParser *p, uint32 start, const char *where);
+extern int dp_wrapper_convert(DpParser *p, uint32 start, const char *where);
 
 /*
  * Put a scalar in the place of what was written from start on, a container
@@ -143,4 +144,4 @@ dp_parser_replace(DpParser *p, uint32 start, const void *bytes, uint32 n)
 	p->height = 0;
 }
 
-#endif							/* DP_BSON_TEXT_PARSE_H */
+#endif /* DP_BSON_TEXT_PARSE_H */

@@ -13,7 +13,7 @@
 #include "bson/text_parse.h"
 
 static bool is_string(const DpValue *v);
-static int	subtype_of(const DpValue *v);
+static int subtype_of(const DpValue *v);
 
 /* Whether there is a value and it is a string. */
 static bool
@@ -28,7 +28,7 @@ is_string(const DpValue *v)
 bool
 dp_number_of_value(const DpValue *v, int64 *i)
 {
-	double		d;
+	double d;
 
 	if (v == NULL)
 		return false;
@@ -56,7 +56,7 @@ dp_number_of_value(const DpValue *v, int64 *i)
 int
 dp_put_objectid(DpParser *p, uint32 start, const DpValue *v)
 {
-	uint8		out[DP_OBJECTID_SIZE];
+	uint8 out[DP_OBJECTID_SIZE];
 
 	if (v != NULL && v->type == DP_TYPE_OBJECTID)
 	{
@@ -84,7 +84,7 @@ dp_put_string(DpParser *p, uint32 start, uint8 type, const DpValue *v)
 int
 dp_put_decimal(DpParser *p, uint32 start, const DpValue *v)
 {
-	uint8		out[DP_DECIMAL128_SIZE];
+	uint8 out[DP_DECIMAL128_SIZE];
 
 	if (!is_string(v) || !dp_text_to_decimal(DP_STRING_DATA(v), DP_STRING_LEN(v), out))
 		return -1;
@@ -99,8 +99,8 @@ dp_put_decimal(DpParser *p, uint32 start, const DpValue *v)
 int
 dp_put_binary(DpParser *p, uint32 start, uint8 subtype, const uint8 *bytes, uint32 n)
 {
-	uint32		inner = subtype == DP_BINARY_OLD ? 4 : 0;
-	uint8	   *out;
+	uint32 inner = subtype == DP_BINARY_OLD ? 4 : 0;
+	uint8 *out;
 
 	p->b.len = start;
 	out = dp_builder_reserve(&p->b, (Size) n + inner + 5);
@@ -119,13 +119,13 @@ dp_put_binary(DpParser *p, uint32 start, uint8 subtype, const uint8 *bytes, uint
 static int
 subtype_of(const DpValue *v)
 {
-	char		digits[2] = {'0', '0'};
-	uint8		byte;
-	int64		i;
+	char digits[2] = { '0', '0' };
+	uint8 byte;
+	int64 i;
 
 	if (is_string(v))
 	{
-		uint32		len = DP_STRING_LEN(v);
+		uint32 len = DP_STRING_LEN(v);
 
 		if (len < 1 || len > 2)
 			return -1;
@@ -139,10 +139,10 @@ subtype_of(const DpValue *v)
 int
 dp_put_base64(DpParser *p, uint32 start, const DpValue *base64, const DpValue *subtype)
 {
-	uint8	   *bytes;
-	uint32		n;
-	int			type = -1;
-	int			which = subtype_of(subtype);
+	uint8 *bytes;
+	uint32 n;
+	int type = -1;
+	int which = subtype_of(subtype);
 
 	if (!is_string(base64) || which < 0)
 		return -1;
@@ -157,9 +157,9 @@ dp_put_base64(DpParser *p, uint32 start, const DpValue *base64, const DpValue *s
 int
 dp_put_hex(DpParser *p, uint32 start, const DpValue *hex, const DpValue *subtype)
 {
-	uint8	   *bytes;
-	int			type = -1;
-	int			which = subtype_of(subtype);
+	uint8 *bytes;
+	int type = -1;
+	int which = subtype_of(subtype);
 
 	if (!is_string(hex) || which < 0)
 		return -1;
@@ -174,7 +174,7 @@ dp_put_hex(DpParser *p, uint32 start, const DpValue *hex, const DpValue *subtype
 int
 dp_put_uuid(DpParser *p, uint32 start, const DpValue *v)
 {
-	uint8		bytes[16];
+	uint8 bytes[16];
 
 	if (!is_string(v) || !dp_text_to_uuid(DP_STRING_DATA(v), DP_STRING_LEN(v), bytes))
 		return -1;
@@ -185,9 +185,9 @@ dp_put_uuid(DpParser *p, uint32 start, const DpValue *v)
 int
 dp_put_code(DpParser *p, uint32 start, const DpValue *code, const DpValue *scope)
 {
-	const int	height = p->height;
-	uint32		n;
-	uint8	   *out;
+	const int height = p->height;
+	uint32 n;
+	uint8 *out;
 
 	if (!is_string(code))
 		return -1;
@@ -210,12 +210,12 @@ dp_put_code(DpParser *p, uint32 start, const DpValue *code, const DpValue *scope
 int
 dp_put_timestamp(DpParser *p, uint32 start, const DpValue *t, const DpValue *i)
 {
-	int64		seconds;
-	int64		counter;
-	uint8		out[8];
+	int64 seconds;
+	int64 counter;
+	uint8 out[8];
 
-	if (!dp_number_of_value(t, &seconds) || !dp_number_of_value(i, &counter) ||
-		seconds < 0 || seconds > PG_UINT32_MAX || counter < 0 || counter > PG_UINT32_MAX)
+	if (!dp_number_of_value(t, &seconds) || !dp_number_of_value(i, &counter) || seconds < 0 ||
+		seconds > PG_UINT32_MAX || counter < 0 || counter > PG_UINT32_MAX)
 		return -1;
 	dp_put_int32(out, (int32) (uint32) counter);
 	dp_put_int32(out + 4, (int32) (uint32) seconds);
@@ -230,10 +230,10 @@ dp_put_timestamp(DpParser *p, uint32 start, const DpValue *t, const DpValue *i)
 int
 dp_put_regex(DpParser *p, uint32 start, const DpValue *pattern, const DpValue *options, bool sort)
 {
-	uint32		n;
-	uint32		noptions = options ? DP_STRING_LEN(options) : 0;
-	uint8	   *out;
-	int			type = -1;
+	uint32 n;
+	uint32 noptions = options ? DP_STRING_LEN(options) : 0;
+	uint8 *out;
+	int type = -1;
 
 	if (!is_string(pattern) || (options != NULL && !is_string(options)))
 		return -1;
@@ -246,12 +246,12 @@ dp_put_regex(DpParser *p, uint32 start, const DpValue *pattern, const DpValue *o
 	out[n + 1 + noptions] = 0;
 	if (sort)
 	{
-		char	   *first = (char *) out + n + 1;
+		char *first = (char *) out + n + 1;
 
 		for (uint32 i = 1; i < noptions && noptions < 10; i++)
 			for (uint32 j = i; j > 0 && first[j - 1] > first[j]; j--)
 			{
-				char		c = first[j];
+				char c = first[j];
 
 				first[j] = first[j - 1];
 				first[j - 1] = c;
@@ -271,8 +271,8 @@ dp_put_regex(DpParser *p, uint32 start, const DpValue *pattern, const DpValue *o
 int
 dp_put_dbpointer(DpParser *p, uint32 start, const DpValue *ref, const DpValue *id)
 {
-	uint8	   *out;
-	uint32		n;
+	uint8 *out;
+	uint32 n;
 
 	if (!is_string(ref) || id == NULL || id->type != DP_TYPE_OBJECTID)
 		return -1;
@@ -289,8 +289,8 @@ dp_put_dbpointer(DpParser *p, uint32 start, const DpValue *ref, const DpValue *i
 int
 dp_put_date(DpParser *p, uint32 start, const DpValue *v)
 {
-	int64		ms;
-	uint8		out[8];
+	int64 ms;
+	uint8 out[8];
 
 	if (v == NULL)
 		return -1;

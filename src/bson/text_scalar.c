@@ -15,12 +15,12 @@
 #include "bson/text.h"
 #include "bson/text_parse.h"
 
-#define MS_PER_DAY	INT64CONST(86400000)
+#define MS_PER_DAY INT64CONST(86400000)
 
-static int	hex_digit(char c);
+static int hex_digit(char c);
 static bool fixed_digits(const char **s, const char *end, int n, int *v);
 static int64 days_of_date(int64 year, int month, int day);
-static int	days_of_month(int64 year, int month);
+static int days_of_month(int64 year, int month);
 
 /*
  * Decimal digits with a sign, within int64.
@@ -28,16 +28,16 @@ static int	days_of_month(int64 year, int month);
 bool
 dp_text_to_int64(const char *s, Size len, int64 *v)
 {
-	bool		negative = len > 0 && *s == '-';
-	uint64		u = 0;
-	Size		i = len > 0 && (*s == '-' || *s == '+') ? 1 : 0;
+	bool negative = len > 0 && *s == '-';
+	uint64 u = 0;
+	Size i = len > 0 && (*s == '-' || *s == '+') ? 1 : 0;
 
 	if (i == len)
 		return false;
 	for (; i < len; i++)
 	{
-		if (!dp_is_digit(s[i]) ||
-			pg_mul_u64_overflow(u, 10, &u) || pg_add_u64_overflow(u, s[i] - '0', &u))
+		if (!dp_is_digit(s[i]) || pg_mul_u64_overflow(u, 10, &u) ||
+			pg_add_u64_overflow(u, s[i] - '0', &u))
 			return false;
 	}
 	if (u > (uint64) PG_INT64_MAX + (negative ? 1 : 0))
@@ -53,10 +53,10 @@ dp_text_to_int64(const char *s, Size len, int64 *v)
 bool
 dp_text_to_double(const char *s, Size len, double *v)
 {
-	char		copy[64];
-	char	   *buf = copy;
-	char	   *end;
-	bool		good;
+	char copy[64];
+	char *buf = copy;
+	char *end;
+	bool good;
 
 	if (len == 0)
 		return false;
@@ -66,14 +66,14 @@ dp_text_to_double(const char *s, Size len, double *v)
 		*v = *s == '-' ? -INFINITY : INFINITY;
 	else if (len == 3 && memcmp(s, "NaN", 3) == 0)
 	{
-		uint64		bits = UINT64CONST(0x7FF8000000000000);
+		uint64 bits = UINT64CONST(0x7FF8000000000000);
 
 		memcpy(v, &bits, sizeof(bits));
 	}
 	else if (len == 23 && memcmp(s, "NaN(0x", 6) == 0 && s[22] == ')')
 	{
-		uint8		bytes[8];
-		uint64		bits = 0;
+		uint8 bytes[8];
+		uint64 bits = 0;
 
 		if (!dp_text_to_hex(s + 6, 16, bytes))
 			return false;
@@ -93,7 +93,7 @@ dp_text_to_double(const char *s, Size len, double *v)
 		buf[len] = '\0';
 		*v = strtod(buf, &end);
 		good = end == buf + len && !isinf(*v) &&
-			(*v != 0 || strspn(buf, "+-0.") >= strcspn(buf, "eE"));
+			   (*v != 0 || strspn(buf, "+-0.") >= strcspn(buf, "eE"));
 		if (buf != copy)
 			pfree(buf);
 		return good;
@@ -111,7 +111,7 @@ dp_text_to_decimal(const char *s, Size len, uint8 *v)
 {
 	if (len == 34 && s[0] == '0' && s[1] == 'x')
 	{
-		uint8		bytes[DP_DECIMAL128_SIZE];
+		uint8 bytes[DP_DECIMAL128_SIZE];
 
 		if (!dp_text_to_hex(s + 2, 32, bytes))
 			return false;
@@ -132,8 +132,8 @@ dp_text_to_hex(const char *s, Size len, uint8 *bytes)
 		return false;
 	for (Size i = 0; i < len; i += 2)
 	{
-		int			high = hex_digit(s[i]);
-		int			low = hex_digit(s[i + 1]);
+		int high = hex_digit(s[i]);
+		int low = hex_digit(s[i + 1]);
 
 		if (high < 0 || low < 0)
 			return false;
@@ -162,10 +162,10 @@ hex_digit(char c)
 bool
 dp_text_to_base64(const char *s, Size len, uint8 *bytes, uint32 *n)
 {
-	uint32		bits = 0;
-	int			have = 0;
-	Size		out = 0;
-	Size		digits = len;
+	uint32 bits = 0;
+	int have = 0;
+	Size out = 0;
+	Size digits = len;
 
 	while (digits > 0 && len - digits < 2 && s[digits - 1] == '=')
 		digits--;
@@ -173,8 +173,8 @@ dp_text_to_base64(const char *s, Size len, uint8 *bytes, uint32 *n)
 		return false;
 	for (Size i = 0; i < digits; i++)
 	{
-		char		c = s[i];
-		int			v;
+		char c = s[i];
+		int v;
 
 		if (c >= 'A' && c <= 'Z')
 			v = c - 'A';
@@ -206,7 +206,7 @@ dp_text_to_base64(const char *s, Size len, uint8 *bytes, uint32 *n)
 bool
 dp_text_to_uuid(const char *s, Size len, uint8 *bytes)
 {
-	char		digits[32];
+	char digits[32];
 
 	if (len == 32)
 		return dp_text_to_hex(s, 32, bytes);
@@ -245,19 +245,19 @@ bool
 dp_text_to_date(const char *s, Size len, int64 *ms)
 {
 	const char *end = s + len;
-	int64		year = 0;
-	int			month = 1;
-	int			day = 1;
-	int			hour = 0;
-	int			minute = 0;
-	int			second = 0;
-	int			milli = 0;
-	int			zone = 0;
-	bool		negative = false;
-	bool		dash;
-	int			n;
-	int64		days;
-	int64		result;
+	int64 year = 0;
+	int month = 1;
+	int day = 1;
+	int hour = 0;
+	int minute = 0;
+	int second = 0;
+	int milli = 0;
+	int zone = 0;
+	bool negative = false;
+	bool dash;
+	int n;
+	int64 days;
+	int64 result;
 
 	if (s < end && (*s == '+' || *s == '-'))
 	{
@@ -317,7 +317,7 @@ dp_text_to_date(const char *s, Size len, int64 *ms)
 					return false;
 				if (s < end && (*s == '.' || *s == ','))
 				{
-					int			scale = 100;
+					int scale = 100;
 
 					s++;
 					if (s >= end || !dp_is_digit(*s))
@@ -336,8 +336,8 @@ dp_text_to_date(const char *s, Size len, int64 *ms)
 			s++;
 		else if (s < end && (*s == '+' || *s == '-'))
 		{
-			int			sign = *s++ == '-' ? -1 : 1;
-			int			zone_minutes = 0;
+			int sign = *s++ == '-' ? -1 : 1;
+			int zone_minutes = 0;
 
 			if (!fixed_digits(&s, end, 2, &zone))
 				return false;
@@ -352,9 +352,8 @@ dp_text_to_date(const char *s, Size len, int64 *ms)
 	}
 	if (s != end)
 		return false;
-	if (month < 1 || month > 12 || day < 1 || day > days_of_month(year, month) ||
-		minute > 59 || second > 59 ||
-		hour > 24 || (hour == 24 && (minute != 0 || second != 0 || milli != 0)))
+	if (month < 1 || month > 12 || day < 1 || day > days_of_month(year, month) || minute > 59 ||
+		second > 59 || hour > 24 || (hour == 24 && (minute != 0 || second != 0 || milli != 0)))
 		return false;
 
 	/*
@@ -368,8 +367,7 @@ dp_text_to_date(const char *s, Size len, int64 *ms)
 		days++;
 		n -= (int) MS_PER_DAY;
 	}
-	if (pg_mul_s64_overflow(days, MS_PER_DAY, &result) ||
-		pg_add_s64_overflow(result, n, &result))
+	if (pg_mul_s64_overflow(days, MS_PER_DAY, &result) || pg_add_s64_overflow(result, n, &result))
 		return false;
 	*ms = result;
 	return true;
@@ -400,9 +398,9 @@ fixed_digits(const char **s, const char *end, int n, int *v)
 static int64
 days_of_date(int64 year, int month, int day)
 {
-	int64		era;
-	int			of_era;
-	int			of_year;
+	int64 era;
+	int of_era;
+	int of_year;
 
 	if (month <= 2)
 		year--;
@@ -416,7 +414,7 @@ days_of_date(int64 year, int month, int day)
 static int
 days_of_month(int64 year, int month)
 {
-	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
 
 	if (month == 2 && year % 4 == 0 && (year % 100 != 0 || year % 400 == 0))
 		return 29;
@@ -431,16 +429,16 @@ days_of_month(int64 year, int month)
 void
 dp_date_to_text(StringInfo out, int64 ms)
 {
-	int64		days = ms / MS_PER_DAY;
-	int			rest = (int) (ms % MS_PER_DAY);
-	int64		era;
-	int			day_of_era;
-	int			year_of_era;
-	int			day_of_year;
-	int			shifted_month;
-	int64		year;
-	int			month;
-	int			day;
+	int64 days = ms / MS_PER_DAY;
+	int rest = (int) (ms % MS_PER_DAY);
+	int64 era;
+	int day_of_era;
+	int year_of_era;
+	int day_of_year;
+	int shifted_month;
+	int64 year;
+	int month;
+	int day;
 
 	if (rest < 0)
 	{
@@ -461,8 +459,8 @@ dp_date_to_text(StringInfo out, int64 ms)
 	if (year >= 0 && year <= 9999)
 	{
 		/* the usual case, written without going through a format */
-		char	   *p = out->data + out->len;
-		const int	parts[] = {month, day, rest / 3600000, rest / 60000 % 60, rest / 1000 % 60};
+		char *p = out->data + out->len;
+		const int parts[] = { month, day, rest / 3600000, rest / 60000 % 60, rest / 1000 % 60 };
 		static const char before[] = "--T::";
 
 		*p++ = '0' + year / 1000;
@@ -487,9 +485,9 @@ dp_date_to_text(StringInfo out, int64 ms)
 		out->len = p - out->data;
 		return;
 	}
-	appendStringInfo(out, "%c%06lld-%02d-%02dT%02d:%02d:%02d",
-					 year < 0 ? '-' : '+', (long long) (year < 0 ? -year : year), month, day,
-					 rest / 3600000, rest / 60000 % 60, rest / 1000 % 60);
+	appendStringInfo(out, "%c%06lld-%02d-%02dT%02d:%02d:%02d", year < 0 ? '-' : '+',
+					 (long long) (year < 0 ? -year : year), month, day, rest / 3600000,
+					 rest / 60000 % 60, rest / 1000 % 60);
 	if (rest % 1000 != 0)
 		appendStringInfo(out, ".%03d", rest % 1000);
 	appendStringInfoChar(out, 'Z');

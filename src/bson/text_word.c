@@ -50,72 +50,73 @@ typedef enum Word
 static const struct
 {
 	const char *name;
-	Word		word;
-	int8		min;
-	int8		max;
+	Word word;
+	int8 min;
+	int8 max;
 	const char *usage;
-}			words[] = {
-	{"true", WORD_TRUE},
-	{"false", WORD_FALSE},
-	{"null", WORD_NULL},
-	{"undefined", WORD_UNDEFINED},
-	{"NaN", WORD_NAN},
-	{"Infinity", WORD_INFINITY},
-	{"new", WORD_NEW},
-	{"MinKey", WORD_MINKEY},
-	{"MaxKey", WORD_MAXKEY},
-#define OID_USAGE	"24 hexadecimal digits in quotes"
-	{"ObjectId", WORD_OBJECTID, 1, 1, OID_USAGE},
-	{"ObjectID", WORD_OBJECTID, 1, 1, OID_USAGE},
-	{"ObjectId.createFromHexString", WORD_OBJECTID, 1, 1, OID_USAGE},
-#define DATE_USAGE	"a date as in \"2018-12-11T12:00:00Z\" or milliseconds"
-	{"ISODate", WORD_DATE, 1, 1, DATE_USAGE},
-	{"ISODATE", WORD_DATE, 1, 1, DATE_USAGE},
-	{"Date", WORD_DATE, 1, 1, DATE_USAGE},
+} words[] = {
+	{ "true", WORD_TRUE },
+	{ "false", WORD_FALSE },
+	{ "null", WORD_NULL },
+	{ "undefined", WORD_UNDEFINED },
+	{ "NaN", WORD_NAN },
+	{ "Infinity", WORD_INFINITY },
+	{ "new", WORD_NEW },
+	{ "MinKey", WORD_MINKEY },
+	{ "MaxKey", WORD_MAXKEY },
+#define OID_USAGE "24 hexadecimal digits in quotes"
+	{ "ObjectId", WORD_OBJECTID, 1, 1, OID_USAGE },
+	{ "ObjectID", WORD_OBJECTID, 1, 1, OID_USAGE },
+	{ "ObjectId.createFromHexString", WORD_OBJECTID, 1, 1, OID_USAGE },
+#define DATE_USAGE "a date as in \"2018-12-11T12:00:00Z\" or milliseconds"
+	{ "ISODate", WORD_DATE, 1, 1, DATE_USAGE },
+	{ "ISODATE", WORD_DATE, 1, 1, DATE_USAGE },
+	{ "Date", WORD_DATE, 1, 1, DATE_USAGE },
 #define INT32_USAGE "a whole number of 32 bits"
-	{"NumberInt", WORD_INT32, 1, 1, INT32_USAGE},
-	{"Int32", WORD_INT32, 1, 1, INT32_USAGE},
+	{ "NumberInt", WORD_INT32, 1, 1, INT32_USAGE },
+	{ "Int32", WORD_INT32, 1, 1, INT32_USAGE },
 #define INT64_USAGE "a whole number of 64 bits"
-	{"NumberLong", WORD_INT64, 1, 1, INT64_USAGE},
-	{"Long", WORD_INT64, 1, 1, INT64_USAGE},
-	{"Int64", WORD_INT64, 1, 1, INT64_USAGE},
-	{"Long.fromString", WORD_INT64, 1, 1, INT64_USAGE},
-	{"Long.fromNumber", WORD_INT64, 1, 1, INT64_USAGE},
-#define DOUBLE_USAGE	"a number"
-	{"NumberDouble", WORD_DOUBLE, 1, 1, DOUBLE_USAGE},
-	{"Double", WORD_DOUBLE, 1, 1, DOUBLE_USAGE},
-#define DECIMAL_USAGE	"a number of at most 34 digits"
-	{"NumberDecimal", WORD_DECIMAL, 1, 1, DECIMAL_USAGE},
-	{"Decimal128", WORD_DECIMAL, 1, 1, DECIMAL_USAGE},
-	{"Decimal", WORD_DECIMAL, 1, 1, DECIMAL_USAGE},
-	{"Decimal128.fromString", WORD_DECIMAL, 1, 1, DECIMAL_USAGE},
-	{"UUID", WORD_UUID, 1, 1, "32 hexadecimal digits in quotes, with or without hyphens"},
-	{"BinData", WORD_BINDATA, 2, 2, "a subtype and base64 in quotes"},
-	{"Binary.createFromBase64", WORD_BASE64, 1, 2, "base64 in quotes and a subtype"},
-	{"HexData", WORD_HEXDATA, 2, 2, "a subtype and hexadecimal digits in quotes"},
-	{"Binary.createFromHexString", WORD_HEXSTRING, 1, 2, "hexadecimal digits in quotes and a subtype"},
-	{"Buffer.from", WORD_BUFFER, 2, 2, "a string and \"hex\" or \"base64\""},
-	{"Binary", WORD_BINARY, 1, 2, "Buffer.from(..) and a subtype"},
-	{"MD5", WORD_MD5, 1, 1, "32 hexadecimal digits in quotes"},
-	{"Timestamp", WORD_TIMESTAMP, 1, 2, "seconds and a number, or {t: seconds, i: number}"},
+	{ "NumberLong", WORD_INT64, 1, 1, INT64_USAGE },
+	{ "Long", WORD_INT64, 1, 1, INT64_USAGE },
+	{ "Int64", WORD_INT64, 1, 1, INT64_USAGE },
+	{ "Long.fromString", WORD_INT64, 1, 1, INT64_USAGE },
+	{ "Long.fromNumber", WORD_INT64, 1, 1, INT64_USAGE },
+#define DOUBLE_USAGE "a number"
+	{ "NumberDouble", WORD_DOUBLE, 1, 1, DOUBLE_USAGE },
+	{ "Double", WORD_DOUBLE, 1, 1, DOUBLE_USAGE },
+#define DECIMAL_USAGE "a number of at most 34 digits"
+	{ "NumberDecimal", WORD_DECIMAL, 1, 1, DECIMAL_USAGE },
+	{ "Decimal128", WORD_DECIMAL, 1, 1, DECIMAL_USAGE },
+	{ "Decimal", WORD_DECIMAL, 1, 1, DECIMAL_USAGE },
+	{ "Decimal128.fromString", WORD_DECIMAL, 1, 1, DECIMAL_USAGE },
+	{ "UUID", WORD_UUID, 1, 1, "32 hexadecimal digits in quotes, with or without hyphens" },
+	{ "BinData", WORD_BINDATA, 2, 2, "a subtype and base64 in quotes" },
+	{ "Binary.createFromBase64", WORD_BASE64, 1, 2, "base64 in quotes and a subtype" },
+	{ "HexData", WORD_HEXDATA, 2, 2, "a subtype and hexadecimal digits in quotes" },
+	{ "Binary.createFromHexString", WORD_HEXSTRING, 1, 2,
+	  "hexadecimal digits in quotes and a subtype" },
+	{ "Buffer.from", WORD_BUFFER, 2, 2, "a string and \"hex\" or \"base64\"" },
+	{ "Binary", WORD_BINARY, 1, 2, "Buffer.from(..) and a subtype" },
+	{ "MD5", WORD_MD5, 1, 1, "32 hexadecimal digits in quotes" },
+	{ "Timestamp", WORD_TIMESTAMP, 1, 2, "seconds and a number, or {t: seconds, i: number}" },
 #define REGEX_USAGE "a pattern in quotes and options from \"ilmsux\""
-	{"RegExp", WORD_REGEX, 1, 2, REGEX_USAGE},
-	{"BSONRegExp", WORD_REGEX, 1, 2, REGEX_USAGE},
-	{"Code", WORD_CODE, 1, 2, "a string and a document"},
-	{"Symbol", WORD_SYMBOL, 1, 1, "a string"},
-	{"BSONSymbol", WORD_SYMBOL, 1, 1, "a string"},
-	{"DBPointer", WORD_DBPOINTER, 2, 2, "the name of a collection and an ObjectId"},
-	{"DBRef", WORD_DBREF, 2, 3, "the name of a collection, an id and the name of a database"},
+	{ "RegExp", WORD_REGEX, 1, 2, REGEX_USAGE },
+	{ "BSONRegExp", WORD_REGEX, 1, 2, REGEX_USAGE },
+	{ "Code", WORD_CODE, 1, 2, "a string and a document" },
+	{ "Symbol", WORD_SYMBOL, 1, 1, "a string" },
+	{ "BSONSymbol", WORD_SYMBOL, 1, 1, "a string" },
+	{ "DBPointer", WORD_DBPOINTER, 2, 2, "the name of a collection and an ObjectId" },
+	{ "DBRef", WORD_DBREF, 2, 3, "the name of a collection, an id and the name of a database" },
 };
 
-static int	find_word(DpParser *p, const char **end);
-static int	put_word(DpParser *p, Word word);
-static int	parse_call(DpParser *p, int which, const char *where);
+static int find_word(DpParser *p, const char **end);
+static int put_word(DpParser *p, Word word);
+static int parse_call(DpParser *p, int which, const char *where);
 static bool parse_decimal(DpParser *p);
-static int	convert_call(DpParser *p, uint32 start, Word word, const DpValue *args, int count);
-static int	convert_number(DpParser *p, uint32 start, Word word, const DpValue *v);
-static int	convert_binary(DpParser *p, uint32 start, Word word, const DpValue *args, int count);
-static int	convert_dbref(DpParser *p, uint32 start, const DpValue *args, int count);
+static int convert_call(DpParser *p, uint32 start, Word word, const DpValue *args, int count);
+static int convert_number(DpParser *p, uint32 start, Word word, const DpValue *v);
+static int convert_binary(DpParser *p, uint32 start, Word word, const DpValue *args, int count);
+static int convert_dbref(DpParser *p, uint32 start, const DpValue *args, int count);
 
 /*
  * The value that the word at the cursor spells.  The caller has made room.
@@ -126,7 +127,7 @@ dp_parser_word(DpParser *p)
 	const char *where = p->cur;
 	const char *s = where;
 	const char *end;
-	int			which;
+	int which;
 
 	/* the three words that are everywhere */
 	if (s[0] == 't' && s[1] == 'r' && s[2] == 'u' && s[3] == 'e' && !dp_is_name(s[4]))
@@ -140,7 +141,8 @@ dp_parser_word(DpParser *p)
 		p->cur = s + 4;
 		return DP_TYPE_NULL;
 	}
-	if (s[0] == 'f' && s[1] == 'a' && s[2] == 'l' && s[3] == 's' && s[4] == 'e' && !dp_is_name(s[5]))
+	if (s[0] == 'f' && s[1] == 'a' && s[2] == 'l' && s[3] == 's' && s[4] == 'e' &&
+		!dp_is_name(s[5]))
 	{
 		p->cur = s + 5;
 		p->b.buf[p->b.len++] = 0;
@@ -158,7 +160,7 @@ dp_parser_word(DpParser *p)
 	}
 	if (which < 0)
 	{
-		int			len = (int) Min(end - p->cur, 40);
+		int len = (int) Min(end - p->cur, 40);
 
 		if (len == 0 || p->cur > where)
 		{
@@ -170,11 +172,12 @@ dp_parser_word(DpParser *p)
 		/* not within a character */
 		while (((uint8) p->cur[len] & 0xC0) == 0x80)
 			len++;
-		dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, p->cur,
-					   p->start == where && strcmp(p->type, "bson_value") == 0 ?
-					   "A string is written in double quotes, as in '\"shipped\"'; to use an SQL text write 'shipped'::text." :
-					   "A string is written in quotes.",
-					   "\"%.*s\" is not a value", len, p->cur);
+		dp_parser_fail(
+			p, ERRCODE_INVALID_TEXT_REPRESENTATION, p->cur,
+			p->start == where && strcmp(p->type, "bson_value") == 0
+				? "A string is written in double quotes, as in '\"shipped\"'; to use an SQL text write 'shipped'::text."
+				: "A string is written in quotes.",
+			"\"%.*s\" is not a value", len, p->cur);
 		return -1;
 	}
 	p->cur = end;
@@ -226,8 +229,8 @@ find_word(DpParser *p, const char **end)
 static int
 put_word(DpParser *p, Word word)
 {
-	uint8	   *out = p->b.buf + p->b.len;
-	double		d;
+	uint8 *out = p->b.buf + p->b.len;
+	double d;
 
 	switch (word)
 	{
@@ -254,13 +257,13 @@ put_word(DpParser *p, Word word)
 static int
 parse_call(DpParser *p, int which, const char *where)
 {
-	const Word	word = words[which].word;
+	const Word word = words[which].word;
 	const uint32 start = p->b.len;
 	const char *hint = NULL;
-	DpIter		iter;
-	DpValue		args[3];
-	int			count;
-	int			type = -1;
+	DpIter iter;
+	DpValue args[3];
+	int count;
+	int type = -1;
 
 	if (*p->cur != '(')
 	{
@@ -282,7 +285,8 @@ parse_call(DpParser *p, int which, const char *where)
 		else if (word == WORD_DATE)
 			hint = "Input gives the same value each time. For the present time, use now().";
 		else if (word == WORD_UUID)
-			hint = "Input gives the same value each time. To make a new one, call gen_random_uuid().";
+			hint =
+				"Input gives the same value each time. To make a new one, call gen_random_uuid().";
 	}
 	else if (word == WORD_DATE)
 		hint = "Write the date as in ISODate(\"2018-12-11T12:00:00Z\").";
@@ -294,8 +298,8 @@ parse_call(DpParser *p, int which, const char *where)
 		type = convert_call(p, start, word, args, count);
 	}
 	if (type < 0)
-		dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, where, hint,
-					   "%s takes %s", words[which].name, words[which].usage);
+		dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, where, hint, "%s takes %s",
+					   words[which].name, words[which].usage);
 	return type;
 }
 
@@ -365,8 +369,7 @@ convert_call(DpParser *p, uint32 start, Word word, const DpValue *args, int coun
 		case WORD_TIMESTAMP:
 			if (second == NULL)
 			{
-				DpValue		t,
-							i;
+				DpValue t, i;
 
 				if (args[0].type != DP_TYPE_DOCUMENT ||
 					dp_document_count(args[0].data, args[0].len) != 2 ||
@@ -397,9 +400,9 @@ convert_call(DpParser *p, uint32 start, Word word, const DpValue *args, int coun
 static int
 convert_number(DpParser *p, uint32 start, Word word, const DpValue *v)
 {
-	uint8		out[8];
-	int64		i;
-	double		d;
+	uint8 out[8];
+	int64 i;
+	double d;
 
 	if (word == WORD_DOUBLE)
 	{
@@ -444,14 +447,14 @@ convert_number(DpParser *p, uint32 start, Word word, const DpValue *v)
 static int
 convert_binary(DpParser *p, uint32 start, Word word, const DpValue *args, int count)
 {
-	static const uint8 zero[4] = {0, 0, 0, 0};
-	static const uint8 five[4] = {5, 0, 0, 0};
-	const DpValue generic = {zero, 4, DP_TYPE_INT32};
-	const DpValue md5 = {five, 4, DP_TYPE_INT32};
+	static const uint8 zero[4] = { 0, 0, 0, 0 };
+	static const uint8 five[4] = { 5, 0, 0, 0 };
+	const DpValue generic = { zero, 4, DP_TYPE_INT32 };
+	const DpValue md5 = { five, 4, DP_TYPE_INT32 };
 	const DpValue *second = count > 1 ? &args[1] : &generic;
-	uint8	   *bytes;
-	int			type;
-	int64		subtype;
+	uint8 *bytes;
+	int type;
+	int64 subtype;
 
 	switch (word)
 	{
@@ -494,9 +497,9 @@ convert_binary(DpParser *p, uint32 start, Word word, const DpValue *args, int co
 static int
 convert_dbref(DpParser *p, uint32 start, const DpValue *args, int count)
 {
-	static const char *const names[] = {"$ref", "$id", "$db"};
-	const int	height = p->height;
-	DpBuilder	b;
+	static const char *const names[] = { "$ref", "$id", "$db" };
+	const int height = p->height;
+	DpBuilder b;
 
 	if (args[0].type != DP_TYPE_STRING || (count == 3 && args[2].type != DP_TYPE_STRING))
 		return -1;

@@ -15,42 +15,46 @@
 static const struct
 {
 	const char *name;
-	DpWrapper	wrapper;
-	const char *usage;			/* for messages */
-}			wrappers[] = {
-	{"$oid", DP_WRAP_OID, "{\"$oid\": \"24 hexadecimal digits\"}"},
-	{"$symbol", DP_WRAP_SYMBOL, "{\"$symbol\": \"string\"}"},
-	{"$numberInt", DP_WRAP_INT32, "{\"$numberInt\": \"digits\"}"},
-	{"$numberLong", DP_WRAP_INT64, "{\"$numberLong\": \"digits\"}"},
-	{"$numberDouble", DP_WRAP_DOUBLE, "{\"$numberDouble\": \"number\"}"},
-	{"$numberDecimal", DP_WRAP_DECIMAL, "{\"$numberDecimal\": \"number of at most 34 digits\"}"},
-	{"$binary", DP_WRAP_BINARY, "{\"$binary\": {\"base64\": \"..\", \"subType\": \"hexadecimal digits\"}}"},
-	{"$uuid", DP_WRAP_UUID, "{\"$uuid\": \"32 hexadecimal digits, with or without hyphens\"}"},
-	{"$code", DP_WRAP_CODE, "{\"$code\": \"string\"} or {\"$code\": \"string\", \"$scope\": {..}}"},
-	{"$timestamp", DP_WRAP_TIMESTAMP, "{\"$timestamp\": {\"t\": seconds, \"i\": number}}"},
-	{"$regularExpression", DP_WRAP_REGEX, "{\"$regularExpression\": {\"pattern\": \"..\", \"options\": \"..\"}}"},
-	{"$dbPointer", DP_WRAP_DBPOINTER, "{\"$dbPointer\": {\"$ref\": \"..\", \"$id\": {\"$oid\": \"..\"}}}"},
-	{"$date", DP_WRAP_DATE, "{\"$date\": \"ISO 8601\"} or {\"$date\": milliseconds}"},
-	{"$minKey", DP_WRAP_MINKEY, "{\"$minKey\": 1}"},
-	{"$maxKey", DP_WRAP_MAXKEY, "{\"$maxKey\": 1}"},
-	{"$undefined", DP_WRAP_UNDEFINED, "{\"$undefined\": true}"},
-	{"$document", DP_WRAP_DOCUMENT, "{\"$document\": {..}}"},
-	{"$array", DP_WRAP_ARRAY, "{\"$array\": {..}}"},
-	{"$type", DP_WRAP_TYPE_FIRST, "{\"$binary\": \"base64\", \"$type\": \"hexadecimal digits\"}"},
-	{"$scope", DP_WRAP_SCOPE_FIRST, "{\"$code\": \"string\", \"$scope\": {..}}"},
+	DpWrapper wrapper;
+	const char *usage; /* for messages */
+} wrappers[] = {
+	{ "$oid", DP_WRAP_OID, "{\"$oid\": \"24 hexadecimal digits\"}" },
+	{ "$symbol", DP_WRAP_SYMBOL, "{\"$symbol\": \"string\"}" },
+	{ "$numberInt", DP_WRAP_INT32, "{\"$numberInt\": \"digits\"}" },
+	{ "$numberLong", DP_WRAP_INT64, "{\"$numberLong\": \"digits\"}" },
+	{ "$numberDouble", DP_WRAP_DOUBLE, "{\"$numberDouble\": \"number\"}" },
+	{ "$numberDecimal", DP_WRAP_DECIMAL, "{\"$numberDecimal\": \"number of at most 34 digits\"}" },
+	{ "$binary", DP_WRAP_BINARY,
+	  "{\"$binary\": {\"base64\": \"..\", \"subType\": \"hexadecimal digits\"}}" },
+	{ "$uuid", DP_WRAP_UUID, "{\"$uuid\": \"32 hexadecimal digits, with or without hyphens\"}" },
+	{ "$code", DP_WRAP_CODE,
+	  "{\"$code\": \"string\"} or {\"$code\": \"string\", \"$scope\": {..}}" },
+	{ "$timestamp", DP_WRAP_TIMESTAMP, "{\"$timestamp\": {\"t\": seconds, \"i\": number}}" },
+	{ "$regularExpression", DP_WRAP_REGEX,
+	  "{\"$regularExpression\": {\"pattern\": \"..\", \"options\": \"..\"}}" },
+	{ "$dbPointer", DP_WRAP_DBPOINTER,
+	  "{\"$dbPointer\": {\"$ref\": \"..\", \"$id\": {\"$oid\": \"..\"}}}" },
+	{ "$date", DP_WRAP_DATE, "{\"$date\": \"ISO 8601\"} or {\"$date\": milliseconds}" },
+	{ "$minKey", DP_WRAP_MINKEY, "{\"$minKey\": 1}" },
+	{ "$maxKey", DP_WRAP_MAXKEY, "{\"$maxKey\": 1}" },
+	{ "$undefined", DP_WRAP_UNDEFINED, "{\"$undefined\": true}" },
+	{ "$document", DP_WRAP_DOCUMENT, "{\"$document\": {..}}" },
+	{ "$array", DP_WRAP_ARRAY, "{\"$array\": {..}}" },
+	{ "$type", DP_WRAP_TYPE_FIRST, "{\"$binary\": \"base64\", \"$type\": \"hexadecimal digits\"}" },
+	{ "$scope", DP_WRAP_SCOPE_FIRST, "{\"$code\": \"string\", \"$scope\": {..}}" },
 };
 
 /* Up to two elements of a document, which is all that a wrapper has. */
 typedef struct Parts
 {
-	int			count;			/* 3: more than two */
-	DpElement	e[2];
+	int count; /* 3: more than two */
+	DpElement e[2];
 } Parts;
 
 static void parts_of(const uint8 *doc, uint32 size, Parts *parts);
 static const DpValue *part(const Parts *parts, const char *name);
-static int	convert(DpParser *p, uint32 start, DpWrapper wrapper);
-static int	convert_binary(DpParser *p, uint32 start, const DpValue *base64, const DpValue *subtype);
+static int convert(DpParser *p, uint32 start, DpWrapper wrapper);
+static int convert_binary(DpParser *p, uint32 start, const DpValue *base64, const DpValue *subtype);
 
 /*
  * What a document may be whose first name is this one.
@@ -74,8 +78,8 @@ dp_wrapper_of_name(const char *name, uint32 namelen)
 DpWrapper
 dp_wrapper_of_document(const uint8 *doc, uint32 size)
 {
-	Parts		parts;
-	DpWrapper	wrapper;
+	Parts parts;
+	DpWrapper wrapper;
 
 	if (likely(size < DP_DOCUMENT_MIN_SIZE + 3 || doc[5] != '$'))
 		return DP_WRAP_NONE;
@@ -96,8 +100,8 @@ dp_wrapper_of_document(const uint8 *doc, uint32 size)
 int
 dp_wrapper_convert(DpParser *p, uint32 start, const char *where)
 {
-	DpWrapper	wrapper = dp_wrapper_of_document(p->b.buf + start, p->b.len - start);
-	int			type = DP_TYPE_DOCUMENT;
+	DpWrapper wrapper = dp_wrapper_of_document(p->b.buf + start, p->b.len - start);
+	int type = DP_TYPE_DOCUMENT;
 
 	if (wrapper != DP_WRAP_NONE)
 		type = convert(p, start, wrapper);
@@ -107,9 +111,10 @@ dp_wrapper_convert(DpParser *p, uint32 start, const char *where)
 		{
 			if (wrappers[i].wrapper == wrapper)
 			{
-				dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, where,
-							   "A document that begins with such a name is written as {\"$document\": {..}}.",
-							   "\"%s\" is not used as in %s", wrappers[i].name, wrappers[i].usage);
+				dp_parser_fail(
+					p, ERRCODE_INVALID_TEXT_REPRESENTATION, where,
+					"A document that begins with such a name is written as {\"$document\": {..}}.",
+					"\"%s\" is not used as in %s", wrappers[i].name, wrappers[i].usage);
 				break;
 			}
 		}
@@ -117,8 +122,8 @@ dp_wrapper_convert(DpParser *p, uint32 start, const char *where)
 	}
 	if (p->height > DP_MAX_DEPTH)
 	{
-		dp_parser_fail(p, ERRCODE_PROGRAM_LIMIT_EXCEEDED, where, NULL,
-					   "the limit is %d levels", DP_MAX_DEPTH);
+		dp_parser_fail(p, ERRCODE_PROGRAM_LIMIT_EXCEEDED, where, NULL, "the limit is %d levels",
+					   DP_MAX_DEPTH);
 		return -1;
 	}
 	return type;
@@ -130,13 +135,13 @@ dp_wrapper_convert(DpParser *p, uint32 start, const char *where)
 static int
 convert(DpParser *p, uint32 start, DpWrapper wrapper)
 {
-	const int	height = p->height;
-	Parts		parts;
-	Parts		inner = {0};
+	const int height = p->height;
+	Parts parts;
+	Parts inner = { 0 };
 	const DpValue *v;
-	uint8		out[8];
-	int64		i;
-	double		d;
+	uint8 out[8];
+	int64 i;
+	double d;
 
 	parts_of(p->b.buf + start, p->b.len - start, &parts);
 	v = &parts.e[0].value;
@@ -156,8 +161,8 @@ convert(DpParser *p, uint32 start, DpWrapper wrapper)
 		if (inner.count != 2 && wrapper != DP_WRAP_DOCUMENT && wrapper != DP_WRAP_ARRAY)
 			return -1;
 	}
-	else if (v->type != DP_TYPE_STRING && wrapper != DP_WRAP_DATE &&
-			 wrapper != DP_WRAP_MINKEY && wrapper != DP_WRAP_MAXKEY && wrapper != DP_WRAP_UNDEFINED)
+	else if (v->type != DP_TYPE_STRING && wrapper != DP_WRAP_DATE && wrapper != DP_WRAP_MINKEY &&
+			 wrapper != DP_WRAP_MAXKEY && wrapper != DP_WRAP_UNDEFINED)
 		return -1;
 
 	switch (wrapper)
@@ -262,8 +267,8 @@ convert_binary(DpParser *p, uint32 start, const DpValue *base64, const DpValue *
 static void
 parts_of(const uint8 *doc, uint32 size, Parts *parts)
 {
-	DpIter		iter;
-	DpElement	more;
+	DpIter iter;
+	DpElement more;
 
 	parts->count = 0;
 	dp_iter_init(&iter, doc, size);

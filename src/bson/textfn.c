@@ -25,7 +25,7 @@ DP_FUNCTION(dp_bson_to_json);
 Datum
 dp_bson_to_json(PG_FUNCTION_ARGS)
 {
-	DpValue		v = dp_value_of_document(DP_GETARG_VARLENA(0));
+	DpValue v = dp_value_of_document(DP_GETARG_VARLENA(0));
 
 	return text_of_value(&v, form_of_name(PG_GETARG_TEXT_PP(1)), -1);
 }
@@ -37,7 +37,7 @@ DP_FUNCTION(dp_bson_value_to_json);
 Datum
 dp_bson_value_to_json(PG_FUNCTION_ARGS)
 {
-	DpValue		v = dp_value_of_varlena(DP_GETARG_VARLENA(0));
+	DpValue v = dp_value_of_varlena(DP_GETARG_VARLENA(0));
 
 	return text_of_value(&v, form_of_name(PG_GETARG_TEXT_PP(1)), -1);
 }
@@ -49,7 +49,7 @@ DP_FUNCTION(dp_bson_pretty);
 Datum
 dp_bson_pretty(PG_FUNCTION_ARGS)
 {
-	DpValue		v = dp_value_of_document(DP_GETARG_VARLENA(0));
+	DpValue v = dp_value_of_document(DP_GETARG_VARLENA(0));
 
 	return text_of_value(&v, DP_TEXT_RELAXED, 0);
 }
@@ -61,7 +61,7 @@ DP_FUNCTION(dp_bson_value_pretty);
 Datum
 dp_bson_value_pretty(PG_FUNCTION_ARGS)
 {
-	DpValue		v = dp_value_of_varlena(DP_GETARG_VARLENA(0));
+	DpValue v = dp_value_of_varlena(DP_GETARG_VARLENA(0));
 
 	return text_of_value(&v, DP_TEXT_RELAXED, 0);
 }
@@ -73,7 +73,7 @@ DP_FUNCTION(dp_bson_from_bytea);
 Datum
 dp_bson_from_bytea(PG_FUNCTION_ARGS)
 {
-	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
+	bytea *bytes = PG_GETARG_BYTEA_PP(0);
 
 	PG_RETURN_POINTER(dp_document_from_bytes(DP_DOC_DATA(bytes), DP_DOC_SIZE(bytes)));
 }
@@ -85,7 +85,7 @@ DP_FUNCTION(dp_bson_value_from_bytea);
 Datum
 dp_bson_value_from_bytea(PG_FUNCTION_ARGS)
 {
-	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
+	bytea *bytes = PG_GETARG_BYTEA_PP(0);
 
 	PG_RETURN_POINTER(dp_value_from_bytes(DP_DOC_DATA(bytes), DP_DOC_SIZE(bytes)));
 }
@@ -101,21 +101,21 @@ dp_bson_documents(PG_FUNCTION_ARGS)
 	typedef struct Rest
 	{
 		const uint8 *start;
-		uint32		offset;
-		uint32		size;
+		uint32 offset;
+		uint32 size;
 	} Rest;
 
 	FuncCallContext *context;
-	Rest	   *rest;
+	Rest *rest;
 	const uint8 *doc;
-	uint32		left;
-	uint32		size;
-	DpFault		fault;
+	uint32 left;
+	uint32 size;
+	DpFault fault;
 
 	if (SRF_IS_FIRSTCALL())
 	{
 		MemoryContext old;
-		bytea	   *bytes;
+		bytea *bytes;
 
 		context = SRF_FIRSTCALL_INIT();
 		old = MemoryContextSwitchTo(context->multi_call_memory_ctx);
@@ -140,8 +140,7 @@ dp_bson_documents(PG_FUNCTION_ARGS)
 		size = (uint32) dp_get_int32(doc);
 	if (!dp_validate(doc, size, &fault))
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("invalid BSON document"),
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION), errmsg("invalid BSON document"),
 				 errdetail("At offset %u, %s.", rest->offset + fault.offset, fault.what)));
 	dp_check_document_size(size);
 	rest->offset += size;
@@ -171,7 +170,7 @@ static DpTextForm
 form_of_name(const text *name)
 {
 	const char *s = VARDATA_ANY(name);
-	const int	len = VARSIZE_ANY_EXHDR(name);
+	const int len = VARSIZE_ANY_EXHDR(name);
 
 	if (len == 7 && memcmp(s, "relaxed", 7) == 0)
 		return DP_TEXT_RELAXED;
@@ -179,8 +178,7 @@ form_of_name(const text *name)
 		return DP_TEXT_CANONICAL;
 	if (len == 5 && memcmp(s, "shell", 5) == 0)
 		return DP_TEXT_SHELL;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unknown form of text \"%.*s\"", pg_mbcliplen(s, len, 40), s),
-			 errhint("The forms are \"relaxed\", \"canonical\" and \"shell\".")));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("unknown form of text \"%.*s\"", pg_mbcliplen(s, len, 40), s),
+					errhint("The forms are \"relaxed\", \"canonical\" and \"shell\".")));
 }

@@ -19,13 +19,13 @@
 typedef struct Validation
 {
 	const uint8 *start;
-	DpFault    *fault;
+	DpFault *fault;
 } Validation;
 
-static bool validate_document(Validation *v, const uint8 *p, Size avail, bool exact,
-							  int depth, uint32 *size);
-static bool validate_value(Validation *v, uint8 type, const uint8 *p, const uint8 *end,
-						   int depth, uint32 *size);
+static bool
+validate_document(Validation *v, const uint8 *p, Size avail, bool exact, int depth, uint32 *size);
+static bool validate_value(Validation *v, uint8 type, const uint8 *p, const uint8 *end, int depth,
+						   uint32 *size);
 static bool validate_string(Validation *v, const uint8 *p, const uint8 *end, uint32 *size);
 static bool validate_cstring(Validation *v, const uint8 *p, const uint8 *end, uint32 *size);
 static bool validate_utf8(Validation *v, const uint8 *p, uint32 len);
@@ -34,8 +34,8 @@ static bool fail(Validation *v, const uint8 *p, const char *what);
 bool
 dp_validate(const uint8 *doc, Size n, DpFault *fault)
 {
-	Validation	v = {doc, fault};
-	uint32		size;
+	Validation v = { doc, fault };
+	uint32 size;
 
 	return validate_document(&v, doc, n, true, 1, &size);
 }
@@ -43,8 +43,8 @@ dp_validate(const uint8 *doc, Size n, DpFault *fault)
 bool
 dp_validate_value(uint8 type, const uint8 *bytes, Size n, DpFault *fault)
 {
-	Validation	v = {bytes, fault};
-	uint32		size;
+	Validation v = { bytes, fault };
+	uint32 size;
 
 	if (n > MaxAllocSize)
 		return fail(&v, bytes, "the value is too long");
@@ -61,11 +61,10 @@ dp_validate_value(uint8 type, const uint8 *bytes, Size n, DpFault *fault)
  * exact.  Stores its size.
  */
 static bool
-validate_document(Validation *v, const uint8 *p, Size avail, bool exact,
-				  int depth, uint32 *size)
+validate_document(Validation *v, const uint8 *p, Size avail, bool exact, int depth, uint32 *size)
 {
 	const uint8 *end;
-	int32		len;
+	int32 len;
 
 	if (avail < DP_DOCUMENT_MIN_SIZE)
 		return fail(v, p, "a document has fewer than 5 bytes");
@@ -86,8 +85,8 @@ validate_document(Validation *v, const uint8 *p, Size avail, bool exact,
 	p += 4;
 	while (p < end)
 	{
-		uint8		type = *p++;
-		uint32		n;
+		uint8 type = *p++;
+		uint32 n;
 
 		if (type == DP_TYPE_EOD)
 			return fail(v, p - 1, "a document ends before its length says so");
@@ -108,12 +107,11 @@ validate_document(Validation *v, const uint8 *p, Size avail, bool exact,
  * Stores its size.
  */
 static bool
-validate_value(Validation *v, uint8 type, const uint8 *p, const uint8 *end,
-			   int depth, uint32 *size)
+validate_value(Validation *v, uint8 type, const uint8 *p, const uint8 *end, int depth, uint32 *size)
 {
-	Size		avail = end - p;
-	uint32		n;
-	int32		len;
+	Size avail = end - p;
+	uint32 n;
+	int32 len;
 
 	if (dp_fixed_size[type] < DP_SIZE_INVALID)
 	{
@@ -142,8 +140,7 @@ validate_value(Validation *v, uint8 type, const uint8 *p, const uint8 *end,
 			len = dp_get_int32(p);
 			if (len < 0 || (Size) len > avail - 5)
 				return fail(v, p, "the length of a binary value is wrong");
-			if (p[4] == DP_BINARY_OLD &&
-				(len < 4 || dp_get_int32(p + 5) != len - 4))
+			if (p[4] == DP_BINARY_OLD && (len < 4 || dp_get_int32(p + 5) != len - 4))
 				return fail(v, p + 5, "the inner length of an old binary value is wrong");
 			*size = (uint32) len + 5;
 			return true;
@@ -184,8 +181,8 @@ validate_value(Validation *v, uint8 type, const uint8 *p, const uint8 *end,
 static bool
 validate_string(Validation *v, const uint8 *p, const uint8 *end, uint32 *size)
 {
-	Size		avail = end - p;
-	int32		len;
+	Size avail = end - p;
+	int32 len;
 
 	if (avail < 5)
 		return fail(v, p, "a value reaches beyond the end of its document");
@@ -221,7 +218,7 @@ validate_utf8(Validation *v, const uint8 *p, uint32 len)
 
 	while (p < end)
 	{
-		int			good = pg_encoding_verifymbstr(PG_UTF8, (const char *) p, end - p);
+		int good = pg_encoding_verifymbstr(PG_UTF8, (const char *) p, end - p);
 
 		p += good;
 		if (p < end)

@@ -10,8 +10,8 @@
 /* The first fault of a document. */
 typedef struct DpFault
 {
-	const char *what;			/* constant text, lower case */
-	uint32		offset;			/* where, counted from the document's first byte */
+	const char *what; /* constant text, lower case */
+	uint32 offset;    /* where, counted from the document's first byte */
 } DpFault;
 
 /*
@@ -24,4 +24,4 @@ extern bool dp_validate(const uint8 *doc, Size n, DpFault *fault);
 /* The same for the bytes of a value of the given type. */
 extern bool dp_validate_value(uint8 type, const uint8 *bytes, Size n, DpFault *fault);
 
-#endif							/* DP_BSON_VALIDATE_H */
+#endif /* DP_BSON_VALIDATE_H */

@@ -74,11 +74,11 @@ dp_unpack_bytes(DpPacked *p, uint64 n)
 static inline uint64
 dp_unpack_varint(DpPacked *p)
 {
-	uint64		u = 0;
+	uint64 u = 0;
 
 	for (int shift = 0;; shift += 7)
 	{
-		uint8		byte = dp_unpack_byte(p);
+		uint8 byte = dp_unpack_byte(p);
 
 		if (unlikely(shift == 63 && byte > 1))
 			dp_corrupted("a packed integer is too large");
@@ -98,4 +98,4 @@ dp_unpack_signed(DpPacked *p)
 	return dp_unfold(dp_unpack_varint(p));
 }
 
-#endif							/* DP_BSON_VARINT_H */
+#endif /* DP_BSON_VARINT_H */

@@ -30,15 +30,15 @@ DP_FUNCTION(dp_bson_gin_extract_query);
 Datum
 dp_bson_gin_extract_query(PG_FUNCTION_ARGS)
 {
-	Datum		datum = PG_GETARG_DATUM(0);
-	int32	   *nkeys = (int32 *) PG_GETARG_POINTER(1);
+	Datum datum = PG_GETARG_DATUM(0);
+	int32 *nkeys = (int32 *) PG_GETARG_POINTER(1);
 	StrategyNumber strategy = PG_GETARG_UINT16(2);
-	bool	  **partial = (bool **) PG_GETARG_POINTER(3);
-	Pointer   **extra = (Pointer **) PG_GETARG_POINTER(4);
-	int32	   *search_mode = (int32 *) PG_GETARG_POINTER(6);
+	bool **partial = (bool **) PG_GETARG_POINTER(3);
+	Pointer **extra = (Pointer **) PG_GETARG_POINTER(4);
+	int32 *search_mode = (int32 *) PG_GETARG_POINTER(6);
 	const DpKeyOptions *options = dp_key_options_of(fcinfo);
 	DpIndexQuery *query;
-	Datum	   *keys;
+	Datum *keys;
 
 	switch (strategy)
 	{
@@ -46,20 +46,20 @@ dp_bson_gin_extract_query(PG_FUNCTION_ARGS)
 			query = query_of_filter(datum, options);
 			break;
 		case DP_STRATEGY_CONTAINS:
-			{
-				DpValue		b = dp_value_of_document(PG_DETOAST_DATUM_PACKED(datum));
+		{
+			DpValue b = dp_value_of_document(PG_DETOAST_DATUM_PACKED(datum));
 
-				query = dp_query_of_contained(&b, options);
-				break;
-			}
+			query = dp_query_of_contained(&b, options);
+			break;
+		}
 		case DP_STRATEGY_EXISTS:
-			{
-				text	   *t = DatumGetTextPP(datum);
-				DpPath	   *path = dp_path_parse(VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t));
+		{
+			text *t = DatumGetTextPP(datum);
+			DpPath *path = dp_path_parse(VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t));
 
-				query = dp_query_of_paths(&path, 1, true, options);
-				break;
-			}
+			query = dp_query_of_paths(&path, 1, true, options);
+			break;
+		}
 		case DP_STRATEGY_EXISTS_ANY:
 		case DP_STRATEGY_EXISTS_ALL:
 			query = query_of_path_array(datum, strategy == DP_STRATEGY_EXISTS_ALL, options);
@@ -89,8 +89,8 @@ dp_bson_gin_extract_query(PG_FUNCTION_ARGS)
 static DpIndexQuery *
 query_of_filter(Datum datum, const DpKeyOptions *options)
 {
-	DpValue		spec = dp_value_of_document(PG_DETOAST_DATUM_PACKED(datum));
-	DpFilter   *filter = dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
+	DpValue spec = dp_value_of_document(PG_DETOAST_DATUM_PACKED(datum));
+	DpFilter *filter = dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
 
 	return dp_query_of_conditions(dp_conditions_of_filter(filter->root, options,
 														  dp_filter_is_chosen(filter->root)),
@@ -103,13 +103,14 @@ query_of_filter(Datum datum, const DpKeyOptions *options)
 static DpIndexQuery *
 query_of_path_array(Datum datum, bool all, const DpKeyOptions *options)
 {
-	Datum	   *texts;
-	bool	   *nulls;
-	int			n;
-	int			npaths = 0;
-	DpPath	  **paths;
+	Datum *texts;
+	bool *nulls;
+	int n;
+	int npaths = 0;
+	DpPath **paths;
 
-	deconstruct_array(DatumGetArrayTypeP(datum), TEXTOID, -1, false, TYPALIGN_INT, &texts, &nulls, &n);
+	deconstruct_array(DatumGetArrayTypeP(datum), TEXTOID, -1, false, TYPALIGN_INT, &texts, &nulls,
+					  &n);
 	paths = palloc(Max(n, 1) * sizeof(DpPath *));
 	for (int i = 0; i < n; i++)
 		if (!nulls[i])
@@ -125,7 +126,7 @@ DP_FUNCTION(dp_bson_gin_compare_partial);
 Datum
 dp_bson_gin_compare_partial(PG_FUNCTION_ARGS)
 {
-	bytea	   *key = PG_GETARG_BYTEA_PP(1);
+	bytea *key = PG_GETARG_BYTEA_PP(1);
 	const DpQueryEntry *entry = (const DpQueryEntry *) PG_GETARG_POINTER(3);
 
 	PG_RETURN_INT32(dp_key_after((const uint8 *) VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key),
@@ -141,7 +142,7 @@ dp_bson_gin_consistent(PG_FUNCTION_ARGS)
 {
 	GinTernaryValue *check = (GinTernaryValue *) PG_GETARG_POINTER(0);
 	StrategyNumber strategy = PG_GETARG_UINT16(1);
-	int32		nkeys = PG_GETARG_INT32(3);
+	int32 nkeys = PG_GETARG_INT32(3);
 	DpQueryEntry **entries = (DpQueryEntry **) PG_GETARG_POINTER(4);
 	GinTernaryValue result = GIN_MAYBE;
 

@@ -16,38 +16,38 @@
 #include "index/key_hash.h"
 
 /* Chunks of memory for keys, and room for pointers to them, to begin with */
-#define EXTRACT_FIRST_CHUNK		4096
-#define EXTRACT_CHUNK			65536
-#define EXTRACT_FIRST_KEYS		128
+#define EXTRACT_FIRST_CHUNK 4096
+#define EXTRACT_CHUNK 65536
+#define EXTRACT_FIRST_KEYS 128
 
 /* The most that a key takes of it while it is made: eight bytes behind it are cleared. */
-#define EXTRACT_ROOM			(sizeof(DpIndexKey) + 8)
+#define EXTRACT_ROOM (sizeof(DpIndexKey) + 8)
 
 /* A key and, to sort it, its first eight bytes (zeros behind a shorter one) */
 typedef struct ExtractKey
 {
-	uint64		first;
-	uint8	   *key;
+	uint64 first;
+	uint8 *key;
 } ExtractKey;
 
 typedef struct Extract
 {
 	const DpKeyOptions *options;
 	ExtractKey *keys;
-	uint32		nkeys;
-	uint32		size;			/* room in keys */
-	uint8	   *next;			/* where the next key is made */
-	uint8	   *end;			/* of the chunk */
-	DpKeyPairNote note;			/* or NULL */
-	void	   *arg;
+	uint32 nkeys;
+	uint32 size;        /* room in keys */
+	uint8 *next;        /* where the next key is made */
+	uint8 *end;         /* of the chunk */
+	DpKeyPairNote note; /* or NULL */
+	void *arg;
 } Extract;
 
 /* Values of one part of a pair within one element. */
 typedef struct PartValues
 {
-	uint32		n;				/* may be DP_KEY_PAIR_LIMIT + 1: too many */
-	bool		missing;		/* in some branch */
-	DpValue		values[DP_KEY_PAIR_LIMIT];
+	uint32 n;     /* may be DP_KEY_PAIR_LIMIT + 1: too many */
+	bool missing; /* in some branch */
+	DpValue values[DP_KEY_PAIR_LIMIT];
 } PartValues;
 
 static void extract_grow(Extract *x);
@@ -55,7 +55,8 @@ static int32 extract_sort(Extract *x);
 static inline int extract_compare(const ExtractKey *a, const ExtractKey *b);
 static void walk_document(Extract *x, const DpValue *document, DpPathState state);
 static void walk_container(Extract *x, const DpValue *value, DpPathState state, bool is_element);
-static bool walk_named(Extract *x, const DpKeyPath *path, int step, const DpValue *value, DpPathState state);
+static bool
+walk_named(Extract *x, const DpKeyPath *path, int step, const DpValue *value, DpPathState state);
 static void walk_pair(Extract *x, const DpKeyPair *pair, int step, const DpValue *value);
 static void pair_element(Extract *x, const DpKeyPair *pair, const DpValue *element);
 static void part_collect(PartValues *part, const DpPath *path, int step, const DpValue *value);
@@ -94,7 +95,8 @@ extract_compare(const ExtractKey *a, const ExtractKey *b)
 {
 	if (a->first != b->first)
 		return a->first < b->first ? -1 : 1;
-	return dp_key_order(a->key + 1, VARSIZE_SHORT(a->key) - 1, b->key + 1, VARSIZE_SHORT(b->key) - 1);
+	return dp_key_order(a->key + 1, VARSIZE_SHORT(a->key) - 1, b->key + 1,
+						VARSIZE_SHORT(b->key) - 1);
 }
 
 /*
@@ -104,14 +106,14 @@ extract_compare(const ExtractKey *a, const ExtractKey *b)
 static int32
 extract_sort(Extract *x)
 {
-	Datum	   *datums = (Datum *) x->keys;
-	int32		n = 0;
+	Datum *datums = (Datum *) x->keys;
+	int32 n = 0;
 
 	StaticAssertStmt(sizeof(Datum) <= sizeof(ExtractKey), "datums do not overtake keys");
 	extract_sort_keys(x->keys, x->nkeys);
 	for (uint32 i = 0; i < x->nkeys; i++)
 	{
-		ExtractKey	key = x->keys[i];
+		ExtractKey key = x->keys[i];
 
 		if (i + 1 < x->nkeys && extract_compare(&key, &x->keys[i + 1]) == 0)
 			continue;
@@ -146,7 +148,7 @@ key_finish(Extract *x, uint8 *end)
 static inline void
 key_add(Extract *x, DpKeyBase base, const DpValue *value)
 {
-	uint8	   *out = key_begin(x, base, (DpKeyClass) dp_key_class[value->type]);
+	uint8 *out = key_begin(x, base, (DpKeyClass) dp_key_class[value->type]);
 
 	key_finish(x, out + dp_key_value(value, out));
 }
@@ -155,7 +157,7 @@ key_add(Extract *x, DpKeyBase base, const DpValue *value)
 static inline void
 key_add_kind(Extract *x, DpKeyBase base, DpKeyClass class, uint8 kind)
 {
-	uint8	   *out = key_begin(x, base, class);
+	uint8 *out = key_begin(x, base, class);
 
 	out[0] = kind;
 	key_finish(x, out + (kind != 0));
@@ -171,8 +173,8 @@ Datum *
 dp_key_extract_noted(const uint8 *doc, uint32 size, const DpKeyOptions *options, int32 *nkeys,
 					 DpKeyPairNote note, void *arg)
 {
-	Extract		x = {.options = options, .note = note, .arg = arg};
-	DpValue		document = {doc, size, DP_TYPE_DOCUMENT};
+	Extract x = { .options = options, .note = note, .arg = arg };
+	DpValue document = { doc, size, DP_TYPE_DOCUMENT };
 
 	x.size = EXTRACT_FIRST_KEYS;
 	x.keys = palloc(x.size * sizeof(ExtractKey));
@@ -203,8 +205,8 @@ dp_key_extract_noted(const uint8 *doc, uint32 size, const DpKeyOptions *options,
 static void
 walk_document(Extract *x, const DpValue *document, DpPathState state)
 {
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	CHECK_FOR_INTERRUPTS();
 	check_stack_depth();
@@ -227,10 +229,10 @@ walk_document(Extract *x, const DpValue *document, DpPathState state)
 static void
 walk_container(Extract *x, const DpValue *value, DpPathState state, bool is_element)
 {
-	DpKeyBase	base = dp_key_base(x->options, state);
-	DpIter		iter;
-	DpValue		element;
-	uint32		n = 0;
+	DpKeyBase base = dp_key_base(x->options, state);
+	DpIter iter;
+	DpValue element;
+	uint32 n = 0;
 
 	if (value->type == DP_TYPE_DOCUMENT)
 	{
@@ -268,11 +270,11 @@ static bool
 walk_named(Extract *x, const DpKeyPath *path, int step, const DpValue *value, DpPathState state)
 {
 	const DpPathStep *name = &path->path->steps[step];
-	bool		found = false;
-	bool		missing = false;
-	DpIter		iter;
-	DpElement	field;
-	uint32		n = 0;
+	bool found = false;
+	bool missing = false;
+	DpIter iter;
+	DpElement field;
+	uint32 n = 0;
 
 	if (!dp_type_is_container(value->type))
 		return true;
@@ -327,8 +329,8 @@ walk_named(Extract *x, const DpKeyPath *path, int step, const DpValue *value, Dp
 static void
 walk_pair(Extract *x, const DpKeyPair *pair, int step, const DpValue *value)
 {
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	if (!dp_type_is_container(value->type))
 		return;
@@ -349,7 +351,7 @@ walk_pair(Extract *x, const DpKeyPair *pair, int step, const DpValue *value)
 				 memcmp(field.name, pair->path->steps[step].name, field.namelen) == 0)
 		{
 			walk_pair(x, pair, step + 1, &field.value);
-			return;				/* the first one of the name counts */
+			return; /* the first one of the name counts */
 		}
 	}
 }
@@ -361,8 +363,8 @@ walk_pair(Extract *x, const DpKeyPair *pair, int step, const DpValue *value)
 static void
 pair_element(Extract *x, const DpKeyPair *pair, const DpValue *element)
 {
-	PartValues	first;
-	PartValues	second;
+	PartValues first;
+	PartValues second;
 
 	first.n = second.n = 0;
 	first.missing = second.missing = false;
@@ -378,7 +380,7 @@ pair_element(Extract *x, const DpKeyPair *pair, const DpValue *element)
 	}
 	for (uint32 i = 0; i < first.n; i++)
 	{
-		DpKeyBase	base = dp_key_pair_base(x->options, pair, &first.values[i]);
+		DpKeyBase base = dp_key_pair_base(x->options, pair, &first.values[i]);
 
 		for (uint32 j = 0; j < second.n; j++)
 			key_add(x, base, &second.values[j]);
@@ -406,9 +408,9 @@ part_add(PartValues *part, const DpValue *value)
 static void
 part_collect(PartValues *part, const DpPath *path, int step, const DpValue *value)
 {
-	DpIter		iter;
-	DpValue		element;
-	bool		found = false;
+	DpIter iter;
+	DpValue element;
+	bool found = false;
 
 	while (value->type == DP_TYPE_DOCUMENT && step < path->nsteps)
 	{
@@ -438,7 +440,7 @@ part_collect(PartValues *part, const DpPath *path, int step, const DpValue *valu
 	dp_iter_init_value(&iter, value);
 	while (part->n <= DP_KEY_PAIR_LIMIT && dp_iter_next_value(&iter, &element))
 	{
-		bool		missing = part->missing;
+		bool missing = part->missing;
 
 		if (!dp_type_is_container(element.type))
 			continue;
@@ -458,8 +460,8 @@ part_collect(PartValues *part, const DpPath *path, int step, const DpValue *valu
 static void
 part_array(PartValues *part, const DpValue *array)
 {
-	DpIter		iter;
-	DpValue		element;
+	DpIter iter;
+	DpValue element;
 
 	check_stack_depth();
 	part_add(part, array);

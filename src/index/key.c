@@ -15,61 +15,54 @@
 #include "index/key_hash.h"
 
 /* Bytes of data of a binary in its key, before the hash */
-#define KEY_BINARY_DATA		5
+#define KEY_BINARY_DATA 5
 
 /* A length of binaries that stands for all from here on */
-#define KEY_BINARY_LONG		255
+#define KEY_BINARY_LONG 255
 
 /* Bytes of an ObjectId: its time, and where the rest begins that is kept */
-#define KEY_OBJECTID_TIME	4
-#define KEY_OBJECTID_REST	5
+#define KEY_OBJECTID_TIME 4
+#define KEY_OBJECTID_REST 5
 
-/* Whole numbers from -KEY_WHOLE_LIMIT on and below it have three bytes; other numbers up to eleven. */
-#define KEY_WHOLE_LIMIT		(1 << 22)
-#define KEY_WHOLE_BIAS		(1 << 23)
-#define KEY_NUMBER_SIZE		11
+/*
+ * Whole numbers from -KEY_WHOLE_LIMIT on and below it have three bytes; other numbers up to eleven.
+ */
+#define KEY_WHOLE_LIMIT (1 << 22)
+#define KEY_WHOLE_BIAS (1 << 23)
+#define KEY_NUMBER_SIZE 11
 
 /* Dates within 127 * 2^40 milliseconds (4,424 years) of 1970 have six bytes. */
-#define KEY_DATE_LIMIT		(INT64CONST(127) << 40)
-#define KEY_DATE_BIAS		(INT64CONST(128) << 40)
+#define KEY_DATE_LIMIT (INT64CONST(127) << 40)
+#define KEY_DATE_BIAS (INT64CONST(128) << 40)
 
 StaticAssertDecl(sizeof(DpIndexKey) == 24, "a key has 24 bytes");
 StaticAssertDecl(DP_KEY_PREFIX + 4 == DP_KEY_VALUE_SIZE && DP_KEY_WHOLE <= DP_KEY_VALUE_SIZE,
 				 "a string fits into a key");
 
 const uint8 dp_key_class[256] = {
-	[DP_TYPE_MINKEY] = DP_KEY_MINKEY,
-	[DP_TYPE_UNDEFINED] = DP_KEY_NULL,
-	[DP_TYPE_NULL] = DP_KEY_NULL,
-	[DP_TYPE_DOUBLE] = DP_KEY_NUMBER,
-	[DP_TYPE_INT32] = DP_KEY_NUMBER,
-	[DP_TYPE_INT64] = DP_KEY_NUMBER,
-	[DP_TYPE_DECIMAL128] = DP_KEY_NUMBER,
-	[DP_TYPE_STRING] = DP_KEY_STRING,
-	[DP_TYPE_SYMBOL] = DP_KEY_STRING,
-	[DP_TYPE_DOCUMENT] = DP_KEY_DOCUMENT,
-	[DP_TYPE_ARRAY] = DP_KEY_ARRAY,
-	[DP_TYPE_BINARY] = DP_KEY_BINARY,
-	[DP_TYPE_OBJECTID] = DP_KEY_OBJECTID,
-	[DP_TYPE_BOOL] = DP_KEY_BOOL,
-	[DP_TYPE_DATE] = DP_KEY_DATE,
-	[DP_TYPE_TIMESTAMP] = DP_KEY_TIMESTAMP,
-	[DP_TYPE_REGEX] = DP_KEY_REGEX,
-	[DP_TYPE_DBPOINTER] = DP_KEY_DBPOINTER,
-	[DP_TYPE_CODE] = DP_KEY_CODE,
-	[DP_TYPE_CODEWSCOPE] = DP_KEY_CODE,
+	[DP_TYPE_MINKEY] = DP_KEY_MINKEY,     [DP_TYPE_UNDEFINED] = DP_KEY_NULL,
+	[DP_TYPE_NULL] = DP_KEY_NULL,         [DP_TYPE_DOUBLE] = DP_KEY_NUMBER,
+	[DP_TYPE_INT32] = DP_KEY_NUMBER,      [DP_TYPE_INT64] = DP_KEY_NUMBER,
+	[DP_TYPE_DECIMAL128] = DP_KEY_NUMBER, [DP_TYPE_STRING] = DP_KEY_STRING,
+	[DP_TYPE_SYMBOL] = DP_KEY_STRING,     [DP_TYPE_DOCUMENT] = DP_KEY_DOCUMENT,
+	[DP_TYPE_ARRAY] = DP_KEY_ARRAY,       [DP_TYPE_BINARY] = DP_KEY_BINARY,
+	[DP_TYPE_OBJECTID] = DP_KEY_OBJECTID, [DP_TYPE_BOOL] = DP_KEY_BOOL,
+	[DP_TYPE_DATE] = DP_KEY_DATE,         [DP_TYPE_TIMESTAMP] = DP_KEY_TIMESTAMP,
+	[DP_TYPE_REGEX] = DP_KEY_REGEX,       [DP_TYPE_DBPOINTER] = DP_KEY_DBPOINTER,
+	[DP_TYPE_CODE] = DP_KEY_CODE,         [DP_TYPE_CODEWSCOPE] = DP_KEY_CODE,
 	[DP_TYPE_MAXKEY] = DP_KEY_MAXKEY
 };
 
 /* What the bytes of a value are for. */
 typedef enum KeyPurpose
 {
-	KEY_EXACT,					/* as they are stored */
-	KEY_LOW,					/* the first key that a value not less may have */
-	KEY_END						/* the last one, or its beginning, that one not greater may have */
+	KEY_EXACT, /* as they are stored */
+	KEY_LOW,   /* the first key that a value not less may have */
+	KEY_END    /* the last one, or its beginning, that one not greater may have */
 } KeyPurpose;
 
-static void key_put(DpIndexKey *key, DpKeyBase base, DpKeyClass class, const uint8 *bytes, uint32 len);
+static void
+key_put(DpIndexKey *key, DpKeyBase base, DpKeyClass class, const uint8 *bytes, uint32 len);
 
 /* ---------------------------------------------------------------- paths */
 
@@ -102,8 +95,8 @@ dp_key_steps(DpPathState state, const DpPath *path, int nsteps)
 DpKeyBase
 dp_key_pair_base(const DpKeyOptions *options, const DpKeyPair *pair, const DpValue *first)
 {
-	uint8		bytes[1 + DP_KEY_VALUE_SIZE];
-	uint32		len;
+	uint8 bytes[1 + DP_KEY_VALUE_SIZE];
+	uint32 len;
 
 	bytes[0] = dp_key_class[first->type];
 	len = dp_key_value(first, bytes + 1);
@@ -150,7 +143,7 @@ put_hash(uint8 *out, uint64 hash)
 static inline uint64
 order_double(double d)
 {
-	uint64		bits;
+	uint64 bits;
 
 	memcpy(&bits, &d, sizeof(bits));
 	if (bits >> 63)
@@ -168,11 +161,11 @@ order_double(double d)
 static inline uint32
 put_number(uint8 *out, double d, KeyPurpose purpose)
 {
-	uint32		len;
+	uint32 len;
 
 	if (likely(d >= -KEY_WHOLE_LIMIT && d < KEY_WHOLE_LIMIT))
 	{
-		int32		whole = (int32) d;	/* towards zero */
+		int32 whole = (int32) d; /* towards zero */
 
 		if (d == whole)
 		{
@@ -218,7 +211,7 @@ put_number(uint8 *out, double d, KeyPurpose purpose)
 static uint32
 put_bytes(uint8 *out, uint32 room, const uint8 *bytes, uint32 len, KeyPurpose purpose)
 {
-	uint32		prefix = DP_KEY_PREFIX - (DP_KEY_VALUE_SIZE - room);
+	uint32 prefix = DP_KEY_PREFIX - (DP_KEY_VALUE_SIZE - room);
 
 	if (purpose != KEY_EXACT)
 	{
@@ -246,8 +239,8 @@ static uint32
 put_binary(uint8 *out, const DpValue *value, KeyPurpose purpose)
 {
 	const uint8 *bytes = value->data + 5;
-	uint32		len = value->len - 5;
-	uint32		kept = Min(len, KEY_BINARY_DATA);
+	uint32 len = value->len - 5;
+	uint32 kept = Min(len, KEY_BINARY_DATA);
 
 	out[0] = Min(len, KEY_BINARY_LONG);
 	if (len >= KEY_BINARY_LONG && purpose != KEY_EXACT)
@@ -266,7 +259,7 @@ put_binary(uint8 *out, const DpValue *value, KeyPurpose purpose)
 static uint32
 put_date(uint8 *out, int64 ms, KeyPurpose purpose)
 {
-	uint32		len;
+	uint32 len;
 
 	if (likely(ms >= -KEY_DATE_LIMIT && ms < KEY_DATE_LIMIT))
 	{
@@ -289,8 +282,8 @@ put_date(uint8 *out, int64 ms, KeyPurpose purpose)
 static DpKeyArray
 array_kind(const DpValue *value)
 {
-	DpIter		iter;
-	DpValue		element;
+	DpIter iter;
+	DpValue element;
 
 	dp_iter_init_value(&iter, value);
 	if (!dp_iter_next_value(&iter, &element))
@@ -325,8 +318,9 @@ put_value(uint8 *out, const DpValue *value, KeyPurpose purpose)
 
 		case DP_TYPE_CODE:
 			out[0] = 0;
-			return 1 + put_bytes(out + 1, DP_KEY_VALUE_SIZE - 1, (const uint8 *) DP_STRING_DATA(value),
-								 DP_STRING_LEN(value), purpose);
+			return 1 + put_bytes(out + 1, DP_KEY_VALUE_SIZE - 1,
+								 (const uint8 *) DP_STRING_DATA(value), DP_STRING_LEN(value),
+								 purpose);
 
 		case DP_TYPE_CODEWSCOPE:
 			out[0] = 1;
@@ -380,7 +374,7 @@ put_value(uint8 *out, const DpValue *value, KeyPurpose purpose)
 		default:
 			dp_corrupted("a field has a type that does not exist");
 	}
-	return 0;					/* not reached */
+	return 0; /* not reached */
 }
 
 /*
@@ -398,7 +392,7 @@ dp_key_value(const DpValue *value, uint8 *out)
 static void
 key_put(DpIndexKey *key, DpKeyBase base, DpKeyClass class, const uint8 *bytes, uint32 len)
 {
-	uint8	   *value = dp_key_put_head(key->bytes, base, class);
+	uint8 *value = dp_key_put_head(key->bytes, base, class);
 
 	memcpy(value, bytes, len);
 	dp_key_put_size(key->bytes, value + len);
@@ -408,8 +402,8 @@ key_put(DpIndexKey *key, DpKeyBase base, DpKeyClass class, const uint8 *bytes, u
 static void
 key_of_value(DpIndexKey *key, DpKeyBase base, const DpValue *value, KeyPurpose purpose)
 {
-	uint8		bytes[DP_KEY_VALUE_SIZE];
-	uint32		len = put_value(bytes, value, purpose);
+	uint8 bytes[DP_KEY_VALUE_SIZE];
+	uint32 len = put_value(bytes, value, purpose);
 
 	key_put(key, base, (DpKeyClass) dp_key_class[value->type], bytes, len);
 }
@@ -423,7 +417,7 @@ dp_key_exact(DpIndexKey *key, DpKeyBase base, const DpValue *value)
 void
 dp_key_array(DpIndexKey *key, DpKeyBase base, DpKeyArray array)
 {
-	uint8		kind = array;
+	uint8 kind = array;
 
 	key_put(key, base, DP_KEY_ARRAY, &kind, kind != DP_KEY_ARRAY_EMPTY);
 }
@@ -442,9 +436,9 @@ void
 dp_key_between(DpKeyRange *range, DpKeyBase base, const DpValue *low, const DpValue *high)
 {
 	const DpValue *any = low != NULL ? low : high;
-	DpKeyClass	class = (DpKeyClass) dp_key_class[any->type];
-	uint8		form = any->type == DP_TYPE_CODEWSCOPE;
-	uint32		formlen = class == DP_KEY_CODE;
+	DpKeyClass class = (DpKeyClass) dp_key_class[any->type];
+	uint8 form = any->type == DP_TYPE_CODEWSCOPE;
+	uint32 formlen = class == DP_KEY_CODE;
 
 	if (low != NULL)
 		key_of_value(&range->low, base, low, KEY_LOW);

@@ -61,13 +61,13 @@
  * more than one in 400 begins as another one; each eight more would make the
  * entry of a long string a fifth larger and divide that by two.
  */
-#define DP_KEY_WHOLE		19	/* a string of so many bytes is there as a whole */
-#define DP_KEY_PREFIX		15	/* of a longer one so many, and the hash */
-#define DP_KEY_VALUE_SIZE	19
+#define DP_KEY_WHOLE 19  /* a string of so many bytes is there as a whole */
+#define DP_KEY_PREFIX 15 /* of a longer one so many, and the hash */
+#define DP_KEY_VALUE_SIZE 19
 
-#define DP_KEY_HEAD_SIZE	4	/* at most */
-#define DP_KEY_SIZE			(DP_KEY_HEAD_SIZE + DP_KEY_VALUE_SIZE)
-#define DP_KEY_SHORT_PATHS	15	/* so many have heads of one byte */
+#define DP_KEY_HEAD_SIZE 4 /* at most */
+#define DP_KEY_SIZE (DP_KEY_HEAD_SIZE + DP_KEY_VALUE_SIZE)
+#define DP_KEY_SHORT_PATHS 15 /* so many have heads of one byte */
 
 /* Classes in keys, in order.  They are on disk. */
 typedef enum DpKeyClass
@@ -90,7 +90,7 @@ typedef enum DpKeyClass
 	DP_KEY_MAXKEY = 15
 } DpKeyClass;
 
-#define DP_KEY_CLASS_BITS	4
+#define DP_KEY_CLASS_BITS 4
 
 /* The class of values of each type; types that do not exist have 0 */
 extern const uint8 dp_key_class[256];
@@ -106,11 +106,11 @@ typedef enum DpKeyArray
 /* A key as it is stored: a bytea with a header of one byte.  See dp_key_datum(). */
 typedef struct DpIndexKey
 {
-	uint8		bytes[1 + DP_KEY_SIZE];	/* header, head, value */
+	uint8 bytes[1 + DP_KEY_SIZE]; /* header, head, value */
 } DpIndexKey;
 
-#define DP_KEY_LEN(key)		((uint32) VARSIZE_SHORT((key)->bytes) - 1)
-#define DP_KEY_DATA(key)	((key)->bytes + 1)
+#define DP_KEY_LEN(key) ((uint32) VARSIZE_SHORT((key)->bytes) - 1)
+#define DP_KEY_DATA(key) ((key)->bytes + 1)
 
 /* The key as a Datum of type bytea, which points into it. */
 static inline Datum
@@ -125,8 +125,8 @@ dp_key_datum(const DpIndexKey *key)
  */
 typedef struct DpKeyRange
 {
-	DpIndexKey		low;			/* where the search begins (GIN's partial match) */
-	DpIndexKey		end;
+	DpIndexKey low; /* where the search begins (GIN's partial match) */
+	DpIndexKey end;
 } DpKeyRange;
 
 /*
@@ -135,13 +135,13 @@ typedef struct DpKeyRange
  */
 typedef uint64 DpPathState;
 
-#define DP_KEY_ROOT			UINT64CONST(0x9e3779b97f4a7c15)
+#define DP_KEY_ROOT UINT64CONST(0x9e3779b97f4a7c15)
 
 /* Whether a part of a path is a whole number: digits, perhaps with a minus before them. */
 static inline bool
 dp_key_is_position(const char *name, uint32 namelen)
 {
-	uint32		i = namelen > 0 && name[0] == '-' ? 1 : 0;
+	uint32 i = namelen > 0 && name[0] == '-' ? 1 : 0;
 
 	if (i == namelen)
 		return false;
@@ -187,10 +187,12 @@ extern void dp_key_missing(DpIndexKey *key, DpKeyBase base);
  * and not greater than high, either of which may be NULL; both are of one class.
  * The limits themselves are always included.
  */
-extern void dp_key_between(DpKeyRange *range, DpKeyBase base, const DpValue *low, const DpValue *high);
+extern void
+dp_key_between(DpKeyRange *range, DpKeyBase base, const DpValue *low, const DpValue *high);
 
 /* All keys of strings (or of another class whose bytes begin with these) that begin so. */
-extern void dp_key_prefix(DpKeyRange *range, DpKeyBase base, DpKeyClass class, const char *s, uint32 len);
+extern void
+dp_key_prefix(DpKeyRange *range, DpKeyBase base, DpKeyClass class, const char *s, uint32 len);
 
 /*
  * All keys of the classes from first to last: from MINKEY to MAXKEY for a path
@@ -199,15 +201,15 @@ extern void dp_key_prefix(DpKeyRange *range, DpKeyBase base, DpKeyClass class, c
 extern void dp_key_classes(DpKeyRange *range, DpKeyBase base, DpKeyClass first, DpKeyClass last);
 
 /* For GIN's comparePartial: 0 if a key from low on is in the range, 1 if it comes after it. */
-extern int	dp_key_after(const uint8 *key, uint32 len, const DpIndexKey *end);
+extern int dp_key_after(const uint8 *key, uint32 len, const DpIndexKey *end);
 
 /* ---- options of an index ---- */
 
 /* A named path.  No part of it is a whole number. */
 typedef struct DpKeyPath
 {
-	DpPath	   *path;
-	DpPathState state;			/* at its end */
+	DpPath *path;
+	DpPathState state; /* at its end */
 } DpKeyPath;
 
 /*
@@ -225,23 +227,23 @@ typedef struct DpKeyPath
  */
 typedef struct DpKeyPair
 {
-	DpPath	   *path;
-	DpPath	   *first;
-	DpPath	   *second;
-	DpPathState state;			/* of the pair, not of the path */
+	DpPath *path;
+	DpPath *first;
+	DpPath *second;
+	DpPathState state; /* of the pair, not of the path */
 } DpKeyPair;
 
-#define DP_KEY_PAIR_LIMIT	256
+#define DP_KEY_PAIR_LIMIT 256
 
 typedef struct DpKeyOptions
 {
-	bool		all_paths;		/* neither paths nor pairs are named */
-	uint32		escape;			/* what the longer heads begin with */
-	int			nshort;			/* of so many paths the heads are short */
-	int			npaths;
-	DpKeyPath  *paths;
-	int			npairs;
-	DpKeyPair  *pairs;
+	bool all_paths; /* neither paths nor pairs are named */
+	uint32 escape;  /* what the longer heads begin with */
+	int nshort;     /* of so many paths the heads are short */
+	int npaths;
+	DpKeyPath *paths;
+	int npairs;
+	DpKeyPair *pairs;
 } DpKeyOptions;
 
 /* The base of the keys of a path whose hash has come to this state. */
@@ -251,11 +253,13 @@ dp_key_base(const DpKeyOptions *options, DpPathState state)
 	for (int i = 0; i < options->nshort; i++)
 		if (options->paths[i].state == state)
 			return (DpKeyBase) i << 28 | 1;
-	return ((DpKeyBase) ((state * UINT64CONST(0xd6e8feb86659fd93)) >> 32) & ~(DpKeyBase) 15) | options->escape;
+	return ((DpKeyBase) ((state * UINT64CONST(0xd6e8feb86659fd93)) >> 32) & ~(DpKeyBase) 15) |
+		   options->escape;
 }
 
 /* The base of the keys of the second part of a pair, given a value of the first part. */
-extern DpKeyBase dp_key_pair_base(const DpKeyOptions *options, const DpKeyPair *pair, const DpValue *first);
+extern DpKeyBase
+dp_key_pair_base(const DpKeyOptions *options, const DpKeyPair *pair, const DpValue *first);
 
 /*
  * The options written as text, either of which may be NULL; palloc'd in the
@@ -269,10 +273,16 @@ extern DpKeyOptions *dp_key_options_read(bytea *options);
 /* The same of the index whose support function is called. */
 extern DpKeyOptions *dp_key_options_of(FunctionCallInfo fcinfo);
 
-/* Whether the keys of a path are in the index: it is, or is below, a named path; whole numbers do not count. */
+/*
+ * Whether the keys of a path are in the index: it is, or is below, a named path; whole numbers do
+ * not count.
+ */
 extern bool dp_key_options_has(const DpKeyOptions *options, const DpPath *path);
 
-/* The path whose missing branches have keys: the named path that it is, or NULL (also if it has whole numbers). */
+/*
+ * The path whose missing branches have keys: the named path that it is, or NULL (also if it has
+ * whole numbers).
+ */
 extern const DpKeyPath *dp_key_options_missing(const DpKeyOptions *options, const DpPath *path);
 
 /* ---- what an index stores ---- */
@@ -281,12 +291,14 @@ extern const DpKeyPath *dp_key_options_missing(const DpKeyOptions *options, cons
  * The keys of a document in memory, in order, each once: palloc'd, as is what
  * they point to.  Raises DATA_CORRUPTED.
  */
-extern Datum *dp_key_extract(const uint8 *doc, uint32 size, const DpKeyOptions *options, int32 *nkeys);
+extern Datum *
+dp_key_extract(const uint8 *doc, uint32 size, const DpKeyOptions *options, int32 *nkeys);
 
 /* The same, telling which values of first parts of pairs the keys belong to. */
-typedef void (*DpKeyPairNote) (const DpKeyPair *pair, const DpValue *first, DpKeyBase base, void *arg);
+typedef void (*DpKeyPairNote)(const DpKeyPair *pair, const DpValue *first, DpKeyBase base,
+							  void *arg);
 
-extern Datum *dp_key_extract_noted(const uint8 *doc, uint32 size, const DpKeyOptions *options, int32 *nkeys,
-								   DpKeyPairNote note, void *arg);
+extern Datum *dp_key_extract_noted(const uint8 *doc, uint32 size, const DpKeyOptions *options,
+								   int32 *nkeys, DpKeyPairNote note, void *arg);
 
-#endif							/* DP_INDEX_KEY_H */
+#endif /* DP_INDEX_KEY_H */

@@ -16,7 +16,7 @@
 
 #include "index/key.h"
 
-#define DP_KEY_HASH_FACTOR	UINT64CONST(0x9fb21c651e98df25)
+#define DP_KEY_HASH_FACTOR UINT64CONST(0x9fb21c651e98df25)
 
 static inline uint64
 dp_key_hash_block(uint64 h, uint64 block)
@@ -36,7 +36,7 @@ dp_key_load(const uint8 *p)
 static inline uint64
 dp_key_hash(const uint8 *p, uint32 len, uint64 seed)
 {
-	uint64		last = 0;
+	uint64 last = 0;
 
 	for (; len >= 8; p += 8, len -= 8)
 		seed = dp_key_hash_block(seed, dp_key_load(p));
@@ -56,7 +56,7 @@ dp_key_hash_final(const uint8 *p, uint32 len)
 static inline uint32
 dp_key_load32(const uint8 *p)
 {
-	uint32		v;
+	uint32 v;
 
 	memcpy(&v, p, sizeof(v));
 	return pg_ntoh32(v);
@@ -65,7 +65,7 @@ dp_key_load32(const uint8 *p)
 static inline uint64
 dp_key_load64(const uint8 *p)
 {
-	uint64		v;
+	uint64 v;
 
 	memcpy(&v, p, sizeof(v));
 	return pg_ntoh64(v);
@@ -82,7 +82,7 @@ dp_key_head_size(DpKeyBase base)
 static inline uint8 *
 dp_key_put_head(uint8 *p, DpKeyBase base, DpKeyClass class)
 {
-	uint32		head = pg_hton32(base | class);
+	uint32 head = pg_hton32(base | class);
 
 	if (base & 1)
 	{
@@ -108,12 +108,12 @@ dp_key_put_size(uint8 *p, const uint8 *end)
 static inline int
 dp_key_order(const uint8 *a, uint32 alen, const uint8 *b, uint32 blen)
 {
-	uint32		len = Min(alen, blen);
+	uint32 len = Min(alen, blen);
 
 	if (likely(len >= 8))
 	{
-		uint64		x = dp_key_load64(a);
-		uint64		y = dp_key_load64(b);
+		uint64 x = dp_key_load64(a);
+		uint64 y = dp_key_load64(b);
 
 		if (x != y)
 			return x < y ? -1 : 1;
@@ -134,8 +134,8 @@ dp_key_order(const uint8 *a, uint32 alen, const uint8 *b, uint32 blen)
 	}
 	else if (likely(len >= 4))
 	{
-		uint32		x = dp_key_load32(a);
-		uint32		y = dp_key_load32(b);
+		uint32 x = dp_key_load32(a);
+		uint32 y = dp_key_load32(b);
 
 		if (x != y)
 			return x < y ? -1 : 1;
@@ -153,4 +153,4 @@ dp_key_order(const uint8 *a, uint32 alen, const uint8 *b, uint32 blen)
 	return (alen > blen) - (alen < blen);
 }
 
-#endif							/* DP_INDEX_KEY_HASH_H */
+#endif /* DP_INDEX_KEY_HASH_H */

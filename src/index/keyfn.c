@@ -18,12 +18,13 @@
 /* What the keys with a base are called: an entry of a hash table */
 typedef struct BaseName
 {
-	DpKeyBase	base;
-	char	   *name;
+	DpKeyBase base;
+	char *name;
 } BaseName;
 
 static void names_add(HTAB *names, DpKeyBase base, StringInfo name);
-static void names_of_fields(HTAB *names, const DpKeyOptions *options, const DpValue *container, DpPathState state, StringInfo path);
+static void names_of_fields(HTAB *names, const DpKeyOptions *options, const DpValue *container,
+							DpPathState state, StringInfo path);
 static void names_note_pair(const DpKeyPair *pair, const DpValue *first, DpKeyBase base, void *arg);
 static void pair_to_text(StringInfo out, const DpKeyPair *pair);
 static DpKeyBase key_base(const DpIndexKey *key, const DpKeyOptions *options);
@@ -37,7 +38,7 @@ Datum
 dp_bson_gin_extract_value(PG_FUNCTION_ARGS)
 {
 	struct varlena *doc = DP_GETARG_VARLENA(0);
-	int32	   *nkeys = (int32 *) PG_GETARG_POINTER(1);
+	int32 *nkeys = (int32 *) PG_GETARG_POINTER(1);
 	DpKeyOptions *options = fcinfo->flinfo->fn_extra;
 
 	if (options == NULL)
@@ -55,11 +56,11 @@ dp_bson_gin_extract_value(PG_FUNCTION_ARGS)
 static pg_noinline int32
 compare_bytes(FunctionCallInfo fcinfo)
 {
-	bytea	   *a = PG_GETARG_BYTEA_PP(0);
-	bytea	   *b = PG_GETARG_BYTEA_PP(1);
-	uint32		alen = VARSIZE_ANY_EXHDR(a);
-	uint32		blen = VARSIZE_ANY_EXHDR(b);
-	int			result = memcmp(VARDATA_ANY(a), VARDATA_ANY(b), Min(alen, blen));
+	bytea *a = PG_GETARG_BYTEA_PP(0);
+	bytea *b = PG_GETARG_BYTEA_PP(1);
+	uint32 alen = VARSIZE_ANY_EXHDR(a);
+	uint32 blen = VARSIZE_ANY_EXHDR(b);
+	int result = memcmp(VARDATA_ANY(a), VARDATA_ANY(b), Min(alen, blen));
 
 	return result != 0 ? result : (alen > blen) - (alen < blen);
 }
@@ -77,8 +78,8 @@ dp_bson_gin_compare(PG_FUNCTION_ARGS)
 	/* keys have short headers, wherever they come from */
 	if (likely(VARATT_IS_SHORT(a) && VARATT_IS_SHORT(b)))
 	{
-		uint32		alen = VARSIZE_SHORT(a) - 1;
-		uint32		blen = VARSIZE_SHORT(b) - 1;
+		uint32 alen = VARSIZE_SHORT(a) - 1;
+		uint32 blen = VARSIZE_SHORT(b) - 1;
 
 		if (likely(alen <= DP_KEY_SIZE && blen <= DP_KEY_SIZE))
 			PG_RETURN_INT32(dp_key_order(a + 1, alen, b + 1, blen));
@@ -99,13 +100,13 @@ dp_bson_index_keys(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	struct varlena *doc;
-	DpValue		document;
+	DpValue document;
 	DpKeyOptions *options;
-	HASHCTL		control = {.keysize = sizeof(DpKeyBase), .entrysize = sizeof(BaseName)};
-	HTAB	   *names;
+	HASHCTL control = { .keysize = sizeof(DpKeyBase), .entrysize = sizeof(BaseName) };
+	HTAB *names;
 	StringInfoData path;
-	Datum	   *keys;
-	int32		nkeys;
+	Datum *keys;
+	int32 nkeys;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0))
@@ -132,16 +133,17 @@ dp_bson_index_keys(PG_FUNCTION_ARGS)
 	}
 	resetStringInfo(&path);
 	names_of_fields(names, options, &document, DP_KEY_ROOT, &path);
-	keys = dp_key_extract_noted(document.data, document.len, options, &nkeys, names_note_pair, names);
+	keys =
+		dp_key_extract_noted(document.data, document.len, options, &nkeys, names_note_pair, names);
 
 	for (int32 i = 0; i < nkeys; i++)
 	{
 		const DpIndexKey *key = (const DpIndexKey *) DatumGetPointer(keys[i]);
-		DpKeyBase	base = key_base(key, options);
-		uint32		head = dp_key_head_size(base);
+		DpKeyBase base = key_base(key, options);
+		uint32 head = dp_key_head_size(base);
 		const BaseName *name = hash_search(names, &base, HASH_FIND, NULL);
-		Datum		values[4];
-		bool		nulls[4] = {false};
+		Datum values[4];
+		bool nulls[4] = { false };
 
 		CHECK_FOR_INTERRUPTS();
 		if (name == NULL)
@@ -160,8 +162,8 @@ dp_bson_index_keys(PG_FUNCTION_ARGS)
 static void
 names_add(HTAB *names, DpKeyBase base, StringInfo name)
 {
-	bool		found;
-	BaseName   *entry = hash_search(names, &base, HASH_ENTER, &found);
+	bool found;
+	BaseName *entry = hash_search(names, &base, HASH_ENTER, &found);
 
 	if (!found)
 		entry->name = pnstrdup(name->data, name->len);
@@ -172,10 +174,11 @@ names_add(HTAB *names, DpKeyBase base, StringInfo name)
  * path; it is the same at the end.
  */
 static void
-names_of_fields(HTAB *names, const DpKeyOptions *options, const DpValue *container, DpPathState state, StringInfo path)
+names_of_fields(HTAB *names, const DpKeyOptions *options, const DpValue *container,
+				DpPathState state, StringInfo path)
 {
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	CHECK_FOR_INTERRUPTS();
 	check_stack_depth();
@@ -184,11 +187,11 @@ names_of_fields(HTAB *names, const DpKeyOptions *options, const DpValue *contain
 	while (dp_iter_next(&iter, &field))
 	{
 		DpPathState below = state;
-		int			len = path->len;
+		int len = path->len;
 
 		if (container->type == DP_TYPE_DOCUMENT && !dp_key_is_position(field.name, field.namelen))
 		{
-			DpPath	   *name = dp_path_of_name(field.name, field.namelen);
+			DpPath *name = dp_path_of_name(field.name, field.namelen);
 
 			if (len > 0)
 				appendStringInfoChar(path, '.');
@@ -235,7 +238,7 @@ pair_to_text(StringInfo out, const DpKeyPair *pair)
 static DpKeyBase
 key_base(const DpIndexKey *key, const DpKeyOptions *options)
 {
-	uint8		first = DP_KEY_DATA(key)[0] >> 4;
+	uint8 first = DP_KEY_DATA(key)[0] >> 4;
 
 	if (options->npaths > 0 && first < DP_KEY_SHORT_PATHS)
 		return (DpKeyBase) first << 28 | 1;
@@ -245,10 +248,10 @@ key_base(const DpIndexKey *key, const DpKeyOptions *options)
 static const char *
 key_class_name(uint8 class)
 {
-	static const char *const names[] = {
-		"missing", "minKey", "null", "number", "string", "object", "array", "binData", "objectId",
-		"bool", "date", "timestamp", "regex", "dbPointer", "javascript", "maxKey"
-	};
+	static const char *const names[] = { "missing",  "minKey",    "null",       "number",
+										 "string",   "object",    "array",      "binData",
+										 "objectId", "bool",      "date",       "timestamp",
+										 "regex",    "dbPointer", "javascript", "maxKey" };
 
 	return names[class];
 }

@@ -17,13 +17,13 @@
 /* What the operator class stores: positions of the texts behind it, 0 for none */
 typedef struct StoredOptions
 {
-	int32		vl_len_;
-	int			paths;
-	int			pairs;
+	int32 vl_len_;
+	int paths;
+	int pairs;
 } StoredOptions;
 
 /* Where the hashes of pairs begin, which are not those of paths */
-#define PAIR_ROOT	UINT64CONST(0xc2b2ae3d27d4eb4f)
+#define PAIR_ROOT UINT64CONST(0xc2b2ae3d27d4eb4f)
 
 static void check_paths(const char *text);
 static void check_pairs(const char *text);
@@ -41,12 +41,11 @@ dp_bson_gin_options(PG_FUNCTION_ARGS)
 	local_relopts *relopts = (local_relopts *) PG_GETARG_POINTER(0);
 
 	init_local_reloptions(relopts, sizeof(StoredOptions));
-	add_local_string_reloption(relopts, "paths",
-							   "paths that are indexed, separated by commas",
+	add_local_string_reloption(relopts, "paths", "paths that are indexed, separated by commas",
 							   NULL, check_paths, NULL, offsetof(StoredOptions, paths));
 	add_local_string_reloption(relopts, "pairs",
-							   "pairs of fields of sub-documents that are indexed together",
-							   NULL, check_pairs, NULL, offsetof(StoredOptions, pairs));
+							   "pairs of fields of sub-documents that are indexed together", NULL,
+							   check_pairs, NULL, offsetof(StoredOptions, pairs));
 	PG_RETURN_VOID();
 }
 
@@ -76,11 +75,13 @@ refuse_positions(const DpPath *path)
 {
 	for (int i = 0; i < path->nsteps; i++)
 		if (dp_key_is_position(path->steps[i].name, path->steps[i].namelen))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("a path that is indexed has the number \"%s\"", path->steps[i].name),
-					 errhint("An index does not tell the elements of an array apart; leave the number out, "
-							 "and conditions on any of them are served.")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a path that is indexed has the number \"%s\"", path->steps[i].name),
+				 errhint(
+					 "An index does not tell the elements of an array apart; leave the number out, "
+					 "and conditions on any of them are served.")));
 }
 
 /*
@@ -89,7 +90,7 @@ refuse_positions(const DpPath *path)
 static const char *
 find_plain(const char *s, const char *end, char c)
 {
-	bool		quoted = false;
+	bool quoted = false;
 
 	for (; s < end; s++)
 	{
@@ -104,18 +105,17 @@ find_plain(const char *s, const char *end, char c)
 static void
 paths_parse(DpKeyOptions *options, const char *text)
 {
-	List	   *list = dp_path_parse_list(text, strlen(text));
-	ListCell   *cell;
+	List *list = dp_path_parse_list(text, strlen(text));
+	ListCell *cell;
 
 	if (list == NIL)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the list of paths is empty"),
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the list of paths is empty"),
 				 errhint("Without the option all paths are indexed.")));
 	options->paths = palloc(sizeof(DpKeyPath) * list_length(list));
 	foreach(cell, list)
 	{
-		DpKeyPath  *path = &options->paths[options->npaths++];
+		DpKeyPath *path = &options->paths[options->npaths++];
 
 		path->path = lfirst(cell);
 		refuse_positions(path->path);
@@ -132,21 +132,20 @@ pair_parse(DpKeyPair *pair, const char *s, const char *end)
 {
 	const char *open = find_plain(s, end, '(');
 	const char *close = open != NULL ? find_plain(open, end, ')') : NULL;
-	List	   *outer;
-	List	   *parts;
+	List *outer;
+	List *parts;
 
 	if (close == NULL)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid pair"),
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid pair"),
 				 errhint("A pair is written path(first,second), as in releases(location,date).")));
 	outer = dp_path_parse_list(s, open - s);
 	parts = dp_path_parse_list(open + 1, close - open - 1);
 	if (list_length(outer) != 1 || list_length(parts) != 2)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a pair has one path and two parts, not %d and %d",
-						list_length(outer), list_length(parts)),
+				 errmsg("a pair has one path and two parts, not %d and %d", list_length(outer),
+						list_length(parts)),
 				 errhint("A pair is written path(first,second), as in releases(location,date).")));
 	pair->path = linitial(outer);
 	pair->first = linitial(parts);
@@ -169,7 +168,7 @@ pairs_parse(DpKeyOptions *options, const char *text)
 {
 	const char *end = text + strlen(text);
 	const char *s = text;
-	int			room = 1;
+	int room = 1;
 
 	for (const char *p = text; (p = find_plain(p, end, '(')) != NULL; p++)
 		room++;
@@ -183,8 +182,7 @@ pairs_parse(DpKeyOptions *options, const char *text)
 			return;
 		if (*s != ',')
 			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("invalid list of pairs"),
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid list of pairs"),
 					 errdetail("At byte %d, a pair is followed by something other than a comma.",
 							   (int) (s - text) + 1)));
 		s++;
@@ -220,8 +218,8 @@ dp_key_options_read(bytea *stored)
 DpKeyOptions *
 dp_key_options_of(FunctionCallInfo fcinfo)
 {
-	return dp_key_options_read(PG_HAS_OPCLASS_OPTIONS() ?
-							   (bytea *) PG_GET_OPCLASS_OPTIONS() : NULL);
+	return dp_key_options_read(PG_HAS_OPCLASS_OPTIONS() ? (bytea *) PG_GET_OPCLASS_OPTIONS()
+														: NULL);
 }
 
 /* ---------------------------------------------------------------- what is in an index */
@@ -230,7 +228,7 @@ dp_key_options_of(FunctionCallInfo fcinfo)
 static bool
 same_names(const DpPath *path, const DpPath *names)
 {
-	int			n = 0;
+	int n = 0;
 
 	for (int i = 0; i < path->nsteps && n < names->nsteps; i++)
 	{

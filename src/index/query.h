@@ -22,30 +22,30 @@
 #include "mql/filter_node.h"
 
 /* Strategies of the operator class bson_ops */
-#define DP_STRATEGY_MATCH		1	/* doc @@~ filter */
-#define DP_STRATEGY_CONTAINS	2	/* doc @> doc */
-#define DP_STRATEGY_EXISTS		3	/* doc ? path */
-#define DP_STRATEGY_EXISTS_ANY	4	/* doc ?| paths */
-#define DP_STRATEGY_EXISTS_ALL	5	/* doc ?& paths */
+#define DP_STRATEGY_MATCH 1      /* doc @@~ filter */
+#define DP_STRATEGY_CONTAINS 2   /* doc @> doc */
+#define DP_STRATEGY_EXISTS 3     /* doc ? path */
+#define DP_STRATEGY_EXISTS_ANY 4 /* doc ?| paths */
+#define DP_STRATEGY_EXISTS_ALL 5 /* doc ?& paths */
 
 /* ---------------------------------------------------------------- conditions */
 
 typedef enum DpConditionOp
 {
-	DP_COND_ALL,				/* nothing is known: any document */
-	DP_COND_NONE,				/* no document */
+	DP_COND_ALL,  /* nothing is known: any document */
+	DP_COND_NONE, /* no document */
 	DP_COND_AND,
 	DP_COND_OR,
-	DP_COND_EQUAL,				/* node: FILTER_EQ */
-	DP_COND_IN,					/* node: FILTER_IN */
-	DP_COND_RANGE,				/* node, upper: one or both of the two ends */
-	DP_COND_REGEX,				/* node: FILTER_REGEX with a literal in front */
-	DP_COND_EMPTY_ARRAY,		/* node: FILTER_SIZE, of 0 */
+	DP_COND_EQUAL,       /* node: FILTER_EQ */
+	DP_COND_IN,          /* node: FILTER_IN */
+	DP_COND_RANGE,       /* node, upper: one or both of the two ends */
+	DP_COND_REGEX,       /* node: FILTER_REGEX with a literal in front */
+	DP_COND_EMPTY_ARRAY, /* node: FILTER_SIZE, of 0 */
 	DP_COND_TYPES,
 	DP_COND_EXISTS,
 	DP_COND_MISSING,
-	DP_COND_ELEMENT,			/* node: FILTER_ELEM_...; one child, about the elements */
-	DP_COND_PAIR				/* children: on the first part and perhaps on the second */
+	DP_COND_ELEMENT, /* node: FILTER_ELEM_...; one child, about the elements */
+	DP_COND_PAIR     /* children: on the first part and perhaps on the second */
 } DpConditionOp;
 
 /* A path that begins where another one ends: inside $elemMatch, and in documents. */
@@ -58,17 +58,17 @@ typedef struct DpPathChain
 typedef struct DpCondition
 {
 	DpConditionOp op;
-	DpPathChain chain;			/* of those that look something up at a path */
+	DpPathChain chain; /* of those that look something up at a path */
 	const FilterNode *node;
 	const FilterNode *upper;
-	const FilterPath *name;		/* as the filter spells the path */
-	DpTypeSet	types;
-	bool		in_value;		/* $elemMatch of a value: one value must meet it all */
-	bool		in_element;		/* below $elemMatch */
-	const char *literal;		/* REGEX */
-	uint32		literallen;
+	const FilterPath *name; /* as the filter spells the path */
+	DpTypeSet types;
+	bool in_value;       /* $elemMatch of a value: one value must meet it all */
+	bool in_element;     /* below $elemMatch */
+	const char *literal; /* REGEX */
+	uint32 literallen;
 	const DpKeyPair *pair;
-	int			nchildren;
+	int nchildren;
 	struct DpCondition **children;
 } DpCondition;
 
@@ -77,17 +77,18 @@ typedef struct DpCondition
  * must hold and some of them usually cost more than they narrow, those are left
  * out, unless all shall be there.
  */
-extern DpCondition *dp_conditions_of_filter(const FilterNode *root, const DpKeyOptions *options, bool all);
+extern DpCondition *
+dp_conditions_of_filter(const FilterNode *root, const DpKeyOptions *options, bool all);
 
 /*
  * The same, where estimate tells the fraction of documents that a node of the
  * filter keeps.  by_statistics: without it fewer of these would have been left.
  */
-typedef double (*DpConditionEstimate) (const FilterNode *node, void *arg);
+typedef double (*DpConditionEstimate)(const FilterNode *node, void *arg);
 
-extern DpCondition *dp_conditions_estimated(const FilterNode *root, const DpKeyOptions *options,
-											DpConditionEstimate estimate, void *arg,
-											bool *by_statistics);
+extern DpCondition *
+dp_conditions_estimated(const FilterNode *root, const DpKeyOptions *options,
+						DpConditionEstimate estimate, void *arg, bool *by_statistics);
 
 /*
  * The conditions as a filter (a palloc'd bson), or NULL for DP_COND_ALL.  A
@@ -117,18 +118,18 @@ typedef enum DpQueryOp
 
 typedef struct DpQueryNode
 {
-	DpQueryOp	op;
-	int			entry;			/* ENTRY: its number */
-	int			n;				/* AND, OR */
-	int			room;
+	DpQueryOp op;
+	int entry; /* ENTRY: its number */
+	int n;     /* AND, OR */
+	int room;
 	struct DpQueryNode **nodes;
 } DpQueryNode;
 
 /* A key that is looked up, or the keys from one to another. */
 typedef struct DpQueryEntry
 {
-	DpKeyRange	range;			/* of a single key only low */
-	bool		is_range;
+	DpKeyRange range; /* of a single key only low */
+	bool is_range;
 	const struct DpIndexQuery *query;
 } DpQueryEntry;
 
@@ -136,16 +137,18 @@ typedef struct DpIndexQuery
 {
 	DpQueryNode *root;
 	DpQueryEntry **entries;
-	int			nentries;
-	int			room;
+	int nentries;
+	int room;
 } DpIndexQuery;
 
 /* What is looked up for conditions, for doc @> b, and for one or more paths that must exist. */
-extern DpIndexQuery *dp_query_of_conditions(const DpCondition *condition, const DpKeyOptions *options);
+extern DpIndexQuery *
+dp_query_of_conditions(const DpCondition *condition, const DpKeyOptions *options);
 extern DpIndexQuery *dp_query_of_contained(const DpValue *b, const DpKeyOptions *options);
-extern DpIndexQuery *dp_query_of_paths(DpPath *const *paths, int n, bool all, const DpKeyOptions *options);
+extern DpIndexQuery *
+dp_query_of_paths(DpPath *const *paths, int n, bool all, const DpKeyOptions *options);
 
 /* Three-valued: what the tree says when so much is known about the entries. */
 extern GinTernaryValue dp_query_evaluate(const DpQueryNode *node, const GinTernaryValue *check);
 
-#endif							/* DP_INDEX_QUERY_H */
+#endif /* DP_INDEX_QUERY_H */

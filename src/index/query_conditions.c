@@ -31,61 +31,62 @@
  * What it costs to read an entry of the index, of a range and of a single key,
  * where a visit to a document costs 1.
  */
-#define RANGE_COST		0.1
-#define KEY_COST		0.02
+#define RANGE_COST 0.1
+#define KEY_COST 0.02
 
 /* What a condition speaks of */
 typedef enum Scope
 {
 	SCOPE_DOCUMENT,
-	SCOPE_ELEMENT,				/* a document that is an element of an array */
-	SCOPE_VALUE					/* an element itself */
+	SCOPE_ELEMENT, /* a document that is an element of an array */
+	SCOPE_VALUE    /* an element itself */
 } Scope;
 
 typedef struct Serving
 {
 	const DpKeyOptions *options;
-	bool		all;
+	bool all;
 	DpConditionEstimate estimate;
-	void	   *arg;
-	bool		by_statistics;	/* the choice was another one than usual */
+	void *arg;
+	bool by_statistics; /* the choice was another one than usual */
 } Serving;
 
 /* Something that must hold, or must not. */
 typedef struct Conjunct
 {
 	const FilterNode *node;
-	bool		negated;
-	bool		used;
+	bool negated;
+	bool used;
 } Conjunct;
 
 typedef struct Conjuncts
 {
-	Conjunct   *items;
-	int			n;
-	int			room;
+	Conjunct *items;
+	int n;
+	int room;
 } Conjuncts;
 
 typedef struct ConditionList
 {
 	DpCondition **items;
-	int			n;
-	int			room;
+	int n;
+	int room;
 } ConditionList;
 
-static DpCondition *serve(Serving *s, const FilterNode *node, bool negated,
-						  const DpPathChain *outer, Scope scope);
-static DpCondition *serve_all_of(Serving *s, Conjuncts *conjuncts, const DpPathChain *outer, Scope scope);
+static DpCondition *
+serve(Serving *s, const FilterNode *node, bool negated, const DpPathChain *outer, Scope scope);
+static DpCondition *
+serve_all_of(Serving *s, Conjuncts *conjuncts, const DpPathChain *outer, Scope scope);
 static DpCondition *serve_any_of(Serving *s, const FilterNode *node, bool negated,
 								 const DpPathChain *outer, Scope scope);
-static DpCondition *serve_condition(Serving *s, const FilterNode *node,
-									const DpPathChain *outer, Scope scope);
-static DpCondition *serve_negated(Serving *s, const FilterNode *node,
-								  const DpPathChain *outer, Scope scope);
-static DpCondition *serve_comparison(Serving *s, const FilterNode *node,
-									 const DpPathChain *outer, Scope scope);
-static DpCondition *serve_element(Serving *s, const FilterNode *node,
-								  const DpPathChain *outer, Scope scope);
+static DpCondition *
+serve_condition(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope);
+static DpCondition *
+serve_negated(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope);
+static DpCondition *
+serve_comparison(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope);
+static DpCondition *
+serve_element(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope);
 static DpCondition *serve_pair(Serving *s, Conjuncts *conjuncts, const DpPathChain *chain);
 static DpCondition *first_of_pair(Serving *s, DpCondition *condition);
 static DpCondition *conjunction(Serving *s, ConditionList *list);
@@ -93,8 +94,8 @@ static void choose(Serving *s, ConditionList *list);
 
 /* ---------------------------------------------------------------- making conditions */
 
-static DpCondition all_documents = {DP_COND_ALL};
-static DpCondition no_documents = {DP_COND_NONE};
+static DpCondition all_documents = { DP_COND_ALL };
+static DpCondition no_documents = { DP_COND_NONE };
 
 static DpCondition *
 make_condition(DpConditionOp op)
@@ -126,8 +127,9 @@ add_condition(ConditionList *list, DpCondition *condition)
 	if (list->n == list->room)
 	{
 		list->room = Max(4, list->room * 2);
-		list->items = list->items == NULL ? palloc(list->room * sizeof(DpCondition *)) :
-			repalloc(list->items, list->room * sizeof(DpCondition *));
+		list->items = list->items == NULL
+						  ? palloc(list->room * sizeof(DpCondition *))
+						  : repalloc(list->items, list->room * sizeof(DpCondition *));
 	}
 	list->items[list->n++] = condition;
 }
@@ -164,7 +166,7 @@ static bool
 is_covered(Serving *s, const DpPathChain *chain)
 {
 	return s->options->all_paths ||
-		(s->options->npaths > 0 && dp_key_options_has(s->options, dp_chain_path(chain)));
+		   (s->options->npaths > 0 && dp_key_options_has(s->options, dp_chain_path(chain)));
 }
 
 /*
@@ -182,7 +184,7 @@ static bool
 good_in_pair(const DpValue *value, bool first)
 {
 	return !dp_type_is_container(value->type) &&
-		!(first && (value->type == DP_TYPE_NULL || value->type == DP_TYPE_UNDEFINED));
+		   !(first && (value->type == DP_TYPE_NULL || value->type == DP_TYPE_UNDEFINED));
 }
 
 /*
@@ -192,8 +194,8 @@ good_in_pair(const DpValue *value, bool first)
 static bool
 value_covered(Serving *s, const DpPathChain *chain, const DpValue *value)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 
 	if (is_covered(s, chain))
 		return true;
@@ -203,7 +205,7 @@ value_covered(Serving *s, const DpPathChain *chain, const DpValue *value)
 	dp_iter_init_value(&iter, value);
 	while (dp_iter_next(&iter, &element))
 	{
-		DpPathChain inner = {chain, NULL};
+		DpPathChain inner = { chain, NULL };
 
 		if (value->type == DP_TYPE_ARRAY)
 		{
@@ -223,7 +225,7 @@ value_covered(Serving *s, const DpPathChain *chain, const DpValue *value)
 DpCondition *
 dp_conditions_of_filter(const FilterNode *root, const DpKeyOptions *options, bool all)
 {
-	Serving		s = {options, all};
+	Serving s = { options, all };
 
 	return serve(&s, root, false, NULL, SCOPE_DOCUMENT);
 }
@@ -232,7 +234,7 @@ DpCondition *
 dp_conditions_estimated(const FilterNode *root, const DpKeyOptions *options,
 						DpConditionEstimate estimate, void *arg, bool *by_statistics)
 {
-	Serving		s = {options, false, estimate, arg};
+	Serving s = { options, false, estimate, arg };
 	DpCondition *result = serve(&s, root, false, NULL, SCOPE_DOCUMENT);
 
 	*by_statistics = s.by_statistics;
@@ -245,8 +247,8 @@ add_conjunct(Conjuncts *list, const FilterNode *node, bool negated)
 	if (list->n == list->room)
 	{
 		list->room = Max(8, list->room * 2);
-		list->items = list->items == NULL ? palloc(list->room * sizeof(Conjunct)) :
-			repalloc(list->items, list->room * sizeof(Conjunct));
+		list->items = list->items == NULL ? palloc(list->room * sizeof(Conjunct))
+										  : repalloc(list->items, list->room * sizeof(Conjunct));
 	}
 	list->items[list->n].node = node;
 	list->items[list->n].negated = negated;
@@ -260,7 +262,7 @@ add_conjunct(Conjuncts *list, const FilterNode *node, bool negated)
 static void
 collect_conjuncts(Conjuncts *list, const FilterNode *node, bool negated)
 {
-	bool		inner;
+	bool inner;
 
 	if (node->op == FILTER_AND && !negated)
 		inner = false;
@@ -282,7 +284,7 @@ collect_conjuncts(Conjuncts *list, const FilterNode *node, bool negated)
 static DpCondition *
 serve(Serving *s, const FilterNode *node, bool negated, const DpPathChain *outer, Scope scope)
 {
-	Conjuncts	conjuncts = {0};
+	Conjuncts conjuncts = { 0 };
 
 	check_stack_depth();
 	switch (node->op)
@@ -303,8 +305,8 @@ serve(Serving *s, const FilterNode *node, bool negated, const DpPathChain *outer
 		case FILTER_EXPR:
 			return &all_documents;
 		default:
-			return negated ? serve_negated(s, node, outer, scope) :
-				serve_condition(s, node, outer, scope);
+			return negated ? serve_negated(s, node, outer, scope)
+						   : serve_condition(s, node, outer, scope);
 	}
 }
 
@@ -312,9 +314,10 @@ serve(Serving *s, const FilterNode *node, bool negated, const DpPathChain *outer
  * One of the children of the node must be met, or not be met.
  */
 static DpCondition *
-serve_any_of(Serving *s, const FilterNode *node, bool negated, const DpPathChain *outer, Scope scope)
+serve_any_of(Serving *s, const FilterNode *node, bool negated, const DpPathChain *outer,
+			 Scope scope)
 {
-	ConditionList list = {0};
+	ConditionList list = { 0 };
 
 	/* $elemMatch of a value has no way to say this */
 	if (scope == SCOPE_VALUE)
@@ -362,15 +365,16 @@ static void
 complete_range(DpCondition *range, Conjuncts *conjuncts, int from)
 {
 	const FilterNode *node = range->node;
-	bool		is_lower = node->op == FILTER_GT || node->op == FILTER_GTE;
+	bool is_lower = node->op == FILTER_GT || node->op == FILTER_GTE;
 
 	for (int i = from; i < conjuncts->n; i++)
 	{
-		Conjunct   *other = &conjuncts->items[i];
-		FilterOp	op = other->node->op;
+		Conjunct *other = &conjuncts->items[i];
+		FilterOp op = other->node->op;
 
 		if (other->used || other->negated ||
-			!(is_lower ? op == FILTER_LT || op == FILTER_LTE : op == FILTER_GT || op == FILTER_GTE) ||
+			!(is_lower ? op == FILTER_LT || op == FILTER_LTE
+					   : op == FILTER_GT || op == FILTER_GTE) ||
 			dp_type_class[other->node->value.type] != dp_type_class[node->value.type] ||
 			!same_path(other->node->path->path, node->path->path))
 			continue;
@@ -387,7 +391,7 @@ complete_range(DpCondition *range, Conjuncts *conjuncts, int from)
 static DpCondition *
 serve_all_of(Serving *s, Conjuncts *conjuncts, const DpPathChain *outer, Scope scope)
 {
-	ConditionList list = {0};
+	ConditionList list = { 0 };
 
 	if (scope == SCOPE_ELEMENT && s->options->npairs > 0)
 	{
@@ -398,7 +402,7 @@ serve_all_of(Serving *s, Conjuncts *conjuncts, const DpPathChain *outer, Scope s
 	}
 	for (int i = 0; i < conjuncts->n; i++)
 	{
-		Conjunct   *conjunct = &conjuncts->items[i];
+		Conjunct *conjunct = &conjuncts->items[i];
 		DpCondition *condition;
 
 		CHECK_FOR_INTERRUPTS();
@@ -443,11 +447,13 @@ if_covered(Serving *s, DpCondition *condition)
 static DpCondition *
 serve_condition(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope)
 {
-	static const uint8 numbers[] = {DP_TYPE_INT32, DP_TYPE_INT64, DP_TYPE_DOUBLE, DP_TYPE_DECIMAL128};
-	static const uint8 bits[] = {DP_TYPE_INT32, DP_TYPE_INT64, DP_TYPE_DOUBLE, DP_TYPE_DECIMAL128, DP_TYPE_BINARY};
-	static const uint8 strings[] = {DP_TYPE_STRING, DP_TYPE_SYMBOL, DP_TYPE_REGEX};
-	static const uint8 array[] = {DP_TYPE_ARRAY};
-	DpPathChain chain = {outer, node->path->path};
+	static const uint8 numbers[] = { DP_TYPE_INT32, DP_TYPE_INT64, DP_TYPE_DOUBLE,
+									 DP_TYPE_DECIMAL128 };
+	static const uint8 bits[] = { DP_TYPE_INT32, DP_TYPE_INT64, DP_TYPE_DOUBLE, DP_TYPE_DECIMAL128,
+								  DP_TYPE_BINARY };
+	static const uint8 strings[] = { DP_TYPE_STRING, DP_TYPE_SYMBOL, DP_TYPE_REGEX };
+	static const uint8 array[] = { DP_TYPE_ARRAY };
+	DpPathChain chain = { outer, node->path->path };
 	DpCondition *condition;
 
 	switch (node->op)
@@ -540,7 +546,7 @@ serve_negated(Serving *s, const FilterNode *node, const DpPathChain *outer, Scop
 static DpCondition *
 serve_comparison(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope)
 {
-	bool		orequal = node->op == FILTER_EQ || node->op == FILTER_LTE || node->op == FILTER_GTE;
+	bool orequal = node->op == FILTER_EQ || node->op == FILTER_LTE || node->op == FILTER_GTE;
 	DpCondition *condition = make_lookup(DP_COND_EQUAL, node, outer, scope);
 
 	switch (dp_type_class[node->value.type])
@@ -580,9 +586,9 @@ serve_comparison(Serving *s, const FilterNode *node, const DpPathChain *outer, S
 static DpCondition *
 serve_element(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope)
 {
-	static const uint8 array[] = {DP_TYPE_ARRAY};
+	static const uint8 array[] = { DP_TYPE_ARRAY };
 	DpCondition *condition = make_lookup(DP_COND_ELEMENT, node, outer, scope);
-	Conjuncts	conjuncts = {0};
+	Conjuncts conjuncts = { 0 };
 	DpCondition *child;
 
 	for (int i = 0; i < node->u.children.n; i++)
@@ -636,7 +642,7 @@ take_part(Conjuncts *conjuncts, const DpPath *path, const DpPathChain *outer, bo
 	for (int pass = 0; pass < (first ? 1 : 2); pass++)
 		for (int i = 0; i < conjuncts->n; i++)
 		{
-			Conjunct   *conjunct = &conjuncts->items[i];
+			Conjunct *conjunct = &conjuncts->items[i];
 			const FilterNode *node = conjunct->node;
 			DpCondition *condition;
 
@@ -664,7 +670,8 @@ take_part(Conjuncts *conjuncts, const DpPath *path, const DpPathChain *outer, bo
 				case FILTER_LTE:
 				case FILTER_GT:
 				case FILTER_GTE:
-					if (pass == 0 || !good_in_pair(&node->value, first) || !is_plain_limit(&node->value))
+					if (pass == 0 || !good_in_pair(&node->value, first) ||
+						!is_plain_limit(&node->value))
 						continue;
 					condition->op = DP_COND_RANGE;
 					conjunct->used = true;
@@ -757,12 +764,13 @@ first_of_pair(Serving *s, DpCondition *condition)
 	{
 		const DpKeyPair *pair = &s->options->pairs[i];
 		DpCondition *result;
-		bool		same = path->nsteps == pair->path->nsteps + pair->first->nsteps;
+		bool same = path->nsteps == pair->path->nsteps + pair->first->nsteps;
 
 		for (int j = 0; same && j < path->nsteps; j++)
 		{
-			const DpPathStep *step = j < pair->path->nsteps ? &pair->path->steps[j] :
-				&pair->first->steps[j - pair->path->nsteps];
+			const DpPathStep *step = j < pair->path->nsteps
+										 ? &pair->path->steps[j]
+										 : &pair->first->steps[j - pair->path->nsteps];
 
 			same = same_step(&path->steps[j], step);
 		}
@@ -784,16 +792,16 @@ first_of_pair(Serving *s, DpCondition *condition)
 /* How much a condition is worth when nothing is known about the data. */
 typedef enum Worth
 {
-	WORTH_KEYS,					/* equality */
-	WORTH_RANGE,				/* between two ends, or a prefix */
-	WORTH_HALF,					/* a range with one end */
-	WORTH_LITTLE				/* that there is something, and of which type */
+	WORTH_KEYS,  /* equality */
+	WORTH_RANGE, /* between two ends, or a prefix */
+	WORTH_HALF,  /* a range with one end */
+	WORTH_LITTLE /* that there is something, and of which type */
 } Worth;
 
 static Worth
 usual_worth(const DpCondition *condition)
 {
-	Worth		worth;
+	Worth worth;
 
 	switch (condition->op)
 	{
@@ -834,8 +842,8 @@ usual_worth(const DpCondition *condition)
 static double
 expected_fraction(Serving *s, const DpCondition *condition)
 {
-	static const double usual[] = {0.005, 0.01, 0.33, 0.9};
-	double		fraction = -1;
+	static const double usual[] = { 0.005, 0.01, 0.33, 0.9 };
+	double fraction = -1;
 
 	/* inside $elemMatch the paths of nodes are not those of the document */
 	if (condition->in_element && condition->op != DP_COND_ELEMENT)
@@ -845,8 +853,9 @@ expected_fraction(Serving *s, const DpCondition *condition)
 		case DP_COND_RANGE:
 			if (condition->upper != NULL)
 			{
-				FilterNode *ends[2] = {(FilterNode *) condition->node, (FilterNode *) condition->upper};
-				FilterNode	both = {FILTER_AND};
+				FilterNode *ends[2] = { (FilterNode *) condition->node,
+										(FilterNode *) condition->upper };
+				FilterNode both = { FILTER_AND };
 
 				both.u.children.nodes = ends;
 				both.u.children.n = 2;
@@ -887,8 +896,8 @@ expected_fraction(Serving *s, const DpCondition *condition)
 static int
 pick_usual(const ConditionList *list, bool *kept)
 {
-	Worth		limit = WORTH_LITTLE;
-	int			n = 0;
+	Worth limit = WORTH_LITTLE;
+	int n = 0;
 
 	for (int i = 0; i < list->n; i++)
 		limit = Min(limit, usual_worth(list->items[i]));
@@ -933,17 +942,17 @@ is_of_keys(const DpCondition *condition)
 static int
 pick_estimated(Serving *s, const ConditionList *list, bool *kept)
 {
-	double	   *fractions = palloc(list->n * sizeof(double));
-	double		left = 1;
-	int			n;
+	double *fractions = palloc(list->n * sizeof(double));
+	double left = 1;
+	int n;
 
 	for (int i = 0; i < list->n; i++)
 		fractions[i] = expected_fraction(s, list->items[i]);
 	memset(kept, 0, list->n * sizeof(bool));
 	for (n = 0; n < list->n; n++)
 	{
-		int			best = -1;
-		double		cost;
+		int best = -1;
+		double cost;
 
 		CHECK_FOR_INTERRUPTS();
 		for (int i = 0; i < list->n; i++)
@@ -966,8 +975,8 @@ pick_estimated(Serving *s, const ConditionList *list, bool *kept)
 static void
 choose(Serving *s, ConditionList *list)
 {
-	bool	   *kept = palloc(list->n * sizeof(bool));
-	int			n = 0;
+	bool *kept = palloc(list->n * sizeof(bool));
+	int n = 0;
 
 	if (s->estimate != NULL)
 		pick_estimated(s, list, kept);

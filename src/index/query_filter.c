@@ -11,7 +11,7 @@
 #include "index/query.h"
 
 /* What the comment says in filters that were chosen by statistics */
-#define CHOSEN	"chosen by statistics"
+#define CHOSEN "chosen by statistics"
 
 static void append_conditions(DpBuilder *b, const DpCondition *condition);
 static List *flatten(List *list, const DpCondition *condition);
@@ -26,7 +26,7 @@ static void append_types(DpBuilder *b, const DpTypeSet *types);
 struct varlena *
 dp_conditions_to_filter(const DpCondition *condition, bool chosen)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	if (condition->op == DP_COND_ALL)
 		return NULL;
@@ -58,17 +58,17 @@ dp_filter_is_chosen(const FilterNode *root)
 static void
 append_conditions(DpBuilder *b, const DpCondition *condition)
 {
-	List	   *list = flatten(NIL, condition);
-	List	   *rest = NIL;
-	ListCell   *lc;
+	List *list = flatten(NIL, condition);
+	List *rest = NIL;
+	ListCell *lc;
 
 	check_stack_depth();
 	for (int i = 0; i < list_length(list); i++)
 	{
 		const DpCondition *first = list_nth(list, i);
-		List	   *same = NIL;
-		bool		all_bare;
-		uint32		len;
+		List *same = NIL;
+		bool all_bare;
+		uint32 len;
 		const char *name;
 
 		CHECK_FOR_INTERRUPTS();
@@ -157,8 +157,8 @@ field_name(const DpCondition *condition, uint32 *len)
 static bool
 same_field(const DpCondition *a, const DpCondition *b)
 {
-	uint32		alen;
-	uint32		blen;
+	uint32 alen;
+	uint32 blen;
 	const char *aname = field_name(a, &alen);
 	const char *bname = field_name(b, &blen);
 
@@ -170,8 +170,8 @@ static bool
 is_bare(const DpCondition *condition)
 {
 	const DpValue *value;
-	DpIter		iter;
-	DpElement	first;
+	DpIter iter;
+	DpElement first;
 
 	if (condition->op != DP_COND_EQUAL || condition->node->op != FILTER_EQ || condition->in_value)
 		return false;
@@ -190,7 +190,7 @@ is_bare(const DpCondition *condition)
 static void
 append_field(DpBuilder *b, const DpCondition *condition)
 {
-	uint32		len;
+	uint32 len;
 	const char *name = field_name(condition, &len);
 
 	switch (condition->op)
@@ -251,7 +251,8 @@ append_operators(DpBuilder *b, const DpCondition *condition)
 		case DP_COND_REGEX:
 			dp_builder_append_string(b, "$regex", 6, node->u.regex.pattern, node->u.regex.len);
 			if (node->u.regex.optlen > 0)
-				dp_builder_append_string(b, "$options", 8, node->u.regex.options, node->u.regex.optlen);
+				dp_builder_append_string(b, "$options", 8, node->u.regex.options,
+										 node->u.regex.optlen);
 			break;
 		case DP_COND_EMPTY_ARRAY:
 			dp_builder_append_int32(b, "$size", 5, 0);
@@ -309,10 +310,10 @@ append_comparison(DpBuilder *b, const FilterNode *node)
 static void
 append_types(DpBuilder *b, const DpTypeSet *types)
 {
-	DpTypeSet	set = *types;
-	DpTypeSet	numbers = {0};
-	bool		has_numbers = true;
-	int			n = 0;
+	DpTypeSet set = *types;
+	DpTypeSet numbers = { 0 };
+	bool has_numbers = true;
+	int n = 0;
 	const char *name = NULL;
 
 	dp_type_set_add_name(&numbers, "number", 6);

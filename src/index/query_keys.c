@@ -15,7 +15,7 @@
 #include "index/query.h"
 
 /* So many keys of one document or array that is looked for are enough */
-#define ENOUGH_LEAVES	64
+#define ENOUGH_LEAVES 64
 
 typedef struct KeyContext
 {
@@ -24,14 +24,17 @@ typedef struct KeyContext
 } KeyContext;
 
 static DpQueryNode *keys_of(KeyContext *k, const DpCondition *condition);
-static DpQueryNode *keys_of_value(KeyContext *k, const DpPathChain *chain, const DpValue *value, int *leaves);
-static DpQueryNode *keys_of_inside(KeyContext *k, const DpPathChain *chain, const DpValue *value, int *leaves);
+static DpQueryNode *
+keys_of_value(KeyContext *k, const DpPathChain *chain, const DpValue *value, int *leaves);
+static DpQueryNode *
+keys_of_inside(KeyContext *k, const DpPathChain *chain, const DpValue *value, int *leaves);
 static DpQueryNode *keys_of_range(KeyContext *k, DpKeyBase base, const DpCondition *condition);
 static DpQueryNode *keys_of_pair(KeyContext *k, const DpCondition *condition);
-static DpQueryNode *keys_of_contained(KeyContext *k, const DpPathChain *chain, const DpValue *value, int *leaves);
+static DpQueryNode *
+keys_of_contained(KeyContext *k, const DpPathChain *chain, const DpValue *value, int *leaves);
 
-static DpQueryNode query_all = {DP_QUERY_ALL};
-static DpQueryNode query_none = {DP_QUERY_NONE};
+static DpQueryNode query_all = { DP_QUERY_ALL };
+static DpQueryNode query_none = { DP_QUERY_NONE };
 
 /* ---------------------------------------------------------------- paths */
 
@@ -55,10 +58,10 @@ chain_fill(const DpPathChain *chain, const char **names, uint32 *lens, int n)
 const DpPath *
 dp_chain_path(const DpPathChain *chain)
 {
-	int			n = chain_steps(chain);
+	int n = chain_steps(chain);
 	const char **names;
-	uint32	   *lens;
-	DpPath	   *path;
+	uint32 *lens;
+	DpPath *path;
 
 	if (n == chain->path->nsteps)
 		return chain->path;
@@ -89,7 +92,7 @@ static bool
 is_covered(KeyContext *k, const DpPathChain *chain)
 {
 	return k->options->all_paths ||
-		(k->options->npaths > 0 && dp_key_options_has(k->options, dp_chain_path(chain)));
+		   (k->options->npaths > 0 && dp_key_options_has(k->options, dp_chain_path(chain)));
 }
 
 /* ---------------------------------------------------------------- trees of entries */
@@ -104,8 +107,9 @@ add_entry(KeyContext *k, bool is_range, DpQueryEntry **entry)
 	if (query->nentries == query->room)
 	{
 		query->room = Max(8, query->room * 2);
-		query->entries = query->entries == NULL ? palloc(query->room * sizeof(DpQueryEntry *)) :
-			repalloc(query->entries, query->room * sizeof(DpQueryEntry *));
+		query->entries = query->entries == NULL
+							 ? palloc(query->room * sizeof(DpQueryEntry *))
+							 : repalloc(query->entries, query->room * sizeof(DpQueryEntry *));
 	}
 	*entry = palloc(sizeof(DpQueryEntry));
 	(*entry)->is_range = is_range;
@@ -172,8 +176,8 @@ add_prefix(KeyContext *k, DpKeyBase base, const char *s, uint32 len)
 static DpQueryNode *
 combine(DpQueryOp op, DpQueryNode *a, DpQueryNode *b)
 {
-	DpQueryOp	weak = op == DP_QUERY_AND ? DP_QUERY_ALL : DP_QUERY_NONE;
-	DpQueryOp	strong = op == DP_QUERY_AND ? DP_QUERY_NONE : DP_QUERY_ALL;
+	DpQueryOp weak = op == DP_QUERY_AND ? DP_QUERY_ALL : DP_QUERY_NONE;
+	DpQueryOp strong = op == DP_QUERY_AND ? DP_QUERY_NONE : DP_QUERY_ALL;
 	DpQueryNode *node;
 
 	if (a == NULL)
@@ -249,7 +253,7 @@ finish_query(KeyContext *k, DpQueryNode *root)
 DpIndexQuery *
 dp_query_of_conditions(const DpCondition *condition, const DpKeyOptions *options)
 {
-	KeyContext	k = {options, palloc0(sizeof(DpIndexQuery))};
+	KeyContext k = { options, palloc0(sizeof(DpIndexQuery)) };
 
 	return finish_query(&k, keys_of(&k, condition));
 }
@@ -258,8 +262,8 @@ dp_query_of_conditions(const DpCondition *condition, const DpKeyOptions *options
 static DpQueryNode *
 keys_of_regex(KeyContext *k, DpKeyBase base, const char *literal, uint32 len)
 {
-	DpQueryNode *strings = literal != NULL ? add_prefix(k, base, literal, len) :
-		add_classes(k, base, DP_KEY_STRING, DP_KEY_STRING);
+	DpQueryNode *strings = literal != NULL ? add_prefix(k, base, literal, len)
+										   : add_classes(k, base, DP_KEY_STRING, DP_KEY_STRING);
 
 	return either(strings, add_classes(k, base, DP_KEY_REGEX, DP_KEY_REGEX));
 }
@@ -272,7 +276,7 @@ static DpQueryNode *
 keys_of_types(KeyContext *k, DpKeyBase base, const DpTypeSet *types)
 {
 	DpQueryNode *result = &query_none;
-	uint32		classes = 0;
+	uint32 classes = 0;
 
 	for (int type = 0; type < 256; type++)
 		if (dp_type_set_has(types, type) && dp_key_class[type] != 0)
@@ -281,7 +285,7 @@ keys_of_types(KeyContext *k, DpKeyBase base, const DpTypeSet *types)
 		classes |= 1 << DP_KEY_ARRAY;
 	for (int first = DP_KEY_MINKEY; first <= DP_KEY_MAXKEY; first++)
 	{
-		int			last = first;
+		int last = first;
 
 		if (!(classes & (1 << first)))
 			continue;
@@ -298,8 +302,8 @@ keys_of(KeyContext *k, const DpCondition *condition)
 {
 	const FilterNode *node = condition->node;
 	DpQueryNode *result = NULL;
-	DpKeyBase	base = 0;
-	int			leaves = 0;
+	DpKeyBase base = 0;
+	int leaves = 0;
 
 	check_stack_depth();
 	if (condition->chain.path != NULL)
@@ -334,7 +338,8 @@ keys_of(KeyContext *k, const DpCondition *condition)
 			for (int i = 0; i < node->u.in.nvalues; i++)
 			{
 				leaves = 0;
-				result = either(result, keys_of_value(k, &condition->chain, &node->u.in.values[i], &leaves));
+				result = either(result, keys_of_value(k, &condition->chain, &node->u.in.values[i],
+													  &leaves));
 			}
 			if (node->u.in.has_null && !condition->in_value)
 				result = either(result, add_missing(k, base));
@@ -343,9 +348,9 @@ keys_of(KeyContext *k, const DpCondition *condition)
 				const char *pattern;
 				const char *options;
 				const char *literal = NULL;
-				uint32		len;
-				uint32		optlen;
-				uint32		literallen = 0;
+				uint32 len;
+				uint32 optlen;
+				uint32 literallen = 0;
 
 				dp_regex_split(&node->u.in.regex_values[i], &pattern, &len, &options, &optlen);
 				dp_regex_literal_prefix(pattern, len, options, optlen, &literal, &literallen);
@@ -441,7 +446,8 @@ keys_of_range(KeyContext *k, DpKeyBase base, const DpCondition *condition)
 
 		/* a whole number changes nothing */
 		if (i == 0 || next != state)
-			result = either(result, add_array(k, dp_key_base(k->options, next), DP_KEY_ARRAY_SEVERAL));
+			result =
+				either(result, add_array(k, dp_key_base(k->options, next), DP_KEY_ARRAY_SEVERAL));
 		state = next;
 	}
 	return result;
@@ -454,7 +460,7 @@ static DpQueryNode *
 keys_of_value(KeyContext *k, const DpPathChain *chain, const DpValue *value, int *leaves)
 {
 	DpQueryNode *result = NULL;
-	DpKeyBase	base;
+	DpKeyBase base;
 
 	if (dp_type_is_container(value->type))
 	{
@@ -473,12 +479,14 @@ keys_of_value(KeyContext *k, const DpPathChain *chain, const DpValue *value, int
 			return either(add_exact(k, base, value),
 						  add_classes(k, base, DP_KEY_ARRAY, DP_KEY_ARRAY));
 		case DP_TYPE_ARRAY:
-			{
-				uint32		n = dp_array_count(value->data, value->len);
+		{
+			uint32 n = dp_array_count(value->data, value->len);
 
-				return both(result, add_array(k, base, n == 0 ? DP_KEY_ARRAY_EMPTY :
-											  n == 1 ? DP_KEY_ARRAY_ONE : DP_KEY_ARRAY_SEVERAL));
-			}
+			return both(result, add_array(k, base,
+										  n == 0   ? DP_KEY_ARRAY_EMPTY
+										  : n == 1 ? DP_KEY_ARRAY_ONE
+												   : DP_KEY_ARRAY_SEVERAL));
+		}
 		default:
 			return add_exact(k, base, value);
 	}
@@ -492,8 +500,8 @@ static DpQueryNode *
 keys_of_inside(KeyContext *k, const DpPathChain *chain, const DpValue *value, int *leaves)
 {
 	DpQueryNode *result = NULL;
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 
 	check_stack_depth();
 	dp_iter_init_value(&iter, value);
@@ -510,7 +518,7 @@ keys_of_inside(KeyContext *k, const DpPathChain *chain, const DpValue *value, in
 		}
 		else
 		{
-			DpPathChain inner = {chain, dp_path_of_name(element.name, element.namelen)};
+			DpPathChain inner = { chain, dp_path_of_name(element.name, element.namelen) };
 
 			node = keys_of_value(k, &inner, &element.value, leaves);
 		}
@@ -570,11 +578,14 @@ keys_of_pair(KeyContext *k, const DpCondition *condition)
 	DpQueryNode *result = NULL;
 
 	if (first->op == DP_COND_EQUAL)
-		result = keys_of_second(k, dp_key_pair_base(k->options, condition->pair, &node->value), second);
+		result =
+			keys_of_second(k, dp_key_pair_base(k->options, condition->pair, &node->value), second);
 	else
 		for (int i = 0; i < node->u.in.nvalues; i++)
-			result = either(result,
-							keys_of_second(k, dp_key_pair_base(k->options, condition->pair, &node->u.in.values[i]), second));
+			result = either(result, keys_of_second(k,
+												   dp_key_pair_base(k->options, condition->pair,
+																	&node->u.in.values[i]),
+												   second));
 	/* elements with too many values for keys */
 	return either(result, add_missing(k, dp_key_base(k->options, condition->pair->state)));
 }
@@ -584,8 +595,8 @@ keys_of_pair(KeyContext *k, const DpCondition *condition)
 DpIndexQuery *
 dp_query_of_contained(const DpValue *b, const DpKeyOptions *options)
 {
-	KeyContext	k = {options, palloc0(sizeof(DpIndexQuery))};
-	int			leaves = 0;
+	KeyContext k = { options, palloc0(sizeof(DpIndexQuery)) };
+	int leaves = 0;
 
 	return finish_query(&k, keys_of_contained(&k, NULL, b, &leaves));
 }
@@ -605,18 +616,19 @@ pairs_of_contained(KeyContext *k, const DpPathChain *chain, const DpValue *eleme
 	for (int i = 0; i < k->options->npairs; i++)
 	{
 		const DpKeyPair *pair = &k->options->pairs[i];
-		DpValue		first;
-		DpValue		second;
-		DpKeyBase	base;
+		DpValue first;
+		DpValue second;
+		DpKeyBase base;
 		DpQueryNode *node;
-		bool		same = pair->path->nsteps == path->nsteps;
+		bool same = pair->path->nsteps == path->nsteps;
 
 		for (int j = 0; same && j < path->nsteps; j++)
-			same = path->steps[j].namelen == pair->path->steps[j].namelen &&
+			same =
+				path->steps[j].namelen == pair->path->steps[j].namelen &&
 				memcmp(path->steps[j].name, pair->path->steps[j].name, path->steps[j].namelen) == 0;
 		if (!same || !dp_path_find(element->data, element->len, pair->first, &first) ||
-			dp_type_is_container(first.type) ||
-			first.type == DP_TYPE_NULL || first.type == DP_TYPE_UNDEFINED)
+			dp_type_is_container(first.type) || first.type == DP_TYPE_NULL ||
+			first.type == DP_TYPE_UNDEFINED)
 			continue;
 		base = dp_key_pair_base(k->options, pair, &first);
 		if (dp_path_find(element->data, element->len, pair->second, &second) &&
@@ -637,9 +649,9 @@ static DpQueryNode *
 keys_of_contained(KeyContext *k, const DpPathChain *chain, const DpValue *value, int *leaves)
 {
 	DpQueryNode *result = NULL;
-	DpKeyBase	base;
-	DpIter		iter;
-	DpElement	element;
+	DpKeyBase base;
+	DpIter iter;
+	DpElement element;
 
 	check_stack_depth();
 	if (dp_type_is_container(value->type))
@@ -653,8 +665,8 @@ keys_of_contained(KeyContext *k, const DpPathChain *chain, const DpValue *value,
 
 			if (value->type == DP_TYPE_DOCUMENT)
 			{
-				DpPathChain inner = {chain, dp_path_of_name(element.name, element.namelen)};
-				DpValue		found;
+				DpPathChain inner = { chain, dp_path_of_name(element.name, element.namelen) };
+				DpValue found;
 
 				/* the first field of a name counts */
 				dp_field_find(value->data, value->len, element.name, element.namelen, &found);
@@ -673,7 +685,9 @@ keys_of_contained(KeyContext *k, const DpPathChain *chain, const DpValue *value,
 			return &query_all;
 		base = chain_base(k, chain);
 		(*leaves)++;
-		return add_classes(k, base, value->type == DP_TYPE_DOCUMENT ? DP_KEY_DOCUMENT : DP_KEY_ARRAY, DP_KEY_ARRAY);
+		return add_classes(k, base,
+						   value->type == DP_TYPE_DOCUMENT ? DP_KEY_DOCUMENT : DP_KEY_ARRAY,
+						   DP_KEY_ARRAY);
 	}
 	if (chain == NULL || !is_covered(k, chain))
 		return &query_all;
@@ -684,12 +698,12 @@ keys_of_contained(KeyContext *k, const DpPathChain *chain, const DpValue *value,
 DpIndexQuery *
 dp_query_of_paths(DpPath *const *paths, int n, bool all, const DpKeyOptions *options)
 {
-	KeyContext	k = {options, palloc0(sizeof(DpIndexQuery))};
+	KeyContext k = { options, palloc0(sizeof(DpIndexQuery)) };
 	DpQueryNode *result = all ? &query_all : &query_none;
 
 	for (int i = 0; i < n; i++)
 	{
-		DpPathChain chain = {NULL, paths[i]};
+		DpPathChain chain = { NULL, paths[i] };
 		DpQueryNode *node = &query_all;
 
 		if (paths[i]->nsteps > 0 && is_covered(&k, &chain))

@@ -24,13 +24,13 @@ typedef enum Lookup
 	LOOKUP_KEY = 1,
 	LOOKUP_RANGE = 2,
 	LOOKUP_PAIR = 4,
-	LOOKUP_PATH = 8				/* all keys of a path, or of some types there */
+	LOOKUP_PATH = 8 /* all keys of a path, or of some types there */
 } Lookup;
 
 static DpKeyOptions *index_options(Oid oid);
 static void put_parts(ReturnSetInfo *result, const DpValue *filter, const DpKeyOptions *options);
 static void put_part(ReturnSetInfo *result, const DpElement *field, const DpKeyOptions *options);
-static int	lookups_of(const DpCondition *condition);
+static int lookups_of(const DpCondition *condition);
 static Datum lookups_text(int lookups);
 
 /*
@@ -42,7 +42,7 @@ Datum
 dp_bson_index_conditions(PG_FUNCTION_ARGS)
 {
 	DpKeyOptions *options = index_options(PG_GETARG_OID(0));
-	DpValue		filter = dp_value_of_document(DP_GETARG_VARLENA(1));
+	DpValue filter = dp_value_of_document(DP_GETARG_VARLENA(1));
 
 	InitMaterializedSRF(fcinfo, 0);
 	/* errors name the place in the whole filter */
@@ -59,25 +59,25 @@ dp_bson_index_conditions(PG_FUNCTION_ARGS)
 static DpKeyOptions *
 index_options(Oid oid)
 {
-	Relation	index = try_relation_open(oid, AccessShareLock);
+	Relation index = try_relation_open(oid, AccessShareLock);
 	DpKeyOptions *options = NULL;
-	Oid			bson = dp_types()->bson;
+	Oid bson = dp_types()->bson;
 
 	if (index == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("there is no relation with OID %u", oid)));
-	if ((index->rd_rel->relkind == RELKIND_INDEX || index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX) &&
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("there is no relation with OID %u", oid)));
+	if ((index->rd_rel->relkind == RELKIND_INDEX ||
+		 index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX) &&
 		index->rd_rel->relam == GIN_AM_OID)
 		for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index) && options == NULL; i++)
 			if (index->rd_opcintype[i] == bson &&
-				OidIsValid(get_opfamily_member(index->rd_opfamily[i], bson, bson, DP_STRATEGY_MATCH)))
+				OidIsValid(get_opfamily_member(index->rd_opfamily[i], bson, bson,
+											   DP_STRATEGY_MATCH)))
 				options = dp_key_options_read(RelationGetIndexAttOptions(index, true)[i]);
 	if (options == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a GIN index of the operator class bson_ops",
-						RelationGetRelationName(index))));
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("\"%s\" is not a GIN index of the operator class bson_ops",
+							   RelationGetRelationName(index))));
 	relation_close(index, AccessShareLock);
 	return options;
 }
@@ -88,15 +88,15 @@ index_options(Oid oid)
 static void
 put_parts(ReturnSetInfo *result, const DpValue *filter, const DpKeyOptions *options)
 {
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	check_stack_depth();
 	dp_iter_init_value(&iter, filter);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpIter		inner;
-		DpValue		part;
+		DpIter inner;
+		DpValue part;
 
 		if (strcmp(field.name, "$comment") == 0)
 			continue;
@@ -115,10 +115,10 @@ put_parts(ReturnSetInfo *result, const DpValue *filter, const DpKeyOptions *opti
 static void
 put_part(ReturnSetInfo *result, const DpElement *field, const DpKeyOptions *options)
 {
-	Datum		values[3];
-	bool		nulls[3] = {false};
-	DpBuilder	b;
-	DpValue		part;
+	Datum values[3];
+	bool nulls[3] = { false };
+	DpBuilder b;
+	DpValue part;
 	DpCondition *condition;
 
 	dp_builder_init(&b, 0);
@@ -128,8 +128,11 @@ put_part(ReturnSetInfo *result, const DpElement *field, const DpKeyOptions *opti
 	values[0] = PointerGetDatum(dp_builder_finish_bson(&b));
 
 	part = dp_value_of_document((struct varlena *) DatumGetPointer(values[0]));
-	condition = dp_conditions_of_filter(dp_filter_compile(&part, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL)->root,
-										options, false);
+	condition =
+		dp_conditions_of_filter(dp_filter_compile(&part, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE,
+												  NULL)
+									->root,
+								options, false);
 	nulls[1] = nulls[2] = condition->op == DP_COND_ALL;
 	if (!nulls[1])
 	{
@@ -143,7 +146,7 @@ put_part(ReturnSetInfo *result, const DpElement *field, const DpKeyOptions *opti
 static int
 lookups_of(const DpCondition *condition)
 {
-	int			lookups = 0;
+	int lookups = 0;
 
 	switch (condition->op)
 	{
@@ -156,7 +159,7 @@ lookups_of(const DpCondition *condition)
 			return LOOKUP_KEY;
 		case DP_COND_IN:
 			return (condition->node->u.in.nvalues > 0 ? LOOKUP_KEY : 0) |
-				(condition->node->u.in.nregexes > 0 ? LOOKUP_RANGE : 0);
+				   (condition->node->u.in.nregexes > 0 ? LOOKUP_RANGE : 0);
 		case DP_COND_RANGE:
 			return dp_type_is_container(condition->node->value.type) ? LOOKUP_PATH : LOOKUP_RANGE;
 		case DP_COND_REGEX:
@@ -176,7 +179,7 @@ lookups_of(const DpCondition *condition)
 static Datum
 lookups_text(int lookups)
 {
-	static const char *const names[] = {"key", "range", "pair", "path"};
+	static const char *const names[] = { "key", "range", "pair", "path" };
 	StringInfoData text;
 
 	initStringInfo(&text);

@@ -37,7 +37,7 @@ DP_FUNCTION(dp_bson_match_support);
 Datum
 dp_bson_match_support(PG_FUNCTION_ARGS)
 {
-	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+	Node *request = (Node *) PG_GETARG_POINTER(0);
 
 	if (IsA(request, SupportRequestIndexCondition))
 		PG_RETURN_POINTER(index_condition((SupportRequestIndexCondition *) request));
@@ -54,10 +54,10 @@ dp_bson_match_support(PG_FUNCTION_ARGS)
 static List *
 index_condition(SupportRequestIndexCondition *request)
 {
-	List	   *args;
-	Node	   *document;
-	Node	   *filter;
-	Oid			operator;
+	List *args;
+	Node *document;
+	Node *filter;
+	Oid operator;
 
 	if (IsA(request->node, OpExpr))
 		args = ((OpExpr *) request->node)->args;
@@ -71,7 +71,8 @@ index_condition(SupportRequestIndexCondition *request)
 	filter = lsecond(args);
 
 	/* the operator class is ours if its operator is this function */
-	operator = get_opfamily_member(request->opfamily, exprType(filter), exprType(filter), DP_STRATEGY_MATCH);
+	operator= get_opfamily_member(request->opfamily, exprType(filter), exprType(filter),
+								  DP_STRATEGY_MATCH);
 	if (!OidIsValid(operator) || get_opcode(operator) != request->funcid)
 		return NIL;
 
@@ -97,13 +98,13 @@ static Const *
 served_part(SupportRequestIndexCondition *request, Node *document, Const *filter)
 {
 	struct IndexOptInfo *index = request->index;
-	bytea	   *stored = index->opclassoptions != NULL ? index->opclassoptions[request->indexcol] : NULL;
+	bytea *stored = index->opclassoptions != NULL ? index->opclassoptions[request->indexcol] : NULL;
 	DpEstimator *estimator;
 	DpKeyOptions *options;
 	DpCondition *condition;
-	DpFilter   *compiled;
-	DpValue		spec;
-	bool		by_statistics = false;
+	DpFilter *compiled;
+	DpValue spec;
+	bool by_statistics = false;
 
 	if (filter->constisnull)
 		return NULL;
@@ -111,13 +112,15 @@ served_part(SupportRequestIndexCondition *request, Node *document, Const *filter
 	compiled = dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
 	options = dp_key_options_read(stored);
 	estimator = dp_estimator_create(request->root, document, index->rel->relid);
-	condition = dp_estimator_is_informed(estimator) ?
-		dp_conditions_estimated(compiled->root, options, estimate_node, estimator, &by_statistics) :
-		dp_conditions_of_filter(compiled->root, options, false);
+	condition = dp_estimator_is_informed(estimator)
+					? dp_conditions_estimated(compiled->root, options, estimate_node, estimator,
+											  &by_statistics)
+					: dp_conditions_of_filter(compiled->root, options, false);
 	if (condition->op == DP_COND_ALL)
 		return NULL;
 	return makeConst(filter->consttype, -1, InvalidOid, -1,
-					 PointerGetDatum(dp_conditions_to_filter(condition, by_statistics)), false, false);
+					 PointerGetDatum(dp_conditions_to_filter(condition, by_statistics)), false,
+					 false);
 }
 
 static double

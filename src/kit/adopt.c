@@ -40,13 +40,16 @@
 /* Where two arrays of elements are compared, the next one usually is the one that is meant. */
 typedef struct Finder
 {
-	DpIter		iter;
+	DpIter iter;
 	const DpValue *array;
-	bool		wrapped;
+	bool wrapped;
 } Finder;
 
-/* The declaration whose row is being adopted, whose guard is off; by name, for what is known of it may be read again. */
-static Oid	adopting_target = InvalidOid;
+/*
+ * The declaration whose row is being adopted, whose guard is off; by name, for what is known of it
+ * may be read again.
+ */
+static Oid adopting_target = InvalidOid;
 static const char *adopting_name;
 
 static bool is_adopting(const DpDecl *decl);
@@ -57,17 +60,17 @@ static bool value_within(const DpValue *was, const DpValue *is);
 static bool element_within(const DpValue *element, Finder *finder);
 static bool settle(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *key);
 static void refuse_loss(DpDecl *decl, const DpKey *key, const DpPath *lost) pg_attribute_noreturn();
-static const DpPath *settled_lost(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *key,
-								  struct varlena *was, bool *written);
+static const DpPath *settled_lost(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d,
+								  const DpKey *key, struct varlena *was, bool *written);
 static void take_over(DpDecl *decl, const DpKey *key);
 
 static struct varlena *read_document(DpDecl *decl, const DpKey *key, MemoryContext context);
-static int	rewrite_triggers(Relation triggers, Oid parent, Oid trigger, Datum args);
+static int rewrite_triggers(Relation triggers, Oid parent, Oid trigger, Datum args);
 
 bool
 dp_held(const DpDecl *decl, const DpPath *path)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (likely(!dp_holding(decl)) || path == NULL)
 		return false;
@@ -88,21 +91,23 @@ dp_holding(const DpDecl *decl)
 bool
 dp_had_field(const DpDecl *decl, const DpPath *path)
 {
-	static const char *const options[] = {"held", "own"};
-	DpValue		paths;
-	DpValue		one;
-	DpIter		iter;
-	int			i;
+	static const char *const options[] = { "held", "own" };
+	DpValue paths;
+	DpValue one;
+	DpIter iter;
+	int i;
 
 	for (i = 0; i < lengthof(options); i++)
 	{
-		if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), options[i], strlen(options[i]), &paths) ||
+		if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), options[i],
+							  strlen(options[i]), &paths) ||
 			paths.type != DP_TYPE_ARRAY)
 			continue;
 		dp_iter_init_value(&iter, &paths);
 		while (dp_iter_next_value(&iter, &one))
 		{
-			if (one.type == DP_TYPE_STRING && path_equal(dp_path_parse(DP_STRING_DATA(&one), DP_STRING_LEN(&one)), path))
+			if (one.type == DP_TYPE_STRING &&
+				path_equal(dp_path_parse(DP_STRING_DATA(&one), DP_STRING_LEN(&one)), path))
 				return true;
 		}
 	}
@@ -118,7 +123,7 @@ is_adopting(const DpDecl *decl)
 static bool
 path_equal(const DpPath *a, const DpPath *b)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < a->nsteps && i < b->nsteps; i++)
 	{
@@ -149,7 +154,7 @@ value_matters(const DpValue *value)
 			if (dp_type_is_number(value->type))
 			{
 				static const uint8 zero[4];
-				DpValue		none = {zero, 4, DP_TYPE_INT32};
+				DpValue none = { zero, 4, DP_TYPE_INT32 };
 
 				return dp_value_compare(value, &none) != 0;
 			}
@@ -157,12 +162,15 @@ value_matters(const DpValue *value)
 	}
 }
 
-/* Whether an array has an element in which this one is found; looks from where the last one was found. */
+/*
+ * Whether an array has an element in which this one is found; looks from where the last one was
+ * found.
+ */
 static bool
 element_within(const DpValue *element, Finder *finder)
 {
 	const uint8 *from = finder->iter.next;
-	DpValue		candidate;
+	DpValue candidate;
 
 	finder->wrapped = false;
 	for (;;)
@@ -189,8 +197,8 @@ element_within(const DpValue *element, Finder *finder)
 static bool
 value_within(const DpValue *was, const DpValue *is)
 {
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	check_stack_depth();
 	if (dp_value_compare(was, is) == 0)
@@ -211,7 +219,7 @@ value_within(const DpValue *was, const DpValue *is)
 	dp_iter_init_value(&iter, was);
 	if (was->type == DP_TYPE_ARRAY)
 	{
-		Finder		finder = {.array = is};
+		Finder finder = { .array = is };
 
 		dp_iter_init_value(&finder.iter, is);
 		while (dp_iter_next(&iter, &field))
@@ -223,11 +231,12 @@ value_within(const DpValue *was, const DpValue *is)
 	}
 	while (dp_iter_next(&iter, &field))
 	{
-		DpValue		other;
+		DpValue other;
 
 		CHECK_FOR_INTERRUPTS();
 		if (value_matters(&field.value) &&
-			!(dp_document_find(is->data, is->len, field.name, field.namelen, &other) && value_within(&field.value, &other)))
+			!(dp_document_find(is->data, is->len, field.name, field.namelen, &other) &&
+			  value_within(&field.value, &other)))
 			return false;
 	}
 	return true;
@@ -236,7 +245,7 @@ value_within(const DpValue *was, const DpValue *is)
 bool
 dp_value_lost(const DpValue *was, const DpValue *is, List *elsewhere)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (!value_matters(was) || (is != NULL && value_within(was, is)))
 		return false;
@@ -247,11 +256,11 @@ dp_value_lost(const DpValue *was, const DpValue *is, List *elsewhere)
 	}
 	if (was->type == DP_TYPE_ARRAY)
 	{
-		int			n = list_length(elsewhere) + 1;
-		Finder	   *finders = palloc0(sizeof(Finder) * n);
-		DpValue		element;
-		DpIter		iter;
-		int			nfinders = 0;
+		int n = list_length(elsewhere) + 1;
+		Finder *finders = palloc0(sizeof(Finder) * n);
+		DpValue element;
+		DpIter iter;
+		int nfinders = 0;
 
 		/* its elements may lie in several places */
 		if (is != NULL && is->type == DP_TYPE_ARRAY)
@@ -286,16 +295,21 @@ dp_value_lost(const DpValue *was, const DpValue *is, List *elsewhere)
 const DpPath *
 dp_held_lost(const DpDecl *decl, struct varlena *was, struct varlena *is, List *elsewhere)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, is_adopting(decl) ? NIL : decl->held)
 	{
 		const DpPath *path = lfirst(lc);
-		DpValue		old;
-		DpValue		new;
+		DpValue old;
+		DpValue new;
 
-		if (dp_path_find(DP_DOC_DATA(was), DP_DOC_SIZE(was), path, &old) && !(path_is_mark(decl, path) && dp_value_is_mark(&old)) &&
-			dp_value_lost(&old, is != NULL && dp_path_find(DP_DOC_DATA(is), DP_DOC_SIZE(is), path, &new) ? &new : NULL, elsewhere))
+		if (dp_path_find(DP_DOC_DATA(was), DP_DOC_SIZE(was), path, &old) &&
+			!(path_is_mark(decl, path) && dp_value_is_mark(&old)) &&
+			dp_value_lost(&old,
+						  is != NULL && dp_path_find(DP_DOC_DATA(is), DP_DOC_SIZE(is), path, &new)
+							  ? &new
+							  : NULL,
+						  elsewhere))
 			return path;
 	}
 	return NULL;
@@ -304,8 +318,8 @@ dp_held_lost(const DpDecl *decl, struct varlena *was, struct varlena *is, List *
 bool
 dp_value_is_mark(const DpValue *value)
 {
-	static const char *const words[] = {"true", "false", "yes", "no"};
-	int			i;
+	static const char *const words[] = { "true", "false", "yes", "no" };
+	int i;
 
 	for (i = 0; value->type == DP_TYPE_STRING && i < lengthof(words); i++)
 	{
@@ -319,10 +333,12 @@ dp_value_is_mark(const DpValue *value)
 static bool
 path_is_mark(const DpDecl *decl, const DpPath *path)
 {
-	DpValue		flag;
+	DpValue flag;
 	StringInfoData text;
 
-	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "flag", 4, &flag) || flag.type != DP_TYPE_STRING)
+	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "flag", 4,
+						  &flag) ||
+		flag.type != DP_TYPE_STRING)
 		return false;
 	initStringInfo(&text);
 	dp_path_to_text(&text, path);
@@ -336,11 +352,13 @@ dp_held_refuse(const DpDecl *decl, const DpPath *path)
 
 	initStringInfo(&text);
 	dp_path_to_text(&text, path);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("field \"%s\" of a document of table %s holds a value from before pattern \"%s\" was declared",
-					text.data, dp_relation_name(decl->target), decl->name),
-			 errhint("Call pattern_build() first.")));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+		 errmsg(
+			 "field \"%s\" of a document of table %s holds a value from before pattern \"%s\" was declared",
+			 text.data, dp_relation_name(decl->target), decl->name),
+		 errhint("Call pattern_build() first.")));
 }
 
 /*
@@ -351,19 +369,19 @@ Datum
 dp_pattern_holds(PG_FUNCTION_ARGS)
 {
 	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
-	DpPath	   *path = dp_path_arg_cached(fcinfo, 1);
-	DpValue		value;
+	DpPath *path = dp_path_arg_cached(fcinfo, 1);
+	DpValue value;
 
-	PG_RETURN_BOOL(dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value) && value_matters(&value) &&
-				   !(PG_GETARG_BOOL(2) && dp_value_is_mark(&value)));
+	PG_RETURN_BOOL(dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value) &&
+				   value_matters(&value) && !(PG_GETARG_BOOL(2) && dp_value_is_mark(&value)));
 }
 
 /* A declaration of the table, and what brings its rows in line. */
 static DpDecl *
 decl_to_settle(Oid rel, const char *name, const DpPatternMethods **m, DpDerivation **d)
 {
-	DpDecl	   *decl = NULL;
-	ListCell   *lc;
+	DpDecl *decl = NULL;
+	ListCell *lc;
 
 	dp_require_owner(rel);
 	LockRelationOid(rel, RowExclusiveLock); /* so that the declaration stays as it is */
@@ -373,11 +391,13 @@ decl_to_settle(Oid rel, const char *name, const DpPatternMethods **m, DpDerivati
 			decl = lfirst(lc);
 	}
 	*m = decl != NULL ? dp_pattern_methods(decl->pattern) : NULL;
-	*d = decl != NULL && *m == NULL && dp_derive_methods(decl->pattern) != NULL ? dp_derivation(decl) : NULL;
+	*d = decl != NULL && *m == NULL && dp_derive_methods(decl->pattern) != NULL
+			 ? dp_derivation(decl)
+			 : NULL;
 	if (*m == NULL && *d == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("table %s has no pattern named \"%s\" that can be built", dp_relation_name(rel), name)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("table %s has no pattern named \"%s\" that can be built",
+							   dp_relation_name(rel), name)));
 	return decl;
 }
 
@@ -385,9 +405,9 @@ decl_to_settle(Oid rel, const char *name, const DpPatternMethods **m, DpDerivati
 static bool
 settle(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *key)
 {
-	Oid			outer = adopting_target;
+	Oid outer = adopting_target;
 	const char *outer_name = adopting_name;
-	bool		written = false;
+	bool written = false;
 
 	adopting_target = decl->target;
 	adopting_name = pstrdup(decl->name);
@@ -411,16 +431,19 @@ settle(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *ke
 	return written;
 }
 
-/* Lets the pattern make what a document holds part of where it belongs: _<pattern>_take_over(rel, name, key), if it has that. */
+/*
+ * Lets the pattern make what a document holds part of where it belongs: _<pattern>_take_over(rel,
+ * name, key), if it has that.
+ */
 static void
 take_over(DpDecl *decl, const DpKey *key)
 {
-	Oid			outer = adopting_target;
+	Oid outer = adopting_target;
 	const char *outer_name = adopting_name;
-	char	   *function = psprintf("_%s_take_over", decl->pattern);
-	Oid			types[3] = {REGCLASSOID, TEXTOID, dp_types()->bson_value};
+	char *function = psprintf("_%s_take_over", decl->pattern);
+	Oid types[3] = { REGCLASSOID, TEXTOID, dp_types()->bson_value };
 	StringInfoData sql;
-	Datum		args[3];
+	Datum args[3];
 
 	if (!OidIsValid(dp_pattern_hook(decl->pattern, "take_over", 3, types)))
 		return;
@@ -458,10 +481,10 @@ dp_pattern_settle(PG_FUNCTION_ARGS)
 {
 	const DpPatternMethods *m;
 	DpDerivation *d;
-	DpDecl	   *decl = decl_to_settle(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), &m, &d);
-	DpKey		key;
-	DpActor		self;
-	bool		written;
+	DpDecl *decl = decl_to_settle(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), &m, &d);
+	DpKey key;
+	DpActor self;
+	bool written;
 	struct varlena *was = NULL;
 
 	dp_owner_begin(decl->owner, &self);
@@ -470,7 +493,10 @@ dp_pattern_settle(PG_FUNCTION_ARGS)
 		was = read_document(decl, &key, CurrentMemoryContext);
 	if (was != NULL && dp_held_lost(decl, was, NULL, NIL) != NULL)
 	{
-		/* each document by itself lost nothing, but what it holds may have been taken by another one since */
+		/*
+		 * each document by itself lost nothing, but what it holds may have been taken by another
+		 * one since
+		 */
 		const DpPath *lost = settled_lost(decl, m, d, &key, was, &written);
 
 		if (lost != NULL)
@@ -506,7 +532,7 @@ read_document(DpDecl *decl, const DpKey *key, MemoryContext context)
 static void
 refuse_loss(DpDecl *decl, const DpKey *key, const DpPath *lost)
 {
-	DpValue		value = dp_value_of_varlena(dp_key_to_value(decl, key));
+	DpValue value = dp_value_of_varlena(dp_key_to_value(decl, key));
 	StringInfoData field;
 	StringInfoData shown;
 
@@ -516,18 +542,24 @@ refuse_loss(DpDecl *decl, const DpKey *key, const DpPath *lost)
 	dp_value_to_text(&shown, &value, DP_TEXT_RELAXED, -1);
 	if (shown.len > 100)
 		shown.data[pg_mbcliplen(shown.data, shown.len, 100)] = '\0';
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("field \"%s\" in table %s holds a value that cannot be kept beside that of another document",
-					field.data, dp_relation_name(decl->target)),
-			 errdetail("The key of the document is %s.", shown.data),
-			 errhint("Change one of the documents, or throw the value away with pattern_build(.., discard => true).")));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+		 errmsg(
+			 "field \"%s\" in table %s holds a value that cannot be kept beside that of another document",
+			 field.data, dp_relation_name(decl->target)),
+		 errdetail("The key of the document is %s.", shown.data),
+		 errhint(
+			 "Change one of the documents, or throw the value away with pattern_build(.., discard => true).")));
 }
 
-/* Brings a row in line that was so, and returns the first field whose value exists nowhere then, or NULL. */
+/*
+ * Brings a row in line that was so, and returns the first field whose value exists nowhere then, or
+ * NULL.
+ */
 static const DpPath *
-settled_lost(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *key, struct varlena *was,
-			 bool *written)
+settled_lost(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *key,
+			 struct varlena *was, bool *written)
 {
 	struct varlena *is;
 	const DpPath *lost;
@@ -551,8 +583,8 @@ settled_lost(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpK
 	}
 	if (lost != NULL && d != NULL && d->methods->elsewhere != NULL && OidIsValid(d->source))
 	{
-		DpValue		id = dp_value_of_varlena(dp_key_to_value(decl, key));
-		DpValue		rest = dp_value_of_varlena(d->methods->elsewhere(d, &id));
+		DpValue id = dp_value_of_varlena(dp_key_to_value(decl, key));
+		DpValue rest = dp_value_of_varlena(d->methods->elsewhere(d, &id));
 
 		lost = dp_held_lost(decl, was, is, list_make1(&rest));
 	}
@@ -571,22 +603,23 @@ dp_pattern_lost(PG_FUNCTION_ARGS)
 {
 	const DpPatternMethods *m;
 	DpDerivation *d;
-	DpDecl	   *decl = decl_to_settle(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), &m, &d);
+	DpDecl *decl = decl_to_settle(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), &m, &d);
 	MemoryContext caller = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	DpActor		self;
-	Datum	   *records;
-	bool	   *kept;
-	int			n;
-	DpKey	   *keys;
+	DpActor self;
+	Datum *records;
+	bool *kept;
+	int n;
+	DpKey *keys;
 	struct varlena **was;
 	const DpPath **lost;
-	ErrorData  *volatile error = NULL;
-	bool		written;
-	int			dims[1];
-	int			lower[1] = {1};
+	ErrorData *volatile error = NULL;
+	bool written;
+	int dims[1];
+	int lower[1] = { 1 };
 
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), RECORDOID, -1, false, TYPALIGN_DOUBLE, &records, NULL, &n);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), RECORDOID, -1, false, TYPALIGN_DOUBLE, &records,
+					  NULL, &n);
 	keys = palloc(sizeof(DpKey) * Max(n, 1));
 	was = palloc(sizeof(struct varlena *) * Max(n, 1));
 	lost = palloc0(sizeof(DpPath *) * Max(n, 1));
@@ -638,7 +671,8 @@ dp_pattern_lost(PG_FUNCTION_ARGS)
 		records[i] = PointerGetDatum(cstring_to_text(text.data));
 	}
 	dims[0] = n;
-	PG_RETURN_ARRAYTYPE_P(construct_md_array(records, kept, 1, dims, lower, TEXTOID, -1, false, TYPALIGN_INT));
+	PG_RETURN_ARRAYTYPE_P(construct_md_array(records, kept, 1, dims, lower, TEXTOID, -1, false,
+											 TYPALIGN_INT));
 }
 
 /* Gives a trigger, and its clones on partitions, other arguments. */
@@ -647,22 +681,24 @@ rewrite_triggers(Relation triggers, Oid parent, Oid trigger, Datum args)
 {
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	List	   *clones = NIL;
-	ListCell   *lc;
-	int			n = 0;
+	HeapTuple tuple;
+	List *clones = NIL;
+	ListCell *lc;
+	int n = 0;
 
 	/* the clones of one trigger are found by no index, but they are few who have any */
-	ScanKeyInit(&key, OidIsValid(trigger) ? Anum_pg_trigger_oid : Anum_pg_trigger_tgparentid, BTEqualStrategyNumber, F_OIDEQ,
+	ScanKeyInit(&key, OidIsValid(trigger) ? Anum_pg_trigger_oid : Anum_pg_trigger_tgparentid,
+				BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(OidIsValid(trigger) ? trigger : parent));
-	scan = systable_beginscan(triggers, OidIsValid(trigger) ? TriggerOidIndexId : InvalidOid, OidIsValid(trigger), NULL, 1, &key);
+	scan = systable_beginscan(triggers, OidIsValid(trigger) ? TriggerOidIndexId : InvalidOid,
+							  OidIsValid(trigger), NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
-		Datum		values[Natts_pg_trigger] = {0};
-		bool		nulls[Natts_pg_trigger] = {0};
-		bool		replace[Natts_pg_trigger] = {0};
-		HeapTuple	changed;
+		Datum values[Natts_pg_trigger] = { 0 };
+		bool nulls[Natts_pg_trigger] = { 0 };
+		bool replace[Natts_pg_trigger] = { 0 };
+		HeapTuple changed;
 
 		values[Anum_pg_trigger_tgargs - 1] = args;
 		replace[Anum_pg_trigger_tgargs - 1] = true;
@@ -690,14 +726,14 @@ DP_FUNCTION(dp_pattern_set_options);
 Datum
 dp_pattern_set_options(PG_FUNCTION_ARGS)
 {
-	Oid			rel = PG_GETARG_OID(0);
-	Oid			trigger = PG_GETARG_OID(1);
-	char	   *options = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	int			len = strlen(options) + 1;
-	bytea	   *args = palloc(VARHDRSZ + len);
-	Relation	triggers;
-	DpDecl	   *decl = NULL;
-	ListCell   *lc;
+	Oid rel = PG_GETARG_OID(0);
+	Oid trigger = PG_GETARG_OID(1);
+	char *options = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	int len = strlen(options) + 1;
+	bytea *args = palloc(VARHDRSZ + len);
+	Relation triggers;
+	DpDecl *decl = NULL;
+	ListCell *lc;
 
 	dp_require_owner(rel);
 	LockRelationOid(rel, ShareUpdateExclusiveLock);
@@ -707,9 +743,8 @@ dp_pattern_set_options(PG_FUNCTION_ARGS)
 			decl = lfirst(lc);
 	}
 	if (decl == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("table %s has no such declaration", dp_relation_name(rel))));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("table %s has no such declaration", dp_relation_name(rel))));
 	SET_VARSIZE(args, VARHDRSZ + len);
 	memcpy(VARDATA(args), options, len);
 	triggers = table_open(TriggerRelationId, RowExclusiveLock);

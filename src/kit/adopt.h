@@ -33,7 +33,8 @@ extern bool dp_had_field(const DpDecl *decl, const DpPath *path);
 extern bool dp_value_lost(const DpValue *was, const DpValue *is, List *elsewhere);
 
 /* The same for all fields of the declaration that are guarded: the first that is lost, or NULL. */
-extern const DpPath *dp_held_lost(const DpDecl *decl, struct varlena *was, struct varlena *is, List *elsewhere);
+extern const DpPath *
+dp_held_lost(const DpDecl *decl, struct varlena *was, struct varlena *is, List *elsewhere);
 
 /* Whether a value says yes or no, as flags do: true, "true", "yes". */
 extern bool dp_value_is_mark(const DpValue *value);
@@ -41,4 +42,4 @@ extern bool dp_value_is_mark(const DpValue *value);
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE: the write would destroy what a field held before. */
 extern void dp_held_refuse(const DpDecl *decl, const DpPath *path) pg_attribute_noreturn();
 
-#endif							/* DP_KIT_ADOPT_H */
+#endif /* DP_KIT_ADOPT_H */

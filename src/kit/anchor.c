@@ -28,7 +28,8 @@
 #define FUNCTION "pattern_anchor_trigger"
 
 /* Options that name the document column of the other table of a pair */
-static const char *const other_columns[] = {"source_doc_column", "source_column", "other_doc_column", "followers_column"};
+static const char *const other_columns[] = { "source_doc_column", "source_column",
+											 "other_doc_column", "followers_column" };
 
 static bool is_anchor_function(Oid function);
 static List *names_of(struct varlena *document, const char *field);
@@ -54,22 +55,23 @@ dp_pattern_anchor_trigger(PG_FUNCTION_ARGS)
 List *
 dp_anchors(Oid relid)
 {
-	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	Relation rel = table_open(TriggerRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	List	   *anchors = NIL;
+	HeapTuple tuple;
+	List *anchors = NIL;
 
-	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
 	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
-		bool		isnull;
+		bool isnull;
 		const char *argument;
 		struct varlena *more;
-		bytea	   *arguments;
-		DpAnchor   *anchor;
+		bytea *arguments;
+		DpAnchor *anchor;
 
 		if (form->tgnargs != 3 || OidIsValid(form->tgparentid) || !is_anchor_function(form->tgfoid))
 			continue;
@@ -97,17 +99,18 @@ dp_anchors(Oid relid)
 bool
 dp_trigger_is_anchor(const Trigger *trigger)
 {
-	return trigger->tgnargs == 3 && strcmp(trigger->tgargs[0], ANCHOR) == 0 && is_anchor_function(trigger->tgfoid);
+	return trigger->tgnargs == 3 && strcmp(trigger->tgargs[0], ANCHOR) == 0 &&
+		   is_anchor_function(trigger->tgfoid);
 }
 
 char *
 dp_anchor_column(Oid relid, const char *label)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, dp_anchors(relid))
 	{
-		DpAnchor   *anchor = lfirst(lc);
+		DpAnchor *anchor = lfirst(lc);
 
 		if (strcmp(anchor->label, label) == 0)
 			return anchor->column;
@@ -119,10 +122,10 @@ struct varlena *
 dp_anchor_options(struct varlena *options, Oid relid, List **others)
 {
 	const char *name = text_option(options, "name");
-	char	   *own = name != NULL ? dp_anchor_column(relid, name) : NULL;
-	char	   *other = NULL;
-	bool		known = false;
-	int			i;
+	char *own = name != NULL ? dp_anchor_column(relid, name) : NULL;
+	char *other = NULL;
+	bool known = false;
+	int i;
 
 	if (own != NULL)
 		options = with_column(options, "doc_column", own);
@@ -135,7 +138,7 @@ dp_anchor_options(struct varlena *options, Oid relid, List **others)
 	for (i = 0; i < DP_PAIR_OPTIONS && other == NULL; i++)
 	{
 		const char *pair = text_option(options, dp_pair_options[i]);
-		Oid			side = pair != NULL ? dp_pair_find(pair, false, relid) : InvalidOid;
+		Oid side = pair != NULL ? dp_pair_find(pair, false, relid) : InvalidOid;
 
 		if (!OidIsValid(side))
 			continue;
@@ -151,34 +154,41 @@ dp_anchor_options(struct varlena *options, Oid relid, List **others)
 void
 dp_anchor_require_key(Relation rel)
 {
-	List	   *anchors;
-	Relation	index;
-	ListCell   *lc;
+	List *anchors;
+	Relation index;
+	ListCell *lc;
 
 	anchors = dp_anchors(RelationGetRelid(rel));
 	if (anchors == NIL)
 		return;
-	/* last: any look at a catalog may hear that REINDEX CONCURRENTLY has made another index the key's */
+	/*
+	 * last: any look at a catalog may hear that REINDEX CONCURRENTLY has made another index the
+	 * key's
+	 */
 	list_free(RelationGetIndexList(rel));
 	if (!OidIsValid(rel->rd_pkindex))
 		return;
 	index = RelationIdGetRelation(rel->rd_pkindex);
 	foreach(lc, anchors)
 	{
-		DpAnchor   *anchor = lfirst(lc);
-		bool		same = list_length(anchor->keys) == IndexRelationGetNumberOfKeyAttributes(index);
-		int			i;
+		DpAnchor *anchor = lfirst(lc);
+		bool same = list_length(anchor->keys) == IndexRelationGetNumberOfKeyAttributes(index);
+		int i;
 
 		for (i = 0; same && i < list_length(anchor->keys); i++)
-			same = get_attnum(RelationGetRelid(rel), list_nth(anchor->keys, i)) == index->rd_index->indkey.values[i];
+			same = get_attnum(RelationGetRelid(rel), list_nth(anchor->keys, i)) ==
+				   index->rd_index->indkey.values[i];
 		if (same || anchor->keys == NIL)
 			continue;
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the primary key of table %s is not the one that pattern \"%s\" was declared with",
-						dp_relation_name(RelationGetRelid(rel)), anchor->label),
-				 errdetail("It was on (%s).", names_text(anchor->keys)),
-				 errhint("Give the table its primary key back, or end the pattern with pattern_disable() before another one is made.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(
+				 "the primary key of table %s is not the one that pattern \"%s\" was declared with",
+				 dp_relation_name(RelationGetRelid(rel)), anchor->label),
+			 errdetail("It was on (%s).", names_text(anchor->keys)),
+			 errhint(
+				 "Give the table its primary key back, or end the pattern with pattern_disable() before another one is made.")));
 	}
 	RelationClose(index);
 }
@@ -186,17 +196,17 @@ dp_anchor_require_key(Relation rel)
 void
 dp_anchor_require_columns(Relation rel, bool cascade)
 {
-	Oid			relid = RelationGetRelid(rel);
-	List	   *anchors = dp_anchors(relid);
+	Oid relid = RelationGetRelid(rel);
+	List *anchors = dp_anchors(relid);
 	TriggerDesc *triggers = dp_triggers(rel);
 	const char *name = NULL;
-	ListCell   *lc;
-	int			i;
+	ListCell *lc;
+	int i;
 
 	foreach(lc, anchors)
 	{
-		DpAnchor   *anchor = lfirst(lc);
-		ListCell   *k;
+		DpAnchor *anchor = lfirst(lc);
+		ListCell *k;
 
 		foreach(k, anchor->keys)
 		{
@@ -208,10 +218,10 @@ dp_anchor_require_columns(Relation rel, bool cascade)
 	for (i = 0; cascade && i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		char	   *function = get_func_name(trigger->tgfoid);
+		char *function = get_func_name(trigger->tgfoid);
 		struct varlena *options = NULL;
 		const char *label = NULL;
-		bool		found = false;
+		bool found = false;
 
 		if (function == NULL || strcmp(function, "pattern_guard_trigger") == 0 ||
 			get_func_namespace(trigger->tgfoid) != dp_types()->schema)
@@ -228,11 +238,10 @@ dp_anchor_require_columns(Relation rel, bool cascade)
 			name = options != NULL ? label : trigger->tgargs[2];
 	}
 	if (name != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-				 errmsg("cannot drop a column of table %s that pattern \"%s\" depends on",
-						dp_relation_name(relid), name),
-				 errhint("End the pattern with pattern_disable() first.")));
+		ereport(ERROR, (errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+						errmsg("cannot drop a column of table %s that pattern \"%s\" depends on",
+							   dp_relation_name(relid), name),
+						errhint("End the pattern with pattern_disable() first.")));
 }
 
 /*
@@ -242,12 +251,11 @@ DP_FUNCTION(dp_pattern_require_key);
 Datum
 dp_pattern_require_key(PG_FUNCTION_ARGS)
 {
-	Relation	rel = try_table_open(PG_GETARG_OID(0), AccessShareLock);
+	Relation rel = try_table_open(PG_GETARG_OID(0), AccessShareLock);
 
 	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", PG_GETARG_OID(0))));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", PG_GETARG_OID(0))));
 	dp_anchor_require_key(rel);
 	table_close(rel, NoLock);
 	PG_RETURN_VOID();
@@ -261,14 +269,14 @@ Datum
 dp_pattern_anchors(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	ListCell   *lc;
+	ListCell *lc;
 
 	InitMaterializedSRF(fcinfo, 0);
 	foreach(lc, dp_anchors(PG_GETARG_OID(0)))
 	{
-		DpAnchor   *anchor = lfirst(lc);
-		Datum		values[5];
-		bool		nulls[5] = {false};
+		DpAnchor *anchor = lfirst(lc);
+		Datum values[5];
+		bool nulls[5] = { false };
 
 		values[0] = CStringGetTextDatum(anchor->trigger);
 		values[1] = CStringGetTextDatum(anchor->label);
@@ -285,21 +293,23 @@ dp_pattern_anchors(PG_FUNCTION_ARGS)
 static bool
 is_anchor_function(Oid function)
 {
-	char	   *name = get_func_name(function);
+	char *name = get_func_name(function);
 
-	return name != NULL && strcmp(name, FUNCTION) == 0 && get_func_namespace(function) == dp_types()->schema;
+	return name != NULL && strcmp(name, FUNCTION) == 0 &&
+		   get_func_namespace(function) == dp_types()->schema;
 }
 
 /* The strings of an array in a document that may be NULL. */
 static List *
 names_of(struct varlena *document, const char *field)
 {
-	List	   *names = NIL;
-	DpValue		value;
-	DpIter		iter = {NULL, NULL};
+	List *names = NIL;
+	DpValue value;
+	DpIter iter = { NULL, NULL };
 
 	if (document == NULL ||
-		!dp_document_find(DP_DOC_DATA(document), DP_DOC_SIZE(document), field, strlen(field), &value) ||
+		!dp_document_find(DP_DOC_DATA(document), DP_DOC_SIZE(document), field, strlen(field),
+						  &value) ||
 		value.type != DP_TYPE_ARRAY)
 		return NIL;
 	dp_iter_init_value(&iter, &value);
@@ -315,10 +325,13 @@ names_of(struct varlena *document, const char *field)
 static const char *
 text_option(struct varlena *options, const char *option)
 {
-	DpValue		value;
+	DpValue value;
 
-	return dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), option, strlen(option), &value) &&
-		value.type == DP_TYPE_STRING ? DP_STRING_DATA(&value) : NULL;
+	return dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), option, strlen(option),
+							&value) &&
+				   value.type == DP_TYPE_STRING
+			   ? DP_STRING_DATA(&value)
+			   : NULL;
 }
 
 /* The options with another value for one that is there. */
@@ -326,24 +339,26 @@ static struct varlena *
 with_column(struct varlena *options, const char *option, const char *column)
 {
 	const char *old = text_option(options, option);
-	DpValue		value;
+	DpValue value;
 
 	if (old == NULL || strcmp(old, column) == 0)
 		return options;
 	value = dp_value_of_varlena(dp_datum_to_value(CStringGetTextDatum(column), TEXTOID));
-	return dp_document_set(DP_DOC_DATA(options), DP_DOC_SIZE(options), dp_path_parse(option, strlen(option)), &value);
+	return dp_document_set(DP_DOC_DATA(options), DP_DOC_SIZE(options),
+						   dp_path_parse(option, strlen(option)), &value);
 }
 
 /* Names as an array of texts. */
 static Datum
 names_array(List *names)
 {
-	Datum	   *elements = palloc(sizeof(Datum) * (list_length(names) + 1));
-	ListCell   *lc;
+	Datum *elements = palloc(sizeof(Datum) * (list_length(names) + 1));
+	ListCell *lc;
 
 	foreach(lc, names)
 		elements[foreach_current_index(lc)] = CStringGetTextDatum(lfirst(lc));
-	return PointerGetDatum(construct_array(elements, list_length(names), TEXTOID, -1, false, TYPALIGN_INT));
+	return PointerGetDatum(construct_array(elements, list_length(names), TEXTOID, -1, false,
+										   TYPALIGN_INT));
 }
 
 /* Names with commas between them. */
@@ -351,7 +366,7 @@ static char *
 names_text(List *names)
 {
 	StringInfoData buf;
-	ListCell   *lc;
+	ListCell *lc;
 
 	initStringInfo(&buf);
 	foreach(lc, names)

@@ -27,11 +27,11 @@
 
 typedef struct DpAnchor
 {
-	char	   *trigger;		/* its name */
-	char	   *label;
-	char	   *column;			/* NULL where no document column is declared */
-	List	   *keys;			/* names of the primary key's columns (char *) */
-	List	   *triggers;		/* names of the declaration's triggers on the table (char *) */
+	char *trigger; /* its name */
+	char *label;
+	char *column;   /* NULL where no document column is declared */
+	List *keys;     /* names of the primary key's columns (char *) */
+	List *triggers; /* names of the declaration's triggers on the table (char *) */
 } DpAnchor;
 
 /* The anchors of a relation (DpAnchor), in the current context. */
@@ -61,4 +61,4 @@ extern void dp_anchor_require_key(Relation rel);
  */
 extern void dp_anchor_require_columns(Relation rel, bool cascade);
 
-#endif							/* DP_KIT_ANCHOR_H */
+#endif /* DP_KIT_ANCHOR_H */

@@ -45,25 +45,25 @@
 
 typedef struct RelationDecls
 {
-	Oid			relid;			/* hash key */
-	Oid			target;			/* the table that a partition's were declared on, or InvalidOid */
-	bool		valid;
-	bool		stranger;		/* with another owner it would be the side of a pair */
+	Oid relid;  /* hash key */
+	Oid target; /* the table that a partition's were declared on, or InvalidOid */
+	bool valid;
+	bool stranger; /* with another owner it would be the side of a pair */
 	MemoryContext context;
-	List	   *decls;
-	List	   *others;			/* OIDs of tables that decls know something of; in context */
+	List *decls;
+	List *others; /* OIDs of tables that decls know something of; in context */
 } RelationDecls;
 
 /* What a trigger function keeps in fn_extra */
 typedef struct TriggerCache
 {
-	uint64		generation;
-	DpDecl	   *decl;
+	uint64 generation;
+	DpDecl *decl;
 } TriggerCache;
 
 static HTAB *relations = NULL;
-static List *graveyard = NIL;	/* contexts to delete when the transaction ends */
-static uint64 generation = 1;	/* changes with every invalidation */
+static List *graveyard = NIL; /* contexts to delete when the transaction ends */
+static uint64 generation = 1; /* changes with every invalidation */
 
 static struct varlena *parse_options(const char *declared);
 static void cache_init(void);
@@ -76,19 +76,22 @@ static void decl_read_key(DpDecl *decl, Relation rel);
 static void decl_read_doc_column(DpDecl *decl, Relation rel);
 static bool decl_option(DpDecl *decl, const char *option, DpValue *value);
 static char *pattern_of_function(Oid function);
-static Oid	declared_on(Oid relid, bool isclone);
+static Oid declared_on(Oid relid, bool isclone);
 static DpDecl *decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok);
-static Oid	pair_scan(const char *pair, bool main, Oid relid, bool foreign);
+static Oid pair_scan(const char *pair, bool main, Oid relid, bool foreign);
 static void different_owners(Oid relid, Oid other) pg_attribute_noreturn();
-static Oid	relation_owner(Oid relid);
+static Oid relation_owner(Oid relid);
 
 #define FUNCTION_SUFFIX "_trigger"
 
-/* So often declarations are read at once that change while they are; then as they are and again next time */
+/*
+ * So often declarations are read at once that change while they are; then as they are and again
+ * next time
+ */
 #define READ_TRIES 5
 
 /* The options that name pairs: one for each table that the pattern keeps */
-const char *const dp_pair_options[DP_PAIR_OPTIONS] = {"pair", "second_pair", "gone_pair"};
+const char *const dp_pair_options[DP_PAIR_OPTIONS] = { "pair", "second_pair", "gone_pair" };
 
 /*
  * Declarations of a relation, empty if it has none.  Raises UNDEFINED_TABLE if
@@ -98,14 +101,14 @@ List *
 dp_decls(Oid relid)
 {
 	RelationDecls *entry;
-	bool		found;
-	Relation	rel;
+	bool found;
+	Relation rel;
 	MemoryContext context;
 	MemoryContext old;
-	List	   *decls;
-	uint64		before;
-	int			tries;
-	ListCell   *lc;
+	List *decls;
+	uint64 before;
+	int tries;
+	ListCell *lc;
 
 	cache_init();
 	entry = hash_search(relations, &relid, HASH_FIND, NULL);
@@ -122,9 +125,8 @@ dp_decls(Oid relid)
 		old = MemoryContextSwitchTo(context);
 		rel = try_table_open(relid, AccessShareLock);
 		if (rel == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_TABLE),
-					 errmsg("relation with OID %u does not exist", relid)));
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+							errmsg("relation with OID %u does not exist", relid)));
 		decls = relation_read(rel);
 		table_close(rel, NoLock);
 		MemoryContextSwitchTo(old);
@@ -152,7 +154,7 @@ dp_decls(Oid relid)
 	/* names of columns come from other tables, too */
 	foreach(lc, decls)
 	{
-		ListCell   *other;
+		ListCell *other;
 
 		foreach(other, ((DpDecl *) lfirst(lc))->others)
 			dp_decl_depends(lfirst(lc), lfirst_oid(other));
@@ -171,7 +173,7 @@ dp_decls(Oid relid)
 static void
 relation_watch(Oid relid)
 {
-	bool		found;
+	bool found;
 	RelationDecls *entry = hash_search(relations, &relid, HASH_ENTER, &found);
 
 	if (!found)
@@ -196,7 +198,8 @@ dp_decl_depends(DpDecl *decl, Oid relid)
 	MemoryContext old;
 
 	/* one that is stale already is read anew in any case */
-	if (!OidIsValid(relid) || relid == decl->relid || entry == NULL || entry->context != decl->context)
+	if (!OidIsValid(relid) || relid == decl->relid || entry == NULL ||
+		entry->context != decl->context)
 		return;
 	relation_watch(relid);
 	entry = hash_search(relations, &decl->relid, HASH_FIND, NULL);
@@ -211,32 +214,30 @@ dp_decl_depends(DpDecl *decl, Oid relid)
 DpDecl *
 dp_decl_find(Oid relid, const char *pattern, const char *name)
 {
-	DpDecl	   *found = NULL;
-	ListCell   *lc;
+	DpDecl *found = NULL;
+	ListCell *lc;
 
 	foreach(lc, dp_decls(relid))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 
 		if (strcmp(decl->pattern, pattern) != 0)
 			continue;
 		if (name != NULL && strcmp(decl->name, name) != 0)
 			continue;
 		if (found != NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("table %s has more than one %s pattern",
-							dp_relation_name(relid), pattern),
-					 errhint("Say which one with the argument \"name\".")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("table %s has more than one %s pattern", dp_relation_name(relid),
+								   pattern),
+							errhint("Say which one with the argument \"name\".")));
 		found = decl;
 	}
 	if (found == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 name == NULL ?
-				 errmsg("table %s has no %s pattern", dp_relation_name(relid), pattern) :
-				 errmsg("table %s has no %s pattern named \"%s\"",
-						dp_relation_name(relid), pattern, name)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						name == NULL
+							? errmsg("table %s has no %s pattern", dp_relation_name(relid), pattern)
+							: errmsg("table %s has no %s pattern named \"%s\"",
+									 dp_relation_name(relid), pattern, name)));
 	return found;
 }
 
@@ -258,8 +259,9 @@ dp_decl_of_trigger_if(FunctionCallInfo fcinfo, const char *pattern)
 DpDecl *
 dp_decl_of_any_trigger(FunctionCallInfo fcinfo, const char *pattern)
 {
-	return decl_of_trigger(fcinfo, pattern, CALLED_AS_TRIGGER(fcinfo) &&
-						   !TRIGGER_FIRED_FOR_ROW(((TriggerData *) fcinfo->context)->tg_event));
+	return decl_of_trigger(fcinfo, pattern,
+						   CALLED_AS_TRIGGER(fcinfo) &&
+							   !TRIGGER_FIRED_FOR_ROW(((TriggerData *) fcinfo->context)->tg_event));
 }
 
 /* Both: missing_ok is what to do when the trigger belongs to no declaration. */
@@ -269,14 +271,14 @@ decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)
 	TriggerCache *cache = fcinfo->flinfo->fn_extra;
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	const char *argument;
-	bool		is_main;
-	ListCell   *lc;
+	bool is_main;
+	ListCell *lc;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s" FUNCTION_SUFFIX "\" is called by triggers of the %s pattern only",
-						pattern, pattern)));
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+						errmsg("function \"%s" FUNCTION_SUFFIX
+							   "\" is called by triggers of the %s pattern only",
+							   pattern, pattern)));
 
 	dp_note_watch(RelationGetRelid(trigdata->tg_relation));
 	if (likely(cache != NULL && cache->generation == generation))
@@ -286,7 +288,7 @@ decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)
 	argument = trigdata->tg_trigger->tgargs[is_main ? 0 : 1];
 	foreach(lc, dp_decls(RelationGetRelid(trigdata->tg_relation)))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 
 		if (strcmp(decl->pattern, pattern) == 0 &&
 			strcmp(is_main ? decl->declared : decl->name, argument) == 0)
@@ -304,12 +306,14 @@ decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)
 
 	if (missing_ok)
 		return NULL;
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_OBJECT),
-			 errmsg("trigger \"%s\" belongs to no declaration of the %s pattern on table %s",
-					trigdata->tg_trigger->tgname, pattern,
-					dp_relation_name(RelationGetRelid(trigdata->tg_relation))),
-			 errhint("A trigger of the pattern was dropped or renamed by hand; drop the others and declare the pattern again.")));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_UNDEFINED_OBJECT),
+		 errmsg("trigger \"%s\" belongs to no declaration of the %s pattern on table %s",
+				trigdata->tg_trigger->tgname, pattern,
+				dp_relation_name(RelationGetRelid(trigdata->tg_relation))),
+		 errhint(
+			 "A trigger of the pattern was dropped or renamed by hand; drop the others and declare the pattern again.")));
 }
 
 TriggerDesc *
@@ -335,10 +339,10 @@ dp_pair_main(const char *pair, Oid relid)
 {
 	/* asked for by every statement that writes to a side table */
 	static char last_pair[64];
-	static Oid	last_relid;
-	static Oid	last_found;
+	static Oid last_relid;
+	static Oid last_found;
 	static uint64 last_generation = 0;
-	uint64		now;
+	uint64 now;
 
 	cache_init();
 	now = generation;
@@ -348,7 +352,7 @@ dp_pair_main(const char *pair, Oid relid)
 	last_found = dp_pair_find(pair, true, relid);
 	if (OidIsValid(last_found) && strlen(pair) < sizeof(last_pair))
 	{
-		(void) dp_decls(last_found);	/* so that changes of the table are heard */
+		(void) dp_decls(last_found); /* so that changes of the table are heard */
 		strcpy(last_pair, pair);
 		last_relid = relid;
 		last_generation = now;
@@ -360,8 +364,8 @@ dp_pair_main(const char *pair, Oid relid)
 Oid
 dp_pair_side(const char *pair, Oid relid)
 {
-	Oid			side = dp_pair_find(pair, false, relid);
-	Oid			stranger = OidIsValid(side) ? InvalidOid : pair_scan(pair, false, relid, true);
+	Oid side = dp_pair_find(pair, false, relid);
+	Oid stranger = OidIsValid(side) ? InvalidOid : pair_scan(pair, false, relid, true);
 
 	/* what is kept without the side must be read again when it gets the same owner */
 	if (OidIsValid(stranger))
@@ -380,7 +384,7 @@ dp_pair_side(const char *pair, Oid relid)
 static struct varlena *
 parse_options(const char *declared)
 {
-	int			limit = dp_max_document_size;
+	int limit = dp_max_document_size;
 	struct varlena *volatile options = NULL;
 
 	dp_max_document_size = MaxAllocSize - VARHDRSZ;
@@ -416,7 +420,7 @@ dp_declared_options(const char *declared)
 	}
 	PG_CATCH();
 	{
-		int			category = ERRCODE_TO_CATEGORY(geterrcode());
+		int category = ERRCODE_TO_CATEGORY(geterrcode());
 
 		if (category != ERRCODE_DATA_EXCEPTION && category != ERRCODE_PROGRAM_LIMIT_EXCEEDED)
 			PG_RE_THROW();
@@ -434,7 +438,7 @@ dp_declared_options(const char *declared)
 char *
 dp_decl_text(DpDecl *decl, const char *option)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (!decl_option(decl, option, &value))
 		return NULL;
@@ -451,9 +455,9 @@ dp_decl_text(DpDecl *decl, const char *option)
 DpPath *
 dp_decl_path(DpDecl *decl, const char *option)
 {
-	char	   *text = dp_decl_text(decl, option);
+	char *text = dp_decl_text(decl, option);
 	MemoryContext old;
-	DpPath	   *path;
+	DpPath *path;
 
 	if (text == NULL)
 		return NULL;
@@ -469,7 +473,7 @@ dp_decl_path(DpDecl *decl, const char *option)
 int64
 dp_decl_int(DpDecl *decl, const char *option, int64 dflt)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (!decl_option(decl, option, &value))
 		return dflt;
@@ -477,9 +481,9 @@ dp_decl_int(DpDecl *decl, const char *option, int64 dflt)
 		return dp_get_int32(value.data);
 	if (value.type == DP_TYPE_INT64)
 		return dp_get_int64(value.data);
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("option \"%s\" of the %s pattern is not a whole number", option, decl->pattern)));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("option \"%s\" of the %s pattern is not a whole number", option,
+						   decl->pattern)));
 }
 
 /*
@@ -488,14 +492,14 @@ dp_decl_int(DpDecl *decl, const char *option, int64 dflt)
 bool
 dp_decl_bool(DpDecl *decl, const char *option, bool dflt)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (!decl_option(decl, option, &value))
 		return dflt;
 	if (value.type != DP_TYPE_BOOL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"%s\" of the %s pattern is neither true nor false", option, decl->pattern)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("option \"%s\" of the %s pattern is neither true nor false", option,
+							   decl->pattern)));
 	return value.data[0] != 0;
 }
 
@@ -509,7 +513,8 @@ dp_decl_bool(DpDecl *decl, const char *option, bool dflt)
 bool
 dp_decl_maintained(DpDecl *decl)
 {
-	return (likely(dp_maintain) || !has_privs_of_role(dp_acting_user(), decl->owner)) && !IsLogicalWorker();
+	return (likely(dp_maintain) || !has_privs_of_role(dp_acting_user(), decl->owner)) &&
+		   !IsLogicalWorker();
 }
 
 /*
@@ -518,19 +523,17 @@ dp_decl_maintained(DpDecl *decl)
 void
 dp_require_owner(Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Oid			owner;
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid owner;
 
 	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", relid)));
 	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 	if (!has_privs_of_role(GetUserId(), owner))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be owner of table %s", dp_relation_name(relid))));
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("must be owner of table %s", dp_relation_name(relid))));
 }
 
 /*
@@ -539,8 +542,8 @@ dp_require_owner(Oid relid)
 char *
 dp_relation_name(Oid relid)
 {
-	char	   *name = get_rel_name(relid);
-	char	   *schema;
+	char *name = get_rel_name(relid);
+	char *schema;
 
 	if (name == NULL)
 		return psprintf("%u", relid);
@@ -558,10 +561,10 @@ Datum
 dp_pattern_declarations(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Relation	rel;
+	Relation rel;
 	SysScanDesc scan;
 	ScanKeyData key;
-	HeapTuple	tuple;
+	HeapTuple tuple;
 
 	InitMaterializedSRF(fcinfo, 0);
 
@@ -578,14 +581,14 @@ dp_pattern_declarations(PG_FUNCTION_ARGS)
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
-		Datum		values[5];
-		bool		nulls[5] = {false};
-		Datum		args;
-		bool		isnull;
-		char	   *pattern;
-		char	   *declared;
+		Datum values[5];
+		bool nulls[5] = { false };
+		Datum args;
+		bool isnull;
+		char *pattern;
+		char *declared;
 		struct varlena *options;
-		DpValue		name;
+		DpValue name;
 
 		if (form->tgnargs != 1 || OidIsValid(form->tgparentid))
 			continue;
@@ -593,7 +596,7 @@ dp_pattern_declarations(PG_FUNCTION_ARGS)
 		if (pattern == NULL)
 			continue;
 		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
-		args = PointerGetDatum(DatumGetByteaPP(args));	/* once: the macro asks twice */
+		args = PointerGetDatum(DatumGetByteaPP(args)); /* once: the macro asks twice */
 		declared = VARDATA_ANY(DatumGetPointer(args));
 		options = dp_declared_options(declared);
 		if (options == NULL ||
@@ -603,7 +606,8 @@ dp_pattern_declarations(PG_FUNCTION_ARGS)
 
 		values[0] = ObjectIdGetDatum(form->tgrelid);
 		values[1] = CStringGetTextDatum(pattern);
-		values[2] = PointerGetDatum(cstring_to_text_with_len(DP_STRING_DATA(&name), DP_STRING_LEN(&name)));
+		values[2] =
+			PointerGetDatum(cstring_to_text_with_len(DP_STRING_DATA(&name), DP_STRING_LEN(&name)));
 		values[3] = PointerGetDatum(dp_anchor_options(options, form->tgrelid, NULL));
 		values[4] = ObjectIdGetDatum(form->oid);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
@@ -617,16 +621,15 @@ dp_pattern_declarations(PG_FUNCTION_ARGS)
 static void
 cache_init(void)
 {
-	HASHCTL		ctl;
-	HTAB	   *made;
+	HASHCTL ctl;
+	HTAB *made;
 
 	if (relations != NULL)
 		return;
 	ctl.keysize = sizeof(Oid);
 	ctl.entrysize = sizeof(RelationDecls);
 	ctl.hcxt = CacheMemoryContext;
-	made = hash_create("docpatterns relations", 32, &ctl,
-					   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	made = hash_create("docpatterns relations", 32, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	/* what may fail comes first: who hears of changes finds the table */
 	RegisterXactCallback(transaction_ended, NULL);
 	relations = made;
@@ -644,7 +647,7 @@ relation_invalidated(Datum arg, Oid relid)
 {
 	HASH_SEQ_STATUS seq;
 	RelationDecls *entry;
-	bool		all = !OidIsValid(relid);
+	bool all = !OidIsValid(relid);
 
 	if (OidIsValid(relid))
 	{
@@ -658,7 +661,8 @@ relation_invalidated(Datum arg, Oid relid)
 	hash_seq_init(&seq, relations);
 	while ((entry = hash_seq_search(&seq)) != NULL)
 	{
-		if (all || entry->relid == relid || entry->target == relid || list_member_oid(entry->others, relid))
+		if (all || entry->relid == relid || entry->target == relid ||
+			list_member_oid(entry->others, relid))
 			entry->valid = false;
 	}
 	generation++;
@@ -668,10 +672,9 @@ relation_invalidated(Datum arg, Oid relid)
 static void
 transaction_ended(XactEvent event, void *arg)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
-		event != XACT_EVENT_PREPARE)
+	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
 		return;
 	foreach(lc, graveyard)
 		MemoryContextDelete(lfirst(lc));
@@ -686,13 +689,13 @@ static List *
 relation_read(Relation rel)
 {
 	TriggerDesc *triggers = dp_triggers(rel);
-	List	   *decls = NIL;
-	int			i;
+	List *decls = NIL;
+	int i;
 
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		char	   *pattern;
+		char *pattern;
 
 		if (trigger->tgnargs != 1 || trigger->tgargs[0][0] != '{')
 			continue;
@@ -712,11 +715,11 @@ relation_read(Relation rel)
 static DpDecl *
 decl_make(Relation rel, const Trigger *trigger, const char *pattern)
 {
-	DpDecl	   *decl = palloc0(sizeof(DpDecl));
-	HeapTuple	tuple;
-	DpIter		iter;
-	DpValue		held;
-	DpValue		path;
+	DpDecl *decl = palloc0(sizeof(DpDecl));
+	HeapTuple tuple;
+	DpIter iter;
+	DpValue held;
+	DpValue path;
 
 	decl->context = CurrentMemoryContext;
 	decl->relid = RelationGetRelid(rel);
@@ -737,7 +740,8 @@ decl_make(Relation rel, const Trigger *trigger, const char *pattern)
 		while (dp_iter_next_value(&iter, &path))
 		{
 			if (path.type == DP_TYPE_STRING)
-				decl->held = lappend(decl->held, dp_path_parse(DP_STRING_DATA(&path), DP_STRING_LEN(&path)));
+				decl->held =
+					lappend(decl->held, dp_path_parse(DP_STRING_DATA(&path), DP_STRING_LEN(&path)));
 		}
 	}
 
@@ -764,20 +768,23 @@ decl_make(Relation rel, const Trigger *trigger, const char *pattern)
 static void
 decl_read_key(DpDecl *decl, Relation rel)
 {
-	Relation	index;
-	int			i;
+	Relation index;
+	int i;
 
 	if (decl->target == decl->relid)
 		dp_anchor_require_key(rel);
 	else
 	{
-		Relation	target = table_open(decl->target, AccessShareLock);
+		Relation target = table_open(decl->target, AccessShareLock);
 
 		dp_anchor_require_key(target);
 		table_close(target, NoLock);
 	}
 
-	/* last: any look at a catalog may hear that REINDEX CONCURRENTLY has made another index the key's */
+	/*
+	 * last: any look at a catalog may hear that REINDEX CONCURRENTLY has made another index the
+	 * key's
+	 */
 	list_free(RelationGetIndexList(rel));
 	if (!OidIsValid(rel->rd_pkindex))
 		ereport(ERROR,
@@ -811,11 +818,11 @@ decl_read_key(DpDecl *decl, Relation rel)
 static void
 decl_read_doc_column(DpDecl *decl, Relation rel)
 {
-	char	   *wanted = dp_decl_text(decl, "doc_column");
-	Oid			bson = dp_types()->bson;
+	char *wanted = dp_decl_text(decl, "doc_column");
+	Oid bson = dp_types()->bson;
 	Form_pg_attribute found = NULL;
-	int			n = 0;
-	int			i;
+	int n = 0;
+	int i;
 
 	for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)
 	{
@@ -840,10 +847,11 @@ decl_read_doc_column(DpDecl *decl, Relation rel)
 	if (n > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_AMBIGUOUS_COLUMN),
-				 wanted == NULL ?
-				 errmsg("table %s has more than one column of type bson", dp_relation_name(decl->relid)) :
-				 errmsg("table %s has no column \"%s\" and more than one other of type bson",
-						dp_relation_name(decl->relid), wanted)));
+				 wanted == NULL
+					 ? errmsg("table %s has more than one column of type bson",
+							  dp_relation_name(decl->relid))
+					 : errmsg("table %s has no column \"%s\" and more than one other of type bson",
+							  dp_relation_name(decl->relid), wanted)));
 	decl->doc_column = pstrdup(NameStr(found->attname));
 	decl->doc_attnum = found->attnum;
 }
@@ -856,9 +864,9 @@ dp_decl_of_table(Oid relid, const char *pattern, const char *name, const char *d
 				 MemoryContext context)
 {
 	MemoryContext old = MemoryContextSwitchTo(context);
-	Relation	rel = table_open(relid, AccessShareLock);
-	DpDecl	   *decl = palloc0(sizeof(DpDecl));
-	DpBuilder	b;
+	Relation rel = table_open(relid, AccessShareLock);
+	DpDecl *decl = palloc0(sizeof(DpDecl));
+	DpBuilder b;
 
 	decl->context = context;
 	decl->relid = relid;
@@ -870,7 +878,8 @@ dp_decl_of_table(Oid relid, const char *pattern, const char *name, const char *d
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
 	if (doc_column != NULL)
-		dp_builder_append_string(&b, "doc_column", strlen("doc_column"), doc_column, strlen(doc_column));
+		dp_builder_append_string(&b, "doc_column", strlen("doc_column"), doc_column,
+								 strlen(doc_column));
 	dp_builder_end(&b);
 	decl->options = dp_builder_finish_bson(&b);
 	decl_read_doc_column(decl, rel);
@@ -884,9 +893,9 @@ dp_decl_of_table(Oid relid, const char *pattern, const char *name, const char *d
 static bool
 decl_option(DpDecl *decl, const char *option, DpValue *value)
 {
-	return dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options),
-							option, strlen(option), value) &&
-		value->type != DP_TYPE_NULL;
+	return dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), option,
+							strlen(option), value) &&
+		   value->type != DP_TYPE_NULL;
 }
 
 /*
@@ -895,9 +904,9 @@ decl_option(DpDecl *decl, const char *option, DpValue *value)
 static char *
 pattern_of_function(Oid function)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	Form_pg_proc form;
-	char	   *pattern = NULL;
+	char *pattern = NULL;
 
 	if (!HeapTupleIsValid(tuple))
 		return NULL;
@@ -905,7 +914,7 @@ pattern_of_function(Oid function)
 	if (form->prolang == ClanguageId && form->pronamespace == dp_types()->schema)
 	{
 		const char *name = NameStr(form->proname);
-		int			len = strlen(name) - strlen(FUNCTION_SUFFIX);
+		int len = strlen(name) - strlen(FUNCTION_SUFFIX);
 
 		if (len > 0 && strcmp(name + len, FUNCTION_SUFFIX) == 0)
 			pattern = pnstrdup(name, len);
@@ -923,9 +932,9 @@ declared_on(Oid relid, bool isclone)
 {
 	while (isclone)
 	{
-		Oid			parent = get_partition_parent(relid, true);
-		Relation	rel = table_open(parent, AccessShareLock);
-		int			i;
+		Oid parent = get_partition_parent(relid, true);
+		Relation rel = table_open(parent, AccessShareLock);
+		int i;
 
 		isclone = false;
 		for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
@@ -955,7 +964,7 @@ dp_pair_find(const char *pair, bool main, Oid relid)
 void
 dp_pair_require_owner(const char *pair, bool main, Oid relid)
 {
-	Oid			other = pair_scan(pair, main, relid, true);
+	Oid other = pair_scan(pair, main, relid, true);
 
 	if (OidIsValid(other))
 		different_owners(relid, other);
@@ -964,22 +973,22 @@ dp_pair_require_owner(const char *pair, bool main, Oid relid)
 static void
 different_owners(Oid relid, Oid other)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("tables %s and %s have different owners", dp_relation_name(relid), dp_relation_name(other)),
-			 errdetail("A pattern writes to one what is written to the other."),
-			 errhint("ALTER TABLE .. OWNER TO gives them the same owner again.")));
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("tables %s and %s have different owners", dp_relation_name(relid),
+						   dp_relation_name(other)),
+					errdetail("A pattern writes to one what is written to the other."),
+					errhint("ALTER TABLE .. OWNER TO gives them the same owner again.")));
 }
 
 Oid
 dp_foreign_side(DpDecl *decl)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < DP_PAIR_OPTIONS; i++)
 	{
-		char	   *pair = dp_decl_text(decl, dp_pair_options[i]);
-		Oid			side;
+		char *pair = dp_decl_text(decl, dp_pair_options[i]);
+		Oid side;
 
 		if (pair == NULL || OidIsValid(dp_pair_find(pair, false, decl->target)))
 			continue;
@@ -994,7 +1003,7 @@ dp_foreign_side(DpDecl *decl)
 void
 dp_require_own_sides(DpDecl *decl)
 {
-	Oid			side = dp_foreign_side(decl);
+	Oid side = dp_foreign_side(decl);
 
 	if (OidIsValid(side))
 		different_owners(decl->target, side);
@@ -1004,27 +1013,28 @@ dp_require_own_sides(DpDecl *decl)
 static Oid
 pair_scan(const char *pair, bool main, Oid relid, bool foreign)
 {
-	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	Relation rel = table_open(TriggerRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	Oid			owner = relation_owner(relid);
-	Oid			schema = get_rel_namespace(relid);
-	HeapTuple	tuple;
-	Oid			result = InvalidOid;
+	Oid owner = relation_owner(relid);
+	Oid schema = get_rel_namespace(relid);
+	HeapTuple tuple;
+	Oid result = InvalidOid;
 
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
-		Datum		args;
-		bool		isnull;
+		Datum args;
+		bool isnull;
 		const char *first;
 		const char *found = NULL;
-		DpValue		value;
-		int			i;
+		DpValue value;
+		int i;
 
 		if (form->tgnargs != (main ? 1 : 3) || OidIsValid(form->tgparentid) ||
 			strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
 			continue;
-		if ((relation_owner(form->tgrelid) != owner) != foreign || pattern_of_function(form->tgfoid) == NULL)
+		if ((relation_owner(form->tgrelid) != owner) != foreign ||
+			pattern_of_function(form->tgfoid) == NULL)
 			continue;
 		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
 		args = PointerGetDatum(DatumGetByteaPP(args));
@@ -1036,8 +1046,8 @@ pair_scan(const char *pair, bool main, Oid relid, bool foreign)
 
 			for (i = 0; i < lengthof(dp_pair_options) && options != NULL; i++)
 			{
-				if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options),
-									 dp_pair_options[i], strlen(dp_pair_options[i]), &value) &&
+				if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), dp_pair_options[i],
+									 strlen(dp_pair_options[i]), &value) &&
 					value.type == DP_TYPE_STRING && strcmp(DP_STRING_DATA(&value), pair) == 0)
 					found = pair;
 			}
@@ -1059,8 +1069,8 @@ pair_scan(const char *pair, bool main, Oid relid, bool foreign)
 static Oid
 relation_owner(Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Oid			owner = InvalidOid;
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid owner = InvalidOid;
 
 	if (HeapTupleIsValid(tuple))
 	{

@@ -12,8 +12,9 @@
  * same declaration have the arguments 'of' and its name.  Where a pattern keeps a
  * second table, that table has triggers with the arguments 'side', the pair
  * and the name; pair is a random text that also stands in the main trigger's
- * options (one that keeps several has a second_pair, or a gone_pair).  Thus dump, restore, rename and change of schema carry everything,
- * and nothing that is written anywhere else has to be kept in step.
+ * options (one that keeps several has a second_pair, or a gone_pair).  Thus dump, restore, rename
+ *and change of schema carry everything, and nothing that is written anywhere else has to be kept in
+ *step.
  */
 #ifndef DP_KIT_DECLARATION_H
 #define DP_KIT_DECLARATION_H
@@ -33,41 +34,41 @@
 /* A column of a table's primary key. */
 typedef struct DpKeyColumn
 {
-	AttrNumber	attnum;
-	char	   *name;
-	Oid			type;
-	int32		typmod;
-	Oid			collation;
-	Oid			eqop;			/* equality of the index's operator family */
+	AttrNumber attnum;
+	char *name;
+	Oid type;
+	int32 typmod;
+	Oid collation;
+	Oid eqop; /* equality of the index's operator family */
 } DpKeyColumn;
 
 /* A prepared statement of a declaration. */
 typedef struct DpPlan
 {
-	const void *id;				/* any address that is unique to the statement */
-	SPIPlanPtr	plan;
+	const void *id; /* any address that is unique to the statement */
+	SPIPlanPtr plan;
 	struct DpPlan *next;
 } DpPlan;
 
 typedef struct DpDecl
 {
-	Oid			relid;			/* the relation that was asked about: the table or a partition of it */
-	Oid			target;			/* the table that carries the declaration */
-	Oid			owner;			/* the table's owner */
-	char	   *pattern;
-	char	   *name;
-	char	   *declared;		/* the main trigger's argument */
-	struct varlena *options;	/* the same as a bson, with the names that columns have now */
-	List	   *others;			/* OIDs of other tables that these names were looked up in */
-	Oid			trigger;		/* the main trigger, or its clone on a partition */
-	List	   *held;			/* paths (DpPath) with values from before the declaration: see adopt.h */
-	char	   *doc_column;		/* NULL for relations of measurements, which are foreign tables */
-	AttrNumber	doc_attnum;		/* in relid */
-	int			nkeys;			/* 0 for these */
-	DpKeyColumn *keys;			/* attnums are those in relid */
-	MemoryContext context;		/* of all this; lives at least until the transaction ends */
-	DpPlan	   *plans;
-	void	   *state;			/* the pattern's own, in context */
+	Oid relid;  /* the relation that was asked about: the table or a partition of it */
+	Oid target; /* the table that carries the declaration */
+	Oid owner;  /* the table's owner */
+	char *pattern;
+	char *name;
+	char *declared;          /* the main trigger's argument */
+	struct varlena *options; /* the same as a bson, with the names that columns have now */
+	List *others;            /* OIDs of other tables that these names were looked up in */
+	Oid trigger;             /* the main trigger, or its clone on a partition */
+	List *held;            /* paths (DpPath) with values from before the declaration: see adopt.h */
+	char *doc_column;      /* NULL for relations of measurements, which are foreign tables */
+	AttrNumber doc_attnum; /* in relid */
+	int nkeys;             /* 0 for these */
+	DpKeyColumn *keys;     /* attnums are those in relid */
+	MemoryContext context; /* of all this; lives at least until the transaction ends */
+	DpPlan *plans;
+	void *state; /* the pattern's own, in context */
 } DpDecl;
 
 /* Declarations of a relation (DpDecl), in the order in which their triggers fire. */
@@ -127,11 +128,11 @@ extern const char *const dp_pair_options[DP_PAIR_OPTIONS];
  * is none with the same owner.  If there are several (a schema was copied),
  * the one in the same schema is taken.
  */
-extern Oid	dp_pair_main(const char *pair, Oid relid);
-extern Oid	dp_pair_side(const char *pair, Oid relid);
+extern Oid dp_pair_main(const char *pair, Oid relid);
+extern Oid dp_pair_side(const char *pair, Oid relid);
 
 /* The same, neither kept nor read: the table may not be ready yet, in the midst of a restore. */
-extern Oid	dp_pair_find(const char *pair, bool main, Oid relid);
+extern Oid dp_pair_find(const char *pair, bool main, Oid relid);
 
 /*
  * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if that side of a pair, which was not
@@ -146,7 +147,7 @@ extern void dp_pair_require_owner(const char *pair, bool main, Oid relid);
  * not be made a second time: the other function raises
  * OBJECT_NOT_IN_PREREQUISITE_STATE.
  */
-extern Oid	dp_foreign_side(DpDecl *decl);
+extern Oid dp_foreign_side(DpDecl *decl);
 extern void dp_require_own_sides(DpDecl *decl);
 
 /* A main trigger's argument as a bson, or NULL if it is none. */
@@ -164,7 +165,9 @@ extern bool dp_decl_bool(DpDecl *decl, const char *option, bool dflt);
  */
 extern void dp_decl_depends(DpDecl *decl, Oid relid);
 
-/* Whether triggers have to work: false only while the owner restores with docpatterns.maintain off. */
+/*
+ * Whether triggers have to work: false only while the owner restores with docpatterns.maintain off.
+ */
 extern bool dp_decl_maintained(DpDecl *decl);
 
 /* Raises INSUFFICIENT_PRIVILEGE unless the current user owns the relation. */
@@ -173,4 +176,4 @@ extern void dp_require_owner(Oid relid);
 /* schema.name of a relation, quoted where needed, for messages and generated SQL. */
 extern char *dp_relation_name(Oid relid);
 
-#endif							/* DP_KIT_DECLARATION_H */
+#endif /* DP_KIT_DECLARATION_H */

@@ -75,12 +75,12 @@ static bool needs_statements(Oid relid);
 static void call_with(const char *function, Oid relid, Oid role);
 static void call_with_all(const char *function, int n, Oid *types, Datum *values);
 static void owner_follow(Oid relid);
-static Oid	former_owner(Oid relid);
-static Oid	view_find(Oid relid, const char *function);
+static Oid former_owner(Oid relid);
+static Oid view_find(Oid relid, const char *function);
 static bool caller_owns(Oid relid);
 static void relation_depend(Oid relid);
 static void depend_main(Oid relid);
-static Oid	depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid);
+static Oid depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid);
 static void depend_others(Oid relid);
 static void depend_triggers(Oid side, const char *pair, Oid main);
 static void depend_side(Oid relid);
@@ -136,9 +136,11 @@ dp_pattern_created(PG_FUNCTION_ARGS)
 	}
 	else if (IsA(data->parsetree, AlterTableStmt))
 		table_altered((AlterTableStmt *) data->parsetree);
-	else if (IsA(data->parsetree, RenameStmt) && ((RenameStmt *) data->parsetree)->renameType == OBJECT_SCHEMA)
+	else if (IsA(data->parsetree, RenameStmt) &&
+			 ((RenameStmt *) data->parsetree)->renameType == OBJECT_SCHEMA)
 		schema_renamed(((RenameStmt *) data->parsetree)->newname);
-	else if (IsA(data->parsetree, RenameStmt) && ((RenameStmt *) data->parsetree)->renameType == OBJECT_COLUMN)
+	else if (IsA(data->parsetree, RenameStmt) &&
+			 ((RenameStmt *) data->parsetree)->renameType == OBJECT_COLUMN)
 		column_renamed((RenameStmt *) data->parsetree);
 	return (Datum) 0;
 }
@@ -153,13 +155,13 @@ DP_FUNCTION(dp_pattern_relink);
 Datum
 dp_pattern_relink(PG_FUNCTION_ARGS)
 {
-	Oid			only = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
-	Relation	triggers = table_open(TriggerRelationId, AccessShareLock);
+	Oid only = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
+	Relation triggers = table_open(TriggerRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(triggers, InvalidOid, false, NULL, 0, NULL);
-	HeapTuple	tuple;
-	List	   *tables = NIL;
-	ListCell   *lc;
-	int64		n = 0;
+	HeapTuple tuple;
+	List *tables = NIL;
+	ListCell *lc;
+	int64 n = 0;
 
 	if (OidIsValid(only))
 		dp_require_owner(only);
@@ -177,7 +179,7 @@ dp_pattern_relink(PG_FUNCTION_ARGS)
 	list_sort(tables, list_oid_cmp);
 	foreach(lc, tables)
 	{
-		Oid			relid = lfirst_oid(lc);
+		Oid relid = lfirst_oid(lc);
 
 		CHECK_FOR_INTERRUPTS();
 		LockRelationOid(relid, ShareUpdateExclusiveLock);
@@ -197,7 +199,7 @@ dp_pattern_relink(PG_FUNCTION_ARGS)
 static void
 trigger_created(CreateTrigStmt *stmt)
 {
-	Oid			relid;
+	Oid relid;
 
 	if (strncmp(stmt->trigname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
 		return;
@@ -213,8 +215,8 @@ trigger_created(CreateTrigStmt *stmt)
 static bool
 caller_owns(Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Oid			owner;
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid owner;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
@@ -242,18 +244,18 @@ relation_depend(Oid relid)
 static void
 pairs_lock(Oid relid, List *args)
 {
-	Oid			main;
-	Relation	rel;
+	Oid main;
+	Relation rel;
 	TriggerDesc *triggers;
-	int			i;
+	int i;
 
 	if (list_length(args) == 1)
 	{
 		options_lock(strVal(linitial(args)), NULL);
 		return;
 	}
-	if (list_length(args) != 3 ||
-		(strcmp(strVal(linitial(args)), "side") != 0 && strcmp(strVal(linitial(args)), "part") != 0))
+	if (list_length(args) != 3 || (strcmp(strVal(linitial(args)), "side") != 0 &&
+								   strcmp(strVal(linitial(args)), "part") != 0))
 		return;
 	pair_lock(strVal(lsecond(args)));
 	main = dp_pair_find(strVal(lsecond(args)), true, relid);
@@ -265,26 +267,31 @@ pairs_lock(Oid relid, List *args)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
 
-		if (trigger->tgnargs == 1 && strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0)
+		if (trigger->tgnargs == 1 &&
+			strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0)
 			options_lock(trigger->tgargs[0], strVal(lsecond(args)));
 	}
 	table_close(rel, NoLock);
 }
 
-/* Locks the pairs of a declaration, the last one first; those before "after" only, if it is not NULL. */
+/*
+ * Locks the pairs of a declaration, the last one first; those before "after" only, if it is not
+ * NULL.
+ */
 static void
 options_lock(const char *declared, const char *after)
 {
 	struct varlena *options = dp_declared_options(declared);
-	bool		passed = after == NULL;
-	int			i;
+	bool passed = after == NULL;
+	int i;
 
 	for (i = DP_PAIR_OPTIONS - 1; i >= 0 && options != NULL; i--)
 	{
-		DpValue		pair;
+		DpValue pair;
 
-		if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options),
-							  dp_pair_options[i], strlen(dp_pair_options[i]), &pair) || pair.type != DP_TYPE_STRING)
+		if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), dp_pair_options[i],
+							  strlen(dp_pair_options[i]), &pair) ||
+			pair.type != DP_TYPE_STRING)
 			continue;
 		if (passed)
 			pair_lock(DP_STRING_DATA(&pair));
@@ -293,21 +300,25 @@ options_lock(const char *declared, const char *after)
 	}
 }
 
-/* Raises FEATURE_NOT_SUPPORTED if a table shall inherit from one with patterns, which would not hear of its rows. */
+/*
+ * Raises FEATURE_NOT_SUPPORTED if a table shall inherit from one with patterns, which would not
+ * hear of its rows.
+ */
 static void
 inheritance_refused(List *parents)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, parents)
 	{
-		Oid			relid = RangeVarGetRelid(lfirst(lc), NoLock, true);
+		Oid relid = RangeVarGetRelid(lfirst(lc), NoLock, true);
 
 		if (OidIsValid(relid) && has_patterns(relid))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot inherit from table %s", dp_relation_name(relid)),
-					 errdetail("It has patterns, which know partitions, but no other inheritance.")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot inherit from table %s", dp_relation_name(relid)),
+				 errdetail("It has patterns, which know partitions, but no other inheritance.")));
 	}
 }
 
@@ -315,9 +326,9 @@ inheritance_refused(List *parents)
 static void
 remember_emptied(RangeVar *relation)
 {
-	Oid			relid = RangeVarGetRelid(relation, NoLock, true);
+	Oid relid = RangeVarGetRelid(relation, NoLock, true);
 	MemoryContext old;
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (!OidIsValid(relid))
 		return;
@@ -345,10 +356,10 @@ dp_pattern_emptied_on_commit(PG_FUNCTION_ARGS)
 static void
 table_altered(AlterTableStmt *stmt)
 {
-	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
-	bool		dropped = false;
-	bool		cascade = false;
-	ListCell   *lc;
+	Oid relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	bool dropped = false;
+	bool cascade = false;
+	ListCell *lc;
 
 	foreach(lc, stmt->cmds)
 	{
@@ -357,24 +368,28 @@ table_altered(AlterTableStmt *stmt)
 		dropped |= cmd->subtype == AT_DropColumn;
 		cascade |= cmd->behavior == DROP_CASCADE;
 		if (cmd->subtype == AT_AttachPartition)
-			partition_joined(RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true), true);
+			partition_joined(RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true),
+							 true);
 		else if (cmd->subtype == AT_DetachPartition || cmd->subtype == AT_DetachPartitionFinalize)
 			partition_left(RangeVarGetRelid(stmt->relation, NoLock, true),
 						   RangeVarGetRelid(((PartitionCmd *) cmd->def)->name, NoLock, true),
 						   cmd->subtype == AT_DetachPartitionFinalize ||
-						   ((PartitionCmd *) cmd->def)->concurrent);
+							   ((PartitionCmd *) cmd->def)->concurrent);
 		else if (cmd->subtype == AT_AddInherit)
 			inheritance_refused(list_make1(cmd->def));
-		else if ((cmd->subtype == AT_SetLogged || cmd->subtype == AT_SetUnLogged) && OidIsValid(relid) && has_patterns(relid))
+		else if ((cmd->subtype == AT_SetLogged || cmd->subtype == AT_SetUnLogged) &&
+				 OidIsValid(relid) && has_patterns(relid))
 			call_with("_pattern_follow_persistence", relid, InvalidOid);
 		else if (cmd->subtype == AT_ChangeOwner)
 			owner_follow(RangeVarGetRelid(stmt->relation, NoLock, true));
-		else if (cmd->subtype == AT_AddColumn || cmd->subtype == AT_DropColumn || cmd->subtype == AT_AlterColumnType)
+		else if (cmd->subtype == AT_AddColumn || cmd->subtype == AT_DropColumn ||
+				 cmd->subtype == AT_AlterColumnType)
 			columns_altered(RangeVarGetRelid(stmt->relation, NoLock, true));
 	}
-	if (OidIsValid(relid) && (get_rel_relkind(relid) == RELKIND_RELATION || get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
+	if (OidIsValid(relid) && (get_rel_relkind(relid) == RELKIND_RELATION ||
+							  get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE))
 	{
-		Relation	rel;
+		Relation rel;
 
 		CommandCounterIncrement();
 		rel = table_open(relid, AccessShareLock);
@@ -393,15 +408,15 @@ table_altered(AlterTableStmt *stmt)
 static void
 schema_renamed(const char *schema)
 {
-	Oid			renamed = get_namespace_oid(schema, false);
-	Oid			keys = get_relname_relid("keys", renamed);
-	Oid			extension = get_extension_oid("docpatterns", true);
-	List	   *triggers = NIL;
-	ListCell   *lc;
-	Relation	rel;
+	Oid renamed = get_namespace_oid(schema, false);
+	Oid keys = get_relname_relid("keys", renamed);
+	Oid extension = get_extension_oid("docpatterns", true);
+	List *triggers = NIL;
+	ListCell *lc;
+	Relation rel;
 	ScanKeyData scankeys[2];
 	SysScanDesc scan;
-	HeapTuple	tuple;
+	HeapTuple tuple;
 
 	if (renamed == dp_types()->schema ||
 		(OidIsValid(extension) && getExtensionOfObject(NamespaceRelationId, renamed) == extension))
@@ -412,8 +427,10 @@ schema_renamed(const char *schema)
 	if (!OidIsValid(keys))
 		return;
 	rel = table_open(DependRelationId, AccessShareLock);
-	ScanKeyInit(&scankeys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
-	ScanKeyInit(&scankeys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(keys));
+	ScanKeyInit(&scankeys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&scankeys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(keys));
 	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, scankeys);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
@@ -435,16 +452,18 @@ schema_renamed(const char *schema)
 static void
 column_renamed(RenameStmt *stmt)
 {
-	Oid			relid = stmt->relation != NULL ? RangeVarGetRelid(stmt->relation, NoLock, true) : InvalidOid;
-	ListCell   *lc;
+	Oid relid =
+		stmt->relation != NULL ? RangeVarGetRelid(stmt->relation, NoLock, true) : InvalidOid;
+	ListCell *lc;
 
 	if (!OidIsValid(relid))
 		return;
 	CommandCounterIncrement();
 	foreach(lc, find_all_inheritors(relid, NoLock, NULL))
 	{
-		Oid			types[3] = {REGCLASSOID, TEXTOID, TEXTOID};
-		Datum		values[3] = {ObjectIdGetDatum(lfirst_oid(lc)), CStringGetTextDatum(stmt->subname), CStringGetTextDatum(stmt->newname)};
+		Oid types[3] = { REGCLASSOID, TEXTOID, TEXTOID };
+		Datum values[3] = { ObjectIdGetDatum(lfirst_oid(lc)), CStringGetTextDatum(stmt->subname),
+							CStringGetTextDatum(stmt->newname) };
 
 		if (dp_anchors(lfirst_oid(lc)) != NIL)
 			call_with_all("_pattern_anchor_renamed", 3, types, values);
@@ -458,23 +477,26 @@ column_renamed(RenameStmt *stmt)
 static void
 board_follow(Oid trigger, const char *space)
 {
-	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
-	Oid			table = InvalidOid;
-	char	   *name = NULL;
+	Relation rel = table_open(TriggerRelationId, AccessShareLock);
+	Oid table = InvalidOid;
+	char *name = NULL;
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
+	HeapTuple tuple;
 	StringInfoData sql;
-	DpActing	saved;
+	DpActing saved;
 
-	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger));
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(trigger));
 	scan = systable_beginscan(rel, TriggerOidIndexId, true, NULL, 1, &key);
-	if (HeapTupleIsValid(tuple = systable_getnext(scan)) && is_board((Form_pg_trigger) GETSTRUCT(tuple)))
+	if (HeapTupleIsValid(tuple = systable_getnext(scan)) &&
+		is_board((Form_pg_trigger) GETSTRUCT(tuple)))
 	{
 		struct varlena *options = dp_declared_options(first_argument(rel, tuple));
-		DpValue		value;
+		DpValue value;
 
-		if (options != NULL && dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &value) &&
+		if (options != NULL &&
+			dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &value) &&
 			value.type == DP_TYPE_STRING)
 		{
 			table = ((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid;
@@ -495,8 +517,9 @@ board_follow(Oid trigger, const char *space)
 	table_close(rel, NoLock);
 	PG_TRY();
 	{
-		Oid			types[3] = {REGCLASSOID, TEXTOID, TEXTOID};
-		Datum		values[3] = {ObjectIdGetDatum(table), CStringGetTextDatum(name), CStringGetTextDatum(space)};
+		Oid types[3] = { REGCLASSOID, TEXTOID, TEXTOID };
+		Datum values[3] = { ObjectIdGetDatum(table), CStringGetTextDatum(name),
+							CStringGetTextDatum(space) };
 
 		SPI_connect();
 		if (SPI_execute_with_args(sql.data, 3, types, values, NULL, false, 0) != SPI_OK_SELECT)
@@ -516,10 +539,10 @@ board_follow(Oid trigger, const char *space)
 static void
 columns_altered(Oid relid)
 {
-	Relation	rel;
-	bool		buckets = false;
+	Relation rel;
+	bool buckets = false;
 	TriggerDesc *triggers;
-	int			i;
+	int i;
 
 	if (!OidIsValid(relid) || dp_marked_command(relid))
 		return;
@@ -528,7 +551,7 @@ columns_altered(Oid relid)
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		char	   *function = get_func_name(trigger->tgfoid);
+		char *function = get_func_name(trigger->tgfoid);
 
 		if (function != NULL && strcmp(function, "bucket_trigger") == 0 &&
 			get_func_namespace(trigger->tgfoid) == dp_types()->schema)
@@ -550,9 +573,9 @@ columns_altered(Oid relid)
 static void
 partition_joined(Oid relid, bool attached)
 {
-	bool		ours = false;
-	List	   *ancestors;
-	ListCell   *lc;
+	bool ours = false;
+	List *ancestors;
+	ListCell *lc;
 
 	if (!OidIsValid(relid))
 		return;
@@ -561,11 +584,11 @@ partition_joined(Oid relid, bool attached)
 	foreach(lc, ancestors)
 		ours = ours || has_own(lfirst_oid(lc));
 	if (attached && needs_statements(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("table %s has a pattern that follows its statements", dp_relation_name(relid)),
-				 errdetail("As a partition it would be written to without its triggers."),
-				 errhint("Disable the pattern, and declare it on the table above.")));
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("table %s has a pattern that follows its statements",
+							   dp_relation_name(relid)),
+						errdetail("As a partition it would be written to without its triggers."),
+						errhint("Disable the pattern, and declare it on the table above.")));
 	if (!ours)
 		return;
 	call_with("_pattern_join_partition", relid, InvalidOid);
@@ -590,8 +613,8 @@ partition_joined(Oid relid, bool attached)
 static void
 partition_left(Oid table, Oid partition, bool concurrent)
 {
-	Oid			top;
-	ListCell   *lc;
+	Oid top;
+	ListCell *lc;
 
 	if (!OidIsValid(table) || !OidIsValid(partition))
 		return;
@@ -613,13 +636,14 @@ partition_left(Oid table, Oid partition, bool concurrent)
 static bool
 has_own(Oid relid)
 {
-	Relation	rel = table_open(relid, AccessShareLock);
-	bool		result = false;
-	int			i;
+	Relation rel = table_open(relid, AccessShareLock);
+	bool result = false;
+	int i;
 
 	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
-		if (strncmp(rel->trigdesc->triggers[i].tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0)
+		if (strncmp(rel->trigdesc->triggers[i].tgname, DP_TRIGGER_PREFIX,
+					strlen(DP_TRIGGER_PREFIX)) == 0)
 			result = true;
 	}
 	table_close(rel, NoLock);
@@ -630,10 +654,10 @@ has_own(Oid relid)
 static bool
 has_patterns(Oid relid)
 {
-	Relation	rel = table_open(relid, AccessShareLock);
-	Oid			extension = get_extension_oid("docpatterns", true);
-	bool		result = false;
-	int			i;
+	Relation rel = table_open(relid, AccessShareLock);
+	Oid extension = get_extension_oid("docpatterns", true);
+	bool result = false;
+	int i;
 
 	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
@@ -655,9 +679,9 @@ has_patterns(Oid relid)
 static bool
 needs_statements(Oid relid)
 {
-	Relation	rel = table_open(relid, AccessShareLock);
-	bool		result = false;
-	int			i;
+	Relation rel = table_open(relid, AccessShareLock);
+	bool result = false;
+	int i;
 
 	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
@@ -668,7 +692,8 @@ needs_statements(Oid relid)
 			continue;
 		if ((trigger->tgnargs == 3 && strcmp(trigger->tgargs[0], "side") == 0) ||
 			(trigger->tgnargs == 2 && strcmp(trigger->tgargs[0], "of") == 0 &&
-			 (trigger->tgtype & (TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE)) != 0))
+			 (trigger->tgtype &
+			  (TRIGGER_TYPE_INSERT | TRIGGER_TYPE_UPDATE | TRIGGER_TYPE_DELETE)) != 0))
 			result = true;
 	}
 	table_close(rel, NoLock);
@@ -679,8 +704,8 @@ needs_statements(Oid relid)
 static void
 call_with(const char *function, Oid relid, Oid role)
 {
-	Oid			types[2] = {REGCLASSOID, OIDOID};
-	Datum		values[2] = {ObjectIdGetDatum(relid), ObjectIdGetDatum(role)};
+	Oid types[2] = { REGCLASSOID, OIDOID };
+	Datum values[2] = { ObjectIdGetDatum(relid), ObjectIdGetDatum(role) };
 
 	call_with_all(function, OidIsValid(role) ? 2 : 1, types, values);
 }
@@ -690,7 +715,7 @@ static void
 call_with_all(const char *function, int n, Oid *types, Datum *values)
 {
 	StringInfoData sql;
-	int			i;
+	int i;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
@@ -715,20 +740,20 @@ call_with_all(const char *function, int n, Oid *types, Datum *values)
 static void
 owner_follow(Oid relid)
 {
-	List	   *sides = NIL;
-	ListCell   *lc;
-	Relation	rel;
+	List *sides = NIL;
+	ListCell *lc;
+	Relation rel;
 	ScanKeyData keys[2];
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	Oid			owner;
-	Oid			former;
-	bool		declared;
+	HeapTuple tuple;
+	Oid owner;
+	Oid former;
+	bool declared;
 
 	/* ALTER TABLE is heard for indexes and views too */
-	if (!OidIsValid(relid) ||
-		(get_rel_relkind(relid) != RELKIND_RELATION && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE &&
-		 get_rel_relkind(relid) != RELKIND_FOREIGN_TABLE))
+	if (!OidIsValid(relid) || (get_rel_relkind(relid) != RELKIND_RELATION &&
+							   get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE &&
+							   get_rel_relkind(relid) != RELKIND_FOREIGN_TABLE))
 		return;
 	CommandCounterIncrement();
 	rel = table_open(relid, AccessShareLock);
@@ -736,16 +761,21 @@ owner_follow(Oid relid)
 	table_close(rel, NoLock);
 	declared = has_patterns(relid);
 	if (declared && IsolationUsesXactSnapshot())
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot change the owner of table %s in a transaction that is not READ COMMITTED",
-						dp_relation_name(relid)),
-				 errdetail("Its patterns look for code of the former owner. An older snapshot can miss it.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg(
+				 "cannot change the owner of table %s in a transaction that is not READ COMMITTED",
+				 dp_relation_name(relid)),
+			 errdetail(
+				 "Its patterns look for code of the former owner. An older snapshot can miss it.")));
 
 	/* those that were recorded to depend on it, not any that claim to belong to it */
 	rel = table_open(DependRelationId, AccessShareLock);
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
 	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, keys);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
@@ -764,7 +794,10 @@ owner_follow(Oid relid)
 	{
 		if (!has_guard(lfirst_oid(lc), relid))
 			continue;
-		/* where the table was handed over in a way that no trigger heard of, what belongs to it tells its former owner */
+		/*
+		 * where the table was handed over in a way that no trigger heard of, what belongs to it
+		 * tells its former owner
+		 */
 		if (former == owner)
 			former = former_owner(lfirst_oid(lc));
 		LockRelationOid(lfirst_oid(lc), AccessExclusiveLock);
@@ -780,11 +813,11 @@ owner_follow(Oid relid)
 static Oid
 former_owner(Oid relid)
 {
-	Relation	rel = table_open(RelationRelationId, AccessShareLock);
+	Relation rel = table_open(RelationRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	Oid			owner = InvalidOid;
+	HeapTuple tuple;
+	Oid owner = InvalidOid;
 
 	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
 	scan = systable_beginscan(rel, ClassOidIndexId, true, GetActiveSnapshot(), 1, &key);
@@ -800,17 +833,18 @@ static Oid
 view_find(Oid relid, const char *function)
 {
 	StringInfoData sql;
-	Oid			type = REGCLASSOID;
-	Datum		value = ObjectIdGetDatum(relid);
-	Datum		view;
-	bool		isnull;
+	Oid type = REGCLASSOID;
+	Datum value = ObjectIdGetDatum(relid);
+	Datum view;
+	bool isnull;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
 	dp_sql_own_schema(&sql);
 	appendStringInfo(&sql, "%s($1)", function);
 	SPI_connect();
-	if (SPI_execute_with_args(sql.data, 1, &type, &value, NULL, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
+	if (SPI_execute_with_args(sql.data, 1, &type, &value, NULL, true, 1) != SPI_OK_SELECT ||
+		SPI_processed != 1)
 		elog(ERROR, "could not look for the view of relation %u", relid);
 	view = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
 	SPI_finish();
@@ -823,33 +857,35 @@ view_find(Oid relid, const char *function)
 static void
 depend_main(Oid relid)
 {
-	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	Relation rel = table_open(TriggerRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	ListCell   *lc;
+	HeapTuple tuple;
+	ListCell *lc;
 
-	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
 	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 		struct varlena *options;
-		Oid			sides[DP_PAIR_OPTIONS] = {InvalidOid};
-		int			i;
-		int			j;
+		Oid sides[DP_PAIR_OPTIONS] = { InvalidOid };
+		int i;
+		int j;
 
 		if (form->tgnargs != 1 || OidIsValid(form->tgparentid) || !is_ours(form))
 			continue;
 		options = dp_declared_options(first_argument(rel, tuple));
 		for (i = 0; i < lengthof(dp_pair_options) && options != NULL; i++)
 		{
-			DpValue		pair;
+			DpValue pair;
 
-			if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options),
-								 dp_pair_options[i], strlen(dp_pair_options[i]), &pair) &&
+			if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), dp_pair_options[i],
+								 strlen(dp_pair_options[i]), &pair) &&
 				pair.type == DP_TYPE_STRING)
-				sides[i] = depend_pair(form, relid, DP_STRING_DATA(&pair), strcmp(dp_pair_options[i], "gone_pair") == 0);
+				sides[i] = depend_pair(form, relid, DP_STRING_DATA(&pair),
+									   strcmp(dp_pair_options[i], "gone_pair") == 0);
 		}
 
 		/*
@@ -859,7 +895,8 @@ depend_main(Oid relid)
 		 */
 		for (i = 0; i < DP_PAIR_OPTIONS; i++)
 			for (j = 0; j < DP_PAIR_OPTIONS; j++)
-				if (OidIsValid(sides[i]) && OidIsValid(sides[j]) && has_guard(sides[i], InvalidOid) && !has_guard(sides[j], InvalidOid))
+				if (OidIsValid(sides[i]) && OidIsValid(sides[j]) &&
+					has_guard(sides[i], InvalidOid) && !has_guard(sides[j], InvalidOid))
 					depend(RelationRelationId, sides[i], RelationRelationId, sides[j],
 						   is_queue(sides[i]) ? DEPENDENCY_AUTO : DEPENDENCY_NORMAL);
 	}
@@ -882,13 +919,13 @@ depend_main(Oid relid)
 static Oid
 depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid)
 {
-	Oid			trigger = form->oid;
-	bool		beneath = false;
-	Oid			side;
+	Oid trigger = form->oid;
+	bool beneath = false;
+	Oid side;
 
 	if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
 	{
-		char	   *function = get_func_name(form->tgfoid);
+		char *function = get_func_name(form->tgfoid);
 
 		/* other patterns that have their declarations there keep tables of their own beside it */
 		beneath = function != NULL && strncmp(function, "bucket_", strlen("bucket_")) == 0;
@@ -901,19 +938,21 @@ depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid)
 		depend(TriggerRelationId, trigger, RelationRelationId, side, DEPENDENCY_NORMAL);
 	if (has_guard(side, InvalidOid))
 		depend(RelationRelationId, side, RelationRelationId, relid,
-			   beneath ? DEPENDENCY_INTERNAL : aid ? DEPENDENCY_AUTO : DEPENDENCY_NORMAL);
+			   beneath ? DEPENDENCY_INTERNAL
+			   : aid   ? DEPENDENCY_AUTO
+					   : DEPENDENCY_NORMAL);
 	if (get_rel_relkind(side) != RELKIND_PARTITIONED_TABLE)
 		depend_triggers(side, pair, relid);
 	else
 	{
-		ListCell   *lc;
+		ListCell *lc;
 
 		foreach(lc, find_all_inheritors(side, NoLock, NULL))
 			depend_triggers(lfirst_oid(lc), pair, relid);
 	}
 	if (beneath)
 	{
-		Oid			view = view_find(relid, "_bucket_view");
+		Oid view = view_find(relid, "_bucket_view");
 
 		if (OidIsValid(view))
 			depend(RelationRelationId, view, RelationRelationId, relid, DEPENDENCY_AUTO);
@@ -928,21 +967,22 @@ depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid)
 static void
 depend_others(Oid relid)
 {
-	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	Relation rel = table_open(TriggerRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	List	   *triggers = NIL;
-	ListCell   *lc;
+	HeapTuple tuple;
+	List *triggers = NIL;
+	ListCell *lc;
 
-	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
 	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 
-		if (is_ours(form) && (form->tgnargs == 1 ||
-								(form->tgnargs >= 2 && form->tgnargs <= 3 && !OidIsValid(form->tgparentid))))
+		if (is_ours(form) && (form->tgnargs == 1 || (form->tgnargs >= 2 && form->tgnargs <= 3 &&
+													 !OidIsValid(form->tgparentid))))
 			triggers = lappend(triggers, heap_copytuple(tuple));
 	}
 	systable_endscan(scan);
@@ -952,9 +992,9 @@ depend_others(Oid relid)
 		Form_pg_trigger other = (Form_pg_trigger) GETSTRUCT((HeapTuple) lfirst(lc));
 		const char *of = first_argument(rel, lfirst(lc));
 		const char *name = of + strlen(of) + 1;
-		ListCell   *lc2;
+		ListCell *lc2;
 
-		bool		anchor = other->tgnargs == 3 && strcmp(of, "anchor") == 0;
+		bool anchor = other->tgnargs == 3 && strcmp(of, "anchor") == 0;
 
 		if (!anchor && (other->tgnargs != 2 || strcmp(of, "of") != 0))
 			continue;
@@ -963,7 +1003,7 @@ depend_others(Oid relid)
 			Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT((HeapTuple) lfirst(lc2));
 			const char *declared = first_argument(rel, lfirst(lc2));
 			struct varlena *options;
-			DpValue		value;
+			DpValue value;
 
 			if (form->tgnargs != 1 || (!anchor && form->tgfoid != other->tgfoid))
 				continue;
@@ -971,7 +1011,8 @@ depend_others(Oid relid)
 			if (options != NULL &&
 				dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &value) &&
 				value.type == DP_TYPE_STRING && strcmp(DP_STRING_DATA(&value), name) == 0)
-				depend(TriggerRelationId, other->oid, TriggerRelationId, form->oid, anchor ? DEPENDENCY_NORMAL : DEPENDENCY_AUTO);
+				depend(TriggerRelationId, other->oid, TriggerRelationId, form->oid,
+					   anchor ? DEPENDENCY_NORMAL : DEPENDENCY_AUTO);
 		}
 	}
 	table_close(rel, AccessShareLock);
@@ -984,12 +1025,13 @@ depend_others(Oid relid)
 static void
 depend_triggers(Oid side, const char *pair, Oid main)
 {
-	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	Relation rel = table_open(TriggerRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
+	HeapTuple tuple;
 
-	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(side));
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(side));
 	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
@@ -999,7 +1041,8 @@ depend_triggers(Oid side, const char *pair, Oid main)
 		if (form->tgnargs != 3 || OidIsValid(form->tgparentid) || !is_ours(form))
 			continue;
 		first = first_argument(rel, tuple);
-		if ((strcmp(first, "side") == 0 || strcmp(first, "part") == 0 || strcmp(first, "anchor") == 0) &&
+		if ((strcmp(first, "side") == 0 || strcmp(first, "part") == 0 ||
+			 strcmp(first, "anchor") == 0) &&
 			strcmp(first + strlen(first) + 1, pair) == 0)
 			depend(TriggerRelationId, form->oid, RelationRelationId, main, DEPENDENCY_NORMAL);
 	}
@@ -1013,18 +1056,19 @@ depend_triggers(Oid side, const char *pair, Oid main)
 static void
 depend_side(Oid relid)
 {
-	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	Relation rel = table_open(TriggerRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
+	HeapTuple tuple;
 
-	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
 	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 		const char *first;
-		Oid			main;
+		Oid main;
 
 		if (form->tgnargs != 3 || OidIsValid(form->tgparentid) || !is_ours(form))
 			continue;
@@ -1045,17 +1089,19 @@ depend_side(Oid relid)
 static void
 depend(Oid class, Oid object, Oid on_class, Oid on, DependencyType type)
 {
-	Relation	rel;
+	Relation rel;
 	ScanKeyData keys[2];
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		known = false;
+	HeapTuple tuple;
+	bool known = false;
 	ObjectAddress depender;
 	ObjectAddress referenced;
 
 	rel = table_open(DependRelationId, AccessShareLock);
-	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(class));
-	ScanKeyInit(&keys[1], Anum_pg_depend_objid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object));
+	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(class));
+	ScanKeyInit(&keys[1], Anum_pg_depend_objid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(object));
 	scan = systable_beginscan(rel, DependDependerIndexId, true, NULL, 2, keys);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
@@ -1092,21 +1138,23 @@ pair_lock(const char *pair)
 static bool
 has_guard(Oid relid, Oid main)
 {
-	Relation	rel = table_open(relid, AccessShareLock);
-	bool		result = false;
+	Relation rel = table_open(relid, AccessShareLock);
+	bool result = false;
 	TriggerDesc *triggers;
-	int			i;
+	int i;
 
 	triggers = dp_triggers(rel);
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		char	   *function = get_func_name(trigger->tgfoid);
+		char *function = get_func_name(trigger->tgfoid);
 
-		if (function != NULL && trigger->tgnargs == 3 && strcmp(function, "pattern_guard_trigger") == 0 &&
+		if (function != NULL && trigger->tgnargs == 3 &&
+			strcmp(function, "pattern_guard_trigger") == 0 &&
 			get_func_namespace(trigger->tgfoid) == dp_types()->schema)
 		{
-			Oid			found = OidIsValid(main) ? dp_pair_find(trigger->tgargs[1], true, relid) : InvalidOid;
+			Oid found =
+				OidIsValid(main) ? dp_pair_find(trigger->tgargs[1], true, relid) : InvalidOid;
 
 			result = !OidIsValid(found) || found == main;
 		}
@@ -1119,8 +1167,10 @@ has_guard(Oid relid, Oid main)
 static bool
 is_queue(Oid relid)
 {
-	return get_attnum(relid, "queued_at") != InvalidAttrNumber && get_attnum(relid, "delta") != InvalidAttrNumber &&
-		get_attnum(relid, "key") != InvalidAttrNumber && get_attnum(relid, "id") != InvalidAttrNumber;
+	return get_attnum(relid, "queued_at") != InvalidAttrNumber &&
+		   get_attnum(relid, "delta") != InvalidAttrNumber &&
+		   get_attnum(relid, "key") != InvalidAttrNumber &&
+		   get_attnum(relid, "id") != InvalidAttrNumber;
 }
 
 /* Whether a trigger has a name of ours and a function of this extension. */
@@ -1128,14 +1178,14 @@ static bool
 is_ours(Form_pg_trigger form)
 {
 	return strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0 &&
-		get_func_namespace(form->tgfoid) == dp_types()->schema;
+		   get_func_namespace(form->tgfoid) == dp_types()->schema;
 }
 
 /* Whether it is the main trigger of a board in a key-value space. */
 static bool
 is_board(Form_pg_trigger form)
 {
-	char	   *function = is_ours(form) && form->tgnargs == 1 ? get_func_name(form->tgfoid) : NULL;
+	char *function = is_ours(form) && form->tgnargs == 1 ? get_func_name(form->tgfoid) : NULL;
 
 	return function != NULL && strcmp(function, "kv_leaderboard_trigger") == 0;
 }
@@ -1144,8 +1194,8 @@ is_board(Form_pg_trigger form)
 static const char *
 first_argument(Relation rel, HeapTuple tuple)
 {
-	bool		isnull;
-	Datum		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
+	bool isnull;
+	Datum args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
 
 	if (isnull)
 		return "";

@@ -23,28 +23,29 @@
 #include "kit/key.h"
 
 static Datum key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type);
-static bool value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bool *isnull);
+static bool
+value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bool *isnull);
 static bool is_same_value(const DpValue *value, Datum converted, Oid type, Oid base);
 static bool is_integer(Oid type);
 static bool is_one_value(DpDecl *decl, Oid type);
-static void key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Oid type) pg_attribute_noreturn();
+static void
+key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Oid type) pg_attribute_noreturn();
 
 void
 dp_key_of_tuple(DpDecl *decl, HeapTuple tuple, TupleDesc desc, DpKey *key)
 {
-	int			i;
+	int i;
 
 	key->n = decl->nkeys;
 	for (i = 0; i < decl->nkeys; i++)
 	{
-		bool		isnull;
+		bool isnull;
 
 		key->values[i] = heap_getattr(tuple, decl->keys[i].attnum, desc, &isnull);
 		if (isnull)
-			ereport(ERROR,
-					(errcode(ERRCODE_NOT_NULL_VIOLATION),
-					 errmsg("null value in column \"%s\" of the primary key of table %s",
-							decl->keys[i].name, dp_relation_name(decl->relid))));
+			ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+							errmsg("null value in column \"%s\" of the primary key of table %s",
+								   decl->keys[i].name, dp_relation_name(decl->relid))));
 	}
 }
 
@@ -53,8 +54,7 @@ dp_key_of_argument(DpDecl *decl, FunctionCallInfo fcinfo, int argno, DpKey *key)
 {
 	if (PG_ARGISNULL(argno))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the key must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the key must not be null")));
 	dp_key_of_datum(decl, PG_GETARG_DATUM(argno), get_fn_expr_argtype(fcinfo->flinfo, argno), key);
 }
 
@@ -66,10 +66,10 @@ dp_key_of_datum(DpDecl *decl, Datum value, Oid type, DpKey *key)
 	if ((type == RECORDOID || type_is_rowtype(type)) && !is_one_value(decl, type))
 	{
 		HeapTupleHeader header = DatumGetHeapTupleHeader(value);
-		TupleDesc	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header),
-												  HeapTupleHeaderGetTypMod(header));
+		TupleDesc desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(header),
+												HeapTupleHeaderGetTypMod(header));
 		HeapTupleData tuple;
-		int			i;
+		int i;
 
 		if (desc->natts != decl->nkeys)
 			ereport(ERROR,
@@ -82,35 +82,33 @@ dp_key_of_datum(DpDecl *decl, Datum value, Oid type, DpKey *key)
 		tuple.t_data = header;
 		for (i = 0; i < decl->nkeys; i++)
 		{
-			bool		isnull;
-			Datum		part = heap_getattr(&tuple, i + 1, desc, &isnull);
+			bool isnull;
+			Datum part = heap_getattr(&tuple, i + 1, desc, &isnull);
 
 			if (isnull)
-				ereport(ERROR,
-						(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-						 errmsg("the key must not be null")));
-			key->values[i] = key_convert(decl, &decl->keys[i], part,
-										 TupleDescAttr(desc, i)->atttypid);
+				ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+								errmsg("the key must not be null")));
+			key->values[i] =
+				key_convert(decl, &decl->keys[i], part, TupleDescAttr(desc, i)->atttypid);
 		}
 		ReleaseTupleDesc(desc);
 		return;
 	}
 
 	if (decl->nkeys != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("the primary key of table %s has %d columns",
-						dp_relation_name(decl->target), decl->nkeys),
-				 errhint("Write the key as ROW(...).")));
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("the primary key of table %s has %d columns",
+							   dp_relation_name(decl->target), decl->nkeys),
+						errhint("Write the key as ROW(...).")));
 	key->values[0] = key_convert(decl, &decl->keys[0], value, type);
 }
 
 bool
 dp_key_of_value(DpDecl *decl, const DpValue *value, DpKey *key)
 {
-	DpIter		iter = {NULL, NULL};
-	DpValue		part;
-	int			i;
+	DpIter iter = { NULL, NULL };
+	DpValue part;
+	int i;
 
 	key->n = decl->nkeys;
 	if (decl->nkeys > 1)
@@ -122,7 +120,7 @@ dp_key_of_value(DpDecl *decl, const DpValue *value, DpKey *key)
 	for (i = 0; i < decl->nkeys; i++)
 	{
 		const DpKeyColumn *column = &decl->keys[i];
-		bool		isnull = false;
+		bool isnull = false;
 
 		if (decl->nkeys == 1)
 			part = *value;
@@ -135,7 +133,7 @@ dp_key_of_value(DpDecl *decl, const DpValue *value, DpKey *key)
 			return false;
 		else
 		{
-			Oid			base = getBaseType(column->type);
+			Oid base = getBaseType(column->type);
 
 			/* a link of another kind refers to no row: that is not an error here */
 			if ((base == INT2OID || base == INT4OID || base == INT8OID || base == NUMERICOID ||
@@ -155,12 +153,12 @@ dp_key_of_value(DpDecl *decl, const DpValue *value, DpKey *key)
 bool
 dp_key_identical(DpDecl *decl, const DpKey *a, const DpKey *b)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < decl->nkeys; i++)
 	{
-		int16		typlen;
-		bool		typbyval;
+		int16 typlen;
+		bool typbyval;
 
 		get_typlenbyval(decl->keys[i].type, &typlen, &typbyval);
 		if (!datum_image_eq(a->values[i], b->values[i], typbyval, typlen))
@@ -172,8 +170,8 @@ dp_key_identical(DpDecl *decl, const DpKey *a, const DpKey *b)
 struct varlena *
 dp_key_to_value(DpDecl *decl, const DpKey *key)
 {
-	DpBuilder	b;
-	int			i;
+	DpBuilder b;
+	int i;
 
 	if (decl->nkeys == 1)
 		return dp_datum_to_value(key->values[0], decl->keys[0].type);
@@ -189,9 +187,9 @@ dp_key_to_value(DpDecl *decl, const DpKey *key)
 char *
 dp_key_to_text(DpDecl *decl, const DpKey *key)
 {
-	DpValue		value = dp_value_of_varlena(dp_key_to_value(decl, key));
+	DpValue value = dp_value_of_varlena(dp_key_to_value(decl, key));
 	StringInfoData buf;
-	int			len;
+	int len;
 
 	initStringInfo(&buf);
 	dp_value_to_text(&buf, &value, DP_TEXT_RELAXED, -1);
@@ -204,13 +202,13 @@ dp_key_to_text(DpDecl *decl, const DpKey *key)
 void
 dp_key_copy(DpDecl *decl, const DpKey *from, DpKey *to)
 {
-	int			i;
+	int i;
 
 	to->n = from->n;
 	for (i = 0; i < decl->nkeys; i++)
 	{
-		int16		typlen;
-		bool		typbyval;
+		int16 typlen;
+		bool typbyval;
 
 		get_typlenbyval(decl->keys[i].type, &typlen, &typbyval);
 		to->values[i] = datumCopy(from->values[i], typbyval, typlen);
@@ -257,9 +255,10 @@ value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bo
 static bool
 is_same_value(const DpValue *value, Datum converted, Oid type, Oid base)
 {
-	DpValue		back;
+	DpValue back;
 
-	if ((base == INT4OID || base == INT8OID) && (value->type == DP_TYPE_INT32 || value->type == DP_TYPE_INT64))
+	if ((base == INT4OID || base == INT8OID) &&
+		(value->type == DP_TYPE_INT32 || value->type == DP_TYPE_INT64))
 		return true;
 	back = dp_value_of_varlena(dp_datum_to_value(converted, type));
 	return dp_value_compare(value, &back) == 0;
@@ -271,8 +270,8 @@ is_same_value(const DpValue *value, Datum converted, Oid type, Oid base)
 static Datum
 key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
 {
-	Oid			target = column->type;
-	Oid			cast;
+	Oid target = column->type;
+	Oid cast;
 	CoercionPathType path;
 
 	if (type == target)
@@ -281,16 +280,20 @@ key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
 		return PointerGetDatum(dp_datum_to_value(value, type));
 	if (type == UNKNOWNOID)
 	{
-		Oid			input;
-		Oid			ioparam;
+		Oid input;
+		Oid ioparam;
 
 		getTypeInputInfo(target, &input, &ioparam);
 		return OidInputFunctionCall(input, DatumGetCString(value), ioparam, column->typmod);
 	}
 
-	/* implicit casts lose nothing; of the others only those between integers, which check the range */
+	/*
+	 * implicit casts lose nothing; of the others only those between integers, which check the range
+	 */
 	path = find_coercion_pathway(target, type,
-								 is_integer(target) && is_integer(type) ? COERCION_ASSIGNMENT : COERCION_IMPLICIT, &cast);
+								 is_integer(target) && is_integer(type) ? COERCION_ASSIGNMENT
+																		: COERCION_IMPLICIT,
+								 &cast);
 	switch (path)
 	{
 		case COERCION_PATH_RELABELTYPE:
@@ -300,23 +303,26 @@ key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
 				return OidFunctionCall1(cast, value);
 			if (get_func_nargs(cast) == 2)
 				return OidFunctionCall2(cast, value, Int32GetDatum(column->typmod));
-			return OidFunctionCall3(cast, value, Int32GetDatum(column->typmod), BoolGetDatum(false));
+			return OidFunctionCall3(cast, value, Int32GetDatum(column->typmod),
+									BoolGetDatum(false));
 		default:
 			key_wrong_type(decl, column, type);
 	}
-	return (Datum) 0;			/* not reached */
+	return (Datum) 0; /* not reached */
 }
 
 /* Whether the type is an integer, or a domain over one. */
 static bool
 is_integer(Oid type)
 {
-	Oid			base = getBaseType(type);
+	Oid base = getBaseType(type);
 
 	return base == INT2OID || base == INT4OID || base == INT8OID;
 }
 
-/* Whether a row of the type is the value of the key's only column, not a row of the key's columns. */
+/*
+ * Whether a row of the type is the value of the key's only column, not a row of the key's columns.
+ */
 static bool
 is_one_value(DpDecl *decl, Oid type)
 {
@@ -327,9 +333,8 @@ is_one_value(DpDecl *decl, Oid type)
 static void
 key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Oid type)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-			 errmsg("the key is of type %s, column \"%s\" of table %s is of type %s",
-					format_type_be(type), column->name, dp_relation_name(decl->target),
-					format_type_be(column->type))));
+	ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					errmsg("the key is of type %s, column \"%s\" of table %s is of type %s",
+						   format_type_be(type), column->name, dp_relation_name(decl->target),
+						   format_type_be(column->type))));
 }

@@ -12,8 +12,8 @@
 
 typedef struct DpKey
 {
-	int			n;
-	Datum		values[INDEX_MAX_KEYS];
+	int n;
+	Datum values[INDEX_MAX_KEYS];
 } DpKey;
 
 /* The key of a row of decl->relid.  Points into the tuple. */
@@ -29,7 +29,9 @@ extern void dp_key_of_tuple(DpDecl *decl, HeapTuple tuple, TupleDesc desc, DpKey
 extern void dp_key_of_argument(DpDecl *decl, FunctionCallInfo fcinfo, int argno, DpKey *key);
 extern void dp_key_of_datum(DpDecl *decl, Datum value, Oid type, DpKey *key);
 
-/* The key that one BSON value stands for, as dp_key_to_value() would make it.  False if it is none. */
+/*
+ * The key that one BSON value stands for, as dp_key_to_value() would make it.  False if it is none.
+ */
 extern bool dp_key_of_value(DpDecl *decl, const DpValue *value, DpKey *key);
 
 /* Whether two keys have the same bytes. */
@@ -44,4 +46,4 @@ extern char *dp_key_to_text(DpDecl *decl, const DpKey *key);
 /* A copy in the current context. */
 extern void dp_key_copy(DpDecl *decl, const DpKey *from, DpKey *to);
 
-#endif							/* DP_KIT_KEY_H */
+#endif /* DP_KIT_KEY_H */

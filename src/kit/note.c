@@ -5,9 +5,9 @@
  *
  * The circle is looked for by PostgreSQL's own search for deadlocks, which is made at
  * once instead of after deadlock_timeout.  It sees all kinds of waits, and of
- * those that close a circle it stops exactly one.  It is made again while we wait, less and less often:
- * a circle may be closed by a transaction that cannot leave anything, which would have
- * to fail after its deadlock_timeout.
+ * those that close a circle it stops exactly one.  It is made again while we wait, less and less
+ *often: a circle may be closed by a transaction that cannot leave anything, which would have to
+ *fail after its deadlock_timeout.
  *
  * Notes are rows of docpatterns.notes.  They are read as they are committed, without a
  * snapshot, so that a serializable transaction does not depend on them.
@@ -64,51 +64,55 @@ enum
 typedef struct Note
 {
 	ItemPointerData tid;
-	bool		own;			/* left by this transaction */
-	Oid			rel;
-	char	   *pattern;
-	char	   *name;
+	bool own; /* left by this transaction */
+	Oid rel;
+	char *pattern;
+	char *name;
 	struct varlena *value;
-	Oid			held;			/* the table of which something is held */
-	bool		failed;			/* settling it was an error */
-	bool		stays;			/* something of it could not be settled */
+	Oid held;    /* the table of which something is held */
+	bool failed; /* settling it was an error */
+	bool stays;  /* something of it could not be settled */
 } Note;
 
 /* Notes that say the same, which are settled together */
 typedef struct Notes
 {
-	Note	  **v;
-	int			n;
-	bool		own;			/* one of them is */
-	bool		ours;			/* we held a row or the group before we settled them */
+	Note **v;
+	int n;
+	bool own;  /* one of them is */
+	bool ours; /* we held a row or the group before we settled them */
 } Notes;
 
-/* When a circle is looked for again for the first time, and the longest time between two searches, but for deadlock_timeout */
-#define FIRST_SEARCH_MS		20
-#define LONGEST_SEARCH_MS	500
+/*
+ * When a circle is looked for again for the first time, and the longest time between two searches,
+ * but for deadlock_timeout
+ */
+#define FIRST_SEARCH_MS 20
+#define LONGEST_SEARCH_MS 500
 
 /* So often a transaction looks for notes; what is left to it later stays for others */
-#define MOST_ROUNDS			10
+#define MOST_ROUNDS 10
 
-static List *watched = NIL;		/* OIDs of tables, in TopTransactionContext */
-static List *repaired = NIL;	/* likewise: what pattern_repair() was called for */
+static List *watched = NIL;  /* OIDs of tables, in TopTransactionContext */
+static List *repaired = NIL; /* likewise: what pattern_repair() was called for */
 static bool heard = false;
-static uint64 events = 0;		/* waits that ended, and notes that were left */
+static uint64 events = 0; /* waits that ended, and notes that were left */
 static Notes *settling = NULL;
-static bool hurried = false;	/* nothing is waited for while notes of others are settled */
-static TimeoutId search_again = MAX_TIMEOUTS;	/* registered when it is first needed */
-static int	search_after;		/* milliseconds to the next search */
-static int	search_longest;
+static bool hurried = false; /* nothing is waited for while notes of others are settled */
+static TimeoutId search_again = MAX_TIMEOUTS; /* registered when it is first needed */
+static int search_after;                      /* milliseconds to the next search */
+static int search_longest;
 
-static bool wait_told(void (*wait) (void *arg), void *arg, bool must);
+static bool wait_told(void (*wait)(void *arg), void *arg, bool must);
 static void search_alert(void);
 static Relation notes_open(LOCKMODE mode);
-static Oid	notes_index(Relation rel);
-static void note_write(Oid rel, const char *pattern, const char *name, struct varlena *value, Oid held, bool failed);
+static Oid notes_index(Relation rel);
+static void note_write(Oid rel, const char *pattern, const char *name, struct varlena *value,
+					   Oid held, bool failed);
 static List *notes_read(void);
 static void notes_add(List **notes, Relation rel, AttrNumber column, Oid value);
-static int	note_compare(const ListCell *a, const ListCell *b);
-static int	notes_settle(void);
+static int note_compare(const ListCell *a, const ListCell *b);
+static int notes_settle(void);
 static void note_settle(Notes *notes);
 static bool note_try(Note *note);
 static bool note_apply(Note *note);
@@ -122,13 +126,13 @@ static void notes_xact(XactEvent event, void *arg);
 typedef struct LockWanted
 {
 	const LOCKTAG *tag;
-	LOCKMODE	mode;
+	LOCKMODE mode;
 } LockWanted;
 
 typedef struct HolderAwaited
 {
 	TransactionId xid;
-	Relation	rel;
+	Relation rel;
 	ItemPointer tid;
 } HolderAwaited;
 
@@ -154,11 +158,11 @@ wait_holder(void *arg)
  * itself in order: no subtransaction is needed to go on after it.
  */
 static bool
-wait_told(void (*wait) (void *arg), void *arg, bool must)
+wait_told(void (*wait)(void *arg), void *arg, bool must)
 {
 	MemoryContext caller = CurrentMemoryContext;
-	int			timeout = DeadlockTimeout;
-	bool		logs = log_lock_waits;
+	int timeout = DeadlockTimeout;
+	bool logs = log_lock_waits;
 	volatile bool circle = false;
 
 	if (must)
@@ -210,7 +214,7 @@ search_alert(void)
 bool
 dp_note_lock(const LOCKTAG *tag, LOCKMODE mode)
 {
-	LockWanted	wanted = {tag, mode};
+	LockWanted wanted = { tag, mode };
 
 	if (LockAcquire(tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL)
 		return true;
@@ -220,7 +224,7 @@ dp_note_lock(const LOCKTAG *tag, LOCKMODE mode)
 bool
 dp_note_wait(TransactionId xid, Relation rel, ItemPointer tid, bool must)
 {
-	HolderAwaited awaited = {xid, rel, tid};
+	HolderAwaited awaited = { xid, rel, tid };
 
 	return wait_told(wait_holder, &awaited, must);
 }
@@ -235,10 +239,10 @@ void
 dp_note_row(HeapTupleHeader row)
 {
 	TransactionId xmax = HeapTupleHeaderGetRawXmax(row);
-	MultiXactMember one = {xmax, MultiXactStatusForKeyShare};
+	MultiXactMember one = { xmax, MultiXactStatusForKeyShare };
 	MultiXactMember *members = &one;
-	int			n = 1;
-	int			i;
+	int n = 1;
+	int i;
 
 	if (settling == NULL || settling->own || settling->ours)
 		return;
@@ -272,7 +276,7 @@ dp_note_watch(Oid relid)
 	old = MemoryContextSwitchTo(TopTransactionContext);
 	if (!list_member_oid(watched, relid) && get_rel_relispartition(relid))
 	{
-		List	   *above = get_partition_ancestors(relid);
+		List *above = get_partition_ancestors(relid);
 
 		if (above != NIL)
 			watched = list_append_unique_oid(watched, llast_oid(above));
@@ -295,9 +299,9 @@ dp_note_repair(Oid relid)
 static Relation
 notes_open(LOCKMODE mode)
 {
-	Oid			schema = get_namespace_oid("docpatterns", true);
-	Oid			relid = OidIsValid(schema) ? get_relname_relid("notes", schema) : InvalidOid;
-	Relation	rel = OidIsValid(relid) ? try_table_open(relid, mode) : NULL;
+	Oid schema = get_namespace_oid("docpatterns", true);
+	Oid relid = OidIsValid(schema) ? get_relname_relid("notes", schema) : InvalidOid;
+	Relation rel = OidIsValid(relid) ? try_table_open(relid, mode) : NULL;
 
 	if (rel != NULL && RelationGetNumberOfAttributes(rel) != NOTE_COLUMNS)
 	{
@@ -311,7 +315,7 @@ notes_open(LOCKMODE mode)
 static Oid
 notes_index(Relation rel)
 {
-	List	   *indexes = RelationGetIndexList(rel);
+	List *indexes = RelationGetIndexList(rel);
 
 	return list_length(indexes) == 1 ? linitial_oid(indexes) : InvalidOid;
 }
@@ -319,12 +323,13 @@ notes_index(Relation rel)
 void
 dp_note(DpDecl *decl, const DpValue *value, Oid held)
 {
-	if (settling != NULL && settling->v[0]->rel == decl->target && strcmp(settling->v[0]->pattern, decl->pattern) == 0 &&
+	if (settling != NULL && settling->v[0]->rel == decl->target &&
+		strcmp(settling->v[0]->pattern, decl->pattern) == 0 &&
 		strcmp(settling->v[0]->name, decl->name) == 0)
 	{
-		DpValue		mine = dp_value_of_varlena(settling->v[0]->value);
-		bool		known = false;
-		int			i;
+		DpValue mine = dp_value_of_varlena(settling->v[0]->value);
+		bool known = false;
+		int i;
 
 		if (dp_value_compare(&mine, value) == 0)
 		{
@@ -344,18 +349,18 @@ dp_note(DpDecl *decl, const DpValue *value, Oid held)
 
 /* A row of the table. */
 static void
-note_write(Oid rel, const char *pattern, const char *name, struct varlena *value, Oid held, bool failed)
+note_write(Oid rel, const char *pattern, const char *name, struct varlena *value, Oid held,
+		   bool failed)
 {
-	Relation	notes = notes_open(RowExclusiveLock);
-	Oid			index_oid;
-	HeapTuple	tuple;
-	Datum		values[NOTE_COLUMNS];
-	bool		nulls[NOTE_COLUMNS] = {false};
+	Relation notes = notes_open(RowExclusiveLock);
+	Oid index_oid;
+	HeapTuple tuple;
+	Datum values[NOTE_COLUMNS];
+	bool nulls[NOTE_COLUMNS] = { false };
 
 	if (notes == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation docpatterns.notes does not exist")));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation docpatterns.notes does not exist")));
 	values[NOTE_REL - 1] = ObjectIdGetDatum(rel);
 	values[NOTE_PATTERN - 1] = CStringGetTextDatum(pattern);
 	values[NOTE_NAME - 1] = CStringGetTextDatum(name);
@@ -366,10 +371,10 @@ note_write(Oid rel, const char *pattern, const char *name, struct varlena *value
 	heap_insert(notes, tuple, GetCurrentCommandId(true), HEAP_INSERT_NO_LOGICAL, NULL);
 	if (OidIsValid(index_oid = notes_index(notes)))
 	{
-		Relation	index = index_open(index_oid, RowExclusiveLock);
+		Relation index = index_open(index_oid, RowExclusiveLock);
 
-		(void) index_insert(index, &values[NOTE_HELD - 1], &nulls[NOTE_HELD - 1], &tuple->t_self, notes,
-							UNIQUE_CHECK_NO, false, BuildIndexInfo(index));
+		(void) index_insert(index, &values[NOTE_HELD - 1], &nulls[NOTE_HELD - 1], &tuple->t_self,
+							notes, UNIQUE_CHECK_NO, false, BuildIndexInfo(index));
 		index_close(index, NoLock);
 	}
 	heap_freetuple(tuple);
@@ -377,15 +382,15 @@ note_write(Oid rel, const char *pattern, const char *name, struct varlena *value
 }
 
 /*
- * The notes about tables that are watched, as they are committed, and our own, those that say the same
- * beside each other: Notes in the current context.
+ * The notes about tables that are watched, as they are committed, and our own, those that say the
+ * same beside each other: Notes in the current context.
  */
 static List *
 notes_read(void)
 {
-	List	   *notes = NIL;
-	Relation	rel = notes_open(AccessShareLock);
-	ListCell   *lc;
+	List *notes = NIL;
+	Relation rel = notes_open(AccessShareLock);
+	ListCell *lc;
 
 	if (rel == NULL)
 		return NIL;
@@ -405,18 +410,18 @@ notes_read(void)
 static void
 notes_add(List **notes, Relation rel, AttrNumber column, Oid value)
 {
-	Oid			index = column == NOTE_HELD ? notes_index(rel) : InvalidOid;
+	Oid index = column == NOTE_HELD ? notes_index(rel) : InvalidOid;
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
+	HeapTuple tuple;
 
 	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(value));
 	scan = systable_beginscan(rel, index, OidIsValid(index), SnapshotSelf, 1, &key);
 	while ((tuple = systable_getnext(scan)) != NULL)
 	{
-		Note	   *note;
-		Datum		values[NOTE_COLUMNS];
-		bool		nulls[NOTE_COLUMNS];
+		Note *note;
+		Datum values[NOTE_COLUMNS];
+		bool nulls[NOTE_COLUMNS];
 
 		CHECK_FOR_INTERRUPTS();
 		heap_deform_tuple(tuple, RelationGetDescr(rel), values, nulls);
@@ -443,9 +448,9 @@ note_compare(const ListCell *a, const ListCell *b)
 {
 	const Note *left = lfirst(a);
 	const Note *right = lfirst(b);
-	DpValue		one;
-	DpValue		other;
-	int			cmp;
+	DpValue one;
+	DpValue other;
+	int cmp;
 
 	if (left->rel != right->rel)
 		return left->rel < right->rel ? -1 : 1;
@@ -460,27 +465,29 @@ note_compare(const ListCell *a, const ListCell *b)
 }
 
 /*
- * Before the transaction ends: settles what there is to be settled; returns how much that was.  While it
- * waits for a row others may leave notes to it, and what it writes may leave notes of its
+ * Before the transaction ends: settles what there is to be settled; returns how much that was.
+ * While it waits for a row others may leave notes to it, and what it writes may leave notes of its
  * own: so it is called again until nothing has happened.
  */
 static int
 notes_settle(void)
 {
-	List	   *all = notes_read();
-	Note	  **same = palloc(sizeof(Note *) * Max(list_length(all), 1));
-	int			deleted = 0;
-	int			i;
-	int			k;
+	List *all = notes_read();
+	Note **same = palloc(sizeof(Note *) * Max(list_length(all), 1));
+	int deleted = 0;
+	int i;
+	int k;
 
 	for (i = 0; i < list_length(all); i += k)
 	{
-		Notes		notes = {same};
-		bool		failed = true;
+		Notes notes = { same };
+		bool failed = true;
 
-		for (k = 0; i + k < list_length(all) && note_compare(list_nth_cell(all, i), list_nth_cell(all, i + k)) == 0; k++)
+		for (k = 0; i + k < list_length(all) &&
+					note_compare(list_nth_cell(all, i), list_nth_cell(all, i + k)) == 0;
+			 k++)
 		{
-			Note	   *note = list_nth(all, i + k);
+			Note *note = list_nth(all, i + k);
 
 			notes.v[notes.n++] = note;
 			notes.own |= note->own;
@@ -501,16 +508,17 @@ notes_settle(void)
 }
 
 /*
- * Settles notes that say the same.  Those of other transactions first without waiting for anything; if we hold
- * something of it they were left to us, and it is done as with our own, so that an error is ours.
+ * Settles notes that say the same.  Those of other transactions first without waiting for anything;
+ * if we hold something of it they were left to us, and it is done as with our own, so that an error
+ * is ours.
  */
 static void
 note_settle(Notes *notes)
 {
-	Notes	   *outer = settling;
-	bool		settled = false;
-	int			lock_timeout = LockTimeout;
-	int			i;
+	Notes *outer = settling;
+	bool settled = false;
+	int lock_timeout = LockTimeout;
+	int i;
 
 	if (ConditionalLockRelationOid(notes->v[0]->rel, RowExclusiveLock))
 	{
@@ -520,7 +528,7 @@ note_settle(Notes *notes)
 			if (!notes->own)
 			{
 				hurried = true;
-				LockTimeout = 1;	/* for what is not told by row_wait() and dp_note_lock() */
+				LockTimeout = 1; /* for what is not told by row_wait() and dp_note_lock() */
 				settled = note_try(notes->v[0]);
 				hurried = false;
 				LockTimeout = lock_timeout;
@@ -546,14 +554,15 @@ note_settle(Notes *notes)
 
 /*
  * The same for notes of other transactions.  If they cannot be settled, that is an error of the one
- * that they were left to; those that come after it try once, and then they wait for pattern_repair().
+ * that they were left to; those that come after it try once, and then they wait for
+ * pattern_repair().
  */
 static bool
 note_try(Note *note)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	uint64		before = events;
+	uint64 before = events;
 	volatile bool settled = false;
 
 	BeginInternalSubTransaction(NULL);
@@ -567,8 +576,8 @@ note_try(Note *note)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
-		int			i;
+		ErrorData *error;
+		int i;
 
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
@@ -576,7 +585,7 @@ note_try(Note *note)
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
-		events = before;		/* what it has left is gone: to look again would do the same */
+		events = before; /* what it has left is gone: to look again would do the same */
 		if (is_interrupt(error))
 			ReThrowError(error);
 		if (!settling->ours && !is_passing(error))
@@ -590,7 +599,8 @@ note_try(Note *note)
 			for (i = 0; i < settling->n; i++)
 			{
 				if (note_delete(settling->v[i]))
-					note_write(note->rel, note->pattern, note->name, note->value, settling->v[i]->held, true);
+					note_write(note->rel, note->pattern, note->name, note->value,
+							   settling->v[i]->held, true);
 			}
 		}
 		FreeErrorData(error);
@@ -608,7 +618,7 @@ static bool
 is_interrupt(const ErrorData *error)
 {
 	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION &&
-		error->funcname != NULL && strcmp(error->funcname, "ProcessInterrupts") == 0;
+		   error->funcname != NULL && strcmp(error->funcname, "ProcessInterrupts") == 0;
 }
 
 /* Whether another transaction may do better. */
@@ -616,29 +626,31 @@ static bool
 is_passing(const ErrorData *error)
 {
 	return error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
-		ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK ||
-		ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_INSUFFICIENT_RESOURCES;
+		   ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK ||
+		   ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_INSUFFICIENT_RESOURCES;
 }
 
 /* Returns false if the note is not for us to settle. */
 static bool
 note_apply(Note *note)
 {
-	DpValue		value = dp_value_of_varlena(note->value);
+	DpValue value = dp_value_of_varlena(note->value);
 	const DpPatternMethods *m = dp_pattern_methods(note->pattern);
-	DpDecl	   *decl = NULL;
-	DpActor		self;
-	ListCell   *lc;
+	DpDecl *decl = NULL;
+	DpActor self;
+	ListCell *lc;
 
-	foreach(lc, SearchSysCacheExists1(RELOID, ObjectIdGetDatum(note->rel)) ? dp_decls(note->rel) : NIL)
+	foreach(lc,
+			SearchSysCacheExists1(RELOID, ObjectIdGetDatum(note->rel)) ? dp_decls(note->rel) : NIL)
 	{
-		DpDecl	   *candidate = lfirst(lc);
+		DpDecl *candidate = lfirst(lc);
 
-		if (strcmp(candidate->pattern, note->pattern) == 0 && strcmp(candidate->name, note->name) == 0)
+		if (strcmp(candidate->pattern, note->pattern) == 0 &&
+			strcmp(candidate->name, note->name) == 0)
 			decl = candidate;
 	}
 	if (decl == NULL)
-		return true;			/* nothing is kept any more */
+		return true; /* nothing is kept any more */
 	if (!dp_decl_maintained(decl))
 		return false;
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -664,15 +676,16 @@ note_apply(Note *note)
 static bool
 note_delete(const Note *note)
 {
-	Relation	rel = notes_open(RowExclusiveLock);
+	Relation rel = notes_open(RowExclusiveLock);
 	ItemPointerData tid = note->tid;
 	TM_FailureData failure;
-	TM_Result	result;
+	TM_Result result;
 
 	if (rel == NULL)
 		return false;
 	CommandCounterIncrement();
-	result = heap_delete(rel, &tid, GetCurrentCommandId(true), InvalidSnapshot, false, &failure, false);
+	result =
+		heap_delete(rel, &tid, GetCurrentCommandId(true), InvalidSnapshot, false, &failure, false);
 	table_close(rel, NoLock);
 	return result == TM_Ok;
 }
@@ -684,15 +697,20 @@ notes_xact(XactEvent event, void *arg)
 	{
 		MemoryContext context;
 		MemoryContext old;
-		uint64		before;
-		int			rounds = 0;
+		uint64 before;
+		int rounds = 0;
 
 		/* a transaction that has written nothing holds nothing */
-		if (watched == NIL || XactReadOnly || (repaired == NIL && !TransactionIdIsValid(GetTopTransactionIdIfAny())))
+		if (watched == NIL || XactReadOnly ||
+			(repaired == NIL && !TransactionIdIsValid(GetTopTransactionIdIfAny())))
 			return;
-		context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns notes", ALLOCSET_SMALL_SIZES);
+		context =
+			AllocSetContextCreate(CurrentMemoryContext, "docpatterns notes", ALLOCSET_SMALL_SIZES);
 		old = MemoryContextSwitchTo(context);
-		/* a long value is read under a snapshot only; and no place of a note that was read is given to another one */
+		/*
+		 * a long value is read under a snapshot only; and no place of a note that was read is given
+		 * to another one
+		 */
 		PushActiveSnapshot(GetTransactionSnapshot());
 		do
 		{

@@ -8,13 +8,13 @@
  * each of two statements wants the row that the other one holds.  So a
  * maintenance that would have to wait for a row, or for the lock of a group, asks the lock
  * manager at once whether this closes a circle.  If it does, it leaves a note instead and
- * goes on: what is to be brought in line, of which declaration, and of which table something is held.
- * Something that waits for us holds it, by itself or by way of others, ends after us, and looks for notes
- * before it commits.
+ * goes on: what is to be brought in line, of which declaration, and of which table something is
+ *held. Something that waits for us holds it, by itself or by way of others, ends after us, and
+ *looks for notes before it commits.
  *
- * Before it commits or is prepared, a transaction that has written anything reads the notes about tables
- * that it may hold rows of: a trigger of ours was called there, or a writer opened, or a group locked
- * (dp_note_watch()).  It settles
+ * Before it commits or is prepared, a transaction that has written anything reads the notes about
+ *tables that it may hold rows of: a trigger of ours was called there, or a writer opened, or a
+ *group locked (dp_note_watch()).  It settles
  *
  *	-	its own, waiting for what it needs, unless that still closes a circle: then the
  *		note stays, and what holds it waits for this transaction to end;
@@ -27,18 +27,18 @@
  * Settling computes anew from what is committed then, so it may be done twice and in
  * any order; the note is deleted by the transaction that has settled it.  For that it has locked
  *
- *	-	the rows to be written, also those that are right: or it knows that nothing can make them wrong
- *		without a lock of what comes next;
- *	-	for what is copied from a row (references, relations, documents on trees), that row: its holder
- *		may have found the copy in order before;
- *	-	for a group, its lock.
+ *	-	the rows to be written, also those that are right: or it knows that nothing can make them
+ *wrong without a lock of what comes next;
+ *	-	for what is copied from a row (references, relations, documents on trees), that row: its
+ *holder may have found the copy in order before; -	for a group, its lock.
  *
- * Where one of these is held by others, the note stays.  So at any moment what is not in line has a note: in
- * each snapshot, pattern_check() reports nothing that is not about a row of docpatterns.notes.
+ * Where one of these is held by others, the note stays.  So at any moment what is not in line has a
+ *note: in each snapshot, pattern_check() reports nothing that is not about a row of
+ *docpatterns.notes.
  *
  * What others read between the two commits is the row without the first one's
- * change.  Where the second one is rolled back, or held the row by SELECT .. FOR UPDATE alone, or became
- * read-only, that lasts until the next transaction that writes to the table.  An error is one
+ * change.  Where the second one is rolled back, or held the row by SELECT .. FOR UPDATE alone, or
+ *became read-only, that lasts until the next transaction that writes to the table.  An error is one
  * of the transaction that holds something of the note, whose commit fails.  Others only mark the
  * note, and leave it alone from then on: pattern_repair() settles it.
  *
@@ -53,7 +53,10 @@
 #include "bson/layout.h"
 #include "kit/declaration.h"
 
-/* This transaction may hold rows of the table (or partition): it looks for notes about it before it commits. */
+/*
+ * This transaction may hold rows of the table (or partition): it looks for notes about it before it
+ * commits.
+ */
 extern void dp_note_watch(Oid relid);
 
 /* The same for all notes about declarations of the table, and those that could not be settled. */
@@ -66,7 +69,10 @@ extern void dp_note_repair(Oid relid);
  */
 extern void dp_note(DpDecl *decl, const DpValue *value, Oid held);
 
-/* Takes a lock until the transaction ends or it is released, waiting for it; false: that would close a circle. */
+/*
+ * Takes a lock until the transaction ends or it is released, waiting for it; false: that would
+ * close a circle.
+ */
 extern bool dp_note_lock(const LOCKTAG *tag, LOCKMODE mode);
 
 /*
@@ -84,4 +90,4 @@ extern bool dp_note_hurried(void);
  */
 extern void dp_note_row(HeapTupleHeader row);
 
-#endif							/* DP_KIT_NOTE_H */
+#endif /* DP_KIT_NOTE_H */

@@ -47,37 +47,35 @@
 
 static uint64 call_hook(Oid rel, const char *pattern, const char *verb, const char *name,
 						int nextra, Oid *types, Datum *values, bool read_only);
-static Oid	relation_owner(Oid relid);
+static Oid relation_owner(Oid relid);
 static void require_seen(Oid rel);
 static void require_sides(DpDecl *decl);
 static char *text_argument(FunctionCallInfo fcinfo, int n);
 
-static const DpPatternMethods *const methods[] = {
-	&dp_outlier_methods,
-	&dp_subset_fields_methods,
-	&dp_approximation_methods,
-	&dp_preallocated_methods,
-	&dp_tree_methods,
-	&dp_tree_attach_methods,
-	&dp_reference_methods,
-	&dp_rollup_build,
-	&dp_fanout_build_methods,
-	&dp_query_table_build,
-	&dp_polymorphic_methods,
-	&dp_polymorphic_variant_methods,
-	&dp_attribute_methods,
-	&dp_schema_versioning_methods,
-	&dp_payload_methods,
-	&dp_single_collection_methods,
-	&dp_versioning_methods,
-	&dp_relation_methods,
-	NULL
-};
+static const DpPatternMethods *const methods[] = { &dp_outlier_methods,
+												   &dp_subset_fields_methods,
+												   &dp_approximation_methods,
+												   &dp_preallocated_methods,
+												   &dp_tree_methods,
+												   &dp_tree_attach_methods,
+												   &dp_reference_methods,
+												   &dp_rollup_build,
+												   &dp_fanout_build_methods,
+												   &dp_query_table_build,
+												   &dp_polymorphic_methods,
+												   &dp_polymorphic_variant_methods,
+												   &dp_attribute_methods,
+												   &dp_schema_versioning_methods,
+												   &dp_payload_methods,
+												   &dp_single_collection_methods,
+												   &dp_versioning_methods,
+												   &dp_relation_methods,
+												   NULL };
 
 const DpPatternMethods *
 dp_pattern_methods(const char *pattern)
 {
-	int			i;
+	int i;
 
 	for (i = 0; methods[i] != NULL; i++)
 	{
@@ -94,21 +92,24 @@ dp_pattern_methods(const char *pattern)
 Oid
 dp_pattern_hook(const char *pattern, const char *verb, int nargs, const Oid *types)
 {
-	List	   *names = list_make2(makeString(get_namespace_name(dp_types()->schema)), makeString(psprintf("_%s_%s", pattern, verb)));
-	Oid			function = LookupFuncName(names, nargs, types, true);
+	List *names = list_make2(makeString(get_namespace_name(dp_types()->schema)),
+							 makeString(psprintf("_%s_%s", pattern, verb)));
+	Oid function = LookupFuncName(names, nargs, types, true);
 
-	return OidIsValid(function) && OidIsValid(getExtensionOfObject(ProcedureRelationId, function)) ? function : InvalidOid;
+	return OidIsValid(function) && OidIsValid(getExtensionOfObject(ProcedureRelationId, function))
+			   ? function
+			   : InvalidOid;
 }
 
 /* The declaration of that pattern and name on a table, or NULL. */
 static DpDecl *
 decl_of(Oid rel, const char *pattern, const char *name)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, dp_decls(rel))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 
 		if (strcmp(decl->pattern, pattern) == 0 && strcmp(decl->name, name) == 0)
 			return decl;
@@ -126,13 +127,13 @@ Datum
 dp_pattern_check_one(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Oid			rel = PG_GETARG_OID(0);
-	char	   *pattern = text_argument(fcinfo, 1);
-	char	   *name = text_argument(fcinfo, 2);
-	uint64		rows;
-	uint64		i;
-	DpDecl	   *decl;
-	Oid			side;
+	Oid rel = PG_GETARG_OID(0);
+	char *pattern = text_argument(fcinfo, 1);
+	char *name = text_argument(fcinfo, 2);
+	uint64 rows;
+	uint64 i;
+	DpDecl *decl;
+	Oid side;
 
 	InitMaterializedSRF(fcinfo, 0);
 	dp_require_owner(rel);
@@ -140,8 +141,8 @@ dp_pattern_check_one(PG_FUNCTION_ARGS)
 	side = decl == NULL ? InvalidOid : dp_foreign_side(decl);
 	if (OidIsValid(side))
 	{
-		Datum		values[7] = {ObjectIdGetDatum(rel), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2)};
-		bool		nulls[7] = {false, false, false, true};
+		Datum values[7] = { ObjectIdGetDatum(rel), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2) };
+		bool nulls[7] = { false, false, false, true };
 
 		values[4] = CStringGetTextDatum(psprintf("owner of %s", dp_relation_name(side)));
 		values[5] = CStringGetTextDatum(GetUserNameFromId(relation_owner(rel), false));
@@ -154,15 +155,16 @@ dp_pattern_check_one(PG_FUNCTION_ARGS)
 	rows = call_hook(rel, pattern, "check", name, 0, NULL, NULL, true);
 	for (i = 0; i < rows; i++)
 	{
-		Datum		values[7];
-		bool		nulls[7] = {false};
-		int			j;
+		Datum values[7];
+		bool nulls[7] = { false };
+		int j;
 
 		values[0] = ObjectIdGetDatum(rel);
 		values[1] = PG_GETARG_DATUM(1);
 		values[2] = PG_GETARG_DATUM(2);
 		for (j = 0; j < 4; j++)
-			values[3 + j] = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, j + 1, &nulls[3 + j]);
+			values[3 + j] =
+				SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, j + 1, &nulls[3 + j]);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	SPI_finish();
@@ -177,15 +179,16 @@ dp_pattern_check_one(PG_FUNCTION_ARGS)
 static void
 require_seen(Oid rel)
 {
-	Relation	triggers;
+	Relation triggers;
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
+	HeapTuple tuple;
 
 	if (!IsolationUsesXactSnapshot())
 		return;
 	triggers = table_open(TriggerRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(rel));
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(rel));
 	scan = systable_beginscan(triggers, TriggerRelidNameIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
@@ -193,12 +196,16 @@ require_seen(Oid rel)
 		TransactionId xmin = HeapTupleHeaderGetXmin(tuple->t_data);
 
 		if (strncmp(NameStr(trigger->tgname), "zz_docpatterns", strlen("zz_docpatterns")) == 0 &&
-			!TransactionIdIsCurrentTransactionId(xmin) && XidInMVCCSnapshot(xmin, GetTransactionSnapshot()))
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("could not serialize access due to concurrent update"),
-					 errdetail("A pattern of table %s has been declared or altered since this transaction began to read.", dp_relation_name(rel)),
-					 errhint("Repeat the transaction.")));
+			!TransactionIdIsCurrentTransactionId(xmin) &&
+			XidInMVCCSnapshot(xmin, GetTransactionSnapshot()))
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update"),
+				 errdetail(
+					 "A pattern of table %s has been declared or altered since this transaction began to read.",
+					 dp_relation_name(rel)),
+				 errhint("Repeat the transaction.")));
 	}
 	systable_endscan(scan);
 	table_close(triggers, AccessShareLock);
@@ -211,18 +218,19 @@ require_seen(Oid rel)
 static void
 require_sides(DpDecl *decl)
 {
-	static const char *const originals[] = {"subset_fields", "preallocated", "approximation", "versioning", "change_feed"};
-	bool		holds = false;
-	int			i;
+	static const char *const originals[] = { "subset_fields", "preallocated", "approximation",
+											 "versioning", "change_feed" };
+	bool holds = false;
+	int i;
 
 	for (i = 0; i < lengthof(originals); i++)
 		holds = holds || strcmp(decl->pattern, originals[i]) == 0;
 	for (i = 0; holds && i < DP_PAIR_OPTIONS; i++)
 	{
-		char	   *pair = dp_decl_text(decl, dp_pair_options[i]);
+		char *pair = dp_decl_text(decl, dp_pair_options[i]);
 		StringInfoData sql;
-		DpActor		self;
-		bool		empty;
+		DpActor self;
+		bool empty;
 
 		if (pair == NULL || OidIsValid(dp_pair_side(pair, decl->target)))
 			continue;
@@ -237,11 +245,13 @@ require_sides(DpDecl *decl)
 		empty = SPI_processed == 0;
 		SPI_finish();
 		if (!empty)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("a table that pattern \"%s\" of table %s keeps is missing", decl->name, dp_relation_name(decl->target)),
-					 errdetail("What it held cannot be made again from the documents."),
-					 errhint("Restore the table, or call pattern_repair() with accept_loss => true.")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a table that pattern \"%s\" of table %s keeps is missing", decl->name,
+						dp_relation_name(decl->target)),
+				 errdetail("What it held cannot be made again from the documents."),
+				 errhint("Restore the table, or call pattern_repair() with accept_loss => true.")));
 	}
 }
 
@@ -255,28 +265,29 @@ DP_FUNCTION(dp_pattern_call);
 Datum
 dp_pattern_call(PG_FUNCTION_ARGS)
 {
-	char	   *verb;
-	bool		repair;
-	Oid			rel;
-	DpDecl	   *decl;
-	char	   *result = NULL;
-	Oid			type = dp_types()->bson;
-	Datum		value;
-	text	   *out = NULL;
+	char *verb;
+	bool repair;
+	Oid rel;
+	DpDecl *decl;
+	char *result = NULL;
+	Oid type = dp_types()->bson;
+	Datum value;
+	text *out = NULL;
 	MemoryContext caller = CurrentMemoryContext;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table and the name of the pattern must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the table and the name of the pattern must not be null")));
 	verb = text_argument(fcinfo, 0);
 	rel = PG_GETARG_OID(1);
 	dp_require_owner(rel);
 	if (strspn(verb, "abcdefghijklmnopqrstuvwxyz_") != strlen(verb))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("there is no verb \"%s\"", verb)));
-	/* all of them write but this one, not always by statements, and take locks that a standby has not */
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("there is no verb \"%s\"", verb)));
+	/*
+	 * all of them write but this one, not always by statements, and take locks that a standby has
+	 * not
+	 */
 	if (strcmp(verb, "test") != 0)
 		PreventCommandIfReadOnly(psprintf("%s of a pattern", verb));
 
@@ -328,29 +339,33 @@ Datum
 dp_pattern_guard_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	Oid			relid;
-	bool		bucket;
+	Oid relid;
+	bool bucket;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3)
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"pattern_guard_trigger\" is called by triggers of patterns only")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg("function \"pattern_guard_trigger\" is called by triggers of patterns only")));
 	relid = RelationGetRelid(trigdata->tg_relation);
 	bucket = strncmp(trigdata->tg_trigger->tgname, BUCKET_GUARD, strlen(BUCKET_GUARD)) == 0;
 	if (bucket && InNoForceRLSOperation())
 		return PointerGetDatum(NULL);
-	if (dp_marked(relid, NULL) == DP_MARK_NONE && !dp_marked_derived(relid, NULL) && !IsLogicalWorker() &&
-		(dp_maintain || !has_privs_of_role(dp_acting_user(), trigdata->tg_relation->rd_rel->relowner)))
+	if (dp_marked(relid, NULL) == DP_MARK_NONE && !dp_marked_derived(relid, NULL) &&
+		!IsLogicalWorker() &&
+		(dp_maintain ||
+		 !has_privs_of_role(dp_acting_user(), trigdata->tg_relation->rd_rel->relowner)))
 	{
-		Oid			main = bucket ? InvalidOid : dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
+		Oid main = bucket ? InvalidOid : dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
 
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s is kept by a pattern and cannot be written to directly",
-						dp_relation_name(relid)),
-				 bucket ? errhint("Write to the relation of measurements.") :
-				 OidIsValid(main) ? errhint("Write to table %s, which has the pattern \"%s\".", dp_relation_name(main),
-											trigdata->tg_trigger->tgargs[2]) : 0));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("table %s is kept by a pattern and cannot be written to directly",
+							   dp_relation_name(relid)),
+						bucket ? errhint("Write to the relation of measurements.")
+						: OidIsValid(main)
+							? errhint("Write to table %s, which has the pattern \"%s\".",
+									  dp_relation_name(main), trigdata->tg_trigger->tgargs[2])
+							: 0));
 	}
 	return PointerGetDatum(NULL);
 }
@@ -376,16 +391,16 @@ DP_FUNCTION(dp_pattern_object_name);
 Datum
 dp_pattern_object_name(PG_FUNCTION_ARGS)
 {
-	char	   *second = PG_ARGISNULL(1) ? NULL : text_argument(fcinfo, 1);
-	char	   *label = PG_ARGISNULL(2) ? NULL : text_argument(fcinfo, 2);
+	char *second = PG_ARGISNULL(1) ? NULL : text_argument(fcinfo, 1);
+	char *label = PG_ARGISNULL(2) ? NULL : text_argument(fcinfo, 2);
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (label && strlen(label) > NAMEDATALEN / 2)
-		ereport(ERROR,
-				errcode(ERRCODE_NAME_TOO_LONG),
+		ereport(ERROR, errcode(ERRCODE_NAME_TOO_LONG),
 				errmsg("the label of a generated name is too long"),
-				errdetail("It has %zu bytes; at most %d are allowed.", strlen(label), NAMEDATALEN / 2));
+				errdetail("It has %zu bytes; at most %d are allowed.", strlen(label),
+						  NAMEDATALEN / 2));
 	PG_RETURN_TEXT_P(cstring_to_text(makeObjectName(text_argument(fcinfo, 0), second, label)));
 }
 
@@ -393,15 +408,15 @@ dp_pattern_object_name(PG_FUNCTION_ARGS)
  * Run SELECT * FROM _<pattern>_<verb>(rel, name, ...) as the table's owner.
  */
 static uint64
-call_hook(Oid rel, const char *pattern, const char *verb, const char *name,
-		  int nextra, Oid *types, Datum *values, bool read_only)
+call_hook(Oid rel, const char *pattern, const char *verb, const char *name, int nextra, Oid *types,
+		  Datum *values, bool read_only)
 {
 	StringInfoData sql;
-	char	   *function = psprintf("_%s_%s", pattern, verb);
-	Oid			argtypes[3] = {REGCLASSOID, TEXTOID};
-	Datum		args[3];
-	DpActor		self;
-	int			rc;
+	char *function = psprintf("_%s_%s", pattern, verb);
+	Oid argtypes[3] = { REGCLASSOID, TEXTOID };
+	Datum args[3];
+	DpActor self;
+	int rc;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT * FROM ");
@@ -416,9 +431,8 @@ call_hook(Oid rel, const char *pattern, const char *verb, const char *name,
 	}
 
 	if (!OidIsValid(dp_pattern_hook(pattern, verb, 2 + nextra, argtypes)))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("the %s pattern has no function \"%s\"", pattern, function)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+						errmsg("the %s pattern has no function \"%s\"", pattern, function)));
 	dp_owner_begin(relation_owner(rel), &self);
 	rc = SPI_execute_with_args(sql.data, 2 + nextra, argtypes, args, NULL, read_only, 0);
 	dp_owner_end(&self);
@@ -438,33 +452,34 @@ Datum
 dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Oid			rel = PG_GETARG_OID(0);
-	char	   *query;
-	DpDecl	   *decl;
-	Portal		portal;
-	DpActor		self;
+	Oid rel = PG_GETARG_OID(0);
+	char *query;
+	DpDecl *decl;
+	Portal portal;
+	DpActor self;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (rsinfo->expectedDesc->natts != 1 ||
 		TupleDescAttr(rsinfo->expectedDesc, 0)->atttypid != RECORDOID)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("the result has one column of type record")));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("the result has one column of type record")));
 	dp_require_owner(rel);
 	decl = decl_of(rel, text_argument(fcinfo, 1), text_argument(fcinfo, 2));
 	if (decl != NULL)
 		dp_require_own_sides(decl);
 
 	SPI_connect();
-	if (call_hook(rel, text_argument(fcinfo, 1), "pending", text_argument(fcinfo, 2), 0, NULL, NULL, true) != 1)
+	if (call_hook(rel, text_argument(fcinfo, 1), "pending", text_argument(fcinfo, 2), 0, NULL, NULL,
+				  true) != 1)
 		elog(ERROR, "a pattern's function returned no row");
 	query = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 
 	dp_owner_begin(relation_owner(rel), &self);
-	portal = SPI_cursor_open_with_args(NULL, query, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
+	portal =
+		SPI_cursor_open_with_args(NULL, query, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
 	for (;;)
 	{
-		uint64		i;
+		uint64 i;
 
 		CHECK_FOR_INTERRUPTS();
 		SPI_cursor_fetch(portal, true, 1000);
@@ -494,13 +509,12 @@ dp_pattern_made(PG_FUNCTION_ARGS)
 static Oid
 relation_owner(Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Oid			owner;
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid owner;
 
 	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", relid)));
 	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 	return owner;
@@ -520,7 +534,7 @@ DP_FUNCTION(dp_pattern_side);
 Datum
 dp_pattern_side(PG_FUNCTION_ARGS)
 {
-	Oid			side = dp_pair_side(text_argument(fcinfo, 0), PG_GETARG_OID(1));
+	Oid side = dp_pair_side(text_argument(fcinfo, 0), PG_GETARG_OID(1));
 
 	if (!OidIsValid(side))
 		PG_RETURN_NULL();
@@ -536,8 +550,9 @@ dp_pattern_forget(PG_FUNCTION_ARGS)
 {
 	dp_require_owner(PG_GETARG_OID(0));
 	dp_require_owner(PG_GETARG_OID(1));
-	(void) deleteDependencyRecordsForSpecific(RelationRelationId, PG_GETARG_OID(0), DEPENDENCY_NORMAL,
-											  RelationRelationId, PG_GETARG_OID(1));
+	(void) deleteDependencyRecordsForSpecific(RelationRelationId, PG_GETARG_OID(0),
+											  DEPENDENCY_NORMAL, RelationRelationId,
+											  PG_GETARG_OID(1));
 	PG_RETURN_VOID();
 }
 
@@ -548,13 +563,13 @@ DP_FUNCTION(dp_pattern_distance);
 Datum
 dp_pattern_distance(PG_FUNCTION_ARGS)
 {
-	text	   *a = PG_GETARG_TEXT_PP(0);
-	text	   *b = PG_GETARG_TEXT_PP(1);
+	text *a = PG_GETARG_TEXT_PP(0);
+	text *b = PG_GETARG_TEXT_PP(1);
 
 	if (VARSIZE_ANY_EXHDR(a) > 255 || VARSIZE_ANY_EXHDR(b) > 255)
 		PG_RETURN_NULL();
-	PG_RETURN_INT32(varstr_levenshtein(VARDATA_ANY(a), VARSIZE_ANY_EXHDR(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(b),
-									   1, 1, 1, false));
+	PG_RETURN_INT32(varstr_levenshtein(VARDATA_ANY(a), VARSIZE_ANY_EXHDR(a), VARDATA_ANY(b),
+									   VARSIZE_ANY_EXHDR(b), 1, 1, 1, false));
 }
 
 /*
@@ -566,20 +581,19 @@ DP_FUNCTION(dp_pattern_latest);
 Datum
 dp_pattern_latest(PG_FUNCTION_ARGS)
 {
-	char	   *query = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	char *query = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	MemoryContext caller = CurrentMemoryContext;
-	SPIPlanPtr	plan;
-	char	   *value = NULL;
-	text	   *result = NULL;
+	SPIPlanPtr plan;
+	char *value = NULL;
+	text *result = NULL;
 
 	SPI_connect();
 	plan = SPI_prepare(query, 0, NULL);
 	if (plan == NULL)
 		elog(ERROR, "SPI_prepare returned %s", SPI_result_code_string(SPI_result));
-	if (SPI_execute_snapshot(plan, NULL, NULL, GetLatestSnapshot(), InvalidSnapshot, true, false, 1) != SPI_OK_SELECT)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a query is expected")));
+	if (SPI_execute_snapshot(plan, NULL, NULL, GetLatestSnapshot(), InvalidSnapshot, true, false,
+							 1) != SPI_OK_SELECT)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a query is expected")));
 	if (SPI_processed == 1)
 		value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 	if (value != NULL)

@@ -14,27 +14,36 @@ typedef struct DpPatternMethods
 	const char *pattern;
 
 	/* Whether the stored document is only a part; must be cheap and reads no other table. */
-	bool		(*is_split) (DpDecl *decl, struct varlena *stored);
+	bool (*is_split)(DpDecl *decl, struct varlena *stored);
 
-	/* The whole document; called inside SPI_connect().  latest: else the calling statement's snapshot. */
-	struct varlena *(*whole) (DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
+	/*
+	 * The whole document; called inside SPI_connect().  latest: else the calling statement's
+	 * snapshot.
+	 */
+	struct varlena *(*whole)(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
 
 	/*
 	 * A new whole document was written over an old one.  If the part that this
 	 * pattern split off is the same in both, returns the new document with
 	 * the stored part in its place, else NULL.
 	 */
-	struct varlena *(*keep) (DpDecl *decl, struct varlena *stored,
-							 struct varlena *old_whole, struct varlena *new_whole);
+	struct varlena *(*keep)(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+							struct varlena *new_whole);
 
-	/* Brings one row in line; returns whether it was written.  Called inside SPI_connect(), as the owner. */
-	bool		(*settle) (DpDecl *decl, const DpKey *key);
+	/*
+	 * Brings one row in line; returns whether it was written.  Called inside SPI_connect(), as the
+	 * owner.
+	 */
+	bool (*settle)(DpDecl *decl, const DpKey *key);
 
-	/* The fields that differ between stored and whole documents: a list of DpSplitField, for rows called t. */
-	List	   *(*split) (DpDecl *decl);
+	/*
+	 * The fields that differ between stored and whole documents: a list of DpSplitField, for rows
+	 * called t.
+	 */
+	List *(*split)(DpDecl *decl);
 
 	/* Brings in line what a note (note.h) of the pattern tells; likewise. */
-	void		(*settle_note) (DpDecl *decl, const DpValue *value);
+	void (*settle_note)(DpDecl *decl, const DpValue *value);
 } DpPatternMethods;
 
 /* NULL if the pattern does not split documents. */
@@ -60,6 +69,6 @@ extern const DpPatternMethods dp_versioning_methods;
 extern const DpPatternMethods dp_relation_methods;
 
 /* The function _<pattern>_<verb> of the extension with these arguments, or InvalidOid. */
-extern Oid	dp_pattern_hook(const char *pattern, const char *verb, int nargs, const Oid *types);
+extern Oid dp_pattern_hook(const char *pattern, const char *verb, int nargs, const Oid *types);
 
-#endif							/* DP_KIT_PATTERN_H */
+#endif /* DP_KIT_PATTERN_H */

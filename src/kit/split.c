@@ -31,9 +31,9 @@
 /* How the functions of SQL are called that a change is made of; each keeps what it has compiled */
 typedef struct ChangeCalls
 {
-	FmgrInfo	near;
-	FmgrInfo	far;
-	FmgrInfo	update;
+	FmgrInfo near;
+	FmgrInfo far;
+	FmgrInfo update;
 } ChangeCalls;
 
 static const char plan_lock, plan_see, plan_hold, plan_shown, plan_write, plan_delete;
@@ -63,8 +63,8 @@ static bool delete_row(DpDecl *decl, const DpKey *key);
 DpSplit *
 dp_split_of_relation(Relation rel, AttrNumber doc)
 {
-	DpSplit    *split;
-	List	   *fields;
+	DpSplit *split;
+	List *fields;
 
 	if (rel->rd_rel->relkind == RELKIND_VIEW)
 		return split_of_view(rel, doc);
@@ -83,12 +83,12 @@ dp_split_of_relation(Relation rel, AttrNumber doc)
 static List *
 split_fields(List *decls, AttrNumber doc)
 {
-	List	   *fields = NIL;
-	ListCell   *lc;
+	List *fields = NIL;
+	ListCell *lc;
 
 	foreach(lc, decls)
 	{
-		DpDecl	   *d = lfirst(lc);
+		DpDecl *d = lfirst(lc);
 		const DpPatternMethods *m = dp_pattern_methods(d->pattern);
 
 		if (m != NULL && m->split != NULL && d->doc_attnum == doc)
@@ -100,10 +100,10 @@ split_fields(List *decls, AttrNumber doc)
 static DpSplit *
 split_of_view(Relation view, AttrNumber doc)
 {
-	DpView		v;
-	DpDecl	   *seen;
-	DpSplit    *split;
-	ListCell   *lc;
+	DpView v;
+	DpDecl *seen;
+	DpSplit *split;
+	ListCell *lc;
 
 	if (!shaped_view(view, &v) || v.doc_column + 1 != doc)
 		return NULL;
@@ -121,14 +121,15 @@ split_of_view(Relation view, AttrNumber doc)
 	for (int i = 0; i < seen->nkeys; i++)
 		for (int j = 0; j < v.ncolumns; j++)
 			if (v.base_attnum[j] == seen->keys[i].attnum)
-				seen->keys[i].name = pstrdup(NameStr(TupleDescAttr(RelationGetDescr(view), j)->attname));
+				seen->keys[i].name =
+					pstrdup(NameStr(TupleDescAttr(RelationGetDescr(view), j)->attname));
 	foreach(lc, split->fields)
 	{
 		DpSplitField *field = lfirst(lc);
 
 		if (field->search != NULL)
 		{
-			DpDecl	   *d = palloc(sizeof(DpDecl));
+			DpDecl *d = palloc(sizeof(DpDecl));
 
 			*d = *(DpDecl *) field->arg;
 			d->keys = seen->keys;
@@ -152,29 +153,28 @@ shaped_view(Relation view, DpView *v)
 {
 	static const struct
 	{
-		PGFunction	trigger;
-		int			nargs;
+		PGFunction trigger;
+		int nargs;
 		const DpViewMethods *methods;
-	}			shapes[] = {
-		{dp_attribute_wide_trigger, 0, &dp_wide_view},
-		{dp_schema_versioning_view_trigger, 2, &dp_version_view}
-	};
+	} shapes[] = { { dp_attribute_wide_trigger, 0, &dp_wide_view },
+				   { dp_schema_versioning_view_trigger, 2, &dp_version_view } };
 	TriggerDesc *triggers = dp_triggers(view);
 
 	if (!RelationHasSecurityInvoker(view))
 		return false;
 	for (int i = 0; i < triggers->numtriggers; i++)
 	{
-		Trigger    *trigger = &triggers->triggers[i];
-		FmgrInfo	function;
+		Trigger *trigger = &triggers->triggers[i];
+		FmgrInfo function;
 
-		if (!TRIGGER_FOR_INSTEAD(trigger->tgtype) || get_func_namespace(trigger->tgfoid) != dp_types()->schema)
+		if (!TRIGGER_FOR_INSTEAD(trigger->tgtype) ||
+			get_func_namespace(trigger->tgfoid) != dp_types()->schema)
 			continue;
 		fmgr_info(trigger->tgfoid, &function);
 		for (int j = 0; j < lengthof(shapes); j++)
 			if (function.fn_addr == shapes[j].trigger && trigger->tgnargs == shapes[j].nargs)
 				return dp_view_read(view, shapes[j].methods, trigger->tgargs, AccessShareLock, v) &&
-					v->decls != NIL;
+					   v->decls != NIL;
 	}
 	return false;
 }
@@ -182,7 +182,7 @@ shaped_view(Relation view, DpView *v)
 static char *
 split_whole(const DpSplit *split)
 {
-	DpDecl	   *decl = split->arg;
+	DpDecl *decl = split->arg;
 	StringInfoData sql;
 
 	initStringInfo(&sql);
@@ -222,7 +222,8 @@ split_change(const DpSplit *split)
 static void
 split_row(StringInfo sql, DpDecl *decl)
 {
-	appendStringInfo(sql, "'%u'::pg_catalog.regclass, %s", decl->relid, decl->nkeys > 1 ? "ROW(" : "");
+	appendStringInfo(sql, "'%u'::pg_catalog.regclass, %s", decl->relid,
+					 decl->nkeys > 1 ? "ROW(" : "");
 	for (int i = 0; i < decl->nkeys; i++)
 		appendStringInfo(sql, "%st.%s", i > 0 ? ", " : "", quote_identifier(decl->keys[i].name));
 	if (decl->nkeys > 1)
@@ -240,8 +241,8 @@ dp_pattern_shown(PG_FUNCTION_ARGS)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *doc = NULL;
-	DpView		v;
-	DpKey		key;
+	DpView v;
+	DpKey key;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
@@ -268,16 +269,14 @@ dp_pattern_shown(PG_FUNCTION_ARGS)
 static void
 view_open(Oid relid, DpView *v)
 {
-	Relation	view = try_relation_open(relid, AccessShareLock);
+	Relation view = try_relation_open(relid, AccessShareLock);
 
 	if (view == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", relid)));
 	if (view->rd_rel->relkind != RELKIND_VIEW || !shaped_view(view, v))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has no pattern", dp_relation_name(relid))));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("table %s has no pattern", dp_relation_name(relid))));
 	relation_close(view, NoLock);
 }
 
@@ -297,16 +296,16 @@ Datum
 dp_pattern_change(PG_FUNCTION_ARGS)
 {
 	ChangeCalls *calls = change_calls(fcinfo);
-	bool		deletes = PG_ARGISNULL(5);
+	bool deletes = PG_ARGISNULL(5);
 	MemoryContext caller = CurrentMemoryContext;
-	DpView		v = {.methods = NULL};
-	DpDecl	   *decl;
-	DpKey		key;
+	DpView v = { .methods = NULL };
+	DpDecl *decl;
+	DpKey key;
 	struct varlena *stored;
 	struct varlena *whole;
 	struct varlena *shown = NULL;
-	bool		matches;
-	bool		changed = true;
+	bool matches;
+	bool changed = true;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
@@ -317,15 +316,15 @@ dp_pattern_change(PG_FUNCTION_ARGS)
 	dp_key_of_argument(decl, fcinfo, 1, &key);
 	SPI_connect();
 	matches = lock_row(decl, &key, deletes, &stored) && stored != NULL &&
-		(PG_ARGISNULL(2) ||
-		 DatumGetBool(FunctionCall2(&calls->near, PointerGetDatum(as_shown(&v, stored, &key)),
-									PG_GETARG_DATUM(2))));
+			  (PG_ARGISNULL(2) ||
+			   DatumGetBool(FunctionCall2(&calls->near, PointerGetDatum(as_shown(&v, stored, &key)),
+										  PG_GETARG_DATUM(2))));
 	if (matches)
 	{
 		whole = dp_whole_view.show(NULL, v.decls, stored, &key, true);
 		shown = as_shown(&v, whole, &key);
-		matches = PG_ARGISNULL(3) ||
-			DatumGetBool(FunctionCall2(&calls->far, PointerGetDatum(shown), PG_GETARG_DATUM(3)));
+		matches = PG_ARGISNULL(3) || DatumGetBool(FunctionCall2(&calls->far, PointerGetDatum(shown),
+																PG_GETARG_DATUM(3)));
 	}
 	if (matches && deletes)
 		matches = delete_row(decl, &key);
@@ -344,7 +343,7 @@ dp_pattern_change(PG_FUNCTION_ARGS)
 		call->args[4].isnull = false;
 		updated = (struct varlena *) DatumGetPointer(FunctionCallInvoke(call));
 		changed = DP_DOC_SIZE(updated) != DP_DOC_SIZE(shown) ||
-			memcmp(DP_DOC_DATA(updated), DP_DOC_DATA(shown), DP_DOC_SIZE(shown)) != 0;
+				  memcmp(DP_DOC_DATA(updated), DP_DOC_DATA(shown), DP_DOC_SIZE(shown)) != 0;
 		if (changed && v.methods != NULL)
 			updated = v.methods->store(v.args, v.decls, whole, shown, updated, NULL, NULL);
 		changed = changed && write_whole(v.decls, &key, stored, whole, updated);
@@ -393,7 +392,7 @@ lock_row(DpDecl *decl, const DpKey *key, bool deletes, struct varlena **doc)
 	if (pg_class_aclcheck(decl->target, GetUserId(), ACL_DELETE) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(decl->target));
 	return dp_row_read(decl, &plan_see, key, "", 0, doc) &&
-		dp_row_read(decl, &plan_hold, key, " FOR UPDATE", DP_RUN_AS_OWNER, doc);
+		   dp_row_read(decl, &plan_hold, key, " FOR UPDATE", DP_RUN_AS_OWNER, doc);
 }
 
 /*
@@ -404,12 +403,13 @@ static bool
 write_whole(List *decls, const DpKey *key, struct varlena *stored, struct varlena *old_whole,
 			struct varlena *new_whole)
 {
-	DpDecl	   *decl = linitial(decls);
-	DpMark	   *marks = palloc(sizeof(DpMark) * list_length(decls));
-	int			nmarks = 0;
-	struct varlena *doc = dp_whole_view.store(NULL, decls, stored, old_whole, new_whole, marks, &nmarks);
-	Datum		values[INDEX_MAX_KEYS + 1];
-	SPIPlanPtr	plan = dp_row_plan_write(decl, &plan_write, key, doc, values);
+	DpDecl *decl = linitial(decls);
+	DpMark *marks = palloc(sizeof(DpMark) * list_length(decls));
+	int nmarks = 0;
+	struct varlena *doc =
+		dp_whole_view.store(NULL, decls, stored, old_whole, new_whole, marks, &nmarks);
+	Datum values[INDEX_MAX_KEYS + 1];
+	SPIPlanPtr plan = dp_row_plan_write(decl, &plan_write, key, doc, values);
 	volatile uint64 rows = 0;
 
 	for (int i = 0; i < nmarks; i++)
@@ -431,12 +431,12 @@ write_whole(List *decls, const DpKey *key, struct varlena *stored, struct varlen
 static bool
 delete_row(DpDecl *decl, const DpKey *key)
 {
-	SPIPlanPtr	plan = dp_plan(decl, &plan_delete);
+	SPIPlanPtr plan = dp_plan(decl, &plan_delete);
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
+		Oid types[INDEX_MAX_KEYS];
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "DELETE FROM ");

@@ -10,4 +10,4 @@
 /* For dp_split_hook. */
 extern DpSplit *dp_split_of_relation(Relation rel, AttrNumber doc);
 
-#endif							/* DP_KIT_SPLIT_H */
+#endif /* DP_KIT_SPLIT_H */

@@ -40,12 +40,12 @@
 static const char plan_visible;
 
 /* Statements of a view, as indexes of its ids */
-#define PLAN_CURRENT			0
-#define PLAN_UPDATE_DOC			1
-#define PLAN_INSERT_DOC			2
-#define PLAN_INSERT_RETURNING	3
-#define PLAN_READ				4
-#define PLAN_DELETE				5
+#define PLAN_CURRENT 0
+#define PLAN_UPDATE_DOC 1
+#define PLAN_INSERT_DOC 2
+#define PLAN_INSERT_RETURNING 3
+#define PLAN_READ 4
+#define PLAN_DELETE 5
 
 static void view_foreign(Relation view, const DpViewMethods *methods) pg_attribute_noreturn();
 static void view_key(DpView *w, HeapTuple tuple, TupleDesc desc, DpKey *key);
@@ -55,9 +55,11 @@ static HeapTuple inserted_row(DpView *w, TupleDesc desc, HeapTuple tuple, TupleD
 static HeapTuple whole_update(DpView *w, TriggerData *trigdata);
 static HeapTuple whole_delete(DpView *w, TriggerData *trigdata);
 static bool is_split(char **args, List *decls, struct varlena *doc);
-static struct varlena *join_document(char **args, List *decls, struct varlena *doc, const DpKey *key, bool latest);
-static struct varlena *whole_store(char **args, List *decls, struct varlena *stored, struct varlena *old_whole,
-								   struct varlena *new_whole, DpMark *marks, int *nmarks);
+static struct varlena *
+join_document(char **args, List *decls, struct varlena *doc, const DpKey *key, bool latest);
+static struct varlena *
+whole_store(char **args, List *decls, struct varlena *stored, struct varlena *old_whole,
+			struct varlena *new_whole, DpMark *marks, int *nmarks);
 static bool same_document(struct varlena *a, struct varlena *b);
 static SPIPlanPtr key_plan(DpDecl *decl, const void *id, const char *before, const char *after);
 
@@ -74,18 +76,17 @@ dp_pattern_whole(PG_FUNCTION_ARGS)
 {
 	struct varlena *doc;
 	struct varlena *whole;
-	List	   *decls;
-	DpDecl	   *decl;
-	DpKey		key;
-	SPIPlanPtr	plan;
+	List *decls;
+	DpDecl *decl;
+	DpKey key;
+	SPIPlanPtr plan;
 	MemoryContext caller = CurrentMemoryContext;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (PG_ARGISNULL(1))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
 	decls = dp_decls(PG_GETARG_OID(1));
 	if (decls == NIL)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
@@ -119,10 +120,7 @@ dp_pattern_whole(PG_FUNCTION_ARGS)
 }
 
 const DpViewMethods dp_whole_view = {
-	.label = "_whole",
-	.is_changed = is_split,
-	.show = join_document,
-	.store = whole_store
+	.label = "_whole", .is_changed = is_split, .show = join_document, .store = whole_store
 };
 
 /*
@@ -143,8 +141,8 @@ Datum
 dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpView	w;
-	HeapTuple	result;
+	DpView w;
+	HeapTuple result;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_INSTEAD(trigdata->tg_event))
 		ereport(ERROR,
@@ -152,13 +150,14 @@ dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods)
 				 errmsg("this function is called by triggers of %s views only", methods->label)));
 	SPI_connect();
 	/* so that the declarations stay as they are */
-	if (!dp_view_read(trigdata->tg_relation, methods, trigdata->tg_trigger->tgargs, RowExclusiveLock, &w))
+	if (!dp_view_read(trigdata->tg_relation, methods, trigdata->tg_trigger->tgargs,
+					  RowExclusiveLock, &w))
 		view_foreign(trigdata->tg_relation, methods);
 	if (w.decls == NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has no pattern, its view %s takes no writes", dp_relation_name(w.base),
-						dp_relation_name(RelationGetRelid(trigdata->tg_relation)))));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("table %s has no pattern, its view %s takes no writes",
+							   dp_relation_name(w.base),
+							   dp_relation_name(RelationGetRelid(trigdata->tg_relation)))));
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 		result = whole_insert(&w, trigdata);
 	else if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
@@ -176,35 +175,37 @@ dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods)
 static HeapTuple
 whole_insert(DpView *w, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	Relation	base = table_open(w->base, AccessShareLock);
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	Relation base = table_open(w->base, AccessShareLock);
 	StringInfoData returning;
-	bool		returns;
-	uint64		rows;
-	Datum	   *values = palloc(sizeof(Datum) * (w->ncolumns + 1));
-	Oid		   *types = palloc(sizeof(Oid) * (w->ncolumns + 1));
+	bool returns;
+	uint64 rows;
+	Datum *values = palloc(sizeof(Datum) * (w->ncolumns + 1));
+	Oid *types = palloc(sizeof(Oid) * (w->ncolumns + 1));
 	StringInfoData columns;
-	int			n = 0;
-	bool		only_doc = true;
-	SPIPlanPtr	plan = NULL;
-	int			i;
+	int n = 0;
+	bool only_doc = true;
+	SPIPlanPtr plan = NULL;
+	int i;
 
 	/* RETURNING needs rights that writing does not */
 	returns = pg_class_aclcheck(w->base, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
-		check_enable_rls(w->base, InvalidOid, true) != RLS_ENABLED;
+			  check_enable_rls(w->base, InvalidOid, true) != RLS_ENABLED;
 	initStringInfo(&columns);
 	initStringInfo(&returning);
 	for (i = 0; i < w->ncolumns; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(base), w->base_attnum[i] - 1);
-		bool		isnull;
-		Datum		value = heap_getattr(trigdata->tg_trigtuple, i + 1, desc, &isnull);
+		bool isnull;
+		Datum value = heap_getattr(trigdata->tg_trigtuple, i + 1, desc, &isnull);
 
-		appendStringInfo(&returning, "%s%s", i > 0 ? ", " : " RETURNING ", quote_identifier(NameStr(att->attname)));
+		appendStringInfo(&returning, "%s%s", i > 0 ? ", " : " RETURNING ",
+						 quote_identifier(NameStr(att->attname)));
 		if (isnull || att->attgenerated)
 			continue;
 		only_doc = only_doc && i == w->doc_column;
-		appendStringInfo(&columns, "%s%s", n > 0 ? ", " : "", quote_identifier(NameStr(att->attname)));
+		appendStringInfo(&columns, "%s%s", n > 0 ? ", " : "",
+						 quote_identifier(NameStr(att->attname)));
 		values[n] = value;
 		types[n++] = att->atttypid;
 	}
@@ -212,7 +213,8 @@ whole_insert(DpView *w, TriggerData *trigdata)
 
 	only_doc = only_doc && n == 1;
 	if (only_doc)
-		plan = dp_plan(w->decl, &w->methods->ids[returns ? PLAN_INSERT_RETURNING : PLAN_INSERT_DOC]);
+		plan =
+			dp_plan(w->decl, &w->methods->ids[returns ? PLAN_INSERT_RETURNING : PLAN_INSERT_DOC]);
 	if (plan == NULL)
 	{
 		StringInfoData sql;
@@ -231,15 +233,18 @@ whole_insert(DpView *w, TriggerData *trigdata)
 		if (returns)
 			appendStringInfoString(&sql, returning.data);
 		if (only_doc)
-			plan = dp_plan_make(w->decl, &w->methods->ids[returns ? PLAN_INSERT_RETURNING : PLAN_INSERT_DOC], sql.data, n, types);
+			plan = dp_plan_make(w->decl,
+								&w->methods->ids[returns ? PLAN_INSERT_RETURNING : PLAN_INSERT_DOC],
+								sql.data, n, types);
 		else
 			plan = SPI_prepare(sql.data, n, types);
 	}
-	rows = dp_run(w->decl, plan, values, NULL, 0, 0, returns ? SPI_OK_INSERT_RETURNING : SPI_OK_INSERT);
+	rows = dp_run(w->decl, plan, values, NULL, 0, 0,
+				  returns ? SPI_OK_INSERT_RETURNING : SPI_OK_INSERT);
 	if (!returns)
 		return trigdata->tg_trigtuple;
 	if (rows == 0)
-		return NULL;			/* a trigger of the table has refused it */
+		return NULL; /* a trigger of the table has refused it */
 	return inserted_row(w, desc, SPI_tuptable->vals[0], SPI_tuptable->tupdesc);
 }
 
@@ -250,30 +255,35 @@ whole_insert(DpView *w, TriggerData *trigdata)
 static HeapTuple
 inserted_row(DpView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc)
 {
-	Datum	   *values = palloc(sizeof(Datum) * w->ncolumns);
-	bool	   *nulls = palloc(sizeof(bool) * w->ncolumns);
-	int			i;
+	Datum *values = palloc(sizeof(Datum) * w->ncolumns);
+	bool *nulls = palloc(sizeof(bool) * w->ncolumns);
+	int i;
 
 	heap_deform_tuple(tuple, tupdesc, values, nulls);
 	if (!nulls[w->doc_column])
 	{
 		struct varlena *doc = PG_DETOAST_DATUM_PACKED(values[w->doc_column]);
-		DpKey		key;
+		DpKey key;
 
 		if (w->methods->is_changed(w->args, w->decls, doc))
 		{
-			SPIPlanPtr	plan = dp_plan(w->decl, &w->methods->ids[PLAN_READ]);
-			bool		isnull;
+			SPIPlanPtr plan = dp_plan(w->decl, &w->methods->ids[PLAN_READ]);
+			bool isnull;
 
 			view_key(w, tuple, tupdesc, &key);
 			if (plan == NULL)
-				plan = key_plan(w->decl, &w->methods->ids[PLAN_READ], psprintf("SELECT %s FROM", quote_identifier(w->decl->doc_column)), "");
+				plan =
+					key_plan(w->decl, &w->methods->ids[PLAN_READ],
+							 psprintf("SELECT %s FROM", quote_identifier(w->decl->doc_column)), "");
 			if (dp_run(w->decl, plan, key.values, NULL, 0, 1, SPI_OK_SELECT) > 0)
 			{
-				Datum		stored = dp_result(0, 1, &isnull);
+				Datum stored = dp_result(0, 1, &isnull);
 
 				if (!isnull)
-					values[w->doc_column] = PointerGetDatum(w->methods->show(w->args, w->decls, (struct varlena *) DatumGetPointer(stored), &key, true));
+					values[w->doc_column] =
+						PointerGetDatum(w->methods->show(w->args, w->decls,
+														 (struct varlena *) DatumGetPointer(stored),
+														 &key, true));
 			}
 		}
 	}
@@ -294,18 +304,19 @@ whole_store(char **args, List *decls, struct varlena *stored, struct varlena *ol
 			struct varlena *new_whole, DpMark *marks, int *nmarks)
 {
 	struct varlena *result = new_whole;
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, decls)
 	{
-		DpDecl	   *d = lfirst(lc);
+		DpDecl *d = lfirst(lc);
 		const DpPatternMethods *m = dp_pattern_methods(d->pattern);
 		struct varlena *kept;
 
 		if (m == NULL || m->keep == NULL)
 			continue;
-		kept = stored != NULL && old_whole != NULL && result != NULL ?
-			m->keep(d, stored, old_whole, result) : NULL;
+		kept = stored != NULL && old_whole != NULL && result != NULL
+				   ? m->keep(d, stored, old_whole, result)
+				   : NULL;
 		if (kept != NULL)
 			result = kept;
 		else
@@ -323,47 +334,48 @@ whole_store(char **args, List *decls, struct varlena *stored, struct varlena *ol
 static HeapTuple
 whole_update(DpView *w, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	DpDecl	   *decl = w->decl;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	DpDecl *decl = w->decl;
 	struct varlena *old_whole = view_document(w, trigdata->tg_trigtuple, desc);
 	struct varlena *new_whole = view_document(w, trigdata->tg_newtuple, desc);
 	struct varlena *current;
 	struct varlena *new_doc;
-	DpKey		key;
-	SPIPlanPtr	plan;
-	Datum	   *values = palloc(sizeof(Datum) * (w->ncolumns + INDEX_MAX_KEYS));
-	char	   *nulls = palloc(w->ncolumns + INDEX_MAX_KEYS + 1);
-	Oid		   *types = palloc(sizeof(Oid) * (w->ncolumns + INDEX_MAX_KEYS));
+	DpKey key;
+	SPIPlanPtr plan;
+	Datum *values = palloc(sizeof(Datum) * (w->ncolumns + INDEX_MAX_KEYS));
+	char *nulls = palloc(w->ncolumns + INDEX_MAX_KEYS + 1);
+	Oid *types = palloc(sizeof(Oid) * (w->ncolumns + INDEX_MAX_KEYS));
 	StringInfoData set;
-	Relation	base;
-	DpMark	   *marks = palloc(sizeof(DpMark) * Max(1, list_length(w->decls)));
-	int			nmarks = 0;
-	int			n = 0;
-	bool		only_doc = true;
-	bool		isnull;
+	Relation base;
+	DpMark *marks = palloc(sizeof(DpMark) * Max(1, list_length(w->decls)));
+	int nmarks = 0;
+	int n = 0;
+	bool only_doc = true;
+	bool isnull;
 	volatile uint64 rows = 0;
-	int			i;
+	int i;
 
 	view_key(w, trigdata->tg_trigtuple, desc, &key);
 	plan = dp_plan(decl, &w->methods->ids[PLAN_CURRENT]);
 	if (plan == NULL)
 		plan = key_plan(decl, &w->methods->ids[PLAN_CURRENT],
-						psprintf("SELECT %s FROM", quote_identifier(decl->doc_column)), " FOR NO KEY UPDATE");
+						psprintf("SELECT %s FROM", quote_identifier(decl->doc_column)),
+						" FOR NO KEY UPDATE");
 	if (dp_run(decl, plan, key.values, NULL, 0, 1, SPI_OK_SELECT) == 0)
 		return NULL;
 	{
-		Datum		value = dp_result(0, 1, &isnull);
+		Datum value = dp_result(0, 1, &isnull);
 
 		current = isnull ? NULL : (struct varlena *) DatumGetPointer(value);
 	}
 
 	if (current != NULL && old_whole != NULL &&
 		!same_document(w->methods->show(w->args, w->decls, current, &key, true), old_whole))
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not write the whole document due to a concurrent change"),
-				 errdetail("Key %s of table %s.", dp_key_to_text(decl, &key), dp_relation_name(w->base)),
-				 errhint("The statement might succeed if retried.")));
+		ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+						errmsg("could not write the whole document due to a concurrent change"),
+						errdetail("Key %s of table %s.", dp_key_to_text(decl, &key),
+								  dp_relation_name(w->base)),
+						errhint("The statement might succeed if retried.")));
 
 	new_doc = w->methods->store(w->args, w->decls, current, old_whole, new_whole, marks, &nmarks);
 
@@ -372,9 +384,9 @@ whole_update(DpView *w, TriggerData *trigdata)
 	for (i = 0; i < w->ncolumns; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(base), w->base_attnum[i] - 1);
-		bool		old_null;
-		Datum		old = heap_getattr(trigdata->tg_trigtuple, i + 1, desc, &old_null);
-		Datum		new = heap_getattr(trigdata->tg_newtuple, i + 1, desc, &isnull);
+		bool old_null;
+		Datum old = heap_getattr(trigdata->tg_trigtuple, i + 1, desc, &old_null);
+		Datum new = heap_getattr(trigdata->tg_newtuple, i + 1, desc, &isnull);
 
 		if (att->attgenerated)
 			continue;
@@ -405,7 +417,8 @@ whole_update(DpView *w, TriggerData *trigdata)
 		dp_sql_key_match(&sql, decl, n + 1);
 		dp_sql_key_types(decl, types + n);
 		if (only_doc)
-			plan = dp_plan_make(decl, &w->methods->ids[PLAN_UPDATE_DOC], sql.data, n + decl->nkeys, types);
+			plan = dp_plan_make(decl, &w->methods->ids[PLAN_UPDATE_DOC], sql.data, n + decl->nkeys,
+								types);
 		else
 			plan = SPI_prepare(sql.data, n + decl->nkeys, types);
 	}
@@ -433,8 +446,8 @@ whole_update(DpView *w, TriggerData *trigdata)
 static HeapTuple
 whole_delete(DpView *w, TriggerData *trigdata)
 {
-	SPIPlanPtr	plan = dp_plan(w->decl, &w->methods->ids[PLAN_DELETE]);
-	DpKey		key;
+	SPIPlanPtr plan = dp_plan(w->decl, &w->methods->ids[PLAN_DELETE]);
+	DpKey key;
 
 	view_key(w, trigdata->tg_trigtuple, RelationGetDescr(trigdata->tg_relation), &key);
 	if (plan == NULL)
@@ -447,15 +460,16 @@ whole_delete(DpView *w, TriggerData *trigdata)
 bool
 dp_view_read(Relation view, const DpViewMethods *methods, char **args, LOCKMODE lockmode, DpView *w)
 {
-	Query	   *query;
+	Query *query;
 	RangeTblRef *ref = NULL;
 	RangeTblEntry *rte = NULL;
-	ListCell   *lc;
-	int			i;
+	ListCell *lc;
+	int i;
 
 	/* the trigger could have been put on any view */
 	query = view->rd_rel->relkind == RELKIND_VIEW ? get_view_query(view) : NULL;
-	if (query != NULL && query->setOperations == NULL && list_length(query->jointree->fromlist) == 1 &&
+	if (query != NULL && query->setOperations == NULL &&
+		list_length(query->jointree->fromlist) == 1 &&
 		IsA(linitial(query->jointree->fromlist), RangeTblRef))
 	{
 		ref = linitial(query->jointree->fromlist);
@@ -499,8 +513,8 @@ dp_view_read(Relation view, const DpViewMethods *methods, char **args, LOCKMODE 
 	/* rows are found by the key, so all of it must be there */
 	for (i = 0; i < w->decl->nkeys; i++)
 	{
-		bool		found = false;
-		int			j;
+		bool found = false;
+		int j;
 
 		for (j = 0; j < w->ncolumns; j++)
 			found = found || w->base_attnum[j] == w->decl->keys[i].attnum;
@@ -514,25 +528,25 @@ dp_view_read(Relation view, const DpViewMethods *methods, char **args, LOCKMODE 
 static void
 view_foreign(Relation view, const DpViewMethods *methods)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("view %s takes no writes", dp_relation_name(RelationGetRelid(view))),
-			 errdetail("It is not, or no longer, as a pattern makes its %s view.", methods->label)));
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("view %s takes no writes", dp_relation_name(RelationGetRelid(view))),
+					errdetail("It is not, or no longer, as a pattern makes its %s view.",
+							  methods->label)));
 }
 
 /* The key of a row of the view. */
 static void
 view_key(DpView *w, HeapTuple tuple, TupleDesc desc, DpKey *key)
 {
-	int			i;
-	int			j;
+	int i;
+	int j;
 
 	key->n = w->decl->nkeys;
 	for (i = 0; i < key->n; i++)
 	{
 		for (j = 0; j < w->ncolumns; j++)
 		{
-			bool		isnull;
+			bool isnull;
 
 			if (w->base_attnum[j] == w->decl->keys[i].attnum)
 				key->values[i] = heap_getattr(tuple, j + 1, desc, &isnull);
@@ -544,8 +558,8 @@ view_key(DpView *w, HeapTuple tuple, TupleDesc desc, DpKey *key)
 static struct varlena *
 view_document(DpView *w, HeapTuple tuple, TupleDesc desc)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, w->doc_column + 1, desc, &isnull);
+	bool isnull;
+	Datum value = heap_getattr(tuple, w->doc_column + 1, desc, &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
@@ -554,11 +568,11 @@ view_document(DpView *w, HeapTuple tuple, TupleDesc desc)
 static bool
 is_split(char **args, List *decls, struct varlena *doc)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, decls)
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
 
 		if (m != NULL && m->is_split != NULL && m->is_split(decl, doc))
@@ -572,11 +586,11 @@ static struct varlena *
 join_document(char **args, List *decls, struct varlena *doc, const DpKey *key, bool latest)
 {
 	struct varlena *whole = doc;
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, decls)
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
 
 		if (m != NULL && m->is_split != NULL && m->is_split(decl, doc))
@@ -590,7 +604,7 @@ static bool
 same_document(struct varlena *a, struct varlena *b)
 {
 	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) &&
-		memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
+		   memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
 }
 
 /* A statement about the row of a key. */
@@ -598,7 +612,7 @@ static SPIPlanPtr
 key_plan(DpDecl *decl, const void *id, const char *before, const char *after)
 {
 	StringInfoData sql;
-	Oid			types[INDEX_MAX_KEYS];
+	Oid types[INDEX_MAX_KEYS];
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "%s ", before);

@@ -110,9 +110,9 @@ typedef struct Row
 {
 	const DpAccumulators *acc;
 	DpExprState state;
-	DpFinder	finder;			/* for many expressions */
+	DpFinder finder; /* for many expressions */
 	const char *key;
-	uint32		keylen;
+	uint32 keylen;
 } Row;
 
 /* Begins with a row. */
@@ -137,7 +137,7 @@ static const DpValue *
 row_value(Row *row, int expr)
 {
 	const DpAccumulators *acc = row->acc;
-	DpValue    *v = &acc->values[expr];
+	DpValue *v = &acc->values[expr];
 
 	if (!acc->known[expr])
 	{
@@ -159,8 +159,9 @@ row_candidate(Row *row, const DpSlot *slot, DpCandidate *c)
 	DpAccumulators *acc = unconstify(DpAccumulators *, row->acc);
 	const DpValue *v = row_value(row, slot->expr);
 
-	if (v->type == DP_TYPE_EOD ? slot->skip_null || slot->skip_missing :
-		slot->skip_null && (v->type == DP_TYPE_NULL || v->type == DP_TYPE_UNDEFINED))
+	if (v->type == DP_TYPE_EOD
+			? slot->skip_null || slot->skip_missing
+			: slot->skip_null && (v->type == DP_TYPE_NULL || v->type == DP_TYPE_UNDEFINED))
 		return false;
 	memset(c, 0, sizeof(DpCandidate));
 	c->value = *v;
@@ -177,7 +178,7 @@ row_candidate(Row *row, const DpSlot *slot, DpCandidate *c)
 	}
 	else
 	{
-		StringInfo	order = &acc->keys[slot->order];
+		StringInfo order = &acc->keys[slot->order];
 
 		if (!acc->keys_known[slot->order])
 		{
@@ -207,10 +208,10 @@ numbers_add(DpAccumulation *g, DpNumbers *numbers, double d)
 {
 	if (numbers->n == numbers->room)
 	{
-		int64		room = Max(8, numbers->room * 2);
+		int64 room = Max(8, numbers->room * 2);
 
 		numbers->d = numbers->d == NULL ? MemoryContextAlloc(g->context, sizeof(double) * room)
-			: repalloc_huge(numbers->d, sizeof(double) * room);
+										: repalloc_huge(numbers->d, sizeof(double) * room);
 		numbers->room = room;
 	}
 	numbers->d[numbers->n++] = d;
@@ -230,11 +231,11 @@ value_as_double(const DpValue *v, double *d)
 static void
 deviation_add(DpSlotState *s, const DpValue *v, int sign)
 {
-	double		d;
+	double d;
 
 	if (v->type == DP_TYPE_INT32 || v->type == DP_TYPE_INT64)
 	{
-		int64		i = v->type == DP_TYPE_INT32 ? dp_get_int32(v->data) : dp_get_int64(v->data);
+		int64 i = v->type == DP_TYPE_INT32 ? dp_get_int32(v->data) : dp_get_int64(v->data);
 
 		dp_big_add_int64(&s->deviation.total, i, sign);
 		dp_big_add_int64_square(&s->deviation.squares, i, sign);
@@ -256,8 +257,8 @@ dp_accumulation_row(DpAccumulation *g, const DpValue *doc, const char *key, uint
 {
 	const DpAccumulators *acc = g->acc;
 	DpCandidate c;
-	Row			row;
-	double		d;
+	Row row;
+	double d;
 
 	if (g->is_whole)
 		whole_forget(g);
@@ -301,7 +302,7 @@ dp_accumulation_changes(const DpAccumulation *g)
 	{
 		const DpSlot *slot = &acc->slots[i];
 		const DpSlotState *s = &g->delta[i];
-		bool		same = true;
+		bool same = true;
 
 		switch (slot->kind)
 		{
@@ -312,7 +313,8 @@ dp_accumulation_changes(const DpAccumulation *g)
 				same = dp_exact_sum_is_zero(&s->sum);
 				break;
 			case DP_SLOT_DEVIATION:
-				same = s->n == 0 && s->deviation.special == 0 && dp_big_is_zero(&s->deviation.total) && dp_big_is_zero(&s->deviation.squares);
+				same = s->n == 0 && s->deviation.special == 0 &&
+					   dp_big_is_zero(&s->deviation.total) && dp_big_is_zero(&s->deviation.squares);
 				break;
 			case DP_SLOT_MEDIAN:
 				same = s->median.in.n == 0 && s->median.out.n == 0;
@@ -333,8 +335,8 @@ dp_accumulation_changes(const DpAccumulation *g)
 static int
 double_order(const void *a, const void *b)
 {
-	double		x = *(const double *) a;
-	double		y = *(const double *) b;
+	double x = *(const double *) a;
+	double y = *(const double *) b;
 
 	return (x > y) - (x < y);
 }
@@ -343,10 +345,10 @@ double_order(const void *a, const void *b)
 static bool
 median_of_numbers(DpSlotState *whole, DpSlotState *delta)
 {
-	DpNumbers  *in = &delta->median.in;
-	DpNumbers  *out = &delta->median.out;
-	int64		rank = (in->n - out->n - 1) / 2;
-	int64		k = 0;
+	DpNumbers *in = &delta->median.in;
+	DpNumbers *out = &delta->median.out;
+	int64 rank = (in->n - out->n - 1) / 2;
+	int64 k = 0;
 
 	whole->n = in->n - out->n;
 	if (whole->n < 0)
@@ -373,7 +375,7 @@ static bool
 whole_finish(DpAccumulation *g)
 {
 	const DpAccumulators *acc = g->acc;
-	bool		known = true;
+	bool known = true;
 
 	for (int i = 0; i < acc->nslots; i++)
 	{
@@ -421,8 +423,8 @@ whole_is_possible(const DpAccumulation *g)
 
 		if (s->n < 0 || (slot->kind == DP_SLOT_DEVIATION && s->deviation.special < 0))
 			return false;
-		if (slot->kind == DP_SLOT_SUM &&
-			(s->sum.nint64 < 0 || s->sum.ndouble < 0 || s->sum.ndecimal < 0 || (slot->count && s->sum.n < 0)))
+		if (slot->kind == DP_SLOT_SUM && (s->sum.nint64 < 0 || s->sum.ndouble < 0 ||
+										  s->sum.ndecimal < 0 || (slot->count && s->sum.n < 0)))
 			return false;
 	}
 	return true;
@@ -431,7 +433,7 @@ whole_is_possible(const DpAccumulation *g)
 DpAccumulationResult
 dp_accumulation_load(DpAccumulation *g, const DpValue *target)
 {
-	bool		known;
+	bool known;
 
 	whole_begin(g);
 	g->is_whole = false;
@@ -474,14 +476,15 @@ dp_accumulation_searches(const DpAccumulation *g, int after)
 }
 
 bool
-dp_accumulation_found(DpAccumulation *g, int field, const DpValue *doc, const char *key, uint32 keylen)
+dp_accumulation_found(DpAccumulation *g, int field, const DpValue *doc, const char *key,
+					  uint32 keylen)
 {
-	int			i = g->acc->fields[field].slot;
+	int i = g->acc->fields[field].slot;
 	const DpSlot *slot = &g->acc->slots[i];
 	DpSlotState *s = &g->whole[i];
 	DpCandidate c;
-	Row			row;
-	double		d;
+	Row row;
+	double d;
 
 	if (!s->searching)
 	{
@@ -510,7 +513,7 @@ dp_accumulation_found(DpAccumulation *g, int field, const DpValue *doc, const ch
 void
 dp_accumulation_found_all(DpAccumulation *g, int field)
 {
-	int			i = g->acc->fields[field].slot;
+	int i = g->acc->fields[field].slot;
 	const DpSlot *slot = &g->acc->slots[i];
 	DpSlotState *s = &g->whole[i];
 
@@ -521,7 +524,7 @@ dp_accumulation_found_all(DpAccumulation *g, int field)
 		dp_list_truncate(slot, &s->in);
 	}
 	else if (!s->searching)
-		s->n = 0;				/* cannot be, as numbers were counted */
+		s->n = 0; /* cannot be, as numbers were counted */
 	s->search = s->searching = false;
 }
 
@@ -608,7 +611,7 @@ static struct varlena *
 show_list(DpAccumulation *g, const DpSlot *slot, const DpList *list, bool reversed)
 {
 	MemoryContext old = MemoryContextSwitchTo(g->context);
-	DpBuilder	b;
+	DpBuilder b;
 	struct varlena *array;
 
 	dp_builder_init_value(&b, 0);
@@ -616,7 +619,7 @@ show_list(DpAccumulation *g, const DpSlot *slot, const DpList *list, bool revers
 	for (int i = 0; i < list->n; i++)
 	{
 		const DpCandidate *e = list->elements[reversed ? list->n - 1 - i : i];
-		int64		times = slot->distinct ? 1 : e->count;
+		int64 times = slot->distinct ? 1 : e->count;
 
 		while (times-- > 0)
 			dp_builder_append_value(&b, NULL, 0, &e->value);
@@ -640,9 +643,9 @@ dp_accumulation_show(DpAccumulation *g)
 		const DpField *field = &acc->fields[i];
 		const DpSlot *slot = &acc->slots[field->slot];
 		const DpSlotState *s = &g->whole[field->slot];
-		DpValue    *v = &g->results[i];
-		uint8	   *room = g->rooms[i];
-		int			less = field->show == DP_SHOW_DEVIATION_SAMP ? 1 : 0;
+		DpValue *v = &g->results[i];
+		uint8 *room = g->rooms[i];
+		int less = field->show == DP_SHOW_DEVIATION_SAMP ? 1 : 0;
 
 		Assert(!s->search);
 		g->built[i] = NULL;
@@ -661,8 +664,11 @@ dp_accumulation_show(DpAccumulation *g)
 			case DP_SHOW_DEVIATION_POP:
 			case DP_SHOW_DEVIATION_SAMP:
 				if (s->n > less)
-					show_double(v, room, s->deviation.special > 0 ? NAN :
-								dp_big_deviation(s->n, &s->deviation.total, &s->deviation.squares, less));
+					show_double(v, room,
+								s->deviation.special > 0
+									? NAN
+									: dp_big_deviation(s->n, &s->deviation.total,
+													   &s->deviation.squares, less));
 				break;
 			case DP_SHOW_FIRST:
 				if (s->in.n > 0)

@@ -70,11 +70,13 @@ typedef struct DpAccumulation DpAccumulation;
 
 typedef struct DpAccumulateOptions
 {
-	const DpValue *order_by;	/* sort specification of $first, $last, $push, ...; NULL: the row's key */
-	const char *state;			/* field that holds the states ("_computed"); NULL: bare values, no state */
-	const char *name;			/* this declaration's element in it */
-	bool		keep_rows;		/* dp_accumulation_rows() is wanted after a load: in the state, if there is no $count */
-	bool		uncapped;		/* $push and $addToSet may come without a cap */
+	const DpValue
+		*order_by;     /* sort specification of $first, $last, $push, ...; NULL: the row's key */
+	const char *state; /* field that holds the states ("_computed"); NULL: bare values, no state */
+	const char *name;  /* this declaration's element in it */
+	bool keep_rows; /* dp_accumulation_rows() is wanted after a load: in the state, if there is no
+					   $count */
+	bool uncapped;  /* $push and $addToSet may come without a cap */
 } DpAccumulateOptions;
 
 /*
@@ -84,13 +86,14 @@ typedef struct DpAccumulateOptions
  * twice or is the state's, arguments) and FEATURE_NOT_SUPPORTED for an unknown
  * accumulator or an expression that is not immutable ($$NOW, $rand).
  */
-extern DpAccumulators *dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *options);
+extern DpAccumulators *
+dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *options);
 
 /* Whether rows must come with their keys: an accumulator goes by the order of rows. */
 extern bool dp_accumulators_need_key(const DpAccumulators *acc);
 
 /* The number of fields, and their names. */
-extern int	dp_accumulators_count(const DpAccumulators *acc);
+extern int dp_accumulators_count(const DpAccumulators *acc);
 extern const char *dp_accumulators_name(const DpAccumulators *acc, int field);
 
 /* Whether a field of this name is one of the fields or the field of states. */
@@ -102,10 +105,10 @@ extern bool dp_accumulators_has(const DpAccumulators *acc, const char *name, uin
  */
 typedef enum DpAccumulateSearch
 {
-	DP_SEARCH_NONE,				/* never: $sum, $count, $avg, deviations */
-	DP_SEARCH_VALUE,			/* in the order of an expression's value */
-	DP_SEARCH_ORDER,			/* in the order of a sort specification */
-	DP_SEARCH_KEY				/* in the order of the row's key */
+	DP_SEARCH_NONE,  /* never: $sum, $count, $avg, deviations */
+	DP_SEARCH_VALUE, /* in the order of an expression's value */
+	DP_SEARCH_ORDER, /* in the order of a sort specification */
+	DP_SEARCH_KEY    /* in the order of the row's key */
 } DpAccumulateSearch;
 
 /*
@@ -113,8 +116,8 @@ typedef enum DpAccumulateSearch
  * *not_null: rows whose value is NULL or the null of BSON may be left out (by
  * value only).
  */
-extern DpAccumulateSearch dp_accumulators_search(const DpAccumulators *acc, int field,
-												 bool *descending, bool *not_null);
+extern DpAccumulateSearch
+dp_accumulators_search(const DpAccumulators *acc, int field, bool *descending, bool *not_null);
 
 /*
  * The SQL expression that an index needs after the link for the field to be
@@ -124,7 +127,8 @@ extern DpAccumulateSearch dp_accumulators_search(const DpAccumulators *acc, int 
  * for DP_SEARCH_VALUE and bytea for DP_SEARCH_ORDER (descending parts are in the
  * bytes).  Rows that are equal in it may come in any order.  palloc'd.
  */
-extern char *dp_accumulators_search_sql(const DpAccumulators *acc, int field, const char *doc_column);
+extern char *
+dp_accumulators_search_sql(const DpAccumulators *acc, int field, const char *doc_column);
 
 /* ---------------------------------------------------------------- groups */
 
@@ -143,18 +147,20 @@ extern void dp_accumulation_reset(DpAccumulation *g);
  * nothing in the current context, which should be reset from time to time.
  * Raises the errors of the expressions.
  */
-extern void dp_accumulation_row(DpAccumulation *g, const DpValue *doc,
-								const char *key, uint32 keylen, int sign);
+extern void dp_accumulation_row(DpAccumulation *g, const DpValue *doc, const char *key,
+								uint32 keylen, int sign);
 
-
-/* Whether anything was taken in or out that does not cancel: false: nothing has to be locked or written. */
+/*
+ * Whether anything was taken in or out that does not cancel: false: nothing has to be locked or
+ * written.
+ */
 extern bool dp_accumulation_changes(const DpAccumulation *g);
 
 typedef enum DpAccumulationResult
 {
-	DP_ACCUMULATION_WHOLE,		/* the fields are known */
-	DP_ACCUMULATION_SEARCH,		/* some have to be searched for among the rows */
-	DP_ACCUMULATION_LOST		/* the document does not carry the state: compute the group anew */
+	DP_ACCUMULATION_WHOLE,  /* the fields are known */
+	DP_ACCUMULATION_SEARCH, /* some have to be searched for among the rows */
+	DP_ACCUMULATION_LOST    /* the document does not carry the state: compute the group anew */
 } DpAccumulationResult;
 
 /*
@@ -167,14 +173,14 @@ typedef enum DpAccumulationResult
 extern DpAccumulationResult dp_accumulation_load(DpAccumulation *g, const DpValue *target);
 
 /* The next field to be searched for after field (-1: the first); -1: no more. */
-extern int	dp_accumulation_searches(const DpAccumulation *g, int after);
+extern int dp_accumulation_searches(const DpAccumulation *g, int after);
 
 /*
  * A row of the group, in the order of the field's search.  Returns false if no
  * more rows are needed.  Before the first one the field forgets what it had.
  */
-extern bool dp_accumulation_found(DpAccumulation *g, int field, const DpValue *doc,
-								  const char *key, uint32 keylen);
+extern bool dp_accumulation_found(DpAccumulation *g, int field, const DpValue *doc, const char *key,
+								  uint32 keylen);
 
 /* There are no more rows (or dp_accumulation_found() said that it needs none). */
 extern void dp_accumulation_found_all(DpAccumulation *g, int field);
@@ -182,7 +188,10 @@ extern void dp_accumulation_found_all(DpAccumulation *g, int field);
 /* The number of rows; after a load only with keep_rows or a $count. */
 extern int64 dp_accumulation_rows(const DpAccumulation *g);
 
-/* Adds another group of the same DpAccumulators, what they took in and out; a load of g is forgotten, other may be loaded. */
+/*
+ * Adds another group of the same DpAccumulators, what they took in and out; a load of g is
+ * forgotten, other may be loaded.
+ */
 extern void dp_accumulation_add(DpAccumulation *g, const DpAccumulation *other);
 
 /*
@@ -195,7 +204,9 @@ extern bool dp_accumulation_add_stored(DpAccumulation *g, const DpValue *stored)
 /* Appends the whole group as bytes: what it took in and out; a load does not count. */
 extern void dp_accumulation_pack(StringInfo out, const DpAccumulation *g);
 
-/* Adds a group that was packed.  Raises DATA_CORRUPTED for bytes that are none, or of other fields. */
+/*
+ * Adds a group that was packed.  Raises DATA_CORRUPTED for bytes that are none, or of other fields.
+ */
 extern void dp_accumulation_unpack(DpAccumulation *g, const uint8 *bytes, uint32 len);
 
 /* ---------------------------------------------------------------- documents */
@@ -214,12 +225,18 @@ extern struct varlena *dp_accumulation_fields(DpAccumulation *g);
  * The document changed with the fields and state of kept in place of its own
  * (a user's update of a target).  NULL if they are the same bytes.
  */
-extern struct varlena *dp_accumulators_keep(const DpAccumulators *acc, const DpValue *kept, const DpValue *changed);
+extern struct varlena *
+dp_accumulators_keep(const DpAccumulators *acc, const DpValue *kept, const DpValue *changed);
 
-/* The name of a field that a document has (null is nothing) and that is not what empty, the document with the fields of no rows, has; or NULL. */
-extern const char *dp_accumulators_claim(const DpAccumulators *acc, const DpValue *empty, const DpValue *doc);
+/*
+ * The name of a field that a document has (null is nothing) and that is not what empty, the
+ * document with the fields of no rows, has; or NULL.
+ */
+extern const char *
+dp_accumulators_claim(const DpAccumulators *acc, const DpValue *empty, const DpValue *doc);
 
 /* The document without the state and, if fields is set, without the fields; NULL if it has none. */
-extern struct varlena *dp_accumulators_strip(const DpAccumulators *acc, const DpValue *doc, bool fields);
+extern struct varlena *
+dp_accumulators_strip(const DpAccumulators *acc, const DpValue *doc, bool fields);
 
-#endif							/* DP_MQL_ACCUMULATE_H */
+#endif /* DP_MQL_ACCUMULATE_H */

@@ -19,15 +19,15 @@
 #include "mql/spec.h"
 
 /* The field of a document that holds states, and our element of it */
-#define STATE_FIELD		"_computed"
-#define STATE_NAME		"fields"
+#define STATE_FIELD "_computed"
+#define STATE_NAME "fields"
 
 /* Compiled fields, kept as long as a query */
 typedef struct Compiled
 {
 	DpAccumulators *acc;
 	struct varlena *fields;
-	struct varlena *order;		/* NULL: none was given */
+	struct varlena *order; /* NULL: none was given */
 	struct Compiled *next;
 } Compiled;
 
@@ -48,7 +48,7 @@ same_bytes(struct varlena *a, struct varlena *b)
 	if (a == NULL || b == NULL)
 		return a == b;
 	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
-		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+		   memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
 }
 
 /*
@@ -58,13 +58,13 @@ same_bytes(struct varlena *a, struct varlena *b)
 static const Compiled *
 compiled_get(FunctionCallInfo fcinfo, struct varlena *fields, struct varlena *order, bool state)
 {
-	Compiled  **first = (Compiled **) &fcinfo->flinfo->fn_extra;
-	Compiled   *c;
+	Compiled **first = (Compiled **) &fcinfo->flinfo->fn_extra;
+	Compiled *c;
 	MemoryContext old;
-	DpAccumulateOptions options = {0};
-	DpValue		spec;
-	DpValue		order_by;
-	uint8		by_id[] = {14, 0, 0, 0, DP_TYPE_INT32, '_', 'i', 'd', 0, 1, 0, 0, 0, 0};
+	DpAccumulateOptions options = { 0 };
+	DpValue spec;
+	DpValue order_by;
+	uint8 by_id[] = { 14, 0, 0, 0, DP_TYPE_INT32, '_', 'i', 'd', 0, 1, 0, 0, 0, 0 };
 
 	for (c = *first; c != NULL; c = c->next)
 	{
@@ -111,13 +111,14 @@ DP_FUNCTION(dp_bson_accumulate_value);
 Datum
 dp_bson_accumulate_value(PG_FUNCTION_ARGS)
 {
-	DpValue		root = dp_value_of_document(DP_GETARG_VARLENA(0));
+	DpValue root = dp_value_of_document(DP_GETARG_VARLENA(0));
 	DpExprState state;
-	DpValue		result;
-	DpExpr	   *e;
+	DpValue result;
+	DpExpr *e;
 
 	if (fcinfo->flinfo->fn_extra == NULL)
-		fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(DpSpecCache));
+		fcinfo->flinfo->fn_extra =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(DpSpecCache));
 	e = dp_spec_value_cached(fcinfo->flinfo->fn_extra, fcinfo, 1, value_compile, NULL);
 	dp_expr_state_init(&state, &root);
 	if (!dp_expr_eval(e, &state, &result))
@@ -157,19 +158,19 @@ dp_bson_accumulate_step(PG_FUNCTION_ARGS)
 	struct varlena *fields;
 	struct varlena *order = NULL;
 	const char *key = NULL;
-	uint32		keylen = 0;
-	DpValue		doc;
+	uint32 keylen = 0;
+	DpValue doc;
 
 	if (PG_ARGISNULL(2))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("fields must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("fields must not be null")));
 	fields = DP_GETARG_VARLENA(2);
 	if (PG_NARGS() > 3 && !PG_ARGISNULL(3))
 		order = DP_GETARG_VARLENA(3);
 	if (group == NULL)
 		group = group_make(context, compiled_get(fcinfo, fields, order, false));
-	else if (!same_bytes(group->compiled->fields, fields) || !same_bytes(group->compiled->order, order))
+	else if (!same_bytes(group->compiled->fields, fields) ||
+			 !same_bytes(group->compiled->order, order))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the fields and the order must be the same for all rows of a group")));
@@ -177,7 +178,7 @@ dp_bson_accumulate_step(PG_FUNCTION_ARGS)
 		PG_RETURN_POINTER(group);
 	if (PG_NARGS() > 4 && !PG_ARGISNULL(4))
 	{
-		DpValue		k = dp_value_of_varlena(DP_GETARG_VARLENA(4));
+		DpValue k = dp_value_of_varlena(DP_GETARG_VARLENA(4));
 
 		resetStringInfo(&group->key);
 		dp_sort_key_append_value(&group->key, &k, false);
@@ -251,12 +252,13 @@ DP_FUNCTION(dp_bson_accumulate_deserialize);
 Datum
 dp_bson_accumulate_deserialize(PG_FUNCTION_ARGS)
 {
-	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
-	DpPacked	p = {(const uint8 *) VARDATA_ANY(bytes), (const uint8 *) VARDATA_ANY(bytes) + VARSIZE_ANY_EXHDR(bytes)};
+	bytea *bytes = PG_GETARG_BYTEA_PP(0);
+	DpPacked p = { (const uint8 *) VARDATA_ANY(bytes),
+				   (const uint8 *) VARDATA_ANY(bytes) + VARSIZE_ANY_EXHDR(bytes) };
 	struct varlena *fields;
 	struct varlena *order = NULL;
 	GroupState *group;
-	uint64		len;
+	uint64 len;
 
 	(void) dp_aggregate_context(fcinfo);
 	len = dp_unpack_varint(&p);
@@ -290,16 +292,17 @@ dp_bson_accumulate_final(PG_FUNCTION_ARGS)
 static void
 take_array(FunctionCallInfo fcinfo, int argno, DpAccumulation *g, int sign)
 {
-	Datum	   *docs;
-	bool	   *nulls;
-	int			n;
+	Datum *docs;
+	bool *nulls;
+	int n;
 
 	if (PG_ARGISNULL(argno))
 		return;
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argno), dp_types()->bson, -1, false, TYPALIGN_INT, &docs, &nulls, &n);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argno), dp_types()->bson, -1, false, TYPALIGN_INT,
+					  &docs, &nulls, &n);
 	for (int i = 0; i < n; i++)
 	{
-		DpValue		doc;
+		DpValue doc;
 
 		if (nulls[i])
 			continue;
@@ -326,7 +329,7 @@ dp_bson_accumulate_set(PG_FUNCTION_ARGS)
 	struct varlena *target;
 	struct varlena *order = PG_ARGISNULL(3) ? NULL : DP_GETARG_VARLENA(3);
 	DpAccumulation *g;
-	DpValue		doc;
+	DpValue doc;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
@@ -349,7 +352,7 @@ dp_bson_accumulate_change(PG_FUNCTION_ARGS)
 	struct varlena *target;
 	struct varlena *order = PG_ARGISNULL(4) ? NULL : DP_GETARG_VARLENA(4);
 	DpAccumulation *g;
-	DpValue		doc;
+	DpValue doc;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();

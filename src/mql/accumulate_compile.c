@@ -18,63 +18,72 @@
 /* How an accumulator's argument is written */
 typedef enum Form
 {
-	FORM_NOTHING,				/* {} */
+	FORM_NOTHING, /* {} */
 	FORM_EXPRESSION,
-	FORM_CAPPED,				/* an expression, "cap" beside it */
-	FORM_INPUT,					/* {input, n} */
-	FORM_MEDIAN,				/* {input, method}, or an expression */
-	FORM_OUTPUT,				/* {sortBy, output} */
-	FORM_OUTPUT_N				/* {sortBy, output, n} */
+	FORM_CAPPED,  /* an expression, "cap" beside it */
+	FORM_INPUT,   /* {input, n} */
+	FORM_MEDIAN,  /* {input, method}, or an expression */
+	FORM_OUTPUT,  /* {sortBy, output} */
+	FORM_OUTPUT_N /* {sortBy, output, n} */
 } Form;
 
 typedef struct Accumulator
 {
 	const char *name;
-	Form		form;
-	DpShow		show;
-	DpSlot		slot;			/* what it begins with */
+	Form form;
+	DpShow show;
+	DpSlot slot; /* what it begins with */
 } Accumulator;
 
-#define BY_VALUE(down) {.kind = DP_SLOT_LIST, .by_value = true, .skip_null = true, .descending = down, .n = 1}
-#define BY_ORDER(down) {.kind = DP_SLOT_LIST, .descending = down, .n = 1}
+#define BY_VALUE(down)                                                                             \
+	{                                                                                              \
+		.kind = DP_SLOT_LIST, .by_value = true, .skip_null = true, .descending = down, .n = 1      \
+	}
+#define BY_ORDER(down)                                                                             \
+	{                                                                                              \
+		.kind = DP_SLOT_LIST, .descending = down, .n = 1                                           \
+	}
 
 static const Accumulator accumulators[] = {
-	{"$addToSet", FORM_CAPPED, DP_SHOW_LIST, {.kind = DP_SLOT_LIST, .by_value = true, .distinct = true, .skip_missing = true}},
-	{"$avg", FORM_EXPRESSION, DP_SHOW_AVERAGE, {.kind = DP_SLOT_SUM, .count = true}},
-	{"$bottom", FORM_OUTPUT, DP_SHOW_FIRST, BY_ORDER(true)},
-	{"$bottomN", FORM_OUTPUT_N, DP_SHOW_LIST_REVERSED, BY_ORDER(true)},
-	{"$count", FORM_NOTHING, DP_SHOW_ROWS, {.kind = DP_SLOT_ROWS}},
-	{"$first", FORM_EXPRESSION, DP_SHOW_FIRST, BY_ORDER(false)},
-	{"$firstN", FORM_INPUT, DP_SHOW_LIST, BY_ORDER(false)},
-	{"$last", FORM_EXPRESSION, DP_SHOW_FIRST, BY_ORDER(true)},
-	{"$lastN", FORM_INPUT, DP_SHOW_LIST_REVERSED, BY_ORDER(true)},
-	{"$max", FORM_EXPRESSION, DP_SHOW_FIRST, BY_VALUE(true)},
-	{"$maxN", FORM_INPUT, DP_SHOW_LIST, BY_VALUE(true)},
-	{"$median", FORM_MEDIAN, DP_SHOW_MEDIAN, {.kind = DP_SLOT_MEDIAN}},
-	{"$min", FORM_EXPRESSION, DP_SHOW_FIRST, BY_VALUE(false)},
-	{"$minN", FORM_INPUT, DP_SHOW_LIST, BY_VALUE(false)},
-	{"$push", FORM_CAPPED, DP_SHOW_LIST, {.kind = DP_SLOT_LIST, .skip_missing = true}},
-	{"$stdDevPop", FORM_EXPRESSION, DP_SHOW_DEVIATION_POP, {.kind = DP_SLOT_DEVIATION}},
-	{"$stdDevSamp", FORM_EXPRESSION, DP_SHOW_DEVIATION_SAMP, {.kind = DP_SLOT_DEVIATION}},
-	{"$sum", FORM_EXPRESSION, DP_SHOW_TOTAL, {.kind = DP_SLOT_SUM}},
-	{"$top", FORM_OUTPUT, DP_SHOW_FIRST, BY_ORDER(false)},
-	{"$topN", FORM_OUTPUT_N, DP_SHOW_LIST, BY_ORDER(false)}
+	{ "$addToSet",
+	  FORM_CAPPED,
+	  DP_SHOW_LIST,
+	  { .kind = DP_SLOT_LIST, .by_value = true, .distinct = true, .skip_missing = true } },
+	{ "$avg", FORM_EXPRESSION, DP_SHOW_AVERAGE, { .kind = DP_SLOT_SUM, .count = true } },
+	{ "$bottom", FORM_OUTPUT, DP_SHOW_FIRST, BY_ORDER(true) },
+	{ "$bottomN", FORM_OUTPUT_N, DP_SHOW_LIST_REVERSED, BY_ORDER(true) },
+	{ "$count", FORM_NOTHING, DP_SHOW_ROWS, { .kind = DP_SLOT_ROWS } },
+	{ "$first", FORM_EXPRESSION, DP_SHOW_FIRST, BY_ORDER(false) },
+	{ "$firstN", FORM_INPUT, DP_SHOW_LIST, BY_ORDER(false) },
+	{ "$last", FORM_EXPRESSION, DP_SHOW_FIRST, BY_ORDER(true) },
+	{ "$lastN", FORM_INPUT, DP_SHOW_LIST_REVERSED, BY_ORDER(true) },
+	{ "$max", FORM_EXPRESSION, DP_SHOW_FIRST, BY_VALUE(true) },
+	{ "$maxN", FORM_INPUT, DP_SHOW_LIST, BY_VALUE(true) },
+	{ "$median", FORM_MEDIAN, DP_SHOW_MEDIAN, { .kind = DP_SLOT_MEDIAN } },
+	{ "$min", FORM_EXPRESSION, DP_SHOW_FIRST, BY_VALUE(false) },
+	{ "$minN", FORM_INPUT, DP_SHOW_LIST, BY_VALUE(false) },
+	{ "$push", FORM_CAPPED, DP_SHOW_LIST, { .kind = DP_SLOT_LIST, .skip_missing = true } },
+	{ "$stdDevPop", FORM_EXPRESSION, DP_SHOW_DEVIATION_POP, { .kind = DP_SLOT_DEVIATION } },
+	{ "$stdDevSamp", FORM_EXPRESSION, DP_SHOW_DEVIATION_SAMP, { .kind = DP_SLOT_DEVIATION } },
+	{ "$sum", FORM_EXPRESSION, DP_SHOW_TOTAL, { .kind = DP_SLOT_SUM } },
+	{ "$top", FORM_OUTPUT, DP_SHOW_FIRST, BY_ORDER(false) },
+	{ "$topN", FORM_OUTPUT_N, DP_SHOW_LIST, BY_ORDER(false) }
 };
 
 /* Specifications, found by their bytes */
 typedef struct Specs
 {
-	DpNames		bytes;
-	int		   *numbers;		/* by their positions there */
+	DpNames bytes;
+	int *numbers; /* by their positions there */
 } Specs;
 
 typedef struct Compiler
 {
 	DpAccumulators *acc;
 	const DpAccumulateOptions *options;
-	Specs		exprs;
-	Specs		orders;
-	int		  (*shared)[DP_SLOT_MEDIAN + 1];	/* slots, from 1, by expression (first: none) and kind */
+	Specs exprs;
+	Specs orders;
+	int (*shared)[DP_SLOT_MEDIAN + 1]; /* slots, from 1, by expression (first: none) and kind */
 } Compiler;
 
 /* ---------------------------------------------------------------- parts */
@@ -87,8 +96,8 @@ typedef struct Compiler
 static int
 find_spec(Specs *specs, const DpValue *compiled, int next, const DpValue *spec)
 {
-	bool		found;
-	uint32		at = dp_names_add(&specs->bytes, (const char *) spec->data, spec->len, &found);
+	bool found;
+	uint32 at = dp_names_add(&specs->bytes, (const char *) spec->data, spec->len, &found);
 
 	if (!found)
 		specs->numbers[at] = next;
@@ -102,7 +111,7 @@ static int
 compile_expression(Compiler *c, const DpPlace *place, const DpValue *spec)
 {
 	DpAccumulators *acc = c->acc;
-	int			i = find_spec(&c->exprs, acc->specs, acc->nexprs, spec);
+	int i = find_spec(&c->exprs, acc->specs, acc->nexprs, spec);
 
 	if (i >= 0)
 		return i;
@@ -116,7 +125,7 @@ static int
 compile_order(Compiler *c, const DpPlace *place, const DpValue *spec)
 {
 	DpAccumulators *acc = c->acc;
-	int			i;
+	int i;
 
 	if (spec == NULL)
 		return -1;
@@ -134,7 +143,7 @@ compile_order(Compiler *c, const DpPlace *place, const DpValue *spec)
 static int
 compile_n(const DpPlace *place, const DpValue *v)
 {
-	int64		n;
+	int64 n;
 
 	if (!dp_value_to_whole(v, &n))
 		dp_bad_spec_type(place, "a whole number", v);
@@ -147,10 +156,10 @@ compile_n(const DpPlace *place, const DpValue *v)
 static bool
 has_field(const DpValue *v, const char *name)
 {
-	DpValue		found;
+	DpValue found;
 
 	return v->type == DP_TYPE_DOCUMENT &&
-		dp_document_find(v->data, v->len, name, strlen(name), &found);
+		   dp_document_find(v->data, v->len, name, strlen(name), &found);
 }
 
 /*
@@ -160,21 +169,21 @@ has_field(const DpValue *v, const char *name)
 static void
 compile_arguments(Compiler *c, const DpPlace *place, const DpValue *spec, Form form, DpSlot *slot)
 {
-	bool		sorted = form == FORM_OUTPUT || form == FORM_OUTPUT_N;
+	bool sorted = form == FORM_OUTPUT || form == FORM_OUTPUT_N;
 	const char *input = sorted ? "output" : "input";
-	bool		n = form == FORM_INPUT || form == FORM_OUTPUT_N;
-	bool		has_input = false;
-	bool		has_n = false;
-	bool		has_sort = false;
-	DpIter		iter;
-	DpElement	e;
+	bool n = form == FORM_INPUT || form == FORM_OUTPUT_N;
+	bool has_input = false;
+	bool has_n = false;
+	bool has_sort = false;
+	DpIter iter;
+	DpElement e;
 
 	if (spec->type != DP_TYPE_DOCUMENT)
 		dp_bad_spec_type(place, "a document", spec);
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &e))
 	{
-		DpPlace		inner = dp_place_field(place, &e);
+		DpPlace inner = dp_place_field(place, &e);
 
 		if (strcmp(e.name, input) == 0)
 		{
@@ -193,7 +202,8 @@ compile_arguments(Compiler *c, const DpPlace *place, const DpValue *spec, Form f
 		}
 		else if (form == FORM_MEDIAN && strcmp(e.name, "method") == 0)
 		{
-			if (e.value.type != DP_TYPE_STRING || strcmp(DP_STRING_DATA(&e.value), "approximate") != 0)
+			if (e.value.type != DP_TYPE_STRING ||
+				strcmp(DP_STRING_DATA(&e.value), "approximate") != 0)
 				dp_bad_spec(&inner, "\"method\" must be \"approximate\"");
 		}
 		else
@@ -215,7 +225,7 @@ add_slot(Compiler *c, const DpSlot *slot)
 
 	if (slot->kind != DP_SLOT_LIST)
 	{
-		int		   *shared = &c->shared[slot->expr + 1][slot->kind];
+		int *shared = &c->shared[slot->expr + 1][slot->kind];
 
 		if (*shared > 0)
 		{
@@ -233,20 +243,22 @@ static void
 compile_field(Compiler *c, const DpElement *element)
 {
 	DpAccumulators *acc = c->acc;
-	DpPlace		place = dp_place_field(NULL, element);
-	DpField    *field = &acc->fields[acc->nfields];
+	DpPlace place = dp_place_field(NULL, element);
+	DpField *field = &acc->fields[acc->nfields];
 	const Accumulator *a = NULL;
-	DpElement	argument = {0};
-	DpElement	cap = {0};
-	DpPlace		at;
-	DpPlace		at_cap;
-	DpSlot		slot;
-	DpIter		iter;
-	DpElement	e;
-	bool		twice;
+	DpElement argument = { 0 };
+	DpElement cap = { 0 };
+	DpPlace at;
+	DpPlace at_cap;
+	DpSlot slot;
+	DpIter iter;
+	DpElement e;
+	bool twice;
 
-	if (element->namelen == 0 || element->name[0] == '$' || memchr(element->name, '.', element->namelen) != NULL)
-		dp_bad_spec(&place, "the name of a field may not be empty, begin with a dollar or hold a dot");
+	if (element->namelen == 0 || element->name[0] == '$' ||
+		memchr(element->name, '.', element->namelen) != NULL)
+		dp_bad_spec(&place,
+					"the name of a field may not be empty, begin with a dollar or hold a dot");
 	if (dp_accumulators_has(acc, element->name, element->namelen))
 		dp_bad_spec(&place, "field \"%s\" is there already", element->name);
 	if (element->value.type != DP_TYPE_DOCUMENT)
@@ -255,7 +267,7 @@ compile_field(Compiler *c, const DpElement *element)
 	dp_iter_init_value(&iter, &element->value);
 	while (dp_iter_next(&iter, &e))
 	{
-		DpPlace		inner = dp_place_field(&place, &e);
+		DpPlace inner = dp_place_field(&place, &e);
 
 		if (strcmp(e.name, "cap") == 0 && cap.name == NULL)
 		{
@@ -282,12 +294,14 @@ compile_field(Compiler *c, const DpElement *element)
 	slot.expr = -1;
 	slot.order = -1;
 	slot.visible = -1;
-	if (slot.kind == DP_SLOT_LIST && !slot.by_value && a->form != FORM_OUTPUT && a->form != FORM_OUTPUT_N)
+	if (slot.kind == DP_SLOT_LIST && !slot.by_value && a->form != FORM_OUTPUT &&
+		a->form != FORM_OUTPUT_N)
 		slot.order = compile_order(c, &at, c->options->order_by);
 	switch (a->form)
 	{
 		case FORM_NOTHING:
-			if (argument.value.type != DP_TYPE_DOCUMENT || argument.value.len != DP_DOCUMENT_MIN_SIZE)
+			if (argument.value.type != DP_TYPE_DOCUMENT ||
+				argument.value.len != DP_DOCUMENT_MIN_SIZE)
 				dp_bad_spec(&at, "%s takes an empty document", a->name);
 			break;
 		case FORM_CAPPED:
@@ -312,7 +326,8 @@ compile_field(Compiler *c, const DpElement *element)
 		else if (c->options->uncapped)
 			slot.n = PG_INT32_MAX;
 		else
-			dp_bad_spec(&place, "%s needs \"cap\" beside it, the most elements that it may have", a->name);
+			dp_bad_spec(&place, "%s needs \"cap\" beside it, the most elements that it may have",
+						a->name);
 	}
 	else if (cap.name != NULL)
 		dp_bad_spec(&at_cap, "\"cap\" is no argument of this accumulator");
@@ -333,8 +348,8 @@ compile_field(Compiler *c, const DpElement *element)
 static DpValue
 copy_value(const DpValue *v)
 {
-	DpValue		copy = *v;
-	uint8	   *bytes = palloc(Max(v->len, 1));
+	DpValue copy = *v;
+	uint8 *bytes = palloc(Max(v->len, 1));
 
 	memcpy(bytes, v->data, v->len);
 	copy.data = bytes;
@@ -348,12 +363,12 @@ dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *option
 {
 	DpAccumulators *acc = palloc0(sizeof(DpAccumulators));
 	DpAccumulateOptions own = *options;
-	Compiler	c = {acc, &own, {{0}}, {{0}}, NULL};
-	DpValue		copy = copy_value(fields);
-	DpValue		order;
-	DpIter		iter;
-	DpElement	e;
-	uint32		n = dp_document_count(fields->data, fields->len);
+	Compiler c = { acc, &own, { { 0 } }, { { 0 } }, NULL };
+	DpValue copy = copy_value(fields);
+	DpValue order;
+	DpIter iter;
+	DpElement e;
+	uint32 n = dp_document_count(fields->data, fields->len);
 
 	acc->context = CurrentMemoryContext;
 	acc->fields = palloc0(sizeof(DpField) * (n + 1));
@@ -376,9 +391,8 @@ dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *option
 		own.order_by = &order;
 		/* wrong ones are refused even if nothing goes by it */
 		if (order.type != DP_TYPE_DOCUMENT)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the order of rows must be a document")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("the order of rows must be a document")));
 		(void) dp_sort_spec_compile(&order);
 	}
 	if (options->state != NULL)
@@ -394,12 +408,11 @@ dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *option
 	while (dp_iter_next(&iter, &e))
 		compile_field(&c, &e);
 	if (acc->nfields == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("there are no fields to accumulate")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("there are no fields to accumulate")));
 	if (acc->keep_rows)
 	{
-		DpSlot		slot = {.kind = DP_SLOT_ROWS, .expr = -1, .order = -1, .visible = -1};
+		DpSlot slot = { .kind = DP_SLOT_ROWS, .expr = -1, .order = -1, .visible = -1 };
 
 		(void) add_slot(&c, &slot);
 	}
@@ -410,7 +423,8 @@ dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *option
 	pfree(c.exprs.numbers);
 	pfree(c.orders.numbers);
 	pfree(c.shared);
-	acc->fingerprint = (uint32) dp_value_hash(&copy, options->order_by ? dp_value_hash(&order, 0) : 0) ^
+	acc->fingerprint =
+		(uint32) dp_value_hash(&copy, options->order_by ? dp_value_hash(&order, 0) : 0) ^
 		(acc->keep_rows ? 1 : 0);
 	return acc;
 }
@@ -471,7 +485,7 @@ plain_field(const DpValue *spec, const char **name, uint32 *len)
 	*name = DP_STRING_DATA(spec) + 1;
 	*len = DP_STRING_LEN(spec) - 1;
 	return DP_STRING_LEN(spec) > 1 && (*name)[-1] == '$' && (*name)[0] != '$' &&
-		memchr(*name, '.', *len) == NULL && memchr(*name, 0, *len) == NULL;
+		   memchr(*name, '.', *len) == NULL && memchr(*name, 0, *len) == NULL;
 }
 
 /* Appends a literal of one of the extension's types. */
@@ -480,12 +494,13 @@ append_literal(StringInfo sql, const DpValue *v, bool document)
 {
 	struct varlena *d = document ? dp_document_to_varlena(v->data, v->len) : dp_value_to_varlena(v);
 	const DpTypes *types = dp_types();
-	Oid			type = document ? types->bson : types->bson_value;
-	Oid			output;
-	bool		is_varlena;
+	Oid type = document ? types->bson : types->bson_value;
+	Oid output;
+	bool is_varlena;
 
 	getTypeOutputInfo(type, &output, &is_varlena);
-	appendStringInfoString(sql, quote_literal_cstr(OidOutputFunctionCall(output, PointerGetDatum(d))));
+	appendStringInfoString(sql,
+						   quote_literal_cstr(OidOutputFunctionCall(output, PointerGetDatum(d))));
 	appendStringInfoString(sql, "::");
 	dp_sql_own_schema(sql);
 	appendStringInfoString(sql, document ? "bson" : "bson_value");
@@ -498,8 +513,8 @@ dp_accumulators_search_sql(const DpAccumulators *acc, int field, const char *doc
 	const char *column = quote_identifier(doc_column);
 	StringInfoData sql;
 	const char *name;
-	uint32		len;
-	bool		ignored;
+	uint32 len;
+	bool ignored;
 
 	initStringInfo(&sql);
 	switch (dp_accumulators_search(acc, field, &ignored, &ignored))

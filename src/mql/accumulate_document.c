@@ -8,21 +8,22 @@
 #include "bson/compare.h"
 #include "mql/accumulate_node.h"
 
-#define STATE_SUBTYPE		0x80
+#define STATE_SUBTYPE 0x80
 
 /* What is put into a document: of a value that is to be absent the type is DP_TYPE_EOD */
 typedef struct Put
 {
 	const DpAccumulators *acc;
 	const DpValue *fields;
-	const DpValue *state;		/* our element of the states */
+	const DpValue *state; /* our element of the states */
 } Put;
 
 /* The number of the field of a name, -1: none, -2: the states. */
 static int
 find_field(const DpAccumulators *acc, const DpElement *e)
 {
-	if (acc->state != NULL && e->namelen == acc->statelen && memcmp(e->name, acc->state, e->namelen) == 0)
+	if (acc->state != NULL && e->namelen == acc->statelen &&
+		memcmp(e->name, acc->state, e->namelen) == 0)
 		return -2;
 	return dp_names_find(&acc->names, e->name, e->namelen);
 }
@@ -32,11 +33,11 @@ static void
 put_states(DpBuilder *b, const Put *put, const DpValue *old)
 {
 	const DpAccumulators *acc = put->acc;
-	uint32		before = b->len;
-	bool		any = false;
-	bool		done = false;
-	DpIter		iter;
-	DpElement	e;
+	uint32 before = b->len;
+	bool any = false;
+	bool done = false;
+	DpIter iter;
+	DpElement e;
 
 	dp_builder_begin_document_field(b, acc->state, acc->statelen);
 	if (old != NULL && old->type == DP_TYPE_DOCUMENT)
@@ -74,19 +75,20 @@ static struct varlena *
 put_into(const DpValue *doc, const Put *put)
 {
 	const DpAccumulators *acc = put->acc;
-	bool	   *done = palloc0(sizeof(bool) * acc->nfields);
-	bool		states = false;
-	DpBuilder	b;
-	DpIter		iter;
-	DpElement	e;
-	DpValue		view;
+	bool *done = palloc0(sizeof(bool) * acc->nfields);
+	bool states = false;
+	DpBuilder b;
+	DpIter iter;
+	DpElement e;
+	DpValue view;
 
-	dp_builder_init(&b, doc->len + 32 * acc->nfields + (put->state->type == DP_TYPE_EOD ? 0 : put->state->len + 32));
+	dp_builder_init(&b, doc->len + 32 * acc->nfields +
+							(put->state->type == DP_TYPE_EOD ? 0 : put->state->len + 32));
 	dp_builder_begin_document(&b);
 	dp_iter_init_value(&iter, doc);
 	while (dp_iter_next(&iter, &e))
 	{
-		int			i = find_field(acc, &e);
+		int i = find_field(acc, &e);
 
 		if (i == -2)
 		{
@@ -106,7 +108,8 @@ put_into(const DpValue *doc, const Put *put)
 	for (int i = 0; i < acc->nfields; i++)
 	{
 		if (!done[i] && put->fields[i].type != DP_TYPE_EOD)
-			dp_builder_append_value(&b, acc->fields[i].name, acc->fields[i].namelen, &put->fields[i]);
+			dp_builder_append_value(&b, acc->fields[i].name, acc->fields[i].namelen,
+									&put->fields[i]);
 	}
 	if (acc->state != NULL && !states)
 		put_states(&b, put, NULL);
@@ -126,7 +129,7 @@ put_into(const DpValue *doc, const Put *put)
 static void
 state_value(DpAccumulation *g, DpValue *v)
 {
-	uint8	   *bytes;
+	uint8 *bytes;
 
 	dp_state_write(g);
 	v->type = DP_TYPE_EOD;
@@ -144,8 +147,8 @@ state_value(DpAccumulation *g, DpValue *v)
 struct varlena *
 dp_accumulation_write(DpAccumulation *g, const DpValue *target)
 {
-	DpValue		state;
-	Put			put = {g->acc, NULL, &state};
+	DpValue state;
+	Put put = { g->acc, NULL, &state };
 
 	dp_accumulation_show(g);
 	put.fields = g->results;
@@ -157,7 +160,7 @@ struct varlena *
 dp_accumulation_fields(DpAccumulation *g)
 {
 	const DpAccumulators *acc = g->acc;
-	DpBuilder	b;
+	DpBuilder b;
 
 	dp_accumulation_show(g);
 	dp_builder_init(&b, 0);
@@ -171,20 +174,21 @@ dp_accumulation_fields(DpAccumulation *g)
 struct varlena *
 dp_accumulators_keep(const DpAccumulators *acc, const DpValue *kept, const DpValue *changed)
 {
-	DpValue    *fields = palloc(sizeof(DpValue) * acc->nfields * 2);
-	DpValue    *others = fields + acc->nfields;
-	DpValue		state;
-	DpValue		other;
-	Put			put = {acc, fields, &state};
+	DpValue *fields = palloc(sizeof(DpValue) * acc->nfields * 2);
+	DpValue *others = fields + acc->nfields;
+	DpValue state;
+	DpValue other;
+	Put put = { acc, fields, &state };
 	struct varlena *result = NULL;
-	bool		same;
+	bool same;
 
 	dp_state_find(acc, kept, fields, &state);
 	dp_state_find(acc, changed, others, &other);
-	same = state.type == other.type && (state.type == DP_TYPE_EOD || dp_value_identical(&state, &other));
+	same = state.type == other.type &&
+		   (state.type == DP_TYPE_EOD || dp_value_identical(&state, &other));
 	for (int i = 0; i < acc->nfields && same; i++)
 		same = fields[i].type == others[i].type &&
-			(fields[i].type == DP_TYPE_EOD || dp_value_identical(&fields[i], &others[i]));
+			   (fields[i].type == DP_TYPE_EOD || dp_value_identical(&fields[i], &others[i]));
 	if (!same)
 		result = put_into(changed, &put);
 	pfree(fields);
@@ -194,9 +198,9 @@ dp_accumulators_keep(const DpAccumulators *acc, const DpValue *kept, const DpVal
 const char *
 dp_accumulators_claim(const DpAccumulators *acc, const DpValue *empty, const DpValue *doc)
 {
-	DpValue    *none = palloc(sizeof(DpValue) * acc->nfields * 2);
-	DpValue    *given = none + acc->nfields;
-	DpValue		state;
+	DpValue *none = palloc(sizeof(DpValue) * acc->nfields * 2);
+	DpValue *given = none + acc->nfields;
+	DpValue state;
 	const char *claim = NULL;
 
 	dp_state_find(acc, empty, none, &state);
@@ -214,9 +218,9 @@ dp_accumulators_claim(const DpAccumulators *acc, const DpValue *empty, const DpV
 struct varlena *
 dp_accumulators_strip(const DpAccumulators *acc, const DpValue *doc, bool fields)
 {
-	DpValue    *values = palloc(sizeof(DpValue) * acc->nfields);
-	DpValue		state;
-	Put			put = {acc, values, &state};
+	DpValue *values = palloc(sizeof(DpValue) * acc->nfields);
+	DpValue state;
+	Put put = { acc, values, &state };
 	struct varlena *result;
 
 	dp_state_find(acc, doc, values, &state);

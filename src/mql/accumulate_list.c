@@ -18,13 +18,13 @@
 #include "mql/accumulate_node.h"
 
 /* More than n are kept of what comes and goes: fewer groups have to be searched */
-#define SPARE		8
+#define SPARE 8
 
 /* Compares bytes, then the shorter first. */
 static inline int
 bytes_compare(const void *a, uint32 alen, const void *b, uint32 blen)
 {
-	int			order = memcmp(a, b, Min(alen, blen));
+	int order = memcmp(a, b, Min(alen, blen));
 
 	return order != 0 ? order : (alen > blen) - (alen < blen);
 }
@@ -42,7 +42,7 @@ image_compare(const DpValue *a, const DpValue *b)
 static inline int
 candidate_compare(const DpSlot *slot, const DpCandidate *a, const DpCandidate *b)
 {
-	int			order;
+	int order;
 
 	if (slot->by_value)
 		order = dp_value_compare(&a->value, &b->value);
@@ -57,7 +57,7 @@ candidate_compare(const DpSlot *slot, const DpCandidate *a, const DpCandidate *b
 static int
 prefix_compare(const DpSlot *slot, const DpCandidate *a, const DpCandidate *b)
 {
-	int			order;
+	int order;
 
 	if (slot->by_value)
 		order = dp_value_compare(&a->value, &b->value);
@@ -71,7 +71,7 @@ static DpCandidate *
 candidate_copy(MemoryContext context, const DpCandidate *c)
 {
 	DpCandidate *copy = MemoryContextAlloc(context, sizeof(DpCandidate) + c->keylen + c->value.len);
-	char	   *bytes = (char *) (copy + 1);
+	char *bytes = (char *) (copy + 1);
 
 	*copy = *c;
 	memcpy(bytes, c->value.data, c->value.len);
@@ -96,8 +96,8 @@ dp_list_reset(DpList *list)
 static int
 list_find(const DpSlot *slot, const DpList *list, const DpCandidate *c, bool *found)
 {
-	int			low = 0;
-	int			high = list->n;
+	int low = 0;
+	int high = list->n;
 
 	*found = false;
 	/* rows often come in order */
@@ -105,8 +105,8 @@ list_find(const DpSlot *slot, const DpList *list, const DpCandidate *c, bool *fo
 		return high;
 	while (low < high)
 	{
-		int			middle = (low + high) / 2;
-		int			order = candidate_compare(slot, c, list->elements[middle]);
+		int middle = (low + high) / 2;
+		int order = candidate_compare(slot, c, list->elements[middle]);
 
 		if (order == 0)
 		{
@@ -133,13 +133,13 @@ list_remove(DpList *list, int i)
 void
 dp_list_add(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpCandidate *c, int cap)
 {
-	bool		found;
-	int			i = list_find(slot, list, c, &found);
+	bool found;
+	int i = list_find(slot, list, c, &found);
 
 	if (found)
 	{
 		DpCandidate *e = list->elements[i];
-		int			order = slot->distinct ? image_compare(&c->value, &e->value) : 0;
+		int order = slot->distinct ? image_compare(&c->value, &e->value) : 0;
 
 		e->count += c->count;
 		e->mixed |= c->mixed || order != 0;
@@ -164,11 +164,11 @@ dp_list_add(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpCandida
 	}
 	if (list->n == list->room)
 	{
-		int			room = Max(4, list->room * 2);
-		Size		size = sizeof(DpCandidate *) * room;
+		int room = Max(4, list->room * 2);
+		Size size = sizeof(DpCandidate *) * room;
 
 		list->elements = list->elements == NULL ? MemoryContextAlloc(g->context, size)
-			: repalloc_huge(list->elements, size);
+												: repalloc_huge(list->elements, size);
 		list->room = room;
 	}
 	memmove(list->elements + i + 1, list->elements + i, sizeof(DpCandidate *) * (list->n - i));
@@ -193,7 +193,7 @@ dp_list_cap(const DpSlot *slot)
 int64
 dp_list_size(const DpSlot *slot, const DpList *list)
 {
-	int64		n = 0;
+	int64 n = 0;
 
 	if (slot->distinct)
 		return list->n;
@@ -225,16 +225,18 @@ dp_list_cancels(const DpSlot *slot, const DpList *in, const DpList *out)
  * trimmed the last is not known for certain either.
  */
 bool
-dp_list_apply(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpList *in, const DpList *out)
+dp_list_apply(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpList *in,
+			  const DpList *out)
 {
 	DpCandidate *horizon = NULL;
-	bool		known = true;
-	int64		n = 0;
-	int			i;
+	bool known = true;
+	int64 n = 0;
+	int i;
 
 	if (dp_list_size(slot, list) >= slot->n)
 		horizon = list->elements[list->n - 1];
-	if (in->trimmed && (horizon == NULL || candidate_compare(slot, in->elements[in->n - 1], horizon) < 0))
+	if (in->trimmed &&
+		(horizon == NULL || candidate_compare(slot, in->elements[in->n - 1], horizon) < 0))
 		horizon = in->elements[in->n - 1];
 	if (horizon != NULL)
 		horizon = candidate_copy(g->context, horizon);
@@ -244,8 +246,8 @@ dp_list_apply(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpList 
 	for (i = 0; i < out->n && known; i++)
 	{
 		const DpCandidate *c = out->elements[i];
-		bool		found;
-		int			at = list_find(slot, list, c, &found);
+		bool found;
+		int at = list_find(slot, list, c, &found);
 
 		if (found)
 		{
@@ -254,14 +256,14 @@ dp_list_apply(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpList 
 			e->count -= c->count;
 			if (e->count > 0 && slot->distinct &&
 				(e->mixed || c->mixed || image_compare(&c->value, &e->value) != 0))
-				known = false;	/* which bytes went? */
+				known = false; /* which bytes went? */
 			if (e->count < 0 && (horizon == NULL || candidate_compare(slot, e, horizon) < 0))
 				known = false;
 			if (e->count <= 0)
 				list_remove(list, at);
 		}
 		else if (horizon == NULL || candidate_compare(slot, c, horizon) < 0)
-			known = false;		/* it should be there */
+			known = false; /* it should be there */
 	}
 
 	for (i = 0; i < list->n && n < slot->n && known; i++)
@@ -286,8 +288,8 @@ dp_list_apply(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpList 
 void
 dp_list_truncate(const DpSlot *slot, DpList *list)
 {
-	int64		n = 0;
-	int			i;
+	int64 n = 0;
+	int i;
 
 	for (i = 0; i < list->n && n < slot->n; i++)
 	{
@@ -309,8 +311,8 @@ dp_list_truncate(const DpSlot *slot, DpList *list)
 bool
 dp_list_wants(const DpSlot *slot, const DpList *list, const DpCandidate *c)
 {
-	int64		n = 0;
-	int			i;
+	int64 n = 0;
+	int i;
 
 	for (i = 0; i < list->n && n < slot->n; i++)
 		n += slot->distinct ? 1 : list->elements[i]->count;

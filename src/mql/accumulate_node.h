@@ -18,30 +18,30 @@
 #include "mql/sort_key.h"
 
 /* The greatest n of a $topN and so on, and cap */
-#define DP_ACCUMULATE_MAX_N		10000
+#define DP_ACCUMULATE_MAX_N 10000
 
 typedef enum DpSlotKind
 {
-	DP_SLOT_ROWS,				/* the number of rows */
+	DP_SLOT_ROWS, /* the number of rows */
 	DP_SLOT_SUM,
 	DP_SLOT_DEVIATION,
-	DP_SLOT_LIST,				/* the first n in an order */
+	DP_SLOT_LIST, /* the first n in an order */
 	DP_SLOT_MEDIAN
 } DpSlotKind;
 
 typedef struct DpSlot
 {
-	DpSlotKind	kind;
-	int			expr;			/* whose value is taken; -1: none */
-	int			order;			/* lists that do not go by value: which order; -1: the row's key */
-	bool		by_value;
-	bool		descending;		/* the greatest comes first */
-	bool		distinct;		/* equal values are one element */
-	bool		skip_null;		/* null, undefined and missing values do not count */
-	bool		skip_missing;	/* missing ones do not */
-	int			n;				/* so many elements */
-	bool		count;			/* sums: the number of numbers is wanted */
-	int			visible;		/* the field that shows the rows, the sum or the list; -1: none */
+	DpSlotKind kind;
+	int expr;  /* whose value is taken; -1: none */
+	int order; /* lists that do not go by value: which order; -1: the row's key */
+	bool by_value;
+	bool descending;   /* the greatest comes first */
+	bool distinct;     /* equal values are one element */
+	bool skip_null;    /* null, undefined and missing values do not count */
+	bool skip_missing; /* missing ones do not */
+	int n;             /* so many elements */
+	bool count;        /* sums: the number of numbers is wanted */
+	int visible;       /* the field that shows the rows, the sum or the list; -1: none */
 } DpSlot;
 
 typedef enum DpShow
@@ -51,7 +51,7 @@ typedef enum DpShow
 	DP_SHOW_AVERAGE,
 	DP_SHOW_DEVIATION_POP,
 	DP_SHOW_DEVIATION_SAMP,
-	DP_SHOW_FIRST,				/* the first element of a list, or null */
+	DP_SHOW_FIRST, /* the first element of a list, or null */
 	DP_SHOW_LIST,
 	DP_SHOW_LIST_REVERSED,
 	DP_SHOW_MEDIAN
@@ -60,97 +60,97 @@ typedef enum DpShow
 typedef struct DpField
 {
 	const char *name;
-	uint32		namelen;
-	DpShow		show;
-	int			slot;
+	uint32 namelen;
+	DpShow show;
+	int slot;
 } DpField;
 
 struct DpAccumulators
 {
 	MemoryContext context;
-	int			nfields;
-	DpField    *fields;
-	DpNames		names;			/* of the fields */
-	int			nslots;
-	DpSlot	   *slots;
+	int nfields;
+	DpField *fields;
+	DpNames names; /* of the fields */
+	int nslots;
+	DpSlot *slots;
 
 	/* Expressions, each evaluated once for a row */
-	int			nexprs;
-	DpExpr	  **exprs;
-	DpValue    *specs;
-	DpValue    *values;
-	bool	   *known;
+	int nexprs;
+	DpExpr **exprs;
+	DpValue *specs;
+	DpValue *values;
+	bool *known;
 
 	/* Orders of rows, and their keys for a row */
-	int			norders;
+	int norders;
 	DpSortSpec **orders;
-	DpValue    *order_specs;
+	DpValue *order_specs;
 	StringInfoData *keys;
-	bool	   *keys_known;
-	StringInfoData key;			/* the key with the row's own behind it */
-	bool		need_key;
+	bool *keys_known;
+	StringInfoData key; /* the key with the row's own behind it */
+	bool need_key;
 
-	const char *state;			/* NULL: none */
-	uint32		statelen;
+	const char *state; /* NULL: none */
+	uint32 statelen;
 	const char *name;
-	uint32		namelen;
-	uint32		fingerprint;	/* of the fields and the order: states of others are not ours */
-	bool		keep_rows;
+	uint32 namelen;
+	uint32 fingerprint; /* of the fields and the order: states of others are not ours */
+	bool keep_rows;
 };
 
 /* An element of a list, or one that wants to be */
 typedef struct DpCandidate
 {
-	const char *key;			/* lists that do not go by value */
-	uint32		keylen;
-	uint32		prefix;			/* bytes of the key that an index knows */
-	DpValue		value;
-	int64		count;			/* rows; of the last element of a list by value at least so many */
-	bool		mixed;			/* distinct lists: not all of them have these bytes */
+	const char *key; /* lists that do not go by value */
+	uint32 keylen;
+	uint32 prefix; /* bytes of the key that an index knows */
+	DpValue value;
+	int64 count; /* rows; of the last element of a list by value at least so many */
+	bool mixed;  /* distinct lists: not all of them have these bytes */
 } DpCandidate;
 
 typedef struct DpList
 {
-	DpCandidate **elements;		/* the best first; each is a chunk with its bytes */
-	int			n;
-	int			room;
-	bool		trimmed;		/* there are more, worse than the last */
+	DpCandidate **elements; /* the best first; each is a chunk with its bytes */
+	int n;
+	int room;
+	bool trimmed; /* there are more, worse than the last */
 } DpList;
 
 typedef struct DpNumbers
 {
-	double	   *d;
-	int64		n;
-	int64		room;
+	double *d;
+	int64 n;
+	int64 room;
 } DpNumbers;
 
 typedef struct DpSlotState
 {
-	int64		n;				/* rows; numbers of deviations and medians */
+	int64 n; /* rows; numbers of deviations and medians */
 	union
 	{
-		DpExactSum	sum;
+		DpExactSum sum;
 		struct
 		{
-			int64		special;	/* NaNs and infinities among the numbers */
-			DpBigSum	total;
-			DpBigSum	squares;
-		}			deviation;
+			int64 special; /* NaNs and infinities among the numbers */
+			DpBigSum total;
+			DpBigSum squares;
+		} deviation;
 		struct
 		{
-			DpList		in;		/* in whole: the list */
-			DpList		out;
+			DpList in; /* in whole: the list */
+			DpList out;
 		};
 		struct
 		{
-			DpNumbers	in;
-			DpNumbers	out;
-			double		value;	/* in whole, if there are numbers */
-			int64		seen;	/* while it is searched for */
-		}			median;
+			DpNumbers in;
+			DpNumbers out;
+			double value; /* in whole, if there are numbers */
+			int64 seen;   /* while it is searched for */
+		} median;
 	};
-	bool		search;			/* in whole: has to be searched for */
-	bool		searching;		/* rows were found */
+	bool search;    /* in whole: has to be searched for */
+	bool searching; /* rows were found */
 } DpSlotState;
 
 struct DpAccumulation
@@ -159,12 +159,12 @@ struct DpAccumulation
 	MemoryContext context;
 	DpSlotState *delta;
 	DpSlotState *whole;
-	bool		is_whole;		/* whole is up to date */
-	DpValue    *results;		/* of fields, valid if is_shown */
-	uint8		(*rooms)[DP_SUM_RESULT_SIZE];
-	struct varlena **built;		/* arrays */
-	bool		is_shown;
-	StringInfoData packed;		/* the state as it is stored */
+	bool is_whole;    /* whole is up to date */
+	DpValue *results; /* of fields, valid if is_shown */
+	uint8 (*rooms)[DP_SUM_RESULT_SIZE];
+	struct varlena **built; /* arrays */
+	bool is_shown;
+	StringInfoData packed; /* the state as it is stored */
 };
 
 /* ---------------------------------------------------------------- accumulate_list.c */
@@ -172,11 +172,13 @@ struct DpAccumulation
 extern void dp_list_reset(DpList *list);
 
 /* Puts an element in; of more than cap the worst goes. */
-extern void dp_list_add(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpCandidate *c, int cap);
-extern void dp_list_merge(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpList *other, int cap);
+extern void
+dp_list_add(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpCandidate *c, int cap);
+extern void
+dp_list_merge(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpList *other, int cap);
 
 /* The most elements that are kept of those that come and go. */
-extern int	dp_list_cap(const DpSlot *slot);
+extern int dp_list_cap(const DpSlot *slot);
 
 /* Rows of the list, or elements of one whose elements are distinct. */
 extern int64 dp_list_size(const DpSlot *slot, const DpList *list);
@@ -185,23 +187,28 @@ extern int64 dp_list_size(const DpSlot *slot, const DpList *list);
 extern bool dp_list_cancels(const DpSlot *slot, const DpList *in, const DpList *out);
 
 /* The list with what came and without what went.  Returns false if rows must be looked at. */
-extern bool dp_list_apply(DpAccumulation *g, const DpSlot *slot, DpList *list,
-						  const DpList *in, const DpList *out);
+extern bool dp_list_apply(DpAccumulation *g, const DpSlot *slot, DpList *list, const DpList *in,
+						  const DpList *out);
 
 /* Cuts the list off at the slot's n. */
 extern void dp_list_truncate(const DpSlot *slot, DpList *list);
 
-/* Whether a row that comes after c in an index can still belong to the list: its first n are not better than all. */
+/*
+ * Whether a row that comes after c in an index can still belong to the list: its first n are not
+ * better than all.
+ */
 extern bool dp_list_wants(const DpSlot *slot, const DpList *list, const DpCandidate *c);
 
 /* ---------------------------------------------------------------- accumulate_state.c */
 
 extern void dp_slot_init(DpAccumulation *g, const DpSlot *slot, DpSlotState *s);
 extern void dp_slot_reset(const DpSlot *slot, DpSlotState *s);
-extern void dp_slot_add(DpAccumulation *g, const DpSlot *slot, DpSlotState *s, const DpSlotState *other);
+extern void
+dp_slot_add(DpAccumulation *g, const DpSlot *slot, DpSlotState *s, const DpSlotState *other);
 
 /* A target document's fields and state; of what is not there the type is DP_TYPE_EOD. */
-extern void dp_state_find(const DpAccumulators *acc, const DpValue *target, DpValue *fields, DpValue *state);
+extern void
+dp_state_find(const DpAccumulators *acc, const DpValue *target, DpValue *fields, DpValue *state);
 
 /* Reads the slots of a document into s, which are reset.  Returns false if they are not there. */
 extern bool dp_state_read(DpAccumulation *g, const DpValue *target, DpSlotState *s);
@@ -212,4 +219,4 @@ extern void dp_state_write(DpAccumulation *g);
 /* The values of all fields, g->results. */
 extern void dp_accumulation_show(DpAccumulation *g);
 
-#endif							/* DP_MQL_ACCUMULATE_NODE_H */
+#endif /* DP_MQL_ACCUMULATE_NODE_H */

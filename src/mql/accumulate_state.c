@@ -14,11 +14,11 @@
 #include "mql/accumulate_node.h"
 
 /* The first byte: a state beside fields that are seen, or a group with all that came and went */
-#define VERSION_STATE		1
-#define VERSION_GROUP		2
+#define VERSION_STATE 1
+#define VERSION_GROUP 2
 
 /* Subtype of the state's Binary: the user's own, as BSON calls it */
-#define STATE_SUBTYPE		0x80
+#define STATE_SUBTYPE 0x80
 
 /* ---------------------------------------------------------------- slots */
 
@@ -79,10 +79,10 @@ numbers_add(DpAccumulation *g, DpNumbers *numbers, const double *d, int64 n)
 		return;
 	if (numbers->n + n > numbers->room)
 	{
-		int64		room = Max(numbers->n + n, numbers->room * 2);
+		int64 room = Max(numbers->n + n, numbers->room * 2);
 
 		numbers->d = numbers->d == NULL ? MemoryContextAllocHuge(g->context, sizeof(double) * room)
-			: repalloc_huge(numbers->d, sizeof(double) * room);
+										: repalloc_huge(numbers->d, sizeof(double) * room);
 		numbers->room = room;
 	}
 	memcpy(numbers->d + numbers->n, d, sizeof(double) * n);
@@ -122,8 +122,8 @@ dp_slot_add(DpAccumulation *g, const DpSlot *slot, DpSlotState *s, const DpSlotS
 void
 dp_state_find(const DpAccumulators *acc, const DpValue *target, DpValue *fields, DpValue *state)
 {
-	DpIter		iter;
-	DpElement	e;
+	DpIter iter;
+	DpElement e;
 
 	for (int i = 0; i < acc->nfields; i++)
 		fields[i].type = DP_TYPE_EOD;
@@ -131,9 +131,10 @@ dp_state_find(const DpAccumulators *acc, const DpValue *target, DpValue *fields,
 	dp_iter_init_value(&iter, target);
 	while (dp_iter_next(&iter, &e))
 	{
-		int			i;
+		int i;
 
-		if (acc->state != NULL && e.namelen == acc->statelen && memcmp(e.name, acc->state, e.namelen) == 0)
+		if (acc->state != NULL && e.namelen == acc->statelen &&
+			memcmp(e.name, acc->state, e.namelen) == 0)
 		{
 			if (state->type == DP_TYPE_EOD && e.value.type == DP_TYPE_DOCUMENT &&
 				!dp_document_find(e.value.data, e.value.len, acc->name, acc->namelen, state))
@@ -150,7 +151,7 @@ dp_state_find(const DpAccumulators *acc, const DpValue *target, DpValue *fields,
 static int64
 unpack_count(DpPacked *p)
 {
-	uint64		n = dp_unpack_varint(p);
+	uint64 n = dp_unpack_varint(p);
 
 	if (n > PG_INT64_MAX / 2)
 		dp_corrupted("a packed count is out of range");
@@ -174,7 +175,7 @@ visible_integer(const DpValue *v, int64 *i)
 static bool
 read_sum(const DpSlot *slot, DpSlotState *s, DpPacked *p, const DpValue *visible)
 {
-	int64		i;
+	int64 i;
 
 	if (p != NULL)
 		dp_exact_sum_unpack(&s->sum, p);
@@ -190,7 +191,8 @@ read_sum(const DpSlot *slot, DpSlotState *s, DpPacked *p, const DpValue *visible
 	if (visible_integer(visible, &i))
 	{
 		if (s->sum.low != 0 || s->sum.high != 0 ||
-			(visible->type == DP_TYPE_INT32) != (s->sum.nint64 == 0 && i >= PG_INT32_MIN && i <= PG_INT32_MAX))
+			(visible->type == DP_TYPE_INT32) !=
+				(s->sum.nint64 == 0 && i >= PG_INT32_MIN && i <= PG_INT32_MAX))
 			return false;
 		dp_exact_sum_add_integer(&s->sum, i < 0 ? -1 : 0, (uint64) i);
 		return true;
@@ -220,13 +222,13 @@ static bool
 read_list(DpAccumulation *g, const DpField *field, const DpSlot *slot, DpSlotState *s, DpPacked *p,
 		  const DpValue *visible)
 {
-	bool		single = field->show == DP_SHOW_FIRST;
-	bool		reversed = field->show == DP_SHOW_LIST_REVERSED;
-	bool		noted = slot->distinct || !slot->by_value;
-	int64		n = noted && p != NULL ? unpack_count(p) : 0;
+	bool single = field->show == DP_SHOW_FIRST;
+	bool reversed = field->show == DP_SHOW_LIST_REVERSED;
+	bool noted = slot->distinct || !slot->by_value;
+	int64 n = noted && p != NULL ? unpack_count(p) : 0;
 	DpCandidate *elements;
-	DpValue    *values = NULL;
-	int64		nvalues;
+	DpValue *values = NULL;
+	int64 nvalues;
 
 	if (n > slot->n)
 		dp_corrupted("a packed list is too long");
@@ -240,8 +242,8 @@ read_list(DpAccumulation *g, const DpField *field, const DpSlot *slot, DpSlotSta
 	}
 	else
 	{
-		DpIter		iter;
-		DpValue		v;
+		DpIter iter;
+		DpValue v;
 
 		if (visible->type != DP_TYPE_ARRAY)
 			return false;
@@ -264,7 +266,7 @@ read_list(DpAccumulation *g, const DpField *field, const DpSlot *slot, DpSlotSta
 		e->count = 1;
 		if (slot->distinct)
 		{
-			uint64		count = dp_unpack_varint(p);
+			uint64 count = dp_unpack_varint(p);
 
 			e->count = (int64) (count >> 1);
 			e->mixed = (count & 1) != 0;
@@ -273,8 +275,8 @@ read_list(DpAccumulation *g, const DpField *field, const DpSlot *slot, DpSlotSta
 		}
 		else
 		{
-			uint64		len = dp_unpack_varint(p);
-			uint64		prefix = slot->order < 0 ? len : dp_unpack_varint(p);
+			uint64 len = dp_unpack_varint(p);
+			uint64 prefix = slot->order < 0 ? len : dp_unpack_varint(p);
 
 			if (prefix > len)
 				dp_corrupted("a packed key is too short");
@@ -306,11 +308,11 @@ bool
 dp_state_read(DpAccumulation *g, const DpValue *target, DpSlotState *slots)
 {
 	const DpAccumulators *acc = g->acc;
-	DpValue    *fields = palloc(sizeof(DpValue) * acc->nfields);
-	DpValue		state;
-	DpPacked	packed;
-	DpPacked   *p = NULL;
-	bool		whole = true;
+	DpValue *fields = palloc(sizeof(DpValue) * acc->nfields);
+	DpValue state;
+	DpPacked packed;
+	DpPacked *p = NULL;
+	bool whole = true;
 
 	dp_state_find(acc, target, fields, &state);
 	for (int i = 0; i < acc->nfields; i++)
@@ -369,7 +371,7 @@ dp_state_read(DpAccumulation *g, const DpValue *target, DpSlotState *slots)
 	for (int i = 0; i < acc->nfields && whole; i++)
 	{
 		DpSlotState *s = &slots[acc->fields[i].slot];
-		int64		n = s->n;
+		int64 n = s->n;
 
 		switch (acc->fields[i].show)
 		{
@@ -405,7 +407,7 @@ state_is_empty(const DpSlot *slot, const DpSlotState *s, bool integers)
 			return slot->visible >= 0 || s->n == 0;
 		case DP_SLOT_SUM:
 			return s->sum.nint64 == 0 && s->sum.ndouble == 0 && s->sum.ndecimal == 0 &&
-				(!slot->count || s->sum.n == 0) && !integers;
+				   (!slot->count || s->sum.n == 0) && !integers;
 		case DP_SLOT_DEVIATION:
 		case DP_SLOT_MEDIAN:
 			return s->n == 0;
@@ -419,9 +421,9 @@ void
 dp_state_write(DpAccumulation *g)
 {
 	const DpAccumulators *acc = g->acc;
-	StringInfo	out = &g->packed;
-	bool		empty = true;
-	uint8		head[5];
+	StringInfo out = &g->packed;
+	bool empty = true;
+	uint8 head[5];
 
 	if (out->data == NULL)
 	{
@@ -441,12 +443,12 @@ dp_state_write(DpAccumulation *g)
 	{
 		const DpSlot *slot = &acc->slots[i];
 		const DpSlotState *s = &g->whole[i];
-		bool		integers = false;
-		int64		total;
+		bool integers = false;
+		int64 total;
 
 		if (slot->kind == DP_SLOT_SUM)
 			integers = (s->sum.low != 0 || s->sum.high != 0) &&
-				(slot->visible < 0 || !dp_exact_sum_integer(&s->sum, &total));
+					   (slot->visible < 0 || !dp_exact_sum_integer(&s->sum, &total));
 		empty &= state_is_empty(slot, s, integers);
 		switch (slot->kind)
 		{
@@ -516,15 +518,15 @@ pack_list(StringInfo out, const DpList *list)
 static void
 unpack_list(DpAccumulation *g, const DpSlot *slot, DpList *list, DpPacked *p)
 {
-	uint64		head = dp_unpack_varint(p);
+	uint64 head = dp_unpack_varint(p);
 
 	for (uint64 i = 0; i < head >> 1; i++)
 	{
-		DpCandidate e = {0};
-		uint64		count = dp_unpack_varint(p);
-		uint64		len;
-		uint64		prefix;
-		DpFault		fault;
+		DpCandidate e = { 0 };
+		uint64 count = dp_unpack_varint(p);
+		uint64 len;
+		uint64 prefix;
+		DpFault fault;
 
 		e.count = (int64) (count >> 1);
 		e.mixed = (count & 1) != 0;
@@ -537,7 +539,8 @@ unpack_list(DpAccumulation *g, const DpSlot *slot, DpList *list, DpPacked *p)
 		len = dp_unpack_varint(p);
 		e.value.data = dp_unpack_bytes(p, len);
 		e.value.len = (uint32) len;
-		if (e.count == 0 || e.count > PG_INT64_MAX / 4 || prefix > e.keylen || (slot->by_value && e.keylen > 0) ||
+		if (e.count == 0 || e.count > PG_INT64_MAX / 4 || prefix > e.keylen ||
+			(slot->by_value && e.keylen > 0) ||
 			!dp_validate_value(e.value.type, e.value.data, e.value.len, &fault))
 			dp_corrupted("an element of a packed list is wrong");
 		dp_list_add(g, slot, list, &e, dp_list_cap(slot));
@@ -554,7 +557,7 @@ unpack_list(DpAccumulation *g, const DpSlot *slot, DpList *list, DpPacked *p)
 static void
 pack_numbers(StringInfo out, const DpNumbers *numbers)
 {
-	uint8		bytes[8];
+	uint8 bytes[8];
 
 	dp_pack_varint(out, numbers->n);
 	for (int64 i = 0; i < numbers->n; i++)
@@ -568,13 +571,13 @@ pack_numbers(StringInfo out, const DpNumbers *numbers)
 static void
 unpack_numbers(DpAccumulation *g, DpNumbers *numbers, DpPacked *p)
 {
-	uint64		n = dp_unpack_varint(p);
+	uint64 n = dp_unpack_varint(p);
 
 	if (n > (uint64) (p->end - p->next) / 8)
 		dp_corrupted("packed data ends too early");
 	while (n-- > 0)
 	{
-		double		d = dp_get_double(dp_unpack_bytes(p, 8));
+		double d = dp_get_double(dp_unpack_bytes(p, 8));
 
 		if (isnan(d))
 			dp_corrupted("a packed number is none");
@@ -586,7 +589,7 @@ void
 dp_accumulation_pack(StringInfo out, const DpAccumulation *g)
 {
 	const DpAccumulators *acc = g->acc;
-	uint8		head[5];
+	uint8 head[5];
 
 	head[0] = VERSION_GROUP;
 	dp_put_int32(head + 1, (int32) acc->fingerprint);
@@ -625,8 +628,8 @@ void
 dp_accumulation_unpack(DpAccumulation *g, const uint8 *bytes, uint32 len)
 {
 	const DpAccumulators *acc = g->acc;
-	DpPacked	packed = {bytes, bytes + len};
-	DpPacked   *p = &packed;
+	DpPacked packed = { bytes, bytes + len };
+	DpPacked *p = &packed;
 
 	g->is_whole = false;
 	if (dp_unpack_byte(p) != VERSION_GROUP)

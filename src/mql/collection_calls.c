@@ -41,43 +41,43 @@
 /* A relation as the calls see it */
 typedef struct Target
 {
-	Relation	rel;
-	AttrNumber	doc;
-	AttrNumber	key;			/* holds the document's _id and is unique; or 0 */
-	List	   *row;			/* columns (ints) whose values no other row has; NIL if there are none */
+	Relation rel;
+	AttrNumber doc;
+	AttrNumber key; /* holds the document's _id and is unique; or 0 */
+	List *row;      /* columns (ints) whose values no other row has; NIL if there are none */
 	DpDocFacts *facts;
-	DpSplit    *split;			/* NULL unless patterns have split the documents */
+	DpSplit *split; /* NULL unless patterns have split the documents */
 } Target;
 
 /* What the conditions are put together in */
 typedef struct Conditions
 {
-	Target	   *target;
-	const char *schema;			/* of the extension, quoted */
+	Target *target;
+	const char *schema; /* of the extension, quoted */
 	StringInfoData sql;
-	Datum	   *operands;
-	int			noperands;
-	int			maxoperands;
-	List	   *loose;			/* of LooseCondition */
+	Datum *operands;
+	int noperands;
+	int maxoperands;
+	List *loose; /* of LooseCondition */
 } Conditions;
 
 /* What a filter implies of an indexed expression that may meet arrays */
 typedef struct LooseCondition
 {
 	const char *expr;
-	bool		deep;			/* it is NULL if an array stands on the way */
-	StringInfoData sql;			/* if none does */
+	bool deep;          /* it is NULL if an array stands on the way */
+	StringInfoData sql; /* if none does */
 } LooseCondition;
 
 /* How many documents the update with a ticket has left alone */
 typedef struct Unchanged
 {
-	int64		ticket;
-	int64		count;
-	struct Unchanged *outer;	/* of the statement around this one */
+	int64 ticket;
+	int64 count;
+	struct Unchanged *outer; /* of the statement around this one */
 } Unchanged;
 
-static Unchanged *unchanged = NULL;	/* in TopTransactionContext */
+static Unchanged *unchanged = NULL; /* in TopTransactionContext */
 static bool unchanged_registered = false;
 static int64 last_ticket = 0;
 
@@ -88,14 +88,16 @@ static RangeTblEntry *view_table(Relation view, Query **query);
 static List *row_columns(Relation rel);
 static bool has_id_trigger(Relation rel);
 static const char *column(Target *target, AttrNumber attnum);
-static void add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n, void *arg);
+static void
+add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n, void *arg);
 static StringInfo loose_condition(Conditions *c, const char *expr, bool deep);
 static void append_loose(Conditions *c);
 static char *sort_order(Conditions *c, const DpValue *spec, const char *doc);
 static bool is_id(const DpPath *path);
 static int add_operand(Conditions *c, struct varlena *value);
 static char *filter_operand(Conditions *c, struct varlena *filter);
-static bool add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *values, int n);
+static bool
+add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *values, int n);
 static void check_update(FunctionCallInfo fcinfo, const DpValue *filter);
 static bool can_hold(Relation view);
 static char *row_condition(Target *target);
@@ -129,47 +131,46 @@ DP_FUNCTION(dp_collection_query);
 Datum
 dp_collection_query(PG_FUNCTION_ARGS)
 {
-	Target		target = {0};
-	Conditions	c = {0};
-	TupleDesc	desc;
-	Datum		values[13];
-	bool		nulls[13] = {false};
+	Target target = { 0 };
+	Conditions c = { 0 };
+	TupleDesc desc;
+	Datum values[13];
+	bool nulls[13] = { false };
 	struct varlena *filter;
 	struct varlena *near;
 	struct varlena *far = NULL;
-	DpValue		spec;
-	char	   *source;
+	DpValue spec;
+	char *source;
 	const char *doc;
 	const char *column_name;
 	const char *key = NULL;
-	char	   *ordering = NULL;
-	bool		is_table;
-	bool		shown = false;		/* what is split off is shown, updated .. */
-	bool		computed = false;	/* .. or looked at before it is known which rows are shown */
+	char *ordering = NULL;
+	bool is_table;
+	bool shown = false;    /* what is split off is shown, updated .. */
+	bool computed = false; /* .. or looked at before it is known which rows are shown */
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s cannot be null", PG_ARGISNULL(0) ? "relation" : "filter"),
-				 PG_ARGISNULL(0) ? 0 : errhint("The filter {} takes all documents.")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("%s cannot be null", PG_ARGISNULL(0) ? "relation" : "filter"),
+						PG_ARGISNULL(0) ? 0 : errhint("The filter {} takes all documents.")));
 
 	target.rel = try_table_open(PG_GETARG_OID(0), AccessShareLock);
 	if (target.rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", PG_GETARG_OID(0))));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", PG_GETARG_OID(0))));
 	find_columns(&target);
 	column_name = column(&target, target.doc);
 	doc = psprintf("t.%s", column_name);
 	if (target.key != 0)
 		key = column(&target, target.key);
 	is_table = target.rel->rd_rel->relkind == RELKIND_RELATION ||
-		target.rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-	source = psprintf("%s AS t",
-					  quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target.rel)),
-												 RelationGetRelationName(target.rel)));
+			   target.rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	source =
+		psprintf("%s AS t",
+				 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target.rel)),
+											RelationGetRelationName(target.rel)));
 	if ((is_table || target.rel->rd_rel->relkind == RELKIND_VIEW) && target.rel->trigdesc != NULL &&
 		dp_split_hook != NULL)
 		target.split = dp_split_hook(target.rel, target.doc);
@@ -185,10 +186,12 @@ dp_collection_query(PG_FUNCTION_ARGS)
 		appendStringInfo(&c.sql, "%s IS NOT NULL", doc);
 	else
 	{
-		MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext,
-													  "docpatterns filter of a call", DP_SPEC_CONTEXT_SIZES);
+		MemoryContext scratch =
+			AllocSetContextCreate(CurrentMemoryContext, "docpatterns filter of a call",
+								  DP_SPEC_CONTEXT_SIZES);
 		MemoryContext old = MemoryContextSwitchTo(scratch);
-		DpFilter   *compiled = dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
+		DpFilter *compiled =
+			dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
 
 		MemoryContextSwitchTo(old);
 		if (target.split != NULL)
@@ -211,19 +214,20 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	}
 	if (target.split != NULL && !PG_ARGISNULL(3))
 	{
-		DpValue		projection = dp_value_of_document(DP_GETARG_VARLENA(3));
+		DpValue projection = dp_value_of_document(DP_GETARG_VARLENA(3));
 
 		shown = dp_split_projection(target.split, &projection);
 	}
 	if (target.split != NULL && !PG_ARGISNULL(4))
 	{
-		text	   *field = PG_GETARG_TEXT_PP(4);
+		text *field = PG_GETARG_TEXT_PP(4);
 
-		shown = dp_split_find(target.split, dp_path_parse(VARDATA_ANY(field), VARSIZE_ANY_EXHDR(field))) != NULL;
+		shown = dp_split_find(target.split,
+							  dp_path_parse(VARDATA_ANY(field), VARSIZE_ANY_EXHDR(field))) != NULL;
 	}
 	if (target.split != NULL && !PG_ARGISNULL(5))
 	{
-		DpValue		update = dp_value_of_varlena(DP_GETARG_VARLENA(5));
+		DpValue update = dp_value_of_varlena(DP_GETARG_VARLENA(5));
 
 		shown = dp_split_update(target.split, &update);
 	}
@@ -231,11 +235,13 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	if (computed)
 	{
 		/* once for each row that is left, and not before that is known */
-		values[0] = CStringGetTextDatum(psprintf("%s CROSS JOIN LATERAL (SELECT %s AS doc OFFSET 0) AS w",
-												 source, target.split->whole(target.split)));
+		values[0] =
+			CStringGetTextDatum(psprintf("%s CROSS JOIN LATERAL (SELECT %s AS doc OFFSET 0) AS w",
+										 source, target.split->whole(target.split)));
 		doc = "w.doc";
 		if (far != NULL)
-			appendStringInfo(&c.sql, " AND w.doc OPERATOR(%s.@@) %s", c.schema, filter_operand(&c, far));
+			appendStringInfo(&c.sql, " AND w.doc OPERATOR(%s.@@) %s", c.schema,
+							 filter_operand(&c, far));
 	}
 	else
 	{
@@ -248,45 +254,51 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	nulls[11] = (!computed && !shown) || !PG_ARGISNULL(3) || !PG_ARGISNULL(4);
 	values[11] = (Datum) 0;
 	if (!nulls[11])
-		values[11] = CStringGetTextDatum(
-			psprintf("SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE c.changed) FROM "
-					 "(SELECT c.changed FROM (SELECT %s, %s, %s, $1, $5, $6) AS changed FROM %s WHERE %s) AS c "
-					 "WHERE c.changed IS NOT NULL LIMIT $7) AS c",
-					 target.split->change(target.split), near == NULL ? "NULL" : filter_operand(&c, near),
-					 far == NULL ? "NULL" : filter_operand(&c, far),
-					 TextDatumGetCString(values[0]), c.sql.data));
+		values[11] = CStringGetTextDatum(psprintf(
+			"SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE c.changed) FROM "
+			"(SELECT c.changed FROM (SELECT %s, %s, %s, $1, $5, $6) AS changed FROM %s WHERE %s) AS c "
+			"WHERE c.changed IS NOT NULL LIMIT $7) AS c",
+			target.split->change(target.split), near == NULL ? "NULL" : filter_operand(&c, near),
+			far == NULL ? "NULL" : filter_operand(&c, far), TextDatumGetCString(values[0]),
+			c.sql.data));
 
 	values[1] = CStringGetTextDatum(doc);
 	values[2] = CStringGetTextDatum(c.sql.data);
-	values[3] = PointerGetDatum(construct_array(c.operands, c.noperands, dp_types()->bson_value,
-												-1, false, TYPALIGN_INT));
+	values[3] = PointerGetDatum(construct_array(c.operands, c.noperands, dp_types()->bson_value, -1,
+												false, TYPALIGN_INT));
 	nulls[4] = ordering == NULL;
 	values[4] = ordering ? CStringGetTextDatum(ordering) : (Datum) 0;
 	nulls[5] = !is_table && target.row == NIL;
 	nulls[6] = !is_table;
 	if (is_table)
-		values[6] = CStringGetTextDatum("t.tableoid OPERATOR(pg_catalog.=) $3 AND t.ctid OPERATOR(pg_catalog.=) $4");
+		values[6] = CStringGetTextDatum(
+			"t.tableoid OPERATOR(pg_catalog.=) $3 AND t.ctid OPERATOR(pg_catalog.=) $4");
 	if (!nulls[5])
-		values[5] = CStringGetTextDatum(psprintf("SELECT %s FROM %s WHERE %s LIMIT 1",
-												 is_table ? "t.tableoid, t.ctid, NULL" :
-												 psprintf("NULL::pg_catalog.oid, NULL::pg_catalog.tid, %s", row_condition(&target)),
-												 source, c.sql.data));
+		values[5] = CStringGetTextDatum(
+			psprintf("SELECT %s FROM %s WHERE %s LIMIT 1",
+					 is_table ? "t.tableoid, t.ctid, NULL"
+							  : psprintf("NULL::pg_catalog.oid, NULL::pg_catalog.tid, %s",
+										 row_condition(&target)),
+					 source, c.sql.data));
 	values[7] = BoolGetDatum(is_table);
 	if (key != NULL)
 	{
 		/* a partitioned collection needs the key before its trigger fires */
-		values[8] = CStringGetTextDatum(psprintf("INSERT INTO %s (%s, %s) SELECT coalesce(d OPERATOR(%s.->) '_id'::pg_catalog.text, "
-												 "%s.bson_value_from(%s.objectid())), d "
-												 "FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (d, n) ORDER BY n",
-												 source, key, column_name, c.schema, c.schema, c.schema));
+		values[8] = CStringGetTextDatum(psprintf(
+			"INSERT INTO %s (%s, %s) SELECT coalesce(d OPERATOR(%s.->) '_id'::pg_catalog.text, "
+			"%s.bson_value_from(%s.objectid())), d "
+			"FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (d, n) ORDER BY n",
+			source, key, column_name, c.schema, c.schema, c.schema));
 		values[9] = CStringGetTextDatum(psprintf("t.%s", key));
 	}
 	else
 	{
-		values[8] = CStringGetTextDatum(psprintf("INSERT INTO %s (%s) SELECT d "
-												 "FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (d, n) ORDER BY n",
-												 source, column_name));
-		values[9] = CStringGetTextDatum(psprintf("t.%s OPERATOR(%s.->) '_id'::pg_catalog.text", column_name, c.schema));
+		values[8] = CStringGetTextDatum(
+			psprintf("INSERT INTO %s (%s) SELECT d "
+					 "FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (d, n) ORDER BY n",
+					 source, column_name));
+		values[9] = CStringGetTextDatum(psprintf("t.%s OPERATOR(%s.->) '_id'::pg_catalog.text",
+												 column_name, c.schema));
 	}
 	values[10] = CStringGetTextDatum(column_name);
 	values[12] = BoolGetDatum(target.row != NIL && can_hold(target.rel));
@@ -301,18 +313,17 @@ dp_collection_query(PG_FUNCTION_ARGS)
 static void
 check_update(FunctionCallInfo fcinfo, const DpValue *filter)
 {
-	DpValue		update = dp_value_of_varlena(DP_GETARG_VARLENA(5));
-	DpValue		array_filters;
-	DpUpdate   *compiled;
+	DpValue update = dp_value_of_varlena(DP_GETARG_VARLENA(5));
+	DpValue array_filters;
+	DpUpdate *compiled;
 
 	if (!PG_ARGISNULL(6))
 		array_filters = dp_value_of_varlena(DP_GETARG_VARLENA(6));
 	compiled = dp_update_compile(&update, filter, PG_ARGISNULL(6) ? NULL : &array_filters);
 	if (compiled->replacement != NULL && !PG_ARGISNULL(7) && PG_GETARG_BOOL(7))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a whole document cannot replace several documents"),
-				 errhint("With multi, use update operators such as $set, or a pipeline.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("a whole document cannot replace several documents"),
+						errhint("With multi, use update operators such as $set, or a pipeline.")));
 }
 
 /* ---------------------------------------------------------------- columns */
@@ -326,9 +337,9 @@ check_update(FunctionCallInfo fcinfo, const DpValue *filter)
 static void
 find_columns(Target *target)
 {
-	Relation	rel = target->rel;
-	TupleDesc	desc = RelationGetDescr(rel);
-	int			n = 0;
+	Relation rel = target->rel;
+	TupleDesc desc = RelationGetDescr(rel);
+	int n = 0;
 
 	switch (rel->rd_rel->relkind)
 	{
@@ -339,9 +350,8 @@ find_columns(Target *target)
 		case RELKIND_FOREIGN_TABLE:
 			break;
 		default:
-			ereport(ERROR,
-					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("\"%s\" is not a table or view", RelationGetRelationName(rel))));
+			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+							errmsg("\"%s\" is not a table or view", RelationGetRelationName(rel))));
 	}
 	if (is_collection(rel, &target->key, &target->doc))
 		return;
@@ -356,13 +366,12 @@ find_columns(Target *target)
 		}
 	}
 	if (n != 1)
-		ereport(ERROR,
-				(errcode(n == 0 ? ERRCODE_UNDEFINED_COLUMN : ERRCODE_AMBIGUOUS_COLUMN),
-				 n == 0 ?
-				 errmsg("relation \"%s\" has no column of type bson", RelationGetRelationName(rel)) :
-				 errmsg("relation \"%s\" has more than one column of type bson", RelationGetRelationName(rel)),
-				 n == 0 ? 0 : errhint("A view may show one of them."),
-				 errtable(rel)));
+		ereport(ERROR, (errcode(n == 0 ? ERRCODE_UNDEFINED_COLUMN : ERRCODE_AMBIGUOUS_COLUMN),
+						n == 0 ? errmsg("relation \"%s\" has no column of type bson",
+										RelationGetRelationName(rel))
+							   : errmsg("relation \"%s\" has more than one column of type bson",
+										RelationGetRelationName(rel)),
+						n == 0 ? 0 : errhint("A view may show one of them."), errtable(rel)));
 	if (rel->rd_rel->relkind == RELKIND_VIEW)
 	{
 		target->key = view_key(rel, target->doc);
@@ -377,7 +386,7 @@ find_columns(Target *target)
 static bool
 is_collection(Relation rel, AttrNumber *key, AttrNumber *doc)
 {
-	TupleDesc	desc = RelationGetDescr(rel);
+	TupleDesc desc = RelationGetDescr(rel);
 	const DpTypes *types = dp_types();
 
 	*key = *doc = 0;
@@ -403,8 +412,8 @@ is_collection(Relation rel, AttrNumber *key, AttrNumber *doc)
 AttrNumber
 dp_collection_key(Relation rel)
 {
-	AttrNumber	key;
-	AttrNumber	doc;
+	AttrNumber key;
+	AttrNumber doc;
 
 	return is_collection(rel, &key, &doc) ? key : 0;
 }
@@ -414,13 +423,17 @@ static bool
 has_id_trigger(Relation rel)
 {
 	TriggerDesc *triggers = rel->trigdesc;
-	Oid			function;
+	Oid function;
 
 	if (triggers == NULL || !triggers->trig_insert_before_row || !triggers->trig_update_before_row)
 		return false;
-	/* what the relation has may be freed by a look into a catalog, so it is taken after the last one */
+	/*
+	 * what the relation has may be freed by a look into a catalog, so it is taken after the last
+	 * one
+	 */
 	function = LookupFuncName(list_make2(makeString(get_namespace_name(dp_types()->schema)),
-										 makeString("collection_set_id")), 0, NULL, true);
+										 makeString("collection_set_id")),
+							  0, NULL, true);
 	triggers = rel->trigdesc;
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 		if (triggers->triggers[i].tgfoid == function &&
@@ -438,14 +451,14 @@ has_id_trigger(Relation rel)
 static AttrNumber
 view_key(Relation view, AttrNumber doc)
 {
-	Query	   *query;
+	Query *query;
 	RangeTblEntry *rte = view_table(view, &query);
-	Relation	base;
-	AttrNumber	base_key;
-	AttrNumber	base_doc;
-	AttrNumber	key = 0;
-	bool		shows_doc = false;
-	ListCell   *lc;
+	Relation base;
+	AttrNumber base_key;
+	AttrNumber base_doc;
+	AttrNumber key = 0;
+	bool shows_doc = false;
+	ListCell *lc;
 
 	if (rte == NULL)
 		return 0;
@@ -454,14 +467,14 @@ view_key(Relation view, AttrNumber doc)
 		foreach(lc, query->targetList)
 		{
 			TargetEntry *tle = lfirst(lc);
-			Node	   *expr = (Node *) tle->expr;
+			Node *expr = (Node *) tle->expr;
 
 			if (tle->resno == doc && IsA(expr, FuncExpr))
 			{
-				char	   *name = get_func_name(((FuncExpr *) expr)->funcid);
+				char *name = get_func_name(((FuncExpr *) expr)->funcid);
 
 				shows_doc = get_func_namespace(((FuncExpr *) expr)->funcid) == dp_types()->schema &&
-					strcmp(name, "pattern_whole") == 0;
+							strcmp(name, "pattern_whole") == 0;
 			}
 			else if (tle->resno == doc)
 				shows_doc = IsA(expr, Var) && ((Var *) expr)->varattno == base_doc;
@@ -479,13 +492,14 @@ view_key(Relation view, AttrNumber doc)
 static RangeTblEntry *
 view_table(Relation view, Query **query)
 {
-	Query	   *q = get_view_query(view);
+	Query *q = get_view_query(view);
 	RangeTblEntry *rte;
 
 	*query = q;
 	if (q->setOperations != NULL || q->hasTargetSRFs || q->hasAggs || q->groupClause != NIL ||
 		q->groupingSets != NIL || q->distinctClause != NIL ||
-		list_length(q->jointree->fromlist) != 1 || !IsA(linitial(q->jointree->fromlist), RangeTblRef))
+		list_length(q->jointree->fromlist) != 1 ||
+		!IsA(linitial(q->jointree->fromlist), RangeTblRef))
 		return NULL;
 	rte = rt_fetch(((RangeTblRef *) linitial(q->jointree->fromlist))->rtindex, q->rtable);
 	return rte->rtekind == RTE_RELATION ? rte : NULL;
@@ -498,16 +512,16 @@ view_table(Relation view, Query **query)
 static List *
 row_columns(Relation rel)
 {
-	List	   *columns = NIL;
-	List	   *found = NIL;
-	ListCell   *lc;
+	List *columns = NIL;
+	List *found = NIL;
+	ListCell *lc;
 
 	check_stack_depth();
 	if (rel->rd_rel->relkind == RELKIND_VIEW)
 	{
-		Query	   *query;
+		Query *query;
 		RangeTblEntry *rte = view_table(rel, &query);
-		Relation	base;
+		Relation base;
 
 		if (rte == NULL)
 			return NIL;
@@ -516,14 +530,15 @@ row_columns(Relation rel)
 		table_close(base, AccessShareLock);
 		foreach(lc, found)
 		{
-			ListCell   *lc2;
-			int			shown = 0;
+			ListCell *lc2;
+			int shown = 0;
 
 			foreach(lc2, query->targetList)
 			{
 				TargetEntry *tle = lfirst(lc2);
 
-				if (!tle->resjunk && IsA(tle->expr, Var) && ((Var *) tle->expr)->varattno == lfirst_int(lc))
+				if (!tle->resjunk && IsA(tle->expr, Var) &&
+					((Var *) tle->expr)->varattno == lfirst_int(lc))
 					shown = tle->resno;
 			}
 			if (shown == 0)
@@ -535,7 +550,7 @@ row_columns(Relation rel)
 	list_free(RelationGetIndexList(rel));
 	if (OidIsValid(rel->rd_pkindex))
 	{
-		Relation	index = index_open(rel->rd_pkindex, AccessShareLock);
+		Relation index = index_open(rel->rd_pkindex, AccessShareLock);
 
 		for (int i = 0; i < index->rd_index->indnkeyatts; i++)
 			columns = lappend_int(columns, index->rd_index->indkey.values[i]);
@@ -553,16 +568,16 @@ static bool
 can_hold(Relation view)
 {
 	TriggerDesc *triggers = view->trigdesc;
-	Query	   *query;
+	Query *query;
 	RangeTblEntry *rte;
 
 	if (triggers == NULL || !triggers->trig_update_instead_row ||
 		get_func_namespace(triggers->triggers[0].tgfoid) != dp_types()->schema)
 		return false;
 	rte = view_table(view, &query);
-	return rte != NULL &&
-		(pg_class_aclcheck(rte->relid, GetUserId(), ACL_UPDATE) == ACLCHECK_OK ||
-		 pg_attribute_aclcheck_all(rte->relid, GetUserId(), ACL_UPDATE, ACLMASK_ANY) == ACLCHECK_OK);
+	return rte != NULL && (pg_class_aclcheck(rte->relid, GetUserId(), ACL_UPDATE) == ACLCHECK_OK ||
+						   pg_attribute_aclcheck_all(rte->relid, GetUserId(), ACL_UPDATE,
+													 ACLMASK_ANY) == ACLCHECK_OK);
 }
 
 /*
@@ -574,7 +589,7 @@ row_condition(Target *target)
 {
 	StringInfoData match;
 	StringInfoData arguments;
-	ListCell   *lc;
+	ListCell *lc;
 
 	initStringInfo(&match);
 	initStringInfo(&arguments);
@@ -582,7 +597,7 @@ row_condition(Target *target)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(target->rel), lfirst_int(lc) - 1);
 		const char *name = psprintf("t.%s", quote_identifier(NameStr(att->attname)));
-		Oid			type = getBaseType(att->atttypid);
+		Oid type = getBaseType(att->atttypid);
 		const char *type_name = double_percent(format_type_be_qualified(type));
 
 		if (match.len > 0)
@@ -611,7 +626,8 @@ double_percent(const char *s)
 static const char *
 column(Target *target, AttrNumber attnum)
 {
-	return quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)->attname));
+	return quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(target->rel), attnum - 1)
+										->attname));
 }
 
 /* ---------------------------------------------------------------- conditions */
@@ -623,14 +639,14 @@ column(Target *target, AttrNumber attnum)
 static void
 add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n, void *arg)
 {
-	static const char *const operators[] = {"=", "<", "<=", ">", ">=", "="};
+	static const char *const operators[] = { "=", "<", "<=", ">", ">=", "=" };
 	Conditions *c = arg;
-	Target	   *target = c->target;
-	bool		on_key = target->key != 0 && is_id(path);
+	Target *target = c->target;
+	bool on_key = target->key != 0 && is_id(path);
 	const char *index = NULL;
 	const char *expr;
-	bool		arrays = false;
-	StringInfo	sql = &c->sql;
+	bool arrays = false;
+	StringInfo sql = &c->sql;
 
 	for (int i = 0; i < n; i++)
 		switch (values[i].type)
@@ -660,8 +676,8 @@ add_condition(const DpPath *path, DpComparison how, const DpValue *values, int n
 	if (on_key)
 		expr = psprintf("t.%s", column(target, target->key));
 	else
-		expr = psprintf("(t.%s OPERATOR(%s.->) %s::pg_catalog.text)",
-						column(target, target->doc), c->schema, quote_literal_cstr(index));
+		expr = psprintf("(t.%s OPERATOR(%s.->) %s::pg_catalog.text)", column(target, target->doc),
+						c->schema, quote_literal_cstr(index));
 	if (arrays)
 		sql = loose_condition(c, expr, path->nsteps > 1);
 	if (sql->len > 0)
@@ -682,8 +698,8 @@ add_operand(Conditions *c, struct varlena *value)
 	if (c->noperands == c->maxoperands)
 	{
 		c->maxoperands = Max(8, c->maxoperands * 2);
-		c->operands = c->operands == NULL ? palloc(c->maxoperands * sizeof(Datum)) :
-			repalloc(c->operands, c->maxoperands * sizeof(Datum));
+		c->operands = c->operands == NULL ? palloc(c->maxoperands * sizeof(Datum))
+										  : repalloc(c->operands, c->maxoperands * sizeof(Datum));
 	}
 	c->operands[c->noperands++] = PointerGetDatum(value);
 	return c->noperands;
@@ -693,7 +709,7 @@ add_operand(Conditions *c, struct varlena *value)
 static char *
 filter_operand(Conditions *c, struct varlena *filter)
 {
-	DpValue		value = dp_value_of_document(filter);
+	DpValue value = dp_value_of_document(filter);
 
 	return psprintf("(($2)[%d]::%s.bson)", add_operand(c, dp_value_to_varlena(&value)), c->schema);
 }
@@ -708,10 +724,10 @@ static bool
 add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *values, int n)
 {
 	DpSplitField *field = c->target->split == NULL ? NULL : dp_split_find(c->target->split, path);
-	DpBuilder	b;
+	DpBuilder b;
 	StringInfoData name;
-	char	   *in_document;
-	DpValue		array;
+	char *in_document;
+	DpValue array;
 
 	if (field == NULL)
 		return false;
@@ -720,7 +736,7 @@ add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *v
 		return true;
 	for (int i = 0; i < n; i++)
 		if (values[i].type == DP_TYPE_ARRAY)
-			return true;		/* the array as a whole, too */
+			return true; /* the array as a whole, too */
 
 	initStringInfo(&name);
 	for (int i = 0; i < path->nsteps; i++)
@@ -742,9 +758,10 @@ add_search(Conditions *c, const DpPath *path, DpComparison how, const DpValue *v
 		dp_builder_append_value(&b, NULL, 0, &values[i]);
 	dp_builder_end(&b);
 	array = dp_builder_view(&b, DP_TYPE_ARRAY);
-	appendStringInfo(&c->sql, " AND (t.%s OPERATOR(%s.@@) %s OR %s)", column(c->target, c->target->doc),
-					 c->schema, in_document,
-					 field->search(field, psprintf("($2)[%d]", add_operand(c, dp_value_to_varlena(&array)))));
+	appendStringInfo(&c->sql, " AND (t.%s OPERATOR(%s.@@) %s OR %s)",
+					 column(c->target, c->target->doc), c->schema, in_document,
+					 field->search(field, psprintf("($2)[%d]",
+												   add_operand(c, dp_value_to_varlena(&array)))));
 	return true;
 }
 
@@ -756,7 +773,7 @@ static StringInfo
 loose_condition(Conditions *c, const char *expr, bool deep)
 {
 	LooseCondition *loose;
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, c->loose)
 	{
@@ -781,17 +798,18 @@ loose_condition(Conditions *c, const char *expr, bool deep)
 static void
 append_loose(Conditions *c)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, c->loose)
 	{
 		LooseCondition *loose = lfirst(lc);
 
 		/* from the smallest array to what comes after all of them: no bytes */
-		appendStringInfo(&c->sql, " AND (%s OR %s OPERATOR(%s.>=) '[]'::%s.bson_value AND "
-						 "%s OPERATOR(%s.<) '{\"$binary\": {\"base64\": \"\", \"subType\": \"00\"}}'::%s.bson_value",
-						 loose->sql.data, loose->expr, c->schema, c->schema,
-						 loose->expr, c->schema, c->schema);
+		appendStringInfo(
+			&c->sql,
+			" AND (%s OR %s OPERATOR(%s.>=) '[]'::%s.bson_value AND "
+			"%s OPERATOR(%s.<) '{\"$binary\": {\"base64\": \"\", \"subType\": \"00\"}}'::%s.bson_value",
+			loose->sql.data, loose->expr, c->schema, c->schema, loose->expr, c->schema, c->schema);
 		if (loose->deep)
 			appendStringInfo(&c->sql, " OR %s IS NULL", loose->expr);
 		appendStringInfoChar(&c->sql, ')');
@@ -806,22 +824,22 @@ append_loose(Conditions *c)
 static char *
 sort_order(Conditions *c, const DpValue *spec, const char *doc)
 {
-	Target	   *target = c->target;
+	Target *target = c->target;
 	StringInfoData sql;
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 	const char *between = "";
-	bool		split = target->split != NULL && dp_split_sort(target->split, spec);
+	bool split = target->split != NULL && dp_split_sort(target->split, spec);
 
 	dp_sort_spec_compile(spec);
 	initStringInfo(&sql);
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPath	   *path = dp_path_of_field(field.name);
-		bool		on_key = target->key != 0 && is_id(path);
+		DpPath *path = dp_path_of_field(field.name);
+		bool on_key = target->key != 0 && is_id(path);
 		const char *index = NULL;
-		int64		direction;
+		int64 direction;
 
 		if (!on_key)
 		{
@@ -845,7 +863,8 @@ sort_order(Conditions *c, const DpValue *spec, const char *doc)
 
 		appendStringInfoString(&sql, between);
 		if (on_key)
-			appendStringInfo(&sql, "t.%s%s", column(target, target->key), direction < 0 ? " DESC" : "");
+			appendStringInfo(&sql, "t.%s%s", column(target, target->key),
+							 direction < 0 ? " DESC" : "");
 		else
 			appendStringInfo(&sql, "(t.%s OPERATOR(%s.->) %s::pg_catalog.text)%s",
 							 column(target, target->doc), c->schema, quote_literal_cstr(index),
@@ -859,7 +878,7 @@ sort_order(Conditions *c, const DpValue *spec, const char *doc)
 static char *
 row_key(Target *target, const char *schema)
 {
-	Relation	index;
+	Relation index;
 	StringInfoData sql;
 
 	if (target->key != 0)
@@ -869,9 +888,11 @@ row_key(Target *target, const char *schema)
 		return NULL;
 	index = index_open(target->rel->rd_pkindex, AccessShareLock);
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "%s.%s(", schema, index->rd_index->indnkeyatts == 1 ? "to_bson" : "bson_array");
+	appendStringInfo(&sql, "%s.%s(", schema,
+					 index->rd_index->indnkeyatts == 1 ? "to_bson" : "bson_array");
 	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
-		appendStringInfo(&sql, "%st.%s", i > 0 ? ", " : "", column(target, index->rd_index->indkey.values[i]));
+		appendStringInfo(&sql, "%st.%s", i > 0 ? ", " : "",
+						 column(target, index->rd_index->indkey.values[i]));
 	appendStringInfoChar(&sql, ')');
 	index_close(index, AccessShareLock);
 	return sql.data;
@@ -880,24 +901,24 @@ row_key(Target *target, const char *schema)
 void
 dp_collection_lookup(Oid relid, const DpPath *path, DpLookup *lookup)
 {
-	Target		target = {0};
+	Target target = { 0 };
 	const char *schema = quote_identifier(get_namespace_name(dp_types()->schema));
 	const char *index;
 
 	target.rel = try_table_open(relid, AccessShareLock);
 	if (target.rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", relid)));
 	find_columns(&target);
 	memset(lookup, 0, sizeof(DpLookup));
-	lookup->source = psprintf("%s AS t",
-							  quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target.rel)),
-														 RelationGetRelationName(target.rel)));
+	lookup->source =
+		psprintf("%s AS t",
+				 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(target.rel)),
+											RelationGetRelationName(target.rel)));
 	lookup->doc = psprintf("t.%s", column(&target, target.doc));
 	lookup->key = row_key(&target, schema);
 	lookup->is_table = target.rel->rd_rel->relkind == RELKIND_RELATION ||
-		target.rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+					   target.rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 	lookup->deep = path->nsteps > 1;
 	if (target.key != 0 && is_id(path))
 		lookup->expr = lookup->key;
@@ -915,9 +936,9 @@ dp_collection_lookup(Oid relid, const DpPath *path, DpLookup *lookup)
 DpPath *
 dp_path_of_field(const char *name)
 {
-	int			n = 1;
+	int n = 1;
 	const char **names;
-	uint32	   *lens;
+	uint32 *lens;
 
 	for (const char *p = name; *p != '\0'; p++)
 		n += *p == '.';
@@ -949,12 +970,12 @@ DP_FUNCTION(dp_collection_ticket);
 Datum
 dp_collection_ticket(PG_FUNCTION_ARGS)
 {
-	Unchanged  *u;
+	Unchanged *u;
 
 	if (!unchanged_registered)
 	{
-		MemoryContextCallback *callback = MemoryContextAlloc(TopTransactionContext,
-															 sizeof(MemoryContextCallback));
+		MemoryContextCallback *callback =
+			MemoryContextAlloc(TopTransactionContext, sizeof(MemoryContextCallback));
 
 		callback->func = forget_unchanged;
 		callback->arg = NULL;
@@ -986,12 +1007,12 @@ DP_FUNCTION(dp_collection_unchanged);
 Datum
 dp_collection_unchanged(PG_FUNCTION_ARGS)
 {
-	int64		ticket = PG_GETARG_INT64(0);
-	int64		count = 0;
+	int64 ticket = PG_GETARG_INT64(0);
+	int64 count = 0;
 
 	while (unchanged != NULL && unchanged->ticket >= ticket)
 	{
-		Unchanged  *u = unchanged;
+		Unchanged *u = unchanged;
 
 		if (u->ticket == ticket)
 			count = u->count;
@@ -1009,7 +1030,7 @@ DP_FUNCTION(dp_collection_changes);
 Datum
 dp_collection_changes(PG_FUNCTION_ARGS)
 {
-	int64		ticket = PG_GETARG_INT64(2);
+	int64 ticket = PG_GETARG_INT64(2);
 
 	if (!same_bytes(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)))
 		PG_RETURN_BOOL(true);
@@ -1031,7 +1052,7 @@ same_bytes(Datum a, Datum b)
 {
 	struct varlena *x = (struct varlena *) DatumGetPointer(a);
 	struct varlena *y = (struct varlena *) DatumGetPointer(b);
-	Size		size = VARSIZE_ANY(x);
+	Size size = VARSIZE_ANY(x);
 
 	return x == y || (size == VARSIZE_ANY(y) && memcmp(x, y, size) == 0);
 }

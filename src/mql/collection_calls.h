@@ -18,7 +18,10 @@
  */
 typedef struct DpDocFacts DpDocFacts;
 
-/* Looks at the indexes and the checks of a relation, of which attnum is the column with the documents. */
+/*
+ * Looks at the indexes and the checks of a relation, of which attnum is the column with the
+ * documents.
+ */
 extern DpDocFacts *dp_doc_facts(Relation rel, AttrNumber attnum);
 
 /*
@@ -48,13 +51,13 @@ extern AttrNumber dp_collection_key(Relation rel);
  */
 typedef struct DpLookup
 {
-	char	   *source;			/* "schema"."relation" AS t */
-	char	   *doc;			/* t."column" with the documents */
-	char	   *key;			/* the row's key as a bson_value; NULL if it has none */
-	char	   *expr;			/* what a btree index has of the path, a bson_value; NULL if there is none */
-	bool		arrays;			/* it may be an array, or NULL for an array on the way if the path is ... */
-	bool		deep;			/* ... of several steps: for filters these rows count, too */
-	bool		is_table;		/* rows have a tableoid and a ctid */
+	char *source;  /* "schema"."relation" AS t */
+	char *doc;     /* t."column" with the documents */
+	char *key;     /* the row's key as a bson_value; NULL if it has none */
+	char *expr;    /* what a btree index has of the path, a bson_value; NULL if there is none */
+	bool arrays;   /* it may be an array, or NULL for an array on the way if the path is ... */
+	bool deep;     /* ... of several steps: for filters these rows count, too */
+	bool is_table; /* rows have a tableoid and a ctid */
 } DpLookup;
 
 /* Raises what collection_find() does for relations without documents. */
@@ -63,4 +66,4 @@ extern void dp_collection_lookup(Oid relid, const DpPath *path, DpLookup *lookup
 /* The path of a field as filters spell it: dots separate, nothing is quoted. */
 extern DpPath *dp_path_of_field(const char *name);
 
-#endif							/* DP_MQL_COLLECTION_CALLS_H */
+#endif /* DP_MQL_COLLECTION_CALLS_H */

@@ -43,26 +43,26 @@
 /* The path of an index's expression */
 typedef struct IndexedPath
 {
-	DpPath	   *path;
-	char	   *text;			/* as the index spells it */
-	bool		serves;			/* it can be searched by this path alone */
+	DpPath *path;
+	char *text;  /* as the index spells it */
+	bool serves; /* it can be searched by this path alone */
 } IndexedPath;
 
 struct DpDocFacts
 {
-	AttrNumber	attnum;
-	List	   *indexed;		/* of IndexedPath */
-	List	   *clauses;		/* the checks, AND between them */
+	AttrNumber attnum;
+	List *indexed; /* of IndexedPath */
+	List *clauses; /* the checks, AND between them */
 	/* functions of the extension, InvalidOid if there is none */
-	Oid			arrow;			/* the operator -> (bson, text) */
-	Oid			get;			/* bson_get(bson, text), behind it */
-	Oid			type_at;		/* bson_typeof(bson, text) */
-	Oid			type_of;		/* bson_typeof(bson_value) */
-	Oid			match;			/* bson_match(bson, bson), behind @@ */
-	Oid			validate;		/* bson_validate(bson, bson) */
+	Oid arrow;    /* the operator -> (bson, text) */
+	Oid get;      /* bson_get(bson, text), behind it */
+	Oid type_at;  /* bson_typeof(bson, text) */
+	Oid type_of;  /* bson_typeof(bson_value) */
+	Oid match;    /* bson_match(bson, bson), behind @@ */
+	Oid validate; /* bson_validate(bson, bson) */
 };
 
-static Oid	own_function(const char *name, Oid arg1, Oid arg2);
+static Oid own_function(const char *name, Oid arg1, Oid arg2);
 static void read_indexes(DpDocFacts *facts, Relation rel);
 static void read_checks(DpDocFacts *facts, Relation rel);
 static bool is_call(Node *node, Oid function, AttrNumber attnum, Const **arg);
@@ -103,9 +103,9 @@ dp_doc_facts(Relation rel, AttrNumber attnum)
 static Oid
 own_function(const char *name, Oid arg1, Oid arg2)
 {
-	Oid			args[2] = {arg1, arg2};
-	List	   *qualified = list_make2(makeString(get_namespace_name(dp_types()->schema)),
-									   makeString(pstrdup(name)));
+	Oid args[2] = { arg1, arg2 };
+	List *qualified =
+		list_make2(makeString(get_namespace_name(dp_types()->schema)), makeString(pstrdup(name)));
 
 	return LookupFuncName(qualified, OidIsValid(arg2) ? 2 : 1, args, true);
 }
@@ -116,19 +116,19 @@ own_function(const char *name, Oid arg1, Oid arg2)
 static void
 read_indexes(DpDocFacts *facts, Relation rel)
 {
-	List	   *oids = RelationGetIndexList(rel);
-	ListCell   *lc;
+	List *oids = RelationGetIndexList(rel);
+	ListCell *lc;
 
 	foreach(lc, oids)
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-		List	   *expressions = RelationGetIndexExpressions(index);
-		ListCell   *lc2 = list_head(expressions);
+		Relation index = index_open(lfirst_oid(lc), AccessShareLock);
+		List *expressions = RelationGetIndexExpressions(index);
+		ListCell *lc2 = list_head(expressions);
 
 		if (index->rd_rel->relam == BTREE_AM_OID && index->rd_index->indisvalid)
 			for (int i = 0; i < index->rd_index->indnkeyatts; i++)
 			{
-				Const	   *path;
+				Const *path;
 
 				if (index->rd_index->indkey.values[i] != 0)
 					continue;
@@ -156,12 +156,12 @@ read_checks(DpDocFacts *facts, Relation rel)
 {
 	TupleConstr *constr = rel->rd_att->constr;
 
-	if (constr == NULL ||
-		(rel->rd_rel->relkind != RELKIND_RELATION && rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE))
+	if (constr == NULL || (rel->rd_rel->relkind != RELKIND_RELATION &&
+						   rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE))
 		return;
 	for (int i = 0; i < constr->num_check; i++)
 	{
-		Node	   *check;
+		Node *check;
 
 		if (!constr->check[i].ccvalid || constr->check[i].ccnoinherit)
 			continue;
@@ -179,9 +179,9 @@ read_checks(DpDocFacts *facts, Relation rel)
 static bool
 is_call(Node *node, Oid function, AttrNumber attnum, Const **arg)
 {
-	List	   *args;
-	Oid			called;
-	Node	   *doc;
+	List *args;
+	Oid called;
+	Node *doc;
 
 	if (IsA(node, FuncExpr))
 	{
@@ -228,9 +228,9 @@ const char *
 dp_doc_index(DpDocFacts *facts, const DpPath *path, bool *arrays)
 {
 	const char *found = NULL;
-	bool		serves = false;
-	bool		numbered = false;
-	ListCell   *lc;
+	bool serves = false;
+	bool numbered = false;
+	ListCell *lc;
 
 	if (arrays != NULL)
 		*arrays = false;
@@ -273,23 +273,23 @@ static bool
 never_is(DpDocFacts *facts, const DpPath *path, int nsteps, const char *type)
 {
 	const char **names = palloc(nsteps * sizeof(char *));
-	uint32	   *lens = palloc(nsteps * sizeof(uint32));
+	uint32 *lens = palloc(nsteps * sizeof(uint32));
 	StringInfoData text;
-	Expr	   *spelled;
-	ListCell   *lc;
+	Expr *spelled;
+	ListCell *lc;
 
 	if (facts->clauses == NIL)
 		return false;
 	foreach(lc, facts->clauses)
 	{
-		Const	   *arg;
-		DpValue		value;
+		Const *arg;
+		DpValue value;
 
 		if (is_call(lfirst(lc), facts->validate, facts->attnum, &arg))
 			value = dp_value_of_document(PG_DETOAST_DATUM_PACKED(arg->constvalue));
 		else if (is_call(lfirst(lc), facts->match, facts->attnum, &arg))
 		{
-			DpValue		filter = dp_value_of_document(PG_DETOAST_DATUM_PACKED(arg->constvalue));
+			DpValue filter = dp_value_of_document(PG_DETOAST_DATUM_PACKED(arg->constvalue));
 
 			if (!dp_document_find(filter.data, filter.len, "$jsonSchema", 11, &value) ||
 				value.type != DP_TYPE_DOCUMENT)
@@ -310,16 +310,18 @@ never_is(DpDocFacts *facts, const DpPath *path, int nsteps, const char *type)
 	dp_path_to_text(&text, dp_path_of_names(nsteps, names, lens));
 	spelled = (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
 								 CStringGetTextDatum(text.data), false, false);
-	if (follows(facts, (Expr *) makeFuncExpr(facts->type_at, TEXTOID,
-											 list_make2(doc_var(facts), spelled),
-											 DEFAULT_COLLATION_OID, DEFAULT_COLLATION_OID,
-											 COERCE_EXPLICIT_CALL), type))
+	if (follows(facts,
+				(Expr *) makeFuncExpr(facts->type_at, TEXTOID, list_make2(doc_var(facts), spelled),
+									  DEFAULT_COLLATION_OID, DEFAULT_COLLATION_OID,
+									  COERCE_EXPLICIT_CALL),
+				type))
 		return true;
-	spelled = make_opclause(facts->arrow, dp_types()->bson_value, false,
-							doc_var(facts), spelled, InvalidOid, DEFAULT_COLLATION_OID);
-	return follows(facts, (Expr *) makeFuncExpr(facts->type_of, TEXTOID, list_make1(spelled),
-												DEFAULT_COLLATION_OID, InvalidOid,
-												COERCE_EXPLICIT_CALL), type);
+	spelled = make_opclause(facts->arrow, dp_types()->bson_value, false, doc_var(facts), spelled,
+							InvalidOid, DEFAULT_COLLATION_OID);
+	return follows(facts,
+				   (Expr *) makeFuncExpr(facts->type_of, TEXTOID, list_make1(spelled),
+										 DEFAULT_COLLATION_OID, InvalidOid, COERCE_EXPLICIT_CALL),
+				   type);
 }
 
 /* The column of documents. */
@@ -336,10 +338,10 @@ doc_var(DpDocFacts *facts)
 static bool
 follows(DpDocFacts *facts, Expr *found, const char *type)
 {
-	Expr	   *name = (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-										  CStringGetTextDatum(type), false, false);
-	Expr	   *differs = make_opclause(get_negator(TextEqualOperator), BOOLOID, false,
-										found, name, InvalidOid, DEFAULT_COLLATION_OID);
+	Expr *name = (Expr *) makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+									CStringGetTextDatum(type), false, false);
+	Expr *differs = make_opclause(get_negator(TextEqualOperator), BOOLOID, false, found, name,
+								  InvalidOid, DEFAULT_COLLATION_OID);
 
 	fix_opfuncids((Node *) differs);
 	return predicate_implied_by(list_make1(differs), facts->clauses, true);
@@ -352,34 +354,35 @@ follows(DpDocFacts *facts, Expr *found, const char *type)
 static bool
 schema_forbids(const DpValue *schema, const DpPath *path, int nsteps, const char *type)
 {
-	DpValue		at = *schema;
-	DpValue		types;
+	DpValue at = *schema;
+	DpValue types;
 
 	for (int i = 0; i < nsteps; i++)
 	{
-		DpValue		properties;
+		DpValue properties;
 
 		if (!dp_document_find(at.data, at.len, "properties", 10, &properties) ||
 			properties.type != DP_TYPE_DOCUMENT ||
-			!dp_document_find(properties.data, properties.len,
-							  path->steps[i].name, path->steps[i].namelen, &at) ||
+			!dp_document_find(properties.data, properties.len, path->steps[i].name,
+							  path->steps[i].namelen, &at) ||
 			at.type != DP_TYPE_DOCUMENT)
 			return false;
 	}
 	return (dp_document_find(at.data, at.len, "bsonType", 8, &types) ||
-			dp_document_find(at.data, at.len, "type", 4, &types)) && !has_type(&types, type);
+			dp_document_find(at.data, at.len, "type", 4, &types)) &&
+		   !has_type(&types, type);
 }
 
 /* Whether the type is the one that is named, or among them. */
 static bool
 has_type(const DpValue *types, const char *type)
 {
-	DpIter		iter;
-	DpValue		value;
+	DpIter iter;
+	DpValue value;
 
 	if (types->type == DP_TYPE_STRING)
 		return DP_STRING_LEN(types) == strlen(type) &&
-			memcmp(DP_STRING_DATA(types), type, strlen(type)) == 0;
+			   memcmp(DP_STRING_DATA(types), type, strlen(type)) == 0;
 	if (types->type != DP_TYPE_ARRAY)
 		return true;
 	dp_iter_init_value(&iter, types);

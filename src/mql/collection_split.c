@@ -15,14 +15,15 @@
 #include "mql/collection_split.h"
 #include "mql/projection.h"
 
-DpSplit    *(*dp_split_hook) (Relation rel, AttrNumber doc) = NULL;
+DpSplit *(*dp_split_hook)(Relation rel, AttrNumber doc) = NULL;
 
 static bool overlaps(const DpPath *a, const DpPath *b);
 static bool touches_name(const DpSplit *split, const char *name);
 static bool filter_touches(const DpSplit *split, const DpValue *filter);
 static bool condition_touches(const DpSplit *split, const DpElement *condition);
 static bool expression_touches(const DpSplit *split, const DpValue *value);
-static bool is_direct(const DpSplitField *field, const DpElement *operator, const DpValue *operand);
+static bool
+is_direct(const DpSplitField *field, const DpElement *operator, const DpValue * operand);
 static bool shows(const DpSplit *split, const DpValue *fields, const char *prefix);
 static bool excludes(const DpPath *path, int from, const DpValue *fields);
 
@@ -39,7 +40,7 @@ dp_split_field(DpPath *path, const char *direct)
 DpSplitField *
 dp_split_find(const DpSplit *split, const DpPath *path)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, split->fields)
 	{
@@ -72,13 +73,13 @@ touches_name(const DpSplit *split, const char *name)
 /* ---------------------------------------------------------------- filters */
 
 void
-dp_split_filter(const DpSplit *split, const DpValue *filter,
-				struct varlena **near, struct varlena **far)
+dp_split_filter(const DpSplit *split, const DpValue *filter, struct varlena **near,
+				struct varlena **far)
 {
-	DpBuilder	parts[2];
-	struct varlena **results[2] = {near, far};
-	DpIter		iter;
-	DpElement	condition;
+	DpBuilder parts[2];
+	struct varlena **results[2] = { near, far };
+	DpIter iter;
+	DpElement condition;
 
 	for (int i = 0; i < 2; i++)
 	{
@@ -87,8 +88,8 @@ dp_split_filter(const DpSplit *split, const DpValue *filter,
 	}
 	dp_iter_init_value(&iter, filter);
 	while (dp_iter_next(&iter, &condition))
-		dp_builder_append_value(&parts[condition_touches(split, &condition)],
-								condition.name, condition.namelen, &condition.value);
+		dp_builder_append_value(&parts[condition_touches(split, &condition)], condition.name,
+								condition.namelen, &condition.value);
 	for (int i = 0; i < 2; i++)
 	{
 		dp_builder_end(&parts[i]);
@@ -101,8 +102,8 @@ dp_split_filter(const DpSplit *split, const DpValue *filter,
 static bool
 filter_touches(const DpSplit *split, const DpValue *filter)
 {
-	DpIter		iter;
-	DpElement	condition;
+	DpIter iter;
+	DpElement condition;
 
 	check_stack_depth();
 	dp_iter_init_value(&iter, filter);
@@ -116,8 +117,8 @@ filter_touches(const DpSplit *split, const DpValue *filter)
 static bool
 condition_touches(const DpSplit *split, const DpElement *condition)
 {
-	DpIter		iter;
-	DpValue		filter;
+	DpIter iter;
+	DpValue filter;
 
 	if (condition->name[0] != '$')
 		return touches_name(split, condition->name);
@@ -126,7 +127,7 @@ condition_touches(const DpSplit *split, const DpElement *condition)
 	if (strcmp(condition->name, "$expr") == 0)
 		return expression_touches(split, &condition->value);
 	if (condition->value.type != DP_TYPE_ARRAY)
-		return true;			/* $jsonSchema is about everything */
+		return true; /* $jsonSchema is about everything */
 	dp_iter_init_value(&iter, &condition->value);
 	while (dp_iter_next_value(&iter, &filter))
 		if (filter_touches(split, &filter))
@@ -141,8 +142,8 @@ condition_touches(const DpSplit *split, const DpElement *condition)
 static bool
 expression_touches(const DpSplit *split, const DpValue *value)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 
 	check_stack_depth();
 	if (value->type == DP_TYPE_STRING)
@@ -169,8 +170,8 @@ expression_touches(const DpSplit *split, const DpValue *value)
 bool
 dp_split_update(const DpSplit *split, const DpValue *update)
 {
-	DpIter		iter;
-	DpElement	operator;
+	DpIter iter;
+	DpElement operator;
 
 	/* whole documents and pipelines say something of all fields */
 	if (update->type != DP_TYPE_DOCUMENT)
@@ -180,19 +181,19 @@ dp_split_update(const DpSplit *split, const DpValue *update)
 		return true;
 	while (dp_iter_next(&iter, &operator))
 	{
-		DpIter		fields;
-		DpElement	field;
+		DpIter fields;
+		DpElement field;
 
 		if (operator.name[0] != '$' || operator.value.type != DP_TYPE_DOCUMENT)
 			return true;
 		dp_iter_init_value(&fields, &operator.value);
 		while (dp_iter_next(&fields, &field))
 		{
-			DpPath	   *path = dp_path_of_field(field.name);
+			DpPath *path = dp_path_of_field(field.name);
 			DpSplitField *touched = dp_split_find(split, path);
 
-			if (touched != NULL &&
-				!(path->nsteps == touched->path->nsteps && is_direct(touched, &operator, &field.value)))
+			if (touched != NULL && !(path->nsteps == touched->path->nsteps &&
+									 is_direct(touched, &operator, & field.value)))
 				return true;
 			if (strcmp(operator.name, "$rename") == 0 && field.value.type == DP_TYPE_STRING &&
 				touches_name(split, DP_STRING_DATA(&field.value)))
@@ -204,10 +205,10 @@ dp_split_update(const DpSplit *split, const DpValue *update)
 
 /* Whether the operator does to the stored field what it would do to the whole one. */
 static bool
-is_direct(const DpSplitField *field, const DpElement *operator, const DpValue *operand)
+is_direct(const DpSplitField *field, const DpElement *operator, const DpValue * operand)
 {
-	DpIter		iter;
-	DpElement	modifier;
+	DpIter iter;
+	DpElement modifier;
 
 	if (field->direct == NULL || strcmp(field->direct, operator->name) != 0)
 		return false;
@@ -227,7 +228,7 @@ is_direct(const DpSplitField *field, const DpElement *operator, const DpValue *o
 bool
 dp_split_projection(const DpSplit *split, const DpValue *projection)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (dp_projection_includes(dp_projection_compile(projection, 0)))
 		return shows(split, projection, "");
@@ -245,19 +246,19 @@ dp_split_projection(const DpSplit *split, const DpValue *projection)
 static bool
 shows(const DpSplit *split, const DpValue *fields, const char *prefix)
 {
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	dp_iter_init_value(&iter, fields);
 	while (dp_iter_next(&iter, &field))
 	{
-		char	   *name = psprintf("%s%s", prefix, field.name);
+		char *name = psprintf("%s%s", prefix, field.name);
 
 		/* fields below a field that is only on the way have to be looked at by themselves */
 		if (field.value.type == DP_TYPE_DOCUMENT && field.name[0] != '$')
 		{
-			DpIter		below;
-			DpElement	first;
+			DpIter below;
+			DpElement first;
 
 			dp_iter_init_value(&below, &field.value);
 			if (dp_iter_next(&below, &first) && first.name[0] != '$')
@@ -277,23 +278,25 @@ shows(const DpSplit *split, const DpValue *fields, const char *prefix)
 static bool
 excludes(const DpPath *path, int from, const DpValue *fields)
 {
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	dp_iter_init_value(&iter, fields);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPath	   *excluded = dp_path_of_field(field.name);
-		int			i;
+		DpPath *excluded = dp_path_of_field(field.name);
+		int i;
 
 		for (i = 0; i < excluded->nsteps && from + i < path->nsteps; i++)
 			if (excluded->steps[i].namelen != path->steps[from + i].namelen ||
-				memcmp(excluded->steps[i].name, path->steps[from + i].name, excluded->steps[i].namelen) != 0)
+				memcmp(excluded->steps[i].name, path->steps[from + i].name,
+					   excluded->steps[i].namelen) != 0)
 				break;
 		if (i < excluded->nsteps)
 			continue;
-		if (field.value.type == DP_TYPE_DOCUMENT ?
-			from + i < path->nsteps && excludes(path, from + i, &field.value) : true)
+		if (field.value.type == DP_TYPE_DOCUMENT
+				? from + i < path->nsteps && excludes(path, from + i, &field.value)
+				: true)
 			return true;
 	}
 	return false;
@@ -302,8 +305,8 @@ excludes(const DpPath *path, int from, const DpValue *fields)
 bool
 dp_split_sort(const DpSplit *split, const DpValue *spec)
 {
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &field))

@@ -16,31 +16,31 @@
 /* A field that differs between the stored document and the whole one */
 typedef struct DpSplitField
 {
-	DpPath	   *path;
-	const char *direct;			/* the update operator that is right for what is stored; or NULL */
+	DpPath *path;
+	const char *direct; /* the update operator that is right for what is stored; or NULL */
 
 	/*
 	 * The condition in SQL that of a row t an element lies elsewhere that equals
 	 * one of the values, which is SQL for an array in a bson_value.  NULL if
 	 * only the whole document tells.
 	 */
-	char	   *(*search) (const struct DpSplitField *field, const char *values);
-	void	   *arg;			/* of a search: the declaration, with the names that t's columns have */
+	char *(*search)(const struct DpSplitField *field, const char *values);
+	void *arg; /* of a search: the declaration, with the names that t's columns have */
 } DpSplitField;
 
 /* Of a table, or of a view of it, whose rows are called t; SQL is only made where it is needed */
 typedef struct DpSplit
 {
-	List	   *fields;			/* of DpSplitField */
+	List *fields; /* of DpSplitField */
 	/* the whole document */
-	char	   *(*whole) (const struct DpSplit *split);
+	char *(*whole)(const struct DpSplit *split);
 	/* the function that changes one, and its first arguments */
-	char	   *(*change) (const struct DpSplit *split);
-	void	   *arg;
+	char *(*change)(const struct DpSplit *split);
+	void *arg;
 } DpSplit;
 
 /* NULL unless something of the column's documents lies elsewhere; in the current context. */
-extern DpSplit *(*dp_split_hook) (Relation rel, AttrNumber doc);
+extern DpSplit *(*dp_split_hook)(Relation rel, AttrNumber doc);
 
 /* A field without a search, in the current memory context. */
 extern DpSplitField *dp_split_field(DpPath *path, const char *direct);
@@ -52,8 +52,8 @@ extern DpSplitField *dp_split_find(const DpSplit *split, const DpPath *path);
  * Divides a filter: to near goes what the stored document decides, to far what
  * only the whole one does; both must match.  NULL for one that is empty.
  */
-extern void dp_split_filter(const DpSplit *split, const DpValue *filter,
-							struct varlena **near, struct varlena **far);
+extern void dp_split_filter(const DpSplit *split, const DpValue *filter, struct varlena **near,
+							struct varlena **far);
 
 /* Whether the update has to be applied to the whole document. */
 extern bool dp_split_update(const DpSplit *split, const DpValue *update);
@@ -64,4 +64,4 @@ extern bool dp_split_projection(const DpSplit *split, const DpValue *projection)
 /* Whether a specification for sorting looks at it. */
 extern bool dp_split_sort(const DpSplit *split, const DpValue *spec);
 
-#endif							/* DP_MQL_COLLECTION_SPLIT_H */
+#endif /* DP_MQL_COLLECTION_SPLIT_H */

@@ -36,7 +36,7 @@ char *
 dp_place_text(const DpPlace *place)
 {
 	StringInfoData out;
-	char	   *text;
+	char *text;
 
 	initStringInfo(&out);
 	if (place != NULL)
@@ -74,22 +74,21 @@ dp_place_pop(DpPlaceContext *context)
 void
 dp_unknown_operator(const DpPlace *place, const char *what)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("unknown %s \"%.*s\"", what, (int) place->namelen, place->name),
-			 errdetail("At \"%s\".", dp_place_text(place))));
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("unknown %s \"%.*s\"", what, (int) place->namelen, place->name),
+					errdetail("At \"%s\".", dp_place_text(place))));
 }
 
 void
-dp_bad_spec(const DpPlace *place, const char *fmt,...)
+dp_bad_spec(const DpPlace *place, const char *fmt, ...)
 {
 	StringInfoData message;
 
 	initStringInfo(&message);
 	for (;;)
 	{
-		va_list		args;
-		int			needed;
+		va_list args;
+		int needed;
 
 		va_start(args, fmt);
 		needed = appendStringInfoVA(&message, fmt, args);
@@ -98,26 +97,24 @@ dp_bad_spec(const DpPlace *place, const char *fmt,...)
 			break;
 		enlargeStringInfo(&message, needed);
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg_internal("%s", message.data),
-			 place ? errdetail("At \"%s\".", dp_place_text(place)) : 0));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg_internal("%s", message.data),
+					place ? errdetail("At \"%s\".", dp_place_text(place)) : 0));
 }
 
 void
 dp_bad_spec_type(const DpPlace *place, const char *expected, const DpValue *found)
 {
 	if (place != NULL && place->name != NULL)
-		dp_bad_spec(place, "\"%.*s\" needs %s, not %s", (int) place->namelen, place->name,
-					expected, dp_type_name(found->type));
+		dp_bad_spec(place, "\"%.*s\" needs %s, not %s", (int) place->namelen, place->name, expected,
+					dp_type_name(found->type));
 	dp_bad_spec(place, "expected %s, not %s", expected, dp_type_name(found->type));
 }
 
 bool
 dp_value_to_whole(const DpValue *value, int64 *result)
 {
-	DpNumber	number;
-	uint8		buf[DP_EXACT_MAX_DIGITS];
+	DpNumber number;
+	uint8 buf[DP_EXACT_MAX_DIGITS];
 
 	if (value->type == DP_TYPE_INT32)
 	{
@@ -139,13 +136,13 @@ dp_value_to_whole(const DpValue *value, int64 *result)
 static bool
 exact_truncate(const DpExact *exact, int64 *result)
 {
-	int64		n = 0;
+	int64 n = 0;
 
 	if (exact->rank != 0 || exact->point > 19)
 		return false;
 	for (int i = 0; i < exact->point; i++)
 	{
-		int			digit = i < exact->ndigits ? exact->digits[i] : 0;
+		int digit = i < exact->ndigits ? exact->digits[i] : 0;
 
 		/* counted down, where there is room for one more */
 		if (pg_mul_s64_overflow(n, 10, &n) || pg_sub_s64_overflow(n, digit, &n))
@@ -169,23 +166,23 @@ dp_value_truncate(const DpValue *value, int64 *result)
 			*result = dp_get_int64(value->data);
 			return true;
 		case DP_TYPE_DOUBLE:
-			{
-				double		d = trunc(dp_get_double(value->data));
+		{
+			double d = trunc(dp_get_double(value->data));
 
-				/* NaN is refused too */
-				if (!(d >= (double) PG_INT64_MIN && d < -(double) PG_INT64_MIN))
-					return false;
-				*result = (int64) d;
-				return true;
-			}
+			/* NaN is refused too */
+			if (!(d >= (double) PG_INT64_MIN && d < -(double) PG_INT64_MIN))
+				return false;
+			*result = (int64) d;
+			return true;
+		}
 		case DP_TYPE_DECIMAL128:
-			{
-				DpExact		exact;
-				uint8		buf[DP_EXACT_MAX_DIGITS];
+		{
+			DpExact exact;
+			uint8 buf[DP_EXACT_MAX_DIGITS];
 
-				dp_exact_from_value(value, &exact, buf);
-				return exact_truncate(&exact, result);
-			}
+			dp_exact_from_value(value, &exact, buf);
+			return exact_truncate(&exact, result);
+		}
 		default:
 			return false;
 	}
@@ -194,7 +191,7 @@ dp_value_truncate(const DpValue *value, int64 *result)
 bool
 dp_value_is_true(const DpValue *value)
 {
-	int64		whole;
+	int64 whole;
 
 	switch (value->type)
 	{

@@ -16,17 +16,17 @@
 
 typedef struct DpPlace
 {
-	const struct DpPlace *up;	/* the place around it, or NULL */
-	const char *name;			/* name of the field, or NULL: an element of an array */
-	uint32		namelen;
-	uint32		index;			/* the element's position */
+	const struct DpPlace *up; /* the place around it, or NULL */
+	const char *name;         /* name of the field, or NULL: an element of an array */
+	uint32 namelen;
+	uint32 index; /* the element's position */
 } DpPlace;
 
 /* A place inside another one: the field, or the element at a position. */
 static inline DpPlace
 dp_place_field(const DpPlace *up, const DpElement *field)
 {
-	DpPlace		place = {up, field->name, field->namelen, 0};
+	DpPlace place = { up, field->name, field->namelen, 0 };
 
 	return place;
 }
@@ -34,7 +34,7 @@ dp_place_field(const DpPlace *up, const DpElement *field)
 static inline DpPlace
 dp_place_index(const DpPlace *up, uint32 index)
 {
-	DpPlace		place = {up, NULL, 0, index};
+	DpPlace place = { up, NULL, 0, index };
 
 	return place;
 }
@@ -64,10 +64,12 @@ extern void dp_unknown_operator(const DpPlace *place, const char *what) pg_attri
  * The specification is wrong at this place: INVALID_PARAMETER_VALUE.  The text
  * is the errmsg: lower case, no full stop.
  */
-extern void dp_bad_spec(const DpPlace *place, const char *fmt,...) pg_attribute_noreturn() pg_attribute_printf(2, 3);
+extern void dp_bad_spec(const DpPlace *place, const char *fmt, ...) pg_attribute_noreturn()
+	pg_attribute_printf(2, 3);
 
 /* What the place holds has a type that it may not have: INVALID_PARAMETER_VALUE. */
-extern void dp_bad_spec_type(const DpPlace *place, const char *expected, const DpValue *found) pg_attribute_noreturn();
+extern void dp_bad_spec_type(const DpPlace *place, const char *expected, const DpValue *found)
+	pg_attribute_noreturn();
 
 /*
  * A value that must be a whole number, in any of the four types of numbers
@@ -84,4 +86,4 @@ extern bool dp_value_truncate(const DpValue *value, int64 *result);
 /* MongoDB's idea of truth: everything but false, null, undefined and zero. */
 extern bool dp_value_is_true(const DpValue *value);
 
-#endif							/* DP_MQL_ERROR_H */
+#endif /* DP_MQL_ERROR_H */

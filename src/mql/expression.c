@@ -15,42 +15,32 @@
 
 struct DpExpr
 {
-	DpNode	   *root;
-	int			nvariables;
-	bool		many_paths;		/* from the root: looked up by a finder */
+	DpNode *root;
+	int nvariables;
+	bool many_paths; /* from the root: looked up by a finder */
 };
 
 /* A field path: the steps after the variable that it begins at. */
 typedef struct FieldPath
 {
-	int			nsteps;
-	DpPathStep	steps[FLEXIBLE_ARRAY_MEMBER];
+	int nsteps;
+	DpPathStep steps[FLEXIBLE_ARRAY_MEMBER];
 } FieldPath;
 
 /* Slots that every state has */
-#define SLOT_ROOT	(-1)
-#define SLOT_NOW	(-2)
-#define SLOT_REMOVE	(-3)
+#define SLOT_ROOT (-1)
+#define SLOT_NOW (-2)
+#define SLOT_REMOVE (-3)
 
 static const DpOperator *const families[] = {
-	dp_operators_logic,
-	dp_operators_arith,
-	dp_operators_math,
-	dp_operators_string,
-	dp_operators_array,
-	dp_operators_sequence,
-	dp_operators_set,
-	dp_operators_object,
-	dp_operators_convert,
-	dp_operators_calendar,
-	dp_operators_date,
-	dp_operators_dateformat,
-	dp_operators_accumulate,
-	dp_operators_regex,
+	dp_operators_logic,      dp_operators_arith,    dp_operators_math, dp_operators_string,
+	dp_operators_array,      dp_operators_sequence, dp_operators_set,  dp_operators_object,
+	dp_operators_convert,    dp_operators_calendar, dp_operators_date, dp_operators_dateformat,
+	dp_operators_accumulate, dp_operators_regex,
 };
 
 static const DpOperator **sorted_operators;
-static int	nsorted_operators;
+static int nsorted_operators;
 
 static DpNode *compile_string(DpCompiler *c, const DpValue *spec);
 static DpNode *compile_variable(DpCompiler *c, const char *s, uint32 len);
@@ -71,12 +61,12 @@ static bool object_eval(const DpNode *node, DpExprState *state, DpValue *result)
 DpExpr *
 dp_expr_compile(const DpValue *spec, int flags, const char *where)
 {
-	DpExpr	   *e = palloc(sizeof(DpExpr));
-	DpCompiler	c = {.flags = flags};
+	DpExpr *e = palloc(sizeof(DpExpr));
+	DpCompiler c = { .flags = flags };
 
 	if (where != NULL)
 	{
-		DpWhere    *w = palloc0(sizeof(DpWhere));
+		DpWhere *w = palloc0(sizeof(DpWhere));
 
 		w->name = pstrdup(where);
 		w->namelen = strlen(where);
@@ -101,9 +91,9 @@ dp_expr_state_init(DpExprState *state, const DpValue *root)
 bool
 dp_expr_eval(const DpExpr *e, DpExprState *state, DpValue *result)
 {
-	DpValue		fixed[8];
-	DpFinder	finder;
-	bool		found;
+	DpValue fixed[8];
+	DpFinder finder;
+	bool found;
 
 	/* what this evaluation has lives as long as it takes */
 	state->finder = state->shared;
@@ -114,8 +104,8 @@ dp_expr_eval(const DpExpr *e, DpExprState *state, DpValue *result)
 		dp_finder_init(&finder, &state->root);
 		state->finder = &finder;
 	}
-	state->variables = e->nvariables <= (int) lengthof(fixed) ? fixed :
-		palloc(sizeof(DpValue) * e->nvariables);
+	state->variables =
+		e->nvariables <= (int) lengthof(fixed) ? fixed : palloc(sizeof(DpValue) * e->nvariables);
 	state->nvariables = e->nvariables;
 	found = e->root->eval(e->root, state, result);
 	if (state->finder != NULL && state->finder != state->shared)
@@ -153,8 +143,8 @@ dp_expr_is_true(const DpValue *v)
 static bool
 depth_fits(const DpValue *v, int levels)
 {
-	DpIter		iter;
-	DpValue		element;
+	DpIter iter;
+	DpValue element;
 
 	if (levels == 0)
 		return false;
@@ -170,8 +160,7 @@ dp_check_value_depth(const DpValue *v)
 {
 	if (dp_type_is_container(v->type) && !depth_fits(v, DP_MAX_DEPTH))
 		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("document nested too deeply"),
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("document nested too deeply"),
 				 errdetail("The limit is %d levels.", DP_MAX_DEPTH)));
 }
 
@@ -182,7 +171,7 @@ dp_where_text(const DpWhere *where)
 {
 	StringInfoData text;
 	const DpWhere *steps[2 * DP_MAX_DEPTH + 8];
-	int			n = 0;
+	int n = 0;
 
 	initStringInfo(&text);
 	for (; where != NULL && n < (int) lengthof(steps); where = where->parent)
@@ -199,54 +188,51 @@ dp_where_text(const DpWhere *where)
 }
 
 /* Raises the error of the two functions below. */
-static void
-compile_report(DpCompiler *c, int sqlerrcode, const char *fmt, va_list args)
-			pg_attribute_printf(3, 0) pg_attribute_noreturn();
+static void compile_report(DpCompiler *c, int sqlerrcode, const char *fmt, va_list args)
+	pg_attribute_printf(3, 0) pg_attribute_noreturn();
 
 static void
 compile_report(DpCompiler *c, int sqlerrcode, const char *fmt, va_list args)
 {
-	char		message[1024];
+	char message[1024];
 
 	vsnprintf(message, sizeof(message), fmt, args);
 	if (c->where != NULL)
 		ereport(ERROR,
-				(errcode(sqlerrcode),
-				 errmsg("%s", message),
+				(errcode(sqlerrcode), errmsg("%s", message),
 				 errdetail("The place in the specification is \"%s\".", dp_where_text(c->where))));
 	ereport(ERROR, (errcode(sqlerrcode), errmsg("%s", message)));
 }
 
 void
-dp_compile_error(DpCompiler *c, const char *fmt,...)
+dp_compile_error(DpCompiler *c, const char *fmt, ...)
 {
-	va_list		args;
+	va_list args;
 
 	va_start(args, fmt);
 	compile_report(c, ERRCODE_INVALID_PARAMETER_VALUE, fmt, args);
 }
 
 void
-dp_compile_unsupported(DpCompiler *c, const char *fmt,...)
+dp_compile_unsupported(DpCompiler *c, const char *fmt, ...)
 {
-	va_list		args;
+	va_list args;
 
 	va_start(args, fmt);
 	compile_report(c, ERRCODE_FEATURE_NOT_SUPPORTED, fmt, args);
 }
 
 void
-dp_node_error(const DpNode *node, int sqlerrcode, const char *fmt,...)
+dp_node_error(const DpNode *node, int sqlerrcode, const char *fmt, ...)
 {
-	char		message[1024];
-	va_list		args;
+	char message[1024];
+	va_list args;
 
 	va_start(args, fmt);
 	vsnprintf(message, sizeof(message), fmt, args);
 	va_end(args);
 	ereport(ERROR,
-			(errcode(sqlerrcode),
-			 errmsg("%s %s", node->op->name, message),
+			(errcode(sqlerrcode), errmsg("%s %s", node->op->name, message),
 			 errdetail("The place in the specification is \"%s\".", dp_where_text(node->where))));
 }
 
@@ -271,7 +257,7 @@ dp_operand_type(const DpValue *v)
 DpNode *
 dp_node_make(DpCompiler *c, DpNodeEval eval, const DpOperator *op, int nargs)
 {
-	DpNode	   *node = palloc0(sizeof(DpNode) + sizeof(DpNode *) * nargs);
+	DpNode *node = palloc0(sizeof(DpNode) + sizeof(DpNode *) * nargs);
 
 	node->eval = eval;
 	node->op = op;
@@ -284,7 +270,7 @@ dp_node_make(DpCompiler *c, DpNodeEval eval, const DpOperator *op, int nargs)
 DpNode *
 dp_node_literal(DpCompiler *c, const DpValue *value)
 {
-	DpNode	   *node = dp_node_make(c, literal_eval, NULL, 0);
+	DpNode *node = dp_node_make(c, literal_eval, NULL, 0);
 
 	node->value = *value;
 	return node;
@@ -323,8 +309,8 @@ DpNode *
 dp_compile_field(DpCompiler *c, const DpElement *element)
 {
 	const DpWhere *saved = c->where;
-	DpWhere    *where = palloc(sizeof(DpWhere));
-	DpNode	   *node;
+	DpWhere *where = palloc(sizeof(DpWhere));
+	DpNode *node;
 
 	where->parent = saved;
 	where->name = element->name;
@@ -340,8 +326,8 @@ DpNode *
 dp_compile_position(DpCompiler *c, const DpValue *value, uint32 position)
 {
 	const DpWhere *saved = c->where;
-	DpWhere    *where = palloc(sizeof(DpWhere));
-	DpNode	   *node;
+	DpWhere *where = palloc(sizeof(DpWhere));
+	DpNode *node;
 
 	where->parent = saved;
 	where->name = NULL;
@@ -360,7 +346,7 @@ static DpNode *
 compile_string(DpCompiler *c, const DpValue *spec)
 {
 	const char *s = DP_STRING_DATA(spec);
-	uint32		len = DP_STRING_LEN(spec);
+	uint32 len = DP_STRING_LEN(spec);
 
 	if (len == 0 || s[0] != '$')
 		return dp_node_literal(c, spec);
@@ -376,7 +362,7 @@ compile_string(DpCompiler *c, const DpValue *spec)
 static bool
 scope_find(DpCompiler *c, const char *name, uint32 len, int *slot)
 {
-	int			at = dp_names_find(&c->names, name, len);
+	int at = dp_names_find(&c->names, name, len);
 
 	if (at < 0 || c->slots[at] < 0)
 		return false;
@@ -391,9 +377,9 @@ static DpNode *
 compile_variable(DpCompiler *c, const char *s, uint32 len)
 {
 	const char *dot = memchr(s, '.', len);
-	uint32		namelen = dot ? dot - s : len;
-	DpNode	   *node;
-	int			slot;
+	uint32 namelen = dot ? dot - s : len;
+	DpNode *node;
+	int slot;
 
 #define IS(word) (namelen == strlen(word) && memcmp(s, word, namelen) == 0)
 	if (namelen == 0)
@@ -407,11 +393,13 @@ compile_variable(DpCompiler *c, const char *s, uint32 len)
 	else if (IS("NOW"))
 	{
 		if (c->flags & DP_EXPR_IMMUTABLE)
-			dp_compile_unsupported(c, "$$NOW is not allowed here, because the result must not depend on the time");
+			dp_compile_unsupported(
+				c, "$$NOW is not allowed here, because the result must not depend on the time");
 		slot = SLOT_NOW;
 	}
 	else if (s[0] >= 'A' && s[0] <= 'Z')
-		dp_compile_unsupported(c, "variable \"$$%.*s\" is not supported", (int) Min(namelen, 200), s);
+		dp_compile_unsupported(c, "variable \"$$%.*s\" is not supported", (int) Min(namelen, 200),
+							   s);
 	else
 		dp_compile_error(c, "variable \"$$%.*s\" is not defined", (int) Min(namelen, 200), s);
 #undef IS
@@ -425,7 +413,7 @@ compile_variable(DpCompiler *c, const char *s, uint32 len)
 DpNode *
 dp_node_path(DpCompiler *c, const char *path, uint32 len)
 {
-	DpNode	   *node = dp_node_make(c, path_eval, NULL, 0);
+	DpNode *node = dp_node_make(c, path_eval, NULL, 0);
 
 	if (!scope_find(c, "CURRENT", strlen("CURRENT"), &node->slot))
 		node->slot = SLOT_ROOT;
@@ -443,8 +431,8 @@ static FieldPath *
 parse_field_path(DpCompiler *c, const char *s, uint32 len)
 {
 	const char *end = s ? s + len : NULL;
-	int			nsteps = 0;
-	FieldPath  *path;
+	int nsteps = 0;
+	FieldPath *path;
 
 	if (s != NULL)
 	{
@@ -480,22 +468,21 @@ parse_field_path(DpCompiler *c, const char *s, uint32 len)
 void
 dp_scope_open(DpCompiler *c, DpScope *scope, const char *name, uint32 namelen)
 {
-	bool		found;
-	bool		ok = namelen > 0 &&
-		((name[0] >= 'a' && name[0] <= 'z') || (name[0] & 0x80) != 0);
+	bool found;
+	bool ok = namelen > 0 && ((name[0] >= 'a' && name[0] <= 'z') || (name[0] & 0x80) != 0);
 
 	for (uint32 i = 1; i < namelen && ok; i++)
 		ok = (name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z') ||
-			(name[i] >= '0' && name[i] <= '9') || name[i] == '_' || (name[i] & 0x80) != 0;
+			 (name[i] >= '0' && name[i] <= '9') || name[i] == '_' || (name[i] & 0x80) != 0;
 	if (!ok && !(namelen == 7 && memcmp(name, "CURRENT", 7) == 0))
-		dp_compile_error(c, "\"%.*s\" cannot be the name of a variable",
-						 (int) Min(namelen, 200), name);
+		dp_compile_error(c, "\"%.*s\" cannot be the name of a variable", (int) Min(namelen, 200),
+						 name);
 	scope->parent = c->scope;
 	scope->name = dp_names_add(&c->names, name, namelen, &found);
 	if (!found)
 	{
-		c->slots = c->slots == NULL ? palloc(sizeof(int) * c->names.room) :
-			repalloc_huge(c->slots, sizeof(int) * (Size) c->names.room);
+		c->slots = c->slots == NULL ? palloc(sizeof(int) * c->names.room)
+									: repalloc_huge(c->slots, sizeof(int) * (Size) c->names.room);
 		c->slots[scope->name] = -1;
 	}
 	scope->hidden = c->slots[scope->name];
@@ -517,7 +504,7 @@ static bool
 node_is_verbatim(const DpNode *node, const DpValue *spec)
 {
 	return node->eval == literal_eval && node->value.type == spec->type &&
-		node->value.data == spec->data;
+		   node->value.data == spec->data;
 }
 
 /*
@@ -527,12 +514,12 @@ node_is_verbatim(const DpNode *node, const DpValue *spec)
 static DpNode *
 compile_object(DpCompiler *c, const DpValue *spec)
 {
-	DpIter		iter;
-	DpElement	element;
-	DpNode	   *node;
-	uint32		n = dp_array_count(spec->data, spec->len);
-	bool		verbatim = true;
-	DpNames		names = {0};
+	DpIter iter;
+	DpElement element;
+	DpNode *node;
+	uint32 n = dp_array_count(spec->data, spec->len);
+	bool verbatim = true;
+	DpNames names = { 0 };
 
 	dp_iter_init_value(&iter, spec);
 	if (!dp_iter_next(&iter, &element))
@@ -540,20 +527,22 @@ compile_object(DpCompiler *c, const DpValue *spec)
 	if (element.name[0] == '$')
 	{
 		if (n != 1)
-			dp_compile_error(c, "an operator must be the only field of its document, which has %u", n);
+			dp_compile_error(c, "an operator must be the only field of its document, which has %u",
+							 n);
 		return compile_operator(c, &element);
 	}
 
 	node = dp_node_make(c, object_eval, NULL, n);
 	for (uint32 i = 0; i < n; i++)
 	{
-		bool		twice;
+		bool twice;
 
 		if (element.namelen == 0)
 			dp_compile_error(c, "the name of a field is empty");
 		if (element.name[0] == '$')
-			dp_compile_error(c, "an operator must be the only field of its document, but \"%.*s\" is not",
-							 (int) Min(element.namelen, 200), element.name);
+			dp_compile_error(
+				c, "an operator must be the only field of its document, but \"%.*s\" is not",
+				(int) Min(element.namelen, 200), element.name);
 		if (memchr(element.name, '.', element.namelen) != NULL)
 			dp_compile_error(c, "the name of a field in an object cannot hold a dot: \"%.*s\"",
 							 (int) Min(element.namelen, 200), element.name);
@@ -597,11 +586,11 @@ literal_instead(DpCompiler *c, DpNode *node, const DpValue *spec)
 static DpNode *
 compile_array(DpCompiler *c, const DpValue *spec)
 {
-	DpIter		iter;
-	DpValue		value;
-	uint32		n = dp_array_count(spec->data, spec->len);
-	DpNode	   *node = dp_node_make(c, array_eval, NULL, n);
-	bool		verbatim = true;
+	DpIter iter;
+	DpValue value;
+	uint32 n = dp_array_count(spec->data, spec->len);
+	DpNode *node = dp_node_make(c, array_eval, NULL, n);
+	bool verbatim = true;
 
 	dp_iter_init_value(&iter, spec);
 	for (uint32 i = 0; dp_iter_next_value(&iter, &value); i++)
@@ -625,14 +614,14 @@ operator_compare(const void *a, const void *b)
 static const DpOperator *
 operator_find(const char *name)
 {
-	DpOperator	key = {.name = name};
+	DpOperator key = { .name = name };
 	const DpOperator *keyp = &key;
 	const DpOperator **found;
 
 	if (sorted_operators == NULL)
 	{
 		const DpOperator **all;
-		int			n = 0;
+		int n = 0;
 
 		for (int f = 0; f < (int) lengthof(families); f++)
 			for (const DpOperator *op = families[f]; op->name != NULL; op++)
@@ -646,8 +635,8 @@ operator_find(const char *name)
 		nsorted_operators = n;
 		sorted_operators = all;
 	}
-	found = bsearch(&keyp, sorted_operators, nsorted_operators, sizeof(DpOperator *),
-					operator_compare);
+	found =
+		bsearch(&keyp, sorted_operators, nsorted_operators, sizeof(DpOperator *), operator_compare);
 	return found ? *found : NULL;
 }
 
@@ -658,9 +647,9 @@ static DpNode *
 compile_operator(DpCompiler *c, const DpElement *element)
 {
 	const DpWhere *saved = c->where;
-	DpWhere    *where = palloc(sizeof(DpWhere));
+	DpWhere *where = palloc(sizeof(DpWhere));
 	const DpOperator *op = operator_find(element->name);
-	DpNode	   *node;
+	DpNode *node;
 
 	where->parent = saved;
 	where->name = element->name;
@@ -688,16 +677,17 @@ compile_operator(DpCompiler *c, const DpElement *element)
 static DpNode *
 compile_list(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	bool		is_list = spec->type == DP_TYPE_ARRAY;
-	uint32		n = is_list ? dp_array_count(spec->data, spec->len) : 1;
-	DpNode	   *node;
+	bool is_list = spec->type == DP_TYPE_ARRAY;
+	uint32 n = is_list ? dp_array_count(spec->data, spec->len) : 1;
+	DpNode *node;
 
 	if (n < (uint32) op->min || (op->max >= 0 && n > (uint32) op->max))
 	{
 		if (op->max < 0)
 			dp_compile_error(c, "%s needs at least %d arguments, not %u", op->name, op->min, n);
 		if (op->min != op->max)
-			dp_compile_error(c, "%s needs %d to %d arguments, not %u", op->name, op->min, op->max, n);
+			dp_compile_error(c, "%s needs %d to %d arguments, not %u", op->name, op->min, op->max,
+							 n);
 		dp_compile_error(c, "%s needs %d argument%s, not %u", op->name, op->min,
 						 op->min == 1 ? "" : "s", n);
 	}
@@ -708,8 +698,8 @@ compile_list(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 		node->args[0] = dp_compile(c, spec);
 	else
 	{
-		DpIter		iter;
-		DpValue		value;
+		DpIter iter;
+		DpValue value;
 
 		dp_iter_init_value(&iter, spec);
 		for (uint32 i = 0; dp_iter_next_value(&iter, &value); i++)
@@ -724,10 +714,10 @@ compile_list(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 static DpNode *
 compile_named(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	DpNode	   *node;
-	DpIter		iter;
-	DpElement	element;
-	int			n = 1;
+	DpNode *node;
+	DpIter iter;
+	DpElement element;
+	int n = 1;
 
 	for (const char *p = op->names; *p != '\0'; p++)
 		n += *p == ' ';
@@ -739,11 +729,11 @@ compile_named(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 	while (dp_iter_next(&iter, &element))
 	{
 		const char *p = op->names;
-		int			i;
+		int i;
 
 		for (i = 0; i < n; i++)
 		{
-			size_t		len;
+			size_t len;
 
 			if (*p == '?')
 				p++;
@@ -761,7 +751,7 @@ compile_named(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 	}
 	for (const char *p = op->names; n > 0; n--)
 	{
-		size_t		len = strcspn(p, " ");
+		size_t len = strcspn(p, " ");
 
 		if (*p != '?' && node->args[node->nargs - n] == NULL)
 			dp_compile_error(c, "%s needs the argument \"%.*s\"", op->name, (int) len, p);
@@ -785,14 +775,14 @@ literal_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static void
 path_through_array(DpBuilder *b, const FieldPath *path, int step, const DpValue *array)
 {
-	DpIter		iter;
-	DpValue		element;
+	DpIter iter;
+	DpValue element;
 
 	dp_iter_init_value(&iter, array);
 	while (dp_iter_next_value(&iter, &element))
 	{
-		DpValue		value = element;
-		bool		found = element.type == DP_TYPE_DOCUMENT;
+		DpValue value = element;
+		bool found = element.type == DP_TYPE_DOCUMENT;
 
 		for (int i = step; i < path->nsteps && found; i++)
 		{
@@ -807,7 +797,7 @@ path_through_array(DpBuilder *b, const FieldPath *path, int step, const DpValue 
 				break;
 			}
 			found = value.type == DP_TYPE_DOCUMENT &&
-				dp_step_find(&value, &path->steps[i], &at, &value);
+					dp_step_find(&value, &path->steps[i], &at, &value);
 			if (found && i == path->nsteps - 1)
 				dp_builder_append_value(b, NULL, 0, &value);
 		}
@@ -831,11 +821,11 @@ path_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	{
 		if (!state->now_known)
 		{
-			bool		rest;
-			int			infinite;
+			bool rest;
+			int infinite;
 
-			state->now = dp_time_of_timestamptz(GetCurrentTransactionStartTimestamp(),
-												&rest, &infinite);
+			state->now =
+				dp_time_of_timestamptz(GetCurrentTransactionStartTimestamp(), &rest, &infinite);
 			state->now_known = true;
 		}
 		dp_result_date(result, state->now);
@@ -849,7 +839,7 @@ path_eval(const DpNode *node, DpExprState *state, DpValue *result)
 
 		if (result->type == DP_TYPE_ARRAY)
 		{
-			DpBuilder	b;
+			DpBuilder b;
 
 			dp_result_builder(&b, 0);
 			dp_builder_begin_array(&b);
@@ -857,9 +847,11 @@ path_eval(const DpNode *node, DpExprState *state, DpValue *result)
 			dp_builder_end(&b);
 			return dp_result_built(result, &b, DP_TYPE_ARRAY);
 		}
-		if (i == 0 && node->slot == SLOT_ROOT && state->finder != NULL ?
-			!dp_finder_find(state->finder, path->steps[0].name, path->steps[0].namelen, result) :
-			result->type != DP_TYPE_DOCUMENT || !dp_step_find(result, &path->steps[i], &at, result))
+		if (i == 0 && node->slot == SLOT_ROOT && state->finder != NULL
+				? !dp_finder_find(state->finder, path->steps[0].name, path->steps[0].namelen,
+								  result)
+				: result->type != DP_TYPE_DOCUMENT ||
+					  !dp_step_find(result, &path->steps[i], &at, result))
 		{
 			result->type = DP_TYPE_EOD;
 			return false;
@@ -874,13 +866,13 @@ path_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 array_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	dp_result_builder(&b, 0);
 	dp_builder_begin_array(&b);
 	for (int i = 0; i < node->nargs; i++)
 	{
-		DpValue		v;
+		DpValue v;
 
 		if (dp_arg(node, i, state, &v))
 			dp_builder_append_value(&b, NULL, 0, &v);
@@ -898,13 +890,13 @@ static bool
 object_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	const DpName *names = node->extra;
-	DpBuilder	b;
+	DpBuilder b;
 
 	dp_result_builder(&b, 0);
 	dp_builder_begin_document(&b);
 	for (int i = 0; i < node->nargs; i++)
 	{
-		DpValue		v;
+		DpValue v;
 
 		if (dp_arg(node, i, state, &v))
 			dp_builder_append_value(&b, names[i].name, names[i].len, &v);

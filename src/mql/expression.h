@@ -22,7 +22,7 @@
 typedef struct DpExpr DpExpr;
 
 /* Refuse what does not always give the same result for a document: $$NOW, $rand */
-#define DP_EXPR_IMMUTABLE	0x01
+#define DP_EXPR_IMMUTABLE 0x01
 
 /*
  * What an evaluation needs beside the expression.  One state serves any number
@@ -30,13 +30,13 @@ typedef struct DpExpr DpExpr;
  */
 typedef struct DpExprState
 {
-	DpValue		root;			/* $$ROOT: usually a document */
-	DpValue	   *variables;		/* slots of $let, $map and so on; type DP_TYPE_EOD: missing */
-	int			nvariables;
-	int64		now;			/* $$NOW, in milliseconds since 1970 */
-	bool		now_known;
-	DpFinder   *shared;			/* of the root's fields, where many expressions are evaluated; or NULL */
-	DpFinder   *finder;			/* that, or one for an expression with many paths, or NULL */
+	DpValue root;       /* $$ROOT: usually a document */
+	DpValue *variables; /* slots of $let, $map and so on; type DP_TYPE_EOD: missing */
+	int nvariables;
+	int64 now; /* $$NOW, in milliseconds since 1970 */
+	bool now_known;
+	DpFinder *shared; /* of the root's fields, where many expressions are evaluated; or NULL */
+	DpFinder *finder; /* that, or one for an expression with many paths, or NULL */
 } DpExprState;
 
 /*
@@ -67,10 +67,16 @@ dp_expr_state_root(DpExprState *state, const DpValue *root)
  */
 extern bool dp_expr_eval(const DpExpr *e, DpExprState *state, DpValue *result);
 
-/* Whether a value counts as true: all but missing (DP_TYPE_EOD), null, undefined, false and numbers equal to 0. */
+/*
+ * Whether a value counts as true: all but missing (DP_TYPE_EOD), null, undefined, false and numbers
+ * equal to 0.
+ */
 extern bool dp_expr_is_true(const DpValue *v);
 
-/* Raises PROGRAM_LIMIT_EXCEEDED if a computed value has more than 100 levels, for those who hand it out. */
+/*
+ * Raises PROGRAM_LIMIT_EXCEEDED if a computed value has more than 100 levels, for those who hand it
+ * out.
+ */
 extern void dp_check_value_depth(const DpValue *v);
 
-#endif							/* DP_MQL_EXPRESSION_H */
+#endif /* DP_MQL_EXPRESSION_H */

@@ -15,7 +15,12 @@
 
 enum
 {
-	OP_SUM, OP_AVG, OP_MIN, OP_MAX, OP_POP, OP_SAMP
+	OP_SUM,
+	OP_AVG,
+	OP_MIN,
+	OP_MAX,
+	OP_POP,
+	OP_SAMP
 };
 
 /* Walks through the values of an accumulator. */
@@ -23,10 +28,10 @@ typedef struct Walk
 {
 	const DpNode *node;
 	DpExprState *state;
-	int			next;			/* argument */
-	bool		in_array;
-	DpIter		iter;
-	DpValue		single;			/* the only argument, if it is no array */
+	int next; /* argument */
+	bool in_array;
+	DpIter iter;
+	DpValue single; /* the only argument, if it is no array */
 } Walk;
 
 /* Begins. */
@@ -71,12 +76,12 @@ walk_next(Walk *w, DpValue *v)
 static bool
 sum_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	Walk		walk;
-	DpValue		v;
-	DpSum		sum;
-	int64		n = 0;
-	uint8		room[8];
-	DpValue		count = {room, 8, DP_TYPE_INT64};
+	Walk walk;
+	DpValue v;
+	DpSum sum;
+	int64 n = 0;
+	uint8 room[8];
+	DpValue count = { room, 8, DP_TYPE_INT64 };
 
 	dp_sum_init(&sum);
 	walk_begin(&walk, node, state);
@@ -95,8 +100,8 @@ sum_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		return dp_result_null(result);
 	if (result->type == DP_TYPE_DECIMAL128)
 	{
-		uint8		divisor[DP_DECIMAL128_SIZE];
-		uint8		quotient[DP_DECIMAL128_SIZE];
+		uint8 divisor[DP_DECIMAL128_SIZE];
+		uint8 quotient[DP_DECIMAL128_SIZE];
 
 		dp_put_int64(room, n);
 		dp_number_to_decimal(&count, divisor);
@@ -112,10 +117,10 @@ sum_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 min_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	int			sign = node->op->which == OP_MIN ? -1 : 1;
-	Walk		walk;
-	DpValue		v;
-	bool		found = false;
+	int sign = node->op->which == OP_MIN ? -1 : 1;
+	Walk walk;
+	DpValue v;
+	bool found = false;
 
 	dp_result_null(result);
 	walk_begin(&walk, node, state);
@@ -136,18 +141,18 @@ min_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 stddev_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	Walk		walk;
-	DpValue		v;
-	double		mean = 0;
-	double		squares = 0;
-	int64		n = 0;
-	int64		least = node->op->which == OP_SAMP ? 2 : 1;
+	Walk walk;
+	DpValue v;
+	double mean = 0;
+	double squares = 0;
+	int64 n = 0;
+	int64 least = node->op->which == OP_SAMP ? 2 : 1;
 
 	walk_begin(&walk, node, state);
 	while (walk_next(&walk, &v))
 	{
-		double		x;
-		double		delta;
+		double x;
+		double delta;
 
 		if (!dp_type_is_number(v.type))
 			continue;
@@ -163,11 +168,11 @@ stddev_eval(const DpNode *node, DpExprState *state, DpValue *result)
 }
 
 const DpOperator dp_operators_accumulate[] = {
-	{.name = "$avg", .eval = sum_eval, .min = 0, .max = -1, .which = OP_AVG},
-	{.name = "$max", .eval = min_eval, .min = 0, .max = -1, .which = OP_MAX},
-	{.name = "$min", .eval = min_eval, .min = 0, .max = -1, .which = OP_MIN},
-	{.name = "$stdDevPop", .eval = stddev_eval, .min = 0, .max = -1, .which = OP_POP},
-	{.name = "$stdDevSamp", .eval = stddev_eval, .min = 0, .max = -1, .which = OP_SAMP},
-	{.name = "$sum", .eval = sum_eval, .min = 0, .max = -1, .which = OP_SUM},
-	{NULL}
+	{ .name = "$avg", .eval = sum_eval, .min = 0, .max = -1, .which = OP_AVG },
+	{ .name = "$max", .eval = min_eval, .min = 0, .max = -1, .which = OP_MAX },
+	{ .name = "$min", .eval = min_eval, .min = 0, .max = -1, .which = OP_MIN },
+	{ .name = "$stdDevPop", .eval = stddev_eval, .min = 0, .max = -1, .which = OP_POP },
+	{ .name = "$stdDevSamp", .eval = stddev_eval, .min = 0, .max = -1, .which = OP_SAMP },
+	{ .name = "$sum", .eval = sum_eval, .min = 0, .max = -1, .which = OP_SUM },
+	{ NULL }
 };

@@ -16,8 +16,13 @@
 /* Which of the operators that share a function */
 enum
 {
-	OP_CEIL, OP_FLOOR, OP_ROUND, OP_TRUNC,
-	OP_BITAND, OP_BITOR, OP_BITXOR
+	OP_CEIL,
+	OP_FLOOR,
+	OP_ROUND,
+	OP_TRUNC,
+	OP_BITAND,
+	OP_BITOR,
+	OP_BITXOR
 };
 
 /*
@@ -59,9 +64,9 @@ integer(const DpValue *v)
 static bool
 combine_decimals(DpDecimalOp op, const DpValue *a, const DpValue *b, DpValue *result)
 {
-	uint8		x[DP_DECIMAL128_SIZE];
-	uint8		y[DP_DECIMAL128_SIZE];
-	uint8		z[DP_DECIMAL128_SIZE];
+	uint8 x[DP_DECIMAL128_SIZE];
+	uint8 y[DP_DECIMAL128_SIZE];
+	uint8 z[DP_DECIMAL128_SIZE];
 
 	dp_number_to_decimal(a, x);
 	dp_number_to_decimal(b, y);
@@ -76,11 +81,12 @@ combine_decimals(DpDecimalOp op, const DpValue *a, const DpValue *b, DpValue *re
 static int64
 milliseconds(const DpNode *node, const DpValue *v)
 {
-	DpValue		whole;
-	int64		ms;
+	DpValue whole;
+	int64 ms;
 
 	if (!dp_result_rounded(&whole, v, DP_ROUND_HALF_EVEN, 0) || !dp_value_to_int64(&whole, &ms))
-		dp_node_error(node, ERRCODE_DATETIME_FIELD_OVERFLOW, "meets a number that is too large to be added to a date");
+		dp_node_error(node, ERRCODE_DATETIME_FIELD_OVERFLOW,
+					  "meets a number that is too large to be added to a date");
 	return ms;
 }
 
@@ -90,10 +96,10 @@ milliseconds(const DpNode *node, const DpValue *v)
 static bool
 add_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpSum		sum;
-	bool		has_date = false;
-	int64		date = 0;
-	DpValue		v;
+	DpSum sum;
+	bool has_date = false;
+	int64 date = 0;
+	DpValue v;
 
 	dp_sum_init(&sum);
 	for (int i = 0; i < node->nargs; i++)
@@ -117,7 +123,8 @@ add_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	if (has_date)
 	{
 		if (pg_add_s64_overflow(date, milliseconds(node, result), &date))
-			dp_node_error(node, ERRCODE_DATETIME_FIELD_OVERFLOW, "gives a date that is out of range");
+			dp_node_error(node, ERRCODE_DATETIME_FIELD_OVERFLOW,
+						  "gives a date that is out of range");
 		return dp_result_date(result, date);
 	}
 	return true;
@@ -129,9 +136,9 @@ add_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 subtract_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		a;
-	DpValue		b;
-	int64		i;
+	DpValue a;
+	DpValue b;
+	int64 i;
 
 	dp_arg(node, 0, state, &a);
 	dp_arg(node, 1, state, &b);
@@ -139,10 +146,11 @@ subtract_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		return dp_result_null(result);
 	if (a.type == DP_TYPE_DATE && (b.type == DP_TYPE_DATE || dp_type_is_number(b.type)))
 	{
-		int64		subtrahend = b.type == DP_TYPE_DATE ? dp_get_int64(b.data) : milliseconds(node, &b);
+		int64 subtrahend = b.type == DP_TYPE_DATE ? dp_get_int64(b.data) : milliseconds(node, &b);
 
 		if (pg_sub_s64_overflow(dp_get_int64(a.data), subtrahend, &i))
-			dp_node_error(node, ERRCODE_DATETIME_FIELD_OVERFLOW, "gives a result that is out of range");
+			dp_node_error(node, ERRCODE_DATETIME_FIELD_OVERFLOW,
+						  "gives a result that is out of range");
 		return b.type == DP_TYPE_DATE ? dp_result_int64(result, i) : dp_result_date(result, i);
 	}
 	if (!dp_type_is_number(a.type) || !dp_type_is_number(b.type))
@@ -152,7 +160,8 @@ subtract_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		return combine_decimals(DP_DECIMAL_SUBTRACT, &a, &b, result);
 	if (either(&a, &b, DP_TYPE_DOUBLE) || pg_sub_s64_overflow(integer(&a), integer(&b), &i))
 		return dp_result_double(result, dp_number_to_double(&a) - dp_number_to_double(&b));
-	return either(&a, &b, DP_TYPE_INT64) ? dp_result_int64(result, i) : dp_result_integer(result, i);
+	return either(&a, &b, DP_TYPE_INT64) ? dp_result_int64(result, i)
+										 : dp_result_integer(result, i);
 }
 
 /*
@@ -161,13 +170,13 @@ subtract_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 multiply_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		product;
-	DpValue		v;
+	DpValue product;
+	DpValue v;
 
 	dp_result_int32(&product, 1);
 	for (int n = 0; n < node->nargs; n++)
 	{
-		int64		i;
+		int64 i;
 
 		dp_arg(node, n, state, &v);
 		if (dp_is_nullish(&v))
@@ -196,13 +205,13 @@ multiply_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 divide_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		a;
-	DpValue		b;
+	DpValue a;
+	DpValue b;
 
 	if (!two_numbers(node, state, &a, &b, result))
 		return true;
-	if (b.type == DP_TYPE_DECIMAL128 ? !dp_decimal_is_nan(b.data) && dp_decimal_sign(b.data) == 0 :
-		dp_number_to_double(&b) == 0)
+	if (b.type == DP_TYPE_DECIMAL128 ? !dp_decimal_is_nan(b.data) && dp_decimal_sign(b.data) == 0
+									 : dp_number_to_double(&b) == 0)
 		dp_node_error(node, ERRCODE_DIVISION_BY_ZERO, "cannot divide by zero");
 	if (either(&a, &b, DP_TYPE_DECIMAL128))
 		return combine_decimals(DP_DECIMAL_DIVIDE, &a, &b, result);
@@ -215,15 +224,15 @@ divide_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 mod_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		a;
-	DpValue		b;
-	int64		x;
-	int64		y;
+	DpValue a;
+	DpValue b;
+	int64 x;
+	int64 y;
 
 	if (!two_numbers(node, state, &a, &b, result))
 		return true;
-	if (b.type == DP_TYPE_DECIMAL128 ? !dp_decimal_is_nan(b.data) && dp_decimal_sign(b.data) == 0 :
-		dp_number_to_double(&b) == 0)
+	if (b.type == DP_TYPE_DECIMAL128 ? !dp_decimal_is_nan(b.data) && dp_decimal_sign(b.data) == 0
+									 : dp_number_to_double(&b) == 0)
 		dp_node_error(node, ERRCODE_DIVISION_BY_ZERO, "cannot divide by zero");
 	if (either(&a, &b, DP_TYPE_DECIMAL128))
 		return combine_decimals(DP_DECIMAL_MODULO, &a, &b, result);
@@ -235,7 +244,8 @@ mod_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	x = integer(&a);
 	(void) dp_value_to_int64(&b, &y);
 	x = y == -1 ? 0 : x % y;
-	return either(&a, &b, DP_TYPE_INT64) ? dp_result_int64(result, x) : dp_result_int32(result, (int32) x);
+	return either(&a, &b, DP_TYPE_INT64) ? dp_result_int64(result, x)
+										 : dp_result_int32(result, (int32) x);
 }
 
 /*
@@ -244,8 +254,8 @@ mod_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 abs_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		v;
-	uint8	   *decimal;
+	DpValue v;
+	uint8 *decimal;
 
 	dp_arg(node, 0, state, &v);
 	if (dp_is_nullish(&v))
@@ -269,7 +279,7 @@ abs_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		default:
 			dp_node_type_error(node, "a number", &v);
 	}
-	return false;				/* not reached */
+	return false; /* not reached */
 }
 
 /*
@@ -278,14 +288,15 @@ abs_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 whole_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		v;
+	DpValue v;
 
 	dp_arg(node, 0, state, &v);
 	if (dp_is_nullish(&v))
 		return dp_result_null(result);
 	if (!dp_type_is_number(v.type))
 		dp_node_type_error(node, "a number", &v);
-	return dp_result_rounded(result, &v, node->op->which == OP_CEIL ? DP_ROUND_CEILING : DP_ROUND_FLOOR, 0);
+	return dp_result_rounded(result, &v,
+							 node->op->which == OP_CEIL ? DP_ROUND_CEILING : DP_ROUND_FLOOR, 0);
 }
 
 /*
@@ -294,9 +305,9 @@ whole_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 round_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		v;
-	DpValue		digits;
-	int64		place = 0;
+	DpValue v;
+	DpValue digits;
+	int64 place = 0;
 
 	dp_arg(node, 0, state, &v);
 	if (dp_is_nullish(&v))
@@ -309,14 +320,16 @@ round_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		if (dp_is_nullish(&digits))
 			return dp_result_null(result);
 		if (!dp_value_to_int64(&digits, &place))
-			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a whole number as its place, not %s",
-						  dp_operand_type(&digits));
+			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+						  "needs a whole number as its place, not %s", dp_operand_type(&digits));
 		if (place < -20 || place > 100)
 			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a place from -20 to 100");
 	}
-	if (!dp_result_rounded(result, &v, node->op->which == OP_ROUND ? DP_ROUND_HALF_EVEN : DP_ROUND_TRUNCATE,
+	if (!dp_result_rounded(result, &v,
+						   node->op->which == OP_ROUND ? DP_ROUND_HALF_EVEN : DP_ROUND_TRUNCATE,
 						   (int) place))
-		dp_node_error(node, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, "gives a number that is too large for a long");
+		dp_node_error(node, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+					  "gives a number that is too large for a long");
 	return true;
 }
 
@@ -326,11 +339,11 @@ round_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 bits_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	int			which = node->op->which;
-	int64		bits = which == OP_BITAND ? -1 : 0;
-	bool		is_long = false;
-	bool		is_null = false;
-	DpValue		v;
+	int which = node->op->which;
+	int64 bits = which == OP_BITAND ? -1 : 0;
+	bool is_long = false;
+	bool is_null = false;
+	DpValue v;
 
 	for (int i = 0; i < node->nargs; i++)
 	{
@@ -361,7 +374,7 @@ bits_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 bitnot_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		v;
+	DpValue v;
 
 	dp_arg(node, 0, state, &v);
 	if (dp_is_nullish(&v))
@@ -374,19 +387,19 @@ bitnot_eval(const DpNode *node, DpExprState *state, DpValue *result)
 }
 
 const DpOperator dp_operators_arith[] = {
-	{.name = "$abs", .eval = abs_eval, .min = 1, .max = 1},
-	{.name = "$add", .eval = add_eval, .min = 0, .max = -1},
-	{.name = "$bitAnd", .eval = bits_eval, .min = 0, .max = -1, .which = OP_BITAND},
-	{.name = "$bitNot", .eval = bitnot_eval, .min = 1, .max = 1},
-	{.name = "$bitOr", .eval = bits_eval, .min = 0, .max = -1, .which = OP_BITOR},
-	{.name = "$bitXor", .eval = bits_eval, .min = 0, .max = -1, .which = OP_BITXOR},
-	{.name = "$ceil", .eval = whole_eval, .min = 1, .max = 1, .which = OP_CEIL},
-	{.name = "$divide", .eval = divide_eval, .min = 2, .max = 2},
-	{.name = "$floor", .eval = whole_eval, .min = 1, .max = 1, .which = OP_FLOOR},
-	{.name = "$mod", .eval = mod_eval, .min = 2, .max = 2},
-	{.name = "$multiply", .eval = multiply_eval, .min = 0, .max = -1},
-	{.name = "$round", .eval = round_eval, .min = 1, .max = 2, .which = OP_ROUND},
-	{.name = "$subtract", .eval = subtract_eval, .min = 2, .max = 2},
-	{.name = "$trunc", .eval = round_eval, .min = 1, .max = 2, .which = OP_TRUNC},
-	{NULL}
+	{ .name = "$abs", .eval = abs_eval, .min = 1, .max = 1 },
+	{ .name = "$add", .eval = add_eval, .min = 0, .max = -1 },
+	{ .name = "$bitAnd", .eval = bits_eval, .min = 0, .max = -1, .which = OP_BITAND },
+	{ .name = "$bitNot", .eval = bitnot_eval, .min = 1, .max = 1 },
+	{ .name = "$bitOr", .eval = bits_eval, .min = 0, .max = -1, .which = OP_BITOR },
+	{ .name = "$bitXor", .eval = bits_eval, .min = 0, .max = -1, .which = OP_BITXOR },
+	{ .name = "$ceil", .eval = whole_eval, .min = 1, .max = 1, .which = OP_CEIL },
+	{ .name = "$divide", .eval = divide_eval, .min = 2, .max = 2 },
+	{ .name = "$floor", .eval = whole_eval, .min = 1, .max = 1, .which = OP_FLOOR },
+	{ .name = "$mod", .eval = mod_eval, .min = 2, .max = 2 },
+	{ .name = "$multiply", .eval = multiply_eval, .min = 0, .max = -1 },
+	{ .name = "$round", .eval = round_eval, .min = 1, .max = 2, .which = OP_ROUND },
+	{ .name = "$subtract", .eval = subtract_eval, .min = 2, .max = 2 },
+	{ .name = "$trunc", .eval = round_eval, .min = 1, .max = 2, .which = OP_TRUNC },
+	{ NULL }
 };

@@ -12,7 +12,8 @@
 
 enum
 {
-	OP_FIRST, OP_LAST
+	OP_FIRST,
+	OP_LAST
 };
 
 /*
@@ -34,10 +35,11 @@ array_arg(const DpNode *node, int i, DpExprState *state, DpValue *array)
 static int32
 int_value(const DpNode *node, const DpValue *v, const char *what)
 {
-	int64		n;
+	int64 n;
 
 	if (!dp_value_to_int64(v, &n) || n < PG_INT32_MIN || n > PG_INT32_MAX)
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a whole number as its %s, not %s", what,
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+					  "needs a whole number as its %s, not %s", what,
 					  dp_type_is_number(v->type) ? "another number" : dp_operand_type(v));
 	return (int32) n;
 }
@@ -46,8 +48,8 @@ int_value(const DpNode *node, const DpValue *v, const char *what)
 static bool
 array_holds(const DpValue *array, const DpValue *v)
 {
-	DpIter		iter;
-	DpValue		element;
+	DpIter iter;
+	DpValue element;
 
 	dp_iter_init_value(&iter, array);
 	while (dp_iter_next_value(&iter, &element))
@@ -63,9 +65,9 @@ array_holds(const DpValue *array, const DpValue *v)
 static bool
 elemat_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		array;
-	DpValue		position;
-	bool		found = array_arg(node, 0, state, &array);
+	DpValue array;
+	DpValue position;
+	bool found = array_arg(node, 0, state, &array);
 
 	dp_arg(node, 1, state, &position);
 	if (!found || dp_is_nullish(&position))
@@ -79,7 +81,7 @@ elemat_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 first_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		array;
+	DpValue array;
 
 	if (!array_arg(node, 0, state, &array))
 		return dp_result_null(result);
@@ -92,9 +94,9 @@ first_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 array_part(const DpValue *array, int64 from, int64 n, DpValue *result)
 {
-	DpBuilder	b;
-	DpIter		iter;
-	DpValue		v;
+	DpBuilder b;
+	DpIter iter;
+	DpValue v;
 
 	dp_result_builder(&b, 0);
 	dp_builder_begin_array(&b);
@@ -112,10 +114,10 @@ array_part(const DpValue *array, int64 from, int64 n, DpValue *result)
 static bool
 firstn_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		array;
-	DpValue		v;
-	int64		n;
-	int64		size;
+	DpValue array;
+	DpValue v;
+	int64 n;
+	int64 size;
 
 	dp_arg(node, 1, state, &v);
 	n = int_value(node, &v, "n");
@@ -125,7 +127,8 @@ firstn_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	if (array.type != DP_TYPE_ARRAY)
 		dp_node_type_error(node, "an array", &array);
 	size = dp_array_count(array.data, array.len);
-	return array_part(&array, node->op->which == OP_FIRST ? 0 : Max(size - n, 0), Min(n, size), result);
+	return array_part(&array, node->op->which == OP_FIRST ? 0 : Max(size - n, 0), Min(n, size),
+					  result);
 }
 
 /*
@@ -134,12 +137,12 @@ firstn_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 slice_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		array;
-	DpValue		args[2];
-	bool		found = array_arg(node, 0, state, &array);
-	int64		size;
-	int64		from;
-	int64		n;
+	DpValue array;
+	DpValue args[2];
+	bool found = array_arg(node, 0, state, &array);
+	int64 size;
+	int64 from;
+	int64 n;
 
 	for (int i = 1; i < node->nargs; i++)
 	{
@@ -173,15 +176,15 @@ slice_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 concatarrays_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	dp_result_builder(&b, 0);
 	dp_builder_begin_array(&b);
 	for (int i = 0; i < node->nargs; i++)
 	{
-		DpValue		array;
-		DpValue		v;
-		DpIter		iter;
+		DpValue array;
+		DpValue v;
+		DpIter iter;
 
 		if (!array_arg(node, i, state, &array))
 			return dp_result_null(result);
@@ -199,8 +202,8 @@ concatarrays_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 in_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		v;
-	DpValue		array;
+	DpValue v;
+	DpValue array;
 
 	dp_arg(node, 0, state, &v);
 	dp_arg(node, 1, state, &array);
@@ -215,11 +218,11 @@ in_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 indexofarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		array;
-	DpValue		wanted;
-	DpValue		v;
-	int64		bounds[2] = {0, PG_INT32_MAX};
-	DpIter		iter;
+	DpValue array;
+	DpValue wanted;
+	DpValue v;
+	int64 bounds[2] = { 0, PG_INT32_MAX };
+	DpIter iter;
 
 	if (!array_arg(node, 0, state, &array))
 		return dp_result_null(result);
@@ -229,7 +232,8 @@ indexofarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		dp_arg(node, i, state, &v);
 		bounds[i - 2] = int_value(node, &v, i == 2 ? "start" : "end");
 		if (bounds[i - 2] < 0)
-			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a start and an end that are not negative");
+			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+						  "needs a start and an end that are not negative");
 	}
 	dp_iter_init_value(&iter, &array);
 	for (int32 i = 0; i < bounds[1] && dp_iter_next_value(&iter, &v); i++)
@@ -244,7 +248,7 @@ indexofarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 isarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		v;
+	DpValue v;
 
 	dp_arg(node, 0, state, &v);
 	return dp_result_bool(result, v.type == DP_TYPE_ARRAY);
@@ -256,7 +260,7 @@ isarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 size_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		v;
+	DpValue v;
 
 	dp_arg(node, 0, state, &v);
 	if (v.type != DP_TYPE_ARRAY)
@@ -270,10 +274,10 @@ size_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 reverse_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		array;
-	DpValue    *values;
-	DpBuilder	b;
-	int			n;
+	DpValue array;
+	DpValue *values;
+	DpBuilder b;
+	int n;
 
 	if (!array_arg(node, 0, state, &array))
 		return dp_result_null(result);
@@ -286,7 +290,9 @@ reverse_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	return dp_result_built(result, &b, DP_TYPE_ARRAY);
 }
 
-/* ---------------------------------------------------------------- an expression for each element */
+/*
+ * ---------------------------------------------------------------- an expression for each element
+ */
 
 /*
  * The name of the variable that a field gives, or the usual one.
@@ -313,16 +319,17 @@ static void
 split_arguments(DpCompiler *c, const DpOperator *op, const DpValue *spec, int n,
 				const char *const *names, DpElement *elements)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 
 	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_compile_error(c, "%s needs a document with its arguments, not %s", op->name, dp_type_name(spec->type));
+		dp_compile_error(c, "%s needs a document with its arguments, not %s", op->name,
+						 dp_type_name(spec->type));
 	memset(elements, 0, sizeof(DpElement) * n);
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &element))
 	{
-		int			i;
+		int i;
 
 		for (i = 0; i < n; i++)
 			if (strcmp(names[i] + (names[i][0] == '?'), element.name) == 0)
@@ -344,13 +351,13 @@ split_arguments(DpCompiler *c, const DpOperator *op, const DpValue *spec, int n,
 static DpNode *
 foreach_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	static const char *const map_names[] = {"input", "?as", "in", "?"};
-	static const char *const filter_names[] = {"input", "?as", "cond", "?limit"};
-	bool		is_filter = op->max == 4;
-	DpElement	elements[4];
+	static const char *const map_names[] = { "input", "?as", "in", "?" };
+	static const char *const filter_names[] = { "input", "?as", "cond", "?limit" };
+	bool is_filter = op->max == 4;
+	DpElement elements[4];
 	const DpScope *saved = c->scope;
-	DpScope    *scope = palloc(sizeof(DpScope));
-	DpNode	   *node = dp_node_make(c, op->eval, op, 3);
+	DpScope *scope = palloc(sizeof(DpScope));
+	DpNode *node = dp_node_make(c, op->eval, op, 3);
 
 	split_arguments(c, op, spec, op->max, is_filter ? filter_names : map_names, elements);
 	node->args[0] = dp_compile_field(c, &elements[0]);
@@ -369,10 +376,10 @@ foreach_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 static bool
 map_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		array;
-	DpBuilder	b;
-	DpIter		iter;
-	DpLoop		loop;
+	DpValue array;
+	DpBuilder b;
+	DpIter iter;
+	DpLoop loop;
 
 	if (!array_arg(node, 0, state, &array))
 		return dp_result_null(result);
@@ -382,7 +389,7 @@ map_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	dp_loop_begin(&loop);
 	while (dp_iter_next_value(&iter, &state->variables[node->slot]))
 	{
-		DpValue		v;
+		DpValue v;
 
 		dp_loop_round(&loop);
 		if (dp_arg(node, 1, state, &v))
@@ -401,12 +408,12 @@ map_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 filter_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		array;
-	DpValue		v;
-	DpBuilder	b;
-	DpIter		iter;
-	DpLoop		loop;
-	int32		limit = PG_INT32_MAX;
+	DpValue array;
+	DpValue v;
+	DpBuilder b;
+	DpIter iter;
+	DpLoop loop;
+	int32 limit = PG_INT32_MAX;
 
 	if (!array_arg(node, 0, state, &array))
 		return dp_result_null(result);
@@ -423,7 +430,7 @@ filter_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	dp_loop_begin(&loop);
 	while (limit > 0)
 	{
-		DpValue		element;
+		DpValue element;
 
 		if (!dp_iter_next_value(&iter, &element))
 			break;
@@ -447,11 +454,11 @@ filter_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static DpNode *
 reduce_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	static const char *const names[] = {"input", "initialValue", "in"};
-	DpElement	elements[3];
+	static const char *const names[] = { "input", "initialValue", "in" };
+	DpElement elements[3];
 	const DpScope *saved = c->scope;
-	DpScope    *scopes = palloc(sizeof(DpScope) * 2);
-	DpNode	   *node = dp_node_make(c, op->eval, op, 3);
+	DpScope *scopes = palloc(sizeof(DpScope) * 2);
+	DpNode *node = dp_node_make(c, op->eval, op, 3);
 
 	split_arguments(c, op, spec, 3, names, elements);
 	node->args[0] = dp_compile_field(c, &elements[0]);
@@ -471,12 +478,12 @@ reduce_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 static bool
 reduce_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		array;
-	DpIter		iter;
-	DpLoop		loop;
+	DpValue array;
+	DpIter iter;
+	DpLoop loop;
 	StringInfoData kept[2];
-	int			turn = 0;
-	DpValue		value;
+	int turn = 0;
+	DpValue value;
 
 	if (!array_arg(node, 0, state, &array))
 		return dp_result_null(result);
@@ -487,7 +494,7 @@ reduce_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	dp_loop_begin(&loop);
 	for (;;)
 	{
-		DpValue		element;
+		DpValue element;
 
 		if (!dp_iter_next_value(&iter, &element))
 			break;
@@ -509,20 +516,20 @@ reduce_eval(const DpNode *node, DpExprState *state, DpValue *result)
 }
 
 const DpOperator dp_operators_array[] = {
-	{.name = "$arrayElemAt", .eval = elemat_eval, .min = 2, .max = 2},
-	{.name = "$concatArrays", .eval = concatarrays_eval, .min = 0, .max = -1},
-	{.name = "$filter", .eval = filter_eval, .compile = foreach_compile, .max = 4},
-	{.name = "$first", .eval = first_eval, .min = 1, .max = 1, .which = OP_FIRST},
-	{.name = "$firstN", .eval = firstn_eval, .names = "input n", .which = OP_FIRST},
-	{.name = "$in", .eval = in_eval, .min = 2, .max = 2},
-	{.name = "$indexOfArray", .eval = indexofarray_eval, .min = 2, .max = 4},
-	{.name = "$isArray", .eval = isarray_eval, .min = 1, .max = 1},
-	{.name = "$last", .eval = first_eval, .min = 1, .max = 1, .which = OP_LAST},
-	{.name = "$lastN", .eval = firstn_eval, .names = "input n", .which = OP_LAST},
-	{.name = "$map", .eval = map_eval, .compile = foreach_compile, .max = 3},
-	{.name = "$reduce", .eval = reduce_eval, .compile = reduce_compile},
-	{.name = "$reverseArray", .eval = reverse_eval, .min = 1, .max = 1},
-	{.name = "$size", .eval = size_eval, .min = 1, .max = 1},
-	{.name = "$slice", .eval = slice_eval, .min = 2, .max = 3},
-	{NULL}
+	{ .name = "$arrayElemAt", .eval = elemat_eval, .min = 2, .max = 2 },
+	{ .name = "$concatArrays", .eval = concatarrays_eval, .min = 0, .max = -1 },
+	{ .name = "$filter", .eval = filter_eval, .compile = foreach_compile, .max = 4 },
+	{ .name = "$first", .eval = first_eval, .min = 1, .max = 1, .which = OP_FIRST },
+	{ .name = "$firstN", .eval = firstn_eval, .names = "input n", .which = OP_FIRST },
+	{ .name = "$in", .eval = in_eval, .min = 2, .max = 2 },
+	{ .name = "$indexOfArray", .eval = indexofarray_eval, .min = 2, .max = 4 },
+	{ .name = "$isArray", .eval = isarray_eval, .min = 1, .max = 1 },
+	{ .name = "$last", .eval = first_eval, .min = 1, .max = 1, .which = OP_LAST },
+	{ .name = "$lastN", .eval = firstn_eval, .names = "input n", .which = OP_LAST },
+	{ .name = "$map", .eval = map_eval, .compile = foreach_compile, .max = 3 },
+	{ .name = "$reduce", .eval = reduce_eval, .compile = reduce_compile },
+	{ .name = "$reverseArray", .eval = reverse_eval, .min = 1, .max = 1 },
+	{ .name = "$size", .eval = size_eval, .min = 1, .max = 1 },
+	{ .name = "$slice", .eval = slice_eval, .min = 2, .max = 3 },
+	{ NULL }
 };

@@ -15,21 +15,32 @@
 
 enum
 {
-	PART_YEAR, PART_MONTH, PART_DAY, PART_HOUR, PART_MINUTE, PART_SECOND, PART_MILLISECOND,
-	PART_DAY_OF_YEAR, PART_DAY_OF_WEEK, PART_WEEK, PART_ISO_WEEK, PART_ISO_YEAR, PART_ISO_DAY
+	PART_YEAR,
+	PART_MONTH,
+	PART_DAY,
+	PART_HOUR,
+	PART_MINUTE,
+	PART_SECOND,
+	PART_MILLISECOND,
+	PART_DAY_OF_YEAR,
+	PART_DAY_OF_WEEK,
+	PART_WEEK,
+	PART_ISO_WEEK,
+	PART_ISO_YEAR,
+	PART_ISO_DAY
 };
 
 /* Days before each month of a year that is no leap year */
-static const int days_before[12] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+static const int days_before[12] = { 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334 };
 
 /* ---------------------------------------------------------------- calendar */
 
 int64
 dp_days_of(int64 year, int64 month, int64 day)
 {
-	int64		era;
-	int64		of_era;
-	int64		of_year;
+	int64 era;
+	int64 of_era;
+	int64 of_year;
 
 	year += dp_floor_div(month - 1, 12);
 	month = dp_floor_mod(month - 1, 12) + 1;
@@ -46,12 +57,12 @@ dp_days_of(int64 year, int64 month, int64 day)
 static void
 date_of_days(int64 days, int64 *year, int *month, int *day)
 {
-	int64		z = days + 719468;
-	int64		era = dp_floor_div(z, 146097);
-	int64		of_era = z - era * 146097;
-	int64		y = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-	int64		of_year = of_era - (365 * y + y / 4 - y / 100);
-	int64		m = (5 * of_year + 2) / 153;
+	int64 z = days + 719468;
+	int64 era = dp_floor_div(z, 146097);
+	int64 of_era = z - era * 146097;
+	int64 y = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+	int64 of_year = of_era - (365 * y + y / 4 - y / 100);
+	int64 m = (5 * of_year + 2) / 153;
 
 	*day = (int) (of_year - (153 * m + 2) / 5 + 1);
 	*month = (int) (m < 10 ? m + 3 : m - 9);
@@ -61,8 +72,8 @@ date_of_days(int64 days, int64 *year, int *month, int *day)
 void
 dp_parts_of(int64 local, DpParts *parts)
 {
-	int64		days = dp_floor_div(local, DP_MS_DAY);
-	int64		ms = local - days * DP_MS_DAY;
+	int64 days = dp_floor_div(local, DP_MS_DAY);
+	int64 ms = local - days * DP_MS_DAY;
 
 	date_of_days(days, &parts->year, &parts->month, &parts->day);
 	parts->hour = (int) (ms / DP_MS_HOUR);
@@ -75,7 +86,7 @@ int64
 dp_parts_to_local(const DpParts *p)
 {
 	return dp_days_of(p->year, p->month, p->day) * DP_MS_DAY + p->hour * DP_MS_HOUR +
-		p->minute * DP_MS_MINUTE + p->second * DP_MS_SECOND + p->millisecond;
+		   p->minute * DP_MS_MINUTE + p->second * DP_MS_SECOND + p->millisecond;
 }
 
 /* Whether a year has a 29th of February. */
@@ -102,7 +113,7 @@ dp_iso_weekday(int64 days)
 int64
 dp_iso_year_start(int64 year)
 {
-	int64		fourth = dp_days_of(year, 1, 4);
+	int64 fourth = dp_days_of(year, 1, 4);
 
 	return fourth - (dp_iso_weekday(fourth) - 1);
 }
@@ -110,8 +121,8 @@ dp_iso_year_start(int64 year)
 void
 dp_iso_week(int64 days, int64 *year, int *week)
 {
-	int			month;
-	int			day;
+	int month;
+	int day;
 
 	/* the Thursday of the week tells the year */
 	date_of_days(days - dp_iso_weekday(days) + 4, year, &month, &day);
@@ -133,8 +144,8 @@ day_of_year(const DpParts *p)
 static bool
 offset_parse(const char *s, uint32 len, int64 *offset)
 {
-	int			digits[4] = {0, 0, 0, 0};
-	int			n = 0;
+	int digits[4] = { 0, 0, 0, 0 };
+	int n = 0;
 
 	if (len < 3 || (s[0] != '+' && s[0] != '-'))
 		return false;
@@ -157,7 +168,7 @@ offset_parse(const char *s, uint32 len, int64 *offset)
 bool
 dp_zone_parse(const char *s, uint32 len, DpZone *zone)
 {
-	char		name[TZ_STRLEN_MAX + 1];
+	char name[TZ_STRLEN_MAX + 1];
 
 	zone->tz = NULL;
 	zone->offset = 0;
@@ -167,9 +178,13 @@ dp_zone_parse(const char *s, uint32 len, DpZone *zone)
 		return offset_parse(s, len, &zone->offset);
 	memcpy(name, s, len);
 	name[len] = '\0';
-	if (pg_strcasecmp(name, "UTC") == 0 || pg_strcasecmp(name, "GMT") == 0 || strcmp(name, "Z") == 0)
+	if (pg_strcasecmp(name, "UTC") == 0 || pg_strcasecmp(name, "GMT") == 0 ||
+		strcmp(name, "Z") == 0)
 		return true;
-	/* PostgreSQL also takes POSIX rules, of which "AB5" is one; names of zones have digits only in these */
+	/*
+	 * PostgreSQL also takes POSIX rules, of which "AB5" is one; names of zones have digits only in
+	 * these
+	 */
 	if (strpbrk(name, "0123456789") != NULL && pg_strncasecmp(name, "Etc/", 4) != 0 &&
 		pg_strncasecmp(name, "GMT", 3) != 0 && pg_strcasecmp(name, "EST5EDT") != 0 &&
 		pg_strcasecmp(name, "CST6CDT") != 0 && pg_strcasecmp(name, "MST7MDT") != 0 &&
@@ -182,7 +197,7 @@ dp_zone_parse(const char *s, uint32 len, DpZone *zone)
 bool
 dp_zone_arg(const DpNode *node, int i, DpExprState *state, DpZone *zone)
 {
-	DpValue		v;
+	DpValue v;
 
 	zone->tz = NULL;
 	zone->offset = 0;
@@ -194,8 +209,8 @@ dp_zone_arg(const DpNode *node, int i, DpExprState *state, DpZone *zone)
 	if (v.type != DP_TYPE_STRING)
 		dp_node_type_error(node, "a string as its timezone", &v);
 	if (!dp_zone_parse(DP_STRING_DATA(&v), DP_STRING_LEN(&v), zone))
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "does not know the time zone \"%.100s\"",
-					  DP_STRING_DATA(&v));
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+					  "does not know the time zone \"%.100s\"", DP_STRING_DATA(&v));
 	return true;
 }
 
@@ -203,7 +218,7 @@ dp_zone_arg(const DpNode *node, int i, DpExprState *state, DpZone *zone)
 static int64
 zone_offset(const DpZone *zone, int64 utc)
 {
-	pg_time_t	seconds = dp_floor_div(utc, 1000);
+	pg_time_t seconds = dp_floor_div(utc, 1000);
 	struct pg_tm *tm;
 
 	if (zone->tz == NULL)
@@ -217,9 +232,7 @@ static void
 check_range(int64 ms)
 {
 	if (ms > PG_INT64_MAX - 2 * DP_MS_DAY || ms < PG_INT64_MIN + 2 * DP_MS_DAY)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("date out of range")));
+		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE), errmsg("date out of range")));
 }
 
 int64
@@ -238,8 +251,8 @@ dp_zone_local(const DpZone *zone, int64 utc)
 int64
 dp_zone_utc(const DpZone *zone, int64 local)
 {
-	int64		before;
-	int64		after;
+	int64 before;
+	int64 after;
 
 	if (zone->tz == NULL && zone->offset == 0)
 		return local;
@@ -268,11 +281,12 @@ dp_date_value(const DpNode *node, const DpValue *v)
 			return (int64) ((uint64) dp_get_int64(v->data) >> 32) * DP_MS_SECOND;
 		case DP_TYPE_OBJECTID:
 			return (int64) ((uint32) v->data[0] << 24 | (uint32) v->data[1] << 16 |
-							(uint32) v->data[2] << 8 | (uint32) v->data[3]) * DP_MS_SECOND;
+							(uint32) v->data[2] << 8 | (uint32) v->data[3]) *
+				   DP_MS_SECOND;
 		default:
 			dp_node_type_error(node, "a date, a timestamp or an ObjectId", v);
 	}
-	return 0;					/* not reached */
+	return 0; /* not reached */
 }
 
 /*
@@ -281,14 +295,14 @@ dp_date_value(const DpNode *node, const DpValue *v)
 static DpNode *
 part_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	DpNode	   *node = dp_node_make(c, op->eval, op, 2);
-	DpIter		iter;
-	DpElement	element;
-	DpValue		v = *spec;
+	DpNode *node = dp_node_make(c, op->eval, op, 2);
+	DpIter iter;
+	DpElement element;
+	DpValue v = *spec;
 
 	if (spec->type == DP_TYPE_ARRAY)
 	{
-		uint32		n = dp_array_count(spec->data, spec->len);
+		uint32 n = dp_array_count(spec->data, spec->len);
 
 		if (n != 1)
 			dp_compile_error(c, "%s needs 1 argument, not %u", op->name, n);
@@ -325,15 +339,15 @@ part_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 static bool
 part_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpZone		zone;
-	DpValue		v;
-	DpParts		p;
-	int64		local;
-	int64		days;
-	int64		year;
-	int			week;
-	int			sunday;
-	bool		known = dp_zone_arg(node, 1, state, &zone);
+	DpZone zone;
+	DpValue v;
+	DpParts p;
+	int64 local;
+	int64 days;
+	int64 year;
+	int week;
+	int sunday;
+	bool known = dp_zone_arg(node, 1, state, &zone);
 
 	dp_arg(node, 0, state, &v);
 	if (dp_is_nullish(&v) || !known)
@@ -382,13 +396,13 @@ part_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 toparts_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpZone		zone;
-	DpValue		v;
-	DpParts		p;
-	DpBuilder	b;
-	int64		local;
-	bool		iso = false;
-	bool		known = dp_zone_arg(node, 1, state, &zone);
+	DpZone zone;
+	DpValue v;
+	DpParts p;
+	DpBuilder b;
+	int64 local;
+	bool iso = false;
+	bool known = dp_zone_arg(node, 1, state, &zone);
 
 	if (node->args[2] != NULL)
 	{
@@ -409,9 +423,9 @@ toparts_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	dp_builder_begin_document(&b);
 	if (iso)
 	{
-		int64		days = dp_floor_div(local, DP_MS_DAY);
-		int64		year;
-		int			week;
+		int64 days = dp_floor_div(local, DP_MS_DAY);
+		int64 year;
+		int week;
 
 		dp_iso_week(days, &year, &week);
 		dp_builder_append_int32(&b, "isoWeekYear", 11, (int32) year);
@@ -439,21 +453,20 @@ toparts_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 fromparts_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	static const char *const names[] = {
-		"year", "isoWeekYear", "month", "isoWeek", "day", "isoDayOfWeek",
-		"hour", "minute", "second", "millisecond"
-	};
-	int64		parts[10] = {1970, 1970, 1, 1, 1, 1, 0, 0, 0, 0};
-	bool		iso = node->args[1] != NULL;
-	DpZone		zone;
-	int64		days;
-	bool		known = dp_zone_arg(node, 10, state, &zone);
+	static const char *const names[] = { "year",   "isoWeekYear",  "month", "isoWeek",
+										 "day",    "isoDayOfWeek", "hour",  "minute",
+										 "second", "millisecond" };
+	int64 parts[10] = { 1970, 1970, 1, 1, 1, 1, 0, 0, 0, 0 };
+	bool iso = node->args[1] != NULL;
+	DpZone zone;
+	int64 days;
+	bool known = dp_zone_arg(node, 10, state, &zone);
 
 	for (int i = 0; i < 10; i++)
 	{
-		DpValue		v;
-		int64		least = i < 2 ? 1 : -32768;
-		int64		most = i < 2 ? 9999 : 32767;
+		DpValue v;
+		int64 least = i < 2 ? 1 : -32768;
+		int64 most = i < 2 ? 9999 : 32767;
 
 		if (node->args[i] == NULL)
 			continue;
@@ -464,19 +477,22 @@ fromparts_eval(const DpNode *node, DpExprState *state, DpValue *result)
 			continue;
 		}
 		if (!dp_value_to_int64(&v, &parts[i]))
-			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a whole number as its %s, not %s",
-						  names[i], dp_type_is_number(v.type) ? "another number" : dp_operand_type(&v));
-		if (i >= 8 ? parts[i] < -INT64CONST(1000000000000000) || parts[i] > INT64CONST(1000000000000000) :
-			parts[i] < least || parts[i] > most)
-			dp_node_error(node, ERRCODE_DATETIME_FIELD_OVERFLOW, "has a %s that is out of range", names[i]);
+			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+						  "needs a whole number as its %s, not %s", names[i],
+						  dp_type_is_number(v.type) ? "another number" : dp_operand_type(&v));
+		if (i >= 8 ? parts[i] < -INT64CONST(1000000000000000) ||
+						 parts[i] > INT64CONST(1000000000000000)
+				   : parts[i] < least || parts[i] > most)
+			dp_node_error(node, ERRCODE_DATETIME_FIELD_OVERFLOW, "has a %s that is out of range",
+						  names[i]);
 	}
 	if (!known)
 		return dp_result_null(result);
-	days = iso ? dp_iso_year_start(parts[1]) + (parts[3] - 1) * 7 + parts[5] - 1 :
-		dp_days_of(parts[0], parts[2], 1) + parts[4] - 1;
-	return dp_result_date(result,
-						  dp_zone_utc(&zone, days * DP_MS_DAY + parts[6] * DP_MS_HOUR +
-									  parts[7] * DP_MS_MINUTE + parts[8] * DP_MS_SECOND + parts[9]));
+	days = iso ? dp_iso_year_start(parts[1]) + (parts[3] - 1) * 7 + parts[5] - 1
+			   : dp_days_of(parts[0], parts[2], 1) + parts[4] - 1;
+	return dp_result_date(result, dp_zone_utc(&zone, days * DP_MS_DAY + parts[6] * DP_MS_HOUR +
+														 parts[7] * DP_MS_MINUTE +
+														 parts[8] * DP_MS_SECOND + parts[9]));
 }
 
 /*
@@ -487,17 +503,24 @@ fromparts_prepare(DpCompiler *c, DpNode *node)
 {
 	if ((node->args[0] == NULL) == (node->args[1] == NULL))
 		dp_compile_error(c, "$dateFromParts needs either \"year\" or \"isoWeekYear\"");
-	if (node->args[0] != NULL ? node->args[3] != NULL || node->args[5] != NULL :
-		node->args[2] != NULL || node->args[4] != NULL)
-		dp_compile_error(c, "$dateFromParts cannot mix parts of the calendar with parts of ISO weeks");
+	if (node->args[0] != NULL ? node->args[3] != NULL || node->args[5] != NULL
+							  : node->args[2] != NULL || node->args[4] != NULL)
+		dp_compile_error(c,
+						 "$dateFromParts cannot mix parts of the calendar with parts of ISO weeks");
 }
 
-#define PART(n, w) {.name = n, .eval = part_eval, .compile = part_compile, .which = w}
+#define PART(n, w)                                                                                 \
+	{                                                                                              \
+		.name = n, .eval = part_eval, .compile = part_compile, .which = w                          \
+	}
 
 const DpOperator dp_operators_calendar[] = {
-	{.name = "$dateFromParts", .eval = fromparts_eval, .prepare = fromparts_prepare,
-		.names = "?year ?isoWeekYear ?month ?isoWeek ?day ?isoDayOfWeek ?hour ?minute ?second ?millisecond ?timezone"},
-	{.name = "$dateToParts", .eval = toparts_eval, .names = "date ?timezone ?iso8601"},
+	{ .name = "$dateFromParts",
+	  .eval = fromparts_eval,
+	  .prepare = fromparts_prepare,
+	  .names =
+		  "?year ?isoWeekYear ?month ?isoWeek ?day ?isoDayOfWeek ?hour ?minute ?second ?millisecond ?timezone" },
+	{ .name = "$dateToParts", .eval = toparts_eval, .names = "date ?timezone ?iso8601" },
 	PART("$dayOfMonth", PART_DAY),
 	PART("$dayOfWeek", PART_DAY_OF_WEEK),
 	PART("$dayOfYear", PART_DAY_OF_YEAR),
@@ -511,5 +534,5 @@ const DpOperator dp_operators_calendar[] = {
 	PART("$second", PART_SECOND),
 	PART("$week", PART_WEEK),
 	PART("$year", PART_YEAR),
-	{NULL}
+	{ NULL }
 };

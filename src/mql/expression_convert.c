@@ -12,13 +12,13 @@
 #include "mql/expression_node.h"
 
 /* Arguments of $convert */
-#define ARG_INPUT		0
-#define ARG_TO			1
-#define ARG_ON_ERROR	2
-#define ARG_ON_NULL		3
+#define ARG_INPUT 0
+#define ARG_TO 1
+#define ARG_ON_ERROR 2
+#define ARG_ON_NULL 3
 
 /* 2^63 and 2^31, the first doubles beyond the integers */
-#define TWO_63			9223372036854775808.0
+#define TWO_63 9223372036854775808.0
 
 /*
  * $type: the name of the type, "missing" for none.
@@ -26,7 +26,7 @@
 static bool
 type_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		v;
+	DpValue v;
 	const char *name;
 
 	dp_arg(node, 0, state, &v);
@@ -40,7 +40,7 @@ type_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 isnumber_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		v;
+	DpValue v;
 
 	dp_arg(node, 0, state, &v);
 	return dp_result_bool(result, dp_type_is_number(v.type));
@@ -54,11 +54,11 @@ isnumber_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 number_to_int64(const DpValue *v, int64 *i, const char **why)
 {
-	DpValue		whole;
+	DpValue whole;
 
 	if (v->type == DP_TYPE_DOUBLE)
 	{
-		double		d = dp_get_double(v->data);
+		double d = dp_get_double(v->data);
 
 		if (isnan(d) || isinf(d))
 		{
@@ -93,8 +93,8 @@ static bool
 string_to_int64(const DpValue *v, int64 *i, const char **why)
 {
 	const char *s = DP_STRING_DATA(v);
-	uint32		len = DP_STRING_LEN(v);
-	char	   *end;
+	uint32 len = DP_STRING_LEN(v);
+	char *end;
 
 	*why = "the string is not a whole number";
 	for (uint32 k = (len > 0 && (s[0] == '-' || s[0] == '+')) ? 1 : 0; k < len; k++)
@@ -119,8 +119,8 @@ string_to_int64(const DpValue *v, int64 *i, const char **why)
 static bool
 is_number_text(const char *s, uint32 len)
 {
-	uint32		i = (len > 0 && (s[0] == '-' || s[0] == '+')) ? 1 : 0;
-	uint32		digits = 0;
+	uint32 i = (len > 0 && (s[0] == '-' || s[0] == '+')) ? 1 : 0;
+	uint32 digits = 0;
 
 	if (pg_strncasecmp(s + i, "infinity", len - i) == 0 && (len - i == 8 || len - i == 3))
 		return true;
@@ -135,7 +135,7 @@ is_number_text(const char *s, uint32 len)
 		return false;
 	if (i < len && (s[i] == 'e' || s[i] == 'E'))
 	{
-		uint32		from;
+		uint32 from;
 
 		i++;
 		if (i < len && (s[i] == '-' || s[i] == '+'))
@@ -176,12 +176,12 @@ static bool
 string_to_decimal(const DpValue *v, uint8 out[DP_DECIMAL128_SIZE], const char **why)
 {
 	const char *s = DP_STRING_DATA(v);
-	uint32		len = DP_STRING_LEN(v);
-	DpExact		e = {0};
-	uint8	   *digits;
-	bool		point = false;
-	int			scale = 0;
-	int64		exponent = 0;
+	uint32 len = DP_STRING_LEN(v);
+	DpExact e = { 0 };
+	uint8 *digits;
+	bool point = false;
+	int scale = 0;
+	int64 exponent = 0;
 
 	*why = "the string is not a number";
 	if (!is_number_text(s, len))
@@ -230,7 +230,7 @@ static bool
 string_to_objectid(const DpValue *v, DpValue *result, const char **why)
 {
 	const char *s = DP_STRING_DATA(v);
-	uint8	   *bytes;
+	uint8 *bytes;
 
 	*why = "the string has not 24 hexadecimal digits";
 	if (DP_STRING_LEN(v) != 2 * DP_OBJECTID_SIZE)
@@ -238,7 +238,7 @@ string_to_objectid(const DpValue *v, DpValue *result, const char **why)
 	bytes = palloc0(DP_OBJECTID_SIZE);
 	for (int i = 0; i < 2 * DP_OBJECTID_SIZE; i++)
 	{
-		char		ch = pg_ascii_tolower((unsigned char) s[i]);
+		char ch = pg_ascii_tolower((unsigned char) s[i]);
 
 		if (!((ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'f')))
 			return false;
@@ -256,7 +256,7 @@ string_to_objectid(const DpValue *v, DpValue *result, const char **why)
 static bool
 convert_to_date(const DpNode *node, const DpValue *v, DpValue *result, const char **why)
 {
-	int64		ms;
+	int64 ms;
 
 	switch (v->type)
 	{
@@ -285,7 +285,7 @@ convert_to_date(const DpNode *node, const DpValue *v, DpValue *result, const cha
 static bool
 convert_to_integer(const DpValue *v, uint8 type, DpValue *result, const char **why)
 {
-	int64		i;
+	int64 i;
 
 	if (dp_type_is_number(v->type))
 	{
@@ -313,7 +313,7 @@ convert_to_integer(const DpValue *v, uint8 type, DpValue *result, const char **w
 static bool
 convert_to_double(const DpValue *v, DpValue *result, const char **why)
 {
-	double		d;
+	double d;
 
 	if (dp_type_is_number(v->type))
 	{
@@ -340,9 +340,9 @@ convert_to_double(const DpValue *v, DpValue *result, const char **why)
 static bool
 convert_to_decimal(const DpValue *v, DpValue *result, const char **why)
 {
-	uint8		decimal[DP_DECIMAL128_SIZE];
-	uint8		room[8];
-	DpValue		i = {room, 8, DP_TYPE_INT64};
+	uint8 decimal[DP_DECIMAL128_SIZE];
+	uint8 room[8];
+	DpValue i = { room, 8, DP_TYPE_INT64 };
 
 	if (dp_type_is_number(v->type))
 		dp_number_to_decimal(v, decimal);
@@ -368,8 +368,8 @@ convert_to_decimal(const DpValue *v, DpValue *result, const char **why)
 static bool
 convert_value(const DpNode *node, const DpValue *v, uint8 type, DpValue *result, const char **why)
 {
-	char	   *s;
-	uint32		len;
+	char *s;
+	uint32 len;
 
 	*why = NULL;
 	switch (type)
@@ -417,7 +417,7 @@ convert_error(const DpNode *node, const DpValue *v, uint8 type, const char *why)
 static bool
 to_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		v;
+	DpValue v;
 	const char *why;
 
 	dp_arg(node, 0, state, &v);
@@ -434,26 +434,27 @@ to_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static uint8
 target_type(const DpNode *node, const DpValue *to)
 {
-	static const uint8 types[] = {
-		DP_TYPE_DOUBLE, DP_TYPE_STRING, DP_TYPE_OBJECTID, DP_TYPE_BOOL, DP_TYPE_DATE,
-		DP_TYPE_INT32, DP_TYPE_INT64, DP_TYPE_DECIMAL128
-	};
-	int64		code;
+	static const uint8 types[] = { DP_TYPE_DOUBLE, DP_TYPE_STRING,    DP_TYPE_OBJECTID,
+								   DP_TYPE_BOOL,   DP_TYPE_DATE,      DP_TYPE_INT32,
+								   DP_TYPE_INT64,  DP_TYPE_DECIMAL128 };
+	int64 code;
 
 	if (to->type == DP_TYPE_STRING)
 	{
 		for (int i = 0; i < (int) lengthof(types); i++)
 			if (strcmp(DP_STRING_DATA(to), dp_type_name(types[i])) == 0)
 				return types[i];
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "cannot convert to \"%.100s\"", DP_STRING_DATA(to));
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "cannot convert to \"%.100s\"",
+					  DP_STRING_DATA(to));
 	}
 	if (!dp_value_to_int64(to, &code))
 		dp_node_type_error(node, "the name or the number of a type", to);
 	for (int i = 0; i < (int) lengthof(types); i++)
 		if (code == types[i])
 			return types[i];
-	dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "cannot convert to the type " INT64_FORMAT, code);
-	return 0;					/* not reached */
+	dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "cannot convert to the type " INT64_FORMAT,
+				  code);
+	return 0; /* not reached */
 }
 
 /*
@@ -462,10 +463,10 @@ target_type(const DpNode *node, const DpValue *to)
 static bool
 convert_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		input;
-	DpValue		to;
+	DpValue input;
+	DpValue to;
 	const char *why;
-	uint8		type;
+	uint8 type;
 
 	dp_arg(node, ARG_TO, state, &to);
 	dp_arg(node, ARG_INPUT, state, &input);
@@ -486,16 +487,16 @@ convert_eval(const DpNode *node, DpExprState *state, DpValue *result)
 }
 
 const DpOperator dp_operators_convert[] = {
-	{.name = "$convert", .eval = convert_eval, .names = "input to ?onError ?onNull"},
-	{.name = "$isNumber", .eval = isnumber_eval, .min = 1, .max = 1},
-	{.name = "$toBool", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_BOOL},
-	{.name = "$toDate", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_DATE},
-	{.name = "$toDecimal", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_DECIMAL128},
-	{.name = "$toDouble", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_DOUBLE},
-	{.name = "$toInt", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_INT32},
-	{.name = "$toLong", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_INT64},
-	{.name = "$toObjectId", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_OBJECTID},
-	{.name = "$toString", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_STRING},
-	{.name = "$type", .eval = type_eval, .min = 1, .max = 1},
-	{NULL}
+	{ .name = "$convert", .eval = convert_eval, .names = "input to ?onError ?onNull" },
+	{ .name = "$isNumber", .eval = isnumber_eval, .min = 1, .max = 1 },
+	{ .name = "$toBool", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_BOOL },
+	{ .name = "$toDate", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_DATE },
+	{ .name = "$toDecimal", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_DECIMAL128 },
+	{ .name = "$toDouble", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_DOUBLE },
+	{ .name = "$toInt", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_INT32 },
+	{ .name = "$toLong", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_INT64 },
+	{ .name = "$toObjectId", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_OBJECTID },
+	{ .name = "$toString", .eval = to_eval, .min = 1, .max = 1, .which = DP_TYPE_STRING },
+	{ .name = "$type", .eval = type_eval, .min = 1, .max = 1 },
+	{ NULL }
 };

@@ -14,13 +14,19 @@
 
 typedef enum Unit
 {
-	UNIT_YEAR, UNIT_QUARTER, UNIT_MONTH, UNIT_WEEK, UNIT_DAY,
-	UNIT_HOUR, UNIT_MINUTE, UNIT_SECOND, UNIT_MILLISECOND
+	UNIT_YEAR,
+	UNIT_QUARTER,
+	UNIT_MONTH,
+	UNIT_WEEK,
+	UNIT_DAY,
+	UNIT_HOUR,
+	UNIT_MINUTE,
+	UNIT_SECOND,
+	UNIT_MILLISECOND
 } Unit;
 
-static const char *const unit_names[] = {
-	"year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond"
-};
+static const char *const unit_names[] = { "year", "quarter", "month",  "week",       "day",
+										  "hour", "minute",  "second", "millisecond" };
 
 /* Milliseconds of those units that always have as many */
 static const int64 unit_ms[] = {
@@ -29,7 +35,8 @@ static const int64 unit_ms[] = {
 
 enum
 {
-	OP_ADD, OP_SUBTRACT
+	OP_ADD,
+	OP_SUBTRACT
 };
 
 /*
@@ -38,7 +45,7 @@ enum
 static bool
 unit_arg(const DpNode *node, int i, DpExprState *state, Unit *unit)
 {
-	DpValue		v;
+	DpValue v;
 
 	dp_arg(node, i, state, &v);
 	if (dp_is_nullish(&v))
@@ -53,8 +60,9 @@ unit_arg(const DpNode *node, int i, DpExprState *state, Unit *unit)
 			return true;
 		}
 	}
-	dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "does not know the unit \"%.100s\"", DP_STRING_DATA(&v));
-	return false;				/* not reached */
+	dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "does not know the unit \"%.100s\"",
+				  DP_STRING_DATA(&v));
+	return false; /* not reached */
 }
 
 /*
@@ -64,10 +72,9 @@ unit_arg(const DpNode *node, int i, DpExprState *state, Unit *unit)
 static bool
 week_start_arg(const DpNode *node, int i, DpExprState *state, int *start)
 {
-	static const char *const days[] = {
-		"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"
-	};
-	DpValue		v;
+	static const char *const days[] = { "monday", "tuesday",  "wednesday", "thursday",
+										"friday", "saturday", "sunday" };
+	DpValue v;
 
 	*start = 7;
 	if (node->args[i] == NULL)
@@ -86,8 +93,9 @@ week_start_arg(const DpNode *node, int i, DpExprState *state, int *start)
 			return true;
 		}
 	}
-	dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "does not know the day \"%.100s\"", DP_STRING_DATA(&v));
-	return false;				/* not reached */
+	dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "does not know the day \"%.100s\"",
+				  DP_STRING_DATA(&v));
+	return false; /* not reached */
 }
 
 /* Raises the error of a result that no date can hold. */
@@ -103,9 +111,9 @@ out_of_range(const DpNode *node)
 static int64
 date_add(const DpNode *node, int64 date, Unit unit, int64 amount, const DpZone *zone)
 {
-	int64		ms;
-	DpParts		p;
-	int64		month;
+	int64 ms;
+	DpParts p;
+	int64 month;
 
 	if (unit >= UNIT_HOUR)
 	{
@@ -125,7 +133,10 @@ date_add(const DpNode *node, int64 date, Unit unit, int64 amount, const DpZone *
 
 	/* a day that the month has not becomes its last */
 	dp_parts_of(dp_zone_local(zone, date), &p);
-	month = p.year * 12 + (p.month - 1) + amount * (unit == UNIT_YEAR ? 12 : unit == UNIT_QUARTER ? 3 : 1);
+	month = p.year * 12 + (p.month - 1) +
+			amount * (unit == UNIT_YEAR      ? 12
+					  : unit == UNIT_QUARTER ? 3
+											 : 1);
 	p.year = dp_floor_div(month, 12);
 	p.month = (int) dp_floor_mod(month, 12) + 1;
 	if (p.year < -290000000 || p.year > 290000000)
@@ -140,12 +151,12 @@ date_add(const DpNode *node, int64 date, Unit unit, int64 amount, const DpZone *
 static bool
 dateadd_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		date;
-	DpValue		v;
-	Unit		unit;
-	DpZone		zone;
-	int64		amount;
-	bool		known = unit_arg(node, 1, state, &unit);
+	DpValue date;
+	DpValue v;
+	Unit unit;
+	DpZone zone;
+	int64 amount;
+	bool known = unit_arg(node, 1, state, &unit);
 
 	known = dp_zone_arg(node, 3, state, &zone) && known;
 	dp_arg(node, 0, state, &date);
@@ -153,7 +164,8 @@ dateadd_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	if (!known || dp_is_nullish(&date) || dp_is_nullish(&v))
 		return dp_result_null(result);
 	if (!dp_value_to_int64(&v, &amount))
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a whole number as its amount, not %s",
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+					  "needs a whole number as its amount, not %s",
 					  dp_type_is_number(v.type) ? "another number" : dp_operand_type(&v));
 	if (node->op->which == OP_SUBTRACT && pg_mul_s64_overflow(amount, -1, &amount))
 		out_of_range(node);
@@ -167,15 +179,15 @@ dateadd_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 datediff_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		v[2];
-	int64		utc[2];
-	int64		local[2];
-	DpParts		p[2];
-	Unit		unit;
-	DpZone		zone;
-	int			start;
-	int64		difference;
-	bool		known = unit_arg(node, 2, state, &unit);
+	DpValue v[2];
+	int64 utc[2];
+	int64 local[2];
+	DpParts p[2];
+	Unit unit;
+	DpZone zone;
+	int start;
+	int64 difference;
+	bool known = unit_arg(node, 2, state, &unit);
 
 	known = dp_zone_arg(node, 3, state, &zone) && known;
 	dp_arg(node, 0, state, &v[0]);
@@ -193,7 +205,8 @@ datediff_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		case UNIT_YEAR:
 			return dp_result_int64(result, p[1].year - p[0].year);
 		case UNIT_QUARTER:
-			return dp_result_int64(result, (p[1].year - p[0].year) * 4 + (p[1].month - 1) / 3 - (p[0].month - 1) / 3);
+			return dp_result_int64(result, (p[1].year - p[0].year) * 4 + (p[1].month - 1) / 3 -
+											   (p[0].month - 1) / 3);
 		case UNIT_MONTH:
 			return dp_result_int64(result, (p[1].year - p[0].year) * 12 + p[1].month - p[0].month);
 		case UNIT_WEEK:
@@ -202,16 +215,19 @@ datediff_eval(const DpNode *node, DpExprState *state, DpValue *result)
 			/* day -3 was a Monday */
 			return dp_result_int64(result,
 								   dp_floor_div(dp_floor_div(local[1], DP_MS_DAY) + 4 - start, 7) -
-								   dp_floor_div(dp_floor_div(local[0], DP_MS_DAY) + 4 - start, 7));
+									   dp_floor_div(dp_floor_div(local[0], DP_MS_DAY) + 4 - start,
+													7));
 		case UNIT_DAY:
-			return dp_result_int64(result, dp_floor_div(local[1], DP_MS_DAY) - dp_floor_div(local[0], DP_MS_DAY));
+			return dp_result_int64(result, dp_floor_div(local[1], DP_MS_DAY) -
+											   dp_floor_div(local[0], DP_MS_DAY));
 		case UNIT_MILLISECOND:
 			if (pg_sub_s64_overflow(utc[1], utc[0], &difference))
 				out_of_range(node);
 			return dp_result_int64(result, difference);
 		default:
 			/* by the clock, and without what it was put forward or back in between */
-			difference = dp_floor_div(local[1], unit_ms[unit]) - dp_floor_div(local[0], unit_ms[unit]);
+			difference =
+				dp_floor_div(local[1], unit_ms[unit]) - dp_floor_div(local[0], unit_ms[unit]);
 			difference -= ((local[1] - utc[1]) - (local[0] - utc[0])) / unit_ms[unit];
 			return dp_result_int64(result, difference);
 	}
@@ -224,18 +240,18 @@ datediff_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 datetrunc_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		date;
-	DpValue		v;
-	Unit		unit;
-	DpZone		zone;
-	int			start = 7;
-	int64		bin = 1;
-	int64		utc;
-	int64		local;
-	int64		origin = dp_days_of(2000, 1, 1);
-	DpParts		p;
-	int64		n;
-	bool		known = unit_arg(node, 1, state, &unit);
+	DpValue date;
+	DpValue v;
+	Unit unit;
+	DpZone zone;
+	int start = 7;
+	int64 bin = 1;
+	int64 utc;
+	int64 local;
+	int64 origin = dp_days_of(2000, 1, 1);
+	DpParts p;
+	int64 n;
+	bool known = unit_arg(node, 1, state, &unit);
 
 	if (node->args[2] != NULL)
 	{
@@ -243,7 +259,8 @@ datetrunc_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		if (dp_is_nullish(&v))
 			known = false;
 		else if (!dp_value_to_int64(&v, &bin) || bin < 1 || bin > INT64CONST(100000000000))
-			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a whole number greater than 0 as its binSize");
+			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+						  "needs a whole number greater than 0 as its binSize");
 	}
 	known = dp_zone_arg(node, 3, state, &zone) && known;
 	if (known && unit == UNIT_WEEK)
@@ -276,8 +293,10 @@ datetrunc_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		default:
 			/* by the time that passes since the origin */
 			origin = dp_zone_utc(&zone, origin * DP_MS_DAY);
-			if (pg_mul_s64_overflow(bin, unit_ms[unit], &bin) || pg_sub_s64_overflow(utc, origin, &n) ||
-				pg_mul_s64_overflow(dp_floor_div(n, bin), bin, &n) || pg_add_s64_overflow(origin, n, &n))
+			if (pg_mul_s64_overflow(bin, unit_ms[unit], &bin) ||
+				pg_sub_s64_overflow(utc, origin, &n) ||
+				pg_mul_s64_overflow(dp_floor_div(n, bin), bin, &n) ||
+				pg_add_s64_overflow(origin, n, &n))
 				out_of_range(node);
 			return dp_result_date(result, n);
 	}
@@ -286,10 +305,19 @@ datetrunc_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	return dp_result_date(result, dp_zone_utc(&zone, local));
 }
 
-const DpOperator dp_operators_date[] = {
-	{.name = "$dateAdd", .eval = dateadd_eval, .names = "startDate unit amount ?timezone", .which = OP_ADD},
-	{.name = "$dateDiff", .eval = datediff_eval, .names = "startDate endDate unit ?timezone ?startOfWeek"},
-	{.name = "$dateSubtract", .eval = dateadd_eval, .names = "startDate unit amount ?timezone", .which = OP_SUBTRACT},
-	{.name = "$dateTrunc", .eval = datetrunc_eval, .names = "date unit ?binSize ?timezone ?startOfWeek"},
-	{NULL}
-};
+const DpOperator dp_operators_date[] = { { .name = "$dateAdd",
+										   .eval = dateadd_eval,
+										   .names = "startDate unit amount ?timezone",
+										   .which = OP_ADD },
+										 { .name = "$dateDiff",
+										   .eval = datediff_eval,
+										   .names =
+											   "startDate endDate unit ?timezone ?startOfWeek" },
+										 { .name = "$dateSubtract",
+										   .eval = dateadd_eval,
+										   .names = "startDate unit amount ?timezone",
+										   .which = OP_SUBTRACT },
+										 { .name = "$dateTrunc",
+										   .eval = datetrunc_eval,
+										   .names = "date unit ?binSize ?timezone ?startOfWeek" },
+										 { NULL } };

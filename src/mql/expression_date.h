@@ -13,28 +13,28 @@
 
 #include "mql/expression_node.h"
 
-#define DP_MS_SECOND	INT64CONST(1000)
-#define DP_MS_MINUTE	INT64CONST(60000)
-#define DP_MS_HOUR		INT64CONST(3600000)
-#define DP_MS_DAY		INT64CONST(86400000)
+#define DP_MS_SECOND INT64CONST(1000)
+#define DP_MS_MINUTE INT64CONST(60000)
+#define DP_MS_HOUR INT64CONST(3600000)
+#define DP_MS_DAY INT64CONST(86400000)
 
 /* A zone of PostgreSQL's database, or a fixed offset from UTC. */
 typedef struct DpZone
 {
-	pg_tz	   *tz;				/* NULL: only the offset */
-	int64		offset;			/* in milliseconds, east of Greenwich */
+	pg_tz *tz;    /* NULL: only the offset */
+	int64 offset; /* in milliseconds, east of Greenwich */
 } DpZone;
 
 /* The parts of a local time */
 typedef struct DpParts
 {
-	int64		year;
-	int			month;			/* 1 to 12 */
-	int			day;
-	int			hour;
-	int			minute;
-	int			second;
-	int			millisecond;
+	int64 year;
+	int month; /* 1 to 12 */
+	int day;
+	int hour;
+	int minute;
+	int second;
+	int millisecond;
 } DpParts;
 
 /* The quotient rounded down, of a positive divisor, and what is left. */
@@ -63,10 +63,10 @@ extern int64 dp_zone_utc(const DpZone *zone, int64 local);
 extern int64 dp_days_of(int64 year, int64 month, int64 day);
 extern void dp_parts_of(int64 local, DpParts *parts);
 extern int64 dp_parts_to_local(const DpParts *parts);
-extern int	dp_days_in_month(int64 year, int month);
+extern int dp_days_in_month(int64 year, int month);
 
 /* 1 Monday to 7 Sunday */
-extern int	dp_iso_weekday(int64 days);
+extern int dp_iso_weekday(int64 days);
 extern void dp_iso_week(int64 days, int64 *year, int *week);
 
 /* The days since 1970 of the Monday of week 1 of an ISO year */
@@ -80,10 +80,11 @@ extern int64 dp_date_value(const DpNode *node, const DpValue *v);
  * which must not name another one then; NULL: what the text says, or UTC.
  * Returns false and says why, in lower case.
  */
-extern bool dp_date_from_text(const char *s, uint32 len, const DpZone *zone, int64 *ms, const char **why);
+extern bool
+dp_date_from_text(const char *s, uint32 len, const DpZone *zone, int64 *ms, const char **why);
 
 /* The same for a text in a format. */
 extern bool dp_date_from_format(const char *s, uint32 len, const char *format, uint32 formatlen,
 								const DpZone *zone, int64 *ms, const char **why);
 
-#endif							/* DP_MQL_EXPRESSION_DATE_H */
+#endif /* DP_MQL_EXPRESSION_DATE_H */

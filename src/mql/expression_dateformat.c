@@ -11,30 +11,29 @@
 
 #include "mql/expression_date.h"
 
-static const char *const month_names[] = {
-	"January", "February", "March", "April", "May", "June", "July", "August", "September",
-	"October", "November", "December"
-};
+static const char *const month_names[] = { "January",   "February", "March",    "April",
+										   "May",       "June",     "July",     "August",
+										   "September", "October",  "November", "December" };
 
 /* What was read of a date so far; -1: not given */
 typedef struct Reading
 {
 	const char *s;
 	const char *end;
-	int64		year;
-	int			month;
-	int			day;
-	int			day_of_year;
-	int64		iso_year;
-	int			iso_week;
-	int			iso_day;
-	int			hour;
-	int			minute;
-	int			second;
-	int			millisecond;
-	DpZone		zone;
-	bool		zone_fixed;		/* the caller said which zone it is */
-	bool		zone_read;		/* the text says so */
+	int64 year;
+	int month;
+	int day;
+	int day_of_year;
+	int64 iso_year;
+	int iso_week;
+	int iso_day;
+	int hour;
+	int minute;
+	int second;
+	int millisecond;
+	DpZone zone;
+	bool zone_fixed; /* the caller said which zone it is */
+	bool zone_read;  /* the text says so */
 } Reading;
 
 /* ---------------------------------------------------------------- writing */
@@ -44,15 +43,16 @@ typedef struct Reading
  * *bad, if the format is not one.
  */
 static bool
-format_date(StringInfo out, const char *format, uint32 len, int64 utc, const DpZone *zone, char *bad)
+format_date(StringInfo out, const char *format, uint32 len, int64 utc, const DpZone *zone,
+			char *bad)
 {
-	int64		local = dp_zone_local(zone, utc);
-	int64		minutes = (local - utc) / DP_MS_MINUTE;
-	int64		days = dp_floor_div(local, DP_MS_DAY);
-	DpParts		p;
-	int64		iso_year;
-	int			iso_week;
-	int			year_day;
+	int64 local = dp_zone_local(zone, utc);
+	int64 minutes = (local - utc) / DP_MS_MINUTE;
+	int64 days = dp_floor_div(local, DP_MS_DAY);
+	DpParts p;
+	int64 iso_year;
+	int iso_week;
+	int year_day;
 
 	dp_parts_of(local, &p);
 	dp_iso_week(days, &iso_year, &iso_week);
@@ -123,7 +123,8 @@ format_date(StringInfo out, const char *format, uint32 len, int64 utc, const DpZ
 								 (int) (minutes < 0 ? -minutes : minutes) % 60);
 				break;
 			case 'Z':
-				appendStringInfo(out, "%c%d", minutes < 0 ? '-' : '+', (int) (minutes < 0 ? -minutes : minutes));
+				appendStringInfo(out, "%c%d", minutes < 0 ? '-' : '+',
+								 (int) (minutes < 0 ? -minutes : minutes));
 				break;
 			default:
 				return false;
@@ -138,16 +139,16 @@ format_date(StringInfo out, const char *format, uint32 len, int64 utc, const DpZ
 static bool
 tostring_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpZone		zone;
-	DpValue		date;
-	DpValue		v;
+	DpZone zone;
+	DpValue date;
+	DpValue v;
 	const char *format;
-	uint32		len;
+	uint32 len;
 	StringInfoData out;
-	char		bad;
-	int64		utc;
-	DpParts		p;
-	bool		known = dp_zone_arg(node, 2, state, &zone);
+	char bad;
+	int64 utc;
+	DpParts p;
+	bool known = dp_zone_arg(node, 2, state, &zone);
 
 	dp_arg(node, 1, state, &v);
 	if (node->args[1] != NULL && dp_is_nullish(&v))
@@ -177,7 +178,8 @@ tostring_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		dp_node_error(node, ERRCODE_DATETIME_FIELD_OVERFLOW, "needs a date of the years 0 to 9999");
 	initStringInfo(&out);
 	if (!format_date(&out, format, len, utc, &zone, &bad))
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "does not know the format \"%%%c\"", bad);
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "does not know the format \"%%%c\"",
+					  bad);
 	return dp_result_string(result, out.data, out.len);
 }
 
@@ -189,8 +191,8 @@ tostring_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 read_digits(Reading *r, int least, int most, int *result)
 {
-	int			n = 0;
-	int			value = 0;
+	int n = 0;
+	int value = 0;
 
 	while (n < most && r->s < r->end && isdigit((unsigned char) *r->s))
 	{
@@ -219,9 +221,10 @@ read_month(Reading *r, bool whole, bool shortened)
 {
 	for (int m = 0; m < 12; m++)
 	{
-		size_t		len = strlen(month_names[m]);
+		size_t len = strlen(month_names[m]);
 
-		if (whole && (size_t) (r->end - r->s) >= len && pg_strncasecmp(r->s, month_names[m], len) == 0)
+		if (whole && (size_t) (r->end - r->s) >= len &&
+			pg_strncasecmp(r->s, month_names[m], len) == 0)
 		{
 			r->s += len;
 			r->month = m + 1;
@@ -244,7 +247,7 @@ read_month(Reading *r, bool whole, bool shortened)
 static bool
 read_fraction(Reading *r)
 {
-	int			n = 0;
+	int n = 0;
 
 	r->millisecond = 0;
 	for (; r->s < r->end && isdigit((unsigned char) *r->s); r->s++, n++)
@@ -330,8 +333,8 @@ reading_init(Reading *r, const char *s, uint32 len, const DpZone *zone)
 static bool
 reading_finish(Reading *r, int64 *ms, const char **why)
 {
-	int64		days;
-	int64		local;
+	int64 days;
+	int64 local;
 
 	*why = "the string names a time zone, and another one is given beside it";
 	if (r->zone_fixed && r->zone_read)
@@ -347,8 +350,8 @@ reading_finish(Reading *r, int64 *ms, const char **why)
 		return false;
 	if (r->iso_year >= 0)
 	{
-		int			week = r->iso_week < 0 ? 1 : r->iso_week;
-		int			day = r->iso_day < 0 ? 1 : r->iso_day;
+		int week = r->iso_week < 0 ? 1 : r->iso_week;
+		int day = r->iso_day < 0 ? 1 : r->iso_day;
 
 		if (week < 1 || week > 53 || day < 1 || day > 7)
 			return false;
@@ -362,15 +365,15 @@ reading_finish(Reading *r, int64 *ms, const char **why)
 	}
 	else
 	{
-		int			month = r->month < 0 ? 1 : r->month;
-		int			day = r->day < 0 ? 1 : r->day;
+		int month = r->month < 0 ? 1 : r->month;
+		int day = r->day < 0 ? 1 : r->day;
 
 		if (month < 1 || month > 12 || day < 1 || day > dp_days_in_month(r->year, month))
 			return false;
 		days = dp_days_of(r->year, month, day);
 	}
 	local = days * DP_MS_DAY + r->hour * DP_MS_HOUR + r->minute * DP_MS_MINUTE +
-		r->second * DP_MS_SECOND + r->millisecond;
+			r->second * DP_MS_SECOND + r->millisecond;
 	*ms = dp_zone_utc(&r->zone, local);
 	return true;
 }
@@ -382,15 +385,15 @@ static bool
 read_date(Reading *r)
 {
 	const char *from = r->s;
-	int			n = 0;
-	int			year;
+	int n = 0;
+	int year;
 
 	while (from + n < r->end && isdigit((unsigned char) from[n]))
 		n++;
 	if (n == 4 || n == 8)
 	{
 		/* 2018-12-11, 2018/12/11, 20181211 */
-		char		separator = n == 8 ? 0 : from + 4 < r->end ? from[4] : 0;
+		char separator = n == 8 ? 0 : from + 4 < r->end ? from[4] : 0;
 
 		(void) read_digits(r, 4, 4, &year);
 		r->year = year;
@@ -409,13 +412,14 @@ read_date(Reading *r)
 	if (n == 1 || n == 2)
 	{
 		/* 12/11/2018, as in America, or 11 December 2018 */
-		int			first;
+		int first;
 
 		(void) read_digits(r, 1, 2, &first);
 		if (read_char(r, '/'))
 		{
 			r->month = first;
-			if (!read_digits(r, 1, 2, &r->day) || !read_char(r, '/') || !read_digits(r, 4, 4, &year))
+			if (!read_digits(r, 1, 2, &r->day) || !read_char(r, '/') ||
+				!read_digits(r, 4, 4, &year))
 				return false;
 			r->year = year;
 			return true;
@@ -450,7 +454,7 @@ read_date(Reading *r)
 bool
 dp_date_from_text(const char *s, uint32 len, const DpZone *zone, int64 *ms, const char **why)
 {
-	Reading		r;
+	Reading r;
 
 	*why = "the string is not a date";
 	reading_init(&r, s, len, zone);
@@ -458,7 +462,7 @@ dp_date_from_text(const char *s, uint32 len, const DpZone *zone, int64 *ms, cons
 		return false;
 	if (r.s < r.end)
 	{
-		bool		has_time = false;
+		bool has_time = false;
 
 		if (read_char(&r, 'T') || read_char(&r, 't'))
 			has_time = true;
@@ -481,14 +485,14 @@ bool
 dp_date_from_format(const char *s, uint32 len, const char *format, uint32 formatlen,
 					const DpZone *zone, int64 *ms, const char **why)
 {
-	Reading		r;
+	Reading r;
 
 	*why = "the string does not have the format";
 	reading_init(&r, s, len, zone);
 	for (uint32 i = 0; i < formatlen; i++)
 	{
-		bool		ok = true;
-		int			n = 0;
+		bool ok = true;
+		int n = 0;
 
 		if (format[i] != '%' || ++i == formatlen)
 		{
@@ -546,15 +550,15 @@ dp_date_from_format(const char *s, uint32 len, const char *format, uint32 format
 				ok = read_zone(&r);
 				break;
 			case 'Z':
-				{
-					bool		west = r.s < r.end && *r.s == '-';
+			{
+				bool west = r.s < r.end && *r.s == '-';
 
-					ok = (read_char(&r, '+') || read_char(&r, '-')) && read_digits(&r, 1, 4, &n);
-					r.zone_read = true;
-					r.zone.tz = NULL;
-					r.zone.offset = (west ? -n : n) * DP_MS_MINUTE;
-					break;
-				}
+				ok = (read_char(&r, '+') || read_char(&r, '-')) && read_digits(&r, 1, 4, &n);
+				r.zone_read = true;
+				r.zone.tz = NULL;
+				r.zone.offset = (west ? -n : n) * DP_MS_MINUTE;
+				break;
+			}
 			default:
 				*why = "the format has a letter that is not known";
 				return false;
@@ -576,13 +580,13 @@ dp_date_from_format(const char *s, uint32 len, const char *format, uint32 format
 static bool
 fromstring_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpZone		zone;
-	DpValue		s;
-	DpValue		format;
+	DpZone zone;
+	DpValue s;
+	DpValue format;
 	const char *why;
-	int64		ms;
-	bool		ok;
-	bool		known = dp_zone_arg(node, 2, state, &zone);
+	int64 ms;
+	bool ok;
+	bool known = dp_zone_arg(node, 2, state, &zone);
 
 	dp_arg(node, 1, state, &format);
 	if (node->args[1] != NULL && dp_is_nullish(&format))
@@ -604,18 +608,20 @@ fromstring_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		ok = dp_date_from_format(DP_STRING_DATA(&s), DP_STRING_LEN(&s), DP_STRING_DATA(&format),
 								 DP_STRING_LEN(&format), node->args[2] ? &zone : NULL, &ms, &why);
 	else
-		ok = dp_date_from_text(DP_STRING_DATA(&s), DP_STRING_LEN(&s),
-							   node->args[2] ? &zone : NULL, &ms, &why);
+		ok = dp_date_from_text(DP_STRING_DATA(&s), DP_STRING_LEN(&s), node->args[2] ? &zone : NULL,
+							   &ms, &why);
 	if (ok)
 		return dp_result_date(result, ms);
 	if (node->args[3] != NULL)
 		return dp_arg(node, 3, state, result);
 	dp_node_error(node, ERRCODE_INVALID_DATETIME_FORMAT, "cannot read the date: %s", why);
-	return false;				/* not reached */
+	return false; /* not reached */
 }
 
 const DpOperator dp_operators_dateformat[] = {
-	{.name = "$dateFromString", .eval = fromstring_eval, .names = "dateString ?format ?timezone ?onError ?onNull"},
-	{.name = "$dateToString", .eval = tostring_eval, .names = "date ?format ?timezone ?onNull"},
-	{NULL}
+	{ .name = "$dateFromString",
+	  .eval = fromstring_eval,
+	  .names = "dateString ?format ?timezone ?onError ?onNull" },
+	{ .name = "$dateToString", .eval = tostring_eval, .names = "date ?format ?timezone ?onNull" },
+	{ NULL }
 };

@@ -10,7 +10,13 @@
 
 enum
 {
-	OP_CMP, OP_EQ, OP_NE, OP_GT, OP_GTE, OP_LT, OP_LTE
+	OP_CMP,
+	OP_EQ,
+	OP_NE,
+	OP_GT,
+	OP_GTE,
+	OP_LT,
+	OP_LTE
 };
 
 /*
@@ -20,9 +26,9 @@ enum
 static bool
 compare_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		a;
-	DpValue		b;
-	int			order;
+	DpValue a;
+	DpValue b;
+	int order;
 
 	dp_arg(node, 0, state, &a);
 	dp_arg(node, 1, state, &b);
@@ -53,7 +59,7 @@ compare_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 arg_is_true(const DpNode *node, int i, DpExprState *state)
 {
-	DpValue		v;
+	DpValue v;
 
 	dp_arg(node, i, state, &v);
 	return dp_expr_is_true(&v);
@@ -127,7 +133,8 @@ switch_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		if (arg_is_true(node, i, state))
 			return dp_arg(node, i + 1, state, result);
 	if (node->args[node->nargs - 1] == NULL)
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "has no branch that applies, and no default");
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+					  "has no branch that applies, and no default");
 	return dp_arg(node, node->nargs - 1, state, result);
 }
 
@@ -137,17 +144,18 @@ switch_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static DpNode *
 switch_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	DpValue		branches = {NULL, 0, DP_TYPE_EOD};
-	DpElement	fallback;
-	bool		has_default = false;
-	DpIter		iter;
-	DpElement	element;
-	DpValue		branch;
-	DpNode	   *node;
-	int			n;
+	DpValue branches = { NULL, 0, DP_TYPE_EOD };
+	DpElement fallback;
+	bool has_default = false;
+	DpIter iter;
+	DpElement element;
+	DpValue branch;
+	DpNode *node;
+	int n;
 
 	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_compile_error(c, "$switch needs a document with its arguments, not %s", dp_type_name(spec->type));
+		dp_compile_error(c, "$switch needs a document with its arguments, not %s",
+						 dp_type_name(spec->type));
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &element))
 	{
@@ -173,10 +181,11 @@ switch_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 	dp_iter_init_value(&iter, &branches);
 	for (int i = 0; dp_iter_next_value(&iter, &branch); i++)
 	{
-		DpIter		fields;
+		DpIter fields;
 
 		if (branch.type != DP_TYPE_DOCUMENT)
-			dp_compile_error(c, "a branch of $switch must be a document, not %s", dp_type_name(branch.type));
+			dp_compile_error(c, "a branch of $switch must be a document, not %s",
+							 dp_type_name(branch.type));
 		dp_iter_init_value(&fields, &branch);
 		while (dp_iter_next(&fields, &element))
 		{
@@ -201,19 +210,19 @@ switch_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 static DpNode *
 cond_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	static const char *const names[] = {"if", "then", "else"};
-	bool		is_list = spec->type == DP_TYPE_ARRAY;
-	DpNode	   *node = dp_node_make(c, op->eval, op, 3);
-	DpIter		iter;
-	DpElement	element;
-	int			n = 0;
+	static const char *const names[] = { "if", "then", "else" };
+	bool is_list = spec->type == DP_TYPE_ARRAY;
+	DpNode *node = dp_node_make(c, op->eval, op, 3);
+	DpIter iter;
+	DpElement element;
+	int n = 0;
 
 	if (!is_list && spec->type != DP_TYPE_DOCUMENT)
 		dp_compile_error(c, "$cond needs 3 arguments, not 1");
 	dp_iter_init_value(&iter, spec);
 	for (; dp_iter_next(&iter, &element); n++)
 	{
-		int			i;
+		int i;
 
 		if (is_list)
 		{
@@ -241,11 +250,11 @@ cond_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 static bool
 let_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	int			n = node->nargs - 1;
+	int n = node->nargs - 1;
 
 	for (int i = 0; i < n; i++)
 	{
-		DpValue		v;
+		DpValue v;
 
 		dp_arg(node, i, state, &v);
 		state->variables[node->slot + i] = v;
@@ -260,16 +269,17 @@ static DpNode *
 let_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
 	const DpScope *saved = c->scope;
-	DpElement	in = {NULL};
-	DpValue		vars = {NULL, 0, DP_TYPE_EOD};
-	DpIter		iter;
-	DpElement	element;
-	DpNode	   *node;
-	DpScope    *scopes;
-	int			n;
+	DpElement in = { NULL };
+	DpValue vars = { NULL, 0, DP_TYPE_EOD };
+	DpIter iter;
+	DpElement element;
+	DpNode *node;
+	DpScope *scopes;
+	int n;
 
 	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_compile_error(c, "$let needs a document with its arguments, not %s", dp_type_name(spec->type));
+		dp_compile_error(c, "$let needs a document with its arguments, not %s",
+						 dp_type_name(spec->type));
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &element))
 	{
@@ -312,21 +322,21 @@ literal_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 }
 
 const DpOperator dp_operators_logic[] = {
-	{.name = "$and", .eval = and_eval, .min = 0, .max = -1},
-	{.name = "$cmp", .eval = compare_eval, .min = 2, .max = 2, .which = OP_CMP},
-	{.name = "$cond", .eval = cond_eval, .compile = cond_compile},
-	{.name = "$const", .compile = literal_compile},
-	{.name = "$eq", .eval = compare_eval, .min = 2, .max = 2, .which = OP_EQ},
-	{.name = "$gt", .eval = compare_eval, .min = 2, .max = 2, .which = OP_GT},
-	{.name = "$gte", .eval = compare_eval, .min = 2, .max = 2, .which = OP_GTE},
-	{.name = "$ifNull", .eval = ifnull_eval, .min = 2, .max = -1},
-	{.name = "$let", .eval = let_eval, .compile = let_compile},
-	{.name = "$literal", .compile = literal_compile},
-	{.name = "$lt", .eval = compare_eval, .min = 2, .max = 2, .which = OP_LT},
-	{.name = "$lte", .eval = compare_eval, .min = 2, .max = 2, .which = OP_LTE},
-	{.name = "$ne", .eval = compare_eval, .min = 2, .max = 2, .which = OP_NE},
-	{.name = "$not", .eval = not_eval, .min = 1, .max = 1},
-	{.name = "$or", .eval = or_eval, .min = 0, .max = -1},
-	{.name = "$switch", .eval = switch_eval, .compile = switch_compile},
-	{NULL}
+	{ .name = "$and", .eval = and_eval, .min = 0, .max = -1 },
+	{ .name = "$cmp", .eval = compare_eval, .min = 2, .max = 2, .which = OP_CMP },
+	{ .name = "$cond", .eval = cond_eval, .compile = cond_compile },
+	{ .name = "$const", .compile = literal_compile },
+	{ .name = "$eq", .eval = compare_eval, .min = 2, .max = 2, .which = OP_EQ },
+	{ .name = "$gt", .eval = compare_eval, .min = 2, .max = 2, .which = OP_GT },
+	{ .name = "$gte", .eval = compare_eval, .min = 2, .max = 2, .which = OP_GTE },
+	{ .name = "$ifNull", .eval = ifnull_eval, .min = 2, .max = -1 },
+	{ .name = "$let", .eval = let_eval, .compile = let_compile },
+	{ .name = "$literal", .compile = literal_compile },
+	{ .name = "$lt", .eval = compare_eval, .min = 2, .max = 2, .which = OP_LT },
+	{ .name = "$lte", .eval = compare_eval, .min = 2, .max = 2, .which = OP_LTE },
+	{ .name = "$ne", .eval = compare_eval, .min = 2, .max = 2, .which = OP_NE },
+	{ .name = "$not", .eval = not_eval, .min = 1, .max = 1 },
+	{ .name = "$or", .eval = or_eval, .min = 0, .max = -1 },
+	{ .name = "$switch", .eval = switch_eval, .compile = switch_compile },
+	{ NULL }
 };

@@ -19,20 +19,23 @@
 #include "mql/expression_math.h"
 
 /* Exponents beyond this give infinity or 0 in any case */
-#define MAX_EXPONENT	20000
+#define MAX_EXPONENT 20000
 
 enum
 {
-	OP_EXP, OP_LN, OP_LOG10, OP_SQRT
+	OP_EXP,
+	OP_LN,
+	OP_LOG10,
+	OP_SQRT
 };
 
 /* A row of trigonometry: the function and where it is defined */
 typedef struct Trig
 {
-	double		(*function) (double);
-	double		least;
-	double		most;
-	bool		finite;			/* not of infinity */
+	double (*function)(double);
+	double least;
+	double most;
+	bool finite; /* not of infinity */
 } Trig;
 
 /* ---------------------------------------------------------------- decimals */
@@ -41,9 +44,9 @@ typedef struct Trig
 Datum
 dp_exact_to_numeric(const DpExact *e, int shift)
 {
-	char		text[DP_EXACT_MAX_DIGITS + 32];
-	char	   *p = text;
-	Datum		n;
+	char text[DP_EXACT_MAX_DIGITS + 32];
+	char *p = text;
+	Datum n;
 
 	if (e->negative)
 		*p++ = '-';
@@ -51,7 +54,8 @@ dp_exact_to_numeric(const DpExact *e, int shift)
 	for (int i = 0; i < e->ndigits; i++)
 		*p++ = '0' + e->digits[i];
 	sprintf(p, "e%d", e->point - e->ndigits + shift);
-	n = DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	n = DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid),
+							Int32GetDatum(-1));
 	return DirectFunctionCall2(numeric_round, n, Int32GetDatum(DP_WORK_SCALE));
 }
 
@@ -59,7 +63,8 @@ dp_exact_to_numeric(const DpExact *e, int shift)
 Datum
 dp_int_to_numeric(int64 i)
 {
-	return DirectFunctionCall2(numeric_round, NumericGetDatum(int64_to_numeric(i)), Int32GetDatum(DP_WORK_SCALE));
+	return DirectFunctionCall2(numeric_round, NumericGetDatum(int64_to_numeric(i)),
+							   Int32GetDatum(DP_WORK_SCALE));
 }
 
 /* ln(10) */
@@ -73,11 +78,11 @@ numeric_ln10(void)
 Datum
 dp_decimal_ln(const uint8 *d)
 {
-	DpValue		v = {d, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
-	uint8		buf[DP_EXACT_MAX_DIGITS];
-	DpExact		e;
-	int			shift;
-	Datum		ln;
+	DpValue v = { d, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128 };
+	uint8 buf[DP_EXACT_MAX_DIGITS];
+	DpExact e;
+	int shift;
+	Datum ln;
 
 	/* of a number from 0.1 to 1, or itself if it is close to 1 */
 	dp_exact_from_value(&v, &e, buf);
@@ -86,14 +91,15 @@ dp_decimal_ln(const uint8 *d)
 	if (shift == 0)
 		return ln;
 	return DirectFunctionCall2(numeric_add, ln,
-							   DirectFunctionCall2(numeric_mul, dp_int_to_numeric(shift), numeric_ln10()));
+							   DirectFunctionCall2(numeric_mul, dp_int_to_numeric(shift),
+												   numeric_ln10()));
 }
 
 /* A numeric times a power of ten, as a decimal. */
 void
 dp_numeric_to_decimal_shifted(Datum n, int shift, uint8 out[DP_DECIMAL128_SIZE])
 {
-	DpExact		e;
+	DpExact e;
 
 	dp_exact_from_numeric(DatumGetNumeric(n), &e);
 	if (e.ndigits > 0)
@@ -105,18 +111,20 @@ dp_numeric_to_decimal_shifted(Datum n, int shift, uint8 out[DP_DECIMAL128_SIZE])
 void
 dp_decimal_exp(Datum x, uint8 out[DP_DECIMAL128_SIZE])
 {
-	double		approximate = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, x));
-	int			shift;
+	double approximate = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, x));
+	int shift;
 
 	if (fabs(approximate) > MAX_EXPONENT)
 	{
-		(void) dp_decimal128_from_text(approximate > 0 ? "Infinity" : "0", approximate > 0 ? 8 : 1, out);
+		(void) dp_decimal128_from_text(approximate > 0 ? "Infinity" : "0", approximate > 0 ? 8 : 1,
+									   out);
 		return;
 	}
 	/* powers of ten are split off */
 	shift = (int) floor(approximate / M_LN10);
 	x = DirectFunctionCall2(numeric_sub, x,
-							DirectFunctionCall2(numeric_mul, dp_int_to_numeric(shift), numeric_ln10()));
+							DirectFunctionCall2(numeric_mul, dp_int_to_numeric(shift),
+												numeric_ln10()));
 	dp_numeric_to_decimal_shifted(DirectFunctionCall1(numeric_exp, x), shift, out);
 }
 
@@ -124,26 +132,28 @@ dp_decimal_exp(Datum x, uint8 out[DP_DECIMAL128_SIZE])
 static void
 decimal_sqrt(const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
 {
-	DpValue		v = {d, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
-	uint8		buf[DP_EXACT_MAX_DIGITS];
-	DpExact		e;
-	int			shift;
+	DpValue v = { d, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128 };
+	uint8 buf[DP_EXACT_MAX_DIGITS];
+	DpExact e;
+	int shift;
 
 	dp_exact_from_value(&v, &e, buf);
 	shift = e.point & ~1;
-	dp_numeric_to_decimal_shifted(DirectFunctionCall1(numeric_sqrt, dp_exact_to_numeric(&e, -shift)), shift / 2, out);
+	dp_numeric_to_decimal_shifted(DirectFunctionCall1(numeric_sqrt,
+													  dp_exact_to_numeric(&e, -shift)),
+								  shift / 2, out);
 }
 
 /* One decimal to the power of another; the case of 0 to a negative power is ruled out. */
 static void
 decimal_pow(const uint8 *base, const uint8 *exponent, uint8 out[DP_DECIMAL128_SIZE])
 {
-	DpValue		y = {exponent, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
-	uint8		positive[DP_DECIMAL128_SIZE];
-	uint8		one[DP_DECIMAL128_SIZE];
-	bool		whole;
-	int64		n;
-	int			sign = dp_decimal_sign(base);
+	DpValue y = { exponent, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128 };
+	uint8 positive[DP_DECIMAL128_SIZE];
+	uint8 one[DP_DECIMAL128_SIZE];
+	bool whole;
+	int64 n;
+	int sign = dp_decimal_sign(base);
 
 	(void) dp_decimal128_from_text("1", 1, one);
 	memcpy(positive, base, DP_DECIMAL128_SIZE);
@@ -155,24 +165,25 @@ decimal_pow(const uint8 *base, const uint8 *exponent, uint8 out[DP_DECIMAL128_SI
 		(void) dp_decimal128_from_text("NaN", 3, out);
 	else if (!dp_decimal_is_finite(base) || !dp_decimal_is_finite(exponent) || sign == 0)
 	{
-		DpValue		x = {base, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
+		DpValue x = { base, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128 };
 
 		/* infinities and zeros are what they are for doubles */
 		dp_double_to_decimal(pow(dp_number_to_double(&x), dp_number_to_double(&y)), out);
 	}
 	else if (whole && n >= -2000 && n <= 2000)
 	{
-		DpValue		x = {positive, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
-		uint8		buf[DP_EXACT_MAX_DIGITS];
-		uint8		power[DP_DECIMAL128_SIZE];
-		DpExact		e;
-		int			shift;
+		DpValue x = { positive, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128 };
+		uint8 buf[DP_EXACT_MAX_DIGITS];
+		uint8 power[DP_DECIMAL128_SIZE];
+		DpExact e;
+		int shift;
 
 		dp_exact_from_value(&x, &e, buf);
 		shift = e.point - 1;
-		dp_numeric_to_decimal_shifted(DirectFunctionCall2(numeric_power, dp_exact_to_numeric(&e, -shift),
-											   dp_int_to_numeric(n < 0 ? -n : n)),
-						   shift * (int) (n < 0 ? -n : n), power);
+		dp_numeric_to_decimal_shifted(DirectFunctionCall2(numeric_power,
+														  dp_exact_to_numeric(&e, -shift),
+														  dp_int_to_numeric(n < 0 ? -n : n)),
+									  shift * (int) (n < 0 ? -n : n), power);
 		if (n < 0)
 			dp_decimal_combine(DP_DECIMAL_DIVIDE, one, power, out);
 		else
@@ -182,8 +193,10 @@ decimal_pow(const uint8 *base, const uint8 *exponent, uint8 out[DP_DECIMAL128_SI
 	}
 	else
 	{
-		dp_decimal_exp(DirectFunctionCall2(numeric_mul, NumericGetDatum(dp_decimal128_to_numeric(exponent)),
-										dp_decimal_ln(positive)), out);
+		dp_decimal_exp(DirectFunctionCall2(numeric_mul,
+										   NumericGetDatum(dp_decimal128_to_numeric(exponent)),
+										   dp_decimal_ln(positive)),
+					   out);
 		if (sign < 0 && n % 2 != 0)
 			out[15] |= 0x80;
 	}
@@ -209,7 +222,7 @@ number_arg(const DpNode *node, int i, DpExprState *state, DpValue *v)
 static int
 number_sign(const DpValue *v)
 {
-	double		d;
+	double d;
 
 	if (v->type == DP_TYPE_DECIMAL128)
 		return dp_decimal_is_nan(v->data) ? 2 : dp_decimal_sign(v->data);
@@ -233,27 +246,29 @@ need_positive(const DpNode *node, const DpValue *v)
 static bool
 function_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	int			which = node->op->which;
-	uint8		out[DP_DECIMAL128_SIZE];
-	DpValue		v;
-	double		d;
+	int which = node->op->which;
+	uint8 out[DP_DECIMAL128_SIZE];
+	DpValue v;
+	double d;
 
 	if (!number_arg(node, 0, state, &v))
 		return dp_result_null(result);
 	if (which == OP_LN || which == OP_LOG10)
 		need_positive(node, &v);
 	if (which == OP_SQRT && number_sign(&v) < 0)
-		dp_node_error(node, ERRCODE_INVALID_ARGUMENT_FOR_POWER_FUNCTION, "needs a number that is not negative");
+		dp_node_error(node, ERRCODE_INVALID_ARGUMENT_FOR_POWER_FUNCTION,
+					  "needs a number that is not negative");
 	if (v.type == DP_TYPE_DECIMAL128 && dp_decimal_is_finite(v.data))
 	{
-		DpExact		e;
-		uint8		buf[DP_EXACT_MAX_DIGITS];
+		DpExact e;
+		uint8 buf[DP_EXACT_MAX_DIGITS];
 
 		dp_exact_from_value(&v, &e, buf);
 		if (which == OP_EXP)
 			dp_decimal_exp(DirectFunctionCall2(numeric_round,
-											NumericGetDatum(dp_decimal128_to_numeric(v.data)),
-											Int32GetDatum(DP_WORK_SCALE)), out);
+											   NumericGetDatum(dp_decimal128_to_numeric(v.data)),
+											   Int32GetDatum(DP_WORK_SCALE)),
+						   out);
 		else if (which == OP_SQRT)
 			decimal_sqrt(v.data, out);
 		else if (which == OP_LN)
@@ -261,7 +276,9 @@ function_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		else if (e.ndigits == 1 && e.digits[0] == 1)
 			dp_numeric_to_decimal_shifted(dp_int_to_numeric(e.point - 1), 0, out);
 		else
-			dp_numeric_to_decimal_shifted(DirectFunctionCall2(numeric_div, dp_decimal_ln(v.data), numeric_ln10()), 0, out);
+			dp_numeric_to_decimal_shifted(DirectFunctionCall2(numeric_div, dp_decimal_ln(v.data),
+															  numeric_ln10()),
+										  0, out);
 		return dp_result_decimal(result, out);
 	}
 	d = dp_number_to_double(&v);
@@ -280,11 +297,11 @@ function_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 log_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	uint8		x[DP_DECIMAL128_SIZE];
-	uint8		y[DP_DECIMAL128_SIZE];
-	DpValue		v;
-	DpValue		base;
-	bool		found = number_arg(node, 0, state, &v);
+	uint8 x[DP_DECIMAL128_SIZE];
+	uint8 y[DP_DECIMAL128_SIZE];
+	DpValue v;
+	DpValue base;
+	bool found = number_arg(node, 0, state, &v);
 
 	if (!number_arg(node, 1, state, &base) || !found)
 		return dp_result_null(result);
@@ -298,7 +315,9 @@ log_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		dp_number_to_decimal(&base, y);
 		if (dp_decimal_is_finite(x) && dp_decimal_is_finite(y))
 		{
-			dp_numeric_to_decimal_shifted(DirectFunctionCall2(numeric_div, dp_decimal_ln(x), dp_decimal_ln(y)), 0, x);
+			dp_numeric_to_decimal_shifted(DirectFunctionCall2(numeric_div, dp_decimal_ln(x),
+															  dp_decimal_ln(y)),
+										  0, x);
 			return dp_result_decimal(result, x);
 		}
 		dp_double_to_decimal(log(dp_number_to_double(&v)) / log(dp_number_to_double(&base)), x);
@@ -313,12 +332,12 @@ log_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 pow_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		a;
-	DpValue		b;
-	int64		base;
-	int64		exponent;
-	int64		power = 1;
-	bool		found = number_arg(node, 0, state, &a);
+	DpValue a;
+	DpValue b;
+	int64 base;
+	int64 exponent;
+	int64 power = 1;
+	bool found = number_arg(node, 0, state, &a);
 
 	if (!number_arg(node, 1, state, &b) || !found)
 		return dp_result_null(result);
@@ -327,9 +346,9 @@ pow_eval(const DpNode *node, DpExprState *state, DpValue *result)
 					  "cannot raise 0 to a negative power");
 	if (a.type == DP_TYPE_DECIMAL128 || b.type == DP_TYPE_DECIMAL128)
 	{
-		uint8		x[DP_DECIMAL128_SIZE];
-		uint8		y[DP_DECIMAL128_SIZE];
-		uint8		z[DP_DECIMAL128_SIZE];
+		uint8 x[DP_DECIMAL128_SIZE];
+		uint8 y[DP_DECIMAL128_SIZE];
+		uint8 z[DP_DECIMAL128_SIZE];
 
 		dp_number_to_decimal(&a, x);
 		dp_number_to_decimal(&b, y);
@@ -347,15 +366,15 @@ pow_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		power = exponent % 2 == 0 ? 1 : -1;
 	else if (base != 1)
 	{
-		bool		fits = exponent >= 0 && exponent <= 63;
+		bool fits = exponent >= 0 && exponent <= 63;
 
 		for (int64 i = 0; i < exponent && fits; i++)
 			fits = !pg_mul_s64_overflow(power, base, &power);
 		if (!fits)
 			return dp_result_double(result, pow((double) base, (double) exponent));
 	}
-	return a.type == DP_TYPE_INT32 && b.type == DP_TYPE_INT32 ?
-		dp_result_integer(result, power) : dp_result_int64(result, power);
+	return a.type == DP_TYPE_INT32 && b.type == DP_TYPE_INT32 ? dp_result_integer(result, power)
+															  : dp_result_int64(result, power);
 }
 
 /* Radians of degrees, and back */
@@ -371,15 +390,22 @@ degrees_of(double radians)
 	return radians * (180 / M_PI);
 }
 
-#define ANY		-INFINITY, INFINITY
+#define ANY -INFINITY, INFINITY
 
-static const Trig trigs[] = {
-	{sin, ANY, true}, {cos, ANY, true}, {tan, ANY, true},
-	{asin, -1, 1, false}, {acos, -1, 1, false}, {atan, ANY, false},
-	{sinh, ANY, false}, {cosh, ANY, false}, {tanh, ANY, false},
-	{asinh, ANY, false}, {acosh, 1, INFINITY, false}, {atanh, -1, 1, false},
-	{radians_of, ANY, false}, {degrees_of, ANY, false}
-};
+static const Trig trigs[] = { { sin, ANY, true },
+							  { cos, ANY, true },
+							  { tan, ANY, true },
+							  { asin, -1, 1, false },
+							  { acos, -1, 1, false },
+							  { atan, ANY, false },
+							  { sinh, ANY, false },
+							  { cosh, ANY, false },
+							  { tanh, ANY, false },
+							  { asinh, ANY, false },
+							  { acosh, 1, INFINITY, false },
+							  { atanh, -1, 1, false },
+							  { radians_of, ANY, false },
+							  { degrees_of, ANY, false } };
 
 /*
  * Whether a function is not defined for a number.  A decimal may be beyond a
@@ -388,8 +414,8 @@ static const Trig trigs[] = {
 static bool
 out_of_domain(const Trig *trig, const DpValue *v, double d)
 {
-	uint8		room[8];
-	DpValue		bound = {room, 8, DP_TYPE_DOUBLE};
+	uint8 room[8];
+	DpValue bound = { room, 8, DP_TYPE_DOUBLE };
 
 	if (d < trig->least || d > trig->most)
 		return true;
@@ -406,8 +432,8 @@ static bool
 trig_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	const Trig *trig = &trigs[node->op->which];
-	DpValue		v;
-	double		d;
+	DpValue v;
+	double d;
 
 	if (!number_arg(node, 0, state, &v))
 		return dp_result_null(result);
@@ -415,11 +441,12 @@ trig_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	if (trig->finite && isinf(d))
 		dp_node_error(node, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, "needs a finite number");
 	if (out_of_domain(trig, &v, d))
-		dp_node_error(node, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, trig->most == 1 ?
-					  "needs a number from -1 to 1" : "needs a number that is at least 1");
+		dp_node_error(node, ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+					  trig->most == 1 ? "needs a number from -1 to 1"
+									  : "needs a number that is at least 1");
 	if (v.type == DP_TYPE_DECIMAL128)
 	{
-		uint8		out[DP_DECIMAL128_SIZE];
+		uint8 out[DP_DECIMAL128_SIZE];
 
 		if (!dp_decimal_is_finite(v.data) ||
 			!dp_decimal_trig((DpTrig) node->op->which, v.data, out))
@@ -435,19 +462,19 @@ trig_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 atan2_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		y;
-	DpValue		x;
-	double		d;
-	bool		found = number_arg(node, 0, state, &y);
+	DpValue y;
+	DpValue x;
+	double d;
+	bool found = number_arg(node, 0, state, &y);
 
 	if (!number_arg(node, 1, state, &x) || !found)
 		return dp_result_null(result);
 	d = atan2(dp_number_to_double(&y), dp_number_to_double(&x));
 	if (y.type == DP_TYPE_DECIMAL128 || x.type == DP_TYPE_DECIMAL128)
 	{
-		uint8		dy[DP_DECIMAL128_SIZE];
-		uint8		dx[DP_DECIMAL128_SIZE];
-		uint8		out[DP_DECIMAL128_SIZE];
+		uint8 dy[DP_DECIMAL128_SIZE];
+		uint8 dx[DP_DECIMAL128_SIZE];
+		uint8 out[DP_DECIMAL128_SIZE];
 
 		dp_number_to_decimal(&y, dy);
 		dp_number_to_decimal(&x, dx);
@@ -473,13 +500,17 @@ static DpNode *
 rand_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
 	if (c->flags & DP_EXPR_IMMUTABLE)
-		dp_compile_unsupported(c, "$rand is not allowed here, because the result must not depend on chance");
+		dp_compile_unsupported(
+			c, "$rand is not allowed here, because the result must not depend on chance");
 	if (!dp_type_is_container(spec->type) || dp_array_count(spec->data, spec->len) != 0)
 		dp_compile_error(c, "$rand takes no arguments");
 	return dp_node_make(c, op->eval, op, 0);
 }
 
-#define TRIG(n, w) {.name = n, .eval = trig_eval, .min = 1, .max = 1, .which = w}
+#define TRIG(n, w)                                                                                 \
+	{                                                                                              \
+		.name = n, .eval = trig_eval, .min = 1, .max = 1, .which = w                               \
+	}
 
 const DpOperator dp_operators_math[] = {
 	TRIG("$acos", 4),
@@ -487,22 +518,22 @@ const DpOperator dp_operators_math[] = {
 	TRIG("$asin", 3),
 	TRIG("$asinh", 9),
 	TRIG("$atan", 5),
-	{.name = "$atan2", .eval = atan2_eval, .min = 2, .max = 2},
+	{ .name = "$atan2", .eval = atan2_eval, .min = 2, .max = 2 },
 	TRIG("$atanh", 11),
 	TRIG("$cos", 1),
 	TRIG("$cosh", 7),
 	TRIG("$degreesToRadians", 12),
-	{.name = "$exp", .eval = function_eval, .min = 1, .max = 1, .which = OP_EXP},
-	{.name = "$ln", .eval = function_eval, .min = 1, .max = 1, .which = OP_LN},
-	{.name = "$log", .eval = log_eval, .min = 2, .max = 2},
-	{.name = "$log10", .eval = function_eval, .min = 1, .max = 1, .which = OP_LOG10},
-	{.name = "$pow", .eval = pow_eval, .min = 2, .max = 2},
+	{ .name = "$exp", .eval = function_eval, .min = 1, .max = 1, .which = OP_EXP },
+	{ .name = "$ln", .eval = function_eval, .min = 1, .max = 1, .which = OP_LN },
+	{ .name = "$log", .eval = log_eval, .min = 2, .max = 2 },
+	{ .name = "$log10", .eval = function_eval, .min = 1, .max = 1, .which = OP_LOG10 },
+	{ .name = "$pow", .eval = pow_eval, .min = 2, .max = 2 },
 	TRIG("$radiansToDegrees", 13),
-	{.name = "$rand", .eval = rand_eval, .compile = rand_compile},
+	{ .name = "$rand", .eval = rand_eval, .compile = rand_compile },
 	TRIG("$sin", 0),
 	TRIG("$sinh", 6),
-	{.name = "$sqrt", .eval = function_eval, .min = 1, .max = 1, .which = OP_SQRT},
+	{ .name = "$sqrt", .eval = function_eval, .min = 1, .max = 1, .which = OP_SQRT },
 	TRIG("$tan", 2),
 	TRIG("$tanh", 8),
-	{NULL}
+	{ NULL }
 };

@@ -19,47 +19,47 @@ typedef struct DpNode DpNode;
 typedef struct DpOperator DpOperator;
 
 /* The value of a node; false: missing. */
-typedef bool (*DpNodeEval) (const DpNode *node, DpExprState *state, DpValue *result);
+typedef bool (*DpNodeEval)(const DpNode *node, DpExprState *state, DpValue *result);
 
 /* A place in the specification, for errors: a name, or a position if name is NULL. */
 typedef struct DpWhere
 {
 	const struct DpWhere *parent;
 	const char *name;
-	uint32		namelen;
-	uint32		position;
+	uint32 namelen;
+	uint32 position;
 } DpWhere;
 
 /* A variable that can be seen from where the compiler is. */
 typedef struct DpScope
 {
 	const struct DpScope *parent;
-	uint32		name;			/* its position among the compiler's names */
-	int			slot;
-	int			hidden;			/* the slot of a variable of that name further out, or -1 */
+	uint32 name; /* its position among the compiler's names */
+	int slot;
+	int hidden; /* the slot of a variable of that name further out, or -1 */
 } DpScope;
 
 typedef struct DpCompiler
 {
-	int			flags;
+	int flags;
 	const DpWhere *where;
 	const DpScope *scope;
-	DpNames		names;			/* of variables */
-	int		   *slots;			/* that each of them stands for here, or -1 */
-	int			nvariables;		/* slots given out */
-	int			npaths;
+	DpNames names;  /* of variables */
+	int *slots;     /* that each of them stands for here, or -1 */
+	int nvariables; /* slots given out */
+	int npaths;
 } DpCompiler;
 
 struct DpNode
 {
-	DpNodeEval	eval;
-	const DpOperator *op;		/* NULL: a literal, a path, an array or an object */
+	DpNodeEval eval;
+	const DpOperator *op; /* NULL: a literal, a path, an array or an object */
 	const DpWhere *where;
-	int			nargs;
-	DpNode	  **args;			/* NULL for a named argument that is not given */
-	DpValue		value;			/* literals; type DP_TYPE_EOD: missing */
-	int			slot;			/* the first of the operator's variables */
-	void	   *extra;			/* what the operator prepared */
+	int nargs;
+	DpNode **args; /* NULL for a named argument that is not given */
+	DpValue value; /* literals; type DP_TYPE_EOD: missing */
+	int slot;      /* the first of the operator's variables */
+	void *extra;   /* what the operator prepared */
 };
 
 /*
@@ -73,14 +73,14 @@ struct DpNode
  */
 struct DpOperator
 {
-	const char *name;			/* with its dollar */
-	DpNodeEval	eval;
-	int			min;
-	int			max;
+	const char *name; /* with its dollar */
+	DpNodeEval eval;
+	int min;
+	int max;
 	const char *names;
-	int			which;			/* tells operators apart that share a function */
-	void		(*prepare) (DpCompiler *c, DpNode *node);	/* after the arguments are compiled */
-	DpNode	   *(*compile) (DpCompiler *c, const DpOperator *op, const DpValue *spec);
+	int which;                                    /* tells operators apart that share a function */
+	void (*prepare)(DpCompiler *c, DpNode *node); /* after the arguments are compiled */
+	DpNode *(*compile)(DpCompiler *c, const DpOperator *op, const DpValue *spec);
 };
 
 /* The tables end with a row without a name. */
@@ -121,8 +121,10 @@ extern void dp_scope_open(DpCompiler *c, DpScope *scope, const char *name, uint3
 extern void dp_scopes_close(DpCompiler *c, const DpScope *saved);
 
 /* Raise an error about the specification; the detail is c->where. */
-extern void dp_compile_error(DpCompiler *c, const char *fmt,...) pg_attribute_printf(2, 3) pg_attribute_noreturn();
-extern void dp_compile_unsupported(DpCompiler *c, const char *fmt,...) pg_attribute_printf(2, 3) pg_attribute_noreturn();
+extern void dp_compile_error(DpCompiler *c, const char *fmt, ...) pg_attribute_printf(2, 3)
+	pg_attribute_noreturn();
+extern void dp_compile_unsupported(DpCompiler *c, const char *fmt, ...) pg_attribute_printf(2, 3)
+	pg_attribute_noreturn();
 
 /* The place as text, "$cond.if.$add[1]", palloc'd. */
 extern char *dp_where_text(const DpWhere *where);
@@ -180,10 +182,12 @@ extern char *dp_result_string_room(DpValue *result, uint32 len);
  * Raise an error of the given SQLSTATE that begins with the operator's name:
  * "$add " and the text.  The detail says where the operator stands.
  */
-extern void dp_node_error(const DpNode *node, int sqlerrcode, const char *fmt,...) pg_attribute_printf(3, 4) pg_attribute_noreturn();
+extern void dp_node_error(const DpNode *node, int sqlerrcode, const char *fmt, ...)
+	pg_attribute_printf(3, 4) pg_attribute_noreturn();
 
 /* The same for an argument of a wrong type: "$add needs a number, not string". */
-extern void dp_node_type_error(const DpNode *node, const char *expected, const DpValue *v) pg_attribute_noreturn();
+extern void dp_node_type_error(const DpNode *node, const char *expected, const DpValue *v)
+	pg_attribute_noreturn();
 
 /* The name of a value's type, "missing" for none. */
 extern const char *dp_operand_type(const DpValue *v);
@@ -192,7 +196,7 @@ extern const char *dp_operand_type(const DpValue *v);
 extern bool dp_value_to_int64(const DpValue *v, int64 *i);
 
 /* Elements of an array as an array of values (palloc'd); their number. */
-extern int	dp_array_values(const DpValue *array, DpValue **values);
+extern int dp_array_values(const DpValue *array, DpValue **values);
 
 /*
  * A memory context for the rounds of a loop, so that what each round leaves
@@ -202,12 +206,12 @@ typedef struct DpLoop
 {
 	MemoryContext rounds;
 	MemoryContext outside;
-	Size		before;			/* bytes there when the loop began */
-	int			n;
+	Size before; /* bytes there when the loop began */
+	int n;
 } DpLoop;
 
 extern void dp_loop_begin(DpLoop *loop);
-extern void dp_loop_round(DpLoop *loop);	/* before each round */
+extern void dp_loop_round(DpLoop *loop); /* before each round */
 extern void dp_loop_end(DpLoop *loop);
 
 /* ---------------------------------------------------------------- numbers */
@@ -218,18 +222,19 @@ extern void dp_double_to_decimal(double d, uint8 out[DP_DECIMAL128_SIZE]);
 extern void dp_number_to_decimal(const DpValue *v, uint8 out[DP_DECIMAL128_SIZE]);
 extern bool dp_decimal_is_nan(const uint8 *d);
 extern bool dp_decimal_is_finite(const uint8 *d);
-extern int	dp_decimal_sign(const uint8 *d);	/* of NaN: 0 */
+extern int dp_decimal_sign(const uint8 *d); /* of NaN: 0 */
 
 typedef enum DpDecimalOp
 {
 	DP_DECIMAL_ADD,
 	DP_DECIMAL_SUBTRACT,
 	DP_DECIMAL_MULTIPLY,
-	DP_DECIMAL_DIVIDE,			/* by 0: infinity or NaN */
-	DP_DECIMAL_MODULO			/* truncates; by 0: NaN */
+	DP_DECIMAL_DIVIDE, /* by 0: infinity or NaN */
+	DP_DECIMAL_MODULO  /* truncates; by 0: NaN */
 } DpDecimalOp;
 
-extern void dp_decimal_combine(DpDecimalOp op, const uint8 *a, const uint8 *b, uint8 out[DP_DECIMAL128_SIZE]);
+extern void
+dp_decimal_combine(DpDecimalOp op, const uint8 *a, const uint8 *b, uint8 out[DP_DECIMAL128_SIZE]);
 
 typedef enum DpRounding
 {
@@ -246,11 +251,11 @@ extern bool dp_result_decimal(DpValue *result, const uint8 *d);
 /* A running sum as $add and $sum make it. */
 typedef struct DpSum
 {
-	uint8		type;			/* INT32, INT64, DOUBLE or DECIMAL128 */
-	int64		i;
-	double		d;
-	double		rest;			/* what d lost by rounding */
-	uint8		decimal[DP_DECIMAL128_SIZE];
+	uint8 type; /* INT32, INT64, DOUBLE or DECIMAL128 */
+	int64 i;
+	double d;
+	double rest; /* what d lost by rounding */
+	uint8 decimal[DP_DECIMAL128_SIZE];
 } DpSum;
 
 extern void dp_sum_init(DpSum *sum);
@@ -262,4 +267,4 @@ extern bool dp_result_sum(DpValue *result, const DpSum *sum);
 /* The text of a number, bool, date and so on, as $toString and $concat see it; palloc'd. */
 extern char *dp_value_as_string(const DpValue *v, uint32 *len);
 
-#endif							/* DP_MQL_EXPRESSION_NODE_H */
+#endif /* DP_MQL_EXPRESSION_NODE_H */

@@ -19,10 +19,10 @@
 #include "bson/number.h"
 #include "mql/expression_node.h"
 
-#define DECIMAL128_BIAS		6176
+#define DECIMAL128_BIAS 6176
 
 /* More digits than a quotient of two decimals needs to be rounded rightly */
-#define QUOTIENT_DIGITS		72
+#define QUOTIENT_DIGITS 72
 
 /* ---------------------------------------------------------------- conversions */
 
@@ -38,7 +38,7 @@ dp_number_to_double(const DpValue *v)
 void
 dp_double_to_decimal(double d, uint8 out[DP_DECIMAL128_SIZE])
 {
-	char		text[48];
+	char text[48];
 
 	if (isnan(d))
 		strcpy(text, "NaN");
@@ -57,7 +57,7 @@ dp_double_to_decimal(double d, uint8 out[DP_DECIMAL128_SIZE])
 void
 dp_number_to_decimal(const DpValue *v, uint8 out[DP_DECIMAL128_SIZE])
 {
-	char		text[MAXINT8LEN + 1];
+	char text[MAXINT8LEN + 1];
 
 	switch (v->type)
 	{
@@ -68,7 +68,8 @@ dp_number_to_decimal(const DpValue *v, uint8 out[DP_DECIMAL128_SIZE])
 			dp_double_to_decimal(dp_get_double(v->data), out);
 			break;
 		default:
-			pg_lltoa(v->type == DP_TYPE_INT32 ? dp_get_int32(v->data) : dp_get_int64(v->data), text);
+			pg_lltoa(v->type == DP_TYPE_INT32 ? dp_get_int32(v->data) : dp_get_int64(v->data),
+					 text);
 			(void) dp_decimal128_from_text(text, strlen(text), out);
 			break;
 	}
@@ -96,9 +97,9 @@ dp_decimal_is_finite(const uint8 *d)
 int
 dp_decimal_sign(const uint8 *d)
 {
-	DpValue		v = {d, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
-	uint8		buf[DP_EXACT_MAX_DIGITS];
-	DpExact		e;
+	DpValue v = { d, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128 };
+	uint8 buf[DP_EXACT_MAX_DIGITS];
+	DpExact e;
 
 	if (dp_decimal_is_nan(d))
 		return 0;
@@ -112,7 +113,7 @@ dp_decimal_sign(const uint8 *d)
 static int
 decimal_exponent(const uint8 *d)
 {
-	uint64		high = (uint64) dp_get_int64(d + 8);
+	uint64 high = (uint64) dp_get_int64(d + 8);
 
 	if (((high >> 61) & 3) == 3)
 		return (int) ((high >> 47) & 0x3fff) - DECIMAL128_BIAS;
@@ -122,8 +123,8 @@ decimal_exponent(const uint8 *d)
 bool
 dp_value_to_int64(const DpValue *v, int64 *i)
 {
-	uint8		buf[DP_EXACT_MAX_DIGITS];
-	DpNumber	number;
+	uint8 buf[DP_EXACT_MAX_DIGITS];
+	DpNumber number;
 
 	if (!dp_type_is_number(v->type))
 		return false;
@@ -146,21 +147,21 @@ dp_value_to_int64(const DpValue *v, int64 *i)
 static void
 decimal_divide(const uint8 *a, const uint8 *b, int exponent, uint8 out[DP_DECIMAL128_SIZE])
 {
-	DpValue		x = {a, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
-	DpValue		y = {b, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
-	uint8		xbuf[DP_EXACT_MAX_DIGITS];
-	uint8		ybuf[DP_EXACT_MAX_DIGITS];
-	DpExact		xe;
-	DpExact		ye;
-	DpExact		qe;
-	char		xtext[QUOTIENT_DIGITS + 64];
-	char		ytext[64];
-	Datum		n;
-	Datum		d;
-	Datum		q;
-	char	   *digits;
-	int			len;
-	int			zeros;
+	DpValue x = { a, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128 };
+	DpValue y = { b, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128 };
+	uint8 xbuf[DP_EXACT_MAX_DIGITS];
+	uint8 ybuf[DP_EXACT_MAX_DIGITS];
+	DpExact xe;
+	DpExact ye;
+	DpExact qe;
+	char xtext[QUOTIENT_DIGITS + 64];
+	char ytext[64];
+	Datum n;
+	Datum d;
+	Datum q;
+	char *digits;
+	int len;
+	int zeros;
 
 	dp_exact_from_value(&x, &xe, xbuf);
 	dp_exact_from_value(&y, &ye, ybuf);
@@ -215,11 +216,11 @@ decimal_divide(const uint8 *a, const uint8 *b, int exponent, uint8 out[DP_DECIMA
 void
 dp_decimal_combine(DpDecimalOp op, const uint8 *a, const uint8 *b, uint8 out[DP_DECIMAL128_SIZE])
 {
-	Datum		x;
-	Datum		y;
-	Datum		result = (Datum) 0;
-	DpExact		e;
-	int			exponent = 0;
+	Datum x;
+	Datum y;
+	Datum result = (Datum) 0;
+	DpExact e;
+	int exponent = 0;
 
 	if (dp_decimal_is_nan(a) || dp_decimal_is_nan(b))
 	{
@@ -228,11 +229,12 @@ dp_decimal_combine(DpDecimalOp op, const uint8 *a, const uint8 *b, uint8 out[DP_
 	}
 	if (dp_decimal_is_finite(a) && dp_decimal_is_finite(b))
 	{
-		int			aexp = decimal_exponent(a);
-		int			bexp = decimal_exponent(b);
+		int aexp = decimal_exponent(a);
+		int bexp = decimal_exponent(b);
 
-		exponent = op == DP_DECIMAL_MULTIPLY ? aexp + bexp :
-			op == DP_DECIMAL_DIVIDE ? aexp - bexp : Min(aexp, bexp);
+		exponent = op == DP_DECIMAL_MULTIPLY ? aexp + bexp
+				   : op == DP_DECIMAL_DIVIDE ? aexp - bexp
+											 : Min(aexp, bexp);
 		if (op == DP_DECIMAL_DIVIDE && dp_decimal_sign(b) != 0)
 		{
 			decimal_divide(a, b, exponent, out);
@@ -241,7 +243,7 @@ dp_decimal_combine(DpDecimalOp op, const uint8 *a, const uint8 *b, uint8 out[DP_
 	}
 	if (dp_decimal_sign(b) == 0 && (op == DP_DECIMAL_DIVIDE || op == DP_DECIMAL_MODULO))
 	{
-		int			sign = op == DP_DECIMAL_DIVIDE ? dp_decimal_sign(a) : 0;
+		int sign = op == DP_DECIMAL_DIVIDE ? dp_decimal_sign(a) : 0;
 		const char *text = sign == 0 ? "NaN" : sign < 0 ? "-Infinity" : "Infinity";
 
 		(void) dp_decimal128_from_text(text, strlen(text), out);
@@ -262,7 +264,7 @@ dp_decimal_combine(DpDecimalOp op, const uint8 *a, const uint8 *b, uint8 out[DP_
 			result = DirectFunctionCall2(numeric_mul, x, y);
 			break;
 		case DP_DECIMAL_DIVIDE:
-			result = DirectFunctionCall2(numeric_div, x, y);	/* infinities */
+			result = DirectFunctionCall2(numeric_div, x, y); /* infinities */
 			break;
 		case DP_DECIMAL_MODULO:
 			result = DirectFunctionCall2(numeric_mod, x, y);
@@ -281,8 +283,8 @@ dp_decimal_combine(DpDecimalOp op, const uint8 *a, const uint8 *b, uint8 out[DP_
 static void
 exact_round(DpExact *e, DpRounding rounding, int place, uint8 *buf)
 {
-	int			keep = e->point + place;
-	bool		up = false;
+	int keep = e->point + place;
+	bool up = false;
 
 	if (e->rank != 0 || keep >= e->ndigits)
 		return;
@@ -290,8 +292,8 @@ exact_round(DpExact *e, DpRounding rounding, int place, uint8 *buf)
 	{
 		if (keep >= 0)
 		{
-			uint8		next = e->digits[keep];
-			bool		odd = keep > 0 && (e->digits[keep - 1] & 1) != 0;
+			uint8 next = e->digits[keep];
+			bool odd = keep > 0 && (e->digits[keep - 1] & 1) != 0;
 
 			up = next > 5 || (next == 5 && (odd || e->ndigits > keep + 1));
 		}
@@ -306,7 +308,7 @@ exact_round(DpExact *e, DpRounding rounding, int place, uint8 *buf)
 	memcpy(buf + 1, e->digits, keep);
 	if (up)
 	{
-		int			i = keep;
+		int i = keep;
 
 		while (buf[i] == 9)
 			buf[i--] = 0;
@@ -337,12 +339,12 @@ exact_round(DpExact *e, DpRounding rounding, int place, uint8 *buf)
 bool
 dp_result_rounded(DpValue *result, const DpValue *v, DpRounding rounding, int place)
 {
-	uint8		buf[DP_EXACT_MAX_DIGITS];
-	uint8		rounded[DP_EXACT_MAX_DIGITS + 1];
-	uint8		decimal[DP_DECIMAL128_SIZE];
-	DpExact		e;
-	double		d;
-	int64		i;
+	uint8 buf[DP_EXACT_MAX_DIGITS];
+	uint8 rounded[DP_EXACT_MAX_DIGITS + 1];
+	uint8 decimal[DP_DECIMAL128_SIZE];
+	DpExact e;
+	double d;
+	int64 i;
 
 	switch (v->type)
 	{
@@ -358,7 +360,7 @@ dp_result_rounded(DpValue *result, const DpValue *v, DpRounding rounding, int pl
 			if (e.point > 19)
 				return false;
 			{
-				uint64		u = 0;
+				uint64 u = 0;
 
 				for (int k = 0; k < e.point; k++)
 					u = u * 10 + (k < e.ndigits ? e.digits[k] : 0);
@@ -366,16 +368,18 @@ dp_result_rounded(DpValue *result, const DpValue *v, DpRounding rounding, int pl
 					return false;
 				i = e.negative ? (int64) -u : (int64) u;
 			}
-			return v->type == DP_TYPE_INT32 ? dp_result_integer(result, i) : dp_result_int64(result, i);
+			return v->type == DP_TYPE_INT32 ? dp_result_integer(result, i)
+											: dp_result_int64(result, i);
 
 		case DP_TYPE_DOUBLE:
 			d = dp_get_double(v->data);
 			if (isnan(d) || isinf(d))
 				*result = *v;
 			else if (place == 0)
-				dp_result_double(result, rounding == DP_ROUND_FLOOR ? floor(d) :
-								 rounding == DP_ROUND_CEILING ? ceil(d) :
-								 rounding == DP_ROUND_TRUNCATE ? trunc(d) : rint(d));
+				dp_result_double(result, rounding == DP_ROUND_FLOOR      ? floor(d)
+										 : rounding == DP_ROUND_CEILING  ? ceil(d)
+										 : rounding == DP_ROUND_TRUNCATE ? trunc(d)
+																		 : rint(d));
 			else
 			{
 				dp_exact_from_value(v, &e, buf);
@@ -412,7 +416,7 @@ dp_sum_init(DpSum *sum)
 static void
 sum_add_double(DpSum *sum, double x)
 {
-	double		total = sum->d + x;
+	double total = sum->d + x;
 
 	if (fabs(sum->d) >= fabs(x))
 		sum->rest += (sum->d - total) + x;
@@ -425,7 +429,7 @@ sum_add_double(DpSum *sum, double x)
 static double
 sum_double(const DpSum *sum)
 {
-	double		total = sum->d + sum->rest;
+	double total = sum->d + sum->rest;
 
 	/* what infinities leave of the rest is no number */
 	return isnan(total) ? sum->d : total;
@@ -434,15 +438,15 @@ sum_double(const DpSum *sum)
 void
 dp_sum_add(DpSum *sum, const DpValue *v)
 {
-	uint8		decimal[DP_DECIMAL128_SIZE];
-	uint8		total[DP_DECIMAL128_SIZE];
-	int64		i;
+	uint8 decimal[DP_DECIMAL128_SIZE];
+	uint8 total[DP_DECIMAL128_SIZE];
+	int64 i;
 
 	/* widen what there is */
 	if (v->type == DP_TYPE_DECIMAL128 && sum->type != DP_TYPE_DECIMAL128)
 	{
-		uint8		room[8];
-		DpValue		old = {room, 8, sum->type == DP_TYPE_DOUBLE ? DP_TYPE_DOUBLE : DP_TYPE_INT64};
+		uint8 room[8];
+		DpValue old = { room, 8, sum->type == DP_TYPE_DOUBLE ? DP_TYPE_DOUBLE : DP_TYPE_INT64 };
 
 		if (sum->type == DP_TYPE_DOUBLE)
 			dp_put_double(room, sum_double(sum));

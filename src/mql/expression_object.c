@@ -15,14 +15,14 @@
 static bool
 merge_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		few[4];
-	DpValue    *documents = node->nargs <= (int) lengthof(few) ? few :
-		palloc(sizeof(DpValue) * (Size) node->nargs);
-	int			n = 0;
+	DpValue few[4];
+	DpValue *documents =
+		node->nargs <= (int) lengthof(few) ? few : palloc(sizeof(DpValue) * (Size) node->nargs);
+	int n = 0;
 
 	for (int i = 0; i < node->nargs; i++)
 	{
-		DpValue		v;
+		DpValue v;
 
 		dp_arg(node, i, state, &v);
 		if (dp_is_nullish(&v))
@@ -33,7 +33,7 @@ merge_eval(const DpNode *node, DpExprState *state, DpValue *result)
 			documents[n++] = v;
 	}
 	if (n == 0)
-		*result = (DpValue) {dp_empty_document, DP_DOCUMENT_MIN_SIZE, DP_TYPE_DOCUMENT};
+		*result = (DpValue){ dp_empty_document, DP_DOCUMENT_MIN_SIZE, DP_TYPE_DOCUMENT };
 	else if (n == 1)
 		*result = documents[0];
 	else if (n == 2)
@@ -51,7 +51,7 @@ merge_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static void
 field_name(const DpNode *node, int i, DpExprState *state, const char **name, uint32 *len)
 {
-	DpValue		v;
+	DpValue v;
 
 	dp_arg(node, i, state, &v);
 	if (v.type != DP_TYPE_STRING)
@@ -59,7 +59,8 @@ field_name(const DpNode *node, int i, DpExprState *state, const char **name, uin
 	*name = DP_STRING_DATA(&v);
 	*len = DP_STRING_LEN(&v);
 	if (memchr(*name, 0, *len) != NULL)
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a name without null characters");
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+					  "needs a name without null characters");
 }
 
 /*
@@ -69,14 +70,15 @@ static bool
 getfield_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	const char *name;
-	uint32		len;
-	DpValue		input;
+	uint32 len;
+	DpValue input;
 
 	field_name(node, 0, state, &name, &len);
 	dp_arg(node, 1, state, &input);
 	if (input.type == DP_TYPE_NULL || input.type == DP_TYPE_UNDEFINED)
 		return dp_result_null(result);
-	return input.type == DP_TYPE_DOCUMENT && dp_field_find(input.data, input.len, name, len, result);
+	return input.type == DP_TYPE_DOCUMENT &&
+		   dp_field_find(input.data, input.len, name, len, result);
 }
 
 /*
@@ -87,13 +89,13 @@ static bool
 setfield_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	const char *name;
-	uint32		len;
-	DpValue		input;
-	DpValue		value = {NULL, 0, DP_TYPE_EOD};
-	DpIter		iter;
-	DpElement	element;
-	DpBuilder	b;
-	bool		done = false;
+	uint32 len;
+	DpValue input;
+	DpValue value = { NULL, 0, DP_TYPE_EOD };
+	DpIter iter;
+	DpElement element;
+	DpBuilder b;
+	bool done = false;
 
 	field_name(node, 0, state, &name, &len);
 	dp_arg(node, 1, state, &input);
@@ -130,11 +132,11 @@ setfield_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static DpNode *
 getfield_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	static const uint8 current[] = {10, 0, 0, 0, '$', '$', 'C', 'U', 'R', 'R', 'E', 'N', 'T', 0};
-	DpValue		variable = {current, sizeof(current), DP_TYPE_STRING};
-	DpNode	   *node = dp_node_make(c, op->eval, op, 2);
-	DpIter		iter;
-	DpElement	element;
+	static const uint8 current[] = { 10, 0, 0, 0, '$', '$', 'C', 'U', 'R', 'R', 'E', 'N', 'T', 0 };
+	DpValue variable = { current, sizeof(current), DP_TYPE_STRING };
+	DpNode *node = dp_node_make(c, op->eval, op, 2);
+	DpIter iter;
+	DpElement element;
 
 	if (spec->type == DP_TYPE_DOCUMENT)
 	{
@@ -167,10 +169,10 @@ getfield_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 static bool
 objecttoarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		v;
-	DpIter		iter;
-	DpElement	element;
-	DpBuilder	b;
+	DpValue v;
+	DpIter iter;
+	DpElement element;
+	DpBuilder b;
 
 	dp_arg(node, 0, state, &v);
 	if (dp_is_nullish(&v))
@@ -197,14 +199,15 @@ objecttoarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static void
 read_pair(const DpNode *node, const DpValue *pair, uint8 type, DpValue *name, DpValue *value)
 {
-	DpIter		iter;
-	DpElement	element;
-	int			n = 0;
+	DpIter iter;
+	DpElement element;
+	int n = 0;
 
 	if (pair->type != type)
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
-					  "needs an array of arrays [name, value], or of objects {k, v}, not of %s and %s",
-					  dp_type_name(type), dp_type_name(pair->type));
+		dp_node_error(
+			node, ERRCODE_INVALID_PARAMETER_VALUE,
+			"needs an array of arrays [name, value], or of objects {k, v}, not of %s and %s",
+			dp_type_name(type), dp_type_name(pair->type));
 	name->type = value->type = DP_TYPE_EOD;
 	dp_iter_init_value(&iter, pair);
 	for (; dp_iter_next(&iter, &element); n++)
@@ -215,9 +218,9 @@ read_pair(const DpNode *node, const DpValue *pair, uint8 type, DpValue *name, Dp
 			*value = element.value;
 	}
 	if (n != 2 || name->type == DP_TYPE_EOD || value->type == DP_TYPE_EOD)
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, type == DP_TYPE_ARRAY ?
-					  "needs arrays of two elements, a name and a value" :
-					  "needs objects with the two fields \"k\" and \"v\"");
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+					  type == DP_TYPE_ARRAY ? "needs arrays of two elements, a name and a value"
+											: "needs objects with the two fields \"k\" and \"v\"");
 	if (name->type != DP_TYPE_STRING)
 		dp_node_type_error(node, "strings as names", name);
 	if (memchr(DP_STRING_DATA(name), 0, DP_STRING_LEN(name)) != NULL)
@@ -227,10 +230,10 @@ read_pair(const DpNode *node, const DpValue *pair, uint8 type, DpValue *name, Dp
 /* A field that $arrayToObject makes. */
 typedef struct Pair
 {
-	DpValue		name;
-	DpValue		value;
-	int			position;
-	bool		drop;
+	DpValue name;
+	DpValue value;
+	int position;
+	bool drop;
 } Pair;
 
 /* By name, then position. */
@@ -239,12 +242,12 @@ pair_compare(const void *a, const void *b)
 {
 	const Pair *x = *(const Pair *const *) a;
 	const Pair *y = *(const Pair *const *) b;
-	int			order = memcmp(DP_STRING_DATA(&x->name), DP_STRING_DATA(&y->name),
-							   Min(DP_STRING_LEN(&x->name), DP_STRING_LEN(&y->name)));
+	int order = memcmp(DP_STRING_DATA(&x->name), DP_STRING_DATA(&y->name),
+					   Min(DP_STRING_LEN(&x->name), DP_STRING_LEN(&y->name)));
 
 	if (order == 0)
 		order = (DP_STRING_LEN(&x->name) > DP_STRING_LEN(&y->name)) -
-			(DP_STRING_LEN(&x->name) < DP_STRING_LEN(&y->name));
+				(DP_STRING_LEN(&x->name) < DP_STRING_LEN(&y->name));
 	return order != 0 ? order : x->position - y->position;
 }
 
@@ -255,12 +258,12 @@ pair_compare(const void *a, const void *b)
 static bool
 arraytoobject_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		array;
-	DpValue    *elements;
-	Pair	   *pairs;
-	Pair	  **sorted;
-	DpBuilder	b;
-	int			n;
+	DpValue array;
+	DpValue *elements;
+	Pair *pairs;
+	Pair **sorted;
+	DpBuilder b;
+	int n;
 
 	dp_arg(node, 0, state, &array);
 	if (dp_is_nullish(&array))
@@ -269,7 +272,8 @@ arraytoobject_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		dp_node_type_error(node, "an array", &array);
 	n = dp_array_values(&array, &elements);
 	if (n > 0 && !dp_type_is_container(elements[0].type))
-		dp_node_type_error(node, "an array of arrays [name, value], or of objects {k, v}", &elements[0]);
+		dp_node_type_error(node, "an array of arrays [name, value], or of objects {k, v}",
+						   &elements[0]);
 	pairs = palloc(sizeof(Pair) * Max(n, 1));
 	sorted = palloc(sizeof(Pair *) * Max(n, 1));
 	for (int i = 0; i < n; i++)
@@ -296,8 +300,8 @@ arraytoobject_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	dp_builder_begin_document(&b);
 	for (int i = 0; i < n; i++)
 		if (!pairs[i].drop)
-			dp_builder_append_value(&b, DP_STRING_DATA(&pairs[i].name), DP_STRING_LEN(&pairs[i].name),
-									&pairs[i].value);
+			dp_builder_append_value(&b, DP_STRING_DATA(&pairs[i].name),
+									DP_STRING_LEN(&pairs[i].name), &pairs[i].value);
 	dp_builder_end(&b);
 	return dp_result_built(result, &b, DP_TYPE_DOCUMENT);
 }
@@ -308,7 +312,7 @@ arraytoobject_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 bsonsize_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		v;
+	DpValue v;
 
 	dp_arg(node, 0, state, &v);
 	if (dp_is_nullish(&v))
@@ -319,12 +323,12 @@ bsonsize_eval(const DpNode *node, DpExprState *state, DpValue *result)
 }
 
 const DpOperator dp_operators_object[] = {
-	{.name = "$arrayToObject", .eval = arraytoobject_eval, .min = 1, .max = 1},
-	{.name = "$bsonSize", .eval = bsonsize_eval, .min = 1, .max = 1},
-	{.name = "$getField", .eval = getfield_eval, .compile = getfield_compile},
-	{.name = "$mergeObjects", .eval = merge_eval, .min = 0, .max = -1},
-	{.name = "$objectToArray", .eval = objecttoarray_eval, .min = 1, .max = 1},
-	{.name = "$setField", .eval = setfield_eval, .names = "field input value"},
-	{.name = "$unsetField", .eval = setfield_eval, .names = "field input"},
-	{NULL}
+	{ .name = "$arrayToObject", .eval = arraytoobject_eval, .min = 1, .max = 1 },
+	{ .name = "$bsonSize", .eval = bsonsize_eval, .min = 1, .max = 1 },
+	{ .name = "$getField", .eval = getfield_eval, .compile = getfield_compile },
+	{ .name = "$mergeObjects", .eval = merge_eval, .min = 0, .max = -1 },
+	{ .name = "$objectToArray", .eval = objecttoarray_eval, .min = 1, .max = 1 },
+	{ .name = "$setField", .eval = setfield_eval, .names = "field input value" },
+	{ .name = "$unsetField", .eval = setfield_eval, .names = "field input" },
+	{ NULL }
 };

@@ -15,13 +15,15 @@
 
 enum
 {
-	OP_MATCH, OP_FIND, OP_FINDALL
+	OP_MATCH,
+	OP_FIND,
+	OP_FINDALL
 };
 
 /* Arguments, in the order of the names below */
-#define ARG_INPUT		0
-#define ARG_REGEX		1
-#define ARG_OPTIONS		2
+#define ARG_INPUT 0
+#define ARG_REGEX 1
+#define ARG_OPTIONS 2
 
 /*
  * The compiled pattern of a regex or a string and, beside it, options, or NULL
@@ -32,8 +34,8 @@ regex_make(const DpNode *node, const DpValue *pattern, const DpValue *options)
 {
 	const char *p;
 	const char *o = "";
-	uint32		plen;
-	uint32		olen = 0;
+	uint32 plen;
+	uint32 olen = 0;
 
 	if (dp_is_nullish(pattern))
 		return NULL;
@@ -44,7 +46,8 @@ regex_make(const DpNode *node, const DpValue *pattern, const DpValue *options)
 		p = DP_STRING_DATA(pattern);
 		plen = DP_STRING_LEN(pattern);
 		if (memchr(p, 0, plen) != NULL)
-			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a pattern without null characters");
+			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+						  "needs a pattern without null characters");
 	}
 	else
 		dp_node_type_error(node, "a string or a regular expression as its regex", pattern);
@@ -53,7 +56,8 @@ regex_make(const DpNode *node, const DpValue *pattern, const DpValue *options)
 		if (options->type != DP_TYPE_STRING)
 			dp_node_type_error(node, "a string as its options", options);
 		if (olen > 0)
-			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "has options both in its regex and beside it");
+			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+						  "has options both in its regex and beside it");
 		o = DP_STRING_DATA(options);
 		olen = DP_STRING_LEN(options);
 	}
@@ -66,8 +70,8 @@ regex_make(const DpNode *node, const DpValue *pattern, const DpValue *options)
 static void
 regex_prepare(DpCompiler *c, DpNode *node)
 {
-	DpValue		pattern;
-	DpValue		options = {NULL, 0, DP_TYPE_EOD};
+	DpValue pattern;
+	DpValue options = { NULL, 0, DP_TYPE_EOD };
 
 	if (dp_node_is_literal(node->args[ARG_REGEX], &pattern) &&
 		(node->args[ARG_OPTIONS] == NULL || dp_node_is_literal(node->args[ARG_OPTIONS], &options)))
@@ -97,23 +101,23 @@ append_match(DpBuilder *b, const char *s, const DpRegexSpan *spans, int nspans)
 static bool
 regex_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	int			which = node->op->which;
-	DpRegex    *regex = node->extra;
-	DpValue		input;
+	int which = node->op->which;
+	DpRegex *regex = node->extra;
+	DpValue input;
 	DpRegexSpan *spans;
-	DpBuilder	b;
+	DpBuilder b;
 	const char *s;
-	uint32		len;
-	uint32		from = 0;
-	int			nspans;
+	uint32 len;
+	uint32 from = 0;
+	int nspans;
 
 	dp_arg(node, ARG_INPUT, state, &input);
 	if (!dp_is_nullish(&input) && input.type != DP_TYPE_STRING)
 		dp_node_type_error(node, "a string as its input", &input);
 	if (regex == NULL)
 	{
-		DpValue		pattern;
-		DpValue		options;
+		DpValue pattern;
+		DpValue options;
 
 		dp_arg(node, ARG_REGEX, state, &pattern);
 		dp_arg(node, ARG_OPTIONS, state, &options);
@@ -165,9 +169,19 @@ regex_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	return dp_result_built(result, &b, DP_TYPE_ARRAY);
 }
 
-const DpOperator dp_operators_regex[] = {
-	{.name = "$regexFind", .eval = regex_eval, .names = "input regex ?options", .prepare = regex_prepare, .which = OP_FIND},
-	{.name = "$regexFindAll", .eval = regex_eval, .names = "input regex ?options", .prepare = regex_prepare, .which = OP_FINDALL},
-	{.name = "$regexMatch", .eval = regex_eval, .names = "input regex ?options", .prepare = regex_prepare, .which = OP_MATCH},
-	{NULL}
-};
+const DpOperator dp_operators_regex[] = { { .name = "$regexFind",
+											.eval = regex_eval,
+											.names = "input regex ?options",
+											.prepare = regex_prepare,
+											.which = OP_FIND },
+										  { .name = "$regexFindAll",
+											.eval = regex_eval,
+											.names = "input regex ?options",
+											.prepare = regex_prepare,
+											.which = OP_FINDALL },
+										  { .name = "$regexMatch",
+											.eval = regex_eval,
+											.names = "input regex ?options",
+											.prepare = regex_prepare,
+											.which = OP_MATCH },
+										  { NULL } };

@@ -11,10 +11,10 @@
 #include "mql/expression_node.h"
 
 /* Values on the way may always have so many bytes, and four times the size of a document */
-#define MAX_VALUE_SIZE	(64 * 1024 * 1024)
+#define MAX_VALUE_SIZE (64 * 1024 * 1024)
 
 /* What the first rounds of a loop may leave behind */
-#define LOOP_BYTES	(1024 * 1024)
+#define LOOP_BYTES (1024 * 1024)
 
 bool
 dp_result_null(DpValue *result)
@@ -38,7 +38,7 @@ dp_result_bool(DpValue *result, bool b)
 static uint8 *
 result_room(DpValue *result, uint8 type, uint32 len)
 {
-	uint8	   *p = palloc(len);
+	uint8 *p = palloc(len);
 
 	result->type = type;
 	result->data = p;
@@ -104,10 +104,9 @@ void
 dp_result_check_size(Size len)
 {
 	if (unlikely(len > max_size()))
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("a value in an expression is too large"),
-				 errdetail("The value has %zu bytes.", len)));
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("a value in an expression is too large"),
+						errdetail("The value has %zu bytes.", len)));
 }
 
 void
@@ -120,7 +119,7 @@ dp_result_builder(DpBuilder *b, Size expected)
 char *
 dp_result_string_room(DpValue *result, uint32 len)
 {
-	uint8	   *p;
+	uint8 *p;
 
 	dp_result_check_size(len);
 	p = result_room(result, DP_TYPE_STRING, len + 5);
@@ -148,9 +147,9 @@ dp_result_built(DpValue *result, const DpBuilder *b, uint8 type)
 int
 dp_array_values(const DpValue *array, DpValue **values)
 {
-	int			n = dp_array_count(array->data, array->len);
-	DpIter		iter;
-	int			i = 0;
+	int n = dp_array_count(array->data, array->len);
+	DpIter iter;
+	int i = 0;
 
 	*values = palloc(sizeof(DpValue) * Max(n, 1));
 	dp_iter_init_value(&iter, array);

@@ -12,33 +12,35 @@
 #include "mql/sort_key.h"
 
 /* Most elements that $range gives */
-#define MAX_RANGE	10000000
+#define MAX_RANGE 10000000
 
 enum
 {
-	OP_MAX, OP_MIN
+	OP_MAX,
+	OP_MIN
 };
 
 /* A value and the key that it is sorted by. */
 typedef struct Keyed
 {
-	DpValue		value;
+	DpValue value;
 	const char *key;
-	int			offset;			/* of it among all keys */
-	int			len;
-	int			position;
+	int offset; /* of it among all keys */
+	int len;
+	int position;
 } Keyed;
 
 /* A whole number that fits an int32. */
 static int32
 int_arg(const DpNode *node, int i, DpExprState *state, const char *what)
 {
-	DpValue		v;
-	int64		n;
+	DpValue v;
+	int64 n;
 
 	dp_arg(node, i, state, &v);
 	if (!dp_value_to_int64(&v, &n) || n < PG_INT32_MIN || n > PG_INT32_MAX)
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a whole number as its %s, not %s", what,
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+					  "needs a whole number as its %s, not %s", what,
 					  dp_type_is_number(v.type) ? "another number" : dp_operand_type(&v));
 	return (int32) n;
 }
@@ -49,15 +51,16 @@ int_arg(const DpNode *node, int i, DpExprState *state, const char *what)
 static bool
 range_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	int64		from = int_arg(node, 0, state, "start");
-	int64		to = int_arg(node, 1, state, "end");
-	int64		step = node->nargs > 2 ? int_arg(node, 2, state, "step") : 1;
-	DpBuilder	b;
+	int64 from = int_arg(node, 0, state, "start");
+	int64 to = int_arg(node, 1, state, "end");
+	int64 step = node->nargs > 2 ? int_arg(node, 2, state, "step") : 1;
+	DpBuilder b;
 
 	if (step == 0)
 		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a step that is not 0");
 	if ((to - from) / step >= MAX_RANGE)
-		dp_node_error(node, ERRCODE_PROGRAM_LIMIT_EXCEEDED, "gives more than %d elements", MAX_RANGE);
+		dp_node_error(node, ERRCODE_PROGRAM_LIMIT_EXCEEDED, "gives more than %d elements",
+					  MAX_RANGE);
 	dp_result_builder(&b, 0);
 	dp_builder_begin_array(&b);
 	for (; step > 0 ? from < to : from > to; from += step)
@@ -76,18 +79,18 @@ range_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 zip_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	int			n = node->nargs - 1;
-	bool		longest = node->slot != 0;
-	DpIter	   *iters = palloc(sizeof(DpIter) * n);
-	DpValue    *defaults = NULL;
-	DpBuilder	b;
-	uint32		rounds = 0;
-	bool		is_null = false;
+	int n = node->nargs - 1;
+	bool longest = node->slot != 0;
+	DpIter *iters = palloc(sizeof(DpIter) * n);
+	DpValue *defaults = NULL;
+	DpBuilder b;
+	uint32 rounds = 0;
+	bool is_null = false;
 
 	for (int i = 0; i < n; i++)
 	{
-		DpValue		array;
-		uint32		size;
+		DpValue array;
+		uint32 size;
 
 		dp_arg(node, i, state, &array);
 		if (dp_is_nullish(&array))
@@ -105,13 +108,14 @@ zip_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		return dp_result_null(result);
 	if (node->args[n] != NULL)
 	{
-		DpValue		array;
+		DpValue array;
 
 		dp_arg(node, n, state, &array);
 		if (array.type != DP_TYPE_ARRAY)
 			dp_node_type_error(node, "an array as its defaults", &array);
 		if (dp_array_values(&array, &defaults) != n)
-			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs as many defaults as inputs");
+			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+						  "needs as many defaults as inputs");
 	}
 
 	dp_result_builder(&b, 0);
@@ -121,7 +125,7 @@ zip_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		dp_builder_begin_array_field(&b, NULL, 0);
 		for (int i = 0; i < n; i++)
 		{
-			DpValue		v;
+			DpValue v;
 
 			CHECK_FOR_INTERRUPTS();
 			if (dp_iter_next_value(&iters[i], &v))
@@ -143,17 +147,18 @@ zip_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static DpNode *
 zip_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	DpElement	defaults = {NULL};
-	DpValue		inputs = {NULL, 0, DP_TYPE_EOD};
-	bool		longest = false;
-	DpIter		iter;
-	DpElement	element;
-	DpValue		v;
-	DpNode	   *node;
-	int			n;
+	DpElement defaults = { NULL };
+	DpValue inputs = { NULL, 0, DP_TYPE_EOD };
+	bool longest = false;
+	DpIter iter;
+	DpElement element;
+	DpValue v;
+	DpNode *node;
+	int n;
 
 	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_compile_error(c, "$zip needs a document with its arguments, not %s", dp_type_name(spec->type));
+		dp_compile_error(c, "$zip needs a document with its arguments, not %s",
+						 dp_type_name(spec->type));
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &element))
 	{
@@ -193,7 +198,7 @@ keyed_compare(const void *a, const void *b)
 {
 	const Keyed *x = a;
 	const Keyed *y = b;
-	int			result = memcmp(x->key, y->key, Min(x->len, y->len));
+	int result = memcmp(x->key, y->key, Min(x->len, y->len));
 
 	if (result == 0)
 		result = (x->len > y->len) - (x->len < y->len);
@@ -208,10 +213,10 @@ static bool
 sortarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	const DpSortSpec *spec = node->extra;
-	DpValue		array;
-	DpValue    *values;
-	DpBuilder	b;
-	int			n;
+	DpValue array;
+	DpValue *values;
+	DpBuilder b;
+	int n;
 
 	dp_arg(node, 0, state, &array);
 	if (dp_is_nullish(&array))
@@ -223,7 +228,7 @@ sortarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		dp_values_sort(values, n);
 	else
 	{
-		Keyed	   *keyed = palloc_extended(sizeof(Keyed) * (Size) Max(n, 1), MCXT_ALLOC_HUGE);
+		Keyed *keyed = palloc_extended(sizeof(Keyed) * (Size) Max(n, 1), MCXT_ALLOC_HUGE);
 		StringInfoData keys;
 
 		initStringInfo(&keys);
@@ -263,14 +268,15 @@ sortarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static DpNode *
 sortarray_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 {
-	DpNode	   *node = dp_node_make(c, op->eval, op, 1);
-	DpValue		by = {NULL, 0, DP_TYPE_EOD};
-	DpIter		iter;
-	DpElement	element;
-	int64		direction;
+	DpNode *node = dp_node_make(c, op->eval, op, 1);
+	DpValue by = { NULL, 0, DP_TYPE_EOD };
+	DpIter iter;
+	DpElement element;
+	int64 direction;
 
 	if (spec->type != DP_TYPE_DOCUMENT)
-		dp_compile_error(c, "$sortArray needs a document with its arguments, not %s", dp_type_name(spec->type));
+		dp_compile_error(c, "$sortArray needs a document with its arguments, not %s",
+						 dp_type_name(spec->type));
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &element))
 	{
@@ -298,13 +304,13 @@ sortarray_compile(DpCompiler *c, const DpOperator *op, const DpValue *spec)
 static bool
 maxn_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	bool		max = node->op->which == OP_MAX;
-	int32		wanted = int_arg(node, 1, state, "n");
-	DpValue		array;
-	DpValue    *values;
-	DpBuilder	b;
-	int			n;
-	int			kept = 0;
+	bool max = node->op->which == OP_MAX;
+	int32 wanted = int_arg(node, 1, state, "n");
+	DpValue array;
+	DpValue *values;
+	DpBuilder b;
+	int n;
+	int kept = 0;
 
 	if (wanted < 1)
 		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs an n greater than 0");
@@ -325,10 +331,10 @@ maxn_eval(const DpNode *node, DpExprState *state, DpValue *result)
 }
 
 const DpOperator dp_operators_sequence[] = {
-	{.name = "$maxN", .eval = maxn_eval, .names = "input n", .which = OP_MAX},
-	{.name = "$minN", .eval = maxn_eval, .names = "input n", .which = OP_MIN},
-	{.name = "$range", .eval = range_eval, .min = 2, .max = 3},
-	{.name = "$sortArray", .eval = sortarray_eval, .compile = sortarray_compile},
-	{.name = "$zip", .eval = zip_eval, .compile = zip_compile},
-	{NULL}
+	{ .name = "$maxN", .eval = maxn_eval, .names = "input n", .which = OP_MAX },
+	{ .name = "$minN", .eval = maxn_eval, .names = "input n", .which = OP_MIN },
+	{ .name = "$range", .eval = range_eval, .min = 2, .max = 3 },
+	{ .name = "$sortArray", .eval = sortarray_eval, .compile = sortarray_compile },
+	{ .name = "$zip", .eval = zip_eval, .compile = zip_compile },
+	{ NULL }
 };

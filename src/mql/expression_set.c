@@ -12,18 +12,19 @@
 #include "mql/expression_node.h"
 
 /* So many values of a union are made a set before there are more. */
-#define MANY_VALUES	100000
+#define MANY_VALUES 100000
 
 enum
 {
-	OP_ALL, OP_ANY
+	OP_ALL,
+	OP_ANY
 };
 
 /* Sorts values and leaves each once; how many are left. */
 static int
 make_set(DpValue *values, int n)
 {
-	int			kept = 0;
+	int kept = 0;
 
 	if (n > 0)
 		dp_values_sort(values, n);
@@ -52,7 +53,7 @@ set_of(const DpNode *node, const DpValue *array, DpValue **values, int *n)
 static bool
 set_arg(const DpNode *node, int i, DpExprState *state, DpValue **values, int *n)
 {
-	DpValue		array;
+	DpValue array;
 
 	dp_arg(node, i, state, &array);
 	return set_of(node, &array, values, n);
@@ -62,7 +63,7 @@ set_arg(const DpNode *node, int i, DpExprState *state, DpValue **values, int *n)
 static void
 set_required(const DpNode *node, int i, DpExprState *state, DpValue **values, int *n)
 {
-	DpValue		array;
+	DpValue array;
 
 	dp_arg(node, i, state, &array);
 	if (!set_of(node, &array, values, n))
@@ -73,7 +74,7 @@ set_required(const DpNode *node, int i, DpExprState *state, DpValue **values, in
 static bool
 set_result(const DpValue *values, int n, DpValue *result)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	dp_result_builder(&b, 0);
 	dp_builder_begin_array(&b);
@@ -89,15 +90,15 @@ set_result(const DpValue *values, int n, DpValue *result)
 static bool
 union_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue    *all = NULL;
-	int			n = 0;
-	int			kept;
-	int			enough = MANY_VALUES;
+	DpValue *all = NULL;
+	int n = 0;
+	int kept;
+	int enough = MANY_VALUES;
 
 	for (int i = 0; i < node->nargs; i++)
 	{
-		DpValue    *values;
-		int			more;
+		DpValue *values;
+		int more;
 
 		if (!set_arg(node, i, state, &values, &more))
 			return dp_result_null(result);
@@ -125,14 +126,14 @@ union_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 intersection_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue    *common = NULL;
-	int			n = 0;
+	DpValue *common = NULL;
+	int n = 0;
 
 	for (int i = 0; i < node->nargs; i++)
 	{
-		DpValue    *values;
-		int			size;
-		int			kept = 0;
+		DpValue *values;
+		int size;
+		int kept = 0;
 
 		if (!set_arg(node, i, state, &values, &size))
 			return dp_result_null(result);
@@ -157,16 +158,16 @@ intersection_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 difference_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue    *a;
-	DpValue    *b;
-	DpValue    *seen;
-	DpValue		array;
-	bool	   *taken;
-	int			na;
-	int			nb;
-	int			nseen;
-	int			kept = 0;
-	bool		found;
+	DpValue *a;
+	DpValue *b;
+	DpValue *seen;
+	DpValue array;
+	bool *taken;
+	int na;
+	int nb;
+	int nseen;
+	int kept = 0;
+	bool found;
 
 	dp_arg(node, 0, state, &array);
 	found = set_of(node, &array, &seen, &nseen);
@@ -176,12 +177,12 @@ difference_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	taken = palloc0(sizeof(bool) * Max(nseen, 1));
 	for (int i = 0; i < na; i++)
 	{
-		int			low = 0;
-		int			high = nseen - 1;
+		int low = 0;
+		int high = nseen - 1;
 
 		while (low < high)
 		{
-			int			mid = low + (high - low) / 2;
+			int mid = low + (high - low) / 2;
 
 			if (dp_value_compare(&seen[mid], &a[i]) < 0)
 				low = mid + 1;
@@ -201,15 +202,15 @@ difference_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 equals_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue    *first;
-	int			nfirst;
-	bool		equal = true;
+	DpValue *first;
+	int nfirst;
+	bool equal = true;
 
 	set_required(node, 0, state, &first, &nfirst);
 	for (int i = 1; i < node->nargs; i++)
 	{
-		DpValue    *values;
-		int			n;
+		DpValue *values;
+		int n;
 
 		set_required(node, i, state, &values, &n);
 		equal = equal && n == nfirst;
@@ -225,11 +226,11 @@ equals_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 subset_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue    *a;
-	DpValue    *b;
-	int			na;
-	int			nb;
-	bool		subset = true;
+	DpValue *a;
+	DpValue *b;
+	int na;
+	int nb;
+	bool subset = true;
 
 	set_required(node, 0, state, &a, &na);
 	set_required(node, 1, state, &b, &nb);
@@ -244,10 +245,10 @@ subset_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 elements_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	bool		all = node->op->which == OP_ALL;
-	DpValue		array;
-	DpIter		iter;
-	DpValue		v;
+	bool all = node->op->which == OP_ALL;
+	DpValue array;
+	DpIter iter;
+	DpValue v;
 
 	dp_arg(node, 0, state, &array);
 	if (array.type != DP_TYPE_ARRAY)
@@ -260,12 +261,12 @@ elements_eval(const DpNode *node, DpExprState *state, DpValue *result)
 }
 
 const DpOperator dp_operators_set[] = {
-	{.name = "$allElementsTrue", .eval = elements_eval, .min = 1, .max = 1, .which = OP_ALL},
-	{.name = "$anyElementTrue", .eval = elements_eval, .min = 1, .max = 1, .which = OP_ANY},
-	{.name = "$setDifference", .eval = difference_eval, .min = 2, .max = 2},
-	{.name = "$setEquals", .eval = equals_eval, .min = 2, .max = -1},
-	{.name = "$setIntersection", .eval = intersection_eval, .min = 0, .max = -1},
-	{.name = "$setIsSubset", .eval = subset_eval, .min = 2, .max = 2},
-	{.name = "$setUnion", .eval = union_eval, .min = 0, .max = -1},
-	{NULL}
+	{ .name = "$allElementsTrue", .eval = elements_eval, .min = 1, .max = 1, .which = OP_ALL },
+	{ .name = "$anyElementTrue", .eval = elements_eval, .min = 1, .max = 1, .which = OP_ANY },
+	{ .name = "$setDifference", .eval = difference_eval, .min = 2, .max = 2 },
+	{ .name = "$setEquals", .eval = equals_eval, .min = 2, .max = -1 },
+	{ .name = "$setIntersection", .eval = intersection_eval, .min = 0, .max = -1 },
+	{ .name = "$setIsSubset", .eval = subset_eval, .min = 2, .max = 2 },
+	{ .name = "$setUnion", .eval = union_eval, .min = 0, .max = -1 },
+	{ NULL }
 };

@@ -14,10 +14,15 @@
 
 enum
 {
-	OP_BYTES, OP_CP,
-	OP_LOWER, OP_UPPER,
-	OP_TRIM, OP_LTRIM, OP_RTRIM,
-	OP_ONE, OP_ALL
+	OP_BYTES,
+	OP_CP,
+	OP_LOWER,
+	OP_UPPER,
+	OP_TRIM,
+	OP_LTRIM,
+	OP_RTRIM,
+	OP_ONE,
+	OP_ALL
 };
 
 /* ---------------------------------------------------------------- helpers */
@@ -29,7 +34,7 @@ enum
 static bool
 string_arg(const DpNode *node, int i, DpExprState *state, const char **s, uint32 *len)
 {
-	DpValue		v;
+	DpValue v;
 
 	dp_arg(node, i, state, &v);
 	if (dp_is_nullish(&v))
@@ -47,7 +52,7 @@ string_arg(const DpNode *node, int i, DpExprState *state, const char **s, uint32
 static void
 string_required(const DpNode *node, int i, DpExprState *state, const char **s, uint32 *len)
 {
-	DpValue		v;
+	DpValue v;
 
 	dp_arg(node, i, state, &v);
 	if (v.type != DP_TYPE_STRING)
@@ -63,8 +68,8 @@ string_required(const DpNode *node, int i, DpExprState *state, const char **s, u
 static void
 text_arg(const DpNode *node, int i, DpExprState *state, const char **s, uint32 *len)
 {
-	DpValue		v;
-	char	   *text;
+	DpValue v;
+	char *text;
 
 	dp_arg(node, i, state, &v);
 	if (v.type == DP_TYPE_STRING || v.type == DP_TYPE_SYMBOL || v.type == DP_TYPE_CODE)
@@ -91,12 +96,13 @@ text_arg(const DpNode *node, int i, DpExprState *state, const char **s, uint32 *
 static int32
 int_arg(const DpNode *node, int i, DpExprState *state, const char *what)
 {
-	DpValue		v;
-	int64		n;
+	DpValue v;
+	int64 n;
 
 	dp_arg(node, i, state, &v);
 	if (!dp_value_to_int64(&v, &n) || n < PG_INT32_MIN || n > PG_INT32_MAX)
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a whole number as its %s, not %s", what,
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+					  "needs a whole number as its %s, not %s", what,
 					  dp_type_is_number(v.type) ? "another number" : dp_operand_type(&v));
 	return (int32) n;
 }
@@ -105,7 +111,7 @@ int_arg(const DpNode *node, int i, DpExprState *state, const char *what)
 static inline uint32
 char_len(const char *s, const char *end)
 {
-	uint32		n = pg_utf_mblen((const unsigned char *) s);
+	uint32 n = pg_utf_mblen((const unsigned char *) s);
 
 	return Min(n, (uint32) (end - s));
 }
@@ -114,7 +120,7 @@ char_len(const char *s, const char *end)
 static uint32
 count_chars(const char *s, uint32 len)
 {
-	uint32		n = 0;
+	uint32 n = 0;
 
 	for (uint32 i = 0; i < len; i++)
 		n += ((unsigned char) s[i] & 0xc0) != 0x80;
@@ -125,7 +131,7 @@ count_chars(const char *s, uint32 len)
 static uint32
 char_offset(const char *s, uint32 len, int64 n)
 {
-	uint32		i = 0;
+	uint32 i = 0;
 
 	for (; n > 0 && i < len; n--)
 		i += char_len(s + i, s + len);
@@ -163,7 +169,7 @@ char *
 dp_value_as_string(const DpValue *v, uint32 *len)
 {
 	StringInfoData out;
-	char		text[DP_DECIMAL128_TEXT_SIZE];
+	char text[DP_DECIMAL128_TEXT_SIZE];
 
 	initStringInfo(&out);
 	switch (v->type)
@@ -180,17 +186,17 @@ dp_value_as_string(const DpValue *v, uint32 *len)
 			appendStringInfo(&out, INT64_FORMAT, dp_get_int64(v->data));
 			break;
 		case DP_TYPE_DOUBLE:
-			{
-				double		d = dp_get_double(v->data);
+		{
+			double d = dp_get_double(v->data);
 
-				if (isnan(d))
-					appendStringInfoString(&out, "NaN");
-				else if (isinf(d))
-					appendStringInfoString(&out, d < 0 ? "-Infinity" : "Infinity");
-				else
-					appendStringInfo(&out, "%.16g", d);
-				break;
-			}
+			if (isnan(d))
+				appendStringInfoString(&out, "NaN");
+			else if (isinf(d))
+				appendStringInfoString(&out, d < 0 ? "-Infinity" : "Infinity");
+			else
+				appendStringInfo(&out, "%.16g", d);
+			break;
+		}
 		case DP_TYPE_DECIMAL128:
 			dp_decimal128_to_text(v->data, text);
 			appendStringInfoString(&out, text);
@@ -199,18 +205,18 @@ dp_value_as_string(const DpValue *v, uint32 *len)
 			appendStringInfoString(&out, v->data[0] ? "true" : "false");
 			break;
 		case DP_TYPE_DATE:
-			{
-				int64		ms = dp_get_int64(v->data);
+		{
+			int64 ms = dp_get_int64(v->data);
 
-				/* milliseconds are always written */
-				dp_date_to_text(&out, ms);
-				if (ms % 1000 == 0 && out.len > 0 && out.data[out.len - 1] == 'Z')
-				{
-					out.data[--out.len] = '\0';
-					appendStringInfoString(&out, ".000Z");
-				}
-				break;
+			/* milliseconds are always written */
+			dp_date_to_text(&out, ms);
+			if (ms % 1000 == 0 && out.len > 0 && out.data[out.len - 1] == 'Z')
+			{
+				out.data[--out.len] = '\0';
+				appendStringInfoString(&out, ".000Z");
 			}
+			break;
+		}
 		case DP_TYPE_OBJECTID:
 			for (int i = 0; i < DP_OBJECTID_SIZE; i++)
 				appendStringInfo(&out, "%02x", v->data[i]);
@@ -236,7 +242,7 @@ concat_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	for (int i = 0; i < node->nargs; i++)
 	{
 		const char *s;
-		uint32		len;
+		uint32 len;
 
 		if (!string_arg(node, i, state, &s, &len))
 			return dp_result_null(result);
@@ -253,14 +259,14 @@ concat_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 indexof_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	bool		chars = node->op->which == OP_CP;
+	bool chars = node->op->which == OP_CP;
 	const char *s;
 	const char *what;
-	uint32		len;
-	uint32		whatlen;
-	int64		start = 0;
-	int64		end;
-	int64		found;
+	uint32 len;
+	uint32 whatlen;
+	int64 start = 0;
+	int64 end;
+	int64 found;
 
 	if (!string_arg(node, 0, state, &s, &len))
 		return dp_result_null(result);
@@ -270,22 +276,24 @@ indexof_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	{
 		start = int_arg(node, 2, state, "start");
 		if (start < 0)
-			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a start that is not negative");
+			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+						  "needs a start that is not negative");
 	}
 	if (node->nargs > 3)
 	{
-		int64		given = int_arg(node, 3, state, "end");
+		int64 given = int_arg(node, 3, state, "end");
 
 		if (given < 0)
-			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs an end that is not negative");
+			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+						  "needs an end that is not negative");
 		end = Min(end, given);
 	}
 	if (start > end)
 		return dp_result_int32(result, -1);
 	if (chars)
 	{
-		uint32		from = char_offset(s, len, start);
-		uint32		to = char_offset(s, len, end);
+		uint32 from = char_offset(s, len, start);
+		uint32 to = char_offset(s, len, end);
 
 		found = find_bytes(s, to, what, whatlen, from);
 		if (found >= 0)
@@ -303,7 +311,7 @@ static bool
 strlen_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	const char *s;
-	uint32		len;
+	uint32 len;
 
 	string_required(node, 0, state, &s, &len);
 	return dp_result_int32(result, node->op->which == OP_CP ? count_chars(s, len) : len);
@@ -315,15 +323,16 @@ strlen_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 case_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	bool		upper = node->op->which == OP_UPPER;
+	bool upper = node->op->which == OP_UPPER;
 	const char *s;
-	uint32		len;
-	char	   *p;
+	uint32 len;
+	char *p;
 
 	text_arg(node, 0, state, &s, &len);
 	p = dp_result_string_room(result, len);
 	for (uint32 i = 0; i < len; i++)
-		p[i] = upper ? pg_ascii_toupper((unsigned char) s[i]) : pg_ascii_tolower((unsigned char) s[i]);
+		p[i] =
+			upper ? pg_ascii_toupper((unsigned char) s[i]) : pg_ascii_tolower((unsigned char) s[i]);
 	return true;
 }
 
@@ -335,8 +344,8 @@ strcasecmp_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	const char *a;
 	const char *b;
-	uint32		alen;
-	uint32		blen;
+	uint32 alen;
+	uint32 blen;
 
 	text_arg(node, 0, state, &a, &alen);
 	text_arg(node, 1, state, &b, &blen);
@@ -359,20 +368,22 @@ static bool
 substrbytes_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	const char *s;
-	uint32		len;
-	DpValue		v;
-	int64		bounds[2];
+	uint32 len;
+	DpValue v;
+	int64 bounds[2];
 
 	text_arg(node, 0, state, &s, &len);
 	for (int i = 0; i < 2; i++)
 	{
-		DpValue		whole;
+		DpValue whole;
 
 		dp_arg(node, i + 1, state, &v);
 		if (!dp_type_is_number(v.type))
 			dp_node_type_error(node, "numbers as start and length", &v);
-		if (!dp_result_rounded(&whole, &v, DP_ROUND_TRUNCATE, 0) || !dp_value_to_int64(&whole, &bounds[i]))
-			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a start and a length that are whole numbers");
+		if (!dp_result_rounded(&whole, &v, DP_ROUND_TRUNCATE, 0) ||
+			!dp_value_to_int64(&whole, &bounds[i]))
+			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+						  "needs a start and a length that are whole numbers");
 	}
 	if (bounds[0] < 0 || bounds[0] >= len)
 		return dp_result_string(result, "", 0);
@@ -390,16 +401,17 @@ static bool
 substrcp_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	const char *s;
-	uint32		len;
-	int32		start;
-	int32		length;
-	uint32		from;
+	uint32 len;
+	int32 start;
+	int32 length;
+	uint32 from;
 
 	text_arg(node, 0, state, &s, &len);
 	start = int_arg(node, 1, state, "start");
 	length = int_arg(node, 2, state, "length");
 	if (start < 0 || length < 0)
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a start and a length that are not negative");
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+					  "needs a start and a length that are not negative");
 	from = char_offset(s, len, start);
 	return dp_result_string(result, s + from, char_offset(s + from, len - from, length));
 }
@@ -412,12 +424,12 @@ split_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	const char *s;
 	const char *by;
-	uint32		len;
-	uint32		bylen;
-	uint32		from = 0;
-	bool		one = string_arg(node, 0, state, &s, &len);
-	bool		two = string_arg(node, 1, state, &by, &bylen);
-	DpBuilder	b;
+	uint32 len;
+	uint32 bylen;
+	uint32 from = 0;
+	bool one = string_arg(node, 0, state, &s, &len);
+	bool two = string_arg(node, 1, state, &by, &bylen);
+	DpBuilder b;
 
 	if (!one || !two)
 		return dp_result_null(result);
@@ -427,7 +439,7 @@ split_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	dp_builder_begin_array(&b);
 	for (;;)
 	{
-		int64		at = find_bytes(s, len, by, bylen, from);
+		int64 at = find_bytes(s, len, by, bylen, from);
 
 		CHECK_FOR_INTERRUPTS();
 		dp_builder_append_string(&b, NULL, 0, s + from, (at < 0 ? len : at) - from);
@@ -446,7 +458,7 @@ char_is_among(const char *s, uint32 n, const char *chars, uint32 len)
 	CHECK_FOR_INTERRUPTS();
 	for (uint32 i = 0; i < len;)
 	{
-		uint32		k = char_len(chars + i, chars + len);
+		uint32 k = char_len(chars + i, chars + len);
 
 		if (k == n && memcmp(chars + i, s, n) == 0)
 			return true;
@@ -462,14 +474,15 @@ static bool
 trim_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	/* NUL, the blanks of ASCII and those of Unicode that count */
-	static const char blanks[] = "\0 \t\n\v\f\r\xc2\xa0\xe1\x9a\x80"
+	static const char blanks[] =
+		"\0 \t\n\v\f\r\xc2\xa0\xe1\x9a\x80"
 		"\xe2\x80\x80\xe2\x80\x81\xe2\x80\x82\xe2\x80\x83\xe2\x80\x84\xe2\x80\x85"
 		"\xe2\x80\x86\xe2\x80\x87\xe2\x80\x88\xe2\x80\x89\xe2\x80\x8a";
-	int			which = node->op->which;
+	int which = node->op->which;
 	const char *chars = blanks;
-	uint32		nchars = sizeof(blanks) - 1;
+	uint32 nchars = sizeof(blanks) - 1;
 	const char *s;
-	uint32		len;
+	uint32 len;
 
 	if (!string_arg(node, 0, state, &s, &len))
 		return dp_result_null(result);
@@ -478,7 +491,7 @@ trim_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	if (which != OP_RTRIM)
 		while (len > 0)
 		{
-			uint32		n = char_len(s, s + len);
+			uint32 n = char_len(s, s + len);
 
 			if (!char_is_among(s, n, chars, nchars))
 				break;
@@ -488,7 +501,7 @@ trim_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	if (which != OP_LTRIM)
 		while (len > 0)
 		{
-			uint32		n = 1;
+			uint32 n = 1;
 
 			while (n < len && is_continuation(s, len, len - n))
 				n++;
@@ -506,14 +519,14 @@ trim_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 replace_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	bool		all = node->op->which == OP_ALL;
+	bool all = node->op->which == OP_ALL;
 	const char *parts[3];
-	uint32		lens[3];
-	bool		is_null = false;
+	uint32 lens[3];
+	bool is_null = false;
 	StringInfoData out;
-	uint32		from = 0;
+	uint32 from = 0;
 	const char *s;
-	uint32		len;
+	uint32 len;
 
 	for (int i = 0; i < 3; i++)
 		is_null = !string_arg(node, i, state, &parts[i], &lens[i]) || is_null;
@@ -524,7 +537,7 @@ replace_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	initStringInfo(&out);
 	for (;;)
 	{
-		int64		at = find_bytes(s, len, parts[1], lens[1], from);
+		int64 at = find_bytes(s, len, parts[1], lens[1], from);
 
 		if (at < 0)
 			break;
@@ -537,7 +550,7 @@ replace_eval(const DpNode *node, DpExprState *state, DpValue *result)
 			break;
 		if (lens[1] == 0)
 		{
-			uint32		n;
+			uint32 n;
 
 			if (from >= len)
 				break;
@@ -556,7 +569,7 @@ replace_eval(const DpNode *node, DpExprState *state, DpValue *result)
 static bool
 binarysize_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	DpValue		v;
+	DpValue v;
 
 	dp_arg(node, 0, state, &v);
 	if (dp_is_nullish(&v))
@@ -568,23 +581,29 @@ binarysize_eval(const DpNode *node, DpExprState *state, DpValue *result)
 }
 
 const DpOperator dp_operators_string[] = {
-	{.name = "$binarySize", .eval = binarysize_eval, .min = 1, .max = 1},
-	{.name = "$concat", .eval = concat_eval, .min = 0, .max = -1},
-	{.name = "$indexOfBytes", .eval = indexof_eval, .min = 2, .max = 4, .which = OP_BYTES},
-	{.name = "$indexOfCP", .eval = indexof_eval, .min = 2, .max = 4, .which = OP_CP},
-	{.name = "$ltrim", .eval = trim_eval, .names = "input ?chars", .which = OP_LTRIM},
-	{.name = "$replaceAll", .eval = replace_eval, .names = "input find replacement", .which = OP_ALL},
-	{.name = "$replaceOne", .eval = replace_eval, .names = "input find replacement", .which = OP_ONE},
-	{.name = "$rtrim", .eval = trim_eval, .names = "input ?chars", .which = OP_RTRIM},
-	{.name = "$split", .eval = split_eval, .min = 2, .max = 2},
-	{.name = "$strLenBytes", .eval = strlen_eval, .min = 1, .max = 1, .which = OP_BYTES},
-	{.name = "$strLenCP", .eval = strlen_eval, .min = 1, .max = 1, .which = OP_CP},
-	{.name = "$strcasecmp", .eval = strcasecmp_eval, .min = 2, .max = 2},
-	{.name = "$substr", .eval = substrbytes_eval, .min = 3, .max = 3},
-	{.name = "$substrBytes", .eval = substrbytes_eval, .min = 3, .max = 3},
-	{.name = "$substrCP", .eval = substrcp_eval, .min = 3, .max = 3},
-	{.name = "$toLower", .eval = case_eval, .min = 1, .max = 1, .which = OP_LOWER},
-	{.name = "$toUpper", .eval = case_eval, .min = 1, .max = 1, .which = OP_UPPER},
-	{.name = "$trim", .eval = trim_eval, .names = "input ?chars", .which = OP_TRIM},
-	{NULL}
+	{ .name = "$binarySize", .eval = binarysize_eval, .min = 1, .max = 1 },
+	{ .name = "$concat", .eval = concat_eval, .min = 0, .max = -1 },
+	{ .name = "$indexOfBytes", .eval = indexof_eval, .min = 2, .max = 4, .which = OP_BYTES },
+	{ .name = "$indexOfCP", .eval = indexof_eval, .min = 2, .max = 4, .which = OP_CP },
+	{ .name = "$ltrim", .eval = trim_eval, .names = "input ?chars", .which = OP_LTRIM },
+	{ .name = "$replaceAll",
+	  .eval = replace_eval,
+	  .names = "input find replacement",
+	  .which = OP_ALL },
+	{ .name = "$replaceOne",
+	  .eval = replace_eval,
+	  .names = "input find replacement",
+	  .which = OP_ONE },
+	{ .name = "$rtrim", .eval = trim_eval, .names = "input ?chars", .which = OP_RTRIM },
+	{ .name = "$split", .eval = split_eval, .min = 2, .max = 2 },
+	{ .name = "$strLenBytes", .eval = strlen_eval, .min = 1, .max = 1, .which = OP_BYTES },
+	{ .name = "$strLenCP", .eval = strlen_eval, .min = 1, .max = 1, .which = OP_CP },
+	{ .name = "$strcasecmp", .eval = strcasecmp_eval, .min = 2, .max = 2 },
+	{ .name = "$substr", .eval = substrbytes_eval, .min = 3, .max = 3 },
+	{ .name = "$substrBytes", .eval = substrbytes_eval, .min = 3, .max = 3 },
+	{ .name = "$substrCP", .eval = substrcp_eval, .min = 3, .max = 3 },
+	{ .name = "$toLower", .eval = case_eval, .min = 1, .max = 1, .which = OP_LOWER },
+	{ .name = "$toUpper", .eval = case_eval, .min = 1, .max = 1, .which = OP_UPPER },
+	{ .name = "$trim", .eval = trim_eval, .names = "input ?chars", .which = OP_TRIM },
+	{ NULL }
 };

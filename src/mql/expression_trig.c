@@ -16,19 +16,21 @@
 #include "mql/expression_math.h"
 
 /* Below 10^-SMALL the next term of a series is beyond the 34 digits of a decimal */
-#define SMALL			30
+#define SMALL 30
 
 /* Beyond 10^LARGE neither a period of pi nor a square can be computed with */
-#define LARGE			40
+#define LARGE 40
 
-#define PI_TEXT	"3.1415926535897932384626433832795028841971693993751058209749445923078164062862089986280348253421170679821480865"
+#define PI_TEXT                                                                                    \
+	"3.1415926535897932384626433832795028841971693993751058209749445923078164062862089986280348253421170679821480865"
 
 /* ---------------------------------------------------------------- numeric */
 
 static Datum
 from_text(const char *text)
 {
-	return DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	return DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid),
+							   Int32GetDatum(-1));
 }
 
 static inline Datum
@@ -47,14 +49,16 @@ sub(Datum a, Datum b)
 static inline Datum
 mul(Datum a, Datum b)
 {
-	return DirectFunctionCall2(numeric_round, DirectFunctionCall2(numeric_mul, a, b), Int32GetDatum(DP_WORK_SCALE));
+	return DirectFunctionCall2(numeric_round, DirectFunctionCall2(numeric_mul, a, b),
+							   Int32GetDatum(DP_WORK_SCALE));
 }
 
 /* A quotient, of a dividend with DP_WORK_SCALE digits. */
 static inline Datum
 divide(Datum a, Datum b)
 {
-	return DirectFunctionCall2(numeric_round, DirectFunctionCall2(numeric_div, a, b), Int32GetDatum(DP_WORK_SCALE));
+	return DirectFunctionCall2(numeric_round, DirectFunctionCall2(numeric_div, a, b),
+							   Int32GetDatum(DP_WORK_SCALE));
 }
 
 static inline Datum
@@ -66,7 +70,8 @@ number(int64 i)
 static inline Datum
 root(Datum a)
 {
-	return DirectFunctionCall2(numeric_round, DirectFunctionCall1(numeric_sqrt, a), Int32GetDatum(DP_WORK_SCALE));
+	return DirectFunctionCall2(numeric_round, DirectFunctionCall1(numeric_sqrt, a),
+							   Int32GetDatum(DP_WORK_SCALE));
 }
 
 static inline Datum
@@ -102,9 +107,9 @@ pi(void)
 static Datum
 power_series(Datum x, bool odd, int sign)
 {
-	Datum		square = mul(x, x);
-	Datum		term = odd ? x : number(1);
-	Datum		sum = term;
+	Datum square = mul(x, x);
+	Datum term = odd ? x : number(1);
+	Datum sum = term;
 
 	for (int n = odd ? 3 : 2; !is_zero(term); n += 2)
 	{
@@ -122,11 +127,11 @@ power_series(Datum x, bool odd, int sign)
 static Datum
 sine(Datum x, bool cosine)
 {
-	Datum		quarter = DirectFunctionCall2(numeric_div, pi(), number(2));
-	Datum		turns = DirectFunctionCall2(numeric_round, divide(x, quarter), Int32GetDatum(0));
-	Datum		rest = sub(x, DirectFunctionCall2(numeric_mul, turns, quarter));
-	int			n = DatumGetInt32(DirectFunctionCall1(numeric_int4,
-													  DirectFunctionCall2(numeric_mod, turns, number(4))));
+	Datum quarter = DirectFunctionCall2(numeric_div, pi(), number(2));
+	Datum turns = DirectFunctionCall2(numeric_round, divide(x, quarter), Int32GetDatum(0));
+	Datum rest = sub(x, DirectFunctionCall2(numeric_mul, turns, quarter));
+	int n = DatumGetInt32(DirectFunctionCall1(numeric_int4,
+											  DirectFunctionCall2(numeric_mod, turns, number(4))));
 
 	n = (n + (cosine ? 1 : 0) + 4) % 4;
 	rest = DirectFunctionCall2(numeric_round, rest, Int32GetDatum(DP_WORK_SCALE));
@@ -140,9 +145,9 @@ sine(Datum x, bool cosine)
 static Datum
 arctan(Datum x)
 {
-	Datum		square;
-	Datum		term;
-	Datum		sum;
+	Datum square;
+	Datum term;
+	Datum sum;
 
 	if (less(x, number(0)))
 		return negate(arctan(negate(x)));
@@ -165,7 +170,8 @@ arctan(Datum x)
 static Datum
 power_of_e(Datum x)
 {
-	return DirectFunctionCall2(numeric_round, DirectFunctionCall1(numeric_exp, x), Int32GetDatum(DP_WORK_SCALE));
+	return DirectFunctionCall2(numeric_round, DirectFunctionCall1(numeric_exp, x),
+							   Int32GetDatum(DP_WORK_SCALE));
 }
 
 /* ---------------------------------------------------------------- entry points */
@@ -177,13 +183,13 @@ power_of_e(Datum x)
 bool
 dp_decimal_trig(DpTrig which, const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
 {
-	DpValue		v = {d, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
-	uint8		buf[DP_EXACT_MAX_DIGITS];
-	uint8		two[DP_DECIMAL128_SIZE];
-	DpExact		e;
-	Datum		x;
-	Datum		y;
-	bool		large;
+	DpValue v = { d, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128 };
+	uint8 buf[DP_EXACT_MAX_DIGITS];
+	uint8 two[DP_DECIMAL128_SIZE];
+	DpExact e;
+	Datum x;
+	Datum y;
+	bool large;
 
 	dp_exact_from_value(&v, &e, buf);
 	large = e.point > LARGE;
@@ -207,10 +213,11 @@ dp_decimal_trig(DpTrig which, const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
 	if (which == DP_TRIG_RADIANS || which == DP_TRIG_DEGREES)
 	{
 		/* of any size: the digits by themselves, then the power of ten */
-		int			shift = e.point;
+		int shift = e.point;
 
 		x = dp_exact_to_numeric(&e, -shift);
-		y = which == DP_TRIG_RADIANS ? divide(mul(x, pi()), number(180)) : divide(mul(x, number(180)), pi());
+		y = which == DP_TRIG_RADIANS ? divide(mul(x, pi()), number(180))
+									 : divide(mul(x, number(180)), pi());
 		dp_numeric_to_decimal_shifted(y, shift, out);
 		return true;
 	}
@@ -219,7 +226,7 @@ dp_decimal_trig(DpTrig which, const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
 	if (which == DP_TRIG_SINH || which == DP_TRIG_COSH || which == DP_TRIG_TANH)
 	{
 		/* from 50 on */
-		bool		far = large || e.point > 2 || (e.point == 2 && e.digits[0] >= 5);
+		bool far = large || e.point > 2 || (e.point == 2 && e.digits[0] >= 5);
 
 		if (far && which == DP_TRIG_TANH)
 		{
@@ -228,7 +235,7 @@ dp_decimal_trig(DpTrig which, const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
 		}
 		if (far)
 		{
-			uint8		power[DP_DECIMAL128_SIZE];
+			uint8 power[DP_DECIMAL128_SIZE];
 
 			/* the other exponential is nothing beside this one */
 			e.negative = false;
@@ -246,7 +253,7 @@ dp_decimal_trig(DpTrig which, const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
 	if (large && (which == DP_TRIG_ASINH || which == DP_TRIG_ACOSH))
 	{
 		/* the root is the number itself */
-		uint8		positive[DP_DECIMAL128_SIZE];
+		uint8 positive[DP_DECIMAL128_SIZE];
 
 		memcpy(positive, d, DP_DECIMAL128_SIZE);
 		positive[15] &= 0x7f;
@@ -291,15 +298,16 @@ dp_decimal_trig(DpTrig which, const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
 			y = arctan(x);
 			break;
 		case DP_TRIG_SINH:
-			y = e.point <= 0 ? power_series(x, true, 1) :
-				divide(sub(power_of_e(x), power_of_e(negate(x))), number(2));
+			y = e.point <= 0 ? power_series(x, true, 1)
+							 : divide(sub(power_of_e(x), power_of_e(negate(x))), number(2));
 			break;
 		case DP_TRIG_COSH:
 			y = divide(add(power_of_e(x), power_of_e(negate(x))), number(2));
 			break;
 		case DP_TRIG_TANH:
-			y = e.point <= 0 ? divide(power_series(x, true, 1), power_series(x, false, 1)) :
-				divide(sub(power_of_e(x), power_of_e(negate(x))), add(power_of_e(x), power_of_e(negate(x))));
+			y = e.point <= 0 ? divide(power_series(x, true, 1), power_series(x, false, 1))
+							 : divide(sub(power_of_e(x), power_of_e(negate(x))),
+									  add(power_of_e(x), power_of_e(negate(x))));
 			break;
 		case DP_TRIG_ASINH:
 			if (e.negative)
@@ -316,7 +324,8 @@ dp_decimal_trig(DpTrig which, const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
 			y = sub(number(1), x);
 			if (is_zero(y) || is_zero(add(number(1), x)))
 			{
-				(void) dp_decimal128_from_text(e.negative ? "-Infinity" : "Infinity", e.negative ? 9 : 8, out);
+				(void) dp_decimal128_from_text(e.negative ? "-Infinity" : "Infinity",
+											   e.negative ? 9 : 8, out);
 				return true;
 			}
 			y = divide(DirectFunctionCall1(numeric_ln, divide(add(number(1), x), y)), number(2));
@@ -333,13 +342,13 @@ dp_decimal_trig(DpTrig which, const uint8 *d, uint8 out[DP_DECIMAL128_SIZE])
 bool
 dp_decimal_atan2(const uint8 *dy, const uint8 *dx, uint8 out[DP_DECIMAL128_SIZE])
 {
-	uint8		quotient[DP_DECIMAL128_SIZE];
-	DpValue		q = {quotient, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
-	uint8		buf[DP_EXACT_MAX_DIGITS];
-	DpExact		e;
-	Datum		y;
-	int			xsign = dp_decimal_sign(dx);
-	int			ysign = dp_decimal_sign(dy);
+	uint8 quotient[DP_DECIMAL128_SIZE];
+	DpValue q = { quotient, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128 };
+	uint8 buf[DP_EXACT_MAX_DIGITS];
+	DpExact e;
+	Datum y;
+	int xsign = dp_decimal_sign(dx);
+	int ysign = dp_decimal_sign(dy);
 
 	if (xsign == 0)
 		y = DirectFunctionCall2(numeric_div, ysign < 0 ? negate(pi()) : pi(), number(2));

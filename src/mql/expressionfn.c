@@ -23,14 +23,14 @@ DP_FUNCTION(dp_bson_eval);
 Datum
 dp_bson_eval(PG_FUNCTION_ARGS)
 {
-	DpValue		root = dp_value_of_document(DP_GETARG_VARLENA(0));
+	DpValue root = dp_value_of_document(DP_GETARG_VARLENA(0));
 	DpExprState state;
-	DpExpr	   *e;
-	DpValue		result;
+	DpExpr *e;
+	DpValue result;
 
 	if (fcinfo->flinfo->fn_extra == NULL)
-		fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
-														  sizeof(DpSpecCache));
+		fcinfo->flinfo->fn_extra =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(DpSpecCache));
 	e = dp_spec_value_cached(fcinfo->flinfo->fn_extra, fcinfo, 1, eval_compile, NULL);
 	dp_expr_state_init(&state, &root);
 	if (!dp_expr_eval(e, &state, &result))

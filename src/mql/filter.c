@@ -24,9 +24,9 @@
 /* What is asked for beside the answer: the position that $ stands for. */
 typedef struct FilterWatch
 {
-	const char *array_path;		/* NULL: any array */
-	uint32		pathlen;
-	int32		index;
+	const char *array_path; /* NULL: any array */
+	uint32 pathlen;
+	int32 index;
 } FilterWatch;
 
 /* Where a path ended */
@@ -34,7 +34,7 @@ typedef enum FilterEnd
 {
 	END_MISSING,
 	END_VALUE,
-	END_ARRAY					/* in an array, with steps left */
+	END_ARRAY /* in an array, with steps left */
 } FilterEnd;
 
 /* What is known when only a part of the document is at hand */
@@ -53,14 +53,15 @@ typedef struct ArrayWalk
 } ArrayWalk;
 
 /* Arrays of so many bytes are sorted where many values are looked for. */
-#define SORTED_BYTES	1024
+#define SORTED_BYTES 1024
 
 static DpValue *array_sorted(const DpValue *array, int *n);
 static bool tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch);
-static bool group_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch, DpFinder *finder);
+static bool
+group_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch, DpFinder *finder);
 static bool expr_match(const FilterNode *node, const DpValue *doc);
-static bool condition_match(const FilterNode *node, FilterEnd end, const DpValue *value,
-							int step, FilterWatch *watch);
+static bool condition_match(const FilterNode *node, FilterEnd end, const DpValue *value, int step,
+							FilterWatch *watch);
 static bool array_match(const FilterNode *node, const DpValue *array, int step, FilterWatch *watch);
 static bool elements_match(const FilterNode *node, const DpValue *array, FilterWatch *watch);
 static FilterAnswer partial_match(const FilterNode *node, const DpValue *doc, uint32 avail);
@@ -68,7 +69,7 @@ static FilterAnswer partial_match(const FilterNode *node, const DpValue *doc, ui
 static inline void
 walk_init(ArrayWalk *walk, const DpValue *array)
 {
-	DpIter		iter;
+	DpIter iter;
 
 	dp_iter_init_value(&iter, array);
 	walk->next = iter.next;
@@ -90,7 +91,7 @@ walk_next(ArrayWalk *walk, DpValue *value)
 	nul = p;
 	if (likely(walk->end - p >= 8))
 	{
-		int			i = 0;
+		int i = 0;
 
 		while (i < 7 && nul[i] != 0)
 			i++;
@@ -121,8 +122,7 @@ path_follow(const DpPath *path, DpValue *at, int *step)
 	{
 		if (at->type == DP_TYPE_ARRAY)
 			return END_ARRAY;
-		if (at->type != DP_TYPE_DOCUMENT ||
-			!dp_step_find(at, &path->steps[*step], &element, at))
+		if (at->type != DP_TYPE_DOCUMENT || !dp_step_find(at, &path->steps[*step], &element, at))
 			return END_MISSING;
 		(*step)++;
 	}
@@ -138,7 +138,7 @@ watch_note(FilterWatch *watch, const FilterPath *path, int steps, int32 index)
 {
 	if (watch->array_path != NULL)
 	{
-		uint32		len = 0;
+		uint32 len = 0;
 
 		for (int i = 0; i < steps; i++)
 			len += path->path->steps[i].namelen + (i > 0);
@@ -154,21 +154,21 @@ watch_note(FilterWatch *watch, const FilterPath *path, int steps, int32 index)
 static bool
 group_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch, DpFinder *finder)
 {
-	bool		all = node->op == FILTER_AND;
-	DpValue    *sorted = NULL;	/* the elements of the array at the path, once many are looked for */
-	int			nsorted = 0;
-	int			nlooked = 0;
-	bool		result = node->op != FILTER_OR;
+	bool all = node->op == FILTER_AND;
+	DpValue *sorted = NULL; /* the elements of the array at the path, once many are looked for */
+	int nsorted = 0;
+	int nlooked = 0;
+	bool result = node->op != FILTER_OR;
 	const FilterPath *path = NULL;
-	FilterEnd	end = END_MISSING;
-	DpValue		at;
-	int			step = 0;
+	FilterEnd end = END_MISSING;
+	DpValue at;
+	int step = 0;
 
 	for (int i = 0; i < node->u.children.n; i++)
 	{
 		const FilterNode *child = node->u.children.nodes[i];
 		FilterWatch *noted = node->op == FILTER_NOR ? NULL : watch;
-		bool		met;
+		bool met;
 
 		if (child->op < FILTER_FIRST_CONDITION)
 			met = tree_match(child, doc, noted);
@@ -182,7 +182,8 @@ group_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch, DpFi
 				step = 0;
 				if (finder == NULL || path->path->nsteps == 0)
 					end = path_follow(path->path, &at, &step);
-				else if (dp_finder_find(finder, path->path->steps[0].name, path->path->steps[0].namelen, &at))
+				else if (dp_finder_find(finder, path->path->steps[0].name,
+										path->path->steps[0].namelen, &at))
 				{
 					step = 1;
 					end = path_follow(path->path, &at, &step);
@@ -194,8 +195,9 @@ group_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch, DpFi
 					pfree(sorted);
 				sorted = NULL;
 			}
-			if (all && noted == NULL && end == END_VALUE && at.type == DP_TYPE_ARRAY && child->op == FILTER_EQ &&
-				child->value.type != DP_TYPE_NULL && ++nlooked > DP_NAMES_FEW && at.len > SORTED_BYTES)
+			if (all && noted == NULL && end == END_VALUE && at.type == DP_TYPE_ARRAY &&
+				child->op == FILTER_EQ && child->value.type != DP_TYPE_NULL &&
+				++nlooked > DP_NAMES_FEW && at.len > SORTED_BYTES)
 			{
 				if (sorted == NULL)
 					sorted = array_sorted(&at, &nsorted);
@@ -220,9 +222,9 @@ group_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch, DpFi
 static DpValue *
 array_sorted(const DpValue *array, int *n)
 {
-	int			room = dp_array_count(array->data, array->len);
-	DpValue    *values = palloc_extended(sizeof(DpValue) * (Size) room, MCXT_ALLOC_HUGE);
-	DpIter		iter;
+	int room = dp_array_count(array->data, array->len);
+	DpValue *values = palloc_extended(sizeof(DpValue) * (Size) room, MCXT_ALLOC_HUGE);
+	DpIter iter;
 
 	dp_iter_init_value(&iter, array);
 	for (*n = 0; *n < room && dp_iter_next_value(&iter, &values[*n]);)
@@ -237,9 +239,9 @@ array_sorted(const DpValue *array, int *n)
 static bool
 tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch)
 {
-	DpValue		at = *doc;
-	int			step = 0;
-	FilterEnd	end;
+	DpValue at = *doc;
+	int step = 0;
+	FilterEnd end;
 
 	switch (node->op)
 	{
@@ -252,20 +254,20 @@ tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch)
 		case FILTER_AND:
 		case FILTER_OR:
 		case FILTER_NOR:
-			{
-				DpFinder	finder;
-				bool		many = node->u.children.n > DP_NAMES_FEW && doc->type == DP_TYPE_DOCUMENT;
-				bool		met;
+		{
+			DpFinder finder;
+			bool many = node->u.children.n > DP_NAMES_FEW && doc->type == DP_TYPE_DOCUMENT;
+			bool met;
 
-				check_stack_depth();
-				CHECK_FOR_INTERRUPTS();
-				if (many)
-					dp_finder_init(&finder, doc);
-				met = group_match(node, doc, watch, many ? &finder : NULL);
-				if (many)
-					dp_finder_free(&finder);
-				return met;
-			}
+			check_stack_depth();
+			CHECK_FOR_INTERRUPTS();
+			if (many)
+				dp_finder_init(&finder, doc);
+			met = group_match(node, doc, watch, many ? &finder : NULL);
+			if (many)
+				dp_finder_free(&finder);
+			return met;
+		}
 
 		case FILTER_SCHEMA:
 			return dp_schema_match(node->u.schema, doc);
@@ -287,8 +289,8 @@ expr_match(const FilterNode *node, const DpValue *doc)
 {
 	MemoryContext old = MemoryContextSwitchTo(node->u.expr.scratch);
 	DpExprState state;
-	DpValue		value;
-	bool		result;
+	DpValue value;
+	bool result;
 
 	dp_expr_state_init(&state, doc);
 	result = dp_expr_eval(node->u.expr.compiled, &state, &value) && dp_expr_is_true(&value);
@@ -325,9 +327,9 @@ condition_match(const FilterNode *node, FilterEnd end, const DpValue *value, int
 static bool
 elements_match(const FilterNode *node, const DpValue *array, FilterWatch *watch)
 {
-	ArrayWalk	walk;
-	DpValue		value;
-	int32		index = 0;
+	ArrayWalk walk;
+	DpValue value;
+	int32 index = 0;
 
 	if (node->op == FILTER_ELEM_OBJECT || node->op == FILTER_ELEM_VALUE)
 	{
@@ -363,18 +365,18 @@ array_match(const FilterNode *node, const DpValue *array, int step, FilterWatch 
 {
 	const DpPath *path = node->path->path;
 	const DpPathStep *s = &path->steps[step];
-	int32		wanted = s->is_index && s->index >= 0 ? s->index : -1;
-	ArrayWalk	walk;
-	DpValue		value;
+	int32 wanted = s->is_index && s->index >= 0 ? s->index : -1;
+	ArrayWalk walk;
+	DpValue value;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
 	walk_init(&walk, array);
 	for (int32 index = 0; walk_next(&walk, &value); index++)
 	{
-		DpValue		at = value;
-		int			next = step;
-		FilterEnd	end;
+		DpValue at = value;
+		int next = step;
+		FilterEnd end;
 
 		if (value.type == DP_TYPE_DOCUMENT)
 		{
@@ -403,7 +405,7 @@ array_match(const FilterNode *node, const DpValue *array, int step, FilterWatch 
 			goto met;
 		continue;
 
-met:
+	met:
 		if (watch != NULL)
 			watch_note(watch, node->path, step, index);
 		return true;
@@ -415,9 +417,9 @@ met:
 static bool
 names_are_positions(const DpValue *array)
 {
-	DpIter		iter;
-	DpElement	element;
-	char		name[11];
+	DpIter iter;
+	DpElement element;
+	char name[11];
 
 	dp_iter_init_value(&iter, array);
 	for (uint32 index = 0; dp_iter_next(&iter, &element); index++)
@@ -443,10 +445,10 @@ children_match(const FilterNode *node, const DpValue *value)
 bool
 dp_filter_test_element(const FilterNode *node, const DpValue *element)
 {
-	DpValue		value = *element;
-	DpBuilder	b;
-	DpIter		iter;
-	bool		result;
+	DpValue value = *element;
+	DpBuilder b;
+	DpIter iter;
+	bool result;
 
 	CHECK_FOR_INTERRUPTS();
 	if (node->op != FILTER_ELEM_OBJECT || value.type == DP_TYPE_DOCUMENT)
@@ -489,11 +491,11 @@ dp_filter_match_value(DpFilter *filter, const DpValue *value)
 }
 
 bool
-dp_filter_match_position(DpFilter *filter, const DpValue *doc,
-						 const char *array_path, uint32 pathlen, int32 *index)
+dp_filter_match_position(DpFilter *filter, const DpValue *doc, const char *array_path,
+						 uint32 pathlen, int32 *index)
 {
-	FilterWatch watch = {array_path, pathlen, -1};
-	bool		matched;
+	FilterWatch watch = { array_path, pathlen, -1 };
+	bool matched;
 
 	matched = doc->type == DP_TYPE_DOCUMENT && tree_match(filter->root, doc, &watch);
 	*index = watch.index;
@@ -510,15 +512,15 @@ dp_filter_identifier(const DpFilter *filter, uint32 *len)
 /* ---------------------------------------------------------------- stored documents */
 
 /* See fetch.c: after a slice that did not do, so many documents are read as a whole. */
-#define SLICE_MISSES		15
-#define SLICE_ALWAYS		(64 * 1024)
+#define SLICE_MISSES 15
+#define SLICE_ALWAYS (64 * 1024)
 
 bool
 dp_filter_match_datum(DpFilter *filter, Datum datum)
 {
 	struct varlena *stored = (struct varlena *) DatumGetPointer(datum);
-	DpValue		doc;
-	bool		matched;
+	DpValue doc;
+	bool matched;
 
 	doc.type = DP_TYPE_DOCUMENT;
 	if (likely(!VARATT_IS_EXTERNAL(stored) && !VARATT_IS_COMPRESSED(stored)))
@@ -565,9 +567,9 @@ partial_match(const FilterNode *node, const DpValue *doc, uint32 avail)
 {
 	FilterAnswer result;
 	FilterAnswer decisive;
-	DpValue		at;
-	int			step = 1;
-	FilterEnd	end;
+	DpValue at;
+	int step = 1;
+	FilterEnd end;
 
 	switch (node->op)
 	{

@@ -18,7 +18,7 @@ typedef struct DpFilter DpFilter;
 /* What a filter is compiled for */
 typedef enum DpFilterFlags
 {
-	DP_FILTER_DOCUMENT = 0,		/* a document: {qty: {$gt: 5}} */
+	DP_FILTER_DOCUMENT = 0, /* a document: {qty: {$gt: 5}} */
 
 	/*
 	 * One value: {$gt: 5}, or a value that it must equal, or a regular
@@ -71,8 +71,8 @@ extern bool dp_filter_match_value(DpFilter *filter, const DpValue *value);
  * went through it was met, or -1 if there was none.  With array_path NULL, in
  * whatever array.
  */
-extern bool dp_filter_match_position(DpFilter *filter, const DpValue *doc,
-									 const char *array_path, uint32 pathlen, int32 *index);
+extern bool dp_filter_match_position(DpFilter *filter, const DpValue *doc, const char *array_path,
+									 uint32 pathlen, int32 *index);
 
 /* The name by which a filter of DP_FILTER_NAMED calls its value. */
 extern const char *dp_filter_identifier(const DpFilter *filter, uint32 *len);
@@ -82,7 +82,7 @@ extern const char *dp_filter_identifier(const DpFilter *filter, uint32 *len);
  * those below $or, $nor and $not) and that says that a path equals a value; an
  * upsert begins with these.
  */
-typedef void (*DpFilterVisit) (const char *path, uint32 pathlen, const DpValue *value, void *arg);
+typedef void (*DpFilterVisit)(const char *path, uint32 pathlen, const DpValue *value, void *arg);
 
 extern void dp_filter_each_equal(const DpFilter *filter, DpFilterVisit visit, void *arg);
 
@@ -101,9 +101,10 @@ typedef enum DpComparison
 	DP_COMPARE_IN
 } DpComparison;
 
-typedef void (*DpFilterComparisonVisit) (const DpPath *path, DpComparison how,
-										 const DpValue *values, int n, void *arg);
+typedef void (*DpFilterComparisonVisit)(const DpPath *path, DpComparison how, const DpValue *values,
+										int n, void *arg);
 
-extern void dp_filter_each_comparison(const DpFilter *filter, DpFilterComparisonVisit visit, void *arg);
+extern void
+dp_filter_each_comparison(const DpFilter *filter, DpFilterComparisonVisit visit, void *arg);
 
-#endif							/* DP_MQL_FILTER_H */
+#endif /* DP_MQL_FILTER_H */

@@ -11,67 +11,65 @@
 
 #include "mql/filter_compile.h"
 
-#define MOST_SPARE	63			/* of 64 bytes each: little less than what palloc() makes of it */
+#define MOST_SPARE 63 /* of 64 bytes each: little less than what palloc() makes of it */
 
-typedef FilterNode *(*TreeParser) (FilterCompiler *c, FilterOp op, const DpElement *field,
-								   const DpPlace *place);
+typedef FilterNode *(*TreeParser)(FilterCompiler *c, FilterOp op, const DpElement *field,
+								  const DpPlace *place);
 
 static FilterNode *parse_document(FilterCompiler *c, const DpValue *spec, const DpPlace *place);
-static void parse_field(FilterCompiler *c, FilterNodes *nodes, const DpElement *field,
-						const DpPlace *place);
-static FilterPath *make_path(FilterCompiler *c, FilterNodes *nodes, const DpElement *field,
-							 const DpPlace *place);
-static const char *named_rest(FilterCompiler *c, const DpElement *field, const DpPlace *place,
-							  uint32 *len);
-static FilterNode *parse_tree(FilterCompiler *c, FilterOp op, const DpElement *field,
-							  const DpPlace *place);
-static FilterNode *parse_schema(FilterCompiler *c, FilterOp op, const DpElement *field,
-								const DpPlace *place);
-static FilterNode *parse_expr(FilterCompiler *c, FilterOp op, const DpElement *field,
-							  const DpPlace *place);
-static FilterNode *parse_constant(FilterCompiler *c, FilterOp op, const DpElement *field,
-								  const DpPlace *place);
-static FilterNode *parse_comment(FilterCompiler *c, FilterOp op, const DpElement *field,
-								 const DpPlace *place);
+static void
+parse_field(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const DpPlace *place);
+static FilterPath *
+make_path(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const DpPlace *place);
+static const char *
+named_rest(FilterCompiler *c, const DpElement *field, const DpPlace *place, uint32 *len);
+static FilterNode *
+parse_tree(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place);
+static FilterNode *
+parse_schema(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place);
+static FilterNode *
+parse_expr(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place);
+static FilterNode *
+parse_constant(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place);
+static FilterNode *
+parse_comment(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place);
 
 /* Operators that stand where the name of a field may stand. */
 static const struct
 {
 	const char *name;
-	TreeParser	parse;
-	FilterOp	op;
-}			tree_operators[] = {
-	{"$and", parse_tree, FILTER_AND},
-	{"$or", parse_tree, FILTER_OR},
-	{"$nor", parse_tree, FILTER_NOR},
-	{"$jsonSchema", parse_schema, FILTER_SCHEMA},
-	{"$expr", parse_expr, FILTER_EXPR},
-	{"$comment", parse_comment, FILTER_TRUE},
-	{"$alwaysTrue", parse_constant, FILTER_TRUE},
-	{"$alwaysFalse", parse_constant, FILTER_FALSE}
-};
+	TreeParser parse;
+	FilterOp op;
+} tree_operators[] = { { "$and", parse_tree, FILTER_AND },
+					   { "$or", parse_tree, FILTER_OR },
+					   { "$nor", parse_tree, FILTER_NOR },
+					   { "$jsonSchema", parse_schema, FILTER_SCHEMA },
+					   { "$expr", parse_expr, FILTER_EXPR },
+					   { "$comment", parse_comment, FILTER_TRUE },
+					   { "$alwaysTrue", parse_constant, FILTER_TRUE },
+					   { "$alwaysFalse", parse_constant, FILTER_FALSE } };
 
 /* ---------------------------------------------------------------- entry points */
 
 DpFilter *
 dp_filter_compile(const DpValue *spec, int flags, const DpPlace *place)
 {
-	DpFilter   *filter = palloc0(sizeof(DpFilter));
-	FilterCompiler c = {flags};
+	DpFilter *filter = palloc0(sizeof(DpFilter));
+	FilterCompiler c = { flags };
 
 	filter->mode = flags & DP_FILTER_MODE;
 	c.mode = filter->mode;
 	switch (filter->mode)
 	{
 		case DP_FILTER_VALUE:
-			{
-				FilterNodes nodes = {0};
-				FilterPath *path = dp_filter_value_path(false);
+		{
+			FilterNodes nodes = { 0 };
+			FilterPath *path = dp_filter_value_path(false);
 
-				dp_filter_parse_predicate(&c, &nodes, path, spec, place);
-				filter->root = dp_filter_make_tree(FILTER_AND, &nodes);
-				break;
-			}
+			dp_filter_parse_predicate(&c, &nodes, path, spec, place);
+			filter->root = dp_filter_make_tree(FILTER_AND, &nodes);
+			break;
+		}
 		case DP_FILTER_ELEMENT:
 			filter->root = dp_filter_parse_element(&c, dp_filter_value_path(false), spec, place);
 			break;
@@ -91,7 +89,9 @@ dp_filter_compile(const DpValue *spec, int flags, const DpPlace *place)
 void *
 dp_filter_compile_spec(const DpValue *spec, void *arg)
 {
-	return dp_filter_compile(spec, arg != NULL ? *(int *) arg : DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
+	return dp_filter_compile(spec,
+							 arg != NULL ? *(int *) arg : DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE,
+							 NULL);
 }
 
 static void
@@ -185,16 +185,16 @@ dp_filter_value_path(bool alone)
 static FilterNode *
 parse_document(FilterCompiler *c, const DpValue *spec, const DpPlace *place)
 {
-	FilterNodes nodes = {0};
-	DpIter		iter;
-	DpElement	field;
+	FilterNodes nodes = { 0 };
+	DpIter iter;
+	DpElement field;
 
 	check_stack_depth();
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPlace		here = dp_place_field(place, &field);
-		int			i;
+		DpPlace here = dp_place_field(place, &field);
+		int i;
 
 		if (field.name[0] != '$' || dp_filter_is_reference_name(field.name))
 		{
@@ -219,13 +219,13 @@ FilterNode *
 dp_filter_parse_element(FilterCompiler *c, const FilterPath *path, const DpValue *spec,
 						const DpPlace *place)
 {
-	FilterNodes children = {0};
-	FilterNodes one = {0};
-	FilterCompiler inner = {c->flags, DP_FILTER_DOCUMENT, true};
+	FilterNodes children = { 0 };
+	FilterNodes one = { 0 };
+	FilterCompiler inner = { c->flags, DP_FILTER_DOCUMENT, true };
 	FilterNode *node;
-	DpIter		iter;
-	DpElement	first;
-	bool		of_value = false;
+	DpIter iter;
+	DpElement first;
+	bool of_value = false;
 
 	if (spec->type != DP_TYPE_DOCUMENT)
 		dp_bad_spec_type(place, "a document", spec);
@@ -269,10 +269,10 @@ make_path(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const D
 {
 	FilterPath *path;
 	const char *name = field->name;
-	uint32		len = field->namelen;
+	uint32 len = field->namelen;
 	const char **names;
-	uint32	   *lens;
-	int			n = 1;
+	uint32 *lens;
+	int n = 1;
 
 	if (c->mode == DP_FILTER_NAMED)
 	{
@@ -304,7 +304,8 @@ make_path(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const D
 	path->first = n == 1 ? path->path : dp_path_of_name(names[0], lens[0]);
 	path->name = names[0];
 	path->namelen = names[n - 1] + lens[n - 1] - names[0];
-	path->is_id = c->mode == DP_FILTER_DOCUMENT && !c->inside && n == 1 && strcmp(field->name, "_id") == 0;
+	path->is_id =
+		c->mode == DP_FILTER_DOCUMENT && !c->inside && n == 1 && strcmp(field->name, "_id") == 0;
 	pfree(names);
 	pfree(lens);
 	return path;
@@ -318,13 +319,15 @@ static const char *
 named_rest(FilterCompiler *c, const DpElement *field, const DpPlace *place, uint32 *len)
 {
 	const char *dot = memchr(field->name, '.', field->namelen);
-	uint32		idlen = dot ? dot - field->name : field->namelen;
+	uint32 idlen = dot ? dot - field->name : field->namelen;
 
 	if (idlen == 0 || !(field->name[0] >= 'a' && field->name[0] <= 'z'))
-		dp_bad_spec(place, "the name of a value in an array filter must begin with a lower-case letter");
+		dp_bad_spec(place,
+					"the name of a value in an array filter must begin with a lower-case letter");
 	for (uint32 i = 1; i < idlen; i++)
 		if (!isalnum((unsigned char) field->name[i]))
-			dp_bad_spec(place, "the name of a value in an array filter consists of letters and digits");
+			dp_bad_spec(place,
+						"the name of a value in an array filter consists of letters and digits");
 	if (c->identifier != NULL &&
 		(c->idlen != idlen || memcmp(c->identifier, field->name, idlen) != 0))
 		dp_bad_spec(place, "an array filter speaks of one value, not of \"%.*s\" and \"%.*s\"",
@@ -345,17 +348,17 @@ named_rest(FilterCompiler *c, const DpElement *field, const DpPlace *place, uint
 static FilterNode *
 parse_tree(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
 {
-	FilterNodes nodes = {0};
-	DpIter		iter;
-	DpValue		value;
-	uint32		index = 0;
+	FilterNodes nodes = { 0 };
+	DpIter iter;
+	DpValue value;
+	uint32 index = 0;
 
 	if (field->value.type != DP_TYPE_ARRAY)
 		dp_bad_spec_type(place, "an array", &field->value);
 	dp_iter_init_value(&iter, &field->value);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace		here = dp_place_index(place, index++);
+		DpPlace here = dp_place_index(place, index++);
 
 		if (value.type != DP_TYPE_DOCUMENT)
 			dp_bad_spec(&here, "\"%s\" needs an array of documents", field->name);
@@ -369,7 +372,7 @@ parse_tree(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace
 static FilterNode *
 parse_schema(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
 {
-	FilterNodes one = {0};
+	FilterNodes one = { 0 };
 	FilterNode *node;
 
 	if (c->mode == DP_FILTER_NAMED)
@@ -387,17 +390,17 @@ parse_schema(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPla
 static FilterNode *
 parse_expr(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
 {
-	FilterNodes one = {0};
+	FilterNodes one = { 0 };
 	FilterNode *node;
 
 	if (c->mode != DP_FILTER_DOCUMENT || c->inside)
 		dp_bad_spec(place, "\"%s\" can only speak of the whole document", field->name);
 	node = dp_filter_add_node(&one, op, NULL);
-	node->u.expr.compiled = dp_expr_compile(&field->value,
-											(c->flags & DP_FILTER_IMMUTABLE) ? DP_EXPR_IMMUTABLE : 0,
-											dp_place_text(place));
-	node->u.expr.scratch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns $expr",
-												 ALLOCSET_SMALL_SIZES);
+	node->u.expr.compiled =
+		dp_expr_compile(&field->value, (c->flags & DP_FILTER_IMMUTABLE) ? DP_EXPR_IMMUTABLE : 0,
+						dp_place_text(place));
+	node->u.expr.scratch =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns $expr", ALLOCSET_SMALL_SIZES);
 	return node;
 }
 
@@ -407,8 +410,8 @@ parse_expr(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace
 static FilterNode *
 parse_constant(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
 {
-	FilterNodes one = {0};
-	int64		number;
+	FilterNodes one = { 0 };
+	int64 number;
 
 	if (!dp_value_to_whole(&field->value, &number) || number != 1)
 		dp_bad_spec(place, "\"%s\" needs the number 1", field->name);
@@ -419,7 +422,7 @@ parse_constant(FilterCompiler *c, FilterOp op, const DpElement *field, const DpP
 static FilterNode *
 parse_comment(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
 {
-	FilterNodes one = {0};
+	FilterNodes one = { 0 };
 
 	return dp_filter_add_node(&one, op, NULL);
 }

@@ -10,23 +10,23 @@
 
 typedef struct FilterCompiler
 {
-	int			flags;			/* DpFilterFlags */
-	int			mode;
-	bool		inside;			/* of $elemMatch: not the whole document */
-	const char *identifier;		/* NAMED: what the filter calls its value */
-	uint32		idlen;
+	int flags; /* DpFilterFlags */
+	int mode;
+	bool inside;            /* of $elemMatch: not the whole document */
+	const char *identifier; /* NAMED: what the filter calls its value */
+	uint32 idlen;
 } FilterCompiler;
 
 /* Nodes that all must hold, or one of which must, as they are read. */
 typedef struct FilterNodes
 {
 	FilterNode **nodes;
-	int			n;
-	int			room;
-	FilterNode *spare_nodes;	/* made some at a time: a filter may have 100,000 */
-	int			nspare_nodes;
+	int n;
+	int room;
+	FilterNode *spare_nodes; /* made some at a time: a filter may have 100,000 */
+	int nspare_nodes;
 	FilterPath *spare_paths;
-	int			nspare_paths;
+	int nspare_paths;
 } FilterNodes;
 
 extern FilterNode *dp_filter_add_node(FilterNodes *nodes, FilterOp op, const FilterPath *path);
@@ -50,4 +50,4 @@ extern bool dp_filter_is_operators(const DpValue *value);
 /* Whether it is one of the fields of a database reference, which are no operators. */
 extern bool dp_filter_is_reference_name(const char *name);
 
-#endif							/* DP_MQL_FILTER_COMPILE_H */
+#endif /* DP_MQL_FILTER_COMPILE_H */

@@ -20,7 +20,7 @@ typedef enum FilterOp
 	FILTER_FALSE,
 	FILTER_AND,
 	FILTER_OR,
-	FILTER_NOR,					/* also $not: of one */
+	FILTER_NOR, /* also $not: of one */
 	FILTER_SCHEMA,
 	FILTER_EXPR,
 
@@ -46,83 +46,83 @@ typedef enum FilterOp
 	FILTER_ELEM_VALUE
 } FilterOp;
 
-#define FILTER_FIRST_CONDITION	FILTER_EQ
+#define FILTER_FIRST_CONDITION FILTER_EQ
 
 /* A field or a path, shared by the conditions that are put on it. */
 typedef struct FilterPath
 {
-	DpPath	   *path;			/* no steps: the value itself */
-	DpPath	   *first;			/* its first step */
-	const char *name;			/* as it was written */
-	uint32		namelen;
-	bool		is_id;			/* _id: missing is not null */
-	bool		alone;			/* inside $elemMatch of a value: elements of arrays are not tried */
+	DpPath *path;     /* no steps: the value itself */
+	DpPath *first;    /* its first step */
+	const char *name; /* as it was written */
+	uint32 namelen;
+	bool is_id; /* _id: missing is not null */
+	bool alone; /* inside $elemMatch of a value: elements of arrays are not tried */
 } FilterPath;
 
 typedef struct FilterNumber
 {
-	bool		is_integer;		/* i is its value */
-	bool		is_double;		/* d is its value, exactly, and not NaN */
-	int64		i;
-	double		d;
+	bool is_integer; /* i is its value */
+	bool is_double;  /* d is its value, exactly, and not NaN */
+	int64 i;
+	double d;
 } FilterNumber;
 
 typedef struct FilterIn
 {
-	DpValue    *values;			/* in order, each once */
-	DpRegex   **regexes;
-	DpValue    *regex_values;	/* what they were in the filter */
-	int			nvalues;
-	unsigned int nregexes:31;
-	unsigned int has_null:1;
+	DpValue *values; /* in order, each once */
+	DpRegex **regexes;
+	DpValue *regex_values; /* what they were in the filter */
+	int nvalues;
+	unsigned int nregexes : 31;
+	unsigned int has_null : 1;
 } FilterIn;
 
 typedef struct FilterBits
 {
-	uint32	   *positions;
-	int			npositions;
-	uint64		mask;			/* of the positions below 64 */
-	bool		beyond;			/* there are others */
+	uint32 *positions;
+	int npositions;
+	uint64 mask; /* of the positions below 64 */
+	bool beyond; /* there are others */
 } FilterBits;
 
 /* At most 64 bytes: palloc() rounds up to a power of two, and a filter may have 100,000 nodes. */
 typedef struct FilterNode
 {
-	FilterOp	op;
-	const FilterPath *path;		/* of a condition */
-	DpValue		value;			/* what it compares with */
+	FilterOp op;
+	const FilterPath *path; /* of a condition */
+	DpValue value;          /* what it compares with */
 	union
 	{
 		struct
 		{
 			struct FilterNode **nodes;
-			int			n;
-		}			children;	/* AND, OR, NOR, ELEM_... */
-		FilterNumber number;	/* EQ to GTE */
-		FilterIn    in;
+			int n;
+		} children;          /* AND, OR, NOR, ELEM_... */
+		FilterNumber number; /* EQ to GTE */
+		FilterIn in;
 		struct
 		{
-			DpRegex    *regex;
+			DpRegex *regex;
 			const char *pattern;
 			const char *options;
-			uint32		len;
-			uint32		optlen;
-		}			regex;
-		DpTypeSet	types;
+			uint32 len;
+			uint32 optlen;
+		} regex;
+		DpTypeSet types;
 		struct
 		{
-			int64		divisor;
-			int64		remainder;
-		}			mod;
-		FilterBits	bits;
-		int64		size;
-		DpSchema   *schema;
+			int64 divisor;
+			int64 remainder;
+		} mod;
+		FilterBits bits;
+		int64 size;
+		DpSchema *schema;
 		struct
 		{
-			DpExpr	   *compiled;
-			MemoryContext scratch;	/* emptied after each evaluation */
-		}			expr;
-	}			u;
+			DpExpr *compiled;
+			MemoryContext scratch; /* emptied after each evaluation */
+		} expr;
+	} u;
 } FilterNode;
 
 StaticAssertDecl(sizeof(FilterNode) <= 64, "a node is larger than 64 bytes");
@@ -130,10 +130,10 @@ StaticAssertDecl(sizeof(FilterNode) <= 64, "a node is larger than 64 bytes");
 struct DpFilter
 {
 	FilterNode *root;
-	int			mode;
-	int			misses;			/* documents to be read without trying a slice first */
-	const char *identifier;		/* NAMED: what it calls its value */
-	uint32		idlen;
+	int mode;
+	int misses;             /* documents to be read without trying a slice first */
+	const char *identifier; /* NAMED: what it calls its value */
+	uint32 idlen;
 };
 
 /* Whether a value meets a condition on it; NULL stands for a missing field. */
@@ -145,4 +145,4 @@ extern bool dp_filter_test_bits(const FilterNode *node, const DpValue *value);
 /* Whether an element of an array meets the argument of $elemMatch. */
 extern bool dp_filter_test_element(const FilterNode *node, const DpValue *element);
 
-#endif							/* DP_MQL_FILTER_NODE_H */
+#endif /* DP_MQL_FILTER_NODE_H */

@@ -14,13 +14,13 @@
 typedef struct FilterOperand
 {
 	const FilterPath *path;
-	FilterOp	op;
-	const DpElement *field;		/* the operator and its argument */
-	const DpValue *spec;		/* the document in which it stands */
+	FilterOp op;
+	const DpElement *field; /* the operator and its argument */
+	const DpValue *spec;    /* the document in which it stands */
 	const DpPlace *place;
 } FilterOperand;
 
-typedef void (*OperandParser) (FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
+typedef void (*OperandParser)(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
 
 static void parse_compare(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
 static void parse_ne(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
@@ -42,31 +42,29 @@ static const struct
 {
 	const char *name;
 	OperandParser parse;
-	FilterOp	op;
-}			operators[] = {
-	{"$eq", parse_compare, FILTER_EQ},
-	{"$gt", parse_compare, FILTER_GT},
-	{"$gte", parse_compare, FILTER_GTE},
-	{"$lt", parse_compare, FILTER_LT},
-	{"$lte", parse_compare, FILTER_LTE},
-	{"$ne", parse_ne, FILTER_EQ},
-	{"$in", parse_in, FILTER_IN},
-	{"$nin", parse_nin, FILTER_IN},
-	{"$not", parse_not, FILTER_NOR},
-	{"$exists", parse_exists, FILTER_EXISTS},
-	{"$type", parse_type, FILTER_TYPE},
-	{"$mod", parse_mod, FILTER_MOD},
-	{"$regex", parse_regex, FILTER_REGEX},
-	{"$options", parse_options, FILTER_REGEX},
-	{"$all", parse_all, FILTER_AND},
-	{"$elemMatch", parse_elem_match, FILTER_ELEM_OBJECT},
-	{"$size", parse_size, FILTER_SIZE},
-	{"$bitsAllSet", parse_bits, FILTER_BITS_ALL_SET},
-	{"$bitsAnySet", parse_bits, FILTER_BITS_ANY_SET},
-	{"$bitsAllClear", parse_bits, FILTER_BITS_ALL_CLEAR},
-	{"$bitsAnyClear", parse_bits, FILTER_BITS_ANY_CLEAR},
-	{"$comment", parse_nothing, FILTER_TRUE}
-};
+	FilterOp op;
+} operators[] = { { "$eq", parse_compare, FILTER_EQ },
+				  { "$gt", parse_compare, FILTER_GT },
+				  { "$gte", parse_compare, FILTER_GTE },
+				  { "$lt", parse_compare, FILTER_LT },
+				  { "$lte", parse_compare, FILTER_LTE },
+				  { "$ne", parse_ne, FILTER_EQ },
+				  { "$in", parse_in, FILTER_IN },
+				  { "$nin", parse_nin, FILTER_IN },
+				  { "$not", parse_not, FILTER_NOR },
+				  { "$exists", parse_exists, FILTER_EXISTS },
+				  { "$type", parse_type, FILTER_TYPE },
+				  { "$mod", parse_mod, FILTER_MOD },
+				  { "$regex", parse_regex, FILTER_REGEX },
+				  { "$options", parse_options, FILTER_REGEX },
+				  { "$all", parse_all, FILTER_AND },
+				  { "$elemMatch", parse_elem_match, FILTER_ELEM_OBJECT },
+				  { "$size", parse_size, FILTER_SIZE },
+				  { "$bitsAllSet", parse_bits, FILTER_BITS_ALL_SET },
+				  { "$bitsAnySet", parse_bits, FILTER_BITS_ANY_SET },
+				  { "$bitsAllClear", parse_bits, FILTER_BITS_ALL_CLEAR },
+				  { "$bitsAnyClear", parse_bits, FILTER_BITS_ANY_CLEAR },
+				  { "$comment", parse_nothing, FILTER_TRUE } };
 
 bool
 dp_filter_is_reference_name(const char *name)
@@ -77,14 +75,14 @@ dp_filter_is_reference_name(const char *name)
 bool
 dp_filter_is_operators(const DpValue *value)
 {
-	DpIter		iter;
-	DpElement	first;
+	DpIter iter;
+	DpElement first;
 
 	if (value->type != DP_TYPE_DOCUMENT)
 		return false;
 	dp_iter_init_value(&iter, value);
 	return dp_iter_next(&iter, &first) && first.name[0] == '$' &&
-		!dp_filter_is_reference_name(first.name);
+		   !dp_filter_is_reference_name(first.name);
 }
 
 /*
@@ -103,13 +101,14 @@ add_equal(FilterNodes *nodes, const FilterPath *path, FilterOp op, const DpValue
 	if (dp_type_is_number(value->type))
 	{
 		FilterNumber *number = &node->u.number;
-		DpNumber	n;
-		uint8		buf[DP_EXACT_MAX_DIGITS];
+		DpNumber n;
+		uint8 buf[DP_EXACT_MAX_DIGITS];
 
 		dp_number_from_value(&n, value, buf);
 		number->is_integer = n.kind == DP_NUMBER_INTEGER;
 		number->i = n.i;
-		number->is_double = (n.kind == DP_NUMBER_DOUBLE && !isnan(n.d)) ||
+		number->is_double =
+			(n.kind == DP_NUMBER_DOUBLE && !isnan(n.d)) ||
 			(number->is_integer && n.i >= -(INT64CONST(1) << 53) && n.i <= INT64CONST(1) << 53);
 		number->d = number->is_integer ? (double) n.i : n.d;
 	}
@@ -140,8 +139,8 @@ add_regex_value(FilterNodes *nodes, const FilterPath *path, const DpValue *value
 {
 	const char *pattern;
 	const char *options;
-	uint32		len;
-	uint32		optlen;
+	uint32 len;
+	uint32 optlen;
 
 	dp_regex_split(value, &pattern, &len, &options, &optlen);
 	add_regex(nodes, path, pattern, len, options, optlen, place);
@@ -151,7 +150,7 @@ add_regex_value(FilterNodes *nodes, const FilterPath *path, const DpValue *value
 static void
 add_negation(FilterNodes *nodes, FilterNodes *negated)
 {
-	FilterNodes one = {0};
+	FilterNodes one = { 0 };
 
 	dp_filter_add(&one, dp_filter_make_tree(FILTER_AND, negated));
 	dp_filter_add(nodes, dp_filter_make_tree(FILTER_NOR, &one));
@@ -161,8 +160,8 @@ void
 dp_filter_parse_predicate(FilterCompiler *c, FilterNodes *nodes, const FilterPath *path,
 						  const DpValue *spec, const DpPlace *place)
 {
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	check_stack_depth();
 	if (spec->type == DP_TYPE_REGEX)
@@ -178,9 +177,9 @@ dp_filter_parse_predicate(FilterCompiler *c, FilterNodes *nodes, const FilterPat
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPlace		here = dp_place_field(place, &field);
-		FilterOperand o = {path, FILTER_TRUE, &field, spec, &here};
-		int			i;
+		DpPlace here = dp_place_field(place, &field);
+		FilterOperand o = { path, FILTER_TRUE, &field, spec, &here };
+		int i;
 
 		for (i = 0; i < lengthof(operators); i++)
 			if (strcmp(field.name, operators[i].name) == 0)
@@ -208,7 +207,7 @@ parse_compare(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 static void
 parse_ne(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 {
-	FilterNodes negated = {0};
+	FilterNodes negated = { 0 };
 
 	if (o->field->value.type == DP_TYPE_REGEX)
 		dp_bad_spec(o->place, "\"%s\" cannot take a regular expression", o->field->name);
@@ -226,11 +225,11 @@ static void
 parse_in(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 {
 	FilterNode *node;
-	FilterIn   *in;
-	DpIter		iter;
-	DpValue		value;
-	uint32		index = 0;
-	int			n = 0;
+	FilterIn *in;
+	DpIter iter;
+	DpValue value;
+	uint32 index = 0;
+	int n = 0;
 
 	if (o->field->value.type != DP_TYPE_ARRAY)
 		dp_bad_spec_type(o->place, "an array", &o->field->value);
@@ -243,7 +242,7 @@ parse_in(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 	dp_iter_init_value(&iter, &o->field->value);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace		here = dp_place_index(o->place, index++);
+		DpPlace here = dp_place_index(o->place, index++);
 
 		if (dp_filter_is_operators(&value))
 			dp_bad_spec(&here, "operators cannot stand inside \"%s\"", o->field->name);
@@ -269,7 +268,7 @@ parse_in(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 static void
 parse_nin(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 {
-	FilterNodes negated = {0};
+	FilterNodes negated = { 0 };
 
 	parse_in(c, &negated, o);
 	add_negation(nodes, &negated);
@@ -278,7 +277,7 @@ parse_nin(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 static void
 parse_not(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 {
-	FilterNodes negated = {0};
+	FilterNodes negated = { 0 };
 	const DpValue *value = &o->field->value;
 
 	if (value->type == DP_TYPE_REGEX)
@@ -293,7 +292,7 @@ parse_not(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 static void
 parse_exists(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 {
-	FilterNodes negated = {0};
+	FilterNodes negated = { 0 };
 
 	if (dp_value_is_true(&o->field->value))
 		dp_filter_add_node(nodes, FILTER_EXISTS, o->path);
@@ -308,12 +307,13 @@ parse_exists(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 static void
 add_type(DpTypeSet *types, const DpValue *value, const DpPlace *place)
 {
-	int64		code;
+	int64 code;
 
 	if (value->type == DP_TYPE_STRING)
 	{
 		if (!dp_type_set_add_name(types, DP_STRING_DATA(value), DP_STRING_LEN(value)))
-			dp_bad_spec(place, "unknown type \"%.*s\"", (int) DP_STRING_LEN(value), DP_STRING_DATA(value));
+			dp_bad_spec(place, "unknown type \"%.*s\"", (int) DP_STRING_LEN(value),
+						DP_STRING_DATA(value));
 	}
 	else if (dp_value_to_whole(value, &code))
 	{
@@ -328,9 +328,9 @@ static void
 parse_type(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 {
 	FilterNode *node = dp_filter_add_node(nodes, FILTER_TYPE, o->path);
-	DpIter		iter;
-	DpValue		value;
-	uint32		index = 0;
+	DpIter iter;
+	DpValue value;
+	uint32 index = 0;
 
 	if (o->field->value.type != DP_TYPE_ARRAY)
 	{
@@ -340,7 +340,7 @@ parse_type(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 	dp_iter_init_value(&iter, &o->field->value);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace		here = dp_place_index(o->place, index++);
+		DpPlace here = dp_place_index(o->place, index++);
 
 		add_type(&node->u.types, &value, &here);
 	}
@@ -352,9 +352,9 @@ static void
 parse_mod(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 {
 	FilterNode *node = dp_filter_add_node(nodes, FILTER_MOD, o->path);
-	DpIter		iter;
-	DpValue		divisor;
-	DpValue		remainder;
+	DpIter iter;
+	DpValue divisor;
+	DpValue remainder;
 
 	if (o->field->value.type != DP_TYPE_ARRAY ||
 		dp_document_count(o->field->value.data, o->field->value.len) != 2)
@@ -379,9 +379,9 @@ parse_regex(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 	const DpValue *value = &o->field->value;
 	const char *pattern;
 	const char *flags = "";
-	uint32		len;
-	uint32		flagslen = 0;
-	DpValue		options;
+	uint32 len;
+	uint32 flagslen = 0;
+	DpValue options;
 
 	if (value->type == DP_TYPE_REGEX)
 		dp_regex_split(value, &pattern, &len, &flags, &flagslen);
@@ -395,7 +395,8 @@ parse_regex(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 	if (dp_document_find(o->spec->data, o->spec->len, "$options", 8, &options))
 	{
 		if (options.type != DP_TYPE_STRING)
-			dp_bad_spec(o->place, "\"$options\" needs a string, not %s", dp_type_name(options.type));
+			dp_bad_spec(o->place, "\"$options\" needs a string, not %s",
+						dp_type_name(options.type));
 		if (flagslen > 0)
 			dp_bad_spec(o->place, "options are set in \"$regex\" and in \"$options\"");
 		flags = DP_STRING_DATA(&options);
@@ -408,7 +409,7 @@ parse_regex(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 static void
 parse_options(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 {
-	DpValue		regex;
+	DpValue regex;
 
 	if (!dp_document_find(o->spec->data, o->spec->len, "$regex", 6, &regex))
 		dp_bad_spec(o->place, "\"$options\" needs a \"$regex\" beside it");
@@ -418,7 +419,7 @@ parse_options(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 static bool
 is_elem_match(const DpValue *value, DpElement *field)
 {
-	DpIter		iter;
+	DpIter iter;
 
 	if (value->type != DP_TYPE_DOCUMENT)
 		return false;
@@ -432,19 +433,19 @@ is_elem_match(const DpValue *value, DpElement *field)
 static void
 parse_all(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 {
-	DpIter		iter;
-	DpValue		value;
-	DpElement	elem;
-	uint32		index = 0;
-	bool		elems = false;
+	DpIter iter;
+	DpValue value;
+	DpElement elem;
+	uint32 index = 0;
+	bool elems = false;
 
 	if (o->field->value.type != DP_TYPE_ARRAY)
 		dp_bad_spec_type(o->place, "an array", &o->field->value);
 	dp_iter_init_value(&iter, &o->field->value);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace		here = dp_place_index(o->place, index);
-		bool		is_elem = is_elem_match(&value, &elem);
+		DpPlace here = dp_place_index(o->place, index);
+		bool is_elem = is_elem_match(&value, &elem);
 
 		if (index++ == 0)
 			elems = is_elem;
@@ -452,7 +453,7 @@ parse_all(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 			dp_bad_spec(&here, "\"$all\" takes either values or \"$elemMatch\", not both");
 		if (is_elem)
 		{
-			DpPlace		inner = dp_place_field(&here, &elem);
+			DpPlace inner = dp_place_field(&here, &elem);
 
 			if (dp_document_count(value.data, value.len) != 1)
 				dp_bad_spec(&here, "\"$elemMatch\" in \"$all\" stands alone");
@@ -504,28 +505,30 @@ parse_bits(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 	FilterNode *node = dp_filter_add_node(nodes, o->op, o->path);
 	FilterBits *bits = &node->u.bits;
 	const DpValue *value = &o->field->value;
-	int64		number;
+	int64 number;
 
 	if (value->type == DP_TYPE_ARRAY)
 	{
-		DpIter		iter;
-		DpValue		position;
-		uint32		index = 0;
+		DpIter iter;
+		DpValue position;
+		uint32 index = 0;
 
-		bits->positions = palloc(Max(1, dp_document_count(value->data, value->len)) * sizeof(uint32));
+		bits->positions =
+			palloc(Max(1, dp_document_count(value->data, value->len)) * sizeof(uint32));
 		dp_iter_init_value(&iter, value);
 		while (dp_iter_next_value(&iter, &position))
 		{
-			DpPlace		here = dp_place_index(o->place, index++);
+			DpPlace here = dp_place_index(o->place, index++);
 
 			if (!dp_value_to_whole(&position, &number) || number < 0 || number > PG_INT32_MAX)
-				dp_bad_spec(&here, "a position of a bit must be a whole number from 0 to 2147483647");
+				dp_bad_spec(&here,
+							"a position of a bit must be a whole number from 0 to 2147483647");
 			add_position(bits, (uint32) number);
 		}
 	}
 	else if (value->type == DP_TYPE_BINARY)
 	{
-		uint32		nbits = (value->len - 5) * 8;
+		uint32 nbits = (value->len - 5) * 8;
 
 		bits->positions = palloc(Max(1, nbits) * sizeof(uint32));
 		for (uint32 i = 0; i < nbits; i++)
@@ -540,8 +543,10 @@ parse_bits(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 				add_position(bits, i);
 	}
 	else
-		dp_bad_spec(o->place, "\"%s\" needs a whole number that is not negative, binary data or an array of positions",
-					o->field->name);
+		dp_bad_spec(
+			o->place,
+			"\"%s\" needs a whole number that is not negative, binary data or an array of positions",
+			o->field->name);
 }
 
 static void

@@ -19,8 +19,8 @@ static bool value_is_nan(const DpValue *value);
 static bool test_in(const FilterNode *node, const DpValue *value);
 static bool test_regex(const FilterNode *node, const DpValue *value);
 static bool test_mod(const FilterNode *node, const DpValue *value);
-static bool regex_is(const DpValue *value, const char *pattern, uint32 len,
-					 const char *options, uint32 optlen);
+static bool
+regex_is(const DpValue *value, const char *pattern, uint32 len, const char *options, uint32 optlen);
 
 bool
 dp_filter_test(const FilterNode *node, const DpValue *value)
@@ -29,9 +29,10 @@ dp_filter_test(const FilterNode *node, const DpValue *value)
 	{
 		case FILTER_EQ:
 			/* most often a string against a string */
-			if (value != NULL && value->type == DP_TYPE_STRING && node->value.type == DP_TYPE_STRING)
+			if (value != NULL && value->type == DP_TYPE_STRING &&
+				node->value.type == DP_TYPE_STRING)
 				return value->len == node->value.len &&
-					memcmp(value->data, node->value.data, value->len) == 0;
+					   memcmp(value->data, node->value.data, value->len) == 0;
 			return test_compare(node, value);
 		case FILTER_LT:
 		case FILTER_LTE:
@@ -55,21 +56,21 @@ dp_filter_test(const FilterNode *node, const DpValue *value)
 			return value != NULL && dp_filter_test_bits(node, value);
 		case FILTER_SIZE:
 			return value != NULL && value->type == DP_TYPE_ARRAY &&
-				dp_array_count(value->data, value->len) == node->u.size;
+				   dp_array_count(value->data, value->len) == node->u.size;
 		case FILTER_ELEM_OBJECT:
 		case FILTER_ELEM_VALUE:
-			{
-				DpIter		iter;
-				DpValue		element;
+		{
+			DpIter iter;
+			DpValue element;
 
-				if (value == NULL || value->type != DP_TYPE_ARRAY)
-					return false;
-				dp_iter_init_value(&iter, value);
-				while (dp_iter_next_value(&iter, &element))
-					if (dp_filter_test_element(node, &element))
-						return true;
+			if (value == NULL || value->type != DP_TYPE_ARRAY)
 				return false;
-			}
+			dp_iter_init_value(&iter, value);
+			while (dp_iter_next_value(&iter, &element))
+				if (dp_filter_test_element(node, &element))
+					return true;
+			return false;
+		}
 		default:
 			elog(ERROR, "operator %d is no condition", node->op);
 	}
@@ -83,7 +84,7 @@ dp_filter_test(const FilterNode *node, const DpValue *value)
 static bool
 test_compare(const FilterNode *node, const DpValue *value)
 {
-	uint8		class;
+	uint8 class;
 
 	if (value == NULL)
 	{
@@ -112,7 +113,7 @@ test_other_class(const FilterNode *node, uint8 class)
 	{
 		case DP_TYPE_NULL:
 			return class == DP_CLASS_UNDEFINED &&
-				(node->op == FILTER_EQ || node->op == FILTER_LTE || node->op == FILTER_GTE);
+				   (node->op == FILTER_EQ || node->op == FILTER_LTE || node->op == FILTER_GTE);
 		case DP_TYPE_MINKEY:
 			return node->op == FILTER_GT || node->op == FILTER_GTE;
 		case DP_TYPE_MAXKEY:
@@ -129,7 +130,7 @@ static bool
 test_number(const FilterNode *node, const DpValue *value)
 {
 	const FilterNumber *number = &node->u.number;
-	int			result;
+	int result;
 
 	switch (value->type)
 	{
@@ -142,13 +143,13 @@ test_number(const FilterNode *node, const DpValue *value)
 				break;
 			return test_result(node->op, dp_int64_compare(dp_get_int64(value->data), number->i));
 		case DP_TYPE_DOUBLE:
-			{
-				double		d = dp_get_double(value->data);
+		{
+			double d = dp_get_double(value->data);
 
-				if (!number->is_double || isnan(d))
-					break;
-				return test_result(node->op, (d > number->d) - (d < number->d));
-			}
+			if (!number->is_double || isnan(d))
+				break;
+			return test_result(node->op, (d > number->d) - (d < number->d));
+		}
 	}
 	result = dp_number_compare(value, &node->value);
 	if (result != 0 && (value_is_nan(value) || value_is_nan(&node->value)))
@@ -160,7 +161,7 @@ static bool
 value_is_nan(const DpValue *value)
 {
 	return (value->type == DP_TYPE_DOUBLE || value->type == DP_TYPE_DECIMAL128) &&
-		isnan(dp_number_approximate(value));
+		   isnan(dp_number_approximate(value));
 }
 
 static inline bool
@@ -188,8 +189,8 @@ static bool
 test_in(const FilterNode *node, const DpValue *value)
 {
 	const FilterIn *in = &node->u.in;
-	int			low = 0;
-	int			high = in->nvalues;
+	int low = 0;
+	int high = in->nvalues;
 
 	if (value == NULL)
 		return in->has_null && !node->path->is_id;
@@ -197,8 +198,8 @@ test_in(const FilterNode *node, const DpValue *value)
 		return true;
 	while (low < high)
 	{
-		int			middle = (low + high) / 2;
-		int			result = dp_value_compare(value, &in->values[middle]);
+		int middle = (low + high) / 2;
+		int result = dp_value_compare(value, &in->values[middle]);
 
 		if (result == 0)
 			return true;
@@ -228,24 +229,22 @@ test_regex(const FilterNode *node, const DpValue *value)
 {
 	if (value->type == DP_TYPE_STRING || value->type == DP_TYPE_SYMBOL)
 		return dp_regex_match(node->u.regex.regex, DP_STRING_DATA(value), DP_STRING_LEN(value));
-	return value->type == DP_TYPE_REGEX &&
-		regex_is(value, node->u.regex.pattern, node->u.regex.len,
-				 node->u.regex.options, node->u.regex.optlen);
+	return value->type == DP_TYPE_REGEX && regex_is(value, node->u.regex.pattern, node->u.regex.len,
+													node->u.regex.options, node->u.regex.optlen);
 }
 
 /* Whether a regular expression has this pattern and these options. */
 static bool
-regex_is(const DpValue *value, const char *pattern, uint32 len,
-		 const char *options, uint32 optlen)
+regex_is(const DpValue *value, const char *pattern, uint32 len, const char *options, uint32 optlen)
 {
 	const char *p;
 	const char *o;
-	uint32		plen;
-	uint32		olen;
+	uint32 plen;
+	uint32 olen;
 
 	dp_regex_split(value, &p, &plen, &o, &olen);
 	return plen == len && olen == optlen && memcmp(p, pattern, len) == 0 &&
-		memcmp(o, options, optlen) == 0;
+		   memcmp(o, options, optlen) == 0;
 }
 
 /*
@@ -254,7 +253,7 @@ regex_is(const DpValue *value, const char *pattern, uint32 len,
 static bool
 test_mod(const FilterNode *node, const DpValue *value)
 {
-	int64		dividend;
+	int64 dividend;
 
 	if (!dp_value_truncate(value, &dividend))
 		return false;
@@ -273,11 +272,11 @@ bool
 dp_filter_test_bits(const FilterNode *node, const DpValue *value)
 {
 	const FilterBits *bits = &node->u.bits;
-	bool		set = node->op == FILTER_BITS_ALL_SET || node->op == FILTER_BITS_ANY_SET;
-	bool		any = node->op == FILTER_BITS_ANY_SET || node->op == FILTER_BITS_ANY_CLEAR;
+	bool set = node->op == FILTER_BITS_ALL_SET || node->op == FILTER_BITS_ANY_SET;
+	bool any = node->op == FILTER_BITS_ANY_SET || node->op == FILTER_BITS_ANY_CLEAR;
 	const uint8 *bytes = NULL;
-	uint32		nbytes = 0;
-	int64		number = 0;
+	uint32 nbytes = 0;
+	int64 number = 0;
 
 	if (value->type == DP_TYPE_BINARY)
 	{
@@ -290,15 +289,15 @@ dp_filter_test_bits(const FilterNode *node, const DpValue *value)
 			return false;
 		if (!bits->beyond)
 		{
-			uint64		there = set ? (uint64) number : ~(uint64) number;
+			uint64 there = set ? (uint64) number : ~(uint64) number;
 
 			return any ? (there & bits->mask) != 0 : (there & bits->mask) == bits->mask;
 		}
 	}
 	for (int i = 0; i < bits->npositions; i++)
 	{
-		uint32		position = bits->positions[i];
-		bool		bit;
+		uint32 position = bits->positions[i];
+		bool bit;
 
 		if (bytes != NULL)
 			bit = position / 8 < nbytes && (bytes[position / 8] >> (position % 8) & 1);

@@ -14,7 +14,7 @@ DP_FUNCTION(dp_bson_match);
 Datum
 dp_bson_match(PG_FUNCTION_ARGS)
 {
-	DpFilter   *filter = dp_spec_arg(fcinfo, 1, dp_filter_compile_spec, NULL);
+	DpFilter *filter = dp_spec_arg(fcinfo, 1, dp_filter_compile_spec, NULL);
 
 	PG_RETURN_BOOL(dp_filter_match_datum(filter, PG_GETARG_DATUM(0)));
 }

@@ -20,7 +20,7 @@
 
 typedef enum FieldKind
 {
-	FIELD_FIELDS,				/* has fields of its own below */
+	FIELD_FIELDS, /* has fields of its own below */
 	FIELD_INCLUDE,
 	FIELD_EXCLUDE,
 	FIELD_COMPUTE,
@@ -31,37 +31,37 @@ typedef enum FieldKind
 typedef struct Field
 {
 	const char *name;
-	uint32		namelen;
-	FieldKind	kind;
-	bool		positional;		/* the positional operator stands here or below */
-	bool		computes;		/* FIELD_COMPUTE here or below */
-	DpNames		names;			/* FIELD_FIELDS: of the fields below it, */
-	struct Field **fields;		/* and those fields */
-	int			nkept;			/* fields of it that are looked for in the document */
-	int			ncomputing;		/* fields of it that have fields and compute */
-	DpExpr	   *expr;			/* FIELD_COMPUTE */
-	int64		skip;			/* FIELD_SLICE: negative: from the end */
-	int64		take;
-	bool		from_end;		/* FIELD_SLICE: the last take elements */
-	DpFilter   *filter;			/* FIELD_ELEM_MATCH */
+	uint32 namelen;
+	FieldKind kind;
+	bool positional;       /* the positional operator stands here or below */
+	bool computes;         /* FIELD_COMPUTE here or below */
+	DpNames names;         /* FIELD_FIELDS: of the fields below it, */
+	struct Field **fields; /* and those fields */
+	int nkept;             /* fields of it that are looked for in the document */
+	int ncomputing;        /* fields of it that have fields and compute */
+	DpExpr *expr;          /* FIELD_COMPUTE */
+	int64 skip;            /* FIELD_SLICE: negative: from the end */
+	int64 take;
+	bool from_end;    /* FIELD_SLICE: the last take elements */
+	DpFilter *filter; /* FIELD_ELEM_MATCH */
 } Field;
 
 struct DpProjection
 {
-	bool		inclusion;
-	bool		empty;			/* nothing to do */
-	Field		root;
-	int			flags;
-	const char *positional;		/* the path in front of ".$", or NULL */
-	uint32		positional_len;
+	bool inclusion;
+	bool empty; /* nothing to do */
+	Field root;
+	int flags;
+	const char *positional; /* the path in front of ".$", or NULL */
+	uint32 positional_len;
 };
 
 /* While a projection is compiled */
 typedef struct Compile
 {
 	DpProjection *p;
-	bool		has_kind;		/* whether it is an inclusion is known */
-	char		id;				/* what _id says by itself: '+', '-' or 0 */
+	bool has_kind; /* whether it is an inclusion is known */
+	char id;       /* what _id says by itself: '+', '-' or 0 */
 } Compile;
 
 /* While a projection is applied */
@@ -69,8 +69,8 @@ typedef struct Apply
 {
 	DpProjection *p;
 	DpExprState state;
-	DpBuilder	b;
-	int32		position;		/* what the positional operator stands for */
+	DpBuilder b;
+	int32 position; /* what the positional operator stands for */
 } Apply;
 
 static void compile_fields(Compile *c, const DpValue *spec, Field *parent, const char *path);
@@ -83,21 +83,20 @@ static bool apply_value(Apply *a, const Field *field, const DpValue *value, bool
 /*
  * Raises INVALID_PARAMETER_VALUE about a field.
  */
-static void
-projection_error(const char *path, const char *fmt,...) pg_attribute_printf(2, 3) pg_attribute_noreturn();
+static void projection_error(const char *path, const char *fmt, ...) pg_attribute_printf(2, 3)
+	pg_attribute_noreturn();
 
 static void
-projection_error(const char *path, const char *fmt,...)
+projection_error(const char *path, const char *fmt, ...)
 {
-	char		message[512];
-	va_list		args;
+	char message[512];
+	va_list args;
 
 	va_start(args, fmt);
 	vsnprintf(message, sizeof(message), fmt, args);
 	va_end(args);
 	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("invalid projection: %s", message),
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid projection: %s", message),
 			 errdetail("The place in the specification is \"%s\".", path)));
 }
 
@@ -121,17 +120,17 @@ decide(Compile *c, bool inclusion, const char *path)
 static Field *
 field_below(Field *parent, const char *name, uint32 namelen, bool *is_new)
 {
-	uint32		room = parent->names.room;
-	bool		found;
-	uint32		at = dp_names_add(&parent->names, name, namelen, &found);
-	Field	   *field;
+	uint32 room = parent->names.room;
+	bool found;
+	uint32 at = dp_names_add(&parent->names, name, namelen, &found);
+	Field *field;
 
 	*is_new = !found;
 	if (found)
 		return parent->fields[at];
 	if (room < parent->names.room)
 	{
-		Size		size = sizeof(Field *) * (Size) parent->names.room;
+		Size size = sizeof(Field *) * (Size) parent->names.room;
 
 		parent->fields = room == 0 ? palloc(size) : repalloc_huge(parent->fields, size);
 	}
@@ -149,8 +148,8 @@ field_below(Field *parent, const char *name, uint32 namelen, bool *is_new)
 static bool
 compile_slice(Field *field, const DpValue *arg, const char *path)
 {
-	DpValue    *parts;
-	int64		n;
+	DpValue *parts;
+	int64 n;
 
 	if (dp_type_is_number(arg->type))
 	{
@@ -178,15 +177,16 @@ compile_slice(Field *field, const DpValue *arg, const char *path)
  * What the last part of a path says.
  */
 static void
-compile_leaf(Compile *c, Field *field, const DpValue *value, Field *parent, const char *path, bool positional)
+compile_leaf(Compile *c, Field *field, const DpValue *value, Field *parent, const char *path,
+			 bool positional)
 {
-	bool		is_id = parent == &c->p->root && field->namelen == 3 && memcmp(field->name, "_id", 3) == 0;
-	DpElement	element;
-	DpIter		iter;
+	bool is_id = parent == &c->p->root && field->namelen == 3 && memcmp(field->name, "_id", 3) == 0;
+	DpElement element;
+	DpIter iter;
 
 	if (value->type == DP_TYPE_BOOL || dp_type_is_number(value->type))
 	{
-		bool		include = dp_value_is_true(value);
+		bool include = dp_value_is_true(value);
 
 		if (positional && !include)
 			projection_error(path, "the positional operator can only include");
@@ -210,24 +210,28 @@ compile_leaf(Compile *c, Field *field, const DpValue *value, Field *parent, cons
 				return;
 			if (strcmp(element.name, "$meta") == 0)
 				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("$meta is not supported"),
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("$meta is not supported"),
 						 errdetail("The place in the specification is \"%s\".", path)));
 			if (strcmp(element.name, "$elemMatch") == 0)
 			{
-				DpElement	where = {path, strlen(path), *value};
-				DpPlace		place = dp_place_field(NULL, &where);
-				DpPlace		inner = dp_place_field(&place, &element);
+				DpElement where = { path, strlen(path), *value };
+				DpPlace place = dp_place_field(NULL, &where);
+				DpPlace inner = dp_place_field(&place, &element);
 
 				if (parent != &c->p->root)
-					projection_error(path, "$elemMatch can only be used for a field of the document itself");
+					projection_error(
+						path, "$elemMatch can only be used for a field of the document itself");
 				if (element.value.type != DP_TYPE_DOCUMENT)
-					projection_error(path, "$elemMatch needs a document, not %s", dp_type_name(element.value.type));
+					projection_error(path, "$elemMatch needs a document, not %s",
+									 dp_type_name(element.value.type));
 				decide(c, true, path);
 				field->kind = FIELD_ELEM_MATCH;
-				field->filter = dp_filter_compile(&element.value, DP_FILTER_ELEMENT |
-												  ((c->p->flags & DP_EXPR_IMMUTABLE) ? DP_FILTER_IMMUTABLE : 0),
-												  &inner);
+				field->filter =
+					dp_filter_compile(&element.value,
+									  DP_FILTER_ELEMENT |
+										  ((c->p->flags & DP_EXPR_IMMUTABLE) ? DP_FILTER_IMMUTABLE
+																			 : 0),
+									  &inner);
 				return;
 			}
 		}
@@ -251,23 +255,25 @@ compile_leaf(Compile *c, Field *field, const DpValue *value, Field *parent, cons
 static void
 compile_field(Compile *c, const DpElement *element, Field *parent, const char *prefix)
 {
-	char	   *path = psprintf("%s%s%s", prefix, *prefix ? "." : "", element->name);
+	char *path = psprintf("%s%s%s", prefix, *prefix ? "." : "", element->name);
 	const char *s = element->name;
-	Field	   *chain[201];
-	int			depth = 0;
-	bool		positional = false;
+	Field *chain[201];
+	int depth = 0;
+	bool positional = false;
 
 	for (;;)
 	{
-		size_t		len = strcspn(s, ".");
-		bool		is_new;
-		Field	   *field;
+		size_t len = strcspn(s, ".");
+		bool is_new;
+		Field *field;
 
 		if (len == 0)
 			projection_error(path, "a part of the path is empty");
 		if (s[0] == '$')
-			projection_error(path, len == 1 ? "the positional operator can only stand at the end of a path" :
-							 "the name of a field cannot begin with a dollar");
+			projection_error(path,
+							 len == 1
+								 ? "the positional operator can only stand at the end of a path"
+								 : "the name of a field cannot begin with a dollar");
 		if (depth == 200)
 			projection_error(path, "the path has more than 200 parts");
 		positional = strcmp(s + len, ".$") == 0;
@@ -276,12 +282,13 @@ compile_field(Compile *c, const DpElement *element, Field *parent, const char *p
 		if (s[len] == '\0' || positional)
 		{
 			/* {a: {b: 1}, "a.c": 1} is well, {"a.b": 1, a: 1} is not */
-			bool		nested = element->value.type == DP_TYPE_DOCUMENT && !is_new && field->kind == FIELD_FIELDS;
+			bool nested =
+				element->value.type == DP_TYPE_DOCUMENT && !is_new && field->kind == FIELD_FIELDS;
 
 			if (nested)
 			{
-				DpIter		iter;
-				DpElement	first;
+				DpIter iter;
+				DpElement first;
 
 				dp_iter_init_value(&iter, &element->value);
 				nested = dp_iter_next(&iter, &first) && first.name[0] != '$';
@@ -314,8 +321,8 @@ compile_field(Compile *c, const DpElement *element, Field *parent, const char *p
 static void
 compile_fields(Compile *c, const DpValue *spec, Field *parent, const char *path)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 
 	check_stack_depth();
 	dp_iter_init_value(&iter, spec);
@@ -338,7 +345,7 @@ count_kept(Field *field)
 {
 	for (uint32 i = 0; i < field->names.n; i++)
 	{
-		Field	   *f = field->fields[i];
+		Field *f = field->fields[i];
 
 		if (f->kind == FIELD_FIELDS)
 			count_kept(f);
@@ -352,10 +359,10 @@ count_kept(Field *field)
 DpProjection *
 dp_projection_compile(const DpValue *spec, int flags)
 {
-	Compile		c = {palloc0(sizeof(DpProjection))};
+	Compile c = { palloc0(sizeof(DpProjection)) };
 	DpProjection *p = c.p;
-	bool		is_new;
-	Field	   *id;
+	bool is_new;
+	Field *id;
 
 	p->flags = flags;
 	p->root.kind = FIELD_FIELDS;
@@ -390,10 +397,10 @@ dp_projection_includes(const DpProjection *p)
 static void
 append_slice(DpBuilder *b, const Field *field, const DpValue *array)
 {
-	int64		size = dp_array_count(array->data, array->len);
-	int64		from = field->skip;
-	DpIter		iter;
-	DpValue		v;
+	int64 size = dp_array_count(array->data, array->len);
+	int64 from = field->skip;
+	DpIter iter;
+	DpValue v;
 
 	if (field->from_end)
 		from = Max(size - field->take, 0);
@@ -413,14 +420,13 @@ append_slice(DpBuilder *b, const Field *field, const DpValue *array)
 static void
 append_positional(Apply *a, const Field *field, const DpValue *array)
 {
-	DpValue		v;
+	DpValue v;
 
 	dp_builder_begin_array_field(&a->b, field->name, field->namelen);
 	if (a->position < 0 || !dp_array_element(array->data, array->len, a->position, &v))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the filter matches no element for the positional operator"),
-				 errdetail("The place in the specification is \"%s\".", a->p->positional)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the filter matches no element for the positional operator"),
+						errdetail("The place in the specification is \"%s\".", a->p->positional)));
 	if (field->kind == FIELD_INCLUDE)
 		dp_builder_append_value(&a->b, NULL, 0, &v);
 	else
@@ -435,8 +441,8 @@ append_positional(Apply *a, const Field *field, const DpValue *array)
 static bool
 apply_value(Apply *a, const Field *field, const DpValue *value, bool positional)
 {
-	DpIter		iter;
-	DpValue		element;
+	DpIter iter;
+	DpValue element;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
@@ -475,7 +481,7 @@ apply_value(Apply *a, const Field *field, const DpValue *value, bool positional)
 static void
 append_computed(Apply *a, const Field *field)
 {
-	DpValue		v;
+	DpValue v;
 
 	CHECK_FOR_INTERRUPTS();
 	if (field->kind == FIELD_COMPUTE)
@@ -498,9 +504,9 @@ append_computed(Apply *a, const Field *field)
 static void
 append_elem_match(Apply *a, const Field *field, const DpValue *doc)
 {
-	DpValue		array;
-	DpValue		v;
-	DpIter		iter;
+	DpValue array;
+	DpValue v;
+	DpIter iter;
 
 	CHECK_FOR_INTERRUPTS();
 	if (!dp_field_find(doc->data, doc->len, field->name, field->namelen, &array) ||
@@ -549,14 +555,14 @@ field_find(const Field *parent, uint32 hint, const DpElement *element)
 static void
 apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
 {
-	bool		inclusion = a->p->inclusion;
-	uint32		hint = 0;
-	bool		few[16];
-	bool	   *seen = NULL;	/* those that have fields, compute and were met */
-	int			left = parent->nkept;
-	const uint8 *run = NULL;	/* where a run of fields to be copied begins */
-	DpIter		iter;
-	DpElement	element;
+	bool inclusion = a->p->inclusion;
+	uint32 hint = 0;
+	bool few[16];
+	bool *seen = NULL; /* those that have fields, compute and were met */
+	int left = parent->nkept;
+	const uint8 *run = NULL; /* where a run of fields to be copied begins */
+	DpIter iter;
+	DpElement element;
 
 	if (parent->ncomputing > 0)
 	{
@@ -568,8 +574,8 @@ apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
 	{
 		const uint8 *start = iter.next;
 		const Field *field;
-		bool		copy;
-		int			at;
+		bool copy;
+		int at;
 
 		if ((inclusion && left == 0) || !dp_iter_next(&iter, &element))
 		{
@@ -586,8 +592,9 @@ apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
 		{
 			hint = (uint32) at + 1;
 			left--;
-			copy = (field->kind == FIELD_INCLUDE && !(positional && field->positional && element.value.type == DP_TYPE_ARRAY)) ||
-				(field->kind == FIELD_SLICE && element.value.type != DP_TYPE_ARRAY);
+			copy = (field->kind == FIELD_INCLUDE &&
+					!(positional && field->positional && element.value.type == DP_TYPE_ARRAY)) ||
+				   (field->kind == FIELD_SLICE && element.value.type != DP_TYPE_ARRAY);
 		}
 		if (copy)
 		{
@@ -617,7 +624,7 @@ apply_fields(Apply *a, const Field *parent, const DpValue *doc, bool positional)
 				break;
 			case FIELD_COMPUTE:
 			case FIELD_ELEM_MATCH:
-				left++;			/* these are not counted */
+				left++; /* these are not counted */
 				break;
 		}
 	}
@@ -643,18 +650,17 @@ static void
 find_position(Apply *a, const DpValue *doc, DpFilter *filter)
 {
 	const char *path = a->p->positional;
-	uint32		end = 0;
-	DpValue		v = *doc;
+	uint32 end = 0;
+	DpValue v = *doc;
 
 	a->position = -1;
 	if (filter == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the positional operator needs a filter"),
-				 errdetail("The place in the specification is \"%s\".", path)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the positional operator needs a filter"),
+						errdetail("The place in the specification is \"%s\".", path)));
 	while (v.type == DP_TYPE_DOCUMENT && end < a->p->positional_len)
 	{
-		uint32		from = end == 0 ? 0 : end + 1;
+		uint32 from = end == 0 ? 0 : end + 1;
 
 		end = from;
 		while (end < a->p->positional_len && path[end] != '.')
@@ -662,15 +668,14 @@ find_position(Apply *a, const DpValue *doc, DpFilter *filter)
 		if (!dp_field_find(v.data, v.len, path + from, end - from, &v))
 			return;
 	}
-	if (v.type == DP_TYPE_ARRAY &&
-		!dp_filter_match_position(filter, doc, path, end, &a->position))
+	if (v.type == DP_TYPE_ARRAY && !dp_filter_match_position(filter, doc, path, end, &a->position))
 		a->position = -1;
 }
 
 struct varlena *
 dp_projection_apply(DpProjection *p, const DpValue *doc, DpFilter *filter)
 {
-	Apply		a;
+	Apply a;
 
 	if (p->empty)
 		return NULL;
@@ -686,7 +691,7 @@ dp_projection_apply(DpProjection *p, const DpValue *doc, DpFilter *filter)
 	dp_builder_end(&a.b);
 	if (p->root.computes)
 	{
-		DpValue		built = dp_builder_view(&a.b, DP_TYPE_DOCUMENT);
+		DpValue built = dp_builder_view(&a.b, DP_TYPE_DOCUMENT);
 
 		dp_check_value_depth(&built);
 	}
@@ -723,10 +728,10 @@ dp_bson_project(PG_FUNCTION_ARGS)
 {
 	ProjectCache *cache = fcinfo->flinfo->fn_extra;
 	DpProjection *p;
-	DpFilter   *filter = NULL;
-	DpValue		doc;
+	DpFilter *filter = NULL;
+	DpValue doc;
 	struct varlena *result;
-	int			filter_flags = DP_FILTER_DOCUMENT;
+	int filter_flags = DP_FILTER_DOCUMENT;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();

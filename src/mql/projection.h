@@ -29,4 +29,4 @@ extern bool dp_projection_includes(const DpProjection *p);
  */
 extern struct varlena *dp_projection_apply(DpProjection *p, const DpValue *doc, DpFilter *filter);
 
-#endif							/* DP_MQL_PROJECTION_H */
+#endif /* DP_MQL_PROJECTION_H */

@@ -16,40 +16,40 @@
 #include "mql/regex_syntax.h"
 
 /* The longest pattern, as in MongoDB */
-#define REGEX_MAX_PATTERN	32764
+#define REGEX_MAX_PATTERN 32764
 
 /* Room for the string being searched that is kept between searches, in characters */
-#define REGEX_KEPT_ROOM		(16 * 1024)
+#define REGEX_KEPT_ROOM (16 * 1024)
 
 typedef enum RegexKind
 {
 	REGEX_ENGINE,
-	REGEX_CONTAINS,				/* the literal anywhere */
-	REGEX_PREFIX				/* the literal in front */
+	REGEX_CONTAINS, /* the literal anywhere */
+	REGEX_PREFIX    /* the literal in front */
 } RegexKind;
 
 struct DpRegex
 {
-	RegexKind	kind;
-	char	   *literal;
-	uint32		literallen;
-	int			cflags;
-	text	   *pattern;		/* in the engine's syntax */
-	text	   *pattern_newline;	/* for strings that end in a newline */
+	RegexKind kind;
+	char *literal;
+	uint32 literallen;
+	int cflags;
+	text *pattern;         /* in the engine's syntax */
+	text *pattern_newline; /* for strings that end in a newline */
 	MemoryContext context;
-	pg_wchar   *wide;			/* the string being searched, a character each */
-	uint32		room;
+	pg_wchar *wide; /* the string being searched, a character each */
+	uint32 room;
 };
 
 static bool regex_literal(DpRegex *regex, const char *pattern, uint32 len);
 static regex_t *regex_compiled(DpRegex *regex, const char *s, uint32 len, int nspans);
 static uint32 regex_widen(DpRegex *regex, const char *s, uint32 len);
-static bool regex_execute(DpRegex *regex, const char *s, uint32 len, uint32 from,
-						  regmatch_t *matches, int n);
+static bool
+regex_execute(DpRegex *regex, const char *s, uint32 len, uint32 from, regmatch_t *matches, int n);
 
 void
-dp_regex_split(const DpValue *value, const char **pattern, uint32 *len,
-			   const char **options, uint32 *optlen)
+dp_regex_split(const DpValue *value, const char **pattern, uint32 *len, const char **options,
+			   uint32 *optlen)
 {
 	const uint8 *nul = memchr(value->data, 0, value->len);
 
@@ -66,8 +66,8 @@ dp_regex_compile_value(const DpValue *value)
 {
 	const char *pattern;
 	const char *options;
-	uint32		len;
-	uint32		optlen;
+	uint32 len;
+	uint32 optlen;
 
 	dp_regex_split(value, &pattern, &len, &options, &optlen);
 	return dp_regex_compile(pattern, len, options, optlen);
@@ -76,8 +76,8 @@ dp_regex_compile_value(const DpValue *value)
 DpRegex *
 dp_regex_compile(const char *pattern, uint32 len, const char *options, uint32 optlen)
 {
-	DpRegex    *regex = palloc0(sizeof(DpRegex));
-	int			flags = 0;
+	DpRegex *regex = palloc0(sizeof(DpRegex));
+	int flags = 0;
 
 	for (uint32 i = 0; i < optlen; i++)
 		switch (options[i])
@@ -95,22 +95,20 @@ dp_regex_compile(const char *pattern, uint32 len, const char *options, uint32 op
 				flags |= DP_REGEX_EXTENDED;
 				break;
 			case 'u':
-				break;			/* UTF-8 it always is */
+				break; /* UTF-8 it always is */
 			default:
-				ereport(ERROR,
-						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("unknown option \"%.*s\" of a regular expression",
-								pg_mblen(options + i), options + i),
-						 errhint("The options are i, m, s, x and u.")));
+				ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+								errmsg("unknown option \"%.*s\" of a regular expression",
+									   pg_mblen(options + i), options + i),
+								errhint("The options are i, m, s, x and u.")));
 		}
 	if (len > REGEX_MAX_PATTERN)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
-				 errmsg("regular expression of %u bytes is longer than %d bytes", len, REGEX_MAX_PATTERN)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
+						errmsg("regular expression of %u bytes is longer than %d bytes", len,
+							   REGEX_MAX_PATTERN)));
 	if (memchr(pattern, 0, len) != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
-				 errmsg("regular expression holds a NUL")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
+						errmsg("regular expression holds a NUL")));
 
 	regex->context = CurrentMemoryContext;
 	regex->pattern = dp_regex_rewrite(pattern, len, &flags, false);
@@ -126,7 +124,8 @@ dp_regex_compile(const char *pattern, uint32 len, const char *options, uint32 op
 
 	/* errors come now, not at the first string */
 	if (regex->kind == REGEX_ENGINE)
-		(void) RE_compile_and_cache(regex->pattern, regex->cflags | REG_NOSUB, DEFAULT_COLLATION_OID);
+		(void) RE_compile_and_cache(regex->pattern, regex->cflags | REG_NOSUB,
+									DEFAULT_COLLATION_OID);
 	return regex;
 }
 
@@ -136,10 +135,10 @@ dp_regex_compile(const char *pattern, uint32 len, const char *options, uint32 op
 static bool
 regex_literal(DpRegex *regex, const char *pattern, uint32 len)
 {
-	uint32		i = 0;
-	uint32		n = 0;
-	RegexKind	kind = REGEX_CONTAINS;
-	char	   *literal;
+	uint32 i = 0;
+	uint32 n = 0;
+	RegexKind kind = REGEX_CONTAINS;
+	char *literal;
 
 	if (i < len && pattern[i] == '^')
 	{
@@ -149,7 +148,7 @@ regex_literal(DpRegex *regex, const char *pattern, uint32 len)
 	literal = palloc(len + 1);
 	for (; i < len; i++)
 	{
-		char		c = pattern[i];
+		char c = pattern[i];
 
 		if (c == '\\' && i + 1 < len && ispunct((unsigned char) pattern[i + 1]))
 			c = pattern[++i];
@@ -172,7 +171,7 @@ regex_literal(DpRegex *regex, const char *pattern, uint32 len)
 static regex_t *
 regex_compiled(DpRegex *regex, const char *s, uint32 len, int nspans)
 {
-	text	   *pattern = regex->pattern;
+	text *pattern = regex->pattern;
 
 	if (regex->pattern_newline != NULL && len > 0 && s[len - 1] == '\n')
 		pattern = regex->pattern_newline;
@@ -189,11 +188,11 @@ regex_widen(DpRegex *regex, const char *s, uint32 len)
 {
 	const unsigned char *p = (const unsigned char *) s;
 	const unsigned char *end = p + len;
-	pg_wchar   *out;
+	pg_wchar *out;
 
 	if (regex->wide == NULL || regex->room < len)
 	{
-		uint32		room = Max(len, 256);
+		uint32 room = Max(len, 256);
 
 		if (regex->wide != NULL)
 			pfree(regex->wide);
@@ -232,12 +231,11 @@ regex_widen(DpRegex *regex, const char *s, uint32 len)
  * Runs the engine from a character on.  Returns whether there is a match.
  */
 static bool
-regex_execute(DpRegex *regex, const char *s, uint32 len, uint32 from,
-			  regmatch_t *matches, int n)
+regex_execute(DpRegex *regex, const char *s, uint32 len, uint32 from, regmatch_t *matches, int n)
 {
-	uint32		chars = regex_widen(regex, s, len);
-	regex_t    *compiled = regex_compiled(regex, s, len, n);
-	int			result;
+	uint32 chars = regex_widen(regex, s, len);
+	regex_t *compiled = regex_compiled(regex, s, len, n);
+	int result;
 
 	result = pg_regexec(compiled, regex->wide, chars, from, NULL, n, matches, 0);
 	if (regex->room > REGEX_KEPT_ROOM)
@@ -248,14 +246,13 @@ regex_execute(DpRegex *regex, const char *s, uint32 len, uint32 from,
 	}
 	if (result != REG_OKAY && result != REG_NOMATCH)
 	{
-		char		message[100];
+		char message[100];
 
 		/* before PostgreSQL 16 the engine returns when it is cancelled */
 		CHECK_FOR_INTERRUPTS();
 		pg_regerror(result, compiled, message, sizeof(message));
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
-				 errmsg("regular expression failed: %s", message)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
+						errmsg("regular expression failed: %s", message)));
 	}
 	return result == REG_OKAY;
 }
@@ -292,25 +289,26 @@ dp_regex_match(DpRegex *regex, const char *s, uint32 len)
 int
 dp_regex_groups(DpRegex *regex)
 {
-	return (int) RE_compile_and_cache(regex->pattern, regex->cflags, DEFAULT_COLLATION_OID)->re_nsub;
+	return (int) RE_compile_and_cache(regex->pattern, regex->cflags, DEFAULT_COLLATION_OID)
+		->re_nsub;
 }
 
 bool
-dp_regex_find(DpRegex *regex, const char *s, uint32 len, uint32 from,
-			  DpRegexSpan *spans, int nspans)
+dp_regex_find(DpRegex *regex, const char *s, uint32 len, uint32 from, DpRegexSpan *spans,
+			  int nspans)
 {
-	regmatch_t	fixed[10];
+	regmatch_t fixed[10];
 	regmatch_t *matches = nspans <= lengthof(fixed) ? fixed : palloc(nspans * sizeof(regmatch_t));
-	uint32		start = 0;
-	bool		found;
+	uint32 start = 0;
+	bool found;
 
 	for (uint32 i = 0; i < from; i++)
 		start += !IS_HIGHBIT_SET(s[i]) || ((unsigned char) s[i] & 0xC0) == 0xC0;
 	found = regex_execute(regex, s, len, start, matches, nspans);
 	for (int i = 0; found && i < nspans; i++)
 	{
-		uint32		byte = 0;
-		int32		chars = matches[i].rm_eo - matches[i].rm_so;
+		uint32 byte = 0;
+		int32 chars = matches[i].rm_eo - matches[i].rm_so;
 
 		spans[i].start = -1;
 		spans[i].len = 0;

@@ -21,8 +21,8 @@ typedef struct DpRegex DpRegex;
  * is kept.  Options are letters of "imsxu".  Raises INVALID_REGULAR_EXPRESSION
  * for a bad pattern and INVALID_PARAMETER_VALUE for a bad option.
  */
-extern DpRegex *dp_regex_compile(const char *pattern, uint32 len,
-								 const char *options, uint32 optlen);
+extern DpRegex *
+dp_regex_compile(const char *pattern, uint32 len, const char *options, uint32 optlen);
 
 /* The same for a value of type REGEX. */
 extern DpRegex *dp_regex_compile_value(const DpValue *value);
@@ -37,13 +37,13 @@ extern bool dp_regex_match(DpRegex *regex, const char *s, uint32 len);
 /* A part of the string that was searched; start is -1 if the group took no part. */
 typedef struct DpRegexSpan
 {
-	int32		start;			/* in bytes */
-	int32		len;
-	int32		charstart;		/* in characters */
+	int32 start; /* in bytes */
+	int32 len;
+	int32 charstart; /* in characters */
 } DpRegexSpan;
 
 /* Number of groups in parentheses. */
-extern int	dp_regex_groups(DpRegex *regex);
+extern int dp_regex_groups(DpRegex *regex);
 
 /*
  * The first match in the string that begins at or after from (a number of
@@ -54,4 +54,4 @@ extern int	dp_regex_groups(DpRegex *regex);
 extern bool dp_regex_find(DpRegex *regex, const char *s, uint32 len, uint32 from,
 						  DpRegexSpan *spans, int nspans);
 
-#endif							/* DP_MQL_REGEX_H */
+#endif /* DP_MQL_REGEX_H */

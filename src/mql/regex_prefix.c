@@ -19,10 +19,10 @@ bool
 dp_regex_literal_prefix(const char *pattern, uint32 len, const char *options, uint32 optlen,
 						const char **literal, uint32 *literallen)
 {
-	char	   *out;
-	uint32		n = 0;
-	uint32		last = 0;		/* where the last character of the literal begins */
-	uint32		i = 1;
+	char *out;
+	uint32 n = 0;
+	uint32 last = 0; /* where the last character of the literal begins */
+	uint32 i = 1;
 
 	/* with i, m or x the pattern is no literal, or not in front */
 	for (uint32 j = 0; j < optlen; j++)
@@ -34,7 +34,7 @@ dp_regex_literal_prefix(const char *pattern, uint32 len, const char *options, ui
 	out = palloc(len);
 	while (i < len)
 	{
-		char		c = pattern[i];
+		char c = pattern[i];
 
 		if (c == '\\')
 		{
@@ -71,9 +71,9 @@ dp_regex_literal_prefix(const char *pattern, uint32 len, const char *options, ui
 static bool
 may_branch(const char *pattern, uint32 len)
 {
-	bool		bar = false;
-	bool		unclear = false;
-	int			depth = 0;
+	bool bar = false;
+	bool unclear = false;
+	int depth = 0;
 
 	for (uint32 i = 0; i < len; i++)
 		switch (pattern[i])

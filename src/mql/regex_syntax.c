@@ -33,8 +33,8 @@ typedef struct Rewriter
 	const char *start;
 	const char *p;
 	const char *end;
-	int			flags;
-	bool		newline;
+	int flags;
+	bool newline;
 	StringInfoData out;
 } Rewriter;
 
@@ -51,14 +51,14 @@ static bool is_bound(const char *p, const char *end);
 static void put_literal(StringInfo out, const char *p, int len);
 static void unsupported(Rewriter *r, const char *p, int len) pg_attribute_noreturn();
 
-#define VERTICAL	"\\n\\v\\f\\r\\u0085\\u2028\\u2029"
-#define HORIZONTAL	" \\t\\u00a0"
-#define SPACES		" \\t\\n\\v\\f\\r"
+#define VERTICAL "\\n\\v\\f\\r\\u0085\\u2028\\u2029"
+#define HORIZONTAL " \\t\\u00a0"
+#define SPACES " \\t\\n\\v\\f\\r"
 
 text *
 dp_regex_rewrite(const char *pattern, uint32 len, int *flags, bool newline)
 {
-	Rewriter	r;
+	Rewriter r;
 
 	r.start = r.p = pattern;
 	r.end = pattern + len;
@@ -69,13 +69,12 @@ dp_regex_rewrite(const char *pattern, uint32 len, int *flags, bool newline)
 
 	/* three stars in front are a switch of the engine's */
 	if (r.p < r.end && strchr("*+?", *r.p) != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
-				 errmsg("invalid regular expression: quantifier operand invalid")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
+						errmsg("invalid regular expression: quantifier operand invalid")));
 
 	while (r.p < r.end)
 	{
-		char		c = *r.p;
+		char c = *r.p;
 
 		switch (c)
 		{
@@ -141,16 +140,16 @@ rewrite_front(Rewriter *r)
 	static const struct
 	{
 		const char *text;
-		int			flag;
-	}			verbs[] = {{"(*UTF8)", 0}, {"(*UTF)", 0}, {"(*UCP)", DP_REGEX_UCP}};
-	bool		more = true;
+		int flag;
+	} verbs[] = { { "(*UTF8)", 0 }, { "(*UTF)", 0 }, { "(*UCP)", DP_REGEX_UCP } };
+	bool more = true;
 
 	while (more)
 	{
 		more = false;
 		for (int i = 0; i < lengthof(verbs); i++)
 		{
-			Size		len = strlen(verbs[i].text);
+			Size len = strlen(verbs[i].text);
 
 			if (r->end - r->p >= len && memcmp(r->p, verbs[i].text, len) == 0)
 			{
@@ -171,14 +170,14 @@ rewrite_front(Rewriter *r)
 static bool
 rewrite_flags(Rewriter *r, const char *p, const char **after)
 {
-	bool		on = true;
-	int			flags = r->flags;
+	bool on = true;
+	int flags = r->flags;
 
 	if (r->end - p < 4 || p[0] != '(' || p[1] != '?')
 		return false;
 	for (p += 2; p < r->end && *p != ')'; p++)
 	{
-		int			flag;
+		int flag;
 
 		switch (*p)
 		{
@@ -216,9 +215,9 @@ static void
 rewrite_group(Rewriter *r)
 {
 	const char *p = r->p;
-	Size		left = r->end - p;
-	char		kind;
-	char		close;
+	Size left = r->end - p;
+	char kind;
+	char close;
 
 	if (left >= 2 && p[1] == '*')
 		unsupported(r, p, 2);
@@ -276,14 +275,13 @@ rewrite_group(Rewriter *r)
 static void
 rewrite_escape(Rewriter *r)
 {
-	StringInfo	out = &r->out;
-	bool		ucp = (r->flags & DP_REGEX_UCP) != 0;
-	char		c;
+	StringInfo out = &r->out;
+	bool ucp = (r->flags & DP_REGEX_UCP) != 0;
+	char c;
 
 	if (r->end - r->p < 2)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
-				 errmsg("invalid regular expression: it ends in a backslash")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
+						errmsg("invalid regular expression: it ends in a backslash")));
 	c = r->p[1];
 	if (!isalnum((unsigned char) c))
 	{
@@ -390,9 +388,9 @@ static void
 rewrite_hex(Rewriter *r)
 {
 	const char *p = r->p + 2;
-	bool		braces = p < r->end && *p == '{';
-	uint32		code = 0;
-	int			digits = 0;
+	bool braces = p < r->end && *p == '{';
+	uint32 code = 0;
+	int digits = 0;
 
 	if (braces)
 		p++;
@@ -441,9 +439,9 @@ rewrite_quoted(Rewriter *r)
 static void
 rewrite_class(Rewriter *r)
 {
-	StringInfo	out = &r->out;
+	StringInfo out = &r->out;
 	const char *p = r->p;
-	bool		first = true;
+	bool first = true;
 
 	appendStringInfoChar(out, *p++);
 	if (p < r->end && *p == '^')
@@ -451,9 +449,8 @@ rewrite_class(Rewriter *r)
 	for (;; first = false)
 	{
 		if (p >= r->end)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
-					 errmsg("invalid regular expression: brackets [] not balanced")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
+							errmsg("invalid regular expression: brackets [] not balanced")));
 		if (*p == ']' && !first)
 			break;
 		if (*p == '\\')
@@ -502,14 +499,14 @@ rewrite_class(Rewriter *r)
 static bool
 rewrite_class_escape(Rewriter *r)
 {
-	StringInfo	out = &r->out;
-	bool		ucp = (r->flags & DP_REGEX_UCP) != 0;
-	char		c;
+	StringInfo out = &r->out;
+	bool ucp = (r->flags & DP_REGEX_UCP) != 0;
+	char c;
 
 	if (r->end - r->p < 2)
 	{
 		r->p++;
-		return false;			/* the class does not end: the caller complains */
+		return false; /* the class does not end: the caller complains */
 	}
 	c = r->p[1];
 	if (c == 'x')

@@ -7,12 +7,12 @@
 
 #include "dp.h"
 
-#define DP_REGEX_IGNORE_CASE	1
-#define DP_REGEX_MULTILINE		2
-#define DP_REGEX_DOT_ALL		4
-#define DP_REGEX_EXTENDED		8
-#define DP_REGEX_UCP			16	/* \w, \d and \s know all of Unicode */
-#define DP_REGEX_HAS_END		32	/* has an end ($, \Z) that may stand before a final newline */
+#define DP_REGEX_IGNORE_CASE 1
+#define DP_REGEX_MULTILINE 2
+#define DP_REGEX_DOT_ALL 4
+#define DP_REGEX_EXTENDED 8
+#define DP_REGEX_UCP 16     /* \w, \d and \s know all of Unicode */
+#define DP_REGEX_HAS_END 32 /* has an end ($, \Z) that may stand before a final newline */
 
 /*
  * The pattern as the engine wants it (a palloc'd text).  The flags are those of
@@ -22,4 +22,4 @@
  */
 extern text *dp_regex_rewrite(const char *pattern, uint32 len, int *flags, bool newline);
 
-#endif							/* DP_MQL_REGEX_SYNTAX_H */
+#endif /* DP_MQL_REGEX_SYNTAX_H */

@@ -19,26 +19,26 @@
 #include "mql/schema_node.h"
 
 /* Names of an object's rules whose being there is noted without memory from the heap */
-#define SEEN_WORDS		4
+#define SEEN_WORDS 4
 
 /* The most bytes of a value, or of a list of them, that a report shows */
-#define SHOWN_BYTES		80
+#define SHOWN_BYTES 80
 
 /* Where the walk is: the parts of the path from here up */
 typedef struct SchemaSpot
 {
 	const struct SchemaSpot *up;
-	const char *name;			/* NULL: an element */
-	uint32		namelen;
-	uint32		index;
+	const char *name; /* NULL: an element */
+	uint32 namelen;
+	uint32 index;
 } SchemaSpot;
 
 /* Who wants to know what is wrong; NULL when only yes or no is asked for */
 typedef struct SchemaWalk
 {
 	DpSchemaReport report;
-	void	   *arg;
-	int			errors;
+	void *arg;
+	int errors;
 } SchemaWalk;
 
 static bool match(const DpSchema *schema, const DpValue *value);
@@ -46,16 +46,22 @@ static bool match_object(const SchemaObject *rules, const DpValue *value);
 static inline uint32 string_size(const uint8 *p, const uint8 *end);
 static inline bool memo_fits(const SchemaMemo *memo, const DpIter *iter);
 static void memo_take(SchemaMemo *memo, const DpElement *field, int index);
-static bool check(const DpSchema *schema, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk);
-static bool check_number(const SchemaNumber *rules, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk);
-static bool check_string(const SchemaString *rules, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk);
-static bool check_object(const SchemaObject *rules, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk);
+static bool
+check(const DpSchema *schema, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk);
+static bool check_number(const SchemaNumber *rules, const DpValue *value, const SchemaSpot *spot,
+						 SchemaWalk *walk);
+static bool check_string(const SchemaString *rules, const DpValue *value, const SchemaSpot *spot,
+						 SchemaWalk *walk);
+static bool check_object(const SchemaObject *rules, const DpValue *value, const SchemaSpot *spot,
+						 SchemaWalk *walk);
 static bool check_dependencies(const SchemaObject *rules, const uint64 *seen, const DpValue *value,
 							   const SchemaSpot *spot, SchemaWalk *walk);
-static bool check_array(const SchemaArray *rules, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk);
-static bool check_logic(const SchemaLogic *rules, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk);
-static bool fail(SchemaWalk *walk, const SchemaSpot *spot, const char *rule,
-				 const char *expected, const DpValue *limit, const char *found);
+static bool check_array(const SchemaArray *rules, const DpValue *value, const SchemaSpot *spot,
+						SchemaWalk *walk);
+static bool check_logic(const SchemaLogic *rules, const DpValue *value, const SchemaSpot *spot,
+						SchemaWalk *walk);
+static bool fail(SchemaWalk *walk, const SchemaSpot *spot, const char *rule, const char *expected,
+				 const DpValue *limit, const char *found);
 static char *spot_path(const SchemaSpot *spot);
 static char *type_names(const DpValue *value);
 static char *shown(const DpValue *value);
@@ -64,14 +70,15 @@ static char *shown(const DpValue *value);
  * What a rule ends with: with nobody to report to, the first broken rule is the
  * end; otherwise the walk goes on.
  */
-#define CHECK(ok) \
-	do { \
-		if (!(ok)) \
-		{ \
-			if (walk == NULL) \
-				return false; \
-			result = false; \
-		} \
+#define CHECK(ok)                                                                                  \
+	do                                                                                             \
+	{                                                                                              \
+		if (!(ok))                                                                                 \
+		{                                                                                          \
+			if (walk == NULL)                                                                      \
+				return false;                                                                      \
+			result = false;                                                                        \
+		}                                                                                          \
 	} while (0)
 
 bool
@@ -83,7 +90,7 @@ dp_schema_match(DpSchema *schema, const DpValue *value)
 int
 dp_schema_errors(DpSchema *schema, const DpValue *value, DpSchemaReport report, void *arg)
 {
-	SchemaWalk	walk = {report, arg, 0};
+	SchemaWalk walk = { report, arg, 0 };
 
 	check(schema, value, NULL, &walk);
 	return walk.errors;
@@ -100,7 +107,8 @@ match(const DpSchema *schema, const DpValue *value)
 		return false;
 	if (schema->only_types)
 		return true;
-	if (value->type == DP_TYPE_DOCUMENT && schema->object != NULL && schema->object->plain && schema->logic == NULL)
+	if (value->type == DP_TYPE_DOCUMENT && schema->object != NULL && schema->object->plain &&
+		schema->logic == NULL)
 		return match_object(schema->object, value);
 	return check(schema, value, NULL, NULL);
 }
@@ -108,11 +116,11 @@ match(const DpSchema *schema, const DpValue *value)
 static bool
 match_object(const SchemaObject *rules, const DpValue *value)
 {
-	uint64		seen = 0;
-	int			required = 0;
-	uint32		k = 0;
-	DpIter		iter;
-	DpElement	field;
+	uint64 seen = 0;
+	int required = 0;
+	uint32 k = 0;
+	DpIter iter;
+	DpElement field;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
@@ -121,7 +129,7 @@ match_object(const SchemaObject *rules, const DpValue *value)
 	{
 		SchemaMemo *memo = &rules->memos[k];
 		const SchemaName *name;
-		int			i;
+		int i;
 
 		if (k < SCHEMA_MEMOS && memo_fits(memo, &iter))
 		{
@@ -129,8 +137,9 @@ match_object(const SchemaObject *rules, const DpValue *value)
 
 			field.value.type = *iter.next;
 			field.value.data = p;
-			field.value.len = field.value.type == DP_TYPE_STRING ? string_size(p, iter.end) :
-				dp_value_size(field.value.type, p, iter.end);
+			field.value.len = field.value.type == DP_TYPE_STRING
+								  ? string_size(p, iter.end)
+								  : dp_value_size(field.value.type, p, iter.end);
 			iter.next = p + field.value.len;
 			i = memo->index;
 		}
@@ -141,7 +150,8 @@ match_object(const SchemaObject *rules, const DpValue *value)
 			if (!dp_iter_next(&iter, &field))
 				break;
 			i = dp_schema_find_name(rules, field.name, field.namelen);
-			if (k < SCHEMA_MEMOS && field.namelen < sizeof(memo->name) && iter.end - from > sizeof(memo->name))
+			if (k < SCHEMA_MEMOS && field.namelen < sizeof(memo->name) &&
+				iter.end - from > sizeof(memo->name))
 				memo_take(memo, &field, i);
 		}
 		if (i < 0)
@@ -164,7 +174,7 @@ string_size(const uint8 *p, const uint8 *end)
 {
 	if (likely(end - p >= 5))
 	{
-		int32		len = dp_get_int32(p);
+		int32 len = dp_get_int32(p);
 
 		if (likely(len >= 1 && len <= end - p - 4 && p[len + 3] == 0))
 			return (uint32) len + 4;
@@ -176,21 +186,22 @@ string_size(const uint8 *p, const uint8 *end)
 static inline bool
 memo_fits(const SchemaMemo *memo, const DpIter *iter)
 {
-	uint64		name[2];
+	uint64 name[2];
 
 	/* sixteen bytes after the type have to be there */
 	if (iter->end - iter->next < (ptrdiff_t) sizeof(name) + 1)
 		return false;
 	memcpy(name, iter->next + 1, sizeof(name));
-	return (((name[0] & memo->mask[0]) ^ memo->name[0]) | ((name[1] & memo->mask[1]) ^ memo->name[1])) == 0 &&
-		memo->mask[0] != 0;
+	return (((name[0] & memo->mask[0]) ^ memo->name[0]) |
+			((name[1] & memo->mask[1]) ^ memo->name[1])) == 0 &&
+		   memo->mask[0] != 0;
 }
 
 /* Takes note of a field with a name that fits. */
 static void
 memo_take(SchemaMemo *memo, const DpElement *field, int index)
 {
-	uint8		mask[sizeof(memo->mask)] = {0};
+	uint8 mask[sizeof(memo->mask)] = { 0 };
 
 	memset(memo, 0, sizeof(SchemaMemo));
 	memset(mask, 0xFF, field->namelen + 1);
@@ -206,11 +217,12 @@ memo_take(SchemaMemo *memo, const DpElement *field, int index)
 static bool
 check(const DpSchema *schema, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk)
 {
-	bool		result = true;
+	bool result = true;
 
 	if (schema->has_types && !dp_type_set_has(&schema->types, value->type))
-		CHECK(walk != NULL && fail(walk, spot, schema->type_rule.name, type_names(&schema->type_rule.value),
-								   NULL, dp_type_name(value->type)));
+		CHECK(walk != NULL &&
+			  fail(walk, spot, schema->type_rule.name, type_names(&schema->type_rule.value), NULL,
+				   dp_type_name(value->type)));
 	switch (value->type)
 	{
 		case DP_TYPE_INT32:
@@ -241,23 +253,24 @@ check(const DpSchema *schema, const DpValue *value, const SchemaSpot *spot, Sche
 /* ---------------------------------------------------------------- rules */
 
 static bool
-check_number(const SchemaNumber *rules, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk)
+check_number(const SchemaNumber *rules, const DpValue *value, const SchemaSpot *spot,
+			 SchemaWalk *walk)
 {
-	bool		result = true;
-	bool		is_nan = (value->type == DP_TYPE_DOUBLE || value->type == DP_TYPE_DECIMAL128) &&
-		isnan(dp_number_approximate(value));
+	bool result = true;
+	bool is_nan = (value->type == DP_TYPE_DOUBLE || value->type == DP_TYPE_DECIMAL128) &&
+				  isnan(dp_number_approximate(value));
 
 	if (rules->minimum.type != DP_TYPE_EOD)
 	{
-		int			order = is_nan ? -1 : dp_number_compare(value, &rules->minimum);
+		int order = is_nan ? -1 : dp_number_compare(value, &rules->minimum);
 
 		CHECK(order > 0 || (order == 0 && !rules->above) ||
-			  fail(walk, spot, "minimum", rules->above ? "more than " : "at least ", &rules->minimum,
-				   walk ? shown(value) : NULL));
+			  fail(walk, spot, "minimum", rules->above ? "more than " : "at least ",
+				   &rules->minimum, walk ? shown(value) : NULL));
 	}
 	if (rules->maximum.type != DP_TYPE_EOD)
 	{
-		int			order = is_nan ? 1 : dp_number_compare(value, &rules->maximum);
+		int order = is_nan ? 1 : dp_number_compare(value, &rules->maximum);
 
 		CHECK(order < 0 || (order == 0 && !rules->below) ||
 			  fail(walk, spot, "maximum", rules->below ? "less than " : "at most ", &rules->maximum,
@@ -265,7 +278,8 @@ check_number(const SchemaNumber *rules, const DpValue *value, const SchemaSpot *
 	}
 	if (rules->multiple.type != DP_TYPE_EOD)
 		CHECK(dp_number_is_multiple(value, &rules->multiple) ||
-			  fail(walk, spot, "multipleOf", "a multiple of ", &rules->multiple, walk ? shown(value) : NULL));
+			  fail(walk, spot, "multipleOf", "a multiple of ", &rules->multiple,
+				   walk ? shown(value) : NULL));
 	return result;
 }
 
@@ -274,8 +288,8 @@ static int64
 string_characters(const DpValue *value)
 {
 	const char *s = DP_STRING_DATA(value);
-	uint32		len = DP_STRING_LEN(value);
-	int64		n = 0;
+	uint32 len = DP_STRING_LEN(value);
+	int64 n = 0;
 
 	for (uint32 i = 0; i < len; i++)
 		n += ((unsigned char) s[i] & 0xC0) != 0x80;
@@ -287,27 +301,32 @@ static bool
 check_limit(int64 n, int64 min, int64 max, const char *min_rule, const char *max_rule,
 			const char *what, const SchemaSpot *spot, SchemaWalk *walk)
 {
-	bool		result = true;
+	bool result = true;
 
 	if (min >= 0 && n < min)
-		CHECK(walk != NULL && fail(walk, spot, min_rule, psprintf("at least %lld %s", (long long) min, what), NULL,
-								   psprintf("%lld", (long long) n)));
+		CHECK(walk != NULL &&
+			  fail(walk, spot, min_rule, psprintf("at least %lld %s", (long long) min, what), NULL,
+				   psprintf("%lld", (long long) n)));
 	if (max >= 0 && n > max)
-		CHECK(walk != NULL && fail(walk, spot, max_rule, psprintf("at most %lld %s", (long long) max, what), NULL,
-								   psprintf("%lld", (long long) n)));
+		CHECK(walk != NULL &&
+			  fail(walk, spot, max_rule, psprintf("at most %lld %s", (long long) max, what), NULL,
+				   psprintf("%lld", (long long) n)));
 	return result;
 }
 
 static bool
-check_string(const SchemaString *rules, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk)
+check_string(const SchemaString *rules, const DpValue *value, const SchemaSpot *spot,
+			 SchemaWalk *walk)
 {
-	bool		result = true;
+	bool result = true;
 
 	if (rules->min_length >= 0 || rules->max_length >= 0)
 		CHECK(check_limit(string_characters(value), rules->min_length, rules->max_length,
 						  "minLength", "maxLength", "characters", spot, walk));
-	if (rules->regex != NULL && !dp_regex_match(rules->regex, DP_STRING_DATA(value), DP_STRING_LEN(value)))
-		CHECK(walk != NULL && fail(walk, spot, "pattern", "a match of ", &rules->pattern, shown(value)));
+	if (rules->regex != NULL &&
+		!dp_regex_match(rules->regex, DP_STRING_DATA(value), DP_STRING_LEN(value)))
+		CHECK(walk != NULL &&
+			  fail(walk, spot, "pattern", "a match of ", &rules->pattern, shown(value)));
 	return result;
 }
 
@@ -315,16 +334,17 @@ check_string(const SchemaString *rules, const DpValue *value, const SchemaSpot *
  * Objects: their fields, then what is missing.
  */
 static bool
-check_object(const SchemaObject *rules, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk)
+check_object(const SchemaObject *rules, const DpValue *value, const SchemaSpot *spot,
+			 SchemaWalk *walk)
 {
-	bool		result = true;
-	uint64		words[SEEN_WORDS] = {0};
-	uint64	   *seen = words;
-	bool		others = rules->closed || rules->additional != NULL;
-	DpIter		iter;
-	DpElement	field;
-	int64		nfields = 0;
-	int			required = 0;
+	bool result = true;
+	uint64 words[SEEN_WORDS] = { 0 };
+	uint64 *seen = words;
+	bool others = rules->closed || rules->additional != NULL;
+	DpIter iter;
+	DpElement field;
+	int64 nfields = 0;
+	int required = 0;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
@@ -334,15 +354,15 @@ check_object(const SchemaObject *rules, const DpValue *value, const SchemaSpot *
 	dp_iter_init_value(&iter, value);
 	while (dp_iter_next(&iter, &field))
 	{
-		SchemaSpot	here = {spot, field.name, field.namelen, 0};
-		int			i = dp_schema_find_name(rules, field.name, field.namelen);
-		bool		known = false;
+		SchemaSpot here = { spot, field.name, field.namelen, 0 };
+		int i = dp_schema_find_name(rules, field.name, field.namelen);
+		bool known = false;
 
 		nfields++;
 		if (i >= 0)
 		{
 			const SchemaName *name = &rules->names[i];
-			uint64		bit = UINT64CONST(1) << (i & 63);
+			uint64 bit = UINT64CONST(1) << (i & 63);
 
 			known = name->is_property;
 			if ((seen[(uint32) i >> 6] & bit) == 0)
@@ -377,15 +397,15 @@ check_object(const SchemaObject *rules, const DpValue *value, const SchemaSpot *
 		for (int i = 0; i < rules->nnames; i++)
 			if (rules->names[i].required && !(seen[i / 64] >> (i % 64) & 1))
 			{
-				SchemaSpot	here = {spot, rules->names[i].name, rules->names[i].len, 0};
+				SchemaSpot here = { spot, rules->names[i].name, rules->names[i].len, 0 };
 
 				CHECK(fail(walk, &here, "required", "a value", NULL, "missing"));
 			}
 	}
 	if (rules->has_dependencies)
 		CHECK(check_dependencies(rules, seen, value, spot, walk));
-	CHECK(check_limit(nfields, rules->min_properties, rules->max_properties,
-					  "minProperties", "maxProperties", "fields", spot, walk));
+	CHECK(check_limit(nfields, rules->min_properties, rules->max_properties, "minProperties",
+					  "maxProperties", "fields", spot, walk));
 	if (seen != words)
 		pfree(seen);
 	return result;
@@ -398,7 +418,7 @@ static bool
 check_dependencies(const SchemaObject *rules, const uint64 *seen, const DpValue *value,
 				   const SchemaSpot *spot, SchemaWalk *walk)
 {
-	bool		result = true;
+	bool result = true;
 
 	for (int i = 0; i < rules->nnames; i++)
 	{
@@ -408,13 +428,14 @@ check_dependencies(const SchemaObject *rules, const uint64 *seen, const DpValue 
 			continue;
 		for (int j = 0; j < name->ndependents; j++)
 		{
-			int			other = name->dependents[j];
-			SchemaSpot	here = {spot, rules->names[other].name, rules->names[other].len, 0};
+			int other = name->dependents[j];
+			SchemaSpot here = { spot, rules->names[other].name, rules->names[other].len, 0 };
 
 			if (!(seen[other / 64] >> (other % 64) & 1))
 				CHECK(walk != NULL &&
 					  fail(walk, &here, "dependencies",
-						   psprintf("a value beside \"%.*s\"", (int) name->len, name->name), NULL, "missing"));
+						   psprintf("a value beside \"%.*s\"", (int) name->len, name->name), NULL,
+						   "missing"));
 		}
 		if (name->dependency != NULL)
 			CHECK(check(name->dependency, value, spot, walk));
@@ -423,24 +444,25 @@ check_dependencies(const SchemaObject *rules, const uint64 *seen, const DpValue 
 }
 
 static bool
-check_array(const SchemaArray *rules, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk)
+check_array(const SchemaArray *rules, const DpValue *value, const SchemaSpot *spot,
+			SchemaWalk *walk)
 {
-	bool		result = true;
+	bool result = true;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
 	if (rules->min_items >= 0 || rules->max_items >= 0)
-		CHECK(check_limit(dp_array_count(value->data, value->len), rules->min_items, rules->max_items,
-						  "minItems", "maxItems", "elements", spot, walk));
+		CHECK(check_limit(dp_array_count(value->data, value->len), rules->min_items,
+						  rules->max_items, "minItems", "maxItems", "elements", spot, walk));
 	if (rules->items != NULL || rules->positions != NULL)
 	{
-		DpIter		iter;
-		DpValue		element;
+		DpIter iter;
+		DpValue element;
 
 		dp_iter_init_value(&iter, value);
 		for (uint32 index = 0; dp_iter_next_value(&iter, &element); index++)
 		{
-			SchemaSpot	here = {spot, NULL, 0, index};
+			SchemaSpot here = { spot, NULL, 0, index };
 
 			if (rules->items != NULL)
 				CHECK(check(rules->items, &element, &here, walk));
@@ -458,12 +480,13 @@ check_array(const SchemaArray *rules, const DpValue *value, const SchemaSpot *sp
 	if (rules->unique)
 	{
 		SchemaValues set;
-		bool		unique;
+		bool unique;
 
 		dp_schema_values(&set, value);
 		unique = dp_schema_values_unique(&set);
 		pfree(set.values);
-		CHECK(unique || fail(walk, spot, "uniqueItems", "no element twice", NULL, "an element twice"));
+		CHECK(unique ||
+			  fail(walk, spot, "uniqueItems", "no element twice", NULL, "an element twice"));
 	}
 	return result;
 }
@@ -472,7 +495,7 @@ check_array(const SchemaArray *rules, const DpValue *value, const SchemaSpot *sp
 static int
 count_fits(DpSchema **schemas, int n, int limit, const DpValue *value)
 {
-	int			fits = 0;
+	int fits = 0;
 
 	for (int i = 0; i < n && fits < limit; i++)
 		fits += check(schemas[i], value, NULL, NULL);
@@ -480,9 +503,10 @@ count_fits(DpSchema **schemas, int n, int limit, const DpValue *value)
 }
 
 static bool
-check_logic(const SchemaLogic *rules, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk)
+check_logic(const SchemaLogic *rules, const DpValue *value, const SchemaSpot *spot,
+			SchemaWalk *walk)
 {
-	bool		result = true;
+	bool result = true;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
@@ -491,14 +515,17 @@ check_logic(const SchemaLogic *rules, const DpValue *value, const SchemaSpot *sp
 	for (int i = 0; i < rules->nall; i++)
 		CHECK(check(rules->all[i], value, spot, walk));
 	if (rules->nany > 0 && count_fits(rules->any, rules->nany, 1, value) == 0)
-		CHECK(walk != NULL && fail(walk, spot, "anyOf", psprintf("a fit of at least one of %d schemas", rules->nany), NULL, "none"));
+		CHECK(walk != NULL &&
+			  fail(walk, spot, "anyOf",
+				   psprintf("a fit of at least one of %d schemas", rules->nany), NULL, "none"));
 	if (rules->none > 0)
 	{
-		int			fits = count_fits(rules->one, rules->none, 2, value);
+		int fits = count_fits(rules->one, rules->none, 2, value);
 
 		if (fits != 1)
-			CHECK(walk != NULL && fail(walk, spot, "oneOf", psprintf("a fit of exactly one of %d schemas", rules->none), NULL,
-									   fits == 0 ? "none" : "more than one"));
+			CHECK(walk != NULL && fail(walk, spot, "oneOf",
+									   psprintf("a fit of exactly one of %d schemas", rules->none),
+									   NULL, fits == 0 ? "none" : "more than one"));
 	}
 	if (rules->not != NULL && check(rules->not, value, NULL, NULL))
 		CHECK(fail(walk, spot, "not", "no fit of the schema", NULL, "a fit"));
@@ -512,15 +539,15 @@ check_logic(const SchemaLogic *rules, const DpValue *value, const SchemaSpot *sp
  * and, behind it, a value of the schema's.  Returns false.
  */
 static bool
-fail(SchemaWalk *walk, const SchemaSpot *spot, const char *rule,
-	 const char *expected, const DpValue *limit, const char *found)
+fail(SchemaWalk *walk, const SchemaSpot *spot, const char *rule, const char *expected,
+	 const DpValue *limit, const char *found)
 {
 	if (walk == NULL)
 		return false;
 	walk->errors++;
 	walk->report(spot_path(spot), rule,
-				 limit != NULL ? psprintf("%s%s", expected, shown(limit)) : expected,
-				 found, walk->arg);
+				 limit != NULL ? psprintf("%s%s", expected, shown(limit)) : expected, found,
+				 walk->arg);
 	return false;
 }
 
@@ -531,11 +558,11 @@ static char *
 spot_path(const SchemaSpot *spot)
 {
 	StringInfoData out;
-	int			n = 0;
+	int n = 0;
 	const char **names;
-	uint32	   *lens;
-	DpPath	   *path;
-	char	   *text;
+	uint32 *lens;
+	DpPath *path;
+	char *text;
 
 	for (const SchemaSpot *s = spot; s != NULL; s = s->up)
 		n++;
@@ -567,8 +594,8 @@ static char *
 type_names(const DpValue *value)
 {
 	StringInfoData out;
-	DpIter		iter;
-	DpValue		name;
+	DpIter iter;
+	DpValue name;
 
 	if (value->type == DP_TYPE_STRING)
 		return pnstrdup(DP_STRING_DATA(value), DP_STRING_LEN(value));
@@ -592,7 +619,8 @@ shown(const DpValue *value)
 	StringInfoData out;
 
 	if (value->type == DP_TYPE_DOCUMENT || (value->type == DP_TYPE_ARRAY && value->len > 4096))
-		return psprintf("%s of %u %s", dp_type_name(value->type), dp_array_count(value->data, value->len),
+		return psprintf("%s of %u %s", dp_type_name(value->type),
+						dp_array_count(value->data, value->len),
 						value->type == DP_TYPE_ARRAY ? "elements" : "fields");
 	initStringInfo(&out);
 	dp_value_to_text(&out, value, DP_TEXT_RELAXED, -1);

@@ -30,11 +30,11 @@ extern bool dp_schema_match(DpSchema *schema, const DpValue *value);
  * or empty for the document itself; rule is the keyword; the other two are for
  * people to read.  All are valid during the call only.
  */
-typedef void (*DpSchemaReport) (const char *path, const char *rule,
-								const char *expected, const char *found, void *arg);
+typedef void (*DpSchemaReport)(const char *path, const char *rule, const char *expected,
+							   const char *found, void *arg);
 
 /* Calls report for each rule that is broken; returns their number. */
-extern int	dp_schema_errors(DpSchema *schema, const DpValue *value,
-							 DpSchemaReport report, void *arg);
+extern int
+dp_schema_errors(DpSchema *schema, const DpValue *value, DpSchemaReport report, void *arg);
 
-#endif							/* DP_MQL_SCHEMA_H */
+#endif /* DP_MQL_SCHEMA_H */

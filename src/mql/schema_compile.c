@@ -12,13 +12,13 @@
 
 typedef struct SchemaKeyword
 {
-	const DpElement *field;		/* the keyword and its argument */
+	const DpElement *field; /* the keyword and its argument */
 	const DpPlace *place;
-	const DpValue *spec;		/* the schema in which it stands */
-	int			which;			/* tells the keywords apart that share a parser */
+	const DpValue *spec; /* the schema in which it stands */
+	int which;           /* tells the keywords apart that share a parser */
 } SchemaKeyword;
 
-typedef void (*KeywordParser) (DpSchema *schema, const SchemaKeyword *k);
+typedef void (*KeywordParser)(DpSchema *schema, const SchemaKeyword *k);
 
 static void parse_type(DpSchema *schema, const SchemaKeyword *k);
 static void parse_required(DpSchema *schema, const SchemaKeyword *k);
@@ -39,49 +39,58 @@ static void parse_text(DpSchema *schema, const SchemaKeyword *k);
 
 enum
 {
-	WHICH_JSON_TYPE, WHICH_BSON_TYPE,
-	WHICH_MIN_LENGTH, WHICH_MAX_LENGTH, WHICH_MIN_ITEMS, WHICH_MAX_ITEMS, WHICH_MIN_PROPERTIES, WHICH_MAX_PROPERTIES,
-	WHICH_MINIMUM, WHICH_MAXIMUM, WHICH_MULTIPLE,
-	WHICH_PROPERTIES, WHICH_ITEMS,
-	WHICH_ALL, WHICH_ANY, WHICH_ONE
+	WHICH_JSON_TYPE,
+	WHICH_BSON_TYPE,
+	WHICH_MIN_LENGTH,
+	WHICH_MAX_LENGTH,
+	WHICH_MIN_ITEMS,
+	WHICH_MAX_ITEMS,
+	WHICH_MIN_PROPERTIES,
+	WHICH_MAX_PROPERTIES,
+	WHICH_MINIMUM,
+	WHICH_MAXIMUM,
+	WHICH_MULTIPLE,
+	WHICH_PROPERTIES,
+	WHICH_ITEMS,
+	WHICH_ALL,
+	WHICH_ANY,
+	WHICH_ONE
 };
 
 static const struct
 {
 	const char *name;
 	KeywordParser parse;
-	int			which;
-}			keywords[] = {
-	{"bsonType", parse_type, WHICH_BSON_TYPE},
-	{"type", parse_type, WHICH_JSON_TYPE},
-	{"required", parse_required, 0},
-	{"properties", parse_properties, 0},
-	{"patternProperties", parse_patterns, 0},
-	{"additionalProperties", parse_additional, WHICH_PROPERTIES},
-	{"dependencies", parse_dependencies, 0},
-	{"minProperties", parse_limit, WHICH_MIN_PROPERTIES},
-	{"maxProperties", parse_limit, WHICH_MAX_PROPERTIES},
-	{"minimum", parse_number, WHICH_MINIMUM},
-	{"maximum", parse_number, WHICH_MAXIMUM},
-	{"exclusiveMinimum", parse_exclusive, WHICH_MINIMUM},
-	{"exclusiveMaximum", parse_exclusive, WHICH_MAXIMUM},
-	{"multipleOf", parse_number, WHICH_MULTIPLE},
-	{"minLength", parse_limit, WHICH_MIN_LENGTH},
-	{"maxLength", parse_limit, WHICH_MAX_LENGTH},
-	{"pattern", parse_pattern, 0},
-	{"items", parse_items, 0},
-	{"additionalItems", parse_additional, WHICH_ITEMS},
-	{"minItems", parse_limit, WHICH_MIN_ITEMS},
-	{"maxItems", parse_limit, WHICH_MAX_ITEMS},
-	{"uniqueItems", parse_unique, 0},
-	{"enum", parse_enum, 0},
-	{"allOf", parse_logic, WHICH_ALL},
-	{"anyOf", parse_logic, WHICH_ANY},
-	{"oneOf", parse_logic, WHICH_ONE},
-	{"not", parse_not, 0},
-	{"title", parse_text, 0},
-	{"description", parse_text, 0}
-};
+	int which;
+} keywords[] = { { "bsonType", parse_type, WHICH_BSON_TYPE },
+				 { "type", parse_type, WHICH_JSON_TYPE },
+				 { "required", parse_required, 0 },
+				 { "properties", parse_properties, 0 },
+				 { "patternProperties", parse_patterns, 0 },
+				 { "additionalProperties", parse_additional, WHICH_PROPERTIES },
+				 { "dependencies", parse_dependencies, 0 },
+				 { "minProperties", parse_limit, WHICH_MIN_PROPERTIES },
+				 { "maxProperties", parse_limit, WHICH_MAX_PROPERTIES },
+				 { "minimum", parse_number, WHICH_MINIMUM },
+				 { "maximum", parse_number, WHICH_MAXIMUM },
+				 { "exclusiveMinimum", parse_exclusive, WHICH_MINIMUM },
+				 { "exclusiveMaximum", parse_exclusive, WHICH_MAXIMUM },
+				 { "multipleOf", parse_number, WHICH_MULTIPLE },
+				 { "minLength", parse_limit, WHICH_MIN_LENGTH },
+				 { "maxLength", parse_limit, WHICH_MAX_LENGTH },
+				 { "pattern", parse_pattern, 0 },
+				 { "items", parse_items, 0 },
+				 { "additionalItems", parse_additional, WHICH_ITEMS },
+				 { "minItems", parse_limit, WHICH_MIN_ITEMS },
+				 { "maxItems", parse_limit, WHICH_MAX_ITEMS },
+				 { "uniqueItems", parse_unique, 0 },
+				 { "enum", parse_enum, 0 },
+				 { "allOf", parse_logic, WHICH_ALL },
+				 { "anyOf", parse_logic, WHICH_ANY },
+				 { "oneOf", parse_logic, WHICH_ONE },
+				 { "not", parse_not, 0 },
+				 { "title", parse_text, 0 },
+				 { "description", parse_text, 0 } };
 
 static DpSchema *compile(const DpValue *spec, const DpPlace *place);
 static void index_names(SchemaObject *object);
@@ -91,8 +100,8 @@ static void index_names(SchemaObject *object);
 DpSchema *
 dp_schema_compile(const DpValue *spec, const DpPlace *place)
 {
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	/* a validator as MongoDB stores it has the schema one level down */
 	if (spec->type == DP_TYPE_DOCUMENT)
@@ -101,7 +110,7 @@ dp_schema_compile(const DpValue *spec, const DpPlace *place)
 		if (dp_iter_next(&iter, &field) && iter.next == iter.end &&
 			strcmp(field.name, "$jsonSchema") == 0)
 		{
-			DpPlace		here = dp_place_field(place, &field);
+			DpPlace here = dp_place_field(place, &field);
 
 			return compile(&field.value, &here);
 		}
@@ -121,9 +130,9 @@ dp_schema_compile_spec(const DpValue *spec, void *arg)
 static DpSchema *
 compile(const DpValue *spec, const DpPlace *place)
 {
-	DpSchema   *schema = palloc0(sizeof(DpSchema));
-	DpIter		iter;
-	DpElement	field;
+	DpSchema *schema = palloc0(sizeof(DpSchema));
+	DpIter iter;
+	DpElement field;
 
 	check_stack_depth();
 	if (spec->type != DP_TYPE_DOCUMENT)
@@ -131,10 +140,10 @@ compile(const DpValue *spec, const DpPlace *place)
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPlace		here = dp_place_field(place, &field);
-		SchemaKeyword k = {&field, &here, spec};
-		DpValue		first;
-		int			i;
+		DpPlace here = dp_place_field(place, &field);
+		SchemaKeyword k = { &field, &here, spec };
+		DpValue first;
+		int i;
 
 		for (i = 0; i < lengthof(keywords); i++)
 			if (strcmp(field.name, keywords[i].name) == 0)
@@ -149,8 +158,8 @@ compile(const DpValue *spec, const DpPlace *place)
 	}
 	if (schema->object != NULL)
 		index_names(schema->object);
-	schema->only_types = schema->number == NULL && schema->string == NULL && schema->object == NULL &&
-		schema->array == NULL && schema->logic == NULL;
+	schema->only_types = schema->number == NULL && schema->string == NULL &&
+						 schema->object == NULL && schema->array == NULL && schema->logic == NULL;
 	return schema;
 }
 
@@ -175,7 +184,7 @@ argument_document(const SchemaKeyword *k)
 static uint32
 argument_array(const SchemaKeyword *k)
 {
-	uint32		n;
+	uint32 n;
 
 	if (k->field->value.type != DP_TYPE_ARRAY)
 		dp_bad_spec_type(k->place, "an array", &k->field->value);
@@ -249,8 +258,8 @@ logic_of(DpSchema *schema)
 static int
 add_name(SchemaObject *object, const char *name, uint32 len)
 {
-	bool		found;
-	uint32		at = dp_names_add(&object->known, name, len, &found);
+	bool found;
+	uint32 at = dp_names_add(&object->known, name, len, &found);
 
 	if (found)
 		return (int) at;
@@ -272,7 +281,7 @@ add_name(SchemaObject *object, const char *name, uint32 len)
 static void
 index_names(SchemaObject *object)
 {
-	uint32		size = 4;
+	uint32 size = 4;
 
 	dp_names_free(&object->known);
 	while (size < object->nnames * 2)
@@ -283,7 +292,7 @@ index_names(SchemaObject *object)
 	for (int i = 0; i < object->nnames; i++)
 	{
 		SchemaName *name = &object->names[i];
-		uint32		slot;
+		uint32 slot;
 
 		name->words = dp_schema_name_words(name->name, name->len);
 		slot = dp_schema_name_hash(&name->words, name->name, name->len) & object->mask;
@@ -292,8 +301,9 @@ index_names(SchemaObject *object)
 		object->slots[slot] = i;
 		object->nrequired += name->required;
 	}
-	object->plain = object->nnames <= 64 && object->npatterns == 0 && !object->closed && object->additional == NULL &&
-		!object->has_dependencies && object->min_properties < 0 && object->max_properties < 0;
+	object->plain = object->nnames <= 64 && object->npatterns == 0 && !object->closed &&
+					object->additional == NULL && !object->has_dependencies &&
+					object->min_properties < 0 && object->max_properties < 0;
 	if (object->plain)
 		object->memos = palloc0(sizeof(SchemaMemo) * SCHEMA_MEMOS);
 }
@@ -303,19 +313,23 @@ index_names(SchemaObject *object)
 static void
 add_type(DpSchema *schema, const SchemaKeyword *k, const DpValue *value, const DpPlace *place)
 {
-	DpTypeSet	before = schema->types;
-	bool		known;
+	DpTypeSet before = schema->types;
+	bool known;
 
 	if (value->type != DP_TYPE_STRING)
-		dp_bad_spec(place, "\"%s\" needs names of types, not %s", k->field->name, dp_type_name(value->type));
+		dp_bad_spec(place, "\"%s\" needs names of types, not %s", k->field->name,
+					dp_type_name(value->type));
 	if (k->which == WHICH_BSON_TYPE)
 		known = dp_type_set_add_name(&schema->types, DP_STRING_DATA(value), DP_STRING_LEN(value));
 	else
-		known = dp_type_set_add_json_name(&schema->types, DP_STRING_DATA(value), DP_STRING_LEN(value));
+		known =
+			dp_type_set_add_json_name(&schema->types, DP_STRING_DATA(value), DP_STRING_LEN(value));
 	if (!known)
-		dp_bad_spec(place, "unknown type \"%.*s\"", (int) DP_STRING_LEN(value), DP_STRING_DATA(value));
+		dp_bad_spec(place, "unknown type \"%.*s\"", (int) DP_STRING_LEN(value),
+					DP_STRING_DATA(value));
 	if (memcmp(&before, &schema->types, sizeof(before)) == 0)
-		dp_bad_spec(place, "type \"%.*s\" stands twice", (int) DP_STRING_LEN(value), DP_STRING_DATA(value));
+		dp_bad_spec(place, "type \"%.*s\" stands twice", (int) DP_STRING_LEN(value),
+					DP_STRING_DATA(value));
 }
 
 /*
@@ -324,9 +338,9 @@ add_type(DpSchema *schema, const SchemaKeyword *k, const DpValue *value, const D
 static void
 parse_type(DpSchema *schema, const SchemaKeyword *k)
 {
-	DpIter		iter;
-	DpValue		value;
-	uint32		index = 0;
+	DpIter iter;
+	DpValue value;
+	uint32 index = 0;
 
 	if (schema->has_types)
 		dp_bad_spec(k->place, "\"type\" and \"bsonType\" cannot be used together");
@@ -341,7 +355,7 @@ parse_type(DpSchema *schema, const SchemaKeyword *k)
 	dp_iter_init_value(&iter, &k->field->value);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace		here = dp_place_index(k->place, index++);
+		DpPlace here = dp_place_index(k->place, index++);
 
 		add_type(schema, k, &value, &here);
 	}
@@ -351,22 +365,24 @@ static void
 parse_required(DpSchema *schema, const SchemaKeyword *k)
 {
 	SchemaObject *object = object_of(schema);
-	DpIter		iter;
-	DpValue		value;
-	uint32		index = 0;
+	DpIter iter;
+	DpValue value;
+	uint32 index = 0;
 
 	argument_array(k);
 	dp_iter_init_value(&iter, &k->field->value);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace		here = dp_place_index(k->place, index++);
-		int			i;
+		DpPlace here = dp_place_index(k->place, index++);
+		int i;
 
 		if (value.type != DP_TYPE_STRING)
-			dp_bad_spec(&here, "\"required\" needs names of fields, not %s", dp_type_name(value.type));
+			dp_bad_spec(&here, "\"required\" needs names of fields, not %s",
+						dp_type_name(value.type));
 		i = add_name(object, DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 		if (object->names[i].required)
-			dp_bad_spec(&here, "field \"%.*s\" stands twice", (int) DP_STRING_LEN(&value), DP_STRING_DATA(&value));
+			dp_bad_spec(&here, "field \"%.*s\" stands twice", (int) DP_STRING_LEN(&value),
+						DP_STRING_DATA(&value));
 		object->names[i].required = true;
 	}
 }
@@ -375,16 +391,16 @@ static void
 parse_properties(DpSchema *schema, const SchemaKeyword *k)
 {
 	SchemaObject *object = object_of(schema);
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	argument_document(k);
 	dp_iter_init_value(&iter, &k->field->value);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPlace		here = dp_place_field(k->place, &field);
-		DpSchema   *property = compile(&field.value, &here);
-		int			i = add_name(object, field.name, field.namelen);
+		DpPlace here = dp_place_field(k->place, &field);
+		DpSchema *property = compile(&field.value, &here);
+		int i = add_name(object, field.name, field.namelen);
 
 		if (object->names[i].is_property)
 			dp_bad_spec(&here, "field \"%s\" stands twice", field.name);
@@ -397,8 +413,8 @@ static void
 parse_patterns(DpSchema *schema, const SchemaKeyword *k)
 {
 	SchemaObject *object = object_of(schema);
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	argument_document(k);
 	object->patterns = palloc(Max(1, dp_document_count(k->field->value.data, k->field->value.len)) *
@@ -406,7 +422,7 @@ parse_patterns(DpSchema *schema, const SchemaKeyword *k)
 	dp_iter_init_value(&iter, &k->field->value);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPlace		here = dp_place_field(k->place, &field);
+		DpPlace here = dp_place_field(k->place, &field);
 		SchemaPattern *pattern = &object->patterns[object->npatterns++];
 		DpPlaceContext context;
 
@@ -424,8 +440,8 @@ parse_patterns(DpSchema *schema, const SchemaKeyword *k)
 static void
 parse_additional(DpSchema *schema, const SchemaKeyword *k)
 {
-	DpSchema   *additional = NULL;
-	bool		closed = false;
+	DpSchema *additional = NULL;
+	bool closed = false;
 
 	if (k->field->value.type == DP_TYPE_DOCUMENT)
 		additional = compile(&k->field->value, k->place);
@@ -449,32 +465,33 @@ static void
 parse_dependencies(DpSchema *schema, const SchemaKeyword *k)
 {
 	SchemaObject *object = object_of(schema);
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	argument_document(k);
 	dp_iter_init_value(&iter, &k->field->value);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPlace		here = dp_place_field(k->place, &field);
-		SchemaKeyword inner = {&field, &here, &k->field->value, 0};
-		int			i = add_name(object, field.name, field.namelen);
+		DpPlace here = dp_place_field(k->place, &field);
+		SchemaKeyword inner = { &field, &here, &k->field->value, 0 };
+		int i = add_name(object, field.name, field.namelen);
 
 		object->has_dependencies = true;
 		if (field.value.type == DP_TYPE_DOCUMENT)
 			object->names[i].dependency = compile(&field.value, &here);
 		else if (field.value.type == DP_TYPE_ARRAY)
 		{
-			int		   *dependents = palloc(argument_array(&inner) * sizeof(int));
-			int			n = 0;
-			DpIter		names;
-			DpValue		name;
+			int *dependents = palloc(argument_array(&inner) * sizeof(int));
+			int n = 0;
+			DpIter names;
+			DpValue name;
 
 			dp_iter_init_value(&names, &field.value);
 			while (dp_iter_next_value(&names, &name))
 			{
 				if (name.type != DP_TYPE_STRING)
-					dp_bad_spec(&here, "a dependency needs names of fields, not %s", dp_type_name(name.type));
+					dp_bad_spec(&here, "a dependency needs names of fields, not %s",
+								dp_type_name(name.type));
 				dependents[n++] = add_name(object, DP_STRING_DATA(&name), DP_STRING_LEN(&name));
 			}
 			object->names[i].dependents = dependents;
@@ -491,7 +508,7 @@ parse_dependencies(DpSchema *schema, const SchemaKeyword *k)
 static void
 parse_limit(DpSchema *schema, const SchemaKeyword *k)
 {
-	int64		limit;
+	int64 limit;
 
 	if (!dp_value_to_whole(&k->field->value, &limit) || limit < 0)
 		dp_bad_spec(k->place, "\"%s\" needs a whole number that is not negative", k->field->name);
@@ -524,8 +541,8 @@ parse_limit(DpSchema *schema, const SchemaKeyword *k)
 static void
 parse_number(DpSchema *schema, const SchemaKeyword *k)
 {
-	static const uint8 zero_bytes[4] = {0};
-	DpValue		zero = {zero_bytes, 4, DP_TYPE_INT32};
+	static const uint8 zero_bytes[4] = { 0 };
+	DpValue zero = { zero_bytes, 4, DP_TYPE_INT32 };
 	SchemaNumber *number = number_of(schema);
 
 	if (!dp_type_is_number(k->field->value.type))
@@ -553,9 +570,9 @@ parse_number(DpSchema *schema, const SchemaKeyword *k)
 static void
 parse_exclusive(DpSchema *schema, const SchemaKeyword *k)
 {
-	bool		exclusive = argument_bool(k);
+	bool exclusive = argument_bool(k);
 	const char *limit = k->which == WHICH_MINIMUM ? "minimum" : "maximum";
-	DpValue		value;
+	DpValue value;
 
 	if (!sibling(k, limit, &value))
 		dp_bad_spec(k->place, "\"%s\" needs \"%s\" beside it", k->field->name, limit);
@@ -574,8 +591,8 @@ parse_pattern(DpSchema *schema, const SchemaKeyword *k)
 		dp_bad_spec_type(k->place, "a string", &k->field->value);
 	string_of(schema)->pattern = k->field->value;
 	dp_place_push(&context, k->place);
-	string_of(schema)->regex = dp_regex_compile(DP_STRING_DATA(&k->field->value),
-												DP_STRING_LEN(&k->field->value), "", 0);
+	string_of(schema)->regex =
+		dp_regex_compile(DP_STRING_DATA(&k->field->value), DP_STRING_LEN(&k->field->value), "", 0);
 	dp_place_pop(&context);
 }
 
@@ -583,16 +600,17 @@ parse_pattern(DpSchema *schema, const SchemaKeyword *k)
 static DpSchema **
 compile_array(const SchemaKeyword *k, int *n)
 {
-	DpSchema  **schemas = palloc(Max(1, dp_document_count(k->field->value.data, k->field->value.len)) *
-								 sizeof(DpSchema *));
-	DpIter		iter;
-	DpValue		value;
+	DpSchema **schemas =
+		palloc(Max(1, dp_document_count(k->field->value.data, k->field->value.len)) *
+			   sizeof(DpSchema *));
+	DpIter iter;
+	DpValue value;
 
 	*n = 0;
 	dp_iter_init_value(&iter, &k->field->value);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace		here = dp_place_index(k->place, *n);
+		DpPlace here = dp_place_index(k->place, *n);
 
 		schemas[(*n)++] = compile(&value, &here);
 	}

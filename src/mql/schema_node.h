@@ -18,22 +18,22 @@
  */
 typedef struct SchemaWords
 {
-	uint64		front;
-	uint64		back;
+	uint64 front;
+	uint64 back;
 } SchemaWords;
 
 /* A name of a field that some rule of an object speaks of. */
 typedef struct SchemaName
 {
 	const char *name;
-	uint32		len;
-	SchemaWords words;			/* of the name */
-	bool		required;
-	DpSchema   *schema;			/* of properties, or NULL */
-	bool		is_property;
-	int			ndependents;	/* names that must be there when this one is */
-	int		   *dependents;
-	DpSchema   *dependency;		/* what the object must be when this name is there, or NULL */
+	uint32 len;
+	SchemaWords words; /* of the name */
+	bool required;
+	DpSchema *schema; /* of properties, or NULL */
+	bool is_property;
+	int ndependents; /* names that must be there when this one is */
+	int *dependents;
+	DpSchema *dependency; /* what the object must be when this name is there, or NULL */
 } SchemaName;
 
 /*
@@ -41,114 +41,114 @@ typedef struct SchemaName
  * order, so that the next one's are known without looking for the end of the
  * name, or for the name.
  */
-#define SCHEMA_MEMOS	32
+#define SCHEMA_MEMOS 32
 
 typedef struct SchemaMemo
 {
-	uint64		name[2];		/* the name and its NUL: up to 16 bytes */
-	uint64		mask[2];		/* of the bytes that count; 0: nothing is known */
-	uint32		len;
-	int			index;			/* of the name among those of the rules, or -1 */
+	uint64 name[2]; /* the name and its NUL: up to 16 bytes */
+	uint64 mask[2]; /* of the bytes that count; 0: nothing is known */
+	uint32 len;
+	int index; /* of the name among those of the rules, or -1 */
 } SchemaMemo;
 
 typedef struct SchemaPattern
 {
-	DpRegex    *regex;
-	DpSchema   *schema;
+	DpRegex *regex;
+	DpSchema *schema;
 } SchemaPattern;
 
 typedef struct SchemaObject
 {
-	int			nnames;
-	int			room;
-	DpNames		known;			/* while the schema is compiled: the same names */
-	SchemaName *names;			/* in the order in which they were met */
-	uint32		mask;			/* of the table by which they are found; its size is a power of 2 */
-	int		   *slots;			/* positions, by the hash of the name; -1: free */
-	int			nrequired;
-	bool		has_dependencies;
-	int			npatterns;
+	int nnames;
+	int room;
+	DpNames known;     /* while the schema is compiled: the same names */
+	SchemaName *names; /* in the order in which they were met */
+	uint32 mask;       /* of the table by which they are found; its size is a power of 2 */
+	int *slots;        /* positions, by the hash of the name; -1: free */
+	int nrequired;
+	bool has_dependencies;
+	int npatterns;
 	SchemaPattern *patterns;
-	bool		closed;			/* no fields beyond those named */
-	DpSchema   *additional;		/* what others must be, or NULL */
-	int64		min_properties; /* -1: none */
-	int64		max_properties;
-	bool		plain;			/* properties and required are all there is, for up to 64 names */
-	SchemaMemo *memos;			/* SCHEMA_MEMOS; NULL: there are none yet */
+	bool closed;          /* no fields beyond those named */
+	DpSchema *additional; /* what others must be, or NULL */
+	int64 min_properties; /* -1: none */
+	int64 max_properties;
+	bool plain;        /* properties and required are all there is, for up to 64 names */
+	SchemaMemo *memos; /* SCHEMA_MEMOS; NULL: there are none yet */
 } SchemaObject;
 
 typedef struct SchemaArray
 {
-	DpSchema   *items;			/* of each element, or NULL */
-	int			npositions;		/* or of the first elements, one each */
-	DpSchema  **positions;
-	bool		closed;			/* no elements beyond those */
-	DpSchema   *additional;		/* what others must be, or NULL */
-	bool		unique;
-	int64		min_items;		/* -1: none */
-	int64		max_items;
+	DpSchema *items; /* of each element, or NULL */
+	int npositions;  /* or of the first elements, one each */
+	DpSchema **positions;
+	bool closed;          /* no elements beyond those */
+	DpSchema *additional; /* what others must be, or NULL */
+	bool unique;
+	int64 min_items; /* -1: none */
+	int64 max_items;
 } SchemaArray;
 
 typedef struct SchemaNumber
 {
-	DpValue		minimum;		/* type DP_TYPE_EOD: none */
-	DpValue		maximum;
-	DpValue		multiple;
-	bool		above;			/* the minimum itself is excluded */
-	bool		below;
+	DpValue minimum; /* type DP_TYPE_EOD: none */
+	DpValue maximum;
+	DpValue multiple;
+	bool above; /* the minimum itself is excluded */
+	bool below;
 } SchemaNumber;
 
 typedef struct SchemaString
 {
-	int64		min_length;		/* in characters; -1: none */
-	int64		max_length;
-	DpRegex    *regex;
-	DpValue		pattern;		/* how it was written */
+	int64 min_length; /* in characters; -1: none */
+	int64 max_length;
+	DpRegex *regex;
+	DpValue pattern; /* how it was written */
 } SchemaString;
 
 /* The elements of an array, to find those that are equal when the order of fields does not count */
 typedef struct SchemaValue
 {
-	uint64		hash;			/* 0 where they are few */
-	DpValue		value;
+	uint64 hash; /* 0 where they are few */
+	DpValue value;
 } SchemaValue;
 
 typedef struct SchemaValues
 {
-	uint32		n;
-	SchemaValue *values;		/* in the order of their hashes; palloc'd */
+	uint32 n;
+	SchemaValue *values; /* in the order of their hashes; palloc'd */
 } SchemaValues;
 
 typedef struct SchemaLogic
 {
-	int			nall;
-	DpSchema  **all;
-	int			nany;
-	DpSchema  **any;
-	int			none;
-	DpSchema  **one;
-	DpSchema   *not;
-	DpValue		values;			/* enum: an array; type DP_TYPE_EOD: none */
-	SchemaValues set;			/* its elements */
+	int nall;
+	DpSchema **all;
+	int nany;
+	DpSchema **any;
+	int none;
+	DpSchema **one;
+	DpSchema * not ;
+	DpValue values;   /* enum: an array; type DP_TYPE_EOD: none */
+	SchemaValues set; /* its elements */
 } SchemaLogic;
 
 struct DpSchema
 {
-	bool		has_types;
-	DpTypeSet	types;
-	DpElement	type_rule;		/* type or bsonType, as it was written */
-	SchemaNumber *number;		/* each NULL when it has no rule */
+	bool has_types;
+	DpTypeSet types;
+	DpElement type_rule;  /* type or bsonType, as it was written */
+	SchemaNumber *number; /* each NULL when it has no rule */
 	SchemaString *string;
 	SchemaObject *object;
 	SchemaArray *array;
 	SchemaLogic *logic;
-	bool		only_types;		/* there are no other rules */
+	bool only_types; /* there are no other rules */
 };
 
 static inline SchemaWords
 dp_schema_name_words(const char *name, uint32 len)
 {
-	SchemaWords w = {0, 0};
+	SchemaWords w = { 0, 0 };
 
 	if (len >= 8)
 	{
@@ -157,8 +157,8 @@ dp_schema_name_words(const char *name, uint32 len)
 	}
 	else if (len >= 4)
 	{
-		uint32		front;
-		uint32		back;
+		uint32 front;
+		uint32 back;
 
 		memcpy(&front, name, 4);
 		memcpy(&back, name + len - 4, 4);
@@ -166,14 +166,15 @@ dp_schema_name_words(const char *name, uint32 len)
 		w.back = back;
 	}
 	else if (len > 0)
-		w.front = (uint64) (uint8) name[0] << 16 | (uint64) (uint8) name[len / 2] << 8 | (uint8) name[len - 1];
+		w.front = (uint64) (uint8) name[0] << 16 | (uint64) (uint8) name[len / 2] << 8 |
+				  (uint8) name[len - 1];
 	return w;
 }
 
 static inline uint32
 dp_schema_name_hash(const SchemaWords *w, const char *name, uint32 len)
 {
-	uint64		hash;
+	uint64 hash;
 
 	/* long names may differ in the middle only */
 	if (unlikely(len > 16))
@@ -189,8 +190,8 @@ static inline int
 dp_schema_find_name(const SchemaObject *object, const char *name, uint32 len)
 {
 	SchemaWords words = dp_schema_name_words(name, len);
-	uint32		slot = dp_schema_name_hash(&words, name, len) & object->mask;
-	int			i;
+	uint32 slot = dp_schema_name_hash(&words, name, len) & object->mask;
+	int i;
 
 	while ((i = object->slots[slot]) >= 0)
 	{
@@ -216,4 +217,4 @@ extern bool dp_schema_values_unique(const SchemaValues *set);
 /* Whether a number is a whole multiple of another one. */
 extern bool dp_number_is_multiple(const DpValue *value, const DpValue *of);
 
-#endif							/* DP_MQL_SCHEMA_NODE_H */
+#endif /* DP_MQL_SCHEMA_NODE_H */

@@ -16,7 +16,7 @@
 #include "mql/schema_node.h"
 
 /* Arrays up to this length are compared pair by pair */
-#define FEW_ELEMENTS	8
+#define FEW_ELEMENTS 8
 
 static bool documents_equal(const DpValue *a, const DpValue *b);
 static Numeric number_to_numeric(const DpValue *value);
@@ -24,10 +24,10 @@ static Numeric number_to_numeric(const DpValue *value);
 bool
 dp_value_equal_unordered(const DpValue *a, const DpValue *b)
 {
-	DpIter		x;
-	DpIter		y;
-	DpValue		u;
-	DpValue		v;
+	DpIter x;
+	DpIter y;
+	DpValue u;
+	DpValue v;
 
 	if (dp_type_class[a->type] != dp_type_class[b->type])
 		return false;
@@ -43,7 +43,7 @@ dp_value_equal_unordered(const DpValue *a, const DpValue *b)
 	dp_iter_init_value(&y, b);
 	for (;;)
 	{
-		bool		more = dp_iter_next_value(&x, &u);
+		bool more = dp_iter_next_value(&x, &u);
 
 		if (dp_iter_next_value(&y, &v) != more)
 			return false;
@@ -61,11 +61,11 @@ dp_value_equal_unordered(const DpValue *a, const DpValue *b)
 static bool
 documents_equal(const DpValue *a, const DpValue *b)
 {
-	DpIter		iter;
-	DpElement	field;
-	DpValue		other;
-	DpFinder	finder;
-	bool		equal = true;
+	DpIter iter;
+	DpElement field;
+	DpValue other;
+	DpFinder finder;
+	bool equal = true;
 
 	check_stack_depth();
 	if (dp_document_count(a->data, a->len) != dp_document_count(b->data, b->len))
@@ -74,7 +74,7 @@ documents_equal(const DpValue *a, const DpValue *b)
 	dp_iter_init_value(&iter, a);
 	while (equal && dp_iter_next(&iter, &field))
 		equal = dp_finder_find(&finder, field.name, field.namelen, &other) &&
-			dp_value_equal_unordered(&field.value, &other);
+				dp_value_equal_unordered(&field.value, &other);
 	dp_finder_free(&finder);
 	return equal;
 }
@@ -82,9 +82,9 @@ documents_equal(const DpValue *a, const DpValue *b)
 uint64
 dp_value_hash_unordered(const DpValue *value)
 {
-	DpIter		iter;
-	DpElement	field;
-	uint64		hash;
+	DpIter iter;
+	DpElement field;
+	uint64 hash;
 
 	if (!dp_type_is_container(value->type))
 		return dp_value_hash(value, 0);
@@ -93,7 +93,7 @@ dp_value_hash_unordered(const DpValue *value)
 	dp_iter_init_value(&iter, value);
 	while (dp_iter_next(&iter, &field))
 	{
-		uint64		one = dp_value_hash_unordered(&field.value);
+		uint64 one = dp_value_hash_unordered(&field.value);
 
 		if (value->type == DP_TYPE_ARRAY)
 			hash = hash_combine64(hash, one);
@@ -106,8 +106,8 @@ dp_value_hash_unordered(const DpValue *value)
 static int
 hashed_compare(const void *a, const void *b)
 {
-	uint64		x = ((const SchemaValue *) a)->hash;
-	uint64		y = ((const SchemaValue *) b)->hash;
+	uint64 x = ((const SchemaValue *) a)->hash;
+	uint64 y = ((const SchemaValue *) b)->hash;
 
 	return (x > y) - (x < y);
 }
@@ -115,13 +115,14 @@ hashed_compare(const void *a, const void *b)
 void
 dp_schema_values(SchemaValues *set, const DpValue *array)
 {
-	DpIter		iter;
+	DpIter iter;
 
 	set->n = dp_array_count(array->data, array->len);
 	set->values = palloc_extended(Max(set->n, 1) * sizeof(SchemaValue), MCXT_ALLOC_HUGE);
 	dp_iter_init_value(&iter, array);
 	for (uint32 i = 0; i < set->n && dp_iter_next_value(&iter, &set->values[i].value); i++)
-		set->values[i].hash = set->n <= FEW_ELEMENTS ? 0 : dp_value_hash_unordered(&set->values[i].value);
+		set->values[i].hash =
+			set->n <= FEW_ELEMENTS ? 0 : dp_value_hash_unordered(&set->values[i].value);
 	if (set->n > FEW_ELEMENTS)
 		qsort(set->values, set->n, sizeof(SchemaValue), hashed_compare);
 }
@@ -129,14 +130,14 @@ dp_schema_values(SchemaValues *set, const DpValue *array)
 bool
 dp_schema_values_find(const SchemaValues *set, const DpValue *value)
 {
-	uint64		hash = set->n <= FEW_ELEMENTS ? 0 : dp_value_hash_unordered(value);
-	uint32		low = 0;
-	uint32		high = set->n;
+	uint64 hash = set->n <= FEW_ELEMENTS ? 0 : dp_value_hash_unordered(value);
+	uint32 low = 0;
+	uint32 high = set->n;
 
 	/* the first of that hash */
 	while (low < high)
 	{
-		uint32		middle = low + (high - low) / 2;
+		uint32 middle = low + (high - low) / 2;
 
 		if (set->values[middle].hash < hash)
 			low = middle + 1;
@@ -148,8 +149,9 @@ dp_schema_values_find(const SchemaValues *set, const DpValue *value)
 		const DpValue *one = &set->values[low].value;
 
 		/* strings are equal if their bytes are */
-		if (one->type == DP_TYPE_STRING && value->type == DP_TYPE_STRING ?
-			dp_value_identical(one, value) : dp_value_equal_unordered(one, value))
+		if (one->type == DP_TYPE_STRING && value->type == DP_TYPE_STRING
+				? dp_value_identical(one, value)
+				: dp_value_equal_unordered(one, value))
 			return true;
 	}
 	return false;
@@ -177,7 +179,8 @@ number_to_numeric(const DpValue *value)
 		case DP_TYPE_INT64:
 			return int64_to_numeric(dp_get_int64(value->data));
 		case DP_TYPE_DOUBLE:
-			return DatumGetNumeric(DirectFunctionCall1(float8_numeric, Float8GetDatum(dp_get_double(value->data))));
+			return DatumGetNumeric(DirectFunctionCall1(float8_numeric,
+													   Float8GetDatum(dp_get_double(value->data))));
 		default:
 			return dp_decimal128_to_numeric(value->data);
 	}
@@ -186,16 +189,18 @@ number_to_numeric(const DpValue *value)
 bool
 dp_number_is_multiple(const DpValue *value, const DpValue *of)
 {
-	int64		a;
-	int64		b;
-	Numeric		rest;
-	double		d = dp_number_approximate(value);
+	int64 a;
+	int64 b;
+	Numeric rest;
+	double d = dp_number_approximate(value);
 
 	if (dp_value_to_whole(value, &a) && dp_value_to_whole(of, &b))
 		return b == 1 || a % b == 0;
 	if (isnan(d) || isinf(d))
 		return false;
-	rest = DatumGetNumeric(DirectFunctionCall2(numeric_mod, NumericGetDatum(number_to_numeric(value)),
-											   NumericGetDatum(number_to_numeric(of))));
-	return DatumGetBool(DirectFunctionCall2(numeric_eq, NumericGetDatum(rest), NumericGetDatum(int64_to_numeric(0))));
+	rest =
+		DatumGetNumeric(DirectFunctionCall2(numeric_mod, NumericGetDatum(number_to_numeric(value)),
+											NumericGetDatum(number_to_numeric(of))));
+	return DatumGetBool(DirectFunctionCall2(numeric_eq, NumericGetDatum(rest),
+											NumericGetDatum(int64_to_numeric(0))));
 }

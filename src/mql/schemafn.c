@@ -12,8 +12,8 @@
 #include "mql/schema.h"
 #include "mql/spec.h"
 
-static void put_error(const char *path, const char *rule, const char *expected,
-					  const char *found, void *arg);
+static void
+put_error(const char *path, const char *rule, const char *expected, const char *found, void *arg);
 
 /*
  * bson_validate(doc, schema): whether the document has the shape that the
@@ -23,8 +23,8 @@ DP_FUNCTION(dp_bson_validate);
 Datum
 dp_bson_validate(PG_FUNCTION_ARGS)
 {
-	DpSchema   *schema = dp_spec_arg(fcinfo, 1, dp_schema_compile_spec, NULL);
-	DpValue		doc = dp_value_of_document(DP_GETARG_VARLENA(0));
+	DpSchema *schema = dp_spec_arg(fcinfo, 1, dp_schema_compile_spec, NULL);
+	DpValue doc = dp_value_of_document(DP_GETARG_VARLENA(0));
 
 	PG_RETURN_BOOL(dp_schema_match(schema, &doc));
 }
@@ -37,8 +37,8 @@ DP_FUNCTION(dp_bson_schema_errors);
 Datum
 dp_bson_schema_errors(PG_FUNCTION_ARGS)
 {
-	DpSchema   *schema;
-	DpValue		doc;
+	DpSchema *schema;
+	DpValue doc;
 
 	InitMaterializedSRF(fcinfo, 0);
 	schema = dp_spec_arg(fcinfo, 1, dp_schema_compile_spec, NULL);
@@ -51,12 +51,11 @@ dp_bson_schema_errors(PG_FUNCTION_ARGS)
  * Puts a row into the result.
  */
 static void
-put_error(const char *path, const char *rule, const char *expected,
-		  const char *found, void *arg)
+put_error(const char *path, const char *rule, const char *expected, const char *found, void *arg)
 {
 	ReturnSetInfo *result = arg;
-	Datum		values[4];
-	bool		nulls[4] = {false, false, false, false};
+	Datum values[4];
+	bool nulls[4] = { false, false, false, false };
 
 	values[0] = CStringGetTextDatum(path);
 	values[1] = CStringGetTextDatum(rule);

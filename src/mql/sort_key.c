@@ -32,34 +32,34 @@
 #include "mql/spec.h"
 
 /* Most fields of a specification, as MongoDB has it */
-#define MAX_FIELDS		32
+#define MAX_FIELDS 32
 
 typedef struct SortField
 {
-	DpPath	   *path;
-	bool		descending;
+	DpPath *path;
+	bool descending;
 } SortField;
 
 struct DpSortSpec
 {
-	int			nfields;
-	SortField	fields[FLEXIBLE_ARRAY_MEMBER];
+	int nfields;
+	SortField fields[FLEXIBLE_ARRAY_MEMBER];
 };
 
 /* Where the search for a field has come to: the value, and the next part of its path. */
 typedef struct Position
 {
-	DpValue		value;			/* type DP_TYPE_EOD: missing */
-	int			step;
-	bool		done;
+	DpValue value; /* type DP_TYPE_EOD: missing */
+	int step;
+	bool done;
 } Position;
 
 /* The least key that was found */
 typedef struct Best
 {
-	StringInfo	out;
-	int			start;			/* where the key begins */
-	int			len;			/* of the least so far; 0: none */
+	StringInfo out;
+	int start; /* where the key begins */
+	int len;   /* of the least so far; 0: none */
 } Best;
 
 static void append_value(StringInfo out, const DpValue *v);
@@ -105,13 +105,13 @@ append_string(StringInfo out, const char *s, uint32 len)
 static void
 append_number(StringInfo out, const DpValue *v)
 {
-	uint8		buf[DP_EXACT_MAX_DIGITS];
-	DpNumber	number;
-	double		d = dp_number_approximate(v);
-	uint64		bits;
-	int			side = 0;
+	uint8 buf[DP_EXACT_MAX_DIGITS];
+	DpNumber number;
+	double d = dp_number_approximate(v);
+	uint64 bits;
+	int side = 0;
 
-	d += 0.0;					/* -0.0 becomes 0.0 */
+	d += 0.0; /* -0.0 becomes 0.0 */
 	memcpy(&bits, &d, sizeof(bits));
 	if (d != d)
 		bits = 0;
@@ -133,9 +133,9 @@ append_number(StringInfo out, const DpValue *v)
 	if (side != 0)
 	{
 		/* the power of ten and the digits, turned round for a negative number */
-		DpExact		e;
-		int			from = out->len;
-		uint32		point;
+		DpExact e;
+		int from = out->len;
+		uint32 point;
 
 		dp_exact_from_value(v, &e, buf);
 		point = (uint32) (e.point + 32768);
@@ -154,8 +154,8 @@ append_number(StringInfo out, const DpValue *v)
 static void
 append_elements(StringInfo out, const DpValue *v, bool names)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 
 	check_stack_depth();
 	dp_iter_init_value(&iter, v);
@@ -210,18 +210,18 @@ append_value(StringInfo out, const DpValue *v)
 			append_uint64(out, (uint64) dp_get_int64(v->data));
 			break;
 		case DP_CLASS_CODEWSCOPE:
-			{
-				const uint8 *end = v->data + v->len;
-				DpValue		code = {v->data + 4, 0, DP_TYPE_STRING};
-				DpValue		scope = {NULL, 0, DP_TYPE_DOCUMENT};
+		{
+			const uint8 *end = v->data + v->len;
+			DpValue code = { v->data + 4, 0, DP_TYPE_STRING };
+			DpValue scope = { NULL, 0, DP_TYPE_DOCUMENT };
 
-				code.len = dp_value_size(DP_TYPE_STRING, code.data, end);
-				scope.data = code.data + code.len;
-				scope.len = dp_value_size(DP_TYPE_DOCUMENT, scope.data, end);
-				append_value(out, &code);
-				append_value(out, &scope);
-				break;
-			}
+			code.len = dp_value_size(DP_TYPE_STRING, code.data, end);
+			scope.data = code.data + code.len;
+			scope.len = dp_value_size(DP_TYPE_DOCUMENT, scope.data, end);
+			append_value(out, &code);
+			append_value(out, &scope);
+			break;
+		}
 		case DP_CLASS_MINKEY:
 		case DP_CLASS_UNDEFINED:
 		case DP_CLASS_NULL:
@@ -235,7 +235,7 @@ append_value(StringInfo out, const DpValue *v)
 void
 dp_sort_key_append_value(StringInfo out, const DpValue *v, bool descending)
 {
-	int			from = out->len;
+	int from = out->len;
 
 	appendStringInfoChar(out, (char) dp_type_class[v->type]);
 	append_value(out, v);
@@ -251,8 +251,7 @@ static void
 spec_error(const char *name, const char *what)
 {
 	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("invalid sort specification"),
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid sort specification"),
 			 name ? errdetail("Field \"%.200s\": %s.", name, what) : errdetail("%s.", what)));
 }
 
@@ -263,13 +262,13 @@ static DpPath *
 spec_path(const DpElement *element)
 {
 	const char *names[200];
-	uint32		lens[200];
-	int			n = 0;
+	uint32 lens[200];
+	int n = 0;
 	const char *s = element->name;
 
 	for (;;)
 	{
-		size_t		len = strcspn(s, ".");
+		size_t len = strcspn(s, ".");
 
 		if (len == 0)
 			spec_error(element->name, "a part of the path is empty");
@@ -290,9 +289,9 @@ DpSortSpec *
 dp_sort_spec_compile(const DpValue *value)
 {
 	DpSortSpec *spec;
-	DpIter		iter;
-	DpElement	element;
-	uint32		n;
+	DpIter iter;
+	DpElement element;
+	uint32 n;
 
 	if (value->type != DP_TYPE_DOCUMENT)
 		spec_error(NULL, "It must be a document");
@@ -306,17 +305,16 @@ dp_sort_spec_compile(const DpValue *value)
 	dp_iter_init_value(&iter, value);
 	while (dp_iter_next(&iter, &element))
 	{
-		SortField  *field = &spec->fields[spec->nfields++];
-		int64		direction;
+		SortField *field = &spec->fields[spec->nfields++];
+		int64 direction;
 
 		if (element.value.type == DP_TYPE_DOCUMENT)
 		{
-			DpValue		meta;
+			DpValue meta;
 
 			if (dp_document_find(element.value.data, element.value.len, "$meta", 5, &meta))
-				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("sorting by $meta is not supported")));
+				ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+								errmsg("sorting by $meta is not supported")));
 		}
 		if (!dp_value_to_int64(&element.value, &direction) || (direction != 1 && direction != -1))
 			spec_error(element.name, "the direction must be 1 or -1");
@@ -376,19 +374,21 @@ position_advance(Position *p, const DpPath *path)
 static void
 best_offer(Best *best, const DpSortSpec *spec, const Position *positions)
 {
-	static const DpValue null = {(const uint8 *) "", 0, DP_TYPE_NULL};
-	StringInfo	out = best->out;
-	int			from = best->start + best->len;
-	int			len;
+	static const DpValue null = { (const uint8 *) "", 0, DP_TYPE_NULL };
+	StringInfo out = best->out;
+	int from = best->start + best->len;
+	int len;
 
 	out->len = from;
 	for (int i = 0; i < spec->nfields; i++)
-		dp_sort_key_append_value(out, positions[i].value.type == DP_TYPE_EOD ? &null : &positions[i].value,
+		dp_sort_key_append_value(out,
+								 positions[i].value.type == DP_TYPE_EOD ? &null
+																		: &positions[i].value,
 								 spec->fields[i].descending);
 	len = out->len - from;
 	if (best->len > 0)
 	{
-		int			order = memcmp(out->data + from, out->data + best->start, Min(len, best->len));
+		int order = memcmp(out->data + from, out->data + best->start, Min(len, best->len));
 
 		if (order > 0 || (order == 0 && len >= best->len))
 		{
@@ -408,12 +408,12 @@ best_offer(Best *best, const DpSortSpec *spec, const Position *positions)
 static void
 keys_collect(Best *best, const DpSortSpec *spec, const Position *given)
 {
-	Position	positions[MAX_FIELDS];
-	bool		in_array[MAX_FIELDS];
-	DpValue		array = {NULL, 0, DP_TYPE_EOD};
-	DpIter		iter;
-	DpValue		element;
-	bool		empty = true;
+	Position positions[MAX_FIELDS];
+	bool in_array[MAX_FIELDS];
+	DpValue array = { NULL, 0, DP_TYPE_EOD };
+	DpIter iter;
+	DpValue element;
+	bool empty = true;
 
 	check_stack_depth();
 	memcpy(positions, given, sizeof(Position) * spec->nfields);
@@ -423,10 +423,12 @@ keys_collect(Best *best, const DpSortSpec *spec, const Position *given)
 		if (!in_array[i])
 			continue;
 		if (array.type == DP_TYPE_ARRAY && array.data != positions[i].value.data)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("cannot sort by fields of different arrays"),
-					 errdetail("Two fields of the sort specification lead into arrays that lie beside each other.")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("cannot sort by fields of different arrays"),
+				 errdetail(
+					 "Two fields of the sort specification lead into arrays that lie beside each other.")));
 		array = positions[i].value;
 	}
 	if (array.type == DP_TYPE_EOD)
@@ -438,8 +440,8 @@ keys_collect(Best *best, const DpSortSpec *spec, const Position *given)
 	dp_iter_init_value(&iter, &array);
 	for (;;)
 	{
-		Position	inside[MAX_FIELDS];
-		bool		more = dp_iter_next_value(&iter, &element);
+		Position inside[MAX_FIELDS];
+		bool more = dp_iter_next_value(&iter, &element);
 
 		if (!more && !empty)
 			break;
@@ -482,9 +484,9 @@ keys_collect(Best *best, const DpSortSpec *spec, const Position *given)
 static void
 single_append(StringInfo out, const SortField *field, const DpValue *array)
 {
-	DpIter		iter;
-	DpValue		v;
-	DpValue		best;
+	DpIter iter;
+	DpValue v;
+	DpValue best;
 
 	dp_iter_init_value(&iter, array);
 	if (!dp_iter_next_value(&iter, &best))
@@ -495,7 +497,7 @@ single_append(StringInfo out, const SortField *field, const DpValue *array)
 	else
 		while (dp_iter_next_value(&iter, &v))
 		{
-			int			order = dp_value_compare(&v, &best);
+			int order = dp_value_compare(&v, &best);
 
 			if (field->descending ? order > 0 : order < 0)
 				best = v;
@@ -506,8 +508,8 @@ single_append(StringInfo out, const SortField *field, const DpValue *array)
 void
 dp_sort_key_append(StringInfo out, const DpSortSpec *spec, const DpValue *doc)
 {
-	Best		best = {out, out->len, 0};
-	Position	positions[MAX_FIELDS];
+	Best best = { out, out->len, 0 };
+	Position positions[MAX_FIELDS];
 
 	for (int i = 0; i < spec->nfields; i++)
 	{
@@ -542,7 +544,7 @@ DP_FUNCTION(dp_bson_sort_key);
 Datum
 dp_bson_sort_key(PG_FUNCTION_ARGS)
 {
-	DpValue		doc = dp_value_of_document(DP_GETARG_VARLENA(0));
+	DpValue doc = dp_value_of_document(DP_GETARG_VARLENA(0));
 	const DpSortSpec *spec = dp_spec_arg(fcinfo, 1, sort_key_compile, NULL);
 	StringInfoData key;
 

@@ -35,4 +35,4 @@ extern void dp_sort_key_append(StringInfo out, const DpSortSpec *spec, const DpV
  */
 extern void dp_sort_key_append_value(StringInfo out, const DpValue *v, bool descending);
 
-#endif							/* DP_MQL_SORT_KEY_H */
+#endif /* DP_MQL_SORT_KEY_H */

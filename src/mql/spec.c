@@ -9,19 +9,19 @@
 #include "bson/path.h"
 #include "mql/spec.h"
 
-static void *spec_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno,
-						 bool is_value, DpSpecCompile compile, void *arg);
+static void *spec_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno, bool is_value,
+						 DpSpecCompile compile, void *arg);
 
 void *
-dp_spec_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno,
-			   DpSpecCompile compile, void *arg)
+dp_spec_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno, DpSpecCompile compile,
+			   void *arg)
 {
 	return spec_cached(cache, fcinfo, argno, false, compile, arg);
 }
 
 void *
-dp_spec_value_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno,
-					 DpSpecCompile compile, void *arg)
+dp_spec_value_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno, DpSpecCompile compile,
+					 void *arg)
 {
 	return spec_cached(cache, fcinfo, argno, true, compile, arg);
 }
@@ -31,15 +31,15 @@ dp_spec_value_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno,
  * compiled.
  */
 static void *
-spec_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno,
-			bool is_value, DpSpecCompile compile, void *arg)
+spec_cached(DpSpecCache *cache, FunctionCallInfo fcinfo, int argno, bool is_value,
+			DpSpecCompile compile, void *arg)
 {
 	struct varlena *source;
 	MemoryContext context;
 	MemoryContext old;
-	DpValue		spec;
-	void	   *compiled;
-	Size		len;
+	DpValue spec;
+	void *compiled;
+	Size len;
 
 	if (likely(cache->is_const))
 		return cache->compiled;

@@ -18,7 +18,7 @@
  * The sizes of a memory context for what is compiled.  With blocks of 8 MB a large
  * specification would waste most of the last one.
  */
-#define DP_SPEC_CONTEXT_SIZES	ALLOCSET_SMALL_MINSIZE, ALLOCSET_SMALL_INITSIZE, (1024 * 1024)
+#define DP_SPEC_CONTEXT_SIZES ALLOCSET_SMALL_MINSIZE, ALLOCSET_SMALL_INITSIZE, (1024 * 1024)
 
 /*
  * Compiles a specification; everything that it needs goes into the current
@@ -26,14 +26,14 @@
  * as the result: the result may point into it.  arg is what the caller of
  * dp_spec_cached() passed.  An error leaves nothing behind.
  */
-typedef void *(*DpSpecCompile) (const DpValue *spec, void *arg);
+typedef void *(*DpSpecCompile)(const DpValue *spec, void *arg);
 
 typedef struct DpSpecCache
 {
-	void	   *compiled;		/* what compile returned */
-	MemoryContext context;		/* holds it and the copy of the argument */
-	struct varlena *source;		/* the copy */
-	bool		is_const;		/* the argument is a constant of the query */
+	void *compiled;         /* what compile returned */
+	MemoryContext context;  /* holds it and the copy of the argument */
+	struct varlena *source; /* the copy */
+	bool is_const;          /* the argument is a constant of the query */
 } DpSpecCache;
 
 /*
@@ -61,4 +61,4 @@ dp_spec_arg(FunctionCallInfo fcinfo, int argno, DpSpecCompile compile, void *arg
 	return dp_spec_cached(cache, fcinfo, argno, compile, arg);
 }
 
-#endif							/* DP_MQL_SPEC_H */
+#endif /* DP_MQL_SPEC_H */

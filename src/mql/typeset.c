@@ -6,22 +6,23 @@
 
 #include "mql/typeset.h"
 
-static const uint8 all_types[] = {
-	DP_TYPE_DOUBLE, DP_TYPE_STRING, DP_TYPE_DOCUMENT, DP_TYPE_ARRAY, DP_TYPE_BINARY,
-	DP_TYPE_UNDEFINED, DP_TYPE_OBJECTID, DP_TYPE_BOOL, DP_TYPE_DATE, DP_TYPE_NULL,
-	DP_TYPE_REGEX, DP_TYPE_DBPOINTER, DP_TYPE_CODE, DP_TYPE_SYMBOL, DP_TYPE_CODEWSCOPE,
-	DP_TYPE_INT32, DP_TYPE_TIMESTAMP, DP_TYPE_INT64, DP_TYPE_DECIMAL128, DP_TYPE_MAXKEY,
-	DP_TYPE_MINKEY
-};
+static const uint8 all_types[] = { DP_TYPE_DOUBLE,     DP_TYPE_STRING,    DP_TYPE_DOCUMENT,
+								   DP_TYPE_ARRAY,      DP_TYPE_BINARY,    DP_TYPE_UNDEFINED,
+								   DP_TYPE_OBJECTID,   DP_TYPE_BOOL,      DP_TYPE_DATE,
+								   DP_TYPE_NULL,       DP_TYPE_REGEX,     DP_TYPE_DBPOINTER,
+								   DP_TYPE_CODE,       DP_TYPE_SYMBOL,    DP_TYPE_CODEWSCOPE,
+								   DP_TYPE_INT32,      DP_TYPE_TIMESTAMP, DP_TYPE_INT64,
+								   DP_TYPE_DECIMAL128, DP_TYPE_MAXKEY,    DP_TYPE_MINKEY };
 
 static const struct
 {
 	const char *name;
-	uint8		type;
-}			json_types[] = {
-	{"object", DP_TYPE_DOCUMENT}, {"array", DP_TYPE_ARRAY}, {"string", DP_TYPE_STRING},
-	{"boolean", DP_TYPE_BOOL}, {"null", DP_TYPE_NULL}
-};
+	uint8 type;
+} json_types[] = { { "object", DP_TYPE_DOCUMENT },
+				   { "array", DP_TYPE_ARRAY },
+				   { "string", DP_TYPE_STRING },
+				   { "boolean", DP_TYPE_BOOL },
+				   { "null", DP_TYPE_NULL } };
 
 static bool
 name_is(const char *name, uint32 len, const char *other)

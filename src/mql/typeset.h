@@ -9,7 +9,7 @@
 
 typedef struct DpTypeSet
 {
-	uint64		bits[4];
+	uint64 bits[4];
 } DpTypeSet;
 
 static inline bool
@@ -33,4 +33,4 @@ extern bool dp_type_set_add_json_name(DpTypeSet *set, const char *name, uint32 l
 /* Adds the type of a number (2 is a string, -1 MinKey); false if there is no such type. */
 extern bool dp_type_set_add_code(DpTypeSet *set, int64 code);
 
-#endif							/* DP_MQL_TYPESET_H */
+#endif /* DP_MQL_TYPESET_H */

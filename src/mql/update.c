@@ -12,22 +12,22 @@
 #include "mql/update_tree.h"
 
 /* The arguments that an update is compiled from: update, filter, array_filters */
-#define UPDATE_ARGS		3
+#define UPDATE_ARGS 3
 
 /* What is remembered between the calls of bson_update */
 typedef struct UpdateCache
 {
-	MemoryContext context;		/* holds the following */
-	struct varlena *args[UPDATE_ARGS];	/* copies; NULL: was null */
-	DpUpdate   *update;
+	MemoryContext context;             /* holds the following */
+	struct varlena *args[UPDATE_ARGS]; /* copies; NULL: was null */
+	DpUpdate *update;
 } UpdateCache;
 
 /* What the argument update is */
 typedef enum UpdateForm
 {
-	UPDATE_AS_VALUE,			/* a bson_value */
-	UPDATE_AS_DOCUMENT,			/* a bson */
-	UPDATE_AS_TEXT				/* text that spells one */
+	UPDATE_AS_VALUE,    /* a bson_value */
+	UPDATE_AS_DOCUMENT, /* a bson */
+	UPDATE_AS_TEXT      /* text that spells one */
 } UpdateForm;
 
 static Datum update_call(FunctionCallInfo fcinfo, UpdateForm form);
@@ -73,8 +73,8 @@ dp_bson_update_text(PG_FUNCTION_ARGS)
 static Datum
 update_call(FunctionCallInfo fcinfo, UpdateForm form)
 {
-	bool		upsert = !PG_ARGISNULL(4) && PG_GETARG_BOOL(4);
-	DpUpdate   *update;
+	bool upsert = !PG_ARGISNULL(4) && PG_GETARG_BOOL(4);
+	DpUpdate *update;
 	struct varlena *doc;
 	struct varlena *result;
 
@@ -101,10 +101,10 @@ update_cached(FunctionCallInfo fcinfo, UpdateForm form)
 	UpdateCache *cache = fcinfo->flinfo->fn_extra;
 	UpdateCache *fresh;
 	struct varlena *args[UPDATE_ARGS];
-	DpValue		values[UPDATE_ARGS];
+	DpValue values[UPDATE_ARGS];
 	MemoryContext context;
 	MemoryContext old;
-	bool		same = cache != NULL;
+	bool same = cache != NULL;
 
 	for (int i = 0; i < UPDATE_ARGS; i++)
 	{
@@ -121,7 +121,7 @@ update_cached(FunctionCallInfo fcinfo, UpdateForm form)
 	for (int i = 0; i < UPDATE_ARGS; i++)
 		if (args[i] != NULL)
 		{
-			Size		size = VARSIZE_ANY_EXHDR(args[i]);
+			Size size = VARSIZE_ANY_EXHDR(args[i]);
 
 			fresh->args[i] = palloc(VARHDRSZ + size);
 			SET_VARSIZE(fresh->args[i], VARHDRSZ + size);
@@ -157,7 +157,7 @@ same_bytes(const struct varlena *a, const struct varlena *b)
 	if (a == NULL || b == NULL)
 		return a == b;
 	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
-		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+		   memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
 }
 
 /* ---------------------------------------------------------------- whole documents */
@@ -168,10 +168,10 @@ same_bytes(const struct varlena *a, const struct varlena *b)
 struct varlena *
 dp_update_apply(DpUpdate *update, struct varlena *doc, bool own)
 {
-	DpValue		old = dp_value_of_document(doc);
-	DpValue		new;
+	DpValue old = dp_value_of_document(doc);
+	DpValue new;
 	struct varlena *result;
-	bool		changed;
+	bool changed;
 
 	if (update->replacement != NULL)
 		return replace(update->replacement, &old);
@@ -206,10 +206,10 @@ dp_update_apply(DpUpdate *update, struct varlena *doc, bool own)
 static struct varlena *
 replace(const DpValue *replacement, const DpValue *doc)
 {
-	DpValue		id;
-	DpValue		own;
-	DpBuilder	b;
-	DpValue		new;
+	DpValue id;
+	DpValue own;
+	DpBuilder b;
+	DpValue new;
 
 	if (!dp_document_find(doc->data, doc->len, "_id", 3, &id) ||
 		dp_document_find(replacement->data, replacement->len, "_id", 3, &own))
@@ -241,8 +241,8 @@ replace(const DpValue *replacement, const DpValue *doc)
 static void
 check_id(const DpValue *before, const DpValue *after)
 {
-	DpValue		old;
-	DpValue		new;
+	DpValue old;
+	DpValue new;
 
 	if (!dp_document_find(before->data, before->len, "_id", 3, &old))
 		return;
@@ -250,8 +250,7 @@ check_id(const DpValue *before, const DpValue *after)
 		dp_value_compare(&old, &new) == 0)
 		return;
 	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("an update cannot change \"_id\""),
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("an update cannot change \"_id\""),
 			 errhint("Delete the document and insert it anew.")));
 }
 
@@ -263,15 +262,15 @@ check_id(const DpValue *before, const DpValue *after)
 struct varlena *
 dp_update_insert(DpUpdate *update)
 {
-	static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
-	DpValue		nothing = {empty, sizeof(empty), DP_TYPE_DOCUMENT};
-	DpValue		base = nothing;
-	DpValue		new;
+	static const uint8 empty[DP_DOCUMENT_MIN_SIZE] = { DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0 };
+	DpValue nothing = { empty, sizeof(empty), DP_TYPE_DOCUMENT };
+	DpValue base = nothing;
+	DpValue new;
 	struct varlena *result = NULL;
 
 	if (update->filter != NULL)
 	{
-		DpUpdate   *equal = dp_update_of_fields();
+		DpUpdate *equal = dp_update_of_fields();
 
 		dp_filter_each_equal(update->filter, add_equal, equal);
 		result = dp_update_tree_apply(equal, &nothing, NULL, true, NULL);
@@ -281,8 +280,8 @@ dp_update_insert(DpUpdate *update)
 
 	if (update->replacement != NULL)
 	{
-		DpValue		id;
-		DpBuilder	b;
+		DpValue id;
+		DpBuilder b;
 
 		/* of what the filter says only the _id counts */
 		dp_builder_init(&b, 16);
@@ -323,8 +322,8 @@ add_equal(const char *path, uint32 pathlen, const DpValue *value, void *arg)
 static struct varlena *
 id_first(struct varlena *doc)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 	const uint8 *start;
 
 	dp_iter_init_varlena(&iter, doc);
@@ -332,9 +331,9 @@ id_first(struct varlena *doc)
 		if (strcmp(element.name, "_id") == 0)
 		{
 			const uint8 *data = DP_DOC_DATA(doc);
-			uint32		size = DP_DOC_SIZE(doc);
+			uint32 size = DP_DOC_SIZE(doc);
 			struct varlena *result;
-			uint8	   *out;
+			uint8 *out;
 
 			if (start == data + 4)
 				return doc;

@@ -22,8 +22,8 @@ typedef struct DpUpdate DpUpdate;
  * FEATURE_NOT_SUPPORTED for an operator that there is not and
  * INVALID_PARAMETER_VALUE for what is wrong, with the place in errdetail.
  */
-extern DpUpdate *dp_update_compile(const DpValue *update, const DpValue *filter,
-								   const DpValue *array_filters);
+extern DpUpdate *
+dp_update_compile(const DpValue *update, const DpValue *filter, const DpValue *array_filters);
 
 /*
  * The new document, in the current memory context, or NULL if nothing changes.
@@ -38,4 +38,4 @@ extern struct varlena *dp_update_apply(DpUpdate *update, struct varlena *doc, bo
  */
 extern struct varlena *dp_update_insert(DpUpdate *update);
 
-#endif							/* DP_MQL_UPDATE_H */
+#endif /* DP_MQL_UPDATE_H */

@@ -26,8 +26,8 @@ typedef struct UpdateMatch
 typedef struct UpdateMatches
 {
 	UpdateMatch *items;
-	int			n;
-	int			max;
+	int n;
+	int max;
 	UpdateMatch fixed[8];
 } UpdateMatches;
 
@@ -35,8 +35,8 @@ typedef struct UpdateMatches
 typedef struct RenameWalk
 {
 	const DpValue *doc;
-	int			n;
-	DpFinder	finders[DP_MAX_DEPTH];
+	int n;
+	DpFinder finders[DP_MAX_DEPTH];
 } RenameWalk;
 
 static void copy_until(UpdateState *s, const uint8 *upto);
@@ -44,22 +44,24 @@ static Size container_begin(const UpdateState *s, const uint8 *data);
 static void container_end(UpdateState *s, const DpValue *container, Size start);
 static void apply_node(UpdateState *s, UpdateNode *node, const UpdatePlace *place);
 static void apply_fields(UpdateState *s, UpdateNode *node, const DpValue *container, int depth);
-static void apply_document(UpdateState *s, UpdateNode **children, int n,
-						   const DpValue *container, int depth);
-static void apply_array(UpdateState *s, UpdateNode **children, int n,
-						const DpValue *container, int depth);
+static void
+apply_document(UpdateState *s, UpdateNode **children, int n, const DpValue *container, int depth);
+static void
+apply_array(UpdateState *s, UpdateNode **children, int n, const DpValue *container, int depth);
 static void apply_elements(UpdateState *s, UpdateNode *node, const UpdatePlace *place);
 static UpdateNode **resolve_positional(UpdateState *s, UpdateNode *node, int *n);
 static void add_match(UpdateMatches *m, UpdateNode *node, const UpdatePlace *place);
 static void match_document(UpdateMatches *m, bool *seen, UpdateNode **children, int n,
 						   const DpValue *container, int depth);
-static int	match_order(const void *a, const void *b);
+static int match_order(const void *a, const void *b);
 static bool creates(const UpdateState *s, const UpdateNode *node);
 static const UpdateNode *strict_leaf(const UpdateState *s, const UpdateNode *node);
-static void create_node(UpdateState *s, UpdateNode *node, const char *name, uint32 namelen, int depth);
+static void
+create_node(UpdateState *s, UpdateNode *node, const char *name, uint32 namelen, int depth);
 static void find_renamed(RenameWalk *w, UpdateNode *leaf);
 static bool walk(RenameWalk *w, const UpdateNode *end, bool strict, DpValue *value);
-static void blocked(const UpdateNode *leaf, const UpdateNode *at, const DpValue *found) pg_attribute_noreturn();
+static void
+blocked(const UpdateNode *leaf, const UpdateNode *at, const DpValue *found) pg_attribute_noreturn();
 /*
  * Applies the operators of an update to a document.  Returns the new document,
  * in the current memory context, or NULL if there is none: nothing changes, or
@@ -81,8 +83,8 @@ dp_update_tree_apply(DpUpdate *update, const DpValue *doc, uint8 *own, bool inse
 
 	if (update->renames != NIL)
 	{
-		RenameWalk	w;
-		ListCell   *lc;
+		RenameWalk w;
+		ListCell *lc;
 
 		w.doc = doc;
 		w.n = 0;
@@ -151,7 +153,7 @@ void
 dp_update_put(UpdateState *s, const UpdatePlace *place, const DpValue *value)
 {
 	const DpValue *old = &place->value;
-	Size		namelen = old->data - place->element - 1;
+	Size namelen = old->data - place->element - 1;
 
 	if (dp_value_identical(old, value))
 		return;
@@ -189,11 +191,11 @@ dp_update_remove(UpdateState *s, const UpdatePlace *place)
 void
 dp_update_put_array(UpdateState *s, const UpdatePlace *place, const DpValue *values, uint32 n)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 	const uint8 *same;
-	Size		start;
-	uint32		i = 0;
+	Size start;
+	uint32 i = 0;
 
 	/* what the arrays begin with alike is copied with its names */
 	dp_iter_init_value(&iter, &place->value);
@@ -209,8 +211,8 @@ dp_update_put_array(UpdateState *s, const UpdatePlace *place, const DpValue *val
 	copy_until(s, same);
 	for (; i < n; i++)
 	{
-		char		digits[12];
-		uint32		len = dp_index_name(i, digits);
+		char digits[12];
+		uint32 len = dp_index_name(i, digits);
 
 		dp_check_depth(place->depth + 1, &values[i]);
 		dp_builder_append_value(&s->out, digits, len, &values[i]);
@@ -227,8 +229,8 @@ void
 dp_update_append(UpdateState *s, const UpdatePlace *place, const DpValue *values, int n)
 {
 	const DpValue *array = &place->value;
-	Size		start = container_begin(s, array->data);
-	uint32		count;
+	Size start = container_begin(s, array->data);
+	uint32 count;
 
 	if (n == 0)
 		return;
@@ -236,8 +238,8 @@ dp_update_append(UpdateState *s, const UpdatePlace *place, const DpValue *values
 	copy_until(s, array->data + array->len - 1);
 	for (int i = 0; i < n; i++)
 	{
-		char		digits[12];
-		uint32		len = dp_index_name(count + i, digits);
+		char digits[12];
+		uint32 len = dp_index_name(count + i, digits);
 
 		dp_check_depth(place->depth + 1, &values[i]);
 		dp_builder_append_value(&s->out, digits, len, &values[i]);
@@ -253,7 +255,7 @@ void
 dp_update_truncate(UpdateState *s, const UpdatePlace *place, const uint8 *element)
 {
 	const DpValue *array = &place->value;
-	Size		start = container_begin(s, array->data);
+	Size start = container_begin(s, array->data);
 
 	copy_until(s, element);
 	s->done = array->data + array->len - 1;
@@ -300,9 +302,9 @@ static void
 apply_fields(UpdateState *s, UpdateNode *node, const DpValue *container, int depth)
 {
 	UpdateNode **children = node->children;
-	int			n = node->nchildren;
-	uint32		splices = s->splices;
-	Size		start = container_begin(s, container->data);
+	int n = node->nchildren;
+	uint32 splices = s->splices;
+	Size start = container_begin(s, container->data);
 
 	if (node->has_positional)
 		children = resolve_positional(s, node, &n);
@@ -322,8 +324,8 @@ static void
 apply_document(UpdateState *s, UpdateNode **children, int n, const DpValue *container, int depth)
 {
 	UpdateMatches m;
-	bool		few[lengthof(m.fixed)] = {false};
-	bool	   *seen = n <= lengthof(few) ? few : palloc0(sizeof(bool) * n);
+	bool few[lengthof(m.fixed)] = { false };
+	bool *seen = n <= lengthof(few) ? few : palloc0(sizeof(bool) * n);
 
 	m.items = m.fixed;
 	m.n = 0;
@@ -351,8 +353,8 @@ apply_document(UpdateState *s, UpdateNode **children, int n, const DpValue *cont
  * all of that name, or the name would still be there.
  */
 static void
-match_document(UpdateMatches *m, bool *seen, UpdateNode **children, int n,
-			   const DpValue *container, int depth)
+match_document(UpdateMatches *m, bool *seen, UpdateNode **children, int n, const DpValue *container,
+			   int depth)
 {
 	UpdatePlace place;
 
@@ -368,11 +370,12 @@ match_document(UpdateMatches *m, bool *seen, UpdateNode **children, int n,
 			add_match(m, children[i], &place);
 			if (children[i]->kind == UPDATE_LEAF && (children[i]->op->flags & UPDATE_REMOVES))
 			{
-				DpIter		iter = {place.value.data + place.value.len,
-				container->data + container->len - 1};
-				DpElement	element;
+				DpIter iter = { place.value.data + place.value.len,
+								container->data + container->len - 1 };
+				DpElement element;
 
-				for (place.element = iter.next; dp_iter_next(&iter, &element); place.element = iter.next)
+				for (place.element = iter.next; dp_iter_next(&iter, &element);
+					 place.element = iter.next)
 					if (element.namelen == children[i]->step.namelen &&
 						memcmp(element.name, children[i]->step.name, element.namelen) == 0)
 					{
@@ -386,18 +389,18 @@ match_document(UpdateMatches *m, bool *seen, UpdateNode **children, int n,
 	}
 	else
 	{
-		UpdateNode	node;
-		DpIter		iter;
-		DpElement	element;
+		UpdateNode node;
+		DpIter iter;
+		DpElement element;
 
 		node.children = children;
 		node.nchildren = n;
 		dp_iter_init_value(&iter, container);
 		for (place.element = iter.next; dp_iter_next(&iter, &element); place.element = iter.next)
 		{
-			DpPathStep	step;
-			bool		found;
-			int			i;
+			DpPathStep step;
+			bool found;
+			int i;
 
 			step.name = element.name;
 			step.namelen = element.namelen;
@@ -448,15 +451,14 @@ match_order(const void *a, const void *b)
  * positions beyond its end are made, with nulls between.
  */
 static void
-apply_array(UpdateState *s, UpdateNode **children, int n,
-			const DpValue *container, int depth)
+apply_array(UpdateState *s, UpdateNode **children, int n, const DpValue *container, int depth)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 	UpdatePlace place;
-	uint32		count = 0;
-	bool		counted = false;
-	int			i = 0;
+	uint32 count = 0;
+	bool counted = false;
+	int i = 0;
 
 	place.depth = depth;
 	place.in_array = true;
@@ -484,9 +486,9 @@ apply_array(UpdateState *s, UpdateNode **children, int n,
 
 	for (; i < n; i++)
 	{
-		char		digits[12];
-		uint32		len;
-		uint32		index = children[i]->step.index;
+		char digits[12];
+		uint32 len;
+		uint32 index = children[i]->step.index;
 
 		if (!children[i]->step.is_index)
 		{
@@ -504,8 +506,8 @@ apply_array(UpdateState *s, UpdateNode **children, int n,
 		if (index - count > DP_EDIT_MAX_PADDING)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("position %u of \"%s\" is too far beyond the end of the array",
-							index, children[i]->path),
+					 errmsg("position %u of \"%s\" is too far beyond the end of the array", index,
+							children[i]->path),
 					 errdetail("The array has %u elements; at most %d nulls are put between.",
 							   count, DP_EDIT_MAX_PADDING)));
 		copy_until(s, container->data + container->len - 1);
@@ -527,18 +529,17 @@ static void
 apply_elements(UpdateState *s, UpdateNode *node, const UpdatePlace *place)
 {
 	const DpValue *array = &place->value;
-	uint32		splices = s->splices;
-	Size		start = container_begin(s, array->data);
+	uint32 splices = s->splices;
+	Size start = container_begin(s, array->data);
 	UpdatePlace inner;
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 
 	if (array->type != DP_TYPE_ARRAY)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cannot follow the path \"%s\"", node->children[0]->path),
-				 errdetail("\"%s\" has the type %s and is no array.", node->path,
-						   dp_type_name(array->type))));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("cannot follow the path \"%s\"", node->children[0]->path),
+						errdetail("\"%s\" has the type %s and is no array.", node->path,
+								  dp_type_name(array->type))));
 	inner.depth = place->depth + 1;
 	inner.in_array = true;
 	dp_iter_init_value(&iter, array);
@@ -576,9 +577,9 @@ resolve_positional(UpdateState *s, UpdateNode *node, int *n)
 	UpdateNode **children = palloc(sizeof(UpdateNode *) * node->nchildren);
 	UpdateNode *dollar = NULL;
 	UpdateNode *resolved;
-	int32		index = -1;
-	int			count = 0;
-	int			at;
+	int32 index = -1;
+	int count = 0;
+	int at;
 
 	for (int i = 0; i < node->nchildren; i++)
 		if (node->children[i]->positional)
@@ -587,17 +588,17 @@ resolve_positional(UpdateState *s, UpdateNode *node, int *n)
 			children[count++] = node->children[i];
 
 	if (s->insert ||
-		!dp_filter_match_position(s->update->filter, &s->doc, dollar->path, dollar->parentlen, &index) ||
+		!dp_filter_match_position(s->update->filter, &s->doc, dollar->path, dollar->parentlen,
+								  &index) ||
 		index < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the positional $ of \"%s\" stands for no element", dollar->path),
-				 errdetail("The filter was not met through an element of that array.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the positional $ of \"%s\" stands for no element", dollar->path),
+						errdetail("The filter was not met through an element of that array.")));
 
 	resolved = dp_update_position(dollar, index);
 	for (at = 0; at < count; at++)
 	{
-		int			c = dp_update_order(&resolved->step, &children[at]->step);
+		int c = dp_update_order(&resolved->step, &children[at]->step);
 
 		if (c == 0)
 		{
@@ -624,17 +625,16 @@ creates(const UpdateState *s, const UpdateNode *node)
 {
 	if (node->kind == UPDATE_LEAF)
 	{
-		int			flags = node->op->flags;
+		int flags = node->op->flags;
 
 		if (flags & UPDATE_MOVES)
 			return node->is_moved;
 		return (flags & UPDATE_CREATES) && (s->insert || !(flags & UPDATE_ON_INSERT));
 	}
 	if (node->kind == UPDATE_ELEMENTS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cannot follow the path \"%s\"", node->children[0]->path),
-				 errdetail("\"%s\" is missing and so is no array.", node->path)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("cannot follow the path \"%s\"", node->children[0]->path),
+						errdetail("\"%s\" is missing and so is no array.", node->path)));
 	for (int i = 0; i < node->nchildren; i++)
 		if (creates(s, node->children[i]))
 			return true;
@@ -650,10 +650,9 @@ strict_leaf(const UpdateState *s, const UpdateNode *node)
 {
 	if (node->kind == UPDATE_LEAF)
 	{
-		int			flags = node->op->flags;
+		int flags = node->op->flags;
 
-		if ((flags & UPDATE_LENIENT) ||
-			((flags & UPDATE_ON_INSERT) && !s->insert) ||
+		if ((flags & UPDATE_LENIENT) || ((flags & UPDATE_ON_INSERT) && !s->insert) ||
 			((flags & UPDATE_MOVES) && !node->is_moved))
 			return NULL;
 		return node;
@@ -675,11 +674,11 @@ static void
 create_node(UpdateState *s, UpdateNode *node, const char *name, uint32 namelen, int depth)
 {
 	UpdateNode **children = node->children;
-	int			n = node->nchildren;
+	int n = node->nchildren;
 
 	if (node->kind == UPDATE_LEAF)
 	{
-		DpValue		value;
+		DpValue value;
 
 		node->op->create(s, node, &value);
 		dp_check_depth(depth, &value);
@@ -704,12 +703,11 @@ create_node(UpdateState *s, UpdateNode *node, const char *name, uint32 namelen, 
 static void
 blocked(const UpdateNode *leaf, const UpdateNode *at, const DpValue *found)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("%s cannot follow the path \"%s\"", leaf->op->name, leaf->path),
-			 errdetail("\"%.*s\" has the type %s.",
-					   (int) (found->type == DP_TYPE_ARRAY ? at->parentlen : at->pathlen), at->path,
-					   dp_type_name(found->type))));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("%s cannot follow the path \"%s\"", leaf->op->name, leaf->path),
+					errdetail("\"%.*s\" has the type %s.",
+							  (int) (found->type == DP_TYPE_ARRAY ? at->parentlen : at->pathlen),
+							  at->path, dp_type_name(found->type))));
 }
 
 /* ---------------------------------------------------------------- $rename */
@@ -720,7 +718,7 @@ blocked(const UpdateNode *leaf, const UpdateNode *at, const DpValue *found)
 static void
 find_renamed(RenameWalk *w, UpdateNode *leaf)
 {
-	DpValue		ignored;
+	DpValue ignored;
 
 	leaf->is_moved = walk(w, leaf->source, true, &leaf->moved);
 	if (leaf->is_moved)
@@ -737,19 +735,18 @@ walk(RenameWalk *w, const UpdateNode *end, bool strict, DpValue *value)
 {
 	const char *name = end->path;
 	const char *limit = end->path + end->pathlen;
-	DpValue		at = *w->doc;
+	DpValue at = *w->doc;
 
 	for (int depth = 0;; depth++)
 	{
 		const char *dot = memchr(name, '.', limit - name);
-		DpFinder   *finder = &w->finders[depth];
+		DpFinder *finder = &w->finders[depth];
 
 		if (at.type == DP_TYPE_ARRAY || (strict && at.type != DP_TYPE_DOCUMENT))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("$rename cannot follow the path \"%s\"", end->path),
-					 errdetail("\"%.*s\" has the type %s.", (int) (name - 1 - end->path), end->path,
-							   dp_type_name(at.type))));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("$rename cannot follow the path \"%s\"", end->path),
+							errdetail("\"%.*s\" has the type %s.", (int) (name - 1 - end->path),
+									  end->path, dp_type_name(at.type))));
 		if (at.type != DP_TYPE_DOCUMENT)
 			return false;
 		if (depth >= w->n || finder->doc != at.data)

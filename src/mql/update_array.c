@@ -13,48 +13,48 @@
 /* One of the fields that $sort goes by */
 typedef struct PushSortKey
 {
-	DpPath	   *path;
-	bool		descending;
+	DpPath *path;
+	bool descending;
 } PushSortKey;
 
 /* What $push does */
 typedef struct PushSpec
 {
-	DpValue    *values;
-	int			n;
-	bool		moves;			/* there is one of the following */
-	bool		has_position;
-	int64		position;
-	bool		has_slice;
-	int64		slice;
-	bool		has_sort;
-	bool		descending;		/* by the elements themselves, */
-	int			nkeys;			/* or by so many of their fields */
+	DpValue *values;
+	int n;
+	bool moves; /* there is one of the following */
+	bool has_position;
+	int64 position;
+	bool has_slice;
+	int64 slice;
+	bool has_sort;
+	bool descending; /* by the elements themselves, */
+	int nkeys;       /* or by so many of their fields */
 	PushSortKey *keys;
 } PushSpec;
 
 /* Values of an operand, in their order and, as positions in it, sorted */
 typedef struct ValueSet
 {
-	DpValue    *values;
-	int			n;
-	int		   *sorted;
+	DpValue *values;
+	int n;
+	int *sorted;
 } ValueSet;
 
 /* What $pull and $pullAll take away: what is in the set, or what matches the filter */
 typedef struct PullSpec
 {
-	ValueSet   *set;
-	DpFilter   *filter;
-	bool		documents;		/* which is for documents */
+	ValueSet *set;
+	DpFilter *filter;
+	bool documents; /* which is for documents */
 } PullSpec;
 
 /* An element of an array that is sorted */
 typedef struct SortItem
 {
-	DpValue		value;
-	DpValue    *keys;
-	uint32		position;
+	DpValue value;
+	DpValue *keys;
+	uint32 position;
 } SortItem;
 
 static void push_compile(UpdateNode *leaf, const DpPlace *place);
@@ -70,19 +70,19 @@ static void pull_compile(UpdateNode *leaf, const DpPlace *place);
 static void pull_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
 static void pull_all_compile(UpdateNode *leaf, const DpPlace *place);
 static DpValue *array_values(const DpValue *array, Size more, int *n);
-static int	compare_sorted(const void *a, const void *b, void *arg);
-static int	set_find(const ValueSet *set, const DpValue *value);
+static int compare_sorted(const void *a, const void *b, void *arg);
+static int set_find(const ValueSet *set, const DpValue *value);
 static ValueSet *set_of_array(const DpValue *array);
 static ValueSet *set_of_one(DpValue *value);
-static int	compare_items(const void *a, const void *b, void *arg);
+static int compare_items(const void *a, const void *b, void *arg);
 
 const UpdateOperator dp_update_array_operators[] = {
-	{"$push", UPDATE_CREATES, push_compile, push_apply, push_create},
-	{"$addToSet", UPDATE_CREATES, add_compile, add_apply, add_create},
-	{"$pop", 0, pop_compile, pop_apply, NULL},
-	{"$pull", 0, pull_compile, pull_apply, NULL},
-	{"$pullAll", 0, pull_all_compile, pull_apply, NULL},
-	{NULL, 0, NULL, NULL, NULL}
+	{ "$push", UPDATE_CREATES, push_compile, push_apply, push_create },
+	{ "$addToSet", UPDATE_CREATES, add_compile, add_apply, add_create },
+	{ "$pop", 0, pop_compile, pop_apply, NULL },
+	{ "$pull", 0, pull_compile, pull_apply, NULL },
+	{ "$pullAll", 0, pull_all_compile, pull_apply, NULL },
+	{ NULL, 0, NULL, NULL, NULL }
 };
 
 /*
@@ -91,9 +91,9 @@ const UpdateOperator dp_update_array_operators[] = {
 static DpValue *
 array_values(const DpValue *array, Size more, int *n)
 {
-	uint32		count = dp_array_count(array->data, array->len);
-	DpValue    *values = palloc_extended(sizeof(DpValue) * (count + more + 1), MCXT_ALLOC_HUGE);
-	DpIter		iter;
+	uint32 count = dp_array_count(array->data, array->len);
+	DpValue *values = palloc_extended(sizeof(DpValue) * (count + more + 1), MCXT_ALLOC_HUGE);
+	DpIter iter;
 
 	dp_iter_init_value(&iter, array);
 	for (*n = 0; *n < count && dp_iter_next_value(&iter, &values[*n]);)
@@ -105,7 +105,7 @@ array_values(const DpValue *array, Size more, int *n)
 static void
 make_array(const DpValue *values, int n, DpValue *array)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	dp_builder_init(&b, 64);
 	dp_builder_begin_array(&b);
@@ -123,10 +123,10 @@ make_array(const DpValue *values, int n, DpValue *array)
 static void
 push_compile(UpdateNode *leaf, const DpPlace *place)
 {
-	PushSpec   *spec = palloc0(sizeof(PushSpec));
-	DpIter		iter;
-	DpElement	element;
-	DpValue		each;
+	PushSpec *spec = palloc0(sizeof(PushSpec));
+	DpIter iter;
+	DpElement element;
+	DpValue each;
 
 	leaf->extra = spec;
 	if (leaf->operand.type != DP_TYPE_DOCUMENT ||
@@ -139,7 +139,7 @@ push_compile(UpdateNode *leaf, const DpPlace *place)
 				if (strcmp(element.name, "$position") == 0 || strcmp(element.name, "$slice") == 0 ||
 					strcmp(element.name, "$sort") == 0)
 				{
-					DpPlace		inner = dp_place_field(place, &element);
+					DpPlace inner = dp_place_field(place, &element);
 
 					dp_bad_spec(&inner, "%s needs $each beside it", element.name);
 				}
@@ -152,7 +152,7 @@ push_compile(UpdateNode *leaf, const DpPlace *place)
 	dp_iter_init_value(&iter, &leaf->operand);
 	while (dp_iter_next(&iter, &element))
 	{
-		DpPlace		inner = dp_place_field(place, &element);
+		DpPlace inner = dp_place_field(place, &element);
 
 		if (strcmp(element.name, "$each") == 0)
 		{
@@ -190,9 +190,9 @@ push_compile(UpdateNode *leaf, const DpPlace *place)
 static void
 push_sort_compile(PushSpec *spec, const DpValue *sort, const DpPlace *place)
 {
-	DpIter		iter;
-	DpElement	element;
-	int64		direction;
+	DpIter iter;
+	DpElement element;
+	int64 direction;
 
 	/* the last $sort counts, as of any field that stands there twice */
 	spec->nkeys = 0;
@@ -207,11 +207,11 @@ push_sort_compile(PushSpec *spec, const DpValue *sort, const DpPlace *place)
 	dp_iter_init_value(&iter, sort);
 	while (dp_iter_next(&iter, &element))
 	{
-		DpPlace		inner = dp_place_field(place, &element);
+		DpPlace inner = dp_place_field(place, &element);
 		PushSortKey *key = &spec->keys[spec->nkeys++];
 		const char **names;
-		uint32	   *lens;
-		int			n = 1;
+		uint32 *lens;
+		int n = 1;
 		const char *p = element.name;
 
 		if (!dp_value_to_whole(&element.value, &direction) || (direction != 1 && direction != -1))
@@ -243,7 +243,7 @@ push_sort_compile(PushSpec *spec, const DpValue *sort, const DpPlace *place)
 static int
 push_arrange(const PushSpec *spec, DpValue *values, int n, int *first)
 {
-	int64		at = n;
+	int64 at = n;
 
 	if (spec->has_position)
 		at = spec->position < 0 ? Max(n + spec->position, 0) : Min(spec->position, n);
@@ -253,9 +253,9 @@ push_arrange(const PushSpec *spec, DpValue *values, int n, int *first)
 
 	if (spec->has_sort && n > 1)
 	{
-		SortItem   *items = palloc_extended(sizeof(SortItem) * n, MCXT_ALLOC_HUGE);
-		static const uint8 nothing[1] = {0};
-		DpValue    *keys = NULL;
+		SortItem *items = palloc_extended(sizeof(SortItem) * n, MCXT_ALLOC_HUGE);
+		static const uint8 nothing[1] = { 0 };
+		DpValue *keys = NULL;
 
 		if (spec->nkeys > 0)
 			keys = palloc_extended(sizeof(DpValue) * n * spec->nkeys, MCXT_ALLOC_HUGE);
@@ -303,7 +303,7 @@ compare_items(const void *a, const void *b, void *arg)
 	const SortItem *x = a;
 	const SortItem *y = b;
 	const PushSpec *spec = arg;
-	int			c;
+	int c;
 
 	if (spec->nkeys == 0)
 	{
@@ -325,9 +325,9 @@ static void
 push_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
 	const PushSpec *spec = leaf->extra;
-	DpValue    *values;
-	int			n;
-	int			first;
+	DpValue *values;
+	int n;
+	int first;
 
 	if (place->value.type != DP_TYPE_ARRAY)
 		dp_update_leaf_error(leaf, &place->value, "an array");
@@ -347,9 +347,9 @@ static void
 push_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 {
 	const PushSpec *spec = leaf->extra;
-	DpValue    *values = palloc_extended(sizeof(DpValue) * (spec->n + 1), MCXT_ALLOC_HUGE);
-	int			first;
-	int			n = push_arrange(spec, values, 0, &first);
+	DpValue *values = palloc_extended(sizeof(DpValue) * (spec->n + 1), MCXT_ALLOC_HUGE);
+	int first;
+	int n = push_arrange(spec, values, 0, &first);
 
 	make_array(values + first, n, value);
 	pfree(values);
@@ -362,9 +362,9 @@ static int
 compare_sorted(const void *a, const void *b, void *arg)
 {
 	const DpValue *values = arg;
-	int			x = *(const int *) a;
-	int			y = *(const int *) b;
-	int			c = dp_value_compare(&values[x], &values[y]);
+	int x = *(const int *) a;
+	int y = *(const int *) b;
+	int c = dp_value_compare(&values[x], &values[y]);
 
 	return c != 0 ? c : (x > y) - (x < y);
 }
@@ -375,10 +375,10 @@ compare_sorted(const void *a, const void *b, void *arg)
 static ValueSet *
 set_of_array(const DpValue *array)
 {
-	ValueSet   *set = palloc(sizeof(ValueSet));
-	bool	   *twice;
-	int			n;
-	int			kept = 0;
+	ValueSet *set = palloc(sizeof(ValueSet));
+	bool *twice;
+	int n;
+	int kept = 0;
 
 	set->values = array_values(array, 0, &set->n);
 	n = set->n;
@@ -388,8 +388,8 @@ set_of_array(const DpValue *array)
 	qsort_arg(set->sorted, n, sizeof(int), compare_sorted, set->values);
 	twice = palloc0(n + 1);
 	for (int i = 1; i < n; i++)
-		twice[set->sorted[i]] = dp_value_compare(&set->values[set->sorted[i - 1]],
-												 &set->values[set->sorted[i]]) == 0;
+		twice[set->sorted[i]] =
+			dp_value_compare(&set->values[set->sorted[i - 1]], &set->values[set->sorted[i]]) == 0;
 	for (int i = 0; i < n; i++)
 		if (!twice[i])
 			set->values[kept++] = set->values[i];
@@ -408,7 +408,7 @@ set_of_array(const DpValue *array)
 static ValueSet *
 set_of_one(DpValue *value)
 {
-	ValueSet   *set = palloc(sizeof(ValueSet));
+	ValueSet *set = palloc(sizeof(ValueSet));
 
 	set->values = value;
 	set->n = 1;
@@ -420,13 +420,13 @@ set_of_one(DpValue *value)
 static int
 set_find(const ValueSet *set, const DpValue *value)
 {
-	int			low = 0;
-	int			high = set->n;
+	int low = 0;
+	int high = set->n;
 
 	while (low < high)
 	{
-		int			middle = (low + high) / 2;
-		int			c = dp_value_compare(value, &set->values[set->sorted[middle]]);
+		int middle = (low + high) / 2;
+		int c = dp_value_compare(value, &set->values[set->sorted[middle]]);
 
 		if (c == 0)
 			return set->sorted[middle];
@@ -444,16 +444,16 @@ set_find(const ValueSet *set, const DpValue *value)
 static void
 add_compile(UpdateNode *leaf, const DpPlace *place)
 {
-	DpIter		iter;
-	DpElement	element;
-	DpElement	more;
+	DpIter iter;
+	DpElement element;
+	DpElement more;
 
 	if (leaf->operand.type == DP_TYPE_DOCUMENT)
 	{
 		dp_iter_init_value(&iter, &leaf->operand);
 		if (dp_iter_next(&iter, &element) && strcmp(element.name, "$each") == 0)
 		{
-			DpPlace		inner = dp_place_field(place, &element);
+			DpPlace inner = dp_place_field(place, &element);
 
 			if (element.value.type != DP_TYPE_ARRAY)
 				dp_bad_spec_type(&inner, "an array", &element.value);
@@ -476,20 +476,20 @@ static void
 add_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
 	const ValueSet *set = leaf->extra;
-	bool		few[16] = {false};
-	bool	   *present = set->n <= lengthof(few) ? few : palloc0(set->n);
-	DpValue    *missing;
-	int			left = set->n;
-	int			n = 0;
-	DpIter		iter;
-	DpValue		value;
+	bool few[16] = { false };
+	bool *present = set->n <= lengthof(few) ? few : palloc0(set->n);
+	DpValue *missing;
+	int left = set->n;
+	int n = 0;
+	DpIter iter;
+	DpValue value;
 
 	if (place->value.type != DP_TYPE_ARRAY)
 		dp_update_leaf_error(leaf, &place->value, "an array");
 	dp_iter_init_value(&iter, &place->value);
 	while (left > 0 && dp_iter_next_value(&iter, &value))
 	{
-		int			i = set_find(set, &value);
+		int i = set_find(set, &value);
 
 		if (i >= 0 && !present[i])
 		{
@@ -522,8 +522,8 @@ add_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 static void
 pop_compile(UpdateNode *leaf, const DpPlace *place)
 {
-	int64		end;
-	bool	   *first = palloc(sizeof(bool));
+	int64 end;
+	bool *first = palloc(sizeof(bool));
 
 	if (!dp_value_to_whole(&leaf->operand, &end) || (end != 1 && end != -1))
 		dp_bad_spec(place, "$pop is 1 for the last element or -1 for the first one");
@@ -535,16 +535,16 @@ pop_compile(UpdateNode *leaf, const DpPlace *place)
 static void
 pop_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 	const uint8 *last = NULL;
 
 	if (place->value.type != DP_TYPE_ARRAY)
 		dp_update_leaf_error(leaf, &place->value, "an array");
 	if (*(bool *) leaf->extra)
 	{
-		int			n;
-		DpValue    *values = array_values(&place->value, 0, &n);
+		int n;
+		DpValue *values = array_values(&place->value, 0, &n);
 
 		if (n > 0)
 			dp_update_put_array(s, place, values + 1, n - 1);
@@ -568,11 +568,12 @@ pop_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 static void
 pull_compile(UpdateNode *leaf, const DpPlace *place)
 {
-	static const char *const of_documents[] = {"$and", "$or", "$nor", "$expr", "$jsonSchema", "$comment"};
-	PullSpec   *spec = palloc0(sizeof(PullSpec));
+	static const char *const of_documents[] = { "$and",  "$or",         "$nor",
+												"$expr", "$jsonSchema", "$comment" };
+	PullSpec *spec = palloc0(sizeof(PullSpec));
 	const DpValue *operand = &leaf->operand;
-	DpIter		iter;
-	DpElement	first;
+	DpIter iter;
+	DpElement first;
 
 	leaf->extra = spec;
 	if (operand->type == DP_TYPE_DOCUMENT)
@@ -584,8 +585,9 @@ pull_compile(UpdateNode *leaf, const DpPlace *place)
 			for (int i = 0; i < lengthof(of_documents); i++)
 				if (strcmp(first.name, of_documents[i]) == 0)
 					spec->documents = true;
-		spec->filter = dp_filter_compile(operand, spec->documents ? DP_FILTER_DOCUMENT : DP_FILTER_VALUE,
-										 place);
+		spec->filter =
+			dp_filter_compile(operand, spec->documents ? DP_FILTER_DOCUMENT : DP_FILTER_VALUE,
+							  place);
 	}
 	else if (operand->type == DP_TYPE_REGEX)
 		spec->filter = dp_filter_compile(operand, DP_FILTER_VALUE, place);
@@ -597,7 +599,7 @@ pull_compile(UpdateNode *leaf, const DpPlace *place)
 static void
 pull_all_compile(UpdateNode *leaf, const DpPlace *place)
 {
-	PullSpec   *spec = palloc0(sizeof(PullSpec));
+	PullSpec *spec = palloc0(sizeof(PullSpec));
 
 	if (leaf->operand.type != DP_TYPE_ARRAY)
 		dp_bad_spec_type(place, "an array", &leaf->operand);
@@ -621,9 +623,9 @@ static void
 pull_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
 	const PullSpec *spec = leaf->extra;
-	DpValue    *values;
-	int			n;
-	int			kept = 0;
+	DpValue *values;
+	int n;
+	int kept = 0;
 
 	if (place->value.type != DP_TYPE_ARRAY)
 		dp_update_leaf_error(leaf, &place->value, "an array");

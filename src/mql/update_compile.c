@@ -24,8 +24,8 @@ static bool names_elements(const char *path);
 static UpdateNode *add_path(DpUpdate *update, const char *path, uint32 len, const DpPlace *place);
 static UpdateNode *add_part(DpUpdate *update, UpdateNode *node, const char *path, uint32 start,
 							uint32 end, const DpPlace *place);
-static UpdateArrayFilter *find_array_filter(DpUpdate *update, const char *name, uint32 len,
-											const DpPlace *place);
+static UpdateArrayFilter *
+find_array_filter(DpUpdate *update, const char *name, uint32 len, const DpPlace *place);
 static void compile_array_filters(DpUpdate *update, const DpValue *spec);
 static void check_array_filters_used(DpUpdate *update, const DpValue *spec);
 static void insert_child(UpdateNode *node, UpdateNode *child, int at);
@@ -46,10 +46,10 @@ typedef struct UpdateMerge
 DpUpdate *
 dp_update_compile(const DpValue *spec, const DpValue *filter, const DpValue *array_filters)
 {
-	DpUpdate   *update = palloc0(sizeof(DpUpdate));
-	DpPlace		top = {NULL, "update", 6, 0};
-	DpIter		iter;
-	DpElement	first;
+	DpUpdate *update = palloc0(sizeof(DpUpdate));
+	DpPlace top = { NULL, "update", 6, 0 };
+	DpIter iter;
+	DpElement first;
 
 	update->context = CurrentMemoryContext;
 	if (filter != NULL)
@@ -80,15 +80,15 @@ dp_update_compile(const DpValue *spec, const DpValue *filter, const DpValue *arr
 static void
 compile_replacement(DpUpdate *update, const DpValue *spec)
 {
-	DpValue    *copy = palloc(sizeof(DpValue));
-	DpIter		iter;
-	DpElement	field;
+	DpValue *copy = palloc(sizeof(DpValue));
+	DpIter iter;
+	DpElement field;
 
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &field))
 		if (field.name[0] == '$')
 		{
-			DpPlace		place = dp_place_field(NULL, &field);
+			DpPlace place = dp_place_field(NULL, &field);
 
 			dp_bad_spec(&place, "a document that replaces another one cannot have the field \"%s\"",
 						field.name);
@@ -103,17 +103,17 @@ compile_replacement(DpUpdate *update, const DpValue *spec)
 static void
 compile_operators(DpUpdate *update, const DpValue *spec)
 {
-	DpIter		operators;
-	DpElement	element;
+	DpIter operators;
+	DpElement element;
 
 	update->root = new_root();
 	dp_iter_init_value(&operators, spec);
 	while (dp_iter_next(&operators, &element))
 	{
-		DpPlace		place = dp_place_field(NULL, &element);
+		DpPlace place = dp_place_field(NULL, &element);
 		const UpdateOperator *op;
-		DpIter		fields;
-		DpElement	field;
+		DpIter fields;
+		DpElement field;
 
 		if (element.name[0] != '$')
 			dp_bad_spec(&place, "the field \"%s\" stands beside operators", element.name);
@@ -126,7 +126,7 @@ compile_operators(DpUpdate *update, const DpValue *spec)
 		dp_iter_init_value(&fields, &element.value);
 		while (dp_iter_next(&fields, &field))
 		{
-			DpPlace		inner = dp_place_field(&place, &field);
+			DpPlace inner = dp_place_field(&place, &field);
 
 			CHECK_FOR_INTERRUPTS();
 			if (op->flags & UPDATE_MOVES)
@@ -154,7 +154,7 @@ compile_operators(DpUpdate *update, const DpValue *spec)
 DpUpdate *
 dp_update_of_fields(void)
 {
-	DpUpdate   *update = palloc0(sizeof(DpUpdate));
+	DpUpdate *update = palloc0(sizeof(DpUpdate));
 
 	update->context = CurrentMemoryContext;
 	update->root = new_root();
@@ -164,7 +164,7 @@ dp_update_of_fields(void)
 void
 dp_update_add_field(DpUpdate *update, const char *path, uint32 len, const DpValue *value)
 {
-	DpPlace		place = {NULL, "filter", 6, 0};
+	DpPlace place = { NULL, "filter", 6, 0 };
 	UpdateNode *leaf = add_path(update, path, len, &place);
 
 	leaf->op = find_operator("$set");
@@ -188,7 +188,7 @@ new_root(void)
 static const UpdateOperator *
 find_operator(const char *name)
 {
-	const UpdateOperator *tables[] = {dp_update_operators, dp_update_array_operators};
+	const UpdateOperator *tables[] = { dp_update_operators, dp_update_array_operators };
 
 	for (int i = 0; i < lengthof(tables); i++)
 		for (const UpdateOperator *op = tables[i]; op->name != NULL; op++)
@@ -208,7 +208,7 @@ compile_rename(DpUpdate *update, const UpdateOperator *op, const DpElement *fiel
 	UpdateNode *source;
 	UpdateNode *target;
 	const char *name;
-	uint32		len;
+	uint32 len;
 
 	if (field->value.type != DP_TYPE_STRING)
 		dp_bad_spec_type(place, "the new name, a string,", &field->value);
@@ -247,22 +247,21 @@ static UpdateNode *
 add_path(DpUpdate *update, const char *path, uint32 len, const DpPlace *place)
 {
 	UpdateNode *node = update->root;
-	uint32		start = 0;
-	int			depth = 0;
-	bool		positional = false;
+	uint32 start = 0;
+	int depth = 0;
+	bool positional = false;
 
 	for (;;)
 	{
 		const char *dot = memchr(path + start, '.', len - start);
-		uint32		end = dot ? dot - path : len;
+		uint32 end = dot ? dot - path : len;
 
 		if (end == start)
 			dp_bad_spec(place, "a part of the path is empty");
 		if (++depth > DP_MAX_DEPTH)
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("a path of an update has too many parts"),
-					 errdetail("The limit is %d.", DP_MAX_DEPTH)));
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							errmsg("a path of an update has too many parts"),
+							errdetail("The limit is %d.", DP_MAX_DEPTH)));
 		if (node->kind == UPDATE_LEAF)
 			conflict(node->path, node->pathlen, place);
 		node = add_part(update, node, path, start, end, place);
@@ -293,12 +292,12 @@ add_part(DpUpdate *update, UpdateNode *node, const char *path, uint32 start, uin
 		 const DpPlace *place)
 {
 	const char *name = path + start;
-	uint32		len = end - start;
-	bool		elements = len >= 2 && name[0] == '$' && name[1] == '[';
+	uint32 len = end - start;
+	bool elements = len >= 2 && name[0] == '$' && name[1] == '[';
 	UpdateNode *child;
-	UpdateNode	key;
-	bool		found;
-	int			at;
+	UpdateNode key;
+	bool found;
+	int at;
 
 	if (elements && name[len - 1] != ']')
 		dp_bad_spec(place, "\"%.*s\" is not closed", (int) len, name);
@@ -345,7 +344,7 @@ add_part(DpUpdate *update, UpdateNode *node, const char *path, uint32 start, uin
 bool
 dp_update_step_index(const char *name, uint32 len, int32 *index)
 {
-	int64		n = 0;
+	int64 n = 0;
 
 	*index = 0;
 	if (len > 10 || (len > 1 && name[0] == '0'))
@@ -368,7 +367,7 @@ dp_update_step_index(const char *name, uint32 len, int32 *index)
 int
 dp_update_order(const DpPathStep *a, const DpPathStep *b)
 {
-	int			c;
+	int c;
 
 	if (a->is_index && b->is_index)
 		return (a->index > b->index) - (a->index < b->index);
@@ -387,13 +386,13 @@ dp_update_order(const DpPathStep *a, const DpPathStep *b)
 int
 dp_update_find_child(const UpdateNode *node, const DpPathStep *step, bool *found)
 {
-	int			low = 0;
-	int			high = node->nchildren;
+	int low = 0;
+	int high = node->nchildren;
 
 	while (low < high)
 	{
-		int			middle = (low + high) / 2;
-		int			c = dp_update_order(step, &node->children[middle]->step);
+		int middle = (low + high) / 2;
+		int c = dp_update_order(step, &node->children[middle]->step);
 
 		if (c == 0)
 		{
@@ -419,8 +418,8 @@ insert_child(UpdateNode *node, UpdateNode *child, int at)
 	{
 		node->maxchildren = Max(4, node->maxchildren * 2);
 		node->children = node->children
-			? repalloc(node->children, sizeof(UpdateNode *) * node->maxchildren)
-			: palloc(sizeof(UpdateNode *) * node->maxchildren);
+							 ? repalloc(node->children, sizeof(UpdateNode *) * node->maxchildren)
+							 : palloc(sizeof(UpdateNode *) * node->maxchildren);
 	}
 	memmove(node->children + at + 1, node->children + at,
 			sizeof(UpdateNode *) * (node->nchildren - at));
@@ -437,21 +436,21 @@ insert_child(UpdateNode *node, UpdateNode *child, int at)
 static void
 compile_array_filters(DpUpdate *update, const DpValue *spec)
 {
-	DpPlace		top = {NULL, "array_filters", 13, 0};
-	DpIter		iter;
-	DpValue		value;
-	uint32		n = 0;
+	DpPlace top = { NULL, "array_filters", 13, 0 };
+	DpIter iter;
+	DpValue value;
+	uint32 n = 0;
 
 	if (spec->type != DP_TYPE_ARRAY)
 		dp_bad_spec_type(&top, "an array of filters", spec);
-	update->array_filters = palloc0(sizeof(UpdateArrayFilter) *
-									Max(dp_array_count(spec->data, spec->len), 1));
+	update->array_filters =
+		palloc0(sizeof(UpdateArrayFilter) * Max(dp_array_count(spec->data, spec->len), 1));
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpPlace		place = dp_place_index(&top, n);
+		DpPlace place = dp_place_index(&top, n);
 		UpdateArrayFilter *f = &update->array_filters[n];
-		bool		twice;
+		bool twice;
 
 		if (value.type != DP_TYPE_DOCUMENT)
 			dp_bad_spec_type(&place, "a filter", &value);
@@ -471,7 +470,7 @@ compile_array_filters(DpUpdate *update, const DpValue *spec)
 static UpdateArrayFilter *
 find_array_filter(DpUpdate *update, const char *name, uint32 len, const DpPlace *place)
 {
-	int			i = dp_names_find(&update->array_names, name, len);
+	int i = dp_names_find(&update->array_names, name, len);
 
 	if (i < 0)
 		dp_bad_spec(place, "there is no array filter for the identifier \"%.*s\"", (int) len, name);
@@ -486,11 +485,11 @@ find_array_filter(DpUpdate *update, const char *name, uint32 len, const DpPlace 
 static void
 check_array_filters_used(DpUpdate *update, const DpValue *spec)
 {
-	DpPlace		top = {NULL, "array_filters", 13, 0};
+	DpPlace top = { NULL, "array_filters", 13, 0 };
 
 	for (int i = 0; i < update->narray_filters; i++)
 	{
-		DpPlace		place = dp_place_index(&top, i);
+		DpPlace place = dp_place_index(&top, i);
 		UpdateArrayFilter *f = &update->array_filters[i];
 
 		if (!f->used)
@@ -509,7 +508,7 @@ UpdateNode *
 dp_update_position(const UpdateNode *node, uint32 index)
 {
 	UpdateNode *copy = palloc(sizeof(UpdateNode));
-	char	   *name = palloc(12);
+	char *name = palloc(12);
 
 	*copy = *node;
 	copy->positional = false;
@@ -530,7 +529,7 @@ dp_update_merge(DpUpdate *update, UpdateNode *a, UpdateNode *b)
 {
 	MemoryContext old;
 	UpdateMerge *merge;
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, update->merges)
 	{
@@ -568,8 +567,8 @@ merge_nodes(const UpdateNode *a, const UpdateNode *b)
 	for (int i = 0; i < b->nchildren; i++)
 	{
 		UpdateNode *child = b->children[i];
-		bool		found;
-		int			at = dp_update_find_child(result, &child->step, &found);
+		bool found;
+		int at = dp_update_find_child(result, &child->step, &found);
 
 		if (found)
 			result->children[at] = merge_nodes(result->children[at], child);
@@ -586,11 +585,10 @@ static void
 conflict(const char *path, uint32 len, const DpPlace *place)
 {
 	if (place != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("operators of the update conflict at \"%.*s\"", (int) len, path),
-				 errdetail("\"%s\" changes it too, or something inside or around it.",
-						   dp_place_text(place))));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("operators of the update conflict at \"%.*s\"", (int) len, path),
+						errdetail("\"%s\" changes it too, or something inside or around it.",
+								  dp_place_text(place))));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("operators of the update conflict at \"%.*s\"", (int) len, path),
@@ -603,9 +601,8 @@ conflict(const char *path, uint32 len, const DpPlace *place)
 void
 dp_update_leaf_error(const UpdateNode *leaf, const DpValue *found, const char *wanted)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 errmsg("cannot apply %s to \"%s\"", leaf->op->name, leaf->path),
-			 errdetail("The field has the type %s, which is not %s.",
-					   dp_type_name(found->type), wanted)));
+	ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+					errmsg("cannot apply %s to \"%s\"", leaf->op->name, leaf->path),
+					errdetail("The field has the type %s, which is not %s.",
+							  dp_type_name(found->type), wanted)));
 }

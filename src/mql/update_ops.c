@@ -17,15 +17,15 @@
 /* One of the steps of $bit */
 typedef struct BitStep
 {
-	char		op;				/* '&', '|' or '^' */
-	int64		operand;
+	char op; /* '&', '|' or '^' */
+	int64 operand;
 } BitStep;
 
 typedef struct BitSpec
 {
-	bool		wide;			/* some operand is an int64 */
-	int			n;
-	BitStep		steps[FLEXIBLE_ARRAY_MEMBER];
+	bool wide; /* some operand is an int64 */
+	int n;
+	BitStep steps[FLEXIBLE_ARRAY_MEMBER];
 } BitSpec;
 
 /* What $currentDate puts */
@@ -54,17 +54,17 @@ static void bit_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place
 static void bit_create(UpdateState *s, UpdateNode *leaf, DpValue *value);
 
 const UpdateOperator dp_update_operators[] = {
-	{"$set", UPDATE_CREATES, NULL, set_apply, operand_create},
-	{"$setOnInsert", UPDATE_CREATES | UPDATE_ON_INSERT, NULL, set_apply, operand_create},
-	{"$unset", UPDATE_LENIENT | UPDATE_REMOVES, NULL, unset_apply, NULL},
-	{"$rename", UPDATE_MOVES, NULL, rename_apply, rename_create},
-	{"$inc", UPDATE_CREATES, number_compile, inc_apply, operand_create},
-	{"$mul", UPDATE_CREATES, number_compile, mul_apply, mul_create},
-	{"$min", UPDATE_CREATES, NULL, min_apply, operand_create},
-	{"$max", UPDATE_CREATES, NULL, max_apply, operand_create},
-	{"$currentDate", UPDATE_CREATES, clock_compile, clock_apply, clock_create},
-	{"$bit", UPDATE_CREATES, bit_compile, bit_apply, bit_create},
-	{NULL, 0, NULL, NULL, NULL}
+	{ "$set", UPDATE_CREATES, NULL, set_apply, operand_create },
+	{ "$setOnInsert", UPDATE_CREATES | UPDATE_ON_INSERT, NULL, set_apply, operand_create },
+	{ "$unset", UPDATE_LENIENT | UPDATE_REMOVES, NULL, unset_apply, NULL },
+	{ "$rename", UPDATE_MOVES, NULL, rename_apply, rename_create },
+	{ "$inc", UPDATE_CREATES, number_compile, inc_apply, operand_create },
+	{ "$mul", UPDATE_CREATES, number_compile, mul_apply, mul_create },
+	{ "$min", UPDATE_CREATES, NULL, min_apply, operand_create },
+	{ "$max", UPDATE_CREATES, NULL, max_apply, operand_create },
+	{ "$currentDate", UPDATE_CREATES, clock_compile, clock_apply, clock_create },
+	{ "$bit", UPDATE_CREATES, bit_compile, bit_apply, bit_create },
+	{ NULL, 0, NULL, NULL, NULL }
 };
 
 /* ---------------------------------------------------------------- $set, $unset, $rename */
@@ -87,8 +87,8 @@ operand_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 static void
 unset_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
-	static const uint8 nothing[1] = {0};
-	DpValue		null = {nothing, 0, DP_TYPE_NULL};
+	static const uint8 nothing[1] = { 0 };
+	DpValue null = { nothing, 0, DP_TYPE_NULL };
 
 	if (place->in_array)
 		dp_update_put(s, place, &null);
@@ -160,18 +160,18 @@ double_of(const DpValue *v)
  * bytes, is where the result is put.
  */
 static void
-calculate(const UpdateNode *leaf, bool multiply, const DpValue *a, const DpValue *b,
-		  uint8 *bytes, DpValue *result)
+calculate(const UpdateNode *leaf, bool multiply, const DpValue *a, const DpValue *b, uint8 *bytes,
+		  DpValue *result)
 {
 	result->data = bytes;
 	if (a->type == DP_TYPE_DECIMAL128 || b->type == DP_TYPE_DECIMAL128)
 	{
-		Numeric		numbers[2];
-		const DpValue *values[2] = {a, b};
+		Numeric numbers[2];
+		const DpValue *values[2] = { a, b };
 
 		for (int i = 0; i < 2; i++)
 		{
-			uint8		decimal[DP_DECIMAL128_SIZE];
+			uint8 decimal[DP_DECIMAL128_SIZE];
 
 			if (values[i]->type == DP_TYPE_DECIMAL128)
 				numbers[i] = dp_decimal128_to_numeric(values[i]->data);
@@ -180,9 +180,9 @@ calculate(const UpdateNode *leaf, bool multiply, const DpValue *a, const DpValue
 			else
 			{
 				/* a double counts with fifteen digits, those that are certain */
-				double		d = dp_get_double(values[i]->data);
-				char		text[64];
-				int			len;
+				double d = dp_get_double(values[i]->data);
+				char text[64];
+				int len;
 
 				len = isinf(d) || isnan(d) ? 0 : snprintf(text, sizeof(text), "%.14e", d);
 				if (len > 0 && dp_decimal128_from_text(text, len, decimal))
@@ -191,15 +191,17 @@ calculate(const UpdateNode *leaf, bool multiply, const DpValue *a, const DpValue
 					numbers[i] = dp_double_to_numeric(d);
 			}
 		}
-		dp_numeric_round_to_decimal128(multiply ? numeric_mul_opt_error(numbers[0], numbers[1], NULL)
-									   : numeric_add_opt_error(numbers[0], numbers[1], NULL), bytes);
+		dp_numeric_round_to_decimal128(multiply
+										   ? numeric_mul_opt_error(numbers[0], numbers[1], NULL)
+										   : numeric_add_opt_error(numbers[0], numbers[1], NULL),
+									   bytes);
 		result->type = DP_TYPE_DECIMAL128;
 		result->len = DP_DECIMAL128_SIZE;
 	}
 	else if (a->type == DP_TYPE_DOUBLE || b->type == DP_TYPE_DOUBLE)
 	{
-		double		x = double_of(a);
-		double		y = double_of(b);
+		double x = double_of(a);
+		double y = double_of(b);
 
 		dp_put_double(bytes, multiply ? x * y : x + y);
 		result->type = DP_TYPE_DOUBLE;
@@ -207,17 +209,16 @@ calculate(const UpdateNode *leaf, bool multiply, const DpValue *a, const DpValue
 	}
 	else
 	{
-		int64		n;
+		int64 n;
 
 		if (multiply ? pg_mul_s64_overflow(integer_of(a), integer_of(b), &n)
-			: pg_add_s64_overflow(integer_of(a), integer_of(b), &n))
-			ereport(ERROR,
-					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-					 errmsg("cannot apply %s to \"%s\": the result is out of range",
-							leaf->op->name, leaf->path),
-					 errdetail("The result does not fit into an int64.")));
-		if (a->type == DP_TYPE_INT32 && b->type == DP_TYPE_INT32 &&
-			n >= PG_INT32_MIN && n <= PG_INT32_MAX)
+					 : pg_add_s64_overflow(integer_of(a), integer_of(b), &n))
+			ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+							errmsg("cannot apply %s to \"%s\": the result is out of range",
+								   leaf->op->name, leaf->path),
+							errdetail("The result does not fit into an int64.")));
+		if (a->type == DP_TYPE_INT32 && b->type == DP_TYPE_INT32 && n >= PG_INT32_MIN &&
+			n <= PG_INT32_MAX)
 		{
 			dp_put_int32(bytes, (int32) n);
 			result->type = DP_TYPE_INT32;
@@ -232,12 +233,15 @@ calculate(const UpdateNode *leaf, bool multiply, const DpValue *a, const DpValue
 	}
 }
 
-/* The sum or the product takes the old value's place.  Raises DATATYPE_MISMATCH if that is no number. */
+/*
+ * The sum or the product takes the old value's place.  Raises DATATYPE_MISMATCH if that is no
+ * number.
+ */
 static void
 calculate_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place, bool multiply)
 {
-	uint8		bytes[DP_DECIMAL128_SIZE];
-	DpValue		result;
+	uint8 bytes[DP_DECIMAL128_SIZE];
+	DpValue result;
 
 	if (!dp_type_is_number(place->value.type))
 		dp_update_leaf_error(leaf, &place->value, "a number");
@@ -263,7 +267,7 @@ mul_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 static void
 mul_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 {
-	uint8	   *bytes = palloc0(DP_DECIMAL128_SIZE);
+	uint8 *bytes = palloc0(DP_DECIMAL128_SIZE);
 
 	value->type = leaf->operand.type;
 	value->len = leaf->operand.len;
@@ -278,9 +282,9 @@ mul_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 static void
 clock_compile(UpdateNode *leaf, const DpPlace *place)
 {
-	ClockForm  *form = palloc(sizeof(ClockForm));
-	DpIter		iter;
-	DpElement	element;
+	ClockForm *form = palloc(sizeof(ClockForm));
+	DpIter iter;
+	DpElement element;
 
 	*form = CLOCK_DATE;
 	leaf->extra = form;
@@ -293,8 +297,8 @@ clock_compile(UpdateNode *leaf, const DpPlace *place)
 		dp_bad_spec(place, "$currentDate needs a $type");
 	do
 	{
-		DpPlace		inner = dp_place_field(place, &element);
-		DpValue		name = element.value;
+		DpPlace inner = dp_place_field(place, &element);
+		DpValue name = element.value;
 
 		if (strcmp(element.name, "$type") != 0)
 		{
@@ -315,9 +319,9 @@ clock_compile(UpdateNode *leaf, const DpPlace *place)
 static void
 clock_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 {
-	uint8	   *bytes = palloc(8);
+	uint8 *bytes = palloc(8);
 	TimestampTz now = GetCurrentTransactionStartTimestamp();
-	int64		us = now + (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+	int64 us = now + (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
 
 	if (*(ClockForm *) leaf->extra == CLOCK_DATE)
 	{
@@ -338,7 +342,7 @@ clock_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 static void
 clock_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
-	DpValue		value;
+	DpValue value;
 
 	clock_create(s, leaf, &value);
 	dp_update_put(s, place, &value);
@@ -360,21 +364,21 @@ bit_compile(UpdateNode *leaf, const DpPlace *place)
 	static const struct
 	{
 		const char *name;
-		char		op;
-	}			names[] = {{"and", '&'}, {"or", '|'}, {"xor", '^'}};
-	BitSpec    *spec;
-	DpIter		iter;
-	DpElement	element;
+		char op;
+	} names[] = { { "and", '&' }, { "or", '|' }, { "xor", '^' } };
+	BitSpec *spec;
+	DpIter iter;
+	DpElement element;
 
 	if (leaf->operand.type != DP_TYPE_DOCUMENT)
 		dp_bad_spec_type(place, "a document with and, or or xor", &leaf->operand);
-	spec = palloc0(offsetof(BitSpec, steps) + sizeof(BitStep) *
-				   Max(dp_array_count(leaf->operand.data, leaf->operand.len), 1));
+	spec = palloc0(offsetof(BitSpec, steps) +
+				   sizeof(BitStep) * Max(dp_array_count(leaf->operand.data, leaf->operand.len), 1));
 	dp_iter_init_value(&iter, &leaf->operand);
 	while (dp_iter_next(&iter, &element))
 	{
-		DpPlace		inner = dp_place_field(place, &element);
-		BitStep    *step = &spec->steps[spec->n++];
+		DpPlace inner = dp_place_field(place, &element);
+		BitStep *step = &spec->steps[spec->n++];
 
 		for (int i = 0; i < lengthof(names); i++)
 			if (strcmp(element.name, names[i].name) == 0)
@@ -429,8 +433,8 @@ bit_calculate(const BitSpec *spec, int64 n, bool wide, uint8 *bytes, DpValue *va
 static void
 bit_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 {
-	uint8		bytes[8];
-	DpValue		value;
+	uint8 bytes[8];
+	DpValue value;
 
 	if (!is_integer(&place->value))
 		dp_update_leaf_error(leaf, &place->value, "int or long");

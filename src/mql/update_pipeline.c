@@ -18,32 +18,32 @@
 #include "mql/update_tree.h"
 
 /* So many stages may leave their memory to the end. */
-#define FEW_STAGES	4
+#define FEW_STAGES 4
 
 /* A part of a path of $set or $unset */
 typedef struct StageField
 {
 	const char *name;
-	uint32		namelen;
-	DpExpr	   *expr;			/* what is put at the path, or NULL: */
-	bool		removes;		/* the field goes, or there are */
-	DpNames		names;			/* of the fields inside it */
-	struct StageField **children;	/* those fields */
-	uint32		room;
+	uint32 namelen;
+	DpExpr *expr;                 /* what is put at the path, or NULL: */
+	bool removes;                 /* the field goes, or there are */
+	DpNames names;                /* of the fields inside it */
+	struct StageField **children; /* those fields */
+	uint32 room;
 } StageField;
 
 typedef struct UpdateStage
 {
 	/* one of these */
 	StageField *fields;
-	DpExpr	   *replacement;
+	DpExpr *replacement;
 	DpProjection *projection;
 	const char *name;
 } UpdateStage;
 
 struct UpdatePipeline
 {
-	int			nstages;
+	int nstages;
 	UpdateStage stages[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -51,7 +51,7 @@ struct UpdatePipeline
 typedef struct StageOperator
 {
 	const char *name;
-	void		(*compile) (UpdateStage *stage, const DpValue *spec, const DpPlace *place);
+	void (*compile)(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
 } StageOperator;
 
 static void compile_set(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
@@ -61,22 +61,20 @@ static void compile_replace_with(UpdateStage *stage, const DpValue *spec, const 
 static void compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpPlace *place);
 static void add_fields(StageField *node, const DpValue *spec, const DpPlace *place);
 static StageField *add_path(StageField *node, const char *path, uint32 len, const DpPlace *place);
-static void apply_stage(const UpdateStage *stage, DpExprState *state, const DpValue *old,
-						DpValue *new);
-static void write_fields(DpBuilder *b, const StageField *node, const DpValue *old,
-						 DpExprState *state);
+static void
+apply_stage(const UpdateStage *stage, DpExprState *state, const DpValue *old, DpValue *new);
+static void
+write_fields(DpBuilder *b, const StageField *node, const DpValue *old, DpExprState *state);
 static void write_field(DpBuilder *b, const char *name, uint32 namelen, const StageField *node,
 						const DpValue *old, DpExprState *state);
 static bool puts_something(const StageField *node);
 
-static const StageOperator stage_operators[] = {
-	{"$set", compile_set},
-	{"$addFields", compile_set},
-	{"$unset", compile_unset},
-	{"$project", compile_project},
-	{"$replaceWith", compile_replace_with},
-	{"$replaceRoot", compile_replace_root}
-};
+static const StageOperator stage_operators[] = { { "$set", compile_set },
+												 { "$addFields", compile_set },
+												 { "$unset", compile_unset },
+												 { "$project", compile_project },
+												 { "$replaceWith", compile_replace_with },
+												 { "$replaceRoot", compile_replace_root } };
 
 /* ---------------------------------------------------------------- compiling */
 
@@ -86,21 +84,21 @@ static const StageOperator stage_operators[] = {
 UpdatePipeline *
 dp_update_pipeline_compile(const DpValue *stages)
 {
-	uint32		n = dp_array_count(stages->data, stages->len);
+	uint32 n = dp_array_count(stages->data, stages->len);
 	UpdatePipeline *pipeline = palloc0(offsetof(UpdatePipeline, stages) + sizeof(UpdateStage) * n);
-	DpIter		iter;
-	DpValue		spec;
+	DpIter iter;
+	DpValue spec;
 
 	dp_iter_init_value(&iter, stages);
 	while (pipeline->nstages < n && dp_iter_next_value(&iter, &spec))
 	{
-		DpPlace		top = dp_place_index(NULL, pipeline->nstages);
-		DpPlace		place;
+		DpPlace top = dp_place_index(NULL, pipeline->nstages);
+		DpPlace place;
 		UpdateStage *stage = &pipeline->stages[pipeline->nstages++];
 		const StageOperator *op = NULL;
-		DpIter		fields;
-		DpElement	element;
-		DpElement	other;
+		DpIter fields;
+		DpElement element;
+		DpElement other;
 
 		if (spec.type != DP_TYPE_DOCUMENT)
 			dp_bad_spec_type(&top, "a stage, a document", &spec);
@@ -109,7 +107,8 @@ dp_update_pipeline_compile(const DpValue *stages)
 			dp_bad_spec(&top, "a stage has one field, its operator");
 		place = dp_place_field(&top, &element);
 		if (dp_iter_next(&fields, &other))
-			dp_bad_spec(&top, "a stage has one field, its operator, but there is \"%s\" too", other.name);
+			dp_bad_spec(&top, "a stage has one field, its operator, but there is \"%s\" too",
+						other.name);
 		for (int i = 0; i < lengthof(stage_operators); i++)
 			if (strcmp(stage_operators[i].name, element.name) == 0)
 				op = &stage_operators[i];
@@ -138,17 +137,17 @@ compile_set(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
 static void
 add_fields(StageField *node, const DpValue *spec, const DpPlace *place)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 
 	check_stack_depth();
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &element))
 	{
-		DpPlace		inner = dp_place_field(place, &element);
+		DpPlace inner = dp_place_field(place, &element);
 		StageField *field = add_path(node, element.name, element.namelen, &inner);
-		DpIter		fields;
-		DpElement	first;
+		DpIter fields;
+		DpElement first;
 
 		if (element.value.type == DP_TYPE_DOCUMENT)
 		{
@@ -169,26 +168,25 @@ add_fields(StageField *node, const DpValue *spec, const DpPlace *place)
 static StageField *
 add_path(StageField *node, const char *path, uint32 len, const DpPlace *place)
 {
-	uint32		start = 0;
-	int			depth = 0;
+	uint32 start = 0;
+	int depth = 0;
 
 	for (;;)
 	{
 		const char *dot = memchr(path + start, '.', len - start);
-		uint32		end = dot ? dot - path : len;
+		uint32 end = dot ? dot - path : len;
 		StageField *child;
-		uint32		at;
-		bool		found;
+		uint32 at;
+		bool found;
 
 		if (end == start)
 			dp_bad_spec(place, "a part of the path is empty");
 		if (path[start] == '$')
 			dp_bad_spec(place, "the name of a field cannot begin with $");
 		if (++depth > DP_MAX_DEPTH)
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("a path of an update has too many parts"),
-					 errdetail("The limit is %d.", DP_MAX_DEPTH)));
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							errmsg("a path of an update has too many parts"),
+							errdetail("The limit is %d.", DP_MAX_DEPTH)));
 		at = dp_names_add(&node->names, path + start, end - start, &found);
 		child = found ? node->children[at] : NULL;
 		if (child != NULL && (dot == NULL || child->expr != NULL || child->removes))
@@ -201,9 +199,10 @@ add_path(StageField *node, const char *path, uint32 len, const DpPlace *place)
 			if (node->room < node->names.room)
 			{
 				node->room = node->names.room;
-				node->children = node->children ?
-					repalloc_huge(node->children, sizeof(StageField *) * (Size) node->room) :
-					palloc(sizeof(StageField *) * node->room);
+				node->children =
+					node->children
+						? repalloc_huge(node->children, sizeof(StageField *) * (Size) node->room)
+						: palloc(sizeof(StageField *) * node->room);
 			}
 			node->children[at] = child;
 		}
@@ -218,9 +217,9 @@ add_path(StageField *node, const char *path, uint32 len, const DpPlace *place)
 static void
 compile_unset(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
 {
-	DpIter		iter;
-	DpValue		path;
-	uint32		n = 0;
+	DpIter iter;
+	DpValue path;
+	uint32 n = 0;
 
 	stage->fields = palloc0(sizeof(StageField));
 	if (spec->type == DP_TYPE_STRING)
@@ -233,11 +232,12 @@ compile_unset(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next_value(&iter, &path))
 	{
-		DpPlace		inner = dp_place_index(place, n++);
+		DpPlace inner = dp_place_index(place, n++);
 
 		if (path.type != DP_TYPE_STRING)
 			dp_bad_spec_type(&inner, "a path", &path);
-		add_path(stage->fields, DP_STRING_DATA(&path), DP_STRING_LEN(&path), &inner)->removes = true;
+		add_path(stage->fields, DP_STRING_DATA(&path), DP_STRING_LEN(&path), &inner)->removes =
+			true;
 	}
 	if (n == 0)
 		dp_bad_spec(place, "$unset names no fields");
@@ -263,10 +263,10 @@ compile_replace_with(UpdateStage *stage, const DpValue *spec, const DpPlace *pla
 static void
 compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpPlace *place)
 {
-	DpIter		iter;
-	DpElement	element;
-	DpElement	other;
-	DpPlace		inner;
+	DpIter iter;
+	DpElement element;
+	DpElement other;
+	DpPlace inner;
 
 	if (spec->type != DP_TYPE_DOCUMENT)
 		dp_bad_spec_type(place, "a document with newRoot", spec);
@@ -289,14 +289,14 @@ void
 dp_update_pipeline_apply(UpdatePipeline *pipeline, const DpValue *doc, DpValue *result)
 {
 	MemoryContext outside = CurrentMemoryContext;
-	MemoryContext rooms[2] = {NULL, NULL};
+	MemoryContext rooms[2] = { NULL, NULL };
 	DpExprState state;
-	DpValue		value = *doc;
+	DpValue value = *doc;
 
 	dp_expr_state_init(&state, &value);
 	for (int i = 0; i < pipeline->nstages; i++)
 	{
-		DpValue		before = value;
+		DpValue before = value;
 
 		CHECK_FOR_INTERRUPTS();
 		if (i >= FEW_STAGES)
@@ -331,7 +331,7 @@ apply_stage(const UpdateStage *stage, DpExprState *state, const DpValue *old, Dp
 {
 	if (stage->fields != NULL)
 	{
-		DpBuilder	b;
+		DpBuilder b;
 
 		dp_builder_init(&b, (Size) old->len + 64);
 		dp_builder_limit(&b, dp_max_document_size);
@@ -348,14 +348,13 @@ apply_stage(const UpdateStage *stage, DpExprState *state, const DpValue *old, Dp
 	}
 	else
 	{
-		bool		found = dp_expr_eval(stage->replacement, state, new);
+		bool found = dp_expr_eval(stage->replacement, state, new);
 
 		if (!found || new->type != DP_TYPE_DOCUMENT)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("%s of an update needs a document", stage->name),
-					 errdetail("The expression gives %s.",
-							   found ? dp_type_name(new->type) : "nothing")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("%s of an update needs a document", stage->name),
+							errdetail("The expression gives %s.",
+									  found ? dp_type_name(new->type) : "nothing")));
 	}
 }
 
@@ -365,11 +364,11 @@ apply_stage(const UpdateStage *stage, DpExprState *state, const DpValue *old, Dp
 static void
 write_fields(DpBuilder *b, const StageField *node, const DpValue *old, DpExprState *state)
 {
-	uint32		n = node->names.n;
-	bool		few[16] = {false};
-	bool	   *seen = n <= lengthof(few) ? few : palloc0(n);
-	DpIter		iter;
-	DpElement	element;
+	uint32 n = node->names.n;
+	bool few[16] = { false };
+	bool *seen = n <= lengthof(few) ? few : palloc0(n);
+	DpIter iter;
+	DpElement element;
 	const uint8 *run;
 	const uint8 *start;
 
@@ -380,7 +379,7 @@ write_fields(DpBuilder *b, const StageField *node, const DpValue *old, DpExprSta
 		run = iter.next;
 		for (start = iter.next; dp_iter_next(&iter, &element); start = iter.next)
 		{
-			int			i = dp_names_find(&node->names, element.name, element.namelen);
+			int i = dp_names_find(&node->names, element.name, element.namelen);
 
 			if (i < 0)
 				continue;
@@ -411,8 +410,8 @@ static void
 write_field(DpBuilder *b, const char *name, uint32 namelen, const StageField *node,
 			const DpValue *old, DpExprState *state)
 {
-	DpIter		iter;
-	DpValue		value;
+	DpIter iter;
+	DpValue value;
 
 	CHECK_FOR_INTERRUPTS();
 	if (node->removes)

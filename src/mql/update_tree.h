@@ -24,120 +24,126 @@ typedef struct UpdatePipeline UpdatePipeline;
 
 typedef enum UpdateNodeKind
 {
-	UPDATE_EMPTY,				/* just made */
-	UPDATE_FIELDS,				/* children are fields, positions and $ */
-	UPDATE_ELEMENTS,			/* children are $[] and $[identifier] */
-	UPDATE_LEAF					/* an operator */
+	UPDATE_EMPTY,    /* just made */
+	UPDATE_FIELDS,   /* children are fields, positions and $ */
+	UPDATE_ELEMENTS, /* children are $[] and $[identifier] */
+	UPDATE_LEAF      /* an operator */
 } UpdateNodeKind;
 
 /* One of array_filters */
 typedef struct UpdateArrayFilter
 {
-	const char *name;			/* the identifier */
-	uint32		namelen;
-	DpFilter   *filter;
-	bool		used;
+	const char *name; /* the identifier */
+	uint32 namelen;
+	DpFilter *filter;
+	bool used;
 } UpdateArrayFilter;
 
 /* A part of a path, and what is done at it and below */
 struct UpdateNode
 {
 	UpdateNodeKind kind;
-	DpPathStep	step;			/* the part's name; a position if it is all digits */
-	bool		positional;		/* the part is $ */
-	char	   *path;			/* from the top to here, for errors and for $ */
-	uint32		pathlen;
-	uint32		parentlen;		/* of path without this part and its dot */
-	UpdateArrayFilter *array_filter;	/* of $[identifier]; NULL for $[] */
-	UpdateNode **children;		/* in the order in which they are applied */
-	int			nchildren;
-	int			maxchildren;
-	bool		has_positional;	/* one of the children is $ */
-	const UpdateOperator *op;	/* of a leaf: */
-	DpValue		operand;
-	void	   *extra;			/* what the operator made of the operand */
-	UpdateNode *source;			/* $rename: where the value comes from */
-	DpValue		moved;			/* $rename: the value, while the update is applied */
-	bool		is_moved;		/* there is one */
+	DpPathStep step; /* the part's name; a position if it is all digits */
+	bool positional; /* the part is $ */
+	char *path;      /* from the top to here, for errors and for $ */
+	uint32 pathlen;
+	uint32 parentlen;                /* of path without this part and its dot */
+	UpdateArrayFilter *array_filter; /* of $[identifier]; NULL for $[] */
+	UpdateNode **children;           /* in the order in which they are applied */
+	int nchildren;
+	int maxchildren;
+	bool has_positional;      /* one of the children is $ */
+	const UpdateOperator *op; /* of a leaf: */
+	DpValue operand;
+	void *extra;        /* what the operator made of the operand */
+	UpdateNode *source; /* $rename: where the value comes from */
+	DpValue moved;      /* $rename: the value, while the update is applied */
+	bool is_moved;      /* there is one */
 };
 
 /* What an operator does where the path leads to nothing */
-#define UPDATE_CREATES		0x01	/* puts something there, */
-#define UPDATE_ON_INSERT	0x02	/* but in an upsert only */
-#define UPDATE_LENIENT		0x04	/* does nothing where a path cannot lead on */
-#define UPDATE_REMOVES		0x08	/* takes the field away */
-#define UPDATE_MOVES		0x10	/* $rename */
+#define UPDATE_CREATES 0x01   /* puts something there, */
+#define UPDATE_ON_INSERT 0x02 /* but in an upsert only */
+#define UPDATE_LENIENT 0x04   /* does nothing where a path cannot lead on */
+#define UPDATE_REMOVES 0x08   /* takes the field away */
+#define UPDATE_MOVES 0x10     /* $rename */
 
 /* Where an operator is applied: an element of the old document */
 typedef struct UpdatePlace
 {
-	const uint8 *element;		/* its type byte */
-	DpValue		value;
-	int			depth;			/* containers around the value */
-	bool		in_array;
+	const uint8 *element; /* its type byte */
+	DpValue value;
+	int depth; /* containers around the value */
+	bool in_array;
 } UpdatePlace;
 
 struct UpdateOperator
 {
 	const char *name;
-	int			flags;
+	int flags;
 	/* checks the operand, once; leaf->extra is for it */
-	void		(*compile) (UpdateNode *leaf, const DpPlace *place);
+	void (*compile)(UpdateNode *leaf, const DpPlace *place);
 	/* the path leads to something */
-	void		(*apply) (UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
-	/* it leads to nothing: what to put there, in bytes that live as long as the update is applied */
-	void		(*create) (UpdateState *s, UpdateNode *leaf, DpValue *value);
+	void (*apply)(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
+	/*
+	 * it leads to nothing: what to put there, in bytes that live as long as the update is applied
+	 */
+	void (*create)(UpdateState *s, UpdateNode *leaf, DpValue *value);
 };
 
 /* An update, compiled */
 struct DpUpdate
 {
-	MemoryContext context;		/* what it was compiled in */
-	UpdateNode *root;			/* operators */
-	List	   *renames;		/* leaves of $rename */
-	UpdatePipeline *pipeline;	/* stages, or NULL */
-	const DpValue *replacement;	/* a whole document, or NULL */
-	DpFilter   *filter;			/* NULL if there is none */
-	bool		touches_id;		/* the operators reach _id */
-	bool		positional;		/* some path has $: the filter looks at the document meanwhile */
+	MemoryContext context;      /* what it was compiled in */
+	UpdateNode *root;           /* operators */
+	List *renames;              /* leaves of $rename */
+	UpdatePipeline *pipeline;   /* stages, or NULL */
+	const DpValue *replacement; /* a whole document, or NULL */
+	DpFilter *filter;           /* NULL if there is none */
+	bool touches_id;            /* the operators reach _id */
+	bool positional;            /* some path has $: the filter looks at the document meanwhile */
 	UpdateArrayFilter *array_filters;
-	int			narray_filters;
-	DpNames		array_names;	/* their identifiers */
-	List	   *merges;			/* of UpdateMerge: nodes that met at one element */
+	int narray_filters;
+	DpNames array_names; /* their identifiers */
+	List *merges;        /* of UpdateMerge: nodes that met at one element */
 };
 
 /* An update while it is applied to one document */
 struct UpdateState
 {
-	DpUpdate   *update;
-	DpValue		doc;			/* the old document */
-	const uint8 *done;			/* its bytes up to here are written or left out */
-	DpBuilder	out;
-	bool		started;		/* there is something in out */
-	bool		insert;			/* an upsert makes a new document */
-	uint8	   *own;			/* doc's bytes, if they may be changed */
-	bool		changed;		/* some of them were */
-	uint32		splices;		/* changes so far, other than those in place */
+	DpUpdate *update;
+	DpValue doc;       /* the old document */
+	const uint8 *done; /* its bytes up to here are written or left out */
+	DpBuilder out;
+	bool started;   /* there is something in out */
+	bool insert;    /* an upsert makes a new document */
+	uint8 *own;     /* doc's bytes, if they may be changed */
+	bool changed;   /* some of them were */
+	uint32 splices; /* changes so far, other than those in place */
 };
 
 /* update_compile.c */
-extern void dp_update_leaf_error(const UpdateNode *leaf, const DpValue *found, const char *wanted) pg_attribute_noreturn();
+extern void dp_update_leaf_error(const UpdateNode *leaf, const DpValue *found, const char *wanted)
+	pg_attribute_noreturn();
 extern UpdateNode *dp_update_merge(DpUpdate *update, UpdateNode *a, UpdateNode *b);
 extern UpdateNode *dp_update_position(const UpdateNode *node, uint32 index);
-extern int	dp_update_order(const DpPathStep *a, const DpPathStep *b);
-extern int	dp_update_find_child(const UpdateNode *node, const DpPathStep *step, bool *found);
+extern int dp_update_order(const DpPathStep *a, const DpPathStep *b);
+extern int dp_update_find_child(const UpdateNode *node, const DpPathStep *step, bool *found);
 extern bool dp_update_step_index(const char *name, uint32 len, int32 *index);
 
 extern DpUpdate *dp_update_of_fields(void);
-extern void dp_update_add_field(DpUpdate *update, const char *path, uint32 len, const DpValue *value);
+extern void
+dp_update_add_field(DpUpdate *update, const char *path, uint32 len, const DpValue *value);
 
 /* update_apply.c: the operators of an update, and how they change what is there */
-extern struct varlena *dp_update_tree_apply(DpUpdate *update, const DpValue *doc, uint8 *own,
-											bool insert, bool *changed);
+extern struct varlena *
+dp_update_tree_apply(DpUpdate *update, const DpValue *doc, uint8 *own, bool insert, bool *changed);
 extern void dp_update_put(UpdateState *s, const UpdatePlace *place, const DpValue *value);
 extern void dp_update_remove(UpdateState *s, const UpdatePlace *place);
-extern void dp_update_put_array(UpdateState *s, const UpdatePlace *place, const DpValue *values, uint32 n);
-extern void dp_update_append(UpdateState *s, const UpdatePlace *place, const DpValue *values, int n);
+extern void
+dp_update_put_array(UpdateState *s, const UpdatePlace *place, const DpValue *values, uint32 n);
+extern void
+dp_update_append(UpdateState *s, const UpdatePlace *place, const DpValue *values, int n);
 extern void dp_update_truncate(UpdateState *s, const UpdatePlace *place, const uint8 *element);
 
 /* update_ops.c, update_array.c: the operators, each table ended by one without a name */
@@ -148,4 +154,4 @@ extern const UpdateOperator dp_update_array_operators[];
 extern UpdatePipeline *dp_update_pipeline_compile(const DpValue *stages);
 extern void dp_update_pipeline_apply(UpdatePipeline *pipeline, const DpValue *doc, DpValue *result);
 
-#endif							/* DP_MQL_UPDATE_TREE_H */
+#endif /* DP_MQL_UPDATE_TREE_H */

@@ -9,8 +9,7 @@
  */
 extern void __asan_init(void) __attribute__((weak));
 
-static void __attribute__((constructor))
-asan_first(void)
+static void __attribute__((constructor)) asan_first(void)
 {
 	if (__asan_init)
 		__asan_init();

@@ -26,32 +26,32 @@
 #ifdef UNDER_VALGRIND
 /* For what was never written, which is all it is to find, a piece from malloc() will do. */
 #include <valgrind/memcheck.h>
-#define FORBID(at, n)	((void) (at), (void) (n))
-#define WRITTEN(at, n)	VALGRIND_CHECK_MEM_IS_DEFINED(at, n)
+#define FORBID(at, n) ((void) (at), (void) (n))
+#define WRITTEN(at, n) VALGRIND_CHECK_MEM_IS_DEFINED(at, n)
 #else
 #include <sanitizer/asan_interface.h>
 #pragma weak __asan_poison_memory_region
-#define FORBID(at, n)	__asan_poison_memory_region(at, n)
-#define WRITTEN(at, n)	((void) 0)
+#define FORBID(at, n) __asan_poison_memory_region(at, n)
+#define WRITTEN(at, n) ((void) 0)
 #endif
 
 /* Memory contexts put no piece of more than 8192 bytes into a block. */
-#define OWN_BLOCK	8256
-#define REDZONE		16
+#define OWN_BLOCK 8256
+#define REDZONE 16
 
 /* A context with more than this gets ordinary pieces: a million small ones would take 8 GB. */
-#define ENOUGH		(64 * 1024 * 1024)
+#define ENOUGH (64 * 1024 * 1024)
 
 /*
  * So many pieces of a process have bounds; then, for the sake of time, one of 64
  * has, and values stay where they are (all of them: macros may ask twice for one).
  */
-#define FIRST_PIECES	(2 * 1000 * 1000)
+#define FIRST_PIECES (2 * 1000 * 1000)
 
 static unsigned long pieces;
 
 /* Beyond this nothing is added: the server's own limits must stay what they are. */
-#define LARGE		(512 * 1024 * 1024)
+#define LARGE (512 * 1024 * 1024)
 
 typedef void *Context;
 
@@ -71,7 +71,7 @@ extern void *pg_detoast_datum_copy(void *datum);
 extern void *pg_detoast_datum_packed(void *datum);
 extern void *pg_detoast_datum_slice(void *datum, int32_t first, int32_t count);
 
-#define EXPORT	__attribute__((visibility("default")))
+#define EXPORT __attribute__((visibility("default")))
 
 /* Whether it is a piece's turn. */
 static int
@@ -123,7 +123,7 @@ __wrap_palloc(size_t size)
 EXPORT void *
 __wrap_palloc0(size_t size)
 {
-	void	   *piece;
+	void *piece;
 
 	if (!guarded(size))
 		return palloc0(size);
@@ -135,19 +135,22 @@ __wrap_palloc0(size_t size)
 EXPORT void *
 __wrap_palloc_extended(size_t size, int flags)
 {
-	return guarded(size) ? fence(palloc_extended(room(size), flags), size) : palloc_extended(size, flags);
+	return guarded(size) ? fence(palloc_extended(room(size), flags), size)
+						 : palloc_extended(size, flags);
 }
 
 EXPORT void *
 __wrap_MemoryContextAlloc(Context context, size_t size)
 {
-	return guarded_in(context, size) ? fence(MemoryContextAlloc(context, room(size)), size) : MemoryContextAlloc(context, size);
+	return guarded_in(context, size) ? fence(MemoryContextAlloc(context, room(size)), size)
+									 : MemoryContextAlloc(context, size);
 }
 
 EXPORT void *
 __wrap_MemoryContextAllocZero(Context context, size_t size)
 {
-	return guarded_in(context, size) ? fence(MemoryContextAllocZero(context, room(size)), size) : MemoryContextAllocZero(context, size);
+	return guarded_in(context, size) ? fence(MemoryContextAllocZero(context, room(size)), size)
+									 : MemoryContextAllocZero(context, size);
 }
 
 EXPORT void *
@@ -159,14 +162,16 @@ __wrap_MemoryContextAllocZeroAligned(Context context, size_t size)
 EXPORT void *
 __wrap_MemoryContextAllocExtended(Context context, size_t size, int flags)
 {
-	return guarded_in(context, size) ? fence(MemoryContextAllocExtended(context, room(size), flags), size)
-		: MemoryContextAllocExtended(context, size, flags);
+	return guarded_in(context, size)
+			   ? fence(MemoryContextAllocExtended(context, room(size), flags), size)
+			   : MemoryContextAllocExtended(context, size, flags);
 }
 
 EXPORT void *
 __wrap_MemoryContextAllocHuge(Context context, size_t size)
 {
-	return guarded_in(context, size) ? fence(MemoryContextAllocHuge(context, room(size)), size) : MemoryContextAllocHuge(context, size);
+	return guarded_in(context, size) ? fence(MemoryContextAllocHuge(context, room(size)), size)
+									 : MemoryContextAllocHuge(context, size);
 }
 
 /* The address sanitizer gives another piece, of which nothing is forbidden yet. */
@@ -179,13 +184,14 @@ __wrap_repalloc(void *pointer, size_t size)
 EXPORT void *
 __wrap_repalloc_huge(void *pointer, size_t size)
 {
-	return guarded(size) ? fence(repalloc_huge(pointer, room(size)), size) : repalloc_huge(pointer, size);
+	return guarded(size) ? fence(repalloc_huge(pointer, room(size)), size)
+						 : repalloc_huge(pointer, size);
 }
 
 EXPORT char *
 __wrap_pnstrdup(const char *in, size_t len)
 {
-	char	   *out;
+	char *out;
 
 	len = strnlen(in, len);
 	out = __wrap_palloc(len + 1);
@@ -212,8 +218,8 @@ copy_of_value(const void *value)
 #error "not written for this byte order"
 #endif
 	const uint8_t *from = value;
-	uint32_t	header;
-	uint8_t    *copy;
+	uint32_t header;
+	uint8_t *copy;
 
 	if (from[0] & 1)
 	{

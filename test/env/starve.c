@@ -18,7 +18,7 @@ PG_MODULE_MAGIC;
 extern void *__libc_malloc(size_t size);
 extern void *__libc_realloc(void *pointer, size_t size);
 
-static int	left = 0;			/* allocations until the one that fails; 0: none does */
+static int left = 0; /* allocations until the one that fails; 0: none does */
 static bool failed = false;
 
 static inline bool
@@ -55,7 +55,7 @@ PG_FUNCTION_INFO_V1(starved);
 Datum
 starved(PG_FUNCTION_ARGS)
 {
-	bool		was = failed;
+	bool was = failed;
 
 	left = 0;
 	failed = false;

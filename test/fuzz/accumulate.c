@@ -33,11 +33,11 @@ static uint64 state;
 
 static struct
 {
-	uint64		sums;
-	uint64		states;
-	uint64		damaged;
-	uint64		refused;
-}			counts;
+	uint64 sums;
+	uint64 states;
+	uint64 damaged;
+	uint64 refused;
+} counts;
 
 static void fail(const char *what) pg_attribute_noreturn();
 
@@ -54,7 +54,7 @@ fail(const char *what)
 static uint64
 draw(void)
 {
-	uint64		z = (state += UINT64CONST(0x9E3779B97F4A7C15));
+	uint64 z = (state += UINT64CONST(0x9E3779B97F4A7C15));
 
 	z = (z ^ (z >> 30)) * UINT64CONST(0xBF58476D1CE4E5B9);
 	z = (z ^ (z >> 27)) * UINT64CONST(0x94D049BB133111EB);
@@ -72,7 +72,7 @@ below(int n)
 static uint8 *
 damage(const uint8 *bytes, uint32 *len)
 {
-	uint8	   *copy;
+	uint8 *copy;
 
 	if (below(4) == 0)
 		*len = below(*len + 1);
@@ -98,14 +98,14 @@ expect_corrupted(void)
 /* ---------------------------------------------------------------- values */
 
 static uint8 value_room[64][24];
-static int	nvalues;
+static int nvalues;
 
 /* A random value in static memory: numbers and some others. */
 static DpValue
 random_value(bool numbers)
 {
-	uint8	   *room = value_room[nvalues++ % 64];
-	DpValue		v = {room, 0, DP_TYPE_NULL};
+	uint8 *room = value_room[nvalues++ % 64];
+	DpValue v = { room, 0, DP_TYPE_NULL };
 
 	switch (below(numbers ? 4 : 6))
 	{
@@ -122,13 +122,15 @@ random_value(bool numbers)
 		case 2:
 			v.type = DP_TYPE_DOUBLE;
 			v.len = 8;
-			dp_put_int64(room, (int64) draw());		/* any exponent, NaN among them */
+			dp_put_int64(room, (int64) draw()); /* any exponent, NaN among them */
 			break;
 		case 3:
 			v.type = DP_TYPE_DECIMAL128;
 			v.len = DP_DECIMAL128_SIZE;
 			dp_put_int64(room, (int64) draw() >> below(63));
-			dp_put_int64(room + 8, below(2) ? INT64CONST(0x3040000000000000) - ((int64) below(4) << 49) : (int64) draw());
+			dp_put_int64(room + 8, below(2)
+									   ? INT64CONST(0x3040000000000000) - ((int64) below(4) << 49)
+									   : (int64) draw());
 			break;
 		case 4:
 			v.type = DP_TYPE_BOOL;
@@ -147,10 +149,10 @@ random_value(bool numbers)
 static double
 reference_double(__int128 sum, int e)
 {
-	bool		negative = sum < 0;
+	bool negative = sum < 0;
 	unsigned __int128 m = negative ? -(unsigned __int128) sum : (unsigned __int128) sum;
-	int			drop = 0;
-	double		d;
+	int drop = 0;
+	double d;
 
 	while ((m >> drop) >= ((unsigned __int128) 1 << 53))
 		drop++;
@@ -171,30 +173,30 @@ reference_double(__int128 sum, int e)
 static void
 try_sum(void)
 {
-	DpExactSum	sum;
-	DpExactSum	other;
-	DpExactSum	read;
+	DpExactSum sum;
+	DpExactSum other;
+	DpExactSum read;
 	StringInfoData packed;
 	StringInfoData again;
-	DpPacked	p;
-	__int128	total = 0;
-	uint8		room[DP_SUM_RESULT_SIZE];
-	DpValue		result;
-	int			n = below(60);
-	int			doubles = 0;
-	int			e = below(1000);
-	uint8	   *bad;
-	uint32		len;
+	DpPacked p;
+	__int128 total = 0;
+	uint8 room[DP_SUM_RESULT_SIZE];
+	DpValue result;
+	int n = below(60);
+	int doubles = 0;
+	int e = below(1000);
+	uint8 *bad;
+	uint32 len;
 
 	dp_exact_sum_init(&sum, NULL);
 	dp_exact_sum_init(&other, NULL);
 	dp_exact_sum_init(&read, NULL);
 	for (int i = 0; i < n; i++)
 	{
-		int64		m = (int64) draw() >> (11 + below(52));
-		int			up = below(50);
-		DpValue		v = {room, 8, DP_TYPE_DOUBLE};
-		DpValue		gone = random_value(true);
+		int64 m = (int64) draw() >> (11 + below(52));
+		int up = below(50);
+		DpValue v = { room, 8, DP_TYPE_DOUBLE };
+		DpValue gone = random_value(true);
 
 		/* what comes and goes leaves nothing */
 		(void) dp_exact_sum_add_value(&sum, &gone, 1);
@@ -205,7 +207,8 @@ try_sum(void)
 		doubles++;
 	}
 	dp_exact_sum_add(&sum, &other);
-	if (sum.n != doubles || sum.ndouble != doubles || sum.ndecimals != 0 || sum.high != 0 || sum.low != 0)
+	if (sum.n != doubles || sum.ndouble != doubles || sum.ndecimals != 0 || sum.high != 0 ||
+		sum.low != 0)
 		fail("a sum counts what went");
 	if (doubles > 0)
 	{
@@ -244,15 +247,15 @@ try_sum(void)
 
 /* ---------------------------------------------------------------- groups */
 
-static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h" };
 
 /* Accumulators of random slots, a field each. */
 static DpAccumulators *
 random_accumulators(void)
 {
-	bool		known;
+	bool known;
 	DpAccumulators *acc = palloc0(sizeof(DpAccumulators));
-	int			n = 1 + below(6);
+	int n = 1 + below(6);
 
 	acc->nfields = acc->nslots = n;
 	acc->fields = palloc0(sizeof(DpField) * n);
@@ -264,7 +267,7 @@ random_accumulators(void)
 	acc->fingerprint = (uint32) draw();
 	for (int i = 0; i < n; i++)
 	{
-		DpSlot	   *slot = &acc->slots[i];
+		DpSlot *slot = &acc->slots[i];
 
 		acc->fields[i].name = names[i];
 		acc->fields[i].namelen = 1;
@@ -292,7 +295,9 @@ random_accumulators(void)
 				acc->fields[i].show = DP_SHOW_MEDIAN;
 				break;
 			case DP_SLOT_LIST:
-				acc->fields[i].show = below(2) ? DP_SHOW_FIRST : below(2) ? DP_SHOW_LIST : DP_SHOW_LIST_REVERSED;
+				acc->fields[i].show = below(2)   ? DP_SHOW_FIRST
+									  : below(2) ? DP_SHOW_LIST
+												 : DP_SHOW_LIST_REVERSED;
 				if (acc->fields[i].show != DP_SHOW_FIRST)
 					slot->n = 1 + below(6);
 				slot->by_value = below(2);
@@ -316,11 +321,11 @@ fill(DpAccumulation *g, DpSlotState *slots, int rows, bool only_in)
 
 		for (int k = 0; k < rows; k++)
 		{
-			int			sign = only_in || below(3) ? 1 : -1;
-			DpValue		v = random_value(slot->kind != DP_SLOT_LIST);
-			char		key[8];
-			double		d = (double) (int64) draw();
-			DpNumbers  *numbers = sign > 0 ? &s->median.in : &s->median.out;
+			int sign = only_in || below(3) ? 1 : -1;
+			DpValue v = random_value(slot->kind != DP_SLOT_LIST);
+			char key[8];
+			double d = (double) (int64) draw();
+			DpNumbers *numbers = sign > 0 ? &s->median.in : &s->median.out;
 
 			switch (slot->kind)
 			{
@@ -341,27 +346,29 @@ fill(DpAccumulation *g, DpSlotState *slots, int rows, bool only_in)
 					if (numbers->n == numbers->room)
 					{
 						numbers->room = numbers->room * 2 + 4;
-						numbers->d = numbers->d ? repalloc_huge(numbers->d, numbers->room * sizeof(double)) : palloc(numbers->room * sizeof(double));
+						numbers->d = numbers->d
+										 ? repalloc_huge(numbers->d, numbers->room * sizeof(double))
+										 : palloc(numbers->room * sizeof(double));
 					}
 					numbers->d[numbers->n++] = d;
 					break;
 				case DP_SLOT_LIST:
-					{
-						DpCandidate c = {.key = "", .count = 1};
+				{
+					DpCandidate c = { .key = "", .count = 1 };
 
-						if (slot->skip_null && v.type == DP_TYPE_NULL)
-							break;
-						if (!slot->by_value)
-						{
-							dp_put_int64((uint8 *) key, (int64) draw());
-							c.key = key;
-							c.keylen = sizeof(key);
-							c.prefix = slot->order < 0 ? sizeof(key) : below(9);
-						}
-						c.value = v;
-						dp_list_add(g, slot, sign > 0 ? &s->in : &s->out, &c, dp_list_cap(slot));
+					if (slot->skip_null && v.type == DP_TYPE_NULL)
 						break;
+					if (!slot->by_value)
+					{
+						dp_put_int64((uint8 *) key, (int64) draw());
+						c.key = key;
+						c.keylen = sizeof(key);
+						c.prefix = slot->order < 0 ? sizeof(key) : below(9);
 					}
+					c.value = v;
+					dp_list_add(g, slot, sign > 0 ? &s->in : &s->out, &c, dp_list_cap(slot));
+					break;
+				}
 			}
 		}
 	}
@@ -375,8 +382,8 @@ try_group(DpAccumulators *acc)
 	DpAccumulation *read = dp_accumulation_make(acc);
 	StringInfoData packed;
 	StringInfoData again;
-	uint8	   *bad;
-	uint32		len;
+	uint8 *bad;
+	uint32 len;
 
 	fill(g, g->delta, below(40), false);
 	initStringInfo(&packed);
@@ -401,19 +408,22 @@ try_group(DpAccumulators *acc)
 	free(bad);
 }
 
-/* A target document with the state of a group is loaded as it was, a damaged one is refused or read. */
+/*
+ * A target document with the state of a group is loaded as it was, a damaged one is refused or
+ * read.
+ */
 static void
 try_state(DpAccumulators *acc)
 {
-	static uint8 nothing[] = {5, 0, 0, 0, 0};
-	DpValue		empty = {nothing, 5, DP_TYPE_DOCUMENT};
+	static uint8 nothing[] = { 5, 0, 0, 0, 0 };
+	DpValue empty = { nothing, 5, DP_TYPE_DOCUMENT };
 	DpAccumulation *g = dp_accumulation_make(acc);
 	DpAccumulation *read = dp_accumulation_make(acc);
 	struct varlena *doc;
 	struct varlena *again;
-	DpValue		v;
-	uint8	   *bad;
-	uint32		len;
+	DpValue v;
+	uint8 *bad;
+	uint32 len;
 
 	/* a group that is whole, taken in as it is */
 	if (dp_accumulation_load(g, &empty) != DP_ACCUMULATION_LOST)
@@ -437,7 +447,7 @@ try_state(DpAccumulators *acc)
 	bad = damage(v.data, &len);
 	if (len > 5)
 	{
-		DpValue		damaged = {bad, len, DP_TYPE_DOCUMENT};
+		DpValue damaged = { bad, len, DP_TYPE_DOCUMENT };
 
 		dp_put_int32(bad, len);
 		if (FUZZ_TRY() == 0)
@@ -460,11 +470,11 @@ try_sketch(void)
 	static DpDistinct c;
 	StringInfoData packed;
 	StringInfoData again;
-	int			n = below(900);
-	uint64		first = draw();
-	uint8	   *bad;
-	uint32		len;
-	bool		changed;
+	int n = below(900);
+	uint64 first = draw();
+	uint8 *bad;
+	uint32 len;
+	bool changed;
 
 	dp_distinct_init(&a);
 	dp_distinct_init(&b);
@@ -504,14 +514,14 @@ try_sketch(void)
 
 /* ---------------------------------------------------------------- what nothing here calls */
 
-#define NOT_CALLED(type, name, args) \
-	type name args \
-	{ \
-		fail(#name " was called"); \
+#define NOT_CALLED(type, name, args)                                                               \
+	type name args                                                                                 \
+	{                                                                                              \
+		fail(#name " was called");                                                                 \
 	}
 
 NOT_CALLED(bool, dp_expr_eval, (const DpExpr *e, DpExprState *s, DpValue *result))
-NOT_CALLED(void, dp_expr_state_init, (DpExprState *s, const DpValue *root))
+NOT_CALLED(void, dp_expr_state_init, (DpExprState * s, const DpValue *root))
 NOT_CALLED(void, dp_sort_key_append, (StringInfo out, const DpSortSpec *spec, const DpValue *doc))
 NOT_CALLED(double, dp_number_to_double, (const DpValue *v))
 NOT_CALLED(Datum, numeric_add, (PG_FUNCTION_ARGS))
@@ -520,7 +530,7 @@ NOT_CALLED(Datum, numeric_uminus, (PG_FUNCTION_ARGS))
 NOT_CALLED(bool, numeric_is_nan, (Numeric n))
 NOT_CALLED(bool, numeric_is_inf, (Numeric n))
 NOT_CALLED(char *, numeric_normalize, (Numeric n))
-NOT_CALLED(struct varlena *, pg_detoast_datum, (struct varlena *datum))
+NOT_CALLED(struct varlena *, pg_detoast_datum, (struct varlena * datum))
 NOT_CALLED(Datum, DirectFunctionCall2Coll, (PGFunction func, Oid collation, Datum arg1, Datum arg2))
 
 void *
@@ -532,8 +542,8 @@ MemoryContextAllocHuge(MemoryContext context, Size size)
 int
 main(int argc, char **argv)
 {
-	uint64		n;
-	uint64		first = 0;
+	uint64 n;
+	uint64 first = 0;
 
 	if (argc < 3)
 	{
@@ -548,7 +558,8 @@ main(int argc, char **argv)
 	{
 		DpAccumulators *acc;
 
-		state = seed * UINT64CONST(0x9E3779B97F4A7C15) + iteration * UINT64CONST(0xD1B54A32D192ED03);
+		state =
+			seed * UINT64CONST(0x9E3779B97F4A7C15) + iteration * UINT64CONST(0xD1B54A32D192ED03);
 		try_sum();
 		acc = random_accumulators();
 		try_group(acc);
@@ -556,8 +567,10 @@ main(int argc, char **argv)
 		try_sketch();
 		fuzz_reset_memory();
 	}
-	printf("accumulators: %llu rounds, seed %llu: %llu sums, %llu states; of %llu damaged ones %llu were refused; no fault\n",
-		   (unsigned long long) n, (unsigned long long) seed, (unsigned long long) counts.sums,
-		   (unsigned long long) counts.states, (unsigned long long) counts.damaged, (unsigned long long) counts.refused);
+	printf(
+		"accumulators: %llu rounds, seed %llu: %llu sums, %llu states; of %llu damaged ones %llu were refused; no fault\n",
+		(unsigned long long) n, (unsigned long long) seed, (unsigned long long) counts.sums,
+		(unsigned long long) counts.states, (unsigned long long) counts.damaged,
+		(unsigned long long) counts.refused);
 	return 0;
 }

@@ -31,31 +31,30 @@
 #include "bson/reader.h"
 #include "types/bucket/builder.h"
 
-
-#define MAX_ROWS		6000
-#define MAX_COLUMNS		6
+#define MAX_ROWS 6000
+#define MAX_COLUMNS 6
 
 static uint64 seed;
 static uint64 iteration;
 static uint64 state;
 
 /* A row of the source, before it is packed */
-static int	nrows;
-static int	ncolumns;
-static int	flags;
+static int nrows;
+static int ncolumns;
+static int flags;
 static int64 times[MAX_ROWS];
-static int	order[MAX_ROWS];
+static int order[MAX_ROWS];
 static DpPackedKind kinds[MAX_COLUMNS];
 static Datum values[MAX_COLUMNS][MAX_ROWS];
 static uint8 presence[MAX_COLUMNS][MAX_ROWS];
 
 static struct
 {
-	uint64		rows;
-	uint64		bytes;
-	uint64		damaged;
-	uint64		refused;
-}			counts;
+	uint64 rows;
+	uint64 bytes;
+	uint64 damaged;
+	uint64 refused;
+} counts;
 
 static void fail(const char *what) pg_attribute_noreturn();
 
@@ -72,7 +71,7 @@ fail(const char *what)
 static uint64
 draw(void)
 {
-	uint64		z = (state += UINT64CONST(0x9E3779B97F4A7C15));
+	uint64 z = (state += UINT64CONST(0x9E3779B97F4A7C15));
 
 	z = (z ^ (z >> 30)) * UINT64CONST(0xBF58476D1CE4E5B9);
 	z = (z ^ (z >> 27)) * UINT64CONST(0x94D049BB133111EB);
@@ -93,11 +92,11 @@ below(uint64 n)
 static void
 draw_ints(int64 *v, int n, int64 low, int64 high)
 {
-	int			way = below(9);
-	uint64		span = (uint64) high - (uint64) low;
-	int64		x = low + (int64) (span / 2);
-	int64		step = 1 + below(100);
-	int64		factor = 1 + below(1000);
+	int way = below(9);
+	uint64 span = (uint64) high - (uint64) low;
+	int64 x = low + (int64) (span / 2);
+	int64 step = 1 + below(100);
+	int64 factor = 1 + below(1000);
 
 	if (span != PG_UINT64_MAX && way != 8)
 		x = low + (int64) below(span + 1);
@@ -105,36 +104,37 @@ draw_ints(int64 *v, int n, int64 low, int64 high)
 	{
 		switch (way)
 		{
-			case 0:				/* the same */
+			case 0: /* the same */
 				break;
-			case 1:				/* a line, with or without noise */
+			case 1: /* a line, with or without noise */
 				x += step;
 				break;
 			case 2:
 				x += step + below(5);
 				break;
-			case 3:				/* a walk that mostly stands still */
+			case 3: /* a walk that mostly stands still */
 				if (below(10) < 3)
 					x += below(2) ? 1 : -1;
 				break;
-			case 4:				/* with leaps */
+			case 4: /* with leaps */
 				x += (int64) below(7) - 3;
 				if (below(50) == 0)
 					x = (int64) ((uint64) x + (draw() >> below(64)));
 				break;
-			case 5:				/* steps */
+			case 5: /* steps */
 				if (below(20) == 0)
 					x = low + (int64) (draw() >> (1 + below(63)));
 				break;
-			case 6:				/* multiples */
+			case 6: /* multiples */
 				x += ((int64) below(5) - 2) * factor;
 				break;
-			case 7:				/* two slopes */
+			case 7: /* two slopes */
 				x += i < n / 2 ? 3 : -2;
 				break;
-			default:			/* anything, the extremes among it */
-				x = below(9) == 0 ? (below(2) ? low : high) :
-					span == PG_UINT64_MAX ? (int64) draw() : low + (int64) below(span + 1);
+			default: /* anything, the extremes among it */
+				x = below(9) == 0           ? (below(2) ? low : high)
+					: span == PG_UINT64_MAX ? (int64) draw()
+											: low + (int64) below(span + 1);
 				break;
 		}
 		if (x < low || x > high)
@@ -146,12 +146,14 @@ draw_ints(int64 *v, int n, int64 low, int64 high)
 static double
 draw_double(int way, int scale)
 {
-	uint64		u;
-	double		d;
+	uint64 u;
+	double d;
 
 	if (below(40) == 0)
 	{
-		static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, 5e-324, 1.7976931348623157e308, 0.1, 1e22};
+		static const double special[] = { 0.0,       -0.0,   INFINITY,
+										  -INFINITY, 5e-324, 1.7976931348623157e308,
+										  0.1,       1e22 };
 
 		if (below(4) == 0)
 			return NAN;
@@ -176,10 +178,10 @@ draw_double(int way, int scale)
 static Datum
 draw_numeric(bool special, int scale)
 {
-	int			ndigits = below(4);
-	uint16	   *p = palloc(VARHDRSZ + 2 * (1 + ndigits + 2));
-	uint16	   *digits = (uint16 *) VARDATA(p) + 1;
-	int			fraction = (scale + 3) / 4;
+	int ndigits = below(4);
+	uint16 *p = palloc(VARHDRSZ + 2 * (1 + ndigits + 2));
+	uint16 *digits = (uint16 *) VARDATA(p) + 1;
+	int fraction = (scale + 3) / 4;
 
 	if (special)
 	{
@@ -194,14 +196,14 @@ draw_numeric(bool special, int scale)
 		digits[0] = 1;
 	if (fraction > 0 && ndigits > 0 && scale % 4 != 0)
 	{
-		static const int cut[] = {1, 1000, 100, 10};
+		static const int cut[] = { 1, 1000, 100, 10 };
 
 		digits[ndigits - 1] -= digits[ndigits - 1] % cut[scale % 4];
 	}
 	while (ndigits > 0 && digits[ndigits - 1] == 0)
 		ndigits--;
 	digits[-1] = 0x8000 | (below(2) && ndigits > 0 ? 0x2000 : 0) | scale << 7 |
-		((ndigits - 1 - fraction) & 0x7F);
+				 ((ndigits - 1 - fraction) & 0x7F);
 	if (ndigits == 0)
 		digits[-1] = 0x8000 | scale << 7;
 	SET_VARSIZE(p, VARHDRSZ + 2 * (1 + ndigits));
@@ -212,12 +214,14 @@ draw_numeric(bool special, int scale)
 static Datum
 draw_string(DpPackedKind kind, int way)
 {
-	uint32		len = kind == DP_PACKED_UUID ? 16 : kind == DP_PACKED_OBJECTID ? 12 :
-		way == 0 ? below(4) : below(40);
-	uint64		keep = state;
-	uint64		which = way == 0 ? below(5) : draw();
+	uint32 len = kind == DP_PACKED_UUID       ? 16
+				 : kind == DP_PACKED_OBJECTID ? 12
+				 : way == 0                   ? below(4)
+											  : below(40);
+	uint64 keep = state;
+	uint64 which = way == 0 ? below(5) : draw();
 	struct varlena *v = palloc(VARHDRSZ + len);
-	uint8	   *p;
+	uint8 *p;
 
 	if (way == 0)
 	{
@@ -240,9 +244,9 @@ draw_string(DpPackedKind kind, int way)
 static Datum
 draw_document(int way)
 {
-	DpBuilder	b;
-	static const char *const names[] = {"temperature", "moisture", "status", "x", ""};
-	int			n = below(5);
+	DpBuilder b;
+	static const char *const names[] = { "temperature", "moisture", "status", "x", "" };
+	int n = below(5);
 
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
@@ -273,8 +277,8 @@ draw_document(int way)
 static Datum
 draw_value(int way)
 {
-	uint8		bytes[64];
-	DpValue		v = {bytes, 0, DP_TYPE_NULL};
+	uint8 bytes[64];
+	DpValue v = { bytes, 0, DP_TYPE_NULL };
 	struct varlena *doc;
 
 	switch (way < 6 ? way : (int) below(8))
@@ -327,11 +331,11 @@ draw_column(int c)
 {
 	static int64 ints[MAX_ROWS];
 	DpPackedKind kind = kinds[c];
-	int			way = below(8);
-	int			scale = below(7);
-	int			absent = below(3) == 0 ? 1 + below(4) : 0;
-	int64		low = PG_INT64_MIN;
-	int64		high = PG_INT64_MAX;
+	int way = below(8);
+	int scale = below(7);
+	int absent = below(3) == 0 ? 1 + below(4) : 0;
+	int64 low = PG_INT64_MIN;
+	int64 high = PG_INT64_MAX;
 
 	switch (kind)
 	{
@@ -360,8 +364,8 @@ draw_column(int c)
 	draw_ints(ints, nrows, low, high);
 	for (int i = 0; i < nrows; i++)
 	{
-		Datum		d = (Datum) 0;
-		double		f;
+		Datum d = (Datum) 0;
+		double f;
 
 		switch (kind)
 		{
@@ -405,15 +409,17 @@ draw_column(int c)
 		values[c][i] = d;
 		presence[c][i] = DP_PACKED_PRESENT;
 		if (absent == 4 || (absent > 0 && below(5) == 0))
-			presence[c][i] = absent == 1 ? DP_PACKED_NULL : absent == 2 ? DP_PACKED_MISSING : 1 + below(2);
+			presence[c][i] = absent == 1   ? DP_PACKED_NULL
+							 : absent == 2 ? DP_PACKED_MISSING
+										   : 1 + below(2);
 	}
 }
 
 static int
 compare_order(const void *a, const void *b)
 {
-	int			x = *(const int *) a;
-	int			y = *(const int *) b;
+	int x = *(const int *) a;
+	int y = *(const int *) b;
 
 	if (times[x] != times[y])
 		return times[x] < times[y] ? -1 : 1;
@@ -423,13 +429,17 @@ compare_order(const void *a, const void *b)
 static void
 draw_source(void)
 {
-	static const int64 grids[] = {1, 1000, USECS_PER_SEC, 10 * USECS_PER_SEC, USECS_PER_MINUTE, USECS_PER_HOUR, USECS_PER_DAY};
-	int64		grid = grids[below(lengthof(grids))];
-	int64		t = (int64) below(1000000) * grid - (below(3) == 0 ? 500000 * grid : 0);
-	int			way = below(5);
-	bool		shuffled = below(4) == 0;
+	static const int64 grids[] = {
+		1, 1000, USECS_PER_SEC, 10 * USECS_PER_SEC, USECS_PER_MINUTE, USECS_PER_HOUR, USECS_PER_DAY
+	};
+	int64 grid = grids[below(lengthof(grids))];
+	int64 t = (int64) below(1000000) * grid - (below(3) == 0 ? 500000 * grid : 0);
+	int way = below(5);
+	bool shuffled = below(4) == 0;
 
-	nrows = below(8) == 0 ? 1 + below(4) : below(20) == 0 ? 1 + below(MAX_ROWS - 1) : 1 + below(200);
+	nrows = below(8) == 0    ? 1 + below(4)
+			: below(20) == 0 ? 1 + below(MAX_ROWS - 1)
+							 : 1 + below(200);
 	ncolumns = below(MAX_COLUMNS + 1);
 	flags = (below(6) == 0 ? DP_BUCKET_TIMELESS : 0) | (below(2) ? DP_BUCKET_NAMED : 0);
 	for (int i = 0; i < nrows; i++)
@@ -459,8 +469,8 @@ draw_source(void)
 	}
 	for (int i = nrows - 1; i > 0 && shuffled; i--)
 	{
-		int			k = below(i + 1);
-		int64		x = times[i];
+		int k = below(i + 1);
+		int64 x = times[i];
 
 		times[i] = times[k];
 		times[k] = x;
@@ -490,10 +500,10 @@ static bool
 same_value(DpPackedKind kind, const DpValues *v, int k, Datum d)
 {
 	const uint8 *bytes;
-	Size		size;
-	int64		value;
-	uint8		scale;
-	double		f;
+	Size size;
+	int64 value;
+	uint8 scale;
+	double f;
 
 	switch (kind)
 	{
@@ -506,7 +516,8 @@ same_value(DpPackedKind kind, const DpValues *v, int k, Datum d)
 			return v->ints[k] == DatumGetInt32(d);
 		case DP_PACKED_FLOAT4:
 			f = DatumGetFloat4(d);
-			return memcmp(&v->ints[k], &f, sizeof(f)) == 0 || (isnan(f) && isnan(((double *) v->ints)[k]));
+			return memcmp(&v->ints[k], &f, sizeof(f)) == 0 ||
+				   (isnan(f) && isnan(((double *) v->ints)[k]));
 		case DP_PACKED_FLOAT8:
 			f = DatumGetFloat8(d);
 			return memcmp(&v->ints[k], &f, sizeof(f)) == 0;
@@ -515,15 +526,18 @@ same_value(DpPackedKind kind, const DpValues *v, int k, Datum d)
 				return v->types[k] == DP_NO_DECIMAL && v->strings[k].len == 3;
 			if (v->types[k] == DP_NO_DECIMAL)
 			{
-				char	   *text = psprintf("%s" INT64_FORMAT ".%d", value < 0 ? "-" : "", value < 0 ? -value : value, scale);
+				char *text = psprintf("%s" INT64_FORMAT ".%d", value < 0 ? "-" : "",
+									  value < 0 ? -value : value, scale);
 
-				return strlen(text) == v->strings[k].len && memcmp(text, v->strings[k].data, strlen(text)) == 0;
+				return strlen(text) == v->strings[k].len &&
+					   memcmp(text, v->strings[k].data, strlen(text)) == 0;
 			}
 			return v->ints[k] == value && v->types[k] == scale;
 		case DP_PACKED_UUID:
 		case DP_PACKED_OBJECTID:
 			size = kind == DP_PACKED_UUID ? 16 : 12;
-			return v->strings[k].len == size && memcmp(v->strings[k].data, DatumGetPointer(d), size) == 0;
+			return v->strings[k].len == size &&
+				   memcmp(v->strings[k].data, DatumGetPointer(d), size) == 0;
 		case DP_PACKED_TEXT:
 		case DP_PACKED_BYTEA:
 		case DP_PACKED_DOCUMENT:
@@ -541,7 +555,7 @@ static void
 check_rows(struct varlena *bucket, int from, int to)
 {
 	DpBucketReader r;
-	int			n = to - from;
+	int n = to - from;
 
 	dp_bucket_reader_init(&r, NULL);
 	dp_bucket_open(&r, PointerGetDatum(bucket));
@@ -549,7 +563,7 @@ check_rows(struct varlena *bucket, int from, int to)
 		fail("a bucket has another number of rows or columns");
 	if ((flags & DP_BUCKET_TIMELESS) == 0)
 	{
-		int64	   *t = palloc(sizeof(int64) * n);
+		int64 *t = palloc(sizeof(int64) * n);
 
 		dp_bucket_times(&r, t);
 		for (int i = 0; i < n; i++)
@@ -560,10 +574,10 @@ check_rows(struct varlena *bucket, int from, int to)
 	}
 	for (int c = 0; c < ncolumns; c++)
 	{
-		uint8	   *p = palloc(n);
-		DpValues	v;
-		DpValue    *bson = NULL;
-		int			k = 0;
+		uint8 *p = palloc(n);
+		DpValues v;
+		DpValue *bson = NULL;
+		int k = 0;
 
 		dp_column_load(&r, c, &v, p);
 		if (kinds[c] == DP_PACKED_VALUE || kinds[c] == DP_PACKED_SPLIT_DOCUMENT)
@@ -573,7 +587,7 @@ check_rows(struct varlena *bucket, int from, int to)
 		}
 		for (int i = 0; i < n; i++)
 		{
-			int			row = order[from + i];
+			int row = order[from + i];
 
 			if (p[i] != presence[c][row])
 				fail("a value is not there, or there was none");
@@ -582,7 +596,8 @@ check_rows(struct varlena *bucket, int from, int to)
 			if (bson != NULL)
 			{
 				struct varlena *was = (struct varlena *) DatumGetPointer(values[c][row]);
-				DpValue		value = kinds[c] == DP_PACKED_VALUE ? dp_value_of_varlena(was) : dp_value_of_document(was);
+				DpValue value = kinds[c] == DP_PACKED_VALUE ? dp_value_of_varlena(was)
+															: dp_value_of_document(was);
 
 				if (!dp_value_identical(&bson[i], &value))
 					fail("a BSON value is not what it was");
@@ -602,8 +617,8 @@ static void
 read_everything(const uint8 *bytes, Size size)
 {
 	DpBucketReader r;
-	int			from;
-	int			to;
+	int from;
+	int to;
 
 	dp_bucket_reader_init(&r, NULL);
 	dp_bucket_open_bytes(&r, bytes, size);
@@ -612,7 +627,7 @@ read_everything(const uint8 *bytes, Size size)
 		return;
 	if ((r.flags & DP_BUCKET_TIMELESS) == 0)
 	{
-		int64	   *t = palloc(sizeof(int64) * r.count);
+		int64 *t = palloc(sizeof(int64) * r.count);
 
 		(void) dp_bucket_find_times(&r, r.first + 1, r.last, &from, &to);
 		if (from < 0 || to > r.count || from > to)
@@ -623,10 +638,10 @@ read_everything(const uint8 *bytes, Size size)
 	{
 		const DpPackedColumn *p = dp_bucket_column(&r, c);
 		DpPackedKind kind = p->kind;
-		int64	   *v = palloc(sizeof(int64) * r.count);
-		bool	   *isnull = palloc(r.count);
-		Datum	   *d = palloc(sizeof(Datum) * r.count);
-		Datum		x;
+		int64 *v = palloc(sizeof(int64) * r.count);
+		bool *isnull = palloc(r.count);
+		Datum *d = palloc(sizeof(Datum) * r.count);
+		Datum x;
 
 		(void) dp_bucket_min(p, &x);
 		(void) dp_bucket_max(p, &x);
@@ -645,11 +660,11 @@ read_everything(const uint8 *bytes, Size size)
 static void
 damage(uint8 *bytes, Size *size)
 {
-	int			n = 1 + below(4);
+	int n = 1 + below(4);
 
 	while (n-- > 0 && *size > 0)
 	{
-		Size		at = below(3) == 0 ? below(Min(*size, 40)) : below(*size);
+		Size at = below(3) == 0 ? below(Min(*size, 40)) : below(*size);
 
 		switch (below(6))
 		{
@@ -682,9 +697,9 @@ iterate(void)
 	DpBucketBuilder *volatile b;
 	struct varlena *volatile bucket;
 	const uint8 *bytes;
-	Size		size;
-	int			from;
-	int			to;
+	Size size;
+	int from;
+	int to;
 
 	draw_source();
 	if (FUZZ_TRY() != 0)
@@ -692,15 +707,15 @@ iterate(void)
 	b = dp_builder_create(NULL, flags);
 	for (int c = 0; c < ncolumns; c++)
 	{
-		char		name[8];
+		char name[8];
 
 		snprintf(name, sizeof(name), "c%d", c);
 		dp_builder_add(b, kinds[c], name, strlen(name));
 	}
 	for (int i = 0; i < nrows; i++)
 	{
-		Datum		row[MAX_COLUMNS];
-		uint8		there[MAX_COLUMNS];
+		Datum row[MAX_COLUMNS];
+		uint8 there[MAX_COLUMNS];
 
 		for (int c = 0; c < ncolumns; c++)
 		{
@@ -720,8 +735,8 @@ iterate(void)
 
 	if ((flags & DP_BUCKET_TIMELESS) == 0)
 	{
-		int64		since = times[order[below(nrows)]] + below(2);
-		int64		until = times[order[below(nrows)]] + below(2);
+		int64 since = times[order[below(nrows)]] + below(2);
+		int64 until = times[order[below(nrows)]] + below(2);
 		struct varlena *slice = dp_bucket_slice(PointerGetDatum(bucket), &since, &until);
 
 		for (from = 0; from < nrows && times[order[from]] < since; from++)
@@ -736,9 +751,9 @@ iterate(void)
 
 	for (int i = 0; i < 8; i++)
 	{
-		Size		n = size;
-		uint8	   *copy = palloc(size);
-		uint8	   *volatile exact;
+		Size n = size;
+		uint8 *copy = palloc(size);
+		uint8 *volatile exact;
 
 		memcpy(copy, bytes, size);
 		damage(copy, &n);
@@ -752,7 +767,8 @@ iterate(void)
 		else
 		{
 			counts.refused++;
-			if (fuzz_sqlstate != ERRCODE_DATA_CORRUPTED && fuzz_sqlstate != ERRCODE_PROGRAM_LIMIT_EXCEEDED)
+			if (fuzz_sqlstate != ERRCODE_DATA_CORRUPTED &&
+				fuzz_sqlstate != ERRCODE_PROGRAM_LIMIT_EXCEEDED)
 				fail("a damaged bucket raised an unexpected error");
 		}
 		free(exact);
@@ -779,16 +795,16 @@ speed_of(int n, bool noisy, bool jitter)
 {
 	DpBucketBuilder *b = dp_builder_create(NULL, 0);
 	DpBucketReader r;
-	int			walk = 215;
-	int			moisture = 550;
-	int			rounds = 20000000 / n / 10;
+	int walk = 215;
+	int moisture = 550;
+	int rounds = 20000000 / n / 10;
 	struct varlena *bucket;
-	int64	   *v = palloc(sizeof(int64) * n);
-	bool	   *isnull = palloc(n);
-	double		start;
-	double		pack;
-	double		each[4];
-	int64		sum = 0;
+	int64 *v = palloc(sizeof(int64) * n);
+	bool *isnull = palloc(n);
+	double start;
+	double pack;
+	double each[4];
+	int64 sum = 0;
 
 	dp_builder_add(b, DP_PACKED_FLOAT8, NULL, 0);
 	dp_builder_add(b, DP_PACKED_INT4, NULL, 0);
@@ -798,8 +814,8 @@ speed_of(int n, bool noisy, bool jitter)
 		dp_bucket_builder_reset(b);
 		for (int i = 0; i < n; i++)
 		{
-			Datum		row[2];
-			bool		nulls[2] = {false, false};
+			Datum row[2];
+			bool nulls[2] = { false, false };
 
 			if (below(10) >= 7)
 				walk += below(2) ? 1 : -1;
@@ -807,7 +823,10 @@ speed_of(int n, bool noisy, bool jitter)
 				moisture += below(2) ? 1 : -1;
 			row[0] = Float8GetDatum((walk + (noisy ? (int) below(7) - 3 : 0)) / 10.0);
 			row[1] = Int32GetDatum(moisture + (noisy ? (int) below(3) - 1 : 0));
-			dp_bucket_append(b, INT64CONST(760000000000000) / USECS_PER_MINUTE * USECS_PER_MINUTE + i * USECS_PER_MINUTE + (jitter ? below(USECS_PER_SEC) : 0), row, nulls);
+			dp_bucket_append(b,
+							 INT64CONST(760000000000000) / USECS_PER_MINUTE * USECS_PER_MINUTE +
+								 i * USECS_PER_MINUTE + (jitter ? below(USECS_PER_SEC) : 0),
+							 row, nulls);
 		}
 		bucket = dp_bucket_builder_finish(b);
 	}
@@ -822,7 +841,8 @@ speed_of(int n, bool noisy, bool jitter)
 			switch (what)
 			{
 				case 0:
-					sum += dp_bucket_column(&r, 0)->summary.sum_i + dp_bucket_column(&r, 1)->summary.sum_i;
+					sum += dp_bucket_column(&r, 0)->summary.sum_i +
+						   dp_bucket_column(&r, 1)->summary.sum_i;
 					break;
 				case 1:
 					dp_bucket_times(&r, v);
@@ -840,16 +860,17 @@ speed_of(int n, bool noisy, bool jitter)
 	}
 	printf("%5d points%s%s: %6.3f bytes a point, packing %5.0f ns a row, header %4.0f ns a bucket, "
 		   "times %5.2f, doubles %5.2f, integers %5.2f ns a value (%d)\n",
-		   n, noisy ? ", noisy" : "", jitter ? ", jitter" : "", (double) VARSIZE_ANY(bucket) / n, pack * 1e9, each[0] * 1e9,
-		   each[1] * 1e9 / n, each[2] * 1e9 / n, each[3] * 1e9 / n, (int) (sum & 1));
+		   n, noisy ? ", noisy" : "", jitter ? ", jitter" : "", (double) VARSIZE_ANY(bucket) / n,
+		   pack * 1e9, each[0] * 1e9, each[1] * 1e9 / n, each[2] * 1e9 / n, each[3] * 1e9 / n,
+		   (int) (sum & 1));
 	fuzz_reset_memory();
 }
 
 int
 main(int argc, char **argv)
 {
-	uint64		n;
-	uint64		first = 0;
+	uint64 n;
+	uint64 first = 0;
 
 	if (argc == 2 && strcmp(argv[1], "speed") == 0)
 	{
@@ -868,12 +889,15 @@ main(int argc, char **argv)
 		first = strtoull(argv[3], NULL, 10);
 	for (iteration = first; iteration < first + n; iteration++)
 	{
-		state = seed * UINT64CONST(0x9E3779B97F4A7C15) + iteration * UINT64CONST(0xD1B54A32D192ED03);
+		state =
+			seed * UINT64CONST(0x9E3779B97F4A7C15) + iteration * UINT64CONST(0xD1B54A32D192ED03);
 		iterate();
 		fuzz_reset_memory();
 	}
-	printf("buckets: %llu rounds, seed %llu: %llu rows in %llu bytes; of %llu damaged buckets %llu were refused; no fault\n",
-		   (unsigned long long) n, (unsigned long long) seed, (unsigned long long) counts.rows,
-		   (unsigned long long) counts.bytes, (unsigned long long) counts.damaged, (unsigned long long) counts.refused);
+	printf(
+		"buckets: %llu rounds, seed %llu: %llu rows in %llu bytes; of %llu damaged buckets %llu were refused; no fault\n",
+		(unsigned long long) n, (unsigned long long) seed, (unsigned long long) counts.rows,
+		(unsigned long long) counts.bytes, (unsigned long long) counts.damaged,
+		(unsigned long long) counts.refused);
 	return 0;
 }

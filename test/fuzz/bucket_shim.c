@@ -20,7 +20,7 @@
 #include "bson/catalog.h"
 #include "types/bucket/builder.h"
 
-static DpTypes types = {.bson = 100001, .bson_value = 100002, .objectid = 100003};
+static DpTypes types = { .bson = 100001, .bson_value = 100002, .objectid = 100003 };
 
 static void unexpected(const char *function) pg_attribute_noreturn();
 
@@ -40,9 +40,10 @@ dp_types(void)
 /* Contexts: there is one memory, which the driver resets. */
 
 MemoryContext
-AllocSetContextCreateInternal(MemoryContext parent, const char *name, Size min, Size initial, Size max)
+AllocSetContextCreateInternal(MemoryContext parent, const char *name, Size min, Size initial,
+							  Size max)
 {
-	static int	context;
+	static int context;
 
 	return (MemoryContext) &context;
 }
@@ -60,7 +61,7 @@ MemoryContextReset(MemoryContext context)
 bool
 pg_verify_mbstr(int encoding, const char *mbstr, int len, bool noError)
 {
-	return true;				/* the writer names columns by any bytes */
+	return true; /* the writer names columns by any bytes */
 }
 
 void *
@@ -70,9 +71,9 @@ MemoryContextAllocZero(MemoryContext context, Size size)
 }
 
 /* Newer minor versions have these behind palloc_array() and its like. */
-void	   *palloc_mul(Size a, Size b);
-void	   *palloc0_mul(Size a, Size b);
-void	   *repalloc_mul(void *p, Size a, Size b);
+void *palloc_mul(Size a, Size b);
+void *palloc0_mul(Size a, Size b);
+void *repalloc_mul(void *p, Size a, Size b);
 
 void *
 palloc_mul(Size a, Size b)
@@ -93,9 +94,9 @@ repalloc_mul(void *p, Size a, Size b)
 }
 
 int
-errdetail_internal(const char *fmt,...)
+errdetail_internal(const char *fmt, ...)
 {
-	va_list		ap;
+	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(fuzz_detail, sizeof(fuzz_detail), fmt, ap);
@@ -120,7 +121,7 @@ format_type_be(Oid type_oid)
 text *
 cstring_to_text_with_len(const char *s, int len)
 {
-	text	   *t = palloc(len + VARHDRSZ);
+	text *t = palloc(len + VARHDRSZ);
 
 	SET_VARSIZE(t, len + VARHDRSZ);
 	memcpy(VARDATA(t), s, len);
@@ -130,9 +131,9 @@ cstring_to_text_with_len(const char *s, int len)
 /* A numeric that was made of an integer and a scale */
 typedef struct MadeNumeric
 {
-	int32		vl_len_;
-	int			scale;
-	int64		value;
+	int32 vl_len_;
+	int scale;
+	int64 value;
 } MadeNumeric;
 
 Numeric
@@ -152,7 +153,10 @@ int64_to_numeric(int64 value)
 	return int64_div_fast_to_numeric(value, 0);
 }
 
-/* Only numerics that are no decimals, and those made above, are written: the text does not matter, but tells them apart. */
+/*
+ * Only numerics that are no decimals, and those made above, are written: the text does not matter,
+ * but tells them apart.
+ */
 Datum
 numeric_out(PG_FUNCTION_ARGS)
 {
@@ -160,7 +164,8 @@ numeric_out(PG_FUNCTION_ARGS)
 	MadeNumeric *n = (MadeNumeric *) v;
 
 	if (VARSIZE_ANY(v) == sizeof(MadeNumeric))
-		PG_RETURN_CSTRING(psprintf("%s" INT64_FORMAT ".%d", n->value < 0 ? "-" : "", n->value < 0 ? -n->value : n->value, n->scale));
+		PG_RETURN_CSTRING(psprintf("%s" INT64_FORMAT ".%d", n->value < 0 ? "-" : "",
+								   n->value < 0 ? -n->value : n->value, n->scale));
 	PG_RETURN_CSTRING(pstrdup("NaN"));
 }
 
@@ -188,10 +193,10 @@ DirectFunctionCall3Coll(PGFunction func, Oid collation, Datum arg1, Datum arg2, 
 }
 
 char *
-psprintf(const char *fmt,...)
+psprintf(const char *fmt, ...)
 {
-	char		buf[256];
-	va_list		ap;
+	char buf[256];
+	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(buf, sizeof(buf), fmt, ap);
@@ -201,17 +206,22 @@ psprintf(const char *fmt,...)
 
 /* What is not reached */
 
-#define UNEXPECTED(result, name, args) result name args { unexpected(#name); }
+#define UNEXPECTED(result, name, args)                                                             \
+	result name args                                                                               \
+	{                                                                                              \
+		unexpected(#name);                                                                         \
+	}
 
-UNEXPECTED(struct varlena *, detoast_attr, (struct varlena *attr))
-UNEXPECTED(struct varlena *, detoast_attr_slice, (struct varlena *attr, int32 offset, int32 length))
+UNEXPECTED(struct varlena *, detoast_attr, (struct varlena * attr))
+UNEXPECTED(struct varlena *, detoast_attr_slice,
+		   (struct varlena * attr, int32 offset, int32 length))
 UNEXPECTED(Size, toast_raw_datum_size, (Datum value))
 UNEXPECTED(void, fmgr_info, (Oid function, FmgrInfo *finfo))
 UNEXPECTED(void, fmgr_info_cxt, (Oid function, FmgrInfo *finfo, MemoryContext mcxt))
 UNEXPECTED(void, getTypeInputInfo, (Oid type, Oid *input, Oid *ioparam))
 UNEXPECTED(void, getTypeOutputInfo, (Oid type, Oid *output, bool *isvarlena))
-UNEXPECTED(char *, dp_portable_output, (FmgrInfo *output, Datum d))
-UNEXPECTED(Datum, dp_portable_input, (FmgrInfo *input, char *text, Oid ioparam, int32 typmod))
+UNEXPECTED(char *, dp_portable_output, (FmgrInfo * output, Datum d))
+UNEXPECTED(Datum, dp_portable_input, (FmgrInfo * input, char *text, Oid ioparam, int32 typmod))
 UNEXPECTED(Datum, dp_value_to_datum, (const DpValue *v, Oid typid, int32 typmod, bool *isnull))
-UNEXPECTED(void, dp_converter_init, (DpConverter *c, Oid typid, MemoryContext mcxt))
-UNEXPECTED(struct varlena *, dp_converter_value, (DpConverter *c, Datum d))
+UNEXPECTED(void, dp_converter_init, (DpConverter * c, Oid typid, MemoryContext mcxt))
+UNEXPECTED(struct varlena *, dp_converter_value, (DpConverter * c, Datum d))

@@ -25,20 +25,20 @@
 
 #include "documents.h"
 
-#define MAX_BYTES	65536
+#define MAX_BYTES 65536
 
-void	   *palloc_extended(Size size, int flags);
+void *palloc_extended(Size size, int flags);
 
 static uint64 seed;
 static uint64 iteration;
 
 static struct
 {
-	uint64		same;
-	uint64		packed;
-	uint64		damaged;
-	uint64		refused;
-}			counts;
+	uint64 same;
+	uint64 packed;
+	uint64 damaged;
+	uint64 refused;
+} counts;
 
 static void fail(const char *what) pg_attribute_noreturn();
 
@@ -64,11 +64,11 @@ expect_corrupted(void)
 static void
 edit(DpBuilder *b, const DpValue *container, const DpValue *other)
 {
-	DpElement	late;
-	DpElement	e;
-	DpIter		iter;
-	DpIter		others;
-	bool		has_late = false;
+	DpElement late;
+	DpElement e;
+	DpIter iter;
+	DpIter others;
+	bool has_late = false;
 
 	dp_iter_init_value(&iter, container);
 	dp_iter_init_value(&others, other);
@@ -87,13 +87,13 @@ edit(DpBuilder *b, const DpValue *container, const DpValue *other)
 				}
 				break;
 			case 2:
-				{
-					DpElement	new;
+			{
+				DpElement new;
 
-					if (dp_iter_next(&others, &new))
-						dp_builder_append_value(b, new.name, new.namelen, &new.value);
-					break;
-				}
+				if (dp_iter_next(&others, &new))
+					dp_builder_append_value(b, new.name, new.namelen, &new.value);
+				break;
+			}
 			case 3:
 				if (dp_type_is_container(e.value.type))
 				{
@@ -107,7 +107,8 @@ edit(DpBuilder *b, const DpValue *container, const DpValue *other)
 				}
 				if (e.value.type == DP_TYPE_STRING && e.value.len > 5)
 				{
-					dp_builder_append_string(b, e.name, e.namelen, (const char *) e.value.data + 4, fuzz_below(e.value.len - 4));
+					dp_builder_append_string(b, e.name, e.namelen, (const char *) e.value.data + 4,
+											 fuzz_below(e.value.len - 4));
 					continue;
 				}
 				break;
@@ -131,7 +132,7 @@ count_path(const DpPath *path, const DpValue *before, const DpValue *after, void
 static DpValue
 document(void)
 {
-	DpBuilder  *b = palloc(sizeof(DpBuilder));
+	DpBuilder *b = palloc(sizeof(DpBuilder));
 
 	fuzz_document(b);
 	return dp_builder_view(b, DP_TYPE_DOCUMENT);
@@ -143,9 +144,10 @@ try_all(const DpValue *a, const DpValue *b, const DpValue *c, bool valid)
 {
 	struct varlena *diff = dp_diff_make(a->data, a->len, b->data, b->len);
 	struct varlena *result;
-	int			paths = 0;
-	DpFault		fault;
-	bool		whole = valid && dp_validate(b->data, b->len, &fault) && dp_validate(c->data, c->len, &fault);	/* a text may have been cut */
+	int paths = 0;
+	DpFault fault;
+	bool whole = valid && dp_validate(b->data, b->len, &fault) &&
+				 dp_validate(c->data, c->len, &fault); /* a text may have been cut */
 
 	if (valid && (diff == NULL) != dp_value_identical(a, b))
 		fail("a difference between the same, or none between others");
@@ -153,7 +155,8 @@ try_all(const DpValue *a, const DpValue *b, const DpValue *c, bool valid)
 	{
 		counts.packed++;
 		result = dp_diff_apply(DP_DOC_DATA(diff), DP_DOC_SIZE(diff), a->data, a->len);
-		if (valid && (DP_DOC_SIZE(result) != b->len || memcmp(DP_DOC_DATA(result), b->data, b->len) != 0))
+		if (valid &&
+			(DP_DOC_SIZE(result) != b->len || memcmp(DP_DOC_DATA(result), b->data, b->len) != 0))
 			fail("the difference makes another document");
 	}
 	else
@@ -173,8 +176,8 @@ try_all(const DpValue *a, const DpValue *b, const DpValue *c, bool valid)
 	if (diff != NULL)
 	{
 		/* damaged */
-		Size		n = DP_DOC_SIZE(diff);
-		uint8	   *bytes;
+		Size n = DP_DOC_SIZE(diff);
+		uint8 *bytes;
 
 		if (n > MAX_BYTES / 2)
 			return;
@@ -189,9 +192,9 @@ try_all(const DpValue *a, const DpValue *b, const DpValue *c, bool valid)
 int
 main(int argc, char **argv)
 {
-	char		base;
-	uint64		iterations = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000;
-	uint64		first = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
+	char base;
+	uint64 iterations = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000;
+	uint64 first = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
 
 	seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	fuzz_stack_base = &base;
@@ -200,10 +203,10 @@ main(int argc, char **argv)
 		fuzz_state = seed * UINT64CONST(0x9E3779B97F4A7C15) + iteration;
 		if (FUZZ_TRY() == 0)
 		{
-			DpValue		a = document();
-			DpValue		b = document();
-			DpValue		c = document();
-			DpBuilder	edited[2];
+			DpValue a = document();
+			DpValue b = document();
+			DpValue c = document();
+			DpBuilder edited[2];
 
 			for (int i = 0; i < 2; i++)
 			{
@@ -219,9 +222,9 @@ main(int argc, char **argv)
 			if (fuzz_below(3) == 0 && a.len < MAX_BYTES / 2)
 			{
 				/* a damaged document */
-				Size		n = a.len;
-				uint8	   *bytes = palloc(MAX_BYTES);
-				DpValue		bad;
+				Size n = a.len;
+				uint8 *bytes = palloc(MAX_BYTES);
+				DpValue bad;
 
 				memcpy(bytes, a.data, n);
 				fuzz_damage_bytes(bytes, &n, MAX_BYTES);
@@ -241,8 +244,10 @@ main(int argc, char **argv)
 			expect_corrupted();
 		fuzz_reset_memory();
 	}
-	printf("diff: %llu iterations, seed %llu: %llu differences, %llu times the same, %llu damaged, %llu refused\n",
-		   (unsigned long long) iterations, (unsigned long long) seed, (unsigned long long) counts.packed,
-		   (unsigned long long) counts.same, (unsigned long long) counts.damaged, (unsigned long long) counts.refused);
+	printf(
+		"diff: %llu iterations, seed %llu: %llu differences, %llu times the same, %llu damaged, %llu refused\n",
+		(unsigned long long) iterations, (unsigned long long) seed,
+		(unsigned long long) counts.packed, (unsigned long long) counts.same,
+		(unsigned long long) counts.damaged, (unsigned long long) counts.refused);
 	return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "documents.h"
 
-uint64		fuzz_state;
+uint64 fuzz_state;
 
 static void add_value(DpBuilder *b, const char *name, uint32 namelen, int depth);
 static void add_fields(DpBuilder *b, int depth);
@@ -15,7 +15,7 @@ static void add_fields(DpBuilder *b, int depth);
 uint64
 fuzz_random(void)
 {
-	uint64		z = (fuzz_state += UINT64CONST(0x9E3779B97F4A7C15));
+	uint64 z = (fuzz_state += UINT64CONST(0x9E3779B97F4A7C15));
 
 	z = (z ^ (z >> 30)) * UINT64CONST(0xBF58476D1CE4E5B9);
 	z = (z ^ (z >> 27)) * UINT64CONST(0x94D049BB133111EB);
@@ -23,43 +23,129 @@ fuzz_random(void)
 }
 
 /* Names: ordinary ones, difficult ones, and all that the parser gives a meaning. */
-static const char *const names[] = {
-	"a", "b", "name", "", "0", "1", "10", "a.b", "a b", "\"", "\\", "\n", "\xC3\xA9", "\xF0\x9F\x98\x80",
-	"a_very_long_name_that_does_not_fit_into_sixteen_bytes", "$set", "$", "new", "true", "NaN",
-	"$oid", "$symbol", "$numberInt", "$numberLong", "$numberDouble", "$numberDecimal", "$binary",
-	"$uuid", "$code", "$scope", "$timestamp", "$regularExpression", "$dbPointer", "$date", "$minKey",
-	"$maxKey", "$undefined", "$document", "$array", "$type", "$regex", "$options", "$ref", "$id", "$db",
-	"base64", "subType", "t", "i", "pattern", "options"
-};
+static const char *const names[] = { "a",
+									 "b",
+									 "name",
+									 "",
+									 "0",
+									 "1",
+									 "10",
+									 "a.b",
+									 "a b",
+									 "\"",
+									 "\\",
+									 "\n",
+									 "\xC3\xA9",
+									 "\xF0\x9F\x98\x80",
+									 "a_very_long_name_that_does_not_fit_into_sixteen_bytes",
+									 "$set",
+									 "$",
+									 "new",
+									 "true",
+									 "NaN",
+									 "$oid",
+									 "$symbol",
+									 "$numberInt",
+									 "$numberLong",
+									 "$numberDouble",
+									 "$numberDecimal",
+									 "$binary",
+									 "$uuid",
+									 "$code",
+									 "$scope",
+									 "$timestamp",
+									 "$regularExpression",
+									 "$dbPointer",
+									 "$date",
+									 "$minKey",
+									 "$maxKey",
+									 "$undefined",
+									 "$document",
+									 "$array",
+									 "$type",
+									 "$regex",
+									 "$options",
+									 "$ref",
+									 "$id",
+									 "$db",
+									 "base64",
+									 "subType",
+									 "t",
+									 "i",
+									 "pattern",
+									 "options" };
 
-static const char *const strings[] = {
-	"", "a", "5", "-1", "1.5", "NaN", "Infinity", "507f191e810c19729de860ea", "AQID", "AQ==", "04",
-	"2018-12-11T12:00:00Z", "im", "mi", "a\nb\tc\"d\\e", "\xE2\x82\xAC\xF0\x9F\x98\x80",
-	"sixteen bytes...", "exactly thirty-two bytes of text", "a string of more than sixteen bytes \"quoted\"",
-	"\x01\x1F\x7F", "507f191e-810c-1972-9de8-60ea507f191e", "// no comment", "/* nor this */"
-};
+static const char *const strings[] = { "",
+									   "a",
+									   "5",
+									   "-1",
+									   "1.5",
+									   "NaN",
+									   "Infinity",
+									   "507f191e810c19729de860ea",
+									   "AQID",
+									   "AQ==",
+									   "04",
+									   "2018-12-11T12:00:00Z",
+									   "im",
+									   "mi",
+									   "a\nb\tc\"d\\e",
+									   "\xE2\x82\xAC\xF0\x9F\x98\x80",
+									   "sixteen bytes...",
+									   "exactly thirty-two bytes of text",
+									   "a string of more than sixteen bytes \"quoted\"",
+									   "\x01\x1F\x7F",
+									   "507f191e-810c-1972-9de8-60ea507f191e",
+									   "// no comment",
+									   "/* nor this */" };
 
-static const int64 integers[] = {
-	0, 1, -1, 9, 10, PG_INT32_MAX, PG_INT32_MIN, (int64) PG_INT32_MAX + 1, (int64) PG_INT32_MIN - 1,
-	PG_INT64_MAX, PG_INT64_MIN, PG_INT64_MAX - 1, INT64CONST(253402300799999), INT64CONST(253402300800000),
-	INT64CONST(-62135596800001), INT64CONST(-62167219200000), INT64CONST(-62167219200001), 1544529600000
-};
+static const int64 integers[] = { 0,
+								  1,
+								  -1,
+								  9,
+								  10,
+								  PG_INT32_MAX,
+								  PG_INT32_MIN,
+								  (int64) PG_INT32_MAX + 1,
+								  (int64) PG_INT32_MIN - 1,
+								  PG_INT64_MAX,
+								  PG_INT64_MIN,
+								  PG_INT64_MAX - 1,
+								  INT64CONST(253402300799999),
+								  INT64CONST(253402300800000),
+								  INT64CONST(-62135596800001),
+								  INT64CONST(-62167219200000),
+								  INT64CONST(-62167219200001),
+								  1544529600000 };
 
-static const uint64 doubles[] = {
-	0, UINT64CONST(0x8000000000000000), UINT64CONST(0x3FF0000000000000), UINT64CONST(0x7FF0000000000000),
-	UINT64CONST(0xFFF0000000000000), UINT64CONST(0x7FF8000000000000), UINT64CONST(0xFFF8000000000000),
-	UINT64CONST(0x7FF8000000000001), UINT64CONST(0x0000000000000001), UINT64CONST(0x7FEFFFFFFFFFFFFF),
-	UINT64CONST(0x4340000000000000), UINT64CONST(0x3FB999999999999A)
-};
+static const uint64 doubles[] = { 0,
+								  UINT64CONST(0x8000000000000000),
+								  UINT64CONST(0x3FF0000000000000),
+								  UINT64CONST(0x7FF0000000000000),
+								  UINT64CONST(0xFFF0000000000000),
+								  UINT64CONST(0x7FF8000000000000),
+								  UINT64CONST(0xFFF8000000000000),
+								  UINT64CONST(0x7FF8000000000001),
+								  UINT64CONST(0x0000000000000001),
+								  UINT64CONST(0x7FEFFFFFFFFFFFFF),
+								  UINT64CONST(0x4340000000000000),
+								  UINT64CONST(0x3FB999999999999A) };
 
 static const uint64 decimals[][2] = {
-	{0, UINT64CONST(0x3040000000000000)}, {1, UINT64CONST(0x3040000000000000)},
-	{10000, UINT64CONST(0x303C000000000000)}, {0, UINT64CONST(0x7800000000000000)},
-	{0, UINT64CONST(0xF800000000000000)}, {0, UINT64CONST(0x7C00000000000000)},
-	{1, UINT64CONST(0x7C00000000000000)}, {0, UINT64CONST(0xFC00000000000000)},
-	{0, UINT64CONST(0x7E00000000000000)}, {UINT64CONST(0x378D8E63FFFFFFFF), UINT64CONST(0x5FFFED09BEAD87C0)},
-	{UINT64CONST(0x378D8E6400000000), UINT64CONST(0x3041ED09BEAD87C0)}, {1, UINT64CONST(0x0000000000000000)},
-	{1, UINT64CONST(0x6C10000000000000)}, {0, UINT64CONST(0xB040000000000000)}
+	{ 0, UINT64CONST(0x3040000000000000) },
+	{ 1, UINT64CONST(0x3040000000000000) },
+	{ 10000, UINT64CONST(0x303C000000000000) },
+	{ 0, UINT64CONST(0x7800000000000000) },
+	{ 0, UINT64CONST(0xF800000000000000) },
+	{ 0, UINT64CONST(0x7C00000000000000) },
+	{ 1, UINT64CONST(0x7C00000000000000) },
+	{ 0, UINT64CONST(0xFC00000000000000) },
+	{ 0, UINT64CONST(0x7E00000000000000) },
+	{ UINT64CONST(0x378D8E63FFFFFFFF), UINT64CONST(0x5FFFED09BEAD87C0) },
+	{ UINT64CONST(0x378D8E6400000000), UINT64CONST(0x3041ED09BEAD87C0) },
+	{ 1, UINT64CONST(0x0000000000000000) },
+	{ 1, UINT64CONST(0x6C10000000000000) },
+	{ 0, UINT64CONST(0xB040000000000000) }
 };
 
 /* An integer at a limit, of any size, or small. */
@@ -83,10 +169,10 @@ add_string(DpBuilder *b)
 {
 	const char *s = strings[fuzz_below(lengthof(strings))];
 	const char *more = strings[fuzz_below(lengthof(strings))];
-	uint32		ns = strlen(s);
-	uint32		nmore = fuzz_below(3) ? 0 : strlen(more);
-	uint32		nul = fuzz_below(20) ? 0 : 1;
-	uint8	   *p = dp_builder_reserve(b, 4 + ns + nul + nmore + 1);
+	uint32 ns = strlen(s);
+	uint32 nmore = fuzz_below(3) ? 0 : strlen(more);
+	uint32 nul = fuzz_below(20) ? 0 : 1;
+	uint8 *p = dp_builder_reserve(b, 4 + ns + nul + nmore + 1);
 
 	dp_put_int32(p, (int32) (ns + nul + nmore + 1));
 	memcpy(p + 4, s, ns);
@@ -99,7 +185,7 @@ add_string(DpBuilder *b)
 static void
 add_bytes(DpBuilder *b, uint32 n)
 {
-	uint8	   *p = dp_builder_reserve(b, n);
+	uint8 *p = dp_builder_reserve(b, n);
 
 	for (uint32 i = 0; i < n; i++)
 		p[i] = (uint8) fuzz_random();
@@ -121,17 +207,18 @@ static void
 add_value(DpBuilder *b, const char *name, uint32 namelen, int depth)
 {
 	static const uint8 types[] = {
-		DP_TYPE_DOUBLE, DP_TYPE_STRING, DP_TYPE_STRING, DP_TYPE_DOCUMENT, DP_TYPE_DOCUMENT, DP_TYPE_DOCUMENT,
-		DP_TYPE_ARRAY, DP_TYPE_ARRAY, DP_TYPE_BINARY, DP_TYPE_UNDEFINED, DP_TYPE_OBJECTID, DP_TYPE_BOOL,
-		DP_TYPE_DATE, DP_TYPE_NULL, DP_TYPE_REGEX, DP_TYPE_DBPOINTER, DP_TYPE_CODE, DP_TYPE_SYMBOL,
-		DP_TYPE_CODEWSCOPE, DP_TYPE_INT32, DP_TYPE_INT32, DP_TYPE_TIMESTAMP, DP_TYPE_INT64, DP_TYPE_DECIMAL128,
-		DP_TYPE_MAXKEY, DP_TYPE_MINKEY
+		DP_TYPE_DOUBLE,    DP_TYPE_STRING,    DP_TYPE_STRING, DP_TYPE_DOCUMENT,   DP_TYPE_DOCUMENT,
+		DP_TYPE_DOCUMENT,  DP_TYPE_ARRAY,     DP_TYPE_ARRAY,  DP_TYPE_BINARY,     DP_TYPE_UNDEFINED,
+		DP_TYPE_OBJECTID,  DP_TYPE_BOOL,      DP_TYPE_DATE,   DP_TYPE_NULL,       DP_TYPE_REGEX,
+		DP_TYPE_DBPOINTER, DP_TYPE_CODE,      DP_TYPE_SYMBOL, DP_TYPE_CODEWSCOPE, DP_TYPE_INT32,
+		DP_TYPE_INT32,     DP_TYPE_TIMESTAMP, DP_TYPE_INT64,  DP_TYPE_DECIMAL128, DP_TYPE_MAXKEY,
+		DP_TYPE_MINKEY
 	};
-	uint8		type = types[fuzz_below(lengthof(types))];
-	uint32		start;
-	uint32		n;
-	double		d;
-	uint64		bits;
+	uint8 type = types[fuzz_below(lengthof(types))];
+	uint32 start;
+	uint32 n;
+	double d;
+	uint64 bits;
 
 	if (depth >= DP_MAX_DEPTH - 1 &&
 		(type == DP_TYPE_DOCUMENT || type == DP_TYPE_ARRAY || type == DP_TYPE_CODEWSCOPE))
@@ -158,7 +245,7 @@ add_value(DpBuilder *b, const char *name, uint32 namelen, int depth)
 			if (fuzz_below(4))
 				dp_builder_begin_array(b);
 			else
-				dp_builder_begin_document(b);	/* an array with names of its own */
+				dp_builder_begin_document(b); /* an array with names of its own */
 			add_fields(b, depth + 1);
 			dp_builder_end(b);
 			break;
@@ -166,7 +253,7 @@ add_value(DpBuilder *b, const char *name, uint32 namelen, int depth)
 			n = fuzz_below(2) ? 16 : fuzz_below(20);
 			if (fuzz_below(4) == 0)
 			{
-				uint8	   *p = dp_builder_reserve(b, 9);
+				uint8 *p = dp_builder_reserve(b, 9);
 
 				dp_put_int32(p, (int32) n + 4);
 				p[4] = DP_BINARY_OLD;
@@ -174,7 +261,7 @@ add_value(DpBuilder *b, const char *name, uint32 namelen, int depth)
 			}
 			else
 			{
-				uint8	   *p = dp_builder_reserve(b, 5);
+				uint8 *p = dp_builder_reserve(b, 5);
 
 				dp_put_int32(p, (int32) n);
 				do
@@ -220,7 +307,7 @@ add_value(DpBuilder *b, const char *name, uint32 namelen, int depth)
 				add_bytes(b, DP_DECIMAL128_SIZE);
 			else
 			{
-				uint8	   *p = dp_builder_reserve(b, DP_DECIMAL128_SIZE);
+				uint8 *p = dp_builder_reserve(b, DP_DECIMAL128_SIZE);
 
 				dp_put_int64(p, (int64) decimals[n][0]);
 				dp_put_int64(p + 8, (int64) decimals[n][1]);
@@ -235,7 +322,7 @@ add_value(DpBuilder *b, const char *name, uint32 namelen, int depth)
 static void
 add_fields(DpBuilder *b, int depth)
 {
-	int			n = fuzz_below(depth == 1 ? 8 : depth < 4 ? 4 : 2);
+	int n = fuzz_below(depth == 1 ? 8 : depth < 4 ? 4 : 2);
 
 	/* now and then as deep as it goes */
 	if (depth > 1 && n == 0 && fuzz_below(10) == 0)
@@ -262,8 +349,8 @@ fuzz_document(DpBuilder *b)
 	if (fuzz_below(500) == 0)
 	{
 		/* a chain as deep as it may be */
-		int			depth = 1;
-		int			wanted = DP_MAX_DEPTH - (int) fuzz_below(3);
+		int depth = 1;
+		int wanted = DP_MAX_DEPTH - (int) fuzz_below(3);
 
 		while (depth < wanted)
 		{
@@ -289,13 +376,13 @@ fuzz_document(DpBuilder *b)
 void
 fuzz_damage_bytes(uint8 *bytes, Size *n, Size cap)
 {
-	int			changes = 1 + fuzz_below(4);
+	int changes = 1 + fuzz_below(4);
 
 	while (changes-- > 0)
 	{
-		Size		at = *n > 0 ? fuzz_below(*n) : 0;
-		Size		from = *n > 0 ? fuzz_below(*n) : 0;
-		Size		len = *n > 0 ? 1 + fuzz_below(Min(*n - Max(at, from), 16)) : 0;
+		Size at = *n > 0 ? fuzz_below(*n) : 0;
+		Size from = *n > 0 ? fuzz_below(*n) : 0;
+		Size len = *n > 0 ? 1 + fuzz_below(Min(*n - Max(at, from), 16)) : 0;
 
 		switch (fuzz_below(*n > 0 ? 9 : 1))
 		{
@@ -318,7 +405,8 @@ fuzz_damage_bytes(uint8 *bytes, Size *n, Size cap)
 				break;
 			case 4:
 				if (*n - at >= 4)
-					dp_put_int32(bytes + at, (int32) ((uint32) dp_get_int32(bytes + at) + fuzz_below(9) - 4));
+					dp_put_int32(bytes + at,
+								 (int32) ((uint32) dp_get_int32(bytes + at) + fuzz_below(9) - 4));
 				break;
 			case 5:
 				memmove(bytes + at, bytes + at + len, *n - at - len);
@@ -347,14 +435,73 @@ fuzz_damage_bytes(uint8 *bytes, Size *n, Size cap)
 	}
 }
 
-static const char *const tokens[] = {
-	"{", "}", "[", "]", "(", ")", ":", ",", "\"", "'", "\\", "/", "//", "/*", "*/", "\n", " ", "-", "+", ".", "e", "E", "0",
-	"1", "9999999999", "1e400", "-0", "\\u0000", "\\ud800", "\\udc00", "\\x41", "\\u{41}", "null", "true", "false", "new ",
-	"undefined", "NaN", "Infinity", "MinKey", "ObjectId(", "ISODate(", "Date()", "NumberLong(", "Decimal(", "UUID(",
-	"BinData(", "Timestamp(", "Code(", "RegExp(", "DBRef(", "DBPointer(", "$oid", "$document", "$array", "$date",
-	"$numberDecimal", "$binary", "$code", "$scope", "$type", "{\"$document\": {", "[[[[[[[[[[[[[[[[", "{a:{a:{a:{a:{a:{a:",
-	"\xC2\xA0", "\xEF\xBB\xBF", "\xE2\x82\xAC"
-};
+static const char *const tokens[] = { "{",
+									  "}",
+									  "[",
+									  "]",
+									  "(",
+									  ")",
+									  ":",
+									  ",",
+									  "\"",
+									  "'",
+									  "\\",
+									  "/",
+									  "//",
+									  "/*",
+									  "*/",
+									  "\n",
+									  " ",
+									  "-",
+									  "+",
+									  ".",
+									  "e",
+									  "E",
+									  "0",
+									  "1",
+									  "9999999999",
+									  "1e400",
+									  "-0",
+									  "\\u0000",
+									  "\\ud800",
+									  "\\udc00",
+									  "\\x41",
+									  "\\u{41}",
+									  "null",
+									  "true",
+									  "false",
+									  "new ",
+									  "undefined",
+									  "NaN",
+									  "Infinity",
+									  "MinKey",
+									  "ObjectId(",
+									  "ISODate(",
+									  "Date()",
+									  "NumberLong(",
+									  "Decimal(",
+									  "UUID(",
+									  "BinData(",
+									  "Timestamp(",
+									  "Code(",
+									  "RegExp(",
+									  "DBRef(",
+									  "DBPointer(",
+									  "$oid",
+									  "$document",
+									  "$array",
+									  "$date",
+									  "$numberDecimal",
+									  "$binary",
+									  "$code",
+									  "$scope",
+									  "$type",
+									  "{\"$document\": {",
+									  "[[[[[[[[[[[[[[[[",
+									  "{a:{a:{a:{a:{a:{a:",
+									  "\xC2\xA0",
+									  "\xEF\xBB\xBF",
+									  "\xE2\x82\xAC" };
 
 static const char *const texts[] = {
 	"{a: 1, 'b': 2, \"c\": 3, 4: 5, $set: {a: 1}, /* c */ d: [1, 2,], // c\n }",
@@ -384,7 +531,7 @@ static uint32 ncorpus;
 const char *
 fuzz_text(void)
 {
-	uint32		n = fuzz_below(lengthof(texts) + ncorpus);
+	uint32 n = fuzz_below(lengthof(texts) + ncorpus);
 
 	return n < lengthof(texts) ? texts[n] : corpus[n - lengthof(texts)];
 }
@@ -392,8 +539,8 @@ fuzz_text(void)
 void
 fuzz_read_texts(const char *name)
 {
-	FILE	   *file = fopen(name, "r");
-	char		line[4096];
+	FILE *file = fopen(name, "r");
+	char line[4096];
 
 	if (file == NULL)
 	{
@@ -414,14 +561,14 @@ fuzz_read_texts(const char *name)
 void
 fuzz_damage_text(char *text, Size *n, Size cap)
 {
-	int			changes = 1 + fuzz_below(4);
+	int changes = 1 + fuzz_below(4);
 
 	while (changes-- > 0)
 	{
-		Size		at = *n > 0 ? fuzz_below(*n) : 0;
+		Size at = *n > 0 ? fuzz_below(*n) : 0;
 		const char *token = tokens[fuzz_below(lengthof(tokens))];
-		Size		len = strlen(token);
-		Size		from = *n > 0 ? fuzz_below(*n) : 0;
+		Size len = strlen(token);
+		Size from = *n > 0 ? fuzz_below(*n) : 0;
 
 		switch (fuzz_below(*n > 0 ? 6 : 1))
 		{
@@ -446,7 +593,7 @@ fuzz_damage_text(char *text, Size *n, Size cap)
 				len = 1 + fuzz_below(Min(*n - from, 64));
 				if (*n + len <= cap)
 				{
-					char		piece[64];
+					char piece[64];
 
 					memcpy(piece, text + from, len);
 					memmove(text + at + len, text + at, *n - at);

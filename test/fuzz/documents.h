@@ -32,4 +32,4 @@ extern const char *fuzz_text(void);
 /* Adds the lines of a file to them. */
 extern void fuzz_read_texts(const char *name);
 
-#endif							/* FUZZ_DOCUMENTS_H */
+#endif /* FUZZ_DOCUMENTS_H */

@@ -39,7 +39,7 @@
 #include "keys.h"
 #include "reference.h"
 
-#define MAX_BYTES	65536
+#define MAX_BYTES 65536
 
 extern Datum dp_bson_recv(PG_FUNCTION_ARGS);
 extern Datum dp_bson_value_recv(PG_FUNCTION_ARGS);
@@ -49,19 +49,19 @@ static uint64 iteration;
 
 static struct
 {
-	uint64		valid;
-	uint64		valid_damaged;
-	uint64		printed_damaged;
-	uint64		texts_accepted;
-	uint64		values;
-	uint64		stricter;
-}			counts;
+	uint64 valid;
+	uint64 valid_damaged;
+	uint64 printed_damaged;
+	uint64 texts_accepted;
+	uint64 values;
+	uint64 stricter;
+} counts;
 
 /* Differences from libbson, by reason */
 typedef struct Reason
 {
-	char		what[200];
-	uint64		count;
+	char what[200];
+	uint64 count;
 } Reason;
 
 static Reason reasons[32];
@@ -105,9 +105,9 @@ static bool
 is_input_error(void)
 {
 	return fuzz_sqlstate == ERRCODE_INVALID_TEXT_REPRESENTATION ||
-		fuzz_sqlstate == ERRCODE_INVALID_BINARY_REPRESENTATION ||
-		fuzz_sqlstate == ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE ||
-		fuzz_sqlstate == ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+		   fuzz_sqlstate == ERRCODE_INVALID_BINARY_REPRESENTATION ||
+		   fuzz_sqlstate == ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE ||
+		   fuzz_sqlstate == ERRCODE_PROGRAM_LIMIT_EXCEEDED;
 }
 
 /*
@@ -118,15 +118,13 @@ check_survival(const DpValue *v, bool as_document)
 {
 	static const struct
 	{
-		DpTextForm	form;
-		int			indent;
+		DpTextForm form;
+		int indent;
 		const char *what;
-	}			forms[] = {
-		{DP_TEXT_RELAXED, -1, "a value does not survive the relaxed form"},
-		{DP_TEXT_CANONICAL, -1, "a value does not survive the canonical form"},
-		{DP_TEXT_SHELL, -1, "a value does not survive the form of the shell"},
-		{DP_TEXT_RELAXED, 0, "a value does not survive bson_pretty"}
-	};
+	} forms[] = { { DP_TEXT_RELAXED, -1, "a value does not survive the relaxed form" },
+				  { DP_TEXT_CANONICAL, -1, "a value does not survive the canonical form" },
+				  { DP_TEXT_SHELL, -1, "a value does not survive the form of the shell" },
+				  { DP_TEXT_RELAXED, 0, "a value does not survive bson_pretty" } };
 
 	for (int i = 0; i < lengthof(forms); i++)
 	{
@@ -148,7 +146,7 @@ check_survival(const DpValue *v, bool as_document)
 		}
 		else
 		{
-			DpValue		w;
+			DpValue w;
 
 			again = dp_text_to_value(out.data, out.len, NULL);
 			w = dp_value_of_varlena(again);
@@ -165,15 +163,15 @@ static void
 check_bytes(const uint8 *bytes, Size n)
 {
 	/* exactly as long as it says, so that the sanitizer sees the end */
-	uint8	   *copy = palloc(n);
-	DpFault		fault = {NULL, 0};
-	bool		valid;
-	bool		theirs;
-	bson_t		b;
-	bson_error_t error = {0};
+	uint8 *copy = palloc(n);
+	DpFault fault = { NULL, 0 };
+	bool valid;
+	bool theirs;
+	bson_t b;
+	bson_error_t error = { 0 };
 	volatile bool received = false;
 	StringInfoData message;
-	DpValue		v;
+	DpValue v;
 	const char *wrong;
 
 	memcpy(copy, bytes, n);
@@ -203,11 +201,12 @@ check_bytes(const uint8 *bytes, Size n)
 	if (received != valid)
 		fail("bson_recv and validation differ", copy, n);
 
-	theirs = bson_init_static(&b, copy, n) &&
+	theirs =
+		bson_init_static(&b, copy, n) &&
 		bson_validate_with_error(&b, BSON_VALIDATE_UTF8 | BSON_VALIDATE_UTF8_ALLOW_NULL, &error);
 	if (theirs != valid)
 	{
-		char		what[200];
+		char what[200];
 
 		snprintf(what, sizeof(what), "%s: %s", valid ? "libbson refuses" : "libbson accepts",
 				 valid ? error.message : fault.what);
@@ -235,7 +234,7 @@ check_bytes(const uint8 *bytes, Size n)
 	else
 	{
 		/* as if it stood in a table: an error or a text, but no fault */
-		static const DpTextForm forms[] = {DP_TEXT_RELAXED, DP_TEXT_CANONICAL, DP_TEXT_SHELL};
+		static const DpTextForm forms[] = { DP_TEXT_RELAXED, DP_TEXT_CANONICAL, DP_TEXT_SHELL };
 		StringInfoData out;
 
 		initStringInfo(&out);
@@ -255,15 +254,15 @@ check_bytes(const uint8 *bytes, Size n)
 static void
 check_find(const DpValue *doc)
 {
-	uint8	   *part;
-	uint32		n = fuzz_below(doc->len);
-	uint32		position = 0;
-	DpValue		start;
-	DpValue		found;
-	DpValue		first;
-	DpIter		iter;
-	DpElement	e;
-	DpPath	   *path;
+	uint8 *part;
+	uint32 n = fuzz_below(doc->len);
+	uint32 position = 0;
+	DpValue start;
+	DpValue found;
+	DpValue first;
+	DpIter iter;
+	DpElement e;
+	DpPath *path;
 
 	if (FUZZ_TRY() != 0)
 		fail("looking into a valid document raises an error", doc->data, doc->len);
@@ -283,15 +282,18 @@ check_find(const DpValue *doc)
 	{
 		if (position < 20 || fuzz_below(20) == 0)
 		{
-			DpFind		result;
+			DpFind result;
 
-			if (!dp_document_find(doc->data, doc->len, e.name, e.namelen, &first) || first.data > e.value.data)
+			if (!dp_document_find(doc->data, doc->len, e.name, e.namelen, &first) ||
+				first.data > e.value.data)
 				fail("a field is not found by its name", doc->data, doc->len);
-			if (!dp_field_find(doc->data, doc->len, e.name, e.namelen, &found) || found.data != first.data || found.len != first.len)
+			if (!dp_field_find(doc->data, doc->len, e.name, e.namelen, &found) ||
+				found.data != first.data || found.len != first.len)
 				fail("two ways to find a field differ", doc->data, doc->len);
 			path = dp_path_of_name(e.name, e.namelen);
 			result = dp_path_find_partial(&start, n, path, false, &found);
-			if (result == DP_FIND_ABSENT || (result == DP_FIND_FOUND && found.data - part != first.data - doc->data))
+			if (result == DP_FIND_ABSENT ||
+				(result == DP_FIND_FOUND && found.data - part != first.data - doc->data))
 				fail("a field is not found in a part", doc->data, doc->len);
 		}
 		position++;
@@ -304,7 +306,7 @@ check_find(const DpValue *doc)
 static void
 check_value_bytes(const uint8 *bytes, Size n)
 {
-	uint8	   *copy = palloc(n);
+	uint8 *copy = palloc(n);
 	StringInfoData message;
 
 	memcpy(copy, bytes, n);
@@ -315,7 +317,7 @@ check_value_bytes(const uint8 *bytes, Size n)
 	if (FUZZ_TRY() == 0)
 	{
 		LOCAL_FCINFO(fcinfo, 1);
-		DpValue		v;
+		DpValue v;
 
 		fcinfo->args[0].value = PointerGetDatum(&message);
 		fcinfo->args[0].isnull = false;
@@ -333,8 +335,8 @@ check_value_bytes(const uint8 *bytes, Size n)
 static void
 check_text(const char *text, Size n)
 {
-	char	   *copy = palloc(n + 1);
-	bool		utf8;
+	char *copy = palloc(n + 1);
+	bool utf8;
 
 	memcpy(copy, text, n);
 	copy[n] = '\0';
@@ -342,8 +344,8 @@ check_text(const char *text, Size n)
 	if (FUZZ_TRY() == 0)
 	{
 		struct varlena *result = dp_cstring_to_bson(copy, n, NULL);
-		DpValue		v;
-		DpFault		fault;
+		DpValue v;
+		DpFault fault;
 
 		/* the server refuses other texts before they come here */
 		if (!utf8)
@@ -352,7 +354,8 @@ check_text(const char *text, Size n)
 		v = dp_value_of_document(result);
 		if (!dp_validate(v.data, v.len, &fault))
 		{
-			snprintf(fuzz_detail, sizeof(fuzz_detail), "at offset %u, %s", fault.offset, fault.what);
+			snprintf(fuzz_detail, sizeof(fuzz_detail), "at offset %u, %s", fault.offset,
+					 fault.what);
 			fail("the parser makes an invalid document", (uint8 *) copy, n);
 		}
 		check_survival(&v, true);
@@ -368,12 +371,12 @@ check_text(const char *text, Size n)
 static void
 check_number(void)
 {
-	char		text[100];
-	char	   *s = text;
-	uint32		whole = fuzz_below(22);
-	uint32		fraction = fuzz_below(2) ? 0 : 1 + fuzz_below(25);
-	uint32		zeros = fuzz_below(3) ? 0 : fuzz_below(25);
-	bool		integer = false;
+	char text[100];
+	char *s = text;
+	uint32 whole = fuzz_below(22);
+	uint32 fraction = fuzz_below(2) ? 0 : 1 + fuzz_below(25);
+	uint32 zeros = fuzz_below(3) ? 0 : fuzz_below(25);
+	bool integer = false;
 
 	if (fuzz_below(4) == 0)
 		*s++ = '-';
@@ -395,12 +398,13 @@ check_number(void)
 	if (fuzz_below(4) == 0)
 	{
 		integer = false;
-		s += sprintf(s, "e%d", (int) fuzz_below(fuzz_below(4) ? 50 : 330) * (fuzz_below(2) ? 1 : -1));
+		s += sprintf(s, "e%d",
+					 (int) fuzz_below(fuzz_below(4) ? 50 : 330) * (fuzz_below(2) ? 1 : -1));
 	}
 
 	if (FUZZ_TRY() != 0)
 	{
-		double		d = strtod(text, NULL);
+		double d = strtod(text, NULL);
 
 		/* too large or too small */
 		if (fuzz_sqlstate != ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE || (d != 0 && d - d == 0))
@@ -408,12 +412,12 @@ check_number(void)
 	}
 	else
 	{
-		DpValue		v = dp_value_of_varlena(dp_text_to_value(text, strlen(text), NULL));
+		DpValue v = dp_value_of_varlena(dp_text_to_value(text, strlen(text), NULL));
 
 		errno = 0;
 		if (integer && (strtoll(text, NULL, 10), errno == 0) && strcmp(text, "-0") != 0)
 		{
-			long long	i = strtoll(text, NULL, 10);
+			long long i = strtoll(text, NULL, 10);
 
 			if (v.type != (i == (int32) i ? DP_TYPE_INT32 : DP_TYPE_INT64) ||
 				(v.type == DP_TYPE_INT32 ? dp_get_int32(v.data) : dp_get_int64(v.data)) != i)
@@ -421,8 +425,8 @@ check_number(void)
 		}
 		else
 		{
-			double		expected = strtod(text, NULL);
-			double		found = v.type == DP_TYPE_DOUBLE ? dp_get_double(v.data) : 0;
+			double expected = strtod(text, NULL);
+			double found = v.type == DP_TYPE_DOUBLE ? dp_get_double(v.data) : 0;
 
 			if (v.type != DP_TYPE_DOUBLE || memcmp(&expected, &found, sizeof(found)) != 0)
 				fail("a number is read as another", (uint8 *) text, strlen(text));
@@ -437,9 +441,9 @@ int
 main(int argc, char **argv)
 {
 	static uint8 bytes[MAX_BYTES];
-	uint64		iterations;
-	uint64		first;
-	char		base;
+	uint64 iterations;
+	uint64 first;
+	char base;
 
 	fuzz_stack_base = &base;
 	if (argc < 3)
@@ -453,14 +457,15 @@ main(int argc, char **argv)
 	if (getenv("FUZZ_TEXTS") != NULL)
 		fuzz_read_texts(getenv("FUZZ_TEXTS"));
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("%llu iterations, seed %llu\n", (unsigned long long) iterations, (unsigned long long) seed);
+	printf("%llu iterations, seed %llu\n", (unsigned long long) iterations,
+		   (unsigned long long) seed);
 
 	for (iteration = first; iteration < first + iterations; iteration++)
 	{
-		DpBuilder	b;
-		DpValue		v;
-		Size		n;
-		DpFault		fault;
+		DpBuilder b;
+		DpValue v;
+		Size n;
+		DpFault fault;
 
 		fuzz_state = seed * UINT64CONST(1000003) + iteration;
 		if (FUZZ_TRY() != 0)
@@ -469,7 +474,8 @@ main(int argc, char **argv)
 		v = dp_builder_view(&b, DP_TYPE_DOCUMENT);
 		if (!dp_validate(v.data, v.len, &fault))
 		{
-			snprintf(fuzz_detail, sizeof(fuzz_detail), "at offset %u, %s", fault.offset, fault.what);
+			snprintf(fuzz_detail, sizeof(fuzz_detail), "at offset %u, %s", fault.offset,
+					 fault.what);
 			fail("a document that is valid is refused", v.data, v.len);
 		}
 		counts.valid++;
@@ -486,7 +492,7 @@ main(int argc, char **argv)
 			/* a part of it as a value, of its type or another */
 			if (v.len > 8)
 			{
-				Size		at = 4 + fuzz_below(v.len - 4);
+				Size at = 4 + fuzz_below(v.len - 4);
 
 				n = 1 + fuzz_below(40);
 				n = Min(n, v.len - at);
@@ -527,18 +533,22 @@ main(int argc, char **argv)
 		fuzz_reset_memory();
 	}
 
-	printf("%llu documents were valid and survived four forms of text\n", (unsigned long long) counts.valid);
-	printf("%llu damaged documents: %llu still valid and survived, %llu printed all the same, the others refused\n",
-		   (unsigned long long) iterations, (unsigned long long) counts.valid_damaged,
-		   (unsigned long long) counts.printed_damaged);
+	printf("%llu documents were valid and survived four forms of text\n",
+		   (unsigned long long) counts.valid);
+	printf(
+		"%llu damaged documents: %llu still valid and survived, %llu printed all the same, the others refused\n",
+		(unsigned long long) iterations, (unsigned long long) counts.valid_damaged,
+		(unsigned long long) counts.printed_damaged);
 	printf("%llu values were valid and survived\n", (unsigned long long) counts.values);
-	printf("%llu damaged texts: %llu were accepted, valid and survived\n", (unsigned long long) iterations,
-		   (unsigned long long) counts.texts_accepted);
+	printf("%llu damaged texts: %llu were accepted, valid and survived\n",
+		   (unsigned long long) iterations, (unsigned long long) counts.texts_accepted);
 	printf("%llu numbers were read as the C library reads them\n", (unsigned long long) iterations);
-	printf("libbson accepts %llu damaged documents that are refused here and by the reference, because:\n",
-		   (unsigned long long) counts.stricter);
+	printf(
+		"libbson accepts %llu damaged documents that are refused here and by the reference, because:\n",
+		(unsigned long long) counts.stricter);
 	for (int i = 0; i < lengthof(reasons) && reasons[i].count > 0; i++)
 		printf("  %10llu  %s\n", (unsigned long long) reasons[i].count, reasons[i].what);
-	printf("no fault in %llu iterations, seed %llu\n", (unsigned long long) iterations, (unsigned long long) seed);
+	printf("no fault in %llu iterations, seed %llu\n", (unsigned long long) iterations,
+		   (unsigned long long) seed);
 	return 0;
 }

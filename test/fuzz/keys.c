@@ -13,11 +13,13 @@ static DpKeyPath paths[2];
 static DpKeyPair pairs[2];
 
 /* All paths; named ones and pairs, of names that the documents of the fuzzer have */
-static DpKeyOptions options[2] = {
-	{.all_paths = true},
-	{.npaths = lengthof(paths), .nshort = 1, .escape = 0xf0000000, .paths = paths,
-	.npairs = lengthof(pairs), .pairs = pairs}
-};
+static DpKeyOptions options[2] = { { .all_paths = true },
+								   { .npaths = lengthof(paths),
+									 .nshort = 1,
+									 .escape = 0xf0000000,
+									 .paths = paths,
+									 .npairs = lengthof(pairs),
+									 .pairs = pairs } };
 
 static void
 name_path(DpKeyPath *path, const char *text)
@@ -39,7 +41,8 @@ const char *
 fuzz_keys(const uint8 *doc, uint32 size, bool valid)
 {
 	if (FUZZ_TRY() != 0)
-		return valid || fuzz_sqlstate != ERRCODE_DATA_CORRUPTED ? "extracting keys raises an error" : NULL;
+		return valid || fuzz_sqlstate != ERRCODE_DATA_CORRUPTED ? "extracting keys raises an error"
+																: NULL;
 
 	/* what is palloc'd does not live longer than a document */
 	name_path(&paths[0], "a");
@@ -48,15 +51,16 @@ fuzz_keys(const uint8 *doc, uint32 size, bool valid)
 	name_pair(&pairs[1], "name", "a.b", "\"\"");
 	for (int i = 0; i < lengthof(options); i++)
 	{
-		int32		nkeys;
-		Datum	   *keys = dp_key_extract(doc, size, &options[i], &nkeys);
+		int32 nkeys;
+		Datum *keys = dp_key_extract(doc, size, &options[i], &nkeys);
 
 		for (int32 j = 0; j < nkeys; j++)
 		{
 			const DpIndexKey *key = (const DpIndexKey *) DatumGetPointer(keys[j]);
 
 			if (!VARATT_IS_SHORT(key) || DP_KEY_LEN(key) < 1 || DP_KEY_LEN(key) > DP_KEY_SIZE ||
-				dp_key_order(DP_KEY_DATA(key), DP_KEY_LEN(key), DP_KEY_DATA(key), DP_KEY_LEN(key)) != 0)
+				dp_key_order(DP_KEY_DATA(key), DP_KEY_LEN(key), DP_KEY_DATA(key),
+							 DP_KEY_LEN(key)) != 0)
 				return "a key is none";
 		}
 	}

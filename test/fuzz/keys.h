@@ -13,4 +13,4 @@
  */
 extern const char *fuzz_keys(const uint8 *doc, uint32 size, bool valid);
 
-#endif							/* FUZZ_KEYS_H */
+#endif /* FUZZ_KEYS_H */

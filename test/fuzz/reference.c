@@ -18,8 +18,8 @@
 typedef struct Input
 {
 	const uint8_t *bytes;
-	size_t		at;
-	size_t		end;
+	size_t at;
+	size_t end;
 } Input;
 
 static bool document(Input *in, int depth);
@@ -42,7 +42,8 @@ number(Input *in, int64_t *v)
 
 	if (!take(in, 4))
 		return false;
-	*v = (int32_t) ((uint32_t) p[0] + ((uint32_t) p[1] << 8) + ((uint32_t) p[2] << 16) + ((uint32_t) p[3] << 24));
+	*v = (int32_t) ((uint32_t) p[0] + ((uint32_t) p[1] << 8) + ((uint32_t) p[2] << 16) +
+					((uint32_t) p[3] << 24));
 	return true;
 }
 
@@ -50,14 +51,19 @@ number(Input *in, int64_t *v)
 static bool
 utf8(const uint8_t *s, size_t n)
 {
-	size_t		i = 0;
+	size_t i = 0;
 
 	while (i < n)
 	{
-		uint32_t	code = s[i];
-		int			more = code < 0x80 ? 0 : code < 0xC0 ? -1 : code < 0xE0 ? 1 : code < 0xF0 ? 2 : code < 0xF8 ? 3 : -1;
-		static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
-		static const uint8_t bits[] = {0x7F, 0x1F, 0x0F, 0x07};
+		uint32_t code = s[i];
+		int more = code < 0x80   ? 0
+				   : code < 0xC0 ? -1
+				   : code < 0xE0 ? 1
+				   : code < 0xF0 ? 2
+				   : code < 0xF8 ? 3
+								 : -1;
+		static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+		static const uint8_t bits[] = { 0x7F, 0x1F, 0x0F, 0x07 };
 
 		if (more < 0 || n - i <= (size_t) more)
 			return false;
@@ -79,7 +85,7 @@ utf8(const uint8_t *s, size_t n)
 static bool
 cstring(Input *in)
 {
-	size_t		start = in->at;
+	size_t start = in->at;
 
 	while (in->at < in->end && in->bytes[in->at] != 0)
 		in->at++;
@@ -92,44 +98,53 @@ cstring(Input *in)
 static bool
 string(Input *in)
 {
-	int64_t		n;
-	size_t		start;
+	int64_t n;
+	size_t start;
 
 	if (!number(in, &n) || n < 1)
 		return false;
 	start = in->at;
-	return take(in, (size_t) n) && in->bytes[in->at - 1] == 0 && utf8(in->bytes + start, (size_t) n - 1);
+	return take(in, (size_t) n) && in->bytes[in->at - 1] == 0 &&
+		   utf8(in->bytes + start, (size_t) n - 1);
 }
 
 /* A value of the type, in a document at the depth. */
 static bool
 value(Input *in, uint8_t type, int depth)
 {
-	int64_t		n,
-				inner;
-	size_t		start = in->at;
-	size_t		end = in->end;
+	int64_t n, inner;
+	size_t start = in->at;
+	size_t end = in->end;
 
 	switch (type)
 	{
-		case 1: case 9: case 17: case 18:
+		case 1:
+		case 9:
+		case 17:
+		case 18:
 			return take(in, 8);
-		case 2: case 13: case 14:
+		case 2:
+		case 13:
+		case 14:
 			return string(in);
-		case 3: case 4:
+		case 3:
+		case 4:
 			return document(in, depth + 1);
 		case 5:
 			if (!number(in, &n) || n < 0 || !take(in, 1))
 				return false;
 			if (in->bytes[in->at - 1] == 2)
 			{
-				Input		copy = *in;
+				Input copy = *in;
 
 				if (n < 4 || !number(&copy, &inner) || inner != n - 4)
 					return false;
 			}
 			return take(in, (size_t) n);
-		case 6: case 10: case 127: case 255:
+		case 6:
+		case 10:
+		case 127:
+		case 255:
 			return true;
 		case 7:
 			return take(in, 12);
@@ -160,16 +175,16 @@ value(Input *in, uint8_t type, int depth)
 static bool
 document(Input *in, int depth)
 {
-	size_t		start = in->at;
-	size_t		end = in->end;
-	int64_t		n;
+	size_t start = in->at;
+	size_t end = in->end;
+	int64_t n;
 
 	if (depth > 100 || !number(in, &n) || n < 5 || (size_t) n > in->end - start)
 		return false;
 	in->end = start + (size_t) n;
 	while (in->at < in->end - 1)
 	{
-		uint8_t		type = in->bytes[in->at++];
+		uint8_t type = in->bytes[in->at++];
 
 		/* the end of this document may not be part of a value */
 		in->end--;
@@ -187,7 +202,7 @@ document(Input *in, int depth)
 bool
 reference_valid(const uint8_t *bytes, size_t n)
 {
-	Input		in = {bytes, 0, n};
+	Input in = { bytes, 0, n };
 
 	return document(&in, 1) && in.at == n;
 }

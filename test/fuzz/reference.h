@@ -11,4 +11,4 @@
 
 extern bool reference_valid(const uint8_t *bytes, size_t n);
 
-#endif							/* FUZZ_REFERENCE_H */
+#endif /* FUZZ_REFERENCE_H */

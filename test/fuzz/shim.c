@@ -22,20 +22,20 @@ typedef struct Piece
 {
 	struct Piece *next;
 	struct Piece *previous;
-	Size		size;
-	Size		context;		/* none; keeps the memory behind it aligned to 16 */
+	Size size;
+	Size context; /* none; keeps the memory behind it aligned to 16 */
 } Piece;
 
-static Piece pieces = {&pieces, &pieces, 0, 0};
+static Piece pieces = { &pieces, &pieces, 0, 0 };
 
-jmp_buf		fuzz_error;
-int			fuzz_sqlstate;
-char		fuzz_message[256];
-char		fuzz_detail[1024];
-char	   *fuzz_stack_base;
+jmp_buf fuzz_error;
+int fuzz_sqlstate;
+char fuzz_message[256];
+char fuzz_detail[1024];
+char *fuzz_stack_base;
 
-int			dp_max_document_size = 16 * 1024 * 1024;
-bool		dp_maintain = true;
+int dp_max_document_size = 16 * 1024 * 1024;
+bool dp_maintain = true;
 volatile sig_atomic_t InterruptPending = 0;
 MemoryContext CurrentMemoryContext = NULL;
 
@@ -44,7 +44,7 @@ MemoryContext CurrentMemoryContext = NULL;
 void *
 palloc(Size size)
 {
-	Piece	   *piece;
+	Piece *piece;
 
 	if (!AllocSizeIsValid(size))
 		elog(ERROR, "invalid memory alloc request size %zu", size);
@@ -66,7 +66,10 @@ MemoryContextAlloc(MemoryContext context, Size size)
 	return palloc(size);
 }
 
-/* Before PostgreSQL 16 an inline function, which reads the word in front of the piece: Piece.context. */
+/*
+ * Before PostgreSQL 16 an inline function, which reads the word in front of the piece:
+ * Piece.context.
+ */
 #if PG_VERSION_NUM >= 160000
 MemoryContext
 GetMemoryChunkContext(void *pointer)
@@ -102,7 +105,7 @@ MemoryContextMemAllocated(MemoryContext context, bool recurse)
 void
 pfree(void *pointer)
 {
-	Piece	   *piece = (Piece *) pointer - 1;
+	Piece *piece = (Piece *) pointer - 1;
 
 	piece->next->previous = piece->previous;
 	piece->previous->next = piece->next;
@@ -112,8 +115,8 @@ pfree(void *pointer)
 void *
 repalloc(void *pointer, Size size)
 {
-	Piece	   *old = (Piece *) pointer - 1;
-	void	   *new = palloc(size);
+	Piece *old = (Piece *) pointer - 1;
+	void *new = palloc(size);
 
 	memcpy(new, pointer, Min(size, old->size));
 	pfree(pointer);
@@ -129,7 +132,7 @@ repalloc_huge(void *pointer, Size size)
 char *
 pnstrdup(const char *in, Size len)
 {
-	char	   *out;
+	char *out;
 
 	len = strnlen(in, len);
 	out = palloc(len + 1);
@@ -181,39 +184,40 @@ errcode(int sqlerrcode)
 	return 0;
 }
 
-#define STORE(where) \
-	do { \
-		va_list	args; \
-		va_start(args, fmt); \
-		vsnprintf(where, sizeof(where), fmt, args); \
-		va_end(args); \
+#define STORE(where)                                                                               \
+	do                                                                                             \
+	{                                                                                              \
+		va_list args;                                                                              \
+		va_start(args, fmt);                                                                       \
+		vsnprintf(where, sizeof(where), fmt, args);                                                \
+		va_end(args);                                                                              \
 	} while (0)
 
 int
-errmsg(const char *fmt,...)
+errmsg(const char *fmt, ...)
 {
 	STORE(fuzz_message);
 	return 0;
 }
 
 int
-errmsg_internal(const char *fmt,...)
+errmsg_internal(const char *fmt, ...)
 {
 	STORE(fuzz_message);
 	return 0;
 }
 
 int
-errdetail(const char *fmt,...)
+errdetail(const char *fmt, ...)
 {
 	STORE(fuzz_detail);
 	return 0;
 }
 
 int
-errhint(const char *fmt,...)
+errhint(const char *fmt, ...)
 {
-	char		hint[1024];
+	char hint[1024];
 
 	STORE(hint);
 	return 0;
@@ -241,12 +245,11 @@ ProcessInterrupts(void)
 void
 check_stack_depth(void)
 {
-	char		here;
+	char here;
 
 	if (labs((long) (fuzz_stack_base - &here)) > 4 * 1024 * 1024)
 		ereport(ERROR,
-				(errcode(ERRCODE_STATEMENT_TOO_COMPLEX),
-				 errmsg("stack depth limit exceeded")));
+				(errcode(ERRCODE_STATEMENT_TOO_COMPLEX), errmsg("stack depth limit exceeded")));
 }
 
 /* Strings */
@@ -271,9 +274,7 @@ void
 enlargeStringInfo(StringInfo str, int needed)
 {
 	if (needed < 0 || (Size) needed >= MaxAllocSize - (Size) str->len)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("out of memory")));
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("out of memory")));
 	if (str->len + needed + 1 <= str->maxlen)
 		return;
 	str->maxlen = Max(2 * str->maxlen, str->len + needed + 1);
@@ -281,11 +282,11 @@ enlargeStringInfo(StringInfo str, int needed)
 }
 
 void
-appendStringInfo(StringInfo str, const char *fmt,...)
+appendStringInfo(StringInfo str, const char *fmt, ...)
 {
-	char		buf[1024];
-	va_list		args;
-	int			n;
+	char buf[1024];
+	va_list args;
+	int n;
 
 	va_start(args, fmt);
 	n = vsnprintf(buf, sizeof(buf), fmt, args);
@@ -325,8 +326,8 @@ appendBinaryStringInfo(StringInfo str, const char *data, int n)
 int
 pg_ultoa_n(uint32 value, char *a)
 {
-	char		digits[12];
-	int			n = sprintf(digits, "%u", value);
+	char digits[12];
+	int n = sprintf(digits, "%u", value);
 
 	memcpy(a, digits, n);
 	return n;

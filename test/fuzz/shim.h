@@ -15,10 +15,10 @@
  * error is raised: if (FUZZ_TRY() == 0) ... else ...
  */
 extern jmp_buf fuzz_error;
-#define FUZZ_TRY()	setjmp(fuzz_error)
+#define FUZZ_TRY() setjmp(fuzz_error)
 
 /* The last error: its SQLSTATE, message and detail. */
-extern int	fuzz_sqlstate;
+extern int fuzz_sqlstate;
 extern char fuzz_message[256];
 extern char fuzz_detail[1024];
 
@@ -28,4 +28,4 @@ extern void fuzz_reset_memory(void);
 /* Where the stack begins, for check_stack_depth(). */
 extern char *fuzz_stack_base;
 
-#endif							/* FUZZ_SHIM_H */
+#endif /* FUZZ_SHIM_H */

@@ -21,8 +21,8 @@
 
 #include "documents.h"
 
-#define MAX_BYTES	65536
-#define MAX_VALUES	200
+#define MAX_BYTES 65536
+#define MAX_VALUES 200
 
 static uint64 seed;
 static uint64 iteration;
@@ -50,7 +50,7 @@ number(void)
 static const float4 *
 numbers(int n)
 {
-	float4	   *result = palloc(sizeof(float4) * Max(n, 1));
+	float4 *result = palloc(sizeof(float4) * Max(n, 1));
 
 	for (int i = 0; i < n; i++)
 		result[i] = number();
@@ -61,10 +61,10 @@ numbers(int n)
 static const DpValue *
 values(int *n)
 {
-	DpBuilder  *b = palloc(sizeof(DpBuilder));
-	DpValue    *result = palloc(sizeof(DpValue) * MAX_VALUES);
-	DpValue		doc;
-	DpIter		iter;
+	DpBuilder *b = palloc(sizeof(DpBuilder));
+	DpValue *result = palloc(sizeof(DpValue) * MAX_VALUES);
+	DpValue doc;
+	DpIter iter;
 
 	fuzz_document(b);
 	doc = dp_builder_view(b, DP_TYPE_DOCUMENT);
@@ -108,7 +108,7 @@ some_stats(DpPathStats *s)
 	s->ntail = fuzz_below(3) ? 0 : fuzz_below(100);
 	if (s->ntail > 0)
 	{
-		uint32	   *tail = palloc(sizeof(uint32) * s->ntail);
+		uint32 *tail = palloc(sizeof(uint32) * s->ntail);
 
 		for (int i = 0; i < s->ntail; i++)
 			tail[i] = (uint32) fuzz_random();
@@ -122,9 +122,9 @@ some_stats(DpPathStats *s)
 static void
 try_bytes(const uint8 *from, Size n)
 {
-	uint8	   *bytes = palloc(n);
+	uint8 *bytes = palloc(n);
 	DpPathStats s;
-	DpFault		fault;
+	DpFault fault;
 	struct varlena *again;
 
 	memcpy(bytes, from, n);
@@ -144,9 +144,9 @@ try_bytes(const uint8 *from, Size n)
 int
 main(int argc, char **argv)
 {
-	char		base;
-	uint64		iterations = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000;
-	uint64		first = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
+	char base;
+	uint64 iterations = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000;
+	uint64 first = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
 
 	seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
 	fuzz_stack_base = &base;
@@ -157,13 +157,13 @@ main(int argc, char **argv)
 		DpPathStats read;
 		struct varlena *packed;
 		struct varlena *again;
-		Size		n;
-		DpValue		document;
-		DpValue		value;
-		DpIter		iter;
-		DpElement	e;
-		DpBuilder	b;
-		int			nother;
+		Size n;
+		DpValue document;
+		DpValue value;
+		DpIter iter;
+		DpElement e;
+		DpBuilder b;
+		int nother;
 		const DpValue *other;
 
 		fuzz_state = seed * UINT64CONST(0x9E3779B97F4A7C15) + iteration;
@@ -174,7 +174,8 @@ main(int argc, char **argv)
 		if (!dp_stats_unpack(DP_DOC_DATA(packed), DP_DOC_SIZE(packed), &read))
 			fail("packed statistics are refused");
 		again = dp_stats_pack(&read);
-		if (DP_DOC_SIZE(again) != DP_DOC_SIZE(packed) || memcmp(DP_DOC_DATA(again), DP_DOC_DATA(packed), DP_DOC_SIZE(packed)) != 0)
+		if (DP_DOC_SIZE(again) != DP_DOC_SIZE(packed) ||
+			memcmp(DP_DOC_DATA(again), DP_DOC_DATA(packed), DP_DOC_SIZE(packed)) != 0)
 			fail("packed statistics do not come back");
 
 		n = DP_DOC_SIZE(packed);
@@ -200,7 +201,7 @@ main(int argc, char **argv)
 				value = other[fuzz_below(nother)];
 			else if (fuzz_below(12) == 0 && value.type == DP_TYPE_BINARY && value.len > 9)
 			{
-				uint32		len = fuzz_below(value.len - 5);
+				uint32 len = fuzz_below(value.len - 5);
 
 				dp_builder_append_binary(&b, e.name, e.namelen, 0x80, value.data + 5, len);
 				continue;
@@ -214,7 +215,9 @@ main(int argc, char **argv)
 		try_bytes(document.data, document.len);
 		fuzz_reset_memory();
 	}
-	printf("statistics: %llu iterations, seed %llu: of %llu damaged ones %llu were refused; no fault\n", (unsigned long long) iterations,
-		   (unsigned long long) seed, (unsigned long long) damaged, (unsigned long long) refused);
+	printf(
+		"statistics: %llu iterations, seed %llu: of %llu damaged ones %llu were refused; no fault\n",
+		(unsigned long long) iterations, (unsigned long long) seed, (unsigned long long) damaged,
+		(unsigned long long) refused);
 	return 0;
 }

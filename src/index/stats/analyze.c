@@ -25,36 +25,39 @@
 #include "index/stats/analyze.h"
 
 /* Of one document only so much is looked at. */
-#define DOCUMENT_MAX_BYTES		(256 * 1024)
+#define DOCUMENT_MAX_BYTES (256 * 1024)
 
-/* For each unit of the statistics target: bytes of documents, paths with values, all paths, bytes of statistics */
-#define BYTES_PER_TARGET		(640 * 1024)
-#define PATHS_PER_TARGET		2
-#define ALL_PATHS_PER_TARGET	10
-#define PACKED_PER_TARGET		(6 * 1024)
+/*
+ * For each unit of the statistics target: bytes of documents, paths with values, all paths, bytes
+ * of statistics
+ */
+#define BYTES_PER_TARGET (640 * 1024)
+#define PATHS_PER_TARGET 2
+#define ALL_PATHS_PER_TARGET 10
+#define PACKED_PER_TARGET (6 * 1024)
 
 /* Bounds of the same */
-#define MIN_BYTES				(8 * 1024 * 1024)
-#define MAX_BYTES				(1024 * 1024 * 1024)
-#define MAX_PATHS				1000
-#define MAX_ALL_PATHS			4000
-#define MIN_PACKED				(64 * 1024)
-#define MAX_PACKED				(4 * 1024 * 1024)
+#define MIN_BYTES (8 * 1024 * 1024)
+#define MAX_BYTES (1024 * 1024 * 1024)
+#define MAX_PATHS 1000
+#define MAX_ALL_PATHS 4000
+#define MIN_PACKED (64 * 1024)
+#define MAX_PACKED (4 * 1024 * 1024)
 
 /* Paths that are remembered while documents are walked, for each path that may be kept */
-#define TREE_FACTOR				5
-#define TREE_MIN				4096
+#define TREE_FACTOR 5
+#define TREE_MIN 4096
 
 /* Items that are collected at a time */
-#define ITEMS_AT_ONCE			(1024 * 1024)
+#define ITEMS_AT_ONCE (1024 * 1024)
 
 typedef struct Sample
 {
 	SampleDocument *documents;
-	int			n;
-	int			notnull;		/* in the sample that the server took */
-	double		total;			/* documents of the table that are not null, by its estimate */
-	int			target;
+	int n;
+	int notnull;  /* in the sample that the server took */
+	double total; /* documents of the table that are not null, by its estimate */
+	int target;
 } Sample;
 
 static void compute_document_stats(VacAttrStatsP stats, AnalyzeAttrFetchFunc fetchfunc,
@@ -65,7 +68,7 @@ static void fetch_document(Datum stored, SampleDocument *document);
 static double count_different(const Sample *sample, double totalrows);
 static void collect_paths(VacAttrStatsP stats, const Sample *sample);
 static void path_shares(const PathNode *node, const Sample *sample, DpPathStats *path);
-static int	collect_items(PathTree *tree, const Sample *sample, PathNode **nodes, int n);
+static int collect_items(PathTree *tree, const Sample *sample, PathNode **nodes, int n);
 
 /*
  * bson_typanalyze(internal) -> boolean: sets up ANALYZE of a column.
@@ -75,7 +78,7 @@ Datum
 dp_bson_typanalyze(PG_FUNCTION_ARGS)
 {
 	VacAttrStats *stats = (VacAttrStats *) PG_GETARG_POINTER(0);
-	int			target = dp_analyze_target(stats);
+	int target = dp_analyze_target(stats);
 
 	stats->compute_stats = compute_document_stats;
 	/* as many rows as the server takes for its own types */
@@ -87,10 +90,10 @@ dp_bson_typanalyze(PG_FUNCTION_ARGS)
  * Computes the statistics of a column from the sample.
  */
 static void
-compute_document_stats(VacAttrStatsP stats, AnalyzeAttrFetchFunc fetchfunc,
-					   int samplerows, double totalrows)
+compute_document_stats(VacAttrStatsP stats, AnalyzeAttrFetchFunc fetchfunc, int samplerows,
+					   double totalrows)
 {
-	Sample		sample = {0};
+	Sample sample = { 0 };
 
 	if (samplerows <= 0)
 		return;
@@ -115,21 +118,22 @@ compute_document_stats(VacAttrStatsP stats, AnalyzeAttrFetchFunc fetchfunc,
  * bytes than allowed.  Counts those that are not null and their width.
  */
 static void
-choose_documents(Sample *sample, VacAttrStatsP stats, AnalyzeAttrFetchFunc fetchfunc, int samplerows)
+choose_documents(Sample *sample, VacAttrStatsP stats, AnalyzeAttrFetchFunc fetchfunc,
+				 int samplerows)
 {
-	double		bytes = 0;		/* that would be looked at */
-	double		outside = 0;	/* those of them that are not in the rows as they are */
-	double		width = 0;
-	double		share = 1.0;
-	double		due = 0;
-	double		allowed = (double) sample->target * BYTES_PER_TARGET;
+	double bytes = 0;   /* that would be looked at */
+	double outside = 0; /* those of them that are not in the rows as they are */
+	double width = 0;
+	double share = 1.0;
+	double due = 0;
+	double allowed = (double) sample->target * BYTES_PER_TARGET;
 
 	for (int i = 0; i < samplerows; i++)
 	{
-		bool		isnull;
-		Datum		stored = fetchfunc(stats, i, &isnull);
+		bool isnull;
+		Datum stored = fetchfunc(stats, i, &isnull);
 		struct varlena *v;
-		uint32		size;
+		uint32 size;
 
 		dp_vacuum_delay_point();
 		if (isnull)
@@ -157,8 +161,8 @@ choose_documents(Sample *sample, VacAttrStatsP stats, AnalyzeAttrFetchFunc fetch
 	sample->documents = palloc_extended(sample->notnull * sizeof(SampleDocument), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < samplerows; i++)
 	{
-		bool		isnull;
-		Datum		stored = fetchfunc(stats, i, &isnull);
+		bool isnull;
+		Datum stored = fetchfunc(stats, i, &isnull);
 
 		if (isnull)
 			continue;
@@ -194,8 +198,8 @@ fetch_document(Datum stored, SampleDocument *document)
 static int
 compare_uint64(const void *a, const void *b)
 {
-	uint64		x = *(const uint64 *) a;
-	uint64		y = *(const uint64 *) b;
+	uint64 x = *(const uint64 *) a;
+	uint64 y = *(const uint64 *) b;
 
 	return (x > y) - (x < y);
 }
@@ -207,11 +211,11 @@ compare_uint64(const void *a, const void *b)
 static double
 count_different(const Sample *sample, double totalrows)
 {
-	uint64	   *hashes = palloc_extended(sample->n * sizeof(uint64), MCXT_ALLOC_HUGE);
-	double		different = 0;
-	double		once = 0;
-	double		n = sample->n;
-	double		estimate;
+	uint64 *hashes = palloc_extended(sample->n * sizeof(uint64), MCXT_ALLOC_HUGE);
+	double different = 0;
+	double once = 0;
+	double n = sample->n;
+	double estimate;
 
 	for (int i = 0; i < sample->n; i++)
 		hashes[i] = hash_bytes_extended(sample->documents[i].data, sample->documents[i].avail,
@@ -219,8 +223,8 @@ count_different(const Sample *sample, double totalrows)
 	qsort(hashes, sample->n, sizeof(uint64), compare_uint64);
 	for (int i = 0; i < sample->n; i++)
 	{
-		bool		first = i == 0 || hashes[i] != hashes[i - 1];
-		bool		last = i == sample->n - 1 || hashes[i] != hashes[i + 1];
+		bool first = i == 0 || hashes[i] != hashes[i - 1];
+		bool last = i == sample->n - 1 || hashes[i] != hashes[i + 1];
 
 		different += first;
 		once += first && last;
@@ -243,15 +247,15 @@ count_different(const Sample *sample, double totalrows)
 static void
 collect_paths(VacAttrStatsP stats, const Sample *sample)
 {
-	int			most = Min(sample->target * PATHS_PER_TARGET, MAX_PATHS);
-	int			all = Min(sample->target * ALL_PATHS_PER_TARGET, MAX_ALL_PATHS);
-	PathTree   *tree = dp_path_tree_create(Max(all * TREE_FACTOR, TREE_MIN));
-	PathNode  **nodes;
-	bool		complete;
-	int			n;
-	float4	   *numbers;
-	Datum	   *values;
-	Size		left = Min(Max(sample->target * PACKED_PER_TARGET, MIN_PACKED), MAX_PACKED);
+	int most = Min(sample->target * PATHS_PER_TARGET, MAX_PATHS);
+	int all = Min(sample->target * ALL_PATHS_PER_TARGET, MAX_ALL_PATHS);
+	PathTree *tree = dp_path_tree_create(Max(all * TREE_FACTOR, TREE_MIN));
+	PathNode **nodes;
+	bool complete;
+	int n;
+	float4 *numbers;
+	Datum *values;
+	Size left = Min(Max(sample->target * PACKED_PER_TARGET, MIN_PACKED), MAX_PACKED);
 	MemoryContext scratch;
 	MemoryContext old;
 
@@ -270,10 +274,11 @@ collect_paths(VacAttrStatsP stats, const Sample *sample)
 	values = palloc(Max(n, 1) * sizeof(Datum));
 	MemoryContextSwitchTo(old);
 
-	scratch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns items", ALLOCSET_DEFAULT_SIZES);
+	scratch =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns items", ALLOCSET_DEFAULT_SIZES);
 	for (int i = 0; i < n;)
 	{
-		int			upto = n;
+		int upto = n;
 
 		/* as many paths at a time as there is room for their items */
 		MemoryContextSwitchTo(scratch);
@@ -281,14 +286,15 @@ collect_paths(VacAttrStatsP stats, const Sample *sample)
 			upto = i + collect_items(tree, sample, nodes + i, most - i);
 		for (; i < upto; i++)
 		{
-			DpPathStats path = {0};
+			DpPathStats path = { 0 };
 			struct varlena *packed;
 
 			dp_vacuum_delay_point();
 			path_shares(nodes[i], sample, &path);
 			if (nodes[i]->sample != NULL)
 			{
-				dp_sample_summarize(nodes[i]->sample, &path, sample->target, left / 8, sample->n, sample->total);
+				dp_sample_summarize(nodes[i]->sample, &path, sample->target, left / 8, sample->n,
+									sample->total);
 				nodes[i]->sample = NULL;
 			}
 			MemoryContextSwitchTo(stats->anl_context);
@@ -325,8 +331,8 @@ collect_paths(VacAttrStatsP stats, const Sample *sample)
 static void
 path_shares(const PathNode *node, const Sample *sample, DpPathStats *path)
 {
-	double		n = sample->n;
-	double		barren = 0;		/* documents in which no branch leads here or to nothing */
+	double n = sample->n;
+	double barren = 0; /* documents in which no branch leads here or to nothing */
 
 	for (const PathNode *up = node->parent; up->parent != NULL; up = up->parent)
 		barren += up->barren;
@@ -357,14 +363,14 @@ path_shares(const PathNode *node, const Sample *sample, DpPathStats *path)
 static int
 collect_items(PathTree *tree, const Sample *sample, PathNode **nodes, int n)
 {
-	int64		room = ITEMS_AT_ONCE;
-	int			taken;
+	int64 room = ITEMS_AT_ONCE;
+	int taken;
 
 	for (taken = 0; taken < n; taken++)
 	{
-		PathNode   *node = nodes[taken];
-		int64		items = Min(node->items, ITEMS_AT_ONCE);
-		int64		arrays = Min(node->narrays, ITEMS_AT_ONCE);
+		PathNode *node = nodes[taken];
+		int64 items = Min(node->items, ITEMS_AT_ONCE);
+		int64 arrays = Min(node->narrays, ITEMS_AT_ONCE);
 		SamplePath *path;
 
 		if (taken > 0 && items + arrays > room)

@@ -16,87 +16,95 @@
 typedef struct SampleDocument
 {
 	const uint8 *data;
-	uint32		size;
-	uint32		avail;
+	uint32 size;
+	uint32 avail;
 } SampleDocument;
 
 /* An item: a value and the document in which it was found. */
 typedef struct SampleItem
 {
-	uint64		order;			/* dp_value_abbreviate(), when it is sorted */
+	uint64 order; /* dp_value_abbreviate(), when it is sorted */
 	const uint8 *data;
-	uint32		len;
-	uint32		document:24;	/* its number; see SAMPLE_MAX_DOCUMENTS */
-	uint32		type:8;
+	uint32 len;
+	uint32 document : 24; /* its number; see SAMPLE_MAX_DOCUMENTS */
+	uint32 type : 8;
 } SampleItem;
 
-#define SAMPLE_MAX_DOCUMENTS	0xFFFFFF
+#define SAMPLE_MAX_DOCUMENTS 0xFFFFFF
 
 /* What the items and arrays at one path are collected into. */
 typedef struct SamplePath
 {
 	SampleItem *items;
-	int64		nitems;
-	int64		room;
-	int32	   *lengths;
-	int64		nlengths;
-	int64		lengths_room;
-	bool		full;			/* the room did not do for all documents */
-	int32		last;			/* the last document that was taken whole */
+	int64 nitems;
+	int64 room;
+	int32 *lengths;
+	int64 nlengths;
+	int64 lengths_room;
+	bool full;  /* the room did not do for all documents */
+	int32 last; /* the last document that was taken whole */
 } SamplePath;
 
 /* A path, below the path that it extends. */
 typedef struct PathNode
 {
-	struct PathNode *parent;	/* NULL: the document itself */
-	struct PathNode *next;		/* the field that came next the last time */
+	struct PathNode *parent; /* NULL: the document itself */
+	struct PathNode *next;   /* the field that came next the last time */
 	const char *name;
-	uint32		namelen;
-	uint32		pathlen;		/* bytes of all names */
-	uint32		order;			/* counts up */
-	uint32		seen;			/* last document that has it, counted from 1 */
-	uint64		container;		/* last container that has it */
-	SamplePath *sample;			/* where its items go, or NULL */
+	uint32 namelen;
+	uint32 pathlen;     /* bytes of all names */
+	uint32 order;       /* counts up */
+	uint32 seen;        /* last document that has it, counted from 1 */
+	uint64 container;   /* last container that has it */
+	SamplePath *sample; /* where its items go, or NULL */
 
 	/* in the document seen */
-	uint32		now_values;
-	uint32		now_documents;
-	uint32		now_others;		/* values that are neither documents nor arrays */
-	uint32		now_items;
-	uint32		now_types;		/* a bit for each type, elements included */
-	bool		now_missing;	/* some branch does not lead here */
+	uint32 now_values;
+	uint32 now_documents;
+	uint32 now_others; /* values that are neither documents nor arrays */
+	uint32 now_items;
+	uint32 now_types; /* a bit for each type, elements included */
+	bool now_missing; /* some branch does not lead here */
 
 	/* over all documents: numbers of documents, then of what the names say */
-	int32		reached;
-	int32		direct;
-	int32		scalar;
-	int32		nullish;		/* of those that reach it */
-	int32		barren;			/* below it, not below its parents */
-	int32		arrays;
-	int32		item_docs;
-	int32		types[DP_STATS_TYPES];
-	int32		direct_types[DP_STATS_TYPES];
-	int64		values;
-	int64		documents;
-	int64		elements;
-	int64		items;
-	int64		narrays;
-	bool		multiple;
+	int32 reached;
+	int32 direct;
+	int32 scalar;
+	int32 nullish; /* of those that reach it */
+	int32 barren;  /* below it, not below its parents */
+	int32 arrays;
+	int32 item_docs;
+	int32 types[DP_STATS_TYPES];
+	int32 direct_types[DP_STATS_TYPES];
+	int64 values;
+	int64 documents;
+	int64 elements;
+	int64 items;
+	int64 narrays;
+	bool multiple;
 } PathNode;
 
 typedef struct PathTree PathTree;
 
-/* An empty tree in the current memory context.  Paths beyond about max, the rarest, are forgotten. */
+/*
+ * An empty tree in the current memory context.  Paths beyond about max, the rarest, are forgotten.
+ */
 extern PathTree *dp_path_tree_create(int max);
 
 /* Walks a document and counts what is there. */
 extern void dp_path_tree_count(PathTree *tree, const SampleDocument *document);
 
-/* Walks a document again and collects items where a node has a sample; number counts documents from 0. */
+/*
+ * Walks a document again and collects items where a node has a sample; number counts documents from
+ * 0.
+ */
 extern void dp_path_tree_collect(PathTree *tree, const SampleDocument *document, int32 number);
 
-/* The nodes, in a new array, those that most documents have first; and whether others were forgotten. */
-extern int	dp_path_tree_nodes(PathTree *tree, PathNode ***nodes, bool *complete);
+/*
+ * The nodes, in a new array, those that most documents have first; and whether others were
+ * forgotten.
+ */
+extern int dp_path_tree_nodes(PathTree *tree, PathNode ***nodes, bool *complete);
 
 /* How the path of a node is written, palloc'd: fills in text and textlen. */
 extern void dp_path_node_names(const PathNode *node, DpPathStats *path);
@@ -111,4 +119,4 @@ extern void dp_path_node_names(const PathNode *node, DpPathStats *path);
 extern void dp_sample_summarize(SamplePath *sample, DpPathStats *path, int target, Size maxbytes,
 								double documents, double total);
 
-#endif							/* DP_INDEX_STATS_ANALYZE_H */
+#endif /* DP_INDEX_STATS_ANALYZE_H */

@@ -17,32 +17,34 @@
 
 #include "index/stats/analyze.h"
 
-/* Most common items that are larger are left out; strings in histograms are cut to so many bytes. */
-#define ITEM_MAX_BYTES		256
-#define BOUND_MAX_BYTES		64
+/*
+ * Most common items that are larger are left out; strings in histograms are cut to so many bytes.
+ */
+#define ITEM_MAX_BYTES 256
+#define BOUND_MAX_BYTES 64
 
 /* Items that are kept by their hash, for each one that is kept as a value */
-#define TAIL_FACTOR			10
+#define TAIL_FACTOR 10
 
 typedef struct ItemGroup
 {
-	int64		first;			/* position of its first item */
-	int32		documents;
-	int32		occurrences;
-	bool		common;			/* one of the most common items */
+	int64 first; /* position of its first item */
+	int32 documents;
+	int32 occurrences;
+	bool common; /* one of the most common items */
 } ItemGroup;
 
 static inline int
 item_compare(const SampleItem *a, const SampleItem *b)
 {
-	int			result;
+	int result;
 
 	if (a->order != b->order)
 		return a->order < b->order ? -1 : 1;
 	else
 	{
-		DpValue		x = {a->data, a->len, a->type};
-		DpValue		y = {b->data, b->len, b->type};
+		DpValue x = { a->data, a->len, a->type };
+		DpValue y = { b->data, b->len, b->type };
 
 		result = dp_value_compare(&x, &y);
 	}
@@ -61,9 +63,9 @@ item_compare(const SampleItem *a, const SampleItem *b)
 
 static void summarize_counts(const SamplePath *sample, DpPathStats *path);
 static void summarize_lengths(SamplePath *sample, DpPathStats *path);
-static int	make_groups(const SamplePath *sample, ItemGroup *groups);
-static int	count_common(const ItemGroup *groups, int *order, int ngroups, int target,
-						 double documents, double total, double pairs);
+static int make_groups(const SamplePath *sample, ItemGroup *groups);
+static int count_common(const ItemGroup *groups, int *order, int ngroups, int target,
+						double documents, double total, double pairs);
 static void keep_common(const SamplePath *sample, DpPathStats *path, ItemGroup *groups,
 						const int *order, int ncommon, double documents, Size *bytes);
 static void keep_tail(const SamplePath *sample, DpPathStats *path, const ItemGroup *groups,
@@ -75,7 +77,7 @@ static void keep_histogram(const SamplePath *sample, DpPathStats *path, const It
 static inline DpValue
 item_value(const SampleItem *item)
 {
-	DpValue		value = {item->data, item->len, item->type};
+	DpValue value = { item->data, item->len, item->type };
 
 	return value;
 }
@@ -83,8 +85,8 @@ item_value(const SampleItem *item)
 static int
 compare_int32(const void *a, const void *b)
 {
-	int32		x = *(const int32 *) a;
-	int32		y = *(const int32 *) b;
+	int32 x = *(const int32 *) a;
+	int32 y = *(const int32 *) b;
 
 	return (x > y) - (x < y);
 }
@@ -94,8 +96,8 @@ static int
 compare_groups(const void *a, const void *b, void *arg)
 {
 	const ItemGroup *groups = arg;
-	int			x = *(const int *) a;
-	int			y = *(const int *) b;
+	int x = *(const int *) a;
+	int y = *(const int *) b;
 
 	if (groups[x].documents != groups[y].documents)
 		return groups[x].documents > groups[y].documents ? -1 : 1;
@@ -106,13 +108,13 @@ void
 dp_sample_summarize(SamplePath *sample, DpPathStats *path, int target, Size maxbytes,
 					double documents, double total)
 {
-	ItemGroup  *groups;
-	int		   *order;
-	int			ngroups;
-	int			ncommon;
-	int			once = 0;
-	double		pairs = 0;		/* of document and different item */
-	Size		bytes = maxbytes;
+	ItemGroup *groups;
+	int *order;
+	int ngroups;
+	int ncommon;
+	int once = 0;
+	double pairs = 0; /* of document and different item */
+	Size bytes = maxbytes;
 
 	if (sample->nlengths > 0)
 		summarize_lengths(sample, path);
@@ -126,7 +128,7 @@ dp_sample_summarize(SamplePath *sample, DpPathStats *path, int target, Size maxb
 
 	for (int64 i = 0; i < sample->nitems; i++)
 	{
-		DpValue		value = item_value(&sample->items[i]);
+		DpValue value = item_value(&sample->items[i]);
 
 		sample->items[i].order = dp_value_abbreviate(&value);
 	}
@@ -154,9 +156,9 @@ dp_sample_summarize(SamplePath *sample, DpPathStats *path, int target, Size maxb
 		path->n_distinct = -pairs / documents;
 	else
 	{
-		double		all = pairs * total / documents;
-		double		seen = ngroups;
-		double		estimate = pairs * seen / ((pairs - once) + once * pairs / all);
+		double all = pairs * total / documents;
+		double seen = ngroups;
+		double estimate = pairs * seen / ((pairs - once) + once * pairs / all);
 
 		path->n_distinct = Min(Max(rint(estimate), seen), all);
 	}
@@ -178,18 +180,18 @@ dp_sample_summarize(SamplePath *sample, DpPathStats *path, int target, Size maxb
 static int
 make_groups(const SamplePath *sample, ItemGroup *groups)
 {
-	int			n = 0;
+	int n = 0;
 
 	for (int64 i = 0; i < sample->nitems; i++)
 	{
 		const SampleItem *item = &sample->items[i];
 		const SampleItem *before = item - 1;
-		bool		same = false;
+		bool same = false;
 
 		if (i > 0 && item->order == before->order)
 		{
-			DpValue		a = item_value(before);
-			DpValue		b = item_value(item);
+			DpValue a = item_value(before);
+			DpValue b = item_value(item);
 
 			same = dp_value_compare(&a, &b) == 0;
 		}
@@ -217,11 +219,11 @@ make_groups(const SamplePath *sample, ItemGroup *groups)
  * more than chance.
  */
 static int
-count_common(const ItemGroup *groups, int *order, int ngroups, int target,
-			 double documents, double total, double pairs)
+count_common(const ItemGroup *groups, int *order, int ngroups, int target, double documents,
+			 double total, double pairs)
 {
-	int			n = Min(ngroups, target);
-	double		kept = 0;
+	int n = Min(ngroups, target);
+	double kept = 0;
 
 	while (n > 0 && groups[order[n - 1]].documents < 2)
 		n--;
@@ -231,14 +233,15 @@ count_common(const ItemGroup *groups, int *order, int ngroups, int target,
 		kept += groups[order[i]].documents;
 	for (; n > 0; n--)
 	{
-		double		count = groups[order[n - 1]].documents;
-		double		others = ngroups - n;
-		double		share;		/* of documents that have one of the others, on average */
-		double		deviation;
+		double count = groups[order[n - 1]].documents;
+		double others = ngroups - n;
+		double share; /* of documents that have one of the others, on average */
+		double deviation;
 
 		share = others > 0 ? (pairs - kept) / others / documents : 0;
 		share = Min(share, 1.0);
-		deviation = sqrt(documents * share * (1.0 - share) * (total - documents) / Max(total - 1.0, 1.0));
+		deviation =
+			sqrt(documents * share * (1.0 - share) * (total - documents) / Max(total - 1.0, 1.0));
 		if (count > share * documents + 2 * deviation + 0.5)
 			break;
 		kept -= count;
@@ -250,19 +253,19 @@ count_common(const ItemGroup *groups, int *order, int ngroups, int target,
  * The most common items.
  */
 static void
-keep_common(const SamplePath *sample, DpPathStats *path, ItemGroup *groups,
-			const int *order, int ncommon, double documents, Size *bytes)
+keep_common(const SamplePath *sample, DpPathStats *path, ItemGroup *groups, const int *order,
+			int ncommon, double documents, Size *bytes)
 {
-	DpValue    *values = palloc(Max(ncommon, 1) * sizeof(DpValue));
-	float4	   *docs = palloc(Max(ncommon, 1) * sizeof(float4));
-	float4	   *items = palloc(Max(ncommon, 1) * sizeof(float4));
-	int			n = 0;
+	DpValue *values = palloc(Max(ncommon, 1) * sizeof(DpValue));
+	float4 *docs = palloc(Max(ncommon, 1) * sizeof(float4));
+	float4 *items = palloc(Max(ncommon, 1) * sizeof(float4));
+	int n = 0;
 
 	for (int i = 0; i < ncommon; i++)
 	{
-		ItemGroup  *group = &groups[order[i]];
+		ItemGroup *group = &groups[order[i]];
 		const SampleItem *item = &sample->items[group->first];
-		Size		need = item->len + 16;
+		Size need = item->len + 16;
 
 		if (item->len > ITEM_MAX_BYTES || need > *bytes / 2)
 			continue;
@@ -281,15 +284,15 @@ keep_common(const SamplePath *sample, DpPathStats *path, ItemGroup *groups,
 
 typedef struct TailEntry
 {
-	uint32		hash;
-	float4		docs;
+	uint32 hash;
+	float4 docs;
 } TailEntry;
 
 static int
 compare_tail(const void *a, const void *b)
 {
-	uint32		x = ((const TailEntry *) a)->hash;
-	uint32		y = ((const TailEntry *) b)->hash;
+	uint32 x = ((const TailEntry *) a)->hash;
+	uint32 y = ((const TailEntry *) b)->hash;
 
 	return (x > y) - (x < y);
 }
@@ -299,19 +302,19 @@ compare_tail(const void *a, const void *b)
  * them, by hash.
  */
 static void
-keep_tail(const SamplePath *sample, DpPathStats *path, const ItemGroup *groups,
-		  const int *order, int ngroups, int most, double documents, Size *bytes)
+keep_tail(const SamplePath *sample, DpPathStats *path, const ItemGroup *groups, const int *order,
+		  int ngroups, int most, double documents, Size *bytes)
 {
-	int			room = Min(most, (int) Min(*bytes / 2 / sizeof(TailEntry), PG_INT32_MAX));
-	TailEntry  *entries = palloc(Max(room, 1) * sizeof(TailEntry));
-	uint32	   *hashes;
-	float4	   *docs;
-	int			n = 0;
+	int room = Min(most, (int) Min(*bytes / 2 / sizeof(TailEntry), PG_INT32_MAX));
+	TailEntry *entries = palloc(Max(room, 1) * sizeof(TailEntry));
+	uint32 *hashes;
+	float4 *docs;
+	int n = 0;
 
 	for (int i = 0; i < ngroups && n < room; i++)
 	{
 		const ItemGroup *group = &groups[order[i]];
-		DpValue		value = item_value(&sample->items[group->first]);
+		DpValue value = item_value(&sample->items[group->first]);
 
 		if (group->documents < 2)
 			break;
@@ -340,14 +343,16 @@ keep_tail(const SamplePath *sample, DpPathStats *path, const ItemGroup *groups,
 static DpValue
 bound_value(const SampleItem *item)
 {
-	DpValue		value = item_value(item);
-	uint8	   *bytes;
-	int			len;
+	DpValue value = item_value(item);
+	uint8 *bytes;
+	int len;
 
 	if (value.len <= BOUND_MAX_BYTES + 5 ||
-		(value.type != DP_TYPE_STRING && value.type != DP_TYPE_SYMBOL && value.type != DP_TYPE_CODE))
+		(value.type != DP_TYPE_STRING && value.type != DP_TYPE_SYMBOL &&
+		 value.type != DP_TYPE_CODE))
 		return value;
-	len = pg_encoding_mbcliplen(PG_UTF8, DP_STRING_DATA(&value), DP_STRING_LEN(&value), BOUND_MAX_BYTES);
+	len = pg_encoding_mbcliplen(PG_UTF8, DP_STRING_DATA(&value), DP_STRING_LEN(&value),
+								BOUND_MAX_BYTES);
 	bytes = palloc(len + 5);
 	dp_put_int32(bytes, len + 1);
 	memcpy(bytes + 4, DP_STRING_DATA(&value), len);
@@ -362,16 +367,16 @@ bound_value(const SampleItem *item)
  * which equally many pairs of document and different item lie.
  */
 static void
-keep_histogram(const SamplePath *sample, DpPathStats *path, const ItemGroup *groups,
-			   int ngroups, int target, double documents, Size *bytes)
+keep_histogram(const SamplePath *sample, DpPathStats *path, const ItemGroup *groups, int ngroups,
+			   int target, double documents, Size *bytes)
 {
-	double		docs = 0;
-	double		items = 0;
-	double		before = 0;
-	int			rest = 0;
-	int			nbounds;
-	int			n = 0;
-	DpValue    *bounds;
+	double docs = 0;
+	double items = 0;
+	double before = 0;
+	int rest = 0;
+	int nbounds;
+	int n = 0;
+	DpValue *bounds;
 
 	for (int i = 0; i < ngroups; i++)
 		if (!groups[i].common)
@@ -396,7 +401,7 @@ keep_histogram(const SamplePath *sample, DpPathStats *path, const ItemGroup *gro
 		before += groups[i].documents;
 		while (n < nbounds && floor(n * (docs - 1) / (nbounds - 1)) < before)
 		{
-			DpValue		bound = bound_value(item);
+			DpValue bound = bound_value(item);
 
 			if (bound.len > ITEM_MAX_BYTES || bound.len + 16 > *bytes)
 				return;
@@ -423,8 +428,9 @@ take_quantiles(const int32 *sorted, int64 n, float4 *quantiles)
 static void
 summarize_counts(const SamplePath *sample, DpPathStats *path)
 {
-	int32	   *counts = MemoryContextAllocHuge(CurrentMemoryContext, Max(sample->nitems, 1) * sizeof(int32));
-	int64		n = 0;
+	int32 *counts =
+		MemoryContextAllocHuge(CurrentMemoryContext, Max(sample->nitems, 1) * sizeof(int32));
+	int64 n = 0;
 
 	for (int64 i = 0; i < sample->nitems; i++)
 	{
@@ -446,14 +452,14 @@ summarize_counts(const SamplePath *sample, DpPathStats *path)
 static void
 summarize_lengths(SamplePath *sample, DpPathStats *path)
 {
-	int64		start = 0;
+	int64 start = 0;
 
 	qsort(sample->lengths, sample->nlengths, sizeof(int32), compare_int32);
 	take_quantiles(sample->lengths, sample->nlengths, path->lengths);
 	for (int64 i = 1; i <= sample->nlengths; i++)
 	{
-		float4		share;
-		int			at;
+		float4 share;
+		int at;
 
 		if (i < sample->nlengths && sample->lengths[i] == sample->lengths[start])
 			continue;

@@ -16,14 +16,14 @@
 #include "index/stats/analyze.h"
 
 /* Paths whose names are longer together are left out. */
-#define PATH_MAX_BYTES	512
+#define PATH_MAX_BYTES 512
 
 /* A node in the table; to look for one, a node with parent and name. */
 typedef struct PathEntry
 {
-	PathNode   *node;
-	uint32		hash;
-	char		status;
+	PathNode *node;
+	uint32 hash;
+	char status;
 } PathEntry;
 
 static inline uint32
@@ -37,18 +37,18 @@ static inline bool
 node_equal(const PathNode *a, const PathNode *b)
 {
 	return a->parent == b->parent && a->namelen == b->namelen &&
-		memcmp(a->name, b->name, a->namelen) == 0;
+		   memcmp(a->name, b->name, a->namelen) == 0;
 }
 
-#define SH_PREFIX			pathtable
-#define SH_ELEMENT_TYPE		PathEntry
-#define SH_KEY_TYPE			PathNode *
-#define SH_KEY				node
+#define SH_PREFIX pathtable
+#define SH_ELEMENT_TYPE PathEntry
+#define SH_KEY_TYPE PathNode *
+#define SH_KEY node
 #define SH_HASH_KEY(tb, key) node_hash(key)
-#define SH_EQUAL(tb, a, b)	node_equal(a, b)
+#define SH_EQUAL(tb, a, b) node_equal(a, b)
 #define SH_STORE_HASH
-#define SH_GET_HASH(tb, a)	(a)->hash
-#define SH_SCOPE			static inline
+#define SH_GET_HASH(tb, a) (a)->hash
+#define SH_SCOPE static inline
 #define SH_DECLARE
 #define SH_DEFINE
 #include "lib/simplehash.h"
@@ -58,19 +58,19 @@ struct PathTree
 	MemoryContext context;
 	MemoryContext nodes;
 	pathtable_hash *table;
-	PathNode   *root;
-	uint32		max;
-	uint32		counter;		/* nodes made so far */
-	uint32		documents;		/* documents walked so far */
-	uint64		containers;
-	bool		forgotten;
+	PathNode *root;
+	uint32 max;
+	uint32 counter;   /* nodes made so far */
+	uint32 documents; /* documents walked so far */
+	uint64 containers;
+	bool forgotten;
 	/* the nodes that the document has, parents first */
-	PathNode  **touched;
-	int			ntouched;
-	int			room;
+	PathNode **touched;
+	int ntouched;
+	int room;
 	/* while items are collected */
-	bool		collecting;
-	int32		number;
+	bool collecting;
+	int32 number;
 };
 
 /* The fields of a document or the elements of an array, as far as they are at hand. */
@@ -78,13 +78,13 @@ typedef struct FieldWalk
 {
 	const uint8 *next;
 	const uint8 *end;
-	const uint8 *limit;			/* no byte is at hand from here on */
+	const uint8 *limit; /* no byte is at hand from here on */
 } FieldWalk;
 
-static void walk_fields(PathTree *tree, PathNode *at, const DpValue *container,
-						const uint8 *limit, bool direct);
-static void walk_value(PathTree *tree, PathNode *at, const DpValue *value,
-					   const uint8 *limit, bool direct);
+static void walk_fields(PathTree *tree, PathNode *at, const DpValue *container, const uint8 *limit,
+						bool direct);
+static void
+walk_value(PathTree *tree, PathNode *at, const DpValue *value, const uint8 *limit, bool direct);
 static void walk_array(PathTree *tree, PathNode *at, const DpValue *array, const uint8 *limit);
 static void collect_item(PathTree *tree, PathNode *at, const DpValue *value, const uint8 *limit);
 static void collect_length(PathTree *tree, PathNode *at, int32 length);
@@ -101,12 +101,13 @@ fields_init(FieldWalk *walk, const DpValue *container, const uint8 *limit)
 	walk->limit = limit;
 	if (limit > walk->end)
 	{
-		DpIter		iter;
+		DpIter iter;
 
 		dp_iter_init_value(&iter, container);
 	}
 	else if (container->len < DP_DOCUMENT_MIN_SIZE ||
-			 (limit - container->data >= 4 && (uint32) dp_get_int32(container->data) != container->len))
+			 (limit - container->data >= 4 &&
+			  (uint32) dp_get_int32(container->data) != container->len))
 		dp_corrupted("the length of the document is wrong");
 	walk->next = container->data + 4;
 }
@@ -118,7 +119,7 @@ fields_init(FieldWalk *walk, const DpValue *container, const uint8 *limit)
 static int64
 cut_size(uint8 type, const uint8 *p, const uint8 *limit)
 {
-	uint32		size = dp_fixed_size[type];
+	uint32 size = dp_fixed_size[type];
 
 	if (size < DP_SIZE_INVALID)
 		return size;
@@ -147,11 +148,11 @@ cut_size(uint8 type, const uint8 *p, const uint8 *limit)
 static inline bool
 fields_next(FieldWalk *walk, DpElement *element)
 {
-	int64		size;
+	int64 size;
 
 	if (likely(walk->limit > walk->end))
 	{
-		DpIter		iter = {walk->next, walk->end};
+		DpIter iter = { walk->next, walk->end };
 
 		if (!dp_iter_next(&iter, element))
 			return false;
@@ -188,10 +189,11 @@ fields_next(FieldWalk *walk, DpElement *element)
 PathTree *
 dp_path_tree_create(int max)
 {
-	PathTree   *tree = palloc0(sizeof(PathTree));
+	PathTree *tree = palloc0(sizeof(PathTree));
 
 	tree->context = CurrentMemoryContext;
-	tree->nodes = AllocSetContextCreate(CurrentMemoryContext, "docpatterns paths", ALLOCSET_DEFAULT_SIZES);
+	tree->nodes =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns paths", ALLOCSET_DEFAULT_SIZES);
 	tree->table = pathtable_create(tree->context, 256, NULL);
 	tree->max = max;
 	tree->room = 256;
@@ -207,11 +209,11 @@ dp_path_tree_create(int max)
 static PathNode *
 node_child(PathTree *tree, PathNode *at, const DpElement *field)
 {
-	PathNode	probe;
-	PathNode   *node;
-	PathEntry  *entry;
-	bool		found;
-	char	   *name;
+	PathNode probe;
+	PathNode *node;
+	PathEntry *entry;
+	bool found;
+	char *name;
 
 	probe.parent = at;
 	probe.name = field->name;
@@ -267,7 +269,7 @@ node_touch(PathTree *tree, PathNode *node)
 void
 dp_path_tree_count(PathTree *tree, const SampleDocument *document)
 {
-	DpValue		value = {document->data, document->size, DP_TYPE_DOCUMENT};
+	DpValue value = { document->data, document->size, DP_TYPE_DOCUMENT };
 
 	if (tree->table->members > tree->max)
 		forget_rare(tree);
@@ -282,7 +284,7 @@ dp_path_tree_count(PathTree *tree, const SampleDocument *document)
 void
 dp_path_tree_collect(PathTree *tree, const SampleDocument *document, int32 number)
 {
-	DpValue		value = {document->data, document->size, DP_TYPE_DOCUMENT};
+	DpValue value = { document->data, document->size, DP_TYPE_DOCUMENT };
 
 	tree->collecting = true;
 	tree->number = number;
@@ -295,16 +297,16 @@ dp_path_tree_collect(PathTree *tree, const SampleDocument *document, int32 numbe
 static void
 walk_fields(PathTree *tree, PathNode *at, const DpValue *container, const uint8 *limit, bool direct)
 {
-	uint64		number = ++tree->containers;
-	PathNode   *previous = NULL;
-	FieldWalk	walk;
-	DpElement	field;
+	uint64 number = ++tree->containers;
+	PathNode *previous = NULL;
+	FieldWalk walk;
+	DpElement field;
 
 	check_stack_depth();
 	fields_init(&walk, container, limit);
 	while (fields_next(&walk, &field))
 	{
-		PathNode   *node = previous != NULL ? previous->next : NULL;
+		PathNode *node = previous != NULL ? previous->next : NULL;
 
 		if (node == NULL || node->namelen != field.namelen ||
 			memcmp(node->name, field.name, field.namelen) != 0)
@@ -331,7 +333,7 @@ walk_fields(PathTree *tree, PathNode *at, const DpValue *container, const uint8 
 static void
 walk_value(PathTree *tree, PathNode *at, const DpValue *value, const uint8 *limit, bool direct)
 {
-	int			type = dp_stats_type_number(value->type);
+	int type = dp_stats_type_number(value->type);
 
 	if (tree->collecting)
 	{
@@ -381,9 +383,9 @@ walk_value(PathTree *tree, PathNode *at, const DpValue *value, const uint8 *limi
 static void
 walk_array(PathTree *tree, PathNode *at, const DpValue *array, const uint8 *limit)
 {
-	FieldWalk	walk;
-	DpElement	element;
-	int32		length = 0;
+	FieldWalk walk;
+	DpElement element;
+	int32 length = 0;
 
 	fields_init(&walk, array, limit);
 	while (fields_next(&walk, &element))
@@ -463,14 +465,16 @@ finish_document(PathTree *tree)
 {
 	for (int i = 0; i < tree->ntouched; i++)
 	{
-		PathNode   *node = tree->touched[i];
+		PathNode *node = tree->touched[i];
 		const PathNode *parent = node->parent;
-		bool		has_array = (node->now_types & (1U << DP_TYPE_ARRAY)) != 0;
+		bool has_array = (node->now_types & (1U << DP_TYPE_ARRAY)) != 0;
 
-		node->now_missing = parent != tree->root &&
-			(parent->now_missing || parent->now_others > 0 || node->now_values < parent->now_documents);
+		node->now_missing =
+			parent != tree->root && (parent->now_missing || parent->now_others > 0 ||
+									 node->now_values < parent->now_documents);
 		node->reached++;
-		if (node->now_missing || (node->now_types & (1U << DP_TYPE_NULL | 1U << DP_TYPE_UNDEFINED)) != 0)
+		if (node->now_missing ||
+			(node->now_types & (1U << DP_TYPE_NULL | 1U << DP_TYPE_UNDEFINED)) != 0)
 			node->nullish++;
 		else if (node->now_documents == 0 && node->now_others == 0)
 			node->barren++;
@@ -496,11 +500,11 @@ finish_document(PathTree *tree)
 static void
 forget_rare(PathTree *tree)
 {
-	PathNode  **nodes;
-	bool		complete;
-	int			n = dp_path_tree_nodes(tree, &nodes, &complete);
-	int			kept = tree->max / 2;
-	bool		found;
+	PathNode **nodes;
+	bool complete;
+	int n = dp_path_tree_nodes(tree, &nodes, &complete);
+	int kept = tree->max / 2;
+	bool found;
 
 	pathtable_reset(tree->table);
 	for (int i = 0; i < n; i++)
@@ -532,8 +536,8 @@ int
 dp_path_tree_nodes(PathTree *tree, PathNode ***nodes, bool *complete)
 {
 	pathtable_iterator iter;
-	PathEntry  *entry;
-	int			n = 0;
+	PathEntry *entry;
+	int n = 0;
 
 	*nodes = palloc(Max(tree->table->members, 1) * sizeof(PathNode *));
 	pathtable_start_iterate(tree->table, &iter);
@@ -548,9 +552,9 @@ void
 dp_path_node_names(const PathNode *node, DpPathStats *path)
 {
 	const char *names[PATH_MAX_BYTES];
-	uint32		lens[PATH_MAX_BYTES];
-	int			first = PATH_MAX_BYTES;
-	DpPath	   *parsed;
+	uint32 lens[PATH_MAX_BYTES];
+	int first = PATH_MAX_BYTES;
+	DpPath *parsed;
 	StringInfoData text;
 
 	for (; node->parent != NULL; node = node->parent)

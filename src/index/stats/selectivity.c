@@ -32,7 +32,7 @@ dp_estimator_create(PlannerInfo *root, Node *document, int varRelid)
 {
 	DpEstimator *estimator = palloc0(sizeof(DpEstimator));
 	VariableStatData variable;
-	double		rows = 0;
+	double rows = 0;
 
 	estimator->documents = 1000;
 	if (root == NULL || document == NULL)
@@ -86,21 +86,24 @@ dp_estimate_match(PlannerInfo *root, Node *document, Node *filter, int varRelid)
 	DpEstimator *estimator = dp_estimator_create(root, document, varRelid);
 	MemoryContext planner;
 	MemoryContext scratch;
-	double		selectivity;
-	Datum		value;
-	Oid			type;
-	bool		isnull;
-	DpValue		spec;
+	double selectivity;
+	Datum value;
+	Oid type;
+	bool isnull;
+	DpValue spec;
 
 	if (!known_value(root, filter, &value, &type, &isnull))
 		return DEFAULT_MATCHING_SEL * (1.0 - estimator->null_frac);
 	if (isnull)
 		return 0.0;
-	scratch = AllocSetContextCreate(CurrentMemoryContext,
-									"docpatterns filter to be estimated", DP_SPEC_CONTEXT_SIZES);
+	scratch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns filter to be estimated",
+									DP_SPEC_CONTEXT_SIZES);
 	planner = MemoryContextSwitchTo(scratch);
 	spec = dp_value_of_document(PG_DETOAST_DATUM_PACKED(value));
-	selectivity = dp_estimate_filter(estimator, dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL));
+	selectivity =
+		dp_estimate_filter(estimator,
+						   dp_filter_compile(&spec, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE,
+											 NULL));
 	MemoryContextSwitchTo(planner);
 	MemoryContextDelete(scratch);
 	return selectivity;
@@ -124,7 +127,7 @@ Datum
 dp_bson_matchsel(PG_FUNCTION_ARGS)
 {
 	PlannerInfo *root = (PlannerInfo *) PG_GETARG_POINTER(0);
-	List	   *args = (List *) PG_GETARG_POINTER(2);
+	List *args = (List *) PG_GETARG_POINTER(2);
 
 	PG_RETURN_FLOAT8(dp_estimate_match(root, linitial(args), lsecond(args), PG_GETARG_INT32(3)));
 }
@@ -141,19 +144,19 @@ Datum
 dp_bson_containsel(PG_FUNCTION_ARGS)
 {
 	PlannerInfo *root = (PlannerInfo *) PG_GETARG_POINTER(0);
-	List	   *args = (List *) PG_GETARG_POINTER(2);
-	int			varRelid = PG_GETARG_INT32(3);
-	char	   *name = get_opname(PG_GETARG_OID(1));
-	bool		turned = name != NULL && strcmp(name, "<@") == 0;
-	Node	   *container = turned ? lsecond(args) : linitial(args);
-	Node	   *contained = turned ? linitial(args) : lsecond(args);
-	DpScope		scope = {DP_SCOPE_DOCUMENT, NULL, NULL, 0};
+	List *args = (List *) PG_GETARG_POINTER(2);
+	int varRelid = PG_GETARG_INT32(3);
+	char *name = get_opname(PG_GETARG_OID(1));
+	bool turned = name != NULL && strcmp(name, "<@") == 0;
+	Node *container = turned ? lsecond(args) : linitial(args);
+	Node *contained = turned ? linitial(args) : lsecond(args);
+	DpScope scope = { DP_SCOPE_DOCUMENT, NULL, NULL, 0 };
 	DpEstimator *estimator;
-	Datum		value;
-	Oid			type;
-	bool		isnull;
-	DpValue		document;
-	double		result = DEFAULT_MATCHING_SEL;
+	Datum value;
+	Oid type;
+	bool isnull;
+	DpValue document;
+	double result = DEFAULT_MATCHING_SEL;
 
 	if (known_value(root, contained, &value, &type, &isnull))
 	{
@@ -181,13 +184,13 @@ Datum
 dp_bson_existssel(PG_FUNCTION_ARGS)
 {
 	PlannerInfo *root = (PlannerInfo *) PG_GETARG_POINTER(0);
-	Oid			operator = PG_GETARG_OID(1);
-	List	   *args = (List *) PG_GETARG_POINTER(2);
+	Oid operator= PG_GETARG_OID(1);
+	List *args = (List *) PG_GETARG_POINTER(2);
 	DpEstimator *estimator;
-	Datum		value;
-	Oid			type;
-	bool		isnull;
-	double		result = DEFAULT_MATCHING_SEL;
+	Datum value;
+	Oid type;
+	bool isnull;
+	double result = DEFAULT_MATCHING_SEL;
 
 	if (!known_value(root, lsecond(args), &value, &type, &isnull))
 		PG_RETURN_FLOAT8(DEFAULT_MATCHING_SEL);
@@ -198,24 +201,25 @@ dp_bson_existssel(PG_FUNCTION_ARGS)
 		PG_RETURN_FLOAT8(DEFAULT_MATCHING_SEL * (1.0 - estimator->null_frac));
 	if (type == TEXTOID)
 	{
-		text	   *path = DatumGetTextPP(value);
+		text *path = DatumGetTextPP(value);
 
 		result = exists_probability(estimator, VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path));
 	}
 	else if (type == TEXTARRAYOID)
 	{
-		char	   *name = get_opname(operator);
-		bool		all = name != NULL && strcmp(name, "?&") == 0;
-		Datum	   *paths;
-		bool	   *nulls;
-		int			n;
-		double		least = 1.0;
-		double		none = 1.0;
+		char *name = get_opname(operator);
+		bool all = name != NULL && strcmp(name, "?&") == 0;
+		Datum *paths;
+		bool *nulls;
+		int n;
+		double least = 1.0;
+		double none = 1.0;
 
-		deconstruct_array(DatumGetArrayTypeP(value), TEXTOID, -1, false, TYPALIGN_INT, &paths, &nulls, &n);
+		deconstruct_array(DatumGetArrayTypeP(value), TEXTOID, -1, false, TYPALIGN_INT, &paths,
+						  &nulls, &n);
 		for (int i = 0; i < n; i++)
 		{
-			double		one;
+			double one;
 
 			if (nulls[i])
 				continue;
@@ -235,8 +239,8 @@ dp_bson_existssel(PG_FUNCTION_ARGS)
 static double
 exists_probability(const DpEstimator *estimator, const char *path, Size len)
 {
-	DpScope		scope = {DP_SCOPE_DOCUMENT, NULL, NULL, 0};
-	DpKnown		known;
+	DpScope scope = { DP_SCOPE_DOCUMENT, NULL, NULL, 0 };
+	DpKnown known;
 
 	dp_scope_lookup(estimator, &scope, dp_path_parse(path, len), &known);
 	if (known.path == NULL)

@@ -32,11 +32,17 @@ extern DpEstimator *dp_estimator_create(PlannerInfo *root, Node *document, int v
 /* Whether there are statistics behind the estimates. */
 extern bool dp_estimator_is_informed(const DpEstimator *estimator);
 
-/* A filter that was compiled for documents: all of it, or one of its nodes (a condition or a tree of them). */
+/*
+ * A filter that was compiled for documents: all of it, or one of its nodes (a condition or a tree
+ * of them).
+ */
 extern double dp_estimate_filter(DpEstimator *estimator, const DpFilter *filter);
 extern double dp_estimate_node(DpEstimator *estimator, const FilterNode *node);
 
-/* document @@ filter, with the filter as an expression; a filter that is not known yet gets a default. */
+/*
+ * document @@ filter, with the filter as an expression; a filter that is not known yet gets a
+ * default.
+ */
 extern double dp_estimate_match(PlannerInfo *root, Node *document, Node *filter, int varRelid);
 
 /*
@@ -45,4 +51,4 @@ extern double dp_estimate_match(PlannerInfo *root, Node *document, Node *filter,
  */
 extern bool dp_match_selectivity_request(SupportRequestSelectivity *request);
 
-#endif							/* DP_INDEX_STATS_SELECTIVITY_H */
+#endif /* DP_INDEX_STATS_SELECTIVITY_H */

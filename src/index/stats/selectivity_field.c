@@ -35,16 +35,16 @@
 #include "index/stats/selectivity_field.h"
 
 /* Not a strategy of btree; here it stands for <> */
-#define NOT_EQUAL		(BTMaxStrategyNumber + 1)
+#define NOT_EQUAL (BTMaxStrategyNumber + 1)
 
 /* Parts of a path, gathered from the last one to the first */
-#define FIELD_MAX_PARTS	DP_MAX_DEPTH
+#define FIELD_MAX_PARTS DP_MAX_DEPTH
 
 typedef struct FieldParts
 {
 	const char *names[FIELD_MAX_PARTS];
-	uint32		lens[FIELD_MAX_PARTS];
-	int			first;			/* position of the first one that is filled */
+	uint32 lens[FIELD_MAX_PARTS];
+	int first; /* position of the first one that is filled */
 } FieldParts;
 
 static double restriction(PG_FUNCTION_ARGS, int strategy);
@@ -67,28 +67,29 @@ parts_add(FieldParts *parts, const char *name, uint32 len)
 static bool
 parts_add_constant(FieldParts *parts, Node *node, bool is_name)
 {
-	Const	   *constant = (Const *) node;
-	DpPath	   *path;
+	Const *constant = (Const *) node;
+	DpPath *path;
 
 	if (!IsA(node, Const) || constant->constisnull)
 		return false;
 	switch (constant->consttype)
 	{
 		case TEXTOID:
-			{
-				text	   *t = DatumGetTextPP(constant->constvalue);
+		{
+			text *t = DatumGetTextPP(constant->constvalue);
 
-				if (is_name)
-					return parts_add(parts, pnstrdup(VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t)), VARSIZE_ANY_EXHDR(t));
-				path = dp_path_parse(VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t));
-				break;
-			}
+			if (is_name)
+				return parts_add(parts, pnstrdup(VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t)),
+								 VARSIZE_ANY_EXHDR(t));
+			path = dp_path_parse(VARDATA_ANY(t), VARSIZE_ANY_EXHDR(t));
+			break;
+		}
 		case INT4OID:
-			{
-				char	   *digits = psprintf("%d", DatumGetInt32(constant->constvalue));
+		{
+			char *digits = psprintf("%d", DatumGetInt32(constant->constvalue));
 
-				return parts_add(parts, digits, strlen(digits));
-			}
+			return parts_add(parts, digits, strlen(digits));
+		}
 		case TEXTARRAYOID:
 			path = dp_path_of_array(DatumGetArrayTypeP(constant->constvalue));
 			break;
@@ -112,9 +113,9 @@ field_document(Node *node, FieldParts *parts)
 
 	for (;;)
 	{
-		List	   *args = NIL;
-		Oid			function = InvalidOid;
-		char	   *name;
+		List *args = NIL;
+		Oid function = InvalidOid;
+		char *name;
 
 		while (IsA(node, RelabelType))
 			node = (Node *) ((RelabelType *) node)->arg;
@@ -123,7 +124,8 @@ field_document(Node *node, FieldParts *parts)
 			SubscriptingRef *ref = (SubscriptingRef *) node;
 
 			if (ref->refassgnexpr != NULL || ref->reflowerindexpr != NIL ||
-				(ref->refcontainertype != types->bson && ref->refcontainertype != types->bson_value))
+				(ref->refcontainertype != types->bson &&
+				 ref->refcontainertype != types->bson_value))
 				return NULL;
 			for (int i = list_length(ref->refupperindexpr) - 1; i >= 0; i--)
 				if (list_nth(ref->refupperindexpr, i) == NULL ||
@@ -162,9 +164,9 @@ field_document(Node *node, FieldParts *parts)
 bool
 dp_field_recognize(PlannerInfo *root, Node *expression, int varRelid, DpField *field)
 {
-	DpScope		scope = {DP_SCOPE_DOCUMENT, NULL, NULL, 0};
-	FieldParts	parts;
-	Node	   *document;
+	DpScope scope = { DP_SCOPE_DOCUMENT, NULL, NULL, 0 };
+	FieldParts parts;
+	Node *document;
 
 	if (exprType(expression) != dp_types()->bson_value)
 		return false;
@@ -196,15 +198,15 @@ dp_const_value(const Const *constant, DpValue *value)
 				return false;
 			break;
 		case NUMERICOID:
-			{
-				uint8	   *bytes = palloc(DP_DECIMAL128_SIZE);
+		{
+			uint8 *bytes = palloc(DP_DECIMAL128_SIZE);
 
-				dp_numeric_round_to_decimal128(DatumGetNumeric(constant->constvalue), bytes);
-				value->type = DP_TYPE_DECIMAL128;
-				value->data = bytes;
-				value->len = DP_DECIMAL128_SIZE;
-				return true;
-			}
+			dp_numeric_round_to_decimal128(DatumGetNumeric(constant->constvalue), bytes);
+			value->type = DP_TYPE_DECIMAL128;
+			value->data = bytes;
+			value->len = DP_DECIMAL128_SIZE;
+			return true;
+		}
 		default:
 			break;
 	}
@@ -218,13 +220,14 @@ dp_const_value(const Const *constant, DpValue *value)
 static double
 direct_type(const DpKnown *known, int type)
 {
-	return known->positional ? known->path->types[type] * known->position : known->path->direct_types[type];
+	return known->positional ? known->path->types[type] * known->position
+							 : known->path->direct_types[type];
 }
 
 double
 dp_field_present(const DpField *field)
 {
-	double		present = 0;
+	double present = 0;
 
 	if (field->known.path == NULL)
 		return dp_scope_unknown(field->estimator);
@@ -237,25 +240,28 @@ double
 dp_field_compare(const DpField *field, int strategy, const DpValue *value)
 {
 	const DpKnown *known = &field->known;
-	double		keep = 1.0 - field->estimator->null_frac;
-	int			class = dp_type_class[value->type];
-	bool		less = strategy == BTLessStrategyNumber || strategy == BTLessEqualStrategyNumber;
-	bool		with_equal = strategy == BTLessEqualStrategyNumber || strategy == BTGreaterEqualStrategyNumber;
-	double		same = 0;		/* fields of the value's class */
-	double		others = 0;		/* of the classes on the side that is asked for */
-	double		part = DEFAULT_INEQ_SEL;
+	double keep = 1.0 - field->estimator->null_frac;
+	int class = dp_type_class[value->type];
+	bool less = strategy == BTLessStrategyNumber || strategy == BTLessEqualStrategyNumber;
+	bool with_equal =
+		strategy == BTLessEqualStrategyNumber || strategy == BTGreaterEqualStrategyNumber;
+	double same = 0;   /* fields of the value's class */
+	double others = 0; /* of the classes on the side that is asked for */
+	double part = DEFAULT_INEQ_SEL;
 
 	if (known->path == NULL)
 		return dp_scope_unknown(field->estimator) * keep;
 	if (strategy == BTEqualStrategyNumber)
 		return dp_estimate_direct_equal(field->estimator, known, value) * keep;
 	if (strategy == NOT_EQUAL)
-		return Max(dp_field_present(field) - dp_estimate_direct_equal(field->estimator, known, value) * keep, 0);
+		return Max(dp_field_present(field) -
+					   dp_estimate_direct_equal(field->estimator, known, value) * keep,
+				   0);
 
 	/* this order goes through all classes */
 	for (int i = 0; i < DP_STATS_TYPES; i++)
 	{
-		int			other = dp_type_class[dp_stats_type_of_number(i)];
+		int other = dp_type_class[dp_stats_type_of_number(i)];
 
 		if (other == class)
 			same += direct_type(known, i);
@@ -266,11 +272,14 @@ dp_field_compare(const DpField *field, int strategy, const DpValue *value)
 		part = with_equal ? 1.0 : 0.0;
 	else if (!dp_type_is_container(value->type) && same > 0)
 	{
-		DpLimit		limit = {0, class, *value, strategy == BTGreaterStrategyNumber || strategy == BTLessEqualStrategyNumber};
-		DpLimit		begin = {-1, class};
-		DpLimit		end = {1, class};
-		DpShare		all = dp_path_share_range(known->path, &begin, &end);
-		DpShare		some = dp_path_share_range(known->path, less ? &begin : &limit, less ? &limit : &end);
+		DpLimit limit = { 0, class, *value,
+						  strategy == BTGreaterStrategyNumber ||
+							  strategy == BTLessEqualStrategyNumber };
+		DpLimit begin = { -1, class };
+		DpLimit end = { 1, class };
+		DpShare all = dp_path_share_range(known->path, &begin, &end);
+		DpShare some =
+			dp_path_share_range(known->path, less ? &begin : &limit, less ? &limit : &end);
 
 		if (all.items > 0)
 			part = Min(some.items / all.items, 1.0);
@@ -281,14 +290,13 @@ dp_field_compare(const DpField *field, int strategy, const DpValue *value)
 /* ---------------------------------------------------------------- restrictions */
 
 /* bson_value_eqsel(internal, oid, internal, int4) -> float8, and so on: one for each operator. */
-#define RESTRICTION(symbol, strategy) \
-	DP_FUNCTION(symbol); \
-	Datum \
-	symbol(PG_FUNCTION_ARGS) \
-	{ \
-		double		result = restriction(fcinfo, strategy); \
-		CLAMP_PROBABILITY(result); \
-		PG_RETURN_FLOAT8(result); \
+#define RESTRICTION(symbol, strategy)                                                              \
+	DP_FUNCTION(symbol);                                                                           \
+	Datum symbol(PG_FUNCTION_ARGS)                                                                 \
+	{                                                                                              \
+		double result = restriction(fcinfo, strategy);                                             \
+		CLAMP_PROBABILITY(result);                                                                 \
+		PG_RETURN_FLOAT8(result);                                                                  \
 	}
 
 RESTRICTION(dp_bson_value_ltsel, BTLessStrategyNumber)
@@ -302,9 +310,8 @@ RESTRICTION(dp_bson_value_neqsel, NOT_EQUAL)
 static double
 core_restriction(FunctionCallInfo fcinfo, int strategy)
 {
-	static const PGFunction functions[] = {
-		NULL, scalarltsel, scalarlesel, eqsel, scalargesel, scalargtsel, neqsel
-	};
+	static const PGFunction functions[] = { NULL,        scalarltsel, scalarlesel, eqsel,
+											scalargesel, scalargtsel, neqsel };
 
 	return DatumGetFloat8(DirectFunctionCall4Coll(functions[strategy], PG_GET_COLLATION(),
 												  PG_GETARG_DATUM(0), PG_GETARG_DATUM(1),
@@ -336,15 +343,16 @@ turned(int strategy)
 static double
 compare_unknown(const DpField *field, int strategy)
 {
-	double		present = dp_field_present(field);
-	double		equal;
+	double present = dp_field_present(field);
+	double equal;
 
 	if (strategy != BTEqualStrategyNumber && strategy != NOT_EQUAL)
 		return Min(present, DEFAULT_INEQ_SEL);
 	equal = present;
 	if (field->known.path != NULL)
-		equal /= field->known.path->n_distinct != 0 ?
-			dp_path_distinct(field->estimator, field->known.path) : 1.0 / DEFAULT_EQ_SEL;
+		equal /= field->known.path->n_distinct != 0
+					 ? dp_path_distinct(field->estimator, field->known.path)
+					 : 1.0 / DEFAULT_EQ_SEL;
 	return strategy == NOT_EQUAL ? present - equal : equal;
 }
 
@@ -355,15 +363,15 @@ static double
 restriction(FunctionCallInfo fcinfo, int strategy)
 {
 	PlannerInfo *root = (PlannerInfo *) PG_GETARG_POINTER(0);
-	List	   *args = (List *) PG_GETARG_POINTER(2);
-	int			varRelid = PG_GETARG_INT32(3);
+	List *args = (List *) PG_GETARG_POINTER(2);
+	int varRelid = PG_GETARG_INT32(3);
 	VariableStatData variable;
-	Node	   *other;
-	bool		on_left;
-	DpField		field;
-	bool		is_field = false;
-	DpValue		value;
-	double		result;
+	Node *other;
+	bool on_left;
+	DpField field;
+	bool is_field = false;
+	DpValue value;
+	double result;
 
 	if (!get_restriction_variable(root, args, varRelid, &variable, &other, &on_left))
 		return core_restriction(fcinfo, strategy);
@@ -398,10 +406,10 @@ restriction(FunctionCallInfo fcinfo, int strategy)
 static bool
 is_lower_end(Node *clause, Node *expression)
 {
-	OpExpr	   *op = (OpExpr *) clause;
-	char	   *name;
-	Node	   *left;
-	Node	   *right;
+	OpExpr *op = (OpExpr *) clause;
+	char *name;
+	Node *left;
+	Node *right;
 
 	if (!IsA(clause, OpExpr) || list_length(op->args) != 2)
 		return false;
@@ -412,7 +420,7 @@ is_lower_end(Node *clause, Node *expression)
 	right = lsecond(op->args);
 	if (name[0] == '<' && (name[1] == '\0' || strcmp(name, "<=") == 0))
 	{
-		Node	   *swap = left;
+		Node *swap = left;
 
 		left = right;
 		right = swap;
@@ -430,20 +438,20 @@ is_lower_end(Node *clause, Node *expression)
  * upper end's by itself.
  */
 static double
-range_given_lower(PlannerInfo *root, int varRelid, VariableStatData *variable,
-				  const DpField *field, double selectivity)
+range_given_lower(PlannerInfo *root, int varRelid, VariableStatData *variable, const DpField *field,
+				  double selectivity)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (variable->rel == NULL || variable->rel->reloptkind == RELOPT_JOINREL)
 		return selectivity;
 	foreach(lc, variable->rel->baserestrictinfo)
 	{
-		Node	   *clause = (Node *) lfirst_node(RestrictInfo, lc)->clause;
-		OpExpr	   *op = (OpExpr *) clause;
-		double		lower;
-		double		present = 1.0;
-		double		both;
+		Node *clause = (Node *) lfirst_node(RestrictInfo, lc)->clause;
+		OpExpr *op = (OpExpr *) clause;
+		double lower;
+		double present = 1.0;
+		double both;
 
 		if (!is_lower_end(clause, variable->var))
 			continue;

@@ -12,7 +12,7 @@
 typedef struct DpField
 {
 	DpEstimator *estimator;
-	DpKnown		known;
+	DpKnown known;
 } DpField;
 
 /*
@@ -30,4 +30,4 @@ extern double dp_field_compare(const DpField *field, int strategy, const DpValue
 /* The BSON value next to a constant of the planner; false if there is none. */
 extern bool dp_const_value(const Const *constant, DpValue *value);
 
-#endif							/* DP_INDEX_STATS_SELECTIVITY_FIELD_H */
+#endif /* DP_INDEX_STATS_SELECTIVITY_FIELD_H */

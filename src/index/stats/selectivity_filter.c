@@ -18,19 +18,23 @@
 #include "index/query.h"
 #include "index/stats/selectivity_path.h"
 
-static double node_probability(const DpEstimator *estimator, const DpScope *scope, const FilterNode *node);
-static double conjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nodes, int nnodes);
-static double disjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nodes, int n);
-static double estimate_condition(const DpEstimator *estimator, const DpScope *scope, const FilterNode *node);
-static double estimate_range(const DpEstimator *estimator, const DpScope *scope, const FilterNode *node,
-					const FilterNode *partner);
-static double estimate_equal(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known,
-					const DpValue *value);
+static double
+node_probability(const DpEstimator *estimator, const DpScope *scope, const FilterNode *node);
+static double
+conjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nodes, int nnodes);
+static double
+disjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nodes, int n);
+static double
+estimate_condition(const DpEstimator *estimator, const DpScope *scope, const FilterNode *node);
+static double estimate_range(const DpEstimator *estimator, const DpScope *scope,
+							 const FilterNode *node, const FilterNode *partner);
+static double estimate_equal(const DpEstimator *estimator, const DpScope *scope,
+							 const DpKnown *known, const DpValue *value);
 static double estimate_in(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known,
-				 const FilterNode *node);
+						  const FilterNode *node);
 static double estimate_regex(const DpScope *scope, const DpKnown *known, const FilterNode *node);
-static double element_match(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known,
-							const FilterNode *node);
+static double element_match(const DpEstimator *estimator, const DpScope *scope,
+							const DpKnown *known, const FilterNode *node);
 static double uninformed(const FilterNode *node);
 
 double
@@ -42,8 +46,8 @@ dp_estimate_filter(DpEstimator *estimator, const DpFilter *filter)
 double
 dp_estimate_node(DpEstimator *estimator, const FilterNode *node)
 {
-	DpScope		scope = {DP_SCOPE_DOCUMENT, NULL, NULL, 0};
-	double		result;
+	DpScope scope = { DP_SCOPE_DOCUMENT, NULL, NULL, 0 };
+	double result;
 
 	result = node_probability(estimator, &scope, node) * (1.0 - estimator->null_frac);
 	CLAMP_PROBABILITY(result);
@@ -56,7 +60,7 @@ dp_estimate_node(DpEstimator *estimator, const FilterNode *node)
 static double
 node_probability(const DpEstimator *estimator, const DpScope *scope, const FilterNode *node)
 {
-	double		result;
+	double result;
 	FilterNode *one = (FilterNode *) node;
 
 	check_stack_depth();
@@ -73,7 +77,8 @@ node_probability(const DpEstimator *estimator, const DpScope *scope, const Filte
 			result = disjunction(estimator, scope, node->u.children.nodes, node->u.children.n);
 			break;
 		case FILTER_NOR:
-			result = 1.0 - disjunction(estimator, scope, node->u.children.nodes, node->u.children.n);
+			result =
+				1.0 - disjunction(estimator, scope, node->u.children.nodes, node->u.children.n);
 			break;
 		case FILTER_SCHEMA:
 			return 0.5;
@@ -93,11 +98,11 @@ node_probability(const DpEstimator *estimator, const DpScope *scope, const Filte
 static inline bool
 is_range(const FilterNode *node)
 {
-	return (node->op == FILTER_LT || node->op == FILTER_LTE ||
-			node->op == FILTER_GT || node->op == FILTER_GTE) &&
-		node->value.type != DP_TYPE_NULL && node->value.type != DP_TYPE_UNDEFINED &&
-		node->value.type != DP_TYPE_MINKEY && node->value.type != DP_TYPE_MAXKEY &&
-		!dp_type_is_container(node->value.type);
+	return (node->op == FILTER_LT || node->op == FILTER_LTE || node->op == FILTER_GT ||
+			node->op == FILTER_GTE) &&
+		   node->value.type != DP_TYPE_NULL && node->value.type != DP_TYPE_UNDEFINED &&
+		   node->value.type != DP_TYPE_MINKEY && node->value.type != DP_TYPE_MAXKEY &&
+		   !dp_type_is_container(node->value.type);
 }
 
 static inline bool
@@ -110,8 +115,8 @@ static inline bool
 same_path(const FilterNode *a, const FilterNode *b)
 {
 	return a->path == b->path ||
-		(a->path->namelen == b->path->namelen && a->path->alone == b->path->alone &&
-		 memcmp(a->path->name, b->path->name, a->path->namelen) == 0);
+		   (a->path->namelen == b->path->namelen && a->path->alone == b->path->alone &&
+			memcmp(a->path->name, b->path->name, a->path->namelen) == 0);
 }
 
 /* Whether the first condition's path is the second's, or leads to where that begins. */
@@ -119,8 +124,8 @@ static bool
 path_begins(const FilterNode *a, const FilterNode *b)
 {
 	return a->path->namelen <= b->path->namelen &&
-		memcmp(a->path->name, b->path->name, a->path->namelen) == 0 &&
-		(a->path->namelen == b->path->namelen || b->path->name[a->path->namelen] == '.');
+		   memcmp(a->path->name, b->path->name, a->path->namelen) == 0 &&
+		   (a->path->namelen == b->path->namelen || b->path->name[a->path->namelen] == '.');
 }
 
 /* The nodes of a conjunction and those of the conjunctions below it. */
@@ -152,7 +157,7 @@ needs_value(const FilterNode *node)
 	if (node->op == FILTER_IN)
 		return !node->u.in.has_null;
 	return node->value.type != DP_TYPE_NULL && node->value.type != DP_TYPE_UNDEFINED &&
-		node->value.type != DP_TYPE_MINKEY && node->value.type != DP_TYPE_MAXKEY;
+		   node->value.type != DP_TYPE_MINKEY && node->value.type != DP_TYPE_MAXKEY;
 }
 
 /*
@@ -161,12 +166,12 @@ needs_value(const FilterNode *node)
 static double
 conjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nodes, int nnodes)
 {
-	int			room = nnodes + 8;
-	int			n = 0;
+	int room = nnodes + 8;
+	int n = 0;
 	FilterNode **all = palloc(room * sizeof(FilterNode *));
-	bool	   *done;
-	double		each[DP_COMBINE_MAX];
-	int			neach = 0;
+	bool *done;
+	double each[DP_COMBINE_MAX];
+	int neach = 0;
 
 	flatten(nodes, nnodes, &all, &n, &room);
 	done = palloc0(n * sizeof(bool));
@@ -174,7 +179,7 @@ conjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nod
 	{
 		const FilterNode *node = all[i];
 		const FilterNode *partner = NULL;
-		bool		implied = false;
+		bool implied = false;
 
 		CHECK_FOR_INTERRUPTS();
 		if (done[i])
@@ -204,7 +209,8 @@ conjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nod
 		if (implied)
 			continue;
 		if (estimator->stats == NULL)
-			dp_combine_add(each, &neach, partner != NULL ? DEFAULT_RANGE_INEQ_SEL : uninformed(node));
+			dp_combine_add(each, &neach,
+						   partner != NULL ? DEFAULT_RANGE_INEQ_SEL : uninformed(node));
 		else if (is_range(node))
 			dp_combine_add(each, &neach, estimate_range(estimator, scope, node, partner));
 		else
@@ -221,19 +227,19 @@ conjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nod
 static double
 disjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nodes, int n)
 {
-	double		none = 1.0;
-	double		sum = 0;
-	bool		apart = true;	/* no document can meet two of them */
-	DpKnown		known;
+	double none = 1.0;
+	double sum = 0;
+	bool apart = true; /* no document can meet two of them */
+	DpKnown known;
 
 	for (int i = 0; i < n; i++)
 	{
-		double		one = node_probability(estimator, scope, nodes[i]);
+		double one = node_probability(estimator, scope, nodes[i]);
 
 		none *= 1.0 - one;
 		sum += one;
 		apart = apart && (nodes[i]->op == FILTER_EQ || nodes[i]->op == FILTER_IN) &&
-			same_path(nodes[i], nodes[0]);
+				same_path(nodes[i], nodes[0]);
 	}
 	if (apart && n > 1 && estimator->stats != NULL)
 	{
@@ -258,9 +264,9 @@ test_item(const DpValue *item, const void *arg)
 static double
 estimate_condition(const DpEstimator *estimator, const DpScope *scope, const FilterNode *node)
 {
-	DpKnown		known;
-	DpShare		share;
-	double		documents = 0;
+	DpKnown known;
+	DpShare share;
+	double documents = 0;
 
 	dp_scope_lookup(estimator, scope, node->path->path, &known);
 	switch (node->op)
@@ -308,7 +314,8 @@ estimate_condition(const DpEstimator *estimator, const DpScope *scope, const Fil
 					documents += known.path->types[i];
 			return dp_scope_scale(scope, &known, Min(documents, known.path->reached));
 		case FILTER_SIZE:
-			return dp_scope_scale(scope, &known, known.path->arrays * dp_path_length(known.path, node->u.size));
+			return dp_scope_scale(scope, &known,
+								  known.path->arrays * dp_path_length(known.path, node->u.size));
 		case FILTER_ELEM_OBJECT:
 		case FILTER_ELEM_VALUE:
 			return element_match(estimator, scope, &known, node);
@@ -325,16 +332,16 @@ estimate_condition(const DpEstimator *estimator, const DpScope *scope, const Fil
  */
 static double
 estimate_range(const DpEstimator *estimator, const DpScope *scope, const FilterNode *node,
-	  const FilterNode *partner)
+			   const FilterNode *partner)
 {
-	DpClass		class = dp_type_class[node->value.type];
-	DpLimit		lower = {-1, class};
-	DpLimit		upper = {1, class};
-	DpLimit		begin = lower;
-	DpLimit		end = upper;
-	DpKnown		known;
-	DpShare		share;
-	double		result;
+	DpClass class = dp_type_class[node->value.type];
+	DpLimit lower = { -1, class };
+	DpLimit upper = { 1, class };
+	DpLimit begin = lower;
+	DpLimit end = upper;
+	DpKnown known;
+	DpShare share;
+	double result;
 
 	dp_scope_lookup(estimator, scope, node->path->path, &known);
 	if (known.path == NULL)
@@ -342,7 +349,7 @@ estimate_range(const DpEstimator *estimator, const DpScope *scope, const FilterN
 	for (int i = 0; i < 2; i++)
 	{
 		const FilterNode *one = i == 0 ? node : partner;
-		DpLimit    *limit;
+		DpLimit *limit;
 
 		if (one == NULL)
 			continue;
@@ -352,18 +359,19 @@ estimate_range(const DpEstimator *estimator, const DpScope *scope, const FilterN
 		limit->equal_below = one->op == FILTER_GT || one->op == FILTER_LTE;
 	}
 	share = dp_path_share_range(known.path, &lower, &upper);
-	if (scope->kind == DP_SCOPE_DOCUMENT && partner != NULL && known.path->multiple && !known.positional)
+	if (scope->kind == DP_SCOPE_DOCUMENT && partner != NULL && known.path->multiple &&
+		!known.positional)
 	{
 		/*
 		 * The two ends may be met by different items: all documents with items,
 		 * but those without any above the lower, or any below the upper.
 		 */
-		DpShare		above = dp_path_share_range(known.path, &lower, &end);
-		DpShare		below = dp_path_share_range(known.path, &begin, &upper);
-		DpShare		all = dp_path_share_range(known.path, &begin, &end);
+		DpShare above = dp_path_share_range(known.path, &lower, &end);
+		DpShare below = dp_path_share_range(known.path, &begin, &upper);
+		DpShare all = dp_path_share_range(known.path, &begin, &end);
 
 		result = known.path->item_docs - dp_path_none(known.path, above.items) -
-			dp_path_none(known.path, below.items) + dp_path_none(known.path, all.items);
+				 dp_path_none(known.path, below.items) + dp_path_none(known.path, all.items);
 		return Max(result, dp_path_any(known.path, &share));
 	}
 	return dp_scope_any(scope, &known, &share);
@@ -373,9 +381,10 @@ estimate_range(const DpEstimator *estimator, const DpScope *scope, const FilterN
  * Equality with a value of any type.
  */
 static double
-estimate_equal(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known, const DpValue *value)
+estimate_equal(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known,
+			   const DpValue *value)
 {
-	DpShare		share;
+	DpShare share;
 
 	if (value->type == DP_TYPE_NULL)
 		return dp_scope_null(estimator, scope, known);
@@ -385,18 +394,20 @@ estimate_equal(const DpEstimator *estimator, const DpScope *scope, const DpKnown
 		return dp_scope_scale(scope, known, known->path->types[DP_TYPE_UNDEFINED]);
 	if (dp_type_is_container(value->type))
 	{
-		DpScope		inner = {scope->kind, scope->base, known->key, known->keylen};
-		int			type = dp_stats_type_number(value->type);
-		double		result = dp_scope_scale(scope, known, known->path->types[type]);
+		DpScope inner = { scope->kind, scope->base, known->key, known->keylen };
+		int type = dp_stats_type_number(value->type);
+		double result = dp_scope_scale(scope, known, known->path->types[type]);
 
 		if (value->type == DP_TYPE_ARRAY)
 			result *= dp_path_length(known->path, dp_document_count(value->data, value->len));
-		if (known->path->documents > 0 && known->path->arrays > 0 && value->type == DP_TYPE_DOCUMENT)
+		if (known->path->documents > 0 && known->path->arrays > 0 &&
+			value->type == DP_TYPE_DOCUMENT)
 		{
 			/* elements of an array are meant too */
 			inner.kind = DP_SCOPE_CONTAINER;
 			inner.base = known->path;
-			return Min(result, dp_path_any_element(known->path, dp_estimate_contains(estimator, &inner, value)));
+			return Min(result, dp_path_any_element(known->path,
+												   dp_estimate_contains(estimator, &inner, value)));
 		}
 		return Min(result, dp_estimate_contains(estimator, &inner, value));
 	}
@@ -408,12 +419,13 @@ estimate_equal(const DpEstimator *estimator, const DpScope *scope, const DpKnown
  * $in: equality with any of the values, or one of the patterns.
  */
 static double
-estimate_in(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known, const FilterNode *node)
+estimate_in(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known,
+			const FilterNode *node)
 {
 	const FilterIn *in = &node->u.in;
-	DpShare		share = {0, 0, 0};
-	double		none = 1.0;
-	double		others = 0;
+	DpShare share = { 0, 0, 0 };
+	double none = 1.0;
+	double others = 0;
 
 	if (in->has_null)
 		others += dp_scope_null(estimator, scope, known);
@@ -425,11 +437,12 @@ estimate_in(const DpEstimator *estimator, const DpScope *scope, const DpKnown *k
 	for (int i = 0; i < in->nvalues; i++)
 	{
 		const DpValue *value = &in->values[i];
-		DpShare		one;
+		DpShare one;
 
 		if (value->type == DP_TYPE_NULL && in->has_null)
 			continue;
-		if (dp_type_is_container(value->type) || value->type == DP_TYPE_NULL || value->type == DP_TYPE_UNDEFINED)
+		if (dp_type_is_container(value->type) || value->type == DP_TYPE_NULL ||
+			value->type == DP_TYPE_UNDEFINED)
 		{
 			others += estimate_equal(estimator, scope, known, value);
 			continue;
@@ -440,7 +453,7 @@ estimate_in(const DpEstimator *estimator, const DpScope *scope, const DpKnown *k
 	}
 	for (int i = 0; i < in->nregexes; i++)
 	{
-		FilterNode	pattern = {FILTER_REGEX, node->path};
+		FilterNode pattern = { FILTER_REGEX, node->path };
 
 		pattern.u.regex.regex = in->regexes[i];
 		pattern.value = in->regex_values[i];
@@ -463,25 +476,25 @@ estimate_in(const DpEstimator *estimator, const DpScope *scope, const DpKnown *k
 static double
 estimate_regex(const DpScope *scope, const DpKnown *known, const FilterNode *node)
 {
-	DpShare		share = dp_path_share_test(known->path, test_item, node);
+	DpShare share = dp_path_share_test(known->path, test_item, node);
 	const char *literal;
-	uint32		n;
+	uint32 n;
 
 	if (dp_regex_literal_prefix(node->u.regex.pattern, node->u.regex.len, node->u.regex.options,
 								node->u.regex.optlen, &literal, &n))
 	{
-		DpLimit		lower = {0, DP_CLASS_STRING};
-		DpLimit		upper = {0, DP_CLASS_STRING};
-		uint8	   *from = palloc(n + 5);
-		uint8	   *to = palloc(n + 6);
-		DpShare		between;
+		DpLimit lower = { 0, DP_CLASS_STRING };
+		DpLimit upper = { 0, DP_CLASS_STRING };
+		uint8 *from = palloc(n + 5);
+		uint8 *to = palloc(n + 6);
+		DpShare between;
 
 		dp_put_int32(from, n + 1);
 		memcpy(from + 4, literal, n);
 		from[4 + n] = 0;
 		dp_put_int32(to, n + 2);
 		memcpy(to + 4, literal, n);
-		to[4 + n] = 0xFF;		/* behind every character */
+		to[4 + n] = 0xFF; /* behind every character */
 		to[5 + n] = 0;
 		lower.value.type = upper.value.type = DP_TYPE_STRING;
 		lower.value.data = from;
@@ -492,7 +505,7 @@ estimate_regex(const DpScope *scope, const DpKnown *known, const FilterNode *nod
 		if (known->path->nhist > 1)
 		{
 			/* text is not spread evenly between two bounds: a fifth for each character */
-			double		least = Min(pow(0.2, n), 0.3 / known->path->nhist);
+			double least = Min(pow(0.2, n), 0.3 / known->path->nhist);
 
 			between.docs = Max(between.docs, known->path->rest_docs * least);
 			between.items = Max(between.items, known->path->rest_items * least);
@@ -514,9 +527,9 @@ element_match(const DpEstimator *estimator, const DpScope *scope, const DpKnown 
 			  const FilterNode *node)
 {
 	const DpPathStats *path = known->path;
-	DpScope		inner = {DP_SCOPE_ELEMENT, path, known->key, known->keylen};
-	double		each;
-	double		result;
+	DpScope inner = { DP_SCOPE_ELEMENT, path, known->key, known->keylen };
+	double each;
+	double result;
 
 	if (path->arrays <= 0)
 		return dp_scope_unknown(estimator);
@@ -528,7 +541,7 @@ element_match(const DpEstimator *estimator, const DpScope *scope, const DpKnown 
 	CLAMP_PROBABILITY(each);
 	if (scope->kind != DP_SCOPE_DOCUMENT)
 	{
-		double		n = scope->base->documents > 0 ? path->elements / scope->base->documents : 0;
+		double n = scope->base->documents > 0 ? path->elements / scope->base->documents : 0;
 
 		return 1.0 - pow(1.0 - each, n);
 	}
@@ -537,9 +550,9 @@ element_match(const DpEstimator *estimator, const DpScope *scope, const DpKnown 
 	/* no more documents than have it in any elements, and as many if there is one condition */
 	if (node->op == FILTER_ELEM_OBJECT)
 	{
-		DpScope		outer = {DP_SCOPE_DOCUMENT, path, known->key, known->keylen};
-		int			room = node->u.children.n + 8;
-		int			n = 0;
+		DpScope outer = { DP_SCOPE_DOCUMENT, path, known->key, known->keylen };
+		int room = node->u.children.n + 8;
+		int n = 0;
 		FilterNode **all = palloc(room * sizeof(FilterNode *));
 
 		flatten(node->u.children.nodes, node->u.children.n, &all, &n, &room);
@@ -547,7 +560,7 @@ element_match(const DpEstimator *estimator, const DpScope *scope, const DpKnown 
 			if (all[i]->op >= FILTER_FIRST_CONDITION && needs_value(all[i]) &&
 				all[i]->op != FILTER_ELEM_OBJECT && all[i]->op != FILTER_ELEM_VALUE)
 			{
-				double		one = conjunction(estimator, &outer, &all[i], 1);
+				double one = conjunction(estimator, &outer, &all[i], 1);
 
 				result = n == 1 ? one : Min(result, one);
 			}

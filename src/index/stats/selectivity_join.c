@@ -22,28 +22,28 @@
 
 typedef struct JoinValue
 {
-	DpValue		value;
-	double		share;			/* of all rows */
+	DpValue value;
+	double share; /* of all rows */
 } JoinValue;
 
 typedef struct JoinSide
 {
-	bool		is_field;
-	double		distinct;
-	bool		is_default;		/* distinct is a guess */
-	double		missing;		/* rows without a value */
-	double		rows;			/* of the relation, after its own conditions */
-	int			n;
-	JoinValue  *common;			/* in the order of the values */
+	bool is_field;
+	double distinct;
+	bool is_default; /* distinct is a guess */
+	double missing;  /* rows without a value */
+	double rows;     /* of the relation, after its own conditions */
+	int n;
+	JoinValue *common; /* in the order of the values */
 } JoinSide;
 
 /* How the most common values of two sides meet */
 typedef struct JoinMatch
 {
-	int			n;				/* values that both have */
-	double		product;		/* sum of the products of their shares */
-	double		left;			/* sums of the shares */
-	double		right;
+	int n;          /* values that both have */
+	double product; /* sum of the products of their shares */
+	double left;    /* sums of the shares */
+	double right;
 } JoinMatch;
 
 static int
@@ -58,7 +58,7 @@ compare_join_values(const void *a, const void *b)
 static void
 describe_side(PlannerInfo *root, VariableStatData *variable, JoinSide *side)
 {
-	DpField		field;
+	DpField field;
 	AttStatsSlot slot;
 
 	memset(side, 0, sizeof(*side));
@@ -67,7 +67,7 @@ describe_side(PlannerInfo *root, VariableStatData *variable, JoinSide *side)
 		dp_field_recognize(root, variable->var, 0, &field))
 	{
 		const DpPathStats *path = field.known.path;
-		double		present = dp_field_present(&field);
+		double present = dp_field_present(&field);
 
 		side->is_field = true;
 		side->missing = 1.0 - present;
@@ -75,14 +75,15 @@ describe_side(PlannerInfo *root, VariableStatData *variable, JoinSide *side)
 		if (path != NULL && path->nmcv > 0 && !field.known.positional)
 		{
 			/* the items that -> finds, of all items */
-			double		part = path->items > 0 ? Min(path->scalar / path->items, 1.0) : 0;
+			double part = path->items > 0 ? Min(path->scalar / path->items, 1.0) : 0;
 
 			side->common = palloc(path->nmcv * sizeof(JoinValue));
 			side->n = path->nmcv;
 			for (int i = 0; i < path->nmcv; i++)
 			{
 				side->common[i].value = path->mcv[i];
-				side->common[i].share = path->mcv_items[i] * part * (1.0 - field.estimator->null_frac);
+				side->common[i].share =
+					path->mcv_items[i] * part * (1.0 - field.estimator->null_frac);
 			}
 		}
 	}
@@ -110,13 +111,13 @@ describe_side(PlannerInfo *root, VariableStatData *variable, JoinSide *side)
 static void
 match_common(const JoinSide *left, const JoinSide *right, JoinMatch *match)
 {
-	int			i = 0;
-	int			j = 0;
+	int i = 0;
+	int j = 0;
 
 	memset(match, 0, sizeof(*match));
 	while (i < left->n && j < right->n)
 	{
-		int			result = dp_value_compare(&left->common[i].value, &right->common[j].value);
+		int result = dp_value_compare(&left->common[i].value, &right->common[j].value);
 
 		if (result == 0)
 		{
@@ -133,7 +134,7 @@ match_common(const JoinSide *left, const JoinSide *right, JoinMatch *match)
 static double
 sum_common(const JoinSide *side)
 {
-	double		sum = 0;
+	double sum = 0;
 
 	for (int i = 0; i < side->n; i++)
 		sum += side->common[i].share;
@@ -148,7 +149,7 @@ static double
 match_from(const JoinMatch *match, double unmatched, double rare, const JoinSide *other,
 		   double other_unmatched, double other_rare)
 {
-	double		result = match->product;
+	double result = match->product;
 
 	if (other->distinct > other->n)
 		result += unmatched * other_rare / (other->distinct - other->n);
@@ -160,16 +161,17 @@ match_from(const JoinMatch *match, double unmatched, double rare, const JoinSide
 static double
 join_inner(const JoinSide *left, const JoinSide *right)
 {
-	JoinMatch	match;
-	double		lunmatched;
-	double		runmatched;
-	double		lrare;
-	double		rrare;
-	double		a;
-	double		b;
+	JoinMatch match;
+	double lunmatched;
+	double runmatched;
+	double lrare;
+	double rrare;
+	double a;
+	double b;
 
 	if (left->n == 0 || right->n == 0)
-		return (1.0 - left->missing) * (1.0 - right->missing) / Max(Max(left->distinct, right->distinct), 1.0);
+		return (1.0 - left->missing) * (1.0 - right->missing) /
+			   Max(Max(left->distinct, right->distinct), 1.0);
 	match_common(left, right, &match);
 	lunmatched = Max(sum_common(left) - match.left, 0);
 	runmatched = Max(sum_common(right) - match.right, 0);
@@ -187,19 +189,19 @@ join_inner(const JoinSide *left, const JoinSide *right)
 static double
 join_semi(const JoinSide *left, const JoinSide *right)
 {
-	double		inner = Min(right->distinct, Max(right->rows, 1.0));
-	bool		guess = left->is_default || (right->is_default && inner >= right->distinct);
-	JoinMatch	match = {0};
-	double		rare;
-	double		part = 0.5;
+	double inner = Min(right->distinct, Max(right->rows, 1.0));
+	bool guess = left->is_default || (right->is_default && inner >= right->distinct);
+	JoinMatch match = { 0 };
+	double rare;
+	double part = 0.5;
 
 	if (left->n > 0 && right->n > 0)
 		match_common(left, right, &match);
 	rare = Max(1.0 - left->missing - match.left, 0);
 	if (!guess)
 	{
-		double		mine = Max(left->distinct - match.n, 1.0);
-		double		theirs = Max(inner - match.n, 0);
+		double mine = Max(left->distinct - match.n, 1.0);
+		double theirs = Max(inner - match.n, 0);
 
 		part = mine <= theirs ? 1.0 : theirs / mine;
 	}
@@ -213,13 +215,13 @@ static bool
 join_equality(FunctionCallInfo fcinfo, double *result)
 {
 	PlannerInfo *root = (PlannerInfo *) PG_GETARG_POINTER(0);
-	List	   *args = (List *) PG_GETARG_POINTER(2);
+	List *args = (List *) PG_GETARG_POINTER(2);
 	SpecialJoinInfo *sjinfo = (SpecialJoinInfo *) PG_GETARG_POINTER(4);
 	VariableStatData left;
 	VariableStatData right;
-	bool		reversed;
-	JoinSide	l;
-	JoinSide	r;
+	bool reversed;
+	JoinSide l;
+	JoinSide r;
 
 	if (list_length(args) != 2)
 		return false;
@@ -230,7 +232,7 @@ join_equality(FunctionCallInfo fcinfo, double *result)
 	if (sjinfo->jointype == JOIN_SEMI || sjinfo->jointype == JOIN_ANTI)
 	{
 		const JoinSide *inner = reversed ? &l : &r;
-		double		semi = reversed ? join_semi(&r, &l) : join_semi(&l, &r);
+		double semi = reversed ? join_semi(&r, &l) : join_semi(&l, &r);
 
 		/* not more than there are pairs */
 		*result = Min(semi, *result * Max(inner->rows, 1.0));
@@ -248,12 +250,13 @@ DP_FUNCTION(dp_bson_value_eqjoinsel);
 Datum
 dp_bson_value_eqjoinsel(PG_FUNCTION_ARGS)
 {
-	double		result;
+	double result;
 
 	if (join_equality(fcinfo, &result))
 		PG_RETURN_FLOAT8(result);
-	return DirectFunctionCall5Coll(eqjoinsel, PG_GET_COLLATION(), PG_GETARG_DATUM(0), PG_GETARG_DATUM(1),
-								   PG_GETARG_DATUM(2), PG_GETARG_DATUM(3), PG_GETARG_DATUM(4));
+	return DirectFunctionCall5Coll(eqjoinsel, PG_GET_COLLATION(), PG_GETARG_DATUM(0),
+								   PG_GETARG_DATUM(1), PG_GETARG_DATUM(2), PG_GETARG_DATUM(3),
+								   PG_GETARG_DATUM(4));
 }
 
 /*
@@ -264,10 +267,12 @@ Datum
 dp_bson_value_neqjoinsel(PG_FUNCTION_ARGS)
 {
 	SpecialJoinInfo *sjinfo = (SpecialJoinInfo *) PG_GETARG_POINTER(4);
-	double		result;
+	double result;
 
-	if (sjinfo->jointype != JOIN_SEMI && sjinfo->jointype != JOIN_ANTI && join_equality(fcinfo, &result))
+	if (sjinfo->jointype != JOIN_SEMI && sjinfo->jointype != JOIN_ANTI &&
+		join_equality(fcinfo, &result))
 		PG_RETURN_FLOAT8(1.0 - result);
-	return DirectFunctionCall5Coll(neqjoinsel, PG_GET_COLLATION(), PG_GETARG_DATUM(0), PG_GETARG_DATUM(1),
-								   PG_GETARG_DATUM(2), PG_GETARG_DATUM(3), PG_GETARG_DATUM(4));
+	return DirectFunctionCall5Coll(neqjoinsel, PG_GET_COLLATION(), PG_GETARG_DATUM(0),
+								   PG_GETARG_DATUM(1), PG_GETARG_DATUM(2), PG_GETARG_DATUM(3),
+								   PG_GETARG_DATUM(4));
 }

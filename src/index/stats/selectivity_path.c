@@ -32,7 +32,7 @@ share_add_common(DpShare *share, const DpPathStats *path, int i)
 double
 dp_path_distinct(const DpEstimator *estimator, const DpPathStats *path)
 {
-	double		n = path->n_distinct < 0 ? -path->n_distinct * estimator->documents : path->n_distinct;
+	double n = path->n_distinct < 0 ? -path->n_distinct * estimator->documents : path->n_distinct;
 
 	return Max(n, 1.0);
 }
@@ -41,7 +41,7 @@ dp_path_distinct(const DpEstimator *estimator, const DpPathStats *path)
 static double
 class_share(const DpPathStats *path, uint8 type)
 {
-	double		share = 0;
+	double share = 0;
 
 	for (int i = 0; i < DP_STATS_TYPES; i++)
 		if (path->types[i] > 0 && dp_type_class[dp_stats_type_of_number(i)] == dp_type_class[type])
@@ -54,13 +54,13 @@ class_share(const DpPathStats *path, uint8 type)
 DpShare
 dp_path_share_equal(const DpEstimator *estimator, const DpPathStats *path, const DpValue *value)
 {
-	DpShare		share = {0, 0, 0};
-	double		least = 0.5 / Max(estimator->documents, 1.0);
-	double		different;
-	double		docs;
-	uint32		hash;
-	int			low = 0;
-	int			high = path->ntail;
+	DpShare share = { 0, 0, 0 };
+	double least = 0.5 / Max(estimator->documents, 1.0);
+	double different;
+	double docs;
+	uint32 hash;
+	int low = 0;
+	int high = path->ntail;
 
 	for (int i = 0; i < path->nmcv; i++)
 		if (dp_value_compare(&path->mcv[i], value) == 0)
@@ -76,13 +76,13 @@ dp_path_share_equal(const DpEstimator *estimator, const DpPathStats *path, const
 		return share;
 	}
 	if (path->n_distinct == 0)
-		docs = docs / Max(1.0 / DEFAULT_EQ_SEL, 1.0);	/* items were not collected */
+		docs = docs / Max(1.0 / DEFAULT_EQ_SEL, 1.0); /* items were not collected */
 	else
 	{
 		hash = (uint32) dp_value_hash(value, 0);
 		while (low < high)
 		{
-			int			middle = (low + high) / 2;
+			int middle = (low + high) / 2;
 
 			if (path->tail[middle] < hash)
 				low = middle + 1;
@@ -110,8 +110,8 @@ dp_path_share_equal(const DpEstimator *estimator, const DpPathStats *path, const
 static bool
 limit_is_above(const DpLimit *limit, const DpValue *value)
 {
-	int			class = dp_type_class[value->type];
-	int			result;
+	int class = dp_type_class[value->type];
+	int result;
 
 	if (class != (int) limit->class)
 		return class < (int) limit->class;
@@ -127,8 +127,8 @@ limit_is_above(const DpLimit *limit, const DpValue *value)
 static double
 bytes_as_number(const uint8 *bytes, uint32 len, uint32 from)
 {
-	double		result = 0;
-	double		unit = 1;
+	double result = 0;
+	double unit = 1;
 
 	for (uint32 i = from; i < len && i < from + 8; i++)
 	{
@@ -167,11 +167,11 @@ ordered_bytes(const DpValue *value, uint32 *len)
 static double
 position_between(const DpValue *low, const DpValue *high, const DpValue *value)
 {
-	int			class = dp_type_class[value->type];
-	double		a;
-	double		b;
-	double		x;
-	double		result;
+	int class = dp_type_class[value->type];
+	double a;
+	double b;
+	double x;
+	double result;
 
 	if (dp_type_class[low->type] != class || dp_type_class[high->type] != class)
 		return 0.5;
@@ -193,26 +193,26 @@ position_between(const DpValue *low, const DpValue *high, const DpValue *value)
 			x = (uint64) dp_get_int64(value->data);
 			break;
 		default:
-			{
-				uint32		alen;
-				uint32		blen;
-				uint32		xlen;
-				const uint8 *abytes = ordered_bytes(low, &alen);
-				const uint8 *bbytes = ordered_bytes(high, &blen);
-				const uint8 *xbytes = ordered_bytes(value, &xlen);
-				uint32		same = 0;
+		{
+			uint32 alen;
+			uint32 blen;
+			uint32 xlen;
+			const uint8 *abytes = ordered_bytes(low, &alen);
+			const uint8 *bbytes = ordered_bytes(high, &blen);
+			const uint8 *xbytes = ordered_bytes(value, &xlen);
+			uint32 same = 0;
 
-				if (abytes == NULL || bbytes == NULL || xbytes == NULL)
-					return 0.5;
-				while (same < alen && same < blen && abytes[same] == bbytes[same])
-					same++;
-				if (xlen < same || memcmp(xbytes, abytes, same) != 0)
-					return 0.5;
-				a = bytes_as_number(abytes, alen, same);
-				b = bytes_as_number(bbytes, blen, same);
-				x = bytes_as_number(xbytes, xlen, same);
-				break;
-			}
+			if (abytes == NULL || bbytes == NULL || xbytes == NULL)
+				return 0.5;
+			while (same < alen && same < blen && abytes[same] == bbytes[same])
+				same++;
+			if (xlen < same || memcmp(xbytes, abytes, same) != 0)
+				return 0.5;
+			a = bytes_as_number(abytes, alen, same);
+			b = bytes_as_number(bbytes, blen, same);
+			x = bytes_as_number(xbytes, xlen, same);
+			break;
+		}
 	}
 	if (!(b > a))
 		return 0.5;
@@ -228,13 +228,13 @@ position_between(const DpValue *low, const DpValue *high, const DpValue *value)
 static double
 histogram_below(const DpPathStats *path, const DpLimit *limit)
 {
-	int			low = 0;
-	int			high = path->nhist;
-	double		part;
+	int low = 0;
+	int high = path->nhist;
+	double part;
 
 	while (low < high)
 	{
-		int			middle = (low + high) / 2;
+		int middle = (low + high) / 2;
 
 		if (limit_is_above(limit, &path->hist[middle]))
 			low = middle + 1;
@@ -245,23 +245,25 @@ histogram_below(const DpPathStats *path, const DpLimit *limit)
 		return 0.0;
 	if (low == path->nhist)
 		return 1.0;
-	part = limit->edge != 0 ? 0.5 : position_between(&path->hist[low - 1], &path->hist[low], &limit->value);
+	part = limit->edge != 0
+			   ? 0.5
+			   : position_between(&path->hist[low - 1], &path->hist[low], &limit->value);
 	return (low - 1 + part) / (path->nhist - 1);
 }
 
 DpShare
 dp_path_share_range(const DpPathStats *path, const DpLimit *lower, const DpLimit *upper)
 {
-	DpShare		share = {0, 0, 0};
-	double		part = DEFAULT_INEQ_SEL;
+	DpShare share = { 0, 0, 0 };
+	double part = DEFAULT_INEQ_SEL;
 
 	for (int i = 0; i < path->nmcv; i++)
 		if (!limit_is_above(lower, &path->mcv[i]) && limit_is_above(upper, &path->mcv[i]))
 			share_add_common(&share, path, i);
 	if (path->nhist > 1)
 	{
-		double		from = histogram_below(path, lower);
-		double		to = histogram_below(path, upper);
+		double from = histogram_below(path, lower);
+		double to = histogram_below(path, upper);
 
 		part = Max(to - from, 0);
 		/* two places in the same bucket may be closer than it can tell */
@@ -285,11 +287,11 @@ dp_path_share_range(const DpPathStats *path, const DpLimit *lower, const DpLimit
 DpShare
 dp_path_share_test(const DpPathStats *path, DpItemTest test, const void *arg)
 {
-	DpShare		share = {0, 0, 0};
-	double		common = 0;
-	double		found = 0;
-	int			met = 0;
-	double		part;
+	DpShare share = { 0, 0, 0 };
+	double common = 0;
+	double found = 0;
+	int met = 0;
+	double part;
 
 	for (int i = 0; i < path->nmcv; i++)
 	{
@@ -303,7 +305,10 @@ dp_path_share_test(const DpPathStats *path, DpItemTest test, const void *arg)
 	for (int i = 0; i < path->nhist; i++)
 		met += test(&path->hist[i], arg);
 
-	/* the bounds of the histogram are a sample of the rest; a small one says less than what is common */
+	/*
+	 * the bounds of the histogram are a sample of the rest; a small one says less than what is
+	 * common
+	 */
 	if (path->nhist >= 10)
 		part = met > 0 ? (double) met / path->nhist : 0.3 / path->nhist;
 	else if (common > 0)
@@ -331,8 +336,8 @@ dp_path_share_test(const DpPathStats *path, DpItemTest test, const void *arg)
 double
 dp_path_none(const DpPathStats *path, double items)
 {
-	double		share = path->items > 0 ? Min(items / path->items, 1.0) : 0;
-	double		none = 0;
+	double share = path->items > 0 ? Min(items / path->items, 1.0) : 0;
+	double none = 0;
 
 	if (!path->multiple)
 		return path->item_docs * (1.0 - share);
@@ -344,7 +349,7 @@ dp_path_none(const DpPathStats *path, double items)
 double
 dp_path_any(const DpPathStats *path, const DpShare *share)
 {
-	double		result;
+	double result;
 
 	if (!path->multiple)
 		return Min(share->docs, path->item_docs);
@@ -356,7 +361,7 @@ dp_path_any(const DpPathStats *path, const DpShare *share)
 double
 dp_path_any_element(const DpPathStats *path, double probability)
 {
-	double		none = 0;
+	double none = 0;
 
 	probability = Min(Max(probability, 0.0), 1.0);
 	for (int i = 0; i < DP_STATS_QUANTILES; i++)
@@ -367,9 +372,9 @@ dp_path_any_element(const DpPathStats *path, double probability)
 double
 dp_path_longer(const DpPathStats *path, int64 n)
 {
-	int			i = 0;
-	double		low;
-	double		high;
+	int i = 0;
+	double low;
+	double high;
 
 	while (i < DP_STATS_QUANTILES && path->lengths[i] <= n)
 		i++;
@@ -385,8 +390,8 @@ dp_path_longer(const DpPathStats *path, int64 n)
 double
 dp_path_length(const DpPathStats *path, int64 n)
 {
-	double		known = 0;
-	double		range;
+	double known = 0;
+	double range;
 
 	for (int i = 0; i < path->nlengths; i++)
 	{

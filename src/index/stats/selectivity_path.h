@@ -11,15 +11,15 @@
 
 struct DpEstimator
 {
-	double		null_frac;		/* rows whose document is null */
-	double		documents;		/* of the table, those that are not null; at least 1 */
-	const DpStats *stats;		/* NULL: nothing is known */
+	double null_frac;     /* rows whose document is null */
+	double documents;     /* of the table, those that are not null; at least 1 */
+	const DpStats *stats; /* NULL: nothing is known */
 };
 
 /* What is assumed where nothing is known */
-#define DP_DEFAULT_CONDITION	0.010
-#define DP_DEFAULT_EXISTS		0.5
-#define DP_DEFAULT_REGEX		0.005
+#define DP_DEFAULT_CONDITION 0.010
+#define DP_DEFAULT_EXISTS 0.5
+#define DP_DEFAULT_REGEX 0.005
 
 /*
  * A set of items at a path: pairs of document and different item per document,
@@ -28,30 +28,32 @@ struct DpEstimator
  */
 typedef struct DpShare
 {
-	double		docs;
-	double		items;
-	double		top;
+	double docs;
+	double items;
+	double top;
 } DpShare;
 
 /* A place in the order of values: at a value, or before or after all values of a class. */
 typedef struct DpLimit
 {
-	int			edge;			/* 0: at the value; -1, 1: before, after its class */
-	DpClass		class;
-	DpValue		value;
-	bool		equal_below;	/* the value itself comes before the place */
+	int edge; /* 0: at the value; -1, 1: before, after its class */
+	DpClass class;
+	DpValue value;
+	bool equal_below; /* the value itself comes before the place */
 } DpLimit;
 
 /* Whether an item belongs to the set that is asked for */
-typedef bool (*DpItemTest) (const DpValue *item, const void *arg);
+typedef bool (*DpItemTest)(const DpValue *item, const void *arg);
 
 extern void dp_share_add(DpShare *share, const DpShare *other);
 
 /* The items that equal a value. */
-extern DpShare dp_path_share_equal(const DpEstimator *estimator, const DpPathStats *path, const DpValue *value);
+extern DpShare
+dp_path_share_equal(const DpEstimator *estimator, const DpPathStats *path, const DpValue *value);
 
 /* The items between two places. */
-extern DpShare dp_path_share_range(const DpPathStats *path, const DpLimit *lower, const DpLimit *upper);
+extern DpShare
+dp_path_share_range(const DpPathStats *path, const DpLimit *lower, const DpLimit *upper);
 
 /* The items that meet a test, which is run on those that are known. */
 extern DpShare dp_path_share_test(const DpPathStats *path, DpItemTest test, const void *arg);
@@ -66,7 +68,10 @@ extern double dp_path_none(const DpPathStats *path, double items);
 extern double dp_path_longer(const DpPathStats *path, int64 n);
 extern double dp_path_length(const DpPathStats *path, int64 n);
 
-/* The share of documents one of whose arrays has an element that something is true of with this probability. */
+/*
+ * The share of documents one of whose arrays has an element that something is true of with this
+ * probability.
+ */
 extern double dp_path_any_element(const DpPathStats *path, double probability);
 
 /* Different items in the table. */
@@ -77,44 +82,50 @@ extern double dp_path_distinct(const DpEstimator *estimator, const DpPathStats *
 /* What conditions are asked about */
 typedef enum DpScopeKind
 {
-	DP_SCOPE_DOCUMENT,			/* the document of a row */
-	DP_SCOPE_CONTAINER,			/* one of the documents at a path, on average */
-	DP_SCOPE_ELEMENT			/* one of the elements of the arrays at a path */
+	DP_SCOPE_DOCUMENT,  /* the document of a row */
+	DP_SCOPE_CONTAINER, /* one of the documents at a path, on average */
+	DP_SCOPE_ELEMENT    /* one of the elements of the arrays at a path */
 } DpScopeKind;
 
 typedef struct DpScope
 {
 	DpScopeKind kind;
-	const DpPathStats *base;	/* the path; DOCUMENT: NULL */
-	const char *key;			/* its key, in front of those of the paths below */
-	uint32		keylen;
+	const DpPathStats *base; /* the path; DOCUMENT: NULL */
+	const char *key;         /* its key, in front of those of the paths below */
+	uint32 keylen;
 } DpScope;
 
-#define DP_KEY_MAX		1024
+#define DP_KEY_MAX 1024
 
 /* What is known about a path in a scope. */
 typedef struct DpKnown
 {
-	const DpPathStats *path;	/* NULL: nothing */
-	const DpPathStats *near;	/* else the longest path that it begins with and that is known; NULL if there is none */
-	double		position;		/* share of documents that remain because of positions in arrays */
-	bool		positional;
-	char		key[DP_KEY_MAX];
-	uint32		keylen;
+	const DpPathStats *path; /* NULL: nothing */
+	const DpPathStats *near; /* else the longest path that it begins with and that is known; NULL if
+								there is none */
+	double position;         /* share of documents that remain because of positions in arrays */
+	bool positional;
+	char key[DP_KEY_MAX];
+	uint32 keylen;
 } DpKnown;
 
 /* Looks a path up.  names: parts that are whole numbers are positions as well as names. */
-extern void dp_scope_lookup(const DpEstimator *estimator, const DpScope *scope, const DpPath *path, DpKnown *known);
+extern void dp_scope_lookup(const DpEstimator *estimator, const DpScope *scope, const DpPath *path,
+							DpKnown *known);
 
 /* The probability that an item of the set is found at a path of the scope. */
 extern double dp_scope_any(const DpScope *scope, const DpKnown *known, const DpShare *share);
 
-/* The probability of something that so many documents of the table have at the path, in the scope. */
+/*
+ * The probability of something that so many documents of the table have at the path, in the scope.
+ */
 extern double dp_scope_scale(const DpScope *scope, const DpKnown *known, double documents);
 
 /* The probability that there is a value at the path, and that {path: null} matches. */
-extern double dp_scope_exists(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known);
-extern double dp_scope_null(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known);
+extern double
+dp_scope_exists(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known);
+extern double
+dp_scope_null(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known);
 
 /* The probability of a path of which nothing is known. */
 extern double dp_scope_unknown(const DpEstimator *estimator);
@@ -123,14 +134,16 @@ extern double dp_scope_unknown(const DpEstimator *estimator);
  * The probability that a document contains another one, as the operator @>
  * says, and that -> finds a value at a path that equals it.
  */
-extern double dp_estimate_contains(const DpEstimator *estimator, const DpScope *scope, const DpValue *document);
-extern double dp_estimate_direct_equal(const DpEstimator *estimator, const DpKnown *known, const DpValue *value);
+extern double
+dp_estimate_contains(const DpEstimator *estimator, const DpScope *scope, const DpValue *document);
+extern double
+dp_estimate_direct_equal(const DpEstimator *estimator, const DpKnown *known, const DpValue *value);
 
 /* The probability that all of n conditions hold; the array is put in order. */
 extern double dp_combine(double *probabilities, int n);
 
 /* Adds one to an array of probabilities to be combined, which has room for so many. */
-#define DP_COMBINE_MAX	32
+#define DP_COMBINE_MAX 32
 
 static inline void
 dp_combine_add(double *probabilities, int *n, double probability)
@@ -143,4 +156,4 @@ dp_combine_add(double *probabilities, int *n, double probability)
 	probabilities[(*n)++] = probability;
 }
 
-#endif							/* DP_INDEX_STATS_SELECTIVITY_PATH_H */
+#endif /* DP_INDEX_STATS_SELECTIVITY_PATH_H */

@@ -15,7 +15,7 @@
 double
 dp_scope_unknown(const DpEstimator *estimator)
 {
-	double		least = 0.5 / Max(estimator->documents, 1.0);
+	double least = 0.5 / Max(estimator->documents, 1.0);
 
 	/* a path that is not there is rarer than those that are */
 	return estimator->stats->complete ? least : Max(estimator->stats->lowest / 2, least);
@@ -24,8 +24,8 @@ dp_scope_unknown(const DpEstimator *estimator)
 static int
 compare_doubles(const void *a, const void *b)
 {
-	double		x = *(const double *) a;
-	double		y = *(const double *) b;
+	double x = *(const double *) a;
+	double y = *(const double *) b;
 
 	return (x > y) - (x < y);
 }
@@ -38,8 +38,8 @@ compare_doubles(const void *a, const void *b)
 double
 dp_combine(double *probabilities, int n)
 {
-	double		result = 1.0;
-	double		exponent = 1.0;
+	double result = 1.0;
+	double exponent = 1.0;
 
 	qsort(probabilities, n, sizeof(double), compare_doubles);
 	for (int i = 0; i < n; i++)
@@ -53,9 +53,10 @@ dp_combine(double *probabilities, int n)
 /* ---------------------------------------------------------------- paths */
 
 void
-dp_scope_lookup(const DpEstimator *estimator, const DpScope *scope, const DpPath *path, DpKnown *known)
+dp_scope_lookup(const DpEstimator *estimator, const DpScope *scope, const DpPath *path,
+				DpKnown *known)
 {
-	uint32		len = scope->keylen;
+	uint32 len = scope->keylen;
 
 	known->path = scope->base;
 	known->near = scope->base;
@@ -82,7 +83,7 @@ dp_scope_lookup(const DpEstimator *estimator, const DpScope *scope, const DpPath
 		if (next == NULL && step->is_index && known->path != NULL && known->path->arrays > 0)
 		{
 			/* a position in an array; the last one counts from the end */
-			int64		position = step->index < 0 ? -(int64) step->index - 1 : step->index;
+			int64 position = step->index < 0 ? -(int64) step->index - 1 : step->index;
 
 			known->position *= dp_path_longer(known->path, position);
 			if (known->path->reached > 0)
@@ -102,27 +103,27 @@ double
 dp_scope_any(const DpScope *scope, const DpKnown *known, const DpShare *share)
 {
 	const DpPathStats *path = known->path;
-	double		result;
+	double result;
 
 	switch (scope->kind)
 	{
 		case DP_SCOPE_ELEMENT:
 			return path->elements > 0 ? Min(share->items / path->elements, 1.0) : 0;
 		case DP_SCOPE_CONTAINER:
-			{
-				double		each = scope->base->documents > 0 ? path->items / scope->base->documents : 0;
-				double		part = path->items > 0 ? Min(share->items / path->items, 1.0) : 0;
+		{
+			double each = scope->base->documents > 0 ? path->items / scope->base->documents : 0;
+			double part = path->items > 0 ? Min(share->items / path->items, 1.0) : 0;
 
-				if (known->positional)
-					return known->position * part;
-				return each <= 1.0 ? each * part : 1.0 - pow(1.0 - part, each);
-			}
+			if (known->positional)
+				return known->position * part;
+			return each <= 1.0 ? each * part : 1.0 - pow(1.0 - part, each);
+		}
 		default:
 			result = dp_path_any(path, share);
 			if (known->positional)
 			{
 				/* one of the items only */
-				double		part = path->items > 0 ? Min(share->items / path->items, 1.0) : 0;
+				double part = path->items > 0 ? Min(share->items / path->items, 1.0) : 0;
 
 				result = Min(result, path->item_docs * known->position * part);
 			}
@@ -142,7 +143,8 @@ dp_scope_scale(const DpScope *scope, const DpKnown *known, double documents)
 	/* as many of the values as of the documents that have any */
 	documents /= path->reached;
 	if (scope->kind == DP_SCOPE_CONTAINER)
-		documents *= scope->base->documents > 0 ? Min(path->values / scope->base->documents, 1.0) : 0;
+		documents *=
+			scope->base->documents > 0 ? Min(path->values / scope->base->documents, 1.0) : 0;
 	return Min(documents, 1.0);
 }
 
@@ -151,7 +153,8 @@ dp_scope_exists(const DpEstimator *estimator, const DpScope *scope, const DpKnow
 {
 	if (known->path == NULL)
 		return dp_scope_unknown(estimator);
-	return scope->kind == DP_SCOPE_ELEMENT ? 1.0 : dp_scope_scale(scope, known, known->path->reached);
+	return scope->kind == DP_SCOPE_ELEMENT ? 1.0
+										   : dp_scope_scale(scope, known, known->path->reached);
 }
 
 double
@@ -178,9 +181,9 @@ double
 dp_estimate_direct_equal(const DpEstimator *estimator, const DpKnown *known, const DpValue *value)
 {
 	const DpPathStats *path = known->path;
-	int			type = dp_stats_type_number(value->type);
-	DpShare		share;
-	double		result;
+	int type = dp_stats_type_number(value->type);
+	DpShare share;
+	double result;
 
 	if (path == NULL)
 		return dp_scope_unknown(estimator);
@@ -188,7 +191,7 @@ dp_estimate_direct_equal(const DpEstimator *estimator, const DpKnown *known, con
 		return known->positional ? path->types[type] * known->position : path->direct_types[type];
 	if (dp_type_is_container(value->type))
 	{
-		DpScope		scope = {DP_SCOPE_DOCUMENT, NULL, known->key, known->keylen};
+		DpScope scope = { DP_SCOPE_DOCUMENT, NULL, known->key, known->keylen };
 
 		result = known->positional ? path->types[type] * known->position : path->direct_types[type];
 		if (value->type == DP_TYPE_ARRAY)
@@ -197,7 +200,9 @@ dp_estimate_direct_equal(const DpEstimator *estimator, const DpKnown *known, con
 	}
 	share = dp_path_share_equal(estimator, path, value);
 	if (known->positional)
-		return path->items > 0 ? path->item_docs * known->position * Min(share.items / path->items, 1.0) : 0;
+		return path->items > 0
+				   ? path->item_docs * known->position * Min(share.items / path->items, 1.0)
+				   : 0;
 	if (!path->multiple && path->item_docs > 0)
 		return share.docs * path->scalar / path->item_docs;
 	return path->items > 0 ? path->scalar * Min(share.items / path->items, 1.0) : 0;
@@ -207,10 +212,11 @@ dp_estimate_direct_equal(const DpEstimator *estimator, const DpKnown *known, con
  * What is contained at a path.
  */
 static double
-contains_value(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known, const DpValue *value)
+contains_value(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known,
+			   const DpValue *value)
 {
 	const DpPathStats *path = known->path;
-	DpShare		share;
+	DpShare share;
 
 	if (path == NULL)
 		return dp_scope_unknown(estimator);
@@ -218,48 +224,50 @@ contains_value(const DpEstimator *estimator, const DpScope *scope, const DpKnown
 	{
 		case DP_TYPE_DOCUMENT:
 		case DP_TYPE_ARRAY:
+		{
+			DpScope inner = { scope->kind, scope->base, known->key, known->keylen };
+			DpIter iter;
+			DpValue element;
+			double result;
+
+			if (value->type == DP_TYPE_DOCUMENT)
 			{
-				DpScope		inner = {scope->kind, scope->base, known->key, known->keylen};
-				DpIter		iter;
-				DpValue		element;
-				double		result;
-
-				if (value->type == DP_TYPE_DOCUMENT)
-				{
-					result = dp_scope_scale(scope, known, path->types[DP_TYPE_DOCUMENT]);
-					return Min(result, dp_estimate_contains(estimator, &inner, value));
-				}
-				result = dp_scope_scale(scope, known, path->arrays);
-				inner.kind = DP_SCOPE_CONTAINER;
-				inner.base = path;
-				dp_iter_init_value(&iter, value);
-				while (dp_iter_next_value(&iter, &element))
-				{
-					double		each;
-
-					if (element.type == DP_TYPE_DOCUMENT)
-					{
-						DpScope		outer = {DP_SCOPE_DOCUMENT, path, known->key, known->keylen};
-						double		any = dp_estimate_contains(estimator, &outer, &element);
-
-						/* not more than have its fields in any elements; as many if it has one */
-						each = dp_estimate_contains(estimator, &inner, &element);
-						each = dp_path_any_element(path, each * Min(path->documents / Max(path->elements, 1e-9), 1.0));
-						each = dp_document_count(element.data, element.len) == 1 ? any : Min(each, any);
-					}
-					else if (element.type == DP_TYPE_ARRAY || element.type == DP_TYPE_NULL ||
-							 element.type == DP_TYPE_UNDEFINED)
-						each = path->types[dp_stats_type_number(element.type)];
-					else
-					{
-						share = dp_path_share_equal(estimator, path, &element);
-						each = dp_path_any(path, &share);
-					}
-					if (path->arrays > 0)
-						result *= Min(each / path->arrays, 1.0);
-				}
-				return result;
+				result = dp_scope_scale(scope, known, path->types[DP_TYPE_DOCUMENT]);
+				return Min(result, dp_estimate_contains(estimator, &inner, value));
 			}
+			result = dp_scope_scale(scope, known, path->arrays);
+			inner.kind = DP_SCOPE_CONTAINER;
+			inner.base = path;
+			dp_iter_init_value(&iter, value);
+			while (dp_iter_next_value(&iter, &element))
+			{
+				double each;
+
+				if (element.type == DP_TYPE_DOCUMENT)
+				{
+					DpScope outer = { DP_SCOPE_DOCUMENT, path, known->key, known->keylen };
+					double any = dp_estimate_contains(estimator, &outer, &element);
+
+					/* not more than have its fields in any elements; as many if it has one */
+					each = dp_estimate_contains(estimator, &inner, &element);
+					each = dp_path_any_element(path, each * Min(path->documents /
+																	Max(path->elements, 1e-9),
+																1.0));
+					each = dp_document_count(element.data, element.len) == 1 ? any : Min(each, any);
+				}
+				else if (element.type == DP_TYPE_ARRAY || element.type == DP_TYPE_NULL ||
+						 element.type == DP_TYPE_UNDEFINED)
+					each = path->types[dp_stats_type_number(element.type)];
+				else
+				{
+					share = dp_path_share_equal(estimator, path, &element);
+					each = dp_path_any(path, &share);
+				}
+				if (path->arrays > 0)
+					result *= Min(each / path->arrays, 1.0);
+			}
+			return result;
+		}
 		case DP_TYPE_NULL:
 		case DP_TYPE_UNDEFINED:
 			return dp_scope_scale(scope, known, path->types[dp_stats_type_number(value->type)]);
@@ -274,11 +282,11 @@ contains_value(const DpEstimator *estimator, const DpScope *scope, const DpKnown
 double
 dp_estimate_contains(const DpEstimator *estimator, const DpScope *scope, const DpValue *document)
 {
-	double		each[DP_COMBINE_MAX];
-	int			n = 0;
-	DpIter		iter;
-	DpElement	field;
-	DpKnown		known;
+	double each[DP_COMBINE_MAX];
+	int n = 0;
+	DpIter iter;
+	DpElement field;
+	DpKnown known;
 
 	check_stack_depth();
 	if (document->type == DP_TYPE_ARRAY)
@@ -293,7 +301,7 @@ dp_estimate_contains(const DpEstimator *estimator, const DpScope *scope, const D
 	dp_iter_init_value(&iter, document);
 	while (dp_iter_next(&iter, &field))
 	{
-		DpPath	   *path = dp_path_of_name(field.name, field.namelen);
+		DpPath *path = dp_path_of_name(field.name, field.namelen);
 
 		/* a name is a name here, also when it is a number */
 		path->steps[0].is_index = false;

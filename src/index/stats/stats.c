@@ -26,34 +26,34 @@
 #include "index/stats/stats.h"
 
 /* Columns whose statistics are kept beyond a transaction, and their bytes */
-#define STATS_KEEP_COLUMNS	64
-#define STATS_KEEP_BYTES	(32 * 1024 * 1024)
+#define STATS_KEEP_COLUMNS 64
+#define STATS_KEEP_BYTES (32 * 1024 * 1024)
 
 typedef struct StatsEntry
 {
 	struct StatsEntry *next;
 	MemoryContext context;
-	Oid			relation;
-	int16		column;
-	bool		inherited;
-	TransactionId xmin;			/* the version of the row */
+	Oid relation;
+	int16 column;
+	bool inherited;
+	TransactionId xmin; /* the version of the row */
 	ItemPointerData tid;
-	uint32		hash;			/* of the row's key in the syscache */
-	bool		stale;
-	DpStats    *stats;			/* NULL: there are none */
+	uint32 hash; /* of the row's key in the syscache */
+	bool stale;
+	DpStats *stats; /* NULL: there are none */
 } StatsEntry;
 
 /* Positions of paths by the hash of their key; -1 is empty. */
 struct DpStatsIndex
 {
-	uint32		mask;
-	int32		slots[FLEXIBLE_ARRAY_MEMBER];
+	uint32 mask;
+	int32 slots[FLEXIBLE_ARRAY_MEMBER];
 };
 
 static StatsEntry *entries = NULL;
 static bool callbacks_registered = false;
 
-static int	find_slot(HeapTuple tuple);
+static int find_slot(HeapTuple tuple);
 static DpStats *stats_unpack(HeapTuple tuple);
 static void path_make_key(DpPathStats *path);
 static void stats_make_index(DpStats *stats);
@@ -91,7 +91,8 @@ dp_stats_of_tuple(HeapTuple tuple)
 		callbacks_registered = true;
 	}
 
-	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns statistics", ALLOCSET_DEFAULT_SIZES);
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns statistics",
+									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	entry = palloc0(sizeof(StatsEntry));
 	entry->context = context;
@@ -100,8 +101,9 @@ dp_stats_of_tuple(HeapTuple tuple)
 	entry->inherited = form->stainherit;
 	entry->xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
 	entry->tid = tuple->t_self;
-	entry->hash = GetSysCacheHashValue3(STATRELATTINH, ObjectIdGetDatum(form->starelid),
-										Int16GetDatum(form->staattnum), BoolGetDatum(form->stainherit));
+	entry->hash =
+		GetSysCacheHashValue3(STATRELATTINH, ObjectIdGetDatum(form->starelid),
+							  Int16GetDatum(form->staattnum), BoolGetDatum(form->stainherit));
 	entry->stats = stats_unpack(tuple);
 	MemoryContextSwitchTo(old);
 
@@ -132,10 +134,11 @@ static DpStats *
 stats_unpack(HeapTuple tuple)
 {
 	AttStatsSlot slot;
-	DpStats    *stats;
-	bool		empty;			/* documents without any path */
+	DpStats *stats;
+	bool empty; /* documents without any path */
 
-	(void) SysCacheGetAttr(STATRELATTINH, tuple, Anum_pg_statistic_stavalues1 + find_slot(tuple), &empty);
+	(void) SysCacheGetAttr(STATRELATTINH, tuple, Anum_pg_statistic_stavalues1 + find_slot(tuple),
+						   &empty);
 	if (!get_attstatsslot(&slot, tuple, DP_STATISTIC_KIND, InvalidOid,
 						  (empty ? 0 : ATTSTATSSLOT_VALUES) | ATTSTATSSLOT_NUMBERS))
 		return NULL;
@@ -154,7 +157,8 @@ stats_unpack(HeapTuple tuple)
 	{
 		struct varlena *bytes = (struct varlena *) DatumGetPointer(slot.values[i]);
 
-		if (!dp_stats_unpack((const uint8 *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), &stats->paths[i]))
+		if (!dp_stats_unpack((const uint8 *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes),
+							 &stats->paths[i]))
 			return NULL;
 		path_make_key(&stats->paths[i]);
 	}
@@ -166,9 +170,9 @@ stats_unpack(HeapTuple tuple)
 static void
 path_make_key(DpPathStats *path)
 {
-	DpPath	   *parsed = dp_path_parse(path->text, path->textlen);
-	char	   *key;
-	uint32		len = 0;
+	DpPath *parsed = dp_path_parse(path->text, path->textlen);
+	char *key;
+	uint32 len = 0;
 
 	for (int i = 0; i < parsed->nsteps; i++)
 		len += parsed->steps[i].namelen + 1;
@@ -185,14 +189,15 @@ path_make_key(DpPathStats *path)
 static void
 stats_make_index(DpStats *stats)
 {
-	uint32		size = pg_nextpower2_32(Max(stats->npaths * 2, 4));
-	struct DpStatsIndex *index = palloc(offsetof(struct DpStatsIndex, slots) + size * sizeof(int32));
+	uint32 size = pg_nextpower2_32(Max(stats->npaths * 2, 4));
+	struct DpStatsIndex *index =
+		palloc(offsetof(struct DpStatsIndex, slots) + size * sizeof(int32));
 
 	index->mask = size - 1;
 	memset(index->slots, -1, size * sizeof(int32));
 	for (int i = 0; i < stats->npaths; i++)
 	{
-		uint32		at = hash_bytes((const unsigned char *) stats->paths[i].key, stats->paths[i].keylen);
+		uint32 at = hash_bytes((const unsigned char *) stats->paths[i].key, stats->paths[i].keylen);
 
 		while (index->slots[at & index->mask] >= 0)
 			at++;
@@ -205,7 +210,7 @@ const DpPathStats *
 dp_stats_find(const DpStats *stats, const char *key, uint32 keylen)
 {
 	const struct DpStatsIndex *index = stats->index;
-	uint32		at = hash_bytes((const unsigned char *) key, keylen);
+	uint32 at = hash_bytes((const unsigned char *) key, keylen);
 
 	for (; index->slots[at & index->mask] >= 0; at++)
 	{
@@ -233,8 +238,8 @@ static void
 stats_end_transaction(XactEvent event, void *arg)
 {
 	StatsEntry **link = &entries;
-	Size		bytes = 0;
-	int			n = 0;
+	Size bytes = 0;
+	int n = 0;
 
 	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE &&
 		event != XACT_EVENT_PARALLEL_COMMIT && event != XACT_EVENT_PARALLEL_ABORT)

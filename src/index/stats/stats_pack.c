@@ -26,39 +26,32 @@
 #include "bson/validate.h"
 #include "index/stats/stats.h"
 
-#define STATS_SUBTYPE	0x80
+#define STATS_SUBTYPE 0x80
 
 /* The float4 fields of DpPathStats that stand in s */
 static const size_t scalars[] = {
-	offsetof(DpPathStats, reached),
-	offsetof(DpPathStats, direct),
-	offsetof(DpPathStats, scalar),
-	offsetof(DpPathStats, nullish),
-	offsetof(DpPathStats, barren),
-	offsetof(DpPathStats, arrays),
-	offsetof(DpPathStats, item_docs),
-	offsetof(DpPathStats, values),
-	offsetof(DpPathStats, documents),
-	offsetof(DpPathStats, elements),
-	offsetof(DpPathStats, items),
-	offsetof(DpPathStats, n_distinct),
-	offsetof(DpPathStats, rest_docs),
-	offsetof(DpPathStats, rest_items)
+	offsetof(DpPathStats, reached),   offsetof(DpPathStats, direct),
+	offsetof(DpPathStats, scalar),    offsetof(DpPathStats, nullish),
+	offsetof(DpPathStats, barren),    offsetof(DpPathStats, arrays),
+	offsetof(DpPathStats, item_docs), offsetof(DpPathStats, values),
+	offsetof(DpPathStats, documents), offsetof(DpPathStats, elements),
+	offsetof(DpPathStats, items),     offsetof(DpPathStats, n_distinct),
+	offsetof(DpPathStats, rest_docs), offsetof(DpPathStats, rest_items)
 };
 
-#define SCALAR(path, i)		(*(float4 *) ((char *) (path) + scalars[i]))
+#define SCALAR(path, i) (*(float4 *) ((char *) (path) + scalars[i]))
 
 /* A bound for what is unpacked: no slot has so many values. */
-#define STATS_MAX_VALUES	65536
+#define STATS_MAX_VALUES 65536
 
 static float4
 get_float(const uint8 *p)
 {
 	union
 	{
-		int32		i;
-		float4		f;
-	}			u;
+		int32 i;
+		float4 f;
+	} u;
 
 	u.i = dp_get_int32(p);
 	return u.f;
@@ -69,9 +62,9 @@ put_float(uint8 *p, float4 f)
 {
 	union
 	{
-		int32		i;
-		float4		f;
-	}			u;
+		int32 i;
+		float4 f;
+	} u;
 
 	u.f = f;
 	dp_put_int32(p, u.i);
@@ -80,7 +73,7 @@ put_float(uint8 *p, float4 f)
 static void
 append_floats(DpBuilder *b, const char *name, const float4 *floats, int n)
 {
-	uint8	   *bytes = palloc(Max(n, 1) * 4);
+	uint8 *bytes = palloc(Max(n, 1) * 4);
 
 	for (int i = 0; i < n; i++)
 		put_float(bytes + i * 4, floats[i]);
@@ -91,12 +84,12 @@ append_floats(DpBuilder *b, const char *name, const float4 *floats, int n)
 struct varlena *
 dp_stats_pack(const DpPathStats *path)
 {
-	DpBuilder	b;
-	float4		s[lengthof(scalars)];
-	uint8		types[DP_STATS_TYPES * 9];
-	int			ntypes = 0;
-	uint8		pairs[DP_STATS_LENGTHS * 8];
-	DpValue		packed;
+	DpBuilder b;
+	float4 s[lengthof(scalars)];
+	uint8 types[DP_STATS_TYPES * 9];
+	int ntypes = 0;
+	uint8 pairs[DP_STATS_LENGTHS * 8];
+	DpValue packed;
 	struct varlena *result;
 
 	dp_builder_init(&b, 512);
@@ -140,7 +133,7 @@ dp_stats_pack(const DpPathStats *path)
 	}
 	if (path->ntail > 0)
 	{
-		uint8	   *bytes = palloc(path->ntail * 4);
+		uint8 *bytes = palloc(path->ntail * 4);
 
 		for (int i = 0; i < path->ntail; i++)
 			dp_put_int32(bytes + i * 4, (int32) path->tail[i]);
@@ -169,7 +162,7 @@ dp_stats_pack(const DpPathStats *path)
 static int
 read_units(const DpValue *value, int unit, const uint8 **bytes)
 {
-	int			len;
+	int len;
 
 	if (value->type != DP_TYPE_BINARY || value->data[4] != STATS_SUBTYPE)
 		return -1;
@@ -200,8 +193,8 @@ static int
 read_new_floats(const DpValue *value, const float4 **floats)
 {
 	const uint8 *bytes;
-	int			n = read_units(value, 4, &bytes);
-	float4	   *result;
+	int n = read_units(value, 4, &bytes);
+	float4 *result;
 
 	if (n < 0)
 		return -1;
@@ -214,9 +207,9 @@ read_new_floats(const DpValue *value, const float4 **floats)
 static int
 read_values(const DpValue *array, const DpValue **values)
 {
-	DpIter		iter;
-	DpValue    *result;
-	uint32		n;
+	DpIter iter;
+	DpValue *result;
+	uint32 n;
 
 	if (array->type != DP_TYPE_ARRAY)
 		return -1;
@@ -236,7 +229,7 @@ static bool
 read_types(const DpValue *value, DpPathStats *path)
 {
 	const uint8 *bytes;
-	int			n = read_units(value, 9, &bytes);
+	int n = read_units(value, 9, &bytes);
 
 	for (int i = 0; i < n; i++, bytes += 9)
 	{
@@ -252,7 +245,7 @@ static bool
 read_lengths(const DpValue *value, DpPathStats *path)
 {
 	const uint8 *bytes;
-	int			n = read_units(value, 8, &bytes);
+	int n = read_units(value, 8, &bytes);
 
 	if (n < 0 || n > DP_STATS_LENGTHS)
 		return false;
@@ -269,8 +262,8 @@ static bool
 read_tail(const DpValue *value, DpPathStats *path)
 {
 	const uint8 *bytes;
-	int			n = read_units(value, 4, &bytes);
-	uint32	   *result;
+	int n = read_units(value, 4, &bytes);
+	uint32 *result;
 
 	if (n < 0)
 		return false;
@@ -284,12 +277,12 @@ read_tail(const DpValue *value, DpPathStats *path)
 bool
 dp_stats_unpack(const uint8 *bytes, uint32 size, DpPathStats *path)
 {
-	DpFault		fault;
-	DpIter		iter;
-	DpElement	element;
-	int			docs = 0;
-	int			items = -1;
-	int			tail = 0;
+	DpFault fault;
+	DpIter iter;
+	DpElement element;
+	int docs = 0;
+	int items = -1;
+	int tail = 0;
 
 	memset(path, 0, sizeof(*path));
 	if (!dp_validate(bytes, size, &fault))
@@ -298,8 +291,8 @@ dp_stats_unpack(const uint8 *bytes, uint32 size, DpPathStats *path)
 	while (dp_iter_next(&iter, &element))
 	{
 		const DpValue *value = &element.value;
-		float4		s[lengthof(scalars)];
-		bool		good = true;
+		float4 s[lengthof(scalars)];
+		bool good = true;
 
 		if (element.namelen != 1)
 			return false;

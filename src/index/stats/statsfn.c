@@ -23,7 +23,7 @@
 #include "bson/catalog.h"
 #include "index/stats/stats.h"
 
-#define STATS_COLUMNS	10
+#define STATS_COLUMNS 10
 
 static void check_relation(Relation rel);
 static bool may_read(Relation rel, AttrNumber column);
@@ -41,45 +41,46 @@ Datum
 dp_bson_stats(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Relation	rel;
-	Oid			bson = dp_types()->bson;
+	Relation rel;
+	Oid bson = dp_types()->bson;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
 	InitMaterializedSRF(fcinfo, 0);
 	rel = try_relation_open(PG_GETARG_OID(0), AccessShareLock);
 	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("there is no relation with OID %u", PG_GETARG_OID(0))));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("there is no relation with OID %u", PG_GETARG_OID(0))));
 	check_relation(rel);
 
 	if (!PG_ARGISNULL(1))
 	{
-		char	   *name = NameStr(*PG_GETARG_NAME(1));
-		AttrNumber	column = get_attnum(RelationGetRelid(rel), name);
+		char *name = NameStr(*PG_GETARG_NAME(1));
+		AttrNumber column = get_attnum(RelationGetRelid(rel), name);
 
 		if (column <= 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_COLUMN),
-					 errmsg("column \"%s\" of relation \"%s\" does not exist", name, RelationGetRelationName(rel))));
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+							errmsg("column \"%s\" of relation \"%s\" does not exist", name,
+								   RelationGetRelationName(rel))));
 		if (!may_read(rel, column))
-			ereport(ERROR,
-					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-					 errmsg("permission denied for column \"%s\" of relation \"%s\"", name, RelationGetRelationName(rel))));
+			ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+							errmsg("permission denied for column \"%s\" of relation \"%s\"", name,
+								   RelationGetRelationName(rel))));
 		if (getBaseType(TupleDescAttr(RelationGetDescr(rel), column - 1)->atttypid) != bson)
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("column \"%s\" of relation \"%s\" has no documents", name, RelationGetRelationName(rel)),
-					 errdetail("Its type is %s.", format_type_be(TupleDescAttr(RelationGetDescr(rel), column - 1)->atttypid))));
+					 errmsg("column \"%s\" of relation \"%s\" has no documents", name,
+							RelationGetRelationName(rel)),
+					 errdetail("Its type is %s.",
+							   format_type_be(TupleDescAttr(RelationGetDescr(rel), column - 1)
+												  ->atttypid))));
 		put_column(rsinfo, rel, column);
 	}
 	else
 	{
-		bool		denied = false;
-		bool		shown = false;
+		bool denied = false;
+		bool shown = false;
 
 		for (AttrNumber column = 1; column <= RelationGetDescr(rel)->natts; column++)
 		{
@@ -116,22 +117,24 @@ check_relation(Relation rel)
 		case RELKIND_FOREIGN_TABLE:
 			break;
 		default:
-			ereport(ERROR,
-					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("\"%s\" is not a table", RelationGetRelationName(rel))));
+			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+							errmsg("\"%s\" is not a table", RelationGetRelationName(rel))));
 	}
 	if (check_enable_rls(RelationGetRelid(rel), InvalidOid, true) == RLS_ENABLED)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("statistics of relation \"%s\" cannot be shown", RelationGetRelationName(rel)),
-				 errdetail("They are about all rows, and row-level security hides some from the current user.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("statistics of relation \"%s\" cannot be shown", RelationGetRelationName(rel)),
+			 errdetail(
+				 "They are about all rows, and row-level security hides some from the current user.")));
 }
 
 static bool
 may_read(Relation rel, AttrNumber column)
 {
 	return pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_SELECT) == ACLCHECK_OK ||
-		pg_attribute_aclcheck(RelationGetRelid(rel), column, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
+		   pg_attribute_aclcheck(RelationGetRelid(rel), column, GetUserId(), ACL_SELECT) ==
+			   ACLCHECK_OK;
 }
 
 /*
@@ -141,13 +144,13 @@ may_read(Relation rel, AttrNumber column)
 static void
 put_column(ReturnSetInfo *rsinfo, Relation rel, AttrNumber column)
 {
-	Datum		name = NameGetDatum(&TupleDescAttr(RelationGetDescr(rel), column - 1)->attname);
+	Datum name = NameGetDatum(&TupleDescAttr(RelationGetDescr(rel), column - 1)->attname);
 	const DpStats *stats = NULL;
 
 	for (int inherited = 1; inherited >= 0 && stats == NULL; inherited--)
 	{
-		HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(RelationGetRelid(rel)),
-											Int16GetDatum(column), BoolGetDatum(inherited != 0));
+		HeapTuple tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(RelationGetRelid(rel)),
+										  Int16GetDatum(column), BoolGetDatum(inherited != 0));
 
 		if (!HeapTupleIsValid(tuple))
 			continue;
@@ -164,7 +167,7 @@ put_column(ReturnSetInfo *rsinfo, Relation rel, AttrNumber column)
 static double
 plain(float4 f)
 {
-	char		text[32];
+	char text[32];
 
 	snprintf(text, sizeof(text), "%.6g", f);
 	return strtod(text, NULL);
@@ -173,36 +176,39 @@ plain(float4 f)
 static Datum
 values_array(const DpValue *values, int n)
 {
-	Datum	   *datums = palloc(n * sizeof(Datum));
+	Datum *datums = palloc(n * sizeof(Datum));
 
 	for (int i = 0; i < n; i++)
 		datums[i] = PointerGetDatum(dp_value_to_varlena(&values[i]));
-	return PointerGetDatum(construct_array(datums, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
+	return PointerGetDatum(construct_array(datums, n, dp_types()->bson_value, -1, false,
+										   TYPALIGN_INT));
 }
 
 static void
 put_path(ReturnSetInfo *rsinfo, Datum column, const DpPathStats *path)
 {
-	Datum		values[STATS_COLUMNS];
-	bool		nulls[STATS_COLUMNS] = {false};
-	DpBuilder	b;
+	Datum values[STATS_COLUMNS];
+	bool nulls[STATS_COLUMNS] = { false };
+	DpBuilder b;
 
 	values[0] = column;
 	values[1] = PointerGetDatum(cstring_to_text_with_len(path->text, path->textlen));
 	values[2] = Float4GetDatum(path->reached);
 	/* those that have both are counted twice: nearly none */
-	values[3] = Float4GetDatum(Min(path->types[DP_TYPE_NULL] + path->types[DP_TYPE_UNDEFINED], 1.0f));
+	values[3] =
+		Float4GetDatum(Min(path->types[DP_TYPE_NULL] + path->types[DP_TYPE_UNDEFINED], 1.0f));
 
 	/* types, the most frequent first */
 	dp_builder_init(&b, 128);
 	dp_builder_begin_document(&b);
 	for (uint32 done = 0;;)
 	{
-		int			next = -1;
+		int next = -1;
 		const char *name;
 
 		for (int i = 0; i < DP_STATS_TYPES; i++)
-			if (path->types[i] > 0 && !(done & (1U << i)) && (next < 0 || path->types[i] > path->types[next]))
+			if (path->types[i] > 0 && !(done & (1U << i)) &&
+				(next < 0 || path->types[i] > path->types[next]))
 				next = i;
 		if (next < 0)
 			break;
@@ -231,12 +237,13 @@ put_path(ReturnSetInfo *rsinfo, Datum column, const DpPathStats *path)
 		nulls[6] = true;
 	if (path->nmcv > 0)
 	{
-		Datum	   *shares = palloc(path->nmcv * sizeof(Datum));
+		Datum *shares = palloc(path->nmcv * sizeof(Datum));
 
 		for (int i = 0; i < path->nmcv; i++)
 			shares[i] = Float4GetDatum(path->mcv_docs[i]);
 		values[7] = values_array(path->mcv, path->nmcv);
-		values[8] = PointerGetDatum(construct_array(shares, path->nmcv, FLOAT4OID, 4, true, TYPALIGN_INT));
+		values[8] =
+			PointerGetDatum(construct_array(shares, path->nmcv, FLOAT4OID, 4, true, TYPALIGN_INT));
 	}
 	else
 		nulls[7] = nulls[8] = true;

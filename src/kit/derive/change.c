@@ -50,46 +50,46 @@ typedef struct Event
 	Tuplestorestate *after;
 } Event;
 
-#define EVENTS 4				/* INSERT, DELETE, UPDATE, TRUNCATE, as in TriggerEvent */
-#define EVENT_OF(event) ((event) & TRIGGER_EVENT_OPMASK)
+#define EVENTS 4 /* INSERT, DELETE, UPDATE, TRUNCATE, as in TriggerEvent */
+#define EVENT_OF(event) ((event) &TRIGGER_EVENT_OPMASK)
 
 /* A statement that is under way */
 typedef struct Note
 {
-	Oid			relid;
-	Oid			table;			/* the one above it that is no partition */
+	Oid relid;
+	Oid table; /* the one above it that is no partition */
 	DpStatement statement;
-	int			nestlevel;
-	uint32		pending;		/* bits of events whose AFTER trigger has not come yet */
-	bool		truncated;
-	Oid			collector;		/* the AFTER ROW trigger that collects; the others of its kind do not */
-	MemoryContext context;		/* of what it has collected, or NULL */
-	Event		events[EVENTS];
+	int nestlevel;
+	uint32 pending; /* bits of events whose AFTER trigger has not come yet */
+	bool truncated;
+	Oid collector;         /* the AFTER ROW trigger that collects; the others of its kind do not */
+	MemoryContext context; /* of what it has collected, or NULL */
+	Event events[EVENTS];
 } Note;
 
 struct DpChanges
 {
-	Oid			relid;
-	Oid			table;
-	bool		wholly;
-	bool		emptied;
-	int			told_before;	/* while it is told: changes whose telling this one's is inside of */
-	MemoryContext collected;	/* to be deleted in the end, or NULL */
-	Event		events[EVENTS];
-	int			event;			/* that is being read */
-	bool		reading;
-	int			before_pointer[EVENTS];
-	int			after_pointer[EVENTS];
+	Oid relid;
+	Oid table;
+	bool wholly;
+	bool emptied;
+	int told_before;         /* while it is told: changes whose telling this one's is inside of */
+	MemoryContext collected; /* to be deleted in the end, or NULL */
+	Event events[EVENTS];
+	int event; /* that is being read */
+	bool reading;
+	int before_pointer[EVENTS];
+	int after_pointer[EVENTS];
 
 	/* all rows of a partition instead */
-	Relation	partition;
-	bool		attached;
-	bool		doubtful;
+	Relation partition;
+	bool attached;
+	bool doubtful;
 	TableScanDesc scan;
-	Snapshot	snapshot;
+	Snapshot snapshot;
 
-	Relation	rel;			/* open for its columns */
-	Relation	top;			/* likewise, if it has others */
+	Relation rel; /* open for its columns */
+	Relation top; /* likewise, if it has others */
 	TupleConversionMap *map;
 	TupleTableSlot *before;
 	TupleTableSlot *after;
@@ -100,36 +100,32 @@ struct DpChanges
 /* Changes that are being told to those who handle them */
 typedef struct Telling
 {
-	Oid			table;
-	int			nestlevel;		/* of the transaction */
+	Oid table;
+	int nestlevel; /* of the transaction */
 } Telling;
 
 /* What feeds from a table */
 typedef struct FeedsEntry
 {
-	Oid			relid;			/* hash key */
-	uint64		generation;
+	Oid relid; /* hash key */
+	uint64 generation;
 	MemoryContext context;
-	List	   *feeds;
+	List *feeds;
 } FeedsEntry;
 
 /* Who handles changes that no trigger tells.  Each looks for the declarations that are its own. */
-static const DpChangesHandler handlers[] = {
-	dp_derive_changes,
-	dp_rollup_tree_changed,
-	dp_fanout_follows_changed,
-	dp_query_table_changed,
-	NULL
-};
+static const DpChangesHandler handlers[] = { dp_derive_changes, dp_rollup_tree_changed,
+											 dp_fanout_follows_changed, dp_query_table_changed,
+											 NULL };
 
 static Note *notes = NULL;
-static int	nnotes = 0;
-static int	notes_size = 0;
-static Telling *tellings = NULL;	/* the innermost last */
-static int	ntellings = 0;
-static int	tellings_size = 0;
+static int nnotes = 0;
+static int notes_size = 0;
+static Telling *tellings = NULL; /* the innermost last */
+static int ntellings = 0;
+static int tellings_size = 0;
 static HTAB *feeds_table = NULL;
-static List *buried = NIL;		/* contexts of feeds that may be in use */
+static List *buried = NIL; /* contexts of feeds that may be in use */
 
 static Note *note_find(Oid relid, const DpStatement *statement, uint32 event);
 static Note *note_begin(Oid relid);
@@ -138,15 +134,17 @@ static void note_collect(Note *note, TriggerData *trigdata);
 static void telling_begin(DpChanges *changes);
 static DpChanges *changes_make(Oid relid, Oid table);
 static void changes_open(DpChanges *changes);
-static bool changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer, bool first, TupleTableSlot *slot);
-static Oid	topmost(Oid relid);
+static bool changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer, bool first,
+						TupleTableSlot *slot);
+static Oid topmost(Oid relid);
 static struct varlena *row_document(TupleTableSlot *row);
 static List *feeds_read(Oid relid);
 static void feeds_of(Oid source, List **feeds);
 static DpDecl *decl_of_pair(Oid relid, const char *pair);
 static void callbacks(void);
 static void change_xact(XactEvent event, void *arg);
-static void change_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static void
+change_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 
 /*
  * Note, collect, or hand out.
@@ -155,16 +153,15 @@ DpChanges *
 dp_changes_of_trigger(FunctionCallInfo fcinfo)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	Oid			relid;
-	int			event;
+	Oid relid;
+	int event;
 	DpStatement statement;
-	Note	   *note;
-	DpChanges  *changes;
+	Note *note;
+	DpChanges *changes;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("changes of a source are told by triggers only")));
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+						errmsg("changes of a source are told by triggers only")));
 	relid = RelationGetRelid(trigdata->tg_relation);
 	dp_note_watch(relid);
 	event = EVENT_OF(trigdata->tg_event);
@@ -173,7 +170,8 @@ dp_changes_of_trigger(FunctionCallInfo fcinfo)
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 	{
 		note = note_find(relid, &statement, 0);
-		if (note == NULL || note->statement.depth != statement.depth || note->statement.command != statement.command)
+		if (note == NULL || note->statement.depth != statement.depth ||
+			note->statement.command != statement.command)
 			note = note_begin(relid);
 		note->pending |= 1 << event;
 		return NULL;
@@ -181,7 +179,8 @@ dp_changes_of_trigger(FunctionCallInfo fcinfo)
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
 		note = note_find(relid, &statement, 1 << event);
-		if (note != NULL && (!OidIsValid(note->collector) || note->collector == trigdata->tg_trigger->tgoid))
+		if (note != NULL &&
+			(!OidIsValid(note->collector) || note->collector == trigdata->tg_trigger->tgoid))
 			note_collect(note, trigdata);
 		return NULL;
 	}
@@ -258,21 +257,25 @@ dp_changes_next(DpChanges *changes, DpChange *change)
 
 	while (changes->event < EVENTS)
 	{
-		Event	   *event = &changes->events[changes->event];
-		bool		first = !changes->reading;
+		Event *event = &changes->events[changes->event];
+		bool first = !changes->reading;
 
 		changes->reading = true;
 		CHECK_FOR_INTERRUPTS();
-		if (changes_row(changes, event->before, &changes->before_pointer[changes->event], first, changes->before))
+		if (changes_row(changes, event->before, &changes->before_pointer[changes->event], first,
+						changes->before))
 			change->before = changes->before;
-		if (changes_row(changes, event->after, &changes->after_pointer[changes->event], first, changes->after))
+		if (changes_row(changes, event->after, &changes->after_pointer[changes->event], first,
+						changes->after))
 			change->after = changes->after;
 		if (change->before != NULL || change->after != NULL)
 		{
 			if (changes->map != NULL && change->before != NULL)
-				change->before = execute_attr_map_slot(changes->map->attrMap, change->before, changes->before_top);
+				change->before = execute_attr_map_slot(changes->map->attrMap, change->before,
+													   changes->before_top);
 			if (changes->map != NULL && change->after != NULL)
-				change->after = execute_attr_map_slot(changes->map->attrMap, change->after, changes->after_top);
+				change->after =
+					execute_attr_map_slot(changes->map->attrMap, change->after, changes->after_top);
 			return true;
 		}
 		changes->event++;
@@ -320,7 +323,7 @@ dp_changes_end(DpChanges *changes)
 bool
 dp_changes_pending(Oid table)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < nnotes; i++)
 	{
@@ -333,7 +336,7 @@ dp_changes_pending(Oid table)
 bool
 dp_changes_inside(const DpChanges *changes)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < changes->told_before; i++)
 	{
@@ -349,13 +352,13 @@ dp_changes_inside(const DpChanges *changes)
 struct varlena *
 dp_source_document(TupleTableSlot *row, const char *column)
 {
-	static const uint8 empty[] = {5, 0, 0, 0, 0};
-	TupleDesc	desc = row->tts_tupleDescriptor;
-	Oid			bson = dp_types()->bson;
-	AttrNumber	found = InvalidAttrNumber;
-	bool		isnull;
-	Datum		value;
-	int			i;
+	static const uint8 empty[] = { 5, 0, 0, 0, 0 };
+	TupleDesc desc = row->tts_tupleDescriptor;
+	Oid bson = dp_types()->bson;
+	AttrNumber found = InvalidAttrNumber;
+	bool isnull;
+	Datum value;
+	int i;
 
 	for (i = 0; i < desc->natts; i++)
 	{
@@ -363,10 +366,13 @@ dp_source_document(TupleTableSlot *row, const char *column)
 
 		if (att->atttypid != bson || att->attisdropped)
 			continue;
-		if (found == InvalidAttrNumber || (column != NULL && strcmp(NameStr(att->attname), column) == 0))
+		if (found == InvalidAttrNumber ||
+			(column != NULL && strcmp(NameStr(att->attname), column) == 0))
 			found = att->attnum;
 	}
-	if (found == InvalidAttrNumber || (column == NULL && get_rel_relkind(get_typ_typrelid(desc->tdtypeid)) == RELKIND_FOREIGN_TABLE))
+	if (found == InvalidAttrNumber ||
+		(column == NULL &&
+		 get_rel_relkind(get_typ_typrelid(desc->tdtypeid)) == RELKIND_FOREIGN_TABLE))
 		return row_document(row);
 	value = slot_getattr(row, found, &isnull);
 	if (isnull)
@@ -386,28 +392,30 @@ dp_source_document(TupleTableSlot *row, const char *column)
 List *
 dp_feeds(Oid relid)
 {
-	uint64		now = dp_schema_generation();
+	uint64 now = dp_schema_generation();
 	FeedsEntry *entry;
 	MemoryContext context;
 	MemoryContext old;
-	List	   *feeds;
-	bool		found;
+	List *feeds;
+	bool found;
 
 	callbacks();
 	if (feeds_table == NULL)
 	{
-		HASHCTL		ctl;
+		HASHCTL ctl;
 
 		ctl.keysize = sizeof(Oid);
 		ctl.entrysize = sizeof(FeedsEntry);
 		ctl.hcxt = CacheMemoryContext;
-		feeds_table = hash_create("docpatterns feeds", 32, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		feeds_table =
+			hash_create("docpatterns feeds", 32, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
 	entry = hash_search(feeds_table, &relid, HASH_FIND, NULL);
 	if (entry != NULL && entry->generation == now)
 		return entry->feeds;
 
-	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns feeds", ALLOCSET_SMALL_SIZES);
+	context =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns feeds", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(context);
 	feeds = feeds_read(relid);
 	MemoryContextSwitchTo(TopMemoryContext);
@@ -428,8 +436,8 @@ dp_feeds(Oid relid)
 void
 dp_changed_wholly(Oid relid, bool emptied)
 {
-	Oid			table = topmost(relid);
-	DpChanges  *changes = changes_make(relid, table);
+	Oid table = topmost(relid);
+	DpChanges *changes = changes_make(relid, table);
 
 	changes->wholly = true;
 	changes->emptied = emptied && relid == table;
@@ -442,11 +450,11 @@ dp_changed_wholly(Oid relid, bool emptied)
 void
 dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful)
 {
-	DpChanges  *changes;
+	DpChanges *changes;
 
 	if (get_rel_relkind(partition) == RELKIND_PARTITIONED_TABLE)
 	{
-		ListCell   *lc;
+		ListCell *lc;
 
 		foreach(lc, find_inheritance_children(partition, AccessShareLock))
 			dp_changed_partition(table, lfirst_oid(lc), attached, doubtful);
@@ -477,15 +485,15 @@ dp_changes_doubtful(const DpChanges *changes)
 void
 dp_changes_handle(DpChanges *changes)
 {
-	Relation	partition = changes->partition;
-	int			i;
+	Relation partition = changes->partition;
+	int i;
 
 	CommandCounterIncrement();
 	telling_begin(changes);
 	for (i = 0; handlers[i] != NULL; i++)
 	{
 		dp_changes_rewind(changes);
-		handlers[i] (changes);
+		handlers[i](changes);
 	}
 	ntellings = changes->told_before;
 	dp_changes_end(changes);
@@ -500,7 +508,7 @@ dp_changes_handle(DpChanges *changes)
 static Note *
 note_find(Oid relid, const DpStatement *statement, uint32 event)
 {
-	int			i;
+	int i;
 
 	for (i = nnotes - 1; i >= 0; i--)
 	{
@@ -515,15 +523,15 @@ note_find(Oid relid, const DpStatement *statement, uint32 event)
 static Note *
 note_begin(Oid relid)
 {
-	Note	   *note;
+	Note *note;
 
 	callbacks();
 	if (nnotes == notes_size)
 	{
-		int			size = notes_size == 0 ? 8 : notes_size * 2;
+		int size = notes_size == 0 ? 8 : notes_size * 2;
 
-		notes = notes == NULL ? MemoryContextAlloc(TopMemoryContext, size * sizeof(Note)) :
-			repalloc(notes, size * sizeof(Note));
+		notes = notes == NULL ? MemoryContextAlloc(TopMemoryContext, size * sizeof(Note))
+							  : repalloc(notes, size * sizeof(Note));
 		notes_size = size;
 	}
 	note = &notes[nnotes];
@@ -540,7 +548,7 @@ note_begin(Oid relid)
 static void
 note_remove(Note *note)
 {
-	int			i = note - notes;
+	int i = note - notes;
 
 	if (note->context != NULL)
 		MemoryContextDelete(note->context);
@@ -555,15 +563,16 @@ note_remove(Note *note)
 static void
 note_collect(Note *note, TriggerData *trigdata)
 {
-	int			event = EVENT_OF(trigdata->tg_event);
-	Event	   *rows = &note->events[event];
-	bool		update = event == EVENT_OF(TRIGGER_EVENT_UPDATE);
+	int event = EVENT_OF(trigdata->tg_event);
+	Event *rows = &note->events[event];
+	bool update = event == EVENT_OF(TRIGGER_EVENT_UPDATE);
 	ResourceOwner owner = CurrentResourceOwner;
 	MemoryContext old;
 
 	note->collector = trigdata->tg_trigger->tgoid;
 	if (note->context == NULL)
-		note->context = AllocSetContextCreate(TopTransactionContext, "docpatterns changes", ALLOCSET_DEFAULT_SIZES);
+		note->context = AllocSetContextCreate(TopTransactionContext, "docpatterns changes",
+											  ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(note->context);
 	CurrentResourceOwner = CurTransactionResourceOwner;
 	if (event != EVENT_OF(TRIGGER_EVENT_INSERT))
@@ -589,10 +598,10 @@ telling_begin(DpChanges *changes)
 	callbacks();
 	if (ntellings == tellings_size)
 	{
-		int			size = tellings_size == 0 ? 8 : tellings_size * 2;
+		int size = tellings_size == 0 ? 8 : tellings_size * 2;
 
-		tellings = tellings == NULL ? MemoryContextAlloc(TopMemoryContext, size * sizeof(Telling)) :
-			repalloc(tellings, size * sizeof(Telling));
+		tellings = tellings == NULL ? MemoryContextAlloc(TopMemoryContext, size * sizeof(Telling))
+									: repalloc(tellings, size * sizeof(Telling));
 		tellings_size = size;
 	}
 	changes->told_before = ntellings;
@@ -605,7 +614,7 @@ telling_begin(DpChanges *changes)
 static DpChanges *
 changes_make(Oid relid, Oid table)
 {
-	DpChanges  *changes = palloc0(sizeof(DpChanges));
+	DpChanges *changes = palloc0(sizeof(DpChanges));
 
 	changes->relid = relid;
 	changes->table = table;
@@ -616,7 +625,7 @@ changes_make(Oid relid, Oid table)
 static void
 changes_open(DpChanges *changes)
 {
-	TupleDesc	desc;
+	TupleDesc desc;
 
 	changes->rel = table_open(changes->relid, AccessShareLock);
 	desc = RelationGetDescr(changes->rel);
@@ -642,7 +651,8 @@ changes_open(DpChanges *changes)
  * may read it between two calls.
  */
 static bool
-changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer, bool first, TupleTableSlot *slot)
+changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer, bool first,
+			TupleTableSlot *slot)
 {
 	if (rows == NULL)
 		return false;
@@ -654,7 +664,10 @@ changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer, bool first,
 	return tuplestore_gettupleslot(rows, true, false, slot);
 }
 
-/* The table above a partition that is none itself.  A partition that is being detached still counts. */
+/*
+ * The table above a partition that is none itself.  A partition that is being detached still
+ * counts.
+ */
 static Oid
 topmost(Oid relid)
 {
@@ -667,9 +680,9 @@ topmost(Oid relid)
 static struct varlena *
 row_document(TupleTableSlot *row)
 {
-	TupleDesc	desc = row->tts_tupleDescriptor;
-	DpBuilder	b;
-	int			i;
+	TupleDesc desc = row->tts_tupleDescriptor;
+	DpBuilder b;
+	int i;
 
 	slot_getallattrs(row);
 	dp_builder_init(&b, 0);
@@ -684,7 +697,8 @@ row_document(TupleTableSlot *row)
 		if (row->tts_isnull[i])
 			dp_builder_append_null(&b, name, strlen(name));
 		else
-			dp_builder_append_datum(&b, name, strlen(name), row->tts_values[i], false, att->atttypid);
+			dp_builder_append_datum(&b, name, strlen(name), row->tts_values[i], false,
+									att->atttypid);
 	}
 	dp_builder_end(&b);
 	return dp_builder_finish_bson(&b);
@@ -694,7 +708,7 @@ row_document(TupleTableSlot *row)
 static List *
 feeds_read(Oid relid)
 {
-	List	   *feeds = NIL;
+	List *feeds = NIL;
 
 	feeds_of(relid, &feeds);
 	while (get_rel_relispartition(relid))
@@ -706,20 +720,20 @@ feeds_read(Oid relid)
 static void
 feeds_of(Oid source, List **feeds)
 {
-	Relation	rel = table_open(source, AccessShareLock);
-	List	   *pairs = NIL;
-	ListCell   *lc;
+	Relation rel = table_open(source, AccessShareLock);
+	List *pairs = NIL;
+	ListCell *lc;
 	TriggerDesc *triggers;
-	int			i;
+	int i;
 
 	triggers = dp_triggers(rel);
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		DpFeed	   *feed;
-		DpDecl	   *decl;
-		Oid			main;
-		bool		known = false;
+		DpFeed *feed;
+		DpDecl *decl;
+		Oid main;
+		bool known = false;
 
 		/* a BEFORE trigger with these arguments may be a guard */
 		if (trigger->tgnargs != 3 || strcmp(trigger->tgargs[0], "side") != 0 ||
@@ -747,8 +761,8 @@ feeds_of(Oid source, List **feeds)
 
 	foreach(lc, dp_decls(source))
 	{
-		DpDecl	   *decl = lfirst(lc);
-		DpFeed	   *feed;
+		DpDecl *decl = lfirst(lc);
+		DpFeed *feed;
 
 		/* that of a table above is found there */
 		if (decl->target != source)
@@ -765,16 +779,16 @@ feeds_of(Oid source, List **feeds)
 static DpDecl *
 decl_of_pair(Oid relid, const char *pair)
 {
-	ListCell   *lc;
-	int			i;
+	ListCell *lc;
+	int i;
 
 	foreach(lc, dp_decls(relid))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 
 		for (i = 0; i < DP_PAIR_OPTIONS; i++)
 		{
-			char	   *text = dp_decl_text(decl, dp_pair_options[i]);
+			char *text = dp_decl_text(decl, dp_pair_options[i]);
 
 			if (text != NULL && strcmp(text, pair) == 0)
 				return decl;
@@ -800,7 +814,7 @@ callbacks(void)
 static void
 change_xact(XactEvent event, void *arg)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
 		return;
@@ -815,8 +829,8 @@ change_xact(XactEvent event, void *arg)
 static void
 change_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
-	int			level = GetCurrentTransactionNestLevel();
-	int			i;
+	int level = GetCurrentTransactionNestLevel();
+	int i;
 
 	if (event != SUBXACT_EVENT_ABORT_SUB)
 		return;

@@ -54,8 +54,8 @@ typedef struct DpChanges DpChanges;
  */
 typedef struct DpChange
 {
-	TupleTableSlot *before;		/* a row that is gone, or NULL */
-	TupleTableSlot *after;		/* a row that has come, or NULL */
+	TupleTableSlot *before; /* a row that is gone, or NULL */
+	TupleTableSlot *after;  /* a row that has come, or NULL */
 } DpChange;
 
 /*
@@ -66,7 +66,7 @@ typedef struct DpChange
 extern DpChanges *dp_changes_of_trigger(FunctionCallInfo fcinfo);
 
 /* The table that declarations name: never a partition. */
-extern Oid	dp_changes_table(const DpChanges *changes);
+extern Oid dp_changes_table(const DpChanges *changes);
 
 /*
  * Whether rows have come or gone that are not told one by one: the table or a
@@ -117,10 +117,10 @@ extern struct varlena *dp_source_document(TupleTableSlot *row, const char *colum
  */
 typedef struct DpFeed
 {
-	DpDecl	   *decl;
-	bool		is_main;		/* the source has the main trigger; else a side's */
-	const char *pair;			/* of the side's triggers; NULL for the main one */
-	Oid			source;			/* the table that was declared to be it */
+	DpDecl *decl;
+	bool is_main;     /* the source has the main trigger; else a side's */
+	const char *pair; /* of the side's triggers; NULL for the main one */
+	Oid source;       /* the table that was declared to be it */
 } DpFeed;
 
 extern List *dp_feeds(Oid relid);
@@ -131,9 +131,11 @@ extern List *dp_feeds(Oid relid);
  * machinery; each looks after the declarations that are its own.  Called as the
  * current user, and calls dp_changes_next() as triggers do, but not dp_changes_end().
  */
-typedef void (*DpChangesHandler) (DpChanges *changes);
+typedef void (*DpChangesHandler)(DpChanges *changes);
 
-/* Calls all of them, and dp_changes_end(): what the triggers of these machineries do with changes. */
+/*
+ * Calls all of them, and dp_changes_end(): what the triggers of these machineries do with changes.
+ */
 extern void dp_changes_handle(DpChanges *changes);
 
 /* All rows of the table are to be looked at again; emptied: there are none left. */
@@ -145,4 +147,4 @@ extern void dp_changed_wholly(Oid relid, bool emptied);
  */
 extern void dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful);
 
-#endif							/* DP_KIT_DERIVE_CHANGE_H */
+#endif /* DP_KIT_DERIVE_CHANGE_H */

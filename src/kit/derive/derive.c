@@ -21,29 +21,27 @@
 #include "kit/note.h"
 
 /* The patterns that derive data. */
-static const DpDeriveMethods *const methods[] = {
-	&dp_computed_methods,
-	&dp_subset_methods,
-	&dp_rollup_methods,
-	&dp_fanout_methods,
-	&dp_polymorphic_merge_methods,
-	NULL
-};
+static const DpDeriveMethods *const methods[] = { &dp_computed_methods,
+												  &dp_subset_methods,
+												  &dp_rollup_methods,
+												  &dp_fanout_methods,
+												  &dp_polymorphic_merge_methods,
+												  NULL };
 
 /* Our own among the advisory locks: users' have 1 and 2 there. */
-#define LOCK_CLASS_GROUP	0x4450
-#define LOCK_CLASS_WIDE		0x4451
+#define LOCK_CLASS_GROUP 0x4450
+#define LOCK_CLASS_WIDE 0x4451
 
 /* Locks of single groups that a transaction may take */
-#define MAX_GROUP_LOCKS		256
+#define MAX_GROUP_LOCKS 256
 
-static int	group_locks = 0;	/* taken in this transaction */
+static int group_locks = 0; /* taken in this transaction */
 static bool group_locks_heard = false;
 
-static int	derivation_compare(const ListCell *a, const ListCell *b);
+static int derivation_compare(const ListCell *a, const ListCell *b);
 static void groups_grow(DpDerive *run);
 static LOCKMODE lock_mode(const DpGroup *group, LOCKMODE mode);
-static int	lock_rank(const DpDerivation *d);
+static int lock_rank(const DpDerivation *d);
 static bool lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave);
 static bool lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode, bool leave);
 static void group_locks_ended(XactEvent event, void *arg);
@@ -51,7 +49,7 @@ static void group_locks_ended(XactEvent event, void *arg);
 const DpDeriveMethods *
 dp_derive_methods(const char *pattern)
 {
-	int			i;
+	int i;
 
 	for (i = 0; methods[i] != NULL; i++)
 	{
@@ -70,12 +68,12 @@ dp_derive_methods(const char *pattern)
 List *
 dp_derivations_of_source(Oid relid)
 {
-	List	   *list = NIL;
-	ListCell   *lc;
+	List *list = NIL;
+	ListCell *lc;
 
 	foreach(lc, dp_feeds(relid))
 	{
-		DpFeed	   *feed = lfirst(lc);
+		DpFeed *feed = lfirst(lc);
 		const DpDeriveMethods *m = dp_derive_methods(feed->decl->pattern);
 
 		if (m != NULL && m->main_on_source == feed->is_main)
@@ -97,12 +95,12 @@ dp_derivations_of_source(Oid relid)
 List *
 dp_derivations_of_target(Oid relid)
 {
-	List	   *list = NIL;
-	ListCell   *lc;
+	List *list = NIL;
+	ListCell *lc;
 
 	foreach(lc, dp_decls(relid))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 		const DpDeriveMethods *m = dp_derive_methods(decl->pattern);
 
 		if (m != NULL && !m->main_on_source)
@@ -144,7 +142,7 @@ dp_derivation(DpDecl *decl)
 		d->target = decl->target;
 	if (d->pair != NULL)
 	{
-		Oid			side = dp_pair_side(d->pair, decl->target);
+		Oid side = dp_pair_side(d->pair, decl->target);
 
 		if (d->methods->main_on_source)
 			d->target = side;
@@ -165,13 +163,16 @@ dp_derivation(DpDecl *decl)
 		dp_path_to_text(&path, d->link);
 	d->place = path.data;
 	if (d->create_missing && !d->methods->main_on_source)
-		d->lock_id = hash_combine(hash_bytes((const unsigned char *) path.data, path.len), hash_bytes_uint32(d->target));
+		d->lock_id = hash_combine(hash_bytes((const unsigned char *) path.data, path.len),
+								  hash_bytes_uint32(d->target));
 	if (OidIsValid(d->target))
 	{
 		if (d->link == NULL && !d->methods->main_on_source)
 			d->lookup = dp_lookup_primary(d->target, d->context);
 		else
-			d->lookup = dp_lookup_path(d->target, d->methods->main_on_source ? NULL : decl->doc_column, path.data, d->context);
+			d->lookup =
+				dp_lookup_path(d->target, d->methods->main_on_source ? NULL : decl->doc_column,
+							   path.data, d->context);
 	}
 	decl->state = d;
 	MemoryContextSwitchTo(old);
@@ -200,8 +201,9 @@ derivation_compare(const ListCell *a, const ListCell *b)
 DpDerive *
 dp_derive_begin(void)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns run", ALLOCSET_DEFAULT_SIZES);
-	DpDerive   *run = MemoryContextAllocZero(context, sizeof(DpDerive));
+	MemoryContext context =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns run", ALLOCSET_DEFAULT_SIZES);
+	DpDerive *run = MemoryContextAllocZero(context, sizeof(DpDerive));
 
 	run->context = context;
 	run->mask = lengthof(run->few) - 1;
@@ -225,7 +227,7 @@ void
 dp_derive_gone(DpGroup *group, struct varlena *shown)
 {
 	MemoryContext old = MemoryContextSwitchTo(group->run->context);
-	DpValue    *value = palloc(sizeof(DpValue));
+	DpValue *value = palloc(sizeof(DpValue));
 
 	*value = dp_value_of_document(dp_document_to_varlena(DP_DOC_DATA(shown), DP_DOC_SIZE(shown)));
 	group->gone = lappend(group->gone, value);
@@ -238,14 +240,15 @@ dp_derive_gone(DpGroup *group, struct varlena *shown)
 DpGroup *
 dp_derive_group(DpDerive *run, DpDerivation *d, const DpValue *key)
 {
-	uint64		hash = dp_derive_hash(key);
-	uint32		i = ((uint32) hash ^ d->lock_id) & run->mask;
-	DpGroup    *group;
-	uint8	   *data;
+	uint64 hash = dp_derive_hash(key);
+	uint32 i = ((uint32) hash ^ d->lock_id) & run->mask;
+	DpGroup *group;
+	uint8 *data;
 
 	while ((group = run->table[i]) != NULL)
 	{
-		if (group->hash == hash && group->derivation == d && dp_value_compare(&group->key, key) == 0)
+		if (group->hash == hash && group->derivation == d &&
+			dp_value_compare(&group->key, key) == 0)
 		{
 			group->changed = true;
 			return group;
@@ -277,12 +280,12 @@ dp_derive_group(DpDerive *run, DpDerivation *d, const DpValue *key)
 DpGroup *
 dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *key)
 {
-	uint64		hash = dp_derive_hash(key);
-	uint32		i = ((uint32) hash ^ d->lock_id) & run->mask;
-	DpGroup    *group;
+	uint64 hash = dp_derive_hash(key);
+	uint32 i = ((uint32) hash ^ d->lock_id) & run->mask;
+	DpGroup *group;
 
-	while ((group = run->table[i]) != NULL &&
-		   !(group->hash == hash && group->derivation == d && dp_value_compare(&group->key, key) == 0))
+	while ((group = run->table[i]) != NULL && !(group->hash == hash && group->derivation == d &&
+												dp_value_compare(&group->key, key) == 0))
 		i = (i + 1) & run->mask;
 	return group;
 }
@@ -291,8 +294,8 @@ dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *key)
 static void
 groups_grow(DpDerive *run)
 {
-	uint32		size = (run->mask + 1) * 4;
-	DpGroup    *group;
+	uint32 size = (run->mask + 1) * 4;
+	DpGroup *group;
 
 	if (run->table != run->few)
 		pfree(run->table);
@@ -301,7 +304,7 @@ groups_grow(DpDerive *run)
 											MCXT_ALLOC_ZERO | MCXT_ALLOC_HUGE);
 	for (group = run->groups; group != NULL; group = group->next)
 	{
-		uint32		i = ((uint32) group->hash ^ group->derivation->lock_id) & run->mask;
+		uint32 i = ((uint32) group->hash ^ group->derivation->lock_id) & run->mask;
 
 		while (run->table[i] != NULL)
 			i = (i + 1) & run->mask;
@@ -326,8 +329,8 @@ dp_derive_group_compare(const void *a, const void *b)
 {
 	const DpGroup *left = *(DpGroup *const *) a;
 	const DpGroup *right = *(DpGroup *const *) b;
-	int			left_rank = lock_rank(left->derivation);
-	int			right_rank = lock_rank(right->derivation);
+	int left_rank = lock_rank(left->derivation);
+	int right_rank = lock_rank(right->derivation);
 
 	if (left_rank != right_rank)
 		return left_rank < right_rank ? -1 : 1;
@@ -379,7 +382,7 @@ lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave)
 	if (group_locks >= MAX_GROUP_LOCKS)
 		return lock_class(LOCK_CLASS_WIDE, d, 0, ExclusiveLock, leave);
 	return lock_class(LOCK_CLASS_WIDE, d, 0, RowShareLock, leave) &&
-		lock_class(LOCK_CLASS_GROUP, d, (uint32) hash, mode, leave);
+		   lock_class(LOCK_CLASS_GROUP, d, (uint32) hash, mode, leave);
 }
 
 bool
@@ -391,8 +394,8 @@ dp_derive_leaves(const DpDerivation *d)
 bool
 dp_derive_holds_group(DpDerivation *d, uint64 hash)
 {
-	LOCKTAG		tag;
-	LOCKMODE	mode;
+	LOCKTAG tag;
+	LOCKMODE mode;
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, 0, LOCK_CLASS_WIDE);
 	if (dp_lock_held(&tag, ExclusiveLock))
@@ -413,7 +416,7 @@ dp_derive_holds_group(DpDerivation *d, uint64 hash)
 void
 dp_derive_unlock_group(DpDerivation *d, uint64 hash, LOCKMODE mode)
 {
-	LOCKTAG		tag;
+	LOCKTAG tag;
 
 	if (group_locks >= MAX_GROUP_LOCKS)
 		return;
@@ -442,23 +445,24 @@ void
 dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode)
 {
 	const DpDerivation *wide = NULL;
-	int			fresh = 0;
-	int			i;
+	int fresh = 0;
+	int i;
 
 	if (n > 1)
 		qsort(groups, n, sizeof(DpGroup *), dp_derive_group_compare);
 	for (i = 0; i < n; i++)
 		fresh += groups[i]->held != lock_mode(groups[i], mode);
 	if (group_locks + fresh > MAX_GROUP_LOCKS)
-		group_locks = MAX_GROUP_LOCKS;	/* not some of them first */
+		group_locks = MAX_GROUP_LOCKS; /* not some of them first */
 	for (i = 0; i < n; i++)
 	{
 		DpDerivation *d = groups[i]->derivation;
-		LOCKMODE	wanted = lock_mode(groups[i], mode);
+		LOCKMODE wanted = lock_mode(groups[i], mode);
 
 		if (groups[i]->held == wanted)
 			continue;
-		if ((group_locks < MAX_GROUP_LOCKS || d != wide) && !dp_derive_lock_or_leave(groups[i], wanted))
+		if ((group_locks < MAX_GROUP_LOCKS || d != wide) &&
+			!dp_derive_lock_or_leave(groups[i], wanted))
 			continue;
 		if (group_locks >= MAX_GROUP_LOCKS)
 			wide = d;
@@ -466,13 +470,17 @@ dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode)
 	}
 }
 
-/* The mode in which a group is locked: that one, or with NoLock as those do who have found no row. */
+/*
+ * The mode in which a group is locked: that one, or with NoLock as those do who have found no row.
+ */
 static LOCKMODE
 lock_mode(const DpGroup *group, LOCKMODE mode)
 {
 	if (mode != NoLock)
 		return mode;
-	return group->derivation->create_missing ? ExclusiveLock : group->alone ? ShareRowExclusiveLock : RowExclusiveLock;
+	return group->derivation->create_missing ? ExclusiveLock
+		   : group->alone                    ? ShareRowExclusiveLock
+											 : RowExclusiveLock;
 }
 
 bool
@@ -494,7 +502,7 @@ dp_derive_lock_few(DpGroup **groups, int n)
 static bool
 lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode, bool leave)
 {
-	LOCKTAG		tag;
+	LOCKTAG tag;
 	LockAcquireResult result;
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, hash, class);
@@ -506,7 +514,10 @@ lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode, bool
 	return true;
 }
 
-/* With the transaction its locks are gone.  (Those of a subtransaction may be gone before; then they are counted too many.) */
+/*
+ * With the transaction its locks are gone.  (Those of a subtransaction may be gone before; then
+ * they are counted too many.)
+ */
 static void
 group_locks_ended(XactEvent event, void *arg)
 {

@@ -71,31 +71,39 @@ typedef struct DpDerive DpDerive;
 /* A row of a source: its columns, and its document. */
 typedef struct DpSourceRow
 {
-	TupleTableSlot *slot;		/* columns as those of the table that the triggers name; NULL if only the document is known */
-	struct varlena *doc;		/* detoasted, an empty document for a null; for a relation of measurements, its columns as a document */
+	TupleTableSlot *slot; /* columns as those of the table that the triggers name; NULL if only the
+							 document is known */
+	struct varlena *doc; /* detoasted, an empty document for a null; for a relation of measurements,
+							its columns as a document */
 } DpSourceRow;
 
 struct DpDerivation
 {
 	const DpDeriveMethods *methods;
-	DpDecl	   *decl;			/* of the main trigger, wherever that is */
-	Oid			source;			/* tables, not partitions */
-	Oid			target;
-	char	   *pair;
+	DpDecl *decl; /* of the main trigger, wherever that is */
+	Oid source;   /* tables, not partitions */
+	Oid target;
+	char *pair;
 
 	/* Set by methods->open(): */
-	char	   *source_column;	/* the source's document column; NULL: the only one, or the row as a document */
-	DpPath	   *link;			/* where the target's documents have the group's key; NULL: the primary key is it */
-	bool		create_missing; /* create() makes target rows; what others keep in them is computed with the new row */
-	bool		drop_empty;		/* a target row for which apply() returns NULL is deleted; else NULL is an error */
-	bool		deferred;		/* groups are enqueued */
-	bool		guarded;		/* users cannot write to the target (it has guards): no protection, no late rows */
-	void	   *state;			/* the pattern's own, in context */
+	char *source_column; /* the source's document column; NULL: the only one, or the row as a
+							document */
+	DpPath
+		*link; /* where the target's documents have the group's key; NULL: the primary key is it */
+	bool create_missing; /* create() makes target rows; what others keep in them is computed with
+							the new row */
+	bool drop_empty;     /* a target row for which apply() returns NULL is deleted; else NULL is an
+							error */
+	bool deferred;       /* groups are enqueued */
+	bool
+		guarded; /* users cannot write to the target (it has guards): no protection, no late rows */
+	void *state; /* the pattern's own, in context */
 
-	MemoryContext context;		/* the declaration's: all this lives as long as decl */
-	char	   *place;			/* the path of the link as text, "_id" for the primary key */
-	uint32		lock_id;		/* of the locks of its groups: the same in all sessions, and for all who make the same rows */
-	struct DpLookup *lookup;	/* engine: finds target rows */
+	MemoryContext context; /* the declaration's: all this lives as long as decl */
+	char *place;           /* the path of the link as text, "_id" for the primary key */
+	uint32 lock_id; /* of the locks of its groups: the same in all sessions, and for all who make
+					   the same rows */
+	struct DpLookup *lookup; /* engine: finds target rows */
 };
 
 /*
@@ -105,26 +113,30 @@ struct DpDerivation
 typedef struct DpGroup
 {
 	DpDerivation *derivation;
-	DpDerive   *run;
-	DpValue		key;			/* never null; a copy in the run's memory */
-	uint64		hash;
-	void	   *state;			/* the pattern's, in the run's memory; NULL in a new group */
-	List	   *gone;			/* what documents showed of rows that went (DpValue), where values are held (adopt.h) */
-	bool		changed;		/* take() has found anything: set by dp_derive_group() */
-	bool		recompute;		/* the state tells nothing: compute from the source.  May be set by take() too */
-	bool		emptied;		/* with recompute: known to have no rows (the source was truncated) */
-	bool		several;		/* more than one target row has the key: apply() must not use up the state */
-	bool		locked;			/* the row is locked; else apply() must not use up the state either */
-	bool		need_lock;		/* set by apply() where it cannot do without: it is called again */
-	bool		due;			/* engine: is written by its run */
-	bool		alone;			/* engine: its run may make the row for another derivation: locked against all others at once */
-	LOCKMODE	held;			/* engine: the lock that dp_derive_lock_groups() has taken, or NoLock */
-	bool		others_held;	/* engine: the groups of others that keep something in the row that is made are locked */
-	bool		found;			/* engine: a target row was found */
-	bool		again;			/* engine: the row has moved or gone: look again */
-	bool		noted;			/* a note of the group is being settled */
-	bool		left;			/* engine: a note of the group was left to its holder */
-	struct DpGroup *next;		/* engine */
+	DpDerive *run;
+	DpValue key; /* never null; a copy in the run's memory */
+	uint64 hash;
+	void *state;  /* the pattern's, in the run's memory; NULL in a new group */
+	List *gone;   /* what documents showed of rows that went (DpValue), where values are held
+					 (adopt.h) */
+	bool changed; /* take() has found anything: set by dp_derive_group() */
+	bool
+		recompute; /* the state tells nothing: compute from the source.  May be set by take() too */
+	bool emptied;  /* with recompute: known to have no rows (the source was truncated) */
+	bool several;  /* more than one target row has the key: apply() must not use up the state */
+	bool locked;   /* the row is locked; else apply() must not use up the state either */
+	bool need_lock;   /* set by apply() where it cannot do without: it is called again */
+	bool due;         /* engine: is written by its run */
+	bool alone;       /* engine: its run may make the row for another derivation: locked against all
+						 others at once */
+	LOCKMODE held;    /* engine: the lock that dp_derive_lock_groups() has taken, or NoLock */
+	bool others_held; /* engine: the groups of others that keep something in the row that is made
+						 are locked */
+	bool found;       /* engine: a target row was found */
+	bool again;       /* engine: the row has moved or gone: look again */
+	bool noted;       /* a note of the group is being settled */
+	bool left;        /* engine: a note of the group was left to its holder */
+	struct DpGroup *next; /* engine */
 } DpGroup;
 
 struct DpDeriveMethods
@@ -132,10 +144,12 @@ struct DpDeriveMethods
 	const char *pattern;
 
 	/* The main trigger is on the source (roll-up, fan-out) and not on the target. */
-	bool		main_on_source;
+	bool main_on_source;
 
-	/* Fills in what open() has to of a new derivation; its memory is d->context, which is current. */
-	void		(*open) (DpDerivation *d);
+	/*
+	 * Fills in what open() has to of a new derivation; its memory is d->context, which is current.
+	 */
+	void (*open)(DpDerivation *d);
 
 	/*
 	 * A row of the source came (+1) or went (-1): calls dp_derive_group() for
@@ -143,39 +157,43 @@ struct DpDeriveMethods
 	 * group->state.  The current context is reset after each row; what is to
 	 * stay goes to dp_derive_memory().
 	 */
-	void		(*take) (DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign);
+	void (*take)(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign);
 
 	/*
 	 * Optional: whether two versions of a row belong to the same groups and
 	 * give them the same, so that both are left out.  Equal documents are
 	 * known to (unless reads_columns).
 	 */
-	bool		(*same) (DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after);
-	bool		reads_columns;	/* take() looks at columns beside the document */
-	bool		refuses;		/* apply() may refuse what a source has: never left to another transaction (note.h) */
+	bool (*same)(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after);
+	bool reads_columns; /* take() looks at columns beside the document */
+	bool refuses;       /* apply() may refuse what a source has: never left to another transaction
+						   (note.h) */
 
 	/*
 	 * Optional: all rows of the run have been taken in (or its groups made otherwise): adds
 	 * groups that follow from those that are there.  Called first of all in dp_derive_end(),
 	 * may take locks, must leave alone what it has seen before.
 	 */
-	void		(*gather) (DpDerivation *d, DpDerive *run);
+	void (*gather)(DpDerivation *d, DpDerive *run);
 
 	/*
 	 * Optional: whether what take() found out changes anything at all; if not, the
 	 * group is left alone.
 	 */
-	bool		(*changes) (DpDerivation *d, DpGroup *group);
+	bool (*changes)(DpDerivation *d, DpGroup *group);
 
 	/*
 	 * Optional: the lock of the group that this run needs before rows are locked;
 	 * NoLock for none.  May take locks itself, may look at the source while it holds them,
 	 * and may say that the group can be left alone after all (group->changed).
 	 */
-	LOCKMODE	(*group_lock) (DpDerivation *d, DpGroup *group);
+	LOCKMODE (*group_lock)(DpDerivation *d, DpGroup *group);
 
-	/* Optional: whether the target row needs to be locked and written, looking at its latest committed version. */
-	bool		(*concerns) (DpDerivation *d, DpGroup *group, struct varlena *doc);
+	/*
+	 * Optional: whether the target row needs to be locked and written, looking at its latest
+	 * committed version.
+	 */
+	bool (*concerns)(DpDerivation *d, DpGroup *group, struct varlena *doc);
 
 	/*
 	 * The document with the group's fields brought up to date: doc itself if
@@ -185,24 +203,27 @@ struct DpDeriveMethods
 	 * return doc.  Inside SPI_connect(); statements are run with dp_run(..
 	 * DP_RUN_AS_OWNER).
 	 */
-	struct varlena *(*apply) (DpDerivation *d, DpGroup *group, struct varlena *doc);
+	struct varlena *(*apply)(DpDerivation *d, DpGroup *group, struct varlena *doc);
 
-	/* For create_missing: a new document for a group that has no row, or NULL for none.  The group is locked. */
-	struct varlena *(*create) (DpDerivation *d, DpGroup *group);
+	/*
+	 * For create_missing: a new document for a group that has no row, or NULL for none.  The group
+	 * is locked.
+	 */
+	struct varlena *(*create)(DpDerivation *d, DpGroup *group);
 
 	/*
 	 * BEFORE ROW on a target that users may write to.  The new document with
 	 * the derived fields of the old one (byte for byte, absent ones absent);
 	 * with old NULL, with those of an empty group.  after itself if nothing differs.
 	 */
-	struct varlena *(*protect) (DpDerivation *d, struct varlena *before, struct varlena *after);
+	struct varlena *(*protect)(DpDerivation *d, struct varlena *before, struct varlena *after);
 
 	/*
 	 * Optional, BEFORE ROW on such a target: whether the derived fields of a row have
 	 * something new, which is neither in the old one (NULL: it is inserted) nor what an
 	 * empty group has.  What cannot be an old copy, or may be none.
 	 */
-	bool		(*strange) (DpDerivation *d, struct varlena *before, struct varlena *after);
+	bool (*strange)(DpDerivation *d, struct varlena *before, struct varlena *after);
 
 	/*
 	 * With strange(): after the statement, before groups are locked.  Puts what is new in the
@@ -210,19 +231,21 @@ struct DpDeriveMethods
 	 * OBJECT_NOT_IN_PREREQUISITE_STATE; what is an old copy is left to apply().  key is NULL
 	 * where the document has no link: it must be refused then.
 	 */
-	void		(*take_over) (DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
+	void (*take_over)(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 
-	/* Optional: all that the source has for a group, as documents show it: a bson_value, an array. */
-	struct varlena *(*elsewhere) (DpDerivation *d, const DpValue *key);
+	/*
+	 * Optional: all that the source has for a group, as documents show it: a bson_value, an array.
+	 */
+	struct varlena *(*elsewhere)(DpDerivation *d, const DpValue *key);
 
 	/* For deferred: puts the group into the queue; never waits. */
-	void		(*enqueue) (DpDerivation *d, DpGroup *group);
+	void (*enqueue)(DpDerivation *d, DpGroup *group);
 
 	/*
 	 * For create_missing: adds all groups that the source has now
 	 * (dp_derive_group()).  Called when more has changed than is told row by row.
 	 */
-	void		(*all_groups) (DpDerivation *d, DpDerive *run);
+	void (*all_groups)(DpDerivation *d, DpDerive *run);
 };
 
 /* The methods of a pattern, NULL if it is none of these.  Register in the list in derive.c. */
@@ -285,7 +308,6 @@ extern void dp_derive_gone(DpGroup *group, struct varlena *shown);
 /* The same, or NULL if the run has none. */
 extern DpGroup *dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *key);
 
-
 /*
  * Brings one target row in line with one derivation (or all of its target's,
  * with d NULL): locks it and computes anew.  For pattern_build and repair.
@@ -328,4 +350,4 @@ extern uint64 dp_derive_hash(const DpValue *key);
  */
 extern void dp_derive_reading(DpGroup *group);
 
-#endif							/* DP_KIT_DERIVE_DERIVE_H */
+#endif /* DP_KIT_DERIVE_DERIVE_H */

@@ -16,12 +16,12 @@
 
 struct DpMember
 {
-	DpProjection *projection;	/* NULL: the whole document */
-	bool		ordered;
-	int			n;
-	DpValue		fields;			/* as they were declared, in the declaration's memory */
-	const char **names;			/* first parts of the names of fields, each once */
-	uint32	   *lens;
+	DpProjection *projection; /* NULL: the whole document */
+	bool ordered;
+	int n;
+	DpValue fields;     /* as they were declared, in the declaration's memory */
+	const char **names; /* first parts of the names of fields, each once */
+	uint32 *lens;
 };
 
 static bool is_excluded(const DpValue *value);
@@ -33,22 +33,21 @@ static void *member_compile_spec(const DpValue *spec, void *arg);
 DpMember *
 dp_member_compile(const DpValue *fields)
 {
-	DpMember   *member = palloc0(sizeof(DpMember));
-	DpIter		iter;
-	DpElement	element;
-	DpBuilder	b;
-	bool		excludes = false;
-	bool		has_id = false;
-	uint32		n;
+	DpMember *member = palloc0(sizeof(DpMember));
+	DpIter iter;
+	DpElement element;
+	DpBuilder b;
+	bool excludes = false;
+	bool has_id = false;
+	uint32 n;
 	struct varlena *spec;
-	DpValue		value;
+	DpValue value;
 
 	if (fields == NULL)
 		return member;
 	if (fields->type != DP_TYPE_DOCUMENT)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("fields must be a document")));
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("fields must be a document")));
 	n = dp_document_count(fields->data, fields->len);
 	if (n == 0)
 		return member;
@@ -62,9 +61,9 @@ dp_member_compile(const DpValue *fields)
 	while (dp_iter_next(&iter, &element))
 	{
 		const char *dot = memchr(element.name, '.', element.namelen);
-		uint32		len = dot != NULL ? dot - element.name : element.namelen;
-		bool		is_id = len == 3 && memcmp(element.name, "_id", 3) == 0;
-		int			i;
+		uint32 len = dot != NULL ? dot - element.name : element.namelen;
+		bool is_id = len == 3 && memcmp(element.name, "_id", 3) == 0;
+		int i;
 
 		has_id |= is_id;
 		excludes |= is_excluded(&element.value) && !is_id;
@@ -116,10 +115,10 @@ is_excluded(const DpValue *value)
 struct varlena *
 dp_member_make(DpMember *member, struct varlena *doc)
 {
-	DpValue		value = dp_value_of_document(doc);
+	DpValue value = dp_value_of_document(doc);
 	struct varlena *projected;
-	DpBuilder	b;
-	int			i;
+	DpBuilder b;
+	int i;
 
 	if (member->projection == NULL)
 		return doc;
@@ -133,7 +132,8 @@ dp_member_make(DpMember *member, struct varlena *doc)
 	dp_builder_begin_document(&b);
 	for (i = 0; i < member->n; i++)
 	{
-		if (dp_field_find(DP_DOC_DATA(projected), DP_DOC_SIZE(projected), member->names[i], member->lens[i], &value))
+		if (dp_field_find(DP_DOC_DATA(projected), DP_DOC_SIZE(projected), member->names[i],
+						  member->lens[i], &value))
 			dp_builder_append_value(&b, member->names[i], member->lens[i], &value);
 	}
 	dp_builder_end(&b);
@@ -146,22 +146,24 @@ dp_member_make(DpMember *member, struct varlena *doc)
 char *
 dp_member_shows(const DpMember *member, const char *path, uint32 len)
 {
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	if (member->projection == NULL)
 		return pnstrdup(path, len);
 	dp_iter_init_value(&iter, &member->fields);
 	while (dp_iter_next(&iter, &field))
 	{
-		bool		same = field.namelen == len && memcmp(field.name, path, len) == 0;
+		bool same = field.namelen == len && memcmp(field.name, path, len) == 0;
 
-		if (is_excluded(&field.value) ? same :
-			same && (field.value.type == DP_TYPE_BOOL || field.value.type == DP_TYPE_INT32 ||
-					 field.value.type == DP_TYPE_INT64 || field.value.type == DP_TYPE_DOUBLE))
+		if (is_excluded(&field.value)
+				? same
+				: same && (field.value.type == DP_TYPE_BOOL || field.value.type == DP_TYPE_INT32 ||
+						   field.value.type == DP_TYPE_INT64 || field.value.type == DP_TYPE_DOUBLE))
 			return is_excluded(&field.value) ? NULL : pnstrdup(path, len);
 		if (field.value.type == DP_TYPE_STRING && DP_STRING_LEN(&field.value) == len + 1 &&
-			DP_STRING_DATA(&field.value)[0] == '$' && memcmp(DP_STRING_DATA(&field.value) + 1, path, len) == 0)
+			DP_STRING_DATA(&field.value)[0] == '$' &&
+			memcmp(DP_STRING_DATA(&field.value) + 1, path, len) == 0)
 			return pnstrdup(field.name, field.namelen);
 	}
 	return member->ordered ? NULL : pnstrdup(path, len);
@@ -174,7 +176,7 @@ DP_FUNCTION(dp_subset_member);
 Datum
 dp_subset_member(PG_FUNCTION_ARGS)
 {
-	DpMember   *member = dp_spec_arg(fcinfo, 1, member_compile_spec, NULL);
+	DpMember *member = dp_spec_arg(fcinfo, 1, member_compile_spec, NULL);
 
 	PG_RETURN_POINTER(dp_member_make(member, PG_GETARG_VARLENA_PP(0)));
 }

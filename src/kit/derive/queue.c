@@ -32,58 +32,62 @@
 /* What is known of a queue's table and need not be found for every statement */
 typedef struct QueueTable
 {
-	char		pair[64];
-	Oid			main;
-	uint64		generation;
-	Oid			table;
-	Oid			sequence;
-	AttrNumber	id;
-	AttrNumber	key;
-	AttrNumber	delta;
-	AttrNumber	queued_at;
-	int			natts;
+	char pair[64];
+	Oid main;
+	uint64 generation;
+	Oid table;
+	Oid sequence;
+	AttrNumber id;
+	AttrNumber key;
+	AttrNumber delta;
+	AttrNumber queued_at;
+	int natts;
 } QueueTable;
 
 #define TABLES_KNOWN 8
 
-/* Lists of what has gone: how often they are shortened, and by how much at most, but for those of the key */
+/*
+ * Lists of what has gone: how often they are shortened, and by how much at most, but for those of
+ * the key
+ */
 #define FORGET_EVERY 256
-#define FORGET_MOST	1024
+#define FORGET_MOST 1024
 
 struct DpQueue
 {
-	DpDecl	   *decl;
-	int			option;			/* in dp_pair_options: tells plans of several queues apart */
-	QueueTable	table;
-	DpWriter   *writer;			/* NULL until something is added */
-	struct varlena *forget;		/* the key whose entries of long ago are to be deleted, or NULL */
+	DpDecl *decl;
+	int option; /* in dp_pair_options: tells plans of several queues apart */
+	QueueTable table;
+	DpWriter *writer;       /* NULL until something is added */
+	struct varlena *forget; /* the key whose entries of long ago are to be deleted, or NULL */
 };
 
 /* The statements, for each option */
 typedef struct QueuePlans
 {
-	char		take_key;
-	char		take;
-	char		holds;
-	char		empty;
-	char		clear;
-	char		forget;
-	char		forget_key;
+	char take_key;
+	char take;
+	char holds;
+	char empty;
+	char clear;
+	char forget;
+	char forget_key;
 } QueuePlans;
 
-static const QueuePlans plan_ids[DP_PAIR_OPTIONS] = {{0}};
+static const QueuePlans plan_ids[DP_PAIR_OPTIONS] = { { 0 } };
 
 static QueueTable tables_known[TABLES_KNOWN];
-static int	next_known = 0;
+static int next_known = 0;
 
 static void table_find(DpDecl *decl, const char *pair, QueueTable *table);
 static void table_read(Oid table, QueueTable *known);
 static bool is_guard(const Trigger *trigger);
 static SPIPlanPtr plan_of(DpQueue *queue, const void *id, const char *format, int nargs, Oid first);
-static List *take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext context);
+static List *
+take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext context);
 static DpQueued *entry_of(List *taken, struct varlena *key);
-static int	queued_compare(const ListCell *a, const ListCell *b);
-static int	entry_compare(const void *a, const void *b);
+static int queued_compare(const ListCell *a, const ListCell *b);
+static int entry_compare(const void *a, const void *b);
 
 /*
  * Open the queue that an option names.
@@ -91,9 +95,9 @@ static int	entry_compare(const void *a, const void *b);
 DpQueue *
 dp_queue_open(DpDecl *decl, const char *option)
 {
-	DpQueue    *queue = palloc0(sizeof(DpQueue));
-	char	   *pair = dp_decl_text(decl, option);
-	int			i;
+	DpQueue *queue = palloc0(sizeof(DpQueue));
+	char *pair = dp_decl_text(decl, option);
+	int i;
 
 	for (i = 0; i < DP_PAIR_OPTIONS; i++)
 	{
@@ -102,9 +106,8 @@ dp_queue_open(DpDecl *decl, const char *option)
 	}
 	queue->decl = decl;
 	if (pair == NULL || strlen(pair) >= sizeof(queue->table.pair))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the %s pattern \"%s\" has no queue", decl->pattern, decl->name)));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("the %s pattern \"%s\" has no queue", decl->pattern, decl->name)));
 	table_find(decl, pair, &queue->table);
 	return queue;
 }
@@ -119,7 +122,7 @@ dp_queue_close(DpQueue *queue)
 		dp_writer_close(queue->writer);
 	if (queue->forget != NULL)
 	{
-		DpValue		key = dp_value_of_varlena(queue->forget);
+		DpValue key = dp_value_of_varlena(queue->forget);
 
 		dp_queue_forget(queue, &key, FORGET_MOST);
 	}
@@ -133,9 +136,9 @@ void
 dp_queue_add(DpQueue *queue, const DpValue *key, struct varlena *delta)
 {
 	const QueueTable *table = &queue->table;
-	Datum	   *values = palloc0(sizeof(Datum) * table->natts);
-	bool	   *nulls = palloc(sizeof(bool) * table->natts);
-	int64		id = nextval_internal(table->sequence, false);
+	Datum *values = palloc0(sizeof(Datum) * table->natts);
+	bool *nulls = palloc(sizeof(bool) * table->natts);
+	int64 id = nextval_internal(table->sequence, false);
 
 	if (queue->writer == NULL)
 	{
@@ -169,13 +172,13 @@ List *
 dp_queue_take(DpQueue *queue, const DpValue *key, int64 most)
 {
 	MemoryContext context = CurrentMemoryContext;
-	List	   *taken;
+	List *taken;
 
 	SPI_connect();
 	taken = take(queue, key, most, NIL, context);
 	if (key == NULL && taken != NIL)
 	{
-		DpValue		last = dp_value_of_varlena(((DpQueued *) llast(taken))->key);
+		DpValue last = dp_value_of_varlena(((DpQueued *) llast(taken))->key);
 
 		taken = take(queue, &last, PG_INT64_MAX, taken, context);
 	}
@@ -186,27 +189,27 @@ dp_queue_take(DpQueue *queue, const DpValue *key, int64 most)
 void
 dp_queue_clear(DpQueue *queue)
 {
-	SPIPlanPtr	plan;
+	SPIPlanPtr plan;
 
 	SPI_connect();
 	plan = plan_of(queue, &plan_ids[queue->option].clear, "DELETE FROM %s AS q", 0, InvalidOid);
-	(void) dp_run_marked(queue->decl, plan, NULL, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK, SPI_OK_DELETE,
-						 queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
+	(void) dp_run_marked(queue->decl, plan, NULL, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK,
+						 SPI_OK_DELETE, queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
 	SPI_finish();
 }
 
 bool
 dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta)
 {
-	SPIPlanPtr	plan;
-	Datum		values[2] = {PointerGetDatum(dp_value_to_varlena(key)), PointerGetDatum(delta)};
-	bool		found;
+	SPIPlanPtr plan;
+	Datum values[2] = { PointerGetDatum(dp_value_to_varlena(key)), PointerGetDatum(delta) };
+	bool found;
 
 	SPI_connect();
 	plan = dp_plan(queue->decl, &plan_ids[queue->option].holds);
 	if (plan == NULL)
 	{
-		Oid			types[2] = {dp_types()->bson_value, dp_types()->bson};
+		Oid types[2] = { dp_types()->bson_value, dp_types()->bson };
 		StringInfoData sql;
 
 		initStringInfo(&sql);
@@ -227,26 +230,34 @@ dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta)
 void
 dp_queue_forget(DpQueue *queue, const DpValue *key, int64 most)
 {
-	SPIPlanPtr	plan;
-	Datum		values[2] = {Int64GetDatum(most)};
+	SPIPlanPtr plan;
+	Datum values[2] = { Int64GetDatum(most) };
 
-	/* what another transaction has deleted meanwhile would be an error, and no transaction is to wait for this */
-	if (IsolationUsesXactSnapshot() || !ConditionalLockRelationOid(queue->table.table, ShareUpdateExclusiveLock))
+	/*
+	 * what another transaction has deleted meanwhile would be an error, and no transaction is to
+	 * wait for this
+	 */
+	if (IsolationUsesXactSnapshot() ||
+		!ConditionalLockRelationOid(queue->table.table, ShareUpdateExclusiveLock))
 		return;
 	SPI_connect();
-	plan = plan_of(queue, &plan_ids[queue->option].forget,
-				   "DELETE FROM %1$s AS q USING (SELECT t.id FROM %1$s AS t ORDER BY t.id LIMIT $1) AS first "
-				   "WHERE q.id OPERATOR(pg_catalog.=) first.id "
-				   "AND q.queued_at OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '30 days')", 1, INT8OID);
+	plan = plan_of(
+		queue, &plan_ids[queue->option].forget,
+		"DELETE FROM %1$s AS q USING (SELECT t.id FROM %1$s AS t ORDER BY t.id LIMIT $1) AS first "
+		"WHERE q.id OPERATOR(pg_catalog.=) first.id "
+		"AND q.queued_at OPERATOR(pg_catalog.<) (pg_catalog.now() OPERATOR(pg_catalog.-) interval '30 days')",
+		1, INT8OID);
 	(void) dp_run_marked(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
 						 queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
 	if (key != NULL)
 	{
 		values[0] = Int64GetDatum(10000);
 		values[1] = PointerGetDatum(dp_value_to_varlena(key));
-		plan = plan_of(queue, &plan_ids[queue->option].forget_key,
-					   "DELETE FROM %1$s AS q WHERE q.key %2$s $2 AND q.id OPERATOR(pg_catalog.<=) "
-					   "(SELECT t.id FROM %1$s AS t WHERE t.key %2$s $2 ORDER BY t.key DESC, t.id DESC LIMIT 1 OFFSET $1)", 2, INT8OID);
+		plan = plan_of(
+			queue, &plan_ids[queue->option].forget_key,
+			"DELETE FROM %1$s AS q WHERE q.key %2$s $2 AND q.id OPERATOR(pg_catalog.<=) "
+			"(SELECT t.id FROM %1$s AS t WHERE t.key %2$s $2 ORDER BY t.key DESC, t.id DESC LIMIT 1 OFFSET $1)",
+			2, INT8OID);
 		(void) dp_run_marked(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
 							 queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
 	}
@@ -258,7 +269,7 @@ dp_queue_forget(DpQueue *queue, const DpValue *key, int64 most)
  */
 typedef struct Entry
 {
-	int64		id;
+	int64 id;
 	struct varlena *key;
 	struct varlena *delta;
 } Entry;
@@ -279,12 +290,12 @@ take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext 
 	static const char *const take_key_sql =
 		"DELETE FROM %1$s AS q USING (SELECT t.id FROM %1$s AS t WHERE t.key %2$s $2 ORDER BY t.key, t.id LIMIT $1 FOR UPDATE SKIP LOCKED) AS found "
 		"WHERE q.id OPERATOR(pg_catalog.=) found.id RETURNING q.id, q.key, q.delta";
-	SPIPlanPtr	plan;
-	Datum		values[2];
-	Entry	   *entries;
+	SPIPlanPtr plan;
+	Datum values[2];
+	Entry *entries;
 	MemoryContext old;
-	uint64		n;
-	uint64		i;
+	uint64 n;
+	uint64 i;
 
 	values[0] = Int64GetDatum(most);
 	if (key != NULL)
@@ -294,13 +305,14 @@ take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext 
 	}
 	else
 		plan = plan_of(queue, &plan_ids[queue->option].take, take_sql, 1, INT8OID);
-	n = dp_run_marked(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK, SPI_OK_DELETE_RETURNING,
-					  queue->table.table, queue->decl->name, DP_MARK_INTERNAL);
+	n = dp_run_marked(queue->decl, plan, values, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK,
+					  SPI_OK_DELETE_RETURNING, queue->table.table, queue->decl->name,
+					  DP_MARK_INTERNAL);
 
 	entries = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Entry) * Max(n, 1));
 	for (i = 0; i < n; i++)
 	{
-		bool		isnull;
+		bool isnull;
 
 		entries[i].id = DatumGetInt64(dp_result(i, 1, &isnull));
 		entries[i].key = (struct varlena *) DatumGetPointer(dp_result(i, 2, &isnull));
@@ -313,7 +325,7 @@ take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext 
 	old = MemoryContextSwitchTo(context);
 	for (i = 0; i < n; i++)
 	{
-		DpQueued   *last = entry_of(taken, entries[i].key);
+		DpQueued *last = entry_of(taken, entries[i].key);
 
 		if (last == NULL)
 		{
@@ -343,8 +355,8 @@ take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext 
 static DpQueued *
 entry_of(List *taken, struct varlena *key)
 {
-	DpValue		left;
-	DpValue		right;
+	DpValue left;
+	DpValue right;
 
 	if (taken == NIL)
 		return NULL;
@@ -357,8 +369,8 @@ entry_of(List *taken, struct varlena *key)
 static int
 queued_compare(const ListCell *a, const ListCell *b)
 {
-	DpValue		left = dp_value_of_varlena(((DpQueued *) lfirst(a))->key);
-	DpValue		right = dp_value_of_varlena(((DpQueued *) lfirst(b))->key);
+	DpValue left = dp_value_of_varlena(((DpQueued *) lfirst(a))->key);
+	DpValue right = dp_value_of_varlena(((DpQueued *) lfirst(b))->key);
 
 	return dp_value_compare(&left, &right);
 }
@@ -369,9 +381,9 @@ entry_compare(const void *a, const void *b)
 {
 	const Entry *left = a;
 	const Entry *right = b;
-	DpValue		left_key = dp_value_of_varlena(left->key);
-	DpValue		right_key = dp_value_of_varlena(right->key);
-	int			cmp = dp_value_compare(&left_key, &right_key);
+	DpValue left_key = dp_value_of_varlena(left->key);
+	DpValue right_key = dp_value_of_varlena(right->key);
+	int cmp = dp_value_compare(&left_key, &right_key);
 
 	if (cmp != 0)
 		return cmp;
@@ -385,8 +397,8 @@ entry_compare(const void *a, const void *b)
 static SPIPlanPtr
 plan_of(DpQueue *queue, const void *id, const char *format, int nargs, Oid first)
 {
-	SPIPlanPtr	plan = dp_plan(queue->decl, id);
-	Oid			types[2];
+	SPIPlanPtr plan = dp_plan(queue->decl, id);
+	Oid types[2];
 	StringInfoData table;
 	StringInfoData equal;
 
@@ -408,15 +420,16 @@ plan_of(DpQueue *queue, const void *id, const char *format, int nargs, Oid first
 static void
 table_find(DpDecl *decl, const char *pair, QueueTable *table)
 {
-	uint64		now = dp_schema_generation();
-	int			i;
+	uint64 now = dp_schema_generation();
+	int i;
 	QueueTable *known;
-	Oid			found;
+	Oid found;
 
 	for (i = 0; i < TABLES_KNOWN; i++)
 	{
 		known = &tables_known[i];
-		if (known->generation == now && known->main == decl->target && strcmp(known->pair, pair) == 0)
+		if (known->generation == now && known->main == decl->target &&
+			strcmp(known->pair, pair) == 0)
 		{
 			*table = *known;
 			return;
@@ -426,11 +439,10 @@ table_find(DpDecl *decl, const char *pair, QueueTable *table)
 	if (!OidIsValid(found))
 		dp_require_own_sides(decl);
 	if (!OidIsValid(found))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the queue of the %s pattern \"%s\" on table %s is missing",
-						decl->pattern, decl->name, dp_relation_name(decl->target)),
-				 errhint("pattern_repair() makes it again.")));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("the queue of the %s pattern \"%s\" on table %s is missing",
+							   decl->pattern, decl->name, dp_relation_name(decl->target)),
+						errhint("pattern_repair() makes it again.")));
 	memset(table, 0, sizeof(QueueTable));
 	strcpy(table->pair, pair);
 	table->main = decl->target;
@@ -444,7 +456,7 @@ table_find(DpDecl *decl, const char *pair, QueueTable *table)
 static void
 table_read(Oid table, QueueTable *known)
 {
-	Relation	rel = table_open(table, AccessShareLock);
+	Relation rel = table_open(table, AccessShareLock);
 
 	known->table = table;
 	known->id = get_attnum(table, "id");
@@ -453,8 +465,10 @@ table_read(Oid table, QueueTable *known)
 	known->queued_at = get_attnum(table, "queued_at");
 	known->natts = RelationGetNumberOfAttributes(rel);
 	if (known->id <= 0 || known->key <= 0 || known->delta <= 0 || known->queued_at <= 0 ||
-		get_atttype(table, known->id) != INT8OID || get_atttype(table, known->key) != dp_types()->bson_value ||
-		get_atttype(table, known->delta) != dp_types()->bson || get_atttype(table, known->queued_at) != TIMESTAMPTZOID ||
+		get_atttype(table, known->id) != INT8OID ||
+		get_atttype(table, known->key) != dp_types()->bson_value ||
+		get_atttype(table, known->delta) != dp_types()->bson ||
+		get_atttype(table, known->queued_at) != TIMESTAMPTZOID ||
 		TupleDescAttr(RelationGetDescr(rel), known->id - 1)->attidentity == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -467,7 +481,7 @@ table_read(Oid table, QueueTable *known)
 static bool
 is_guard(const Trigger *trigger)
 {
-	char	   *function = get_func_name(trigger->tgfoid);
+	char *function = get_func_name(trigger->tgfoid);
 
 	return function != NULL && strcmp(function, "pattern_guard_trigger") == 0;
 }
@@ -479,18 +493,18 @@ DP_FUNCTION(dp_pattern_forget_gone);
 Datum
 dp_pattern_forget_gone(PG_FUNCTION_ARGS)
 {
-	Oid			rel = PG_GETARG_OID(0);
-	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	ListCell   *lc;
+	Oid rel = PG_GETARG_OID(0);
+	char *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	ListCell *lc;
 
 	dp_require_owner(rel);
 	foreach(lc, dp_decls(rel))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 
 		if (strcmp(decl->name, name) == 0 && dp_decl_text(decl, "gone_pair") != NULL)
 		{
-			DpQueue    *queue = dp_queue_open(decl, "gone_pair");
+			DpQueue *queue = dp_queue_open(decl, "gone_pair");
 
 			dp_queue_forget(queue, NULL, PG_INT64_MAX);
 			dp_queue_close(queue);

@@ -23,7 +23,7 @@
 #include "kit/sql/text.h"
 
 /* How many rows are computed anew at a time */
-#define WHOLE_BATCH		1000
+#define WHOLE_BATCH 1000
 
 static void rows_groups(DpDerive *run, Oid target, List *derivations, List *keys, bool own);
 static bool row_is_own(DpWriter *w);
@@ -39,16 +39,19 @@ static void
 rows_groups(DpDerive *run, Oid target, List *derivations, List *keys, bool own)
 {
 	DpDerivation *first = linitial(derivations);
-	DpLookup   *primary = first->link == NULL ? first->lookup : dp_lookup_primary(target, run->context);
-	DpWriter   *w = dp_writer_open(target, first->methods->main_on_source ? NULL : first->decl->doc_column, 0, NULL);
-	ListCell   *lc;
-	ListCell   *lc2;
+	DpLookup *primary =
+		first->link == NULL ? first->lookup : dp_lookup_primary(target, run->context);
+	DpWriter *w =
+		dp_writer_open(target, first->methods->main_on_source ? NULL : first->decl->doc_column, 0,
+					   NULL);
+	ListCell *lc;
+	ListCell *lc2;
 
 	dp_writer_refresh(w);
 	foreach(lc, keys)
 	{
-		DpValue		value = dp_value_of_varlena(lfirst(lc));
-		DpKey		key;
+		DpValue value = dp_value_of_varlena(lfirst(lc));
+		DpKey key;
 		struct varlena *doc;
 
 		CHECK_FOR_INTERRUPTS();
@@ -62,7 +65,7 @@ rows_groups(DpDerive *run, Oid target, List *derivations, List *keys, bool own)
 		foreach(lc2, derivations)
 		{
 			DpDerivation *d = lfirst(lc2);
-			DpValue		link;
+			DpValue link;
 
 			if (dp_derive_key_of_row(d, w, doc, &link))
 				dp_derive_group(run, d, &link)->recompute = true;
@@ -75,8 +78,8 @@ rows_groups(DpDerive *run, Oid target, List *derivations, List *keys, bool own)
 static bool
 row_is_own(DpWriter *w)
 {
-	bool		isnull;
-	Datum		xmin = slot_getsysattr(dp_writer_row(w), MinTransactionIdAttributeNumber, &isnull);
+	bool isnull;
+	Datum xmin = slot_getsysattr(dp_writer_row(w), MinTransactionIdAttributeNumber, &isnull);
 
 	return TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin));
 }
@@ -85,7 +88,7 @@ row_is_own(DpWriter *w)
 static bool
 row_is_update(DpWriter *w)
 {
-	HeapTuple	tuple = ExecFetchSlotHeapTuple(dp_writer_row(w), false, NULL);
+	HeapTuple tuple = ExecFetchSlotHeapTuple(dp_writer_row(w), false, NULL);
 
 	return (tuple->t_data->t_infomask & HEAP_UPDATED) != 0;
 }
@@ -99,13 +102,13 @@ row_is_update(DpWriter *w)
 void
 dp_derive_late(Oid target, List *keys)
 {
-	List	   *derivations = NIL;
-	DpDerive   *run;
-	DpGroup   **locked;
-	DpGroup    *group;
+	List *derivations = NIL;
+	DpDerive *run;
+	DpGroup **locked;
+	DpGroup *group;
 	MemoryContext old;
-	ListCell   *lc;
-	int			n = 0;
+	ListCell *lc;
+	int n = 0;
 
 	foreach(lc, dp_derivations_of_target(target))
 	{
@@ -120,7 +123,8 @@ dp_derive_late(Oid target, List *keys)
 	run = dp_derive_begin();
 	old = MemoryContextSwitchTo(run->context);
 	rows_groups(run, target, derivations, keys, true);
-	locked = MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * Max(run->ngroups, 1), MCXT_ALLOC_HUGE);
+	locked = MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * Max(run->ngroups, 1),
+										MCXT_ALLOC_HUGE);
 	for (group = run->groups; group != NULL; group = group->next)
 	{
 		if (!group->derivation->deferred)
@@ -153,30 +157,32 @@ dp_derive_late(Oid target, List *keys)
 void
 dp_derive_take_over(Oid target, List *strange)
 {
-	DpValue		last_name = {0};
-	DpValue		last_key = {0};
-	ListCell   *lc;
+	DpValue last_name = { 0 };
+	DpValue last_key = { 0 };
+	ListCell *lc;
 
 	foreach(lc, strange)
 	{
-		DpValue		array = dp_value_of_varlena(lfirst(lc));
-		DpIter		iter;
-		DpValue		name;
-		DpValue		value;
-		DpValue		inserted;
+		DpValue array = dp_value_of_varlena(lfirst(lc));
+		DpIter iter;
+		DpValue name;
+		DpValue value;
+		DpValue inserted;
 		DpDerivation *d = NULL;
-		DpKey		key;
-		DpWriter   *w;
+		DpKey key;
+		DpWriter *w;
 		struct varlena *doc = NULL;
-		DpValue		link;
-		bool		has = false;
-		ListCell   *lc2;
+		DpValue link;
+		bool has = false;
+		ListCell *lc2;
 
 		CHECK_FOR_INTERRUPTS();
 		dp_iter_init_value(&iter, &array);
-		if (!dp_iter_next_value(&iter, &name) || !dp_iter_next_value(&iter, &value) || !dp_iter_next_value(&iter, &inserted))
+		if (!dp_iter_next_value(&iter, &name) || !dp_iter_next_value(&iter, &value) ||
+			!dp_iter_next_value(&iter, &inserted))
 			elog(ERROR, "a row was not collected as it should be");
-		if (last_name.data != NULL && dp_value_identical(&name, &last_name) && dp_value_identical(&value, &last_key))
+		if (last_name.data != NULL && dp_value_identical(&name, &last_name) &&
+			dp_value_identical(&value, &last_key))
 			continue;
 		last_name = name;
 		last_key = value;
@@ -188,11 +194,13 @@ dp_derive_take_over(Oid target, List *strange)
 				memcmp(other->decl->name, DP_STRING_DATA(&name), DP_STRING_LEN(&name)) == 0)
 				d = other;
 		}
-		if (d == NULL || !OidIsValid(d->source) || !dp_decl_maintained(d->decl) || !dp_key_of_value(d->decl, &value, &key))
+		if (d == NULL || !OidIsValid(d->source) || !dp_decl_maintained(d->decl) ||
+			!dp_key_of_value(d->decl, &value, &key))
 			continue;
 		w = dp_writer_open(target, d->decl->doc_column, 0, NULL);
 		dp_writer_refresh(w);
-		if (dp_writer_find(w, dp_lookup_primary(target, CurrentMemoryContext), key.values) && row_is_own(w))
+		if (dp_writer_find(w, dp_lookup_primary(target, CurrentMemoryContext), key.values) &&
+			row_is_own(w))
 			doc = dp_writer_document(w);
 		/* what ON CONFLICT DO UPDATE leaves in a guarded field is from before the declaration */
 		if (doc != NULL && inserted.data[0] != 0 && dp_holding(d->decl) && row_is_update(w))
@@ -214,8 +222,8 @@ dp_derive_take_over(Oid target, List *strange)
 static bool
 source_is_void(Oid source)
 {
-	Relation	rel;
-	bool		result;
+	Relation rel;
+	bool result;
 
 	if (get_rel_relkind(source) != RELKIND_RELATION)
 		return false;
@@ -232,15 +240,15 @@ source_is_void(Oid source)
 int64
 dp_derive_whole(List *derivations, bool emptied, bool forced)
 {
-	List	   *done = NIL;
-	int64		written = 0;
-	ListCell   *lc;
+	List *done = NIL;
+	int64 written = 0;
+	ListCell *lc;
 
 	foreach(lc, derivations)
 	{
 		DpDerivation *d = lfirst(lc);
-		List	   *together = NIL;
-		ListCell   *lc2;
+		List *together = NIL;
+		ListCell *lc2;
 
 		if (list_member_oid(done, d->target))
 			continue;
@@ -260,12 +268,13 @@ static int64
 target_whole(List *derivations, bool emptied, bool forced)
 {
 	DpDerivation *d = linitial(derivations);
-	MemoryContext batch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns batch", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext batch =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns batch", ALLOCSET_DEFAULT_SIZES);
 	StringInfoData sql;
-	Portal		portal;
-	DpActor		self;
-	int64		written = 0;
-	ListCell   *lc;
+	Portal portal;
+	DpActor self;
+	int64 written = 0;
+	ListCell *lc;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
@@ -290,16 +299,17 @@ target_whole(List *derivations, bool emptied, bool forced)
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetLatestSnapshot());
 	dp_owner_begin(d->decl->owner, &self);
-	portal = SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
+	portal =
+		SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
 	dp_owner_end(&self);
 	PopActiveSnapshot();
 	for (;;)
 	{
-		List	   *keys = NIL;
-		DpDerive   *run;
-		DpGroup    *group;
+		List *keys = NIL;
+		DpDerive *run;
+		DpGroup *group;
 		MemoryContext old;
-		uint64		i;
+		uint64 i;
 
 		dp_owner_begin(d->decl->owner, &self);
 		SPI_cursor_fetch(portal, true, WHOLE_BATCH);
@@ -309,9 +319,11 @@ target_whole(List *derivations, bool emptied, bool forced)
 		old = MemoryContextSwitchTo(batch);
 		for (i = 0; i < SPI_processed; i++)
 		{
-			bool		isnull;
+			bool isnull;
 
-			keys = lappend(keys, PG_DETOAST_DATUM_COPY(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull)));
+			keys = lappend(keys,
+						   PG_DETOAST_DATUM_COPY(SPI_getbinval(SPI_tuptable->vals[i],
+															   SPI_tuptable->tupdesc, 1, &isnull)));
 		}
 		SPI_freetuptable(SPI_tuptable);
 		run = dp_derive_begin();
@@ -328,7 +340,7 @@ target_whole(List *derivations, bool emptied, bool forced)
 	/* groups that have no target row yet */
 	if (!emptied)
 	{
-		DpDerive   *run = dp_derive_begin();
+		DpDerive *run = dp_derive_begin();
 
 		foreach(lc, derivations)
 		{
@@ -346,8 +358,8 @@ target_whole(List *derivations, bool emptied, bool forced)
 void
 dp_derive_settle_group(DpDerivation *d, const DpValue *key)
 {
-	DpDerive   *run;
-	DpGroup    *group;
+	DpDerive *run;
+	DpGroup *group;
 
 	if (!OidIsValid(d->source))
 		return;
@@ -364,9 +376,9 @@ dp_derive_settle_group(DpDerivation *d, const DpValue *key)
 bool
 dp_derive_settle(Oid target, DpDerivation *d, const DpKey *key)
 {
-	List	   *derivations = d != NULL ? list_make1(d) : dp_derivations_of_target(target);
-	DpDerive   *run;
-	List	   *keys;
+	List *derivations = d != NULL ? list_make1(d) : dp_derivations_of_target(target);
+	DpDerive *run;
+	List *keys;
 
 	if (derivations == NIL)
 		return false;

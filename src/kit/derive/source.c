@@ -26,12 +26,12 @@
 typedef struct SourceReceiver
 {
 	DestReceiver pub;
-	DpSource   *source;
-	bool		with_key;
-	int64		rows;
-	MemoryContext row;			/* for one row */
+	DpSource *source;
+	bool with_key;
+	int64 rows;
+	MemoryContext row; /* for one row */
 	DpSourceVisit visit;
-	void	   *arg;
+	void *arg;
 } SourceReceiver;
 
 static void key_append(StringInfo key, Datum value, bool isnull, Oid type);
@@ -42,11 +42,11 @@ static void receive_nothing(DestReceiver *self);
 DpSource *
 dp_source_open(Oid relid, const char *doc_column)
 {
-	DpSource   *source = palloc0(sizeof(DpSource));
-	Relation	rel = table_open(relid, AccessShareLock);
-	TupleDesc	desc = RelationGetDescr(rel);
-	Oid			bson = dp_types()->bson;
-	int			i;
+	DpSource *source = palloc0(sizeof(DpSource));
+	Relation rel = table_open(relid, AccessShareLock);
+	TupleDesc desc = RelationGetDescr(rel);
+	Oid bson = dp_types()->bson;
+	int i;
 
 	source->relid = relid;
 	source->is_foreign = rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
@@ -56,14 +56,15 @@ dp_source_open(Oid relid, const char *doc_column)
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
 		if (!att->attisdropped && att->atttypid == bson &&
-			(source->doc_column == NULL || (doc_column != NULL && strcmp(NameStr(att->attname), doc_column) == 0)))
+			(source->doc_column == NULL ||
+			 (doc_column != NULL && strcmp(NameStr(att->attname), doc_column) == 0)))
 			source->doc_column = pstrdup(NameStr(att->attname));
 	}
 
-	list_free(RelationGetIndexList(rel));	/* finds the primary key */
+	list_free(RelationGetIndexList(rel)); /* finds the primary key */
 	if (OidIsValid(rel->rd_pkindex))
 	{
-		Relation	index = index_open(rel->rd_pkindex, AccessShareLock);
+		Relation index = index_open(rel->rd_pkindex, AccessShareLock);
 
 		source->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 		source->keys = palloc(sizeof(char *) * source->nkeys);
@@ -85,10 +86,9 @@ void
 dp_source_require_key(const DpSource *source)
 {
 	if (source->nkeys == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has no primary key", dp_relation_name(source->relid)),
-				 errdetail("Accumulators that go by the order of rows need it.")));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("table %s has no primary key", dp_relation_name(source->relid)),
+						errdetail("Accumulators that go by the order of rows need it.")));
 }
 
 /* ---------------------------------------------------------------- keys of rows */
@@ -97,7 +97,7 @@ dp_source_require_key(const DpSource *source)
 static void
 key_append(StringInfo key, Datum value, bool isnull, Oid type)
 {
-	DpValue		v = {NULL, 0, DP_TYPE_NULL};
+	DpValue v = { NULL, 0, DP_TYPE_NULL };
 
 	if (!isnull)
 		v = dp_value_of_varlena(dp_datum_to_value(value, type));
@@ -107,14 +107,14 @@ key_append(StringInfo key, Datum value, bool isnull, Oid type)
 const char *
 dp_source_row_key(DpSource *source, TupleTableSlot *slot, uint32 *len)
 {
-	TupleDesc	desc = slot->tts_tupleDescriptor;
-	int			i;
+	TupleDesc desc = slot->tts_tupleDescriptor;
+	int i;
 
 	if (source->seen_type != desc->tdtypeid || source->seen_type == RECORDOID)
 	{
 		for (i = 0; i < source->nkeys; i++)
 		{
-			int			j;
+			int j;
 
 			source->seen[i] = InvalidAttrNumber;
 			for (j = 0; j < desc->natts; j++)
@@ -131,8 +131,8 @@ dp_source_row_key(DpSource *source, TupleTableSlot *slot, uint32 *len)
 	resetStringInfo(source->key);
 	for (i = 0; i < source->nkeys; i++)
 	{
-		bool		isnull;
-		Datum		value = slot_getattr(slot, source->seen[i], &isnull);
+		bool isnull;
+		Datum value = slot_getattr(slot, source->seen[i], &isnull);
 
 		key_append(source->key, value, isnull, source->key_types[i]);
 	}
@@ -145,7 +145,7 @@ dp_source_row_key(DpSource *source, TupleTableSlot *slot, uint32 *len)
 void
 dp_source_sql_select(StringInfo sql, const DpSource *source, bool with_key)
 {
-	int			i;
+	int i;
 
 	appendStringInfoString(sql, "SELECT ");
 	if (source->doc_column != NULL)
@@ -165,9 +165,9 @@ dp_source_sql_select(StringInfo sql, const DpSource *source, bool with_key)
 Oid
 dp_source_sql_field(StringInfo sql, const DpSource *source, const DpPath *path)
 {
-	Relation	rel;
-	Oid			type = InvalidOid;
-	int			i;
+	Relation rel;
+	Oid type = InvalidOid;
+	int i;
 
 	if (source->doc_column != NULL)
 	{
@@ -198,7 +198,7 @@ dp_source_sql_field(StringInfo sql, const DpSource *source, const DpPath *path)
 Oid
 dp_source_sql_require_field(StringInfo sql, const DpSource *source, const DpPath *path)
 {
-	Oid			type = dp_source_sql_field(sql, source, path);
+	Oid type = dp_source_sql_field(sql, source, path);
 
 	if (!OidIsValid(type))
 	{
@@ -217,7 +217,7 @@ ParamListInfo
 dp_source_params(int n)
 {
 	ParamListInfo params = makeParamList(n);
-	int			i;
+	int i;
 
 	for (i = 0; i < n; i++)
 	{
@@ -243,33 +243,35 @@ dp_source_param(ParamListInfo params, int i, Oid type, const DpValue *value)
 }
 
 int64
-dp_source_each(DpSource *source, DpDecl *decl, SPIPlanPtr plan, ParamListInfo params,
-			   bool latest, bool with_key, DpSourceVisit visit, void *arg)
+dp_source_each(DpSource *source, DpDecl *decl, SPIPlanPtr plan, ParamListInfo params, bool latest,
+			   bool with_key, DpSourceVisit visit, void *arg)
 {
-	SourceReceiver receiver = {0};
-	SPIExecuteOptions options = {0};
-	Oid			user;
-	int			sec;
-	int			rc;
+	SourceReceiver receiver = { 0 };
+	SPIExecuteOptions options = { 0 };
+	Oid user;
+	int sec;
+	int rc;
 
 	receiver.pub.receiveSlot = receive_row;
 	receiver.pub.rStartup = receive_startup;
 	receiver.pub.rShutdown = receive_nothing;
 	receiver.pub.rDestroy = receive_nothing;
-	receiver.pub.mydest = DestTuplestore;	/* anything but none, or it would be no SELECT to SPI */
+	receiver.pub.mydest = DestTuplestore; /* anything but none, or it would be no SELECT to SPI */
 	receiver.source = source;
 	receiver.with_key = with_key;
 	receiver.visit = visit;
 	receiver.arg = arg;
-	receiver.row = AllocSetContextCreate(CurrentMemoryContext, "docpatterns source row", ALLOCSET_DEFAULT_SIZES);
+	receiver.row = AllocSetContextCreate(CurrentMemoryContext, "docpatterns source row",
+										 ALLOCSET_DEFAULT_SIZES);
 	options.params = params;
-	options.read_only = true;	/* with the snapshot that is active */
+	options.read_only = true; /* with the snapshot that is active */
 	options.dest = &receiver.pub;
 
 	GetUserIdAndSecContext(&user, &sec);
 	PG_TRY();
 	{
-		SetUserIdAndSecContext(decl->owner, sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
+		SetUserIdAndSecContext(decl->owner,
+							   sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
 		if (latest)
 			PushActiveSnapshot(GetLatestSnapshot());
 		rc = SPI_execute_plan_extended(plan, &options);
@@ -293,9 +295,9 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 {
 	SourceReceiver *r = (SourceReceiver *) self;
 	MemoryContext old;
-	bool		isnull;
-	Datum		datum;
-	bool		more = true;
+	bool isnull;
+	Datum datum;
+	bool more = true;
 
 	CHECK_FOR_INTERRUPTS();
 	datum = slot_getattr(slot, 1, &isnull);
@@ -303,19 +305,19 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 		return true;
 	old = MemoryContextSwitchTo(r->row);
 	{
-		DpSourceRow row = {slot, PG_DETOAST_DATUM_PACKED(datum)};
-		DpSource   *source = r->source;
+		DpSourceRow row = { slot, PG_DETOAST_DATUM_PACKED(datum) };
+		DpSource *source = r->source;
 		const char *key = NULL;
-		uint32		keylen = 0;
+		uint32 keylen = 0;
 
 		if (r->with_key)
 		{
-			int			i;
+			int i;
 
 			resetStringInfo(source->key);
 			for (i = 0; i < source->nkeys; i++)
 			{
-				Datum		value = slot_getattr(slot, i + 2, &isnull);
+				Datum value = slot_getattr(slot, i + 2, &isnull);
 
 				key_append(source->key, value, isnull, source->key_types[i]);
 			}

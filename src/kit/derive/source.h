@@ -20,17 +20,17 @@
 /* What is known of a source.  Lives as long as the declaration that it was made for. */
 typedef struct DpSource
 {
-	Oid			relid;
-	bool		is_foreign;		/* a relation of measurements */
-	char	   *doc_column;		/* NULL: its rows are the documents */
-	int			nkeys;			/* columns of its primary key; 0: it has none */
-	char	  **keys;
-	Oid		   *key_types;
+	Oid relid;
+	bool is_foreign;  /* a relation of measurements */
+	char *doc_column; /* NULL: its rows are the documents */
+	int nkeys;        /* columns of its primary key; 0: it has none */
+	char **keys;
+	Oid *key_types;
 
 	/* where the key's columns are in the rows that were seen last */
-	Oid			seen_type;
-	AttrNumber	seen[INDEX_MAX_KEYS];
-	StringInfo	key;			/* the last row's key */
+	Oid seen_type;
+	AttrNumber seen[INDEX_MAX_KEYS];
+	StringInfo key; /* the last row's key */
 } DpSource;
 
 /*
@@ -53,13 +53,13 @@ extern void dp_source_sql_select(StringInfo sql, const DpSource *source, bool wi
  * The field that a path leads to, of a row s: of type bson_value, or, where
  * rows are the documents, a column.  Returns its type, InvalidOid if there is no such column.
  */
-extern Oid	dp_source_sql_field(StringInfo sql, const DpSource *source, const DpPath *path);
+extern Oid dp_source_sql_field(StringInfo sql, const DpSource *source, const DpPath *path);
 
 /*
  * The same; raises UNDEFINED_COLUMN instead: rows of measurements have columns
  * and nothing inside them, and a column may have been renamed.
  */
-extern Oid	dp_source_sql_require_field(StringInfo sql, const DpSource *source, const DpPath *path);
+extern Oid dp_source_sql_require_field(StringInfo sql, const DpSource *source, const DpPath *path);
 
 /*
  * Runs such a statement inside SPI_connect(), and calls visit for each row that
@@ -67,7 +67,7 @@ extern Oid	dp_source_sql_require_field(StringInfo sql, const DpSource *source, c
  * when no more rows are wanted.  key is NULL without with_key.  latest: with
  * the latest snapshot.  Returns the number of rows that were visited.
  */
-typedef bool (*DpSourceVisit) (void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
+typedef bool (*DpSourceVisit)(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 
 extern int64 dp_source_each(DpSource *source, DpDecl *decl, SPIPlanPtr plan, ParamListInfo params,
 							bool latest, bool with_key, DpSourceVisit visit, void *arg);
@@ -78,4 +78,4 @@ extern ParamListInfo dp_source_params(int n);
 /* A parameter of that type (as dp_source_sql_field() gave it) with that value. */
 extern void dp_source_param(ParamListInfo params, int i, Oid type, const DpValue *value);
 
-#endif							/* DP_KIT_DERIVE_SOURCE_H */
+#endif /* DP_KIT_DERIVE_SOURCE_H */

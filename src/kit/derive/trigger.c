@@ -28,10 +28,10 @@
  */
 typedef struct ReadGroup
 {
-	Oid			source;
-	uint32		lock_id;
-	uint64		hash;
-	int			nestlevel;		/* of the transaction */
+	Oid source;
+	uint32 lock_id;
+	uint64 hash;
+	int nestlevel; /* of the transaction */
 	struct ReadGroup *next;
 } ReadGroup;
 
@@ -45,21 +45,23 @@ static const char made_again;
 /* Those in which something new was written to a derived field */
 static const char strange_rows;
 
-static ReadGroup *read_groups = NULL;	/* in TopTransactionContext */
+static ReadGroup *read_groups = NULL; /* in TopTransactionContext */
 static bool callbacks_registered = false;
 
-static void target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, struct varlena *doc);
+static void
+target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, struct varlena *doc);
 static void target_truncated(Oid target);
 static void gone_make(Oid target, List *gone);
 static HeapTuple target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata);
 static struct varlena *strange_row(DpDecl *decl, struct varlena *key, bool inserted);
-static bool link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after, TupleDesc desc,
-						 struct varlena *old_doc, struct varlena *new_doc);
+static bool link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after,
+						 TupleDesc desc, struct varlena *old_doc, struct varlena *new_doc);
 static struct varlena *tuple_document(DpDecl *decl, HeapTuple tuple, TupleDesc desc);
 static void changes_derive(DpChanges *changes);
 static void change_take(DpDerive *run, List *derivations, const DpChange *change);
 static void read_groups_xact(XactEvent event, void *arg);
-static void read_groups_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static void
+read_groups_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 
 /*
  * The trigger function of all patterns that derive data.
@@ -68,11 +70,11 @@ Datum
 dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	bool		row;
-	bool		begins;
-	DpDecl	   *decl;
-	List	   *keys;
-	List	   *strange;
+	bool row;
+	bool begins;
+	DpDecl *decl;
+	List *keys;
+	List *strange;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs < 1)
 		ereport(ERROR,
@@ -82,7 +84,7 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 
 	if (methods->main_on_source || trigdata->tg_trigger->tgnargs == 3)
 	{
-		DpChanges  *changes = dp_changes_of_trigger(fcinfo);
+		DpChanges *changes = dp_changes_of_trigger(fcinfo);
 
 		if (changes != NULL)
 			dp_changes_handle(changes);
@@ -92,28 +94,35 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 	row = TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
 	begins = row && fcinfo->flinfo->fn_extra == NULL;
 	if (begins && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple);
-	decl = row ? dp_decl_of_trigger(fcinfo, methods->pattern) : dp_decl_of_trigger_if(fcinfo, methods->pattern);
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
+								   ? trigdata->tg_newtuple
+								   : trigdata->tg_trigtuple);
+	decl = row ? dp_decl_of_trigger(fcinfo, methods->pattern)
+			   : dp_decl_of_trigger_if(fcinfo, methods->pattern);
 	if (decl == NULL)
-		return PointerGetDatum(NULL);	/* such a trigger stays behind when a partition is detached */
+		return PointerGetDatum(NULL); /* such a trigger stays behind when a partition is detached */
 	if (begins && dp_decl_maintained(decl) && !OidIsValid(dp_derivation(decl)->source) &&
 		dp_derivation(decl)->pair != NULL)
 		dp_pair_require_owner(dp_derivation(decl)->pair, false, decl->target);
 
-	if (row && TRIGGER_FIRED_AFTER(trigdata->tg_event) && TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+	if (row && TRIGGER_FIRED_AFTER(trigdata->tg_event) &&
+		TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
 	{
-		TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+		TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 
-		target_gone(dp_derivation(decl), decl, trigdata->tg_trigtuple, desc, tuple_document(decl, trigdata->tg_trigtuple, desc));
+		target_gone(dp_derivation(decl), decl, trigdata->tg_trigtuple, desc,
+					tuple_document(decl, trigdata->tg_trigtuple, desc));
 		return PointerGetDatum(NULL);
 	}
 	if (row)
 	{
-		if (!TRIGGER_FIRED_BEFORE(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
-			ereport(ERROR,
-					(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-					 errmsg("function \"%s_trigger\" is called by triggers that %s_enable() makes only",
-							methods->pattern, methods->pattern)));
+		if (!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
+			TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s_trigger\" is called by triggers that %s_enable() makes only",
+						methods->pattern, methods->pattern)));
 		return PointerGetDatum(target_before(dp_derivation(decl), decl, trigdata));
 	}
 
@@ -143,7 +152,7 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 void
 dp_derive_changes(DpChanges *changes)
 {
-	Oid			source = dp_changes_table(changes);
+	Oid source = dp_changes_table(changes);
 
 	dp_ref_before_derived(source);
 	changes_derive(changes);
@@ -154,15 +163,15 @@ dp_derive_changes(DpChanges *changes)
 static void
 changes_derive(DpChanges *changes)
 {
-	Oid			source = dp_changes_table(changes);
-	List	   *all = dp_derivations_of_source(source);
-	List	   *derivations = NIL;
-	List	   *wholly = NIL;
-	DpDerive   *run;
-	DpChange	change;
+	Oid source = dp_changes_table(changes);
+	List *all = dp_derivations_of_source(source);
+	List *derivations = NIL;
+	List *wholly = NIL;
+	DpDerive *run;
+	DpChange change;
 	MemoryContext row;
 	MemoryContext old;
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, all)
 	{
@@ -203,26 +212,27 @@ changes_derive(DpChanges *changes)
 static void
 change_take(DpDerive *run, List *derivations, const DpChange *change)
 {
-	DpSourceRow before = {change->before, NULL};
-	DpSourceRow after = {change->after, NULL};
+	DpSourceRow before = { change->before, NULL };
+	DpSourceRow after = { change->after, NULL };
 	const char *column = NULL;
-	bool		equal = false;
-	bool		first = true;
-	ListCell   *lc;
+	bool equal = false;
+	bool first = true;
+	ListCell *lc;
 
 	foreach(lc, derivations)
 	{
 		DpDerivation *d = lfirst(lc);
 
-		if (first || (column != d->source_column &&
-					  (column == NULL || d->source_column == NULL || strcmp(column, d->source_column) != 0)))
+		if (first || (column != d->source_column && (column == NULL || d->source_column == NULL ||
+													 strcmp(column, d->source_column) != 0)))
 		{
 			column = d->source_column;
 			before.doc = before.slot != NULL ? dp_source_document(before.slot, column) : NULL;
 			after.doc = after.slot != NULL ? dp_source_document(after.slot, column) : NULL;
 			equal = before.doc != NULL && after.doc != NULL &&
-				DP_DOC_SIZE(before.doc) == DP_DOC_SIZE(after.doc) &&
-				memcmp(DP_DOC_DATA(before.doc), DP_DOC_DATA(after.doc), DP_DOC_SIZE(after.doc)) == 0;
+					DP_DOC_SIZE(before.doc) == DP_DOC_SIZE(after.doc) &&
+					memcmp(DP_DOC_DATA(before.doc), DP_DOC_DATA(after.doc),
+						   DP_DOC_SIZE(after.doc)) == 0;
 			first = false;
 		}
 		if (before.slot != NULL && after.slot != NULL)
@@ -248,7 +258,7 @@ void
 dp_derive_reading(DpGroup *group)
 {
 	DpDerivation *d = group->derivation;
-	ReadGroup  *r;
+	ReadGroup *r;
 
 	CommandCounterIncrement();
 	if (!dp_changes_pending(d->source))
@@ -281,13 +291,13 @@ dp_derive_reading(DpGroup *group)
 void
 dp_derive_mark_read(DpDerive *run, Oid source)
 {
-	bool		pending = dp_changes_pending(source);
+	bool pending = dp_changes_pending(source);
 	ReadGroup **next = &read_groups;
 
 	while (*next != NULL)
 	{
-		ReadGroup  *r = *next;
-		DpGroup    *group;
+		ReadGroup *r = *next;
+		DpGroup *group;
 
 		if (r->source != source)
 		{
@@ -320,7 +330,7 @@ read_groups_xact(XactEvent event, void *arg)
 static void
 read_groups_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
-	int			level = GetCurrentTransactionNestLevel();
+	int level = GetCurrentTransactionNestLevel();
 	ReadGroup **next = &read_groups;
 
 	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
@@ -346,11 +356,12 @@ read_groups_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId 
 static void
 target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, struct varlena *doc)
 {
-	DpBuilder	b;
-	DpKey		key;
-	DpValue		link;
+	DpBuilder b;
+	DpKey key;
+	DpValue link;
 
-	if (!d->create_missing || d->guarded || !dp_decl_maintained(decl) || dp_marked_derived(decl->target, NULL))
+	if (!d->create_missing || d->guarded || !dp_decl_maintained(decl) ||
+		dp_marked_derived(decl->target, NULL))
 		return;
 	if (d->link == NULL)
 	{
@@ -374,10 +385,10 @@ target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, str
 static void
 target_truncated(Oid target)
 {
-	bool		again = dp_collected(target, &made_again) != NIL;
-	DpValue		none = {NULL, 0, DP_TYPE_NULL};
-	List	   *making = NIL;
-	ListCell   *lc;
+	bool again = dp_collected(target, &made_again) != NIL;
+	DpValue none = { NULL, 0, DP_TYPE_NULL };
+	List *making = NIL;
+	ListCell *lc;
 
 	dp_collect(target, &made_again, dp_value_to_varlena(&none));
 	if (again)
@@ -396,17 +407,17 @@ target_truncated(Oid target)
 static void
 gone_make(Oid target, List *gone)
 {
-	DpDerive   *run = dp_derive_begin();
+	DpDerive *run = dp_derive_begin();
 	MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(run));
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, gone)
 	{
-		DpValue		value = dp_value_of_varlena(lfirst(lc));
-		DpIter		iter = {NULL, NULL};
-		DpValue		name;
-		DpValue		link;
-		ListCell   *lc2;
+		DpValue value = dp_value_of_varlena(lfirst(lc));
+		DpIter iter = { NULL, NULL };
+		DpValue name;
+		DpValue link;
+		ListCell *lc2;
 
 		dp_iter_init_value(&iter, &value);
 		if (!dp_iter_next_value(&iter, &name) || !dp_iter_next_value(&iter, &link))
@@ -415,7 +426,8 @@ gone_make(Oid target, List *gone)
 		{
 			DpDerivation *d = lfirst(lc2);
 
-			if (d->create_missing && OidIsValid(d->source) && strcmp(d->decl->name, DP_STRING_DATA(&name)) == 0)
+			if (d->create_missing && OidIsValid(d->source) &&
+				strcmp(d->decl->name, DP_STRING_DATA(&name)) == 0)
 				dp_derive_group(run, d, &link)->recompute = true;
 		}
 	}
@@ -431,15 +443,15 @@ gone_make(Oid target, List *gone)
 static HeapTuple
 target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	bool		update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple	tuple = update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	bool update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple tuple = update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
 	struct varlena *written;
 	struct varlena *before = NULL;
 	struct varlena *after;
 	struct varlena *result;
-	bool		strange;
-	bool		moved;
+	bool strange;
+	bool moved;
 
 	if (!dp_decl_maintained(decl))
 		return tuple;
@@ -447,7 +459,8 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 	if (after == NULL)
 	{
 		if (update && d->link != NULL)
-			target_gone(d, decl, trigdata->tg_trigtuple, desc, tuple_document(decl, trigdata->tg_trigtuple, desc));
+			target_gone(d, decl, trigdata->tg_trigtuple, desc,
+						tuple_document(decl, trigdata->tg_trigtuple, desc));
 		return tuple;
 	}
 
@@ -464,12 +477,15 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 		/* where there was no document it is new, too */
 		if (update)
 			before = tuple_document(decl, trigdata->tg_trigtuple, desc);
-		strange = d->methods->strange != NULL && OidIsValid(d->source) && d->methods->strange(d, before, after);
-		result = d->methods->protect != NULL && !strange ? d->methods->protect(d, before, after) : after;
-		moved = before == NULL || link_changed(d, decl, trigdata->tg_trigtuple, tuple, desc, before, result);
+		strange = d->methods->strange != NULL && OidIsValid(d->source) &&
+				  d->methods->strange(d, before, after);
+		result =
+			d->methods->protect != NULL && !strange ? d->methods->protect(d, before, after) : after;
+		moved = before == NULL ||
+				link_changed(d, decl, trigdata->tg_trigtuple, tuple, desc, before, result);
 		if (moved || strange)
 		{
-			DpKey		key;
+			DpKey key;
 			struct varlena *value;
 
 			dp_key_of_tuple(decl, tuple, desc, &key);
@@ -483,9 +499,9 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 	}
 	if (result != after)
 	{
-		int			attnum = decl->doc_attnum;
-		Datum		value = PointerGetDatum(result);
-		bool		isnull = false;
+		int attnum = decl->doc_attnum;
+		Datum value = PointerGetDatum(result);
+		bool isnull = false;
 
 		tuple = heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
 	}
@@ -496,8 +512,8 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 static struct varlena *
 strange_row(DpDecl *decl, struct varlena *key, bool inserted)
 {
-	DpBuilder	b;
-	DpValue		value = dp_value_of_varlena(key);
+	DpBuilder b;
+	DpValue value = dp_value_of_varlena(key);
 
 	dp_builder_init_value(&b, 0);
 	dp_builder_begin_array(&b);
@@ -513,12 +529,12 @@ static bool
 link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after, TupleDesc desc,
 			 struct varlena *old_doc, struct varlena *new_doc)
 {
-	DpKey		old_key;
-	DpKey		new_key;
-	DpValue		old_link;
-	DpValue		new_link;
-	bool		had;
-	bool		has;
+	DpKey old_key;
+	DpKey new_key;
+	DpValue old_link;
+	DpValue new_link;
+	bool had;
+	bool has;
 
 	if (d->link == NULL)
 	{
@@ -535,8 +551,8 @@ link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after, T
 static struct varlena *
 tuple_document(DpDecl *decl, HeapTuple tuple, TupleDesc desc)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, decl->doc_attnum, desc, &isnull);
+	bool isnull;
+	Datum value = heap_getattr(tuple, decl->doc_attnum, desc, &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }

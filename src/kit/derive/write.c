@@ -24,56 +24,57 @@
 /* A target row and a group that concerns it, or what refers to it. */
 typedef struct TargetRow
 {
-	DpRowRef	ref;
-	DpKey		key;
-	DpGroup    *group;			/* NULL: the row is only locked */
-	LockTupleMode lock;			/* then */
-	uint32		seq;			/* order of finding, for a stable order */
+	DpRowRef ref;
+	DpKey key;
+	DpGroup *group;     /* NULL: the row is only locked */
+	LockTupleMode lock; /* then */
+	uint32 seq;         /* order of finding, for a stable order */
 } TargetRow;
 
 /* How a target's rows are ordered */
 typedef struct KeyOrder
 {
-	int			n;
-	Oid			type[INDEX_MAX_KEYS];
-	bool		byval[INDEX_MAX_KEYS];
-	int16		len[INDEX_MAX_KEYS];
-	Oid			collation[INDEX_MAX_KEYS];
-	FmgrInfo   *cmp[INDEX_MAX_KEYS];
+	int n;
+	Oid type[INDEX_MAX_KEYS];
+	bool byval[INDEX_MAX_KEYS];
+	int16 len[INDEX_MAX_KEYS];
+	Oid collation[INDEX_MAX_KEYS];
+	FmgrInfo *cmp[INDEX_MAX_KEYS];
 } KeyOrder;
 
 /* A target that is being written. */
 typedef struct Target
 {
-	DpDerive   *run;
-	DpWriter   *w;
-	MemoryContext row;			/* reset after each row */
-	KeyOrder	order;
-	bool		ordered;		/* order is filled in */
-	bool		forced;
-	DpKey		sought;			/* what is looked for */
-	DpRefWanted *wanted;		/* rows to be locked because the statement's rows refer to them */
-	int			nwanted;
-	DpDerive   *made;			/* groups of other derivations whose rows have been made, or NULL */
+	DpDerive *run;
+	DpWriter *w;
+	MemoryContext row; /* reset after each row */
+	KeyOrder order;
+	bool ordered; /* order is filled in */
+	bool forced;
+	DpKey sought;        /* what is looked for */
+	DpRefWanted *wanted; /* rows to be locked because the statement's rows refer to them */
+	int nwanted;
+	DpDerive *made; /* groups of other derivations whose rows have been made, or NULL */
 } Target;
 
 /* The rows of a target that are found, to be put in order */
 typedef struct TargetRows
 {
-	TargetRow  *v;
-	int			n;
-	int			cap;
+	TargetRow *v;
+	int n;
+	int cap;
 } TargetRows;
 
 /* Rows of a circle that an error shows */
-#define CIRCLE_SHOWN	20
+#define CIRCLE_SHOWN 20
 
 /* The innermost run that is being written */
 static DpDerive *writing = NULL;
 
 static void circle_raise(DpDerive *run);
 static int64 run_write(DpDerive *run, bool forced);
-static int64 target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nwanted, bool forced);
+static int64
+target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nwanted, bool forced);
 static TargetRow *target_row_room(TargetRows *rows);
 static void target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock);
 static bool target_missing_add(Target *t, TargetRows *rows, DpGroup *group);
@@ -86,7 +87,7 @@ static void target_missing(Target *t, DpGroup **groups, int n);
 static void target_make(Target *t, DpGroup *group);
 static void others_lock(Target *t, DpGroup **groups, int n);
 static List *others_of(const DpDerivation *d);
-static int	name_compare(const ListCell *a, const ListCell *b);
+static int name_compare(const ListCell *a, const ListCell *b);
 static void group_rows(Target *t, DpGroup *group, TargetRows *rows);
 static bool waits_for_row(const Target *t, const DpGroup *group);
 static bool group_find(Target *t, DpGroup *group);
@@ -97,8 +98,8 @@ static void row_leave(DpGroup **groups, int n);
 static bool row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref);
 static bool unique_row(const DpGroup *group);
 static void order_init(Target *t);
-static int	target_row_compare(const void *a, const void *b, void *arg);
-static int	target_compare(const void *a, const void *b);
+static int target_row_compare(const void *a, const void *b, void *arg);
+static int target_compare(const void *a, const void *b);
 
 /*
  * Ends a run.  What it writes may be a source again, and so runs lie in each
@@ -109,8 +110,8 @@ static int	target_compare(const void *a, const void *b);
 int64
 dp_derive_end(DpDerive *run, bool forced)
 {
-	DpDerive   *outer = writing;
-	int64		written = 0;
+	DpDerive *outer = writing;
+	int64 written = 0;
 
 	run->outer = outer;
 	writing = run;
@@ -121,7 +122,8 @@ dp_derive_end(DpDerive *run, bool forced)
 	PG_CATCH();
 	{
 		writing = outer;
-		if (geterrcode() == ERRCODE_STATEMENT_TOO_COMPLEX || geterrcode() == ERRCODE_PROGRAM_LIMIT_EXCEEDED)
+		if (geterrcode() == ERRCODE_STATEMENT_TOO_COMPLEX ||
+			geterrcode() == ERRCODE_PROGRAM_LIMIT_EXCEEDED)
 			circle_raise(run);
 		PG_RE_THROW();
 	}
@@ -130,22 +132,24 @@ dp_derive_end(DpDerive *run, bool forced)
 	return written;
 }
 
-/* Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a group of the run is one of those of a run around it. */
+/*
+ * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a group of the run is one of those of a run around it.
+ */
 static void
 circle_raise(DpDerive *run)
 {
-	DpDerive   *around;
-	DpGroup    *group;
+	DpDerive *around;
+	DpGroup *group;
 
 	for (around = run->outer; around != NULL; around = around->outer)
 	{
 		for (group = run->groups; group != NULL; group = group->next)
 		{
-			DpGroup    *same = dp_derive_find(around, group->derivation, &group->key);
-			List	   *circle = list_make1(group);
+			DpGroup *same = dp_derive_find(around, group->derivation, &group->key);
+			List *circle = list_make1(group);
 			StringInfoData rows;
-			DpDerive   *r;
-			ListCell   *lc;
+			DpDerive *r;
+			ListCell *lc;
 
 			if (same == NULL)
 				continue;
@@ -157,20 +161,23 @@ circle_raise(DpDerive *run)
 			initStringInfo(&rows);
 			foreach(lc, circle)
 			{
-				DpGroup    *g = lfirst(lc);
+				DpGroup *g = lfirst(lc);
 
 				if (rows.len > 0)
 					appendStringInfoString(&rows, ", ");
 				dp_value_to_text(&rows, &g->key, DP_TEXT_RELAXED, -1);
 				appendStringInfo(&rows, " of table %s", dp_relation_name(g->derivation->target));
 			}
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("documents that the %s pattern \"%s\" of table %s derives follow from each other in a circle",
-							group->derivation->decl->pattern, group->derivation->decl->name,
-							dp_relation_name(group->derivation->target)),
-					 errdetail("The circle leads through %s.", rows.data),
-					 errhint("Let no row be counted for what follows from it, or declare one of the patterns otherwise.")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg(
+					 "documents that the %s pattern \"%s\" of table %s derives follow from each other in a circle",
+					 group->derivation->decl->pattern, group->derivation->decl->name,
+					 dp_relation_name(group->derivation->target)),
+				 errdetail("The circle leads through %s.", rows.data),
+				 errhint(
+					 "Let no row be counted for what follows from it, or declare one of the patterns otherwise.")));
 		}
 	}
 }
@@ -181,15 +188,15 @@ circle_raise(DpDerive *run)
 static int64
 run_write(DpDerive *run, bool forced)
 {
-	DpGroup   **groups;
-	DpGroup    *group;
-	int			n = 0;
-	int			locked = 0;
+	DpGroup **groups;
+	DpGroup *group;
+	int n = 0;
+	int locked = 0;
 	DpRefWanted *wanted = NULL;
-	int			nwanted = 0;
-	int			i;
-	int			w;
-	int64		written = 0;
+	int nwanted = 0;
+	int i;
+	int w;
+	int64 written = 0;
 	MemoryContext old;
 
 	check_stack_depth();
@@ -199,7 +206,7 @@ run_write(DpDerive *run, bool forced)
 		return 0;
 	}
 	old = MemoryContextSwitchTo(run->context);
-	CommandCounterIncrement();	/* rows that this command wrote are found as they are now */
+	CommandCounterIncrement(); /* rows that this command wrote are found as they are now */
 	SPI_connect();
 	run_gather(run);
 	groups = MemoryContextAllocHuge(run->context, sizeof(DpGroup *) * run->ngroups);
@@ -223,12 +230,13 @@ run_write(DpDerive *run, bool forced)
 		mark_alone(run, groups, n);
 	for (i = 0; i < n; i++)
 	{
-		LOCKMODE	mode = NoLock;
+		LOCKMODE mode = NoLock;
 
 		if (groups[i]->derivation->methods->group_lock != NULL)
 			mode = groups[i]->derivation->methods->group_lock(groups[i]->derivation, groups[i]);
 		else if (groups[i]->noted)
-			mode = ShareLock;	/* as for a new row: its source may be held by others, who have not seen it */
+			mode = ShareLock; /* as for a new row: its source may be held by others, who have not
+								 seen it */
 		if (mode != NoLock)
 			(void) dp_derive_lock_or_leave(groups[i], mode);
 	}
@@ -250,9 +258,9 @@ run_write(DpDerive *run, bool forced)
 		wanted = dp_ref_wanted(run->source, &nwanted);
 	for (i = 0, w = 0; i < n || (n > 0 && w < nwanted);)
 	{
-		int			first = i;
-		int			first_wanted = w;
-		Oid			target = i < n ? groups[i]->derivation->target : InvalidOid;
+		int first = i;
+		int first_wanted = w;
+		Oid target = i < n ? groups[i]->derivation->target : InvalidOid;
 
 		if (w < nwanted && (!OidIsValid(target) || wanted[w].source < target))
 			target = wanted[w].source;
@@ -263,7 +271,8 @@ run_write(DpDerive *run, bool forced)
 		/* what was derived again of rows of the target before may lie in this one */
 		if (written > 0)
 			CommandCounterIncrement();
-		written += target_write(run, groups + first, i - first, wanted + first_wanted, w - first_wanted, forced);
+		written += target_write(run, groups + first, i - first, wanted + first_wanted,
+								w - first_wanted, forced);
 	}
 	SPI_finish();
 	MemoryContextSwitchTo(old);
@@ -272,15 +281,16 @@ run_write(DpDerive *run, bool forced)
 }
 
 /*
- * Marks groups whose row this run may have to make for another derivation.  Who makes it locks them against those who found no row;
- * two who had locked them as these do before would wait for each other.
+ * Marks groups whose row this run may have to make for another derivation.  Who makes it locks them
+ * against those who found no row; two who had locked them as these do before would wait for each
+ * other.
  */
 static void
 mark_alone(DpDerive *run, DpGroup **groups, int n)
 {
-	List	   *makers = NIL;
-	ListCell   *lc;
-	int			i;
+	List *makers = NIL;
+	ListCell *lc;
+	int i;
 
 	for (i = 0; i < n; i++)
 	{
@@ -295,7 +305,8 @@ mark_alone(DpDerive *run, DpGroup **groups, int n)
 		{
 			DpDerivation *d = groups[i]->derivation;
 
-			if (d->target == maker->target && !d->create_missing && !d->guarded && strcmp(d->place, maker->place) == 0 &&
+			if (d->target == maker->target && !d->create_missing && !d->guarded &&
+				strcmp(d->place, maker->place) == 0 &&
 				dp_derive_find(run, maker, &groups[i]->key) != NULL)
 				groups[i]->alone = true;
 		}
@@ -316,9 +327,9 @@ lock_compare(const ListCell *a, const ListCell *b)
 static void
 run_gather(DpDerive *run)
 {
-	List	   *derivations = NIL;
-	DpGroup    *group;
-	ListCell   *lc;
+	List *derivations = NIL;
+	DpGroup *group;
+	ListCell *lc;
 
 	for (group = run->groups; group != NULL; group = group->next)
 	{
@@ -335,20 +346,23 @@ run_gather(DpDerive *run)
 	}
 }
 
-/* Writes the rows of one target, and locks those that are wanted there.  There may be none of one of the two. */
+/*
+ * Writes the rows of one target, and locks those that are wanted there.  There may be none of one
+ * of the two.
+ */
 static int64
 target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nwanted, bool forced)
 {
 	DpDerivation *d;
-	Target		t = {0};
-	int64		written;
-	int			i;
+	Target t = { 0 };
+	int64 written;
+	int i;
 
 	if (n == 0)
 	{
 		for (i = 0; i < nwanted; i++)
 		{
-			bool		circle; /* is seen again when the source is read */
+			bool circle; /* is seen again when the source is read */
 
 			(void) dp_ref_read_or_leave(wanted[i].ref, &wanted[i].id, wanted[i].lock, &circle);
 		}
@@ -360,7 +374,8 @@ target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nw
 	t.wanted = wanted;
 	t.nwanted = nwanted;
 	t.row = AllocSetContextCreate(run->context, "docpatterns target row", ALLOCSET_DEFAULT_SIZES);
-	t.w = dp_writer_open(d->target, d->methods->main_on_source ? NULL : d->decl->doc_column, 0, NULL);
+	t.w =
+		dp_writer_open(d->target, d->methods->main_on_source ? NULL : d->decl->doc_column, 0, NULL);
 	dp_writer_skip(t.w, trigger_protects);
 	dp_writer_leave(t.w, dp_derive_leaves(d));
 	if (n == 1 && nwanted == 0)
@@ -380,15 +395,16 @@ target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nw
 static bool
 trigger_protects(const Trigger *trigger)
 {
-	static Oid	known[16];		/* functions of such triggers */
-	static int	nknown = 0;
-	char	   *name;
-	char	   *suffix;
+	static Oid known[16]; /* functions of such triggers */
+	static int nknown = 0;
+	char *name;
+	char *suffix;
 	const DpDeriveMethods *methods;
-	int			i;
+	int i;
 
 	/* those of a source have three arguments, or are of patterns whose main trigger is there */
-	if (strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0 || trigger->tgnargs == 3)
+	if (strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0 ||
+		trigger->tgnargs == 3)
 		return false;
 	for (i = 0; i < nknown; i++)
 	{
@@ -413,7 +429,7 @@ trigger_protects(const Trigger *trigger)
 static void
 target_single(Target *t, DpGroup *group)
 {
-	DpRowRef	ref;
+	DpRowRef ref;
 
 	if (!unique_row(group))
 	{
@@ -446,18 +462,19 @@ target_single(Target *t, DpGroup *group)
 static void
 target_many(Target *t, DpGroup **groups, int n)
 {
-	TargetRows	rows;
-	DpGroup   **concerned = MemoryContextAllocHuge(t->run->context, sizeof(DpGroup *) * n);
-	DpGroup   **lost = MemoryContextAllocHuge(t->run->context, sizeof(DpGroup *) * n);
-	int			nlocks = 0;
-	int			nlost = 0;
-	int			nmissing = 0;
-	int			i;
+	TargetRows rows;
+	DpGroup **concerned = MemoryContextAllocHuge(t->run->context, sizeof(DpGroup *) * n);
+	DpGroup **lost = MemoryContextAllocHuge(t->run->context, sizeof(DpGroup *) * n);
+	int nlocks = 0;
+	int nlost = 0;
+	int nmissing = 0;
+	int i;
 
 	order_init(t);
 	rows.n = 0;
 	rows.cap = n + t->nwanted + 8;
-	rows.v = MemoryContextAllocExtended(t->run->context, sizeof(TargetRow) * rows.cap, MCXT_ALLOC_HUGE);
+	rows.v =
+		MemoryContextAllocExtended(t->run->context, sizeof(TargetRow) * rows.cap, MCXT_ALLOC_HUGE);
 	for (i = 0; i < n && !t->run->locked; i++)
 	{
 		if (groups[i]->derivation->methods->group_lock == NULL && !groups[i]->derivation->guarded &&
@@ -474,8 +491,9 @@ target_many(Target *t, DpGroup **groups, int n)
 	for (i = 0; i < n; i++)
 	{
 		if (!groups[i]->found && waits_for_row(t, groups[i]) &&
-			(groups[i]->derivation->guarded ? !dp_derive_locks_few(nmissing) :
-			 nlocks == 0 || groups[i]->derivation->methods->group_lock != NULL))
+			(groups[i]->derivation->guarded
+				 ? !dp_derive_locks_few(nmissing)
+				 : nlocks == 0 || groups[i]->derivation->methods->group_lock != NULL))
 			lost[nlost++] = groups[i];
 	}
 	if (nlost > 0)
@@ -489,17 +507,19 @@ target_many(Target *t, DpGroup **groups, int n)
 	for (i = 0; i < t->nwanted; i++)
 	{
 		DpRefWanted *wanted = &t->wanted[i];
-		DpKey		key;
+		DpKey key;
 
 		CHECK_FOR_INTERRUPTS();
 		if (dp_key_of_value(wanted->ref->source, &wanted->id, &key) &&
 			dp_writer_find(t->w, wanted->ref->source_key, key.values))
-			target_row_add(t, &rows, NULL, wanted->lock == DP_REF_LOCK ? LockTupleShare : LockTupleKeyShare);
+			target_row_add(t, &rows, NULL,
+						   wanted->lock == DP_REF_LOCK ? LockTupleShare : LockTupleKeyShare);
 	}
 	nlost = 0;
 	for (i = 0; i < n; i++)
 	{
-		if (!groups[i]->found && groups[i]->derivation->create_missing && !target_missing_add(t, &rows, groups[i]))
+		if (!groups[i]->found && groups[i]->derivation->create_missing &&
+			!target_missing_add(t, &rows, groups[i]))
 			lost[nlost++] = groups[i];
 	}
 	qsort_arg(rows.v, rows.n, sizeof(TargetRow), target_row_compare, &t->order);
@@ -507,9 +527,9 @@ target_many(Target *t, DpGroup **groups, int n)
 
 	for (i = 0; i < rows.n;)
 	{
-		TargetRow  *first = &rows.v[i];
-		int			here = 0;
-		int			k;
+		TargetRow *first = &rows.v[i];
+		int here = 0;
+		int k;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!OidIsValid(first->ref.relid))
@@ -519,7 +539,8 @@ target_many(Target *t, DpGroup **groups, int n)
 			continue;
 		}
 		for (; i < rows.n && rows.v[i].ref.relid == first->ref.relid &&
-			 ItemPointerEquals(&rows.v[i].ref.tid, &first->ref.tid); i++)
+			   ItemPointerEquals(&rows.v[i].ref.tid, &first->ref.tid);
+			 i++)
 		{
 			if (rows.v[i].group != NULL)
 				concerned[here++] = rows.v[i].group;
@@ -554,8 +575,8 @@ target_many(Target *t, DpGroup **groups, int n)
 static void
 group_rows(Target *t, DpGroup *group, TargetRows *rows)
 {
-	bool		more;
-	int			mine = 0;
+	bool more;
+	int mine = 0;
 
 	CHECK_FOR_INTERRUPTS();
 	if (group->left)
@@ -600,9 +621,9 @@ static void
 target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock)
 {
 	MemoryContext old = MemoryContextSwitchTo(t->run->context);
-	TargetRow  *row;
-	DpKey		key;
-	int			i;
+	TargetRow *row;
+	DpKey key;
+	int i;
 
 	row = target_row_room(rows);
 	dp_writer_ref(t->w, &row->ref);
@@ -624,8 +645,9 @@ static bool
 target_missing_add(Target *t, TargetRows *rows, DpGroup *group)
 {
 	MemoryContext old = MemoryContextSwitchTo(t->run->context);
-	TargetRow  *row = target_row_room(rows);
-	bool		result = unique_row(group) && group_key(group, &row->key) && row->key.n == t->order.n &&
+	TargetRow *row = target_row_room(rows);
+	bool result =
+		unique_row(group) && group_key(group, &row->key) && row->key.n == t->order.n &&
 		(!group->derivation->methods->main_on_source || t->order.type[0] == dp_types()->bson_value);
 
 	if (result)
@@ -641,21 +663,24 @@ target_missing_add(Target *t, TargetRows *rows, DpGroup *group)
 
 /*
  * Groups whose row was not found, or was deleted or given another key before it could
- * be locked; rows that are made are made here.  With the groups locked, whoever inserts such a row has either
- * committed, and it is found now, or will read the source when we have.  Who deletes one needs no such lock:
- * a row may go once more between being found and being locked.
+ * be locked; rows that are made are made here.  With the groups locked, whoever inserts such a row
+ * has either committed, and it is found now, or will read the source when we have.  Who deletes one
+ * needs no such lock: a row may go once more between being found and being locked.
  */
 static void
 target_missing(Target *t, DpGroup **groups, int n)
 {
-	DpGroup   **locked = palloc(sizeof(DpGroup *) * n);
-	int			nlocked = 0;
-	int			i;
-	int			left = 0;
+	DpGroup **locked = palloc(sizeof(DpGroup *) * n);
+	int nlocked = 0;
+	int i;
+	int left = 0;
 
 	for (i = 0; i < n; i++)
 	{
-		/* a row that is gone may live on in another partition: that needs no lock of the group to be seen */
+		/*
+		 * a row that is gone may live on in another partition: that needs no lock of the group to
+		 * be seen
+		 */
 		if (waits_for_row(t, groups[i]))
 			locked[nlocked++] = groups[left++] = groups[i];
 		else if (groups[i]->again)
@@ -667,16 +692,19 @@ target_missing(Target *t, DpGroup **groups, int n)
 	pfree(locked);
 	for (i = 0; i < n; i++)
 	{
-		DpGroup    *group = groups[i];
-		List	   *refs = NIL;
-		bool		more;
-		ListCell   *lc;
+		DpGroup *group = groups[i];
+		List *refs = NIL;
+		bool more;
+		ListCell *lc;
 
 		if (group->left)
 			continue;
 		do
 		{
-			/* see what has been committed before the locks, and what was written for the group before */
+			/*
+			 * see what has been committed before the locks, and what was written for the group
+			 * before
+			 */
 			CHECK_FOR_INTERRUPTS();
 			dp_writer_refresh(t->w);
 
@@ -686,9 +714,10 @@ target_missing(Target *t, DpGroup **groups, int n)
 			group->again = false;
 			list_free_deep(refs);
 			refs = NIL;
-			for (more = group_find(t, group); more; more = !unique_row(group) && dp_writer_next(t->w))
+			for (more = group_find(t, group); more;
+				 more = !unique_row(group) && dp_writer_next(t->w))
 			{
-				DpRowRef   *ref = palloc(sizeof(DpRowRef));
+				DpRowRef *ref = palloc(sizeof(DpRowRef));
 
 				dp_writer_ref(t->w, ref);
 				refs = lappend(refs, ref);
@@ -709,7 +738,8 @@ target_missing(Target *t, DpGroup **groups, int n)
 }
 
 /*
- * Makes a row for a group, if it is to have one.  Other derivations' fields are those of empty groups in it, until they are computed.
+ * Makes a row for a group, if it is to have one.  Other derivations' fields are those of empty
+ * groups in it, until they are computed.
  */
 static void
 target_make(Target *t, DpGroup *group)
@@ -717,7 +747,7 @@ target_make(Target *t, DpGroup *group)
 	DpDerivation *d = group->derivation;
 	MemoryContext old = MemoryContextSwitchTo(t->row);
 	struct varlena *doc;
-	ListCell   *lc;
+	ListCell *lc;
 
 	/* also where the row that was found has gone since */
 	group->found = false;
@@ -733,7 +763,7 @@ target_make(Target *t, DpGroup *group)
 	foreach(lc, others_of(d))
 	{
 		DpDerivation *other = lfirst(lc);
-		DpGroup    *same;
+		DpGroup *same;
 
 		if (other->methods->protect != NULL)
 			doc = other->methods->protect(other, NULL, doc);
@@ -761,32 +791,34 @@ target_make(Target *t, DpGroup *group)
 }
 
 /*
- * Locks the groups of other derivations for which rows are going to be made with those of some groups that have none, as who inserts
- * a row locks them.
+ * Locks the groups of other derivations for which rows are going to be made with those of some
+ * groups that have none, as who inserts a row locks them.
  */
 static void
 others_lock(Target *t, DpGroup **groups, int n)
 {
-	DpDerive   *run = NULL;
-	DpGroup   **locked;
-	DpGroup    *group;
-	int			nlocked = 0;
-	int			i;
+	DpDerive *run = NULL;
+	DpGroup **locked;
+	DpGroup *group;
+	int nlocked = 0;
+	int i;
 
 	for (i = 0; i < n; i++)
 	{
-		ListCell   *lc;
+		ListCell *lc;
 
-		if (groups[i]->found || groups[i]->others_held || !groups[i]->derivation->create_missing || groups[i]->derivation->guarded)
+		if (groups[i]->found || groups[i]->others_held || !groups[i]->derivation->create_missing ||
+			groups[i]->derivation->guarded)
 			continue;
 		groups[i]->others_held = true;
 		foreach(lc, others_of(groups[i]->derivation))
 		{
 			DpDerivation *other = lfirst(lc);
-			DpGroup    *same;
+			DpGroup *same;
 
 			/* those who make the rows have the same locks */
-			if (other->create_missing || other->deferred || strcmp(other->place, groups[i]->derivation->place) != 0)
+			if (other->create_missing || other->deferred ||
+				strcmp(other->place, groups[i]->derivation->place) != 0)
 				continue;
 			same = dp_derive_find(t->run, other, &groups[i]->key);
 			if (same != NULL && same->alone && same->due &&
@@ -806,19 +838,26 @@ others_lock(Target *t, DpGroup **groups, int n)
 	MemoryContextDelete(run->context);
 }
 
-/* Other derivations that keep something in the same documents, which is not always there when a document is. */
+/*
+ * Other derivations that keep something in the same documents, which is not always there when a
+ * document is.
+ */
 static List *
 others_of(const DpDerivation *d)
 {
-	List	   *others = NIL;
-	ListCell   *lc;
+	List *others = NIL;
+	ListCell *lc;
 
 	foreach(lc, d->guarded ? NIL : dp_derivations_of_target(d->target))
 	{
 		DpDerivation *other = lfirst(lc);
 
-		/* who drops documents that have nothing of it has put what there is into those that are there */
-		if (other != d && !other->guarded && !other->drop_empty && OidIsValid(other->source) && dp_decl_maintained(other->decl))
+		/*
+		 * who drops documents that have nothing of it has put what there is into those that are
+		 * there
+		 */
+		if (other != d && !other->guarded && !other->drop_empty && OidIsValid(other->source) &&
+			dp_decl_maintained(other->decl))
 			others = lappend(others, other);
 	}
 	if (list_length(others) > 1)
@@ -832,7 +871,7 @@ name_compare(const ListCell *a, const ListCell *b)
 {
 	const DpDerivation *left = lfirst(a);
 	const DpDerivation *right = lfirst(b);
-	int			cmp = strcmp(left->methods->pattern, right->methods->pattern);
+	int cmp = strcmp(left->methods->pattern, right->methods->pattern);
 
 	return cmp != 0 ? cmp : strcmp(left->decl->name, right->decl->name);
 }
@@ -842,10 +881,11 @@ static bool
 group_find(Target *t, DpGroup *group)
 {
 	MemoryContext old = MemoryContextSwitchTo(t->row);
-	bool		found;
+	bool found;
 
 	MemoryContextReset(t->row);
-	found = group_key(group, &t->sought) && dp_writer_find(t->w, group->derivation->lookup, t->sought.values);
+	found = group_key(group, &t->sought) &&
+			dp_writer_find(t->w, group->derivation->lookup, t->sought.values);
 	MemoryContextSwitchTo(old);
 	return found;
 }
@@ -890,21 +930,21 @@ static void
 row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 {
 	MemoryContext old = MemoryContextSwitchTo(t->row);
-	bool		locked = false;
-	int			i;
+	bool locked = false;
+	int i;
 
 	for (;;)
 	{
 		struct varlena *doc = dp_writer_document(t->w);
 		struct varlena *result = doc;
-		bool		need_lock = false;
+		bool need_lock = false;
 		DpWriteResult written;
 
 		if (doc == NULL)
-			break;				/* no document, no fields */
+			break; /* no document, no fields */
 		for (i = 0; i < n && result != NULL; i++)
 		{
-			DpGroup    *group = groups[i];
+			DpGroup *group = groups[i];
 
 			if (group->again)
 				continue;
@@ -959,8 +999,8 @@ static bool
 row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 {
 	DpLockResult result = dp_writer_lock(t->w, LockTupleNoKeyExclusive);
-	bool		left = false;
-	int			i;
+	bool left = false;
+	int i;
 
 	if (result == DP_LOCK_CIRCLE)
 	{
@@ -974,7 +1014,7 @@ row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 		else if (result == DP_LOCK_CHANGED && !groups[i]->again)
 		{
 			struct varlena *doc = dp_writer_document(t->w);
-			DpValue		key;
+			DpValue key;
 
 			if (!dp_derive_key_of_row(groups[i]->derivation, t->w, doc, &key) ||
 				dp_value_compare(&key, &groups[i]->key) != 0)
@@ -989,7 +1029,7 @@ row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 static void
 row_leave(DpGroup **groups, int n)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < n; i++)
 	{
@@ -1004,7 +1044,7 @@ dp_derive_key_of_row(DpDerivation *d, DpWriter *w, struct varlena *doc, DpValue 
 {
 	if (d->link == NULL && !d->methods->main_on_source)
 	{
-		DpKey		row_key;
+		DpKey row_key;
 
 		dp_writer_key(w, &row_key);
 		*key = dp_value_of_varlena(dp_key_to_value(d->decl, &row_key));
@@ -1015,7 +1055,7 @@ dp_derive_key_of_row(DpDerivation *d, DpWriter *w, struct varlena *doc, DpValue 
 	if (d->link == NULL)
 		return dp_field_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), "_id", 3, key);
 	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), d->link, key) &&
-		key->type != DP_TYPE_NULL && key->type != DP_TYPE_UNDEFINED;
+		   key->type != DP_TYPE_NULL && key->type != DP_TYPE_UNDEFINED;
 }
 
 /* ---------------------------------------------------------------- order */
@@ -1024,9 +1064,9 @@ dp_derive_key_of_row(DpDerivation *d, DpWriter *w, struct varlena *doc, DpValue 
 static void
 order_init(Target *t)
 {
-	Relation	rel = dp_writer_relation(t->w);
-	Relation	index;
-	int			i;
+	Relation rel = dp_writer_relation(t->w);
+	Relation index;
+	int i;
 
 	if (t->ordered)
 		return;
@@ -1038,7 +1078,8 @@ order_init(Target *t)
 	t->order.n = IndexRelationGetNumberOfKeyAttributes(index);
 	for (i = 0; i < t->order.n; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), index->rd_index->indkey.values[i] - 1);
+		Form_pg_attribute att =
+			TupleDescAttr(RelationGetDescr(rel), index->rd_index->indkey.values[i] - 1);
 		TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_CMP_PROC_FINFO);
 
 		t->order.type[i] = att->atttypid;
@@ -1057,14 +1098,15 @@ target_row_compare(const void *a, const void *b, void *arg)
 	const TargetRow *left = a;
 	const TargetRow *right = b;
 	const KeyOrder *order = arg;
-	int			i;
+	int i;
 
 	for (i = 0; i < order->n; i++)
 	{
-		int			cmp = 0;
+		int cmp = 0;
 
 		if (OidIsValid(order->cmp[i]->fn_oid))
-			cmp = DatumGetInt32(FunctionCall2Coll(order->cmp[i], order->collation[i], left->key.values[i], right->key.values[i]));
+			cmp = DatumGetInt32(FunctionCall2Coll(order->cmp[i], order->collation[i],
+												  left->key.values[i], right->key.values[i]));
 		if (cmp != 0)
 			return cmp;
 	}

@@ -47,4 +47,4 @@ extern void dp_row_write(DpDecl *decl, const void *id, const DpKey *key, struct 
 /* Raises NO_DATA_FOUND: the table has no document with this key. */
 extern void dp_row_missing(DpDecl *decl, const DpKey *key) pg_attribute_noreturn();
 
-#endif							/* DP_KIT_ROWS_BY_STATEMENT_H */
+#endif /* DP_KIT_ROWS_BY_STATEMENT_H */

@@ -19,19 +19,19 @@
 /* What is kept for one index */
 typedef struct Pile
 {
-	Relation	index;
-	IndexInfo  *info;
-	Tuplesortstate *sort;		/* NULL: entries are made at once */
+	Relation index;
+	IndexInfo *info;
+	Tuplesortstate *sort; /* NULL: entries are made at once */
 	IndexUniqueCheck check;
 } Pile;
 
 struct DpEntries
 {
-	Relation	rel;
-	MemoryContext context;		/* of this */
-	MemoryContext scratch;		/* for one entry */
-	int			npiles;
-	Pile		piles[FLEXIBLE_ARRAY_MEMBER];
+	Relation rel;
+	MemoryContext context; /* of this */
+	MemoryContext scratch; /* for one entry */
+	int npiles;
+	Pile piles[FLEXIBLE_ARRAY_MEMBER];
 };
 
 static bool keys_stay(Relation rel, Relation index, const IndexInfo *info, AttrNumber changed);
@@ -42,13 +42,14 @@ static bool keys_stay(Relation rel, Relation index, const IndexInfo *info, AttrN
 bool
 dp_entries_possible(ResultRelInfo *info)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < info->ri_NumIndices; i++)
 	{
-		IndexInfo  *index = info->ri_IndexRelationInfo[i];
+		IndexInfo *index = info->ri_IndexRelationInfo[i];
 
-		if (index->ii_ExclusionOps != NULL || (index->ii_Unique && !info->ri_IndexRelationDescs[i]->rd_index->indimmediate))
+		if (index->ii_ExclusionOps != NULL ||
+			(index->ii_Unique && !info->ri_IndexRelationDescs[i]->rd_index->indimmediate))
 			return false;
 	}
 	return true;
@@ -57,17 +58,18 @@ dp_entries_possible(ResultRelInfo *info)
 DpEntries *
 dp_entries_begin(ResultRelInfo *info, AttrNumber same)
 {
-	DpEntries  *entries = palloc0(offsetof(DpEntries, piles) + sizeof(Pile) * info->ri_NumIndices);
-	int			nsorts = 0;
-	int			memory;
-	int			i;
+	DpEntries *entries = palloc0(offsetof(DpEntries, piles) + sizeof(Pile) * info->ri_NumIndices);
+	int nsorts = 0;
+	int memory;
+	int i;
 
 	entries->rel = info->ri_RelationDesc;
 	entries->context = CurrentMemoryContext;
-	entries->scratch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns index entry", ALLOCSET_DEFAULT_SIZES);
+	entries->scratch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns index entry",
+											 ALLOCSET_DEFAULT_SIZES);
 	for (i = 0; i < info->ri_NumIndices; i++)
 	{
-		Pile	   *pile = &entries->piles[entries->npiles];
+		Pile *pile = &entries->piles[entries->npiles];
 
 		if (!info->ri_IndexRelationInfo[i]->ii_ReadyForInserts)
 			continue;
@@ -75,8 +77,10 @@ dp_entries_begin(ResultRelInfo *info, AttrNumber same)
 		pile->info = info->ri_IndexRelationInfo[i];
 
 		/* an entry of the same keys has been looked at when it was made, and keeps others out */
-		pile->check = !pile->index->rd_index->indisunique || keys_stay(entries->rel, pile->index, pile->info, same) ?
-			UNIQUE_CHECK_NO : UNIQUE_CHECK_YES;
+		pile->check = !pile->index->rd_index->indisunique ||
+							  keys_stay(entries->rel, pile->index, pile->info, same)
+						  ? UNIQUE_CHECK_NO
+						  : UNIQUE_CHECK_YES;
 		if (pile->index->rd_rel->relam == BTREE_AM_OID)
 			nsorts++;
 		entries->npiles++;
@@ -84,27 +88,32 @@ dp_entries_begin(ResultRelInfo *info, AttrNumber same)
 	memory = Max(64, work_mem / Max(nsorts, 1));
 	for (i = 0; i < entries->npiles; i++)
 	{
-		Pile	   *pile = &entries->piles[i];
+		Pile *pile = &entries->piles[i];
 
 		if (pile->index->rd_rel->relam == BTREE_AM_OID)
-			pile->sort = tuplesort_begin_index_btree(entries->rel, pile->index, false, false, memory, NULL, TUPLESORT_NONE);
+			pile->sort = tuplesort_begin_index_btree(entries->rel, pile->index, false, false,
+													 memory, NULL, TUPLESORT_NONE);
 	}
 	return entries;
 }
 
-/* Whether an index is on ordinary columns only, and not on the one that changes or one that is computed. */
+/*
+ * Whether an index is on ordinary columns only, and not on the one that changes or one that is
+ * computed.
+ */
 static bool
 keys_stay(Relation rel, Relation index, const IndexInfo *info, AttrNumber changed)
 {
-	int			i;
+	int i;
 
 	if (info->ii_Expressions != NIL || info->ii_Predicate != NIL)
 		return false;
 	for (i = 0; i < info->ii_NumIndexAttrs; i++)
 	{
-		AttrNumber	attnum = index->rd_index->indkey.values[i];
+		AttrNumber attnum = index->rd_index->indkey.values[i];
 
-		if (attnum <= 0 || attnum == changed || TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attgenerated)
+		if (attnum <= 0 || attnum == changed ||
+			TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attgenerated)
 			return false;
 	}
 	return true;
@@ -118,14 +127,14 @@ dp_entries_add(DpEntries *entries, TupleTableSlot *slot, EState *estate)
 {
 	ExprContext *econtext = GetPerTupleExprContext(estate);
 	MemoryContext old;
-	int			i;
+	int i;
 
 	econtext->ecxt_scantuple = slot;
 	for (i = 0; i < entries->npiles; i++)
 	{
-		Pile	   *pile = &entries->piles[i];
-		Datum		values[INDEX_MAX_KEYS];
-		bool		nulls[INDEX_MAX_KEYS];
+		Pile *pile = &entries->piles[i];
+		Datum values[INDEX_MAX_KEYS];
+		bool nulls[INDEX_MAX_KEYS];
 
 		if (pile->info->ii_Predicate != NIL)
 		{
@@ -140,7 +149,8 @@ dp_entries_add(DpEntries *entries, TupleTableSlot *slot, EState *estate)
 		else
 		{
 			old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-			(void) index_insert(pile->index, values, nulls, &slot->tts_tid, entries->rel, pile->check, false, pile->info);
+			(void) index_insert(pile->index, values, nulls, &slot->tts_tid, entries->rel,
+								pile->check, false, pile->info);
 			MemoryContextSwitchTo(old);
 		}
 	}
@@ -152,26 +162,27 @@ dp_entries_add(DpEntries *entries, TupleTableSlot *slot, EState *estate)
 void
 dp_entries_write(DpEntries *entries)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < entries->npiles; i++)
 	{
-		Pile	   *pile = &entries->piles[i];
-		IndexTuple	entry;
+		Pile *pile = &entries->piles[i];
+		IndexTuple entry;
 
 		if (pile->sort == NULL)
 			continue;
 		tuplesort_performsort(pile->sort);
 		while ((entry = tuplesort_getindextuple(pile->sort, true)) != NULL)
 		{
-			Datum		values[INDEX_MAX_KEYS];
-			bool		nulls[INDEX_MAX_KEYS];
+			Datum values[INDEX_MAX_KEYS];
+			bool nulls[INDEX_MAX_KEYS];
 			MemoryContext old;
 
 			CHECK_FOR_INTERRUPTS();
 			index_deform_tuple(entry, RelationGetDescr(pile->index), values, nulls);
 			old = MemoryContextSwitchTo(entries->scratch);
-			(void) index_insert(pile->index, values, nulls, &entry->t_tid, entries->rel, pile->check, false, pile->info);
+			(void) index_insert(pile->index, values, nulls, &entry->t_tid, entries->rel,
+								pile->check, false, pile->info);
 			MemoryContextSwitchTo(old);
 			MemoryContextReset(entries->scratch);
 		}

@@ -33,4 +33,4 @@ extern void dp_entries_add(DpEntries *entries, TupleTableSlot *slot, EState *est
 /* Makes all entries and frees the batch.  Raises UNIQUE_VIOLATION as entries do. */
 extern void dp_entries_write(DpEntries *entries);
 
-#endif							/* DP_KIT_ROWS_ENTRIES_H */
+#endif /* DP_KIT_ROWS_ENTRIES_H */

@@ -25,7 +25,7 @@
 #include "kit/rows/lookup.h"
 
 static HTAB *facts_table = NULL;
-static List *buried = NIL;		/* contexts of checks that may be in use */
+static List *buried = NIL; /* contexts of checks that may be in use */
 
 static void facts_triggers(DpTableFacts *facts, Relation rel, DpSkipTrigger skip);
 static void facts_checks(DpTableFacts *facts, Relation rel);
@@ -40,22 +40,23 @@ static void facts_xact(XactEvent event, void *arg);
 DpTableFacts *
 dp_table_facts(Relation rel, DpSkipTrigger skip)
 {
-	uint64		now = dp_schema_generation();
-	DpFactsKey	key;
+	uint64 now = dp_schema_generation();
+	DpFactsKey key;
 	DpTableFacts *facts;
-	bool		found;
-	int			i;
-	int			documents = 0;
-	Oid			bson;
+	bool found;
+	int i;
+	int documents = 0;
+	Oid bson;
 
 	if (facts_table == NULL)
 	{
-		HASHCTL		ctl;
+		HASHCTL ctl;
 
 		ctl.keysize = sizeof(DpFactsKey);
 		ctl.entrysize = sizeof(DpTableFacts);
 		ctl.hcxt = CacheMemoryContext;
-		facts_table = hash_create("docpatterns writers", 32, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		facts_table =
+			hash_create("docpatterns writers", 32, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
 	memset(&key, 0, sizeof(key));
 	key.relid = RelationGetRelid(rel);
@@ -98,18 +99,19 @@ facts_triggers(DpTableFacts *facts, Relation rel, DpSkipTrigger skip)
 {
 	TriggerDesc *fire = &facts->fire;
 	TriggerDesc *triggers = dp_triggers(rel);
-	int			i;
-	bool		collection = false;
+	int i;
+	bool collection = false;
 
 	memset(fire, 0, sizeof(TriggerDesc));
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		int16		type = trigger->tgtype;
-		bool		row = TRIGGER_FOR_ROW(type) != 0;
-		bool		before = TRIGGER_FOR_BEFORE(type) != 0;
+		int16 type = trigger->tgtype;
+		bool row = TRIGGER_FOR_ROW(type) != 0;
+		bool before = TRIGGER_FOR_BEFORE(type) != 0;
 
-		if (trigger->tgenabled == TRIGGER_DISABLED || (skip != NULL && skip(trigger)) || dp_trigger_is_anchor(trigger))
+		if (trigger->tgenabled == TRIGGER_DISABLED || (skip != NULL && skip(trigger)) ||
+			dp_trigger_is_anchor(trigger))
 			continue;
 		if (TRIGGER_FOR_INSERT(type))
 		{
@@ -157,9 +159,11 @@ facts_triggers(DpTableFacts *facts, Relation rel, DpSkipTrigger skip)
 	}
 	facts->collection = collection && !fire->trig_update_before_row;
 	facts->fires = rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ||
-		fire->trig_insert_after_row || fire->trig_insert_after_statement || fire->trig_insert_before_statement ||
-		fire->trig_update_after_row || fire->trig_update_after_statement || fire->trig_update_before_statement ||
-		fire->trig_delete_after_row || fire->trig_delete_after_statement || fire->trig_delete_before_statement;
+				   fire->trig_insert_after_row || fire->trig_insert_after_statement ||
+				   fire->trig_insert_before_statement || fire->trig_update_after_row ||
+				   fire->trig_update_after_statement || fire->trig_update_before_statement ||
+				   fire->trig_delete_after_row || fire->trig_delete_after_statement ||
+				   fire->trig_delete_before_statement;
 }
 
 /*
@@ -172,17 +176,18 @@ facts_checks(DpTableFacts *facts, Relation rel)
 {
 	TupleConstr *constr = RelationGetDescr(rel)->constr;
 	MemoryContext old;
-	int			i;
+	int i;
 
 	facts->checks = NULL;
 	if (constr == NULL || constr->num_check == 0 || dp_has_virtual_columns(constr))
 		return;
-	facts->context = AllocSetContextCreate(CacheMemoryContext, "docpatterns writer", ALLOCSET_SMALL_SIZES);
+	facts->context =
+		AllocSetContextCreate(CacheMemoryContext, "docpatterns writer", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(facts->context);
 	facts->checks = palloc0(sizeof(ExprState *) * constr->num_check);
 	for (i = 0; i < constr->num_check; i++)
 	{
-		Expr	   *expr;
+		Expr *expr;
 
 		if (!dp_check_enforced(constr->check[i]))
 			continue;
@@ -201,8 +206,8 @@ facts_checks(DpTableFacts *facts, Relation rel)
 static bool
 function_keeps_state(Oid function, void *context)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Oid			language = InvalidOid;
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid language = InvalidOid;
 
 	if (HeapTupleIsValid(tuple))
 	{
@@ -263,7 +268,7 @@ facts_bury(DpTableFacts *facts)
 static void
 facts_xact(XactEvent event, void *arg)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
 		return;

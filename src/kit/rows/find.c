@@ -31,8 +31,8 @@
 /* A place in the queue for a version of a row */
 typedef struct Queued
 {
-	LOCKTAG		tag;
-	LOCKMODE	mode;			/* NoLock: in none */
+	LOCKTAG tag;
+	LOCKMODE mode; /* NoLock: in none */
 } Queued;
 
 static DpWriteSearch *scan_of(DpWriter *w, DpLookup *lookup, DpWriteLeaf *leaf);
@@ -41,7 +41,8 @@ static DpWriteLeaf *leaf_of(DpWriter *w, Oid relid);
 static DpWriteLeaf *leaf_nth(DpWriter *w, int n);
 static bool row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode, Queued *queued);
 static void queue_leave(Queued *queued);
-static TransactionId row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes, bool *mine);
+static TransactionId
+row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes, bool *mine);
 
 /*
  * The first row that has the values.
@@ -63,7 +64,7 @@ dp_writer_find(DpWriter *w, DpLookup *lookup, const Datum *values)
 bool
 dp_writer_next(DpWriter *w)
 {
-	bool		partitioned = w->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+	bool partitioned = w->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 
 	dp_write_clear(w);
 	for (;;)
@@ -72,8 +73,9 @@ dp_writer_next(DpWriter *w)
 
 		if (w->scan != NULL)
 		{
-			MemoryContext old = MemoryContextSwitchTo(w->context);	/* a scan keeps what it allocates */
-			bool		found;
+			MemoryContext old =
+				MemoryContextSwitchTo(w->context); /* a scan keeps what it allocates */
+			bool found;
 
 			leaf = w->scan->leaf;
 			found = index_getnext_slot(w->scan->desc, ForwardScanDirection, leaf->found);
@@ -93,10 +95,10 @@ dp_writer_next(DpWriter *w)
 			return false;
 
 		{
-			Snapshot	snapshot = dp_write_snapshot(w);
+			Snapshot snapshot = dp_write_snapshot(w);
 			DpWriteSearch *scan = scan_of(w, w->lookup, leaf);
 			MemoryContext old = MemoryContextSwitchTo(w->context);
-			int			i;
+			int i;
 
 			for (i = 0; i < scan->nkeys; i++)
 				scan->keys[i].sk_argument = w->values[i];
@@ -111,8 +113,8 @@ dp_writer_next(DpWriter *w)
 bool
 dp_writer_shown(DpWriter *w, DpLookup *lookup, const Datum *values)
 {
-	DpWriter   *reader;
-	bool		result;
+	DpWriter *reader;
+	bool result;
 
 	if (!IsolationUsesXactSnapshot())
 		return true;
@@ -142,7 +144,8 @@ dp_writer_scan(DpWriter *w, Oid relid, const ItemPointerData *first, const ItemP
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("table %s cannot be gone through in parts", dp_relation_name(relid))));
 	old = MemoryContextSwitchTo(w->context);
-	w->range_snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot());
+	w->range_snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot()
+																	 : GetLatestSnapshot());
 	w->range = table_beginscan_tidrange(w->range_leaf->rel, w->range_snapshot, &from, &to);
 	MemoryContextSwitchTo(old);
 }
@@ -151,7 +154,7 @@ bool
 dp_writer_scan_next(DpWriter *w)
 {
 	MemoryContext old;
-	bool		found;
+	bool found;
 
 	dp_write_clear(w);
 	if (w->range == NULL)
@@ -239,13 +242,16 @@ dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 	const ItemPointerData seen = leaf->found->tts_tid;
 	ItemPointerData tid = seen;
 	DpLockResult result = w->doubtful ? DP_LOCK_CHANGED : DP_LOCK_OK;
-	bool		leave = w->leave && wait == LockWaitBlock && leaf->rel->rd_rel->relam == HEAP_TABLE_AM_OID;
-	Queued		queued = {.mode = NoLock};
+	bool leave = w->leave && wait == LockWaitBlock && leaf->rel->rd_rel->relam == HEAP_TABLE_AM_OID;
+	Queued queued = { .mode = NoLock };
 	TM_FailureData failure;
-	TM_Result	locked;
+	TM_Result locked;
 
-	/* KEY SHARE does not wait for an update that leaves the key alone, so what is being made of the row is locked with it */
-	uint8		flags = mode == LockTupleKeyShare ? TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS : 0;
+	/*
+	 * KEY SHARE does not wait for an update that leaves the key alone, so what is being made of the
+	 * row is locked with it
+	 */
+	uint8 flags = mode == LockTupleKeyShare ? TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS : 0;
 
 	dp_writer_may_write(w);
 	dp_write_noted(w);
@@ -257,13 +263,14 @@ dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 	if (leave)
 		wait = LockWaitSkip;
 again:
-	locked = table_tuple_lock(leaf->rel, &tid, dp_write_snapshot(w), leaf->found, GetCurrentCommandId(false),
-							  mode, wait, flags, &failure);
+	locked = table_tuple_lock(leaf->rel, &tid, dp_write_snapshot(w), leaf->found,
+							  GetCurrentCommandId(false), mode, wait, flags, &failure);
 	if (locked == TM_Updated && !ItemPointerIndicatesMovedPartitions(&failure.ctid) &&
 		!ItemPointerEquals(&failure.ctid, &tid))
 	{
-		locked = table_tuple_lock(leaf->rel, &tid, dp_write_snapshot(w), leaf->found, GetCurrentCommandId(false),
-								  mode, wait, flags | TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
+		locked = table_tuple_lock(leaf->rel, &tid, dp_write_snapshot(w), leaf->found,
+								  GetCurrentCommandId(false), mode, wait,
+								  flags | TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
 		result = DP_LOCK_CHANGED;
 		w->stale = true;
 	}
@@ -295,7 +302,10 @@ again:
 			CommandCounterIncrement();
 			/* fall through */
 		case TM_Invisible:
-			/* or by one before it that the snapshot does not show either; or its place was given away */
+			/*
+			 * or by one before it that the snapshot does not show either; or its place was given
+			 * away
+			 */
 		case TM_Updated:
 		case TM_Deleted:
 			w->stale = true;
@@ -320,9 +330,10 @@ queue_leave(Queued *queued)
  * transaction in the way of the mode; false: that would close a circle.  A
  * holder that takes the row away cannot be left anything: then it is a deadlock.
  *
- * Those that wait for a version queue for it, as PostgreSQL's own statements do, so that one of them is woken up
- * and not all; *queued is given back when the row is locked, or is not.  A transaction that has a
- * lock of the row already does not queue: others may wait for that with the version locked.
+ * Those that wait for a version queue for it, as PostgreSQL's own statements do, so that one of
+ * them is woken up and not all; *queued is given back when the row is locked, or is not.  A
+ * transaction that has a lock of the row already does not queue: others may wait for that with the
+ * version locked.
  */
 static bool
 row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode, Queued *queued)
@@ -332,11 +343,11 @@ row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode, Queued *queued)
 	for (;;)
 	{
 		HeapTupleData tuple;
-		Buffer		buffer;
+		Buffer buffer;
 		TransactionId holder;
-		bool		goes;
-		bool		mine;
-		bool		moved;
+		bool goes;
+		bool mine;
+		bool moved;
 
 		CHECK_FOR_INTERRUPTS();
 		tuple.t_self = tid;
@@ -345,23 +356,26 @@ row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode, Queued *queued)
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
 		holder = row_holder(tuple.t_data, &tid, mode, &goes, &mine);
 		moved = !TransactionIdIsValid(holder) && !(tuple.t_data->t_infomask & HEAP_XMAX_INVALID) &&
-			!HEAP_XMAX_IS_LOCKED_ONLY(tuple.t_data->t_infomask) &&
-			!ItemPointerEquals(&tuple.t_data->t_ctid, &tid) &&
-			!HeapTupleHeaderIndicatesMovedPartitions(tuple.t_data);
+				!HEAP_XMAX_IS_LOCKED_ONLY(tuple.t_data->t_infomask) &&
+				!ItemPointerEquals(&tuple.t_data->t_ctid, &tid) &&
+				!HeapTupleHeaderIndicatesMovedPartitions(tuple.t_data);
 		tid = tuple.t_data->t_ctid;
 		UnlockReleaseBuffer(buffer);
 		if (TransactionIdIsValid(holder))
 		{
-			static const LOCKMODE modes[] = {AccessShareLock, RowShareLock, ExclusiveLock, AccessExclusiveLock};
+			static const LOCKMODE modes[] = { AccessShareLock, RowShareLock, ExclusiveLock,
+											  AccessExclusiveLock };
 
 			if (mine || goes || queued->mode != NoLock)
 				return dp_note_wait(holder, rel, &tuple.t_self, goes);
-			SET_LOCKTAG_TUPLE(queued->tag, rel->rd_lockInfo.lockRelId.dbId, rel->rd_lockInfo.lockRelId.relId,
-							  ItemPointerGetBlockNumber(&tuple.t_self), ItemPointerGetOffsetNumber(&tuple.t_self));
+			SET_LOCKTAG_TUPLE(queued->tag, rel->rd_lockInfo.lockRelId.dbId,
+							  rel->rd_lockInfo.lockRelId.relId,
+							  ItemPointerGetBlockNumber(&tuple.t_self),
+							  ItemPointerGetOffsetNumber(&tuple.t_self));
 			if (!dp_note_lock(&queued->tag, modes[mode]))
 				return false;
 			queued->mode = modes[mode];
-			tid = tuple.t_self;	/* who holds it now? */
+			tid = tuple.t_self; /* who holds it now? */
 			continue;
 		}
 		if (!moved)
@@ -373,16 +387,19 @@ row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode, Queued *queued)
 	}
 }
 
-/* A transaction of others that is under way and holds a version of a row in the way of the mode; goes: it takes the row away; mine: we hold it, too. */
+/*
+ * A transaction of others that is under way and holds a version of a row in the way of the mode;
+ * goes: it takes the row away; mine: we hold it, too.
+ */
 static TransactionId
 row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes, bool *mine)
 {
 	TransactionId xmax = HeapTupleHeaderGetRawXmax(row);
-	uint16		mask = row->t_infomask;
+	uint16 mask = row->t_infomask;
 	MultiXactMember one;
 	MultiXactMember *members = &one;
-	int			n = 1;
-	int			i;
+	int n = 1;
+	int i;
 
 	*goes = *mine = false;
 	if (mask & HEAP_XMAX_INVALID)
@@ -391,7 +408,7 @@ row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes,
 		n = GetMultiXactIdMembers(xmax, &members, false, HEAP_XMAX_IS_LOCKED_ONLY(mask));
 	else
 	{
-		bool		key = (row->t_infomask2 & HEAP_KEYS_UPDATED) != 0;
+		bool key = (row->t_infomask2 & HEAP_KEYS_UPDATED) != 0;
 
 		one.xid = xmax;
 		if (!HEAP_XMAX_IS_LOCKED_ONLY(mask))
@@ -408,14 +425,20 @@ row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes,
 	for (i = 0; i < n; i++)
 	{
 		/* KEY SHARE goes with all but what is exclusive, SHARE with itself */
-		static const LockTupleMode held[] = {LockTupleKeyShare, LockTupleShare, LockTupleNoKeyExclusive,
-		LockTupleExclusive, LockTupleNoKeyExclusive, LockTupleExclusive};
+		static const LockTupleMode held[] = { LockTupleKeyShare,       LockTupleShare,
+											  LockTupleNoKeyExclusive, LockTupleExclusive,
+											  LockTupleNoKeyExclusive, LockTupleExclusive };
 
 		if ((int) held[members[i].status] + (int) mode < (int) LockTupleExclusive ||
-			TransactionIdIsCurrentTransactionId(members[i].xid) || !TransactionIdIsInProgress(members[i].xid))
+			TransactionIdIsCurrentTransactionId(members[i].xid) ||
+			!TransactionIdIsInProgress(members[i].xid))
 			continue;
-		/* a new version shows that it stays; a key may have been locked for more than its update needs */
-		*goes = ISUPDATE_from_mxstatus(members[i].status) &&
+		/*
+		 * a new version shows that it stays; a key may have been locked for more than its update
+		 * needs
+		 */
+		*goes =
+			ISUPDATE_from_mxstatus(members[i].status) &&
 			(ItemPointerEquals(&row->t_ctid, tid) || HeapTupleHeaderIndicatesMovedPartitions(row));
 		return members[i].xid;
 	}
@@ -431,22 +454,23 @@ dp_writer_lock_found(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 {
 	DpWriteSearch *scan = w->scan;
 	DpLockResult result = dp_writer_lock_wait(w, mode, wait);
-	int			i;
+	int i;
 
 	if (result != DP_LOCK_CHANGED)
 		return result;
 	Assert(scan != NULL && scan->leaf == w->current);
 	for (i = 0; i < scan->nkeys; i++)
 	{
-		ScanKey		key = &scan->keys[i];
-		AttrNumber	attnum = scan->desc->indexRelation->rd_index->indkey.values[key->sk_attno - 1];
-		bool		isnull;
-		Datum		value;
+		ScanKey key = &scan->keys[i];
+		AttrNumber attnum = scan->desc->indexRelation->rd_index->indkey.values[key->sk_attno - 1];
+		bool isnull;
+		Datum value;
 
 		if (attnum == InvalidAttrNumber)
 			elog(ERROR, "the row was found by an expression");
 		value = slot_getattr(w->current->found, attnum, &isnull);
-		if (isnull || !DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation, value, key->sk_argument)))
+		if (isnull || !DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation, value,
+													  key->sk_argument)))
 		{
 			dp_write_clear(w);
 			return DP_LOCK_GONE;
@@ -471,8 +495,8 @@ dp_writer_document(DpWriter *w)
 
 	if (w->doc == NULL)
 	{
-		bool		isnull;
-		Datum		value = slot_getattr(leaf->found, leaf->doc, &isnull);
+		bool isnull;
+		Datum value = slot_getattr(leaf->found, leaf->doc, &isnull);
 
 		if (!isnull)
 		{
@@ -491,9 +515,9 @@ dp_writer_document(DpWriter *w)
 void
 dp_writer_key(DpWriter *w, DpKey *key)
 {
-	Relation	rel = w->current->rel;
-	Relation	index;
-	int			i;
+	Relation rel = w->current->rel;
+	Relation index;
+	int i;
 
 	if (!rel->rd_indexvalid)
 		list_free(RelationGetIndexList(rel));
@@ -505,9 +529,10 @@ dp_writer_key(DpWriter *w, DpKey *key)
 	key->n = IndexRelationGetNumberOfKeyAttributes(index);
 	for (i = 0; i < key->n; i++)
 	{
-		bool		isnull;
+		bool isnull;
 
-		key->values[i] = slot_getattr(w->current->found, index->rd_index->indkey.values[i], &isnull);
+		key->values[i] =
+			slot_getattr(w->current->found, index->rd_index->indkey.values[i], &isnull);
 	}
 	RelationClose(index);
 }
@@ -536,8 +561,8 @@ scan_of(DpWriter *w, DpLookup *lookup, DpWriteLeaf *leaf)
 	MemoryContext old;
 	DpLookupIndex *index;
 	DpWriteSearch *scan;
-	ListCell   *lc;
-	int			i;
+	ListCell *lc;
+	int i;
 
 	foreach(lc, w->scans)
 	{
@@ -591,7 +616,8 @@ current_set(DpWriter *w, DpWriteLeaf *leaf)
 {
 	w->current = leaf;
 	if (w->row_context == NULL)
-		w->row_context = AllocSetContextCreate(w->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
+		w->row_context =
+			AllocSetContextCreate(w->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
 }
 
 /* The open table or partition of that OID. */
@@ -600,7 +626,7 @@ leaf_of(DpWriter *w, Oid relid)
 {
 	MemoryContext old;
 	DpWriteLeaf *leaf;
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, w->leaves)
 	{

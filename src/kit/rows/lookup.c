@@ -34,19 +34,20 @@ typedef enum LookupKind
 
 struct DpLookup
 {
-	Oid			relid;
-	LookupKind	kind;
-	char	   *column;
-	char	   *path;			/* of a call, the function */
-	List	   *arguments;		/* of a call: texts */
-	uint64		generation;		/* of what has been found */
-	MemoryContext context;		/* of the indexes, below the lookup's own */
-	List	   *indexes;		/* of DpLookupIndex */
+	Oid relid;
+	LookupKind kind;
+	char *column;
+	char *path;            /* of a call, the function */
+	List *arguments;       /* of a call: texts */
+	uint64 generation;     /* of what has been found */
+	MemoryContext context; /* of the indexes, below the lookup's own */
+	List *indexes;         /* of DpLookupIndex */
 };
 
-static uint64 schema_generation = 0;	/* 0: nobody has asked yet */
+static uint64 schema_generation = 0; /* 0: nobody has asked yet */
 
-static DpLookup *lookup_make(Oid relid, LookupKind kind, const char *column, const char *path, MemoryContext context);
+static DpLookup *lookup_make(Oid relid, LookupKind kind, const char *column, const char *path,
+							 MemoryContext context);
 static DpLookupIndex *index_find(DpLookup *lookup, Relation rel);
 static bool index_serves(DpLookup *lookup, Relation rel, Relation index);
 static bool is_field(Node *node, AttrNumber attnum, const char *path);
@@ -67,11 +68,12 @@ dp_lookup_path(Oid relid, const char *column, const char *path, MemoryContext co
 }
 
 DpLookup *
-dp_lookup_call(Oid relid, const char *column, const char *function, List *arguments, MemoryContext context)
+dp_lookup_call(Oid relid, const char *column, const char *function, List *arguments,
+			   MemoryContext context)
 {
-	DpLookup   *lookup = lookup_make(relid, LOOKUP_CALL, column, function, context);
+	DpLookup *lookup = lookup_make(relid, LOOKUP_CALL, column, function, context);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, arguments)
 		lookup->arguments = lappend(lookup->arguments, pstrdup(lfirst(lc)));
@@ -82,10 +84,10 @@ dp_lookup_call(Oid relid, const char *column, const char *function, List *argume
 DpLookupIndex *
 dp_lookup_index(DpLookup *lookup, Relation rel)
 {
-	uint64		now = dp_schema_generation();
+	uint64 now = dp_schema_generation();
 	DpLookupIndex *found;
 	MemoryContext old;
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (unlikely(lookup->generation != now))
 	{
@@ -100,7 +102,10 @@ dp_lookup_index(DpLookup *lookup, Relation rel)
 			return OidIsValid(found->index) ? found : NULL;
 	}
 
-	/* opening indexes may bring news of other changes: then what is found is looked for again next time */
+	/*
+	 * opening indexes may bring news of other changes: then what is found is looked for again next
+	 * time
+	 */
 	old = MemoryContextSwitchTo(lookup->context);
 	found = index_find(lookup, rel);
 	lookup->indexes = lappend(lookup->indexes, found);
@@ -111,20 +116,20 @@ dp_lookup_index(DpLookup *lookup, Relation rel)
 void
 dp_lookup_missing(DpLookup *lookup, Relation rel)
 {
-	char	   *name = dp_relation_name(RelationGetRelid(rel));
+	char *name = dp_relation_name(RelationGetRelid(rel));
 
 	switch (lookup->kind)
 	{
 		case LOOKUP_PRIMARY:
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("table %s has no primary key", name),
-					 errdetail("Patterns find rows by it, and it must not be deferrable.")));
+			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+							errmsg("table %s has no primary key", name),
+							errdetail("Patterns find rows by it, and it must not be deferrable.")));
 			break;
 		case LOOKUP_PATH:
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("table %s has no index on the field \"%s\" of its documents", name, lookup->path),
+					 errmsg("table %s has no index on the field \"%s\" of its documents", name,
+							lookup->path),
 					 errhint("CREATE INDEX ON %s ((%s -> %s));", name,
 							 quote_identifier(lookup->column), quote_literal_cstr(lookup->path))));
 			break;
@@ -156,14 +161,14 @@ dp_schema_generation(void)
 List *
 dp_table_leaves(Relation rel, LOCKMODE lockmode)
 {
-	List	   *leaves = NIL;
-	ListCell   *lc;
+	List *leaves = NIL;
+	ListCell *lc;
 
 	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		return list_make1_oid(RelationGetRelid(rel));
 	foreach(lc, find_all_inheritors(RelationGetRelid(rel), lockmode, NULL))
 	{
-		char		kind = get_rel_relkind(lfirst_oid(lc));
+		char kind = get_rel_relkind(lfirst_oid(lc));
 
 		if (kind == RELKIND_RELATION)
 			leaves = lappend_oid(leaves, lfirst_oid(lc));
@@ -181,20 +186,20 @@ dp_table_leaves(Relation rel, LOCKMODE lockmode)
 bool
 dp_trigger_is_collection(const Trigger *trigger)
 {
-	char	   *function;
+	char *function;
 
 	if (trigger->tgnargs != 0 || strncmp(trigger->tgname, "zz_docpatterns_00", 17) != 0)
 		return false;
 	function = get_func_name(trigger->tgfoid);
 	return function != NULL && strcmp(function, "collection_set_id") == 0 &&
-		get_func_namespace(trigger->tgfoid) == dp_types()->schema;
+		   get_func_namespace(trigger->tgfoid) == dp_types()->schema;
 }
 
 bool
 dp_table_is_collection(Relation rel)
 {
 	TriggerDesc *triggers = dp_triggers(rel);
-	int			i;
+	int i;
 
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
@@ -209,7 +214,7 @@ static DpLookup *
 lookup_make(Oid relid, LookupKind kind, const char *column, const char *path, MemoryContext context)
 {
 	MemoryContext old = MemoryContextSwitchTo(context);
-	DpLookup   *lookup = palloc0(sizeof(DpLookup));
+	DpLookup *lookup = palloc0(sizeof(DpLookup));
 
 	lookup->relid = relid;
 	lookup->kind = kind;
@@ -227,10 +232,10 @@ static DpLookupIndex *
 index_find(DpLookup *lookup, Relation rel)
 {
 	DpLookupIndex *found = palloc0(sizeof(DpLookupIndex));
-	List	   *indexes = RelationGetIndexList(rel);
-	bool		best_unique = false;
-	int			best_columns = 0;
-	ListCell   *lc;
+	List *indexes = RelationGetIndexList(rel);
+	bool best_unique = false;
+	int best_columns = 0;
+	ListCell *lc;
 
 	found->relid = RelationGetRelid(rel);
 	if (lookup->kind == LOOKUP_PRIMARY)
@@ -240,16 +245,18 @@ index_find(DpLookup *lookup, Relation rel)
 	}
 	foreach(lc, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-		bool		unique = index->rd_index->indisunique;
-		int			columns = IndexRelationGetNumberOfAttributes(index);
+		Relation index = index_open(lfirst_oid(lc), AccessShareLock);
+		bool unique = index->rd_index->indisunique;
+		int columns = IndexRelationGetNumberOfAttributes(index);
 
 		if (index_serves(lookup, rel, index) &&
 			(!OidIsValid(found->index) || (unique && !best_unique) ||
 			 (unique == best_unique && columns < best_columns)))
 		{
 			found->index = RelationGetRelid(index);
-			index_keys(found, index, lookup->kind == LOOKUP_PRIMARY ? IndexRelationGetNumberOfKeyAttributes(index) : 1);
+			index_keys(found, index,
+					   lookup->kind == LOOKUP_PRIMARY ? IndexRelationGetNumberOfKeyAttributes(index)
+													  : 1);
 			best_unique = unique;
 			best_columns = columns;
 		}
@@ -263,10 +270,11 @@ index_find(DpLookup *lookup, Relation rel)
 static bool
 index_serves(DpLookup *lookup, Relation rel, Relation index)
 {
-	AttrNumber	attnum = index->rd_index->indkey.values[0];
-	AttrNumber	column;
+	AttrNumber attnum = index->rd_index->indkey.values[0];
+	AttrNumber column;
 
-	if (index->rd_rel->relam != BTREE_AM_OID || !index->rd_index->indisvalid || !index->rd_index->indisready)
+	if (index->rd_rel->relam != BTREE_AM_OID || !index->rd_index->indisvalid ||
+		!index->rd_index->indisready)
 		return false;
 	if (lookup->kind == LOOKUP_PRIMARY)
 		return index->rd_index->indimmediate;
@@ -282,7 +290,8 @@ index_serves(DpLookup *lookup, Relation rel, Relation index)
 	if (strcmp(lookup->path, "_id") == 0 && attnum > 0 &&
 		TupleDescAttr(RelationGetDescr(rel), attnum - 1)->atttypid == dp_types()->bson_value &&
 		dp_table_is_collection(rel))
-		return strcmp(NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname), "_id") == 0;
+		return strcmp(NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname), "_id") ==
+			   0;
 
 	/* a table that a pattern keeps is searched by its key alone, whatever indexes it has beside */
 	if (lookup->column == NULL)
@@ -290,19 +299,19 @@ index_serves(DpLookup *lookup, Relation rel, Relation index)
 	column = get_attnum(RelationGetRelid(rel), lookup->column);
 	if (lookup->kind == LOOKUP_CALL)
 		return attnum == 0 && column > 0 && index->rd_opcintype[0] == dp_types()->bson_value &&
-			is_call(linitial(RelationGetIndexExpressions(index)), column, lookup);
+			   is_call(linitial(RelationGetIndexExpressions(index)), column, lookup);
 	return attnum == 0 && column > 0 && index->rd_opcintype[0] == dp_types()->bson_value &&
-		is_field(linitial(RelationGetIndexExpressions(index)), column, lookup->path);
+		   is_field(linitial(RelationGetIndexExpressions(index)), column, lookup->path);
 }
 
 /* Whether an expression is (column -> 'path'). */
 static bool
 is_field(Node *node, AttrNumber attnum, const char *path)
 {
-	OpExpr	   *op = (OpExpr *) node;
-	Var		   *var;
-	Const	   *con;
-	char	   *name;
+	OpExpr *op = (OpExpr *) node;
+	Var *var;
+	Const *con;
+	char *name;
 
 	if (!IsA(node, OpExpr) || list_length(op->args) != 2)
 		return false;
@@ -320,10 +329,10 @@ is_field(Node *node, AttrNumber attnum, const char *path)
 static bool
 is_call(Node *node, AttrNumber attnum, const DpLookup *lookup)
 {
-	FuncExpr   *call = (FuncExpr *) node;
-	Var		   *var;
-	char	   *name;
-	int			i;
+	FuncExpr *call = (FuncExpr *) node;
+	Var *var;
+	char *name;
+	int i;
 
 	if (!IsA(node, FuncExpr) || list_length(call->args) != list_length(lookup->arguments) + 1)
 		return false;
@@ -332,30 +341,32 @@ is_call(Node *node, AttrNumber attnum, const DpLookup *lookup)
 		return false;
 	for (i = 0; i < list_length(lookup->arguments); i++)
 	{
-		Const	   *con = list_nth(call->args, i + 1);
+		Const *con = list_nth(call->args, i + 1);
 
 		if (!IsA(con, Const) || con->constisnull || con->consttype != TEXTOID ||
 			strcmp(TextDatumGetCString(con->constvalue), list_nth(lookup->arguments, i)) != 0)
 			return false;
 	}
 	name = get_func_name(call->funcid);
-	return name != NULL && strcmp(name, lookup->path) == 0 && get_func_namespace(call->funcid) == dp_types()->schema;
+	return name != NULL && strcmp(name, lookup->path) == 0 &&
+		   get_func_namespace(call->funcid) == dp_types()->schema;
 }
 
 /* What a scan of the index needs; the current context is that of the indexes. */
 static void
 index_keys(DpLookupIndex *found, Relation index, int nkeys)
 {
-	int			i;
+	int i;
 
 	found->nkeys = nkeys;
 	for (i = 0; i < nkeys; i++)
 	{
-		Oid			operator = get_opfamily_member(index->rd_opfamily[i], index->rd_opcintype[i],
-												   index->rd_opcintype[i], BTEqualStrategyNumber);
+		Oid operator= get_opfamily_member(index->rd_opfamily[i], index->rd_opcintype[i],
+										  index->rd_opcintype[i], BTEqualStrategyNumber);
 
 		if (!OidIsValid(operator))
-			elog(ERROR, "index %u has no equality for its column %d", RelationGetRelid(index), i + 1);
+			elog(ERROR, "index %u has no equality for its column %d", RelationGetRelid(index),
+				 i + 1);
 		ScanKeyEntryInitialize(&found->keys[i], 0, i + 1, BTEqualStrategyNumber, InvalidOid,
 							   index->rd_indcollation[i], get_opcode(operator), (Datum) 0);
 	}

@@ -16,13 +16,16 @@
 /* The index that serves a lookup in one table or partition. */
 typedef struct DpLookupIndex
 {
-	Oid			relid;
-	Oid			index;			/* InvalidOid: there is none */
-	int			nkeys;
-	ScanKeyData keys[INDEX_MAX_KEYS];	/* without their arguments */
+	Oid relid;
+	Oid index; /* InvalidOid: there is none */
+	int nkeys;
+	ScanKeyData keys[INDEX_MAX_KEYS]; /* without their arguments */
 } DpLookupIndex;
 
-/* The index for a table or partition that is open, found anew after changes of the schema; NULL if there is none. */
+/*
+ * The index for a table or partition that is open, found anew after changes of the schema; NULL if
+ * there is none.
+ */
 extern DpLookupIndex *dp_lookup_index(DpLookup *lookup, Relation rel);
 
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE: the table has no index for the lookup. */
@@ -35,33 +38,40 @@ extern bool dp_table_is_collection(Relation rel);
 /* Changes with every change of any relation's schema. */
 extern uint64 dp_schema_generation(void);
 
-typedef bool (*DpSkipTrigger) (const Trigger *trigger);
+typedef bool (*DpSkipTrigger)(const Trigger *trigger);
 
 /* What facts are kept for */
 typedef struct DpFactsKey
 {
-	Oid			relid;
+	Oid relid;
 	DpSkipTrigger skip;
 } DpFactsKey;
 
 /* What does not change between the statements on a table. */
 typedef struct DpTableFacts
 {
-	DpFactsKey	key;
-	uint64		generation;
+	DpFactsKey key;
+	uint64 generation;
 	MemoryContext context;
-	Oid			owner;
-	AttrNumber	doc;			/* the only column of type bson, 0 if there is none or more */
-	bool		collection;		/* but for the trigger that keeps its _id there are no BEFORE UPDATE ROW triggers */
-	bool		fires;			/* anything at all has to be fired */
-	TriggerDesc fire;			/* which kinds of triggers have to be; no triggers in it */
-	ExprState **checks;			/* prepared, or NULL: they are not of the kind that can be kept */
+	Oid owner;
+	AttrNumber doc;     /* the only column of type bson, 0 if there is none or more */
+	bool collection;    /* but for the trigger that keeps its _id there are no BEFORE UPDATE ROW
+						   triggers */
+	bool fires;         /* anything at all has to be fired */
+	TriggerDesc fire;   /* which kinds of triggers have to be; no triggers in it */
+	ExprState **checks; /* prepared, or NULL: they are not of the kind that can be kept */
 } DpTableFacts;
 
-/* They are valid until the next change of the schema; what checks points to, until the transaction ends. */
+/*
+ * They are valid until the next change of the schema; what checks points to, until the transaction
+ * ends.
+ */
 extern DpTableFacts *dp_table_facts(Relation rel, DpSkipTrigger skip);
 
-/* Tables and partitions that hold rows of a table, in one order: itself if it is not partitioned.  Locks them. */
+/*
+ * Tables and partitions that hold rows of a table, in one order: itself if it is not partitioned.
+ * Locks them.
+ */
 extern List *dp_table_leaves(Relation rel, LOCKMODE lockmode);
 
-#endif							/* DP_KIT_ROWS_LOOKUP_H */
+#endif /* DP_KIT_ROWS_LOOKUP_H */

@@ -20,25 +20,25 @@
 /* A table or partition that is written to */
 typedef struct DpWriteLeaf
 {
-	Relation	rel;
+	Relation rel;
 	DpTableFacts *facts;
 	ResultRelInfo *info;
-	AttrNumber	doc;
+	AttrNumber doc;
 	TupleTableSlot *found;
 	TupleTableSlot *written;
-	bool		indexes_open;
-	int			batching;		/* whether entries can be kept together: 0 not known, 1 yes, -1 no */
-	DpEntries  *entries;		/* those that are not made yet */
+	bool indexes_open;
+	int batching;       /* whether entries can be kept together: 0 not known, 1 yes, -1 no */
+	DpEntries *entries; /* those that are not made yet */
 } DpWriteLeaf;
 
 /* A scan, kept for the next search of the same kind */
 typedef struct DpWriteSearch
 {
-	DpLookup   *lookup;
+	DpLookup *lookup;
 	DpWriteLeaf *leaf;
-	uint64		generation;
-	Relation	index;
-	int			nkeys;
+	uint64 generation;
+	Relation index;
+	int nkeys;
 	ScanKeyData *keys;
 	IndexScanDesc desc;
 } DpWriteSearch;
@@ -46,50 +46,51 @@ typedef struct DpWriteSearch
 struct DpWriter
 {
 	MemoryContext context;
-	MemoryContext row_context;	/* what is made of the current row */
-	EState	   *estate;
-	Relation	rel;
-	char	   *column;
-	int			flags;
+	MemoryContext row_context; /* what is made of the current row */
+	EState *estate;
+	Relation rel;
+	char *column;
+	int flags;
 	const char *mark_name;
-	DpMarkKind	mark_kind;
+	DpMarkKind mark_kind;
 	DpSkipTrigger skip;
-	DpWriteLeaf *root;			/* the table itself: for triggers for statements, and rows if it is not partitioned */
-	List	   *leaf_oids;		/* of a partitioned table, NIL until they are wanted */
-	List	   *leaves;			/* of DpWriteLeaf, those that are open */
-	Snapshot	snapshot;
-	Snapshot	kept;			/* a former one that keeps the places of rows from being given away; or NULL */
-	uint32		epoch;			/* of the snapshot, or of the kept one and all later ones */
-	bool		fresh;			/* see dp_writer_fresh() */
-	int			fresh_rows;		/* such rows since something was looked for */
-	bool		leave;			/* see dp_writer_leave() */
-	bool		stale;			/* the snapshot does not show what is known to be there */
-	EPQState	epq;
-	bool		epq_ready;
-	int64		rows;
+	DpWriteLeaf *
+		root; /* the table itself: for triggers for statements, and rows if it is not partitioned */
+	List *leaf_oids; /* of a partitioned table, NIL until they are wanted */
+	List *leaves;    /* of DpWriteLeaf, those that are open */
+	Snapshot snapshot;
+	Snapshot kept;  /* a former one that keeps the places of rows from being given away; or NULL */
+	uint32 epoch;   /* of the snapshot, or of the kept one and all later ones */
+	bool fresh;     /* see dp_writer_fresh() */
+	int fresh_rows; /* such rows since something was looked for */
+	bool leave;     /* see dp_writer_leave() */
+	bool stale;     /* the snapshot does not show what is known to be there */
+	EPQState epq;
+	bool epq_ready;
+	int64 rows;
 
 	/* the statement's own triggers */
-	bool		query;			/* AfterTriggerBeginQuery() was called */
-	bool		began[CMD_DELETE + 1];
+	bool query; /* AfterTriggerBeginQuery() was called */
+	bool began[CMD_DELETE + 1];
 	TransitionCaptureState *capture[CMD_DELETE + 1];
-	Bitmapset **columns;		/* that the statement writes, as triggers are told */
+	Bitmapset **columns; /* that the statement writes, as triggers are told */
 
 	/* the search */
-	List	   *scans;
-	DpLookup   *lookup;
+	List *scans;
+	DpLookup *lookup;
 	const Datum *values;
-	int			next_leaf;
+	int next_leaf;
 	DpWriteSearch *scan;
 
 	/* going through a table, with a snapshot of its own */
 	DpWriteLeaf *range_leaf;
 	TableScanDesc range;
-	Snapshot	range_snapshot;
+	Snapshot range_snapshot;
 
 	/* the current row, in current->found */
 	DpWriteLeaf *current;
-	bool		locked;
-	bool		doubtful;		/* it may have become another row */
+	bool locked;
+	bool doubtful; /* it may have become another row */
 	struct varlena *doc;
 
 	/* new rows: defaults, and many of them */
@@ -124,4 +125,4 @@ dp_writer_may_write(DpWriter *w)
 		PreventCommandIfReadOnly("a write of a pattern");
 }
 
-#endif							/* DP_KIT_ROWS_STATE_H */
+#endif /* DP_KIT_ROWS_STATE_H */

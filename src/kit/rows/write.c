@@ -38,11 +38,14 @@
 #include "kit/rows/state.h"
 #include "kit/sql/text.h"
 
-/* So many new rows are written one after the other before the entries of the next ones are kept together */
-#define FRESH_ROWS	64
+/*
+ * So many new rows are written one after the other before the entries of the next ones are kept
+ * together
+ */
+#define FRESH_ROWS 64
 
 /* So many new rows are put into a table at once */
-#define MANY_ROWS	128
+#define MANY_ROWS 128
 
 static void leaf_arm(DpWriter *w, DpWriteLeaf *leaf);
 static void leaf_indexes(DpWriter *w, DpWriteLeaf *leaf);
@@ -56,7 +59,8 @@ static DpWriteResult write_delete(DpWriter *w, DpWriteLeaf *leaf);
 static void write_insert(DpWriter *w, DpWriteLeaf *leaf);
 static DpWriteResult run_update(DpWriter *w, struct varlena *doc);
 static void run_insert(DpWriter *w, struct varlena *doc);
-static void write_many(DpWriter *w, DpWriteLeaf *leaf, Datum *const *values, bool *const *nulls, int n);
+static void
+write_many(DpWriter *w, DpWriteLeaf *leaf, Datum *const *values, bool *const *nulls, int n);
 static void insert_statement(DpWriter *w, const Datum *values, const bool *nulls);
 static void check_row(DpWriter *w, DpWriteLeaf *leaf, TupleTableSlot *slot);
 static void all_columns(DpWriter *w);
@@ -72,9 +76,9 @@ static void write_suppressed(DpWriter *w) pg_attribute_noreturn();
 DpWriter *
 dp_writer_open(Oid relid, const char *column, int flags, const char *mark)
 {
-	EState	   *estate = CreateExecutorState();
+	EState *estate = CreateExecutorState();
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-	DpWriter   *w = palloc0(sizeof(DpWriter));
+	DpWriter *w = palloc0(sizeof(DpWriter));
 	RangeTblEntry *rte;
 
 	w->context = estate->es_query_cxt;
@@ -82,13 +86,15 @@ dp_writer_open(Oid relid, const char *column, int flags, const char *mark)
 	w->column = column != NULL ? pstrdup(column) : NULL;
 	w->flags = flags;
 	w->mark_name = mark != NULL ? pstrdup(mark) : NULL;
-	w->mark_kind = (flags & DP_WRITE_ORDINARY) ? DP_MARK_NONE : mark != NULL ? DP_MARK_INTERNAL : DP_MARK_DERIVED;
+	w->mark_kind = (flags & DP_WRITE_ORDINARY) ? DP_MARK_NONE
+				   : mark != NULL              ? DP_MARK_INTERNAL
+											   : DP_MARK_DERIVED;
 	dp_note_watch(relid);
 	w->rel = table_open(relid, RowExclusiveLock);
-	if (w->rel->rd_rel->relkind != RELKIND_RELATION && w->rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("%s is not a table", dp_relation_name(relid))));
+	if (w->rel->rd_rel->relkind != RELKIND_RELATION &&
+		w->rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("%s is not a table", dp_relation_name(relid))));
 
 	rte = makeNode(RangeTblEntry);
 	rte->rtekind = RTE_RELATION;
@@ -123,9 +129,9 @@ dp_writer_skip(DpWriter *w, DpSkipTrigger skip)
 int64
 dp_writer_close(DpWriter *w)
 {
-	int64		rows = w->rows;
-	ListCell   *lc;
-	int			i;
+	int64 rows = w->rows;
+	ListCell *lc;
+	int i;
 
 	dp_write_clear(w);
 	dp_write_scan_end(w);
@@ -134,7 +140,7 @@ dp_writer_close(DpWriter *w)
 		statement_end(w);
 	foreach(lc, w->scans)
 	{
-		DpWriteSearch	   *scan = lfirst(lc);
+		DpWriteSearch *scan = lfirst(lc);
 
 		index_endscan(scan->desc);
 		index_close(scan->index, NoLock);
@@ -147,7 +153,7 @@ dp_writer_close(DpWriter *w)
 		UnregisterSnapshot(w->kept);
 	foreach(lc, w->leaves)
 	{
-		DpWriteLeaf	   *leaf = lfirst(lc);
+		DpWriteLeaf *leaf = lfirst(lc);
 
 		if (leaf->found != NULL)
 			ExecDropSingleTupleTableSlot(leaf->found);
@@ -156,7 +162,7 @@ dp_writer_close(DpWriter *w)
 	}
 	for (i = 0; w->many != NULL && i < MANY_ROWS && w->many[i] != NULL; i++)
 		ExecDropSingleTupleTableSlot(w->many[i]);
-	ExecResetTupleTable(w->estate->es_tupleTable, false);	/* slots of triggers */
+	ExecResetTupleTable(w->estate->es_tupleTable, false); /* slots of triggers */
 	ExecCloseResultRelations(w->estate);
 	foreach(lc, w->leaves)
 		table_close(((DpWriteLeaf *) lfirst(lc))->rel, NoLock);
@@ -215,14 +221,14 @@ dp_writer_relation(DpWriter *w)
 DpWriteResult
 dp_writer_update(DpWriter *w, struct varlena *doc)
 {
-	DpWriteLeaf	   *leaf = w->current;
+	DpWriteLeaf *leaf = w->current;
 	struct varlena *before = dp_writer_document(w);
 	TupleTableSlot *slot = leaf->written;
-	int			natts = RelationGetDescr(leaf->rel)->natts;
+	int natts = RelationGetDescr(leaf->rel)->natts;
 
-	if (before != NULL && (doc == before ||
-						   (VARSIZE_ANY_EXHDR(doc) == VARSIZE_ANY_EXHDR(before) &&
-							memcmp(VARDATA_ANY(doc), VARDATA_ANY(before), VARSIZE_ANY_EXHDR(doc)) == 0)))
+	if (before != NULL && (doc == before || (VARSIZE_ANY_EXHDR(doc) == VARSIZE_ANY_EXHDR(before) &&
+											 memcmp(VARDATA_ANY(doc), VARDATA_ANY(before),
+													VARSIZE_ANY_EXHDR(doc)) == 0)))
 	{
 		dp_write_clear(w);
 		return DP_WRITE_SAME;
@@ -243,11 +249,11 @@ dp_writer_update(DpWriter *w, struct varlena *doc)
 DpWriteResult
 dp_writer_update_row(DpWriter *w, const Datum *values, const bool *nulls)
 {
-	DpWriteLeaf	   *leaf = w->current;
+	DpWriteLeaf *leaf = w->current;
 	TupleTableSlot *slot = leaf->written;
-	TupleDesc	desc = RelationGetDescr(leaf->rel);
-	bool		same = true;
-	int			i;
+	TupleDesc desc = RelationGetDescr(leaf->rel);
+	bool same = true;
+	int i;
 
 	slot_getallattrs(leaf->found);
 	for (i = 0; i < desc->natts && same; i++)
@@ -257,7 +263,8 @@ dp_writer_update_row(DpWriter *w, const Datum *values, const bool *nulls)
 		if (att->attisdropped || att->attgenerated)
 			continue;
 		same = nulls[i] == leaf->found->tts_isnull[i] &&
-			(nulls[i] || datum_image_eq(values[i], leaf->found->tts_values[i], att->attbyval, att->attlen));
+			   (nulls[i] ||
+				datum_image_eq(values[i], leaf->found->tts_values[i], att->attbyval, att->attlen));
 	}
 	if (same)
 	{
@@ -278,9 +285,10 @@ dp_writer_update_row(DpWriter *w, const Datum *values, const bool *nulls)
 DpWriteResult
 dp_writer_delete(DpWriter *w)
 {
-	MemoryContext old = MemoryContextSwitchTo(w->context);	/* indexes and triggers keep things there */
-	DpActing	saved;
-	DpMark		mark;
+	MemoryContext old =
+		MemoryContextSwitchTo(w->context); /* indexes and triggers keep things there */
+	DpActing saved;
+	DpMark mark;
 	volatile DpWriteResult result = DP_WRITE_DONE;
 
 	dp_act_as(w->root->facts->owner, &saved);
@@ -310,14 +318,14 @@ void
 dp_writer_insert(DpWriter *w, struct varlena *doc)
 {
 	TupleTableSlot *slot = w->root->written;
-	TupleDesc	desc = RelationGetDescr(w->rel);
+	TupleDesc desc = RelationGetDescr(w->rel);
 	ExprContext *econtext;
-	int			i;
+	int i;
 
 	if (w->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 	{
-		Datum	   *values = palloc0(sizeof(Datum) * desc->natts);
-		bool	   *nulls = palloc(sizeof(bool) * desc->natts);
+		Datum *values = palloc0(sizeof(Datum) * desc->natts);
+		bool *nulls = palloc(sizeof(bool) * desc->natts);
 
 		memset(nulls, true, sizeof(bool) * desc->natts);
 		values[w->root->doc - 1] = PointerGetDatum(doc);
@@ -340,7 +348,8 @@ dp_writer_insert(DpWriter *w, struct varlena *doc)
 			slot->tts_isnull[i] = false;
 		}
 		else if (w->defaults[i] != NULL)
-			slot->tts_values[i] = ExecEvalExprSwitchContext(w->defaults[i], econtext, &slot->tts_isnull[i]);
+			slot->tts_values[i] =
+				ExecEvalExprSwitchContext(w->defaults[i], econtext, &slot->tts_isnull[i]);
 	}
 	ExecStoreVirtualTuple(slot);
 	run_insert(w, doc);
@@ -353,7 +362,7 @@ void
 dp_writer_insert_row(DpWriter *w, const Datum *values, const bool *nulls)
 {
 	TupleTableSlot *slot = w->root->written;
-	int			natts = RelationGetDescr(w->rel)->natts;
+	int natts = RelationGetDescr(w->rel)->natts;
 
 	if (w->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 	{
@@ -376,12 +385,13 @@ dp_writer_insert_rows(DpWriter *w, Datum *const *values, bool *const *nulls, int
 	DpWriteLeaf *leaf = w->root;
 	TriggerDesc *triggers = leaf->info->ri_TrigDesc;
 	MemoryContext old;
-	DpActing	saved;
-	DpMark		mark;
-	int			i;
+	DpActing saved;
+	DpMark mark;
+	int i;
 
 	if (n < 2 || w->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ||
-		(triggers != NULL && (triggers->trig_insert_before_row || triggers->trig_insert_after_row || triggers->trig_insert_new_table)))
+		(triggers != NULL && (triggers->trig_insert_before_row || triggers->trig_insert_after_row ||
+							  triggers->trig_insert_new_table)))
 	{
 		for (i = 0; i < n; i++)
 			dp_writer_insert_row(w, values[i], nulls[i]);
@@ -410,9 +420,10 @@ dp_writer_insert_rows(DpWriter *w, Datum *const *values, bool *const *nulls, int
 static DpWriteResult
 run_update(DpWriter *w, struct varlena *doc)
 {
-	MemoryContext old = MemoryContextSwitchTo(w->context);	/* indexes and triggers keep things there */
-	DpActing	saved;
-	DpMark		mark;
+	MemoryContext old =
+		MemoryContextSwitchTo(w->context); /* indexes and triggers keep things there */
+	DpActing saved;
+	DpMark mark;
 	volatile DpWriteResult result = DP_WRITE_DONE;
 
 	dp_act_as(w->root->facts->owner, &saved);
@@ -440,9 +451,10 @@ run_update(DpWriter *w, struct varlena *doc)
 static void
 run_insert(DpWriter *w, struct varlena *doc)
 {
-	MemoryContext old = MemoryContextSwitchTo(w->context);	/* indexes and triggers keep things there */
-	DpActing	saved;
-	DpMark		mark;
+	MemoryContext old =
+		MemoryContextSwitchTo(w->context); /* indexes and triggers keep things there */
+	DpActing saved;
+	DpMark mark;
 
 	dp_act_as(w->root->facts->owner, &saved);
 	dp_mark_push(&mark, RelationGetRelid(w->rel), w->mark_name, w->mark_kind);
@@ -474,13 +486,13 @@ write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
 	TriggerDesc *triggers = leaf->info->ri_TrigDesc;
 	TupleTableSlot *slot = leaf->written;
 	ItemPointerData tid = leaf->found->tts_tid;
-	bool		before = triggers != NULL && triggers->trig_update_before_row;
+	bool before = triggers != NULL && triggers->trig_update_before_row;
 	TM_FailureData failure;
 	LockTupleMode mode;
 	DpUpdateIndexes indexes;
-	TM_Result	result;
+	TM_Result result;
 	DpLockResult locked;
-	List	   *recheck = NIL;
+	List *recheck = NIL;
 
 	dp_writer_may_write(w);
 	if (!w->locked)
@@ -502,15 +514,17 @@ write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
 	}
 	check_row(w, leaf, slot);
 	CheckCmdReplicaIdentity(leaf->rel, CMD_UPDATE);
-	result = table_tuple_update(leaf->rel, &tid, slot, GetCurrentCommandId(true), dp_write_snapshot(w),
-								crosscheck_of(w), !w->leave || w->locked, &failure, &mode, &indexes);
+	result =
+		table_tuple_update(leaf->rel, &tid, slot, GetCurrentCommandId(true), dp_write_snapshot(w),
+						   crosscheck_of(w), !w->leave || w->locked, &failure, &mode, &indexes);
 	if (result == TM_BeingModified)
 	{
 		locked = lock_for_update(w, slot);
 		if (locked != DP_LOCK_OK)
 			return locked == DP_LOCK_CIRCLE ? DP_WRITE_CIRCLE : DP_WRITE_CHANGED;
-		result = table_tuple_update(leaf->rel, &tid, slot, GetCurrentCommandId(true), dp_write_snapshot(w),
-									crosscheck_of(w), true, &failure, &mode, &indexes);
+		result = table_tuple_update(leaf->rel, &tid, slot, GetCurrentCommandId(true),
+									dp_write_snapshot(w), crosscheck_of(w), true, &failure, &mode,
+									&indexes);
 	}
 	if (result != TM_Ok)
 		return write_failed(w, result);
@@ -556,9 +570,9 @@ write_delete(DpWriter *w, DpWriteLeaf *leaf)
 {
 	TriggerDesc *triggers = leaf->info->ri_TrigDesc;
 	ItemPointerData tid = leaf->found->tts_tid;
-	bool		before = triggers != NULL && triggers->trig_delete_before_row;
+	bool before = triggers != NULL && triggers->trig_delete_before_row;
 	TM_FailureData failure;
-	TM_Result	result;
+	TM_Result result;
 	DpLockResult locked;
 
 	dp_writer_may_write(w);
@@ -592,7 +606,7 @@ write_insert(DpWriter *w, DpWriteLeaf *leaf)
 {
 	TriggerDesc *triggers = leaf->info->ri_TrigDesc;
 	TupleTableSlot *slot = leaf->written;
-	List	   *recheck = NIL;
+	List *recheck = NIL;
 
 	dp_writer_may_write(w);
 	slot->tts_tableOid = RelationGetRelid(leaf->rel);
@@ -613,8 +627,8 @@ write_insert(DpWriter *w, DpWriteLeaf *leaf)
 static void
 write_many(DpWriter *w, DpWriteLeaf *leaf, Datum *const *values, bool *const *nulls, int n)
 {
-	int			natts = RelationGetDescr(leaf->rel)->natts;
-	int			i;
+	int natts = RelationGetDescr(leaf->rel)->natts;
+	int i;
 
 	if (w->many == NULL)
 		w->many = palloc0(sizeof(TupleTableSlot *) * MANY_ROWS);
@@ -648,10 +662,14 @@ check_row(DpWriter *w, DpWriteLeaf *leaf, TupleTableSlot *slot)
 
 	if (constr != NULL)
 	{
-		/* all of them: a statement that changes some columns would look at those that depend on these only */
+		/*
+		 * all of them: a statement that changes some columns would look at those that depend on
+		 * these only
+		 */
 		if (constr->has_generated_stored)
 			ExecComputeStoredGenerated(leaf->info, w->estate, slot, CMD_INSERT);
-		if (constr->num_check > 0 && dp_check_exprs(leaf->info) == NULL && leaf->facts->checks != NULL)
+		if (constr->num_check > 0 && dp_check_exprs(leaf->info) == NULL &&
+			leaf->facts->checks != NULL)
 			dp_check_exprs(leaf->info) = leaf->facts->checks;
 		ExecConstraints(leaf->info, slot, w->estate);
 	}
@@ -664,7 +682,7 @@ static void
 all_columns(DpWriter *w)
 {
 	MemoryContext old = MemoryContextSwitchTo(w->context);
-	int			i;
+	int i;
 
 	for (i = 1; i <= RelationGetDescr(w->rel)->natts; i++)
 		*w->columns = bms_add_member(*w->columns, i - FirstLowInvalidHeapAttributeNumber);
@@ -675,13 +693,13 @@ all_columns(DpWriter *w)
 static bool
 same_id(struct varlena *a, struct varlena *b)
 {
-	DpValue		left;
-	DpValue		right;
+	DpValue left;
+	DpValue right;
 
-	return a != NULL &&
-		dp_document_find(DP_DOC_DATA(a), DP_DOC_SIZE(a), "_id", 3, &left) &&
-		dp_document_find(DP_DOC_DATA(b), DP_DOC_SIZE(b), "_id", 3, &right) &&
-		left.type == right.type && left.len == right.len && memcmp(left.data, right.data, left.len) == 0;
+	return a != NULL && dp_document_find(DP_DOC_DATA(a), DP_DOC_SIZE(a), "_id", 3, &left) &&
+		   dp_document_find(DP_DOC_DATA(b), DP_DOC_SIZE(b), "_id", 3, &right) &&
+		   left.type == right.type && left.len == right.len &&
+		   memcmp(left.data, right.data, left.len) == 0;
 }
 
 /*
@@ -691,15 +709,15 @@ same_id(struct varlena *a, struct varlena *b)
 static void
 insert_statement(DpWriter *w, const Datum *values, const bool *nulls)
 {
-	TupleDesc	desc = RelationGetDescr(w->rel);
+	TupleDesc desc = RelationGetDescr(w->rel);
 	StringInfoData columns;
 	StringInfoData parameters;
-	Oid		   *types = palloc(sizeof(Oid) * desc->natts);
-	Datum	   *given = palloc(sizeof(Datum) * desc->natts);
-	int			n = 0;
-	int			i;
-	DpActing	saved;
-	DpMark		mark;
+	Oid *types = palloc(sizeof(Oid) * desc->natts);
+	Datum *given = palloc(sizeof(Datum) * desc->natts);
+	int n = 0;
+	int i;
+	DpActing saved;
+	DpMark mark;
 
 	initStringInfo(&columns);
 	initStringInfo(&parameters);
@@ -709,7 +727,8 @@ insert_statement(DpWriter *w, const Datum *values, const bool *nulls)
 
 		if (att->attisdropped || att->attgenerated || nulls[i])
 			continue;
-		appendStringInfo(&columns, "%s%s", n > 0 ? ", " : "", quote_identifier(NameStr(att->attname)));
+		appendStringInfo(&columns, "%s%s", n > 0 ? ", " : "",
+						 quote_identifier(NameStr(att->attname)));
 		types[n] = att->atttypid;
 		given[n++] = values[i];
 		appendStringInfo(&parameters, "%s$%d", n > 1 ? ", " : "", n);
@@ -725,7 +744,8 @@ insert_statement(DpWriter *w, const Datum *values, const bool *nulls)
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "INSERT INTO ");
 		dp_sql_table(&sql, RelationGetRelid(w->rel));
-		appendStringInfo(&sql, " (%s) OVERRIDING SYSTEM VALUE VALUES (%s)", columns.data, parameters.data);
+		appendStringInfo(&sql, " (%s) OVERRIDING SYSTEM VALUE VALUES (%s)", columns.data,
+						 parameters.data);
 		SPI_connect();
 		if (SPI_execute_with_args(sql.data, n, types, given, NULL, false, 0) != SPI_OK_INSERT)
 			elog(ERROR, "could not insert into %s", dp_relation_name(RelationGetRelid(w->rel)));
@@ -747,15 +767,15 @@ insert_statement(DpWriter *w, const Datum *values, const bool *nulls)
 static void
 defaults_prepare(DpWriter *w)
 {
-	TupleDesc	desc = RelationGetDescr(w->rel);
+	TupleDesc desc = RelationGetDescr(w->rel);
 	MemoryContext old = MemoryContextSwitchTo(w->context);
-	int			i;
+	int i;
 
 	w->defaults = palloc0(sizeof(ExprState *) * desc->natts);
 	for (i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
-		Node	   *expr;
+		Node *expr;
 
 		if (att->attisdropped || att->attgenerated || i == w->root->doc - 1)
 			continue;
@@ -806,7 +826,8 @@ statement_begin(DpWriter *w, CmdType event)
 		default:
 			break;
 	}
-	w->capture[event] = MakeTransitionCaptureState(info->ri_TrigDesc, RelationGetRelid(w->rel), event);
+	w->capture[event] =
+		MakeTransitionCaptureState(info->ri_TrigDesc, RelationGetRelid(w->rel), event);
 	MemoryContextSwitchTo(old);
 }
 
@@ -815,8 +836,8 @@ static void
 statement_end(DpWriter *w)
 {
 	ResultRelInfo *info = w->root->info;
-	DpActing	saved;
-	DpMark		mark;
+	DpActing saved;
+	DpMark mark;
 
 	dp_act_as(w->root->facts->owner, &saved);
 	dp_mark_push(&mark, RelationGetRelid(w->rel), w->mark_name, w->mark_kind);
@@ -844,14 +865,15 @@ statement_end(DpWriter *w)
 static Snapshot
 crosscheck_of(const DpWriter *w)
 {
-	return IsolationUsesXactSnapshot() && !(w->flags & DP_WRITE_LATEST) ? GetTransactionSnapshot() : InvalidSnapshot;
+	return IsolationUsesXactSnapshot() && !(w->flags & DP_WRITE_LATEST) ? GetTransactionSnapshot()
+																		: InvalidSnapshot;
 }
 
 /* A table or partition, for writing; the current context is the writer's. */
 DpWriteLeaf *
 dp_write_leaf(DpWriter *w, Relation rel)
 {
-	DpWriteLeaf	   *leaf = palloc0(sizeof(DpWriteLeaf));
+	DpWriteLeaf *leaf = palloc0(sizeof(DpWriteLeaf));
 
 	leaf->rel = rel;
 	leaf->facts = dp_table_facts(rel, w->skip);
@@ -859,16 +881,19 @@ dp_write_leaf(DpWriter *w, Relation rel)
 	if (w->column != NULL)
 	{
 		if (leaf->doc == 0 ||
-			strcmp(NameStr(TupleDescAttr(RelationGetDescr(rel), leaf->doc - 1)->attname), w->column) != 0)
+			strcmp(NameStr(TupleDescAttr(RelationGetDescr(rel), leaf->doc - 1)->attname),
+				   w->column) != 0)
 			leaf->doc = get_attnum(RelationGetRelid(rel), w->column);
 		if (leaf->doc == InvalidAttrNumber)
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_COLUMN),
-					 errmsg("table %s has no column \"%s\"", dp_relation_name(RelationGetRelid(rel)), w->column)));
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+							errmsg("table %s has no column \"%s\"",
+								   dp_relation_name(RelationGetRelid(rel)), w->column)));
 	}
 	leaf->info = makeNode(ResultRelInfo);
-	InitResultRelInfo(leaf->info, rel, w->root == NULL ? 1 : 0, w->root == NULL ? NULL : w->root->info, 0);
-	w->estate->es_opened_result_relations = lappend(w->estate->es_opened_result_relations, leaf->info);
+	InitResultRelInfo(leaf->info, rel, w->root == NULL ? 1 : 0,
+					  w->root == NULL ? NULL : w->root->info, 0);
+	w->estate->es_opened_result_relations =
+		lappend(w->estate->es_opened_result_relations, leaf->info);
 	leaf_arm(w, leaf);
 	if (rel->rd_rel->relkind == RELKIND_RELATION)
 	{
@@ -908,13 +933,19 @@ leaf_indexes(DpWriter *w, DpWriteLeaf *leaf)
 	leaf->indexes_open = true;
 }
 
-/* Whether entries can be made later: there is nothing that waits for them, and nobody who would look. */
+/*
+ * Whether entries can be made later: there is nothing that waits for them, and nobody who would
+ * look.
+ */
 static bool
 leaf_batches(DpWriteLeaf *leaf)
 {
 	if (leaf->batching == 0)
-		leaf->batching = (leaf->info->ri_TrigDesc == NULL || !leaf->info->ri_TrigDesc->trig_update_before_row) &&
-			dp_entries_possible(leaf->info) ? 1 : -1;
+		leaf->batching =
+			(leaf->info->ri_TrigDesc == NULL || !leaf->info->ri_TrigDesc->trig_update_before_row) &&
+					dp_entries_possible(leaf->info)
+				? 1
+				: -1;
 	return leaf->batching > 0;
 }
 
@@ -924,7 +955,7 @@ leaf_batches(DpWriteLeaf *leaf)
 void
 dp_write_entries(DpWriter *w)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (w->fresh_rows == 0)
 		return;
@@ -932,7 +963,7 @@ dp_write_entries(DpWriter *w)
 	foreach(lc, w->leaves)
 	{
 		DpWriteLeaf *leaf = lfirst(lc);
-		DpEntries  *entries = leaf->entries;
+		DpEntries *entries = leaf->entries;
 
 		leaf->entries = NULL;
 		if (entries != NULL)
@@ -957,10 +988,10 @@ static void
 write_lost(DpWriter *w)
 {
 	if (!IsolationUsesXactSnapshot())
-		elog(ERROR, "a row of %s has changed although it was locked", RelationGetRelationName(w->rel));
-	ereport(ERROR,
-			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("could not serialize access due to concurrent update")));
+		elog(ERROR, "a row of %s has changed although it was locked",
+			 RelationGetRelationName(w->rel));
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					errmsg("could not serialize access due to concurrent update")));
 }
 
 /* Raises TRIGGERED_DATA_CHANGE_VIOLATION: a user's trigger has suppressed the write. */

@@ -62,19 +62,22 @@ extern DpLookup *dp_lookup_primary(Oid relid, MemoryContext context);
  * btree index whose first column is (column -> 'path'), written as one text.
  * Where the table is a collection, '_id' is the column that goes with it.
  */
-extern DpLookup *dp_lookup_path(Oid relid, const char *column, const char *path, MemoryContext context);
+extern DpLookup *
+dp_lookup_path(Oid relid, const char *column, const char *path, MemoryContext context);
 
 /*
  * By a value that a function of the extension makes of the document: needs a
  * btree index whose first column is function(column, 'argument', ...), with so
  * many texts, that is a bson_value.
  */
-extern DpLookup *dp_lookup_call(Oid relid, const char *column, const char *function, List *arguments,
-								MemoryContext context);
+extern DpLookup *dp_lookup_call(Oid relid, const char *column, const char *function,
+								List *arguments, MemoryContext context);
 
 /* Options of a writer */
-#define DP_WRITE_ORDINARY	0x02	/* not marked: for triggers it is a write as any other */
-#define DP_WRITE_LATEST		0x01	/* writes over what the transaction's snapshot does not show: for tables that are ours alone */
+#define DP_WRITE_ORDINARY 0x02 /* not marked: for triggers it is a write as any other */
+#define DP_WRITE_LATEST                                                                            \
+	0x01 /* writes over what the transaction's snapshot does not show: for tables that are ours    \
+			alone */
 
 /*
  * Opens a table for writing; locks it as DML does.  column is the one with the
@@ -89,7 +92,7 @@ extern DpWriter *dp_writer_open(Oid relid, const char *column, int flags, const 
  * kind are there: for those that would find nothing to do in what is written.  Right
  * after dp_writer_open().
  */
-extern void dp_writer_skip(DpWriter *w, bool (*skip) (const Trigger *trigger));
+extern void dp_writer_skip(DpWriter *w, bool (*skip)(const Trigger *trigger));
 
 /*
  * Whether rows from here on are left to a transaction that holds them and waits for this one
@@ -97,7 +100,9 @@ extern void dp_writer_skip(DpWriter *w, bool (*skip) (const Trigger *trigger));
  */
 extern void dp_writer_leave(DpWriter *w, bool leave);
 
-/* Fires what is left to fire and closes the table.  Returns the number of rows that were written. */
+/*
+ * Fires what is left to fire and closes the table.  Returns the number of rows that were written.
+ */
 extern int64 dp_writer_close(DpWriter *w);
 
 /*
@@ -147,23 +152,29 @@ extern bool dp_writer_shown(DpWriter *w, DpLookup *lookup, const Datum *values);
  * met again.  It ends by itself with the last row, or with dp_writer_close().
  * Raises FEATURE_NOT_SUPPORTED for tables without such places.
  */
-extern void dp_writer_scan(DpWriter *w, Oid relid, const ItemPointerData *first, const ItemPointerData *last);
+extern void
+dp_writer_scan(DpWriter *w, Oid relid, const ItemPointerData *first, const ItemPointerData *last);
 extern bool dp_writer_scan_next(DpWriter *w);
 
 /* Rows that have been found can be kept, put in order and come back to. */
 typedef struct DpRowRef
 {
-	Oid			relid;			/* the table or the partition */
+	Oid relid; /* the table or the partition */
 	ItemPointerData tid;
-	uint32		epoch;
+	uint32 epoch;
 } DpRowRef;
 
 extern void dp_writer_ref(DpWriter *w, DpRowRef *ref);
 
-/* Makes the row of a reference current, as it was when it was found; false if nothing is left of it. */
+/*
+ * Makes the row of a reference current, as it was when it was found; false if nothing is left of
+ * it.
+ */
 extern bool dp_writer_fetch(DpWriter *w, const DpRowRef *ref);
 
-/* The same for a row that this transaction has written itself: only relid and tid need to be set. */
+/*
+ * The same for a row that this transaction has written itself: only relid and tid need to be set.
+ */
 extern bool dp_writer_fetch_own(DpWriter *w, const DpRowRef *ref);
 
 /*
@@ -172,11 +183,11 @@ extern bool dp_writer_fetch_own(DpWriter *w, const DpRowRef *ref);
  */
 typedef enum DpLockResult
 {
-	DP_LOCK_OK,					/* locked; it is as it was read */
-	DP_LOCK_CHANGED,			/* locked; it has changed since: look at it again */
-	DP_LOCK_GONE,				/* deleted, or moved to another partition: look it up again */
-	DP_LOCK_SKIPPED,			/* another transaction has it (only with LockWaitSkip) */
-	DP_LOCK_CIRCLE				/* its holder waits for us (only after dp_writer_leave()); it is still current */
+	DP_LOCK_OK,      /* locked; it is as it was read */
+	DP_LOCK_CHANGED, /* locked; it has changed since: look at it again */
+	DP_LOCK_GONE,    /* deleted, or moved to another partition: look it up again */
+	DP_LOCK_SKIPPED, /* another transaction has it (only with LockWaitSkip) */
+	DP_LOCK_CIRCLE /* its holder waits for us (only after dp_writer_leave()); it is still current */
 } DpLockResult;
 
 extern DpLockResult dp_writer_lock(DpWriter *w, LockTupleMode mode);
@@ -208,9 +219,9 @@ extern void dp_writer_key(DpWriter *w, DpKey *key);
 typedef enum DpWriteResult
 {
 	DP_WRITE_DONE,
-	DP_WRITE_SAME,				/* nothing differs */
+	DP_WRITE_SAME, /* nothing differs */
 	DP_WRITE_CHANGED,
-	DP_WRITE_CIRCLE				/* as DP_LOCK_CIRCLE */
+	DP_WRITE_CIRCLE /* as DP_LOCK_CIRCLE */
 } DpWriteResult;
 
 extern DpWriteResult dp_writer_update(DpWriter *w, struct varlena *doc);
@@ -226,7 +237,9 @@ extern DpWriteResult dp_writer_update_row(DpWriter *w, const Datum *values, cons
 extern void dp_writer_insert(DpWriter *w, struct varlena *doc);
 extern void dp_writer_insert_row(DpWriter *w, const Datum *values, const bool *nulls);
 
-/* Many new rows, all columns of each: less is done for each where no triggers for rows are there. */
+/*
+ * Many new rows, all columns of each: less is done for each where no triggers for rows are there.
+ */
 extern void dp_writer_insert_rows(DpWriter *w, Datum *const *values, bool *const *nulls, int n);
 
-#endif							/* DP_KIT_ROWS_WRITE_H */
+#endif /* DP_KIT_ROWS_WRITE_H */

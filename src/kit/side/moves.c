@@ -15,13 +15,13 @@
 
 /* Of DpMove: those of this transaction, in its context */
 static List *moves = NIL;
-static int	first_announced = 0;	/* those before it are more than announced */
-static int	outermost = 0;		/* no move has been seen by triggers that are less deep */
+static int first_announced = 0; /* those before it are more than announced */
+static int outermost = 0;       /* no move has been seen by triggers that are less deep */
 static bool callbacks_registered = false;
 
 static DpMove *move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced);
 static bool move_is_of(const DpMove *move, DpDecl *decl, int depth);
-static int	move_depth(const DpMove *move);
+static int move_depth(const DpMove *move);
 static bool move_arrives(const DpMove *move, DpDecl *decl, const DpKey *key, int depth);
 static bool move_meets(const DpMove *move, DpDecl *decl, const DpKey *key);
 static DpMove *move_around(DpDecl *decl, const DpKey *key, int depth);
@@ -30,14 +30,15 @@ static DpMove *move_wait(DpDecl *decl, const DpKey *key, const DpMove *around);
 static void move_join(DpDecl *decl, List **joined, DpMove *move);
 static DpMove *move_happens(DpDecl *decl, const DpKey *from);
 static void moves_xact(XactEvent event, void *arg);
-static void moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static void
+moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 
 DpMove *
 dp_moves_before(DpDecl *decl, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	DpKey		from;
-	DpKey		to;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	DpKey from;
+	DpKey to;
 
 	dp_key_of_tuple(decl, trigdata->tg_trigtuple, desc, &from);
 	dp_key_of_tuple(decl, trigdata->tg_newtuple, desc, &to);
@@ -47,14 +48,14 @@ dp_moves_before(DpDecl *decl, TriggerData *trigdata)
 DpMove *
 dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	DpMove	   *move;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	DpMove *move;
 
 	dp_key_of_tuple(decl, trigdata->tg_trigtuple, desc, from);
 	move = move_happens(decl, from);
 	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
 	{
-		DpKey		to;
+		DpKey to;
 
 		/* other triggers may have changed what was announced */
 		dp_key_of_tuple(decl, trigdata->tg_newtuple, desc, &to);
@@ -70,7 +71,7 @@ dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from)
 	}
 	else if (move == NULL)
 	{
-		DpMove	   *around = move_around(decl, from, dp_trigger_depth());
+		DpMove *around = move_around(decl, from, dp_trigger_depth());
 
 		/* what lies under this key may not be this row's */
 		if (around != NULL)
@@ -85,17 +86,18 @@ dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from)
 void
 dp_moves_origin(DpDecl *decl, const DpKey *key, DpKey *origin)
 {
-	int			depth;
-	int			i;
+	int depth;
+	int i;
 
 	*origin = *key;
 	if (moves == NIL || (depth = dp_trigger_depth()) <= outermost)
 		return;
 	for (i = list_length(moves) - 1; i >= 0; i--)
 	{
-		DpMove	   *move = list_nth(moves, i);
+		DpMove *move = list_nth(moves, i);
 
-		if (move_depth(move) < depth && !move->gone && move_is_of(move, decl, 0) && dp_key_identical(decl, &move->to, origin))
+		if (move_depth(move) < depth && !move->gone && move_is_of(move, decl, 0) &&
+			dp_key_identical(decl, &move->to, origin))
 			*origin = move->from;
 	}
 }
@@ -103,8 +105,8 @@ dp_moves_origin(DpDecl *decl, const DpKey *key, DpKey *origin)
 DpMove *
 dp_moves_stay(DpDecl *decl, const DpKey *key)
 {
-	DpMove	   *around;
-	ListCell   *lc;
+	DpMove *around;
+	ListCell *lc;
 
 	if (moves == NIL)
 		return NULL;
@@ -113,7 +115,7 @@ dp_moves_stay(DpDecl *decl, const DpKey *key)
 		return move_wait(decl, key, around);
 	foreach(lc, moves)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 
 		if (move_is_of(move, decl, 0) && dp_key_identical(decl, &move->from, key))
 			return move_note(decl, key, key, false);
@@ -124,15 +126,16 @@ dp_moves_stay(DpDecl *decl, const DpKey *key)
 bool
 dp_moves_arriving(DpDecl *decl, const DpKey *key)
 {
-	int			n = list_length(moves);
-	int			depth = n > 0 ? dp_trigger_depth() : 0;
-	int			i;
+	int n = list_length(moves);
+	int depth = n > 0 ? dp_trigger_depth() : 0;
+	int i;
 
 	/* it is usually the last one that was announced, or the last one that has happened */
 	for (i = 0; i < n; i++)
 	{
 		if (move_arrives(list_nth(moves, n - 1 - i), decl, key, depth) ||
-			(i < first_announced && move_arrives(list_nth(moves, first_announced - 1 - i), decl, key, depth)))
+			(i < first_announced &&
+			 move_arrives(list_nth(moves, first_announced - 1 - i), decl, key, depth)))
 			return true;
 	}
 	return false;
@@ -141,10 +144,10 @@ dp_moves_arriving(DpDecl *decl, const DpKey *key)
 List *
 dp_moves_take(DpDecl *decl)
 {
-	List	   *mine = NIL;
-	List	   *others = NIL;
-	int			depth;
-	ListCell   *lc;
+	List *mine = NIL;
+	List *others = NIL;
+	int depth;
+	ListCell *lc;
 
 	if (moves == NIL)
 		return NIL;
@@ -154,7 +157,7 @@ dp_moves_take(DpDecl *decl)
 	outermost = depth;
 	foreach(lc, moves)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 
 		if (!move_is_of(move, decl, depth) || (move->announced && move_depth(move) < depth))
 		{
@@ -180,29 +183,30 @@ dp_moves_take(DpDecl *decl)
 static void
 moves_wait(DpDecl *decl, int depth)
 {
-	int			around = 0;
-	ListCell   *lc;
+	int around = 0;
+	ListCell *lc;
 
 	foreach(lc, moves)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 
 		if (!move->announced && move_is_of(move, decl, depth) &&
-			(move_around(decl, &move->from, depth) != NULL || move_around(decl, &move->to, depth) != NULL))
+			(move_around(decl, &move->from, depth) != NULL ||
+			 move_around(decl, &move->to, depth) != NULL))
 			break;
 	}
 	if (lc == NULL)
 		return;
 	foreach(lc, moves)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 
 		if (move_is_of(move, decl, 0) && move_depth(move) < depth)
 			around = Max(around, move_depth(move));
 	}
 	foreach(lc, moves)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 
 		if (!move->announced && move_is_of(move, decl, depth))
 		{
@@ -212,17 +216,20 @@ moves_wait(DpDecl *decl, int depth)
 	}
 }
 
-/* A move by a statement around the one whose triggers are less deep, from or to a key; NULL if there is none. */
+/*
+ * A move by a statement around the one whose triggers are less deep, from or to a key; NULL if
+ * there is none.
+ */
 static DpMove *
 move_around(DpDecl *decl, const DpKey *key, int depth)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (moves == NIL || depth <= outermost)
 		return NULL;
 	foreach(lc, moves)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 
 		if (move_depth(move) < depth && move_is_of(move, decl, 0) && move_meets(move, decl, key))
 			return move;
@@ -239,7 +246,8 @@ move_arrives(const DpMove *move, DpDecl *decl, const DpKey *key, int depth)
 static bool
 move_meets(const DpMove *move, DpDecl *decl, const DpKey *key)
 {
-	return dp_key_identical(decl, &move->from, key) || (!move->gone && dp_key_identical(decl, &move->to, key));
+	return dp_key_identical(decl, &move->from, key) ||
+		   (!move->gone && dp_key_identical(decl, &move->to, key));
 }
 
 /*
@@ -249,11 +257,11 @@ move_meets(const DpMove *move, DpDecl *decl, const DpKey *key)
 static void
 move_join(DpDecl *decl, List **joined, DpMove *move)
 {
-	int			i;
+	int i;
 
 	for (i = list_length(*joined) - 1; move->waits && i >= 0; i--)
 	{
-		DpMove	   *earlier = list_nth(*joined, i);
+		DpMove *earlier = list_nth(*joined, i);
 
 		if (earlier->gone || !dp_key_identical(decl, &earlier->to, &move->from))
 			continue;
@@ -269,8 +277,8 @@ move_join(DpDecl *decl, List **joined, DpMove *move)
 static DpMove *
 move_wait(DpDecl *decl, const DpKey *key, const DpMove *around)
 {
-	int			depth = move_depth(around);
-	DpMove	   *move = move_note(decl, key, key, false);
+	int depth = move_depth(around);
+	DpMove *move = move_note(decl, key, key, false);
 
 	move->waits = true;
 	move->depth = depth;
@@ -282,9 +290,9 @@ static DpMove *
 move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	DpMove	   *move = palloc0(sizeof(DpMove));
-	Oid			user;
-	int			context;
+	DpMove *move = palloc0(sizeof(DpMove));
+	Oid user;
+	int context;
 
 	if (!callbacks_registered)
 	{
@@ -317,8 +325,8 @@ move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced)
 static bool
 move_is_of(const DpMove *move, DpDecl *decl, int depth)
 {
-	return move->depth >= depth && move->target == decl->target && strcmp(move->name, decl->name) == 0 &&
-		strcmp(move->pattern, decl->pattern) == 0;
+	return move->depth >= depth && move->target == decl->target &&
+		   strcmp(move->name, decl->name) == 0 && strcmp(move->pattern, decl->pattern) == 0;
 }
 
 /*
@@ -339,15 +347,16 @@ move_depth(const DpMove *move)
 static DpMove *
 move_happens(DpDecl *decl, const DpKey *from)
 {
-	int			n = list_length(moves);
-	int			depth = n > 0 ? dp_trigger_depth() : 0;
-	int			i;
+	int n = list_length(moves);
+	int depth = n > 0 ? dp_trigger_depth() : 0;
+	int i;
 
 	for (i = first_announced; i < n; i++)
 	{
-		DpMove	   *move = list_nth(moves, i);
+		DpMove *move = list_nth(moves, i);
 
-		if (!move->announced || !move_is_of(move, decl, depth) || !dp_key_identical(decl, &move->from, from))
+		if (!move->announced || !move_is_of(move, decl, depth) ||
+			!dp_key_identical(decl, &move->from, from))
 			continue;
 		move->announced = false;
 		move->depth = depth;
@@ -369,18 +378,20 @@ moves_xact(XactEvent event, void *arg)
 	}
 }
 
-/* What a subtransaction remembered is void when it is rolled back, and its parent's when it is not. */
+/*
+ * What a subtransaction remembered is void when it is rolled back, and its parent's when it is not.
+ */
 static void
 moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
-	int			level = GetCurrentTransactionNestLevel();
-	ListCell   *lc;
+	int level = GetCurrentTransactionNestLevel();
+	ListCell *lc;
 
 	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
 		return;
 	foreach(lc, moves)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 
 		if (move->nestlevel < level)
 			continue;

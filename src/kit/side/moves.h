@@ -25,18 +25,18 @@
 
 typedef struct DpMove
 {
-	Oid			target;			/* table, */
-	char	   *pattern;		/* pattern */
-	char	   *name;			/* and name of the declaration */
-	bool		announced;		/* not more than that yet */
-	bool		by_key;			/* by the action of a foreign key */
-	bool		waits;			/* its own statement has ended, the one around it has not */
-	bool		gone;			/* the row was deleted then */
-	int			flags;			/* of the pattern's own; those of joined moves are joined */
-	int			depth;			/* of the triggers that have seen it, one inside the other */
-	int			nestlevel;		/* of the transaction that has seen it */
-	DpKey		from;
-	DpKey		to;
+	Oid target;     /* table, */
+	char *pattern;  /* pattern */
+	char *name;     /* and name of the declaration */
+	bool announced; /* not more than that yet */
+	bool by_key;    /* by the action of a foreign key */
+	bool waits;     /* its own statement has ended, the one around it has not */
+	bool gone;      /* the row was deleted then */
+	int flags;      /* of the pattern's own; those of joined moves are joined */
+	int depth;      /* of the triggers that have seen it, one inside the other */
+	int nestlevel;  /* of the transaction that has seen it */
+	DpKey from;
+	DpKey to;
 } DpMove;
 
 /* BEFORE UPDATE of a row: announces its new key, if it has one; else returns NULL. */
@@ -49,7 +49,10 @@ extern DpMove *dp_moves_before(DpDecl *decl, TriggerData *trigdata);
  */
 extern DpMove *dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from);
 
-/* The key under which lies what the row has that a statement around this one gave the key; mostly the same. */
+/*
+ * The key under which lies what the row has that a statement around this one gave the key; mostly
+ * the same.
+ */
 extern void dp_moves_origin(DpDecl *decl, const DpKey *key, DpKey *origin);
 
 /*
@@ -63,10 +66,10 @@ extern DpMove *dp_moves_stay(DpDecl *decl, const DpKey *key);
 extern bool dp_moves_arriving(DpDecl *decl, const DpKey *key);
 
 /*
- * AFTER the statement: takes out its moves that took place, a list of DpMove; NIL if there are none.
- * Where rows are gone, what lies aside is to be dropped.  The list is in the
- * current context, what is in it lives as long as the transaction.
+ * AFTER the statement: takes out its moves that took place, a list of DpMove; NIL if there are
+ * none. Where rows are gone, what lies aside is to be dropped.  The list is in the current context,
+ * what is in it lives as long as the transaction.
  */
 extern List *dp_moves_take(DpDecl *decl);
 
-#endif							/* DP_KIT_SIDE_MOVES_H */
+#endif /* DP_KIT_SIDE_MOVES_H */

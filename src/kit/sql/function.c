@@ -69,13 +69,12 @@ dp_user_function_init(DpUserFunction *f, Oid oid, MemoryContext parent)
 static void
 look_up(DpUserFunction *f)
 {
-	uint64		now = generation;
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(f->oid));
+	uint64 now = generation;
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(f->oid));
 
 	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("function with OID %u does not exist", f->oid)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+						errmsg("function with OID %u does not exist", f->oid)));
 	f->strict = ((Form_pg_proc) GETSTRUCT(tuple))->proisstrict;
 	f->search_path = function_path(tuple);
 	ReleaseSysCache(tuple);
@@ -85,15 +84,17 @@ look_up(DpUserFunction *f)
 bool
 dp_user_function_exists(const DpUserFunction *f)
 {
-	return likely(f->generation == generation) || SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(f->oid));
+	return likely(f->generation == generation) ||
+		   SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(f->oid));
 }
 
 /* Makes room for what the function keeps; an error leaves all as it was. */
 static void
 prepare(DpUserFunction *f)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns function", ALLOCSET_SMALL_SIZES);
-	FmgrInfo   *flinfo = MemoryContextAllocZero(context, sizeof(FmgrInfo));
+	MemoryContext context =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns function", ALLOCSET_SMALL_SIZES);
+	FmgrInfo *flinfo = MemoryContextAllocZero(context, sizeof(FmgrInfo));
 
 	fmgr_info_cxt(f->oid, flinfo, context);
 	MemoryContextSetParent(context, f->parent);
@@ -109,25 +110,27 @@ static char *
 function_path(HeapTuple tuple)
 {
 	Form_pg_proc form = (Form_pg_proc) GETSTRUCT(tuple);
-	Oid			own = dp_types()->schema;
+	Oid own = dp_types()->schema;
 	StringInfoData path;
-	Datum		config;
-	bool		isnull;
+	Datum config;
+	bool isnull;
 
 	if (form->prolang == INTERNALlanguageId || form->prolang == ClanguageId)
 		return NULL;
 	config = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_proconfig, &isnull);
 	if (!isnull)
 	{
-		Datum	   *settings;
-		bool	   *nulls;
-		int			n;
-		int			i;
+		Datum *settings;
+		bool *nulls;
+		int n;
+		int i;
 
-		deconstruct_array(DatumGetArrayTypeP(config), TEXTOID, -1, false, TYPALIGN_INT, &settings, &nulls, &n);
+		deconstruct_array(DatumGetArrayTypeP(config), TEXTOID, -1, false, TYPALIGN_INT, &settings,
+						  &nulls, &n);
 		for (i = 0; i < n; i++)
 		{
-			if (!nulls[i] && pg_strncasecmp(TextDatumGetCString(settings[i]), "search_path=", strlen("search_path=")) == 0)
+			if (!nulls[i] && pg_strncasecmp(TextDatumGetCString(settings[i]),
+											"search_path=", strlen("search_path=")) == 0)
 				return NULL;
 		}
 	}
@@ -142,8 +145,8 @@ Datum
 dp_user_function_call(DpUserFunction *f, Oid collation, Datum arg, bool arg_null, bool *isnull)
 {
 	LOCAL_FCINFO(fcinfo, 1);
-	int			nestlevel;
-	Datum		result;
+	int nestlevel;
+	Datum result;
 
 	if (unlikely(f->running || f->generation != generation))
 	{
@@ -185,13 +188,14 @@ dp_user_function_call(DpUserFunction *f, Oid collation, Datum arg, bool arg_null
 int
 dp_user_path_begin(const char *path)
 {
-	int			nestlevel;
+	int nestlevel;
 
 	/* only where it is another one: a migration sets it once for all documents */
 	if (path == NULL || strcmp(namespace_search_path, path) == 0)
 		return 0;
 	nestlevel = NewGUCNestLevel();
-	(void) set_config_option("search_path", path, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("search_path", path, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
+							 0, false);
 	return nestlevel;
 }
 

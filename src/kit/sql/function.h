@@ -11,14 +11,14 @@
 /* A function of one argument that is kept longer than a statement */
 typedef struct DpUserFunction
 {
-	Oid			oid;
-	bool		strict;
-	char	   *search_path;	/* that it is called with; NULL: any */
-	FmgrInfo   *flinfo;			/* in context */
-	MemoryContext context;		/* of what it keeps from call to call */
+	Oid oid;
+	bool strict;
+	char *search_path;     /* that it is called with; NULL: any */
+	FmgrInfo *flinfo;      /* in context */
+	MemoryContext context; /* of what it keeps from call to call */
 	MemoryContext parent;
-	bool		running;		/* or a call of it ended with an error */
-	uint64		generation;		/* of functions, when it was looked up */
+	bool running;      /* or a call of it ended with an error */
+	uint64 generation; /* of functions, when it was looked up */
 } DpUserFunction;
 
 /*
@@ -35,10 +35,14 @@ extern bool dp_user_function_exists(const DpUserFunction *f);
  * called for null.  Raises what the function raises, and UNDEFINED_FUNCTION if
  * it was dropped.
  */
-extern Datum dp_user_function_call(DpUserFunction *f, Oid collation, Datum arg, bool arg_null, bool *isnull);
+extern Datum
+dp_user_function_call(DpUserFunction *f, Oid collation, Datum arg, bool arg_null, bool *isnull);
 
-/* Sets a search_path, if it is one and another one than there is, until the other function is called with the result. */
-extern int	dp_user_path_begin(const char *path);
+/*
+ * Sets a search_path, if it is one and another one than there is, until the other function is
+ * called with the result.
+ */
+extern int dp_user_path_begin(const char *path);
 extern void dp_user_path_end(int nestlevel);
 
-#endif							/* DP_KIT_SQL_FUNCTION_H */
+#endif /* DP_KIT_SQL_FUNCTION_H */

@@ -17,19 +17,21 @@
 #include "kit/sql/run.h"
 
 static DpMark *marks = NULL;
-static Oid	acting_user = InvalidOid;
+static Oid acting_user = InvalidOid;
 static List *collections = NIL; /* of DpCollected, in TopTransactionContext */
 static bool callbacks_registered = false;
 
-static SPIPlanPtr plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes, int options);
-static int	execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows);
-static int	execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows, bool reads);
+static SPIPlanPtr
+plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes, int options);
+static int execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows);
+static int execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int flags,
+					  long maxrows, bool reads);
 static DpMark *mark_find(Oid relid, const char *name);
 static void plans_free(void *arg);
 static void collections_xact(XactEvent event, void *arg);
-static void collections_subxact(SubXactEvent event, SubTransactionId mine,
-								SubTransactionId parent, void *arg);
-static int	collected_compare(const ListCell *a, const ListCell *b);
+static void
+collections_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static int collected_compare(const ListCell *a, const ListCell *b);
 
 /*
  * The plan, if it exists and is still valid.  A plan that is not is thrown
@@ -38,7 +40,7 @@ static int	collected_compare(const ListCell *a, const ListCell *b);
 SPIPlanPtr
 dp_plan(DpDecl *decl, const void *id)
 {
-	DpPlan	   *p;
+	DpPlan *p;
 
 	for (p = decl->plans; p != NULL; p = p->next)
 	{
@@ -76,10 +78,10 @@ dp_plan_make_generic(DpDecl *decl, const void *id, const char *sql, int nargs, O
 static SPIPlanPtr
 plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes, int options)
 {
-	SPIPlanPtr	plan;
-	DpPlan	   *p;
-	Oid			user;
-	int			sec;
+	SPIPlanPtr plan;
+	DpPlan *p;
+	Oid user;
+	int sec;
 
 	/*
 	 * Names are looked up as the owner, who may use the schema of his table
@@ -105,7 +107,8 @@ plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtype
 
 	if (decl->plans == NULL)
 	{
-		MemoryContextCallback *callback = MemoryContextAlloc(decl->context, sizeof(MemoryContextCallback));
+		MemoryContextCallback *callback =
+			MemoryContextAlloc(decl->context, sizeof(MemoryContextCallback));
 
 		callback->func = plans_free;
 		callback->arg = decl;
@@ -130,13 +133,14 @@ plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtype
  * of any table, although the lock of the group alone would let it.
  */
 uint64
-dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
-	   int flags, long maxrows, int expected)
+dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows,
+	   int expected)
 {
-	int			rc;
+	int rc;
 
 	if (flags & DP_RUN_AS_OWNER)
-		rc = execute_as(decl->owner, plan, values, nulls, flags, maxrows, expected == SPI_OK_SELECT);
+		rc =
+			execute_as(decl->owner, plan, values, nulls, flags, maxrows, expected == SPI_OK_SELECT);
 	else
 		rc = execute(plan, values, nulls, flags, maxrows);
 	if (rc != expected)
@@ -171,15 +175,20 @@ dp_act_end(const DpActing *saved)
 
 /* Execute a plan with the rights of a table's owner. */
 static int
-execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows, bool reads)
+execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows,
+		   bool reads)
 {
-	DpActing	saved;
+	DpActing saved;
 	volatile int rc = 0;
 
 	dp_act_as(owner, &saved);
-	/* what only reads needs no trigger that is deferred: its owner's code gets no hold on the session */
+	/*
+	 * what only reads needs no trigger that is deferred: its owner's code gets no hold on the
+	 * session
+	 */
 	if (reads)
-		SetUserIdAndSecContext(owner, saved.sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
+		SetUserIdAndSecContext(owner,
+							   saved.sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
 	PG_TRY();
 	{
 		rc = execute(plan, values, nulls, flags, maxrows);
@@ -196,9 +205,9 @@ execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int fla
 static int
 execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows)
 {
-	Snapshot	snapshot = InvalidSnapshot;
-	Snapshot	crosscheck = InvalidSnapshot;
-	bool		read_only = (flags & (DP_RUN_SNAPSHOT | DP_RUN_TRANSACTION)) != 0;
+	Snapshot snapshot = InvalidSnapshot;
+	Snapshot crosscheck = InvalidSnapshot;
+	bool read_only = (flags & (DP_RUN_SNAPSHOT | DP_RUN_TRANSACTION)) != 0;
 
 	if (flags & DP_RUN_TRANSACTION)
 	{
@@ -211,8 +220,8 @@ execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxro
 		snapshot = GetLatestSnapshot();
 		crosscheck = GetTransactionSnapshot();
 	}
-	return SPI_execute_snapshot(plan, values, nulls, snapshot, crosscheck,
-								read_only, true, maxrows);
+	return SPI_execute_snapshot(plan, values, nulls, snapshot, crosscheck, read_only, true,
+								maxrows);
 }
 
 /*
@@ -222,11 +231,14 @@ void
 dp_owner_begin(Oid owner, DpActor *saved)
 {
 	GetUserIdAndSecContext(&saved->user, &saved->sec);
-	SetUserIdAndSecContext(owner, saved->sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
+	SetUserIdAndSecContext(owner,
+						   saved->sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
 	saved->nestlevel = NewGUCNestLevel();
 	/* what is shown of indexes and the like is compared with what the patterns make */
-	(void) set_config_option("quote_all_identifiers", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	(void) set_config_option("standard_conforming_strings", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("quote_all_identifiers", "off", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("standard_conforming_strings", "on", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
 }
 
 /*
@@ -245,8 +257,8 @@ dp_owner_end(const DpActor *saved)
 Datum
 dp_result(uint64 row, int column, bool *isnull)
 {
-	TupleDesc	desc = SPI_tuptable->tupdesc;
-	Datum		value = SPI_getbinval(SPI_tuptable->vals[row], desc, column, isnull);
+	TupleDesc desc = SPI_tuptable->tupdesc;
+	Datum value = SPI_getbinval(SPI_tuptable->vals[row], desc, column, isnull);
 
 	if (!*isnull && TupleDescAttr(desc, column - 1)->attlen == -1)
 		value = PointerGetDatum(PG_DETOAST_DATUM_PACKED(value));
@@ -290,8 +302,8 @@ dp_marked(Oid relid, const char *name)
 bool
 dp_marked_command(Oid relid)
 {
-	int			depth = marks != NULL ? dp_trigger_depth() : 0;
-	DpMark	   *mark;
+	int depth = marks != NULL ? dp_trigger_depth() : 0;
+	DpMark *mark;
 
 	for (mark = marks; mark != NULL; mark = mark->outer)
 	{
@@ -325,8 +337,8 @@ dp_marked_document(Oid relid, const char *name)
 bool
 dp_marked_derived(Oid relid, struct varlena **doc)
 {
-	int			depth = marks != NULL ? dp_trigger_depth() : 0;
-	DpMark	   *mark;
+	int depth = marks != NULL ? dp_trigger_depth() : 0;
+	DpMark *mark;
 
 	for (mark = marks; mark != NULL; mark = mark->outer)
 	{
@@ -344,8 +356,8 @@ dp_marked_derived(Oid relid, struct varlena **doc)
 static DpMark *
 mark_find(Oid relid, const char *name)
 {
-	int			depth = marks != NULL ? dp_trigger_depth() : 0;
-	DpMark	   *mark;
+	int depth = marks != NULL ? dp_trigger_depth() : 0;
+	DpMark *mark;
 
 	for (mark = marks; mark != NULL; mark = mark->outer)
 	{
@@ -357,11 +369,10 @@ mark_find(Oid relid, const char *name)
 }
 
 uint64
-dp_run_marked(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
-			  int flags, int expected,
-			  Oid relid, const char *name, DpMarkKind kind)
+dp_run_marked(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls, int flags,
+			  int expected, Oid relid, const char *name, DpMarkKind kind)
 {
-	DpMark		mark;
+	DpMark mark;
 	volatile uint64 rows = 0;
 
 	dp_mark_push(&mark, relid, name, kind);
@@ -380,7 +391,7 @@ dp_run_marked(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
 void
 dp_run_writing(DpDecl *decl, SPIPlanPtr plan, Datum *values, int flags, struct varlena *doc)
 {
-	DpMark		mark;
+	DpMark mark;
 	volatile uint64 rows = 0;
 
 	dp_mark_push(&mark, decl->target, decl->name, DP_MARK_INTERNAL);
@@ -446,12 +457,12 @@ dp_collect(Oid relid, const void *id, struct varlena *value)
 List *
 dp_collected(Oid relid, const void *id)
 {
-	List	   *result = NIL;
-	List	   *distinct = NIL;
-	List	   *others = NIL;
+	List *result = NIL;
+	List *distinct = NIL;
+	List *others = NIL;
 	struct varlena *last = NULL;
 	DpStatement statement = dp_statement_now();
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, collections)
 	{
@@ -473,7 +484,10 @@ dp_collected(Oid relid, const void *id)
 		}
 	}
 
-	/* nothing can fail any more: until now all of it was in the list, which a subtransaction that is rolled back goes through */
+	/*
+	 * nothing can fail any more: until now all of it was in the list, which a subtransaction that
+	 * is rolled back goes through
+	 */
 	foreach(lc, collections)
 	{
 		DpCollected *c = lfirst(lc);
@@ -527,7 +541,7 @@ dp_statement_now(void)
 static void
 plans_free(void *arg)
 {
-	DpPlan	   *p;
+	DpPlan *p;
 
 	for (p = ((DpDecl *) arg)->plans; p != NULL; p = p->next)
 	{
@@ -540,8 +554,7 @@ plans_free(void *arg)
 static void
 collections_xact(XactEvent event, void *arg)
 {
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT ||
-		event == XACT_EVENT_PREPARE)
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
 	{
 		collections = NIL;
 		marks = NULL;
@@ -551,11 +564,10 @@ collections_xact(XactEvent event, void *arg)
 
 /* What a subtransaction collected is void when it is rolled back. */
 static void
-collections_subxact(SubXactEvent event, SubTransactionId mine,
-					SubTransactionId parent, void *arg)
+collections_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
-	int			level = GetCurrentTransactionNestLevel();
-	ListCell   *lc;
+	int level = GetCurrentTransactionNestLevel();
+	ListCell *lc;
 
 	if (event != SUBXACT_EVENT_ABORT_SUB)
 		return;
@@ -572,9 +584,9 @@ collections_subxact(SubXactEvent event, SubTransactionId mine,
 static int
 collected_compare(const ListCell *a, const ListCell *b)
 {
-	DpValue		left = dp_value_of_varlena(lfirst(a));
-	DpValue		right = dp_value_of_varlena(lfirst(b));
-	int			cmp = dp_value_compare(&left, &right);
+	DpValue left = dp_value_of_varlena(lfirst(a));
+	DpValue right = dp_value_of_varlena(lfirst(b));
+	int cmp = dp_value_compare(&left, &right);
 
 	if (cmp != 0)
 		return cmp;

@@ -11,28 +11,31 @@
 #include "kit/declaration.h"
 
 /* How a statement is run */
-#define DP_RUN_AS_OWNER		0x01	/* as the owner of the table; else as the current user */
-#define DP_RUN_SNAPSHOT		0x02	/* reads what the calling statement sees; else the latest state */
-#define DP_RUN_LOCK			0x04	/* locks rows for a user: those that the transaction sees */
-#define DP_RUN_TRANSACTION	0x08	/* reads what the transaction's snapshot shows, and what it has written itself */
+#define DP_RUN_AS_OWNER 0x01 /* as the owner of the table; else as the current user */
+#define DP_RUN_SNAPSHOT 0x02 /* reads what the calling statement sees; else the latest state */
+#define DP_RUN_LOCK 0x04     /* locks rows for a user: those that the transaction sees */
+#define DP_RUN_TRANSACTION                                                                         \
+	0x08 /* reads what the transaction's snapshot shows, and what it has written itself */
 
 /*
  * Returns the plan of a statement of the declaration, or NULL if it has to be
  * (re)made with dp_plan_make().  id is the address of something static.
  */
 extern SPIPlanPtr dp_plan(DpDecl *decl, const void *id);
-extern SPIPlanPtr dp_plan_make(DpDecl *decl, const void *id, const char *sql,
-							   int nargs, Oid *argtypes);
-/* One that is planned once, whatever the values: where it is always the same index that serves it. */
-extern SPIPlanPtr dp_plan_make_generic(DpDecl *decl, const void *id, const char *sql,
-									   int nargs, Oid *argtypes);
+extern SPIPlanPtr
+dp_plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes);
+/*
+ * One that is planned once, whatever the values: where it is always the same index that serves it.
+ */
+extern SPIPlanPtr
+dp_plan_make_generic(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes);
 
 /*
  * Runs a plan inside SPI_connect().  The result is in SPI_tuptable.  expected
  * is the SPI_OK_... code.  Returns the number of rows.
  */
-extern uint64 dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
-					 int flags, long maxrows, int expected);
+extern uint64 dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls, int flags,
+					 long maxrows, int expected);
 
 /*
  * Checks, repairs and migrations run as the table's owner, whoever calls them:
@@ -42,9 +45,9 @@ extern uint64 dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *n
  */
 typedef struct DpActor
 {
-	Oid			user;
-	int			sec;
-	int			nestlevel;
+	Oid user;
+	int sec;
+	int nestlevel;
 } DpActor;
 
 extern void dp_owner_begin(Oid owner, DpActor *saved);
@@ -56,10 +59,10 @@ extern void dp_owner_end(const DpActor *saved);
  */
 typedef struct DpActing
 {
-	Oid			user;
-	int			sec;
-	Oid			acting;
-	int			nestlevel;		/* settings that triggers change are put back */
+	Oid user;
+	int sec;
+	Oid acting;
+	int nestlevel; /* settings that triggers change are put back */
 } DpActing;
 
 extern void dp_act_as(Oid owner, DpActing *saved);
@@ -91,19 +94,19 @@ extern Datum dp_result(uint64 row, int column, bool *isnull);
 typedef enum DpMarkKind
 {
 	DP_MARK_NONE,
-	DP_MARK_INTERNAL,			/* the pattern itself writes what is already in order */
-	DP_MARK_WHOLE,				/* a whole document is written: it replaces what lies elsewhere */
-	DP_MARK_REPLACED,			/* the same, and what lay elsewhere is gone already */
-	DP_MARK_DERIVED				/* derived fields are written; what else is done to the row is ordinary */
+	DP_MARK_INTERNAL, /* the pattern itself writes what is already in order */
+	DP_MARK_WHOLE,    /* a whole document is written: it replaces what lies elsewhere */
+	DP_MARK_REPLACED, /* the same, and what lay elsewhere is gone already */
+	DP_MARK_DERIVED   /* derived fields are written; what else is done to the row is ordinary */
 } DpMarkKind;
 
 typedef struct DpMark
 {
-	Oid			relid;
-	const char *name;			/* of the declaration; NULL: all of the relation's */
-	DpMarkKind	kind;
-	int			depth;			/* triggers that are running when the statement starts */
-	struct varlena *doc;		/* what an internal statement writes, if that is a document */
+	Oid relid;
+	const char *name; /* of the declaration; NULL: all of the relation's */
+	DpMarkKind kind;
+	int depth;           /* triggers that are running when the statement starts */
+	struct varlena *doc; /* what an internal statement writes, if that is a document */
 	struct DpMark *outer;
 } DpMark;
 
@@ -116,15 +119,15 @@ extern void dp_mark_change(Oid relid, const char *name, DpMarkKind kind);
 
 /* dp_run() for a statement that writes to relid, marked. */
 extern uint64 dp_run_marked(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
-							int flags, int expected,
-							Oid relid, const char *name, DpMarkKind kind);
+							int flags, int expected, Oid relid, const char *name, DpMarkKind kind);
 
 /*
  * The same for an internal statement that writes the document to the table.
  * BEFORE triggers of users may change it on its way; the pattern's own, which
  * come last, find here what it was.
  */
-extern void dp_run_writing(DpDecl *decl, SPIPlanPtr plan, Datum *values, int flags, struct varlena *doc);
+extern void
+dp_run_writing(DpDecl *decl, SPIPlanPtr plan, Datum *values, int flags, struct varlena *doc);
 extern struct varlena *dp_marked_document(Oid relid, const char *name);
 
 /*
@@ -135,17 +138,20 @@ extern struct varlena *dp_marked_document(Oid relid, const char *name);
  */
 extern bool dp_marked_derived(Oid relid, struct varlena **doc);
 
-/* Raises TRIGGERED_DATA_CHANGE_VIOLATION: a user's trigger has suppressed what the pattern had to write. */
+/*
+ * Raises TRIGGERED_DATA_CHANGE_VIOLATION: a user's trigger has suppressed what the pattern had to
+ * write.
+ */
 extern void dp_write_refused(DpDecl *decl, Oid relid) pg_attribute_noreturn();
 
 /* The number of triggers that are running, one inside the other. */
-extern int	dp_trigger_depth(void);
+extern int dp_trigger_depth(void);
 
 /* The statement whose triggers are being called: dp_statement_now(). */
 typedef struct DpStatement
 {
-	int			depth;			/* of its triggers: dp_trigger_depth() */
-	CommandId	command;		/* what it sees of its transaction */
+	int depth;         /* of its triggers: dp_trigger_depth() */
+	CommandId command; /* what it sees of its transaction */
 } DpStatement;
 
 extern DpStatement dp_statement_now(void);
@@ -164,7 +170,7 @@ dp_statement_noted(const DpStatement *statement, const DpStatement *noted)
 }
 
 /* The user who acts: the one before dp_run() switched to an owner. */
-extern Oid	dp_acting_user(void);
+extern Oid dp_acting_user(void);
 
 /*
  * Keys or values that row triggers collect and that the statement's own
@@ -172,16 +178,19 @@ extern Oid	dp_acting_user(void);
  */
 typedef struct DpCollected
 {
-	Oid			relid;
-	const void *id;				/* which collection */
+	Oid relid;
+	const void *id; /* which collection */
 	DpStatement statement;
-	int			nestlevel;
-	struct varlena *value;		/* a bson_value */
+	int nestlevel;
+	struct varlena *value; /* a bson_value */
 } DpCollected;
 
 extern void dp_collect(Oid relid, const void *id, struct varlena *value);
 
-/* Takes what this statement's row triggers have collected, sorted, each value once.  A list of bson_values in the current context. */
+/*
+ * Takes what this statement's row triggers have collected, sorted, each value once.  A list of
+ * bson_values in the current context.
+ */
 extern List *dp_collected(Oid relid, const void *id);
 
-#endif							/* DP_KIT_SQL_RUN_H */
+#endif /* DP_KIT_SQL_RUN_H */

@@ -18,19 +18,20 @@
 void
 dp_sql_table(StringInfo sql, Oid relid)
 {
-	char	   *name = get_rel_name(relid);
+	char *name = get_rel_name(relid);
 
 	if (name == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
-	appendStringInfoString(sql, quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", relid)));
+	appendStringInfoString(sql,
+						   quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+													  name));
 }
 
 void
 dp_sql_operator(StringInfo sql, Oid operator)
 {
-	HeapTuple	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
+	HeapTuple tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
 	Form_pg_operator form;
 
 	if (!HeapTupleIsValid(tuple))
@@ -51,16 +52,16 @@ void
 dp_sql_type_operator(StringInfo sql, Oid type, StrategyNumber strategy)
 {
 	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY | TYPECACHE_EQ_OPR);
-	Oid			operator = InvalidOid;
+	Oid operator= InvalidOid;
 
 	if (strategy == BTEqualStrategyNumber)
-		operator = entry->eq_opr;
+		operator= entry->eq_opr;
 	else if (OidIsValid(entry->btree_opf))
-		operator = get_opfamily_member(entry->btree_opf, entry->btree_opintype, entry->btree_opintype, strategy);
+		operator= get_opfamily_member(entry->btree_opf, entry->btree_opintype,
+									  entry->btree_opintype, strategy);
 	if (!OidIsValid(operator))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("values of type %s cannot be compared", format_type_be(type))));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+						errmsg("values of type %s cannot be compared", format_type_be(type))));
 	dp_sql_operator(sql, operator);
 }
 
@@ -80,7 +81,7 @@ dp_sql_own_schema(StringInfo sql)
 void
 dp_sql_key_list(StringInfo sql, DpDecl *decl)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < decl->nkeys; i++)
 		appendStringInfo(sql, "%s%s", i > 0 ? ", " : "", quote_identifier(decl->keys[i].name));
@@ -89,7 +90,7 @@ dp_sql_key_list(StringInfo sql, DpDecl *decl)
 void
 dp_sql_key_match(StringInfo sql, DpDecl *decl, int first)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < decl->nkeys; i++)
 	{
@@ -111,7 +112,7 @@ dp_sql_side_key_name(StringInfo sql, DpDecl *decl, int i)
 void
 dp_sql_side_key_list(StringInfo sql, DpDecl *decl)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < decl->nkeys; i++)
 	{
@@ -124,7 +125,7 @@ dp_sql_side_key_list(StringInfo sql, DpDecl *decl)
 void
 dp_sql_side_key_match(StringInfo sql, DpDecl *decl, int first)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < decl->nkeys; i++)
 	{
@@ -139,7 +140,7 @@ dp_sql_side_key_match(StringInfo sql, DpDecl *decl, int first)
 void
 dp_sql_parameters(StringInfo sql, int first, int n)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < n; i++)
 		appendStringInfo(sql, "%s$%d", i > 0 ? ", " : "", first + i);
@@ -156,7 +157,7 @@ dp_sql_doc_path(StringInfo sql, const char *column, const char *path)
 void
 dp_sql_key_types(DpDecl *decl, Oid *argtypes)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < decl->nkeys; i++)
 		argtypes[i] = decl->keys[i].type;

@@ -45,4 +45,4 @@ extern void dp_sql_doc_path(StringInfo sql, const char *column, const char *path
 /* The types of a key's columns, into argtypes */
 extern void dp_sql_key_types(DpDecl *decl, Oid *argtypes);
 
-#endif							/* DP_KIT_SQL_TEXT_H */
+#endif /* DP_KIT_SQL_TEXT_H */

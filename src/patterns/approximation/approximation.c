@@ -44,24 +44,27 @@ Datum
 dp_approximation_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl	   *decl;
+	DpDecl *decl;
 	Approximation *a;
 
 	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
 		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
-							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
+								   ? trigdata->tg_newtuple
+								   : trigdata->tg_trigtuple);
 	decl = dp_decl_of_any_trigger(fcinfo, "approximation");
 	if (decl == NULL)
 		return PointerGetDatum(NULL);
 	a = dp_approximation(decl);
 
 	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
-		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) &&
-		 (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"approximation_trigger\" is called by triggers that approximation_enable() makes only")));
+		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) && (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
+													  TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"approximation_trigger\" is called by triggers that approximation_enable() makes only")));
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(approximation_before(a, trigdata));
 
@@ -83,7 +86,7 @@ Approximation *
 dp_approximation(DpDecl *decl)
 {
 	Approximation *a = decl->state;
-	int64		n;
+	int64 n;
 
 	if (likely(a != NULL))
 		return a;
@@ -104,7 +107,7 @@ dp_approximation(DpDecl *decl)
 	}
 	else if ((n = dp_decl_int(decl, "slots", PG_INT64_MIN)) != PG_INT64_MIN)
 	{
-		char	   *pair = dp_decl_text(decl, "pair");
+		char *pair = dp_decl_text(decl, "pair");
 
 		a->form = DP_APPROXIMATION_SLOTS;
 		if (n < 1 || n > DP_APPROXIMATION_MAX_SLOTS || pair == NULL)
@@ -119,11 +122,12 @@ dp_approximation(DpDecl *decl)
 	}
 	else
 	{
-		DpValue		value;
-		double		error = 0;
+		DpValue value;
+		double error = 0;
 
 		a->form = DP_APPROXIMATION_ERROR;
-		if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "error", 5, &value) &&
+		if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "error", 5,
+							 &value) &&
 			dp_type_is_number(value.type))
 			error = dp_amount_double(&value);
 		if (!(error > 0 && error <= DP_APPROXIMATION_MAX_ERROR))
@@ -138,11 +142,11 @@ dp_approximation(DpDecl *decl)
 static void
 read_threshold(Approximation *a, const char *text)
 {
-	int			len = strlen(text);
-	uint8		decimal[DP_DECIMAL128_SIZE];
-	DpValue		value = {decimal, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128};
+	int len = strlen(text);
+	uint8 decimal[DP_DECIMAL128_SIZE];
+	DpValue value = { decimal, DP_DECIMAL128_SIZE, DP_TYPE_DECIMAL128 };
 	MemoryContext old;
-	Numeric		n;
+	Numeric n;
 
 	a->relative = len > 0 && text[len - 1] == '%';
 	if (a->relative)
@@ -178,7 +182,7 @@ DP_FUNCTION(dp_approximation_valid);
 Datum
 dp_approximation_valid(PG_FUNCTION_ARGS)
 {
-	DpDecl		decl = {0};
+	DpDecl decl = { 0 };
 
 	decl.target = PG_GETARG_OID(0);
 	decl.relid = decl.target;
@@ -196,22 +200,22 @@ dp_approximation_valid(PG_FUNCTION_ARGS)
 static HeapTuple
 approximation_before(Approximation *a, TriggerData *trigdata)
 {
-	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	AttrNumber	attnum = a->decl->doc_attnum;
+	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	AttrNumber attnum = a->decl->doc_attnum;
 	struct varlena *after;
-	DpValue		new;
-	bool		known;
+	DpValue new;
+	bool known;
 
 	if (is_update && a->form == DP_APPROXIMATION_SLOTS)
 		dp_approximation_slots_before(a, trigdata);
 	if (is_update)
 	{
-		bool		old_null;
-		bool		new_null;
-		Datum		was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
-		Datum		is = heap_getattr(tuple, attnum, desc, &new_null);
+		bool old_null;
+		bool new_null;
+		Datum was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
+		Datum is = heap_getattr(tuple, attnum, desc, &new_null);
 
 		/* a document that the statement has not touched lies where it lay */
 		if (new_null || (!old_null && datum_image_eq(was, is, false, -1)))
@@ -242,12 +246,12 @@ static HeapTuple
 threshold_update(Approximation *a, TriggerData *trigdata, struct varlena *before,
 				 struct varlena *after, const DpValue *new)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	int			attnum = a->decl->doc_attnum;
-	DpValue		old;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	int attnum = a->decl->doc_attnum;
+	DpValue old;
 	struct varlena *doc;
-	Datum		value;
-	bool		isnull = false;
+	Datum value;
+	bool isnull = false;
 
 	if (!dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), a->field, &old) ||
 		!dp_type_is_number(old.type) || dp_value_identical(&old, new) ||
@@ -269,33 +273,42 @@ threshold_update(Approximation *a, TriggerData *trigdata, struct varlena *before
 bool
 dp_approximation_close(const Approximation *a, const DpValue *old, const DpValue *new)
 {
-	Numeric		was;
-	Numeric		is;
-	Numeric		moved;
-	Numeric		limit;
+	Numeric was;
+	Numeric is;
+	Numeric moved;
+	Numeric limit;
 
 	if (!isfinite(dp_amount_double(old)) || !isfinite(dp_amount_double(new)))
 		return false;
 	was = dp_amount_numeric(old);
 	is = dp_amount_numeric(new);
-	moved = DatumGetNumeric(DirectFunctionCall1(numeric_abs, NumericGetDatum(numeric_sub_opt_error(is, was, NULL))));
+	moved =
+		DatumGetNumeric(DirectFunctionCall1(numeric_abs,
+											NumericGetDatum(numeric_sub_opt_error(is, was, NULL))));
 	limit = a->threshold_exact;
 	if (a->relative)
-		limit = DatumGetNumeric(DirectFunctionCall1(numeric_abs, NumericGetDatum(numeric_mul_opt_error(limit, was, NULL))));
-	return DatumGetBool(DirectFunctionCall2(numeric_lt, NumericGetDatum(moved), NumericGetDatum(limit)));
+		limit =
+			DatumGetNumeric(DirectFunctionCall1(numeric_abs,
+												NumericGetDatum(numeric_mul_opt_error(limit, was,
+																					  NULL))));
+	return DatumGetBool(DirectFunctionCall2(numeric_lt, NumericGetDatum(moved),
+											NumericGetDatum(limit)));
 }
 
 bool
 dp_approximation_field(const Approximation *a, struct varlena *doc, DpValue *value)
 {
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), a->field, value) || value->type == DP_TYPE_NULL)
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), a->field, value) ||
+		value->type == DP_TYPE_NULL)
 		return false;
 	if (!dp_type_is_number(value->type))
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("field \"%s\" of a document of table %s is of type %s",
-						a->field_text, dp_relation_name(a->decl->target), dp_type_name(value->type)),
-				 errdetail("The approximation pattern \"%s\" wants a number, null or no such field.", a->decl->name)));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg("field \"%s\" of a document of table %s is of type %s", a->field_text,
+					dp_relation_name(a->decl->target), dp_type_name(value->type)),
+			 errdetail("The approximation pattern \"%s\" wants a number, null or no such field.",
+					   a->decl->name)));
 	return true;
 }
 
@@ -303,8 +316,8 @@ dp_approximation_field(const Approximation *a, struct varlena *doc, DpValue *val
 static struct varlena *
 row_document(Approximation *a, HeapTuple tuple, TupleDesc desc)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, a->decl->doc_attnum, desc, &isnull);
+	bool isnull;
+	Datum value = heap_getattr(tuple, a->decl->doc_attnum, desc, &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
@@ -313,15 +326,15 @@ row_document(Approximation *a, HeapTuple tuple, TupleDesc desc)
 static bool
 same_row(TriggerData *trigdata, TupleDesc desc, AttrNumber except)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
-		bool		old_null;
-		bool		new_null;
-		Datum		old;
-		Datum		new;
+		bool old_null;
+		bool new_null;
+		Datum old;
+		Datum new;
 
 		if (att->attisdropped || i + 1 == except || att->attgenerated)
 			continue;

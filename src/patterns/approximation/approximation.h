@@ -41,24 +41,24 @@ typedef enum DpApproximationForm
 } DpApproximationForm;
 
 /* The largest step, error and number of slots that may be declared */
-#define DP_APPROXIMATION_MAX_STEP	INT64CONST(1000000000000)
-#define DP_APPROXIMATION_MAX_ERROR	0.5
-#define DP_APPROXIMATION_MAX_SLOTS	10000
+#define DP_APPROXIMATION_MAX_STEP INT64CONST(1000000000000)
+#define DP_APPROXIMATION_MAX_ERROR 0.5
+#define DP_APPROXIMATION_MAX_SLOTS 10000
 
 typedef struct Approximation
 {
-	DpDecl	   *decl;
+	DpDecl *decl;
 	DpApproximationForm form;
-	char	   *field_text;
-	DpPath	   *field;
-	int64		step;
-	double		variance;		/* of the error form: 2 * error * error */
-	double		threshold;		/* absolute, or a fraction of the value */
-	Numeric		threshold_exact;
-	bool		relative;		/* it is a fraction */
-	int			slots;
-	struct DpLookup *lookup;	/* of the row, by its key; made when it is wanted */
-	Oid			side;			/* the table of slots, InvalidOid if it is missing */
+	char *field_text;
+	DpPath *field;
+	int64 step;
+	double variance;  /* of the error form: 2 * error * error */
+	double threshold; /* absolute, or a fraction of the value */
+	Numeric threshold_exact;
+	bool relative; /* it is a fraction */
+	int slots;
+	struct DpLookup *lookup; /* of the row, by its key; made when it is wanted */
+	Oid side;                /* the table of slots, InvalidOid if it is missing */
 } Approximation;
 
 /* The pattern's view of a declaration. */
@@ -67,7 +67,10 @@ extern Approximation *dp_approximation(DpDecl *decl);
 /* Whether a new value differs from an old one by less than the threshold.  Both are numbers. */
 extern bool dp_approximation_close(const Approximation *a, const DpValue *old, const DpValue *new);
 
-/* The field of a document: false if it is absent or null.  Raises CHECK_VIOLATION if it is no number. */
+/*
+ * The field of a document: false if it is absent or null.  Raises CHECK_VIOLATION if it is no
+ * number.
+ */
 extern bool dp_approximation_field(const Approximation *a, struct varlena *doc, DpValue *value);
 
 /* draw.c */
@@ -79,13 +82,15 @@ extern bool dp_approximation_needs_value(const Approximation *a);
  * Draws: whether an event that counts amount is written at this value, and what
  * it then adds.  The average of what is added is the amount.
  */
-extern bool dp_approximation_draw(const Approximation *a, const DpValue *amount, double value, DpAmount *added);
+extern bool
+dp_approximation_draw(const Approximation *a, const DpValue *amount, double value, DpAmount *added);
 
 /* Between which numbers the true count lies in 95 of 100 cases if the estimate is this. */
-extern void dp_approximation_bounds(const Approximation *a, double estimate, double *low, double *high);
+extern void
+dp_approximation_bounds(const Approximation *a, double estimate, double *low, double *high);
 
 /* docpatterns.approximation_seed: 0 for a random one */
-extern int	dp_approximation_seed;
+extern int dp_approximation_seed;
 extern void dp_approximation_seed_assign(int seed, void *extra);
 
 /* calls.c */
@@ -94,20 +99,24 @@ extern void dp_approximation_seed_assign(int seed, void *extra);
  * The document with an amount added to a field, which is made if it is not there.
  * Raises DATATYPE_MISMATCH for what is no number.
  */
-extern struct varlena *dp_approximation_plus_document(struct varlena *doc, const DpPath *path,
-													  const DpValue *amount);
+extern struct varlena *
+dp_approximation_plus_document(struct varlena *doc, const DpPath *path, const DpValue *amount);
 
-/* Adds to the field of the row, as its owner or as the current user.  Whether there was such a row. */
-extern bool dp_approximation_write(Approximation *a, const DpKey *key, const DpValue *amount, bool as_owner);
+/*
+ * Adds to the field of the row, as its owner or as the current user.  Whether there was such a row.
+ */
+extern bool
+dp_approximation_write(Approximation *a, const DpKey *key, const DpValue *amount, bool as_owner);
 
 /* exact.c */
 
 /* Adds to the slots of the row. */
-extern void dp_approximation_slots_add(Approximation *a, const DpKey *key, const DpValue *amount, bool restricted);
+extern void dp_approximation_slots_add(Approximation *a, const DpKey *key, const DpValue *amount,
+									   bool restricted);
 
 /* The triggers for rows that are gone or have another key, and for statements. */
 extern void dp_approximation_slots_before(Approximation *a, TriggerData *trigdata);
 extern void dp_approximation_slots_after(Approximation *a, TriggerData *trigdata);
 extern void dp_approximation_slots_statement(Approximation *a, TriggerData *trigdata);
 
-#endif							/* DP_PATTERNS_APPROXIMATION_APPROXIMATION_H */
+#endif /* DP_PATTERNS_APPROXIMATION_APPROXIMATION_H */

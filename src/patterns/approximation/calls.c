@@ -50,15 +50,16 @@ static const char plan_add, plan_read;
 /* What the user may do with the table */
 typedef enum Rights
 {
-	RIGHTS_WHOLE,				/* read and update all of it: nothing has to be asked for each row */
-	RIGHTS_RESTRICTED			/* statements of his own tell */
+	RIGHTS_WHOLE,     /* read and update all of it: nothing has to be asked for each row */
+	RIGHTS_RESTRICTED /* statements of his own tell */
 } Rights;
 
 static Approximation *approximation_argument(FunctionCallInfo fcinfo, int name);
 static void amount_argument(FunctionCallInfo fcinfo, int argno, DpAmount *amount);
 static Rights user_rights(Approximation *a);
 static bool write_latest(Approximation *a, const DpKey *key, const DpValue *amount);
-static bool write_statement(Approximation *a, const DpKey *key, const DpValue *amount, bool as_owner);
+static bool
+write_statement(Approximation *a, const DpKey *key, const DpValue *amount, bool as_owner);
 static double present_value(Approximation *a, const DpKey *key, Rights rights);
 static bool read_fast(Approximation *a, const DpKey *key, double *value);
 static struct varlena *read_row(Approximation *a, const DpKey *key);
@@ -71,25 +72,23 @@ Datum
 dp_approximation_add(PG_FUNCTION_ARGS)
 {
 	Approximation *a = approximation_argument(fcinfo, 3);
-	Rights		rights = user_rights(a);
-	DpAmount	amount;
-	DpAmount	added;
-	DpKey		key;
-	double		value = 0;
-	bool		has_key = false;
+	Rights rights = user_rights(a);
+	DpAmount amount;
+	DpAmount added;
+	DpKey key;
+	double value = 0;
+	bool has_key = false;
 
 	if (PG_ARGISNULL(1))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the key must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the key must not be null")));
 	amount_argument(fcinfo, 2, &amount);
 	PreventCommandIfReadOnly("approximation_add()");
 	if (a->form == DP_APPROXIMATION_SLOTS)
 	{
 		if (!isfinite(dp_amount_double(&amount.value)))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the amount must be a finite number")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("the amount must be a finite number")));
 		dp_key_of_argument(a->decl, fcinfo, 1, &key);
 		dp_approximation_slots_add(a, &key, &amount.value, rights == RIGHTS_RESTRICTED);
 		PG_RETURN_BOOL(true);
@@ -119,16 +118,16 @@ dp_approximation_read(PG_FUNCTION_ARGS)
 {
 	Approximation *a = approximation_argument(fcinfo, 2);
 	MemoryContext caller = CurrentMemoryContext;
-	TupleDesc	desc;
-	DpKey		key;
+	TupleDesc desc;
+	DpKey key;
 	struct varlena *doc;
-	DpAmount	total;
-	DpValue		field;
-	double		estimate;
-	double		low;
-	double		high;
-	Datum		values[3];
-	bool		nulls[3] = {false, false, false};
+	DpAmount total;
+	DpValue field;
+	double estimate;
+	double low;
+	double high;
+	Datum values[3];
+	bool nulls[3] = { false, false, false };
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "the result is not a row");
@@ -146,8 +145,10 @@ dp_approximation_read(PG_FUNCTION_ARGS)
 	estimate = dp_amount_double(&total.value);
 	dp_approximation_bounds(a, estimate, &low, &high);
 	values[0] = NumericGetDatum(dp_amount_numeric(&total.value));
-	values[1] = low == estimate ? values[0] : DirectFunctionCall1(float8_numeric, Float8GetDatum(low));
-	values[2] = high == estimate ? values[0] : DirectFunctionCall1(float8_numeric, Float8GetDatum(high));
+	values[1] =
+		low == estimate ? values[0] : DirectFunctionCall1(float8_numeric, Float8GetDatum(low));
+	values[2] =
+		high == estimate ? values[0] : DirectFunctionCall1(float8_numeric, Float8GetDatum(high));
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 
@@ -160,9 +161,9 @@ Datum
 dp_approximation_plus(PG_FUNCTION_ARGS)
 {
 	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
-	text	   *field = PG_GETARG_TEXT_PP(1);
-	DpPath	   *path = dp_path_parse(VARDATA_ANY(field), VARSIZE_ANY_EXHDR(field));
-	DpValue		amount = dp_value_of_varlena(PG_GETARG_VARLENA_PP(2));
+	text *field = PG_GETARG_TEXT_PP(1);
+	DpPath *path = dp_path_parse(VARDATA_ANY(field), VARSIZE_ANY_EXHDR(field));
+	DpValue amount = dp_value_of_varlena(PG_GETARG_VARLENA_PP(2));
 
 	if (!dp_type_is_number(amount.type))
 		ereport(ERROR,
@@ -174,8 +175,8 @@ dp_approximation_plus(PG_FUNCTION_ARGS)
 struct varlena *
 dp_approximation_plus_document(struct varlena *doc, const DpPath *path, const DpValue *amount)
 {
-	DpValue		old;
-	DpAmount	sum;
+	DpValue old;
+	DpAmount sum;
 
 	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &old) || old.type == DP_TYPE_NULL)
 		return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, amount);
@@ -185,9 +186,9 @@ dp_approximation_plus_document(struct varlena *doc, const DpPath *path, const Dp
 
 		initStringInfo(&text);
 		dp_path_to_text(&text, path);
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("cannot add to field \"%s\": it is of type %s", text.data, dp_type_name(old.type))));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("cannot add to field \"%s\": it is of type %s", text.data,
+							   dp_type_name(old.type))));
 	}
 	dp_amount_set(&sum, &old);
 	dp_amount_add(&sum, amount);
@@ -212,9 +213,9 @@ dp_approximation_write(Approximation *a, const DpKey *key, const DpValue *amount
 static bool
 write_latest(Approximation *a, const DpKey *key, const DpValue *amount)
 {
-	DpDecl	   *decl = a->decl;
-	DpWriter   *w = dp_writer_open(decl->target, decl->doc_column, DP_WRITE_LATEST, decl->name);
-	bool		written = false;
+	DpDecl *decl = a->decl;
+	DpWriter *w = dp_writer_open(decl->target, decl->doc_column, DP_WRITE_LATEST, decl->name);
+	bool written = false;
 
 	if (a->lookup == NULL)
 		a->lookup = dp_lookup_primary(decl->target, decl->context);
@@ -228,14 +229,15 @@ write_latest(Approximation *a, const DpKey *key, const DpValue *amount)
 		doc = dp_writer_document(w);
 		if (doc == NULL)
 		{
-			DpBuilder	b;
+			DpBuilder b;
 
 			dp_builder_init(&b, 0);
 			dp_builder_begin_document(&b);
 			dp_builder_end(&b);
 			doc = dp_builder_finish_bson(&b);
 		}
-		written = dp_writer_update(w, dp_approximation_plus_document(doc, a->field, amount)) != DP_WRITE_CHANGED;
+		written = dp_writer_update(w, dp_approximation_plus_document(doc, a->field, amount)) !=
+				  DP_WRITE_CHANGED;
 	}
 	dp_writer_close(w);
 	return written;
@@ -245,27 +247,29 @@ write_latest(Approximation *a, const DpKey *key, const DpValue *amount)
 static bool
 write_statement(Approximation *a, const DpKey *key, const DpValue *amount, bool as_owner)
 {
-	DpDecl	   *decl = a->decl;
-	SPIPlanPtr	plan;
-	Datum		values[INDEX_MAX_KEYS + 1];
-	uint64		rows;
+	DpDecl *decl = a->decl;
+	SPIPlanPtr plan;
+	Datum values[INDEX_MAX_KEYS + 1];
+	uint64 rows;
 
 	SPI_connect();
 	plan = dp_plan(decl, &plan_add);
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 1];
+		Oid types[INDEX_MAX_KEYS + 1];
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "UPDATE ");
 		dp_sql_table(&sql, decl->target);
 		appendStringInfo(&sql, " SET %s = ", quote_identifier(decl->doc_column));
 		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql, "_approximation_plus(coalesce(%s, ", quote_identifier(decl->doc_column));
+		appendStringInfo(&sql, "_approximation_plus(coalesce(%s, ",
+						 quote_identifier(decl->doc_column));
 		appendStringInfoString(&sql, "'{}'::");
 		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql, "bson), %s::pg_catalog.text, $1) WHERE ", quote_literal_cstr(a->field_text));
+		appendStringInfo(&sql, "bson), %s::pg_catalog.text, $1) WHERE ",
+						 quote_literal_cstr(a->field_text));
 		dp_sql_key_match(&sql, decl, 2);
 		types[0] = dp_types()->bson_value;
 		dp_sql_key_types(decl, types + 1);
@@ -286,13 +290,12 @@ write_statement(Approximation *a, const DpKey *key, const DpValue *amount, bool 
 static Approximation *
 approximation_argument(FunctionCallInfo fcinfo, int name)
 {
-	Oid			relid;
-	char	   *declared = NULL;
+	Oid relid;
+	char *declared = NULL;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
 	relid = PG_GETARG_OID(0);
 	if (!PG_ARGISNULL(name))
 		declared = text_to_cstring(PG_GETARG_TEXT_PP(name));
@@ -304,13 +307,12 @@ approximation_argument(FunctionCallInfo fcinfo, int name)
 static void
 amount_argument(FunctionCallInfo fcinfo, int argno, DpAmount *amount)
 {
-	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, argno);
-	DpValue		value;
+	Oid type = get_fn_expr_argtype(fcinfo->flinfo, argno);
+	DpValue value;
 
 	if (PG_ARGISNULL(argno))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the amount must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the amount must not be null")));
 	switch (type)
 	{
 		case INT4OID:
@@ -338,13 +340,16 @@ amount_argument(FunctionCallInfo fcinfo, int argno, DpAmount *amount)
 static Rights
 user_rights(Approximation *a)
 {
-	Oid			relid = a->decl->target;
-	Oid			user = GetUserId();
+	Oid relid = a->decl->target;
+	Oid user = GetUserId();
 
-	if (pg_class_aclmask(relid, user, ACL_SELECT | ACL_UPDATE, ACLMASK_ALL) == (ACL_SELECT | ACL_UPDATE))
-		return check_enable_rls(relid, InvalidOid, true) == RLS_ENABLED ? RIGHTS_RESTRICTED : RIGHTS_WHOLE;
+	if (pg_class_aclmask(relid, user, ACL_SELECT | ACL_UPDATE, ACLMASK_ALL) ==
+		(ACL_SELECT | ACL_UPDATE))
+		return check_enable_rls(relid, InvalidOid, true) == RLS_ENABLED ? RIGHTS_RESTRICTED
+																		: RIGHTS_WHOLE;
 	if (pg_class_aclcheck(relid, user, ACL_UPDATE) != ACLCHECK_OK &&
-		pg_attribute_aclcheck(relid, get_attnum(relid, a->decl->doc_column), user, ACL_UPDATE) != ACLCHECK_OK)
+		pg_attribute_aclcheck(relid, get_attnum(relid, a->decl->doc_column), user, ACL_UPDATE) !=
+			ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));
 	return RIGHTS_RESTRICTED;
 }
@@ -357,8 +362,8 @@ static double
 present_value(Approximation *a, const DpKey *key, Rights rights)
 {
 	struct varlena *doc;
-	DpValue		value;
-	double		result = 0;
+	DpValue value;
+	double result = 0;
 
 	if (rights == RIGHTS_WHOLE && get_rel_relkind(a->decl->target) == RELKIND_RELATION)
 	{
@@ -378,21 +383,22 @@ present_value(Approximation *a, const DpKey *key, Rights rights)
 static bool
 read_fast(Approximation *a, const DpKey *key, double *value)
 {
-	DpDecl	   *decl = a->decl;
-	Relation	rel = table_open(decl->target, AccessShareLock);
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	DpDecl *decl = a->decl;
+	Relation rel = table_open(decl->target, AccessShareLock);
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TupleTableSlot *row = table_slot_create(rel, NULL);
 	ScanKeyData keys[INDEX_MAX_KEYS];
-	Relation	index;
+	Relation index;
 	IndexScanDesc scan;
-	bool		found;
-	int			i;
+	bool found;
+	int i;
 
 	list_free(RelationGetIndexList(rel));
 	index = index_open(rel->rd_pkindex, AccessShareLock);
 	for (i = 0; i < decl->nkeys; i++)
 	{
-		ScanKeyInit(&keys[i], i + 1, BTEqualStrategyNumber, get_opcode(decl->keys[i].eqop), key->values[i]);
+		ScanKeyInit(&keys[i], i + 1, BTEqualStrategyNumber, get_opcode(decl->keys[i].eqop),
+					key->values[i]);
 		keys[i].sk_collation = index->rd_indcollation[i];
 	}
 	scan = dp_index_beginscan(rel, index, snapshot, decl->nkeys);
@@ -401,9 +407,9 @@ read_fast(Approximation *a, const DpKey *key, double *value)
 	*value = 0;
 	if (found)
 	{
-		bool		isnull;
-		Datum		doc = slot_getattr(row, decl->doc_attnum, &isnull);
-		DpValue		field;
+		bool isnull;
+		Datum doc = slot_getattr(row, decl->doc_attnum, &isnull);
+		DpValue field;
 
 		if (!isnull && dp_fetch_path(doc, a->field, true, &field) && dp_type_is_number(field.type))
 			*value = dp_amount_double(&field);
@@ -416,7 +422,10 @@ read_fast(Approximation *a, const DpKey *key, double *value)
 	return found;
 }
 
-/* The document of a row that the user sees, in SPI's memory; NULL for a null.  Raises NO_DATA_FOUND. */
+/*
+ * The document of a row that the user sees, in SPI's memory; NULL for a null.  Raises
+ * NO_DATA_FOUND.
+ */
 static struct varlena *
 read_row(Approximation *a, const DpKey *key)
 {

@@ -27,9 +27,9 @@
 #include "patterns/approximation/approximation.h"
 
 /* Of the normal distribution: 95 of 100 cases lie within so many standard errors */
-#define DP_CASES_95		1.959964
+#define DP_CASES_95 1.959964
 
-int			dp_approximation_seed = 0;
+int dp_approximation_seed = 0;
 
 static pg_prng_state generator;
 static bool seeded = false;
@@ -51,21 +51,21 @@ dp_approximation_seed_assign(int seed, void *extra)
 bool
 dp_approximation_needs_value(const Approximation *a)
 {
-	return a->form == DP_APPROXIMATION_ERROR || (a->form == DP_APPROXIMATION_THRESHOLD && a->relative);
+	return a->form == DP_APPROXIMATION_ERROR ||
+		   (a->form == DP_APPROXIMATION_THRESHOLD && a->relative);
 }
 
 bool
 dp_approximation_draw(const Approximation *a, const DpValue *amount, double value, DpAmount *added)
 {
-	double		x = dp_amount_double(amount);
-	double		rest;			/* d without x, or d if it comes instead */
-	bool		instead = false;
-	double		d;
+	double x = dp_amount_double(amount);
+	double rest; /* d without x, or d if it comes instead */
+	bool instead = false;
+	double d;
 
 	if (!isfinite(x))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the amount must be a finite number")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the amount must be a finite number")));
 	if (x == 0)
 		return false;
 	if (unlikely(!seeded))
@@ -107,8 +107,10 @@ dp_approximation_draw(const Approximation *a, const DpValue *amount, double valu
 	else if (instead)
 		dp_amount_set_decimal(added, int64_to_numeric((int64) copysign(rest, x)));
 	else
-		dp_amount_set_decimal(added, numeric_add_opt_error(dp_amount_numeric(amount),
-														   int64_to_numeric((int64) copysign(rest, x)), NULL));
+		dp_amount_set_decimal(added,
+							  numeric_add_opt_error(dp_amount_numeric(amount),
+													int64_to_numeric((int64) copysign(rest, x)),
+													NULL));
 	return true;
 }
 
@@ -118,13 +120,13 @@ dp_approximation_draw(const Approximation *a, const DpValue *amount, double valu
 static bool
 draw_step(const Approximation *a, const DpValue *amount, DpAmount *added)
 {
-	int64		steps;
-	int64		total;
-	bool		negative;
+	int64 steps;
+	int64 total;
+	bool negative;
 
 	if (dp_amount_is_int(amount))
 	{
-		int64		x = dp_amount_int(amount);
+		int64 x = dp_amount_int(amount);
 
 		steps = x / a->step;
 		if (x % a->step != 0 && draw_ratio(x < 0 ? -(x % a->step) : x % a->step, a->step))
@@ -132,14 +134,13 @@ draw_step(const Approximation *a, const DpValue *amount, DpAmount *added)
 	}
 	else
 	{
-		double		x = dp_amount_double(amount) / a->step;
-		double		whole = floor(fabs(x));
+		double x = dp_amount_double(amount) / a->step;
+		double whole = floor(fabs(x));
 
 		negative = x < 0;
 		if (whole > 9e15)
-			ereport(ERROR,
-					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-					 errmsg("the amount is out of range")));
+			ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+							errmsg("the amount is out of range")));
 		steps = (int64) whole + (draw_double() < fabs(x) - whole ? 1 : 0);
 		if (negative)
 			steps = -steps;
@@ -147,9 +148,8 @@ draw_step(const Approximation *a, const DpValue *amount, DpAmount *added)
 	if (steps == 0)
 		return false;
 	if (pg_mul_s64_overflow(steps, a->step, &total))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("the amount is out of range")));
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+						errmsg("the amount is out of range")));
 	dp_amount_set_int(added, total, amount->type == DP_TYPE_INT64);
 	return true;
 }
@@ -158,20 +158,18 @@ draw_step(const Approximation *a, const DpValue *amount, DpAmount *added)
 static bool
 draw_integer(const DpValue *amount, int64 rest, bool instead, DpAmount *added)
 {
-	int64		x = dp_amount_int(amount);
-	int64		size;
-	int64		d;
+	int64 x = dp_amount_int(amount);
+	int64 size;
+	int64 d;
 
 	/* the smallest integer has no absolute value */
 	if (x == PG_INT64_MIN)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("the amount is out of range")));
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+						errmsg("the amount is out of range")));
 	size = x < 0 ? -x : x;
 	if (pg_add_s64_overflow(size, rest, &d))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("the amount is out of range")));
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+						errmsg("the amount is out of range")));
 	if (instead)
 		d = Max(rest, size);
 	if (d > size && !draw_ratio(size, d))
@@ -201,9 +199,7 @@ generator_seed(void)
 	if (dp_approximation_seed != 0)
 		pg_prng_seed(&generator, (uint64) dp_approximation_seed);
 	else if (!pg_prng_strong_seed(&generator))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not get random bytes")));
+		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not get random bytes")));
 	seeded = true;
 }
 
@@ -215,8 +211,8 @@ generator_seed(void)
 static double
 standard_error(const Approximation *a, double count)
 {
-	double		c = a->variance;
-	double		m;
+	double c = a->variance;
+	double m;
 
 	if (a->form == DP_APPROXIMATION_STEP)
 		return sqrt(count * (double) (a->step - 1));
@@ -234,19 +230,19 @@ standard_error(const Approximation *a, double count)
 void
 dp_approximation_bounds(const Approximation *a, double estimate, double *low, double *high)
 {
-	double		v = fabs(estimate);
-	double		from;
-	double		to;
-	double		lower;
-	double		upper;
-	int			i;
+	double v = fabs(estimate);
+	double from;
+	double to;
+	double lower;
+	double upper;
+	int i;
 
 	*low = *high = estimate;
 	if (a->form == DP_APPROXIMATION_SLOTS || !isfinite(v))
 		return;
 	if (a->form == DP_APPROXIMATION_THRESHOLD)
 	{
-		double		t = a->relative ? a->threshold * v : a->threshold;
+		double t = a->relative ? a->threshold * v : a->threshold;
 
 		*low = estimate - t;
 		*high = estimate + t;
@@ -262,7 +258,7 @@ dp_approximation_bounds(const Approximation *a, double estimate, double *low, do
 	to = v;
 	for (i = 0; i < 100; i++)
 	{
-		double		middle = (from + to) / 2;
+		double middle = (from + to) / 2;
 
 		if (middle + DP_CASES_95 * standard_error(a, middle) < v)
 			from = middle;
@@ -278,7 +274,7 @@ dp_approximation_bounds(const Approximation *a, double estimate, double *low, do
 	from = v;
 	for (i = 0; i < 100; i++)
 	{
-		double		middle = (from + to) / 2;
+		double middle = (from + to) / 2;
 
 		if (middle - DP_CASES_95 * standard_error(a, middle) < v)
 			from = middle;

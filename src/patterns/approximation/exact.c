@@ -36,7 +36,8 @@
 #include "patterns/approximation/approximation.h"
 #include "patterns/approximation/shards.h"
 
-static const char plan_hold, plan_number, plan_lock, plan_lock_free, plan_exists, plan_orphans, plan_keys;
+static const char plan_hold, plan_number, plan_lock, plan_lock_free, plan_exists, plan_orphans,
+	plan_keys;
 
 /* For hold_row() */
 typedef struct Held
@@ -44,24 +45,26 @@ typedef struct Held
 	Approximation *a;
 	const DpKey *key;
 	const DpValue *amount;
-	bool		restricted;
+	bool restricted;
 } Held;
 
 static void hold_row(void *arg);
-static bool lock_key(Approximation *a, const void *id, const char *locking, const DpKey *key, int flags);
+static bool
+lock_key(Approximation *a, const void *id, const char *locking, const DpKey *key, int flags);
 static bool run_key(Approximation *a, const void *id, const char *before, const char *after,
 					const DpKey *key, int flags);
 static bool fold(Approximation *a, const DpKey *key, bool wait);
 static void fold_context(void *document);
-static Oid	slots_table(Approximation *a);
+static Oid slots_table(Approximation *a);
 static void drop_orphans(Approximation *a);
 static void moves_finish(Approximation *a);
 static bool document_value(Approximation *a, struct varlena *doc, DpAmount *amount);
 
 static bool method_is_split(DpDecl *decl, struct varlena *stored);
-static struct varlena *method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
-static struct varlena *method_keep(DpDecl *decl, struct varlena *stored,
-								   struct varlena *old_whole, struct varlena *new_whole);
+static struct varlena *
+method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
+static struct varlena *method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+								   struct varlena *new_whole);
 static bool method_settle(DpDecl *decl, const DpKey *key);
 static List *method_split(DpDecl *decl);
 
@@ -76,22 +79,22 @@ DP_FUNCTION(dp_approximation_sync);
 Datum
 dp_approximation_sync(PG_FUNCTION_ARGS)
 {
-	Oid			relid;
+	Oid relid;
 	Approximation *a;
-	DpDecl	   *decl;
-	DpActor		self;
-	SPIPlanPtr	plan;
-	Portal		portal;
-	int64		done = 0;
+	DpDecl *decl;
+	DpActor self;
+	SPIPlanPtr plan;
+	Portal portal;
+	int64 done = 0;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
 	relid = PG_GETARG_OID(0);
 	dp_require_owner(relid);
 	LockRelationOid(relid, RowExclusiveLock);
-	decl = dp_decl_find(relid, "approximation", PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	decl = dp_decl_find(relid, "approximation",
+						PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	a = dp_approximation(decl);
 	if (a->form != DP_APPROXIMATION_SLOTS)
 		PG_RETURN_INT64(0);
@@ -116,7 +119,7 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 	for (;;)
 	{
 		SPITupleTable *keys;
-		uint64		i;
+		uint64 i;
 
 		SPI_cursor_fetch(portal, true, 1000);
 		keys = SPI_tuptable;
@@ -124,14 +127,14 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 			break;
 		for (i = 0; i < keys->numvals; i++)
 		{
-			DpKey		key;
-			int			k;
+			DpKey key;
+			int k;
 
 			CHECK_FOR_INTERRUPTS();
 			key.n = decl->nkeys;
 			for (k = 0; k < key.n; k++)
 			{
-				bool		isnull;
+				bool isnull;
 
 				key.values[k] = SPI_getbinval(keys->vals[i], keys->tupdesc, k + 1, &isnull);
 			}
@@ -149,10 +152,11 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 }
 
 void
-dp_approximation_slots_add(Approximation *a, const DpKey *key, const DpValue *amount, bool restricted)
+dp_approximation_slots_add(Approximation *a, const DpKey *key, const DpValue *amount,
+						   bool restricted)
 {
-	Held		held = {a, key, amount, restricted};
-	Oid			table = slots_table(a);
+	Held held = { a, key, amount, restricted };
+	Oid table = slots_table(a);
 
 	/* whoever may not see all rows has to be shown this one */
 	if (restricted)
@@ -175,8 +179,8 @@ dp_approximation_slots_before(Approximation *a, TriggerData *trigdata)
 void
 dp_approximation_slots_after(Approximation *a, TriggerData *trigdata)
 {
-	DpKey		from;
-	DpAmount	sum;
+	DpKey from;
+	DpAmount sum;
 
 	if (dp_moves_after(a->decl, trigdata, &from) == NULL)
 	{
@@ -204,11 +208,12 @@ DP_FUNCTION(dp_approximation_drop_orphans);
 Datum
 dp_approximation_drop_orphans(PG_FUNCTION_ARGS)
 {
-	Oid			relid = PG_GETARG_OID(0);
+	Oid relid = PG_GETARG_OID(0);
 
 	dp_require_owner(relid);
 	LockRelationOid(relid, RowExclusiveLock);
-	drop_orphans(dp_approximation(dp_decl_find(relid, "approximation", text_to_cstring(PG_GETARG_TEXT_PP(1)))));
+	drop_orphans(dp_approximation(dp_decl_find(relid, "approximation",
+											   text_to_cstring(PG_GETARG_TEXT_PP(1)))));
 	PG_RETURN_VOID();
 }
 
@@ -216,9 +221,9 @@ dp_approximation_drop_orphans(PG_FUNCTION_ARGS)
 static void
 drop_orphans(Approximation *a)
 {
-	DpDecl	   *decl = a->decl;
-	Oid			table;
-	SPIPlanPtr	plan;
+	DpDecl *decl = a->decl;
+	Oid table;
+	SPIPlanPtr plan;
 
 	if (a->slots == 0)
 		return;
@@ -228,7 +233,7 @@ drop_orphans(Approximation *a)
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		int			i;
+		int i;
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "DELETE FROM ");
@@ -238,7 +243,8 @@ drop_orphans(Approximation *a)
 		appendStringInfoString(&sql, " AS b WHERE ");
 		for (i = 0; i < decl->nkeys; i++)
 		{
-			appendStringInfo(&sql, "%sb.%s", i > 0 ? " AND " : "", quote_identifier(decl->keys[i].name));
+			appendStringInfo(&sql, "%sb.%s", i > 0 ? " AND " : "",
+							 quote_identifier(decl->keys[i].name));
 			dp_sql_operator(&sql, decl->keys[i].eqop);
 			appendStringInfoString(&sql, "s.");
 			dp_sql_side_key_name(&sql, decl, i);
@@ -246,7 +252,8 @@ drop_orphans(Approximation *a)
 		appendStringInfoChar(&sql, ')');
 		plan = dp_plan_make(decl, &plan_orphans, sql.data, 0, NULL);
 	}
-	dp_run_marked(decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL, DP_MARK_INTERNAL);
+	dp_run_marked(decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL,
+				  DP_MARK_INTERNAL);
 	SPI_finish();
 }
 
@@ -258,12 +265,13 @@ drop_orphans(Approximation *a)
 static void
 hold_row(void *arg)
 {
-	Held	   *held = arg;
+	Held *held = arg;
 	struct varlena *doc;
 
 	SPI_connect();
 	if ((held->restricted && !lock_key(held->a, &plan_hold, " FOR KEY SHARE", held->key, 0)) ||
-		!dp_row_read(held->a->decl, &plan_number, held->key, " FOR KEY SHARE", DP_RUN_AS_OWNER, &doc))
+		!dp_row_read(held->a->decl, &plan_number, held->key, " FOR KEY SHARE", DP_RUN_AS_OWNER,
+					 &doc))
 		dp_row_missing(held->a->decl, held->key);
 	if (doc != NULL)
 		(void) dp_approximation_plus_document(doc, held->a->field, held->amount);
@@ -284,16 +292,16 @@ lock_key(Approximation *a, const void *id, const char *locking, const DpKey *key
 
 /* Runs a SELECT about the row of a key; whether there is one. */
 static bool
-run_key(Approximation *a, const void *id, const char *before, const char *after,
-		const DpKey *key, int flags)
+run_key(Approximation *a, const void *id, const char *before, const char *after, const DpKey *key,
+		int flags)
 {
-	DpDecl	   *decl = a->decl;
-	SPIPlanPtr	plan = dp_plan(decl, id);
+	DpDecl *decl = a->decl;
+	SPIPlanPtr plan = dp_plan(decl, id);
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
+		Oid types[INDEX_MAX_KEYS];
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, before);
@@ -319,11 +327,13 @@ slots_table(Approximation *a)
 	if (!OidIsValid(a->side))
 		dp_require_own_sides(a->decl);
 	if (!OidIsValid(a->side))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the slots of the approximation pattern \"%s\" on table %s are missing",
-						a->decl->name, dp_relation_name(a->decl->target)),
-				 errhint("If the table was restored alone, restore its slots too; pattern_repair() with accept_loss => true makes an empty table of slots.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the slots of the approximation pattern \"%s\" on table %s are missing",
+					a->decl->name, dp_relation_name(a->decl->target)),
+			 errhint(
+				 "If the table was restored alone, restore its slots too; pattern_repair() with accept_loss => true makes an empty table of slots.")));
 	return a->side;
 }
 
@@ -334,12 +344,12 @@ slots_table(Approximation *a)
 static void
 moves_finish(Approximation *a)
 {
-	List	   *mine = dp_moves_take(a->decl);
-	Oid			table;
-	DpAmount   *sums;
-	int64	   *counts;
-	ListCell   *lc;
-	int			i = 0;
+	List *mine = dp_moves_take(a->decl);
+	Oid table;
+	DpAmount *sums;
+	int64 *counts;
+	ListCell *lc;
+	int i = 0;
 
 	if (mine == NIL)
 		return;
@@ -348,7 +358,7 @@ moves_finish(Approximation *a)
 	counts = palloc(sizeof(int64) * Max(1, list_length(mine)));
 	foreach(lc, mine)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 
 		dp_amount_set_int(&sums[i], 0, false);
 		counts[i] = dp_slots_take(table, move->from.values, true, &sums[i]);
@@ -357,7 +367,7 @@ moves_finish(Approximation *a)
 	i = 0;
 	foreach(lc, mine)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 
 		/* a later statement, or a trigger, may have deleted the row */
 		SPI_connect();
@@ -370,14 +380,18 @@ moves_finish(Approximation *a)
 	list_free(mine);
 }
 
-/* What a document itself counts, 0 if it has no such field.  False if it is something else than a number. */
+/*
+ * What a document itself counts, 0 if it has no such field.  False if it is something else than a
+ * number.
+ */
 static bool
 document_value(Approximation *a, struct varlena *doc, DpAmount *amount)
 {
-	DpValue		value;
+	DpValue value;
 
 	dp_amount_set_int(amount, 0, false);
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), a->field, &value) || value.type == DP_TYPE_NULL)
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), a->field, &value) ||
+		value.type == DP_TYPE_NULL)
 		return true;
 	if (!dp_type_is_number(value.type))
 		return false;
@@ -400,7 +414,9 @@ method_split(DpDecl *decl)
 {
 	Approximation *a = dp_approximation(decl);
 
-	return a->form == DP_APPROXIMATION_SLOTS && OidIsValid(a->side) ? list_make1(dp_split_field(a->field, "$inc")) : NIL;
+	return a->form == DP_APPROXIMATION_SLOTS && OidIsValid(a->side)
+			   ? list_make1(dp_split_field(a->field, "$inc"))
+			   : NIL;
 }
 
 /* The document with the slots added to its field. */
@@ -408,9 +424,9 @@ static struct varlena *
 method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
 {
 	Approximation *a = dp_approximation(decl);
-	Snapshot	snapshot;
-	DpAmount	total;
-	int64		n;
+	Snapshot snapshot;
+	DpAmount total;
+	int64 n;
 
 	if (!document_value(a, stored, &total))
 		return stored;
@@ -430,32 +446,37 @@ method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest
  * disturbed and loses nothing.
  */
 static struct varlena *
-method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
+method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+			struct varlena *new_whole)
 {
 	Approximation *a = dp_approximation(decl);
-	DpAmount	base;
-	DpAmount	was;
-	DpAmount	is;
-	DpValue		value;
+	DpAmount base;
+	DpAmount was;
+	DpAmount is;
+	DpValue value;
 
 	if (a->form != DP_APPROXIMATION_SLOTS)
 		return new_whole;
-	if (!document_value(a, stored, &base) || !document_value(a, old_whole, &was) || !document_value(a, new_whole, &is))
+	if (!document_value(a, stored, &base) || !document_value(a, old_whole, &was) ||
+		!document_value(a, new_whole, &is))
 		return new_whole;
 	if (dp_value_identical(&was.value, &is.value))
 	{
 		if (dp_path_find(DP_DOC_DATA(stored), DP_DOC_SIZE(stored), a->field, &value))
-			return dp_document_set(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field, &value);
+			return dp_document_set(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field,
+								   &value);
 		if (!dp_path_find(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field, &value))
 			return new_whole;
 		return dp_document_unset(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field);
 	}
-	dp_amount_subtract(&was, &base.value);	/* the slots */
+	dp_amount_subtract(&was, &base.value); /* the slots */
 	dp_amount_subtract(&is, &was.value);
 	return dp_document_set(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field, &is.value);
 }
 
-/* Folds the slots of a key that nobody has into its document.  Inside SPI_connect(), as the owner. */
+/*
+ * Folds the slots of a key that nobody has into its document.  Inside SPI_connect(), as the owner.
+ */
 static bool
 method_settle(DpDecl *decl, const DpKey *key)
 {
@@ -472,18 +493,20 @@ method_settle(DpDecl *decl, const DpKey *key)
 static bool
 fold(Approximation *a, const DpKey *key, bool wait)
 {
-	DpDecl	   *decl = a->decl;
+	DpDecl *decl = a->decl;
 	ErrorContextCallback context;
-	DpAmount	sum;
+	DpAmount sum;
 
 	if (!(wait ? lock_key(a, &plan_lock, " FOR NO KEY UPDATE", key, DP_RUN_AS_OWNER)
-		  : run_key(a, &plan_lock_free, "SELECT 1 FROM ", " FOR NO KEY UPDATE SKIP LOCKED", key, DP_RUN_AS_OWNER)))
+			   : run_key(a, &plan_lock_free, "SELECT 1 FROM ", " FOR NO KEY UPDATE SKIP LOCKED",
+						 key, DP_RUN_AS_OWNER)))
 		return false;
 	dp_amount_set_int(&sum, 0, false);
 	if (dp_slots_take(slots_table(a), key->values, false, &sum) == 0)
 		return false;
 	context.callback = fold_context;
-	context.arg = psprintf("%s of table %s", dp_key_to_text(decl, key), dp_relation_name(decl->target));
+	context.arg =
+		psprintf("%s of table %s", dp_key_to_text(decl, key), dp_relation_name(decl->target));
 	context.previous = error_context_stack;
 	error_context_stack = &context;
 	if (!dp_approximation_write(a, key, &sum.value, true))

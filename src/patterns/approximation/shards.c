@@ -29,11 +29,11 @@
 /* An open table of slots */
 typedef struct Slots
 {
-	Relation	rel;
-	Relation	index;
-	int			nkeys;			/* columns of the key, without the slot's number */
-	AttrNumber	amount;
-	TupleTableSlot *row;		/* what scans find */
+	Relation rel;
+	Relation index;
+	int nkeys; /* columns of the key, without the slot's number */
+	AttrNumber amount;
+	TupleTableSlot *row; /* what scans find */
 	ScanKeyData keys[INDEX_MAX_KEYS];
 } Slots;
 
@@ -47,14 +47,14 @@ static void index_entries(Slots *s, TupleTableSlot *row, bool insert, DpUpdateIn
 static void not_slots(Oid table) pg_attribute_noreturn();
 
 void
-dp_slots_add(Oid table, const Datum *key, const DpValue *amount, int tries,
-			 DpSlotsHold hold, void *arg)
+dp_slots_add(Oid table, const Datum *key, const DpValue *amount, int tries, DpSlotsHold hold,
+			 void *arg)
 {
-	Slots		s;
+	Slots s;
 	SnapshotData dirty;
-	int64		start = (int64) (pg_prng_uint64(&pg_global_prng_state) >> 1);
-	bool		done = false;
-	int			pass;
+	int64 start = (int64) (pg_prng_uint64(&pg_global_prng_state) >> 1);
+	bool done = false;
+	int pass;
 
 	slots_open(&s, table, key, RowExclusiveLock);
 	InitDirtySnapshot(dirty);
@@ -97,15 +97,15 @@ dp_slots_add(Oid table, const Datum *key, const DpValue *amount, int tries,
 int64
 dp_slots_sum(Oid table, const Datum *key, Snapshot snapshot, DpAmount *sum)
 {
-	Slots		s;
+	Slots s;
 	IndexScanDesc scan;
-	int64		n = 0;
+	int64 n = 0;
 
 	slots_open(&s, table, key, AccessShareLock);
 	scan = slots_scan(&s, snapshot, s.nkeys);
 	while (index_getnext_slot(scan, ForwardScanDirection, s.row))
 	{
-		DpValue		amount = slots_amount(&s, s.row);
+		DpValue amount = slots_amount(&s, s.row);
 
 		dp_amount_add(sum, &amount);
 		n++;
@@ -118,12 +118,12 @@ dp_slots_sum(Oid table, const Datum *key, Snapshot snapshot, DpAmount *sum)
 int64
 dp_slots_take(Oid table, const Datum *key, bool wait, DpAmount *sum)
 {
-	Slots		s;
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	Slots s;
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	IndexScanDesc scan;
 	TupleTableSlot *locked;
-	CommandId	cid = GetCurrentCommandId(true);
-	int64		n = 0;
+	CommandId cid = GetCurrentCommandId(true);
+	int64 n = 0;
 
 	slots_open(&s, table, key, RowExclusiveLock);
 	locked = table_slot_create(s.rel, NULL);
@@ -131,18 +131,19 @@ dp_slots_take(Oid table, const Datum *key, bool wait, DpAmount *sum)
 	while (index_getnext_slot(scan, ForwardScanDirection, s.row))
 	{
 		TM_FailureData failure;
-		TM_Result	result;
-		DpValue		amount;
+		TM_Result result;
+		DpValue amount;
 
 		CHECK_FOR_INTERRUPTS();
 		result = table_tuple_lock(s.rel, &s.row->tts_tid, snapshot, locked, cid, LockTupleExclusive,
 								  wait ? LockWaitBlock : LockWaitSkip,
 								  TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
 		if (result != TM_Ok)
-			continue;			/* somebody has it, or it is gone */
+			continue; /* somebody has it, or it is gone */
 		amount = slots_amount(&s, locked);
 		dp_amount_add(sum, &amount);
-		result = table_tuple_delete(s.rel, &locked->tts_tid, cid, snapshot, InvalidSnapshot, true, &failure, false);
+		result = table_tuple_delete(s.rel, &locked->tts_tid, cid, snapshot, InvalidSnapshot, true,
+									&failure, false);
 		if (result != TM_Ok)
 			elog(ERROR, "could not remove a slot that is locked: %d", result);
 		n++;
@@ -158,7 +159,7 @@ dp_slots_take(Oid table, const Datum *key, bool wait, DpAmount *sum)
 void
 dp_slots_put(Oid table, const Datum *key, const DpValue *amount)
 {
-	Slots		s;
+	Slots s;
 
 	slots_open(&s, table, key, RowExclusiveLock);
 	slots_insert(&s, key, amount);
@@ -173,8 +174,8 @@ dp_slots_put(Oid table, const Datum *key, const DpValue *amount)
 static void
 slots_open(Slots *s, Oid table, const Datum *key, LOCKMODE lock)
 {
-	TupleDesc	desc;
-	int			i;
+	TupleDesc desc;
+	int i;
 
 	s->rel = table_open(table, lock);
 	desc = RelationGetDescr(s->rel);
@@ -198,8 +199,9 @@ slots_open(Slots *s, Oid table, const Datum *key, LOCKMODE lock)
 
 	for (i = 0; i < s->nkeys; i++)
 	{
-		Oid			type = s->index->rd_opcintype[i];
-		Oid			operator = get_opfamily_member(s->index->rd_opfamily[i], type, type, BTEqualStrategyNumber);
+		Oid type = s->index->rd_opcintype[i];
+		Oid operator=
+			get_opfamily_member(s->index->rd_opfamily[i], type, type, BTEqualStrategyNumber);
 
 		ScanKeyInit(&s->keys[i], i + 1, BTEqualStrategyNumber, get_opcode(operator), key[i]);
 		s->keys[i].sk_collation = s->index->rd_indcollation[i];
@@ -230,9 +232,9 @@ slots_scan(Slots *s, Snapshot snapshot, int nkeys)
 static DpValue
 slots_amount(Slots *s, TupleTableSlot *row)
 {
-	bool		isnull;
-	Datum		datum = slot_getattr(row, s->amount, &isnull);
-	DpValue		amount;
+	bool isnull;
+	Datum datum = slot_getattr(row, s->amount, &isnull);
+	DpValue amount;
 
 	if (!isnull)
 	{
@@ -241,8 +243,8 @@ slots_amount(Slots *s, TupleTableSlot *row)
 			return amount;
 	}
 	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("a slot of table %s holds no number", dp_relation_name(RelationGetRelid(s->rel)))));
+			(errcode(ERRCODE_DATA_CORRUPTED), errmsg("a slot of table %s holds no number",
+													 dp_relation_name(RelationGetRelid(s->rel)))));
 }
 
 /*
@@ -252,23 +254,23 @@ slots_amount(Slots *s, TupleTableSlot *row)
 static bool
 slots_try(Slots *s, const DpValue *amount)
 {
-	TupleDesc	desc = RelationGetDescr(s->rel);
+	TupleDesc desc = RelationGetDescr(s->rel);
 	TupleTableSlot *row = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	ItemPointerData tid = s->row->tts_tid;
-	DpValue		old = slots_amount(s, s->row);
-	DpAmount	sum;
+	DpValue old = slots_amount(s, s->row);
+	DpAmount sum;
 	TM_FailureData failure;
 	LockTupleMode mode;
 	DpUpdateIndexes indexes;
-	TM_Result	result;
+	TM_Result result;
 
 	dp_amount_set(&sum, &old);
 	dp_amount_add(&sum, amount);
 	ExecCopySlot(row, s->row);
 	row->tts_values[s->amount - 1] = PointerGetDatum(dp_value_to_varlena(&sum.value));
 	row->tts_tableOid = RelationGetRelid(s->rel);
-	result = table_tuple_update(s->rel, &tid, row, GetCurrentCommandId(true), GetActiveSnapshot(), InvalidSnapshot,
-								false, &failure, &mode, &indexes);
+	result = table_tuple_update(s->rel, &tid, row, GetCurrentCommandId(true), GetActiveSnapshot(),
+								InvalidSnapshot, false, &failure, &mode, &indexes);
 	if (result == TM_Ok)
 		index_entries(s, row, false, indexes);
 	ExecDropSingleTupleTableSlot(row);
@@ -279,19 +281,20 @@ slots_try(Slots *s, const DpValue *amount)
 static void
 slots_insert(Slots *s, const Datum *key, const DpValue *amount)
 {
-	TupleDesc	desc = RelationGetDescr(s->rel);
+	TupleDesc desc = RelationGetDescr(s->rel);
 	TupleTableSlot *row = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
-	DpUpdateIndexes all = {0};
-	int			i;
+	DpUpdateIndexes all = { 0 };
+	int i;
 
 	ExecClearTuple(row);
 	memset(row->tts_isnull, true, desc->natts);
 	for (i = 0; i <= s->nkeys; i++)
 	{
-		AttrNumber	att = s->index->rd_index->indkey.values[i];
+		AttrNumber att = s->index->rd_index->indkey.values[i];
 
-		row->tts_values[att - 1] = i < s->nkeys ? key[i] :
-			Int64GetDatum((int64) (pg_prng_uint64(&pg_global_prng_state) >> 1));
+		row->tts_values[att - 1] =
+			i < s->nkeys ? key[i]
+						 : Int64GetDatum((int64) (pg_prng_uint64(&pg_global_prng_state) >> 1));
 		row->tts_isnull[att - 1] = false;
 	}
 	row->tts_values[s->amount - 1] = PointerGetDatum(dp_value_to_varlena(amount));
@@ -307,7 +310,7 @@ slots_insert(Slots *s, const Datum *key, const DpValue *amount)
 static void
 index_entries(Slots *s, TupleTableSlot *row, bool insert, DpUpdateIndexes indexes)
 {
-	EState	   *estate;
+	EState *estate;
 	ResultRelInfo *info;
 	RangeTblEntry *rte;
 	Bitmapset **columns;
@@ -339,8 +342,10 @@ index_entries(Slots *s, TupleTableSlot *row, bool insert, DpUpdateIndexes indexe
 static void
 not_slots(Oid table)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-			 errmsg("table %s is not one of slots", dp_relation_name(table)),
-			 errdetail("It has the columns of a key, a number and an amount, and all but the last are its primary key.")));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+		 errmsg("table %s is not one of slots", dp_relation_name(table)),
+		 errdetail(
+			 "It has the columns of a key, a number and an amount, and all but the last are its primary key.")));
 }

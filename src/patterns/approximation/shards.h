@@ -28,8 +28,11 @@
 
 #include "bson/amount.h"
 
-/* Called before a slot is made: the key has to exist until the transaction ends, or an error is raised. */
-typedef void (*DpSlotsHold) (void *arg);
+/*
+ * Called before a slot is made: the key has to exist until the transaction ends, or an error is
+ * raised.
+ */
+typedef void (*DpSlotsHold)(void *arg);
 
 /*
  * Adds to the counter of a key.  At most tries slots are tried before one is
@@ -52,4 +55,4 @@ extern int64 dp_slots_take(Oid table, const Datum *key, bool wait, DpAmount *sum
 /* Makes a slot. */
 extern void dp_slots_put(Oid table, const Datum *key, const DpValue *amount);
 
-#endif							/* DP_PATTERNS_APPROXIMATION_SHARDS_H */
+#endif /* DP_PATTERNS_APPROXIMATION_SHARDS_H */

@@ -45,17 +45,21 @@ Datum
 dp_attribute_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl	   *decl;
+	DpDecl *decl;
 
 	if (CALLED_AS_TRIGGER(fcinfo) &&
 		(!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || !TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
 		 TRIGGER_FIRED_BY_DELETE(trigdata->tg_event)))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"attribute_trigger\" is called by triggers that attribute_enable() makes only")));
-	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
-							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"attribute_trigger\" is called by triggers that attribute_enable() makes only")));
+	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
+		dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
+								   ? trigdata->tg_newtuple
+								   : trigdata->tg_trigtuple);
 	decl = dp_decl_of_trigger(fcinfo, PATTERN);
 	return PointerGetDatum(attribute_before(dp_attribute(decl), trigdata));
 }
@@ -64,12 +68,12 @@ dp_attribute_trigger(PG_FUNCTION_ARGS)
 static HeapTuple
 attribute_before(DpAttribute *a, TriggerData *trigdata)
 {
-	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	int			attnum = a->decl->doc_attnum;
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, attnum, desc, &isnull);
+	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	int attnum = a->decl->doc_attnum;
+	bool isnull;
+	Datum value = heap_getattr(tuple, attnum, desc, &isnull);
 	struct varlena *doc;
 	struct varlena *packed;
 
@@ -77,8 +81,8 @@ attribute_before(DpAttribute *a, TriggerData *trigdata)
 		return tuple;
 	if (is_update)
 	{
-		bool		was_null;
-		Datum		was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &was_null);
+		bool was_null;
+		Datum was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &was_null);
 
 		if (!was_null && datum_image_eq(was, value, false, -1))
 			return tuple;
@@ -89,7 +93,7 @@ attribute_before(DpAttribute *a, TriggerData *trigdata)
 	packed = dp_attribute_settled(a->form, doc);
 	if (a->form->is_unique)
 	{
-		DpKey		key;
+		DpKey key;
 
 		dp_key_of_tuple(a->decl, tuple, desc, &key);
 		dp_attribute_check_unique(a, packed != NULL ? packed : doc, &key);
@@ -103,15 +107,16 @@ attribute_before(DpAttribute *a, TriggerData *trigdata)
 void
 dp_attribute_check_unique(DpAttribute *a, struct varlena *doc, const DpKey *key)
 {
-	char	   *text;
+	char *text;
 
 	if (!a->form->is_unique || !dp_attribute_twice(a->form, doc, &text))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("a document of table %s has an attribute twice", dp_relation_name(a->decl->target)),
-			 errdetail("The document with the key %s has %s twice in \"%s\".", dp_key_to_text(a->decl, key), text,
-					   dp_decl_text(a->decl, "into_field"))));
+			 errmsg("a document of table %s has an attribute twice",
+					dp_relation_name(a->decl->target)),
+			 errdetail("The document with the key %s has %s twice in \"%s\".",
+					   dp_key_to_text(a->decl, key), text, dp_decl_text(a->decl, "into_field"))));
 }
 
 /* Compiles what a declaration says. */
@@ -121,7 +126,7 @@ dp_attribute(DpDecl *decl)
 	DpAttribute *a = decl->state;
 	struct varlena *options;
 	MemoryContext old;
-	DpValue		value;
+	DpValue value;
 
 	if (likely(a != NULL))
 		return a;
@@ -145,12 +150,12 @@ static struct varlena *
 read_options(DpDecl *decl)
 {
 	StringInfoData sql;
-	Oid			types[3] = {REGCLASSOID, TEXTOID, dp_types()->bson};
-	Datum		values[3];
+	Oid types[3] = { REGCLASSOID, TEXTOID, dp_types()->bson };
+	Datum values[3];
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext old;
 	struct varlena *result;
-	bool		isnull;
+	bool isnull;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
@@ -160,9 +165,11 @@ read_options(DpDecl *decl)
 	values[1] = CStringGetTextDatum(decl->name);
 	values[2] = PointerGetDatum(decl->options);
 	SPI_connect();
-	if (SPI_execute_with_args(sql.data, 3, types, values, NULL, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
+	if (SPI_execute_with_args(sql.data, 3, types, values, NULL, true, 1) != SPI_OK_SELECT ||
+		SPI_processed != 1)
 		elog(ERROR, "_attribute_full_options() failed");
-	result = (struct varlena *) DatumGetPointer(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	result = (struct varlena *) DatumGetPointer(SPI_getbinval(SPI_tuptable->vals[0],
+															  SPI_tuptable->tupdesc, 1, &isnull));
 	if (isnull)
 		elog(ERROR, "_attribute_full_options() returned null");
 	result = PG_DETOAST_DATUM_PACKED(PointerGetDatum(result));
@@ -180,8 +187,8 @@ static bool
 attribute_settle(DpDecl *decl, const DpKey *key)
 {
 	DpAttribute *a = dp_attribute(decl);
-	DpWriter   *w;
-	bool		written = false;
+	DpWriter *w;
+	bool written = false;
 
 	if (a->lookup == NULL)
 		a->lookup = dp_lookup_primary(decl->target, decl->context);
@@ -207,23 +214,23 @@ attribute_settle(DpDecl *decl, const DpKey *key)
 	return written;
 }
 
-const DpPatternMethods dp_attribute_methods = {
-	.pattern = PATTERN,
-	.settle = attribute_settle
-};
+const DpPatternMethods dp_attribute_methods = { .pattern = PATTERN, .settle = attribute_settle };
 
 /* Views <table>_wide ------------------------------------------------------ */
 
-/* The document with the fields of all declarations, the last one's first: it saw what the others had left. */
+/*
+ * The document with the fields of all declarations, the last one's first: it saw what the others
+ * had left.
+ */
 static struct varlena *
 wide_show(char **args, List *decls, struct varlena *stored, const DpKey *key, bool latest)
 {
 	struct varlena *result = stored;
-	int			i;
+	int i;
 
 	for (i = list_length(decls) - 1; i >= 0; i--)
 	{
-		DpDecl	   *decl = list_nth(decls, i);
+		DpDecl *decl = list_nth(decls, i);
 		struct varlena *wide;
 
 		if (strcmp(decl->pattern, PATTERN) != 0)
@@ -245,19 +252,19 @@ wide_store(char **args, List *decls, struct varlena *stored, struct varlena *old
 		   struct varlena *new_shown, DpMark *marks, int *nmarks)
 {
 	struct varlena *result = new_shown;
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (stored == NULL || old_shown == NULL || new_shown == NULL)
-		return new_shown;		/* the table's trigger packs it */
+		return new_shown; /* the table's trigger packs it */
 	foreach(lc, decls)
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 		DpAttributeForm *form;
-		DpValue		array;
-		DpValue		before;
-		DpValue		after;
-		bool		had;
-		bool		has;
+		DpValue array;
+		DpValue before;
+		DpValue after;
+		bool had;
+		bool has;
 		struct varlena *packed;
 
 		if (strcmp(decl->pattern, PATTERN) != 0)
@@ -278,28 +285,29 @@ wide_store(char **args, List *decls, struct varlena *stored, struct varlena *old
 	return result;
 }
 
-/* Whether the pattern shows the document otherwise than it is stored: what INSERT returns needs no second look. */
+/*
+ * Whether the pattern shows the document otherwise than it is stored: what INSERT returns needs no
+ * second look.
+ */
 static bool
 wide_is_changed(char **args, List *decls, struct varlena *stored)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, decls)
 	{
-		DpDecl	   *decl = lfirst(lc);
-		DpValue		array;
+		DpDecl *decl = lfirst(lc);
+		DpValue array;
 
-		if (strcmp(decl->pattern, PATTERN) == 0 && dp_attribute_array(dp_attribute(decl)->form, stored, &array))
+		if (strcmp(decl->pattern, PATTERN) == 0 &&
+			dp_attribute_array(dp_attribute(decl)->form, stored, &array))
 			return true;
 	}
 	return false;
 }
 
 const DpViewMethods dp_wide_view = {
-	.label = "_wide",
-	.is_changed = wide_is_changed,
-	.show = wide_show,
-	.store = wide_store
+	.label = "_wide", .is_changed = wide_is_changed, .show = wide_show, .store = wide_store
 };
 
 /*
@@ -319,7 +327,7 @@ DP_FUNCTION(dp_attribute_wide);
 Datum
 dp_attribute_wide(PG_FUNCTION_ARGS)
 {
-	List	   *decls = dp_decls(PG_GETARG_OID(1));
+	List *decls = dp_decls(PG_GETARG_OID(1));
 
 	if (decls == NIL)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));

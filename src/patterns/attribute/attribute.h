@@ -22,13 +22,13 @@
 #include "kit/rows/lookup.h"
 
 /* Most placeholders of a pattern */
-#define DP_ATTRIBUTE_MAX_KEYS	8
+#define DP_ATTRIBUTE_MAX_KEYS 8
 
 /* Bytes somewhere */
 typedef struct DpAttributeText
 {
 	const char *s;
-	uint32		len;
+	uint32 len;
 } DpAttributeText;
 
 /* A name in the wide shape and the same in members */
@@ -42,50 +42,50 @@ typedef struct DpAttributeRename
 typedef struct DpAttributeField
 {
 	DpAttributeText name;
-	int			nrenames;
+	int nrenames;
 	DpAttributeRename *renames;
 } DpAttributeField;
 
 /* A field of the list paths */
 typedef struct DpAttributePath
 {
-	DpPath	   *path;
-	DpAttributeText text;		/* as members have it, before it is renamed */
-	int			next;			/* the next one of the same bucket, or -1 */
+	DpPath *path;
+	DpAttributeText text; /* as members have it, before it is renamed */
+	int next;             /* the next one of the same bucket, or -1 */
 } DpAttributePath;
 
 /* The qualifier of a key */
 typedef struct DpAttributeQualifier
 {
 	DpAttributeText wide;
-	DpValue		value;
+	DpValue value;
 } DpAttributeQualifier;
 
-#define DP_ATTRIBUTE_BUCKETS	64
+#define DP_ATTRIBUTE_BUCKETS 64
 
 typedef struct DpAttributeForm
 {
-	DpPath	   *into;
-	bool		wide;			/* documents are brought back into the wide shape */
-	bool		is_unique;
-	int			nfields;
+	DpPath *into;
+	bool wide; /* documents are brought back into the wide shape */
+	bool is_unique;
+	int nfields;
 	DpAttributeField fields[DP_ATTRIBUTE_MAX_KEYS];
 	DpAttributeText value_field;
-	DpAttributeText qualifier_field;	/* s is NULL: members have none */
-	int			nqualifiers;
+	DpAttributeText qualifier_field; /* s is NULL: members have none */
+	int nqualifiers;
 	DpAttributeQualifier *qualifiers;
 
 	/* a pattern or a prefix: what stands before, between and after the placeholders */
 	DpAttributeText literals[DP_ATTRIBUTE_MAX_KEYS + 1];
-	uint32		min_len;		/* of a name */
-	int			nexcept;
-	DpAttributeText *except;	/* names that are never packed */
+	uint32 min_len; /* of a name */
+	int nexcept;
+	DpAttributeText *except; /* names that are never packed */
 
 	/* or a list of paths */
-	int			npaths;			/* 0: it is a pattern */
+	int npaths; /* 0: it is a pattern */
 	DpAttributePath *paths;
-	int			buckets[DP_ATTRIBUTE_BUCKETS];	/* paths of one name, by their hash; -1: none */
-	bool		nested;			/* some have several names */
+	int buckets[DP_ATTRIBUTE_BUCKETS]; /* paths of one name, by their hash; -1: none */
+	bool nested;                       /* some have several names */
 } DpAttributeForm;
 
 /* The key of a field: in members, and how its first part is called in the wide shape */
@@ -93,7 +93,7 @@ typedef struct DpAttributeKey
 {
 	DpAttributeText parts[DP_ATTRIBUTE_MAX_KEYS];
 	DpAttributeText wide;
-	const DpValue *qualifier;	/* or NULL */
+	const DpValue *qualifier; /* or NULL */
 } DpAttributeKey;
 
 /* form.c */
@@ -105,7 +105,8 @@ typedef struct DpAttributeKey
 extern DpAttributeForm *dp_attribute_compile(const DpValue *options);
 
 /* Whether a field of that name at the top of a document is meant, and its key. */
-extern bool dp_attribute_match(const DpAttributeForm *form, const char *name, uint32 len, DpAttributeKey *key);
+extern bool
+dp_attribute_match(const DpAttributeForm *form, const char *name, uint32 len, DpAttributeKey *key);
 
 /* The key of a path of the list. */
 extern void dp_attribute_path_key(const DpAttributeForm *form, int path, DpAttributeKey *key);
@@ -126,7 +127,8 @@ extern bool dp_attribute_name(const DpAttributeForm *form, const DpAttributeText
  * members whose field the document does not have.  Raises CHECK_VIOLATION if
  * there is something else in the array's place and PROGRAM_LIMIT_EXCEEDED.
  */
-extern struct varlena *dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValue *base);
+extern struct varlena *
+dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValue *base);
 
 /* The wide document, or NULL if nothing changes.  Raises PROGRAM_LIMIT_EXCEEDED. */
 extern struct varlena *dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc);
@@ -135,13 +137,14 @@ extern struct varlena *dp_attribute_unpack(const DpAttributeForm *form, struct v
  * How many members would become fields; *left becomes the number of those that
  * would stay in the array because no field could stand for them.
  */
-extern int	dp_attribute_returning(const DpAttributeForm *form, struct varlena *doc, int *left);
+extern int dp_attribute_returning(const DpAttributeForm *form, struct varlena *doc, int *left);
 
 /* The document in the shape that the form wants, or NULL if it has it. */
 extern struct varlena *dp_attribute_settled(const DpAttributeForm *form, struct varlena *doc);
 
 /* Whether a document has a field that is not packed; *name, if wanted, becomes the first one's. */
-extern bool dp_attribute_is_wide(const DpAttributeForm *form, struct varlena *doc, DpAttributeText *name);
+extern bool
+dp_attribute_is_wide(const DpAttributeForm *form, struct varlena *doc, DpAttributeText *name);
 
 /* The array of a document; false if it has none. */
 extern bool dp_attribute_array(const DpAttributeForm *form, struct varlena *doc, DpValue *array);
@@ -153,9 +156,9 @@ extern bool dp_attribute_twice(const DpAttributeForm *form, struct varlena *doc,
 
 typedef struct DpAttribute
 {
-	DpDecl	   *decl;
+	DpDecl *decl;
 	DpAttributeForm *form;
-	DpLookup   *lookup;			/* or NULL: not used yet */
+	DpLookup *lookup; /* or NULL: not used yet */
 } DpAttribute;
 
 /* A declaration, compiled once. */
@@ -164,4 +167,4 @@ extern DpAttribute *dp_attribute(DpDecl *decl);
 /* Raises UNIQUE_VIOLATION if keys are unique and a document has one twice. */
 extern void dp_attribute_check_unique(DpAttribute *a, struct varlena *doc, const DpKey *key);
 
-#endif							/* DP_PATTERNS_ATTRIBUTE_ATTRIBUTE_H */
+#endif /* DP_PATTERNS_ATTRIBUTE_ATTRIBUTE_H */

@@ -16,7 +16,8 @@
 #include "patterns/attribute/attribute.h"
 
 static void *compile(const DpValue *spec, void *arg);
-static void put_fault(ReturnSetInfo *rsinfo, const char *what, const char *expected, const char *found);
+static void
+put_fault(ReturnSetInfo *rsinfo, const char *what, const char *expected, const char *found);
 
 /* For dp_spec_arg(). */
 static void *
@@ -35,14 +36,13 @@ dp_attribute_pack_document(PG_FUNCTION_ARGS)
 	DpAttributeForm *form = dp_spec_arg(fcinfo, 1, compile, NULL);
 	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
 	struct varlena *packed = dp_attribute_pack(form, doc, NULL);
-	char	   *text;
+	char *text;
 
 	if (packed == NULL)
 		packed = doc;
 	if (form->is_unique && dp_attribute_twice(form, packed, &text))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNIQUE_VIOLATION),
-				 errmsg("the document has the attribute %s twice", text)));
+		ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION),
+						errmsg("the document has the attribute %s twice", text)));
 	PG_RETURN_POINTER(packed);
 }
 
@@ -68,7 +68,7 @@ Datum
 dp_attribute_left(PG_FUNCTION_ARGS)
 {
 	DpAttributeForm *form = dp_spec_arg(fcinfo, 1, compile, NULL);
-	int			left;
+	int left;
 
 	(void) dp_attribute_returning(form, PG_GETARG_VARLENA_PP(0), &left);
 	PG_RETURN_INT32(left);
@@ -82,13 +82,14 @@ Datum
 dp_attribute_has_twice(PG_FUNCTION_ARGS)
 {
 	DpAttributeForm *form = dp_spec_arg(fcinfo, 1, compile, NULL);
-	char	   *text;
+	char *text;
 
 	PG_RETURN_BOOL(dp_attribute_twice(form, PG_GETARG_VARLENA_PP(0), &text));
 }
 
 /*
- * _attribute_is_pending(doc bson, options bson) -> bool: whether the document has another shape than the options want
+ * _attribute_is_pending(doc bson, options bson) -> bool: whether the document has another shape
+ * than the options want
  */
 DP_FUNCTION(dp_attribute_is_pending);
 Datum
@@ -96,9 +97,10 @@ dp_attribute_is_pending(PG_FUNCTION_ARGS)
 {
 	DpAttributeForm *form = dp_spec_arg(fcinfo, 1, compile, NULL);
 	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
-	int			left;
+	int left;
 
-	PG_RETURN_BOOL(form->wide ? dp_attribute_returning(form, doc, &left) > 0 : dp_attribute_is_wide(form, doc, NULL));
+	PG_RETURN_BOOL(form->wide ? dp_attribute_returning(form, doc, &left) > 0
+							  : dp_attribute_is_wide(form, doc, NULL));
 }
 
 /*
@@ -123,10 +125,10 @@ dp_attribute_faults(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpAttributeForm *form = dp_spec_arg(fcinfo, 1, compile, NULL);
 	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
-	int			left;
+	int left;
 	StringInfoData into;
 	DpAttributeText name;
-	char	   *text;
+	char *text;
 
 	InitMaterializedSRF(fcinfo, 0);
 	initStringInfo(&into);
@@ -137,7 +139,8 @@ dp_attribute_faults(PG_FUNCTION_ARGS)
 			put_fault(rsinfo, psprintf("members of \"%s\"", into.data), "fields", "packed");
 	}
 	else if (dp_attribute_is_wide(form, doc, &name))
-		put_fault(rsinfo, psprintf("field \"%s\"", pnstrdup(name.s, pg_mbcliplen(name.s, name.len, 100))),
+		put_fault(rsinfo,
+				  psprintf("field \"%s\"", pnstrdup(name.s, pg_mbcliplen(name.s, name.len, 100))),
 				  psprintf("packed into \"%s\"", into.data), "in the document");
 	if (form->is_unique && dp_attribute_twice(form, doc, &text))
 		put_fault(rsinfo, psprintf("attribute %s in \"%s\"", text, into.data), "once", "twice");
@@ -148,8 +151,9 @@ dp_attribute_faults(PG_FUNCTION_ARGS)
 static void
 put_fault(ReturnSetInfo *rsinfo, const char *what, const char *expected, const char *found)
 {
-	Datum		values[3] = {CStringGetTextDatum(what), CStringGetTextDatum(expected), CStringGetTextDatum(found)};
-	bool		nulls[3] = {false, false, false};
+	Datum values[3] = { CStringGetTextDatum(what), CStringGetTextDatum(expected),
+						CStringGetTextDatum(found) };
+	bool nulls[3] = { false, false, false };
 
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
@@ -162,7 +166,7 @@ Datum
 dp_attribute_meant(PG_FUNCTION_ARGS)
 {
 	DpAttributeForm *form = dp_spec_arg(fcinfo, 0, compile, NULL);
-	text	   *name = PG_GETARG_TEXT_PP(1);
+	text *name = PG_GETARG_TEXT_PP(1);
 	DpAttributeKey key;
 
 	PG_RETURN_BOOL(dp_attribute_match(form, VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &key));
@@ -176,10 +180,11 @@ Datum
 dp_attribute_fields(PG_FUNCTION_ARGS)
 {
 	DpAttributeForm *form = dp_spec_arg(fcinfo, 0, compile, NULL);
-	Datum		names[DP_ATTRIBUTE_MAX_KEYS];
-	int			i;
+	Datum names[DP_ATTRIBUTE_MAX_KEYS];
+	int i;
 
 	for (i = 0; i < form->nfields; i++)
-		names[i] = PointerGetDatum(cstring_to_text_with_len(form->fields[i].name.s, form->fields[i].name.len));
+		names[i] = PointerGetDatum(cstring_to_text_with_len(form->fields[i].name.s,
+															form->fields[i].name.len));
 	PG_RETURN_ARRAYTYPE_P(construct_array(names, form->nfields, TEXTOID, -1, false, TYPALIGN_INT));
 }

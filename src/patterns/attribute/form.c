@@ -19,7 +19,8 @@ static void read_pattern(DpAttributeForm *form, DpAttributeText pattern);
 static void read_paths(DpAttributeForm *form, const DpValue *list);
 static void read_renames(DpAttributeForm *form, const DpValue *rename);
 static void add_rename(DpAttributeField *field, const DpElement *element);
-static void read_qualifiers(DpAttributeForm *form, const DpValue *options, const DpValue *qualifiers);
+static void
+read_qualifiers(DpAttributeForm *form, const DpValue *options, const DpValue *qualifiers);
 static void read_except(DpAttributeForm *form, const DpValue *options);
 static void check_names(const DpAttributeForm *form);
 static void bad_option(const char *option, const char *what) pg_attribute_noreturn();
@@ -35,7 +36,8 @@ bucket_of(const char *name, uint32 len)
 {
 	if (len == 0)
 		return 0;
-	return (len * 31 + (uint8) name[0] * 7 + (uint8) name[len - 1] * 3 + (uint8) name[len / 2]) & (DP_ATTRIBUTE_BUCKETS - 1);
+	return (len * 31 + (uint8) name[0] * 7 + (uint8) name[len - 1] * 3 + (uint8) name[len / 2]) &
+		   (DP_ATTRIBUTE_BUCKETS - 1);
 }
 
 DpAttributeForm *
@@ -43,9 +45,9 @@ dp_attribute_compile(const DpValue *options)
 {
 	DpAttributeForm *form = palloc0(sizeof(DpAttributeForm));
 	DpAttributeText text;
-	DpValue		value;
-	int			given = 0;
-	int			i;
+	DpValue value;
+	int given = 0;
+	int i;
 
 	if (options->type != DP_TYPE_DOCUMENT)
 		bad_option("options", "is not a document");
@@ -74,28 +76,29 @@ dp_attribute_compile(const DpValue *options)
 		form->literals[1] = copy_text("", 0);
 		given++;
 	}
-	if (dp_document_find(options->data, options->len, "paths", 5, &value) && value.type != DP_TYPE_NULL)
+	if (dp_document_find(options->data, options->len, "paths", 5, &value) &&
+		value.type != DP_TYPE_NULL)
 	{
 		read_paths(form, &value);
 		given++;
 	}
 	if (given != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("one of pattern, prefix and paths must be given"),
-				 errdetail("%d of them are.", given)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("one of pattern, prefix and paths must be given"),
+						errdetail("%d of them are.", given)));
 	text = option_text(options, "name_field", NULL);
 	if (form->fields[0].name.s == NULL)
 		form->fields[0].name = text.s != NULL ? text : copy_text("name", 4);
 	else if (text.s != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("name_field does not go with a pattern"),
-				 errhint("The placeholders of the pattern are the names of the fields.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("name_field does not go with a pattern"),
+						errhint("The placeholders of the pattern are the names of the fields.")));
 
-	if (dp_document_find(options->data, options->len, "rename", 6, &value) && value.type != DP_TYPE_NULL)
+	if (dp_document_find(options->data, options->len, "rename", 6, &value) &&
+		value.type != DP_TYPE_NULL)
 		read_renames(form, &value);
-	if (dp_document_find(options->data, options->len, "qualifiers", 10, &value) && value.type != DP_TYPE_NULL)
+	if (dp_document_find(options->data, options->len, "qualifiers", 10, &value) &&
+		value.type != DP_TYPE_NULL)
 		read_qualifiers(form, options, &value);
 	else if (option_text(options, "qualifier_field", NULL).s != NULL)
 		bad_option("qualifier_field", "is of no use without qualifiers");
@@ -103,7 +106,8 @@ dp_attribute_compile(const DpValue *options)
 	form->wide = text.len == 4 && memcmp(text.s, "wide", 4) == 0;
 	if (!form->wide && !(text.len == 6 && memcmp(text.s, "packed", 6) == 0))
 		bad_option("shape", "is neither \"packed\" nor \"wide\"");
-	if (dp_document_find(options->data, options->len, "is_unique", 9, &value) && value.type == DP_TYPE_BOOL)
+	if (dp_document_find(options->data, options->len, "is_unique", 9, &value) &&
+		value.type == DP_TYPE_BOOL)
 		form->is_unique = value.data[0] != 0;
 	if (form->npaths == 0)
 		read_except(form, options);
@@ -119,8 +123,8 @@ dp_attribute_compile(const DpValue *options)
 static DpAttributeText
 option_text(const DpValue *options, const char *option, const char *dflt)
 {
-	DpAttributeText result = {dflt, dflt != NULL ? strlen(dflt) : 0};
-	DpValue		value;
+	DpAttributeText result = { dflt, dflt != NULL ? strlen(dflt) : 0 };
+	DpValue value;
 
 	if (!dp_document_find(options->data, options->len, option, strlen(option), &value) ||
 		value.type == DP_TYPE_NULL)
@@ -145,7 +149,10 @@ copy_text(const char *s, uint32 len)
 	return result;
 }
 
-/* release_{location}: literals and placeholders in turn.  Braces that are doubled stand for themselves. */
+/*
+ * release_{location}: literals and placeholders in turn.  Braces that are doubled stand for
+ * themselves.
+ */
 static void
 read_pattern(DpAttributeForm *form, DpAttributeText pattern)
 {
@@ -196,10 +203,10 @@ read_pattern(DpAttributeForm *form, DpAttributeText pattern)
 static void
 read_paths(DpAttributeForm *form, const DpValue *list)
 {
-	DpIter		iter;
-	DpValue		value;
-	int			n;
-	int			i;
+	DpIter iter;
+	DpValue value;
+	int n;
+	int i;
 
 	if (list->type != DP_TYPE_ARRAY)
 		bad_option("paths", "is not an array");
@@ -226,18 +233,19 @@ read_paths(DpAttributeForm *form, const DpValue *list)
 		for (i = 0; i < form->npaths; i++)
 		{
 			const DpPath *other = form->paths[i].path;
-			int			step = 0;
+			int step = 0;
 
 			while (step < other->nsteps && step < p->path->nsteps &&
 				   other->steps[step].namelen == p->path->steps[step].namelen &&
-				   memcmp(other->steps[step].name, p->path->steps[step].name, other->steps[step].namelen) == 0)
+				   memcmp(other->steps[step].name, p->path->steps[step].name,
+						  other->steps[step].namelen) == 0)
 				step++;
 			if (step == other->nsteps || step == p->path->nsteps)
 				bad_option("paths", "names a field twice, or one inside another");
 		}
 		if (p->path->nsteps == 1)
 		{
-			int			bucket = bucket_of(p->path->steps[0].name, p->path->steps[0].namelen);
+			int bucket = bucket_of(p->path->steps[0].name, p->path->steps[0].namelen);
 
 			p->next = form->buckets[bucket];
 			form->buckets[bucket] = form->npaths;
@@ -252,9 +260,9 @@ read_paths(DpAttributeForm *form, const DpValue *list)
 static void
 read_renames(DpAttributeForm *form, const DpValue *rename)
 {
-	DpIter		iter;
-	DpElement	element;
-	int			i;
+	DpIter iter;
+	DpElement element;
+	int i;
 
 	if (rename->type != DP_TYPE_DOCUMENT)
 		bad_option("rename", "is not a document");
@@ -265,13 +273,14 @@ read_renames(DpAttributeForm *form, const DpValue *rename)
 
 		if (element.value.type == DP_TYPE_DOCUMENT)
 		{
-			DpIter		inner;
-			DpElement	one;
+			DpIter inner;
+			DpElement one;
 
 			for (i = 0; i < form->nfields; i++)
 			{
 				field = &form->fields[i];
-				if (field->name.len == element.namelen && memcmp(field->name.s, element.name, element.namelen) == 0)
+				if (field->name.len == element.namelen &&
+					memcmp(field->name.s, element.name, element.namelen) == 0)
 					break;
 			}
 			if (i == form->nfields)
@@ -290,14 +299,17 @@ static void
 add_rename(DpAttributeField *field, const DpElement *element)
 {
 	DpAttributeRename *r;
-	int			i;
+	int i;
 
-	if (element->value.type != DP_TYPE_STRING || DP_STRING_LEN(&element->value) == 0 || element->namelen == 0)
+	if (element->value.type != DP_TYPE_STRING || DP_STRING_LEN(&element->value) == 0 ||
+		element->namelen == 0)
 		bad_option("rename", "has a name that is not a text or is empty");
 	if (memchr(DP_STRING_DATA(&element->value), 0, DP_STRING_LEN(&element->value)) != NULL)
 		bad_option("rename", "has a name with a NUL");
-	field->renames = field->renames == NULL ? palloc(sizeof(DpAttributeRename)) :
-		repalloc(field->renames, sizeof(DpAttributeRename) * (field->nrenames + 1));
+	field->renames =
+		field->renames == NULL
+			? palloc(sizeof(DpAttributeRename))
+			: repalloc(field->renames, sizeof(DpAttributeRename) * (field->nrenames + 1));
 	r = &field->renames[field->nrenames++];
 	r->wide.s = element->name;
 	r->wide.len = element->namelen;
@@ -305,7 +317,8 @@ add_rename(DpAttributeField *field, const DpElement *element)
 	r->packed.len = DP_STRING_LEN(&element->value);
 	for (i = 0; i < field->nrenames - 1; i++)
 	{
-		if (same_text(field->renames[i].wide, r->wide) || same_text(field->renames[i].packed, r->packed))
+		if (same_text(field->renames[i].wide, r->wide) ||
+			same_text(field->renames[i].packed, r->packed))
 			bad_option("rename", "gives two names to one, or one name to two");
 	}
 }
@@ -314,13 +327,14 @@ add_rename(DpAttributeField *field, const DpElement *element)
 static void
 read_qualifiers(DpAttributeForm *form, const DpValue *options, const DpValue *qualifiers)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 
 	if (qualifiers->type != DP_TYPE_DOCUMENT)
 		bad_option("qualifiers", "is not a document");
 	form->qualifier_field = option_text(options, "qualifier_field", "qualifier");
-	form->qualifiers = palloc(sizeof(DpAttributeQualifier) * Max(1, dp_document_count(qualifiers->data, qualifiers->len)));
+	form->qualifiers = palloc(sizeof(DpAttributeQualifier) *
+							  Max(1, dp_document_count(qualifiers->data, qualifiers->len)));
 	dp_iter_init_value(&iter, qualifiers);
 	while (dp_iter_next(&iter, &element))
 	{
@@ -331,7 +345,7 @@ read_qualifiers(DpAttributeForm *form, const DpValue *options, const DpValue *qu
 		q->value = element.value;
 		if (form->npaths > 0)
 		{
-			int			i;
+			int i;
 
 			for (i = 0; i < form->npaths && !same_text(form->paths[i].text, q->wide); i++)
 				;
@@ -345,12 +359,14 @@ read_qualifiers(DpAttributeForm *form, const DpValue *options, const DpValue *qu
 static void
 read_except(DpAttributeForm *form, const DpValue *options)
 {
-	DpValue		list;
-	DpValue		value;
-	DpIter		iter;
-	bool		has = dp_document_find(options->data, options->len, "except", 6, &list) && list.type == DP_TYPE_ARRAY;
+	DpValue list;
+	DpValue value;
+	DpIter iter;
+	bool has = dp_document_find(options->data, options->len, "except", 6, &list) &&
+			   list.type == DP_TYPE_ARRAY;
 
-	form->except = palloc(sizeof(DpAttributeText) * (2 + (has ? dp_document_count(list.data, list.len) : 0)));
+	form->except =
+		palloc(sizeof(DpAttributeText) * (2 + (has ? dp_document_count(list.data, list.len) : 0)));
 	form->except[form->nexcept++] = copy_text("_id", 3);
 	form->except[form->nexcept].s = form->into->steps[0].name;
 	form->except[form->nexcept++].len = form->into->steps[0].namelen;
@@ -370,12 +386,13 @@ read_except(DpAttributeForm *form, const DpValue *options)
 static void
 check_names(const DpAttributeForm *form)
 {
-	int			i;
-	int			j;
+	int i;
+	int j;
 
 	if (form->value_field.len == 0)
 		bad_option("value_field", "is empty");
-	if (form->into->nsteps == 0 || form->into->steps[0].namelen == 0 || strcmp(form->into->steps[0].name, "_id") == 0)
+	if (form->into->nsteps == 0 || form->into->steps[0].namelen == 0 ||
+		strcmp(form->into->steps[0].name, "_id") == 0)
 		bad_option("into_field", "is not a field that can hold an array");
 	for (i = 0; i < form->nfields; i++)
 	{
@@ -400,7 +417,7 @@ check_names(const DpAttributeForm *form)
 	for (i = 0; i < form->npaths; i++)
 	{
 		const DpPath *path = form->paths[i].path;
-		int			step = 0;
+		int step = 0;
 
 		if (path->nsteps == 0 || strcmp(path->steps[0].name, "_id") == 0)
 			bad_option("paths", "names _id");
@@ -416,17 +433,16 @@ check_names(const DpAttributeForm *form)
 static void
 bad_option(const char *option, const char *what)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("%s of the attribute pattern %s", option, what)));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("%s of the attribute pattern %s", option, what)));
 }
 
 /* Renames the parts of a key and finds its qualifier. */
 static inline void
 finish_key(const DpAttributeForm *form, DpAttributeKey *key)
 {
-	int			i;
-	int			j;
+	int i;
+	int j;
 
 	key->wide = key->parts[0];
 	key->qualifier = NULL;
@@ -469,7 +485,7 @@ match_pattern(const DpAttributeForm *form, const char *name, uint32 len, DpAttri
 {
 	const char *start = name + form->literals[0].len;
 	const char *end = name + len - form->literals[form->nfields].len;
-	int			i;
+	int i;
 
 	for (i = form->nfields - 1; i > 0; i--)
 	{
@@ -495,7 +511,7 @@ bool
 dp_attribute_match(const DpAttributeForm *form, const char *name, uint32 len, DpAttributeKey *key)
 {
 	const DpAttributeText *last;
-	int			i;
+	int i;
 
 	if (form->npaths > 0)
 	{
@@ -513,8 +529,7 @@ dp_attribute_match(const DpAttributeForm *form, const char *name, uint32 len, Dp
 	}
 
 	last = &form->literals[form->nfields];
-	if (len < form->min_len ||
-		memcmp(name, form->literals[0].s, form->literals[0].len) != 0 ||
+	if (len < form->min_len || memcmp(name, form->literals[0].s, form->literals[0].len) != 0 ||
 		memcmp(name + len - last->len, last->s, last->len) != 0 ||
 		!match_pattern(form, name, len, key))
 		return false;
@@ -528,14 +543,14 @@ dp_attribute_match(const DpAttributeForm *form, const char *name, uint32 len, Dp
 }
 
 bool
-dp_attribute_name(const DpAttributeForm *form, const DpAttributeText *parts,
-				  DpAttributeText *name, int *path, DpAttributeKey *key)
+dp_attribute_name(const DpAttributeForm *form, const DpAttributeText *parts, DpAttributeText *name,
+				  int *path, DpAttributeKey *key)
 {
 	DpAttributeText wide[DP_ATTRIBUTE_MAX_KEYS];
-	uint32		len = 0;
-	char	   *s;
-	int			i;
-	int			j;
+	uint32 len = 0;
+	char *s;
+	int i;
+	int j;
 
 	*path = -1;
 	for (i = 0; i < form->nfields; i++)

@@ -29,56 +29,60 @@
 typedef struct Found
 {
 	DpAttributeKey key;
-	DpValue		value;
-	const uint8 *start;			/* its element; NULL if it is inside others: */
-	int			path;			/* of several names, or -1 */
-	bool		placed;			/* a member has taken it */
+	DpValue value;
+	const uint8 *start; /* its element; NULL if it is inside others: */
+	int path;           /* of several names, or -1 */
+	bool placed;        /* a member has taken it */
 } Found;
 
 typedef struct FoundList
 {
-	Found	   *items;
-	int			n;
-	int			ntop;			/* those that are not inside others come first */
-	int			room;
-	const uint8 *into_start;	/* the array's element at the top of the document, or NULL */
+	Found *items;
+	int n;
+	int ntop; /* those that are not inside others come first */
+	int room;
+	const uint8 *into_start; /* the array's element at the top of the document, or NULL */
 	const uint8 *into_end;
-	Found		fixed[24];
+	Found fixed[24];
 } FoundList;
 
 /* A member of the array */
 typedef struct Member
 {
-	DpValue		doc;
-	bool		has_key;		/* it has all key fields */
-	bool		plain;			/* they are strings, it has a value and nothing that a field could not say */
-	bool		returns;		/* a field can stand for it: */
+	DpValue doc;
+	bool has_key; /* it has all key fields */
+	bool plain;   /* they are strings, it has a value and nothing that a field could not say */
+	bool returns; /* a field can stand for it: */
 	DpAttributeText name;
-	int			path;
-	DpValue		keys[DP_ATTRIBUTE_MAX_KEYS];
-	DpValue		qualifier;		/* type 0: none */
-	DpValue		value;			/* type 0: none */
-	int			position;
+	int path;
+	DpValue keys[DP_ATTRIBUTE_MAX_KEYS];
+	DpValue qualifier; /* type 0: none */
+	DpValue value;     /* type 0: none */
+	int position;
 } Member;
 
 static void find_fields(const DpAttributeForm *form, struct varlena *doc, FoundList *list);
 static void found_grow(FoundList *list);
 static bool nested_find(const DpPath *path, struct varlena *doc, DpValue *value);
-static void wrong_place(const DpAttributeForm *form, int nsteps, const DpValue *found) pg_attribute_noreturn();
+static void
+wrong_place(const DpAttributeForm *form, int nsteps, const DpValue *found) pg_attribute_noreturn();
 static void check_way(const DpAttributeForm *form, struct varlena *doc);
 static Member *read_members(const DpAttributeForm *form, const DpValue *array, int *n);
 static void read_member(const DpAttributeForm *form, const DpValue *value, Member *m);
-static void find_returning(const DpAttributeForm *form, struct varlena *doc, Member *members, int n);
+static void
+find_returning(const DpAttributeForm *form, struct varlena *doc, Member *members, int n);
 static bool member_has_key(const DpAttributeForm *form, const Member *m, const DpAttributeKey *key);
-static bool append_array(const DpAttributeForm *form, DpBuilder *b, const DpValue *array, FoundList *list, bool only_found);
-static void append_replaced(const DpAttributeForm *form, DpBuilder *b, const Member *m, const DpValue *value);
+static bool append_array(const DpAttributeForm *form, DpBuilder *b, const DpValue *array,
+						 FoundList *list, bool only_found);
+static void
+append_replaced(const DpAttributeForm *form, DpBuilder *b, const Member *m, const DpValue *value);
 static void append_found(const DpAttributeForm *form, DpBuilder *b, const Found *f);
 static struct varlena *without_array(const DpAttributeForm *form, struct varlena *doc);
-static int	compare_keys(const void *a, const void *b, void *arg);
-static int	compare_names(const void *a, const void *b);
+static int compare_keys(const void *a, const void *b, void *arg);
+static int compare_names(const void *a, const void *b);
 
 /* Containers around a member's value at least: the document, the array and the member */
-#define MEMBER_PARENTS	3
+#define MEMBER_PARENTS 3
 
 /*
  * The fields of a document that are to be packed, in the order of the document;
@@ -87,9 +91,9 @@ static int	compare_names(const void *a, const void *b);
 static void
 find_fields(const DpAttributeForm *form, struct varlena *doc, FoundList *list)
 {
-	DpIter		iter;
-	DpElement	element;
-	int			i;
+	DpIter iter;
+	DpElement element;
+	int i;
 	const DpPathStep *into = form->into->nsteps == 1 ? &form->into->steps[0] : NULL;
 
 	list->items = list->fixed;
@@ -100,7 +104,7 @@ find_fields(const DpAttributeForm *form, struct varlena *doc, FoundList *list)
 	for (;;)
 	{
 		const uint8 *start = iter.next;
-		Found	   *f;
+		Found *f;
 
 		CHECK_FOR_INTERRUPTS();
 		if (list->n == list->room)
@@ -129,8 +133,8 @@ find_fields(const DpAttributeForm *form, struct varlena *doc, FoundList *list)
 		return;
 	for (i = 0; i < form->npaths; i++)
 	{
-		DpValue		value;
-		Found	   *f;
+		DpValue value;
+		Found *f;
 
 		if (form->paths[i].path->nsteps == 1 || !nested_find(form->paths[i].path, doc, &value))
 			continue;
@@ -149,7 +153,7 @@ find_fields(const DpAttributeForm *form, struct varlena *doc, FoundList *list)
 static void
 found_grow(FoundList *list)
 {
-	Found	   *items = palloc(sizeof(Found) * list->room * 2);
+	Found *items = palloc(sizeof(Found) * list->room * 2);
 
 	memcpy(items, list->items, sizeof(Found) * list->n);
 	list->items = items;
@@ -160,15 +164,16 @@ found_grow(FoundList *list)
 static bool
 nested_find(const DpPath *path, struct varlena *doc, DpValue *value)
 {
-	int			i;
+	int i;
 
 	*value = dp_value_of_document(doc);
 	for (i = 0; i < path->nsteps; i++)
 	{
-		DpValue		next;
+		DpValue next;
 
 		if (value->type != DP_TYPE_DOCUMENT ||
-			!dp_field_find(value->data, value->len, path->steps[i].name, path->steps[i].namelen, &next))
+			!dp_field_find(value->data, value->len, path->steps[i].name, path->steps[i].namelen,
+						   &next))
 			return false;
 		*value = next;
 	}
@@ -178,10 +183,10 @@ nested_find(const DpPath *path, struct varlena *doc, DpValue *value)
 bool
 dp_attribute_is_wide(const DpAttributeForm *form, struct varlena *doc, DpAttributeText *name)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 	DpAttributeKey key;
-	int			i;
+	int i;
 
 	dp_iter_init_varlena(&iter, doc);
 	while (dp_iter_next(&iter, &element))
@@ -198,7 +203,7 @@ dp_attribute_is_wide(const DpAttributeForm *form, struct varlena *doc, DpAttribu
 	}
 	for (i = 0; form->nested && i < form->npaths; i++)
 	{
-		DpValue		value;
+		DpValue value;
 
 		if (form->paths[i].path->nsteps > 1 && nested_find(form->paths[i].path, doc, &value))
 		{
@@ -226,14 +231,17 @@ dp_attribute_array(const DpAttributeForm *form, struct varlena *doc, DpValue *ar
 	return array_place(form, doc, array) && array->type == DP_TYPE_ARRAY;
 }
 
-/* Raises CHECK_VIOLATION: what stands there is not what an array, or a document around it, could be. */
+/*
+ * Raises CHECK_VIOLATION: what stands there is not what an array, or a document around it, could
+ * be.
+ */
 static void
 wrong_place(const DpAttributeForm *form, int nsteps, const DpValue *found)
 {
 	StringInfoData path;
 	const char **names = palloc(sizeof(char *) * nsteps);
-	uint32	   *lens = palloc(sizeof(uint32) * nsteps);
-	int			i;
+	uint32 *lens = palloc(sizeof(uint32) * nsteps);
+	int i;
 
 	for (i = 0; i < nsteps; i++)
 	{
@@ -244,7 +252,8 @@ wrong_place(const DpAttributeForm *form, int nsteps, const DpValue *found)
 	dp_path_to_text(&path, dp_path_of_names(nsteps, names, lens));
 	ereport(ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("field \"%s\" of a document is of type %s", path.data, dp_type_name(found->type)),
+			 errmsg("field \"%s\" of a document is of type %s", path.data,
+					dp_type_name(found->type)),
 			 errdetail("The attribute pattern packs other fields into it, so that it must be %s.",
 					   nsteps == form->into->nsteps ? "an array" : "a document")));
 }
@@ -253,14 +262,15 @@ wrong_place(const DpAttributeForm *form, int nsteps, const DpValue *found)
 static void
 check_way(const DpAttributeForm *form, struct varlena *doc)
 {
-	DpValue		at = dp_value_of_document(doc);
-	int			i;
+	DpValue at = dp_value_of_document(doc);
+	int i;
 
 	for (i = 0; i < form->into->nsteps - 1; i++)
 	{
-		DpValue		next;
+		DpValue next;
 
-		if (!dp_field_find(at.data, at.len, form->into->steps[i].name, form->into->steps[i].namelen, &next))
+		if (!dp_field_find(at.data, at.len, form->into->steps[i].name, form->into->steps[i].namelen,
+						   &next))
 			return;
 		if (next.type != DP_TYPE_DOCUMENT)
 			wrong_place(form, i + 1, &next);
@@ -272,10 +282,10 @@ check_way(const DpAttributeForm *form, struct varlena *doc)
 static Member *
 read_members(const DpAttributeForm *form, const DpValue *array, int *n)
 {
-	int			room = dp_document_count(array->data, array->len);
-	Member	   *members = palloc(sizeof(Member) * Max(room, 1));
-	DpIter		iter;
-	DpValue		value;
+	int room = dp_document_count(array->data, array->len);
+	Member *members = palloc(sizeof(Member) * Max(room, 1));
+	DpIter iter;
+	DpValue value;
 
 	*n = 0;
 	dp_iter_init_value(&iter, array);
@@ -292,9 +302,9 @@ read_members(const DpAttributeForm *form, const DpValue *array, int *n)
 static void
 read_member(const DpAttributeForm *form, const DpValue *value, Member *m)
 {
-	DpIter		iter;
-	DpElement	element;
-	int			i;
+	DpIter iter;
+	DpElement element;
+	int i;
 
 	memset(m, 0, sizeof(Member));
 	m->doc = *value;
@@ -305,9 +315,10 @@ read_member(const DpAttributeForm *form, const DpValue *value, Member *m)
 	dp_iter_init_value(&iter, value);
 	while (dp_iter_next(&iter, &element))
 	{
-		DpValue    *place = NULL;
+		DpValue *place = NULL;
 
-#define IS(text) ((text).len == element.namelen && memcmp((text).s, element.name, element.namelen) == 0)
+#define IS(text)                                                                                   \
+	((text).len == element.namelen && memcmp((text).s, element.name, element.namelen) == 0)
 		for (i = 0; i < form->nfields && place == NULL; i++)
 		{
 			if (IS(form->fields[i].name))
@@ -319,7 +330,7 @@ read_member(const DpAttributeForm *form, const DpValue *value, Member *m)
 			place = &m->qualifier;
 #undef IS
 		if (place == NULL || place->type != 0)
-			m->plain = false;	/* something else, or the same once more */
+			m->plain = false; /* something else, or the same once more */
 		else
 			*place = element.value;
 	}
@@ -339,17 +350,17 @@ read_member(const DpAttributeForm *form, const DpValue *value, Member *m)
 static void
 find_returning(const DpAttributeForm *form, struct varlena *doc, Member *members, int n)
 {
-	Member	  **sorted = palloc(sizeof(Member *) * Max(n, 1));
-	int			nsorted = 0;
-	int			i;
-	int			j;
+	Member **sorted = palloc(sizeof(Member *) * Max(n, 1));
+	int nsorted = 0;
+	int i;
+	int j;
 
 	for (i = 0; i < n; i++)
 	{
-		Member	   *m = &members[i];
+		Member *m = &members[i];
 		DpAttributeText parts[DP_ATTRIBUTE_MAX_KEYS];
 		DpAttributeKey key;
-		DpValue		there;
+		DpValue there;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!m->plain)
@@ -361,21 +372,23 @@ find_returning(const DpAttributeForm *form, struct varlena *doc, Member *members
 		}
 		if (!dp_attribute_name(form, parts, &m->name, &m->path, &key))
 			continue;
-		if (key.qualifier == NULL ? m->qualifier.type != 0 :
-			m->qualifier.type == 0 || !dp_value_identical(key.qualifier, &m->qualifier))
+		if (key.qualifier == NULL
+				? m->qualifier.type != 0
+				: m->qualifier.type == 0 || !dp_value_identical(key.qualifier, &m->qualifier))
 			continue;
 		if (m->path >= 0)
 		{
 			const DpPath *path = form->paths[m->path].path;
-			DpValue		at = dp_value_of_document(doc);
-			int			step;
+			DpValue at = dp_value_of_document(doc);
+			int step;
 
 			/* the way there must be free */
 			for (step = 0; step < path->nsteps; step++)
 			{
 				if (at.type != DP_TYPE_DOCUMENT)
 					break;
-				if (!dp_field_find(at.data, at.len, path->steps[step].name, path->steps[step].namelen, &there))
+				if (!dp_field_find(at.data, at.len, path->steps[step].name,
+								   path->steps[step].namelen, &there))
 				{
 					step = path->nsteps;
 					at.type = DP_TYPE_DOCUMENT;
@@ -383,7 +396,7 @@ find_returning(const DpAttributeForm *form, struct varlena *doc, Member *members
 				}
 				at = there;
 				if (step == path->nsteps - 1)
-					at.type = DP_TYPE_EOD;	/* the field is there */
+					at.type = DP_TYPE_EOD; /* the field is there */
 			}
 			if (at.type != DP_TYPE_DOCUMENT)
 				continue;
@@ -412,7 +425,7 @@ compare_names(const void *a, const void *b)
 {
 	const Member *x = *(const Member *const *) a;
 	const Member *y = *(const Member *const *) b;
-	int			c = memcmp(x->name.s, y->name.s, Min(x->name.len, y->name.len));
+	int c = memcmp(x->name.s, y->name.s, Min(x->name.len, y->name.len));
 
 	if (c == 0)
 		c = x->name.len < y->name.len ? -1 : x->name.len > y->name.len ? 1 : 0;
@@ -425,7 +438,7 @@ compare_names(const void *a, const void *b)
 static bool
 member_has_key(const DpAttributeForm *form, const Member *m, const DpAttributeKey *key)
 {
-	int			i;
+	int i;
 
 	if (!m->has_key)
 		return false;
@@ -446,21 +459,23 @@ member_has_key(const DpAttributeForm *form, const Member *m, const DpAttributeKe
  * nothing, if none is left.
  */
 static bool
-append_array(const DpAttributeForm *form, DpBuilder *b, const DpValue *array, FoundList *list, bool only_found)
+append_array(const DpAttributeForm *form, DpBuilder *b, const DpValue *array, FoundList *list,
+			 bool only_found)
 {
-	Member	   *members;
-	int		   *taken;
-	bool		any = list->n > 0;
-	int			n;
-	int			i;
-	int			j;
+	Member *members;
+	int *taken;
+	bool any = list->n > 0;
+	int n;
+	int i;
+	int j;
 
 	members = read_members(form, array, &n);
 	taken = palloc(sizeof(int) * Max(n, 1));
 	if (only_found)
 	{
 		/* names that are in the document now stood for members before */
-		find_returning(form, dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document)), members, n);
+		find_returning(form, dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document)),
+					   members, n);
 	}
 	for (i = 0; i < n; i++)
 	{
@@ -488,7 +503,8 @@ append_array(const DpAttributeForm *form, DpBuilder *b, const DpValue *array, Fo
 			if (!only_found || !members[i].returns)
 				dp_builder_append_value(b, NULL, 0, &members[i].doc);
 		}
-		else if (members[i].value.type != 0 && dp_value_identical(&members[i].value, &list->items[taken[i]].value))
+		else if (members[i].value.type != 0 &&
+				 dp_value_identical(&members[i].value, &list->items[taken[i]].value))
 			dp_builder_append_value(b, NULL, 0, &members[i].doc);
 		else
 			append_replaced(form, b, &members[i], &list->items[taken[i]].value);
@@ -508,9 +524,9 @@ append_array(const DpAttributeForm *form, DpBuilder *b, const DpValue *array, Fo
 static void
 append_replaced(const DpAttributeForm *form, DpBuilder *b, const Member *m, const DpValue *value)
 {
-	DpIter		iter;
-	DpElement	element;
-	bool		done = false;
+	DpIter iter;
+	DpElement element;
+	bool done = false;
 
 	if (dp_type_is_container(value->type))
 		dp_check_depth(MEMBER_PARENTS + form->into->nsteps - 1, value);
@@ -518,10 +534,11 @@ append_replaced(const DpAttributeForm *form, DpBuilder *b, const Member *m, cons
 	dp_iter_init_value(&iter, &m->doc);
 	while (dp_iter_next(&iter, &element))
 	{
-		bool		is_value = !done && element.namelen == form->value_field.len &&
-			memcmp(element.name, form->value_field.s, element.namelen) == 0;
+		bool is_value = !done && element.namelen == form->value_field.len &&
+						memcmp(element.name, form->value_field.s, element.namelen) == 0;
 
-		dp_builder_append_value(b, element.name, element.namelen, is_value ? value : &element.value);
+		dp_builder_append_value(b, element.name, element.namelen,
+								is_value ? value : &element.value);
 		done = done || is_value;
 	}
 	if (!done)
@@ -533,7 +550,7 @@ append_replaced(const DpAttributeForm *form, DpBuilder *b, const Member *m, cons
 static void
 append_found(const DpAttributeForm *form, DpBuilder *b, const Found *f)
 {
-	int			i;
+	int i;
 
 	if (dp_type_is_container(f->value.type))
 		dp_check_depth(MEMBER_PARENTS + form->into->nsteps - 1, &f->value);
@@ -542,7 +559,8 @@ append_found(const DpAttributeForm *form, DpBuilder *b, const Found *f)
 		dp_builder_append_string(b, form->fields[i].name.s, form->fields[i].name.len,
 								 f->key.parts[i].s, f->key.parts[i].len);
 	if (f->key.qualifier != NULL)
-		dp_builder_append_value(b, form->qualifier_field.s, form->qualifier_field.len, f->key.qualifier);
+		dp_builder_append_value(b, form->qualifier_field.s, form->qualifier_field.len,
+								f->key.qualifier);
 	dp_builder_append_value(b, form->value_field.s, form->value_field.len, &f->value);
 	dp_builder_end(b);
 }
@@ -554,8 +572,8 @@ append_found(const DpAttributeForm *form, DpBuilder *b, const Found *f)
 static inline Size
 member_size(const DpAttributeForm *form, const Found *f)
 {
-	Size		size = 1 + 4 + (1 + form->value_field.len + 1 + f->value.len) + 1;
-	int			i;
+	Size size = 1 + 4 + (1 + form->value_field.len + 1 + f->value.len) + 1;
+	int i;
 
 	for (i = 0; i < form->nfields; i++)
 		size += 1 + form->fields[i].name.len + 1 + 4 + f->key.parts[i].len + 1;
@@ -579,15 +597,15 @@ write_name(uint8 *p, uint8 type, DpAttributeText name)
 static uint8 *
 write_array(const DpAttributeForm *form, uint8 *p, const FoundList *list)
 {
-	uint8	   *array = p;
-	int			j;
-	int			i;
+	uint8 *array = p;
+	int j;
+	int i;
 
 	p += 4;
 	for (j = 0; j < list->n; j++)
 	{
 		const Found *f = &list->items[j];
-		uint8	   *member;
+		uint8 *member;
 
 		*p++ = DP_TYPE_DOCUMENT;
 		p += dp_index_name(j, (char *) p);
@@ -624,20 +642,20 @@ write_array(const DpAttributeForm *form, uint8 *p, const FoundList *list)
 struct varlena *
 dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValue *base)
 {
-	FoundList	list;
-	DpValue		there;
+	FoundList list;
+	DpValue there;
 	const DpValue *array = base;
 	const DpPathStep *into = &form->into->steps[0];
-	bool		at_top = form->into->nsteps == 1;
-	DpValue		made = {NULL, 0, 0};	/* the array, if it is not of new members alone */
+	bool at_top = form->into->nsteps == 1;
+	DpValue made = { NULL, 0, 0 }; /* the array, if it is not of new members alone */
 	struct varlena *result;
 	const uint8 *run = DP_DOC_DATA(doc) + 4;
-	uint8	   *p;
-	Size		array_size = 5;
-	Size		size;
-	bool		has_array = true;
-	bool		placed = false;
-	int			i;
+	uint8 *p;
+	Size array_size = 5;
+	Size size;
+	bool has_array = true;
+	bool placed = false;
+	int i;
 
 	find_fields(form, doc, &list);
 	if (list.n == 0 && base == NULL)
@@ -654,7 +672,7 @@ dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValu
 	/* what the array takes */
 	if (array != NULL)
 	{
-		DpBuilder	b;
+		DpBuilder b;
 
 		dp_builder_init_value(&b, array->len);
 		has_array = append_array(form, &b, array, &list, base != NULL);
@@ -668,7 +686,7 @@ dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValu
 		{
 			if (dp_type_is_container(list.items[i].value.type))
 				dp_check_depth(MEMBER_PARENTS + form->into->nsteps - 1, &list.items[i].value);
-			array_size += member_size(form, &list.items[i]) + 11;	/* a position and its NUL */
+			array_size += member_size(form, &list.items[i]) + 11; /* a position and its NUL */
 		}
 	}
 	size = DP_DOC_SIZE(doc) + into->namelen + 2 + array_size;
@@ -683,22 +701,23 @@ dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValu
 		const uint8 *end = DP_DOC_DATA(doc) + DP_DOC_SIZE(doc) - 1;
 		const uint8 *next = i < list.ntop ? list.items[i].start : end;
 
-#define PLACE_ARRAY() \
-		do { \
-			if (at_top && has_array && !placed) \
-			{ \
-				DpAttributeText name_ = {into->name, into->namelen}; \
-				p = write_name(p, DP_TYPE_ARRAY, name_); \
-				if (made.data == NULL) \
-					p = write_array(form, p, &list); \
-				else \
-				{ \
-					memcpy(p, made.data, made.len); \
-					p += made.len; \
-				} \
-			} \
-			placed = true; \
-		} while (0)
+#define PLACE_ARRAY()                                                                              \
+	do                                                                                             \
+	{                                                                                              \
+		if (at_top && has_array && !placed)                                                        \
+		{                                                                                          \
+			DpAttributeText name_ = { into->name, into->namelen };                                 \
+			p = write_name(p, DP_TYPE_ARRAY, name_);                                               \
+			if (made.data == NULL)                                                                 \
+				p = write_array(form, p, &list);                                                   \
+			else                                                                                   \
+			{                                                                                      \
+				memcpy(p, made.data, made.len);                                                    \
+				p += made.len;                                                                     \
+			}                                                                                      \
+		}                                                                                          \
+		placed = true;                                                                             \
+	} while (0)
 
 		if (list.into_start != NULL && list.into_start >= run && list.into_start < next)
 		{
@@ -735,15 +754,15 @@ dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValu
 
 		if (has_array && made.data == NULL)
 		{
-			uint8	   *bytes = palloc(array_size);
+			uint8 *bytes = palloc(array_size);
 
 			made.type = DP_TYPE_ARRAY;
 			made.data = bytes;
 			made.len = write_array(form, bytes, &list) - bytes;
 		}
-		changed = has_array ?
-			dp_document_set(DP_DOC_DATA(result), DP_DOC_SIZE(result), form->into, &made) :
-			without_array(form, result);
+		changed = has_array
+					  ? dp_document_set(DP_DOC_DATA(result), DP_DOC_SIZE(result), form->into, &made)
+					  : without_array(form, result);
 		if (changed != NULL)
 			result = changed;
 	}
@@ -758,16 +777,16 @@ dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValu
 static struct varlena *
 without_array(const DpAttributeForm *form, struct varlena *doc)
 {
-	int			n;
+	int n;
 
 	for (n = form->into->nsteps; n > 0; n--)
 	{
 		const char **names = palloc(sizeof(char *) * n);
-		uint32	   *lens = palloc(sizeof(uint32) * n);
-		DpPath	   *path;
-		DpValue		value;
+		uint32 *lens = palloc(sizeof(uint32) * n);
+		DpPath *path;
+		DpValue value;
 		struct varlena *without;
-		int			i;
+		int i;
 
 		for (i = 0; i < n; i++)
 		{
@@ -776,7 +795,8 @@ without_array(const DpAttributeForm *form, struct varlena *doc)
 		}
 		path = dp_path_of_names(n, names, lens);
 		if (n < form->into->nsteps &&
-			(!nested_find(path, doc, &value) || value.type != DP_TYPE_DOCUMENT || value.len > DP_DOCUMENT_MIN_SIZE))
+			(!nested_find(path, doc, &value) || value.type != DP_TYPE_DOCUMENT ||
+			 value.len > DP_DOCUMENT_MIN_SIZE))
 			break;
 		without = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path);
 		if (without != NULL)
@@ -788,11 +808,11 @@ without_array(const DpAttributeForm *form, struct varlena *doc)
 int
 dp_attribute_returning(const DpAttributeForm *form, struct varlena *doc, int *left)
 {
-	DpValue		array;
-	Member	   *members;
-	int			returning = 0;
-	int			n;
-	int			i;
+	DpValue array;
+	Member *members;
+	int returning = 0;
+	int n;
+	int i;
 
 	*left = 0;
 	if (!dp_attribute_array(form, doc, &array))
@@ -810,18 +830,18 @@ struct varlena *
 dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc)
 {
 	const DpPathStep *into = &form->into->steps[0];
-	bool		at_top = form->into->nsteps == 1;
-	DpValue		array;
-	Member	   *members;
-	DpBuilder	b;
-	DpIter		iter;
-	DpElement	element;
+	bool at_top = form->into->nsteps == 1;
+	DpValue array;
+	Member *members;
+	DpBuilder b;
+	DpIter iter;
+	DpElement element;
 	const uint8 *run;
-	bool		done = false;
-	int			returning = 0;
+	bool done = false;
+	int returning = 0;
 	struct varlena *result;
-	int			n;
-	int			i;
+	int n;
+	int i;
 
 	if (!dp_attribute_array(form, doc, &array))
 		return NULL;
@@ -839,7 +859,7 @@ dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc)
 	for (;;)
 	{
 		const uint8 *start = iter.next;
-		bool		at_end = !dp_iter_next(&iter, &element);
+		bool at_end = !dp_iter_next(&iter, &element);
 
 		if (!at_end && (done || !at_top || element.namelen != into->namelen ||
 						memcmp(element.name, into->name, into->namelen) != 0))
@@ -849,7 +869,8 @@ dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc)
 		for (i = 0; i < n && !done; i++)
 		{
 			if (members[i].returns && members[i].path < 0)
-				dp_builder_append_value(&b, members[i].name.s, members[i].name.len, &members[i].value);
+				dp_builder_append_value(&b, members[i].name.s, members[i].name.len,
+										&members[i].value);
 		}
 		if (!done && at_top && returning < n)
 		{
@@ -871,8 +892,8 @@ dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc)
 	for (i = 0; i < n; i++)
 	{
 		if (members[i].returns && members[i].path >= 0)
-			result = dp_document_set(DP_DOC_DATA(result), DP_DOC_SIZE(result), form->paths[members[i].path].path,
-									 &members[i].value);
+			result = dp_document_set(DP_DOC_DATA(result), DP_DOC_SIZE(result),
+									 form->paths[members[i].path].path, &members[i].value);
 	}
 	if (!at_top)
 	{
@@ -881,7 +902,7 @@ dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc)
 		else
 		{
 			struct varlena *rest;
-			DpValue		value;
+			DpValue value;
 
 			dp_builder_init(&b, array.len);
 			dp_builder_begin_document(&b);
@@ -910,13 +931,13 @@ dp_attribute_settled(const DpAttributeForm *form, struct varlena *doc)
 bool
 dp_attribute_twice(const DpAttributeForm *form, struct varlena *doc, char **text)
 {
-	DpValue		array;
-	Member	   *members;
-	Member	  **sorted;
-	int			nsorted = 0;
-	int			n;
-	int			i;
-	int			j;
+	DpValue array;
+	Member *members;
+	Member **sorted;
+	int nsorted = 0;
+	int n;
+	int i;
+	int j;
 
 	if (!dp_attribute_array(form, doc, &array))
 		return false;
@@ -928,7 +949,8 @@ dp_attribute_twice(const DpAttributeForm *form, struct varlena *doc, char **text
 			sorted[nsorted++] = &members[i];
 	}
 	if (nsorted > 1)
-		qsort_arg(sorted, nsorted, sizeof(Member *), compare_keys, unconstify(DpAttributeForm *, form));
+		qsort_arg(sorted, nsorted, sizeof(Member *), compare_keys,
+				  unconstify(DpAttributeForm *, form));
 	for (i = 1; i < nsorted; i++)
 	{
 		StringInfoData out;
@@ -967,11 +989,11 @@ compare_keys(const void *a, const void *b, void *arg)
 	const DpAttributeForm *form = arg;
 	const Member *x = *(const Member *const *) a;
 	const Member *y = *(const Member *const *) b;
-	int			i;
+	int i;
 
 	for (i = 0; i < form->nfields; i++)
 	{
-		int			c = dp_value_compare(&x->keys[i], &y->keys[i]);
+		int c = dp_value_compare(&x->keys[i], &y->keys[i]);
 
 		if (c != 0)
 			return c;

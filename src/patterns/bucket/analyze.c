@@ -23,21 +23,22 @@
 typedef struct Sample
 {
 	DpBucketRel *rel;
-	TupleDesc	desc;
-	HeapTuple  *rows;
-	int			target;
-	int			n;
-	double		seen;			/* measurements so far */
-	double		skip;			/* how many are passed over before the next one is taken */
+	TupleDesc desc;
+	HeapTuple *rows;
+	int target;
+	int n;
+	double seen; /* measurements so far */
+	double skip; /* how many are passed over before the next one is taken */
 	ReservoirStateData state;
-	Datum	   *values;
-	bool	   *nulls;
-	MemoryContext context;		/* of an unpacked bucket */
+	Datum *values;
+	bool *nulls;
+	MemoryContext context; /* of an unpacked bucket */
 } Sample;
 
-static bool analyze_relation(Relation relation, AcquireSampleRowsFunc *func, BlockNumber *totalpages);
-static int	acquire_rows(Relation relation, int elevel, HeapTuple *rows, int targrows,
-						 double *totalrows, double *totaldeadrows);
+static bool
+analyze_relation(Relation relation, AcquireSampleRowsFunc *func, BlockNumber *totalpages);
+static int acquire_rows(Relation relation, int elevel, HeapTuple *rows, int targrows,
+						double *totalrows, double *totaldeadrows);
 static void sample_packed(Sample *sample, Relation packed);
 static void sample_bucket(Sample *sample, DpBucketReader *reader, TupleTableSlot *slot);
 static void sample_recent(Sample *sample, Relation recent);
@@ -56,8 +57,8 @@ static bool
 analyze_relation(Relation relation, AcquireSampleRowsFunc *func, BlockNumber *totalpages)
 {
 	DpBucketRel *rel = dp_bucket_rel(RelationGetRelid(relation), false);
-	Relation	packed = table_open(rel->packed, AccessShareLock);
-	Relation	recent = table_open(rel->recent, AccessShareLock);
+	Relation packed = table_open(rel->packed, AccessShareLock);
+	Relation recent = table_open(rel->recent, AccessShareLock);
 
 	*totalpages = RelationGetNumberOfBlocks(packed) + RelationGetNumberOfBlocks(recent);
 	*func = acquire_rows;
@@ -68,13 +69,13 @@ analyze_relation(Relation relation, AcquireSampleRowsFunc *func, BlockNumber *to
 
 /* Take the sample. */
 static int
-acquire_rows(Relation relation, int elevel, HeapTuple *rows, int targrows,
-			 double *totalrows, double *totaldeadrows)
+acquire_rows(Relation relation, int elevel, HeapTuple *rows, int targrows, double *totalrows,
+			 double *totaldeadrows)
 {
 	DpBucketRel *rel = dp_bucket_rel(RelationGetRelid(relation), false);
-	Relation	packed = table_open(rel->packed, AccessShareLock);
-	Relation	recent = table_open(rel->recent, AccessShareLock);
-	Sample		sample = {0};
+	Relation packed = table_open(rel->packed, AccessShareLock);
+	Relation recent = table_open(rel->recent, AccessShareLock);
+	Sample sample = { 0 };
 
 	sample.rel = rel;
 	sample.desc = RelationGetDescr(relation);
@@ -83,7 +84,8 @@ acquire_rows(Relation relation, int elevel, HeapTuple *rows, int targrows,
 	sample.values = palloc0(sizeof(Datum) * Max(rel->natts, 1));
 	sample.nulls = palloc(sizeof(bool) * Max(rel->natts, 1));
 	memset(sample.nulls, true, sizeof(bool) * rel->natts);
-	sample.context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket sample", ALLOCSET_DEFAULT_SIZES);
+	sample.context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket sample",
+										   ALLOCSET_DEFAULT_SIZES);
 	reservoir_init_selection_state(&sample.state, targrows);
 
 	sample_packed(&sample, packed);
@@ -94,9 +96,8 @@ acquire_rows(Relation relation, int elevel, HeapTuple *rows, int targrows,
 
 	*totalrows = sample.seen;
 	*totaldeadrows = 0;
-	ereport(elevel,
-			(errmsg("\"%s\": %.0f measurements, %d of them in the sample",
-					RelationGetRelationName(relation), sample.seen, sample.n)));
+	ereport(elevel, (errmsg("\"%s\": %.0f measurements, %d of them in the sample",
+							RelationGetRelationName(relation), sample.seen, sample.n)));
 	return sample.n;
 }
 
@@ -111,8 +112,8 @@ sample_packed(Sample *sample, Relation packed)
 	dp_bucket_reader_init(&reader, CurrentMemoryContext);
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
-		bool		isnull;
-		Datum		data = slot_getattr(slot, sample->rel->packed_data, &isnull);
+		bool isnull;
+		Datum data = slot_getattr(slot, sample->rel->packed_data, &isnull);
 
 		CHECK_FOR_INTERRUPTS();
 		if (isnull)
@@ -130,17 +131,17 @@ static void
 sample_bucket(Sample *sample, DpBucketReader *reader, TupleTableSlot *slot)
 {
 	DpBucketRel *rel = sample->rel;
-	int			count = reader->count;
-	Datum	  **values = NULL;
-	bool	  **nulls = NULL;
-	int64	   *times = NULL;
-	double		first = sample->seen;
-	double		at;
-	int			i;
+	int count = reader->count;
+	Datum **values = NULL;
+	bool **nulls = NULL;
+	int64 *times = NULL;
+	double first = sample->seen;
+	double at;
+	int i;
 
 	while (sample_wants(sample, first + count - sample->seen, &at))
 	{
-		int			row = (int) (at - first);
+		int row = (int) (at - first);
 
 		if (values == NULL)
 		{
@@ -154,7 +155,8 @@ sample_bucket(Sample *sample, DpBucketReader *reader, TupleTableSlot *slot)
 			{
 				values[i] = palloc(sizeof(Datum) * count);
 				nulls[i] = palloc(sizeof(bool) * count);
-				dp_bucket_datums(reader, i, rel->values[i]->type, rel->values[i]->typmod, values[i], nulls[i]);
+				dp_bucket_datums(reader, i, rel->values[i]->type, rel->values[i]->typmod, values[i],
+								 nulls[i]);
 			}
 			if (rel->time != NULL)
 			{
@@ -166,7 +168,7 @@ sample_bucket(Sample *sample, DpBucketReader *reader, TupleTableSlot *slot)
 		for (i = 0; i < rel->ncolumns; i++)
 		{
 			const DpBucketColumn *column = &rel->columns[i];
-			int			att = column->attnum - 1;
+			int att = column->attnum - 1;
 
 			switch (column->role)
 			{
@@ -178,7 +180,8 @@ sample_bucket(Sample *sample, DpBucketReader *reader, TupleTableSlot *slot)
 					sample->nulls[att] = false;
 					break;
 				case DP_BUCKET_VALUE:
-					sample->nulls[att] = values[column->number] == NULL || nulls[column->number][row];
+					sample->nulls[att] =
+						values[column->number] == NULL || nulls[column->number][row];
 					if (!sample->nulls[att])
 						sample->values[att] = values[column->number][row];
 					break;
@@ -195,8 +198,8 @@ sample_recent(Sample *sample, Relation recent)
 	TupleTableSlot *slot = table_slot_create(recent, NULL);
 	TableScanDesc scan = table_beginscan(recent, GetActiveSnapshot(), 0, NULL);
 	DpBucketRel *rel = sample->rel;
-	double		at;
-	int			i;
+	double at;
+	int i;
 
 	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
@@ -205,7 +208,8 @@ sample_recent(Sample *sample, Relation recent)
 			continue;
 		for (i = 0; i < rel->ncolumns; i++)
 			sample->values[rel->columns[i].attnum - 1] =
-				slot_getattr(slot, rel->columns[i].recent, &sample->nulls[rel->columns[i].attnum - 1]);
+				slot_getattr(slot, rel->columns[i].recent,
+							 &sample->nulls[rel->columns[i].attnum - 1]);
 		sample_take(sample);
 	}
 	table_endscan(scan);
@@ -242,8 +246,8 @@ sample_wants(Sample *sample, double remaining, double *at)
 static void
 sample_take(Sample *sample)
 {
-	HeapTuple	tuple = heap_form_tuple(sample->desc, sample->values, sample->nulls);
-	int			i = sample->n;
+	HeapTuple tuple = heap_form_tuple(sample->desc, sample->values, sample->nulls);
+	int i = sample->n;
 
 	if (sample->n < sample->target)
 		sample->n++;

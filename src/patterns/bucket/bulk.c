@@ -40,25 +40,25 @@ typedef struct Series Series;
 /* Measurements of one group and span */
 typedef struct Heap
 {
-	Series	   *series;
-	int64		start;
-	int64		end;
-	int			n;
-	int			max;
-	Datum	   *rows;			/* of the width of a row: time, values, nulls */
-	char	   *bytes;			/* what values refer to */
-	Size		nbytes;
-	Size		maxbytes;
-	struct Heap *next;			/* of the group, newest first */
+	Series *series;
+	int64 start;
+	int64 end;
+	int n;
+	int max;
+	Datum *rows; /* of the width of a row: time, values, nulls */
+	char *bytes; /* what values refer to */
+	Size nbytes;
+	Size maxbytes;
+	struct Heap *next; /* of the group, newest first */
 } Heap;
 
 struct Series
 {
-	uint32		hash;
+	uint32 hash;
 	DpBucketGroup *key;
-	Heap	   *last;			/* where the last row went */
-	Heap	   *heaps;
-	Series	   *next;			/* in the table's chain */
+	Heap *last; /* where the last row went */
+	Heap *heaps;
+	Series *next; /* in the table's chain */
 };
 
 struct DpBucketBulk
@@ -66,28 +66,28 @@ struct DpBucketBulk
 	DpBucketStore *store;
 	DpBucketRel *rel;
 	MemoryContext context;
-	MemoryContext heaps_context;	/* rows of heaps */
-	int			width;			/* Datums of a row */
-	int			time_at;		/* index of the time among the relation's columns */
-	int		   *value_at;		/* and of the values */
-	bool		by_reference;	/* some values are */
-	Series	  **table;
-	uint32		mask;
-	uint32		ngroups;
-	Series	   *last_group;
-	int64		nrows;
-	int64		npacked;
-	Size		limit;
-	Size		used;
+	MemoryContext heaps_context; /* rows of heaps */
+	int width;                   /* Datums of a row */
+	int time_at;                 /* index of the time among the relation's columns */
+	int *value_at;               /* and of the values */
+	bool by_reference;           /* some values are */
+	Series **table;
+	uint32 mask;
+	uint32 ngroups;
+	Series *last_group;
+	int64 nrows;
+	int64 npacked;
+	Size limit;
+	Size used;
 	Tuplesortstate *sort;
-	TupleDesc	sort_desc;
+	TupleDesc sort_desc;
 	TupleTableSlot *sort_slot;
-	bool		finished;
-	bool		whole;			/* what comes was packed before: nothing of it waits */
-	Datum	   *values;			/* for one row of a bucket */
-	bool	   *nulls;
-	Datum	   *row_values;		/* and one of the relation */
-	bool	   *row_nulls;
+	bool finished;
+	bool whole;    /* what comes was packed before: nothing of it waits */
+	Datum *values; /* for one row of a bucket */
+	bool *nulls;
+	Datum *row_values; /* and one of the relation */
+	bool *row_nulls;
 };
 
 static Series *group_get(DpBucketBulk *bulk, const Datum *values, const bool *nulls);
@@ -95,15 +95,18 @@ static void table_grow(DpBucketBulk *bulk);
 static Heap *heap_get(DpBucketBulk *bulk, Series *group, int64 time);
 static void heap_grow(DpBucketBulk *bulk, Heap *heap);
 static Datum heap_copy(DpBucketBulk *bulk, Heap *heap, Datum value, int16 typlen);
-static void heap_row(DpBucketBulk *bulk, Heap *heap, int n, int64 *time, Datum *values, bool *nulls);
+static void
+heap_row(DpBucketBulk *bulk, Heap *heap, int n, int64 *time, Datum *values, bool *nulls);
 static void heap_pack(DpBucketBulk *bulk, Heap *heap);
 static void heap_wait(DpBucketBulk *bulk, Heap *heap);
 static void heap_free(DpBucketBulk *bulk, Heap *heap);
 static void heaps_pack(DpBucketBulk *bulk, bool all);
-static void sort_put(DpBucketBulk *bulk, const DpBucketGroup *group, int64 start, struct varlena *bucket);
+static void
+sort_put(DpBucketBulk *bulk, const DpBucketGroup *group, int64 start, struct varlena *bucket);
 static void sort_begin(DpBucketBulk *bulk);
 static void sort_write(DpBucketBulk *bulk);
-static void run_write(DpBucketBulk *bulk, const DpBucketGroup *group, int64 start, Datum *buckets, int n, int64 count, bool last);
+static void run_write(DpBucketBulk *bulk, const DpBucketGroup *group, int64 start, Datum *buckets,
+					  int n, int64 count, bool last);
 static void bucket_wait(DpBucketBulk *bulk, const DpBucketGroup *group, Datum bucket);
 
 /*
@@ -112,16 +115,18 @@ static void bucket_wait(DpBucketBulk *bulk, const DpBucketGroup *group, Datum bu
 DpBucketBulk *
 dp_bucket_bulk_create(DpBucketStore *store)
 {
-	MemoryContext context = AllocSetContextCreate(store->context, "docpatterns bucket bulk", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext context =
+		AllocSetContextCreate(store->context, "docpatterns bucket bulk", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	DpBucketBulk *bulk = palloc0(sizeof(DpBucketBulk));
 	DpBucketRel *rel = store->rel;
-	int			i;
+	int i;
 
 	bulk->store = store;
 	bulk->rel = rel;
 	bulk->context = context;
-	bulk->heaps_context = AllocSetContextCreate(context, "docpatterns bucket heaps", ALLOCSET_DEFAULT_SIZES);
+	bulk->heaps_context =
+		AllocSetContextCreate(context, "docpatterns bucket heaps", ALLOCSET_DEFAULT_SIZES);
 	bulk->width = 1 + rel->nvalues + (rel->nvalues + 63) / 64;
 	bulk->time_at = rel->time - rel->columns;
 	bulk->value_at = palloc(sizeof(int) * Max(rel->nvalues, 1));
@@ -149,12 +154,12 @@ void
 dp_bucket_bulk_add(DpBucketBulk *bulk, const Datum *values, const bool *nulls)
 {
 	DpBucketRel *rel = bulk->rel;
-	int64		time = DatumGetInt64(values[bulk->time_at]);
-	Series	   *group = group_get(bulk, values, nulls);
-	Heap	   *heap = group->last;
-	Datum	   *row;
-	uint64	   *bits;
-	int			i;
+	int64 time = DatumGetInt64(values[bulk->time_at]);
+	Series *group = group_get(bulk, values, nulls);
+	Heap *heap = group->last;
+	Datum *row;
+	uint64 *bits;
+	int i;
 
 	if (unlikely(heap == NULL || time < heap->start || time >= heap->end))
 		heap = group->last = heap_get(bulk, group, time);
@@ -167,7 +172,7 @@ dp_bucket_bulk_add(DpBucketBulk *bulk, const Datum *values, const bool *nulls)
 		bits[i / 64] = 0;
 	for (i = 0; i < rel->nvalues; i++)
 	{
-		int			at = bulk->value_at[i];
+		int at = bulk->value_at[i];
 
 		if (nulls[at])
 		{
@@ -202,8 +207,8 @@ void
 dp_bucket_bulk_add_bucket(DpBucketBulk *bulk, const DpBucketGroup *group, Datum bucket)
 {
 	DpBucketReader reader;
-	int64	   *times;
-	int			from = 0;
+	int64 *times;
+	int from = 0;
 
 	bulk->whole = true;
 	dp_bucket_reader_init(&reader, CurrentMemoryContext);
@@ -212,9 +217,9 @@ dp_bucket_bulk_add_bucket(DpBucketBulk *bulk, const DpBucketGroup *group, Datum 
 	dp_bucket_times(&reader, times);
 	while (from < reader.count)
 	{
-		int64		start = dp_bucket_rel_start(bulk->rel, times[from]);
-		int64		end = dp_bucket_rel_end(bulk->rel, start);
-		int			to = from + 1;
+		int64 start = dp_bucket_rel_start(bulk->rel, times[from]);
+		int64 end = dp_bucket_rel_end(bulk->rel, start);
+		int to = from + 1;
 		DpBucketBuilder *builder = dp_bucket_store_builder(bulk->store);
 		struct varlena *part;
 
@@ -236,7 +241,7 @@ dp_bucket_bulk_add_bucket(DpBucketBulk *bulk, const DpBucketGroup *group, Datum 
 void
 dp_bucket_bulk_finish(DpBucketBulk *bulk)
 {
-	uint32		i;
+	uint32 i;
 
 	if (bulk->finished && bulk->nrows == 0 && bulk->sort == NULL)
 		return;
@@ -245,12 +250,12 @@ dp_bucket_bulk_finish(DpBucketBulk *bulk)
 	{
 		for (i = 0; i <= bulk->mask; i++)
 		{
-			Series	   *group;
+			Series *group;
 
 			for (group = bulk->table[i]; group != NULL; group = group->next)
 			{
-				Heap	   *heap;
-				int64		newest = PG_INT64_MIN;
+				Heap *heap;
+				int64 newest = PG_INT64_MIN;
 
 				for (heap = group->heaps; heap != NULL; heap = heap->next)
 				{
@@ -261,7 +266,7 @@ dp_bucket_bulk_finish(DpBucketBulk *bulk)
 				/* the rows count one by one when it comes to what is due */
 				for (heap = group->heaps; heap != NULL; heap = heap->next)
 				{
-					int			n = heap->n;
+					int n = heap->n;
 
 					heap_free(bulk, heap);
 					for (; n > 0 && heap->start == newest; n--)
@@ -285,8 +290,8 @@ group_get(DpBucketBulk *bulk, const Datum *values, const bool *nulls)
 {
 	DpBucketRel *rel = bulk->rel;
 	DpBucketGroup key;
-	uint32		hash;
-	Series	   *group;
+	uint32 hash;
+	Series *group;
 	MemoryContext old;
 
 	dp_bucket_group_of_row(rel, values, nulls, &key);
@@ -318,17 +323,18 @@ group_get(DpBucketBulk *bulk, const Datum *values, const bool *nulls)
 static void
 table_grow(DpBucketBulk *bulk)
 {
-	uint32		mask = bulk->mask * 2 + 1;
-	Series	  **table = MemoryContextAllocExtended(bulk->context, sizeof(Series *) * ((Size) mask + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	uint32		i;
+	uint32 mask = bulk->mask * 2 + 1;
+	Series **table = MemoryContextAllocExtended(bulk->context, sizeof(Series *) * ((Size) mask + 1),
+												MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	uint32 i;
 
 	for (i = 0; i <= bulk->mask; i++)
 	{
-		Series	   *group = bulk->table[i];
+		Series *group = bulk->table[i];
 
 		while (group != NULL)
 		{
-			Series	   *next = group->next;
+			Series *next = group->next;
 
 			group->next = table[group->hash & mask];
 			table[group->hash & mask] = group;
@@ -344,7 +350,7 @@ table_grow(DpBucketBulk *bulk)
 static Heap *
 heap_get(DpBucketBulk *bulk, Series *group, int64 time)
 {
-	Heap	   *heap;
+	Heap *heap;
 
 	for (heap = group->heaps; heap != NULL; heap = heap->next)
 	{
@@ -365,11 +371,12 @@ heap_get(DpBucketBulk *bulk, Series *group, int64 time)
 static void
 heap_grow(DpBucketBulk *bulk, Heap *heap)
 {
-	int			max = heap->max == 0 ? 16 : heap->max * 2;
-	Size		size = sizeof(Datum) * bulk->width * (Size) max;
+	int max = heap->max == 0 ? 16 : heap->max * 2;
+	Size size = sizeof(Datum) * bulk->width * (Size) max;
 
-	heap->rows = heap->rows == NULL ? MemoryContextAllocExtended(bulk->heaps_context, size, MCXT_ALLOC_HUGE) :
-		repalloc_huge(heap->rows, size);
+	heap->rows = heap->rows == NULL
+					 ? MemoryContextAllocExtended(bulk->heaps_context, size, MCXT_ALLOC_HUGE)
+					 : repalloc_huge(heap->rows, size);
 	bulk->used += sizeof(Datum) * bulk->width * (Size) (max - heap->max);
 	heap->max = max;
 }
@@ -378,19 +385,20 @@ heap_grow(DpBucketBulk *bulk, Heap *heap)
 static Datum
 heap_copy(DpBucketBulk *bulk, Heap *heap, Datum value, int16 typlen)
 {
-	Size		size;
-	Size		at = MAXALIGN(heap->nbytes);
-	void	   *from = DatumGetPointer(value);
+	Size size;
+	Size at = MAXALIGN(heap->nbytes);
+	void *from = DatumGetPointer(value);
 
 	if (typlen == -1 && VARATT_IS_EXTERNAL(from))
 		from = detoast_external_attr((struct varlena *) from);
 	size = datumGetSize(PointerGetDatum(from), false, typlen);
 	if (at + size > heap->maxbytes)
 	{
-		Size		max = Max(Max(heap->maxbytes * 2, 256), at + size);
+		Size max = Max(Max(heap->maxbytes * 2, 256), at + size);
 
-		heap->bytes = heap->bytes == NULL ? MemoryContextAllocExtended(bulk->heaps_context, max, MCXT_ALLOC_HUGE) :
-			repalloc_huge(heap->bytes, max);
+		heap->bytes = heap->bytes == NULL
+						  ? MemoryContextAllocExtended(bulk->heaps_context, max, MCXT_ALLOC_HUGE)
+						  : repalloc_huge(heap->bytes, max);
 		bulk->used += max - heap->maxbytes;
 		heap->maxbytes = max;
 	}
@@ -408,15 +416,16 @@ heap_row(DpBucketBulk *bulk, Heap *heap, int n, int64 *time, Datum *values, bool
 	DpBucketRel *rel = bulk->rel;
 	const Datum *row = heap->rows + (Size) n * bulk->width;
 	const uint64 *bits;
-	int			i;
+	int i;
 
 	*time = DatumGetInt64(*row++);
 	bits = (const uint64 *) (row + rel->nvalues);
 	for (i = 0; i < rel->nvalues; i++)
 	{
 		nulls[i] = (bits[i / 64] >> (i % 64)) & 1;
-		values[i] = nulls[i] ? (Datum) 0 :
-			rel->values[i]->typbyval ? row[i] : PointerGetDatum(heap->bytes + (Size) row[i]);
+		values[i] = nulls[i]                   ? (Datum) 0
+					: rel->values[i]->typbyval ? row[i]
+											   : PointerGetDatum(heap->bytes + (Size) row[i]);
 	}
 }
 
@@ -426,13 +435,13 @@ heap_pack(DpBucketBulk *bulk, Heap *heap)
 {
 	DpBucketBuilder *builder = dp_bucket_store_builder(bulk->store);
 	struct varlena *bucket;
-	int			i;
+	int i;
 
 	if (heap->n == 0)
 		return;
 	for (i = 0; i < heap->n; i++)
 	{
-		int64		time;
+		int64 time;
 
 		heap_row(bulk, heap, i, &time, bulk->values, bulk->nulls);
 		dp_bucket_append(builder, time, bulk->values, bulk->nulls);
@@ -448,7 +457,7 @@ sort_put(DpBucketBulk *bulk, const DpBucketGroup *group, int64 start, struct var
 {
 	DpBucketRel *rel = bulk->rel;
 	TupleTableSlot *slot;
-	int			i;
+	int i;
 
 	sort_begin(bulk);
 	slot = bulk->sort_slot;
@@ -474,8 +483,8 @@ static void
 heap_wait(DpBucketBulk *bulk, Heap *heap)
 {
 	DpBucketRel *rel = bulk->rel;
-	int			n;
-	int			i;
+	int n;
+	int i;
 
 	for (i = 0; i < rel->ngroups; i++)
 	{
@@ -484,7 +493,7 @@ heap_wait(DpBucketBulk *bulk, Heap *heap)
 	}
 	for (n = 0; n < heap->n; n++)
 	{
-		int64		time;
+		int64 time;
 
 		heap_row(bulk, heap, n, &time, bulk->values, bulk->nulls);
 		bulk->row_values[bulk->time_at] = Int64GetDatum(time);
@@ -517,22 +526,22 @@ heap_free(DpBucketBulk *bulk, Heap *heap)
 static void
 heaps_pack(DpBucketBulk *bulk, bool all)
 {
-	uint32		i;
+	uint32 i;
 
 	for (i = 0; i <= bulk->mask; i++)
 	{
-		Series	   *group;
+		Series *group;
 
 		for (group = bulk->table[i]; group != NULL; group = group->next)
 		{
-			Heap	   *heap = group->heaps;
-			Heap	   *newest = NULL;
-			Heap	   *kept = NULL;
+			Heap *heap = group->heaps;
+			Heap *newest = NULL;
+			Heap *kept = NULL;
 
 			CHECK_FOR_INTERRUPTS();
 			if (!all)
 			{
-				Heap	   *h;
+				Heap *h;
 
 				for (h = heap; h != NULL; h = h->next)
 				{
@@ -542,7 +551,7 @@ heaps_pack(DpBucketBulk *bulk, bool all)
 			}
 			while (heap != NULL)
 			{
-				Heap	   *next = heap->next;
+				Heap *next = heap->next;
 
 				if (heap == newest)
 					kept = heap;
@@ -567,13 +576,13 @@ static void
 sort_begin(DpBucketBulk *bulk)
 {
 	DpBucketRel *rel = bulk->rel;
-	int			nkeys = rel->ngroups + 2;
+	int nkeys = rel->ngroups + 2;
 	AttrNumber *attnums;
-	Oid		   *operators;
-	Oid		   *collations;
-	bool	   *nulls_first;
+	Oid *operators;
+	Oid *collations;
+	bool *nulls_first;
 	MemoryContext old;
-	int			i;
+	int i;
 
 	if (bulk->sort != NULL)
 		return;
@@ -600,8 +609,8 @@ sort_begin(DpBucketBulk *bulk)
 	operators[i] = Int8LessOperator;
 	collations[i] = InvalidOid;
 	TupleDescInitEntry(bulk->sort_desc, rel->ngroups + 3, NULL, BYTEAOID, -1, 0);
-	bulk->sort = tuplesort_begin_heap(bulk->sort_desc, nkeys, attnums, operators, collations, nulls_first,
-									  maintenance_work_mem, NULL, TUPLESORT_NONE);
+	bulk->sort = tuplesort_begin_heap(bulk->sort_desc, nkeys, attnums, operators, collations,
+									  nulls_first, maintenance_work_mem, NULL, TUPLESORT_NONE);
 	bulk->sort_slot = MakeSingleTupleTableSlot(bulk->sort_desc, &TTSOpsMinimalTuple);
 	MemoryContextSwitchTo(old);
 }
@@ -615,24 +624,25 @@ sort_write(DpBucketBulk *bulk)
 	MemoryContext run_context;
 	MemoryContext old = CurrentMemoryContext;
 	DpBucketGroup group;
-	int64		start = 0;
-	Datum	   *buckets = NULL;
-	int			n = 0;
-	int			max = 0;
-	int64		count = 0;
+	int64 start = 0;
+	Datum *buckets = NULL;
+	int n = 0;
+	int max = 0;
+	int64 count = 0;
 
 	if (bulk->sort == NULL)
 		return;
 	bulk->store->packed_many = true;
 	(void) dp_bucket_store_snapshot(bulk->store, true);
-	run_context = AllocSetContextCreate(bulk->context, "docpatterns bucket run", ALLOCSET_DEFAULT_SIZES);
+	run_context =
+		AllocSetContextCreate(bulk->context, "docpatterns bucket run", ALLOCSET_DEFAULT_SIZES);
 	tuplesort_performsort(bulk->sort);
 	for (;;)
 	{
-		bool		more = tuplesort_gettupleslot(bulk->sort, true, false, slot, NULL);
+		bool more = tuplesort_gettupleslot(bulk->sort, true, false, slot, NULL);
 		DpBucketGroup here;
-		int64		here_start = 0;
-		int			i;
+		int64 here_start = 0;
+		int i;
 
 		CHECK_FOR_INTERRUPTS();
 		if (more)
@@ -647,7 +657,7 @@ sort_write(DpBucketBulk *bulk)
 		}
 		if (n > 0 && (!more || here_start != start || !dp_bucket_group_same(rel, &group, &here)))
 		{
-			bool		last = !more || !dp_bucket_group_same(rel, &group, &here);
+			bool last = !more || !dp_bucket_group_same(rel, &group, &here);
 
 			MemoryContextSwitchTo(run_context);
 			run_write(bulk, &group, start, buckets, n, count, last);
@@ -668,7 +678,8 @@ sort_write(DpBucketBulk *bulk)
 		if (n == max)
 		{
 			max = max == 0 ? 8 : max * 2;
-			buckets = max == 8 ? palloc(sizeof(Datum) * max) : repalloc(buckets, sizeof(Datum) * max);
+			buckets =
+				max == 8 ? palloc(sizeof(Datum) * max) : repalloc(buckets, sizeof(Datum) * max);
 		}
 		buckets[n] = datumCopy(slot->tts_values[rel->ngroups + 2], false, -1);
 		{
@@ -691,9 +702,10 @@ sort_write(DpBucketBulk *bulk)
 
 /* Write what a statement brings of a group and span. */
 static void
-run_write(DpBucketBulk *bulk, const DpBucketGroup *group, int64 start, Datum *buckets, int n, int64 count, bool last)
+run_write(DpBucketBulk *bulk, const DpBucketGroup *group, int64 start, Datum *buckets, int n,
+		  int64 count, bool last)
 {
-	int			i;
+	int i;
 
 	if (last && !bulk->whole && count < LEAST_OF_LAST_SPAN && count < bulk->rel->max_count)
 	{
@@ -710,11 +722,11 @@ bucket_wait(DpBucketBulk *bulk, const DpBucketGroup *group, Datum bucket)
 {
 	DpBucketRel *rel = bulk->rel;
 	DpBucketReader *reader = dp_bucket_store_reader(bulk->store);
-	int64	   *times;
-	Datum	  **values = palloc(sizeof(Datum *) * Max(rel->nvalues, 1));
-	bool	  **nulls = palloc(sizeof(bool *) * Max(rel->nvalues, 1));
-	int			i;
-	int			row;
+	int64 *times;
+	Datum **values = palloc(sizeof(Datum *) * Max(rel->nvalues, 1));
+	bool **nulls = palloc(sizeof(bool *) * Max(rel->nvalues, 1));
+	int i;
+	int row;
 
 	dp_bucket_open(reader, bucket);
 	times = palloc(sizeof(int64) * reader->count);
@@ -723,7 +735,8 @@ bucket_wait(DpBucketBulk *bulk, const DpBucketGroup *group, Datum bucket)
 	{
 		values[i] = palloc(sizeof(Datum) * reader->count);
 		nulls[i] = palloc(sizeof(bool) * reader->count);
-		dp_bucket_datums(reader, i, rel->values[i]->type, rel->values[i]->typmod, values[i], nulls[i]);
+		dp_bucket_datums(reader, i, rel->values[i]->type, rel->values[i]->typmod, values[i],
+						 nulls[i]);
 	}
 	for (i = 0; i < rel->ngroups; i++)
 	{

@@ -30,4 +30,4 @@ extern void dp_bucket_bulk_add_bucket(DpBucketBulk *bulk, const DpBucketGroup *g
 /* Writes everything. */
 extern void dp_bucket_bulk_finish(DpBucketBulk *bulk);
 
-#endif							/* DP_PATTERNS_BUCKET_BULK_H */
+#endif /* DP_PATTERNS_BUCKET_BULK_H */

@@ -33,44 +33,47 @@
 /* What is to be done to one measurement */
 typedef struct Change
 {
-	int			position;
-	Datum	   *values;			/* NULL: it goes */
-	bool	   *nulls;
+	int position;
+	Datum *values; /* NULL: it goes */
+	bool *nulls;
 } Change;
 
 /* A bucket that is to be changed */
 typedef struct Entry
 {
-	ItemPointerData tid;		/* hash key: the version that was read */
-	bool		again;			/* found by looking again: the newest version */
-	bool		done;
-	uint32		group;			/* hash of the group, start and number: where it stands in the order */
-	int64		start;
-	int			seq;
-	Bitmapset  *touched;
-	int			n;
-	int			max;
-	Change	   *changes;
+	ItemPointerData tid; /* hash key: the version that was read */
+	bool again;          /* found by looking again: the newest version */
+	bool done;
+	uint32 group; /* hash of the group, start and number: where it stands in the order */
+	int64 start;
+	int seq;
+	Bitmapset *touched;
+	int n;
+	int max;
+	Change *changes;
 } Entry;
 
 struct DpBucketChanges
 {
 	DpBucketStore *store;
 	MemoryContext context;
-	HTAB	   *entries;
-	List	   *moved;			/* Change: rows that leave their bucket */
+	HTAB *entries;
+	List *moved; /* Change: rows that leave their bucket */
 };
 
 static Entry *entry_get(DpBucketChanges *changes, const ItemPointerData *tid);
-static void entry_add(DpBucketChanges *changes, Entry *entry, int position, const Datum *values, const bool *nulls);
+static void entry_add(DpBucketChanges *changes, Entry *entry, int position, const Datum *values,
+					  const bool *nulls);
 static void entry_apply(DpBucketChanges *changes, Entry *entry);
 static List *bucket_rebuild(DpBucketChanges *changes, Entry *entry, const ItemPointerData *tid,
 							const DpBucketGroup *group, int64 start, Datum data, List **moved);
 static bool entry_relocate(DpBucketChanges *changes, Entry *entry, Datum before, Datum now);
-static int	find_row(DpBucketStore *store, Datum data, const Datum *values, const bool *nulls, const Bitmapset *except);
-static bool stays(DpBucketStore *store, const Change *change, const DpBucketGroup *group, int64 start);
-static int	compare_entry(const void *a, const void *b);
-static int	compare_change(const void *a, const void *b);
+static int find_row(DpBucketStore *store, Datum data, const Datum *values, const bool *nulls,
+					const Bitmapset *except);
+static bool
+stays(DpBucketStore *store, const Change *change, const DpBucketGroup *group, int64 start);
+static int compare_entry(const void *a, const void *b);
+static int compare_change(const void *a, const void *b);
 
 /*
  * An empty set, in the store's context.
@@ -91,7 +94,7 @@ bool
 dp_bucket_changes_add(DpBucketChanges *changes, const ItemPointerData *tid, int position,
 					  const Datum *values, const bool *nulls)
 {
-	Entry	   *entry = entry_get(changes, tid);
+	Entry *entry = entry_get(changes, tid);
 
 	if (bms_is_member(position, entry->touched))
 		return false;
@@ -103,17 +106,18 @@ dp_bucket_changes_add(DpBucketChanges *changes, const ItemPointerData *tid, int 
  * The same for a measurement that was packed after it was read.
  */
 void
-dp_bucket_changes_again(DpBucketChanges *changes, ItemPointer tid, const Datum *values, const bool *nulls)
+dp_bucket_changes_again(DpBucketChanges *changes, ItemPointer tid, const Datum *values,
+						const bool *nulls)
 {
 	DpBucketStore *store = changes->store;
 	DpBucketRel *rel = store->rel;
 	MemoryContext old;
-	Datum	   *was;
-	bool	   *was_null;
+	Datum *was;
+	bool *was_null;
 	DpBucketGroup group;
-	int64		start;
+	int64 start;
 	IndexScanDesc scan;
-	bool		found = false;
+	bool found = false;
 
 	if (IsolationUsesXactSnapshot())
 		dp_bucket_lost();
@@ -126,15 +130,17 @@ dp_bucket_changes_again(DpBucketChanges *changes, ItemPointer tid, const Datum *
 	was_null = palloc(sizeof(bool) * Max(rel->ncolumns, 1));
 	dp_bucket_recent_row(store, was, was_null);
 	dp_bucket_group_of_row(rel, was, was_null, &group);
-	start = rel->time != NULL ? dp_bucket_rel_start(rel, DatumGetInt64(was[rel->time - rel->columns])) : 0;
+	start = rel->time != NULL
+				? dp_bucket_rel_start(rel, DatumGetInt64(was[rel->time - rel->columns]))
+				: 0;
 
 	scan = dp_bucket_packed_scan(store, &group, start, dp_bucket_store_snapshot(store, true));
 	while (!found && dp_bucket_packed_next(store, scan))
 	{
 		DpBucketGroup there;
-		Datum		data;
-		Entry	   *entry;
-		int			position;
+		Datum data;
+		Entry *entry;
+		int position;
 
 		dp_bucket_packed_row(store, &there, NULL, NULL, &data);
 		if (!dp_bucket_group_same(rel, &group, &there))
@@ -171,15 +177,16 @@ dp_bucket_changes_apply(DpBucketChanges *changes)
 {
 	DpBucketStore *store = changes->store;
 	HASH_SEQ_STATUS seq;
-	Entry	   *entry;
-	Entry	  **sorted;
-	ListCell   *lc;
-	int			n = 0;
-	int			i;
+	Entry *entry;
+	Entry **sorted;
+	ListCell *lc;
+	int n = 0;
+	int i;
 
 	if (changes->entries == NULL)
 		return;
-	sorted = MemoryContextAllocHuge(changes->context, sizeof(Entry *) * hash_get_num_entries(changes->entries));
+	sorted = MemoryContextAllocHuge(changes->context,
+									sizeof(Entry *) * hash_get_num_entries(changes->entries));
 	hash_seq_init(&seq, changes->entries);
 	while ((entry = hash_seq_search(&seq)) != NULL)
 	{
@@ -202,7 +209,7 @@ dp_bucket_changes_apply(DpBucketChanges *changes)
 
 	foreach(lc, changes->moved)
 	{
-		Change	   *change = lfirst(lc);
+		Change *change = lfirst(lc);
 
 		if (store->rel->same_slot != DP_SLOT_NONE)
 			dp_bucket_slot_free(store, change->values, change->nulls, NULL);
@@ -220,11 +227,13 @@ dp_bucket_changes_apply(DpBucketChanges *changes)
 void
 dp_bucket_lost(void)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("could not serialize access due to concurrent update"),
-			 errdetail("A measurement that is to be changed was changed or deleted by another transaction meanwhile."),
-			 errhint("Try the statement again.")));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+		 errmsg("could not serialize access due to concurrent update"),
+		 errdetail(
+			 "A measurement that is to be changed was changed or deleted by another transaction meanwhile."),
+		 errhint("Try the statement again.")));
 }
 
 /*
@@ -234,30 +243,38 @@ dp_bucket_lost(void)
 void
 dp_bucket_changed_twice(bool part)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
-			 part ? errmsg("a measurement is changed twice by one statement") :
-			 errmsg("measurement to be changed was already changed by an operation triggered by the current command"),
-			 part ? errhint("Let each measurement be changed by one part of the statement only.") :
-			 errhint("Consider using an AFTER trigger instead of a BEFORE trigger or a function to change other rows.")));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+		 part
+			 ? errmsg("a measurement is changed twice by one statement")
+			 : errmsg(
+				   "measurement to be changed was already changed by an operation triggered by the current command"),
+		 part
+			 ? errhint("Let each measurement be changed by one part of the statement only.")
+			 : errhint(
+				   "Consider using an AFTER trigger instead of a BEFORE trigger or a function to change other rows.")));
 }
 
 /* What is to be done to a bucket. */
 static Entry *
 entry_get(DpBucketChanges *changes, const ItemPointerData *tid)
 {
-	Entry	   *entry;
-	bool		found;
+	Entry *entry;
+	bool found;
 
 	if (changes->entries == NULL)
 	{
-		HASHCTL		ctl;
+		HASHCTL ctl;
 
-		changes->context = AllocSetContextCreate(changes->store->context, "docpatterns bucket changes", ALLOCSET_DEFAULT_SIZES);
+		changes->context =
+			AllocSetContextCreate(changes->store->context, "docpatterns bucket changes",
+								  ALLOCSET_DEFAULT_SIZES);
 		ctl.keysize = sizeof(ItemPointerData);
 		ctl.entrysize = sizeof(Entry);
 		ctl.hcxt = changes->context;
-		changes->entries = hash_create("docpatterns bucket changes", 64, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		changes->entries = hash_create("docpatterns bucket changes", 64, &ctl,
+									   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
 	entry = hash_search(changes->entries, tid, HASH_ENTER, &found);
 	if (!found)
@@ -267,18 +284,20 @@ entry_get(DpBucketChanges *changes, const ItemPointerData *tid)
 
 /* One change more; the row is copied. */
 static void
-entry_add(DpBucketChanges *changes, Entry *entry, int position, const Datum *values, const bool *nulls)
+entry_add(DpBucketChanges *changes, Entry *entry, int position, const Datum *values,
+		  const bool *nulls)
 {
 	DpBucketRel *rel = changes->store->rel;
 	MemoryContext old = MemoryContextSwitchTo(changes->context);
-	Change	   *change;
-	int			i;
+	Change *change;
+	int i;
 
 	if (entry->n == entry->max)
 	{
 		entry->max = Max(4, entry->max * 2);
-		entry->changes = entry->changes == NULL ? palloc(sizeof(Change) * entry->max) :
-			repalloc(entry->changes, sizeof(Change) * entry->max);
+		entry->changes = entry->changes == NULL
+							 ? palloc(sizeof(Change) * entry->max)
+							 : repalloc(entry->changes, sizeof(Change) * entry->max);
 	}
 	change = &entry->changes[entry->n++];
 	change->position = position;
@@ -291,8 +310,9 @@ entry_add(DpBucketChanges *changes, Entry *entry, int position, const Datum *val
 		for (i = 0; i < rel->ncolumns; i++)
 		{
 			change->nulls[i] = nulls[i];
-			change->values[i] = nulls[i] ? (Datum) 0 :
-				datumCopy(values[i], rel->columns[i].typbyval, rel->columns[i].typlen);
+			change->values[i] =
+				nulls[i] ? (Datum) 0
+						 : datumCopy(values[i], rel->columns[i].typbyval, rel->columns[i].typlen);
 		}
 	}
 	entry->touched = bms_add_member(entry->touched, position);
@@ -304,15 +324,16 @@ static void
 entry_apply(DpBucketChanges *changes, Entry *entry)
 {
 	DpBucketStore *store = changes->store;
-	MemoryContext context = AllocSetContextCreate(changes->context, "docpatterns bucket change", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext context = AllocSetContextCreate(changes->context, "docpatterns bucket change",
+												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	ItemPointerData tid = entry->tid;
-	CommandId	cid = store->cid;
+	CommandId cid = store->cid;
 
 	entry->done = true;
 	if (store->rel->same_slot != DP_SLOT_NONE)
 	{
-		int			i;
+		int i;
 
 		for (i = 0; i < entry->n; i++)
 		{
@@ -326,16 +347,16 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 	{
 		DpBucketGroup group;
 		DpBucketGroup copy;
-		int64		start;
-		int			seq;
-		Datum		data;
-		Datum		now;
-		List	   *made;
-		List	   *moved = NIL;
+		int64 start;
+		int seq;
+		Datum data;
+		Datum now;
+		List *made;
+		List *moved = NIL;
 		TM_FailureData failure;
-		TM_Result	result;
-		Entry	   *other;
-		ListCell   *lc;
+		TM_Result result;
+		Entry *other;
+		ListCell *lc;
 
 		dp_bucket_packed_row(store, &group, &start, &seq, &data);
 		made = bucket_rebuild(changes, entry, &tid, &group, start, data, &moved);
@@ -343,7 +364,8 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 		if (made == NIL)
 			result = dp_bucket_packed_delete(store, &tid, true, &failure);
 		else
-			result = dp_bucket_packed_update(store, &tid, PointerGetDatum(linitial(made)), true, &failure);
+			result = dp_bucket_packed_update(store, &tid, PointerGetDatum(linitial(made)), true,
+											 &failure);
 
 		if (result == TM_Ok)
 		{
@@ -352,7 +374,8 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 				seq = dp_bucket_next_page(store, &copy) - 1;
 			if (made != NIL)
 				for_each_from(lc, made, 1)
-					dp_bucket_packed_insert(store, &copy, start, ++seq, PointerGetDatum(lfirst(lc)));
+					dp_bucket_packed_insert(store, &copy, start, ++seq,
+											PointerGetDatum(lfirst(lc)));
 			MemoryContextSwitchTo(changes->context);
 			changes->moved = list_concat(changes->moved, moved);
 			MemoryContextSwitchTo(old);
@@ -361,11 +384,15 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 		}
 		if (result == TM_SelfModified)
 		{
-			bool		here = failure.cmax == store->cid;
+			bool here = failure.cmax == store->cid;
 
-			/* another part of this statement (WITH) was here first: go on with what it left, unless it had the same measurement */
+			/*
+			 * another part of this statement (WITH) was here first: go on with what it left, unless
+			 * it had the same measurement
+			 */
 			data = datumCopy(data, false, -1);
-			if (here && !ItemPointerEquals(&failure.ctid, &tid) && dp_bucket_packed_fetch(store, &failure.ctid))
+			if (here && !ItemPointerEquals(&failure.ctid, &tid) &&
+				dp_bucket_packed_fetch(store, &failure.ctid))
 			{
 				tid = failure.ctid;
 				dp_bucket_packed_row(store, NULL, NULL, NULL, &now);
@@ -385,9 +412,12 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 
 		/* somebody else was here first: go on with what he left */
 		data = datumCopy(data, false, -1);
-		result = table_tuple_lock(store->packed, &tid, store->estate->es_snapshot != NULL ? store->estate->es_snapshot : GetActiveSnapshot(),
-								  store->packed_found, GetCurrentCommandId(true), LockTupleExclusive, LockWaitBlock,
-								  TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
+		result =
+			table_tuple_lock(store->packed, &tid,
+							 store->estate->es_snapshot != NULL ? store->estate->es_snapshot
+																: GetActiveSnapshot(),
+							 store->packed_found, GetCurrentCommandId(true), LockTupleExclusive,
+							 LockWaitBlock, TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
 		if (result != TM_Ok)
 			dp_bucket_lost();
 		tid = store->packed_found->tts_tid;
@@ -399,7 +429,7 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 		other = hash_search(changes->entries, &tid, HASH_FIND, NULL);
 		if (other != NULL && other != entry)
 		{
-			int			i;
+			int i;
 
 			if (other->done)
 				dp_bucket_lost();
@@ -408,7 +438,8 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 			{
 				if (bms_is_member(other->changes[i].position, entry->touched))
 					dp_bucket_lost();
-				entry_add(changes, entry, other->changes[i].position, other->changes[i].values, other->changes[i].nulls);
+				entry_add(changes, entry, other->changes[i].position, other->changes[i].values,
+						  other->changes[i].nulls);
 			}
 		}
 	}
@@ -419,22 +450,22 @@ entry_apply(DpBucketChanges *changes, Entry *entry)
 
 /* The bucket with its changes, as buckets within the limits; NIL if nothing is left of it. */
 static List *
-bucket_rebuild(DpBucketChanges *changes, Entry *entry, const ItemPointerData *tid, const DpBucketGroup *group, int64 start,
-			   Datum data, List **moved)
+bucket_rebuild(DpBucketChanges *changes, Entry *entry, const ItemPointerData *tid,
+			   const DpBucketGroup *group, int64 start, Datum data, List **moved)
 {
 	DpBucketStore *store = changes->store;
 	DpBucketBuilder *builder = dp_bucket_store_builder(store);
 	DpBucketReader *reader = dp_bucket_store_reader(store);
-	List	   *made;
-	ListCell   *lc;
-	int			from = 0;
-	int			i;
+	List *made;
+	ListCell *lc;
+	int from = 0;
+	int i;
 
 	qsort(entry->changes, entry->n, sizeof(Change), compare_change);
 	dp_bucket_open(reader, data);
 	for (i = 0; i < entry->n; i++)
 	{
-		Change	   *change = &entry->changes[i];
+		Change *change = &entry->changes[i];
 
 		if (change->position < from || change->position >= reader->count)
 			elog(ERROR, "a change of a measurement is out of place");
@@ -472,7 +503,9 @@ stays(DpBucketStore *store, const Change *change, const DpBucketGroup *group, in
 
 	dp_bucket_group_of_row(rel, change->values, change->nulls, &mine);
 	return dp_bucket_group_same(rel, group, &mine) &&
-		(rel->time == NULL || dp_bucket_rel_start(rel, DatumGetInt64(change->values[rel->time - rel->columns])) == start);
+		   (rel->time == NULL ||
+			dp_bucket_rel_start(rel, DatumGetInt64(change->values[rel->time - rel->columns])) ==
+				start);
 }
 
 /* The bucket is another: find the measurements by what they were.  false if one is not there. */
@@ -482,17 +515,17 @@ entry_relocate(DpBucketChanges *changes, Entry *entry, Datum before, Datum now)
 	DpBucketStore *store = changes->store;
 	DpBucketRel *rel = store->rel;
 	DpBucketReader reader;
-	Bitmapset  *touched = NULL;
+	Bitmapset *touched = NULL;
 	MemoryContext old = CurrentMemoryContext;
-	Datum	   *was = palloc0(sizeof(Datum) * Max(rel->ncolumns, 1));
-	bool	   *was_null = palloc0(sizeof(bool) * Max(rel->ncolumns, 1));
-	int			i;
+	Datum *was = palloc0(sizeof(Datum) * Max(rel->ncolumns, 1));
+	bool *was_null = palloc0(sizeof(bool) * Max(rel->ncolumns, 1));
+	int i;
 
 	dp_bucket_reader_init(&reader, CurrentMemoryContext);
 	dp_bucket_open(&reader, before);
 	for (i = 0; i < entry->n; i++)
 	{
-		int			position;
+		int position;
 
 		dp_bucket_read_row(store, &reader, entry->changes[i].position, was, was_null);
 		position = find_row(store, now, was, was_null, touched);
@@ -514,20 +547,22 @@ entry_relocate(DpBucketChanges *changes, Entry *entry, Datum before, Datum now)
  * not compared.
  */
 static int
-find_row(DpBucketStore *store, Datum data, const Datum *values, const bool *nulls, const Bitmapset *except)
+find_row(DpBucketStore *store, Datum data, const Datum *values, const bool *nulls,
+		 const Bitmapset *except)
 {
 	DpBucketRel *rel = store->rel;
 	DpBucketReader reader;
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket row", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket row",
+												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	int			from;
-	int			to;
-	int			result = -1;
-	Datum	   *column;
-	bool	   *column_nulls;
-	bool	   *fits;
-	int			i;
-	int			row;
+	int from;
+	int to;
+	int result = -1;
+	Datum *column;
+	bool *column_nulls;
+	bool *fits;
+	int i;
+	int row;
 
 	dp_bucket_reader_init(&reader, context);
 	dp_bucket_open(&reader, data);
@@ -535,7 +570,7 @@ find_row(DpBucketStore *store, Datum data, const Datum *values, const bool *null
 	to = reader.count;
 	if (rel->time != NULL)
 	{
-		int64		time = DatumGetInt64(values[rel->time - rel->columns]);
+		int64 time = DatumGetInt64(values[rel->time - rel->columns]);
 
 		if (!dp_bucket_find_times(&reader, time, time + 1, &from, &to))
 			to = from;
@@ -547,13 +582,14 @@ find_row(DpBucketStore *store, Datum data, const Datum *values, const bool *null
 	for (i = 0; from < to && i < rel->nvalues; i++)
 	{
 		const DpBucketColumn *def = rel->values[i];
-		int			at = def - rel->columns;
+		int at = def - rel->columns;
 
 		dp_bucket_datums(&reader, i, def->type, def->typmod, column, column_nulls);
 		for (row = from; row < to; row++)
 		{
 			if (column_nulls[row] != nulls[at] ||
-				(!nulls[at] && !datum_image_eq(column[row], values[at], def->typbyval, def->typlen)))
+				(!nulls[at] &&
+				 !datum_image_eq(column[row], values[at], def->typbyval, def->typlen)))
 				fits[row] = false;
 		}
 	}

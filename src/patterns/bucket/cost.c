@@ -33,15 +33,16 @@
 
 typedef struct Sampled
 {
-	Oid			packed;			/* hash key */
-	double		pages;			/* of the table when it was sampled */
-	double		rows_per_bucket;
+	Oid packed;   /* hash key */
+	double pages; /* of the table when it was sampled */
+	double rows_per_bucket;
 } Sampled;
 
 static HTAB *sampled = NULL;
 
 static double sample_rows(DpBucketRel *rel, Relation packed, double pages);
-static double key_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, DpBucketKey *key);
+static double
+key_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, DpBucketKey *key);
 static double distinct_groups(DpBucketRel *rel, DpBucketColumn *column, double tuples);
 
 /*
@@ -50,10 +51,10 @@ static double distinct_groups(DpBucketRel *rel, DpBucketColumn *column, double t
 void
 dp_bucket_sizes(DpBucketRel *rel, DpBucketSizes *sizes)
 {
-	Relation	packed = table_open(rel->packed, AccessShareLock);
-	Relation	recent = table_open(rel->recent, AccessShareLock);
+	Relation packed = table_open(rel->packed, AccessShareLock);
+	Relation recent = table_open(rel->recent, AccessShareLock);
 	BlockNumber pages;
-	double		visible;
+	double visible;
 
 	sizes->packed_pages = sizes->recent_pages = 0;
 	sizes->packed_tuples = sizes->recent_tuples = 0;
@@ -72,27 +73,31 @@ dp_bucket_sizes(DpBucketRel *rel, DpBucketSizes *sizes)
 	table_close(recent, NoLock);
 }
 
-/* How many measurements a bucket has.  A damaged one is no reason not to plan: the others are readable. */
+/*
+ * How many measurements a bucket has.  A damaged one is no reason not to plan: the others are
+ * readable.
+ */
 static double
 sample_rows(DpBucketRel *rel, Relation packed, double pages)
 {
-	Sampled    *entry;
-	bool		found;
+	Sampled *entry;
+	bool found;
 	TableScanDesc scan;
 	TupleTableSlot *slot;
 	MemoryContext context;
 	MemoryContext old;
-	double		rows = 0;
-	int			n = 0;
+	double rows = 0;
+	int n = 0;
 
 	if (sampled == NULL)
 	{
-		HASHCTL		ctl;
+		HASHCTL ctl;
 
 		ctl.keysize = sizeof(Oid);
 		ctl.entrysize = sizeof(Sampled);
 		ctl.hcxt = CacheMemoryContext;
-		sampled = hash_create("docpatterns bucket sizes", 16, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		sampled = hash_create("docpatterns bucket sizes", 16, &ctl,
+							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
 	entry = hash_search(sampled, &rel->packed, HASH_FIND, NULL);
 	if (entry != NULL && pages >= entry->pages * 0.5 && pages <= entry->pages * 1.5)
@@ -100,14 +105,15 @@ sample_rows(DpBucketRel *rel, Relation packed, double pages)
 	if (pages == 0 || !ActiveSnapshotSet())
 		return Min(rel->max_count, 60);
 
-	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket sample", ALLOCSET_DEFAULT_SIZES);
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket sample",
+									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	slot = table_slot_create(packed, NULL);
 	scan = table_beginscan(packed, GetActiveSnapshot(), 0, NULL);
 	while (n < SAMPLE && table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
-		bool		isnull;
-		Datum		data = slot_getattr(slot, rel->packed_data, &isnull);
+		bool isnull;
+		Datum data = slot_getattr(slot, rel->packed_data, &isnull);
 
 		if (isnull)
 			continue;
@@ -133,9 +139,9 @@ sample_rows(DpBucketRel *rel, Relation packed, double pages)
 double
 dp_bucket_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys)
 {
-	double		result = 1.0;
-	List	   *times = NIL;
-	ListCell   *lc;
+	double result = 1.0;
+	List *times = NIL;
+	ListCell *lc;
 
 	if (keys == planned->keys && planned->selectivity >= 0)
 		return planned->selectivity;
@@ -161,13 +167,13 @@ dp_bucket_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *p
 static double
 key_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, DpBucketKey *key)
 {
-	bool		known = SearchSysCacheExists3(STATRELATTINH, ObjectIdGetDatum(planned->rel->relid),
-											  Int16GetDatum(key->column->attnum), BoolGetDatum(false));
+	bool known = SearchSysCacheExists3(STATRELATTINH, ObjectIdGetDatum(planned->rel->relid),
+									   Int16GetDatum(key->column->attnum), BoolGetDatum(false));
 
 	/* nobody analyses a foreign table by itself, but the table beneath is analysed */
 	if (!known && key->strategy == BTEqualStrategyNumber && !key->is_array)
 	{
-		double		n = distinct_groups(planned->rel, key->column, planned->sizes.packed_tuples);
+		double n = distinct_groups(planned->rel, key->column, planned->sizes.packed_tuples);
 
 		if (n > 0)
 			return 1.0 / n;
@@ -179,9 +185,9 @@ key_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned
 static double
 distinct_groups(DpBucketRel *rel, DpBucketColumn *column, double tuples)
 {
-	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rel->packed),
-										Int16GetDatum(column->packed), BoolGetDatum(false));
-	double		n;
+	HeapTuple tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rel->packed),
+									  Int16GetDatum(column->packed), BoolGetDatum(false));
+	double n;
 
 	if (!HeapTupleIsValid(tuple))
 		return 0;

@@ -42,10 +42,13 @@ explain_scan(ForeignScanState *node, ExplainState *es)
 	if (!es->analyze)
 		return;
 	if (scan->upper_plan != NIL)
-		ExplainPropertyInteger("Buckets Answered From Header", NULL, pg_atomic_read_u64(&scan->counters->summed), es);
+		ExplainPropertyInteger("Buckets Answered From Header", NULL,
+							   pg_atomic_read_u64(&scan->counters->summed), es);
 	ExplainPropertyInteger("Buckets Read", NULL, pg_atomic_read_u64(&scan->counters->read), es);
-	ExplainPropertyInteger("Buckets Skipped", NULL, pg_atomic_read_u64(&scan->counters->skipped), es);
-	ExplainPropertyInteger("Waiting Measurements", NULL, pg_atomic_read_u64(&scan->counters->waiting), es);
+	ExplainPropertyInteger("Buckets Skipped", NULL, pg_atomic_read_u64(&scan->counters->skipped),
+						   es);
+	ExplainPropertyInteger("Waiting Measurements", NULL,
+						   pg_atomic_read_u64(&scan->counters->waiting), es);
 }
 
 /* How buckets are found. */
@@ -70,15 +73,17 @@ mode_name(DpBucketScan *scan)
 static void
 explain_groups(DpBucketScan *scan, ExplainState *es)
 {
-	ListCell   *lc;
-	List	   *names = NIL;
+	ListCell *lc;
+	List *names = NIL;
 
 	foreach(lc, linitial(scan->upper_plan))
 	{
-		List	   *group = linitial(lfirst(lc));
+		List *group = linitial(lfirst(lc));
 		DpBucketColumn *column = scan->rel->by_attnum[lsecond_int(group) - 1];
 
-		names = lappend(names, linitial_int(group) == DP_UPPER_SPAN ? psprintf("spans of %s", column->name) : column->name);
+		names = lappend(names, linitial_int(group) == DP_UPPER_SPAN
+								   ? psprintf("spans of %s", column->name)
+								   : column->name);
 	}
 	if (names != NIL)
 		ExplainPropertyList("Groups", names, es);
@@ -89,7 +94,7 @@ static void
 explain_keys(DpBucketScan *scan, bool buckets, const char *label, ExplainState *es)
 {
 	StringInfoData text;
-	int			i;
+	int i;
 
 	initStringInfo(&text);
 	for (i = 0; i < scan->nkeys; i++)
@@ -108,16 +113,17 @@ explain_keys(DpBucketScan *scan, bool buckets, const char *label, ExplainState *
 static char *
 key_text(DpBucketScan *scan, int i, ExplainState *es)
 {
-	static const char *const operators[] = {"", "<", "<=", "=", ">=", ">"};
+	static const char *const operators[] = { "", "<", "<=", "=", ">=", ">" };
 	DpBucketKey *key = &scan->keys[i];
 	ForeignScan *plan = (ForeignScan *) scan->node->ss.ps.plan;
 	const char *name = quote_identifier(key->column->name);
-	char	   *value;
+	char *value;
 
 	if (key->strategy == DP_KEY_IS_NULL)
 		return psprintf("%s IS NULL", name);
 	value = deparse_expression(list_nth(plan->fdw_exprs, i),
-							   set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, NIL), es->verbose, false);
+							   set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, NIL),
+							   es->verbose, false);
 	if (key->is_array)
 		return psprintf("%s = ANY (%s)", name, value);
 	return psprintf("%s %s %s", name, operators[key->strategy], value);

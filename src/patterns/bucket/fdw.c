@@ -55,13 +55,13 @@ DP_FUNCTION(dp_bucket_validator);
 Datum
 dp_bucket_validator(PG_FUNCTION_ARGS)
 {
-	List	   *options = untransformRelOptions(PG_GETARG_DATUM(0));
+	List *options = untransformRelOptions(PG_GETARG_DATUM(0));
 
 	if (options != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
-				 errmsg("relations of buckets have no option \"%s\"", ((DefElem *) linitial(options))->defname),
-				 errhint("Options are given to bucket_create().")));
+		ereport(ERROR, (errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
+						errmsg("relations of buckets have no option \"%s\"",
+							   ((DefElem *) linitial(options))->defname),
+						errhint("Options are given to bucket_create().")));
 	PG_RETURN_VOID();
 }
 
@@ -73,9 +73,11 @@ Datum
 dp_bucket_trigger(PG_FUNCTION_ARGS)
 {
 	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"bucket_trigger\" is called by triggers of the bucket pattern only")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"bucket_trigger\" is called by triggers of the bucket pattern only")));
 	return PointerGetDatum(NULL);
 }
 
@@ -92,16 +94,15 @@ dp_bucket_columns(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	CreateStmt *stmt;
-	ListCell   *lc;
+	ListCell *lc;
 
 	InitMaterializedSRF(fcinfo, 0);
 	stmt = parse_columns(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	foreach(lc, stmt->tableElts)
 	{
 		if (!IsA(lfirst(lc), ColumnDef))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("columns of buckets have no constraints but NOT NULL")));
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("columns of buckets have no constraints but NOT NULL")));
 		column_put(rsinfo->setResult, rsinfo->setDesc, lfirst(lc));
 	}
 	return (Datum) 0;
@@ -115,9 +116,9 @@ DP_FUNCTION(dp_bucket_alter);
 Datum
 dp_bucket_alter(PG_FUNCTION_ARGS)
 {
-	Oid			relid = PG_GETARG_OID(0);
-	char	   *command = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	DpMark		mark;
+	Oid relid = PG_GETARG_OID(0);
+	char *command = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	DpMark mark;
 	volatile int rc = 0;
 
 	dp_require_owner(relid);
@@ -142,16 +143,16 @@ dp_bucket_alter(PG_FUNCTION_ARGS)
 static CreateStmt *
 parse_columns(const char *text)
 {
-	List	   *statements = raw_parser(psprintf("CREATE TABLE x (%s\n)", text), RAW_PARSE_DEFAULT);
+	List *statements = raw_parser(psprintf("CREATE TABLE x (%s\n)", text), RAW_PARSE_DEFAULT);
 	CreateStmt *stmt = NULL;
 
 	if (list_length(statements) == 1)
 		stmt = (CreateStmt *) linitial_node(RawStmt, statements)->stmt;
-	if (stmt == NULL || !IsA(stmt, CreateStmt) || stmt->inhRelations != NIL || stmt->partspec != NULL ||
-		stmt->options != NIL || stmt->tablespacename != NULL || stmt->accessMethod != NULL || stmt->tableElts == NIL)
+	if (stmt == NULL || !IsA(stmt, CreateStmt) || stmt->inhRelations != NIL ||
+		stmt->partspec != NULL || stmt->options != NIL || stmt->tablespacename != NULL ||
+		stmt->accessMethod != NULL || stmt->tableElts == NIL)
 		ereport(ERROR,
-				(errcode(ERRCODE_SYNTAX_ERROR),
-				 errmsg("columns are a list of names and types"),
+				(errcode(ERRCODE_SYNTAX_ERROR), errmsg("columns are a list of names and types"),
 				 errhint("For example: 'sensor_id int, ts timestamptz, temperature float8'.")));
 	return stmt;
 }
@@ -160,19 +161,19 @@ parse_columns(const char *text)
 static void
 column_put(Tuplestorestate *store, TupleDesc desc, ColumnDef *column)
 {
-	Datum		values[3];
-	bool		nulls[3] = {false};
-	Oid			type;
-	int32		typmod;
-	char	   *name;
-	bool		not_null = column->is_not_null;
-	ListCell   *lc;
+	Datum values[3];
+	bool nulls[3] = { false };
+	Oid type;
+	int32 typmod;
+	char *name;
+	bool not_null = column->is_not_null;
+	ListCell *lc;
 
-	if (column->typeName == NULL || column->raw_default != NULL || column->generated || column->identity)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("column \"%s\" has more than a name and a type", column->colname),
-				 errhint("Defaults are given with ALTER FOREIGN TABLE.")));
+	if (column->typeName == NULL || column->raw_default != NULL || column->generated ||
+		column->identity)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("column \"%s\" has more than a name and a type", column->colname),
+						errhint("Defaults are given with ALTER FOREIGN TABLE.")));
 	foreach(lc, column->constraints)
 	{
 		Constraint *constraint = lfirst_node(Constraint, lc);
@@ -180,18 +181,18 @@ column_put(Tuplestorestate *store, TupleDesc desc, ColumnDef *column)
 		if (constraint->contype == CONSTR_NOTNULL)
 			not_null = true;
 		else if (constraint->contype != CONSTR_NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("column \"%s\" has a constraint or a default", column->colname),
-					 errdetail("Columns of buckets have no constraints but NOT NULL."),
-					 errhint("Defaults are given with ALTER FOREIGN TABLE.")));
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("column \"%s\" has a constraint or a default", column->colname),
+							errdetail("Columns of buckets have no constraints but NOT NULL."),
+							errhint("Defaults are given with ALTER FOREIGN TABLE.")));
 	}
 
 	typenameTypeIdAndMod(NULL, column->typeName, &type, &typmod);
-	name = format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY);
+	name =
+		format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY);
 	if (column->collClause != NULL)
 	{
-		Oid			collation = get_collation_oid(column->collClause->collname, false);
+		Oid collation = get_collation_oid(column->collClause->collname, false);
 
 		if (!OidIsValid(get_typcollation(type)))
 			ereport(ERROR,
@@ -209,14 +210,15 @@ column_put(Tuplestorestate *store, TupleDesc desc, ColumnDef *column)
 static char *
 collation_name(Oid collation)
 {
-	HeapTuple	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+	HeapTuple tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
 	Form_pg_collation form;
-	char	   *result;
+	char *result;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for collation %u", collation);
 	form = (Form_pg_collation) GETSTRUCT(tuple);
-	result = quote_qualified_identifier(get_namespace_name(form->collnamespace), NameStr(form->collname));
+	result = quote_qualified_identifier(get_namespace_name(form->collnamespace),
+										NameStr(form->collname));
 	ReleaseSysCache(tuple);
 	return result;
 }

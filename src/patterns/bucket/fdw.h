@@ -42,32 +42,33 @@
 
 typedef enum DpBucketRole
 {
-	DP_BUCKET_GROUP,			/* a group column: number is its place in the group */
-	DP_BUCKET_TIME,				/* the time; number is 0 */
-	DP_BUCKET_VALUE				/* measured: number is the column's in the bucket, from 0 */
+	DP_BUCKET_GROUP, /* a group column: number is its place in the group */
+	DP_BUCKET_TIME,  /* the time; number is 0 */
+	DP_BUCKET_VALUE  /* measured: number is the column's in the bucket, from 0 */
 } DpBucketRole;
 
 /* A column of the relation */
 typedef struct DpBucketColumn
 {
-	AttrNumber	attnum;			/* in the relation */
-	AttrNumber	recent;			/* in the table of waiting measurements */
-	AttrNumber	packed;			/* in the table of buckets; 0 unless a group column */
+	AttrNumber attnum; /* in the relation */
+	AttrNumber recent; /* in the table of waiting measurements */
+	AttrNumber packed; /* in the table of buckets; 0 unless a group column */
 	DpBucketRole role;
-	int			number;
-	char	   *name;			/* in the relation */
-	Oid			type;
-	int32		typmod;
-	Oid			collation;
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
-	Oid			eqop;			/* group columns and the time: equality of the index's operator family, or InvalidOid */
+	int number;
+	char *name; /* in the relation */
+	Oid type;
+	int32 typmod;
+	Oid collation;
+	int16 typlen;
+	bool typbyval;
+	char typalign;
+	Oid eqop; /* group columns and the time: equality of the index's operator family, or InvalidOid
+			   */
 } DpBucketColumn;
 
 typedef enum DpBucketSameSlot
 {
-	DP_SLOT_NONE,				/* no granularity: any number of measurements at one time */
+	DP_SLOT_NONE, /* no granularity: any number of measurements at one time */
 	DP_SLOT_REFUSE,
 	DP_SLOT_REPLACE,
 	DP_SLOT_ADD,
@@ -77,49 +78,51 @@ typedef enum DpBucketSameSlot
 /* What is known of a relation.  Valid at least until the transaction ends. */
 typedef struct DpBucketRel
 {
-	Oid			relid;
-	Oid			packed;
-	Oid			recent;
-	Oid			packed_index;	/* InvalidOid if somebody has dropped it */
-	Oid			recent_index;
-	Oid			owner;
-	DpDecl	   *decl;			/* for other options */
+	Oid relid;
+	Oid packed;
+	Oid recent;
+	Oid packed_index; /* InvalidOid if somebody has dropped it */
+	Oid recent_index;
+	Oid owner;
+	DpDecl *decl; /* for other options */
 
-	bool		declaration_known;	/* the three that follow are set */
-	Oid			declaration;	/* the main trigger */
+	bool declaration_known;     /* the three that follow are set */
+	Oid declaration;            /* the main trigger */
 	TransactionId declared_raw; /* as it stands in the trigger's row */
-	TransactionId declared_by;	/* the transaction that wrote the declaration as it is; InvalidTransactionId: long ago */
-	TransactionId seen_xmin;	/* of the last snapshot that was found to see it */
+	TransactionId declared_by;  /* the transaction that wrote the declaration as it is;
+								   InvalidTransactionId: long ago */
+	TransactionId seen_xmin;    /* of the last snapshot that was found to see it */
 	TransactionId seen_xmax;
-	uint32		seen_xcnt;
-	int32		seen_subxcnt;
+	uint32 seen_xcnt;
+	int32 seen_subxcnt;
 
-	int			ncolumns;		/* in the order of the relation */
+	int ncolumns; /* in the order of the relation */
 	DpBucketColumn *columns;
-	int			ngroups;
-	DpBucketColumn **groups;	/* in the order of the group */
-	DpBucketColumn *time;		/* NULL: pages */
-	int			nvalues;
-	DpBucketColumn **values;	/* by number */
+	int ngroups;
+	DpBucketColumn **groups; /* in the order of the group */
+	DpBucketColumn *time;    /* NULL: pages */
+	int nvalues;
+	DpBucketColumn **values;    /* by number */
 	DpBucketColumn **by_attnum; /* by attnum - 1; NULL: dropped */
-	int			natts;			/* of the relation, dropped ones included */
+	int natts;                  /* of the relation, dropped ones included */
 
-	AttrNumber	packed_seq;
-	AttrNumber	packed_start;	/* 0: pages */
-	AttrNumber	packed_data;
-	AttrNumber	recent_arrived; /* 0 unless pages */
+	AttrNumber packed_seq;
+	AttrNumber packed_start; /* 0: pages */
+	AttrNumber packed_data;
+	AttrNumber recent_arrived; /* 0 unless pages */
 
 	/* spans; of no meaning for pages */
-	Interval	span;
-	DpSpan		calendar;		/* how spans are found; remembers the last one that it found */
-	int64		span_us;		/* > 0: every span is as long as that, one of them beginning at span_origin; else calendar rules */
-	int64		span_origin;
-	char	   *time_zone;
+	Interval span;
+	DpSpan calendar; /* how spans are found; remembers the last one that it found */
+	int64 span_us; /* > 0: every span is as long as that, one of them beginning at span_origin; else
+					  calendar rules */
+	int64 span_origin;
+	char *time_zone;
 
-	int			max_count;		/* limits of a bucket */
-	int64		max_bytes;
-	Interval	granularity;	/* all zero: none */
-	int64		granularity_us; /* > 0 unless months are in it */
+	int max_count; /* limits of a bucket */
+	int64 max_bytes;
+	Interval granularity; /* all zero: none */
+	int64 granularity_us; /* > 0 unless months are in it */
 	DpBucketSameSlot same_slot;
 } DpBucketRel;
 
@@ -163,13 +166,14 @@ extern char *dp_bucket_rel_name(const DpBucketRel *rel);
  */
 typedef struct DpBucketPlace
 {
-	bool		packed;
-	ItemPointerData tid;		/* of the bucket's row, or of the waiting measurement */
-	int			position;		/* 0 for waiting measurements */
+	bool packed;
+	ItemPointerData tid; /* of the bucket's row, or of the waiting measurement */
+	int position;        /* 0 for waiting measurements */
 } DpBucketPlace;
 
 /* What the ctid that a scan of the query gave stands for. */
-extern void dp_bucket_place(EState *estate, Oid relid, const ItemPointerData *ctid, DpBucketPlace *place);
+extern void
+dp_bucket_place(EState *estate, Oid relid, const ItemPointerData *ctid, DpBucketPlace *place);
 
 /* The callbacks of the access path; modify.c has those that write. */
 extern void dp_bucket_scan_routine(FdwRoutine *routine);
@@ -181,4 +185,4 @@ extern void dp_bucket_modify_routine(FdwRoutine *routine);
  */
 extern bool dp_bucket_changing(Oid relid);
 
-#endif							/* DP_PATTERNS_BUCKET_FDW_H */
+#endif /* DP_PATTERNS_BUCKET_FDW_H */

@@ -33,27 +33,27 @@
 /* What is kept from call to call */
 typedef struct Documents
 {
-	Oid			relid;
+	Oid relid;
 	DpBucketDocument *document;
 } Documents;
 
 /* A bucket of the span */
 typedef struct SpanPage
 {
-	Datum		data;
-	int			seq;
-	int			count;
+	Datum data;
+	int seq;
+	int count;
 } SpanPage;
 
 /* A group and span that is being shown */
 typedef struct Span
 {
 	DpBucketRel *rel;
-	Datum		groups[INDEX_MAX_KEYS];
-	bool		nulls[INDEX_MAX_KEYS];
-	int64		start;			/* [start, until), unless pages */
-	int64		until;
-	List	   *pages;			/* of SpanPage, by seq */
+	Datum groups[INDEX_MAX_KEYS];
+	bool nulls[INDEX_MAX_KEYS];
+	int64 start; /* [start, until), unless pages */
+	int64 until;
+	List *pages; /* of SpanPage, by seq */
 	DpBucketReader reader;
 } Span;
 
@@ -63,8 +63,8 @@ static DpBucketDocument *document_compile(DpBucketRel *rel);
 static void span_packed(Span *span);
 static void span_waiting(Span *span);
 static void span_add(Span *span, struct varlena *bucket);
-static int	span_keys(Span *span, bool packed, ScanKeyData *keys);
-static int	compare_pages(const ListCell *a, const ListCell *b);
+static int span_keys(Span *span, bool packed, ScanKeyData *keys);
+static int compare_pages(const ListCell *a, const ListCell *b);
 
 /*
  * _bucket_documents(rel, VARIADIC keys) -> (page, doc)
@@ -79,10 +79,10 @@ dp_bucket_documents(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpBucketRel *rel = dp_bucket_rel_for(PG_GETARG_OID(0), GetActiveSnapshot());
-	Span		span = {0};
+	Span span = { 0 };
 	DpBucketDocument *document;
-	ListCell   *lc;
-	int			i;
+	ListCell *lc;
+	int i;
 
 	require_select(rel);
 	InitMaterializedSRF(fcinfo, 0);
@@ -90,9 +90,8 @@ dp_bucket_documents(PG_FUNCTION_ARGS)
 
 	span.rel = rel;
 	if (PG_NARGS() != 1 + rel->ngroups + (rel->time != NULL ? 1 : 0))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s has %d group columns", dp_bucket_rel_name(rel), rel->ngroups)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("%s has %d group columns", dp_bucket_rel_name(rel), rel->ngroups)));
 	for (i = 0; i < rel->ngroups; i++)
 	{
 		if (get_fn_expr_argtype(fcinfo->flinfo, 1 + i) != rel->groups[i]->type)
@@ -107,9 +106,8 @@ dp_bucket_documents(PG_FUNCTION_ARGS)
 		if (PG_ARGISNULL(1 + i))
 			return (Datum) 0;
 		if (get_fn_expr_argtype(fcinfo->flinfo, 1 + i) != rel->time->type)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("the time \"%s\" is of another type", rel->time->name)));
+			ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+							errmsg("the time \"%s\" is of another type", rel->time->name)));
 		span.start = PG_GETARG_INT64(1 + i);
 		span.until = dp_bucket_rel_end(rel, span.start);
 	}
@@ -119,15 +117,16 @@ dp_bucket_documents(PG_FUNCTION_ARGS)
 	span_waiting(&span);
 	foreach(lc, span.pages)
 	{
-		SpanPage	   *page = lfirst(lc);
-		Datum		values[2];
-		bool		nulls[2] = {false};
+		SpanPage *page = lfirst(lc);
+		Datum values[2];
+		bool nulls[2] = { false };
 
 		CHECK_FOR_INTERRUPTS();
 		values[0] = Int32GetDatum(page->seq);
-		values[1] = PointerGetDatum(dp_bucket_document_build(document, page->data, span.groups, span.nulls,
-															 rel->time != NULL ? &span.start : NULL,
-															 rel->time != NULL ? &span.until : NULL));
+		values[1] =
+			PointerGetDatum(dp_bucket_document_build(document, page->data, span.groups, span.nulls,
+													 rel->time != NULL ? &span.start : NULL,
+													 rel->time != NULL ? &span.until : NULL));
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	dp_bucket_reader_free(&span.reader);
@@ -144,9 +143,8 @@ dp_bucket_span_start(PG_FUNCTION_ARGS)
 	DpBucketRel *rel = dp_bucket_rel_for(PG_GETARG_OID(0), GetActiveSnapshot());
 
 	if (rel->time == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s has no time", dp_bucket_rel_name(rel))));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("%s has no time", dp_bucket_rel_name(rel))));
 	PG_RETURN_INT64(dp_bucket_rel_start(rel, PG_GETARG_INT64(1)));
 }
 
@@ -174,7 +172,7 @@ require_select(DpBucketRel *rel)
 static DpBucketDocument *
 document_of(FunctionCallInfo fcinfo, DpBucketRel *rel)
 {
-	Documents  *kept = fcinfo->flinfo->fn_extra;
+	Documents *kept = fcinfo->flinfo->fn_extra;
 	MemoryContext old;
 
 	if (kept != NULL && kept->relid == rel->relid)
@@ -192,14 +190,14 @@ document_of(FunctionCallInfo fcinfo, DpBucketRel *rel)
 static DpBucketDocument *
 document_compile(DpBucketRel *rel)
 {
-	DpBucketDocumentDef def = {0};
+	DpBucketDocumentDef def = { 0 };
 	const char **groups = palloc(sizeof(char *) * Max(rel->ngroups, 1));
 	const char **values = palloc(sizeof(char *) * Max(rel->nvalues, 1));
-	Oid		   *types = palloc(sizeof(Oid) * Max(rel->ngroups, 1));
+	Oid *types = palloc(sizeof(Oid) * Max(rel->ngroups, 1));
 	struct varlena *options = rel->decl->options;
-	char	   *end_date = dp_decl_text(rel->decl, "end_date");
-	DpValue		template;
-	int			i;
+	char *end_date = dp_decl_text(rel->decl, "end_date");
+	DpValue template;
+	int i;
 
 	for (i = 0; i < rel->ngroups; i++)
 	{
@@ -214,9 +212,11 @@ document_compile(DpBucketRel *rel)
 	def.nvalues = rel->nvalues;
 	def.values = values;
 	/* of a column of documents alone the fields are columns of the bucket */
-	def.values_known = rel->nvalues != 1 || dp_bucket_kind(rel->values[0]->type) != DP_PACKED_DOCUMENT;
+	def.values_known =
+		rel->nvalues != 1 || dp_bucket_kind(rel->values[0]->type) != DP_PACKED_DOCUMENT;
 	def.time = rel->time != NULL ? rel->time->name : NULL;
-	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "document", strlen("document"), &template) &&
+	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "document", strlen("document"),
+						 &template) &&
 		template.type == DP_TYPE_DOCUMENT)
 		def.template = &template;
 	def.end_exclusive = end_date != NULL && strcmp(end_date, "exclusive") == 0;
@@ -228,17 +228,16 @@ static void
 span_packed(Span *span)
 {
 	DpBucketRel *rel = span->rel;
-	Relation	packed = table_open(rel->packed, AccessShareLock);
-	Relation	index;
+	Relation packed = table_open(rel->packed, AccessShareLock);
+	Relation index;
 	ScanKeyData keys[INDEX_MAX_KEYS + 2];
 	IndexScanDesc scan;
 	TupleTableSlot *slot;
-	int			nkeys;
+	int nkeys;
 
 	if (!OidIsValid(rel->packed_index) || !OidIsValid(rel->recent_index))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("an index of %s is missing", dp_bucket_rel_name(rel))));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("an index of %s is missing", dp_bucket_rel_name(rel))));
 	index = index_open(rel->packed_index, AccessShareLock);
 	nkeys = span_keys(span, true, keys);
 	slot = table_slot_create(packed, NULL);
@@ -246,7 +245,7 @@ span_packed(Span *span)
 	index_rescan(scan, keys, nkeys, NULL, 0);
 	while (index_getnext_slot(scan, ForwardScanDirection, slot))
 	{
-		SpanPage	   *page = palloc(sizeof(SpanPage));
+		SpanPage *page = palloc(sizeof(SpanPage));
 
 		slot_getallattrs(slot);
 		page->data = datumCopy(slot->tts_values[rel->packed_data - 1], false, -1);
@@ -267,23 +266,23 @@ static void
 span_waiting(Span *span)
 {
 	DpBucketRel *rel = span->rel;
-	Relation	recent = table_open(rel->recent, AccessShareLock);
-	Relation	index = index_open(rel->recent_index, AccessShareLock);
+	Relation recent = table_open(rel->recent, AccessShareLock);
+	Relation index = index_open(rel->recent_index, AccessShareLock);
 	TupleTableSlot *slot = table_slot_create(recent, NULL);
 	ScanKeyData keys[INDEX_MAX_KEYS + 2];
-	int			nkeys = span_keys(span, false, keys);
+	int nkeys = span_keys(span, false, keys);
 	IndexScanDesc scan = dp_index_beginscan(recent, index, GetActiveSnapshot(), nkeys);
 	DpBucketBuilder *builder = NULL;
-	Datum	   *values = palloc0(sizeof(Datum) * Max(rel->nvalues, 1));
-	bool	   *nulls = palloc0(sizeof(bool) * Max(rel->nvalues, 1));
-	SpanPage	   *last = span->pages != NIL ? llast(span->pages) : NULL;
-	bool		several = false;
-	int			i;
+	Datum *values = palloc0(sizeof(Datum) * Max(rel->nvalues, 1));
+	bool *nulls = palloc0(sizeof(bool) * Max(rel->nvalues, 1));
+	SpanPage *last = span->pages != NIL ? llast(span->pages) : NULL;
+	bool several = false;
+	int i;
 
 	index_rescan(scan, keys, nkeys, NULL, 0);
 	while (index_getnext_slot(scan, ForwardScanDirection, slot))
 	{
-		int64		time = 0;
+		int64 time = 0;
 
 		CHECK_FOR_INTERRUPTS();
 		if (builder == NULL)
@@ -295,7 +294,8 @@ span_waiting(Span *span)
 				defs[i].typid = rel->values[i]->type;
 				defs[i].split = defs[i].typid == dp_types()->bson;
 			}
-			builder = dp_bucket_builder_create(CurrentMemoryContext, rel->time == NULL ? DP_BUCKET_TIMELESS : 0,
+			builder = dp_bucket_builder_create(CurrentMemoryContext,
+											   rel->time == NULL ? DP_BUCKET_TIMELESS : 0,
 											   rel->nvalues, defs);
 			/* a page is filled before the next one begins */
 			if (rel->time == NULL && last != NULL && last->count < rel->max_count)
@@ -331,7 +331,7 @@ span_waiting(Span *span)
 	if (rel->time != NULL && !several && last != NULL &&
 		last->count + dp_bucket_builder_count(builder) <= rel->max_count)
 	{
-		Datum		both[2];
+		Datum both[2];
 
 		both[0] = last->data;
 		both[1] = PointerGetDatum(dp_bucket_builder_finish(builder));
@@ -346,7 +346,7 @@ span_waiting(Span *span)
 static void
 span_add(Span *span, struct varlena *bucket)
 {
-	SpanPage	   *page = palloc0(sizeof(SpanPage));
+	SpanPage *page = palloc0(sizeof(SpanPage));
 
 	page->data = PointerGetDatum(bucket);
 	page->seq = span->pages != NIL ? ((SpanPage *) llast(span->pages))->seq + 1 : 1;
@@ -358,8 +358,8 @@ static int
 span_keys(Span *span, bool packed, ScanKeyData *keys)
 {
 	DpBucketRel *rel = span->rel;
-	bool		zoned = rel->time != NULL && rel->time->type == TIMESTAMPTZOID;
-	int			n;
+	bool zoned = rel->time != NULL && rel->time->type == TIMESTAMPTZOID;
+	int n;
 
 	for (n = 0; n < rel->ngroups; n++)
 	{
@@ -368,20 +368,21 @@ span_keys(Span *span, bool packed, ScanKeyData *keys)
 								   InvalidOid, InvalidOid, InvalidOid, (Datum) 0);
 		else
 			ScanKeyEntryInitialize(&keys[n], 0, n + 1, BTEqualStrategyNumber, InvalidOid,
-								   rel->groups[n]->collation, get_opcode(rel->groups[n]->eqop), span->groups[n]);
+								   rel->groups[n]->collation, get_opcode(rel->groups[n]->eqop),
+								   span->groups[n]);
 	}
 	if (rel->time == NULL)
 		return n;
 	if (packed)
 	{
-		ScanKeyInit(&keys[n], n + 1, BTEqualStrategyNumber, zoned ? F_TIMESTAMPTZ_EQ : F_TIMESTAMP_EQ,
-					Int64GetDatum(span->start));
+		ScanKeyInit(&keys[n], n + 1, BTEqualStrategyNumber,
+					zoned ? F_TIMESTAMPTZ_EQ : F_TIMESTAMP_EQ, Int64GetDatum(span->start));
 		return n + 1;
 	}
-	ScanKeyInit(&keys[n], n + 1, BTGreaterEqualStrategyNumber, zoned ? F_TIMESTAMPTZ_GE : F_TIMESTAMP_GE,
-				Int64GetDatum(span->start));
-	ScanKeyInit(&keys[n + 1], n + 1, BTLessStrategyNumber, zoned ? F_TIMESTAMPTZ_LT : F_TIMESTAMP_LT,
-				Int64GetDatum(span->until));
+	ScanKeyInit(&keys[n], n + 1, BTGreaterEqualStrategyNumber,
+				zoned ? F_TIMESTAMPTZ_GE : F_TIMESTAMP_GE, Int64GetDatum(span->start));
+	ScanKeyInit(&keys[n + 1], n + 1, BTLessStrategyNumber,
+				zoned ? F_TIMESTAMPTZ_LT : F_TIMESTAMP_LT, Int64GetDatum(span->until));
 	return n + 2;
 }
 
@@ -389,8 +390,8 @@ span_keys(Span *span, bool packed, ScanKeyData *keys)
 static int
 compare_pages(const ListCell *a, const ListCell *b)
 {
-	int			x = ((SpanPage *) lfirst(a))->seq;
-	int			y = ((SpanPage *) lfirst(b))->seq;
+	int x = ((SpanPage *) lfirst(a))->seq;
+	int y = ((SpanPage *) lfirst(b))->seq;
 
 	return x < y ? -1 : x > y;
 }

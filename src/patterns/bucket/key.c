@@ -32,14 +32,14 @@ dp_bucket_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause)
 {
 	if (IsA(clause, OpExpr) && list_length(((OpExpr *) clause)->args) == 2)
 	{
-		OpExpr	   *op = (OpExpr *) clause;
-		Node	   *left = linitial(op->args);
-		Node	   *right = lsecond(op->args);
-		Oid			opno = op->opno;
+		OpExpr *op = (OpExpr *) clause;
+		Node *left = linitial(op->args);
+		Node *right = lsecond(op->args);
+		Oid opno = op->opno;
 
 		if (column_of(rel, relid, left) == NULL)
 		{
-			Node	   *swap = left;
+			Node *swap = left;
 
 			left = right;
 			right = swap;
@@ -51,10 +51,11 @@ dp_bucket_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause)
 	{
 		ScalarArrayOpExpr *op = (ScalarArrayOpExpr *) clause;
 
-		return operator_key(root, rel, relid, clause, op->opno, op->inputcollid,
-							linitial(op->args), lsecond(op->args), true);
+		return operator_key(root, rel, relid, clause, op->opno, op->inputcollid, linitial(op->args),
+							lsecond(op->args), true);
 	}
-	if (IsA(clause, NullTest) && ((NullTest *) clause)->nulltesttype == IS_NULL && !((NullTest *) clause)->argisrow)
+	if (IsA(clause, NullTest) && ((NullTest *) clause)->nulltesttype == IS_NULL &&
+		!((NullTest *) clause)->argisrow)
 	{
 		DpBucketColumn *column = column_of(rel, relid, (Node *) ((NullTest *) clause)->arg);
 		DpBucketKey *key;
@@ -74,22 +75,24 @@ dp_bucket_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause)
 
 /* A key on the column left, if it is one and the operator is one of its order. */
 static DpBucketKey *
-operator_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause,
-			 Oid opno, Oid collation, Node *left, Node *right, bool is_array)
+operator_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause, Oid opno,
+			 Oid collation, Node *left, Node *right, bool is_array)
 {
 	DpBucketColumn *column = column_of(rel, relid, left);
 	DpBucketKey *key;
 	TypeCacheEntry *type;
-	Oid			lefttype;
-	Oid			righttype;
-	int			strategy;
+	Oid lefttype;
+	Oid righttype;
+	int strategy;
 
-	if (column == NULL || !OidIsValid(opno) ||
-		bms_is_member(relid, pull_varnos(root, right)) ||
+	if (column == NULL || !OidIsValid(opno) || bms_is_member(relid, pull_varnos(root, right)) ||
 		contain_volatile_functions(right) || contain_subplans(right))
 		return NULL;
 
-	/* a column may stand as another type of the same bytes, which need not have the order of the column's own */
+	/*
+	 * a column may stand as another type of the same bytes, which need not have the order of the
+	 * column's own
+	 */
 	type = lookup_type_cache(column->type, TYPECACHE_BTREE_OPFAMILY);
 	if (!OidIsValid(type->btree_opf) || get_op_opfamily_strategy(opno, type->btree_opf) == 0)
 		return NULL;
@@ -97,7 +100,10 @@ operator_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause,
 	if (is_array && (strategy != BTEqualStrategyNumber || column->role != DP_BUCKET_GROUP))
 		return NULL;
 
-	/* texts are in the order of the column's collation; equality is the same in all deterministic ones */
+	/*
+	 * texts are in the order of the column's collation; equality is the same in all deterministic
+	 * ones
+	 */
 	if (OidIsValid(column->collation) && collation != column->collation)
 		return NULL;
 	if (column->role == DP_BUCKET_TIME && righttype != column->type &&
@@ -123,14 +129,15 @@ operator_key(PlannerInfo *root, DpBucketRel *rel, Index relid, Expr *clause,
 static DpBucketColumn *
 column_of(DpBucketRel *rel, Index relid, Node *expr)
 {
-	Var		   *var;
+	Var *var;
 
 	while (IsA(expr, RelabelType))
 		expr = (Node *) ((RelabelType *) expr)->arg;
 	if (!IsA(expr, Var))
 		return NULL;
 	var = (Var *) expr;
-	if (var->varno != relid || var->varlevelsup != 0 || var->varattno <= 0 || var->varattno > rel->natts)
+	if (var->varno != relid || var->varlevelsup != 0 || var->varattno <= 0 ||
+		var->varattno > rel->natts)
 		return NULL;
 	return rel->by_attnum[var->varattno - 1];
 }
@@ -141,15 +148,16 @@ column_of(DpBucketRel *rel, Index relid, Node *expr)
 List *
 dp_bucket_keys_encode(List *keys, List **values)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List *result = NIL;
+	ListCell *lc;
 
 	foreach(lc, keys)
 	{
 		DpBucketKey *key = lfirst(lc);
-		List	   *item;
+		List *item;
 
-		item = list_make5_int(key->column->attnum, key->strategy, key->is_array, (int) key->function, (int) key->righttype);
+		item = list_make5_int(key->column->attnum, key->strategy, key->is_array,
+							  (int) key->function, (int) key->righttype);
 		item = lappend_int(item, (int) key->collation);
 		item = lappend_int(item, key->exact);
 		result = lappend(result, item);
@@ -165,16 +173,16 @@ void
 dp_bucket_keys_decode(DpBucketRel *rel, List *encoded, List *values, PlanState *parent,
 					  DpBucketKey **keys, int *nkeys)
 {
-	ListCell   *lc;
-	ListCell   *lc2;
+	ListCell *lc;
+	ListCell *lc2;
 
 	*nkeys = 0;
 	*keys = palloc0(sizeof(DpBucketKey) * Max(list_length(encoded), 1));
 	forboth(lc, encoded, lc2, values)
 	{
-		List	   *item = lfirst(lc);
+		List *item = lfirst(lc);
 		DpBucketKey *key = &(*keys)[(*nkeys)++];
-		int			attnum = linitial_int(item);
+		int attnum = linitial_int(item);
 
 		if (attnum > rel->natts || rel->by_attnum[attnum - 1] == NULL)
 			elog(ERROR, "relation %u has no column %d", rel->relid, attnum);

@@ -50,17 +50,16 @@ DP_FUNCTION(dp_bucket_pack_call);
 Datum
 dp_bucket_pack_call(PG_FUNCTION_ARGS)
 {
-	Oid			relid;
+	Oid relid;
 	DpBucketRel *rel;
 	DpBucketStore *store;
-	int64		until = PG_INT64_MAX;
-	int64		packed;
-	AclResult	acl;
+	int64 until = PG_INT64_MAX;
+	int64 packed;
+	AclResult acl;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the relation must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the relation must not be null")));
 	relid = PG_GETARG_OID(0);
 	LockRelationOid(relid, RowExclusiveLock);
 	rel = dp_bucket_rel(relid, false);
@@ -69,10 +68,9 @@ dp_bucket_pack_call(PG_FUNCTION_ARGS)
 		aclcheck_error(acl, OBJECT_FOREIGN_TABLE, dp_bucket_rel_name(rel));
 	PreventCommandIfReadOnly("bucket_pack()");
 	if (!PG_ARGISNULL(1) && rel->time == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s has pages, not spans of time", dp_bucket_rel_name(rel)),
-				 errhint("Call bucket_pack() without a time.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("%s has pages, not spans of time", dp_bucket_rel_name(rel)),
+						errhint("Call bucket_pack() without a time.")));
 	if (!PG_ARGISNULL(1))
 		until = dp_bucket_rel_start(rel, time_argument(rel, PG_GETARG_TIMESTAMPTZ(1)));
 
@@ -96,14 +94,14 @@ DP_FUNCTION(dp_bucket_repack);
 Datum
 dp_bucket_repack(PG_FUNCTION_ARGS)
 {
-	Oid			relid = PG_GETARG_OID(0);
+	Oid relid = PG_GETARG_OID(0);
 	DpBucketRel *rel;
 	DpBucketStore *store;
 	DpBucketBulk *bulk = NULL;
 	IndexScanDesc scan;
-	Snapshot	snapshot;
+	Snapshot snapshot;
 	MemoryContext each;
-	int64		n = 0;
+	int64 n = 0;
 
 	dp_require_owner(relid);
 	PreventCommandIfReadOnly("bucket_resize()");
@@ -113,7 +111,8 @@ dp_bucket_repack(PG_FUNCTION_ARGS)
 	store = dp_bucket_store_open(rel, NULL);
 	dp_bucket_store_begin(store);
 	snapshot = RegisterSnapshot(dp_bucket_store_snapshot(store, true));
-	each = AllocSetContextCreate(store->context, "docpatterns bucket repack", ALLOCSET_DEFAULT_SIZES);
+	each =
+		AllocSetContextCreate(store->context, "docpatterns bucket repack", ALLOCSET_DEFAULT_SIZES);
 	if (rel->time != NULL)
 		bulk = dp_bucket_bulk_create(store);
 	else
@@ -123,16 +122,16 @@ dp_bucket_repack(PG_FUNCTION_ARGS)
 	{
 		/* pages: those of one group are put together in their order */
 		DpBucketGroup group;
-		Datum	   *pages = NULL;
-		int			npages = 0;
-		int			maxpages = 0;
-		int			seq = 0;
+		Datum *pages = NULL;
+		int npages = 0;
+		int maxpages = 0;
+		int seq = 0;
 
 		for (;;)
 		{
-			bool		more = dp_bucket_packed_next(store, scan);
+			bool more = dp_bucket_packed_next(store, scan);
 			DpBucketGroup here;
-			Datum		data;
+			Datum data;
 			TM_FailureData failure;
 			MemoryContext old;
 
@@ -143,8 +142,8 @@ dp_bucket_repack(PG_FUNCTION_ARGS)
 			{
 				DpBucketBuilder *builder;
 				DpBucketReader *reader = dp_bucket_store_reader(store);
-				ListCell   *lc;
-				int			i;
+				ListCell *lc;
+				int i;
 
 				old = MemoryContextSwitchTo(each);
 				builder = dp_bucket_store_builder(store);
@@ -175,15 +174,16 @@ dp_bucket_repack(PG_FUNCTION_ARGS)
 				if (npages == maxpages)
 				{
 					maxpages = maxpages == 0 ? 16 : maxpages * 2;
-					pages = npages == 0 ? palloc(sizeof(Datum) * maxpages) : repalloc(pages, sizeof(Datum) * maxpages);
+					pages = npages == 0 ? palloc(sizeof(Datum) * maxpages)
+										: repalloc(pages, sizeof(Datum) * maxpages);
 				}
 				pages[npages++] = PointerGetDatum(PG_DETOAST_DATUM_COPY(data));
 			}
 			MemoryContextSwitchTo(old);
-			if (dp_bucket_packed_delete(store, &store->packed_found->tts_tid, true, &failure) != TM_Ok)
-				ereport(ERROR,
-						(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-						 errmsg("could not serialize access due to concurrent update")));
+			if (dp_bucket_packed_delete(store, &store->packed_found->tts_tid, true, &failure) !=
+				TM_Ok)
+				ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+								errmsg("could not serialize access due to concurrent update")));
 			n++;
 		}
 	}
@@ -211,19 +211,18 @@ DP_FUNCTION(dp_bucket_drop_before);
 Datum
 dp_bucket_drop_before(PG_FUNCTION_ARGS)
 {
-	Oid			relid = PG_GETARG_OID(0);
+	Oid relid = PG_GETARG_OID(0);
 	DpBucketRel *rel;
-	Datum		before;
+	Datum before;
 	StringInfoData sql;
-	uint64		n;
+	uint64 n;
 
 	dp_require_owner(relid);
 	LockRelationOid(relid, RowExclusiveLock);
 	rel = dp_bucket_rel(relid, false);
 	if (rel->time == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s has pages, not spans of time", dp_bucket_rel_name(rel))));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("%s has pages, not spans of time", dp_bucket_rel_name(rel))));
 	before = Int64GetDatum(dp_bucket_rel_start(rel, time_argument(rel, PG_GETARG_TIMESTAMPTZ(1))));
 
 	initStringInfo(&sql);
@@ -251,7 +250,7 @@ Datum
 dp_bucket_span_of(PG_FUNCTION_ARGS)
 {
 	DpBucketRel *rel = dp_bucket_rel(PG_GETARG_OID(0), false);
-	int64		start;
+	int64 start;
 
 	if (rel->time == NULL)
 		PG_RETURN_NULL();
@@ -285,12 +284,12 @@ Datum
 dp_bucket_fault_call(PG_FUNCTION_ARGS)
 {
 	DpBucketRel *rel;
-	TupleDesc	desc;
-	Datum		values[3];
-	bool		nulls[3] = {true, true, true};
+	TupleDesc desc;
+	Datum values[3];
+	bool nulls[3] = { true, true, true };
 	const char *what = NULL;
-	char	   *expected = NULL;
-	char	   *found = NULL;
+	char *expected = NULL;
+	char *found = NULL;
 	struct varlena *plain = NULL;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
@@ -311,7 +310,7 @@ dp_bucket_fault_call(PG_FUNCTION_ARGS)
 		dp_bucket_reader_init(&reader, CurrentMemoryContext);
 		dp_bucket_open(&reader, PointerGetDatum(plain));
 		if (!dp_bucket_rel_seen(rel, GetActiveSnapshot()))
-			;					/* it was packed by another declaration, which cannot be told any more */
+			; /* it was packed by another declaration, which cannot be told any more */
 		else if (reader.count > rel->max_count)
 		{
 			what = "measurements of a bucket";
@@ -338,19 +337,24 @@ dp_bucket_fault_call(PG_FUNCTION_ARGS)
 		}
 		else if (rel->time != NULL)
 		{
-			PGFunction	out = rel->time->type == TIMESTAMPTZOID ? timestamptz_out : timestamp_out;
-			int64		start = PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1);
+			PGFunction out = rel->time->type == TIMESTAMPTZOID ? timestamptz_out : timestamp_out;
+			int64 start = PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1);
 
 			if (PG_ARGISNULL(1) || dp_bucket_rel_start(rel, reader.first) != start)
 			{
 				what = "start of a bucket";
-				expected = DatumGetCString(DirectFunctionCall1(out, Int64GetDatum(dp_bucket_rel_start(rel, reader.first))));
-				found = PG_ARGISNULL(1) ? NULL : DatumGetCString(DirectFunctionCall1(out, Int64GetDatum(start)));
+				expected = DatumGetCString(DirectFunctionCall1(
+					out, Int64GetDatum(dp_bucket_rel_start(rel, reader.first))));
+				found = PG_ARGISNULL(1)
+							? NULL
+							: DatumGetCString(DirectFunctionCall1(out, Int64GetDatum(start)));
 			}
 			else if (dp_bucket_rel_start(rel, reader.last) != start)
 			{
 				what = "last time of a bucket";
-				expected = psprintf("before %s", DatumGetCString(DirectFunctionCall1(out, Int64GetDatum(dp_bucket_rel_end(rel, start)))));
+				expected =
+					psprintf("before %s", DatumGetCString(DirectFunctionCall1(
+											  out, Int64GetDatum(dp_bucket_rel_end(rel, start)))));
 				found = DatumGetCString(DirectFunctionCall1(out, Int64GetDatum(reader.last)));
 			}
 		}
@@ -381,7 +385,7 @@ DP_FUNCTION(dp_bucket_beneath);
 Datum
 dp_bucket_beneath(PG_FUNCTION_ARGS)
 {
-	Oid			relid = PG_GETARG_OID(0);
+	Oid relid = PG_GETARG_OID(0);
 	DpBucketRel *rel;
 
 	dp_require_owner(relid);
@@ -399,24 +403,27 @@ dp_bucket_beneath(PG_FUNCTION_ARGS)
 static void
 require_newest(DpBucketRel *rel)
 {
-	Oid			tables[2] = {rel->packed, rel->recent};
-	Snapshot	latest;
-	int			i;
+	Oid tables[2] = { rel->packed, rel->recent };
+	Snapshot latest;
+	int i;
 
 	if (!IsolationUsesXactSnapshot())
 		return;
 	latest = RegisterSnapshot(GetLatestSnapshot());
 	for (i = 0; i < 2; i++)
 	{
-		Relation	table = table_open(tables[i], AccessShareLock);
+		Relation table = table_open(tables[i], AccessShareLock);
 
 		if (!all_seen(table, latest, GetTransactionSnapshot()) ||
 			!all_seen(table, GetTransactionSnapshot(), latest))
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("could not serialize access due to concurrent update"),
-					 errdetail("Measurements of %s were written after the transaction's snapshot was taken.", dp_bucket_rel_name(rel)),
-					 errhint("Try again, best in READ COMMITTED.")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update"),
+				 errdetail(
+					 "Measurements of %s were written after the transaction's snapshot was taken.",
+					 dp_bucket_rel_name(rel)),
+				 errhint("Try again, best in READ COMMITTED.")));
 		table_close(table, NoLock);
 	}
 	UnregisterSnapshot(latest);
@@ -428,7 +435,7 @@ all_seen(Relation table, Snapshot by, Snapshot also_by)
 {
 	TupleTableSlot *slot = table_slot_create(table, NULL);
 	TableScanDesc scan = table_beginscan(table, by, 0, NULL);
-	bool		result = true;
+	bool result = true;
 
 	while (result && table_scan_getnextslot(scan, ForwardScanDirection, slot))
 	{
@@ -445,11 +452,11 @@ static int64
 time_argument(DpBucketRel *rel, TimestampTz time)
 {
 	if (TIMESTAMP_NOT_FINITE(time))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("the time must not be infinite")));
+		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+						errmsg("the time must not be infinite")));
 	if (rel->time != NULL && rel->time->type == TIMESTAMPOID)
-		return DatumGetTimestamp(DirectFunctionCall1(timestamptz_timestamp, TimestampTzGetDatum(time)));
+		return DatumGetTimestamp(DirectFunctionCall1(timestamptz_timestamp,
+													 TimestampTzGetDatum(time)));
 	return time;
 }
 
@@ -459,12 +466,12 @@ time_argument(DpBucketRel *rel, TimestampTz time)
 uint64
 dp_bucket_run_beneath(DpBucketRel *rel, const char *sql, Datum value)
 {
-	Oid			type = rel->time != NULL ? rel->time->type : TIMESTAMPTZOID;
-	DpMark		packed;
-	DpMark		recent;
-	DpActor		self;
+	Oid type = rel->time != NULL ? rel->time->type : TIMESTAMPTZOID;
+	DpMark packed;
+	DpMark recent;
+	DpActor self;
 	volatile int rc = 0;
-	uint64		n;
+	uint64 n;
 
 	dp_owner_begin(rel->owner, &self);
 	SPI_connect();
@@ -472,8 +479,8 @@ dp_bucket_run_beneath(DpBucketRel *rel, const char *sql, Datum value)
 	dp_mark_push(&recent, rel->recent, NULL, DP_MARK_INTERNAL);
 	PG_TRY();
 	{
-		rc = value == (Datum) 0 ? SPI_execute(sql, false, 0) :
-			SPI_execute_with_args(sql, 1, &type, &value, NULL, false, 0);
+		rc = value == (Datum) 0 ? SPI_execute(sql, false, 0)
+								: SPI_execute_with_args(sql, 1, &type, &value, NULL, false, 0);
 	}
 	PG_FINALLY();
 	{
@@ -499,7 +506,7 @@ bucket_trouble(DpBucketRel *rel, Datum data, struct varlena **plain)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	char	   *volatile trouble = NULL;
+	char *volatile trouble = NULL;
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(caller);
@@ -513,7 +520,7 @@ bucket_trouble(DpBucketRel *rel, Datum data, struct varlena **plain)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
+		ErrorData *error;
 
 		MemoryContextSwitchTo(caller);
 		error = CopyErrorData();

@@ -47,19 +47,19 @@ typedef struct Modify
 	DpBucketRel *rel;
 	DpBucketStore *store;
 	ResultRelInfo *info;
-	CmdType		operation;
-	AttrNumber	ctid;			/* in the plan's rows */
-	AttrNumber	wholerow;
-	DpBucketBulk *bulk;			/* NULL: measurements are written as they come */
+	CmdType operation;
+	AttrNumber ctid; /* in the plan's rows */
+	AttrNumber wholerow;
+	DpBucketBulk *bulk; /* NULL: measurements are written as they come */
 	DpBucketChanges *changes;
-	bool		ended;
-	Datum	   *values;			/* a row, in the relation's order of columns */
-	bool	   *nulls;
-	Datum	   *was;			/* UPDATE: the row that is updated */
-	bool	   *was_null;
+	bool ended;
+	Datum *values; /* a row, in the relation's order of columns */
+	bool *nulls;
+	Datum *was; /* UPDATE: the row that is updated */
+	bool *was_null;
 
 	/* plan whose end is waited for */
-	PlanState  *plan;
+	PlanState *plan;
 	ExecProcNodeMtd plan_proc;
 	MemoryContextCallback callback;
 	struct Modify *next;
@@ -68,15 +68,20 @@ typedef struct Modify
 /* Those whose plans are watched */
 static Modify *watched = NULL;
 
-static void add_targets(PlannerInfo *root, Index rtindex, RangeTblEntry *target_rte, Relation target);
+static void
+add_targets(PlannerInfo *root, Index rtindex, RangeTblEntry *target_rte, Relation target);
 static List *plan_modify(PlannerInfo *root, ModifyTable *plan, Index rtindex, int subplan);
-static void begin_modify(ModifyTableState *mtstate, ResultRelInfo *info, List *private, int subplan, int eflags);
-static TupleTableSlot *insert_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTableSlot *plan_slot);
-static TupleTableSlot *update_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTableSlot *plan_slot);
-static TupleTableSlot *delete_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTableSlot *plan_slot);
+static void begin_modify(ModifyTableState *mtstate, ResultRelInfo *info, List *private, int subplan,
+						 int eflags);
+static TupleTableSlot *
+insert_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTableSlot *plan_slot);
+static TupleTableSlot *
+update_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTableSlot *plan_slot);
+static TupleTableSlot *
+delete_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTableSlot *plan_slot);
 static void end_modify(EState *estate, ResultRelInfo *info);
 static void begin_insert(ModifyTableState *mtstate, ResultRelInfo *info);
-static int	updatable(Relation rel);
+static int updatable(Relation rel);
 static RowMarkType row_mark(RangeTblEntry *rte, LockClauseStrength strength);
 static void truncate_rows(List *rels, DropBehavior behavior, bool restart_seqs);
 static Modify *modify_make(EState *estate, ResultRelInfo *info, CmdType operation);
@@ -113,7 +118,7 @@ dp_bucket_modify_routine(FdwRoutine *routine)
 static void
 add_targets(PlannerInfo *root, Index rtindex, RangeTblEntry *target_rte, Relation target)
 {
-	Var		   *var = makeVar(rtindex, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0);
+	Var *var = makeVar(rtindex, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0);
 
 	add_row_identity_var(root, var, rtindex, "ctid");
 	if (root->parse->commandType == CMD_DELETE && root->parse->returningList != NIL)
@@ -133,11 +138,13 @@ plan_modify(PlannerInfo *root, ModifyTable *plan, Index rtindex, int subplan)
 	{
 		RangeTblEntry *rte = planner_rt_fetch(rtindex, root);
 
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("ON CONFLICT is not supported for %s", dp_relation_name(rte->relid)),
-				 errdetail("It is a relation of buckets, which has no unique index."),
-				 errhint("Give bucket_create() a granularity and same_slot: 'keep' ignores a second measurement of a slot, 'replace' and 'add' update the first.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("ON CONFLICT is not supported for %s", dp_relation_name(rte->relid)),
+			 errdetail("It is a relation of buckets, which has no unique index."),
+			 errhint(
+				 "Give bucket_create() a granularity and same_slot: 'keep' ignores a second measurement of a slot, 'replace' and 'add' update the first.")));
 	}
 	return NIL;
 }
@@ -148,9 +155,9 @@ plan_modify(PlannerInfo *root, ModifyTable *plan, Index rtindex, int subplan)
 static void
 begin_modify(ModifyTableState *mtstate, ResultRelInfo *info, List *private, int subplan, int eflags)
 {
-	EState	   *estate = mtstate->ps.state;
-	PlanState  *plan = outerPlanState(mtstate);
-	Modify	   *modify;
+	EState *estate = mtstate->ps.state;
+	PlanState *plan = outerPlanState(mtstate);
+	Modify *modify;
 
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
@@ -178,18 +185,18 @@ begin_modify(ModifyTableState *mtstate, ResultRelInfo *info, List *private, int 
 static void
 begin_insert(ModifyTableState *mtstate, ResultRelInfo *info)
 {
-	EState	   *estate = mtstate->ps.state;
-	Modify	   *modify;
+	EState *estate = mtstate->ps.state;
+	Modify *modify;
 	TriggerDesc *triggers = info->ri_TrigDesc;
 
-	if (mtstate->ps.plan != NULL && ((ModifyTable *) mtstate->ps.plan)->onConflictAction != ONCONFLICT_NONE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("ON CONFLICT is not supported for relations of buckets")));
+	if (mtstate->ps.plan != NULL &&
+		((ModifyTable *) mtstate->ps.plan)->onConflictAction != ONCONFLICT_NONE)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("ON CONFLICT is not supported for relations of buckets")));
 	modify = modify_make(estate, info, CMD_INSERT);
-	if (collects(mtstate, info) &&
-		!(triggers != NULL && (triggers->trig_insert_after_row || triggers->trig_insert_after_statement ||
-							   triggers->trig_insert_new_table)))
+	if (collects(mtstate, info) && !(triggers != NULL && (triggers->trig_insert_after_row ||
+														  triggers->trig_insert_after_statement ||
+														  triggers->trig_insert_new_table)))
 		modify->bulk = dp_bucket_bulk_create(modify->store);
 }
 
@@ -199,7 +206,7 @@ begin_insert(ModifyTableState *mtstate, ResultRelInfo *info)
 static TupleTableSlot *
 insert_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTableSlot *plan_slot)
 {
-	Modify	   *modify = info->ri_FdwState;
+	Modify *modify = info->ri_FdwState;
 	DpBucketRel *rel = modify->rel;
 
 	check_row(modify, slot, estate);
@@ -223,7 +230,8 @@ insert_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 
 		dp_bucket_group_of_row(rel, modify->values, modify->nulls, &group);
 		dp_bucket_note(modify->store, &group,
-					   rel->time != NULL ? DatumGetInt64(modify->values[rel->time - rel->columns]) : 0);
+					   rel->time != NULL ? DatumGetInt64(modify->values[rel->time - rel->columns])
+										 : 0);
 	}
 	return slot;
 }
@@ -235,27 +243,32 @@ insert_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 static TupleTableSlot *
 update_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTableSlot *plan_slot)
 {
-	Modify	   *modify = info->ri_FdwState;
+	Modify *modify = info->ri_FdwState;
 	DpBucketStore *store = modify->store;
 	DpBucketPlace place;
 	TM_FailureData failure;
-	TM_Result	result;
-	Datum		ctid;
-	bool		isnull;
+	TM_Result result;
+	Datum ctid;
+	bool isnull;
 
 	ctid = ExecGetJunkAttribute(plan_slot, modify->ctid, &isnull);
 	if (isnull)
 		elog(ERROR, "ctid is NULL");
-	dp_bucket_place(estate, RelationGetRelid(info->ri_RelationDesc), (ItemPointer) DatumGetPointer(ctid), &place);
+	dp_bucket_place(estate, RelationGetRelid(info->ri_RelationDesc),
+					(ItemPointer) DatumGetPointer(ctid), &place);
 	check_row(modify, slot, estate);
 
 	if (place.packed)
-		return dp_bucket_changes_add(modify->changes, &place.tid, place.position, modify->values, modify->nulls) ? slot : NULL;
+		return dp_bucket_changes_add(modify->changes, &place.tid, place.position, modify->values,
+									 modify->nulls)
+				   ? slot
+				   : NULL;
 
 	if (modify->rel->same_slot != DP_SLOT_NONE)
 	{
 		was_row(modify, plan_slot);
-		if (!dp_bucket_slot_same(store, modify->was, modify->was_null, modify->values, modify->nulls))
+		if (!dp_bucket_slot_same(store, modify->was, modify->was_null, modify->values,
+								 modify->nulls))
 			dp_bucket_slot_free(store, modify->values, modify->nulls, NULL);
 	}
 	result = dp_bucket_recent_update(store, &place.tid, modify->values, modify->nulls, &failure);
@@ -276,17 +289,18 @@ update_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 static TupleTableSlot *
 delete_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTableSlot *plan_slot)
 {
-	Modify	   *modify = info->ri_FdwState;
+	Modify *modify = info->ri_FdwState;
 	DpBucketStore *store = modify->store;
 	DpBucketPlace place;
 	TM_FailureData failure;
-	Datum		ctid;
-	bool		isnull;
+	Datum ctid;
+	bool isnull;
 
 	ctid = ExecGetJunkAttribute(plan_slot, modify->ctid, &isnull);
 	if (isnull)
 		elog(ERROR, "ctid is NULL");
-	dp_bucket_place(estate, RelationGetRelid(info->ri_RelationDesc), (ItemPointer) DatumGetPointer(ctid), &place);
+	dp_bucket_place(estate, RelationGetRelid(info->ri_RelationDesc),
+					(ItemPointer) DatumGetPointer(ctid), &place);
 
 	if (place.packed)
 	{
@@ -295,7 +309,7 @@ delete_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 	}
 	else
 	{
-		TM_Result	result = dp_bucket_recent_delete(store, &place.tid, true, &failure);
+		TM_Result result = dp_bucket_recent_delete(store, &place.tid, true, &failure);
 
 		if (result == TM_SelfModified && failure.cmax == store->cid)
 			return NULL;
@@ -310,7 +324,7 @@ delete_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 	/* RETURNING wants to see what it was */
 	if (AttributeNumberIsValid(modify->wholerow))
 	{
-		Datum		row = ExecGetJunkAttribute(plan_slot, modify->wholerow, &isnull);
+		Datum row = ExecGetJunkAttribute(plan_slot, modify->wholerow, &isnull);
 
 		if (!isnull)
 		{
@@ -337,7 +351,7 @@ delete_row(EState *estate, ResultRelInfo *info, TupleTableSlot *slot, TupleTable
 static void
 end_modify(EState *estate, ResultRelInfo *info)
 {
-	Modify	   *modify = info->ri_FdwState;
+	Modify *modify = info->ri_FdwState;
 
 	if (modify == NULL)
 		return;
@@ -360,10 +374,12 @@ static RowMarkType
 row_mark(RangeTblEntry *rte, LockClauseStrength strength)
 {
 	if (strength != LCS_NONE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("measurements of %s cannot be locked one by one", dp_relation_name(rte->relid)),
-				 errhint("Update them in one statement, or take a lock with pg_advisory_xact_lock() or on a row of another table first.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("measurements of %s cannot be locked one by one", dp_relation_name(rte->relid)),
+			 errhint(
+				 "Update them in one statement, or take a lock with pg_advisory_xact_lock() or on a row of another table first.")));
 	return ROW_MARK_COPY;
 }
 
@@ -374,7 +390,7 @@ row_mark(RangeTblEntry *rte, LockClauseStrength strength)
 static void
 truncate_rows(List *rels, DropBehavior behavior, bool restart_seqs)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, rels)
 	{
@@ -401,7 +417,7 @@ static Modify *
 modify_make(EState *estate, ResultRelInfo *info, CmdType operation)
 {
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-	Modify	   *modify = palloc0(sizeof(Modify));
+	Modify *modify = palloc0(sizeof(Modify));
 
 	modify->rel = dp_bucket_rel(RelationGetRelid(info->ri_RelationDesc), false);
 	modify->info = info;
@@ -427,14 +443,14 @@ collects(ModifyTableState *mtstate, ResultRelInfo *info)
 
 	/* pages are in the order of arrival, and slots are taken one by one */
 	return rel->time != NULL && rel->same_slot == DP_SLOT_NONE &&
-		!(info->ri_TrigDesc != NULL && info->ri_TrigDesc->trig_insert_before_row);
+		   !(info->ri_TrigDesc != NULL && info->ri_TrigDesc->trig_insert_before_row);
 }
 
 /* Have statement_ended() called when the plan gives no more rows. */
 static void
 watch(Modify *modify, PlanState *plan)
 {
-	Modify	   *other;
+	Modify *other;
 
 	modify->plan = plan;
 	modify->plan_proc = plan->ExecProcNodeReal;
@@ -455,7 +471,7 @@ watch(Modify *modify, PlanState *plan)
 static void
 unwatch(void *arg)
 {
-	Modify	  **m;
+	Modify **m;
 
 	for (m = &watched; *m != NULL; m = &(*m)->next)
 	{
@@ -471,7 +487,7 @@ unwatch(void *arg)
 bool
 dp_bucket_changing(Oid relid)
 {
-	Modify	   *modify;
+	Modify *modify;
 
 	for (modify = watched; modify != NULL; modify = modify->next)
 	{
@@ -485,9 +501,9 @@ dp_bucket_changing(Oid relid)
 static TupleTableSlot *
 watched_plan(PlanState *plan)
 {
-	Modify	   *modify;
+	Modify *modify;
 	TupleTableSlot *slot = NULL;
-	bool		first = true;
+	bool first = true;
 
 	for (modify = watched; modify != NULL; modify = modify->next)
 	{
@@ -513,7 +529,7 @@ static void
 statement_ended(Modify *modify)
 {
 	DpBucketStore *store = modify->store;
-	bool		fires = store->fires;
+	bool fires = store->fires;
 
 	if (modify->operation == CMD_INSERT && modify->bulk == NULL)
 		return;
@@ -532,12 +548,12 @@ static void
 read_slot(Modify *modify, TupleTableSlot *slot, Datum *values, bool *nulls)
 {
 	DpBucketRel *rel = modify->rel;
-	int			i;
+	int i;
 
 	slot_getallattrs(slot);
 	for (i = 0; i < rel->ncolumns; i++)
 	{
-		int			att = rel->columns[i].attnum - 1;
+		int att = rel->columns[i].attnum - 1;
 
 		values[i] = slot->tts_values[att];
 		nulls[i] = slot->tts_isnull[att];
@@ -556,18 +572,18 @@ check_row(Modify *modify, TupleTableSlot *slot, EState *estate)
 	read_slot(modify, slot, modify->values, modify->nulls);
 	if (rel->time != NULL)
 	{
-		int			at = rel->time - rel->columns;
+		int at = rel->time - rel->columns;
 
 		if (unlikely(modify->nulls[at]))
-			ereport(ERROR,
-					(errcode(ERRCODE_NOT_NULL_VIOLATION),
-					 errmsg("the time of a measurement in column \"%s\" of %s is null", rel->time->name, dp_bucket_rel_name(rel)),
-					 errtablecol(modify->info->ri_RelationDesc, rel->time->attnum)));
+			ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+							errmsg("the time of a measurement in column \"%s\" of %s is null",
+								   rel->time->name, dp_bucket_rel_name(rel)),
+							errtablecol(modify->info->ri_RelationDesc, rel->time->attnum)));
 		if (unlikely(TIMESTAMP_NOT_FINITE(DatumGetTimestamp(modify->values[at]))))
-			ereport(ERROR,
-					(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-					 errmsg("the time of a measurement in column \"%s\" of %s is infinite", rel->time->name, dp_bucket_rel_name(rel)),
-					 errhint("No bucket begins or ends at infinity.")));
+			ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+							errmsg("the time of a measurement in column \"%s\" of %s is infinite",
+								   rel->time->name, dp_bucket_rel_name(rel)),
+							errhint("No bucket begins or ends at infinity.")));
 	}
 	if (RelationGetDescr(modify->info->ri_RelationDesc)->constr != NULL)
 		ExecConstraints(modify->info, slot, estate);
@@ -579,14 +595,14 @@ check_row(Modify *modify, TupleTableSlot *slot, EState *estate)
 static void
 was_row(Modify *modify, TupleTableSlot *plan_slot)
 {
-	bool		isnull;
-	Datum		row = ExecGetJunkAttribute(plan_slot, modify->wholerow, &isnull);
+	bool isnull;
+	Datum row = ExecGetJunkAttribute(plan_slot, modify->wholerow, &isnull);
 	HeapTupleHeader header;
 	HeapTupleData tuple;
-	TupleDesc	desc = RelationGetDescr(modify->info->ri_RelationDesc);
-	Datum	   *values = palloc(sizeof(Datum) * desc->natts);
-	bool	   *nulls = palloc(sizeof(bool) * desc->natts);
-	int			i;
+	TupleDesc desc = RelationGetDescr(modify->info->ri_RelationDesc);
+	Datum *values = palloc(sizeof(Datum) * desc->natts);
+	bool *nulls = palloc(sizeof(bool) * desc->natts);
+	int i;
 
 	if (isnull)
 		elog(ERROR, "a row that is updated is NULL");

@@ -19,64 +19,73 @@
 
 #include "patterns/bucket/pack.h"
 
-/* Measurements that are collected before they are put into buckets, whatever the limit of a bucket is */
+/*
+ * Measurements that are collected before they are put into buckets, whatever the limit of a bucket
+ * is
+ */
 #define PACK_AT_ONCE 100000
 
 /* A bucket of the span that is there already */
 typedef struct Existing
 {
 	ItemPointerData tid;
-	int			seq;
-	Datum		data;
-	int			count;
-	int64		first;
-	int64		last;
-	bool		hidden;			/* the transaction does not see it */
-	bool		target;
+	int seq;
+	Datum data;
+	int count;
+	int64 first;
+	int64 last;
+	bool hidden; /* the transaction does not see it */
+	bool target;
 } Existing;
 
-/* What a session knows of a group: the newest span that it has seen, and how many measurements it added since it last looked. */
+/*
+ * What a session knows of a group: the newest span that it has seen, and how many measurements it
+ * added since it last looked.
+ */
 typedef struct Seen
 {
-	uint32		hash;
-	Oid			relid;
-	int64		start;
-	int			added;
+	uint32 hash;
+	Oid relid;
+	int64 start;
+	int added;
 } Seen;
 
 #define SEEN_SIZE 65536
 
 static Seen *seen = NULL;
 
-static int	existing_find(DpBucketStore *store, const DpBucketGroup *group, int64 start, Existing **result);
+static int
+existing_find(DpBucketStore *store, const DpBucketGroup *group, int64 start, Existing **result);
 static void targets_choose(DpBucketStore *store, Existing *there, int n, int64 first, int64 last);
 static bool target_lock(DpBucketStore *store, Existing *target);
 static void split_range(DpBucketStore *store, Datum whole, int from, int to, List **result);
-static int	compare_first(const void *a, const void *b);
-static int64 count_waiting(DpBucketStore *store, const DpBucketGroup *group, int64 since, int64 until, int64 most);
+static int compare_first(const void *a, const void *b);
+static int64 count_waiting(DpBucketStore *store, const DpBucketGroup *group, int64 since,
+						   int64 until, int64 most);
 
 /*
  * Put new measurements of one group and span where they belong.
  */
 void
-dp_bucket_settle(DpBucketStore *store, const DpBucketGroup *group, int64 start,
-				 const Datum *fresh, int nfresh)
+dp_bucket_settle(DpBucketStore *store, const DpBucketGroup *group, int64 start, const Datum *fresh,
+				 int nfresh)
 {
 	DpBucketRel *rel = store->rel;
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket settle", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket settle",
+												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	DpBucketReader *reader = dp_bucket_store_reader(store);
-	Existing   *there;
-	int			n = existing_find(store, group, start, &there);
-	int			seq = 0;
-	int64		first = PG_INT64_MAX;
-	int64		last = PG_INT64_MIN;
-	int			count = 0;
-	List	   *made;
-	ListCell   *lc;
-	int			ntargets = 0;
-	bool		even = false;
-	int			i;
+	Existing *there;
+	int n = existing_find(store, group, start, &there);
+	int seq = 0;
+	int64 first = PG_INT64_MAX;
+	int64 last = PG_INT64_MIN;
+	int count = 0;
+	List *made;
+	ListCell *lc;
+	int ntargets = 0;
+	bool even = false;
+	int i;
 
 	for (i = 0; i < nfresh; i++)
 	{
@@ -90,7 +99,8 @@ dp_bucket_settle(DpBucketStore *store, const DpBucketGroup *group, int64 start,
 	if (n > 0)
 		targets_choose(store, there, n, first, last);
 
-	if (nfresh == 1 && count <= rel->max_count && VARSIZE_ANY(DatumGetPointer(fresh[0])) <= rel->max_bytes)
+	if (nfresh == 1 && count <= rel->max_count &&
+		VARSIZE_ANY(DatumGetPointer(fresh[0])) <= rel->max_bytes)
 	{
 		for (i = 0; i < n; i++)
 			ntargets += there[i].target;
@@ -134,7 +144,8 @@ dp_bucket_settle(DpBucketStore *store, const DpBucketGroup *group, int64 start,
 		if (i < ntargets)
 		{
 			if (!dp_bucket_packed_fetch(store, &there[i].tid) ||
-				dp_bucket_packed_update(store, &there[i].tid, PointerGetDatum(lfirst(lc)), true, &failure) != TM_Ok)
+				dp_bucket_packed_update(store, &there[i].tid, PointerGetDatum(lfirst(lc)), true,
+										&failure) != TM_Ok)
 				elog(ERROR, "a locked bucket has changed");
 			i++;
 		}
@@ -164,17 +175,19 @@ existing_find(DpBucketStore *store, const DpBucketGroup *group, int64 start, Exi
 {
 	DpBucketRel *rel = store->rel;
 	DpBucketReader *reader = dp_bucket_store_reader(store);
-	Snapshot	snapshot = RegisterSnapshot(rel->time == NULL ? GetLatestSnapshot() : dp_bucket_store_snapshot(store, false));
+	Snapshot snapshot =
+		RegisterSnapshot(rel->time == NULL ? GetLatestSnapshot()
+										   : dp_bucket_store_snapshot(store, false));
 	IndexScanDesc scan = dp_bucket_packed_scan(store, group, start, snapshot);
-	int			n = 0;
-	int			max = 0;
-	Existing   *there = NULL;
+	int n = 0;
+	int max = 0;
+	Existing *there = NULL;
 
 	while (dp_bucket_packed_next(store, scan))
 	{
 		DpBucketGroup found;
-		Datum		data;
-		int			seq;
+		Datum data;
+		int seq;
 
 		dp_bucket_packed_row(store, &found, NULL, &seq, &data);
 		if (!dp_bucket_group_same(rel, group, &found))
@@ -182,14 +195,16 @@ existing_find(DpBucketStore *store, const DpBucketGroup *group, int64 start, Exi
 		if (n == max)
 		{
 			max = Max(8, max * 2);
-			there = there == NULL ? palloc(sizeof(Existing) * max) : repalloc(there, sizeof(Existing) * max);
+			there = there == NULL ? palloc(sizeof(Existing) * max)
+								  : repalloc(there, sizeof(Existing) * max);
 		}
 		there[n].tid = store->packed_found->tts_tid;
 		there[n].seq = seq;
 		there[n].data = datumCopy(data, false, -1);
 		there[n].target = false;
 		there[n].hidden = IsolationUsesXactSnapshot() && rel->time == NULL &&
-			!table_tuple_satisfies_snapshot(store->packed, store->packed_found, GetTransactionSnapshot());
+						  !table_tuple_satisfies_snapshot(store->packed, store->packed_found,
+														  GetTransactionSnapshot());
 		dp_bucket_open(reader, there[n].data);
 		there[n].count = reader->count;
 		there[n].first = reader->first;
@@ -214,14 +229,14 @@ static void
 targets_choose(DpBucketStore *store, Existing *there, int n, int64 first, int64 last)
 {
 	DpBucketRel *rel = store->rel;
-	int			neighbour = -1;
-	bool		overlap = false;
-	int			i;
+	int neighbour = -1;
+	bool overlap = false;
+	int i;
 
 	if (dp_bucket_changing(rel->relid))
 		return;
 	if (rel->time == NULL)
-		neighbour = n - 1;		/* the last page */
+		neighbour = n - 1; /* the last page */
 	else
 	{
 		for (i = 0; i < n; i++)
@@ -237,7 +252,8 @@ targets_choose(DpBucketStore *store, Existing *there, int n, int64 first, int64 
 				neighbour = i;
 		}
 	}
-	if (!overlap && neighbour >= 0 && !there[neighbour].hidden && there[neighbour].count < rel->max_count &&
+	if (!overlap && neighbour >= 0 && !there[neighbour].hidden &&
+		there[neighbour].count < rel->max_count &&
 		toast_datum_size(there[neighbour].data) < rel->max_bytes / 2)
 		there[neighbour].target = true;
 	for (i = 0; i < n; i++)
@@ -252,11 +268,11 @@ static bool
 target_lock(DpBucketStore *store, Existing *target)
 {
 	TM_FailureData failure;
-	TM_Result	result;
+	TM_Result result;
 
 	result = table_tuple_lock(store->packed, &target->tid, dp_bucket_store_snapshot(store, false),
-							  store->packed_found, GetCurrentCommandId(true), LockTupleNoKeyExclusive,
-							  LockWaitSkip, 0, &failure);
+							  store->packed_found, GetCurrentCommandId(true),
+							  LockTupleNoKeyExclusive, LockWaitSkip, 0, &failure);
 	ExecClearTuple(store->packed_found);
 	return result == TM_Ok;
 }
@@ -279,9 +295,9 @@ compare_first(const void *a, const void *b)
 int
 dp_bucket_next_page(DpBucketStore *store, const DpBucketGroup *group)
 {
-	Snapshot	snapshot;
+	Snapshot snapshot;
 	IndexScanDesc scan;
-	int			last = 0;
+	int last = 0;
 
 	dp_bucket_group_lock(store, dp_bucket_group_lock_number(store, group, 0), true);
 	CommandCounterIncrement();
@@ -290,7 +306,7 @@ dp_bucket_next_page(DpBucketStore *store, const DpBucketGroup *group)
 	while (dp_bucket_packed_next(store, scan))
 	{
 		DpBucketGroup found;
-		int			seq;
+		int seq;
 
 		dp_bucket_packed_row(store, &found, NULL, &seq, NULL);
 		if (dp_bucket_group_same(store->rel, group, &found))
@@ -310,12 +326,12 @@ List *
 dp_bucket_split(DpBucketStore *store, DpBucketBuilder *builder, bool even)
 {
 	DpBucketRel *rel = store->rel;
-	int			count = dp_bucket_builder_count(builder);
+	int count = dp_bucket_builder_count(builder);
 	struct varlena *whole = dp_bucket_builder_finish(builder);
-	List	   *result = NIL;
-	int			nparts;
-	int			from = 0;
-	int			i;
+	List *result = NIL;
+	int nparts;
+	int from = 0;
+	int i;
 
 	if (whole == NULL)
 		return NIL;
@@ -325,7 +341,8 @@ dp_bucket_split(DpBucketStore *store, DpBucketBuilder *builder, bool even)
 	nparts = (count + rel->max_count - 1) / rel->max_count;
 	for (i = 0; i < nparts; i++)
 	{
-		int			to = even ? (int) ((int64) count * (i + 1) / nparts) : Min(count, from + rel->max_count);
+		int to =
+			even ? (int) ((int64) count * (i + 1) / nparts) : Min(count, from + rel->max_count);
 
 		split_range(store, PointerGetDatum(whole), from, to, &result);
 		from = to;
@@ -347,7 +364,7 @@ split_range(DpBucketStore *store, Datum whole, int from, int to, List **result)
 	part = dp_bucket_builder_finish(builder);
 	if (VARSIZE_ANY(part) > store->rel->max_bytes && to - from > 1)
 	{
-		int			middle = from + (to - from) / 2;
+		int middle = from + (to - from) / 2;
 
 		pfree(part);
 		split_range(store, whole, from, middle, result);
@@ -364,25 +381,26 @@ int64
 dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bool full)
 {
 	DpBucketRel *rel = store->rel;
-	Snapshot	snapshot;
+	Snapshot snapshot;
 	MemoryContext run_context;
 	MemoryContext old = CurrentMemoryContext;
-	Datum	   *values = palloc(sizeof(Datum) * Max(rel->ncolumns, 1));
-	bool	   *nulls = palloc(sizeof(bool) * Max(rel->ncolumns, 1));
+	Datum *values = palloc(sizeof(Datum) * Max(rel->ncolumns, 1));
+	bool *nulls = palloc(sizeof(bool) * Max(rel->ncolumns, 1));
 	DpBucketBuilder *builder = NULL;
 	DpBucketGroup run;
-	int64		run_start = 0;
-	int64		run_end = 0;
-	bool		running = false;
-	bool		skip = false;
-	int64		room = PG_INT64_MAX;
-	int64		packed = 0;
+	int64 run_start = 0;
+	int64 run_end = 0;
+	bool running = false;
+	bool skip = false;
+	int64 room = PG_INT64_MAX;
+	int64 packed = 0;
 	IndexScanDesc scan;
 
 	if (dp_bucket_changing(rel->relid))
 		return 0;
 	snapshot = RegisterSnapshot(dp_bucket_store_snapshot(store, true));
-	run_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket run", ALLOCSET_DEFAULT_SIZES);
+	run_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket run",
+										ALLOCSET_DEFAULT_SIZES);
 	if (full)
 	{
 		room = count_waiting(store, group, PG_INT64_MIN, until, PG_INT64_MAX);
@@ -391,9 +409,9 @@ dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bo
 	scan = dp_bucket_recent_scan(store, group, PG_INT64_MIN, until, snapshot);
 	for (;;)
 	{
-		bool		more = room > 0 && dp_bucket_recent_next(store, scan);
+		bool more = room > 0 && dp_bucket_recent_next(store, scan);
 		DpBucketGroup here;
-		int64		time = 0;
+		int64 time = 0;
 		TM_FailureData failure;
 
 		CHECK_FOR_INTERRUPTS();
@@ -408,14 +426,13 @@ dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bo
 		}
 
 		/* the end of a group or span */
-		if (running &&
-			(!more || (rel->time != NULL && (time < run_start || time >= run_end)) ||
-			 !dp_bucket_group_same(rel, &run, &here) ||
-			 (builder != NULL && dp_bucket_builder_count(builder) >= PACK_AT_ONCE)))
+		if (running && (!more || (rel->time != NULL && (time < run_start || time >= run_end)) ||
+						!dp_bucket_group_same(rel, &run, &here) ||
+						(builder != NULL && dp_bucket_builder_count(builder) >= PACK_AT_ONCE)))
 		{
 			if (builder != NULL && dp_bucket_builder_count(builder) > 0)
 			{
-				Datum		fresh;
+				Datum fresh;
 
 				MemoryContextSwitchTo(run_context);
 				fresh = PointerGetDatum(dp_bucket_builder_finish(builder));
@@ -449,9 +466,11 @@ dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bo
 			running = true;
 
 			/* pages are numbered by one session at a time */
-			skip = rel->time == NULL && !dp_bucket_group_lock(store, dp_bucket_group_lock_number(store, &run, 0), false);
+			skip = rel->time == NULL &&
+				   !dp_bucket_group_lock(store, dp_bucket_group_lock_number(store, &run, 0), false);
 		}
-		if (skip || dp_bucket_recent_delete(store, &store->recent_found->tts_tid, false, &failure) != TM_Ok)
+		if (skip ||
+			dp_bucket_recent_delete(store, &store->recent_found->tts_tid, false, &failure) != TM_Ok)
 			continue;
 		dp_bucket_append_row(store, builder, values, nulls);
 		packed++;
@@ -468,10 +487,12 @@ dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bo
 
 /* How many measurements of a group wait, counted up to most. */
 static int64
-count_waiting(DpBucketStore *store, const DpBucketGroup *group, int64 since, int64 until, int64 most)
+count_waiting(DpBucketStore *store, const DpBucketGroup *group, int64 since, int64 until,
+			  int64 most)
 {
-	IndexScanDesc scan = dp_bucket_recent_scan(store, group, since, until, dp_bucket_store_snapshot(store, false));
-	int64		n = 0;
+	IndexScanDesc scan =
+		dp_bucket_recent_scan(store, group, since, until, dp_bucket_store_snapshot(store, false));
+	int64 n = 0;
 
 	while (n < most && dp_bucket_recent_next(store, scan))
 		n++;
@@ -493,12 +514,12 @@ void
 dp_bucket_note(DpBucketStore *store, const DpBucketGroup *group, int64 time)
 {
 	DpBucketRel *rel = store->rel;
-	uint32		hash = hash_combine(dp_bucket_group_hash(rel, group), (uint32) rel->relid);
-	int			enough = Max(rel->max_count / 2, 1);
-	int64		start = rel->time != NULL ? dp_bucket_rel_start(rel, time) : 0;
-	bool		over = false;
-	bool		full = false;
-	Seen	   *known;
+	uint32 hash = hash_combine(dp_bucket_group_hash(rel, group), (uint32) rel->relid);
+	int enough = Max(rel->max_count / 2, 1);
+	int64 start = rel->time != NULL ? dp_bucket_rel_start(rel, time) : 0;
+	bool over = false;
+	bool full = false;
+	Seen *known;
 
 	if (seen == NULL)
 		seen = MemoryContextAllocZero(TopMemoryContext, sizeof(Seen) * SEEN_SIZE);
@@ -539,7 +560,7 @@ dp_bucket_note(DpBucketStore *store, const DpBucketGroup *group, int64 time)
 		}
 		else
 		{
-			int64		end = dp_bucket_rel_end(rel, known->start);
+			int64 end = dp_bucket_rel_end(rel, known->start);
 
 			if (count_waiting(store, group, known->start, end, rel->max_count) >= rel->max_count)
 				dp_bucket_pack(store, group, end, false);
@@ -554,7 +575,7 @@ dp_bucket_note(DpBucketStore *store, const DpBucketGroup *group, int64 time)
 uint32
 dp_bucket_group_lock_number(DpBucketStore *store, const DpBucketGroup *group, int64 start)
 {
-	uint32		hash = dp_bucket_group_hash(store->rel, group);
+	uint32 hash = dp_bucket_group_hash(store->rel, group);
 
 	hash = hash_combine(hash, murmurhash32((uint32) start ^ (uint32) ((uint64) start >> 32)));
 	return hash % DP_BUCKET_LOCKS;
@@ -566,7 +587,7 @@ dp_bucket_group_lock_number(DpBucketStore *store, const DpBucketGroup *group, in
 bool
 dp_bucket_group_lock(DpBucketStore *store, uint32 number, bool wait)
 {
-	LOCKTAG		tag;
+	LOCKTAG tag;
 
 	/* 1 and 2 are those of pg_advisory_lock() */
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, store->rel->packed, number, 3);

@@ -27,7 +27,7 @@ extern void dp_bucket_settle(DpBucketStore *store, const DpBucketGroup *group, i
 /*
  * Pages: the number of a group's next one.  Takes the group's lock.
  */
-extern int	dp_bucket_next_page(DpBucketStore *store, const DpBucketGroup *group);
+extern int dp_bucket_next_page(DpBucketStore *store, const DpBucketGroup *group);
 
 /*
  * What is in the builder, as buckets within the limits.  even: as many rows in
@@ -40,7 +40,8 @@ extern List *dp_bucket_split(DpBucketStore *store, DpBucketBuilder *builder, boo
  * until, and whole spans only.  full: only as many as fill buckets.  Returns
  * their number.
  */
-extern int64 dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bool full);
+extern int64
+dp_bucket_pack(DpBucketStore *store, const DpBucketGroup *group, int64 until, bool full);
 
 /*
  * Notes that a measurement was added to those that wait, and packs what is due
@@ -56,7 +57,8 @@ extern void dp_bucket_note(DpBucketStore *store, const DpBucketGroup *group, int
  */
 #define DP_BUCKET_LOCKS 1024
 
-extern uint32 dp_bucket_group_lock_number(DpBucketStore *store, const DpBucketGroup *group, int64 start);
+extern uint32
+dp_bucket_group_lock_number(DpBucketStore *store, const DpBucketGroup *group, int64 start);
 extern bool dp_bucket_group_lock(DpBucketStore *store, uint32 number, bool wait);
 
-#endif							/* DP_PATTERNS_BUCKET_PACK_H */
+#endif /* DP_PATTERNS_BUCKET_PACK_H */

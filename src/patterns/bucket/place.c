@@ -21,26 +21,26 @@
 
 typedef struct Place
 {
-	bool		packed;
-	ItemPointerData tid;		/* of a bucket; of a waiting measurement only the block counts */
+	bool packed;
+	ItemPointerData tid; /* of a bucket; of a waiting measurement only the block counts */
 } Place;
 
 struct DpPlaces
 {
-	EState	   *estate;
-	Oid			relid;
+	EState *estate;
+	Oid relid;
 	MemoryContextCallback callback;
 	MemoryContext context;
-	Place	   *places;
+	Place *places;
 	BlockNumber n;
 	BlockNumber capacity;
-	HTAB	   *numbers;		/* by what is read */
+	HTAB *numbers; /* by what is read */
 	struct DpPlaces *next;
 };
 
 typedef struct PlaceNumber
 {
-	uint64		place;			/* hash key: packed, block and, of buckets, offset */
+	uint64 place; /* hash key: packed, block and, of buckets, offset */
 	BlockNumber number;
 } PlaceNumber;
 
@@ -57,7 +57,7 @@ struct DpPlaces *
 dp_places_of(EState *estate, Oid relid, bool create)
 {
 	struct DpPlaces *p;
-	HASHCTL		ctl;
+	HASHCTL ctl;
 
 	for (p = all; p != NULL; p = p->next)
 	{
@@ -75,7 +75,8 @@ dp_places_of(EState *estate, Oid relid, bool create)
 	ctl.keysize = sizeof(uint64);
 	ctl.entrysize = sizeof(PlaceNumber);
 	ctl.hcxt = p->context;
-	p->numbers = hash_create("docpatterns places", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	p->numbers =
+		hash_create("docpatterns places", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	p->callback.func = places_forget;
 	p->callback.arg = p;
 	MemoryContextRegisterResetCallback(p->context, &p->callback);
@@ -90,10 +91,10 @@ dp_places_of(EState *estate, Oid relid, bool create)
 BlockNumber
 dp_place_add(struct DpPlaces *places, bool packed, const ItemPointerData *tid)
 {
-	uint64		place = ((uint64) ItemPointerGetBlockNumber(tid) << 17) |
-		(packed ? ((uint64) ItemPointerGetOffsetNumber(tid) << 1) | 1 : 0);
+	uint64 place = ((uint64) ItemPointerGetBlockNumber(tid) << 17) |
+				   (packed ? ((uint64) ItemPointerGetOffsetNumber(tid) << 1) | 1 : 0);
 	PlaceNumber *known;
-	bool		found;
+	bool found;
 
 	if (places->n > 0)
 	{
@@ -111,9 +112,8 @@ dp_place_add(struct DpPlaces *places, bool packed, const ItemPointerData *tid)
 	if (places->n == places->capacity)
 	{
 		if (places->capacity >= MaxBlockNumber / 2)
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("a statement reads too many buckets")));
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							errmsg("a statement reads too many buckets")));
 		places->capacity *= 2;
 		places->places = repalloc_huge(places->places, sizeof(Place) * (Size) places->capacity);
 	}
@@ -133,10 +133,9 @@ dp_bucket_place(EState *estate, Oid relid, const ItemPointerData *ctid, DpBucket
 	const Place *found;
 
 	if (places == NULL || ordinal >= places->n)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the ctid (%u,%u) was not read by this statement",
-						ordinal, ItemPointerGetOffsetNumberNoCheck(ctid))));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("the ctid (%u,%u) was not read by this statement", ordinal,
+							   ItemPointerGetOffsetNumberNoCheck(ctid))));
 	found = &places->places[ordinal];
 	place->packed = found->packed;
 	if (found->packed)

@@ -25,8 +25,8 @@
 #include "patterns/bucket/upper.h"
 
 /* What a row costs that comes out of a bucket, and a bucket, in units of cpu_tuple_cost */
-#define ROW_COST		0.4
-#define BUCKET_COST		10.0
+#define ROW_COST 0.4
+#define BUCKET_COST 10.0
 
 static void rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid relid);
 static void paths(PlannerInfo *root, RelOptInfo *baserel, Oid relid);
@@ -35,16 +35,19 @@ static void index_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned 
 						List *keys, Relids outer);
 static void parameterized_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned);
 static bool column_member(PlannerInfo *root, RelOptInfo *baserel, EquivalenceClass *ec,
-						 EquivalenceMember *em, void *arg);
-static List *order_of(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys, bool backward);
+						  EquivalenceMember *em, void *arg);
+static List *order_of(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys,
+					  bool backward);
 static bool group_fixed(DpBucketColumn *column, List *keys);
 static bool index_useful(DpBucketRel *rel, List *keys);
 static List *keys_of(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *rinfos);
-static void scan_cost(DpBucketPlanned *planned, RelOptInfo *baserel, double rows, Cost *startup, Cost *total);
+static void
+scan_cost(DpBucketPlanned *planned, RelOptInfo *baserel, double rows, Cost *startup, Cost *total);
 static void index_cost(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys,
 					   Cost *startup, Cost *total);
-static ForeignScan *make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_path,
-							  List *tlist, List *scan_clauses, Plan *outer_plan);
+static ForeignScan *
+make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_path, List *tlist,
+		  List *scan_clauses, Plan *outer_plan);
 static List *needed_columns(DpBucketRel *rel, RelOptInfo *baserel, List *clauses);
 
 /* The callbacks of planning. */
@@ -69,7 +72,8 @@ rel_size(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 	planned->keys = keys_of(root, planned->rel, baserel, baserel->baserestrictinfo);
 	planned->selectivity = -1;
 	baserel->pages = planned->sizes.packed_pages + planned->sizes.recent_pages;
-	baserel->tuples = clamp_row_est(planned->sizes.packed_tuples * planned->sizes.rows_per_bucket + planned->sizes.recent_tuples);
+	baserel->tuples = clamp_row_est(planned->sizes.packed_tuples * planned->sizes.rows_per_bucket +
+									planned->sizes.recent_tuples);
 	set_baserel_size_estimates(root, baserel);
 }
 
@@ -78,13 +82,14 @@ static void
 paths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 {
 	DpBucketPlanned *planned = baserel->fdw_private;
-	Cost		startup;
-	Cost		total;
+	Cost startup;
+	Cost total;
 
 	scan_cost(planned, baserel, baserel->rows, &startup, &total);
-	add_path(baserel, (Path *)
-			 dp_create_foreignscan_path(root, baserel, NULL, baserel->rows, startup, total, NIL,
-										baserel->lateral_relids, NULL, list_make2_int(DP_SCAN_ALL, 0)));
+	add_path(baserel,
+			 (Path *) dp_create_foreignscan_path(root, baserel, NULL, baserel->rows, startup, total,
+												 NIL, baserel->lateral_relids, NULL,
+												 list_make2_int(DP_SCAN_ALL, 0)));
 	parallel_path(root, baserel, planned);
 	if (!OidIsValid(planned->rel->packed_index) || !OidIsValid(planned->rel->recent_index))
 		return;
@@ -96,18 +101,21 @@ paths(PlannerInfo *root, RelOptInfo *baserel, Oid relid)
 static void
 parallel_path(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned)
 {
-	int			workers;
-	double		divisor;
-	Cost		startup;
-	Cost		total;
-	double		rows;
+	int workers;
+	double divisor;
+	Cost startup;
+	Cost total;
+	double rows;
 	ForeignPath *path;
 
 	if (!baserel->consider_parallel || baserel->lateral_relids != NULL)
 		return;
 	/* a page of buckets is worth many of rows */
-	workers = compute_parallel_worker(baserel, Min(baserel->pages * Max(planned->sizes.rows_per_bucket / 4, 1), 1e9), -1,
-									  max_parallel_workers_per_gather);
+	workers =
+		compute_parallel_worker(baserel,
+								Min(baserel->pages * Max(planned->sizes.rows_per_bucket / 4, 1),
+									1e9),
+								-1, max_parallel_workers_per_gather);
 	if (workers <= 0)
 		return;
 	divisor = workers + Max(1.0 - 0.3 * workers, 0);
@@ -123,33 +131,38 @@ parallel_path(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned)
 
 /* By the indexes, with and without an order. */
 static void
-index_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys, Relids outer)
+index_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys,
+			Relids outer)
 {
-	bool		useful = index_useful(planned->rel, keys);
+	bool useful = index_useful(planned->rel, keys);
 	ParamPathInfo *param = get_baserel_parampathinfo(root, baserel, outer);
-	double		rows = param != NULL ? param->ppi_rows : baserel->rows;
-	bool		one_group = true;
-	Cost		startup;
-	Cost		total;
-	int			i;
+	double rows = param != NULL ? param->ppi_rows : baserel->rows;
+	bool one_group = true;
+	Cost startup;
+	Cost total;
+	int i;
 
 	for (i = 0; i < planned->rel->ngroups; i++)
 		one_group = one_group && group_fixed(planned->rel->groups[i], keys);
 	index_cost(root, baserel, planned, keys, &startup, &total);
 	if (useful)
-		add_path(baserel, (Path *)
-				 dp_create_foreignscan_path(root, baserel, NULL, rows, startup, total, NIL, outer, NULL,
-											list_make2_int(DP_SCAN_INDEX, one_group)));
+		add_path(baserel,
+				 (Path *) dp_create_foreignscan_path(root, baserel, NULL, rows, startup, total, NIL,
+													 outer, NULL,
+													 list_make2_int(DP_SCAN_INDEX, one_group)));
 	if (planned->rel->time == NULL)
 		return;
 	for (i = 0; i < 2; i++)
 	{
-		List	   *pathkeys = order_of(root, baserel, planned, keys, i == 1);
+		List *pathkeys = order_of(root, baserel, planned, keys, i == 1);
 
 		if (pathkeys != NIL)
-			add_path(baserel, (Path *)
-					 dp_create_foreignscan_path(root, baserel, NULL, rows, startup, total, pathkeys, outer, NULL,
-												list_make2_int(i == 1 ? DP_SCAN_BACKWARD : DP_SCAN_ORDERED, one_group)));
+			add_path(baserel,
+					 (Path *) dp_create_foreignscan_path(root, baserel, NULL, rows, startup, total,
+														 pathkeys, outer, NULL,
+														 list_make2_int(i == 1 ? DP_SCAN_BACKWARD
+																			   : DP_SCAN_ORDERED,
+																		one_group)));
 	}
 }
 
@@ -165,39 +178,43 @@ static void
 parameterized_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned)
 {
 	DpBucketRel *rel = planned->rel;
-	List	   *clauses = NIL;	/* RestrictInfo */
-	List	   *done = NIL;		/* of Relids */
-	ListCell   *lc;
-	int			i;
+	List *clauses = NIL; /* RestrictInfo */
+	List *done = NIL;    /* of Relids */
+	ListCell *lc;
+	int i;
 
 	foreach(lc, baserel->joininfo)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
 
-		if (join_clause_is_movable_to(rinfo, baserel) && dp_bucket_key(root, rel, baserel->relid, rinfo->clause) != NULL)
+		if (join_clause_is_movable_to(rinfo, baserel) &&
+			dp_bucket_key(root, rel, baserel->relid, rinfo->clause) != NULL)
 			clauses = lappend(clauses, rinfo);
 	}
 	if (baserel->has_eclass_joins)
 	{
 		for (i = 0; i < rel->ncolumns; i++)
 		{
-			ColumnMember arg = {rel, &rel->columns[i]};
+			ColumnMember arg = { rel, &rel->columns[i] };
 
 			if (rel->columns[i].role == DP_BUCKET_VALUE)
 				continue;
-			clauses = list_concat(clauses, generate_implied_equalities_for_column(root, baserel, column_member, &arg,
-																				  baserel->lateral_referencers));
+			clauses =
+				list_concat(clauses,
+							generate_implied_equalities_for_column(root, baserel, column_member,
+																   &arg,
+																   baserel->lateral_referencers));
 		}
 	}
 
 	foreach(lc, clauses)
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
-		Relids		outer = bms_union(rinfo->clause_relids, baserel->lateral_relids);
+		Relids outer = bms_union(rinfo->clause_relids, baserel->lateral_relids);
 		ParamPathInfo *param;
-		List	   *keys;
-		ListCell   *lc2;
-		bool		known = false;
+		List *keys;
+		ListCell *lc2;
+		bool known = false;
 
 		outer = bms_del_member(outer, baserel->relid);
 		foreach(lc2, done)
@@ -214,15 +231,16 @@ parameterized_paths(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *pla
 
 /* Whether a member of an equivalence class is the column. */
 static bool
-column_member(PlannerInfo *root, RelOptInfo *baserel, EquivalenceClass *ec, EquivalenceMember *em, void *arg)
+column_member(PlannerInfo *root, RelOptInfo *baserel, EquivalenceClass *ec, EquivalenceMember *em,
+			  void *arg)
 {
 	ColumnMember *wanted = arg;
-	Node	   *expr = (Node *) em->em_expr;
+	Node *expr = (Node *) em->em_expr;
 
 	while (expr != NULL && IsA(expr, RelabelType))
 		expr = (Node *) ((RelabelType *) expr)->arg;
 	return expr != NULL && IsA(expr, Var) && ((Var *) expr)->varno == baserel->relid &&
-		((Var *) expr)->varattno == wanted->column->attnum;
+		   ((Var *) expr)->varattno == wanted->column->attnum;
 }
 
 /*
@@ -230,24 +248,27 @@ column_member(PlannerInfo *root, RelOptInfo *baserel, EquivalenceClass *ec, Equi
  * if that is of no use.
  */
 static List *
-order_of(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys, bool backward)
+order_of(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys,
+		 bool backward)
 {
 	DpBucketRel *rel = planned->rel;
-	List	   *result = NIL;
-	int			i;
+	List *result = NIL;
+	int i;
 
 	for (i = 0; i <= rel->ngroups; i++)
 	{
 		DpBucketColumn *column = i < rel->ngroups ? rel->groups[i] : rel->time;
 		TypeCacheEntry *type = lookup_type_cache(column->type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
-		Expr	   *var = (Expr *) makeVar(baserel->relid, column->attnum, column->type, column->typmod, column->collation, 0);
-		List	   *pathkey;
+		Expr *var = (Expr *) makeVar(baserel->relid, column->attnum, column->type, column->typmod,
+									 column->collation, 0);
+		List *pathkey;
 
 		if (i < rel->ngroups && group_fixed(column, keys))
 			continue;
 		if (!OidIsValid(type->lt_opr) || !OidIsValid(type->gt_opr))
 			break;
-		pathkey = dp_build_expression_pathkey(root, var, backward ? type->gt_opr : type->lt_opr, baserel->relids);
+		pathkey = dp_build_expression_pathkey(root, var, backward ? type->gt_opr : type->lt_opr,
+											  baserel->relids);
 		if (pathkey == NIL)
 			break;
 		if (list_member_ptr(result, linitial(pathkey)))
@@ -263,7 +284,7 @@ order_of(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List 
 static bool
 group_fixed(DpBucketColumn *column, List *keys)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, keys)
 	{
@@ -281,7 +302,7 @@ static bool
 index_useful(DpBucketRel *rel, List *keys)
 {
 	DpBucketColumn *first = rel->ngroups > 0 ? rel->groups[0] : rel->time;
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, keys)
 	{
@@ -295,8 +316,8 @@ index_useful(DpBucketRel *rel, List *keys)
 static List *
 keys_of(PlannerInfo *root, DpBucketRel *rel, RelOptInfo *baserel, List *rinfos)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List *result = NIL;
+	ListCell *lc;
 
 	foreach(lc, rinfos)
 	{
@@ -320,51 +341,55 @@ static void
 scan_cost(DpBucketPlanned *planned, RelOptInfo *baserel, double rows, Cost *startup, Cost *total)
 {
 	const DpBucketSizes *s = &planned->sizes;
-	double		decoded = s->packed_tuples * s->rows_per_bucket;
+	double decoded = s->packed_tuples * s->rows_per_bucket;
 
 	/* keys on group and time choose buckets before they are decoded */
 	if (planned->keys != NIL)
 		decoded = Min(decoded, Max(rows, 1) + s->rows_per_bucket);
 	*startup = baserel->baserestrictcost.startup;
 	*total = *startup + seq_page_cost * (s->packed_pages + s->recent_pages) +
-		s->packed_tuples * cpu_tuple_cost + decoded / Max(s->rows_per_bucket, 1) * BUCKET_COST * cpu_tuple_cost +
-		decoded * ROW_COST * cpu_tuple_cost +
-		(decoded + s->recent_tuples) * baserel->baserestrictcost.per_tuple + s->recent_tuples * cpu_tuple_cost;
+			 s->packed_tuples * cpu_tuple_cost +
+			 decoded / Max(s->rows_per_bucket, 1) * BUCKET_COST * cpu_tuple_cost +
+			 decoded * ROW_COST * cpu_tuple_cost +
+			 (decoded + s->recent_tuples) * baserel->baserestrictcost.per_tuple +
+			 s->recent_tuples * cpu_tuple_cost;
 }
 
 /* Cost of reading by the indexes what the keys leave. */
 static void
-index_cost(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys, Cost *startup, Cost *total)
+index_cost(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys,
+		   Cost *startup, Cost *total)
 {
 	const DpBucketSizes *s = &planned->sizes;
-	double		part = dp_bucket_selectivity(root, baserel, planned, keys);
-	double		buckets = Min(s->packed_tuples, ceil(s->packed_tuples * part) + 1);
-	double		waiting = Min(s->recent_tuples, ceil(s->recent_tuples * part));
-	double		pages = Min(buckets, s->packed_pages + buckets * 0.05);
-	double		decoded = buckets * s->rows_per_bucket;
+	double part = dp_bucket_selectivity(root, baserel, planned, keys);
+	double buckets = Min(s->packed_tuples, ceil(s->packed_tuples * part) + 1);
+	double waiting = Min(s->recent_tuples, ceil(s->recent_tuples * part));
+	double pages = Min(buckets, s->packed_pages + buckets * 0.05);
+	double decoded = buckets * s->rows_per_bucket;
 
 	/* two descents; the buckets of a group mostly come one after the other */
 	*startup = baserel->baserestrictcost.startup + 2 * cpu_operator_cost * 25 +
-		(log(Max(s->packed_tuples, 2)) + log(Max(s->recent_tuples, 2))) * cpu_operator_cost;
-	*total = *startup + Min(pages, 1) * random_page_cost + Max(pages - 1, 0) * (seq_page_cost + random_page_cost) / 2 +
-		buckets * (cpu_index_tuple_cost + cpu_tuple_cost + BUCKET_COST * cpu_tuple_cost) +
-		decoded * (ROW_COST * cpu_tuple_cost + baserel->baserestrictcost.per_tuple) +
-		waiting * (random_page_cost / 4 + cpu_index_tuple_cost + cpu_tuple_cost);
+			   (log(Max(s->packed_tuples, 2)) + log(Max(s->recent_tuples, 2))) * cpu_operator_cost;
+	*total = *startup + Min(pages, 1) * random_page_cost +
+			 Max(pages - 1, 0) * (seq_page_cost + random_page_cost) / 2 +
+			 buckets * (cpu_index_tuple_cost + cpu_tuple_cost + BUCKET_COST * cpu_tuple_cost) +
+			 decoded * (ROW_COST * cpu_tuple_cost + baserel->baserestrictcost.per_tuple) +
+			 waiting * (random_page_cost / 4 + cpu_index_tuple_cost + cpu_tuple_cost);
 }
 
 /* The plan of a path. */
 static ForeignScan *
-make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_path,
-		  List *tlist, List *scan_clauses, Plan *outer_plan)
+make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_path, List *tlist,
+		  List *scan_clauses, Plan *outer_plan)
 {
 	DpBucketPlanned *planned = baserel->fdw_private;
-	List	   *keys = NIL;
-	List	   *local = NIL;
-	List	   *exact = NIL;
-	List	   *values = NIL;
-	List	   *encoded;
-	ListCell   *lc;
-	ListCell   *lc2;
+	List *keys = NIL;
+	List *local = NIL;
+	List *exact = NIL;
+	List *values = NIL;
+	List *encoded;
+	ListCell *lc;
+	ListCell *lc2;
 
 	if (IS_UPPER_REL(baserel))
 		return dp_bucket_upper_plan(root, baserel, best_path, tlist);
@@ -391,7 +416,8 @@ make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_p
 	}
 	encoded = dp_bucket_keys_encode(keys, &values);
 	return make_foreignscan(tlist, local, baserel->relid, values,
-							list_make4(best_path->fdw_private, needed_columns(planned->rel, baserel, local), encoded, NIL),
+							list_make4(best_path->fdw_private,
+									   needed_columns(planned->rel, baserel, local), encoded, NIL),
 							NIL, exact, outer_plan);
 }
 
@@ -399,17 +425,18 @@ make_plan(PlannerInfo *root, RelOptInfo *baserel, Oid relid, ForeignPath *best_p
 static List *
 needed_columns(DpBucketRel *rel, RelOptInfo *baserel, List *clauses)
 {
-	Bitmapset  *used = NULL;
-	List	   *result = NIL;
-	bool		whole;
-	int			i;
+	Bitmapset *used = NULL;
+	List *result = NIL;
+	bool whole;
+	int i;
 
 	pull_varattnos((Node *) baserel->reltarget->exprs, baserel->relid, &used);
 	pull_varattnos((Node *) clauses, baserel->relid, &used);
 	whole = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, used);
 	for (i = 0; i < rel->ncolumns; i++)
 	{
-		if (whole || bms_is_member(rel->columns[i].attnum - FirstLowInvalidHeapAttributeNumber, used))
+		if (whole ||
+			bms_is_member(rel->columns[i].attnum - FirstLowInvalidHeapAttributeNumber, used))
 			result = lappend_int(result, rel->columns[i].attnum);
 	}
 	return result;

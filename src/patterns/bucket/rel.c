@@ -38,17 +38,20 @@
 
 typedef struct RelEntry
 {
-	Oid			relid;			/* hash key */
-	bool		valid;
+	Oid relid; /* hash key */
+	bool valid;
 	DpBucketRel *rel;
 	MemoryContext context;
 } RelEntry;
 
-/* So often a relation is looked at at once that changes meanwhile; then it is taken as it is, and looked at again next time */
+/*
+ * So often a relation is looked at at once that changes meanwhile; then it is taken as it is, and
+ * looked at again next time
+ */
 #define READ_TRIES 5
 
 static HTAB *entries = NULL;
-static List *graveyard = NIL;	/* contexts of stale descriptions, in TopMemoryContext */
+static List *graveyard = NIL; /* contexts of stale descriptions, in TopMemoryContext */
 
 static void cache_init(void);
 static void relation_invalidated(Datum arg, Oid relid);
@@ -62,12 +65,12 @@ static void rel_packed(DpBucketRel *rel);
 static void rel_recent(DpBucketRel *rel);
 static void rel_spans(DpBucketRel *rel);
 static void rel_limits(DpBucketRel *rel);
-static Oid	side_find(DpBucketRel *rel, const char *option);
+static Oid side_find(DpBucketRel *rel, const char *option);
 static AttrNumber *live_columns(TupleDesc desc, int *n);
-static Oid	index_find(Relation rel, const AttrNumber *attnums, int n, Oid *eqops);
+static Oid index_find(Relation rel, const AttrNumber *attnums, int n, Oid *eqops);
 static void interval_option(DpDecl *decl, const char *option, Interval *result);
 static int64 interval_fixed(const Interval *interval);
-static int	position_option(DpDecl *decl, const char *option, int nth);
+static int position_option(DpDecl *decl, const char *option, int nth);
 static void mismatch(DpBucketRel *rel, Oid side) pg_attribute_noreturn();
 
 /*
@@ -76,15 +79,15 @@ static void mismatch(DpBucketRel *rel, Oid side) pg_attribute_noreturn();
 DpBucketRel *
 dp_bucket_rel(Oid relid, bool missing_ok)
 {
-	RelEntry   *entry;
-	DpDecl	   *decl;
-	ListCell   *lc;
+	RelEntry *entry;
+	DpDecl *decl;
+	ListCell *lc;
 	MemoryContext context;
 	MemoryContext old;
 	DpBucketRel *rel;
-	uint64		before;
-	int			tries;
-	bool		found;
+	uint64 before;
+	int tries;
+	bool found;
 
 	cache_init();
 	entry = hash_search(entries, &relid, HASH_FIND, NULL);
@@ -108,10 +111,9 @@ dp_bucket_rel(Oid relid, bool missing_ok)
 		{
 			if (missing_ok)
 				return NULL;
-			ereport(ERROR,
-					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("%s is no relation of buckets", dp_relation_name(relid)),
-					 errhint("bucket_create() makes such a relation.")));
+			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+							errmsg("%s is no relation of buckets", dp_relation_name(relid)),
+							errhint("bucket_create() makes such a relation.")));
 		}
 
 		context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket relation",
@@ -155,8 +157,8 @@ dp_bucket_rel_start(DpBucketRel *rel, int64 time)
 {
 	if (likely(rel->span_us > 0 && !TIMESTAMP_NOT_FINITE(time)))
 	{
-		int64		offset;
-		int64		start;
+		int64 offset;
+		int64 start;
 
 		if (likely(!pg_sub_s64_overflow(time, rel->span_origin, &offset)))
 		{
@@ -177,7 +179,7 @@ dp_bucket_rel_start(DpBucketRel *rel, int64 time)
 int64
 dp_bucket_rel_end(DpBucketRel *rel, int64 start)
 {
-	int64		end;
+	int64 end;
 
 	if (likely(rel->span_us > 0))
 	{
@@ -201,15 +203,18 @@ DpBucketRel *
 dp_bucket_rel_for(Oid relid, Snapshot snapshot)
 {
 	DpBucketRel *rel = dp_bucket_rel(relid, false);
-	int			tries;
+	int tries;
 
 	for (tries = 0; !dp_bucket_rel_seen(rel, snapshot); tries++)
 	{
 		if (tries > 1 || newer_than(rel, snapshot))
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("could not serialize access due to a new declaration of %s", dp_bucket_rel_name(rel)),
-					 errdetail("The relation was made, or its spans or limits were changed, after the transaction's snapshot was taken.")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a new declaration of %s",
+						dp_bucket_rel_name(rel)),
+				 errdetail(
+					 "The relation was made, or its spans or limits were changed, after the transaction's snapshot was taken.")));
 		if (tries > 0)
 			InvalidateSystemCaches();
 		rel = dp_bucket_rel(relid, false);
@@ -223,24 +228,26 @@ dp_bucket_rel_for(Oid relid, Snapshot snapshot)
 bool
 dp_bucket_rel_seen(DpBucketRel *rel, Snapshot snapshot)
 {
-	Relation	triggers;
+	Relation triggers;
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		seen;
+	HeapTuple tuple;
+	bool seen;
 
 	if (snapshot == NULL || snapshot->snapshot_type != SNAPSHOT_MVCC ||
 		TransactionIdIsCurrentTransactionId(rel->declared_by))
 		return true;
 	/* between the same bounds the same transactions are running */
 	if (TransactionIdIsValid(rel->seen_xmax) && rel->seen_xmax == snapshot->xmax &&
-		rel->seen_xmin == snapshot->xmin && rel->seen_xcnt == snapshot->xcnt && rel->seen_subxcnt == snapshot->subxcnt)
+		rel->seen_xmin == snapshot->xmin && rel->seen_xcnt == snapshot->xcnt &&
+		rel->seen_subxcnt == snapshot->subxcnt)
 		return true;
 	if (!rel->declaration_known || newer_than(rel, snapshot))
 		return false;
 
 	triggers = table_open(TriggerRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(rel->declaration));
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(rel->declaration));
 	scan = systable_beginscan(triggers, TriggerOidIndexId, true, snapshot, 1, &key);
 	tuple = systable_getnext(scan);
 	seen = HeapTupleIsValid(tuple) && HeapTupleHeaderGetRawXmin(tuple->t_data) == rel->declared_raw;
@@ -248,7 +255,8 @@ dp_bucket_rel_seen(DpBucketRel *rel, Snapshot snapshot)
 	table_close(triggers, AccessShareLock);
 	if (seen)
 	{
-		if (TransactionIdIsNormal(rel->declared_by) && TransactionIdPrecedes(rel->declared_by, snapshot->xmin))
+		if (TransactionIdIsNormal(rel->declared_by) &&
+			TransactionIdPrecedes(rel->declared_by, snapshot->xmin))
 			rel->declared_by = InvalidTransactionId;
 		rel->seen_xmin = snapshot->xmin;
 		rel->seen_xmax = snapshot->xmax;
@@ -262,16 +270,17 @@ dp_bucket_rel_seen(DpBucketRel *rel, Snapshot snapshot)
 static bool
 newer_than(const DpBucketRel *rel, Snapshot snapshot)
 {
-	return TransactionIdIsNormal(rel->declared_by) && !TransactionIdIsCurrentTransactionId(rel->declared_by) &&
-		XidInMVCCSnapshot(rel->declared_by, snapshot);
+	return TransactionIdIsNormal(rel->declared_by) &&
+		   !TransactionIdIsCurrentTransactionId(rel->declared_by) &&
+		   XidInMVCCSnapshot(rel->declared_by, snapshot);
 }
 
 /* Create the cache and hear of changes, once per backend. */
 static void
 cache_init(void)
 {
-	HASHCTL		ctl;
-	HTAB	   *made;
+	HASHCTL ctl;
+	HTAB *made;
 
 	if (entries != NULL)
 		return;
@@ -291,7 +300,7 @@ static void
 relation_invalidated(Datum arg, Oid relid)
 {
 	HASH_SEQ_STATUS seq;
-	RelEntry   *entry;
+	RelEntry *entry;
 
 	hash_seq_init(&seq, entries);
 	while ((entry = hash_seq_search(&seq)) != NULL)
@@ -306,10 +315,9 @@ relation_invalidated(Datum arg, Oid relid)
 static void
 transaction_ended(XactEvent event, void *arg)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
-		event != XACT_EVENT_PREPARE)
+	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
 		return;
 	foreach(lc, graveyard)
 		MemoryContextDelete(lfirst(lc));
@@ -322,7 +330,7 @@ static DpBucketRel *
 rel_make(Oid relid, DpDecl *decl)
 {
 	DpBucketRel *rel = palloc0(sizeof(DpBucketRel));
-	Relation	main = table_open(relid, AccessShareLock);
+	Relation main = table_open(relid, AccessShareLock);
 
 	rel->relid = relid;
 	rel->decl = decl;
@@ -348,31 +356,34 @@ rel_make(Oid relid, DpDecl *decl)
 static void
 rel_declared(DpBucketRel *rel, Relation main)
 {
-	Relation	triggers = table_open(TriggerRelationId, AccessShareLock);
+	Relation triggers = table_open(TriggerRelationId, AccessShareLock);
 	TriggerDesc *described = dp_triggers(main);
-	int			i;
+	int i;
 
 	for (i = 0; i < described->numtriggers; i++)
 	{
 		const Trigger *trigger = &described->triggers[i];
 		ScanKeyData key;
 		SysScanDesc scan;
-		HeapTuple	tuple;
+		HeapTuple tuple;
 
 		if (trigger->tgnargs != 1 || strcmp(trigger->tgargs[0], rel->decl->declared) != 0)
 			continue;
-		ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger->tgoid));
+		ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
+					ObjectIdGetDatum(trigger->tgoid));
 		scan = systable_beginscan(triggers, TriggerOidIndexId, true, NULL, 1, &key);
 		tuple = systable_getnext(scan);
 		if (HeapTupleIsValid(tuple))
 		{
 			TransactionId xmin = HeapTupleHeaderGetXmin(tuple->t_data);
-			bool		isnull;
-			Datum		arguments = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(triggers), &isnull);
-			Size		len = strlen(trigger->tgargs[0]) + 1;
+			bool isnull;
+			Datum arguments =
+				heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(triggers), &isnull);
+			Size len = strlen(trigger->tgargs[0]) + 1;
 			struct varlena *bytes = isnull ? NULL : PG_DETOAST_DATUM_PACKED(arguments);
 
-			if (bytes != NULL && VARSIZE_ANY_EXHDR(bytes) == len && memcmp(VARDATA_ANY(bytes), trigger->tgargs[0], len) == 0)
+			if (bytes != NULL && VARSIZE_ANY_EXHDR(bytes) == len &&
+				memcmp(VARDATA_ANY(bytes), trigger->tgargs[0], len) == 0)
 			{
 				rel->declaration_known = true;
 				rel->declaration = trigger->tgoid;
@@ -389,8 +400,8 @@ rel_declared(DpBucketRel *rel, Relation main)
 static void
 rel_columns(DpBucketRel *rel, Relation main)
 {
-	TupleDesc	desc = RelationGetDescr(main);
-	int			i;
+	TupleDesc desc = RelationGetDescr(main);
+	int i;
 
 	rel->natts = desc->natts;
 	rel->columns = palloc0(sizeof(DpBucketColumn) * Max(desc->natts, 1));
@@ -419,9 +430,9 @@ rel_columns(DpBucketRel *rel, Relation main)
 static void
 rel_roles(DpBucketRel *rel)
 {
-	DpDecl	   *decl = rel->decl;
-	int			position;
-	int			i;
+	DpDecl *decl = rel->decl;
+	int position;
+	int i;
 
 	for (i = 0; i < rel->ncolumns; i++)
 		rel->columns[i].role = DP_BUCKET_VALUE;
@@ -462,13 +473,13 @@ rel_roles(DpBucketRel *rel)
 static void
 rel_packed(DpBucketRel *rel)
 {
-	Relation	packed = table_open(rel->packed, AccessShareLock);
-	TupleDesc	desc = RelationGetDescr(packed);
+	Relation packed = table_open(rel->packed, AccessShareLock);
+	TupleDesc desc = RelationGetDescr(packed);
 	AttrNumber *attnums;
-	AttrNumber	keys[INDEX_MAX_KEYS];
-	Oid			eqops[INDEX_MAX_KEYS];
-	int			n;
-	int			i;
+	AttrNumber keys[INDEX_MAX_KEYS];
+	Oid eqops[INDEX_MAX_KEYS];
+	int n;
+	int i;
 
 	attnums = live_columns(desc, &n);
 	if (n != rel->ngroups + (rel->time != NULL ? 3 : 2) || rel->ngroups >= INDEX_MAX_KEYS)
@@ -508,12 +519,12 @@ rel_packed(DpBucketRel *rel)
 static void
 rel_recent(DpBucketRel *rel)
 {
-	Relation	recent = table_open(rel->recent, AccessShareLock);
-	TupleDesc	desc = RelationGetDescr(recent);
+	Relation recent = table_open(rel->recent, AccessShareLock);
+	TupleDesc desc = RelationGetDescr(recent);
 	AttrNumber *attnums;
-	AttrNumber	keys[INDEX_MAX_KEYS];
-	int			n;
-	int			i;
+	AttrNumber keys[INDEX_MAX_KEYS];
+	int n;
+	int i;
 
 	attnums = live_columns(desc, &n);
 	if (n != rel->ncolumns + (rel->time != NULL ? 0 : 1))
@@ -542,8 +553,8 @@ rel_recent(DpBucketRel *rel)
 static void
 rel_spans(DpBucketRel *rel)
 {
-	char	   *text = dp_decl_text(rel->decl, "origin");
-	bool		zoned = rel->time != NULL && rel->time->type == TIMESTAMPTZOID;
+	char *text = dp_decl_text(rel->decl, "origin");
+	bool zoned = rel->time != NULL && rel->time->type == TIMESTAMPTZOID;
 	TimestampTz origin = 0;
 
 	if (rel->time == NULL)
@@ -551,12 +562,15 @@ rel_spans(DpBucketRel *rel)
 	rel->time_zone = dp_decl_text(rel->decl, "time_zone");
 	interval_option(rel->decl, "span", &rel->span);
 	if (text != NULL)
-		origin = DatumGetTimestampTz(DirectFunctionCall3(zoned ? timestamptz_in : timestamp_in, CStringGetDatum(text),
-														 ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
+		origin = DatumGetTimestampTz(DirectFunctionCall3(zoned ? timestamptz_in : timestamp_in,
+														 CStringGetDatum(text),
+														 ObjectIdGetDatum(InvalidOid),
+														 Int32GetDatum(-1)));
 	if (!zoned || rel->time_zone == NULL)
 		dp_span_init(&rel->calendar, &rel->span, text != NULL ? &origin : NULL, NULL, 0);
 	else
-		dp_span_init(&rel->calendar, &rel->span, text != NULL ? &origin : NULL, rel->time_zone, strlen(rel->time_zone));
+		dp_span_init(&rel->calendar, &rel->span, text != NULL ? &origin : NULL, rel->time_zone,
+					 strlen(rel->time_zone));
 	if (rel->calendar.is_fixed && rel->calendar.kind != DP_SPAN_MONTHS)
 	{
 		rel->span_us = rel->calendar.step;
@@ -568,14 +582,13 @@ rel_spans(DpBucketRel *rel)
 static void
 rel_limits(DpBucketRel *rel)
 {
-	char	   *same_slot = dp_decl_text(rel->decl, "same_slot");
-	int64		max_count = dp_decl_int(rel->decl, "max_count", 1000);
+	char *same_slot = dp_decl_text(rel->decl, "same_slot");
+	int64 max_count = dp_decl_int(rel->decl, "max_count", 1000);
 
 	rel->max_bytes = dp_decl_int(rel->decl, "max_bytes", 125000);
 	if (max_count < 1 || max_count > PG_UINT16_MAX - 1 || rel->max_bytes < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a limit of %s is out of range", dp_bucket_rel_name(rel))));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("a limit of %s is out of range", dp_bucket_rel_name(rel))));
 	rel->max_count = (int) max_count;
 
 	interval_option(rel->decl, "granularity", &rel->granularity);
@@ -592,17 +605,16 @@ rel_limits(DpBucketRel *rel)
 	else if (strcmp(same_slot, "keep") == 0)
 		rel->same_slot = DP_SLOT_KEEP;
 	else
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("same_slot of %s is \"%s\"", dp_bucket_rel_name(rel), same_slot)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("same_slot of %s is \"%s\"", dp_bucket_rel_name(rel), same_slot)));
 }
 
 /* One of the two tables, by the option that names its pair. */
 static Oid
 side_find(DpBucketRel *rel, const char *option)
 {
-	char	   *pair = dp_decl_text(rel->decl, option);
-	Oid			side = pair != NULL ? dp_pair_side(pair, rel->relid) : InvalidOid;
+	char *pair = dp_decl_text(rel->decl, option);
+	Oid side = pair != NULL ? dp_pair_side(pair, rel->relid) : InvalidOid;
 
 	if (!OidIsValid(side))
 		ereport(ERROR,
@@ -618,7 +630,7 @@ static AttrNumber *
 live_columns(TupleDesc desc, int *n)
 {
 	AttrNumber *result = palloc(sizeof(AttrNumber) * Max(desc->natts, 1));
-	int			i;
+	int i;
 
 	*n = 0;
 	for (i = 0; i < desc->natts; i++)
@@ -636,21 +648,23 @@ live_columns(TupleDesc desc, int *n)
 static Oid
 index_find(Relation rel, const AttrNumber *attnums, int n, Oid *eqops)
 {
-	List	   *indexes = RelationGetIndexList(rel);
-	ListCell   *lc;
-	Oid			result = InvalidOid;
+	List *indexes = RelationGetIndexList(rel);
+	ListCell *lc;
+	Oid result = InvalidOid;
 
 	foreach(lc, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-		bool		fits = index->rd_rel->relam == BTREE_AM_OID && index->rd_index->indisvalid &&
-			IndexRelationGetNumberOfKeyAttributes(index) >= n &&
-			RelationGetIndexExpressions(index) == NIL && RelationGetIndexPredicate(index) == NIL;
-		int			i;
+		Relation index = index_open(lfirst_oid(lc), AccessShareLock);
+		bool fits = index->rd_rel->relam == BTREE_AM_OID && index->rd_index->indisvalid &&
+					IndexRelationGetNumberOfKeyAttributes(index) >= n &&
+					RelationGetIndexExpressions(index) == NIL &&
+					RelationGetIndexPredicate(index) == NIL;
+		int i;
 
 		for (i = 0; fits && i < n; i++)
 			fits = index->rd_index->indkey.values[i] == attnums[i] && index->rd_indoption[i] == 0 &&
-				index->rd_indcollation[i] == TupleDescAttr(RelationGetDescr(rel), attnums[i] - 1)->attcollation;
+				   index->rd_indcollation[i] ==
+					   TupleDescAttr(RelationGetDescr(rel), attnums[i] - 1)->attcollation;
 		if (fits)
 		{
 			result = lfirst_oid(lc);
@@ -670,26 +684,26 @@ index_find(Relation rel, const AttrNumber *attnums, int n, Oid *eqops)
 static void
 interval_option(DpDecl *decl, const char *option, Interval *result)
 {
-	char	   *text = dp_decl_text(decl, option);
+	char *text = dp_decl_text(decl, option);
 
 	memset(result, 0, sizeof(Interval));
 	if (text != NULL)
 		*result = *DatumGetIntervalP(DirectFunctionCall3(interval_in, CStringGetDatum(text),
-														 ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
+														 ObjectIdGetDatum(InvalidOid),
+														 Int32GetDatum(-1)));
 }
 
 /* Days and time of an interval, in microseconds. */
 static int64
 interval_fixed(const Interval *interval)
 {
-	int64		days;
-	int64		result;
+	int64 days;
+	int64 result;
 
 	if (pg_mul_s64_overflow(interval->day, USECS_PER_DAY, &days) ||
 		pg_add_s64_overflow(days, interval->time, &result) || result > PG_INT64_MAX / 4)
 		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("interval out of range")));
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE), errmsg("interval out of range")));
 	return result;
 }
 
@@ -697,18 +711,18 @@ interval_fixed(const Interval *interval)
 static int
 position_option(DpDecl *decl, const char *option, int nth)
 {
-	DpValue		array;
-	DpValue		value;
-	char		name[16];
-	int			len = snprintf(name, sizeof(name), "%d", nth);
+	DpValue array;
+	DpValue value;
+	char name[16];
+	int len = snprintf(name, sizeof(name), "%d", nth);
 
-	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), option, strlen(option), &array))
+	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), option,
+						  strlen(option), &array))
 		return 0;
 	if (array.type == DP_TYPE_INT32)
 		return nth == 0 ? dp_get_int32(array.data) : 0;
 	if (array.type != DP_TYPE_ARRAY ||
-		!dp_document_find(array.data, array.len, name, len, &value) ||
-		value.type != DP_TYPE_INT32)
+		!dp_document_find(array.data, array.len, name, len, &value) || value.type != DP_TYPE_INT32)
 		return 0;
 	return dp_get_int32(value.data);
 }
@@ -717,9 +731,8 @@ position_option(DpDecl *decl, const char *option, int nth)
 static void
 mismatch(DpBucketRel *rel, Oid side)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the columns of %s do not fit to its buckets", dp_bucket_rel_name(rel)),
-			 errdetail("%s was altered by hand.", dp_relation_name(side)),
-			 errhint("bucket_add_column() adds a column everywhere.")));
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("the columns of %s do not fit to its buckets", dp_bucket_rel_name(rel)),
+					errdetail("%s was altered by hand.", dp_relation_name(side)),
+					errhint("bucket_add_column() adds a column everywhere.")));
 }

@@ -20,11 +20,11 @@
 /* A bucket of a span that has several: a copy in the span's context */
 typedef struct SpanBucket
 {
-	Datum		data;
-	int			seq;
+	Datum data;
+	int seq;
 	ItemPointerData tid;
-	int			from;
-	int			to;
+	int from;
+	int to;
 } SpanBucket;
 
 static bool fetch_bucket(DpBucketScan *scan);
@@ -34,15 +34,15 @@ static bool usable(DpBucketScan *scan, int *from, int *to);
 static void single_bucket(DpBucketScan *scan, int from, int to);
 static void several_buckets(DpBucketScan *scan, List *buckets);
 static SpanBucket *keep_bucket(DpBucketScan *scan, int from, int to);
-static int	compare_buckets(const ListCell *a, const ListCell *b);
-static int	compare_times(const void *a, const void *b, void *arg);
+static int compare_buckets(const ListCell *a, const ListCell *b);
+static int compare_times(const void *a, const void *b, void *arg);
 
 /* Room for n rows. */
 void
 dp_scan_rows_make(DpBucketScan *scan, int n, bool times)
 {
 	DpScanRows *rows = &scan->rows;
-	int			i;
+	int i;
 
 	rows->n = n;
 	rows->order = NULL;
@@ -65,14 +65,14 @@ void
 dp_scan_rows_decode(DpBucketScan *scan, DpBucketReader *reader, int offset, bool times)
 {
 	DpScanRows *rows = &scan->rows;
-	int			i;
+	int i;
 
 	if (times)
 		dp_bucket_times(reader, rows->times + offset);
 	for (i = 0; i < scan->nneeded; i++)
 	{
 		const DpBucketColumn *column = scan->needed[i];
-		int			number = column->number;
+		int number = column->number;
 
 		if (column->role != DP_BUCKET_VALUE)
 			continue;
@@ -93,10 +93,10 @@ dp_scan_rows_decode(DpBucketScan *scan, DpBucketReader *reader, int offset, bool
 bool
 dp_scan_rows_span(DpBucketScan *scan)
 {
-	List	   *buckets = NIL;
-	bool		found = false;
-	int			from = 0;
-	int			to = 0;
+	List *buckets = NIL;
+	bool found = false;
+	int from = 0;
+	int to = 0;
 
 	while (!found)
 	{
@@ -128,7 +128,8 @@ dp_scan_rows_span(DpBucketScan *scan)
 static bool
 fetch_bucket(DpBucketScan *scan)
 {
-	ScanDirection direction = scan->mode == DP_SCAN_BACKWARD ? BackwardScanDirection : ForwardScanDirection;
+	ScanDirection direction =
+		scan->mode == DP_SCAN_BACKWARD ? BackwardScanDirection : ForwardScanDirection;
 
 	while (!scan->packed_done)
 	{
@@ -168,11 +169,12 @@ static bool
 same_span(DpBucketScan *scan)
 {
 	DpBucketRel *rel = scan->rel;
-	ScanDirection direction = scan->mode == DP_SCAN_BACKWARD ? BackwardScanDirection : ForwardScanDirection;
-	TupleDesc	desc;
-	IndexTuple	itup;
-	bool		isnull;
-	int			i;
+	ScanDirection direction =
+		scan->mode == DP_SCAN_BACKWARD ? BackwardScanDirection : ForwardScanDirection;
+	TupleDesc desc;
+	IndexTuple itup;
+	bool isnull;
+	int i;
 
 	if (!scan->packed_pending)
 	{
@@ -192,11 +194,12 @@ same_span(DpBucketScan *scan)
 		return false;
 	for (i = 0; scan->group_cmp != NULL && i < rel->ngroups; i++)
 	{
-		Datum		value = index_getattr(itup, i + 1, desc, &isnull);
+		Datum value = index_getattr(itup, i + 1, desc, &isnull);
 
 		if (isnull != scan->group_nulls[i] ||
-			(!isnull && DatumGetInt32(FunctionCall2Coll(&scan->group_cmp[i], rel->groups[i]->collation,
-														value, scan->group_values[i])) != 0))
+			(!isnull &&
+			 DatumGetInt32(FunctionCall2Coll(&scan->group_cmp[i], rel->groups[i]->collation, value,
+											 scan->group_values[i])) != 0))
 			return false;
 	}
 	return true;
@@ -208,7 +211,7 @@ usable(DpBucketScan *scan, int *from, int *to)
 {
 	DpBucketRel *rel = scan->rel;
 	TupleTableSlot *slot = scan->packed_slot;
-	int			i;
+	int i;
 
 	for (i = 0; i < rel->ngroups; i++)
 	{
@@ -229,7 +232,7 @@ usable(DpBucketScan *scan, int *from, int *to)
 static void
 single_bucket(DpBucketScan *scan, int from, int to)
 {
-	bool		times = scan->need_time || scan->recent_pending;	/* to be compared */
+	bool times = scan->need_time || scan->recent_pending; /* to be compared */
 	MemoryContext old;
 
 	MemoryContextReset(scan->rows_context);
@@ -251,7 +254,7 @@ keep_bucket(DpBucketScan *scan, int from, int to)
 	TupleTableSlot *slot = scan->packed_slot;
 	DpBucketRel *rel = scan->rel;
 	SpanBucket *bucket = palloc(sizeof(SpanBucket));
-	int			i;
+	int i;
 
 	bucket->data = datumCopy(slot->tts_values[rel->packed_data - 1], false, -1);
 	bucket->seq = DatumGetInt32(slot->tts_values[rel->packed_seq - 1]);
@@ -261,7 +264,8 @@ keep_bucket(DpBucketScan *scan, int from, int to)
 	for (i = 0; i < rel->ngroups; i++)
 	{
 		if (!scan->group_nulls[i])
-			scan->group_values[i] = datumCopy(scan->group_values[i], rel->groups[i]->typbyval, rel->groups[i]->typlen);
+			scan->group_values[i] =
+				datumCopy(scan->group_values[i], rel->groups[i]->typbyval, rel->groups[i]->typlen);
 	}
 	MemoryContextSwitchTo(old);
 	return bucket;
@@ -273,11 +277,11 @@ several_buckets(DpBucketScan *scan, List *buckets)
 {
 	DpScanRows *rows = &scan->rows;
 	MemoryContext old;
-	ListCell   *lc;
-	int			total = 0;
-	int			offset = 0;
-	int			n = 0;
-	int			i;
+	ListCell *lc;
+	int total = 0;
+	int offset = 0;
+	int n = 0;
+	int i;
 
 	list_sort(buckets, compare_buckets);
 	foreach(lc, buckets)
@@ -332,8 +336,8 @@ several_buckets(DpBucketScan *scan, List *buckets)
 static int
 compare_buckets(const ListCell *a, const ListCell *b)
 {
-	int			x = ((SpanBucket *) lfirst(a))->seq;
-	int			y = ((SpanBucket *) lfirst(b))->seq;
+	int x = ((SpanBucket *) lfirst(a))->seq;
+	int y = ((SpanBucket *) lfirst(b))->seq;
 
 	return x < y ? -1 : x > y;
 }
@@ -343,8 +347,8 @@ static int
 compare_times(const void *a, const void *b, void *arg)
 {
 	const int64 *times = arg;
-	int			x = *(const int *) a;
-	int			y = *(const int *) b;
+	int x = *(const int *) a;
+	int y = *(const int *) b;
 
 	if (times[x] != times[y])
 		return times[x] < times[y] ? -1 : 1;

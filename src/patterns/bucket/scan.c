@@ -31,7 +31,7 @@
 #include "patterns/bucket/upper.h"
 
 /* Bounds of the time that are nearer to the ends of the calendar than this are taken for none */
-#define CALENDAR_MARGIN		(1000 * 366 * USECS_PER_DAY)
+#define CALENDAR_MARGIN (1000 * 366 * USECS_PER_DAY)
 
 static void begin_scan(ForeignScanState *node, int eflags);
 static void begin_state(DpBucketScan *scan, ForeignScan *plan, Snapshot snapshot);
@@ -44,11 +44,11 @@ static void end_scan(ForeignScanState *node);
 static void keys_evaluate(DpBucketScan *scan);
 static void time_bounds(DpBucketScan *scan);
 static void time_bound(DpBucketScan *scan, const DpBucketKey *key);
-static int	index_keys(DpBucketScan *scan, ScanKeyData *scankeys, bool packed);
+static int index_keys(DpBucketScan *scan, ScanKeyData *scankeys, bool packed);
 static void index_start(DpBucketScan *scan, bool packed);
 static bool group_matches(DpBucketScan *scan, const Datum *values, const bool *nulls);
 static bool value_excluded(DpBucketScan *scan, DpBucketKey *key);
-static int	compare_recent(DpBucketScan *scan);
+static int compare_recent(DpBucketScan *scan);
 static void emit_packed(DpBucketScan *scan, TupleTableSlot *slot);
 static void emit_recent(DpBucketScan *scan, TupleTableSlot *slot);
 static bool parallel_safe(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
@@ -62,7 +62,7 @@ static void shutdown_scan(ForeignScanState *node);
 typedef struct Shared
 {
 	DpBucketCounters counters;
-	Size		recent_offset;	/* of the second scan, from the first */
+	Size recent_offset; /* of the second scan, from the first */
 } Shared;
 
 #define SHARED_SIZE MAXALIGN(sizeof(Shared))
@@ -91,7 +91,7 @@ static void
 begin_scan(ForeignScanState *node, int eflags)
 {
 	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
-	EState	   *estate = node->ss.ps.state;
+	EState *estate = node->ss.ps.state;
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 	DpBucketScan *scan = palloc0(sizeof(DpBucketScan));
 
@@ -110,18 +110,20 @@ begin_scan(ForeignScanState *node, int eflags)
 static void
 begin_state(DpBucketScan *scan, ForeignScan *plan, Snapshot snapshot)
 {
-	List	   *mode = list_nth(plan->fdw_private, DP_PLAN_MODE);
+	List *mode = list_nth(plan->fdw_private, DP_PLAN_MODE);
 	DpBucketRel *rel;
-	ListCell   *lc;
+	ListCell *lc;
 
-	rel = dp_bucket_rel_for(exec_rt_fetch(bms_next_member(plan->fs_relids, -1), scan->estate)->relid, snapshot);
+	rel =
+		dp_bucket_rel_for(exec_rt_fetch(bms_next_member(plan->fs_relids, -1), scan->estate)->relid,
+						  snapshot);
 	scan->rel = rel;
 	scan->mode = linitial_int(mode);
 	scan->one_group = lsecond_int(mode) != 0;
-	if (scan->mode != DP_SCAN_ALL && (!OidIsValid(rel->packed_index) || !OidIsValid(rel->recent_index)))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("an index of %s is missing", dp_bucket_rel_name(rel))));
+	if (scan->mode != DP_SCAN_ALL &&
+		(!OidIsValid(rel->packed_index) || !OidIsValid(rel->recent_index)))
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("an index of %s is missing", dp_bucket_rel_name(rel))));
 
 	scan->needed = palloc(sizeof(DpBucketColumn *) * Max(rel->ncolumns, 1));
 	foreach(lc, list_nth(plan->fdw_private, DP_PLAN_NEEDED))
@@ -154,8 +156,8 @@ static void
 begin_tables(DpBucketScan *scan)
 {
 	DpBucketRel *rel = scan->rel;
-	EState	   *estate = scan->estate;
-	int			i;
+	EState *estate = scan->estate;
+	int i;
 
 	scan->packed = table_open(rel->packed, AccessShareLock);
 	scan->recent = table_open(rel->recent, AccessShareLock);
@@ -168,7 +170,8 @@ begin_tables(DpBucketScan *scan)
 		 * What the snapshot sees was there before it was taken.  A serializable
 		 * transaction has to look all the same, for others to know that it did.
 		 */
-		scan->nothing_waits = RelationGetNumberOfBlocks(scan->recent) == 0 && !IsolationIsSerializable();
+		scan->nothing_waits =
+			RelationGetNumberOfBlocks(scan->recent) == 0 && !IsolationIsSerializable();
 		if (!scan->nothing_waits)
 			scan->recent_index = index_open(rel->recent_index, AccessShareLock);
 	}
@@ -176,13 +179,17 @@ begin_tables(DpBucketScan *scan)
 	{
 		scan->group_cmp = palloc(sizeof(FmgrInfo) * Max(rel->ngroups, 1));
 		for (i = 0; i < rel->ngroups; i++)
-			fmgr_info_copy(&scan->group_cmp[i], index_getprocinfo(scan->packed_index, i + 1, BTORDER_PROC),
+			fmgr_info_copy(&scan->group_cmp[i],
+						   index_getprocinfo(scan->packed_index, i + 1, BTORDER_PROC),
 						   CurrentMemoryContext);
 	}
 
-	scan->key_context = AllocSetContextCreate(estate->es_query_cxt, "docpatterns bucket keys", ALLOCSET_SMALL_SIZES);
-	scan->rows_context = AllocSetContextCreate(estate->es_query_cxt, "docpatterns bucket rows", ALLOCSET_DEFAULT_SIZES);
-	scan->span_context = AllocSetContextCreate(estate->es_query_cxt, "docpatterns bucket span", ALLOCSET_DEFAULT_SIZES);
+	scan->key_context = AllocSetContextCreate(estate->es_query_cxt, "docpatterns bucket keys",
+											  ALLOCSET_SMALL_SIZES);
+	scan->rows_context = AllocSetContextCreate(estate->es_query_cxt, "docpatterns bucket rows",
+											   ALLOCSET_DEFAULT_SIZES);
+	scan->span_context = AllocSetContextCreate(estate->es_query_cxt, "docpatterns bucket span",
+											   ALLOCSET_DEFAULT_SIZES);
 	dp_bucket_reader_init(&scan->reader, estate->es_query_cxt);
 	scan->group_values = palloc(sizeof(Datum) * Max(rel->ngroups, 1));
 	scan->group_nulls = palloc(sizeof(bool) * Max(rel->ngroups, 1));
@@ -211,8 +218,8 @@ iterate(ForeignScanState *node)
 
 	for (;;)
 	{
-		int			from;
-		int			to;
+		int from;
+		int to;
 
 		if (likely(scan->next < scan->end))
 		{
@@ -310,7 +317,7 @@ static void
 keys_evaluate(DpBucketScan *scan)
 {
 	ExprContext *econtext = scan->node->ss.ps.ps_ExprContext;
-	int			i;
+	int i;
 
 	scan->impossible = false;
 	if (scan->nkeys == 0)
@@ -324,7 +331,7 @@ keys_evaluate(DpBucketScan *scan)
 		key->datum = ExecEvalExpr(key->state, econtext, &key->isnull);
 		MemoryContextSwitchTo(old);
 		if (key->isnull)
-			scan->impossible = true;	/* no operator of a btree is true for null */
+			scan->impossible = true; /* no operator of a btree is true for null */
 	}
 }
 
@@ -333,7 +340,7 @@ static void
 time_bounds(DpBucketScan *scan)
 {
 	DpBucketRel *rel = scan->rel;
-	int			i;
+	int i;
 
 	scan->since = PG_INT64_MIN;
 	scan->until = PG_INT64_MAX;
@@ -351,19 +358,21 @@ time_bounds(DpBucketScan *scan)
 	scan->start_since = PG_INT64_MIN;
 	scan->start_until = PG_INT64_MAX;
 	if (scan->since > MIN_TIMESTAMP + CALENDAR_MARGIN)
-		scan->start_since = scan->since < END_TIMESTAMP - CALENDAR_MARGIN ?
-			dp_bucket_rel_start(rel, scan->since) : END_TIMESTAMP - 2 * CALENDAR_MARGIN;
+		scan->start_since = scan->since < END_TIMESTAMP - CALENDAR_MARGIN
+								? dp_bucket_rel_start(rel, scan->since)
+								: END_TIMESTAMP - 2 * CALENDAR_MARGIN;
 	if (scan->until < END_TIMESTAMP - CALENDAR_MARGIN)
-		scan->start_until = scan->until > MIN_TIMESTAMP + CALENDAR_MARGIN ?
-			dp_bucket_rel_start(rel, scan->until) : MIN_TIMESTAMP + 2 * CALENDAR_MARGIN;
+		scan->start_until = scan->until > MIN_TIMESTAMP + CALENDAR_MARGIN
+								? dp_bucket_rel_start(rel, scan->until)
+								: MIN_TIMESTAMP + 2 * CALENDAR_MARGIN;
 }
 
 /* Narrow the bounds of the time by one key. */
 static void
 time_bound(DpBucketScan *scan, const DpBucketKey *key)
 {
-	int64		t;
-	int			overflow;		/* what is beyond the calendar becomes infinite */
+	int64 t;
+	int overflow; /* what is beyond the calendar becomes infinite */
 
 	if (key->righttype == DATEOID && scan->rel->time->type == TIMESTAMPTZOID)
 		t = date2timestamptz_opt_overflow(DatumGetDateADT(key->datum), &overflow);
@@ -408,17 +417,17 @@ static int
 index_keys(DpBucketScan *scan, ScanKeyData *scankeys, bool packed)
 {
 	DpBucketRel *rel = scan->rel;
-	int64		since = packed ? (scan->only_tail ? scan->tail : scan->start_since) : scan->since;
-	int64		until = packed ? scan->start_until : scan->until;
-	bool		listed = true;	/* the columns before have one value each, or a list of them */
-	int			g;
-	int			i;
-	int			n = 0;
+	int64 since = packed ? (scan->only_tail ? scan->tail : scan->start_since) : scan->since;
+	int64 until = packed ? scan->start_until : scan->until;
+	bool listed = true; /* the columns before have one value each, or a list of them */
+	int g;
+	int i;
+	int n = 0;
 
 	/* btree wants them in the order of the index's columns */
 	for (g = 0; g < rel->ngroups; g++)
 	{
-		bool		listed_now = false;
+		bool listed_now = false;
 
 		for (i = 0; i < scan->nkeys; i++)
 		{
@@ -426,35 +435,45 @@ index_keys(DpBucketScan *scan, ScanKeyData *scankeys, bool packed)
 
 			if (key->column != rel->groups[g] || n >= INDEX_MAX_KEYS * 2)
 				continue;
-			/* an array below a range is read value by value, which is not the order; its clause is checked above anyway */
+			/*
+			 * an array below a range is read value by value, which is not the order; its clause is
+			 * checked above anyway
+			 */
 			if (key->is_array && !listed && scan->mode >= DP_SCAN_ORDERED)
 				continue;
 			if (key->strategy == BTEqualStrategyNumber || key->strategy == DP_KEY_IS_NULL)
 				listed_now = true;
 			if (key->strategy == DP_KEY_IS_NULL)
-				ScanKeyEntryInitialize(&scankeys[n++], SK_ISNULL | SK_SEARCHNULL, g + 1, InvalidStrategy,
-									   InvalidOid, InvalidOid, InvalidOid, (Datum) 0);
+				ScanKeyEntryInitialize(&scankeys[n++], SK_ISNULL | SK_SEARCHNULL, g + 1,
+									   InvalidStrategy, InvalidOid, InvalidOid, InvalidOid,
+									   (Datum) 0);
 			else
-				ScanKeyEntryInitialize(&scankeys[n++], key->is_array ? SK_SEARCHARRAY : 0, g + 1, key->strategy,
-									   key->righttype, key->collation, key->function, key->datum);
+				ScanKeyEntryInitialize(&scankeys[n++], key->is_array ? SK_SEARCHARRAY : 0, g + 1,
+									   key->strategy, key->righttype, key->collation, key->function,
+									   key->datum);
 		}
 		listed = listed && listed_now;
 	}
 	if (rel->time != NULL)
 	{
-		bool		zoned = rel->time->type == TIMESTAMPTZOID;
+		bool zoned = rel->time->type == TIMESTAMPTZOID;
 
 		if (since == until)
-			ScanKeyEntryInitialize(&scankeys[n++], 0, g + 1, BTEqualStrategyNumber, rel->time->type, InvalidOid,
-								   zoned ? F_TIMESTAMPTZ_EQ : F_TIMESTAMP_EQ, Int64GetDatum(since));
+			ScanKeyEntryInitialize(&scankeys[n++], 0, g + 1, BTEqualStrategyNumber, rel->time->type,
+								   InvalidOid, zoned ? F_TIMESTAMPTZ_EQ : F_TIMESTAMP_EQ,
+								   Int64GetDatum(since));
 		else
 		{
 			if (since != PG_INT64_MIN)
-				ScanKeyEntryInitialize(&scankeys[n++], 0, g + 1, BTGreaterEqualStrategyNumber, rel->time->type, InvalidOid,
-									   zoned ? F_TIMESTAMPTZ_GE : F_TIMESTAMP_GE, Int64GetDatum(since));
+				ScanKeyEntryInitialize(&scankeys[n++], 0, g + 1, BTGreaterEqualStrategyNumber,
+									   rel->time->type, InvalidOid,
+									   zoned ? F_TIMESTAMPTZ_GE : F_TIMESTAMP_GE,
+									   Int64GetDatum(since));
 			if (until != PG_INT64_MAX)
-				ScanKeyEntryInitialize(&scankeys[n++], 0, g + 1, BTLessEqualStrategyNumber, rel->time->type, InvalidOid,
-									   zoned ? F_TIMESTAMPTZ_LE : F_TIMESTAMP_LE, Int64GetDatum(until));
+				ScanKeyEntryInitialize(&scankeys[n++], 0, g + 1, BTLessEqualStrategyNumber,
+									   rel->time->type, InvalidOid,
+									   zoned ? F_TIMESTAMPTZ_LE : F_TIMESTAMP_LE,
+									   Int64GetDatum(until));
 		}
 	}
 	return n;
@@ -466,7 +485,7 @@ index_start(DpBucketScan *scan, bool packed)
 {
 	IndexScanDesc *iscan = packed ? &scan->packed_iscan : &scan->recent_iscan;
 	ScanKeyData keys[INDEX_MAX_KEYS * 2 + 2];
-	int			nkeys = index_keys(scan, keys, packed);
+	int nkeys = index_keys(scan, keys, packed);
 
 	/* their number may change with the values of parameters */
 	if (*iscan != NULL && (*iscan)->numberOfKeys != nkeys)
@@ -476,7 +495,8 @@ index_start(DpBucketScan *scan, bool packed)
 	}
 	if (*iscan == NULL)
 	{
-		*iscan = dp_index_beginscan(packed ? scan->packed : scan->recent, packed ? scan->packed_index : scan->recent_index,
+		*iscan = dp_index_beginscan(packed ? scan->packed : scan->recent,
+									packed ? scan->packed_index : scan->recent_index,
 									scan->estate->es_snapshot, nkeys);
 		(*iscan)->xs_want_itup = packed && scan->mode >= DP_SCAN_ORDERED;
 	}
@@ -490,7 +510,7 @@ void
 dp_bucket_scan_widen(DpBucketScan *scan)
 {
 	MemoryContext old = MemoryContextSwitchTo(scan->estate->es_query_cxt);
-	int64		until = scan->start_until;
+	int64 until = scan->start_until;
 
 	scan->only_tail = scan->tail_done = false;
 	scan->start_until = scan->tail - 1;
@@ -503,12 +523,12 @@ dp_bucket_scan_widen(DpBucketScan *scan)
 static bool
 group_matches(DpBucketScan *scan, const Datum *values, const bool *nulls)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < scan->nkeys; i++)
 	{
 		DpBucketKey *key = &scan->keys[i];
-		int			number = key->column->number;
+		int number = key->column->number;
 
 		if (key->column->role != DP_BUCKET_GROUP || !key->exact)
 			continue;
@@ -517,8 +537,8 @@ group_matches(DpBucketScan *scan, const Datum *values, const bool *nulls)
 			if (!nulls[number])
 				return false;
 		}
-		else if (nulls[number] ||
-				 !DatumGetBool(FunctionCall2Coll(&key->finfo, key->collation, values[number], key->datum)))
+		else if (nulls[number] || !DatumGetBool(FunctionCall2Coll(&key->finfo, key->collation,
+																  values[number], key->datum)))
 			return false;
 	}
 	return true;
@@ -530,10 +550,10 @@ value_excluded(DpBucketScan *scan, DpBucketKey *key)
 {
 	DpBucketColumn *column = key->column;
 	const DpPackedColumn *packed;
-	Datum		bound;
+	Datum bound;
 
 	if (column->number >= scan->reader.ncolumns)
-		return true;			/* all null */
+		return true; /* all null */
 	packed = dp_bucket_column(&scan->reader, column->number);
 	if (packed->summary.nvalues == 0)
 		return true;
@@ -544,22 +564,25 @@ value_excluded(DpBucketScan *scan, DpBucketKey *key)
 		case BTLessStrategyNumber:
 		case BTLessEqualStrategyNumber:
 			return dp_bucket_min(packed, &bound) &&
-				!DatumGetBool(FunctionCall2Coll(&key->finfo, key->collation, bound, key->datum));
+				   !DatumGetBool(FunctionCall2Coll(&key->finfo, key->collation, bound, key->datum));
 		case BTGreaterStrategyNumber:
 		case BTGreaterEqualStrategyNumber:
 			return dp_bucket_max(packed, &bound) &&
-				!DatumGetBool(FunctionCall2Coll(&key->finfo, key->collation, bound, key->datum));
+				   !DatumGetBool(FunctionCall2Coll(&key->finfo, key->collation, bound, key->datum));
 		default:
-			{
-				Datum		min;
-				Datum		max;
-				TypeCacheEntry *type = lookup_type_cache(key->righttype, TYPECACHE_CMP_PROC_FINFO);
+		{
+			Datum min;
+			Datum max;
+			TypeCacheEntry *type = lookup_type_cache(key->righttype, TYPECACHE_CMP_PROC_FINFO);
 
-				if (!OidIsValid(type->cmp_proc_finfo.fn_oid) || !dp_bucket_min(packed, &min) || !dp_bucket_max(packed, &max))
-					return false;
-				return DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, key->collation, min, key->datum)) > 0 ||
-					DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, key->collation, max, key->datum)) < 0;
-			}
+			if (!OidIsValid(type->cmp_proc_finfo.fn_oid) || !dp_bucket_min(packed, &min) ||
+				!dp_bucket_max(packed, &max))
+				return false;
+			return DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, key->collation, min,
+												   key->datum)) > 0 ||
+				   DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, key->collation, max,
+												   key->datum)) < 0;
+		}
 	}
 }
 
@@ -615,16 +638,16 @@ dp_bucket_scan_next(DpBucketScan *scan)
 {
 	DpBucketRel *rel = scan->rel;
 	TupleTableSlot *slot = scan->packed_slot;
-	int			i;
+	int i;
 
 	if (scan->packed_done)
 		return false;
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (scan->mode == DP_SCAN_ALL ?
-			!table_scan_getnextslot(scan->packed_scan, ForwardScanDirection, slot) :
-			!dp_bucket_scan_slot(scan, scan->packed_iscan, ForwardScanDirection, slot))
+		if (scan->mode == DP_SCAN_ALL
+				? !table_scan_getnextslot(scan->packed_scan, ForwardScanDirection, slot)
+				: !dp_bucket_scan_slot(scan, scan->packed_iscan, ForwardScanDirection, slot))
 		{
 			scan->packed_done = true;
 			return false;
@@ -640,7 +663,8 @@ dp_bucket_scan_next(DpBucketScan *scan)
 		if (rel->time != NULL)
 			scan->start = DatumGetInt64(slot->tts_values[rel->packed_start - 1]);
 		if (scan->mode == DP_SCAN_ALL &&
-			((rel->time != NULL && (scan->start < scan->start_since || scan->start > scan->start_until)) ||
+			((rel->time != NULL &&
+			  (scan->start < scan->start_since || scan->start > scan->start_until)) ||
 			 !group_matches(scan, scan->group_values, scan->group_nulls)))
 		{
 			dp_bucket_scan_count(scan, &scan->counters->skipped);
@@ -660,9 +684,10 @@ dp_bucket_scan_next(DpBucketScan *scan)
 bool
 dp_bucket_scan_hopeless(DpBucketScan *scan)
 {
-	int			i;
+	int i;
 
-	if (scan->rel->time != NULL && (scan->reader.last < scan->since || scan->reader.first > scan->until))
+	if (scan->rel->time != NULL &&
+		(scan->reader.last < scan->since || scan->reader.first > scan->until))
 		return true;
 	for (i = 0; i < scan->nkeys; i++)
 	{
@@ -682,7 +707,8 @@ dp_bucket_scan_range(DpBucketScan *scan, int *from, int *to)
 		(scan->reader.first >= scan->since && scan->reader.last <= scan->until))
 		return true;
 	return dp_bucket_find_times(&scan->reader, scan->since,
-								scan->until == PG_INT64_MAX ? PG_INT64_MAX : scan->until + 1, from, to);
+								scan->until == PG_INT64_MAX ? PG_INT64_MAX : scan->until + 1, from,
+								to);
 }
 
 /* Go to the next waiting measurement that matches the keys. */
@@ -691,15 +717,16 @@ dp_bucket_scan_recent(DpBucketScan *scan)
 {
 	DpBucketRel *rel = scan->rel;
 	TupleTableSlot *slot = scan->recent_slot;
-	ScanDirection direction = scan->mode == DP_SCAN_BACKWARD ? BackwardScanDirection : ForwardScanDirection;
+	ScanDirection direction =
+		scan->mode == DP_SCAN_BACKWARD ? BackwardScanDirection : ForwardScanDirection;
 
 	while (!scan->recent_done)
 	{
-		int			i;
+		int i;
 
-		if (scan->mode == DP_SCAN_ALL ?
-			!table_scan_getnextslot(scan->recent_scan, ForwardScanDirection, slot) :
-			!dp_bucket_scan_slot(scan, scan->recent_iscan, direction, slot))
+		if (scan->mode == DP_SCAN_ALL
+				? !table_scan_getnextslot(scan->recent_scan, ForwardScanDirection, slot)
+				: !dp_bucket_scan_slot(scan, scan->recent_iscan, direction, slot))
 		{
 			scan->recent_done = true;
 			break;
@@ -709,8 +736,8 @@ dp_bucket_scan_recent(DpBucketScan *scan)
 			return true;
 		if (rel->time != NULL)
 		{
-			bool		isnull;
-			int64		time = DatumGetInt64(slot_getattr(slot, rel->time->recent, &isnull));
+			bool isnull;
+			int64 time = DatumGetInt64(slot_getattr(slot, rel->time->recent, &isnull));
 
 			if (isnull || time < scan->since || time > scan->until)
 				continue;
@@ -718,8 +745,8 @@ dp_bucket_scan_recent(DpBucketScan *scan)
 		if (scan->nkeys == 0)
 			return true;
 		{
-			Datum		values[INDEX_MAX_KEYS];
-			bool		nulls[INDEX_MAX_KEYS];
+			Datum values[INDEX_MAX_KEYS];
+			bool nulls[INDEX_MAX_KEYS];
 
 			for (i = 0; i < rel->ngroups; i++)
 				values[i] = slot_getattr(slot, rel->groups[i]->recent, &nulls[i]);
@@ -738,16 +765,16 @@ static int
 compare_recent(DpBucketScan *scan)
 {
 	DpBucketRel *rel = scan->rel;
-	int			sign = scan->mode == DP_SCAN_BACKWARD ? -1 : 1;
-	int			i;
-	bool		isnull;
-	int64		packed;
-	int64		recent;
+	int sign = scan->mode == DP_SCAN_BACKWARD ? -1 : 1;
+	int i;
+	bool isnull;
+	int64 packed;
+	int64 recent;
 
 	for (i = 0; scan->group_cmp != NULL && i < rel->ngroups; i++)
 	{
-		Datum		value = slot_getattr(scan->recent_slot, rel->groups[i]->recent, &isnull);
-		int			c;
+		Datum value = slot_getattr(scan->recent_slot, rel->groups[i]->recent, &isnull);
+		int c;
 
 		if (isnull || scan->group_nulls[i])
 			c = (int) scan->group_nulls[i] - (int) isnull;
@@ -767,17 +794,17 @@ static void
 emit_packed(DpBucketScan *scan, TupleTableSlot *slot)
 {
 	const DpScanRows *rows = &scan->rows;
-	int			row = rows->order != NULL ? rows->order[scan->next] : scan->next;
-	Datum	   *values = slot->tts_values;
-	bool	   *nulls = slot->tts_isnull;
-	int			i;
+	int row = rows->order != NULL ? rows->order[scan->next] : scan->next;
+	Datum *values = slot->tts_values;
+	bool *nulls = slot->tts_isnull;
+	int i;
 
 	memset(nulls, true, sizeof(bool) * slot->tts_tupleDescriptor->natts);
 	for (i = 0; i < scan->nneeded; i++)
 	{
 		const DpBucketColumn *column = scan->needed[i];
-		int			att = column->attnum - 1;
-		int			number = column->number;
+		int att = column->attnum - 1;
+		int number = column->number;
 
 		switch (column->role)
 		{
@@ -798,9 +825,10 @@ emit_packed(DpBucketScan *scan, TupleTableSlot *slot)
 	ExecStoreVirtualTuple(slot);
 	if (unlikely(scan->need_ctid))
 	{
-		int			position = rows->positions != NULL ? rows->positions[row] : row;
+		int position = rows->positions != NULL ? rows->positions[row] : row;
 
-		ItemPointerSet(&slot->tts_tid, rows->ordinals != NULL ? rows->ordinals[row] : rows->ordinal, position + 1);
+		ItemPointerSet(&slot->tts_tid, rows->ordinals != NULL ? rows->ordinals[row] : rows->ordinal,
+					   position + 1);
 	}
 }
 
@@ -808,19 +836,21 @@ emit_packed(DpBucketScan *scan, TupleTableSlot *slot)
 static void
 emit_recent(DpBucketScan *scan, TupleTableSlot *slot)
 {
-	int			i;
+	int i;
 
 	memset(slot->tts_isnull, true, sizeof(bool) * slot->tts_tupleDescriptor->natts);
 	for (i = 0; i < scan->nneeded; i++)
 	{
 		DpBucketColumn *column = scan->needed[i];
-		int			att = column->attnum - 1;
+		int att = column->attnum - 1;
 
-		slot->tts_values[att] = slot_getattr(scan->recent_slot, column->recent, &slot->tts_isnull[att]);
+		slot->tts_values[att] =
+			slot_getattr(scan->recent_slot, column->recent, &slot->tts_isnull[att]);
 	}
 	ExecStoreVirtualTuple(slot);
 	if (unlikely(scan->need_ctid))
-		ItemPointerSet(&slot->tts_tid, dp_place_add(scan->places, false, &scan->recent_slot->tts_tid),
+		ItemPointerSet(&slot->tts_tid,
+					   dp_place_add(scan->places, false, &scan->recent_slot->tts_tid),
 					   ItemPointerGetOffsetNumber(&scan->recent_slot->tts_tid));
 }
 
@@ -839,21 +869,23 @@ parallel_estimate(ForeignScanState *node, ParallelContext *pcxt)
 	DpBucketScan *scan = node->fdw_state;
 
 	return SHARED_SIZE +
-		MAXALIGN(table_parallelscan_estimate(scan->packed, scan->estate->es_snapshot)) +
-		MAXALIGN(table_parallelscan_estimate(scan->recent, scan->estate->es_snapshot));
+		   MAXALIGN(table_parallelscan_estimate(scan->packed, scan->estate->es_snapshot)) +
+		   MAXALIGN(table_parallelscan_estimate(scan->recent, scan->estate->es_snapshot));
 }
 
 static void
 parallel_init(ForeignScanState *node, ParallelContext *pcxt, void *coordinate)
 {
 	DpBucketScan *scan = node->fdw_state;
-	Shared	   *shared = coordinate;
+	Shared *shared = coordinate;
 
 	counters_init(&shared->counters);
-	shared->recent_offset = MAXALIGN(table_parallelscan_estimate(scan->packed, scan->estate->es_snapshot));
+	shared->recent_offset =
+		MAXALIGN(table_parallelscan_estimate(scan->packed, scan->estate->es_snapshot));
 	scan->counters = &shared->counters;
 	scan->packed_shared = (ParallelTableScanDesc) ((char *) coordinate + SHARED_SIZE);
-	scan->recent_shared = (ParallelTableScanDesc) ((char *) scan->packed_shared + shared->recent_offset);
+	scan->recent_shared =
+		(ParallelTableScanDesc) ((char *) scan->packed_shared + shared->recent_offset);
 	table_parallelscan_initialize(scan->packed, scan->packed_shared, scan->estate->es_snapshot);
 	table_parallelscan_initialize(scan->recent, scan->recent_shared, scan->estate->es_snapshot);
 }
@@ -871,11 +903,12 @@ static void
 parallel_worker(ForeignScanState *node, shm_toc *toc, void *coordinate)
 {
 	DpBucketScan *scan = node->fdw_state;
-	Shared	   *shared = coordinate;
+	Shared *shared = coordinate;
 
 	scan->counters = &shared->counters;
 	scan->packed_shared = (ParallelTableScanDesc) ((char *) coordinate + SHARED_SIZE);
-	scan->recent_shared = (ParallelTableScanDesc) ((char *) scan->packed_shared + shared->recent_offset);
+	scan->recent_shared =
+		(ParallelTableScanDesc) ((char *) scan->packed_shared + shared->recent_offset);
 }
 
 /* The shared memory goes: keep what EXPLAIN shows. */

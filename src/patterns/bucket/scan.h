@@ -44,23 +44,23 @@
 typedef struct DpBucketKey
 {
 	DpBucketColumn *column;
-	int			strategy;
-	bool		is_array;		/* column = ANY (value) */
-	bool		exact;
-	Oid			function;		/* of the operator */
-	Oid			righttype;		/* of the value, or of its elements */
-	Oid			collation;
+	int strategy;
+	bool is_array; /* column = ANY (value) */
+	bool exact;
+	Oid function;  /* of the operator */
+	Oid righttype; /* of the value, or of its elements */
+	Oid collation;
 
 	/* planner */
-	Expr	   *value;
-	Expr	   *clause;
-	RestrictInfo *rinfo;		/* that it comes from; keeps the selectivity */
+	Expr *value;
+	Expr *clause;
+	RestrictInfo *rinfo; /* that it comes from; keeps the selectivity */
 
 	/* executor */
-	ExprState  *state;
-	FmgrInfo	finfo;
-	Datum		datum;
-	bool		isnull;
+	ExprState *state;
+	FmgrInfo finfo;
+	Datum datum;
+	bool isnull;
 } DpBucketKey;
 
 /*
@@ -80,11 +80,11 @@ extern void dp_bucket_keys_decode(DpBucketRel *rel, List *encoded, List *values,
 
 typedef struct DpBucketSizes
 {
-	double		packed_pages;
-	double		packed_tuples;
-	double		recent_pages;
-	double		recent_tuples;
-	double		rows_per_bucket;
+	double packed_pages;
+	double packed_tuples;
+	double recent_pages;
+	double recent_tuples;
+	double rows_per_bucket;
 } DpBucketSizes;
 
 extern void dp_bucket_sizes(DpBucketRel *rel, DpBucketSizes *sizes);
@@ -94,30 +94,31 @@ typedef struct DpBucketPlanned
 {
 	DpBucketRel *rel;
 	DpBucketSizes sizes;
-	List	   *keys;			/* of the restrictions (DpBucketKey) */
-	double		selectivity;	/* of these keys; negative: not known yet */
+	List *keys;         /* of the restrictions (DpBucketKey) */
+	double selectivity; /* of these keys; negative: not known yet */
 } DpBucketPlanned;
 
 /* The selectivity of keys on group and time as far as they choose buckets. */
-extern double dp_bucket_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys);
+extern double
+dp_bucket_selectivity(PlannerInfo *root, RelOptInfo *baserel, DpBucketPlanned *planned, List *keys);
 
 /* ---------------------------------------------------------------- plans */
 
 typedef enum DpScanMode
 {
-	DP_SCAN_ALL,				/* both tables from one end to the other */
-	DP_SCAN_INDEX,				/* by the indexes, in no order */
-	DP_SCAN_ORDERED,			/* by the indexes, ordered by (group, time) */
-	DP_SCAN_BACKWARD			/* the same backwards */
+	DP_SCAN_ALL,     /* both tables from one end to the other */
+	DP_SCAN_INDEX,   /* by the indexes, in no order */
+	DP_SCAN_ORDERED, /* by the indexes, ordered by (group, time) */
+	DP_SCAN_BACKWARD /* the same backwards */
 } DpScanMode;
 
 /* Items of fdw_private of a plan */
 enum
 {
-	DP_PLAN_MODE,				/* integer list: DpScanMode, whether all group columns are fixed by equality */
-	DP_PLAN_NEEDED,				/* integer list: attnums of the columns that rows need */
-	DP_PLAN_KEYS,				/* as dp_bucket_keys_encode() makes it */
-	DP_PLAN_UPPER				/* aggregates, or NIL */
+	DP_PLAN_MODE,   /* integer list: DpScanMode, whether all group columns are fixed by equality */
+	DP_PLAN_NEEDED, /* integer list: attnums of the columns that rows need */
+	DP_PLAN_KEYS,   /* as dp_bucket_keys_encode() makes it */
+	DP_PLAN_UPPER   /* aggregates, or NIL */
 };
 
 extern void dp_bucket_plan_routine(FdwRoutine *routine);
@@ -127,13 +128,14 @@ extern void dp_bucket_plan_routine(FdwRoutine *routine);
 /* Rows of one or several buckets, decoded as far as they are needed. */
 typedef struct DpScanRows
 {
-	int			n;
-	int64	   *times;			/* NULL unless decoded */
-	Datum	  **values;			/* by the number of the value column */
-	bool	  **nulls;
-	int		   *order;			/* rows in the order of time, or NULL: as they are */
-	BlockNumber *ordinals;		/* of each row's bucket in the list of places, if that differs; else NULL */
-	int		   *positions;		/* of each row in its bucket */
+	int n;
+	int64 *times;   /* NULL unless decoded */
+	Datum **values; /* by the number of the value column */
+	bool **nulls;
+	int *order; /* rows in the order of time, or NULL: as they are */
+	BlockNumber
+		*ordinals;  /* of each row's bucket in the list of places, if that differs; else NULL */
+	int *positions; /* of each row in its bucket */
 	BlockNumber ordinal;
 } DpScanRows;
 
@@ -142,7 +144,7 @@ typedef struct DpBucketCounters
 {
 	pg_atomic_uint64 read;
 	pg_atomic_uint64 skipped;
-	pg_atomic_uint64 summed;	/* answered from the header */
+	pg_atomic_uint64 summed; /* answered from the header */
 	pg_atomic_uint64 waiting;
 } DpBucketCounters;
 
@@ -150,52 +152,52 @@ typedef struct DpBucketScan
 {
 	DpBucketRel *rel;
 	ForeignScanState *node;
-	EState	   *estate;
-	DpScanMode	mode;
-	bool		one_group;		/* all group columns are fixed by equality */
-	Relation	packed;
-	Relation	recent;
-	Relation	packed_index;
-	Relation	recent_index;
+	EState *estate;
+	DpScanMode mode;
+	bool one_group; /* all group columns are fixed by equality */
+	Relation packed;
+	Relation recent;
+	Relation packed_index;
+	Relation recent_index;
 
 	/* what the rows need */
-	int			nneeded;		/* columns, of any role */
+	int nneeded; /* columns, of any role */
 	DpBucketColumn **needed;
-	bool		need_time;
-	bool		need_ctid;
+	bool need_time;
+	bool need_ctid;
 
 	/* keys, and what they come to */
-	int			nkeys;
+	int nkeys;
 	DpBucketKey *keys;
 	MemoryContext key_context;
-	bool		impossible;		/* no row can match */
-	int64		since;			/* bounds of the time, both inclusive */
-	int64		until;
-	int64		start_since;	/* and of the beginning of spans */
-	int64		start_until;
-	bool		nothing_waits;	/* the snapshot sees no waiting measurements */
+	bool impossible; /* no row can match */
+	int64 since;     /* bounds of the time, both inclusive */
+	int64 until;
+	int64 start_since; /* and of the beginning of spans */
+	int64 start_until;
+	bool nothing_waits; /* the snapshot sees no waiting measurements */
 
 	/*
 	 * Backwards in one group: where only the last span was asked for, the next
 	 * scan (of another group) looks at those from its beginning on before it
 	 * looks at the others.
 	 */
-	int64		tail;			/* that beginning; PG_INT64_MIN: none */
-	bool		only_tail;		/* the scan of the index ends there */
-	bool		tail_done;		/* and has ended */
-	int			nspans;			/* so many spans were read */
-	FmgrInfo   *group_cmp;		/* btree's comparison of group columns, in ordered scans */
+	int64 tail;          /* that beginning; PG_INT64_MIN: none */
+	bool only_tail;      /* the scan of the index ends there */
+	bool tail_done;      /* and has ended */
+	int nspans;          /* so many spans were read */
+	FmgrInfo *group_cmp; /* btree's comparison of group columns, in ordered scans */
 
 	/* the tables */
-	bool		started;
-	bool		packed_done;
-	bool		recent_done;
+	bool started;
+	bool packed_done;
+	bool recent_done;
 	TableScanDesc packed_scan;
 	TableScanDesc recent_scan;
 	IndexScanDesc packed_iscan;
 	IndexScanDesc recent_iscan;
-	bool		packed_pending; /* the index has given a row that was not fetched yet */
-	bool		recent_pending; /* recent_slot holds a row that was not given out yet */
+	bool packed_pending; /* the index has given a row that was not fetched yet */
+	bool recent_pending; /* recent_slot holds a row that was not given out yet */
 	TupleTableSlot *packed_slot;
 	TupleTableSlot *recent_slot;
 
@@ -203,12 +205,12 @@ typedef struct DpBucketScan
 	DpBucketReader reader;
 	MemoryContext rows_context; /* of what was decoded of it */
 	MemoryContext span_context; /* of copies, if a span has several */
-	Datum	   *group_values;	/* of the bucket */
-	bool	   *group_nulls;
-	int64		start;
+	Datum *group_values;        /* of the bucket */
+	bool *group_nulls;
+	int64 start;
 	DpScanRows rows;
-	int			next;			/* the next row */
-	int			end;			/* one after the last one; before the first one when backward */
+	int next; /* the next row */
+	int end;  /* one after the last one; before the first one when backward */
 
 	struct DpPlaces *places;
 
@@ -216,7 +218,7 @@ typedef struct DpBucketScan
 	DpBucketCounters own;
 	ParallelTableScanDesc packed_shared;
 	ParallelTableScanDesc recent_shared;
-	List	   *upper_plan;		/* aggregates: what the plan says, and their state */
+	List *upper_plan; /* aggregates: what the plan says, and their state */
 	struct DpBucketUpper *upper;
 } DpBucketScan;
 
@@ -243,7 +245,10 @@ extern void dp_bucket_scan_start(DpBucketScan *scan);
  */
 extern bool dp_bucket_scan_next(DpBucketScan *scan);
 
-/* Go to the next waiting measurement that matches the keys; it is in recent_slot.  false if there is none. */
+/*
+ * Go to the next waiting measurement that matches the keys; it is in recent_slot.  false if there
+ * is none.
+ */
 extern bool dp_bucket_scan_recent(DpBucketScan *scan);
 
 /* The rows of the open bucket that match the keys on time: [*from, *to); false if there is none. */
@@ -279,10 +284,11 @@ dp_bucket_scan_tid(DpBucketScan *scan, IndexScanDesc iscan, ScanDirection direct
 }
 
 static inline bool
-dp_bucket_scan_slot(DpBucketScan *scan, IndexScanDesc iscan, ScanDirection direction, TupleTableSlot *slot)
+dp_bucket_scan_slot(DpBucketScan *scan, IndexScanDesc iscan, ScanDirection direction,
+					TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(scan->estate->es_query_cxt);
-	bool		result = index_getnext_slot(iscan, direction, slot);
+	bool result = index_getnext_slot(iscan, direction, slot);
 
 	MemoryContextSwitchTo(old);
 	return result;
@@ -292,4 +298,4 @@ dp_bucket_scan_slot(DpBucketScan *scan, IndexScanDesc iscan, ScanDirection direc
 extern struct DpPlaces *dp_places_of(EState *estate, Oid relid, bool create);
 extern BlockNumber dp_place_add(struct DpPlaces *places, bool packed, const ItemPointerData *tid);
 
-#endif							/* DP_PATTERNS_BUCKET_SCAN_H */
+#endif /* DP_PATTERNS_BUCKET_SCAN_H */

@@ -24,15 +24,15 @@
 /* What holds a slot */
 typedef struct Holder
 {
-	bool		packed;
+	bool packed;
 	ItemPointerData tid;
-	int			position;
-	Datum	   *values;
-	bool	   *nulls;
+	int position;
+	Datum *values;
+	bool *nulls;
 } Holder;
 
-static bool find_holder(DpBucketStore *store, const DpBucketGroup *group, int64 time, const ItemPointerData *except,
-						Holder *holder);
+static bool find_holder(DpBucketStore *store, const DpBucketGroup *group, int64 time,
+						const ItemPointerData *except, Holder *holder);
 static void slot_bounds(DpBucketStore *store, int64 time, int64 *since, int64 *until);
 static void taken(DpBucketStore *store, int64 time) pg_attribute_noreturn();
 static void add_values(DpBucketStore *store, const Holder *holder, Datum *values, bool *nulls);
@@ -45,23 +45,26 @@ bool
 dp_bucket_slot_insert(DpBucketStore *store, const Datum *values, const bool *nulls, ItemPointer tid)
 {
 	DpBucketRel *rel = store->rel;
-	int64		time = DatumGetInt64(values[rel->time - rel->columns]);
+	int64 time = DatumGetInt64(values[rel->time - rel->columns]);
 	DpBucketGroup group;
 	MemoryContext context;
 	MemoryContext old;
-	bool		written = false;
+	bool written = false;
 
 	dp_bucket_group_of_row(rel, values, nulls, &group);
-	dp_bucket_group_lock(store, dp_bucket_group_lock_number(store, &group, dp_bucket_rel_start(rel, time)), true);
+	dp_bucket_group_lock(store,
+						 dp_bucket_group_lock_number(store, &group, dp_bucket_rel_start(rel, time)),
+						 true);
 
-	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket slot", ALLOCSET_DEFAULT_SIZES);
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket slot",
+									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	for (;;)
 	{
-		Holder		holder;
+		Holder holder;
 		TM_FailureData failure;
-		Datum	   *next;
-		bool	   *next_nulls;
+		Datum *next;
+		bool *next_nulls;
 
 		MemoryContextReset(context);
 		if (!find_holder(store, &group, time, NULL, &holder))
@@ -92,7 +95,8 @@ dp_bucket_slot_insert(DpBucketStore *store, const Datum *values, const bool *nul
 		}
 		else
 		{
-			TM_Result	result = dp_bucket_recent_update(store, &holder.tid, next, next_nulls, &failure);
+			TM_Result result =
+				dp_bucket_recent_update(store, &holder.tid, next, next_nulls, &failure);
 
 			if (result == TM_Ok)
 			{
@@ -114,18 +118,22 @@ dp_bucket_slot_insert(DpBucketStore *store, const Datum *values, const bool *nul
  * Raise an error if a slot is taken.
  */
 void
-dp_bucket_slot_free(DpBucketStore *store, const Datum *values, const bool *nulls, const ItemPointerData *except)
+dp_bucket_slot_free(DpBucketStore *store, const Datum *values, const bool *nulls,
+					const ItemPointerData *except)
 {
 	DpBucketRel *rel = store->rel;
-	int64		time = DatumGetInt64(values[rel->time - rel->columns]);
+	int64 time = DatumGetInt64(values[rel->time - rel->columns]);
 	DpBucketGroup group;
 	MemoryContext context;
 	MemoryContext old;
-	Holder		holder;
+	Holder holder;
 
 	dp_bucket_group_of_row(rel, values, nulls, &group);
-	dp_bucket_group_lock(store, dp_bucket_group_lock_number(store, &group, dp_bucket_rel_start(rel, time)), true);
-	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket slot", ALLOCSET_DEFAULT_SIZES);
+	dp_bucket_group_lock(store,
+						 dp_bucket_group_lock_number(store, &group, dp_bucket_rel_start(rel, time)),
+						 true);
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket slot",
+									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	if (find_holder(store, &group, time, except, &holder))
 		taken(store, time);
@@ -137,14 +145,15 @@ dp_bucket_slot_free(DpBucketStore *store, const Datum *values, const bool *nulls
  * Whether two rows lie in the same slot of the same group.
  */
 bool
-dp_bucket_slot_same(DpBucketStore *store, const Datum *a, const bool *a_nulls, const Datum *b, const bool *b_nulls)
+dp_bucket_slot_same(DpBucketStore *store, const Datum *a, const bool *a_nulls, const Datum *b,
+					const bool *b_nulls)
 {
 	DpBucketRel *rel = store->rel;
-	int			at = rel->time - rel->columns;
+	int at = rel->time - rel->columns;
 	DpBucketGroup left;
 	DpBucketGroup right;
-	int64		since;
-	int64		until;
+	int64 since;
+	int64 until;
 
 	dp_bucket_group_of_row(rel, a, a_nulls, &left);
 	dp_bucket_group_of_row(rel, b, b_nulls, &right);
@@ -161,9 +170,9 @@ void
 dp_bucket_slot_verify(DpBucketStore *store, Datum data)
 {
 	DpBucketReader reader;
-	int64	   *times;
-	int64		until = PG_INT64_MIN;
-	int			i;
+	int64 *times;
+	int64 until = PG_INT64_MIN;
+	int i;
 
 	dp_bucket_reader_init(&reader, CurrentMemoryContext);
 	dp_bucket_open(&reader, data);
@@ -171,7 +180,7 @@ dp_bucket_slot_verify(DpBucketStore *store, Datum data)
 	dp_bucket_times(&reader, times);
 	for (i = 0; i < reader.count; i++)
 	{
-		int64		since;
+		int64 since;
 
 		if (times[i] < until)
 			taken(store, times[i]);
@@ -186,17 +195,19 @@ static void
 slot_bounds(DpBucketStore *store, int64 time, int64 *since, int64 *until)
 {
 	DpBucketRel *rel = store->rel;
-	int64		start = dp_bucket_rel_start(rel, time);
+	int64 start = dp_bucket_rel_start(rel, time);
 
 	if (!store->has_slots)
 	{
-		char	   *text = dp_decl_text(rel->decl, "origin");
-		bool		zoned = rel->time->type == TIMESTAMPTZOID;
+		char *text = dp_decl_text(rel->decl, "origin");
+		bool zoned = rel->time->type == TIMESTAMPTZOID;
 		TimestampTz origin = 0;
 
 		if (text != NULL)
-			origin = DatumGetTimestampTz(DirectFunctionCall3(zoned ? timestamptz_in : timestamp_in, CStringGetDatum(text),
-															 ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
+			origin = DatumGetTimestampTz(DirectFunctionCall3(zoned ? timestamptz_in : timestamp_in,
+															 CStringGetDatum(text),
+															 ObjectIdGetDatum(InvalidOid),
+															 Int32GetDatum(-1)));
 		zoned = zoned && rel->time_zone != NULL;
 		dp_span_init(&store->slots, &rel->granularity, text != NULL ? &origin : NULL,
 					 zoned ? rel->time_zone : NULL, zoned ? strlen(rel->time_zone) : 0);
@@ -212,15 +223,16 @@ slot_bounds(DpBucketStore *store, int64 time, int64 *since, int64 *until)
  * The caller has the lock, so what is there now stays there.
  */
 static bool
-find_holder(DpBucketStore *store, const DpBucketGroup *group, int64 time, const ItemPointerData *except, Holder *holder)
+find_holder(DpBucketStore *store, const DpBucketGroup *group, int64 time,
+			const ItemPointerData *except, Holder *holder)
 {
 	DpBucketRel *rel = store->rel;
-	Snapshot	snapshot;
+	Snapshot snapshot;
 	IndexScanDesc scan;
-	int64		since;
-	int64		until;
-	bool		found = false;
-	int			i;
+	int64 since;
+	int64 until;
+	bool found = false;
+	int i;
 
 	slot_bounds(store, time, &since, &until);
 
@@ -244,7 +256,8 @@ find_holder(DpBucketStore *store, const DpBucketGroup *group, int64 time, const 
 		for (i = 0; i < rel->ncolumns; i++)
 		{
 			if (!holder->nulls[i])
-				holder->values[i] = datumCopy(holder->values[i], rel->columns[i].typbyval, rel->columns[i].typlen);
+				holder->values[i] =
+					datumCopy(holder->values[i], rel->columns[i].typbyval, rel->columns[i].typlen);
 		}
 		found = true;
 	}
@@ -258,13 +271,14 @@ find_holder(DpBucketStore *store, const DpBucketGroup *group, int64 time, const 
 		{
 			DpBucketReader *reader = dp_bucket_store_reader(store);
 			DpBucketGroup there;
-			Datum		data;
-			int			from;
-			int			to;
+			Datum data;
+			int from;
+			int to;
 
 			dp_bucket_packed_row(store, &there, NULL, NULL, &data);
 			if (!dp_bucket_group_same(rel, group, &there) ||
-				(except != NULL && ItemPointerEquals(&store->packed_found->tts_tid, (ItemPointer) except)))
+				(except != NULL &&
+				 ItemPointerEquals(&store->packed_found->tts_tid, (ItemPointer) except)))
 				continue;
 			dp_bucket_open(reader, data);
 			if (reader->last < since || reader->first >= until ||
@@ -292,7 +306,8 @@ find_holder(DpBucketStore *store, const DpBucketGroup *group, int64 time, const 
 static void
 check_seen(Relation rel, TupleTableSlot *slot)
 {
-	if (IsolationUsesXactSnapshot() && !table_tuple_satisfies_snapshot(rel, slot, GetTransactionSnapshot()))
+	if (IsolationUsesXactSnapshot() &&
+		!table_tuple_satisfies_snapshot(rel, slot, GetTransactionSnapshot()))
 		dp_bucket_lost();
 }
 
@@ -301,18 +316,18 @@ static void
 taken(DpBucketStore *store, int64 time)
 {
 	DpBucketRel *rel = store->rel;
-	int64		since;
-	int64		until;
-	char	   *text;
+	int64 since;
+	int64 until;
+	char *text;
 
 	slot_bounds(store, time, &since, &until);
-	text = DatumGetCString(DirectFunctionCall1(rel->time->type == TIMESTAMPTZOID ? timestamptz_out : timestamp_out,
+	text = DatumGetCString(DirectFunctionCall1(rel->time->type == TIMESTAMPTZOID ? timestamptz_out
+																				 : timestamp_out,
 											   Int64GetDatum(since)));
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("%s has a measurement in this slot already", dp_bucket_rel_name(rel)),
-			 errdetail("The slot of its group begins at %s.", text),
-			 errtable(store->recent)));
+			 errdetail("The slot of its group begins at %s.", text), errtable(store->recent)));
 }
 
 /*
@@ -323,14 +338,14 @@ static void
 add_values(DpBucketStore *store, const Holder *holder, Datum *values, bool *nulls)
 {
 	DpBucketRel *rel = store->rel;
-	int			i;
+	int i;
 
 	values[rel->time - rel->columns] = holder->values[rel->time - rel->columns];
 	for (i = 0; i < rel->nvalues; i++)
 	{
-		int			at = rel->values[i] - rel->columns;
-		Oid			type = getBaseType(rel->values[i]->type);
-		Oid			plus;
+		int at = rel->values[i] - rel->columns;
+		Oid type = getBaseType(rel->values[i]->type);
+		Oid plus;
 
 		if (holder->nulls[at])
 			continue;

@@ -34,8 +34,10 @@ static ResultRelInfo *info_make(DpBucketStore *store, Relation rel);
 static void open_recent(DpBucketStore *store);
 static void found_recent(DpBucketStore *store);
 static void open_packed(DpBucketStore *store);
-static void fill_recent(DpBucketStore *store, TupleTableSlot *slot, const Datum *values, const bool *nulls);
-static int	group_keys(DpBucketStore *store, Relation index, const DpBucketGroup *group, ScanKey keys);
+static void
+fill_recent(DpBucketStore *store, TupleTableSlot *slot, const Datum *values, const bool *nulls);
+static int
+group_keys(DpBucketStore *store, Relation index, const DpBucketGroup *group, ScanKey keys);
 static void index_entries(DpBucketStore *store, ResultRelInfo *info, TupleTableSlot *slot);
 static CommandId command_id(DpBucketStore *store);
 static void check_identity(Relation rel, bool *checked);
@@ -47,14 +49,15 @@ static Relation index_of(DpBucketStore *store, Oid index);
 DpBucketStore *
 dp_bucket_store_open(DpBucketRel *rel, EState *estate)
 {
-	bool		own = estate == NULL;
+	bool own = estate == NULL;
 	MemoryContext context;
 	MemoryContext old;
 	DpBucketStore *store;
 
 	if (own)
 		estate = CreateExecutorState();
-	context = AllocSetContextCreate(estate->es_query_cxt, "docpatterns bucket store", ALLOCSET_DEFAULT_SIZES);
+	context = AllocSetContextCreate(estate->es_query_cxt, "docpatterns bucket store",
+									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	store = palloc0(sizeof(DpBucketStore));
 	store->rel = rel;
@@ -62,7 +65,8 @@ dp_bucket_store_open(DpBucketRel *rel, EState *estate)
 	store->own_estate = own;
 	store->context = context;
 	store->cid = InvalidCommandId;
-	store->scratch = AllocSetContextCreate(context, "docpatterns bucket scratch", ALLOCSET_DEFAULT_SIZES);
+	store->scratch =
+		AllocSetContextCreate(context, "docpatterns bucket scratch", ALLOCSET_DEFAULT_SIZES);
 	open_recent(store);
 	MemoryContextSwitchTo(old);
 	return store;
@@ -74,9 +78,9 @@ dp_bucket_store_open(DpBucketRel *rel, EState *estate)
 void
 dp_bucket_store_close(DpBucketStore *store)
 {
-	EState	   *estate = store->estate;
-	bool		own = store->own_estate;
-	int			i;
+	EState *estate = store->estate;
+	bool own = store->own_estate;
+	int i;
 
 	dp_bucket_packed_flush(store);
 	if (store->packed_bulk != NULL)
@@ -127,7 +131,8 @@ dp_bucket_store_snapshot(DpBucketStore *store, bool renew)
 	if (store->snapshot != NULL)
 		UnregisterSnapshot(store->snapshot);
 	store->snapshot = NULL;
-	store->snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot());
+	store->snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot()
+																   : GetLatestSnapshot());
 	return store->snapshot;
 }
 
@@ -152,13 +157,14 @@ dp_bucket_store_end(DpBucketStore *store)
  * The group of a row.
  */
 void
-dp_bucket_group_of_row(const DpBucketRel *rel, const Datum *values, const bool *nulls, DpBucketGroup *group)
+dp_bucket_group_of_row(const DpBucketRel *rel, const Datum *values, const bool *nulls,
+					   DpBucketGroup *group)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < rel->ngroups; i++)
 	{
-		int			column = rel->groups[i] - rel->columns;
+		int column = rel->groups[i] - rel->columns;
 
 		group->values[i] = values[column];
 		group->nulls[i] = nulls[column];
@@ -171,7 +177,7 @@ dp_bucket_group_of_row(const DpBucketRel *rel, const Datum *values, const bool *
 void
 dp_bucket_group_copy(const DpBucketRel *rel, const DpBucketGroup *from, DpBucketGroup *to)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < rel->ngroups; i++)
 	{
@@ -197,7 +203,7 @@ dp_bucket_group_copy(const DpBucketRel *rel, const DpBucketGroup *from, DpBucket
 bool
 dp_bucket_group_same(const DpBucketRel *rel, const DpBucketGroup *a, const DpBucketGroup *b)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < rel->ngroups; i++)
 	{
@@ -224,13 +230,13 @@ dp_bucket_group_same(const DpBucketRel *rel, const DpBucketGroup *a, const DpBuc
 uint32
 dp_bucket_group_hash(const DpBucketRel *rel, const DpBucketGroup *group)
 {
-	uint32		hash = 0;
-	int			i;
+	uint32 hash = 0;
+	int i;
 
 	for (i = 0; i < rel->ngroups; i++)
 	{
 		const DpBucketColumn *column = rel->groups[i];
-		uint32		one = 0;
+		uint32 one = 0;
 
 		if (group->nulls[i])
 			one = 1;
@@ -248,14 +254,16 @@ dp_bucket_group_hash(const DpBucketRel *rel, const DpBucketGroup *group)
  * that is NULL.
  */
 void
-dp_bucket_recent_insert(DpBucketStore *store, const Datum *values, const bool *nulls, ItemPointer tid)
+dp_bucket_recent_insert(DpBucketStore *store, const Datum *values, const bool *nulls,
+						ItemPointer tid)
 {
 	TupleTableSlot *slot = store->recent_slot;
 
 	fill_recent(store, slot, values, nulls);
 	if (OidIsValid(store->arrived))
 	{
-		slot->tts_values[store->rel->recent_arrived - 1] = Int64GetDatum(nextval_internal(store->arrived, false));
+		slot->tts_values[store->rel->recent_arrived - 1] =
+			Int64GetDatum(nextval_internal(store->arrived, false));
 		slot->tts_isnull[store->rel->recent_arrived - 1] = false;
 	}
 	if (store->recent->rd_att->constr != NULL)
@@ -274,7 +282,7 @@ dp_bucket_recent_insert(DpBucketStore *store, const Datum *values, const bool *n
 TM_Result
 dp_bucket_recent_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure)
 {
-	TM_Result	result;
+	TM_Result result;
 
 	check_identity(store->recent, &store->recent_checked);
 	result = table_tuple_delete(store->recent, tid, command_id(store), store->estate->es_snapshot,
@@ -290,23 +298,24 @@ dp_bucket_recent_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_Fai
  * Put another row in the place of a waiting measurement.
  */
 TM_Result
-dp_bucket_recent_update(DpBucketStore *store, ItemPointer tid, const Datum *values, const bool *nulls,
-						TM_FailureData *failure)
+dp_bucket_recent_update(DpBucketStore *store, ItemPointer tid, const Datum *values,
+						const bool *nulls, TM_FailureData *failure)
 {
 	TupleTableSlot *slot = store->recent_slot;
 	LockTupleMode mode;
 	DpUpdateIndexes indexes;
-	TM_Result	result;
+	TM_Result result;
 
 	fill_recent(store, slot, values, nulls);
 	if (store->rel->recent_arrived > 0)
 	{
-		bool		isnull;
+		bool isnull;
 
 		/* it keeps its place among the others */
 		if (!dp_bucket_recent_fetch(store, tid))
 			elog(ERROR, "a waiting measurement has vanished");
-		slot->tts_values[store->rel->recent_arrived - 1] = slot_getattr(store->recent_found, store->rel->recent_arrived, &isnull);
+		slot->tts_values[store->rel->recent_arrived - 1] =
+			slot_getattr(store->recent_found, store->rel->recent_arrived, &isnull);
 		slot->tts_isnull[store->rel->recent_arrived - 1] = isnull;
 		ExecMaterializeSlot(slot);
 		ExecClearTuple(store->recent_found);
@@ -314,13 +323,16 @@ dp_bucket_recent_update(DpBucketStore *store, ItemPointer tid, const Datum *valu
 	if (store->recent->rd_att->constr != NULL)
 		ExecConstraints(store->recent_info, slot, store->estate);
 	check_identity(store->recent, &store->recent_checked);
-	result = table_tuple_update(store->recent, tid, slot, command_id(store), store->estate->es_snapshot,
-								InvalidSnapshot, true, failure, &mode, &indexes);
+	result =
+		table_tuple_update(store->recent, tid, slot, command_id(store), store->estate->es_snapshot,
+						   InvalidSnapshot, true, failure, &mode, &indexes);
 	if (result == TM_Ok)
 	{
 		dp_update_index_tuples(store->recent_info, slot, store->estate, indexes);
-		if (store->recent_info->ri_TrigDesc != NULL && store->recent_info->ri_TrigDesc->trig_update_after_row)
-			ExecARUpdateTriggers(store->estate, store->recent_info, NULL, NULL, tid, NULL, slot, NIL, NULL, false);
+		if (store->recent_info->ri_TrigDesc != NULL &&
+			store->recent_info->ri_TrigDesc->trig_update_after_row)
+			ExecARUpdateTriggers(store->estate, store->recent_info, NULL, NULL, tid, NULL, slot,
+								 NIL, NULL, false);
 	}
 	ExecClearTuple(slot);
 	return result;
@@ -333,12 +345,12 @@ void
 dp_bucket_recent_row(DpBucketStore *store, Datum *values, bool *nulls)
 {
 	TupleTableSlot *slot = store->recent_found;
-	int			i;
+	int i;
 
 	slot_getallattrs(slot);
 	for (i = 0; i < store->rel->ncolumns; i++)
 	{
-		int			att = store->rel->columns[i].recent - 1;
+		int att = store->rel->columns[i].recent - 1;
 
 		values[i] = slot->tts_values[att];
 		nulls[i] = slot->tts_isnull[att];
@@ -349,11 +361,12 @@ dp_bucket_recent_row(DpBucketStore *store, Datum *values, bool *nulls)
  * Start to read waiting measurements of a group and a range of times.
  */
 IndexScanDesc
-dp_bucket_recent_scan(DpBucketStore *store, const DpBucketGroup *group, int64 since, int64 until, Snapshot snapshot)
+dp_bucket_recent_scan(DpBucketStore *store, const DpBucketGroup *group, int64 since, int64 until,
+					  Snapshot snapshot)
 {
 	DpBucketRel *rel = store->rel;
 	ScanKeyData keys[INDEX_MAX_KEYS + 2];
-	int			nkeys = 0;
+	int nkeys = 0;
 	IndexScanDesc scan;
 
 	found_recent(store);
@@ -363,7 +376,7 @@ dp_bucket_recent_scan(DpBucketStore *store, const DpBucketGroup *group, int64 si
 		nkeys = group_keys(store, store->recent_index, group, keys);
 	if (rel->time != NULL && group != NULL)
 	{
-		bool		zoned = rel->time->type == TIMESTAMPTZOID;
+		bool zoned = rel->time->type == TIMESTAMPTZOID;
 
 		if (since > PG_INT64_MIN)
 			ScanKeyInit(&keys[nkeys++], rel->ngroups + 1, BTGreaterEqualStrategyNumber,
@@ -385,7 +398,7 @@ static bool
 scan_next(IndexScanDesc scan, TupleTableSlot *slot)
 {
 	MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(scan));
-	bool		result = index_getnext_slot(scan, ForwardScanDirection, slot);
+	bool result = index_getnext_slot(scan, ForwardScanDirection, slot);
 
 	MemoryContextSwitchTo(old);
 	return result;
@@ -411,18 +424,20 @@ dp_bucket_recent_next(DpBucketStore *store, IndexScanDesc scan)
  * Start to read the buckets of a group and start.
  */
 IndexScanDesc
-dp_bucket_packed_scan(DpBucketStore *store, const DpBucketGroup *group, int64 start, Snapshot snapshot)
+dp_bucket_packed_scan(DpBucketStore *store, const DpBucketGroup *group, int64 start,
+					  Snapshot snapshot)
 {
 	DpBucketRel *rel = store->rel;
 	ScanKeyData keys[INDEX_MAX_KEYS + 1];
-	int			nkeys;
+	int nkeys;
 	IndexScanDesc scan;
 
 	open_packed(store);
 	nkeys = group_keys(store, store->packed_index, group, keys);
 	if (rel->time != NULL)
 		ScanKeyInit(&keys[nkeys++], rel->ngroups + 1, BTEqualStrategyNumber,
-					rel->time->type == TIMESTAMPTZOID ? F_TIMESTAMPTZ_EQ : F_TIMESTAMP_EQ, Int64GetDatum(start));
+					rel->time->type == TIMESTAMPTZOID ? F_TIMESTAMPTZ_EQ : F_TIMESTAMP_EQ,
+					Int64GetDatum(start));
 	scan = dp_index_beginscan(store->packed, store->packed_index, snapshot, nkeys);
 	index_rescan(scan, keys, nkeys, NULL, 0);
 	return scan;
@@ -453,11 +468,12 @@ dp_bucket_packed_next(DpBucketStore *store, IndexScanDesc scan)
  * What the row in store->packed_found holds; points into it.
  */
 void
-dp_bucket_packed_row(DpBucketStore *store, DpBucketGroup *group, int64 *start, int *seq, Datum *data)
+dp_bucket_packed_row(DpBucketStore *store, DpBucketGroup *group, int64 *start, int *seq,
+					 Datum *data)
 {
 	DpBucketRel *rel = store->rel;
 	TupleTableSlot *slot = store->packed_found;
-	int			i;
+	int i;
 
 	slot_getallattrs(slot);
 	if (group != NULL)
@@ -490,13 +506,14 @@ dp_bucket_packed_fetch(DpBucketStore *store, ItemPointer tid)
  * Write a new bucket, at once or, when there are many, with the next ones.
  */
 void
-dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 start, int seq, Datum data)
+dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 start, int seq,
+						Datum data)
 {
 	DpBucketRel *rel = store->rel;
 	TupleTableSlot *slot;
 	MemoryContext old = NULL;
 	DpBucketGroup copy;
-	int			i;
+	int i;
 
 	open_packed(store);
 	if (store->packed_many)
@@ -507,7 +524,8 @@ dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 
 			store->packed_slots = palloc(sizeof(TupleTableSlot *) * PACKED_AT_ONCE);
 			for (i = 0; i < PACKED_AT_ONCE; i++)
 				store->packed_slots[i] = table_slot_create(store->packed, NULL);
-			store->packed_context = AllocSetContextCreate(store->context, "docpatterns new buckets", ALLOCSET_DEFAULT_SIZES);
+			store->packed_context = AllocSetContextCreate(store->context, "docpatterns new buckets",
+														  ALLOCSET_DEFAULT_SIZES);
 			store->packed_bulk = GetBulkInsertState();
 			MemoryContextSwitchTo(old);
 		}
@@ -560,15 +578,16 @@ dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 
 void
 dp_bucket_packed_flush(DpBucketStore *store)
 {
-	int			n = store->npacked_slots;
-	int			i;
+	int n = store->npacked_slots;
+	int i;
 	MemoryContext old;
 
 	if (n == 0)
 		return;
 	store->npacked_slots = 0;
 	old = MemoryContextSwitchTo(store->packed_context);
-	table_multi_insert(store->packed, store->packed_slots, n, command_id(store), 0, store->packed_bulk);
+	table_multi_insert(store->packed, store->packed_slots, n, command_id(store), 0,
+					   store->packed_bulk);
 	MemoryContextSwitchTo(old);
 	for (i = 0; i < n; i++)
 	{
@@ -582,14 +601,15 @@ dp_bucket_packed_flush(DpBucketStore *store)
  * Put another bucket in the place of the one in store->packed_found.
  */
 TM_Result
-dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data, bool wait, TM_FailureData *failure)
+dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data, bool wait,
+						TM_FailureData *failure)
 {
 	DpBucketRel *rel = store->rel;
 	TupleTableSlot *slot = store->packed_slot;
 	TupleTableSlot *found = store->packed_found;
 	LockTupleMode mode;
 	DpUpdateIndexes indexes;
-	TM_Result	result;
+	TM_Result result;
 
 	slot_getallattrs(found);
 	ExecClearTuple(slot);
@@ -598,13 +618,16 @@ dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data, bool 
 	slot->tts_values[rel->packed_data - 1] = data;
 	ExecStoreVirtualTuple(slot);
 	check_identity(store->packed, &store->packed_checked);
-	result = table_tuple_update(store->packed, tid, slot, command_id(store), store->estate->es_snapshot,
-								InvalidSnapshot, wait, failure, &mode, &indexes);
+	result =
+		table_tuple_update(store->packed, tid, slot, command_id(store), store->estate->es_snapshot,
+						   InvalidSnapshot, wait, failure, &mode, &indexes);
 	if (result == TM_Ok)
 	{
 		dp_update_index_tuples(store->packed_info, slot, store->estate, indexes);
-		if (store->packed_info->ri_TrigDesc != NULL && store->packed_info->ri_TrigDesc->trig_update_after_row)
-			ExecARUpdateTriggers(store->estate, store->packed_info, NULL, NULL, tid, NULL, slot, NIL, NULL, false);
+		if (store->packed_info->ri_TrigDesc != NULL &&
+			store->packed_info->ri_TrigDesc->trig_update_after_row)
+			ExecARUpdateTriggers(store->estate, store->packed_info, NULL, NULL, tid, NULL, slot,
+								 NIL, NULL, false);
 	}
 	ExecClearTuple(slot);
 	return result;
@@ -616,7 +639,7 @@ dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data, bool 
 TM_Result
 dp_bucket_packed_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure)
 {
-	TM_Result	result;
+	TM_Result result;
 
 	check_identity(store->packed, &store->packed_checked);
 	result = table_tuple_delete(store->packed, tid, command_id(store), store->estate->es_snapshot,
@@ -637,7 +660,7 @@ dp_bucket_store_builder(DpBucketStore *store)
 	DpBucketRel *rel = store->rel;
 	DpPackedColumnDef *defs;
 	MemoryContext old;
-	int			i;
+	int i;
 
 	if (store->builder != NULL)
 	{
@@ -651,8 +674,9 @@ dp_bucket_store_builder(DpBucketStore *store)
 		defs[i].typid = rel->values[i]->type;
 		defs[i].split = defs[i].typid == dp_types()->bson;
 	}
-	store->builder = dp_bucket_builder_create(store->context, rel->time == NULL ? DP_BUCKET_TIMELESS : 0,
-											  rel->nvalues, defs);
+	store->builder =
+		dp_bucket_builder_create(store->context, rel->time == NULL ? DP_BUCKET_TIMELESS : 0,
+								 rel->nvalues, defs);
 	MemoryContextSwitchTo(old);
 	return store->builder;
 }
@@ -675,16 +699,17 @@ dp_bucket_store_reader(DpBucketStore *store)
  * One row of a bucket, but for its group.
  */
 void
-dp_bucket_read_row(DpBucketStore *store, DpBucketReader *reader, int position, Datum *values, bool *nulls)
+dp_bucket_read_row(DpBucketStore *store, DpBucketReader *reader, int position, Datum *values,
+				   bool *nulls)
 {
 	DpBucketRel *rel = store->rel;
-	Datum	   *column = palloc(sizeof(Datum) * reader->count);
-	bool	   *column_nulls = palloc(sizeof(bool) * reader->count);
-	int			i;
+	Datum *column = palloc(sizeof(Datum) * reader->count);
+	bool *column_nulls = palloc(sizeof(bool) * reader->count);
+	int i;
 
 	if (rel->time != NULL)
 	{
-		int64	   *times = palloc(sizeof(int64) * reader->count);
+		int64 *times = palloc(sizeof(int64) * reader->count);
 
 		dp_bucket_times(reader, times);
 		values[rel->time - rel->columns] = Int64GetDatum(times[position]);
@@ -693,9 +718,10 @@ dp_bucket_read_row(DpBucketStore *store, DpBucketReader *reader, int position, D
 	}
 	for (i = 0; i < rel->nvalues; i++)
 	{
-		int			at = rel->values[i] - rel->columns;
+		int at = rel->values[i] - rel->columns;
 
-		dp_bucket_datums(reader, i, rel->values[i]->type, rel->values[i]->typmod, column, column_nulls);
+		dp_bucket_datums(reader, i, rel->values[i]->type, rel->values[i]->typmod, column,
+						 column_nulls);
 		values[at] = column[position];
 		nulls[at] = column_nulls[position];
 	}
@@ -707,23 +733,25 @@ dp_bucket_read_row(DpBucketStore *store, DpBucketReader *reader, int position, D
  * Append a row.
  */
 void
-dp_bucket_append_row(DpBucketStore *store, DpBucketBuilder *builder, const Datum *values, const bool *nulls)
+dp_bucket_append_row(DpBucketStore *store, DpBucketBuilder *builder, const Datum *values,
+					 const bool *nulls)
 {
 	DpBucketRel *rel = store->rel;
-	Datum		few[32];
-	bool		few_nulls[32];
-	Datum	   *measured = rel->nvalues <= 32 ? few : palloc(sizeof(Datum) * rel->nvalues);
-	bool	   *measured_nulls = rel->nvalues <= 32 ? few_nulls : palloc(sizeof(bool) * rel->nvalues);
-	int			i;
+	Datum few[32];
+	bool few_nulls[32];
+	Datum *measured = rel->nvalues <= 32 ? few : palloc(sizeof(Datum) * rel->nvalues);
+	bool *measured_nulls = rel->nvalues <= 32 ? few_nulls : palloc(sizeof(bool) * rel->nvalues);
+	int i;
 
 	for (i = 0; i < rel->nvalues; i++)
 	{
-		int			column = rel->values[i] - rel->columns;
+		int column = rel->values[i] - rel->columns;
 
 		measured[i] = values[column];
 		measured_nulls[i] = nulls[column];
 	}
-	dp_bucket_append(builder, rel->time != NULL ? DatumGetInt64(values[rel->time - rel->columns]) : 0,
+	dp_bucket_append(builder,
+					 rel->time != NULL ? DatumGetInt64(values[rel->time - rel->columns]) : 0,
 					 measured, measured_nulls);
 }
 
@@ -735,8 +763,8 @@ info_make(DpBucketStore *store, Relation rel)
 	const TriggerDesc *triggers = rel->trigdesc;
 
 	/* InitResultRelInfo() copies all triggers, those that never fire here, too */
-	if (triggers != NULL &&
-		(triggers->trig_insert_after_row || triggers->trig_update_after_row || triggers->trig_delete_after_row))
+	if (triggers != NULL && (triggers->trig_insert_after_row || triggers->trig_update_after_row ||
+							 triggers->trig_delete_after_row))
 	{
 		InitResultRelInfo(info, rel, 0, NULL, 0);
 		store->fires = true;
@@ -795,11 +823,13 @@ static Relation
 index_of(DpBucketStore *store, Oid index)
 {
 	if (!OidIsValid(index))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("an index of %s is missing", dp_bucket_rel_name(store->rel)),
-				 errdetail("Somebody has dropped it from the table of buckets or that of waiting measurements."),
-				 errhint("pattern_repair() makes it anew.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("an index of %s is missing", dp_bucket_rel_name(store->rel)),
+			 errdetail(
+				 "Somebody has dropped it from the table of buckets or that of waiting measurements."),
+			 errhint("pattern_repair() makes it anew.")));
 	return index_open(index, RowExclusiveLock);
 }
 
@@ -808,14 +838,14 @@ static void
 fill_recent(DpBucketStore *store, TupleTableSlot *slot, const Datum *values, const bool *nulls)
 {
 	DpBucketRel *rel = store->rel;
-	int			i;
+	int i;
 
 	ExecClearTuple(slot);
 	if (slot->tts_tupleDescriptor->natts != rel->ncolumns)
 		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts);
 	for (i = 0; i < rel->ncolumns; i++)
 	{
-		int			att = rel->columns[i].recent - 1;
+		int att = rel->columns[i].recent - 1;
 
 		slot->tts_values[att] = values[i];
 		slot->tts_isnull[att] = nulls[i];
@@ -828,7 +858,7 @@ static int
 group_keys(DpBucketStore *store, Relation index, const DpBucketGroup *group, ScanKey keys)
 {
 	DpBucketRel *rel = store->rel;
-	int			i;
+	int i;
 
 	for (i = 0; i < rel->ngroups; i++)
 	{
@@ -837,7 +867,7 @@ group_keys(DpBucketStore *store, Relation index, const DpBucketGroup *group, Sca
 								   InvalidOid, InvalidOid, InvalidOid, (Datum) 0);
 		else
 		{
-			Oid			eqop = rel->groups[i]->eqop;
+			Oid eqop = rel->groups[i]->eqop;
 
 			if (!OidIsValid(eqop))
 				eqop = get_opfamily_member(index->rd_opfamily[i], index->rd_opcintype[i],
@@ -853,7 +883,7 @@ group_keys(DpBucketStore *store, Relation index, const DpBucketGroup *group, Sca
 static void
 index_entries(DpBucketStore *store, ResultRelInfo *info, TupleTableSlot *slot)
 {
-	List	   *recheck = NIL;
+	List *recheck = NIL;
 
 	if (info->ri_NumIndices > 0)
 		recheck = dp_insert_index_tuples(info, slot, store->estate);

@@ -28,50 +28,50 @@
 
 typedef struct DpBucketGroup
 {
-	Datum		values[INDEX_MAX_KEYS];
-	bool		nulls[INDEX_MAX_KEYS];
+	Datum values[INDEX_MAX_KEYS];
+	bool nulls[INDEX_MAX_KEYS];
 } DpBucketGroup;
 
 typedef struct DpBucketStore
 {
 	DpBucketRel *rel;
-	EState	   *estate;
-	bool		own_estate;
-	CommandId	cid;			/* what is written bears it; InvalidCommandId: the current command's */
-	MemoryContext context;		/* lives as long as the store */
-	MemoryContext scratch;		/* for whoever works with the store; reset often */
-	bool		recent_checked; /* for a replica identity */
-	bool		packed_checked;
-	bool		fires;			/* one of the tables has AFTER ROW triggers, such as those of a foreign key */
+	EState *estate;
+	bool own_estate;
+	CommandId cid;         /* what is written bears it; InvalidCommandId: the current command's */
+	MemoryContext context; /* lives as long as the store */
+	MemoryContext scratch; /* for whoever works with the store; reset often */
+	bool recent_checked;   /* for a replica identity */
+	bool packed_checked;
+	bool fires; /* one of the tables has AFTER ROW triggers, such as those of a foreign key */
 
 	/* waiting measurements */
-	Relation	recent;
+	Relation recent;
 	ResultRelInfo *recent_info;
-	TupleTableSlot *recent_slot;	/* what is written */
-	TupleTableSlot *recent_found;	/* what is read; NULL until something is */
-	Relation	recent_index;
-	Oid			arrived;		/* pages: the sequence */
-	BulkInsertState recent_bulk;	/* NULL until many rows come at once */
+	TupleTableSlot *recent_slot;  /* what is written */
+	TupleTableSlot *recent_found; /* what is read; NULL until something is */
+	Relation recent_index;
+	Oid arrived;                 /* pages: the sequence */
+	BulkInsertState recent_bulk; /* NULL until many rows come at once */
 
 	/* buckets; opened when they are wanted */
-	Relation	packed;
+	Relation packed;
 	ResultRelInfo *packed_info;
 	TupleTableSlot *packed_slot;
 	TupleTableSlot *packed_found;
-	Relation	packed_index;
-	bool		packed_many;	/* new buckets are written several at once */
+	Relation packed_index;
+	bool packed_many; /* new buckets are written several at once */
 	TupleTableSlot **packed_slots;
-	MemoryContext packed_context;	/* what they hold */
-	int			npacked_slots;
+	MemoryContext packed_context; /* what they hold */
+	int npacked_slots;
 	BulkInsertState packed_bulk;
 
 	/* for packing; made when they are wanted */
 	DpBucketBuilder *builder;
 	DpBucketReader reader;
-	bool		has_reader;
-	Snapshot	snapshot;		/* registered */
-	bool		has_slots;
-	DpSpan		slots;			/* of the granularity */
+	bool has_reader;
+	Snapshot snapshot; /* registered */
+	bool has_slots;
+	DpSpan slots; /* of the granularity */
 } DpBucketStore;
 
 /*
@@ -91,18 +91,23 @@ extern void dp_bucket_store_begin(DpBucketStore *store);
 extern void dp_bucket_store_end(DpBucketStore *store);
 
 /* The group of a row; points to the row's values. */
-extern void dp_bucket_group_of_row(const DpBucketRel *rel, const Datum *values, const bool *nulls, DpBucketGroup *group);
-extern void dp_bucket_group_copy(const DpBucketRel *rel, const DpBucketGroup *from, DpBucketGroup *to);
+extern void dp_bucket_group_of_row(const DpBucketRel *rel, const Datum *values, const bool *nulls,
+								   DpBucketGroup *group);
+extern void
+dp_bucket_group_copy(const DpBucketRel *rel, const DpBucketGroup *from, DpBucketGroup *to);
 
 /* Whether two groups are the same to the last bit; and a hash for that. */
-extern bool dp_bucket_group_same(const DpBucketRel *rel, const DpBucketGroup *a, const DpBucketGroup *b);
+extern bool
+dp_bucket_group_same(const DpBucketRel *rel, const DpBucketGroup *a, const DpBucketGroup *b);
 extern uint32 dp_bucket_group_hash(const DpBucketRel *rel, const DpBucketGroup *group);
 
 /* Waiting measurements */
-extern void dp_bucket_recent_insert(DpBucketStore *store, const Datum *values, const bool *nulls, ItemPointer tid);
-extern TM_Result dp_bucket_recent_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure);
-extern TM_Result dp_bucket_recent_update(DpBucketStore *store, ItemPointer tid, const Datum *values, const bool *nulls,
-										 TM_FailureData *failure);
+extern void dp_bucket_recent_insert(DpBucketStore *store, const Datum *values, const bool *nulls,
+									ItemPointer tid);
+extern TM_Result
+dp_bucket_recent_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure);
+extern TM_Result dp_bucket_recent_update(DpBucketStore *store, ItemPointer tid, const Datum *values,
+										 const bool *nulls, TM_FailureData *failure);
 
 /* The row in store->recent_found; points into it. */
 extern void dp_bucket_recent_row(DpBucketStore *store, Datum *values, bool *nulls);
@@ -124,24 +129,28 @@ extern bool dp_bucket_recent_fetch(DpBucketStore *store, ItemPointer tid);
  * in store->packed_found.  Those that are held back are not among them: no
  * snapshot of this command sees them anyway.
  */
-extern IndexScanDesc dp_bucket_packed_scan(DpBucketStore *store, const DpBucketGroup *group, int64 start,
-										   Snapshot snapshot);
+extern IndexScanDesc dp_bucket_packed_scan(DpBucketStore *store, const DpBucketGroup *group,
+										   int64 start, Snapshot snapshot);
 extern bool dp_bucket_packed_next(DpBucketStore *store, IndexScanDesc scan);
 
 /* All buckets, in the order of group and start. */
 extern IndexScanDesc dp_bucket_packed_scan_all(DpBucketStore *store, Snapshot snapshot);
 
 /* What a bucket's row in store->packed_found holds. */
-extern void dp_bucket_packed_row(DpBucketStore *store, DpBucketGroup *group, int64 *start, int *seq, Datum *data);
+extern void dp_bucket_packed_row(DpBucketStore *store, DpBucketGroup *group, int64 *start, int *seq,
+								 Datum *data);
 
 /* Reads a version of a bucket's row, whatever became of it, into store->packed_found. */
 extern bool dp_bucket_packed_fetch(DpBucketStore *store, ItemPointer tid);
 
-extern void dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 start, int seq, Datum data);
+extern void dp_bucket_packed_insert(DpBucketStore *store, const DpBucketGroup *group, int64 start,
+									int seq, Datum data);
 
 /* The row has to be in store->packed_found: all but the data is taken from it. */
-extern TM_Result dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data, bool wait, TM_FailureData *failure);
-extern TM_Result dp_bucket_packed_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure);
+extern TM_Result dp_bucket_packed_update(DpBucketStore *store, ItemPointer tid, Datum data,
+										 bool wait, TM_FailureData *failure);
+extern TM_Result
+dp_bucket_packed_delete(DpBucketStore *store, ItemPointer tid, bool wait, TM_FailureData *failure);
 
 /* Writes buckets that are held back. */
 extern void dp_bucket_packed_flush(DpBucketStore *store);
@@ -151,10 +160,12 @@ extern DpBucketBuilder *dp_bucket_store_builder(DpBucketStore *store);
 extern DpBucketReader *dp_bucket_store_reader(DpBucketStore *store);
 
 /* One row of a bucket, but for its group; in the current context. */
-extern void dp_bucket_read_row(DpBucketStore *store, DpBucketReader *reader, int position, Datum *values, bool *nulls);
+extern void dp_bucket_read_row(DpBucketStore *store, DpBucketReader *reader, int position,
+							   Datum *values, bool *nulls);
 
 /* Appends a row of the relation to a builder. */
-extern void dp_bucket_append_row(DpBucketStore *store, DpBucketBuilder *builder, const Datum *values, const bool *nulls);
+extern void dp_bucket_append_row(DpBucketStore *store, DpBucketBuilder *builder,
+								 const Datum *values, const bool *nulls);
 
 /*
  * Runs a statement that writes to the tables beneath, as their owner and with
@@ -163,4 +174,4 @@ extern void dp_bucket_append_row(DpBucketStore *store, DpBucketBuilder *builder,
  */
 extern uint64 dp_bucket_run_beneath(DpBucketRel *rel, const char *sql, Datum value);
 
-#endif							/* DP_PATTERNS_BUCKET_STORE_H */
+#endif /* DP_PATTERNS_BUCKET_STORE_H */

@@ -48,73 +48,73 @@ typedef enum Adding
 typedef struct Asked
 {
 	DpBucketColumn *column;
-	DpPackedKind kind;			/* that buckets of this time store its values as */
-	Adding		adding;			/* how sums are kept, if one is asked for */
-	bool		range;			/* min or max is asked for */
-	Oid			collation;		/* of that */
-	FmgrInfo   *compare;
+	DpPackedKind kind; /* that buckets of this time store its values as */
+	Adding adding;     /* how sums are kept, if one is asked for */
+	bool range;        /* min or max is asked for */
+	Oid collation;     /* of that */
+	FmgrInfo *compare;
 } Asked;
 
 /* And what was found in a group */
 typedef struct Found
 {
-	int64		n;				/* values that are not null */
-	Sum			integers;
-	double		doubles;
-	Numeric		numerics;		/* NULL: no value yet */
-	bool		has_range;
-	Datum		min;
-	Datum		max;
+	int64 n; /* values that are not null */
+	Sum integers;
+	double doubles;
+	Numeric numerics; /* NULL: no value yet */
+	bool has_range;
+	Datum min;
+	Datum max;
 } Found;
 
 typedef struct SumGroup
 {
-	struct SumGroup *next;			/* in the chain of its hash value */
-	struct SumGroup *later;		/* in the order in which groups were found */
-	uint32		hash;
-	int64		rows;
-	Datum	   *keys;
-	bool	   *nulls;
-	Found	   *found;
+	struct SumGroup *next;  /* in the chain of its hash value */
+	struct SumGroup *later; /* in the order in which groups were found */
+	uint32 hash;
+	int64 rows;
+	Datum *keys;
+	bool *nulls;
+	Found *found;
 } SumGroup;
 
 /* What groups are formed by */
 typedef struct By
 {
 	DpBucketColumn *column;
-	bool		is_span;
-	DpSpan		span;
-	bool		by_image;		/* equal values have equal datums */
-	FmgrInfo   *hash;
-	FmgrInfo   *equal;
+	bool is_span;
+	DpSpan span;
+	bool by_image; /* equal values have equal datums */
+	FmgrInfo *hash;
+	FmgrInfo *equal;
 } By;
 
 typedef struct Aggregate
 {
 	DpUpperFunction function;
-	int			asked;			/* number of the column's Asked */
+	int asked; /* number of the column's Asked */
 } Aggregate;
 
 typedef struct DpBucketUpper
 {
-	int			nby;
-	By		   *by;
-	int			nasked;
-	Asked	   *asked;
-	int			naggregates;
-	Aggregate  *aggregates;
+	int nby;
+	By *by;
+	int nasked;
+	Asked *asked;
+	int naggregates;
+	Aggregate *aggregates;
 
-	MemoryContext context;		/* of the groups */
-	SumGroup	  **chains;
-	uint32		nchains;		/* a power of two */
-	uint32		ngroups;
-	SumGroup	   *first;
-	SumGroup	   *last;			/* of those in order */
-	SumGroup	   *current;		/* the group of the last bucket */
-	Datum	   *keys;			/* of the bucket at hand */
-	bool	   *nulls;
-	bool		filled;
-	SumGroup	   *next;			/* to be given out */
+	MemoryContext context; /* of the groups */
+	SumGroup **chains;
+	uint32 nchains; /* a power of two */
+	uint32 ngroups;
+	SumGroup *first;
+	SumGroup *last;    /* of those in order */
+	SumGroup *current; /* the group of the last bucket */
+	Datum *keys;       /* of the bucket at hand */
+	bool *nulls;
+	bool filled;
+	SumGroup *next; /* to be given out */
 } DpBucketUpper;
 
 static void upper_by(DpBucketScan *scan, DpBucketUpper *upper, List *groups);
@@ -138,7 +138,8 @@ static void double_add(Found *found, double value);
 static void numeric_plus(DpBucketUpper *upper, Found *found, Numeric value);
 static void range_add(DpBucketUpper *upper, const Asked *asked, Found *found, Datum min, Datum max);
 static void range_keep(DpBucketUpper *upper, const Asked *asked, Datum *kept, Datum value);
-static Datum aggregate_result(DpBucketUpper *upper, const Aggregate *aggregate, const SumGroup *group, bool *isnull);
+static Datum aggregate_result(DpBucketUpper *upper, const Aggregate *aggregate,
+							  const SumGroup *group, bool *isnull);
 static Datum integer_numeric(Sum value);
 
 /* Prepare, in the current context. */
@@ -147,7 +148,8 @@ dp_bucket_upper_begin(DpBucketScan *scan, List *plan)
 {
 	DpBucketUpper *upper = palloc0(sizeof(DpBucketUpper));
 
-	upper->context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket groups", ALLOCSET_DEFAULT_SIZES);
+	upper->context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket groups",
+										   ALLOCSET_DEFAULT_SIZES);
 	upper_by(scan, upper, linitial(plan));
 	upper_asked(scan, upper, lsecond(plan));
 	return upper;
@@ -158,8 +160,8 @@ TupleTableSlot *
 dp_bucket_upper_next(DpBucketScan *scan, TupleTableSlot *slot)
 {
 	DpBucketUpper *upper = scan->upper;
-	SumGroup	   *group;
-	int			i;
+	SumGroup *group;
+	int i;
 
 	if (!upper->filled)
 		upper_fill(scan);
@@ -189,21 +191,21 @@ dp_bucket_upper_rescan(DpBucketScan *scan)
 static void
 upper_by(DpBucketScan *scan, DpBucketUpper *upper, List *groups)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	upper->by = palloc0(sizeof(By) * Max(list_length(groups), 1));
 	upper->keys = palloc0(sizeof(Datum) * Max(list_length(groups), 1));
 	upper->nulls = palloc0(sizeof(bool) * Max(list_length(groups), 1));
 	foreach(lc, groups)
 	{
-		List	   *group = lfirst(lc);
-		By		   *by = &upper->by[upper->nby++];
+		List *group = lfirst(lc);
+		By *by = &upper->by[upper->nby++];
 
 		by->column = scan->rel->by_attnum[lsecond_int(linitial(group)) - 1];
 		by->is_span = linitial_int(linitial(group)) == DP_UPPER_SPAN;
 		if (by->is_span)
 		{
-			List	   *constants = list_copy_tail(group, 1);
+			List *constants = list_copy_tail(group, 1);
 
 			if (!dp_bucket_upper_span(&by->span, constants, by->column->type))
 				elog(ERROR, "a plan has no span");
@@ -224,7 +226,8 @@ upper_by(DpBucketScan *scan, DpBucketUpper *upper, List *groups)
 		}
 		if (!by->by_image)
 		{
-			TypeCacheEntry *type = lookup_type_cache(by->column->type, TYPECACHE_HASH_PROC_FINFO | TYPECACHE_EQ_OPR_FINFO);
+			TypeCacheEntry *type = lookup_type_cache(by->column->type, TYPECACHE_HASH_PROC_FINFO |
+																		   TYPECACHE_EQ_OPR_FINFO);
 
 			by->hash = &type->hash_proc_finfo;
 			by->equal = &type->eq_opr_finfo;
@@ -236,17 +239,17 @@ upper_by(DpBucketScan *scan, DpBucketUpper *upper, List *groups)
 static void
 upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	upper->asked = palloc0(sizeof(Asked) * Max(list_length(aggregates), 1));
 	upper->aggregates = palloc0(sizeof(Aggregate) * Max(list_length(aggregates), 1));
 	foreach(lc, aggregates)
 	{
-		Aggregate  *aggregate = &upper->aggregates[upper->naggregates++];
-		int			attnum = lsecond_int(lfirst(lc));
-		Oid			collation = (Oid) lthird_int(lfirst(lc));
-		bool		range;
-		Asked	   *asked;
+		Aggregate *aggregate = &upper->aggregates[upper->naggregates++];
+		int attnum = lsecond_int(lfirst(lc));
+		Oid collation = (Oid) lthird_int(lfirst(lc));
+		bool range;
+		Asked *asked;
 
 		aggregate->function = linitial_int(lfirst(lc));
 		if (aggregate->function == DP_UPPER_COUNT_ALL)
@@ -255,7 +258,8 @@ upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates)
 		for (aggregate->asked = 0; aggregate->asked < upper->nasked; aggregate->asked++)
 		{
 			asked = &upper->asked[aggregate->asked];
-			if (asked->column->attnum == attnum && (!range || !asked->range || asked->collation == collation))
+			if (asked->column->attnum == attnum &&
+				(!range || !asked->range || asked->collation == collation))
 				break;
 		}
 		asked = &upper->asked[aggregate->asked];
@@ -271,7 +275,8 @@ upper_asked(DpBucketScan *scan, DpBucketUpper *upper, List *aggregates)
 		{
 			asked->range = true;
 			asked->collation = collation;
-			asked->compare = &lookup_type_cache(asked->column->type, TYPECACHE_CMP_PROC_FINFO)->cmp_proc_finfo;
+			asked->compare =
+				&lookup_type_cache(asked->column->type, TYPECACHE_CMP_PROC_FINFO)->cmp_proc_finfo;
 		}
 	}
 }
@@ -309,7 +314,7 @@ upper_fill(DpBucketScan *scan)
 	upper->ngroups = 0;
 	upper->first = upper->last = upper->current = NULL;
 	if (upper->nby == 0)
-		upper->current = group_make(upper, 0);	/* a row also of nothing */
+		upper->current = group_make(upper, 0); /* a row also of nothing */
 
 	/* what is taken out of a header, and what is unpacked, is needed for a moment only */
 	old = MemoryContextSwitchTo(scan->rows_context);
@@ -337,25 +342,26 @@ static void
 bucket_spread(DpBucketScan *scan)
 {
 	DpBucketUpper *upper = scan->upper;
-	int64		since = scan->since;
-	int64		until = scan->until;
-	bool		counted = false;
-	int64		end;
+	int64 since = scan->since;
+	int64 until = scan->until;
+	bool counted = false;
+	int64 end;
 
 	for (;;)
 	{
-		int			from;
-		int			to;
+		int from;
+		int to;
 
 		bucket_keys(scan, Max(scan->reader.first, scan->since), &end);
 		if (end <= until)
 			scan->until = end - 1;
 		if (dp_bucket_scan_range(scan, &from, &to))
 		{
-			bool		unpacked = bucket_add(scan, group_lookup(upper), from, to);
+			bool unpacked = bucket_add(scan, group_lookup(upper), from, to);
 
 			if (!counted)
-				dp_bucket_scan_count(scan, unpacked ? &scan->counters->read : &scan->counters->summed);
+				dp_bucket_scan_count(scan,
+									 unpacked ? &scan->counters->read : &scan->counters->summed);
 			counted = true;
 		}
 		if (end > until || end > scan->reader.last)
@@ -367,21 +373,23 @@ bucket_spread(DpBucketScan *scan)
 	scan->until = until;
 }
 
-/* The group of the open bucket's measurements from a time on; it is the same for all before *end. */
+/*
+ * The group of the open bucket's measurements from a time on; it is the same for all before *end.
+ */
 static void
 bucket_keys(DpBucketScan *scan, int64 time, int64 *end)
 {
 	DpBucketUpper *upper = scan->upper;
-	int			i;
+	int i;
 
 	*end = PG_INT64_MAX;
 	for (i = 0; i < upper->nby; i++)
 	{
-		By		   *by = &upper->by[i];
+		By *by = &upper->by[i];
 
 		if (by->is_span)
 		{
-			int64		until;
+			int64 until;
 
 			upper->keys[i] = TimestampTzGetDatum(dp_span_start(&by->span, time, &until));
 			*end = Min(*end, until);
@@ -399,15 +407,17 @@ static void
 waiting_keys(DpBucketScan *scan)
 {
 	DpBucketUpper *upper = scan->upper;
-	int			i;
+	int i;
 
 	for (i = 0; i < upper->nby; i++)
 	{
-		By		   *by = &upper->by[i];
+		By *by = &upper->by[i];
 
 		upper->keys[i] = slot_getattr(scan->recent_slot, by->column->recent, &upper->nulls[i]);
 		if (by->is_span)
-			upper->keys[i] = TimestampTzGetDatum(dp_span_start(&by->span, DatumGetTimestampTz(upper->keys[i]), NULL));
+			upper->keys[i] =
+				TimestampTzGetDatum(dp_span_start(&by->span, DatumGetTimestampTz(upper->keys[i]),
+												  NULL));
 	}
 }
 
@@ -415,21 +425,23 @@ waiting_keys(DpBucketScan *scan)
 static SumGroup *
 group_lookup(DpBucketUpper *upper)
 {
-	uint32		hash = 0;
-	SumGroup	   *group;
-	int			i;
+	uint32 hash = 0;
+	SumGroup *group;
+	int i;
 
 	/* buckets of a group often come one after the other */
 	if (upper->current != NULL && group_is(upper, upper->current))
 		return upper->current;
 	for (i = 0; i < upper->nby; i++)
 	{
-		const By   *by = &upper->by[i];
-		uint32		h = 0;
+		const By *by = &upper->by[i];
+		uint32 h = 0;
 
 		if (!upper->nulls[i])
-			h = by->by_image ? murmurhash32((uint32) upper->keys[i] ^ (uint32) ((uint64) upper->keys[i] >> 32) * 0x9e3779b9) :
-				DatumGetUInt32(FunctionCall1Coll(by->hash, by->column->collation, upper->keys[i]));
+			h = by->by_image ? murmurhash32((uint32) upper->keys[i] ^
+											(uint32) ((uint64) upper->keys[i] >> 32) * 0x9e3779b9)
+							 : DatumGetUInt32(FunctionCall1Coll(by->hash, by->column->collation,
+																upper->keys[i]));
 		hash = hash_combine(hash, h);
 	}
 	for (group = upper->chains[hash & (upper->nchains - 1)]; group != NULL; group = group->next)
@@ -447,17 +459,17 @@ group_lookup(DpBucketUpper *upper)
 static bool
 group_is(DpBucketUpper *upper, const SumGroup *group)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < upper->nby; i++)
 	{
-		const By   *by = &upper->by[i];
+		const By *by = &upper->by[i];
 
 		if (group->nulls[i] != upper->nulls[i])
 			return false;
 		if (!group->nulls[i] && group->keys[i] != upper->keys[i] &&
-			(by->by_image ||
-			 !DatumGetBool(FunctionCall2Coll(by->equal, by->column->collation, group->keys[i], upper->keys[i]))))
+			(by->by_image || !DatumGetBool(FunctionCall2Coll(by->equal, by->column->collation,
+															 group->keys[i], upper->keys[i]))))
 			return false;
 	}
 	return true;
@@ -468,8 +480,8 @@ static SumGroup *
 group_make(DpBucketUpper *upper, uint32 hash)
 {
 	MemoryContext old = MemoryContextSwitchTo(upper->context);
-	SumGroup	   *group = palloc0(sizeof(SumGroup));
-	int			i;
+	SumGroup *group = palloc0(sizeof(SumGroup));
+	int i;
 
 	if (upper->ngroups >= upper->nchains)
 		chains_grow(upper);
@@ -489,8 +501,9 @@ group_make(DpBucketUpper *upper, uint32 hash)
 	for (i = 0; i < upper->nby; i++)
 	{
 		group->nulls[i] = upper->nulls[i];
-		group->keys[i] = upper->nulls[i] ? (Datum) 0 :
-			datumCopy(upper->keys[i], upper->by[i].column->typbyval, upper->by[i].column->typlen);
+		group->keys[i] = upper->nulls[i] ? (Datum) 0
+										 : datumCopy(upper->keys[i], upper->by[i].column->typbyval,
+													 upper->by[i].column->typlen);
 	}
 	MemoryContextSwitchTo(old);
 	return group;
@@ -500,15 +513,16 @@ group_make(DpBucketUpper *upper, uint32 hash)
 static void
 chains_grow(DpBucketUpper *upper)
 {
-	SumGroup	   *group;
+	SumGroup *group;
 
 	upper->nchains *= 2;
 	pfree(upper->chains);
-	upper->chains = MemoryContextAllocExtended(upper->context, sizeof(SumGroup *) * (Size) upper->nchains,
-											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	upper->chains =
+		MemoryContextAllocExtended(upper->context, sizeof(SumGroup *) * (Size) upper->nchains,
+								   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (group = upper->first; group != NULL; group = group->later)
 	{
-		SumGroup	  **chain = &upper->chains[group->hash & (upper->nchains - 1)];
+		SumGroup **chain = &upper->chains[group->hash & (upper->nchains - 1)];
 
 		group->next = *chain;
 		*chain = group;
@@ -520,15 +534,15 @@ static bool
 bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to)
 {
 	DpBucketUpper *upper = scan->upper;
-	bool		unpacked = false;
-	bool		whole = from == 0 && to == scan->reader.count;
-	int			i;
+	bool unpacked = false;
+	bool whole = from == 0 && to == scan->reader.count;
+	int i;
 
 	group->rows += to - from;
 	for (i = 0; i < upper->nasked; i++)
 	{
 		const Asked *asked = &upper->asked[i];
-		Found	   *found = &group->found[i];
+		Found *found = &group->found[i];
 
 		switch (asked->column->role)
 		{
@@ -541,7 +555,8 @@ bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to)
 				if (!asked->range)
 					break;
 				if (whole)
-					range_add(upper, asked, found, TimestampTzGetDatum(scan->reader.first), TimestampTzGetDatum(scan->reader.last));
+					range_add(upper, asked, found, TimestampTzGetDatum(scan->reader.first),
+							  TimestampTzGetDatum(scan->reader.last));
 				else
 				{
 					times_add(scan, asked, found, from, to);
@@ -563,16 +578,19 @@ bucket_add(DpBucketScan *scan, SumGroup *group, int from, int to)
 	return unpacked;
 }
 
-/* Add what the header of the open bucket says of a column; false, and nothing was added, if it does not say all. */
+/*
+ * Add what the header of the open bucket says of a column; false, and nothing was added, if it does
+ * not say all.
+ */
 static bool
 header_add(DpBucketScan *scan, const Asked *asked, Found *found)
 {
 	DpBucketUpper *upper = scan->upper;
 	const DpPackedColumn *packed = dp_bucket_column(&scan->reader, asked->column->number);
 	const DpBucketSummary *summary = &packed->summary;
-	Datum		sum = (Datum) 0;
-	Datum		min = (Datum) 0;
-	Datum		max = (Datum) 0;
+	Datum sum = (Datum) 0;
+	Datum min = (Datum) 0;
+	Datum max = (Datum) 0;
 
 	if (summary->nvalues == 0)
 		return true;
@@ -614,16 +632,16 @@ static void
 rows_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to)
 {
 	DpBucketUpper *upper = scan->upper;
-	int			number = asked->column->number;
-	int			count = scan->reader.count;
-	bool	   *nulls;
-	int			i;
+	int number = asked->column->number;
+	int count = scan->reader.count;
+	bool *nulls;
+	int i;
 
 	nulls = palloc(sizeof(bool) * count);
 	if (asked->adding == ADD_INTEGERS && !asked->range &&
 		dp_bucket_column(&scan->reader, number)->kind == asked->kind)
 	{
-		int64	   *values = palloc(sizeof(int64) * count);
+		int64 *values = palloc(sizeof(int64) * count);
 
 		dp_bucket_int64s(&scan->reader, number, values, nulls);
 		for (i = from; i < to; i++)
@@ -637,9 +655,10 @@ rows_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to)
 	}
 	else
 	{
-		Datum	   *values = palloc(sizeof(Datum) * count);
+		Datum *values = palloc(sizeof(Datum) * count);
 
-		dp_bucket_datums(&scan->reader, number, asked->column->type, asked->column->typmod, values, nulls);
+		dp_bucket_datums(&scan->reader, number, asked->column->type, asked->column->typmod, values,
+						 nulls);
 		for (i = from; i < to; i++)
 		{
 			if (!nulls[i])
@@ -652,10 +671,11 @@ rows_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to)
 static void
 times_add(DpBucketScan *scan, const Asked *asked, Found *found, int from, int to)
 {
-	int64	   *times = palloc(sizeof(int64) * scan->reader.count);
+	int64 *times = palloc(sizeof(int64) * scan->reader.count);
 
 	dp_bucket_times(&scan->reader, times);
-	range_add(scan->upper, asked, found, TimestampTzGetDatum(times[from]), TimestampTzGetDatum(times[to - 1]));
+	range_add(scan->upper, asked, found, TimestampTzGetDatum(times[from]),
+			  TimestampTzGetDatum(times[to - 1]));
 }
 
 /* Add a waiting measurement to a group. */
@@ -663,14 +683,14 @@ static void
 waiting_add(DpBucketScan *scan, SumGroup *group)
 {
 	DpBucketUpper *upper = scan->upper;
-	int			i;
+	int i;
 
 	group->rows++;
 	for (i = 0; i < upper->nasked; i++)
 	{
 		const Asked *asked = &upper->asked[i];
-		bool		isnull;
-		Datum		value = slot_getattr(scan->recent_slot, asked->column->recent, &isnull);
+		bool isnull;
+		Datum value = slot_getattr(scan->recent_slot, asked->column->recent, &isnull);
 
 		if (!isnull)
 			value_add(upper, asked, &group->found[i], value);
@@ -687,11 +707,13 @@ value_add(DpBucketUpper *upper, const Asked *asked, Found *found, Datum value)
 		case ADD_NOT:
 			break;
 		case ADD_INTEGERS:
-			found->integers += asked->column->type == INT2OID ? DatumGetInt16(value) :
-				asked->column->type == INT4OID ? DatumGetInt32(value) : DatumGetInt64(value);
+			found->integers += asked->column->type == INT2OID   ? DatumGetInt16(value)
+							   : asked->column->type == INT4OID ? DatumGetInt32(value)
+																: DatumGetInt64(value);
 			break;
 		case ADD_DOUBLES:
-			double_add(found, asked->column->type == FLOAT4OID ? DatumGetFloat4(value) : DatumGetFloat8(value));
+			double_add(found, asked->column->type == FLOAT4OID ? DatumGetFloat4(value)
+															   : DatumGetFloat8(value));
 			break;
 		case ADD_NUMERICS:
 			numeric_plus(upper, found, DatumGetNumeric(value));
@@ -705,7 +727,7 @@ value_add(DpBucketUpper *upper, const Asked *asked, Found *found, Datum value)
 static void
 double_add(Found *found, double value)
 {
-	double		sum = found->doubles + value;
+	double sum = found->doubles + value;
 
 	if (unlikely(isinf(sum)) && !isinf(found->doubles) && !isinf(value))
 		float_overflow_error();
@@ -717,13 +739,14 @@ static void
 numeric_plus(DpBucketUpper *upper, Found *found, Numeric value)
 {
 	MemoryContext old = MemoryContextSwitchTo(upper->context);
-	Numeric		sum;
+	Numeric sum;
 
 	if (found->numerics == NULL)
 		sum = DatumGetNumericCopy(NumericGetDatum(value));
 	else
 	{
-		sum = DatumGetNumeric(DirectFunctionCall2(numeric_add, NumericGetDatum(found->numerics), NumericGetDatum(value)));
+		sum = DatumGetNumeric(DirectFunctionCall2(numeric_add, NumericGetDatum(found->numerics),
+												  NumericGetDatum(value)));
 		pfree(found->numerics);
 	}
 	found->numerics = sum;
@@ -764,7 +787,8 @@ range_keep(DpBucketUpper *upper, const Asked *asked, Datum *kept, Datum value)
 
 /* The result of an aggregate for a group, in the current context or the group's. */
 static Datum
-aggregate_result(DpBucketUpper *upper, const Aggregate *aggregate, const SumGroup *group, bool *isnull)
+aggregate_result(DpBucketUpper *upper, const Aggregate *aggregate, const SumGroup *group,
+				 bool *isnull)
 {
 	const Asked *asked = &upper->asked[aggregate->asked];
 	const Found *found = &group->found[aggregate->asked];
@@ -803,7 +827,8 @@ aggregate_result(DpBucketUpper *upper, const Aggregate *aggregate, const SumGrou
 	if (asked->adding == ADD_DOUBLES)
 		return Float8GetDatum(found->doubles / found->n);
 	return DirectFunctionCall2(numeric_div,
-							   asked->adding == ADD_INTEGERS ? integer_numeric(found->integers) : NumericGetDatum(found->numerics),
+							   asked->adding == ADD_INTEGERS ? integer_numeric(found->integers)
+															 : NumericGetDatum(found->numerics),
 							   NumericGetDatum(int64_to_numeric(found->n)));
 }
 
@@ -811,21 +836,22 @@ aggregate_result(DpBucketUpper *upper, const Aggregate *aggregate, const SumGrou
 static Datum
 integer_numeric(Sum value)
 {
-	char		digits[48];
-	char	   *p = digits + sizeof(digits) - 1;
-	bool		negative = value < 0;
+	char digits[48];
+	char *p = digits + sizeof(digits) - 1;
+	bool negative = value < 0;
 
 	if (value >= PG_INT64_MIN && value <= PG_INT64_MAX)
 		return NumericGetDatum(int64_to_numeric((int64) value));
 	*p = '\0';
 	while (value != 0)
 	{
-		int			digit = (int) (value % 10);
+		int digit = (int) (value % 10);
 
 		*--p = '0' + (negative ? -digit : digit);
 		value /= 10;
 	}
 	if (negative)
 		*--p = '-';
-	return DirectFunctionCall3(numeric_in, CStringGetDatum(p), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	return DirectFunctionCall3(numeric_in, CStringGetDatum(p), ObjectIdGetDatum(InvalidOid),
+							   Int32GetDatum(-1));
 }

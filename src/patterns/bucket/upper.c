@@ -35,22 +35,22 @@
 #include "patterns/bucket/upper.h"
 
 /* What a header costs for each aggregate, and a group, in units of cpu_operator_cost */
-#define HEADER_COST		5.0
-#define GROUP_COST		20.0
+#define HEADER_COST 5.0
+#define GROUP_COST 20.0
 
 /* What a group takes in memory, without its values */
-#define GROUP_BYTES		256
+#define GROUP_BYTES 256
 
 /* What is known of a query that qualifies: the upper relation's fdw_private */
 typedef struct Upper
 {
 	DpBucketPlanned *planned;
 	RelOptInfo *baserel;
-	List	   *keys;			/* DpBucketKey */
-	List	   *scan_tlist;		/* groups, then aggregates */
-	List	   *groups;			/* as in upper.h */
-	List	   *aggregates;
-	List	   *having;
+	List *keys;       /* DpBucketKey */
+	List *scan_tlist; /* groups, then aggregates */
+	List *groups;     /* as in upper.h */
+	List *aggregates;
+	List *having;
 } Upper;
 
 static void upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
@@ -60,7 +60,7 @@ static List *group_of(Upper *upper, Expr *expr);
 static List *span_constants(FuncExpr *function, int *time_argument);
 static bool upper_aggregates(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel);
 static bool aggregate_of(Upper *upper, Aggref *aggref, List **result);
-static int	function_of(Aggref *aggref);
+static int function_of(Aggref *aggref);
 static void upper_add_path(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel);
 
 /* The callback of planning. */
@@ -75,8 +75,8 @@ static void
 upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 			RelOptInfo *output_rel, void *extra)
 {
-	Query	   *query = root->parse;
-	Upper	   *upper;
+	Query *query = root->parse;
+	Upper *upper;
 
 	if (stage != UPPERREL_GROUP_AGG || output_rel->fdw_private != NULL ||
 		input_rel->reloptkind != RELOPT_BASEREL || input_rel->fdw_private == NULL ||
@@ -100,7 +100,7 @@ bool
 dp_bucket_keys_exact(PlannerInfo *root, RelOptInfo *baserel, List **keys)
 {
 	DpBucketPlanned *planned = baserel->fdw_private;
-	ListCell   *lc;
+	ListCell *lc;
 
 	*keys = planned->keys;
 	if (list_length(planned->keys) != list_length(baserel->baserestrictinfo))
@@ -118,14 +118,14 @@ static bool
 upper_groups(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel)
 {
 	PathTarget *target = output_rel->reltarget;
-	ListCell   *lc;
-	int			i = 0;
+	ListCell *lc;
+	int i = 0;
 
 	foreach(lc, target->exprs)
 	{
-		Index		ref = get_pathtarget_sortgroupref(target, i++);
-		Expr	   *expr = lfirst(lc);
-		List	   *group;
+		Index ref = get_pathtarget_sortgroupref(target, i++);
+		Expr *expr = lfirst(lc);
+		List *group;
 		TargetEntry *entry;
 
 		if (ref == 0 || get_sortgroupref_clause_noerr(ref, root->parse->groupClause) == NULL)
@@ -139,7 +139,8 @@ upper_groups(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel)
 		upper->groups = lappend(upper->groups, group);
 	}
 	/* a group that the target has not cannot be given out */
-	return list_length(upper->groups) == list_length(root->parse->groupClause) && list_length(upper->groups) < INDEX_MAX_KEYS;
+	return list_length(upper->groups) == list_length(root->parse->groupClause) &&
+		   list_length(upper->groups) < INDEX_MAX_KEYS;
 }
 
 /* An expression to group by, as the plan has it; NIL if it cannot be. */
@@ -147,10 +148,10 @@ static List *
 group_of(Upper *upper, Expr *expr)
 {
 	DpBucketRel *rel = upper->planned->rel;
-	List	   *constants;
-	DpSpan		span;
-	Var		   *var;
-	int			argument;
+	List *constants;
+	DpSpan span;
+	Var *var;
+	int argument;
 
 	if (IsA(expr, Var))
 	{
@@ -175,7 +176,8 @@ group_of(Upper *upper, Expr *expr)
 	var = list_nth(((FuncExpr *) expr)->args, argument);
 	if (!IsA(var, Var) || var->varno != upper->baserel->relid || var->varattno != rel->time->attnum)
 		return NIL;
-	if (!dp_bucket_upper_span(&span, constants, rel->time->type) || !dp_span_divides(&rel->calendar, &span))
+	if (!dp_bucket_upper_span(&span, constants, rel->time->type) ||
+		!dp_span_divides(&rel->calendar, &span))
 		return NIL;
 	return list_concat(list_make1(list_make2_int(DP_UPPER_SPAN, rel->time->attnum)), constants);
 }
@@ -184,12 +186,13 @@ group_of(Upper *upper, Expr *expr)
 static List *
 span_constants(FuncExpr *function, int *time_argument)
 {
-	List	   *result = NIL;
-	char	   *name = get_func_name(function->funcid);
-	ListCell   *lc;
-	int			i = 0;
+	List *result = NIL;
+	char *name = get_func_name(function->funcid);
+	ListCell *lc;
+	int i = 0;
 
-	if (name == NULL || strcmp(name, "bucket_start") != 0 || get_func_namespace(function->funcid) != dp_types()->schema ||
+	if (name == NULL || strcmp(name, "bucket_start") != 0 ||
+		get_func_namespace(function->funcid) != dp_types()->schema ||
 		list_length(function->args) < 3)
 		return NIL;
 	*time_argument = 1;
@@ -210,23 +213,26 @@ span_constants(FuncExpr *function, int *time_argument)
 bool
 dp_bucket_upper_span(DpSpan *span, List *constants, Oid type)
 {
-	Const	   *width = linitial_node(Const, constants);
-	Const	   *origin = lsecond_node(Const, constants);
-	Const	   *zone = list_length(constants) > 2 ? lthird_node(Const, constants) : NULL;
+	Const *width = linitial_node(Const, constants);
+	Const *origin = lsecond_node(Const, constants);
+	Const *zone = list_length(constants) > 2 ? lthird_node(Const, constants) : NULL;
 	TimestampTz start;
 
-	if (width->constisnull || (zone != NULL && zone->constisnull) || (!origin->constisnull && origin->consttype != type))
+	if (width->constisnull || (zone != NULL && zone->constisnull) ||
+		(!origin->constisnull && origin->consttype != type))
 		return false;
 	if (!origin->constisnull)
 		start = DatumGetTimestampTz(origin->constvalue);
 	if (zone != NULL)
 	{
-		char	   *name = TextDatumGetCString(zone->constvalue);
+		char *name = TextDatumGetCString(zone->constvalue);
 
-		dp_span_init(span, DatumGetIntervalP(width->constvalue), origin->constisnull ? NULL : &start, name, strlen(name));
+		dp_span_init(span, DatumGetIntervalP(width->constvalue),
+					 origin->constisnull ? NULL : &start, name, strlen(name));
 	}
 	else
-		dp_span_init(span, DatumGetIntervalP(width->constvalue), origin->constisnull ? NULL : &start, NULL, 0);
+		dp_span_init(span, DatumGetIntervalP(width->constvalue),
+					 origin->constisnull ? NULL : &start, NULL, 0);
 	return true;
 }
 
@@ -234,29 +240,34 @@ dp_bucket_upper_span(DpSpan *span, List *constants, Oid type)
 static bool
 upper_aggregates(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel)
 {
-	List	   *exprs = pull_var_clause((Node *) output_rel->reltarget->exprs,
-										PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS);
-	ListCell   *lc;
+	List *exprs = pull_var_clause((Node *) output_rel->reltarget->exprs,
+								  PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
+									  PVC_INCLUDE_PLACEHOLDERS);
+	ListCell *lc;
 
-	exprs = list_concat(exprs, pull_var_clause((Node *) upper->having, PVC_INCLUDE_AGGREGATES | PVC_INCLUDE_PLACEHOLDERS));
+	exprs = list_concat(exprs, pull_var_clause((Node *) upper->having,
+											   PVC_INCLUDE_AGGREGATES | PVC_INCLUDE_PLACEHOLDERS));
 	foreach(lc, exprs)
 	{
-		Expr	   *expr = lfirst(lc);
-		List	   *aggregate;
+		Expr *expr = lfirst(lc);
+		List *aggregate;
 
 		if (tlist_member(expr, upper->scan_tlist) != NULL)
 			continue;
 		if (IsA(expr, Var))
 		{
 			/* the time inside of a call of bucket_start(), which is a group as a whole */
-			if (((Var *) expr)->varno == upper->baserel->relid && upper->planned->rel->time != NULL &&
+			if (((Var *) expr)->varno == upper->baserel->relid &&
+				upper->planned->rel->time != NULL &&
 				((Var *) expr)->varattno == upper->planned->rel->time->attnum)
 				continue;
 			return false;
 		}
 		if (!IsA(expr, Aggref) || !aggregate_of(upper, (Aggref *) expr, &aggregate))
 			return false;
-		upper->scan_tlist = lappend(upper->scan_tlist, makeTargetEntry(expr, list_length(upper->scan_tlist) + 1, NULL, false));
+		upper->scan_tlist =
+			lappend(upper->scan_tlist,
+					makeTargetEntry(expr, list_length(upper->scan_tlist) + 1, NULL, false));
 		upper->aggregates = lappend(upper->aggregates, aggregate);
 	}
 	return true;
@@ -267,12 +278,13 @@ static bool
 aggregate_of(Upper *upper, Aggref *aggref, List **result)
 {
 	DpBucketRel *rel = upper->planned->rel;
-	int			function = function_of(aggref);
+	int function = function_of(aggref);
 	DpBucketColumn *column;
-	Var		   *var;
+	Var *var;
 
-	if (function < 0 || aggref->aggdistinct != NIL || aggref->aggorder != NIL || aggref->aggfilter != NULL ||
-		aggref->aggsplit != AGGSPLIT_SIMPLE || aggref->aggkind != AGGKIND_NORMAL || aggref->agglevelsup != 0)
+	if (function < 0 || aggref->aggdistinct != NIL || aggref->aggorder != NIL ||
+		aggref->aggfilter != NULL || aggref->aggsplit != AGGSPLIT_SIMPLE ||
+		aggref->aggkind != AGGKIND_NORMAL || aggref->agglevelsup != 0)
 		return false;
 	if (function == DP_UPPER_COUNT_ALL)
 	{
@@ -295,7 +307,8 @@ aggregate_of(Upper *upper, Aggref *aggref, List **result)
 		case DP_UPPER_AVG:
 			if (column->role != DP_BUCKET_VALUE ||
 				(column->type != INT2OID && column->type != INT4OID && column->type != INT8OID &&
-				 column->type != FLOAT4OID && column->type != FLOAT8OID && column->type != NUMERICOID))
+				 column->type != FLOAT4OID && column->type != FLOAT8OID &&
+				 column->type != NUMERICOID))
 				return false;
 #ifndef HAVE_INT128
 			if (column->type == INT8OID)
@@ -316,7 +329,7 @@ aggregate_of(Upper *upper, Aggref *aggref, List **result)
 static int
 function_of(Aggref *aggref)
 {
-	char	   *name = get_func_name(aggref->aggfnoid);
+	char *name = get_func_name(aggref->aggfnoid);
 
 	if (name == NULL || get_func_namespace(aggref->aggfnoid) != PG_CATALOG_NAMESPACE)
 		return -1;
@@ -339,20 +352,21 @@ upper_add_path(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel)
 {
 	DpBucketPlanned *planned = upper->planned;
 	const DpBucketSizes *s = &planned->sizes;
-	double		part = dp_bucket_selectivity(root, upper->baserel, planned, upper->keys);
-	double		buckets = Min(s->packed_tuples, ceil(s->packed_tuples * part) + 1);
-	double		waiting = Min(s->recent_tuples, ceil(s->recent_tuples * part));
-	double		header = HEADER_COST * cpu_operator_cost * (1 + list_length(upper->aggregates));
-	double		row = 2 * cpu_operator_cost * (1 + list_length(upper->aggregates));
-	List	   *exprs = NIL;
-	double		groups = 1;
-	double		pages;
-	DpScanMode	mode = DP_SCAN_ALL;
-	Cost		run;
-	Cost		index_run;
-	QualCost	having = {0, 0};
-	ListCell   *lc;
-	bool		indexable = OidIsValid(planned->rel->packed_index) && OidIsValid(planned->rel->recent_index);
+	double part = dp_bucket_selectivity(root, upper->baserel, planned, upper->keys);
+	double buckets = Min(s->packed_tuples, ceil(s->packed_tuples * part) + 1);
+	double waiting = Min(s->recent_tuples, ceil(s->recent_tuples * part));
+	double header = HEADER_COST * cpu_operator_cost * (1 + list_length(upper->aggregates));
+	double row = 2 * cpu_operator_cost * (1 + list_length(upper->aggregates));
+	List *exprs = NIL;
+	double groups = 1;
+	double pages;
+	DpScanMode mode = DP_SCAN_ALL;
+	Cost run;
+	Cost index_run;
+	QualCost having = { 0, 0 };
+	ListCell *lc;
+	bool indexable =
+		OidIsValid(planned->rel->packed_index) && OidIsValid(planned->rel->recent_index);
 
 	foreach(lc, upper->scan_tlist)
 	{
@@ -369,38 +383,42 @@ upper_add_path(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel)
 		cost_qual_eval(&having, upper->having, root);
 
 	run = seq_page_cost * (s->packed_pages + s->recent_pages) + s->packed_tuples * cpu_tuple_cost +
-		s->recent_tuples * cpu_tuple_cost + buckets * header + waiting * row;
+		  s->recent_tuples * cpu_tuple_cost + buckets * header + waiting * row;
 	pages = Min(buckets, s->packed_pages + buckets * 0.05);
-	index_run = Min(pages, 1) * random_page_cost + Max(pages - 1, 0) * (seq_page_cost + random_page_cost) / 2 +
-		buckets * (cpu_index_tuple_cost + cpu_tuple_cost + header) + waiting * (random_page_cost / 4 + cpu_index_tuple_cost + row);
+	index_run = Min(pages, 1) * random_page_cost +
+				Max(pages - 1, 0) * (seq_page_cost + random_page_cost) / 2 +
+				buckets * (cpu_index_tuple_cost + cpu_tuple_cost + header) +
+				waiting * (random_page_cost / 4 + cpu_index_tuple_cost + row);
 	foreach(lc, upper->keys)
 	{
-		if (((DpBucketKey *) lfirst(lc))->column == (planned->rel->ngroups > 0 ? planned->rel->groups[0] : planned->rel->time) &&
+		if (((DpBucketKey *) lfirst(lc))->column ==
+				(planned->rel->ngroups > 0 ? planned->rel->groups[0] : planned->rel->time) &&
 			indexable && index_run < run)
 			mode = DP_SCAN_INDEX;
 	}
 	if (mode == DP_SCAN_INDEX)
 		run = index_run;
 	run += groups * GROUP_COST * cpu_operator_cost + groups * having.per_tuple + having.startup;
-	add_path(output_rel, (Path *)
-			 dp_create_foreign_upper_path(root, output_rel, output_rel->reltarget, groups, run, run + groups * cpu_tuple_cost,
-										  NIL, NULL, list_make2_int(mode, 0)));
+	add_path(output_rel,
+			 (Path *) dp_create_foreign_upper_path(root, output_rel, output_rel->reltarget, groups,
+												   run, run + groups * cpu_tuple_cost, NIL, NULL,
+												   list_make2_int(mode, 0)));
 }
 
 /* The plan of the path. */
 ForeignScan *
 dp_bucket_upper_plan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *best_path, List *tlist)
 {
-	Upper	   *upper = rel->fdw_private;
-	List	   *values = NIL;
-	List	   *encoded = dp_bucket_keys_encode(upper->keys, &values);
-	List	   *needed = NIL;
-	ListCell   *lc;
+	Upper *upper = rel->fdw_private;
+	List *values = NIL;
+	List *encoded = dp_bucket_keys_encode(upper->keys, &values);
+	List *needed = NIL;
+	ListCell *lc;
 
 	/* measured columns that may have to be unpacked */
 	foreach(lc, upper->aggregates)
 	{
-		int			attnum = lsecond_int((List *) lfirst(lc));
+		int attnum = lsecond_int((List *) lfirst(lc));
 
 		if (attnum > 0)
 			needed = list_append_unique_int(needed, attnum);

@@ -11,7 +11,7 @@
 /* The aggregates */
 typedef enum DpUpperFunction
 {
-	DP_UPPER_COUNT_ALL,			/* count(*) */
+	DP_UPPER_COUNT_ALL, /* count(*) */
 	DP_UPPER_COUNT,
 	DP_UPPER_SUM,
 	DP_UPPER_AVG,
@@ -22,8 +22,8 @@ typedef enum DpUpperFunction
 /* What to group by */
 typedef enum DpUpperGroup
 {
-	DP_UPPER_COLUMN,			/* a group column */
-	DP_UPPER_SPAN				/* the beginning of a span that consists of whole ones of the relation */
+	DP_UPPER_COLUMN, /* a group column */
+	DP_UPPER_SPAN    /* the beginning of a span that consists of whole ones of the relation */
 } DpUpperGroup;
 
 /*
@@ -35,9 +35,13 @@ typedef enum DpUpperGroup
 extern void dp_bucket_upper_routine(FdwRoutine *routine);
 
 /* The plan of aggregates, called by what plans scans. */
-extern ForeignScan *dp_bucket_upper_plan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *best_path, List *tlist);
+extern ForeignScan *
+dp_bucket_upper_plan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *best_path, List *tlist);
 
-/* Keys that a query has, if these are all its restrictions and the scan alone evaluates them; else false. */
+/*
+ * Keys that a query has, if these are all its restrictions and the scan alone evaluates them; else
+ * false.
+ */
 extern bool dp_bucket_keys_exact(PlannerInfo *root, RelOptInfo *baserel, List **keys);
 
 /* Executing: prepare, give the next row (slot empty: no more), begin anew. */
@@ -48,4 +52,4 @@ extern void dp_bucket_upper_rescan(DpBucketScan *scan);
 /* The span that constants describe; false if they describe none. */
 extern bool dp_bucket_upper_span(DpSpan *span, List *constants, Oid type);
 
-#endif							/* DP_PATTERNS_BUCKET_UPPER_H */
+#endif /* DP_PATTERNS_BUCKET_UPPER_H */

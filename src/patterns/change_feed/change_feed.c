@@ -46,8 +46,8 @@
 
 #define PATTERN "change_feed"
 
-#define LOCK_CLASS_GATE		0x4346
-#define LOCK_CLASS_FLIGHT	0x4347
+#define LOCK_CLASS_GATE 0x4346
+#define LOCK_CLASS_FLIGHT 0x4347
 
 /* More paths than these are told by the fields of the document that they are in */
 #define MAX_PATHS 1000
@@ -55,35 +55,35 @@
 /* A feed that this transaction has written to */
 typedef struct Flight
 {
-	Oid			feed;
-	int64		first;			/* the number that its lock carries */
-	int			nestlevel;
-	CommandId	last;			/* the latest command that wrote */
-	HTAB	   *nested;			/* keys that were written by triggers */
+	Oid feed;
+	int64 first; /* the number that its lock carries */
+	int nestlevel;
+	CommandId last; /* the latest command that wrote */
+	HTAB *nested;   /* keys that were written by triggers */
 } Flight;
 
 typedef struct Nested
 {
-	uint64		hash;			/* of the key */
-	int64		number;			/* none less */
+	uint64 hash;  /* of the key */
+	int64 number; /* none less */
 } Nested;
 
 /* What was done to a document */
 typedef struct Change
 {
 	const char *operation;
-	struct varlena *key;		/* a bson_value; NULL: all */
-	struct varlena *doc;		/* or NULL */
-	ArrayType  *paths;			/* or NULL */
-	CommandId	command;
+	struct varlena *key; /* a bson_value; NULL: all */
+	struct varlena *doc; /* or NULL */
+	ArrayType *paths;    /* or NULL */
+	CommandId command;
 } Change;
 
 /* For collect_path() */
 typedef struct Paths
 {
-	List	   *names;
-	bool		top;			/* the fields of the document only */
-	bool		many;
+	List *names;
+	bool top; /* the fields of the document only */
+	bool many;
 } Paths;
 
 /* Of this transaction, in its context */
@@ -91,7 +91,7 @@ static List *flights = NIL;
 static bool callbacks_registered = false;
 
 /* The command that truncates a table together with its partitions */
-static Oid	truncated_relid = InvalidOid;
+static Oid truncated_relid = InvalidOid;
 static CommandId truncated_command;
 static TimestampTz truncated_statement;
 
@@ -103,14 +103,16 @@ static void feed_rows(DpChangeFeed *f, Oid relid, const char *operation);
 static struct varlena *row_document(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc);
 static struct varlena *row_key(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc);
 static ArrayType *changed_paths(struct varlena *before, struct varlena *after);
-static bool collect_path(const DpPath *path, const DpValue *before, const DpValue *after, void *arg);
+static bool
+collect_path(const DpPath *path, const DpValue *before, const DpValue *after, void *arg);
 static void feed_write(DpChangeFeed *f, const Change *change);
 static Flight *flight_find(DpChangeFeed *f);
 static Flight *flight_begin(DpChangeFeed *f);
 static void insert_change(DpChangeFeed *f, int64 number, const Change *change);
 static void renumber(DpChangeFeed *f, const Change *change, int64 since);
 static void flights_xact(XactEvent event, void *arg);
-static void flights_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static void
+flights_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 
 /*
  * change_feed_trigger(): the triggers of the pattern on its table.
@@ -120,8 +122,8 @@ Datum
 dp_change_feed_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl	   *decl;
-	bool		row;
+	DpDecl *decl;
+	bool row;
 
 	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
 		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
@@ -130,11 +132,14 @@ dp_change_feed_trigger(PG_FUNCTION_ARGS)
 	if (decl == NULL)
 		return PointerGetDatum(NULL);
 	row = TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
-	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) || row != TRIGGER_FIRED_AFTER(trigdata->tg_event) ||
+	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
+		row != TRIGGER_FIRED_AFTER(trigdata->tg_event) ||
 		(!row && !TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event)))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"change_feed_trigger\" is called by triggers that change_feed_enable() makes only")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"change_feed_trigger\" is called by triggers that change_feed_enable() makes only")));
 	if (!dp_decl_maintained(decl))
 		return PointerGetDatum(NULL);
 	if (row)
@@ -160,11 +165,11 @@ dp_change_feed(DpDecl *decl)
 	f->pair = dp_decl_text(decl, "pair");
 	f->documents = dp_decl_bool(decl, "documents", true);
 	f->channel = dp_decl_text(decl, "channel");
-	if (f->pair == NULL || (f->channel != NULL && (strlen(f->channel) == 0 || strlen(f->channel) >= NAMEDATALEN)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the declaration of the change feed \"%s\" on table %s is not valid",
-						decl->name, dp_relation_name(decl->target))));
+	if (f->pair == NULL ||
+		(f->channel != NULL && (strlen(f->channel) == 0 || strlen(f->channel) >= NAMEDATALEN)))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the declaration of the change feed \"%s\" on table %s is not valid",
+							   decl->name, dp_relation_name(decl->target))));
 	decl->state = f;
 	return f;
 }
@@ -175,11 +180,15 @@ dp_change_feed(DpDecl *decl)
 Oid
 dp_change_feed_table(DpChangeFeed *f)
 {
-	static const char *const names[DP_FEED_COLUMNS] = {"number", "transaction", "command", "at", "operation", "key", "document", "paths"};
-	const Oid	types[DP_FEED_COLUMNS] = {INT8OID, INT8OID, INT8OID, TIMESTAMPTZOID, TEXTOID, dp_types()->bson_value, dp_types()->bson, TEXTARRAYOID};
-	Oid			side;
-	List	   *sequences;
-	int			i;
+	static const char *const names[DP_FEED_COLUMNS] = { "number",   "transaction", "command",
+														"at",       "operation",   "key",
+														"document", "paths" };
+	const Oid types[DP_FEED_COLUMNS] = { INT8OID,          INT8OID,     INT8OID,
+										 TIMESTAMPTZOID,   TEXTOID,     dp_types()->bson_value,
+										 dp_types()->bson, TEXTARRAYOID };
+	Oid side;
+	List *sequences;
+	int i;
 
 	if (likely(OidIsValid(f->side)))
 		return f->side;
@@ -187,18 +196,21 @@ dp_change_feed_table(DpChangeFeed *f)
 	if (!OidIsValid(side))
 		dp_require_own_sides(f->decl);
 	if (!OidIsValid(side))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the table of the change feed \"%s\" on table %s is missing", f->decl->name, dp_relation_name(f->decl->target)),
-				 errhint("If the table was restored alone, restore its feed too; pattern_repair() with accept_loss => true makes an empty one.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the table of the change feed \"%s\" on table %s is missing", f->decl->name,
+					dp_relation_name(f->decl->target)),
+			 errhint(
+				 "If the table was restored alone, restore its feed too; pattern_repair() with accept_loss => true makes an empty one.")));
 	sequences = getOwnedSequences(side);
 	for (i = 0; i < DP_FEED_COLUMNS; i++)
 	{
 		f->columns[i] = get_attnum(side, names[i]);
-		if (f->columns[i] == InvalidAttrNumber || get_atttype(side, f->columns[i]) != types[i] || list_length(sequences) != 1)
-			ereport(ERROR,
-					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("table %s is not one of changes", dp_relation_name(side))));
+		if (f->columns[i] == InvalidAttrNumber || get_atttype(side, f->columns[i]) != types[i] ||
+			list_length(sequences) != 1)
+			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+							errmsg("table %s is not one of changes", dp_relation_name(side))));
 	}
 	f->sequence = linitial_oid(sequences);
 	f->side = side;
@@ -235,25 +247,26 @@ dp_change_feed_flight_of(DpChangeFeed *f, const LOCKTAG *tag, uint32 *low)
 static void
 feed_row(DpChangeFeed *f, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	HeapTuple	old = TRIGGER_FIRED_BY_INSERT(trigdata->tg_event) ? NULL : trigdata->tg_trigtuple;
-	HeapTuple	new = TRIGGER_FIRED_BY_INSERT(trigdata->tg_event) ? trigdata->tg_trigtuple :
-		TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : NULL;
-	Change		change = {0};
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	HeapTuple old = TRIGGER_FIRED_BY_INSERT(trigdata->tg_event) ? NULL : trigdata->tg_trigtuple;
+	HeapTuple new = TRIGGER_FIRED_BY_INSERT(trigdata->tg_event)   ? trigdata->tg_trigtuple
+					: TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
+																  : NULL;
+	Change change = { 0 };
 
 	if (old != NULL && new != NULL)
 	{
-		DpKey		from;
-		DpKey		to;
+		DpKey from;
+		DpKey to;
 
 		dp_key_of_tuple(f->decl, old, desc, &from);
 		dp_key_of_tuple(f->decl, new, desc, &to);
 		if (dp_key_identical(f->decl, &from, &to))
 		{
-			bool		old_null;
-			bool		new_null;
-			Datum		was = heap_getattr(old, f->decl->doc_attnum, desc, &old_null);
-			Datum		is = heap_getattr(new, f->decl->doc_attnum, desc, &new_null);
+			bool old_null;
+			bool new_null;
+			Datum was = heap_getattr(old, f->decl->doc_attnum, desc, &old_null);
+			Datum is = heap_getattr(new, f->decl->doc_attnum, desc, &new_null);
 			struct varlena *before;
 
 			if (old_null == new_null && (old_null || datum_image_eq(was, is, false, -1)))
@@ -276,7 +289,8 @@ feed_row(DpChangeFeed *f, TriggerData *trigdata)
 		change.operation = "delete";
 		change.key = row_key(f, old, desc);
 		change.doc = row_document(f, old, desc);
-		change.command = new != NULL ? HeapTupleHeaderGetCmin(new->t_data) : HeapTupleHeaderGetCmax(old->t_data);
+		change.command =
+			new != NULL ? HeapTupleHeaderGetCmin(new->t_data) : HeapTupleHeaderGetCmax(old->t_data);
 		feed_write(f, &change);
 	}
 	if (new != NULL)
@@ -295,8 +309,8 @@ feed_row(DpChangeFeed *f, TriggerData *trigdata)
 static void
 feed_truncate(DpChangeFeed *f, TriggerData *trigdata)
 {
-	Change		change = {0};
-	Oid			relid = RelationGetRelid(trigdata->tg_relation);
+	Change change = { 0 };
+	Oid relid = RelationGetRelid(trigdata->tg_relation);
 
 	if (relid == f->decl->target)
 	{
@@ -310,8 +324,10 @@ feed_truncate(DpChangeFeed *f, TriggerData *trigdata)
 	}
 
 	/* a partition: together with the table, or its rows alone */
-	if ((truncated_relid == f->decl->target && truncated_statement == GetCurrentStatementStartTimestamp() &&
-		 GetCurrentCommandId(false) - truncated_command <= 1) || trigdata->tg_relation->rd_rel->relkind != RELKIND_RELATION)
+	if ((truncated_relid == f->decl->target &&
+		 truncated_statement == GetCurrentStatementStartTimestamp() &&
+		 GetCurrentCommandId(false) - truncated_command <= 1) ||
+		trigdata->tg_relation->rd_rel->relkind != RELKIND_RELATION)
 		return;
 	feed_rows(f, relid, "delete");
 }
@@ -323,14 +339,15 @@ feed_truncate(DpChangeFeed *f, TriggerData *trigdata)
 void
 dp_change_feed_partition(Oid table, Oid partition, bool attached)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, dp_decls(table))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 
 		/* those of tables above are told with these */
-		if (strcmp(decl->pattern, PATTERN) == 0 && decl->target == table && dp_decl_maintained(decl))
+		if (strcmp(decl->pattern, PATTERN) == 0 && decl->target == table &&
+			dp_decl_maintained(decl))
 			feed_rows(dp_change_feed(decl), partition, attached ? "insert" : "delete");
 	}
 }
@@ -339,9 +356,9 @@ dp_change_feed_partition(Oid table, Oid partition, bool attached)
 static void
 feed_rows(DpChangeFeed *f, Oid relid, const char *operation)
 {
-	Change		change = {0};
+	Change change = { 0 };
 	StringInfoData sql;
-	Portal		portal;
+	Portal portal;
 
 	change.operation = operation;
 	change.command = GetCurrentCommandId(false);
@@ -352,12 +369,13 @@ feed_rows(DpChangeFeed *f, Oid relid, const char *operation)
 	appendStringInfo(&sql, ", %s FROM ", quote_identifier(f->decl->doc_column));
 	dp_sql_table(&sql, relid);
 	PushActiveSnapshot(GetLatestSnapshot());
-	portal = SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
+	portal =
+		SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
 	PopActiveSnapshot();
 	for (;;)
 	{
 		SPITupleTable *rows;
-		uint64		i;
+		uint64 i;
 
 		SPI_cursor_fetch(portal, true, 1000);
 		rows = SPI_tuptable;
@@ -365,10 +383,10 @@ feed_rows(DpChangeFeed *f, Oid relid, const char *operation)
 			break;
 		for (i = 0; i < rows->numvals; i++)
 		{
-			DpKey		key;
-			bool		isnull;
-			Datum		doc;
-			int			k;
+			DpKey key;
+			bool isnull;
+			Datum doc;
+			int k;
 
 			CHECK_FOR_INTERRUPTS();
 			key.n = f->decl->nkeys;
@@ -396,9 +414,9 @@ DP_FUNCTION(dp_change_feed_record);
 Datum
 dp_change_feed_record(PG_FUNCTION_ARGS)
 {
-	Oid			relid;
+	Oid relid;
 	DpChangeFeed *f;
-	Change		change = {0};
+	Change change = { 0 };
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
 		PG_RETURN_VOID();
@@ -418,8 +436,8 @@ dp_change_feed_record(PG_FUNCTION_ARGS)
 static struct varlena *
 row_document(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, f->decl->doc_attnum, desc, &isnull);
+	bool isnull;
+	Datum value = heap_getattr(tuple, f->decl->doc_attnum, desc, &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
@@ -428,7 +446,7 @@ row_document(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc)
 static struct varlena *
 row_key(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc)
 {
-	DpKey		key;
+	DpKey key;
 
 	dp_key_of_tuple(f->decl, tuple, desc, &key);
 	return dp_key_to_value(f->decl, &key);
@@ -440,17 +458,19 @@ row_key(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc)
 static ArrayType *
 changed_paths(struct varlena *before, struct varlena *after)
 {
-	Paths		paths = {0};
-	Datum	   *values;
-	ListCell   *lc;
-	int			n = 0;
+	Paths paths = { 0 };
+	Datum *values;
+	ListCell *lc;
+	int n = 0;
 
-	dp_diff_each(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(after), DP_DOC_SIZE(after), collect_path, &paths);
+	dp_diff_each(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(after), DP_DOC_SIZE(after),
+				 collect_path, &paths);
 	if (paths.many)
 	{
 		paths.names = NIL;
 		paths.top = true;
-		dp_diff_each(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(after), DP_DOC_SIZE(after), collect_path, &paths);
+		dp_diff_each(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(after),
+					 DP_DOC_SIZE(after), collect_path, &paths);
 	}
 	values = palloc(sizeof(Datum) * (list_length(paths.names) + 1));
 	foreach(lc, paths.names)
@@ -462,7 +482,7 @@ changed_paths(struct varlena *before, struct varlena *after)
 static bool
 collect_path(const DpPath *path, const DpValue *before, const DpValue *after, void *arg)
 {
-	Paths	   *paths = arg;
+	Paths *paths = arg;
 	StringInfoData text;
 
 	CHECK_FOR_INTERRUPTS();
@@ -491,11 +511,11 @@ collect_path(const DpPath *path, const DpValue *before, const DpValue *after, vo
 static void
 feed_write(DpChangeFeed *f, const Change *change)
 {
-	Oid			side = dp_change_feed_table(f);
-	Flight	   *flight = flight_find(f);
-	int64		number;
-	DpValue		key;
-	uint64		hash = 0;
+	Oid side = dp_change_feed_table(f);
+	Flight *flight = flight_find(f);
+	int64 number;
+	DpValue key;
+	uint64 hash = 0;
 
 	LockRelationOid(side, RowExclusiveLock);
 	if (flight == NULL)
@@ -519,7 +539,7 @@ feed_write(DpChangeFeed *f, const Change *change)
 	}
 	if (change->command < flight->last && flight->nested != NULL)
 	{
-		Nested	   *later = hash_search(flight->nested, &hash, HASH_FIND, NULL);
+		Nested *later = hash_search(flight->nested, &hash, HASH_FIND, NULL);
 
 		if (later != NULL)
 			renumber(f, change, later->number);
@@ -527,17 +547,18 @@ feed_write(DpChangeFeed *f, const Change *change)
 	flight->last = Max(flight->last, change->command);
 	if (dp_trigger_depth() > 1)
 	{
-		Nested	   *nested;
-		bool		found;
+		Nested *nested;
+		bool found;
 
 		if (flight->nested == NULL)
 		{
-			HASHCTL		ctl = {0};
+			HASHCTL ctl = { 0 };
 
 			ctl.keysize = sizeof(uint64);
 			ctl.entrysize = sizeof(Nested);
 			ctl.hcxt = TopTransactionContext;
-			flight->nested = hash_create("changes of triggers", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+			flight->nested = hash_create("changes of triggers", 256, &ctl,
+										 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 		}
 		nested = hash_search(flight->nested, &hash, HASH_ENTER, &found);
 		if (!found)
@@ -549,7 +570,7 @@ feed_write(DpChangeFeed *f, const Change *change)
 static Flight *
 flight_find(DpChangeFeed *f)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, flights)
 	{
@@ -567,10 +588,10 @@ static Flight *
 flight_begin(DpChangeFeed *f)
 {
 	MemoryContext old;
-	Flight	   *flight;
-	LOCKTAG		gate;
-	LOCKTAG		tag;
-	int64		first;
+	Flight *flight;
+	LOCKTAG gate;
+	LOCKTAG tag;
+	int64 first;
 
 	if (!callbacks_registered)
 	{
@@ -601,18 +622,19 @@ flight_begin(DpChangeFeed *f)
 static void
 insert_change(DpChangeFeed *f, int64 number, const Change *change)
 {
-	Relation	rel = table_open(f->side, RowExclusiveLock);
+	Relation rel = table_open(f->side, RowExclusiveLock);
 	TupleTableSlot *row = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
-	Datum		values[DP_FEED_COLUMNS] = {0};
-	bool		nulls[DP_FEED_COLUMNS] = {false};
-	EState	   *estate;
+	Datum values[DP_FEED_COLUMNS] = { 0 };
+	bool nulls[DP_FEED_COLUMNS] = { false };
+	EState *estate;
 	ResultRelInfo *info;
 	RangeTblEntry *rte;
 	Bitmapset **columns;
-	int			i;
+	int i;
 
 	values[DP_FEED_NUMBER] = Int64GetDatum(number);
-	values[DP_FEED_TRANSACTION] = Int64GetDatum((int64) U64FromFullTransactionId(GetTopFullTransactionId()));
+	values[DP_FEED_TRANSACTION] =
+		Int64GetDatum((int64) U64FromFullTransactionId(GetTopFullTransactionId()));
 	values[DP_FEED_COMMAND] = Int64GetDatum((int64) change->command);
 	values[DP_FEED_AT] = TimestampTzGetDatum(GetCurrentTimestamp());
 	values[DP_FEED_OPERATION] = CStringGetTextDatum(change->operation);
@@ -652,31 +674,40 @@ insert_change(DpChangeFeed *f, int64 number, const Change *change)
 	table_close(rel, NoLock);
 }
 
-/* Changes of the same key that later commands of this transaction have made, and written before, get new numbers. */
+/*
+ * Changes of the same key that later commands of this transaction have made, and written before,
+ * get new numbers.
+ */
 static void
 renumber(DpChangeFeed *f, const Change *change, int64 since)
 {
-	SPIPlanPtr	plan;
-	Datum		values[5];
+	SPIPlanPtr plan;
+	Datum values[5];
 
 	SPI_connect();
 	plan = dp_plan(f->decl, &plan_renumber);
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[5] = {INT8OID, INT8OID, INT8OID, dp_types()->bson_value, REGCLASSOID};
+		Oid types[5] = { INT8OID, INT8OID, INT8OID, dp_types()->bson_value, REGCLASSOID };
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "WITH gone AS (DELETE FROM ");
 		dp_sql_table(&sql, f->side);
-		appendStringInfoString(&sql, " WHERE number OPERATOR(pg_catalog.>=) $1 AND transaction OPERATOR(pg_catalog.=) $2"
-							   " AND command OPERATOR(pg_catalog.>) $3 AND key ");
+		appendStringInfoString(
+			&sql,
+			" WHERE number OPERATOR(pg_catalog.>=) $1 AND transaction OPERATOR(pg_catalog.=) $2"
+			" AND command OPERATOR(pg_catalog.>) $3 AND key ");
 		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, " $4 RETURNING number, transaction, command, at, operation, key, document, paths) INSERT INTO ");
+		appendStringInfoString(
+			&sql,
+			" $4 RETURNING number, transaction, command, at, operation, key, document, paths) INSERT INTO ");
 		dp_sql_table(&sql, f->side);
-		appendStringInfoString(&sql, " (number, transaction, command, at, operation, key, document, paths) "
-							   "SELECT pg_catalog.nextval($5), q.transaction, q.command, q.at, q.operation, q.key, q.document, q.paths "
-							   "FROM (SELECT * FROM gone ORDER BY number) AS q");
+		appendStringInfoString(
+			&sql,
+			" (number, transaction, command, at, operation, key, document, paths) "
+			"SELECT pg_catalog.nextval($5), q.transaction, q.command, q.at, q.operation, q.key, q.document, q.paths "
+			"FROM (SELECT * FROM gone ORDER BY number) AS q");
 		plan = dp_plan_make(f->decl, &plan_renumber, sql.data, 5, types);
 	}
 	values[0] = Int64GetDatum(since);
@@ -684,7 +715,8 @@ renumber(DpChangeFeed *f, const Change *change, int64 since)
 	values[2] = Int64GetDatum((int64) change->command);
 	values[3] = PointerGetDatum(change->key);
 	values[4] = ObjectIdGetDatum(f->sequence);
-	dp_run_marked(f->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, f->side, NULL, DP_MARK_INTERNAL);
+	dp_run_marked(f->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, f->side, NULL,
+				  DP_MARK_INTERNAL);
 	SPI_finish();
 }
 
@@ -696,16 +728,19 @@ flights_xact(XactEvent event, void *arg)
 		flights = NIL;
 }
 
-/* A subtransaction that is rolled back has lost its lock; one that ends well leaves it to the one around it. */
+/*
+ * A subtransaction that is rolled back has lost its lock; one that ends well leaves it to the one
+ * around it.
+ */
 static void
 flights_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
-	int			level = GetCurrentTransactionNestLevel();
-	ListCell   *lc;
+	int level = GetCurrentTransactionNestLevel();
+	ListCell *lc;
 
 	foreach(lc, flights)
 	{
-		Flight	   *flight = lfirst(lc);
+		Flight *flight = lfirst(lc);
 
 		if (flight->nestlevel < level)
 			continue;

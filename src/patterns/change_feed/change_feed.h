@@ -43,23 +43,26 @@ typedef enum DpFeedColumn
 
 typedef struct DpChangeFeed
 {
-	DpDecl	   *decl;
-	char	   *pair;
-	bool		documents;		/* documents are kept, not only keys and paths */
-	char	   *channel;		/* that is notified; NULL: none */
-	Oid			side;			/* the table of changes, InvalidOid until it is found */
-	Oid			sequence;
-	AttrNumber	columns[DP_FEED_COLUMNS];
+	DpDecl *decl;
+	char *pair;
+	bool documents; /* documents are kept, not only keys and paths */
+	char *channel;  /* that is notified; NULL: none */
+	Oid side;       /* the table of changes, InvalidOid until it is found */
+	Oid sequence;
+	AttrNumber columns[DP_FEED_COLUMNS];
 } DpChangeFeed;
 
 /* The pattern's view of a declaration. */
 extern DpChangeFeed *dp_change_feed(DpDecl *decl);
 
-/* A table with rows has become a partition of the table, or is none any more: feeds of that table say so. */
+/*
+ * A table with rows has become a partition of the table, or is none any more: feeds of that table
+ * say so.
+ */
 extern void dp_change_feed_partition(Oid table, Oid partition, bool attached);
 
 /* The table of changes.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing. */
-extern Oid	dp_change_feed_table(DpChangeFeed *f);
+extern Oid dp_change_feed_table(DpChangeFeed *f);
 
 /* The gate of a feed, and the lock of a transaction whose first number this is. */
 extern void dp_change_feed_gate(DpChangeFeed *f, LOCKTAG *tag);
@@ -68,4 +71,4 @@ extern void dp_change_feed_flight(DpChangeFeed *f, int64 first, LOCKTAG *tag);
 /* The low half of the number that a lock carries, if it is one of this feed. */
 extern bool dp_change_feed_flight_of(DpChangeFeed *f, const LOCKTAG *tag, uint32 *low);
 
-#endif							/* DP_PATTERNS_CHANGE_FEED_CHANGE_FEED_H */
+#endif /* DP_PATTERNS_CHANGE_FEED_CHANGE_FEED_H */

@@ -51,48 +51,52 @@ dp_change_feed_read(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpChangeFeed *f = feed_argument(fcinfo, 3, false);
-	Oid			types[] = {INT8OID, INT8OID, INT8OID};
-	int64		after = PG_ARGISNULL(1) ? PG_INT64_MIN : PG_GETARG_INT64(1);
-	int32		take = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT32(2);
-	Datum		values[3];
-	int64		limit;
-	uint64		n;
-	uint64		i;
+	Oid types[] = { INT8OID, INT8OID, INT8OID };
+	int64 after = PG_ARGISNULL(1) ? PG_INT64_MIN : PG_GETARG_INT64(1);
+	int32 take = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT32(2);
+	Datum values[3];
+	int64 limit;
+	uint64 n;
+	uint64 i;
 
 	if (!PG_ARGISNULL(2) && take < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("take must be positive")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("take must be positive")));
 	InitMaterializedSRF(fcinfo, 0);
 	limit = feed_limit(f);
 	SPI_connect();
 	if (!PG_ARGISNULL(1))
 	{
-		int64		purged = feed_purged(f);
+		int64 purged = feed_purged(f);
 
 		if (after < purged)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("changes after position " INT64_FORMAT " have been purged", after),
-					 errdetail("The change feed \"%s\" of table %s is complete from position " INT64_FORMAT " on.",
-							   f->decl->name, dp_relation_name(f->decl->target), purged),
-					 errhint("Read the table anew, and go on from there.")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("changes after position " INT64_FORMAT " have been purged", after),
+				 errdetail(
+					 "The change feed \"%s\" of table %s is complete from position " INT64_FORMAT
+					 " on.",
+					 f->decl->name, dp_relation_name(f->decl->target), purged),
+				 errhint("Read the table anew, and go on from there.")));
 	}
 	values[0] = Int64GetDatum(after);
 	values[1] = Int64GetDatum(limit);
 	values[2] = Int64GetDatum((int64) take);
-	n = dp_run(f->decl,
-			   feed_plan(f, &plan_read, "SELECT number, operation, key, document, paths, at, transaction FROM",
-						 " WHERE number OPERATOR(pg_catalog.>) $1 AND number OPERATOR(pg_catalog.<) $2"
-						 " AND operation OPERATOR(pg_catalog.<>) 'purged' ORDER BY number LIMIT $3", 3, types),
-			   values, PG_ARGISNULL(2) ? "  n" : NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
+	n = dp_run(
+		f->decl,
+		feed_plan(f, &plan_read,
+				  "SELECT number, operation, key, document, paths, at, transaction FROM",
+				  " WHERE number OPERATOR(pg_catalog.>) $1 AND number OPERATOR(pg_catalog.<) $2"
+				  " AND operation OPERATOR(pg_catalog.<>) 'purged' ORDER BY number LIMIT $3",
+				  3, types),
+		values, PG_ARGISNULL(2) ? "  n" : NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
 	if (n > 0)
 		make_durable();
 	for (i = 0; i < n; i++)
 	{
-		Datum		row[7];
-		bool		nulls[7];
-		int			k;
+		Datum row[7];
+		bool nulls[7];
+		int k;
 
 		for (k = 0; k < 7; k++)
 			row[k] = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, k + 1, &nulls[k]);
@@ -110,9 +114,12 @@ dp_change_feed_read(PG_FUNCTION_ARGS)
 static void
 make_durable(void)
 {
-	XLogRecPtr	end = GetXLogInsertRecPtr();
+	XLogRecPtr end = GetXLogInsertRecPtr();
 
-	/* at the beginning of a page nothing but its header may be there yet, which cannot be waited for */
+	/*
+	 * at the beginning of a page nothing but its header may be there yet, which cannot be waited
+	 * for
+	 */
 	if (end % XLOG_BLCKSZ <= SizeOfXLogLongPHD)
 		end -= end % XLOG_BLCKSZ;
 	XLogFlush(end);
@@ -126,7 +133,7 @@ DP_FUNCTION(dp_change_feed_position);
 Datum
 dp_change_feed_position(PG_FUNCTION_ARGS)
 {
-	int64		limit = feed_limit(feed_argument(fcinfo, 1, false));
+	int64 limit = feed_limit(feed_argument(fcinfo, 1, false));
 
 	make_durable();
 	PG_RETURN_INT64(limit - 1);
@@ -141,18 +148,17 @@ Datum
 dp_change_feed_purge(PG_FUNCTION_ARGS)
 {
 	DpChangeFeed *f = feed_argument(fcinfo, 3, true);
-	Oid			interval = INTERVALOID;
-	Oid			int8s[] = {INT8OID};
-	DpActor		self;
-	int64		until;
-	int64		n;
-	Datum		value;
-	bool		isnull;
+	Oid interval = INTERVALOID;
+	Oid int8s[] = { INT8OID };
+	DpActor self;
+	int64 until;
+	int64 n;
+	Datum value;
+	bool isnull;
 
 	if (PG_ARGISNULL(1) == PG_ARGISNULL(2))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("one of until and older_than must be given")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("one of until and older_than must be given")));
 	PreventCommandIfReadOnly("change_feed_purge()");
 	until = feed_limit(f) - 1;
 	if (!PG_ARGISNULL(1))
@@ -164,43 +170,58 @@ dp_change_feed_purge(PG_FUNCTION_ARGS)
 	{
 		/* up to the first change that is young enough: what is before it in the order goes */
 		value = PG_GETARG_DATUM(2);
-		dp_run(f->decl,
-			   feed_plan(f, &plan_until, "SELECT number FROM",
-						 " WHERE at OPERATOR(pg_catalog.>=) (pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) $1)"
-						 " AND operation OPERATOR(pg_catalog.<>) 'purged' ORDER BY number", 1, &interval),
-			   &value, NULL, 0, 1, SPI_OK_SELECT);
+		dp_run(
+			f->decl,
+			feed_plan(
+				f, &plan_until, "SELECT number FROM",
+				" WHERE at OPERATOR(pg_catalog.>=) (pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) $1)"
+				" AND operation OPERATOR(pg_catalog.<>) 'purged' ORDER BY number",
+				1, &interval),
+			&value, NULL, 0, 1, SPI_OK_SELECT);
 		if (SPI_processed > 0)
-			until = Min(until, DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull)) - 1);
+			until = Min(until, DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+														   SPI_tuptable->tupdesc, 1, &isnull)) -
+								   1);
 	}
 
 	/* the last of them stays, as a mark of how far it went */
 	value = Int64GetDatum(until);
-	dp_run(f->decl,
-		   feed_plan(f, &plan_last, "SELECT pg_catalog.max(number) FROM",
-					 " WHERE number OPERATOR(pg_catalog.<=) $1 AND operation OPERATOR(pg_catalog.<>) 'purged'", 1, int8s),
-		   &value, NULL, 0, 1, SPI_OK_SELECT);
+	dp_run(
+		f->decl,
+		feed_plan(
+			f, &plan_last, "SELECT pg_catalog.max(number) FROM",
+			" WHERE number OPERATOR(pg_catalog.<=) $1 AND operation OPERATOR(pg_catalog.<>) 'purged'",
+			1, int8s),
+		&value, NULL, 0, 1, SPI_OK_SELECT);
 	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
 	if (isnull)
 		n = 0;
 	else
 	{
-		n = (int64) dp_run_marked(f->decl,
-								  feed_plan(f, &plan_purge, "DELETE FROM", " WHERE number OPERATOR(pg_catalog.<) $1"
-											" RETURNING (operation OPERATOR(pg_catalog.=) 'purged')::pg_catalog.int4", 1, int8s),
-								  &value, NULL, 0, SPI_OK_DELETE_RETURNING, f->side, NULL, DP_MARK_INTERNAL);
+		n = (int64) dp_run_marked(
+			f->decl,
+			feed_plan(f, &plan_purge, "DELETE FROM",
+					  " WHERE number OPERATOR(pg_catalog.<) $1"
+					  " RETURNING (operation OPERATOR(pg_catalog.=) 'purged')::pg_catalog.int4",
+					  1, int8s),
+			&value, NULL, 0, SPI_OK_DELETE_RETURNING, f->side, NULL, DP_MARK_INTERNAL);
 		if (n > 0)
 		{
-			uint64		i;
-			int64		marks = 0;
+			uint64 i;
+			int64 marks = 0;
 
 			for (i = 0; i < SPI_processed; i++)
-				marks += DatumGetInt32(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull));
+				marks += DatumGetInt32(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc,
+													 1, &isnull));
 			n -= marks;
 		}
-		n += (int64) dp_run_marked(f->decl,
-								   feed_plan(f, &plan_mark, "UPDATE", " SET operation = 'purged', document = NULL, key = NULL, paths = NULL"
-											 " WHERE number OPERATOR(pg_catalog.=) $1", 1, int8s),
-								   &value, NULL, 0, SPI_OK_UPDATE, f->side, NULL, DP_MARK_INTERNAL);
+		n += (int64) dp_run_marked(
+			f->decl,
+			feed_plan(f, &plan_mark, "UPDATE",
+					  " SET operation = 'purged', document = NULL, key = NULL, paths = NULL"
+					  " WHERE number OPERATOR(pg_catalog.=) $1",
+					  1, int8s),
+			&value, NULL, 0, SPI_OK_UPDATE, f->side, NULL, DP_MARK_INTERNAL);
 	}
 	SPI_finish();
 	dp_owner_end(&self);
@@ -215,11 +236,11 @@ dp_change_feed_purge(PG_FUNCTION_ARGS)
 static int64
 feed_limit(DpChangeFeed *f)
 {
-	LOCKTAG		gate;
-	LockData   *locks;
-	int64		last;
-	int64		limit;
-	int			i;
+	LOCKTAG gate;
+	LockData *locks;
+	int64 last;
+	int64 limit;
+	int i;
 
 	(void) dp_change_feed_table(f);
 	dp_change_feed_gate(f, &gate);
@@ -231,11 +252,14 @@ feed_limit(DpChangeFeed *f)
 	limit = last + 1;
 	for (i = 0; i < locks->nelements; i++)
 	{
-		uint32		low;
+		uint32 low;
 
-		if (locks->locks[i].holdMask == 0 || !dp_change_feed_flight_of(f, &locks->locks[i].locktag, &low))
+		if (locks->locks[i].holdMask == 0 ||
+			!dp_change_feed_flight_of(f, &locks->locks[i].locktag, &low))
 			continue;
-		/* its number is not greater than the last one, and not by 2^32 less; others go on drawing */
+		/*
+		 * its number is not greater than the last one, and not by 2^32 less; others go on drawing
+		 */
 		limit = Min(limit, last - (int64) (int32) ((uint32) last - low));
 	}
 	return limit;
@@ -246,8 +270,8 @@ static int64
 sequence_last(DpChangeFeed *f)
 {
 	LOCAL_FCINFO(call, 1);
-	FmgrInfo	flinfo;
-	DpActing	acting;
+	FmgrInfo flinfo;
+	DpActing acting;
 	volatile Datum last = (Datum) 0;
 
 	fmgr_info(F_PG_SEQUENCE_LAST_VALUE, &flinfo);
@@ -271,9 +295,12 @@ sequence_last(DpChangeFeed *f)
 static int64
 feed_purged(DpChangeFeed *f)
 {
-	bool		isnull;
+	bool isnull;
 
-	if (dp_run(f->decl, feed_plan(f, &plan_first, "SELECT number, operation OPERATOR(pg_catalog.=) 'purged' FROM", " ORDER BY number", 0, NULL),
+	if (dp_run(f->decl,
+			   feed_plan(f, &plan_first,
+						 "SELECT number, operation OPERATOR(pg_catalog.=) 'purged' FROM",
+						 " ORDER BY number", 0, NULL),
 			   NULL, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) == 0 ||
 		!DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull)))
 		return PG_INT64_MIN;
@@ -282,9 +309,10 @@ feed_purged(DpChangeFeed *f)
 
 /* A statement on the table of changes: "before table after". */
 static SPIPlanPtr
-feed_plan(DpChangeFeed *f, const void *id, const char *before, const char *after, int nargs, Oid *types)
+feed_plan(DpChangeFeed *f, const void *id, const char *before, const char *after, int nargs,
+		  Oid *types)
 {
-	SPIPlanPtr	plan = dp_plan(f->decl, id);
+	SPIPlanPtr plan = dp_plan(f->decl, id);
 	StringInfoData sql;
 
 	if (plan != NULL)
@@ -304,23 +332,22 @@ feed_plan(DpChangeFeed *f, const void *id, const char *before, const char *after
 static DpChangeFeed *
 feed_argument(FunctionCallInfo fcinfo, int name, bool owner)
 {
-	Oid			relid;
-	Oid			target;
-	DpDecl	   *decl;
+	Oid relid;
+	Oid target;
+	DpDecl *decl;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
 	if (RecoveryInProgress())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a change feed cannot be read on a standby"),
-				 errdetail("It does not know which transactions have not ended yet."),
-				 errhint("Read it on the primary.")));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("a change feed cannot be read on a standby"),
+						errdetail("It does not know which transactions have not ended yet."),
+						errhint("Read it on the primary.")));
 	relid = PG_GETARG_OID(0);
 	LockRelationOid(relid, AccessShareLock);
-	decl = dp_decl_find(relid, PATTERN, PG_ARGISNULL(name) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(name)));
+	decl = dp_decl_find(relid, PATTERN,
+						PG_ARGISNULL(name) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(name)));
 	target = decl->target;
 	if (owner)
 		dp_require_owner(target);
@@ -329,9 +356,12 @@ feed_argument(FunctionCallInfo fcinfo, int name, bool owner)
 		if (pg_class_aclcheck(target, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 			aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(target));
 		if (check_enable_rls(target, InvalidOid, true) == RLS_ENABLED)
-			ereport(ERROR,
-					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-					 errmsg("the change feed of table %s can be read by those only who see all rows of it", dp_relation_name(target))));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg(
+					 "the change feed of table %s can be read by those only who see all rows of it",
+					 dp_relation_name(target))));
 	}
 	return dp_change_feed(decl);
 }

@@ -26,8 +26,8 @@
 #include "bson/objectid.h"
 #include "bson/reader.h"
 
-#define ID_NAME			"_id"
-#define ID_NAME_LEN		3
+#define ID_NAME "_id"
+#define ID_NAME_LEN 3
 
 static void find_columns(Relation rel, int *id, int *doc);
 static bool same_bytes(Datum a, Datum b);
@@ -42,34 +42,27 @@ Datum
 dp_collection_set_id(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
-	TupleDesc	desc;
-	HeapTuple	tuple;
-	bool		is_update;
-	int			cols[2];
-	Datum		values[2];
-	bool		nulls[2] = {false, false};
-	bool		idnull,
-				docnull,
-				written;
-	Datum		idcol,
-				doccol,
-				oldid = (Datum) 0;
+	TupleDesc desc;
+	HeapTuple tuple;
+	bool is_update;
+	int cols[2];
+	Datum values[2];
+	bool nulls[2] = { false, false };
+	bool idnull, docnull, written;
+	Datum idcol, doccol, oldid = (Datum) 0;
 	struct varlena *doc;
-	DpValue		id,
-				column;
-	uint8		fresh[DP_OBJECTID_SIZE];
+	DpValue id, column;
+	uint8 fresh[DP_OBJECTID_SIZE];
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s\" was not called by the trigger manager",
-						"collection_set_id")));
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+						errmsg("function \"%s\" was not called by the trigger manager",
+							   "collection_set_id")));
 	if (!TRIGGER_FIRED_BEFORE(trigger->tg_event) || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
 		!(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) || TRIGGER_FIRED_BY_UPDATE(trigger->tg_event)))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s\" must be fired before insert or update for each row",
-						"collection_set_id")));
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+						errmsg("function \"%s\" must be fired before insert or update for each row",
+							   "collection_set_id")));
 
 	is_update = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event);
 	tuple = is_update ? trigger->tg_newtuple : trigger->tg_trigtuple;
@@ -79,19 +72,20 @@ dp_collection_set_id(PG_FUNCTION_ARGS)
 	idcol = heap_getattr(tuple, cols[0], desc, &idnull);
 	doccol = heap_getattr(tuple, cols[1], desc, &docnull);
 	if (docnull)
-		ereport(ERROR,
-				(errcode(ERRCODE_NOT_NULL_VIOLATION),
-				 errmsg("null value in column \"%s\" of relation \"%s\" violates not-null constraint",
-						NameStr(TupleDescAttr(desc, cols[1] - 1)->attname),
-						RelationGetRelationName(trigger->tg_relation)),
-				 errtablecol(trigger->tg_relation, cols[1])));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_NOT_NULL_VIOLATION),
+			 errmsg("null value in column \"%s\" of relation \"%s\" violates not-null constraint",
+					NameStr(TupleDescAttr(desc, cols[1] - 1)->attname),
+					RelationGetRelationName(trigger->tg_relation)),
+			 errtablecol(trigger->tg_relation, cols[1])));
 
 	/* Whether the statement gave the column a value of its own. */
 	written = !idnull;
 	if (is_update)
 	{
-		bool		oldnull;
-		Datum		olddoc;
+		bool oldnull;
+		Datum olddoc;
 
 		oldid = heap_getattr(trigger->tg_trigtuple, cols[0], desc, &oldnull);
 		if (oldnull)
@@ -117,13 +111,16 @@ dp_collection_set_id(PG_FUNCTION_ARGS)
 			if (dp_value_identical(&column, &id))
 				return PointerGetDatum(tuple);
 			if (written && dp_value_compare(&column, &id) != 0)
-				ereport(ERROR,
-						(errcode(ERRCODE_CHECK_VIOLATION),
-						 errmsg("column \"%s\" of relation \"%s\" differs from the field \"_id\" of the document",
-								NameStr(TupleDescAttr(desc, cols[0] - 1)->attname),
-								RelationGetRelationName(trigger->tg_relation)),
-						 errhint("Write the document and leave the column out: it follows the document."),
-						 errtablecol(trigger->tg_relation, cols[0])));
+				ereport(
+					ERROR,
+					(errcode(ERRCODE_CHECK_VIOLATION),
+					 errmsg(
+						 "column \"%s\" of relation \"%s\" differs from the field \"_id\" of the document",
+						 NameStr(TupleDescAttr(desc, cols[0] - 1)->attname),
+						 RelationGetRelationName(trigger->tg_relation)),
+					 errhint(
+						 "Write the document and leave the column out: it follows the document."),
+					 errtablecol(trigger->tg_relation, cols[0])));
 		}
 		values[0] = PointerGetDatum(dp_value_to_varlena(&id));
 		tuple = heap_modify_tuple_by_cols(tuple, desc, 1, cols, values, nulls);
@@ -155,7 +152,7 @@ dp_collection_set_id(PG_FUNCTION_ARGS)
 static void
 find_columns(Relation rel, int *id, int *doc)
 {
-	TupleDesc	desc = RelationGetDescr(rel);
+	TupleDesc desc = RelationGetDescr(rel);
 	const DpTypes *types = dp_types();
 
 	*id = *doc = 0;
@@ -171,11 +168,12 @@ find_columns(Relation rel, int *id, int *doc)
 			*doc = i + 1;
 	}
 	if (*id == 0 || *doc == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("relation \"%s\" is not a collection", RelationGetRelationName(rel)),
-				 errdetail("A collection has a column of type bson_value and a column of type bson."),
-				 errtable(rel)));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("relation \"%s\" is not a collection", RelationGetRelationName(rel)),
+			 errdetail("A collection has a column of type bson_value and a column of type bson."),
+			 errtable(rel)));
 }
 
 /*
@@ -187,7 +185,7 @@ same_bytes(Datum a, Datum b)
 {
 	struct varlena *x = (struct varlena *) DatumGetPointer(a);
 	struct varlena *y = (struct varlena *) DatumGetPointer(b);
-	Size		size = VARSIZE_ANY(x);
+	Size size = VARSIZE_ANY(x);
 
 	return x == y || (size == VARSIZE_ANY(y) && memcmp(x, y, size) == 0);
 }
@@ -211,8 +209,8 @@ check_id(Relation rel, const DpValue *id)
 static struct varlena *
 prepend_id(struct varlena *doc, const DpValue *id)
 {
-	DpBuilder	b;
-	DpIter		iter;
+	DpBuilder b;
+	DpIter iter;
 
 	dp_iter_init_varlena(&iter, doc);
 	dp_builder_init(&b, DP_DOC_SIZE(doc) + 1 + ID_NAME_LEN + 1 + id->len);

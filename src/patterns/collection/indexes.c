@@ -45,21 +45,20 @@ DP_FUNCTION(dp_collection_index_key);
 Datum
 dp_collection_index_key(PG_FUNCTION_ARGS)
 {
-	Oid			oid = PG_GETARG_OID(0);
-	char		relkind = get_rel_relkind(oid);
-	Relation	index;
-	Relation	rel;
-	List	   *predicate;
-	TupleDesc	desc;
-	DpBuilder	b;
-	Datum		values[2] = {0};
-	bool		nulls[2] = {true, true};
-	Const	   *filter;
+	Oid oid = PG_GETARG_OID(0);
+	char relkind = get_rel_relkind(oid);
+	Relation index;
+	Relation rel;
+	List *predicate;
+	TupleDesc desc;
+	DpBuilder b;
+	Datum values[2] = { 0 };
+	bool nulls[2] = { true, true };
+	Const *filter;
 
 	if (relkind != RELKIND_INDEX && relkind != RELKIND_PARTITIONED_INDEX)
 		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("there is no index with OID %u", oid)));
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("there is no index with OID %u", oid)));
 	index = index_open(oid, AccessShareLock);
 	rel = table_open(index->rd_index->indrelid, AccessShareLock);
 	predicate = RelationGetIndexPredicate(index);
@@ -100,12 +99,12 @@ dp_collection_index_key(PG_FUNCTION_ARGS)
 static bool
 key_of_columns(DpBuilder *b, Relation index, Relation rel)
 {
-	List	   *expressions = RelationGetIndexExpressions(index);
-	ListCell   *expression = list_head(expressions);
+	List *expressions = RelationGetIndexExpressions(index);
+	ListCell *expression = list_head(expressions);
 
 	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
 	{
-		AttrNumber	attnum = index->rd_index->indkey.values[i];
+		AttrNumber attnum = index->rd_index->indkey.values[i];
 		const char *field;
 
 		if (attnum != 0)
@@ -117,8 +116,8 @@ key_of_columns(DpBuilder *b, Relation index, Relation rel)
 		}
 		else
 		{
-			Const	   *path;
-			char	   *spelled;
+			Const *path;
+			char *spelled;
 
 			if (!dp_doc_is_call(lfirst(expression), "bson_get", TEXTOID, &path))
 				return false;
@@ -143,10 +142,10 @@ key_of_columns(DpBuilder *b, Relation index, Relation rel)
 static bool
 key_of_document(DpBuilder *b, Relation index)
 {
-	Datum		options;
-	Datum	   *words;
-	int			nwords;
-	bool		known = true;
+	Datum options;
+	Datum *words;
+	int nwords;
+	bool known = true;
 
 	if (index->rd_index->indnatts != 1 || index->rd_opcintype[0] != dp_types()->bson ||
 		index->rd_index->indkey.values[0] == 0)
@@ -157,10 +156,11 @@ key_of_document(DpBuilder *b, Relation index)
 		append_direction(b, "$**", false);
 		return true;
 	}
-	deconstruct_array(DatumGetArrayTypeP(options), TEXTOID, -1, false, TYPALIGN_INT, &words, NULL, &nwords);
+	deconstruct_array(DatumGetArrayTypeP(options), TEXTOID, -1, false, TYPALIGN_INT, &words, NULL,
+					  &nwords);
 	for (int i = 0; i < nwords && known; i++)
 	{
-		char	   *word = TextDatumGetCString(words[i]);
+		char *word = TextDatumGetCString(words[i]);
 
 		if (strncmp(word, "paths=", 6) == 0)
 			known = key_of_paths(b, word + 6);
@@ -176,12 +176,12 @@ key_of_document(DpBuilder *b, Relation index)
 static bool
 key_of_paths(DpBuilder *b, const char *list)
 {
-	List	   *paths = dp_path_parse_list(list, strlen(list));
-	ListCell   *lc;
+	List *paths = dp_path_parse_list(list, strlen(list));
+	ListCell *lc;
 
 	foreach(lc, paths)
 	{
-		char	   *field = dotted(lfirst(lc), ".$**");
+		char *field = dotted(lfirst(lc), ".$**");
 
 		if (field == NULL)
 			return false;
@@ -196,14 +196,14 @@ key_of_paths(DpBuilder *b, const char *list)
 static bool
 key_of_pairs(DpBuilder *b, const char *list)
 {
-	bool		quoted = false;
+	bool quoted = false;
 	const char *open = NULL;
-	Size		len = strlen(list);
-	char	   *parent;
-	char	   *fields;
-	List	   *both;
-	char	   *first;
-	char	   *second;
+	Size len = strlen(list);
+	char *parent;
+	char *fields;
+	List *both;
+	char *first;
+	char *second;
 
 	for (const char *p = list; *p != '\0'; p++)
 	{

@@ -21,12 +21,13 @@
 #include "patterns/computed/computed.h"
 
 /* Keys that a refresh takes out of the queue at a time */
-#define REFRESH_BATCH	1000
+#define REFRESH_BATCH 1000
 
 static DpDerivation *computed_argument(FunctionCallInfo fcinfo);
-static void check_row(Computed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link, struct varlena *doc);
-static void violation(ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link, const char *what,
-					  const DpValue *expected, const DpValue *found);
+static void check_row(Computed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link,
+					  struct varlena *doc);
+static void violation(ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link,
+					  const char *what, const DpValue *expected, const DpValue *found);
 static char *value_text(const DpValue *value);
 
 /*
@@ -42,10 +43,10 @@ Datum
 dp_computed_fields(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	char	   *doc_column = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
+	char *doc_column = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
 	DpAccumulators *acc;
-	bool		need_key;
-	int			i;
+	bool need_key;
+	int i;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0))
@@ -54,10 +55,10 @@ dp_computed_fields(PG_FUNCTION_ARGS)
 	need_key = dp_accumulators_need_key(acc);
 	for (i = 0; i < dp_accumulators_count(acc); i++)
 	{
-		bool		descending;
-		bool		not_null;
-		Datum		values[4];
-		bool		nulls[4] = {false};
+		bool descending;
+		bool not_null;
+		Datum values[4];
+		bool nulls[4] = { false };
 		const char *search = NULL;
 
 		switch (dp_accumulators_search(acc, i, &descending, &not_null))
@@ -97,8 +98,9 @@ dp_computed_strip(PG_FUNCTION_ARGS)
 {
 	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
 	struct varlena *options = PG_GETARG_VARLENA_PP(1);
-	DpValue		value = dp_value_of_document(doc);
-	struct varlena *result = dp_accumulators_strip(dp_computed_compile(options), &value, PG_GETARG_BOOL(2));
+	DpValue value = dp_value_of_document(doc);
+	struct varlena *result =
+		dp_accumulators_strip(dp_computed_compile(options), &value, PG_GETARG_BOOL(2));
 
 	PG_RETURN_POINTER(result != NULL ? result : doc);
 }
@@ -107,16 +109,19 @@ dp_computed_strip(PG_FUNCTION_ARGS)
 static DpDerivation *
 computed_argument(FunctionCallInfo fcinfo)
 {
-	Oid			rel = PG_GETARG_OID(0);
+	Oid rel = PG_GETARG_OID(0);
 	DpDerivation *d;
 
 	dp_require_owner(rel);
-	d = dp_derivation(dp_decl_find(rel, "computed", PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1))));
+	d = dp_derivation(dp_decl_find(rel, "computed",
+								   PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1))));
 	if (!OidIsValid(d->source))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the computed pattern \"%s\" of table %s has no source", d->decl->name, dp_relation_name(rel)),
-				 errdetail("Its table was dropped, its triggers were, or the mode is \"on_read\".")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the computed pattern \"%s\" of table %s has no source", d->decl->name,
+					dp_relation_name(rel)),
+			 errdetail("Its table was dropped, its triggers were, or the mode is \"on_read\".")));
 	return d;
 }
 
@@ -132,7 +137,7 @@ dp_computed_anew(PG_FUNCTION_ARGS)
 
 	if (d->deferred)
 	{
-		DpQueue    *queue = dp_queue_open(d->decl, "second_pair");
+		DpQueue *queue = dp_queue_open(d->decl, "second_pair");
 
 		dp_queue_clear(queue);
 		dp_queue_close(queue);
@@ -149,12 +154,12 @@ Datum
 dp_computed_refresh(PG_FUNCTION_ARGS)
 {
 	DpDerivation *d = computed_argument(fcinfo);
-	int64		most = PG_GETARG_INT64(2);
-	DpQueue    *queue;
-	List	   *taken;
-	ListCell   *lc;
-	DpDerive   *run;
-	int64		keys = 0;
+	int64 most = PG_GETARG_INT64(2);
+	DpQueue *queue;
+	List *taken;
+	ListCell *lc;
+	DpDerive *run;
+	int64 keys = 0;
 
 	if (!d->deferred)
 		PG_RETURN_INT64(0);
@@ -164,8 +169,8 @@ dp_computed_refresh(PG_FUNCTION_ARGS)
 	run = dp_derive_begin();
 	foreach(lc, taken)
 	{
-		DpQueued   *q = lfirst(lc);
-		DpValue		key = dp_value_of_varlena(q->key);
+		DpQueued *q = lfirst(lc);
+		DpValue key = dp_value_of_varlena(q->key);
 
 		dp_derive_group(run, d, &key)->recompute = true;
 		keys++;
@@ -186,11 +191,11 @@ Datum
 dp_computed_check_documents(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	DpDecl	   *decl;
+	DpDecl *decl;
 	DpDerivation *d;
-	Computed   *c;
+	Computed *c;
 	StringInfoData sql;
-	Portal		portal;
+	Portal portal;
 
 	InitMaterializedSRF(fcinfo, 0);
 	decl = dp_decl_find(PG_GETARG_OID(0), "computed", text_to_cstring(PG_GETARG_TEXT_PP(1)));
@@ -200,8 +205,10 @@ dp_computed_check_documents(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	if (!OidIsValid(d->source))
 	{
-		Datum		values[5] = {0, 0, CStringGetTextDatum("source"), CStringGetTextDatum("a table with the triggers of the pattern"), CStringGetTextDatum("none")};
-		bool		nulls[5] = {true, true};
+		Datum values[5] = { 0, 0, CStringGetTextDatum("source"),
+							CStringGetTextDatum("a table with the triggers of the pattern"),
+							CStringGetTextDatum("none") };
+		bool nulls[5] = { true, true };
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 		return (Datum) 0;
@@ -217,29 +224,33 @@ dp_computed_check_documents(PG_FUNCTION_ARGS)
 	appendStringInfo(&sql, " WHERE %s IS NOT NULL", quote_identifier(decl->doc_column));
 
 	SPI_connect();
-	portal = SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
+	portal =
+		SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
 	for (;;)
 	{
 		MemoryContext batch;
 		MemoryContext old;
 		SPITupleTable *rows;
-		uint64		n;
-		uint64		i;
+		uint64 n;
+		uint64 i;
 
 		SPI_cursor_fetch(portal, true, 100);
 		n = SPI_processed;
 		rows = SPI_tuptable;
 		if (n == 0)
 			break;
-		batch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns check", ALLOCSET_DEFAULT_SIZES);
+		batch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns check",
+									  ALLOCSET_DEFAULT_SIZES);
 		old = MemoryContextSwitchTo(batch);
 		for (i = 0; i < n; i++)
 		{
-			bool		isnull;
-			struct varlena *key = PG_DETOAST_DATUM_PACKED(SPI_getbinval(rows->vals[i], rows->tupdesc, 1, &isnull));
-			struct varlena *doc = PG_DETOAST_DATUM_PACKED(SPI_getbinval(rows->vals[i], rows->tupdesc, 2, &isnull));
-			DpValue		row_key = dp_value_of_varlena(key);
-			DpValue		link = row_key;
+			bool isnull;
+			struct varlena *key =
+				PG_DETOAST_DATUM_PACKED(SPI_getbinval(rows->vals[i], rows->tupdesc, 1, &isnull));
+			struct varlena *doc =
+				PG_DETOAST_DATUM_PACKED(SPI_getbinval(rows->vals[i], rows->tupdesc, 2, &isnull));
+			DpValue row_key = dp_value_of_varlena(key);
+			DpValue link = row_key;
 
 			CHECK_FOR_INTERRUPTS();
 			if (d->link == NULL ||
@@ -259,13 +270,14 @@ dp_computed_check_documents(PG_FUNCTION_ARGS)
 
 /* One document against its group. */
 static void
-check_row(Computed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link, struct varlena *doc)
+check_row(Computed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link,
+		  struct varlena *doc)
 {
 	DpAccumulation *g = dp_accumulation_make(c->acc);
-	DpValue		target = dp_value_of_document(doc);
+	DpValue target = dp_value_of_document(doc);
 	struct varlena *right;
-	bool		told = false;
-	int			i;
+	bool told = false;
+	int i;
 
 	(void) dp_computed_scan(c, g, link, false);
 	right = dp_accumulation_write(g, &target);
@@ -274,15 +286,16 @@ check_row(Computed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue 
 	for (i = 0; i < dp_accumulators_count(c->acc); i++)
 	{
 		const char *name = dp_accumulators_name(c->acc, i);
-		DpValue		expected;
-		DpValue		found;
-		bool		has = dp_field_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), name, strlen(name), &found);
+		DpValue expected;
+		DpValue found;
+		bool has = dp_field_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), name, strlen(name), &found);
 
 		if (!dp_field_find(DP_DOC_DATA(right), DP_DOC_SIZE(right), name, strlen(name), &expected))
 			continue;
 		if (has && dp_value_identical(&expected, &found))
 			continue;
-		violation(rsinfo, key, link, psprintf("field \"%s\"", name), &expected, has ? &found : NULL);
+		violation(rsinfo, key, link, psprintf("field \"%s\"", name), &expected,
+				  has ? &found : NULL);
 		told = true;
 	}
 	if (!told)
@@ -294,14 +307,16 @@ static void
 violation(ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link, const char *what,
 		  const DpValue *expected, const DpValue *found)
 {
-	Datum		values[5];
-	bool		nulls[5] = {false};
+	Datum values[5];
+	bool nulls[5] = { false };
 
 	values[0] = PointerGetDatum(dp_value_to_varlena(key));
 	values[1] = PointerGetDatum(dp_value_to_varlena(link));
 	values[2] = CStringGetTextDatum(what);
 	values[3] = CStringGetTextDatum(expected != NULL ? value_text(expected) : "right");
-	values[4] = CStringGetTextDatum(found != NULL ? value_text(found) : expected != NULL ? "absent" : "wrong");
+	values[4] = CStringGetTextDatum(found != NULL      ? value_text(found)
+									: expected != NULL ? "absent"
+													   : "wrong");
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
@@ -309,10 +324,10 @@ violation(ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link, const 
 static char *
 value_text(const DpValue *value)
 {
-	Datum		datum = PointerGetDatum(dp_value_to_varlena(value));
-	Oid			output;
-	bool		varlena;
-	char	   *text;
+	Datum datum = PointerGetDatum(dp_value_to_varlena(value));
+	Oid output;
+	bool varlena;
+	char *text;
 
 	getTypeOutputInfo(dp_types()->bson_value, &output, &varlena);
 	text = OidOutputFunctionCall(output, datum);

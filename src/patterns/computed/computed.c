@@ -27,30 +27,30 @@ static bool computed_same(DpDerivation *d, const DpSourceRow *before, const DpSo
 static bool computed_changes(DpDerivation *d, DpGroup *group);
 static struct varlena *computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc);
 static struct varlena *computed_create(DpDerivation *d, DpGroup *group);
-static struct varlena *computed_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
+static struct varlena *
+computed_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
 static bool computed_strange(DpDerivation *d, struct varlena *before, struct varlena *after);
-static void computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
+static void
+computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 static const char *computed_claim(Computed *c, struct varlena *doc);
 static void computed_enqueue(DpDerivation *d, DpGroup *group);
 static void computed_all_groups(DpDerivation *d, DpDerive *run);
 
 static const char *row_key(Computed *c, const DpSourceRow *row, uint32 *len);
 
-const DpDeriveMethods dp_computed_methods = {
-	.pattern = "computed",
-	.main_on_source = false,
-	.open = computed_open,
-	.take = computed_take,
-	.same = computed_same,
-	.changes = computed_changes,
-	.apply = computed_apply,
-	.create = computed_create,
-	.protect = computed_protect,
-	.strange = computed_strange,
-	.take_over = computed_take_over,
-	.enqueue = computed_enqueue,
-	.all_groups = computed_all_groups
-};
+const DpDeriveMethods dp_computed_methods = { .pattern = "computed",
+											  .main_on_source = false,
+											  .open = computed_open,
+											  .take = computed_take,
+											  .same = computed_same,
+											  .changes = computed_changes,
+											  .apply = computed_apply,
+											  .create = computed_create,
+											  .protect = computed_protect,
+											  .strange = computed_strange,
+											  .take_over = computed_take_over,
+											  .enqueue = computed_enqueue,
+											  .all_groups = computed_all_groups };
 
 /*
  * computed_trigger(): the triggers of the pattern, on both tables.
@@ -68,16 +68,15 @@ dp_computed_trigger(PG_FUNCTION_ARGS)
 DpAccumulators *
 dp_computed_compile(struct varlena *options)
 {
-	DpAccumulateOptions how = {0};
-	DpValue		fields;
-	DpValue		order_by;
-	DpValue		value;
+	DpAccumulateOptions how = { 0 };
+	DpValue fields;
+	DpValue order_by;
+	DpValue value;
 
 	if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "fields", 6, &fields) ||
 		fields.type != DP_TYPE_DOCUMENT)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"fields\" must be a document of accumulators")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("\"fields\" must be a document of accumulators")));
 	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "order_by", 8, &order_by) &&
 		order_by.type == DP_TYPE_DOCUMENT)
 		how.order_by = &order_by;
@@ -99,20 +98,20 @@ dp_computed_compile(struct varlena *options)
 static void
 computed_open(DpDerivation *d)
 {
-	DpDecl	   *decl = d->decl;
-	Computed   *c = palloc0(sizeof(Computed));
-	DpValue		value;
-	char	   *mode = dp_decl_text(decl, "mode");
-	char	   *target_field = dp_decl_text(decl, "target_field");
+	DpDecl *decl = d->decl;
+	Computed *c = palloc0(sizeof(Computed));
+	DpValue value;
+	char *mode = dp_decl_text(decl, "mode");
+	char *target_field = dp_decl_text(decl, "target_field");
 
 	c->derivation = d;
 	c->on_field = dp_decl_path(decl, "on_field");
 	if (c->on_field == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the computed pattern \"%s\" of table %s has no option \"on_field\"",
-						decl->name, dp_relation_name(decl->target))));
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "filter", 6, &value) &&
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the computed pattern \"%s\" of table %s has no option \"on_field\"",
+							   decl->name, dp_relation_name(decl->target))));
+	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "filter", 6,
+						 &value) &&
 		value.type == DP_TYPE_DOCUMENT)
 		c->filter = dp_filter_compile(&value, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
 	c->acc = dp_computed_compile(decl->options);
@@ -121,8 +120,8 @@ computed_open(DpDerivation *d)
 
 	/* the _id of a collection is its key */
 	if (target_field != NULL &&
-		!(strcmp(target_field, "_id") == 0 && decl->nkeys == 1 && strcmp(decl->keys[0].name, "_id") == 0 &&
-		  decl->keys[0].type == dp_types()->bson_value))
+		!(strcmp(target_field, "_id") == 0 && decl->nkeys == 1 &&
+		  strcmp(decl->keys[0].name, "_id") == 0 && decl->keys[0].type == dp_types()->bson_value))
 		d->link = dp_decl_path(decl, "target_field");
 	d->create_missing = dp_decl_bool(decl, "create_missing", false);
 	d->deferred = mode != NULL && strcmp(mode, "deferred") == 0;
@@ -160,14 +159,16 @@ dp_computed_row_counts(Computed *c, const DpSourceRow *row, DpValue *link)
 		return false;
 	if (c->filter != NULL)
 	{
-		DpValue		doc = dp_value_of_document(row->doc);
+		DpValue doc = dp_value_of_document(row->doc);
 
 		return dp_filter_match(c->filter, &doc);
 	}
 	return true;
 }
 
-/* The bytes by which rows are ordered that are equal otherwise, or NULL where that does not matter. */
+/*
+ * The bytes by which rows are ordered that are equal otherwise, or NULL where that does not matter.
+ */
 static const char *
 row_key(Computed *c, const DpSourceRow *row, uint32 *len)
 {
@@ -181,12 +182,12 @@ row_key(Computed *c, const DpSourceRow *row, uint32 *len)
 static void
 computed_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
-	Computed   *c = d->state;
-	DpValue		link;
-	DpGroup    *group;
-	DpValue		doc;
+	Computed *c = d->state;
+	DpValue link;
+	DpGroup *group;
+	DpValue doc;
 	const char *key;
-	uint32		keylen;
+	uint32 keylen;
 
 	if (!dp_computed_row_counts(c, row, &link))
 		return;
@@ -206,9 +207,9 @@ computed_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 static bool
 computed_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
 {
-	Computed   *c = d->state;
-	DpValue		one;
-	DpValue		other;
+	Computed *c = d->state;
+	DpValue one;
+	DpValue other;
 
 	return !dp_computed_row_counts(c, before, &one) && !dp_computed_row_counts(c, after, &other);
 }
@@ -224,11 +225,11 @@ computed_changes(DpDerivation *d, DpGroup *group)
 static struct varlena *
 computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 {
-	Computed   *c = d->state;
+	Computed *c = d->state;
 	DpAccumulation *g = group->state;
-	DpValue		target = dp_value_of_document(doc);
+	DpValue target = dp_value_of_document(doc);
 	struct varlena *result;
-	bool		whole = group->recompute;
+	bool whole = group->recompute;
 
 	if (group->recompute)
 	{
@@ -308,15 +309,14 @@ computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 static struct varlena *
 computed_create(DpDerivation *d, DpGroup *group)
 {
-	Computed   *c = d->state;
+	Computed *c = d->state;
 	DpAccumulation *g = dp_accumulation_make(c->acc);
 	struct varlena *doc = dp_document_to_varlena((const uint8 *) "\5\0\0\0\0", 5);
-	DpValue		target;
+	DpValue target;
 	struct varlena *result = NULL;
 
 	/* what no document can have as its _id */
-	if (d->link == NULL &&
-		(group->key.type == DP_TYPE_ARRAY || group->key.type == DP_TYPE_REGEX))
+	if (d->link == NULL && (group->key.type == DP_TYPE_ARRAY || group->key.type == DP_TYPE_REGEX))
 		return NULL;
 	dp_derive_reading(group);
 	if (dp_computed_scan(c, g, &group->key, true))
@@ -338,9 +338,9 @@ computed_create(DpDerivation *d, DpGroup *group)
 static struct varlena *
 computed_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 {
-	Computed   *c = d->state;
-	DpValue		changed = dp_value_of_document(after);
-	DpValue		kept;
+	Computed *c = d->state;
+	DpValue changed = dp_value_of_document(after);
+	DpValue kept;
 	struct varlena *result;
 
 	if (before != NULL)
@@ -373,13 +373,13 @@ static const char *
 computed_claim(Computed *c, struct varlena *doc)
 {
 	DpAccumulation *g = dp_accumulation_make(c->acc);
-	DpValue		given = dp_value_of_document(doc);
+	DpValue given = dp_value_of_document(doc);
 	struct varlena *without = dp_accumulation_write(g, &given);
 	const char *claim = NULL;
 
 	if (without != NULL)
 	{
-		DpValue		empty = dp_value_of_document(without);
+		DpValue empty = dp_value_of_document(without);
 
 		claim = dp_accumulators_claim(c->acc, &empty, &given);
 	}
@@ -391,10 +391,10 @@ computed_claim(Computed *c, struct varlena *doc)
 static void
 computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
 {
-	Computed   *c = d->state;
+	Computed *c = d->state;
 	const char *claim = computed_claim(c, doc);
 	DpAccumulation *g;
-	bool		any;
+	bool any;
 
 	if (claim == NULL)
 		return;
@@ -405,11 +405,14 @@ computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, boo
 	SPI_finish();
 	dp_accumulation_free(g);
 	if (!any)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("field \"%s\" of table %s is computed from table %s, which has no rows for the document", claim,
-						dp_relation_name(d->target), dp_relation_name(d->source)),
-				 errhint("Insert the rows into table %s first, or leave the field out.", dp_relation_name(d->source))));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(
+				 "field \"%s\" of table %s is computed from table %s, which has no rows for the document",
+				 claim, dp_relation_name(d->target), dp_relation_name(d->source)),
+			 errhint("Insert the rows into table %s first, or leave the field out.",
+					 dp_relation_name(d->source))));
 }
 
 /* Deferred: the group is to be computed anew later. */

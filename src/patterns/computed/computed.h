@@ -15,23 +15,26 @@
 typedef struct Computed
 {
 	DpDerivation *derivation;
-	DpPath	   *on_field;		/* in the source's documents */
-	DpPath	   *id_path;		/* "_id" */
-	DpFilter   *filter;			/* or NULL */
+	DpPath *on_field; /* in the source's documents */
+	DpPath *id_path;  /* "_id" */
+	DpFilter *filter; /* or NULL */
 	DpAccumulators *acc;
-	bool		need_key;		/* rows must come with their keys */
-	bool		on_read;		/* nothing is kept: a view computes */
+	bool need_key; /* rows must come with their keys */
+	bool on_read;  /* nothing is kept: a view computes */
 
-	DpSource   *source;			/* NULL: it is missing */
-	Oid			link_type;		/* of what on_field leads to, once a group has been read */
-	char	   *plan_ids;		/* addresses that name the statements: all rows, then a search for each field */
+	DpSource *source; /* NULL: it is missing */
+	Oid link_type;    /* of what on_field leads to, once a group has been read */
+	char *plan_ids; /* addresses that name the statements: all rows, then a search for each field */
 } Computed;
 
 /*
  * computed.c
  */
 
-/* Compiles the fields of a declaration's options in the current context.  Raises what is wrong with them, or with the filter. */
+/*
+ * Compiles the fields of a declaration's options in the current context.  Raises what is wrong with
+ * them, or with the filter.
+ */
 extern DpAccumulators *dp_computed_compile(struct varlena *options);
 
 /* Whether a row belongs to a group, and to which */
@@ -54,4 +57,4 @@ extern void dp_computed_each_group(Computed *c, DpDerive *run);
 /* Puts a group's key into the queue. */
 extern void dp_computed_enqueue(Computed *c, const DpValue *key);
 
-#endif							/* DP_PATTERNS_COMPUTED_COMPUTED_H */
+#endif /* DP_PATTERNS_COMPUTED_COMPUTED_H */

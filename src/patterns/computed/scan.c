@@ -18,11 +18,11 @@
 /* What the rows of a group are given to */
 typedef struct Visit
 {
-	Computed   *c;
+	Computed *c;
 	DpAccumulation *g;
-	int			field;			/* what is searched for; -1: all rows are taken in */
-	int64		rows;			/* that count */
-	DpDerive   *run;			/* groups are added to it instead */
+	int field;     /* what is searched for; -1: all rows are taken in */
+	int64 rows;    /* that count */
+	DpDerive *run; /* groups are added to it instead */
 } Visit;
 
 static SPIPlanPtr group_plan(Computed *c, int field);
@@ -37,9 +37,9 @@ static bool visit_group(void *arg, const DpSourceRow *row, const char *key, uint
 static SPIPlanPtr
 group_plan(Computed *c, int field)
 {
-	DpDecl	   *decl = c->derivation->decl;
+	DpDecl *decl = c->derivation->decl;
 	const void *id = &c->plan_ids[field + 1];
-	SPIPlanPtr	plan = dp_plan(decl, id);
+	SPIPlanPtr plan = dp_plan(decl, id);
 	StringInfoData sql;
 
 	if (plan != NULL)
@@ -52,26 +52,30 @@ group_plan(Computed *c, int field)
 	appendStringInfoString(&sql, "$1");
 	if (field >= 0)
 	{
-		bool		descending;
-		bool		not_null;
+		bool descending;
+		bool not_null;
 		DpAccumulateSearch search = dp_accumulators_search(c->acc, field, &descending, &not_null);
 
 		if (search == DP_SEARCH_KEY)
 		{
-			int			i;
+			int i;
 
 			appendStringInfoString(&sql, " ORDER BY ");
 			for (i = 0; i < c->source->nkeys; i++)
-				appendStringInfo(&sql, "%ss.%s%s", i > 0 ? ", " : "", quote_identifier(c->source->keys[i]), descending ? " DESC" : "");
+				appendStringInfo(&sql, "%ss.%s%s", i > 0 ? ", " : "",
+								 quote_identifier(c->source->keys[i]), descending ? " DESC" : "");
 		}
 		else
 		{
-			char	   *expression = dp_accumulators_search_sql(c->acc, field, c->source->doc_column);
+			char *expression = dp_accumulators_search_sql(c->acc, field, c->source->doc_column);
 
 			if (not_null)
 				appendStringInfo(&sql, " AND (%s) IS NOT NULL", expression);
-			/* the indexes that computed_enable() makes have nulls first, as the order of values has */
-			appendStringInfo(&sql, " ORDER BY (%s)%s", expression, descending ? " DESC NULLS LAST" : " NULLS FIRST");
+			/*
+			 * the indexes that computed_enable() makes have nulls first, as the order of values has
+			 */
+			appendStringInfo(&sql, " ORDER BY (%s)%s", expression,
+							 descending ? " DESC NULLS LAST" : " NULLS FIRST");
 		}
 	}
 	return dp_plan_make(decl, id, sql.data, 1, &c->link_type);
@@ -81,20 +85,21 @@ group_plan(Computed *c, int field)
 static void
 group_read(Visit *visit, const DpValue *key, bool latest)
 {
-	Computed   *c = visit->c;
-	SPIPlanPtr	plan = group_plan(c, visit->field);
+	Computed *c = visit->c;
+	SPIPlanPtr plan = group_plan(c, visit->field);
 	ParamListInfo params = dp_source_params(1);
 
 	dp_source_param(params, 0, c->link_type, key);
-	(void) dp_source_each(c->source, c->derivation->decl, plan, params, latest, c->need_key, visit_row, visit);
+	(void) dp_source_each(c->source, c->derivation->decl, plan, params, latest, c->need_key,
+						  visit_row, visit);
 }
 
 /* Takes a row in; returns false when no more are wanted. */
 static bool
 visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
-	Visit	   *visit = arg;
-	DpValue		doc = dp_value_of_document(row->doc);
+	Visit *visit = arg;
+	DpValue doc = dp_value_of_document(row->doc);
 
 	if (visit->c->filter != NULL && !dp_filter_match(visit->c->filter, &doc))
 		return true;
@@ -109,8 +114,8 @@ visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 static bool
 visit_group(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
-	Visit	   *visit = arg;
-	DpValue		link;
+	Visit *visit = arg;
+	DpValue link;
 
 	if (dp_computed_row_counts(visit->c, row, &link))
 		dp_derive_group(visit->run, visit->c->derivation, &link)->recompute = true;
@@ -120,7 +125,7 @@ visit_group(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 bool
 dp_computed_scan(Computed *c, DpAccumulation *g, const DpValue *key, bool latest)
 {
-	Visit		visit = {.c = c, .g = g, .field = -1};
+	Visit visit = { .c = c, .g = g, .field = -1 };
 
 	dp_accumulation_reset(g);
 	group_read(&visit, key, latest);
@@ -130,13 +135,13 @@ dp_computed_scan(Computed *c, DpAccumulation *g, const DpValue *key, bool latest
 void
 dp_computed_search(Computed *c, DpAccumulation *g, const DpValue *key)
 {
-	int			field = -1;
+	int field = -1;
 
 	while ((field = dp_accumulation_searches(g, field)) >= 0)
 	{
-		Visit		visit = {.c = c, .g = g, .field = field};
-		bool		descending;
-		bool		not_null;
+		Visit visit = { .c = c, .g = g, .field = field };
+		bool descending;
+		bool not_null;
 
 		/* rows of measurements have no index for it */
 		if (c->source->doc_column == NULL &&
@@ -156,10 +161,10 @@ dp_computed_search(Computed *c, DpAccumulation *g, const DpValue *key)
 void
 dp_computed_each_group(Computed *c, DpDerive *run)
 {
-	DpDecl	   *decl = c->derivation->decl;
+	DpDecl *decl = c->derivation->decl;
 	const void *id = &c->plan_ids[dp_accumulators_count(c->acc) + 1];
-	Visit		visit = {.c = c, .run = run};
-	SPIPlanPtr	plan;
+	Visit visit = { .c = c, .run = run };
+	SPIPlanPtr plan;
 
 	SPI_connect();
 	plan = dp_plan(decl, id);
@@ -181,7 +186,7 @@ dp_computed_each_group(Computed *c, DpDerive *run)
 void
 dp_computed_enqueue(Computed *c, const DpValue *key)
 {
-	DpQueue    *queue = dp_queue_open(c->derivation->decl, "second_pair");
+	DpQueue *queue = dp_queue_open(c->derivation->decl, "second_pair");
 
 	dp_queue_add(queue, key, NULL);
 	dp_queue_close(queue);

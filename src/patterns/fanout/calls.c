@@ -30,31 +30,31 @@ typedef struct Shown
 /* The posts of a timeline, while they are found */
 typedef struct Timeline
 {
-	Fanout	   *f;
-	int			take;
-	int			n;
-	int			size;
-	Shown	   *posts;
+	Fanout *f;
+	int take;
+	int n;
+	int size;
+	Shown *posts;
 } Timeline;
 
 static Fanout *fanout_argument(Oid rel, text *name);
 static void timeline_rows(Timeline *t);
 static void timeline_post(Timeline *t, const DpValue *key);
 static void timeline_author(Timeline *t, const DpValue *author);
-static int	shown_compare(const void *a, const void *b, void *arg);
+static int shown_compare(const void *a, const void *b, void *arg);
 
 /* The fan-out that a table and a name (or NULL) mean; raises if its tables are gone. */
 static Fanout *
 fanout_argument(Oid rel, text *name)
 {
-	Fanout	   *f = dp_fanout(dp_decl_find(rel, "fanout", name != NULL ? text_to_cstring(name) : NULL));
+	Fanout *f = dp_fanout(dp_decl_find(rel, "fanout", name != NULL ? text_to_cstring(name) : NULL));
 
 	if (!OidIsValid(f->derivation->target) || f->followers == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the %s of the fan-out \"%s\" of table %s are missing", f->followers == NULL ? "followers" : "walls",
-						f->derivation->decl->name, dp_relation_name(rel)),
-				 errdetail("The table was dropped, or its triggers were.")));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("the %s of the fan-out \"%s\" of table %s are missing",
+							   f->followers == NULL ? "followers" : "walls",
+							   f->derivation->decl->name, dp_relation_name(rel)),
+						errdetail("The table was dropped, or its triggers were.")));
 	return f;
 }
 
@@ -70,29 +70,29 @@ Datum
 dp_fanout_timeline(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Timeline	t = {0};
-	DpDecl	   *decl;
-	SPIPlanPtr	plan;
-	DpKey		key;
+	Timeline t = { 0 };
+	DpDecl *decl;
+	SPIPlanPtr plan;
+	DpKey key;
 	FanoutEntries entries;
-	List	   *merged = NIL;
-	ListCell   *lc;
-	bool		isnull;
-	int			i;
+	List *merged = NIL;
+	ListCell *lc;
+	bool isnull;
+	int i;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table and the number of posts must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the table and the number of posts must not be null")));
 	t.take = PG_GETARG_INT32(2);
 	if (t.take < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the number of posts must not be negative")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the number of posts must not be negative")));
 	t.f = fanout_argument(PG_GETARG_OID(0), PG_ARGISNULL(3) ? NULL : PG_GETARG_TEXT_PP(3));
 	t.take = Min(t.take, t.f->keep);
 	decl = t.f->derivation->decl;
-	dp_key_of_argument(dp_decl_of_table(t.f->derivation->target, "fanout", decl->name, NULL, CurrentMemoryContext), fcinfo, 1, &key);
+	dp_key_of_argument(dp_decl_of_table(t.f->derivation->target, "fanout", decl->name, NULL,
+										CurrentMemoryContext),
+					   fcinfo, 1, &key);
 	InitMaterializedSRF(fcinfo, 0);
 
 	SPI_connect();
@@ -100,7 +100,7 @@ dp_fanout_timeline(PG_FUNCTION_ARGS)
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			type = dp_types()->bson_value;
+		Oid type = dp_types()->bson_value;
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "SELECT t.doc FROM ");
@@ -112,7 +112,8 @@ dp_fanout_timeline(PG_FUNCTION_ARGS)
 	}
 	if (dp_run(decl, plan, key.values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) > 0)
 	{
-		dp_fanout_parse(t.f, (struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull)), &entries, &merged);
+		dp_fanout_parse(t.f, (struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull)), &entries,
+						&merged);
 		for (i = 0; i < entries.n && i < t.take; i++)
 			timeline_post(&t, &entries.list[i].key);
 	}
@@ -123,7 +124,7 @@ dp_fanout_timeline(PG_FUNCTION_ARGS)
 		if (plan == NULL)
 		{
 			StringInfoData sql;
-			Oid			type = dp_types()->bson_value;
+			Oid type = dp_types()->bson_value;
 
 			initStringInfo(&sql);
 			dp_fanout_sql_authors(&sql, t.f);
@@ -132,8 +133,8 @@ dp_fanout_timeline(PG_FUNCTION_ARGS)
 		(void) dp_run(decl, plan, key.values, NULL, DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
 		for (i = 0; i < (int) SPI_processed; i++)
 		{
-			Datum		value = dp_result(i, 1, &isnull);
-			DpValue    *author = palloc(sizeof(DpValue));
+			Datum value = dp_result(i, 1, &isnull);
+			DpValue *author = palloc(sizeof(DpValue));
 
 			if (isnull)
 				continue;
@@ -148,8 +149,8 @@ dp_fanout_timeline(PG_FUNCTION_ARGS)
 		qsort_arg(t.posts, t.n, sizeof(Shown), shown_compare, t.f);
 	for (i = 0; i < t.n && i < t.take; i++)
 	{
-		Datum		values[2];
-		bool		nulls[2] = {false};
+		Datum values[2];
+		bool nulls[2] = { false };
 
 		values[0] = PointerGetDatum(dp_value_to_varlena(&t.posts[i].entry.key));
 		values[1] = PointerGetDatum(t.posts[i].doc);
@@ -169,14 +170,14 @@ shown_compare(const void *a, const void *b, void *arg)
 static void
 timeline_rows(Timeline *t)
 {
-	uint64		i;
+	uint64 i;
 
 	for (i = 0; i < SPI_processed; i++)
 	{
-		Shown		post;
-		DpKey		key;
-		bool		isnull;
-		int			k;
+		Shown post;
+		DpKey key;
+		bool isnull;
+		int k;
 
 		post.doc = (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull));
 		if (isnull)
@@ -189,7 +190,8 @@ timeline_rows(Timeline *t)
 		if (t->n == t->size)
 		{
 			t->size = Max(t->size * 2, 128);
-			t->posts = t->posts == NULL ? palloc(sizeof(Shown) * t->size) : repalloc(t->posts, sizeof(Shown) * t->size);
+			t->posts = t->posts == NULL ? palloc(sizeof(Shown) * t->size)
+										: repalloc(t->posts, sizeof(Shown) * t->size);
 		}
 		t->posts[t->n++] = post;
 	}
@@ -199,14 +201,14 @@ timeline_rows(Timeline *t)
 static void
 timeline_post(Timeline *t, const DpValue *key)
 {
-	DpDecl	   *decl = t->f->derivation->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &t->f->plan_read);
-	DpKey		row;
+	DpDecl *decl = t->f->derivation->decl;
+	SPIPlanPtr plan = dp_plan(decl, &t->f->plan_read);
+	DpKey row;
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
+		Oid types[INDEX_MAX_KEYS];
 
 		dp_sql_key_types(decl, types);
 		initStringInfo(&sql);
@@ -225,15 +227,15 @@ timeline_post(Timeline *t, const DpValue *key)
 static void
 timeline_author(Timeline *t, const DpValue *author)
 {
-	DpDecl	   *decl = t->f->derivation->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &t->f->plan_read_top);
-	Datum		values[2];
+	DpDecl *decl = t->f->derivation->decl;
+	SPIPlanPtr plan = dp_plan(decl, &t->f->plan_read_top);
+	Datum values[2];
 
 	CHECK_FOR_INTERRUPTS();
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[2] = {dp_types()->bson_value, INT8OID};
+		Oid types[2] = { dp_types()->bson_value, INT8OID };
 
 		initStringInfo(&sql);
 		dp_fanout_sql_posts(&sql, t->f);
@@ -256,7 +258,10 @@ Datum
 dp_fanout_anew(PG_FUNCTION_ARGS)
 {
 	dp_require_owner(PG_GETARG_OID(0));
-	PG_RETURN_INT64(dp_derive_whole(list_make1(fanout_argument(PG_GETARG_OID(0), PG_GETARG_TEXT_PP(1))->derivation), false, true));
+	PG_RETURN_INT64(dp_derive_whole(list_make1(fanout_argument(PG_GETARG_OID(0),
+															   PG_GETARG_TEXT_PP(1))
+												   ->derivation),
+									false, true));
 }
 
 /*
@@ -280,8 +285,8 @@ dp_fanout_expected(PG_FUNCTION_ARGS)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext old;
-	Fanout	   *f;
-	DpValue		reader = dp_value_of_varlena(PG_GETARG_VARLENA_PP(2));
+	Fanout *f;
+	DpValue reader = dp_value_of_varlena(PG_GETARG_VARLENA_PP(2));
 	struct varlena *wall;
 
 	dp_require_owner(PG_GETARG_OID(0));
@@ -306,14 +311,14 @@ dp_fanout_expected(PG_FUNCTION_ARGS)
 /* Gives the followers of an author walls, unless they have them. */
 typedef struct Settle
 {
-	DpDerive   *run;
+	DpDerive *run;
 	DpDerivation *d;
 } Settle;
 
 static void
 settle_visit(void *arg, const DpValue *value)
 {
-	Settle	   *s = arg;
+	Settle *s = arg;
 
 	dp_fanout_wall(dp_derive_group(s->run, s->d, value))->only_missing = true;
 }
@@ -324,12 +329,13 @@ settle_visit(void *arg, const DpValue *value)
 static bool
 fanout_settle(DpDecl *decl, const DpKey *key)
 {
-	Fanout	   *f = dp_fanout(decl);
-	DpValue		value = dp_value_of_varlena(dp_key_to_value(decl, key));
+	Fanout *f = dp_fanout(decl);
+	DpValue value = dp_value_of_varlena(dp_key_to_value(decl, key));
 	FanoutEntry entry;
-	Settle		s;
+	Settle s;
 
-	if (f->followers == NULL || !OidIsValid(f->derivation->target) || !dp_fanout_post(f, &value, &entry))
+	if (f->followers == NULL || !OidIsValid(f->derivation->target) ||
+		!dp_fanout_post(f, &value, &entry))
 		return false;
 	s.d = f->derivation;
 	s.run = dp_derive_begin();
@@ -337,7 +343,4 @@ fanout_settle(DpDecl *decl, const DpKey *key)
 	return dp_derive_end(s.run, true) > 0;
 }
 
-const DpPatternMethods dp_fanout_build_methods = {
-	.pattern = "fanout",
-	.settle = fanout_settle
-};
+const DpPatternMethods dp_fanout_build_methods = { .pattern = "fanout", .settle = fanout_settle };

@@ -22,10 +22,10 @@
 /* Who gets a batch */
 typedef struct Spread
 {
-	Fanout	   *f;
-	DpDerive   *run;
+	Fanout *f;
+	DpDerive *run;
 	FanoutBatch *batch;
-	List	   *readers;		/* copies of the values */
+	List *readers; /* copies of the values */
 	MemoryContext context;
 } Spread;
 
@@ -42,20 +42,18 @@ static void row_key(DpDecl *decl, TupleTableSlot *slot, DpKey *key);
 static void author_spread(Fanout *f, DpDerive *run, FanoutAuthor *author);
 static void spread_keep(void *arg, const DpValue *value);
 
-const DpDeriveMethods dp_fanout_methods = {
-	.pattern = "fanout",
-	.main_on_source = true,
-	.open = fanout_open,
-	.take = fanout_take,
-	.same = fanout_same,
-	.reads_columns = true,
-	.gather = fanout_gather,
-	.changes = fanout_changes,
-	.concerns = fanout_concerns,
-	.apply = fanout_apply,
-	.create = fanout_create,
-	.all_groups = fanout_all_groups
-};
+const DpDeriveMethods dp_fanout_methods = { .pattern = "fanout",
+											.main_on_source = true,
+											.open = fanout_open,
+											.take = fanout_take,
+											.same = fanout_same,
+											.reads_columns = true,
+											.gather = fanout_gather,
+											.changes = fanout_changes,
+											.concerns = fanout_concerns,
+											.apply = fanout_apply,
+											.create = fanout_create,
+											.all_groups = fanout_all_groups };
 
 /*
  * fanout_trigger(): the triggers of the pattern on posts and follows.
@@ -80,10 +78,10 @@ dp_fanout(DpDecl *decl)
 static void
 fanout_open(DpDerivation *d)
 {
-	DpDecl	   *decl = d->decl;
-	Fanout	   *f = palloc0(sizeof(Fanout));
-	DpValue		value;
-	int			i;
+	DpDecl *decl = d->decl;
+	Fanout *f = palloc0(sizeof(Fanout));
+	DpValue value;
+	int i;
 
 	f->derivation = d;
 	d->state = f;
@@ -96,12 +94,12 @@ fanout_open(DpDerivation *d)
 	f->follower = dp_decl_path(decl, "follower");
 	f->followee = dp_decl_path(decl, "followee");
 	if (f->author == NULL || f->follower == NULL || f->followee == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"author\", \"follower\" and \"followee\" must be paths")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("\"author\", \"follower\" and \"followee\" must be paths")));
 	f->keep = (int) Min(Max(dp_decl_int(decl, "keep", 100), 1), DP_FANOUT_MAX_KEEP);
 	f->threshold = Max(dp_decl_int(decl, "celebrity_threshold", 10000), 0);
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "order_by", 8, &value) &&
+	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "order_by", 8,
+						 &value) &&
 		value.type == DP_TYPE_DOCUMENT)
 	{
 		f->order_by = dp_document_to_varlena(value.data, value.len);
@@ -114,9 +112,9 @@ fanout_open(DpDerivation *d)
 		TypeCacheEntry *type = lookup_type_cache(decl->keys[i].type, TYPECACHE_CMP_PROC_FINFO);
 
 		if (!OidIsValid(type->cmp_proc_finfo.fn_oid))
-			ereport(ERROR,
-					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("column \"%s\" of the primary key has a type without an order", decl->keys[i].name)));
+			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+							errmsg("column \"%s\" of the primary key has a type without an order",
+								   decl->keys[i].name)));
 		fmgr_info_copy(&f->keys[i].cmp, &type->cmp_proc_finfo, d->context);
 		f->keys[i].collation = decl->keys[i].collation;
 	}
@@ -132,9 +130,9 @@ fanout_open(DpDerivation *d)
 DpGroup *
 dp_fanout_author_group(Fanout *f, DpDerive *run, const DpValue *author)
 {
-	DpBuilder	b;
-	DpValue		key;
-	DpGroup    *group;
+	DpBuilder b;
+	DpValue key;
+	DpGroup *group;
 
 	dp_builder_init_value(&b, 0);
 	dp_builder_begin_array(&b);
@@ -158,7 +156,8 @@ dp_fanout_author(DpGroup *group)
 {
 	if (group->state == NULL)
 	{
-		FanoutAuthor *author = MemoryContextAllocZero(dp_derive_memory(group->run), sizeof(FanoutAuthor));
+		FanoutAuthor *author =
+			MemoryContextAllocZero(dp_derive_memory(group->run), sizeof(FanoutAuthor));
 
 		if (!dp_array_element(group->key.data, group->key.len, 0, &author->author))
 			elog(ERROR, "a group of an author has none");
@@ -180,7 +179,7 @@ bool
 dp_fanout_name(const DpPath *path, struct varlena *doc, DpValue *author)
 {
 	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, author) &&
-		author->type != DP_TYPE_NULL && author->type != DP_TYPE_UNDEFINED;
+		   author->type != DP_TYPE_NULL && author->type != DP_TYPE_UNDEFINED;
 }
 
 /* ---------------------------------------------------------------- posts */
@@ -189,12 +188,12 @@ dp_fanout_name(const DpPath *path, struct varlena *doc, DpValue *author)
 static void
 row_key(DpDecl *decl, TupleTableSlot *slot, DpKey *key)
 {
-	int			i;
+	int i;
 
 	key->n = decl->nkeys;
 	for (i = 0; i < decl->nkeys; i++)
 	{
-		bool		isnull;
+		bool isnull;
 
 		key->values[i] = slot_getattr(slot, decl->keys[i].attnum, &isnull);
 	}
@@ -204,9 +203,9 @@ row_key(DpDecl *decl, TupleTableSlot *slot, DpKey *key)
 static void
 fanout_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
-	Fanout	   *f = d->state;
-	DpValue		author;
-	DpKey		key;
+	Fanout *f = d->state;
+	DpValue author;
+	DpKey key;
 	FanoutAuthor *a;
 	MemoryContext old;
 
@@ -223,10 +222,10 @@ fanout_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 static bool
 fanout_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
 {
-	Fanout	   *f = d->state;
+	Fanout *f = d->state;
 	FanoutEntry entry[2];
-	DpKey		key[2];
-	bool		has[2];
+	DpKey key[2];
+	bool has[2];
 
 	row_key(d->decl, before->slot, &key[0]);
 	row_key(d->decl, after->slot, &key[1]);
@@ -242,15 +241,17 @@ fanout_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after
 static void
 fanout_gather(DpDerivation *d, DpDerive *run)
 {
-	Fanout	   *f = d->state;
-	DpGroup   **authors = MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * run->ngroups, MCXT_ALLOC_HUGE);
-	DpGroup    *group;
-	int			n = 0;
-	int			i;
+	Fanout *f = d->state;
+	DpGroup **authors =
+		MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * run->ngroups, MCXT_ALLOC_HUGE);
+	DpGroup *group;
+	int n = 0;
+	int i;
 
 	for (group = run->groups; group != NULL; group = group->next)
 	{
-		if (group->derivation == d && dp_fanout_is_author(group) && !dp_fanout_author(group)->gathered)
+		if (group->derivation == d && dp_fanout_is_author(group) &&
+			!dp_fanout_author(group)->gathered)
 			authors[n++] = group;
 	}
 	if (n > 0 && f->followers == NULL && f->follow_pair != NULL)
@@ -272,14 +273,15 @@ fanout_gather(DpDerivation *d, DpDerive *run)
 static void
 author_spread(Fanout *f, DpDerive *run, FanoutAuthor *author)
 {
-	Spread		spread = {.f = f, .run = run, .context = run->context};
+	Spread spread = { .f = f, .run = run, .context = run->context };
 	FanoutBatch *batch;
 	MemoryContext old;
-	ListCell   *lc;
-	int			n = 0;
-	int			i;
+	ListCell *lc;
+	int n = 0;
+	int i;
 
-	if (dp_fanout_followers(f, &author->author, f->threshold + 1, spread_keep, &spread) > f->threshold ||
+	if (dp_fanout_followers(f, &author->author, f->threshold + 1, spread_keep, &spread) >
+			f->threshold ||
 		spread.readers == NIL)
 		return;
 	old = MemoryContextSwitchTo(run->context);
@@ -287,12 +289,13 @@ author_spread(Fanout *f, DpDerive *run, FanoutAuthor *author)
 	batch->keys = palloc(sizeof(DpValue) * list_length(author->keys));
 	foreach(lc, author->keys)
 	{
-		DpValue		key = dp_value_of_varlena(lfirst(lc));
+		DpValue key = dp_value_of_varlena(lfirst(lc));
 		FanoutEntry entry;
 
 		CHECK_FOR_INTERRUPTS();
 		batch->keys[batch->nkeys++] = key;
-		if (dp_fanout_post(f, &key, &entry) && dp_value_compare(&entry.author, &author->author) == 0)
+		if (dp_fanout_post(f, &key, &entry) &&
+			dp_value_compare(&entry.author, &author->author) == 0)
 			dp_fanout_append(&batch->now, &entry);
 	}
 
@@ -318,9 +321,9 @@ author_spread(Fanout *f, DpDerive *run, FanoutAuthor *author)
 static void
 spread_keep(void *arg, const DpValue *value)
 {
-	Spread	   *spread = arg;
+	Spread *spread = arg;
 	MemoryContext old = MemoryContextSwitchTo(spread->context);
-	DpValue    *copy = palloc(sizeof(DpValue));
+	DpValue *copy = palloc(sizeof(DpValue));
 
 	*copy = dp_value_of_varlena(dp_value_to_varlena(value));
 	spread->readers = lappend(spread->readers, copy);
@@ -346,10 +349,10 @@ fanout_concerns(DpDerivation *d, DpGroup *group, struct varlena *doc)
 static struct varlena *
 fanout_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 {
-	Fanout	   *f = d->state;
+	Fanout *f = d->state;
 	FanoutWall *wall = dp_fanout_wall(group);
 	FanoutEntries entries;
-	List	   *merged = NIL;
+	List *merged = NIL;
 	struct varlena *result;
 
 	if (wall->gone && !group->recompute)
@@ -391,14 +394,14 @@ fanout_create(DpDerivation *d, DpGroup *group)
 /* All readers. */
 typedef struct Everybody
 {
-	DpDerive   *run;
+	DpDerive *run;
 	DpDerivation *d;
 } Everybody;
 
 static void
 everybody_group(void *arg, const DpValue *value)
 {
-	Everybody  *all = arg;
+	Everybody *all = arg;
 
 	dp_derive_group(all->run, all->d, value)->recompute = true;
 }
@@ -406,7 +409,7 @@ everybody_group(void *arg, const DpValue *value)
 static void
 fanout_all_groups(DpDerivation *d, DpDerive *run)
 {
-	Everybody	all = {run, d};
+	Everybody all = { run, d };
 
 	if (((Fanout *) d->state)->followers == NULL)
 		return;

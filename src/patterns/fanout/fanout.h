@@ -38,89 +38,89 @@
 #include "kit/key.h"
 #include "mql/sort_key.h"
 
-#define DP_FANOUT_MAX_KEEP	10000
+#define DP_FANOUT_MAX_KEEP 10000
 
 /* An entry of a wall; all point into doc. */
 typedef struct FanoutEntry
 {
-	DpValue		doc;
-	DpValue		key;			/* of the post */
-	DpValue		author;
-	const uint8 *order;			/* bytes of the sort key, NULL without order_by */
-	uint32		order_len;
-	bool		added;			/* scratch */
+	DpValue doc;
+	DpValue key; /* of the post */
+	DpValue author;
+	const uint8 *order; /* bytes of the sort key, NULL without order_by */
+	uint32 order_len;
+	bool added; /* scratch */
 } FanoutEntry;
 
 typedef struct FanoutEntries
 {
-	int			n;
-	int			size;
+	int n;
+	int size;
 	FanoutEntry *list;
 } FanoutEntries;
 
 /* A column of the posts' primary key: how it is compared */
 typedef struct FanoutKey
 {
-	Oid			collation;
-	FmgrInfo	cmp;
+	Oid collation;
+	FmgrInfo cmp;
 } FanoutKey;
 
 /* A declaration; in its memory. */
 typedef struct Fanout
 {
 	DpDerivation *derivation;
-	char	   *follow_pair;
-	Oid			follows;		/* the table of followers, InvalidOid if it is gone */
-	DpSource   *posts;
-	DpSource   *followers;		/* NULL if the table is gone */
-	DpPath	   *author;			/* in posts */
-	DpPath	   *follower;		/* in follows */
-	DpPath	   *followee;
-	int			keep;
-	int64		threshold;
-	struct varlena *order_by;	/* or NULL: the primary key alone, the greatest first */
+	char *follow_pair;
+	Oid follows; /* the table of followers, InvalidOid if it is gone */
+	DpSource *posts;
+	DpSource *followers; /* NULL if the table is gone */
+	DpPath *author;      /* in posts */
+	DpPath *follower;    /* in follows */
+	DpPath *followee;
+	int keep;
+	int64 threshold;
+	struct varlena *order_by; /* or NULL: the primary key alone, the greatest first */
 	DpSortSpec *sort;
-	bool		key_is_value;	/* the primary key is one bson_value */
-	FanoutKey	keys[INDEX_MAX_KEYS];
+	bool key_is_value; /* the primary key is one bson_value */
+	FanoutKey keys[INDEX_MAX_KEYS];
 
 	/* addresses that name statements */
-	char		plan_post;
-	char		plan_top;
-	char		plan_some;
-	char		plan_authors;
-	char		plan_follows;
-	char		plan_everybody;
-	char		plan_wall;
-	char		plan_read;
-	char		plan_read_top;
-	char		plan_read_authors;
+	char plan_post;
+	char plan_top;
+	char plan_some;
+	char plan_authors;
+	char plan_follows;
+	char plan_everybody;
+	char plan_wall;
+	char plan_read;
+	char plan_read_top;
+	char plan_read_authors;
 } Fanout;
 
 /* What a statement does to the posts of an author: the same for all walls that have them. */
 typedef struct FanoutBatch
 {
-	int			nkeys;
-	DpValue    *keys;			/* of posts that were written, whatever has become of them */
-	FanoutEntries now;			/* those of them that are the author's now */
+	int nkeys;
+	DpValue *keys;     /* of posts that were written, whatever has become of them */
+	FanoutEntries now; /* those of them that are the author's now */
 } FanoutBatch;
 
 /* An author in a run: of a group whose key is an array. */
 typedef struct FanoutAuthor
 {
-	DpValue		author;
-	List	   *keys;			/* of posts, bson_values */
-	bool		gathered;
-	int64		delta;			/* follows that came, less those that went */
-	List	   *readers;		/* whose follows did, DpGroup * */
-	FanoutEntries *top;			/* his first posts, once they were read */
+	DpValue author;
+	List *keys; /* of posts, bson_values */
+	bool gathered;
+	int64 delta;        /* follows that came, less those that went */
+	List *readers;      /* whose follows did, DpGroup * */
+	FanoutEntries *top; /* his first posts, once they were read */
 } FanoutAuthor;
 
 /* What becomes of an author on a wall */
 typedef enum FanoutStanding
 {
-	FANOUT_NONE,				/* not followed */
-	FANOUT_FANNED,				/* his posts are on the wall */
-	FANOUT_MERGED				/* they are looked up */
+	FANOUT_NONE,   /* not followed */
+	FANOUT_FANNED, /* his posts are on the wall */
+	FANOUT_MERGED  /* they are looked up */
 } FanoutStanding;
 
 typedef struct FanoutStand
@@ -132,10 +132,10 @@ typedef struct FanoutStand
 /* A wall in a run. */
 typedef struct FanoutWall
 {
-	List	   *batches;		/* FanoutBatch * */
-	List	   *stands;			/* FanoutStand * */
-	bool		gone;			/* the reader follows nobody any more */
-	bool		only_missing;	/* make the wall if there is none */
+	List *batches;     /* FanoutBatch * */
+	List *stands;      /* FanoutStand * */
+	bool gone;         /* the reader follows nobody any more */
+	bool only_missing; /* make the wall if there is none */
 } FanoutWall;
 
 /* fanout.c */
@@ -158,17 +158,24 @@ extern bool dp_fanout_entry(Fanout *f, struct varlena *doc, const DpKey *key, Fa
 extern void dp_fanout_append(FanoutEntries *entries, const FanoutEntry *entry);
 
 /* Which of two entries comes first on a wall. */
-extern int	dp_fanout_compare(Fanout *f, const FanoutEntry *a, const FanoutEntry *b);
+extern int dp_fanout_compare(Fanout *f, const FanoutEntry *a, const FanoutEntry *b);
 extern void dp_fanout_sort(Fanout *f, FanoutEntries *entries);
 
-/* The entries of a wall, and the authors that are looked up (DpValue *); point into the document. */
+/*
+ * The entries of a wall, and the authors that are looked up (DpValue *); point into the document.
+ */
 extern void dp_fanout_parse(Fanout *f, struct varlena *wall, FanoutEntries *entries, List **merged);
 
 /* A wall's document. */
-extern struct varlena *dp_fanout_build(Fanout *f, const DpValue *reader, const FanoutEntries *entries, int n, List *merged);
+extern struct varlena *dp_fanout_build(Fanout *f, const DpValue *reader,
+									   const FanoutEntries *entries, int n, List *merged);
 
-/* The wall with what the run knows of it; NULL if it must be computed anew.  merged is brought up to date in any case. */
-extern struct varlena *dp_fanout_change(Fanout *f, DpGroup *group, struct varlena *wall, List **merged);
+/*
+ * The wall with what the run knows of it; NULL if it must be computed anew.  merged is brought up
+ * to date in any case.
+ */
+extern struct varlena *
+dp_fanout_change(Fanout *f, DpGroup *group, struct varlena *wall, List **merged);
 
 extern bool dp_fanout_has(List *values, const DpValue *value);
 
@@ -180,9 +187,13 @@ extern void dp_fanout_top(Fanout *f, const DpValue *author, bool latest, FanoutE
 /* The entry of a post as it is now; false if there is none or it has no author. */
 extern bool dp_fanout_post(Fanout *f, const DpValue *key, FanoutEntry *entry);
 
-/* Calls visit with each follower of an author, at most limit (0: all); returns how many follows there are. */
-typedef void (*FanoutVisit) (void *arg, const DpValue *value);
-extern int64 dp_fanout_followers(Fanout *f, const DpValue *author, int64 limit, FanoutVisit visit, void *arg);
+/*
+ * Calls visit with each follower of an author, at most limit (0: all); returns how many follows
+ * there are.
+ */
+typedef void (*FanoutVisit)(void *arg, const DpValue *value);
+extern int64
+dp_fanout_followers(Fanout *f, const DpValue *author, int64 limit, FanoutVisit visit, void *arg);
 
 /* The number of follows of an author, as far as limit. */
 extern int64 dp_fanout_count(Fanout *f, const DpValue *author, int64 limit, bool latest);
@@ -197,11 +208,12 @@ extern void dp_fanout_readers(Fanout *f, FanoutVisit visit, void *arg);
  * The whole wall of a reader; NULL if he follows nobody.  merged: what is known
  * of the authors that are looked up; NULL: their follows are counted.
  */
-extern struct varlena *dp_fanout_compute(Fanout *f, const DpValue *reader, List **merged, bool latest);
+extern struct varlena *
+dp_fanout_compute(Fanout *f, const DpValue *reader, List **merged, bool latest);
 
 /* follow.c */
 
 /* What a statement on a table of followers means to the walls: a DpChangesHandler. */
 extern void dp_fanout_follows_changed(DpChanges *changes);
 
-#endif							/* DP_PATTERNS_FANOUT_FANOUT_H */
+#endif /* DP_PATTERNS_FANOUT_FANOUT_H */

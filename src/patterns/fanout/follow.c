@@ -21,8 +21,8 @@
 /* Whose standing an author's followers are told */
 typedef struct Crossing
 {
-	Fanout	   *f;
-	DpDerive   *run;
+	Fanout *f;
+	DpDerive *run;
 	FanoutAuthor *author;
 	FanoutStanding standing;
 } Crossing;
@@ -37,17 +37,18 @@ static void stand_add(DpGroup *reader, FanoutAuthor *author, FanoutStanding stan
 void
 dp_fanout_follows_changed(DpChanges *changes)
 {
-	List	   *fanouts = NIL;
-	List	   *whole = NIL;
-	DpDerive   *run;
-	ListCell   *lc;
+	List *fanouts = NIL;
+	List *whole = NIL;
+	DpDerive *run;
+	ListCell *lc;
 
 	foreach(lc, dp_feeds(dp_changes_table(changes)))
 	{
-		DpFeed	   *feed = lfirst(lc);
-		Fanout	   *f;
+		DpFeed *feed = lfirst(lc);
+		Fanout *f;
 
-		if (feed->is_main || strcmp(feed->decl->pattern, "fanout") != 0 || !dp_decl_maintained(feed->decl))
+		if (feed->is_main || strcmp(feed->decl->pattern, "fanout") != 0 ||
+			!dp_decl_maintained(feed->decl))
 			continue;
 		f = dp_fanout(feed->decl);
 		if (f->follow_pair != NULL && strcmp(f->follow_pair, feed->pair) == 0 &&
@@ -71,18 +72,19 @@ dp_fanout_follows_changed(DpChanges *changes)
 static void
 follows_taken(Fanout *f, DpDerive *run, DpChanges *changes)
 {
-	DpChange	change;
-	MemoryContext row = AllocSetContextCreate(CurrentMemoryContext, "docpatterns follow", ALLOCSET_DEFAULT_SIZES);
+	DpChange change;
+	MemoryContext row =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns follow", ALLOCSET_DEFAULT_SIZES);
 
 	dp_changes_rewind(changes);
 	while (dp_changes_next(changes, &change))
 	{
 		MemoryContext old = MemoryContextSwitchTo(row);
-		TupleTableSlot *slots[2] = {change.before, change.after};
-		DpValue		author[2];
-		DpValue		reader[2];
-		bool		has[2] = {false, false};
-		int			i;
+		TupleTableSlot *slots[2] = { change.before, change.after };
+		DpValue author[2];
+		DpValue reader[2];
+		bool has[2] = { false, false };
+		int i;
 
 		for (i = 0; i < 2; i++)
 		{
@@ -91,7 +93,8 @@ follows_taken(Fanout *f, DpDerive *run, DpChanges *changes)
 			if (slots[i] == NULL)
 				continue;
 			doc = dp_source_document(slots[i], f->followers->doc_column);
-			has[i] = dp_fanout_name(f->followee, doc, &author[i]) && dp_fanout_name(f->follower, doc, &reader[i]);
+			has[i] = dp_fanout_name(f->followee, doc, &author[i]) &&
+					 dp_fanout_name(f->follower, doc, &reader[i]);
 		}
 		if (!(has[0] && has[1] && dp_value_compare(&author[0], &author[1]) == 0 &&
 			  dp_value_compare(&reader[0], &reader[1]) == 0))
@@ -107,7 +110,8 @@ follows_taken(Fanout *f, DpDerive *run, DpChanges *changes)
 				if (reader[i].type != DP_TYPE_ARRAY && reader[i].type != DP_TYPE_REGEX)
 				{
 					MemoryContextSwitchTo(dp_derive_memory(run));
-					a->readers = lappend(a->readers, dp_derive_group(run, f->derivation, &reader[i]));
+					a->readers =
+						lappend(a->readers, dp_derive_group(run, f->derivation, &reader[i]));
 					MemoryContextSwitchTo(row);
 				}
 			}
@@ -118,16 +122,20 @@ follows_taken(Fanout *f, DpDerive *run, DpChanges *changes)
 	MemoryContextDelete(row);
 }
 
-/* All follows of the statement are known: locks those whom they concern and brings the walls in line. */
+/*
+ * All follows of the statement are known: locks those whom they concern and brings the walls in
+ * line.
+ */
 static void
 run_finish(DpDerive *run, bool nested)
 {
-	DpGroup   **groups;
-	DpGroup    *group;
-	int			n = 0;
-	int			i;
+	DpGroup **groups;
+	DpGroup *group;
+	int n = 0;
+	int i;
 
-	groups = MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * Max(run->ngroups, 1), MCXT_ALLOC_HUGE);
+	groups = MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * Max(run->ngroups, 1),
+										MCXT_ALLOC_HUGE);
 	for (group = run->groups; group != NULL; group = group->next)
 		groups[n++] = group;
 	if (n == 0)
@@ -142,7 +150,8 @@ run_finish(DpDerive *run, bool nested)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (dp_fanout_is_author(groups[i]))
-			author_finish(dp_fanout(groups[i]->derivation->decl), run, dp_fanout_author(groups[i]), nested);
+			author_finish(dp_fanout(groups[i]->derivation->decl), run, dp_fanout_author(groups[i]),
+						  nested);
 	}
 	SPI_finish();
 	(void) dp_derive_end(run, false);
@@ -156,26 +165,29 @@ run_finish(DpDerive *run, bool nested)
 static void
 author_finish(Fanout *f, DpDerive *run, FanoutAuthor *author, bool nested)
 {
-	int64		moved = author->delta < 0 ? -author->delta : author->delta;
-	int64		now = dp_fanout_count(f, &author->author, f->threshold + 1 + moved, true);
-	bool		celebrity = now > f->threshold;
-	ListCell   *lc;
+	int64 moved = author->delta < 0 ? -author->delta : author->delta;
+	int64 now = dp_fanout_count(f, &author->author, f->threshold + 1 + moved, true);
+	bool celebrity = now > f->threshold;
+	ListCell *lc;
 
 	author->gathered = true;
 	if (!celebrity)
 		author_top(f, run, author);
 	foreach(lc, author->readers)
 	{
-		DpGroup    *reader = lfirst(lc);
-		bool		follows = dp_fanout_follows(f, &reader->key, &author->author);
+		DpGroup *reader = lfirst(lc);
+		bool follows = dp_fanout_follows(f, &reader->key, &author->author);
 
-		stand_add(reader, author, !follows ? FANOUT_NONE : celebrity ? FANOUT_MERGED : FANOUT_FANNED);
+		stand_add(reader, author,
+				  !follows    ? FANOUT_NONE
+				  : celebrity ? FANOUT_MERGED
+							  : FANOUT_FANNED);
 		if (!follows && !dp_fanout_wall(reader)->gone)
 			dp_fanout_wall(reader)->gone = !dp_fanout_follows_any(f, &reader->key);
 	}
 	if (nested || (now - author->delta > f->threshold) != celebrity)
 	{
-		Crossing	crossing = {f, run, author, celebrity ? FANOUT_MERGED : FANOUT_FANNED};
+		Crossing crossing = { f, run, author, celebrity ? FANOUT_MERGED : FANOUT_FANNED };
 
 		(void) dp_fanout_followers(f, &author->author, 0, crossing_visit, &crossing);
 	}
@@ -184,7 +196,7 @@ author_finish(Fanout *f, DpDerive *run, FanoutAuthor *author, bool nested)
 static void
 crossing_visit(void *arg, const DpValue *value)
 {
-	Crossing   *c = arg;
+	Crossing *c = arg;
 
 	stand_add(dp_derive_group(c->run, c->f->derivation, value), c->author, c->standing);
 }
@@ -203,7 +215,10 @@ stand_add(DpGroup *reader, FanoutAuthor *author, FanoutStanding standing)
 	MemoryContextSwitchTo(old);
 }
 
-/* Reads the first posts of an author, whose followers get them.  Not while another statement is read. */
+/*
+ * Reads the first posts of an author, whose followers get them.  Not while another statement is
+ * read.
+ */
 static void
 author_top(Fanout *f, DpDerive *run, FanoutAuthor *author)
 {

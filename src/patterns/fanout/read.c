@@ -21,13 +21,13 @@
 /* Who wants what a statement gives */
 typedef struct Reading
 {
-	Fanout	   *f;
+	Fanout *f;
 	MemoryContext context;
 	FanoutEntries *entries;
 	FanoutEntry *entry;
 	FanoutVisit visit;
-	void	   *arg;
-	List	   *values;			/* bson_values */
+	void *arg;
+	List *values; /* bson_values */
 } Reading;
 
 static bool visit_post(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
@@ -41,24 +41,26 @@ static DpSource *followers(Fanout *f);
 void
 dp_fanout_sql_order(StringInfo sql, Fanout *f)
 {
-	DpDecl	   *decl = f->derivation->decl;
-	int			i;
+	DpDecl *decl = f->derivation->decl;
+	int i;
 
 	appendStringInfoString(sql, " ORDER BY ");
 	if (f->order_by != NULL)
 	{
-		Oid			output;
-		bool		varlena;
+		Oid output;
+		bool varlena;
 
 		getTypeOutputInfo(dp_types()->bson, &output, &varlena);
 		dp_sql_own_schema(sql);
 		appendStringInfo(sql, "bson_sort_key(s.%s, %s::", quote_identifier(decl->doc_column),
-						 quote_literal_cstr(OidOutputFunctionCall(output, PointerGetDatum(f->order_by))));
+						 quote_literal_cstr(OidOutputFunctionCall(output,
+																  PointerGetDatum(f->order_by))));
 		dp_sql_own_schema(sql);
 		appendStringInfoString(sql, "bson), ");
 	}
 	for (i = 0; i < decl->nkeys; i++)
-		appendStringInfo(sql, "%ss.%s DESC", i > 0 ? ", " : "", quote_identifier(decl->keys[i].name));
+		appendStringInfo(sql, "%ss.%s DESC", i > 0 ? ", " : "",
+						 quote_identifier(decl->keys[i].name));
 }
 
 void
@@ -93,11 +95,10 @@ static DpSource *
 followers(Fanout *f)
 {
 	if (f->followers == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the followers of the fan-out \"%s\" of table %s are missing", f->derivation->decl->name,
-						dp_relation_name(f->derivation->source)),
-				 errhint("pattern_disable() ends the fan-out.")));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("the followers of the fan-out \"%s\" of table %s are missing",
+							   f->derivation->decl->name, dp_relation_name(f->derivation->source)),
+						errhint("pattern_disable() ends the fan-out.")));
 	return f->followers;
 }
 
@@ -105,13 +106,14 @@ followers(Fanout *f)
  * Prepares "SELECT what FROM follows WHERE first = $1 [AND second = $2] [LIMIT limit]".
  */
 static SPIPlanPtr
-follows_plan(Fanout *f, const void *id, const DpPath *what, const DpPath *first, const DpPath *second, const char *limit)
+follows_plan(Fanout *f, const void *id, const DpPath *what, const DpPath *first,
+			 const DpPath *second, const char *limit)
 {
-	DpDecl	   *decl = f->derivation->decl;
-	SPIPlanPtr	plan = dp_plan(decl, id);
-	Oid			types[2] = {dp_types()->bson_value, dp_types()->bson_value};
+	DpDecl *decl = f->derivation->decl;
+	SPIPlanPtr plan = dp_plan(decl, id);
+	Oid types[2] = { dp_types()->bson_value, dp_types()->bson_value };
 	StringInfoData sql;
-	int			n = 1;
+	int n = 1;
 
 	if (plan != NULL)
 		return plan;
@@ -157,13 +159,13 @@ param_int(ParamListInfo params, int i, int64 value)
 static bool
 row_entry(Fanout *f, const DpSourceRow *row, FanoutEntry *entry)
 {
-	DpKey		key;
-	int			i;
+	DpKey key;
+	int i;
 
 	key.n = f->derivation->decl->nkeys;
 	for (i = 0; i < key.n; i++)
 	{
-		bool		isnull;
+		bool isnull;
 
 		key.values[i] = slot_getattr(row->slot, i + 2, &isnull);
 	}
@@ -173,7 +175,7 @@ row_entry(Fanout *f, const DpSourceRow *row, FanoutEntry *entry)
 static bool
 visit_post(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
-	Reading    *reading = arg;
+	Reading *reading = arg;
 	MemoryContext old = MemoryContextSwitchTo(reading->context);
 	FanoutEntry entry;
 
@@ -194,14 +196,14 @@ visit_post(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 void
 dp_fanout_top(Fanout *f, const DpValue *author, bool latest, FanoutEntries *entries)
 {
-	DpDecl	   *decl = f->derivation->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &f->plan_top);
+	DpDecl *decl = f->derivation->decl;
+	SPIPlanPtr plan = dp_plan(decl, &f->plan_top);
 	ParamListInfo params = dp_source_params(2);
-	Reading		reading = {.f = f, .context = CurrentMemoryContext, .entries = entries};
+	Reading reading = { .f = f, .context = CurrentMemoryContext, .entries = entries };
 
 	if (plan == NULL)
 	{
-		Oid			types[2] = {dp_types()->bson_value, INT8OID};
+		Oid types[2] = { dp_types()->bson_value, INT8OID };
 		StringInfoData sql;
 
 		initStringInfo(&sql);
@@ -216,13 +218,13 @@ dp_fanout_top(Fanout *f, const DpValue *author, bool latest, FanoutEntries *entr
 bool
 dp_fanout_post(Fanout *f, const DpValue *key, FanoutEntry *entry)
 {
-	DpDecl	   *decl = f->derivation->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &f->plan_post);
+	DpDecl *decl = f->derivation->decl;
+	SPIPlanPtr plan = dp_plan(decl, &f->plan_post);
 	ParamListInfo params = dp_source_params(decl->nkeys);
-	Oid			types[INDEX_MAX_KEYS];
-	DpKey		row;
-	Reading		reading = {.f = f, .context = CurrentMemoryContext, .entry = entry};
-	int			i;
+	Oid types[INDEX_MAX_KEYS];
+	DpKey row;
+	Reading reading = { .f = f, .context = CurrentMemoryContext, .entry = entry };
+	int i;
 
 	dp_sql_key_types(decl, types);
 	if (plan == NULL)
@@ -253,8 +255,8 @@ dp_fanout_post(Fanout *f, const DpValue *key, FanoutEntry *entry)
 static bool
 visit_value(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
-	Reading    *reading = arg;
-	DpValue		value = dp_value_of_varlena(row->doc);
+	Reading *reading = arg;
+	DpValue value = dp_value_of_varlena(row->doc);
 
 	if (value.type != DP_TYPE_NULL && value.type != DP_TYPE_UNDEFINED &&
 		value.type != DP_TYPE_ARRAY && value.type != DP_TYPE_REGEX)
@@ -271,42 +273,45 @@ visit_nothing(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 int64
 dp_fanout_followers(Fanout *f, const DpValue *author, int64 limit, FanoutVisit visit, void *arg)
 {
-	SPIPlanPtr	plan = follows_plan(f, &f->plan_some, f->follower, f->followee, NULL, "$2");
+	SPIPlanPtr plan = follows_plan(f, &f->plan_some, f->follower, f->followee, NULL, "$2");
 	ParamListInfo params = dp_source_params(2);
-	Reading		reading = {.f = f, .visit = visit, .arg = arg};
+	Reading reading = { .f = f, .visit = visit, .arg = arg };
 
 	dp_source_param(params, 0, dp_types()->bson_value, author);
 	param_int(params, 1, limit > 0 ? limit : PG_INT64_MAX);
-	return dp_source_each(f->followers, f->derivation->decl, plan, params, true, false, visit_value, &reading);
+	return dp_source_each(f->followers, f->derivation->decl, plan, params, true, false, visit_value,
+						  &reading);
 }
 
 int64
 dp_fanout_count(Fanout *f, const DpValue *author, int64 limit, bool latest)
 {
-	SPIPlanPtr	plan = follows_plan(f, &f->plan_some, f->follower, f->followee, NULL, "$2");
+	SPIPlanPtr plan = follows_plan(f, &f->plan_some, f->follower, f->followee, NULL, "$2");
 	ParamListInfo params = dp_source_params(2);
 
 	dp_source_param(params, 0, dp_types()->bson_value, author);
 	param_int(params, 1, limit);
-	return dp_source_each(f->followers, f->derivation->decl, plan, params, latest, false, visit_nothing, NULL);
+	return dp_source_each(f->followers, f->derivation->decl, plan, params, latest, false,
+						  visit_nothing, NULL);
 }
 
 bool
 dp_fanout_follows(Fanout *f, const DpValue *reader, const DpValue *author)
 {
-	SPIPlanPtr	plan = follows_plan(f, &f->plan_follows, f->follower, f->follower, f->followee, "1");
+	SPIPlanPtr plan = follows_plan(f, &f->plan_follows, f->follower, f->follower, f->followee, "1");
 	ParamListInfo params = dp_source_params(2);
 
 	dp_source_param(params, 0, dp_types()->bson_value, reader);
 	dp_source_param(params, 1, dp_types()->bson_value, author);
-	return dp_source_each(f->followers, f->derivation->decl, plan, params, true, false, visit_nothing, NULL) > 0;
+	return dp_source_each(f->followers, f->derivation->decl, plan, params, true, false,
+						  visit_nothing, NULL) > 0;
 }
 
 static bool
 keep_value(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
-	Reading    *reading = arg;
-	DpValue		value = dp_value_of_varlena(row->doc);
+	Reading *reading = arg;
+	DpValue value = dp_value_of_varlena(row->doc);
 
 	if (value.type != DP_TYPE_NULL && value.type != DP_TYPE_UNDEFINED)
 	{
@@ -322,14 +327,14 @@ keep_value(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 static List *
 authors_of(Fanout *f, const DpValue *reader, bool latest)
 {
-	DpDecl	   *decl = f->derivation->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &f->plan_authors);
+	DpDecl *decl = f->derivation->decl;
+	SPIPlanPtr plan = dp_plan(decl, &f->plan_authors);
 	ParamListInfo params = dp_source_params(1);
-	Reading		reading = {.f = f, .context = CurrentMemoryContext};
+	Reading reading = { .f = f, .context = CurrentMemoryContext };
 
 	if (plan == NULL)
 	{
-		Oid			type = dp_types()->bson_value;
+		Oid type = dp_types()->bson_value;
 		StringInfoData sql;
 
 		initStringInfo(&sql);
@@ -350,9 +355,9 @@ dp_fanout_follows_any(Fanout *f, const DpValue *reader)
 void
 dp_fanout_readers(Fanout *f, FanoutVisit visit, void *arg)
 {
-	DpDecl	   *decl = f->derivation->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &f->plan_everybody);
-	Reading		reading = {.f = f, .visit = visit, .arg = arg};
+	DpDecl *decl = f->derivation->decl;
+	SPIPlanPtr plan = dp_plan(decl, &f->plan_everybody);
+	Reading reading = { .f = f, .visit = visit, .arg = arg };
 
 	if (plan == NULL)
 	{
@@ -374,20 +379,21 @@ dp_fanout_readers(Fanout *f, FanoutVisit visit, void *arg)
 struct varlena *
 dp_fanout_compute(Fanout *f, const DpValue *reader, List **merged, bool latest)
 {
-	List	   *authors = authors_of(f, reader, latest);
-	List	   *apart = NIL;
-	FanoutEntries entries = {0};
-	ListCell   *lc;
+	List *authors = authors_of(f, reader, latest);
+	List *apart = NIL;
+	FanoutEntries entries = { 0 };
+	ListCell *lc;
 
 	if (authors == NIL)
 		return NULL;
 	foreach(lc, authors)
 	{
-		DpValue    *author = palloc(sizeof(DpValue));
+		DpValue *author = palloc(sizeof(DpValue));
 
 		CHECK_FOR_INTERRUPTS();
 		*author = dp_value_of_varlena(lfirst(lc));
-		if (merged != NULL ? dp_fanout_has(*merged, author) : dp_fanout_count(f, author, f->threshold + 1, latest) > f->threshold)
+		if (merged != NULL ? dp_fanout_has(*merged, author)
+						   : dp_fanout_count(f, author, f->threshold + 1, latest) > f->threshold)
 			apart = lappend(apart, author);
 		else
 		{

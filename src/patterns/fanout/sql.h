@@ -17,4 +17,4 @@ extern void dp_fanout_sql_posts(StringInfo sql, Fanout *f);
 /* The authors whom reader $1 follows, each once */
 extern void dp_fanout_sql_authors(StringInfo sql, Fanout *f);
 
-#endif							/* DP_PATTERNS_FANOUT_SQL_H */
+#endif /* DP_PATTERNS_FANOUT_SQL_H */

@@ -12,10 +12,11 @@
 #include "bson/compare.h"
 #include "patterns/fanout/fanout.h"
 
-static int	entry_compare(const void *a, const void *b, void *arg);
+static int entry_compare(const void *a, const void *b, void *arg);
 static void entry_parse(Fanout *f, const DpValue *doc, FanoutEntry *entry);
-static int	entry_find(const FanoutEntries *entries, const DpValue *key);
-static void stand(Fanout *f, const FanoutStand *s, FanoutEntries *add, FanoutEntries *entries, List **merged);
+static int entry_find(const FanoutEntries *entries, const DpValue *key);
+static void
+stand(Fanout *f, const FanoutStand *s, FanoutEntries *add, FanoutEntries *entries, List **merged);
 static List *values_without(List *values, const DpValue *value);
 
 /* ---------------------------------------------------------------- entries */
@@ -23,9 +24,9 @@ static List *values_without(List *values, const DpValue *value);
 bool
 dp_fanout_entry(Fanout *f, struct varlena *doc, const DpKey *key, FanoutEntry *entry)
 {
-	DpValue		author;
-	DpValue		value;
-	DpBuilder	b;
+	DpValue author;
+	DpValue value;
+	DpBuilder b;
 
 	if (!dp_fanout_name(f->author, doc, &author))
 		return false;
@@ -37,7 +38,7 @@ dp_fanout_entry(Fanout *f, struct varlena *doc, const DpKey *key, FanoutEntry *e
 	if (f->sort != NULL)
 	{
 		StringInfoData order;
-		DpValue		whole = dp_value_of_document(doc);
+		DpValue whole = dp_value_of_document(doc);
 
 		initStringInfo(&order);
 		dp_sort_key_append(&order, f->sort, &whole);
@@ -54,7 +55,7 @@ dp_fanout_entry(Fanout *f, struct varlena *doc, const DpKey *key, FanoutEntry *e
 static void
 entry_parse(Fanout *f, const DpValue *doc, FanoutEntry *entry)
 {
-	DpValue		order;
+	DpValue order;
 
 	memset(entry, 0, sizeof(FanoutEntry));
 	if (doc->type != DP_TYPE_DOCUMENT ||
@@ -63,7 +64,8 @@ entry_parse(Fanout *f, const DpValue *doc, FanoutEntry *entry)
 		dp_corrupted("an entry of a wall is none");
 	if (f->sort != NULL)
 	{
-		if (!dp_document_find(doc->data, doc->len, "order", 5, &order) || order.type != DP_TYPE_BINARY || order.len < 5)
+		if (!dp_document_find(doc->data, doc->len, "order", 5, &order) ||
+			order.type != DP_TYPE_BINARY || order.len < 5)
 			dp_corrupted("an entry of a wall has no order");
 		entry->order = order.data + 5;
 		entry->order_len = order.len - 5;
@@ -88,14 +90,14 @@ dp_fanout_append(FanoutEntries *entries, const FanoutEntry *entry)
 int
 dp_fanout_compare(Fanout *f, const FanoutEntry *a, const FanoutEntry *b)
 {
-	DpDecl	   *decl = f->derivation->decl;
-	DpKey		left;
-	DpKey		right;
-	int			i;
+	DpDecl *decl = f->derivation->decl;
+	DpKey left;
+	DpKey right;
+	int i;
 
 	if (f->sort != NULL)
 	{
-		int			cmp = memcmp(a->order, b->order, Min(a->order_len, b->order_len));
+		int cmp = memcmp(a->order, b->order, Min(a->order_len, b->order_len));
 
 		if (cmp == 0)
 			cmp = (a->order_len > b->order_len) - (a->order_len < b->order_len);
@@ -108,7 +110,8 @@ dp_fanout_compare(Fanout *f, const FanoutEntry *a, const FanoutEntry *b)
 		dp_corrupted("an entry of a wall has no key of a post");
 	for (i = 0; i < decl->nkeys; i++)
 	{
-		int			cmp = DatumGetInt32(FunctionCall2Coll(&f->keys[i].cmp, f->keys[i].collation, right.values[i], left.values[i]));
+		int cmp = DatumGetInt32(FunctionCall2Coll(&f->keys[i].cmp, f->keys[i].collation,
+												  right.values[i], left.values[i]));
 
 		if (cmp != 0)
 			return cmp;
@@ -134,7 +137,7 @@ dp_fanout_sort(Fanout *f, FanoutEntries *entries)
 static int
 entry_find(const FanoutEntries *entries, const DpValue *key)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < entries->n; i++)
 	{
@@ -149,15 +152,17 @@ entry_find(const FanoutEntries *entries, const DpValue *key)
 void
 dp_fanout_parse(Fanout *f, struct varlena *wall, FanoutEntries *entries, List **merged)
 {
-	DpValue		posts;
-	DpValue		authors;
-	DpValue		value;
-	DpIter		iter;
+	DpValue posts;
+	DpValue authors;
+	DpValue value;
+	DpIter iter;
 
 	memset(entries, 0, sizeof(FanoutEntries));
 	*merged = NIL;
-	if (!dp_document_find(DP_DOC_DATA(wall), DP_DOC_SIZE(wall), "posts", 5, &posts) || posts.type != DP_TYPE_ARRAY ||
-		!dp_document_find(DP_DOC_DATA(wall), DP_DOC_SIZE(wall), "merged", 6, &authors) || authors.type != DP_TYPE_ARRAY)
+	if (!dp_document_find(DP_DOC_DATA(wall), DP_DOC_SIZE(wall), "posts", 5, &posts) ||
+		posts.type != DP_TYPE_ARRAY ||
+		!dp_document_find(DP_DOC_DATA(wall), DP_DOC_SIZE(wall), "merged", 6, &authors) ||
+		authors.type != DP_TYPE_ARRAY)
 		dp_corrupted("a document of a fan-out is no wall");
 	entries->size = f->keep + 1;
 	entries->list = palloc(sizeof(FanoutEntry) * entries->size);
@@ -172,7 +177,7 @@ dp_fanout_parse(Fanout *f, struct varlena *wall, FanoutEntries *entries, List **
 	dp_iter_init_value(&iter, &authors);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpValue    *copy = palloc(sizeof(DpValue));
+		DpValue *copy = palloc(sizeof(DpValue));
 
 		*copy = value;
 		*merged = lappend(*merged, copy);
@@ -188,9 +193,9 @@ value_compare(const ListCell *a, const ListCell *b)
 struct varlena *
 dp_fanout_build(Fanout *f, const DpValue *reader, const FanoutEntries *entries, int n, List *merged)
 {
-	DpBuilder	b;
-	ListCell   *lc;
-	int			i;
+	DpBuilder b;
+	ListCell *lc;
+	int i;
 
 	dp_builder_init(&b, n * 48 + 64);
 	dp_builder_begin_document(&b);
@@ -212,7 +217,7 @@ dp_fanout_build(Fanout *f, const DpValue *reader, const FanoutEntries *entries, 
 bool
 dp_fanout_has(List *values, const DpValue *value)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, values)
 	{
@@ -225,7 +230,7 @@ dp_fanout_has(List *values, const DpValue *value)
 static List *
 values_without(List *values, const DpValue *value)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, values)
 	{
@@ -239,8 +244,8 @@ values_without(List *values, const DpValue *value)
 static void
 stand(Fanout *f, const FanoutStand *s, FanoutEntries *add, FanoutEntries *entries, List **merged)
 {
-	int			i;
-	int			n = 0;
+	int i;
+	int n = 0;
 
 	*merged = values_without(*merged, &s->author->author);
 	if (s->standing == FANOUT_FANNED)
@@ -269,12 +274,12 @@ dp_fanout_change(Fanout *f, DpGroup *group, struct varlena *wall, List **merged)
 {
 	FanoutWall *w = group->state;
 	FanoutEntries entries;
-	FanoutEntries add = {0};
-	FanoutEntry last = {0};
-	bool		full;
-	ListCell   *lc;
-	int			i;
-	int			n;
+	FanoutEntries add = { 0 };
+	FanoutEntry last = { 0 };
+	bool full;
+	ListCell *lc;
+	int i;
+	int n;
 	struct varlena *result;
 
 	dp_fanout_parse(f, wall, &entries, merged);
@@ -290,11 +295,12 @@ dp_fanout_change(Fanout *f, DpGroup *group, struct varlena *wall, List **merged)
 
 		for (i = 0; i < batch->nkeys; i++)
 		{
-			int			at = entry_find(&entries, &batch->keys[i]);
+			int at = entry_find(&entries, &batch->keys[i]);
 
 			if (at >= 0)
 			{
-				memmove(&entries.list[at], &entries.list[at + 1], sizeof(FanoutEntry) * (entries.n - at - 1));
+				memmove(&entries.list[at], &entries.list[at + 1],
+						sizeof(FanoutEntry) * (entries.n - at - 1));
 				entries.n--;
 			}
 		}
@@ -311,14 +317,14 @@ dp_fanout_change(Fanout *f, DpGroup *group, struct varlena *wall, List **merged)
 	dp_fanout_sort(f, &add);
 	for (i = 0; i < add.n; i++)
 	{
-		int			low = 0;
-		int			high = entries.n;
+		int low = 0;
+		int high = entries.n;
 
 		if (full && dp_fanout_compare(f, &add.list[i], &last) > 0)
 			break;
 		while (low < high)
 		{
-			int			middle = (low + high) / 2;
+			int middle = (low + high) / 2;
 
 			if (dp_fanout_compare(f, &entries.list[middle], &add.list[i]) < 0)
 				low = middle + 1;
@@ -327,13 +333,14 @@ dp_fanout_change(Fanout *f, DpGroup *group, struct varlena *wall, List **merged)
 		}
 		if (low < entries.n && dp_value_compare(&entries.list[low].key, &add.list[i].key) == 0)
 		{
-			entries.list[low] = add.list[i];	/* it is there already */
+			entries.list[low] = add.list[i]; /* it is there already */
 			continue;
 		}
 		if (low >= f->keep)
 			break;
 		dp_fanout_append(&entries, &add.list[i]);
-		memmove(&entries.list[low + 1], &entries.list[low], sizeof(FanoutEntry) * (entries.n - 1 - low));
+		memmove(&entries.list[low + 1], &entries.list[low],
+				sizeof(FanoutEntry) * (entries.n - 1 - low));
 		entries.list[low] = add.list[i];
 		if (entries.n > f->keep)
 			entries.n = f->keep;

@@ -37,65 +37,70 @@
 #include "kit/declaration.h"
 #include "patterns/kv/kv.h"
 
-/* docpatterns.kv_block_size, and what follows from it; read when blocks are divided, so it may change at any time */
-int			dp_kv_block_size = 2048;
+/*
+ * docpatterns.kv_block_size, and what follows from it; read when blocks are divided, so it may
+ * change at any time
+ */
+int dp_kv_block_size = 2048;
 
-#define BLOCK_MAX		dp_kv_block_size	/* members of a block */
-#define BLOCK_PIECE		(dp_kv_block_size / 2)	/* of those that it is divided into */
-#define BLOCK_URGENT	(dp_kv_block_size * 2)
-#define BLOCK_SMALL		(dp_kv_block_size / 8)
-#define GROUP_MAX		Max(8, dp_kv_block_size / 16)	/* children of a node */
-#define GROUP_PIECE		(GROUP_MAX / 2)
-#define TOP_MAX			Max(8, dp_kv_block_size / 2)	/* nodes of the highest level */
-#define SLOTS_MAX		16		/* rows of a node before they are added up */
+#define BLOCK_MAX dp_kv_block_size         /* members of a block */
+#define BLOCK_PIECE (dp_kv_block_size / 2) /* of those that it is divided into */
+#define BLOCK_URGENT (dp_kv_block_size * 2)
+#define BLOCK_SMALL (dp_kv_block_size / 8)
+#define GROUP_MAX Max(8, dp_kv_block_size / 16) /* children of a node */
+#define GROUP_PIECE (GROUP_MAX / 2)
+#define TOP_MAX Max(8, dp_kv_block_size / 2) /* nodes of the highest level */
+#define SLOTS_MAX 16                         /* rows of a node before they are added up */
 
 /* The number of a node's first slot */
-#define SLOT_TOP		0
-#define SLOT_BELOW		1
+#define SLOT_TOP 0
+#define SLOT_BELOW 1
 
 /* Columns of the index of counts and of that of scores where bounds begin */
-#define COUNTS_BOUND	3
-#define SCORES_BOUND	2
+#define COUNTS_BOUND 3
+#define SCORES_BOUND 2
 
 /* Where something is added: the node of a level that a position belongs to */
 typedef struct Place
 {
-	TupleTableSlot *row;		/* one of its slots */
-	bool		found;
-	bool		above;			/* there is a level above */
-	Datum		score;			/* the bound, copied */
-	Datum		member;
-	int			rows;			/* slots that were looked at */
-	int64		amount;			/* of the slot that was added to */
+	TupleTableSlot *row; /* one of its slots */
+	bool found;
+	bool above;  /* there is a level above */
+	Datum score; /* the bound, copied */
+	Datum member;
+	int rows;     /* slots that were looked at */
+	int64 amount; /* of the slot that was added to */
 } Place;
 
 /* A node, read with its slots */
 typedef struct KvBlock
 {
-	bool		found;
-	Datum		score;
-	Datum		member;
-	int64		amount;
-	int			rows;
+	bool found;
+	Datum score;
+	Datum member;
+	int64 amount;
+	int rows;
 } KvBlock;
 
 /* The board that the session found to need dividing, and could not lock */
 static struct
 {
-	bool		set;
-	Oid			schema;
-	uint32		key;
-}			urgent;
+	bool set;
+	Oid schema;
+	uint32 key;
+} urgent;
 
 static void place_find(KvCall *call, Place *place, int level, Datum score, Datum member);
 static void place_add(KvCall *call, Place *place, int level, int delta);
 static bool slot_add(KvCall *call, Place *place, int delta);
 static void place_end(Place *place);
-static void insert_count(KvCall *call, int level, Datum score, Datum member, int64 slot, int64 amount);
-static KvBlock node_read(KvCall *call, int level, StrategyNumber strategy, Datum score, Datum member, Snapshot snapshot);
+static void
+insert_count(KvCall *call, int level, Datum score, Datum member, int64 slot, int64 amount);
+static KvBlock node_read(KvCall *call, int level, StrategyNumber strategy, Datum score,
+						 Datum member, Snapshot snapshot);
 static void node_remove(KvCall *call, int level, const KvBlock *node);
-static int	top_level(KvCall *call, Snapshot snapshot);
-static int	children_count(KvCall *call, int level, const KvBlock *from, const KvBlock *until);
+static int top_level(KvCall *call, Snapshot snapshot);
+static int children_count(KvCall *call, int level, const KvBlock *from, const KvBlock *until);
 static void divide(KvCall *call, int level, Datum score, Datum member, bool create);
 static void divide_above(KvCall *call, int level, Datum score, Datum member);
 static void mark_below(KvCall *call, int level);
@@ -109,9 +114,9 @@ dp_kv_lowest(void)
 {
 	static union
 	{
-		char		bytes[VARHDRSZ + 1];
-		int32		align;
-	}			lowest;
+		char bytes[VARHDRSZ + 1];
+		int32 align;
+	} lowest;
 
 	SET_VARSIZE(lowest.bytes, VARHDRSZ + 1);
 	lowest.bytes[VARHDRSZ] = (char) DP_TYPE_MINKEY;
@@ -121,7 +126,8 @@ dp_kv_lowest(void)
 static inline bool
 same_bytes(Datum a, Datum b)
 {
-	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) && memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
+		   memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
 }
 
 static inline bool
@@ -136,7 +142,10 @@ key_hash(KvCall *call)
 	return hash_bytes((unsigned char *) VARDATA_ANY(call->key), VARSIZE_ANY_EXHDR(call->key));
 }
 
-/* Adding ------------------------------------------------------------------------------------------------------------------ */
+/*
+ * Adding
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 void
 dp_kv_count_create(KvCall *call)
@@ -150,18 +159,18 @@ dp_kv_count_create(KvCall *call)
 void
 dp_kv_count_move(KvCall *call, Datum from_score, Datum to_score, Datum member)
 {
-	KvRel	   *r = dp_kv_rel(call, KV_COUNTS);
+	KvRel *r = dp_kv_rel(call, KV_COUNTS);
 	TupleTableSlot *row = r->row;
-	bool		large = false;
-	bool		small = false;
-	bool		urgently = false;
-	int			level;
+	bool large = false;
+	bool small = false;
+	bool urgently = false;
+	int level;
 
 	for (level = 1;; level++)
 	{
-		Place		from = {.found = false};
-		Place		to = {.found = false};
-		bool		last;
+		Place from = { .found = false };
+		Place to = { .found = false };
+		bool last;
 
 		CHECK_FOR_INTERRUPTS();
 		if (from_score != 0)
@@ -169,7 +178,8 @@ dp_kv_count_move(KvCall *call, Datum from_score, Datum to_score, Datum member)
 		if (to_score != 0 && (from_score == 0 || from.found))
 			place_find(call, &to, level, to_score, member);
 		last = !from.above && !to.above;
-		if (from.found && to.found && same_bytes(from.score, to.score) && same_bytes(from.member, to.member))
+		if (from.found && to.found && same_bytes(from.score, to.score) &&
+			same_bytes(from.member, to.member))
 			last = true;
 		else
 		{
@@ -181,7 +191,8 @@ dp_kv_count_move(KvCall *call, Datum from_score, Datum to_score, Datum member)
 			{
 				large = to.found && (to.amount > BLOCK_MAX || to.rows > SLOTS_MAX);
 				urgently = to.found && to.amount > BLOCK_URGENT;
-				small = from.found && from.amount <= BLOCK_SMALL && from.amount % Max(1, BLOCK_SMALL / 4) == 0;
+				small = from.found && from.amount <= BLOCK_SMALL &&
+						from.amount % Max(1, BLOCK_SMALL / 4) == 0;
 			}
 			else
 				large = large || (to.found && to.rows > SLOTS_MAX);
@@ -220,16 +231,18 @@ dp_kv_count_move(KvCall *call, Datum from_score, Datum to_score, Datum member)
 static void
 place_find(KvCall *call, Place *place, int level, Datum score, Datum member)
 {
-	KvRel	   *r = dp_kv_rel(call, KV_COUNTS);
-	KvScan		scan;
+	KvRel *r = dp_kv_rel(call, KV_COUNTS);
+	KvScan scan;
 
 	if (IsolationUsesXactSnapshot())
 	{
-		KvBlock		now = node_read(call, level, BTLessEqualStrategyNumber, score, member, call->snapshot);
-		KvBlock		seen = node_read(call, level, BTLessEqualStrategyNumber, score, member, GetTransactionSnapshot());
+		KvBlock now =
+			node_read(call, level, BTLessEqualStrategyNumber, score, member, call->snapshot);
+		KvBlock seen = node_read(call, level, BTLessEqualStrategyNumber, score, member,
+								 GetTransactionSnapshot());
 
-		if (now.found != seen.found ||
-			(now.found && (!same_bytes(now.score, seen.score) || !same_bytes(now.member, seen.member))))
+		if (now.found != seen.found || (now.found && (!same_bytes(now.score, seen.score) ||
+													  !same_bytes(now.member, seen.member))))
 			dp_kv_lost();
 	}
 	place->row = table_slot_create(r->rel, NULL);
@@ -246,9 +259,9 @@ place_find(KvCall *call, Place *place, int level, Datum score, Datum member)
 	}
 	else
 		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("a sorted set has no blocks"),
-				 errhint("pattern_repair(%s) counts its members.", quote_literal_cstr(dp_relation_name(call->space->tables[KV_KEYS])))));
+				(errcode(ERRCODE_DATA_CORRUPTED), errmsg("a sorted set has no blocks"),
+				 errhint("pattern_repair(%s) counts its members.",
+						 quote_literal_cstr(dp_relation_name(call->space->tables[KV_KEYS])))));
 	dp_kv_scan_end(&scan);
 }
 
@@ -258,10 +271,10 @@ place_find(KvCall *call, Place *place, int level, Datum score, Datum member)
 static void
 place_add(KvCall *call, Place *place, int level, int delta)
 {
-	KvRel	   *r = dp_kv_rel(call, KV_COUNTS);
-	bool		done = false;
+	KvRel *r = dp_kv_rel(call, KV_COUNTS);
+	bool done = false;
 	SnapshotData dirty;
-	KvScan		scan;
+	KvScan scan;
 
 	r->row = place->row;
 	if (!IsolationUsesXactSnapshot())
@@ -271,8 +284,10 @@ place_add(KvCall *call, Place *place, int level, int delta)
 		InitDirtySnapshot(dirty);
 		dp_kv_scan(&scan, call, KV_COUNTS, false, &dirty);
 		dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
-		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, place->score, place->member);
-		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, place->score, place->member);
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, place->score,
+						 place->member);
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, place->score,
+						 place->member);
 		while (!done && dp_kv_scan_next(&scan, ForwardScanDirection))
 		{
 			place->rows++;
@@ -294,8 +309,10 @@ place_add(KvCall *call, Place *place, int level, int delta)
 static bool
 slot_add(KvCall *call, Place *place, int delta)
 {
-	place->amount = DatumGetInt64(dp_kv_column(dp_kv_rel(call, KV_COUNTS), KV_COUNTS_AMOUNT)) + delta;
-	return dp_kv_update(call, KV_COUNTS, KV_COUNTS_AMOUNT, Int64GetDatum(place->amount), false, false);
+	place->amount =
+		DatumGetInt64(dp_kv_column(dp_kv_rel(call, KV_COUNTS), KV_COUNTS_AMOUNT)) + delta;
+	return dp_kv_update(call, KV_COUNTS, KV_COUNTS_AMOUNT, Int64GetDatum(place->amount), false,
+						false);
 }
 
 static void
@@ -315,7 +332,7 @@ place_end(Place *place)
 static void
 insert_count(KvCall *call, int level, Datum score, Datum member, int64 slot, int64 amount)
 {
-	Datum		values[KV_COUNTS_AMOUNT];
+	Datum values[KV_COUNTS_AMOUNT];
 
 	values[KV_KEY - 1] = Int64GetDatum(call->board);
 	values[KV_COUNTS_LEVEL - 1] = Int16GetDatum(level);
@@ -326,33 +343,38 @@ insert_count(KvCall *call, int level, Datum score, Datum member, int64 slot, int
 	dp_kv_insert(call, KV_COUNTS, values, NULL);
 }
 
-/* Reading ----------------------------------------------------------------------------------------------------------------- */
+/*
+ * Reading
+ * -----------------------------------------------------------------------------------------------------------------
+ */
 
 /* Whether the row is of that node. */
 static inline bool
 is_of(KvRel *r, Datum score, Datum member)
 {
-	return same_bytes(score, dp_kv_column(r, KV_COUNTS_SCORE)) && same_bytes(member, dp_kv_column(r, KV_COUNTS_MEMBER));
+	return same_bytes(score, dp_kv_column(r, KV_COUNTS_SCORE)) &&
+		   same_bytes(member, dp_kv_column(r, KV_COUNTS_MEMBER));
 }
 
 int64
 dp_kv_count_before(KvCall *call, Datum score, Datum member, Snapshot snapshot)
 {
-	int			level = top_level(call, snapshot);
-	Datum		bound_score = dp_kv_lowest();
-	Datum		bound_member = dp_kv_lowest();
-	int64		before = 0;
-	KvScan		scan;
+	int level = top_level(call, snapshot);
+	Datum bound_score = dp_kv_lowest();
+	Datum bound_member = dp_kv_lowest();
+	int64 before = 0;
+	KvScan scan;
 
 	for (; level > 0; level--)
 	{
-		Datum		from_score = bound_score;
-		Datum		from_member = bound_member;
-		int64		pending = 0;
+		Datum from_score = bound_score;
+		Datum from_member = bound_member;
+		int64 pending = 0;
 
 		dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
 		dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
-		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, from_score, from_member);
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, from_score,
+						 from_member);
 		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTLessEqualStrategyNumber, score, member);
 		while (dp_kv_scan_next(&scan, ForwardScanDirection))
 		{
@@ -380,9 +402,9 @@ dp_kv_count_before(KvCall *call, Datum score, Datum member, Snapshot snapshot)
 int64
 dp_kv_count_all(KvCall *call, Snapshot snapshot)
 {
-	int			level = top_level(call, snapshot);
-	int64		all = 0;
-	KvScan		scan;
+	int level = top_level(call, snapshot);
+	int64 all = 0;
+	KvScan scan;
 
 	dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
 	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
@@ -395,21 +417,22 @@ dp_kv_count_all(KvCall *call, Snapshot snapshot)
 int64
 dp_kv_count_seek(KvCall *call, int64 rank, Snapshot snapshot, Datum *score, Datum *member)
 {
-	int			level = top_level(call, snapshot);
-	int64		before = 0;
+	int level = top_level(call, snapshot);
+	int64 before = 0;
 
 	*score = dp_kv_lowest();
 	*member = dp_kv_lowest();
 	for (; level > 0; level--)
 	{
-		Datum		from_score = *score;
-		Datum		from_member = *member;
-		int64		pending = 0;
-		KvScan		scan;
+		Datum from_score = *score;
+		Datum from_member = *member;
+		int64 pending = 0;
+		KvScan scan;
 
 		dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
 		dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
-		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, from_score, from_member);
+		dp_kv_scan_bound(&scan, COUNTS_BOUND, BTGreaterEqualStrategyNumber, from_score,
+						 from_member);
 		while (dp_kv_scan_next(&scan, ForwardScanDirection))
 		{
 			if (!is_of(scan.r, *score, *member))
@@ -432,8 +455,8 @@ dp_kv_count_seek(KvCall *call, int64 rank, Snapshot snapshot, Datum *score, Datu
 static int
 top_level(KvCall *call, Snapshot snapshot)
 {
-	KvScan		scan;
-	int			level = 0;
+	KvScan scan;
+	int level = 0;
 
 	dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
 	if (dp_kv_scan_next(&scan, BackwardScanDirection))
@@ -444,12 +467,15 @@ top_level(KvCall *call, Snapshot snapshot)
 
 /* A node: the last one up to a position (or before it), or the first one after it. */
 static KvBlock
-node_read(KvCall *call, int level, StrategyNumber strategy, Datum score, Datum member, Snapshot snapshot)
+node_read(KvCall *call, int level, StrategyNumber strategy, Datum score, Datum member,
+		  Snapshot snapshot)
 {
-	ScanDirection direction = strategy == BTLessEqualStrategyNumber || strategy == BTLessStrategyNumber ?
-		BackwardScanDirection : ForwardScanDirection;
-	KvBlock		node = {.found = false};
-	KvScan		scan;
+	ScanDirection direction =
+		strategy == BTLessEqualStrategyNumber || strategy == BTLessStrategyNumber
+			? BackwardScanDirection
+			: ForwardScanDirection;
+	KvBlock node = { .found = false };
+	KvScan scan;
 
 	dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
 	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
@@ -475,10 +501,10 @@ node_read(KvCall *call, int level, StrategyNumber strategy, Datum score, Datum m
 static int
 children_count(KvCall *call, int level, const KvBlock *from, const KvBlock *until)
 {
-	Datum		score = (Datum) 0;
-	Datum		member = (Datum) 0;
-	int			n = 0;
-	KvScan		scan;
+	Datum score = (Datum) 0;
+	Datum member = (Datum) 0;
+	int n = 0;
+	KvScan scan;
 
 	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
 	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
@@ -497,7 +523,10 @@ children_count(KvCall *call, int level, const KvBlock *from, const KvBlock *unti
 	return n;
 }
 
-/* Changing bounds: the board is locked exclusively ------------------------------------------------------------------------- */
+/*
+ * Changing bounds: the board is locked exclusively
+ * -------------------------------------------------------------------------
+ */
 
 /* Get the exclusive lock if that means no waiting, and see what it protects. */
 static bool
@@ -523,15 +552,16 @@ dp_kv_count_prepare(KvCall *call)
 void
 dp_kv_count_settle(KvCall *call)
 {
-	Datum		score = dp_kv_lowest();
-	Datum		member = dp_kv_lowest();
+	Datum score = dp_kv_lowest();
+	Datum member = dp_kv_lowest();
 
-	if (!urgent.set || !call->exclusive || urgent.schema != call->space->schema || urgent.key != key_hash(call))
+	if (!urgent.set || !call->exclusive || urgent.schema != call->space->schema ||
+		urgent.key != key_hash(call))
 		return;
 	urgent.set = false;
 	for (;;)
 	{
-		KvBlock		node = node_read(call, 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
+		KvBlock node = node_read(call, 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
 
 		if (node.amount > BLOCK_MAX || node.rows > SLOTS_MAX)
 			divide(call, 1, score, member, false);
@@ -546,19 +576,19 @@ dp_kv_count_settle(KvCall *call)
 /* A boundary inside of what is divided */
 typedef struct Piece
 {
-	Datum		score;
-	Datum		member;
-	int64		amount;
-	int			children;
+	Datum score;
+	Datum member;
+	int64 amount;
+	int children;
 } Piece;
 
 /* What stands in a node, piece by piece; the first piece is the rest. */
 typedef struct Pieces
 {
-	Piece	   *pieces;
-	int			n;
-	int			room;
-	int			most;			/* children of one */
+	Piece *pieces;
+	int n;
+	int room;
+	int most; /* children of one */
 } Pieces;
 
 static void
@@ -569,7 +599,8 @@ pieces_take(Pieces *p, Datum score, Datum member, int64 amount)
 		if (p->n == p->room)
 		{
 			p->room = Max(16, p->room * 2);
-			p->pieces = p->pieces == NULL ? palloc(sizeof(Piece) * p->room) : repalloc(p->pieces, sizeof(Piece) * p->room);
+			p->pieces = p->pieces == NULL ? palloc(sizeof(Piece) * p->room)
+										  : repalloc(p->pieces, sizeof(Piece) * p->room);
 		}
 		p->pieces[p->n].score = datumCopy(score, false, -1);
 		p->pieces[p->n].member = datumCopy(member, false, -1);
@@ -587,48 +618,54 @@ pieces_take(Pieces *p, Datum score, Datum member, int64 amount)
 static void
 divide(KvCall *call, int level, Datum score, Datum member, bool create)
 {
-	KvBlock		node = {.found = true,.score = dp_kv_lowest(),.member = dp_kv_lowest()};
-	KvBlock		next = {.found = false};
-	Pieces		p = {.most = level == 1 ? BLOCK_PIECE : GROUP_PIECE};
-	int			children = 0;
-	int64		rest;
-	int64		slot;
-	KvScan		scan;
-	int			i;
+	KvBlock node = { .found = true, .score = dp_kv_lowest(), .member = dp_kv_lowest() };
+	KvBlock next = { .found = false };
+	Pieces p = { .most = level == 1 ? BLOCK_PIECE : GROUP_PIECE };
+	int children = 0;
+	int64 rest;
+	int64 slot;
+	KvScan scan;
+	int i;
 
 	if (!create)
 	{
 		node = node_read(call, level, BTLessEqualStrategyNumber, score, member, call->snapshot);
 		if (!node.found)
 			return;
-		next = node_read(call, level, BTGreaterStrategyNumber, node.score, node.member, call->snapshot);
+		next = node_read(call, level, BTGreaterStrategyNumber, node.score, node.member,
+						 call->snapshot);
 	}
 
 	if (level == 1)
 	{
 		dp_kv_scan(&scan, call, KV_SCORES, true, call->snapshot);
-		dp_kv_scan_bound(&scan, SCORES_BOUND, BTGreaterEqualStrategyNumber, node.score, node.member);
+		dp_kv_scan_bound(&scan, SCORES_BOUND, BTGreaterEqualStrategyNumber, node.score,
+						 node.member);
 		if (next.found)
 			dp_kv_scan_bound(&scan, SCORES_BOUND, BTLessStrategyNumber, next.score, next.member);
 		while (dp_kv_scan_next(&scan, ForwardScanDirection))
 		{
-			pieces_take(&p, dp_kv_column(scan.r, KV_SCORES_SCORE), dp_kv_column(scan.r, KV_SCORES_MEMBER), 1);
+			pieces_take(&p, dp_kv_column(scan.r, KV_SCORES_SCORE),
+						dp_kv_column(scan.r, KV_SCORES_MEMBER), 1);
 			children++;
 		}
 		dp_kv_scan_end(&scan);
 	}
 	else
 	{
-		KvBlock		child = node_read(call, level - 1, BTGreaterEqualStrategyNumber, node.score, node.member, call->snapshot);
+		KvBlock child = node_read(call, level - 1, BTGreaterEqualStrategyNumber, node.score,
+								  node.member, call->snapshot);
 
-		while (child.found && (!next.found || !same_bytes(child.score, next.score) || !same_bytes(child.member, next.member)))
+		while (child.found && (!next.found || !same_bytes(child.score, next.score) ||
+							   !same_bytes(child.member, next.member)))
 		{
 			CHECK_FOR_INTERRUPTS();
 			pieces_take(&p, child.score, child.member, child.amount);
 			if (create)
 				node.amount += child.amount;
 			children++;
-			child = node_read(call, level - 1, BTGreaterStrategyNumber, child.score, child.member, call->snapshot);
+			child = node_read(call, level - 1, BTGreaterStrategyNumber, child.score, child.member,
+							  call->snapshot);
 		}
 	}
 	if (children <= (level == 1 ? BLOCK_MAX : GROUP_MAX) && !create)
@@ -665,7 +702,7 @@ divide(KvCall *call, int level, Datum score, Datum member, bool create)
 static void
 mark_below(KvCall *call, int level)
 {
-	KvScan		scan;
+	KvScan scan;
 
 	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
 	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
@@ -683,18 +720,20 @@ mark_below(KvCall *call, int level)
 static void
 divide_above(KvCall *call, int level, Datum score, Datum member)
 {
-	KvBlock		parent = node_read(call, level + 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
-	KvBlock		next = {.found = false};
+	KvBlock parent =
+		node_read(call, level + 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
+	KvBlock next = { .found = false };
 
 	if (!parent.found)
 	{
-		KvBlock		first = {.found = true,.score = dp_kv_lowest(),.member = dp_kv_lowest()};
+		KvBlock first = { .found = true, .score = dp_kv_lowest(), .member = dp_kv_lowest() };
 
 		if (children_count(call, level, &first, &next) > TOP_MAX)
 			divide(call, level + 1, first.score, first.member, true);
 		return;
 	}
-	next = node_read(call, level + 1, BTGreaterStrategyNumber, parent.score, parent.member, call->snapshot);
+	next = node_read(call, level + 1, BTGreaterStrategyNumber, parent.score, parent.member,
+					 call->snapshot);
 	if (parent.rows > SLOTS_MAX || children_count(call, level, &parent, &next) > GROUP_MAX)
 		divide(call, level + 1, score, member, false);
 }
@@ -703,8 +742,8 @@ divide_above(KvCall *call, int level, Datum score, Datum member)
 static void
 shrink(KvCall *call, Datum score, Datum member)
 {
-	KvBlock		node = node_read(call, 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
-	KvBlock		other;
+	KvBlock node = node_read(call, 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
+	KvBlock other;
 
 	if (!node.found || node.amount > BLOCK_SMALL)
 		return;
@@ -725,12 +764,13 @@ shrink(KvCall *call, Datum score, Datum member)
 static void
 bound_remove(KvCall *call, Datum score, Datum member)
 {
-	int			level;
+	int level;
 
 	for (level = 1;; level++)
 	{
-		KvBlock		node = node_read(call, level, BTLessEqualStrategyNumber, score, member, call->snapshot);
-		KvBlock		left;
+		KvBlock node =
+			node_read(call, level, BTLessEqualStrategyNumber, score, member, call->snapshot);
+		KvBlock left;
 
 		if (!node.found || !same_bytes(node.score, score) || !same_bytes(node.member, member))
 			break;
@@ -740,7 +780,8 @@ bound_remove(KvCall *call, Datum score, Datum member)
 		node_remove(call, level, &node);
 		node_remove(call, level, &left);
 		insert_count(call, level, left.score, left.member,
-					 top_level(call, call->snapshot) > level ? SLOT_BELOW : SLOT_TOP, left.amount + node.amount);
+					 top_level(call, call->snapshot) > level ? SLOT_BELOW : SLOT_TOP,
+					 left.amount + node.amount);
 		dp_kv_refresh(call);
 		if (level > 1)
 			divide_above(call, level - 1, left.score, left.member);
@@ -751,7 +792,7 @@ bound_remove(KvCall *call, Datum score, Datum member)
 static void
 node_remove(KvCall *call, int level, const KvBlock *node)
 {
-	KvScan		scan;
+	KvScan scan;
 
 	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
 	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
@@ -768,8 +809,8 @@ node_remove(KvCall *call, int level, const KvBlock *node)
 int64
 dp_kv_count_rebuild(KvCall *call)
 {
-	KvScan		scan;
-	int64		n = 0;
+	KvScan scan;
+	int64 n = 0;
 
 	dp_kv_refresh(call);
 	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);

@@ -19,9 +19,9 @@
 /* A field and its value, as they were given */
 typedef struct Pair
 {
-	Datum		field;
-	Datum		value;
-	int			place;
+	Datum field;
+	Datum value;
+	int place;
 } Pair;
 
 static int
@@ -29,7 +29,7 @@ pair_order(const void *a, const void *b)
 {
 	const Pair *left = a;
 	const Pair *right = b;
-	int			cmp = dp_kv_text_compare(left->field, right->field);
+	int cmp = dp_kv_text_compare(left->field, right->field);
 
 	return cmp != 0 ? cmp : left->place - right->place;
 }
@@ -40,14 +40,20 @@ field_set(KvCall *call, Datum field, Datum value)
 {
 	for (;;)
 	{
-		Datum		values[3];
+		Datum values[3];
 
 		if (dp_kv_find(call, KV_HASHES, field, call->snapshot))
 		{
-			struct varlena *old = (struct varlena *) DatumGetPointer(dp_kv_column(dp_kv_rel(call, KV_HASHES), KV_HASHES_VALUE));
+			struct varlena *old =
+				(struct varlena *) DatumGetPointer(dp_kv_column(dp_kv_rel(call, KV_HASHES),
+																KV_HASHES_VALUE));
 
-			/* what is the same is not written; values that are stored aside are not fetched to find out */
-			if (!VARATT_IS_EXTERNAL(old) && !VARATT_IS_COMPRESSED(old) && VARSIZE_ANY_EXHDR(old) == VARSIZE_ANY_EXHDR(value) &&
+			/*
+			 * what is the same is not written; values that are stored aside are not fetched to find
+			 * out
+			 */
+			if (!VARATT_IS_EXTERNAL(old) && !VARATT_IS_COMPRESSED(old) &&
+				VARSIZE_ANY_EXHDR(old) == VARSIZE_ANY_EXHDR(value) &&
 				memcmp(VARDATA_ANY(old), VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)) == 0)
 				return false;
 			if (dp_kv_update(call, KV_HASHES, KV_HASHES_VALUE, value, false, true))
@@ -72,30 +78,28 @@ DP_FUNCTION(dp_kv_hset);
 Datum
 dp_kv_hset(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	Datum	   *given;
-	Oid		   *types;
-	bool	   *nulls;
-	Pair	   *pairs;
-	int			n;
-	int			i;
-	int64		added = 0;
+	KvCall call;
+	Datum *given;
+	Oid *types;
+	bool *nulls;
+	Pair *pairs;
+	int n;
+	int i;
+	int64 added = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_INSERT | ACL_UPDATE);
 	n = extract_variadic_args(fcinfo, 2, true, &given, &types, &nulls);
 	if (n < 2 || n % 2 != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("fields and values must come in pairs")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("fields and values must come in pairs")));
 	n /= 2;
 	pairs = palloc(sizeof(Pair) * n);
 	for (i = 0; i < n; i++)
 	{
 		if (nulls[2 * i] || nulls[2 * i + 1])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("fields and values must not be null"),
-					 errhint("kv_hdel removes a field.")));
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("fields and values must not be null"),
+							errhint("kv_hdel removes a field.")));
 		pairs[i].field = dp_kv_field(given[2 * i], types[2 * i]);
 		pairs[i].value = PointerGetDatum(dp_datum_to_value(given[2 * i + 1], types[2 * i + 1]));
 		pairs[i].place = i;
@@ -123,37 +127,39 @@ DP_FUNCTION(dp_kv_hincrby);
 Datum
 dp_kv_hincrby(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	Datum		field;
-	DpAmount	by;
-	int64		result;
+	KvCall call;
+	Datum field;
+	DpAmount by;
+	int64 result;
 
 	if (PG_ARGISNULL(2) || PG_ARGISNULL(3))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("fields and values must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("fields and values must not be null")));
 	field = PG_GETARG_DATUM(2);
 	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT | ACL_INSERT | ACL_UPDATE);
 	dp_amount_set_int(&by, PG_GETARG_INT64(3), false);
 	(void) dp_kv_key_write(&call, KV_HASHES, true);
 	for (;;)
 	{
-		Datum		values[3];
+		Datum values[3];
 
 		if (dp_kv_find(&call, KV_HASHES, field, call.snapshot))
 		{
-			DpValue		old = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(dp_kv_column(dp_kv_rel(&call, KV_HASHES), KV_HASHES_VALUE)));
-			DpAmount	sum;
+			DpValue old =
+				dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(dp_kv_column(dp_kv_rel(&call,
+																				   KV_HASHES),
+																		 KV_HASHES_VALUE)));
+			DpAmount sum;
 
 			if (!dp_amount_is_int(&old))
 				ereport(ERROR,
-						(errcode(ERRCODE_DATATYPE_MISMATCH),
-						 errmsg("hash value is not an integer"),
+						(errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("hash value is not an integer"),
 						 errdetail("It is of type %s.", dp_type_name(old.type))));
 			dp_amount_set(&sum, &old);
 			dp_amount_add(&sum, &by.value);
 			result = dp_amount_int(&sum.value);
-			if (dp_kv_update(&call, KV_HASHES, KV_HASHES_VALUE, PointerGetDatum(dp_value_to_varlena(&sum.value)), false, true))
+			if (dp_kv_update(&call, KV_HASHES, KV_HASHES_VALUE,
+							 PointerGetDatum(dp_value_to_varlena(&sum.value)), false, true))
 				break;
 		}
 		else
@@ -178,11 +184,11 @@ DP_FUNCTION(dp_kv_hdel);
 Datum
 dp_kv_hdel(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	Datum	   *fields;
-	int			n;
-	int			i;
-	int64		gone = 0;
+	KvCall call;
+	Datum *fields;
+	int n;
+	int i;
+	int64 gone = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_DELETE);
 	n = dp_kv_texts(fcinfo, 2, &fields);
@@ -214,11 +220,12 @@ DP_FUNCTION(dp_kv_hget);
 Datum
 dp_kv_hget(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
+	KvCall call;
 	struct varlena *result = NULL;
 
 	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT);
-	if (dp_kv_key_read(&call, KV_HASHES) && dp_kv_find(&call, KV_HASHES, PG_GETARG_DATUM(2), call.snapshot))
+	if (dp_kv_key_read(&call, KV_HASHES) &&
+		dp_kv_find(&call, KV_HASHES, PG_GETARG_DATUM(2), call.snapshot))
 		result = PG_DETOAST_DATUM_COPY(dp_kv_column(dp_kv_rel(&call, KV_HASHES), KV_HASHES_VALUE));
 	dp_kv_end(&call);
 	if (result == NULL)
@@ -233,11 +240,12 @@ DP_FUNCTION(dp_kv_hexists);
 Datum
 dp_kv_hexists(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	bool		result;
+	KvCall call;
+	bool result;
 
 	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT);
-	result = dp_kv_key_read(&call, KV_HASHES) && dp_kv_find(&call, KV_HASHES, PG_GETARG_DATUM(2), call.snapshot);
+	result = dp_kv_key_read(&call, KV_HASHES) &&
+			 dp_kv_find(&call, KV_HASHES, PG_GETARG_DATUM(2), call.snapshot);
 	dp_kv_end(&call);
 	PG_RETURN_BOOL(result);
 }
@@ -249,31 +257,35 @@ DP_FUNCTION(dp_kv_hmget);
 Datum
 dp_kv_hmget(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	Datum	   *fields;
-	bool	   *nulls;
-	Datum	   *values;
-	int			n;
-	int			i;
-	bool		there;
-	int			lower = 1;
+	KvCall call;
+	Datum *fields;
+	bool *nulls;
+	Datum *values;
+	int n;
+	int i;
+	bool there;
+	int lower = 1;
 
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), TEXTOID, -1, false, TYPALIGN_INT, &fields, &nulls, &n);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), TEXTOID, -1, false, TYPALIGN_INT, &fields, &nulls,
+					  &n);
 	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT);
 	there = dp_kv_key_read(&call, KV_HASHES);
 	values = palloc0(sizeof(Datum) * Max(n, 1));
 	for (i = 0; i < n; i++)
 	{
-		bool		found = there && !nulls[i] && dp_kv_find(&call, KV_HASHES, fields[i], call.snapshot);
+		bool found = there && !nulls[i] && dp_kv_find(&call, KV_HASHES, fields[i], call.snapshot);
 
 		nulls[i] = !found;
 		if (found)
-			values[i] = PointerGetDatum(PG_DETOAST_DATUM_COPY(dp_kv_column(dp_kv_rel(&call, KV_HASHES), KV_HASHES_VALUE)));
+			values[i] =
+				PointerGetDatum(PG_DETOAST_DATUM_COPY(dp_kv_column(dp_kv_rel(&call, KV_HASHES),
+																   KV_HASHES_VALUE)));
 	}
 	dp_kv_end(&call);
 	if (n == 0)
 		PG_RETURN_ARRAYTYPE_P(construct_empty_array(dp_types()->bson_value));
-	PG_RETURN_ARRAYTYPE_P(construct_md_array(values, nulls, 1, &n, &lower, dp_types()->bson_value, -1, false, TYPALIGN_INT));
+	PG_RETURN_ARRAYTYPE_P(construct_md_array(values, nulls, 1, &n, &lower, dp_types()->bson_value,
+											 -1, false, TYPALIGN_INT));
 }
 
 /*
@@ -283,9 +295,9 @@ DP_FUNCTION(dp_kv_hgetall);
 Datum
 dp_kv_hgetall(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	KvScan		scan;
-	DpBuilder	b;
+	KvCall call;
+	KvScan scan;
+	DpBuilder b;
 
 	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT);
 	dp_builder_init(&b, 0);
@@ -295,9 +307,9 @@ dp_kv_hgetall(PG_FUNCTION_ARGS)
 		dp_kv_scan(&scan, &call, KV_HASHES, false, call.snapshot);
 		while (dp_kv_scan_next(&scan, ForwardScanDirection))
 		{
-			text	   *field = DatumGetTextPP(dp_kv_column(scan.r, KV_HASHES_FIELD));
+			text *field = DatumGetTextPP(dp_kv_column(scan.r, KV_HASHES_FIELD));
 			struct varlena *stored = PG_DETOAST_DATUM_PACKED(dp_kv_column(scan.r, KV_HASHES_VALUE));
-			DpValue		value = dp_value_of_varlena(stored);
+			DpValue value = dp_value_of_varlena(stored);
 
 			dp_builder_append_nested(&b, VARDATA_ANY(field), VARSIZE_ANY_EXHDR(field), &value);
 			dp_check_document_size(b.len - b.head);
@@ -317,8 +329,8 @@ DP_FUNCTION(dp_kv_hlen);
 Datum
 dp_kv_hlen(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	int64		n = 0;
+	KvCall call;
+	int64 n = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT);
 	if (dp_kv_key_read(&call, KV_HASHES))

@@ -28,11 +28,11 @@
 /* What a row of keys says */
 typedef struct KeyRow
 {
-	bool		found;
-	KvTable		table;
-	TimestampTz expires;		/* 0: never */
-	Oid			kept;			/* a table of whose documents it is made */
-	int64		board;			/* of a sorted set */
+	bool found;
+	KvTable table;
+	TimestampTz expires; /* 0: never */
+	Oid kept;            /* a table of whose documents it is made */
+	int64 board;         /* of a sorted set */
 } KeyRow;
 
 static KeyRow key_row(KvCall *call, Snapshot snapshot);
@@ -43,17 +43,20 @@ static void wrong_type(KvCall *call, KvTable found, KvTable wanted) pg_attribute
 static int64 new_board(void);
 static KvTable table_of_type(text *type);
 static bool expired(KvCall *call, const KeyRow *row);
-static int	text_order(const void *a, const void *b);
+static int text_order(const void *a, const void *b);
 static bool glob(const char *p, const char *pend, const char *s, const char *send);
 
-static const char *const type_names[] = {"none", "hash", "set", "zset"};
+static const char *const type_names[] = { "none", "hash", "set", "zset" };
 
-/* Looking at keys -------------------------------------------------------------------------------------------------------- */
+/*
+ * Looking at keys
+ * --------------------------------------------------------------------------------------------------------
+ */
 
 bool
 dp_kv_key_read(KvCall *call, KvTable table)
 {
-	KeyRow		row = key_row(call, call->snapshot);
+	KeyRow row = key_row(call, call->snapshot);
 
 	if (!row.found || expired(call, &row))
 		return false;
@@ -69,7 +72,7 @@ dp_kv_key_read(KvCall *call, KvTable table)
 KvTable
 dp_kv_key_type(KvCall *call, Snapshot snapshot)
 {
-	KeyRow		row = key_row(call, snapshot);
+	KeyRow row = key_row(call, snapshot);
 
 	if (!row.found || expired(call, &row) || !has_members(call, row.table, snapshot))
 		return KV_KEYS;
@@ -83,12 +86,12 @@ dp_kv_key_type(KvCall *call, Snapshot snapshot)
 bool
 dp_kv_key_write(KvCall *call, KvTable table, bool create)
 {
-	bool		exclusive = call->wants_exclusive || call->exclusive;
+	bool exclusive = call->wants_exclusive || call->exclusive;
 
 	for (;;)
 	{
-		bool		taken = false;
-		KeyRow		row;
+		bool taken = false;
+		KeyRow row;
 
 		CHECK_FOR_INTERRUPTS();
 		(void) dp_kv_lock(call, exclusive, true, &taken);
@@ -96,8 +99,8 @@ dp_kv_key_write(KvCall *call, KvTable table, bool create)
 		row = key_row(call, call->snapshot);
 		if (!row.found)
 		{
-			Datum		values[KV_KEYS_BOARD];
-			bool		nulls[KV_KEYS_BOARD] = {false, false, true, true, true};
+			Datum values[KV_KEYS_BOARD];
+			bool nulls[KV_KEYS_BOARD] = { false, false, true, true, true };
 
 			if (!create)
 				return false;
@@ -121,7 +124,8 @@ dp_kv_key_write(KvCall *call, KvTable table, bool create)
 		{
 			if (row.table == table)
 			{
-				if (row.expires == 0 || OidIsValid(row.kept) || has_members(call, table, call->snapshot))
+				if (row.expires == 0 || OidIsValid(row.kept) ||
+					has_members(call, table, call->snapshot))
 					return true;
 			}
 			else if (has_members(call, row.table, call->snapshot))
@@ -179,7 +183,7 @@ dp_kv_key_take(KvCall *call)
 void
 dp_kv_key_clear(KvCall *call)
 {
-	KeyRow		row = key_row(call, call->snapshot);
+	KeyRow row = key_row(call, call->snapshot);
 
 	if (row.found)
 	{
@@ -202,28 +206,31 @@ dp_kv_board_clear(KvCall *call)
 static void
 check_kept(KvCall *call, const KeyRow *row)
 {
-	text	   *key = (text *) DatumGetPointer(call->key);
+	text *key = (text *) DatumGetPointer(call->key);
 
 	if (!OidIsValid(row->kept) || row->kept == call->keeper)
 		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("key \"%.*s\" of space \"%s\" is kept by a pattern and cannot be written to directly",
-					pg_mbcliplen(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key), 100), VARDATA_ANY(key), call->space->name),
-			 errhint("Write to table %s.", dp_relation_name(row->kept))));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+		 errmsg(
+			 "key \"%.*s\" of space \"%s\" is kept by a pattern and cannot be written to directly",
+			 pg_mbcliplen(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key), 100), VARDATA_ANY(key),
+			 call->space->name),
+		 errhint("Write to table %s.", dp_relation_name(row->kept))));
 }
 
 /* All rows of a key in a table. */
 static void
 members_remove(KvCall *call, KvTable table)
 {
-	KvScan		scan;
+	KvScan scan;
 
 	dp_kv_scan(&scan, call, table, false, call->snapshot);
 	while (dp_kv_scan_next(&scan, ForwardScanDirection))
 	{
 		if (!dp_kv_delete(call, table, true))
-			dp_kv_lost();		/* somebody has written here without a lock */
+			dp_kv_lost(); /* somebody has written here without a lock */
 	}
 	dp_kv_scan_end(&scan);
 }
@@ -232,12 +239,12 @@ members_remove(KvCall *call, KvTable table)
 static KeyRow
 key_row(KvCall *call, Snapshot snapshot)
 {
-	KeyRow		row = {0};
+	KeyRow row = { 0 };
 
 	row.found = dp_kv_find(call, KV_KEYS, (Datum) 0, snapshot);
 	if (row.found)
 	{
-		KvRel	   *r = dp_kv_rel(call, KV_KEYS);
+		KvRel *r = dp_kv_rel(call, KV_KEYS);
 
 		row.table = table_of_type(DatumGetTextPP(dp_kv_column(r, KV_KEYS_TYPE)));
 		row.expires = DatumGetTimestampTz(dp_kv_column(r, KV_KEYS_EXPIRES));
@@ -262,8 +269,8 @@ expired(KvCall *call, const KeyRow *row)
 static bool
 has_members(KvCall *call, KvTable table, Snapshot snapshot)
 {
-	KvScan		scan;
-	bool		found;
+	KvScan scan;
+	bool found;
 
 	dp_kv_scan(&scan, call, table, false, snapshot);
 	found = dp_kv_scan_next(&scan, ForwardScanDirection);
@@ -275,7 +282,7 @@ has_members(KvCall *call, KvTable table, Snapshot snapshot)
 static KvTable
 table_of_type(text *type)
 {
-	int			i;
+	int i;
 
 	for (i = KV_HASHES; i <= KV_SCORES; i++)
 	{
@@ -283,26 +290,28 @@ table_of_type(text *type)
 			memcmp(VARDATA_ANY(type), type_names[i], VARSIZE_ANY_EXHDR(type)) == 0)
 			return i;
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("a key of a key-value space is of no known type")));
+	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+					errmsg("a key of a key-value space is of no known type")));
 }
 
 /* Raises WRONG_OBJECT_TYPE. */
 static void
 wrong_type(KvCall *call, KvTable found, KvTable wanted)
 {
-	text	   *key = (text *) DatumGetPointer(call->key);
+	text *key = (text *) DatumGetPointer(call->key);
 
-	ereport(ERROR,
-			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-			 errmsg("WRONGTYPE operation against a key holding the wrong kind of value"),
-			 errdetail("Key \"%.*s\" of space \"%s\" is of type %s, not %s.",
-					   pg_mbcliplen(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key), 100), VARDATA_ANY(key),
-					   call->space->name, type_names[found], type_names[wanted])));
+	ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					errmsg("WRONGTYPE operation against a key holding the wrong kind of value"),
+					errdetail("Key \"%.*s\" of space \"%s\" is of type %s, not %s.",
+							  pg_mbcliplen(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key), 100),
+							  VARDATA_ANY(key), call->space->name, type_names[found],
+							  type_names[wanted])));
 }
 
-/* Arguments ---------------------------------------------------------------------------------------------------------------- */
+/*
+ * Arguments
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 /*
  * The elements of a text[], in order, each once.  Raises NULL_VALUE_NOT_ALLOWED for a null.
@@ -310,22 +319,21 @@ wrong_type(KvCall *call, KvTable found, KvTable wanted)
 int
 dp_kv_texts(FunctionCallInfo fcinfo, int argno, Datum **values)
 {
-	bool	   *nulls;
-	int			n;
-	int			i;
-	int			kept = 0;
+	bool *nulls;
+	int n;
+	int i;
+	int kept = 0;
 
 	if (PG_ARGISNULL(argno))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("keys and fields must not be null")));
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argno), TEXTOID, -1, false, TYPALIGN_INT, values, &nulls, &n);
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("keys and fields must not be null")));
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argno), TEXTOID, -1, false, TYPALIGN_INT, values,
+					  &nulls, &n);
 	for (i = 0; i < n; i++)
 	{
 		if (nulls[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("keys and fields must not be null")));
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("keys and fields must not be null")));
 	}
 	qsort(*values, n, sizeof(Datum), text_order);
 	for (i = 0; i < n; i++)
@@ -349,8 +357,8 @@ text_order(const void *a, const void *b)
 Datum
 dp_kv_field(Datum value, Oid type)
 {
-	Oid			output;
-	bool		varlena;
+	Oid output;
+	bool varlena;
 
 	if (type == TEXTOID || type == VARCHAROID)
 		return value;
@@ -361,19 +369,19 @@ dp_kv_field(Datum value, Oid type)
 int
 dp_kv_text_compare(Datum a, Datum b)
 {
-	text	   *left = DatumGetTextPP(a);
-	text	   *right = DatumGetTextPP(b);
+	text *left = DatumGetTextPP(a);
+	text *right = DatumGetTextPP(b);
 
-	return varstr_cmp(VARDATA_ANY(left), VARSIZE_ANY_EXHDR(left), VARDATA_ANY(right), VARSIZE_ANY_EXHDR(right),
-					  C_COLLATION_OID);
+	return varstr_cmp(VARDATA_ANY(left), VARSIZE_ANY_EXHDR(left), VARDATA_ANY(right),
+					  VARSIZE_ANY_EXHDR(right), C_COLLATION_OID);
 }
 
 /* Members in order. */
 static int
 member_order(const void *a, const void *b)
 {
-	DpValue		left = dp_value_of_varlena((struct varlena *) DatumGetPointer(*(const Datum *) a));
-	DpValue		right = dp_value_of_varlena((struct varlena *) DatumGetPointer(*(const Datum *) b));
+	DpValue left = dp_value_of_varlena((struct varlena *) DatumGetPointer(*(const Datum *) a));
+	DpValue right = dp_value_of_varlena((struct varlena *) DatumGetPointer(*(const Datum *) b));
 
 	return dp_value_compare(&left, &right);
 }
@@ -384,24 +392,22 @@ member_order(const void *a, const void *b)
 int
 dp_kv_values(FunctionCallInfo fcinfo, int first, Datum **values)
 {
-	Datum	   *given;
-	Oid		   *types;
-	bool	   *nulls;
-	int			n = extract_variadic_args(fcinfo, first, true, &given, &types, &nulls);
-	int			kept = 0;
-	int			i;
+	Datum *given;
+	Oid *types;
+	bool *nulls;
+	int n = extract_variadic_args(fcinfo, first, true, &given, &types, &nulls);
+	int kept = 0;
+	int i;
 
 	if (n < 0)
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("members must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("members must not be null")));
 	*values = palloc(sizeof(Datum) * Max(n, 1));
 	for (i = 0; i < n; i++)
 	{
 		if (nulls[i])
 			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("members must not be null")));
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("members must not be null")));
 		(*values)[i] = PointerGetDatum(dp_kv_member(given[i], types[i]));
 	}
 	qsort(*values, n, sizeof(Datum), member_order);
@@ -420,7 +426,7 @@ struct varlena *
 dp_kv_member(Datum value, Oid type)
 {
 	struct varlena *member = dp_datum_to_value(value, type);
-	uint8		kind = *(const uint8 *) VARDATA_ANY(member);
+	uint8 kind = *(const uint8 *) VARDATA_ANY(member);
 
 	if (kind == DP_TYPE_MINKEY || kind == DP_TYPE_MAXKEY)
 		ereport(ERROR,
@@ -429,7 +435,10 @@ dp_kv_member(Datum value, Oid type)
 	return member;
 }
 
-/* Commands ----------------------------------------------------------------------------------------------------------------- */
+/*
+ * Commands
+ * -----------------------------------------------------------------------------------------------------------------
+ */
 
 /*
  * kv_del(space, VARIADIC keys) -> bigint: how many there were.
@@ -438,22 +447,21 @@ DP_FUNCTION(dp_kv_del);
 Datum
 dp_kv_del(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	Datum	   *keys;
-	int			n;
-	int			i;
-	int64		gone = 0;
+	KvCall call;
+	Datum *keys;
+	int n;
+	int i;
+	int64 gone = 0;
 
 	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("space and key must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("space and key must not be null")));
 	n = dp_kv_texts(fcinfo, 1, &keys);
 	dp_kv_begin(&call, PG_GETARG_TEXT_PP(0), NULL, KV_KEYS, ACL_DELETE);
 	dp_kv_lock_many(&call, n);
 	for (i = 0; i < n; i++)
 	{
-		KeyRow		row;
+		KeyRow row;
 
 		call.key = keys[i];
 		call.exclusive = false;
@@ -479,16 +487,17 @@ DP_FUNCTION(dp_kv_purge_key);
 Datum
 dp_kv_purge_key(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	KeyRow		row;
-	bool		gone = false;
+	KvCall call;
+	KeyRow row;
+	bool gone = false;
 
 	dp_kv_begin_args(&call, fcinfo, KV_KEYS, ACL_DELETE);
 	if (dp_kv_lock(&call, true, false, NULL))
 	{
 		dp_kv_refresh(&call);
 		row = key_row(&call, call.snapshot);
-		if (row.found && !OidIsValid(row.kept) && (expired(&call, &row) || !has_members(&call, row.table, call.snapshot)))
+		if (row.found && !OidIsValid(row.kept) &&
+			(expired(&call, &row) || !has_members(&call, row.table, call.snapshot)))
 		{
 			dp_kv_key_remove(&call, row.table);
 			gone = true;
@@ -498,14 +507,17 @@ dp_kv_purge_key(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(gone);
 }
 
-/* Set or clear the time at which a key expires; whether there is such a key (with clear: that had one). */
+/*
+ * Set or clear the time at which a key expires; whether there is such a key (with clear: that had
+ * one).
+ */
 static bool
 set_expiry(KvCall *call, TimestampTz at, bool clear)
 {
 	for (;;)
 	{
-		KeyRow		row;
-		KvTable		table;
+		KeyRow row;
+		KvTable table;
 
 		CHECK_FOR_INTERRUPTS();
 		(void) dp_kv_lock(call, false, true, NULL);
@@ -530,22 +542,20 @@ DP_FUNCTION(dp_kv_expire);
 Datum
 dp_kv_expire(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	double		seconds;
-	double		at;
-	bool		result;
+	KvCall call;
+	double seconds;
+	double at;
+	bool result;
 
 	if (PG_ARGISNULL(2))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("seconds must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("seconds must not be null")));
 	seconds = PG_GETARG_FLOAT8(2);
 	dp_kv_begin_args(&call, fcinfo, KV_KEYS, ACL_UPDATE);
 	at = (double) call.now + seconds * USECS_PER_SEC;
 	if (isnan(seconds) || at >= (double) END_TIMESTAMP || at < (double) MIN_TIMESTAMP)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("the time to live is out of range")));
+		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+						errmsg("the time to live is out of range")));
 
 	/* whole microseconds, and never the moment that stands for none */
 	result = set_expiry(&call, (TimestampTz) at == 0 ? 1 : (TimestampTz) at, false);
@@ -560,8 +570,8 @@ DP_FUNCTION(dp_kv_persist);
 Datum
 dp_kv_persist(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	bool		result;
+	KvCall call;
+	bool result;
 
 	dp_kv_begin_args(&call, fcinfo, KV_KEYS, ACL_UPDATE);
 	result = set_expiry(&call, 0, true);
@@ -577,35 +587,38 @@ DP_FUNCTION(dp_kv_ttl);
 Datum
 dp_kv_ttl(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	int64		result = -2;
+	KvCall call;
+	int64 result = -2;
 
 	dp_kv_begin_args(&call, fcinfo, KV_KEYS, ACL_SELECT);
 	if (dp_kv_key_type(&call, call.snapshot) != KV_KEYS)
 	{
-		KeyRow		row = key_row(&call, call.snapshot);
+		KeyRow row = key_row(&call, call.snapshot);
 
-		result = row.expires == 0 ? -1 : (row.expires - call.now + USECS_PER_SEC / 2) / USECS_PER_SEC;
+		result =
+			row.expires == 0 ? -1 : (row.expires - call.now + USECS_PER_SEC / 2) / USECS_PER_SEC;
 	}
 	dp_kv_end(&call);
 	PG_RETURN_INT64(result);
 }
 
 /*
- * kv_exists(space, VARIADIC keys) -> bigint: how many of them there are; one that is named twice counts twice.
+ * kv_exists(space, VARIADIC keys) -> bigint: how many of them there are; one that is named twice
+ * counts twice.
  */
 DP_FUNCTION(dp_kv_exists);
 Datum
 dp_kv_exists(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	Datum	   *keys;
-	bool	   *nulls;
-	int			n;
-	int			i;
-	int64		found = 0;
+	KvCall call;
+	Datum *keys;
+	bool *nulls;
+	int n;
+	int i;
+	int64 found = 0;
 
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT, &keys, &nulls, &n);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT, &keys, &nulls,
+					  &n);
 	dp_kv_begin(&call, PG_GETARG_TEXT_PP(0), NULL, KV_KEYS, ACL_SELECT);
 	for (i = 0; i < n; i++)
 	{
@@ -624,8 +637,8 @@ DP_FUNCTION(dp_kv_type_of);
 Datum
 dp_kv_type_of(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	KvTable		table;
+	KvCall call;
+	KvTable table;
 
 	dp_kv_begin_args(&call, fcinfo, KV_KEYS, ACL_SELECT);
 	table = dp_kv_key_type(&call, call.snapshot);
@@ -641,8 +654,8 @@ DP_FUNCTION(dp_kv_matches);
 Datum
 dp_kv_matches(PG_FUNCTION_ARGS)
 {
-	text	   *key = PG_GETARG_TEXT_PP(0);
-	text	   *pattern = PG_GETARG_TEXT_PP(1);
+	text *key = PG_GETARG_TEXT_PP(0);
+	text *pattern = PG_GETARG_TEXT_PP(1);
 	const char *s = VARDATA_ANY(key);
 	const char *p = VARDATA_ANY(pattern);
 
@@ -656,7 +669,10 @@ new_board(void)
 	return 1 + (int64) (pg_prng_uint64(&pg_global_prng_state) >> 2);
 }
 
-/* Whether a text matches a pattern, by characters of UTF-8.  Only the last star has to be gone back to. */
+/*
+ * Whether a text matches a pattern, by characters of UTF-8.  Only the last star has to be gone back
+ * to.
+ */
 static bool
 glob(const char *p, const char *pend, const char *s, const char *send)
 {
@@ -665,9 +681,9 @@ glob(const char *p, const char *pend, const char *s, const char *send)
 
 	while (s < send)
 	{
-		int			len = Min(pg_utf_mblen((const unsigned char *) s), send - s);
+		int len = Min(pg_utf_mblen((const unsigned char *) s), send - s);
 		const char *next = p;
-		bool		match = false;
+		bool match = false;
 
 		CHECK_FOR_INTERRUPTS();
 		if (p < pend && *p == '*')
@@ -683,13 +699,13 @@ glob(const char *p, const char *pend, const char *s, const char *send)
 		}
 		else if (p < pend && *p == '[')
 		{
-			bool		negative = p + 1 < pend && p[1] == '^';
+			bool negative = p + 1 < pend && p[1] == '^';
 
 			next = p + 1 + negative;
 			while (next < pend && *next != ']')
 			{
 				const char *low;
-				int			lowlen;
+				int lowlen;
 
 				if (*next == '\\' && next + 1 < pend)
 					next++;
@@ -699,12 +715,13 @@ glob(const char *p, const char *pend, const char *s, const char *send)
 				if (next + 1 < pend && *next == '-' && next[1] != ']')
 				{
 					const char *high = next + 1;
-					int			highlen = Min(pg_utf_mblen((const unsigned char *) high), pend - high);
-					int			above = memcmp(s, low, Min(len, lowlen));
-					int			below = memcmp(s, high, Min(len, highlen));
+					int highlen = Min(pg_utf_mblen((const unsigned char *) high), pend - high);
+					int above = memcmp(s, low, Min(len, lowlen));
+					int below = memcmp(s, high, Min(len, highlen));
 
 					/* in UTF-8 the order of bytes is that of characters */
-					if ((above > 0 || (above == 0 && len >= lowlen)) && (below < 0 || (below == 0 && len <= highlen)))
+					if ((above > 0 || (above == 0 && len >= lowlen)) &&
+						(below < 0 || (below == 0 && len <= highlen)))
 						match = true;
 					next = high + highlen;
 				}
@@ -752,10 +769,10 @@ DP_FUNCTION(dp_kv_repair_key);
 Datum
 dp_kv_repair_key(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	KvTable		table = KV_KEYS;
-	KeyRow		row;
-	int			i;
+	KvCall call;
+	KvTable table = KV_KEYS;
+	KeyRow row;
+	int i;
 
 	dp_kv_begin_args(&call, fcinfo, KV_KEYS, ACL_UPDATE);
 	dp_require_owner(call.space->tables[KV_KEYS]);
@@ -769,7 +786,8 @@ dp_kv_repair_key(PG_FUNCTION_ARGS)
 					(errcode(ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION),
 					 errmsg("a key has members of more than one type"),
 					 errdetail("Key \"%s\" of space \"%s\" is of types %s and %s.",
-							   text_to_cstring(DatumGetTextPP(call.key)), call.space->name, type_names[table], type_names[i]),
+							   text_to_cstring(DatumGetTextPP(call.key)), call.space->name,
+							   type_names[table], type_names[i]),
 					 errhint("Delete the rows of one of them with docpatterns.maintain off.")));
 		table = i;
 	}
@@ -783,8 +801,9 @@ dp_kv_repair_key(PG_FUNCTION_ARGS)
 	}
 	if (!row.found && table != KV_KEYS)
 	{
-		Datum		values[KV_KEYS_BOARD] = {call.key, CStringGetTextDatum(type_names[table]), (Datum) 0, (Datum) 0, (Datum) 0};
-		bool		nulls[KV_KEYS_BOARD] = {false, false, true, true, table != KV_SCORES};
+		Datum values[KV_KEYS_BOARD] = { call.key, CStringGetTextDatum(type_names[table]), (Datum) 0,
+										(Datum) 0, (Datum) 0 };
+		bool nulls[KV_KEYS_BOARD] = { false, false, true, true, table != KV_SCORES };
 
 		if (row.board != 0)
 			members_remove(&call, KV_COUNTS);
@@ -813,7 +832,8 @@ dp_kv_trigger(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"kv_trigger\" is called by triggers of key-value spaces only")));
-	if (!IsLogicalWorker() && (dp_maintain || !has_privs_of_role(GetUserId(), trigdata->tg_relation->rd_rel->relowner)))
+	if (!IsLogicalWorker() &&
+		(dp_maintain || !has_privs_of_role(GetUserId(), trigdata->tg_relation->rd_rel->relowner)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table %s belongs to a key-value space and cannot be written to directly",

@@ -9,8 +9,8 @@
  *				board (a number, for sorted sets)					(key)
  *		hashes	key, field, value									(key, field)
  *		sets	key, member											(key, member)
- *		scores	key, member, score									(key, member); index (key, score, member)
- *		counts	board, level, score, member, slot, amount			(all but the last)
+ *		scores	key, member, score									(key, member); index (key,
+ *score, member) counts	board, level, score, member, slot, amount			(all but the last)
  *
  * key and field are text with the collation "C", values, members and scores
  * are bson_values.  A key exists while its type's table has a row of it and its
@@ -51,70 +51,73 @@ typedef enum KvTable
 	KV_COUNTS
 } KvTable;
 
-#define KV_TABLES	5
+#define KV_TABLES 5
 
 /* Columns.  The key is the first of each, but for counts, where the board is. */
-#define KV_KEY				1
-#define KV_KEYS_TYPE		2
-#define KV_KEYS_EXPIRES		3
-#define KV_KEYS_KEPT		4
-#define KV_KEYS_BOARD		5
-#define KV_HASHES_FIELD		2
-#define KV_HASHES_VALUE		3
-#define KV_SETS_MEMBER		2
-#define KV_SCORES_MEMBER	2
-#define KV_SCORES_SCORE		3
-#define KV_COUNTS_LEVEL		2
-#define KV_COUNTS_SCORE		3
-#define KV_COUNTS_MEMBER	4
-#define KV_COUNTS_SLOT		5
-#define KV_COUNTS_AMOUNT	6
-#define KV_MAX_COLUMNS		6
+#define KV_KEY 1
+#define KV_KEYS_TYPE 2
+#define KV_KEYS_EXPIRES 3
+#define KV_KEYS_KEPT 4
+#define KV_KEYS_BOARD 5
+#define KV_HASHES_FIELD 2
+#define KV_HASHES_VALUE 3
+#define KV_SETS_MEMBER 2
+#define KV_SCORES_MEMBER 2
+#define KV_SCORES_SCORE 3
+#define KV_COUNTS_LEVEL 2
+#define KV_COUNTS_SCORE 3
+#define KV_COUNTS_MEMBER 4
+#define KV_COUNTS_SLOT 5
+#define KV_COUNTS_AMOUNT 6
+#define KV_MAX_COLUMNS 6
 
 /* What a space is; kept with the backend until some relation changes. */
 typedef struct KvSpace
 {
-	char		name[NAMEDATALEN];	/* key of the cache */
-	Oid			schema;
-	uint64		generation;
-	Oid			tables[KV_TABLES];
-	Oid			primary[KV_TABLES];
-	Oid			order;			/* the index of scores on (key, score, member) */
+	char name[NAMEDATALEN]; /* key of the cache */
+	Oid schema;
+	uint64 generation;
+	Oid tables[KV_TABLES];
+	Oid primary[KV_TABLES];
+	Oid order; /* the index of scores on (key, score, member) */
 } KvSpace;
 
 /* An open table of a space. */
 typedef struct KvRel
 {
-	Relation	rel;			/* NULL: not open */
-	Relation	index;			/* its primary key's */
-	Relation	order;			/* of scores; NULL: not open */
-	TupleTableSlot *row;		/* what was found last */
-	IndexScanDesc index_scan;	/* kept for the next scan; NULL: none, or under way */
+	Relation rel;             /* NULL: not open */
+	Relation index;           /* its primary key's */
+	Relation order;           /* of scores; NULL: not open */
+	TupleTableSlot *row;      /* what was found last */
+	IndexScanDesc index_scan; /* kept for the next scan; NULL: none, or under way */
 	IndexScanDesc order_scan;
-	TupleTableSlot *written;	/* NULL: nothing was written yet */
-	EState	   *estate;			/* NULL: no entry in an index was made yet */
+	TupleTableSlot *written; /* NULL: nothing was written yet */
+	EState *estate;          /* NULL: no entry in an index was made yet */
 	ResultRelInfo *info;
 	Bitmapset **columns;
-	bool		speculative;	/* info knows how to look for conflicts */
+	bool speculative; /* info knows how to look for conflicts */
 } KvRel;
 
 /* A command under way. */
 typedef struct KvCall
 {
-	KvSpace    *space;
-	MemoryContext context;		/* that of the caller: what stays until the end of the command */
-	Datum		key;			/* text; 0 for commands of several keys until one is set */
-	bool		writes;
-	bool		exclusive;		/* the key is locked exclusively */
-	bool		wants_exclusive;	/* the command needs it */
-	int64		board;			/* of the key, if that is a sorted set: known when its row in keys has been read */
-	Oid			keeper;			/* the table whose trigger writes here, else InvalidOid */
-	TimestampTz now;			/* by the clock, for expiry */
-	Snapshot	snapshot;		/* reads: the statement's; writes: the latest, see dp_kv_refresh() */
-	KvRel		rels[KV_TABLES];
+	KvSpace *space;
+	MemoryContext context; /* that of the caller: what stays until the end of the command */
+	Datum key;             /* text; 0 for commands of several keys until one is set */
+	bool writes;
+	bool exclusive;       /* the key is locked exclusively */
+	bool wants_exclusive; /* the command needs it */
+	int64 board; /* of the key, if that is a sorted set: known when its row in keys has been read */
+	Oid keeper;  /* the table whose trigger writes here, else InvalidOid */
+	TimestampTz now;   /* by the clock, for expiry */
+	Snapshot snapshot; /* reads: the statement's; writes: the latest, see dp_kv_refresh() */
+	KvRel rels[KV_TABLES];
 } KvCall;
 
-/* store.c ------------------------------------------------------------------------------------------------------------- */
+/*
+ * store.c
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 /*
  * Begins a command on a key of a space (key 0: on none yet), with these rights
@@ -137,15 +140,15 @@ extern KvRel *dp_kv_rel(KvCall *call, KvTable table);
 /* A scan of an index: by equality of its first columns and by bounds of (score, member). */
 typedef struct KvScan
 {
-	KvRel	   *r;
-	Relation	index;
+	KvRel *r;
+	Relation index;
 	IndexScanDesc desc;
-	IndexScanDesc *kept;		/* where it is put when it ends */
-	int			nkeys;
+	IndexScanDesc *kept; /* where it is put when it ends */
+	int nkeys;
 	ScanKeyData keys[4];
 	ScanKeyData rows[2][2];
-	int			nrows;
-	Buffer		vmbuffer;
+	int nrows;
+	Buffer vmbuffer;
 } KvScan;
 
 extern void dp_kv_scan(KvScan *scan, KvCall *call, KvTable table, bool order, Snapshot snapshot);
@@ -153,8 +156,12 @@ extern void dp_kv_scan_text(KvScan *scan, int column, Datum value);
 extern void dp_kv_scan_int2(KvScan *scan, int column, int16 value);
 extern void dp_kv_scan_value(KvScan *scan, int column, Datum value);
 
-/* (score, member) is before, up to, from or after these, which have to stay where they are; column is the index's of the score. */
-extern void dp_kv_scan_bound(KvScan *scan, int column, StrategyNumber strategy, Datum score, Datum member);
+/*
+ * (score, member) is before, up to, from or after these, which have to stay where they are; column
+ * is the index's of the score.
+ */
+extern void
+dp_kv_scan_bound(KvScan *scan, int column, StrategyNumber strategy, Datum score, Datum member);
 
 /* The next row, in r->row; or only whether there is one, which is cheaper. */
 extern bool dp_kv_scan_next(KvScan *scan, ScanDirection direction);
@@ -164,11 +171,15 @@ extern void dp_kv_scan_end(KvScan *scan);
 /* A column of r->row, which is never null but for KV_KEYS_EXPIRES. */
 extern Datum dp_kv_column(KvRel *r, int column);
 
-/* The row of that key and, but for keys, second column.  Commands that write raise as dp_kv_update() does. */
+/*
+ * The row of that key and, but for keys, second column.  Commands that write raise as
+ * dp_kv_update() does.
+ */
 extern bool dp_kv_find(KvCall *call, KvTable table, Datum second, Snapshot snapshot);
 
 /* A new row, unless there is one with its primary key; waits for those who are making one. */
-extern bool dp_kv_insert_unless(KvCall *call, KvTable table, const Datum *values, const bool *nulls);
+extern bool
+dp_kv_insert_unless(KvCall *call, KvTable table, const Datum *values, const bool *nulls);
 
 /* A new row of which it is known that there is none. */
 extern void dp_kv_insert(KvCall *call, KvTable table, const Datum *values, const bool *nulls);
@@ -178,15 +189,22 @@ extern void dp_kv_insert(KvCall *call, KvTable table, const Datum *values, const
  * read (or, without wait, somebody has it).  Look again, after dp_kv_refresh().
  * Raises T_R_SERIALIZATION_FAILURE where the transaction does not see it.
  */
-extern bool dp_kv_update(KvCall *call, KvTable table, int column, Datum value, bool isnull, bool wait);
+extern bool
+dp_kv_update(KvCall *call, KvTable table, int column, Datum value, bool isnull, bool wait);
 extern bool dp_kv_delete(KvCall *call, KvTable table, bool wait);
 
 /* Raises T_R_SERIALIZATION_FAILURE. */
 extern void dp_kv_lost(void) pg_attribute_noreturn();
 
-/* lock.c -------------------------------------------------------------------------------------------------------------- */
+/*
+ * lock.c
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
-/* Locks call->key; false if that would mean to wait and wait is false.  *taken (may be NULL): it was not held. */
+/*
+ * Locks call->key; false if that would mean to wait and wait is false.  *taken (may be NULL): it
+ * was not held.
+ */
 extern bool dp_kv_lock(KvCall *call, bool exclusive, bool wait, bool *taken);
 
 /* Gives the shared lock back that was just taken. */
@@ -195,10 +213,16 @@ extern void dp_kv_unlock_shared(KvCall *call);
 /* So many keys are going to be locked exclusively one after the other. */
 extern void dp_kv_lock_many(KvCall *call, int n);
 
-/* Whether this transaction has neither written nor locked anything: it can wait for whatever it likes. */
+/*
+ * Whether this transaction has neither written nor locked anything: it can wait for whatever it
+ * likes.
+ */
 extern bool dp_kv_lock_free(void);
 
-/* key.c --------------------------------------------------------------------------------------------------------------- */
+/*
+ * key.c
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 /*
  * For commands that read a key: whether it is there.  Raises WRONG_OBJECT_TYPE
@@ -221,7 +245,10 @@ extern void dp_kv_board_clear(KvCall *call);
 /* Members were removed: if none are left the key goes, where nobody else is writing to it. */
 extern void dp_kv_key_emptied(KvCall *call, KvTable table);
 
-/* Removes a key that is locked exclusively, with all that belongs to it.  A board's row in keys may stay. */
+/*
+ * Removes a key that is locked exclusively, with all that belongs to it.  A board's row in keys may
+ * stay.
+ */
 extern void dp_kv_key_remove(KvCall *call, KvTable table);
 
 /* Locks the key exclusively, whatever it is; removes what is there of it. */
@@ -229,28 +256,34 @@ extern void dp_kv_key_take(KvCall *call);
 extern void dp_kv_key_clear(KvCall *call);
 
 /* Arguments that come as text[] or as "any" */
-extern int	dp_kv_texts(FunctionCallInfo fcinfo, int argno, Datum **values);
-extern int	dp_kv_values(FunctionCallInfo fcinfo, int first, Datum **values);
+extern int dp_kv_texts(FunctionCallInfo fcinfo, int argno, Datum **values);
+extern int dp_kv_values(FunctionCallInfo fcinfo, int first, Datum **values);
 
 /* Texts by their bytes; a SQL value as a text that can be a field. */
-extern int	dp_kv_text_compare(Datum a, Datum b);
+extern int dp_kv_text_compare(Datum a, Datum b);
 extern Datum dp_kv_field(Datum value, Oid type);
 
 /* A SQL value as a bson_value that can be a member. */
 extern struct varlena *dp_kv_member(Datum value, Oid type);
 
-/* set.c --------------------------------------------------------------------------------------------------------------- */
+/*
+ * set.c
+ * ---------------------------------------------------------------------------------------------------------------
+ */
 
 /* The number of rows of a key; a column of them as the result of a function that returns a set. */
 extern int64 dp_kv_count_rows(KvCall *call, KvTable table);
 extern Datum dp_kv_list_rows(FunctionCallInfo fcinfo, KvTable table, int column);
 
-/* count.c ------------------------------------------------------------------------------------------------------------- */
+/*
+ * count.c
+ * -------------------------------------------------------------------------------------------------------------
+ */
 
 /* docpatterns.kv_block_size: the most members of a block */
-#define DP_KV_BLOCK_SIZE_MIN	16
-#define DP_KV_BLOCK_SIZE_MAX	65536
-extern int	dp_kv_block_size;
+#define DP_KV_BLOCK_SIZE_MIN 16
+#define DP_KV_BLOCK_SIZE_MAX 65536
+extern int dp_kv_block_size;
 
 /* The lowest (score, member). */
 extern Datum dp_kv_lowest(void);
@@ -268,15 +301,22 @@ extern void dp_kv_count_move(KvCall *call, Datum from_score, Datum to_score, Dat
 extern void dp_kv_count_prepare(KvCall *call);
 extern void dp_kv_count_settle(KvCall *call);
 
-/* Members before (score, member), all of them, and the nth one's block: fills in its lower bound and the members before it. */
+/*
+ * Members before (score, member), all of them, and the nth one's block: fills in its lower bound
+ * and the members before it.
+ */
 extern int64 dp_kv_count_before(KvCall *call, Datum score, Datum member, Snapshot snapshot);
 extern int64 dp_kv_count_all(KvCall *call, Snapshot snapshot);
-extern int64 dp_kv_count_seek(KvCall *call, int64 rank, Snapshot snapshot, Datum *score, Datum *member);
+extern int64
+dp_kv_count_seek(KvCall *call, int64 rank, Snapshot snapshot, Datum *score, Datum *member);
 
 /* Makes the blocks of a board that is locked exclusively anew, from its members. */
 extern int64 dp_kv_count_rebuild(KvCall *call);
 
-/* leaderboard.c ------------------------------------------------------------------------------------------------------- */
+/*
+ * leaderboard.c
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 struct DpDecl;
 
@@ -290,9 +330,12 @@ extern void dp_kv_leaderboard_depend(Oid relid);
 extern void dp_kv_leaderboard_partition(Oid relid);
 
 /* The table keys of the space that a board's options name; InvalidOid if there is none. */
-extern Oid	dp_kv_board_keys(struct varlena *options);
+extern Oid dp_kv_board_keys(struct varlena *options);
 
-/* sorted.c ------------------------------------------------------------------------------------------------------------ */
+/*
+ * sorted.c
+ * ------------------------------------------------------------------------------------------------------------
+ */
 
 typedef enum KvAddFlags
 {
@@ -318,4 +361,4 @@ extern bool dp_kv_board_remove(KvCall *call, Datum member);
 /* A score out of a SQL value; *exclusive (may be NULL): a text may begin with "(", as bounds do. */
 extern struct varlena *dp_kv_score(Datum value, Oid type, bool *exclusive);
 
-#endif							/* DP_PATTERNS_KV_KV_H */
+#endif /* DP_PATTERNS_KV_KV_H */

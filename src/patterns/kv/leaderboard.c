@@ -41,15 +41,17 @@
 /* What is kept with the declaration */
 typedef struct Leaderboard
 {
-	text	   *space;
-	text	   *key;
-	DpPath	   *score;
-	DpPath	   *member;			/* NULL: the row's key */
+	text *space;
+	text *key;
+	DpPath *score;
+	DpPath *member; /* NULL: the row's key */
 } Leaderboard;
 
 static pg_noinline Leaderboard *leaderboard(DpDecl *decl);
-static bool entry_of_tuple(DpDecl *decl, Leaderboard *b, HeapTuple tuple, TupleDesc desc, struct varlena **member, struct varlena **score);
-static bool entry_of_document(DpDecl *decl, Leaderboard *b, struct varlena *doc, const DpKey *key, struct varlena **member, struct varlena **score);
+static bool entry_of_tuple(DpDecl *decl, Leaderboard *b, HeapTuple tuple, TupleDesc desc,
+						   struct varlena **member, struct varlena **score);
+static bool entry_of_document(DpDecl *decl, Leaderboard *b, struct varlena *doc, const DpKey *key,
+							  struct varlena **member, struct varlena **score);
 static struct varlena *score_of(const DpValue *value);
 static void row_changed(DpDecl *decl, Leaderboard *b, TriggerData *trigdata);
 static void statement_begins(DpDecl *decl, Leaderboard *b);
@@ -65,26 +67,29 @@ Datum
 dp_kv_leaderboard_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl	   *decl;
+	DpDecl *decl;
 	Leaderboard *b;
 	MemoryContext context;
 	MemoryContext old;
-	DpActing	saved;
+	DpActing saved;
 
-	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) &&
-		dp_partition_restoring(trigdata->tg_relation))
+	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
+		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
 		return PointerGetDatum(NULL);
 	decl = dp_decl_of_trigger(fcinfo, "kv_leaderboard");
 	if (!dp_decl_maintained(decl))
 		return PointerGetDatum(NULL);
 	b = leaderboard(decl);
 	if (!OidIsValid(dp_kv_board_keys(decl->options)))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_SCHEMA),
-				 errmsg("the key-value space \"%s\" of the board \"%s\" on table %s is missing",
-						text_to_cstring(b->space), decl->name, dp_relation_name(decl->target)),
-				 errhint("If the table was restored alone, restore the space too; pattern_disable() ends the board.")));
-	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns leaderboard", ALLOCSET_SMALL_SIZES);
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_UNDEFINED_SCHEMA),
+			 errmsg("the key-value space \"%s\" of the board \"%s\" on table %s is missing",
+					text_to_cstring(b->space), decl->name, dp_relation_name(decl->target)),
+			 errhint(
+				 "If the table was restored alone, restore the space too; pattern_disable() ends the board.")));
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns leaderboard",
+									ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(context);
 	dp_act_as(decl->owner, &saved);
 	PG_TRY();
@@ -110,25 +115,27 @@ dp_kv_leaderboard_trigger(PG_FUNCTION_ARGS)
 static void
 row_changed(DpDecl *decl, Leaderboard *b, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	bool		is_insert = TRIGGER_FIRED_BY_INSERT(trigdata->tg_event);
-	bool		is_delete = TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
-	HeapTuple	after = is_delete ? NULL : is_insert ? trigdata->tg_trigtuple : trigdata->tg_newtuple;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	bool is_insert = TRIGGER_FIRED_BY_INSERT(trigdata->tg_event);
+	bool is_delete = TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
+	HeapTuple after = is_delete ? NULL : is_insert ? trigdata->tg_trigtuple : trigdata->tg_newtuple;
 	struct varlena *old_member = NULL;
 	struct varlena *old_score = NULL;
 	struct varlena *member = NULL;
 	struct varlena *score = NULL;
-	bool		had = !is_insert && entry_of_tuple(decl, b, trigdata->tg_trigtuple, desc, &old_member, &old_score);
-	bool		has = after != NULL && entry_of_tuple(decl, b, after, desc, &member, &score);
-	bool		same;
-	KvCall		call;
-	DpValue		value;
+	bool had = !is_insert &&
+			   entry_of_tuple(decl, b, trigdata->tg_trigtuple, desc, &old_member, &old_score);
+	bool has = after != NULL && entry_of_tuple(decl, b, after, desc, &member, &score);
+	bool same;
+	KvCall call;
+	DpValue value;
 	struct varlena *result;
-	bool		changed;
+	bool changed;
 
-	same = had && has && VARSIZE_ANY(old_member) == VARSIZE_ANY(member) && memcmp(old_member, member, VARSIZE_ANY(member)) == 0;
-	if ((!had && !has) ||
-		(same && VARSIZE_ANY(old_score) == VARSIZE_ANY(score) && memcmp(old_score, score, VARSIZE_ANY(score)) == 0))
+	same = had && has && VARSIZE_ANY(old_member) == VARSIZE_ANY(member) &&
+		   memcmp(old_member, member, VARSIZE_ANY(member)) == 0;
+	if ((!had && !has) || (same && VARSIZE_ANY(old_score) == VARSIZE_ANY(score) &&
+						   memcmp(old_score, score, VARSIZE_ANY(score)) == 0))
 		return;
 
 	dp_kv_begin(&call, b->space, b->key, KV_SCORES, ACL_INSERT | ACL_UPDATE | ACL_DELETE);
@@ -153,7 +160,7 @@ row_changed(DpDecl *decl, Leaderboard *b, TriggerData *trigdata)
 static void
 statement_begins(DpDecl *decl, Leaderboard *b)
 {
-	KvCall		call;
+	KvCall call;
 
 	if (!dp_kv_lock_free())
 		return;
@@ -181,10 +188,11 @@ dp_kv_leaderboard_make(DpDecl *decl)
 {
 	Leaderboard *b = leaderboard(decl);
 	StringInfoData sql;
-	KvCall		call;
-	Portal		portal;
-	int64		n = 0;
-	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns leaderboard", ALLOCSET_DEFAULT_SIZES);
+	KvCall call;
+	Portal portal;
+	int64 n = 0;
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns leaderboard",
+												  ALLOCSET_DEFAULT_SIZES);
 
 	dp_kv_begin(&call, b->space, b->key, KV_SCORES, ACL_INSERT | ACL_UPDATE | ACL_DELETE);
 	call.keeper = decl->target;
@@ -199,10 +207,11 @@ dp_kv_leaderboard_make(DpDecl *decl)
 	dp_sql_table(&sql, decl->target);
 	SPI_connect();
 	PushActiveSnapshot(GetLatestSnapshot());
-	portal = SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
+	portal =
+		SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, true, CURSOR_OPT_NO_SCROLL);
 	for (;;)
 	{
-		uint64		i;
+		uint64 i;
 
 		SPI_cursor_fetch(portal, true, 1000);
 		if (SPI_processed == 0)
@@ -210,25 +219,26 @@ dp_kv_leaderboard_make(DpDecl *decl)
 		for (i = 0; i < SPI_processed; i++)
 		{
 			MemoryContext old = MemoryContextSwitchTo(scratch);
-			HeapTuple	tuple = SPI_tuptable->vals[i];
-			TupleDesc	desc = SPI_tuptable->tupdesc;
+			HeapTuple tuple = SPI_tuptable->vals[i];
+			TupleDesc desc = SPI_tuptable->tupdesc;
 			struct varlena *member;
 			struct varlena *score;
-			bool		isnull;
-			Datum		doc = SPI_getbinval(tuple, desc, 1, &isnull);
-			DpKey		key;
-			int			k;
+			bool isnull;
+			Datum doc = SPI_getbinval(tuple, desc, 1, &isnull);
+			DpKey key;
+			int k;
 
 			key.n = decl->nkeys;
 			for (k = 0; k < decl->nkeys; k++)
 			{
-				bool		key_null;
+				bool key_null;
 
 				key.values[k] = SPI_getbinval(tuple, desc, 2 + k, &key_null);
 			}
-			if (!isnull && entry_of_document(decl, b, PG_DETOAST_DATUM_PACKED(doc), &key, &member, &score))
+			if (!isnull &&
+				entry_of_document(decl, b, PG_DETOAST_DATUM_PACKED(doc), &key, &member, &score))
 			{
-				Datum		values[3];
+				Datum values[3];
 
 				values[KV_KEY - 1] = call.key;
 				values[KV_SCORES_MEMBER - 1] = PointerGetDatum(member);
@@ -254,11 +264,11 @@ dp_kv_leaderboard_make(DpDecl *decl)
 void
 dp_kv_leaderboard_partition(Oid relid)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, dp_decls(relid))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 
 		if (strcmp(decl->pattern, "kv_leaderboard") == 0 && dp_decl_maintained(decl) &&
 			OidIsValid(dp_kv_board_keys(decl->options)))
@@ -269,7 +279,7 @@ dp_kv_leaderboard_partition(Oid relid)
 static pg_noinline void
 made_anew(DpDecl *decl)
 {
-	DpActing	saved;
+	DpActing saved;
 
 	dp_act_as(decl->owner, &saved);
 	PG_TRY();
@@ -286,10 +296,11 @@ made_anew(DpDecl *decl)
 Oid
 dp_kv_board_keys(struct varlena *options)
 {
-	DpValue		space;
-	Oid			schema = InvalidOid;
+	DpValue space;
+	Oid schema = InvalidOid;
 
-	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "space", 5, &space) && space.type == DP_TYPE_STRING)
+	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "space", 5, &space) &&
+		space.type == DP_TYPE_STRING)
 		schema = get_namespace_oid(DP_STRING_DATA(&space), true);
 	return OidIsValid(schema) ? get_relname_relid("keys", schema) : InvalidOid;
 }
@@ -301,10 +312,11 @@ DP_FUNCTION(dp_kv_leaderboard_remake);
 Datum
 dp_kv_leaderboard_remake(PG_FUNCTION_ARGS)
 {
-	Oid			rel = PG_GETARG_OID(0);
+	Oid rel = PG_GETARG_OID(0);
 
 	dp_require_owner(rel);
-	PG_RETURN_INT64(dp_kv_leaderboard_make(dp_decl_find(rel, "kv_leaderboard", text_to_cstring(PG_GETARG_TEXT_PP(1)))));
+	PG_RETURN_INT64(dp_kv_leaderboard_make(dp_decl_find(rel, "kv_leaderboard",
+														text_to_cstring(PG_GETARG_TEXT_PP(1)))));
 }
 
 /*
@@ -315,21 +327,22 @@ DP_FUNCTION(dp_kv_leaderboard_release);
 Datum
 dp_kv_leaderboard_release(PG_FUNCTION_ARGS)
 {
-	Oid			rel = PG_GETARG_OID(0);
-	DpDecl	   *decl;
+	Oid rel = PG_GETARG_OID(0);
+	DpDecl *decl;
 	Leaderboard *b;
-	KvCall		call;
-	int64		n = 0;
+	KvCall call;
+	int64 n = 0;
 
 	dp_require_owner(rel);
 	decl = dp_decl_find(rel, "kv_leaderboard", text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	b = leaderboard(decl);
 	if (!OidIsValid(dp_kv_board_keys(decl->options)))
-		PG_RETURN_INT64(0);		/* with the space, the board has gone */
+		PG_RETURN_INT64(0); /* with the space, the board has gone */
 	dp_kv_begin(&call, b->space, b->key, KV_SCORES, ACL_DELETE);
 	call.keeper = decl->target;
 	dp_kv_key_take(&call);
-	if (dp_kv_key_type(&call, call.snapshot) == KV_SCORES || dp_kv_find(&call, KV_KEYS, (Datum) 0, call.snapshot))
+	if (dp_kv_key_type(&call, call.snapshot) == KV_SCORES ||
+		dp_kv_find(&call, KV_KEYS, (Datum) 0, call.snapshot))
 	{
 		n = dp_kv_count_all(&call, call.snapshot);
 		if (PG_GETARG_BOOL(2) && n > 0)
@@ -353,18 +366,18 @@ dp_kv_leaderboard_release(PG_FUNCTION_ARGS)
 void
 dp_kv_leaderboard_depend(Oid relid)
 {
-	Relation	rel = table_open(relid, AccessShareLock);
+	Relation rel = table_open(relid, AccessShareLock);
 	TriggerDesc *triggers;
-	int			i;
+	int i;
 
 	triggers = dp_triggers(rel);
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		char	   *function;
+		char *function;
 		struct varlena *options;
-		Oid			keys;
-		Oid			scores;
+		Oid keys;
+		Oid scores;
 		ObjectAddress depender;
 		ObjectAddress referenced;
 
@@ -387,7 +400,8 @@ dp_kv_leaderboard_depend(Oid relid)
 			continue;
 		ObjectAddressSet(depender, TriggerRelationId, trigger->tgoid);
 		ObjectAddressSet(referenced, RelationRelationId, keys);
-		(void) deleteDependencyRecordsForSpecific(TriggerRelationId, trigger->tgoid, DEPENDENCY_NORMAL, RelationRelationId, keys);
+		(void) deleteDependencyRecordsForSpecific(TriggerRelationId, trigger->tgoid,
+												  DEPENDENCY_NORMAL, RelationRelationId, keys);
 		recordDependencyOn(&depender, &referenced, DEPENDENCY_NORMAL);
 		CommandCounterIncrement();
 	}
@@ -401,7 +415,7 @@ DP_FUNCTION(dp_kv_score_of);
 Datum
 dp_kv_score_of(PG_FUNCTION_ARGS)
 {
-	DpValue		value = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
+	DpValue value = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
 	struct varlena *score = score_of(&value);
 
 	if (score == NULL)
@@ -418,8 +432,8 @@ leaderboard(DpDecl *decl)
 {
 	Leaderboard *b = decl->state;
 	MemoryContext old;
-	char	   *space;
-	char	   *key;
+	char *space;
+	char *key;
 
 	if (b != NULL)
 		return b;
@@ -443,11 +457,12 @@ leaderboard(DpDecl *decl)
 
 /* What a row puts on the board; false for nothing. */
 static bool
-entry_of_tuple(DpDecl *decl, Leaderboard *b, HeapTuple tuple, TupleDesc desc, struct varlena **member, struct varlena **score)
+entry_of_tuple(DpDecl *decl, Leaderboard *b, HeapTuple tuple, TupleDesc desc,
+			   struct varlena **member, struct varlena **score)
 {
-	bool		isnull;
-	Datum		doc = heap_getattr(tuple, decl->doc_attnum, desc, &isnull);
-	DpKey		key;
+	bool isnull;
+	Datum doc = heap_getattr(tuple, decl->doc_attnum, desc, &isnull);
+	DpKey key;
 
 	if (isnull)
 		return false;
@@ -456,9 +471,10 @@ entry_of_tuple(DpDecl *decl, Leaderboard *b, HeapTuple tuple, TupleDesc desc, st
 }
 
 static bool
-entry_of_document(DpDecl *decl, Leaderboard *b, struct varlena *doc, const DpKey *key, struct varlena **member, struct varlena **score)
+entry_of_document(DpDecl *decl, Leaderboard *b, struct varlena *doc, const DpKey *key,
+				  struct varlena **member, struct varlena **score)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), b->score, &value))
 		return false;

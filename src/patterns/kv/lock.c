@@ -7,7 +7,8 @@
  * locked in two steps, its space in an intention mode and then itself:
  *
  *		shared			space RowShare, key Share			all who write members
- *		exclusive		space RowExclusive, key Exclusive	who removes it, changes its type or its blocks
+ *		exclusive		space RowExclusive, key Exclusive	who removes it, changes its type or its
+ *blocks
  *
  * Beyond MAX_KEY_LOCKS of a transaction the space is locked in the stronger mode
  * (Share or Exclusive) instead of further keys.
@@ -21,11 +22,11 @@
 
 #include "patterns/kv/kv.h"
 
-#define LOCK_CLASS_KEY		0x4b56
-#define LOCK_CLASS_SPACE	0x4b57
-#define MAX_KEY_LOCKS		256
+#define LOCK_CLASS_KEY 0x4b56
+#define LOCK_CLASS_SPACE 0x4b57
+#define MAX_KEY_LOCKS 256
 
-static int	key_locks = 0;
+static int key_locks = 0;
 static bool heard = false;
 
 static void locks_ended(XactEvent event, void *arg);
@@ -34,9 +35,9 @@ static LOCKTAG key_tag(KvCall *call);
 bool
 dp_kv_lock(KvCall *call, bool exclusive, bool wait, bool *taken)
 {
-	bool		many = key_locks >= MAX_KEY_LOCKS;
+	bool many = key_locks >= MAX_KEY_LOCKS;
 	LockAcquireResult result;
-	LOCKTAG		tag;
+	LOCKTAG tag;
 
 	if (!heard)
 	{
@@ -46,7 +47,9 @@ dp_kv_lock(KvCall *call, bool exclusive, bool wait, bool *taken)
 	if (taken != NULL)
 		*taken = false;
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, call->space->schema, 0, LOCK_CLASS_SPACE);
-	result = LockAcquire(&tag, exclusive ? (many ? ExclusiveLock : RowExclusiveLock) : (many ? ShareLock : RowShareLock),
+	result = LockAcquire(&tag,
+						 exclusive ? (many ? ExclusiveLock : RowExclusiveLock)
+								   : (many ? ShareLock : RowShareLock),
 						 false, !wait);
 	if (result == LOCKACQUIRE_NOT_AVAIL)
 		return false;
@@ -71,7 +74,7 @@ dp_kv_lock(KvCall *call, bool exclusive, bool wait, bool *taken)
 void
 dp_kv_unlock_shared(KvCall *call)
 {
-	LOCKTAG		tag = key_tag(call);
+	LOCKTAG tag = key_tag(call);
 
 	(void) LockRelease(&tag, ShareLock, false);
 	key_locks--;
@@ -98,15 +101,20 @@ dp_kv_lock_free(void)
 static LOCKTAG
 key_tag(KvCall *call)
 {
-	text	   *key = (text *) DatumGetPointer(call->key);
-	LOCKTAG		tag;
+	text *key = (text *) DatumGetPointer(call->key);
+	LOCKTAG tag;
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, call->space->schema,
-						 hash_bytes((const unsigned char *) VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key)), LOCK_CLASS_KEY);
+						 hash_bytes((const unsigned char *) VARDATA_ANY(key),
+									VARSIZE_ANY_EXHDR(key)),
+						 LOCK_CLASS_KEY);
 	return tag;
 }
 
-/* With the transaction its locks are gone.  (Those of a subtransaction may be gone before; then they are counted too many.) */
+/*
+ * With the transaction its locks are gone.  (Those of a subtransaction may be gone before; then
+ * they are counted too many.)
+ */
 static void
 locks_ended(XactEvent event, void *arg)
 {

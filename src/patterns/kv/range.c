@@ -16,15 +16,15 @@
 #include "patterns/kv/kv.h"
 
 /* Columns of the index of scores where bounds begin */
-#define SCORES_BOUND	2
+#define SCORES_BOUND 2
 
 /* A range of scores as two positions: from the first up to, not including, the second */
 typedef struct Range
 {
-	Datum		since_score;
-	Datum		since_member;
-	Datum		until_score;
-	Datum		until_member;
+	Datum since_score;
+	Datum since_member;
+	Datum until_score;
+	Datum until_member;
 } Range;
 
 static Datum highest(void);
@@ -41,10 +41,10 @@ DP_FUNCTION(dp_kv_zscore);
 Datum
 dp_kv_zscore(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	Datum		member;
-	Datum		score;
-	bool		found;
+	KvCall call;
+	Datum member;
+	Datum score;
+	bool found;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT);
 	found = member_score(&call, fcinfo, &member, &score);
@@ -75,11 +75,11 @@ dp_kv_zrevrank(PG_FUNCTION_ARGS)
 static Datum
 rank_return(FunctionCallInfo fcinfo, bool reverse)
 {
-	KvCall		call;
-	Datum		member;
-	Datum		score;
-	bool		found;
-	int64		rank = 0;
+	KvCall call;
+	Datum member;
+	Datum score;
+	bool found;
+	int64 rank = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT);
 	found = member_score(&call, fcinfo, &member, &score);
@@ -102,8 +102,8 @@ DP_FUNCTION(dp_kv_zcard);
 Datum
 dp_kv_zcard(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	int64		n = 0;
+	KvCall call;
+	int64 n = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT);
 	if (dp_kv_key_read(&call, KV_SCORES))
@@ -119,9 +119,9 @@ DP_FUNCTION(dp_kv_zcount);
 Datum
 dp_kv_zcount(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	Range		range;
-	int64		n = 0;
+	KvCall call;
+	Range range;
+	int64 n = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT);
 	range = range_read(fcinfo);
@@ -140,24 +140,25 @@ Datum
 dp_kv_zrangebyscore(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	int64		skip = PG_ARGISNULL(4) ? 0 : PG_GETARG_INT64(4);
-	int64		take = PG_ARGISNULL(5) ? PG_INT64_MAX : PG_GETARG_INT64(5);
-	KvCall		call;
-	Range		range;
-	KvScan		scan;
+	int64 skip = PG_ARGISNULL(4) ? 0 : PG_GETARG_INT64(4);
+	int64 take = PG_ARGISNULL(5) ? PG_INT64_MAX : PG_GETARG_INT64(5);
+	KvCall call;
+	Range range;
+	KvScan scan;
 
 	InitMaterializedSRF(fcinfo, 0);
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT);
 	if (skip < 0 || take < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("skip and take must be zero or more")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("skip and take must be zero or more")));
 	range = range_read(fcinfo);
 	if (take > 0 && dp_kv_key_read(&call, KV_SCORES))
 	{
 		dp_kv_scan(&scan, &call, KV_SCORES, true, call.snapshot);
-		dp_kv_scan_bound(&scan, SCORES_BOUND, BTGreaterEqualStrategyNumber, range.since_score, range.since_member);
-		dp_kv_scan_bound(&scan, SCORES_BOUND, BTLessStrategyNumber, range.until_score, range.until_member);
+		dp_kv_scan_bound(&scan, SCORES_BOUND, BTGreaterEqualStrategyNumber, range.since_score,
+						 range.since_member);
+		dp_kv_scan_bound(&scan, SCORES_BOUND, BTLessStrategyNumber, range.until_score,
+						 range.until_member);
 		while (take > 0 && dp_kv_scan_next(&scan, ForwardScanDirection))
 		{
 			if (skip > 0)
@@ -196,10 +197,10 @@ static Datum
 range_return(FunctionCallInfo fcinfo, bool reverse)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	int64		start = PG_GETARG_INT64(2);
-	int64		stop = PG_GETARG_INT64(3);
-	KvCall		call;
-	int64		n;
+	int64 start = PG_GETARG_INT64(2);
+	int64 stop = PG_GETARG_INT64(3);
+	KvCall call;
+	int64 n;
 
 	InitMaterializedSRF(fcinfo, 0);
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT);
@@ -213,13 +214,13 @@ range_return(FunctionCallInfo fcinfo, bool reverse)
 		stop = Min(stop, n - 1);
 		if (start <= stop)
 		{
-			int64		first = reverse ? n - 1 - start : start;
-			int64		rows = stop - start + 1;
-			Datum		score;
-			Datum		member;
-			int64		skip = first - dp_kv_count_seek(&call, first, call.snapshot, &score, &member);
-			bool		more = true;
-			KvScan		scan;
+			int64 first = reverse ? n - 1 - start : start;
+			int64 rows = stop - start + 1;
+			Datum score;
+			Datum member;
+			int64 skip = first - dp_kv_count_seek(&call, first, call.snapshot, &score, &member);
+			bool more = true;
+			KvScan scan;
 
 			/* to the first one, from the bound of its block */
 			dp_kv_scan(&scan, &call, KV_SCORES, true, call.snapshot);
@@ -239,7 +240,8 @@ range_return(FunctionCallInfo fcinfo, bool reverse)
 			while (more && rows-- > 0)
 			{
 				put(rsinfo, scan.r);
-				more = rows > 0 && dp_kv_scan_next(&scan, reverse ? BackwardScanDirection : ForwardScanDirection);
+				more = rows > 0 && dp_kv_scan_next(&scan, reverse ? BackwardScanDirection
+																  : ForwardScanDirection);
 			}
 			dp_kv_scan_end(&scan);
 		}
@@ -252,8 +254,8 @@ range_return(FunctionCallInfo fcinfo, bool reverse)
 static void
 put(ReturnSetInfo *rsinfo, KvRel *r)
 {
-	Datum		values[2] = {dp_kv_column(r, KV_SCORES_MEMBER), dp_kv_column(r, KV_SCORES_SCORE)};
-	bool		nulls[2] = {false, false};
+	Datum values[2] = { dp_kv_column(r, KV_SCORES_MEMBER), dp_kv_column(r, KV_SCORES_SCORE) };
+	bool nulls[2] = { false, false };
 
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
@@ -262,14 +264,14 @@ put(ReturnSetInfo *rsinfo, KvRel *r)
 static bool
 member_score(KvCall *call, FunctionCallInfo fcinfo, Datum *member, Datum *score)
 {
-	Datum	   *members;
-	KvRel	   *r;
+	Datum *members;
+	KvRel *r;
 
 	if (dp_kv_values(fcinfo, 2, &members) != 1)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("one member is asked for")));
-	if (!dp_kv_key_read(call, KV_SCORES) || !dp_kv_find(call, KV_SCORES, members[0], call->snapshot))
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("one member is asked for")));
+	if (!dp_kv_key_read(call, KV_SCORES) ||
+		!dp_kv_find(call, KV_SCORES, members[0], call->snapshot))
 		return false;
 	r = dp_kv_rel(call, KV_SCORES);
 	*member = members[0];
@@ -281,17 +283,16 @@ member_score(KvCall *call, FunctionCallInfo fcinfo, Datum *member, Datum *score)
 static Range
 range_read(FunctionCallInfo fcinfo)
 {
-	Datum	   *given;
-	Oid		   *types;
-	bool	   *nulls;
-	bool		exclusive;
-	Range		range;
+	Datum *given;
+	Oid *types;
+	bool *nulls;
+	bool exclusive;
+	Range range;
 
 	(void) extract_variadic_args(fcinfo, 2, true, &given, &types, &nulls);
 	if (nulls[0] || nulls[1])
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("min and max must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("min and max must not be null")));
 	range.since_score = PointerGetDatum(dp_kv_score(given[0], types[0], &exclusive));
 	range.since_member = exclusive ? highest() : dp_kv_lowest();
 	range.until_score = PointerGetDatum(dp_kv_score(given[1], types[1], &exclusive));
@@ -305,9 +306,9 @@ highest(void)
 {
 	static union
 	{
-		char		bytes[VARHDRSZ + 1];
-		int32		align;
-	}			value;
+		char bytes[VARHDRSZ + 1];
+		int32 align;
+	} value;
 
 	SET_VARSIZE(value.bytes, VARHDRSZ + 1);
 	value.bytes[VARHDRSZ] = DP_TYPE_MAXKEY;

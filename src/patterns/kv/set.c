@@ -22,8 +22,8 @@
 typedef struct Members
 {
 	struct varlena **values;
-	int64		n;
-	int64		room;
+	int64 n;
+	int64 room;
 } Members;
 
 static Members members_read(KvCall *call);
@@ -32,13 +32,16 @@ static Datum members_return(FunctionCallInfo fcinfo, struct varlena **values, in
 static int64 members_draw(KvCall *call, int64 take, struct varlena ***drawn);
 static struct varlena **members_pop(FunctionCallInfo fcinfo, int64 *take);
 
-/* Shared --------------------------------------------------------------------------------------------------------------------- */
+/*
+ * Shared
+ * ---------------------------------------------------------------------------------------------------------------------
+ */
 
 int64
 dp_kv_count_rows(KvCall *call, KvTable table)
 {
-	KvScan		scan;
-	int64		n = 0;
+	KvScan scan;
+	int64 n = 0;
 
 	dp_kv_scan(&scan, call, table, false, call->snapshot);
 	while (dp_kv_scan_count(&scan))
@@ -51,8 +54,8 @@ Datum
 dp_kv_list_rows(FunctionCallInfo fcinfo, KvTable table, int column)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	KvCall		call;
-	KvScan		scan;
+	KvCall call;
+	KvScan scan;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	dp_kv_begin_args(&call, fcinfo, table, ACL_SELECT);
@@ -61,8 +64,8 @@ dp_kv_list_rows(FunctionCallInfo fcinfo, KvTable table, int column)
 		dp_kv_scan(&scan, &call, table, false, call.snapshot);
 		while (dp_kv_scan_next(&scan, ForwardScanDirection))
 		{
-			Datum		value = dp_kv_column(scan.r, column);
-			bool		isnull = false;
+			Datum value = dp_kv_column(scan.r, column);
+			bool isnull = false;
 
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
 		}
@@ -72,7 +75,10 @@ dp_kv_list_rows(FunctionCallInfo fcinfo, KvTable table, int column)
 	return (Datum) 0;
 }
 
-/* Sets ----------------------------------------------------------------------------------------------------------------------- */
+/*
+ * Sets
+ * -----------------------------------------------------------------------------------------------------------------------
+ */
 
 /*
  * kv_sadd(space, key, member, ...) -> bigint: how many are new.
@@ -81,11 +87,11 @@ DP_FUNCTION(dp_kv_sadd);
 Datum
 dp_kv_sadd(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	Datum	   *members;
-	int			n;
-	int			i;
-	int64		added = 0;
+	KvCall call;
+	Datum *members;
+	int n;
+	int i;
+	int64 added = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SETS, ACL_INSERT);
 	n = dp_kv_values(fcinfo, 2, &members);
@@ -93,7 +99,7 @@ dp_kv_sadd(PG_FUNCTION_ARGS)
 		(void) dp_kv_key_write(&call, KV_SETS, true);
 	for (i = 0; i < n; i++)
 	{
-		Datum		values[2];
+		Datum values[2];
 
 		/* looked for first: an attempt to make what is there costs more */
 		if (dp_kv_find(&call, KV_SETS, members[i], call.snapshot))
@@ -116,11 +122,11 @@ DP_FUNCTION(dp_kv_srem);
 Datum
 dp_kv_srem(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	Datum	   *members;
-	int			n;
-	int			i;
-	int64		gone = 0;
+	KvCall call;
+	Datum *members;
+	int n;
+	int i;
+	int64 gone = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SETS, ACL_DELETE);
 	n = dp_kv_values(fcinfo, 2, &members);
@@ -152,16 +158,16 @@ DP_FUNCTION(dp_kv_sismember);
 Datum
 dp_kv_sismember(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	Datum	   *members;
-	bool		result;
+	KvCall call;
+	Datum *members;
+	bool result;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SETS, ACL_SELECT);
 	if (dp_kv_values(fcinfo, 2, &members) != 1)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("one member is asked for")));
-	result = dp_kv_key_read(&call, KV_SETS) && dp_kv_find(&call, KV_SETS, members[0], call.snapshot);
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("one member is asked for")));
+	result =
+		dp_kv_key_read(&call, KV_SETS) && dp_kv_find(&call, KV_SETS, members[0], call.snapshot);
 	dp_kv_end(&call);
 	PG_RETURN_BOOL(result);
 }
@@ -173,8 +179,8 @@ DP_FUNCTION(dp_kv_scard);
 Datum
 dp_kv_scard(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	int64		n = 0;
+	KvCall call;
+	int64 n = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SETS, ACL_SELECT);
 	if (dp_kv_key_read(&call, KV_SETS))
@@ -197,7 +203,7 @@ DP_FUNCTION(dp_kv_sinter);
 Datum
 dp_kv_sinter(PG_FUNCTION_ARGS)
 {
-	Members		result = members_combine(fcinfo, 'i');
+	Members result = members_combine(fcinfo, 'i');
 
 	return members_return(fcinfo, result.values, result.n);
 }
@@ -206,7 +212,7 @@ DP_FUNCTION(dp_kv_sunion);
 Datum
 dp_kv_sunion(PG_FUNCTION_ARGS)
 {
-	Members		result = members_combine(fcinfo, 'u');
+	Members result = members_combine(fcinfo, 'u');
 
 	return members_return(fcinfo, result.values, result.n);
 }
@@ -215,22 +221,23 @@ DP_FUNCTION(dp_kv_sdiff);
 Datum
 dp_kv_sdiff(PG_FUNCTION_ARGS)
 {
-	Members		result = members_combine(fcinfo, 'd');
+	Members result = members_combine(fcinfo, 'd');
 
 	return members_return(fcinfo, result.values, result.n);
 }
 
 /*
  * kv_srandmember(space, key) -> bson_value, NULL where there is none
- * kv_srandmember(space, key, take) -> setof bson_value: take different ones; -take drawn one by one, which may repeat
+ * kv_srandmember(space, key, take) -> setof bson_value: take different ones; -take drawn one by
+ * one, which may repeat
  */
 DP_FUNCTION(dp_kv_srandmember);
 Datum
 dp_kv_srandmember(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
+	KvCall call;
 	struct varlena **drawn = NULL;
-	int64		n = 0;
+	int64 n = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SETS, ACL_SELECT);
 	if (dp_kv_key_read(&call, KV_SETS))
@@ -245,9 +252,9 @@ DP_FUNCTION(dp_kv_srandmember_take);
 Datum
 dp_kv_srandmember_take(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
+	KvCall call;
 	struct varlena **drawn = NULL;
-	int64		n = 0;
+	int64 n = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SETS, ACL_SELECT);
 	if (dp_kv_key_read(&call, KV_SETS))
@@ -264,7 +271,7 @@ DP_FUNCTION(dp_kv_spop);
 Datum
 dp_kv_spop(PG_FUNCTION_ARGS)
 {
-	int64		n = 1;
+	int64 n = 1;
 	struct varlena **popped = members_pop(fcinfo, &n);
 
 	if (n == 0)
@@ -276,13 +283,12 @@ DP_FUNCTION(dp_kv_spop_take);
 Datum
 dp_kv_spop_take(PG_FUNCTION_ARGS)
 {
-	int64		n;
+	int64 n;
 	struct varlena **popped;
 
 	if (PG_ARGISNULL(2) || PG_GETARG_INT64(2) < 0)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("take must be zero or more")));
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("take must be zero or more")));
 	n = PG_GETARG_INT64(2);
 	popped = members_pop(fcinfo, &n);
 	return members_return(fcinfo, popped, n);
@@ -292,10 +298,10 @@ dp_kv_spop_take(PG_FUNCTION_ARGS)
 static struct varlena **
 members_pop(FunctionCallInfo fcinfo, int64 *take)
 {
-	KvCall		call;
+	KvCall call;
 	struct varlena **drawn = NULL;
-	int64		n = 0;
-	int64		i;
+	int64 n = 0;
+	int64 i;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SETS, ACL_SELECT | ACL_DELETE);
 	call.wants_exclusive = true;
@@ -323,9 +329,9 @@ members_pop(FunctionCallInfo fcinfo, int64 *take)
 static int64
 members_draw(KvCall *call, int64 take, struct varlena ***drawn)
 {
-	Members		all;
-	int64		n;
-	int64		i;
+	Members all;
+	int64 n;
+	int64 i;
 
 	*drawn = NULL;
 	if (take == 0)
@@ -334,9 +340,8 @@ members_draw(KvCall *call, int64 take, struct varlena ***drawn)
 	if (take < 0)
 	{
 		if (take < -(int64) (MaxAllocSize / sizeof(void *)))
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("too many members are asked for")));
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							errmsg("too many members are asked for")));
 		n = all.n == 0 ? 0 : -take;
 		*drawn = palloc(sizeof(void *) * Max(n, 1));
 		for (i = 0; i < n; i++)
@@ -349,7 +354,7 @@ members_draw(KvCall *call, int64 take, struct varlena ***drawn)
 	n = Min(take, all.n);
 	for (i = 0; i < n; i++)
 	{
-		int64		other = i + (int64) pg_prng_uint64_range(&pg_global_prng_state, 0, all.n - 1 - i);
+		int64 other = i + (int64) pg_prng_uint64_range(&pg_global_prng_state, 0, all.n - 1 - i);
 		struct varlena *value = all.values[other];
 
 		all.values[other] = all.values[i];
@@ -363,8 +368,8 @@ members_draw(KvCall *call, int64 take, struct varlena ***drawn)
 static Members
 members_read(KvCall *call)
 {
-	Members		result = {NULL, 0, 64};
-	KvScan		scan;
+	Members result = { NULL, 0, 64 };
+	KvScan scan;
 
 	result.values = palloc(sizeof(void *) * result.room);
 	dp_kv_scan(&scan, call, KV_SETS, false, call->snapshot);
@@ -385,26 +390,26 @@ members_read(KvCall *call)
 static Members
 members_combine(FunctionCallInfo fcinfo, char how)
 {
-	Members		result = {NULL, 0, 0};
-	KvCall		call;
-	Datum	   *keys;
-	bool	   *nulls;
-	int			n;
-	int			i;
+	Members result = { NULL, 0, 0 };
+	KvCall call;
+	Datum *keys;
+	bool *nulls;
+	int n;
+	int i;
 
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT, &keys, &nulls, &n);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT, &keys, &nulls,
+					  &n);
 	dp_kv_begin(&call, PG_GETARG_TEXT_PP(0), NULL, KV_SETS, ACL_SELECT);
 	for (i = 0; i < n; i++)
 	{
-		Members		next = {NULL, 0, 0};
-		Members		merged;
-		int64		a = 0;
-		int64		b = 0;
+		Members next = { NULL, 0, 0 };
+		Members merged;
+		int64 a = 0;
+		int64 b = 0;
 
 		if (nulls[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("keys and fields must not be null")));
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("keys and fields must not be null")));
 		call.key = keys[i];
 		if (dp_kv_key_read(&call, KV_SETS))
 			next = members_read(&call);
@@ -413,18 +418,19 @@ members_combine(FunctionCallInfo fcinfo, char how)
 			result = next;
 			continue;
 		}
-		merged.values = palloc_extended(sizeof(void *) * Max(result.n + next.n, 1), MCXT_ALLOC_HUGE);
+		merged.values =
+			palloc_extended(sizeof(void *) * Max(result.n + next.n, 1), MCXT_ALLOC_HUGE);
 		merged.n = 0;
 		merged.room = 0;
 		while (a < result.n || b < next.n)
 		{
-			int			cmp = a == result.n ? 1 : b == next.n ? -1 : 0;
+			int cmp = a == result.n ? 1 : b == next.n ? -1 : 0;
 
 			CHECK_FOR_INTERRUPTS();
 			if (cmp == 0)
 			{
-				DpValue		left = dp_value_of_varlena(result.values[a]);
-				DpValue		right = dp_value_of_varlena(next.values[b]);
+				DpValue left = dp_value_of_varlena(result.values[a]);
+				DpValue right = dp_value_of_varlena(next.values[b]);
 
 				cmp = dp_value_compare(&left, &right);
 			}
@@ -446,13 +452,13 @@ static Datum
 members_return(FunctionCallInfo fcinfo, struct varlena **values, int64 n)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	int64		i;
+	int64 i;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	for (i = 0; i < n; i++)
 	{
-		Datum		value = PointerGetDatum(values[i]);
-		bool		isnull = false;
+		Datum value = PointerGetDatum(values[i]);
+		bool isnull = false;
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
 	}

@@ -32,28 +32,32 @@ typedef struct Scored
 {
 	struct varlena *member;
 	struct varlena *score;
-	int			place;
+	int place;
 } Scored;
 
-static int	flags_read(Datum *given, const Oid *types, const bool *nulls, int n, int *used);
-static int	scored_read(FunctionCallInfo fcinfo, int *flags, Scored **pairs);
-static int	scored_order(const void *a, const void *b);
+static int flags_read(Datum *given, const Oid *types, const bool *nulls, int n, int *used);
+static int scored_read(FunctionCallInfo fcinfo, int *flags, Scored **pairs);
+static int scored_order(const void *a, const void *b);
 static struct varlena *score_of_text(const char *s, Oid type);
 static struct varlena *score_of_int(int64 i);
 static struct varlena *score_of_double(double d);
 static struct varlena *score_sum(const DpValue *a, const DpValue *b);
 static Datum pop(FunctionCallInfo fcinfo, ScanDirection direction);
 static Datum store(FunctionCallInfo fcinfo, bool all);
-static void store_read(KvCall *call, Datum key, struct varlena *weight, int place, Scored **list, int64 *n, int64 *room);
+static void store_read(KvCall *call, Datum key, struct varlena *weight, int place, Scored **list,
+					   int64 *n, int64 *room);
 static struct varlena *weighted(const DpValue *score, const DpValue *weight);
 static struct varlena *aggregated(const DpValue *a, const DpValue *b, char how);
 
-/* Scores ------------------------------------------------------------------------------------------------------------------ */
+/*
+ * Scores
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 struct varlena *
 dp_kv_score(Datum value, Oid type, bool *exclusive)
 {
-	DpValue		v;
+	DpValue v;
 
 	if (exclusive != NULL)
 		*exclusive = false;
@@ -74,16 +78,16 @@ dp_kv_score(Datum value, Oid type, bool *exclusive)
 			return score_of_text(DatumGetCString(DirectFunctionCall1(numeric_out, value)), type);
 		case TEXTOID:
 		case VARCHAROID:
-			{
-				const char *s = TextDatumGetCString(value);
+		{
+			const char *s = TextDatumGetCString(value);
 
-				if (exclusive != NULL && *s == '(')
-				{
-					*exclusive = true;
-					s++;
-				}
-				return score_of_text(s, type);
+			if (exclusive != NULL && *s == '(')
+			{
+				*exclusive = true;
+				s++;
 			}
+			return score_of_text(s, type);
+		}
 		default:
 			break;
 	}
@@ -99,16 +103,18 @@ dp_kv_score(Datum value, Oid type, bool *exclusive)
 			case DP_TYPE_DOUBLE:
 				return score_of_double(dp_get_double(v.data));
 			case DP_TYPE_DECIMAL128:
-				return score_of_text(DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(dp_decimal128_to_numeric(v.data)))), NUMERICOID);
+				return score_of_text(DatumGetCString(DirectFunctionCall1(
+										 numeric_out,
+										 NumericGetDatum(dp_decimal128_to_numeric(v.data)))),
+									 NUMERICOID);
 			default:
 				ereport(ERROR,
 						(errcode(ERRCODE_DATATYPE_MISMATCH),
 						 errmsg("a score must be a number, not of type %s", dp_type_name(v.type))));
 		}
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 errmsg("a score must be a number, not of type %s", format_type_be(type))));
+	ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+					errmsg("a score must be a number, not of type %s", format_type_be(type))));
 }
 
 /* Digits that fit become an int64, everything else the nearest double. */
@@ -116,18 +122,18 @@ static struct varlena *
 score_of_text(const char *s, Oid type)
 {
 	const char *p = s + (*s == '-' || *s == '+');
-	size_t		digits = strspn(p, "0123456789");
+	size_t digits = strspn(p, "0123456789");
 	const char *rest = p + digits;
-	double		d;
+	double d;
 
 	if (digits > 0 && *rest == '.' && type == NUMERICOID)
 		rest += 1 + strspn(rest + 1, "0");
 	if (digits > 0 && *rest == '\0')
 	{
-		int64		i = 0;
-		bool		negative = *s == '-';
-		bool		overflow = false;
-		size_t		n;
+		int64 i = 0;
+		bool negative = *s == '-';
+		bool overflow = false;
+		size_t n;
 
 		for (n = 0; n < digits && !overflow; n++)
 			overflow = pg_mul_s64_overflow(i, 10, &i) || pg_sub_s64_overflow(i, p[n] - '0', &i);
@@ -141,16 +147,15 @@ score_of_text(const char *s, Oid type)
 	errno = 0;
 	d = strtod(s, NULL);
 	if (errno == ERANGE && (d == 0 || isinf(d)))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("a score is out of the range of a double")));
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+						errmsg("a score is out of the range of a double")));
 	return score_of_double(DatumGetFloat8(DirectFunctionCall1(float8in, CStringGetDatum(s))));
 }
 
 static struct varlena *
 score_of_int(int64 i)
 {
-	DpAmount	amount;
+	DpAmount amount;
 
 	dp_amount_set_int(&amount, i, true);
 	return dp_value_to_varlena(&amount.value);
@@ -160,12 +165,11 @@ score_of_int(int64 i)
 static struct varlena *
 score_of_double(double d)
 {
-	DpAmount	amount;
+	DpAmount amount;
 
 	if (isnan(d))
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a score must not be NaN")));
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a score must not be NaN")));
 	dp_amount_set_double(&amount, d);
 	return dp_value_to_varlena(&amount.value);
 }
@@ -174,18 +178,20 @@ score_of_double(double d)
 static struct varlena *
 score_sum(const DpValue *a, const DpValue *b)
 {
-	DpAmount	sum;
+	DpAmount sum;
 
 	dp_amount_set(&sum, a);
 	dp_amount_add(&sum, b);
 	if (sum.value.type == DP_TYPE_DOUBLE && isnan(dp_get_double(sum.value.data)))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("resulting score is not a number (NaN)")));
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+						errmsg("resulting score is not a number (NaN)")));
 	return dp_value_to_varlena(&sum.value);
 }
 
-/* One member -------------------------------------------------------------------------------------------------------------- */
+/*
+ * One member
+ * --------------------------------------------------------------------------------------------------------------
+ */
 
 bool
 dp_kv_board_add(KvCall *call, struct varlena *member, const DpValue *score, int flags,
@@ -195,15 +201,16 @@ dp_kv_board_add(KvCall *call, struct varlena *member, const DpValue *score, int 
 	*changed = false;
 	for (;;)
 	{
-		Datum		values[3];
+		Datum values[3];
 
 		if (dp_kv_find(call, KV_SCORES, PointerGetDatum(member), call->snapshot))
 		{
-			struct varlena *stored = PG_DETOAST_DATUM_COPY(dp_kv_column(dp_kv_rel(call, KV_SCORES), KV_SCORES_SCORE));
-			DpValue		old = dp_value_of_varlena(stored);
+			struct varlena *stored =
+				PG_DETOAST_DATUM_COPY(dp_kv_column(dp_kv_rel(call, KV_SCORES), KV_SCORES_SCORE));
+			DpValue old = dp_value_of_varlena(stored);
 			struct varlena *written;
-			DpValue		v;
-			int			cmp;
+			DpValue v;
+			int cmp;
 
 			if (flags & KV_ADD_NX)
 				return false;
@@ -217,11 +224,13 @@ dp_kv_board_add(KvCall *call, struct varlena *member, const DpValue *score, int 
 				*result = stored;
 				return false;
 			}
-			if (dp_kv_update(call, KV_SCORES, KV_SCORES_SCORE, PointerGetDatum(written), false, true))
+			if (dp_kv_update(call, KV_SCORES, KV_SCORES_SCORE, PointerGetDatum(written), false,
+							 true))
 			{
 				*result = written;
 				*changed = true;
-				dp_kv_count_move(call, PointerGetDatum(stored), PointerGetDatum(written), PointerGetDatum(member));
+				dp_kv_count_move(call, PointerGetDatum(stored), PointerGetDatum(written),
+								 PointerGetDatum(member));
 				return false;
 			}
 		}
@@ -236,7 +245,8 @@ dp_kv_board_add(KvCall *call, struct varlena *member, const DpValue *score, int 
 			{
 				*result = (struct varlena *) DatumGetPointer(values[KV_SCORES_SCORE - 1]);
 				*changed = true;
-				dp_kv_count_move(call, (Datum) 0, values[KV_SCORES_SCORE - 1], PointerGetDatum(member));
+				dp_kv_count_move(call, (Datum) 0, values[KV_SCORES_SCORE - 1],
+								 PointerGetDatum(member));
 				return true;
 			}
 		}
@@ -249,7 +259,8 @@ dp_kv_board_remove(KvCall *call, Datum member)
 {
 	while (dp_kv_find(call, KV_SCORES, member, call->snapshot))
 	{
-		struct varlena *stored = PG_DETOAST_DATUM_COPY(dp_kv_column(dp_kv_rel(call, KV_SCORES), KV_SCORES_SCORE));
+		struct varlena *stored =
+			PG_DETOAST_DATUM_COPY(dp_kv_column(dp_kv_rel(call, KV_SCORES), KV_SCORES_SCORE));
 
 		if (dp_kv_delete(call, KV_SCORES, true))
 		{
@@ -261,7 +272,10 @@ dp_kv_board_remove(KvCall *call, Datum member)
 	return false;
 }
 
-/* Commands ---------------------------------------------------------------------------------------------------------------- */
+/*
+ * Commands
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 
 /*
  * kv_zadd(space, key, [nx|xx|gt|lt|ch|incr ...] score, member, ...) -> bigint:
@@ -272,12 +286,12 @@ DP_FUNCTION(dp_kv_zadd);
 Datum
 dp_kv_zadd(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	Scored	   *pairs;
-	int			flags;
-	int			n;
-	int			i;
-	int64		count = 0;
+	KvCall call;
+	Scored *pairs;
+	int flags;
+	int n;
+	int i;
+	int64 count = 0;
 	struct varlena *result = NULL;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_INSERT | ACL_UPDATE);
@@ -288,8 +302,8 @@ dp_kv_zadd(PG_FUNCTION_ARGS)
 		dp_kv_count_settle(&call);
 		for (i = 0; i < n; i++)
 		{
-			DpValue		score = dp_value_of_varlena(pairs[i].score);
-			bool		changed;
+			DpValue score = dp_value_of_varlena(pairs[i].score);
+			bool changed;
 
 			if (dp_kv_board_add(&call, pairs[i].member, &score, flags, &result, &changed) ||
 				(changed && (flags & KV_ADD_CH)))
@@ -310,24 +324,24 @@ DP_FUNCTION(dp_kv_zincrby);
 Datum
 dp_kv_zincrby(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	Scored	   *pairs;
-	DpValue		score;
-	int			flags;
-	bool		changed;
+	KvCall call;
+	Scored *pairs;
+	DpValue score;
+	int flags;
+	bool changed;
 	struct varlena *result = NULL;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT | ACL_INSERT | ACL_UPDATE);
 	if (scored_read(fcinfo, &flags, &pairs) != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("one member at a time can be incremented")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("one member at a time can be incremented")));
 	score = dp_value_of_varlena(pairs[0].score);
 	dp_kv_count_prepare(&call);
 	if (dp_kv_key_write(&call, KV_SCORES, (flags & KV_ADD_XX) == 0))
 	{
 		dp_kv_count_settle(&call);
-		(void) dp_kv_board_add(&call, pairs[0].member, &score, flags | KV_ADD_INCR, &result, &changed);
+		(void) dp_kv_board_add(&call, pairs[0].member, &score, flags | KV_ADD_INCR, &result,
+							   &changed);
 	}
 	dp_kv_end(&call);
 	if (result == NULL)
@@ -342,11 +356,11 @@ DP_FUNCTION(dp_kv_zrem);
 Datum
 dp_kv_zrem(PG_FUNCTION_ARGS)
 {
-	KvCall		call;
-	Datum	   *members;
-	int			n;
-	int			i;
-	int64		gone = 0;
+	KvCall call;
+	Datum *members;
+	int n;
+	int i;
+	int64 gone = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_DELETE);
 	n = dp_kv_values(fcinfo, 2, &members);
@@ -386,27 +400,30 @@ static Datum
 pop(FunctionCallInfo fcinfo, ScanDirection direction)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	KvCall		call;
-	int64		take;
+	KvCall call;
+	int64 take;
 
 	if (PG_ARGISNULL(2) || PG_GETARG_INT64(2) < 0)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("take must be zero or more")));
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("take must be zero or more")));
 	take = PG_GETARG_INT64(2);
 	InitMaterializedSRF(fcinfo, 0);
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT | ACL_DELETE);
 	call.wants_exclusive = true;
 	if (take > 0 && dp_kv_key_write(&call, KV_SCORES, false))
 	{
-		Scored	   *popped = palloc(sizeof(Scored));
-		int64		room = 1;
-		int64		n = 0;
-		int64		i;
-		KvScan		scan;
+		Scored *popped = palloc(sizeof(Scored));
+		int64 room = 1;
+		int64 n = 0;
+		int64 i;
+		KvScan scan;
 
-		/* the lowest that the transaction sees: if somebody else has taken them since, that is found below */
-		dp_kv_scan(&scan, &call, KV_SCORES, true, IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : call.snapshot);
+		/*
+		 * the lowest that the transaction sees: if somebody else has taken them since, that is
+		 * found below
+		 */
+		dp_kv_scan(&scan, &call, KV_SCORES, true,
+				   IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : call.snapshot);
 		while (n < take && dp_kv_scan_next(&scan, direction))
 		{
 			if (n == room)
@@ -420,8 +437,9 @@ pop(FunctionCallInfo fcinfo, ScanDirection direction)
 		dp_kv_scan_end(&scan);
 		for (i = 0; i < n; i++)
 		{
-			Datum		values[2] = {PointerGetDatum(popped[i].member), PointerGetDatum(popped[i].score)};
-			bool		nulls[2] = {false, false};
+			Datum values[2] = { PointerGetDatum(popped[i].member),
+								PointerGetDatum(popped[i].score) };
+			bool nulls[2] = { false, false };
 
 			if (!dp_kv_board_remove(&call, values[0]))
 				dp_kv_lost();
@@ -456,45 +474,44 @@ dp_kv_zinterstore(PG_FUNCTION_ARGS)
 static Datum
 store(FunctionCallInfo fcinfo, bool all)
 {
-	KvCall		call;
-	Datum	   *keys;
-	bool	   *nulls;
-	int			nkeys;
-	Datum	   *weights = NULL;
-	bool	   *weight_nulls;
-	int			nweights = 0;
-	char	   *how;
-	Scored	   *list;
-	Datum		destination;
-	int64		n = 0;
-	int64		room = 64;
-	int64		kept = 0;
-	int64		i;
+	KvCall call;
+	Datum *keys;
+	bool *nulls;
+	int nkeys;
+	Datum *weights = NULL;
+	bool *weight_nulls;
+	int nweights = 0;
+	char *how;
+	Scored *list;
+	Datum destination;
+	int64 n = 0;
+	int64 room = 64;
+	int64 kept = 0;
+	int64 i;
 
 	if (PG_ARGISNULL(2) || PG_ARGISNULL(4))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("keys and aggregate must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("keys and aggregate must not be null")));
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT | ACL_INSERT | ACL_UPDATE | ACL_DELETE);
 	destination = call.key;
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), TEXTOID, -1, false, TYPALIGN_INT, &keys, &nulls, &nkeys);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), TEXTOID, -1, false, TYPALIGN_INT, &keys, &nulls,
+					  &nkeys);
 	if (!PG_ARGISNULL(3))
 	{
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), NUMERICOID, -1, false, TYPALIGN_INT, &weights, &weight_nulls, &nweights);
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), NUMERICOID, -1, false, TYPALIGN_INT, &weights,
+						  &weight_nulls, &nweights);
 		if (nweights != nkeys)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("there must be as many weights as keys")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("there must be as many weights as keys")));
 	}
 	how = text_to_cstring(PG_GETARG_TEXT_PP(4));
-	if (pg_strcasecmp(how, "sum") != 0 && pg_strcasecmp(how, "min") != 0 && pg_strcasecmp(how, "max") != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("aggregate must be sum, min or max")));
+	if (pg_strcasecmp(how, "sum") != 0 && pg_strcasecmp(how, "min") != 0 &&
+		pg_strcasecmp(how, "max") != 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("aggregate must be sum, min or max")));
 	if (nkeys < 1)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("at least one key is needed")));
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("at least one key is needed")));
 
 	dp_kv_key_take(&call);
 	list = palloc(sizeof(Scored) * room);
@@ -503,9 +520,8 @@ store(FunctionCallInfo fcinfo, bool all)
 		struct varlena *weight = NULL;
 
 		if (nulls[i] || (weights != NULL && weight_nulls[i]))
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("keys and weights must not be null")));
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("keys and weights must not be null")));
 		if (weights != NULL)
 			weight = dp_kv_score(weights[i], NUMERICOID, NULL);
 		store_read(&call, keys[i], weight, (int) i, &list, &n, &room);
@@ -514,15 +530,15 @@ store(FunctionCallInfo fcinfo, bool all)
 	qsort(list, n, sizeof(Scored), scored_order);
 	for (i = 0; i < n;)
 	{
-		Scored		one = list[i];
-		DpValue		score = dp_value_of_varlena(one.score);
-		DpValue		member = dp_value_of_varlena(one.member);
-		int			sources = 1;
+		Scored one = list[i];
+		DpValue score = dp_value_of_varlena(one.score);
+		DpValue member = dp_value_of_varlena(one.member);
+		int sources = 1;
 
 		CHECK_FOR_INTERRUPTS();
 		for (i++; i < n; i++, sources++)
 		{
-			DpValue		other = dp_value_of_varlena(list[i].member);
+			DpValue other = dp_value_of_varlena(list[i].member);
 
 			if (dp_value_compare(&member, &other) != 0)
 				break;
@@ -540,7 +556,7 @@ store(FunctionCallInfo fcinfo, bool all)
 		(void) dp_kv_key_write(&call, KV_SCORES, true);
 		for (i = 0; i < kept; i++)
 		{
-			Datum		values[3];
+			Datum values[3];
 
 			values[KV_KEY - 1] = call.key;
 			values[KV_SCORES_MEMBER - 1] = PointerGetDatum(list[i].member);
@@ -555,13 +571,14 @@ store(FunctionCallInfo fcinfo, bool all)
 
 /* Add what a key holds to the list. */
 static void
-store_read(KvCall *call, Datum key, struct varlena *weight, int place, Scored **list, int64 *n, int64 *room)
+store_read(KvCall *call, Datum key, struct varlena *weight, int place, Scored **list, int64 *n,
+		   int64 *room)
 {
 	/* what is read and not written is as the transaction sees it */
-	Snapshot	snapshot = IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : call->snapshot;
-	KvTable		table;
-	KvScan		scan;
-	DpValue		factor;
+	Snapshot snapshot = IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : call->snapshot;
+	KvTable table;
+	KvScan scan;
+	DpValue factor;
 
 	if (weight != NULL)
 		factor = dp_value_of_varlena(weight);
@@ -571,15 +588,15 @@ store_read(KvCall *call, Datum key, struct varlena *weight, int place, Scored **
 		return;
 	if (table == KV_HASHES)
 	{
-		(void) dp_kv_key_read(call, KV_SCORES);	/* raises the error */
-		dp_kv_lost();			/* it is no hash any more */
+		(void) dp_kv_key_read(call, KV_SCORES); /* raises the error */
+		dp_kv_lost();                           /* it is no hash any more */
 	}
 	if (table == KV_SETS)
 		dp_kv_rights(call, KV_SETS, ACL_SELECT);
 	dp_kv_scan(&scan, call, table, false, snapshot);
 	while (dp_kv_scan_next(&scan, ForwardScanDirection))
 	{
-		Scored	   *one;
+		Scored *one;
 
 		if (*n == *room)
 		{
@@ -588,11 +605,15 @@ store_read(KvCall *call, Datum key, struct varlena *weight, int place, Scored **
 		}
 		one = &(*list)[(*n)++];
 		one->place = place;
-		one->member = PG_DETOAST_DATUM_COPY(dp_kv_column(scan.r, KV_SCORES_MEMBER));	/* the same column in sets */
-		one->score = table == KV_SETS ? score_of_int(1) : PG_DETOAST_DATUM_COPY(dp_kv_column(scan.r, KV_SCORES_SCORE));
+		one->member =
+			PG_DETOAST_DATUM_COPY(dp_kv_column(scan.r,
+											   KV_SCORES_MEMBER)); /* the same column in sets */
+		one->score = table == KV_SETS
+						 ? score_of_int(1)
+						 : PG_DETOAST_DATUM_COPY(dp_kv_column(scan.r, KV_SCORES_SCORE));
 		if (weight != NULL)
 		{
-			DpValue		score = dp_value_of_varlena(one->score);
+			DpValue score = dp_value_of_varlena(one->score);
 
 			one->score = weighted(&score, &factor);
 		}
@@ -604,15 +625,14 @@ store_read(KvCall *call, Datum key, struct varlena *weight, int place, Scored **
 static struct varlena *
 weighted(const DpValue *score, const DpValue *weight)
 {
-	int64		product;
-	double		d;
+	int64 product;
+	double d;
 
 	if (dp_amount_is_int(score) && dp_amount_is_int(weight))
 	{
 		if (pg_mul_s64_overflow(dp_amount_int(score), dp_amount_int(weight), &product))
-			ereport(ERROR,
-					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-					 errmsg("a weighted score is out of range")));
+			ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+							errmsg("a weighted score is out of range")));
 		return score_of_int(product);
 	}
 	d = dp_amount_double(score) * dp_amount_double(weight);
@@ -623,8 +643,8 @@ weighted(const DpValue *score, const DpValue *weight)
 static struct varlena *
 aggregated(const DpValue *a, const DpValue *b, char how)
 {
-	int			cmp = dp_number_compare(a, b);
-	DpAmount	sum;
+	int cmp = dp_number_compare(a, b);
+	DpAmount sum;
 
 	if (how != 'u')
 		return dp_value_to_varlena((how == 'i') == (cmp <= 0) ? a : b);
@@ -635,38 +655,38 @@ aggregated(const DpValue *a, const DpValue *b, char how)
 	return dp_value_to_varlena(&sum.value);
 }
 
-/* Arguments: options, then scores and members in turn; sorted by members, as they were given where these are the same. */
+/*
+ * Arguments: options, then scores and members in turn; sorted by members, as they were given where
+ * these are the same.
+ */
 static int
 scored_read(FunctionCallInfo fcinfo, int *flags, Scored **pairs)
 {
-	Datum	   *given;
-	Oid		   *types;
-	bool	   *nulls;
-	int			n = extract_variadic_args(fcinfo, 2, true, &given, &types, &nulls);
-	int			used = 0;
-	int			i;
+	Datum *given;
+	Oid *types;
+	bool *nulls;
+	int n = extract_variadic_args(fcinfo, 2, true, &given, &types, &nulls);
+	int used = 0;
+	int i;
 
 	*flags = n > 0 ? flags_read(given, types, nulls, n, &used) : 0;
 	n -= used;
 	if (n < 2 || n % 2 != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("scores and members must come in pairs"),
-				 errhint("Before them stand options: nx, xx, gt, lt, ch, incr.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("scores and members must come in pairs"),
+						errhint("Before them stand options: nx, xx, gt, lt, ch, incr.")));
 	n /= 2;
 	if ((*flags & KV_ADD_INCR) && n > 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("one member at a time can be incremented")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("one member at a time can be incremented")));
 	*pairs = palloc(sizeof(Scored) * n);
 	for (i = 0; i < n; i++)
 	{
-		int			at = used + 2 * i;
+		int at = used + 2 * i;
 
 		if (nulls[at] || nulls[at + 1])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("scores and members must not be null")));
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("scores and members must not be null")));
 		(*pairs)[i].score = dp_kv_score(given[at], types[at], NULL);
 		(*pairs)[i].member = dp_kv_member(given[at + 1], types[at + 1]);
 		(*pairs)[i].place = i;
@@ -681,9 +701,9 @@ scored_order(const void *a, const void *b)
 {
 	const Scored *left = a;
 	const Scored *right = b;
-	DpValue		l = dp_value_of_varlena(left->member);
-	DpValue		r = dp_value_of_varlena(right->member);
-	int			cmp = dp_value_compare(&l, &r);
+	DpValue l = dp_value_of_varlena(left->member);
+	DpValue r = dp_value_of_varlena(right->member);
+	int cmp = dp_value_compare(&l, &r);
 
 	return cmp != 0 ? cmp : left->place - right->place;
 }
@@ -695,14 +715,15 @@ flags_read(Datum *given, const Oid *types, const bool *nulls, int n, int *used)
 	static const struct
 	{
 		const char *word;
-		int			flag;
-	}			words[] = {{"nx", KV_ADD_NX}, {"xx", KV_ADD_XX}, {"gt", KV_ADD_GT}, {"lt", KV_ADD_LT}, {"ch", KV_ADD_CH}, {"incr", KV_ADD_INCR}};
-	int			flags = 0;
+		int flag;
+	} words[] = { { "nx", KV_ADD_NX }, { "xx", KV_ADD_XX }, { "gt", KV_ADD_GT },
+				  { "lt", KV_ADD_LT }, { "ch", KV_ADD_CH }, { "incr", KV_ADD_INCR } };
+	int flags = 0;
 
 	for (*used = 0; *used < n && types[*used] == TEXTOID && !nulls[*used]; (*used)++)
 	{
-		char	   *word = TextDatumGetCString(given[*used]);
-		int			i;
+		char *word = TextDatumGetCString(given[*used]);
+		int i;
 
 		for (i = 0; i < lengthof(words); i++)
 		{
@@ -714,12 +735,10 @@ flags_read(Datum *given, const Oid *types, const bool *nulls, int n, int *used)
 		flags |= words[i].flag;
 	}
 	if ((flags & KV_ADD_NX) && (flags & (KV_ADD_XX | KV_ADD_GT | KV_ADD_LT)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option nx goes with none of xx, gt and lt")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("option nx goes with none of xx, gt and lt")));
 	if ((flags & KV_ADD_GT) && (flags & KV_ADD_LT))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("options gt and lt exclude each other")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("options gt and lt exclude each other")));
 	return flags;
 }

@@ -38,20 +38,20 @@
 #include "kit/rows/lookup.h"
 #include "patterns/kv/kv.h"
 
-static const char *const table_names[KV_TABLES] = {"keys", "hashes", "sets", "scores", "counts"};
+static const char *const table_names[KV_TABLES] = { "keys", "hashes", "sets", "scores", "counts" };
 
 /* One letter for each column: text (t, x), bson_value, timestamptz, regclass, int2, int8 */
-static const char *const table_columns[KV_TABLES] = {"txeri", "txv", "tv", "tvv", "isvvii"};
+static const char *const table_columns[KV_TABLES] = { "txeri", "txv", "tv", "tvv", "isvvii" };
 
 /* Functions of the operators that scans use, found once */
 typedef struct KvOps
 {
-	Oid			value;			/* the type that they are for; InvalidOid: not found yet */
-	FmgrInfo	text_eq;
-	FmgrInfo	int2_eq;
-	FmgrInfo	int8_eq;
-	FmgrInfo	value_eq;
-	FmgrInfo	value_cmp;
+	Oid value; /* the type that they are for; InvalidOid: not found yet */
+	FmgrInfo text_eq;
+	FmgrInfo int2_eq;
+	FmgrInfo int8_eq;
+	FmgrInfo value_eq;
+	FmgrInfo value_cmp;
 } KvOps;
 
 static KvOps ops;
@@ -95,9 +95,8 @@ void
 dp_kv_begin_args(KvCall *call, FunctionCallInfo fcinfo, KvTable table, AclMode rights)
 {
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("space and key must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("space and key must not be null")));
 	dp_kv_begin(call, PG_GETARG_TEXT_PP(0), PG_GETARG_TEXT_PP(1), table, rights);
 }
 
@@ -107,11 +106,11 @@ dp_kv_begin_args(KvCall *call, FunctionCallInfo fcinfo, KvTable table, AclMode r
 void
 dp_kv_end(KvCall *call)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < KV_TABLES; i++)
 	{
-		KvRel	   *r = &call->rels[i];
+		KvRel *r = &call->rels[i];
 
 		if (r->rel == NULL)
 			continue;
@@ -157,8 +156,8 @@ dp_kv_refresh(KvCall *call)
 KvRel *
 dp_kv_rel(KvCall *call, KvTable table)
 {
-	KvRel	   *r = &call->rels[table];
-	LOCKMODE	mode = call->writes ? RowExclusiveLock : AccessShareLock;
+	KvRel *r = &call->rels[table];
+	LOCKMODE mode = call->writes ? RowExclusiveLock : AccessShareLock;
 
 	if (r->rel == NULL)
 	{
@@ -185,7 +184,10 @@ dp_kv_rel(KvCall *call, KvTable table)
 	return r;
 }
 
-/* Scans -------------------------------------------------------------------------------------------------------------------- */
+/*
+ * Scans
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 void
 dp_kv_scan(KvScan *scan, KvCall *call, KvTable table, bool order, Snapshot snapshot)
@@ -210,8 +212,9 @@ dp_kv_scan(KvScan *scan, KvCall *call, KvTable table, bool order, Snapshot snaps
 		MemoryContextSwitchTo(old);
 	}
 	if (table == KV_COUNTS)
-		ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, 1, BTEqualStrategyNumber, InvalidOid,
-									   InvalidOid, &ops.int8_eq, Int64GetDatum(call->board));
+		ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, 1, BTEqualStrategyNumber,
+									   InvalidOid, InvalidOid, &ops.int8_eq,
+									   Int64GetDatum(call->board));
 	else
 		dp_kv_scan_text(scan, 1, call->key);
 }
@@ -219,22 +222,22 @@ dp_kv_scan(KvScan *scan, KvCall *call, KvTable table, bool order, Snapshot snaps
 void
 dp_kv_scan_text(KvScan *scan, int column, Datum value)
 {
-	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber, InvalidOid,
-								   C_COLLATION_OID, &ops.text_eq, value);
+	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber,
+								   InvalidOid, C_COLLATION_OID, &ops.text_eq, value);
 }
 
 void
 dp_kv_scan_int2(KvScan *scan, int column, int16 value)
 {
-	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber, InvalidOid,
-								   InvalidOid, &ops.int2_eq, Int16GetDatum(value));
+	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber,
+								   InvalidOid, InvalidOid, &ops.int2_eq, Int16GetDatum(value));
 }
 
 void
 dp_kv_scan_value(KvScan *scan, int column, Datum value)
 {
-	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber, InvalidOid,
-								   InvalidOid, &ops.value_eq, value);
+	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber,
+								   InvalidOid, InvalidOid, &ops.value_eq, value);
 }
 
 /*
@@ -244,12 +247,13 @@ dp_kv_scan_value(KvScan *scan, int column, Datum value)
 void
 dp_kv_scan_bound(KvScan *scan, int column, StrategyNumber strategy, Datum score, Datum member)
 {
-	ScanKey		row = scan->rows[scan->nrows++];
-	ScanKey		header = &scan->keys[scan->nkeys++];
+	ScanKey row = scan->rows[scan->nrows++];
+	ScanKey header = &scan->keys[scan->nkeys++];
 
-	ScanKeyEntryInitializeWithInfo(&row[0], SK_ROW_MEMBER, column, strategy, InvalidOid, InvalidOid, &ops.value_cmp, score);
-	ScanKeyEntryInitializeWithInfo(&row[1], SK_ROW_MEMBER | SK_ROW_END, column + 1, strategy, InvalidOid, InvalidOid,
-								   &ops.value_cmp, member);
+	ScanKeyEntryInitializeWithInfo(&row[0], SK_ROW_MEMBER, column, strategy, InvalidOid, InvalidOid,
+								   &ops.value_cmp, score);
+	ScanKeyEntryInitializeWithInfo(&row[1], SK_ROW_MEMBER | SK_ROW_END, column + 1, strategy,
+								   InvalidOid, InvalidOid, &ops.value_cmp, member);
 	memset(header, 0, sizeof(ScanKeyData));
 	header->sk_flags = SK_ROW_HEADER;
 	header->sk_attno = column;
@@ -291,7 +295,8 @@ dp_kv_scan_count(KvScan *scan)
 		CHECK_FOR_INTERRUPTS();
 		if (VM_ALL_VISIBLE(scan->r->rel, ItemPointerGetBlockNumber(tid), &scan->vmbuffer))
 		{
-			PredicateLockPage(scan->r->rel, ItemPointerGetBlockNumber(tid), scan->desc->xs_snapshot);
+			PredicateLockPage(scan->r->rel, ItemPointerGetBlockNumber(tid),
+							  scan->desc->xs_snapshot);
 			return true;
 		}
 		if (index_fetch_heap(scan->desc, scan->r->row))
@@ -323,12 +328,13 @@ dp_kv_scan_end(KvScan *scan)
 Datum
 dp_kv_column(KvRel *r, int column)
 {
-	bool		isnull;
-	Datum		value = slot_getattr(r->row, column, &isnull);
+	bool isnull;
+	Datum value = slot_getattr(r->row, column, &isnull);
 
 	if (!isnull)
 		return value;
-	if (TupleDescAttr(r->row->tts_tupleDescriptor, KV_KEYS_EXPIRES - 1)->atttypid == TIMESTAMPTZOID &&
+	if (TupleDescAttr(r->row->tts_tupleDescriptor, KV_KEYS_EXPIRES - 1)->atttypid ==
+			TIMESTAMPTZOID &&
 		column >= KV_KEYS_EXPIRES)
 		return (Datum) 0;
 	ereport(ERROR,
@@ -339,8 +345,8 @@ dp_kv_column(KvRel *r, int column)
 static bool
 find(KvCall *call, KvTable table, Datum second, Snapshot snapshot)
 {
-	KvScan		scan;
-	bool		found;
+	KvScan scan;
+	bool found;
 
 	dp_kv_scan(&scan, call, table, false, snapshot);
 	if (table == KV_HASHES)
@@ -359,12 +365,12 @@ find(KvCall *call, KvTable table, Datum second, Snapshot snapshot)
 bool
 dp_kv_find(KvCall *call, KvTable table, Datum second, Snapshot snapshot)
 {
-	bool		found;
+	bool found;
 
 	if (call->writes && IsolationUsesXactSnapshot())
 	{
-		KvRel	   *r = dp_kv_rel(call, table);
-		bool		seen = find(call, table, second, GetTransactionSnapshot());
+		KvRel *r = dp_kv_rel(call, table);
+		bool seen = find(call, table, second, GetTransactionSnapshot());
 		ItemPointerData tid = r->row->tts_tid;
 
 		found = find(call, table, second, snapshot);
@@ -375,7 +381,10 @@ dp_kv_find(KvCall *call, KvTable table, Datum second, Snapshot snapshot)
 	return find(call, table, second, snapshot);
 }
 
-/* Writing ------------------------------------------------------------------------------------------------------------------ */
+/*
+ * Writing
+ * ------------------------------------------------------------------------------------------------------------------
+ */
 
 /*
  * Inserted speculatively, as ON CONFLICT does: who makes the same row at the
@@ -384,8 +393,8 @@ dp_kv_find(KvCall *call, KvTable table, Datum second, Snapshot snapshot)
 bool
 dp_kv_insert_unless(KvCall *call, KvTable table, const Datum *values, const bool *nulls)
 {
-	KvRel	   *r = dp_kv_rel(call, table);
-	List	   *arbiters;
+	KvRel *r = dp_kv_rel(call, table);
+	List *arbiters;
 
 	write_ready(call, r);
 	indexes_ready(call, r, true);
@@ -393,15 +402,16 @@ dp_kv_insert_unless(KvCall *call, KvTable table, const Datum *values, const bool
 	for (;;)
 	{
 		ItemPointerData conflict;
-		uint32		token;
-		bool		failed = false;
+		uint32 token;
+		bool failed = false;
 
 		CHECK_FOR_INTERRUPTS();
 		fill(r, values, nulls);
 		if (!dp_check_index_constraints(r->info, r->written, r->estate, &conflict, arbiters))
 			return false;
 		token = SpeculativeInsertionLockAcquire(GetCurrentTransactionId());
-		table_tuple_insert_speculative(r->rel, r->written, GetCurrentCommandId(true), 0, NULL, token);
+		table_tuple_insert_speculative(r->rel, r->written, GetCurrentCommandId(true), 0, NULL,
+									   token);
 		(void) dp_insert_index_tuples_unless(r->info, r->written, r->estate, &failed, arbiters);
 		table_tuple_complete_speculative(r->rel, r->written, token, !failed);
 		SpeculativeInsertionLockRelease(GetCurrentTransactionId());
@@ -413,7 +423,7 @@ dp_kv_insert_unless(KvCall *call, KvTable table, const Datum *values, const bool
 void
 dp_kv_insert(KvCall *call, KvTable table, const Datum *values, const bool *nulls)
 {
-	KvRel	   *r = dp_kv_rel(call, table);
+	KvRel *r = dp_kv_rel(call, table);
 
 	write_ready(call, r);
 	indexes_ready(call, r, false);
@@ -425,21 +435,22 @@ dp_kv_insert(KvCall *call, KvTable table, const Datum *values, const bool *nulls
 bool
 dp_kv_update(KvCall *call, KvTable table, int column, Datum value, bool isnull, bool wait)
 {
-	KvRel	   *r = dp_kv_rel(call, table);
+	KvRel *r = dp_kv_rel(call, table);
 	ItemPointerData tid = r->row->tts_tid;
 	TM_FailureData failure;
 	LockTupleMode mode;
 	DpUpdateIndexes indexes;
-	TM_Result	result;
+	TM_Result result;
 
 	write_ready(call, r);
 	slot_getallattrs(r->row);
 	fill(r, r->row->tts_values, r->row->tts_isnull);
 	r->written->tts_values[column - 1] = value;
 	r->written->tts_isnull[column - 1] = isnull;
-	result = table_tuple_update(r->rel, &tid, r->written, GetCurrentCommandId(true), call->snapshot,
-								IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : InvalidSnapshot,
-								wait, &failure, &mode, &indexes);
+	result =
+		table_tuple_update(r->rel, &tid, r->written, GetCurrentCommandId(true), call->snapshot,
+						   IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : InvalidSnapshot,
+						   wait, &failure, &mode, &indexes);
 	if (result != TM_Ok)
 		return write_failed(result);
 	if (dp_update_needs_indexes(indexes))
@@ -454,24 +465,24 @@ dp_kv_update(KvCall *call, KvTable table, int column, Datum value, bool isnull, 
 bool
 dp_kv_delete(KvCall *call, KvTable table, bool wait)
 {
-	KvRel	   *r = dp_kv_rel(call, table);
+	KvRel *r = dp_kv_rel(call, table);
 	ItemPointerData tid = r->row->tts_tid;
 	TM_FailureData failure;
-	TM_Result	result;
+	TM_Result result;
 
 	write_ready(call, r);
-	result = table_tuple_delete(r->rel, &tid, GetCurrentCommandId(true), call->snapshot,
-								IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : InvalidSnapshot,
-								wait, &failure, false);
+	result =
+		table_tuple_delete(r->rel, &tid, GetCurrentCommandId(true), call->snapshot,
+						   IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : InvalidSnapshot,
+						   wait, &failure, false);
 	return result == TM_Ok || write_failed(result);
 }
 
 void
 dp_kv_lost(void)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("could not serialize access due to concurrent update")));
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					errmsg("could not serialize access due to concurrent update")));
 }
 
 /* Why a row was not written: somebody else has it or has changed it, or this command has. */
@@ -509,13 +520,16 @@ write_ready(KvCall *call, KvRel *r)
 	MemoryContextSwitchTo(old);
 }
 
-/* What the executor needs to make entries in indexes, and to find out whether there are some already. */
+/*
+ * What the executor needs to make entries in indexes, and to find out whether there are some
+ * already.
+ */
 static void
 indexes_ready(KvCall *call, KvRel *r, bool unless)
 {
 	MemoryContext old;
 	RangeTblEntry *rte;
-	int			i;
+	int i;
 
 	if (r->estate == NULL)
 	{
@@ -542,7 +556,8 @@ indexes_ready(KvCall *call, KvRel *r, bool unless)
 		for (i = 0; i < r->info->ri_NumIndices; i++)
 		{
 			if (r->info->ri_IndexRelationInfo[i]->ii_Unique)
-				BuildSpeculativeIndexInfo(r->info->ri_IndexRelationDescs[i], r->info->ri_IndexRelationInfo[i]);
+				BuildSpeculativeIndexInfo(r->info->ri_IndexRelationDescs[i],
+										  r->info->ri_IndexRelationInfo[i]);
 		}
 		r->speculative = true;
 		MemoryContextSwitchTo(old);
@@ -553,7 +568,7 @@ indexes_ready(KvCall *call, KvRel *r, bool unless)
 static void
 fill(KvRel *r, const Datum *values, const bool *nulls)
 {
-	int			natts = RelationGetDescr(r->rel)->natts;
+	int natts = RelationGetDescr(r->rel)->natts;
 
 	ExecClearTuple(r->written);
 	memcpy(r->written->tts_values, values, sizeof(Datum) * natts);
@@ -565,18 +580,21 @@ fill(KvRel *r, const Datum *values, const bool *nulls)
 	ExecStoreVirtualTuple(r->written);
 }
 
-/* Spaces ------------------------------------------------------------------------------------------------------------------- */
+/*
+ * Spaces
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 /* The space of that name. */
 static KvSpace *
 space_find(text *name)
 {
-	char		key[NAMEDATALEN] = {0};
-	int			len = VARSIZE_ANY_EXHDR(name);
-	uint64		now = dp_schema_generation();
-	KvSpace    *space;
-	Oid			schema;
-	bool		found;
+	char key[NAMEDATALEN] = { 0 };
+	int len = VARSIZE_ANY_EXHDR(name);
+	uint64 now = dp_schema_generation();
+	KvSpace *space;
+	Oid schema;
+	bool found;
 
 	if (len >= NAMEDATALEN)
 		no_space(text_to_cstring(name), NULL);
@@ -584,12 +602,13 @@ space_find(text *name)
 	schema = LookupExplicitNamespace(key, false);
 	if (spaces == NULL)
 	{
-		HASHCTL		ctl = {0};
+		HASHCTL ctl = { 0 };
 
 		ctl.keysize = NAMEDATALEN;
 		ctl.entrysize = sizeof(KvSpace);
 		ctl.hcxt = CacheMemoryContext;
-		spaces = hash_create("docpatterns key-value spaces", 16, &ctl, HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
+		spaces = hash_create("docpatterns key-value spaces", 16, &ctl,
+							 HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
 	}
 	space = hash_search(spaces, key, HASH_ENTER, &found);
 	if (!found)
@@ -608,7 +627,7 @@ space_find(text *name)
 static void
 space_read(KvSpace *space)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < KV_TABLES; i++)
 		space_table(space, i);
@@ -619,25 +638,30 @@ space_read(KvSpace *space)
 static void
 space_table(KvSpace *space, KvTable table)
 {
-	static const int16 order_columns[3] = {KV_KEY, KV_SCORES_SCORE, KV_SCORES_MEMBER};
-	Oid			relid = get_relname_relid(table_names[table], space->schema);
+	static const int16 order_columns[3] = { KV_KEY, KV_SCORES_SCORE, KV_SCORES_MEMBER };
+	Oid relid = get_relname_relid(table_names[table], space->schema);
 	const char *letters = table_columns[table];
-	int			natts = strlen(letters);
-	Relation	rel;
-	List	   *indexes;
-	ListCell   *lc;
-	int			i;
+	int natts = strlen(letters);
+	Relation rel;
+	List *indexes;
+	ListCell *lc;
+	int i;
 
 	if (!OidIsValid(relid))
 		no_space(space->name, table_names[table]);
 	rel = table_open(relid, AccessShareLock);
-	if (rel->rd_rel->relkind != RELKIND_RELATION || RelationGetDescr(rel)->natts != natts || rel->rd_rel->relhassubclass)
+	if (rel->rd_rel->relkind != RELKIND_RELATION || RelationGetDescr(rel)->natts != natts ||
+		rel->rd_rel->relhassubclass)
 		no_space(space->name, table_names[table]);
 	for (i = 0; i < natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), i);
-		Oid			type = letters[i] == 't' || letters[i] == 'x' ? TEXTOID : letters[i] == 'v' ? dp_types()->bson_value :
-			letters[i] == 'e' ? TIMESTAMPTZOID : letters[i] == 'r' ? REGCLASSOID : letters[i] == 's' ? INT2OID : INT8OID;
+		Oid type = letters[i] == 't' || letters[i] == 'x' ? TEXTOID
+				   : letters[i] == 'v'                    ? dp_types()->bson_value
+				   : letters[i] == 'e'                    ? TIMESTAMPTZOID
+				   : letters[i] == 'r'                    ? REGCLASSOID
+				   : letters[i] == 's'                    ? INT2OID
+														  : INT8OID;
 
 		if (att->attisdropped || att->atttypid != type || att->attgenerated ||
 			(type == TEXTOID && att->attcollation != C_COLLATION_OID))
@@ -648,7 +672,8 @@ space_table(KvSpace *space, KvTable table)
 	{
 		if (rel->trigdesc == NULL || i >= rel->trigdesc->numtriggers)
 			no_space(space->name, table_names[table]);
-		if (strncmp(rel->trigdesc->triggers[i].tgname, DP_TRIGGER_PREFIX "90_kv", strlen(DP_TRIGGER_PREFIX "90_kv")) == 0)
+		if (strncmp(rel->trigdesc->triggers[i].tgname, DP_TRIGGER_PREFIX "90_kv",
+					strlen(DP_TRIGGER_PREFIX "90_kv")) == 0)
 			break;
 	}
 
@@ -659,14 +684,15 @@ space_table(KvSpace *space, KvTable table)
 		space->order = InvalidOid;
 	foreach(lc, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-		bool		is_primary = lfirst_oid(lc) == space->primary[table];
-		int			nkeys = table == KV_KEYS ? 1 : table == KV_COUNTS ? 5 : 2;
-		bool		fits = index->rd_index->indisvalid && index->rd_index->indisready;
+		Relation index = index_open(lfirst_oid(lc), AccessShareLock);
+		bool is_primary = lfirst_oid(lc) == space->primary[table];
+		int nkeys = table == KV_KEYS ? 1 : table == KV_COUNTS ? 5 : 2;
+		bool fits = index->rd_index->indisvalid && index->rd_index->indisready;
 
 		if (is_primary)
 		{
-			fits = fits && index->rd_index->indimmediate && IndexRelationGetNumberOfKeyAttributes(index) == nkeys;
+			fits = fits && index->rd_index->indimmediate &&
+				   IndexRelationGetNumberOfKeyAttributes(index) == nkeys;
 			for (i = 0; i < nkeys && fits; i++)
 				fits = index->rd_index->indkey.values[i] == i + 1;
 			if (!fits)
@@ -676,8 +702,9 @@ space_table(KvSpace *space, KvTable table)
 				 IndexRelationGetNumberOfKeyAttributes(index) == lengthof(order_columns))
 		{
 			for (i = 0; i < lengthof(order_columns) && fits; i++)
-				fits = index->rd_index->indkey.values[i] == order_columns[i] && (index->rd_indoption[i] & INDOPTION_DESC) == 0 &&
-					(i > 0 || index->rd_indcollation[i] == C_COLLATION_OID);
+				fits = index->rd_index->indkey.values[i] == order_columns[i] &&
+					   (index->rd_indoption[i] & INDOPTION_DESC) == 0 &&
+					   (i > 0 || index->rd_indcollation[i] == C_COLLATION_OID);
 			if (fits)
 				space->order = lfirst_oid(lc);
 		}
@@ -696,7 +723,9 @@ no_space(const char *name, const char *table)
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 			 errmsg("schema \"%s\" is not a key-value space", name),
-			 table == NULL ? 0 : errdetail("Its table \"%s\" is missing or is not as kv_create made it.", table),
+			 table == NULL
+				 ? 0
+				 : errdetail("Its table \"%s\" is missing or is not as kv_create made it.", table),
 			 errhint("kv_create(name) makes one.")));
 }
 
@@ -704,8 +733,8 @@ no_space(const char *name, const char *table)
 static void
 ops_find(Oid index)
 {
-	Relation	rel;
-	Oid			value = dp_types()->bson_value;
+	Relation rel;
+	Oid value = dp_types()->bson_value;
 
 	if (ops.value == value)
 		return;
@@ -713,9 +742,11 @@ ops_find(Oid index)
 	fmgr_info_cxt(F_TEXTEQ, &ops.text_eq, TopMemoryContext);
 	fmgr_info_cxt(F_INT2EQ, &ops.int2_eq, TopMemoryContext);
 	fmgr_info_cxt(F_INT8EQ, &ops.int8_eq, TopMemoryContext);
-	fmgr_info_cxt(get_opcode(get_opfamily_member(rel->rd_opfamily[1], value, value, BTEqualStrategyNumber)),
+	fmgr_info_cxt(get_opcode(get_opfamily_member(rel->rd_opfamily[1], value, value,
+												 BTEqualStrategyNumber)),
 				  &ops.value_eq, TopMemoryContext);
-	fmgr_info_cxt(get_opfamily_proc(rel->rd_opfamily[1], value, value, BTORDER_PROC), &ops.value_cmp, TopMemoryContext);
+	fmgr_info_cxt(get_opfamily_proc(rel->rd_opfamily[1], value, value, BTORDER_PROC),
+				  &ops.value_cmp, TopMemoryContext);
 	ops.value = value;
 	index_close(rel, NoLock);
 }
@@ -724,13 +755,15 @@ ops_find(Oid index)
 static void
 check_rights(Oid relid, AclMode rights)
 {
-	AclResult	result = pg_class_aclmask(relid, GetUserId(), rights, ACLMASK_ALL) == rights ? ACLCHECK_OK : ACLCHECK_NO_PRIV;
+	AclResult result = pg_class_aclmask(relid, GetUserId(), rights, ACLMASK_ALL) == rights
+						   ? ACLCHECK_OK
+						   : ACLCHECK_NO_PRIV;
 
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_TABLE, get_rel_name(relid));
 	if (check_enable_rls(relid, InvalidOid, false) == RLS_ENABLED)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("key-value commands do not work on tables with row-level security"),
-				 errdetail("Table %s has policies that apply to the current user.", dp_relation_name(relid))));
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("key-value commands do not work on tables with row-level security"),
+						errdetail("Table %s has policies that apply to the current user.",
+								  dp_relation_name(relid))));
 }

@@ -33,9 +33,9 @@ static void drop_stored(Outlier *o, const DpKey *key, DpValueList *values);
 Outlier *
 dp_outlier(DpDecl *decl)
 {
-	Outlier    *o = decl->state;
-	char	   *stay;
-	char	   *mode;
+	Outlier *o = decl->state;
+	char *stay;
+	char *mode;
 
 	if (likely(o != NULL))
 		return o;
@@ -56,11 +56,11 @@ dp_outlier(DpDecl *decl)
 	o->indexed = dp_decl_bool(decl, "index_elements", false);
 	o->pair = dp_decl_text(decl, "pair");
 	o->link = dp_decl_text(decl, "on_field");
-	if (o->field == NULL || o->flag == NULL || o->pair == NULL || o->threshold < 1 ||
-		o->keep < 0 || o->keep > o->threshold || o->chunk < 1 || o->chunk > DP_OUTLIER_MAX_CHUNK)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the declaration of the outlier pattern \"%s\" is incomplete", decl->name)));
+	if (o->field == NULL || o->flag == NULL || o->pair == NULL || o->threshold < 1 || o->keep < 0 ||
+		o->keep > o->threshold || o->chunk < 1 || o->chunk > DP_OUTLIER_MAX_CHUNK)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the declaration of the outlier pattern \"%s\" is incomplete",
+							   decl->name)));
 	decl->state = o;
 	return o;
 }
@@ -72,16 +72,16 @@ bool
 dp_outlier_array(const Outlier *o, struct varlena *doc, DpValue *array)
 {
 	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field, array) &&
-		array->type == DP_TYPE_ARRAY;
+		   array->type == DP_TYPE_ARRAY;
 }
 
 bool
 dp_outlier_flagged(const Outlier *o, struct varlena *doc)
 {
-	DpValue		value;
+	DpValue value;
 
 	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->flag, &value) &&
-		value.type == DP_TYPE_BOOL && value.data[0] != 0;
+		   value.type == DP_TYPE_BOOL && value.data[0] != 0;
 }
 
 /*
@@ -91,7 +91,7 @@ dp_outlier_flagged(const Outlier *o, struct varlena *doc)
 bool
 dp_outlier_has_extras(Outlier *o, struct varlena *doc, const DpKey *key)
 {
-	bool		result;
+	bool result;
 
 	if (!dp_outlier_flagged(o, doc))
 		return false;
@@ -110,7 +110,8 @@ dp_outlier_lock(Outlier *o, const DpKey *key, bool as_owner, bool *is_null)
 {
 	struct varlena *doc;
 
-	if (!dp_row_read(o->decl, &plan_lock, key, " FOR NO KEY UPDATE", as_owner ? DP_RUN_AS_OWNER : DP_RUN_LOCK, &doc))
+	if (!dp_row_read(o->decl, &plan_lock, key, " FOR NO KEY UPDATE",
+					 as_owner ? DP_RUN_AS_OWNER : DP_RUN_LOCK, &doc))
 		return NULL;
 	if (is_null != NULL)
 		*is_null = doc == NULL;
@@ -123,8 +124,8 @@ dp_outlier_lock(Outlier *o, const DpKey *key, bool as_owner, bool *is_null)
 void
 dp_outlier_write(Outlier *o, const DpKey *key, struct varlena *before, struct varlena *doc)
 {
-	SPIPlanPtr	plan;
-	Datum		values[INDEX_MAX_KEYS + 1];
+	SPIPlanPtr plan;
+	Datum values[INDEX_MAX_KEYS + 1];
 
 	if (DP_DOC_SIZE(before) == DP_DOC_SIZE(doc) &&
 		memcmp(DP_DOC_DATA(before), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) == 0)
@@ -138,9 +139,10 @@ dp_outlier_write(Outlier *o, const DpKey *key, struct varlena *before, struct va
  * keep => 0 an outlier has no field at all.
  */
 struct varlena *
-dp_outlier_arrange(Outlier *o, struct varlena *doc, const DpValueList *kept, bool has_extras, int64 total)
+dp_outlier_arrange(Outlier *o, struct varlena *doc, const DpValueList *kept, bool has_extras,
+				   int64 total)
 {
-	DpValue		array;
+	DpValue array;
 
 	if (has_extras && o->keep == 0)
 	{
@@ -151,8 +153,8 @@ dp_outlier_arrange(Outlier *o, struct varlena *doc, const DpValueList *kept, boo
 	}
 	else if (kept->n > 0 || dp_outlier_array(o, doc, &array))
 	{
-		DpBuilder	b;
-		int			i;
+		DpBuilder b;
+		int i;
 
 		dp_builder_init_value(&b, 0);
 		dp_builder_begin_array(&b);
@@ -173,25 +175,28 @@ struct varlena *
 dp_outlier_mark(Outlier *o, struct varlena *doc, bool flag, int64 count)
 {
 	static const uint8 yes = 1;
-	DpValue		value;
-	bool		has = dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->flag, &value);
+	DpValue value;
+	bool has = dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->flag, &value);
 
 	if (flag && !(has && value.type == DP_TYPE_BOOL && value.data[0] != 0))
 	{
-		if (has && dp_held(o->decl, o->flag) && dp_value_lost(&value, NULL, NIL) && !dp_value_is_mark(&value))
+		if (has && dp_held(o->decl, o->flag) && dp_value_lost(&value, NULL, NIL) &&
+			!dp_value_is_mark(&value))
 			dp_held_refuse(o->decl, o->flag);
 		value.type = DP_TYPE_BOOL;
 		value.data = &yes;
 		value.len = 1;
 		doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->flag, &value);
 	}
-	else if (!flag && has && (o->had_extras || !dp_held(o->decl, o->flag) || !dp_value_lost(&value, NULL, NIL) || dp_value_is_mark(&value)))
+	else if (!flag && has &&
+			 (o->had_extras || !dp_held(o->decl, o->flag) || !dp_value_lost(&value, NULL, NIL) ||
+			  dp_value_is_mark(&value)))
 		doc = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->flag);
 
 	if (o->count != NULL && count >= 0)
 	{
-		uint8		bytes[8];
-		DpValue		wanted;
+		uint8 bytes[8];
+		DpValue wanted;
 
 		if (count <= PG_INT32_MAX)
 		{
@@ -223,7 +228,10 @@ arrange_settled(Outlier *o, struct varlena *doc, DpValueList *kept, int64 stored
 	PG_TRY();
 	{
 		arranged = dp_outlier_arrange(o, doc, kept, stored > 0,
-									  !(has_extras && dp_outlier_flagged(o, doc)) && dp_outlier_count_is_held(o, doc) ? -1 : kept->n + stored);
+									  !(has_extras && dp_outlier_flagged(o, doc)) &&
+											  dp_outlier_count_is_held(o, doc)
+										  ? -1
+										  : kept->n + stored);
 	}
 	PG_FINALLY();
 	{
@@ -239,15 +247,15 @@ arrange_settled(Outlier *o, struct varlena *doc, DpValueList *kept, int64 stored
 bool
 dp_outlier_settle(Outlier *o, const DpKey *key, bool spill_deferred)
 {
-	bool		is_null;
+	bool is_null;
 	struct varlena *doc = dp_outlier_lock(o, key, true, &is_null);
 	struct varlena *arranged;
-	DpValueList kept = {0};
-	DpValue		array;
-	bool		has_extras;
-	bool		moved = false;
-	bool		fewer = false;
-	int64		stored = 0;
+	DpValueList kept = { 0 };
+	DpValue array;
+	bool has_extras;
+	bool moved = false;
+	bool fewer = false;
+	int64 stored = 0;
 
 	if (doc == NULL)
 		return false;
@@ -264,7 +272,7 @@ dp_outlier_settle(Outlier *o, const DpKey *key, bool spill_deferred)
 
 	if (o->is_set)
 	{
-		int			n = kept.n;
+		int n = kept.n;
 
 		if (has_extras)
 			drop_stored(o, key, &kept);
@@ -276,7 +284,7 @@ dp_outlier_settle(Outlier *o, const DpKey *key, bool spill_deferred)
 	if (stored > 0 || kept.n > o->threshold)
 	{
 		/* all of it comes back when it is no more than a typical document may have */
-		int64		over = kept.n - (kept.n + stored > o->threshold ? o->keep : kept.n + stored);
+		int64 over = kept.n - (kept.n + stored > o->threshold ? o->keep : kept.n + stored);
 
 		if (!has_extras && o->deferred && !spill_deferred)
 		{
@@ -300,8 +308,8 @@ dp_outlier_settle(Outlier *o, const DpKey *key, bool spill_deferred)
 		}
 		else if (over < 0)
 		{
-			DpValueList refill = {0};
-			int			i;
+			DpValueList refill = { 0 };
+			int i;
 
 			dp_outlier_take(o, key, -over, o->stay_last, &refill);
 			if (o->stay_last)
@@ -322,7 +330,7 @@ dp_outlier_settle(Outlier *o, const DpKey *key, bool spill_deferred)
 	arranged = arrange_settled(o, doc, &kept, stored, has_extras);
 	dp_outlier_write(o, key, doc, arranged);
 	return moved || DP_DOC_SIZE(arranged) != DP_DOC_SIZE(doc) ||
-		memcmp(DP_DOC_DATA(arranged), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) != 0;
+		   memcmp(DP_DOC_DATA(arranged), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) != 0;
 }
 
 /*
@@ -331,11 +339,11 @@ dp_outlier_settle(Outlier *o, const DpKey *key, bool spill_deferred)
 int64
 dp_outlier_settle_flagged(Outlier *o, bool spill_deferred)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_flagged);
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_flagged);
 	SPITupleTable *table;
-	int64		written = 0;
-	uint64		rows;
-	uint64		i;
+	int64 written = 0;
+	uint64 rows;
+	uint64 i;
 
 	if (plan == NULL)
 	{
@@ -357,14 +365,14 @@ dp_outlier_settle_flagged(Outlier *o, bool spill_deferred)
 	table = SPI_tuptable;
 	for (i = 0; i < rows; i++)
 	{
-		DpKey		key;
-		int			j;
+		DpKey key;
+		int j;
 
 		CHECK_FOR_INTERRUPTS();
 		key.n = o->decl->nkeys;
 		for (j = 0; j < key.n; j++)
 		{
-			bool		isnull;
+			bool isnull;
 
 			key.values[j] = SPI_getbinval(table->vals[i], table->tupdesc, j + 1, &isnull);
 		}
@@ -380,12 +388,12 @@ dp_outlier_settle_flagged(Outlier *o, bool spill_deferred)
 struct varlena *
 dp_outlier_whole(Outlier *o, struct varlena *doc, const DpKey *key, bool latest)
 {
-	DpBuilder	b;
-	DpValue		array;
-	DpIter		iter;
-	DpValue		value;
-	bool		has_array = dp_outlier_array(o, doc, &array);
-	int			limit = dp_max_document_size;
+	DpBuilder b;
+	DpValue array;
+	DpIter iter;
+	DpValue value;
+	bool has_array = dp_outlier_array(o, doc, &array);
+	int limit = dp_max_document_size;
 	struct varlena *bare = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->flag);
 	struct varlena *volatile result = NULL;
 
@@ -425,8 +433,8 @@ dp_values_add(DpValueList *list, const DpValue *value)
 {
 	if (list->n == list->cap)
 	{
-		int			cap = Max(16, list->cap * 2);
-		DpValue    *v = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(DpValue) * (Size) cap);
+		int cap = Max(16, list->cap * 2);
+		DpValue *v = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(DpValue) * (Size) cap);
 
 		if (list->n > 0)
 			memcpy(v, list->v, sizeof(DpValue) * (Size) list->n);
@@ -439,8 +447,8 @@ dp_values_add(DpValueList *list, const DpValue *value)
 void
 dp_values_add_array(DpValueList *list, const DpValue *array)
 {
-	DpIter		iter;
-	DpValue		value;
+	DpIter iter;
+	DpValue value;
 
 	dp_iter_init_value(&iter, array);
 	while (dp_iter_next_value(&iter, &value))
@@ -453,10 +461,10 @@ dp_values_add_array(DpValueList *list, const DpValue *array)
 int
 dp_values_distinct(DpValueList *list)
 {
-	uint32		size = 16;
-	int32	   *slots;
-	int			kept = 0;
-	int			i;
+	uint32 size = 16;
+	int32 *slots;
+	int kept = 0;
+	int i;
 
 	while (size < (uint32) list->n * 2)
 		size *= 2;
@@ -464,7 +472,7 @@ dp_values_distinct(DpValueList *list)
 	memset(slots, -1, sizeof(int32) * (Size) size);
 	for (i = 0; i < list->n; i++)
 	{
-		uint32		slot = dp_value_hash(&list->v[i], 0) & (size - 1);
+		uint32 slot = dp_value_hash(&list->v[i], 0) & (size - 1);
 
 		while (slots[slot] >= 0 && dp_value_compare(&list->v[slots[slot]], &list->v[i]) != 0)
 			slot = (slot + 1) & (size - 1);
@@ -488,15 +496,15 @@ bool
 dp_outlier_exceeds(const DpValue *array, int n)
 {
 	return array->len - DP_DOCUMENT_MIN_SIZE > (uint64) n * 3 &&
-		dp_document_count(array->data, array->len) > (uint32) n;
+		   dp_document_count(array->data, array->len) > (uint32) n;
 }
 
 /* Leave out the values that are stored already. */
 static void
 drop_stored(Outlier *o, const DpKey *key, DpValueList *values)
 {
-	int			kept = 0;
-	int			i;
+	int kept = 0;
+	int i;
 
 	for (i = 0; i < values->n; i++)
 	{

@@ -45,16 +45,16 @@ static bool write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, boo
 static void require_update(Outlier *o);
 
 static bool method_is_split(DpDecl *decl, struct varlena *stored);
-static struct varlena *method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
-static struct varlena *method_keep(DpDecl *decl, struct varlena *stored,
-								   struct varlena *old_whole, struct varlena *new_whole);
+static struct varlena *
+method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
+static struct varlena *method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+								   struct varlena *new_whole);
 static bool method_settle(DpDecl *decl, const DpKey *key);
 static List *method_split(DpDecl *decl);
 static char *split_search(const DpSplitField *field, const char *values);
 
-const DpPatternMethods dp_outlier_methods = {
-	"outlier", method_is_split, method_whole, method_keep, method_settle, method_split
-};
+const DpPatternMethods dp_outlier_methods = { "outlier",   method_is_split, method_whole,
+											  method_keep, method_settle,   method_split };
 
 /*
  * outlier_push(rel, key, VARIADIC values) -> number of values added
@@ -84,15 +84,15 @@ DP_FUNCTION(dp_outlier_pull);
 Datum
 dp_outlier_pull(PG_FUNCTION_ARGS)
 {
-	Outlier    *o = outlier_argument(fcinfo, 0, 3, RowExclusiveLock);
-	DpValue		value = dp_value_of_varlena(value_argument(fcinfo, 2));
-	DpKey		key;
+	Outlier *o = outlier_argument(fcinfo, 0, 3, RowExclusiveLock);
+	DpValue value = dp_value_of_varlena(value_argument(fcinfo, 2));
+	DpKey key;
 	struct varlena *doc;
-	DpValue		array;
-	DpValueList kept = {0};
-	int64		removed = 0;
-	int			n = 0;
-	int			i;
+	DpValue array;
+	DpValueList kept = { 0 };
+	int64 removed = 0;
+	int n = 0;
+	int i;
 
 	dp_key_of_argument(o->decl, fcinfo, 1, &key);
 	require_update(o);
@@ -115,7 +115,7 @@ dp_outlier_pull(PG_FUNCTION_ARGS)
 	if (dp_outlier_flagged(o, doc) && dp_outlier_exists(o, &key))
 	{
 		/* the store first: what the document loses is refilled from it */
-		int64		from_store = dp_outlier_remove(o, &key, &value, 1);
+		int64 from_store = dp_outlier_remove(o, &key, &value, 1);
 
 		if (removed > 0)
 		{
@@ -128,7 +128,9 @@ dp_outlier_pull(PG_FUNCTION_ARGS)
 		removed += from_store;
 	}
 	else if (removed > 0 &&
-			 !write_as_user(o, &key, dp_outlier_arrange(o, doc, &kept, dp_outlier_flagged(o, doc), kept.n), false))
+			 !write_as_user(o, &key,
+							dp_outlier_arrange(o, doc, &kept, dp_outlier_flagged(o, doc), kept.n),
+							false))
 		removed = 0;
 	SPI_finish();
 	PG_RETURN_INT64(removed);
@@ -141,14 +143,14 @@ DP_FUNCTION(dp_outlier_contains);
 Datum
 dp_outlier_contains(PG_FUNCTION_ARGS)
 {
-	Outlier    *o = outlier_argument(fcinfo, 0, 3, NoLock);
-	DpValue		value = dp_value_of_varlena(value_argument(fcinfo, 2));
-	DpKey		key;
+	Outlier *o = outlier_argument(fcinfo, 0, 3, NoLock);
+	DpValue value = dp_value_of_varlena(value_argument(fcinfo, 2));
+	DpKey key;
 	struct varlena *doc;
-	DpValue		array;
-	DpIter		iter;
-	DpValue		element;
-	bool		found = false;
+	DpValue array;
+	DpIter iter;
+	DpValue element;
+	bool found = false;
 
 	dp_key_of_argument(o->decl, fcinfo, 1, &key);
 	SPI_connect();
@@ -174,11 +176,11 @@ DP_FUNCTION(dp_outlier_count);
 Datum
 dp_outlier_count(PG_FUNCTION_ARGS)
 {
-	Outlier    *o = outlier_argument(fcinfo, 0, 2, NoLock);
-	DpKey		key;
+	Outlier *o = outlier_argument(fcinfo, 0, 2, NoLock);
+	DpKey key;
 	struct varlena *doc;
-	DpValue		array;
-	int64		count = 0;
+	DpValue array;
+	int64 count = 0;
 
 	dp_key_of_argument(o->decl, fcinfo, 1, &key);
 	SPI_connect();
@@ -201,26 +203,24 @@ Datum
 dp_outlier_page_sql(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Outlier    *o = outlier_argument(fcinfo, 0, 4, NoLock);
-	int64		skip = PG_GETARG_INT64(2);
-	int64		take = PG_GETARG_INT64(3);
-	DpKey		key;
+	Outlier *o = outlier_argument(fcinfo, 0, 4, NoLock);
+	int64 skip = PG_GETARG_INT64(2);
+	int64 take = PG_GETARG_INT64(3);
+	DpKey key;
 	struct varlena *doc;
-	DpValue		array;
-	DpValueList kept = {0};
-	DpValueList page = {0};
-	bool		has_extras;
-	int64		position;
-	int			i;
+	DpValue array;
+	DpValueList kept = { 0 };
+	DpValueList page = { 0 };
+	bool has_extras;
+	int64 position;
+	int i;
 
 	if (PG_ARGISNULL(2) || PG_ARGISNULL(3))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("skip and take must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("skip and take must not be null")));
 	if (skip < 0 || take < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("skip and take must not be negative")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("skip and take must not be negative")));
 	InitMaterializedSRF(fcinfo, 0);
 	dp_key_of_argument(o->decl, fcinfo, 1, &key);
 	SPI_connect();
@@ -234,7 +234,7 @@ dp_outlier_page_sql(PG_FUNCTION_ARGS)
 	position = skip;
 	if (has_extras && o->stay_last)
 	{
-		int64		stored = dp_outlier_stored(o, &key, false);
+		int64 stored = dp_outlier_stored(o, &key, false);
 
 		if (skip < stored)
 			dp_outlier_page(o, &key, skip, take, &page, false);
@@ -247,8 +247,8 @@ dp_outlier_page_sql(PG_FUNCTION_ARGS)
 
 	for (i = 0; i < page.n; i++)
 	{
-		Datum		values[2];
-		bool		nulls[2] = {false, false};
+		Datum values[2];
+		bool nulls[2] = { false, false };
 
 		values[0] = Int64GetDatum(position + i);
 		values[1] = PointerGetDatum(dp_value_to_varlena(&page.v[i]));
@@ -267,17 +267,17 @@ Datum
 dp_outlier_find(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Outlier    *o = outlier_argument(fcinfo, 0, 2, NoLock);
-	DpDecl	   *decl = o->decl;
+	Outlier *o = outlier_argument(fcinfo, 0, 2, NoLock);
+	DpDecl *decl = o->decl;
 	struct varlena *wanted = value_argument(fcinfo, 1);
-	DpValue		value = dp_value_of_varlena(wanted);
-	SPIPlanPtr	plan;
-	Datum		args[2];
-	Datum		hash;
-	List	   *keys;
-	ListCell   *lc;
-	uint64		rows;
-	uint64		i;
+	DpValue value = dp_value_of_varlena(wanted);
+	SPIPlanPtr plan;
+	Datum args[2];
+	Datum hash;
+	List *keys;
+	ListCell *lc;
+	uint64 rows;
+	uint64 i;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	SPI_connect();
@@ -287,7 +287,7 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[2] = {dp_types()->bson_value, INT8ARRAYOID};
+		Oid types[2] = { dp_types()->bson_value, INT8ARRAYOID };
 
 		initStringInfo(&sql);
 		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(decl->doc_column));
@@ -309,12 +309,13 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 	}
 	hash = Int64GetDatum((int64) dp_value_hash(&value, 0));
 	args[0] = PointerGetDatum(wanted);
-	args[1] = PointerGetDatum(construct_array(&hash, 1, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	args[1] =
+		PointerGetDatum(construct_array(&hash, 1, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 	rows = dp_run(decl, plan, args, NULL, DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
 	for (i = 0; i < rows; i++)
 	{
-		bool		isnull;
-		Datum		doc = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
+		bool isnull;
+		Datum doc = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &doc, &isnull);
 	}
@@ -325,7 +326,7 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 	if (plan == NULL && keys != NIL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 1];
+		Oid types[INDEX_MAX_KEYS + 1];
 
 		initStringInfo(&sql);
 		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(decl->doc_column));
@@ -344,8 +345,8 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 	}
 	foreach(lc, keys)
 	{
-		DpKey	   *key = lfirst(lc);
-		Datum		values[INDEX_MAX_KEYS + 1];
+		DpKey *key = lfirst(lc);
+		Datum values[INDEX_MAX_KEYS + 1];
 
 		CHECK_FOR_INTERRUPTS();
 		memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
@@ -353,8 +354,8 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 		rows = dp_run(decl, plan, values, NULL, DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
 		for (i = 0; i < rows; i++)
 		{
-			bool		isnull;
-			Datum		doc = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
+			bool isnull;
+			Datum doc = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
 
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &doc, &isnull);
 		}
@@ -373,34 +374,33 @@ Datum
 dp_outlier_rows(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Outlier    *o = outlier_argument(fcinfo, 0, 1, NoLock);
-	DpDecl	   *decl = o->decl;
-	DpValue		wanted = dp_value_of_varlena(PG_GETARG_VARLENA_PP(2));
-	DpIter		iter;
-	DpValue		value;
-	bool		nulls[INDEX_MAX_KEYS] = {false};
+	Outlier *o = outlier_argument(fcinfo, 0, 1, NoLock);
+	DpDecl *decl = o->decl;
+	DpValue wanted = dp_value_of_varlena(PG_GETARG_VARLENA_PP(2));
+	DpIter iter;
+	DpValue value;
+	bool nulls[INDEX_MAX_KEYS] = { false };
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (rsinfo->setDesc->natts != decl->nkeys)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("the primary key of table %s has %d columns", dp_relation_name(decl->target), decl->nkeys)));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("the primary key of table %s has %d columns",
+							   dp_relation_name(decl->target), decl->nkeys)));
 	for (int i = 0; i < decl->nkeys; i++)
 		if (TupleDescAttr(rsinfo->setDesc, i)->atttypid != decl->keys[i].type)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("column \"%s\" of the primary key of table %s has another type",
-							decl->keys[i].name, dp_relation_name(decl->target))));
+			ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+							errmsg("column \"%s\" of the primary key of table %s has another type",
+								   decl->keys[i].name, dp_relation_name(decl->target))));
 	SPI_connect();
 	dp_iter_init_value(&iter, &wanted);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		List	   *keys = dp_outlier_holders(o, &value);
-		ListCell   *lc;
+		List *keys = dp_outlier_holders(o, &value);
+		ListCell *lc;
 
 		foreach(lc, keys)
 		{
-			DpKey	   *key = lfirst(lc);
+			DpKey *key = lfirst(lc);
 			struct varlena *doc;
 
 			CHECK_FOR_INTERRUPTS();
@@ -419,9 +419,9 @@ DP_FUNCTION(dp_outlier_spill);
 Datum
 dp_outlier_spill(PG_FUNCTION_ARGS)
 {
-	Outlier    *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
-	int64		moved;
-	DpActor		self;
+	Outlier *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
+	int64 moved;
+	DpActor self;
 
 	dp_require_owner(o->decl->target);
 	dp_owner_begin(o->decl->owner, &self);
@@ -440,11 +440,11 @@ DP_FUNCTION(dp_outlier_rejoin);
 Datum
 dp_outlier_rejoin(PG_FUNCTION_ARGS)
 {
-	Outlier    *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
-	DpKey		key;
+	Outlier *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
+	DpKey key;
 	struct varlena *doc;
 	struct varlena *whole;
-	int64		size = 0;
+	int64 size = 0;
 
 	dp_require_owner(o->decl->target);
 	dp_key_of_argument(o->decl, fcinfo, 2, &key);
@@ -473,11 +473,11 @@ DP_FUNCTION(dp_outlier_rechunk);
 Datum
 dp_outlier_rechunk(PG_FUNCTION_ARGS)
 {
-	Outlier    *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
-	DpKey		key;
-	DpValueList all = {0};
-	bool		is_null;
-	bool		changed = true;
+	Outlier *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
+	DpKey key;
+	DpValueList all = { 0 };
+	bool is_null;
+	bool changed = true;
 
 	dp_require_owner(o->decl->target);
 	dp_key_of_argument(o->decl, fcinfo, 2, &key);
@@ -485,7 +485,7 @@ dp_outlier_rechunk(PG_FUNCTION_ARGS)
 	dp_outlier_move_finish(o, &key);
 	if (dp_outlier_lock(o, &key, true, &is_null) != NULL && !is_null)
 	{
-		int			duplicates = 0;
+		int duplicates = 0;
 
 		dp_outlier_page(o, &key, 0, PG_INT64_MAX, &all, true);
 		if (o->is_set)
@@ -511,7 +511,7 @@ DP_FUNCTION(dp_outlier_drop_orphans_sql);
 Datum
 dp_outlier_drop_orphans_sql(PG_FUNCTION_ARGS)
 {
-	Outlier    *o = outlier_argument(fcinfo, 0, 1, NoLock);
+	Outlier *o = outlier_argument(fcinfo, 0, 1, NoLock);
 
 	dp_require_owner(o->decl->target);
 	SPI_connect();
@@ -528,11 +528,11 @@ DP_FUNCTION(dp_bson_element_hashes);
 Datum
 dp_bson_element_hashes(PG_FUNCTION_ARGS)
 {
-	DpValue		array = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
-	DpIter		iter;
-	DpValue		element;
-	Datum	   *hashes;
-	int			n = 0;
+	DpValue array = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
+	DpIter iter;
+	DpValue element;
+	Datum *hashes;
+	int n = 0;
 
 	if (array.type != DP_TYPE_ARRAY)
 		PG_RETURN_NULL();
@@ -550,10 +550,10 @@ DP_FUNCTION(dp_bson_array_holds);
 Datum
 dp_bson_array_holds(PG_FUNCTION_ARGS)
 {
-	DpValue		array = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
-	DpValue		value = dp_value_of_varlena(PG_GETARG_VARLENA_PP(1));
-	DpIter		iter;
-	DpValue		element;
+	DpValue array = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
+	DpValue value = dp_value_of_varlena(PG_GETARG_VARLENA_PP(1));
+	DpIter iter;
+	DpValue element;
 
 	if (array.type != DP_TYPE_ARRAY)
 		PG_RETURN_BOOL(false);
@@ -577,20 +577,20 @@ outlier_argument(FunctionCallInfo fcinfo, int rel, int name, LOCKMODE lock)
 {
 	if (PG_ARGISNULL(rel))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
 	if (lock != NoLock)
 		LockRelationOid(PG_GETARG_OID(rel), lock);
 	return dp_outlier(dp_decl_find(PG_GETARG_OID(rel), "outlier",
-								   name < 0 || PG_ARGISNULL(name) ? NULL :
-								   text_to_cstring(PG_GETARG_TEXT_PP(name))));
+								   name < 0 || PG_ARGISNULL(name)
+									   ? NULL
+									   : text_to_cstring(PG_GETARG_TEXT_PP(name))));
 }
 
 /* An argument of type "any" as a bson_value; SQL's NULL is BSON's null. */
 static struct varlena *
 value_argument(FunctionCallInfo fcinfo, int argno)
 {
-	DpValue		null = {(const uint8 *) "", 0, DP_TYPE_NULL};
+	DpValue null = { (const uint8 *) "", 0, DP_TYPE_NULL };
 
 	if (PG_ARGISNULL(argno))
 		return dp_value_to_varlena(&null);
@@ -601,11 +601,11 @@ value_argument(FunctionCallInfo fcinfo, int argno)
 static void
 values_argument(FunctionCallInfo fcinfo, int first, DpValueList *values)
 {
-	int			i;
+	int i;
 
 	if (get_fn_expr_variadic(fcinfo->flinfo))
 	{
-		DpValue		array;
+		DpValue array;
 
 		if (PG_ARGISNULL(first))
 			return;
@@ -615,7 +615,7 @@ values_argument(FunctionCallInfo fcinfo, int first, DpValueList *values)
 	}
 	for (i = first; i < PG_NARGS(); i++)
 	{
-		DpValue		value = dp_value_of_varlena(value_argument(fcinfo, i));
+		DpValue value = dp_value_of_varlena(value_argument(fcinfo, i));
 
 		dp_values_add(values, &value);
 	}
@@ -629,10 +629,10 @@ values_argument(FunctionCallInfo fcinfo, int first, DpValueList *values)
 static int64
 push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
 {
-	DpKey		key;
-	DpValueList values = {0};
+	DpKey key;
+	DpValueList values = { 0 };
 	struct varlena *doc;
-	int64		added;
+	int64 added;
 
 	dp_key_of_argument(o->decl, fcinfo, key_argno, &key);
 	values_argument(fcinfo, key_argno + 1, &values);
@@ -647,10 +647,10 @@ push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
 	{
 		if (o->is_set)
 		{
-			DpValueList fresh = {0};
-			DpValue		array;
-			DpValue		bare;
-			int			i;
+			DpValueList fresh = { 0 };
+			DpValue array;
+			DpValue bare;
+			int i;
 
 			dp_values_distinct(&values);
 			if (!dp_outlier_array(o, doc, &array))
@@ -661,8 +661,8 @@ push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
 			}
 			for (i = 0; i < values.n; i++)
 			{
-				DpIter		iter;
-				bool		known = false;
+				DpIter iter;
+				bool known = false;
 
 				dp_iter_init_value(&iter, &array);
 				while (!known && dp_iter_next_value(&iter, &bare))
@@ -676,15 +676,16 @@ push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
 		dp_outlier_append(o, &key, values.v, values.n);
 		if (o->count != NULL && added > 0)
 		{
-			DpValue		count;
-			int64		total;
+			DpValue count;
+			int64 total;
 
 			if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->count, &count) &&
 				(count.type == DP_TYPE_INT32 || count.type == DP_TYPE_INT64))
-				total = added + (count.type == DP_TYPE_INT32 ? dp_get_int32(count.data) : dp_get_int64(count.data));
+				total = added + (count.type == DP_TYPE_INT32 ? dp_get_int32(count.data)
+															 : dp_get_int64(count.data));
 			else
 			{
-				DpValue		array;
+				DpValue array;
 
 				total = dp_outlier_stored(o, &key, true);
 				if (dp_outlier_array(o, doc, &array))
@@ -695,16 +696,16 @@ push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
 	}
 	else
 	{
-		DpValue		array;
+		DpValue array;
 
 		/* like any other write: the triggers see to the rest */
 		added = values.n;
 		if (o->is_set)
 		{
-			DpValueList all = {0};
-			bool		has_extras = dp_outlier_flagged(o, doc) && dp_outlier_exists(o, &key);
-			int			before;
-			int			i;
+			DpValueList all = { 0 };
+			bool has_extras = dp_outlier_flagged(o, doc) && dp_outlier_exists(o, &key);
+			int before;
+			int i;
 
 			if (dp_outlier_array(o, doc, &array))
 				dp_values_add_array(&all, &array);
@@ -719,15 +720,19 @@ push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
 			added = values.n = all.n - before;
 			values.v = all.v + before;
 		}
-		if (added > 0 &&
-			!write_as_user(o, &key, dp_document_append(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field, values.v, values.n), false))
+		if (added > 0 && !write_as_user(o, &key,
+										dp_document_append(DP_DOC_DATA(doc), DP_DOC_SIZE(doc),
+														   o->field, values.v, values.n),
+										false))
 			added = 0;
 	}
 	SPI_finish();
 	return added;
 }
 
-/* The document of a row as the user sees it, or NULL if he sees none; an empty one stands for null. */
+/*
+ * The document of a row as the user sees it, or NULL if he sees none; an empty one stands for null.
+ */
 static struct varlena *
 read_row(Outlier *o, const DpKey *key)
 {
@@ -745,8 +750,8 @@ read_row(Outlier *o, const DpKey *key)
 static bool
 write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order)
 {
-	Datum		values[INDEX_MAX_KEYS + 1];
-	SPIPlanPtr	plan = dp_row_plan_write(o->decl, &plan_user_write, key, doc, values);
+	Datum values[INDEX_MAX_KEYS + 1];
+	SPIPlanPtr plan = dp_row_plan_write(o->decl, &plan_user_write, key, doc, values);
 
 	if (in_order)
 	{
@@ -763,10 +768,11 @@ write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order)
 static void
 require_update(Outlier *o)
 {
-	Oid			table = o->decl->target;
+	Oid table = o->decl->target;
 
 	if (pg_class_aclcheck(table, GetUserId(), ACL_UPDATE) != ACLCHECK_OK &&
-		pg_attribute_aclcheck(table, get_attnum(table, o->decl->doc_column), GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
+		pg_attribute_aclcheck(table, get_attnum(table, o->decl->doc_column), GetUserId(),
+							  ACL_UPDATE) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(table));
 }
 
@@ -790,17 +796,17 @@ method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest
  * the array has to be arranged.
  */
 static struct varlena *
-method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
+method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+			struct varlena *new_whole)
 {
-	Outlier    *o = dp_outlier(decl);
-	DpValue		was;
-	DpValue		is;
-	DpValue		kept;
+	Outlier *o = dp_outlier(decl);
+	DpValue was;
+	DpValue is;
+	DpValue kept;
 	struct varlena *doc = new_whole;
 
-	if (!dp_outlier_flagged(o, stored) ||
-		!dp_outlier_array(o, old_whole, &was) || !dp_outlier_array(o, new_whole, &is) ||
-		!dp_value_identical(&was, &is))
+	if (!dp_outlier_flagged(o, stored) || !dp_outlier_array(o, old_whole, &was) ||
+		!dp_outlier_array(o, new_whole, &is) || !dp_value_identical(&was, &is))
 		return NULL;
 	if (dp_outlier_array(o, stored, &kept))
 		doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field, &kept);
@@ -833,7 +839,7 @@ method_split(DpDecl *decl)
 static char *
 split_search(const DpSplitField *field, const char *values)
 {
-	DpDecl	   *decl = field->arg;
+	DpDecl *decl = field->arg;
 	StringInfoData sql;
 	StringInfoData columns;
 	StringInfoData match;
@@ -845,7 +851,8 @@ split_search(const DpSplitField *field, const char *values)
 	{
 		const char *name = quote_identifier(decl->keys[i].name);
 
-		appendStringInfo(&columns, "%s%s %s", i > 0 ? ", " : "", name, format_type_be_qualified(decl->keys[i].type));
+		appendStringInfo(&columns, "%s%s %s", i > 0 ? ", " : "", name,
+						 format_type_be_qualified(decl->keys[i].type));
 		appendStringInfo(&match, "%st.%s ", i > 0 ? " AND " : "", name);
 		dp_sql_operator(&match, decl->keys[i].eqop);
 		if (decl->nkeys == 1)
@@ -856,8 +863,8 @@ split_search(const DpSplitField *field, const char *values)
 	if (decl->nkeys > 1)
 		appendStringInfoString(&sql, "EXISTS (SELECT FROM ");
 	dp_sql_own_schema(&sql);
-	appendStringInfo(&sql, "_outlier_rows('%u'::pg_catalog.regclass, %s, %s) AS h (%s)", decl->target,
-					 quote_literal_cstr(decl->name), values, columns.data);
+	appendStringInfo(&sql, "_outlier_rows('%u'::pg_catalog.regclass, %s, %s) AS h (%s)",
+					 decl->target, quote_literal_cstr(decl->name), values, columns.data);
 	if (decl->nkeys > 1)
 		appendStringInfo(&sql, " WHERE %s)", match.data);
 	else

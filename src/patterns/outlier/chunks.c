@@ -33,80 +33,85 @@
 #include "kit/sql/text.h"
 #include "patterns/outlier/outlier.h"
 
-#define MOVING	(INT64CONST(1) << 62)
+#define MOVING (INT64CONST(1) << 62)
 
 #define RUN_FLAGS(latest) (DP_RUN_AS_OWNER | ((latest) ? 0 : DP_RUN_SNAPSHOT))
 
 /* One row of the table */
 typedef struct Chunk
 {
-	int64		number;
-	int32		n;
-	bool		sealed;
-	DpValue		elements;		/* an array */
+	int64 number;
+	int32 n;
+	bool sealed;
+	DpValue elements; /* an array */
 } Chunk;
 
 /* Plans are known by the addresses of these */
 static const char plan_tail, plan_head, plan_chunk, plan_before, plan_after, plan_insert,
-			plan_update, plan_delete, plan_drop, plan_exists, plan_count, plan_read,
-			plan_candidates, plan_holders, plan_move, plan_move_finish, plan_orphans;
+	plan_update, plan_delete, plan_drop, plan_exists, plan_count, plan_read, plan_candidates,
+	plan_holders, plan_move, plan_move_finish, plan_orphans;
 
-static bool	chunks_exist(Outlier *o, const DpKey *key);
+static bool chunks_exist(Outlier *o, const DpKey *key);
 static int64 chunks_count(Outlier *o, const DpKey *key, bool latest);
-static void	chunks_append(Outlier *o, const DpKey *key, const DpValue *values, int n);
-static void	chunks_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n);
-static void	chunks_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken);
+static void chunks_append(Outlier *o, const DpKey *key, const DpValue *values, int n);
+static void chunks_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n);
+static void chunks_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken);
 static int64 chunks_remove(Outlier *o, const DpKey *key, const DpValue *values, int n);
-static bool	chunks_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest);
-static void	chunks_drop(Outlier *o, const DpKey *key);
-static void	chunks_drop_orphans(Outlier *o);
-static void	chunks_move(Outlier *o, const DpKey *from, const DpKey *to);
-static void	chunks_move_finish(Outlier *o, const DpKey *to);
-static void	chunks_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
-static void	chunks_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
-static bool	chunks_in_order(Outlier *o, const DpKey *key);
-static void	chunks_verify(Outlier *o);
-static void	verify_column(Outlier *o, const char *name, Oid type);
+static bool chunks_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest);
+static void chunks_drop(Outlier *o, const DpKey *key);
+static void chunks_drop_orphans(Outlier *o);
+static void chunks_move(Outlier *o, const DpKey *from, const DpKey *to);
+static void chunks_move_finish(Outlier *o, const DpKey *to);
+static void
+chunks_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
+static void chunks_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
+static bool chunks_in_order(Outlier *o, const DpKey *key);
+static void chunks_verify(Outlier *o);
+static void verify_column(Outlier *o, const char *name, Oid type);
 static DpValue elements_of(Datum value);
 static List *chunks_holders(Outlier *o, const DpValue *value);
-static SPIPlanPtr chunks_plan(Outlier *o, const void *id, StringInfo sql, int nextra, const Oid *extra);
-static uint64 chunks_run(Outlier *o, SPIPlanPtr plan, const DpKey *key, int nextra, const Datum *extra, int flags, int expected);
-static SPIPlanPtr chunk_select(Outlier *o, const void *id, const char *condition, const char *rest, bool with_number);
-static bool	chunk_fetch(Outlier *o, const DpKey *key, const void *id, int64 number, Chunk *chunk);
-static void	chunk_insert(Outlier *o, const DpKey *key, int64 number, const DpValue *values, int n, bool sealed);
-static void	chunk_update(Outlier *o, const DpKey *key, int64 number, struct varlena *elements, int n, bool sealed);
-static void	chunk_delete(Outlier *o, const DpKey *key, int64 number);
-static int	chunk_room(Outlier *o, const Chunk *chunk, const DpValue *values, int n, int step);
+static SPIPlanPtr
+chunks_plan(Outlier *o, const void *id, StringInfo sql, int nextra, const Oid *extra);
+static uint64 chunks_run(Outlier *o, SPIPlanPtr plan, const DpKey *key, int nextra,
+						 const Datum *extra, int flags, int expected);
+static SPIPlanPtr
+chunk_select(Outlier *o, const void *id, const char *condition, const char *rest, bool with_number);
+static bool chunk_fetch(Outlier *o, const DpKey *key, const void *id, int64 number, Chunk *chunk);
+static void
+chunk_insert(Outlier *o, const DpKey *key, int64 number, const DpValue *values, int n, bool sealed);
+static void chunk_update(Outlier *o, const DpKey *key, int64 number, struct varlena *elements,
+						 int n, bool sealed);
+static void chunk_delete(Outlier *o, const DpKey *key, int64 number);
+static int chunk_room(Outlier *o, const Chunk *chunk, const DpValue *values, int n, int step);
 static int64 array_overhead(int n);
-static bool	chunks_fit(Outlier *o, const Chunk *a, const Chunk *b);
-static void	chunk_join(Outlier *o, const DpKey *key, int64 number);
-static struct varlena *array_of(const DpValue *head, const DpValue *values, int n, const DpValue *tail);
+static bool chunks_fit(Outlier *o, const Chunk *a, const Chunk *b);
+static void chunk_join(Outlier *o, const DpKey *key, int64 number);
+static struct varlena *
+array_of(const DpValue *head, const DpValue *values, int n, const DpValue *tail);
 static List *chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest);
-static bool	array_holds(const DpValue *array, const DpValue *value);
+static bool array_holds(const DpValue *array, const DpValue *value);
 
-const DpOutlierStore dp_outlier_chunks = {
-	.exists = chunks_exist,
-	.count = chunks_count,
-	.append = chunks_append,
-	.prepend = chunks_prepend,
-	.take = chunks_take,
-	.remove = chunks_remove,
-	.holds = chunks_hold,
-	.drop = chunks_drop,
-	.drop_orphans = chunks_drop_orphans,
-	.move = chunks_move,
-	.move_finish = chunks_move_finish,
-	.page = chunks_page,
-	.read = chunks_read,
-	.in_order = chunks_in_order,
-	.verify = chunks_verify,
-	.holders = chunks_holders
-};
+const DpOutlierStore dp_outlier_chunks = { .exists = chunks_exist,
+										   .count = chunks_count,
+										   .append = chunks_append,
+										   .prepend = chunks_prepend,
+										   .take = chunks_take,
+										   .remove = chunks_remove,
+										   .holds = chunks_hold,
+										   .drop = chunks_drop,
+										   .drop_orphans = chunks_drop_orphans,
+										   .move = chunks_move,
+										   .move_finish = chunks_move_finish,
+										   .page = chunks_page,
+										   .read = chunks_read,
+										   .in_order = chunks_in_order,
+										   .verify = chunks_verify,
+										   .holders = chunks_holders };
 
 static bool
 chunks_exist(Outlier *o, const DpKey *key)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_exists);
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_exists);
 
 	if (plan == NULL)
 	{
@@ -120,15 +125,16 @@ chunks_exist(Outlier *o, const DpKey *key)
 		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
 		plan = chunks_plan(o, &plan_exists, &sql, 0, NULL);
 	}
-	return dp_run(o->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) > 0;
+	return dp_run(o->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) >
+		   0;
 }
 
 static int64
 chunks_count(Outlier *o, const DpKey *key, bool latest)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_count);
-	Datum		count;
-	bool		isnull;
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_count);
+	Datum count;
+	bool isnull;
 
 	if (plan == NULL)
 	{
@@ -153,9 +159,9 @@ chunks_count(Outlier *o, const DpKey *key, bool latest)
 static void
 chunks_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
 {
-	Chunk		tail;
-	int64		number = 0;
-	int			done = 0;
+	Chunk tail;
+	int64 number = 0;
+	int done = 0;
 
 	if (chunk_fetch(o, key, &plan_tail, 0, &tail))
 	{
@@ -165,12 +171,15 @@ chunks_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
 			chunk_update(o, key, tail.number, array_of(&tail.elements, values, done, NULL),
 						 tail.n + done, tail.n + done >= o->chunk || done < n);
 		else if (!tail.sealed || IsolationUsesXactSnapshot())
-			/* written even if it stays as it is, so that a transaction whose snapshot is older notices */
+			/*
+			 * written even if it stays as it is, so that a transaction whose snapshot is older
+			 * notices
+			 */
 			chunk_update(o, key, tail.number, dp_value_to_varlena(&tail.elements), tail.n, true);
 	}
 	while (done < n)
 	{
-		int			m = chunk_room(o, NULL, values + done, n - done, 1);
+		int m = chunk_room(o, NULL, values + done, n - done, 1);
 
 		CHECK_FOR_INTERRUPTS();
 		chunk_insert(o, key, number++, values + done, m, m == o->chunk || done + m < n);
@@ -184,9 +193,9 @@ chunks_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
 static void
 chunks_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n)
 {
-	Chunk		head;
-	int64		number;
-	int			room;
+	Chunk head;
+	int64 number;
+	int room;
 
 	if (!chunk_fetch(o, key, &plan_head, 0, &head))
 	{
@@ -203,7 +212,7 @@ chunks_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n)
 	}
 	while (n > 0)
 	{
-		int			m = chunk_room(o, NULL, values + n - 1, n, -1);
+		int m = chunk_room(o, NULL, values + n - 1, n, -1);
 
 		CHECK_FOR_INTERRUPTS();
 		chunk_insert(o, key, number--, values + n - m, m, true);
@@ -218,12 +227,12 @@ chunks_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n)
 static void
 chunks_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
 {
-	List	   *chunks = NIL;
-	ListCell   *lc;
+	List *chunks = NIL;
+	ListCell *lc;
 
 	while (n > 0)
 	{
-		Chunk		chunk;
+		Chunk chunk;
 		DpValueList *values = palloc0(sizeof(DpValueList));
 
 		CHECK_FOR_INTERRUPTS();
@@ -237,10 +246,11 @@ chunks_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *t
 		}
 		else
 		{
-			int			rest = values->n - n;
+			int rest = values->n - n;
 			const DpValue *stays = from_end ? values->v : values->v + n;
 
-			chunk_update(o, key, chunk.number, array_of(NULL, stays, rest, NULL), rest, chunk.sealed);
+			chunk_update(o, key, chunk.number, array_of(NULL, stays, rest, NULL), rest,
+						 chunk.sealed);
 			chunk_join(o, key, chunk.number);
 			if (from_end)
 				memmove(values->v, values->v + rest, sizeof(DpValue) * n);
@@ -256,7 +266,7 @@ chunks_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *t
 	foreach(lc, chunks)
 	{
 		DpValueList *values = lfirst(lc);
-		int			i;
+		int i;
 
 		for (i = 0; i < values->n; i++)
 			dp_values_add(taken, &values->v[i]);
@@ -269,21 +279,21 @@ chunks_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *t
 static int64
 chunks_remove(Outlier *o, const DpKey *key, const DpValue *values, int n)
 {
-	int64		removed = 0;
-	int			i;
+	int64 removed = 0;
+	int i;
 
 	for (i = 0; i < n; i++)
 	{
-		List	   *candidates = chunk_candidates(o, key, &values[i], true);
-		ListCell   *lc;
+		List *candidates = chunk_candidates(o, key, &values[i], true);
+		ListCell *lc;
 
 		foreach(lc, candidates)
 		{
-			int64		number = *(int64 *) lfirst(lc);
-			Chunk		chunk;
-			DpValueList list = {0};
-			int			kept = 0;
-			int			j;
+			int64 number = *(int64 *) lfirst(lc);
+			Chunk chunk;
+			DpValueList list = { 0 };
+			int kept = 0;
+			int j;
 
 			if (!chunk_fetch(o, key, &plan_chunk, number, &chunk))
 				continue;
@@ -299,14 +309,15 @@ chunks_remove(Outlier *o, const DpKey *key, const DpValue *values, int n)
 			if (kept == 0)
 				chunk_delete(o, key, number);
 			else
-				chunk_update(o, key, number, array_of(NULL, list.v, kept, NULL), kept, chunk.sealed);
+				chunk_update(o, key, number, array_of(NULL, list.v, kept, NULL), kept,
+							 chunk.sealed);
 		}
 
 		/* only now, because joining carries elements to other numbers */
 		foreach(lc, candidates)
 		{
-			int64		number = *(int64 *) lfirst(lc);
-			Chunk		chunk;
+			int64 number = *(int64 *) lfirst(lc);
+			Chunk chunk;
 
 			if (chunk_fetch(o, key, &plan_chunk, number, &chunk))
 				chunk_join(o, key, number);
@@ -333,7 +344,7 @@ chunks_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest)
 static void
 chunks_drop(Outlier *o, const DpKey *key)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_drop);
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_drop);
 
 	if (plan == NULL)
 	{
@@ -356,12 +367,12 @@ chunks_drop(Outlier *o, const DpKey *key)
 static void
 chunks_drop_orphans(Outlier *o)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_orphans);
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_orphans);
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		int			i;
+		int i;
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "DELETE FROM ");
@@ -380,8 +391,8 @@ chunks_drop_orphans(Outlier *o)
 		appendStringInfoChar(&sql, ')');
 		plan = dp_plan_make(o->decl, &plan_orphans, sql.data, 0, NULL);
 	}
-	dp_run_marked(o->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
-				  o->side, o->decl->name, DP_MARK_INTERNAL);
+	dp_run_marked(o->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, o->side, o->decl->name,
+				  DP_MARK_INTERNAL);
 }
 
 /*
@@ -391,14 +402,14 @@ chunks_drop_orphans(Outlier *o)
 static void
 chunks_move(Outlier *o, const DpKey *from, const DpKey *to)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_move);
-	Datum		values[2 * INDEX_MAX_KEYS];
-	int			i;
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_move);
+	Datum values[2 * INDEX_MAX_KEYS];
+	int i;
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[2 * INDEX_MAX_KEYS];
+		Oid types[2 * INDEX_MAX_KEYS];
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "UPDATE ");
@@ -422,8 +433,8 @@ chunks_move(Outlier *o, const DpKey *from, const DpKey *to)
 		values[i] = from->values[i];
 		values[o->decl->nkeys + i] = to->values[i];
 	}
-	dp_run_marked(o->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_UPDATE,
-				  o->side, o->decl->name, DP_MARK_INTERNAL);
+	dp_run_marked(o->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_UPDATE, o->side,
+				  o->decl->name, DP_MARK_INTERNAL);
 }
 
 /*
@@ -432,7 +443,7 @@ chunks_move(Outlier *o, const DpKey *from, const DpKey *to)
 static void
 chunks_move_finish(Outlier *o, const DpKey *to)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_move_finish);
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_move_finish);
 
 	if (plan == NULL)
 	{
@@ -441,7 +452,8 @@ chunks_move_finish(Outlier *o, const DpKey *to)
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "UPDATE ");
 		dp_sql_table(&sql, o->side);
-		appendStringInfo(&sql, " SET chunk = chunk OPERATOR(pg_catalog.-) " INT64_FORMAT " WHERE ", MOVING);
+		appendStringInfo(&sql, " SET chunk = chunk OPERATOR(pg_catalog.-) " INT64_FORMAT " WHERE ",
+						 MOVING);
 		dp_sql_side_key_match(&sql, o->decl, 1);
 		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.>=) " INT64_FORMAT, MOVING / 2);
 		plan = chunks_plan(o, &plan_move_finish, &sql, 0, NULL);
@@ -455,17 +467,17 @@ chunks_move_finish(Outlier *o, const DpKey *to)
 static void
 chunks_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest)
 {
-	uint64		rows;
-	uint64		i;
-	bool		isnull;
+	uint64 rows;
+	uint64 i;
+	bool isnull;
 
 	rows = chunks_run(o, chunk_select(o, &plan_read, "", " ORDER BY chunk", false), key, 0, NULL,
 					  RUN_FLAGS(latest), SPI_OK_SELECT);
 	for (i = 0; i < rows && take > 0; i++)
 	{
-		int32		n = DatumGetInt32(dp_result(i, 2, &isnull));
-		DpIter		iter;
-		DpValue		value;
+		int32 n = DatumGetInt32(dp_result(i, 2, &isnull));
+		DpIter iter;
+		DpValue value;
 
 		CHECK_FOR_INTERRUPTS();
 		if (skip > 0 && skip >= n)
@@ -494,19 +506,19 @@ chunks_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *p
 static void
 chunks_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
 {
-	uint64		rows;
-	uint64		i;
-	bool		isnull;
+	uint64 rows;
+	uint64 i;
+	bool isnull;
 
 	rows = chunks_run(o, chunk_select(o, &plan_read, "", " ORDER BY chunk", false), key, 0, NULL,
 					  RUN_FLAGS(latest), SPI_OK_SELECT);
 	for (i = 0; i < rows; i++)
 	{
-		Datum		stored = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 4, &isnull);
+		Datum stored = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 4, &isnull);
 		struct varlena *v = PG_DETOAST_DATUM_PACKED(stored);
-		DpValue		elements = elements_of(PointerGetDatum(v));
-		DpIter		iter;
-		DpValue		value;
+		DpValue elements = elements_of(PointerGetDatum(v));
+		DpIter iter;
+		DpValue value;
 
 		CHECK_FOR_INTERRUPTS();
 		dp_outlier_check_whole(o, b, elements.len);
@@ -525,15 +537,15 @@ chunks_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
 static bool
 chunks_in_order(Outlier *o, const DpKey *key)
 {
-	Chunk		before = {0};
-	uint64		rows = chunks_run(o, chunk_select(o, &plan_read, "", " ORDER BY chunk", false), key, 0, NULL,
-								  DP_RUN_AS_OWNER, SPI_OK_SELECT);
-	uint64		i;
+	Chunk before = { 0 };
+	uint64 rows = chunks_run(o, chunk_select(o, &plan_read, "", " ORDER BY chunk", false), key, 0,
+							 NULL, DP_RUN_AS_OWNER, SPI_OK_SELECT);
+	uint64 i;
 
 	for (i = 0; i < rows; i++)
 	{
-		bool		isnull;
-		Chunk		chunk;
+		bool isnull;
+		Chunk chunk;
 
 		CHECK_FOR_INTERRUPTS();
 		chunk.n = DatumGetInt32(dp_result(i, 2, &isnull));
@@ -552,7 +564,7 @@ chunks_in_order(Outlier *o, const DpKey *key)
 static void
 chunks_verify(Outlier *o)
 {
-	int			i;
+	int i;
 
 	verify_column(o, "chunk", INT8OID);
 	verify_column(o, "n", INT4OID);
@@ -572,13 +584,12 @@ chunks_verify(Outlier *o)
 static void
 verify_column(Outlier *o, const char *name, Oid type)
 {
-	AttrNumber	attnum = get_attnum(o->side, name);
+	AttrNumber attnum = get_attnum(o->side, name);
 
 	if (attnum == InvalidAttrNumber || get_atttype(o->side, attnum) != type)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("table %s cannot hold extras: it has no column \"%s\" of type %s",
-						dp_relation_name(o->side), name, format_type_be(type))));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("table %s cannot hold extras: it has no column \"%s\" of type %s",
+							   dp_relation_name(o->side), name, format_type_be(type))));
 }
 
 /*
@@ -587,18 +598,18 @@ verify_column(Outlier *o, const char *name, Oid type)
 static List *
 chunks_holders(Outlier *o, const DpValue *value)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_holders);
-	List	   *keys = NIL;
-	Datum		args[2];
-	Datum		hash = Int64GetDatum((int64) dp_value_hash(value, 0));
-	uint64		rows;
-	uint64		i;
-	bool		isnull;
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_holders);
+	List *keys = NIL;
+	Datum args[2];
+	Datum hash = Int64GetDatum((int64) dp_value_hash(value, 0));
+	uint64 rows;
+	uint64 i;
+	bool isnull;
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[2] = {INT8ARRAYOID, dp_types()->bson_value};
+		Oid types[2] = { INT8ARRAYOID, dp_types()->bson_value };
 
 		/* both halves are served by a partial index of their own */
 		initStringInfo(&sql);
@@ -608,7 +619,9 @@ chunks_holders(Outlier *o, const DpValue *value)
 		dp_sql_table(&sql, o->side);
 		appendStringInfoString(&sql, " WHERE sealed AND ");
 		dp_sql_own_schema(&sql);
-		appendStringInfoString(&sql, "bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $1 UNION ALL SELECT elements, ");
+		appendStringInfoString(
+			&sql,
+			"bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $1 UNION ALL SELECT elements, ");
 		dp_sql_side_key_list(&sql, o->decl);
 		appendStringInfoString(&sql, " FROM ");
 		dp_sql_table(&sql, o->side);
@@ -617,14 +630,15 @@ chunks_holders(Outlier *o, const DpValue *value)
 		appendStringInfoString(&sql, "bson_array_holds(elements, $2)");
 		plan = dp_plan_make(o->decl, &plan_holders, sql.data, 2, types);
 	}
-	args[0] = PointerGetDatum(construct_array(&hash, 1, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	args[0] =
+		PointerGetDatum(construct_array(&hash, 1, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 	args[1] = PointerGetDatum(dp_value_to_varlena(value));
 	rows = dp_run(o->decl, plan, args, NULL, DP_RUN_AS_OWNER | DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
 	for (i = 0; i < rows; i++)
 	{
-		DpValue		elements = elements_of(dp_result(i, 1, &isnull));
-		DpKey	   *key;
-		int			j;
+		DpValue elements = elements_of(dp_result(i, 1, &isnull));
+		DpKey *key;
+		int j;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!array_holds(&elements, value))
@@ -642,7 +656,7 @@ chunks_holders(Outlier *o, const DpValue *value)
 static SPIPlanPtr
 chunks_plan(Outlier *o, const void *id, StringInfo sql, int nextra, const Oid *extra)
 {
-	Oid			types[INDEX_MAX_KEYS + 8];
+	Oid types[INDEX_MAX_KEYS + 8];
 
 	dp_sql_key_types(o->decl, types);
 	if (nextra > 0)
@@ -652,27 +666,27 @@ chunks_plan(Outlier *o, const void *id, StringInfo sql, int nextra, const Oid *e
 
 /* Run one. */
 static uint64
-chunks_run(Outlier *o, SPIPlanPtr plan, const DpKey *key, int nextra, const Datum *extra,
-		  int flags, int expected)
+chunks_run(Outlier *o, SPIPlanPtr plan, const DpKey *key, int nextra, const Datum *extra, int flags,
+		   int expected)
 {
-	Datum		values[INDEX_MAX_KEYS + 8];
+	Datum values[INDEX_MAX_KEYS + 8];
 
 	memcpy(values, key->values, sizeof(Datum) * o->decl->nkeys);
 	if (nextra > 0)
 		memcpy(values + o->decl->nkeys, extra, sizeof(Datum) * nextra);
 	if (expected == SPI_OK_SELECT)
 		return dp_run(o->decl, plan, values, NULL, flags, 0, expected);
-	return dp_run_marked(o->decl, plan, values, NULL, flags, expected,
-						 o->side, o->decl->name, DP_MARK_INTERNAL);
+	return dp_run_marked(o->decl, plan, values, NULL, flags, expected, o->side, o->decl->name,
+						 DP_MARK_INTERNAL);
 }
 
 /* A statement that reads chunks of a key; with_number adds a parameter that condition uses. */
 static SPIPlanPtr
 chunk_select(Outlier *o, const void *id, const char *condition, const char *rest, bool with_number)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, id);
+	SPIPlanPtr plan = dp_plan(o->decl, id);
 	StringInfoData sql;
-	Oid			type = INT8OID;
+	Oid type = INT8OID;
 
 	if (plan != NULL)
 		return plan;
@@ -682,7 +696,8 @@ chunk_select(Outlier *o, const void *id, const char *condition, const char *rest
 	appendStringInfoString(&sql, " WHERE ");
 	dp_sql_side_key_match(&sql, o->decl, 1);
 	if (with_number)
-		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.%s) $%d", condition, o->decl->nkeys + 1);
+		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.%s) $%d", condition,
+						 o->decl->nkeys + 1);
 	else
 		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
 	appendStringInfoString(&sql, rest);
@@ -693,15 +708,17 @@ chunk_select(Outlier *o, const void *id, const char *condition, const char *rest
 static bool
 chunk_fetch(Outlier *o, const DpKey *key, const void *id, int64 number, Chunk *chunk)
 {
-	SPIPlanPtr	plan;
-	Datum		extra = Int64GetDatum(number);
-	bool		isnull;
-	bool		with_number = true;
+	SPIPlanPtr plan;
+	Datum extra = Int64GetDatum(number);
+	bool isnull;
+	bool with_number = true;
 
 	if (id == &plan_tail || id == &plan_head)
 	{
-		plan = chunk_select(o, id, "", id == &plan_tail ? " ORDER BY chunk DESC LIMIT 1" :
-							" ORDER BY chunk LIMIT 1", false);
+		plan = chunk_select(o, id, "",
+							id == &plan_tail ? " ORDER BY chunk DESC LIMIT 1"
+											 : " ORDER BY chunk LIMIT 1",
+							false);
 		with_number = false;
 	}
 	else if (id == &plan_chunk)
@@ -724,13 +741,13 @@ chunk_fetch(Outlier *o, const DpKey *key, const void *id, int64 number, Chunk *c
 static void
 chunk_insert(Outlier *o, const DpKey *key, int64 number, const DpValue *values, int n, bool sealed)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_insert);
-	Datum		extra[4];
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_insert);
+	Datum extra[4];
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[4] = {INT8OID, INT4OID, BOOLOID, dp_types()->bson_value};
+		Oid types[4] = { INT8OID, INT4OID, BOOLOID, dp_types()->bson_value };
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "INSERT INTO ");
@@ -752,21 +769,23 @@ chunk_insert(Outlier *o, const DpKey *key, int64 number, const DpValue *values, 
 
 /* Other elements for a chunk. */
 static void
-chunk_update(Outlier *o, const DpKey *key, int64 number, struct varlena *elements, int n, bool sealed)
+chunk_update(Outlier *o, const DpKey *key, int64 number, struct varlena *elements, int n,
+			 bool sealed)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_update);
-	Datum		extra[4];
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_update);
+	Datum extra[4];
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[4] = {INT8OID, INT4OID, BOOLOID, dp_types()->bson_value};
-		int			k = o->decl->nkeys;
+		Oid types[4] = { INT8OID, INT4OID, BOOLOID, dp_types()->bson_value };
+		int k = o->decl->nkeys;
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "UPDATE ");
 		dp_sql_table(&sql, o->side);
-		appendStringInfo(&sql, " SET n = $%d, sealed = $%d, elements = $%d WHERE ", k + 2, k + 3, k + 4);
+		appendStringInfo(&sql, " SET n = $%d, sealed = $%d, elements = $%d WHERE ", k + 2, k + 3,
+						 k + 4);
 		dp_sql_side_key_match(&sql, o->decl, 1);
 		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.=) $%d", k + 1);
 		plan = chunks_plan(o, &plan_update, &sql, 4, types);
@@ -782,13 +801,13 @@ chunk_update(Outlier *o, const DpKey *key, int64 number, struct varlena *element
 static void
 chunk_delete(Outlier *o, const DpKey *key, int64 number)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_delete);
-	Datum		extra = Int64GetDatum(number);
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_delete);
+	Datum extra = Int64GetDatum(number);
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			type = INT8OID;
+		Oid type = INT8OID;
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "DELETE FROM ");
@@ -808,16 +827,17 @@ chunk_delete(Outlier *o, const DpKey *key, int64 number)
 static int
 chunk_room(Outlier *o, const Chunk *chunk, const DpValue *values, int n, int step)
 {
-	int			count = chunk != NULL ? chunk->n : 0;
-	int64		payload = chunk != NULL ? (int64) chunk->elements.len - array_overhead(chunk->n) : 0;
-	int			room = 0;
+	int count = chunk != NULL ? chunk->n : 0;
+	int64 payload = chunk != NULL ? (int64) chunk->elements.len - array_overhead(chunk->n) : 0;
+	int room = 0;
 
 	while (room < n && count < o->chunk)
 	{
 		const DpValue *value = values + (int64) room * step;
 
 		/* as large as a chunk of this element alone */
-		if (count > 0 && payload + array_overhead(count) + value->len + array_overhead(1) > DP_OUTLIER_CHUNK_BYTES)
+		if (count > 0 && payload + array_overhead(count) + value->len + array_overhead(1) >
+							 DP_OUTLIER_CHUNK_BYTES)
 			break;
 		payload += value->len;
 		count++;
@@ -826,12 +846,14 @@ chunk_room(Outlier *o, const Chunk *chunk, const DpValue *values, int n, int ste
 	return room;
 }
 
-/* The bytes of an array of n elements that are not their values: types, positions, length and end. */
+/*
+ * The bytes of an array of n elements that are not their values: types, positions, length and end.
+ */
 static int64
 array_overhead(int n)
 {
-	int64		bytes = DP_DOCUMENT_MIN_SIZE + (int64) n * 3;
-	int64		power;
+	int64 bytes = DP_DOCUMENT_MIN_SIZE + (int64) n * 3;
+	int64 power;
 
 	for (power = 10; power < n; power *= 10)
 		bytes += n - power;
@@ -843,21 +865,21 @@ static bool
 chunks_fit(Outlier *o, const Chunk *a, const Chunk *b)
 {
 	return a->n + b->n <= o->chunk &&
-		(int64) a->elements.len + b->elements.len <= DP_OUTLIER_CHUNK_BYTES;
+		   (int64) a->elements.len + b->elements.len <= DP_OUTLIER_CHUNK_BYTES;
 }
 
 /* A chunk has become smaller: join it with a neighbour if both fit into one. */
 static void
 chunk_join(Outlier *o, const DpKey *key, int64 number)
 {
-	Chunk		chunk;
-	Chunk		other;
+	Chunk chunk;
+	Chunk other;
 
 	if (!chunk_fetch(o, key, &plan_chunk, number, &chunk))
 		return;
 	if (chunk_fetch(o, key, &plan_before, number, &other) && chunks_fit(o, &other, &chunk))
 	{
-		DpValueList list = {0};
+		DpValueList list = { 0 };
 
 		dp_values_add_array(&list, &chunk.elements);
 		chunk_delete(o, key, number);
@@ -870,7 +892,7 @@ chunk_join(Outlier *o, const DpKey *key, int64 number)
 	if (chunk_fetch(o, key, &plan_after, number, &other) && other.number < MOVING / 2 &&
 		chunks_fit(o, &chunk, &other))
 	{
-		DpValueList list = {0};
+		DpValueList list = { 0 };
 
 		dp_values_add_array(&list, &other.elements);
 		chunk_delete(o, key, other.number);
@@ -886,10 +908,10 @@ chunk_join(Outlier *o, const DpKey *key, int64 number)
 static struct varlena *
 array_of(const DpValue *head, const DpValue *values, int n, const DpValue *tail)
 {
-	DpBuilder	b;
-	DpIter		iter;
-	DpValue		value;
-	int			i;
+	DpBuilder b;
+	DpIter iter;
+	DpValue value;
+	int i;
 
 	dp_builder_init_value(&b, (head ? head->len : 0) + (tail ? tail->len : 0) + n * 16);
 	dp_builder_begin_array(&b);
@@ -917,18 +939,18 @@ array_of(const DpValue *head, const DpValue *values, int n, const DpValue *tail)
 static List *
 chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_candidates);
-	Datum		extra[1];
-	Datum		hash = Int64GetDatum((int64) dp_value_hash(value, 0));
-	List	   *result = NIL;
-	uint64		rows;
-	uint64		i;
-	bool		isnull;
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_candidates);
+	Datum extra[1];
+	Datum hash = Int64GetDatum((int64) dp_value_hash(value, 0));
+	List *result = NIL;
+	uint64 rows;
+	uint64 i;
+	bool isnull;
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[1] = {INT8ARRAYOID};
+		Oid types[1] = { INT8ARRAYOID };
 
 		initStringInfo(&sql);
 		/* OFFSET 0 makes the planner search by hash: by key it would look into every chunk */
@@ -938,26 +960,31 @@ chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest
 		dp_sql_table(&sql, o->side);
 		appendStringInfoString(&sql, " WHERE sealed AND ");
 		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql, "bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $%d OFFSET 0) AS hits WHERE ",
-						 o->decl->nkeys + 1);
+		appendStringInfo(
+			&sql,
+			"bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $%d OFFSET 0) AS hits WHERE ",
+			o->decl->nkeys + 1);
 		dp_sql_side_key_match(&sql, o->decl, 1);
-		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT
-						 " UNION ALL SELECT chunk, elements FROM ", MOVING / 2);
+		appendStringInfo(&sql,
+						 " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT
+						 " UNION ALL SELECT chunk, elements FROM ",
+						 MOVING / 2);
 		dp_sql_table(&sql, o->side);
 		appendStringInfoString(&sql, " WHERE NOT sealed AND ");
 		dp_sql_side_key_match(&sql, o->decl, 1);
 		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
 		plan = chunks_plan(o, &plan_candidates, &sql, 1, types);
 	}
-	extra[0] = PointerGetDatum(construct_array(&hash, 1, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	extra[0] =
+		PointerGetDatum(construct_array(&hash, 1, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 	rows = chunks_run(o, plan, key, 1, extra, RUN_FLAGS(latest), SPI_OK_SELECT);
 	for (i = 0; i < rows; i++)
 	{
-		DpValue		elements = elements_of(dp_result(i, 2, &isnull));
+		DpValue elements = elements_of(dp_result(i, 2, &isnull));
 
 		if (array_holds(&elements, value))
 		{
-			int64	   *number = palloc(sizeof(int64));
+			int64 *number = palloc(sizeof(int64));
 
 			*number = DatumGetInt64(dp_result(i, 1, &isnull));
 			result = lappend(result, number);
@@ -970,12 +997,11 @@ chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest
 static DpValue
 elements_of(Datum value)
 {
-	DpValue		elements = dp_value_of_varlena((struct varlena *) DatumGetPointer(value));
+	DpValue elements = dp_value_of_varlena((struct varlena *) DatumGetPointer(value));
 
 	if (elements.type != DP_TYPE_ARRAY)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("the elements of a chunk of extras are no array")));
+		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+						errmsg("the elements of a chunk of extras are no array")));
 	return elements;
 }
 
@@ -983,8 +1009,8 @@ elements_of(Datum value)
 static bool
 array_holds(const DpValue *array, const DpValue *value)
 {
-	DpIter		iter;
-	DpValue		element;
+	DpIter iter;
+	DpValue element;
 
 	dp_iter_init_value(&iter, array);
 	while (dp_iter_next_value(&iter, &element))

@@ -34,52 +34,53 @@
 #define RUN_FLAGS(latest) (DP_RUN_AS_OWNER | ((latest) ? 0 : DP_RUN_SNAPSHOT))
 
 /* Plans are known by the addresses of these */
-static const char plan_count, plan_remove, plan_holds, plan_insert, plan_take_first, plan_take_last, plan_drop,
-			plan_orphans, plan_move, plan_read, plan_used, plan_holders;
+static const char plan_count, plan_remove, plan_holds, plan_insert, plan_take_first, plan_take_last,
+	plan_drop, plan_orphans, plan_move, plan_read, plan_used, plan_holders;
 
-static bool	links_exist(Outlier *o, const DpKey *key);
+static bool links_exist(Outlier *o, const DpKey *key);
 static int64 links_count(Outlier *o, const DpKey *key, bool latest);
-static void	links_append(Outlier *o, const DpKey *key, const DpValue *values, int n);
-static void	links_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken);
+static void links_append(Outlier *o, const DpKey *key, const DpValue *values, int n);
+static void links_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken);
 static int64 links_remove(Outlier *o, const DpKey *key, const DpValue *values, int n);
-static bool	links_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest);
-static void	links_drop(Outlier *o, const DpKey *key);
-static void	links_drop_orphans(Outlier *o);
-static void	links_move(Outlier *o, const DpKey *from, const DpKey *to);
-static void	links_move_finish(Outlier *o, const DpKey *to);
-static void	links_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
-static void	links_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
+static bool links_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest);
+static void links_drop(Outlier *o, const DpKey *key);
+static void links_drop_orphans(Outlier *o);
+static void links_move(Outlier *o, const DpKey *from, const DpKey *to);
+static void links_move_finish(Outlier *o, const DpKey *to);
+static void
+links_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
+static void links_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
 static bool links_in_order(Outlier *o, const DpKey *key);
-static void	links_verify(Outlier *o);
+static void links_verify(Outlier *o);
 static List *links_holders(Outlier *o, const DpValue *value);
-static uint64 links_matching(Outlier *o, const void *id, const char *verb, const DpKey *key, const DpValue *value,
-							 int flags, int expected);
-static void	links_relink(Outlier *o, struct varlena *from, struct varlena *to);
+static uint64 links_matching(Outlier *o, const void *id, const char *verb, const DpKey *key,
+							 const DpValue *value, int flags, int expected);
+static void links_relink(Outlier *o, struct varlena *from, struct varlena *to);
 static uint64 links_select(Outlier *o, const DpKey *key, bool latest);
-static void	link_condition(Outlier *o, StringInfo sql, int parameter);
+static void link_condition(Outlier *o, StringInfo sql, int parameter);
 static SPIPlanPtr links_plan(Outlier *o, const void *id, StringInfo sql, Oid extra);
-static uint64 links_run(Outlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int flags, int expected);
+static uint64
+links_run(Outlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int flags, int expected);
 static DpValue link_element(Outlier *o, struct varlena *doc);
 static struct varlena *link_moving(struct varlena *link);
 
-const DpOutlierStore dp_outlier_links = {
-	.exists = links_exist,
-	.count = links_count,
-	.append = links_append,
-	.prepend = links_append,	/* the order is the collection's own */
-	.take = links_take,
-	.remove = links_remove,
-	.holds = links_hold,
-	.drop = links_drop,
-	.drop_orphans = links_drop_orphans,
-	.move = links_move,
-	.move_finish = links_move_finish,
-	.page = links_page,
-	.read = links_read,
-	.in_order = links_in_order,
-	.verify = links_verify,
-	.holders = links_holders
-};
+const DpOutlierStore dp_outlier_links = { .exists = links_exist,
+										  .count = links_count,
+										  .append = links_append,
+										  .prepend =
+											  links_append, /* the order is the collection's own */
+										  .take = links_take,
+										  .remove = links_remove,
+										  .holds = links_hold,
+										  .drop = links_drop,
+										  .drop_orphans = links_drop_orphans,
+										  .move = links_move,
+										  .move_finish = links_move_finish,
+										  .page = links_page,
+										  .read = links_read,
+										  .in_order = links_in_order,
+										  .verify = links_verify,
+										  .holders = links_holders };
 
 static bool
 links_exist(Outlier *o, const DpKey *key)
@@ -93,7 +94,7 @@ links_exist(Outlier *o, const DpKey *key)
 bool
 dp_outlier_links_hold(Outlier *o, struct varlena *link)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_used);
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_used);
 
 	if (plan == NULL)
 	{
@@ -113,8 +114,8 @@ dp_outlier_links_hold(Outlier *o, struct varlena *link)
 static int64
 links_count(Outlier *o, const DpKey *key, bool latest)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_count);
-	bool		isnull;
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_count);
+	bool isnull;
 
 	if (plan == NULL)
 	{
@@ -135,15 +136,15 @@ links_count(Outlier *o, const DpKey *key, bool latest)
 static void
 links_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_insert);
-	DpPath	   *path = dp_path_parse(o->link, strlen(o->link));
-	DpValue		link = dp_value_of_varlena(dp_key_to_value(o->decl, key));
-	int			i;
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_insert);
+	DpPath *path = dp_path_parse(o->link, strlen(o->link));
+	DpValue link = dp_value_of_varlena(dp_key_to_value(o->decl, key));
+	int i;
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			type = dp_types()->bson;
+		Oid type = dp_types()->bson;
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "INSERT INTO ");
@@ -153,27 +154,30 @@ links_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
 	}
 	for (i = 0; i < n; i++)
 	{
-		Datum		doc;
-		DpValue		own;
+		Datum doc;
+		DpValue own;
 
 		CHECK_FOR_INTERRUPTS();
 		if (values[i].type != DP_TYPE_DOCUMENT)
-			ereport(ERROR,
-					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("an element of \"%s\" is not a document", dp_decl_text(o->decl, "field")),
-					 errdetail("Key %s has an element of type %s, and extras lie in the collection %s.",
-							   dp_key_to_text(o->decl, key), dp_type_name(values[i].type),
-							   dp_relation_name(o->side))));
-		if (dp_path_find(values[i].data, values[i].len, path, &own) && dp_value_compare(&own, &link) != 0)
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("an element of \"%s\" is not a document", dp_decl_text(o->decl, "field")),
+				 errdetail("Key %s has an element of type %s, and extras lie in the collection %s.",
+						   dp_key_to_text(o->decl, key), dp_type_name(values[i].type),
+						   dp_relation_name(o->side))));
+		if (dp_path_find(values[i].data, values[i].len, path, &own) &&
+			dp_value_compare(&own, &link) != 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
 					 errmsg("an element of \"%s\" has a field \"%s\" of its own",
 							dp_decl_text(o->decl, "field"), o->link),
-					 errdetail("In the collection %s this field is the key of the document, which is %s.",
-							   dp_relation_name(o->side), dp_key_to_text(o->decl, key))));
+					 errdetail(
+						 "In the collection %s this field is the key of the document, which is %s.",
+						 dp_relation_name(o->side), dp_key_to_text(o->decl, key))));
 		doc = PointerGetDatum(dp_document_set(values[i].data, values[i].len, path, &link));
-		if (dp_run_marked(o->decl, plan, &doc, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT,
-						  o->side, o->decl->name, DP_MARK_INTERNAL) != 1)
+		if (dp_run_marked(o->decl, plan, &doc, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, o->side,
+						  o->decl->name, DP_MARK_INTERNAL) != 1)
 			dp_write_refused(o->decl, o->side);
 		pfree(DatumGetPointer(doc));
 	}
@@ -184,10 +188,10 @@ static void
 links_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
 {
 	const void *id = from_end ? &plan_take_last : &plan_take_first;
-	SPIPlanPtr	plan = dp_plan(o->decl, id);
-	uint64		rows;
-	uint64		i;
-	bool		isnull;
+	SPIPlanPtr plan = dp_plan(o->decl, id);
+	uint64 rows;
+	uint64 i;
+	bool isnull;
 
 	if (plan == NULL)
 	{
@@ -197,7 +201,8 @@ links_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *ta
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "WITH gone AS (DELETE FROM ");
 		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT ctid FROM ");
+		appendStringInfoString(&sql,
+							   " WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT ctid FROM ");
 		dp_sql_table(&sql, o->side);
 		appendStringInfoString(&sql, " WHERE ");
 		link_condition(o, &sql, 1);
@@ -209,16 +214,17 @@ links_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *ta
 		plan = links_plan(o, id, &sql, INT8OID);
 	}
 	{
-		Datum		values[2];
+		Datum values[2];
 
 		values[0] = PointerGetDatum(dp_key_to_value(o->decl, key));
 		values[1] = Int64GetDatum(n);
-		rows = dp_run_marked(o->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_SELECT,
-							 o->side, o->decl->name, DP_MARK_INTERNAL);
+		rows = dp_run_marked(o->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_SELECT, o->side,
+							 o->decl->name, DP_MARK_INTERNAL);
 	}
 	for (i = 0; i < rows; i++)
 	{
-		DpValue		element = link_element(o, (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull)));
+		DpValue element =
+			link_element(o, (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull)));
 
 		dp_values_add(taken, &element);
 	}
@@ -230,18 +236,20 @@ links_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *ta
 static int64
 links_remove(Outlier *o, const DpKey *key, const DpValue *values, int n)
 {
-	int64		removed = 0;
-	int			i;
+	int64 removed = 0;
+	int i;
 
 	for (i = 0; i < n; i++)
-		removed += links_matching(o, &plan_remove, "DELETE FROM ", key, &values[i], DP_RUN_AS_OWNER, SPI_OK_DELETE);
+		removed += links_matching(o, &plan_remove, "DELETE FROM ", key, &values[i], DP_RUN_AS_OWNER,
+								  SPI_OK_DELETE);
 	return removed;
 }
 
 static bool
 links_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest)
 {
-	return links_matching(o, &plan_holds, "SELECT 1 FROM ", key, value, RUN_FLAGS(latest), SPI_OK_SELECT) > 0;
+	return links_matching(o, &plan_holds, "SELECT 1 FROM ", key, value, RUN_FLAGS(latest),
+						  SPI_OK_SELECT) > 0;
 }
 
 /*
@@ -252,18 +260,18 @@ static uint64
 links_matching(Outlier *o, const void *id, const char *verb, const DpKey *key, const DpValue *value,
 			   int flags, int expected)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, id);
-	DpValue		bson_id;
-	Datum		without[2];
-	Datum		values[3];
-	int			n = 0;
+	SPIPlanPtr plan = dp_plan(o->decl, id);
+	DpValue bson_id;
+	Datum without[2];
+	Datum values[3];
+	int n = 0;
 
 	if (value->type != DP_TYPE_DOCUMENT)
 		return 0;
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[3] = {dp_types()->bson_value, TEXTARRAYOID, dp_types()->bson};
+		Oid types[3] = { dp_types()->bson_value, TEXTARRAYOID, dp_types()->bson };
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, verb);
@@ -287,14 +295,14 @@ links_matching(Outlier *o, const void *id, const char *verb, const DpKey *key, c
 	values[2] = PointerGetDatum(dp_document_to_varlena(value->data, value->len));
 	if (expected == SPI_OK_SELECT)
 		return dp_run(o->decl, plan, values, NULL, flags, 1, expected);
-	return dp_run_marked(o->decl, plan, values, NULL, flags, expected,
-						 o->side, o->decl->name, DP_MARK_INTERNAL);
+	return dp_run_marked(o->decl, plan, values, NULL, flags, expected, o->side, o->decl->name,
+						 DP_MARK_INTERNAL);
 }
 
 static void
 links_drop(Outlier *o, const DpKey *key)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_drop);
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_drop);
 
 	if (plan == NULL)
 	{
@@ -316,12 +324,12 @@ links_drop(Outlier *o, const DpKey *key)
 static void
 links_drop_orphans(Outlier *o)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_orphans);
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_orphans);
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		int			i;
+		int i;
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "DELETE FROM ");
@@ -335,7 +343,8 @@ links_drop_orphans(Outlier *o)
 		dp_sql_own_schema(&sql);
 		appendStringInfoString(&sql, o->decl->nkeys == 1 ? "to_bson(" : "bson_array(");
 		for (i = 0; i < o->decl->nkeys; i++)
-			appendStringInfo(&sql, "%sbase.%s", i > 0 ? ", " : "", quote_identifier(o->decl->keys[i].name));
+			appendStringInfo(&sql, "%sbase.%s", i > 0 ? ", " : "",
+							 quote_identifier(o->decl->keys[i].name));
 		appendStringInfoChar(&sql, ')');
 		dp_sql_own_operator(&sql, "=");
 		appendStringInfo(&sql, "(side.%s", quote_identifier(o->side_column));
@@ -343,8 +352,8 @@ links_drop_orphans(Outlier *o)
 		appendStringInfo(&sql, "%s::pg_catalog.text))", quote_literal_cstr(o->link));
 		plan = dp_plan_make(o->decl, &plan_orphans, sql.data, 0, NULL);
 	}
-	dp_run_marked(o->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
-				  o->side, o->decl->name, DP_MARK_INTERNAL);
+	dp_run_marked(o->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, o->side, o->decl->name,
+				  DP_MARK_INTERNAL);
 }
 
 /* The extras get the moving form of the new key, which no document has, */
@@ -367,13 +376,14 @@ links_move_finish(Outlier *o, const DpKey *to)
 static void
 links_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest)
 {
-	uint64		rows = links_select(o, key, latest);
-	uint64		i;
-	bool		isnull;
+	uint64 rows = links_select(o, key, latest);
+	uint64 i;
+	bool isnull;
 
 	for (i = skip; i < rows && take > 0; i++, take--)
 	{
-		DpValue		value = link_element(o, (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull)));
+		DpValue value =
+			link_element(o, (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull)));
 
 		CHECK_FOR_INTERRUPTS();
 		dp_values_add(page, &value);
@@ -384,13 +394,14 @@ links_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *pa
 static void
 links_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
 {
-	uint64		rows = links_select(o, key, latest);
-	uint64		i;
-	bool		isnull;
+	uint64 rows = links_select(o, key, latest);
+	uint64 i;
+	bool isnull;
 
 	for (i = 0; i < rows; i++)
 	{
-		DpValue		value = link_element(o, (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull)));
+		DpValue value =
+			link_element(o, (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull)));
 
 		CHECK_FOR_INTERRUPTS();
 		dp_outlier_check_whole(o, b, value.len);
@@ -409,9 +420,9 @@ links_in_order(Outlier *o, const DpKey *key)
 static void
 links_verify(Outlier *o)
 {
-	Relation	rel = table_open(o->side, AccessShareLock);
-	char	   *column = dp_anchor_column(o->side, dp_decl_text(o->decl, "pair"));
-	int			i;
+	Relation rel = table_open(o->side, AccessShareLock);
+	char *column = dp_anchor_column(o->side, dp_decl_text(o->decl, "pair"));
+	int i;
 
 	for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)
 	{
@@ -423,9 +434,8 @@ links_verify(Outlier *o)
 	}
 	table_close(rel, NoLock);
 	if (o->side_column == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("table %s has no column of type bson", dp_relation_name(o->side))));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+						errmsg("table %s has no column of type bson", dp_relation_name(o->side))));
 }
 
 /*
@@ -434,20 +444,20 @@ links_verify(Outlier *o)
 static List *
 links_holders(Outlier *o, const DpValue *value)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_holders);
-	DpPath	   *path = dp_path_parse(o->link, strlen(o->link));
-	List	   *keys = NIL;
-	Datum		doc;
-	uint64		rows;
-	uint64		i;
-	bool		isnull;
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_holders);
+	DpPath *path = dp_path_parse(o->link, strlen(o->link));
+	List *keys = NIL;
+	Datum doc;
+	uint64 rows;
+	uint64 i;
+	bool isnull;
 
 	if (value->type != DP_TYPE_DOCUMENT)
 		return NIL;
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			type = dp_types()->bson;
+		Oid type = dp_types()->bson;
 
 		initStringInfo(&sql);
 		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(o->side_column));
@@ -462,9 +472,9 @@ links_holders(Outlier *o, const DpValue *value)
 	for (i = 0; i < rows; i++)
 	{
 		struct varlena *v = (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull));
-		DpValue		element = link_element(o, v);
-		DpKey	   *key = palloc0(sizeof(DpKey));
-		DpValue		link;
+		DpValue element = link_element(o, v);
+		DpKey *key = palloc0(sizeof(DpKey));
+		DpValue link;
 
 		CHECK_FOR_INTERRUPTS();
 		if (dp_outlier_matches(o, &element, value) &&
@@ -479,7 +489,7 @@ links_holders(Outlier *o, const DpValue *value)
 static void
 links_relink(Outlier *o, struct varlena *from, struct varlena *to)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_move);
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_move);
 
 	if (plan == NULL)
 	{
@@ -502,7 +512,7 @@ links_relink(Outlier *o, struct varlena *from, struct varlena *to)
 static uint64
 links_select(Outlier *o, const DpKey *key, bool latest)
 {
-	SPIPlanPtr	plan = dp_plan(o->decl, &plan_read);
+	SPIPlanPtr plan = dp_plan(o->decl, &plan_read);
 
 	if (plan == NULL)
 	{
@@ -517,7 +527,8 @@ links_select(Outlier *o, const DpKey *key, bool latest)
 		dp_sql_doc_path(&sql, o->side_column, "_id");
 		plan = links_plan(o, &plan_read, &sql, InvalidOid);
 	}
-	return links_run(o, plan, dp_key_to_value(o->decl, key), (Datum) 0, RUN_FLAGS(latest), SPI_OK_SELECT);
+	return links_run(o, plan, dp_key_to_value(o->decl, key), (Datum) 0, RUN_FLAGS(latest),
+					 SPI_OK_SELECT);
 }
 
 /* (doc -> 'link') = $parameter */
@@ -533,7 +544,7 @@ link_condition(Outlier *o, StringInfo sql, int parameter)
 static SPIPlanPtr
 links_plan(Outlier *o, const void *id, StringInfo sql, Oid extra)
 {
-	Oid			types[2] = {dp_types()->bson_value, extra};
+	Oid types[2] = { dp_types()->bson_value, extra };
 
 	return dp_plan_make(o->decl, id, sql->data, OidIsValid(extra) ? 2 : 1, types);
 }
@@ -542,21 +553,21 @@ links_plan(Outlier *o, const void *id, StringInfo sql, Oid extra)
 static uint64
 links_run(Outlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int flags, int expected)
 {
-	Datum		values[2];
+	Datum values[2];
 
 	values[0] = PointerGetDatum(link);
 	values[1] = extra;
 	if (expected == SPI_OK_SELECT)
 		return dp_run(o->decl, plan, values, NULL, flags, 0, expected);
-	return dp_run_marked(o->decl, plan, values, NULL, flags, expected,
-						 o->side, o->decl->name, DP_MARK_INTERNAL);
+	return dp_run_marked(o->decl, plan, values, NULL, flags, expected, o->side, o->decl->name,
+						 DP_MARK_INTERNAL);
 }
 
 /* What a document of the collection is as an element: itself without the link. */
 static DpValue
 link_element(Outlier *o, struct varlena *doc)
 {
-	DpPath	   *path = dp_path_parse(o->link, strlen(o->link));
+	DpPath *path = dp_path_parse(o->link, strlen(o->link));
 	struct varlena *bare = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path);
 
 	return dp_value_of_document(bare != NULL ? bare : doc);
@@ -566,8 +577,8 @@ link_element(Outlier *o, struct varlena *doc)
 static struct varlena *
 link_moving(struct varlena *link)
 {
-	DpBuilder	b;
-	DpValue		value = dp_value_of_varlena(link);
+	DpBuilder b;
+	DpValue value = dp_value_of_varlena(link);
 
 	dp_builder_init_value(&b, 0);
 	dp_builder_begin_document(&b);

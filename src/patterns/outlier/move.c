@@ -26,15 +26,15 @@ static void move_arrive(Outlier *o, const DpKey *to);
 void
 dp_outlier_move_end(Outlier *o)
 {
-	List	   *moves = dp_moves_take(o->decl);
-	ListCell   *lc;
+	List *moves = dp_moves_take(o->decl);
+	ListCell *lc;
 
 	if (moves == NIL)
 		return;
 	SPI_connect();
 	foreach(lc, moves)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 
 		CHECK_FOR_INTERRUPTS();
 		if (move->gone)
@@ -44,14 +44,14 @@ dp_outlier_move_end(Outlier *o)
 	}
 	foreach(lc, moves)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 
 		if (!move->gone)
 			move_arrive(o, &move->to);
 	}
 	foreach(lc, moves)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 
 		if (!move->gone)
 			dp_outlier_moved(o, &move->to, (move->flags & DP_OUTLIER_GROWN) != 0);
@@ -66,7 +66,7 @@ dp_outlier_move_end(Outlier *o)
 static void
 move_arrive(Outlier *o, const DpKey *to)
 {
-	DpValueList newer = {0};
+	DpValueList newer = { 0 };
 
 	if (o->link == NULL && dp_outlier_exists(o, to))
 	{

@@ -46,13 +46,15 @@ static const char collected_links;
 
 static HeapTuple outlier_before(Outlier *o, TriggerData *trigdata);
 static HeapTuple outlier_enforce(Outlier *o, HeapTuple tuple, TupleDesc desc);
-static HeapTuple row_with_document(Outlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc);
+static HeapTuple
+row_with_document(Outlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc);
 static void outlier_after(Outlier *o, TriggerData *trigdata);
-static void outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const DpKey *key);
+static void
+outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const DpKey *key);
 static void outlier_replaced(Outlier *o, TriggerData *trigdata, TupleDesc desc);
 static void outlier_statement(Outlier *o, TriggerData *trigdata);
 static struct varlena *link_of_row(Outlier *o, HeapTuple tuple, TupleDesc desc);
-static int	twins_in(Outlier *o, const DpKey *key);
+static int twins_in(Outlier *o, const DpKey *key);
 static struct varlena *row_document(Outlier *o, HeapTuple tuple, TupleDesc desc);
 static bool row_unchanged(Outlier *o, TriggerData *trigdata, TupleDesc desc);
 static bool field_unchanged(const Outlier *o, struct varlena *before, struct varlena *after);
@@ -69,24 +71,27 @@ Datum
 dp_outlier_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl	   *decl;
-	Outlier    *o;
+	DpDecl *decl;
+	Outlier *o;
 
 	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
 		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
-							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
+								   ? trigdata->tg_newtuple
+								   : trigdata->tg_trigtuple);
 	decl = dp_decl_of_any_trigger(fcinfo, "outlier");
 	if (decl == NULL)
 		return PointerGetDatum(NULL);
 	o = dp_outlier(decl);
 
 	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
-		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) &&
-		 (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"outlier_trigger\" is called by triggers that outlier_enable() makes only")));
+		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) && (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
+													  TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"outlier_trigger\" is called by triggers that outlier_enable() makes only")));
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(outlier_before(o, trigdata));
 
@@ -112,14 +117,14 @@ dp_outlier_irregular(PG_FUNCTION_ARGS)
 {
 	struct
 	{
-		DpPath	   *field;
-		DpPath	   *flag;
-	}		   *cache = fcinfo->flinfo->fn_extra;
-	bool		constant;
+		DpPath *field;
+		DpPath *flag;
+	} *cache = fcinfo->flinfo->fn_extra;
+	bool constant;
 	struct varlena *doc;
-	DpPath	   *field;
-	DpPath	   *flag;
-	DpValue		value;
+	DpPath *field;
+	DpPath *flag;
+	DpValue value;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
 		PG_RETURN_BOOL(false);
@@ -130,12 +135,13 @@ dp_outlier_irregular(PG_FUNCTION_ARGS)
 	}
 	else
 	{
-		text	   *field_text = PG_GETARG_TEXT_PP(1);
-		text	   *flag_text = PG_GETARG_TEXT_PP(3);
+		text *field_text = PG_GETARG_TEXT_PP(1);
+		text *flag_text = PG_GETARG_TEXT_PP(3);
 		MemoryContext old;
 
 		/* in a trigger's condition they are constants and parsed once */
-		constant = get_fn_expr_arg_stable(fcinfo->flinfo, 1) && get_fn_expr_arg_stable(fcinfo->flinfo, 3);
+		constant =
+			get_fn_expr_arg_stable(fcinfo->flinfo, 1) && get_fn_expr_arg_stable(fcinfo->flinfo, 3);
 		old = MemoryContextSwitchTo(constant ? fcinfo->flinfo->fn_mcxt : CurrentMemoryContext);
 		field = dp_path_parse(VARDATA_ANY(field_text), VARSIZE_ANY_EXHDR(field_text));
 		flag = dp_path_parse(VARDATA_ANY(flag_text), VARSIZE_ANY_EXHDR(flag_text));
@@ -153,8 +159,7 @@ dp_outlier_irregular(PG_FUNCTION_ARGS)
 	if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), flag, &value))
 		PG_RETURN_BOOL(true);
 	PG_RETURN_BOOL(dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), field, &value) &&
-				   value.type == DP_TYPE_ARRAY &&
-				   dp_outlier_exceeds(&value, PG_GETARG_INT32(2)));
+				   value.type == DP_TYPE_ARRAY && dp_outlier_exceeds(&value, PG_GETARG_INT32(2)));
 }
 
 /*
@@ -169,17 +174,19 @@ Datum
 dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	Oid			relid;
-	Oid			base;
+	Oid relid;
+	Oid base;
 	const char *name;
-	Outlier    *o;
-	ListCell   *lc;
+	Outlier *o;
+	ListCell *lc;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3 ||
 		!TRIGGER_FIRED_AFTER(trigdata->tg_event))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"outlier_link_trigger\" is called by triggers of the outlier pattern only")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"outlier_link_trigger\" is called by triggers of the outlier pattern only")));
 	relid = RelationGetRelid(trigdata->tg_relation);
 	name = trigdata->tg_trigger->tgargs[2];
 	if (dp_marked(relid, name) != DP_MARK_NONE)
@@ -188,27 +195,31 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 	base = dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
 	if (OidIsValid(base))
 	{
-		/* as by any writer to the table, so that the declaration stays as it is until we are done */
+		/*
+		 * as by any writer to the table, so that the declaration stays as it is until we are done
+		 */
 		LockRelationOid(base, RowExclusiveLock);
 		base = dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
 	}
 	if (!OidIsValid(base))
 	{
 		dp_pair_require_owner(trigdata->tg_trigger->tgargs[1], true, relid);
-		return PointerGetDatum(NULL);	/* the collection was restored alone */
+		return PointerGetDatum(NULL); /* the collection was restored alone */
 	}
 	o = dp_outlier(dp_decl_find(base, "outlier", name));
 	if (o->link == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the outlier pattern \"%s\" on table %s does not keep its extras in a collection",
-						name, dp_relation_name(base))));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(
+				 "the outlier pattern \"%s\" on table %s does not keep its extras in a collection",
+				 name, dp_relation_name(base))));
 	if (!dp_decl_maintained(o->decl))
 		return PointerGetDatum(NULL);
 
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
-		TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+		TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 		struct varlena *link = link_of_row(o, trigdata->tg_trigtuple, desc);
 		struct varlena *other = NULL;
 
@@ -238,21 +249,23 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 		dp_outlier_settle_flagged(o, false);
 	foreach(lc, dp_collected(relid, &collected_links))
 	{
-		DpValue		link = dp_value_of_varlena(lfirst(lc));
-		DpKey		key;
-		int			twins;
+		DpValue link = dp_value_of_varlena(lfirst(lc));
+		DpKey key;
+		int twins;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!dp_key_of_value(o->decl, &link, &key) || dp_outlier_lock(o, &key, true, NULL) == NULL)
 		{
 			/* documents that are gone, or going, need not name anybody */
 			if (dp_outlier_link_used(o, lfirst(lc)))
-				ereport(ERROR,
-						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-						 errmsg("a document of collection %s names a document that does not exist",
-								dp_relation_name(relid)),
-						 errdetail("Its field \"%s\" is the key of the outlier pattern \"%s\" on table %s.",
-								   o->link, name, dp_relation_name(base))));
+				ereport(
+					ERROR,
+					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+					 errmsg("a document of collection %s names a document that does not exist",
+							dp_relation_name(relid)),
+					 errdetail(
+						 "Its field \"%s\" is the key of the outlier pattern \"%s\" on table %s.",
+						 o->link, name, dp_relation_name(base))));
 			continue;
 		}
 		/* the collection's primary key does not see rows that have come into documents */
@@ -263,8 +276,8 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 					(errcode(ERRCODE_UNIQUE_VIOLATION),
 					 errmsg("a document of table %s has an element with this _id already",
 							dp_relation_name(base)),
-					 errdetail("Key %s has it in field \"%s\".",
-							   dp_key_to_text(o->decl, &key), dp_decl_text(o->decl, "field"))));
+					 errdetail("Key %s has it in field \"%s\".", dp_key_to_text(o->decl, &key),
+							   dp_decl_text(o->decl, "field"))));
 	}
 	SPI_finish();
 	return PointerGetDatum(NULL);
@@ -276,17 +289,17 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 static HeapTuple
 outlier_before(Outlier *o, TriggerData *trigdata)
 {
-	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *given;
 	struct varlena *doc;
 	struct varlena *marked;
 	struct varlena *old = NULL;
-	DpKey		key;
-	DpValue		array;
-	uint32		n = 0;
-	bool		lost = false;
+	DpKey key;
+	DpValue array;
+	uint32 n = 0;
+	bool lost = false;
 
 	if (!dp_decl_maintained(o->decl))
 		return tuple;
@@ -302,8 +315,8 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 		case DP_MARK_WHOLE:
 		case DP_MARK_REPLACED:
 			if (is_update)
-				return tuple;	/* arranged afterwards */
-			break;				/* it has come from another partition */
+				return tuple; /* arranged afterwards */
+			break;            /* it has come from another partition */
 	}
 	given = row_document(o, tuple, desc);
 	if (given == NULL)
@@ -315,22 +328,23 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 		old = row_document(o, trigdata->tg_trigtuple, desc);
 	if (old != NULL && dp_outlier_flagged(o, old))
 	{
-		DpKey		origin;
+		DpKey origin;
 
 		dp_key_of_tuple(o->decl, trigdata->tg_trigtuple, desc, &key);
 		dp_moves_origin(o->decl, &key, &origin);
 		if (dp_outlier_has_extras(o, old, &origin))
 		{
-			DpMove	   *move = dp_moves_before(o->decl, trigdata);
+			DpMove *move = dp_moves_before(o->decl, trigdata);
 
 			if (move != NULL && array_grown(o, old, doc))
 				move->flags |= DP_OUTLIER_GROWN;
 			if (field_unchanged(o, old, doc))
 				marked = dp_outlier_mark(o, doc, true, count_of(o, old));
-			goto done;			/* or elements move: that is done afterwards */
+			goto done; /* or elements move: that is done afterwards */
 		}
 		/* its extras are missing: the flag goes on saying so */
-		lost = o->decl->held == NIL && !(dp_outlier_array(o, old, &array) && dp_outlier_exceeds(&array, o->keep));
+		lost = o->decl->held == NIL &&
+			   !(dp_outlier_array(o, old, &array) && dp_outlier_exceeds(&array, o->keep));
 	}
 	if (!is_update)
 	{
@@ -341,11 +355,12 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 
 	if (dp_outlier_array(o, doc, &array))
 	{
-		n = o->count != NULL || o->is_set || dp_outlier_exceeds(&array, o->threshold) ?
-			dp_document_count(array.data, array.len) : 0;
+		n = o->count != NULL || o->is_set || dp_outlier_exceeds(&array, o->threshold)
+				? dp_document_count(array.data, array.len)
+				: 0;
 		if (o->is_set && n > 1)
 		{
-			DpValueList list = {0};
+			DpValueList list = { 0 };
 
 			dp_values_add_array(&list, &array);
 			if (dp_values_distinct(&list) > 0)
@@ -356,8 +371,9 @@ outlier_before(Outlier *o, TriggerData *trigdata)
 		}
 	}
 	marked = dp_outlier_mark(o, doc, lost || n > o->threshold,
-							 lost ? count_of(o, old) :
-							 dp_outlier_count_is_held(o, old != NULL ? old : doc) ? (int64) -1 : (int64) n);
+							 lost ? count_of(o, old)
+							 : dp_outlier_count_is_held(o, old != NULL ? old : doc) ? (int64) -1
+																					: (int64) n);
 
 done:
 	return marked == given ? tuple : row_with_document(o, tuple, desc, marked);
@@ -373,7 +389,7 @@ outlier_enforce(Outlier *o, HeapTuple tuple, TupleDesc desc)
 	struct varlena *wanted = dp_marked_document(o->decl->target, o->decl->name);
 	struct varlena *given = row_document(o, tuple, desc);
 	struct varlena *doc = given;
-	DpValue		value;
+	DpValue value;
 
 	if (wanted == NULL || given == NULL ||
 		(DP_DOC_SIZE(given) == DP_DOC_SIZE(wanted) &&
@@ -394,9 +410,9 @@ outlier_enforce(Outlier *o, HeapTuple tuple, TupleDesc desc)
 static HeapTuple
 row_with_document(Outlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc)
 {
-	Datum		value = PointerGetDatum(doc);
-	bool		isnull = false;
-	int			attnum = o->decl->doc_attnum;
+	Datum value = PointerGetDatum(doc);
+	bool isnull = false;
+	int attnum = o->decl->doc_attnum;
 
 	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
 }
@@ -407,16 +423,16 @@ row_with_document(Outlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *d
 static void
 outlier_after(Outlier *o, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	DpMarkKind	marked = dp_marked(o->decl->target, o->decl->name);
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	DpMarkKind marked = dp_marked(o->decl->target, o->decl->name);
 	struct varlena *before = NULL;
 	struct varlena *after = NULL;
-	HeapTuple	tuple = NULL;
-	DpMove	   *move;
-	DpKey		key;
-	DpKey		origin;
-	DpValue		array;
-	bool		had_extras = false;
+	HeapTuple tuple = NULL;
+	DpMove *move;
+	DpKey key;
+	DpKey origin;
+	DpValue array;
+	bool had_extras = false;
 
 	if (marked == DP_MARK_INTERNAL ||
 		(marked == DP_MARK_NONE && TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) &&
@@ -427,7 +443,8 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 		before = row_document(o, trigdata->tg_trigtuple, desc);
 	if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
 	{
-		tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+		tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
+															: trigdata->tg_trigtuple;
 		after = row_document(o, tuple, desc);
 	}
 
@@ -467,7 +484,7 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 
 	if (had_extras)
 	{
-		DpKey		to;
+		DpKey to;
 
 		dp_key_of_tuple(o->decl, tuple, desc, &to);
 		if (!dp_key_identical(o->decl, &key, &to))
@@ -487,8 +504,7 @@ outlier_after(Outlier *o, TriggerData *trigdata)
 	if (!had_extras)
 	{
 		/* the typical document ends here */
-		if (!dp_outlier_array(o, after, &array) ||
-			!dp_outlier_exceeds(&array, o->threshold) ||
+		if (!dp_outlier_array(o, after, &array) || !dp_outlier_exceeds(&array, o->threshold) ||
 			o->deferred)
 			return;
 	}
@@ -516,7 +532,7 @@ outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const
 	doc = dp_outlier_lock(o, key, true, NULL);
 	if (doc == NULL)
 	{
-		SPI_finish();			/* somebody's trigger has deleted it */
+		SPI_finish(); /* somebody's trigger has deleted it */
 		return;
 	}
 
@@ -535,12 +551,12 @@ outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const
 void
 dp_outlier_moved(Outlier *o, const DpKey *key, bool grown)
 {
-	bool		is_null;
+	bool is_null;
 	struct varlena *doc = dp_outlier_lock(o, key, true, &is_null);
 
 	if (doc == NULL)
 	{
-		dp_outlier_drop(o, key);	/* somebody's trigger has deleted it */
+		dp_outlier_drop(o, key); /* somebody's trigger has deleted it */
 		return;
 	}
 	if (grown && !is_null)
@@ -554,11 +570,11 @@ dp_outlier_moved(Outlier *o, const DpKey *key, bool grown)
 static void
 append_rest(Outlier *o, const DpKey *key, struct varlena *doc)
 {
-	DpValueList all = {0};
-	DpValueList added = {0};
-	DpValue		array;
-	int64		stored;
-	int			i;
+	DpValueList all = { 0 };
+	DpValueList added = { 0 };
+	DpValue array;
+	int64 stored;
+	int i;
 
 	if (dp_outlier_array(o, doc, &array))
 		dp_values_add_array(&all, &array);
@@ -583,14 +599,14 @@ append_rest(Outlier *o, const DpKey *key, struct varlena *doc)
 static void
 outlier_replaced(Outlier *o, TriggerData *trigdata, TupleDesc desc)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	SPI_connect();
 	foreach(lc, dp_decls(RelationGetRelid(trigdata->tg_relation)))
 	{
-		DpDecl	   *decl = lfirst(lc);
-		DpKey		key;
-		DpKey		origin;
+		DpDecl *decl = lfirst(lc);
+		DpKey key;
+		DpKey origin;
 
 		if (strcmp(decl->pattern, o->decl->pattern) != 0 ||
 			dp_marked(decl->target, decl->name) != DP_MARK_WHOLE)
@@ -623,15 +639,15 @@ outlier_statement(Outlier *o, TriggerData *trigdata)
 static struct varlena *
 link_of_row(Outlier *o, HeapTuple tuple, TupleDesc desc)
 {
-	DpPath	   *path = dp_path_parse(o->link, strlen(o->link));
-	int			att;
+	DpPath *path = dp_path_parse(o->link, strlen(o->link));
+	int att;
 
 	for (att = 0; att < desc->natts; att++)
 	{
-		Datum		d;
-		bool		isnull;
+		Datum d;
+		bool isnull;
 		struct varlena *doc;
-		DpValue		value;
+		DpValue value;
 
 		if (TupleDescAttr(desc, att)->attisdropped ||
 			TupleDescAttr(desc, att)->atttypid != dp_types()->bson)
@@ -652,9 +668,9 @@ static int
 twins_in(Outlier *o, const DpKey *key)
 {
 	struct varlena *doc = dp_outlier_lock(o, key, true, NULL);
-	DpValueList elements = {0};
-	DpValueList ids = {0};
-	DpValue		value;
+	DpValueList elements = { 0 };
+	DpValueList ids = { 0 };
+	DpValue value;
 
 	if (doc != NULL && dp_outlier_array(o, doc, &value))
 		dp_values_add_array(&elements, &value);
@@ -671,8 +687,8 @@ twins_in(Outlier *o, const DpKey *key)
 static struct varlena *
 row_document(Outlier *o, HeapTuple tuple, TupleDesc desc)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, o->decl->doc_attnum, desc, &isnull);
+	bool isnull;
+	Datum value = heap_getattr(tuple, o->decl->doc_attnum, desc, &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
@@ -684,12 +700,12 @@ row_document(Outlier *o, HeapTuple tuple, TupleDesc desc)
 static bool
 row_unchanged(Outlier *o, TriggerData *trigdata, TupleDesc desc)
 {
-	DpKey		old_key;
-	DpKey		new_key;
-	bool		old_null;
-	bool		new_null;
-	Datum		old = heap_getattr(trigdata->tg_trigtuple, o->decl->doc_attnum, desc, &old_null);
-	Datum		new = heap_getattr(trigdata->tg_newtuple, o->decl->doc_attnum, desc, &new_null);
+	DpKey old_key;
+	DpKey new_key;
+	bool old_null;
+	bool new_null;
+	Datum old = heap_getattr(trigdata->tg_trigtuple, o->decl->doc_attnum, desc, &old_null);
+	Datum new = heap_getattr(trigdata->tg_newtuple, o->decl->doc_attnum, desc, &new_null);
 
 	if (old_null || new_null)
 		return old_null && new_null;
@@ -712,10 +728,10 @@ field_of(const Outlier *o, struct varlena *doc, DpValue *value)
 static bool
 field_unchanged(const Outlier *o, struct varlena *before, struct varlena *after)
 {
-	DpValue		was;
-	DpValue		is;
-	bool		had = field_of(o, before, &was);
-	bool		has = field_of(o, after, &is);
+	DpValue was;
+	DpValue is;
+	bool had = field_of(o, before, &was);
+	bool has = field_of(o, after, &is);
 
 	return had == has && (!has || dp_value_identical(&was, &is));
 }
@@ -727,9 +743,9 @@ field_unchanged(const Outlier *o, struct varlena *before, struct varlena *after)
 static bool
 array_grown(const Outlier *o, struct varlena *before, struct varlena *after)
 {
-	DpValueList was = {0};
-	DpValueList is = {0};
-	DpValue		array;
+	DpValueList was = { 0 };
+	DpValueList is = { 0 };
+	DpValue array;
 
 	if (o->stay_last)
 		return false;
@@ -744,7 +760,7 @@ array_grown(const Outlier *o, struct varlena *before, struct varlena *after)
 static bool
 array_begins_with(const DpValueList *longer, const DpValueList *shorter)
 {
-	int			i;
+	int i;
 
 	if (longer->n < shorter->n)
 		return false;
@@ -760,22 +776,23 @@ array_begins_with(const DpValueList *longer, const DpValueList *shorter)
 bool
 dp_outlier_count_is_held(const Outlier *o, struct varlena *doc)
 {
-	DpValue		value;
-	DpValue		array;
+	DpValue value;
+	DpValue array;
 
-	return dp_held(o->decl, o->count) && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->count, &value) &&
-		dp_value_lost(&value, NULL, NIL) &&
-		count_of(o, doc) != (dp_outlier_array(o, doc, &array) ? dp_document_count(array.data, array.len) : 0);
+	return dp_held(o->decl, o->count) &&
+		   dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->count, &value) &&
+		   dp_value_lost(&value, NULL, NIL) &&
+		   count_of(o, doc) !=
+			   (dp_outlier_array(o, doc, &array) ? dp_document_count(array.data, array.len) : 0);
 }
 
 /* The count that a document shows, or -1. */
 static int64
 count_of(const Outlier *o, struct varlena *doc)
 {
-	DpValue		value;
+	DpValue value;
 
-	if (o->count == NULL ||
-		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->count, &value))
+	if (o->count == NULL || !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->count, &value))
 		return -1;
 	if (value.type == DP_TYPE_INT32)
 		return dp_get_int32(value.data);

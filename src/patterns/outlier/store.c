@@ -84,7 +84,8 @@ dp_outlier_move_finish(Outlier *o, const DpKey *to)
 }
 
 void
-dp_outlier_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest)
+dp_outlier_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page,
+				bool latest)
 {
 	store_of(o)->page(o, key, skip, take, page, latest);
 }
@@ -126,8 +127,7 @@ dp_outlier_check_whole(Outlier *o, const DpBuilder *b, uint32 more)
 {
 	if ((Size) b->len + more + more / 2 > MaxAllocSize)
 		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("the whole document is too large"),
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("the whole document is too large"),
 				 errdetail("A document cannot have more than %zu bytes.", (Size) MaxAllocSize),
 				 errhint("Read the array \"%s\" in pages with outlier_page().",
 						 dp_decl_text(o->decl, "field"))));
@@ -137,7 +137,7 @@ dp_outlier_check_whole(Outlier *o, const DpBuilder *b, uint32 more)
 List *
 dp_outlier_add_key(Outlier *o, List *keys, DpKey *key)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, keys)
 	{
@@ -155,15 +155,15 @@ dp_outlier_add_key(Outlier *o, List *keys, DpKey *key)
 bool
 dp_outlier_matches(Outlier *o, const DpValue *element, const DpValue *value)
 {
-	DpValue		id;
+	DpValue id;
 
 	if (o->link != NULL && value->type == DP_TYPE_DOCUMENT && element->type == DP_TYPE_DOCUMENT &&
 		!dp_document_find(value->data, value->len, "_id", 3, &id) &&
 		dp_document_find(element->data, element->len, "_id", 3, &id))
 	{
-		struct varlena *without = dp_document_unset(element->data, element->len,
-													dp_path_of_name("_id", 3));
-		DpValue		bare = dp_value_of_document(without);
+		struct varlena *without =
+			dp_document_unset(element->data, element->len, dp_path_of_name("_id", 3));
+		DpValue bare = dp_value_of_document(without);
 
 		return dp_value_compare(&bare, value) == 0;
 	}
@@ -187,11 +187,13 @@ store_of(Outlier *o)
 	if (!OidIsValid(o->side))
 		dp_require_own_sides(o->decl);
 	if (!OidIsValid(o->side))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the extras of the outlier pattern \"%s\" on table %s are missing",
-						o->decl->name, dp_relation_name(o->decl->target)),
-				 errhint("If the table was restored alone, restore its extras, or call pattern_repair() with accept_loss => true to start with none. If it has got another owner, its extras need the same one.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_UNDEFINED_TABLE),
+			 errmsg("the extras of the outlier pattern \"%s\" on table %s are missing",
+					o->decl->name, dp_relation_name(o->decl->target)),
+			 errhint(
+				 "If the table was restored alone, restore its extras, or call pattern_repair() with accept_loss => true to start with none. If it has got another owner, its extras need the same one.")));
 	PG_TRY();
 	{
 		store_kind(o)->verify(o);

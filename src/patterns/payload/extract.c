@@ -40,40 +40,50 @@
 static const struct
 {
 	const char *name;
-	Oid			type;
-}			types[] =
-{
-	{"text", TEXTOID}, {"string", TEXTOID}, {"varchar", TEXTOID},
-	{"boolean", BOOLOID}, {"bool", BOOLOID},
-	{"integer", INT4OID}, {"int", INT4OID}, {"int4", INT4OID},
-	{"bigint", INT8OID}, {"int8", INT8OID}, {"long", INT8OID},
-	{"double precision", FLOAT8OID}, {"float8", FLOAT8OID}, {"float", FLOAT8OID}, {"double", FLOAT8OID},
-	{"numeric", NUMERICOID}, {"decimal", NUMERICOID},
-	{"date", DATEOID}, {"timestamptz", TIMESTAMPTZOID}, {"timestamp with time zone", TIMESTAMPTZOID},
-	{"timestamp", TIMESTAMPOID}, {"uuid", UUIDOID}
-};
+	Oid type;
+} types[] = { { "text", TEXTOID },
+			  { "string", TEXTOID },
+			  { "varchar", TEXTOID },
+			  { "boolean", BOOLOID },
+			  { "bool", BOOLOID },
+			  { "integer", INT4OID },
+			  { "int", INT4OID },
+			  { "int4", INT4OID },
+			  { "bigint", INT8OID },
+			  { "int8", INT8OID },
+			  { "long", INT8OID },
+			  { "double precision", FLOAT8OID },
+			  { "float8", FLOAT8OID },
+			  { "float", FLOAT8OID },
+			  { "double", FLOAT8OID },
+			  { "numeric", NUMERICOID },
+			  { "decimal", NUMERICOID },
+			  { "date", DATEOID },
+			  { "timestamptz", TIMESTAMPTZOID },
+			  { "timestamp with time zone", TIMESTAMPTZOID },
+			  { "timestamp", TIMESTAMPOID },
+			  { "uuid", UUIDOID } };
 
 /* What "::" follows in XPaths that is no type */
-static const char *const axes[] = {
-	"ancestor", "ancestor-or-self", "attribute", "child", "descendant", "descendant-or-self", "following",
-	"following-sibling", "namespace", "parent", "preceding", "preceding-sibling", "self"
-};
+static const char *const axes[] = { "ancestor",  "ancestor-or-self",  "attribute",
+									"child",     "descendant",        "descendant-or-self",
+									"following", "following-sibling", "namespace",
+									"parent",    "preceding",         "preceding-sibling",
+									"self" };
 
 /* References to characters that xpath() writes */
 static const struct
 {
 	const char *text;
-	char		c;
-}			references[] =
-{
-	{"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&apos;", '\''}, {"&#x0d;", '\r'}, {"&#xD;", '\r'},
-	{"&#13;", '\r'}, {"&#xA;", '\n'}, {"&#10;", '\n'}, {"&#x9;", '\t'}, {"&#9;", '\t'}
-};
+	char c;
+} references[] = { { "&lt;", '<' },    { "&gt;", '>' },    { "&amp;", '&' },  { "&quot;", '"' },
+				   { "&apos;", '\'' }, { "&#x0d;", '\r' }, { "&#xD;", '\r' }, { "&#13;", '\r' },
+				   { "&#xA;", '\n' },  { "&#10;", '\n' },  { "&#x9;", '\t' }, { "&#9;", '\t' } };
 
 /* Of messages that may repeat what a payload holds */
-#define REASON_BYTES	100
+#define REASON_BYTES 100
 
-static const char *const kinds[] = {"xpath", "jsonpath", "regex", "function"};
+static const char *const kinds[] = { "xpath", "jsonpath", "regex", "function" };
 
 static void read_extract(DpPayload *p, DpExtract *x, const DpElement *element);
 static void read_text(DpPayload *p, DpExtract *x, const char *s, uint32 len);
@@ -84,9 +94,12 @@ static void prepare(DpPayload *p, DpExtract *x);
 static void prepare_function(DpPayload *p, DpExtract *x);
 static void try_xpath(const DpExtract *x);
 static void bad_extract(const DpExtract *x, const char *what) pg_attribute_noreturn();
-static struct varlena *extract_named(DpPayload *p, struct varlena *doc, const DpValue *payload, const DpKey *key);
-static struct varlena *extract_all(DpPayload *p, struct varlena *doc, const DpValue *payload, DpExtract *volatile *at);
-static void extract_one(DpPayload *p, DpExtract *x, const DpValue *payload, struct varlena *xml, Jsonb *json, DpBuilder *b);
+static struct varlena *
+extract_named(DpPayload *p, struct varlena *doc, const DpValue *payload, const DpKey *key);
+static struct varlena *
+extract_all(DpPayload *p, struct varlena *doc, const DpValue *payload, DpExtract *volatile *at);
+static void extract_one(DpPayload *p, DpExtract *x, const DpValue *payload, struct varlena *xml,
+						Jsonb *json, DpBuilder *b);
 static void extract_xpath(DpExtract *x, struct varlena *xml, DpBuilder *b);
 static char *node_text(char *node);
 static void extract_json(DpExtract *x, Jsonb *json, DpBuilder *b);
@@ -94,27 +107,30 @@ static void extract_regex(DpExtract *x, const DpValue *payload, DpBuilder *b);
 static void extract_function(DpPayload *p, DpExtract *x, const DpValue *payload, DpBuilder *b);
 static void append_text(DpExtract *x, DpBuilder *b, const char *s, uint32 len);
 static char *short_reason(const ErrorData *error);
-static void wrong_type(DpPayload *p, const DpExtract *x, const DpValue *payload) pg_attribute_noreturn();
+static void
+wrong_type(DpPayload *p, const DpExtract *x, const DpValue *payload) pg_attribute_noreturn();
 
 DpPayload *
 dp_payload_compile(DpDecl *decl)
 {
 	MemoryContext old = MemoryContextSwitchTo(decl->context);
-	DpPayload  *p = palloc0(sizeof(DpPayload));
-	DpValue		extracts;
-	DpIter		iter;
-	DpElement	element;
+	DpPayload *p = palloc0(sizeof(DpPayload));
+	DpValue extracts;
+	DpIter iter;
+	DpElement element;
 
 	p->decl = decl;
 	p->field_text = dp_decl_text(decl, "field");
 	p->field = dp_decl_path(decl, "field");
 	if (p->field == NULL || p->field->nsteps == 0 ||
-		!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "extracts", 8, &extracts) ||
+		!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "extracts", 8,
+						  &extracts) ||
 		extracts.type != DP_TYPE_DOCUMENT)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the declaration of the payload pattern \"%s\" is incomplete", decl->name)));
-	p->extracts = palloc0(sizeof(DpExtract) * Max(1, dp_document_count(extracts.data, extracts.len)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the declaration of the payload pattern \"%s\" is incomplete",
+							   decl->name)));
+	p->extracts =
+		palloc0(sizeof(DpExtract) * Max(1, dp_document_count(extracts.data, extracts.len)));
 	dp_iter_init_value(&iter, &extracts);
 	while (dp_iter_next(&iter, &element))
 		read_extract(p, &p->extracts[p->nextracts++], &element);
@@ -153,16 +169,16 @@ read_text(DpPayload *p, DpExtract *x, const char *s, uint32 len)
 	s = colon + 1;
 	for (at = end - 2; at > s; at--)
 	{
-		uint32		name = end - at - 2;
-		bool		list;
-		bool		axis = false;
-		int			i;
+		uint32 name = end - at - 2;
+		bool list;
+		bool axis = false;
+		int i;
 
 		if (at[0] != ':' || at[1] != ':')
 			continue;
 		for (i = 0; i < lengthof(axes) && x->kind == DP_EXTRACT_XPATH; i++)
 		{
-			uint32		n = strlen(axes[i]);
+			uint32 n = strlen(axes[i]);
 
 			axis = axis || (at - s >= n && memcmp(at - n, axes[i], n) == 0 &&
 							(at - s == n || strchr("/[(|, @=<>+*", at[-(int) n - 1]) != NULL));
@@ -182,8 +198,8 @@ read_text(DpPayload *p, DpExtract *x, const char *s, uint32 len)
 static void
 read_document(DpPayload *p, DpExtract *x, const DpValue *document)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 
 	dp_iter_init_value(&iter, document);
 	while (dp_iter_next(&iter, &element))
@@ -202,32 +218,39 @@ read_document(DpPayload *p, DpExtract *x, const DpValue *document)
 		}
 		else if (strcmp(element.name, "namespaces") == 0)
 		{
-			DpIter		inner;
-			DpElement	one;
-			Datum	   *names;
-			int			dims[2] = {0, 2};
-			int			lower[2] = {1, 1};
+			DpIter inner;
+			DpElement one;
+			Datum *names;
+			int dims[2] = { 0, 2 };
+			int lower[2] = { 1, 1 };
 
 			if (element.value.type != DP_TYPE_DOCUMENT)
 				bad_extract(x, "has namespaces that are no document");
-			names = palloc(sizeof(Datum) * 2 * Max(1, dp_document_count(element.value.data, element.value.len)));
+			names = palloc(sizeof(Datum) * 2 *
+						   Max(1, dp_document_count(element.value.data, element.value.len)));
 			dp_iter_init_value(&inner, &element.value);
 			while (dp_iter_next(&inner, &one))
 			{
 				if (one.value.type != DP_TYPE_STRING)
 					bad_extract(x, "has a namespace that is no text");
-				names[2 * dims[0]] = PointerGetDatum(cstring_to_text_with_len(one.name, one.namelen));
-				names[2 * dims[0] + 1] = PointerGetDatum(cstring_to_text_with_len(DP_STRING_DATA(&one.value), DP_STRING_LEN(&one.value)));
+				names[2 * dims[0]] =
+					PointerGetDatum(cstring_to_text_with_len(one.name, one.namelen));
+				names[2 * dims[0] + 1] =
+					PointerGetDatum(cstring_to_text_with_len(DP_STRING_DATA(&one.value),
+															 DP_STRING_LEN(&one.value)));
 				dims[0]++;
 			}
 			if (dims[0] > 0)
-				x->namespaces = PointerGetDatum(construct_md_array(names, NULL, 2, dims, lower, TEXTOID, -1, false, TYPALIGN_INT));
+				x->namespaces =
+					PointerGetDatum(construct_md_array(names, NULL, 2, dims, lower, TEXTOID, -1,
+													   false, TYPALIGN_INT));
 		}
 		else
 		{
 			if (x->expression != NULL)
 				bad_extract(x, "has more than one kind, or something else");
-			if (element.value.type != DP_TYPE_STRING || memchr(DP_STRING_DATA(&element.value), 0, DP_STRING_LEN(&element.value)) != NULL)
+			if (element.value.type != DP_TYPE_STRING ||
+				memchr(DP_STRING_DATA(&element.value), 0, DP_STRING_LEN(&element.value)) != NULL)
 				bad_extract(x, "has an expression that is no text");
 			set_kind(p, x, element.name, element.namelen);
 			x->expression = pnstrdup(DP_STRING_DATA(&element.value), DP_STRING_LEN(&element.value));
@@ -243,7 +266,7 @@ read_document(DpPayload *p, DpExtract *x, const DpValue *document)
 static void
 set_kind(DpPayload *p, DpExtract *x, const char *kind, uint32 len)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < lengthof(kinds); i++)
 	{
@@ -262,7 +285,7 @@ set_kind(DpPayload *p, DpExtract *x, const char *kind, uint32 len)
 static bool
 set_type(DpExtract *x, const char *name, uint32 len)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < lengthof(types); i++)
 	{
@@ -283,11 +306,12 @@ prepare(DpPayload *p, DpExtract *x)
 		bad_extract(x, "has an empty expression");
 	if (OidIsValid(x->type))
 	{
-		Oid			input;
+		Oid input;
 
 		getTypeInputInfo(x->type, &input, &x->ioparam);
 		fmgr_info_cxt(input, &x->input, CurrentMemoryContext);
-		p->needs_zone = p->needs_zone || x->type == DATEOID || x->type == TIMESTAMPOID || x->type == TIMESTAMPTZOID;
+		p->needs_zone = p->needs_zone || x->type == DATEOID || x->type == TIMESTAMPOID ||
+						x->type == TIMESTAMPTZOID;
 	}
 	switch (x->kind)
 	{
@@ -317,11 +341,12 @@ prepare(DpPayload *p, DpExtract *x)
 static void
 prepare_function(DpPayload *p, DpExtract *x)
 {
-	Oid			function = DatumGetObjectId(DirectFunctionCall1(regprocedurein, CStringGetDatum(x->expression)));
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid function =
+		DatumGetObjectId(DirectFunctionCall1(regprocedurein, CStringGetDatum(x->expression)));
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	Form_pg_proc form;
-	char		volatility;
-	bool		fits;
+	char volatility;
+	bool fits;
 
 	if (!HeapTupleIsValid(tuple))
 		bad_extract(x, "names a function that there is not");
@@ -329,22 +354,27 @@ prepare_function(DpPayload *p, DpExtract *x)
 	x->argtype = form->pronargs == 1 ? form->proargtypes.values[0] : InvalidOid;
 	x->result = form->prorettype;
 	volatility = form->provolatile;
-	fits = form->prokind == PROKIND_FUNCTION && !form->proretset && get_typtype(form->prorettype) != TYPTYPE_PSEUDO &&
-		(x->argtype == TEXTOID || x->argtype == BYTEAOID || x->argtype == JSONBOID ||
-		 x->argtype == dp_types()->bson || x->argtype == dp_types()->bson_value);
+	fits = form->prokind == PROKIND_FUNCTION && !form->proretset &&
+		   get_typtype(form->prorettype) != TYPTYPE_PSEUDO &&
+		   (x->argtype == TEXTOID || x->argtype == BYTEAOID || x->argtype == JSONBOID ||
+			x->argtype == dp_types()->bson || x->argtype == dp_types()->bson_value);
 	ReleaseSysCache(tuple);
 	if (!fits)
-		bad_extract(x, "is no function of one argument of type text, bytea, jsonb, bson or bson_value that returns one value");
+		bad_extract(
+			x,
+			"is no function of one argument of type text, bytea, jsonb, bson or bson_value that returns one value");
 	if (volatility != PROVOLATILE_IMMUTABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 				 errmsg("function %s is not immutable", x->expression),
 				 errdetail("What is extracted from a payload must depend on nothing else.")));
-	if (!DatumGetBool(DirectFunctionCall3(has_function_privilege_id_id, ObjectIdGetDatum(p->decl->owner),
-										  ObjectIdGetDatum(function), CStringGetTextDatum("EXECUTE"))))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("the owner of table %s may not call function %s", dp_relation_name(p->decl->target), x->expression)));
+	if (!DatumGetBool(DirectFunctionCall3(has_function_privilege_id_id,
+										  ObjectIdGetDatum(p->decl->owner),
+										  ObjectIdGetDatum(function),
+										  CStringGetTextDatum("EXECUTE"))))
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("the owner of table %s may not call function %s",
+							   dp_relation_name(p->decl->target), x->expression)));
 	dp_user_function_init(&x->function, function, CurrentMemoryContext);
 }
 
@@ -352,16 +382,18 @@ prepare_function(DpPayload *p, DpExtract *x)
 static void
 bad_extract(const DpExtract *x, const char *what)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("the extract of field \"%s\" %s", x->name, what),
-			 errhint("An extract is written xpath:..., jsonpath:..., regex:... or function:..., with ::type behind it if it is not to be as it is found.")));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		 errmsg("the extract of field \"%s\" %s", x->name, what),
+		 errhint(
+			 "An extract is written xpath:..., jsonpath:..., regex:... or function:..., with ::type behind it if it is not to be as it is found.")));
 }
 
 void
 dp_payload_try(DpPayload *p)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < p->nextracts; i++)
 	{
@@ -378,26 +410,27 @@ try_xpath(const DpExtract *x)
 
 	PG_TRY();
 	{
-		(void) DirectFunctionCall3(xpath, CStringGetTextDatum(x->expression), CStringGetTextDatum("<a/>"), x->namespaces);
+		(void) DirectFunctionCall3(xpath, CStringGetTextDatum(x->expression),
+								   CStringGetTextDatum("<a/>"), x->namespaces);
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
+		ErrorData *error;
 
 		MemoryContextSwitchTo(caller);
 		error = CopyErrorData();
-		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED || error->sqlerrcode == ERRCODE_OUT_OF_MEMORY)
+		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED ||
+			error->sqlerrcode == ERRCODE_OUT_OF_MEMORY)
 			PG_RE_THROW();
 		FlushErrorState();
 		if (error->sqlerrcode == ERRCODE_FEATURE_NOT_SUPPORTED)
 			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("this server cannot read XML"),
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("this server cannot read XML"),
 					 errdetail("It was built without libxml.")));
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the extract of field \"%s\" is no XPath", x->name),
-				 errdetail("%s%s%s", error->message, error->detail != NULL ? ": " : "", error->detail != NULL ? error->detail : "")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the extract of field \"%s\" is no XPath", x->name),
+						errdetail("%s%s%s", error->message, error->detail != NULL ? ": " : "",
+								  error->detail != NULL ? error->detail : "")));
 	}
 	PG_END_TRY();
 }
@@ -417,15 +450,17 @@ struct varlena *
 dp_payload_extract(DpPayload *p, struct varlena *doc, const DpValue *payload, const DpKey *key)
 {
 	struct varlena *result;
-	int			nestlevel;
+	int nestlevel;
 
 	if (payload == NULL || payload->type == DP_TYPE_NULL || payload->type == DP_TYPE_UNDEFINED)
 		return extract_named(p, doc, NULL, key);
 	if (!p->needs_zone)
 		return extract_named(p, doc, payload, key);
 	nestlevel = NewGUCNestLevel();
-	(void) set_config_option("TimeZone", "UTC", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	(void) set_config_option("DateStyle", "ISO, YMD", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("TimeZone", "UTC", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
+							 0, false);
+	(void) set_config_option("DateStyle", "ISO, YMD", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
 	result = extract_named(p, doc, payload, key);
 	AtEOXact_GUC(true, nestlevel);
 	return result;
@@ -439,16 +474,17 @@ static char *
 short_reason(const ErrorData *error)
 {
 	StringInfoData out;
-	const char *parts[2] = {error->message, error->detail};
-	int			i;
+	const char *parts[2] = { error->message, error->detail };
+	int i;
 
 	initStringInfo(&out);
 	for (i = 0; i < lengthof(parts) && parts[i] != NULL; i++)
 	{
-		int			line = strcspn(parts[i], "\n");
-		int			len = pg_mbcliplen(parts[i], line, REASON_BYTES);
+		int line = strcspn(parts[i], "\n");
+		int len = pg_mbcliplen(parts[i], line, REASON_BYTES);
 
-		appendStringInfo(&out, "%s%.*s%s", i > 0 ? ": " : "", len, parts[i], len < line ? "..." : "");
+		appendStringInfo(&out, "%s%.*s%s", i > 0 ? ": " : "", len, parts[i],
+						 len < line ? "..." : "");
 	}
 	return out.data;
 }
@@ -459,7 +495,7 @@ extract_named(DpPayload *p, struct varlena *doc, const DpValue *payload, const D
 {
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *volatile result = NULL;
-	DpExtract  *volatile at = NULL;
+	DpExtract *volatile at = NULL;
 
 	PG_TRY();
 	{
@@ -467,22 +503,26 @@ extract_named(DpPayload *p, struct varlena *doc, const DpValue *payload, const D
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
-		int			category;
+		ErrorData *error;
+		int category;
 
 		MemoryContextSwitchTo(caller);
 		error = CopyErrorData();
 		category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
 		/* what is wrong with the server or the transaction is said as it is */
-		if (at == NULL || category == ERRCODE_OPERATOR_INTERVENTION || category == ERRCODE_INSUFFICIENT_RESOURCES ||
+		if (at == NULL || category == ERRCODE_OPERATOR_INTERVENTION ||
+			category == ERRCODE_INSUFFICIENT_RESOURCES ||
 			category == ERRCODE_TRANSACTION_ROLLBACK || category == ERRCODE_INTERNAL_ERROR)
 			PG_RE_THROW();
 		FlushErrorState();
-		ereport(ERROR,
-				(errcode(error->sqlerrcode),
-				 errmsg("field \"%s\" cannot be extracted from payload \"%s\" of the document with the key %s of table %s",
-						at->name, p->field_text, dp_key_to_text(p->decl, key), dp_relation_name(p->decl->target)),
-				 errdetail_internal("%s", short_reason(error))));
+		ereport(
+			ERROR,
+			(errcode(error->sqlerrcode),
+			 errmsg(
+				 "field \"%s\" cannot be extracted from payload \"%s\" of the document with the key %s of table %s",
+				 at->name, p->field_text, dp_key_to_text(p->decl, key),
+				 dp_relation_name(p->decl->target)),
+			 errdetail_internal("%s", short_reason(error))));
 	}
 	PG_END_TRY();
 	return result;
@@ -494,19 +534,19 @@ extract_all(DpPayload *p, struct varlena *doc, const DpValue *payload, DpExtract
 {
 	struct varlena *result = doc;
 	struct varlena *xml = NULL;
-	Jsonb	   *json = NULL;
-	int			i;
+	Jsonb *json = NULL;
+	int i;
 
 	for (i = 0; i < p->nextracts; i++)
 	{
-		DpExtract  *x = &p->extracts[i];
+		DpExtract *x = &p->extracts[i];
 		struct varlena *changed = NULL;
-		DpBuilder	b;
-		DpValue		made;
-		DpValue		found;
-		DpValue		before;
-		bool		had = dp_path_find(DP_DOC_DATA(result), DP_DOC_SIZE(result), x->path, &before);
-		bool		has;
+		DpBuilder b;
+		DpValue made;
+		DpValue found;
+		DpValue before;
+		bool had = dp_path_find(DP_DOC_DATA(result), DP_DOC_SIZE(result), x->path, &before);
+		bool has;
 
 		CHECK_FOR_INTERRUPTS();
 		*at = x;
@@ -519,10 +559,14 @@ extract_all(DpPayload *p, struct varlena *doc, const DpValue *payload, DpExtract
 				 (x->kind == DP_EXTRACT_JSONPATH && !dp_type_is_container(payload->type))))
 				wrong_type(p, x, payload);
 			if (x->kind == DP_EXTRACT_XPATH && xml == NULL)
-				xml = (struct varlena *) cstring_to_text_with_len(DP_STRING_DATA(payload), DP_STRING_LEN(payload));
+				xml = (struct varlena *) cstring_to_text_with_len(DP_STRING_DATA(payload),
+																  DP_STRING_LEN(payload));
 			if (x->kind == DP_EXTRACT_JSONPATH && json == NULL)
-				json = payload->type != DP_TYPE_STRING ? dp_value_to_jsonb(payload) :
-					DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(pnstrdup(DP_STRING_DATA(payload), DP_STRING_LEN(payload)))));
+				json = payload->type != DP_TYPE_STRING
+						   ? dp_value_to_jsonb(payload)
+						   : DatumGetJsonbP(DirectFunctionCall1(
+								 jsonb_in, CStringGetDatum(pnstrdup(DP_STRING_DATA(payload),
+																	DP_STRING_LEN(payload)))));
 			extract_one(p, x, payload, xml, json, &b);
 		}
 		dp_builder_end(&b);
@@ -545,11 +589,11 @@ extract_all(DpPayload *p, struct varlena *doc, const DpValue *payload, DpExtract
 struct varlena *
 dp_payload_put(const DpPayload *p, struct varlena *doc, const DpPath *path, const DpValue *value)
 {
-	DpValue		whole = dp_value_of_document(doc);
+	DpValue whole = dp_value_of_document(doc);
 	const uint8 *payload;
-	DpValue		there;
+	DpValue there;
 	struct varlena *field;
-	DpBuilder	b;
+	DpBuilder b;
 
 	if (dp_step_find(&whole, &path->steps[0], &payload, &there) ||
 		!dp_step_find(&whole, &p->field->steps[0], &payload, &there))
@@ -558,7 +602,8 @@ dp_payload_put(const DpPayload *p, struct varlena *doc, const DpPath *path, cons
 	dp_builder_init(&b, whole.len + DP_DOC_SIZE(field));
 	dp_builder_begin_document(&b);
 	dp_builder_append_elements(&b, whole.data + 4, payload - whole.data - 4);
-	dp_builder_append_elements(&b, DP_DOC_DATA(field) + 4, DP_DOC_SIZE(field) - DP_DOCUMENT_MIN_SIZE);
+	dp_builder_append_elements(&b, DP_DOC_DATA(field) + 4,
+							   DP_DOC_SIZE(field) - DP_DOCUMENT_MIN_SIZE);
 	dp_builder_append_elements(&b, payload, whole.data + whole.len - 1 - payload);
 	dp_builder_end(&b);
 	return dp_builder_finish_bson(&b);
@@ -566,7 +611,8 @@ dp_payload_put(const DpPayload *p, struct varlena *doc, const DpPath *path, cons
 
 /* Appends what is found as the element "v", or nothing. */
 static void
-extract_one(DpPayload *p, DpExtract *x, const DpValue *payload, struct varlena *xml, Jsonb *json, DpBuilder *b)
+extract_one(DpPayload *p, DpExtract *x, const DpValue *payload, struct varlena *xml, Jsonb *json,
+			DpBuilder *b)
 {
 	if (x->kind == DP_EXTRACT_FUNCTION)
 	{
@@ -598,8 +644,8 @@ static void
 append_text(DpExtract *x, DpBuilder *b, const char *s, uint32 len)
 {
 	DpConverter converter;
-	char	   *copy = pnstrdup(s, len);
-	Datum		value;
+	char *copy = pnstrdup(s, len);
+	Datum value;
 
 	if (!OidIsValid(x->type) || x->type == TEXTOID)
 	{
@@ -615,16 +661,18 @@ append_text(DpExtract *x, DpBuilder *b, const char *s, uint32 len)
 static void
 extract_xpath(DpExtract *x, struct varlena *xml, DpBuilder *b)
 {
-	Datum		nodes = DirectFunctionCall3(xpath, PointerGetDatum(cstring_to_text(x->expression)), PointerGetDatum(xml), x->namespaces);
-	Datum	   *items;
-	bool	   *nulls;
-	int			n;
-	int			i;
+	Datum nodes = DirectFunctionCall3(xpath, PointerGetDatum(cstring_to_text(x->expression)),
+									  PointerGetDatum(xml), x->namespaces);
+	Datum *items;
+	bool *nulls;
+	int n;
+	int i;
 
-	deconstruct_array(DatumGetArrayTypeP(nodes), XMLOID, -1, false, TYPALIGN_INT, &items, &nulls, &n);
+	deconstruct_array(DatumGetArrayTypeP(nodes), XMLOID, -1, false, TYPALIGN_INT, &items, &nulls,
+					  &n);
 	for (i = 0; i < n && (x->is_list || i == 0); i++)
 	{
-		char	   *found = node_text(text_to_cstring(DatumGetTextPP(items[i])));
+		char *found = node_text(text_to_cstring(DatumGetTextPP(items[i])));
 
 		append_text(x, b, found, strlen(found));
 	}
@@ -637,28 +685,30 @@ extract_xpath(DpExtract *x, struct varlena *xml, DpBuilder *b)
 static char *
 node_text(char *node)
 {
-	char	   *from;
-	char	   *to;
+	char *from;
+	char *to;
 
 	if (node[0] == '<')
 	{
-		Datum	   *items;
-		bool	   *nulls;
-		int			n;
-		Datum		inner;
+		Datum *items;
+		bool *nulls;
+		int n;
+		Datum inner;
 
 		if (node[1] == '!' || node[1] == '?')
-			return node;		/* comments and such are as they are written */
-		inner = DirectFunctionCall3(xpath, CStringGetTextDatum("string(/*)"), CStringGetTextDatum(node),
-									PointerGetDatum(construct_empty_array(TEXTOID)));
-		deconstruct_array(DatumGetArrayTypeP(inner), XMLOID, -1, false, TYPALIGN_INT, &items, &nulls, &n);
+			return node; /* comments and such are as they are written */
+		inner =
+			DirectFunctionCall3(xpath, CStringGetTextDatum("string(/*)"), CStringGetTextDatum(node),
+								PointerGetDatum(construct_empty_array(TEXTOID)));
+		deconstruct_array(DatumGetArrayTypeP(inner), XMLOID, -1, false, TYPALIGN_INT, &items,
+						  &nulls, &n);
 		if (n == 0)
 			return pstrdup("");
 		node = text_to_cstring(DatumGetTextPP(items[0]));
 	}
 	for (from = to = node; *from != '\0';)
 	{
-		int			i = lengthof(references);
+		int i = lengthof(references);
 
 		if (*from == '&')
 		{
@@ -684,12 +734,13 @@ node_text(char *node)
 static void
 extract_json(DpExtract *x, Jsonb *json, DpBuilder *b)
 {
-	Datum		empty = DirectFunctionCall1(jsonb_in, CStringGetDatum("{}"));
-	Datum		found = DirectFunctionCall4(jsonb_path_query_array, JsonbPGetDatum(json), x->jsonpath, empty, BoolGetDatum(false));
+	Datum empty = DirectFunctionCall1(jsonb_in, CStringGetDatum("{}"));
+	Datum found = DirectFunctionCall4(jsonb_path_query_array, JsonbPGetDatum(json), x->jsonpath,
+									  empty, BoolGetDatum(false));
 	JsonbIterator *it = JsonbIteratorInit(&DatumGetJsonbP(found)->root);
 	JsonbIteratorToken token;
-	JsonbValue	item;
-	int			n = 0;
+	JsonbValue item;
+	int n = 0;
 
 	while ((token = JsonbIteratorNext(&it, &item, true)) != WJB_DONE)
 	{
@@ -704,7 +755,7 @@ extract_json(DpExtract *x, Jsonb *json, DpBuilder *b)
 			append_text(x, b, item.val.string.val, item.val.string.len);
 		else
 		{
-			char	   *shown = JsonbToCString(NULL, &JsonbValueToJsonb(&item)->root, 0);
+			char *shown = JsonbToCString(NULL, &JsonbValueToJsonb(&item)->root, 0);
 
 			append_text(x, b, shown, strlen(shown));
 		}
@@ -716,10 +767,10 @@ static void
 extract_regex(DpExtract *x, const DpValue *payload, DpBuilder *b)
 {
 	const char *s = DP_STRING_DATA(payload);
-	uint32		len = DP_STRING_LEN(payload);
-	uint32		from = 0;
+	uint32 len = DP_STRING_LEN(payload);
+	uint32 from = 0;
 	DpRegexSpan spans[2];
-	int			nspans = dp_regex_groups(x->regex) > 0 ? 2 : 1;
+	int nspans = dp_regex_groups(x->regex) > 0 ? 2 : 1;
 
 	while (from <= len && dp_regex_find(x->regex, s, len, from, spans, nspans))
 	{
@@ -743,9 +794,9 @@ static void
 extract_function(DpPayload *p, DpExtract *x, const DpValue *payload, DpBuilder *b)
 {
 	DpConverter converter;
-	bool		isnull;
-	Datum		arg;
-	Datum		result;
+	bool isnull;
+	Datum arg;
+	Datum result;
 
 	/* one that was dropped and made again is called by its name */
 	if (unlikely(!dp_user_function_exists(&x->function)))
@@ -761,9 +812,9 @@ extract_function(DpPayload *p, DpExtract *x, const DpValue *payload, DpBuilder *
 		return;
 	if (OidIsValid(x->type) && x->type != x->result)
 	{
-		char	   *shown;
-		Oid			output;
-		bool		is_varlena;
+		char *shown;
+		Oid output;
+		bool is_varlena;
 
 		getTypeOutputInfo(x->result, &output, &is_varlena);
 		shown = OidOutputFunctionCall(output, result);

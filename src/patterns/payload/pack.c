@@ -23,25 +23,27 @@
 #include "patterns/payload/payload.h"
 
 /* Length and subtype of a Binary */
-#define BINARY_HEADER	5
+#define BINARY_HEADER 5
 
 bool
 dp_payload_is_packed(const DpValue *value)
 {
-	return value->type == DP_TYPE_BINARY && value->len >= BINARY_HEADER && value->data[4] == DP_PAYLOAD_SUBTYPE;
+	return value->type == DP_TYPE_BINARY && value->len >= BINARY_HEADER &&
+		   value->data[4] == DP_PAYLOAD_SUBTYPE;
 }
 
 struct varlena *
 dp_payload_pack(const DpValue *value)
 {
-	DpBuilder	b;
-	uint8	   *bytes = palloc(BINARY_HEADER + DP_PAYLOAD_HEADER + PGLZ_MAX_OUTPUT(value->len));
-	uint8	   *p = bytes + BINARY_HEADER;
-	int32		size = -1;
-	DpValue		packed;
+	DpBuilder b;
+	uint8 *bytes = palloc(BINARY_HEADER + DP_PAYLOAD_HEADER + PGLZ_MAX_OUTPUT(value->len));
+	uint8 *p = bytes + BINARY_HEADER;
+	int32 size = -1;
+	DpValue packed;
 
 	if (value->len <= PG_INT32_MAX)
-		size = pglz_compress((const char *) value->data, (int32) value->len, (char *) p + DP_PAYLOAD_HEADER, PGLZ_strategy_default);
+		size = pglz_compress((const char *) value->data, (int32) value->len,
+							 (char *) p + DP_PAYLOAD_HEADER, PGLZ_strategy_default);
 	p[0] = DP_PAYLOAD_VERSION;
 	p[1] = size >= 0 ? DP_PAYLOAD_PGLZ : DP_PAYLOAD_PLAIN;
 	p[2] = value->type;
@@ -67,12 +69,12 @@ dp_payload_unpack(const DpValue *value, int sqlstate)
 {
 	const uint8 *p;
 	const char *wrong = NULL;
-	uint32		size = 0;
-	uint32		len = 0;
-	uint8		type = 0;
-	uint8	   *bytes;
-	DpBuilder	b;
-	DpFault		fault;
+	uint32 size = 0;
+	uint32 len = 0;
+	uint8 type = 0;
+	uint8 *bytes;
+	DpBuilder b;
+	DpFault fault;
 
 	if (!dp_payload_is_packed(value) || value->len < BINARY_HEADER + DP_PAYLOAD_HEADER)
 		wrong = "it is too short";
@@ -87,7 +89,7 @@ dp_payload_unpack(const DpValue *value, int sqlstate)
 		else if (p[1] > DP_PAYLOAD_PGLZ || (p[1] == DP_PAYLOAD_PLAIN && len != size))
 			wrong = "its header is damaged";
 		else if (len > MaxAllocSize / 2 || len / 100 > size)
-			wrong = "its length is wrong";	/* pglz makes no more than 273 bytes of three */
+			wrong = "its length is wrong"; /* pglz makes no more than 273 bytes of three */
 	}
 	if (wrong == NULL)
 	{
@@ -95,16 +97,16 @@ dp_payload_unpack(const DpValue *value, int sqlstate)
 		bytes = dp_builder_reserve(&b, len);
 		if (p[1] == DP_PAYLOAD_PLAIN)
 			memcpy(bytes, p + DP_PAYLOAD_HEADER, len);
-		else if (pglz_decompress((const char *) p + DP_PAYLOAD_HEADER, (int32) size, (char *) bytes, (int32) len, true) != (int32) len)
+		else if (pglz_decompress((const char *) p + DP_PAYLOAD_HEADER, (int32) size, (char *) bytes,
+								 (int32) len, true) != (int32) len)
 			wrong = "it cannot be decompressed";
 		if (wrong == NULL && !dp_validate_value(type, bytes, len, &fault))
 			wrong = "what it holds is no value";
 	}
 	if (wrong != NULL)
-		ereport(ERROR,
-				(errcode(sqlstate),
-				 errmsg("a Binary of subtype %d is no packed payload", DP_PAYLOAD_SUBTYPE),
-				 errdetail("As such, %s.", wrong)));
+		ereport(ERROR, (errcode(sqlstate),
+						errmsg("a Binary of subtype %d is no packed payload", DP_PAYLOAD_SUBTYPE),
+						errdetail("As such, %s.", wrong)));
 	return dp_builder_finish_value(&b, type);
 }
 
@@ -115,7 +117,7 @@ DP_FUNCTION(dp_payload_pack_value);
 Datum
 dp_payload_pack_value(PG_FUNCTION_ARGS)
 {
-	DpValue		value = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
+	DpValue value = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
 
 	if (dp_payload_is_packed(&value))
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
@@ -129,7 +131,7 @@ DP_FUNCTION(dp_payload_unpack_value);
 Datum
 dp_payload_unpack_value(PG_FUNCTION_ARGS)
 {
-	DpValue		value = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
+	DpValue value = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
 
 	if (!dp_payload_is_packed(&value))
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
@@ -143,7 +145,7 @@ DP_FUNCTION(dp_payload_is_packed_value);
 Datum
 dp_payload_is_packed_value(PG_FUNCTION_ARGS)
 {
-	DpValue		value = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
+	DpValue value = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
 
 	PG_RETURN_BOOL(dp_payload_is_packed(&value));
 }

@@ -39,8 +39,8 @@ static struct varlena *row_document(DpPayload *p, HeapTuple tuple, TupleDesc des
 static bool find_payload(const DpPayload *p, struct varlena *doc, DpValue *value);
 static struct varlena *extract(DpPayload *p, struct varlena *doc, const DpKey *key, int sqlstate);
 static void refuse_fields(DpPayload *p, struct varlena *before, struct varlena *after);
-static struct varlena *keep_fields(DpPayload *p, struct varlena *before, struct varlena *after,
-								   struct varlena *extracted);
+static struct varlena *
+keep_fields(DpPayload *p, struct varlena *before, struct varlena *after, struct varlena *extracted);
 static struct varlena *pack(const DpPayload *p, struct varlena *doc);
 static struct varlena *unpack(const DpPayload *p, struct varlena *doc);
 
@@ -52,37 +52,42 @@ Datum
 dp_payload_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpPayload  *p;
-	TupleDesc	desc;
-	HeapTuple	tuple;
+	DpPayload *p;
+	TupleDesc desc;
+	HeapTuple tuple;
 	struct varlena *doc;
 	struct varlena *changed;
 	struct varlena *before = NULL;
-	int			attnum;
-	bool		isnull;
-	Datum		value;
+	int attnum;
+	bool isnull;
+	Datum value;
 
 	if (CALLED_AS_TRIGGER(fcinfo) &&
 		(!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || !TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
 		 TRIGGER_FIRED_BY_DELETE(trigdata->tg_event)))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"payload_trigger\" is called by triggers that payload_enable() makes only")));
-	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
-							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"payload_trigger\" is called by triggers that payload_enable() makes only")));
+	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
+		dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
+								   ? trigdata->tg_newtuple
+								   : trigdata->tg_trigtuple);
 	p = payload_of(dp_decl_of_trigger(fcinfo, PATTERN));
 
 	desc = RelationGetDescr(trigdata->tg_relation);
 	attnum = p->decl->doc_attnum;
-	tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
+														: trigdata->tg_trigtuple;
 	value = heap_getattr(tuple, attnum, desc, &isnull);
 	if (isnull)
 		return PointerGetDatum(tuple);
 	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
 	{
-		bool		was_null;
-		Datum		was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &was_null);
+		bool was_null;
+		Datum was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &was_null);
 
 		/* a document that the statement has not touched lies where it lay */
 		if (!was_null && datum_image_eq(was, value, false, -1))
@@ -94,25 +99,27 @@ dp_payload_trigger(PG_FUNCTION_ARGS)
 	doc = PG_DETOAST_DATUM_PACKED(value);
 	if (trigdata->tg_trigger->tgnargs == 1)
 	{
-		DpValue		old;
-		DpValue		new;
+		DpValue old;
+		DpValue new;
 
 		/* pattern_build and pattern_repair write what they have extracted */
-		bool		by_hand = dp_marked(p->decl->target, p->decl->name) != DP_MARK_INTERNAL;
-		bool		has = find_payload(p, doc, &new);
-		bool		same;
+		bool by_hand = dp_marked(p->decl->target, p->decl->name) != DP_MARK_INTERNAL;
+		bool has = find_payload(p, doc, &new);
+		bool same;
 
 		if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
 			before = row_document(p, trigdata->tg_trigtuple, desc);
-		same = has && before != NULL && find_payload(p, before, &old) && dp_value_identical(&old, &new) &&
-			(dp_payload_is_packed(&old) || p->decl->held != NIL);
+		same = has && before != NULL && find_payload(p, before, &old) &&
+			   dp_value_identical(&old, &new) &&
+			   (dp_payload_is_packed(&old) || p->decl->held != NIL);
 		if (by_hand && (same || !has))
 			refuse_fields(p, before, doc);
-		if (by_hand && (same || (p->decl->held != NIL && !has && before != NULL && !find_payload(p, before, &old))))
+		if (by_hand && (same || (p->decl->held != NIL && !has && before != NULL &&
+								 !find_payload(p, before, &old))))
 			changed = keep_fields(p, before, doc, NULL);
 		else
 		{
-			DpKey		key;
+			DpKey key;
 
 			dp_key_of_tuple(p->decl, tuple, desc, &key);
 			changed = extract(p, doc, &key, ERRCODE_INVALID_BINARY_REPRESENTATION);
@@ -142,8 +149,8 @@ payload_of(DpDecl *decl)
 static struct varlena *
 row_document(DpPayload *p, HeapTuple tuple, TupleDesc desc)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, p->decl->doc_attnum, desc, &isnull);
+	bool isnull;
+	Datum value = heap_getattr(tuple, p->decl->doc_attnum, desc, &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
@@ -153,7 +160,7 @@ static bool
 find_payload(const DpPayload *p, struct varlena *doc, DpValue *value)
 {
 	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, value) &&
-		value->type != DP_TYPE_NULL && value->type != DP_TYPE_UNDEFINED;
+		   value->type != DP_TYPE_NULL && value->type != DP_TYPE_UNDEFINED;
 }
 
 /*
@@ -163,7 +170,7 @@ find_payload(const DpPayload *p, struct varlena *doc, DpValue *value)
 static struct varlena *
 extract(DpPayload *p, struct varlena *doc, const DpKey *key, int sqlstate)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (!find_payload(p, doc, &value))
 		return dp_payload_extract(p, doc, NULL, key);
@@ -173,27 +180,31 @@ extract(DpPayload *p, struct varlena *doc, const DpKey *key, int sqlstate)
 }
 
 /*
- * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a document whose payload says nothing new has something new
- * in an extracted field.  An old copy that was read with its payload comes with that.
+ * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a document whose payload says nothing new has
+ * something new in an extracted field.  An old copy that was read with its payload comes with that.
  */
 static void
 refuse_fields(DpPayload *p, struct varlena *before, struct varlena *after)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < p->nextracts; i++)
 	{
-		DpValue		old;
-		DpValue		new;
+		DpValue old;
+		DpValue new;
 
-		if (!dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), p->extracts[i].path, &new) || new.type == DP_TYPE_NULL ||
-			(before != NULL && dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), p->extracts[i].path, &old) &&
+		if (!dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), p->extracts[i].path, &new) ||
+			new.type == DP_TYPE_NULL ||
+			(before != NULL &&
+			 dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), p->extracts[i].path, &old) &&
 			 dp_value_identical(&old, &new)))
 			continue;
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("field \"%s\" of table %s is extracted from \"%s\"", p->extracts[i].name, dp_relation_name(p->decl->target), p->field_text),
-				 errhint("Write \"%s\" of table %s.", p->field_text, dp_relation_name(p->decl->target))));
+				 errmsg("field \"%s\" of table %s is extracted from \"%s\"", p->extracts[i].name,
+						dp_relation_name(p->decl->target), p->field_text),
+				 errhint("Write \"%s\" of table %s.", p->field_text,
+						 dp_relation_name(p->decl->target))));
 	}
 }
 
@@ -204,20 +215,21 @@ refuse_fields(DpPayload *p, struct varlena *before, struct varlena *after)
 static struct varlena *
 keep_fields(DpPayload *p, struct varlena *before, struct varlena *after, struct varlena *extracted)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < p->nextracts; i++)
 	{
 		const DpPath *path = p->extracts[i].path;
 		struct varlena *changed = NULL;
-		DpValue		old;
-		DpValue		new;
-		bool		had = dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), path, &old);
-		bool		has = dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), path, &new);
+		DpValue old;
+		DpValue new;
+		bool had = dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), path, &old);
+		bool has = dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), path, &new);
 
 		if (extracted != NULL)
 		{
-			bool		extracts = dp_path_find(DP_DOC_DATA(extracted), DP_DOC_SIZE(extracted), path, &new);
+			bool extracts =
+				dp_path_find(DP_DOC_DATA(extracted), DP_DOC_SIZE(extracted), path, &new);
 
 			if (had && dp_held(p->decl, path) && dp_value_lost(&old, extracts ? &new : NULL, NIL))
 				changed = dp_payload_put(p, after, path, &old);
@@ -236,7 +248,7 @@ keep_fields(DpPayload *p, struct varlena *before, struct varlena *after, struct 
 static struct varlena *
 pack(const DpPayload *p, struct varlena *doc)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (!find_payload(p, doc, &value) || dp_payload_is_packed(&value))
 		return doc;
@@ -248,7 +260,7 @@ pack(const DpPayload *p, struct varlena *doc)
 static struct varlena *
 unpack(const DpPayload *p, struct varlena *doc)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (!find_payload(p, doc, &value) || !dp_payload_is_packed(&value))
 		return doc;
@@ -262,7 +274,7 @@ unpack(const DpPayload *p, struct varlena *doc)
 static bool
 methods_is_split(DpDecl *decl, struct varlena *stored)
 {
-	DpValue		value;
+	DpValue value;
 
 	return find_payload(payload_of(decl), stored, &value) && dp_payload_is_packed(&value);
 }
@@ -274,15 +286,16 @@ methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool lates
 }
 
 static struct varlena *
-methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
+methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+			 struct varlena *new_whole)
 {
-	DpPayload  *p = payload_of(decl);
-	DpValue		old;
-	DpValue		new;
-	DpValue		packed;
+	DpPayload *p = payload_of(decl);
+	DpValue old;
+	DpValue new;
+	DpValue packed;
 
-	if (!find_payload(p, old_whole, &old) || !find_payload(p, new_whole, &new) || !dp_value_identical(&old, &new) ||
-		!find_payload(p, stored, &packed))
+	if (!find_payload(p, old_whole, &old) || !find_payload(p, new_whole, &new) ||
+		!dp_value_identical(&old, &new) || !find_payload(p, stored, &packed))
 		return NULL;
 	return dp_document_set(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), p->field, &packed);
 }
@@ -290,9 +303,9 @@ methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, st
 static bool
 methods_settle(DpDecl *decl, const DpKey *key)
 {
-	DpPayload  *p = payload_of(decl);
-	DpWriter   *w;
-	bool		written = false;
+	DpPayload *p = payload_of(decl);
+	DpWriter *w;
+	bool written = false;
 
 	if (p->lookup == NULL)
 		p->lookup = dp_lookup_primary(decl->target, decl->context);
@@ -324,20 +337,22 @@ methods_split(DpDecl *decl)
 	return list_make1(dp_split_field(payload_of(decl)->field, NULL));
 }
 
-const DpPatternMethods dp_payload_methods = {
-	.pattern = PATTERN,
-	.is_split = methods_is_split,
-	.whole = methods_whole,
-	.keep = methods_keep,
-	.settle = methods_settle,
-	.split = methods_split
-};
+const DpPatternMethods dp_payload_methods = { .pattern = PATTERN,
+											  .is_split = methods_is_split,
+											  .whole = methods_whole,
+											  .keep = methods_keep,
+											  .settle = methods_settle,
+											  .split = methods_split };
 
-/* The declaration that a function is called for: rel and name are its first arguments after the document. */
+/*
+ * The declaration that a function is called for: rel and name are its first arguments after the
+ * document.
+ */
 static DpPayload *
 payload_argument(FunctionCallInfo fcinfo)
 {
-	return payload_of(dp_decl_find(PG_GETARG_OID(1), PATTERN, text_to_cstring(PG_GETARG_TEXT_PP(2))));
+	return payload_of(dp_decl_find(PG_GETARG_OID(1), PATTERN,
+								   text_to_cstring(PG_GETARG_TEXT_PP(2))));
 }
 
 /*
@@ -347,10 +362,11 @@ DP_FUNCTION(dp_payload_is_pending);
 Datum
 dp_payload_is_pending(PG_FUNCTION_ARGS)
 {
-	DpPayload  *p = payload_argument(fcinfo);
-	DpValue		value;
+	DpPayload *p = payload_argument(fcinfo);
+	DpValue value;
 
-	PG_RETURN_BOOL(find_payload(p, PG_GETARG_VARLENA_PP(0), &value) && !dp_payload_is_packed(&value));
+	PG_RETURN_BOOL(find_payload(p, PG_GETARG_VARLENA_PP(0), &value) &&
+				   !dp_payload_is_packed(&value));
 }
 
 /*
@@ -361,9 +377,9 @@ Datum
 dp_payload_verify(PG_FUNCTION_ARGS)
 {
 	struct varlena *options = PG_GETARG_VARLENA_PP(1);
-	char	   *doc_column = NULL;
-	DpDecl	   *decl;
-	DpValue		value;
+	char *doc_column = NULL;
+	DpDecl *decl;
+	DpValue value;
 
 	dp_require_owner(PG_GETARG_OID(0));
 	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "doc_column", 10, &value) &&
@@ -379,8 +395,9 @@ dp_payload_verify(PG_FUNCTION_ARGS)
 static void
 put_fault(ReturnSetInfo *rsinfo, const char *what, const char *expected, const char *found)
 {
-	Datum		values[3] = {CStringGetTextDatum(what), CStringGetTextDatum(expected), CStringGetTextDatum(found)};
-	bool		nulls[3] = {false, false, false};
+	Datum values[3] = { CStringGetTextDatum(what), CStringGetTextDatum(expected),
+						CStringGetTextDatum(found) };
+	bool nulls[3] = { false, false, false };
 
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
@@ -390,7 +407,7 @@ static char *
 shown(struct varlena *doc, const DpPath *path)
 {
 	StringInfoData out;
-	DpValue		value;
+	DpValue value;
 
 	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value))
 		return "absent";
@@ -413,28 +430,30 @@ Datum
 dp_payload_faults(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	DpPayload  *p = payload_argument(fcinfo);
+	DpPayload *p = payload_argument(fcinfo);
 	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
 	struct varlena *right;
-	DpKey		key;
-	DpValue		value;
-	int			i;
+	DpKey key;
+	DpValue value;
+	int i;
 
 	InitMaterializedSRF(fcinfo, 0);
 	dp_key_of_argument(p->decl, fcinfo, 3, &key);
 	if (find_payload(p, doc, &value) && !dp_payload_is_packed(&value))
-		put_fault(rsinfo, psprintf("payload \"%s\"", p->field_text), "packed", dp_type_name(value.type));
+		put_fault(rsinfo, psprintf("payload \"%s\"", p->field_text), "packed",
+				  dp_type_name(value.type));
 	right = extract(p, doc, &key, ERRCODE_DATA_CORRUPTED);
 	for (i = 0; i < p->nextracts && right != doc; i++)
 	{
 		const DpExtract *x = &p->extracts[i];
-		DpValue		a;
-		DpValue		b;
-		bool		has = dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), x->path, &a);
-		bool		should = dp_path_find(DP_DOC_DATA(right), DP_DOC_SIZE(right), x->path, &b);
+		DpValue a;
+		DpValue b;
+		bool has = dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), x->path, &a);
+		bool should = dp_path_find(DP_DOC_DATA(right), DP_DOC_SIZE(right), x->path, &b);
 
 		if (has != should || (has && !dp_value_identical(&a, &b)))
-			put_fault(rsinfo, psprintf("field \"%s\"", x->name), shown(right, x->path), shown(doc, x->path));
+			put_fault(rsinfo, psprintf("field \"%s\"", x->name), shown(right, x->path),
+					  shown(doc, x->path));
 	}
 	return (Datum) 0;
 }

@@ -17,11 +17,11 @@
 #include "mql/regex.h"
 
 /* Subtype of the Binary that a packed payload is; its layout is in docs/formats.md */
-#define DP_PAYLOAD_SUBTYPE		0x81
-#define DP_PAYLOAD_VERSION		1
-#define DP_PAYLOAD_HEADER		7	/* version, method, type, number of bytes */
-#define DP_PAYLOAD_PLAIN		0
-#define DP_PAYLOAD_PGLZ			1
+#define DP_PAYLOAD_SUBTYPE 0x81
+#define DP_PAYLOAD_VERSION 1
+#define DP_PAYLOAD_HEADER 7 /* version, method, type, number of bytes */
+#define DP_PAYLOAD_PLAIN 0
+#define DP_PAYLOAD_PGLZ 1
 
 typedef enum DpExtractKind
 {
@@ -34,34 +34,34 @@ typedef enum DpExtractKind
 /* A processing field */
 typedef struct DpExtract
 {
-	char	   *name;			/* the path as it is written */
-	DpPath	   *path;
+	char *name; /* the path as it is written */
+	DpPath *path;
 	DpExtractKind kind;
-	char	   *expression;
-	Oid			type;			/* InvalidOid: as it is found */
-	bool		is_list;		/* all that is found, as an array; else the first */
-	Datum		namespaces;		/* XPATH: text[] */
-	Datum		jsonpath;
-	DpRegex    *regex;
+	char *expression;
+	Oid type;         /* InvalidOid: as it is found */
+	bool is_list;     /* all that is found, as an array; else the first */
+	Datum namespaces; /* XPATH: text[] */
+	Datum jsonpath;
+	DpRegex *regex;
 	DpUserFunction function;
-	Oid			argtype;
-	Oid			result;
+	Oid argtype;
+	Oid result;
 	/* input function of the type */
-	FmgrInfo	input;
-	Oid			ioparam;
+	FmgrInfo input;
+	Oid ioparam;
 } DpExtract;
 
 typedef struct DpPayload
 {
-	DpDecl	   *decl;
-	char	   *field_text;
-	DpPath	   *field;
-	int			nextracts;
-	DpExtract  *extracts;
-	bool		needs_xml;		/* there are XPATHs */
-	bool		needs_json;
-	bool		needs_zone;		/* some types read dates */
-	DpLookup   *lookup;
+	DpDecl *decl;
+	char *field_text;
+	DpPath *field;
+	int nextracts;
+	DpExtract *extracts;
+	bool needs_xml; /* there are XPATHs */
+	bool needs_json;
+	bool needs_zone; /* some types read dates */
+	DpLookup *lookup;
 } DpPayload;
 
 /* pack.c */
@@ -81,7 +81,10 @@ extern struct varlena *dp_payload_unpack(const DpValue *value, int sqlstate);
 
 /* extract.c */
 
-/* Compiles the options of a declaration in its context.  Raises INVALID_PARAMETER_VALUE and what is wrong with an expression. */
+/*
+ * Compiles the options of a declaration in its context.  Raises INVALID_PARAMETER_VALUE and what is
+ * wrong with an expression.
+ */
 extern DpPayload *dp_payload_compile(DpDecl *decl);
 
 /*
@@ -94,9 +97,11 @@ extern void dp_payload_try(DpPayload *p);
  * The document with the fields that are extracted from the payload, NULL: there is none.
  * Errors that the payload causes name the key.
  */
-extern struct varlena *dp_payload_extract(DpPayload *p, struct varlena *doc, const DpValue *payload, const DpKey *key);
+extern struct varlena *
+dp_payload_extract(DpPayload *p, struct varlena *doc, const DpValue *payload, const DpKey *key);
 
 /* The document with a value at an extract's path. */
-extern struct varlena *dp_payload_put(const DpPayload *p, struct varlena *doc, const DpPath *path, const DpValue *value);
+extern struct varlena *
+dp_payload_put(const DpPayload *p, struct varlena *doc, const DpPath *path, const DpValue *value);
 
-#endif							/* DP_PATTERNS_PAYLOAD_PAYLOAD_H */
+#endif /* DP_PATTERNS_PAYLOAD_PAYLOAD_H */

@@ -28,18 +28,18 @@
 typedef struct FieldCache
 {
 	DpPathCache path;
-	char	   *types;			/* the argument that fits[] was made of */
-	uint32		len;
-	bool		fits[256];
+	char *types; /* the argument that fits[] was made of */
+	uint32 len;
+	bool fits[256];
 } FieldCache;
 
 /* Finding the place of an item */
 typedef struct ItemSearch
 {
-	char	   *place;			/* NULL: the only one */
-	StringInfoData text;		/* of what was found */
-	DpValue		item;
-	int			found;
+	char *place;         /* NULL: the only one */
+	StringInfoData text; /* of what was found */
+	DpValue item;
+	int found;
 } ItemSearch;
 
 static void put_error(const char *variant, const char *part, const char *path, const char *rule,
@@ -62,15 +62,15 @@ DP_FUNCTION(dp_polymorphic_errors);
 Datum
 dp_polymorphic_errors(PG_FUNCTION_ARGS)
 {
-	DpDecl	   *decl;
-	DpValue		doc;
+	DpDecl *decl;
+	DpValue doc;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table must not be null")));
-	decl = dp_decl_find(PG_GETARG_OID(0), "polymorphic", PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2)));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
+	decl = dp_decl_find(PG_GETARG_OID(0), "polymorphic",
+						PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2)));
 	if (PG_ARGISNULL(1))
 		return (Datum) 0;
 	doc = dp_value_of_document(DP_GETARG_VARLENA(1));
@@ -84,8 +84,8 @@ put_error(const char *variant, const char *part, const char *path, const char *r
 		  const char *expected, const char *found, void *arg)
 {
 	ReturnSetInfo *result = arg;
-	Datum		values[6];
-	bool		nulls[6] = {false};
+	Datum values[6];
+	bool nulls[6] = { false };
 
 	nulls[0] = variant == NULL;
 	if (variant != NULL)
@@ -105,8 +105,9 @@ DP_FUNCTION(dp_polymorphic_valid);
 Datum
 dp_polymorphic_valid(PG_FUNCTION_ARGS)
 {
-	DpDecl	   *decl = dp_decl_find(PG_GETARG_OID(0), "polymorphic", text_to_cstring(PG_GETARG_TEXT_PP(1)));
-	DpValue		doc = dp_value_of_document(DP_GETARG_VARLENA(2));
+	DpDecl *decl =
+		dp_decl_find(PG_GETARG_OID(0), "polymorphic", text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	DpValue doc = dp_value_of_document(DP_GETARG_VARLENA(2));
 
 	PG_RETURN_BOOL(dp_poly_valid(dp_poly(decl), &doc));
 }
@@ -119,9 +120,9 @@ DP_FUNCTION(dp_polymorphic_elements);
 Datum
 dp_polymorphic_elements(PG_FUNCTION_ARGS)
 {
-	text	   *by = PG_GETARG_TEXT_PP(1);
-	DpPath	   *path = dp_path_parse(VARDATA_ANY(by), VARSIZE_ANY_EXHDR(by));
-	DpValue		doc = dp_value_of_document(DP_GETARG_VARLENA(0));
+	text *by = PG_GETARG_TEXT_PP(1);
+	DpPath *path = dp_path_parse(VARDATA_ANY(by), VARSIZE_ANY_EXHDR(by));
+	DpValue doc = dp_value_of_document(DP_GETARG_VARLENA(0));
 
 	InitMaterializedSRF(fcinfo, 0);
 	path->nsteps--;
@@ -134,8 +135,8 @@ static bool
 put_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg)
 {
 	ReturnSetInfo *result = arg;
-	Datum		values[2];
-	bool		nulls[2] = {false};
+	Datum values[2];
+	bool nulls[2] = { false };
 	StringInfoData text;
 
 	if (!is_item)
@@ -161,7 +162,7 @@ Datum
 dp_polymorphic_field(PG_FUNCTION_ARGS)
 {
 	FieldCache *cache = field_cache(fcinfo);
-	DpValue		value;
+	DpValue value;
 
 	if (!dp_fetch_path(PG_GETARG_DATUM(0), dp_path_cached(&cache->path, fcinfo, 1), true, &value) ||
 		!cache->fits[value.type] || !within_range(&value))
@@ -174,17 +175,19 @@ static FieldCache *
 field_cache(FunctionCallInfo fcinfo)
 {
 	FieldCache *cache = fcinfo->flinfo->fn_extra;
-	text	   *types = PG_GETARG_TEXT_PP(2);
-	uint32		len = VARSIZE_ANY_EXHDR(types);
-	int			type;
+	text *types = PG_GETARG_TEXT_PP(2);
+	uint32 len = VARSIZE_ANY_EXHDR(types);
+	int type;
 
 	if (cache == NULL)
-		cache = fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FieldCache));
-	if (cache->types != NULL && cache->len == len && memcmp(cache->types, VARDATA_ANY(types), len) == 0)
+		cache = fcinfo->flinfo->fn_extra =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FieldCache));
+	if (cache->types != NULL && cache->len == len &&
+		memcmp(cache->types, VARDATA_ANY(types), len) == 0)
 		return cache;
 	if (cache->types != NULL)
 	{
-		char	   *old = cache->types;
+		char *old = cache->types;
 
 		cache->types = NULL;
 		pfree(old);
@@ -204,7 +207,7 @@ field_cache(FunctionCallInfo fcinfo)
 		name = dp_type_name(type);
 		at = strstr(cache->types, name);
 		cache->fits[type] = at != NULL && (at == cache->types || at[-1] == ',') &&
-			(at[strlen(name)] == ',' || at[strlen(name)] == '\0');
+							(at[strlen(name)] == ',' || at[strlen(name)] == '\0');
 	}
 	return cache;
 }
@@ -217,9 +220,10 @@ within_range(const DpValue *value)
 		return memchr(DP_STRING_DATA(value), 0, DP_STRING_LEN(value)) == NULL;
 	if (value->type == DP_TYPE_DATE)
 	{
-		int64		ms = dp_get_int64(value->data) ;
+		int64 ms = dp_get_int64(value->data);
 
-		return ms >= MIN_TIMESTAMP / 1000 + DP_EPOCH_SHIFT_MS && ms < END_TIMESTAMP / 1000 + DP_EPOCH_SHIFT_MS;
+		return ms >= MIN_TIMESTAMP / 1000 + DP_EPOCH_SHIFT_MS &&
+			   ms < END_TIMESTAMP / 1000 + DP_EPOCH_SHIFT_MS;
 	}
 	return true;
 }
@@ -232,11 +236,11 @@ DP_FUNCTION(dp_polymorphic_reach);
 Datum
 dp_polymorphic_reach(PG_FUNCTION_ARGS)
 {
-	DpValue		doc = dp_value_of_document(DP_GETARG_VARLENA(0));
-	DpPath	   *path = dp_path_arg(fcinfo, 1);
-	DpBuilder	b;
-	DpValue		value;
-	int			n = 0;
+	DpValue doc = dp_value_of_document(DP_GETARG_VARLENA(0));
+	DpPath *path = dp_path_arg(fcinfo, 1);
+	DpBuilder b;
+	DpValue value;
+	int n = 0;
 
 	if (!meets_array(path, &doc))
 	{
@@ -257,8 +261,8 @@ dp_polymorphic_reach(PG_FUNCTION_ARGS)
 static bool
 meets_array(const DpPath *path, const DpValue *value)
 {
-	DpValue		at = *value;
-	int			i;
+	DpValue at = *value;
+	int i;
 
 	for (i = 0; i < path->nsteps; i++)
 	{
@@ -275,7 +279,7 @@ meets_array(const DpPath *path, const DpValue *value)
 static void
 reach(DpBuilder *b, const DpPath *path, int step, const DpValue *value, int *n)
 {
-	DpValue		next;
+	DpValue next;
 
 	check_stack_depth();
 	if (step == path->nsteps)
@@ -286,7 +290,7 @@ reach(DpBuilder *b, const DpPath *path, int step, const DpValue *value, int *n)
 	}
 	if (value->type == DP_TYPE_ARRAY && !path->steps[step].is_index)
 	{
-		DpIter		iter;
+		DpIter iter;
 
 		dp_iter_init_value(&iter, value);
 		while (dp_iter_next_value(&iter, &next))
@@ -301,7 +305,8 @@ reach(DpBuilder *b, const DpPath *path, int step, const DpValue *value, int *n)
 			reach(b, path, step + 1, &next, n);
 	}
 	else if (value->type == DP_TYPE_DOCUMENT &&
-			 dp_field_find(value->data, value->len, path->steps[step].name, path->steps[step].namelen, &next))
+			 dp_field_find(value->data, value->len, path->steps[step].name,
+						   path->steps[step].namelen, &next))
 		reach(b, path, step + 1, &next, n);
 }
 
@@ -313,11 +318,11 @@ DP_FUNCTION(dp_polymorphic_path_list);
 Datum
 dp_polymorphic_path_list(PG_FUNCTION_ARGS)
 {
-	text	   *list = PG_GETARG_TEXT_PP(0);
-	List	   *paths = dp_path_parse_list(VARDATA_ANY(list), VARSIZE_ANY_EXHDR(list));
-	Datum	   *values = palloc(sizeof(Datum) * Max(list_length(paths), 1));
-	ListCell   *lc;
-	int			n = 0;
+	text *list = PG_GETARG_TEXT_PP(0);
+	List *paths = dp_path_parse_list(VARDATA_ANY(list), VARSIZE_ANY_EXHDR(list));
+	Datum *values = palloc(sizeof(Datum) * Max(list_length(paths), 1));
+	ListCell *lc;
+	int n = 0;
 
 	foreach(lc, paths)
 	{
@@ -341,34 +346,32 @@ DP_FUNCTION(dp_polymorphic_retype);
 Datum
 dp_polymorphic_retype(PG_FUNCTION_ARGS)
 {
-	static const char plan_read,
-				plan_write;
-	DpDecl	   *decl;
+	static const char plan_read, plan_write;
+	DpDecl *decl;
 	const Poly *p;
 	const PolyVariant *v = NULL;
-	char	   *variant;
-	ItemSearch	search = {0};
-	DpKey		key;
+	char *variant;
+	ItemSearch search = { 0 };
+	DpKey key;
 	struct varlena *doc;
 	struct varlena *item;
-	DpValue		whole;
-	int			i;
+	DpValue whole;
+	int i;
 
 	for (i = 0; i < 3; i++)
 	{
 		if (PG_ARGISNULL(i))
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("the table, the key and the variant must not be null")));
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("the table, the key and the variant must not be null")));
 	}
 	if (!PG_ARGISNULL(3) && !PG_ARGISNULL(4))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("only one of change_update and change can be given")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("only one of change_update and change can be given")));
 	if (!PG_ARGISNULL(4))
 		check_change(PG_GETARG_OID(4));
 	PreventCommandIfReadOnly("polymorphic_retype()");
-	decl = dp_decl_find(PG_GETARG_OID(0), "polymorphic", PG_ARGISNULL(6) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(6)));
+	decl = dp_decl_find(PG_GETARG_OID(0), "polymorphic",
+						PG_ARGISNULL(6) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(6)));
 	p = dp_poly(decl);
 	variant = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	for (i = 0; i < p->nvariants; i++)
@@ -386,7 +389,8 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 	dp_key_of_argument(decl, fcinfo, 1, &key);
 
 	SPI_connect();
-	if (!dp_row_read(decl, &plan_read, &key, " FOR NO KEY UPDATE", DP_RUN_LOCK, &doc) || doc == NULL)
+	if (!dp_row_read(decl, &plan_read, &key, " FOR NO KEY UPDATE", DP_RUN_LOCK, &doc) ||
+		doc == NULL)
 	{
 		SPI_finish();
 		PG_RETURN_BOOL(false);
@@ -397,16 +401,20 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 	if (search.found != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 search.place != NULL ? errmsg("the document has no sub-document at \"%s\" that has a variant", search.place) :
-				 errmsg("the document has %d sub-documents that have a variant", search.found),
+				 search.place != NULL
+					 ? errmsg("the document has no sub-document at \"%s\" that has a variant",
+							  search.place)
+					 : errmsg("the document has %d sub-documents that have a variant",
+							  search.found),
 				 search.place != NULL ? 0 : errhint("Say which one with the argument \"place\".")));
 	item = changed_item(decl, dp_document_to_varlena(search.item.data, search.item.len), fcinfo);
 	item = dp_document_set(DP_DOC_DATA(item), DP_DOC_SIZE(item), p->field, &v->value);
 	if (p->parent != NULL)
 	{
-		DpValue		value = dp_value_of_document(item);
+		DpValue value = dp_value_of_document(item);
 
-		doc = dp_document_set(whole.data, whole.len, dp_path_parse(search.text.data, search.text.len), &value);
+		doc = dp_document_set(whole.data, whole.len,
+							  dp_path_parse(search.text.data, search.text.len), &value);
 	}
 	else
 		doc = item;
@@ -440,10 +448,10 @@ static struct varlena *
 changed_item(DpDecl *decl, struct varlena *item, FunctionCallInfo fcinfo)
 {
 	StringInfoData sql;
-	Oid			types[2] = {dp_types()->bson, dp_types()->bson};
-	Datum		values[2];
-	bool		isnull;
-	int			n = 1;
+	Oid types[2] = { dp_types()->bson, dp_types()->bson };
+	Datum values[2];
+	bool isnull;
+	int n = 1;
 
 	if (PG_ARGISNULL(3) && PG_ARGISNULL(4))
 		return item;
@@ -459,18 +467,19 @@ changed_item(DpDecl *decl, struct varlena *item, FunctionCallInfo fcinfo)
 	}
 	else
 	{
-		Oid			function = PG_GETARG_OID(4);
+		Oid function = PG_GETARG_OID(4);
 
-		appendStringInfo(&sql, "SELECT %s.%s($1)", quote_identifier(get_namespace_name(get_func_namespace(function))),
+		appendStringInfo(&sql, "SELECT %s.%s($1)",
+						 quote_identifier(get_namespace_name(get_func_namespace(function))),
 						 quote_identifier(get_func_name(function)));
 	}
-	if (SPI_execute_with_args(sql.data, n, types, values, NULL, false, 1) != SPI_OK_SELECT || SPI_processed != 1)
+	if (SPI_execute_with_args(sql.data, n, types, values, NULL, false, 1) != SPI_OK_SELECT ||
+		SPI_processed != 1)
 		elog(ERROR, "could not change a document");
 	values[0] = dp_result(0, 1, &isnull);
 	if (isnull)
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the change made no document")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the change made no document")));
 	return (struct varlena *) DatumGetPointer(values[0]);
 }
 
@@ -478,16 +487,16 @@ changed_item(DpDecl *decl, struct varlena *item, FunctionCallInfo fcinfo)
 static void
 check_change(Oid function)
 {
-	Oid		   *types;
-	int			n;
-	Oid			result;
+	Oid *types;
+	int n;
+	Oid result;
 
 	if (get_func_name(function) == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("function with OID %u does not exist", function)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+						errmsg("function with OID %u does not exist", function)));
 	result = get_func_signature(function, &types, &n);
-	if (result != dp_types()->bson || n != 1 || types[0] != dp_types()->bson || get_func_retset(function))
+	if (result != dp_types()->bson || n != 1 || types[0] != dp_types()->bson ||
+		get_func_retset(function))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("function %s does not make a bson of a bson", get_func_name(function))));

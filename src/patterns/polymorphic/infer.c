@@ -20,63 +20,67 @@
 #include "patterns/polymorphic/polymorphic.h"
 
 /* The most strings of an enum */
-#define MAX_ENUM		1000
+#define MAX_ENUM 1000
 
 /* Fields of one document, or kinds, beyond which no more are taken note of */
-#define MAX_FIELDS		500
-#define MAX_KINDS		200
+#define MAX_FIELDS 500
+#define MAX_KINDS 200
 
-/* A document inside of another one with more fields than that is a map, and its fields are not described */
-#define MAP_FIELDS		50
+/*
+ * A document inside of another one with more fields than that is a map, and its fields are not
+ * described
+ */
+#define MAP_FIELDS 50
 
 /* Strings that may be an enum: how long, and how often each has to occur on average */
-#define ENUM_BYTES		100
-#define ENUM_REPEATS	5
+#define ENUM_BYTES 100
+#define ENUM_REPEATS 5
 
 /* What was seen at a place */
 typedef struct Shape
 {
-	const char *name;			/* of a field */
-	uint32		namelen;
-	int64		documents;		/* in how many documents the field is; each counts once */
-	int64		last;			/* the last of them */
-	int64		values;
-	int64		strings;
-	int64		objects;
-	bool		types[256];
-	struct Shape *below;		/* fields of objects, in the order in which they were met */
+	const char *name; /* of a field */
+	uint32 namelen;
+	int64 documents; /* in how many documents the field is; each counts once */
+	int64 last;      /* the last of them */
+	int64 values;
+	int64 strings;
+	int64 objects;
+	bool types[256];
+	struct Shape *below; /* fields of objects, in the order in which they were met */
 	struct Shape *tail;
-	int			nbelow;
+	int nbelow;
 	struct Shape *next;
-	struct Shape *items;		/* elements of arrays */
-	DpValue    *distinct;		/* strings */
-	int			ndistinct;		/* -1: too many */
+	struct Shape *items; /* elements of arrays */
+	DpValue *distinct;   /* strings */
+	int ndistinct;       /* -1: too many */
 } Shape;
 
 /* A kind of documents */
 typedef struct Kind
 {
-	bool		known;			/* has the field */
-	DpValue		value;
-	uint64		hash;
-	Shape		shape;
+	bool known; /* has the field */
+	DpValue value;
+	uint64 hash;
+	Shape shape;
 } Kind;
 
 typedef struct Inference
 {
 	MemoryContext context;
-	DpPath	   *parent;
-	DpPath	   *field;
-	int			enum_max;
-	int64		documents;		/* a number for each object that is looked at */
-	int			nkinds;
-	Kind	   *kinds[MAX_KINDS];
+	DpPath *parent;
+	DpPath *field;
+	int enum_max;
+	int64 documents; /* a number for each object that is looked at */
+	int nkinds;
+	Kind *kinds[MAX_KINDS];
 } Inference;
 
 static Inference *inference_begin(FunctionCallInfo fcinfo, MemoryContext context);
 static bool see_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg);
 static Kind *kind_of(Inference *inference, bool known, const DpValue *value);
-static void see_object(Inference *inference, Shape *shape, const DpValue *object, const DpPath *except);
+static void
+see_object(Inference *inference, Shape *shape, const DpValue *object, const DpPath *except);
 static void see_value(Inference *inference, Shape *shape, const DpValue *value);
 static void see_string(Inference *inference, Shape *shape, const DpValue *value);
 static Shape *shape_below(Shape *shape, const char *name, uint32 len, Shape *guess);
@@ -84,7 +88,7 @@ static void shape_merge(Shape *into, const Shape *from, int enum_max);
 static void add_distinct(Shape *shape, const DpValue *value, int enum_max);
 static void put_schema(DpBuilder *b, const Shape *shape, const Shape *common, int enum_max);
 static void put_rules(DpBuilder *b, const Shape *shape, int enum_max);
-static int	value_compare(const void *a, const void *b);
+static int value_compare(const void *a, const void *b);
 
 #define APPEND(b, function, name, ...) function(b, name, sizeof(name) - 1, __VA_ARGS__)
 
@@ -95,9 +99,9 @@ DP_FUNCTION(dp_polymorphic_infer_transfn);
 Datum
 dp_polymorphic_infer_transfn(PG_FUNCTION_ARGS)
 {
-	Inference  *inference = PG_ARGISNULL(0) ? NULL : (Inference *) PG_GETARG_POINTER(0);
+	Inference *inference = PG_ARGISNULL(0) ? NULL : (Inference *) PG_GETARG_POINTER(0);
 	MemoryContext context;
-	DpValue		doc;
+	DpValue doc;
 	MemoryContext old;
 
 	if (!AggCheckCallContext(fcinfo, &context))
@@ -118,26 +122,25 @@ static Inference *
 inference_begin(FunctionCallInfo fcinfo, MemoryContext context)
 {
 	MemoryContext old = MemoryContextSwitchTo(context);
-	Inference  *inference = palloc0(sizeof(Inference));
-	text	   *by;
-	DpPath	   *path;
+	Inference *inference = palloc0(sizeof(Inference));
+	text *by;
+	DpPath *path;
 
 	if (PG_ARGISNULL(2) || PG_ARGISNULL(3))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("by and enum_max must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("by and enum_max must not be null")));
 	by = PG_GETARG_TEXT_PP(2);
 	path = dp_path_parse(VARDATA_ANY(by), VARSIZE_ANY_EXHDR(by));
 	inference->context = context;
-	inference->field = dp_path_of_name(path->steps[path->nsteps - 1].name, path->steps[path->nsteps - 1].namelen);
+	inference->field =
+		dp_path_of_name(path->steps[path->nsteps - 1].name, path->steps[path->nsteps - 1].namelen);
 	path->nsteps--;
 	if (path->nsteps > 0)
 		inference->parent = path;
 	inference->enum_max = PG_GETARG_INT32(3);
 	if (inference->enum_max < 0 || inference->enum_max > MAX_ENUM)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("enum_max must be between 0 and %d", MAX_ENUM)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("enum_max must be between 0 and %d", MAX_ENUM)));
 	MemoryContextSwitchTo(old);
 	return inference;
 }
@@ -146,14 +149,15 @@ inference_begin(FunctionCallInfo fcinfo, MemoryContext context)
 static bool
 see_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg)
 {
-	Inference  *inference = arg;
-	DpValue		value;
-	Kind	   *kind;
-	bool		known;
+	Inference *inference = arg;
+	DpValue value;
+	Kind *kind;
+	bool known;
 
 	if (!is_item)
 		return true;
-	known = dp_field_find(item->data, item->len, inference->field->steps[0].name, inference->field->steps[0].namelen, &value);
+	known = dp_field_find(item->data, item->len, inference->field->steps[0].name,
+						  inference->field->steps[0].namelen, &value);
 	kind = kind_of(inference, known, &value);
 	see_object(inference, &kind->shape, item, inference->field);
 	return true;
@@ -163,22 +167,22 @@ see_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg)
 static Kind *
 kind_of(Inference *inference, bool known, const DpValue *value)
 {
-	uint64		hash = known ? dp_value_hash(value, 0) : 0;
-	Kind	   *kind;
-	uint8	   *data;
-	int			i;
+	uint64 hash = known ? dp_value_hash(value, 0) : 0;
+	Kind *kind;
+	uint8 *data;
+	int i;
 
 	for (i = 0; i < inference->nkinds; i++)
 	{
 		kind = inference->kinds[i];
-		if (kind->known == known && kind->hash == hash && (!known || dp_value_compare(&kind->value, value) == 0))
+		if (kind->known == known && kind->hash == hash &&
+			(!known || dp_value_compare(&kind->value, value) == 0))
 			return kind;
 	}
 	if (inference->nkinds == MAX_KINDS)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("there are more than %d kinds of documents", MAX_KINDS),
-				 errhint("The field that tells the kinds is probably another one.")));
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("there are more than %d kinds of documents", MAX_KINDS),
+						errhint("The field that tells the kinds is probably another one.")));
 	kind = palloc0(sizeof(Kind));
 	kind->known = known;
 	kind->hash = hash;
@@ -197,10 +201,10 @@ kind_of(Inference *inference, bool known, const DpValue *value)
 static void
 see_object(Inference *inference, Shape *shape, const DpValue *object, const DpPath *except)
 {
-	DpIter		iter;
-	DpElement	field;
-	Shape	   *last = NULL;
-	int64		document = ++inference->documents;
+	DpIter iter;
+	DpElement field;
+	Shape *last = NULL;
+	int64 document = ++inference->documents;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
@@ -208,12 +212,13 @@ see_object(Inference *inference, Shape *shape, const DpValue *object, const DpPa
 	dp_iter_init_value(&iter, object);
 	while (dp_iter_next(&iter, &field))
 	{
-		Shape	   *below;
+		Shape *below;
 
 		if (except != NULL && field.namelen == except->steps[0].namelen &&
 			memcmp(field.name, except->steps[0].name, field.namelen) == 0)
 			continue;
-		if (except != NULL && inference->parent == NULL && field.namelen == 3 && memcmp(field.name, "_id", 3) == 0)
+		if (except != NULL && inference->parent == NULL && field.namelen == 3 &&
+			memcmp(field.name, "_id", 3) == 0)
 			continue;
 		below = shape_below(shape, field.name, field.namelen, last);
 		if (below == NULL)
@@ -239,18 +244,18 @@ see_value(Inference *inference, Shape *shape, const DpValue *value)
 			see_object(inference, shape, value, NULL);
 			break;
 		case DP_TYPE_ARRAY:
-			{
-				DpIter		iter;
-				DpValue		element;
+		{
+			DpIter iter;
+			DpValue element;
 
-				check_stack_depth();
-				if (shape->items == NULL)
-					shape->items = palloc0(sizeof(Shape));
-				dp_iter_init_value(&iter, value);
-				while (dp_iter_next_value(&iter, &element))
-					see_value(inference, shape->items, &element);
-			}
-			break;
+			check_stack_depth();
+			if (shape->items == NULL)
+				shape->items = palloc0(sizeof(Shape));
+			dp_iter_init_value(&iter, value);
+			while (dp_iter_next_value(&iter, &element))
+				see_value(inference, shape->items, &element);
+		}
+		break;
 		case DP_TYPE_STRING:
 			see_string(inference, shape, value);
 			break;
@@ -268,8 +273,8 @@ see_string(Inference *inference, Shape *shape, const DpValue *value)
 static void
 add_distinct(Shape *shape, const DpValue *value, int enum_max)
 {
-	uint8	   *data;
-	int			i;
+	uint8 *data;
+	int i;
 
 	if (shape->ndistinct < 0)
 		return;
@@ -298,8 +303,8 @@ add_distinct(Shape *shape, const DpValue *value, int enum_max)
 static Shape *
 shape_below(Shape *shape, const char *name, uint32 len, Shape *guess)
 {
-	Shape	   *below = guess != NULL ? guess->next : shape->below;
-	char	   *copy;
+	Shape *below = guess != NULL ? guess->next : shape->below;
+	char *copy;
 
 	if (below != NULL && below->namelen == len && memcmp(below->name, name, len) == 0)
 		return below;
@@ -332,8 +337,8 @@ static void
 shape_merge(Shape *into, const Shape *from, int enum_max)
 {
 	const Shape *field;
-	Shape	   *last = NULL;
-	int			i;
+	Shape *last = NULL;
+	int i;
 
 	check_stack_depth();
 	into->documents += from->documents;
@@ -344,7 +349,7 @@ shape_merge(Shape *into, const Shape *from, int enum_max)
 		into->types[i] |= from->types[i];
 	for (field = from->below; field != NULL; field = field->next)
 	{
-		Shape	   *below = shape_below(into, field->name, field->namelen, last);
+		Shape *below = shape_below(into, field->name, field->namelen, last);
 
 		if (below == NULL)
 			break;
@@ -371,10 +376,10 @@ DP_FUNCTION(dp_polymorphic_infer_finalfn);
 Datum
 dp_polymorphic_infer_finalfn(PG_FUNCTION_ARGS)
 {
-	Inference  *inference = PG_ARGISNULL(0) ? NULL : (Inference *) PG_GETARG_POINTER(0);
-	Shape		common = {0};
-	DpBuilder	b;
-	int			i;
+	Inference *inference = PG_ARGISNULL(0) ? NULL : (Inference *) PG_GETARG_POINTER(0);
+	Shape common = { 0 };
+	DpBuilder b;
+	int i;
 
 	if (inference == NULL)
 		PG_RETURN_NULL();
@@ -386,8 +391,8 @@ dp_polymorphic_infer_finalfn(PG_FUNCTION_ARGS)
 
 		for (field = inference->kinds[0]->shape.below; field != NULL; field = field->next)
 		{
-			Shape		all = {0};
-			Shape	   *below;
+			Shape all = { 0 };
+			Shape *below;
 
 			for (i = 0; i < inference->nkinds; i++)
 			{
@@ -395,7 +400,8 @@ dp_polymorphic_infer_finalfn(PG_FUNCTION_ARGS)
 
 				for (same = inference->kinds[i]->shape.below; same != NULL; same = same->next)
 				{
-					if (same->namelen == field->namelen && memcmp(same->name, field->name, field->namelen) == 0)
+					if (same->namelen == field->namelen &&
+						memcmp(same->name, field->name, field->namelen) == 0)
 						break;
 				}
 				if (same == NULL)
@@ -445,19 +451,20 @@ put_schema(DpBuilder *b, const Shape *shape, const Shape *common, int enum_max)
 {
 	const Shape *field;
 	const Shape *other;
-	bool		required = false;
-	int			pass;
+	bool required = false;
+	int pass;
 
 	check_stack_depth();
 	for (pass = 0; pass < 2; pass++)
 	{
-		bool		open = false;
+		bool open = false;
 
 		for (field = shape->below; field != NULL; field = field->next)
 		{
 			for (other = common != NULL ? common->below : NULL; other != NULL; other = other->next)
 			{
-				if (other->namelen == field->namelen && memcmp(other->name, field->name, field->namelen) == 0)
+				if (other->namelen == field->namelen &&
+					memcmp(other->name, field->name, field->namelen) == 0)
 					break;
 			}
 			if (other != NULL)
@@ -488,11 +495,12 @@ put_schema(DpBuilder *b, const Shape *shape, const Shape *common, int enum_max)
 static void
 put_rules(DpBuilder *b, const Shape *shape, int enum_max)
 {
-	static const uint8 numbers[] = {DP_TYPE_INT32, DP_TYPE_INT64, DP_TYPE_DOUBLE, DP_TYPE_DECIMAL128};
+	static const uint8 numbers[] = { DP_TYPE_INT32, DP_TYPE_INT64, DP_TYPE_DOUBLE,
+									 DP_TYPE_DECIMAL128 };
 	const char *names[256];
-	int			n = 0;
-	int			nnumbers = 0;
-	int			i;
+	int n = 0;
+	int nnumbers = 0;
+	int i;
 
 	for (i = 0; i < lengthof(numbers); i++)
 		nnumbers += shape->types[numbers[i]];
@@ -530,7 +538,8 @@ put_rules(DpBuilder *b, const Shape *shape, int enum_max)
 	 * A field takes two levels of a schema, and elements one, and a list of
 	 * types one more: of what is too deep for that nothing is said.
 	 */
-	if (shape->types[DP_TYPE_DOCUMENT] && shape->nbelow <= MAP_FIELDS && b->depth + 3 <= DP_MAX_DEPTH)
+	if (shape->types[DP_TYPE_DOCUMENT] && shape->nbelow <= MAP_FIELDS &&
+		b->depth + 3 <= DP_MAX_DEPTH)
 		put_schema(b, shape, NULL, enum_max);
 	if (shape->items != NULL && shape->items->values > 0 && b->depth + 2 <= DP_MAX_DEPTH)
 	{

@@ -40,24 +40,24 @@
 typedef struct Merge
 {
 	DpDerivation *derivation;
-	DpSource   *source;
-	DpPath	   *on;				/* in the source's documents */
-	DpPath	   *target_field;	/* in the target's */
-	char	   *field;			/* where the source's documents go */
-	DpPath	   *field_path;
-	bool		is_array;
-	DpMember   *member;			/* what of them; NULL: all */
-	Oid			key_type;		/* of the source's field, as statements compare it; valid with the plan */
+	DpSource *source;
+	DpPath *on;           /* in the source's documents */
+	DpPath *target_field; /* in the target's */
+	char *field;          /* where the source's documents go */
+	DpPath *field_path;
+	bool is_array;
+	DpMember *member; /* what of them; NULL: all */
+	Oid key_type;     /* of the source's field, as statements compare it; valid with the plan */
 } Merge;
 
 /* The documents of a group */
 typedef struct MergeRows
 {
-	Merge	   *m;
-	DpBuilder  *array;			/* of an array */
-	struct varlena *one;		/* or the first of all */
-	MemoryContext context;		/* of it */
-	int			n;
+	Merge *m;
+	DpBuilder *array;      /* of an array */
+	struct varlena *one;   /* or the first of all */
+	MemoryContext context; /* of it */
+	int n;
 } MergeRows;
 
 static void merge_open(DpDerivation *d);
@@ -65,9 +65,11 @@ static void merge_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, i
 static bool merge_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after);
 static struct varlena *merge_apply(DpDerivation *d, DpGroup *group, struct varlena *doc);
 static struct varlena *merge_create(DpDerivation *d, DpGroup *group);
-static struct varlena *merge_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
+static struct varlena *
+merge_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
 static bool merge_strange(DpDerivation *d, struct varlena *before, struct varlena *after);
-static void merge_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
+static void
+merge_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 static void merge_all_groups(DpDerivation *d, DpDerive *run);
 
 static HeapTuple merge_guard(FunctionCallInfo fcinfo);
@@ -79,21 +81,19 @@ static bool has_nothing(const Merge *m, struct varlena *doc);
 static void refuse_write(DpDecl *decl, const char *what) pg_attribute_noreturn();
 static DpDerivation *merge_argument(FunctionCallInfo fcinfo);
 
-const DpDeriveMethods dp_polymorphic_merge_methods = {
-	.pattern = PATTERN,
-	.main_on_source = false,
-	.open = merge_open,
-	.take = merge_take,
-	.same = merge_same,
-	.refuses = true,
-	.reads_columns = true,
-	.apply = merge_apply,
-	.create = merge_create,
-	.protect = merge_protect,
-	.strange = merge_strange,
-	.take_over = merge_take_over,
-	.all_groups = merge_all_groups
-};
+const DpDeriveMethods dp_polymorphic_merge_methods = { .pattern = PATTERN,
+													   .main_on_source = false,
+													   .open = merge_open,
+													   .take = merge_take,
+													   .same = merge_same,
+													   .refuses = true,
+													   .reads_columns = true,
+													   .apply = merge_apply,
+													   .create = merge_create,
+													   .protect = merge_protect,
+													   .strange = merge_strange,
+													   .take_over = merge_take_over,
+													   .all_groups = merge_all_groups };
 
 /*
  * polymorphic_merge_trigger(): the triggers of the pattern, on all tables.
@@ -104,7 +104,8 @@ dp_polymorphic_merge_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 
-	if (CALLED_AS_TRIGGER(fcinfo) && trigdata->tg_trigger->tgnargs == 2 && TRIGGER_FIRED_BEFORE(trigdata->tg_event))
+	if (CALLED_AS_TRIGGER(fcinfo) && trigdata->tg_trigger->tgnargs == 2 &&
+		TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(merge_guard(fcinfo));
 	return dp_derive_trigger(fcinfo, &dp_polymorphic_merge_methods);
 }
@@ -116,12 +117,12 @@ static HeapTuple
 merge_guard(FunctionCallInfo fcinfo)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl	   *decl = dp_decl_of_trigger(fcinfo, PATTERN);
-	Merge	   *m = dp_derivation(decl)->state;
-	bool		isnull;
-	Datum		datum;
+	DpDecl *decl = dp_decl_of_trigger(fcinfo, PATTERN);
+	Merge *m = dp_derivation(decl)->state;
+	bool isnull;
+	Datum datum;
 	struct varlena *doc;
-	DpValue		value;
+	DpValue value;
 
 	if (!dp_decl_maintained(decl))
 		return trigdata->tg_trigtuple;
@@ -129,7 +130,8 @@ merge_guard(FunctionCallInfo fcinfo)
 		refuse_write(decl, "truncated");
 	if (dp_marked_derived(decl->target, NULL) || dp_marked(decl->target, NULL) != DP_MARK_NONE)
 		return trigdata->tg_trigtuple;
-	datum = heap_getattr(trigdata->tg_trigtuple, decl->doc_attnum, RelationGetDescr(trigdata->tg_relation), &isnull);
+	datum = heap_getattr(trigdata->tg_trigtuple, decl->doc_attnum,
+						 RelationGetDescr(trigdata->tg_relation), &isnull);
 	if (isnull)
 		return trigdata->tg_trigtuple;
 	doc = PG_DETOAST_DATUM_PACKED(datum);
@@ -144,8 +146,11 @@ refuse_write(DpDecl *decl, const char *what)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("merged documents of table %s cannot be %s", dp_relation_name(decl->target), what),
-			 errdetail("The " PATTERN " pattern \"%s\" keeps them as long as their source has rows for them.", decl->name),
+			 errmsg("merged documents of table %s cannot be %s", dp_relation_name(decl->target),
+					what),
+			 errdetail("The " PATTERN
+					   " pattern \"%s\" keeps them as long as their source has rows for them.",
+					   decl->name),
 			 errhint("Write to the sources.")));
 }
 
@@ -155,23 +160,24 @@ refuse_write(DpDecl *decl, const char *what)
 static void
 merge_open(DpDerivation *d)
 {
-	DpDecl	   *decl = d->decl;
-	Merge	   *m = palloc0(sizeof(Merge));
-	DpPath	   *field = dp_decl_path(decl, "field");
-	DpValue		value;
+	DpDecl *decl = d->decl;
+	Merge *m = palloc0(sizeof(Merge));
+	DpPath *field = dp_decl_path(decl, "field");
+	DpValue value;
 
 	m->derivation = d;
 	m->on = dp_decl_path(decl, "merge_on");
 	m->target_field = dp_decl_path(decl, "target_field");
 	if (m->on == NULL || m->target_field == NULL || field == NULL || field->nsteps != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the declaration of the " PATTERN " pattern \"%s\" of table %s is incomplete",
-						decl->name, dp_relation_name(decl->target))));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the declaration of the " PATTERN
+							   " pattern \"%s\" of table %s is incomplete",
+							   decl->name, dp_relation_name(decl->target))));
 	m->field = pnstrdup(field->steps[0].name, field->steps[0].namelen);
 	m->field_path = field;
 	m->is_array = dp_decl_bool(decl, "is_array", false);
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "fields", 6, &value) &&
+	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "fields", 6,
+						 &value) &&
 		value.type == DP_TYPE_DOCUMENT)
 		m->member = dp_member_compile(&value);
 	if (OidIsValid(d->source))
@@ -190,16 +196,16 @@ static bool
 row_link(const Merge *m, struct varlena *doc, DpValue *link)
 {
 	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), m->on, link) &&
-		link->type != DP_TYPE_NULL && link->type != DP_TYPE_UNDEFINED;
+		   link->type != DP_TYPE_NULL && link->type != DP_TYPE_UNDEFINED;
 }
 
 /* A row came or went: its group is computed anew. */
 static void
 merge_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
-	Merge	   *m = d->state;
-	DpValue		link;
-	DpGroup    *group;
+	Merge *m = d->state;
+	DpValue link;
+	DpGroup *group;
 
 	if (!row_link(m, row->doc, &link))
 		return;
@@ -213,12 +219,12 @@ merge_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 static bool
 merge_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
 {
-	Merge	   *m = d->state;
-	DpValue		link;
-	uint32		len;
-	uint32		other_len;
+	Merge *m = d->state;
+	DpValue link;
+	uint32 len;
+	uint32 other_len;
 	const char *key;
-	char	   *copy;
+	char *copy;
 
 	if (!row_link(m, before->doc, &link) && !row_link(m, after->doc, &link))
 		return true;
@@ -239,11 +245,11 @@ merge_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
 static struct varlena *
 merge_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 {
-	Merge	   *m = d->state;
+	Merge *m = d->state;
 	struct varlena *now = NULL;
-	DpValue		was;
-	DpValue		value;
-	bool		had;
+	DpValue was;
+	DpValue value;
+	bool had;
 
 	if (!group->locked && !group->emptied)
 	{
@@ -258,7 +264,8 @@ merge_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	had = dp_field_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), m->field, strlen(m->field), &was);
 	if (now != NULL)
 		value = dp_value_of_varlena(now);
-	if (had && dp_held(d->decl, m->field_path) && dp_value_lost(&was, now != NULL ? &value : NULL, group->gone))
+	if (had && dp_held(d->decl, m->field_path) &&
+		dp_value_lost(&was, now != NULL ? &value : NULL, group->gone))
 		return doc;
 	if (now == NULL)
 	{
@@ -277,8 +284,8 @@ static bool
 has_nothing(const Merge *m, struct varlena *doc)
 {
 	const DpPathStep *first = &m->target_field->steps[0];
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	dp_iter_init_varlena(&iter, doc);
 	while (dp_iter_next(&iter, &field))
@@ -298,10 +305,10 @@ has_nothing(const Merge *m, struct varlena *doc)
 static struct varlena *
 merge_create(DpDerivation *d, DpGroup *group)
 {
-	Merge	   *m = d->state;
+	Merge *m = d->state;
 	struct varlena *doc = dp_document_to_varlena((const uint8 *) "\5\0\0\0\0", 5);
-	bool		any = false;
-	ListCell   *lc;
+	bool any = false;
+	ListCell *lc;
 
 	/* what no document can have as its _id */
 	if (m->target_field->nsteps == 1 && strcmp(m->target_field->steps[0].name, "_id") == 0 &&
@@ -312,9 +319,9 @@ merge_create(DpDerivation *d, DpGroup *group)
 	foreach(lc, dp_derivations_of_target(d->target))
 	{
 		DpDerivation *other = lfirst(lc);
-		Merge	   *o = other->state;
+		Merge *o = other->state;
 		struct varlena *now;
-		DpValue		value;
+		DpValue value;
 
 		if (other->methods != d->methods || !OidIsValid(other->source))
 			continue;
@@ -332,18 +339,22 @@ merge_create(DpDerivation *d, DpGroup *group)
 static struct varlena *
 merge_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 {
-	Merge	   *m = d->state;
-	DpValue		was;
-	DpValue		is;
-	bool		had = before != NULL && dp_field_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), m->field, strlen(m->field), &was);
-	bool		has = dp_field_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), m->field, strlen(m->field), &is);
+	Merge *m = d->state;
+	DpValue was;
+	DpValue is;
+	bool had = before != NULL && dp_field_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), m->field,
+											   strlen(m->field), &was);
+	bool has =
+		dp_field_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), m->field, strlen(m->field), &is);
 
 	if (had)
 	{
-		DpValue		old_key;
-		DpValue		new_key;
-		bool		old_has = dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), m->target_field, &old_key);
-		bool		new_has = dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), m->target_field, &new_key);
+		DpValue old_key;
+		DpValue new_key;
+		bool old_has =
+			dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), m->target_field, &old_key);
+		bool new_has =
+			dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), m->target_field, &new_key);
 
 		if (old_has && (!new_has || dp_value_compare(&old_key, &new_key) != 0))
 			refuse_write(d->decl, "given another key");
@@ -359,18 +370,21 @@ merge_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 static bool
 merge_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
 {
-	Merge	   *m = d->state;
-	DpValue		value;
+	Merge *m = d->state;
+	DpValue value;
 
-	return dp_field_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), m->field, strlen(m->field), &value) && value.type != DP_TYPE_NULL &&
-		!(before != NULL && dp_field_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), m->field, strlen(m->field), &value));
+	return dp_field_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), m->field, strlen(m->field),
+						 &value) &&
+		   value.type != DP_TYPE_NULL &&
+		   !(before != NULL && dp_field_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), m->field,
+											 strlen(m->field), &value));
 }
 
 /* It is refused unless the source has something now. */
 static void
 merge_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
 {
-	Merge	   *m = d->state;
+	Merge *m = d->state;
 	struct varlena *now = NULL;
 
 	if (!merge_strange(d, NULL, doc))
@@ -381,11 +395,13 @@ merge_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool i
 		now = merge_read(m, key, true, false);
 	SPI_finish();
 	if (now == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("field \"%s\" of table %s shows rows of table %s, which has none for the document", m->field,
-						dp_relation_name(d->target), dp_relation_name(d->source)),
-				 errhint("Insert into table %s.", dp_relation_name(d->source))));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(
+				 "field \"%s\" of table %s shows rows of table %s, which has none for the document",
+				 m->field, dp_relation_name(d->target), dp_relation_name(d->source)),
+			 errhint("Insert into table %s.", dp_relation_name(d->source))));
 }
 
 /* ---------------------------------------------------------------- reading a source */
@@ -399,16 +415,16 @@ static struct varlena *
 merge_read(Merge *m, const DpValue *key, bool latest, bool strict)
 {
 	static const char plan_id;
-	DpDecl	   *decl = m->derivation->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &plan_id);
+	DpDecl *decl = m->derivation->decl;
+	SPIPlanPtr plan = dp_plan(decl, &plan_id);
 	ParamListInfo params = dp_source_params(1);
-	MergeRows	rows = {m};
-	DpBuilder	array;
+	MergeRows rows = { m };
+	DpBuilder array;
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		int			i;
+		int i;
 
 		initStringInfo(&sql);
 		dp_source_sql_select(&sql, m->source, false);
@@ -417,7 +433,8 @@ merge_read(Merge *m, const DpValue *key, bool latest, bool strict)
 		dp_sql_type_operator(&sql, m->key_type, BTEqualStrategyNumber);
 		appendStringInfoString(&sql, "$1 ORDER BY ");
 		for (i = 0; i < m->source->nkeys; i++)
-			appendStringInfo(&sql, "%ss.%s", i > 0 ? ", " : "", quote_identifier(m->source->keys[i]));
+			appendStringInfo(&sql, "%ss.%s", i > 0 ? ", " : "",
+							 quote_identifier(m->source->keys[i]));
 		plan = dp_plan_make(decl, &plan_id, sql.data, 1, &m->key_type);
 	}
 	dp_source_param(params, 0, m->key_type, key);
@@ -437,12 +454,14 @@ merge_read(Merge *m, const DpValue *key, bool latest, bool strict)
 		dp_value_to_text(&shown, key, DP_TEXT_RELAXED, -1);
 		if (shown.len > 100)
 			shown.data[pg_mbcliplen(shown.data, shown.len, 100)] = '\0';
-		ereport(ERROR,
-				(errcode(ERRCODE_UNIQUE_VIOLATION),
-				 errmsg("table %s has more than one document for one key of table %s",
-						dp_relation_name(m->source->relid), dp_relation_name(decl->target)),
-				 errdetail("The key is %s.", shown.data),
-				 errhint("A source whose documents are to become an array is declared with the argument \"arrays\".")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("table %s has more than one document for one key of table %s",
+					dp_relation_name(m->source->relid), dp_relation_name(decl->target)),
+			 errdetail("The key is %s.", shown.data),
+			 errhint(
+				 "A source whose documents are to become an array is declared with the argument \"arrays\".")));
 	}
 	if (rows.n == 0)
 		return NULL;
@@ -458,9 +477,10 @@ merge_read(Merge *m, const DpValue *key, bool latest, bool strict)
 static bool
 take_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
-	MergeRows  *rows = arg;
-	struct varlena *doc = rows->m->member != NULL ? dp_member_make(rows->m->member, row->doc) : row->doc;
-	DpValue		value = dp_value_of_document(doc);
+	MergeRows *rows = arg;
+	struct varlena *doc =
+		rows->m->member != NULL ? dp_member_make(rows->m->member, row->doc) : row->doc;
+	DpValue value = dp_value_of_document(doc);
 	MemoryContext old;
 
 	rows->n++;
@@ -477,7 +497,7 @@ take_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 typedef struct AllGroups
 {
 	DpDerivation *d;
-	DpDerive   *run;
+	DpDerive *run;
 } AllGroups;
 
 /* All groups of the source are added to the run. */
@@ -485,9 +505,9 @@ static void
 merge_all_groups(DpDerivation *d, DpDerive *run)
 {
 	static const char plan_id;
-	Merge	   *m = d->state;
-	SPIPlanPtr	plan;
-	AllGroups	all = {d, run};
+	Merge *m = d->state;
+	SPIPlanPtr plan;
+	AllGroups all = { d, run };
 
 	if (m->source == NULL)
 		return;
@@ -508,8 +528,8 @@ merge_all_groups(DpDerivation *d, DpDerive *run)
 static bool
 take_group(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
-	AllGroups  *all = arg;
-	DpValue		link;
+	AllGroups *all = arg;
+	DpValue link;
 
 	if (row_link(all->d->state, row->doc, &link))
 		dp_derive_group(all->run, all->d, &link)->recompute = true;
@@ -522,16 +542,16 @@ take_group(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 static DpDerivation *
 merge_argument(FunctionCallInfo fcinfo)
 {
-	Oid			rel = PG_GETARG_OID(0);
+	Oid rel = PG_GETARG_OID(0);
 	DpDerivation *d;
 
 	dp_require_owner(rel);
 	d = dp_derivation(dp_decl_find(rel, PATTERN, text_to_cstring(PG_GETARG_TEXT_PP(1))));
 	if (!OidIsValid(d->source))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the " PATTERN " pattern \"%s\" of table %s has no source", d->decl->name, dp_relation_name(rel)),
-				 errdetail("Its table was dropped, or its triggers were.")));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("the " PATTERN " pattern \"%s\" of table %s has no source",
+							   d->decl->name, dp_relation_name(rel)),
+						errdetail("Its table was dropped, or its triggers were.")));
 	return d;
 }
 
@@ -557,7 +577,7 @@ Datum
 dp_polymorphic_merge_expected(PG_FUNCTION_ARGS)
 {
 	DpDerivation *d = merge_argument(fcinfo);
-	DpValue		key = dp_value_of_varlena(DP_GETARG_VARLENA(2));
+	DpValue key = dp_value_of_varlena(DP_GETARG_VARLENA(2));
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *value;
 
@@ -568,7 +588,7 @@ dp_polymorphic_merge_expected(PG_FUNCTION_ARGS)
 	if (value != NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(caller);
-		DpValue		v = dp_value_of_varlena(value);
+		DpValue v = dp_value_of_varlena(value);
 
 		value = dp_value_to_varlena(&v);
 		MemoryContextSwitchTo(old);

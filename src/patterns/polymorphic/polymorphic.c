@@ -31,15 +31,15 @@
 #include "patterns/polymorphic/polymorphic.h"
 
 /* What an error shows of what is wrong */
-#define SHOWN_ERRORS	3
-#define SHOWN_BYTES		80
+#define SHOWN_ERRORS 3
+#define SHOWN_BYTES 80
 
 /* A look at the items of a document */
 typedef struct ItemWalk
 {
-	Poly	   *p;
-	PolyReport	report;			/* NULL: only yes or no is asked for */
-	void	   *arg;
+	Poly *p;
+	PolyReport report; /* NULL: only yes or no is asked for */
+	void *arg;
 	/* of the item */
 	const char *variant;
 	const char *part;
@@ -50,9 +50,9 @@ typedef struct ItemWalk
 typedef struct Refusal
 {
 	StringInfoData detail;
-	int			n;
-	char	   *variant;		/* of the first */
-	bool		has_variant;
+	int n;
+	char *variant; /* of the first */
+	bool has_variant;
 } Refusal;
 
 static HeapTuple poly_before(Poly *p, TriggerData *trigdata);
@@ -60,29 +60,28 @@ static bool same_datum(Datum a, Datum b);
 static bool is_split(const Poly *p, struct varlena *doc);
 static struct varlena *whole_document(const Poly *p, struct varlena *doc, const DpKey *key);
 static void read_variants(Poly *p);
-static void read_schema(DpDecl *decl, struct varlena *options, const char *option, DpValue *spec, DpSchema **schema);
-static bool each_item(const DpPath *parent, int step, const DpValue *value, const PolyPlace *place, PolyVisit visit, void *arg);
+static void read_schema(DpDecl *decl, struct varlena *options, const char *option, DpValue *spec,
+						DpSchema **schema);
+static bool each_item(const DpPath *parent, int step, const DpValue *value, const PolyPlace *place,
+					  PolyVisit visit, void *arg);
 static bool visit_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg);
-static bool check_names(ItemWalk *walk, const PolyNames *names, const DpValue *document, const PolyPlace *place);
+static bool check_names(ItemWalk *walk, const PolyNames *names, const DpValue *document,
+						const PolyPlace *place);
 static const PolyNames *find_name(const PolyNames *names, const char *name, uint32 len);
 static bool told(ItemWalk *walk, const char *part, const PolyPlace *place, const char *rule,
 				 const char *expected, const char *found);
-static void report_schema(const char *path, const char *rule, const char *expected, const char *found, void *arg);
+static void report_schema(const char *path, const char *rule, const char *expected,
+						  const char *found, void *arg);
 static void note_error(const char *variant, const char *part, const char *path, const char *rule,
 					   const char *expected, const char *found, void *arg);
 static char *shown_value(const DpValue *value);
 static bool poly_settle(DpDecl *decl, const DpKey *key);
 static bool variant_settle(DpDecl *decl, const DpKey *key);
 
-const DpPatternMethods dp_polymorphic_methods = {
-	.pattern = "polymorphic",
-	.settle = poly_settle
-};
+const DpPatternMethods dp_polymorphic_methods = { .pattern = "polymorphic", .settle = poly_settle };
 
-const DpPatternMethods dp_polymorphic_variant_methods = {
-	.pattern = "polymorphic_variant",
-	.settle = variant_settle
-};
+const DpPatternMethods dp_polymorphic_variant_methods = { .pattern = "polymorphic_variant",
+														  .settle = variant_settle };
 
 /*
  * polymorphic_trigger(): the trigger of the pattern.
@@ -92,15 +91,19 @@ Datum
 dp_polymorphic_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl	   *decl;
+	DpDecl *decl;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
 		!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"polymorphic_trigger\" is called by triggers that polymorphic_enable() makes only")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"polymorphic_trigger\" is called by triggers that polymorphic_enable() makes only")));
 	if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple);
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
+								   ? trigdata->tg_newtuple
+								   : trigdata->tg_trigtuple);
 	decl = dp_decl_of_trigger(fcinfo, "polymorphic");
 	return PointerGetDatum(poly_before(dp_poly(decl), trigdata));
 }
@@ -116,9 +119,11 @@ dp_polymorphic_variant_trigger(PG_FUNCTION_ARGS)
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"polymorphic_variant_trigger\" is called by triggers that polymorphic_variant() makes only")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"polymorphic_variant_trigger\" is called by triggers that polymorphic_variant() makes only")));
 	return PointerGetDatum(NULL);
 }
 
@@ -128,20 +133,20 @@ dp_polymorphic_variant_trigger(PG_FUNCTION_ARGS)
 static HeapTuple
 poly_before(Poly *p, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
-	bool		isnull;
-	Datum		datum = heap_getattr(tuple, p->decl->doc_attnum, desc, &isnull);
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	bool isnull;
+	Datum datum = heap_getattr(tuple, p->decl->doc_attnum, desc, &isnull);
 	struct varlena *doc;
-	DpValue		value;
+	DpValue value;
 
 	if (isnull)
 		return tuple;
 	if (is_update)
 	{
-		bool		was_null;
-		Datum		was = heap_getattr(trigdata->tg_trigtuple, p->decl->doc_attnum, desc, &was_null);
+		bool was_null;
+		Datum was = heap_getattr(trigdata->tg_trigtuple, p->decl->doc_attnum, desc, &was_null);
 
 		if (!was_null && same_datum(was, datum))
 			return tuple;
@@ -153,14 +158,14 @@ poly_before(Poly *p, TriggerData *trigdata)
 		doc = PG_DETOAST_DATUM_PACKED(datum);
 	if (p->splits && is_update)
 	{
-		DpMarkKind	mark = dp_marked(p->decl->target, NULL);
+		DpMarkKind mark = dp_marked(p->decl->target, NULL);
 
 		/* the pattern that splits it moves parts of what was looked at before */
 		if (mark == DP_MARK_INTERNAL && is_split(p, doc))
 			return tuple;
 		if (mark == DP_MARK_NONE)
 		{
-			DpKey		key;
+			DpKey key;
 
 			dp_key_of_tuple(p->decl, tuple, desc, &key);
 			doc = whole_document(p, doc, &key);
@@ -177,18 +182,18 @@ static bool
 same_datum(Datum a, Datum b)
 {
 	return VARSIZE_ANY(DatumGetPointer(a)) == VARSIZE_ANY(DatumGetPointer(b)) &&
-		memcmp(DatumGetPointer(a), DatumGetPointer(b), VARSIZE_ANY(DatumGetPointer(a))) == 0;
+		   memcmp(DatumGetPointer(a), DatumGetPointer(b), VARSIZE_ANY(DatumGetPointer(a))) == 0;
 }
 
 /* Whether another pattern keeps a part of a document elsewhere. */
 static bool
 is_split(const Poly *p, struct varlena *doc)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, dp_decls(p->decl->relid))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
 
 		if (m != NULL && m->is_split != NULL && m->is_split(decl, doc))
@@ -203,11 +208,11 @@ whole_document(const Poly *p, struct varlena *doc, const DpKey *key)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *whole = doc;
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, dp_decls(p->decl->relid))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
 		struct varlena *joined;
 		MemoryContext old;
@@ -235,14 +240,14 @@ whole_document(const Poly *p, struct varlena *doc, const DpKey *key)
 Poly *
 dp_poly(DpDecl *decl)
 {
-	Poly	   *p = decl->state;
-	DpPath	   *by;
-	char	   *unknown;
+	Poly *p = decl->state;
+	DpPath *by;
+	char *unknown;
 	MemoryContext old;
 	const char **names;
-	uint32	   *lens;
-	ListCell   *lc;
-	int			i;
+	uint32 *lens;
+	ListCell *lc;
+	int i;
 
 	if (likely(p != NULL))
 		return p;
@@ -253,10 +258,11 @@ dp_poly(DpDecl *decl)
 	unknown = dp_decl_text(decl, "unknown");
 	if (p->by == NULL || unknown == NULL ||
 		(strcmp(unknown, "accept") != 0 && strcmp(unknown, "error") != 0))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the declaration of the polymorphic pattern \"%s\" of table %s is incomplete",
-						decl->name, dp_relation_name(decl->target))));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("the declaration of the polymorphic pattern \"%s\" of table %s is incomplete",
+					decl->name, dp_relation_name(decl->target))));
 	p->accept = strcmp(unknown, "accept") == 0;
 	by = dp_path_parse(p->by, strlen(p->by));
 	p->nsteps = by->nsteps - 1;
@@ -289,16 +295,16 @@ dp_poly(DpDecl *decl)
 static void
 read_variants(Poly *p)
 {
-	List	   *decls = dp_decls(p->decl->target);
-	uint32		size = 8;
-	ListCell   *lc;
-	int			i;
+	List *decls = dp_decls(p->decl->target);
+	uint32 size = 8;
+	ListCell *lc;
+	int i;
 
 	p->variants = palloc0(sizeof(PolyVariant) * Max(list_length(decls), 1));
 	foreach(lc, decls)
 	{
-		DpDecl	   *decl = lfirst(lc);
-		char	   *of;
+		DpDecl *decl = lfirst(lc);
+		char *of;
 		PolyVariant *v = &p->variants[p->nvariants];
 		struct varlena *options;
 
@@ -335,7 +341,7 @@ read_variants(Poly *p)
 	memset(p->table, 0xFF, sizeof(int16) * size);
 	for (i = 0; i < p->nvariants; i++)
 	{
-		uint32		slot = (uint32) p->variants[i].hash & p->mask;
+		uint32 slot = (uint32) p->variants[i].hash & p->mask;
 
 		while (p->table[slot] >= 0)
 			slot = (slot + 1) & p->mask;
@@ -345,10 +351,12 @@ read_variants(Poly *p)
 
 /* Compiles a schema that is an option, if it is there. */
 static void
-read_schema(DpDecl *decl, struct varlena *options, const char *option, DpValue *spec, DpSchema **schema)
+read_schema(DpDecl *decl, struct varlena *options, const char *option, DpValue *spec,
+			DpSchema **schema)
 {
 	spec->type = DP_TYPE_EOD;
-	if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), option, strlen(option), spec) ||
+	if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), option, strlen(option),
+						  spec) ||
 		spec->type != DP_TYPE_DOCUMENT)
 	{
 		spec->type = DP_TYPE_EOD;
@@ -360,10 +368,13 @@ read_schema(DpDecl *decl, struct varlena *options, const char *option, DpValue *
 const PolyVariant *
 dp_poly_variant(Poly *p, const DpValue *value)
 {
-	uint64		hash;
-	uint32		slot;
-	int			i;
-	PolyVariant **recent = &p->recent[(value->len * 5 + (value->len > 4 ? value->data[4] * 3 + value->data[value->len / 2] : 0)) % POLY_RECENT];
+	uint64 hash;
+	uint32 slot;
+	int i;
+	PolyVariant **recent =
+		&p->recent[(value->len * 5 +
+					(value->len > 4 ? value->data[4] * 3 + value->data[value->len / 2] : 0)) %
+				   POLY_RECENT];
 
 	if (likely(*recent != NULL && dp_value_identical(&(*recent)->value, value)))
 		return *recent;
@@ -398,19 +409,20 @@ dp_poly_each(const DpPath *parent, const DpValue *doc, PolyVisit visit, void *ar
  * not arrays in arrays; a number that meets an array is a position.
  */
 static bool
-each_item(const DpPath *parent, int step, const DpValue *value, const PolyPlace *place, PolyVisit visit, void *arg)
+each_item(const DpPath *parent, int step, const DpValue *value, const PolyPlace *place,
+		  PolyVisit visit, void *arg)
 {
-	DpValue		next;
+	DpValue next;
 
 	check_stack_depth();
 	if (value->type == DP_TYPE_ARRAY)
 	{
-		DpIter		iter;
-		uint32		index;
+		DpIter iter;
+		uint32 index;
 
 		if (step < parent->nsteps && parent->steps[step].is_index)
 		{
-			PolyPlace	here = {place, parent->steps[step].name, parent->steps[step].namelen, 0};
+			PolyPlace here = { place, parent->steps[step].name, parent->steps[step].namelen, 0 };
 
 			if (!dp_array_element(value->data, value->len, parent->steps[step].index, &next))
 				return true;
@@ -419,7 +431,7 @@ each_item(const DpPath *parent, int step, const DpValue *value, const PolyPlace 
 		dp_iter_init_value(&iter, value);
 		for (index = 0; dp_iter_next_value(&iter, &next); index++)
 		{
-			PolyPlace	here = {place, NULL, 0, index};
+			PolyPlace here = { place, NULL, 0, index };
 
 			if (next.type == DP_TYPE_DOCUMENT)
 			{
@@ -437,9 +449,10 @@ each_item(const DpPath *parent, int step, const DpValue *value, const PolyPlace 
 		return visit(value, false, place, arg);
 	if (step == parent->nsteps)
 		return visit(value, true, place, arg);
-	if (dp_field_find(value->data, value->len, parent->steps[step].name, parent->steps[step].namelen, &next))
+	if (dp_field_find(value->data, value->len, parent->steps[step].name,
+					  parent->steps[step].namelen, &next))
 	{
-		PolyPlace	here = {place, parent->steps[step].name, parent->steps[step].namelen, 0};
+		PolyPlace here = { place, parent->steps[step].name, parent->steps[step].namelen, 0 };
 
 		return each_item(parent, step + 1, &next, &here, visit, arg);
 	}
@@ -450,7 +463,7 @@ void
 dp_poly_place_text(StringInfo out, const PolyPlace *place)
 {
 	const char *name;
-	DpPath	   *path;
+	DpPath *path;
 
 	if (place == NULL)
 		return;
@@ -471,7 +484,7 @@ dp_poly_place_text(StringInfo out, const PolyPlace *place)
 bool
 dp_poly_valid(Poly *p, const DpValue *doc)
 {
-	ItemWalk	walk = {p};
+	ItemWalk walk = { p };
 
 	return dp_poly_each(p->parent, doc, visit_item, &walk);
 }
@@ -479,7 +492,7 @@ dp_poly_valid(Poly *p, const DpValue *doc)
 void
 dp_poly_errors(Poly *p, const DpValue *doc, PolyReport report, void *arg)
 {
-	ItemWalk	walk = {p, report, arg};
+	ItemWalk walk = { p, report, arg };
 
 	(void) dp_poly_each(p->parent, doc, visit_item, &walk);
 }
@@ -490,12 +503,12 @@ dp_poly_errors(Poly *p, const DpValue *doc, PolyReport report, void *arg)
 static bool
 visit_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg)
 {
-	ItemWalk   *walk = arg;
-	Poly	   *p = walk->p;
+	ItemWalk *walk = arg;
+	Poly *p = walk->p;
 	const PolyVariant *v = NULL;
-	DpValue		kind;
-	bool		has_kind;
-	bool		ok = true;
+	DpValue kind;
+	bool has_kind;
+	bool ok = true;
 
 	walk->variant = NULL;
 	walk->place = place;
@@ -505,15 +518,18 @@ visit_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg)
 			return true;
 		return told(walk, "by", place, "bsonType", "object", dp_type_name(item->type));
 	}
-	has_kind = dp_field_find(item->data, item->len, p->field->steps[0].name, p->field->steps[0].namelen, &kind);
+	has_kind = dp_field_find(item->data, item->len, p->field->steps[0].name,
+							 p->field->steps[0].namelen, &kind);
 	if (has_kind)
 		v = dp_poly_variant(p, &kind);
 	if (v == NULL && !p->accept)
 	{
-		PolyPlace	here = {place, p->field->steps[0].name, p->field->steps[0].namelen, 0};
+		PolyPlace here = { place, p->field->steps[0].name, p->field->steps[0].namelen, 0 };
 
 		ok = told(walk, "by", &here, "variant", "a declared variant",
-				  walk->report == NULL ? NULL : has_kind ? shown_value(&kind) : "missing");
+				  walk->report == NULL ? NULL
+				  : has_kind           ? shown_value(&kind)
+									   : "missing");
 		if (!ok)
 			return false;
 	}
@@ -556,15 +572,15 @@ visit_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg)
 static bool
 check_names(ItemWalk *walk, const PolyNames *names, const DpValue *document, const PolyPlace *place)
 {
-	DpIter		iter;
-	DpElement	field;
+	DpIter iter;
+	DpElement field;
 
 	check_stack_depth();
 	dp_iter_init_value(&iter, document);
 	while (dp_iter_next(&iter, &field))
 	{
 		const PolyNames *below;
-		PolyPlace	here = {place, field.name, field.namelen, 0};
+		PolyPlace here = { place, field.name, field.namelen, 0 };
 
 		if ((names->filter & dp_poly_name_bit(field.name, field.namelen)) == 0)
 			continue;
@@ -573,7 +589,8 @@ check_names(ItemWalk *walk, const PolyNames *names, const DpValue *document, con
 			continue;
 		if (below->refused)
 		{
-			if (!told(walk, "closed", &here, "closed", "no field of other variants", dp_type_name(field.value.type)))
+			if (!told(walk, "closed", &here, "closed", "no field of other variants",
+					  dp_type_name(field.value.type)))
 				return false;
 		}
 		else if (field.value.type == DP_TYPE_DOCUMENT)
@@ -583,14 +600,14 @@ check_names(ItemWalk *walk, const PolyNames *names, const DpValue *document, con
 		}
 		else if (field.value.type == DP_TYPE_ARRAY)
 		{
-			DpIter		elements;
-			DpValue		element;
-			uint32		index;
+			DpIter elements;
+			DpValue element;
+			uint32 index;
 
 			dp_iter_init_value(&elements, &field.value);
 			for (index = 0; dp_iter_next_value(&elements, &element); index++)
 			{
-				PolyPlace	there = {&here, NULL, 0, index};
+				PolyPlace there = { &here, NULL, 0, index };
 
 				if (element.type == DP_TYPE_DOCUMENT && !check_names(walk, below, &element, &there))
 					return false;
@@ -603,7 +620,7 @@ check_names(ItemWalk *walk, const PolyNames *names, const DpValue *document, con
 static const PolyNames *
 find_name(const PolyNames *names, const char *name, uint32 len)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < names->nbelow; i++)
 	{
@@ -632,9 +649,10 @@ told(ItemWalk *walk, const char *part, const PolyPlace *place, const char *rule,
 
 /* A rule of a schema: the path is one in the item. */
 static void
-report_schema(const char *path, const char *rule, const char *expected, const char *found, void *arg)
+report_schema(const char *path, const char *rule, const char *expected, const char *found,
+			  void *arg)
 {
-	ItemWalk   *walk = arg;
+	ItemWalk *walk = arg;
 	StringInfoData full;
 
 	initStringInfo(&full);
@@ -650,7 +668,7 @@ static void
 note_error(const char *variant, const char *part, const char *path, const char *rule,
 		   const char *expected, const char *found, void *arg)
 {
-	Refusal    *r = arg;
+	Refusal *r = arg;
 
 	if (r->n++ >= SHOWN_ERRORS)
 		return;
@@ -678,18 +696,18 @@ note_error(const char *variant, const char *part, const char *path, const char *
 void
 dp_poly_refuse(Poly *p, const DpValue *doc)
 {
-	Refusal		r = {0};
+	Refusal r = { 0 };
 
 	initStringInfo(&r.detail);
 	dp_poly_errors(p, doc, note_error, &r);
 	if (r.n > SHOWN_ERRORS)
 		appendStringInfo(&r.detail, "\nAnd %d more.", r.n - SHOWN_ERRORS);
-	ereport(ERROR,
-			(errcode(ERRCODE_CHECK_VIOLATION),
-			 r.has_variant ?
-			 errmsg("document is not valid for variant \"%s\" of table %s", r.variant, dp_relation_name(p->decl->target)) :
-			 errmsg("document is not of a variant that table %s takes", dp_relation_name(p->decl->target)),
-			 errdetail_internal("%s", r.detail.data)));
+	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+					r.has_variant ? errmsg("document is not valid for variant \"%s\" of table %s",
+										   r.variant, dp_relation_name(p->decl->target))
+								  : errmsg("document is not of a variant that table %s takes",
+										   dp_relation_name(p->decl->target)),
+					errdetail_internal("%s", r.detail.data)));
 }
 
 /* A value for people to read, its beginning if it is long. */
@@ -720,9 +738,9 @@ shown_value(const DpValue *value)
 static bool
 poly_settle(DpDecl *decl, const DpKey *key)
 {
-	Poly	   *p = dp_poly(decl);
+	Poly *p = dp_poly(decl);
 	struct varlena *doc;
-	DpValue		value;
+	DpValue value;
 	static const char plan_settle;
 
 	if (!dp_row_read(decl, &plan_settle, key, "", 0, &doc) || doc == NULL)
@@ -731,10 +749,13 @@ poly_settle(DpDecl *decl, const DpKey *key)
 		doc = whole_document(p, doc, key);
 	value = dp_value_of_document(doc);
 	if (!dp_poly_valid(p, &value))
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("document of key %s is not what table %s takes", dp_key_to_text(decl, key), dp_relation_name(decl->target)),
-				 errhint("polymorphic_errors() and pattern_check() tell what is wrong; polymorphic_retype() makes it a document of another variant.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg("document of key %s is not what table %s takes", dp_key_to_text(decl, key),
+					dp_relation_name(decl->target)),
+			 errhint(
+				 "polymorphic_errors() and pattern_check() tell what is wrong; polymorphic_retype() makes it a document of another variant.")));
 	return false;
 }
 

@@ -37,49 +37,52 @@
 typedef struct PolyNames
 {
 	const char *name;
-	uint32		namelen;
-	bool		refused;
-	uint64		filter;			/* of the names below */
-	int			nbelow;
+	uint32 namelen;
+	bool refused;
+	uint64 filter; /* of the names below */
+	int nbelow;
 	struct PolyNames *below;
 } PolyNames;
 
 static inline uint64
 dp_poly_name_bit(const char *name, uint32 len)
 {
-	return UINT64CONST(1) << ((len * 7 + (len > 0 ? (uint8) name[0] * 3 + (uint8) name[len - 1] : 0)) & 63);
+	return UINT64CONST(1) << ((len * 7 +
+							   (len > 0 ? (uint8) name[0] * 3 + (uint8) name[len - 1] : 0)) &
+							  63);
 }
 
 typedef struct PolyVariant
 {
-	char	   *variant;
-	DpValue		value;			/* of the field */
-	uint64		hash;
-	DpValue		schema_spec;	/* type DP_TYPE_EOD: none */
-	DpSchema   *schema;			/* or NULL */
-	bool		closed;
-	PolyNames  *foreign;		/* what belongs to other variants only; NULL: nothing is refused */
+	char *variant;
+	DpValue value; /* of the field */
+	uint64 hash;
+	DpValue schema_spec; /* type DP_TYPE_EOD: none */
+	DpSchema *schema;    /* or NULL */
+	bool closed;
+	PolyNames *foreign; /* what belongs to other variants only; NULL: nothing is refused */
 } PolyVariant;
 
 /* Variants that were found lately; a power of 2 */
-#define POLY_RECENT		32
+#define POLY_RECENT 32
 
 typedef struct Poly
 {
-	DpDecl	   *decl;
-	char	   *by;				/* as it is written */
-	int			nsteps;			/* to the items */
-	DpPath	   *parent;			/* the same; NULL: the document is the item */
-	DpPath	   *field;			/* in the item: one step */
-	bool		accept;			/* items of other kinds */
-	DpValue		common_spec;	/* type DP_TYPE_EOD: none */
-	DpSchema   *common;			/* or NULL */
-	int			nvariants;
+	DpDecl *decl;
+	char *by;            /* as it is written */
+	int nsteps;          /* to the items */
+	DpPath *parent;      /* the same; NULL: the document is the item */
+	DpPath *field;       /* in the item: one step */
+	bool accept;         /* items of other kinds */
+	DpValue common_spec; /* type DP_TYPE_EOD: none */
+	DpSchema *common;    /* or NULL */
+	int nvariants;
 	PolyVariant *variants;
-	uint32		mask;			/* of the table of variants by the hash of their value */
-	int16	   *table;			/* -1: free */
-	PolyVariant *recent[POLY_RECENT];	/* found before, by a part of the value's bytes; NULL: none yet */
-	bool		splits;			/* other patterns split documents of the table */
+	uint32 mask;  /* of the table of variants by the hash of their value */
+	int16 *table; /* -1: free */
+	PolyVariant
+		*recent[POLY_RECENT]; /* found before, by a part of the value's bytes; NULL: none yet */
+	bool splits;              /* other patterns split documents of the table */
 } Poly;
 
 /* The pattern's view of a declaration, made once.  Raises what is wrong with its options. */
@@ -92,9 +95,9 @@ extern const PolyVariant *dp_poly_variant(Poly *p, const DpValue *value);
 typedef struct PolyPlace
 {
 	const struct PolyPlace *up;
-	const char *name;			/* NULL: an element */
-	uint32		namelen;
-	uint32		index;
+	const char *name; /* NULL: an element */
+	uint32 namelen;
+	uint32 index;
 } PolyPlace;
 
 /* Appends it as paths are written; nothing for the document itself. */
@@ -105,7 +108,7 @@ extern void dp_poly_place_text(StringInfo out, const PolyPlace *place);
  * of a sub-document and is none (null and absent ones are not told).  visit
  * returns false to stop, and so does the walk then.
  */
-typedef bool (*PolyVisit) (const DpValue *item, bool is_item, const PolyPlace *place, void *arg);
+typedef bool (*PolyVisit)(const DpValue *item, bool is_item, const PolyPlace *place, void *arg);
 extern bool dp_poly_each(const DpPath *parent, const DpValue *doc, PolyVisit visit, void *arg);
 
 /* Whether a document may be stored. */
@@ -116,8 +119,8 @@ extern bool dp_poly_valid(Poly *p, const DpValue *doc);
  * ("by", "common", "variant", "closed"), the path, the rule, and what people
  * may read.  All are valid during the call only.
  */
-typedef void (*PolyReport) (const char *variant, const char *part, const char *path, const char *rule,
-							const char *expected, const char *found, void *arg);
+typedef void (*PolyReport)(const char *variant, const char *part, const char *path,
+						   const char *rule, const char *expected, const char *found, void *arg);
 extern void dp_poly_errors(Poly *p, const DpValue *doc, PolyReport report, void *arg);
 
 /* Raises CHECK_VIOLATION with what is wrong with a document. */
@@ -132,4 +135,4 @@ extern void dp_poly_refuse(Poly *p, const DpValue *doc) pg_attribute_noreturn();
  */
 extern PolyNames *dp_poly_foreign(const Poly *p, const PolyVariant *variant);
 
-#endif							/* DP_PATTERNS_POLYMORPHIC_POLYMORPHIC_H */
+#endif /* DP_PATTERNS_POLYMORPHIC_POLYMORPHIC_H */

@@ -23,10 +23,10 @@
 typedef struct SchemaWord
 {
 	const char *name;
-	uint32		len;
-	bool		own;
-	bool		other;
-	struct SchemaWord *below;			/* the first of those below */
+	uint32 len;
+	bool own;
+	bool other;
+	struct SchemaWord *below; /* the first of those below */
 	struct SchemaWord *next;
 } SchemaWord;
 
@@ -41,10 +41,10 @@ static bool find_option(const DpValue *document, const char *name, uint8 type, D
 PolyNames *
 dp_poly_foreign(const Poly *p, const PolyVariant *variant)
 {
-	SchemaWord		root = {0};
-	PolyNames  *result = palloc0(sizeof(PolyNames));
-	DpValue		schema;
-	int			i;
+	SchemaWord root = { 0 };
+	PolyNames *result = palloc0(sizeof(PolyNames));
+	DpValue schema;
+	int i;
 
 	name_below(&root, p->field->steps[0].name, p->field->steps[0].namelen)->own = true;
 	if (p->parent == NULL)
@@ -75,11 +75,11 @@ static void
 names_of_schema(SchemaWord *name, const DpValue *schema, bool own)
 {
 	/* "items" too, where it tells of each position */
-	static const char *const lists[] = {"items", "allOf", "anyOf", "oneOf"};
-	DpValue		value;
-	DpIter		iter;
-	DpElement	property;
-	int			i;
+	static const char *const lists[] = { "items", "allOf", "anyOf", "oneOf" };
+	DpValue value;
+	DpIter iter;
+	DpElement property;
+	int i;
 
 	check_stack_depth();
 	if (find_option(schema, "required", DP_TYPE_ARRAY, &value))
@@ -113,7 +113,7 @@ names_of_schema(SchemaWord *name, const DpValue *schema, bool own)
 		names_of_schema(name, &value, own);
 	for (i = 0; i < lengthof(lists); i++)
 	{
-		DpValue		one;
+		DpValue one;
 
 		if (!find_option(schema, lists[i], DP_TYPE_ARRAY, &value))
 			continue;
@@ -130,8 +130,8 @@ names_of_schema(SchemaWord *name, const DpValue *schema, bool own)
 static void
 names_of_list(SchemaWord *name, const DpValue *list, bool own)
 {
-	DpIter		iter;
-	DpValue		field;
+	DpIter iter;
+	DpValue field;
 
 	if (list->type != DP_TYPE_ARRAY)
 		return;
@@ -158,7 +158,7 @@ name_add(SchemaWord *name, const char *s, uint32 len, bool own)
 static SchemaWord *
 name_below(SchemaWord *name, const char *s, uint32 len)
 {
-	SchemaWord	  **next;
+	SchemaWord **next;
 
 	for (next = &name->below; *next != NULL; next = &(*next)->next)
 	{
@@ -180,7 +180,7 @@ static bool
 names_keep(const SchemaWord *from, PolyNames *into)
 {
 	const SchemaWord *name;
-	int			n = 0;
+	int n = 0;
 
 	for (name = from->below; name != NULL; name = name->next)
 		n++;
@@ -189,9 +189,9 @@ names_keep(const SchemaWord *from, PolyNames *into)
 	into->below = palloc0(sizeof(PolyNames) * n);
 	for (name = from->below; name != NULL; name = name->next)
 	{
-		PolyNames  *below = &into->below[into->nbelow];
+		PolyNames *below = &into->below[into->nbelow];
 		const SchemaWord *inside;
-		bool		described = false;
+		bool described = false;
 
 		memset(below, 0, sizeof(PolyNames));
 		below->name = name->name;
@@ -211,9 +211,10 @@ names_keep(const SchemaWord *from, PolyNames *into)
 static DpValue
 schema_itself(const DpValue *spec)
 {
-	DpValue		inner;
+	DpValue inner;
 
-	if (spec->type == DP_TYPE_DOCUMENT && dp_document_find(spec->data, spec->len, "$jsonSchema", strlen("$jsonSchema"), &inner))
+	if (spec->type == DP_TYPE_DOCUMENT &&
+		dp_document_find(spec->data, spec->len, "$jsonSchema", strlen("$jsonSchema"), &inner))
 		return inner;
 	return *spec;
 }
@@ -222,34 +223,35 @@ schema_itself(const DpValue *spec)
 static bool
 find_option(const DpValue *document, const char *name, uint8 type, DpValue *value)
 {
-	return dp_document_find(document->data, document->len, name, strlen(name), value) && value->type == type;
+	return dp_document_find(document->data, document->len, name, strlen(name), value) &&
+		   value->type == type;
 }
 
 /* ---------------------------------------------------------------- columns */
 
 /* The kinds of values that a schema allows */
-#define KIND_STRING		0x001
-#define KIND_INT		0x002
-#define KIND_LONG		0x004
-#define KIND_DOUBLE		0x008
-#define KIND_DECIMAL	0x010
-#define KIND_BOOL		0x020
-#define KIND_DATE		0x040
-#define KIND_OBJECTID	0x080
-#define KIND_BINARY		0x100
-#define KIND_OBJECT		0x200
-#define KIND_ARRAY		0x400
-#define KIND_OTHER		0x800
-#define KIND_NULL		0x1000
-#define KIND_NUMBER		(KIND_INT | KIND_LONG | KIND_DOUBLE | KIND_DECIMAL)
+#define KIND_STRING 0x001
+#define KIND_INT 0x002
+#define KIND_LONG 0x004
+#define KIND_DOUBLE 0x008
+#define KIND_DECIMAL 0x010
+#define KIND_BOOL 0x020
+#define KIND_DATE 0x040
+#define KIND_OBJECTID 0x080
+#define KIND_BINARY 0x100
+#define KIND_OBJECT 0x200
+#define KIND_ARRAY 0x400
+#define KIND_OTHER 0x800
+#define KIND_NULL 0x1000
+#define KIND_NUMBER (KIND_INT | KIND_LONG | KIND_DOUBLE | KIND_DECIMAL)
 
 /* A field of documents, as all schemas together tell of it */
 typedef struct Field
 {
-	char	   *name;
-	uint32		len;
-	uint32		kinds;			/* 0: nothing is said */
-	bool		many;			/* an array, or it may be one */
+	char *name;
+	uint32 len;
+	uint32 kinds; /* 0: nothing is said */
+	bool many;    /* an array, or it may be one */
 	struct Field *below;
 	struct Field *next;
 } Field;
@@ -258,9 +260,9 @@ typedef struct Field
 typedef struct Columns
 {
 	ReturnSetInfo *result;
-	const char **names;			/* of the steps to the field */
-	uint32	   *lens;
-	int			depth;
+	const char **names; /* of the steps to the field */
+	uint32 *lens;
+	int depth;
 } Columns;
 
 static void fields_of_schema(Field *field, const DpValue *schema, bool itself);
@@ -283,19 +285,19 @@ DP_FUNCTION(dp_polymorphic_columns);
 Datum
 dp_polymorphic_columns(PG_FUNCTION_ARGS)
 {
-	ArrayType  *schemas = PG_GETARG_ARRAYTYPE_P(0);
-	Field		root = {0};
-	Columns		c;
-	Datum	   *values;
-	bool	   *nulls;
-	int			n;
-	int			i;
+	ArrayType *schemas = PG_GETARG_ARRAYTYPE_P(0);
+	Field root = { 0 };
+	Columns c;
+	Datum *values;
+	bool *nulls;
+	int n;
+	int i;
 
 	InitMaterializedSRF(fcinfo, 0);
 	deconstruct_array(schemas, ARR_ELEMTYPE(schemas), -1, false, TYPALIGN_INT, &values, &nulls, &n);
 	for (i = 0; i < n; i++)
 	{
-		DpValue		schema;
+		DpValue schema;
 
 		if (nulls[i])
 			continue;
@@ -316,22 +318,23 @@ dp_polymorphic_columns(PG_FUNCTION_ARGS)
 static void
 fields_of_schema(Field *field, const DpValue *schema, bool itself)
 {
-	DpValue		value;
-	DpIter		iter;
+	DpValue value;
+	DpIter iter;
 
 	check_stack_depth();
 	if (itself)
 	{
-		uint32		kinds = schema_kinds(schema);
+		uint32 kinds = schema_kinds(schema);
 
 		/* one schema may narrow down what another one says */
 		if (kinds != 0)
-			field->kinds = field->kinds == 0 || (field->kinds & kinds) == 0 ? field->kinds | kinds : field->kinds & kinds;
+			field->kinds = field->kinds == 0 || (field->kinds & kinds) == 0 ? field->kinds | kinds
+																			: field->kinds & kinds;
 		field->many |= (kinds & KIND_ARRAY) != 0;
 	}
 	if (find_option(schema, "required", DP_TYPE_ARRAY, &value))
 	{
-		DpValue		name;
+		DpValue name;
 
 		dp_iter_init_value(&iter, &value);
 		while (dp_iter_next_value(&iter, &name))
@@ -342,12 +345,12 @@ fields_of_schema(Field *field, const DpValue *schema, bool itself)
 	}
 	if (find_option(schema, "properties", DP_TYPE_DOCUMENT, &value))
 	{
-		DpElement	property;
+		DpElement property;
 
 		dp_iter_init_value(&iter, &value);
 		while (dp_iter_next(&iter, &property))
 		{
-			Field	   *below = field_below(field, property.name, property.namelen);
+			Field *below = field_below(field, property.name, property.namelen);
 
 			if (property.value.type == DP_TYPE_DOCUMENT)
 				fields_of_schema(below, &property.value, true);
@@ -360,7 +363,7 @@ fields_of_schema(Field *field, const DpValue *schema, bool itself)
 	}
 	if (find_option(schema, "allOf", DP_TYPE_ARRAY, &value))
 	{
-		DpValue		one;
+		DpValue one;
 
 		dp_iter_init_value(&iter, &value);
 		while (dp_iter_next_value(&iter, &one))
@@ -375,7 +378,7 @@ fields_of_schema(Field *field, const DpValue *schema, bool itself)
 static Field *
 field_below(Field *field, const char *s, uint32 len)
 {
-	Field	  **next;
+	Field **next;
 
 	for (next = &field->below; *next != NULL; next = &(*next)->next)
 	{
@@ -392,10 +395,10 @@ field_below(Field *field, const char *s, uint32 len)
 static uint32
 schema_kinds(const DpValue *schema)
 {
-	uint32		kinds = 0;
-	DpValue		value;
-	DpValue		one;
-	DpIter		iter;
+	uint32 kinds = 0;
+	DpValue value;
+	DpValue one;
+	DpIter iter;
 
 	if (dp_document_find(schema->data, schema->len, "bsonType", 8, &value) ||
 		dp_document_find(schema->data, schema->len, "type", 4, &value))
@@ -434,24 +437,15 @@ kind_of_name(const char *s, uint32 len)
 	static const struct
 	{
 		const char *name;
-		uint32		kinds;
-	}			known[] = {
-		{"string", KIND_STRING},
-		{"int", KIND_INT},
-		{"long", KIND_LONG},
-		{"double", KIND_DOUBLE},
-		{"decimal", KIND_DECIMAL},
-		{"number", KIND_NUMBER},
-		{"bool", KIND_BOOL},
-		{"boolean", KIND_BOOL},
-		{"date", KIND_DATE},
-		{"objectId", KIND_OBJECTID},
-		{"binData", KIND_BINARY},
-		{"object", KIND_OBJECT},
-		{"array", KIND_ARRAY},
-		{"null", KIND_NULL}
-	};
-	int			i;
+		uint32 kinds;
+	} known[] = { { "string", KIND_STRING },   { "int", KIND_INT },
+				  { "long", KIND_LONG },       { "double", KIND_DOUBLE },
+				  { "decimal", KIND_DECIMAL }, { "number", KIND_NUMBER },
+				  { "bool", KIND_BOOL },       { "boolean", KIND_BOOL },
+				  { "date", KIND_DATE },       { "objectId", KIND_OBJECTID },
+				  { "binData", KIND_BINARY },  { "object", KIND_OBJECT },
+				  { "array", KIND_ARRAY },     { "null", KIND_NULL } };
+	int i;
 
 	for (i = 0; i < lengthof(known); i++)
 	{
@@ -480,7 +474,7 @@ put_columns(Columns *c, const Field *field, bool many)
 		return;
 	for (below = field->below; below != NULL; below = below->next)
 	{
-		bool		is_many = many || below->many;
+		bool is_many = many || below->many;
 
 		c->names[c->depth] = below->name;
 		c->lens[c->depth] = below->len;
@@ -489,13 +483,13 @@ put_columns(Columns *c, const Field *field, bool many)
 		/* what is an array is shown as it is, and its elements' fields too */
 		if (below->below == NULL || below->many || (below->kinds & ~(KIND_OBJECT | KIND_NULL)) != 0)
 		{
-			Datum		values[5];
-			bool		nulls[5] = {false};
+			Datum values[5];
+			bool nulls[5] = { false };
 			StringInfoData name;
 			StringInfoData path;
 			const char *types;
 			const char *type = column_type(below->kinds, &types);
-			int			i;
+			int i;
 
 			initStringInfo(&name);
 			initStringInfo(&path);

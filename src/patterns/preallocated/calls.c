@@ -48,26 +48,26 @@ typedef enum Verb
 /* What is asked */
 typedef struct Request
 {
-	Verb		verb;
+	Verb verb;
 	Preallocated *p;
-	DpKey		key;
-	int			n;
-	const char **slots;			/* sorted */
-	DpValue		holder;
-	Interval   *hold_for;		/* NULL: for good */
-	bool		done;
+	DpKey key;
+	int n;
+	const char **slots; /* sorted */
+	DpValue holder;
+	Interval *hold_for; /* NULL: for good */
+	bool done;
 } Request;
 
 /* For grow_document() */
 typedef struct Growth
 {
-	DpShape    *shape;
-	int			added;
+	DpShape *shape;
+	int added;
 } Growth;
 
 static Preallocated *preallocated_argument(FunctionCallInfo fcinfo, int name);
 static void request_read(FunctionCallInfo fcinfo, Verb verb, Request *r);
-static int	compare_slots(const void *a, const void *b);
+static int compare_slots(const void *a, const void *b);
 static bool user_restricted(Preallocated *p);
 static struct varlena *hold_document(Preallocated *p, const DpKey *key);
 static void see_row(Preallocated *p, const DpKey *key);
@@ -77,11 +77,14 @@ static DpCell *request_cell(const Request *r, DpCells *cells, int i);
 static void free_value(const char *slot) pg_attribute_noreturn();
 static Datum request_run(FunctionCallInfo fcinfo, Verb verb);
 static bool run_with_claims(Request *r, struct varlena *doc);
-static struct varlena *run_in_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
+static struct varlena *
+run_in_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
 static void not_claimed(Preallocated *p) pg_attribute_noreturn();
-static DpCells *seen_cells(Preallocated *p, const DpKey *key, DpClaim **claims, int *nclaims, struct varlena **doc);
+static DpCells *
+seen_cells(Preallocated *p, const DpKey *key, DpClaim **claims, int *nclaims, struct varlena **doc);
 static Datum adjacent(const DpCells *cells, int32 n, bool *isnull);
-static struct varlena *grow_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
+static struct varlena *
+grow_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
 
 /*
  * preallocated_claim(rel, key, slots text[], holder, hold_for interval, name) -> bool
@@ -117,13 +120,14 @@ dp_preallocated_release(PG_FUNCTION_ARGS)
 static Datum
 request_run(FunctionCallInfo fcinfo, Verb verb)
 {
-	Request		r = {0};
+	Request r = { 0 };
 	Preallocated *p;
 
 	request_read(fcinfo, verb, &r);
 	p = r.p;
-	PreventCommandIfReadOnly(verb == VERB_CLAIM ? "preallocated_claim()" :
-							 verb == VERB_CONFIRM ? "preallocated_confirm()" : "preallocated_release()");
+	PreventCommandIfReadOnly(verb == VERB_CLAIM     ? "preallocated_claim()"
+							 : verb == VERB_CONFIRM ? "preallocated_confirm()"
+													: "preallocated_release()");
 	if (!p->in_document)
 	{
 		SPI_connect();
@@ -144,18 +148,19 @@ static bool
 run_with_claims(Request *r, struct varlena *doc)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	DpCells    *cells = NULL;
-	DpValue		field;
+	DpCells *cells = NULL;
+	DpValue field;
 	const char *why = "";
-	bool		taken = false;
-	int			i;
+	bool taken = false;
+	int i;
 
 	if (!dp_preallocated_field(r->p, doc, &field, &why))
 		dp_preallocated_refuse(r->p, &r->key, "does not have its shape", why);
 	for (i = 0; i < r->n; i++)
 	{
 		/* most documents need not be looked at as a whole */
-		DpSlotState state = cells == NULL ? dp_shape_slot(r->p->shape, &field, r->slots[i]) : DP_SLOT_OTHERWISE;
+		DpSlotState state =
+			cells == NULL ? dp_shape_slot(r->p->shape, &field, r->slots[i]) : DP_SLOT_OTHERWISE;
 
 		if (state == DP_SLOT_FREE)
 		{
@@ -175,7 +180,8 @@ run_with_claims(Request *r, struct varlena *doc)
 				return false;
 			return dp_claims_take(r->p, &r->key, r->slots, r->n, &r->holder, hold_end(r, now), now);
 		case VERB_CONFIRM:
-			return dp_claims_prolong(r->p, &r->key, r->slots, r->n, &r->holder, r->hold_for == NULL, hold_end(r, now));
+			return dp_claims_prolong(r->p, &r->key, r->slots, r->n, &r->holder, r->hold_for == NULL,
+									 hold_end(r, now));
 		case VERB_RELEASE:
 			return dp_claims_release(r->p, &r->key, r->slots, r->n, &r->holder);
 	}
@@ -189,16 +195,16 @@ run_with_claims(Request *r, struct varlena *doc)
 static struct varlena *
 run_in_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg)
 {
-	Request    *r = arg;
-	DpCells    *cells = dp_preallocated_cells(p, doc, key);
+	Request *r = arg;
+	DpCells *cells = dp_preallocated_cells(p, doc, key);
 	TimestampTz now = GetCurrentTimestamp();
 	TimestampTz end = hold_end(r, now);
 	TimestampTz *until = palloc(sizeof(TimestampTz) * (cells->n + 1));
 	struct varlena *result = doc;
-	DpValue		value;
-	DpBuilder	b;
-	bool		holds = false;
-	int			i;
+	DpValue value;
+	DpBuilder b;
+	bool holds = false;
+	int i;
 
 	r->done = false;
 	if (dp_held(p->decl, p->until) && dp_preallocated_until_wrong(p, doc, cells) != NULL)
@@ -215,7 +221,7 @@ run_in_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *ar
 	}
 	for (i = 0; i < r->n; i++)
 	{
-		DpCell	   *cell = request_cell(r, cells, i);
+		DpCell *cell = request_cell(r, cells, i);
 		TimestampTz *at = &until[cell - cells->cells];
 
 		if (r->verb == VERB_CLAIM)
@@ -245,7 +251,7 @@ run_in_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *ar
 	dp_builder_begin_document(&b);
 	for (i = 0; i < cells->n; i++)
 	{
-		DpCell	   *cell = &cells->cells[i];
+		DpCell *cell = &cells->cells[i];
 
 		if (cell->taken && until[i] <= now)
 			dp_cell_free(p->shape, cells, cell);
@@ -277,11 +283,11 @@ dp_preallocated_slots(PG_FUNCTION_ARGS)
 	Preallocated *p = preallocated_argument(fcinfo, 2);
 	TimestampTz *until;
 	struct varlena *doc;
-	DpClaim    *claims;
-	DpCells    *cells;
-	DpKey		key;
-	int			n;
-	int			i;
+	DpClaim *claims;
+	DpCells *cells;
+	DpKey key;
+	int n;
+	int i;
 
 	InitMaterializedSRF(fcinfo, 0);
 	dp_key_of_argument(p->decl, fcinfo, 1, &key);
@@ -289,19 +295,21 @@ dp_preallocated_slots(PG_FUNCTION_ARGS)
 	cells = seen_cells(p, &key, &claims, &n, &doc);
 	until = palloc(sizeof(TimestampTz) * (cells->n + 1));
 	for (i = 0; i < cells->n; i++)
-		until[i] = p->in_document && cells->cells[i].taken ? dp_preallocated_until(p, doc, cells->cells[i].name) : DT_NOEND;
+		until[i] = p->in_document && cells->cells[i].taken
+					   ? dp_preallocated_until(p, doc, cells->cells[i].name)
+					   : DT_NOEND;
 	for (i = 0; i < n; i++)
 	{
-		DpCell	   *cell = dp_cells_find(cells, claims[i].slot);
+		DpCell *cell = dp_cells_find(cells, claims[i].slot);
 
 		if (cell != NULL)
 			until[cell - cells->cells] = claims[i].until;
 	}
 	for (i = 0; i < cells->n; i++)
 	{
-		DpCell	   *cell = &cells->cells[i];
-		Datum		values[3];
-		bool		nulls[3];
+		DpCell *cell = &cells->cells[i];
+		Datum values[3];
+		bool nulls[3];
 
 		values[0] = CStringGetTextDatum(cell->name);
 		nulls[0] = false;
@@ -328,17 +336,16 @@ dp_preallocated_find(PG_FUNCTION_ARGS)
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext old;
 	struct varlena *doc;
-	DpClaim    *claims;
-	DpCells    *cells;
-	DpKey		key;
-	Datum		result;
-	bool		isnull;
-	int			n;
+	DpClaim *claims;
+	DpCells *cells;
+	DpKey key;
+	Datum result;
+	bool isnull;
+	int n;
 
 	if (PG_ARGISNULL(2))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the number of slots must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the number of slots must not be null")));
 	dp_key_of_argument(p->decl, fcinfo, 1, &key);
 	SPI_connect();
 	cells = seen_cells(p, &key, &claims, &n, &doc);
@@ -360,17 +367,17 @@ DP_FUNCTION(dp_preallocated_find_in);
 Datum
 dp_preallocated_find_in(PG_FUNCTION_ARGS)
 {
-	static const uint8 zero[4] = {0, 0, 0, 0};
+	static const uint8 zero[4] = { 0, 0, 0, 0 };
 	struct varlena *doc;
-	DpShape		shape = {0};
-	DpCells		flat = {0};
-	DpCells    *cells;
-	DpValue		field = {0};
-	DpValue		element;
-	DpIter		iter;
+	DpShape shape = { 0 };
+	DpCells flat = { 0 };
+	DpCells *cells;
+	DpValue field = { 0 };
+	DpValue element;
+	DpIter iter;
 	const char *why = "";
-	bool		isnull;
-	Datum		result;
+	bool isnull;
+	Datum result;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
@@ -379,24 +386,26 @@ dp_preallocated_find_in(PG_FUNCTION_ARGS)
 	shape.fill.len = 4;
 	shape.fill.type = DP_TYPE_INT32;
 	if (!PG_ARGISNULL(3))
-		shape.fill = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(3), get_fn_expr_argtype(fcinfo->flinfo, 3)));
+		shape.fill = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(3),
+														   get_fn_expr_argtype(fcinfo->flinfo, 3)));
 	if (!PG_ARGISNULL(2))
 	{
-		text	   *name = PG_GETARG_TEXT_PP(2);
+		text *name = PG_GETARG_TEXT_PP(2);
 
 		(void) dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc),
 							dp_path_parse(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name)), &field);
 	}
 	else
 	{
-		DpElement	e;
+		DpElement e;
 
 		/* the first grid, or else the first array */
 		dp_iter_init_varlena(&iter, doc);
 		while (dp_iter_next(&iter, &e))
 		{
-			bool		grid = e.value.type == DP_TYPE_ARRAY &&
-				dp_array_element(e.value.data, e.value.len, 0, &element) && element.type == DP_TYPE_ARRAY;
+			bool grid = e.value.type == DP_TYPE_ARRAY &&
+						dp_array_element(e.value.data, e.value.len, 0, &element) &&
+						element.type == DP_TYPE_ARRAY;
 
 			if (e.value.type == DP_TYPE_ARRAY && (grid || field.type == DP_TYPE_EOD))
 				field = e.value;
@@ -405,34 +414,31 @@ dp_preallocated_find_in(PG_FUNCTION_ARGS)
 		}
 	}
 	if (field.type != DP_TYPE_ARRAY)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the document has no array of slots"),
-				 errhint("Say which field it is with the argument \"field\".")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the document has no array of slots"),
+						errhint("Say which field it is with the argument \"field\".")));
 
 	if (dp_array_element(field.data, field.len, 0, &element) && element.type == DP_TYPE_ARRAY)
 	{
 		shape.kind = DP_SHAPE_GRID;
 		cells = dp_shape_cells(&shape, doc, &field, false, &why);
 		if (cells == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the document has no array of slots"),
-					 errdetail("%s", why)));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("the document has no array of slots"), errdetail("%s", why)));
 	}
 	else
 	{
-		int			n = dp_array_count(field.data, field.len);
-		int			i = 0;
+		int n = dp_array_count(field.data, field.len);
+		int i = 0;
 
 		flat.nrows = 1;
 		flat.cells = palloc0(sizeof(DpCell) * (n + 1));
 		dp_iter_init_value(&iter, &field);
 		while (i < n && dp_iter_next_value(&iter, &element))
 		{
-			DpCell	   *cell = &flat.cells[i++];
-			bool		free = dp_value_compare(&element, &shape.fill) == 0;
-			bool		day = !free && PG_ARGISNULL(3) && element.type == DP_TYPE_INT32;
+			DpCell *cell = &flat.cells[i++];
+			bool free = dp_value_compare(&element, &shape.fill) == 0;
+			bool day = !free && PG_ARGISNULL(3) && element.type == DP_TYPE_INT32;
 
 			pg_ltoa(day ? dp_get_int32(element.data) : i, cell->name);
 			cell->taken = !free && !day;
@@ -450,13 +456,12 @@ dp_preallocated_find_in(PG_FUNCTION_ARGS)
 static Datum
 adjacent(const DpCells *cells, int32 n, bool *isnull)
 {
-	int			run = 0;
-	int			i;
+	int run = 0;
+	int i;
 
 	if (n < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the number of slots must be positive")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the number of slots must be positive")));
 	*isnull = true;
 	for (i = 0; i < cells->n; i++)
 	{
@@ -465,8 +470,8 @@ adjacent(const DpCells *cells, int32 n, bool *isnull)
 		run = cells->cells[i].taken ? 0 : run + 1;
 		if (run == n)
 		{
-			Datum	   *names = palloc(sizeof(Datum) * n);
-			int			j;
+			Datum *names = palloc(sizeof(Datum) * n);
+			int j;
 
 			for (j = 0; j < n; j++)
 				names[j] = CStringGetTextDatum(cells->cells[i - n + 1 + j].name);
@@ -487,13 +492,12 @@ dp_preallocated_extend(PG_FUNCTION_ARGS)
 {
 	Preallocated *p = preallocated_argument(fcinfo, 3);
 	struct varlena *shape;
-	Growth		g = {0};
-	DpKey		key;
+	Growth g = { 0 };
+	DpKey key;
 
 	if (PG_ARGISNULL(2))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the shape must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the shape must not be null")));
 	shape = PG_GETARG_VARLENA_PP(2);
 	g.shape = dp_shape_read(DP_DOC_DATA(shape), DP_DOC_SIZE(shape));
 	if (g.shape->kind == DP_SHAPE_CALENDAR && p->shape->kind == DP_SHAPE_CALENDAR)
@@ -505,7 +509,8 @@ dp_preallocated_extend(PG_FUNCTION_ARGS)
 	if (g.shape->kind != p->shape->kind || p->shape->kind == DP_SHAPE_CLOCK)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the slots of the preallocated pattern \"%s\" cannot become such a shape", p->decl->name),
+				 errmsg("the slots of the preallocated pattern \"%s\" cannot become such a shape",
+						p->decl->name),
 				 errdetail("A grid, a calendar and a pool can become larger ones.")));
 	dp_key_of_argument(p->decl, fcinfo, 1, &key);
 	PreventCommandIfReadOnly("preallocated_extend()");
@@ -519,12 +524,12 @@ dp_preallocated_extend(PG_FUNCTION_ARGS)
 static struct varlena *
 grow_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg)
 {
-	Growth	   *g = arg;
+	Growth *g = arg;
 	const char *why = "";
 	struct varlena *grown;
-	DpValue		field;
-	DpValue		value;
-	DpCells    *cells;
+	DpValue field;
+	DpValue value;
+	DpCells *cells;
 
 	if (!dp_preallocated_field(p, doc, &field, &why))
 		dp_preallocated_refuse(p, key, "cannot be made", why);
@@ -541,25 +546,27 @@ grow_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg)
 		doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &value);
 	if (g->shape->accessible.type == DP_TYPE_ARRAY)
 	{
-		DpIter		iter;
-		DpValue		name;
+		DpIter iter;
+		DpValue name;
 
 		dp_iter_init_value(&iter, &g->shape->accessible);
 		while (dp_iter_next_value(&iter, &name))
 		{
-			DpValue		has;
-			DpIter		inner;
-			DpValue		other;
-			bool		known = false;
+			DpValue has;
+			DpIter inner;
+			DpValue other;
+			bool known = false;
 
-			if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->accessible, &has) && has.type == DP_TYPE_ARRAY)
+			if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->accessible, &has) &&
+				has.type == DP_TYPE_ARRAY)
 			{
 				dp_iter_init_value(&inner, &has);
 				while (dp_iter_next_value(&inner, &other))
 					known = known || dp_value_compare(&name, &other) == 0;
 			}
 			if (!known)
-				doc = dp_document_append(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->accessible, &name, 1);
+				doc =
+					dp_document_append(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->accessible, &name, 1);
 		}
 	}
 	return doc;
@@ -574,13 +581,12 @@ grow_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg)
 static Preallocated *
 preallocated_argument(FunctionCallInfo fcinfo, int name)
 {
-	Oid			relid;
-	char	   *declared = NULL;
+	Oid relid;
+	char *declared = NULL;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
 	relid = PG_GETARG_OID(0);
 	if (!PG_ARGISNULL(name))
 		declared = text_to_cstring(PG_GETARG_TEXT_PP(name));
@@ -592,9 +598,9 @@ preallocated_argument(FunctionCallInfo fcinfo, int name)
 static void
 request_read(FunctionCallInfo fcinfo, Verb verb, Request *r)
 {
-	Datum	   *slots;
-	bool	   *nulls;
-	int			i;
+	Datum *slots;
+	bool *nulls;
+	int i;
 
 	r->verb = verb;
 	r->p = preallocated_argument(fcinfo, verb == VERB_RELEASE ? 4 : 5);
@@ -602,42 +608,41 @@ request_read(FunctionCallInfo fcinfo, Verb verb, Request *r)
 		not_claimed(r->p);
 	dp_key_of_argument(r->p->decl, fcinfo, 1, &r->key);
 	if (PG_ARGISNULL(2) || PG_ARGISNULL(3))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the slots and their holder must not be null")));
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), TEXTOID, -1, false, TYPALIGN_INT, &slots, &nulls, &r->n);
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the slots and their holder must not be null")));
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), TEXTOID, -1, false, TYPALIGN_INT, &slots, &nulls,
+					  &r->n);
 	if (r->n == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("at least one slot must be named")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("at least one slot must be named")));
 	r->slots = palloc(sizeof(char *) * r->n);
 	for (i = 0; i < r->n; i++)
 	{
 		if (nulls[i])
 			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("a slot must not be null")));
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("a slot must not be null")));
 		r->slots[i] = TextDatumGetCString(slots[i]);
 	}
 	qsort(r->slots, r->n, sizeof(char *), compare_slots);
 	for (i = 1; i < r->n; i++)
 	{
 		if (strcmp(r->slots[i - 1], r->slots[i]) == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("slot \"%.20s\" is named twice", r->slots[i])));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("slot \"%.20s\" is named twice", r->slots[i])));
 	}
 
-	r->holder = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(3), get_fn_expr_argtype(fcinfo->flinfo, 3)));
-	if (dp_type_is_container(r->holder.type) || r->holder.type == DP_TYPE_NULL || r->holder.type == DP_TYPE_UNDEFINED)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the holder of a slot cannot be a value of type %s", dp_type_name(r->holder.type))));
+	r->holder = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(3),
+													  get_fn_expr_argtype(fcinfo->flinfo, 3)));
+	if (dp_type_is_container(r->holder.type) || r->holder.type == DP_TYPE_NULL ||
+		r->holder.type == DP_TYPE_UNDEFINED)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the holder of a slot cannot be a value of type %s",
+							   dp_type_name(r->holder.type))));
 	if (r->holder.len > DP_HOLDER_MAX_SIZE)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the holder of a slot is too long"),
-				 errdetail("It has %u bytes; at most %d are allowed.", r->holder.len, DP_HOLDER_MAX_SIZE)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the holder of a slot is too long"),
+						errdetail("It has %u bytes; at most %d are allowed.", r->holder.len,
+								  DP_HOLDER_MAX_SIZE)));
 
 	if (verb != VERB_RELEASE && !PG_ARGISNULL(4))
 	{
@@ -653,7 +658,10 @@ compare_slots(const void *a, const void *b)
 	return strcmp(*(const char *const *) a, *(const char *const *) b);
 }
 
-/* Until when slots are held that are taken now.  Raises INVALID_PARAMETER_VALUE for what is over before. */
+/*
+ * Until when slots are held that are taken now.  Raises INVALID_PARAMETER_VALUE for what is over
+ * before.
+ */
 static TimestampTz
 hold_end(const Request *r, TimestampTz now)
 {
@@ -661,12 +669,12 @@ hold_end(const Request *r, TimestampTz now)
 
 	if (r->hold_for == NULL)
 		return DT_NOEND;
-	end = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(now), IntervalPGetDatum(r->hold_for)));
+	end = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(now),
+												  IntervalPGetDatum(r->hold_for)));
 	if (end <= now || TIMESTAMP_NOT_FINITE(end))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("slots must be held for some time"),
-				 errhint("Without hold_for they are taken for good.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("slots must be held for some time"),
+						errhint("Without hold_for they are taken for good.")));
 	return end;
 }
 
@@ -674,13 +682,13 @@ hold_end(const Request *r, TimestampTz now)
 static DpCell *
 request_cell(const Request *r, DpCells *cells, int i)
 {
-	DpCell	   *cell = dp_cells_find(cells, r->slots[i]);
+	DpCell *cell = dp_cells_find(cells, r->slots[i]);
 
 	if (cell == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the document %s of table %s has no slot \"%.20s\"",
-						dp_key_to_text(r->p->decl, &r->key), dp_relation_name(r->p->decl->target), r->slots[i])));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the document %s of table %s has no slot \"%.20s\"",
+							   dp_key_to_text(r->p->decl, &r->key),
+							   dp_relation_name(r->p->decl->target), r->slots[i])));
 	if (dp_cell_is_free_value(r->p->shape, cells, cell, &r->holder))
 		free_value(cell->name);
 	return cell;
@@ -690,9 +698,8 @@ request_cell(const Request *r, DpCells *cells, int i)
 static void
 free_value(const char *slot)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("the holder of slot \"%s\" cannot be what a free one holds", slot)));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("the holder of slot \"%s\" cannot be what a free one holds", slot)));
 }
 
 /*
@@ -702,12 +709,14 @@ free_value(const char *slot)
 static bool
 user_restricted(Preallocated *p)
 {
-	Oid			relid = p->decl->target;
-	Oid			user = GetUserId();
-	AttrNumber	column = get_attnum(relid, p->decl->doc_column);
+	Oid relid = p->decl->target;
+	Oid user = GetUserId();
+	AttrNumber column = get_attnum(relid, p->decl->doc_column);
 
-	if ((pg_class_aclcheck(relid, user, ACL_UPDATE) != ACLCHECK_OK && pg_attribute_aclcheck(relid, column, user, ACL_UPDATE) != ACLCHECK_OK) ||
-		(pg_class_aclcheck(relid, user, ACL_SELECT) != ACLCHECK_OK && pg_attribute_aclcheck(relid, column, user, ACL_SELECT) != ACLCHECK_OK))
+	if ((pg_class_aclcheck(relid, user, ACL_UPDATE) != ACLCHECK_OK &&
+		 pg_attribute_aclcheck(relid, column, user, ACL_UPDATE) != ACLCHECK_OK) ||
+		(pg_class_aclcheck(relid, user, ACL_SELECT) != ACLCHECK_OK &&
+		 pg_attribute_aclcheck(relid, column, user, ACL_SELECT) != ACLCHECK_OK))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));
 	return check_enable_rls(relid, InvalidOid, true) == RLS_ENABLED;
 }
@@ -719,15 +728,16 @@ user_restricted(Preallocated *p)
 static struct varlena *
 hold_document(Preallocated *p, const DpKey *key)
 {
-	bool		restricted = user_restricted(p);
-	bool		isnull;
-	Datum		value;
+	bool restricted = user_restricted(p);
+	bool isnull;
+	Datum value;
 
-	if (!dp_preallocated_row(p, &plan_hold, quote_identifier(p->decl->doc_column), " FOR KEY SHARE", key,
-							 restricted ? 0 : DP_RUN_AS_OWNER))
+	if (!dp_preallocated_row(p, &plan_hold, quote_identifier(p->decl->doc_column), " FOR KEY SHARE",
+							 key, restricted ? 0 : DP_RUN_AS_OWNER))
 		dp_row_missing(p->decl, key);
 	value = dp_result(0, 1, &isnull);
-	return isnull ? dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document)) : (struct varlena *) DatumGetPointer(value);
+	return isnull ? dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document))
+				  : (struct varlena *) DatumGetPointer(value);
 }
 
 /*
@@ -738,12 +748,13 @@ hold_document(Preallocated *p, const DpKey *key)
 static void
 see_row(Preallocated *p, const DpKey *key)
 {
-	bool		restricted = user_restricted(p);
+	bool restricted = user_restricted(p);
 
 	if (!restricted && !IsolationUsesXactSnapshot())
 		return;
 	SPI_connect();
-	if (!dp_preallocated_row(p, &plan_lock, "1", " FOR NO KEY UPDATE", key, DP_RUN_LOCK | (restricted ? 0 : DP_RUN_AS_OWNER)))
+	if (!dp_preallocated_row(p, &plan_lock, "1", " FOR NO KEY UPDATE", key,
+							 DP_RUN_LOCK | (restricted ? 0 : DP_RUN_AS_OWNER)))
 		dp_row_missing(p->decl, key);
 	SPI_finish();
 }
@@ -752,13 +763,15 @@ see_row(Preallocated *p, const DpKey *key)
 static struct varlena *
 see_document(Preallocated *p, const DpKey *key)
 {
-	bool		isnull;
-	Datum		value;
+	bool isnull;
+	Datum value;
 
-	if (!dp_preallocated_row(p, &plan_see, quote_identifier(p->decl->doc_column), "", key, DP_RUN_SNAPSHOT))
+	if (!dp_preallocated_row(p, &plan_see, quote_identifier(p->decl->doc_column), "", key,
+							 DP_RUN_SNAPSHOT))
 		dp_row_missing(p->decl, key);
 	value = dp_result(0, 1, &isnull);
-	return isnull ? dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document)) : (struct varlena *) DatumGetPointer(value);
+	return isnull ? dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document))
+				  : (struct varlena *) DatumGetPointer(value);
 }
 
 /* The cells of the document that the user sees, with who holds them now. */
@@ -766,7 +779,7 @@ static DpCells *
 seen_cells(Preallocated *p, const DpKey *key, DpClaim **claims, int *nclaims, struct varlena **doc)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	DpCells    *cells;
+	DpCells *cells;
 
 	if (p->shape->kind == DP_SHAPE_CLOCK)
 		not_claimed(p);
@@ -787,8 +800,8 @@ seen_cells(Preallocated *p, const DpKey *key, DpClaim **claims, int *nclaims, st
 static void
 not_claimed(Preallocated *p)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("the slots of the preallocated pattern \"%s\" are those of a clock", p->decl->name),
-			 errdetail("They are counters, which nobody holds.")));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("the slots of the preallocated pattern \"%s\" are those of a clock",
+						   p->decl->name),
+					errdetail("They are counters, which nobody holds.")));
 }

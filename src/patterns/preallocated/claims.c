@@ -49,19 +49,20 @@
 #include "kit/sql/text.h"
 #include "patterns/preallocated/preallocated.h"
 
-static const char plan_read, plan_taken, plan_versions, plan_insert, plan_delete, plan_lock, plan_prolong,
-			plan_drop, plan_take_out, plan_put_in, plan_adopt, plan_orphans, plan_exists;
+static const char plan_read, plan_taken, plan_versions, plan_insert, plan_delete, plan_lock,
+	plan_prolong, plan_drop, plan_take_out, plan_put_in, plan_adopt, plan_orphans, plan_exists;
 
-static Oid	claims_table(Preallocated *p);
-static SPIPlanPtr claims_plan(Preallocated *p, const void *id, const char *before, const char *condition,
-							  const char *after, int nextra, const Oid *extra);
+static Oid claims_table(Preallocated *p);
+static SPIPlanPtr
+claims_plan(Preallocated *p, const void *id, const char *before, const char *condition,
+			const char *after, int nextra, const Oid *extra);
 static void claims_delete(Preallocated *p, Datum *values, const char *slot);
 static bool snapshot_shows(Preallocated *p, const DpKey *key, const char *slot, TimestampTz now);
 static void verify_snapshot(Preallocated *p, const DpKey *key, const char *slot);
 static void changed_since(DpDecl *decl, const char *slot) pg_attribute_noreturn();
 static uint64 run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapshot);
-static bool claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder,
-						bool expired_too);
+static bool claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+						const DpValue *holder, bool expired_too);
 static void drop_orphans(Preallocated *p);
 static void moves_finish(Preallocated *p);
 
@@ -80,11 +81,13 @@ claims_table(Preallocated *p)
 	if (!OidIsValid(p->side))
 		dp_require_own_sides(p->decl);
 	if (!OidIsValid(p->side))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the claims of the preallocated pattern \"%s\" on table %s are missing",
-						p->decl->name, dp_relation_name(p->decl->target)),
-				 errhint("If the table was restored alone, restore its claims too; pattern_repair() with accept_loss => true makes an empty table of claims.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the claims of the preallocated pattern \"%s\" on table %s are missing",
+					p->decl->name, dp_relation_name(p->decl->target)),
+			 errhint(
+				 "If the table was restored alone, restore its claims too; pattern_repair() with accept_loss => true makes an empty table of claims.")));
 	return p->side;
 }
 
@@ -96,10 +99,10 @@ static SPIPlanPtr
 claims_plan(Preallocated *p, const void *id, const char *before, const char *condition,
 			const char *after, int nextra, const Oid *extra)
 {
-	SPIPlanPtr	plan;
+	SPIPlanPtr plan;
 	StringInfoData sql;
-	Oid			types[INDEX_MAX_KEYS + 4];
-	Oid			table = claims_table(p);
+	Oid types[INDEX_MAX_KEYS + 4];
+	Oid table = claims_table(p);
 
 	plan = dp_plan(p->decl, id);
 	if (plan != NULL)
@@ -117,15 +120,16 @@ claims_plan(Preallocated *p, const void *id, const char *before, const char *con
 }
 
 bool
-dp_preallocated_row(Preallocated *p, const void *id, const char *what, const char *after, const DpKey *key, int flags)
+dp_preallocated_row(Preallocated *p, const void *id, const char *what, const char *after,
+					const DpKey *key, int flags)
 {
-	DpDecl	   *decl = p->decl;
-	SPIPlanPtr	plan = dp_plan(decl, id);
+	DpDecl *decl = p->decl;
+	SPIPlanPtr plan = dp_plan(decl, id);
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
+		Oid types[INDEX_MAX_KEYS];
 
 		initStringInfo(&sql);
 		appendStringInfo(&sql, "SELECT %s FROM ", what);
@@ -147,28 +151,31 @@ dp_preallocated_row(Preallocated *p, const void *id, const char *what, const cha
 int
 dp_claims_read(Preallocated *p, const DpKey *key, bool latest, TimestampTz now, DpClaim **claims)
 {
-	static const Oid extra[] = {TIMESTAMPTZOID};
-	DpDecl	   *decl = p->decl;
-	SPIPlanPtr	plan;
-	Datum		values[INDEX_MAX_KEYS + 1];
-	char		condition[200];
-	uint64		n;
-	uint64		i;
+	static const Oid extra[] = { TIMESTAMPTZOID };
+	DpDecl *decl = p->decl;
+	SPIPlanPtr plan;
+	Datum values[INDEX_MAX_KEYS + 1];
+	char condition[200];
+	uint64 n;
+	uint64 i;
 
 	snprintf(condition, sizeof(condition),
 			 " AND (c.until IS NULL OR c.until OPERATOR(pg_catalog.>) $%d)", decl->nkeys + 1);
-	plan = claims_plan(p, &plan_read, "SELECT c.slot, c.holder, c.until FROM", condition, "", 1, extra);
+	plan = claims_plan(p, &plan_read, "SELECT c.slot, c.holder, c.until FROM", condition, "", 1,
+					   extra);
 	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
 	values[decl->nkeys] = TimestampTzGetDatum(now);
-	n = dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER | (latest ? 0 : DP_RUN_SNAPSHOT), 0, SPI_OK_SELECT);
+	n = dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER | (latest ? 0 : DP_RUN_SNAPSHOT), 0,
+			   SPI_OK_SELECT);
 	*claims = palloc(sizeof(DpClaim) * (n + 1));
 	for (i = 0; i < n; i++)
 	{
-		bool		isnull;
-		Datum		until;
+		bool isnull;
+		Datum until;
 
 		(*claims)[i].slot = TextDatumGetCString(dp_result(i, 1, &isnull));
-		(*claims)[i].holder = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 2, &isnull)));
+		(*claims)[i].holder =
+			dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 2, &isnull)));
 		until = dp_result(i, 3, &isnull);
 		(*claims)[i].until = isnull ? DT_NOEND : DatumGetTimestampTz(until);
 	}
@@ -178,11 +185,11 @@ dp_claims_read(Preallocated *p, const DpKey *key, bool latest, TimestampTz now, 
 void
 dp_claims_show(DpCells *cells, const DpClaim *claims, int n)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < n; i++)
 	{
-		DpCell	   *cell = dp_cells_find(cells, claims[i].slot);
+		DpCell *cell = dp_cells_find(cells, claims[i].slot);
 
 		if (cell == NULL)
 			continue;
@@ -202,16 +209,16 @@ bool
 dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int n,
 			   const DpValue *holder, TimestampTz until, TimestampTz now)
 {
-	DpDecl	   *decl = p->decl;
-	int			nkeys = decl->nkeys;
-	Oid			table = claims_table(p);
-	Oid			extra[] = {TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID, dp_types()->bson_value};
-	Datum		values[INDEX_MAX_KEYS + 4];
-	char		nulls[INDEX_MAX_KEYS + 5];
-	char		condition[200];
-	SPIPlanPtr	plan;
-	int			i;
-	int			made;
+	DpDecl *decl = p->decl;
+	int nkeys = decl->nkeys;
+	Oid table = claims_table(p);
+	Oid extra[] = { TEXTOID, TIMESTAMPTZOID, TIMESTAMPTZOID, dp_types()->bson_value };
+	Datum values[INDEX_MAX_KEYS + 4];
+	char nulls[INDEX_MAX_KEYS + 5];
+	char condition[200];
+	SPIPlanPtr plan;
+	int i;
+	int made;
 
 	memset(nulls, ' ', sizeof(nulls));
 	memcpy(values, key->values, sizeof(Datum) * nkeys);
@@ -234,9 +241,10 @@ dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int 
 	}
 	else
 	{
-		snprintf(condition, sizeof(condition),
-				 " AND c.slot OPERATOR(pg_catalog.=) $%d AND (c.until IS NULL OR c.until OPERATOR(pg_catalog.>) $%d)",
-				 nkeys + 1, nkeys + 2);
+		snprintf(
+			condition, sizeof(condition),
+			" AND c.slot OPERATOR(pg_catalog.=) $%d AND (c.until IS NULL OR c.until OPERATOR(pg_catalog.>) $%d)",
+			nkeys + 1, nkeys + 2);
 		plan = claims_plan(p, &plan_taken, "SELECT 1 FROM", condition, "", 2, extra);
 		for (i = 0; i < n; i++)
 		{
@@ -250,7 +258,7 @@ dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 4];
+		Oid types[INDEX_MAX_KEYS + 4];
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "INSERT INTO ");
@@ -261,8 +269,10 @@ dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int 
 		dp_sql_parameters(&sql, 1, nkeys + 1);
 		appendStringInfo(&sql, ", $%d, $%d) ON CONFLICT (", nkeys + 4, nkeys + 3);
 		dp_sql_side_key_list(&sql, decl);
-		appendStringInfo(&sql, ", slot) DO UPDATE SET holder = EXCLUDED.holder, until = EXCLUDED.until"
-						 " WHERE c.until OPERATOR(pg_catalog.<=) $%d", nkeys + 2);
+		appendStringInfo(&sql,
+						 ", slot) DO UPDATE SET holder = EXCLUDED.holder, until = EXCLUDED.until"
+						 " WHERE c.until OPERATOR(pg_catalog.<=) $%d",
+						 nkeys + 2);
 		dp_sql_key_types(decl, types);
 		memcpy(types + nkeys, extra, sizeof(extra));
 		plan = dp_plan_make(decl, &plan_insert, sql.data, nkeys + 4, types);
@@ -270,7 +280,8 @@ dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int 
 	for (made = 0; made < n; made++)
 	{
 		values[nkeys] = CStringGetTextDatum(slots[made]);
-		if (dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL, DP_MARK_INTERNAL) == 0)
+		if (dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL,
+						  DP_MARK_INTERNAL) == 0)
 			break;
 	}
 	if (made == n)
@@ -288,14 +299,16 @@ dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int 
 static void
 claims_delete(Preallocated *p, Datum *values, const char *slot)
 {
-	static const Oid extra[] = {TEXTOID};
-	DpDecl	   *decl = p->decl;
-	char		condition[200];
+	static const Oid extra[] = { TEXTOID };
+	DpDecl *decl = p->decl;
+	char condition[200];
 
-	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d", decl->nkeys + 1);
+	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d",
+			 decl->nkeys + 1);
 	values[decl->nkeys] = CStringGetTextDatum(slot);
-	dp_run_marked(decl, claims_plan(p, &plan_delete, "DELETE FROM", condition, "", 1, extra), values, NULL,
-				  DP_RUN_AS_OWNER, SPI_OK_DELETE, claims_table(p), NULL, DP_MARK_INTERNAL);
+	dp_run_marked(decl, claims_plan(p, &plan_delete, "DELETE FROM", condition, "", 1, extra),
+				  values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, claims_table(p), NULL,
+				  DP_MARK_INTERNAL);
 }
 
 /*
@@ -311,16 +324,16 @@ claims_delete(Preallocated *p, Datum *values, const char *slot)
 static bool
 snapshot_shows(Preallocated *p, const DpKey *key, const char *slot, TimestampTz now)
 {
-	DpDecl	   *decl = p->decl;
-	Relation	rel = table_open(claims_table(p), AccessShareLock);
-	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	DpDecl *decl = p->decl;
+	Relation rel = table_open(claims_table(p), AccessShareLock);
+	Snapshot snapshot = RegisterSnapshot(GetTransactionSnapshot());
 	TupleTableSlot *row = table_slot_create(rel, NULL);
-	AttrNumber	until = get_attnum(RelationGetRelid(rel), "until");
+	AttrNumber until = get_attnum(RelationGetRelid(rel), "until");
 	ScanKeyData keys[INDEX_MAX_KEYS + 1];
-	Relation	index;
+	Relation index;
 	IndexScanDesc scan;
-	bool		taken = false;
-	int			i;
+	bool taken = false;
+	int i;
 
 	list_free(RelationGetIndexList(rel));
 	if (!OidIsValid(rel->rd_pkindex) || until == InvalidAttrNumber)
@@ -337,8 +350,8 @@ snapshot_shows(Preallocated *p, const DpKey *key, const char *slot, TimestampTz 
 	index_rescan(scan, keys, decl->nkeys + 1, NULL, 0);
 	while (!taken && index_getnext_slot(scan, ForwardScanDirection, row))
 	{
-		bool		isnull;
-		Datum		end;
+		bool isnull;
+		Datum end;
 
 		if (!table_tuple_satisfies_snapshot(rel, row, snapshot))
 			continue;
@@ -360,24 +373,26 @@ snapshot_shows(Preallocated *p, const DpKey *key, const char *slot, TimestampTz 
 static void
 verify_snapshot(Preallocated *p, const DpKey *key, const char *slot)
 {
-	static const Oid extra[] = {TEXTOID};
-	DpDecl	   *decl = p->decl;
-	Datum		values[INDEX_MAX_KEYS + 1];
-	char		condition[200];
-	SPIPlanPtr	plan;
+	static const Oid extra[] = { TEXTOID };
+	DpDecl *decl = p->decl;
+	Datum values[INDEX_MAX_KEYS + 1];
+	char condition[200];
+	SPIPlanPtr plan;
 	ItemPointerData tids[2];
-	uint64		found[2];
-	int			pass;
+	uint64 found[2];
+	int pass;
 
-	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d", decl->nkeys + 1);
+	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d",
+			 decl->nkeys + 1);
 	plan = claims_plan(p, &plan_versions, "SELECT c.ctid FROM", condition, "", 1, extra);
 	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
 	values[decl->nkeys] = CStringGetTextDatum(slot);
 	for (pass = 0; pass < 2; pass++)
 	{
-		bool		isnull;
+		bool isnull;
 
-		found[pass] = run_with_snapshot(decl, plan, values, pass == 0 ? GetTransactionSnapshot() : GetLatestSnapshot());
+		found[pass] = run_with_snapshot(decl, plan, values,
+										pass == 0 ? GetTransactionSnapshot() : GetLatestSnapshot());
 		if (found[pass] > 0)
 			tids[pass] = *(ItemPointer) DatumGetPointer(dp_result(0, 1, &isnull));
 	}
@@ -400,7 +415,7 @@ changed_since(DpDecl *decl, const char *slot)
 static uint64
 run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapshot)
 {
-	DpActing	acting;
+	DpActing acting;
 	volatile int rc = 0;
 
 	dp_act_as(decl->owner, &acting);
@@ -423,25 +438,28 @@ run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapsho
  * expired_too: also those whose time is over while nobody else has taken them.
  */
 static bool
-claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder, bool expired_too)
+claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+			const DpValue *holder, bool expired_too)
 {
-	static const Oid extra[] = {TEXTOID};
-	DpDecl	   *decl = p->decl;
-	Datum		values[INDEX_MAX_KEYS + 1];
+	static const Oid extra[] = { TEXTOID };
+	DpDecl *decl = p->decl;
+	Datum values[INDEX_MAX_KEYS + 1];
 	TimestampTz *until = palloc(sizeof(TimestampTz) * n);
-	char		condition[200];
-	SPIPlanPtr	plan;
+	char condition[200];
+	SPIPlanPtr plan;
 	TimestampTz now;
-	int			i;
+	int i;
 
 	memcpy(values, key->values, sizeof(Datum) * decl->nkeys);
-	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d", decl->nkeys + 1);
-	plan = claims_plan(p, &plan_lock, "SELECT c.holder, c.until FROM", condition, " FOR UPDATE", 1, extra);
+	snprintf(condition, sizeof(condition), " AND c.slot OPERATOR(pg_catalog.=) $%d",
+			 decl->nkeys + 1);
+	plan = claims_plan(p, &plan_lock, "SELECT c.holder, c.until FROM", condition, " FOR UPDATE", 1,
+					   extra);
 	for (i = 0; i < n; i++)
 	{
-		bool		isnull;
-		DpValue		has;
-		Datum		end;
+		bool isnull;
+		DpValue has;
+		Datum end;
 
 		values[decl->nkeys] = CStringGetTextDatum(slots[i]);
 		if (dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER | DP_RUN_LOCK, 0, SPI_OK_SELECT) == 0)
@@ -464,16 +482,16 @@ claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n, 
 }
 
 bool
-dp_claims_prolong(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder, bool for_good,
-				  TimestampTz until)
+dp_claims_prolong(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+				  const DpValue *holder, bool for_good, TimestampTz until)
 {
-	static const Oid extra[] = {TEXTOID, TIMESTAMPTZOID};
-	DpDecl	   *decl = p->decl;
-	Oid			table = claims_table(p);
-	Datum		values[INDEX_MAX_KEYS + 2];
-	char		nulls[INDEX_MAX_KEYS + 3];
-	SPIPlanPtr	plan;
-	int			i;
+	static const Oid extra[] = { TEXTOID, TIMESTAMPTZOID };
+	DpDecl *decl = p->decl;
+	Oid table = claims_table(p);
+	Datum values[INDEX_MAX_KEYS + 2];
+	char nulls[INDEX_MAX_KEYS + 3];
+	SPIPlanPtr plan;
+	int i;
 
 	if (!claims_lock(p, key, slots, n, holder, false))
 		return false;
@@ -481,7 +499,7 @@ dp_claims_prolong(Preallocated *p, const DpKey *key, const char *const *slots, i
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 2];
+		Oid types[INDEX_MAX_KEYS + 2];
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "UPDATE ");
@@ -489,7 +507,8 @@ dp_claims_prolong(Preallocated *p, const DpKey *key, const char *const *slots, i
 		/* what is held for good stays so */
 		appendStringInfo(&sql, " AS c SET until = $%d WHERE ", decl->nkeys + 2);
 		dp_sql_side_key_match(&sql, decl, 1);
-		appendStringInfo(&sql, " AND c.slot OPERATOR(pg_catalog.=) $%d AND c.until IS NOT NULL", decl->nkeys + 1);
+		appendStringInfo(&sql, " AND c.slot OPERATOR(pg_catalog.=) $%d AND c.until IS NOT NULL",
+						 decl->nkeys + 1);
 		dp_sql_key_types(decl, types);
 		memcpy(types + decl->nkeys, extra, sizeof(extra));
 		plan = dp_plan_make(decl, &plan_prolong, sql.data, decl->nkeys + 2, types);
@@ -502,17 +521,19 @@ dp_claims_prolong(Preallocated *p, const DpKey *key, const char *const *slots, i
 	for (i = 0; i < n; i++)
 	{
 		values[decl->nkeys] = CStringGetTextDatum(slots[i]);
-		dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_UPDATE, table, NULL, DP_MARK_INTERNAL);
+		dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_UPDATE, table, NULL,
+					  DP_MARK_INTERNAL);
 	}
 	return true;
 }
 
 bool
-dp_claims_release(Preallocated *p, const DpKey *key, const char *const *slots, int n, const DpValue *holder)
+dp_claims_release(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+				  const DpValue *holder)
 {
-	DpDecl	   *decl = p->decl;
-	Datum		values[INDEX_MAX_KEYS + 1];
-	int			i;
+	DpDecl *decl = p->decl;
+	Datum values[INDEX_MAX_KEYS + 1];
+	int i;
 
 	if (!claims_lock(p, key, slots, n, holder, true))
 		return false;
@@ -525,15 +546,15 @@ dp_claims_release(Preallocated *p, const DpKey *key, const char *const *slots, i
 void
 dp_claims_adopt(Preallocated *p, const DpKey *key, const DpCells *cells)
 {
-	DpDecl	   *decl = p->decl;
-	Oid			table = claims_table(p);
-	SPIPlanPtr	plan = dp_plan(decl, &plan_adopt);
-	int			i;
+	DpDecl *decl = p->decl;
+	Oid table = claims_table(p);
+	SPIPlanPtr plan = dp_plan(decl, &plan_adopt);
+	int i;
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 3];
+		Oid types[INDEX_MAX_KEYS + 3];
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "INSERT INTO ");
@@ -544,8 +565,10 @@ dp_claims_adopt(Preallocated *p, const DpKey *key, const DpCells *cells)
 		dp_sql_parameters(&sql, 1, decl->nkeys + 2);
 		appendStringInfoString(&sql, ") ON CONFLICT (");
 		dp_sql_side_key_list(&sql, decl);
-		appendStringInfo(&sql, ", slot) DO UPDATE SET holder = EXCLUDED.holder, until = NULL"
-						 " WHERE c.until OPERATOR(pg_catalog.<=) $%d", decl->nkeys + 3);
+		appendStringInfo(&sql,
+						 ", slot) DO UPDATE SET holder = EXCLUDED.holder, until = NULL"
+						 " WHERE c.until OPERATOR(pg_catalog.<=) $%d",
+						 decl->nkeys + 3);
 		dp_sql_key_types(decl, types);
 		types[decl->nkeys] = TEXTOID;
 		types[decl->nkeys + 1] = dp_types()->bson_value;
@@ -555,7 +578,7 @@ dp_claims_adopt(Preallocated *p, const DpKey *key, const DpCells *cells)
 	for (i = 0; i < cells->n; i++)
 	{
 		const DpCell *cell = &cells->cells[i];
-		Datum		values[INDEX_MAX_KEYS + 3];
+		Datum values[INDEX_MAX_KEYS + 3];
 
 		if (!cell->taken)
 			continue;
@@ -563,9 +586,12 @@ dp_claims_adopt(Preallocated *p, const DpKey *key, const DpCells *cells)
 		values[decl->nkeys] = CStringGetTextDatum(cell->name);
 		values[decl->nkeys + 1] = PointerGetDatum(dp_value_to_varlena(&cell->value));
 		values[decl->nkeys + 2] = TimestampTzGetDatum(GetCurrentTimestamp());
-		if (dp_run_marked(decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL, DP_MARK_INTERNAL) == 0)
-			dp_preallocated_refuse(p, key, "has a slot that is taken twice",
-								   psprintf("Slot %s is taken in the document and is claimed by somebody else.", cell->name));
+		if (dp_run_marked(decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL,
+						  DP_MARK_INTERNAL) == 0)
+			dp_preallocated_refuse(
+				p, key, "has a slot that is taken twice",
+				psprintf("Slot %s is taken in the document and is claimed by somebody else.",
+						 cell->name));
 	}
 }
 
@@ -586,13 +612,14 @@ dp_claims_before(Preallocated *p, TriggerData *trigdata)
 void
 dp_claims_after(Preallocated *p, TriggerData *trigdata)
 {
-	DpKey		from;
+	DpKey from;
 
 	if (dp_moves_after(p->decl, trigdata, &from) == NULL)
 	{
 		SPI_connect();
-		dp_run_marked(p->decl, claims_plan(p, &plan_drop, "DELETE FROM", "", "", 0, NULL), from.values, NULL,
-					  DP_RUN_AS_OWNER, SPI_OK_DELETE, claims_table(p), NULL, DP_MARK_INTERNAL);
+		dp_run_marked(p->decl, claims_plan(p, &plan_drop, "DELETE FROM", "", "", 0, NULL),
+					  from.values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, claims_table(p), NULL,
+					  DP_MARK_INTERNAL);
 		SPI_finish();
 	}
 }
@@ -617,11 +644,12 @@ DP_FUNCTION(dp_preallocated_drop_orphans);
 Datum
 dp_preallocated_drop_orphans(PG_FUNCTION_ARGS)
 {
-	Oid			relid = PG_GETARG_OID(0);
+	Oid relid = PG_GETARG_OID(0);
 
 	dp_require_owner(relid);
 	LockRelationOid(relid, RowExclusiveLock);
-	drop_orphans(dp_preallocated(dp_decl_find(relid, "preallocated", text_to_cstring(PG_GETARG_TEXT_PP(1)))));
+	drop_orphans(dp_preallocated(dp_decl_find(relid, "preallocated",
+											  text_to_cstring(PG_GETARG_TEXT_PP(1)))));
 	PG_RETURN_VOID();
 }
 
@@ -629,9 +657,9 @@ dp_preallocated_drop_orphans(PG_FUNCTION_ARGS)
 static void
 drop_orphans(Preallocated *p)
 {
-	DpDecl	   *decl = p->decl;
-	Oid			table;
-	SPIPlanPtr	plan;
+	DpDecl *decl = p->decl;
+	Oid table;
+	SPIPlanPtr plan;
 
 	if (p->pair == NULL)
 		return;
@@ -641,17 +669,20 @@ drop_orphans(Preallocated *p)
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		int			i;
+		int i;
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "DELETE FROM ");
 		dp_sql_table(&sql, table);
-		appendStringInfoString(&sql, " AS s WHERE s.until OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp() OR NOT EXISTS (SELECT FROM ");
+		appendStringInfoString(
+			&sql,
+			" AS s WHERE s.until OPERATOR(pg_catalog.<=) pg_catalog.clock_timestamp() OR NOT EXISTS (SELECT FROM ");
 		dp_sql_table(&sql, decl->target);
 		appendStringInfoString(&sql, " AS b WHERE ");
 		for (i = 0; i < decl->nkeys; i++)
 		{
-			appendStringInfo(&sql, "%sb.%s ", i > 0 ? " AND " : "", quote_identifier(decl->keys[i].name));
+			appendStringInfo(&sql, "%sb.%s ", i > 0 ? " AND " : "",
+							 quote_identifier(decl->keys[i].name));
 			dp_sql_operator(&sql, decl->keys[i].eqop);
 			appendStringInfoString(&sql, " s.");
 			dp_sql_side_key_name(&sql, decl, i);
@@ -659,7 +690,8 @@ drop_orphans(Preallocated *p)
 		appendStringInfoChar(&sql, ')');
 		plan = dp_plan_make(decl, &plan_orphans, sql.data, 0, NULL);
 	}
-	dp_run_marked(decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL, DP_MARK_INTERNAL);
+	dp_run_marked(decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, table, NULL,
+				  DP_MARK_INTERNAL);
 	SPI_finish();
 }
 
@@ -670,33 +702,34 @@ drop_orphans(Preallocated *p)
 static void
 moves_finish(Preallocated *p)
 {
-	DpDecl	   *decl = p->decl;
-	int			nkeys = decl->nkeys;
-	List	   *mine = dp_moves_take(p->decl);
-	Oid			table;
-	List	   *taken = NIL;
-	SPIPlanPtr	plan;
-	ListCell   *lc;
-	ListCell   *lc2;
+	DpDecl *decl = p->decl;
+	int nkeys = decl->nkeys;
+	List *mine = dp_moves_take(p->decl);
+	Oid table;
+	List *taken = NIL;
+	SPIPlanPtr plan;
+	ListCell *lc;
+	ListCell *lc2;
 
 	if (mine == NIL)
 		return;
 	table = claims_table(p);
 	SPI_connect();
-	plan = claims_plan(p, &plan_take_out, "DELETE FROM", "", " RETURNING c.slot, c.holder, c.until", 0, NULL);
+	plan = claims_plan(p, &plan_take_out, "DELETE FROM", "", " RETURNING c.slot, c.holder, c.until",
+					   0, NULL);
 	foreach(lc, mine)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 
-		dp_run_marked(decl, plan, move->from.values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE_RETURNING, table, NULL,
-					  DP_MARK_INTERNAL);
+		dp_run_marked(decl, plan, move->from.values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE_RETURNING,
+					  table, NULL, DP_MARK_INTERNAL);
 		taken = lappend(taken, SPI_tuptable);
 	}
 	plan = dp_plan(decl, &plan_put_in);
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 3];
+		Oid types[INDEX_MAX_KEYS + 3];
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "INSERT INTO ");
@@ -714,30 +747,32 @@ moves_finish(Preallocated *p)
 	}
 	forboth(lc, mine, lc2, taken)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 		SPITupleTable *rows = lfirst(lc2);
-		uint64		i;
+		uint64 i;
 
 		/* a later statement, or a trigger, may have deleted the row */
-		if (rows->numvals == 0 || move->gone || !dp_preallocated_row(p, &plan_exists, "1", "", &move->to, DP_RUN_AS_OWNER))
+		if (rows->numvals == 0 || move->gone ||
+			!dp_preallocated_row(p, &plan_exists, "1", "", &move->to, DP_RUN_AS_OWNER))
 			continue;
 		for (i = 0; i < rows->numvals; i++)
 		{
-			Datum		values[INDEX_MAX_KEYS + 3];
-			char		nulls[INDEX_MAX_KEYS + 4];
-			int			k;
+			Datum values[INDEX_MAX_KEYS + 3];
+			char nulls[INDEX_MAX_KEYS + 4];
+			int k;
 
 			memset(nulls, ' ', sizeof(nulls));
 			memcpy(values, move->to.values, sizeof(Datum) * nkeys);
 			for (k = 0; k < 3; k++)
 			{
-				bool		isnull;
+				bool isnull;
 
 				values[nkeys + k] = SPI_getbinval(rows->vals[i], rows->tupdesc, k + 1, &isnull);
 				if (isnull)
 					nulls[nkeys + k] = 'n';
 			}
-			dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL, DP_MARK_INTERNAL);
+			dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_INSERT, table, NULL,
+						  DP_MARK_INTERNAL);
 		}
 	}
 	SPI_finish();

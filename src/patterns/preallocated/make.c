@@ -24,10 +24,11 @@ DP_FUNCTION(dp_preallocated_grid);
 Datum
 dp_preallocated_grid(PG_FUNCTION_ARGS)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	begin_shape(&b, "grid");
-	dp_builder_append_datum(&b, "rows", 4, PG_ARGISNULL(0) ? (Datum) 0 : PG_GETARG_DATUM(0), PG_ARGISNULL(0), INT4ARRAYOID);
+	dp_builder_append_datum(&b, "rows", 4, PG_ARGISNULL(0) ? (Datum) 0 : PG_GETARG_DATUM(0),
+							PG_ARGISNULL(0), INT4ARRAYOID);
 	append_fill(fcinfo, 2, &b);
 	if (!PG_ARGISNULL(1))
 		dp_builder_append_datum(&b, "accessible", 10, PG_GETARG_DATUM(1), false, TEXTARRAYOID);
@@ -41,10 +42,11 @@ DP_FUNCTION(dp_preallocated_pool);
 Datum
 dp_preallocated_pool(PG_FUNCTION_ARGS)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	begin_shape(&b, "pool");
-	dp_builder_append_datum(&b, "n", 1, PG_ARGISNULL(0) ? (Datum) 0 : PG_GETARG_DATUM(0), PG_ARGISNULL(0), INT4OID);
+	dp_builder_append_datum(&b, "n", 1, PG_ARGISNULL(0) ? (Datum) 0 : PG_GETARG_DATUM(0),
+							PG_ARGISNULL(0), INT4OID);
 	append_fill(fcinfo, 1, &b);
 	return end_shape(&b);
 }
@@ -56,10 +58,11 @@ DP_FUNCTION(dp_preallocated_clock);
 Datum
 dp_preallocated_clock(PG_FUNCTION_ARGS)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	begin_shape(&b, "clock");
-	dp_builder_append_datum(&b, "units", 5, PG_ARGISNULL(0) ? (Datum) 0 : PG_GETARG_DATUM(0), PG_ARGISNULL(0), TEXTARRAYOID);
+	dp_builder_append_datum(&b, "units", 5, PG_ARGISNULL(0) ? (Datum) 0 : PG_GETARG_DATUM(0),
+							PG_ARGISNULL(0), TEXTARRAYOID);
 	append_fill(fcinfo, 1, &b);
 	return end_shape(&b);
 }
@@ -80,7 +83,8 @@ append_fill(FunctionCallInfo fcinfo, int argno, DpBuilder *b)
 	if (PG_ARGISNULL(argno))
 		dp_builder_append_int32(b, "fill", 4, 0);
 	else
-		dp_builder_append_datum(b, "fill", 4, PG_GETARG_DATUM(argno), false, get_fn_expr_argtype(fcinfo->flinfo, argno));
+		dp_builder_append_datum(b, "fill", 4, PG_GETARG_DATUM(argno), false,
+								get_fn_expr_argtype(fcinfo->flinfo, argno));
 }
 
 /* The document, which has to be a shape. */

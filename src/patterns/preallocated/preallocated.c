@@ -46,13 +46,13 @@
 #define MAX_FILLED 8
 static struct
 {
-	CommandId	command;
+	CommandId command;
 	SubTransactionId subxact;
 	TimestampTz statement;
-	int			n;
-	Oid			relids[MAX_FILLED];
-	NameData	names[MAX_FILLED];
-}			filled;
+	int n;
+	Oid relids[MAX_FILLED];
+	NameData names[MAX_FILLED];
+} filled;
 
 static const char plan_lock_self;
 
@@ -60,11 +60,12 @@ static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn()
 static DpPath *path_beside(const DpPath *path, const char *name, const char *suffix);
 static HeapTuple preallocated_before(Preallocated *p, TriggerData *trigdata);
 static struct varlena *arrange_insert(Preallocated *p, struct varlena *doc);
-static struct varlena *arrange_update(Preallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc);
+static struct varlena *
+arrange_update(Preallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc);
 static struct varlena *arrange_available(Preallocated *p, struct varlena *doc);
 static bool available_is_held(Preallocated *p, struct varlena *doc);
-static struct varlena *month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc,
-									 const DpValue *before);
+static struct varlena *month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old,
+									 struct varlena *doc, const DpValue *before);
 static bool until_old_copy(const DpValue *was, const DpValue *is);
 static void verify_until(Preallocated *p, struct varlena *doc, DpCells *cells);
 static bool filled_now(void);
@@ -73,7 +74,8 @@ static bool was_filled(Preallocated *p);
 static struct varlena *keep_path(struct varlena *doc, struct varlena *from, const DpPath *path);
 static struct varlena *row_document(Preallocated *p, HeapTuple tuple, TupleDesc desc);
 static void adopt_row(Preallocated *p, TriggerData *trigdata);
-static struct varlena *empty_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
+static struct varlena *
+empty_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
 
 /*
  * preallocated_trigger(): the triggers of the pattern on its table.
@@ -83,22 +85,25 @@ Datum
 dp_preallocated_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl	   *decl;
+	DpDecl *decl;
 	Preallocated *p;
 
 	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
 		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
-							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
+								   ? trigdata->tg_newtuple
+								   : trigdata->tg_trigtuple);
 	decl = dp_decl_of_any_trigger(fcinfo, PATTERN);
 	if (decl == NULL)
 		return PointerGetDatum(NULL);
 	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
-		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) &&
-		 (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"preallocated_trigger\" is called by triggers that preallocated_enable() makes only")));
+		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) && (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
+													  TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"preallocated_trigger\" is called by triggers that preallocated_enable() makes only")));
 	p = dp_preallocated(decl);
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(preallocated_before(p, trigdata));
@@ -121,8 +126,8 @@ Preallocated *
 dp_preallocated(DpDecl *decl)
 {
 	Preallocated *p = decl->state;
-	char	   *store;
-	DpValue		shape;
+	char *store;
+	DpValue shape;
 	MemoryContext old;
 
 	if (likely(p != NULL))
@@ -135,7 +140,8 @@ dp_preallocated(DpDecl *decl)
 		bad_option(decl, "field");
 	p->field = dp_decl_path(decl, "field");
 	p->available = dp_decl_path(decl, "available_field");
-	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "shape", 5, &shape) ||
+	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "shape", 5,
+						  &shape) ||
 		shape.type != DP_TYPE_DOCUMENT)
 		bad_option(decl, "shape");
 	p->shape = dp_shape_read(shape.data, shape.len);
@@ -165,13 +171,15 @@ bad_option(DpDecl *decl, const char *option)
 					option, decl->name, dp_relation_name(decl->target))));
 }
 
-/* The path of a field in the same document, with another name, or with its own (NULL) and a suffix. */
+/*
+ * The path of a field in the same document, with another name, or with its own (NULL) and a suffix.
+ */
 static DpPath *
 path_beside(const DpPath *path, const char *name, const char *suffix)
 {
 	const char **names = palloc(sizeof(char *) * path->nsteps);
-	uint32	   *lens = palloc(sizeof(uint32) * path->nsteps);
-	int			i;
+	uint32 *lens = palloc(sizeof(uint32) * path->nsteps);
+	int i;
 
 	for (i = 0; i < path->nsteps; i++)
 	{
@@ -192,7 +200,7 @@ DP_FUNCTION(dp_preallocated_valid);
 Datum
 dp_preallocated_valid(PG_FUNCTION_ARGS)
 {
-	DpDecl		decl = {0};
+	DpDecl decl = { 0 };
 
 	decl.target = PG_GETARG_OID(0);
 	decl.relid = decl.target;
@@ -226,7 +234,7 @@ DP_FUNCTION(dp_preallocated_until_path);
 Datum
 dp_preallocated_until_path(PG_FUNCTION_ARGS)
 {
-	DpDecl		decl = {0};
+	DpDecl decl = { 0 };
 	StringInfoData text;
 
 	decl.pattern = pstrdup(PATTERN);
@@ -255,8 +263,8 @@ dp_preallocated_field(Preallocated *p, struct varlena *doc, DpValue *field, cons
 DpCells *
 dp_preallocated_cells(Preallocated *p, struct varlena *doc, const DpKey *key)
 {
-	DpValue		field;
-	DpCells    *cells = NULL;
+	DpValue field;
+	DpCells *cells = NULL;
 	const char *why = "";
 
 	if (dp_preallocated_field(p, doc, &field, &why))
@@ -273,8 +281,8 @@ dp_preallocated_put(Preallocated *p, struct varlena *doc, const DpValue *field, 
 
 	if (p->available != NULL && !available_is_held(p, doc))
 	{
-		uint8		bytes[4];
-		DpValue		n = {bytes, 4, DP_TYPE_INT32};
+		uint8 bytes[4];
+		DpValue n = { bytes, 4, DP_TYPE_INT32 };
 
 		dp_put_int32(bytes, available);
 		result = dp_document_set(DP_DOC_DATA(result), DP_DOC_SIZE(result), p->available, &n);
@@ -285,23 +293,25 @@ dp_preallocated_put(Preallocated *p, struct varlena *doc, const DpValue *field, 
 void
 dp_preallocated_refuse(Preallocated *p, const DpKey *key, const char *what, const char *detail)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_CHECK_VIOLATION),
-			 key != NULL ?
-			 errmsg("field \"%s\" of the document %s of table %s %s", p->field_text, dp_key_to_text(p->decl, key),
-					dp_relation_name(p->decl->target), what) :
-			 errmsg("field \"%s\" of a document of table %s %s", p->field_text, dp_relation_name(p->decl->target), what),
-			 errdetail("%s", detail)));
+	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+					key != NULL ? errmsg("field \"%s\" of the document %s of table %s %s",
+										 p->field_text, dp_key_to_text(p->decl, key),
+										 dp_relation_name(p->decl->target), what)
+								: errmsg("field \"%s\" of a document of table %s %s", p->field_text,
+										 dp_relation_name(p->decl->target), what),
+					errdetail("%s", detail)));
 }
 
 TimestampTz
 dp_preallocated_until(Preallocated *p, struct varlena *doc, const char *slot)
 {
-	DpValue		until;
-	DpValue		value;
+	DpValue until;
+	DpValue value;
 
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &until) || until.type != DP_TYPE_DOCUMENT ||
-		!dp_document_find(until.data, until.len, slot, strlen(slot), &value) || value.type != DP_TYPE_DATE)
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &until) ||
+		until.type != DP_TYPE_DOCUMENT ||
+		!dp_document_find(until.data, until.len, slot, strlen(slot), &value) ||
+		value.type != DP_TYPE_DATE)
 		return DT_NOEND;
 	return (dp_get_int64(value.data) - DP_EPOCH_SHIFT_MS) * 1000;
 }
@@ -309,17 +319,18 @@ dp_preallocated_until(Preallocated *p, struct varlena *doc, const char *slot)
 int
 dp_preallocated_expire(Preallocated *p, struct varlena *doc, DpCells *cells, TimestampTz now)
 {
-	DpValue		until;
-	DpIter		iter;
-	DpElement	element;
-	int			n = 0;
+	DpValue until;
+	DpIter iter;
+	DpElement element;
+	int n = 0;
 
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &until) || until.type != DP_TYPE_DOCUMENT)
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &until) ||
+		until.type != DP_TYPE_DOCUMENT)
 		return 0;
 	dp_iter_init_value(&iter, &until);
 	while (dp_iter_next(&iter, &element))
 	{
-		DpCell	   *cell = dp_cells_find(cells, element.name);
+		DpCell *cell = dp_cells_find(cells, element.name);
 
 		if (cell == NULL || !cell->taken || dp_preallocated_until(p, doc, cell->name) > now)
 			continue;
@@ -337,15 +348,15 @@ dp_preallocated_expire(Preallocated *p, struct varlena *doc, DpCells *cells, Tim
 static HeapTuple
 preallocated_before(Preallocated *p, TriggerData *trigdata)
 {
-	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	int			attnum = p->decl->doc_attnum;
+	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	int attnum = p->decl->doc_attnum;
 	struct varlena *doc;
 	struct varlena *old = NULL;
 	struct varlena *result;
-	Datum		value;
-	bool		isnull = false;
+	Datum value;
+	bool isnull = false;
 
 	if (!dp_decl_maintained(p->decl))
 		return tuple;
@@ -353,10 +364,10 @@ preallocated_before(Preallocated *p, TriggerData *trigdata)
 		dp_claims_before(p, trigdata);
 	if (is_update)
 	{
-		bool		old_null;
-		bool		new_null;
-		Datum		was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
-		Datum		is = heap_getattr(tuple, attnum, desc, &new_null);
+		bool old_null;
+		bool new_null;
+		Datum was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
+		Datum is = heap_getattr(tuple, attnum, desc, &new_null);
 
 		/* a document that the statement has not touched lies where it lay */
 		if (new_null ? old_null : (!old_null && datum_image_eq(was, is, false, -1)))
@@ -367,26 +378,31 @@ preallocated_before(Preallocated *p, TriggerData *trigdata)
 	if (dp_marked(p->decl->target, p->decl->name) == DP_MARK_INTERNAL)
 	{
 		struct varlena *wanted = dp_marked_document(p->decl->target, p->decl->name);
-		DpValue		a;
-		DpValue		b;
+		DpValue a;
+		DpValue b;
 
 		/* somebody's trigger must not take or free slots either */
 		if (wanted != NULL &&
-			(doc == NULL ||
-			 (dp_path_find(DP_DOC_DATA(wanted), DP_DOC_SIZE(wanted), p->field, &a) &&
-			  (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &b) || !dp_value_identical(&a, &b)))))
-			dp_preallocated_refuse(p, NULL, "cannot be changed by a trigger", "Slots are taken and freed by preallocated_claim() and preallocated_release().");
+			(doc == NULL || (dp_path_find(DP_DOC_DATA(wanted), DP_DOC_SIZE(wanted), p->field, &a) &&
+							 (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &b) ||
+							  !dp_value_identical(&a, &b)))))
+			dp_preallocated_refuse(
+				p, NULL, "cannot be changed by a trigger",
+				"Slots are taken and freed by preallocated_claim() and preallocated_release().");
 		return tuple;
 	}
 	if (doc == NULL)
 	{
-		DpCells    *cells;
-		DpValue		field;
+		DpCells *cells;
+		DpValue field;
 		const char *why;
 
 		/* with its document a row would lose its slots */
-		if (old != NULL && p->shape->kind != DP_SHAPE_CLOCK && dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), p->field, &field) &&
-			(p->pair != NULL || (cells = dp_shape_cells(p->shape, old, &field, false, &why)) == NULL || dp_cells_free(cells) < cells->n))
+		if (old != NULL && p->shape->kind != DP_SHAPE_CLOCK &&
+			dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), p->field, &field) &&
+			(p->pair != NULL ||
+			 (cells = dp_shape_cells(p->shape, old, &field, false, &why)) == NULL ||
+			 dp_cells_free(cells) < cells->n))
 			dp_preallocated_refuse(p, NULL, "cannot be removed", "The document would be null.");
 		return tuple;
 	}
@@ -404,12 +420,12 @@ static struct varlena *
 arrange_insert(Preallocated *p, struct varlena *doc)
 {
 	const char *why = "";
-	DpValue		field;
-	DpValue		value;
+	DpValue field;
+	DpValue value;
 
 	if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &field))
 	{
-		DpCells    *cells = dp_shape_cells(p->shape, doc, &field, true, &why);
+		DpCells *cells = dp_shape_cells(p->shape, doc, &field, true, &why);
 
 		if (cells == NULL)
 		{
@@ -433,7 +449,8 @@ arrange_insert(Preallocated *p, struct varlena *doc)
 	doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &field);
 	if (p->shape->accessible.type != DP_TYPE_EOD &&
 		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->accessible, &value))
-		doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->accessible, &p->shape->accessible);
+		doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->accessible,
+							  &p->shape->accessible);
 	verify_until(p, doc, NULL);
 	note_filled(p);
 	return arrange_available(p, doc);
@@ -444,21 +461,22 @@ static struct varlena *
 arrange_update(Preallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc)
 {
 	const char *why = "";
-	DpValue		before;
-	DpValue		after;
-	bool		has = dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &after);
-	DpCells    *cells;
+	DpValue before;
+	DpValue after;
+	bool has = dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &after);
+	DpCells *cells;
 
 	/* a row that is older than the declaration and was never arranged */
 	if (!dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), p->field, &before) ||
-		(has && !dp_value_identical(&before, &after) && dp_shape_cells(p->shape, old, &before, false, &why) == NULL))
+		(has && !dp_value_identical(&before, &after) &&
+		 dp_shape_cells(p->shape, old, &before, false, &why) == NULL))
 		return arrange_insert(p, doc);
 
 	if (dp_shape_moved(p->shape, old, doc))
 		doc = month_changed(p, trigdata, old, doc, &before);
 	else if (!has)
 	{
-		DpValue		value;
+		DpValue value;
 
 		doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &before);
 		if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->accessible, &value))
@@ -473,24 +491,28 @@ arrange_update(Preallocated *p, TriggerData *trigdata, struct varlena *old, stru
 				dp_preallocated_refuse(p, NULL, "does not have its shape", why);
 		}
 		else if (dp_value_compare(&before, &after) == 0 ||
-				 (cells != NULL && ((dp_cells_free(cells) == cells->n && was_filled(p)) || dp_preallocated_old_copy(p, old, doc))))
+				 (cells != NULL && ((dp_cells_free(cells) == cells->n && was_filled(p)) ||
+									dp_preallocated_old_copy(p, old, doc))))
 			doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &before);
 		else
-			dp_preallocated_refuse(p, NULL, "cannot be changed by a statement",
-								   "Slots are taken and freed by preallocated_claim() and preallocated_release(), and made by preallocated_extend().");
+			dp_preallocated_refuse(
+				p, NULL, "cannot be changed by a statement",
+				"Slots are taken and freed by preallocated_claim() and preallocated_release(), and made by preallocated_extend().");
 	}
 	if (p->in_document && p->shape->kind != DP_SHAPE_CLOCK)
 	{
-		DpValue		is;
-		DpValue		was;
-		bool		had = dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), p->until, &was);
+		DpValue is;
+		DpValue was;
+		bool had = dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), p->until, &was);
 
 		if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &is))
 		{
 			if (had && until_old_copy(&was, &is))
 				doc = keep_path(doc, old, p->until);
 			else if (!had || dp_value_compare(&was, &is) != 0)
-				dp_preallocated_refuse(p, NULL, "cannot be changed by a statement", "Until when slots are held is said by preallocated_claim() and preallocated_confirm().");
+				dp_preallocated_refuse(
+					p, NULL, "cannot be changed by a statement",
+					"Until when slots are held is said by preallocated_claim() and preallocated_confirm().");
 		}
 		else if (had)
 			doc = keep_path(doc, old, p->until);
@@ -499,34 +521,38 @@ arrange_update(Preallocated *p, TriggerData *trigdata, struct varlena *old, stru
 }
 
 /*
- * Whether a document may have been read before others took cells of it: cells that differ are free, and it
- * counts them so.  Who frees a cell of the present document leaves the count as it was.
+ * Whether a document may have been read before others took cells of it: cells that differ are free,
+ * and it counts them so.  Who frees a cell of the present document leaves the count as it was.
  */
 bool
 dp_preallocated_old_copy(Preallocated *p, struct varlena *old, struct varlena *doc)
 {
 	const char *why;
-	DpValue		was;
-	DpValue		is;
-	DpValue		available;
-	DpCells    *before;
-	DpCells    *after;
-	int			i;
+	DpValue was;
+	DpValue is;
+	DpValue available;
+	DpCells *before;
+	DpCells *after;
+	int i;
 
-	if (p->shape->kind == DP_SHAPE_CLOCK || p->available == NULL || dp_shape_moved(p->shape, old, doc) ||
+	if (p->shape->kind == DP_SHAPE_CLOCK || p->available == NULL ||
+		dp_shape_moved(p->shape, old, doc) ||
 		!dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), p->field, &was) ||
 		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &is) ||
-		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &available) || available.type != DP_TYPE_INT32)
+		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &available) ||
+		available.type != DP_TYPE_INT32)
 		return false;
 	before = dp_shape_cells(p->shape, old, &was, true, &why);
 	after = dp_shape_cells(p->shape, doc, &is, true, &why);
-	if (before == NULL || after == NULL || before->n != after->n || dp_get_int32(available.data) != dp_cells_free(after))
+	if (before == NULL || after == NULL || before->n != after->n ||
+		dp_get_int32(available.data) != dp_cells_free(after))
 		return false;
 	for (i = 0; i < after->n; i++)
 	{
 		if (strcmp(before->cells[i].name, after->cells[i].name) != 0 ||
 			(after->cells[i].taken &&
-			 !(before->cells[i].taken && dp_value_compare(&before->cells[i].value, &after->cells[i].value) == 0)))
+			 !(before->cells[i].taken &&
+			   dp_value_compare(&before->cells[i].value, &after->cells[i].value) == 0)))
 			return false;
 	}
 	return true;
@@ -536,16 +562,17 @@ dp_preallocated_old_copy(Preallocated *p, struct varlena *old, struct varlena *d
 static bool
 until_old_copy(const DpValue *was, const DpValue *is)
 {
-	DpIter		iter;
-	DpElement	slot;
-	DpValue		value;
+	DpIter iter;
+	DpElement slot;
+	DpValue value;
 
 	if (was->type != DP_TYPE_DOCUMENT || is->type != DP_TYPE_DOCUMENT)
 		return false;
 	dp_iter_init_value(&iter, is);
 	while (dp_iter_next(&iter, &slot))
 	{
-		if (!dp_field_find(was->data, was->len, slot.name, slot.namelen, &value) || dp_value_compare(&slot.value, &value) != 0)
+		if (!dp_field_find(was->data, was->len, slot.name, slot.namelen, &value) ||
+			dp_value_compare(&slot.value, &value) != 0)
 			return false;
 	}
 	return true;
@@ -556,15 +583,16 @@ until_old_copy(const DpValue *was, const DpValue *is)
  * is taken in the old one would be lost.  Who claims is waited for.
  */
 static struct varlena *
-month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc, const DpValue *before)
+month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc,
+			  const DpValue *before)
 {
 	const char *why = "";
 	struct varlena *empty = dp_shape_empty(p->shape, doc, &why);
-	DpValue		value;
-	DpValue		field;
-	DpCells    *cells = dp_shape_cells(p->shape, old, before, false, &why);
-	bool		taken;
-	DpKey		key;
+	DpValue value;
+	DpValue field;
+	DpCells *cells = dp_shape_cells(p->shape, old, before, false, &why);
+	bool taken;
+	DpKey key;
 
 	dp_key_of_tuple(p->decl, trigdata->tg_trigtuple, RelationGetDescr(trigdata->tg_relation), &key);
 	if (empty == NULL)
@@ -574,7 +602,7 @@ month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old, struc
 	taken = cells != NULL && dp_cells_free(cells) < cells->n;
 	if (p->pair != NULL)
 	{
-		DpClaim    *claims;
+		DpClaim *claims;
 		MemoryContext context = CurrentMemoryContext;
 
 		SPI_connect();
@@ -584,11 +612,13 @@ month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old, struc
 		MemoryContextSwitchTo(context);
 	}
 	if (taken)
-		dp_preallocated_refuse(p, &key, "cannot become that of another month", "Days of the present one are taken.");
+		dp_preallocated_refuse(p, &key, "cannot become that of another month",
+							   "Days of the present one are taken.");
 	value = dp_value_of_varlena(empty);
-	if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &field) && !dp_value_identical(&field, before) &&
-		dp_value_compare(&field, &value) != 0)
-		dp_preallocated_refuse(p, &key, "cannot be changed by a statement", "The days are made from the month and the year.");
+	if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &field) &&
+		!dp_value_identical(&field, before) && dp_value_compare(&field, &value) != 0)
+		dp_preallocated_refuse(p, &key, "cannot be changed by a statement",
+							   "The days are made from the month and the year.");
 	doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &value);
 	if (p->in_document && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &field))
 		doc = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until);
@@ -599,11 +629,12 @@ month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old, struc
 static bool
 available_is_held(Preallocated *p, struct varlena *doc)
 {
-	DpValue		value;
-	DpValue		n;
+	DpValue value;
+	DpValue n;
 	const char *why;
 
-	if (!dp_held(p->decl, p->available) || !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &value) ||
+	if (!dp_held(p->decl, p->available) ||
+		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &value) ||
 		!dp_value_lost(&value, NULL, NIL))
 		return false;
 	/* one without slots has none of the pattern's */
@@ -611,7 +642,8 @@ available_is_held(Preallocated *p, struct varlena *doc)
 		dp_shape_cells(p->shape, doc, &n, false, &why) == NULL)
 		return true;
 	doc = arrange_available(p, doc);
-	return !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &n) || dp_value_compare(&value, &n) != 0;
+	return !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &n) ||
+		   dp_value_compare(&value, &n) != 0;
 }
 
 /*
@@ -621,12 +653,12 @@ available_is_held(Preallocated *p, struct varlena *doc)
 static struct varlena *
 arrange_available(Preallocated *p, struct varlena *doc)
 {
-	DpValue		value;
-	DpCells    *cells;
+	DpValue value;
+	DpCells *cells;
 	const char *why;
-	uint8		bytes[4];
-	DpValue		n = {bytes, 4, DP_TYPE_INT32};
-	bool		has;
+	uint8 bytes[4];
+	DpValue n = { bytes, 4, DP_TYPE_INT32 };
+	bool has;
 
 	if (p->available == NULL)
 		return doc;
@@ -661,9 +693,9 @@ verify_until(Preallocated *p, struct varlena *doc, DpCells *cells)
 const char *
 dp_preallocated_until_wrong(Preallocated *p, struct varlena *doc, DpCells *cells)
 {
-	DpValue		until;
-	DpIter		iter;
-	DpElement	element;
+	DpValue until;
+	DpIter iter;
+	DpElement element;
 
 	if (!p->in_document || p->shape->kind == DP_SHAPE_CLOCK ||
 		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &until))
@@ -673,10 +705,11 @@ dp_preallocated_until_wrong(Preallocated *p, struct varlena *doc, DpCells *cells
 	dp_iter_init_value(&iter, &until);
 	while (dp_iter_next(&iter, &element))
 	{
-		DpCell	   *cell = cells != NULL ? dp_cells_find(cells, element.name) : NULL;
+		DpCell *cell = cells != NULL ? dp_cells_find(cells, element.name) : NULL;
 
 		if (element.value.type != DP_TYPE_DATE || cell == NULL || !cell->taken)
-			return psprintf("Slot \"%.20s\" is held until some time, but is not taken.", element.name);
+			return psprintf("Slot \"%.20s\" is held until some time, but is not taken.",
+							element.name);
 	}
 	return NULL;
 }
@@ -685,8 +718,9 @@ dp_preallocated_until_wrong(Preallocated *p, struct varlena *doc, DpCells *cells
 static bool
 filled_now(void)
 {
-	return filled.command == GetCurrentCommandId(false) && filled.subxact == GetCurrentSubTransactionId() &&
-		filled.statement == GetCurrentStatementStartTimestamp();
+	return filled.command == GetCurrentCommandId(false) &&
+		   filled.subxact == GetCurrentSubTransactionId() &&
+		   filled.statement == GetCurrentStatementStartTimestamp();
 }
 
 /* Remember that this command has given a document the empty shape. */
@@ -705,15 +739,18 @@ note_filled(Preallocated *p)
 	filled.n++;
 }
 
-/* Whether it has: then it is an INSERT whose ON CONFLICT DO UPDATE writes what was to be inserted. */
+/*
+ * Whether it has: then it is an INSERT whose ON CONFLICT DO UPDATE writes what was to be inserted.
+ */
 static bool
 was_filled(Preallocated *p)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < filled.n && filled_now(); i++)
 	{
-		if (filled.relids[i] == p->decl->target && strncmp(NameStr(filled.names[i]), p->decl->name, NAMEDATALEN - 1) == 0)
+		if (filled.relids[i] == p->decl->target &&
+			strncmp(NameStr(filled.names[i]), p->decl->name, NAMEDATALEN - 1) == 0)
 			return true;
 	}
 	return false;
@@ -723,7 +760,7 @@ was_filled(Preallocated *p)
 static struct varlena *
 keep_path(struct varlena *doc, struct varlena *from, const DpPath *path)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (!dp_path_find(DP_DOC_DATA(from), DP_DOC_SIZE(from), path, &value))
 		return doc;
@@ -734,8 +771,8 @@ keep_path(struct varlena *doc, struct varlena *from, const DpPath *path)
 static struct varlena *
 row_document(Preallocated *p, HeapTuple tuple, TupleDesc desc)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, p->decl->doc_attnum, desc, &isnull);
+	bool isnull;
+	Datum value = heap_getattr(tuple, p->decl->doc_attnum, desc, &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
@@ -746,11 +783,11 @@ row_document(Preallocated *p, HeapTuple tuple, TupleDesc desc)
 static void
 adopt_row(Preallocated *p, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *doc = row_document(p, trigdata->tg_trigtuple, desc);
-	bool		written;
-	DpCells    *cells;
-	DpKey		key;
+	bool written;
+	DpCells *cells;
+	DpKey key;
 
 	if (doc == NULL)
 		return;
@@ -768,15 +805,15 @@ adopt_row(Preallocated *p, TriggerData *trigdata)
 static struct varlena *
 empty_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg)
 {
-	bool	   *written = arg;
+	bool *written = arg;
 	const char *why = "";
 	struct varlena *grown;
 	struct varlena *result = doc;
-	DpValue		field;
-	DpValue		value;
-	DpCells    *cells;
-	bool		has = dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &field);
-	int			added;
+	DpValue field;
+	DpValue value;
+	DpCells *cells;
+	bool has = dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &field);
+	int added;
 
 	if (!has && !dp_preallocated_field(p, doc, &field, &why))
 		dp_preallocated_refuse(p, key, "cannot be made", why);
@@ -791,7 +828,7 @@ empty_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg
 			dp_preallocated_refuse(p, key, "does not have its shape", why);
 		if (dp_cells_free(cells) < cells->n)
 		{
-			int			i;
+			int i;
 
 			SPI_connect();
 			dp_claims_adopt(p, key, cells);
@@ -804,11 +841,13 @@ empty_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg
 			value = dp_value_of_varlena(dp_cells_value(p->shape, cells));
 		}
 	}
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &field) || !dp_value_identical(&field, &value))
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &field) ||
+		!dp_value_identical(&field, &value))
 		result = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &value);
 	if (!has && p->shape->accessible.type != DP_TYPE_EOD &&
 		!dp_path_find(DP_DOC_DATA(result), DP_DOC_SIZE(result), p->accessible, &value))
-		result = dp_document_set(DP_DOC_DATA(result), DP_DOC_SIZE(result), p->accessible, &p->shape->accessible);
+		result = dp_document_set(DP_DOC_DATA(result), DP_DOC_SIZE(result), p->accessible,
+								 &p->shape->accessible);
 	if (p->in_document && p->decl->held != NIL && dp_had_field(p->decl, p->until) &&
 		dp_preallocated_until_wrong(p, result, dp_preallocated_cells(p, result, key)) != NULL)
 		result = dp_document_unset(DP_DOC_DATA(result), DP_DOC_SIZE(result), p->until);
@@ -820,11 +859,12 @@ empty_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg
 }
 
 bool
-dp_preallocated_write(Preallocated *p, const DpKey *key, LockTupleMode mode, DpPreallocatedChange change, void *arg)
+dp_preallocated_write(Preallocated *p, const DpKey *key, LockTupleMode mode,
+					  DpPreallocatedChange change, void *arg)
 {
-	DpDecl	   *decl = p->decl;
-	DpWriter   *w = dp_writer_open(decl->target, decl->doc_column, 0, decl->name);
-	bool		done = false;
+	DpDecl *decl = p->decl;
+	DpWriter *w = dp_writer_open(decl->target, decl->doc_column, 0, decl->name);
+	bool done = false;
 
 	if (p->lookup == NULL)
 		p->lookup = dp_lookup_primary(decl->target, decl->context);
@@ -848,7 +888,7 @@ dp_preallocated_write(Preallocated *p, const DpKey *key, LockTupleMode mode, DpP
 bool
 dp_preallocated_settle(Preallocated *p, const DpKey *key)
 {
-	bool		written = false;
+	bool written = false;
 
 	if (dp_decl_maintained(p->decl))
 		(void) dp_preallocated_write(p, key, LockTupleExclusive, empty_document, &written);

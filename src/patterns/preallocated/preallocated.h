@@ -27,21 +27,21 @@
 #include "patterns/preallocated/shape.h"
 
 /* The longest holder, in bytes */
-#define DP_HOLDER_MAX_SIZE	1024
+#define DP_HOLDER_MAX_SIZE 1024
 
 typedef struct Preallocated
 {
-	DpDecl	   *decl;
-	char	   *field_text;
-	DpPath	   *field;
-	DpPath	   *accessible;		/* beside the field */
-	DpPath	   *until;			/* beside the field, with store => 'document' */
-	DpPath	   *available;		/* NULL: not declared */
-	DpShape    *shape;
-	bool		in_document;	/* store => 'document' */
-	char	   *pair;			/* NULL unless there is a table of claims */
-	Oid			side;			/* that table, InvalidOid until it is found */
-	struct DpLookup *lookup;	/* of rows, by their keys; made when it is wanted */
+	DpDecl *decl;
+	char *field_text;
+	DpPath *field;
+	DpPath *accessible; /* beside the field */
+	DpPath *until;      /* beside the field, with store => 'document' */
+	DpPath *available;  /* NULL: not declared */
+	DpShape *shape;
+	bool in_document;        /* store => 'document' */
+	char *pair;              /* NULL unless there is a table of claims */
+	Oid side;                /* that table, InvalidOid until it is found */
+	struct DpLookup *lookup; /* of rows, by their keys; made when it is wanted */
 } Preallocated;
 
 /* preallocated.c */
@@ -53,10 +53,12 @@ extern Preallocated *dp_preallocated(DpDecl *decl);
  * The field of a document, or an empty one where it has none.  False if it can
  * have none: see dp_shape_empty().
  */
-extern bool dp_preallocated_field(Preallocated *p, struct varlena *doc, DpValue *field, const char **why);
+extern bool
+dp_preallocated_field(Preallocated *p, struct varlena *doc, DpValue *field, const char **why);
 
 /* The document with this field, and with the number of free cells if that is declared. */
-extern struct varlena *dp_preallocated_put(Preallocated *p, struct varlena *doc, const DpValue *field, int available);
+extern struct varlena *
+dp_preallocated_put(Preallocated *p, struct varlena *doc, const DpValue *field, int available);
 
 /* The cells of a document.  Raises CHECK_VIOLATION if it has not the shape. */
 extern DpCells *dp_preallocated_cells(Preallocated *p, struct varlena *doc, const DpKey *key);
@@ -65,24 +67,29 @@ extern DpCells *dp_preallocated_cells(Preallocated *p, struct varlena *doc, cons
 extern bool dp_preallocated_old_copy(Preallocated *p, struct varlena *old, struct varlena *doc);
 
 /* Raises CHECK_VIOLATION; key may be NULL. */
-extern void dp_preallocated_refuse(Preallocated *p, const DpKey *key, const char *what, const char *detail) pg_attribute_noreturn();
+extern void dp_preallocated_refuse(Preallocated *p, const DpKey *key, const char *what,
+								   const char *detail) pg_attribute_noreturn();
 
 /* Until when the slot of a document is held (store => 'document'); DT_NOEND: for good. */
 extern TimestampTz dp_preallocated_until(Preallocated *p, struct varlena *doc, const char *slot);
 
 /* What is wrong with those times in a document, if something is; else NULL. */
-extern const char *dp_preallocated_until_wrong(Preallocated *p, struct varlena *doc, DpCells *cells);
+extern const char *
+dp_preallocated_until_wrong(Preallocated *p, struct varlena *doc, DpCells *cells);
 
 /* Frees the cells of a document whose holds have expired; how many. */
-extern int	dp_preallocated_expire(Preallocated *p, struct varlena *doc, DpCells *cells, TimestampTz now);
+extern int
+dp_preallocated_expire(Preallocated *p, struct varlena *doc, DpCells *cells, TimestampTz now);
 
 /*
  * Writes a new document to a row, as the pattern.  change() gives it, or NULL
  * if nothing is to be written; it is called again if somebody else was faster,
  * with the row locked.  False if there is no such row.
  */
-typedef struct varlena *(*DpPreallocatedChange) (Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
-extern bool dp_preallocated_write(Preallocated *p, const DpKey *key, LockTupleMode mode, DpPreallocatedChange change, void *arg);
+typedef struct varlena *(*DpPreallocatedChange)(Preallocated *p, struct varlena *doc,
+												const DpKey *key, void *arg);
+extern bool dp_preallocated_write(Preallocated *p, const DpKey *key, LockTupleMode mode,
+								  DpPreallocatedChange change, void *arg);
 
 /* Brings a document in shape: taken cells become claims.  Whether it had to be written. */
 extern bool dp_preallocated_settle(Preallocated *p, const DpKey *key);
@@ -92,16 +99,17 @@ extern bool dp_preallocated_settle(Preallocated *p, const DpKey *key);
 /* Who holds a slot */
 typedef struct DpClaim
 {
-	char	   *slot;
-	DpValue		holder;
-	TimestampTz until;			/* DT_NOEND: for good */
+	char *slot;
+	DpValue holder;
+	TimestampTz until; /* DT_NOEND: for good */
 } DpClaim;
 
 /*
  * The claims of a key that have not expired, by slot.  In the state that the
  * calling statement sees, or the latest.
  */
-extern int	dp_claims_read(Preallocated *p, const DpKey *key, bool latest, TimestampTz now, DpClaim **claims);
+extern int
+dp_claims_read(Preallocated *p, const DpKey *key, bool latest, TimestampTz now, DpClaim **claims);
 
 /* Writes who holds cells into them. */
 extern void dp_claims_show(DpCells *cells, const DpClaim *claims, int n);
@@ -114,13 +122,18 @@ extern void dp_claims_show(DpCells *cells, const DpClaim *claims, int n);
 extern bool dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int n,
 						   const DpValue *holder, TimestampTz until, TimestampTz now);
 
-/* Prolongs holds to until, or ends them: all, or none if one of them is not this holder's any more. */
+/*
+ * Prolongs holds to until, or ends them: all, or none if one of them is not this holder's any more.
+ */
 extern bool dp_claims_prolong(Preallocated *p, const DpKey *key, const char *const *slots, int n,
 							  const DpValue *holder, bool for_good, TimestampTz until);
 extern bool dp_claims_release(Preallocated *p, const DpKey *key, const char *const *slots, int n,
 							  const DpValue *holder);
 
-/* Makes claims of the cells that a document came with.  Raises CHECK_VIOLATION where somebody else holds one. */
+/*
+ * Makes claims of the cells that a document came with.  Raises CHECK_VIOLATION where somebody else
+ * holds one.
+ */
 extern void dp_claims_adopt(Preallocated *p, const DpKey *key, const DpCells *cells);
 
 /* The triggers let the claims follow their documents. */
@@ -132,7 +145,7 @@ extern void dp_claims_statement(Preallocated *p, TriggerData *trigdata);
  * Runs a SELECT about the row of a key: the latest state unless flags say
  * otherwise.  Whether there is one.
  */
-extern bool dp_preallocated_row(Preallocated *p, const void *id, const char *what, const char *after,
-								const DpKey *key, int flags);
+extern bool dp_preallocated_row(Preallocated *p, const void *id, const char *what,
+								const char *after, const DpKey *key, int flags);
 
-#endif							/* DP_PATTERNS_PREALLOCATED_PREALLOCATED_H */
+#endif /* DP_PATTERNS_PREALLOCATED_PREALLOCATED_H */

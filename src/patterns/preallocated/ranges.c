@@ -32,27 +32,27 @@ Datum
 dp_preallocated_ranges(PG_FUNCTION_ARGS)
 {
 	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
-	DpPath	   *path = dp_path_arg(fcinfo, 1);
-	DpValue		field;
-	DpValue		value;
-	DpIter		iter;
-	DpBuilder	b;
-	bool		open = false;
-	int64		first = 0;
-	int64		last = 0;
+	DpPath *path = dp_path_arg(fcinfo, 1);
+	DpValue field;
+	DpValue value;
+	DpIter iter;
+	DpBuilder b;
+	bool open = false;
+	int64 first = 0;
+	int64 last = 0;
 
 	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &field))
 		PG_RETURN_NULL();
 	if (field.type != DP_TYPE_ARRAY)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("ranges are made of an array, not of a value of type %s", dp_type_name(field.type))));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("ranges are made of an array, not of a value of type %s",
+							   dp_type_name(field.type))));
 	dp_builder_init_value(&b, 0);
 	dp_builder_begin_array(&b);
 	dp_iter_init_value(&iter, &field);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		int64		n;
+		int64 n;
 
 		if (!whole(&value, &n))
 		{
@@ -85,11 +85,11 @@ DP_FUNCTION(dp_preallocated_cells_of);
 Datum
 dp_preallocated_cells_of(PG_FUNCTION_ARGS)
 {
-	DpValue		ranges = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
-	DpValue		range;
-	DpIter		iter;
-	DpBuilder	b;
-	int64		total = 0;
+	DpValue ranges = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
+	DpValue range;
+	DpIter iter;
+	DpBuilder b;
+	int64 total = 0;
 
 	if (ranges.type != DP_TYPE_ARRAY)
 		bad_range(psprintf("They are of type %s, not an array.", dp_type_name(ranges.type)));
@@ -98,25 +98,28 @@ dp_preallocated_cells_of(PG_FUNCTION_ARGS)
 	dp_iter_init_value(&iter, &ranges);
 	while (dp_iter_next_value(&iter, &range))
 	{
-		DpValue		bounds[2];
-		int64		first;
-		int64		last;
-		int64		n;
+		DpValue bounds[2];
+		int64 first;
+		int64 last;
+		int64 n;
 
 		if (whole(&range, &first))
 			last = first;
 		else if (range.type != DP_TYPE_ARRAY || dp_array_count(range.data, range.len) != 2 ||
-				 !dp_array_element(range.data, range.len, 0, &bounds[0]) || !whole(&bounds[0], &first) ||
-				 !dp_array_element(range.data, range.len, 1, &bounds[1]) || !whole(&bounds[1], &last))
+				 !dp_array_element(range.data, range.len, 0, &bounds[0]) ||
+				 !whole(&bounds[0], &first) ||
+				 !dp_array_element(range.data, range.len, 1, &bounds[1]) ||
+				 !whole(&bounds[1], &last))
 			bad_range("Each is an array of two whole numbers, or one such number.");
 		if (last < first)
-			bad_range(psprintf("The range from " INT64_FORMAT " to " INT64_FORMAT " ends before it begins.", first, last));
+			bad_range(psprintf("The range from " INT64_FORMAT " to " INT64_FORMAT
+							   " ends before it begins.",
+							   first, last));
 		total += last - first + 1;
 		if (last - first >= MAX_CELLS || total > MAX_CELLS)
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("these ranges are too many cells"),
-					 errdetail("At most %d are allowed.", MAX_CELLS)));
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							errmsg("these ranges are too many cells"),
+							errdetail("At most %d are allowed.", MAX_CELLS)));
 		CHECK_FOR_INTERRUPTS();
 		for (n = first; n <= last; n++)
 			append(&b, n);
@@ -129,7 +132,7 @@ dp_preallocated_cells_of(PG_FUNCTION_ARGS)
 static bool
 whole(const DpValue *value, int64 *n)
 {
-	double		d;
+	double d;
 
 	if (!dp_type_is_number(value->type))
 		return false;
@@ -164,8 +167,6 @@ append_range(DpBuilder *b, int64 first, int64 last)
 static void
 bad_range(const char *what)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("these are no ranges"),
-			 errdetail("%s", what)));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("these are no ranges"),
+					errdetail("%s", what)));
 }

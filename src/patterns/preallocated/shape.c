@@ -21,30 +21,34 @@
 static void bad_shape(const char *what) pg_attribute_noreturn();
 static bool whole_number(const DpValue *value, int64 *number);
 static DpPath *path_option(const uint8 *doc, uint32 size, const char *option, char **text);
-static bool calendar_month(const DpShape *shape, struct varlena *doc, int *year, int *month, const char **why);
-static int	calendar_days(int year, int month, bool weekdays_only, int *days);
+static bool
+calendar_month(const DpShape *shape, struct varlena *doc, int *year, int *month, const char **why);
+static int calendar_days(int year, int month, bool weekdays_only, int *days);
 static bool month_value(const DpValue *value, int *month);
 static bool year_value(const DpValue *value, int *year);
 static bool clock_append(const DpShape *shape, DpBuilder *b, int level, const DpValue *given);
-static int	unit_count(const DpShape *shape, int level);
+static int unit_count(const DpShape *shape, int level);
 static bool clock_verify(const DpShape *shape, const DpValue *value, int level, const char **why);
 static DpCell *cell_add(DpCells *cells, int *room, int row, const DpValue *value);
 static bool cell_holds(const DpValue *value);
-static bool grid_cells(const DpShape *shape, const DpValue *field, bool least, DpCells *cells, const char **why);
-static bool calendar_cells(const DpShape *shape, struct varlena *doc, const DpValue *field, DpCells *cells, const char **why);
+static bool grid_cells(const DpShape *shape, const DpValue *field, bool least, DpCells *cells,
+					   const char **why);
+static bool calendar_cells(const DpShape *shape, struct varlena *doc, const DpValue *field,
+						   DpCells *cells, const char **why);
 
 DpShape *
 dp_shape_read(const uint8 *doc, uint32 size)
 {
-	DpShape    *shape = palloc0(sizeof(DpShape));
-	DpValue		kind;
-	DpValue		value;
-	DpIter		iter;
-	int64		total = 0;
-	int64		n;
+	DpShape *shape = palloc0(sizeof(DpShape));
+	DpValue kind;
+	DpValue value;
+	DpIter iter;
+	int64 total = 0;
+	int64 n;
 
 	if (!dp_document_find(doc, size, "kind", 4, &kind) || kind.type != DP_TYPE_STRING)
-		bad_shape("It is made by preallocated_grid(), preallocated_calendar(), preallocated_pool() or preallocated_clock().");
+		bad_shape(
+			"It is made by preallocated_grid(), preallocated_calendar(), preallocated_pool() or preallocated_clock().");
 	if (dp_document_find(doc, size, "fill", 4, &shape->fill))
 	{
 		if (dp_type_is_container(shape->fill.type) || shape->fill.type == DP_TYPE_UNDEFINED)
@@ -52,7 +56,7 @@ dp_shape_read(const uint8 *doc, uint32 size)
 	}
 	if (strcmp(DP_STRING_DATA(&kind), "grid") == 0)
 	{
-		int			i = 0;
+		int i = 0;
 
 		shape->kind = DP_SHAPE_GRID;
 		if (!dp_document_find(doc, size, "rows", 4, &value) || value.type != DP_TYPE_ARRAY)
@@ -76,17 +80,17 @@ dp_shape_read(const uint8 *doc, uint32 size)
 			dp_iter_init_value(&iter, &shape->accessible);
 			while (dp_iter_next_value(&iter, &value))
 			{
-				bool		found = false;
-				int			row;
+				bool found = false;
+				int row;
 
 				if (value.type != DP_TYPE_STRING)
 					bad_shape("Accessible slots are an array of names.");
 				for (row = 0; row < shape->nrows && !found; row++)
 				{
-					char		name[DP_SLOT_NAME_SIZE];
-					int			prefix;
-					long		cell;
-					char	   *end;
+					char name[DP_SLOT_NAME_SIZE];
+					int prefix;
+					long cell;
+					char *end;
 
 					dp_grid_slot_name(row, 0, name);
 					prefix = strlen(name) - 1;
@@ -101,7 +105,8 @@ dp_shape_read(const uint8 *doc, uint32 size)
 					}
 				}
 				if (!found)
-					bad_shape(psprintf("There is no slot \"%.20s\" in it.", DP_STRING_DATA(&value)));
+					bad_shape(psprintf("There is no slot \"%.20s\" in it.",
+									   DP_STRING_DATA(&value)));
 			}
 		}
 	}
@@ -116,7 +121,8 @@ dp_shape_read(const uint8 *doc, uint32 size)
 	else if (strcmp(DP_STRING_DATA(&kind), "pool") == 0)
 	{
 		shape->kind = DP_SHAPE_POOL;
-		if (!dp_document_find(doc, size, "n", 1, &value) || !whole_number(&value, &n) || n < 1 || n > DP_SHAPE_MAX_SLOTS)
+		if (!dp_document_find(doc, size, "n", 1, &value) || !whole_number(&value, &n) || n < 1 ||
+			n > DP_SHAPE_MAX_SLOTS)
 			bad_shape(psprintf("A pool has between 1 and %d slots.", DP_SHAPE_MAX_SLOTS));
 		shape->nrows = 1;
 		shape->rows = palloc(sizeof(int32));
@@ -131,10 +137,11 @@ dp_shape_read(const uint8 *doc, uint32 size)
 		dp_iter_init_value(&iter, &value);
 		while (dp_iter_next_value(&iter, &value))
 		{
-			DpSlotUnit	unit;
+			DpSlotUnit unit;
 
 			if (value.type != DP_TYPE_STRING ||
-				!dp_slot_unit_find(DP_STRING_DATA(&value), DP_STRING_LEN(&value), &unit) || unit == DP_UNIT_DAY)
+				!dp_slot_unit_find(DP_STRING_DATA(&value), DP_STRING_LEN(&value), &unit) ||
+				unit == DP_UNIT_DAY)
 				bad_shape("The units of a clock are hour, minute and second.");
 			if (shape->units.n == 0)
 				shape->units.first = unit;
@@ -158,17 +165,15 @@ dp_shape_read(const uint8 *doc, uint32 size)
 static void
 bad_shape(const char *what)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("this is not a shape"),
-			 errdetail("%s", what)));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("this is not a shape"),
+					errdetail("%s", what)));
 }
 
 /* A number without a fraction. */
 static bool
 whole_number(const DpValue *value, int64 *number)
 {
-	double		d;
+	double d;
 
 	if (!dp_type_is_number(value->type))
 		return false;
@@ -183,9 +188,10 @@ whole_number(const DpValue *value, int64 *number)
 static DpPath *
 path_option(const uint8 *doc, uint32 size, const char *option, char **text)
 {
-	DpValue		value;
+	DpValue value;
 
-	if (!dp_document_find(doc, size, option, strlen(option), &value) || value.type != DP_TYPE_STRING)
+	if (!dp_document_find(doc, size, option, strlen(option), &value) ||
+		value.type != DP_TYPE_STRING)
 		bad_shape("A calendar needs the fields of the month and the year.");
 	*text = pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 	return dp_path_parse(*text, strlen(*text));
@@ -195,9 +201,9 @@ path_option(const uint8 *doc, uint32 size, const char *option, char **text)
 void
 dp_grid_slot_name(int row, int cell, char *buf)
 {
-	char		letters[8];
-	int			n = 0;
-	int			i = 0;
+	char letters[8];
+	int n = 0;
+	int i = 0;
 
 	for (row++; row > 0; row = (row - 1) / 26)
 		letters[n++] = 'A' + (row - 1) % 26;
@@ -212,14 +218,18 @@ dp_grid_slot_name(int row, int cell, char *buf)
 static bool
 calendar_month(const DpShape *shape, struct varlena *doc, int *year, int *month, const char **why)
 {
-	DpValue		value;
+	DpValue value;
 
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), shape->month, &value) || !month_value(&value, month))
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), shape->month, &value) ||
+		!month_value(&value, month))
 	{
-		*why = psprintf("The field \"%s\" must be a month: its English name, or a number from 1 to 12.", shape->month_text);
+		*why = psprintf(
+			"The field \"%s\" must be a month: its English name, or a number from 1 to 12.",
+			shape->month_text);
 		return false;
 	}
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), shape->year, &value) || !year_value(&value, year))
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), shape->year, &value) ||
+		!year_value(&value, year))
 	{
 		*why = psprintf("The field \"%s\" must be a year from 1 to 9999.", shape->year_text);
 		return false;
@@ -231,21 +241,23 @@ calendar_month(const DpShape *shape, struct varlena *doc, int *year, int *month,
 static bool
 month_value(const DpValue *value, int *month)
 {
-	static const char *const names[] = {"january", "february", "march", "april", "may", "june", "july",
-		"august", "september", "october", "november", "december"};
-	int64		n;
-	int			i;
+	static const char *const names[] = { "january",   "february", "march",    "april",
+										 "may",       "june",     "july",     "august",
+										 "september", "october",  "november", "december" };
+	int64 n;
+	int i;
 
 	if (value->type == DP_TYPE_STRING)
 	{
 		const char *s = DP_STRING_DATA(value);
-		int			len = DP_STRING_LEN(value);
+		int len = DP_STRING_LEN(value);
 
 		for (i = 0; i < 12; i++)
 		{
-			int			full = strlen(names[i]);
+			int full = strlen(names[i]);
 
-			if ((len == full || len == 3 || (i == 8 && len == 4)) && pg_strncasecmp(s, names[i], len) == 0)
+			if ((len == full || len == 3 || (i == 8 && len == 4)) &&
+				pg_strncasecmp(s, names[i], len) == 0)
 			{
 				*month = i + 1;
 				return true;
@@ -265,12 +277,12 @@ month_value(const DpValue *value, int *month)
 static bool
 year_value(const DpValue *value, int *year)
 {
-	int64		n;
+	int64 n;
 
 	if (value->type == DP_TYPE_STRING)
 	{
 		const char *s = DP_STRING_DATA(value);
-		int			len = DP_STRING_LEN(value);
+		int len = DP_STRING_LEN(value);
 
 		if (len < 1 || len > 4 || strspn(s, "0123456789") != len)
 			return false;
@@ -286,13 +298,13 @@ year_value(const DpValue *value, int *year)
 static int
 calendar_days(int year, int month, bool weekdays_only, int *days)
 {
-	int			last = day_tab[isleap(year)][month - 1];
-	int			n = 0;
-	int			day;
+	int last = day_tab[isleap(year)][month - 1];
+	int n = 0;
+	int day;
 
 	for (day = 1; day <= last; day++)
 	{
-		int			weekday = j2day(date2j(year, month, day));
+		int weekday = j2day(date2j(year, month, day));
 
 		if (!weekdays_only || (weekday != 0 && weekday != 6))
 			days[n++] = day;
@@ -304,9 +316,9 @@ bool
 dp_shape_moved(const DpShape *shape, struct varlena *was, struct varlena *is)
 {
 	const char *why;
-	int			year[2];
-	int			month[2];
-	bool		had;
+	int year[2];
+	int month[2];
+	bool had;
 
 	if (shape->kind != DP_SHAPE_CALENDAR)
 		return false;
@@ -321,9 +333,9 @@ dp_shape_moved(const DpShape *shape, struct varlena *was, struct varlena *is)
 struct varlena *
 dp_shape_empty(const DpShape *shape, struct varlena *doc, const char **why)
 {
-	DpBuilder	b;
-	int			row;
-	int			i;
+	DpBuilder b;
+	int row;
+	int i;
 
 	dp_builder_init_value(&b, 0);
 	switch (shape->kind)
@@ -344,20 +356,20 @@ dp_shape_empty(const DpShape *shape, struct varlena *doc, const char **why)
 				dp_builder_append_value(&b, NULL, 0, &shape->fill);
 			break;
 		case DP_SHAPE_CALENDAR:
-			{
-				int			days[31];
-				int			year;
-				int			month;
-				int			n;
+		{
+			int days[31];
+			int year;
+			int month;
+			int n;
 
-				if (!calendar_month(shape, doc, &year, &month, why))
-					return NULL;
-				n = calendar_days(year, month, shape->weekdays_only, days);
-				dp_builder_begin_array(&b);
-				for (i = 0; i < n; i++)
-					dp_builder_append_int32(&b, NULL, 0, days[i]);
-				break;
-			}
+			if (!calendar_month(shape, doc, &year, &month, why))
+				return NULL;
+			n = calendar_days(year, month, shape->weekdays_only, days);
+			dp_builder_begin_array(&b);
+			for (i = 0; i < n; i++)
+				dp_builder_append_int32(&b, NULL, 0, days[i]);
+			break;
+		}
 		case DP_SHAPE_CLOCK:
 			dp_builder_begin_document(&b);
 			(void) clock_append(shape, &b, 0, NULL);
@@ -371,7 +383,7 @@ dp_shape_empty(const DpShape *shape, struct varlena *doc, const char **why)
 struct varlena *
 dp_shape_complete(const DpShape *shape, const DpValue *field)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	if (shape->kind != DP_SHAPE_CLOCK)
 		return NULL;
@@ -390,19 +402,19 @@ dp_shape_complete(const DpShape *shape, const DpValue *field)
 static bool
 clock_append(const DpShape *shape, DpBuilder *b, int level, const DpValue *given)
 {
-	int			n = unit_count(shape, level);
-	uint32		used = 0;
-	int			i;
+	int n = unit_count(shape, level);
+	uint32 used = 0;
+	int i;
 
 	CHECK_FOR_INTERRUPTS();
 	if (given != NULL && given->type != DP_TYPE_DOCUMENT)
 		return false;
 	for (i = 0; i < n; i++)
 	{
-		char		name[12];
-		uint32		len = dp_index_name(i, name);
-		DpValue		value;
-		bool		found = given != NULL && dp_document_find(given->data, given->len, name, len, &value);
+		char name[12];
+		uint32 len = dp_index_name(i, name);
+		DpValue value;
+		bool found = given != NULL && dp_document_find(given->data, given->len, name, len, &value);
 
 		used += found;
 		if (level == shape->units.n - 1)
@@ -428,10 +440,11 @@ unit_count(const DpShape *shape, int level)
 /* ---------------------------------------------------------------- cells */
 
 DpCells *
-dp_shape_cells(const DpShape *shape, struct varlena *doc, const DpValue *field, bool least, const char **why)
+dp_shape_cells(const DpShape *shape, struct varlena *doc, const DpValue *field, bool least,
+			   const char **why)
 {
-	DpCells    *cells = palloc0(sizeof(DpCells));
-	bool		good;
+	DpCells *cells = palloc0(sizeof(DpCells));
+	bool good;
 
 	if (shape->kind == DP_SHAPE_CLOCK)
 		good = clock_verify(shape, field, 0, why);
@@ -451,23 +464,23 @@ dp_shape_cells(const DpShape *shape, struct varlena *doc, const DpValue *field, 
 static bool
 clock_verify(const DpShape *shape, const DpValue *value, int level, const char **why)
 {
-	int			n = unit_count(shape, level);
-	DpIter		iter;
-	DpElement	element;
-	int			i;
+	int n = unit_count(shape, level);
+	DpIter iter;
+	DpElement element;
+	int i;
 
 	if (value->type != DP_TYPE_DOCUMENT)
 	{
-		*why = psprintf("It has a value of type %s in the place of the %ss.", dp_type_name(value->type),
-						dp_slot_unit_name(shape->units.first + level));
+		*why = psprintf("It has a value of type %s in the place of the %ss.",
+						dp_type_name(value->type), dp_slot_unit_name(shape->units.first + level));
 		return false;
 	}
 	dp_iter_init_value(&iter, value);
 	for (i = 0; i <= n; i++)
 	{
-		char		name[12];
-		uint32		len = dp_index_name(i, name);
-		bool		more = dp_iter_next(&iter, &element);
+		char name[12];
+		uint32 len = dp_index_name(i, name);
+		bool more = dp_iter_next(&iter, &element);
 
 		if (i == n && !more)
 			return true;
@@ -495,13 +508,13 @@ clock_verify(const DpShape *shape, const DpValue *value, int level, const char *
 static DpCell *
 cell_add(DpCells *cells, int *room, int row, const DpValue *value)
 {
-	DpCell	   *cell;
+	DpCell *cell;
 
 	if (cells->n == *room)
 	{
 		*room = Max(64, *room * 2);
-		cells->cells = cells->cells == NULL ? palloc(sizeof(DpCell) * *room) :
-			repalloc(cells->cells, sizeof(DpCell) * *room);
+		cells->cells = cells->cells == NULL ? palloc(sizeof(DpCell) * *room)
+											: repalloc(cells->cells, sizeof(DpCell) * *room);
 	}
 	cell = &cells->cells[cells->n++];
 	cell->row = row;
@@ -517,24 +530,26 @@ cell_holds(const DpValue *value)
 	return !dp_type_is_container(value->type) && value->type != DP_TYPE_UNDEFINED;
 }
 
-/* The cells of a grid, or of a pool, which is a grid of one row that is not inside another array. */
+/*
+ * The cells of a grid, or of a pool, which is a grid of one row that is not inside another array.
+ */
 static bool
 grid_cells(const DpShape *shape, const DpValue *field, bool least, DpCells *cells, const char **why)
 {
-	DpIter		rows;
-	DpValue		line;
-	int			room = 0;
-	int			rows_room = 0;
-	int			row = 0;
+	DpIter rows;
+	DpValue line;
+	int room = 0;
+	int rows_room = 0;
+	int row = 0;
 
 	dp_iter_init_value(&rows, field);
 	for (;;)
 	{
-		DpIter		iter;
-		DpValue		value;
-		char		name[DP_SLOT_NAME_SIZE];
-		int			prefix = 0;
-		int			n = 0;
+		DpIter iter;
+		DpValue value;
+		char name[DP_SLOT_NAME_SIZE];
+		int prefix = 0;
+		int n = 0;
 
 		if (shape->kind == DP_SHAPE_POOL)
 		{
@@ -546,7 +561,8 @@ grid_cells(const DpShape *shape, const DpValue *field, bool least, DpCells *cell
 			break;
 		if (line.type != DP_TYPE_ARRAY)
 		{
-			*why = psprintf("Row %d is of type %s, not an array.", row + 1, dp_type_name(line.type));
+			*why =
+				psprintf("Row %d is of type %s, not an array.", row + 1, dp_type_name(line.type));
 			return false;
 		}
 		if (shape->kind == DP_SHAPE_GRID)
@@ -557,14 +573,15 @@ grid_cells(const DpShape *shape, const DpValue *field, bool least, DpCells *cell
 		if (row >= rows_room)
 		{
 			rows_room = Max(16, rows_room * 2);
-			cells->starts = cells->starts == NULL ? palloc(sizeof(int) * rows_room) :
-				repalloc(cells->starts, sizeof(int) * rows_room);
+			cells->starts = cells->starts == NULL
+								? palloc(sizeof(int) * rows_room)
+								: repalloc(cells->starts, sizeof(int) * rows_room);
 		}
 		cells->starts[row] = cells->n;
 		dp_iter_init_value(&iter, &line);
 		while (dp_iter_next_value(&iter, &value))
 		{
-			DpCell	   *cell;
+			DpCell *cell;
 
 			if (cells->n == DP_SHAPE_MAX_SLOTS)
 			{
@@ -577,15 +594,16 @@ grid_cells(const DpShape *shape, const DpValue *field, bool least, DpCells *cell
 			cell->taken = !dp_cell_is_free_value(shape, cells, cell, &value);
 			if (cell->taken && (!cell_holds(&value) || value.type == DP_TYPE_NULL))
 			{
-				*why = psprintf("Slot %s holds a value of type %s.", cell->name, dp_type_name(value.type));
+				*why = psprintf("Slot %s holds a value of type %s.", cell->name,
+								dp_type_name(value.type));
 				return false;
 			}
 		}
 		if (least && row < shape->nrows && n < shape->rows[row])
 		{
-			*why = shape->kind == DP_SHAPE_POOL ?
-				psprintf("It has %d slots, not %d.", n, shape->rows[row]) :
-				psprintf("Row %d has %d cells, not %d.", row + 1, n, shape->rows[row]);
+			*why = shape->kind == DP_SHAPE_POOL
+					   ? psprintf("It has %d slots, not %d.", n, shape->rows[row])
+					   : psprintf("Row %d has %d cells, not %d.", row + 1, n, shape->rows[row]);
 			return false;
 		}
 		row++;
@@ -604,17 +622,18 @@ grid_cells(const DpShape *shape, const DpValue *field, bool least, DpCells *cell
  * days since; which it has, its length tells.
  */
 static bool
-calendar_cells(const DpShape *shape, struct varlena *doc, const DpValue *field, DpCells *cells, const char **why)
+calendar_cells(const DpShape *shape, struct varlena *doc, const DpValue *field, DpCells *cells,
+			   const char **why)
 {
-	int			days[31];
-	int			year;
-	int			month;
-	int			n;
-	int			count = dp_array_count(field->data, field->len);
-	int			room = 0;
-	int			i = 0;
-	DpIter		iter;
-	DpValue		value;
+	int days[31];
+	int year;
+	int month;
+	int n;
+	int count = dp_array_count(field->data, field->len);
+	int room = 0;
+	int i = 0;
+	DpIter iter;
+	DpValue value;
 
 	if (!calendar_month(shape, doc, &year, &month, why))
 		return false;
@@ -631,7 +650,7 @@ calendar_cells(const DpShape *shape, struct varlena *doc, const DpValue *field, 
 	dp_iter_init_value(&iter, field);
 	while (i < n && dp_iter_next_value(&iter, &value))
 	{
-		DpCell	   *cell = cell_add(cells, &room, 0, &value);
+		DpCell *cell = cell_add(cells, &room, 0, &value);
 
 		snprintf(cell->name, DP_SLOT_NAME_SIZE, "%d", days[i]);
 		dp_put_int32(cells->days[i], days[i]);
@@ -639,7 +658,8 @@ calendar_cells(const DpShape *shape, struct varlena *doc, const DpValue *field, 
 		cell->taken = !dp_cell_is_free_value(shape, cells, cell, &value);
 		if (cell->taken && (!cell_holds(&value) || value.type == DP_TYPE_NULL))
 		{
-			*why = psprintf("Day %s holds a value of type %s.", cell->name, dp_type_name(value.type));
+			*why =
+				psprintf("Day %s holds a value of type %s.", cell->name, dp_type_name(value.type));
 			return false;
 		}
 	}
@@ -649,8 +669,8 @@ calendar_cells(const DpShape *shape, struct varlena *doc, const DpValue *field, 
 DpCell *
 dp_cells_find(DpCells *cells, const char *name)
 {
-	int			row = 0;
-	int			at;
+	int row = 0;
+	int at;
 	const char *p = name;
 
 	if (cells->days != NULL)
@@ -678,12 +698,12 @@ dp_cells_find(DpCells *cells, const char *name)
 DpSlotState
 dp_shape_slot(const DpShape *shape, const DpValue *field, const char *name)
 {
-	DpValue		line = *field;
-	DpValue		value;
-	char		canonical[DP_SLOT_NAME_SIZE];
+	DpValue line = *field;
+	DpValue value;
+	char canonical[DP_SLOT_NAME_SIZE];
 	const char *p = name;
-	int			row = 0;
-	int			cell;
+	int row = 0;
+	int cell;
 
 	if (shape->kind == DP_SHAPE_CALENDAR || field->type != DP_TYPE_ARRAY)
 		return DP_SLOT_OTHERWISE;
@@ -702,15 +722,18 @@ dp_shape_slot(const DpShape *shape, const DpValue *field, const char *name)
 		pg_ltoa(cell + 1, canonical);
 	if (line.type != DP_TYPE_ARRAY)
 		return DP_SLOT_OTHERWISE;
-	if (cell < 0 || strcmp(canonical, name) != 0 || !dp_array_element(line.data, line.len, cell, &value))
+	if (cell < 0 || strcmp(canonical, name) != 0 ||
+		!dp_array_element(line.data, line.len, cell, &value))
 		return DP_SLOT_ABSENT;
-	return dp_value_identical(&value, &shape->fill) || dp_value_compare(&value, &shape->fill) == 0 ? DP_SLOT_FREE : DP_SLOT_TAKEN;
+	return dp_value_identical(&value, &shape->fill) || dp_value_compare(&value, &shape->fill) == 0
+			   ? DP_SLOT_FREE
+			   : DP_SLOT_TAKEN;
 }
 
 DpValue
 dp_cell_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell)
 {
-	DpValue		value = {0};
+	DpValue value = { 0 };
 
 	if (shape->kind != DP_SHAPE_CALENDAR)
 		return shape->fill;
@@ -721,9 +744,10 @@ dp_cell_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cel
 }
 
 bool
-dp_cell_is_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell, const DpValue *value)
+dp_cell_is_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell,
+					  const DpValue *value)
 {
-	DpValue		free = dp_cell_free_value(shape, cells, cell);
+	DpValue free = dp_cell_free_value(shape, cells, cell);
 
 	return dp_value_identical(value, &free) || dp_value_compare(value, &free) == 0;
 }
@@ -738,8 +762,8 @@ dp_cell_free(const DpShape *shape, const DpCells *cells, DpCell *cell)
 int
 dp_cells_free(const DpCells *cells)
 {
-	int			n = 0;
-	int			i;
+	int n = 0;
+	int i;
 
 	for (i = 0; i < cells->n; i++)
 		n += cells->cells[i].taken ? 0 : 1;
@@ -749,9 +773,9 @@ dp_cells_free(const DpCells *cells)
 struct varlena *
 dp_cells_value(const DpShape *shape, const DpCells *cells)
 {
-	DpBuilder	b;
-	int			row;
-	int			i = 0;
+	DpBuilder b;
+	int row;
+	int i = 0;
 
 	dp_builder_init_value(&b, 0);
 	dp_builder_begin_array(&b);
@@ -773,17 +797,17 @@ dp_cells_value(const DpShape *shape, const DpCells *cells)
  * only the shape does.  A calendar is taken apart by its days.
  */
 struct varlena *
-dp_shape_grow(const DpShape *shape, const DpShape *declared, struct varlena *doc, const DpValue *field, int *added,
-			  const char **why)
+dp_shape_grow(const DpShape *shape, const DpShape *declared, struct varlena *doc,
+			  const DpValue *field, int *added, const char **why)
 {
-	DpCells    *has = dp_shape_cells(declared, doc, field, false, why);
-	DpCells		result = {0};
-	DpCells    *wants;
+	DpCells *has = dp_shape_cells(declared, doc, field, false, why);
+	DpCells result = { 0 };
+	DpCells *wants;
 	struct varlena *empty;
-	DpValue		value;
-	int			room = 0;
-	int			i = 0;
-	int			j = 0;
+	DpValue value;
+	int room = 0;
+	int i = 0;
+	int j = 0;
 
 	*added = 0;
 	if (has == NULL || shape->kind == DP_SHAPE_CLOCK)
@@ -801,7 +825,7 @@ dp_shape_grow(const DpShape *shape, const DpShape *declared, struct varlena *doc
 	{
 		const DpCell *a = i < has->n ? &has->cells[i] : NULL;
 		const DpCell *b = j < wants->n ? &wants->cells[j] : NULL;
-		int			order;
+		int order;
 
 		if (a == NULL || b == NULL)
 			order = a == NULL ? 1 : -1;
@@ -810,8 +834,12 @@ dp_shape_grow(const DpShape *shape, const DpShape *declared, struct varlena *doc
 		else if (a->row != b->row)
 			order = a->row < b->row ? -1 : 1;
 		else
-			order = atoi(a->name + strcspn(a->name, "0123456789")) < atoi(b->name + strcspn(b->name, "0123456789")) ? -1 : 1;
-		(void) cell_add(&result, &room, order <= 0 ? a->row : b->row, order <= 0 ? &a->value : &b->value);
+			order = atoi(a->name + strcspn(a->name, "0123456789")) <
+							atoi(b->name + strcspn(b->name, "0123456789"))
+						? -1
+						: 1;
+		(void) cell_add(&result, &room, order <= 0 ? a->row : b->row,
+						order <= 0 ? &a->value : &b->value);
 		if (order > 0)
 			(*added)++;
 		i += order <= 0 ? 1 : 0;

@@ -21,10 +21,10 @@
 #include "types/bucket/document.h"
 
 /* The most slots of a shape, and of a document */
-#define DP_SHAPE_MAX_SLOTS	100000
+#define DP_SHAPE_MAX_SLOTS 100000
 
 /* Room for the name of a slot and its NUL */
-#define DP_SLOT_NAME_SIZE	16
+#define DP_SLOT_NAME_SIZE 16
 
 typedef enum DpShapeKind
 {
@@ -37,34 +37,34 @@ typedef enum DpShapeKind
 typedef struct DpShape
 {
 	DpShapeKind kind;
-	int			nrows;			/* of a grid; 1 in a pool */
-	int32	   *rows;			/* the number of cells of each */
-	DpValue		fill;
-	DpValue		accessible;		/* of a grid, an array of names; type EOD: none */
-	bool		weekdays_only;	/* of a calendar */
-	DpPath	   *month;
-	DpPath	   *year;
-	char	   *month_text;
-	char	   *year_text;
-	DpSlotUnits units;			/* of a clock */
+	int nrows;   /* of a grid; 1 in a pool */
+	int32 *rows; /* the number of cells of each */
+	DpValue fill;
+	DpValue accessible; /* of a grid, an array of names; type EOD: none */
+	bool weekdays_only; /* of a calendar */
+	DpPath *month;
+	DpPath *year;
+	char *month_text;
+	char *year_text;
+	DpSlotUnits units; /* of a clock */
 } DpShape;
 
 /* The cells of a document, in order */
 typedef struct DpCell
 {
-	char		name[DP_SLOT_NAME_SIZE];
-	int			row;
-	DpValue		value;
-	bool		taken;
+	char name[DP_SLOT_NAME_SIZE];
+	int row;
+	DpValue value;
+	bool taken;
 } DpCell;
 
 typedef struct DpCells
 {
-	int			n;
-	int			nrows;
-	int		   *starts;			/* the first cell of each row */
-	DpCell	   *cells;
-	uint8	  (*days)[4];		/* of a calendar: what free cells hold */
+	int n;
+	int nrows;
+	int *starts; /* the first cell of each row */
+	DpCell *cells;
+	uint8 (*days)[4]; /* of a calendar: what free cells hold */
 } DpCells;
 
 /*
@@ -80,7 +80,10 @@ extern DpShape *dp_shape_read(const uint8 *doc, uint32 size);
  */
 extern struct varlena *dp_shape_empty(const DpShape *shape, struct varlena *doc, const char **why);
 
-/* The field of a clock with the slots that it does not have, a new bson_value; NULL if it has others. */
+/*
+ * The field of a clock with the slots that it does not have, a new bson_value; NULL if it has
+ * others.
+ */
 extern struct varlena *dp_shape_complete(const DpShape *shape, const DpValue *field);
 
 /*
@@ -88,8 +91,8 @@ extern struct varlena *dp_shape_complete(const DpShape *shape, const DpValue *fi
  * a whole sentence.  For a clock there is nothing to be had but this verdict,
  * and no cells.  least: slots that the shape has must not be missing.
  */
-extern DpCells *dp_shape_cells(const DpShape *shape, struct varlena *doc, const DpValue *field, bool least,
-							   const char **why);
+extern DpCells *dp_shape_cells(const DpShape *shape, struct varlena *doc, const DpValue *field,
+							   bool least, const char **why);
 
 /* The cell of a name, or NULL. */
 extern DpCell *dp_cells_find(DpCells *cells, const char *name);
@@ -103,7 +106,7 @@ typedef enum DpSlotState
 	DP_SLOT_ABSENT,
 	DP_SLOT_FREE,
 	DP_SLOT_TAKEN,
-	DP_SLOT_OTHERWISE			/* the cells have to be looked at */
+	DP_SLOT_OTHERWISE /* the cells have to be looked at */
 } DpSlotState;
 
 extern DpSlotState dp_shape_slot(const DpShape *shape, const DpValue *field, const char *name);
@@ -113,10 +116,11 @@ extern DpValue dp_cell_free_value(const DpShape *shape, const DpCells *cells, co
 
 /* Frees it, and whether a value would stand for a free one in it. */
 extern void dp_cell_free(const DpShape *shape, const DpCells *cells, DpCell *cell);
-extern bool dp_cell_is_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell, const DpValue *value);
+extern bool dp_cell_is_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell,
+								  const DpValue *value);
 
 /* The number of free cells. */
-extern int	dp_cells_free(const DpCells *cells);
+extern int dp_cells_free(const DpCells *cells);
 
 /* The field of these cells: a new bson_value. */
 extern struct varlena *dp_cells_value(const DpShape *shape, const DpCells *cells);
@@ -126,8 +130,9 @@ extern struct varlena *dp_cells_value(const DpShape *shape, const DpCells *cells
  * had as they were: a new bson_value.  added becomes the number of new ones.
  * NULL as dp_shape_cells().
  */
-extern struct varlena *dp_shape_grow(const DpShape *shape, const DpShape *declared, struct varlena *doc,
-									 const DpValue *field, int *added, const char **why);
+extern struct varlena *
+dp_shape_grow(const DpShape *shape, const DpShape *declared, struct varlena *doc,
+			  const DpValue *field, int *added, const char **why);
 
 /* Whether a calendar is of another month in the one document than in the other. */
 extern bool dp_shape_moved(const DpShape *shape, struct varlena *was, struct varlena *is);
@@ -135,4 +140,4 @@ extern bool dp_shape_moved(const DpShape *shape, struct varlena *was, struct var
 /* The name of a slot of a grid; buf has DP_SLOT_NAME_SIZE bytes. */
 extern void dp_grid_slot_name(int row, int cell, char *buf);
 
-#endif							/* DP_PATTERNS_PREALLOCATED_SHAPE_H */
+#endif /* DP_PATTERNS_PREALLOCATED_SHAPE_H */

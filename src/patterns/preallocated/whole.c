@@ -33,11 +33,14 @@ static TimestampTz read_statement = 0;
 static CommandId read_command = 0;
 static Snapshot read_snapshot = NULL;
 
-static struct varlena *whole_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
+static struct varlena *
+whole_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
 static void note_time(bool latest);
 static bool methods_is_split(DpDecl *decl, struct varlena *stored);
-static struct varlena *methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
-static struct varlena *methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole);
+static struct varlena *
+methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
+static struct varlena *methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+									struct varlena *new_whole);
 static bool methods_settle(DpDecl *decl, const DpKey *key);
 
 /*
@@ -48,11 +51,11 @@ DP_FUNCTION(dp_preallocated_wrong);
 Datum
 dp_preallocated_wrong(PG_FUNCTION_ARGS)
 {
-	DpDecl		decl = {0};
+	DpDecl decl = { 0 };
 	Preallocated *p;
 	struct varlena *doc = PG_GETARG_VARLENA_PP(1);
-	DpValue		field;
-	DpCells    *cells;
+	DpValue field;
+	DpCells *cells;
 	const char *why = NULL;
 
 	decl.pattern = pstrdup(PATTERN);
@@ -76,10 +79,11 @@ dp_preallocated_wrong(PG_FUNCTION_ARGS)
 			PG_RETURN_TEXT_P(cstring_to_text(why));
 		if (p->available != NULL)
 		{
-			DpValue		available;
+			DpValue available;
 
 			if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->available, &available) ||
-				available.type != DP_TYPE_INT32 || dp_get_int32(available.data) != dp_cells_free(cells))
+				available.type != DP_TYPE_INT32 ||
+				dp_get_int32(available.data) != dp_cells_free(cells))
 				PG_RETURN_TEXT_P(cstring_to_text("The number of free cells is not right."));
 		}
 	}
@@ -94,11 +98,11 @@ DP_FUNCTION(dp_preallocated_has_slot);
 Datum
 dp_preallocated_has_slot(PG_FUNCTION_ARGS)
 {
-	DpDecl		decl = {0};
+	DpDecl decl = { 0 };
 	Preallocated *p;
 	struct varlena *doc = PG_GETARG_VARLENA_PP(1);
-	DpValue		field;
-	DpCells    *cells;
+	DpValue field;
+	DpCells *cells;
 	const char *why = NULL;
 
 	decl.pattern = pstrdup(PATTERN);
@@ -109,7 +113,8 @@ dp_preallocated_has_slot(PG_FUNCTION_ARGS)
 	if (!dp_preallocated_field(p, doc, &field, &why))
 		PG_RETURN_BOOL(false);
 	cells = dp_shape_cells(p->shape, doc, &field, false, &why);
-	PG_RETURN_BOOL(cells != NULL && dp_cells_find(cells, text_to_cstring(PG_GETARG_TEXT_PP(2))) != NULL);
+	PG_RETURN_BOOL(cells != NULL &&
+				   dp_cells_find(cells, text_to_cstring(PG_GETARG_TEXT_PP(2))) != NULL);
 }
 
 /*
@@ -120,13 +125,13 @@ DP_FUNCTION(dp_preallocated_put_back);
 Datum
 dp_preallocated_put_back(PG_FUNCTION_ARGS)
 {
-	Oid			relid = PG_GETARG_OID(0);
-	DpDecl	   *decl;
+	Oid relid = PG_GETARG_OID(0);
+	DpDecl *decl;
 	Preallocated *p;
 	StringInfoData sql;
-	Portal		portal;
-	DpActor		self;
-	int64		done = 0;
+	Portal portal;
+	DpActor self;
+	int64 done = 0;
 
 	dp_require_owner(relid);
 	LockRelationOid(relid, RowExclusiveLock);
@@ -140,11 +145,12 @@ dp_preallocated_put_back(PG_FUNCTION_ARGS)
 	dp_sql_key_list(&sql, decl);
 	appendStringInfoString(&sql, " FROM ");
 	dp_sql_table(&sql, decl->target);
-	portal = SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, false, CURSOR_OPT_NO_SCROLL);
+	portal =
+		SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, false, CURSOR_OPT_NO_SCROLL);
 	for (;;)
 	{
 		SPITupleTable *keys;
-		uint64		i;
+		uint64 i;
 
 		SPI_cursor_fetch(portal, true, 1000);
 		keys = SPI_tuptable;
@@ -152,21 +158,22 @@ dp_preallocated_put_back(PG_FUNCTION_ARGS)
 			break;
 		for (i = 0; i < keys->numvals; i++)
 		{
-			bool		written = false;
-			DpKey		key;
-			int			k;
+			bool written = false;
+			DpKey key;
+			int k;
 
 			CHECK_FOR_INTERRUPTS();
 			key.n = decl->nkeys;
 			for (k = 0; k < key.n; k++)
 			{
-				bool		isnull;
+				bool isnull;
 
 				key.values[k] = SPI_getbinval(keys->vals[i], keys->tupdesc, k + 1, &isnull);
 			}
 			/* what a row takes is given back after it */
 			SPI_connect();
-			(void) dp_preallocated_write(p, &key, LockTupleNoKeyExclusive, whole_document, &written);
+			(void) dp_preallocated_write(p, &key, LockTupleNoKeyExclusive, whole_document,
+										 &written);
 			SPI_finish();
 			done += written ? 1 : 0;
 		}
@@ -182,10 +189,10 @@ dp_preallocated_put_back(PG_FUNCTION_ARGS)
 static struct varlena *
 whole_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg)
 {
-	bool	   *written = arg;
+	bool *written = arg;
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *whole = doc;
-	DpValue		until;
+	DpValue until;
 
 	if (!methods_is_split(p->decl, doc))
 		return NULL;
@@ -196,9 +203,11 @@ whole_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg
 		whole = dp_document_to_varlena(DP_DOC_DATA(whole), DP_DOC_SIZE(whole));
 	SPI_finish();
 	MemoryContextSwitchTo(caller);
-	if (p->in_document && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &until) && dp_had_field(p->decl, p->until))
+	if (p->in_document && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &until) &&
+		dp_had_field(p->decl, p->until))
 		whole = dp_document_set(DP_DOC_DATA(whole), DP_DOC_SIZE(whole), p->until, &until);
-	if (DP_DOC_SIZE(whole) == DP_DOC_SIZE(doc) && memcmp(DP_DOC_DATA(whole), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) == 0)
+	if (DP_DOC_SIZE(whole) == DP_DOC_SIZE(doc) &&
+		memcmp(DP_DOC_DATA(whole), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) == 0)
 		return NULL;
 	*written = true;
 	return whole;
@@ -209,11 +218,12 @@ static bool
 methods_is_split(DpDecl *decl, struct varlena *stored)
 {
 	Preallocated *p = dp_preallocated(decl);
-	DpValue		value;
+	DpValue value;
 
 	if (p->shape->kind == DP_SHAPE_CLOCK)
 		return false;
-	return !p->in_document || dp_path_find(DP_DOC_DATA(stored), DP_DOC_SIZE(stored), p->until, &value);
+	return !p->in_document ||
+		   dp_path_find(DP_DOC_DATA(stored), DP_DOC_SIZE(stored), p->until, &value);
 }
 
 /* The time that counts for this reading.  latest: in comparison with what was read before. */
@@ -221,10 +231,11 @@ static void
 note_time(bool latest)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	bool		same = read_statement == GetCurrentStatementStartTimestamp();
+	bool same = read_statement == GetCurrentStatementStartTimestamp();
 
 	if (same && (latest || (read_command == GetCurrentCommandId(false) && ActiveSnapshotSet() &&
-							read_snapshot == GetActiveSnapshot() && now - read_time < READ_TIME_STAYS && now >= read_time)))
+							read_snapshot == GetActiveSnapshot() &&
+							now - read_time < READ_TIME_STAYS && now >= read_time)))
 		return;
 	read_time = now;
 	read_statement = GetCurrentStatementStartTimestamp();
@@ -237,8 +248,8 @@ static struct varlena *
 methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
 {
 	Preallocated *p = dp_preallocated(decl);
-	DpValue		field;
-	DpCells    *cells;
+	DpValue field;
+	DpCells *cells;
 	const char *why;
 
 	note_time(latest);
@@ -256,8 +267,8 @@ methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool lates
 	}
 	else
 	{
-		DpClaim    *claims;
-		int			n = dp_claims_read(p, key, latest, read_time, &claims);
+		DpClaim *claims;
+		int n = dp_claims_read(p, key, latest, read_time, &claims);
 
 		if (n > 0)
 		{
@@ -268,16 +279,20 @@ methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool lates
 	}
 }
 
-/* A new whole document in which the slots are the same as in the old one: with those of the stored document. */
+/*
+ * A new whole document in which the slots are the same as in the old one: with those of the stored
+ * document.
+ */
 static struct varlena *
-methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
+methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+			 struct varlena *new_whole)
 {
 	Preallocated *p = dp_preallocated(decl);
 	const DpPath *paths[3];
 	struct varlena *result = new_whole;
-	DpValue		was;
-	DpValue		is;
-	int			i;
+	DpValue was;
+	DpValue is;
+	int i;
 
 	if (!methods_is_split(decl, stored))
 		return new_whole;
@@ -312,7 +327,7 @@ static List *
 methods_split(DpDecl *decl)
 {
 	Preallocated *p = dp_preallocated(decl);
-	List	   *fields;
+	List *fields;
 
 	if (p->shape->kind == DP_SHAPE_CLOCK)
 		return NIL;
@@ -322,11 +337,5 @@ methods_split(DpDecl *decl)
 	return fields;
 }
 
-const DpPatternMethods dp_preallocated_methods = {
-	PATTERN,
-	methods_is_split,
-	methods_whole,
-	methods_keep,
-	methods_settle,
-	methods_split
-};
+const DpPatternMethods dp_preallocated_methods = { PATTERN,      methods_is_split, methods_whole,
+												   methods_keep, methods_settle,   methods_split };

@@ -37,9 +37,10 @@ static bool query_table_settle(DpDecl *decl, const DpKey *key);
 static QueryTable *
 query_table_argument(FunctionCallInfo fcinfo)
 {
-	Oid			rel = PG_GETARG_OID(0);
+	Oid rel = PG_GETARG_OID(0);
 
-	return dp_query_table_present(dp_decl_find(rel, "query_table", text_to_cstring(PG_GETARG_TEXT_PP(1))));
+	return dp_query_table_present(dp_decl_find(rel, "query_table",
+											   text_to_cstring(PG_GETARG_TEXT_PP(1))));
 }
 
 /*
@@ -50,14 +51,17 @@ Datum
 dp_query_table_verify(PG_FUNCTION_ARGS)
 {
 	QueryTable *q = query_table_argument(fcinfo);
-	int			i;
+	int i;
 
 	for (i = 0; q->limit > 0 && i < q->nplace; i++)
 	{
 		if (q->columns[i].path == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("with limit_per_partition, column \"%s\" has to be a field and not an expression", q->columns[i].name)));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg(
+					 "with limit_per_partition, column \"%s\" has to be a field and not an expression",
+					 q->columns[i].name)));
 	}
 	PG_RETURN_VOID();
 }
@@ -70,30 +74,32 @@ DP_FUNCTION(dp_query_table_types);
 Datum
 dp_query_table_types(PG_FUNCTION_ARGS)
 {
-	DpValue		types = dp_value_of_document(PG_GETARG_VARLENA_PP(0));
-	DpBuilder	b;
-	DpIter		iter;
-	DpElement	element;
+	DpValue types = dp_value_of_document(PG_GETARG_VARLENA_PP(0));
+	DpBuilder b;
+	DpIter iter;
+	DpElement element;
 
 	dp_builder_init(&b, types.len);
 	dp_builder_begin_document(&b);
 	dp_iter_init_value(&iter, &types);
 	while (dp_iter_next(&iter, &element))
 	{
-		Oid			type;
-		int32		typmod;
-		char	   *name;
+		Oid type;
+		int32 typmod;
+		char *name;
 
-		if (element.value.type != DP_TYPE_STRING || strlen(DP_STRING_DATA(&element.value)) != DP_STRING_LEN(&element.value))
+		if (element.value.type != DP_TYPE_STRING ||
+			strlen(DP_STRING_DATA(&element.value)) != DP_STRING_LEN(&element.value))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("the type of column \"%s\" is not the name of a type", element.name)));
 		(void) parseTypeString(DP_STRING_DATA(&element.value), &type, &typmod, 0);
 		if (get_typtype(type) == TYPTYPE_PSEUDO)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("column \"%s\" cannot be of pseudo-type %s", element.name, format_type_be(type))));
-		name = format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY);
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("column \"%s\" cannot be of pseudo-type %s", element.name,
+								   format_type_be(type))));
+		name = format_type_extended(type, typmod,
+									FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY);
 		dp_builder_append_string(&b, element.name, element.namelen, name, strlen(name));
 	}
 	dp_builder_end(&b);
@@ -109,8 +115,8 @@ Datum
 dp_query_table_path(PG_FUNCTION_ARGS)
 {
 	QueryTable *q = query_table_argument(fcinfo);
-	char	   *column = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	int			i;
+	char *column = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	int i;
 
 	for (i = 0; i < q->ncolumns; i++)
 	{
@@ -135,9 +141,9 @@ Datum
 dp_query_table_columns(PG_FUNCTION_ARGS)
 {
 	QueryTable *q = query_table_argument(fcinfo);
-	int			n = q->ncolumns + q->nkeys;
-	Datum	   *names = palloc(sizeof(Datum) * n);
-	int			i;
+	int n = q->ncolumns + q->nkeys;
+	Datum *names = palloc(sizeof(Datum) * n);
+	int i;
 
 	for (i = 0; i < n; i++)
 	{
@@ -157,28 +163,30 @@ Datum
 dp_query_table_expected(PG_FUNCTION_ARGS)
 {
 	QueryTable *q = query_table_argument(fcinfo);
-	Datum		keys[INDEX_MAX_KEYS] = {0};
-	Datum	   *texts = palloc(sizeof(Datum) * q->ncolumns);
-	bool	   *nulls = palloc(sizeof(bool) * q->ncolumns);
-	int			lower = 1;
-	QueryImage	image;
-	int			i;
+	Datum keys[INDEX_MAX_KEYS] = { 0 };
+	Datum *texts = palloc(sizeof(Datum) * q->ncolumns);
+	bool *nulls = palloc(sizeof(bool) * q->ncolumns);
+	int lower = 1;
+	QueryImage image;
+	int i;
 
 	if (!dp_query_image(q, PG_GETARG_VARLENA_PP(2), keys, &image))
 		PG_RETURN_NULL();
 	for (i = 0; i < q->ncolumns; i++)
 	{
 		const QueryColumn *column = &q->columns[i];
-		Oid			output;
-		bool		varlena;
+		Oid output;
+		bool varlena;
 
 		nulls[i] = image.nulls[column->attnum - 1];
 		if (nulls[i])
 			continue;
 		getTypeOutputInfo(column->type, &output, &varlena);
-		texts[i] = CStringGetTextDatum(OidOutputFunctionCall(output, image.values[column->attnum - 1]));
+		texts[i] =
+			CStringGetTextDatum(OidOutputFunctionCall(output, image.values[column->attnum - 1]));
 	}
-	PG_RETURN_ARRAYTYPE_P(construct_md_array(texts, nulls, 1, &q->ncolumns, &lower, TEXTOID, -1, false, TYPALIGN_INT));
+	PG_RETURN_ARRAYTYPE_P(construct_md_array(texts, nulls, 1, &q->ncolumns, &lower, TEXTOID, -1,
+											 false, TYPALIGN_INT));
 }
 
 /*
@@ -190,8 +198,8 @@ Datum
 dp_query_table_hash(PG_FUNCTION_ARGS)
 {
 	QueryTable *q = query_table_argument(fcinfo);
-	Datum		keys[INDEX_MAX_KEYS] = {0};
-	QueryImage	image;
+	Datum keys[INDEX_MAX_KEYS] = { 0 };
+	QueryImage image;
 
 	if (!dp_query_image(q, PG_GETARG_VARLENA_PP(2), keys, &image))
 		PG_RETURN_NULL();
@@ -217,8 +225,8 @@ static bool
 query_table_settle(DpDecl *decl, const DpKey *key)
 {
 	QueryTable *q = dp_query_table_present(decl);
-	DpWriter   *w = dp_query_writer(q);
-	bool		written;
+	DpWriter *w = dp_query_writer(q);
+	bool written;
 
 	if (q->limit == 0)
 		written = dp_query_settle(q, w, key->values);
@@ -228,10 +236,8 @@ query_table_settle(DpDecl *decl, const DpKey *key)
 	return written;
 }
 
-const DpPatternMethods dp_query_table_build = {
-	.pattern = "query_table",
-	.settle = query_table_settle
-};
+const DpPatternMethods dp_query_table_build = { .pattern = "query_table",
+												.settle = query_table_settle };
 
 /* ---------------------------------------------------------------- reading */
 
@@ -246,25 +252,27 @@ dp_query_table_read(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	QueryTable *q;
-	SPIPlanPtr	plan;
-	Datum		args[INDEX_MAX_KEYS];
-	Datum	   *values;
-	bool	   *nulls;
-	Oid		   *types;
-	int			n = extract_variadic_args(fcinfo, 1, false, &values, &types, &nulls);
-	uint64		row;
-	int			i;
+	SPIPlanPtr plan;
+	Datum args[INDEX_MAX_KEYS];
+	Datum *values;
+	bool *nulls;
+	Oid *types;
+	int n = extract_variadic_args(fcinfo, 1, false, &values, &types, &nulls);
+	uint64 row;
+	int i;
 
 	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the query table must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the query table must not be null")));
 	q = query_table_of(PG_GETARG_OID(0));
 	if (n < q->npartition || n > q->nplace)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("query table %s is read by %d values, not by %d", dp_relation_name(q->table), q->npartition, Max(n, 0)),
-				 errhint("The values of the partition are needed; those of the clustering may follow.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("query table %s is read by %d values, not by %d", dp_relation_name(q->table),
+					q->npartition, Max(n, 0)),
+			 errhint(
+				 "The values of the partition are needed; those of the clustering may follow.")));
 	for (i = 0; i < n; i++)
 	{
 		if (nulls[i])
@@ -280,18 +288,20 @@ dp_query_table_read(PG_FUNCTION_ARGS)
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			argtypes[INDEX_MAX_KEYS];
-		bool		descending = false;
+		Oid argtypes[INDEX_MAX_KEYS];
+		bool descending = false;
 
 		initStringInfo(&sql);
 		for (i = 0; i < q->ncolumns; i++)
-			appendStringInfo(&sql, "%st.%s", i == 0 ? "SELECT " : ", ", quote_identifier(get_attname(q->table, q->columns[i].attnum, false)));
+			appendStringInfo(&sql, "%st.%s", i == 0 ? "SELECT " : ", ",
+							 quote_identifier(get_attname(q->table, q->columns[i].attnum, false)));
 		appendStringInfoString(&sql, " FROM ");
 		dp_sql_table(&sql, q->table);
 		appendStringInfoString(&sql, " AS t");
 		for (i = 0; i < n; i++)
 		{
-			appendStringInfo(&sql, "%st.%s", i == 0 ? " WHERE " : " AND ", quote_identifier(get_attname(q->table, q->columns[i].attnum, false)));
+			appendStringInfo(&sql, "%st.%s", i == 0 ? " WHERE " : " AND ",
+							 quote_identifier(get_attname(q->table, q->columns[i].attnum, false)));
 			dp_sql_operator(&sql, lookup_type_cache(q->columns[i].type, TYPECACHE_EQ_OPR)->eq_opr);
 			appendStringInfo(&sql, "$%d", i + 1);
 			argtypes[i] = q->columns[i].type;
@@ -300,29 +310,34 @@ dp_query_table_read(PG_FUNCTION_ARGS)
 		for (i = q->npartition; i < q->nplace; i++)
 		{
 			descending = q->columns[i].descending;
-			appendStringInfo(&sql, "t.%s%s, ", quote_identifier(get_attname(q->table, q->columns[i].attnum, false)), descending ? " DESC" : "");
+			appendStringInfo(&sql, "t.%s%s, ",
+							 quote_identifier(get_attname(q->table, q->columns[i].attnum, false)),
+							 descending ? " DESC" : "");
 		}
 		for (i = 0; i < q->nkeys; i++)
-			appendStringInfo(&sql, "%st.%s%s", i > 0 ? ", " : "", quote_identifier(get_attname(q->table, q->keys[i].attnum, false)), descending ? " DESC" : "");
+			appendStringInfo(&sql, "%st.%s%s", i > 0 ? ", " : "",
+							 quote_identifier(get_attname(q->table, q->keys[i].attnum, false)),
+							 descending ? " DESC" : "");
 		plan = dp_plan_make(q->decl, &q->plan_read[n], sql.data, n, argtypes);
 	}
 	(void) dp_run(q->decl, plan, args, NULL, DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
 	for (row = 0; row < SPI_processed; row++)
 	{
-		DpBuilder	b;
-		Datum		result;
-		bool		none = false;
+		DpBuilder b;
+		Datum result;
+		bool none = false;
 
 		CHECK_FOR_INTERRUPTS();
 		dp_builder_init(&b, 0);
 		dp_builder_begin_document(&b);
 		for (i = 0; i < q->ncolumns; i++)
 		{
-			bool		isnull;
-			Datum		value = dp_result(row, i + 1, &isnull);
+			bool isnull;
+			Datum value = dp_result(row, i + 1, &isnull);
 
 			if (!isnull)
-				dp_builder_append_datum(&b, q->columns[i].name, strlen(q->columns[i].name), value, false, q->columns[i].type);
+				dp_builder_append_datum(&b, q->columns[i].name, strlen(q->columns[i].name), value,
+										false, q->columns[i].type);
 		}
 		dp_builder_end(&b);
 		result = PointerGetDatum(dp_builder_finish_bson(&b));
@@ -337,21 +352,20 @@ dp_query_table_read(PG_FUNCTION_ARGS)
 static QueryTable *
 query_table_of(Oid table)
 {
-	Relation	rel = try_relation_open(table, AccessShareLock);
-	DpDecl	   *found = NULL;
+	Relation rel = try_relation_open(table, AccessShareLock);
+	DpDecl *found = NULL;
 	TriggerDesc *triggers;
-	int			i;
+	int i;
 
 	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", table)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", table)));
 	triggers = dp_triggers(rel);
 	for (i = 0; i < triggers->numtriggers && found == NULL; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		Oid			source;
-		ListCell   *lc;
+		Oid source;
+		ListCell *lc;
 
 		if (trigger->tgnargs != 3 || strcmp(trigger->tgargs[0], "side") != 0 ||
 			strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
@@ -359,8 +373,9 @@ query_table_of(Oid table)
 		source = dp_pair_main(trigger->tgargs[1], table);
 		foreach(lc, OidIsValid(source) ? dp_decls(source) : NIL)
 		{
-			DpDecl	   *decl = lfirst(lc);
-			char	   *pair = strcmp(decl->pattern, "query_table") == 0 ? dp_decl_text(decl, "pair") : NULL;
+			DpDecl *decl = lfirst(lc);
+			char *pair =
+				strcmp(decl->pattern, "query_table") == 0 ? dp_decl_text(decl, "pair") : NULL;
 
 			if (pair != NULL && strcmp(pair, trigger->tgargs[1]) == 0)
 				found = decl;
@@ -368,21 +383,23 @@ query_table_of(Oid table)
 	}
 	table_close(rel, NoLock);
 	if (found == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("%s is not a query table", dp_relation_name(table)),
-				 errhint("query_table_create() makes one.")));
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("%s is not a query table", dp_relation_name(table)),
+						errhint("query_table_create() makes one.")));
 	return dp_query_table_present(found);
 }
 
-/* A value that a column is compared with; an untyped literal is read by the column's type, or is a string. */
+/*
+ * A value that a column is compared with; an untyped literal is read by the column's type, or is a
+ * string.
+ */
 static Datum
 read_argument(const QueryColumn *column, Datum value, Oid type)
 {
 	struct varlena *given;
-	DpValue		v;
-	Datum		result;
-	bool		isnull;
+	DpValue v;
+	Datum result;
+	bool isnull;
 
 	if (type == column->type)
 		return value;
@@ -390,8 +407,8 @@ read_argument(const QueryColumn *column, Datum value, Oid type)
 		return PointerGetDatum(dp_datum_to_value(value, type == UNKNOWNOID ? CSTRINGOID : type));
 	if (type == UNKNOWNOID)
 	{
-		Oid			input;
-		Oid			param;
+		Oid input;
+		Oid param;
 
 		getTypeInputInfo(column->type, &input, &param);
 		return OidInputFunctionCall(input, DatumGetCString(value), param, column->typmod);
@@ -400,8 +417,7 @@ read_argument(const QueryColumn *column, Datum value, Oid type)
 	v = dp_value_of_varlena(given);
 	result = dp_value_to_datum(&v, column->type, column->typmod, &isnull);
 	if (isnull)
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the value of column \"%s\" must not be null", column->name)));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the value of column \"%s\" must not be null", column->name)));
 	return result;
 }

@@ -35,13 +35,13 @@
 #include "patterns/query_table/query_table.h"
 
 /* Bytes of rows of one statement that are kept before they are written */
-#define BATCH	(16 * 1024 * 1024)
+#define BATCH (16 * 1024 * 1024)
 
 /* Rows of a statement */
 typedef struct Rows
 {
-	int			n;
-	int			size;
+	int n;
+	int size;
 	QueryImage *images;
 } Rows;
 
@@ -49,14 +49,14 @@ typedef struct Rows
 typedef struct Follow
 {
 	QueryTable *q;
-	DpChanges  *changes;
-	bool		inside;			/* the statement is inside of another one on the source */
-	DpWriter   *w;
-	MemoryContext outer;		/* of the writer */
-	MemoryContext context;		/* of rows; current while one is looked at */
-	Rows		gone;			/* rows that go */
-	Rows		kept;			/* rows that have other values at the same place */
-	Rows		come;			/* rows that come */
+	DpChanges *changes;
+	bool inside; /* the statement is inside of another one on the source */
+	DpWriter *w;
+	MemoryContext outer;   /* of the writer */
+	MemoryContext context; /* of rows; current while one is looked at */
+	Rows gone;             /* rows that go */
+	Rows kept;             /* rows that have other values at the same place */
+	Rows come;             /* rows that come */
 } Follow;
 
 /* A row of a statement inside of another one, or around it */
@@ -64,14 +64,15 @@ typedef struct Postponed
 {
 	QueryTable *q;
 	SubTransactionId subxact;
-	bool		had;			/* it led to: */
-	QueryImage	image;
-	Datum		key[FLEXIBLE_ARRAY_MEMBER];
+	bool had; /* it led to: */
+	QueryImage image;
+	Datum key[FLEXIBLE_ARRAY_MEMBER];
 } Postponed;
 
-static List *disturbed = NIL;	/* tables that statements inside of others concern; in TopTransactionContext */
-static List *postponed = NIL;	/* rows */
-static MemoryContext postponed_context = NULL;	/* below TopTransactionContext */
+static List *disturbed =
+	NIL; /* tables that statements inside of others concern; in TopTransactionContext */
+static List *postponed = NIL;                  /* rows */
+static MemoryContext postponed_context = NULL; /* below TopTransactionContext */
 
 static void table_follow(QueryTable *q, DpChanges *changes, bool inside);
 static bool follow_next(Follow *f, DpChange *change);
@@ -84,8 +85,9 @@ static void postpone(QueryTable *q, const QueryImage *image, const Datum *key);
 static bool postponed_settle(Oid source);
 static void postponed_write(QueryTable *q, List *rows);
 static void follow_now(Follow *f);
-static void rows_settle(QueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys);
-static int	rows_sort(QueryTable *q, Rows *rows);
+static void
+rows_settle(QueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys);
+static int rows_sort(QueryTable *q, Rows *rows);
 static bool rows_repeat(QueryTable *q, const Rows *rows);
 static bool rows_meet(QueryTable *q, const Rows *a, const Rows *b);
 static bool has_foreign_keys(QueryTable *q);
@@ -95,12 +97,14 @@ static void follow_empty(QueryTable *q);
 static void rows_add(Rows *rows, const QueryImage *image);
 static bool change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_before,
 						  QueryImage *after, bool *has_after);
-static bool same_row(QueryTable *q, const DpChange *change, struct varlena *before, struct varlena *after);
-static int	partition_compare(const void *a, const void *b, void *arg);
+static bool
+same_row(QueryTable *q, const DpChange *change, struct varlena *before, struct varlena *after);
+static int partition_compare(const void *a, const void *b, void *arg);
 static void mark_disturbed(QueryTable *q);
 static void callbacks(void);
 static void query_xact(XactEvent event, void *arg);
-static void query_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static void
+query_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 
 /*
  * query_table_trigger(): the triggers on a source.
@@ -109,7 +113,7 @@ DP_FUNCTION(dp_query_table_trigger);
 Datum
 dp_query_table_trigger(PG_FUNCTION_ARGS)
 {
-	DpChanges  *changes = dp_changes_of_trigger(fcinfo);
+	DpChanges *changes = dp_changes_of_trigger(fcinfo);
 
 	if (changes != NULL)
 		dp_changes_handle(changes);
@@ -124,16 +128,17 @@ dp_query_table_trigger(PG_FUNCTION_ARGS)
 void
 dp_query_table_changed(DpChanges *changes)
 {
-	Oid			source = dp_changes_table(changes);
-	List	   *tables = NIL;
-	bool		inside;
-	ListCell   *lc;
+	Oid source = dp_changes_table(changes);
+	List *tables = NIL;
+	bool inside;
+	ListCell *lc;
 
 	foreach(lc, dp_feeds(source))
 	{
-		DpFeed	   *feed = lfirst(lc);
+		DpFeed *feed = lfirst(lc);
 
-		if (feed->is_main && strcmp(feed->decl->pattern, "query_table") == 0 && dp_decl_maintained(feed->decl))
+		if (feed->is_main && strcmp(feed->decl->pattern, "query_table") == 0 &&
+			dp_decl_maintained(feed->decl))
 		{
 			QueryTable *q = dp_query_table(feed->decl);
 
@@ -166,7 +171,7 @@ dp_query_table_changed(DpChanges *changes)
 static void
 table_follow(QueryTable *q, DpChanges *changes, bool inside)
 {
-	Follow		f = {0};
+	Follow f = { 0 };
 	MemoryContext old;
 
 	if (dp_changes_wholly(changes))
@@ -183,7 +188,8 @@ table_follow(QueryTable *q, DpChanges *changes, bool inside)
 	f.changes = changes;
 	f.inside = inside;
 	f.outer = CurrentMemoryContext;
-	f.context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns query table", ALLOCSET_DEFAULT_SIZES);
+	f.context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns query table",
+									  ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(f.context);
 	if (q->limit > 0)
 		follow_partitions(&f);
@@ -202,7 +208,7 @@ static bool
 follow_next(Follow *f, DpChange *change)
 {
 	MemoryContext old = MemoryContextSwitchTo(f->outer);
-	bool		result = dp_changes_next(f->changes, change);
+	bool result = dp_changes_next(f->changes, change);
 
 	MemoryContextSwitchTo(old);
 	return result;
@@ -222,8 +228,8 @@ follow_open(Follow *f)
 static void
 follow_rows(Follow *f)
 {
-	DpChange	change;
-	bool		all = true;
+	DpChange change;
+	bool all = true;
 
 	while (follow_next(f, &change))
 	{
@@ -263,10 +269,10 @@ static void
 follow_take(Follow *f, const DpChange *change, bool take_come)
 {
 	QueryTable *q = f->q;
-	QueryImage	before;
-	QueryImage	after;
-	bool		had;
-	bool		has;
+	QueryImage before;
+	QueryImage after;
+	bool had;
+	bool has;
 
 	if (change->before == NULL && !take_come)
 		return;
@@ -288,7 +294,7 @@ static void
 follow_write(Follow *f)
 {
 	QueryTable *q = f->q;
-	int			i;
+	int i;
 
 	if (f->gone.n + f->kept.n + f->come.n > 0 && f->w == NULL)
 		follow_open(f);
@@ -321,8 +327,8 @@ follow_write(Follow *f)
 		dp_writer_insert_row(f->w, f->come.images[0].values, f->come.images[0].nulls);
 	else if (f->come.n > 1)
 	{
-		Datum	  **values = palloc(sizeof(Datum *) * f->come.n);
-		bool	  **nulls = palloc(sizeof(bool *) * f->come.n);
+		Datum **values = palloc(sizeof(Datum *) * f->come.n);
+		bool **nulls = palloc(sizeof(bool *) * f->come.n);
 
 		for (i = 0; i < f->come.n; i++)
 		{
@@ -342,18 +348,18 @@ static void
 follow_postpone(Follow *f)
 {
 	QueryTable *q = f->q;
-	DpChange	change;
+	DpChange change;
 
 	while (follow_next(f, &change))
 	{
-		QueryImage	before;
-		QueryImage	after;
-		bool		had;
-		bool		has;
+		QueryImage before;
+		QueryImage after;
+		bool had;
+		bool has;
 
 		if (change_images(f, &change, &before, &had, &after, &has))
 		{
-			Datum		key[INDEX_MAX_KEYS];
+			Datum key[INDEX_MAX_KEYS];
 
 			if (f->inside)
 				mark_disturbed(q);
@@ -377,12 +383,13 @@ static void
 postpone(QueryTable *q, const QueryImage *image, const Datum *key)
 {
 	MemoryContext old;
-	Postponed  *p;
-	int			i;
+	Postponed *p;
+	int i;
 
 	callbacks();
 	if (postponed_context == NULL)
-		postponed_context = AllocSetContextCreate(TopTransactionContext, "docpatterns postponed", ALLOCSET_DEFAULT_SIZES);
+		postponed_context = AllocSetContextCreate(TopTransactionContext, "docpatterns postponed",
+												  ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(postponed_context);
 	p = palloc0(offsetof(Postponed, key) + sizeof(Datum) * q->nkeys);
 	p->q = q;
@@ -396,19 +403,24 @@ postpone(QueryTable *q, const QueryImage *image, const Datum *key)
 	MemoryContextSwitchTo(old);
 }
 
-/* All rows that have been postponed, by what the source has now.  Returns false if there are none. */
+/*
+ * All rows that have been postponed, by what the source has now.  Returns false if there are none.
+ */
 static bool
 postponed_settle(Oid source)
 {
-	List	   *list = NIL;
-	List	   *others = NIL;
+	List *list = NIL;
+	List *others = NIL;
 	MemoryContext context = postponed_context;
-	ListCell   *lc;
+	ListCell *lc;
 
-	/* those of other sources stay, however this ends; what is postponed meanwhile has a context of its own if none do */
+	/*
+	 * those of other sources stay, however this ends; what is postponed meanwhile has a context of
+	 * its own if none do
+	 */
 	foreach(lc, postponed)
 	{
-		Postponed  *p = lfirst(lc);
+		Postponed *p = lfirst(lc);
 
 		if (p->q->source == source)
 			list = lappend(list, p);
@@ -428,12 +440,12 @@ postponed_settle(Oid source)
 	while (list != NIL)
 	{
 		QueryTable *q = ((Postponed *) linitial(list))->q;
-		List	   *rows = NIL;
-		List	   *rest = NIL;
+		List *rows = NIL;
+		List *rest = NIL;
 
 		foreach(lc, list)
 		{
-			Postponed  *p = lfirst(lc);
+			Postponed *p = lfirst(lc);
 
 			if (p->q == q)
 				rows = lappend(rows, p);
@@ -454,15 +466,16 @@ postponed_settle(Oid source)
 static void
 postponed_write(QueryTable *q, List *rows)
 {
-	DpWriter   *w = dp_query_writer(q);
-	Rows		then = {0};
-	const Datum **keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum *) * list_length(rows));
-	int			n = 0;
-	ListCell   *lc;
+	DpWriter *w = dp_query_writer(q);
+	Rows then = { 0 };
+	const Datum **keys =
+		MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum *) * list_length(rows));
+	int n = 0;
+	ListCell *lc;
 
 	foreach(lc, rows)
 	{
-		Postponed  *p = lfirst(lc);
+		Postponed *p = lfirst(lc);
 
 		if (p->had)
 			rows_add(&then, &p->image);
@@ -479,18 +492,20 @@ postponed_write(QueryTable *q, List *rows)
 static void
 follow_now(Follow *f)
 {
-	const Rows *rows[3] = {&f->gone, &f->kept, &f->come};
-	const Datum **keys = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum *) * (f->gone.n + f->kept.n + f->come.n));
-	int			n = 0;
-	int			i;
-	int			j;
-	int			k;
+	const Rows *rows[3] = { &f->gone, &f->kept, &f->come };
+	const Datum **keys =
+		MemoryContextAllocHuge(CurrentMemoryContext,
+							   sizeof(Datum *) * (f->gone.n + f->kept.n + f->come.n));
+	int n = 0;
+	int i;
+	int j;
+	int k;
 
 	for (i = 0; i < 3; i++)
 	{
 		for (j = 0; j < rows[i]->n; j++)
 		{
-			Datum	   *key = palloc(sizeof(Datum) * f->q->nkeys);
+			Datum *key = palloc(sizeof(Datum) * f->q->nkeys);
 
 			for (k = 0; k < f->q->nkeys; k++)
 				key[k] = rows[i]->images[j].values[f->q->keys[k].attnum - 1];
@@ -508,16 +523,17 @@ follow_now(Follow *f)
 static void
 rows_settle(QueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns settled", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext context =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns settled", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	Rows		now = {0};
-	int			i;
-	int			j;
+	Rows now = { 0 };
+	int i;
+	int j;
 
 	dp_writer_refresh(w);
 	for (i = 0; i < nkeys; i++)
 	{
-		QueryImage	image;
+		QueryImage image;
 
 		CHECK_FOR_INTERRUPTS();
 		if (dp_query_source_image(q, keys[i], &image))
@@ -546,8 +562,8 @@ rows_settle(QueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, in
 static int
 rows_sort(QueryTable *q, Rows *rows)
 {
-	int			n = 0;
-	int			i;
+	int n = 0;
+	int i;
 
 	if (rows->n < 2)
 		return rows->n;
@@ -564,7 +580,7 @@ rows_sort(QueryTable *q, Rows *rows)
 static bool
 rows_repeat(QueryTable *q, const Rows *rows)
 {
-	int			i;
+	int i;
 
 	for (i = 1; i < rows->n; i++)
 	{
@@ -578,12 +594,12 @@ rows_repeat(QueryTable *q, const Rows *rows)
 static bool
 rows_meet(QueryTable *q, const Rows *a, const Rows *b)
 {
-	int			i = 0;
-	int			j = 0;
+	int i = 0;
+	int j = 0;
 
 	while (i < a->n && j < b->n)
 	{
-		int			cmp = dp_query_compare(&a->images[i], &b->images[j], q);
+		int cmp = dp_query_compare(&a->images[i], &b->images[j], q);
 
 		if (cmp == 0)
 			return true;
@@ -599,8 +615,8 @@ rows_meet(QueryTable *q, const Rows *a, const Rows *b)
 static bool
 has_foreign_keys(QueryTable *q)
 {
-	Relation	rel = table_open(q->source, AccessShareLock);
-	bool		result = RelationGetFKeyList(rel) != NIL;
+	Relation rel = table_open(q->source, AccessShareLock);
+	bool result = RelationGetFKeyList(rel) != NIL;
 
 	table_close(rel, AccessShareLock);
 	return result;
@@ -611,26 +627,27 @@ static void
 follow_partitions(Follow *f)
 {
 	QueryTable *q = f->q;
-	DpChange	change;
-	MemoryContext row = AllocSetContextCreate(f->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
-	Rows	   *partitions = &f->come;
-	QueryImage	only;			/* the row that came, if one came and nothing else happened */
-	bool		one = false;
-	int			n = 0;
-	int			i;
+	DpChange change;
+	MemoryContext row =
+		AllocSetContextCreate(f->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
+	Rows *partitions = &f->come;
+	QueryImage only; /* the row that came, if one came and nothing else happened */
+	bool one = false;
+	int n = 0;
+	int i;
 
 	while (follow_next(f, &change))
 	{
-		QueryImage	images[2];
-		bool		has[2];
+		QueryImage images[2];
+		bool has[2];
 		MemoryContext old = MemoryContextSwitchTo(row);
-		bool		differ = change_images(f, &change, &images[0], &has[0], &images[1], &has[1]);
+		bool differ = change_images(f, &change, &images[0], &has[0], &images[1], &has[1]);
 
 		MemoryContextSwitchTo(old);
 		for (i = 0; i < 2 && differ; i++)
 		{
-			QueryImage	copy;
-			int			j;
+			QueryImage copy;
+			int j;
 
 			if (!has[i])
 				continue;
@@ -638,7 +655,8 @@ follow_partitions(Follow *f)
 			copy.nulls = NULL;
 			for (j = 0; j < q->npartition; j++)
 				copy.values[q->columns[j].attnum - 1] =
-					datumCopy(images[i].values[q->columns[j].attnum - 1], q->columns[j].byval, q->columns[j].len);
+					datumCopy(images[i].values[q->columns[j].attnum - 1], q->columns[j].byval,
+							  q->columns[j].len);
 			rows_add(partitions, &copy);
 			one = partitions->n == 1 && i == 1;
 			if (one)
@@ -649,7 +667,7 @@ follow_partitions(Follow *f)
 		/* a long statement may touch few partitions again and again */
 		if (partitions->n >= 1024 && partitions->n >= 2 * n)
 		{
-			int			m = 1;
+			int m = 1;
 
 			qsort_arg(partitions->images, partitions->n, sizeof(QueryImage), partition_compare, q);
 			for (i = 1; i < partitions->n; i++)
@@ -667,7 +685,8 @@ follow_partitions(Follow *f)
 	qsort_arg(partitions->images, partitions->n, sizeof(QueryImage), partition_compare, q);
 	follow_open(f);
 	/* one that sees less than there is has to look at all of it */
-	if (one && partitions->n == 1 && !list_member_oid(disturbed, q->table) && !IsolationUsesXactSnapshot())
+	if (one && partitions->n == 1 && !list_member_oid(disturbed, q->table) &&
+		!IsolationUsesXactSnapshot())
 	{
 		(void) dp_query_partition_add(q, f->w, &only);
 		return;
@@ -684,7 +703,7 @@ follow_partitions(Follow *f)
 static void
 image_copy(const QueryTable *q, const QueryImage *from, QueryImage *to)
 {
-	int			i;
+	int i;
 
 	to->values = palloc0(sizeof(Datum) * q->natts);
 	to->nulls = palloc(sizeof(bool) * q->natts);
@@ -693,7 +712,7 @@ image_copy(const QueryTable *q, const QueryImage *from, QueryImage *to)
 	for (i = 0; i < q->ncolumns + q->nkeys; i++)
 	{
 		const QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
-		int			a = column->attnum - 1;
+		int a = column->attnum - 1;
 
 		if (!from->nulls[a])
 			to->values[a] = datumCopy(from->values[a], column->byval, column->len);
@@ -705,7 +724,7 @@ static void
 follow_empty(QueryTable *q)
 {
 	static const char plan_empty;
-	SPIPlanPtr	plan;
+	SPIPlanPtr plan;
 
 	SPI_connect();
 	plan = dp_plan(q->decl, &plan_empty);
@@ -718,7 +737,8 @@ follow_empty(QueryTable *q)
 		dp_sql_table(&sql, q->table);
 		plan = dp_plan_make(q->decl, &plan_empty, sql.data, 0, NULL);
 	}
-	(void) dp_run_marked(q->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, q->table, NULL, DP_MARK_INTERNAL);
+	(void) dp_run_marked(q->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, q->table, NULL,
+						 DP_MARK_INTERNAL);
 	SPI_finish();
 }
 
@@ -728,8 +748,9 @@ rows_add(Rows *rows, const QueryImage *image)
 	if (rows->n == rows->size)
 	{
 		rows->size = rows->size == 0 ? 16 : rows->size * 2;
-		rows->images = rows->images == NULL ? palloc(sizeof(QueryImage) * rows->size) :
-			repalloc_huge(rows->images, sizeof(QueryImage) * rows->size);
+		rows->images = rows->images == NULL
+						   ? palloc(sizeof(QueryImage) * rows->size)
+						   : repalloc_huge(rows->images, sizeof(QueryImage) * rows->size);
 	}
 	rows->images[rows->n++] = *image;
 }
@@ -740,10 +761,12 @@ change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_b
 			  QueryImage *after, bool *has_after)
 {
 	QueryTable *q = f->q;
-	struct varlena *old_doc = change->before != NULL ? dp_source_document(change->before, q->decl->doc_column) : NULL;
-	struct varlena *new_doc = change->after != NULL ? dp_source_document(change->after, q->decl->doc_column) : NULL;
-	Datum		key[INDEX_MAX_KEYS];
-	int			i;
+	struct varlena *old_doc =
+		change->before != NULL ? dp_source_document(change->before, q->decl->doc_column) : NULL;
+	struct varlena *new_doc =
+		change->after != NULL ? dp_source_document(change->after, q->decl->doc_column) : NULL;
+	Datum key[INDEX_MAX_KEYS];
+	int i;
 
 	*has_before = *has_after = false;
 	if (old_doc != NULL && new_doc != NULL && same_row(q, change, old_doc, new_doc))
@@ -751,13 +774,13 @@ change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_b
 	for (i = 0; i < 2; i++)
 	{
 		TupleTableSlot *slot = i == 0 ? change->before : change->after;
-		int			j;
+		int j;
 
 		if (slot == NULL)
 			continue;
 		dp_query_source_key(q, slot, key);
 		for (j = 0; j < q->nkeys; j++)
-			key[j] = datumCopy(key[j], q->keys[j].byval, q->keys[j].len);	/* slots are used again */
+			key[j] = datumCopy(key[j], q->keys[j].byval, q->keys[j].len); /* slots are used again */
 		if (i == 0)
 			*has_before = dp_query_image(q, old_doc, key, before);
 		else
@@ -770,10 +793,11 @@ change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_b
 	for (i = 0; i < q->ncolumns + q->nkeys; i++)
 	{
 		const QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
-		int			a = column->attnum - 1;
+		int a = column->attnum - 1;
 
 		if (before->nulls[a] != after->nulls[a] ||
-			(!before->nulls[a] && !datum_image_eq(before->values[a], after->values[a], column->byval, column->len)))
+			(!before->nulls[a] &&
+			 !datum_image_eq(before->values[a], after->values[a], column->byval, column->len)))
 			return true;
 	}
 	return false;
@@ -783,9 +807,9 @@ change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_b
 static bool
 same_row(QueryTable *q, const DpChange *change, struct varlena *before, struct varlena *after)
 {
-	Datum		left[INDEX_MAX_KEYS];
-	Datum		right[INDEX_MAX_KEYS];
-	int			i;
+	Datum left[INDEX_MAX_KEYS];
+	Datum right[INDEX_MAX_KEYS];
+	int i;
 
 	if (DP_DOC_SIZE(before) != DP_DOC_SIZE(after) ||
 		memcmp(DP_DOC_DATA(before), DP_DOC_DATA(after), DP_DOC_SIZE(after)) != 0)
@@ -807,18 +831,18 @@ partition_compare(const void *a, const void *b, void *arg)
 	const QueryTable *q = arg;
 	const QueryImage *left = a;
 	const QueryImage *right = b;
-	uint64		left_hash = dp_query_partition_hash(q, left);
-	uint64		right_hash = dp_query_partition_hash(q, right);
-	int			i;
+	uint64 left_hash = dp_query_partition_hash(q, left);
+	uint64 right_hash = dp_query_partition_hash(q, right);
+	int i;
 
 	if (left_hash != right_hash)
 		return left_hash < right_hash ? -1 : 1;
 	for (i = 0; i < q->npartition; i++)
 	{
 		QueryColumn *column = &q->columns[i];
-		int			cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
-														  left->values[column->attnum - 1],
-														  right->values[column->attnum - 1]));
+		int cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
+												  left->values[column->attnum - 1],
+												  right->values[column->attnum - 1]));
 
 		if (cmp != 0)
 			return cmp;
@@ -864,17 +888,20 @@ query_xact(XactEvent event, void *arg)
 	}
 }
 
-/* Rows that a subtransaction has written are not ours any more when it is rolled back, and nothing is known of them. */
+/*
+ * Rows that a subtransaction has written are not ours any more when it is rolled back, and nothing
+ * is known of them.
+ */
 static void
 query_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
 		return;
 	foreach(lc, postponed)
 	{
-		Postponed  *p = lfirst(lc);
+		Postponed *p = lfirst(lc);
 
 		if (p->subxact != mine)
 			continue;

@@ -27,10 +27,12 @@ typedef struct ValueError
 } ValueError;
 
 static void table_open_columns(QueryTable *q);
-static void column_define(QueryTable *q, QueryColumn *column, const DpValue *fields, const DpValue *types);
+static void
+column_define(QueryTable *q, QueryColumn *column, const DpValue *fields, const DpValue *types);
 static void column_type(QueryColumn *column, Oid type, int32 typmod);
 static void column_compare(QueryColumn *column);
-static bool column_value(QueryTable *q, QueryColumn *column, struct varlena *doc, Datum *value, bool *isnull);
+static bool
+column_value(QueryTable *q, QueryColumn *column, struct varlena *doc, Datum *value, bool *isnull);
 static void value_error(void *arg);
 
 /* ---------------------------------------------------------------- declarations */
@@ -43,17 +45,17 @@ dp_query_table(DpDecl *decl)
 {
 	QueryTable *q;
 	MemoryContext old;
-	char	   *pair;
-	DpValue		partition;
-	DpValue		clustering;
-	DpValue		fields;
-	DpValue		types;
-	DpIter		iter;
-	DpElement	element;
+	char *pair;
+	DpValue partition;
+	DpValue clustering;
+	DpValue fields;
+	DpValue types;
+	DpIter iter;
+	DpElement element;
 	const uint8 *options = DP_DOC_DATA(decl->options);
-	uint32		size = DP_DOC_SIZE(decl->options);
-	int			n;
-	int			i;
+	uint32 size = DP_DOC_SIZE(decl->options);
+	int n;
+	int i;
 
 	if (decl->relid != decl->target)
 		decl = dp_decl_find(decl->target, decl->pattern, decl->name);
@@ -70,8 +72,10 @@ dp_query_table(DpDecl *decl)
 	q->is_unique = dp_decl_bool(decl, "is_unique", false);
 	q->limit = (int) Min(Max(dp_decl_int(decl, "limit_per_partition", 0), 0), INT_MAX);
 
-	if (!dp_document_find(options, size, "partition", 9, &partition) || partition.type != DP_TYPE_ARRAY ||
-		!dp_document_find(options, size, "clustering", 10, &clustering) || clustering.type != DP_TYPE_DOCUMENT ||
+	if (!dp_document_find(options, size, "partition", 9, &partition) ||
+		partition.type != DP_TYPE_ARRAY ||
+		!dp_document_find(options, size, "clustering", 10, &clustering) ||
+		clustering.type != DP_TYPE_DOCUMENT ||
 		!dp_document_find(options, size, "fields", 6, &fields) || fields.type != DP_TYPE_DOCUMENT ||
 		!dp_document_find(options, size, "types", 5, &types) || types.type != DP_TYPE_DOCUMENT)
 		ereport(ERROR,
@@ -88,13 +92,17 @@ dp_query_table(DpDecl *decl)
 
 	/* anybody can make a trigger with any argument on his own table */
 	if (n == 0 || n != q->npartition || q->nplace + decl->nkeys > INDEX_MAX_KEYS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the declaration of the query table \"%s\" is not as query_table_create() makes it", decl->name)));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg(
+				 "the declaration of the query table \"%s\" is not as query_table_create() makes it",
+				 decl->name)));
 	dp_iter_init_value(&iter, &clustering);
 	while (dp_iter_next(&iter, &element))
 	{
-		q->columns[n].descending = element.value.type == DP_TYPE_INT32 && dp_get_int32(element.value.data) < 0;
+		q->columns[n].descending =
+			element.value.type == DP_TYPE_INT32 && dp_get_int32(element.value.data) < 0;
 		q->columns[n++].name = pnstrdup(element.name, element.namelen);
 	}
 	dp_iter_init_value(&iter, &fields);
@@ -126,8 +134,9 @@ dp_query_table(DpDecl *decl)
 
 	q->group = palloc0(sizeof(DpDerivation));
 	q->group->decl = decl;
-	q->group->lock_id = hash_combine(hash_bytes_uint32(q->table),
-									 hash_bytes((const unsigned char *) decl->name, strlen(decl->name)));
+	q->group->lock_id =
+		hash_combine(hash_bytes_uint32(q->table),
+					 hash_bytes((const unsigned char *) decl->name, strlen(decl->name)));
 	q->source_lookup = dp_lookup_primary(q->source, decl->context);
 	if (OidIsValid(q->table))
 	{
@@ -146,10 +155,10 @@ dp_query_table_present(DpDecl *decl)
 	QueryTable *q = dp_query_table(decl);
 
 	if (!OidIsValid(q->table))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the query table \"%s\" of table %s is missing", decl->name, dp_relation_name(q->source)),
-				 errdetail("The table was dropped, or its guard was.")));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("the query table \"%s\" of table %s is missing", decl->name,
+							   dp_relation_name(q->source)),
+						errdetail("The table was dropped, or its guard was.")));
 	return q;
 }
 
@@ -160,13 +169,13 @@ dp_query_table_present(DpDecl *decl)
 static void
 table_open_columns(QueryTable *q)
 {
-	Relation	rel = table_open(q->table, AccessShareLock);
-	TupleDesc	desc = RelationGetDescr(rel);
+	Relation rel = table_open(q->table, AccessShareLock);
+	TupleDesc desc = RelationGetDescr(rel);
 	AttrNumber *order = palloc(sizeof(AttrNumber) * desc->natts);
-	bool		named = true;
-	int			all = q->ncolumns + q->nkeys;
-	int			present = 0;
-	int			i;
+	bool named = true;
+	int all = q->ncolumns + q->nkeys;
+	int present = 0;
+	int i;
 
 	q->natts = desc->natts;
 	for (i = 0; i < desc->natts; i++)
@@ -192,7 +201,8 @@ table_open_columns(QueryTable *q)
 		if (att == NULL || att->atttypid != column->type || att->atttypmod != column->typmod)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("column \"%s\" of the query table %s is not as it was declared", column->name, dp_relation_name(q->table)),
+					 errmsg("column \"%s\" of the query table %s is not as it was declared",
+							column->name, dp_relation_name(q->table)),
 					 errhint("Drop the query table with pattern_disable(), and make it anew.")));
 	}
 	table_close(rel, NoLock);
@@ -202,18 +212,17 @@ table_open_columns(QueryTable *q)
 static void
 column_define(QueryTable *q, QueryColumn *column, const DpValue *fields, const DpValue *types)
 {
-	DpValue		value;
-	uint32		len = strlen(column->name);
+	DpValue value;
+	uint32 len = strlen(column->name);
 
 	if (dp_document_find(types->data, types->len, column->name, len, &value))
 	{
-		Oid			type;
-		int32		typmod;
+		Oid type;
+		int32 typmod;
 
 		if (value.type != DP_TYPE_STRING)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the type of column \"%s\" is not a text", column->name)));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("the type of column \"%s\" is not a text", column->name)));
 		(void) parseTypeString(DP_STRING_DATA(&value), &type, &typmod, 0);
 		column_type(column, type, typmod);
 	}
@@ -229,12 +238,15 @@ column_define(QueryTable *q, QueryColumn *column, const DpValue *fields, const D
 			 strpbrk(DP_STRING_DATA(&value), "\"") == NULL)
 		column->path = dp_path_parse(DP_STRING_DATA(&value) + 1, DP_STRING_LEN(&value) - 1);
 	else if (value.type == DP_TYPE_STRING || value.type == DP_TYPE_DOCUMENT)
-		column->expr = dp_expr_compile(&value, DP_EXPR_IMMUTABLE, psprintf("fields.%s", column->name));
+		column->expr =
+			dp_expr_compile(&value, DP_EXPR_IMMUTABLE, psprintf("fields.%s", column->name));
 	else
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("field \"%s\" is neither 1 nor an expression", column->name),
-				 errhint("A query table names the fields that it shows: {\"name\": 1, \"id\": \"$_id\"}.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("field \"%s\" is neither 1 nor an expression", column->name),
+			 errhint(
+				 "A query table names the fields that it shows: {\"name\": 1, \"id\": \"$_id\"}.")));
 }
 
 static void
@@ -254,9 +266,9 @@ column_compare(QueryColumn *column)
 	TypeCacheEntry *entry = lookup_type_cache(column->type, TYPECACHE_CMP_PROC);
 
 	if (!OidIsValid(entry->cmp_proc))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("values of type %s, of column \"%s\", have no order", format_type_be(column->type), column->name)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("values of type %s, of column \"%s\", have no order",
+							   format_type_be(column->type), column->name)));
 	fmgr_info_cxt(entry->cmp_proc, &column->cmp, CurrentMemoryContext);
 }
 
@@ -268,7 +280,7 @@ column_compare(QueryColumn *column)
 bool
 dp_query_image(QueryTable *q, struct varlena *doc, const Datum *key, QueryImage *image)
 {
-	int			i;
+	int i;
 
 	image->values = palloc0(sizeof(Datum) * q->natts);
 	image->nulls = palloc(sizeof(bool) * q->natts);
@@ -276,8 +288,8 @@ dp_query_image(QueryTable *q, struct varlena *doc, const Datum *key, QueryImage 
 	for (i = 0; i < q->ncolumns; i++)
 	{
 		QueryColumn *column = &q->columns[i];
-		Datum	   *value = &image->values[column->attnum - 1];
-		bool	   *isnull = &image->nulls[column->attnum - 1];
+		Datum *value = &image->values[column->attnum - 1];
+		bool *isnull = &image->nulls[column->attnum - 1];
 
 		if (!column_value(q, column, doc, value, isnull) && i < q->nplace)
 			return false;
@@ -302,17 +314,20 @@ dp_query_abbreviate(const QueryTable *q, QueryImage *image)
 	image->abbreviated = 0;
 	if (column->type == q->bson_value)
 	{
-		DpValue		value = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(image->values[column->attnum - 1]));
+		DpValue value =
+			dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(image->values[column->attnum - 1]));
 
 		image->abbreviated = dp_value_abbreviate(&value);
 	}
 }
 
-/* The value of one column.  Returns false for what cannot be a part of a place: nothing, or a null. */
+/*
+ * The value of one column.  Returns false for what cannot be a part of a place: nothing, or a null.
+ */
 static bool
 column_value(QueryTable *q, QueryColumn *column, struct varlena *doc, Datum *value, bool *isnull)
 {
-	DpValue		found;
+	DpValue found;
 
 	if (column->path != NULL)
 	{
@@ -322,7 +337,7 @@ column_value(QueryTable *q, QueryColumn *column, struct varlena *doc, Datum *val
 	else
 	{
 		DpExprState state;
-		DpValue		root = dp_value_of_document(doc);
+		DpValue root = dp_value_of_document(doc);
 
 		dp_expr_state_init(&state, &root);
 		if (!dp_expr_eval(column->expr, &state, &found))
@@ -337,7 +352,7 @@ column_value(QueryTable *q, QueryColumn *column, struct varlena *doc, Datum *val
 	else
 	{
 		ErrorContextCallback callback;
-		ValueError	error = {q, column};
+		ValueError error = { q, column };
 
 		callback.callback = value_error;
 		callback.arg = &error;
@@ -354,14 +369,15 @@ value_error(void *arg)
 {
 	const ValueError *error = arg;
 
-	errcontext("column \"%s\" of query table %s", error->column->name, dp_relation_name(error->q->table));
+	errcontext("column \"%s\" of query table %s", error->column->name,
+			   dp_relation_name(error->q->table));
 }
 
 void
 dp_query_place(const QueryTable *q, const QueryImage *image, Datum *place)
 {
-	int			n = 0;
-	int			i;
+	int n = 0;
+	int i;
 
 	for (i = 0; i < q->nplace; i++)
 		place[n++] = image->values[q->columns[i].attnum - 1];
@@ -375,16 +391,16 @@ dp_query_compare(const void *a, const void *b, void *arg)
 	const QueryTable *q = arg;
 	const QueryImage *left = a;
 	const QueryImage *right = b;
-	int			i;
+	int i;
 
 	if (left->abbreviated != right->abbreviated)
 		return left->abbreviated < right->abbreviated ? -1 : 1;
 	for (i = 0; i < q->nplace + q->nkeys; i++)
 	{
 		QueryColumn *column = i < q->nplace ? &q->columns[i] : &q->keys[i - q->nplace];
-		int			cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
-														  left->values[column->attnum - 1],
-														  right->values[column->attnum - 1]));
+		int cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
+												  left->values[column->attnum - 1],
+												  right->values[column->attnum - 1]));
 
 		if (cmp != 0)
 			return cmp;
@@ -395,20 +411,22 @@ dp_query_compare(const void *a, const void *b, void *arg)
 uint64
 dp_query_partition_hash(const QueryTable *q, const QueryImage *image)
 {
-	uint64		hash = 0;
-	int			i;
+	uint64 hash = 0;
+	int i;
 
 	for (i = 0; i < q->npartition; i++)
 	{
 		const QueryColumn *column = &q->columns[i];
 		TypeCacheEntry *entry = lookup_type_cache(column->type, TYPECACHE_HASH_EXTENDED_PROC_FINFO);
-		uint64		one;
+		uint64 one;
 
 		if (!OidIsValid(entry->hash_extended_proc))
 			one = 0;
 		else
-			one = DatumGetUInt64(FunctionCall2Coll(&entry->hash_extended_proc_finfo, column->collation,
-												   image->values[column->attnum - 1], UInt64GetDatum(0)));
+			one = DatumGetUInt64(FunctionCall2Coll(&entry->hash_extended_proc_finfo,
+												   column->collation,
+												   image->values[column->attnum - 1],
+												   UInt64GetDatum(0)));
 		hash = hash_combine64(hash, one);
 	}
 	return hash;
@@ -417,18 +435,17 @@ dp_query_partition_hash(const QueryTable *q, const QueryImage *image)
 void
 dp_query_source_key(const QueryTable *q, TupleTableSlot *slot, Datum *key)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < q->nkeys; i++)
 	{
-		bool		isnull;
+		bool isnull;
 
 		key[i] = slot_getattr(slot, q->decl->keys[i].attnum, &isnull);
 		if (isnull)
-			ereport(ERROR,
-					(errcode(ERRCODE_NOT_NULL_VIOLATION),
-					 errmsg("null value in column \"%s\" of the primary key of table %s",
-							q->decl->keys[i].name, dp_relation_name(q->source))));
+			ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+							errmsg("null value in column \"%s\" of the primary key of table %s",
+								   q->decl->keys[i].name, dp_relation_name(q->source))));
 		if (q->keys[i].len == -1)
 			key[i] = PointerGetDatum(PG_DETOAST_DATUM_PACKED(key[i]));
 	}

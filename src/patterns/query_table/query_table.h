@@ -37,56 +37,59 @@
 
 typedef struct QueryColumn
 {
-	char	   *name;			/* as it was declared */
-	DpPath	   *path;			/* or NULL: */
-	DpExpr	   *expr;
-	Oid			type;
-	int32		typmod;
-	bool		byval;
-	int16		len;
-	bool		descending;		/* of the clustering */
-	AttrNumber	attnum;			/* in the table */
-	Oid			collation;		/* of places: */
-	FmgrInfo	cmp;
+	char *name;   /* as it was declared */
+	DpPath *path; /* or NULL: */
+	DpExpr *expr;
+	Oid type;
+	int32 typmod;
+	bool byval;
+	int16 len;
+	bool descending;   /* of the clustering */
+	AttrNumber attnum; /* in the table */
+	Oid collation;     /* of places: */
+	FmgrInfo cmp;
 } QueryColumn;
 
 typedef struct QueryTable
 {
-	DpDecl	   *decl;
-	Oid			source;
-	Oid			table;			/* InvalidOid: it is missing */
-	int			npartition;
-	int			nplace;			/* partition and clustering */
-	int			ncolumns;
+	DpDecl *decl;
+	Oid source;
+	Oid table; /* InvalidOid: it is missing */
+	int npartition;
+	int nplace; /* partition and clustering */
+	int ncolumns;
 	QueryColumn *columns;
-	int			nkeys;			/* of the source's primary key */
-	QueryColumn *keys;			/* without path and expr */
-	bool		is_unique;
-	int			limit;			/* 0: none */
-	Oid			bson_value;
-	int			natts;			/* of the table, dropped columns included */
-	DpLookup   *lookup;			/* of places */
-	DpLookup   *source_lookup;
-	DpDerivation *group;		/* stands for the declaration in locks of partitions */
+	int nkeys;         /* of the source's primary key */
+	QueryColumn *keys; /* without path and expr */
+	bool is_unique;
+	int limit; /* 0: none */
+	Oid bson_value;
+	int natts;        /* of the table, dropped columns included */
+	DpLookup *lookup; /* of places */
+	DpLookup *source_lookup;
+	DpDerivation *group; /* stands for the declaration in locks of partitions */
 
 	/* statements */
-	char		plan_top;
-	char		plan_partition;
-	char		plan_last;
-	char		plan_read[INDEX_MAX_KEYS + 1];
+	char plan_top;
+	char plan_partition;
+	char plan_last;
+	char plan_read[INDEX_MAX_KEYS + 1];
 } QueryTable;
 
 /* A row of the table, all columns of it in the table's order, in the current context. */
 typedef struct QueryImage
 {
-	Datum	   *values;
-	bool	   *nulls;
-	uint64		abbreviated;	/* first value of the place, see dp_query_abbreviate() */
+	Datum *values;
+	bool *nulls;
+	uint64 abbreviated; /* first value of the place, see dp_query_abbreviate() */
 } QueryImage;
 
 /* query_table.c */
 
-/* What a declaration says, kept with it.  Raises INVALID_PARAMETER_VALUE and OBJECT_NOT_IN_PREREQUISITE_STATE. */
+/*
+ * What a declaration says, kept with it.  Raises INVALID_PARAMETER_VALUE and
+ * OBJECT_NOT_IN_PREREQUISITE_STATE.
+ */
 extern QueryTable *dp_query_table(DpDecl *decl);
 
 /* The same; raises OBJECT_NOT_IN_PREREQUISITE_STATE where the table is missing. */
@@ -98,8 +101,11 @@ extern bool dp_query_image(QueryTable *q, struct varlena *doc, const Datum *key,
 /* The values of an image's place, into an array of INDEX_MAX_KEYS. */
 extern void dp_query_place(const QueryTable *q, const QueryImage *image, Datum *place);
 
-/* Compares the places of two images; for qsort_arg() of QueryImage.  The second makes an image that was not made by dp_query_image() ready for that. */
-extern int	dp_query_compare(const void *a, const void *b, void *q);
+/*
+ * Compares the places of two images; for qsort_arg() of QueryImage.  The second makes an image that
+ * was not made by dp_query_image() ready for that.
+ */
+extern int dp_query_compare(const void *a, const void *b, void *q);
 extern void dp_query_abbreviate(const QueryTable *q, QueryImage *image);
 
 /* The hash of the partition of an image. */
@@ -113,7 +119,9 @@ extern void dp_query_source_key(const QueryTable *q, TupleTableSlot *slot, Datum
 /* Opens the table for writing. */
 extern DpWriter *dp_query_writer(const QueryTable *q);
 
-/* Makes the row of that place current that belongs to the key of the image; false if there is none. */
+/*
+ * Makes the row of that place current that belongs to the key of the image; false if there is none.
+ */
 extern bool dp_query_find(const QueryTable *q, DpWriter *w, const QueryImage *image);
 
 /* Takes the row of the image's place and key away, if it is there. */
@@ -132,23 +140,35 @@ extern bool dp_query_put(const QueryTable *q, DpWriter *w, const QueryImage *ima
 extern bool dp_query_settle(QueryTable *q, DpWriter *w, const Datum *key);
 extern bool dp_query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older);
 
-/* The image of a row of the source as it is now, which this transaction has written; false if there is none. */
+/*
+ * The image of a row of the source as it is now, which this transaction has written; false if there
+ * is none.
+ */
 extern bool dp_query_source_image(QueryTable *q, const Datum *key, QueryImage *image);
 
-/* Brings the partition of an image in line, which is locked until the transaction ends.  Returns the number of rows written. */
+/*
+ * Brings the partition of an image in line, which is locked until the transaction ends.  Returns
+ * the number of rows written.
+ */
 extern int64 dp_query_partition(QueryTable *q, DpWriter *w, const QueryImage *image);
 
-/* The same where one row of the source has come and nothing else has changed since the partition was in line: that is its image. */
+/*
+ * The same where one row of the source has come and nothing else has changed since the partition
+ * was in line: that is its image.
+ */
 extern int64 dp_query_partition_add(QueryTable *q, DpWriter *w, const QueryImage *image);
 
 /* The same for the partition that a row of the source belongs to; that row is not locked. */
 extern int64 dp_query_settle_partition(QueryTable *q, DpWriter *w, const Datum *key);
 
-/* Takes all rows away that do not follow from the source (any more).  Returns the number of rows written. */
+/*
+ * Takes all rows away that do not follow from the source (any more).  Returns the number of rows
+ * written.
+ */
 extern int64 dp_query_sweep(QueryTable *q);
 
 /* follow.c, for change.c: handles what statements do to sources */
 struct DpChanges;
 extern void dp_query_table_changed(struct DpChanges *changes);
 
-#endif							/* DP_PATTERNS_QUERY_TABLE_QUERY_TABLE_H */
+#endif /* DP_PATTERNS_QUERY_TABLE_QUERY_TABLE_H */

@@ -24,15 +24,15 @@
 #include "patterns/query_table/query_table.h"
 
 /* How the names of guards of query tables begin */
-#define GUARD	"zz_docpatterns_90_query_table"
+#define GUARD "zz_docpatterns_90_query_table"
 
 /* A partition with a limit */
 typedef struct Partition
 {
-	QueryImage *now;			/* the first rows of the source */
-	QueryImage *then;			/* the rows of the table */
-	int			nnow;
-	int			nthen;
+	QueryImage *now;  /* the first rows of the source */
+	QueryImage *then; /* the rows of the table */
+	int nnow;
+	int nthen;
 } Partition;
 
 static bool is_guard(const Trigger *trigger);
@@ -40,8 +40,9 @@ static bool source_image(QueryTable *q, const Datum *key, bool lock, QueryImage 
 static void image_of_row(const QueryTable *q, HeapTuple tuple, TupleDesc desc, QueryImage *image);
 static bool is_ours(const QueryTable *q, AttrNumber attnum);
 static SPIPlanPtr last_plan(QueryTable *q);
-static int	clustering_compare(QueryTable *q, const QueryImage *a, const QueryImage *b);
-static void partition_read(QueryTable *q, const QueryImage *image, int flags, MemoryContext context, Partition *p);
+static int clustering_compare(QueryTable *q, const QueryImage *a, const QueryImage *b);
+static void partition_read(QueryTable *q, const QueryImage *image, int flags, MemoryContext context,
+						   Partition *p);
 static void partition_require_seen(QueryTable *q, const QueryImage *image, MemoryContext context);
 static SPIPlanPtr partition_plan(QueryTable *q, bool top);
 static void column_sql(StringInfo sql, const QueryTable *q, const QueryColumn *column);
@@ -49,7 +50,7 @@ static void column_sql(StringInfo sql, const QueryTable *q, const QueryColumn *c
 DpWriter *
 dp_query_writer(const QueryTable *q)
 {
-	DpWriter   *w = dp_writer_open(q->table, NULL, DP_WRITE_LATEST, q->decl->name);
+	DpWriter *w = dp_writer_open(q->table, NULL, DP_WRITE_LATEST, q->decl->name);
 
 	dp_writer_skip(w, is_guard);
 	return w;
@@ -68,8 +69,8 @@ is_guard(const Trigger *trigger)
 bool
 dp_query_find(const QueryTable *q, DpWriter *w, const QueryImage *image)
 {
-	Datum		place[INDEX_MAX_KEYS];
-	int			i;
+	Datum place[INDEX_MAX_KEYS];
+	int i;
 
 	dp_query_place(q, image, place);
 	if (!dp_writer_find(w, q->lookup, place))
@@ -77,10 +78,11 @@ dp_query_find(const QueryTable *q, DpWriter *w, const QueryImage *image)
 	for (i = 0; q->is_unique && i < q->nkeys; i++)
 	{
 		const QueryColumn *column = &q->keys[i];
-		bool		isnull;
-		Datum		value = slot_getattr(dp_writer_row(w), column->attnum, &isnull);
+		bool isnull;
+		Datum value = slot_getattr(dp_writer_row(w), column->attnum, &isnull);
 
-		if (isnull || DatumGetInt32(FunctionCall2Coll(&unconstify(QueryColumn *, column)->cmp, column->collation, value,
+		if (isnull || DatumGetInt32(FunctionCall2Coll(&unconstify(QueryColumn *, column)->cmp,
+													  column->collation, value,
 													  image->values[column->attnum - 1])) != 0)
 			return false;
 	}
@@ -104,16 +106,16 @@ dp_query_put(const QueryTable *q, DpWriter *w, const QueryImage *image)
 	while (dp_query_find(q, w, image))
 	{
 		TupleTableSlot *row = dp_writer_row(w);
-		Datum	   *values = palloc(sizeof(Datum) * q->natts);
-		bool	   *nulls = palloc(sizeof(bool) * q->natts);
+		Datum *values = palloc(sizeof(Datum) * q->natts);
+		bool *nulls = palloc(sizeof(bool) * q->natts);
 		DpWriteResult result;
-		int			i;
+		int i;
 
 		/* columns that somebody has added stay as they are */
 		slot_getallattrs(row);
 		for (i = 0; i < q->natts; i++)
 		{
-			bool		ours = is_ours(q, i + 1);
+			bool ours = is_ours(q, i + 1);
 
 			values[i] = ours ? image->values[i] : row->tts_values[i];
 			nulls[i] = ours ? image->nulls[i] : row->tts_isnull[i];
@@ -130,7 +132,7 @@ dp_query_put(const QueryTable *q, DpWriter *w, const QueryImage *image)
 static bool
 is_ours(const QueryTable *q, AttrNumber attnum)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < q->ncolumns + q->nkeys; i++)
 	{
@@ -151,7 +153,7 @@ dp_query_source_image(QueryTable *q, const Datum *key, QueryImage *image)
 bool
 dp_query_settle(QueryTable *q, DpWriter *w, const Datum *key)
 {
-	QueryImage	image;
+	QueryImage image;
 
 	/* two who build share the locks of rows, and would put the same in */
 	dp_derive_lock_group(q->group, 0, ExclusiveLock);
@@ -161,9 +163,9 @@ dp_query_settle(QueryTable *q, DpWriter *w, const Datum *key)
 bool
 dp_query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older)
 {
-	Datum		key[INDEX_MAX_KEYS];
-	QueryImage	image;
-	int			i;
+	Datum key[INDEX_MAX_KEYS];
+	QueryImage image;
+	int i;
 
 	for (i = 0; i < q->nkeys; i++)
 		key[i] = older->values[q->keys[i].attnum - 1];
@@ -176,14 +178,15 @@ dp_query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older)
 static bool
 source_image(QueryTable *q, const Datum *key, bool lock, QueryImage *image)
 {
-	DpWriter   *source = dp_writer_open(q->source, q->decl->doc_column, DP_WRITE_LATEST, q->decl->name);
-	bool		result = false;
+	DpWriter *source =
+		dp_writer_open(q->source, q->decl->doc_column, DP_WRITE_LATEST, q->decl->name);
+	bool result = false;
 
 	while (dp_writer_find(source, q->source_lookup, key))
 	{
 		struct varlena *doc;
-		DpKey		copies;
-		int			i;
+		DpKey copies;
+		int i;
 
 		if (lock && dp_writer_lock(source, LockTupleShare) != DP_LOCK_OK)
 		{
@@ -210,12 +213,12 @@ int64
 dp_query_sweep(QueryTable *q)
 {
 	StringInfoData sql;
-	Portal		volatile portal = NULL;
+	Portal volatile portal = NULL;
 	MemoryContext outer = CurrentMemoryContext;
 	MemoryContext row = AllocSetContextCreate(outer, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
-	DpActing	saved;
-	DpWriter   *w;
-	int64		written = 0;
+	DpActing saved;
+	DpWriter *w;
+	int64 written = 0;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT q.* FROM ");
@@ -227,7 +230,8 @@ dp_query_sweep(QueryTable *q)
 	dp_act_as(q->decl->owner, &saved);
 	PG_TRY();
 	{
-		portal = SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, false, CURSOR_OPT_NO_SCROLL);
+		portal = SPI_cursor_open_with_args(NULL, sql.data, 0, NULL, NULL, NULL, false,
+										   CURSOR_OPT_NO_SCROLL);
 	}
 	PG_FINALLY();
 	{
@@ -236,7 +240,7 @@ dp_query_sweep(QueryTable *q)
 	PG_END_TRY();
 	for (;;)
 	{
-		uint64		i;
+		uint64 i;
 
 		SPI_cursor_fetch(portal, true, 1000);
 		if (SPI_processed == 0)
@@ -244,7 +248,7 @@ dp_query_sweep(QueryTable *q)
 		for (i = 0; i < SPI_processed; i++)
 		{
 			MemoryContext old = MemoryContextSwitchTo(row);
-			QueryImage	image;
+			QueryImage image;
 
 			CHECK_FOR_INTERRUPTS();
 			image_of_row(q, SPI_tuptable->vals[i], SPI_tuptable->tupdesc, &image);
@@ -268,8 +272,8 @@ dp_query_sweep(QueryTable *q)
 static void
 image_of_row(const QueryTable *q, HeapTuple tuple, TupleDesc desc, QueryImage *image)
 {
-	int			column = 0;
-	int			i;
+	int column = 0;
+	int i;
 
 	/* what SELECT * gives has no columns for those that were dropped */
 	image->values = palloc0(sizeof(Datum) * q->natts);
@@ -293,12 +297,12 @@ image_of_row(const QueryTable *q, HeapTuple tuple, TupleDesc desc, QueryImage *i
 int64
 dp_query_partition_add(QueryTable *q, DpWriter *w, const QueryImage *image)
 {
-	Datum		values[INDEX_MAX_KEYS];
-	QueryImage	last;
-	SPIPlanPtr	plan;
-	int64		written = 0;
-	bool		full;
-	int			i;
+	Datum values[INDEX_MAX_KEYS];
+	QueryImage last;
+	SPIPlanPtr plan;
+	int64 written = 0;
+	bool full;
+	int i;
 
 	dp_derive_lock_group(q->group, dp_query_partition_hash(q, image), ExclusiveLock);
 	dp_writer_refresh(w);
@@ -326,9 +330,9 @@ static SPIPlanPtr
 last_plan(QueryTable *q)
 {
 	StringInfoData sql;
-	Oid			types[INDEX_MAX_KEYS];
-	bool		descending = false;
-	int			i;
+	Oid types[INDEX_MAX_KEYS];
+	bool descending = false;
+	int i;
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT s.* FROM ");
@@ -337,7 +341,8 @@ last_plan(QueryTable *q)
 	for (i = 0; i < q->npartition; i++)
 	{
 		types[i] = q->columns[i].type;
-		appendStringInfo(&sql, " AND s.%s", quote_identifier(get_attname(q->table, q->columns[i].attnum, false)));
+		appendStringInfo(&sql, " AND s.%s",
+						 quote_identifier(get_attname(q->table, q->columns[i].attnum, false)));
 		dp_sql_operator(&sql, lookup_type_cache(q->columns[i].type, TYPECACHE_EQ_OPR)->eq_opr);
 		appendStringInfo(&sql, "$%d", i + 1);
 	}
@@ -345,10 +350,14 @@ last_plan(QueryTable *q)
 	for (i = q->npartition; i < q->nplace; i++)
 	{
 		descending = q->columns[i].descending;
-		appendStringInfo(&sql, "s.%s%s, ", quote_identifier(get_attname(q->table, q->columns[i].attnum, false)), descending ? " DESC" : "");
+		appendStringInfo(&sql, "s.%s%s, ",
+						 quote_identifier(get_attname(q->table, q->columns[i].attnum, false)),
+						 descending ? " DESC" : "");
 	}
 	for (i = 0; i < q->nkeys; i++)
-		appendStringInfo(&sql, "%ss.%s%s", i > 0 ? ", " : "", quote_identifier(get_attname(q->table, q->keys[i].attnum, false)), descending ? " DESC" : "");
+		appendStringInfo(&sql, "%ss.%s%s", i > 0 ? ", " : "",
+						 quote_identifier(get_attname(q->table, q->keys[i].attnum, false)),
+						 descending ? " DESC" : "");
 	appendStringInfo(&sql, " OFFSET %d LIMIT 1", q->limit - 1);
 	return dp_plan_make(q->decl, &q->plan_last, sql.data, q->npartition, types);
 }
@@ -357,14 +366,15 @@ last_plan(QueryTable *q)
 static int
 clustering_compare(QueryTable *q, const QueryImage *a, const QueryImage *b)
 {
-	bool		descending = false;
-	int			i;
+	bool descending = false;
+	int i;
 
 	for (i = q->npartition; i < q->nplace + q->nkeys; i++)
 	{
 		QueryColumn *column = i < q->nplace ? &q->columns[i] : &q->keys[i - q->nplace];
-		int			cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
-														  a->values[column->attnum - 1], b->values[column->attnum - 1]));
+		int cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
+												  a->values[column->attnum - 1],
+												  b->values[column->attnum - 1]));
 
 		if (i < q->nplace)
 			descending = column->descending;
@@ -380,7 +390,7 @@ clustering_compare(QueryTable *q, const QueryImage *a, const QueryImage *b)
 int64
 dp_query_settle_partition(QueryTable *q, DpWriter *w, const Datum *key)
 {
-	QueryImage	image;
+	QueryImage image;
 
 	return source_image(q, key, false, &image) ? dp_query_partition(q, w, &image) : 0;
 }
@@ -393,14 +403,15 @@ dp_query_partition(QueryTable *q, DpWriter *w, const QueryImage *image)
 {
 	MemoryContext context;
 	MemoryContext old;
-	Partition	p;
-	int64		written = 0;
-	int			i;
-	int			j;
+	Partition p;
+	int64 written = 0;
+	int i;
+	int j;
 
 	dp_derive_lock_group(q->group, dp_query_partition_hash(q, image), ExclusiveLock);
 	dp_writer_refresh(w);
-	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns partition", ALLOCSET_DEFAULT_SIZES);
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns partition",
+									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	SPI_connect();
 	partition_read(q, image, 0, context, &p);
@@ -428,23 +439,25 @@ dp_query_partition(QueryTable *q, DpWriter *w, const QueryImage *image)
  * the rows of the table, both in the same order.
  */
 static void
-partition_read(QueryTable *q, const QueryImage *image, int flags, MemoryContext context, Partition *p)
+partition_read(QueryTable *q, const QueryImage *image, int flags, MemoryContext context,
+			   Partition *p)
 {
-	Datum		values[INDEX_MAX_KEYS];
-	int			i;
-	int			j;
+	Datum values[INDEX_MAX_KEYS];
+	int i;
+	int j;
 
 	for (i = 0; i < q->npartition; i++)
 		values[i] = image->values[q->columns[i].attnum - 1];
-	(void) dp_run(q->decl, partition_plan(q, true), values, NULL, DP_RUN_AS_OWNER | flags, 0, SPI_OK_SELECT);
+	(void) dp_run(q->decl, partition_plan(q, true), values, NULL, DP_RUN_AS_OWNER | flags, 0,
+				  SPI_OK_SELECT);
 	MemoryContextSwitchTo(context);
 	p->now = palloc(sizeof(QueryImage) * (SPI_processed + 1));
 	p->nnow = 0;
 	for (i = 0; i < (int) SPI_processed; i++)
 	{
-		bool		isnull;
+		bool isnull;
 		struct varlena *doc = (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull));
-		Datum		key[INDEX_MAX_KEYS];
+		Datum key[INDEX_MAX_KEYS];
 
 		for (j = 0; j < q->nkeys; j++)
 		{
@@ -455,7 +468,8 @@ partition_read(QueryTable *q, const QueryImage *image, int flags, MemoryContext 
 			p->nnow++;
 	}
 	SPI_freetuptable(SPI_tuptable);
-	(void) dp_run(q->decl, partition_plan(q, false), values, NULL, DP_RUN_AS_OWNER | flags, 0, SPI_OK_SELECT);
+	(void) dp_run(q->decl, partition_plan(q, false), values, NULL, DP_RUN_AS_OWNER | flags, 0,
+				  SPI_OK_SELECT);
 	MemoryContextSwitchTo(context);
 	p->then = palloc(sizeof(QueryImage) * (SPI_processed + 1));
 	p->nthen = SPI_processed;
@@ -475,20 +489,23 @@ partition_read(QueryTable *q, const QueryImage *image, int flags, MemoryContext 
 static void
 partition_require_seen(QueryTable *q, const QueryImage *image, MemoryContext context)
 {
-	Partition	p;
-	bool		same;
-	int			i;
+	Partition p;
+	bool same;
+	int i;
 
 	partition_read(q, image, DP_RUN_TRANSACTION, context, &p);
 	same = p.nnow == p.nthen;
 	for (i = 0; same && i < p.nnow; i++)
 		same = dp_query_compare(&p.now[i], &p.then[i], q) == 0;
 	if (!same)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to concurrent update"),
-				 errdetail("A partition of query table %s has changed since this transaction began to read.", dp_relation_name(q->table)),
-				 errhint("Repeat the transaction.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to concurrent update"),
+			 errdetail(
+				 "A partition of query table %s has changed since this transaction began to read.",
+				 dp_relation_name(q->table)),
+			 errhint("Repeat the transaction.")));
 }
 
 /* The statements that read a partition: of the source its first rows, of the table all. */
@@ -496,11 +513,11 @@ static SPIPlanPtr
 partition_plan(QueryTable *q, bool top)
 {
 	const void *id = top ? &q->plan_top : &q->plan_partition;
-	SPIPlanPtr	plan = dp_plan(q->decl, id);
+	SPIPlanPtr plan = dp_plan(q->decl, id);
 	StringInfoData sql;
-	Oid			types[INDEX_MAX_KEYS];
-	bool		descending = false;
-	int			i;
+	Oid types[INDEX_MAX_KEYS];
+	bool descending = false;
+	int i;
 
 	if (plan != NULL)
 		return plan;
@@ -525,7 +542,8 @@ partition_plan(QueryTable *q, bool top)
 		if (top)
 			column_sql(&sql, q, column);
 		else
-			appendStringInfo(&sql, "s.%s", quote_identifier(get_attname(q->table, column->attnum, false)));
+			appendStringInfo(&sql, "s.%s",
+							 quote_identifier(get_attname(q->table, column->attnum, false)));
 		if (i < q->npartition)
 		{
 			types[i] = column->type;
@@ -541,7 +559,9 @@ partition_plan(QueryTable *q, bool top)
 				dp_sql_own_schema(&sql);
 				appendStringInfoString(&sql, "bson_typeof(");
 				column_sql(&sql, q, column);
-				appendStringInfoString(&sql, ") OPERATOR(pg_catalog.<>) ALL ('{\"null\",undefined}'::pg_catalog.text[])");
+				appendStringInfoString(
+					&sql,
+					") OPERATOR(pg_catalog.<>) ALL ('{\"null\",undefined}'::pg_catalog.text[])");
 			}
 		}
 	}
@@ -555,8 +575,8 @@ partition_plan(QueryTable *q, bool top)
 			appendStringInfo(&sql, "%s, ", descending ? " DESC" : "");
 		}
 		for (i = 0; i < q->nkeys; i++)
-			appendStringInfo(&sql, "%ss.%s%s", i > 0 ? ", " : "", quote_identifier(q->decl->keys[i].name),
-							 descending ? " DESC" : "");
+			appendStringInfo(&sql, "%ss.%s%s", i > 0 ? ", " : "",
+							 quote_identifier(q->decl->keys[i].name), descending ? " DESC" : "");
 		appendStringInfo(&sql, " LIMIT %d", q->limit);
 	}
 	return dp_plan_make(q->decl, id, sql.data, q->npartition, types);
@@ -574,5 +594,8 @@ column_sql(StringInfo sql, const QueryTable *q, const QueryColumn *column)
 	dp_sql_own_operator(sql, "->");
 	appendStringInfo(sql, "%s::pg_catalog.text)", quote_literal_cstr(path.data));
 	if (column->type != dp_types()->bson_value)
-		appendStringInfo(sql, "::%s", format_type_extended(column->type, column->typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
+		appendStringInfo(sql, "::%s",
+						 format_type_extended(column->type, column->typmod,
+											  FORMAT_TYPE_TYPEMOD_GIVEN |
+												  FORMAT_TYPE_FORCE_QUALIFY));
 }

@@ -35,7 +35,8 @@ typedef struct FieldCache
 
 static void field_arguments(FunctionCallInfo fcinfo, DpPath **field, DpPath **id_field);
 static bool reference_is_split(DpDecl *decl, struct varlena *stored);
-static struct varlena *reference_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
+static struct varlena *
+reference_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
 static struct varlena *reference_keep(DpDecl *decl, struct varlena *stored,
 									  struct varlena *old_whole, struct varlena *new_whole);
 static void refresh_lock(const DpRefPart *parts, int nparts);
@@ -44,12 +45,8 @@ static void reference_settle_note(DpDecl *decl, const DpValue *id);
 static bool settle_row(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete);
 
 const DpPatternMethods dp_reference_methods = {
-	"reference",
-	reference_is_split,
-	reference_whole,
-	reference_keep,
-	reference_settle,
-	.settle_note = reference_settle_note
+	"reference",    reference_is_split, reference_whole,
+	reference_keep, reference_settle,   .settle_note = reference_settle_note
 };
 
 /*
@@ -61,12 +58,12 @@ DP_FUNCTION(dp_reference_array_hashes);
 Datum
 dp_reference_array_hashes(PG_FUNCTION_ARGS)
 {
-	DpPath	   *field;
-	DpPath	   *id_field;
+	DpPath *field;
+	DpPath *id_field;
 	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
-	DpRefSites	sites;
-	Datum	   *hashes;
-	int			i;
+	DpRefSites sites;
+	Datum *hashes;
+	int i;
 
 	field_arguments(fcinfo, &field, &id_field);
 	dp_ref_sites(field, id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
@@ -75,7 +72,8 @@ dp_reference_array_hashes(PG_FUNCTION_ARGS)
 	hashes = palloc(sizeof(Datum) * Max(sites.n, 1));
 	for (i = 0; i < sites.n; i++)
 		hashes[i] = Int64GetDatum((int64) dp_value_hash(&sites.v[i].id, 0));
-	PG_RETURN_ARRAYTYPE_P(construct_array(hashes, sites.n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	PG_RETURN_ARRAYTYPE_P(construct_array(hashes, sites.n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
+										  TYPALIGN_DOUBLE));
 }
 
 /* The arguments 1 and 2 as paths. */
@@ -92,9 +90,8 @@ field_arguments(FunctionCallInfo fcinfo, DpPath **field, DpPath **id_field)
 	*field = dp_path_cached(&cache->field, fcinfo, 1);
 	*id_field = dp_path_cached(&cache->id_field, fcinfo, 2);
 	if ((*field)->nsteps < 1 || (*id_field)->nsteps != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("field is a path and id_field is a name")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("field is a path and id_field is a name")));
 }
 
 /*
@@ -106,8 +103,8 @@ Datum
 dp_reference_differs(PG_FUNCTION_ARGS)
 {
 	const DpPathSet *set;
-	DpValue		docs[2];
-	DpFinder	finders[2];
+	DpValue docs[2];
+	DpFinder finders[2];
 
 	if (PG_ARGISNULL(2))
 		PG_RETURN_BOOL(false);
@@ -121,10 +118,10 @@ dp_reference_differs(PG_FUNCTION_ARGS)
 	}
 	for (int i = 0; i < set->n; i++)
 	{
-		DpValue		left;
-		DpValue		right;
-		bool		in_a = dp_finder_path(&finders[0], set->paths[i], &left);
-		bool		in_b = dp_finder_path(&finders[1], set->paths[i], &right);
+		DpValue left;
+		DpValue right;
+		bool in_a = dp_finder_path(&finders[0], set->paths[i], &left);
+		bool in_b = dp_finder_path(&finders[1], set->paths[i], &right);
 
 		if (in_a != in_b || (in_a && !dp_value_identical(&left, &right)))
 			PG_RETURN_BOOL(true);
@@ -141,18 +138,18 @@ dp_reference_sites(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
-	DpPath	   *field;
-	DpPath	   *id_field;
-	DpRefSites	sites;
-	int			i;
+	DpPath *field;
+	DpPath *id_field;
+	DpRefSites sites;
+	int i;
 
 	InitMaterializedSRF(fcinfo, 0);
 	field_arguments(fcinfo, &field, &id_field);
 	dp_ref_sites(field, id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
 	for (i = 0; i < sites.n; i++)
 	{
-		Datum		values[3];
-		bool		nulls[3] = {false};
+		Datum values[3];
+		bool nulls[3] = { false };
 
 		values[0] = PointerGetDatum(dp_value_to_varlena(&sites.v[i].id));
 		values[1] = PointerGetDatum(dp_value_to_varlena(&sites.v[i].value));
@@ -170,13 +167,13 @@ DP_FUNCTION(dp_reference_wrong);
 Datum
 dp_reference_wrong(PG_FUNCTION_ARGS)
 {
-	DpValue		copy = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
+	DpValue copy = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
 	struct varlena *source = PG_GETARG_VARLENA_PP(1);
 	const DpPathSet *set = dp_path_set(fcinfo, 2);
-	DpReference ref = {0};
-	DpRefSite	site = {0};
+	DpReference ref = { 0 };
+	DpRefSite site = { 0 };
 	struct varlena *extract;
-	DpValue		value;
+	DpValue value;
 	const DpPath *wrong;
 	StringInfoData path;
 
@@ -203,20 +200,19 @@ DP_FUNCTION(dp_reference_refresh);
 Datum
 dp_reference_refresh(PG_FUNCTION_ARGS)
 {
-	Oid			rel;
-	char	   *name;
-	int64		batch;
-	DpRefPart  *parts;
-	int			nparts = 0;
-	int64		rows = 0;
-	DpActor		self;
-	ListCell   *lc;
-	int			i;
+	Oid rel;
+	char *name;
+	int64 batch;
+	DpRefPart *parts;
+	int nparts = 0;
+	int64 rows = 0;
+	DpActor self;
+	ListCell *lc;
+	int i;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
 	rel = PG_GETARG_OID(0);
 	name = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
 	batch = PG_ARGISNULL(2) ? PG_INT32_MAX : PG_GETARG_INT64(2);
@@ -232,13 +228,14 @@ dp_reference_refresh(PG_FUNCTION_ARGS)
 	parts = palloc(sizeof(DpRefPart) * (list_length(dp_decls(rel)) + 1));
 	foreach(lc, dp_decls(rel))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 		DpReference *ref;
-		DpQueue    *queue;
-		List	   *taken;
-		ListCell   *lc2;
+		DpQueue *queue;
+		List *taken;
+		ListCell *lc2;
 
-		if (strcmp(decl->pattern, "reference") != 0 || (name != NULL && strcmp(decl->name, name) != 0))
+		if (strcmp(decl->pattern, "reference") != 0 ||
+			(name != NULL && strcmp(decl->name, name) != 0))
 			continue;
 		ref = dp_reference(decl);
 		if (!ref->deferred || !dp_ref_source(ref))
@@ -252,7 +249,7 @@ dp_reference_refresh(PG_FUNCTION_ARGS)
 		parts[nparts].run = dp_ref_run_make();
 		foreach(lc2, taken)
 		{
-			DpValue		id = dp_value_of_varlena(((DpQueued *) lfirst(lc2))->key);
+			DpValue id = dp_value_of_varlena(((DpQueued *) lfirst(lc2))->key);
 
 			(void) dp_ref_run_add(parts[nparts].run, &id);
 		}
@@ -261,9 +258,9 @@ dp_reference_refresh(PG_FUNCTION_ARGS)
 	refresh_lock(parts, nparts);
 	for (i = 0; i < nparts; i++)
 	{
-		DpRefRun   *run = parts[i].run;
+		DpRefRun *run = parts[i].run;
 		MemoryContext old = MemoryContextSwitchTo(run->context);
-		int			k;
+		int k;
 
 		for (k = 0; k < run->n; k++)
 		{
@@ -289,11 +286,11 @@ dp_reference_refresh(PG_FUNCTION_ARGS)
 static void
 refresh_lock(const DpRefPart *parts, int nparts)
 {
-	uint64	   *places;
-	int			all = 0;
-	int			n = 0;
-	int			i;
-	int			k;
+	uint64 *places;
+	int all = 0;
+	int n = 0;
+	int i;
+	int k;
 
 	for (i = 0; i < nparts; i++)
 		all += parts[i].run->n;
@@ -315,10 +312,10 @@ DP_FUNCTION(dp_reference_forget_missing);
 Datum
 dp_reference_forget_missing(PG_FUNCTION_ARGS)
 {
-	Oid			rel = PG_GETARG_OID(0);
-	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	Oid rel = PG_GETARG_OID(0);
+	char *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	DpReference *ref;
-	DpActor		self;
+	DpActor self;
 
 	dp_require_owner(rel);
 	LockRelationOid(rel, RowExclusiveLock); /* so that the declaration stays as it is */
@@ -348,7 +345,8 @@ reference_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool lat
 }
 
 static struct varlena *
-reference_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
+reference_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+			   struct varlena *new_whole)
 {
 	return new_whole;
 }
@@ -362,17 +360,17 @@ static bool
 reference_settle(DpDecl *decl, const DpKey *key)
 {
 	DpReference *ref = dp_reference(decl);
-	DpLookup   *primary = dp_lookup_primary(decl->target, CurrentMemoryContext);
-	DpRefRun   *run = dp_ref_run_make();
-	bool		written = false;
-	bool		incomplete = true;
+	DpLookup *primary = dp_lookup_primary(decl->target, CurrentMemoryContext);
+	DpRefRun *run = dp_ref_run_make();
+	bool written = false;
+	bool incomplete = true;
 
 	if (!dp_ref_source(ref))
 		return false;
 	while (incomplete)
 	{
-		DpWriter   *w;
-		int			i;
+		DpWriter *w;
+		int i;
 
 		CHECK_FOR_INTERRUPTS();
 		w = dp_writer_open(decl->target, decl->doc_column, 0, decl->name);
@@ -386,12 +384,13 @@ reference_settle(DpDecl *decl, const DpKey *key)
 		dp_ref_run_sort(run);
 		for (i = 0; i < run->n && incomplete; i++)
 		{
-			DpRefId    *id = run->ids[i];
+			DpRefId *id = run->ids[i];
 			MemoryContext old = MemoryContextSwitchTo(run->context);
 
 			if (!id->read)
 			{
-				id->extract = dp_ref_read(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY);
+				id->extract =
+					dp_ref_read(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY);
 				id->read = true;
 			}
 			MemoryContextSwitchTo(old);
@@ -402,20 +401,21 @@ reference_settle(DpDecl *decl, const DpKey *key)
 }
 
 /*
- * Bring the rows that name a source in line.  The note may have been left by a transaction that did not get the
- * source's lock: as long as another one holds it the note stays, because what that one
+ * Bring the rows that name a source in line.  The note may have been left by a transaction that did
+ * not get the source's lock: as long as another one holds it the note stays, because what that one
  * writes is not known.
  */
 static void
 reference_settle_note(DpDecl *decl, const DpValue *id)
 {
 	DpReference *ref = dp_reference(decl);
-	DpRefRun   *run = dp_ref_run_make();
-	DpRefId    *entry = dp_ref_run_add(run, id);
+	DpRefRun *run = dp_ref_run_make();
+	DpRefId *entry = dp_ref_run_add(run, id);
 	MemoryContext old = MemoryContextSwitchTo(run->context);
-	bool		circle = false;
+	bool circle = false;
 
-	entry->extract = dp_ref_read_or_leave(ref, id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY, &circle);
+	entry->extract =
+		dp_ref_read_or_leave(ref, id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY, &circle);
 	if (circle)
 	{
 		dp_note(decl, id, ref->source->relid);
@@ -425,26 +425,28 @@ reference_settle_note(DpDecl *decl, const DpValue *id)
 	if (entry->extract != NULL)
 		dp_ref_pass(ref, run);
 	else if (ref->missing_error && ref->source != NULL && dp_ref_named(ref, id))
-		dp_ref_missing(ref, id);	/* its key has been changed while it was referred to */
+		dp_ref_missing(ref, id); /* its key has been changed while it was referred to */
 	dp_ref_run_free(run);
 }
 
-/* Write the current row, unless a source is not known yet or the row has changed: then *incomplete. */
+/*
+ * Write the current row, unless a source is not known yet or the row has changed: then *incomplete.
+ */
 static bool
 settle_row(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete)
 {
 	struct varlena *doc = dp_writer_document(w);
-	DpRefSites	sites;
-	bool		differs = false;
-	int			i;
+	DpRefSites sites;
+	bool differs = false;
+	int i;
 
 	dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
 	for (i = 0; i < sites.n; i++)
 	{
-		DpRefSite  *site = &sites.v[i];
-		DpRefId    *id = dp_ref_run_add(run, &site->id);
-		DpRefFill	fill = {NULL, NULL, NULL, NULL, true};
-		DpValue		extract;
+		DpRefSite *site = &sites.v[i];
+		DpRefId *id = dp_ref_run_add(run, &site->id);
+		DpRefFill fill = { NULL, NULL, NULL, NULL, true };
+		DpValue extract;
 
 		if (!id->read)
 			*incomplete = true;

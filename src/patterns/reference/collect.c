@@ -13,13 +13,14 @@
 #include "bson/reader.h"
 #include "patterns/reference/collect.h"
 
-static List *collecting = NIL;	/* in TopTransactionContext */
+static List *collecting = NIL; /* in TopTransactionContext */
 static bool callbacks_registered = false;
 
 static DpRefCollecting *collecting_find(DpReference *ref, bool of_source);
 static void run_add_all(DpRefRun *run, const DpRefRun *more);
 static void collecting_xact(XactEvent event, void *arg);
-static void collecting_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static void
+collecting_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 
 /*
  * Runs of ids.
@@ -29,7 +30,7 @@ dp_ref_run_make(void)
 {
 	MemoryContext context = AllocSetContextCreate(TopTransactionContext, "docpatterns references",
 												  ALLOCSET_SMALL_SIZES);
-	DpRefRun   *run = MemoryContextAllocZero(context, sizeof(DpRefRun));
+	DpRefRun *run = MemoryContextAllocZero(context, sizeof(DpRefRun));
 
 	run->context = context;
 	return run;
@@ -45,7 +46,7 @@ dp_ref_run_free(DpRefRun *run)
 static int
 run_bucket(const DpRefRun *run, const DpValue *id, uint64 hash)
 {
-	int			at = hash & (run->nbuckets - 1);
+	int at = hash & (run->nbuckets - 1);
 
 	while (run->buckets[at] != 0)
 	{
@@ -61,7 +62,7 @@ run_bucket(const DpRefRun *run, const DpValue *id, uint64 hash)
 DpRefId *
 dp_ref_run_find(DpRefRun *run, const DpValue *id)
 {
-	int			at;
+	int at;
 
 	if (run->n == 0)
 		return NULL;
@@ -73,12 +74,12 @@ dp_ref_run_find(DpRefRun *run, const DpValue *id)
 DpRefId *
 dp_ref_run_add(DpRefRun *run, const DpValue *id)
 {
-	uint64		hash = dp_value_hash(id, 0);
+	uint64 hash = dp_value_hash(id, 0);
 	MemoryContext old = MemoryContextSwitchTo(run->context);
-	DpRefId    *entry;
-	uint8	   *copy;
-	int			at;
-	int			i;
+	DpRefId *entry;
+	uint8 *copy;
+	int at;
+	int i;
 
 	if (run->n * 2 >= run->nbuckets)
 	{
@@ -100,8 +101,8 @@ dp_ref_run_add(DpRefRun *run, const DpValue *id)
 	if (run->n == run->cap)
 	{
 		run->cap = run->cap == 0 ? 8 : run->cap * 2;
-		run->ids = run->ids == NULL ? palloc(sizeof(DpRefId *) * run->cap) :
-			repalloc_huge(run->ids, sizeof(DpRefId *) * run->cap);
+		run->ids = run->ids == NULL ? palloc(sizeof(DpRefId *) * run->cap)
+									: repalloc_huge(run->ids, sizeof(DpRefId *) * run->cap);
 	}
 	entry = palloc0(sizeof(DpRefId));
 	copy = palloc(Max(id->len, 1));
@@ -125,7 +126,7 @@ id_compare(const void *a, const void *b)
 void
 dp_ref_run_sort(DpRefRun *run)
 {
-	int			i;
+	int i;
 
 	if (run->n < 2)
 		return;
@@ -144,13 +145,14 @@ collecting_find(DpReference *ref, bool of_source)
 {
 	DpStatement statement = dp_statement_now();
 	DpRefCollecting *found = NULL;
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, collecting)
 	{
 		DpRefCollecting *c = lfirst(lc);
 
-		if (!(of_source ? dp_statement_noted(&statement, &c->statement) : c->statement.depth == statement.depth) ||
+		if (!(of_source ? dp_statement_noted(&statement, &c->statement)
+						: c->statement.depth == statement.depth) ||
 			c->of_source != of_source || strcmp(c->pair, ref->pair) != 0 ||
 			c->nestlevel != GetCurrentTransactionNestLevel())
 			continue;
@@ -182,12 +184,12 @@ dp_ref_run_before(DpRefRun *run, DpRefId *id, struct varlena *extract)
 static void
 run_add_all(DpRefRun *run, const DpRefRun *more)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < more->n; i++)
 	{
 		const DpRefId *from = more->ids[i];
-		DpRefId    *to = dp_ref_run_add(run, &from->id);
+		DpRefId *to = dp_ref_run_add(run, &from->id);
 
 		dp_ref_run_before(run, to, from->before);
 		to->gone |= from->gone;
@@ -244,7 +246,7 @@ DpRefRun *
 dp_ref_collected_beside(DpReference *ref, char **name)
 {
 	DpStatement statement;
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (collecting == NIL)
 		return NULL;
@@ -253,7 +255,8 @@ dp_ref_collected_beside(DpReference *ref, char **name)
 	{
 		DpRefCollecting *c = lfirst(lc);
 
-		if (dp_statement_noted(&statement, &c->statement) && c->of_source && c->target == ref->decl->target && c->source == ref->source->relid &&
+		if (dp_statement_noted(&statement, &c->statement) && c->of_source &&
+			c->target == ref->decl->target && c->source == ref->source->relid &&
 			c->nestlevel == GetCurrentTransactionNestLevel())
 		{
 			*name = c->name;
@@ -273,15 +276,16 @@ dp_ref_collecting_any(void)
 List *
 dp_ref_collecting_of(Oid target)
 {
-	List	   *result = NIL;
-	int			depth = collecting != NIL ? dp_trigger_depth() : 0;
-	ListCell   *lc;
+	List *result = NIL;
+	int depth = collecting != NIL ? dp_trigger_depth() : 0;
+	ListCell *lc;
 
 	foreach(lc, collecting)
 	{
 		DpRefCollecting *c = lfirst(lc);
 
-		if (!c->of_source && c->target == target && c->statement.depth == depth && c->nestlevel == GetCurrentTransactionNestLevel())
+		if (!c->of_source && c->target == target && c->statement.depth == depth &&
+			c->nestlevel == GetCurrentTransactionNestLevel())
 			result = lappend(result, c);
 	}
 	return result;
@@ -307,7 +311,7 @@ dp_ref_proposal_note(DpReference *ref, HeapTuple tuple, TupleDesc desc)
 {
 	DpRefCollecting *c = collecting != NIL ? collecting_find(ref, false) : NULL;
 	MemoryContext old;
-	DpKey		key;
+	DpKey key;
 
 	if (c == NULL || c->run->proposals == NIL)
 		return;
@@ -319,7 +323,7 @@ dp_ref_proposal_note(DpReference *ref, HeapTuple tuple, TupleDesc desc)
 	if (ref->decl->nkeys == 1)
 	{
 		/* a bson_value comes back itself */
-		DpValue		value = dp_value_of_varlena(c->run->proposed);
+		DpValue value = dp_value_of_varlena(c->run->proposed);
 
 		c->run->proposed = dp_value_to_varlena(&value);
 	}
@@ -334,10 +338,10 @@ void
 dp_ref_proposal_withdraw(DpReference *ref, HeapTuple tuple, TupleDesc desc)
 {
 	DpRefCollecting *c = collecting != NIL ? collecting_find(ref, false) : NULL;
-	DpKey		key;
-	DpValue		proposed;
-	DpValue		updated;
-	ListCell   *lc;
+	DpKey key;
+	DpValue proposed;
+	DpValue updated;
+	ListCell *lc;
 
 	if (c == NULL || c->run->proposed == NULL)
 		return;
@@ -370,8 +374,8 @@ collecting_xact(XactEvent event, void *arg)
 static void
 collecting_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
-	int			level = GetCurrentTransactionNestLevel();
-	ListCell   *lc;
+	int level = GetCurrentTransactionNestLevel();
+	ListCell *lc;
 
 	if (event != SUBXACT_EVENT_ABORT_SUB)
 		return;

@@ -17,20 +17,23 @@
 /* A run that a statement's row triggers have begun */
 typedef struct DpRefCollecting
 {
-	char	   *pair;
-	char	   *name;
-	Oid			target;
-	Oid			source;
-	bool		of_source;
+	char *pair;
+	char *name;
+	Oid target;
+	Oid source;
+	bool of_source;
 	DpStatement statement;
-	int			nestlevel;
-	DpRefRun   *run;
+	int nestlevel;
+	DpRefRun *run;
 } DpRefCollecting;
 
 /* Whether anything at all is collected: most statements need not look further. */
 extern bool dp_ref_collecting_any(void);
 
-/* What rows of the target have collected for the statement whose triggers are being called: DpRefCollectings. */
+/*
+ * What rows of the target have collected for the statement whose triggers are being called:
+ * DpRefCollectings.
+ */
 extern List *dp_ref_collecting_of(Oid target);
 
 /*
@@ -58,4 +61,4 @@ extern void dp_ref_lock_absent_wanted(Oid target);
  */
 extern void dp_ref_lock_together(DpReference *ref);
 
-#endif							/* DP_PATTERNS_REFERENCE_COLLECT_H */
+#endif /* DP_PATTERNS_REFERENCE_COLLECT_H */

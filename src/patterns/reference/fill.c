@@ -22,7 +22,7 @@ typedef struct Walk
 	const DpPath *field;
 	const DpPath *id_field;
 	DpRefSites *sites;
-	const uint8 *element;		/* the innermost array element that the walk is in */
+	const uint8 *element; /* the innermost array element that the walk is in */
 } Walk;
 
 /* The same while a document is written anew */
@@ -30,8 +30,8 @@ typedef struct Rebuild
 {
 	const DpPath *field;
 	DpRefSites *sites;
-	int			next;			/* the next site */
-	DpBuilder	b;
+	int next; /* the next site */
+	DpBuilder b;
 } Rebuild;
 
 static void walk_into(Walk *w, const DpValue *container, int step, int depth);
@@ -50,8 +50,8 @@ void
 dp_ref_sites(const DpPath *field, const DpPath *id_field, const uint8 *doc, uint32 size,
 			 DpRefSites *sites)
 {
-	Walk		w;
-	DpValue		root;
+	Walk w;
+	DpValue root;
 
 	memset(sites, 0, sizeof(*sites));
 	w.field = field;
@@ -72,12 +72,12 @@ static void
 walk_into(Walk *w, const DpValue *container, int step, int depth)
 {
 	const DpPathStep *name = &w->field->steps[step];
-	DpValue		value;
+	DpValue value;
 
 	if (container->type == DP_TYPE_ARRAY)
 	{
 		const uint8 *outer = w->element;
-		DpIter		iter;
+		DpIter iter;
 
 		w->sites->met_array = true;
 		dp_iter_init_value(&iter, container);
@@ -104,8 +104,8 @@ static void
 walk_end(Walk *w, const DpValue *value, int depth)
 {
 	const uint8 *outer = w->element;
-	DpIter		iter;
-	DpValue		element;
+	DpIter iter;
+	DpValue element;
 
 	if (value->type != DP_TYPE_ARRAY)
 	{
@@ -127,9 +127,9 @@ static void
 site_add(Walk *w, const DpValue *value, int depth, bool is_element)
 {
 	DpRefSites *sites = w->sites;
-	DpRefSite  *site;
-	DpValue		id;
-	bool		bare = value->type != DP_TYPE_DOCUMENT;
+	DpRefSite *site;
+	DpValue id;
+	bool bare = value->type != DP_TYPE_DOCUMENT;
 
 	if (bare)
 	{
@@ -146,8 +146,8 @@ site_add(Walk *w, const DpValue *value, int depth, bool is_element)
 	if (sites->n == sites->cap)
 	{
 		sites->cap = sites->cap == 0 ? 4 : sites->cap * 2;
-		sites->v = sites->v == NULL ? palloc(sizeof(DpRefSite) * sites->cap) :
-			repalloc(sites->v, sizeof(DpRefSite) * sites->cap);
+		sites->v = sites->v == NULL ? palloc(sizeof(DpRefSite) * sites->cap)
+									: repalloc(sites->v, sizeof(DpRefSite) * sites->cap);
 	}
 	site = &sites->v[sites->n++];
 	memset(site, 0, sizeof(*site));
@@ -162,11 +162,11 @@ site_add(Walk *w, const DpValue *value, int depth, bool is_element)
 struct varlena *
 dp_ref_extract(const DpReference *ref, const uint8 *doc, uint32 size)
 {
-	DpBuilder	b;
-	DpValue		extract;
-	DpValue		value;
-	bool		nested = false;
-	int			i;
+	DpBuilder b;
+	DpValue extract;
+	DpValue value;
+	bool nested = false;
+	int i;
 
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
@@ -199,9 +199,9 @@ const DpRefSite **
 dp_ref_match(const DpRefSites *after, const DpRefSites *before)
 {
 	const DpRefSite **match = palloc0(sizeof(DpRefSite *) * Max(after->n, 1));
-	bool	   *used = palloc0(sizeof(bool) * Max(before->n, 1));
-	int			from = 0;
-	int			i;
+	bool *used = palloc0(sizeof(bool) * Max(before->n, 1));
+	int from = 0;
+	int i;
 
 	for (i = 0; i < Min(after->n, before->n); i++)
 	{
@@ -215,14 +215,14 @@ dp_ref_match(const DpRefSites *after, const DpRefSites *before)
 	/* elements that have moved: the next one is most often the next there too */
 	for (i = 0; i < after->n; i++)
 	{
-		int			tried;
+		int tried;
 
 		if (match[i] != NULL)
 			continue;
 		CHECK_FOR_INTERRUPTS();
 		for (tried = 0; tried < before->n; tried++)
 		{
-			int			j = (from + tried) % before->n;
+			int j = (from + tried) % before->n;
 
 			if (!used[j] && dp_value_compare(&after->v[i].id, &before->v[j].id) == 0)
 			{
@@ -241,10 +241,10 @@ bool
 dp_ref_fill(const DpReference *ref, DpRefSite *site, const DpRefFill *fill)
 {
 	const DpPathStep *id_name = &ref->id_field->steps[0];
-	DpValue		copy = site->bare ? bare_expanded(ref->id_field, &site->id) : site->value;
-	DpValue		have;
-	DpValue		want;
-	int			i;
+	DpValue copy = site->bare ? bare_expanded(ref->id_field, &site->id) : site->value;
+	DpValue have;
+	DpValue want;
+	int i;
 
 	if (fill->id != NULL &&
 		!(dp_document_find(copy.data, copy.len, id_name->name, id_name->namelen, &have) &&
@@ -253,7 +253,7 @@ dp_ref_fill(const DpReference *ref, DpRefSite *site, const DpRefFill *fill)
 
 	for (i = 0; i < ref->nlive && fill->extract != NULL; i++)
 	{
-		bool		has = value_at(&copy, ref->live[i], &have);
+		bool has = value_at(&copy, ref->live[i], &have);
 
 		if (value_at(fill->extract, ref->live[i], &want))
 		{
@@ -265,9 +265,12 @@ dp_ref_fill(const DpReference *ref, DpRefSite *site, const DpRefFill *fill)
 	}
 
 	/* nobody is named: what belonged to the source that was named before goes */
-	for (i = 0; i < ref->nlive && fill->extract == NULL && fill->displaced != NULL && !fill->displaced->bare; i++)
+	for (i = 0; i < ref->nlive && fill->extract == NULL && fill->displaced != NULL &&
+				!fill->displaced->bare;
+		 i++)
 	{
-		if (value_at(&copy, ref->live[i], &have) && value_at(&fill->displaced->value, ref->live[i], &want) &&
+		if (value_at(&copy, ref->live[i], &have) &&
+			value_at(&fill->displaced->value, ref->live[i], &want) &&
 			dp_value_identical(&have, &want))
 			copy_unset(&copy, ref->live[i]);
 	}
@@ -275,7 +278,7 @@ dp_ref_fill(const DpReference *ref, DpRefSite *site, const DpRefFill *fill)
 	for (i = 0; i < ref->nfrozen; i++)
 	{
 		const DpPath *path = ref->frozen[i];
-		bool		has = value_at(&copy, path, &have);
+		bool has = value_at(&copy, path, &have);
 
 		if (fill->before != NULL)
 		{
@@ -308,15 +311,16 @@ dp_ref_fill(const DpReference *ref, DpRefSite *site, const DpRefFill *fill)
 const DpPath *
 dp_ref_wrong(const DpReference *ref, const DpRefSite *site, const DpValue *extract)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < ref->nlive; i++)
 	{
-		DpValue		have;
-		DpValue		want;
-		bool		has = !site->bare && value_at(&site->value, ref->live[i], &have);
+		DpValue have;
+		DpValue want;
+		bool has = !site->bare && value_at(&site->value, ref->live[i], &have);
 
-		if (value_at(extract, ref->live[i], &want) ? !has || !dp_value_identical(&have, &want) : has)
+		if (value_at(extract, ref->live[i], &want) ? !has || !dp_value_identical(&have, &want)
+												   : has)
 			return ref->live[i];
 	}
 	return NULL;
@@ -326,13 +330,14 @@ dp_ref_wrong(const DpReference *ref, const DpRefSite *site, const DpValue *extra
 static bool
 value_at(const DpValue *container, const DpPath *path, DpValue *value)
 {
-	int			i;
+	int i;
 
 	*value = *container;
 	for (i = 0; i < path->nsteps; i++)
 	{
 		if (value->type != DP_TYPE_DOCUMENT ||
-			!dp_document_find(value->data, value->len, path->steps[i].name, path->steps[i].namelen, value))
+			!dp_document_find(value->data, value->len, path->steps[i].name, path->steps[i].namelen,
+							  value))
 			return false;
 	}
 	return true;
@@ -345,8 +350,8 @@ value_at(const DpValue *container, const DpPath *path, DpValue *value)
 static void
 copy_set(DpValue *copy, const DpPath *path, const DpValue *value)
 {
-	DpValue		v = *copy;
-	int			i;
+	DpValue v = *copy;
+	int i;
 
 	for (i = 0; i < path->nsteps - 1; i++)
 	{
@@ -354,7 +359,7 @@ copy_set(DpValue *copy, const DpPath *path, const DpValue *value)
 			break;
 		if (v.type != DP_TYPE_DOCUMENT)
 		{
-			DpPath	   *prefix = palloc(offsetof(DpPath, steps) + sizeof(DpPathStep) * (i + 1));
+			DpPath *prefix = palloc(offsetof(DpPath, steps) + sizeof(DpPathStep) * (i + 1));
 
 			memcpy(prefix, path, offsetof(DpPath, steps) + sizeof(DpPathStep) * (i + 1));
 			prefix->nsteps = i + 1;
@@ -380,7 +385,7 @@ copy_unset(DpValue *copy, const DpPath *path)
 static DpValue
 bare_expanded(const DpPath *id_field, const DpValue *id)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	dp_builder_init_value(&b, id->len + id_field->steps[0].namelen + 16);
 	dp_builder_begin_document(&b);
@@ -392,8 +397,8 @@ bare_expanded(const DpPath *id_field, const DpValue *id)
 struct varlena *
 dp_ref_rebuild(const DpReference *ref, const uint8 *doc, uint32 size, DpRefSites *sites)
 {
-	Rebuild		r;
-	DpValue		root;
+	Rebuild r;
+	DpValue root;
 
 	if (sites->n == 1 && !sites->met_array && sites->v[0].action == DP_REF_REPLACE)
 		return dp_document_set(doc, size, ref->field, &sites->v[0].replacement);
@@ -419,9 +424,9 @@ static void
 rebuild_container(Rebuild *r, const DpValue *container, int step)
 {
 	const DpPathStep *name = &r->field->steps[step];
-	bool		found = false;
-	DpIter		iter;
-	DpElement	e;
+	bool found = false;
+	DpIter iter;
+	DpElement e;
 
 	dp_iter_init_value(&iter, container);
 	while (dp_iter_next(&iter, &e))
@@ -437,7 +442,8 @@ rebuild_container(Rebuild *r, const DpValue *container, int step)
 				dp_builder_end(&r->b);
 			}
 		}
-		else if (found || e.namelen != name->namelen || memcmp(e.name, name->name, name->namelen) != 0)
+		else if (found || e.namelen != name->namelen ||
+				 memcmp(e.name, name->name, name->namelen) != 0)
 			dp_builder_append_value(&r->b, e.name, e.namelen, &e.value);
 		else
 		{
@@ -463,8 +469,8 @@ rebuild_container(Rebuild *r, const DpValue *container, int step)
 static void
 rebuild_end(Rebuild *r, const DpElement *element)
 {
-	DpIter		iter;
-	DpValue		value;
+	DpIter iter;
+	DpValue value;
 
 	if (element->value.type != DP_TYPE_ARRAY)
 	{
@@ -476,7 +482,8 @@ rebuild_end(Rebuild *r, const DpElement *element)
 
 			if (site->action != DP_REF_REMOVE)
 				dp_builder_append_value(&r->b, element->name, element->namelen,
-										site->action == DP_REF_REPLACE ? &site->replacement : &element->value);
+										site->action == DP_REF_REPLACE ? &site->replacement
+																	   : &element->value);
 		}
 		return;
 	}
@@ -492,7 +499,8 @@ rebuild_end(Rebuild *r, const DpElement *element)
 
 			if (site->action != DP_REF_REMOVE)
 				dp_builder_append_value(&r->b, NULL, 0,
-										site->action == DP_REF_REPLACE ? &site->replacement : &value);
+										site->action == DP_REF_REPLACE ? &site->replacement
+																	   : &value);
 		}
 	}
 	dp_builder_end(&r->b);
@@ -507,7 +515,8 @@ rebuild_element(Rebuild *r, const DpValue *value)
 {
 	const DpRefSite *site = r->next < r->sites->n ? &r->sites->v[r->next] : NULL;
 
-	if (site == NULL || site->element != value->data || site->action != DP_REF_REMOVE || !site->element_goes)
+	if (site == NULL || site->element != value->data || site->action != DP_REF_REMOVE ||
+		!site->element_goes)
 		return false;
 	r->next++;
 	return true;

@@ -16,21 +16,21 @@
 #include "kit/derive/derive.h"
 #include "patterns/reference/collect.h"
 
-static int	place_compare(const void *a, const void *b);
+static int place_compare(const void *a, const void *b);
 static DpRefWanted *wanted_sources(Oid target, Oid source, int *n);
-static int	wanted_compare(const void *a, const void *b);
+static int wanted_compare(const void *a, const void *b);
 
 /* Tells these locks from those of groups and of users */
-#define LOCK_CLASS_ABSENT	(('d' << 8) | 'a')
+#define LOCK_CLASS_ABSENT (('d' << 8) | 'a')
 
 /* So many locks of one declaration there are at most */
-#define ABSENT_PLACES		256
+#define ABSENT_PLACES 256
 
 /* What is locked where there is no source to be locked: by the declaration and the id. */
 uint64
 dp_ref_absent_place(const DpReference *ref, const DpValue *id)
 {
-	uint64		declaration = hash_bytes((const unsigned char *) ref->pair, strlen(ref->pair));
+	uint64 declaration = hash_bytes((const unsigned char *) ref->pair, strlen(ref->pair));
 
 	return declaration << 32 | dp_derive_hash(id) % ABSENT_PLACES;
 }
@@ -38,8 +38,8 @@ dp_ref_absent_place(const DpReference *ref, const DpValue *id)
 static int
 place_compare(const void *a, const void *b)
 {
-	uint64		left = *(const uint64 *) a;
-	uint64		right = *(const uint64 *) b;
+	uint64 left = *(const uint64 *) a;
+	uint64 right = *(const uint64 *) b;
 
 	return (left > right) - (left < right);
 }
@@ -52,17 +52,18 @@ place_compare(const void *a, const void *b)
 void
 dp_ref_absent_lock(uint64 *places, int n, LOCKMODE mode)
 {
-	int			i;
+	int i;
 
 	if (n > 1)
 		qsort(places, n, sizeof(uint64), place_compare);
 	for (i = 0; i < n; i++)
 	{
-		LOCKTAG		tag;
+		LOCKTAG tag;
 
 		if (i > 0 && places[i] == places[i - 1])
 			continue;
-		SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (places[i] >> 32), (uint32) places[i], LOCK_CLASS_ABSENT);
+		SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (places[i] >> 32), (uint32) places[i],
+							 LOCK_CLASS_ABSENT);
 		(void) LockAcquire(&tag, mode, false, false);
 	}
 }
@@ -70,16 +71,16 @@ dp_ref_absent_lock(uint64 *places, int n, LOCKMODE mode)
 void
 dp_ref_lock_absent_wanted(Oid target)
 {
-	uint64	   *places = NULL;
-	int			n = 0;
-	int			cap = 0;
-	ListCell   *lc;
+	uint64 *places = NULL;
+	int n = 0;
+	int cap = 0;
+	ListCell *lc;
 
 	foreach(lc, dp_ref_collecting_of(target))
 	{
 		DpRefCollecting *c = lfirst(lc);
 		DpReference *ref;
-		int			i;
+		int i;
 
 		ref = dp_reference(dp_decl_find(target, "reference", c->name));
 		for (i = 0; i < c->run->n && !ref->missing_error; i++)
@@ -91,7 +92,8 @@ dp_ref_lock_absent_wanted(Oid target)
 			if (n == cap)
 			{
 				cap = cap == 0 ? 8 : cap * 2;
-				places = places == NULL ? palloc(sizeof(uint64) * cap) : repalloc_huge(places, sizeof(uint64) * cap);
+				places = places == NULL ? palloc(sizeof(uint64) * cap)
+										: repalloc_huge(places, sizeof(uint64) * cap);
 			}
 			places[n++] = dp_ref_absent_place(ref, &id->id);
 		}
@@ -102,7 +104,7 @@ dp_ref_lock_absent_wanted(Oid target)
 bool
 dp_ref_locked_later(DpReference *ref)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (ref->source == NULL)
 		return false;
@@ -118,16 +120,17 @@ dp_ref_locked_later(DpReference *ref)
 
 /*
  * The sources that new references of the statement name, in order: each once,
- * with its strongest lock.  source: those of one table; InvalidOid: all that dp_ref_wanted() is for.
+ * with its strongest lock.  source: those of one table; InvalidOid: all that dp_ref_wanted() is
+ * for.
  */
 static DpRefWanted *
 wanted_sources(Oid target, Oid source, int *n)
 {
 	DpRefWanted *wanted = NULL;
-	int			cap = 0;
-	int			kept = 0;
-	int			i;
-	ListCell   *lc;
+	int cap = 0;
+	int kept = 0;
+	int i;
+	ListCell *lc;
 
 	*n = 0;
 	foreach(lc, dp_ref_collecting_of(target))
@@ -147,8 +150,8 @@ wanted_sources(Oid target, Oid source, int *n)
 			if (*n == cap)
 			{
 				cap = cap == 0 ? 8 : cap * 2;
-				wanted = wanted == NULL ? palloc(sizeof(DpRefWanted) * cap) :
-					repalloc_huge(wanted, sizeof(DpRefWanted) * cap);
+				wanted = wanted == NULL ? palloc(sizeof(DpRefWanted) * cap)
+										: repalloc_huge(wanted, sizeof(DpRefWanted) * cap);
 			}
 			wanted[*n].ref = ref;
 			wanted[*n].source = ref->source->relid;
@@ -174,7 +177,7 @@ wanted_compare(const void *a, const void *b)
 {
 	const DpRefWanted *left = a;
 	const DpRefWanted *right = b;
-	int			cmp;
+	int cmp;
 
 	if (left->source != right->source)
 		return left->source < right->source ? -1 : 1;
@@ -194,8 +197,8 @@ dp_ref_wanted(Oid target, int *n)
 void
 dp_ref_lock_together(DpReference *ref)
 {
-	int			declarations = 0;
-	ListCell   *lc;
+	int declarations = 0;
+	ListCell *lc;
 
 	if (ref->source == NULL)
 		return;
@@ -206,10 +209,10 @@ dp_ref_lock_together(DpReference *ref)
 	}
 	if (declarations > 1)
 	{
-		int			n;
-		bool		circle;		/* is seen again when the source is read */
+		int n;
+		bool circle; /* is seen again when the source is read */
 		DpRefWanted *wanted = wanted_sources(ref->decl->target, ref->source->relid, &n);
-		int			i;
+		int i;
 
 		SPI_connect();
 		for (i = 0; i < n; i++)

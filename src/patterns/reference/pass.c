@@ -35,53 +35,55 @@ static const char plan_arrays, plan_all;
 /* A row that may have to be written */
 typedef struct FoundRow
 {
-	DpRowRef	ref;
-	uint64		abbreviated;	/* of a key that is one bson_value; else 0 */
-	DpKey	   *key;
+	DpRowRef ref;
+	uint64 abbreviated; /* of a key that is one bson_value; else 0 */
+	DpKey *key;
 } FoundRow;
 
 typedef struct Pass
 {
 	const DpRefPart *parts;
-	int			nparts;
-	DpReference *ref;			/* of the first part: all have the same target */
-	DpWriter   *w;
+	int nparts;
+	DpReference *ref; /* of the first part: all have the same target */
+	DpWriter *w;
 	MemoryContext rows_context;
-	MemoryContext row_context;	/* reset after each row */
-	FoundRow   *rows;
-	int64		n;
-	int64		cap;
-	FmgrInfo	cmp[INDEX_MAX_KEYS];
-	int16		typlen[INDEX_MAX_KEYS];
-	bool		typbyval[INDEX_MAX_KEYS];
-	bool		abbreviates;
-	bool		look_again;		/* a row was not where it was found */
-	bool		must;			/* the row's references go or get other ids: that is left to none */
-	bool		names_new;		/* the row names a source that is there now and was not */
+	MemoryContext row_context; /* reset after each row */
+	FoundRow *rows;
+	int64 n;
+	int64 cap;
+	FmgrInfo cmp[INDEX_MAX_KEYS];
+	int16 typlen[INDEX_MAX_KEYS];
+	bool typbyval[INDEX_MAX_KEYS];
+	bool abbreviates;
+	bool look_again; /* a row was not where it was found */
+	bool must;       /* the row's references go or get other ids: that is left to none */
+	bool names_new;  /* the row names a source that is there now and was not */
 } Pass;
 
 /* What is to become of a row */
 typedef enum RowFate
 {
 	ROW_SAME,
-	ROW_AGAIN,					/* it has changed: it is found again later */
+	ROW_AGAIN, /* it has changed: it is found again later */
 	ROW_WRITTEN,
 	ROW_DELETED
 } RowFate;
 
-static Oid	writing = InvalidOid;	/* the target of the pass that is under way */
+static Oid writing = InvalidOid; /* the target of the pass that is under way */
 
 static void pass_begin(Pass *p, const DpRefPart *parts, int nparts);
 static void pass_end(Pass *p);
 static void pass_find(Pass *p);
 static void pass_find_arrays(Pass *p, const DpRefPart *part);
 static void pass_add(Pass *p);
-static int	row_compare(const void *a, const void *b, void *arg);
+static int row_compare(const void *a, const void *b, void *arg);
 static void pass_row(Pass *p, const FoundRow *row, int64 *written);
 static RowFate row_change(Pass *p, struct varlena *doc, struct varlena **changed);
-static RowFate part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena **changed);
+static RowFate
+part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena **changed);
 static void row_leave(Pass *p, struct varlena *doc);
-static bool copy_is_held(DpReference *ref, const DpRefSite *site, const DpRefId *id, const DpValue *now);
+static bool
+copy_is_held(DpReference *ref, const DpRefSite *site, const DpRefId *id, const DpValue *now);
 static bool row_names(const DpRefPart *part, struct varlena *doc);
 static bool skip_trigger(const Trigger *trigger);
 static void referenced(DpReference *ref, const DpValue *id) pg_attribute_noreturn();
@@ -89,7 +91,7 @@ static void referenced(DpReference *ref, const DpValue *id) pg_attribute_noretur
 int64
 dp_ref_pass(DpReference *ref, DpRefRun *run)
 {
-	DpRefPart	part = {ref, run};
+	DpRefPart part = { ref, run };
 
 	return dp_ref_pass_parts(&part, 1);
 }
@@ -109,10 +111,10 @@ dp_ref_pass_forget(void)
 int64
 dp_ref_pass_parts(const DpRefPart *parts, int nparts)
 {
-	Pass		p;
-	Oid			outer = writing;
-	int64		written = 0;
-	int64		i;
+	Pass p;
+	Oid outer = writing;
+	int64 written = 0;
+	int64 i;
 
 	check_stack_depth();
 	pass_begin(&p, parts, nparts);
@@ -143,11 +145,11 @@ dp_ref_pass_parts(const DpRefPart *parts, int nparts)
 bool
 dp_ref_named(DpReference *ref, const DpValue *id)
 {
-	DpRefRun   *run = dp_ref_run_make();
-	DpRefPart	part = {ref, run};
-	Pass		p;
-	bool		named = false;
-	int64		i;
+	DpRefRun *run = dp_ref_run_make();
+	DpRefPart part = { ref, run };
+	Pass p;
+	bool named = false;
+	int64 i;
 
 	dp_ref_run_add(run, id);
 	pass_begin(&p, &part, 1);
@@ -173,12 +175,12 @@ dp_ref_named(DpReference *ref, const DpValue *id)
 void
 dp_ref_truncated(DpReference *ref)
 {
-	DpRefRun   *all = dp_ref_run_make();
-	DpRefRun   *gone = dp_ref_run_make();
-	SPIPlanPtr	plan = dp_plan(ref->decl, &plan_all);
-	Portal		portal;
-	DpActor		self;
-	int			i;
+	DpRefRun *all = dp_ref_run_make();
+	DpRefRun *gone = dp_ref_run_make();
+	SPIPlanPtr plan = dp_plan(ref->decl, &plan_all);
+	Portal portal;
+	DpActor self;
+	int i;
 
 	if (plan == NULL)
 	{
@@ -196,7 +198,7 @@ dp_ref_truncated(DpReference *ref)
 	portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
 	for (;;)
 	{
-		uint64		row;
+		uint64 row;
 
 		CHECK_FOR_INTERRUPTS();
 		SPI_cursor_fetch(portal, true, 100);
@@ -204,9 +206,9 @@ dp_ref_truncated(DpReference *ref)
 			break;
 		for (row = 0; row < SPI_processed; row++)
 		{
-			bool		isnull;
+			bool isnull;
 			struct varlena *doc = (struct varlena *) DatumGetPointer(dp_result(row, 1, &isnull));
-			DpRefSites	sites;
+			DpRefSites sites;
 
 			dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
 			for (i = 0; i < sites.n; i++)
@@ -235,14 +237,16 @@ static void
 pass_begin(Pass *p, const DpRefPart *parts, int nparts)
 {
 	DpReference *ref = parts[0].ref;
-	int			i;
+	int i;
 
 	memset(p, 0, sizeof(*p));
 	p->parts = parts;
 	p->nparts = nparts;
 	p->ref = ref;
-	p->rows_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns referring rows", ALLOCSET_DEFAULT_SIZES);
-	p->row_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns referring row", ALLOCSET_DEFAULT_SIZES);
+	p->rows_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns referring rows",
+											ALLOCSET_DEFAULT_SIZES);
+	p->row_context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns referring row",
+										   ALLOCSET_DEFAULT_SIZES);
 	for (i = 0; i < ref->decl->nkeys; i++)
 	{
 		TypeCacheEntry *type = lookup_type_cache(ref->decl->keys[i].type, TYPECACHE_CMP_PROC_FINFO);
@@ -255,13 +259,15 @@ pass_begin(Pass *p, const DpRefPart *parts, int nparts)
 	for (i = 0; i < nparts; i++)
 	{
 		DpReference *part = parts[i].ref;
-		char	   *path;
+		char *path;
 
 		if (part->by_id != NULL)
 			continue;
 		/* as it is written in the index */
-		path = psprintf("%s.%s", dp_decl_text(part->decl, "field"), dp_decl_text(part->decl, "id_field"));
-		part->by_id = dp_lookup_path(part->decl->target, part->decl->doc_column, path, part->decl->context);
+		path = psprintf("%s.%s", dp_decl_text(part->decl, "field"),
+						dp_decl_text(part->decl, "id_field"));
+		part->by_id =
+			dp_lookup_path(part->decl->target, part->decl->doc_column, path, part->decl->context);
 		pfree(path);
 	}
 	p->w = dp_writer_open(ref->decl->target, ref->decl->doc_column, 0, ref->decl->name);
@@ -285,18 +291,18 @@ pass_end(Pass *p)
 static bool
 skip_trigger(const Trigger *trigger)
 {
-	char	   *name = get_func_name(trigger->tgfoid);
+	char *name = get_func_name(trigger->tgfoid);
 
 	return name != NULL && get_func_namespace(trigger->tgfoid) == dp_types()->schema &&
-		(strcmp(name, "reference_trigger") == 0 || strcmp(name, "collection_set_id") == 0);
+		   (strcmp(name, "reference_trigger") == 0 || strcmp(name, "collection_set_id") == 0);
 }
 
 /* The rows that name an id of the runs, in the order of their keys. */
 static void
 pass_find(Pass *p)
 {
-	int			i;
-	int			j;
+	int i;
+	int j;
 
 	if (p->n > 0)
 	{
@@ -311,11 +317,12 @@ pass_find(Pass *p)
 
 		for (j = 0; j < part->run->n; j++)
 		{
-			Datum		id = PointerGetDatum(dp_value_to_varlena(&part->run->ids[j]->id));
-			bool		found;
+			Datum id = PointerGetDatum(dp_value_to_varlena(&part->run->ids[j]->id));
+			bool found;
 
 			CHECK_FOR_INTERRUPTS();
-			for (found = dp_writer_find(p->w, part->ref->by_id, &id); found; found = dp_writer_next(p->w))
+			for (found = dp_writer_find(p->w, part->ref->by_id, &id); found;
+				 found = dp_writer_next(p->w))
 				pass_add(p);
 			pfree(DatumGetPointer(id));
 		}
@@ -329,15 +336,15 @@ pass_find(Pass *p)
 static void
 pass_find_arrays(Pass *p, const DpRefPart *part)
 {
-	DpDecl	   *decl = part->ref->decl;
-	DpRefRun   *run = part->run;
-	SPIPlanPtr	plan = dp_plan(decl, &plan_arrays);
-	Oid			type = INT8ARRAYOID;
-	Datum	   *hashes;
-	Datum		array;
-	uint64		rows;
-	uint64		row;
-	int			i;
+	DpDecl *decl = part->ref->decl;
+	DpRefRun *run = part->run;
+	SPIPlanPtr plan = dp_plan(decl, &plan_arrays);
+	Oid type = INT8ARRAYOID;
+	Datum *hashes;
+	Datum array;
+	uint64 rows;
+	uint64 row;
+	int i;
 
 	if (plan == NULL)
 	{
@@ -347,25 +354,29 @@ pass_find_arrays(Pass *p, const DpRefPart *part)
 		/* as it is written in the index */
 		initStringInfo(&call);
 		dp_sql_own_schema(&call);
-		appendStringInfo(&call, "reference_array_hashes(%s, %s::pg_catalog.text, %s::pg_catalog.text)",
-						 quote_identifier(decl->doc_column), quote_literal_cstr(dp_decl_text(decl, "field")),
+		appendStringInfo(&call,
+						 "reference_array_hashes(%s, %s::pg_catalog.text, %s::pg_catalog.text)",
+						 quote_identifier(decl->doc_column),
+						 quote_literal_cstr(dp_decl_text(decl, "field")),
 						 quote_literal_cstr(dp_decl_text(decl, "id_field")));
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "SELECT tableoid, ctid FROM ");
 		dp_sql_table(&sql, decl->target);
-		appendStringInfo(&sql, " WHERE %s OPERATOR(pg_catalog.&&) $1 AND %s IS NOT NULL", call.data, call.data);
+		appendStringInfo(&sql, " WHERE %s OPERATOR(pg_catalog.&&) $1 AND %s IS NOT NULL", call.data,
+						 call.data);
 		plan = dp_plan_make(decl, &plan_arrays, sql.data, 1, &type);
 	}
 
 	hashes = palloc(sizeof(Datum) * Max(run->n, 1));
 	for (i = 0; i < run->n; i++)
 		hashes[i] = Int64GetDatum((int64) run->ids[i]->hash);
-	array = PointerGetDatum(construct_array(hashes, run->n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	array = PointerGetDatum(construct_array(hashes, run->n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
+											TYPALIGN_DOUBLE));
 	rows = dp_run(decl, plan, &array, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
 	for (row = 0; row < rows; row++)
 	{
-		DpRowRef	ref = {0};
-		bool		isnull;
+		DpRowRef ref = { 0 };
+		bool isnull;
 
 		ref.relid = DatumGetObjectId(dp_result(row, 1, &isnull));
 		ref.tid = *(ItemPointer) DatumGetPointer(dp_result(row, 2, &isnull));
@@ -383,15 +394,15 @@ static void
 pass_add(Pass *p)
 {
 	MemoryContext old = MemoryContextSwitchTo(p->rows_context);
-	FoundRow   *row;
-	DpKey		key;
-	int			i;
+	FoundRow *row;
+	DpKey key;
+	int i;
 
 	if (p->n == p->cap)
 	{
 		p->cap = p->cap == 0 ? 64 : p->cap * 2;
-		p->rows = p->rows == NULL ? palloc(sizeof(FoundRow) * p->cap) :
-			repalloc_huge(p->rows, sizeof(FoundRow) * p->cap);
+		p->rows = p->rows == NULL ? palloc(sizeof(FoundRow) * p->cap)
+								  : repalloc_huge(p->rows, sizeof(FoundRow) * p->cap);
 	}
 	row = &p->rows[p->n++];
 	dp_writer_ref(p->w, &row->ref);
@@ -403,7 +414,7 @@ pass_add(Pass *p)
 	row->abbreviated = 0;
 	if (p->abbreviates)
 	{
-		DpValue		value = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(row->key->values[0]));
+		DpValue value = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(row->key->values[0]));
 
 		row->abbreviated = dp_value_abbreviate(&value);
 	}
@@ -414,17 +425,17 @@ pass_add(Pass *p)
 static int
 row_compare(const void *a, const void *b, void *arg)
 {
-	Pass	   *p = arg;
+	Pass *p = arg;
 	const FoundRow *left = a;
 	const FoundRow *right = b;
-	int			i;
+	int i;
 
 	if (left->abbreviated != right->abbreviated)
 		return left->abbreviated < right->abbreviated ? -1 : 1;
 	for (i = 0; i < left->key->n; i++)
 	{
-		int			cmp = DatumGetInt32(FunctionCall2Coll(&p->cmp[i], p->ref->decl->keys[i].collation,
-														  left->key->values[i], right->key->values[i]));
+		int cmp = DatumGetInt32(FunctionCall2Coll(&p->cmp[i], p->ref->decl->keys[i].collation,
+												  left->key->values[i], right->key->values[i]));
 
 		if (cmp != 0)
 			return cmp;
@@ -438,8 +449,8 @@ row_compare(const void *a, const void *b, void *arg)
 static void
 pass_row(Pass *p, const FoundRow *row, int64 *written)
 {
-	bool		there = dp_writer_fetch(p->w, &row->ref);
-	DpLookup   *primary = NULL;
+	bool there = dp_writer_fetch(p->w, &row->ref);
+	DpLookup *primary = NULL;
 
 	for (;;)
 	{
@@ -469,7 +480,10 @@ pass_row(Pass *p, const FoundRow *row, int64 *written)
 		switch (doc == NULL ? ROW_SAME : row_change(p, doc, &changed))
 		{
 			case ROW_SAME:
-				/* whoever is writing the row may have seen that the source is not there, and write another copy */
+				/*
+				 * whoever is writing the row may have seen that the source is not there, and write
+				 * another copy
+				 */
 				if (p->names_new)
 				{
 					DpLockResult locked = dp_writer_lock(p->w, LockTupleShare);
@@ -505,18 +519,19 @@ pass_row(Pass *p, const FoundRow *row, int64 *written)
 static void
 row_leave(Pass *p, struct varlena *doc)
 {
-	int			i;
-	int			j;
+	int i;
+	int j;
 
 	for (i = 0; i < p->nparts; i++)
 	{
 		const DpRefPart *part = &p->parts[i];
-		DpRefSites	sites;
+		DpRefSites sites;
 
-		dp_ref_sites(part->ref->field, part->ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
+		dp_ref_sites(part->ref->field, part->ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc),
+					 &sites);
 		for (j = 0; j < sites.n; j++)
 		{
-			DpRefId    *id = dp_ref_run_find(part->run, &sites.v[j].id);
+			DpRefId *id = dp_ref_run_find(part->run, &sites.v[j].id);
 
 			if (id != NULL && !id->left)
 				dp_note(part->ref->decl, &id->id, part->ref->decl->target);
@@ -530,12 +545,12 @@ row_leave(Pass *p, struct varlena *doc)
 static RowFate
 row_change(Pass *p, struct varlena *doc, struct varlena **changed)
 {
-	RowFate		result = ROW_SAME;
-	int			i;
+	RowFate result = ROW_SAME;
+	int i;
 
 	for (i = 0; i < p->nparts; i++)
 	{
-		RowFate		fate = part_change(p, &p->parts[i], doc, changed);
+		RowFate fate = part_change(p, &p->parts[i], doc, changed);
 
 		if (fate == ROW_AGAIN || fate == ROW_DELETED)
 			return fate;
@@ -553,17 +568,17 @@ static RowFate
 part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena **changed)
 {
 	DpReference *ref = part->ref;
-	DpRefSites	sites;
-	bool		differs = false;
-	int			i;
+	DpRefSites sites;
+	bool differs = false;
+	int i;
 
 	dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
 	for (i = 0; i < sites.n; i++)
 	{
-		DpRefSite  *site = &sites.v[i];
-		DpRefId    *id = dp_ref_run_find(part->run, &site->id);
-		DpRefFill	fill = {NULL, NULL, NULL, NULL, false};
-		DpValue		extract;
+		DpRefSite *site = &sites.v[i];
+		DpRefId *id = dp_ref_run_find(part->run, &site->id);
+		DpRefFill fill = { NULL, NULL, NULL, NULL, false };
+		DpValue extract;
 
 		if (id == NULL)
 			continue;
@@ -592,7 +607,10 @@ part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena 
 				case DP_REF_KEEP:
 					continue;
 				case DP_REF_RESTRICT:
-					/* whoever is changing the row may be taking the reference away; what is locked is read anew, so the sites are gone */
+					/*
+					 * whoever is changing the row may be taking the reference away; what is locked
+					 * is read anew, so the sites are gone
+					 */
 					switch (dp_writer_lock(p->w, LockTupleKeyShare))
 					{
 						case DP_LOCK_OK:
@@ -628,15 +646,15 @@ part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena 
 }
 
 /*
- * Whether a copy is from before the declaration: it says something else than the source did before it
- * was changed, and what takes its place (NULL: nothing) does not.  If it has to be written nevertheless, raises
- * OBJECT_NOT_IN_PREREQUISITE_STATE.
+ * Whether a copy is from before the declaration: it says something else than the source did before
+ * it was changed, and what takes its place (NULL: nothing) does not.  If it has to be written
+ * nevertheless, raises OBJECT_NOT_IN_PREREQUISITE_STATE.
  */
 static bool
 copy_is_held(DpReference *ref, const DpRefSite *site, const DpRefId *id, const DpValue *now)
 {
 	struct varlena *source = id->before != NULL ? id->before : id->extract;
-	DpValue		before;
+	DpValue before;
 
 	if (likely(!dp_holding(ref->decl)) || site->bare || !dp_value_lost(&site->value, now, NIL))
 		return false;
@@ -653,8 +671,8 @@ copy_is_held(DpReference *ref, const DpRefSite *site, const DpRefId *id, const D
 static bool
 row_names(const DpRefPart *part, struct varlena *doc)
 {
-	DpRefSites	sites;
-	int			i;
+	DpRefSites sites;
+	int i;
 
 	dp_ref_sites(part->ref->field, part->ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
 	for (i = 0; i < sites.n; i++)
@@ -677,5 +695,6 @@ referenced(DpReference *ref, const DpValue *id)
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 			 errmsg("a document of table %s cannot go: documents of table %s refer to it",
 					dp_relation_name(ref->source->relid), dp_relation_name(ref->decl->target)),
-			 errdetail("Its key %s is named by their field \"%s\".", dp_ref_id_text(id), field.data)));
+			 errdetail("Its key %s is named by their field \"%s\".", dp_ref_id_text(id),
+					   field.data)));
 }

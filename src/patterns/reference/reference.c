@@ -43,9 +43,12 @@ static HeapTuple reference_before(DpReference *ref, TriggerData *trigdata);
 static void reference_after(DpReference *ref);
 static void handle_collected(Oid target, bool all);
 static struct varlena *row_document(const DpReference *ref, HeapTuple tuple, TupleDesc desc);
-static struct varlena *reference_fill(DpReference *ref, struct varlena *before, struct varlena *after);
-static bool named_beside(DpReference *ref, struct varlena *doc, const DpValue *id, struct varlena *extract);
-static bool copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id, struct varlena *extract);
+static struct varlena *
+reference_fill(DpReference *ref, struct varlena *before, struct varlena *after);
+static bool
+named_beside(DpReference *ref, struct varlena *doc, const DpValue *id, struct varlena *extract);
+static bool copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id,
+						  struct varlena *extract);
 static bool covers(const DpReference *a, const DpReference *b);
 static bool field_unchanged(const DpReference *ref, struct varlena *before, struct varlena *after);
 static DpRefDelete delete_rule(DpDecl *decl, const char *rule);
@@ -59,16 +62,20 @@ Datum
 dp_reference_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl	   *decl;
-	HeapTuple	tuple = NULL;
+	DpDecl *decl;
+	HeapTuple tuple = NULL;
 
 	if (CALLED_AS_TRIGGER(fcinfo) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
-		if (!TRIGGER_FIRED_BEFORE(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
-			ereport(ERROR,
-					(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-					 errmsg("function \"reference_trigger\" is called by triggers that reference_enable() makes only")));
-		tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+		if (!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
+			TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg(
+					 "function \"reference_trigger\" is called by triggers that reference_enable() makes only")));
+		tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
+															: trigdata->tg_trigtuple;
 		if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
 			return PointerGetDatum(tuple);
 		decl = dp_decl_of_trigger(fcinfo, "reference");
@@ -85,7 +92,8 @@ dp_reference_trigger(PG_FUNCTION_ARGS)
 	if (tuple != NULL)
 		return PointerGetDatum(reference_before(dp_reference(decl), trigdata));
 	/* sources that are locked together with what is derived from the rows: see dp_ref_wanted() */
-	if (dp_ref_collecting_any() && dp_changes_pending(decl->target) && dp_ref_locked_later(dp_reference(decl)))
+	if (dp_ref_collecting_any() && dp_changes_pending(decl->target) &&
+		dp_ref_locked_later(dp_reference(decl)))
 		return PointerGetDatum(NULL);
 	reference_after(dp_reference(decl));
 	return PointerGetDatum(NULL);
@@ -99,8 +107,8 @@ dp_reference(DpDecl *decl)
 {
 	DpReference *ref = decl->state;
 	MemoryContext old;
-	char	   *missing;
-	char	   *refresh;
+	char *missing;
+	char *refresh;
 
 	if (likely(ref != NULL))
 		return ref;
@@ -119,10 +127,12 @@ dp_reference(DpDecl *decl)
 	ref->pair = dp_decl_text(decl, "pair");
 	if (ref->field == NULL || ref->field->nsteps < 1 || ref->id_field == NULL ||
 		ref->id_field->nsteps != 1 || ref->pair == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the reference pattern \"%s\" on table %s is not declared as reference_enable() does",
-						decl->name, dp_relation_name(decl->target))));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg(
+				 "the reference pattern \"%s\" on table %s is not declared as reference_enable() does",
+				 decl->name, dp_relation_name(decl->target))));
 	MemoryContextSwitchTo(old);
 	decl->state = ref;
 	return ref;
@@ -140,22 +150,23 @@ delete_rule(DpDecl *decl, const char *rule)
 		return DP_REF_UNSET;
 	if (strcmp(rule, "keep") == 0)
 		return DP_REF_KEEP;
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("option \"on_delete\" of the reference pattern \"%s\" is unknown", decl->name)));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("option \"on_delete\" of the reference pattern \"%s\" is unknown",
+						   decl->name)));
 }
 
 /* An option that is an array of paths, in the current context. */
 static DpPath **
 paths_option(DpDecl *decl, const char *option, int *n)
 {
-	DpValue		array;
-	DpValue		value;
-	DpIter		iter;
-	DpPath	  **paths;
+	DpValue array;
+	DpValue value;
+	DpIter iter;
+	DpPath **paths;
 
 	*n = 0;
-	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), option, strlen(option), &array) ||
+	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), option,
+						  strlen(option), &array) ||
 		array.type != DP_TYPE_ARRAY)
 		return NULL;
 	paths = palloc(sizeof(DpPath *) * (dp_document_count(array.data, array.len) + 1));
@@ -163,9 +174,9 @@ paths_option(DpDecl *decl, const char *option, int *n)
 	while (dp_iter_next_value(&iter, &value))
 	{
 		if (value.type != DP_TYPE_STRING)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("option \"%s\" of the %s pattern is not a list of paths", option, decl->pattern)));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("option \"%s\" of the %s pattern is not a list of paths", option,
+								   decl->pattern)));
 		paths[(*n)++] = dp_path_parse(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 	}
 	return paths;
@@ -177,15 +188,15 @@ paths_option(DpDecl *decl, const char *option, int *n)
 static HeapTuple
 reference_before(DpReference *ref, TriggerData *trigdata)
 {
-	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *before = NULL;
 	struct varlena *after;
 	struct varlena *filled;
-	Datum		value;
-	bool		isnull = false;
-	int			attnum = ref->decl->doc_attnum;
+	Datum value;
+	bool isnull = false;
+	int attnum = ref->decl->doc_attnum;
 
 	if (dp_ref_pass_writes(ref->decl->target))
 		return tuple;
@@ -193,17 +204,19 @@ reference_before(DpReference *ref, TriggerData *trigdata)
 		dp_ref_proposal_withdraw(ref, trigdata->tg_trigtuple, desc);
 	if (is_update)
 	{
-		Datum		old_doc;
-		Datum		new_doc;
-		bool		old_null;
+		Datum old_doc;
+		Datum new_doc;
+		bool old_null;
 
 		/* a document that was not touched may lie outside of its row: it is not fetched */
 		old_doc = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
 		new_doc = heap_getattr(tuple, attnum, desc, &isnull);
 		if (isnull)
 			return tuple;
-		if (!old_null && VARSIZE_ANY(DatumGetPointer(old_doc)) == VARSIZE_ANY(DatumGetPointer(new_doc)) &&
-			memcmp(DatumGetPointer(old_doc), DatumGetPointer(new_doc), VARSIZE_ANY(DatumGetPointer(new_doc))) == 0)
+		if (!old_null &&
+			VARSIZE_ANY(DatumGetPointer(old_doc)) == VARSIZE_ANY(DatumGetPointer(new_doc)) &&
+			memcmp(DatumGetPointer(old_doc), DatumGetPointer(new_doc),
+				   VARSIZE_ANY(DatumGetPointer(new_doc))) == 0)
 			return tuple;
 		before = row_document(ref, trigdata->tg_trigtuple, desc);
 	}
@@ -225,8 +238,8 @@ reference_before(DpReference *ref, TriggerData *trigdata)
 static struct varlena *
 row_document(const DpReference *ref, HeapTuple tuple, TupleDesc desc)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, ref->decl->doc_attnum, desc, &isnull);
+	bool isnull;
+	Datum value = heap_getattr(tuple, ref->decl->doc_attnum, desc, &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
@@ -236,13 +249,15 @@ static bool
 field_unchanged(const DpReference *ref, struct varlena *before, struct varlena *after)
 {
 	const DpPathStep *step = &ref->field->steps[0];
-	DpValue		a;
-	DpValue		b;
-	bool		in_before = dp_document_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), step->name, step->namelen, &a);
-	bool		in_after = dp_document_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), step->name, step->namelen, &b);
+	DpValue a;
+	DpValue b;
+	bool in_before =
+		dp_document_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), step->name, step->namelen, &a);
+	bool in_after =
+		dp_document_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), step->name, step->namelen, &b);
 
 	if (!in_before || !in_after)
-		return !in_after;		/* references that go away concern nobody */
+		return !in_after; /* references that go away concern nobody */
 	return dp_value_identical(&a, &b);
 }
 
@@ -253,38 +268,41 @@ field_unchanged(const DpReference *ref, struct varlena *before, struct varlena *
 static struct varlena *
 reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 {
-	DpRefSites	sites;
-	DpRefSites	old_sites;
+	DpRefSites sites;
+	DpRefSites old_sites;
 	const DpRefSite **match;
-	DpRefRun   *run = NULL;
-	bool		connected = false;
-	bool		differs = false;
+	DpRefRun *run = NULL;
+	bool connected = false;
+	bool differs = false;
 	MemoryContext context = CurrentMemoryContext;
 	struct varlena *result = after;
-	int			i;
+	int i;
 
 	if (before == NULL)
-		dp_ref_proposals_forget(ref);	/* the row that was proposed before this one was inserted, or is none */
+		dp_ref_proposals_forget(ref); /* the row that was proposed before this one was inserted, or
+										 is none */
 	dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(after), DP_DOC_SIZE(after), &sites);
 	if (sites.n == 0)
 		return after;
 	if (before != NULL)
-		dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(before), DP_DOC_SIZE(before), &old_sites);
+		dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(before), DP_DOC_SIZE(before),
+					 &old_sites);
 	else
 		memset(&old_sites, 0, sizeof(old_sites));
 	match = dp_ref_match(&sites, &old_sites);
 
 	for (i = 0; i < sites.n; i++)
 	{
-		DpRefSite  *site = &sites.v[i];
-		DpRefFill	fill = {NULL, NULL, match[i], NULL, true};
+		DpRefSite *site = &sites.v[i];
+		DpRefFill fill = { NULL, NULL, match[i], NULL, true };
 		struct varlena *extract = NULL;
-		DpValue		value;
-		bool		is_new = true;
-		bool		is_beside = false;
-		int			j;
+		DpValue value;
+		bool is_new = true;
+		bool is_beside = false;
+		int j;
 
-		if (match[i] != NULL && !match[i]->bare && dp_value_identical(&site->value, &match[i]->value))
+		if (match[i] != NULL && !match[i]->bare &&
+			dp_value_identical(&site->value, &match[i]->value))
 			continue;
 		for (j = 0; j < old_sites.n && is_new; j++)
 			is_new = old_sites.v[j].bare || dp_value_compare(&old_sites.v[j].id, &site->id) != 0;
@@ -300,7 +318,7 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 		}
 		if (connected && is_new && !is_beside)
 		{
-			DpRefId    *id;
+			DpRefId *id;
 
 			if (run == NULL)
 				run = dp_ref_collecting(ref, false);
@@ -329,10 +347,11 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 
 			extract = dp_ref_read(ref, &site->id, DP_REF_READ);
 			MemoryContextSwitchTo(old);
-			if (extract != NULL && !(is_beside ? named_beside(ref, before, &site->id, extract) :
-									 copied_before(ref, &old_sites, &site->id, extract)))
+			if (extract != NULL &&
+				!(is_beside ? named_beside(ref, before, &site->id, extract)
+							: copied_before(ref, &old_sites, &site->id, extract)))
 			{
-				DpRefId    *id;
+				DpRefId *id;
 
 				if (run == NULL)
 					run = dp_ref_collecting(ref, false);
@@ -341,11 +360,15 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 					id->lags = true;
 				else
 				{
-					/* the row was left to another transaction: it may be in line with what the source becomes */
+					/*
+					 * the row was left to another transaction: it may be in line with what the
+					 * source becomes
+					 */
 					id->wanted++;
 					old = MemoryContextSwitchTo(run->context);
 					if (!id->read)
-						id->extract = dp_document_to_varlena(DP_DOC_DATA(extract), DP_DOC_SIZE(extract));
+						id->extract =
+							dp_document_to_varlena(DP_DOC_DATA(extract), DP_DOC_SIZE(extract));
 					id->read = true;
 					MemoryContextSwitchTo(old);
 				}
@@ -353,7 +376,7 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 			if (is_beside && ref->missing_error && extract == NULL)
 			{
 				/* the other declaration allows it */
-				DpRefId    *id;
+				DpRefId *id;
 
 				if (run == NULL)
 					run = dp_ref_collecting(ref, false);
@@ -366,7 +389,8 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 		{
 			value = dp_value_of_document(extract);
 			/* a copy from before the declaration stays */
-			if (likely(!dp_holding(ref->decl)) || match[i] == NULL || match[i]->bare || dp_ref_wrong(ref, match[i], &value) == NULL)
+			if (likely(!dp_holding(ref->decl)) || match[i] == NULL || match[i]->bare ||
+				dp_ref_wrong(ref, match[i], &value) == NULL)
 				fill.extract = &value;
 		}
 		{
@@ -388,14 +412,16 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
  * extract.  A refresh that finds a row with other ones waits for who is writing it.
  */
 static bool
-copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id, struct varlena *extract)
+copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id,
+			  struct varlena *extract)
 {
-	DpValue		value = dp_value_of_document(extract);
-	int			i;
+	DpValue value = dp_value_of_document(extract);
+	int i;
 
 	for (i = 0; i < sites->n; i++)
 	{
-		if (dp_value_compare(&sites->v[i].id, id) == 0 && dp_ref_wrong(ref, &sites->v[i], &value) == NULL)
+		if (dp_value_compare(&sites->v[i].id, id) == 0 &&
+			dp_ref_wrong(ref, &sites->v[i], &value) == NULL)
 			return true;
 	}
 	return false;
@@ -403,22 +429,22 @@ copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id
 
 /*
  * Whether a stored document names the source in another declaration of the
- * table (with the live fields of the extract, if it is given), so that a change of the source comes to
- * the row and brings all in line.
+ * table (with the live fields of the extract, if it is given), so that a change of the source comes
+ * to the row and brings all in line.
  */
 static bool
 named_beside(DpReference *ref, struct varlena *doc, const DpValue *id, struct varlena *extract)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (!dp_ref_source(ref))
 		return false;
 	foreach(lc, dp_decls(ref->decl->relid))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 		DpReference *other;
-		DpRefSites	sites;
-		int			i;
+		DpRefSites sites;
+		int i;
 
 		if (decl == ref->decl || strcmp(decl->pattern, "reference") != 0)
 			continue;
@@ -428,7 +454,7 @@ named_beside(DpReference *ref, struct varlena *doc, const DpValue *id, struct va
 		dp_ref_sites(other->field, other->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
 		for (i = 0; i < sites.n; i++)
 		{
-			DpValue		value;
+			DpValue value;
 
 			if (sites.v[i].bare || dp_value_compare(&sites.v[i].id, id) != 0)
 				continue;
@@ -441,13 +467,16 @@ named_beside(DpReference *ref, struct varlena *doc, const DpValue *id, struct va
 	return false;
 }
 
-/* Whether any change of a source that concerns declaration b makes a write to the rows that name it in a. */
+/*
+ * Whether any change of a source that concerns declaration b makes a write to the rows that name it
+ * in a.
+ */
 static bool
 covers(const DpReference *a, const DpReference *b)
 {
-	int			i;
-	int			j;
-	int			k;
+	int i;
+	int j;
+	int k;
 
 	if (a->source->relid != b->source->relid || a->deferred || a->on_delete == DP_REF_KEEP)
 		return false;
@@ -480,10 +509,10 @@ covers(const DpReference *a, const DpReference *b)
 static void
 reference_after(DpReference *ref)
 {
-	DpRefRun   *run;
-	DpRefRun   *changed = NULL;
-	DpQueue    *queue = NULL;
-	int			i;
+	DpRefRun *run;
+	DpRefRun *changed = NULL;
+	DpQueue *queue = NULL;
+	int i;
 
 	if (!dp_ref_collecting_any())
 		return;
@@ -496,10 +525,10 @@ reference_after(DpReference *ref)
 	SPI_connect();
 	for (i = 0; i < run->n; i++)
 	{
-		DpRefId    *id = run->ids[i];
+		DpRefId *id = run->ids[i];
 		struct varlena *now;
-		DpRefId    *entry;
-		bool		circle;
+		DpRefId *entry;
+		bool circle;
 
 		CHECK_FOR_INTERRUPTS();
 		if (id->lags)
@@ -511,7 +540,8 @@ reference_after(DpReference *ref)
 		if (id->wanted <= 0)
 			continue;
 		circle = false;
-		now = dp_ref_read_or_leave(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY, &circle);
+		now = dp_ref_read_or_leave(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY,
+								   &circle);
 		if (circle)
 		{
 			/* it is there, and the one who changes it brings our rows in line */
@@ -520,8 +550,11 @@ reference_after(DpReference *ref)
 		}
 		if (now == NULL && id->extract != NULL && !ref->missing_error)
 		{
-			/* it was deleted meanwhile, and may be inserted again by somebody who does not see our rows */
-			uint64		place = dp_ref_absent_place(ref, &id->id);
+			/*
+			 * it was deleted meanwhile, and may be inserted again by somebody who does not see our
+			 * rows
+			 */
+			uint64 place = dp_ref_absent_place(ref, &id->id);
 
 			dp_ref_absent_lock(&place, 1, RowExclusiveLock);
 			now = dp_ref_read(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY);
@@ -554,12 +587,15 @@ reference_after(DpReference *ref)
 	dp_ref_run_free(run);
 }
 
-/* Handles what a statement collected for the table: all of it, or only what has not to wait for dp_ref_wanted(). */
+/*
+ * Handles what a statement collected for the table: all of it, or only what has not to wait for
+ * dp_ref_wanted().
+ */
 static void
 handle_collected(Oid target, bool all)
 {
-	List	   *names = NIL;
-	ListCell   *lc;
+	List *names = NIL;
+	ListCell *lc;
 
 	foreach(lc, dp_ref_collecting_of(target))
 		names = lappend(names, ((DpRefCollecting *) lfirst(lc))->name);

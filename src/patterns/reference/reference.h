@@ -41,28 +41,28 @@ typedef enum DpRefDelete
 
 typedef struct DpReference
 {
-	DpDecl	   *decl;			/* of the target */
-	DpPath	   *field;			/* where sites are; parts are names, arrays are passed through */
-	DpPath	   *id_field;		/* of one part */
-	DpPath	  **live;
-	int			nlive;
-	DpPath	  **frozen;
-	int			nfrozen;
+	DpDecl *decl;     /* of the target */
+	DpPath *field;    /* where sites are; parts are names, arrays are passed through */
+	DpPath *id_field; /* of one part */
+	DpPath **live;
+	int nlive;
+	DpPath **frozen;
+	int nfrozen;
 	DpRefDelete on_delete;
-	bool		missing_error;
-	bool		deferred;
-	char	   *pair;
-	DpDecl	   *source;			/* key and document column of the source; NULL until it is looked for */
-	DpLookup   *source_key;
-	DpLookup   *by_id;			/* target rows by the id of a site outside of arrays */
+	bool missing_error;
+	bool deferred;
+	char *pair;
+	DpDecl *source; /* key and document column of the source; NULL until it is looked for */
+	DpLookup *source_key;
+	DpLookup *by_id; /* target rows by the id of a site outside of arrays */
 } DpReference;
 
 /* What is to become of a site */
 typedef enum DpRefAction
 {
 	DP_REF_LEAVE,
-	DP_REF_REPLACE,				/* by replacement */
-	DP_REF_REMOVE				/* the field, or the element of the innermost array */
+	DP_REF_REPLACE, /* by replacement */
+	DP_REF_REMOVE   /* the field, or the element of the innermost array */
 } DpRefAction;
 
 /*
@@ -71,23 +71,24 @@ typedef enum DpRefAction
  */
 typedef struct DpRefSite
 {
-	DpValue		value;			/* a document, or the bare id */
-	DpValue		id;
-	bool		bare;
-	int			depth;			/* containers around value */
-	const uint8 *element;		/* the innermost array element around or at it (its value's bytes), or NULL */
-	bool		is_element;		/* value is that element itself */
+	DpValue value; /* a document, or the bare id */
+	DpValue id;
+	bool bare;
+	int depth; /* containers around value */
+	const uint8
+		*element;    /* the innermost array element around or at it (its value's bytes), or NULL */
+	bool is_element; /* value is that element itself */
 	DpRefAction action;
-	bool		element_goes;	/* with DP_REF_REMOVE: the whole element */
-	DpValue		replacement;
+	bool element_goes; /* with DP_REF_REMOVE: the whole element */
+	DpValue replacement;
 } DpRefSite;
 
 typedef struct DpRefSites
 {
-	DpRefSite  *v;
-	int			n;
-	int			cap;
-	bool		met_array;		/* the path has passed through or ended at an array */
+	DpRefSite *v;
+	int n;
+	int cap;
+	bool met_array; /* the path has passed through or ended at an array */
 } DpRefSites;
 
 /* The pattern's view of a declaration. */
@@ -105,22 +106,24 @@ extern struct varlena *dp_ref_extract(const DpReference *ref, const uint8 *doc, 
 /* How a site is filled in */
 typedef struct DpRefFill
 {
-	const DpValue *extract;		/* of the source, NULL if there is none: then copies stay */
-	const DpValue *id;			/* the id to be written, or NULL for the one that is there */
-	const DpRefSite *before;	/* the same reference in the old document, or NULL: the reference is new */
+	const DpValue *extract; /* of the source, NULL if there is none: then copies stay */
+	const DpValue *id;      /* the id to be written, or NULL for the one that is there */
+	const DpRefSite
+		*before; /* the same reference in the old document, or NULL: the reference is new */
 	const DpRefSite *displaced; /* what stood there before another reference, or NULL */
-	bool		freeze;			/* fill frozen fields in that are absent */
+	bool freeze;                /* fill frozen fields in that are absent */
 } DpRefFill;
 
 /* Notes in the site what has to be written; returns whether anything has. */
 extern bool dp_ref_fill(const DpReference *ref, DpRefSite *site, const DpRefFill *fill);
 
 /* The first live copy of a site that is not the source's, or NULL. */
-extern const DpPath *dp_ref_wrong(const DpReference *ref, const DpRefSite *site, const DpValue *extract);
+extern const DpPath *
+dp_ref_wrong(const DpReference *ref, const DpRefSite *site, const DpValue *extract);
 
 /* The document with what the sites' actions say; a new bson. */
-extern struct varlena *dp_ref_rebuild(const DpReference *ref, const uint8 *doc, uint32 size,
-									  DpRefSites *sites);
+extern struct varlena *
+dp_ref_rebuild(const DpReference *ref, const uint8 *doc, uint32 size, DpRefSites *sites);
 
 /*
  * Pairs the sites of a new document with those of the old one that name the
@@ -135,9 +138,9 @@ extern const DpRefSite **dp_ref_match(const DpRefSites *after, const DpRefSites 
 
 typedef enum DpRefLock
 {
-	DP_REF_READ,				/* the latest committed version, without a lock */
-	DP_REF_LOCK,				/* waits for whoever is changing it, and keeps it from being changed */
-	DP_REF_LOCK_KEY				/* keeps it from being deleted only */
+	DP_REF_READ,    /* the latest committed version, without a lock */
+	DP_REF_LOCK,    /* waits for whoever is changing it, and keeps it from being changed */
+	DP_REF_LOCK_KEY /* keeps it from being deleted only */
 } DpRefLock;
 
 /* The source's table, found; false if it is gone (the target was restored alone). */
@@ -149,8 +152,12 @@ extern bool dp_ref_source(DpReference *ref);
  */
 extern struct varlena *dp_ref_read(DpReference *ref, const DpValue *id, DpRefLock lock);
 
-/* As dp_ref_read() with a lock; *circle: the source is held by a transaction that waits for us, and was not read. */
-extern struct varlena *dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *circle);
+/*
+ * As dp_ref_read() with a lock; *circle: the source is held by a transaction that waits for us, and
+ * was not read.
+ */
+extern struct varlena *
+dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *circle);
 
 /*
  * Ids that a statement concerns, collected by row triggers until the
@@ -158,31 +165,32 @@ extern struct varlena *dp_ref_read_or_leave(DpReference *ref, const DpValue *id,
  */
 typedef struct DpRefId
 {
-	DpValue		id;
-	uint64		hash;
-	bool		read;			/* target: extract is what was read */
-	bool		gone;			/* source: the row was deleted or has another key */
-	bool		appeared;		/* source: there is a new row */
-	DpValue    *becomes;		/* source: the key that the row has now */
-	struct varlena *extract;	/* NULL: there is no such source */
-	struct varlena *before;		/* source: the extract before the change, where copies from before the declaration are held (adopt.h) */
-	int			wanted;			/* target: by so many references */
-	bool		lags;			/* target: a copy was made without a lock, and has to be refreshed */
-	bool		left;			/* a pass has left a note */
+	DpValue id;
+	uint64 hash;
+	bool read;               /* target: extract is what was read */
+	bool gone;               /* source: the row was deleted or has another key */
+	bool appeared;           /* source: there is a new row */
+	DpValue *becomes;        /* source: the key that the row has now */
+	struct varlena *extract; /* NULL: there is no such source */
+	struct varlena *before;  /* source: the extract before the change, where copies from before the
+								declaration are held (adopt.h) */
+	int wanted;              /* target: by so many references */
+	bool lags;               /* target: a copy was made without a lock, and has to be refreshed */
+	bool left;               /* a pass has left a note */
 } DpRefId;
 
 typedef struct DpRefRun
 {
 	MemoryContext context;
-	DpRefId   **ids;
-	int			n;
-	int			cap;
-	int		   *buckets;		/* hash table of positions + 1 */
-	int			nbuckets;
+	DpRefId **ids;
+	int n;
+	int cap;
+	int *buckets; /* hash table of positions + 1 */
+	int nbuckets;
 
 	/* target: the row that was proposed last, which ON CONFLICT may turn into an update */
-	struct varlena *proposed;	/* its key, or NULL */
-	List	   *proposals;		/* of DpRefId: the references that it would add */
+	struct varlena *proposed; /* its key, or NULL */
+	List *proposals;          /* of DpRefId: the references that it would add */
 } DpRefRun;
 
 extern DpRefRun *dp_ref_run_make(void);
@@ -194,7 +202,10 @@ extern void dp_ref_run_before(DpRefRun *run, DpRefId *id, struct varlena *extrac
 extern void dp_ref_run_sort(DpRefRun *run);
 extern void dp_ref_run_free(DpRefRun *run);
 
-/* The run of the statement whose triggers are being called, made when it is missing; and taking it (NULL if there is none). */
+/*
+ * The run of the statement whose triggers are being called, made when it is missing; and taking it
+ * (NULL if there is none).
+ */
 extern DpRefRun *dp_ref_collecting(DpReference *ref, bool of_source);
 extern DpRefRun *dp_ref_collected(DpReference *ref, bool of_source);
 
@@ -230,9 +241,9 @@ extern void dp_ref_after_derived(Oid target);
 typedef struct DpRefWanted
 {
 	DpReference *ref;
-	Oid			source;
-	DpValue		id;
-	DpRefLock	lock;
+	Oid source;
+	DpValue id;
+	DpRefLock lock;
 } DpRefWanted;
 
 extern DpRefWanted *dp_ref_wanted(Oid target, int *n);
@@ -248,11 +259,14 @@ extern DpRefWanted *dp_ref_wanted(Oid target, int *n);
  */
 extern int64 dp_ref_pass(DpReference *ref, DpRefRun *run);
 
-/* The same for several declarations of one target at once: each row is written once, and all in one order. */
+/*
+ * The same for several declarations of one target at once: each row is written once, and all in one
+ * order.
+ */
 typedef struct DpRefPart
 {
 	DpReference *ref;
-	DpRefRun   *run;
+	DpRefRun *run;
 } DpRefPart;
 
 extern int64 dp_ref_pass_parts(const DpRefPart *parts, int nparts);
@@ -273,4 +287,4 @@ extern void dp_ref_missing(DpReference *ref, const DpValue *id) pg_attribute_nor
 /* An id as text for messages, cut. */
 extern char *dp_ref_id_text(const DpValue *id);
 
-#endif							/* DP_PATTERNS_REFERENCE_REFERENCE_H */
+#endif /* DP_PATTERNS_REFERENCE_REFERENCE_H */

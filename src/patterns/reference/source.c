@@ -43,7 +43,8 @@
 static const char plan_read;
 
 static SPIPlanPtr source_plan(DpReference *ref);
-static struct varlena *source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *circle);
+static struct varlena *
+source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *circle);
 static struct varlena *row_extract(DpReference *ref, TriggerData *trigdata);
 static DpValue row_id(DpReference *ref, Relation rel, HeapTuple tuple);
 static void lock_appeared(const DpRefPart *parts, int nparts);
@@ -55,7 +56,7 @@ static DpRefRun *source_changed(DpReference *ref, DpRefRun *run);
 bool
 dp_ref_source(DpReference *ref)
 {
-	Oid			relid;
+	Oid relid;
 	MemoryContext context = ref->decl->context;
 
 	if (likely(ref->source != NULL))
@@ -87,11 +88,11 @@ dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *doc = NULL;
 	struct varlena *extract = NULL;
-	DpKey		key;
+	DpKey key;
 
 	if (!dp_ref_source(ref))
 		return NULL;
-	(void) source_plan(ref);	/* looks at the table anew if it has changed */
+	(void) source_plan(ref); /* looks at the table anew if it has changed */
 	if (dp_key_of_value(ref->source, id, &key))
 		doc = source_document(ref, &key, lock, circle);
 	MemoryContextSwitchTo(caller);
@@ -104,18 +105,22 @@ dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *
 	return extract;
 }
 
-/* The statement that reads a row of the source.  With it, what is known of the source is made anew after changes of the table. */
+/*
+ * The statement that reads a row of the source.  With it, what is known of the source is made anew
+ * after changes of the table.
+ */
 static SPIPlanPtr
 source_plan(DpReference *ref)
 {
-	SPIPlanPtr	plan = dp_plan(ref->decl, &plan_read);
+	SPIPlanPtr plan = dp_plan(ref->decl, &plan_read);
 	StringInfoData sql;
-	Oid			types[INDEX_MAX_KEYS];
+	Oid types[INDEX_MAX_KEYS];
 
 	if (likely(plan != NULL))
 		return plan;
-	ref->source = dp_decl_of_table(ref->source->relid, "reference", ref->decl->name,
-								   dp_decl_text(ref->decl, "source_doc_column"), ref->decl->context);
+	ref->source =
+		dp_decl_of_table(ref->source->relid, "reference", ref->decl->name,
+						 dp_decl_text(ref->decl, "source_doc_column"), ref->decl->context);
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(ref->source->doc_column));
 	dp_sql_table(&sql, ref->source->relid);
@@ -130,25 +135,29 @@ static struct varlena *
 source_document(DpReference *ref, const DpKey *key, DpRefLock lock, bool *circle)
 {
 	struct varlena *doc = NULL;
-	bool		isnull;
+	bool isnull;
 
 	if (lock == DP_REF_READ)
 	{
-		if (dp_run(ref->decl, source_plan(ref), (Datum *) key->values, NULL,
-				   DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) == 1)
+		if (dp_run(ref->decl, source_plan(ref), (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1,
+				   SPI_OK_SELECT) == 1)
 			doc = (struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull));
 	}
 	else
 	{
-		/* a row whose key has changed meanwhile is not the one that is meant: it is looked for again */
-		DpWriter   *w = dp_writer_open(ref->source->relid, ref->source->doc_column, 0, ref->decl->name);
+		/*
+		 * a row whose key has changed meanwhile is not the one that is meant: it is looked for
+		 * again
+		 */
+		DpWriter *w =
+			dp_writer_open(ref->source->relid, ref->source->doc_column, 0, ref->decl->name);
 		DpLockResult locked = DP_LOCK_GONE;
 
 		dp_writer_leave(w, circle != NULL);
 		dp_writer_refresh(w);
 		while (locked == DP_LOCK_GONE && dp_writer_find(w, ref->source_key, key->values))
 		{
-			DpKey		now;
+			DpKey now;
 
 			CHECK_FOR_INTERRUPTS();
 			locked = dp_writer_lock(w, lock == DP_REF_LOCK ? LockTupleShare : LockTupleKeyShare);
@@ -182,24 +191,27 @@ Datum
 dp_reference_source_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	Oid			relid;
-	Oid			target;
+	Oid relid;
+	Oid target;
 	const char *pair;
 	DpReference *ref;
-	DpRefRun   *run;
-	DpRefPart  *parts;
-	int			nparts = 0;
-	int			n;
-	int			i;
-	char	   *name;
-	Datum		result = PointerGetDatum(NULL);
+	DpRefRun *run;
+	DpRefPart *parts;
+	int nparts = 0;
+	int n;
+	int i;
+	char *name;
+	Datum result = PointerGetDatum(NULL);
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3 ||
 		(!TRIGGER_FIRED_AFTER(trigdata->tg_event) &&
-		 !(TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"reference_source_trigger\" is called by triggers of the reference pattern only")));
+		 !(TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) &&
+		   TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"reference_source_trigger\" is called by triggers of the reference pattern only")));
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		result = PointerGetDatum(trigdata->tg_newtuple);
 	relid = RelationGetRelid(trigdata->tg_relation);
@@ -209,14 +221,16 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 	target = dp_pair_main(pair, relid);
 	if (OidIsValid(target))
 	{
-		/* as by any writer to the table, so that the declaration stays as it is until we are done */
+		/*
+		 * as by any writer to the table, so that the declaration stays as it is until we are done
+		 */
 		LockRelationOid(target, RowExclusiveLock);
 		target = dp_pair_main(pair, relid);
 	}
 	if (!OidIsValid(target))
 	{
 		dp_pair_require_owner(pair, true, relid);
-		return result;	/* the source was restored alone */
+		return result; /* the source was restored alone */
 	}
 	ref = dp_reference(dp_decl_find(target, "reference", trigdata->tg_trigger->tgargs[2]));
 	if (strcmp(ref->pair, pair) != 0 || !dp_decl_maintained(ref->decl) || !dp_ref_source(ref))
@@ -224,8 +238,8 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
-		DpValue		id;
-		DpValue		now;
+		DpValue id;
+		DpValue now;
 
 		run = dp_ref_collecting(ref, true);
 		id = row_id(ref, trigdata->tg_relation, trigdata->tg_trigtuple);
@@ -240,8 +254,8 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 				(void) dp_ref_run_add(run, &id);
 			else
 			{
-				DpRefId    *entry = dp_ref_run_add(run, &id);
-				DpRefId    *other;
+				DpRefId *entry = dp_ref_run_add(run, &id);
+				DpRefId *other;
 
 				entry->gone = true;
 				entry->becomes = MemoryContextAlloc(run->context, sizeof(DpValue));
@@ -281,7 +295,7 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 	for (i = 0, n = nparts, nparts = 0; i < n; i++)
 	{
 		DpReference *other = parts[i].ref;
-		DpRefRun   *pass = source_changed(other, parts[i].run);
+		DpRefRun *pass = source_changed(other, parts[i].run);
 
 		dp_ref_run_free(parts[i].run);
 		if (pass != NULL)
@@ -305,11 +319,11 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 static void
 lock_appeared(const DpRefPart *parts, int nparts)
 {
-	uint64	   *places = NULL;
-	int			n = 0;
-	int			all = 0;
-	int			i;
-	int			k;
+	uint64 *places = NULL;
+	int n = 0;
+	int all = 0;
+	int i;
+	int k;
 
 	for (k = 0; k < nparts; k++)
 		all += parts[k].run->n;
@@ -317,7 +331,8 @@ lock_appeared(const DpRefPart *parts, int nparts)
 	{
 		for (i = 0; i < parts[k].run->n; i++)
 		{
-			if (!parts[k].run->ids[i]->appeared || (parts[k].ref->missing_error && !parts[k].ref->deferred))
+			if (!parts[k].run->ids[i]->appeared ||
+				(parts[k].ref->missing_error && !parts[k].ref->deferred))
 				continue;
 			if (places == NULL)
 				places = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint64) * all);
@@ -334,18 +349,19 @@ lock_appeared(const DpRefPart *parts, int nparts)
 static DpRefRun *
 source_changed(DpReference *ref, DpRefRun *run)
 {
-	DpRefRun   *pass = dp_ref_run_make();
-	DpQueue    *queue = NULL;
-	int			i;
+	DpRefRun *pass = dp_ref_run_make();
+	DpQueue *queue = NULL;
+	int i;
 
 	for (i = 0; i < run->n; i++)
 	{
-		DpRefId    *id = run->ids[i];
+		DpRefId *id = run->ids[i];
 		MemoryContext old = MemoryContextSwitchTo(pass->context);
 		struct varlena *extract = dp_ref_read(ref, &id->id, DP_REF_READ);
-		struct varlena *moved = extract == NULL && id->becomes != NULL ?
-			dp_ref_read(ref, id->becomes, DP_REF_READ) : NULL;
-		DpRefId    *entry = NULL;
+		struct varlena *moved = extract == NULL && id->becomes != NULL
+									? dp_ref_read(ref, id->becomes, DP_REF_READ)
+									: NULL;
+		DpRefId *entry = NULL;
 
 		MemoryContextSwitchTo(old);
 		CHECK_FOR_INTERRUPTS();
@@ -362,8 +378,9 @@ source_changed(DpReference *ref, DpRefRun *run)
 			entry->extract = moved;
 			entry->becomes = MemoryContextAlloc(pass->context, sizeof(DpValue));
 			*entry->becomes = *id->becomes;
-			entry->becomes->data = memcpy(MemoryContextAlloc(pass->context, Max(id->becomes->len, 1)),
-										  id->becomes->data, id->becomes->len);
+			entry->becomes->data =
+				memcpy(MemoryContextAlloc(pass->context, Max(id->becomes->len, 1)),
+					   id->becomes->data, id->becomes->len);
 		}
 		else if (extract == NULL)
 		{
@@ -387,7 +404,8 @@ source_changed(DpReference *ref, DpRefRun *run)
 		dp_queue_close(queue);
 	for (i = 0; i < run->n; i++)
 	{
-		DpRefId    *entry = run->ids[i]->before != NULL ? dp_ref_run_find(pass, &run->ids[i]->id) : NULL;
+		DpRefId *entry =
+			run->ids[i]->before != NULL ? dp_ref_run_find(pass, &run->ids[i]->id) : NULL;
 
 		if (entry != NULL)
 			dp_ref_run_before(pass, entry, run->ids[i]->before);
@@ -402,9 +420,11 @@ source_changed(DpReference *ref, DpRefRun *run)
 static struct varlena *
 row_extract(DpReference *ref, TriggerData *trigdata)
 {
-	AttrNumber	attnum = get_attnum(RelationGetRelid(trigdata->tg_relation), ref->source->doc_column);
-	bool		isnull;
-	Datum		value = heap_getattr(trigdata->tg_trigtuple, attnum, RelationGetDescr(trigdata->tg_relation), &isnull);
+	AttrNumber attnum =
+		get_attnum(RelationGetRelid(trigdata->tg_relation), ref->source->doc_column);
+	bool isnull;
+	Datum value = heap_getattr(trigdata->tg_trigtuple, attnum,
+							   RelationGetDescr(trigdata->tg_relation), &isnull);
 	struct varlena *doc = isnull ? NULL : (struct varlena *) PG_DETOAST_DATUM_PACKED(value);
 
 	return doc == NULL ? NULL : dp_ref_extract(ref, DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
@@ -414,23 +434,23 @@ row_extract(DpReference *ref, TriggerData *trigdata)
 static DpValue
 row_id(DpReference *ref, Relation rel, HeapTuple tuple)
 {
-	DpKey		key;
-	int			i;
+	DpKey key;
+	int i;
 
 	key.n = ref->source->nkeys;
 	for (i = 0; i < key.n; i++)
 	{
 		const DpKeyColumn *column = &ref->source->keys[i];
-		AttrNumber	attnum = RelationGetRelid(rel) == ref->source->relid ? column->attnum :
-			get_attnum(RelationGetRelid(rel), column->name);
-		bool		isnull;
+		AttrNumber attnum = RelationGetRelid(rel) == ref->source->relid
+								? column->attnum
+								: get_attnum(RelationGetRelid(rel), column->name);
+		bool isnull;
 
 		key.values[i] = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
 		if (isnull)
-			ereport(ERROR,
-					(errcode(ERRCODE_NOT_NULL_VIOLATION),
-					 errmsg("null value in column \"%s\" of the primary key of table %s",
-							column->name, dp_relation_name(ref->source->relid))));
+			ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+							errmsg("null value in column \"%s\" of the primary key of table %s",
+								   column->name, dp_relation_name(ref->source->relid))));
 	}
 	return dp_value_of_varlena(dp_key_to_value(ref->source, &key));
 }
@@ -439,7 +459,7 @@ char *
 dp_ref_id_text(const DpValue *id)
 {
 	StringInfoData buf;
-	int			len;
+	int len;
 
 	initStringInfo(&buf);
 	dp_value_to_text(&buf, id, DP_TEXT_RELAXED, -1);
@@ -456,10 +476,11 @@ dp_ref_missing(DpReference *ref, const DpValue *id)
 
 	initStringInfo(&field);
 	dp_path_to_text(&field, ref->field);
-	ereport(ERROR,
-			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-			 errmsg("a document of table %s refers to a document that does not exist",
-					dp_relation_name(ref->decl->target)),
-			 errdetail("Its field \"%s\" names %s, which is no key of table %s.", field.data, dp_ref_id_text(id),
-					   ref->source != NULL ? dp_relation_name(ref->source->relid) : "that is gone")));
+	ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+					errmsg("a document of table %s refers to a document that does not exist",
+						   dp_relation_name(ref->decl->target)),
+					errdetail("Its field \"%s\" names %s, which is no key of table %s.", field.data,
+							  dp_ref_id_text(id),
+							  ref->source != NULL ? dp_relation_name(ref->source->relid)
+												  : "that is gone")));
 }

@@ -15,17 +15,15 @@
 #include "patterns/relationship/relationship.h"
 
 static bool relation_is_split(DpDecl *decl, struct varlena *stored);
-static struct varlena *relation_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
-static struct varlena *relation_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole);
+static struct varlena *
+relation_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
+static struct varlena *relation_keep(DpDecl *decl, struct varlena *stored,
+									 struct varlena *old_whole, struct varlena *new_whole);
 static bool relation_settle_row(DpDecl *decl, const DpKey *key);
 
 const DpPatternMethods dp_relation_methods = {
-	"relation",
-	relation_is_split,
-	relation_whole,
-	relation_keep,
-	relation_settle_row,
-	.settle_note = dp_relation_settle_note
+	"relation",    relation_is_split,   relation_whole,
+	relation_keep, relation_settle_row, .settle_note = dp_relation_settle_note
 };
 
 /*
@@ -38,27 +36,27 @@ DP_FUNCTION(dp_relation_settle);
 Datum
 dp_relation_settle(PG_FUNCTION_ARGS)
 {
-	DpDecl	   *decl;
+	DpDecl *decl;
 	DpRelation *r;
-	int			side = PG_GETARG_INT32(2);
+	int side = PG_GETARG_INT32(2);
 	struct varlena *given = DP_GETARG_VARLENA(3);
-	bool		only_missing = PG_GETARG_BOOL(4);
-	DpValue		key = dp_value_of_varlena(given);
+	bool only_missing = PG_GETARG_BOOL(4);
+	DpValue key = dp_value_of_varlena(given);
 	struct varlena *doc;
-	DpValue		array;
-	DpValue		id;
-	DpIter		iter;
+	DpValue array;
+	DpValue id;
+	DpIter iter;
 	DpRelationEdge *edges = NULL;
-	int			n = 0;
-	int			cap = 0;
-	DpActor		self;
+	int n = 0;
+	int cap = 0;
+	DpActor self;
 
 	dp_require_owner(PG_GETARG_OID(0));
 	if (side != 0 && side != 1)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a relation has two sides")));
-	LockRelationOid(PG_GETARG_OID(0), RowExclusiveLock);	/* so that the declaration stays as it is */
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a relation has two sides")));
+	LockRelationOid(PG_GETARG_OID(0),
+					RowExclusiveLock); /* so that the declaration stays as it is */
 	decl = dp_decl_find(PG_GETARG_OID(0), "relation", text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	r = dp_relation(decl);
 	if (!OidIsValid(r->sides[1].relid))
@@ -71,11 +69,11 @@ dp_relation_settle(PG_FUNCTION_ARGS)
 		dp_iter_init_value(&iter, &array);
 		while (dp_iter_next_value(&iter, &id))
 		{
-			DpRelationEdge edge = {side, id, key, DP_EDGE_COMES};
+			DpRelationEdge edge = { side, id, key, DP_EDGE_COMES };
 
 			if (only_missing)
 			{
-				DpValue		gone = id;
+				DpValue gone = id;
 
 				if (dp_relation_row(r, 1 - side, &gone) != NULL)
 					continue;
@@ -108,7 +106,8 @@ relation_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool late
 }
 
 static struct varlena *
-relation_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
+relation_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+			  struct varlena *new_whole)
 {
 	return NULL;
 }
@@ -119,14 +118,14 @@ relation_settle_row(DpDecl *decl, const DpKey *key)
 {
 	DpRelation *r = dp_relation(decl);
 	struct varlena *value = dp_key_to_value(decl, key);
-	DpValue		from = dp_value_of_varlena(value);
+	DpValue from = dp_value_of_varlena(value);
 	struct varlena *doc;
-	DpValue		array;
-	DpValue		id;
-	DpIter		iter;
+	DpValue array;
+	DpValue id;
+	DpIter iter;
 	DpRelationEdge *edges = NULL;
-	int			n = 0;
-	int			cap = 0;
+	int n = 0;
+	int cap = 0;
 
 	if (!OidIsValid(r->sides[1].relid))
 		return false;
@@ -136,7 +135,7 @@ relation_settle_row(DpDecl *decl, const DpKey *key)
 	dp_iter_init_value(&iter, &array);
 	while (dp_iter_next_value(&iter, &id))
 	{
-		DpRelationEdge edge = {0, id, from, DP_EDGE_COMES};
+		DpRelationEdge edge = { 0, id, from, DP_EDGE_COMES };
 
 		dp_relation_edge(&edges, &n, &cap, &edge);
 	}

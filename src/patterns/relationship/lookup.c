@@ -32,10 +32,10 @@
 /* The statement of a call site */
 typedef struct LookupCache
 {
-	Oid			relid;
-	char	   *path;
-	uint64		generation;		/* of the schema */
-	SPIPlanPtr	plan[2];		/* the second looks for null, which is what is missing, too */
+	Oid relid;
+	char *path;
+	uint64 generation;  /* of the schema */
+	SPIPlanPtr plan[2]; /* the second looks for null, which is what is missing, too */
 	MemoryContext context;
 	MemoryContextCallback callback;
 } LookupCache;
@@ -56,30 +56,30 @@ dp_bson_lookup(PG_FUNCTION_ARGS)
 	LookupCache *cache;
 	struct varlena *given = NULL;
 	struct varlena *result;
-	DpValue		value = {NULL, 0, DP_TYPE_NULL};
-	DpValue		element;
-	DpIter		iter;
-	DpBuilder	b;
-	Datum		args[2];
-	Datum	   *values;
-	int			n = 0;
-	int			which = 0;
-	uint64		row;
+	DpValue value = { NULL, 0, DP_TYPE_NULL };
+	DpValue element;
+	DpIter iter;
+	DpBuilder b;
+	Datum args[2];
+	Datum *values;
+	int n = 0;
+	int which = 0;
+	uint64 row;
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext old;
-	char	   *field;
-	int			i;
+	char *field;
+	int i;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table and the path must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the table and the path must not be null")));
 	if (!PG_ARGISNULL(2))
 	{
-		Oid			type = dp_argument_type(fcinfo, 2);
+		Oid type = dp_argument_type(fcinfo, 2);
 
 		if (type == UNKNOWNOID)
-			given = dp_datum_to_value(CStringGetTextDatum(DatumGetCString(PG_GETARG_DATUM(2))), TEXTOID);
+			given = dp_datum_to_value(CStringGetTextDatum(DatumGetCString(PG_GETARG_DATUM(2))),
+									  TEXTOID);
 		else
 			given = dp_datum_to_value(PG_GETARG_DATUM(2), type);
 		value = dp_value_of_varlena(given);
@@ -102,7 +102,7 @@ dp_bson_lookup(PG_FUNCTION_ARGS)
 	}
 	for (i = 0; i < n; i++)
 	{
-		uint8		type = dp_value_of_varlena((struct varlena *) DatumGetPointer(values[i])).type;
+		uint8 type = dp_value_of_varlena((struct varlena *) DatumGetPointer(values[i])).type;
 
 		if (type == DP_TYPE_NULL || type == DP_TYPE_UNDEFINED)
 			which = 1;
@@ -124,10 +124,10 @@ dp_bson_lookup(PG_FUNCTION_ARGS)
 		dp_builder_begin_array_field(&b, "$or", 3);
 		for (i = 0; i < n; i++)
 		{
-			DpValue		one = dp_value_of_varlena((struct varlena *) DatumGetPointer(values[i]));
+			DpValue one = dp_value_of_varlena((struct varlena *) DatumGetPointer(values[i]));
 
 			if (one.type == DP_TYPE_UNDEFINED)
-				one.type = DP_TYPE_NULL;	/* which filters do not compare with */
+				one.type = DP_TYPE_NULL; /* which filters do not compare with */
 			dp_builder_begin_document_field(&b, NULL, 0);
 			dp_builder_begin_document_field(&b, field, strlen(field));
 			dp_builder_append_value(&b, "$eq", 3, &one);
@@ -138,7 +138,8 @@ dp_bson_lookup(PG_FUNCTION_ARGS)
 	}
 	dp_builder_end(&b);
 	args[0] = PointerGetDatum(dp_builder_finish_bson(&b));
-	args[1] = PointerGetDatum(construct_array(values, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
+	args[1] = PointerGetDatum(construct_array(values, n, dp_types()->bson_value, -1, false,
+											  TYPALIGN_INT));
 
 	if (SPI_execute_plan(cache->plan[which], args, NULL, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "a look-up returned no rows");
@@ -147,8 +148,8 @@ dp_bson_lookup(PG_FUNCTION_ARGS)
 	dp_builder_begin_array(&b);
 	for (row = 0; row < SPI_processed; row++)
 	{
-		bool		isnull;
-		Datum		doc = SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, 1, &isnull);
+		bool isnull;
+		Datum doc = SPI_getbinval(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, 1, &isnull);
 
 		if (!isnull)
 		{
@@ -172,19 +173,22 @@ static LookupCache *
 lookup_cache(FunctionCallInfo fcinfo, Oid relid, text *path, int which)
 {
 	LookupCache *cache = fcinfo->flinfo->fn_extra;
-	Oid			types[2];
+	Oid types[2];
 
 	if (cache == NULL)
 	{
 		cache = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(LookupCache));
-		cache->context = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt, "docpatterns look-up", ALLOCSET_SMALL_SIZES);
+		cache->context = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt, "docpatterns look-up",
+											   ALLOCSET_SMALL_SIZES);
 		cache->callback.func = cache_free;
 		cache->callback.arg = cache;
 		MemoryContextRegisterResetCallback(fcinfo->flinfo->fn_mcxt, &cache->callback);
 		fcinfo->flinfo->fn_extra = cache;
 	}
-	if (cache->path == NULL || cache->relid != relid || cache->generation != dp_schema_generation() ||
-		strlen(cache->path) != VARSIZE_ANY_EXHDR(path) || memcmp(cache->path, VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path)) != 0)
+	if (cache->path == NULL || cache->relid != relid ||
+		cache->generation != dp_schema_generation() ||
+		strlen(cache->path) != VARSIZE_ANY_EXHDR(path) ||
+		memcmp(cache->path, VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path)) != 0)
 	{
 		cache_free(cache);
 		cache->path = NULL;
@@ -223,19 +227,21 @@ static char *
 lookup_sql(Oid relid, const char *path, bool with_null)
 {
 	StringInfoData sql;
-	Relation	rel = try_relation_open(relid, AccessShareLock);
-	char	   *column;
-	bool		by_id;
-	bool		by_path = false;
+	Relation rel = try_relation_open(relid, AccessShareLock);
+	char *column;
+	bool by_id;
+	bool by_path = false;
 
 	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", relid)));
 	column = document_column(rel);
 	by_id = strcmp(path, "_id") == 0 && rel->trigdesc != NULL && dp_table_is_collection(rel);
-	if (!by_id && !with_null && (rel->rd_rel->relkind == RELKIND_RELATION || rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE))
-		by_path = dp_lookup_index(dp_lookup_path(relid, column, path, CurrentMemoryContext), rel) != NULL;
+	if (!by_id && !with_null &&
+		(rel->rd_rel->relkind == RELKIND_RELATION ||
+		 rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE))
+		by_path =
+			dp_lookup_index(dp_lookup_path(relid, column, path, CurrentMemoryContext), rel) != NULL;
 	relation_close(rel, NoLock);
 
 	initStringInfo(&sql);
@@ -280,9 +286,9 @@ lookup_sql(Oid relid, const char *path, bool with_null)
 static char *
 document_column(Relation rel)
 {
-	TupleDesc	desc = RelationGetDescr(rel);
-	char	   *found = NULL;
-	int			i;
+	TupleDesc desc = RelationGetDescr(rel);
+	char *found = NULL;
+	int i;
 
 	for (i = 0; i < desc->natts; i++)
 	{
@@ -291,15 +297,15 @@ document_column(Relation rel)
 		if (att->attisdropped || att->atttypid != dp_types()->bson)
 			continue;
 		if (found != NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
-					 errmsg("table %s has more than one column of type bson", dp_relation_name(RelationGetRelid(rel)))));
+			ereport(ERROR, (errcode(ERRCODE_AMBIGUOUS_COLUMN),
+							errmsg("table %s has more than one column of type bson",
+								   dp_relation_name(RelationGetRelid(rel)))));
 		found = pstrdup(NameStr(att->attname));
 	}
 	if (found == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("table %s has no column of type bson", dp_relation_name(RelationGetRelid(rel)))));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+						errmsg("table %s has no column of type bson",
+							   dp_relation_name(RelationGetRelid(rel)))));
 	return found;
 }
 
@@ -307,17 +313,20 @@ document_column(Relation rel)
 static char *
 filter_path(const char *path)
 {
-	DpPath	   *parsed = dp_path_parse(path, strlen(path));
+	DpPath *parsed = dp_path_parse(path, strlen(path));
 	StringInfoData text;
-	int			i;
+	int i;
 
 	initStringInfo(&text);
 	for (i = 0; i < parsed->nsteps; i++)
 	{
-		if (memchr(parsed->steps[i].name, '.', parsed->steps[i].namelen) != NULL || parsed->steps[i].name[0] == '$')
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("documents cannot be looked up by a field whose name holds a dot or begins with a dollar sign")));
+		if (memchr(parsed->steps[i].name, '.', parsed->steps[i].namelen) != NULL ||
+			parsed->steps[i].name[0] == '$')
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg(
+					 "documents cannot be looked up by a field whose name holds a dot or begins with a dollar sign")));
 		appendStringInfo(&text, "%s%s", i > 0 ? "." : "", parsed->steps[i].name);
 	}
 	return text.data;

@@ -44,13 +44,13 @@
 #include "patterns/relationship/relationship.h"
 
 /* What row triggers note: ids are their addresses */
-static const char noted_edges;	/* [pair, side, to, from, sign] */
-static const char noted_rows;	/* [pair, side, key]: new rows, which others may have named before */
+static const char noted_edges; /* [pair, side, to, from, sign] */
+static const char noted_rows;  /* [pair, side, key]: new rows, which others may have named before */
 
 static const char plan_namers[2], plan_truncated[2], plan_row[2];
 
 /* Places of rows that are not there */
-#define ABSENT_PLACES		256
+#define ABSENT_PLACES 256
 
 static DpRelation *relation_of_trigger(FunctionCallInfo fcinfo, int *side);
 static DpRelation *relation_of_pair(Oid relid, const char *pair);
@@ -60,14 +60,16 @@ static void note_edges(DpRelation *r, int side, struct varlena *doc, const DpVal
 					   struct varlena *other, const DpValue *other_key, DpRelationSign sign);
 static void statement_end(Oid relid);
 static void apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build);
-static struct varlena *row_changed(DpRelation *r, int side, struct varlena *doc, const DpRelationEdge *edges, int n);
+static struct varlena *
+row_changed(DpRelation *r, int side, struct varlena *doc, const DpRelationEdge *edges, int n);
 static bool array_has(const DpValue *array, const DpValue *value);
 static void leave_edges(DpRelation *r, const DpRelationEdge *edges, int n);
-static void namers(DpRelation *r, int side, const DpValue *key, DpRelationEdge **edges, int *n, int *cap);
+static void
+namers(DpRelation *r, int side, const DpValue *key, DpRelationEdge **edges, int *n, int *cap);
 static void truncated(DpRelation *r, int side);
 static struct varlena *tuple_doc(const DpRelationSide *side, Relation rel, HeapTuple tuple);
 static DpValue tuple_key(const DpRelationSide *side, Relation rel, HeapTuple tuple);
-static int	edge_compare(const void *a, const void *b);
+static int edge_compare(const void *a, const void *b);
 
 /*
  * relation_trigger(): the triggers of the pattern on both of its tables.
@@ -77,18 +79,21 @@ Datum
 dp_relation_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	HeapTuple	tuple = NULL;
+	HeapTuple tuple = NULL;
 	DpRelation *r;
-	int			side;
+	int side;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"relation_trigger\" is called by triggers that relation_enable() makes only")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"relation_trigger\" is called by triggers that relation_enable() makes only")));
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
 		if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
-			tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+			tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
+																: trigdata->tg_trigtuple;
 		if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
 			return PointerGetDatum(tuple);
 	}
@@ -103,7 +108,7 @@ dp_relation_trigger(PG_FUNCTION_ARGS)
 	if (!OidIsValid(r->sides[1].relid))
 	{
 		dp_pair_require_owner(r->pair, false, r->decl->target);
-		return PointerGetDatum(NULL);	/* the table was restored alone */
+		return PointerGetDatum(NULL); /* the table was restored alone */
 	}
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		note_row(r, side, trigdata);
@@ -126,7 +131,7 @@ dp_relation(DpDecl *decl)
 {
 	DpRelation *r = decl->state;
 	MemoryContext old;
-	int			i;
+	int i;
 
 	if (likely(r != NULL))
 		return r;
@@ -137,12 +142,16 @@ dp_relation(DpDecl *decl)
 	r->sides[0].field = dp_decl_path(decl, "field");
 	r->sides[1].field = dp_decl_path(decl, "other_field");
 	if (r->pair == NULL || r->sides[0].field == NULL || r->sides[1].field == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the relation pattern \"%s\" on table %s is not declared as relation_enable() does",
-						decl->name, dp_relation_name(decl->target))));
-	r->missing_error = dp_decl_text(decl, "missing") == NULL || strcmp(dp_decl_text(decl, "missing"), "allow") != 0;
-	r->restrict_delete = dp_decl_text(decl, "on_delete") != NULL && strcmp(dp_decl_text(decl, "on_delete"), "restrict") == 0;
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg(
+				 "the relation pattern \"%s\" on table %s is not declared as relation_enable() does",
+				 decl->name, dp_relation_name(decl->target))));
+	r->missing_error = dp_decl_text(decl, "missing") == NULL ||
+					   strcmp(dp_decl_text(decl, "missing"), "allow") != 0;
+	r->restrict_delete = dp_decl_text(decl, "on_delete") != NULL &&
+						 strcmp(dp_decl_text(decl, "on_delete"), "restrict") == 0;
 	r->symmetric = dp_decl_bool(decl, "symmetric", false);
 	r->sides[0].relid = decl->target;
 	r->sides[1].relid = r->symmetric ? decl->target : dp_pair_side(r->pair, decl->target);
@@ -152,8 +161,10 @@ dp_relation(DpDecl *decl)
 
 		if (!OidIsValid(side->relid))
 			continue;
-		side->table = dp_decl_of_table(side->relid, "relation", decl->name,
-									   dp_decl_text(decl, i == 0 ? "doc_column" : "other_doc_column"), decl->context);
+		side->table =
+			dp_decl_of_table(side->relid, "relation", decl->name,
+							 dp_decl_text(decl, i == 0 ? "doc_column" : "other_doc_column"),
+							 decl->context);
 		side->primary = dp_lookup_primary(side->relid, decl->context);
 		dp_decl_depends(decl, side->relid);
 	}
@@ -169,9 +180,9 @@ static DpRelation *
 relation_of_trigger(FunctionCallInfo fcinfo, int *side)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	Trigger    *trigger = trigdata->tg_trigger;
-	DpDecl	   *decl;
-	Oid			main;
+	Trigger *trigger = trigdata->tg_trigger;
+	DpDecl *decl;
+	Oid main;
 
 	*side = 0;
 	dp_note_watch(RelationGetRelid(trigdata->tg_relation));
@@ -189,7 +200,9 @@ relation_of_trigger(FunctionCallInfo fcinfo, int *side)
 	}
 	if (main != RelationGetRelid(trigdata->tg_relation))
 	{
-		/* as by any writer to the table, so that the declaration stays as it is until we are done */
+		/*
+		 * as by any writer to the table, so that the declaration stays as it is until we are done
+		 */
 		LockRelationOid(main, RowExclusiveLock);
 		main = dp_pair_main(trigger->tgargs[1], RelationGetRelid(trigdata->tg_relation));
 		if (!OidIsValid(main))
@@ -202,15 +215,15 @@ relation_of_trigger(FunctionCallInfo fcinfo, int *side)
 static DpRelation *
 relation_of_pair(Oid relid, const char *pair)
 {
-	int			pass;
+	int pass;
 
 	for (pass = 0; pass < 2; pass++)
 	{
-		ListCell   *lc;
+		ListCell *lc;
 
 		foreach(lc, OidIsValid(relid) ? dp_decls(relid) : NIL)
 		{
-			DpDecl	   *decl = lfirst(lc);
+			DpDecl *decl = lfirst(lc);
 
 			if (strcmp(decl->pattern, "relation") == 0)
 			{
@@ -231,10 +244,11 @@ relation_of_pair(Oid relid, const char *pair)
 static struct varlena *
 tuple_doc(const DpRelationSide *side, Relation rel, HeapTuple tuple)
 {
-	AttrNumber	attnum = RelationGetRelid(rel) == side->relid ? side->table->doc_attnum :
-		get_attnum(RelationGetRelid(rel), side->table->doc_column);
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
+	AttrNumber attnum = RelationGetRelid(rel) == side->relid
+							? side->table->doc_attnum
+							: get_attnum(RelationGetRelid(rel), side->table->doc_column);
+	bool isnull;
+	Datum value = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
@@ -243,32 +257,35 @@ tuple_doc(const DpRelationSide *side, Relation rel, HeapTuple tuple)
 static DpValue
 tuple_key(const DpRelationSide *side, Relation rel, HeapTuple tuple)
 {
-	AttrNumber	attnum = RelationGetRelid(rel) == side->relid ? side->table->keys[0].attnum :
-		get_attnum(RelationGetRelid(rel), side->table->keys[0].name);
-	DpKey		key;
-	bool		isnull;
+	AttrNumber attnum = RelationGetRelid(rel) == side->relid
+							? side->table->keys[0].attnum
+							: get_attnum(RelationGetRelid(rel), side->table->keys[0].name);
+	DpKey key;
+	bool isnull;
 
 	key.n = 1;
 	key.values[0] = heap_getattr(tuple, attnum, RelationGetDescr(rel), &isnull);
 	if (isnull)
-		ereport(ERROR,
-				(errcode(ERRCODE_NOT_NULL_VIOLATION),
-				 errmsg("null value in the primary key of table %s", dp_relation_name(side->relid))));
-	return dp_value_of_varlena((struct varlena *) PG_DETOAST_DATUM_PACKED(PointerGetDatum(dp_key_to_value(side->table, &key))));
+		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+						errmsg("null value in the primary key of table %s",
+							   dp_relation_name(side->relid))));
+	return dp_value_of_varlena((struct varlena *) PG_DETOAST_DATUM_PACKED(
+		PointerGetDatum(dp_key_to_value(side->table, &key))));
 }
 
 /* The array of a document; false if there is none. */
 bool
 dp_relation_array(const DpRelationSide *side, struct varlena *doc, DpValue *array)
 {
-	return doc != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), side->field, array) && array->type == DP_TYPE_ARRAY;
+	return doc != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), side->field, array) &&
+		   array->type == DP_TYPE_ARRAY;
 }
 
 static bool
 array_has(const DpValue *array, const DpValue *value)
 {
-	DpIter		iter;
-	DpValue		element;
+	DpIter iter;
+	DpValue element;
 
 	dp_iter_init_value(&iter, array);
 	while (dp_iter_next_value(&iter, &element))
@@ -284,11 +301,12 @@ static void
 check_row(DpRelation *r, int side, TriggerData *trigdata)
 {
 	DpRelationSide *s = &r->sides[side];
-	HeapTuple	tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	HeapTuple tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
+																  : trigdata->tg_trigtuple;
 	struct varlena *doc;
-	DpValue		value;
-	DpValue		element;
-	DpIter		iter;
+	DpValue value;
+	DpValue element;
+	DpIter iter;
 	const char *wrong = NULL;
 	StringInfoData field;
 
@@ -305,7 +323,8 @@ check_row(DpRelation *r, int side, TriggerData *trigdata)
 		dp_iter_init_value(&iter, &value);
 		while (wrong == NULL && dp_iter_next_value(&iter, &element))
 		{
-			if (element.type == DP_TYPE_NULL || element.type == DP_TYPE_UNDEFINED || element.type == DP_TYPE_ARRAY)
+			if (element.type == DP_TYPE_NULL || element.type == DP_TYPE_UNDEFINED ||
+				element.type == DP_TYPE_ARRAY)
 				wrong = psprintf("an array with a value of type %s", dp_type_name(element.type));
 		}
 	}
@@ -313,10 +332,10 @@ check_row(DpRelation *r, int side, TriggerData *trigdata)
 		return;
 	initStringInfo(&field);
 	dp_path_to_text(&field, s->field);
-	ereport(ERROR,
-			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("field \"%s\" of a document of table %s is no array of ids", field.data, dp_relation_name(s->relid)),
-			 errdetail("It is %s.", wrong)));
+	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+					errmsg("field \"%s\" of a document of table %s is no array of ids", field.data,
+						   dp_relation_name(s->relid)),
+					errdetail("It is %s.", wrong)));
 }
 
 /* AFTER a row was written: note what is different. */
@@ -324,15 +343,16 @@ static void
 note_row(DpRelation *r, int side, TriggerData *trigdata)
 {
 	DpRelationSide *s = &r->sides[side];
-	Relation	rel = trigdata->tg_relation;
-	bool		has_old = !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event);
-	bool		has_new = !TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
-	HeapTuple	new_tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	Relation rel = trigdata->tg_relation;
+	bool has_old = !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event);
+	bool has_new = !TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
+	HeapTuple new_tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
+																	  : trigdata->tg_trigtuple;
 	struct varlena *before = has_old ? tuple_doc(s, rel, trigdata->tg_trigtuple) : NULL;
 	struct varlena *after = has_new ? tuple_doc(s, rel, new_tuple) : NULL;
-	DpValue		old_key;
-	DpValue		new_key;
-	bool		moved = true;
+	DpValue old_key;
+	DpValue new_key;
+	bool moved = true;
 
 	if (has_old)
 		old_key = tuple_key(s, rel, trigdata->tg_trigtuple);
@@ -341,12 +361,13 @@ note_row(DpRelation *r, int side, TriggerData *trigdata)
 	if (has_old && has_new)
 		moved = dp_value_compare(&old_key, &new_key) != 0;
 	if (has_old)
-		note_edges(r, side, before, &old_key, moved ? NULL : after, &new_key, has_new ? DP_EDGE_GOES : DP_EDGE_DELETED);
+		note_edges(r, side, before, &old_key, moved ? NULL : after, &new_key,
+				   has_new ? DP_EDGE_GOES : DP_EDGE_DELETED);
 	if (has_new)
 		note_edges(r, side, after, &new_key, moved ? NULL : before, &old_key, DP_EDGE_COMES);
 	if (has_new && moved && !r->missing_error)
 	{
-		DpBuilder	b;
+		DpBuilder b;
 
 		dp_builder_init_value(&b, 0);
 		dp_builder_begin_array(&b);
@@ -360,15 +381,15 @@ note_row(DpRelation *r, int side, TriggerData *trigdata)
 
 /* Note the edges of a document that the other version of it does not have. */
 static void
-note_edges(DpRelation *r, int side, struct varlena *doc, const DpValue *key,
-		   struct varlena *other, const DpValue *other_key, DpRelationSign sign)
+note_edges(DpRelation *r, int side, struct varlena *doc, const DpValue *key, struct varlena *other,
+		   const DpValue *other_key, DpRelationSign sign)
 {
 	DpRelationSide *s = &r->sides[side];
-	DpValue		array;
-	DpValue		others;
-	DpValue		id;
-	DpIter		iter;
-	bool		has_others;
+	DpValue array;
+	DpValue others;
+	DpValue id;
+	DpIter iter;
+	bool has_others;
 
 	if (!dp_relation_array(s, doc, &array))
 		return;
@@ -376,7 +397,7 @@ note_edges(DpRelation *r, int side, struct varlena *doc, const DpValue *key,
 	dp_iter_init_value(&iter, &array);
 	while (dp_iter_next_value(&iter, &id))
 	{
-		DpBuilder	b;
+		DpBuilder b;
 
 		if (has_others && array_has(&others, &id))
 			continue;
@@ -399,17 +420,17 @@ struct varlena *
 dp_relation_row(DpRelation *r, int side, const DpValue *id)
 {
 	DpRelationSide *s = &r->sides[side];
-	SPIPlanPtr	plan = dp_plan(r->decl, &plan_row[side]);
+	SPIPlanPtr plan = dp_plan(r->decl, &plan_row[side]);
 	MemoryContext context = CurrentMemoryContext;
 	struct varlena *doc = NULL;
-	DpKey		key;
+	DpKey key;
 
 	if (!dp_key_of_value(s->table, id, &key))
 		return NULL;
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
+		Oid types[INDEX_MAX_KEYS];
 
 		initStringInfo(&sql);
 		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(s->table->doc_column));
@@ -421,8 +442,8 @@ dp_relation_row(DpRelation *r, int side, const DpValue *id)
 	}
 	if (dp_run(r->decl, plan, key.values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) == 1)
 	{
-		bool		isnull;
-		Datum		value = dp_result(0, 1, &isnull);
+		bool isnull;
+		Datum value = dp_result(0, 1, &isnull);
 
 		if (!isnull)
 		{
@@ -441,14 +462,15 @@ dp_relation_row(DpRelation *r, int side, const DpValue *id)
 static DpRelation *
 note_read(Oid relid, DpRelation *last, struct varlena *note, DpRelationEdge *edge)
 {
-	DpValue		array = dp_value_of_varlena(note);
-	DpValue		pair;
-	DpValue		value;
-	DpIter		iter;
+	DpValue array = dp_value_of_varlena(note);
+	DpValue pair;
+	DpValue value;
+	DpIter iter;
 
 	memset(edge, 0, sizeof(*edge));
 	dp_iter_init_value(&iter, &array);
-	if (!dp_iter_next_value(&iter, &pair) || !dp_iter_next_value(&iter, &value) || !dp_iter_next_value(&iter, &edge->to))
+	if (!dp_iter_next_value(&iter, &pair) || !dp_iter_next_value(&iter, &value) ||
+		!dp_iter_next_value(&iter, &edge->to))
 		elog(ERROR, "what was noted of a relation is not as it was");
 	edge->side = dp_get_int32(value.data);
 	if (dp_iter_next_value(&iter, &edge->from) && dp_iter_next_value(&iter, &value))
@@ -464,7 +486,8 @@ dp_relation_edge(DpRelationEdge **edges, int *n, int *cap, const DpRelationEdge 
 	if (*n == *cap)
 	{
 		*cap = *cap == 0 ? 16 : *cap * 2;
-		*edges = *edges == NULL ? palloc(sizeof(DpRelationEdge) * *cap) : repalloc_huge(*edges, sizeof(DpRelationEdge) * *cap);
+		*edges = *edges == NULL ? palloc(sizeof(DpRelationEdge) * *cap)
+								: repalloc_huge(*edges, sizeof(DpRelationEdge) * *cap);
 	}
 	(*edges)[(*n)++] = *edge;
 }
@@ -475,7 +498,7 @@ edge_compare(const void *a, const void *b)
 {
 	const DpRelationEdge *left = a;
 	const DpRelationEdge *right = b;
-	int			cmp;
+	int cmp;
 
 	if (left->side != right->side)
 		return left->side < right->side ? -1 : 1;
@@ -490,30 +513,31 @@ edge_compare(const void *a, const void *b)
 static void
 statement_end(Oid relid)
 {
-	List	   *rows = dp_collected(relid, &noted_rows);
-	List	   *noted = dp_collected(relid, &noted_edges);
+	List *rows = dp_collected(relid, &noted_rows);
+	List *noted = dp_collected(relid, &noted_edges);
 	DpRelation *r = NULL;
 	DpRelationEdge *edges = NULL;
 	DpRelationEdge edge;
-	int			n = 0;
-	int			cap = 0;
-	ListCell   *lc;
+	int n = 0;
+	int cap = 0;
+	ListCell *lc;
 
 	if (rows == NIL && noted == NIL)
 		return;
 	SPI_connect();
 	if (rows != NIL)
 	{
-		uint64	   *places = palloc(sizeof(uint64) * list_length(rows));
-		int			nplaces = 0;
+		uint64 *places = palloc(sizeof(uint64) * list_length(rows));
+		int nplaces = 0;
 
 		/* those who name a row that is not there are waited for, and held off */
 		foreach(lc, rows)
 		{
 			r = note_read(relid, r, lfirst(lc), &edge);
 			if (r != NULL)
-				places[nplaces++] = (uint64) hash_bytes((unsigned char *) r->pair, strlen(r->pair)) << 32 |
-					dp_value_hash(&edge.to, 0) % ABSENT_PLACES;
+				places[nplaces++] = (uint64) hash_bytes((unsigned char *) r->pair, strlen(r->pair))
+										<< 32 |
+									dp_value_hash(&edge.to, 0) % ABSENT_PLACES;
 		}
 		dp_ref_absent_lock(places, nplaces, ShareLock);
 		foreach(lc, rows)
@@ -559,9 +583,9 @@ statement_end(Oid relid)
 void
 dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build)
 {
-	int			from = 0;
-	int			kept = 0;
-	int			i;
+	int from = 0;
+	int kept = 0;
+	int i;
 	MemoryContext context;
 
 	check_stack_depth();
@@ -575,11 +599,13 @@ dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build)
 		{
 			if (edges[kept - 1].sign != edges[i].sign)
 			{
-				DpValue		array;
+				DpValue array;
 				struct varlena *doc = dp_relation_row(r, edges[i].side, &edges[i].from);
 
-				edges[kept - 1].sign = dp_relation_array(&r->sides[edges[i].side], doc, &array) && array_has(&array, &edges[i].to) ?
-					DP_EDGE_COMES : DP_EDGE_GOES;
+				edges[kept - 1].sign = dp_relation_array(&r->sides[edges[i].side], doc, &array) &&
+											   array_has(&array, &edges[i].to)
+										   ? DP_EDGE_COMES
+										   : DP_EDGE_GOES;
 			}
 			continue;
 		}
@@ -587,22 +613,24 @@ dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build)
 	}
 	n = kept;
 
-	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns relation", ALLOCSET_DEFAULT_SIZES);
+	context =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns relation", ALLOCSET_DEFAULT_SIZES);
 	while (from < n)
 	{
-		int			side = edges[from].side;
+		int side = edges[from].side;
 		DpRelationSide *other = &r->sides[1 - side];
-		DpWriter   *w = dp_writer_open(other->relid, other->table->doc_column, 0, NULL);
+		DpWriter *w = dp_writer_open(other->relid, other->table->doc_column, 0, NULL);
 		MemoryContext old;
 
 		dp_writer_leave(w, true);
 		dp_writer_refresh(w);
 		while (from < n && edges[from].side == side)
 		{
-			int			next = from + 1;
+			int next = from + 1;
 
 			CHECK_FOR_INTERRUPTS();
-			while (next < n && edges[next].side == side && dp_value_compare(&edges[next].to, &edges[from].to) == 0)
+			while (next < n && edges[next].side == side &&
+				   dp_value_compare(&edges[next].to, &edges[from].to) == 0)
 				next++;
 			old = MemoryContextSwitchTo(context);
 			apply_row(r, w, edges + from, next - from, build);
@@ -619,12 +647,12 @@ dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build)
 static void
 apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
 {
-	int			side = 1 - edges[0].side;
+	int side = 1 - edges[0].side;
 	DpRelationSide *s = &r->sides[side];
-	DpKey		key;
-	bool		valid = dp_key_of_value(s->table, &edges[0].to, &key);
-	bool		placed = false;
-	int			i;
+	DpKey key;
+	bool valid = dp_key_of_value(s->table, &edges[0].to, &key);
+	bool placed = false;
+	int i;
 
 	for (;;)
 	{
@@ -633,7 +661,7 @@ apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
 
 		if (!valid || !dp_writer_find(w, s->primary, key.values))
 		{
-			bool		comes = false;
+			bool comes = false;
 
 			for (i = 0; i < n; i++)
 				comes |= edges[i].sign == DP_EDGE_COMES;
@@ -642,8 +670,10 @@ apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
 			if (r->missing_error)
 				ereport(ERROR,
 						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-						 errmsg("a document of table %s names a document that does not exist", dp_relation_name(r->sides[1 - side].relid)),
-						 errdetail("%s is no key of table %s.", dp_ref_id_text(&edges[0].to), dp_relation_name(s->relid))));
+						 errmsg("a document of table %s names a document that does not exist",
+								dp_relation_name(r->sides[1 - side].relid)),
+						 errdetail("%s is no key of table %s.", dp_ref_id_text(&edges[0].to),
+								   dp_relation_name(s->relid))));
 			if (placed || !valid)
 				return;
 
@@ -652,8 +682,9 @@ apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
 			 * written: that our row names it, or that it does so no more.
 			 */
 			{
-				uint64		place = (uint64) hash_bytes((unsigned char *) r->pair, strlen(r->pair)) << 32 |
-					dp_value_hash(&edges[0].to, 0) % ABSENT_PLACES;
+				uint64 place = (uint64) hash_bytes((unsigned char *) r->pair, strlen(r->pair))
+								   << 32 |
+							   dp_value_hash(&edges[0].to, 0) % ABSENT_PLACES;
 
 				dp_ref_absent_lock(&place, 1, RowExclusiveLock);
 			}
@@ -662,7 +693,10 @@ apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
 			continue;
 		}
 
-		/* a row that agrees already is not locked: whoever is changing these edges there has to come to our rows */
+		/*
+		 * a row that agrees already is not locked: whoever is changing these edges there has to
+		 * come to our rows
+		 */
 		if (row_changed(r, side, dp_writer_document(w), edges, n) == NULL)
 			return;
 		locked = dp_writer_lock_found(w, LockTupleNoKeyExclusive, LockWaitBlock);
@@ -687,12 +721,12 @@ apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
 static void
 leave_edges(DpRelation *r, const DpRelationEdge *edges, int n)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < n; i++)
 	{
-		DpBuilder	b;
-		DpValue		note;
+		DpBuilder b;
+		DpValue note;
 
 		dp_builder_init_value(&b, 0);
 		dp_builder_begin_array(&b);
@@ -714,14 +748,14 @@ void
 dp_relation_settle_note(DpDecl *decl, const DpValue *note)
 {
 	DpRelation *r = dp_relation(decl);
-	DpRelationEdge edge = {0};
+	DpRelationEdge edge = { 0 };
 	DpRelationSide *s;
-	DpWriter   *w;
-	DpKey		key;
+	DpWriter *w;
+	DpKey key;
 	DpLockResult locked = DP_LOCK_GONE;
-	DpValue		side;
-	DpValue		array;
-	DpIter		iter;
+	DpValue side;
+	DpValue array;
+	DpIter iter;
 
 	dp_iter_init_value(&iter, note);
 	if (!dp_iter_next_value(&iter, &side) || side.type != DP_TYPE_INT32 ||
@@ -735,7 +769,8 @@ dp_relation_settle_note(DpDecl *decl, const DpValue *note)
 	dp_writer_leave(w, true);
 	do
 		dp_writer_refresh(w);
-	while (dp_key_of_value(s->table, &edge.from, &key) && dp_writer_find(w, s->primary, key.values) &&
+	while (dp_key_of_value(s->table, &edge.from, &key) &&
+		   dp_writer_find(w, s->primary, key.values) &&
 		   (locked = dp_writer_lock_found(w, LockTupleShare, LockWaitBlock)) == DP_LOCK_GONE);
 	dp_writer_close(w);
 	if (locked == DP_LOCK_CIRCLE)
@@ -745,14 +780,16 @@ dp_relation_settle_note(DpDecl *decl, const DpValue *note)
 	}
 	if (r->missing_error && dp_relation_row(r, 1 - edge.side, &edge.to) == NULL)
 	{
-		DpValue		gone = edge.to;
+		DpValue gone = edge.to;
 
 		edge.to = edge.from;
 		edge.from = gone;
 		edge.side = 1 - edge.side;
 		edge.sign = DP_EDGE_DELETED;
 	}
-	else if (dp_relation_array(&r->sides[edge.side], dp_relation_row(r, edge.side, &edge.from), &array) && array_has(&array, &edge.to))
+	else if (dp_relation_array(&r->sides[edge.side], dp_relation_row(r, edge.side, &edge.from),
+							   &array) &&
+			 array_has(&array, &edge.to))
 		edge.sign = DP_EDGE_COMES;
 	else
 		edge.sign = DP_EDGE_GOES;
@@ -767,30 +804,31 @@ static struct varlena *
 row_changed(DpRelation *r, int side, struct varlena *doc, const DpRelationEdge *edges, int n)
 {
 	DpRelationSide *s = &r->sides[side];
-	DpValue		array;
-	DpValue		element;
-	DpIter		iter;
-	DpBuilder	b;
-	bool		present;
-	bool		differs = false;
+	DpValue array;
+	DpValue element;
+	DpIter iter;
+	DpBuilder b;
+	bool present;
+	bool differs = false;
 	struct varlena *value;
-	DpValue		result;
-	int			i;
+	DpValue result;
+	int i;
 
 	if (doc == NULL)
 		return NULL;
 	present = dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->field, &array) &&
-		array.type != DP_TYPE_NULL && array.type != DP_TYPE_UNDEFINED;
+			  array.type != DP_TYPE_NULL && array.type != DP_TYPE_UNDEFINED;
 	if (present && array.type != DP_TYPE_ARRAY)
 	{
 		StringInfoData field;
 
 		initStringInfo(&field);
 		dp_path_to_text(&field, s->field);
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("field \"%s\" of a document of table %s is no array of ids", field.data, dp_relation_name(s->relid)),
-				 errdetail("It is a value of type %s in the document with the key %s.", dp_type_name(array.type), dp_ref_id_text(&edges[0].to))));
+		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+						errmsg("field \"%s\" of a document of table %s is no array of ids",
+							   field.data, dp_relation_name(s->relid)),
+						errdetail("It is a value of type %s in the document with the key %s.",
+								  dp_type_name(array.type), dp_ref_id_text(&edges[0].to))));
 	}
 	dp_builder_init_value(&b, present ? array.len + 32 : 64);
 	dp_builder_begin_array(&b);
@@ -801,7 +839,8 @@ row_changed(DpRelation *r, int side, struct varlena *doc, const DpRelationEdge *
 		{
 			for (i = 0; i < n; i++)
 			{
-				if (edges[i].sign != DP_EDGE_COMES && dp_value_compare(&edges[i].from, &element) == 0)
+				if (edges[i].sign != DP_EDGE_COMES &&
+					dp_value_compare(&edges[i].from, &element) == 0)
 					break;
 			}
 			if (i == n)
@@ -810,7 +849,8 @@ row_changed(DpRelation *r, int side, struct varlena *doc, const DpRelationEdge *
 				ereport(ERROR,
 						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 						 errmsg("a document of table %s cannot go: documents of table %s name it",
-								dp_relation_name(r->sides[1 - side].relid), dp_relation_name(s->relid)),
+								dp_relation_name(r->sides[1 - side].relid),
+								dp_relation_name(s->relid)),
 						 errdetail("Its key is %s.", dp_ref_id_text(&edges[i].from))));
 			else
 				differs = true;
@@ -837,18 +877,22 @@ row_changed(DpRelation *r, int side, struct varlena *doc, const DpRelationEdge *
 
 /* ---------------------------------------------------------------- what is found by statements */
 
-/* Copies of what a statement has found: edges from the other side to a row, or from rows that are gone. */
+/*
+ * Copies of what a statement has found: edges from the other side to a row, or from rows that are
+ * gone.
+ */
 static void
-edges_of_result(uint64 rows, int side, DpRelationSign sign, const DpValue *to, DpRelationEdge **edges, int *n, int *cap, MemoryContext context)
+edges_of_result(uint64 rows, int side, DpRelationSign sign, const DpValue *to,
+				DpRelationEdge **edges, int *n, int *cap, MemoryContext context)
 {
 	MemoryContext old = MemoryContextSwitchTo(context);
-	uint64		i;
+	uint64 i;
 
 	for (i = 0; i < rows; i++)
 	{
 		DpRelationEdge edge;
-		bool		isnull;
-		DpValue		value;
+		bool isnull;
+		DpValue value;
 
 		edge.side = side;
 		edge.sign = sign;
@@ -858,7 +902,8 @@ edges_of_result(uint64 rows, int side, DpRelationSign sign, const DpValue *to, D
 			edge.to = *to;
 		else
 		{
-			value = dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 2, &isnull)));
+			value =
+				dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 2, &isnull)));
 			edge.to = dp_value_of_varlena(dp_value_to_varlena(&value));
 		}
 		dp_relation_edge(edges, n, cap, &edge);
@@ -872,17 +917,17 @@ static void
 namers(DpRelation *r, int side, const DpValue *key, DpRelationEdge **edges, int *n, int *cap)
 {
 	DpRelationSide *other = &r->sides[1 - side];
-	SPIPlanPtr	plan = dp_plan(r->decl, &plan_namers[side]);
+	SPIPlanPtr plan = dp_plan(r->decl, &plan_namers[side]);
 	MemoryContext context = CurrentMemoryContext;
-	DpBuilder	b;
+	DpBuilder b;
 	StringInfoData path;
-	Datum		filter;
-	int			i;
+	Datum filter;
+	int i;
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			type = dp_types()->bson;
+		Oid type = dp_types()->bson;
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "SELECT ");
@@ -904,8 +949,8 @@ namers(DpRelation *r, int side, const DpValue *key, DpRelationEdge **edges, int 
 	dp_builder_end(&b);
 	dp_builder_end(&b);
 	filter = PointerGetDatum(dp_builder_finish_bson(&b));
-	edges_of_result(dp_run(r->decl, plan, &filter, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT), 1 - side, DP_EDGE_COMES, key,
-					edges, n, cap, context);
+	edges_of_result(dp_run(r->decl, plan, &filter, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT),
+					1 - side, DP_EDGE_COMES, key, edges, n, cap, context);
 }
 
 /* A table was truncated, or a partition of it: what names its rows lets go. */
@@ -914,11 +959,11 @@ truncated(DpRelation *r, int side)
 {
 	DpRelationSide *s = &r->sides[side];
 	DpRelationSide *other = &r->sides[1 - side];
-	SPIPlanPtr	plan = dp_plan(r->decl, &plan_truncated[side]);
+	SPIPlanPtr plan = dp_plan(r->decl, &plan_truncated[side]);
 	MemoryContext context = CurrentMemoryContext;
 	DpRelationEdge *edges = NULL;
-	int			n = 0;
-	int			cap = 0;
+	int n = 0;
+	int cap = 0;
 
 	if (plan == NULL)
 	{
@@ -931,8 +976,10 @@ truncated(DpRelation *r, int side)
 		dp_sql_table(&sql, other->relid);
 		appendStringInfoString(&sql, " AS t CROSS JOIN LATERAL ");
 		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql, "_relation_ids(t.%s, %s) AS v (id) WHERE NOT EXISTS (SELECT FROM ", quote_identifier(other->table->doc_column),
-						 quote_literal_cstr(dp_decl_text(r->decl, side == 0 ? "other_field" : "field")));
+		appendStringInfo(&sql, "_relation_ids(t.%s, %s) AS v (id) WHERE NOT EXISTS (SELECT FROM ",
+						 quote_identifier(other->table->doc_column),
+						 quote_literal_cstr(dp_decl_text(r->decl,
+														 side == 0 ? "other_field" : "field")));
 		dp_sql_table(&sql, s->relid);
 		appendStringInfoString(&sql, " AS o WHERE ");
 		dp_sql_own_schema(&sql);
@@ -941,8 +988,8 @@ truncated(DpRelation *r, int side)
 		appendStringInfoString(&sql, "v.id)");
 		plan = dp_plan_make(r->decl, &plan_truncated[side], sql.data, 0, NULL);
 	}
-	edges_of_result(dp_run(r->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT), side, DP_EDGE_DELETED, NULL,
-					&edges, &n, &cap, context);
+	edges_of_result(dp_run(r->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT), side,
+					DP_EDGE_DELETED, NULL, &edges, &n, &cap, context);
 	if (n > 0)
 		dp_relation_apply(r, edges, n, false);
 }

@@ -20,35 +20,35 @@
 /* One of the two sides */
 typedef struct DpRelationSide
 {
-	Oid			relid;			/* InvalidOid: the other table is gone */
-	DpDecl	   *table;			/* its key and its document column */
-	DpPath	   *field;
-	DpLookup   *primary;
+	Oid relid;     /* InvalidOid: the other table is gone */
+	DpDecl *table; /* its key and its document column */
+	DpPath *field;
+	DpLookup *primary;
 } DpRelationSide;
 
 typedef struct DpRelation
 {
-	DpDecl	   *decl;			/* of the main trigger, which side 0 has */
-	char	   *pair;
+	DpDecl *decl; /* of the main trigger, which side 0 has */
+	char *pair;
 	DpRelationSide sides[2];
-	bool		symmetric;		/* both sides are the same array */
-	bool		missing_error;
-	bool		restrict_delete;
+	bool symmetric; /* both sides are the same array */
+	bool missing_error;
+	bool restrict_delete;
 } DpRelation;
 
 typedef enum DpRelationSign
 {
 	DP_EDGE_COMES,
 	DP_EDGE_GOES,
-	DP_EDGE_DELETED				/* with the row that named it */
+	DP_EDGE_DELETED /* with the row that named it */
 } DpRelationSign;
 
 /* An edge of a row on the one side to one on the other */
 typedef struct DpRelationEdge
 {
-	int			side;			/* of the row that names */
-	DpValue		to;
-	DpValue		from;
+	int side; /* of the row that names */
+	DpValue to;
+	DpValue from;
 	DpRelationSign sign;
 } DpRelationEdge;
 
@@ -58,7 +58,10 @@ extern DpRelation *dp_relation(DpDecl *decl);
 /* The array of a document; false if there is none. */
 extern bool dp_relation_array(const DpRelationSide *side, struct varlena *doc, DpValue *array);
 
-/* The document of a row as it is now, in the current context; NULL if it is gone.  Inside SPI_connect(). */
+/*
+ * The document of a row as it is now, in the current context; NULL if it is gone.  Inside
+ * SPI_connect().
+ */
 extern struct varlena *dp_relation_row(DpRelation *r, int side, const DpValue *id);
 
 /* Adds an edge to a list, palloc'd. */
@@ -73,4 +76,4 @@ extern void dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool 
 /* DpPatternMethods: settle_note. */
 extern void dp_relation_settle_note(DpDecl *decl, const DpValue *note);
 
-#endif							/* DP_PATTERNS_RELATIONSHIP_RELATIONSHIP_H */
+#endif /* DP_PATTERNS_RELATIONSHIP_RELATIONSHIP_H */

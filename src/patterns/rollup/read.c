@@ -30,37 +30,40 @@
 /* What rows are given to */
 typedef struct Visit
 {
-	Rollup	   *r;
+	Rollup *r;
 	DpAccumulation *g;
-	DpDerive   *run;
-	bool		anew;
-	bool		whole;			/* each document of the lower level carried its state */
+	DpDerive *run;
+	bool anew;
+	bool whole; /* each document of the lower level carried its state */
 	ReturnSetInfo *rsinfo;
 } Visit;
 
 static void read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key);
 static bool read_lower(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key);
-static void read_changed(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key, const DpValue *groups);
+static void read_changed(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key,
+						 const DpValue *groups);
 static bool visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_target(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
-static void violation(ReturnSetInfo *rsinfo, const DpValue *key, struct varlena *expected, struct varlena *found);
+static void violation(ReturnSetInfo *rsinfo, const DpValue *key, struct varlena *expected,
+					  struct varlena *found);
 static char *document_text(struct varlena *doc);
 
 /* The field's parameter as a date, for a column of whatever type. */
 static DpValue
 date_value(TimestampTz t, uint8 *buf)
 {
-	int64		ms = t / 1000 + DP_EPOCH_DAYS * DP_MS_PER_DAY;
-	DpValue		v = {buf, 8, DP_TYPE_DATE};
+	int64 ms = t / 1000 + DP_EPOCH_DAYS * DP_MS_PER_DAY;
+	DpValue v = { buf, 8, DP_TYPE_DATE };
 
 	memcpy(buf, &ms, 8);
 	return v;
 }
 
 int64
-dp_rollup_each(Rollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest, DpSourceVisit visit, void *arg)
+dp_rollup_each(Rollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest, DpSourceVisit visit,
+			   void *arg)
 {
 	return dp_source_each(r->source, r->derivation->decl, plan, params, latest, false, visit, arg);
 }
@@ -103,7 +106,7 @@ DpAccumulation *
 dp_rollup_whole(Rollup *r, DpGroup *group)
 {
 	RollupGroup *state = dp_rollup_group(group);
-	RollupKey	parts;
+	RollupKey parts;
 
 	if (r->time == NULL)
 		return dp_rollup_node_whole(r, group);
@@ -122,19 +125,19 @@ dp_rollup_whole(Rollup *r, DpGroup *group)
 static void
 read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
 {
-	DpDecl	   *decl = r->derivation->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &r->plan_rows);
+	DpDecl *decl = r->derivation->decl;
+	SPIPlanPtr plan = dp_plan(decl, &r->plan_rows);
 	StringInfoData sql;
-	Oid			types[DP_ROLLUP_MAX_GROUPS + 2];
+	Oid types[DP_ROLLUP_MAX_GROUPS + 2];
 	ParamListInfo params = dp_source_params(r->ngroups + 2);
-	Visit		visit = {.r = r, .g = g};
-	uint8		buf[2][8];
-	DpValue		since = date_value(key->start, buf[0]);
-	DpValue		until = date_value(key->next, buf[1]);
-	DpIter		iter;
-	DpValue		value;
-	bool		nulls = false;
-	int			i;
+	Visit visit = { .r = r, .g = g };
+	uint8 buf[2][8];
+	DpValue since = date_value(key->start, buf[0]);
+	DpValue until = date_value(key->next, buf[1]);
+	DpIter iter;
+	DpValue value;
+	bool nulls = false;
+	int i;
 
 	/* the types are needed in any case */
 	initStringInfo(&sql);
@@ -149,7 +152,7 @@ read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
 	dp_iter_init_value(&iter, &key->group);
 	for (i = 0; i < r->ngroups && dp_iter_next_value(&iter, &value); i++)
 	{
-		bool		is_null = value.type == DP_TYPE_NULL;
+		bool is_null = value.type == DP_TYPE_NULL;
 
 		appendStringInfoString(&sql, is_null ? " AND (" : " AND ");
 		types[i + 2] = dp_source_sql_require_field(&sql, r->source, r->groups[i]);
@@ -167,7 +170,8 @@ read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
 	dp_source_param(params, 0, types[0], &since);
 	dp_source_param(params, 1, types[1], &until);
 	if (nulls)
-		plan = SPI_prepare(sql.data, r->ngroups + 2, types);	/* another statement, for rare groups */
+		plan =
+			SPI_prepare(sql.data, r->ngroups + 2, types); /* another statement, for rare groups */
 	else if (plan == NULL)
 		plan = dp_plan_make(decl, &r->plan_rows, sql.data, r->ngroups + 2, types);
 	(void) dp_source_each(r->source, decl, plan, params, false, r->need_key, visit_row, &visit);
@@ -181,14 +185,14 @@ read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
 static bool
 read_lower(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key)
 {
-	DpDecl	   *decl = r->derivation->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &r->plan_lower);
+	DpDecl *decl = r->derivation->decl;
+	SPIPlanPtr plan = dp_plan(decl, &r->plan_lower);
 	ParamListInfo params = dp_source_params(2);
-	Visit		visit = {.r = r, .g = g, .run = run, .whole = true};
-	DpValue		groups[DP_ROLLUP_MAX_GROUPS];
-	DpIter		iter;
-	int			i;
-	Oid			types[2] = {dp_types()->bson_value, dp_types()->bson_value};
+	Visit visit = { .r = r, .g = g, .run = run, .whole = true };
+	DpValue groups[DP_ROLLUP_MAX_GROUPS];
+	DpIter iter;
+	int i;
+	Oid types[2] = { dp_types()->bson_value, dp_types()->bson_value };
 
 	if (plan == NULL)
 	{
@@ -209,11 +213,12 @@ read_lower(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key)
 		(void) dp_iter_next_value(&iter, &groups[i]);
 	for (i = 0; i < 2; i++)
 	{
-		DpBuilder	b;
-		DpValue		bound;
+		DpBuilder b;
+		DpValue bound;
 
 		dp_builder_init_value(&b, 0);
-		dp_rollup_key_build(r, &b, r->levels[key->level].below, i == 0 ? key->start : key->next, groups);
+		dp_rollup_key_build(r, &b, r->levels[key->level].below, i == 0 ? key->start : key->next,
+							groups);
 		bound = dp_builder_view(&b, DP_TYPE_DOCUMENT);
 		dp_source_param(params, i, types[i], &bound);
 		dp_builder_free(&b);
@@ -226,16 +231,17 @@ read_lower(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key)
 
 /* Adds the groups of the level below that the run changes. */
 static void
-read_changed(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key, const DpValue *groups)
+read_changed(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key,
+			 const DpValue *groups)
 {
-	int			below = r->levels[key->level].below;
+	int below = r->levels[key->level].below;
 	TimestampTz t = key->start;
 
 	while (t < key->next)
 	{
-		DpBuilder	b;
-		DpValue		id;
-		DpGroup    *group;
+		DpBuilder b;
+		DpValue id;
+		DpGroup *group;
 
 		CHECK_FOR_INTERRUPTS();
 		dp_builder_init_value(&b, 0);
@@ -253,10 +259,10 @@ read_changed(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key, 
 static bool
 visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
-	Visit	   *visit = arg;
-	DpValue		groups[DP_ROLLUP_MAX_GROUPS];
+	Visit *visit = arg;
+	DpValue groups[DP_ROLLUP_MAX_GROUPS];
 	TimestampTz t;
-	DpValue		doc = dp_value_of_document(row->doc);
+	DpValue doc = dp_value_of_document(row->doc);
 
 	if (dp_rollup_row(visit->r, row, &t, groups))
 		dp_accumulation_row(visit->g, &doc, key, keylen, 1);
@@ -267,9 +273,9 @@ visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 static bool
 visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
-	Visit	   *visit = arg;
-	DpValue		doc = dp_value_of_document(row->doc);
-	DpValue		id;
+	Visit *visit = arg;
+	DpValue doc = dp_value_of_document(row->doc);
+	DpValue id;
 
 	if (dp_document_find(doc.data, doc.len, "_id", 3, &id) &&
 		dp_derive_find(visit->run, visit->r->derivation, &id) != NULL)
@@ -282,12 +288,12 @@ visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 void
 dp_rollup_read_node(Rollup *r, DpAccumulation *g, const DpValue *node)
 {
-	DpDecl	   *decl = r->derivation->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &r->plan_node);
+	DpDecl *decl = r->derivation->decl;
+	SPIPlanPtr plan = dp_plan(decl, &r->plan_node);
 	ParamListInfo params = dp_source_params(1);
-	Visit		visit = {.r = r, .g = g};
+	Visit visit = { .r = r, .g = g };
 	StringInfoData sql;
-	Oid			type;
+	Oid type;
 
 	initStringInfo(&sql);
 	dp_source_sql_select(&sql, r->source, r->need_key);
@@ -304,9 +310,9 @@ dp_rollup_read_node(Rollup *r, DpAccumulation *g, const DpValue *node)
 void
 dp_rollup_read_all(Rollup *r, DpDerive *run, bool latest, bool anew)
 {
-	DpDecl	   *decl = r->derivation->decl;
-	SPIPlanPtr	plan;
-	Visit		visit = {.r = r, .run = run, .anew = anew};
+	DpDecl *decl = r->derivation->decl;
+	SPIPlanPtr plan;
+	Visit visit = { .r = r, .run = run, .anew = anew };
 
 	SPI_connect();
 	plan = dp_plan(decl, &r->plan_all);
@@ -326,11 +332,11 @@ dp_rollup_read_all(Rollup *r, DpDerive *run, bool latest, bool anew)
 static bool
 visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
-	Visit	   *visit = arg;
-	Rollup	   *r = visit->r;
-	DpValue		groups[DP_ROLLUP_MAX_GROUPS];
+	Visit *visit = arg;
+	Rollup *r = visit->r;
+	DpValue groups[DP_ROLLUP_MAX_GROUPS];
 	TimestampTz t;
-	int			i;
+	int i;
 
 	if (!visit->anew)
 	{
@@ -341,7 +347,7 @@ visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 		return true;
 	if (r->time == NULL)
 	{
-		DpGroup    *group = dp_derive_group(visit->run, r->derivation, &groups[0]);
+		DpGroup *group = dp_derive_group(visit->run, r->derivation, &groups[0]);
 		RollupGroup *g;
 
 		group->recompute = true;
@@ -353,8 +359,8 @@ visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	}
 	for (i = 0; i < r->nlevels; i++)
 	{
-		DpBuilder	b;
-		DpValue		id;
+		DpBuilder b;
+		DpValue id;
 
 		dp_builder_init_value(&b, 0);
 		dp_rollup_key_build(r, &b, i, dp_span_start(&r->levels[i].span, t, NULL), groups);
@@ -371,13 +377,13 @@ visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 static bool
 rollup_settle(DpDecl *decl, const DpKey *key)
 {
-	Rollup	   *r = dp_rollup(decl);
-	DpDerive   *run = dp_derive_begin();
-	Visit		visit = {.r = r, .run = run, .anew = true};
-	SPIPlanPtr	plan = dp_plan(decl, &r->plan_one);
-	Oid			types[INDEX_MAX_KEYS];
+	Rollup *r = dp_rollup(decl);
+	DpDerive *run = dp_derive_begin();
+	Visit visit = { .r = r, .run = run, .anew = true };
+	SPIPlanPtr plan = dp_plan(decl, &r->plan_one);
+	Oid types[INDEX_MAX_KEYS];
 	ParamListInfo params = dp_source_params(decl->nkeys);
-	int			i;
+	int i;
 
 	dp_sql_key_types(decl, types);
 	if (plan == NULL)
@@ -400,10 +406,7 @@ rollup_settle(DpDecl *decl, const DpKey *key)
 	return dp_derive_end(run, true) > 0;
 }
 
-const DpPatternMethods dp_rollup_build = {
-	.pattern = "rollup",
-	.settle = rollup_settle
-};
+const DpPatternMethods dp_rollup_build = { .pattern = "rollup", .settle = rollup_settle };
 
 /* ---------------------------------------------------------------- calls */
 
@@ -411,16 +414,16 @@ const DpPatternMethods dp_rollup_build = {
 static DpDerivation *
 rollup_argument(FunctionCallInfo fcinfo)
 {
-	Oid			rel = PG_GETARG_OID(0);
+	Oid rel = PG_GETARG_OID(0);
 	DpDerivation *d;
 
 	dp_require_owner(rel);
 	d = dp_derivation(dp_decl_find(rel, "rollup", text_to_cstring(PG_GETARG_TEXT_PP(1))));
 	if (!OidIsValid(d->target))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the roll-up \"%s\" of table %s has no table of totals", d->decl->name, dp_relation_name(rel)),
-				 errdetail("It was dropped, or its triggers were.")));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("the roll-up \"%s\" of table %s has no table of totals",
+							   d->decl->name, dp_relation_name(rel)),
+						errdetail("It was dropped, or its triggers were.")));
 	return d;
 }
 
@@ -442,9 +445,9 @@ DP_FUNCTION(dp_rollup_verify);
 Datum
 dp_rollup_verify(PG_FUNCTION_ARGS)
 {
-	Rollup	   *r = rollup_argument(fcinfo)->state;
+	Rollup *r = rollup_argument(fcinfo)->state;
 	StringInfoData sql;
-	int			i;
+	int i;
 
 	initStringInfo(&sql);
 	if (r->time != NULL)
@@ -461,9 +464,10 @@ DP_FUNCTION(dp_rollup_start);
 Datum
 dp_rollup_start(PG_FUNCTION_ARGS)
 {
-	Rollup	   *r = dp_rollup(dp_decl_find(PG_GETARG_OID(0), "rollup", text_to_cstring(PG_GETARG_TEXT_PP(1))));
-	DpSourceRow row = {NULL, PG_GETARG_VARLENA_PP(2)};
-	DpValue		groups[DP_ROLLUP_MAX_GROUPS];
+	Rollup *r =
+		dp_rollup(dp_decl_find(PG_GETARG_OID(0), "rollup", text_to_cstring(PG_GETARG_TEXT_PP(1))));
+	DpSourceRow row = { NULL, PG_GETARG_VARLENA_PP(2) };
+	DpValue groups[DP_ROLLUP_MAX_GROUPS];
 	TimestampTz t;
 
 	if (r->time == NULL || !dp_rollup_row(r, &row, &t, groups))
@@ -483,19 +487,21 @@ dp_rollup_check_documents(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpDerivation *d;
-	Rollup	   *r;
-	Visit		visit = {0};
-	DpGroup    *group;
+	Rollup *r;
+	Visit visit = { 0 };
+	DpGroup *group;
 	StringInfoData sql;
 
 	InitMaterializedSRF(fcinfo, 0);
-	d = dp_derivation(dp_decl_find(PG_GETARG_OID(0), "rollup", text_to_cstring(PG_GETARG_TEXT_PP(1))));
+	d = dp_derivation(dp_decl_find(PG_GETARG_OID(0), "rollup",
+								   text_to_cstring(PG_GETARG_TEXT_PP(1))));
 	r = d->state;
 	if (!OidIsValid(d->target) || (r->time == NULL && !OidIsValid(r->tree)))
 	{
-		Datum		values[4] = {0, CStringGetTextDatum(OidIsValid(d->target) ? "tree" : "table of totals"),
-		CStringGetTextDatum("present"), CStringGetTextDatum("missing")};
-		bool		nulls[4] = {true};
+		Datum values[4] = { 0,
+							CStringGetTextDatum(OidIsValid(d->target) ? "tree" : "table of totals"),
+							CStringGetTextDatum("present"), CStringGetTextDatum("missing") };
+		bool nulls[4] = { true };
 
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 		return (Datum) 0;
@@ -519,7 +525,8 @@ dp_rollup_check_documents(PG_FUNCTION_ARGS)
 	{
 		RollupGroup *state = group->state;
 
-		if (!group->found && state != NULL && state->totals != NULL && dp_accumulation_rows(state->totals) > 0)
+		if (!group->found && state != NULL && state->totals != NULL &&
+			dp_accumulation_rows(state->totals) > 0)
 			violation(rsinfo, &group->key, dp_rollup_head(r, &group->key), NULL);
 	}
 	MemoryContextDelete(dp_derive_memory(visit.run));
@@ -530,14 +537,14 @@ dp_rollup_check_documents(PG_FUNCTION_ARGS)
 static bool
 visit_target(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
-	Visit	   *visit = arg;
-	Rollup	   *r = visit->r;
-	DpValue		id;
-	DpGroup    *group;
+	Visit *visit = arg;
+	Rollup *r = visit->r;
+	DpValue id;
+	DpGroup *group;
 	RollupGroup *state;
 	struct varlena *expected;
 	struct varlena *whole;
-	DpValue		head;
+	DpValue head;
 
 	if (!dp_document_find(DP_DOC_DATA(row->doc), DP_DOC_SIZE(row->doc), "_id", 3, &id))
 		return true;
@@ -563,14 +570,17 @@ visit_target(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 
 /* Adds a row. */
 static void
-violation(ReturnSetInfo *rsinfo, const DpValue *key, struct varlena *expected, struct varlena *found)
+violation(ReturnSetInfo *rsinfo, const DpValue *key, struct varlena *expected,
+		  struct varlena *found)
 {
-	Datum		values[4];
-	bool		nulls[4] = {false};
+	Datum values[4];
+	bool nulls[4] = { false };
 
 	values[0] = PointerGetDatum(dp_value_to_varlena(key));
 	values[1] = CStringGetTextDatum("document of totals");
-	values[2] = CStringGetTextDatum(expected == NULL ? "absent" : found == NULL ? "present" : document_text(expected));
+	values[2] = CStringGetTextDatum(expected == NULL ? "absent"
+									: found == NULL  ? "present"
+													 : document_text(expected));
 	values[3] = CStringGetTextDatum(found == NULL ? "missing" : document_text(found));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
@@ -579,9 +589,9 @@ violation(ReturnSetInfo *rsinfo, const DpValue *key, struct varlena *expected, s
 static char *
 document_text(struct varlena *doc)
 {
-	Oid			output;
-	bool		varlena;
-	char	   *text;
+	Oid output;
+	bool varlena;
+	char *text;
 
 	getTypeOutputInfo(dp_types()->bson, &output, &varlena);
 	text = OidOutputFunctionCall(output, PointerGetDatum(doc));

@@ -26,22 +26,20 @@ static void rollup_all_groups(DpDerivation *d, DpDerive *run);
 
 static void open_levels(Rollup *r);
 static void open_level(Rollup *r, const DpValue *name, const char *zone);
-static int	level_compare(const void *a, const void *b);
+static int level_compare(const void *a, const void *b);
 static void add_row(Rollup *r, DpGroup *group, const DpSourceRow *row, int sign);
 static struct varlena *totals_into(Rollup *r, DpAccumulation *g, struct varlena *doc);
 
-const DpDeriveMethods dp_rollup_methods = {
-	.pattern = "rollup",
-	.main_on_source = true,
-	.open = rollup_open,
-	.take = rollup_take,
-	.same = rollup_same,
-	.reads_columns = true,
-	.changes = rollup_changes,
-	.apply = rollup_apply,
-	.create = rollup_create,
-	.all_groups = rollup_all_groups
-};
+const DpDeriveMethods dp_rollup_methods = { .pattern = "rollup",
+											.main_on_source = true,
+											.open = rollup_open,
+											.take = rollup_take,
+											.same = rollup_same,
+											.reads_columns = true,
+											.changes = rollup_changes,
+											.apply = rollup_apply,
+											.create = rollup_create,
+											.all_groups = rollup_all_groups };
 
 /*
  * rollup_trigger(): the triggers of the pattern on the source and on the tree.
@@ -65,12 +63,12 @@ dp_rollup(DpDecl *decl)
 static void
 rollup_open(DpDerivation *d)
 {
-	DpDecl	   *decl = d->decl;
-	Rollup	   *r = palloc0(sizeof(Rollup));
-	DpAccumulateOptions how = {0};
-	DpValue		fields;
-	DpValue		value;
-	DpValue		order_by;
+	DpDecl *decl = d->decl;
+	Rollup *r = palloc0(sizeof(Rollup));
+	DpAccumulateOptions how = { 0 };
+	DpValue fields;
+	DpValue value;
+	DpValue order_by;
 
 	r->derivation = d;
 	d->state = r;
@@ -81,12 +79,13 @@ rollup_open(DpDerivation *d)
 	r->source = dp_source_open(d->source, d->source_column);
 	d->source_column = r->source->doc_column;
 
-	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "fields", 6, &fields) ||
+	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "fields", 6,
+						  &fields) ||
 		fields.type != DP_TYPE_DOCUMENT)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"fields\" must be a document of accumulators")));
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "order_by", 8, &order_by) &&
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("\"fields\" must be a document of accumulators")));
+	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "order_by", 8,
+						 &order_by) &&
 		order_by.type == DP_TYPE_DOCUMENT)
 		how.order_by = &order_by;
 	how.state = "_computed";
@@ -97,14 +96,16 @@ rollup_open(DpDerivation *d)
 	if (r->need_key)
 		dp_source_require_key(r->source);
 
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "filter", 6, &value) &&
+	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "filter", 6,
+						 &value) &&
 		value.type == DP_TYPE_DOCUMENT)
 		r->filter = dp_filter_compile(&value, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "group_by", 8, &value) &&
+	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "group_by", 8,
+						 &value) &&
 		value.type == DP_TYPE_ARRAY)
 	{
-		DpIter		iter;
-		DpValue		path;
+		DpIter iter;
+		DpValue path;
 
 		dp_iter_init_value(&iter, &value);
 		while (dp_iter_next_value(&iter, &path))
@@ -123,9 +124,8 @@ rollup_open(DpDerivation *d)
 	else
 	{
 		if (r->ngroups != 1)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("\"group_by\" must be the field with the node of the tree")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("\"group_by\" must be the field with the node of the tree")));
 		r->tree_pair = dp_decl_text(decl, "second_pair");
 		r->tree_name = dp_decl_text(decl, "tree_name");
 		if (r->tree_pair != NULL)
@@ -140,16 +140,17 @@ rollup_open(DpDerivation *d)
 static void
 open_levels(Rollup *r)
 {
-	DpDecl	   *decl = r->derivation->decl;
-	char	   *zone = dp_decl_text(decl, "time_zone");
-	DpValue		levels;
-	int			i;
+	DpDecl *decl = r->derivation->decl;
+	char *zone = dp_decl_text(decl, "time_zone");
+	DpValue levels;
+	int i;
 
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "levels", 6, &levels) &&
+	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "levels", 6,
+						 &levels) &&
 		levels.type == DP_TYPE_ARRAY)
 	{
-		DpIter		iter;
-		DpValue		name;
+		DpIter iter;
+		DpValue name;
 
 		dp_iter_init_value(&iter, &levels);
 		while (dp_iter_next_value(&iter, &name))
@@ -157,21 +158,20 @@ open_levels(Rollup *r)
 	}
 	if (r->nlevels == 0)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"levels\" must not be empty")));
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"levels\" must not be empty")));
 	qsort(r->levels, r->nlevels, sizeof(RollupLevel), level_compare);
 	for (i = 0; i < r->nlevels; i++)
 	{
 		RollupLevel *level = &r->levels[i];
-		int			j;
+		int j;
 
 		level->below = -1;
 		for (j = 0; j < i; j++)
 		{
 			if (r->levels[j].width == level->width)
-				ereport(ERROR,
-						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("levels \"%s\" and \"%s\" are of the same width", r->levels[j].name, level->name)));
+				ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+								errmsg("levels \"%s\" and \"%s\" are of the same width",
+									   r->levels[j].name, level->name)));
 			if (dp_span_divides(&r->levels[j].span, &level->span))
 				level->below = j;
 		}
@@ -183,9 +183,9 @@ static void
 open_level(Rollup *r, const DpValue *name, const char *zone)
 {
 	RollupLevel *level = &r->levels[r->nlevels];
-	char	   *text;
-	char	   *width;
-	Interval   *interval;
+	char *text;
+	char *width;
+	Interval *interval;
 
 	if (name->type != DP_TYPE_STRING || r->nlevels == DP_ROLLUP_MAX_LEVELS)
 		ereport(ERROR,
@@ -196,16 +196,16 @@ open_level(Rollup *r, const DpValue *name, const char *zone)
 		width = "3 months";
 	else
 		width = text[0] >= 'a' && text[0] <= 'z' ? psprintf("1 %s", text) : text;
-	interval = DatumGetIntervalP(DirectFunctionCall3(interval_in, CStringGetDatum(width),
-													 ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
+	interval =
+		DatumGetIntervalP(DirectFunctionCall3(interval_in, CStringGetDatum(width),
+											  ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
 	dp_span_init(&level->span, interval, NULL, zone, zone != NULL ? strlen(zone) : 0);
 	level->name = text;
-	level->width = level->span.kind == DP_SPAN_MONTHS ?
-		level->span.step * 30 * SECS_PER_DAY : level->span.step / USECS_PER_SEC;
+	level->width = level->span.kind == DP_SPAN_MONTHS ? level->span.step * 30 * SECS_PER_DAY
+													  : level->span.step / USECS_PER_SEC;
 	if (level->width == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("level \"%s\" is shorter than a second", text)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("level \"%s\" is shorter than a second", text)));
 	r->nlevels++;
 }
 
@@ -224,13 +224,13 @@ bool
 dp_rollup_row(Rollup *r, const DpSourceRow *row, TimestampTz *t, DpValue *groups)
 {
 	const uint8 *data = DP_DOC_DATA(row->doc);
-	uint32		size = DP_DOC_SIZE(row->doc);
-	int			i;
+	uint32 size = DP_DOC_SIZE(row->doc);
+	int i;
 
 	if (r->time != NULL)
 	{
-		DpValue		time;
-		int64		ms;
+		DpValue time;
+		int64 ms;
 
 		if (!dp_path_find(data, size, r->time, &time) || time.type != DP_TYPE_DATE)
 			return false;
@@ -240,19 +240,20 @@ dp_rollup_row(Rollup *r, const DpSourceRow *row, TimestampTz *t, DpValue *groups
 	}
 	for (i = 0; i < r->ngroups; i++)
 	{
-		if (!dp_path_find(data, size, r->groups[i], &groups[i]) || groups[i].type == DP_TYPE_UNDEFINED)
+		if (!dp_path_find(data, size, r->groups[i], &groups[i]) ||
+			groups[i].type == DP_TYPE_UNDEFINED)
 		{
 			groups[i].type = DP_TYPE_NULL;
 			groups[i].len = 0;
 			groups[i].data = NULL;
 		}
 	}
-	if (r->time == NULL &&
-		(groups[0].type == DP_TYPE_NULL || groups[0].type == DP_TYPE_ARRAY || groups[0].type == DP_TYPE_REGEX))
+	if (r->time == NULL && (groups[0].type == DP_TYPE_NULL || groups[0].type == DP_TYPE_ARRAY ||
+							groups[0].type == DP_TYPE_REGEX))
 		return false;
 	if (r->filter != NULL)
 	{
-		DpValue		doc = dp_value_of_document(row->doc);
+		DpValue doc = dp_value_of_document(row->doc);
 
 		return dp_filter_match(r->filter, &doc);
 	}
@@ -270,7 +271,7 @@ dp_rollup_group(DpGroup *group)
 void
 dp_rollup_key_build(Rollup *r, DpBuilder *b, int level, TimestampTz start, const DpValue *groups)
 {
-	int			i;
+	int i;
 
 	dp_builder_begin_document(b);
 	if (r->levels[level].width <= PG_INT32_MAX)
@@ -288,24 +289,27 @@ dp_rollup_key_build(Rollup *r, DpBuilder *b, int level, TimestampTz start, const
 void
 dp_rollup_key(Rollup *r, const DpValue *key, RollupKey *out)
 {
-	DpValue		width;
-	DpValue		start;
+	DpValue width;
+	DpValue start;
 
 	out->level = -1;
 	if (key->type == DP_TYPE_DOCUMENT &&
 		dp_document_find(key->data, key->len, "width", 5, &width) &&
 		(width.type == DP_TYPE_INT32 || width.type == DP_TYPE_INT64) &&
-		dp_document_find(key->data, key->len, "group", 5, &out->group) && out->group.type == DP_TYPE_ARRAY &&
+		dp_document_find(key->data, key->len, "group", 5, &out->group) &&
+		out->group.type == DP_TYPE_ARRAY &&
 		dp_document_find(key->data, key->len, "start", 5, &start) && start.type == DP_TYPE_DATE)
 	{
-		int64		ms = dp_get_int64(start.data) - DP_EPOCH_DAYS * DP_MS_PER_DAY;
-		int64		seconds = width.type == DP_TYPE_INT32 ? dp_get_int32(width.data) : dp_get_int64(width.data);
-		int			i;
+		int64 ms = dp_get_int64(start.data) - DP_EPOCH_DAYS * DP_MS_PER_DAY;
+		int64 seconds =
+			width.type == DP_TYPE_INT32 ? dp_get_int32(width.data) : dp_get_int64(width.data);
+		int i;
 
 		for (i = 0; i < r->nlevels; i++)
 		{
 			if (r->levels[i].width == seconds && !pg_mul_s64_overflow(ms, 1000, &out->start) &&
-				IS_VALID_TIMESTAMP(out->start) && dp_span_start(&r->levels[i].span, out->start, &out->next) == out->start)
+				IS_VALID_TIMESTAMP(out->start) &&
+				dp_span_start(&r->levels[i].span, out->start, &out->next) == out->start)
 				out->level = i;
 		}
 	}
@@ -316,9 +320,9 @@ dp_rollup_key(Rollup *r, const DpValue *key, RollupKey *out)
 struct varlena *
 dp_rollup_head(Rollup *r, const DpValue *key)
 {
-	DpBuilder	b;
+	DpBuilder b;
 	struct varlena *doc;
-	RollupKey	parts;
+	RollupKey parts;
 
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
@@ -336,9 +340,9 @@ dp_rollup_head(Rollup *r, const DpValue *key)
 	doc = dp_builder_finish_bson(&b);
 	if (r->time != NULL)
 	{
-		DpIter		iter;
-		DpValue		value;
-		int			i = 0;
+		DpIter iter;
+		DpValue value;
+		int i = 0;
 
 		dp_iter_init_value(&iter, &parts.group);
 		while (i < r->ngroups && dp_iter_next_value(&iter, &value))
@@ -356,9 +360,9 @@ static void
 add_row(Rollup *r, DpGroup *group, const DpSourceRow *row, int sign)
 {
 	RollupGroup *g = dp_rollup_group(group);
-	DpValue		doc = dp_value_of_document(row->doc);
+	DpValue doc = dp_value_of_document(row->doc);
 	const char *key = NULL;
-	uint32		keylen = 0;
+	uint32 keylen = 0;
 
 	if (g->totals == NULL)
 	{
@@ -376,10 +380,10 @@ add_row(Rollup *r, DpGroup *group, const DpSourceRow *row, int sign)
 static void
 rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
-	Rollup	   *r = d->state;
-	DpValue		groups[DP_ROLLUP_MAX_GROUPS];
+	Rollup *r = d->state;
+	DpValue groups[DP_ROLLUP_MAX_GROUPS];
 	TimestampTz t = 0;
-	int			i;
+	int i;
 
 	if (!dp_rollup_row(r, row, &t, groups))
 		return;
@@ -388,9 +392,9 @@ rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 		for (i = 0; i < r->nlevels; i++)
 		{
 			TimestampTz start = dp_span_start(&r->levels[i].span, t, NULL);
-			DpBuilder	b;
-			DpValue		key;
-			DpGroup    *group;
+			DpBuilder b;
+			DpValue key;
+			DpGroup *group;
 
 			dp_builder_init_value(&b, 0);
 			dp_rollup_key_build(r, &b, i, start, groups);
@@ -403,7 +407,7 @@ rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 	}
 	else
 	{
-		DpGroup    *group = dp_derive_group(run, d, &groups[0]);
+		DpGroup *group = dp_derive_group(run, d, &groups[0]);
 		RollupGroup *g;
 
 		dp_rollup_place(r, run, group);
@@ -419,23 +423,28 @@ rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 	}
 }
 
-/* Whether two versions of a row are the same to the totals: the document, and the key where rows are told apart by it. */
+/*
+ * Whether two versions of a row are the same to the totals: the document, and the key where rows
+ * are told apart by it.
+ */
 static bool
 rollup_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
 {
-	Rollup	   *r = d->state;
+	Rollup *r = d->state;
 	const char *key;
-	char	   *before_key;
-	uint32		keylen;
-	uint32		before_keylen;
+	char *before_key;
+	uint32 keylen;
+	uint32 before_keylen;
 
-	if (before->doc == NULL || after->doc == NULL || DP_DOC_SIZE(before->doc) != DP_DOC_SIZE(after->doc) ||
+	if (before->doc == NULL || after->doc == NULL ||
+		DP_DOC_SIZE(before->doc) != DP_DOC_SIZE(after->doc) ||
 		memcmp(DP_DOC_DATA(before->doc), DP_DOC_DATA(after->doc), DP_DOC_SIZE(after->doc)) != 0)
 		return false;
 	if (!r->need_key)
 		return true;
 	key = dp_source_row_key(r->source, before->slot, &before_keylen);
-	before_key = memcpy(palloc(before_keylen + 1), key, before_keylen);	/* the next one takes its place */
+	before_key =
+		memcpy(palloc(before_keylen + 1), key, before_keylen); /* the next one takes its place */
 	key = dp_source_row_key(r->source, after->slot, &keylen);
 	return keylen == before_keylen && memcmp(key, before_key, keylen) == 0;
 }
@@ -446,14 +455,15 @@ rollup_changes(DpDerivation *d, DpGroup *group)
 {
 	RollupGroup *g = group->state;
 
-	return group->recompute || (g != NULL && g->totals != NULL && dp_accumulation_changes(g->totals));
+	return group->recompute ||
+		   (g != NULL && g->totals != NULL && dp_accumulation_changes(g->totals));
 }
 
 /* The document with these totals; NULL if they are of no rows. */
 static struct varlena *
 totals_into(Rollup *r, DpAccumulation *g, struct varlena *doc)
 {
-	DpValue		target = dp_value_of_document(doc);
+	DpValue target = dp_value_of_document(doc);
 	struct varlena *result;
 
 	if (dp_accumulation_rows(g) <= 0)
@@ -466,10 +476,10 @@ totals_into(Rollup *r, DpAccumulation *g, struct varlena *doc)
 static struct varlena *
 rollup_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 {
-	Rollup	   *r = d->state;
+	Rollup *r = d->state;
 	RollupGroup *state = group->state;
 	DpAccumulation *g;
-	DpValue		target = dp_value_of_document(doc);
+	DpValue target = dp_value_of_document(doc);
 	struct varlena *result;
 
 	if (group->recompute && group->emptied)
@@ -500,7 +510,7 @@ rollup_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 static struct varlena *
 rollup_create(DpDerivation *d, DpGroup *group)
 {
-	Rollup	   *r = d->state;
+	Rollup *r = d->state;
 	RollupGroup *state = group->state;
 	DpAccumulation *g = NULL;
 	struct varlena *result;
@@ -510,7 +520,7 @@ rollup_create(DpDerivation *d, DpGroup *group)
 	if (!group->recompute && state != NULL && state->totals != NULL)
 	{
 		/* without a document there were no rows: what came is all */
-		DpValue		nothing = {(const uint8 *) "\5\0\0\0\0", 5, DP_TYPE_DOCUMENT};
+		DpValue nothing = { (const uint8 *) "\5\0\0\0\0", 5, DP_TYPE_DOCUMENT };
 		struct varlena *empty;
 
 		g = dp_accumulation_make(r->acc);

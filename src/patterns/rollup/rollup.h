@@ -37,72 +37,72 @@
 #include "types/bucket/start.h"
 
 /* The most levels, and the most fields to group by */
-#define DP_ROLLUP_MAX_LEVELS	16
-#define DP_ROLLUP_MAX_GROUPS	16
+#define DP_ROLLUP_MAX_LEVELS 16
+#define DP_ROLLUP_MAX_GROUPS 16
 
 /* The group lock that stands for the tree */
-#define DP_ROLLUP_TREE_LOCK		0
+#define DP_ROLLUP_TREE_LOCK 0
 
 typedef struct RollupLevel
 {
-	char	   *name;			/* as it was declared: "hour", "15 minutes" */
-	DpSpan		span;
-	int64		width;			/* in seconds, months being of 30 days */
-	int			below;			/* the level that it is computed from; -1: the source */
+	char *name; /* as it was declared: "hour", "15 minutes" */
+	DpSpan span;
+	int64 width; /* in seconds, months being of 30 days */
+	int below;   /* the level that it is computed from; -1: the source */
 } RollupLevel;
 
 /* A declaration; in its memory. */
 typedef struct Rollup
 {
 	DpDerivation *derivation;
-	DpSource   *source;
-	DpFilter   *filter;			/* or NULL */
+	DpSource *source;
+	DpFilter *filter; /* or NULL */
 	DpAccumulators *acc;
-	bool		need_key;
-	int			ngroups;
-	DpPath	   *groups[DP_ROLLUP_MAX_GROUPS];	/* in the source's documents, and in the target's */
+	bool need_key;
+	int ngroups;
+	DpPath *groups[DP_ROLLUP_MAX_GROUPS]; /* in the source's documents, and in the target's */
 
 	/* by time */
-	DpPath	   *time;			/* NULL: along a tree */
-	int			nlevels;
-	RollupLevel levels[DP_ROLLUP_MAX_LEVELS];	/* from the finest to the coarsest */
+	DpPath *time; /* NULL: along a tree */
+	int nlevels;
+	RollupLevel levels[DP_ROLLUP_MAX_LEVELS]; /* from the finest to the coarsest */
 
 	/* along a tree */
-	char	   *tree_pair;
-	char	   *tree_name;		/* of its declaration; NULL: the only one */
-	Oid			tree;			/* its table, InvalidOid if it is gone */
+	char *tree_pair;
+	char *tree_name; /* of its declaration; NULL: the only one */
+	Oid tree;        /* its table, InvalidOid if it is gone */
 
-	uint64		evaluation;		/* the last one's number */
+	uint64 evaluation; /* the last one's number */
 
 	/* addresses that name statements */
-	char		plan_one;
-	char		plan_rows;
-	char		plan_lower;
-	char		plan_all;
-	char		plan_node;
-	char		plan_above;
-	char		plan_children;
-	char		plan_stored;
+	char plan_one;
+	char plan_rows;
+	char plan_lower;
+	char plan_all;
+	char plan_node;
+	char plan_above;
+	char plan_children;
+	char plan_stored;
 } Rollup;
 
 /* A group of a run. */
 typedef struct RollupGroup
 {
-	DpAccumulation *totals;		/* what came and went; NULL: nothing did */
-	DpAccumulation *whole;		/* the whole group, as the evaluation of that number has found it */
-	uint64		evaluation;
-	bool		placed;			/* along a tree: above is known */
-	int			nabove;
-	DpGroup   **above;			/* groups of the nodes above it */
+	DpAccumulation *totals; /* what came and went; NULL: nothing did */
+	DpAccumulation *whole;  /* the whole group, as the evaluation of that number has found it */
+	uint64 evaluation;
+	bool placed; /* along a tree: above is known */
+	int nabove;
+	DpGroup **above; /* groups of the nodes above it */
 } RollupGroup;
 
 /* What a key of the target by time says. */
 typedef struct RollupKey
 {
-	int			level;
+	int level;
 	TimestampTz start;
-	TimestampTz next;			/* where the following span begins */
-	DpValue		group;			/* an array */
+	TimestampTz next; /* where the following span begins */
+	DpValue group;    /* an array */
 } RollupKey;
 
 /* rollup.c */
@@ -110,7 +110,10 @@ typedef struct RollupKey
 /* The declaration's roll-up. */
 extern Rollup *dp_rollup(DpDecl *decl);
 
-/* Whether a row counts; its time (if by time) and what it is grouped by, pointing into its document. */
+/*
+ * Whether a row counts; its time (if by time) and what it is grouped by, pointing into its
+ * document.
+ */
 extern bool dp_rollup_row(Rollup *r, const DpSourceRow *row, TimestampTz *t, DpValue *groups);
 
 /* The part of a group that belongs to the pattern. */
@@ -120,7 +123,8 @@ extern RollupGroup *dp_rollup_group(DpGroup *group);
 extern void dp_rollup_key(Rollup *r, const DpValue *key, RollupKey *out);
 
 /* Appends the key of a level's document to the builder, as a document of its own. */
-extern void dp_rollup_key_build(Rollup *r, DpBuilder *b, int level, TimestampTz start, const DpValue *groups);
+extern void
+dp_rollup_key_build(Rollup *r, DpBuilder *b, int level, TimestampTz start, const DpValue *groups);
 
 /* The document of a group, without totals. */
 extern struct varlena *dp_rollup_head(Rollup *r, const DpValue *key);
@@ -144,11 +148,15 @@ extern bool dp_rollup_whole_begin(Rollup *r, DpGroup *group);
 /* Takes all rows in whose field of the tree is that node, beside what is there. */
 extern void dp_rollup_read_node(Rollup *r, DpAccumulation *g, const DpValue *node);
 
-/* Gives each row of the source to a run: as take() with sign 1, or (anew) only its groups, to be computed anew. */
+/*
+ * Gives each row of the source to a run: as take() with sign 1, or (anew) only its groups, to be
+ * computed anew.
+ */
 extern void dp_rollup_read_all(Rollup *r, DpDerive *run, bool latest, bool anew);
 
 /* Calls visit for each document that the statement gives; see dp_source_each(). */
-extern int64 dp_rollup_each(Rollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest, DpSourceVisit visit, void *arg);
+extern int64 dp_rollup_each(Rollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest,
+							DpSourceVisit visit, void *arg);
 
 /* tree.c */
 
@@ -161,4 +169,4 @@ extern DpAccumulation *dp_rollup_node_whole(Rollup *r, DpGroup *group);
 /* What a statement on a tree means to the roll-ups along it: a DpChangesHandler. */
 extern void dp_rollup_tree_changed(DpChanges *changes);
 
-#endif							/* DP_PATTERNS_ROLLUP_ROLLUP_H */
+#endif /* DP_PATTERNS_ROLLUP_ROLLUP_H */

@@ -31,17 +31,17 @@
 #include "patterns/rollup/rollup.h"
 
 /* More nodes above one than this: the tree has a cycle. */
-#define MAX_DEPTH	10000
+#define MAX_DEPTH 10000
 
 /* What a statement gives */
 typedef struct Reading
 {
 	const DpTree *tree;
 	MemoryContext context;
-	List	   *values;			/* copies, DpValue * */
-	bool		found;
-	bool		has_ancestors;
-	bool		latest;			/* with the latest snapshot, not the query's */
+	List *values; /* copies, DpValue * */
+	bool found;
+	bool has_ancestors;
+	bool latest; /* with the latest snapshot, not the query's */
 	struct varlena *stored;
 } Reading;
 
@@ -64,8 +64,8 @@ rollup_tree(Rollup *r)
 	if (!OidIsValid(r->tree))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the tree of the roll-up \"%s\" of table %s is missing", r->derivation->decl->name,
-						dp_relation_name(r->derivation->decl->target)),
+				 errmsg("the tree of the roll-up \"%s\" of table %s is missing",
+						r->derivation->decl->name, dp_relation_name(r->derivation->decl->target)),
 				 errhint("pattern_disable() ends the roll-up.")));
 	return dp_tree_find(r->tree, r->tree_name);
 }
@@ -73,8 +73,8 @@ rollup_tree(Rollup *r)
 static DpValue *
 value_copy(const DpValue *value, MemoryContext context)
 {
-	DpValue    *copy = MemoryContextAlloc(context, sizeof(DpValue));
-	uint8	   *data = MemoryContextAlloc(context, Max(value->len, 1));
+	DpValue *copy = MemoryContextAlloc(context, sizeof(DpValue));
+	uint8 *data = MemoryContextAlloc(context, Max(value->len, 1));
 
 	memcpy(data, value->data, value->len);
 	*copy = *value;
@@ -88,17 +88,18 @@ value_copy(const DpValue *value, MemoryContext context)
 static void
 read_node(Rollup *r, const DpValue *node, Reading *reading)
 {
-	DpDecl	   *decl = r->derivation->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &r->plan_above);
+	DpDecl *decl = r->derivation->decl;
+	SPIPlanPtr plan = dp_plan(decl, &r->plan_above);
 	ParamListInfo params = dp_source_params(1);
-	Oid			type = dp_types()->bson_value;
+	Oid type = dp_types()->bson_value;
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
 
 		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT t.%s FROM ", quote_identifier(reading->tree->decl->doc_column));
+		appendStringInfo(&sql, "SELECT t.%s FROM ",
+						 quote_identifier(reading->tree->decl->doc_column));
 		dp_sql_table(&sql, r->tree);
 		appendStringInfoString(&sql, " AS t WHERE ");
 		dp_tree_sql_id(&sql, reading->tree, "t");
@@ -114,14 +115,14 @@ read_node(Rollup *r, const DpValue *node, Reading *reading)
 static bool
 visit_node(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
-	Reading    *reading = arg;
-	DpValue		parent;
+	Reading *reading = arg;
+	DpValue parent;
 
 	reading->found = true;
 	if (reading->has_ancestors)
 	{
-		int			n;
-		DpValue    *above = dp_tree_ancestors(reading->tree, row->doc, &n);
+		int n;
+		DpValue *above = dp_tree_ancestors(reading->tree, row->doc, &n);
 
 		if (above != NULL)
 		{
@@ -146,29 +147,28 @@ visit_node(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 
 /*
  * The nodes above a node, the nearest first (DpValue *), in the current
- * context; as the query's snapshot or the latest one shows them.  A node that is not in the tree has none.  by_ancestors: as the
- * node's document has them, if it does; else from parent to parent.
+ * context; as the query's snapshot or the latest one shows them.  A node that is not in the tree
+ * has none.  by_ancestors: as the node's document has them, if it does; else from parent to parent.
  */
 static List *
 chain_of(Rollup *r, const DpValue *node, bool by_ancestors, bool latest)
 {
-	Reading		reading = {.tree = rollup_tree(r), .context = CurrentMemoryContext, .latest = latest};
-	int			depth = 0;
+	Reading reading = { .tree = rollup_tree(r), .context = CurrentMemoryContext, .latest = latest };
+	int depth = 0;
 
 	reading.has_ancestors = by_ancestors && reading.tree->ancestors != NULL;
 	SPI_connect();
 	for (;;)
 	{
-		int			known = list_length(reading.values);
+		int known = list_length(reading.values);
 
 		read_node(r, known == 0 ? node : llast(reading.values), &reading);
 		if (reading.has_ancestors || list_length(reading.values) == known)
 			break;
 		if (++depth > MAX_DEPTH)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("tree %s has a cycle", dp_relation_name(r->tree)),
-					 errhint("pattern_check() finds it.")));
+			ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+							errmsg("tree %s has a cycle", dp_relation_name(r->tree)),
+							errhint("pattern_check() finds it.")));
 	}
 	SPI_finish();
 	return reading.values;
@@ -181,10 +181,10 @@ chain_of(Rollup *r, const DpValue *node, bool by_ancestors, bool latest)
 static void
 require_seen(Rollup *r, const DpValue *node, List *chain)
 {
-	List	   *seen;
-	ListCell   *now;
-	ListCell   *then;
-	bool		same;
+	List *seen;
+	ListCell *now;
+	ListCell *then;
+	bool same;
 
 	if (!IsolationUsesXactSnapshot())
 		return;
@@ -198,7 +198,8 @@ require_seen(Rollup *r, const DpValue *node, List *chain)
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to concurrent update"),
-				 errdetail("A node of tree %s has been moved since this transaction began to read.", dp_relation_name(r->tree)),
+				 errdetail("A node of tree %s has been moved since this transaction began to read.",
+						   dp_relation_name(r->tree)),
 				 errhint("Repeat the transaction.")));
 }
 
@@ -206,18 +207,19 @@ require_seen(Rollup *r, const DpValue *node, List *chain)
 static List *
 read_children(Rollup *r, const DpValue *node)
 {
-	DpDecl	   *decl = r->derivation->decl;
-	Reading		reading = {.tree = rollup_tree(r), .context = CurrentMemoryContext};
-	SPIPlanPtr	plan = dp_plan(decl, &r->plan_children);
+	DpDecl *decl = r->derivation->decl;
+	Reading reading = { .tree = rollup_tree(r), .context = CurrentMemoryContext };
+	SPIPlanPtr plan = dp_plan(decl, &r->plan_children);
 	ParamListInfo params = dp_source_params(1);
-	Oid			type = dp_types()->bson_value;
+	Oid type = dp_types()->bson_value;
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
 
 		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT t.%s FROM ", quote_identifier(reading.tree->decl->doc_column));
+		appendStringInfo(&sql, "SELECT t.%s FROM ",
+						 quote_identifier(reading.tree->decl->doc_column));
 		dp_sql_table(&sql, r->tree);
 		appendStringInfoString(&sql, " AS t WHERE ");
 		dp_tree_sql_parent(&sql, reading.tree, "t");
@@ -234,8 +236,8 @@ read_children(Rollup *r, const DpValue *node)
 static bool
 visit_child(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
-	Reading    *reading = arg;
-	DpValue		id;
+	Reading *reading = arg;
+	DpValue id;
 
 	if (dp_tree_id(reading->tree, row->doc, &id))
 	{
@@ -251,11 +253,11 @@ visit_child(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 static struct varlena *
 read_stored(Rollup *r, const DpValue *node)
 {
-	DpDecl	   *decl = r->derivation->decl;
-	Reading		reading = {.context = CurrentMemoryContext};
-	SPIPlanPtr	plan = dp_plan(decl, &r->plan_stored);
+	DpDecl *decl = r->derivation->decl;
+	Reading reading = { .context = CurrentMemoryContext };
+	SPIPlanPtr plan = dp_plan(decl, &r->plan_stored);
 	ParamListInfo params = dp_source_params(1);
-	Oid			type = dp_types()->bson_value;
+	Oid type = dp_types()->bson_value;
 
 	if (plan == NULL)
 	{
@@ -277,7 +279,7 @@ read_stored(Rollup *r, const DpValue *node)
 static bool
 visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
-	Reading    *reading = arg;
+	Reading *reading = arg;
 	MemoryContext old = MemoryContextSwitchTo(reading->context);
 
 	reading->stored = dp_document_to_varlena(DP_DOC_DATA(row->doc), DP_DOC_SIZE(row->doc));
@@ -291,8 +293,8 @@ void
 dp_rollup_place(Rollup *r, DpDerive *run, DpGroup *group)
 {
 	RollupGroup *state = dp_rollup_group(group);
-	List	   *chain;
-	ListCell   *lc;
+	List *chain;
+	ListCell *lc;
 
 	if (state->placed)
 		return;
@@ -301,7 +303,8 @@ dp_rollup_place(Rollup *r, DpDerive *run, DpGroup *group)
 	chain = chain_of(r, &group->key, true, !run->check);
 	if (!run->check)
 		require_seen(r, &group->key, chain);
-	state->above = MemoryContextAlloc(dp_derive_memory(run), sizeof(DpGroup *) * Max(list_length(chain), 1));
+	state->above =
+		MemoryContextAlloc(dp_derive_memory(run), sizeof(DpGroup *) * Max(list_length(chain), 1));
 	foreach(lc, chain)
 		state->above[state->nabove++] = dp_derive_group(run, r->derivation, lfirst(lc));
 	state->placed = true;
@@ -317,9 +320,9 @@ dp_rollup_place(Rollup *r, DpDerive *run, DpGroup *group)
 static void
 node_add(Rollup *r, DpDerive *run, DpAccumulation *g, const DpValue *node)
 {
-	DpGroup    *group = dp_derive_find(run, r->derivation, node);
+	DpGroup *group = dp_derive_find(run, r->derivation, node);
 	struct varlena *stored;
-	DpValue		doc;
+	DpValue doc;
 
 	if (group != NULL && group->changed)
 	{
@@ -332,8 +335,8 @@ node_add(Rollup *r, DpDerive *run, DpAccumulation *g, const DpValue *node)
 	doc = dp_value_of_document(stored);
 	if (!dp_accumulation_add_stored(g, &doc))
 	{
-		List	   *children = read_children(r, node);
-		ListCell   *lc;
+		List *children = read_children(r, node);
+		ListCell *lc;
 
 		dp_rollup_read_node(r, g, node);
 		foreach(lc, children)
@@ -345,8 +348,8 @@ DpAccumulation *
 dp_rollup_node_whole(Rollup *r, DpGroup *group)
 {
 	RollupGroup *state = dp_rollup_group(group);
-	List	   *children;
-	ListCell   *lc;
+	List *children;
+	ListCell *lc;
 
 	check_stack_depth();
 	if (!dp_rollup_whole_begin(r, group))
@@ -363,18 +366,19 @@ dp_rollup_node_whole(Rollup *r, DpGroup *group)
 void
 dp_rollup_tree_changed(DpChanges *changes)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, dp_feeds(dp_changes_table(changes)))
 	{
-		DpFeed	   *feed = lfirst(lc);
-		Rollup	   *r;
+		DpFeed *feed = lfirst(lc);
+		Rollup *r;
 
 		if (feed->is_main || strcmp(feed->decl->pattern, "rollup") != 0)
 			continue;
 		r = dp_rollup(feed->decl);
 		if (r->tree_pair != NULL && strcmp(r->tree_pair, feed->pair) == 0 &&
-			OidIsValid(r->derivation->target) && OidIsValid(r->tree) && dp_decl_maintained(feed->decl))
+			OidIsValid(r->derivation->target) && OidIsValid(r->tree) &&
+			dp_decl_maintained(feed->decl))
 			tree_changed(r, changes);
 	}
 }
@@ -383,7 +387,7 @@ dp_rollup_tree_changed(DpChanges *changes)
 static void
 anew_above(Rollup *r, DpDerive *run, const DpValue *node)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	dp_derive_group(run, r->derivation, node)->recompute = true;
 	foreach(lc, chain_of(r, node, false, true))
@@ -394,22 +398,23 @@ anew_above(Rollup *r, DpDerive *run, const DpValue *node)
 static void
 tree_changed(Rollup *r, DpChanges *changes)
 {
-	DpTree	   *tree = rollup_tree(r);
-	DpDerive   *run = NULL;
-	DpChange	change;
-	MemoryContext row = AllocSetContextCreate(CurrentMemoryContext, "docpatterns tree row", ALLOCSET_DEFAULT_SIZES);
+	DpTree *tree = rollup_tree(r);
+	DpDerive *run = NULL;
+	DpChange change;
+	MemoryContext row =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns tree row", ALLOCSET_DEFAULT_SIZES);
 
 	dp_changes_rewind(changes);
 	while (dp_changes_next(changes, &change))
 	{
 		MemoryContext old = MemoryContextSwitchTo(row);
-		TupleTableSlot *slots[2] = {change.before, change.after};
-		struct varlena *docs[2] = {NULL, NULL};
-		DpValue		id[2];
-		DpValue		parent[2];
-		bool		has_id[2] = {false, false};
-		bool		has_parent[2] = {false, false};
-		int			i;
+		TupleTableSlot *slots[2] = { change.before, change.after };
+		struct varlena *docs[2] = { NULL, NULL };
+		DpValue id[2];
+		DpValue parent[2];
+		bool has_id[2] = { false, false };
+		bool has_parent[2] = { false, false };
+		int i;
 
 		for (i = 0; i < 2; i++)
 		{
@@ -419,7 +424,8 @@ tree_changed(Rollup *r, DpChanges *changes)
 			has_id[i] = dp_tree_id(tree, docs[i], &id[i]);
 			has_parent[i] = dp_tree_parent(tree, docs[i], &parent[i]);
 		}
-		if (!(has_id[0] && has_id[1] && has_parent[0] == has_parent[1] && dp_value_compare(&id[0], &id[1]) == 0 &&
+		if (!(has_id[0] && has_id[1] && has_parent[0] == has_parent[1] &&
+			  dp_value_compare(&id[0], &id[1]) == 0 &&
 			  (!has_parent[0] || dp_value_compare(&parent[0], &parent[1]) == 0)))
 		{
 			for (i = 0; i < 2; i++)

@@ -33,7 +33,7 @@ static struct varlena *read_document(SchemaVersioning *s, const DpKey *key, bool
 static bool upgrade_document(SchemaVersioning *s, struct varlena **doc);
 static bool methods_settle(DpDecl *decl, const DpKey *key);
 static bool same_values(const DpValue *a, const DpValue *b, const DpPath *except, int step);
-static Oid	runs_owner(void);
+static Oid runs_owner(void);
 
 /*
  * schema_versioning_read(rel, key, name) -> the document in the current
@@ -46,14 +46,14 @@ dp_schema_versioning_read(PG_FUNCTION_ARGS)
 	MemoryContext caller = CurrentMemoryContext;
 	SchemaVersioning *s;
 	struct varlena *doc;
-	DpKey		key;
+	DpKey key;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table and the key must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the table and the key must not be null")));
 	s = dp_schema_versioning(dp_decl_find(PG_GETARG_OID(0), DP_SCHEMA_VERSIONING,
-										  PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2))));
+										  PG_ARGISNULL(2) ? NULL
+														  : text_to_cstring(PG_GETARG_TEXT_PP(2))));
 	dp_key_of_argument(s->decl, fcinfo, 1, &key);
 	SPI_connect();
 	doc = read_document(s, &key, false);
@@ -63,8 +63,8 @@ dp_schema_versioning_read(PG_FUNCTION_ARGS)
 		doc = read_document(s, &key, true);
 		if (doc != NULL && upgrade_document(s, &doc))
 		{
-			Datum		values[INDEX_MAX_KEYS + 1];
-			SPIPlanPtr	plan = dp_row_plan_write(s->decl, &plan_write, &key, doc, values);
+			Datum values[INDEX_MAX_KEYS + 1];
+			SPIPlanPtr plan = dp_row_plan_write(s->decl, &plan_write, &key, doc, values);
 
 			/* a trigger may keep it as it is: what was asked for is the document */
 			(void) dp_run(s->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE);
@@ -100,10 +100,12 @@ read_document(SchemaVersioning *s, const DpKey *key, bool lock)
 static bool
 upgrade_document(SchemaVersioning *s, struct varlena **doc)
 {
-	int			from = dp_versions_find(s->versions, dp_versions_of(s->versions, PointerGetDatum(*doc), NULL));
+	int from =
+		dp_versions_find(s->versions, dp_versions_of(s->versions, PointerGetDatum(*doc), NULL));
 
 	if (from < 0)
-		dp_versions_unknown(s->versions, PointerGetDatum(*doc), psprintf(" of table %s", dp_relation_name(s->decl->target)));
+		dp_versions_unknown(s->versions, PointerGetDatum(*doc),
+							psprintf(" of table %s", dp_relation_name(s->decl->target)));
 	if (from == s->at)
 		return false;
 	*doc = dp_versions_move(s->versions, *doc, from, s->at, false);
@@ -119,8 +121,8 @@ static bool
 methods_settle(DpDecl *decl, const DpKey *key)
 {
 	SchemaVersioning *s = dp_schema_versioning(decl);
-	DpWriter   *w = dp_writer_open(decl->target, decl->doc_column, DP_WRITE_ORDINARY, NULL);
-	DpLookup   *lookup = dp_lookup_primary(decl->target, CurrentMemoryContext);
+	DpWriter *w = dp_writer_open(decl->target, decl->doc_column, DP_WRITE_ORDINARY, NULL);
+	DpLookup *lookup = dp_lookup_primary(decl->target, CurrentMemoryContext);
 	DpWriteResult result = DP_WRITE_SAME;
 
 	while (dp_writer_find(w, lookup, key->values))
@@ -138,10 +140,8 @@ methods_settle(DpDecl *decl, const DpKey *key)
 	return result == DP_WRITE_DONE;
 }
 
-const DpPatternMethods dp_schema_versioning_methods = {
-	.pattern = DP_SCHEMA_VERSIONING,
-	.settle = methods_settle
-};
+const DpPatternMethods dp_schema_versioning_methods = { .pattern = DP_SCHEMA_VERSIONING,
+														.settle = methods_settle };
 
 /*
  * _schema_versioning_same(a, b, field) -> boolean
@@ -150,9 +150,9 @@ DP_FUNCTION(dp_schema_versioning_same);
 Datum
 dp_schema_versioning_same(PG_FUNCTION_ARGS)
 {
-	DpValue		a = dp_value_of_document(PG_GETARG_VARLENA_PP(0));
-	DpValue		b = dp_value_of_document(PG_GETARG_VARLENA_PP(1));
-	DpPath	   *field = dp_path_arg(fcinfo, 2);
+	DpValue a = dp_value_of_document(PG_GETARG_VARLENA_PP(0));
+	DpValue b = dp_value_of_document(PG_GETARG_VARLENA_PP(1));
+	DpPath *field = dp_path_arg(fcinfo, 2);
 
 	PG_RETURN_BOOL(same_values(&a, &b, field, 0));
 }
@@ -165,9 +165,9 @@ dp_schema_versioning_same(PG_FUNCTION_ARGS)
 static bool
 same_values(const DpValue *a, const DpValue *b, const DpPath *except, int step)
 {
-	DpIter		iter;
-	DpElement	e;
-	int			n = 0;
+	DpIter iter;
+	DpElement e;
+	int n = 0;
 
 	check_stack_depth();
 	if (dp_value_identical(a, b))
@@ -176,15 +176,15 @@ same_values(const DpValue *a, const DpValue *b, const DpPath *except, int step)
 		return false;
 	if (a->type == DP_TYPE_ARRAY)
 	{
-		DpIter		other;
-		DpValue		x;
-		DpValue		y;
+		DpIter other;
+		DpValue x;
+		DpValue y;
 
 		dp_iter_init_value(&iter, a);
 		dp_iter_init_value(&other, b);
 		for (;;)
 		{
-			bool		more = dp_iter_next_value(&iter, &x);
+			bool more = dp_iter_next_value(&iter, &x);
 
 			if (more != dp_iter_next_value(&other, &y))
 				return false;
@@ -197,8 +197,8 @@ same_values(const DpValue *a, const DpValue *b, const DpPath *except, int step)
 	dp_iter_init_value(&iter, a);
 	while (dp_iter_next(&iter, &e))
 	{
-		DpValue		other;
-		int			next = -1;
+		DpValue other;
+		int next = -1;
 
 		if (step >= 0 && e.namelen == except->steps[step].namelen &&
 			memcmp(e.name, except->steps[step].name, e.namelen) == 0)
@@ -232,16 +232,16 @@ DP_FUNCTION(dp_schema_versioning_note);
 Datum
 dp_schema_versioning_note(PG_FUNCTION_ARGS)
 {
-	Oid			types[9] = {REGCLASSOID, TEXTOID, INT4OID, TEXTOID, INT8OID, INT8OID, FLOAT8OID, InvalidOid, TEXTOID};
-	Datum		values[9];
-	char		nulls[10];
-	DpActing	saved;
-	int			i;
+	Oid types[9] = { REGCLASSOID, TEXTOID,   INT4OID,    TEXTOID, INT8OID,
+					 INT8OID,     FLOAT8OID, InvalidOid, TEXTOID };
+	Datum values[9];
+	char nulls[10];
+	DpActing saved;
+	int i;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table and the name of the pattern must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the table and the name of the pattern must not be null")));
 	dp_require_owner(PG_GETARG_OID(0));
 	types[7] = dp_types()->bson_value;
 	for (i = 0; i < 9; i++)
@@ -254,15 +254,16 @@ dp_schema_versioning_note(PG_FUNCTION_ARGS)
 	dp_act_as(runs_owner(), &saved);
 	PG_TRY();
 	{
-		if (SPI_execute_with_args("INSERT INTO docpatterns.schema_versioning_runs AS r "
-								  "(rel, name, target, state, documents, passed_over, part, started, updated, key, message) "
-								  "VALUES ($1, $2, $3, $4, $5, $6, $7, pg_catalog.now(), pg_catalog.clock_timestamp(), $8, $9) "
-								  "ON CONFLICT (rel, name) DO UPDATE SET target = EXCLUDED.target, state = EXCLUDED.state, "
-								  "documents = EXCLUDED.documents, passed_over = EXCLUDED.passed_over, part = EXCLUDED.part, "
-								  "started = CASE WHEN EXCLUDED.state OPERATOR(pg_catalog.=) 'running' AND EXCLUDED.part OPERATOR(pg_catalog.=) 0 "
-								  "AND EXCLUDED.documents OPERATOR(pg_catalog.=) 0 THEN EXCLUDED.started ELSE r.started END, "
-								  "updated = EXCLUDED.updated, key = EXCLUDED.key, message = EXCLUDED.message",
-								  9, types, values, nulls, false, 0) != SPI_OK_INSERT)
+		if (SPI_execute_with_args(
+				"INSERT INTO docpatterns.schema_versioning_runs AS r "
+				"(rel, name, target, state, documents, passed_over, part, started, updated, key, message) "
+				"VALUES ($1, $2, $3, $4, $5, $6, $7, pg_catalog.now(), pg_catalog.clock_timestamp(), $8, $9) "
+				"ON CONFLICT (rel, name) DO UPDATE SET target = EXCLUDED.target, state = EXCLUDED.state, "
+				"documents = EXCLUDED.documents, passed_over = EXCLUDED.passed_over, part = EXCLUDED.part, "
+				"started = CASE WHEN EXCLUDED.state OPERATOR(pg_catalog.=) 'running' AND EXCLUDED.part OPERATOR(pg_catalog.=) 0 "
+				"AND EXCLUDED.documents OPERATOR(pg_catalog.=) 0 THEN EXCLUDED.started ELSE r.started END, "
+				"updated = EXCLUDED.updated, key = EXCLUDED.key, message = EXCLUDED.message",
+				9, types, values, nulls, false, 0) != SPI_OK_INSERT)
 			elog(ERROR, "could not note the progress of a migration");
 	}
 	PG_FINALLY();
@@ -278,15 +279,14 @@ dp_schema_versioning_note(PG_FUNCTION_ARGS)
 static Oid
 runs_owner(void)
 {
-	Oid			schema = get_namespace_oid("docpatterns", false);
-	Oid			relid = get_relname_relid("schema_versioning_runs", schema);
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Oid			owner;
+	Oid schema = get_namespace_oid("docpatterns", false);
+	Oid relid = get_relname_relid("schema_versioning_runs", schema);
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid owner;
 
 	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation docpatterns.schema_versioning_runs does not exist")));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation docpatterns.schema_versioning_runs does not exist")));
 	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 	return owner;

@@ -45,12 +45,12 @@
 /* What stands in the options for a step */
 typedef struct StepSpec
 {
-	int32		since;
-	int32		until;
-	DpValue		up_update;		/* type DP_TYPE_EOD: none */
-	DpValue		down_update;
-	int			up_function;	/* position, -1: none */
-	int			down_function;
+	int32 since;
+	int32 until;
+	DpValue up_update; /* type DP_TYPE_EOD: none */
+	DpValue down_update;
+	int up_function; /* position, -1: none */
+	int down_function;
 } StepSpec;
 
 /* What _schema_versioning_as() keeps */
@@ -59,11 +59,11 @@ typedef struct AsCache
 	MemoryContext context;
 	struct varlena *spec;
 	DpVersions *versions;
-	int			at;
-	bool		is_const;
+	int at;
+	bool is_const;
 } AsCache;
 
-static int	steps_read(const DpValue *spec, StepSpec **steps, int nfunctions);
+static int steps_read(const DpValue *spec, StepSpec **steps, int nfunctions);
 static int32 spec_int(const DpValue *spec, const char *name);
 static bool spec_value(const DpValue *spec, const char *name, DpValue *value);
 static void move_make(const DpVersions *v, DpVersionMove *move, const DpValue *update, int function,
@@ -89,18 +89,18 @@ static AsCache *as_cached(FunctionCallInfo fcinfo);
  * Read a chain.
  */
 DpVersions *
-dp_versions_make(const DpValue *spec, int32 version, const Oid *functions, int nfunctions,
-				 Oid as, bool brief, MemoryContext context)
+dp_versions_make(const DpValue *spec, int32 version, const Oid *functions, int nfunctions, Oid as,
+				 bool brief, MemoryContext context)
 {
 	MemoryContext old = MemoryContextSwitchTo(context);
 	DpVersions *v = palloc0(sizeof(DpVersions));
-	StepSpec   *steps;
-	int			nsteps = steps_read(spec, &steps, nfunctions);
-	DpValue		value;
-	int32		end;
-	int			low;
-	int			high;
-	int			i;
+	StepSpec *steps;
+	int nsteps = steps_read(spec, &steps, nfunctions);
+	DpValue value;
+	int32 end;
+	int low;
+	int high;
+	int i;
 
 	if (!spec_value(spec, "field", &value) || value.type != DP_TYPE_STRING)
 		bad_chain("It has no field.");
@@ -109,7 +109,8 @@ dp_versions_make(const DpValue *spec, int32 version, const Oid *functions, int n
 	if (v->field->nsteps == 0)
 		bad_chain("Its field is empty.");
 	v->type = type_read(spec);
-	v->first = spec_value(spec, "first", &value) && value.type == DP_TYPE_BOOL && value.data[0] != 0;
+	v->first =
+		spec_value(spec, "first", &value) && value.type == DP_TYPE_BOOL && value.data[0] != 0;
 
 	/* the steps that hang together with the version: those that end at it, and those that begin */
 	for (low = 0; low < nsteps && steps[low].until <= version; low++)
@@ -127,8 +128,10 @@ dp_versions_make(const DpValue *spec, int32 version, const Oid *functions, int n
 	for (i = low; i < high; i++)
 	{
 		v->versions[i - low + 1] = steps[i].until;
-		move_make(v, &v->steps[i - low].up, &steps[i].up_update, steps[i].up_function, functions, as, brief, context);
-		move_make(v, &v->steps[i - low].down, &steps[i].down_update, steps[i].down_function, functions, as, brief, context);
+		move_make(v, &v->steps[i - low].up, &steps[i].up_update, steps[i].up_function, functions,
+				  as, brief, context);
+		move_make(v, &v->steps[i - low].down, &steps[i].down_update, steps[i].down_function,
+				  functions, as, brief, context);
 	}
 	written_make(v);
 	MemoryContextSwitchTo(old);
@@ -142,11 +145,11 @@ dp_versions_make(const DpValue *spec, int32 version, const Oid *functions, int n
 static int
 steps_read(const DpValue *spec, StepSpec **steps, int nfunctions)
 {
-	DpValue		list;
-	DpValue		value;
-	DpIter		iter;
-	int			n = 0;
-	int			function = 0;
+	DpValue list;
+	DpValue value;
+	DpIter iter;
+	int n = 0;
+	int function = 0;
 
 	*steps = NULL;
 	if (!spec_value(spec, "steps", &list))
@@ -157,8 +160,8 @@ steps_read(const DpValue *spec, StepSpec **steps, int nfunctions)
 	dp_iter_init_value(&iter, &list);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		StepSpec   *s = &(*steps)[n];
-		DpValue		found;
+		StepSpec *s = &(*steps)[n];
+		DpValue found;
 
 		if (value.type != DP_TYPE_DOCUMENT)
 			bad_chain("A step is no document.");
@@ -178,9 +181,9 @@ steps_read(const DpValue *spec, StepSpec **steps, int nfunctions)
 		n++;
 	}
 	if (function != nfunctions)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the steps of a schema need %d functions, and %d are given", function, nfunctions)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the steps of a schema need %d functions, and %d are given",
+							   function, nfunctions)));
 	return n;
 }
 
@@ -188,7 +191,7 @@ steps_read(const DpValue *spec, StepSpec **steps, int nfunctions)
 static int32
 spec_int(const DpValue *spec, const char *name)
 {
-	DpValue		value;
+	DpValue value;
 
 	return spec_value(spec, name, &value) ? version_of_value(&value) : 0;
 }
@@ -197,7 +200,8 @@ spec_int(const DpValue *spec, const char *name)
 static bool
 spec_value(const DpValue *spec, const char *name, DpValue *value)
 {
-	return dp_document_find(spec->data, spec->len, name, strlen(name), value) && value->type != DP_TYPE_NULL;
+	return dp_document_find(spec->data, spec->len, name, strlen(name), value) &&
+		   value->type != DP_TYPE_NULL;
 }
 
 /* One direction of a step; the current context is the chain's. */
@@ -221,7 +225,8 @@ move_make(const DpVersions *v, DpVersionMove *move, const DpValue *update, int f
 					 errmsg("an update that asks for the time or for chance cannot be a step"),
 					 errdetail("A document has to look the same whenever it is read.")));
 		move->update = dp_update_compile(update, NULL, NULL);
-		move->leaves_field = update->type == DP_TYPE_DOCUMENT && !update_reaches(update, &v->field->steps[0]);
+		move->leaves_field =
+			update->type == DP_TYPE_DOCUMENT && !update_reaches(update, &v->field->steps[0]);
 	}
 }
 
@@ -232,14 +237,14 @@ move_make(const DpVersions *v, DpVersionMove *move, const DpValue *update, int f
 static bool
 update_reaches(const DpValue *update, const DpPathStep *step)
 {
-	DpIter		operators;
-	DpElement	operator;
+	DpIter operators;
+	DpElement operator;
 
 	dp_iter_init_value(&operators, update);
 	while (dp_iter_next(&operators, &operator))
 	{
-		DpIter		fields;
-		DpElement	field;
+		DpIter fields;
+		DpElement field;
 
 		/* a whole document takes the other's place */
 		if (operator.name[0] != '$' || operator.value.type != DP_TYPE_DOCUMENT)
@@ -263,7 +268,7 @@ static bool
 path_begins(const char *path, uint32 len, const DpPathStep *step)
 {
 	return len >= step->namelen && memcmp(path, step->name, step->namelen) == 0 &&
-		(len == step->namelen || path[step->namelen] == '.');
+		   (len == step->namelen || path[step->namelen] == '.');
 }
 
 /*
@@ -273,8 +278,8 @@ path_begins(const char *path, uint32 len, const DpPathStep *step)
 static bool
 update_asks_clock(const DpValue *value, bool stages)
 {
-	DpIter		iter;
-	DpElement	e;
+	DpIter iter;
+	DpElement e;
 
 	check_stack_depth();
 	dp_iter_init_value(&iter, value);
@@ -302,26 +307,25 @@ update_asks_clock(const DpValue *value, bool stages)
 static void
 function_make(DpVersionMove *move, Oid function, Oid as, MemoryContext context)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Oid			bson = dp_types()->bson;
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid bson = dp_types()->bson;
 	Form_pg_proc form;
 
 	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("function with OID %u does not exist", function)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+						errmsg("function with OID %u does not exist", function)));
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	if (form->prokind != PROKIND_FUNCTION || form->proretset || form->prorettype != bson ||
 		form->pronargs != 1 || form->proargtypes.values[0] != bson)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("function %s cannot be a step", format_procedure(function)),
-				 errdetail("A step takes one bson and returns one.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+						errmsg("function %s cannot be a step", format_procedure(function)),
+						errdetail("A step takes one bson and returns one.")));
 	if (form->provolatile != PROVOLATILE_IMMUTABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 				 errmsg("function %s cannot be a step", format_procedure(function)),
-				 errdetail("It is not marked IMMUTABLE, and indexes have to rely on what it returns.")));
+				 errdetail(
+					 "It is not marked IMMUTABLE, and indexes have to rely on what it returns.")));
 	if (!dp_may_execute(function, as))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION, get_func_name(function));
 	ReleaseSysCache(tuple);
@@ -338,23 +342,24 @@ function_make(DpVersionMove *move, Oid function, Oid as, MemoryContext context)
 static void
 body_make(DpVersionMove *move)
 {
-	Expr	   *expr;
+	Expr *expr;
 	ParamListInfo params;
-	int			nestlevel;
+	int nestlevel;
 
 	if (move->function->search_path == NULL)
-		return;					/* in C, or with settings of its own */
+		return; /* in C, or with settings of its own */
 	expr = returned_expression(move->function->oid);
 	if (expr == NULL)
 	{
-		Param	   *param = makeNode(Param);
+		Param *param = makeNode(Param);
 
 		param->paramkind = PARAM_EXTERN;
 		param->paramid = 1;
 		param->paramtype = dp_types()->bson;
 		param->paramtypmod = -1;
 		param->location = -1;
-		expr = (Expr *) makeFuncExpr(move->function->oid, param->paramtype, list_make1(param), InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+		expr = (Expr *) makeFuncExpr(move->function->oid, param->paramtype, list_make1(param),
+									 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 	}
 	nestlevel = dp_user_path_begin(move->function->search_path);
 	expr = expression_planner(expr);
@@ -372,27 +377,32 @@ body_make(DpVersionMove *move)
 		move->body_path = move->function->search_path;
 }
 
-/* The expression that a function returns, if it is written as RETURN expr, without queries in it; else NULL. */
+/*
+ * The expression that a function returns, if it is written as RETURN expr, without queries in it;
+ * else NULL.
+ */
 static Expr *
 returned_expression(Oid function)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Expr	   *expr = NULL;
-	Datum		body;
-	bool		isnull;
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Expr *expr = NULL;
+	Datum body;
+	bool isnull;
 
 	if (!HeapTupleIsValid(tuple))
 		return NULL;
 	body = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosqlbody, &isnull);
 	if (!isnull && ((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId &&
-		!((Form_pg_proc) GETSTRUCT(tuple))->prosecdef && !((Form_pg_proc) GETSTRUCT(tuple))->proisstrict &&
+		!((Form_pg_proc) GETSTRUCT(tuple))->prosecdef &&
+		!((Form_pg_proc) GETSTRUCT(tuple))->proisstrict &&
 		heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL))
 	{
-		Query	   *query = (Query *) stringToNode(TextDatumGetCString(body));
+		Query *query = (Query *) stringToNode(TextDatumGetCString(body));
 
-		if (IsA(query, Query) && query->commandType == CMD_SELECT && query->rtable == NIL && query->cteList == NIL &&
-			!query->hasSubLinks && !query->hasAggs && !query->hasWindowFuncs && !query->hasTargetSRFs &&
-			query->jointree->fromlist == NIL && query->jointree->quals == NULL && query->limitCount == NULL &&
+		if (IsA(query, Query) && query->commandType == CMD_SELECT && query->rtable == NIL &&
+			query->cteList == NIL && !query->hasSubLinks && !query->hasAggs &&
+			!query->hasWindowFuncs && !query->hasTargetSRFs && query->jointree->fromlist == NIL &&
+			query->jointree->quals == NULL && query->limitCount == NULL &&
 			query->limitOffset == NULL && list_length(query->targetList) == 1)
 			expr = ((TargetEntry *) linitial(query->targetList))->expr;
 		if (expr != NULL && exprType((Node *) expr) != dp_types()->bson)
@@ -417,8 +427,8 @@ calls_languages(Node *node, void *context)
 static bool
 is_language(Oid function, void *context)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Oid			language = InvalidOid;
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid language = InvalidOid;
 
 	if (HeapTupleIsValid(tuple))
 	{
@@ -432,19 +442,17 @@ is_language(Oid function, void *context)
 static uint8
 type_read(const DpValue *spec)
 {
-	DpValue		value;
+	DpValue value;
 	static const struct
 	{
 		const char *name;
-		uint8		type;
-	}			types[] = {
-		{"int", DP_TYPE_INT32},
-		{"long", DP_TYPE_INT64},
-		{"double", DP_TYPE_DOUBLE},
-		{"decimal", DP_TYPE_DECIMAL128},
-		{"string", DP_TYPE_STRING}
-	};
-	int			i;
+		uint8 type;
+	} types[] = { { "int", DP_TYPE_INT32 },
+				  { "long", DP_TYPE_INT64 },
+				  { "double", DP_TYPE_DOUBLE },
+				  { "decimal", DP_TYPE_DECIMAL128 },
+				  { "string", DP_TYPE_STRING } };
+	int i;
 
 	if (!spec_value(spec, "type", &value))
 		return DP_TYPE_INT32;
@@ -460,14 +468,14 @@ type_read(const DpValue *spec)
 static void
 written_make(DpVersions *v)
 {
-	int			i;
+	int i;
 
 	v->written = palloc(sizeof(DpValue) * v->n);
 	for (i = 0; i < v->n; i++)
 	{
-		uint8	   *bytes = palloc0(DP_DECIMAL128_SIZE);
-		char		digits[12];
-		int			len = pg_ltoa(v->versions[i], digits);
+		uint8 *bytes = palloc0(DP_DECIMAL128_SIZE);
+		char digits[12];
+		int len = pg_ltoa(v->versions[i], digits);
 
 		v->written[i].type = v->type;
 		v->written[i].data = bytes;
@@ -503,8 +511,8 @@ written_make(DpVersions *v)
 int32
 dp_versions_of(DpVersions *v, Datum doc, bool *absent)
 {
-	DpValue		value;
-	bool		present = dp_fetch_path(doc, v->field, true, &value);
+	DpValue value;
+	bool present = dp_fetch_path(doc, v->field, true, &value);
 
 	if (absent != NULL)
 		*absent = !present;
@@ -522,9 +530,9 @@ version_of_value(const DpValue *value)
 	if (value->type == DP_TYPE_STRING)
 	{
 		const char *s = DP_STRING_DATA(value);
-		int			len = DP_STRING_LEN(value);
-		int64		n = 0;
-		int			i;
+		int len = DP_STRING_LEN(value);
+		int64 n = 0;
+		int i;
 
 		if (len < 1 || len > 10 || s[0] == '0')
 			return DP_VERSION_NONE;
@@ -538,7 +546,7 @@ version_of_value(const DpValue *value)
 	}
 	if (dp_type_is_number(value->type))
 	{
-		double		d = dp_number_approximate(value);
+		double d = dp_number_approximate(value);
 
 		return d >= 1 && d <= PG_INT32_MAX && floor(d) == d ? (int32) d : DP_VERSION_NONE;
 	}
@@ -548,7 +556,7 @@ version_of_value(const DpValue *value)
 int
 dp_versions_find(const DpVersions *v, int32 version)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < v->n; i++)
 	{
@@ -564,9 +572,9 @@ dp_versions_find(const DpVersions *v, int32 version)
 struct varlena *
 dp_versions_move(DpVersions *v, struct varlena *doc, int from, int to, bool absent)
 {
-	bool		own = false;	/* doc is a copy that nobody else looks at */
+	bool own = false; /* doc is a copy that nobody else looks at */
 	ErrorContextCallback callback;
-	int32		place[2];
+	int32 place[2];
 
 	if (from == to)
 		return doc;
@@ -576,7 +584,7 @@ dp_versions_move(DpVersions *v, struct varlena *doc, int from, int to, bool abse
 	error_context_stack = &callback;
 	while (from != to)
 	{
-		int			next = from < to ? from + 1 : from - 1;
+		int next = from < to ? from + 1 : from - 1;
 		const DpVersionMove *move = from < to ? &v->steps[from].up : &v->steps[next].down;
 
 		place[0] = v->versions[from];
@@ -584,7 +592,8 @@ dp_versions_move(DpVersions *v, struct varlena *doc, int from, int to, bool abse
 		if (move->update == NULL && move->function == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("there is no way down from version %d to version %d", place[0], place[1]),
+					 errmsg("there is no way down from version %d to version %d", place[0],
+							place[1]),
 					 errhint("Declare what undoes the step with schema_versioning_step().")));
 		doc = move_apply(move, doc, &own);
 		if (absent && move->leaves_field && v->field->nsteps == 1)
@@ -603,8 +612,8 @@ static struct varlena *
 move_apply(const DpVersionMove *move, struct varlena *doc, bool *own)
 {
 	struct varlena *result;
-	Datum		d;
-	bool		isnull;
+	Datum d;
+	bool isnull;
 
 	if (move->update != NULL)
 	{
@@ -617,7 +626,7 @@ move_apply(const DpVersionMove *move, struct varlena *doc, bool *own)
 
 	if (move->body != NULL)
 	{
-		int			nestlevel = dp_user_path_begin(move->body_path);
+		int nestlevel = dp_user_path_begin(move->body_path);
 
 		move->context->ecxt_param_list_info->params[0].value = PointerGetDatum(doc);
 		move->context->ecxt_param_list_info->params[0].isnull = false;
@@ -627,9 +636,8 @@ move_apply(const DpVersionMove *move, struct varlena *doc, bool *own)
 	else
 		d = dp_user_function_call(move->function, InvalidOid, PointerGetDatum(doc), false, &isnull);
 	if (isnull)
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("step %s returned null", format_procedure(move->function->oid))));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("step %s returned null", format_procedure(move->function->oid))));
 	*own = false;
 	return PG_DETOAST_DATUM_PACKED(d);
 }
@@ -641,12 +649,13 @@ move_apply(const DpVersionMove *move, struct varlena *doc, bool *own)
 struct varlena *
 dp_versions_mark(DpVersions *v, struct varlena *doc, int at)
 {
-	DpValue		found;
-	bool		present = dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &found);
+	DpValue found;
+	bool present = dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &found);
 
 	if (v->versions[at] == 1 && !v->first)
 	{
-		struct varlena *without = present ? dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field) : NULL;
+		struct varlena *without =
+			present ? dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field) : NULL;
 
 		return without != NULL ? without : doc;
 	}
@@ -661,15 +670,16 @@ dp_versions_mark(DpVersions *v, struct varlena *doc, int at)
 void
 dp_versions_check_place(const DpVersions *v, struct varlena *doc)
 {
-	int			step;
-	uint8		type;
+	int step;
+	uint8 type;
 
-	if (v->field->nsteps > 1 && dp_path_blocked(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &step, &type))
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("a document has no place for its version"),
-				 errdetail("Part %d of the path \"%s\", \"%s\", meets a value of type %s.", step + 1,
-						   v->field_text, v->field->steps[step].name, dp_type_name(type))));
+	if (v->field->nsteps > 1 &&
+		dp_path_blocked(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &step, &type))
+		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+						errmsg("a document has no place for its version"),
+						errdetail("Part %d of the path \"%s\", \"%s\", meets a value of type %s.",
+								  step + 1, v->field_text, v->field->steps[step].name,
+								  dp_type_name(type))));
 }
 
 /* A new document with the field behind _id, or first. */
@@ -678,13 +688,13 @@ field_insert(const DpVersions *v, struct varlena *doc, const DpValue *value)
 {
 	const DpPathStep *step = &v->field->steps[0];
 	const uint8 *bytes = DP_DOC_DATA(doc);
-	uint32		size = DP_DOC_SIZE(doc);
-	uint32		more = 1 + step->namelen + 1 + value->len;
-	uint32		front = 4;
+	uint32 size = DP_DOC_SIZE(doc);
+	uint32 more = 1 + step->namelen + 1 + value->len;
+	uint32 front = 4;
 	struct varlena *result;
-	uint8	   *p;
-	DpIter		iter;
-	DpElement	e;
+	uint8 *p;
+	DpIter iter;
+	DpElement e;
 
 	dp_check_document_size((Size) size + more);
 	dp_iter_init(&iter, bytes, size);
@@ -720,33 +730,33 @@ step_context(void *arg)
 void
 dp_versions_unknown(DpVersions *v, Datum doc, const char *place)
 {
-	int32		version = dp_versions_of(v, doc, NULL);
+	int32 version = dp_versions_of(v, doc, NULL);
 	StringInfoData known;
-	DpValue		value;
-	int			i;
+	DpValue value;
+	int i;
 
 	initStringInfo(&known);
 	for (i = 0; i < v->n; i++)
 		appendStringInfo(&known, "%s%d", i > 0 ? ", " : "", v->versions[i]);
 	if (version == DP_VERSION_NONE && dp_fetch_path(doc, v->field, false, &value))
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("field \"%s\" of a document%s tells no version", v->field_text, place),
-				 errdetail("It is of type %s; a version is a whole number from 1 on, or its digits.", dp_type_name(value.type))));
-	ereport(ERROR,
+		ereport(
+			ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("a document%s has version %d, which is not known", place, version),
-			 errdetail("Field \"%s\"; known versions are %s.", v->field_text, known.data)));
+			 errmsg("field \"%s\" of a document%s tells no version", v->field_text, place),
+			 errdetail("It is of type %s; a version is a whole number from 1 on, or its digits.",
+					   dp_type_name(value.type))));
+	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+					errmsg("a document%s has version %d, which is not known", place, version),
+					errdetail("Field \"%s\"; known versions are %s.", v->field_text, known.data)));
 }
 
 /* Raises INVALID_PARAMETER_VALUE. */
 static void
 bad_chain(const char *what)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("versions of a schema are not declared as they should be"),
-			 errdetail_internal("%s", what)));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("versions of a schema are not declared as they should be"),
+					errdetail_internal("%s", what)));
 }
 
 /*
@@ -757,10 +767,10 @@ DP_FUNCTION(dp_schema_versioning_as);
 Datum
 dp_schema_versioning_as(PG_FUNCTION_ARGS)
 {
-	AsCache    *cache = fcinfo->flinfo->fn_extra;
-	bool		absent;
-	int32		version;
-	int			from;
+	AsCache *cache = fcinfo->flinfo->fn_extra;
+	bool absent;
+	int32 version;
+	int from;
 
 	if (unlikely(cache == NULL || !cache->is_const))
 		cache = as_cached(fcinfo);
@@ -770,35 +780,37 @@ dp_schema_versioning_as(PG_FUNCTION_ARGS)
 	from = dp_versions_find(cache->versions, version);
 	if (from < 0)
 		dp_versions_unknown(cache->versions, PG_GETARG_DATUM(0), "");
-	PG_RETURN_POINTER(dp_versions_move(cache->versions, PG_GETARG_VARLENA_PP(0), from, cache->at, absent));
+	PG_RETURN_POINTER(dp_versions_move(cache->versions, PG_GETARG_VARLENA_PP(0), from, cache->at,
+									   absent));
 }
 
 /* The chain of its arguments, kept as long as they are the same. */
 static AsCache *
 as_cached(FunctionCallInfo fcinfo)
 {
-	AsCache    *cache = fcinfo->flinfo->fn_extra;
+	AsCache *cache = fcinfo->flinfo->fn_extra;
 	MemoryContext context;
 	MemoryContext old;
-	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(2);
-	Datum	   *functions;
-	bool	   *nulls;
-	Oid		   *oids;
-	int			n;
-	int			i;
-	DpValue		spec;
-	int32		version;
+	ArrayType *array = PG_GETARG_ARRAYTYPE_P(2);
+	Datum *functions;
+	bool *nulls;
+	Oid *oids;
+	int n;
+	int i;
+	DpValue spec;
+	int32 version;
 
-	deconstruct_array(array, REGPROCEDUREOID, sizeof(Oid), true, TYPALIGN_INT, &functions, &nulls, &n);
-	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns versions", ALLOCSET_SMALL_SIZES);
+	deconstruct_array(array, REGPROCEDUREOID, sizeof(Oid), true, TYPALIGN_INT, &functions, &nulls,
+					  &n);
+	context =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns versions", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(context);
 	oids = palloc(sizeof(Oid) * Max(n, 1));
 	for (i = 0; i < n; i++)
 	{
 		if (nulls[i])
 			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("a step must not be null")));
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("a step must not be null")));
 		oids[i] = DatumGetObjectId(functions[i]);
 	}
 	{
@@ -836,9 +848,9 @@ DP_FUNCTION(dp_schema_versioning_version);
 Datum
 dp_schema_versioning_version(PG_FUNCTION_ARGS)
 {
-	DpPath	   *path = dp_path_arg(fcinfo, 1);
-	DpValue		value;
-	int32		version = 1;
+	DpPath *path = dp_path_arg(fcinfo, 1);
+	DpValue value;
+	int32 version = 1;
 
 	if (dp_fetch_path(PG_GETARG_DATUM(0), path, true, &value))
 		version = version_of_value(&value);

@@ -35,39 +35,39 @@
 #include "patterns/schema_versioning/schema_versioning.h"
 
 /* A batch that finds little to write ends after so many rows */
-#define LOOKED_AT_MOST	100000
+#define LOOKED_AT_MOST 100000
 
 /* A batch */
 typedef struct Batch
 {
 	/* what is to be done */
-	Oid			rel;
-	Oid			leaf;
-	char	   *name;
-	int32		target;
-	struct varlena *filter;		/* or NULL */
-	uint64		first;			/* places: block * 65536 + offset */
-	uint64		last;
-	int64		take;
-	bool		wait;
-	int			keys;			/* columns of the key, in the leaf */
+	Oid rel;
+	Oid leaf;
+	char *name;
+	int32 target;
+	struct varlena *filter; /* or NULL */
+	uint64 first;           /* places: block * 65536 + offset */
+	uint64 last;
+	int64 take;
+	bool wait;
+	int keys; /* columns of the key, in the leaf */
 	AttrNumber *attnums;
 	/* what was done */
-	uint64		place;			/* behind the last row that was looked at */
-	int64		looked;
-	int64		done;
-	int64		passed_over;
-	bool		ended;
-	TupleTableSlot *row;		/* that is being worked on, NULL if none is */
-	Datum	   *failed;			/* the key of the one that could not be migrated */
+	uint64 place; /* behind the last row that was looked at */
+	int64 looked;
+	int64 done;
+	int64 passed_over;
+	bool ended;
+	TupleTableSlot *row; /* that is being worked on, NULL if none is */
+	Datum *failed;       /* the key of the one that could not be migrated */
 } Batch;
 
 /* The migration that is going on in this session */
 typedef struct Migration
 {
-	Oid			relid;
+	Oid relid;
 	const char *name;
-	int			depth;			/* triggers that were running when it began */
+	int depth; /* triggers that were running when it began */
 } Migration;
 
 static Migration migration;
@@ -93,24 +93,23 @@ DP_FUNCTION(dp_schema_versioning_batch);
 Datum
 dp_schema_versioning_batch(PG_FUNCTION_ARGS)
 {
-	Batch		b = {0};
+	Batch b = { 0 };
 	MemoryContext context = CurrentMemoryContext;
-	ErrorData  *error = NULL;
-	TupleDesc	desc;
-	Datum		values[9];
-	bool		nulls[9] = {false};
-	bool		known = false;
-	DpDecl	   *decl;
-	int			i;
+	ErrorData *error = NULL;
+	TupleDesc desc;
+	Datum values[9];
+	bool nulls[9] = { false };
+	bool known = false;
+	DpDecl *decl;
+	int i;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	for (i = 0; i < 9; i++)
 	{
 		if (PG_ARGISNULL(i) && i != 4 && i != 7)
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("arguments other than filter and take must not be null")));
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("arguments other than filter and take must not be null")));
 	}
 	b.rel = PG_GETARG_OID(0);
 	b.leaf = PG_GETARG_OID(1);
@@ -131,7 +130,7 @@ dp_schema_versioning_batch(PG_FUNCTION_ARGS)
 		b.attnums[i] = decl->keys[i].attnum;
 	if (!batch_try(&b, context, &error))
 	{
-		int64		before = b.done;
+		int64 before = b.done;
 
 		known = b.row != NULL;
 		b.done = 0;
@@ -139,7 +138,7 @@ dp_schema_versioning_batch(PG_FUNCTION_ARGS)
 		if (known && before > 0 && b.take != PG_INT64_MAX)
 		{
 			/* those before it, which were undone with it */
-			ErrorData  *again = NULL;
+			ErrorData *again = NULL;
 
 			b.take = before;
 			if (!batch_try(&b, context, &again))
@@ -161,11 +160,13 @@ dp_schema_versioning_batch(PG_FUNCTION_ARGS)
 	{
 		if (known)
 		{
-			DpKey		key;
+			DpKey key;
 
 			key.n = b.keys;
 			memcpy(key.values, b.failed, sizeof(Datum) * b.keys);
-			values[4] = PointerGetDatum(dp_key_to_value(dp_decl_find(b.leaf, DP_SCHEMA_VERSIONING, b.name), &key));
+			values[4] =
+				PointerGetDatum(dp_key_to_value(dp_decl_find(b.leaf, DP_SCHEMA_VERSIONING, b.name),
+												&key));
 			nulls[4] = false;
 		}
 		values[5] = CStringGetTextDatum(unpack_sql_state(error->sqlerrcode));
@@ -193,7 +194,7 @@ static bool
 batch_try(Batch *b, MemoryContext context, ErrorData **error)
 {
 	ResourceOwner owner = CurrentResourceOwner;
-	Migration	outer = migration;
+	Migration outer = migration;
 	volatile bool ok = false;
 
 	BeginInternalSubTransaction(NULL);
@@ -206,8 +207,8 @@ batch_try(Batch *b, MemoryContext context, ErrorData **error)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *caught;
-		int			category;
+		ErrorData *caught;
+		int category;
 
 		migration = outer;
 		MemoryContextSwitchTo(context);
@@ -220,8 +221,8 @@ batch_try(Batch *b, MemoryContext context, ErrorData **error)
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
-		if (category == ERRCODE_OPERATOR_INTERVENTION || category == ERRCODE_INSUFFICIENT_RESOURCES ||
-			category == ERRCODE_SYSTEM_ERROR)
+		if (category == ERRCODE_OPERATOR_INTERVENTION ||
+			category == ERRCODE_INSUFFICIENT_RESOURCES || category == ERRCODE_SYSTEM_ERROR)
 			ReThrowError(caught);
 		*error = caught;
 	}
@@ -232,17 +233,20 @@ batch_try(Batch *b, MemoryContext context, ErrorData **error)
 	return ok;
 }
 
-/* Keeps the key of the row that could not be migrated; in the midst of an error, so it only looks at memory. */
+/*
+ * Keeps the key of the row that could not be migrated; in the midst of an error, so it only looks
+ * at memory.
+ */
 static void
 key_note(Batch *b)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < b->keys && b->row != NULL; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(b->row->tts_tupleDescriptor, b->attnums[i] - 1);
-		bool		isnull;
-		Datum		value = slot_getattr(b->row, b->attnums[i], &isnull);
+		bool isnull;
+		Datum value = slot_getattr(b->row, b->attnums[i], &isnull);
 
 		if (isnull)
 			b->row = NULL;
@@ -256,16 +260,17 @@ static void
 batch_run(Batch *b)
 {
 	MemoryContext outer = CurrentMemoryContext;
-	MemoryContext row = AllocSetContextCreate(outer, "docpatterns migration", ALLOCSET_DEFAULT_SIZES);
-	DpFilter   *filter = NULL;
-	DpDecl	   *decl;
+	MemoryContext row =
+		AllocSetContextCreate(outer, "docpatterns migration", ALLOCSET_DEFAULT_SIZES);
+	DpFilter *filter = NULL;
+	DpDecl *decl;
 	SchemaVersioning *s;
 	SchemaVersioning mine;
-	DpWriter   *w;
-	DpActor		self;
+	DpWriter *w;
+	DpActor self;
 	ItemPointerData first;
 	ItemPointerData last;
-	int			to;
+	int to;
 
 	b->place = b->first;
 	b->looked = b->done = b->passed_over = 0;
@@ -273,11 +278,12 @@ batch_run(Batch *b)
 	b->row = NULL;
 	if (b->filter != NULL)
 	{
-		DpValue		spec = dp_value_of_document(b->filter);
+		DpValue spec = dp_value_of_document(b->filter);
 
 		filter = dp_filter_compile(&spec, DP_FILTER_DOCUMENT, NULL);
 	}
-	w = dp_writer_open(b->rel, dp_decl_find(b->rel, DP_SCHEMA_VERSIONING, b->name)->doc_column, DP_WRITE_ORDINARY, NULL);
+	w = dp_writer_open(b->rel, dp_decl_find(b->rel, DP_SCHEMA_VERSIONING, b->name)->doc_column,
+					   DP_WRITE_ORDINARY, NULL);
 	/* now that it is locked the declaration stays as it is */
 	decl = dp_decl_find(b->leaf, DP_SCHEMA_VERSIONING, b->name);
 	s = dp_schema_versioning(decl);
@@ -285,7 +291,8 @@ batch_run(Batch *b)
 	if (to < 0 || to > s->at)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("documents of table %s cannot be brought to version %d", dp_relation_name(b->rel), b->target),
+				 errmsg("documents of table %s cannot be brought to version %d",
+						dp_relation_name(b->rel), b->target),
 				 errdetail("It is not known, or newer than the current version %d.", s->current)));
 	dp_writer_skip(w, own_trigger);
 	dp_owner_begin(decl->owner, &self);
@@ -307,7 +314,8 @@ batch_run(Batch *b)
 			b->done++;
 		MemoryContextSwitchTo(outer);
 		MemoryContextReset(row);
-		b->place = ((uint64) ItemPointerGetBlockNumber(&tid) << 16) + ItemPointerGetOffsetNumber(&tid) + 1;
+		b->place =
+			((uint64) ItemPointerGetBlockNumber(&tid) << 16) + ItemPointerGetOffsetNumber(&tid) + 1;
 		b->looked++;
 		if (b->done >= b->take || (b->looked >= LOOKED_AT_MOST && b->take != PG_INT64_MAX))
 		{
@@ -328,7 +336,7 @@ bool
 dp_schema_versioning_migrates(const DpDecl *decl)
 {
 	return unlikely(OidIsValid(migration.relid)) && migration.relid == decl->target &&
-		migration.depth == dp_trigger_depth() - 1 && strcmp(migration.name, decl->name) == 0;
+		   migration.depth == dp_trigger_depth() - 1 && strcmp(migration.name, decl->name) == 0;
 }
 
 /* The current row; whether it was written. */
@@ -339,20 +347,20 @@ row_migrate(Batch *b, SchemaVersioning *s, DpWriter *w, DpFilter *filter, int to
 	struct varlena *doc;
 	struct varlena *result;
 	DpWriteResult written;
-	bool		absent;
-	bool		isnull;
-	Datum		stored = slot_getattr(slot, s->decl->doc_attnum, &isnull);
-	int			from;
+	bool absent;
+	bool isnull;
+	Datum stored = slot_getattr(slot, s->decl->doc_attnum, &isnull);
+	int from;
 
 	if (isnull)
 		return false;
 	from = dp_versions_find(s->versions, dp_versions_of(s->versions, stored, &absent));
 	if (from == to || from < 0)
-		return false;			/* where nothing leads from there pattern_check() tells it */
+		return false; /* where nothing leads from there pattern_check() tells it */
 	doc = dp_writer_document(w);
 	if (filter != NULL)
 	{
-		DpValue		value = dp_value_of_document(doc);
+		DpValue value = dp_value_of_document(doc);
 
 		if (!dp_filter_match(filter, &value))
 			return false;
@@ -368,11 +376,12 @@ row_migrate(Batch *b, SchemaVersioning *s, DpWriter *w, DpFilter *filter, int to
 	if (!same_id(doc, result))
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("a step between versions has changed \"_id\" of a document of table %s", dp_relation_name(b->rel))));
+				 errmsg("a step between versions has changed \"_id\" of a document of table %s",
+						dp_relation_name(b->rel))));
 	written = dp_writer_update(w, result);
 	b->row = NULL;
 	if (written == DP_WRITE_CHANGED)
-		b->passed_over++;		/* somebody was faster: it may still have to be done */
+		b->passed_over++; /* somebody was faster: it may still have to be done */
 	return written == DP_WRITE_DONE;
 }
 
@@ -383,7 +392,7 @@ row_migrate(Batch *b, SchemaVersioning *s, DpWriter *w, DpFilter *filter, int to
 static bool
 row_is_busy(TupleTableSlot *slot)
 {
-	HeapTuple	tuple;
+	HeapTuple tuple;
 	TransactionId xmax;
 
 	if (!TTS_IS_BUFFERTUPLE(slot))
@@ -401,22 +410,22 @@ row_is_busy(TupleTableSlot *slot)
 static bool
 own_trigger(const Trigger *trigger)
 {
-	char	   *function = get_func_name(trigger->tgfoid);
+	char *function = get_func_name(trigger->tgfoid);
 
 	return function != NULL && strcmp(function, DP_SCHEMA_VERSIONING "_trigger") == 0 &&
-		get_func_namespace(trigger->tgfoid) == dp_types()->schema;
+		   get_func_namespace(trigger->tgfoid) == dp_types()->schema;
 }
 
 /* Whether two documents have the same _id, or neither has one. */
 static bool
 same_id(struct varlena *a, struct varlena *b)
 {
-	DpValue		left;
-	DpValue		right;
-	bool		has = dp_document_find(DP_DOC_DATA(a), DP_DOC_SIZE(a), "_id", 3, &left);
+	DpValue left;
+	DpValue right;
+	bool has = dp_document_find(DP_DOC_DATA(a), DP_DOC_SIZE(a), "_id", 3, &left);
 
 	return has == dp_document_find(DP_DOC_DATA(b), DP_DOC_SIZE(b), "_id", 3, &right) &&
-		(!has || dp_value_identical(&left, &right));
+		   (!has || dp_value_identical(&left, &right));
 }
 
 /* The place of a row. */

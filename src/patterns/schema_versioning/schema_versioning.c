@@ -45,16 +45,17 @@
 /* The first rule of a schema that is broken */
 typedef struct Broken
 {
-	char	   *path;
-	char	   *rule;
-	char	   *expected;
-	char	   *found;
+	char *path;
+	char *rule;
+	char *expected;
+	char *found;
 } Broken;
 
 static HeapTuple version_before(SchemaVersioning *s, TriggerData *trigdata);
 static void schemas_read(SchemaVersioning *s);
-static int	declared_functions(DpDecl *decl, Oid **functions);
-static void broken_note(const char *path, const char *rule, const char *expected, const char *found, void *arg);
+static int declared_functions(DpDecl *decl, Oid **functions);
+static void
+broken_note(const char *path, const char *rule, const char *expected, const char *found, void *arg);
 static List *array_oids(Node *node);
 static bool is_generated_from(Oid relid, Oid function);
 static bool is_own_trigger(const Trigger *trigger);
@@ -73,16 +74,21 @@ dp_schema_versioning_trigger(PG_FUNCTION_ARGS)
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
 		(TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) &&
-		 (!TRIGGER_FIRED_BEFORE(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"schema_versioning_trigger\" is called by triggers that schema_versioning_enable() makes only")));
+		 (!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
+		  TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"schema_versioning_trigger\" is called by triggers that schema_versioning_enable() makes only")));
 	if (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 		return PointerGetDatum(NULL);
 	if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
-							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
-	return PointerGetDatum(version_before(dp_schema_versioning(dp_decl_of_trigger(fcinfo, DP_SCHEMA_VERSIONING)), trigdata));
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
+								   ? trigdata->tg_newtuple
+								   : trigdata->tg_trigtuple);
+	return PointerGetDatum(version_before(
+		dp_schema_versioning(dp_decl_of_trigger(fcinfo, DP_SCHEMA_VERSIONING)), trigdata));
 }
 
 /*
@@ -91,22 +97,22 @@ dp_schema_versioning_trigger(PG_FUNCTION_ARGS)
 static HeapTuple
 version_before(SchemaVersioning *s, TriggerData *trigdata)
 {
-	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	int			attnum = s->decl->doc_attnum;
-	bool		isnull;
-	Datum		doc = heap_getattr(tuple, attnum, desc, &isnull);
+	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	int attnum = s->decl->doc_attnum;
+	bool isnull;
+	Datum doc = heap_getattr(tuple, attnum, desc, &isnull);
 	struct varlena *result;
-	bool		absent;
-	int			at;
+	bool absent;
+	int at;
 
 	if (isnull)
 		return tuple;
 	if (is_update)
 	{
-		bool		old_null;
-		Datum		old = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
+		bool old_null;
+		Datum old = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
 
 		/* a document that the statement has not touched lies where it lay */
 		if (!old_null && datum_image_eq(old, doc, false, -1))
@@ -117,13 +123,16 @@ version_before(SchemaVersioning *s, TriggerData *trigdata)
 
 	at = dp_versions_find(s->versions, dp_versions_of(s->versions, doc, &absent));
 	if (at < 0)
-		dp_versions_unknown(s->versions, doc, psprintf(" of table %s", dp_relation_name(s->decl->target)));
+		dp_versions_unknown(s->versions, doc,
+							psprintf(" of table %s", dp_relation_name(s->decl->target)));
 	if (at > s->at)
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("a document of table %s has version %d, which is newer than the current one",
-						dp_relation_name(s->decl->target), s->versions->versions[at]),
-				 errdetail("Field \"%s\"; the current version is %d.", s->versions->field_text, s->current)));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg("a document of table %s has version %d, which is newer than the current one",
+					dp_relation_name(s->decl->target), s->versions->versions[at]),
+			 errdetail("Field \"%s\"; the current version is %d.", s->versions->field_text,
+					   s->current)));
 	if (absent && s->versions->field->nsteps > 1)
 		dp_versions_check_place(s->versions, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc));
 	if (at == s->at || !s->upgrade)
@@ -132,7 +141,8 @@ version_before(SchemaVersioning *s, TriggerData *trigdata)
 			dp_schema_versioning_check(s, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc), at);
 		return tuple;
 	}
-	result = dp_versions_move(s->versions, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc), at, s->at, absent);
+	result = dp_versions_move(s->versions, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc), at,
+							  s->at, absent);
 	dp_schema_versioning_check(s, result, s->at);
 	doc = PointerGetDatum(result);
 	isnull = false;
@@ -147,11 +157,11 @@ SchemaVersioning *
 dp_schema_versioning(DpDecl *decl)
 {
 	SchemaVersioning *s = decl->state;
-	Oid		   *functions;
-	int			nfunctions;
-	DpValue		spec;
-	char	   *write;
-	int64		current;
+	Oid *functions;
+	int nfunctions;
+	DpValue spec;
+	char *write;
+	int64 current;
 
 	if (likely(s != NULL))
 		return s;
@@ -168,7 +178,8 @@ dp_schema_versioning(DpDecl *decl)
 
 	nfunctions = declared_functions(decl, &functions);
 	spec = dp_value_of_document(decl->options);
-	s->versions = dp_versions_make(&spec, s->current, functions, nfunctions, decl->owner, false, decl->context);
+	s->versions = dp_versions_make(&spec, s->current, functions, nfunctions, decl->owner, false,
+								   decl->context);
 	s->at = dp_versions_find(s->versions, s->current);
 	schemas_read(s);
 	decl->state = s;
@@ -179,11 +190,12 @@ dp_schema_versioning(DpDecl *decl)
 DpVersions *
 dp_schema_versioning_brief(const SchemaVersioning *s)
 {
-	Oid		   *functions;
-	int			nfunctions = declared_functions(s->decl, &functions);
-	DpValue		spec = dp_value_of_document(s->decl->options);
+	Oid *functions;
+	int nfunctions = declared_functions(s->decl, &functions);
+	DpValue spec = dp_value_of_document(s->decl->options);
 
-	return dp_versions_make(&spec, s->current, functions, nfunctions, s->decl->owner, true, CurrentMemoryContext);
+	return dp_versions_make(&spec, s->current, functions, nfunctions, s->decl->owner, true,
+							CurrentMemoryContext);
 }
 
 /* The schemas of versions. */
@@ -191,12 +203,13 @@ static void
 schemas_read(SchemaVersioning *s)
 {
 	MemoryContext old = MemoryContextSwitchTo(s->decl->context);
-	DpValue		list;
-	DpValue		value;
-	DpIter		iter;
+	DpValue list;
+	DpValue value;
+	DpIter iter;
 
 	s->schemas = palloc0(sizeof(DpSchema *) * s->versions->n);
-	if (dp_document_find(DP_DOC_DATA(s->decl->options), DP_DOC_SIZE(s->decl->options), "schemas", 7, &list) &&
+	if (dp_document_find(DP_DOC_DATA(s->decl->options), DP_DOC_SIZE(s->decl->options), "schemas", 7,
+						 &list) &&
 		list.type != DP_TYPE_NULL)
 	{
 		if (list.type != DP_TYPE_ARRAY)
@@ -204,13 +217,15 @@ schemas_read(SchemaVersioning *s)
 		dp_iter_init_value(&iter, &list);
 		while (dp_iter_next_value(&iter, &value))
 		{
-			DpValue		version;
-			DpValue		schema;
-			int			at;
+			DpValue version;
+			DpValue schema;
+			int at;
 
 			if (value.type != DP_TYPE_DOCUMENT ||
-				!dp_document_find(value.data, value.len, "version", 7, &version) || version.type != DP_TYPE_INT32 ||
-				!dp_document_find(value.data, value.len, "schema", 6, &schema) || schema.type != DP_TYPE_DOCUMENT)
+				!dp_document_find(value.data, value.len, "version", 7, &version) ||
+				version.type != DP_TYPE_INT32 ||
+				!dp_document_find(value.data, value.len, "schema", 6, &schema) ||
+				schema.type != DP_TYPE_DOCUMENT)
 				bad_option(s->decl, "schemas");
 			at = dp_versions_find(s->versions, dp_get_int32(version.data));
 			if (at >= 0)
@@ -224,11 +239,11 @@ schemas_read(SchemaVersioning *s)
 static int
 declared_functions(DpDecl *decl, Oid **functions)
 {
-	Relation	rel;
+	Relation rel;
 	TriggerDesc *triggers;
-	int32	   *versions;
-	int			n = 0;
-	int			i;
+	int32 *versions;
+	int n = 0;
+	int i;
 
 	*functions = NULL;
 	if (!OidIsValid(decl->relid))
@@ -253,11 +268,11 @@ declared_functions(DpDecl *decl, Oid **functions)
 int
 dp_schema_versioning_refers(const Trigger *trigger, int32 **versions, Oid **functions)
 {
-	Node	   *qual = trigger->tgqual != NULL ? stringToNode(trigger->tgqual) : NULL;
-	List	   *list;
-	List	   *numbers;
-	ListCell   *lc;
-	int			n = 0;
+	Node *qual = trigger->tgqual != NULL ? stringToNode(trigger->tgqual) : NULL;
+	List *list;
+	List *numbers;
+	ListCell *lc;
+	int n = 0;
 
 	*versions = NULL;
 	*functions = NULL;
@@ -284,14 +299,14 @@ dp_schema_versioning_refers(const Trigger *trigger, int32 **versions, Oid **func
 static List *
 array_oids(Node *node)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List *result = NIL;
+	ListCell *lc;
 
 	if (IsA(node, ArrayExpr))
 	{
 		foreach(lc, ((ArrayExpr *) node)->elements)
 		{
-			Const	   *c = lfirst(lc);
+			Const *c = lfirst(lc);
 
 			if (!IsA(c, Const) || c->constisnull || c->constlen != sizeof(Oid))
 				return NIL;
@@ -299,15 +314,17 @@ array_oids(Node *node)
 		}
 	}
 	else if (IsA(node, Const) && !((Const *) node)->constisnull &&
-			 (((Const *) node)->consttype == INT4ARRAYOID || ((Const *) node)->consttype == REGPROCEDUREARRAYOID))
+			 (((Const *) node)->consttype == INT4ARRAYOID ||
+			  ((Const *) node)->consttype == REGPROCEDUREARRAYOID))
 	{
-		ArrayType  *array = DatumGetArrayTypeP(((Const *) node)->constvalue);
-		Datum	   *values;
-		bool	   *nulls;
-		int			n;
-		int			i;
+		ArrayType *array = DatumGetArrayTypeP(((Const *) node)->constvalue);
+		Datum *values;
+		bool *nulls;
+		int n;
+		int i;
 
-		deconstruct_array(array, ARR_ELEMTYPE(array), sizeof(Oid), true, TYPALIGN_INT, &values, &nulls, &n);
+		deconstruct_array(array, ARR_ELEMTYPE(array), sizeof(Oid), true, TYPALIGN_INT, &values,
+						  &nulls, &n);
 		for (i = 0; i < n; i++)
 		{
 			if (nulls[i])
@@ -324,18 +341,18 @@ array_oids(Node *node)
 void
 dp_schema_versioning_depend(Oid relid)
 {
-	Relation	rel = table_open(relid, AccessShareLock);
+	Relation rel = table_open(relid, AccessShareLock);
 	TriggerDesc *triggers;
-	int			i;
+	int i;
 
 	triggers = dp_triggers(rel);
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		int32	   *versions;
-		Oid		   *functions;
-		int			n;
-		int			j;
+		int32 *versions;
+		Oid *functions;
+		int n;
+		int j;
 
 		if (trigger->tgnargs != 2 || trigger->tgqual == NULL || !is_own_trigger(trigger))
 			continue;
@@ -350,8 +367,8 @@ dp_schema_versioning_depend(Oid relid)
 				continue;
 			ObjectAddressSet(function, ProcedureRelationId, functions[j]);
 			ObjectAddressSet(table, RelationRelationId, relid);
-			(void) deleteDependencyRecordsForSpecific(ProcedureRelationId, functions[j], DEPENDENCY_AUTO,
-													  RelationRelationId, relid);
+			(void) deleteDependencyRecordsForSpecific(ProcedureRelationId, functions[j],
+													  DEPENDENCY_AUTO, RelationRelationId, relid);
 			if (!is_generated_from(relid, functions[j]))
 				recordDependencyOn(&function, &table, DEPENDENCY_AUTO);
 			CommandCounterIncrement();
@@ -367,20 +384,23 @@ dp_schema_versioning_depend(Oid relid)
 static bool
 is_generated_from(Oid relid, Oid function)
 {
-	Relation	rel = table_open(DependRelationId, AccessShareLock);
+	Relation rel = table_open(DependRelationId, AccessShareLock);
 	ScanKeyData keys[2];
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		result = false;
+	HeapTuple tuple;
+	bool result = false;
 
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(function));
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(ProcedureRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(function));
 	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, keys);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
 
-		if (form->classid == AttrDefaultRelationId && GetAttrDefaultColumnAddress(form->objid).objectId == relid)
+		if (form->classid == AttrDefaultRelationId &&
+			GetAttrDefaultColumnAddress(form->objid).objectId == relid)
 			result = true;
 	}
 	systable_endscan(scan);
@@ -392,36 +412,38 @@ is_generated_from(Oid relid, Oid function)
 static bool
 is_own_trigger(const Trigger *trigger)
 {
-	char	   *function = get_func_name(trigger->tgfoid);
+	char *function = get_func_name(trigger->tgfoid);
 
 	return function != NULL && strcmp(function, DP_SCHEMA_VERSIONING "_trigger") == 0 &&
-		get_func_namespace(trigger->tgfoid) == dp_types()->schema;
+		   get_func_namespace(trigger->tgfoid) == dp_types()->schema;
 }
 
 /* Whether a function of that owner was made by this pattern: it consists of one call. */
 static bool
 is_generated(Oid function, Oid owner)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	bool		result = false;
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool result = false;
 
 	if (HeapTupleIsValid(tuple))
 	{
-		bool		isnull;
-		Datum		body = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosqlbody, &isnull);
+		bool isnull;
+		Datum body = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosqlbody, &isnull);
 
 		if (!isnull && ((Form_pg_proc) GETSTRUCT(tuple))->proowner == owner)
 		{
-			Node	   *node = stringToNode(TextDatumGetCString(body));
+			Node *node = stringToNode(TextDatumGetCString(body));
 
 			if (IsA(node, Query) && list_length(((Query *) node)->targetList) == 1)
 				node = (Node *) ((TargetEntry *) linitial(((Query *) node)->targetList))->expr;
 			if (IsA(node, FuncExpr))
 			{
-				char	   *called = get_func_name(((FuncExpr *) node)->funcid);
+				char *called = get_func_name(((FuncExpr *) node)->funcid);
 
-				result = called != NULL && strncmp(called, "_schema_versioning_as", strlen("_schema_versioning_as")) == 0 &&
-					get_func_namespace(((FuncExpr *) node)->funcid) == dp_types()->schema;
+				result = called != NULL &&
+						 strncmp(called, "_schema_versioning_as",
+								 strlen("_schema_versioning_as")) == 0 &&
+						 get_func_namespace(((FuncExpr *) node)->funcid) == dp_types()->schema;
 			}
 		}
 		ReleaseSysCache(tuple);
@@ -437,15 +459,16 @@ DP_FUNCTION(dp_schema_versioning_lock);
 Datum
 dp_schema_versioning_lock(PG_FUNCTION_ARGS)
 {
-	Oid			relid = PG_GETARG_OID(0);
-	Datum	   *views;
-	bool	   *nulls;
-	int			n;
-	int			i;
+	Oid relid = PG_GETARG_OID(0);
+	Datum *views;
+	bool *nulls;
+	int n;
+	int i;
 
 	dp_require_owner(relid);
 	PreventCommandIfReadOnly("schema_versioning_step()");
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), REGCLASSOID, sizeof(Oid), true, TYPALIGN_INT, &views, &nulls, &n);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), REGCLASSOID, sizeof(Oid), true, TYPALIGN_INT,
+					  &views, &nulls, &n);
 	for (i = 0; i < n; i++)
 	{
 		dp_require_owner(DatumGetObjectId(views[i]));
@@ -464,16 +487,18 @@ DP_FUNCTION(dp_schema_versioning_renew);
 Datum
 dp_schema_versioning_renew(PG_FUNCTION_ARGS)
 {
-	Oid			function = PG_GETARG_OID(1);
-	Relation	rel;
+	Oid function = PG_GETARG_OID(1);
+	Relation rel;
 	SysScanDesc scan;
 	ScanKeyData keys[2];
-	HeapTuple	tuple;
+	HeapTuple tuple;
 
 	dp_require_owner(PG_GETARG_OID(0));
 	rel = table_open(DependRelationId, AccessShareLock);
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(function));
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(ProcedureRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(function));
 	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, keys);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
@@ -507,29 +532,30 @@ Datum
 dp_schema_versioning_functions(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	bool		main = PG_GETARG_BOOL(2);
-	DpDecl	   *decl = dp_decl_find(PG_GETARG_OID(0), DP_SCHEMA_VERSIONING, name);
-	Relation	rel = table_open(decl->relid, AccessShareLock);
-	int			i;
+	char *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	bool main = PG_GETARG_BOOL(2);
+	DpDecl *decl = dp_decl_find(PG_GETARG_OID(0), DP_SCHEMA_VERSIONING, name);
+	Relation rel = table_open(decl->relid, AccessShareLock);
+	int i;
 
 	InitMaterializedSRF(fcinfo, 0);
 	for (i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
 		const Trigger *trigger = &rel->trigdesc->triggers[i];
-		int32	   *versions;
-		Oid		   *functions;
-		int			n;
-		int			j;
+		int32 *versions;
+		Oid *functions;
+		int n;
+		int j;
 
-		if (main ? trigger->tgnargs != 1 || strcmp(trigger->tgargs[0], decl->declared) != 0 :
-			trigger->tgnargs != 2 || strcmp(trigger->tgargs[0], "of") != 0 || strcmp(trigger->tgargs[1], name) != 0)
+		if (main ? trigger->tgnargs != 1 || strcmp(trigger->tgargs[0], decl->declared) != 0
+				 : trigger->tgnargs != 2 || strcmp(trigger->tgargs[0], "of") != 0 ||
+					   strcmp(trigger->tgargs[1], name) != 0)
 			continue;
 		n = dp_schema_versioning_refers(trigger, &versions, &functions);
 		for (j = 0; j < n; j++)
 		{
-			Datum		values[2];
-			bool		nulls[2] = {versions == NULL, false};
+			Datum values[2];
+			bool nulls[2] = { versions == NULL, false };
 
 			values[0] = versions == NULL ? (Datum) 0 : Int32GetDatum(versions[j]);
 			values[1] = ObjectIdGetDatum(functions[j]);
@@ -548,15 +574,15 @@ DP_FUNCTION(dp_schema_versioning_valid);
 Datum
 dp_schema_versioning_valid(PG_FUNCTION_ARGS)
 {
-	DpDecl		decl = {0};
+	DpDecl decl = { 0 };
 	DpVersions *versions;
-	SchemaVersioning s = {0};
-	DpValue		spec;
-	Datum	   *functions;
-	bool	   *nulls;
-	Oid		   *oids;
-	int			n;
-	int			i;
+	SchemaVersioning s = { 0 };
+	DpValue spec;
+	Datum *functions;
+	bool *nulls;
+	Oid *oids;
+	int n;
+	int i;
 
 	dp_require_owner(PG_GETARG_OID(0));
 	decl.target = PG_GETARG_OID(0);
@@ -564,7 +590,8 @@ dp_schema_versioning_valid(PG_FUNCTION_ARGS)
 	decl.name = pstrdup("new");
 	decl.options = PG_GETARG_VARLENA_PP(1);
 	decl.context = CurrentMemoryContext;
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), REGPROCEDUREOID, sizeof(Oid), true, TYPALIGN_INT, &functions, &nulls, &n);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), REGPROCEDUREOID, sizeof(Oid), true, TYPALIGN_INT,
+					  &functions, &nulls, &n);
 	oids = palloc(sizeof(Oid) * Max(n, 1));
 	for (i = 0; i < n; i++)
 		oids[i] = DatumGetObjectId(functions[i]);
@@ -583,26 +610,26 @@ dp_schema_versioning_valid(PG_FUNCTION_ARGS)
 void
 dp_schema_versioning_check(const SchemaVersioning *s, struct varlena *doc, int at)
 {
-	DpValue		value = dp_value_of_document(doc);
-	Broken		broken = {0};
+	DpValue value = dp_value_of_document(doc);
+	Broken broken = { 0 };
 
 	if (s->schemas[at] == NULL || dp_schema_match(s->schemas[at], &value))
 		return;
 	dp_schema_errors(s->schemas[at], &value, broken_note, &broken);
-	ereport(ERROR,
-			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("a document of table %s does not satisfy the schema of version %d",
-					dp_relation_name(s->decl->target), s->versions->versions[at]),
-			 broken.rule == NULL ? 0 :
-			 errdetail("Path \"%s\", rule %s: expected %s, found %s.",
-					   broken.path, broken.rule, broken.expected, broken.found)));
+	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+					errmsg("a document of table %s does not satisfy the schema of version %d",
+						   dp_relation_name(s->decl->target), s->versions->versions[at]),
+					broken.rule == NULL
+						? 0
+						: errdetail("Path \"%s\", rule %s: expected %s, found %s.", broken.path,
+									broken.rule, broken.expected, broken.found)));
 }
 
 /* Keeps the first rule that is reported. */
 static void
 broken_note(const char *path, const char *rule, const char *expected, const char *found, void *arg)
 {
-	Broken	   *broken = arg;
+	Broken *broken = arg;
 
 	if (broken->rule != NULL)
 		return;
@@ -616,8 +643,9 @@ broken_note(const char *path, const char *rule, const char *expected, const char
 static void
 bad_option(DpDecl *decl, const char *option)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("option \"%s\" of the schema versioning pattern \"%s\" on table %s is not valid",
-					option, decl->name, dp_relation_name(decl->target))));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		 errmsg("option \"%s\" of the schema versioning pattern \"%s\" on table %s is not valid",
+				option, decl->name, dp_relation_name(decl->target))));
 }

@@ -44,48 +44,48 @@
 #define DP_SCHEMA_VERSIONING "schema_versioning"
 
 /* A version that a field does not tell */
-#define DP_VERSION_NONE	0
+#define DP_VERSION_NONE 0
 
 /* One direction of a step: an update document, or a function */
 typedef struct DpVersionMove
 {
-	DpUpdate   *update;
-	bool		leaves_field;	/* the update does not reach the field with the version */
+	DpUpdate *update;
+	bool leaves_field; /* the update does not reach the field with the version */
 	DpUserFunction *function;
-	ExprState  *body;			/* what the function consists of, if it is an expression */
-	ExprContext *context;		/* with the document as its parameter */
-	char	   *body_path;		/* search_path for that; NULL: any */
+	ExprState *body;      /* what the function consists of, if it is an expression */
+	ExprContext *context; /* with the document as its parameter */
+	char *body_path;      /* search_path for that; NULL: any */
 } DpVersionMove;
 
 /* From versions[i] to versions[i + 1] */
 typedef struct DpVersionStep
 {
 	DpVersionMove up;
-	DpVersionMove down;			/* neither update nor function: there is no way back */
+	DpVersionMove down; /* neither update nor function: there is no way back */
 } DpVersionStep;
 
 typedef struct DpVersions
 {
-	char	   *field_text;
-	DpPath	   *field;
-	uint8		type;			/* of the field */
-	bool		first;			/* version 1 has the field too */
-	int			n;
-	int32	   *versions;		/* in order */
-	DpVersionStep *steps;		/* n - 1 */
-	DpValue    *written;		/* versions as values of that type */
+	char *field_text;
+	DpPath *field;
+	uint8 type; /* of the field */
+	bool first; /* version 1 has the field too */
+	int n;
+	int32 *versions;      /* in order */
+	DpVersionStep *steps; /* n - 1 */
+	DpValue *written;     /* versions as values of that type */
 } DpVersions;
 
 /*
  * The chain that a version belongs to.  Lives in the context, and so must the
  * bytes of spec.  functions are those of the steps, in order; as is who must be
  * allowed to call them; brief: it is used by one statement only, so that
- * functions can be taken for what they consist of.  Raises INVALID_PARAMETER_VALUE for what is no chain,
- * INVALID_OBJECT_DEFINITION for a function that cannot be a step,
- * INSUFFICIENT_PRIVILEGE, and what is wrong with an update.
+ * functions can be taken for what they consist of.  Raises INVALID_PARAMETER_VALUE for what is no
+ * chain, INVALID_OBJECT_DEFINITION for a function that cannot be a step, INSUFFICIENT_PRIVILEGE,
+ * and what is wrong with an update.
  */
-extern DpVersions *dp_versions_make(const DpValue *spec, int32 version, const Oid *functions, int nfunctions,
-									Oid as, bool brief, MemoryContext context);
+extern DpVersions *dp_versions_make(const DpValue *spec, int32 version, const Oid *functions,
+									int nfunctions, Oid as, bool brief, MemoryContext context);
 
 /*
  * The version of a document as it is stored, DP_VERSION_NONE for what is none;
@@ -94,7 +94,7 @@ extern DpVersions *dp_versions_make(const DpValue *spec, int32 version, const Oi
 extern int32 dp_versions_of(DpVersions *v, Datum doc, bool *absent);
 
 /* The position of a version in the chain, -1 if it is not in it. */
-extern int	dp_versions_find(const DpVersions *v, int32 version);
+extern int dp_versions_find(const DpVersions *v, int32 version);
 
 /*
  * A document, detoasted and of versions[from], brought to versions[to]; itself if these are the
@@ -102,7 +102,8 @@ extern int	dp_versions_find(const DpVersions *v, int32 version);
  * the field.  Raises what steps raise, and FEATURE_NOT_SUPPORTED where there is
  * no way down.
  */
-extern struct varlena *dp_versions_move(DpVersions *v, struct varlena *doc, int from, int to, bool absent);
+extern struct varlena *
+dp_versions_move(DpVersions *v, struct varlena *doc, int from, int to, bool absent);
 
 /* The document with that version written into it, unless it says so already. */
 extern struct varlena *dp_versions_mark(DpVersions *v, struct varlena *doc, int at);
@@ -111,17 +112,18 @@ extern struct varlena *dp_versions_mark(DpVersions *v, struct varlena *doc, int 
 extern void dp_versions_check_place(const DpVersions *v, struct varlena *doc);
 
 /* Raises CHECK_VIOLATION: the document's version is not known, or none. */
-extern void dp_versions_unknown(DpVersions *v, Datum doc, const char *place) pg_attribute_noreturn();
+extern void
+dp_versions_unknown(DpVersions *v, Datum doc, const char *place) pg_attribute_noreturn();
 
 /* A declaration's state */
 typedef struct SchemaVersioning
 {
-	DpDecl	   *decl;
+	DpDecl *decl;
 	DpVersions *versions;
-	int32		current;
-	int			at;				/* its position */
-	bool		upgrade;		/* what is written */
-	DpSchema  **schemas;		/* of versions, NULL where there is none */
+	int32 current;
+	int at;             /* its position */
+	bool upgrade;       /* what is written */
+	DpSchema **schemas; /* of versions, NULL where there is none */
 } SchemaVersioning;
 
 extern SchemaVersioning *dp_schema_versioning(DpDecl *decl);
@@ -129,11 +131,16 @@ extern SchemaVersioning *dp_schema_versioning(DpDecl *decl);
 /* Its chain, made anew for one statement, in the current context. */
 extern DpVersions *dp_schema_versioning_brief(const SchemaVersioning *s);
 
-/* Raises CHECK_VIOLATION unless the document satisfies the schema of versions[at], if there is one. */
+/*
+ * Raises CHECK_VIOLATION unless the document satisfies the schema of versions[at], if there is one.
+ */
 extern void dp_schema_versioning_check(const SchemaVersioning *s, struct varlena *doc, int at);
 
-/* The functions that a trigger's condition refers to, and their versions, if it has any (palloc'd, or NULL). */
-extern int	dp_schema_versioning_refers(const Trigger *trigger, int32 **versions, Oid **functions);
+/*
+ * The functions that a trigger's condition refers to, and their versions, if it has any (palloc'd,
+ * or NULL).
+ */
+extern int dp_schema_versioning_refers(const Trigger *trigger, int32 **versions, Oid **functions);
 
 /* Whether the trigger of the declaration is called for what a migration writes. */
 extern bool dp_schema_versioning_migrates(const DpDecl *decl);
@@ -144,4 +151,4 @@ extern bool dp_schema_versioning_migrates(const DpDecl *decl);
  */
 extern void dp_schema_versioning_depend(Oid relid);
 
-#endif							/* DP_PATTERNS_SCHEMA_VERSIONING_SCHEMA_VERSIONING_H */
+#endif /* DP_PATTERNS_SCHEMA_VERSIONING_SCHEMA_VERSIONING_H */

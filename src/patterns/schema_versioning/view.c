@@ -27,20 +27,20 @@
 static void insert_prepare(TriggerData *trigdata);
 static SchemaVersioning *shown_versioning(char **args, List *decls, int *at);
 static bool version_is_changed(char **args, List *decls, struct varlena *stored);
-static struct varlena *version_show(char **args, List *decls, struct varlena *stored, const DpKey *key, bool latest);
-static struct varlena *version_store(char **args, List *decls, struct varlena *stored, struct varlena *old_shown,
-									 struct varlena *new_shown, DpMark *marks, int *nmarks);
+static struct varlena *
+version_show(char **args, List *decls, struct varlena *stored, const DpKey *key, bool latest);
+static struct varlena *
+version_store(char **args, List *decls, struct varlena *stored, struct varlena *old_shown,
+			  struct varlena *new_shown, DpMark *marks, int *nmarks);
 static void version_split(char **args, List *decls, DpSplit *split);
 static bool tells_version(const SchemaVersioning *s, struct varlena *doc);
 static bool same_document(struct varlena *a, struct varlena *b);
 
-const DpViewMethods dp_version_view = {
-	.label = "version's",
-	.is_changed = version_is_changed,
-	.show = version_show,
-	.store = version_store,
-	.split = version_split
-};
+const DpViewMethods dp_version_view = { .label = "version's",
+										.is_changed = version_is_changed,
+										.show = version_show,
+										.store = version_store,
+										.split = version_split };
 
 /*
  * schema_versioning_view_trigger(name, version): INSTEAD OF INSERT, UPDATE or
@@ -52,10 +52,13 @@ dp_schema_versioning_view_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_INSTEAD(trigdata->tg_event) || trigdata->tg_trigger->tgnargs != 2)
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"schema_versioning_view_trigger\" is called by triggers of views of the pattern only")));
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
+		trigdata->tg_trigger->tgnargs != 2)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"schema_versioning_view_trigger\" is called by triggers of views of the pattern only")));
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 		insert_prepare(trigdata);
 	return dp_view_trigger(fcinfo, &dp_version_view);
@@ -67,25 +70,28 @@ dp_schema_versioning_view_trigger(PG_FUNCTION_ARGS)
 static void
 insert_prepare(TriggerData *trigdata)
 {
-	Relation	view = trigdata->tg_relation;
-	Query	   *query = view->rd_rel->relkind == RELKIND_VIEW ? get_view_query(view) : NULL;
-	ListCell   *lc;
+	Relation view = trigdata->tg_relation;
+	Query *query = view->rd_rel->relkind == RELKIND_VIEW ? get_view_query(view) : NULL;
+	ListCell *lc;
 
 	/* what is no view of ours is refused when it comes to writing */
-	if (query == NULL || list_length(query->jointree->fromlist) != 1 || !IsA(linitial(query->jointree->fromlist), RangeTblRef))
+	if (query == NULL || list_length(query->jointree->fromlist) != 1 ||
+		!IsA(linitial(query->jointree->fromlist), RangeTblRef))
 		return;
 	foreach(lc, query->targetList)
 	{
 		TargetEntry *tle = lfirst(lc);
-		RangeTblEntry *rte = rt_fetch(((RangeTblRef *) linitial(query->jointree->fromlist))->rtindex, query->rtable);
+		RangeTblEntry *rte =
+			rt_fetch(((RangeTblRef *) linitial(query->jointree->fromlist))->rtindex, query->rtable);
 		SchemaVersioning *s;
 		struct varlena *doc;
-		bool		isnull;
-		Datum		value;
-		int			at;
-		int			attnum = tle->resno;
+		bool isnull;
+		Datum value;
+		int at;
+		int attnum = tle->resno;
 
-		if (tle->resjunk || IsA(tle->expr, Var) || exprType((Node *) tle->expr) != dp_types()->bson || rte->rtekind != RTE_RELATION)
+		if (tle->resjunk || IsA(tle->expr, Var) ||
+			exprType((Node *) tle->expr) != dp_types()->bson || rte->rtekind != RTE_RELATION)
 			continue;
 		value = heap_getattr(trigdata->tg_trigtuple, attnum, RelationGetDescr(view), &isnull);
 		if (isnull)
@@ -95,22 +101,26 @@ insert_prepare(TriggerData *trigdata)
 		if (tells_version(s, doc))
 			return;
 		value = PointerGetDatum(dp_versions_mark(s->versions, doc, at));
-		trigdata->tg_trigtuple = heap_modify_tuple_by_cols(trigdata->tg_trigtuple, RelationGetDescr(view), 1, &attnum, &value, &isnull);
+		trigdata->tg_trigtuple =
+			heap_modify_tuple_by_cols(trigdata->tg_trigtuple, RelationGetDescr(view), 1, &attnum,
+									  &value, &isnull);
 		return;
 	}
 }
 
-/* The declaration that the arguments of the view's trigger name, and the position of its version. */
+/*
+ * The declaration that the arguments of the view's trigger name, and the position of its version.
+ */
 static SchemaVersioning *
 shown_versioning(char **args, List *decls, int *at)
 {
-	bool		is_current = strcmp(args[1], "current") == 0;
-	int32		version = is_current ? 0 : (int32) strtol(args[1], NULL, 10);
-	ListCell   *lc;
+	bool is_current = strcmp(args[1], "current") == 0;
+	int32 version = is_current ? 0 : (int32) strtol(args[1], NULL, 10);
+	ListCell *lc;
 
 	foreach(lc, decls)
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 
 		if (strcmp(decl->pattern, DP_SCHEMA_VERSIONING) == 0 && strcmp(decl->name, args[0]) == 0)
 		{
@@ -130,7 +140,7 @@ shown_versioning(char **args, List *decls, int *at)
 static bool
 version_is_changed(char **args, List *decls, struct varlena *stored)
 {
-	int			at;
+	int at;
 	SchemaVersioning *s = shown_versioning(args, decls, &at);
 
 	return dp_versions_of(s->versions, PointerGetDatum(stored), NULL) != s->versions->versions[at];
@@ -140,9 +150,10 @@ version_is_changed(char **args, List *decls, struct varlena *stored)
 static struct varlena *
 version_show(char **args, List *decls, struct varlena *stored, const DpKey *key, bool latest)
 {
-	int			at;
+	int at;
 	SchemaVersioning *s = shown_versioning(args, decls, &at);
-	int			from = dp_versions_find(s->versions, dp_versions_of(s->versions, PointerGetDatum(stored), NULL));
+	int from =
+		dp_versions_find(s->versions, dp_versions_of(s->versions, PointerGetDatum(stored), NULL));
 
 	if (from < 0)
 		dp_versions_unknown(s->versions, PointerGetDatum(stored), "");
@@ -154,14 +165,14 @@ version_show(char **args, List *decls, struct varlena *stored, const DpKey *key,
  * view's is taken for what it says.
  */
 static struct varlena *
-version_store(char **args, List *decls, struct varlena *stored, struct varlena *old_shown, struct varlena *new_shown,
-			  DpMark *marks, int *nmarks)
+version_store(char **args, List *decls, struct varlena *stored, struct varlena *old_shown,
+			  struct varlena *new_shown, DpMark *marks, int *nmarks)
 {
-	int			at;
+	int at;
 	SchemaVersioning *s = shown_versioning(args, decls, &at);
 	struct varlena *before;
 	struct varlena *after;
-	int			from;
+	int from;
 
 	if (new_shown == NULL)
 		return NULL;
@@ -169,20 +180,22 @@ version_store(char **args, List *decls, struct varlena *stored, struct varlena *
 		return stored;
 	if (tells_version(s, new_shown))
 	{
-		if (dp_versions_of(s->versions, PointerGetDatum(new_shown), NULL) != s->versions->versions[at])
+		if (dp_versions_of(s->versions, PointerGetDatum(new_shown), NULL) !=
+			s->versions->versions[at])
 			return new_shown;
 	}
 	else
 		new_shown = dp_versions_mark(s->versions, new_shown, at);
 	if (stored == NULL || old_shown == NULL)
 		return new_shown;
-	from = dp_versions_find(s->versions, dp_versions_of(s->versions, PointerGetDatum(stored), NULL));
+	from =
+		dp_versions_find(s->versions, dp_versions_of(s->versions, PointerGetDatum(stored), NULL));
 	if (from <= at)
 		return new_shown;
 	before = dp_versions_move(s->versions, old_shown, at, from, false);
 	after = dp_versions_move(s->versions, new_shown, at, from, false);
-	return dp_diff_carry(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(after), DP_DOC_SIZE(after),
-						 DP_DOC_DATA(stored), DP_DOC_SIZE(stored));
+	return dp_diff_carry(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(after),
+						 DP_DOC_SIZE(after), DP_DOC_DATA(stored), DP_DOC_SIZE(stored));
 }
 
 /*
@@ -192,20 +205,20 @@ version_store(char **args, List *decls, struct varlena *stored, struct varlena *
 static void
 version_split(char **args, List *decls, DpSplit *split)
 {
-	int			at;
+	int at;
 	SchemaVersioning *s = shown_versioning(args, decls, &at);
-	DpValue		options = dp_value_of_document(s->decl->options);
-	DpValue		steps;
-	DpIter		iter;
-	DpValue		step;
+	DpValue options = dp_value_of_document(s->decl->options);
+	DpValue steps;
+	DpIter iter;
+	DpValue step;
 
 	if (!dp_document_find(options.data, options.len, "steps", 5, &steps))
 		return;
 	dp_iter_init_value(&iter, &steps);
 	while (dp_iter_next_value(&iter, &step))
 	{
-		DpIter		parts;
-		DpElement	part;
+		DpIter parts;
+		DpElement part;
 
 		dp_iter_init_value(&parts, &step);
 		while (dp_iter_next(&parts, &part))
@@ -222,15 +235,16 @@ version_split(char **args, List *decls, DpSplit *split)
 static bool
 tells_version(const SchemaVersioning *s, struct varlena *doc)
 {
-	DpValue		value;
+	DpValue value;
 
 	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->versions->field, &value) &&
-		value.type != DP_TYPE_NULL && value.type != DP_TYPE_UNDEFINED;
+		   value.type != DP_TYPE_NULL && value.type != DP_TYPE_UNDEFINED;
 }
 
 /* Whether two documents have the same bytes. */
 static bool
 same_document(struct varlena *a, struct varlena *b)
 {
-	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) && memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
+	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) &&
+		   memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
 }

@@ -27,14 +27,15 @@
 
 static const char plan_get, plan_get_type;
 
-static void run_into(SPIPlanPtr plan, const Datum *values, int nvalues, bool keyed, Tuplestorestate *result);
+static void
+run_into(SPIPlanPtr plan, const Datum *values, int nvalues, bool keyed, Tuplestorestate *result);
 
 /* What the arguments of single_collection_id() mean, kept while they are constants */
 typedef struct IdsCache
 {
 	DpSingleIds ids;
 	MemoryContext context;
-	bool		is_const;
+	bool is_const;
 } IdsCache;
 
 /* The same of single_collection_key() */
@@ -54,22 +55,23 @@ DP_FUNCTION(dp_single_collection_id);
 Datum
 dp_single_collection_id(PG_FUNCTION_ARGS)
 {
-	IdsCache   *cache = fcinfo->flinfo->fn_extra;
+	IdsCache *cache = fcinfo->flinfo->fn_extra;
 	struct varlena *doc;
-	DpValue		id;
+	DpValue id;
 
 	if (cache == NULL)
 	{
 		cache = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(IdsCache));
-		cache->context = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt, "docpatterns ids", ALLOCSET_SMALL_SIZES);
+		cache->context =
+			AllocSetContextCreate(fcinfo->flinfo->fn_mcxt, "docpatterns ids", ALLOCSET_SMALL_SIZES);
 		cache->is_const = false;
 		fcinfo->flinfo->fn_extra = cache;
 	}
 	if (!cache->is_const)
 	{
-		text	   *type_field = PG_GETARG_TEXT_PP(1);
-		text	   *id_fields = PG_GETARG_TEXT_PP(2);
-		char	   *spelled = text_to_cstring(id_fields);
+		text *type_field = PG_GETARG_TEXT_PP(1);
+		text *id_fields = PG_GETARG_TEXT_PP(2);
+		char *spelled = text_to_cstring(id_fields);
 		MemoryContext old;
 		struct varlena *fields;
 
@@ -77,7 +79,8 @@ dp_single_collection_id(PG_FUNCTION_ARGS)
 		old = MemoryContextSwitchTo(cache->context);
 		memset(&cache->ids, 0, sizeof(cache->ids));
 		if (VARSIZE_ANY_EXHDR(type_field) > 0)
-			cache->ids.type_field = dp_path_parse(VARDATA_ANY(type_field), VARSIZE_ANY_EXHDR(type_field));
+			cache->ids.type_field =
+				dp_path_parse(VARDATA_ANY(type_field), VARSIZE_ANY_EXHDR(type_field));
 		fields = dp_text_to_bson(spelled, strlen(spelled), NULL);
 		dp_single_ids_parse(&cache->ids, DP_DOC_DATA(fields), DP_DOC_SIZE(fields));
 		MemoryContextSwitchTo(old);
@@ -99,19 +102,20 @@ DP_FUNCTION(dp_single_collection_key);
 Datum
 dp_single_collection_key(PG_FUNCTION_ARGS)
 {
-	KeyCache   *cache = fcinfo->flinfo->fn_extra;
+	KeyCache *cache = fcinfo->flinfo->fn_extra;
 	struct varlena *doc = DP_GETARG_VARLENA(0);
-	text	   *separator = PG_GETARG_TEXT_PP(2);
-	DpValue		key;
-	DpValue		identity;
+	text *separator = PG_GETARG_TEXT_PP(2);
+	DpValue key;
+	DpValue identity;
 
 	if (cache == NULL)
-		cache = fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(KeyCache));
+		cache = fcinfo->flinfo->fn_extra =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(KeyCache));
 	if (VARSIZE_ANY_EXHDR(separator) == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the separator must not be empty")));
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), dp_path_cached(&cache->path, fcinfo, 1), &key) ||
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the separator must not be empty")));
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), dp_path_cached(&cache->path, fcinfo, 1),
+					  &key) ||
 		!dp_single_key(&key, VARDATA_ANY(separator), VARSIZE_ANY_EXHDR(separator), &identity))
 		PG_RETURN_NULL();
 	PG_RETURN_POINTER(dp_value_to_varlena(&identity));
@@ -127,36 +131,37 @@ Datum
 dp_single_collection_get(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	DpSingle   *s;
-	DpDecl	   *decl;
-	SPIPlanPtr	plan;
-	Datum		values[3];
-	DpValue		id;
-	DpValue		type;
-	bool		with_type = !PG_ARGISNULL(2);
-	Oid			argtype = dp_argument_type(fcinfo, 1);
+	DpSingle *s;
+	DpDecl *decl;
+	SPIPlanPtr plan;
+	Datum values[3];
+	DpValue id;
+	DpValue type;
+	bool with_type = !PG_ARGISNULL(2);
+	Oid argtype = dp_argument_type(fcinfo, 1);
 	struct varlena *given;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
 	if (PG_ARGISNULL(1))
 		return (Datum) 0;
-	s = dp_single(dp_decl_find(PG_GETARG_OID(0), "single_collection", PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3))));
+	s = dp_single(dp_decl_find(PG_GETARG_OID(0), "single_collection",
+							   PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3))));
 	decl = s->decl;
 	if (argtype == UNKNOWNOID)
-		given = dp_datum_to_value(CStringGetTextDatum(DatumGetCString(PG_GETARG_DATUM(1))), TEXTOID);
+		given =
+			dp_datum_to_value(CStringGetTextDatum(DatumGetCString(PG_GETARG_DATUM(1))), TEXTOID);
 	else
 		given = dp_datum_to_value(PG_GETARG_DATUM(1), argtype);
 	id = dp_value_of_varlena(given);
 	if (with_type)
 	{
 		if (s->ids.type_field == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("documents of the single collection %s have no type", dp_relation_name(decl->target))));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("documents of the single collection %s have no type",
+								   dp_relation_name(decl->target))));
 		type = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(2), TEXTOID));
 	}
 
@@ -164,17 +169,21 @@ dp_single_collection_get(PG_FUNCTION_ARGS)
 	plan = dp_plan(decl, with_type ? &plan_get_type : &plan_get);
 	if (plan == NULL)
 	{
-		Oid			related[1] = {dp_types()->bson};
-		Oid			keyed[3] = {dp_types()->bson_value, dp_types()->bson_value, dp_types()->bson};
+		Oid related[1] = { dp_types()->bson };
+		Oid keyed[3] = { dp_types()->bson_value, dp_types()->bson_value, dp_types()->bson };
 
-		plan = dp_plan_make_generic(decl, with_type ? &plan_get_type : &plan_get, dp_single_sql(s, with_type),
-							s->key_field == NULL ? 1 : with_type ? 3 : 2, s->key_field == NULL ? related : keyed);
+		plan = dp_plan_make_generic(decl, with_type ? &plan_get_type : &plan_get,
+									dp_single_sql(s, with_type),
+									s->key_field == NULL ? 1
+									: with_type          ? 3
+														 : 2,
+									s->key_field == NULL ? related : keyed);
 	}
 	if (s->key_field == NULL)
 		values[0] = PointerGetDatum(dp_single_filter(s, &id, 1, with_type ? &type : NULL));
 	else
 	{
-		DpValue		identity;
+		DpValue identity;
 
 		if (id.type != DP_TYPE_STRING)
 			ereport(ERROR,
@@ -191,7 +200,11 @@ dp_single_collection_get(PG_FUNCTION_ARGS)
 		if (with_type)
 			values[2] = PointerGetDatum(dp_single_filter(s, NULL, 0, &type));
 	}
-	run_into(plan, values, s->key_field == NULL ? 1 : with_type ? 3 : 2, s->key_field != NULL, rsinfo->setResult);
+	run_into(plan, values,
+			 s->key_field == NULL ? 1
+			 : with_type          ? 3
+								  : 2,
+			 s->key_field != NULL, rsinfo->setResult);
 	SPI_finish();
 	return (Datum) 0;
 }
@@ -204,8 +217,8 @@ static void
 run_into(SPIPlanPtr plan, const Datum *values, int nvalues, bool keyed, Tuplestorestate *result)
 {
 	SPIExecuteOptions options;
-	int			nestlevel;
-	int			i;
+	int nestlevel;
+	int i;
 
 	memset(&options, 0, sizeof(options));
 	options.params = makeParamList(nvalues);
@@ -214,18 +227,24 @@ run_into(SPIPlanPtr plan, const Datum *values, int nvalues, bool keyed, Tuplesto
 		options.params->params[i].value = values[i];
 		options.params->params[i].isnull = false;
 		options.params->params[i].pflags = PARAM_FLAG_CONST;
-		options.params->params[i].ptype = keyed && i < 2 ? dp_types()->bson_value : dp_types()->bson;
+		options.params->params[i].ptype =
+			keyed && i < 2 ? dp_types()->bson_value : dp_types()->bson;
 	}
 	options.read_only = true;
 	options.dest = CreateTuplestoreDestReceiver();
 	SetTuplestoreDestReceiverParams(options.dest, result, CurrentMemoryContext, false, NULL, NULL);
 
-	/* the index gives keys in their order; the planner thinks that a bitmap and a sort cost less, because it thinks of disks that seek */
+	/*
+	 * the index gives keys in their order; the planner thinks that a bitmap and a sort cost less,
+	 * because it thinks of disks that seek
+	 */
 	nestlevel = NewGUCNestLevel();
 	if (keyed)
-		(void) set_config_option("enable_bitmapscan", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+		(void) set_config_option("enable_bitmapscan", "off", PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
 	if (SPI_execute_plan_extended(plan, &options) != SPI_OK_SELECT)
-		elog(ERROR, "a single collection could not be read: %s", SPI_result_code_string(SPI_result));
+		elog(ERROR, "a single collection could not be read: %s",
+			 SPI_result_code_string(SPI_result));
 	AtEOXact_GUC(false, nestlevel);
 }
 
@@ -236,13 +255,13 @@ DP_FUNCTION(dp_single_collection_query);
 Datum
 dp_single_collection_query(PG_FUNCTION_ARGS)
 {
-	DpSingle   *s;
+	DpSingle *s;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table and with_type must not be null")));
-	s = dp_single(dp_decl_find(PG_GETARG_OID(0), "single_collection", PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2))));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the table and with_type must not be null")));
+	s = dp_single(dp_decl_find(PG_GETARG_OID(0), "single_collection",
+							   PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2))));
 	PG_RETURN_TEXT_P(cstring_to_text(dp_single_sql(s, PG_GETARG_BOOL(1))));
 }
 
@@ -254,15 +273,16 @@ Datum
 dp_single_collection_read(PG_FUNCTION_ARGS)
 {
 	struct varlena *doc = DP_GETARG_VARLENA(0);
-	DpSingle   *s = dp_single(dp_decl_find(PG_GETARG_OID(1), "single_collection", text_to_cstring(PG_GETARG_TEXT_PP(2))));
+	DpSingle *s = dp_single(dp_decl_find(PG_GETARG_OID(1), "single_collection",
+										 text_to_cstring(PG_GETARG_TEXT_PP(2))));
 	DpSingleDoc read;
-	TupleDesc	desc;
-	Datum		values[4];
-	bool		nulls[4] = {false};
-	Datum	   *parents;
+	TupleDesc desc;
+	Datum values[4];
+	bool nulls[4] = { false };
+	Datum *parents;
 	const char *problem;
-	int			code;
-	int			i;
+	int code;
+	int i;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "the result is no row");
@@ -274,7 +294,8 @@ dp_single_collection_read(PG_FUNCTION_ARGS)
 	parents = palloc(sizeof(Datum) * Max(read.nparents, 1));
 	for (i = 0; i < read.nparents; i++)
 		parents[i] = PointerGetDatum(dp_value_to_varlena(&read.parents[i]));
-	values[1] = PointerGetDatum(construct_array(parents, read.nparents, dp_types()->bson_value, -1, false, TYPALIGN_INT));
+	values[1] = PointerGetDatum(construct_array(parents, read.nparents, dp_types()->bson_value, -1,
+												false, TYPALIGN_INT));
 	nulls[2] = problem == NULL;
 	if (problem != NULL)
 		values[2] = CStringGetTextDatum(problem);
@@ -289,13 +310,12 @@ DP_FUNCTION(dp_single_collection_show);
 Datum
 dp_single_collection_show(PG_FUNCTION_ARGS)
 {
-	DpSingle   *s = dp_single(dp_decl_find(PG_GETARG_OID(0), "single_collection", text_to_cstring(PG_GETARG_TEXT_PP(1))));
-	DpValue		identity = dp_value_of_varlena(DP_GETARG_VARLENA(2));
+	DpSingle *s = dp_single(dp_decl_find(PG_GETARG_OID(0), "single_collection",
+										 text_to_cstring(PG_GETARG_TEXT_PP(1))));
+	DpValue identity = dp_value_of_varlena(DP_GETARG_VARLENA(2));
 
 	if (s->key_field != NULL && identity.type != DP_TYPE_STRING)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("the identity is no string")));
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("the identity is no string")));
 	PG_RETURN_TEXT_P(cstring_to_text(dp_single_identity_text(s, &identity)));
 }
 
@@ -306,12 +326,13 @@ DP_FUNCTION(dp_single_collection_forget_missing);
 Datum
 dp_single_collection_forget_missing(PG_FUNCTION_ARGS)
 {
-	DpSingle   *s;
-	DpActor		self;
-	int64		written;
+	DpSingle *s;
+	DpActor self;
+	int64 written;
 
 	dp_require_owner(PG_GETARG_OID(0));
-	s = dp_single(dp_decl_find(PG_GETARG_OID(0), "single_collection", text_to_cstring(PG_GETARG_TEXT_PP(1))));
+	s = dp_single(dp_decl_find(PG_GETARG_OID(0), "single_collection",
+							   text_to_cstring(PG_GETARG_TEXT_PP(1))));
 	dp_owner_begin(s->decl->owner, &self);
 	SPI_connect();
 	written = dp_single_forget_missing(s);
@@ -324,11 +345,11 @@ dp_single_collection_forget_missing(PG_FUNCTION_ARGS)
 static bool
 single_settle(DpDecl *decl, const DpKey *key)
 {
-	DpSingle   *s = dp_single(decl);
-	DpWriter   *w = dp_writer_open(decl->target, decl->doc_column, 0, NULL);
-	DpLookup   *primary = dp_lookup_primary(decl->target, CurrentMemoryContext);
-	bool		written = false;
-	bool		again = true;
+	DpSingle *s = dp_single(decl);
+	DpWriter *w = dp_writer_open(decl->target, decl->doc_column, 0, NULL);
+	DpLookup *primary = dp_lookup_primary(decl->target, CurrentMemoryContext);
+	bool written = false;
+	bool again = true;
 
 	while (again && dp_writer_find(w, primary, key->values))
 	{
@@ -368,15 +389,11 @@ single_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest
 }
 
 static struct varlena *
-single_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
+single_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+			struct varlena *new_whole)
 {
 	return NULL;
 }
 
-const DpPatternMethods dp_single_collection_methods = {
-	"single_collection",
-	single_is_split,
-	single_whole,
-	single_keep,
-	single_settle
-};
+const DpPatternMethods dp_single_collection_methods = { "single_collection", single_is_split,
+														single_whole, single_keep, single_settle };

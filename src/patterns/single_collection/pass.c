@@ -31,16 +31,16 @@ static const char plan_naming, plan_missing;
 /* Rows that name something */
 typedef struct Naming
 {
-	DpRowRef   *rows;
-	uint64		n;
+	DpRowRef *rows;
+	uint64 n;
 } Naming;
 
 /* What becomes of the relations of a row */
 typedef struct Change
 {
-	DpSingle   *s;
+	DpSingle *s;
 	const DpSingleGone *gone;
-	int			n;
+	int n;
 	DpSingleDoc *read;
 } Change;
 
@@ -49,9 +49,10 @@ static bool identity_shown(DpSingle *s, DpWriter *w, const DpValue *identity);
 static uint64 naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most);
 static void naming_rows(DpSingle *s, const DpSingleGone *gone, int n, Naming *naming);
 static void row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *again);
-static int	gone_compare(const void *a, const void *b);
+static int gone_compare(const void *a, const void *b);
 static const DpSingleGone *gone_search(const DpSingleGone *gone, int n, const DpValue *identity);
-static const DpSingleGone *gone_find(const DpSingle *s, const DpSingleGone *gone, int n, const DpValue *named);
+static const DpSingleGone *
+gone_find(const DpSingle *s, const DpSingleGone *gone, int n, const DpValue *named);
 static bool follow(const DpValue *element, DpValue *replacement, void *arg);
 static DpValue key_moved(const DpSingle *s, const DpValue *identity, const DpSingleGone *gone);
 static void referenced(DpSingle *s, const DpValue *identity) pg_attribute_noreturn();
@@ -62,8 +63,8 @@ static void referenced(DpSingle *s, const DpValue *identity) pg_attribute_noretu
 void
 dp_single_require(DpSingle *s, DpWriter *w, const DpValue *identity)
 {
-	DpSingleGone gone = {*identity, false, {NULL, 0, 0}};
-	bool		found = identity_find(s, w, identity, s->on_delete != DP_SINGLE_KEEP);
+	DpSingleGone gone = { *identity, false, { NULL, 0, 0 } };
+	bool found = identity_find(s, w, identity, s->on_delete != DP_SINGLE_KEEP);
 
 	if (found && identity_shown(s, w, identity))
 		return;
@@ -71,20 +72,24 @@ dp_single_require(DpSingle *s, DpWriter *w, const DpValue *identity)
 	if (!s->missing_error || naming_run(s, &gone, 1, 1) == 0)
 		return;
 	if (found)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to concurrent update"),
-				 errdetail("The document of table %s that is named was written after this transaction began to read.",
-						   dp_relation_name(s->decl->target)),
-				 errhint("Repeat the transaction.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to concurrent update"),
+			 errdetail(
+				 "The document of table %s that is named was written after this transaction began to read.",
+				 dp_relation_name(s->decl->target)),
+			 errhint("Repeat the transaction.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-			 s->key_field != NULL ?
-			 errmsg("a document of table %s belongs to a document that does not exist", dp_relation_name(s->decl->target)) :
-			 errmsg("a document of table %s is related to a document that does not exist", dp_relation_name(s->decl->target)),
-			 s->key_field != NULL ?
-			 errdetail("No document has the key %s.", dp_single_identity_text(s, identity)) :
-			 errdetail("No document has the id %s.", dp_single_identity_text(s, identity))));
+			 s->key_field != NULL
+				 ? errmsg("a document of table %s belongs to a document that does not exist",
+						  dp_relation_name(s->decl->target))
+				 : errmsg("a document of table %s is related to a document that does not exist",
+						  dp_relation_name(s->decl->target)),
+			 s->key_field != NULL
+				 ? errdetail("No document has the key %s.", dp_single_identity_text(s, identity))
+				 : errdetail("No document has the id %s.", dp_single_identity_text(s, identity))));
 }
 
 /*
@@ -93,12 +98,12 @@ dp_single_require(DpSingle *s, DpWriter *w, const DpValue *identity)
 static bool
 identity_find(DpSingle *s, DpWriter *w, const DpValue *identity, bool lock)
 {
-	Datum		value = PointerGetDatum(dp_value_to_varlena(identity));
-	bool		again;
+	Datum value = PointerGetDatum(dp_value_to_varlena(identity));
+	bool again;
 
 	do
 	{
-		bool		found;
+		bool found;
 
 		again = false;
 		CHECK_FOR_INTERRUPTS();
@@ -137,7 +142,7 @@ identity_find(DpSingle *s, DpWriter *w, const DpValue *identity, bool lock)
 static bool
 identity_shown(DpSingle *s, DpWriter *w, const DpValue *identity)
 {
-	Datum		value = PointerGetDatum(dp_value_to_varlena(identity));
+	Datum value = PointerGetDatum(dp_value_to_varlena(identity));
 
 	return dp_writer_shown(w, s->by_identity, &value);
 }
@@ -149,21 +154,23 @@ identity_shown(DpSingle *s, DpWriter *w, const DpValue *identity)
 static uint64
 naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most)
 {
-	DpDecl	   *decl = s->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &plan_naming);
-	Datum		values[2];
-	int			i;
+	DpDecl *decl = s->decl;
+	SPIPlanPtr plan = dp_plan(decl, &plan_naming);
+	Datum values[2];
+	int i;
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[2];
+		Oid types[2];
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "SELECT t.tableoid, t.ctid FROM ");
 		if (s->key_field != NULL)
 		{
-			appendStringInfoString(&sql, "ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS r (low, high) JOIN ");
+			appendStringInfoString(
+				&sql,
+				"ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS r (low, high) JOIN ");
 			dp_sql_table(&sql, decl->target);
 			appendStringInfoString(&sql, " AS t ON ");
 			dp_single_sql_identity(&sql, s, "t");
@@ -184,27 +191,30 @@ naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most)
 		}
 		appendStringInfoString(&sql, " ORDER BY ");
 		for (i = 0; i < decl->nkeys; i++)
-			appendStringInfo(&sql, "%st.%s", i > 0 ? ", " : "", quote_identifier(decl->keys[i].name));
+			appendStringInfo(&sql, "%st.%s", i > 0 ? ", " : "",
+							 quote_identifier(decl->keys[i].name));
 		plan = dp_plan_make(decl, &plan_naming, sql.data, s->key_field != NULL ? 2 : 1, types);
 		pfree(sql.data);
 	}
 
 	if (s->key_field != NULL)
 	{
-		Datum	   *low = palloc(sizeof(Datum) * n);
-		Datum	   *high = palloc(sizeof(Datum) * n);
+		Datum *low = palloc(sizeof(Datum) * n);
+		Datum *high = palloc(sizeof(Datum) * n);
 
 		for (i = 0; i < n; i++)
 		{
 			low[i] = PointerGetDatum(dp_single_bound(&gone[i].identity, 0));
 			high[i] = PointerGetDatum(dp_single_bound(&gone[i].identity, 1));
 		}
-		values[0] = PointerGetDatum(construct_array(low, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
-		values[1] = PointerGetDatum(construct_array(high, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
+		values[0] = PointerGetDatum(construct_array(low, n, dp_types()->bson_value, -1, false,
+													TYPALIGN_INT));
+		values[1] = PointerGetDatum(construct_array(high, n, dp_types()->bson_value, -1, false,
+													TYPALIGN_INT));
 	}
 	else
 	{
-		DpValue    *ids = palloc(sizeof(DpValue) * n);
+		DpValue *ids = palloc(sizeof(DpValue) * n);
 
 		for (i = 0; i < n; i++)
 			ids[i] = gone[i].identity;
@@ -217,7 +227,7 @@ naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most)
 static void
 naming_rows(DpSingle *s, const DpSingleGone *gone, int n, Naming *naming)
 {
-	uint64		i;
+	uint64 i;
 	MemoryContext context = CurrentMemoryContext;
 
 	naming->n = naming_run(s, gone, n, 0);
@@ -226,7 +236,7 @@ naming_rows(DpSingle *s, const DpSingleGone *gone, int n, Naming *naming)
 	memset(naming->rows, 0, sizeof(DpRowRef) * naming->n);
 	for (i = 0; i < naming->n; i++)
 	{
-		bool		isnull;
+		bool isnull;
 
 		naming->rows[i].relid = DatumGetObjectId(dp_result(i, 1, &isnull));
 		naming->rows[i].tid = *(ItemPointer) DatumGetPointer(dp_result(i, 2, &isnull));
@@ -241,20 +251,21 @@ naming_rows(DpSingle *s, const DpSingleGone *gone, int n, Naming *naming)
 int64
 dp_single_gone(DpSingle *s, DpSingleGone *gone, int n)
 {
-	DpWriter   *w;
-	int64		written;
+	DpWriter *w;
+	int64 written;
 	MemoryContext context;
 	MemoryContext row_context;
 	MemoryContext old;
-	Naming		naming;
-	bool		again;
-	int			kept = 0;
-	uint64		i;
+	Naming naming;
+	bool again;
+	int kept = 0;
+	uint64 i;
 
 	if (s->on_delete == DP_SINGLE_KEEP || n == 0)
 		return 0;
 	check_stack_depth();
-	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns naming rows", ALLOCSET_DEFAULT_SIZES);
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns naming rows",
+									ALLOCSET_DEFAULT_SIZES);
 	row_context = AllocSetContextCreate(context, "docpatterns naming row", ALLOCSET_DEFAULT_SIZES);
 	w = dp_writer_open(s->decl->target, s->decl->doc_column, 0, NULL);
 	dp_writer_refresh(w);
@@ -307,11 +318,13 @@ row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *agai
 	struct varlena *doc;
 	DpSingleDoc read;
 	DpWriteResult result = DP_WRITE_SAME;
-	bool		concerned = false;
-	bool		others = false;
-	int			i;
+	bool concerned = false;
+	bool others = false;
+	int i;
 
-	if (dp_writer_lock(w, s->on_delete == DP_SINGLE_CASCADE ? LockTupleExclusive : LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+	if (dp_writer_lock(w, s->on_delete == DP_SINGLE_CASCADE
+							  ? LockTupleExclusive
+							  : LockTupleNoKeyExclusive) == DP_LOCK_GONE)
 	{
 		*again = true;
 		return;
@@ -329,9 +342,10 @@ row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *agai
 			return;
 		if (g->moved)
 		{
-			DpValue		key = key_moved(s, &read.identity, g);
+			DpValue key = key_moved(s, &read.identity, g);
 
-			result = dp_writer_update(w, dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->key_field, &key));
+			result = dp_writer_update(w, dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc),
+														 s->key_field, &key));
 		}
 		else if (s->on_delete == DP_SINGLE_CASCADE)
 			result = dp_writer_delete(w);
@@ -340,10 +354,10 @@ row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *agai
 	}
 	else
 	{
-		DpValue		value;
-		DpValue		array;
-		Change		change = {s, gone, n, &read};
-		bool		moved = false;
+		DpValue value;
+		DpValue array;
+		Change change = { s, gone, n, &read };
+		bool moved = false;
 
 		for (i = 0; i < read.nparents; i++)
 		{
@@ -365,7 +379,8 @@ row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *agai
 		else if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->related_field, &value))
 		{
 			array = dp_value_of_varlena(dp_single_rebuild(&value, NULL, follow, &change));
-			result = dp_writer_update(w, dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->related_field, &array));
+			result = dp_writer_update(w, dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc),
+														 s->related_field, &array));
 		}
 	}
 	if (result == DP_WRITE_CHANGED)
@@ -378,7 +393,7 @@ gone_compare(const void *a, const void *b)
 {
 	const DpSingleGone *left = a;
 	const DpSingleGone *right = b;
-	int			cmp = dp_value_compare(&left->identity, &right->identity);
+	int cmp = dp_value_compare(&left->identity, &right->identity);
 
 	if (cmp == 0)
 		cmp = left->moved - right->moved;
@@ -389,12 +404,12 @@ gone_compare(const void *a, const void *b)
 static const DpSingleGone *
 gone_search(const DpSingleGone *gone, int n, const DpValue *identity)
 {
-	int			low = 0;
-	int			high = n;
+	int low = 0;
+	int high = n;
 
 	while (low < high)
 	{
-		int			middle = low + (high - low) / 2;
+		int middle = low + (high - low) / 2;
 
 		if (dp_value_compare(&gone[middle].identity, identity) < 0)
 			low = middle + 1;
@@ -409,7 +424,7 @@ static const DpSingleGone *
 gone_find(const DpSingle *s, const DpSingleGone *gone, int n, const DpValue *named)
 {
 	const DpSingleGone *found = NULL;
-	DpValue		above = *named;
+	DpValue above = *named;
 
 	if (s->key_field == NULL)
 		return gone_search(gone, n, named);
@@ -425,12 +440,13 @@ gone_find(const DpSingle *s, const DpSingleGone *gone, int n, const DpValue *nam
 static bool
 follow(const DpValue *element, DpValue *replacement, void *arg)
 {
-	Change	   *change = arg;
+	Change *change = arg;
 	const DpSingleGone *g = gone_find(change->s, change->gone, change->n, element);
-	int			i;
+	int i;
 
 	*replacement = *element;
-	if (g == NULL || (change->read->has_identity && dp_value_compare(element, &change->read->identity) == 0))
+	if (g == NULL ||
+		(change->read->has_identity && dp_value_compare(element, &change->read->identity) == 0))
 		return true;
 	if (!g->moved)
 		return false;
@@ -449,11 +465,13 @@ static DpValue
 key_moved(const DpSingle *s, const DpValue *identity, const DpSingleGone *gone)
 {
 	StringInfoData key;
-	const char *parts[2] = {DP_STRING_DATA(&gone->becomes), DP_STRING_DATA(identity) + DP_STRING_LEN(&gone->identity)};
-	uint32		lens[2] = {DP_STRING_LEN(&gone->becomes), DP_STRING_LEN(identity) - DP_STRING_LEN(&gone->identity)};
-	DpValue		result;
-	int			i;
-	int			j;
+	const char *parts[2] = { DP_STRING_DATA(&gone->becomes),
+							 DP_STRING_DATA(identity) + DP_STRING_LEN(&gone->identity) };
+	uint32 lens[2] = { DP_STRING_LEN(&gone->becomes),
+					   DP_STRING_LEN(identity) - DP_STRING_LEN(&gone->identity) };
+	DpValue result;
+	int i;
+	int j;
 
 	initStringInfo(&key);
 	appendStringInfoSpaces(&key, 4);
@@ -478,12 +496,12 @@ key_moved(const DpSingle *s, const DpValue *identity, const DpSingleGone *gone)
 static void
 referenced(DpSingle *s, const DpValue *identity)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-			 errmsg("a document of table %s cannot go: others belong to it", dp_relation_name(s->decl->target)),
-			 s->key_field != NULL ?
-			 errdetail("Its key is %s.", dp_single_identity_text(s, identity)) :
-			 errdetail("Its id is %s.", dp_single_identity_text(s, identity))));
+	ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+					errmsg("a document of table %s cannot go: others belong to it",
+						   dp_relation_name(s->decl->target)),
+					s->key_field != NULL
+						? errdetail("Its key is %s.", dp_single_identity_text(s, identity))
+						: errdetail("Its id is %s.", dp_single_identity_text(s, identity))));
 }
 
 /*
@@ -493,28 +511,31 @@ referenced(DpSingle *s, const DpValue *identity)
 int64
 dp_single_forget_missing(DpSingle *s)
 {
-	DpDecl	   *decl = s->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &plan_missing);
-	Datum		values[2];
+	DpDecl *decl = s->decl;
+	SPIPlanPtr plan = dp_plan(decl, &plan_missing);
+	Datum values[2];
 	DpSingleGone *gone;
 	MemoryContext context = CurrentMemoryContext;
-	uint64		n;
-	uint64		i;
+	uint64 n;
+	uint64 i;
 
 	if (s->on_delete == DP_SINGLE_KEEP)
 		return 0;
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[2] = {REGCLASSOID, TEXTOID};
+		Oid types[2] = { REGCLASSOID, TEXTOID };
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "SELECT DISTINCT p.id FROM ");
 		dp_sql_table(&sql, decl->target);
 		appendStringInfoString(&sql, " AS t CROSS JOIN LATERAL ");
 		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql, "_single_collection_read(t.%s, $1, $2) AS r CROSS JOIN LATERAL pg_catalog.unnest(r.parents) AS p (id) "
-						 "WHERE NOT EXISTS (SELECT FROM ", quote_identifier(decl->doc_column));
+		appendStringInfo(
+			&sql,
+			"_single_collection_read(t.%s, $1, $2) AS r CROSS JOIN LATERAL pg_catalog.unnest(r.parents) AS p (id) "
+			"WHERE NOT EXISTS (SELECT FROM ",
+			quote_identifier(decl->doc_column));
 		dp_sql_table(&sql, decl->target);
 		appendStringInfoString(&sql, " AS o WHERE ");
 		dp_single_sql_identity(&sql, s, "o");
@@ -529,9 +550,9 @@ dp_single_forget_missing(DpSingle *s)
 	gone = MemoryContextAllocHuge(context, sizeof(DpSingleGone) * Max(n, 1));
 	for (i = 0; i < n; i++)
 	{
-		bool		isnull;
+		bool isnull;
 		struct varlena *value = (struct varlena *) DatumGetPointer(dp_result(i, 1, &isnull));
-		DpValue		id = dp_value_of_varlena(value);
+		DpValue id = dp_value_of_varlena(value);
 
 		gone[i].identity = dp_value_of_varlena(dp_value_to_varlena(&id));
 		gone[i].moved = false;
@@ -546,29 +567,30 @@ void
 dp_single_sql_identity(StringInfo sql, DpSingle *s, const char *alias)
 {
 	StringInfoData ids;
-	DpValue		value;
-	char	   *first = dp_decl_text(s->decl, s->key_field != NULL ? "key_field" : "type_field");
+	DpValue value;
+	char *first = dp_decl_text(s->decl, s->key_field != NULL ? "key_field" : "type_field");
 
 	initStringInfo(&ids);
 	if (s->key_field != NULL)
 		appendStringInfoString(&ids, s->separator);
-	else if (dp_document_find(DP_DOC_DATA(s->decl->options), DP_DOC_SIZE(s->decl->options), "id_fields", strlen("id_fields"), &value))
+	else if (dp_document_find(DP_DOC_DATA(s->decl->options), DP_DOC_SIZE(s->decl->options),
+							  "id_fields", strlen("id_fields"), &value))
 		dp_value_to_text(&ids, &value, DP_TEXT_RELAXED, -1);
 	else
 		appendStringInfoString(&ids, "{}");
 	dp_sql_own_schema(sql);
 	appendStringInfo(sql, "%s(%s.%s, %s::pg_catalog.text, %s::pg_catalog.text)",
-					 s->key_field != NULL ? "single_collection_key" : "single_collection_id",
-					 alias, quote_identifier(s->decl->doc_column),
+					 s->key_field != NULL ? "single_collection_key" : "single_collection_id", alias,
+					 quote_identifier(s->decl->doc_column),
 					 quote_literal_cstr(first != NULL ? first : ""), quote_literal_cstr(ids.data));
 }
 
 struct varlena *
 dp_single_bound(const DpValue *identity, uint8 byte)
 {
-	uint32		n = DP_STRING_LEN(identity);
-	uint8	   *p = palloc(n + 6);
-	DpValue		bound;
+	uint32 n = DP_STRING_LEN(identity);
+	uint8 *p = palloc(n + 6);
+	DpValue bound;
 
 	dp_put_int32(p, n + 2);
 	memcpy(p + 4, DP_STRING_DATA(identity), n);
@@ -585,7 +607,7 @@ static char *
 filter_path(const DpPath *path)
 {
 	StringInfoData text;
-	int			i;
+	int i;
 
 	initStringInfo(&text);
 	for (i = 0; i < path->nsteps; i++)
@@ -596,14 +618,14 @@ filter_path(const DpPath *path)
 struct varlena *
 dp_single_filter(const DpSingle *s, const DpValue *ids, int n, const DpValue *type)
 {
-	DpBuilder	b;
-	int			i;
+	DpBuilder b;
+	int i;
 
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
 	if (n > 0)
 	{
-		char	   *path = filter_path(s->related_field);
+		char *path = filter_path(s->related_field);
 
 		dp_builder_begin_document_field(&b, path, strlen(path));
 		if (n == 1)
@@ -619,7 +641,7 @@ dp_single_filter(const DpSingle *s, const DpValue *ids, int n, const DpValue *ty
 	}
 	if (type != NULL)
 	{
-		char	   *path = filter_path(s->ids.type_field);
+		char *path = filter_path(s->ids.type_field);
 
 		dp_builder_append_value(&b, path, strlen(path), type);
 	}
@@ -631,7 +653,7 @@ char *
 dp_single_sql(DpSingle *s, bool with_type)
 {
 	StringInfoData sql;
-	char	   *doc = psprintf("t.%s", quote_identifier(s->decl->doc_column));
+	char *doc = psprintf("t.%s", quote_identifier(s->decl->doc_column));
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT %s FROM ", doc);
@@ -665,13 +687,13 @@ char *
 dp_single_identity_text(const DpSingle *s, const DpValue *identity)
 {
 	StringInfoData buf;
-	int			len;
+	int len;
 
 	initStringInfo(&buf);
 	if (s != NULL && s->key_field != NULL)
 	{
 		const char *key = DP_STRING_DATA(identity);
-		uint32		i;
+		uint32 i;
 
 		appendStringInfoChar(&buf, '"');
 		for (i = 0; i < DP_STRING_LEN(identity); i++)

@@ -31,7 +31,10 @@
 #include "kit/sql/run.h"
 #include "patterns/single_collection/single_collection.h"
 
-/* What row triggers note: ids are their addresses, values are [declaration, identity [, what it becomes]] */
+/*
+ * What row triggers note: ids are their addresses, values are [declaration, identity [, what it
+ * becomes]]
+ */
 static const char noted_named;
 static const char noted_gone;
 
@@ -43,7 +46,8 @@ static void check_document(DpSingle *s, struct varlena *doc, const DpSingleDoc *
 static bool has_type(const DpValue *types, int n, const DpSingleDoc *read);
 static bool names(const DpSingleDoc *read, const DpValue *identity);
 static void note(DpSingle *s, const void *what, const DpValue *identity, const DpValue *becomes);
-static DpSingle *noted(DpDecl *decl, struct varlena *value, DpValue *identity, DpValue *becomes, bool *moved);
+static DpSingle *
+noted(DpDecl *decl, struct varlena *value, DpValue *identity, DpValue *becomes, bool *moved);
 static void lock_row(DpSingle *s, Relation rel, HeapTuple tuple);
 static struct varlena *tuple_document(const DpSingle *s, HeapTuple tuple, TupleDesc desc);
 
@@ -55,16 +59,19 @@ Datum
 dp_single_collection_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl	   *decl;
-	HeapTuple	tuple = NULL;
+	DpDecl *decl;
+	HeapTuple tuple = NULL;
 
 	if (CALLED_AS_TRIGGER(fcinfo) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
 		if (!TRIGGER_FIRED_BEFORE(trigdata->tg_event))
-			ereport(ERROR,
-					(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-					 errmsg("function \"single_collection_trigger\" is called by triggers that single_collection_enable() makes only")));
-		tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg(
+					 "function \"single_collection_trigger\" is called by triggers that single_collection_enable() makes only")));
+		tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
+															: trigdata->tg_trigtuple;
 		if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
 			return PointerGetDatum(tuple);
 		decl = dp_decl_of_trigger(fcinfo, "single_collection");
@@ -98,7 +105,7 @@ DpSingle *
 dp_single(DpDecl *decl)
 {
 	MemoryContext old;
-	DpSingle   *s = decl->state;
+	DpSingle *s = decl->state;
 
 	if (likely(s != NULL))
 		return s;
@@ -115,20 +122,22 @@ dp_single(DpDecl *decl)
 static void
 single_open(DpSingle *s)
 {
-	DpDecl	   *decl = s->decl;
-	char	   *rule = dp_decl_text(decl, "on_delete");
-	char	   *missing = dp_decl_text(decl, "missing");
-	DpValue		value;
-	List	   *arguments;
+	DpDecl *decl = s->decl;
+	char *rule = dp_decl_text(decl, "on_delete");
+	char *missing = dp_decl_text(decl, "missing");
+	DpValue value;
+	List *arguments;
 
 	s->ids.type_field = dp_decl_path(decl, "type_field");
 	s->related_field = dp_decl_path(decl, "related_field");
 	s->key_field = dp_decl_path(decl, "key_field");
 	if ((s->related_field == NULL) == (s->key_field == NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the single collection pattern \"%s\" on table %s is not declared as single_collection_enable() does",
-						decl->name, dp_relation_name(decl->target))));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg(
+				 "the single collection pattern \"%s\" on table %s is not declared as single_collection_enable() does",
+				 decl->name, dp_relation_name(decl->target))));
 	if (s->key_field != NULL)
 	{
 		s->separator = dp_decl_text(decl, "separator");
@@ -138,16 +147,18 @@ single_open(DpSingle *s)
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("the single collection pattern \"%s\" has no separator", decl->name)));
 		arguments = list_make2(dp_decl_text(decl, "key_field"), s->separator);
-		s->by_identity = dp_lookup_call(decl->target, decl->doc_column, "single_collection_key", arguments, decl->context);
+		s->by_identity = dp_lookup_call(decl->target, decl->doc_column, "single_collection_key",
+										arguments, decl->context);
 	}
 	else
 	{
-		char	   *type_field = dp_decl_text(decl, "type_field");
+		char *type_field = dp_decl_text(decl, "type_field");
 		StringInfoData ids;
 
 		/* as it is written in the index */
 		initStringInfo(&ids);
-		if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "id_fields", strlen("id_fields"), &value) &&
+		if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "id_fields",
+							 strlen("id_fields"), &value) &&
 			value.type == DP_TYPE_DOCUMENT)
 		{
 			dp_single_ids_parse(&s->ids, value.data, value.len);
@@ -156,7 +167,8 @@ single_open(DpSingle *s)
 		else
 			appendStringInfoString(&ids, "{}");
 		arguments = list_make2(type_field != NULL ? type_field : "", ids.data);
-		s->by_identity = dp_lookup_call(decl->target, decl->doc_column, "single_collection_id", arguments, decl->context);
+		s->by_identity = dp_lookup_call(decl->target, decl->doc_column, "single_collection_id",
+										arguments, decl->context);
 	}
 	s->self_related = strings_option(decl, "self_related", &s->nself);
 	s->types = strings_option(decl, "types", &s->ntypes);
@@ -174,20 +186,22 @@ single_open(DpSingle *s)
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"on_delete\" of the single collection pattern \"%s\" is unknown", decl->name)));
+				 errmsg("option \"on_delete\" of the single collection pattern \"%s\" is unknown",
+						decl->name)));
 }
 
 /* An option that is an array of strings, in the current context; NULL if it is absent. */
 static DpValue *
 strings_option(DpDecl *decl, const char *option, int *n)
 {
-	DpValue		array;
-	DpValue		value;
-	DpIter		iter;
-	DpValue    *strings;
+	DpValue array;
+	DpValue value;
+	DpIter iter;
+	DpValue *strings;
 
 	*n = 0;
-	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), option, strlen(option), &array) ||
+	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), option,
+						  strlen(option), &array) ||
 		array.type != DP_TYPE_ARRAY)
 		return NULL;
 	strings = palloc(sizeof(DpValue) * (dp_document_count(array.data, array.len) + 1));
@@ -202,8 +216,8 @@ strings_option(DpDecl *decl, const char *option, int *n)
 void
 dp_single_ids_parse(DpSingleIds *ids, const uint8 *doc, uint32 size)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 
 	ids->ids = palloc(sizeof(DpSingleId) * (dp_document_count(doc, size) + 1));
 	ids->n = 0;
@@ -211,13 +225,14 @@ dp_single_ids_parse(DpSingleIds *ids, const uint8 *doc, uint32 size)
 	while (dp_iter_next(&iter, &element))
 	{
 		if (element.value.type != DP_TYPE_STRING)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("id_fields is a document of paths"),
-					 errdetail("Its field \"%s\" is of type %s.", element.name, dp_type_name(element.value.type))));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("id_fields is a document of paths"),
+							errdetail("Its field \"%s\" is of type %s.", element.name,
+									  dp_type_name(element.value.type))));
 		ids->ids[ids->n].type = element.name;
 		ids->ids[ids->n].typelen = element.namelen;
-		ids->ids[ids->n++].path = dp_path_parse(DP_STRING_DATA(&element.value), DP_STRING_LEN(&element.value));
+		ids->ids[ids->n++].path =
+			dp_path_parse(DP_STRING_DATA(&element.value), DP_STRING_LEN(&element.value));
 	}
 }
 
@@ -225,7 +240,7 @@ dp_single_ids_parse(DpSingleIds *ids, const uint8 *doc, uint32 size)
 static DpPath *
 id_field(const DpSingleIds *ids, const DpValue *type)
 {
-	int			i;
+	int i;
 
 	for (i = 0; type != NULL && i < ids->n; i++)
 	{
@@ -239,19 +254,21 @@ id_field(const DpSingleIds *ids, const DpValue *type)
 bool
 dp_single_is_id(const DpValue *value)
 {
-	return value->type != DP_TYPE_NULL && value->type != DP_TYPE_UNDEFINED && value->type != DP_TYPE_ARRAY &&
-		value->type != DP_TYPE_REGEX && value->type != DP_TYPE_MINKEY && value->type != DP_TYPE_MAXKEY;
+	return value->type != DP_TYPE_NULL && value->type != DP_TYPE_UNDEFINED &&
+		   value->type != DP_TYPE_ARRAY && value->type != DP_TYPE_REGEX &&
+		   value->type != DP_TYPE_MINKEY && value->type != DP_TYPE_MAXKEY;
 }
 
 bool
 dp_single_id(const DpSingleIds *ids, const uint8 *doc, uint32 size, DpValue *id)
 {
-	DpValue		type;
-	DpPath	   *path;
+	DpValue type;
+	DpPath *path;
 
 	if (ids->n == 0)
 		return dp_document_find(doc, size, "_id", 3, id) && dp_single_is_id(id);
-	if (ids->type_field == NULL || !dp_path_find(doc, size, ids->type_field, &type) || type.type != DP_TYPE_STRING)
+	if (ids->type_field == NULL || !dp_path_find(doc, size, ids->type_field, &type) ||
+		type.type != DP_TYPE_STRING)
 		return false;
 	path = id_field(ids, &type);
 	return path != NULL && dp_path_find(doc, size, path, id) && dp_single_is_id(id);
@@ -261,10 +278,10 @@ bool
 dp_single_key(const DpValue *key, const char *separator, uint32 len, DpValue *identity)
 {
 	const char *s = DP_STRING_DATA(key);
-	uint32		n = key->type == DP_TYPE_STRING ? DP_STRING_LEN(key) : 0;
-	uint8	   *out;
-	uint32		to = 4;
-	uint32		from = 0;
+	uint32 n = key->type == DP_TYPE_STRING ? DP_STRING_LEN(key) : 0;
+	uint8 *out;
+	uint32 to = 4;
+	uint32 from = 0;
 
 	if (key->type != DP_TYPE_STRING || memchr(s, 0, n) != NULL)
 		return false;
@@ -272,7 +289,7 @@ dp_single_key(const DpValue *key, const char *separator, uint32 len, DpValue *id
 	while (from < n)
 	{
 		const char *next = memchr(s + from, separator[0], n - from);
-		uint32		plain = next != NULL ? next - (s + from) : n - from;
+		uint32 plain = next != NULL ? next - (s + from) : n - from;
 
 		memcpy(out + to, s + from, plain);
 		to += plain;
@@ -295,13 +312,16 @@ dp_single_key(const DpValue *key, const char *separator, uint32 len, DpValue *id
 	return true;
 }
 
-/* The identity of what a keyed document belongs to, in the current context; false if it belongs to nothing. */
+/*
+ * The identity of what a keyed document belongs to, in the current context; false if it belongs to
+ * nothing.
+ */
 static bool
 key_parent(const DpValue *identity, DpValue *parent)
 {
 	const char *s = DP_STRING_DATA(identity);
-	uint32		n = DP_STRING_LEN(identity);
-	uint8	   *out;
+	uint32 n = DP_STRING_LEN(identity);
+	uint8 *out;
 
 	while (n > 0 && s[n - 1] != 0)
 		n--;
@@ -322,20 +342,21 @@ void
 dp_single_read(const DpSingle *s, struct varlena *doc, DpSingleDoc *out)
 {
 	const uint8 *data = DP_DOC_DATA(doc);
-	uint32		size = DP_DOC_SIZE(doc);
-	DpValue		value;
-	DpValue		element;
-	DpIter		iter;
+	uint32 size = DP_DOC_SIZE(doc);
+	DpValue value;
+	DpValue element;
+	DpIter iter;
 
 	memset(out, 0, sizeof(*out));
-	out->has_type = s->ids.type_field != NULL && dp_path_find(data, size, s->ids.type_field, &out->type) &&
-		out->type.type == DP_TYPE_STRING;
+	out->has_type = s->ids.type_field != NULL &&
+					dp_path_find(data, size, s->ids.type_field, &out->type) &&
+					out->type.type == DP_TYPE_STRING;
 	if (s->key_field != NULL)
 	{
-		DpValue		parent;
+		DpValue parent;
 
 		out->has_identity = dp_path_find(data, size, s->key_field, &value) &&
-			dp_single_key(&value, s->separator, s->separatorlen, &out->identity);
+							dp_single_key(&value, s->separator, s->separatorlen, &out->identity);
 		if (out->has_identity && key_parent(&out->identity, &parent))
 		{
 			out->parents = palloc(sizeof(DpValue));
@@ -345,7 +366,8 @@ dp_single_read(const DpSingle *s, struct varlena *doc, DpSingleDoc *out)
 	}
 
 	out->has_identity = dp_single_id(&s->ids, data, size, &out->identity);
-	if (!dp_path_find(data, size, s->related_field, &value) || value.type == DP_TYPE_NULL || value.type == DP_TYPE_UNDEFINED)
+	if (!dp_path_find(data, size, s->related_field, &value) || value.type == DP_TYPE_NULL ||
+		value.type == DP_TYPE_UNDEFINED)
 		return;
 	if (value.type != DP_TYPE_ARRAY)
 	{
@@ -361,8 +383,8 @@ dp_single_read(const DpSingle *s, struct varlena *doc, DpSingleDoc *out)
 	}
 	if (out->has_identity)
 	{
-		int			from;
-		int			to = 0;
+		int from;
+		int to = 0;
 
 		for (from = 0; from < out->nparents; from++)
 		{
@@ -379,7 +401,7 @@ dp_single_read(const DpSingle *s, struct varlena *doc, DpSingleDoc *out)
 static bool
 has_type(const DpValue *types, int n, const DpSingleDoc *read)
 {
-	int			i;
+	int i;
 
 	for (i = 0; read->has_type && i < n; i++)
 	{
@@ -393,7 +415,7 @@ has_type(const DpValue *types, int n, const DpSingleDoc *read)
 static bool
 names(const DpSingleDoc *read, const DpValue *identity)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < read->nparents; i++)
 	{
@@ -406,10 +428,10 @@ names(const DpSingleDoc *read, const DpValue *identity)
 struct varlena *
 dp_single_rebuild(const DpValue *value, const DpValue *first, DpSingleReplace replace, void *arg)
 {
-	DpBuilder	b;
-	DpIter		iter;
-	DpValue		element;
-	DpValue		replacement;
+	DpBuilder b;
+	DpIter iter;
+	DpValue element;
+	DpValue replacement;
 
 	dp_builder_init_value(&b, 0);
 	dp_builder_begin_array(&b);
@@ -446,12 +468,13 @@ without(const DpValue *element, DpValue *replacement, void *arg)
 }
 
 struct varlena *
-dp_single_add_self(const DpSingle *s, struct varlena *doc, const DpSingleDoc *read, const DpValue *old_id)
+dp_single_add_self(const DpSingle *s, struct varlena *doc, const DpSingleDoc *read,
+				   const DpValue *old_id)
 {
-	DpValue		value;
-	DpValue		array;
-	bool		present;
-	bool		had_old;
+	DpValue value;
+	DpValue array;
+	bool present;
+	bool had_old;
 
 	if (!read->has_identity || !has_type(s->self_related, s->nself, read))
 		return NULL;
@@ -459,7 +482,8 @@ dp_single_add_self(const DpSingle *s, struct varlena *doc, const DpSingleDoc *re
 	if (read->names_itself && !had_old)
 		return NULL;
 	present = dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->related_field, &value);
-	array = dp_value_of_varlena(dp_single_rebuild(present ? &value : NULL, read->names_itself ? NULL : &read->identity,
+	array = dp_value_of_varlena(dp_single_rebuild(present ? &value : NULL,
+												  read->names_itself ? NULL : &read->identity,
 												  had_old ? without : NULL, (void *) old_id));
 	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->related_field, &array);
 }
@@ -473,32 +497,34 @@ dp_single_add_self(const DpSingle *s, struct varlena *doc, const DpSingleDoc *re
 static HeapTuple
 single_before(DpSingle *s, TriggerData *trigdata)
 {
-	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	bool		is_delete = TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
-	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	bool is_delete = TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
+	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *before = NULL;
 	struct varlena *after = NULL;
 	struct varlena *changed = NULL;
 	DpSingleDoc old_read;
 	DpSingleDoc read;
-	int			attnum = s->decl->doc_attnum;
-	int			i;
+	int attnum = s->decl->doc_attnum;
+	int i;
 
 	memset(&old_read, 0, sizeof(old_read));
 	memset(&read, 0, sizeof(read));
 	if (is_update)
 	{
-		Datum		old_doc;
-		Datum		new_doc;
-		bool		old_null;
-		bool		new_null;
+		Datum old_doc;
+		Datum new_doc;
+		bool old_null;
+		bool new_null;
 
 		/* a document that was not touched may lie outside of its row: it is not fetched */
 		old_doc = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
 		new_doc = heap_getattr(tuple, attnum, desc, &new_null);
-		if (!old_null && !new_null && VARSIZE_ANY(DatumGetPointer(old_doc)) == VARSIZE_ANY(DatumGetPointer(new_doc)) &&
-			memcmp(DatumGetPointer(old_doc), DatumGetPointer(new_doc), VARSIZE_ANY(DatumGetPointer(new_doc))) == 0)
+		if (!old_null && !new_null &&
+			VARSIZE_ANY(DatumGetPointer(old_doc)) == VARSIZE_ANY(DatumGetPointer(new_doc)) &&
+			memcmp(DatumGetPointer(old_doc), DatumGetPointer(new_doc),
+				   VARSIZE_ANY(DatumGetPointer(new_doc))) == 0)
 			return tuple;
 	}
 	if (is_update || is_delete)
@@ -510,14 +536,19 @@ single_before(DpSingle *s, TriggerData *trigdata)
 	if (after != NULL)
 	{
 		dp_single_read(s, after, &read);
-		changed = dp_single_add_self(s, after, &read, old_read.has_identity && read.has_identity &&
-									 dp_value_compare(&old_read.identity, &read.identity) != 0 ? &old_read.identity : NULL);
+		changed =
+			dp_single_add_self(s, after, &read,
+							   old_read.has_identity && read.has_identity &&
+									   dp_value_compare(&old_read.identity, &read.identity) != 0
+								   ? &old_read.identity
+								   : NULL);
 		if (changed != NULL)
 		{
 			after = changed;
 			dp_single_read(s, after, &read);
 		}
-		if (before == NULL || old_read.has_type != read.has_type || old_read.has_identity != read.has_identity ||
+		if (before == NULL || old_read.has_type != read.has_type ||
+			old_read.has_identity != read.has_identity ||
 			(read.has_type && !dp_value_identical(&old_read.type, &read.type)) ||
 			(read.has_identity && !dp_value_identical(&old_read.identity, &read.identity)) ||
 			old_read.nparents != read.nparents || read.nparents > 0)
@@ -542,8 +573,8 @@ single_before(DpSingle *s, TriggerData *trigdata)
 
 	if (changed != NULL)
 	{
-		Datum		value = PointerGetDatum(changed);
-		bool		isnull = false;
+		Datum value = PointerGetDatum(changed);
+		bool isnull = false;
 
 		return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
 	}
@@ -554,8 +585,8 @@ single_before(DpSingle *s, TriggerData *trigdata)
 static struct varlena *
 tuple_document(const DpSingle *s, HeapTuple tuple, TupleDesc desc)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, s->decl->doc_attnum, desc, &isnull);
+	bool isnull;
+	Datum value = heap_getattr(tuple, s->decl->doc_attnum, desc, &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
@@ -568,9 +599,9 @@ const char *
 dp_single_problem(const DpSingle *s, struct varlena *doc, const DpSingleDoc *read, int *code)
 {
 	const uint8 *data = DP_DOC_DATA(doc);
-	uint32		size = DP_DOC_SIZE(doc);
-	DpValue		value;
-	int			i;
+	uint32 size = DP_DOC_SIZE(doc);
+	DpValue value;
+	int i;
 
 	*code = ERRCODE_CHECK_VIOLATION;
 	if (s->ids.type_field != NULL)
@@ -579,15 +610,17 @@ dp_single_problem(const DpSingle *s, struct varlena *doc, const DpSingleDoc *rea
 		{
 			if (!dp_path_find(data, size, s->ids.type_field, &value))
 				*code = ERRCODE_NOT_NULL_VIOLATION;
-			return psprintf("Its type, the field \"%s\", must be a string.", dp_decl_text(s->decl, "type_field"));
+			return psprintf("Its type, the field \"%s\", must be a string.",
+							dp_decl_text(s->decl, "type_field"));
 		}
 		if (s->ntypes >= 0 && !has_type(s->types, s->ntypes, read))
-			return psprintf("Its type %s is not one of the declared ones.", dp_single_identity_text(NULL, &read->type));
+			return psprintf("Its type %s is not one of the declared ones.",
+							dp_single_identity_text(NULL, &read->type));
 	}
 	if (s->key_field != NULL)
 	{
 		const char *key;
-		uint32		n;
+		uint32 n;
 
 		if (!dp_path_find(data, size, s->key_field, &value) || value.type == DP_TYPE_NULL)
 		{
@@ -595,13 +628,15 @@ dp_single_problem(const DpSingle *s, struct varlena *doc, const DpSingleDoc *rea
 			return psprintf("It has no key, the field \"%s\".", dp_decl_text(s->decl, "key_field"));
 		}
 		if (!read->has_identity)
-			return psprintf("Its key, the field \"%s\", must be a string without NUL characters.", dp_decl_text(s->decl, "key_field"));
+			return psprintf("Its key, the field \"%s\", must be a string without NUL characters.",
+							dp_decl_text(s->decl, "key_field"));
 		key = DP_STRING_DATA(&read->identity);
 		n = DP_STRING_LEN(&read->identity);
 		for (i = 0; i <= n; i++)
 		{
 			if ((i == n || key[i] == 0) && (i == 0 || key[i - 1] == 0))
-				return psprintf("Its key %s has an empty part.", dp_single_identity_text(s, &read->identity));
+				return psprintf("Its key %s has an empty part.",
+								dp_single_identity_text(s, &read->identity));
 		}
 		return NULL;
 	}
@@ -610,13 +645,15 @@ dp_single_problem(const DpSingle *s, struct varlena *doc, const DpSingleDoc *rea
 		(id_field(&s->ids, &read->type) != NULL || has_type(s->self_related, s->nself, read)))
 	{
 		*code = ERRCODE_NOT_NULL_VIOLATION;
-		return psprintf("A document of type %s needs an id.", dp_single_identity_text(NULL, &read->type));
+		return psprintf("A document of type %s needs an id.",
+						dp_single_identity_text(NULL, &read->type));
 	}
 	for (i = 0; i < read->nparents; i++)
 	{
 		if (!dp_single_is_id(&read->parents[i]))
 			return psprintf("Its field \"%s\" holds a value of type %s, which is no id.",
-							dp_decl_text(s->decl, "related_field"), dp_type_name(read->parents[i].type));
+							dp_decl_text(s->decl, "related_field"),
+							dp_type_name(read->parents[i].type));
 	}
 	return NULL;
 }
@@ -625,18 +662,19 @@ dp_single_problem(const DpSingle *s, struct varlena *doc, const DpSingleDoc *rea
 static void
 check_document(DpSingle *s, struct varlena *doc, const DpSingleDoc *read)
 {
-	int			code;
+	int code;
 	const char *problem = dp_single_problem(s, doc, read, &code);
-	DpValue		id;
+	DpValue id;
 
 	if (problem == NULL)
 		return;
 	if (dp_document_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), "_id", 3, &id))
-		problem = psprintf("%s The document has the _id %s.", problem, dp_single_identity_text(NULL, &id));
-	ereport(ERROR,
-			(errcode(code),
-			 errmsg("a document does not fit into the single collection %s", dp_relation_name(s->decl->target)),
-			 errdetail_internal("%s", problem)));
+		problem = psprintf("%s The document has the _id %s.", problem,
+						   dp_single_identity_text(NULL, &id));
+	ereport(ERROR, (errcode(code),
+					errmsg("a document does not fit into the single collection %s",
+						   dp_relation_name(s->decl->target)),
+					errdetail_internal("%s", problem)));
 }
 
 /*
@@ -646,8 +684,8 @@ check_document(DpSingle *s, struct varlena *doc, const DpSingleDoc *read)
 static void
 lock_row(DpSingle *s, Relation rel, HeapTuple tuple)
 {
-	DpWriter   *w = dp_writer_open(RelationGetRelid(rel), s->decl->doc_column, 0, NULL);
-	DpRowRef	ref = {0};
+	DpWriter *w = dp_writer_open(RelationGetRelid(rel), s->decl->doc_column, 0, NULL);
+	DpRowRef ref = { 0 };
 
 	ref.relid = RelationGetRelid(rel);
 	ref.tid = tuple->t_self;
@@ -662,7 +700,7 @@ lock_row(DpSingle *s, Relation rel, HeapTuple tuple)
 static void
 note(DpSingle *s, const void *what, const DpValue *identity, const DpValue *becomes)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	dp_builder_init_value(&b, 0);
 	dp_builder_begin_array(&b);
@@ -678,9 +716,9 @@ note(DpSingle *s, const void *what, const DpValue *identity, const DpValue *beco
 static DpSingle *
 noted(DpDecl *decl, struct varlena *value, DpValue *identity, DpValue *becomes, bool *moved)
 {
-	DpValue		array = dp_value_of_varlena(value);
-	DpValue		name;
-	DpIter		iter;
+	DpValue array = dp_value_of_varlena(value);
+	DpValue name;
+	DpIter iter;
 
 	dp_iter_init_value(&iter, &array);
 	if (!dp_iter_next_value(&iter, &name) || !dp_iter_next_value(&iter, identity))
@@ -698,26 +736,27 @@ noted(DpDecl *decl, struct varlena *value, DpValue *identity, DpValue *becomes, 
 static void
 single_after(DpDecl *decl)
 {
-	List	   *named = dp_collected(decl->target, &noted_named);
-	List	   *gone = dp_collected(decl->target, &noted_gone);
-	ListCell   *lc;
-	DpValue		identity;
-	DpValue		becomes;
-	bool		moved;
+	List *named = dp_collected(decl->target, &noted_named);
+	List *gone = dp_collected(decl->target, &noted_gone);
+	ListCell *lc;
+	DpValue identity;
+	DpValue becomes;
+	bool moved;
 
 	if (named == NIL && gone == NIL)
 		return;
 	SPI_connect();
 	if (named != NIL)
 	{
-		DpWriter   *w = dp_writer_open(decl->target, decl->doc_column, 0, NULL);
-		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns relations", ALLOCSET_SMALL_SIZES);
+		DpWriter *w = dp_writer_open(decl->target, decl->doc_column, 0, NULL);
+		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns relations",
+													  ALLOCSET_SMALL_SIZES);
 		MemoryContext old = MemoryContextSwitchTo(context);
 
 		dp_writer_refresh(w);
 		foreach(lc, named)
 		{
-			DpSingle   *s = noted(decl, lfirst(lc), &identity, &becomes, &moved);
+			DpSingle *s = noted(decl, lfirst(lc), &identity, &becomes, &moved);
 
 			CHECK_FOR_INTERRUPTS();
 			dp_single_require(s, w, &identity);
@@ -730,13 +769,14 @@ single_after(DpDecl *decl)
 	if (gone != NIL)
 	{
 		/* of each declaration all at once: they are ordered by it */
-		DpSingleGone *all = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(DpSingleGone) * list_length(gone));
-		DpSingle   *current = NULL;
-		int			n = 0;
+		DpSingleGone *all =
+			MemoryContextAllocHuge(CurrentMemoryContext, sizeof(DpSingleGone) * list_length(gone));
+		DpSingle *current = NULL;
+		int n = 0;
 
 		foreach(lc, gone)
 		{
-			DpSingle   *s = noted(decl, lfirst(lc), &all[n].identity, &all[n].becomes, &all[n].moved);
+			DpSingle *s = noted(decl, lfirst(lc), &all[n].identity, &all[n].becomes, &all[n].moved);
 
 			if (current != NULL && s != current)
 			{

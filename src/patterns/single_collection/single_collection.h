@@ -38,45 +38,45 @@ typedef enum DpSingleDelete
 typedef struct DpSingleId
 {
 	const char *type;
-	uint32		typelen;
-	DpPath	   *path;
+	uint32 typelen;
+	DpPath *path;
 } DpSingleId;
 
 /* How documents are told apart: what the functions of the indexes get as arguments, too */
 typedef struct DpSingleIds
 {
-	DpPath	   *type_field;		/* NULL: documents have none */
-	int			n;
+	DpPath *type_field; /* NULL: documents have none */
+	int n;
 	DpSingleId *ids;
 } DpSingleIds;
 
 typedef struct DpSingle
 {
-	DpDecl	   *decl;
+	DpDecl *decl;
 	DpSingleIds ids;
-	DpPath	   *related_field;	/* NULL: documents are keyed */
-	DpPath	   *key_field;		/* NULL: documents are related */
-	char	   *separator;
-	uint32		separatorlen;
-	int			nself;
-	DpValue    *self_related;	/* types (strings) whose documents point to themselves */
-	int			ntypes;			/* -1: any */
-	DpValue    *types;
-	bool		missing_error;
+	DpPath *related_field; /* NULL: documents are keyed */
+	DpPath *key_field;     /* NULL: documents are related */
+	char *separator;
+	uint32 separatorlen;
+	int nself;
+	DpValue *self_related; /* types (strings) whose documents point to themselves */
+	int ntypes;            /* -1: any */
+	DpValue *types;
+	bool missing_error;
 	DpSingleDelete on_delete;
-	DpLookup   *by_identity;
+	DpLookup *by_identity;
 } DpSingle;
 
 /* What a document says; points into it, and into the current memory context. */
 typedef struct DpSingleDoc
 {
-	bool		has_type;
-	DpValue		type;
-	bool		has_identity;
-	DpValue		identity;
-	int			nparents;		/* without itself */
-	DpValue    *parents;
-	bool		names_itself;
+	bool has_type;
+	DpValue type;
+	bool has_identity;
+	DpValue identity;
+	int nparents; /* without itself */
+	DpValue *parents;
+	bool names_itself;
 } DpSingleDoc;
 
 extern DpSingle *dp_single(DpDecl *decl);
@@ -87,7 +87,10 @@ extern void dp_single_read(const DpSingle *s, struct varlena *doc, DpSingleDoc *
 /* The id of a related document; false if it has none. */
 extern bool dp_single_id(const DpSingleIds *ids, const uint8 *doc, uint32 size, DpValue *id);
 
-/* The type and id field of each entry of a document of paths, {"book": "bookId"}, in the current context. */
+/*
+ * The type and id field of each entry of a document of paths, {"book": "bookId"}, in the current
+ * context.
+ */
 extern void dp_single_ids_parse(DpSingleIds *ids, const uint8 *doc, uint32 size);
 
 /* The identity of a key; false unless it is a string without a NUL.  In the current context. */
@@ -97,33 +100,49 @@ extern bool dp_single_key(const DpValue *key, const char *separator, uint32 len,
 extern bool dp_single_is_id(const DpValue *value);
 
 /* What is wrong with a document, as the detail of an error of that code; NULL if nothing is. */
-extern const char *dp_single_problem(const DpSingle *s, struct varlena *doc, const DpSingleDoc *read, int *code);
+extern const char *
+dp_single_problem(const DpSingle *s, struct varlena *doc, const DpSingleDoc *read, int *code);
 
-/* The document with its own id among those that it is related to: NULL if nothing has to be done.  old_id may be NULL. */
-extern struct varlena *dp_single_add_self(const DpSingle *s, struct varlena *doc, const DpSingleDoc *read,
-										  const DpValue *old_id);
+/*
+ * The document with its own id among those that it is related to: NULL if nothing has to be done.
+ * old_id may be NULL.
+ */
+extern struct varlena *dp_single_add_self(const DpSingle *s, struct varlena *doc,
+										  const DpSingleDoc *read, const DpValue *old_id);
 
-/* A new array with the elements of a value, which is one itself if it is no array: a bson_value.  NULL elements of replacement leave out. */
-typedef bool (*DpSingleReplace) (const DpValue *element, DpValue *replacement, void *arg);
-extern struct varlena *dp_single_rebuild(const DpValue *value, const DpValue *first, DpSingleReplace replace, void *arg);
+/*
+ * A new array with the elements of a value, which is one itself if it is no array: a bson_value.
+ * NULL elements of replacement leave out.
+ */
+typedef bool (*DpSingleReplace)(const DpValue *element, DpValue *replacement, void *arg);
+extern struct varlena *
+dp_single_rebuild(const DpValue *value, const DpValue *first, DpSingleReplace replace, void *arg);
 
 /* pass.c */
 
 /* What a statement has taken away: an identity, and what it has become, if that is known. */
 typedef struct DpSingleGone
 {
-	DpValue		identity;
-	bool		moved;
-	DpValue		becomes;
+	DpValue identity;
+	bool moved;
+	DpValue becomes;
 } DpSingleGone;
 
-/* Locks the document with that identity so that it stays; raises FOREIGN_KEY_VIOLATION if there is none and somebody names it. */
+/*
+ * Locks the document with that identity so that it stays; raises FOREIGN_KEY_VIOLATION if there is
+ * none and somebody names it.
+ */
 extern void dp_single_require(DpSingle *s, DpWriter *w, const DpValue *identity);
 
-/* Applies the delete rule to those who name what is gone, and lets the others follow.  Returns how many were written. */
+/*
+ * Applies the delete rule to those who name what is gone, and lets the others follow.  Returns how
+ * many were written.
+ */
 extern int64 dp_single_gone(DpSingle *s, DpSingleGone *gone, int n);
 
-/* The same for all that is named and is not there: rows have gone in a way that nobody could see. */
+/*
+ * The same for all that is named and is not there: rows have gone in a way that nobody could see.
+ */
 extern int64 dp_single_forget_missing(DpSingle *s);
 
 /* The SQL of what single_collection_get() runs. */
@@ -133,10 +152,11 @@ extern char *dp_single_sql(DpSingle *s, bool with_type);
 extern void dp_single_sql_identity(StringInfo sql, DpSingle *s, const char *alias);
 
 /* Values of a filter {"related": id [, "type": type]} or of a range of identities. */
-extern struct varlena *dp_single_filter(const DpSingle *s, const DpValue *ids, int n, const DpValue *type);
+extern struct varlena *
+dp_single_filter(const DpSingle *s, const DpValue *ids, int n, const DpValue *type);
 extern struct varlena *dp_single_bound(const DpValue *identity, uint8 byte);
 
 /* The identity as users know it, for messages: an id, or a key with its separators. */
 extern char *dp_single_identity_text(const DpSingle *s, const DpValue *identity);
 
-#endif							/* DP_PATTERNS_SINGLE_COLLECTION_SINGLE_COLLECTION_H */
+#endif /* DP_PATTERNS_SINGLE_COLLECTION_SINGLE_COLLECTION_H */

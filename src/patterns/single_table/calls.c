@@ -32,17 +32,22 @@
 #include "patterns/single_table/single_table.h"
 
 /* So often an item may come or go while it is being written */
-#define MAX_ATTEMPTS	100
+#define MAX_ATTEMPTS 100
 
 static DpSingleTable *table_argument(FunctionCallInfo fcinfo, int n);
 static char *key_argument(FunctionCallInfo fcinfo, int n, const char *name);
 static struct varlena *with_entity(DpSingleTable *s, struct varlena *doc, const char *entity);
-static bool item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc, bool *exists, char **entity);
-static void condition_check(const char *pk, const char *sk, struct varlena *condition, struct varlena *doc);
+static bool item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc,
+					  bool *exists, char **entity);
+static void
+condition_check(const char *pk, const char *sk, struct varlena *condition, struct varlena *doc);
 static char *cut(char *text, int most);
-static bool item_insert(DpSingleTable *s, struct varlena *doc, bool replace, struct varlena **written);
-static bool item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *doc, const char *entity, struct varlena **written);
-static bool run_write(DpSingleTable *s, SPIPlanPtr plan, Datum *values, const char *nulls, int expected, struct varlena **written);
+static bool
+item_insert(DpSingleTable *s, struct varlena *doc, bool replace, struct varlena **written);
+static bool item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *doc,
+						const char *entity, struct varlena **written);
+static bool run_write(DpSingleTable *s, SPIPlanPtr plan, Datum *values, const char *nulls,
+					  int expected, struct varlena **written);
 static struct varlena *result_document(void);
 static struct varlena *take_out(struct varlena *doc, MemoryContext context);
 static void attempts_check(DpSingleTable *s, int attempt);
@@ -53,8 +58,7 @@ table_argument(FunctionCallInfo fcinfo, int n)
 {
 	if (PG_ARGISNULL(n))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
 	return dp_single_table_of(PG_GETARG_OID(n));
 }
 
@@ -64,8 +68,7 @@ key_argument(FunctionCallInfo fcinfo, int n, const char *name)
 {
 	if (PG_ARGISNULL(n))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s must not be null", name)));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s must not be null", name)));
 	return text_to_cstring(PG_GETARG_TEXT_PP(n));
 }
 
@@ -83,16 +86,18 @@ dp_single_table_put(PG_FUNCTION_ARGS)
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *result;
 	struct varlena *present;
-	bool		exists;
-	DpItem		item;
+	bool exists;
+	DpItem item;
 	DpItemProblem problem;
-	int			attempt;
+	int attempt;
 
 	if (PG_ARGISNULL(2))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the document must not be null")));
-	if (!dp_item_compute(s, with_entity(s, PG_GETARG_VARLENA_PP(2), PG_ARGISNULL(1) ? NULL : key_argument(fcinfo, 1, "entity")), NULL, &item, &problem))
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the document must not be null")));
+	if (!dp_item_compute(s,
+						 with_entity(s, PG_GETARG_VARLENA_PP(2),
+									 PG_ARGISNULL(1) ? NULL : key_argument(fcinfo, 1, "entity")),
+						 NULL, &item, &problem))
 		dp_item_refuse(s, &problem);
 
 	SPI_connect();
@@ -107,7 +112,8 @@ dp_single_table_put(PG_FUNCTION_ARGS)
 		}
 		(void) item_lock(s, item.pk, item.sk, &present, &exists, NULL);
 		condition_check(item.pk, item.sk, condition, present);
-		if (exists ? item_update(s, item.pk, item.sk, item.doc, item.entity, &result) : item_insert(s, item.doc, false, &result))
+		if (exists ? item_update(s, item.pk, item.sk, item.doc, item.entity, &result)
+				   : item_insert(s, item.doc, false, &result))
 			break;
 	}
 	result = take_out(result, caller);
@@ -118,28 +124,28 @@ dp_single_table_put(PG_FUNCTION_ARGS)
 }
 
 /*
- * single_table_update(rel, pk, sk, changes, condition, upsert, array_filters) -> the item as it is now, or NULL
+ * single_table_update(rel, pk, sk, changes, condition, upsert, array_filters) -> the item as it is
+ * now, or NULL
  */
 DP_FUNCTION(dp_single_table_update);
 Datum
 dp_single_table_update(PG_FUNCTION_ARGS)
 {
 	DpSingleTable *s = table_argument(fcinfo, 0);
-	char	   *pk = key_argument(fcinfo, 1, "pk");
-	char	   *sk = key_argument(fcinfo, 2, "sk");
+	char *pk = key_argument(fcinfo, 1, "pk");
+	char *sk = key_argument(fcinfo, 2, "sk");
 	struct varlena *condition = PG_ARGISNULL(4) ? NULL : PG_GETARG_VARLENA_PP(4);
-	bool		upsert = !PG_ARGISNULL(5) && PG_GETARG_BOOL(5);
+	bool upsert = !PG_ARGISNULL(5) && PG_GETARG_BOOL(5);
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *result = NULL;
-	DpUpdate   *update;
-	DpValue		changes;
-	DpValue		filters;
-	int			attempt;
+	DpUpdate *update;
+	DpValue changes;
+	DpValue filters;
+	int attempt;
 
 	if (PG_ARGISNULL(3))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the update must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the update must not be null")));
 	changes = dp_value_of_document(PG_GETARG_VARLENA_PP(3));
 	if (!PG_ARGISNULL(6))
 		filters = dp_value_of_varlena(PG_GETARG_VARLENA_PP(6));
@@ -151,8 +157,8 @@ dp_single_table_update(PG_FUNCTION_ARGS)
 		struct varlena *present;
 		struct varlena *empty = NULL;
 		struct varlena *doc;
-		bool		exists;
-		char	   *entity = NULL;
+		bool exists;
+		char *entity = NULL;
 
 		attempts_check(s, attempt);
 		(void) item_lock(s, pk, sk, &present, &exists, &entity);
@@ -160,7 +166,7 @@ dp_single_table_update(PG_FUNCTION_ARGS)
 			condition_check(pk, sk, condition, present);
 		if (present == NULL)
 		{
-			DpBuilder	b;
+			DpBuilder b;
 
 			if (!upsert)
 				break;
@@ -174,12 +180,13 @@ dp_single_table_update(PG_FUNCTION_ARGS)
 		doc = dp_update_apply(update, present, false);
 		if (doc == NULL && present != empty)
 		{
-			result = present;	/* nothing changes: the row stays as it is */
+			result = present; /* nothing changes: the row stays as it is */
 			break;
 		}
 		if (doc == NULL)
 			doc = present;
-		if (exists ? item_update(s, pk, sk, doc, entity, &result) : item_insert(s, doc, false, &result))
+		if (exists ? item_update(s, pk, sk, doc, entity, &result)
+				   : item_insert(s, doc, false, &result))
 			break;
 	}
 	result = take_out(result, caller);
@@ -197,12 +204,12 @@ Datum
 dp_single_table_delete(PG_FUNCTION_ARGS)
 {
 	DpSingleTable *s = table_argument(fcinfo, 0);
-	char	   *pk = key_argument(fcinfo, 1, "pk");
-	char	   *sk = key_argument(fcinfo, 2, "sk");
+	char *pk = key_argument(fcinfo, 1, "pk");
+	char *sk = key_argument(fcinfo, 2, "sk");
 	struct varlena *condition = PG_ARGISNULL(3) ? NULL : PG_GETARG_VARLENA_PP(3);
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *present;
-	bool		exists;
+	bool exists;
 
 	SPI_connect();
 	(void) item_lock(s, pk, sk, &present, &exists, NULL);
@@ -211,18 +218,20 @@ dp_single_table_delete(PG_FUNCTION_ARGS)
 	present = take_out(present, caller);
 	if (exists)
 	{
-		SPIPlanPtr	plan = dp_plan(s->decl, &s->plan_delete);
-		Datum		values[2] = {CStringGetTextDatum(pk), CStringGetTextDatum(sk)};
+		SPIPlanPtr plan = dp_plan(s->decl, &s->plan_delete);
+		Datum values[2] = { CStringGetTextDatum(pk), CStringGetTextDatum(sk) };
 
 		if (plan == NULL)
 		{
 			StringInfoData sql;
-			Oid			types[2] = {TEXTOID, TEXTOID};
+			Oid types[2] = { TEXTOID, TEXTOID };
 
 			initStringInfo(&sql);
 			appendStringInfoString(&sql, "DELETE FROM ");
 			dp_sql_table(&sql, s->decl->target);
-			appendStringInfoString(&sql, " AS t WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2");
+			appendStringInfoString(
+				&sql,
+				" AS t WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2");
 			plan = dp_plan_make(s->decl, &s->plan_delete, sql.data, 2, types);
 		}
 		(void) dp_run(s->decl, plan, values, NULL, DP_RUN_LOCK, 0, SPI_OK_DELETE);
@@ -241,9 +250,9 @@ Datum
 dp_single_table_get(PG_FUNCTION_ARGS)
 {
 	DpSingleTable *s = table_argument(fcinfo, 0);
-	Datum		values[3];
+	Datum values[3];
 	MemoryContext caller = CurrentMemoryContext;
-	SPIPlanPtr	plan;
+	SPIPlanPtr plan;
 	struct varlena *result = NULL;
 
 	values[0] = CStringGetTextDatum(key_argument(fcinfo, 1, "pk"));
@@ -254,14 +263,16 @@ dp_single_table_get(PG_FUNCTION_ARGS)
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[3] = {TEXTOID, TEXTOID, TIMESTAMPTZOID};
+		Oid types[3] = { TEXTOID, TEXTOID, TIMESTAMPTZOID };
 
 		initStringInfo(&sql);
 		appendStringInfo(&sql, "SELECT t.%s FROM ", quote_identifier(s->decl->doc_column));
 		dp_sql_table(&sql, s->decl->target);
-		appendStringInfoString(&sql, " AS t WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2");
+		appendStringInfoString(
+			&sql, " AS t WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2");
 		if (s->ttl != NULL)
-			appendStringInfoString(&sql, " AND (t.expires_at IS NULL OR t.expires_at OPERATOR(pg_catalog.>) $3)");
+			appendStringInfoString(
+				&sql, " AND (t.expires_at IS NULL OR t.expires_at OPERATOR(pg_catalog.>) $3)");
 		plan = dp_plan_make(s->decl, &s->plan_get, sql.data, s->ttl != NULL ? 3 : 2, types);
 	}
 	if (dp_run(s->decl, plan, values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) > 0)
@@ -271,9 +282,10 @@ dp_single_table_get(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	if (!PG_ARGISNULL(3))
 	{
-		DpValue		spec = dp_value_of_document(PG_GETARG_VARLENA_PP(3));
-		DpValue		doc = dp_value_of_document(result);
-		struct varlena *projected = dp_projection_apply(dp_projection_compile(&spec, 0), &doc, NULL);
+		DpValue spec = dp_value_of_document(PG_GETARG_VARLENA_PP(3));
+		DpValue doc = dp_value_of_document(result);
+		struct varlena *projected =
+			dp_projection_apply(dp_projection_compile(&spec, 0), &doc, NULL);
 
 		if (projected != NULL)
 			result = projected;
@@ -289,11 +301,13 @@ Datum
 dp_single_table_key(PG_FUNCTION_ARGS)
 {
 	DpSingleTable *s = table_argument(fcinfo, 0);
-	DpItem		item;
+	DpItem item;
 	DpItemProblem problem;
-	DpBuilder	b;
+	DpBuilder b;
 
-	if (!dp_item_compute(s, with_entity(s, PG_GETARG_VARLENA_PP(2), key_argument(fcinfo, 1, "entity")), NULL, &item, &problem))
+	if (!dp_item_compute(s,
+						 with_entity(s, PG_GETARG_VARLENA_PP(2), key_argument(fcinfo, 1, "entity")),
+						 NULL, &item, &problem))
 		dp_item_refuse(s, &problem);
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
@@ -313,19 +327,20 @@ Datum
 dp_single_table_image(PG_FUNCTION_ARGS)
 {
 	DpSingleTable *s = table_argument(fcinfo, 0);
-	DpItem		item;
+	DpItem item;
 	DpItemProblem problem;
-	DpBuilder	b;
-	DpValue		doc;
-	int			i;
+	DpBuilder b;
+	DpValue doc;
+	int i;
 
 	if (PG_ARGISNULL(2))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the document must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the document must not be null")));
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
-	if (!dp_item_compute(s, PG_GETARG_VARLENA_PP(2), PG_ARGISNULL(1) ? NULL : key_argument(fcinfo, 1, "entity"), &item, &problem))
+	if (!dp_item_compute(s, PG_GETARG_VARLENA_PP(2),
+						 PG_ARGISNULL(1) ? NULL : key_argument(fcinfo, 1, "entity"), &item,
+						 &problem))
 		dp_builder_append_string(&b, "error", 5, problem.message, strlen(problem.message));
 	else
 	{
@@ -337,11 +352,14 @@ dp_single_table_image(PG_FUNCTION_ARGS)
 		{
 			if (item.gsi_pk[i] == NULL)
 				continue;
-			dp_builder_append_string(&b, psprintf("gsi%d_pk", i + 1), 7, item.gsi_pk[i], strlen(item.gsi_pk[i]));
-			dp_builder_append_string(&b, psprintf("gsi%d_sk", i + 1), 7, item.gsi_sk[i], strlen(item.gsi_sk[i]));
+			dp_builder_append_string(&b, psprintf("gsi%d_pk", i + 1), 7, item.gsi_pk[i],
+									 strlen(item.gsi_pk[i]));
+			dp_builder_append_string(&b, psprintf("gsi%d_sk", i + 1), 7, item.gsi_sk[i],
+									 strlen(item.gsi_sk[i]));
 		}
 		if (item.expires)
-			dp_builder_append_datum(&b, "expires_at", 10, TimestampTzGetDatum(item.expires_at), false, TIMESTAMPTZOID);
+			dp_builder_append_datum(&b, "expires_at", 10, TimestampTzGetDatum(item.expires_at),
+									false, TIMESTAMPTZOID);
 		doc = dp_value_of_document(item.doc);
 		dp_builder_append_value(&b, "doc", 3, &doc);
 	}
@@ -366,17 +384,17 @@ dp_single_table_template(PG_FUNCTION_ARGS)
 static struct varlena *
 with_entity(DpSingleTable *s, struct varlena *doc, const char *entity)
 {
-	DpBuilder	b;
-	DpValue		value;
-	DpPath	   *path;
+	DpBuilder b;
+	DpValue value;
+	DpPath *path;
 
 	if (entity == NULL)
 		return doc;
 	if (dp_single_table_entity(s, entity, strlen(entity)) == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("the single table %s has no entity \"%s\"", dp_relation_name(s->decl->target), entity),
-				 errhint("single_table_entity() declares one.")));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("the single table %s has no entity \"%s\"",
+							   dp_relation_name(s->decl->target), entity),
+						errhint("single_table_entity() declares one.")));
 	path = dp_path_of_name(s->entity_field, strlen(s->entity_field));
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
@@ -389,24 +407,30 @@ with_entity(DpSingleTable *s, struct varlena *doc, const char *entity)
 
 /*
  * Locks an item's row.  *exists: there is one; *doc is what it has, or NULL if
- * it has expired; *entity, if wanted, is what its column says.  Returns whether it is there and has not.
+ * it has expired; *entity, if wanted, is what its column says.  Returns whether it is there and has
+ * not.
  */
 static bool
-item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc, bool *exists, char **entity)
+item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc, bool *exists,
+		  char **entity)
 {
-	SPIPlanPtr	plan = dp_plan(s->decl, &s->plan_lock);
-	DpKey		key = {2, {CStringGetTextDatum(pk), CStringGetTextDatum(sk)}};
-	bool		isnull;
+	SPIPlanPtr plan = dp_plan(s->decl, &s->plan_lock);
+	DpKey key = { 2, { CStringGetTextDatum(pk), CStringGetTextDatum(sk) } };
+	bool isnull;
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[2] = {TEXTOID, TEXTOID};
+		Oid types[2] = { TEXTOID, TEXTOID };
 
 		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT t.%s, t.entity%s FROM ", quote_identifier(s->decl->doc_column), s->ttl != NULL ? ", t.expires_at" : "");
+		appendStringInfo(&sql, "SELECT t.%s, t.entity%s FROM ",
+						 quote_identifier(s->decl->doc_column),
+						 s->ttl != NULL ? ", t.expires_at" : "");
 		dp_sql_table(&sql, s->decl->target);
-		appendStringInfoString(&sql, " AS t WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2 FOR UPDATE");
+		appendStringInfoString(
+			&sql,
+			" AS t WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2 FOR UPDATE");
 		plan = dp_plan_make(s->decl, &s->plan_lock, sql.data, 2, types);
 	}
 	*doc = NULL;
@@ -417,13 +441,13 @@ item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc
 	}
 	if (entity != NULL)
 	{
-		Datum		value = dp_result(0, 2, &isnull);
+		Datum value = dp_result(0, 2, &isnull);
 
 		*entity = isnull ? NULL : TextDatumGetCString(value);
 	}
 	if (s->ttl != NULL)
 	{
-		Datum		expires = dp_result(0, 3, &isnull);
+		Datum expires = dp_result(0, 3, &isnull);
 
 		if (!isnull && DatumGetTimestampTz(expires) <= GetCurrentTimestamp())
 			return false;
@@ -436,9 +460,9 @@ item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc
 static void
 condition_check(const char *pk, const char *sk, struct varlena *condition, struct varlena *doc)
 {
-	static const uint8 nothing[] = {5, 0, 0, 0, 0};
-	DpValue		spec = dp_value_of_document(condition);
-	DpValue		value = {nothing, 5, DP_TYPE_DOCUMENT};
+	static const uint8 nothing[] = { 5, 0, 0, 0, 0 };
+	DpValue spec = dp_value_of_document(condition);
+	DpValue value = { nothing, 5, DP_TYPE_DOCUMENT };
 	StringInfoData text;
 
 	if (doc != NULL)
@@ -447,18 +471,19 @@ condition_check(const char *pk, const char *sk, struct varlena *condition, struc
 		return;
 	initStringInfo(&text);
 	dp_value_to_text(&text, &spec, DP_TEXT_RELAXED, -1);
-	ereport(ERROR,
-			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("the condition on the item (%s, %s) is not met", cut(pstrdup(pk), 100), cut(pstrdup(sk), 100)),
-			 doc != NULL ? errdetail("It does not match %s.", cut(text.data, 100)) :
-			 errdetail("It is not there, and nothing does not match %s.", cut(text.data, 100))));
+	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+					errmsg("the condition on the item (%s, %s) is not met", cut(pstrdup(pk), 100),
+						   cut(pstrdup(sk), 100)),
+					doc != NULL ? errdetail("It does not match %s.", cut(text.data, 100))
+								: errdetail("It is not there, and nothing does not match %s.",
+											cut(text.data, 100))));
 }
 
 /* A text of at most so many bytes, the end of a longer one left out. */
 static char *
 cut(char *text, int most)
 {
-	int			len = strlen(text);
+	int len = strlen(text);
 
 	if (len > most)
 		strcpy(text + pg_mbcliplen(text, len, most - 3), "...");
@@ -470,21 +495,22 @@ static bool
 item_insert(DpSingleTable *s, struct varlena *doc, bool replace, struct varlena **written)
 {
 	const void *id = replace ? &s->plan_put : &s->plan_insert;
-	SPIPlanPtr	plan = dp_plan(s->decl, id);
-	Datum		value = PointerGetDatum(doc);
+	SPIPlanPtr plan = dp_plan(s->decl, id);
+	Datum value = PointerGetDatum(doc);
 
 	if (plan == NULL)
 	{
 		const char *column = quote_identifier(s->decl->doc_column);
 		StringInfoData sql;
-		Oid			type = dp_types()->bson;
+		Oid type = dp_types()->bson;
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "INSERT INTO ");
 		dp_sql_table(&sql, s->decl->target);
 		appendStringInfo(&sql, " AS t (%s) VALUES ($1) ON CONFLICT (pk, sk) DO ", column);
 		if (replace)
-			appendStringInfo(&sql, "UPDATE SET %s = EXCLUDED.%s, entity = EXCLUDED.entity", column, column);
+			appendStringInfo(&sql, "UPDATE SET %s = EXCLUDED.%s, entity = EXCLUDED.entity", column,
+							 column);
 		else
 			appendStringInfoString(&sql, "NOTHING");
 		appendStringInfo(&sql, " RETURNING t.%s", column);
@@ -495,26 +521,30 @@ item_insert(DpSingleTable *s, struct varlena *doc, bool replace, struct varlena 
 
 /* Writes another document into an item's row, and which entity it is of.  False: it has gone. */
 static bool
-item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *doc, const char *entity, struct varlena **written)
+item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *doc,
+			const char *entity, struct varlena **written)
 {
-	SPIPlanPtr	plan = dp_plan(s->decl, &s->plan_update);
-	Datum		values[4] = {CStringGetTextDatum(pk), CStringGetTextDatum(sk), PointerGetDatum(doc),
-		entity != NULL ? CStringGetTextDatum(entity) : (Datum) 0};
+	SPIPlanPtr plan = dp_plan(s->decl, &s->plan_update);
+	Datum values[4] = { CStringGetTextDatum(pk), CStringGetTextDatum(sk), PointerGetDatum(doc),
+						entity != NULL ? CStringGetTextDatum(entity) : (Datum) 0 };
 
 	if (plan == NULL)
 	{
 		const char *column = quote_identifier(s->decl->doc_column);
 		StringInfoData sql;
-		Oid			types[4] = {TEXTOID, TEXTOID, dp_types()->bson, TEXTOID};
+		Oid types[4] = { TEXTOID, TEXTOID, dp_types()->bson, TEXTOID };
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "UPDATE ");
 		dp_sql_table(&sql, s->decl->target);
-		appendStringInfo(&sql, " AS t SET %s = $3, entity = $4 WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2 RETURNING t.%s",
-						 column, column);
+		appendStringInfo(
+			&sql,
+			" AS t SET %s = $3, entity = $4 WHERE t.pk OPERATOR(pg_catalog.=) $1 AND t.sk OPERATOR(pg_catalog.=) $2 RETURNING t.%s",
+			column, column);
 		plan = dp_plan_make(s->decl, &s->plan_update, sql.data, 4, types);
 	}
-	return run_write(s, plan, values, entity != NULL ? "    " : "   n", SPI_OK_UPDATE_RETURNING, written);
+	return run_write(s, plan, values, entity != NULL ? "    " : "   n", SPI_OK_UPDATE_RETURNING,
+					 written);
 }
 
 /*
@@ -522,7 +552,8 @@ item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *do
  * NULL if a trigger of the user's has made it null.  False: no row was written.
  */
 static bool
-run_write(DpSingleTable *s, SPIPlanPtr plan, Datum *values, const char *nulls, int expected, struct varlena **written)
+run_write(DpSingleTable *s, SPIPlanPtr plan, Datum *values, const char *nulls, int expected,
+		  struct varlena **written)
 {
 	if (dp_run(s->decl, plan, values, nulls, DP_RUN_LOCK, 0, expected) == 0)
 		return false;
@@ -534,8 +565,8 @@ run_write(DpSingleTable *s, SPIPlanPtr plan, Datum *values, const char *nulls, i
 static struct varlena *
 result_document(void)
 {
-	bool		isnull;
-	Datum		value = dp_result(0, 1, &isnull);
+	bool isnull;
+	Datum value = dp_result(0, 1, &isnull);
 
 	return isnull ? NULL : (struct varlena *) DatumGetPointer(value);
 }

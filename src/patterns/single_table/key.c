@@ -21,7 +21,7 @@
 #include "patterns/single_table/single_table.h"
 
 /* as many digits as a decimal128 has, in which they are read back */
-#define MAX_PAD	34
+#define MAX_PAD 34
 
 static bool is_word(unsigned char c);
 static void template_error(const char *text, const char *detail) pg_attribute_noreturn();
@@ -34,8 +34,8 @@ dp_template_parse(const char *text)
 {
 	DpTemplate *t = palloc0(sizeof(DpTemplate));
 	const char *p = text;
-	int			size = 4;
-	bool		field = false;
+	int size = 4;
+	bool field = false;
 
 	if (*text == '\0')
 		template_error(text, "It is empty.");
@@ -60,7 +60,9 @@ dp_template_parse(const char *text)
 			unsigned char c = *p;
 
 			if (c == '}' && p[1] != '}')
-				template_error(text, "A brace is closed that was not opened; it is written twice where it is meant itself.");
+				template_error(
+					text,
+					"A brace is closed that was not opened; it is written twice where it is meant itself.");
 			p += c == '{' || c == '}' ? 2 : 1;
 			appendStringInfoChar(&literal, c);
 			if (!is_word(c))
@@ -69,22 +71,26 @@ dp_template_parse(const char *text)
 		part->literal = literal.data;
 		part->len = literal.len;
 		if (field && (literal.len == 0 ? *p != '\0' : is_word(literal.data[0])))
-			template_error(text, "After a field there has to be a separator, which is no letter and no digit.");
+			template_error(
+				text,
+				"After a field there has to be a separator, which is no letter and no digit.");
 		if (*p == '{')
 		{
 			const char *end = strchr(p, '}');
 			const char *colon;
-			char	   *name;
+			char *name;
 
 			if (end == NULL)
 				template_error(text, "A brace is not closed.");
 			name = pnstrdup(p + 1, end - p - 1);
 			colon = strrchr(name, ':');
-			if (colon != NULL && colon[1] == '0' && strspn(colon + 1, "0123456789") == strlen(colon + 1) && strlen(colon + 1) <= 3)
+			if (colon != NULL && colon[1] == '0' &&
+				strspn(colon + 1, "0123456789") == strlen(colon + 1) && strlen(colon + 1) <= 3)
 			{
 				part->pad = atoi(colon + 1);
 				if (part->pad < 1 || part->pad > MAX_PAD)
-					template_error(text, psprintf("A number is padded to 1 to %d digits.", MAX_PAD));
+					template_error(text,
+								   psprintf("A number is padded to 1 to %d digits.", MAX_PAD));
 				name[colon - name] = '\0';
 			}
 			if (*name == '\0')
@@ -111,28 +117,27 @@ template_error(const char *text, const char *detail)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("invalid template of a key: \"%s\"", text),
-			 errdetail_internal("%s", detail),
+			 errmsg("invalid template of a key: \"%s\"", text), errdetail_internal("%s", detail),
 			 errhint("A template is like USER#{user_id}.")));
 }
 
 DpTemplateResult
 dp_template_format(const DpTemplate *t, const DpValue *doc, StringInfo out, const char **field)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < t->nparts; i++)
 	{
 		const DpTemplatePart *part = &t->parts[i];
-		DpValue		value;
-		char	   *text;
+		DpValue value;
+		char *text;
 
 		appendBinaryStringInfo(out, part->literal, part->len);
 		if (part->path == NULL)
 			continue;
 		*field = part->field;
-		if (!dp_path_find(doc->data, doc->len, part->path, &value) ||
-			value.type == DP_TYPE_NULL || value.type == DP_TYPE_UNDEFINED)
+		if (!dp_path_find(doc->data, doc->len, part->path, &value) || value.type == DP_TYPE_NULL ||
+			value.type == DP_TYPE_UNDEFINED)
 			return DP_TEMPLATE_MISSING;
 		text = value_text(&value);
 		if (text == NULL)
@@ -168,7 +173,7 @@ static char *
 value_text(const DpValue *value)
 {
 	StringInfoData out;
-	bool		isnull;
+	bool isnull;
 
 	switch (value->type)
 	{
@@ -183,14 +188,14 @@ value_text(const DpValue *value)
 			return psprintf(INT64_FORMAT, dp_get_int64(value->data));
 		case DP_TYPE_DOUBLE:
 		case DP_TYPE_DECIMAL128:
-			{
-				Datum		number = dp_value_to_datum(value, NUMERICOID, -1, &isnull);
+		{
+			Datum number = dp_value_to_datum(value, NUMERICOID, -1, &isnull);
 
-				if (numeric_is_nan(DatumGetNumeric(number)) || numeric_is_inf(DatumGetNumeric(number)))
-					return NULL;
-				number = DirectFunctionCall1(numeric_trim_scale, number);
-				return DatumGetCString(DirectFunctionCall1(numeric_out, number));
-			}
+			if (numeric_is_nan(DatumGetNumeric(number)) || numeric_is_inf(DatumGetNumeric(number)))
+				return NULL;
+			number = DirectFunctionCall1(numeric_trim_scale, number);
+			return DatumGetCString(DirectFunctionCall1(numeric_out, number));
+		}
 		case DP_TYPE_BOOL:
 			return value->data[0] != 0 ? "true" : "false";
 		case DP_TYPE_DATE:
@@ -202,7 +207,8 @@ value_text(const DpValue *value)
 		case DP_TYPE_BINARY:
 			if (value->data[4] != DP_BINARY_UUID)
 				return NULL;
-			return DatumGetCString(DirectFunctionCall1(uuid_out, dp_value_to_datum(value, UUIDOID, -1, &isnull)));
+			return DatumGetCString(DirectFunctionCall1(uuid_out, dp_value_to_datum(value, UUIDOID,
+																				   -1, &isnull)));
 		default:
 			return NULL;
 	}
@@ -212,7 +218,7 @@ value_text(const DpValue *value)
 static DpTemplateResult
 pad_digits(StringInfo out, const char *digits, int pad)
 {
-	int			len = strlen(digits);
+	int len = strlen(digits);
 
 	if (len > pad || strspn(digits, "0123456789") != len)
 		return DP_TEMPLATE_UNFIT;
@@ -226,7 +232,7 @@ bool
 dp_template_match(const DpTemplate *t, const char *key, uint32 len, DpValue *values)
 {
 	const char *end = key + len;
-	int			i;
+	int i;
 
 	for (i = 0; i < t->nparts; i++)
 	{
@@ -250,24 +256,25 @@ dp_template_match(const DpTemplate *t, const char *key, uint32 len, DpValue *val
 		if (stop == key)
 			return false;
 		initStringInfo(&text);
-		if (part->pad > 0 ? stop - key != part->pad || strspn(key, "0123456789") < part->pad :
-			!decode(key, stop - key, &text))
+		if (part->pad > 0 ? stop - key != part->pad || strspn(key, "0123456789") < part->pad
+						  : !decode(key, stop - key, &text))
 			return false;
 		if (values != NULL)
 		{
-			DpBuilder	b;
+			DpBuilder b;
 
 			dp_builder_init_value(&b, 0);
 			dp_builder_begin_document(&b);
 			if (part->pad > 0)
 			{
 				/* what was a number becomes one again */
-				char	   *digits = pnstrdup(key, stop - key);
-				Datum		number = DirectFunctionCall3(numeric_in, CStringGetDatum(digits), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+				char *digits = pnstrdup(key, stop - key);
+				Datum number = DirectFunctionCall3(numeric_in, CStringGetDatum(digits),
+												   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
 
 				if (part->pad <= 18)
 				{
-					int64		n = DatumGetInt64(DirectFunctionCall1(numeric_int8, number));
+					int64 n = DatumGetInt64(DirectFunctionCall1(numeric_int8, number));
 
 					if (n <= PG_INT32_MAX)
 						dp_builder_append_int32(&b, "v", 1, (int32) n);
@@ -281,7 +288,7 @@ dp_template_match(const DpTemplate *t, const char *key, uint32 len, DpValue *val
 				dp_builder_append_string(&b, "v", 1, text.data, text.len);
 			dp_builder_end(&b);
 			{
-				DpValue		document = dp_builder_view(&b, DP_TYPE_DOCUMENT);
+				DpValue document = dp_builder_view(&b, DP_TYPE_DOCUMENT);
 
 				if (!dp_document_find(document.data, document.len, "v", 1, &values[i]))
 					elog(ERROR, "a value of a key is lost");

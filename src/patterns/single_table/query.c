@@ -28,24 +28,24 @@
 #include "patterns/single_table/single_table.h"
 
 /* Shapes of statements; each has its plan */
-#define LOWER		0x01		/* sort keys from ... */
-#define LOWER_OPEN	0x02		/* ... beyond it */
-#define UPPER		0x04
-#define UPPER_OPEN	0x08
-#define DESCENDING	0x10
-#define AFTER		0x20		/* beyond an item, in an index */
-#define FILTER		0x40
+#define LOWER 0x01      /* sort keys from ... */
+#define LOWER_OPEN 0x02 /* ... beyond it */
+#define UPPER 0x04
+#define UPPER_OPEN 0x08
+#define DESCENDING 0x10
+#define AFTER 0x20 /* beyond an item, in an index */
+#define FILTER 0x40
 
 typedef struct KeyQuery
 {
 	DpSingleTable *s;
-	int			index;			/* 0: the table's key */
-	int			shape;
-	text	   *pk;
-	text	   *lower;
-	text	   *upper;
-	text	   *after[3];		/* sort key in the index, pk, sk */
-	int64		take;			/* -1: all */
+	int index; /* 0: the table's key */
+	int shape;
+	text *pk;
+	text *lower;
+	text *upper;
+	text *after[3]; /* sort key in the index, pk, sk */
+	int64 take;     /* -1: all */
 	struct varlena *filter;
 } KeyQuery;
 
@@ -55,7 +55,7 @@ static text *after_field(KeyQuery *q, struct varlena *after, const char *field, 
 static void bound_lower(KeyQuery *q, text *bound, bool open);
 static void bound_upper(KeyQuery *q, text *bound, bool open);
 static text *prefix_end(text *prefix);
-static int	text_order(text *a, text *b);
+static int text_order(text *a, text *b);
 static SPIPlanPtr query_plan(KeyQuery *q);
 
 /*
@@ -67,28 +67,27 @@ Datum
 dp_single_table_query(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	KeyQuery	q = {0};
+	KeyQuery q = { 0 };
 	DpProjection *projection = NULL;
-	DpValue		spec;
-	Datum		values[9];
-	char		nulls[10] = "nnnnnnnnn";
+	DpValue spec;
+	Datum values[9];
+	char nulls[10] = "nnnnnnnnn";
 	MemoryContext row;
-	uint64		i;
+	uint64 i;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table and pk must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the table and pk must not be null")));
 	q.s = dp_single_table_of(PG_GETARG_OID(0));
 	q.pk = PG_GETARG_TEXT_PP(1);
 	if (!PG_ARGISNULL(6))
 	{
 		q.index = PG_GETARG_INT32(6);
 		if (q.index < 1 || q.index > q.s->nindexes)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the single table %s has no index %d", dp_relation_name(q.s->decl->target), q.index),
-					 errdetail("It has %d.", q.s->nindexes)));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("the single table %s has no index %d",
+								   dp_relation_name(q.s->decl->target), q.index),
+							errdetail("It has %d.", q.s->nindexes)));
 	}
 	if (!PG_ARGISNULL(7) && PG_GETARG_BOOL(7))
 		q.shape |= DESCENDING;
@@ -97,9 +96,8 @@ dp_single_table_query(PG_FUNCTION_ARGS)
 	{
 		q.take = PG_GETARG_INT32(8);
 		if (q.take < 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("take must not be negative")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("take must not be negative")));
 	}
 	query_range(&q, fcinfo);
 	if (!PG_ARGISNULL(9))
@@ -116,10 +114,11 @@ dp_single_table_query(PG_FUNCTION_ARGS)
 	}
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 
-#define PARAMETER(n, value) \
-	do { \
-		values[n] = (value); \
-		nulls[n] = ' '; \
+#define PARAMETER(n, value)                                                                        \
+	do                                                                                             \
+	{                                                                                              \
+		values[n] = (value);                                                                       \
+		nulls[n] = ' ';                                                                            \
 	} while (0)
 	PARAMETER(0, PointerGetDatum(q.pk));
 	if (q.shape & LOWER)
@@ -144,8 +143,8 @@ dp_single_table_query(PG_FUNCTION_ARGS)
 	row = AllocSetContextCreate(CurrentMemoryContext, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
 	for (i = 0; i < SPI_processed; i++)
 	{
-		bool		isnull;
-		Datum		result;
+		bool isnull;
+		Datum result;
 
 		CHECK_FOR_INTERRUPTS();
 		if (projection == NULL)
@@ -157,7 +156,7 @@ dp_single_table_query(PG_FUNCTION_ARGS)
 
 			if (!isnull)
 			{
-				DpValue		value = dp_value_of_document(doc);
+				DpValue value = dp_value_of_document(doc);
 				struct varlena *projected = dp_projection_apply(projection, &value, NULL);
 
 				doc = projected != NULL ? projected : doc;
@@ -176,16 +175,15 @@ dp_single_table_query(PG_FUNCTION_ARGS)
 static void
 query_range(KeyQuery *q, FunctionCallInfo fcinfo)
 {
-	int			forms = !PG_ARGISNULL(2) + !PG_ARGISNULL(3) + !(PG_ARGISNULL(4) && PG_ARGISNULL(5));
+	int forms = !PG_ARGISNULL(2) + !PG_ARGISNULL(3) + !(PG_ARGISNULL(4) && PG_ARGISNULL(5));
 
 	if (forms > 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("only one of sk_begins_with, sk_between and sk_op may be given")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("only one of sk_begins_with, sk_between and sk_op may be given")));
 	if (!PG_ARGISNULL(2))
 	{
-		text	   *prefix = PG_GETARG_TEXT_PP(2);
-		text	   *end = prefix_end(prefix);
+		text *prefix = PG_GETARG_TEXT_PP(2);
+		text *end = prefix_end(prefix);
 
 		bound_lower(q, prefix, false);
 		if (end != NULL)
@@ -193,45 +191,43 @@ query_range(KeyQuery *q, FunctionCallInfo fcinfo)
 	}
 	else if (!PG_ARGISNULL(3))
 	{
-		ArrayType  *array = PG_GETARG_ARRAYTYPE_P(3);
-		Datum	   *elements;
-		bool	   *isnull;
-		int			n;
+		ArrayType *array = PG_GETARG_ARRAYTYPE_P(3);
+		Datum *elements;
+		bool *isnull;
+		int n;
 
 		deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, &isnull, &n);
 		if (n != 2 || isnull[0] || isnull[1])
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("sk_between must be an array of two keys")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("sk_between must be an array of two keys")));
 		bound_lower(q, DatumGetTextPP(elements[0]), false);
 		bound_upper(q, DatumGetTextPP(elements[1]), false);
 	}
 	else if (!PG_ARGISNULL(5))
 	{
 		const char *op = PG_ARGISNULL(4) ? "=" : text_to_cstring(PG_GETARG_TEXT_PP(4));
-		text	   *key = PG_GETARG_TEXT_PP(5);
-		bool		open = strchr(op, '=') == NULL;
+		text *key = PG_GETARG_TEXT_PP(5);
+		bool open = strchr(op, '=') == NULL;
 
-		if (strcmp(op, "=") != 0 && strcmp(op, "<") != 0 && strcmp(op, "<=") != 0 && strcmp(op, ">") != 0 && strcmp(op, ">=") != 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("sk_op must be one of =, <, <=, > and >=")));
+		if (strcmp(op, "=") != 0 && strcmp(op, "<") != 0 && strcmp(op, "<=") != 0 &&
+			strcmp(op, ">") != 0 && strcmp(op, ">=") != 0)
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("sk_op must be one of =, <, <=, > and >=")));
 		if (*op != '<')
 			bound_lower(q, key, open);
 		if (*op != '>')
 			bound_upper(q, key, open);
 	}
 	else if (!PG_ARGISNULL(4))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("sk_op compares with sk, which is not given")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("sk_op compares with sk, which is not given")));
 }
 
 /* Where the page before has ended. */
 static void
 query_after(KeyQuery *q, struct varlena *after)
 {
-	text	   *sk = after_field(q, after, q->s->sk_field, true);
+	text *sk = after_field(q, after, q->s->sk_field, true);
 
 	if (q->index == 0)
 	{
@@ -251,14 +247,14 @@ query_after(KeyQuery *q, struct varlena *after)
 static text *
 after_field(KeyQuery *q, struct varlena *after, const char *field, bool required)
 {
-	DpValue		value;
+	DpValue value;
 
-	if (dp_document_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), field, strlen(field), &value) && value.type == DP_TYPE_STRING)
+	if (dp_document_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), field, strlen(field), &value) &&
+		value.type == DP_TYPE_STRING)
 		return cstring_to_text_with_len(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 	if (required)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("after has no \"%s\"", field),
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("after has no \"%s\"", field),
 				 errhint("It is the last document of the page before, with its keys.")));
 	return cstring_to_text("");
 }
@@ -267,7 +263,7 @@ after_field(KeyQuery *q, struct varlena *after, const char *field, bool required
 static void
 bound_lower(KeyQuery *q, text *bound, bool open)
 {
-	int			cmp = q->shape & LOWER ? text_order(bound, q->lower) : 1;
+	int cmp = q->shape & LOWER ? text_order(bound, q->lower) : 1;
 
 	if (cmp < 0 || (cmp == 0 && !open))
 		return;
@@ -279,7 +275,7 @@ bound_lower(KeyQuery *q, text *bound, bool open)
 static void
 bound_upper(KeyQuery *q, text *bound, bool open)
 {
-	int			cmp = q->shape & UPPER ? text_order(bound, q->upper) : -1;
+	int cmp = q->shape & UPPER ? text_order(bound, q->upper) : -1;
 
 	if (cmp > 0 || (cmp == 0 && !open))
 		return;
@@ -295,8 +291,8 @@ bound_upper(KeyQuery *q, text *bound, bool open)
 static text *
 prefix_end(text *prefix)
 {
-	int			len = VARSIZE_ANY_EXHDR(prefix);
-	text	   *end;
+	int len = VARSIZE_ANY_EXHDR(prefix);
+	text *end;
 
 	if (len == 0)
 		return NULL;
@@ -310,9 +306,9 @@ prefix_end(text *prefix)
 static int
 text_order(text *a, text *b)
 {
-	int			alen = VARSIZE_ANY_EXHDR(a);
-	int			blen = VARSIZE_ANY_EXHDR(b);
-	int			cmp = memcmp(VARDATA_ANY(a), VARDATA_ANY(b), Min(alen, blen));
+	int alen = VARSIZE_ANY_EXHDR(a);
+	int blen = VARSIZE_ANY_EXHDR(b);
+	int cmp = memcmp(VARDATA_ANY(a), VARDATA_ANY(b), Min(alen, blen));
 
 	return cmp != 0 ? cmp : alen - blen;
 }
@@ -323,12 +319,13 @@ query_plan(KeyQuery *q)
 {
 	DpSingleTable *s = q->s;
 	const void *id = &s->plan_query[q->index][q->shape];
-	SPIPlanPtr	plan = dp_plan(s->decl, id);
-	Oid			types[9] = {TEXTOID, TEXTOID, TEXTOID, INT8OID, TIMESTAMPTZOID, TEXTOID, TEXTOID, TEXTOID, dp_types()->bson};
+	SPIPlanPtr plan = dp_plan(s->decl, id);
+	Oid types[9] = { TEXTOID, TEXTOID, TEXTOID, INT8OID,         TIMESTAMPTZOID,
+					 TEXTOID, TEXTOID, TEXTOID, dp_types()->bson };
 	const char *direction = q->shape & DESCENDING ? " DESC" : "";
 	const char *column = quote_identifier(s->decl->doc_column);
-	char	   *pk = q->index == 0 ? "pk" : psprintf("gsi%d_pk", q->index);
-	char	   *sk = q->index == 0 ? "sk" : psprintf("gsi%d_sk", q->index);
+	char *pk = q->index == 0 ? "pk" : psprintf("gsi%d_pk", q->index);
+	char *sk = q->index == 0 ? "sk" : psprintf("gsi%d_sk", q->index);
 	StringInfoData sql;
 
 	if (plan != NULL)
@@ -338,13 +335,17 @@ query_plan(KeyQuery *q)
 	dp_sql_table(&sql, s->decl->target);
 	appendStringInfo(&sql, " AS t WHERE t.%s OPERATOR(pg_catalog.=) $1", pk);
 	if (q->shape & LOWER)
-		appendStringInfo(&sql, " AND t.%s OPERATOR(pg_catalog.%s) $2", sk, q->shape & LOWER_OPEN ? ">" : ">=");
+		appendStringInfo(&sql, " AND t.%s OPERATOR(pg_catalog.%s) $2", sk,
+						 q->shape & LOWER_OPEN ? ">" : ">=");
 	if (q->shape & UPPER)
-		appendStringInfo(&sql, " AND t.%s OPERATOR(pg_catalog.%s) $3", sk, q->shape & UPPER_OPEN ? "<" : "<=");
+		appendStringInfo(&sql, " AND t.%s OPERATOR(pg_catalog.%s) $3", sk,
+						 q->shape & UPPER_OPEN ? "<" : "<=");
 	if (q->shape & AFTER)
-		appendStringInfo(&sql, " AND ROW(t.%s, t.pk, t.sk) OPERATOR(pg_catalog.%s) ROW($6, $7, $8)", sk, q->shape & DESCENDING ? "<" : ">");
+		appendStringInfo(&sql, " AND ROW(t.%s, t.pk, t.sk) OPERATOR(pg_catalog.%s) ROW($6, $7, $8)",
+						 sk, q->shape & DESCENDING ? "<" : ">");
 	if (s->ttl != NULL)
-		appendStringInfoString(&sql, " AND (t.expires_at IS NULL OR t.expires_at OPERATOR(pg_catalog.>) $5)");
+		appendStringInfoString(
+			&sql, " AND (t.expires_at IS NULL OR t.expires_at OPERATOR(pg_catalog.>) $5)");
 	if (q->shape & FILTER)
 	{
 		appendStringInfo(&sql, " AND t.%s", column);

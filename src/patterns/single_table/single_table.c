@@ -25,15 +25,18 @@
 #include "kit/sql/run.h"
 #include "patterns/single_table/single_table.h"
 
-/* Nothing that has been in the table ever expires later or earlier than this, in seconds since 1970 */
-#define TTL_MIN	INT64CONST(-62135596800)
-#define TTL_MAX	INT64CONST(9000000000000)
+/*
+ * Nothing that has been in the table ever expires later or earlier than this, in seconds since 1970
+ */
+#define TTL_MIN INT64CONST(-62135596800)
+#define TTL_MAX INT64CONST(9000000000000)
 
 static char *option_text(const DpValue *document, const char *name);
 static DpTemplate *option_template(const DpValue *document, const char *name);
 static void entity_compile(DpEntity *entity, const char *name, const DpValue *spec);
 static AttrNumber column(DpSingleTable *s, const char *name);
-static DpEntity *entity_infer(DpSingleTable *s, const char *pk, uint32 pklen, const char *sk, uint32 sklen);
+static DpEntity *
+entity_infer(DpSingleTable *s, const char *pk, uint32 pklen, const char *sk, uint32 sklen);
 static bool entity_keys(DpSingleTable *s, DpEntity *entity, DpItem *item, DpItemProblem *problem);
 static bool own_keys(DpSingleTable *s, DpItem *item, DpItemProblem *problem);
 static void entity_indexes(DpSingleTable *s, DpEntity *entity, DpItem *item);
@@ -43,7 +46,8 @@ static void item_document(DpSingleTable *s, DpItem *item);
 static bool field_is(struct varlena *doc, const char *field, const char *wanted);
 static bool refuse(DpItemProblem *problem, int sqlstate, char *message, char *detail);
 static void item_expiry(DpSingleTable *s, DpItem *item);
-static void set_text(HeapTuple tuple, TupleDesc desc, AttrNumber attnum, const char *wanted, int *cols, Datum *values, bool *nulls, int *n);
+static void set_text(HeapTuple tuple, TupleDesc desc, AttrNumber attnum, const char *wanted,
+					 int *cols, Datum *values, bool *nulls, int *n);
 
 /* ---------------------------------------------------------------- declarations */
 
@@ -55,10 +59,10 @@ dp_single_table(DpDecl *decl)
 {
 	DpSingleTable *s;
 	MemoryContext old;
-	DpValue		options = dp_value_of_document(decl->options);
-	DpValue		entities;
-	char	   *ttl;
-	int			i;
+	DpValue options = dp_value_of_document(decl->options);
+	DpValue entities;
+	char *ttl;
+	int i;
 
 	if (decl->state != NULL)
 		return decl->state;
@@ -69,21 +73,24 @@ dp_single_table(DpDecl *decl)
 	s->sk_field = option_text(&options, "sk_field");
 	s->entity_field = option_text(&options, "entity_field");
 	if (s->pk_field == NULL || s->sk_field == NULL || s->entity_field == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the declaration of the single table %s is not complete", dp_relation_name(decl->target))));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the declaration of the single table %s is not complete",
+							   dp_relation_name(decl->target))));
 	ttl = option_text(&options, "ttl_field");
 	s->ttl = ttl != NULL ? dp_path_parse(ttl, strlen(ttl)) : NULL;
 	s->nindexes = (int) Min(Max(dp_decl_int(decl, "indexes", 0), 0), DP_SINGLE_TABLE_INDEXES);
-	if (dp_document_find(options.data, options.len, "entities", 8, &entities) && entities.type == DP_TYPE_DOCUMENT)
+	if (dp_document_find(options.data, options.len, "entities", 8, &entities) &&
+		entities.type == DP_TYPE_DOCUMENT)
 	{
-		DpIter		iter;
-		DpElement	element;
+		DpIter iter;
+		DpElement element;
 
-		s->entities = palloc0(sizeof(DpEntity) * Max(dp_document_count(entities.data, entities.len), 1));
+		s->entities =
+			palloc0(sizeof(DpEntity) * Max(dp_document_count(entities.data, entities.len), 1));
 		dp_iter_init_value(&iter, &entities);
 		while (dp_iter_next(&iter, &element))
-			entity_compile(&s->entities[s->nentities++], pnstrdup(element.name, element.namelen), &element.value);
+			entity_compile(&s->entities[s->nentities++], pnstrdup(element.name, element.namelen),
+						   &element.value);
 	}
 	s->pk = column(s, "pk");
 	s->sk = column(s, "sk");
@@ -102,25 +109,24 @@ dp_single_table(DpDecl *decl)
 DpSingleTable *
 dp_single_table_of(Oid relid)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, dp_decls(relid))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 
 		if (strcmp(decl->pattern, "single_table") == 0)
 			return dp_single_table(decl);
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-			 errmsg("%s is not a single table", dp_relation_name(relid)),
-			 errhint("single_table_create() makes one.")));
+	ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					errmsg("%s is not a single table", dp_relation_name(relid)),
+					errhint("single_table_create() makes one.")));
 }
 
 DpEntity *
 dp_single_table_entity(DpSingleTable *s, const char *name, uint32 len)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < s->nentities; i++)
 	{
@@ -133,9 +139,11 @@ dp_single_table_entity(DpSingleTable *s, const char *name, uint32 len)
 const char *
 dp_gsi_field(int n, bool sk)
 {
-	static const char *const fields[DP_SINGLE_TABLE_INDEXES][2] = {
-		{"GSI1PK", "GSI1SK"}, {"GSI2PK", "GSI2SK"}, {"GSI3PK", "GSI3SK"}, {"GSI4PK", "GSI4SK"}, {"GSI5PK", "GSI5SK"}
-	};
+	static const char *const fields[DP_SINGLE_TABLE_INDEXES][2] = { { "GSI1PK", "GSI1SK" },
+																	{ "GSI2PK", "GSI2SK" },
+																	{ "GSI3PK", "GSI3SK" },
+																	{ "GSI4PK", "GSI4SK" },
+																	{ "GSI5PK", "GSI5SK" } };
 
 	return fields[n][sk ? 1 : 0];
 }
@@ -144,9 +152,10 @@ dp_gsi_field(int n, bool sk)
 static char *
 option_text(const DpValue *document, const char *name)
 {
-	DpValue		value;
+	DpValue value;
 
-	if (!dp_document_find(document->data, document->len, name, strlen(name), &value) || value.type != DP_TYPE_STRING)
+	if (!dp_document_find(document->data, document->len, name, strlen(name), &value) ||
+		value.type != DP_TYPE_STRING)
 		return NULL;
 	return pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 }
@@ -154,7 +163,7 @@ option_text(const DpValue *document, const char *name)
 static DpTemplate *
 option_template(const DpValue *document, const char *name)
 {
-	char	   *text = option_text(document, name);
+	char *text = option_text(document, name);
 
 	return text != NULL ? dp_template_parse(text) : NULL;
 }
@@ -163,15 +172,13 @@ option_template(const DpValue *document, const char *name)
 static void
 entity_compile(DpEntity *entity, const char *name, const DpValue *spec)
 {
-	int			i;
+	int i;
 
 	entity->name = pstrdup(name);
-	if (spec->type != DP_TYPE_DOCUMENT ||
-		(entity->pk = option_template(spec, "pk")) == NULL ||
+	if (spec->type != DP_TYPE_DOCUMENT || (entity->pk = option_template(spec, "pk")) == NULL ||
 		(entity->sk = option_template(spec, "sk")) == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("entity \"%s\" needs the templates pk and sk", name)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("entity \"%s\" needs the templates pk and sk", name)));
 	for (i = 0; i < DP_SINGLE_TABLE_INDEXES; i++)
 	{
 		entity->gsi_pk[i] = option_template(spec, psprintf("gsi%d_pk", i + 1));
@@ -187,29 +194,31 @@ entity_compile(DpEntity *entity, const char *name, const DpValue *spec)
 static AttrNumber
 column(DpSingleTable *s, const char *name)
 {
-	AttrNumber	attnum = get_attnum(s->decl->relid, name);
+	AttrNumber attnum = get_attnum(s->decl->relid, name);
 
 	if (attnum <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the single table %s has no column \"%s\"", dp_relation_name(s->decl->relid), name),
-				 errhint("Give the column its name back.")));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("the single table %s has no column \"%s\"",
+							   dp_relation_name(s->decl->relid), name),
+						errhint("Give the column its name back.")));
 	return attnum;
 }
 
 /* ---------------------------------------------------------------- items */
 
 bool
-dp_item_compute(DpSingleTable *s, struct varlena *doc, const char *entity, DpItem *item, DpItemProblem *problem)
+dp_item_compute(DpSingleTable *s, struct varlena *doc, const char *entity, DpItem *item,
+				DpItemProblem *problem)
 {
-	DpEntity   *e = NULL;
-	DpValue		value;
-	DpValue		pk;
-	DpValue		sk;
+	DpEntity *e = NULL;
+	DpValue value;
+	DpValue pk;
+	DpValue sk;
 
 	memset(item, 0, sizeof(DpItem));
 	item->doc = doc;
-	if (dp_document_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->entity_field, strlen(s->entity_field), &value) &&
+	if (dp_document_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->entity_field,
+						 strlen(s->entity_field), &value) &&
 		value.type == DP_TYPE_STRING)
 		entity = pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 	if (entity != NULL)
@@ -219,7 +228,8 @@ dp_item_compute(DpSingleTable *s, struct varlena *doc, const char *entity, DpIte
 	}
 	else if (string_field(doc, s->pk_field, &pk) && string_field(doc, s->sk_field, &sk))
 	{
-		e = entity_infer(s, DP_STRING_DATA(&pk), DP_STRING_LEN(&pk), DP_STRING_DATA(&sk), DP_STRING_LEN(&sk));
+		e = entity_infer(s, DP_STRING_DATA(&pk), DP_STRING_LEN(&pk), DP_STRING_DATA(&sk),
+						 DP_STRING_LEN(&sk));
 		item->entity = e != NULL ? pstrdup(e->name) : NULL;
 	}
 	if (!(e != NULL ? entity_keys(s, e, item, problem) : own_keys(s, item, problem)))
@@ -234,24 +244,23 @@ dp_item_compute(DpSingleTable *s, struct varlena *doc, const char *entity, DpIte
 void
 dp_item_refuse(DpSingleTable *s, const DpItemProblem *problem)
 {
-	ereport(ERROR,
-			(errcode(problem->sqlstate),
-			 errmsg("%s", problem->message),
-			 problem->detail != NULL ? errdetail_internal("%s", problem->detail) : 0));
+	ereport(ERROR, (errcode(problem->sqlstate), errmsg("%s", problem->message),
+					problem->detail != NULL ? errdetail_internal("%s", problem->detail) : 0));
 }
 
 /* The entity whose templates have made two keys; of several the one whose templates say most. */
 static DpEntity *
 entity_infer(DpSingleTable *s, const char *pk, uint32 pklen, const char *sk, uint32 sklen)
 {
-	DpEntity   *found = NULL;
-	int			i;
+	DpEntity *found = NULL;
+	int i;
 
 	for (i = 0; i < s->nentities; i++)
 	{
-		DpEntity   *e = &s->entities[i];
+		DpEntity *e = &s->entities[i];
 
-		if (dp_template_match(e->pk, pk, pklen, NULL) && dp_template_match(e->sk, sk, sklen, NULL) &&
+		if (dp_template_match(e->pk, pk, pklen, NULL) &&
+			dp_template_match(e->sk, sk, sklen, NULL) &&
 			(found == NULL || e->literals > found->literals))
 			found = e;
 	}
@@ -262,7 +271,7 @@ entity_infer(DpSingleTable *s, const char *pk, uint32 pklen, const char *sk, uin
 static bool
 entity_keys(DpSingleTable *s, DpEntity *entity, DpItem *item, DpItemProblem *problem)
 {
-	int			i;
+	int i;
 
 	fields_fill(item, entity->pk, s->pk_field);
 	fields_fill(item, entity->sk, s->sk_field);
@@ -270,7 +279,7 @@ entity_keys(DpSingleTable *s, DpEntity *entity, DpItem *item, DpItemProblem *pro
 	{
 		const DpTemplate *t = i == 0 ? entity->pk : entity->sk;
 		const char *name = i == 0 ? s->pk_field : s->sk_field;
-		DpValue		doc = dp_value_of_document(item->doc);
+		DpValue doc = dp_value_of_document(item->doc);
 		const char *field = NULL;
 		StringInfoData out;
 
@@ -281,16 +290,22 @@ entity_keys(DpSingleTable *s, DpEntity *entity, DpItem *item, DpItemProblem *pro
 				break;
 			case DP_TEMPLATE_MISSING:
 				return refuse(problem, ERRCODE_NOT_NULL_VIOLATION,
-							  psprintf("an item of the entity \"%s\" has no \"%s\"", entity->name, field),
+							  psprintf("an item of the entity \"%s\" has no \"%s\"", entity->name,
+									   field),
 							  psprintf("%s is made by the template \"%s\".", name, t->text));
 			case DP_TEMPLATE_EMPTY:
 				return refuse(problem, ERRCODE_CHECK_VIOLATION,
-							  psprintf("\"%s\" of an item of the entity \"%s\" is empty", field, entity->name),
+							  psprintf("\"%s\" of an item of the entity \"%s\" is empty", field,
+									   entity->name),
 							  psprintf("%s is made by the template \"%s\".", name, t->text));
 			case DP_TEMPLATE_UNFIT:
-				return refuse(problem, ERRCODE_CHECK_VIOLATION,
-							  psprintf("\"%s\" of an item of the entity \"%s\" cannot be a part of a key", field, entity->name),
-							  psprintf("%s is made by the template \"%s\" from strings, numbers, dates, ids and booleans; where a template says so, from whole numbers of that many digits.", name, t->text));
+				return refuse(
+					problem, ERRCODE_CHECK_VIOLATION,
+					psprintf("\"%s\" of an item of the entity \"%s\" cannot be a part of a key",
+							 field, entity->name),
+					psprintf(
+						"%s is made by the template \"%s\" from strings, numbers, dates, ids and booleans; where a template says so, from whole numbers of that many digits.",
+						name, t->text));
 		}
 		*(i == 0 ? &item->pk : &item->sk) = out.data;
 	}
@@ -301,21 +316,28 @@ entity_keys(DpSingleTable *s, DpEntity *entity, DpItem *item, DpItemProblem *pro
 static bool
 own_keys(DpSingleTable *s, DpItem *item, DpItemProblem *problem)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < 2; i++)
 	{
 		const char *name = i == 0 ? s->pk_field : s->sk_field;
-		DpValue		value;
+		DpValue value;
 
-		if (!dp_document_find(DP_DOC_DATA(item->doc), DP_DOC_SIZE(item->doc), name, strlen(name), &value) ||
+		if (!dp_document_find(DP_DOC_DATA(item->doc), DP_DOC_SIZE(item->doc), name, strlen(name),
+							  &value) ||
 			value.type == DP_TYPE_NULL || value.type == DP_TYPE_UNDEFINED)
-			return refuse(problem, ERRCODE_NOT_NULL_VIOLATION,
-						  item->entity != NULL ? psprintf("there is no entity \"%s\", and the item has no \"%s\"", item->entity, name) :
-						  psprintf("an item without an entity has no \"%s\"", name),
-						  psprintf("An item has its keys, or \"%s\" says which templates make them.", s->entity_field));
+			return refuse(
+				problem, ERRCODE_NOT_NULL_VIOLATION,
+				item->entity != NULL
+					? psprintf("there is no entity \"%s\", and the item has no \"%s\"",
+							   item->entity, name)
+					: psprintf("an item without an entity has no \"%s\"", name),
+				psprintf("An item has its keys, or \"%s\" says which templates make them.",
+						 s->entity_field));
 		if (!string_field(item->doc, name, &value))
-			return refuse(problem, ERRCODE_CHECK_VIOLATION, psprintf("\"%s\" of an item is not a string that is not empty", name), NULL);
+			return refuse(problem, ERRCODE_CHECK_VIOLATION,
+						  psprintf("\"%s\" of an item is not a string that is not empty", name),
+						  NULL);
 		*(i == 0 ? &item->pk : &item->sk) = pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 	}
 	return true;
@@ -325,16 +347,16 @@ own_keys(DpSingleTable *s, DpItem *item, DpItemProblem *problem)
 static void
 entity_indexes(DpSingleTable *s, DpEntity *entity, DpItem *item)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < s->nindexes; i++)
 	{
-		DpValue		doc = dp_value_of_document(item->doc);
+		DpValue doc = dp_value_of_document(item->doc);
 		DpTemplate *pk = entity != NULL ? entity->gsi_pk[i] : NULL;
 		DpTemplate *sk = entity != NULL ? entity->gsi_sk[i] : NULL;
 		const char *field;
 		StringInfoData out;
-		DpValue		value;
+		DpValue value;
 
 		if (pk != NULL)
 		{
@@ -354,8 +376,9 @@ entity_indexes(DpSingleTable *s, DpEntity *entity, DpItem *item)
 		else if (string_field(item->doc, dp_gsi_field(i, false), &value))
 		{
 			item->gsi_pk[i] = pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
-			item->gsi_sk[i] = string_field(item->doc, dp_gsi_field(i, true), &value) ?
-				pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value)) : "";
+			item->gsi_sk[i] = string_field(item->doc, dp_gsi_field(i, true), &value)
+								  ? pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value))
+								  : "";
 		}
 	}
 }
@@ -364,16 +387,17 @@ entity_indexes(DpSingleTable *s, DpEntity *entity, DpItem *item)
 static void
 fields_fill(DpItem *item, const DpTemplate *t, const char *field)
 {
-	DpValue	   *values = palloc0(sizeof(DpValue) * Max(t->nparts, 1));
-	bool		parsed = false;
-	int			i;
+	DpValue *values = palloc0(sizeof(DpValue) * Max(t->nparts, 1));
+	bool parsed = false;
+	int i;
 
 	for (i = 0; i < t->nparts; i++)
 	{
-		DpValue		value;
+		DpValue value;
 
 		if (t->parts[i].path == NULL ||
-			(dp_path_find(DP_DOC_DATA(item->doc), DP_DOC_SIZE(item->doc), t->parts[i].path, &value) &&
+			(dp_path_find(DP_DOC_DATA(item->doc), DP_DOC_SIZE(item->doc), t->parts[i].path,
+						  &value) &&
 			 value.type != DP_TYPE_NULL && value.type != DP_TYPE_UNDEFINED))
 			continue;
 		if (!parsed)
@@ -383,7 +407,8 @@ fields_fill(DpItem *item, const DpTemplate *t, const char *field)
 				return;
 			parsed = true;
 		}
-		item->doc = dp_document_set(DP_DOC_DATA(item->doc), DP_DOC_SIZE(item->doc), t->parts[i].path, &values[i]);
+		item->doc = dp_document_set(DP_DOC_DATA(item->doc), DP_DOC_SIZE(item->doc),
+									t->parts[i].path, &values[i]);
 	}
 }
 
@@ -392,8 +417,8 @@ static bool
 string_field(struct varlena *doc, const char *field, DpValue *value)
 {
 	return dp_document_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), field, strlen(field), value) &&
-		value->type == DP_TYPE_STRING && DP_STRING_LEN(value) > 0 &&
-		memchr(DP_STRING_DATA(value), 0, DP_STRING_LEN(value)) == NULL;
+		   value->type == DP_TYPE_STRING && DP_STRING_LEN(value) > 0 &&
+		   memchr(DP_STRING_DATA(value), 0, DP_STRING_LEN(value)) == NULL;
 }
 
 /*
@@ -404,12 +429,12 @@ item_document(DpSingleTable *s, DpItem *item)
 {
 	const char *names[3 + 2 * DP_SINGLE_TABLE_INDEXES];
 	const char *wanted[3 + 2 * DP_SINGLE_TABLE_INDEXES];
-	int			n = 0;
-	bool		same = true;
-	DpBuilder	b;
-	DpIter		iter;
-	DpElement	element;
-	int			i;
+	int n = 0;
+	bool same = true;
+	DpBuilder b;
+	DpIter iter;
+	DpElement element;
+	int i;
 
 	names[n] = s->pk_field;
 	wanted[n++] = item->pk;
@@ -444,7 +469,8 @@ item_document(DpSingleTable *s, DpItem *item)
 	{
 		for (i = 0; i < n; i++)
 		{
-			if (strlen(names[i]) == element.namelen && memcmp(names[i], element.name, element.namelen) == 0)
+			if (strlen(names[i]) == element.namelen &&
+				memcmp(names[i], element.name, element.namelen) == 0)
 				break;
 		}
 		if (i == n)
@@ -458,12 +484,13 @@ item_document(DpSingleTable *s, DpItem *item)
 static bool
 field_is(struct varlena *doc, const char *field, const char *wanted)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (!dp_document_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), field, strlen(field), &value))
 		return wanted == NULL;
-	return wanted != NULL && value.type == DP_TYPE_STRING && DP_STRING_LEN(&value) == strlen(wanted) &&
-		memcmp(DP_STRING_DATA(&value), wanted, DP_STRING_LEN(&value)) == 0;
+	return wanted != NULL && value.type == DP_TYPE_STRING &&
+		   DP_STRING_LEN(&value) == strlen(wanted) &&
+		   memcmp(DP_STRING_DATA(&value), wanted, DP_STRING_LEN(&value)) == 0;
 }
 
 static bool
@@ -479,9 +506,9 @@ refuse(DpItemProblem *problem, int sqlstate, char *message, char *detail)
 static void
 item_expiry(DpSingleTable *s, DpItem *item)
 {
-	DpValue		value;
-	double		seconds;
-	int64		ms;
+	DpValue value;
+	double seconds;
+	int64 ms;
 
 	if (!dp_path_find(DP_DOC_DATA(item->doc), DP_DOC_SIZE(item->doc), s->ttl, &value))
 		return;
@@ -506,28 +533,33 @@ item_expiry(DpSingleTable *s, DpItem *item)
 /* ---------------------------------------------------------------- trigger */
 
 /*
- * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if an update writes a key that is neither that of the old item nor what
- * the templates make.  Old copies have keys that agree with their fields.
+ * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if an update writes a key that is neither that of the old
+ * item nor what the templates make.  Old copies have keys that agree with their fields.
  */
 static void
 refuse_keys(DpSingleTable *s, struct varlena *old, struct varlena *given, struct varlena *made)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < 2 + 2 * s->nindexes; i++)
 	{
-		const char *name = i == 0 ? s->pk_field : i == 1 ? s->sk_field : dp_gsi_field(i / 2 - 1, i % 2 == 1);
-		DpValue		is;
-		DpValue		other;
+		const char *name = i == 0   ? s->pk_field
+						   : i == 1 ? s->sk_field
+									: dp_gsi_field(i / 2 - 1, i % 2 == 1);
+		DpValue is;
+		DpValue other;
 
-		if (!dp_field_find(DP_DOC_DATA(given), DP_DOC_SIZE(given), name, strlen(name), &is) || is.type == DP_TYPE_NULL ||
-			(dp_field_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), name, strlen(name), &other) && dp_value_identical(&is, &other)) ||
-			(dp_field_find(DP_DOC_DATA(made), DP_DOC_SIZE(made), name, strlen(name), &other) && dp_value_identical(&is, &other)))
+		if (!dp_field_find(DP_DOC_DATA(given), DP_DOC_SIZE(given), name, strlen(name), &is) ||
+			is.type == DP_TYPE_NULL ||
+			(dp_field_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), name, strlen(name), &other) &&
+			 dp_value_identical(&is, &other)) ||
+			(dp_field_find(DP_DOC_DATA(made), DP_DOC_SIZE(made), name, strlen(name), &other) &&
+			 dp_value_identical(&is, &other)))
 			continue;
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("key \"%s\" of an item of table %s is made from other fields", name, dp_relation_name(s->decl->target)),
-				 errhint("Write the fields that its template names.")));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("key \"%s\" of an item of table %s is made from other fields", name,
+							   dp_relation_name(s->decl->target)),
+						errhint("Write the fields that its template names.")));
 	}
 }
 
@@ -539,29 +571,32 @@ Datum
 dp_single_table_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl	   *decl;
+	DpDecl *decl;
 	DpSingleTable *s;
-	HeapTuple	tuple;
-	TupleDesc	desc;
-	Datum		value;
-	bool		isnull;
-	char	   *entity = NULL;
+	HeapTuple tuple;
+	TupleDesc desc;
+	Datum value;
+	bool isnull;
+	char *entity = NULL;
 	struct varlena *doc;
-	DpItem		item;
+	DpItem item;
 	DpItemProblem problem;
-	int			cols[6 + 2 * DP_SINGLE_TABLE_INDEXES];
-	Datum		values[6 + 2 * DP_SINGLE_TABLE_INDEXES];
-	bool		nulls[6 + 2 * DP_SINGLE_TABLE_INDEXES];
-	int			n = 0;
-	int			i;
+	int cols[6 + 2 * DP_SINGLE_TABLE_INDEXES];
+	Datum values[6 + 2 * DP_SINGLE_TABLE_INDEXES];
+	bool nulls[6 + 2 * DP_SINGLE_TABLE_INDEXES];
+	int n = 0;
+	int i;
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || !TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
-		TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"single_table_trigger\" is called by triggers that single_table_create() makes only")));
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
+		!TRIGGER_FIRED_BEFORE(trigdata->tg_event) || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"single_table_trigger\" is called by triggers that single_table_create() makes only")));
 	decl = dp_decl_of_trigger(fcinfo, "single_table");
-	tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
+														: trigdata->tg_trigtuple;
 	if (!dp_decl_maintained(decl))
 		return PointerGetDatum(tuple);
 	s = dp_single_table(decl);
@@ -613,18 +648,20 @@ dp_single_table_trigger(PG_FUNCTION_ARGS)
 
 /* A column of the row becomes a text, or null, unless it is that already. */
 static void
-set_text(HeapTuple tuple, TupleDesc desc, AttrNumber attnum, const char *wanted, int *cols, Datum *values, bool *nulls, int *n)
+set_text(HeapTuple tuple, TupleDesc desc, AttrNumber attnum, const char *wanted, int *cols,
+		 Datum *values, bool *nulls, int *n)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, attnum, desc, &isnull);
+	bool isnull;
+	Datum value = heap_getattr(tuple, attnum, desc, &isnull);
 
 	if (isnull && wanted == NULL)
 		return;
 	if (!isnull && wanted != NULL)
 	{
-		text	   *t = DatumGetTextPP(value);
+		text *t = DatumGetTextPP(value);
 
-		if (VARSIZE_ANY_EXHDR(t) == strlen(wanted) && memcmp(VARDATA_ANY(t), wanted, strlen(wanted)) == 0)
+		if (VARSIZE_ANY_EXHDR(t) == strlen(wanted) &&
+			memcmp(VARDATA_ANY(t), wanted, strlen(wanted)) == 0)
 			return;
 	}
 	cols[*n] = attnum;

@@ -27,81 +27,85 @@
 #include "bson/path.h"
 #include "kit/declaration.h"
 
-#define DP_SINGLE_TABLE_INDEXES	5
+#define DP_SINGLE_TABLE_INDEXES 5
 
 /* ---------------------------------------------------------------- templates */
 
 typedef struct DpTemplatePart
 {
-	char	   *literal;		/* before the field; may be empty */
-	uint32		len;
-	DpPath	   *path;			/* NULL: the template ends with the literal */
-	char	   *field;			/* as it was written */
-	int			pad;			/* digits; 0: none */
+	char *literal; /* before the field; may be empty */
+	uint32 len;
+	DpPath *path; /* NULL: the template ends with the literal */
+	char *field;  /* as it was written */
+	int pad;      /* digits; 0: none */
 } DpTemplatePart;
 
 typedef struct DpTemplate
 {
-	char	   *text;
-	int			nparts;
+	char *text;
+	int nparts;
 	DpTemplatePart *parts;
-	bool		escaped[256];	/* bytes that are escaped in values */
+	bool escaped[256]; /* bytes that are escaped in values */
 } DpTemplate;
 
 typedef enum DpTemplateResult
 {
 	DP_TEMPLATE_OK,
-	DP_TEMPLATE_MISSING,		/* a field is absent or null */
-	DP_TEMPLATE_EMPTY,			/* a field is the empty string */
-	DP_TEMPLATE_UNFIT			/* a field's value cannot be a part of a key */
+	DP_TEMPLATE_MISSING, /* a field is absent or null */
+	DP_TEMPLATE_EMPTY,   /* a field is the empty string */
+	DP_TEMPLATE_UNFIT    /* a field's value cannot be a part of a key */
 } DpTemplateResult;
 
 /* Compiles a template in the current context.  Raises INVALID_PARAMETER_VALUE. */
 extern DpTemplate *dp_template_parse(const char *text);
 
 /* Appends the key of a document.  *field is set to the field that is to blame. */
-extern DpTemplateResult dp_template_format(const DpTemplate *t, const DpValue *doc, StringInfo out, const char **field);
+extern DpTemplateResult
+dp_template_format(const DpTemplate *t, const DpValue *doc, StringInfo out, const char **field);
 
-/* Whether a key was made by the template.  With values, an array of nparts, also the values of the fields. */
+/*
+ * Whether a key was made by the template.  With values, an array of nparts, also the values of the
+ * fields.
+ */
 extern bool dp_template_match(const DpTemplate *t, const char *key, uint32 len, DpValue *values);
 
 /* ---------------------------------------------------------------- declarations */
 
 typedef struct DpEntity
 {
-	char	   *name;
+	char *name;
 	DpTemplate *pk;
 	DpTemplate *sk;
-	DpTemplate *gsi_pk[DP_SINGLE_TABLE_INDEXES];	/* or NULL */
+	DpTemplate *gsi_pk[DP_SINGLE_TABLE_INDEXES]; /* or NULL */
 	DpTemplate *gsi_sk[DP_SINGLE_TABLE_INDEXES];
-	int			literals;		/* bytes of the literals of PK and SK */
+	int literals; /* bytes of the literals of PK and SK */
 } DpEntity;
 
 typedef struct DpSingleTable
 {
-	DpDecl	   *decl;
-	char	   *pk_field;
-	char	   *sk_field;
-	char	   *entity_field;
-	DpPath	   *ttl;			/* or NULL */
-	int			nindexes;
-	int			nentities;
-	DpEntity   *entities;
-	AttrNumber	pk;
-	AttrNumber	sk;
-	AttrNumber	entity;
-	AttrNumber	expires_at;		/* 0: no ttl */
-	AttrNumber	gsi_pk[DP_SINGLE_TABLE_INDEXES];
-	AttrNumber	gsi_sk[DP_SINGLE_TABLE_INDEXES];
+	DpDecl *decl;
+	char *pk_field;
+	char *sk_field;
+	char *entity_field;
+	DpPath *ttl; /* or NULL */
+	int nindexes;
+	int nentities;
+	DpEntity *entities;
+	AttrNumber pk;
+	AttrNumber sk;
+	AttrNumber entity;
+	AttrNumber expires_at; /* 0: no ttl */
+	AttrNumber gsi_pk[DP_SINGLE_TABLE_INDEXES];
+	AttrNumber gsi_sk[DP_SINGLE_TABLE_INDEXES];
 
 	/* statements */
-	char		plan_put;
-	char		plan_lock;
-	char		plan_insert;
-	char		plan_update;
-	char		plan_delete;
-	char		plan_get;
-	char		plan_query[1 + DP_SINGLE_TABLE_INDEXES][128];
+	char plan_put;
+	char plan_lock;
+	char plan_insert;
+	char plan_update;
+	char plan_delete;
+	char plan_get;
+	char plan_query[1 + DP_SINGLE_TABLE_INDEXES][128];
 } DpSingleTable;
 
 /* What a declaration says, kept with it. */
@@ -119,31 +123,32 @@ extern const char *dp_gsi_field(int n, bool sk);
 
 typedef struct DpItem
 {
-	struct varlena *doc;		/* with its keys; the given one if nothing differs */
-	char	   *pk;
-	char	   *sk;
-	char	   *entity;			/* or NULL */
-	char	   *gsi_pk[DP_SINGLE_TABLE_INDEXES];	/* or NULL */
-	char	   *gsi_sk[DP_SINGLE_TABLE_INDEXES];
-	bool		expires;
+	struct varlena *doc; /* with its keys; the given one if nothing differs */
+	char *pk;
+	char *sk;
+	char *entity;                          /* or NULL */
+	char *gsi_pk[DP_SINGLE_TABLE_INDEXES]; /* or NULL */
+	char *gsi_sk[DP_SINGLE_TABLE_INDEXES];
+	bool expires;
 	TimestampTz expires_at;
 } DpItem;
 
 /* Why a document is no item */
 typedef struct DpItemProblem
 {
-	int			sqlstate;
-	char	   *message;
-	char	   *detail;
+	int sqlstate;
+	char *message;
+	char *detail;
 } DpItemProblem;
 
 /*
  * The item that a document is, all of it in the current context.  entity is
  * what the row or the caller says, or NULL.  Returns false if it is none.
  */
-extern bool dp_item_compute(DpSingleTable *s, struct varlena *doc, const char *entity, DpItem *item, DpItemProblem *problem);
+extern bool dp_item_compute(DpSingleTable *s, struct varlena *doc, const char *entity, DpItem *item,
+							DpItemProblem *problem);
 
 /* Raises the problem. */
 extern void dp_item_refuse(DpSingleTable *s, const DpItemProblem *problem) pg_attribute_noreturn();
 
-#endif							/* DP_PATTERNS_SINGLE_TABLE_SINGLE_TABLE_H */
+#endif /* DP_PATTERNS_SINGLE_TABLE_SINGLE_TABLE_H */

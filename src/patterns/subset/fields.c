@@ -49,22 +49,23 @@
 
 typedef struct Cold
 {
-	DpDecl	   *decl;
-	int			n;
-	DpPath	  **paths;
-	char	  **names;			/* the same as they are written */
-	char	   *pair;
-	Oid			side;			/* InvalidOid until it is found */
+	DpDecl *decl;
+	int n;
+	DpPath **paths;
+	char **names; /* the same as they are written */
+	char *pair;
+	Oid side; /* InvalidOid until it is found */
 } Cold;
 
 /* Flags of a move */
-#define MOVED_WHOLE		0x01	/* the document was written as a whole, so that what lay aside is void */
-#define MOVED_WRITTEN	0x02	/* it was written while what lay aside had not arrived */
+#define MOVED_WHOLE 0x01   /* the document was written as a whole, so that what lay aside is void */
+#define MOVED_WRITTEN 0x02 /* it was written while what lay aside had not arrived */
 
-static const char plan_lock, plan_write, plan_read, plan_read_visible, plan_put, plan_take, plan_drop, plan_hold, plan_orphans;
+static const char plan_lock, plan_write, plan_read, plan_read_visible, plan_put, plan_take,
+	plan_drop, plan_hold, plan_orphans;
 
 static Cold *cold_of(DpDecl *decl);
-static Oid	side_of(Cold *c);
+static Oid side_of(Cold *c);
 static HeapTuple cold_before(Cold *c, TriggerData *trigdata);
 static void cold_after(Cold *c, TriggerData *trigdata);
 static void cold_statement(Cold *c, TriggerData *trigdata);
@@ -94,24 +95,29 @@ Datum
 dp_subset_fields_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl	   *decl;
+	DpDecl *decl;
 
 	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
 		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
-							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
+								   ? trigdata->tg_newtuple
+								   : trigdata->tg_trigtuple);
 	decl = dp_decl_of_any_trigger(fcinfo, PATTERN);
 	if (decl == NULL)
 		return PointerGetDatum(NULL);
 
 	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
 		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) &&
-		 (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) || !TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"subset_fields_trigger\" is called by triggers that subset_fields_enable() makes only")));
+		 (!TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) ||
+		  !TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"subset_fields_trigger\" is called by triggers that subset_fields_enable() makes only")));
 	if (!dp_decl_maintained(decl))
-		return PointerGetDatum(TRIGGER_FIRED_BEFORE(trigdata->tg_event) ? trigdata->tg_newtuple : NULL);
+		return PointerGetDatum(TRIGGER_FIRED_BEFORE(trigdata->tg_event) ? trigdata->tg_newtuple
+																		: NULL);
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(cold_before(cold_of(decl), trigdata));
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
@@ -127,10 +133,10 @@ dp_subset_fields_trigger(PG_FUNCTION_ARGS)
 static Cold *
 cold_of(DpDecl *decl)
 {
-	Cold	   *c = decl->state;
-	DpValue		paths;
-	DpValue		path;
-	DpIter		iter;
+	Cold *c = decl->state;
+	DpValue paths;
+	DpValue path;
+	DpIter iter;
 	MemoryContext old;
 
 	if (likely(c != NULL))
@@ -140,11 +146,12 @@ cold_of(DpDecl *decl)
 	c->decl = decl;
 	c->pair = dp_decl_text(decl, "pair");
 	if (c->pair == NULL ||
-		!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "cold", 4, &paths) ||
+		!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "cold", 4,
+						  &paths) ||
 		paths.type != DP_TYPE_ARRAY)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the declaration of the " PATTERN " pattern \"%s\" is incomplete", decl->name)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the declaration of the " PATTERN " pattern \"%s\" is incomplete",
+							   decl->name)));
 	c->n = dp_document_count(paths.data, paths.len);
 	c->paths = palloc0(sizeof(DpPath *) * Max(c->n, 1));
 	c->names = palloc0(sizeof(char *) * Max(c->n, 1));
@@ -155,7 +162,8 @@ cold_of(DpDecl *decl)
 		if (path.type != DP_TYPE_STRING)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the declaration of the " PATTERN " pattern \"%s\" is incomplete", decl->name)));
+					 errmsg("the declaration of the " PATTERN " pattern \"%s\" is incomplete",
+							decl->name)));
 		c->names[c->n] = pnstrdup(DP_STRING_DATA(&path), DP_STRING_LEN(&path));
 		c->paths[c->n] = dp_path_parse(c->names[c->n], strlen(c->names[c->n]));
 		c->n++;
@@ -172,8 +180,8 @@ cold_of(DpDecl *decl)
 static Oid
 side_of(Cold *c)
 {
-	Oid			side;
-	int			i;
+	Oid side;
+	int i;
 
 	if (likely(OidIsValid(c->side)))
 		return c->side;
@@ -181,16 +189,18 @@ side_of(Cold *c)
 	if (!OidIsValid(side))
 		dp_require_own_sides(c->decl);
 	if (!OidIsValid(side))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("the cold fields of the " PATTERN " pattern \"%s\" on table %s are missing",
-						c->decl->name, dp_relation_name(c->decl->target)),
-				 errhint("If the table was restored alone, restore its cold fields, or call pattern_repair() with accept_loss => true to start with none. If it has got another owner, its cold fields need the same one.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_UNDEFINED_TABLE),
+			 errmsg("the cold fields of the " PATTERN " pattern \"%s\" on table %s are missing",
+					c->decl->name, dp_relation_name(c->decl->target)),
+			 errhint(
+				 "If the table was restored alone, restore its cold fields, or call pattern_repair() with accept_loss => true to start with none. If it has got another owner, its cold fields need the same one.")));
 	for (i = -1; i < c->decl->nkeys; i++)
 	{
 		StringInfoData name;
-		AttrNumber	attnum;
-		Oid			type = i < 0 ? dp_types()->bson : c->decl->keys[i].type;
+		AttrNumber attnum;
+		Oid type = i < 0 ? dp_types()->bson : c->decl->keys[i].type;
 
 		initStringInfo(&name);
 		if (i < 0)
@@ -214,21 +224,22 @@ side_of(Cold *c)
 static HeapTuple
 cold_before(Cold *c, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	HeapTuple	tuple = trigdata->tg_newtuple;
-	DpMarkKind	marked = dp_marked(c->decl->target, c->decl->name);
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	HeapTuple tuple = trigdata->tg_newtuple;
+	DpMarkKind marked = dp_marked(c->decl->target, c->decl->name);
 
 	if (marked == DP_MARK_INTERNAL)
 	{
 		struct varlena *wanted = dp_marked_document(c->decl->target, c->decl->name);
 		struct varlena *doc = row_document(c, tuple, desc);
 		struct varlena *rest;
-		int			attnum = c->decl->doc_attnum;
-		Datum		value;
-		bool		isnull = false;
+		int attnum = c->decl->doc_attnum;
+		Datum value;
+		bool isnull = false;
 
 		/* the fields are in what is written when they are put back */
-		if (wanted == NULL || doc == NULL || cold_present(c, wanted) || cold_extract(c, doc, &rest) == NULL)
+		if (wanted == NULL || doc == NULL || cold_present(c, wanted) ||
+			cold_extract(c, doc, &rest) == NULL)
 			return tuple;
 		/* somebody's trigger has put cold fields into a document that we took them from */
 		value = PointerGetDatum(rest);
@@ -244,13 +255,13 @@ cold_before(Cold *c, TriggerData *trigdata)
 static void
 cold_after(Cold *c, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	DpMarkKind	marked = dp_marked(c->decl->target, c->decl->name);
-	bool		is_whole = marked == DP_MARK_WHOLE || marked == DP_MARK_REPLACED;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
+	DpMarkKind marked = dp_marked(c->decl->target, c->decl->name);
+	bool is_whole = marked == DP_MARK_WHOLE || marked == DP_MARK_REPLACED;
 	struct varlena *doc;
-	HeapTuple	tuple;
-	DpKey		key;
-	DpMove	   *move;
+	HeapTuple tuple;
+	DpKey key;
+	DpMove *move;
 
 	if (marked == DP_MARK_INTERNAL)
 		return;
@@ -263,7 +274,7 @@ cold_after(Cold *c, TriggerData *trigdata)
 	tuple = trigdata->tg_trigtuple;
 	if (TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event))
 	{
-		DpKey		to;
+		DpKey to;
 
 		tuple = trigdata->tg_newtuple;
 		dp_key_of_tuple(c->decl, tuple, desc, &to);
@@ -319,28 +330,29 @@ cold_after(Cold *c, TriggerData *trigdata)
 static void
 cold_statement(Cold *c, TriggerData *trigdata)
 {
-	List	   *moves;
-	List	   *cold = NIL;
-	ListCell   *lc;
-	ListCell   *lc2;
+	List *moves;
+	List *cold = NIL;
+	ListCell *lc;
+	ListCell *lc2;
 
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 	{
-		SPIPlanPtr	plan;
+		SPIPlanPtr plan;
 
 		SPI_connect();
 		plan = dp_plan(c->decl, &plan_orphans);
 		if (plan == NULL)
 		{
 			StringInfoData sql;
-			int			i;
+			int i;
 
 			initStringInfo(&sql);
 			appendStringInfoString(&sql, "DELETE FROM ");
 			dp_sql_table(&sql, side_of(c));
 			appendStringInfoString(&sql, " AS s WHERE NOT EXISTS (SELECT FROM ");
 			dp_sql_table(&sql, c->decl->target);
-			appendStringInfo(&sql, " AS b WHERE b.%s IS NOT NULL", quote_identifier(c->decl->doc_column));
+			appendStringInfo(&sql, " AS b WHERE b.%s IS NOT NULL",
+							 quote_identifier(c->decl->doc_column));
 			for (i = 0; i < c->decl->nkeys; i++)
 			{
 				appendStringInfo(&sql, " AND b.%s", quote_identifier(c->decl->keys[i].name));
@@ -351,7 +363,8 @@ cold_statement(Cold *c, TriggerData *trigdata)
 			appendStringInfoChar(&sql, ')');
 			plan = dp_plan_make(c->decl, &plan_orphans, sql.data, 0, NULL);
 		}
-		dp_run_marked(c->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, side_of(c), NULL, DP_MARK_INTERNAL);
+		dp_run_marked(c->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, side_of(c), NULL,
+					  DP_MARK_INTERNAL);
 		SPI_finish();
 		return;
 	}
@@ -367,7 +380,7 @@ cold_statement(Cold *c, TriggerData *trigdata)
 	}
 	forboth(lc, moves, lc2, cold)
 	{
-		DpMove	   *move = lfirst(lc);
+		DpMove *move = lfirst(lc);
 		struct varlena *taken = lfirst(lc2);
 
 		if (move->gone)
@@ -377,7 +390,7 @@ cold_statement(Cold *c, TriggerData *trigdata)
 		(void) cold_settle(c, &move->to);
 		if (move->flags & MOVED_WRITTEN)
 		{
-			bool		is_null;
+			bool is_null;
 			struct varlena *doc = row_lock(c, &move->to, &is_null);
 
 			if (doc != NULL && !is_null)
@@ -395,9 +408,9 @@ cold_statement(Cold *c, TriggerData *trigdata)
 static void
 cold_moves(Cold *c, TriggerData *trigdata, bool whole)
 {
-	DpKey		from;
-	DpMove	   *move = dp_moves_after(c->decl, trigdata, &from);
-	bool		is_null;
+	DpKey from;
+	DpMove *move = dp_moves_after(c->decl, trigdata, &from);
+	bool is_null;
 
 	if (move != NULL)
 	{
@@ -415,8 +428,8 @@ cold_moves(Cold *c, TriggerData *trigdata, bool whole)
 static bool
 cold_present(const Cold *c, struct varlena *doc)
 {
-	DpValue		value;
-	int			i;
+	DpValue value;
+	int i;
 
 	for (i = 0; i < c->n; i++)
 	{
@@ -433,9 +446,9 @@ cold_present(const Cold *c, struct varlena *doc)
 static struct varlena *
 cold_extract(const Cold *c, struct varlena *doc, struct varlena **rest)
 {
-	DpBuilder	b;
-	DpValue		value;
-	int			i;
+	DpBuilder b;
+	DpValue value;
+	int i;
 
 	if (rest != NULL)
 		*rest = doc;
@@ -450,7 +463,8 @@ cold_extract(const Cold *c, struct varlena *doc, struct varlena **rest)
 		dp_builder_append_value(&b, c->names[i], strlen(c->names[i]), &value);
 		if (rest != NULL)
 		{
-			struct varlena *without = dp_document_unset(DP_DOC_DATA(*rest), DP_DOC_SIZE(*rest), c->paths[i]);
+			struct varlena *without =
+				dp_document_unset(DP_DOC_DATA(*rest), DP_DOC_SIZE(*rest), c->paths[i]);
 
 			if (without != NULL)
 				*rest = without;
@@ -464,14 +478,15 @@ cold_extract(const Cold *c, struct varlena *doc, struct varlena **rest)
 static struct varlena *
 cold_join(const Cold *c, struct varlena *doc, struct varlena *cold)
 {
-	DpValue		value;
-	int			i;
+	DpValue value;
+	int i;
 
 	for (i = 0; i < c->n; i++)
 	{
-		DpValue		own;
+		DpValue own;
 
-		if (dp_document_find(DP_DOC_DATA(cold), DP_DOC_SIZE(cold), c->names[i], strlen(c->names[i]), &value) &&
+		if (dp_document_find(DP_DOC_DATA(cold), DP_DOC_SIZE(cold), c->names[i], strlen(c->names[i]),
+							 &value) &&
 			!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->paths[i], &own) &&
 			!place_taken(c, doc, c->paths[i]))
 			doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->paths[i], &value);
@@ -479,16 +494,19 @@ cold_join(const Cold *c, struct varlena *doc, struct varlena *cold)
 	return doc;
 }
 
-/* Whether something stands on the way of a path that is no document: then it leads nowhere any more. */
+/*
+ * Whether something stands on the way of a path that is no document: then it leads nowhere any
+ * more.
+ */
 static bool
 place_taken(const Cold *c, struct varlena *doc, const DpPath *path)
 {
-	DpValue		at = dp_value_of_document(doc);
-	int			i;
+	DpValue at = dp_value_of_document(doc);
+	int i;
 
 	for (i = 0; i < path->nsteps - 1; i++)
 	{
-		DpValue		next;
+		DpValue next;
 
 		if (!dp_document_find(at.data, at.len, path->steps[i].name, path->steps[i].namelen, &next))
 			return false;
@@ -508,7 +526,7 @@ cold_prune(Cold *c, struct varlena *doc, const DpKey *key)
 {
 	struct varlena *cold = NULL;
 	struct varlena *left = NULL;
-	int			i;
+	int i;
 
 	for (i = 0; i < c->n; i++)
 	{
@@ -542,7 +560,7 @@ cold_prune(Cold *c, struct varlena *doc, const DpKey *key)
 static bool
 cold_settle(Cold *c, const DpKey *key)
 {
-	bool		is_null;
+	bool is_null;
 	struct varlena *doc = row_lock(c, key, &is_null);
 	struct varlena *rest;
 	struct varlena *cold;
@@ -563,7 +581,8 @@ cold_settle(Cold *c, const DpKey *key)
 		return false;
 	before = side_read(c, key, true);
 	if (before != NULL)
-		cold = dp_document_merge(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(cold), DP_DOC_SIZE(cold));
+		cold = dp_document_merge(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(cold),
+								 DP_DOC_SIZE(cold));
 	if (before == NULL || !same_bytes(before, cold))
 		side_put(c, key, cold);
 	row_write(c, key, rest);
@@ -574,8 +593,8 @@ cold_settle(Cold *c, const DpKey *key)
 static struct varlena *
 row_document(const Cold *c, HeapTuple tuple, TupleDesc desc)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, c->decl->doc_attnum, desc, &isnull);
+	bool isnull;
+	Datum value = heap_getattr(tuple, c->decl->doc_attnum, desc, &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
@@ -584,7 +603,8 @@ row_document(const Cold *c, HeapTuple tuple, TupleDesc desc)
 static bool
 same_bytes(struct varlena *a, struct varlena *b)
 {
-	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) && memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
+	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) &&
+		   memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
 }
 
 /*
@@ -606,8 +626,8 @@ row_lock(Cold *c, const DpKey *key, bool *is_null)
 static void
 row_write(Cold *c, const DpKey *key, struct varlena *doc)
 {
-	Datum		values[INDEX_MAX_KEYS + 1];
-	SPIPlanPtr	plan = dp_row_plan_write(c->decl, &plan_write, key, doc, values);
+	Datum values[INDEX_MAX_KEYS + 1];
+	SPIPlanPtr plan = dp_row_plan_write(c->decl, &plan_write, key, doc, values);
 
 	dp_run_writing(c->decl, plan, values, DP_RUN_AS_OWNER, doc);
 }
@@ -616,8 +636,8 @@ row_write(Cold *c, const DpKey *key, struct varlena *doc)
 static SPIPlanPtr
 side_plan(Cold *c, const void *id, const char *before, const char *after)
 {
-	SPIPlanPtr	plan = dp_plan(c->decl, id);
-	Oid			types[INDEX_MAX_KEYS];
+	SPIPlanPtr plan = dp_plan(c->decl, id);
+	Oid types[INDEX_MAX_KEYS];
 	StringInfoData sql;
 
 	(void) side_of(c);
@@ -637,9 +657,10 @@ side_plan(Cold *c, const void *id, const char *before, const char *after)
 static struct varlena *
 side_read(Cold *c, const DpKey *key, bool latest)
 {
-	SPIPlanPtr	plan = side_plan(c, latest ? &plan_read : &plan_read_visible, "SELECT cold FROM", "");
-	bool		isnull;
-	Datum		value;
+	SPIPlanPtr plan =
+		side_plan(c, latest ? &plan_read : &plan_read_visible, "SELECT cold FROM", "");
+	bool isnull;
+	Datum value;
 
 	if (dp_run(c->decl, plan, (Datum *) key->values, NULL,
 			   DP_RUN_AS_OWNER | (latest ? 0 : DP_RUN_SNAPSHOT), 1, SPI_OK_SELECT) == 0)
@@ -652,14 +673,14 @@ side_read(Cold *c, const DpKey *key, bool latest)
 static void
 side_put(Cold *c, const DpKey *key, struct varlena *cold)
 {
-	SPIPlanPtr	plan = dp_plan(c->decl, &plan_put);
-	Datum		values[INDEX_MAX_KEYS + 1];
-	Oid			side = side_of(c);
+	SPIPlanPtr plan = dp_plan(c->decl, &plan_put);
+	Datum values[INDEX_MAX_KEYS + 1];
+	Oid side = side_of(c);
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 1];
+		Oid types[INDEX_MAX_KEYS + 1];
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "INSERT INTO ");
@@ -677,18 +698,19 @@ side_put(Cold *c, const DpKey *key, struct varlena *cold)
 	}
 	memcpy(values, key->values, sizeof(Datum) * c->decl->nkeys);
 	values[c->decl->nkeys] = PointerGetDatum(cold);
-	dp_run_marked(c->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, side, NULL, DP_MARK_INTERNAL);
+	dp_run_marked(c->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, side, NULL,
+				  DP_MARK_INTERNAL);
 }
 
 /* Takes it away, and returns it or NULL. */
 static struct varlena *
 side_take(Cold *c, const DpKey *key)
 {
-	SPIPlanPtr	plan = side_plan(c, &plan_take, "DELETE FROM", " RETURNING cold");
-	bool		isnull;
+	SPIPlanPtr plan = side_plan(c, &plan_take, "DELETE FROM", " RETURNING cold");
+	bool isnull;
 
-	if (dp_run_marked(c->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE_RETURNING,
-					  side_of(c), NULL, DP_MARK_INTERNAL) == 0)
+	if (dp_run_marked(c->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER,
+					  SPI_OK_DELETE_RETURNING, side_of(c), NULL, DP_MARK_INTERNAL) == 0)
 		return NULL;
 	return (struct varlena *) DatumGetPointer(dp_result(0, 1, &isnull));
 }
@@ -697,20 +719,21 @@ side_take(Cold *c, const DpKey *key)
 static void
 side_drop(Cold *c, const DpKey *key)
 {
-	SPIPlanPtr	plan = side_plan(c, &plan_drop, "DELETE FROM", "");
+	SPIPlanPtr plan = side_plan(c, &plan_drop, "DELETE FROM", "");
 
 	dp_run_marked(c->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
 				  side_of(c), NULL, DP_MARK_INTERNAL);
 }
 
 /*
- * The same where the document was not there: somebody may insert it, who puts something into the row or waits for it.
+ * The same where the document was not there: somebody may insert it, who puts something into the
+ * row or waits for it.
  */
 static void
 side_drop_lost(Cold *c, const DpKey *key)
 {
-	SPIPlanPtr	plan = side_plan(c, &plan_hold, "SELECT cold FROM", " FOR UPDATE");
-	bool		is_null;
+	SPIPlanPtr plan = side_plan(c, &plan_hold, "SELECT cold FROM", " FOR UPDATE");
+	bool is_null;
 
 	if (dp_run(c->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) > 0 &&
 		row_lock(c, key, &is_null) == NULL)
@@ -723,9 +746,9 @@ side_drop_lost(Cold *c, const DpKey *key)
 static bool
 methods_is_split(DpDecl *decl, struct varlena *stored)
 {
-	Cold	   *c = cold_of(decl);
-	DpValue		value;
-	int			i;
+	Cold *c = cold_of(decl);
+	DpValue value;
+	int i;
 
 	for (i = 0; i < c->n; i++)
 	{
@@ -738,25 +761,26 @@ methods_is_split(DpDecl *decl, struct varlena *stored)
 static struct varlena *
 methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
 {
-	Cold	   *c = cold_of(decl);
+	Cold *c = cold_of(decl);
 	struct varlena *cold = side_read(c, key, latest);
 
 	return cold == NULL ? stored : cold_join(c, stored, cold);
 }
 
 static struct varlena *
-methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
+methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+			 struct varlena *new_whole)
 {
-	Cold	   *c = cold_of(decl);
+	Cold *c = cold_of(decl);
 	struct varlena *result = new_whole;
-	int			i;
+	int i;
 
 	for (i = 0; i < c->n; i++)
 	{
-		DpValue		was;
-		DpValue		is;
-		bool		had = dp_path_find(DP_DOC_DATA(old_whole), DP_DOC_SIZE(old_whole), c->paths[i], &was);
-		bool		has = dp_path_find(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), c->paths[i], &is);
+		DpValue was;
+		DpValue is;
+		bool had = dp_path_find(DP_DOC_DATA(old_whole), DP_DOC_SIZE(old_whole), c->paths[i], &was);
+		bool has = dp_path_find(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), c->paths[i], &is);
 
 		if (had != has || (has && !dp_value_identical(&was, &is)))
 			return NULL;
@@ -778,28 +802,22 @@ methods_settle(DpDecl *decl, const DpKey *key)
 static List *
 methods_split(DpDecl *decl)
 {
-	Cold	   *c = cold_of(decl);
-	List	   *fields = NIL;
+	Cold *c = cold_of(decl);
+	List *fields = NIL;
 
 	for (int i = 0; i < c->n; i++)
 		fields = lappend(fields, dp_split_field(c->paths[i], NULL));
 	return fields;
 }
 
-const DpPatternMethods dp_subset_fields_methods = {
-	PATTERN,
-	methods_is_split,
-	methods_whole,
-	methods_keep,
-	methods_settle,
-	methods_split
-};
+const DpPatternMethods dp_subset_fields_methods = { PATTERN,      methods_is_split, methods_whole,
+													methods_keep, methods_settle,   methods_split };
 
 /* The declaration that a function is called for, its table locked as by a writer. */
 static Cold *
 cold_argument(FunctionCallInfo fcinfo)
 {
-	Oid			rel = PG_GETARG_OID(0);
+	Oid rel = PG_GETARG_OID(0);
 
 	dp_require_owner(rel);
 	LockRelationOid(rel, RowExclusiveLock);
@@ -816,15 +834,15 @@ DP_FUNCTION(dp_subset_fields_rejoin);
 Datum
 dp_subset_fields_rejoin(PG_FUNCTION_ARGS)
 {
-	Cold	   *c;
-	Cold		some;
-	DpKey		key;
-	bool		is_null;
+	Cold *c;
+	Cold some;
+	DpKey key;
+	bool is_null;
 	struct varlena *doc;
 	struct varlena *cold;
 	struct varlena *whole;
-	int64		size = 0;
-	int			i;
+	int64 size = 0;
+	int i;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		PG_RETURN_NULL();
@@ -832,11 +850,12 @@ dp_subset_fields_rejoin(PG_FUNCTION_ARGS)
 	some = *c;
 	if (!PG_ARGISNULL(3))
 	{
-		Datum	   *paths;
-		bool	   *nulls;
-		int			n;
+		Datum *paths;
+		bool *nulls;
+		int n;
 
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), TEXTOID, -1, false, TYPALIGN_INT, &paths, &nulls, &n);
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), TEXTOID, -1, false, TYPALIGN_INT, &paths,
+						  &nulls, &n);
 		some.n = 0;
 		some.paths = palloc(sizeof(DpPath *) * Max(n, 1));
 		some.names = palloc(sizeof(char *) * Max(n, 1));
@@ -873,8 +892,9 @@ dp_subset_fields_rejoin(PG_FUNCTION_ARGS)
 	{
 		for (i = 0; i < some.n; i++)
 		{
-			struct varlena *without = dp_document_unset(DP_DOC_DATA(cold), DP_DOC_SIZE(cold),
-														dp_path_of_name(some.names[i], strlen(some.names[i])));
+			struct varlena *without =
+				dp_document_unset(DP_DOC_DATA(cold), DP_DOC_SIZE(cold),
+								  dp_path_of_name(some.names[i], strlen(some.names[i])));
 
 			if (without != NULL)
 				cold = without;

@@ -41,11 +41,11 @@
 typedef struct GroupScan
 {
 	const Subset *s;
-	Relation	heap;
-	Relation	index;
+	Relation heap;
+	Relation index;
 	IndexScanDesc scan;
-	TupleTableSlot *slot;		/* NULL until it is needed */
-	Buffer		vmbuf;
+	TupleTableSlot *slot; /* NULL until it is needed */
+	Buffer vmbuf;
 } GroupScan;
 
 /* A member that was found in a partition */
@@ -58,11 +58,12 @@ typedef struct FoundMember
 static void leaf_find(Subset *s, Oid relid);
 static bool index_serves(const Subset *s, Relation heap, Relation index, AttrNumber doc_attnum);
 static bool is_column_and_bson(Node *first, Node *second, AttrNumber attnum, struct varlena *doc);
-static void scan_begin(GroupScan *g, const Subset *s, const SubsetLeaf *leaf, Snapshot snapshot, Datum link);
+static void
+scan_begin(GroupScan *g, const Subset *s, const SubsetLeaf *leaf, Snapshot snapshot, Datum link);
 static bool scan_next(GroupScan *g, bool row);
 static void scan_place(GroupScan *g, SubsetPlace *place);
 static void scan_end(GroupScan *g);
-static int	found_compare(const void *a, const void *b, void *arg);
+static int found_compare(const void *a, const void *b, void *arg);
 
 /*
  * What the source looks like now.
@@ -70,12 +71,12 @@ static int	found_compare(const void *a, const void *b, void *arg);
 void
 dp_subset_source(Subset *s)
 {
-	Oid			source = s->derivation->source;
-	uint64		now = dp_schema_generation();
-	Relation	rel;
+	Oid source = s->derivation->source;
+	uint64 now = dp_schema_generation();
+	Relation rel;
 	MemoryContext old;
-	List	   *leaves;
-	ListCell   *lc;
+	List *leaves;
+	ListCell *lc;
 
 	if (likely(s->generation == now))
 		return;
@@ -91,10 +92,10 @@ dp_subset_source(Subset *s)
 
 	rel = table_open(source, AccessShareLock);
 	{
-		char	   *wanted = dp_decl_text(s->derivation->decl, "source_column");
-		AttrNumber	found = InvalidAttrNumber;
-		int			n = 0;
-		int			i;
+		char *wanted = dp_decl_text(s->derivation->decl, "source_column");
+		AttrNumber found = InvalidAttrNumber;
+		int n = 0;
+		int i;
 
 		for (i = 0; i < RelationGetNumberOfAttributes(rel); i++)
 		{
@@ -115,7 +116,8 @@ dp_subset_source(Subset *s)
 					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
 					 errmsg("table %s has not one column of type bson", dp_relation_name(source)),
 					 errdetail("It is the source of the subset pattern \"%s\" on table %s.",
-							   s->derivation->decl->name, dp_relation_name(s->derivation->target))));
+							   s->derivation->decl->name,
+							   dp_relation_name(s->derivation->target))));
 		s->doc_column = pstrdup(NameStr(TupleDescAttr(RelationGetDescr(rel), found - 1)->attname));
 	}
 
@@ -127,15 +129,16 @@ dp_subset_source(Subset *s)
 				 errdetail("The subset pattern \"%s\" on table %s orders its rows by it.",
 						   s->derivation->decl->name, dp_relation_name(s->derivation->target))));
 	{
-		Relation	index = index_open(rel->rd_pkindex, AccessShareLock);
-		int			i;
+		Relation index = index_open(rel->rd_pkindex, AccessShareLock);
+		int i;
 
 		s->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 		s->keys = palloc0(sizeof(SubsetKey) * s->nkeys);
 		for (i = 0; i < s->nkeys; i++)
 		{
-			SubsetKey  *key = &s->keys[i];
-			Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), index->rd_index->indkey.values[i] - 1);
+			SubsetKey *key = &s->keys[i];
+			Form_pg_attribute att =
+				TupleDescAttr(RelationGetDescr(rel), index->rd_index->indkey.values[i] - 1);
 			TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_CMP_PROC_FINFO);
 
 			key->name = pstrdup(NameStr(att->attname));
@@ -144,9 +147,8 @@ dp_subset_source(Subset *s)
 			key->len = att->attlen;
 			key->collation = att->attcollation;
 			if (!OidIsValid(type->cmp_proc_finfo.fn_oid))
-				ereport(ERROR,
-						(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-						 errmsg("type %s has no order", format_type_be(att->atttypid))));
+				ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+								errmsg("type %s has no order", format_type_be(att->atttypid))));
 			fmgr_info_copy(&key->cmp, &type->cmp_proc_finfo, s->source_context);
 		}
 		index_close(index, NoLock);
@@ -157,7 +159,9 @@ dp_subset_source(Subset *s)
 		leaf_find(s, lfirst_oid(lc));
 	MemoryContextSwitchTo(old);
 
-	/* opening all that may have brought news of other changes: then it is looked at again next time */
+	/*
+	 * opening all that may have brought news of other changes: then it is looked at again next time
+	 */
 	s->generation = now;
 }
 
@@ -165,22 +169,23 @@ dp_subset_source(Subset *s)
 static void
 leaf_find(Subset *s, Oid relid)
 {
-	Relation	heap = table_open(relid, AccessShareLock);
+	Relation heap = table_open(relid, AccessShareLock);
 	SubsetLeaf *leaf = palloc0(sizeof(SubsetLeaf));
-	List	   *indexes = RelationGetIndexList(heap);
-	ListCell   *lc;
+	List *indexes = RelationGetIndexList(heap);
+	ListCell *lc;
 
 	leaf->relid = relid;
 	leaf->doc_attnum = get_attnum(relid, s->doc_column);
 	foreach(lc, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		Relation index = index_open(lfirst_oid(lc), AccessShareLock);
 
 		if (!OidIsValid(leaf->index) && index_serves(s, heap, index, leaf->doc_attnum))
 		{
 			leaf->index = RelationGetRelid(index);
-			s->equal = get_opcode(get_opfamily_member(index->rd_opfamily[0], index->rd_opcintype[0],
-													  index->rd_opcintype[0], BTEqualStrategyNumber));
+			s->equal =
+				get_opcode(get_opfamily_member(index->rd_opfamily[0], index->rd_opcintype[0],
+											   index->rd_opcintype[0], BTEqualStrategyNumber));
 		}
 		index_close(index, NoLock);
 	}
@@ -189,47 +194,55 @@ leaf_find(Subset *s, Oid relid)
 	s->leaves = lappend(s->leaves, leaf);
 }
 
-/* Whether an index is ((document -> link), sort key, primary key ...) of the rows that the filter lets through. */
+/*
+ * Whether an index is ((document -> link), sort key, primary key ...) of the rows that the filter
+ * lets through.
+ */
 static bool
 index_serves(const Subset *s, Relation heap, Relation index, AttrNumber doc_attnum)
 {
-	List	   *exprs;
-	List	   *predicate;
-	OpExpr	   *op;
-	FuncExpr   *func;
-	Const	   *path;
-	char	   *name;
-	int			i;
+	List *exprs;
+	List *predicate;
+	OpExpr *op;
+	FuncExpr *func;
+	Const *path;
+	char *name;
+	int i;
 
-	if (index->rd_rel->relam != BTREE_AM_OID || !index->rd_index->indisvalid || !index->rd_index->indisready ||
+	if (index->rd_rel->relam != BTREE_AM_OID || !index->rd_index->indisvalid ||
+		!index->rd_index->indisready ||
 		IndexRelationGetNumberOfKeyAttributes(index) < s->nkeys + 2 ||
 		index->rd_index->indkey.values[0] != 0 || index->rd_index->indkey.values[1] != 0 ||
 		index->rd_opcintype[0] != dp_types()->bson_value || index->rd_opcintype[1] != BYTEAOID)
 		return false;
 	for (i = 0; i < s->nkeys + 2; i++)
 	{
-		AttrNumber	attnum = index->rd_index->indkey.values[i];
+		AttrNumber attnum = index->rd_index->indkey.values[i];
 
 		if (index->rd_indoption[i] != 0)
 			return false;
-		if (i >= 2 && (attnum == 0 || strcmp(NameStr(TupleDescAttr(RelationGetDescr(heap), attnum - 1)->attname), s->keys[i - 2].name) != 0))
+		if (i >= 2 && (attnum == 0 ||
+					   strcmp(NameStr(TupleDescAttr(RelationGetDescr(heap), attnum - 1)->attname),
+							  s->keys[i - 2].name) != 0))
 			return false;
 	}
 
 	exprs = RelationGetIndexExpressions(index);
 	op = linitial(exprs);
 	func = lsecond(exprs);
-	if (!IsA(op, OpExpr) || list_length(op->args) != 2 || !IsA(func, FuncExpr) || list_length(func->args) != 2)
+	if (!IsA(op, OpExpr) || list_length(op->args) != 2 || !IsA(func, FuncExpr) ||
+		list_length(func->args) != 2)
 		return false;
 	path = lsecond(op->args);
 	name = get_opname(op->opno);
 	if (name == NULL || strcmp(name, "->") != 0 || !IsA(linitial(op->args), Var) ||
-		((Var *) linitial(op->args))->varattno != doc_attnum ||
-		!IsA(path, Const) || path->constisnull || path->consttype != TEXTOID ||
+		((Var *) linitial(op->args))->varattno != doc_attnum || !IsA(path, Const) ||
+		path->constisnull || path->consttype != TEXTOID ||
 		strcmp(TextDatumGetCString(path->constvalue), s->on_field) != 0)
 		return false;
 	name = get_func_name(func->funcid);
-	if (name == NULL || strcmp(name, "bson_sort_key") != 0 || get_func_namespace(func->funcid) != dp_types()->schema ||
+	if (name == NULL || strcmp(name, "bson_sort_key") != 0 ||
+		get_func_namespace(func->funcid) != dp_types()->schema ||
 		!is_column_and_bson(linitial(func->args), lsecond(func->args), doc_attnum, s->order_by))
 		return false;
 
@@ -241,7 +254,7 @@ index_serves(const Subset *s, Relation heap, Relation index, AttrNumber doc_attn
 		return false;
 	name = get_opname(op->opno);
 	return name != NULL && strcmp(name, "@@") == 0 &&
-		is_column_and_bson(linitial(op->args), lsecond(op->args), doc_attnum, s->filter_spec);
+		   is_column_and_bson(linitial(op->args), lsecond(op->args), doc_attnum, s->filter_spec);
 }
 
 /* Whether two arguments are the document's column and that document as a constant. */
@@ -250,18 +263,18 @@ is_column_and_bson(Node *first, Node *second, AttrNumber attnum, struct varlena 
 {
 	struct varlena *constant;
 
-	if (!IsA(first, Var) || ((Var *) first)->varattno != attnum ||
-		!IsA(second, Const) || ((Const *) second)->constisnull || ((Const *) second)->consttype != dp_types()->bson)
+	if (!IsA(first, Var) || ((Var *) first)->varattno != attnum || !IsA(second, Const) ||
+		((Const *) second)->constisnull || ((Const *) second)->consttype != dp_types()->bson)
 		return false;
 	constant = PG_DETOAST_DATUM_PACKED(((Const *) second)->constvalue);
 	return DP_DOC_SIZE(constant) == DP_DOC_SIZE(doc) &&
-		memcmp(DP_DOC_DATA(constant), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) == 0;
+		   memcmp(DP_DOC_DATA(constant), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) == 0;
 }
 
 bool
 dp_subset_is_indexed(Subset *s)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	dp_subset_source(s);
 	foreach(lc, s->leaves)
@@ -275,8 +288,8 @@ dp_subset_is_indexed(Subset *s)
 int
 dp_subset_compare(const Subset *s, const SubsetPlace *a, const SubsetPlace *b)
 {
-	int			cmp = memcmp(a->key, b->key, Min(a->len, b->len));
-	int			i;
+	int cmp = memcmp(a->key, b->key, Min(a->len, b->len));
+	int i;
 
 	if (cmp != 0)
 		return cmp;
@@ -284,7 +297,8 @@ dp_subset_compare(const Subset *s, const SubsetPlace *a, const SubsetPlace *b)
 		return a->len < b->len ? -1 : 1;
 	for (i = 0; i < s->nkeys; i++)
 	{
-		cmp = DatumGetInt32(FunctionCall2Coll(&s->keys[i].cmp, s->keys[i].collation, a->row[i], b->row[i]));
+		cmp = DatumGetInt32(FunctionCall2Coll(&s->keys[i].cmp, s->keys[i].collation, a->row[i],
+											  b->row[i]));
 		if (cmp != 0)
 			return cmp;
 	}
@@ -295,16 +309,16 @@ bool
 dp_subset_reaches(Subset *s, const DpValue *link, const SubsetPlace *place)
 {
 	struct varlena *value;
-	Snapshot	snapshot;
-	int			before = 0;
-	ListCell   *lc;
+	Snapshot snapshot;
+	int before = 0;
+	ListCell *lc;
 
 	dp_subset_source(s);
 	value = dp_value_to_varlena(link);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	foreach(lc, s->leaves)
 	{
-		GroupScan	g;
+		GroupScan g;
 
 		scan_begin(&g, s, lfirst(lc), snapshot, PointerGetDatum(value));
 		while (before < s->keep && scan_next(&g, false))
@@ -329,14 +343,14 @@ void
 dp_subset_members(Subset *s, const DpValue *link, DpBuilder *b)
 {
 	struct varlena *value;
-	Snapshot	snapshot;
+	Snapshot snapshot;
 	FoundMember *found = NULL;
-	int			n = 0;
-	bool		merge;
-	int			i;
+	int n = 0;
+	bool merge;
+	int i;
 	MemoryContext row;
 	MemoryContext old;
-	ListCell   *lc;
+	ListCell *lc;
 
 	dp_subset_source(s);
 	value = dp_value_to_varlena(link);
@@ -348,14 +362,14 @@ dp_subset_members(Subset *s, const DpValue *link, DpBuilder *b)
 	foreach(lc, s->leaves)
 	{
 		SubsetLeaf *leaf = lfirst(lc);
-		GroupScan	g;
-		int			here = 0;
+		GroupScan g;
+		int here = 0;
 
 		scan_begin(&g, s, leaf, snapshot, PointerGetDatum(value));
 		while (here < s->keep && scan_next(&g, true))
 		{
-			bool		isnull;
-			Datum		doc = slot_getattr(g.slot, leaf->doc_attnum, &isnull);
+			bool isnull;
+			Datum doc = slot_getattr(g.slot, leaf->doc_attnum, &isnull);
 			struct varlena *member;
 
 			CHECK_FOR_INTERRUPTS();
@@ -364,7 +378,7 @@ dp_subset_members(Subset *s, const DpValue *link, DpBuilder *b)
 			if (merge)
 			{
 				FoundMember *f = &found[n++];
-				char	   *key;
+				char *key;
 
 				scan_place(&g, &f->place);
 				key = palloc(Max(f->place.len, 1));
@@ -376,7 +390,7 @@ dp_subset_members(Subset *s, const DpValue *link, DpBuilder *b)
 			}
 			else
 			{
-				DpValue		element = dp_value_of_document(member);
+				DpValue element = dp_value_of_document(member);
 
 				MemoryContextSwitchTo(old);
 				dp_builder_append_value(b, NULL, 0, &element);
@@ -392,7 +406,7 @@ dp_subset_members(Subset *s, const DpValue *link, DpBuilder *b)
 		qsort_arg(found, n, sizeof(FoundMember), found_compare, s);
 		for (i = 0; i < Min(n, s->keep); i++)
 		{
-			DpValue		element = dp_value_of_document(found[i].member);
+			DpValue element = dp_value_of_document(found[i].member);
 
 			dp_builder_append_value(b, NULL, 0, &element);
 		}
@@ -404,16 +418,16 @@ int64
 dp_subset_count(Subset *s, const DpValue *link)
 {
 	struct varlena *value;
-	Snapshot	snapshot;
-	int64		n = 0;
-	ListCell   *lc;
+	Snapshot snapshot;
+	int64 n = 0;
+	ListCell *lc;
 
 	dp_subset_source(s);
 	value = dp_value_to_varlena(link);
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	foreach(lc, s->leaves)
 	{
-		GroupScan	g;
+		GroupScan g;
 
 		scan_begin(&g, s, lfirst(lc), snapshot, PointerGetDatum(value));
 		while (scan_next(&g, false))
@@ -428,22 +442,26 @@ dp_subset_count(Subset *s, const DpValue *link)
 	return n;
 }
 
-/* Begins to read the rows of a group in a leaf.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE without the index. */
+/*
+ * Begins to read the rows of a group in a leaf.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE without
+ * the index.
+ */
 static void
 scan_begin(GroupScan *g, const Subset *s, const SubsetLeaf *leaf, Snapshot snapshot, Datum link)
 {
 	ScanKeyData key;
 
 	if (!OidIsValid(leaf->index))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has no index for the subset pattern \"%s\" on table %s", dp_relation_name(leaf->relid),
-						s->derivation->decl->name, dp_relation_name(s->derivation->target)),
-				 errhint("pattern_repair() makes it again.")));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("table %s has no index for the subset pattern \"%s\" on table %s",
+							   dp_relation_name(leaf->relid), s->derivation->decl->name,
+							   dp_relation_name(s->derivation->target)),
+						errhint("pattern_repair() makes it again.")));
 	g->s = s;
 	g->heap = table_open(leaf->relid, AccessShareLock);
 	g->index = index_open(leaf->index, AccessShareLock);
-	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid, g->index->rd_indcollation[0], s->equal, link);
+	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, InvalidOid,
+						   g->index->rd_indcollation[0], s->equal, link);
 	g->scan = dp_index_beginscan(g->heap, g->index, snapshot, 1);
 	g->scan->xs_want_itup = true;
 	index_rescan(g->scan, &key, 1, NULL, 0);
@@ -476,9 +494,10 @@ scan_next(GroupScan *g, bool row)
 static void
 scan_place(GroupScan *g, SubsetPlace *place)
 {
-	bool		isnull;
-	struct varlena *key = PG_DETOAST_DATUM_PACKED(index_getattr(g->scan->xs_itup, 2, g->scan->xs_itupdesc, &isnull));
-	int			i;
+	bool isnull;
+	struct varlena *key =
+		PG_DETOAST_DATUM_PACKED(index_getattr(g->scan->xs_itup, 2, g->scan->xs_itupdesc, &isnull));
+	int i;
 
 	place->key = VARDATA_ANY(key);
 	place->len = VARSIZE_ANY_EXHDR(key);
@@ -502,5 +521,6 @@ scan_end(GroupScan *g)
 static int
 found_compare(const void *a, const void *b, void *arg)
 {
-	return dp_subset_compare(arg, &((const FoundMember *) a)->place, &((const FoundMember *) b)->place);
+	return dp_subset_compare(arg, &((const FoundMember *) a)->place,
+							 &((const FoundMember *) b)->place);
 }

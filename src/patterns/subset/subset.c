@@ -51,12 +51,12 @@
 /* What a run knows of a group */
 typedef struct SubsetState
 {
-	bool		has_first;
-	SubsetPlace first;			/* the first place of a row that came or went */
-	int64		delta;			/* rows more */
-	bool		alone;			/* the group is locked as by a toucher */
-	bool		recount;		/* the count is to be made anew, and nothing else */
-	bool		went;			/* rows went */
+	bool has_first;
+	SubsetPlace first; /* the first place of a row that came or went */
+	int64 delta;       /* rows more */
+	bool alone;        /* the group is locked as by a toucher */
+	bool recount;      /* the count is to be made anew, and nothing else */
+	bool went;         /* rows went */
 } SubsetState;
 
 static void subset_open(DpDerivation *d);
@@ -65,12 +65,15 @@ static bool subset_same(DpDerivation *d, const DpSourceRow *before, const DpSour
 static bool subset_changes(DpDerivation *d, DpGroup *group);
 static LOCKMODE subset_group_lock(DpDerivation *d, DpGroup *group);
 static struct varlena *subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc);
-static struct varlena *subset_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
+static struct varlena *
+subset_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
 static bool subset_strange(DpDerivation *d, struct varlena *before, struct varlena *after);
-static void subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
+static void
+subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
 static void find_identity(Subset *s);
 static void append_identity(const Subset *s, DpBuilder *b, const uint8 *member, uint32 size);
-static void remember_gone(DpDerivation *d, const DpValue *key, struct varlena *doc, const DpValue *now);
+static void
+remember_gone(DpDerivation *d, const DpValue *key, struct varlena *doc, const DpValue *now);
 static bool has_element(const DpValue *array, const DpValue *element);
 static struct varlena *subset_elsewhere(DpDerivation *d, const DpValue *key);
 static bool keeps_held(Subset *s, DpGroup *group, struct varlena *doc, const DpValue *array);
@@ -83,20 +86,18 @@ static bool get_count(struct varlena *doc, DpPath *path, int64 *n);
 static struct varlena *copy_field(DpPath *path, struct varlena *from, struct varlena *to);
 static DpValue empty_array(void);
 
-const DpDeriveMethods dp_subset_methods = {
-	.pattern = "subset",
-	.open = subset_open,
-	.take = subset_take,
-	.same = subset_same,
-	.reads_columns = true,
-	.changes = subset_changes,
-	.group_lock = subset_group_lock,
-	.apply = subset_apply,
-	.protect = subset_protect,
-	.strange = subset_strange,
-	.take_over = subset_take_over,
-	.elsewhere = subset_elsewhere
-};
+const DpDeriveMethods dp_subset_methods = { .pattern = "subset",
+											.open = subset_open,
+											.take = subset_take,
+											.same = subset_same,
+											.reads_columns = true,
+											.changes = subset_changes,
+											.group_lock = subset_group_lock,
+											.apply = subset_apply,
+											.protect = subset_protect,
+											.strange = subset_strange,
+											.take_over = subset_take_over,
+											.elsewhere = subset_elsewhere };
 
 /*
  * subset_trigger(): all triggers of the pattern.
@@ -114,10 +115,10 @@ dp_subset_trigger(PG_FUNCTION_ARGS)
 static void
 subset_open(DpDerivation *d)
 {
-	DpDecl	   *decl = d->decl;
-	Subset	   *s = palloc0(sizeof(Subset));
-	DpValue		value;
-	char	   *mode;
+	DpDecl *decl = d->decl;
+	Subset *s = palloc0(sizeof(Subset));
+	DpValue value;
+	char *mode;
 
 	s->derivation = d;
 	s->field = dp_decl_path(decl, "field");
@@ -128,7 +129,8 @@ subset_open(DpDerivation *d)
 	s->on_field = dp_decl_text(decl, "on_field");
 	s->link = dp_decl_path(decl, "on_field");
 	if (s->field == NULL || s->link == NULL || s->keep < 1 || s->keep > DP_SUBSET_MAX_KEEP ||
-		!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "order_by", 8, &value) ||
+		!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "order_by", 8,
+						  &value) ||
 		value.type != DP_TYPE_DOCUMENT)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -136,21 +138,24 @@ subset_open(DpDerivation *d)
 	s->order_by = dp_document_to_varlena(value.data, value.len);
 	value = dp_value_of_document(s->order_by);
 	s->sort = dp_sort_spec_compile(&value);
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "filter", 6, &value) &&
+	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "filter", 6,
+						 &value) &&
 		value.type == DP_TYPE_DOCUMENT)
 	{
 		s->filter_spec = dp_document_to_varlena(value.data, value.len);
 		value = dp_value_of_document(s->filter_spec);
 		s->filter = dp_filter_compile(&value, DP_FILTER_IMMUTABLE, NULL);
 	}
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "fields", 6, &value) &&
+	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "fields", 6,
+						 &value) &&
 		value.type == DP_TYPE_DOCUMENT)
 		s->member = dp_member_compile(&value);
 	else
 		s->member = dp_member_compile(NULL);
 	find_identity(s);
 	s->remembers = dp_decl_text(decl, "gone_pair") != NULL;
-	s->source_context = AllocSetContextCreate(d->context, "docpatterns subset source", ALLOCSET_SMALL_SIZES);
+	s->source_context =
+		AllocSetContextCreate(d->context, "docpatterns subset source", ALLOCSET_SMALL_SIZES);
 	d->source_column = dp_decl_text(decl, "source_column");
 	d->state = s;
 }
@@ -161,11 +166,13 @@ subset_open(DpDerivation *d)
 static void
 find_identity(Subset *s)
 {
-	char	   *name = dp_member_shows(s->member, "_id", 3);
-	DpIter		iter;
-	DpElement	field;
+	char *name = dp_member_shows(s->member, "_id", 3);
+	DpIter iter;
+	DpElement field;
 
-	s->identity = palloc(sizeof(DpPath *) * (dp_document_count(DP_DOC_DATA(s->order_by), DP_DOC_SIZE(s->order_by)) + 1));
+	s->identity =
+		palloc(sizeof(DpPath *) *
+			   (dp_document_count(DP_DOC_DATA(s->order_by), DP_DOC_SIZE(s->order_by)) + 1));
 	if (name != NULL)
 	{
 		s->by_id = true;
@@ -182,14 +189,15 @@ find_identity(Subset *s)
 }
 
 /*
- * Appends the fields of a member's identity: {_id}, {order: [..]} or, also of one that lacks what the others have, {hash}.
+ * Appends the fields of a member's identity: {_id}, {order: [..]} or, also of one that lacks what
+ * the others have, {hash}.
  */
 static void
 append_identity(const Subset *s, DpBuilder *b, const uint8 *member, uint32 size)
 {
-	DpValue		value;
-	int			found = 0;
-	int			i;
+	DpValue value;
+	int found = 0;
+	int i;
 
 	for (i = 0; i < s->nidentity; i++)
 		found += dp_path_find(member, size, s->identity[i], &value);
@@ -221,15 +229,15 @@ append_identity(const Subset *s, DpBuilder *b, const uint8 *member, uint32 size)
 static void
 subset_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
-	Subset	   *s = d->state;
-	DpValue		link;
-	DpGroup    *group;
+	Subset *s = d->state;
+	DpValue link;
+	DpGroup *group;
 	SubsetState *state;
 	SubsetPlace place;
 	StringInfoData key;
 	MemoryContext old;
-	char	   *bytes;
-	int			i;
+	char *bytes;
+	int i;
 
 	if (!row_belongs(s, row->doc, &link))
 		return;
@@ -265,12 +273,13 @@ subset_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 static bool
 subset_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
 {
-	Subset	   *s = d->state;
-	bool		equal = DP_DOC_SIZE(before->doc) == DP_DOC_SIZE(after->doc) &&
+	Subset *s = d->state;
+	bool equal =
+		DP_DOC_SIZE(before->doc) == DP_DOC_SIZE(after->doc) &&
 		memcmp(DP_DOC_DATA(before->doc), DP_DOC_DATA(after->doc), DP_DOC_SIZE(after->doc)) == 0;
-	DpValue		was;
-	DpValue		is;
-	bool		had = row_belongs(s, before->doc, &was);
+	DpValue was;
+	DpValue is;
+	bool had = row_belongs(s, before->doc, &was);
 	SubsetPlace from;
 	SubsetPlace to;
 	StringInfoData from_key;
@@ -296,14 +305,14 @@ subset_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after
 	old_member = dp_member_make(s->member, before->doc);
 	new_member = dp_member_make(s->member, after->doc);
 	return DP_DOC_SIZE(old_member) == DP_DOC_SIZE(new_member) &&
-		memcmp(DP_DOC_DATA(old_member), DP_DOC_DATA(new_member), DP_DOC_SIZE(new_member)) == 0;
+		   memcmp(DP_DOC_DATA(old_member), DP_DOC_DATA(new_member), DP_DOC_SIZE(new_member)) == 0;
 }
 
 /* Whether a row belongs to a group, and to which. */
 static bool
 row_belongs(const Subset *s, struct varlena *doc, DpValue *link)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (!row_link(s, doc, link))
 		return false;
@@ -318,22 +327,22 @@ static bool
 row_link(const Subset *s, struct varlena *doc, DpValue *link)
 {
 	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->link, link) &&
-		link->type != DP_TYPE_NULL && link->type != DP_TYPE_UNDEFINED;
+		   link->type != DP_TYPE_NULL && link->type != DP_TYPE_UNDEFINED;
 }
 
 /* Where a row stands in the order.  Points into the row and the string. */
 static void
 row_place(const Subset *s, const DpSourceRow *row, StringInfo key, SubsetPlace *place)
 {
-	DpValue		value = dp_value_of_document(row->doc);
-	int			i;
+	DpValue value = dp_value_of_document(row->doc);
+	int i;
 
 	dp_sort_key_append(key, s->sort, &value);
 	place->key = key->data;
 	place->len = key->len;
 	for (i = 0; i < s->nkeys; i++)
 	{
-		bool		isnull;
+		bool isnull;
 
 		place->row[i] = slot_getattr(row->slot, s->keys[i].attnum, &isnull);
 	}
@@ -359,23 +368,26 @@ subset_changes(DpDerivation *d, DpGroup *group)
 static LOCKMODE
 subset_group_lock(DpDerivation *d, DpGroup *group)
 {
-	Subset	   *s = d->state;
+	Subset *s = d->state;
 	SubsetState *state = group->state;
-	LOCKMODE	mode = group->alone ? ShareRowExclusiveLock : RowExclusiveLock;
+	LOCKMODE mode = group->alone ? ShareRowExclusiveLock : RowExclusiveLock;
 
 	/* whose statement it was may have left the group without being alone */
 	if (group->noted)
 		return ShareRowExclusiveLock;
 	if (state == NULL || !state->has_first)
-		return NoLock;			/* nothing has happened to the source */
+		return NoLock; /* nothing has happened to the source */
 	if (s->count != NULL)
 	{
-		/* the document's row is locked; if there is none this is the lock that would be taken then, but in its order */
+		/*
+		 * the document's row is locked; if there is none this is the lock that would be taken then,
+		 * but in its order
+		 */
 		if (!s->count_deferred)
 			return mode;
 		if (state->delta != 0 && !group->recompute)
 		{
-			DpQueue    *queue = dp_queue_open(d->decl, "second_pair");
+			DpQueue *queue = dp_queue_open(d->decl, "second_pair");
 
 			dp_queue_add(queue, &group->key, NULL);
 			dp_queue_close(queue);
@@ -405,11 +417,11 @@ subset_group_lock(DpDerivation *d, DpGroup *group)
 static struct varlena *
 subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 {
-	Subset	   *s = d->state;
+	Subset *s = d->state;
 	SubsetState *state = group->state;
-	bool		anew = group->recompute || state == NULL;
-	bool		members = anew || state->has_first;
-	bool		immediate = s->count != NULL && !s->count_deferred;
+	bool anew = group->recompute || state == NULL;
+	bool members = anew || state->has_first;
+	bool immediate = s->count != NULL && !s->count_deferred;
 
 	/* who is alone needs no other lock to read: a row that changes in between is tried again */
 	if (!group->locked && !group->emptied && (anew || !state->alone))
@@ -424,8 +436,8 @@ subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 		members = dp_subset_reaches(s, &group->key, &state->first);
 	if (members)
 	{
-		DpBuilder	b;
-		DpValue		array;
+		DpBuilder b;
+		DpValue array;
 
 		dp_builder_init_value(&b, 0);
 		dp_builder_begin_array(&b);
@@ -443,8 +455,8 @@ subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 
 	if (s->count != NULL && (immediate || anew || state->recount))
 	{
-		int64		n = 0;
-		int64		held;
+		int64 n = 0;
+		int64 held;
 
 		if (group->emptied)
 			n = 0;
@@ -454,22 +466,27 @@ subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 			n += state->delta;
 		/* what is not the number that there was before comes from before the declaration */
 		if (dp_held(d->decl, s->count) && get_count(doc, s->count, &held) && held != 0 &&
-			(anew || state->recount || group->emptied || held != dp_subset_count(s, &group->key) - state->delta))
+			(anew || state->recount || group->emptied ||
+			 held != dp_subset_count(s, &group->key) - state->delta))
 			return doc;
 		doc = set_count(doc, s->count, n);
 	}
 	return doc;
 }
 
-/* Whether a document holds members from before the declaration that the source does not have: these stay. */
+/*
+ * Whether a document holds members from before the declaration that the source does not have: these
+ * stay.
+ */
 static bool
 keeps_held(Subset *s, DpGroup *group, struct varlena *doc, const DpValue *array)
 {
 	DpDerivation *d = s->derivation;
-	DpValue		was;
-	DpValue		rest;
+	DpValue was;
+	DpValue rest;
 
-	if (!dp_held(d->decl, s->field) || !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->field, &was) ||
+	if (!dp_held(d->decl, s->field) ||
+		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->field, &was) ||
 		!dp_value_lost(&was, array, group->gone))
 		return false;
 	rest = dp_value_of_varlena(subset_elsewhere(d, &group->key));
@@ -480,9 +497,9 @@ keeps_held(Subset *s, DpGroup *group, struct varlena *doc, const DpValue *array)
 static struct varlena *
 subset_elsewhere(DpDerivation *d, const DpValue *key)
 {
-	Subset		all;
-	DpBuilder	b;
-	DpValue		array;
+	Subset all;
+	DpBuilder b;
+	DpValue array;
 
 	dp_subset_source(d->state);
 	all = *(Subset *) d->state;
@@ -503,11 +520,11 @@ subset_elsewhere(DpDerivation *d, const DpValue *key)
 static struct varlena *
 subset_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 {
-	Subset	   *s = d->state;
+	Subset *s = d->state;
 
 	if (before == NULL)
 	{
-		DpValue		array = empty_array();
+		DpValue array = empty_array();
 
 		after = set_field(after, s->field, &array);
 		if (s->count != NULL)
@@ -521,22 +538,24 @@ subset_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 }
 
 /*
- * Whether the array has elements that the old one has not, or a new document says that there are some.
+ * Whether the array has elements that the old one has not, or a new document says that there are
+ * some.
  */
 static bool
 subset_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
 {
-	Subset	   *s = d->state;
-	DpValue		is;
-	DpValue		was;
-	DpValue		element;
-	DpIter		iter;
-	int64		n;
-	bool		had;
+	Subset *s = d->state;
+	DpValue is;
+	DpValue was;
+	DpValue element;
+	DpIter iter;
+	int64 n;
+	bool had;
 
 	if (before == NULL && s->count != NULL && get_count(after, s->count, &n) && n != 0)
 		return true;
-	if (!dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), s->field, &is) || is.type == DP_TYPE_NULL)
+	if (!dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), s->field, &is) ||
+		is.type == DP_TYPE_NULL)
 		return false;
 	had = before != NULL && dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), s->field, &was);
 	if (had && dp_value_identical(&is, &was))
@@ -558,8 +577,8 @@ subset_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
 static bool
 has_element(const DpValue *array, const DpValue *element)
 {
-	DpIter		iter;
-	DpValue		value;
+	DpIter iter;
+	DpValue value;
 
 	dp_iter_init_value(&iter, array);
 	while (dp_iter_next_value(&iter, &value))
@@ -571,19 +590,20 @@ has_element(const DpValue *array, const DpValue *element)
 }
 
 /*
- * Elements that no row of the source stands for become rows: _subset_strangers() finds them, and refuses what cannot be a row, with
- * the owner's rights, because the writer need not be allowed to read the source; but they are inserted with the writer's own.
+ * Elements that no row of the source stands for become rows: _subset_strangers() finds them, and
+ * refuses what cannot be a row, with the owner's rights, because the writer need not be allowed to
+ * read the source; but they are inserted with the writer's own.
  */
 static void
 subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
 {
 	static const char plan_id;
-	DpDecl	   *decl = d->decl;
-	SPIPlanPtr	plan;
-	Oid			types[] = {REGCLASSOID, TEXTOID, dp_types()->bson_value, dp_types()->bson, BOOLOID};
-	Datum		values[5];
-	Datum		rows;
-	bool		isnull;
+	DpDecl *decl = d->decl;
+	SPIPlanPtr plan;
+	Oid types[] = { REGCLASSOID, TEXTOID, dp_types()->bson_value, dp_types()->bson, BOOLOID };
+	Datum values[5];
+	Datum rows;
+	bool isnull;
 	StringInfoData sql;
 
 	SPI_connect();
@@ -605,13 +625,14 @@ subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool 
 	rows = dp_result(0, 1, &isnull);
 	if (!isnull)
 	{
-		Oid			array = get_array_type(dp_types()->bson);
+		Oid array = get_array_type(dp_types()->bson);
 
 		dp_subset_source(d->state);
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "INSERT INTO ");
 		dp_sql_table(&sql, d->source);
-		appendStringInfo(&sql, " (%s) SELECT pg_catalog.unnest($1)", quote_identifier(((Subset *) d->state)->doc_column));
+		appendStringInfo(&sql, " (%s) SELECT pg_catalog.unnest($1)",
+						 quote_identifier(((Subset *) d->state)->doc_column));
 		if (SPI_execute_with_args(sql.data, 1, &array, &rows, NULL, false, 0) != SPI_OK_INSERT)
 			elog(ERROR, "could not insert into a source");
 	}
@@ -624,18 +645,19 @@ subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool 
 static void
 remember_gone(DpDerivation *d, const DpValue *key, struct varlena *doc, const DpValue *now)
 {
-	Subset	   *s = d->state;
-	DpQueue    *queue = NULL;
-	DpValue		was;
-	DpValue		member;
-	DpIter		iter;
+	Subset *s = d->state;
+	DpQueue *queue = NULL;
+	DpValue was;
+	DpValue member;
+	DpIter iter;
 
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->field, &was) || was.type != DP_TYPE_ARRAY)
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->field, &was) ||
+		was.type != DP_TYPE_ARRAY)
 		return;
 	dp_iter_init_value(&iter, &was);
 	while (dp_iter_next_value(&iter, &member))
 	{
-		DpBuilder	b;
+		DpBuilder b;
 
 		CHECK_FOR_INTERRUPTS();
 		if (member.type != DP_TYPE_DOCUMENT || has_element(now, &member))
@@ -656,8 +678,8 @@ remember_gone(DpDerivation *d, const DpValue *key, struct varlena *doc, const Dp
 static DpValue
 empty_array(void)
 {
-	static const uint8 bytes[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
-	DpValue		array = {bytes, sizeof(bytes), DP_TYPE_ARRAY};
+	static const uint8 bytes[DP_DOCUMENT_MIN_SIZE] = { DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0 };
+	DpValue array = { bytes, sizeof(bytes), DP_TYPE_ARRAY };
 
 	return array;
 }
@@ -666,9 +688,10 @@ empty_array(void)
 static struct varlena *
 set_field(struct varlena *doc, DpPath *path, const DpValue *value)
 {
-	DpValue		is;
+	DpValue is;
 
-	if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &is) && dp_value_identical(&is, value))
+	if (dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &is) &&
+		dp_value_identical(&is, value))
 		return doc;
 	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, value);
 }
@@ -677,8 +700,8 @@ set_field(struct varlena *doc, DpPath *path, const DpValue *value)
 static struct varlena *
 set_count(struct varlena *doc, DpPath *path, int64 n)
 {
-	uint8		bytes[8];
-	DpValue		value = {bytes, 4, DP_TYPE_INT32};
+	uint8 bytes[8];
+	DpValue value = { bytes, 4, DP_TYPE_INT32 };
 
 	if (n > PG_INT32_MAX)
 	{
@@ -695,7 +718,7 @@ set_count(struct varlena *doc, DpPath *path, int64 n)
 static bool
 get_count(struct varlena *doc, DpPath *path, int64 *n)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value))
 		return false;
@@ -712,7 +735,7 @@ get_count(struct varlena *doc, DpPath *path, int64 *n)
 static struct varlena *
 copy_field(DpPath *path, struct varlena *from, struct varlena *to)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (dp_path_find(DP_DOC_DATA(from), DP_DOC_SIZE(from), path, &value))
 		return set_field(to, path, &value);
@@ -735,23 +758,23 @@ DP_FUNCTION(dp_subset_refresh);
 Datum
 dp_subset_refresh(PG_FUNCTION_ARGS)
 {
-	Oid			rel;
-	DpDecl	   *decl;
+	Oid rel;
+	DpDecl *decl;
 	DpDerivation *d;
-	Subset	   *s;
-	int64		written = 0;
-	DpActor		self;
-	DpQueue    *queue;
-	List	   *taken;
+	Subset *s;
+	int64 written = 0;
+	DpActor self;
+	DpQueue *queue;
+	List *taken;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
 	rel = PG_GETARG_OID(0);
 	dp_require_owner(rel);
 	LockRelationOid(rel, RowExclusiveLock);
-	decl = dp_decl_find(rel, "subset", PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	decl =
+		dp_decl_find(rel, "subset", PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	d = dp_derivation(decl);
 	s = d->state;
 	if (s->count == NULL || !s->count_deferred)
@@ -765,14 +788,14 @@ dp_subset_refresh(PG_FUNCTION_ARGS)
 	dp_queue_close(queue);
 	if (taken != NIL)
 	{
-		DpDerive   *run = dp_derive_begin();
-		ListCell   *lc;
+		DpDerive *run = dp_derive_begin();
+		ListCell *lc;
 
 		foreach(lc, taken)
 		{
-			DpQueued   *q = lfirst(lc);
-			DpValue		key = dp_value_of_varlena(q->key);
-			DpGroup    *group = dp_derive_group(run, d, &key);
+			DpQueued *q = lfirst(lc);
+			DpValue key = dp_value_of_varlena(q->key);
+			DpGroup *group = dp_derive_group(run, d, &key);
 			SubsetState *state = MemoryContextAllocZero(dp_derive_memory(run), sizeof(SubsetState));
 
 			state->recount = true;
@@ -792,9 +815,9 @@ DP_FUNCTION(dp_subset_identity);
 Datum
 dp_subset_identity(PG_FUNCTION_ARGS)
 {
-	DpDecl	   *decl = dp_decl_find(PG_GETARG_OID(0), "subset", text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	DpDecl *decl = dp_decl_find(PG_GETARG_OID(0), "subset", text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	struct varlena *member = PG_GETARG_VARLENA_PP(2);
-	DpBuilder	b;
+	DpBuilder b;
 
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
@@ -810,7 +833,7 @@ DP_FUNCTION(dp_subset_indexed);
 Datum
 dp_subset_indexed(PG_FUNCTION_ARGS)
 {
-	DpDecl	   *decl = dp_decl_find(PG_GETARG_OID(0), "subset", text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	DpDecl *decl = dp_decl_find(PG_GETARG_OID(0), "subset", text_to_cstring(PG_GETARG_TEXT_PP(1)));
 
 	PG_RETURN_BOOL(dp_subset_is_indexed(dp_derivation(decl)->state));
 }

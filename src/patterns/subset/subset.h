@@ -26,7 +26,7 @@
 #include "mql/filter.h"
 #include "mql/sort_key.h"
 
-#define DP_SUBSET_MAX_KEEP	10000
+#define DP_SUBSET_MAX_KEEP 10000
 
 typedef struct DpMember DpMember;
 
@@ -42,69 +42,71 @@ extern char *dp_member_shows(const DpMember *member, const char *path, uint32 le
 /* A column of the source's primary key. */
 typedef struct SubsetKey
 {
-	char	   *name;
-	AttrNumber	attnum;			/* in the table that was declared to be the source */
-	bool		byval;
-	int16		len;
-	Oid			collation;
-	FmgrInfo	cmp;
+	char *name;
+	AttrNumber attnum; /* in the table that was declared to be the source */
+	bool byval;
+	int16 len;
+	Oid collation;
+	FmgrInfo cmp;
 } SubsetKey;
 
 /* A table, or a partition, with rows of the source; and its index. */
 typedef struct SubsetLeaf
 {
-	Oid			relid;
-	Oid			index;
-	AttrNumber	doc_attnum;
+	Oid relid;
+	Oid index;
+	AttrNumber doc_attnum;
 } SubsetLeaf;
 
 typedef struct Subset
 {
 	DpDerivation *derivation;
-	DpPath	   *field;
-	DpPath	   *count;			/* or NULL */
-	bool		count_deferred;
-	int			keep;
-	char	   *on_field;
-	DpPath	   *link;
+	DpPath *field;
+	DpPath *count; /* or NULL */
+	bool count_deferred;
+	int keep;
+	char *on_field;
+	DpPath *link;
 	struct varlena *order_by;
 	DpSortSpec *sort;
-	struct varlena *filter_spec;	/* or NULL */
-	DpFilter   *filter;
-	DpMember   *member;
-	int			nidentity;		/* paths in members by which they are known; 0: by their bytes */
-	DpPath	  **identity;
-	bool		by_id;			/* the only one is the source's _id */
-	bool		remembers;		/* there is a list of members that have gone */
+	struct varlena *filter_spec; /* or NULL */
+	DpFilter *filter;
+	DpMember *member;
+	int nidentity; /* paths in members by which they are known; 0: by their bytes */
+	DpPath **identity;
+	bool by_id;     /* the only one is the source's _id */
+	bool remembers; /* there is a list of members that have gone */
 
 	/* The source, looked at again after changes of the schema: */
-	uint64		generation;
-	char	   *doc_column;
-	int			nkeys;
-	SubsetKey  *keys;
-	List	   *leaves;			/* of SubsetLeaf */
-	Oid			equal;			/* the function that compares links */
+	uint64 generation;
+	char *doc_column;
+	int nkeys;
+	SubsetKey *keys;
+	List *leaves; /* of SubsetLeaf */
+	Oid equal;    /* the function that compares links */
 	MemoryContext source_context;
 } Subset;
 
 /* A place in the order. */
 typedef struct SubsetPlace
 {
-	const char *key;			/* the sort key's bytes */
-	uint32		len;
-	Datum		row[INDEX_MAX_KEYS];	/* the row's primary key */
+	const char *key; /* the sort key's bytes */
+	uint32 len;
+	Datum row[INDEX_MAX_KEYS]; /* the row's primary key */
 } SubsetPlace;
 
 /* source.c */
 
-/* Finds out what the source looks like, unless that is known.  Raises UNDEFINED_TABLE and others. */
+/*
+ * Finds out what the source looks like, unless that is known.  Raises UNDEFINED_TABLE and others.
+ */
 extern void dp_subset_source(Subset *s);
 
 /* Whether the source, each partition of it, has the index. */
 extern bool dp_subset_is_indexed(Subset *s);
 
 /* Compares two places: negative if the first comes before. */
-extern int	dp_subset_compare(const Subset *s, const SubsetPlace *a, const SubsetPlace *b);
+extern int dp_subset_compare(const Subset *s, const SubsetPlace *a, const SubsetPlace *b);
 
 /*
  * Whether a place is among the first keep of a group: fewer rows than that come before
@@ -118,4 +120,4 @@ extern void dp_subset_members(Subset *s, const DpValue *link, DpBuilder *b);
 /* The number of rows of a group. */
 extern int64 dp_subset_count(Subset *s, const DpValue *link);
 
-#endif							/* DP_PATTERNS_SUBSET_SUBSET_H */
+#endif /* DP_PATTERNS_SUBSET_SUBSET_H */

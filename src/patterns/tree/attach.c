@@ -34,16 +34,16 @@
 /* A table whose documents hang on the nodes of a tree, while they follow a statement */
 struct DpTreeFollow
 {
-	DpTree	   *attached;
-	DpWriter   *w;
+	DpTree *attached;
+	DpWriter *w;
 	struct DpTreeFollow *next;
 };
 
 /* Where a BEFORE trigger reads nodes from */
 typedef struct Probing
 {
-	DpTree	   *tree;
-	Relation	rel;
+	DpTree *tree;
+	Relation rel;
 } Probing;
 
 static HeapTuple attach_before(DpTree *attached, TriggerData *trigdata);
@@ -55,20 +55,22 @@ static List *attached_to(DpTree *tree);
 static void open_all(DpTree *tree, DpTreeFollow **follow);
 static void follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool other);
 static struct varlena *probe_fetch(void *arg, const DpValue *id);
-static int	compare_came(const void *a, const void *b);
+static int compare_came(const void *a, const void *b);
 
 DP_FUNCTION(dp_tree_attach_trigger);
 Datum
 dp_tree_attach_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpTree	   *attached;
-	bool		is_row;
+	DpTree *attached;
+	bool is_row;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"tree_attach_trigger\" is called by triggers of the tree_attach pattern only")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"tree_attach_trigger\" is called by triggers of the tree_attach pattern only")));
 	is_row = TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
 	if (trigdata->tg_trigger->tgnargs == 3)
 	{
@@ -77,27 +79,33 @@ dp_tree_attach_trigger(PG_FUNCTION_ARGS)
 		return PointerGetDatum(NULL);
 	}
 	if (is_row && fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple);
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
+								   ? trigdata->tg_newtuple
+								   : trigdata->tg_trigtuple);
 	if (is_row)
 		attached = dp_tree(dp_decl_of_trigger(fcinfo, "tree_attach"));
 	else
 	{
 		/* such a trigger stays behind when a partition is detached */
-		DpDecl	   *decl = dp_decl_of_trigger_if(fcinfo, "tree_attach");
+		DpDecl *decl = dp_decl_of_trigger_if(fcinfo, "tree_attach");
 
 		if (decl == NULL)
 			return PointerGetDatum(NULL);
 		attached = dp_tree(decl);
 	}
 
-	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) || attached->pair == NULL || attached->parent == NULL ||
-		TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) || (TRIGGER_FIRED_BEFORE(trigdata->tg_event) && !is_row))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"tree_attach_trigger\" is called by triggers that tree_attach() makes only")));
+	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) || attached->pair == NULL ||
+		attached->parent == NULL || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) ||
+		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) && !is_row))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"tree_attach_trigger\" is called by triggers that tree_attach() makes only")));
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(attach_before(attached, trigdata));
-	if (!dp_decl_maintained(attached->decl) || dp_marked(attached->decl->target, attached->mark) == DP_MARK_INTERNAL)
+	if (!dp_decl_maintained(attached->decl) ||
+		dp_marked(attached->decl->target, attached->mark) == DP_MARK_INTERNAL)
 		return PointerGetDatum(NULL);
 	if (is_row)
 		attach_after_row(attached, trigdata);
@@ -120,15 +128,15 @@ dp_tree_attach_trigger(PG_FUNCTION_ARGS)
 static HeapTuple
 attach_before(DpTree *attached, TriggerData *trigdata)
 {
-	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *given;
 	struct varlena *written;
 	struct varlena *doc;
 	struct varlena *old = NULL;
-	DpValue		parent;
-	bool		has;
+	DpValue parent;
+	bool has;
 
 	if (!dp_decl_maintained(attached->decl))
 		return tuple;
@@ -152,8 +160,8 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 	has = dp_tree_parent(attached, written, &parent);
 	if (old != NULL)
 	{
-		DpValue		before;
-		bool		had = dp_tree_parent(attached, old, &before);
+		DpValue before;
+		bool had = dp_tree_parent(attached, old, &before);
 
 		if (had == has && (!has || dp_value_identical(&before, &parent)))
 		{
@@ -166,15 +174,16 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 		doc = has ? written : dp_tree_strip(attached, written);
 	else
 	{
-		DpTree	   *tree = dp_tree_of_attached(attached);
-		Relation	rel = table_open(tree->decl->target, AccessShareLock);
-		Probing		probing = {tree, rel};
+		DpTree *tree = dp_tree_of_attached(attached);
+		Relation rel = table_open(tree->decl->target, AccessShareLock);
+		Probing probing = { tree, rel };
 		struct varlena *node = dp_tree_probe(tree, rel, &parent);
-		DpValue    *chain;
-		int			n;
+		DpValue *chain;
+		int n;
 
 		chain = node != NULL ? dp_tree_chain(tree, node, true, probe_fetch, &probing, &n) : NULL;
-		doc = chain != NULL ? dp_tree_arrange(attached, written, chain, n, NULL) : dp_tree_strip(attached, written);
+		doc = chain != NULL ? dp_tree_arrange(attached, written, chain, n, NULL)
+							: dp_tree_strip(attached, written);
 		table_close(rel, NoLock);
 	}
 	if (old != NULL)
@@ -186,7 +195,7 @@ attach_before(DpTree *attached, TriggerData *trigdata)
 static struct varlena *
 probe_fetch(void *arg, const DpValue *id)
 {
-	Probing    *probing = arg;
+	Probing *probing = arg;
 
 	return dp_tree_probe(probing->tree, probing->rel, id);
 }
@@ -195,9 +204,11 @@ probe_fetch(void *arg, const DpValue *id)
 static void
 attach_after_row(DpTree *attached, TriggerData *trigdata)
 {
-	HeapTuple	tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
-	struct varlena *doc = dp_tree_document(attached, tuple, RelationGetDescr(trigdata->tg_relation));
-	DpValue		parent;
+	HeapTuple tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
+																  : trigdata->tg_trigtuple;
+	struct varlena *doc =
+		dp_tree_document(attached, tuple, RelationGetDescr(trigdata->tg_relation));
+	DpValue parent;
 	DpTreeStatement *s;
 	DpTreeCame *came;
 
@@ -218,23 +229,24 @@ attach_after_row(DpTree *attached, TriggerData *trigdata)
 static void
 attach_settle(DpTree *attached, DpTreeStatement *s)
 {
-	DpTree	   *tree = dp_tree_of_attached(attached);
-	DpWriter   *nodes = dp_tree_writer(tree);
-	DpWriter   *w = dp_tree_writer(attached);
-	DpTreeReading reading = {tree, nodes};
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns attached", ALLOCSET_DEFAULT_SIZES);
+	DpTree *tree = dp_tree_of_attached(attached);
+	DpWriter *nodes = dp_tree_writer(tree);
+	DpWriter *w = dp_tree_writer(attached);
+	DpTreeReading reading = { tree, nodes };
+	MemoryContext context =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns attached", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	DpValue    *chain = NULL;
-	int			n = 0;
-	bool		left = false;	/* the node is held by a transaction that waits for us */
-	int			i;
+	DpValue *chain = NULL;
+	int n = 0;
+	bool left = false; /* the node is held by a transaction that waits for us */
+	int i;
 
 	qsort(s->came, s->ncame, sizeof(DpTreeCame), compare_came);
 	for (i = 0; i < s->ncame; i++)
 	{
 		DpTreeCame *came = &s->came[i];
 		struct varlena *doc;
-		DpValue		parent;
+		DpValue parent;
 
 		CHECK_FOR_INTERRUPTS();
 		if (i == 0 || dp_value_compare(&came->parent, &s->came[i - 1].parent) != 0)
@@ -245,10 +257,12 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 			dp_writer_leave(nodes, true);
 			left = false;
 			if (!dp_tree_lock_id(tree, nodes, &came->parent, LockTupleShare, &left))
-				ereport(ERROR,
-						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-						 errmsg("node %s does not exist in table %s", dp_tree_id_text(&came->parent), dp_relation_name(tree->decl->target)),
-						 errdetail("Documents of table %s hang on nodes of it.", dp_relation_name(attached->decl->target))));
+				ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+								errmsg("node %s does not exist in table %s",
+									   dp_tree_id_text(&came->parent),
+									   dp_relation_name(tree->decl->target)),
+								errdetail("Documents of table %s hang on nodes of it.",
+										  dp_relation_name(attached->decl->target))));
 			if (left)
 				dp_note(attached->decl, &came->parent, tree->decl->target);
 			if (!attached->chained || left)
@@ -259,19 +273,25 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 			dp_writer_refresh(nodes);
 			chain = dp_tree_chain(tree, copy, true, dp_tree_fetch, &reading, &n);
 			if (chain == NULL)
-				ereport(ERROR,
-						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-						 errmsg("node %s of table %s does not hang on a root", dp_tree_id_text(&came->parent), dp_relation_name(tree->decl->target)),
-						 errhint("CALL pattern_build() brings a tree in line that was there before it was declared.")));
+				ereport(
+					ERROR,
+					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+					 errmsg("node %s of table %s does not hang on a root",
+							dp_tree_id_text(&came->parent), dp_relation_name(tree->decl->target)),
+					 errhint(
+						 "CALL pattern_build() brings a tree in line that was there before it was declared.")));
 		}
 		if (!attached->chained || left)
 			continue;
 
 		/* a trigger of a user's may have changed it meanwhile, and that was taken care of then */
 		if (!dp_writer_fetch_own(w, &came->ref) || (doc = dp_writer_document(w)) == NULL ||
-			!dp_tree_parent(attached, doc, &parent) || dp_value_compare(&parent, &came->parent) != 0)
+			!dp_tree_parent(attached, doc, &parent) ||
+			dp_value_compare(&parent, &came->parent) != 0)
 			continue;
-		(void) dp_writer_update(w, dp_tree_guarded(attached, doc, dp_tree_arrange(attached, doc, chain, n, NULL), NULL, 0));
+		(void) dp_writer_update(w, dp_tree_guarded(attached, doc,
+												   dp_tree_arrange(attached, doc, chain, n, NULL),
+												   NULL, 0));
 	}
 	dp_writer_close(w);
 	dp_writer_close(nodes);
@@ -286,12 +306,13 @@ static void
 attach_truncate(TriggerData *trigdata)
 {
 	static const char plan_parents;
-	DpTree	   *attached = attached_of_pair(trigdata->tg_trigger->tgargs[1], RelationGetRelid(trigdata->tg_relation));
-	DpTree	   *tree;
+	DpTree *attached =
+		attached_of_pair(trigdata->tg_trigger->tgargs[1], RelationGetRelid(trigdata->tg_relation));
+	DpTree *tree;
 	DpTreeFollow *follow = NULL;
-	SPIPlanPtr	plan;
-	uint64		rows;
-	uint64		i;
+	SPIPlanPtr plan;
+	uint64 rows;
+	uint64 i;
 	SPITupleTable *table;
 
 	if (attached == NULL || !dp_decl_maintained(attached->decl))
@@ -315,9 +336,9 @@ attach_truncate(TriggerData *trigdata)
 	table = SPI_tuptable;
 	for (i = 0; i < rows; i++)
 	{
-		bool		isnull;
-		Datum		d = SPI_getbinval(table->vals[i], table->tupdesc, 1, &isnull);
-		DpValue		id;
+		bool isnull;
+		Datum d = SPI_getbinval(table->vals[i], table->tupdesc, 1, &isnull);
+		DpValue id;
 
 		if (isnull)
 			continue;
@@ -333,15 +354,15 @@ attach_truncate(TriggerData *trigdata)
 DpTree *
 dp_tree_of_attached(DpTree *attached)
 {
-	Oid			relid = dp_pair_side(attached->pair, attached->decl->target);
+	Oid relid = dp_pair_side(attached->pair, attached->decl->target);
 
 	if (!OidIsValid(relid))
 		dp_pair_require_owner(attached->pair, false, attached->decl->target);
 	if (!OidIsValid(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("the tree that documents of table %s hang on does not exist", dp_relation_name(attached->decl->target)),
-				 errhint("End the pattern with pattern_disable().")));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("the tree that documents of table %s hang on does not exist",
+							   dp_relation_name(attached->decl->target)),
+						errhint("End the pattern with pattern_disable().")));
 	return dp_tree_find(relid, dp_decl_text(attached->decl, "tree_name"));
 }
 
@@ -349,8 +370,8 @@ dp_tree_of_attached(DpTree *attached)
 static DpTree *
 attached_of_pair(const char *pair, Oid relid)
 {
-	Oid			main = dp_pair_main(pair, relid);
-	ListCell   *lc;
+	Oid main = dp_pair_main(pair, relid);
+	ListCell *lc;
 
 	if (!OidIsValid(main))
 	{
@@ -359,11 +380,11 @@ attached_of_pair(const char *pair, Oid relid)
 	}
 	foreach(lc, dp_decls(main))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 
 		if (strcmp(decl->pattern, "tree_attach") == 0)
 		{
-			DpTree	   *attached = dp_tree(decl);
+			DpTree *attached = dp_tree(decl);
 
 			if (attached->pair != NULL && strcmp(attached->pair, pair) == 0)
 				return attached;
@@ -376,9 +397,9 @@ attached_of_pair(const char *pair, Oid relid)
 static List *
 attached_to(DpTree *tree)
 {
-	Relation	rel;
+	Relation rel;
 	TriggerDesc *triggers;
-	int			i;
+	int i;
 
 	if (tree->attached_known)
 		return tree->attached;
@@ -387,7 +408,7 @@ attached_to(DpTree *tree)
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		char	   *function;
+		char *function;
 		MemoryContext old;
 
 		if (trigger->tgnargs != 3 || strcmp(trigger->tgargs[0], "side") != 0 ||
@@ -415,13 +436,13 @@ dp_tree_has_attached(DpTree *tree)
 static void
 open_all(DpTree *tree, DpTreeFollow **follow)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (*follow != NULL)
 		return;
 	foreach(lc, attached_to(tree))
 	{
-		DpTree	   *attached = attached_of_pair(lfirst(lc), tree->decl->target);
+		DpTree *attached = attached_of_pair(lfirst(lc), tree->decl->target);
 		DpTreeFollow *f;
 		const char *name;
 
@@ -429,7 +450,7 @@ open_all(DpTree *tree, DpTreeFollow **follow)
 			continue;
 		name = dp_decl_text(attached->decl, "tree_name");
 		if (name == NULL || strcmp(name, tree->decl->name) != 0)
-			continue;			/* hangs on another tree of the same table */
+			continue; /* hangs on another tree of the same table */
 		f = palloc(sizeof(DpTreeFollow));
 		f->attached = attached;
 		f->w = dp_tree_writer(attached);
@@ -457,16 +478,17 @@ dp_tree_follow(DpTree *tree, DpTreeFollow **follow, const DpValue *chain, int n,
 static void
 follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool other)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns attached", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext context =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns attached", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	bool		found;
-	bool		left = false;	/* a note */
-	List	   *refs = NIL;
-	ListCell   *lc;
+	bool found;
+	bool left = false; /* a note */
+	List *refs = NIL;
+	ListCell *lc;
 
 	for (found = dp_tree_find_children(f->attached, f->w, on); found; found = dp_writer_next(f->w))
 	{
-		DpRowRef   *ref = palloc(sizeof(DpRowRef));
+		DpRowRef *ref = palloc(sizeof(DpRowRef));
 
 		dp_writer_ref(f->w, ref);
 		refs = lappend(refs, ref);
@@ -476,7 +498,7 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 		struct varlena *doc;
 		struct varlena *was;
 		DpLockResult locked;
-		DpValue		parent;
+		DpValue parent;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!dp_writer_fetch(f->w, lfirst(lc)))
@@ -490,8 +512,9 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 		if (locked == DP_LOCK_CIRCLE || locked == DP_LOCK_GONE)
 			continue;
 		was = doc = dp_writer_document(f->w);
-		if (doc == NULL || !dp_tree_parent(f->attached, doc, &parent) || dp_value_compare(&parent, on) != 0)
-			continue;			/* it hangs elsewhere now */
+		if (doc == NULL || !dp_tree_parent(f->attached, doc, &parent) ||
+			dp_value_compare(&parent, on) != 0)
+			continue; /* it hangs elsewhere now */
 		if (other)
 			doc = dp_tree_set_parent(f->attached, doc, n > 0 ? &chain[n - 1] : NULL);
 		if (n > 0)
@@ -511,15 +534,15 @@ follow_one(DpTreeFollow *f, const DpValue *on, const DpValue *chain, int n, bool
 void
 dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id)
 {
-	DpTree	   *attached = dp_tree(decl);
-	DpTree	   *tree = dp_tree_of_attached(attached);
-	DpWriter   *nodes = dp_tree_writer(tree);
-	DpTreeReading reading = {tree, nodes};
-	DpTreeFollow follow = {attached, dp_tree_writer(attached), NULL};
+	DpTree *attached = dp_tree(decl);
+	DpTree *tree = dp_tree_of_attached(attached);
+	DpWriter *nodes = dp_tree_writer(tree);
+	DpTreeReading reading = { tree, nodes };
+	DpTreeFollow follow = { attached, dp_tree_writer(attached), NULL };
 	struct varlena *node;
-	DpValue    *chain;
-	bool		left = false;
-	int			n;
+	DpValue *chain;
+	bool left = false;
+	int n;
 
 	dp_writer_refresh(nodes);
 	dp_writer_refresh(follow.w);
@@ -533,46 +556,49 @@ dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id)
 	if (chain != NULL && attached->chained)
 		follow_one(&follow, id, chain, n, false);
 	else if (chain == NULL && dp_tree_find_children(attached, follow.w, id))
-		ereport(ERROR,
-				(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-				 errmsg("node %s does not exist in table %s", dp_tree_id_text(id), dp_relation_name(tree->decl->target)),
-				 errdetail("Documents of table %s hang on nodes of it.", dp_relation_name(decl->target))));
+		ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+						errmsg("node %s does not exist in table %s", dp_tree_id_text(id),
+							   dp_relation_name(tree->decl->target)),
+						errdetail("Documents of table %s hang on nodes of it.",
+								  dp_relation_name(decl->target))));
 	dp_writer_close(follow.w);
 	dp_writer_close(nodes);
 }
 
 void
-dp_tree_follow_gone(DpTree *tree, DpTreeFollow **follow, const DpValue *id,
-					DpTreeDelete rule, const DpValue *chain, int n)
+dp_tree_follow_gone(DpTree *tree, DpTreeFollow **follow, const DpValue *id, DpTreeDelete rule,
+					const DpValue *chain, int n)
 {
 	DpTreeFollow *f;
 
 	open_all(tree, follow);
 	for (f = *follow; f != NULL; f = f->next)
 	{
-		bool		found;
+		bool found;
 
 		dp_writer_refresh(f->w);
 		switch (rule)
 		{
 			case DP_TREE_RESTRICT:
 				if (dp_tree_find_children(f->attached, f->w, id))
-					ereport(ERROR,
-							(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-							 errmsg("documents of table %s hang on node %s of table %s",
-									dp_relation_name(f->attached->decl->target), dp_tree_id_text(id),
-									dp_relation_name(tree->decl->target)),
-							 errdetail("The declaration of the tree says: on_delete => 'restrict'.")));
+					ereport(
+						ERROR,
+						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+						 errmsg("documents of table %s hang on node %s of table %s",
+								dp_relation_name(f->attached->decl->target), dp_tree_id_text(id),
+								dp_relation_name(tree->decl->target)),
+						 errdetail("The declaration of the tree says: on_delete => 'restrict'.")));
 				break;
 			case DP_TREE_CASCADE:
 				for (found = dp_tree_find_children(f->attached, f->w, id); found;)
 				{
 					struct varlena *doc;
-					DpValue		parent;
+					DpValue parent;
 
 					if (dp_writer_lock(f->w, LockTupleExclusive) != DP_LOCK_GONE &&
 						(doc = dp_writer_document(f->w)) != NULL &&
-						dp_tree_parent(f->attached, doc, &parent) && dp_value_compare(&parent, id) == 0)
+						dp_tree_parent(f->attached, doc, &parent) &&
+						dp_value_compare(&parent, id) == 0)
 						(void) dp_writer_delete(f->w);
 					found = dp_writer_next(f->w);
 				}

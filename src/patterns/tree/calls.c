@@ -25,7 +25,7 @@
 #include "patterns/tree/calls.h"
 
 /* Rows that are fetched at a time */
-#define BATCH	1000
+#define BATCH 1000
 
 static const char plan_subtree, plan_count, plan_unbuilt;
 
@@ -33,16 +33,18 @@ static const char plan_subtree, plan_count, plan_unbuilt;
 typedef struct Waiting
 {
 	Tuplestorestate *store;
-	TupleDesc	desc;			/* number, key, doc */
+	TupleDesc desc; /* number, key, doc */
 } Waiting;
 
-static void put(ReturnSetInfo *rsinfo, const DpValue *id, int depth, struct varlena *path, struct varlena *key, struct varlena *doc);
+static void put(ReturnSetInfo *rsinfo, const DpValue *id, int depth, struct varlena *path,
+				struct varlena *key, struct varlena *doc);
 static void put_item(ReturnSetInfo *rsinfo, DpTree *tree, DpTreeItem *item);
 static void put_subtree(ReturnSetInfo *rsinfo, DpTree *tree, struct varlena *path, int max_depth);
 static bool served_by_path(DpTree *tree, DpTreeItem *node, struct varlena **path);
 static void put_walked(ReturnSetInfo *rsinfo, DpTree *tree, DpTreeItem *node, int max_depth);
 static void wait_row(DpTreeItem *item, void *arg);
-static void put_children(ReturnSetInfo *rsinfo, DpTree *tree, DpTreeItem *parent, DpTreeItem *except);
+static void
+put_children(ReturnSetInfo *rsinfo, DpTree *tree, DpTreeItem *parent, DpTreeItem *except);
 
 /*
  * tree_ancestors(rel regclass, key "any", name text): root first, without the
@@ -53,8 +55,8 @@ Datum
 dp_tree_ancestors_call(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	DpTree	   *tree;
-	List	   *above;
+	DpTree *tree;
+	List *above;
 	DpTreepathBuilder b;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -72,8 +74,9 @@ dp_tree_ancestors_call(PG_FUNCTION_ARGS)
 		dp_treepath_append_value(&b, &item->id);
 		if (path == NULL)
 			path = dp_treepath_of_ids(b.buf + VARHDRSZ, b.len - VARHDRSZ);
-		put(rsinfo, &item->id, dp_treepath_count(DP_TREEPATH_DATA(path), DP_TREEPATH_SIZE(path)) - 1,
-			path, item->key, item->doc);
+		put(rsinfo, &item->id,
+			dp_treepath_count(DP_TREEPATH_DATA(path), DP_TREEPATH_SIZE(path)) - 1, path, item->key,
+			item->doc);
 		pfree(path);
 	}
 	SPI_finish();
@@ -88,9 +91,9 @@ Datum
 dp_tree_root_call(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	DpTree	   *tree;
+	DpTree *tree;
 	DpTreeItem *node;
-	List	   *above;
+	List *above;
 
 	InitMaterializedSRF(fcinfo, 0);
 	tree = dp_tree_begin(fcinfo, 2);
@@ -110,8 +113,8 @@ Datum
 dp_tree_lca_call(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	DpTree	   *tree;
-	List	   *lines[2];
+	DpTree *tree;
+	List *lines[2];
 	DpTreeItem *found = NULL;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -146,7 +149,7 @@ Datum
 dp_tree_children_call(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	DpTree	   *tree;
+	DpTree *tree;
 	struct varlena *id;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -166,10 +169,10 @@ Datum
 dp_tree_siblings_call(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	DpTree	   *tree;
+	DpTree *tree;
 	DpTreeItem *node;
 	DpTreeItem *parent = NULL;
-	DpValue		id;
+	DpValue id;
 
 	InitMaterializedSRF(fcinfo, 0);
 	tree = dp_tree_begin(fcinfo, 2);
@@ -190,8 +193,8 @@ Datum
 dp_tree_descendants_call(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	DpTree	   *tree;
-	int			max_depth;
+	DpTree *tree;
+	int max_depth;
 	struct varlena *id;
 	struct varlena *path;
 	DpTreeItem *node;
@@ -202,7 +205,8 @@ dp_tree_descendants_call(PG_FUNCTION_ARGS)
 	id = dp_tree_argument(fcinfo, 1);
 	node = id == NULL ? NULL : dp_tree_read_node(tree, id);
 	/* few levels of a large tree are found faster by the parents */
-	if ((max_depth < 0 || max_depth > 3) && tree->order_by == NULL && served_by_path(tree, node, &path))
+	if ((max_depth < 0 || max_depth > 3) && tree->order_by == NULL &&
+		served_by_path(tree, node, &path))
 		put_subtree(rsinfo, tree, path, max_depth);
 	else
 		put_walked(rsinfo, tree, node, max_depth);
@@ -218,22 +222,22 @@ DP_FUNCTION(dp_tree_subtree_count_call);
 Datum
 dp_tree_subtree_count_call(PG_FUNCTION_ARGS)
 {
-	DpTree	   *tree = dp_tree_begin(fcinfo, 2);
+	DpTree *tree = dp_tree_begin(fcinfo, 2);
 	struct varlena *id = dp_tree_argument(fcinfo, 1);
 	DpTreeItem *node = id == NULL ? NULL : dp_tree_read_node(tree, id);
 	struct varlena *path;
-	int64		count;
+	int64 count;
 
 	if (served_by_path(tree, node, &path))
 	{
-		SPIPlanPtr	plan = dp_plan(tree->decl, &plan_count);
-		Datum		arg = PointerGetDatum(path);
-		bool		isnull;
+		SPIPlanPtr plan = dp_plan(tree->decl, &plan_count);
+		Datum arg = PointerGetDatum(path);
+		bool isnull;
 
 		if (plan == NULL)
 		{
 			StringInfoData sql;
-			Oid			type = dp_types()->treepath;
+			Oid type = dp_types()->treepath;
 
 			initStringInfo(&sql);
 			appendStringInfoString(&sql, "SELECT pg_catalog.count(*)");
@@ -257,10 +261,11 @@ dp_tree_subtree_count_call(PG_FUNCTION_ARGS)
 
 /* Returns a row. */
 static void
-put(ReturnSetInfo *rsinfo, const DpValue *id, int depth, struct varlena *path, struct varlena *key, struct varlena *doc)
+put(ReturnSetInfo *rsinfo, const DpValue *id, int depth, struct varlena *path, struct varlena *key,
+	struct varlena *doc)
 {
-	Datum		values[5];
-	bool		nulls[5] = {false};
+	Datum values[5];
+	bool nulls[5] = { false };
 	struct varlena *node = dp_value_to_varlena(id);
 
 	values[0] = PointerGetDatum(node);
@@ -291,10 +296,14 @@ put_children(ReturnSetInfo *rsinfo, DpTree *tree, DpTreeItem *parent, DpTreeItem
 
 	for (DpTreeItem *item = read->top->first; item != NULL; item = item->next)
 		if (except == NULL || dp_value_compare(&item->id, &except->id) != 0)
-			put(rsinfo, &item->id, item->depth, dp_tree_item_path(read, item), item->key, item->doc);
+			put(rsinfo, &item->id, item->depth, dp_tree_item_path(read, item), item->key,
+				item->doc);
 }
 
-/* ---------------------------------------------------------------- subtrees by the index on treepaths */
+/*
+ * ---------------------------------------------------------------- subtrees by the index on
+ * treepaths
+ */
 
 /*
  * Whether the index on treepaths knows all nodes below a node (NULL: all
@@ -305,7 +314,7 @@ put_children(ReturnSetInfo *rsinfo, DpTree *tree, DpTreeItem *parent, DpTreeItem
 static bool
 served_by_path(DpTree *tree, DpTreeItem *node, struct varlena **path)
 {
-	SPIPlanPtr	plan;
+	SPIPlanPtr plan;
 
 	if (tree->ancestors == NULL)
 		return false;
@@ -339,17 +348,17 @@ served_by_path(DpTree *tree, DpTreeItem *node, struct varlena **path)
 static void
 put_subtree(ReturnSetInfo *rsinfo, DpTree *tree, struct varlena *path, int max_depth)
 {
-	SPIPlanPtr	plan = dp_plan(tree->decl, &plan_subtree);
-	Datum		arg = PointerGetDatum(path);
-	int			top = dp_treepath_count(DP_TREEPATH_DATA(path), DP_TREEPATH_SIZE(path)) - 1;
+	SPIPlanPtr plan = dp_plan(tree->decl, &plan_subtree);
+	Datum arg = PointerGetDatum(path);
+	int top = dp_treepath_count(DP_TREEPATH_DATA(path), DP_TREEPATH_SIZE(path)) - 1;
 	MemoryContext home = CurrentMemoryContext;
 	MemoryContext rows;
-	Portal		portal;
+	Portal portal;
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			type = dp_types()->treepath;
+		Oid type = dp_types()->treepath;
 
 		initStringInfo(&sql);
 		appendStringInfo(&sql, "SELECT t.%s, ", quote_identifier(tree->decl->doc_column));
@@ -371,12 +380,12 @@ put_subtree(ReturnSetInfo *rsinfo, DpTree *tree, struct varlena *path, int max_d
 			break;
 		for (uint64 row = 0; row < SPI_processed; row++)
 		{
-			bool		isnull;
+			bool isnull;
 			struct varlena *doc;
 			struct varlena *key;
 			struct varlena *below;
-			DpValue		id;
-			int			depth;
+			DpValue id;
+			int depth;
 
 			CHECK_FOR_INTERRUPTS();
 			MemoryContextSwitchTo(rows);
@@ -406,20 +415,20 @@ put_subtree(ReturnSetInfo *rsinfo, DpTree *tree, struct varlena *path, int max_d
 static void
 put_walked(ReturnSetInfo *rsinfo, DpTree *tree, DpTreeItem *node, int max_depth)
 {
-	Oid			operator = Int8LessOperator;
-	Oid			collation = InvalidOid;
-	bool		nulls_first = false;
-	AttrNumber	attribute = 1;
-	Waiting		waiting;
+	Oid operator= Int8LessOperator;
+	Oid collation = InvalidOid;
+	bool nulls_first = false;
+	AttrNumber attribute = 1;
+	Waiting waiting;
 	DpTreeRead *read;
-	int64	   *ranks;
+	int64 *ranks;
 	DpTreeItem **items;
-	int64		rank = 0;
+	int64 rank = 0;
 	Tuplesortstate *sort;
 	TupleTableSlot *slot;
 	TupleTableSlot *out;
-	Datum		values[3];
-	bool		nulls[3];
+	Datum values[3];
+	bool nulls[3];
 	MemoryContext home = CurrentMemoryContext;
 	MemoryContext rows = AllocSetContextCreate(home, "nodes of a tree", ALLOCSET_DEFAULT_SIZES);
 
@@ -432,13 +441,15 @@ put_walked(ReturnSetInfo *rsinfo, DpTree *tree, DpTreeItem *node, int max_depth)
 
 	ranks = MemoryContextAllocHuge(home, sizeof(int64) * Max(read->nitems, 1));
 	items = MemoryContextAllocHuge(home, sizeof(DpTreeItem *) * Max(read->nitems, 1));
-	for (DpTreeItem *item = dp_tree_item_after(read, read->top); item != NULL; item = dp_tree_item_after(read, item))
+	for (DpTreeItem *item = dp_tree_item_after(read, read->top); item != NULL;
+		 item = dp_tree_item_after(read, item))
 	{
 		items[rank] = item;
 		ranks[item->number] = rank++;
 	}
 
-	sort = tuplesort_begin_heap(waiting.desc, 1, &attribute, &operator, &collation, &nulls_first, work_mem, NULL, TUPLESORT_NONE);
+	sort = tuplesort_begin_heap(waiting.desc, 1, &attribute, &operator, & collation, &nulls_first,
+								work_mem, NULL, TUPLESORT_NONE);
 	slot = MakeSingleTupleTableSlot(waiting.desc, &TTSOpsMinimalTuple);
 	out = MakeSingleTupleTableSlot(waiting.desc, &TTSOpsVirtual);
 	while (tuplestore_gettupleslot(waiting.store, true, false, slot))
@@ -480,9 +491,9 @@ put_walked(ReturnSetInfo *rsinfo, DpTree *tree, DpTreeItem *node, int max_depth)
 static void
 wait_row(DpTreeItem *item, void *arg)
 {
-	Waiting    *waiting = arg;
-	Datum		values[3];
-	bool		nulls[3] = {false};
+	Waiting *waiting = arg;
+	Datum values[3];
+	bool nulls[3] = { false };
 
 	values[0] = Int64GetDatum(item->number);
 	values[1] = PointerGetDatum(item->key);

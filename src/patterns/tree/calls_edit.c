@@ -30,14 +30,17 @@
 #include "patterns/tree/change.h"
 
 /* So often a node is looked for that others replace at the same time */
-#define MAX_ATTEMPTS	10
+#define MAX_ATTEMPTS 10
 
 static bool node_move(DpTree *tree, DpTreeItem *node, struct varlena *argument);
 static void read_latest(void);
 static void read_end(void);
-static bool write_doc(DpTree *tree, const DpValue *id, const char *expression, struct varlena *value);
-static bool write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpValue *child);
-static uint64 execute(DpTree *tree, const char *sql, int n, Oid *types, Datum *values, int expected);
+static bool
+write_doc(DpTree *tree, const DpValue *id, const char *expression, struct varlena *value);
+static bool
+write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpValue *child);
+static uint64
+execute(DpTree *tree, const char *sql, int n, Oid *types, Datum *values, int expected);
 static struct varlena *new_id(const DpValue *id, text *suffix);
 static struct varlena *string_value(const char *s, int len);
 
@@ -48,21 +51,26 @@ DP_FUNCTION(dp_tree_move_call);
 Datum
 dp_tree_move_call(PG_FUNCTION_ARGS)
 {
-	DpTree	   *tree = dp_tree_begin(fcinfo, 3);
+	DpTree *tree = dp_tree_begin(fcinfo, 3);
 	struct varlena *argument = dp_tree_argument(fcinfo, 2);
 	struct varlena *key = dp_tree_argument(fcinfo, 1);
 	DpTreeItem *node = dp_tree_read_node(tree, key);
-	int			attempt;
+	int attempt;
 
-	/* again if the row of the node, or of a parent, is another one by the time that it is written */
+	/*
+	 * again if the row of the node, or of a parent, is another one by the time that it is written
+	 */
 	for (attempt = 1; !node_move(tree, node, argument); attempt++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (attempt == MAX_ATTEMPTS)
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("node %s of table %s could not be moved", dp_tree_id_text(&node->id), dp_relation_name(tree->decl->target)),
-					 errdetail("It, or a parent, comes and goes all the time, or a trigger or a policy keeps a row from being written.")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("node %s of table %s could not be moved", dp_tree_id_text(&node->id),
+						dp_relation_name(tree->decl->target)),
+				 errdetail(
+					 "It, or a parent, comes and goes all the time, or a trigger or a policy keeps a row from being written.")));
 		read_latest();
 		node = dp_tree_read_node(tree, key);
 		read_end();
@@ -71,15 +79,17 @@ dp_tree_move_call(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Hangs a node on another one, NULL: makes it a root.  False if a row was not there to be written. */
+/*
+ * Hangs a node on another one, NULL: makes it a root.  False if a row was not there to be written.
+ */
 static bool
 node_move(DpTree *tree, DpTreeItem *node, struct varlena *argument)
 {
-	DpValue		parent;
-	DpValue		old;
+	DpValue parent;
+	DpValue old;
 	struct varlena *value;
 	const char *path;
-	bool		had_parent;
+	bool had_parent;
 
 	/* as the tree spells it: 5 and 5.0 are one node */
 	if (argument != NULL)
@@ -93,7 +103,8 @@ node_move(DpTree *tree, DpTreeItem *node, struct varlena *argument)
 		return write_doc(tree, &node->id, path, value);
 	had_parent = dp_tree_parent(tree, node->doc, &old);
 	return (argument != NULL && had_parent && dp_value_compare(&old, &parent) == 0) ||
-		write_children(tree, had_parent ? &old : NULL, argument != NULL ? &parent : NULL, &node->id);
+		   write_children(tree, had_parent ? &old : NULL, argument != NULL ? &parent : NULL,
+						  &node->id);
 }
 
 /*
@@ -125,19 +136,19 @@ Datum
 dp_tree_copy_call(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	text	   *suffix = PG_ARGISNULL(3) ? NULL : PG_GETARG_TEXT_PP(3);
-	DpTree	   *tree;
+	text *suffix = PG_ARGISNULL(3) ? NULL : PG_GETARG_TEXT_PP(3);
+	DpTree *tree;
 	DpTreeItem *node;
 	DpTreeRead *read;
 	struct varlena *argument;
-	DpValue		parent;
-	Datum	   *docs;
-	DpValue    *ids;
-	int			n = 0;
-	Oid			type = dp_types()->bson_array;
-	Datum		array;
+	DpValue parent;
+	Datum *docs;
+	DpValue *ids;
+	int n = 0;
+	Oid type = dp_types()->bson_array;
+	Datum array;
 	StringInfoData sql;
-	bool		own_id;
+	bool own_id;
 
 	InitMaterializedSRF(fcinfo, 0);
 	tree = dp_tree_begin(fcinfo, 4);
@@ -156,16 +167,19 @@ dp_tree_copy_call(PG_FUNCTION_ARGS)
 		ids[item->number] = dp_value_of_varlena(new_id(&item->id, suffix));
 	for (DpTreeItem *item = node; item != NULL; item = dp_tree_item_after(read, item))
 	{
-		struct varlena *doc = dp_document_set(DP_DOC_DATA(item->doc), DP_DOC_SIZE(item->doc), tree->id, &ids[item->number]);
-		const DpValue *above = item != node ? &ids[item->parent->number] : argument != NULL ? &parent : NULL;
-		Datum		row[2];
-		bool		nulls[2] = {false};
+		struct varlena *doc = dp_document_set(DP_DOC_DATA(item->doc), DP_DOC_SIZE(item->doc),
+											  tree->id, &ids[item->number]);
+		const DpValue *above = item != node       ? &ids[item->parent->number]
+							   : argument != NULL ? &parent
+												  : NULL;
+		Datum row[2];
+		bool nulls[2] = { false };
 
 		doc = dp_tree_place(tree, doc, above);
 		if (tree->truth == DP_TREE_CHILDREN)
 		{
-			DpBuilder	b;
-			DpValue		children;
+			DpBuilder b;
+			DpValue children;
 
 			dp_builder_init_value(&b, 0);
 			dp_builder_begin_array(&b);
@@ -178,7 +192,8 @@ dp_tree_copy_call(PG_FUNCTION_ARGS)
 		/* the key of a document that is another field is made anew */
 		if (!own_id)
 		{
-			struct varlena *without = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), dp_path_parse("_id", 3));
+			struct varlena *without =
+				dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), dp_path_parse("_id", 3));
 
 			doc = without != NULL ? without : doc;
 		}
@@ -191,14 +206,19 @@ dp_tree_copy_call(PG_FUNCTION_ARGS)
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "INSERT INTO ");
 	dp_sql_table(&sql, tree->decl->target);
-	appendStringInfo(&sql, " (%s) SELECT d FROM pg_catalog.unnest($1) AS d", quote_identifier(tree->decl->doc_column));
+	appendStringInfo(&sql, " (%s) SELECT d FROM pg_catalog.unnest($1) AS d",
+					 quote_identifier(tree->decl->doc_column));
 	array = PointerGetDatum(construct_array(docs, n, dp_types()->bson, -1, false, TYPALIGN_INT));
 	execute(tree, sql.data, 1, &type, &array, SPI_OK_INSERT);
-	if (tree->truth == DP_TREE_CHILDREN && argument != NULL && !write_children(tree, NULL, &parent, &ids[node->number]))
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("node %s of table %s could not be written", dp_tree_id_text(&parent), dp_relation_name(tree->decl->target)),
-				 errdetail("It has been deleted meanwhile, or a trigger or a policy keeps its row from being written.")));
+	if (tree->truth == DP_TREE_CHILDREN && argument != NULL &&
+		!write_children(tree, NULL, &parent, &ids[node->number]))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("node %s of table %s could not be written", dp_tree_id_text(&parent),
+					dp_relation_name(tree->decl->target)),
+			 errdetail(
+				 "It has been deleted meanwhile, or a trigger or a policy keeps its row from being written.")));
 	SPI_finish();
 	return (Datum) 0;
 }
@@ -210,15 +230,15 @@ DP_FUNCTION(dp_tree_delete_call);
 Datum
 dp_tree_delete_call(PG_FUNCTION_ARGS)
 {
-	DpTree	   *tree = dp_tree_begin(fcinfo, 2);
+	DpTree *tree = dp_tree_begin(fcinfo, 2);
 	DpTreeItem *node;
 	DpTreeRead *read;
-	Datum	   *ids;
-	Oid			type = dp_types()->bson_value_array;
-	Datum		array;
+	Datum *ids;
+	Oid type = dp_types()->bson_value_array;
+	Datum array;
 	StringInfoData sql;
-	int			n = 0;
-	uint64		deleted;
+	int n = 0;
+	uint64 deleted;
 
 	/* who is moving a node is waited for: it may be out of the subtree then */
 	dp_tree_lock_moves(tree);
@@ -236,7 +256,8 @@ dp_tree_delete_call(PG_FUNCTION_ARGS)
 	dp_tree_sql_id(&sql, tree, "t");
 	dp_sql_own_operator(&sql, "=");
 	appendStringInfoString(&sql, "ANY ($1)");
-	array = PointerGetDatum(construct_array(ids, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
+	array =
+		PointerGetDatum(construct_array(ids, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
 	deleted = execute(tree, sql.data, 1, &type, &array, SPI_OK_DELETE);
 	SPI_finish();
 	PG_RETURN_INT64((int64) deleted);
@@ -248,7 +269,7 @@ struct varlena *
 dp_tree_place_value(DpTree *tree, const DpValue *parent, const DpValue *id, const char **path)
 {
 	StringInfoData text;
-	DpBuilder	b;
+	DpBuilder b;
 
 	switch (tree->truth)
 	{
@@ -285,9 +306,9 @@ dp_tree_place_value(DpTree *tree, const DpValue *parent, const DpValue *id, cons
 struct varlena *
 dp_tree_place(DpTree *tree, struct varlena *doc, const DpValue *parent)
 {
-	DpValue		id = {0};
+	DpValue id = { 0 };
 	const char *text;
-	DpPath	   *path;
+	DpPath *path;
 	struct varlena *value;
 	struct varlena *result;
 
@@ -296,7 +317,7 @@ dp_tree_place(DpTree *tree, struct varlena *doc, const DpValue *parent)
 	path = dp_path_parse(text, strlen(text));
 	if (value != NULL)
 	{
-		DpValue		v = dp_value_of_varlena(value);
+		DpValue v = dp_value_of_varlena(value);
 
 		return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &v);
 	}
@@ -308,8 +329,8 @@ dp_tree_place(DpTree *tree, struct varlena *doc, const DpValue *parent)
 static struct varlena *
 string_value(const char *s, int len)
 {
-	DpBuilder	b;
-	uint8		type;
+	DpBuilder b;
+	uint8 type;
 
 	dp_builder_init_value(&b, len + 16);
 	dp_builder_append_string(&b, "", 0, s, len);
@@ -317,12 +338,14 @@ string_value(const char *s, int len)
 	return dp_builder_finish_value(&b, type);
 }
 
-/* The id of a copy: a string with the suffix, or a new ObjectId.  Raises INVALID_PARAMETER_VALUE. */
+/*
+ * The id of a copy: a string with the suffix, or a new ObjectId.  Raises INVALID_PARAMETER_VALUE.
+ */
 static struct varlena *
 new_id(const DpValue *id, text *suffix)
 {
-	uint8		bytes[DP_OBJECTID_SIZE];
-	DpValue		value = {bytes, sizeof(bytes), DP_TYPE_OBJECTID};
+	uint8 bytes[DP_OBJECTID_SIZE];
+	DpValue value = { bytes, sizeof(bytes), DP_TYPE_OBJECTID };
 	StringInfoData text;
 
 	if (suffix == NULL)
@@ -331,10 +354,9 @@ new_id(const DpValue *id, text *suffix)
 		return dp_value_to_varlena(&value);
 	}
 	if (id->type != DP_TYPE_STRING)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("an id of type \"%s\" cannot have a suffix", dp_type_name(id->type)),
-				 errhint("Without a suffix the copies get new ObjectIds.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("an id of type \"%s\" cannot have a suffix", dp_type_name(id->type)),
+						errhint("Without a suffix the copies get new ObjectIds.")));
 	initStringInfo(&text);
 	appendBinaryStringInfo(&text, DP_STRING_DATA(id), DP_STRING_LEN(id));
 	appendBinaryStringInfo(&text, VARDATA_ANY(suffix), VARSIZE_ANY_EXHDR(suffix));
@@ -348,8 +370,8 @@ static bool
 write_doc(DpTree *tree, const DpValue *id, const char *path, struct varlena *value)
 {
 	StringInfoData sql;
-	Oid			types[2] = {dp_types()->bson_value, dp_types()->bson_value};
-	Datum		values[2] = {PointerGetDatum(dp_value_to_varlena(id)), PointerGetDatum(value)};
+	Oid types[2] = { dp_types()->bson_value, dp_types()->bson_value };
+	Datum values[2] = { PointerGetDatum(dp_value_to_varlena(id)), PointerGetDatum(value) };
 	const char *doc = quote_identifier(tree->decl->doc_column);
 
 	initStringInfo(&sql);
@@ -357,8 +379,9 @@ write_doc(DpTree *tree, const DpValue *id, const char *path, struct varlena *val
 	dp_sql_table(&sql, tree->decl->target);
 	appendStringInfo(&sql, " AS t SET %s = ", doc);
 	dp_sql_own_schema(&sql);
-	appendStringInfo(&sql, "%s(t.%s, %s::pg_catalog.text%s) WHERE ", value == NULL ? "bson_unset" : "bson_set", doc,
-					 quote_literal_cstr(path), value == NULL ? "" : ", $2");
+	appendStringInfo(&sql, "%s(t.%s, %s::pg_catalog.text%s) WHERE ",
+					 value == NULL ? "bson_unset" : "bson_set", doc, quote_literal_cstr(path),
+					 value == NULL ? "" : ", $2");
 	dp_tree_sql_id(&sql, tree, "t");
 	dp_sql_own_operator(&sql, "=");
 	appendStringInfoString(&sql, "$1");
@@ -374,13 +397,13 @@ write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpVal
 {
 	StringInfoData sql;
 	StringInfoData field;
-	Oid			value = dp_types()->bson_value;
-	Oid			types[4] = {value, value, value, value};
-	const DpValue *parents[2] = {from, to};
-	const char *operators[2] = {"$pull", "$addToSet"};
-	Datum		values[4];
+	Oid value = dp_types()->bson_value;
+	Oid types[4] = { value, value, value, value };
+	const DpValue *parents[2] = { from, to };
+	const char *operators[2] = { "$pull", "$addToSet" };
+	Datum values[4];
 	const char *doc = quote_identifier(tree->decl->doc_column);
-	int			n = 0;
+	int n = 0;
 
 	/* updates spell paths with dots and nothing else */
 	initStringInfo(&field);
@@ -388,7 +411,7 @@ write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpVal
 		appendStringInfo(&field, "%s%s", i > 0 ? "." : "", tree->children->steps[i].name);
 	for (int i = 0; i < 2; i++)
 	{
-		DpBuilder	b;
+		DpBuilder b;
 
 		if (parents[i] == NULL)
 			continue;
@@ -429,7 +452,7 @@ write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpVal
 static uint64
 execute(DpTree *tree, const char *sql, int n, Oid *types, Datum *values, int expected)
 {
-	int			result = SPI_execute_with_args(sql, n, types, values, NULL, false, 0);
+	int result = SPI_execute_with_args(sql, n, types, values, NULL, false, 0);
 
 	if (result != expected)
 		elog(ERROR, "could not write to the table of a tree: %s", SPI_result_code_string(result));

@@ -13,9 +13,10 @@
  * root), and at which path; NULL: nothing is there.  The ids above the parent
  * are left to the triggers.
  */
-extern struct varlena *dp_tree_place_value(DpTree *tree, const DpValue *parent, const DpValue *id, const char **path);
+extern struct varlena *
+dp_tree_place_value(DpTree *tree, const DpValue *parent, const DpValue *id, const char **path);
 
 /* The document with that. */
 extern struct varlena *dp_tree_place(DpTree *tree, struct varlena *doc, const DpValue *parent);
 
-#endif							/* DP_PATTERNS_TREE_CALLS_EDIT_H */
+#endif /* DP_PATTERNS_TREE_CALLS_EDIT_H */

@@ -22,7 +22,7 @@
 #include "patterns/tree/calls.h"
 
 /* Parents whose children are read by one statement, and rows that are fetched at a time */
-#define BATCH	1000
+#define BATCH 1000
 
 static const char plan_node, plan_nodes, plan_children, plan_roots;
 
@@ -30,26 +30,26 @@ static const char plan_node, plan_nodes, plan_children, plan_roots;
 typedef struct Level
 {
 	DpTreeItem **items;
-	int			n;
-	int			max;
+	int n;
+	int max;
 } Level;
 
 static DpTreeItem *read_row(DpTree *tree, uint64 row, bool copy);
-static void read_children(DpTreeRead *read, Level *parents, int from, int n, Level *next, bool keep_docs,
-						  DpTreeVisit visit, void *arg);
-static int	compare_items(const void *a, const void *b);
+static void read_children(DpTreeRead *read, Level *parents, int from, int n, Level *next,
+						  bool keep_docs, DpTreeVisit visit, void *arg);
+static int compare_items(const void *a, const void *b);
 static void cycle(DpTree *tree) pg_attribute_noreturn();
 
 DpTree *
 dp_tree_begin(FunctionCallInfo fcinfo, int name)
 {
-	DpTree	   *tree;
+	DpTree *tree;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table must not be null")));
-	tree = dp_tree_find(PG_GETARG_OID(0), PG_ARGISNULL(name) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(name)));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
+	tree = dp_tree_find(PG_GETARG_OID(0),
+						PG_ARGISNULL(name) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(name)));
 	SPI_connect();
 	return tree;
 }
@@ -57,13 +57,14 @@ dp_tree_begin(FunctionCallInfo fcinfo, int name)
 struct varlena *
 dp_tree_argument(FunctionCallInfo fcinfo, int argno)
 {
-	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, argno);
+	Oid type = get_fn_expr_argtype(fcinfo->flinfo, argno);
 	struct varlena *value;
 
 	if (PG_ARGISNULL(argno))
 		return NULL;
 	if (type == UNKNOWNOID)
-		value = dp_datum_to_value(CStringGetTextDatum(DatumGetCString(PG_GETARG_DATUM(argno))), TEXTOID);
+		value = dp_datum_to_value(CStringGetTextDatum(DatumGetCString(PG_GETARG_DATUM(argno))),
+								  TEXTOID);
 	else
 		value = dp_datum_to_value(PG_GETARG_DATUM(argno), type);
 	return dp_value_of_varlena(value).type == DP_TYPE_NULL ? NULL : value;
@@ -75,9 +76,8 @@ dp_tree_depth_argument(FunctionCallInfo fcinfo, int argno)
 	if (PG_ARGISNULL(argno))
 		return -1;
 	if (PG_GETARG_INT32(argno) < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("max_depth must not be negative")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("max_depth must not be negative")));
 	return PG_GETARG_INT32(argno);
 }
 
@@ -94,7 +94,7 @@ dp_tree_sql_from(StringInfo sql, DpTree *tree)
 void
 dp_tree_sql_key(StringInfo sql, DpTree *tree)
 {
-	DpDecl	   *decl = tree->decl;
+	DpDecl *decl = tree->decl;
 
 	dp_sql_own_schema(sql);
 	appendStringInfoString(sql, decl->nkeys == 1 ? "to_bson(" : "bson_array(");
@@ -116,14 +116,17 @@ sql_select(StringInfo sql, DpTree *tree)
 
 /* ---------------------------------------------------------------- nodes and what is above them */
 
-/* The item of a row of the current result; with copy its document and key are in the current context. */
+/*
+ * The item of a row of the current result; with copy its document and key are in the current
+ * context.
+ */
 static DpTreeItem *
 read_row(DpTree *tree, uint64 row, bool copy)
 {
 	DpTreeItem *item = palloc0(sizeof(DpTreeItem));
-	bool		isnull;
-	Datum		doc = dp_result(row, 1, &isnull);
-	Datum		key;
+	bool isnull;
+	Datum doc = dp_result(row, 1, &isnull);
+	Datum key;
 
 	if (isnull)
 		return NULL;
@@ -132,7 +135,7 @@ read_row(DpTree *tree, uint64 row, bool copy)
 	item->key = isnull ? NULL : (struct varlena *) DatumGetPointer(key);
 	if (copy)
 	{
-		DpValue		k;
+		DpValue k;
 
 		item->doc = dp_document_to_varlena(DP_DOC_DATA(item->doc), DP_DOC_SIZE(item->doc));
 		if (item->key != NULL)
@@ -151,13 +154,13 @@ dp_tree_read_node(DpTree *tree, struct varlena *id)
 
 	if (id != NULL)
 	{
-		SPIPlanPtr	plan = dp_plan(tree->decl, &plan_node);
-		Datum		arg = PointerGetDatum(id);
+		SPIPlanPtr plan = dp_plan(tree->decl, &plan_node);
+		Datum arg = PointerGetDatum(id);
 
 		if (plan == NULL)
 		{
 			StringInfoData sql;
-			Oid			type = dp_types()->bson_value;
+			Oid type = dp_types()->bson_value;
 
 			sql_select(&sql, tree);
 			dp_tree_sql_id(&sql, tree, "t");
@@ -176,7 +179,7 @@ dp_tree_read_node(DpTree *tree, struct varlena *id)
 		initStringInfo(&text);
 		if (id != NULL)
 		{
-			DpValue		value = dp_value_of_varlena(id);
+			DpValue value = dp_value_of_varlena(id);
 
 			dp_value_to_text(&text, &value, DP_TEXT_RELAXED, -1);
 			if (text.len > 100)
@@ -185,9 +188,9 @@ dp_tree_read_node(DpTree *tree, struct varlena *id)
 				text.data[text.len] = '\0';
 			}
 		}
-		ereport(ERROR,
-				(errcode(ERRCODE_NO_DATA_FOUND),
-				 errmsg("table %s has no node %s", dp_relation_name(tree->decl->target), id == NULL ? "NULL" : text.data)));
+		ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND),
+						errmsg("table %s has no node %s", dp_relation_name(tree->decl->target),
+							   id == NULL ? "NULL" : text.data)));
 	}
 	return item;
 }
@@ -195,22 +198,22 @@ dp_tree_read_node(DpTree *tree, struct varlena *id)
 List *
 dp_tree_read_above(DpTree *tree, DpTreeItem *node)
 {
-	List	   *above = NIL;
-	int			n;
-	DpValue    *ancestors = dp_tree_ancestors(tree, node->doc, &n);
+	List *above = NIL;
+	int n;
+	DpValue *ancestors = dp_tree_ancestors(tree, node->doc, &n);
 	DpTreeItem *item = node;
 	DpTreeItem *mark = node;
-	uint64		step = 0;
-	uint64		next_mark = 8;
-	DpValue		parent;
+	uint64 step = 0;
+	uint64 next_mark = 8;
+	DpValue parent;
 
 	/* the document knows them all: one statement */
 	if (ancestors != NULL)
 	{
-		SPIPlanPtr	plan = dp_plan(tree->decl, &plan_nodes);
-		Datum	   *ids = palloc(sizeof(Datum) * Max(n, 1));
-		Datum		arg;
-		uint64		rows;
+		SPIPlanPtr plan = dp_plan(tree->decl, &plan_nodes);
+		Datum *ids = palloc(sizeof(Datum) * Max(n, 1));
+		Datum arg;
+		uint64 rows;
 		DpTreeItem **found = palloc0(sizeof(DpTreeItem *) * Max(n, 1));
 
 		if (n == 0)
@@ -218,7 +221,7 @@ dp_tree_read_above(DpTree *tree, DpTreeItem *node)
 		if (plan == NULL)
 		{
 			StringInfoData sql;
-			Oid			type = dp_types()->bson_value_array;
+			Oid type = dp_types()->bson_value_array;
 
 			sql_select(&sql, tree);
 			dp_tree_sql_id(&sql, tree, "t");
@@ -228,7 +231,8 @@ dp_tree_read_above(DpTree *tree, DpTreeItem *node)
 		}
 		for (int i = 0; i < n; i++)
 			ids[i] = PointerGetDatum(dp_value_to_varlena(&ancestors[i]));
-		arg = PointerGetDatum(construct_array(ids, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
+		arg = PointerGetDatum(construct_array(ids, n, dp_types()->bson_value, -1, false,
+											  TYPALIGN_INT));
 		rows = dp_run(tree->decl, plan, &arg, NULL, DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
 		for (uint64 row = 0; row < rows; row++)
 		{
@@ -271,7 +275,7 @@ dp_tree_node_path(DpTree *tree, DpTreeItem *node)
 {
 	struct varlena *path = dp_tree_treepath(tree, node->doc);
 	DpTreepathBuilder b;
-	List	   *above;
+	List *above;
 
 	if (path != NULL)
 		return path;
@@ -296,18 +300,21 @@ cycle(DpTree *tree)
 /* ---------------------------------------------------------------- below */
 
 DpTreeRead *
-dp_tree_read_below(DpTree *tree, DpTreeItem *node, int max_depth, bool keep_docs, DpTreeVisit visit, void *arg)
+dp_tree_read_below(DpTree *tree, DpTreeItem *node, int max_depth, bool keep_docs, DpTreeVisit visit,
+				   void *arg)
 {
 	DpTreeRead *read = palloc0(sizeof(DpTreeRead));
-	Level		level = {0};
-	Level		next = {0};
+	Level level = { 0 };
+	Level next = { 0 };
 
 	read->tree = tree;
 	if (node != NULL)
 	{
 		read->top = node;
 		read->top_path = dp_tree_node_path(tree, node);
-		node->depth = dp_treepath_count(DP_TREEPATH_DATA(read->top_path), DP_TREEPATH_SIZE(read->top_path)) - 1;
+		node->depth =
+			dp_treepath_count(DP_TREEPATH_DATA(read->top_path), DP_TREEPATH_SIZE(read->top_path)) -
+			1;
 	}
 	else
 	{
@@ -332,21 +339,21 @@ static void
 read_children(DpTreeRead *read, Level *parents, int from, int n, Level *next, bool keep_docs,
 			  DpTreeVisit visit, void *arg)
 {
-	DpTree	   *tree = read->tree;
-	bool		roots = read->top->id.data == NULL && parents->items[0] == read->top;
+	DpTree *tree = read->tree;
+	bool roots = read->top->id.data == NULL && parents->items[0] == read->top;
 	const void *id = roots ? &plan_roots : &plan_children;
-	SPIPlanPtr	plan = dp_plan(tree->decl, id);
+	SPIPlanPtr plan = dp_plan(tree->decl, id);
 	MemoryContext home = CurrentMemoryContext;
 	MemoryContext rows = AllocSetContextCreate(home, "children of a tree", ALLOCSET_DEFAULT_SIZES);
 	DpTreeItem **sorted = palloc(sizeof(DpTreeItem *) * n);
-	Datum	   *ids = palloc(sizeof(Datum) * n);
-	Datum		value = (Datum) 0;
-	Portal		portal;
+	Datum *ids = palloc(sizeof(Datum) * n);
+	Datum value = (Datum) 0;
+	Portal portal;
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			type = dp_types()->bson_value_array;
+		Oid type = dp_types()->bson_value_array;
 
 		sql_select(&sql, tree);
 		if (roots)
@@ -375,7 +382,8 @@ read_children(DpTreeRead *read, Level *parents, int from, int n, Level *next, bo
 		qsort(sorted, n, sizeof(DpTreeItem *), compare_items);
 		for (int i = 0; i < n; i++)
 			ids[i] = PointerGetDatum(dp_value_to_varlena(&sorted[i]->id));
-		value = PointerGetDatum(construct_array(ids, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
+		value = PointerGetDatum(construct_array(ids, n, dp_types()->bson_value, -1, false,
+												TYPALIGN_INT));
 	}
 
 	portal = SPI_cursor_open(NULL, plan, &value, NULL, true);
@@ -388,7 +396,7 @@ read_children(DpTreeRead *read, Level *parents, int from, int n, Level *next, bo
 		{
 			DpTreeItem *item;
 			DpTreeItem *parent = read->top;
-			DpValue		above;
+			DpValue above;
 
 			CHECK_FOR_INTERRUPTS();
 			MemoryContextSwitchTo(keep_docs ? home : rows);
@@ -397,7 +405,7 @@ read_children(DpTreeRead *read, Level *parents, int from, int n, Level *next, bo
 				continue;
 			if (!roots)
 			{
-				DpTreeItem	wanted = {.id = above};
+				DpTreeItem wanted = { .id = above };
 				DpTreeItem *w = &wanted;
 				DpTreeItem **found = bsearch(&w, sorted, n, sizeof(DpTreeItem *), compare_items);
 
@@ -405,13 +413,14 @@ read_children(DpTreeRead *read, Level *parents, int from, int n, Level *next, bo
 					continue;
 				parent = *found;
 			}
-			if (!roots && read->top->id.data != NULL && dp_value_compare(&item->id, &read->top->id) == 0)
+			if (!roots && read->top->id.data != NULL &&
+				dp_value_compare(&item->id, &read->top->id) == 0)
 				cycle(tree);
 			MemoryContextSwitchTo(home);
 			if (!keep_docs)
 			{
 				DpTreeItem *kept = palloc(sizeof(DpTreeItem));
-				uint8	   *bytes = palloc(Max(item->id.len, 1));
+				uint8 *bytes = palloc(Max(item->id.len, 1));
 
 				*kept = *item;
 				memcpy(bytes, item->id.data, item->id.len);
@@ -430,8 +439,9 @@ read_children(DpTreeRead *read, Level *parents, int from, int n, Level *next, bo
 			if (next->n == next->max)
 			{
 				next->max = Max(64, next->max * 2);
-				next->items = next->items == NULL ? palloc(sizeof(DpTreeItem *) * next->max) :
-					repalloc_huge(next->items, sizeof(DpTreeItem *) * next->max);
+				next->items = next->items == NULL
+								  ? palloc(sizeof(DpTreeItem *) * next->max)
+								  : repalloc_huge(next->items, sizeof(DpTreeItem *) * next->max);
 			}
 			next->items[next->n++] = item;
 			if (visit != NULL)
@@ -473,12 +483,13 @@ struct varlena *
 dp_tree_item_path(DpTreeRead *read, DpTreeItem *item)
 {
 	DpTreepathBuilder b;
-	int			n = item->depth - read->top->depth;
+	int n = item->depth - read->top->depth;
 	const DpValue **ids = palloc(sizeof(DpValue *) * Max(n, 1));
 
 	dp_treepath_begin(&b);
 	if (read->top_path != NULL)
-		dp_treepath_append_ids(&b, DP_TREEPATH_DATA(read->top_path), DP_TREEPATH_SIZE(read->top_path));
+		dp_treepath_append_ids(&b, DP_TREEPATH_DATA(read->top_path),
+							   DP_TREEPATH_SIZE(read->top_path));
 	for (int i = n - 1; i >= 0; i--, item = item->parent)
 		ids[i] = &item->id;
 	for (int i = 0; i < n; i++)

@@ -21,15 +21,16 @@
 /* The lines of a picture, by the numbers of items */
 typedef struct Labels
 {
-	DpTree	   *tree;
-	DpPath	   *path;			/* NULL: the id */
-	char	  **labels;
-	int64		max;
+	DpTree *tree;
+	DpPath *path; /* NULL: the id */
+	char **labels;
+	int64 max;
 } Labels;
 
 static void nest(DpBuilder *b, DpTree *tree, DpTreeItem *item, const char *field);
 static bool is_form(DpTree *tree, const DpElement *element, const char *field);
-static void unnest(ReturnSetInfo *rsinfo, DpTree *tree, const DpValue *nested, const DpValue *parent, const DpPath *field);
+static void unnest(ReturnSetInfo *rsinfo, DpTree *tree, const DpValue *nested,
+				   const DpValue *parent, const DpPath *field);
 static char *field_argument(FunctionCallInfo fcinfo, int argno, DpTree *tree);
 static char *label_of(Labels *labels, struct varlena *doc, const DpValue *id);
 static void take_label(DpTreeItem *item, void *arg);
@@ -43,12 +44,12 @@ Datum
 dp_tree_nest_call(PG_FUNCTION_ARGS)
 {
 	MemoryContext home = CurrentMemoryContext;
-	int			max_depth = dp_tree_depth_argument(fcinfo, 2);
-	DpTree	   *tree = dp_tree_begin(fcinfo, 4);
-	char	   *field = field_argument(fcinfo, 3, tree);
+	int max_depth = dp_tree_depth_argument(fcinfo, 2);
+	DpTree *tree = dp_tree_begin(fcinfo, 4);
+	char *field = field_argument(fcinfo, 3, tree);
 	DpTreeItem *node = dp_tree_read_node(tree, dp_tree_argument(fcinfo, 1));
 	DpTreeRead *read = dp_tree_read_below(tree, node, max_depth, true, NULL, NULL);
-	DpBuilder	b;
+	DpBuilder b;
 
 	MemoryContextSwitchTo(home);
 	dp_builder_init(&b, 0);
@@ -68,11 +69,11 @@ Datum
 dp_tree_unnest_call(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	DpTree	   *tree;
-	char	   *field;
+	DpTree *tree;
+	char *field;
 	struct varlena *argument;
-	DpValue		nested;
-	DpValue		parent;
+	DpValue nested;
+	DpValue parent;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	tree = dp_tree_begin(fcinfo, 4);
@@ -88,7 +89,8 @@ dp_tree_unnest_call(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(1))
 	{
 		nested = dp_value_of_document(DP_GETARG_VARLENA(1));
-		unnest(rsinfo, tree, &nested, argument != NULL ? &parent : NULL, dp_path_of_name(field, strlen(field)));
+		unnest(rsinfo, tree, &nested, argument != NULL ? &parent : NULL,
+			   dp_path_of_name(field, strlen(field)));
 	}
 	SPI_finish();
 	return (Datum) 0;
@@ -103,8 +105,8 @@ Datum
 dp_tree_render_call(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Labels		labels = {0};
-	int			max_depth;
+	Labels labels = { 0 };
+	int max_depth;
 	struct varlena *id;
 	DpTreeItem *node = NULL;
 	DpTreeRead *read;
@@ -113,7 +115,7 @@ dp_tree_render_call(PG_FUNCTION_ARGS)
 	max_depth = dp_tree_depth_argument(fcinfo, 2);
 	if (!PG_ARGISNULL(3))
 	{
-		text	   *path = PG_GETARG_TEXT_PP(3);
+		text *path = PG_GETARG_TEXT_PP(3);
 
 		labels.path = dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path));
 	}
@@ -127,11 +129,12 @@ dp_tree_render_call(PG_FUNCTION_ARGS)
 	read = dp_tree_read_below(labels.tree, node, max_depth, false, take_label, &labels);
 	if (node != NULL)
 		put_line(rsinfo, label_of(&labels, node->doc, &node->id));
-	for (DpTreeItem *item = dp_tree_item_after(read, read->top); item != NULL; item = dp_tree_item_after(read, item))
+	for (DpTreeItem *item = dp_tree_item_after(read, read->top); item != NULL;
+		 item = dp_tree_item_after(read, item))
 	{
 		StringInfoData line;
-		int			depth = item->depth - read->top->depth - (node == NULL ? 1 : 0);
-		bool	   *more = palloc(sizeof(bool) * (depth + 1));
+		int depth = item->depth - read->top->depth - (node == NULL ? 1 : 0);
+		bool *more = palloc(sizeof(bool) * (depth + 1));
 		DpTreeItem *up = item;
 
 		CHECK_FOR_INTERRUPTS();
@@ -141,7 +144,8 @@ dp_tree_render_call(PG_FUNCTION_ARGS)
 		for (int i = 1; i < depth; i++)
 			appendStringInfoString(&line, more[i] ? "\xE2\x94\x82   " : "    ");
 		if (depth > 0)
-			appendStringInfoString(&line, more[depth] ? "\xE2\x94\x9C\xE2\x94\x80\xE2\x94\x80 " : "\xE2\x94\x94\xE2\x94\x80\xE2\x94\x80 ");
+			appendStringInfoString(&line, more[depth] ? "\xE2\x94\x9C\xE2\x94\x80\xE2\x94\x80 "
+													  : "\xE2\x94\x94\xE2\x94\x80\xE2\x94\x80 ");
 		appendStringInfoString(&line, labels.labels[item->number]);
 		put_line(rsinfo, line.data);
 		pfree(line.data);
@@ -174,17 +178,20 @@ field_argument(FunctionCallInfo fcinfo, int argno, DpTree *tree)
 static void
 nest(DpBuilder *b, DpTree *tree, DpTreeItem *item, const char *field)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 
 	check_stack_depth();
 	/* a document and an array for each level */
 	if (b->depth + (item->first != NULL ? 2 : 0) > DP_MAX_DEPTH)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("the subtree is too deep for one document"),
-				 errdetail("Documents may be nested %d levels deep, and each level of the tree takes two.", DP_MAX_DEPTH),
-				 errhint("Say with max_depth how deep to go.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("the subtree is too deep for one document"),
+			 errdetail(
+				 "Documents may be nested %d levels deep, and each level of the tree takes two.",
+				 DP_MAX_DEPTH),
+			 errhint("Say with max_depth how deep to go.")));
 	dp_iter_init_varlena(&iter, item->doc);
 	while (dp_iter_next(&iter, &element))
 		if (!is_form(tree, &element, field))
@@ -205,47 +212,51 @@ nest(DpBuilder *b, DpTree *tree, DpTreeItem *item, const char *field)
 static bool
 is_form(DpTree *tree, const DpElement *element, const char *field)
 {
-	const DpPath *forms[] = {tree->parent, tree->ancestors, tree->path, tree->children, tree->depth};
+	const DpPath *forms[] = { tree->parent, tree->ancestors, tree->path, tree->children,
+							  tree->depth };
 
 	if (strcmp(element->name, field) == 0)
 		return true;
 	for (int i = 0; i < lengthof(forms); i++)
-		if (forms[i] != NULL && forms[i]->nsteps == 1 && strcmp(forms[i]->steps[0].name, element->name) == 0)
+		if (forms[i] != NULL && forms[i]->nsteps == 1 &&
+			strcmp(forms[i]->steps[0].name, element->name) == 0)
 			return true;
 	return false;
 }
 
-/* Returns the document without what is nested in it, hung below its parent, then the same for that. */
+/*
+ * Returns the document without what is nested in it, hung below its parent, then the same for that.
+ */
 static void
-unnest(ReturnSetInfo *rsinfo, DpTree *tree, const DpValue *nested, const DpValue *parent, const DpPath *field)
+unnest(ReturnSetInfo *rsinfo, DpTree *tree, const DpValue *nested, const DpValue *parent,
+	   const DpPath *field)
 {
 	struct varlena *doc = dp_document_unset(nested->data, nested->len, field);
-	DpValue		children;
-	DpValue		id;
-	Datum		value;
-	bool		isnull = false;
+	DpValue children;
+	DpValue id;
+	Datum value;
+	bool isnull = false;
 
 	check_stack_depth();
 	if (doc == NULL)
 		doc = dp_document_to_varlena(nested->data, nested->len);
 	if (!dp_tree_id(tree, doc, &id))
-		ereport(ERROR,
-				(errcode(ERRCODE_NOT_NULL_VIOLATION),
-				 errmsg("a nested document has no \"%s\"", tree->id_text)));
+		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+						errmsg("a nested document has no \"%s\"", tree->id_text)));
 	id = dp_value_of_varlena(dp_value_to_varlena(&id));
 	doc = dp_tree_place(tree, doc, parent);
 	if (!dp_path_find(nested->data, nested->len, field, &children) || children.type == DP_TYPE_NULL)
 		children.len = 0;
 	else if (children.type != DP_TYPE_ARRAY)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the field \"%s\" of a nested document is no array", field->steps[0].name)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the field \"%s\" of a nested document is no array",
+							   field->steps[0].name)));
 	if (tree->truth == DP_TREE_CHILDREN)
 	{
-		DpBuilder	b;
-		DpIter		iter;
-		DpValue		child;
-		DpValue		ids;
+		DpBuilder b;
+		DpIter iter;
+		DpValue child;
+		DpValue ids;
 
 		dp_builder_init_value(&b, 0);
 		dp_builder_begin_array(&b);
@@ -254,9 +265,10 @@ unnest(ReturnSetInfo *rsinfo, DpTree *tree, const DpValue *nested, const DpValue
 			dp_iter_init_value(&iter, &children);
 			while (dp_iter_next_value(&iter, &child))
 			{
-				DpValue		child_id;
+				DpValue child_id;
 
-				if (child.type == DP_TYPE_DOCUMENT && dp_path_find(child.data, child.len, tree->id, &child_id))
+				if (child.type == DP_TYPE_DOCUMENT &&
+					dp_path_find(child.data, child.len, tree->id, &child_id))
 					dp_builder_append_value(&b, NULL, 0, &child_id);
 			}
 		}
@@ -268,8 +280,8 @@ unnest(ReturnSetInfo *rsinfo, DpTree *tree, const DpValue *nested, const DpValue
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
 	if (children.len > 0)
 	{
-		DpIter		iter;
-		DpValue		child;
+		DpIter iter;
+		DpValue child;
 
 		dp_iter_init_value(&iter, &children);
 		while (dp_iter_next_value(&iter, &child))
@@ -277,7 +289,8 @@ unnest(ReturnSetInfo *rsinfo, DpTree *tree, const DpValue *nested, const DpValue
 			if (child.type != DP_TYPE_DOCUMENT)
 				ereport(ERROR,
 						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("a value of type \"%s\" is nested where a document should be", dp_type_name(child.type))));
+						 errmsg("a value of type \"%s\" is nested where a document should be",
+								dp_type_name(child.type))));
 			unnest(rsinfo, tree, &child, &id, field);
 		}
 	}
@@ -290,10 +303,11 @@ static char *
 label_of(Labels *labels, struct varlena *doc, const DpValue *id)
 {
 	StringInfoData text;
-	DpValue		value = *id;
+	DpValue value = *id;
 
 	initStringInfo(&text);
-	if (labels->path != NULL && !dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), labels->path, &value))
+	if (labels->path != NULL &&
+		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), labels->path, &value))
 		return text.data;
 	if (value.type == DP_TYPE_STRING)
 		appendBinaryStringInfo(&text, DP_STRING_DATA(&value), DP_STRING_LEN(&value));
@@ -312,13 +326,14 @@ label_of(Labels *labels, struct varlena *doc, const DpValue *id)
 static void
 take_label(DpTreeItem *item, void *arg)
 {
-	Labels	   *labels = arg;
+	Labels *labels = arg;
 
 	if (item->number >= labels->max)
 	{
 		labels->max = Max(64, labels->max * 2);
-		labels->labels = labels->labels == NULL ? palloc(sizeof(char *) * labels->max) :
-			repalloc_huge(labels->labels, sizeof(char *) * labels->max);
+		labels->labels = labels->labels == NULL
+							 ? palloc(sizeof(char *) * labels->max)
+							 : repalloc_huge(labels->labels, sizeof(char *) * labels->max);
 	}
 	labels->labels[item->number] = label_of(labels, item->doc, &item->id);
 }
@@ -327,8 +342,8 @@ take_label(DpTreeItem *item, void *arg)
 static void
 put_line(ReturnSetInfo *rsinfo, const char *line)
 {
-	Datum		value = CStringGetTextDatum(line);
-	bool		isnull = false;
+	Datum value = CStringGetTextDatum(line);
+	bool isnull = false;
 
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &value, &isnull);
 }

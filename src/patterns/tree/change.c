@@ -57,16 +57,17 @@ static void missing_parent(DpTreeChange *c, const DpValue *id) pg_attribute_nore
 void
 dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 {
-	DpTreeChange change = {0};
+	DpTreeChange change = { 0 };
 	DpTreeChange *c = &change;
 	MemoryContext old;
-	List	   *level = NIL;
-	ListCell   *lc;
-	int			i;
+	List *level = NIL;
+	ListCell *lc;
+	int i;
 
 	c->tree = tree;
 	c->s = statement;
-	c->context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns tree change", ALLOCSET_DEFAULT_SIZES);
+	c->context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns tree change",
+									   ALLOCSET_DEFAULT_SIZES);
 	c->scratch = AllocSetContextCreate(c->context, "docpatterns tree row", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(c->context);
 
@@ -121,7 +122,8 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 	{
 		DpTreeNode *node = &c->rows[i];
 
-		if (!node->adopted && node->came != NULL && (node->walk || node->came->moved || node->came->renamed))
+		if (!node->adopted && node->came != NULL &&
+			(node->walk || node->came->moved || node->came->renamed))
 			level = lappend(level, node);
 	}
 	if (tree->chained || dp_tree_has_attached(tree))
@@ -143,11 +145,12 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 void
 dp_tree_lock_moves(DpTree *tree)
 {
-	LOCKTAG		tag;
+	LOCKTAG tag;
 
 	/* the last number tells it from the advisory locks of users, which have 1 and 2 */
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, tree->decl->target,
-						 hash_bytes((const unsigned char *) tree->mark, strlen(tree->mark)), 0x7472);
+						 hash_bytes((const unsigned char *) tree->mark, strlen(tree->mark)),
+						 0x7472);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
@@ -155,8 +158,8 @@ dp_tree_lock_moves(DpTree *tree)
 DpValue *
 dp_tree_map_find(const DpTreeMap *map, const DpValue *id)
 {
-	uint64		hash;
-	uint32		i;
+	uint64 hash;
+	uint32 i;
 
 	if (map->n == 0)
 		return NULL;
@@ -173,18 +176,19 @@ dp_tree_map_find(const DpTreeMap *map, const DpValue *id)
 static bool
 map_add(DpTreeChange *c, DpTreeMap *map, DpValue *item)
 {
-	uint64		hash = dp_value_hash(item, 0);
-	uint32		i;
+	uint64 hash = dp_value_hash(item, 0);
+	uint32 i;
 
 	if (map->items == NULL || map->n * 2 > map->mask)
 	{
-		DpTreeMap	old = *map;
-		uint32		j;
-		Size		size = old.items == NULL ? 64 : ((Size) old.mask + 1) * 2;
+		DpTreeMap old = *map;
+		uint32 j;
+		Size size = old.items == NULL ? 64 : ((Size) old.mask + 1) * 2;
 
 		map->mask = size - 1;
 		map->hashes = MemoryContextAllocHuge(c->context, size * sizeof(uint64));
-		map->items = MemoryContextAllocExtended(c->context, size * sizeof(DpValue *), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+		map->items = MemoryContextAllocExtended(c->context, size * sizeof(DpValue *),
+												MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 		for (j = 0; old.items != NULL && j <= old.mask; j++)
 		{
 			if (old.items[j] == NULL)
@@ -237,9 +241,10 @@ static void
 came_rows(DpTreeChange *c)
 {
 	DpTreeStatement *s = c->s;
-	int			i;
+	int i;
 
-	c->rows = MemoryContextAllocExtended(c->context, sizeof(DpTreeNode) * (s->ncame + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	c->rows = MemoryContextAllocExtended(c->context, sizeof(DpTreeNode) * (s->ncame + 1),
+										 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
 	for (i = 0; i < s->ncame; i++)
 	{
@@ -277,7 +282,7 @@ came_rows(DpTreeChange *c)
 static bool
 anything_moves(DpTreeChange *c)
 {
-	int			i;
+	int i;
 
 	if (c->s->nlisted > 0)
 		return true;
@@ -300,7 +305,7 @@ heir_of(DpTreeChange *c, const DpValue *id)
 {
 	DpTreeGone *gone;
 	DpTreeNode *node;
-	int			steps;
+	int steps;
 
 	for (steps = 0; steps <= c->s->ngone; steps++)
 	{
@@ -330,8 +335,8 @@ heir_of(DpTreeChange *c, const DpValue *id)
 static void
 ids_gone(DpTreeChange *c)
 {
-	int			i;
-	DpTree	   *tree = c->tree;
+	int i;
+	DpTree *tree = c->tree;
 
 	for (i = 0; i < c->s->ngone; i++)
 	{
@@ -339,7 +344,8 @@ ids_gone(DpTreeChange *c)
 		DpTreeNode *heir = NULL;
 
 		CHECK_FOR_INTERRUPTS();
-		if (gone->has_parent && tree->children != NULL && dp_tree_map_find(&c->gone, &gone->parent) == NULL)
+		if (gone->has_parent && tree->children != NULL &&
+			dp_tree_map_find(&c->gone, &gone->parent) == NULL)
 			want(c, &gone->parent);
 		if (dp_tree_map_find(&c->gone, &gone->id) != &gone->id)
 			continue;
@@ -365,11 +371,13 @@ static void
 refuse_children(DpTreeChange *c, const DpValue *id)
 {
 	if (dp_tree_find_children(c->tree, c->w, id))
-		ereport(ERROR,
-				(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-				 errmsg("node %s of table %s has children", dp_tree_id_text(id), dp_relation_name(c->tree->decl->target)),
-				 errdetail("The declaration says: on_delete => 'restrict'."),
-				 errhint("Delete the whole subtree in one statement, or move the children first.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+			 errmsg("node %s of table %s has children", dp_tree_id_text(id),
+					dp_relation_name(c->tree->decl->target)),
+			 errdetail("The declaration says: on_delete => 'restrict'."),
+			 errhint("Delete the whole subtree in one statement, or move the children first.")));
 	if (dp_tree_has_attached(c->tree))
 		dp_tree_follow_gone(c->tree, &c->follow, id, DP_TREE_RESTRICT, NULL, 0);
 }
@@ -380,19 +388,19 @@ refuse_children(DpTreeChange *c, const DpValue *id)
 static void
 adopt_children(DpTreeChange *c, const DpValue *id, DpTreeNode *heir)
 {
-	bool		found;
+	bool found;
 
 	for (found = dp_tree_find_children(c->tree, c->w, id); found; found = dp_writer_next(c->w))
 	{
 		struct varlena *doc = dp_writer_document(c->w);
-		DpValue		child;
+		DpValue child;
 		DpTreeNode *node;
 
 		if (doc == NULL || !dp_tree_id(c->tree, doc, &child))
 			continue;
 		node = dp_tree_node_find(c, &child);
 		if (node != NULL && node->came != NULL)
-			continue;			/* its own row says where it hangs */
+			continue; /* its own row says where it hangs */
 		if (node == NULL)
 			node = dp_tree_node_add(c, &child);
 		dp_writer_ref(c->w, &node->ref);
@@ -418,26 +426,27 @@ adopt_children(DpTreeChange *c, const DpValue *id, DpTreeNode *heir)
 static void
 delete_below(DpTreeChange *c, const DpValue *top)
 {
-	List	   *level = list_make1((DpValue *) top);
+	List *level = list_make1((DpValue *) top);
 
 	while (level != NIL)
 	{
-		List	   *next = NIL;
-		ListCell   *lc;
+		List *next = NIL;
+		ListCell *lc;
 
 		dp_writer_refresh(c->w);
 		foreach(lc, level)
 		{
 			const DpValue *id = lfirst(lc);
-			List	   *refs = NIL;
-			ListCell   *lc2;
-			bool		found;
+			List *refs = NIL;
+			ListCell *lc2;
+			bool found;
 
 			CHECK_FOR_INTERRUPTS();
-			for (found = dp_tree_find_children(c->tree, c->w, id); found; found = dp_writer_next(c->w))
+			for (found = dp_tree_find_children(c->tree, c->w, id); found;
+				 found = dp_writer_next(c->w))
 			{
 				struct varlena *doc = dp_writer_document(c->w);
-				DpValue		child;
+				DpValue child;
 				DpTreeNode *node;
 
 				if (doc == NULL || !dp_tree_id(c->tree, doc, &child))
@@ -450,16 +459,17 @@ delete_below(DpTreeChange *c, const DpValue *top)
 			foreach(lc2, refs)
 			{
 				DpTreeNode *node = lfirst(lc2);
-				bool		there = dp_writer_fetch(c->w, &node->ref);
+				bool there = dp_writer_fetch(c->w, &node->ref);
 
 				while (there && dp_writer_delete(c->w) == DP_WRITE_CHANGED)
 				{
-					DpValue		parent;
+					DpValue parent;
 
 					/* somebody has changed it meanwhile: it may hang elsewhere */
 					dp_writer_refresh(c->w);
 					there = dp_tree_find_id(c->tree, c->w, &node->id) &&
-						dp_tree_parent(c->tree, dp_writer_document(c->w), &parent) && dp_value_compare(&parent, id) == 0;
+							dp_tree_parent(c->tree, dp_writer_document(c->w), &parent) &&
+							dp_value_compare(&parent, id) == 0;
 				}
 				if (there)
 					next = lappend(next, &node->id);
@@ -478,31 +488,33 @@ delete_below(DpTreeChange *c, const DpValue *top)
 static void
 listed_children(DpTreeChange *c)
 {
-	int			i;
-	int			j;
+	int i;
+	int j;
 
 	for (i = 0; i < c->s->nlisted; i++)
 	{
 		DpTreeListed *listed = &c->s->listed[i];
 		DpTreeNode *node = dp_tree_node_find(c, &listed->child);
-		DpValue		parent;
-		bool		has_parent = false;
+		DpValue parent;
+		bool has_parent = false;
 
 		CHECK_FOR_INTERRUPTS();
 		if (listed->gone)
 		{
-			bool		again = false;
+			bool again = false;
 
 			for (j = 0; j < c->s->nlisted && !again; j++)
-				again = !c->s->listed[j].gone && dp_value_compare(&c->s->listed[j].child, &listed->child) == 0;
+				again = !c->s->listed[j].gone &&
+						dp_value_compare(&c->s->listed[j].child, &listed->child) == 0;
 			if (again)
-				continue;		/* into another array */
+				continue; /* into another array */
 		}
 		else
 		{
 			for (j = 0; j < i; j++)
 			{
-				if (!c->s->listed[j].gone && dp_value_compare(&c->s->listed[j].child, &listed->child) == 0)
+				if (!c->s->listed[j].gone &&
+					dp_value_compare(&c->s->listed[j].child, &listed->child) == 0)
 					dp_tree_listed_twice(c->tree, &listed->child);
 			}
 		}
@@ -514,11 +526,12 @@ listed_children(DpTreeChange *c)
 			{
 				if (listed->gone)
 					continue;
-				ereport(ERROR,
-						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-						 errmsg("node %s of table %s does not exist", dp_tree_id_text(&listed->child),
-								dp_relation_name(c->tree->decl->target)),
-						 errdetail("Node %s lists it among its children.", dp_tree_id_text(&listed->parent))));
+				ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+								errmsg("node %s of table %s does not exist",
+									   dp_tree_id_text(&listed->child),
+									   dp_relation_name(c->tree->decl->target)),
+								errdetail("Node %s lists it among its children.",
+										  dp_tree_id_text(&listed->parent))));
 			}
 			doc = dp_writer_document(c->w);
 			has_parent = doc != NULL && dp_tree_parent(c->tree, doc, &parent);
@@ -540,20 +553,26 @@ listed_children(DpTreeChange *c)
 			hang(c, node, NULL);
 			continue;
 		}
-		if (has_parent && dp_value_compare(&parent, &listed->parent) != 0 && dp_tree_map_find(&c->gone, &parent) == NULL)
+		if (has_parent && dp_value_compare(&parent, &listed->parent) != 0 &&
+			dp_tree_map_find(&c->gone, &parent) == NULL)
 		{
-			bool		left = false;
+			bool left = false;
 
 			for (j = 0; j < c->s->nlisted && !left; j++)
-				left = c->s->listed[j].gone && dp_value_compare(&c->s->listed[j].child, &listed->child) == 0 &&
-					dp_value_compare(&c->s->listed[j].parent, &parent) == 0;
+				left = c->s->listed[j].gone &&
+					   dp_value_compare(&c->s->listed[j].child, &listed->child) == 0 &&
+					   dp_value_compare(&c->s->listed[j].parent, &parent) == 0;
 			if (!left)
-				ereport(ERROR,
-						(errcode(ERRCODE_CHECK_VIOLATION),
-						 errmsg("node %s of table %s has a parent already", dp_tree_id_text(&listed->child),
-								dp_relation_name(c->tree->decl->target)),
-						 errdetail("Nodes %s and %s list it among their children.", dp_tree_id_text(&parent), dp_tree_id_text(&listed->parent)),
-						 errhint("Take it out of the one array and put it into the other in one statement.")));
+				ereport(
+					ERROR,
+					(errcode(ERRCODE_CHECK_VIOLATION),
+					 errmsg("node %s of table %s has a parent already",
+							dp_tree_id_text(&listed->child),
+							dp_relation_name(c->tree->decl->target)),
+					 errdetail("Nodes %s and %s list it among their children.",
+							   dp_tree_id_text(&parent), dp_tree_id_text(&listed->parent)),
+					 errhint(
+						 "Take it out of the one array and put it into the other in one statement.")));
 		}
 		hang(c, node, &listed->parent);
 	}
@@ -562,10 +581,9 @@ listed_children(DpTreeChange *c)
 void
 dp_tree_listed_twice(const DpTree *tree, const DpValue *child)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("node %s of table %s is listed twice among children", dp_tree_id_text(child),
-					dp_relation_name(tree->decl->target))));
+	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+					errmsg("node %s of table %s is listed twice among children",
+						   dp_tree_id_text(child), dp_relation_name(tree->decl->target))));
 }
 
 /* Truth children: the node hangs below a node of the statement, or is a root now. */
@@ -591,13 +609,14 @@ hang(DpTreeChange *c, DpTreeNode *node, const DpValue *parent)
 static void
 find_parents(DpTreeChange *c)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < c->s->ncame; i++)
 	{
 		DpTreeCame *came = &c->s->came[i];
 
-		if (came->has_parent && dp_tree_map_find(&c->gone, &came->parent) == NULL && dp_tree_node_find(c, &came->parent) == NULL)
+		if (came->has_parent && dp_tree_map_find(&c->gone, &came->parent) == NULL &&
+			dp_tree_node_find(c, &came->parent) == NULL)
 		{
 			want(c, &came->parent);
 			(void) dp_tree_node_add(c, &came->parent);
@@ -626,7 +645,7 @@ lock_parents(DpTreeChange *c)
 {
 	LockTupleMode mode = c->tree->children != NULL ? LockTupleNoKeyExclusive : LockTupleShare;
 	const DpValue *last = NULL;
-	ListCell   *lc;
+	ListCell *lc;
 
 	list_sort(c->wanted, dp_tree_compare_ids);
 	foreach(lc, c->wanted)
@@ -635,7 +654,7 @@ lock_parents(DpTreeChange *c)
 		DpTreeNode *node;
 		struct varlena *doc;
 		struct varlena *copy;
-		DpValue		now;
+		DpValue now;
 
 		CHECK_FOR_INTERRUPTS();
 		if (last != NULL && dp_value_compare(last, id) == 0)
@@ -651,7 +670,7 @@ lock_parents(DpTreeChange *c)
 		{
 			if (node != NULL)
 				missing_parent(c, id);
-			continue;			/* a former parent that is no more */
+			continue; /* a former parent that is no more */
 		}
 		doc = dp_writer_document(c->w);
 		if (node == NULL)
@@ -661,7 +680,7 @@ lock_parents(DpTreeChange *c)
 		copy = MemoryContextAlloc(c->context, VARSIZE_ANY(doc));
 		memcpy(copy, doc, VARSIZE_ANY(doc));
 		if (dp_tree_id(c->tree, copy, &now))
-			node->id = now;		/* as the node itself writes it */
+			node->id = now; /* as the node itself writes it */
 		load_parent(c, node, copy);
 		node->dirty = c->tree->children != NULL;
 	}
@@ -676,14 +695,15 @@ lock_parents(DpTreeChange *c)
 static void
 load_parent(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
 {
-	DpTreeReading reading = {c->tree, c->w};
-	DpValue    *chain;
-	DpValue		parent;
-	int			n;
+	DpTreeReading reading = { c->tree, c->w };
+	DpValue *chain;
+	DpValue parent;
+	int n;
 
 	chain = dp_held(c->tree->decl, c->tree->ancestors) ? NULL : dp_tree_ancestors(c->tree, doc, &n);
-	if (chain != NULL &&
-		(dp_tree_parent(c->tree, doc, &parent) ? n > 0 && dp_value_compare(&parent, &chain[n - 1]) == 0 : n == 0))
+	if (chain != NULL && (dp_tree_parent(c->tree, doc, &parent)
+							  ? n > 0 && dp_value_compare(&parent, &chain[n - 1]) == 0
+							  : n == 0))
 	{
 		while (n-- > 0)
 		{
@@ -696,7 +716,10 @@ load_parent(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
 		return;
 	}
 
-	/* nothing but its parent is known: a forest without ancestors needs no more, where nothing moves */
+	/*
+	 * nothing but its parent is known: a forest without ancestors needs no more, where nothing
+	 * moves
+	 */
 	if (!c->tree->chained && !c->moves && !dp_tree_has_attached(c->tree))
 		return;
 	while (dp_tree_parent(c->tree, doc, &parent))
@@ -725,7 +748,7 @@ load_parent(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
 static void
 set_parents(DpTreeChange *c)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < c->s->ncame; i++)
 	{
@@ -762,7 +785,7 @@ refuse_cycles(DpTreeChange *c, DpTreeNode *node)
 {
 	DpTreeNode *n;
 	DpTreeNode *known;
-	int			count = 0;
+	int count = 0;
 
 	if (node->depth >= 0)
 		return;
@@ -784,12 +807,15 @@ refuse_cycles(DpTreeChange *c, DpTreeNode *node)
 		n->depth = count--;
 }
 
-/* The ids above a node, root first, in c->chain; with self its own is the last.  Returns their number. */
+/*
+ * The ids above a node, root first, in c->chain; with self its own is the last.  Returns their
+ * number.
+ */
 int
 dp_tree_chain_of(DpTreeChange *c, DpTreeNode *node, bool self)
 {
-	int			n;
-	int			i;
+	int n;
+	int i;
 
 	refuse_cycles(c, node);
 	n = node->depth + (self ? 1 : 0);
@@ -812,16 +838,18 @@ dp_tree_chain_of(DpTreeChange *c, DpTreeNode *node, bool self)
 static void
 refuse_below(DpTreeChange *c, DpTreeNode *node)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < c->s->ncame; i++)
 	{
 		if (c->rows[i].up == node)
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("could not serialize access due to concurrent update"),
-					 errdetail("Node %s of table %s, below which others are to hang, was deleted or replaced.",
-							   dp_tree_id_text(&node->id), dp_relation_name(c->tree->decl->target))));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update"),
+				 errdetail(
+					 "Node %s of table %s, below which others are to hang, was deleted or replaced.",
+					 dp_tree_id_text(&node->id), dp_relation_name(c->tree->decl->target))));
 	}
 }
 
@@ -829,8 +857,8 @@ refuse_below(DpTreeChange *c, DpTreeNode *node)
 static void
 missing_parent(DpTreeChange *c, const DpValue *id)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-			 errmsg("parent %s does not exist in table %s", dp_tree_id_text(id), dp_relation_name(c->tree->decl->target)),
-			 errdetail("A node hangs below a node of the same table, or is a root.")));
+	ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+					errmsg("parent %s does not exist in table %s", dp_tree_id_text(id),
+						   dp_relation_name(c->tree->decl->target)),
+					errdetail("A node hangs below a node of the same table, or is a root.")));
 }

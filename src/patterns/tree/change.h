@@ -15,10 +15,13 @@ struct DpTreeGone;
 
 /* forms.c */
 
-extern struct varlena *dp_tree_arrange(const DpTree *tree, struct varlena *doc, const DpValue *chain, int n, const DpValue *children);
-extern struct varlena *dp_tree_put_back(const DpTree *tree, struct varlena *from, struct varlena *doc, bool children);
+extern struct varlena *dp_tree_arrange(const DpTree *tree, struct varlena *doc,
+									   const DpValue *chain, int n, const DpValue *children);
+extern struct varlena *
+dp_tree_put_back(const DpTree *tree, struct varlena *from, struct varlena *doc, bool children);
 extern struct varlena *dp_tree_strip(const DpTree *tree, struct varlena *doc);
-extern struct varlena *dp_tree_set_parent(const DpTree *tree, struct varlena *doc, const DpValue *parent);
+extern struct varlena *
+dp_tree_set_parent(const DpTree *tree, struct varlena *doc, const DpValue *parent);
 extern void dp_tree_check_id(const DpTree *tree, struct varlena *doc, DpValue *id);
 extern void dp_tree_check_path(const DpTree *tree, const DpValue *id, const DpValue *chain, int n);
 
@@ -26,11 +29,13 @@ extern void dp_tree_check_path(const DpTree *tree, const DpValue *id, const DpVa
 extern char *dp_tree_id_text(const DpValue *id);
 
 /*
- * What may be written instead of a document while fields of the pattern hold values from before the declaration (adopt.h): an array
- * of children stays if it has others than the ids (DpTreeGone, n of them) that have gone from it.  Raises
- * OBJECT_NOT_IN_PREREQUISITE_STATE where another form would be lost.
+ * What may be written instead of a document while fields of the pattern hold values from before the
+ * declaration (adopt.h): an array of children stays if it has others than the ids (DpTreeGone, n of
+ * them) that have gone from it.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE where another form would
+ * be lost.
  */
-extern struct varlena *dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is, struct DpTreeGone *gone, int n);
+extern struct varlena *dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is,
+									   struct DpTreeGone *gone, int n);
 
 /* rows.c */
 
@@ -42,47 +47,64 @@ extern struct varlena *dp_tree_guarded(const DpTree *tree, struct varlena *was, 
 extern struct varlena *dp_tree_probe(DpTree *tree, Relation rel, const DpValue *id);
 
 /* How a node's document is got by its id; NULL if there is none. */
-typedef struct varlena *(*DpTreeFetch) (void *arg, const DpValue *id);
+typedef struct varlena *(*DpTreeFetch)(void *arg, const DpValue *id);
 
 /*
  * The ids from the root to the node itself, of which only the document is at
- * hand: from the ancestors in it (if they are to be trusted), or upwards by fetch().  palloc'd, *n of
- * them.  NULL if they cannot be told, because a parent is missing or a cycle
- * is there.
+ * hand: from the ancestors in it (if they are to be trusted), or upwards by fetch().  palloc'd, *n
+ * of them.  NULL if they cannot be told, because a parent is missing or a cycle is there.
  */
-extern DpValue *dp_tree_chain(const DpTree *tree, struct varlena *doc, bool trust, DpTreeFetch fetch, void *arg, int *n);
+extern DpValue *dp_tree_chain(const DpTree *tree, struct varlena *doc, bool trust,
+							  DpTreeFetch fetch, void *arg, int *n);
 
 /* Writers on the table of a declaration, and how they find rows. */
 extern DpWriter *dp_tree_writer(DpTree *tree);
 extern bool dp_tree_find_id(DpTree *tree, DpWriter *w, const DpValue *id);
 
-/* The same, and locks it: the row that has the id then, also where it has been deleted and inserted anew meanwhile. */
-/* left: set, with true, if the row is held by a transaction that waits for us; NULL without dp_writer_leave(). */
-extern bool dp_tree_lock_id(DpTree *tree, DpWriter *w, const DpValue *id, LockTupleMode mode, bool *left);
+/*
+ * The same, and locks it: the row that has the id then, also where it has been deleted and inserted
+ * anew meanwhile.
+ */
+/*
+ * left: set, with true, if the row is held by a transaction that waits for us; NULL without
+ * dp_writer_leave().
+ */
+extern bool
+dp_tree_lock_id(DpTree *tree, DpWriter *w, const DpValue *id, LockTupleMode mode, bool *left);
 extern bool dp_tree_find_children(DpTree *tree, DpWriter *w, const DpValue *id);
 
 /* DpTreeFetch by a writer (a DpTreeReading). */
 typedef struct DpTreeReading
 {
-	DpTree	   *tree;
-	DpWriter   *w;
+	DpTree *tree;
+	DpWriter *w;
 } DpTreeReading;
 
 extern struct varlena *dp_tree_fetch(void *arg, const DpValue *id);
 
-/* written.c: the document in which what was written to derived forms is carried out; raises OBJECT_NOT_IN_PREREQUISITE_STATE for what cannot be, and is no old copy. */
-extern struct varlena *dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena *doc);
+/*
+ * written.c: the document in which what was written to derived forms is carried out; raises
+ * OBJECT_NOT_IN_PREREQUISITE_STATE for what cannot be, and is no old copy.
+ */
+extern struct varlena *
+dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena *doc);
 
-/* A node hangs below that one no more: an array of children may still have it that was read before. */
+/*
+ * A node hangs below that one no more: an array of children may still have it that was read before.
+ */
 extern void dp_tree_remember_gone(DpTree *tree, const DpValue *parent, const DpValue *child);
 
 /* A row with another document. */
-extern HeapTuple dp_tree_with_document(DpTree *tree, HeapTuple tuple, TupleDesc desc, struct varlena *doc);
+extern HeapTuple
+dp_tree_with_document(DpTree *tree, HeapTuple tuple, TupleDesc desc, struct varlena *doc);
 
 /* The document of a row, NULL for a null; detoasted, not a copy if it was not toasted. */
 extern struct varlena *dp_tree_document(DpTree *tree, HeapTuple tuple, TupleDesc desc);
 
-/* The array of a node's children as their rows have it, in the order of siblings; in the current context. */
+/*
+ * The array of a node's children as their rows have it, in the order of siblings; in the current
+ * context.
+ */
 extern DpValue *dp_tree_children(DpTree *tree, DpWriter *w, const DpValue *id);
 
 /* collect.c: what a statement has done, row by row */
@@ -90,57 +112,60 @@ extern DpValue *dp_tree_children(DpTree *tree, DpWriter *w, const DpValue *id);
 /* A row that came or was changed. */
 typedef struct DpTreeCame
 {
-	DpValue		id;				/* nodes; of documents that hang on nodes there is none */
-	DpValue		parent;
-	DpRowRef	ref;
-	bool		has_parent;
-	bool		is_new;
-	bool		moved;			/* it hangs elsewhere than before */
-	bool		renamed;		/* it had another id before */
+	DpValue id; /* nodes; of documents that hang on nodes there is none */
+	DpValue parent;
+	DpRowRef ref;
+	bool has_parent;
+	bool is_new;
+	bool moved;   /* it hangs elsewhere than before */
+	bool renamed; /* it had another id before */
 } DpTreeCame;
 
 /* An id that went away, by a deletion or a change. */
 typedef struct DpTreeGone
 {
-	DpValue		id;
-	DpValue		parent;
-	bool		has_parent;
-	int			came;			/* the row that has another id now, or -1 */
-	DpValue		children;		/* truth children: the array of one that was deleted, or DP_TYPE_EOD */
-	uint32		stamp;			/* of the array that they were put into last */
+	DpValue id;
+	DpValue parent;
+	bool has_parent;
+	int came;         /* the row that has another id now, or -1 */
+	DpValue children; /* truth children: the array of one that was deleted, or DP_TYPE_EOD */
+	uint32 stamp;     /* of the array that they were put into last */
 } DpTreeGone;
 
 /* Truth children: an id that came into an array, or went out of it. */
 typedef struct DpTreeListed
 {
-	DpValue		parent;
-	DpValue		child;
-	bool		gone;
+	DpValue parent;
+	DpValue child;
+	bool gone;
 } DpTreeListed;
 
 typedef struct DpTreeStatement
 {
-	Oid			target;
+	Oid target;
 	const char *mark;
-	int			depth;			/* of the statement's triggers */
-	int			nestlevel;
+	int depth; /* of the statement's triggers */
+	int nestlevel;
 	MemoryContext context;
 	DpTreeCame *came;
-	int			ncame;
-	int			acame;
+	int ncame;
+	int acame;
 	DpTreeGone *gone;
-	int			ngone;
-	int			agone;
+	int ngone;
+	int agone;
 	DpTreeListed *listed;
-	int			nlisted;
-	int			alisted;
+	int nlisted;
+	int alisted;
 	struct DpTreeStatement *next;
 } DpTreeStatement;
 
 /* The statement whose row triggers are being called. */
 extern DpTreeStatement *dp_tree_statement(DpTree *tree);
 
-/* The same when it has ended, or NULL if no row was noted; to be freed with dp_tree_statement_free(). */
+/*
+ * The same when it has ended, or NULL if no row was noted; to be freed with
+ * dp_tree_statement_free().
+ */
 extern DpTreeStatement *dp_tree_statement_take(DpTree *tree);
 extern void dp_tree_statement_free(DpTreeStatement *statement);
 
@@ -175,9 +200,13 @@ extern bool dp_tree_has_attached(DpTree *tree);
  * Brings those that hang on a node (chain: root to node) in line, after its row
  * was locked.  refresh: with a new snapshot.
  */
-extern void dp_tree_follow(DpTree *tree, DpTreeFollow **follow, const DpValue *chain, int n, bool refresh);
+extern void
+dp_tree_follow(DpTree *tree, DpTreeFollow **follow, const DpValue *chain, int n, bool refresh);
 
-/* A node goes away: those that hang on it are refused, deleted, or hang on another node, or (renamed) follow. */
+/*
+ * A node goes away: those that hang on it are refused, deleted, or hang on another node, or
+ * (renamed) follow.
+ */
 extern void dp_tree_follow_gone(DpTree *tree, DpTreeFollow **follow, const DpValue *id,
 								DpTreeDelete rule, const DpValue *chain, int n);
 extern void dp_tree_follow_end(DpTreeFollow **follow);
@@ -185,4 +214,4 @@ extern void dp_tree_follow_end(DpTreeFollow **follow);
 /* DpPatternMethods: settle_note of documents that hang on nodes; the value is the node's id. */
 extern void dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id);
 
-#endif							/* DP_PATTERNS_TREE_CHANGE_H */
+#endif /* DP_PATTERNS_TREE_CHANGE_H */

@@ -18,19 +18,21 @@ static DpTreeStatement *statements = NULL;
 static bool callbacks_registered = false;
 
 static void end_of_transaction(XactEvent event, void *arg);
-static void end_of_subtransaction(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static void end_of_subtransaction(SubXactEvent event, SubTransactionId mine,
+								  SubTransactionId parent, void *arg);
 static void *grown(MemoryContext context, void *array, int n, int *allocated, Size size);
 
 DpTreeStatement *
 dp_tree_statement(DpTree *tree)
 {
-	int			depth = dp_trigger_depth();
+	int depth = dp_trigger_depth();
 	MemoryContext context;
 	DpTreeStatement *s;
 
 	for (s = statements; s != NULL; s = s->next)
 	{
-		if (s->target == tree->decl->target && s->depth == depth && strcmp(s->mark, tree->mark) == 0)
+		if (s->target == tree->decl->target && s->depth == depth &&
+			strcmp(s->mark, tree->mark) == 0)
 			return s;
 	}
 	if (!callbacks_registered)
@@ -39,7 +41,8 @@ dp_tree_statement(DpTree *tree)
 		RegisterSubXactCallback(end_of_subtransaction, NULL);
 		callbacks_registered = true;
 	}
-	context = AllocSetContextCreate(TopTransactionContext, "docpatterns tree statement", ALLOCSET_DEFAULT_SIZES);
+	context = AllocSetContextCreate(TopTransactionContext, "docpatterns tree statement",
+									ALLOCSET_DEFAULT_SIZES);
 	s = MemoryContextAllocZero(context, sizeof(DpTreeStatement));
 	s->context = context;
 	s->target = tree->decl->target;
@@ -54,14 +57,15 @@ dp_tree_statement(DpTree *tree)
 DpTreeStatement *
 dp_tree_statement_take(DpTree *tree)
 {
-	int			depth = statements != NULL ? dp_trigger_depth() : 0;
+	int depth = statements != NULL ? dp_trigger_depth() : 0;
 	DpTreeStatement **link;
 
 	for (link = &statements; *link != NULL; link = &(*link)->next)
 	{
 		DpTreeStatement *s = *link;
 
-		if (s->target == tree->decl->target && s->depth == depth && strcmp(s->mark, tree->mark) == 0)
+		if (s->target == tree->decl->target && s->depth == depth &&
+			strcmp(s->mark, tree->mark) == 0)
 		{
 			*link = s->next;
 			return s;
@@ -116,8 +120,8 @@ grown(MemoryContext context, void *array, int n, int *allocated, Size size)
 DpValue
 dp_tree_copy_value(MemoryContext context, const DpValue *value)
 {
-	DpValue		copy = *value;
-	uint8	   *data = MemoryContextAlloc(context, value->len + 1);
+	DpValue copy = *value;
+	uint8 *data = MemoryContextAlloc(context, value->len + 1);
 
 	memcpy(data, value->data, value->len);
 	copy.data = data;
@@ -136,7 +140,7 @@ end_of_transaction(XactEvent event, void *arg)
 static void
 end_of_subtransaction(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
-	int			level = GetCurrentTransactionNestLevel();
+	int level = GetCurrentTransactionNestLevel();
 	DpTreeStatement **link = &statements;
 
 	if (event != SUBXACT_EVENT_ABORT_SUB)

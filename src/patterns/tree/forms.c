@@ -23,7 +23,7 @@
 typedef struct Draft
 {
 	struct varlena *doc;
-	bool		own;			/* a copy that may be changed */
+	bool own; /* a copy that may be changed */
 } Draft;
 
 static void draft_set(Draft *draft, const DpPath *path, const DpValue *value);
@@ -41,10 +41,11 @@ static void append_id(const DpTree *tree, StringInfo path, const DpValue *id);
  * Returns doc itself if nothing differs, or a new one.
  */
 struct varlena *
-dp_tree_arrange(const DpTree *tree, struct varlena *doc, const DpValue *chain, int n, const DpValue *children)
+dp_tree_arrange(const DpTree *tree, struct varlena *doc, const DpValue *chain, int n,
+				const DpValue *children)
 {
-	Draft		draft = {doc, false};
-	DpValue		value;
+	Draft draft = { doc, false };
+	DpValue value;
 
 	if (tree->parent != NULL && tree->id != NULL)
 		arrange_parent(tree, &draft, chain, n);
@@ -54,7 +55,7 @@ dp_tree_arrange(const DpTree *tree, struct varlena *doc, const DpValue *chain, i
 		arrange_path(tree, &draft, chain, n);
 	if (tree->depth != NULL)
 	{
-		uint8		bytes[4];
+		uint8 bytes[4];
 
 		dp_put_int32(bytes, n);
 		value.type = DP_TYPE_INT32;
@@ -66,7 +67,8 @@ dp_tree_arrange(const DpTree *tree, struct varlena *doc, const DpValue *chain, i
 	{
 		if (children != NULL)
 			draft_set(&draft, tree->children, children);
-		else if (!dp_path_find(DP_DOC_DATA(draft.doc), DP_DOC_SIZE(draft.doc), tree->children, &value))
+		else if (!dp_path_find(DP_DOC_DATA(draft.doc), DP_DOC_SIZE(draft.doc), tree->children,
+							   &value))
 		{
 			value.type = DP_TYPE_ARRAY;
 			value.data = dp_empty_document;
@@ -86,7 +88,7 @@ dp_tree_arrange(const DpTree *tree, struct varlena *doc, const DpValue *chain, i
 struct varlena *
 dp_tree_put_back(const DpTree *tree, struct varlena *from, struct varlena *doc, bool children)
 {
-	Draft		draft = {doc, false};
+	Draft draft = { doc, false };
 
 	if (tree->parent != NULL && tree->truth != DP_TREE_PARENT)
 		draft_like(&draft, from, tree->parent);
@@ -108,7 +110,7 @@ dp_tree_put_back(const DpTree *tree, struct varlena *from, struct varlena *doc, 
 struct varlena *
 dp_tree_strip(const DpTree *tree, struct varlena *doc)
 {
-	Draft		draft = {doc, false};
+	Draft draft = { doc, false };
 
 	if (tree->parent != NULL && tree->truth != DP_TREE_PARENT)
 		draft_unset(&draft, tree->parent);
@@ -130,8 +132,8 @@ dp_tree_strip(const DpTree *tree, struct varlena *doc)
 struct varlena *
 dp_tree_set_parent(const DpTree *tree, struct varlena *doc, const DpValue *parent)
 {
-	Draft		draft = {doc, false};
-	DpValue		value;
+	Draft draft = { doc, false };
+	DpValue value;
 
 	if (parent != NULL)
 		draft_set(&draft, tree->parent, parent);
@@ -152,8 +154,9 @@ dp_tree_set_parent(const DpTree *tree, struct varlena *doc, const DpValue *paren
 static void
 arrange_parent(const DpTree *tree, Draft *draft, const DpValue *chain, int n)
 {
-	DpValue		value;
-	bool		there = dp_path_find(DP_DOC_DATA(draft->doc), DP_DOC_SIZE(draft->doc), tree->parent, &value);
+	DpValue value;
+	bool there =
+		dp_path_find(DP_DOC_DATA(draft->doc), DP_DOC_SIZE(draft->doc), tree->parent, &value);
 
 	if (n > 0)
 	{
@@ -173,9 +176,9 @@ arrange_parent(const DpTree *tree, Draft *draft, const DpValue *chain, int n)
 static void
 arrange_ancestors(const DpTree *tree, Draft *draft, const DpValue *chain, int n)
 {
-	DpBuilder	b;
-	DpValue		value;
-	int			i;
+	DpBuilder b;
+	DpValue value;
+	int i;
 
 	dp_builder_init_value(&b, 0);
 	dp_builder_begin_array(&b);
@@ -194,10 +197,10 @@ static void
 arrange_path(const DpTree *tree, Draft *draft, const DpValue *chain, int n)
 {
 	StringInfoData path;
-	DpValue		value;
-	DpValue		own;
-	uint8		len[4];
-	int			i;
+	DpValue value;
+	DpValue own;
+	uint8 len[4];
+	int i;
 
 	initStringInfo(&path);
 	appendBinaryStringInfo(&path, (const char *) len, 4);
@@ -209,7 +212,7 @@ arrange_path(const DpTree *tree, Draft *draft, const DpValue *chain, int n)
 	}
 	if (dp_tree_id(tree, draft->doc, &own))
 	{
-		int			mark;
+		int mark;
 
 		if (n > 0 || tree->path_lead)
 			appendStringInfoString(&path, tree->separator);
@@ -237,45 +240,52 @@ append_id(const DpTree *tree, StringInfo path, const DpValue *id)
 	if (tree->truth == DP_TREE_PATH && id->type != DP_TYPE_STRING)
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("the id of a node of table %s is no string", dp_relation_name(tree->decl->target)),
+				 errmsg("the id of a node of table %s is no string",
+						dp_relation_name(tree->decl->target)),
 				 errdetail("Where paths are written by hand, the ids in them are strings.")));
 	if (id->type == DP_TYPE_STRING)
 	{
-		uint32		len = DP_STRING_LEN(id);
+		uint32 len = DP_STRING_LEN(id);
 
 		if (len == 0 || memchr(DP_STRING_DATA(id), 0, len) != NULL ||
 			strstr(DP_STRING_DATA(id), tree->separator) != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("the id of a node of table %s cannot stand in a path", dp_relation_name(tree->decl->target)),
-					 errdetail("An id must not be empty and must not hold the separator \"%s\".", tree->separator)));
+					 errmsg("the id of a node of table %s cannot stand in a path",
+							dp_relation_name(tree->decl->target)),
+					 errdetail("An id must not be empty and must not hold the separator \"%s\".",
+							   tree->separator)));
 		appendBinaryStringInfo(path, DP_STRING_DATA(id), len);
 	}
 	else
 	{
-		text	   *t = dp_value_as_text(id);
+		text *t = dp_value_as_text(id);
 
 		if (t != NULL)
 		{
-			char	   *s = text_to_cstring(t);
+			char *s = text_to_cstring(t);
 
 			if (strstr(s, tree->separator) != NULL)
-				ereport(ERROR,
-						(errcode(ERRCODE_CHECK_VIOLATION),
-						 errmsg("the id of a node of table %s cannot stand in a path", dp_relation_name(tree->decl->target)),
-						 errdetail("An id must not be empty and must not hold the separator \"%s\".", tree->separator)));
+				ereport(
+					ERROR,
+					(errcode(ERRCODE_CHECK_VIOLATION),
+					 errmsg("the id of a node of table %s cannot stand in a path",
+							dp_relation_name(tree->decl->target)),
+					 errdetail("An id must not be empty and must not hold the separator \"%s\".",
+							   tree->separator)));
 			appendStringInfoString(path, s);
 		}
 	}
 }
 
 struct varlena *
-dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is, DpTreeGone *gone, int n)
+dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is, DpTreeGone *gone,
+				int n)
 {
 	const DpPath *lost;
-	DpValue		old;
-	DpValue		new;
-	List	   *ids = NIL;
+	DpValue old;
+	DpValue new;
+	List *ids = NIL;
 
 	if (likely(!dp_holding(tree->decl)) || was == is)
 		return is;
@@ -283,7 +293,10 @@ dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is, DpT
 		ids = lappend(ids, &gone[--n].id);
 	if (tree->truth != DP_TREE_CHILDREN && dp_held(tree->decl, tree->children) &&
 		dp_path_find(DP_DOC_DATA(was), DP_DOC_SIZE(was), tree->children, &old) &&
-		dp_value_lost(&old, dp_path_find(DP_DOC_DATA(is), DP_DOC_SIZE(is), tree->children, &new) ? &new : NULL, ids))
+		dp_value_lost(&old,
+					  dp_path_find(DP_DOC_DATA(is), DP_DOC_SIZE(is), tree->children, &new) ? &new
+																						   : NULL,
+					  ids))
 		is = dp_document_set(DP_DOC_DATA(is), DP_DOC_SIZE(is), tree->children, &old);
 	lost = dp_held_lost(tree->decl, was, is, ids);
 	if (lost != NULL)
@@ -300,9 +313,9 @@ void
 dp_tree_check_id(const DpTree *tree, struct varlena *doc, DpValue *id)
 {
 	if (!dp_tree_id(tree, doc, id))
-		ereport(ERROR,
-				(errcode(ERRCODE_NOT_NULL_VIOLATION),
-				 errmsg("a node of table %s has no \"%s\"", dp_relation_name(tree->decl->target), tree->id_text)));
+		ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
+						errmsg("a node of table %s has no \"%s\"",
+							   dp_relation_name(tree->decl->target), tree->id_text)));
 	switch (id->type)
 	{
 		case DP_TYPE_DOCUMENT:
@@ -313,10 +326,9 @@ dp_tree_check_id(const DpTree *tree, struct varlena *doc, DpValue *id)
 		case DP_TYPE_CODEWSCOPE:
 		case DP_TYPE_MINKEY:
 		case DP_TYPE_MAXKEY:
-			ereport(ERROR,
-					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("the id of a node of table %s cannot be of type %s",
-							dp_relation_name(tree->decl->target), dp_type_name(id->type))));
+			ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+							errmsg("the id of a node of table %s cannot be of type %s",
+								   dp_relation_name(tree->decl->target), dp_type_name(id->type))));
 		default:
 			break;
 	}
@@ -327,8 +339,8 @@ void
 dp_tree_check_path(const DpTree *tree, const DpValue *id, const DpValue *chain, int n)
 {
 	DpTreepathBuilder b;
-	Size		size = 0;
-	int			i;
+	Size size = 0;
+	int i;
 
 	if (tree->ancestors == NULL || tree->id == NULL)
 		return;
@@ -342,11 +354,12 @@ dp_tree_check_path(const DpTree *tree, const DpValue *id, const DpValue *chain, 
 	{
 		dp_treepath_append_value(&b, i < n ? &chain[i] : id);
 		if (b.len > DP_TREE_MAX_PATH)
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("a node of table %s is too deep for its ancestors to be indexed", dp_relation_name(tree->decl->target)),
-					 errdetail("The ids from the root to the node take more than %d bytes.", DP_TREE_MAX_PATH),
-					 errhint("A tree that keeps no ancestors has no such limit.")));
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							errmsg("a node of table %s is too deep for its ancestors to be indexed",
+								   dp_relation_name(tree->decl->target)),
+							errdetail("The ids from the root to the node take more than %d bytes.",
+									  DP_TREE_MAX_PATH),
+							errhint("A tree that keeps no ancestors has no such limit.")));
 	}
 	pfree(b.buf);
 }
@@ -355,7 +368,7 @@ char *
 dp_tree_id_text(const DpValue *id)
 {
 	StringInfoData buf;
-	int			len;
+	int len;
 
 	initStringInfo(&buf);
 	dp_value_to_text(&buf, id, DP_TEXT_RELAXED, -1);
@@ -369,9 +382,10 @@ dp_tree_id_text(const DpValue *id)
 static void
 draft_set(Draft *draft, const DpPath *path, const DpValue *value)
 {
-	DpValue		old;
+	DpValue old;
 
-	if (dp_path_find(DP_DOC_DATA(draft->doc), DP_DOC_SIZE(draft->doc), path, &old) && dp_value_identical(&old, value))
+	if (dp_path_find(DP_DOC_DATA(draft->doc), DP_DOC_SIZE(draft->doc), path, &old) &&
+		dp_value_identical(&old, value))
 		return;
 	if (draft->own)
 		draft->doc = dp_document_set_own(draft->doc, path, value, true);
@@ -384,7 +398,8 @@ draft_set(Draft *draft, const DpPath *path, const DpValue *value)
 static void
 draft_unset(Draft *draft, const DpPath *path)
 {
-	struct varlena *without = dp_document_unset(DP_DOC_DATA(draft->doc), DP_DOC_SIZE(draft->doc), path);
+	struct varlena *without =
+		dp_document_unset(DP_DOC_DATA(draft->doc), DP_DOC_SIZE(draft->doc), path);
 
 	if (without != NULL)
 	{
@@ -397,7 +412,7 @@ draft_unset(Draft *draft, const DpPath *path)
 static void
 draft_like(Draft *draft, struct varlena *from, const DpPath *path)
 {
-	DpValue		value;
+	DpValue value;
 
 	if (dp_path_find(DP_DOC_DATA(from), DP_DOC_SIZE(from), path, &value))
 		draft_set(draft, path, &value);

@@ -13,46 +13,46 @@ typedef struct DpTreeChange DpTreeChange;
 /* A node that the statement is concerned with */
 typedef struct DpTreeNode
 {
-	DpValue		id;
-	struct DpTreeNode *up;		/* NULL: a root */
-	int			depth;			/* -1: not known */
-	uint32		stamp;			/* of the search for cycles */
-	DpTreeCame *came;			/* the row of the statement, or NULL */
-	DpRowRef	ref;
-	bool		has_ref;
-	bool		adopted;		/* hangs elsewhere by what happened to its parent: the truth must be written */
-	bool		walk;			/* what lies below it has to be written */
-	bool		reached;		/* on the walk, or written already */
-	bool		dirty;			/* its children changed */
+	DpValue id;
+	struct DpTreeNode *up; /* NULL: a root */
+	int depth;             /* -1: not known */
+	uint32 stamp;          /* of the search for cycles */
+	DpTreeCame *came;      /* the row of the statement, or NULL */
+	DpRowRef ref;
+	bool has_ref;
+	bool adopted; /* hangs elsewhere by what happened to its parent: the truth must be written */
+	bool walk;    /* what lies below it has to be written */
+	bool reached; /* on the walk, or written already */
+	bool dirty;   /* its children changed */
 } DpTreeNode;
 
 /* A hash table of things that begin with an id */
 typedef struct DpTreeMap
 {
-	uint64	   *hashes;
-	DpValue   **items;
-	uint32		mask;
-	uint32		n;
+	uint64 *hashes;
+	DpValue **items;
+	uint32 mask;
+	uint32 n;
 } DpTreeMap;
 
 struct DpTreeChange
 {
-	DpTree	   *tree;
+	DpTree *tree;
 	DpTreeStatement *s;
-	DpWriter   *w;
+	DpWriter *w;
 	DpTreeFollow *follow;
-	MemoryContext context;		/* of all this */
-	MemoryContext scratch;		/* for one row */
-	DpTreeNode *rows;			/* those of the statement's rows */
-	DpTreeMap	nodes;
-	DpTreeMap	gone;			/* DpTreeGone of ids that are no more */
-	List	   *adopted;		/* Nodes */
-	List	   *wanted;			/* ids of parents to be locked: DpValue */
-	uint32		stamp;
-	DpValue    *chain;			/* room for dp_tree_chain_of() */
-	int			chain_size;
-	bool		moves;
-	bool		adopting;		/* children are getting other parents: their lists have to wait */
+	MemoryContext context; /* of all this */
+	MemoryContext scratch; /* for one row */
+	DpTreeNode *rows;      /* those of the statement's rows */
+	DpTreeMap nodes;
+	DpTreeMap gone; /* DpTreeGone of ids that are no more */
+	List *adopted;  /* Nodes */
+	List *wanted;   /* ids of parents to be locked: DpValue */
+	uint32 stamp;
+	DpValue *chain; /* room for dp_tree_chain_of() */
+	int chain_size;
+	bool moves;
+	bool adopting; /* children are getting other parents: their lists have to wait */
 };
 
 /* change.c */
@@ -65,10 +65,10 @@ extern DpTreeNode *dp_tree_node_find(DpTreeChange *c, const DpValue *id);
 extern DpTreeNode *dp_tree_node_add(DpTreeChange *c, const DpValue *id);
 
 /* The ids from the root to a node, or to its parent, in c->chain; how many. */
-extern int	dp_tree_chain_of(DpTreeChange *c, DpTreeNode *node, bool self);
+extern int dp_tree_chain_of(DpTreeChange *c, DpTreeNode *node, bool self);
 
 /* Orders ids; for list_sort(). */
-extern int	dp_tree_compare_ids(const ListCell *a, const ListCell *b);
+extern int dp_tree_compare_ids(const ListCell *a, const ListCell *b);
 
 /* write.c */
 
@@ -81,4 +81,4 @@ extern void dp_tree_write_below(DpTreeChange *c, List *level);
 /* Writes the rows whose children changed. */
 extern void dp_tree_write_children(DpTreeChange *c);
 
-#endif							/* DP_PATTERNS_TREE_NODES_H */
+#endif /* DP_PATTERNS_TREE_NODES_H */

@@ -26,17 +26,17 @@
 #include "patterns/tree/change.h"
 
 /* The most nodes above a node that are looked for when no ancestors are kept */
-#define MAX_WALK	1000000
+#define MAX_WALK 1000000
 
-static Oid	find_id_index(DpTree *tree, Relation rel);
+static Oid find_id_index(DpTree *tree, Relation rel);
 static bool is_field_of(const Node *expr, AttrNumber doc, const char *path);
 static bool skip_trigger(const Trigger *trigger);
 
 struct varlena *
 dp_tree_probe(DpTree *tree, Relation rel, const DpValue *id)
 {
-	Relation	index;
-	Snapshot	snapshot;
+	Relation index;
+	Snapshot snapshot;
 	IndexScanDesc scan;
 	ScanKeyData key;
 	TupleTableSlot *slot;
@@ -52,17 +52,20 @@ dp_tree_probe(DpTree *tree, Relation rel, const DpValue *id)
 	snapshot->curcid = GetCurrentCommandId(false) + 1;
 
 	value = dp_value_to_varlena(id);
-	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, index->rd_opcintype[0], index->rd_indcollation[0],
-						   get_opcode(get_opfamily_member(index->rd_opfamily[0], index->rd_opcintype[0],
-														  index->rd_opcintype[0], BTEqualStrategyNumber)),
+	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, index->rd_opcintype[0],
+						   index->rd_indcollation[0],
+						   get_opcode(get_opfamily_member(index->rd_opfamily[0],
+														  index->rd_opcintype[0],
+														  index->rd_opcintype[0],
+														  BTEqualStrategyNumber)),
 						   PointerGetDatum(value));
 	slot = table_slot_create(rel, NULL);
 	scan = dp_index_beginscan(rel, index, snapshot, 1);
 	index_rescan(scan, &key, 1, NULL, 0);
 	while (index_getnext_slot(scan, ForwardScanDirection, slot))
 	{
-		bool		isnull;
-		Datum		d = slot_getattr(slot, tree->decl->doc_attnum, &isnull);
+		bool isnull;
+		Datum d = slot_getattr(slot, tree->decl->doc_attnum, &isnull);
 
 		if (!isnull)
 		{
@@ -85,21 +88,22 @@ dp_tree_probe(DpTree *tree, Relation rel, const DpValue *id)
 static Oid
 find_id_index(DpTree *tree, Relation rel)
 {
-	List	   *indexes = RelationGetIndexList(rel);
-	Oid			found = InvalidOid;
-	ListCell   *lc;
+	List *indexes = RelationGetIndexList(rel);
+	Oid found = InvalidOid;
+	ListCell *lc;
 
 	if (tree->id_is_key)
 		found = rel->rd_pkindex;
 	else
 		foreach(lc, indexes)
 		{
-			Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+			Relation index = index_open(lfirst_oid(lc), AccessShareLock);
 
-			if (index->rd_rel->relam == BTREE_AM_OID && index->rd_index->indisvalid && index->rd_index->indisunique &&
-				index->rd_index->indnatts == 1 && index->rd_index->indkey.values[0] == 0 &&
-				RelationGetIndexPredicate(index) == NIL &&
-				is_field_of(linitial(RelationGetIndexExpressions(index)), tree->decl->doc_attnum, tree->id_text))
+			if (index->rd_rel->relam == BTREE_AM_OID && index->rd_index->indisvalid &&
+				index->rd_index->indisunique && index->rd_index->indnatts == 1 &&
+				index->rd_index->indkey.values[0] == 0 && RelationGetIndexPredicate(index) == NIL &&
+				is_field_of(linitial(RelationGetIndexExpressions(index)), tree->decl->doc_attnum,
+							tree->id_text))
 				found = lfirst_oid(lc);
 			index_close(index, AccessShareLock);
 		}
@@ -107,7 +111,8 @@ find_id_index(DpTree *tree, Relation rel)
 	if (!OidIsValid(found))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has no unique index on \"%s\"", dp_relation_name(RelationGetRelid(rel)), tree->id_text),
+				 errmsg("table %s has no unique index on \"%s\"",
+						dp_relation_name(RelationGetRelid(rel)), tree->id_text),
 				 errdetail("The tree pattern \"%s\" finds nodes by it.", tree->decl->name),
 				 errhint("pattern_repair() makes the indexes of a pattern that are missing.")));
 	return found;
@@ -118,37 +123,41 @@ static bool
 is_field_of(const Node *expr, AttrNumber doc, const char *path)
 {
 	const OpExpr *op = (const OpExpr *) expr;
-	const Var  *var;
+	const Var *var;
 	const Const *constant;
 
-	if (!IsA(expr, OpExpr) || list_length(op->args) != 2 || op->opresulttype != dp_types()->bson_value)
+	if (!IsA(expr, OpExpr) || list_length(op->args) != 2 ||
+		op->opresulttype != dp_types()->bson_value)
 		return false;
 	var = linitial(op->args);
 	constant = lsecond(op->args);
-	return IsA(var, Var) && var->varattno == doc && IsA(constant, Const) && !constant->constisnull &&
-		strcmp(get_opname(op->opno), "->") == 0 &&
-		strcmp(TextDatumGetCString(constant->constvalue), path) == 0;
+	return IsA(var, Var) && var->varattno == doc && IsA(constant, Const) &&
+		   !constant->constisnull && strcmp(get_opname(op->opno), "->") == 0 &&
+		   strcmp(TextDatumGetCString(constant->constvalue), path) == 0;
 }
 
 DpValue *
-dp_tree_chain(const DpTree *tree, struct varlena *doc, bool trust, DpTreeFetch fetch, void *arg, int *n)
+dp_tree_chain(const DpTree *tree, struct varlena *doc, bool trust, DpTreeFetch fetch, void *arg,
+			  int *n)
 {
-	DpValue		own;
-	DpValue    *chain;
-	int			size = 16;
-	int			i;
+	DpValue own;
+	DpValue *chain;
+	int size = 16;
+	int i;
 
 	if (!dp_tree_id(tree, doc, &own))
 		return NULL;
 	chain = trust && !dp_held(tree->decl, tree->ancestors) ? dp_tree_ancestors(tree, doc, n) : NULL;
 	if (chain != NULL)
 	{
-		DpValue		parent;
+		DpValue parent;
 
 		/* a document that was there before the pattern may hold anything */
-		if (dp_tree_parent(tree, doc, &parent) ? *n > 0 && dp_value_compare(&parent, &chain[*n - 1]) == 0 : *n == 0)
+		if (dp_tree_parent(tree, doc, &parent)
+				? *n > 0 && dp_value_compare(&parent, &chain[*n - 1]) == 0
+				: *n == 0)
 		{
-			chain[(*n)++] = own;	/* there is room for one more */
+			chain[(*n)++] = own; /* there is room for one more */
 			return chain;
 		}
 		pfree(chain);
@@ -159,7 +168,7 @@ dp_tree_chain(const DpTree *tree, struct varlena *doc, bool trust, DpTreeFetch f
 	*n = 0;
 	for (;;)
 	{
-		DpValue		parent;
+		DpValue parent;
 
 		CHECK_FOR_INTERRUPTS();
 		if (*n == size)
@@ -187,7 +196,7 @@ dp_tree_chain(const DpTree *tree, struct varlena *doc, bool trust, DpTreeFetch f
 	}
 	for (i = 0; i < *n / 2; i++)
 	{
-		DpValue		swap = chain[i];
+		DpValue swap = chain[i];
 
 		chain[i] = chain[*n - 1 - i];
 		chain[*n - 1 - i] = swap;
@@ -198,15 +207,17 @@ dp_tree_chain(const DpTree *tree, struct varlena *doc, bool trust, DpTreeFetch f
 DpWriter *
 dp_tree_writer(DpTree *tree)
 {
-	DpWriter   *w = dp_writer_open(tree->decl->target, tree->decl->doc_column, 0, tree->mark);
+	DpWriter *w = dp_writer_open(tree->decl->target, tree->decl->doc_column, 0, tree->mark);
 
 	dp_writer_skip(w, skip_trigger);
 	dp_writer_refresh(w);
 	if (tree->by_parent == NULL)
 	{
 		if (tree->id != NULL)
-			tree->by_id = dp_lookup_path(tree->decl->target, tree->decl->doc_column, tree->id_text, tree->decl->context);
-		tree->by_parent = dp_lookup_path(tree->decl->target, tree->decl->doc_column, tree->parent_field, tree->decl->context);
+			tree->by_id = dp_lookup_path(tree->decl->target, tree->decl->doc_column, tree->id_text,
+										 tree->decl->context);
+		tree->by_parent = dp_lookup_path(tree->decl->target, tree->decl->doc_column,
+										 tree->parent_field, tree->decl->context);
 	}
 	return w;
 }
@@ -215,16 +226,17 @@ dp_tree_writer(DpTree *tree)
 static bool
 skip_trigger(const Trigger *trigger)
 {
-	return strncmp(trigger->tgname, DP_TRIGGER_PREFIX "45_tree", strlen(DP_TRIGGER_PREFIX "45_tree")) == 0 ||
-		strcmp(trigger->tgname, DP_TRIGGER_PREFIX "00_collection") == 0;
+	return strncmp(trigger->tgname, DP_TRIGGER_PREFIX "45_tree",
+				   strlen(DP_TRIGGER_PREFIX "45_tree")) == 0 ||
+		   strcmp(trigger->tgname, DP_TRIGGER_PREFIX "00_collection") == 0;
 }
 
 bool
 dp_tree_find_id(DpTree *tree, DpWriter *w, const DpValue *id)
 {
 	struct varlena *value = dp_value_to_varlena(id);
-	Datum		d = PointerGetDatum(value);
-	bool		found = dp_writer_find(w, tree->by_id, &d);
+	Datum d = PointerGetDatum(value);
+	bool found = dp_writer_find(w, tree->by_id, &d);
 
 	pfree(value);
 	return found;
@@ -238,7 +250,7 @@ dp_tree_lock_id(DpTree *tree, DpWriter *w, const DpValue *id, LockTupleMode mode
 	{
 		DpLockResult result = dp_writer_lock(w, mode);
 		struct varlena *doc;
-		DpValue		now;
+		DpValue now;
 
 		if (result == DP_LOCK_CIRCLE)
 		{
@@ -259,7 +271,7 @@ bool
 dp_tree_find_children(DpTree *tree, DpWriter *w, const DpValue *id)
 {
 	/* not freed: the scan goes on with it */
-	Datum	   *d = palloc(sizeof(Datum));
+	Datum *d = palloc(sizeof(Datum));
 
 	*d = PointerGetDatum(dp_value_to_varlena(id));
 	return dp_writer_find(w, tree->by_parent, d);
@@ -285,8 +297,8 @@ dp_tree_fetch(void *arg, const DpValue *id)
 /* A child, as it is sorted among its siblings */
 typedef struct Sibling
 {
-	DpValue		order;
-	DpValue		id;
+	DpValue order;
+	DpValue id;
 } Sibling;
 
 static int
@@ -294,7 +306,7 @@ compare_siblings(const void *a, const void *b)
 {
 	const Sibling *x = a;
 	const Sibling *y = b;
-	int			cmp = dp_value_compare(&x->order, &y->order);
+	int cmp = dp_value_compare(&x->order, &y->order);
 
 	return cmp != 0 ? cmp : dp_value_compare(&x->id, &y->id);
 }
@@ -302,18 +314,18 @@ compare_siblings(const void *a, const void *b)
 DpValue *
 dp_tree_children(DpTree *tree, DpWriter *w, const DpValue *id)
 {
-	int			size = 16;
-	int			n = 0;
-	Sibling    *siblings = palloc(sizeof(Sibling) * size);
-	DpBuilder  *b = palloc(sizeof(DpBuilder));
-	DpValue    *result = palloc(sizeof(DpValue));
-	bool		found;
-	int			i;
+	int size = 16;
+	int n = 0;
+	Sibling *siblings = palloc(sizeof(Sibling) * size);
+	DpBuilder *b = palloc(sizeof(DpBuilder));
+	DpValue *result = palloc(sizeof(DpValue));
+	bool found;
+	int i;
 
 	for (found = dp_tree_find_children(tree, w, id); found; found = dp_writer_next(w))
 	{
 		struct varlena *doc = dp_writer_document(w);
-		DpValue		value;
+		DpValue value;
 
 		if (doc == NULL || !dp_tree_id(tree, doc, &value))
 			continue;
@@ -323,7 +335,8 @@ dp_tree_children(DpTree *tree, DpWriter *w, const DpValue *id)
 			siblings = repalloc_huge(siblings, sizeof(Sibling) * size);
 		}
 		siblings[n].id = dp_tree_copy_value(CurrentMemoryContext, &value);
-		if (tree->order_by != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->order_by, &value))
+		if (tree->order_by != NULL &&
+			dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->order_by, &value))
 			siblings[n].order = dp_tree_copy_value(CurrentMemoryContext, &value);
 		else
 		{
@@ -346,9 +359,9 @@ dp_tree_children(DpTree *tree, DpWriter *w, const DpValue *id)
 HeapTuple
 dp_tree_with_document(DpTree *tree, HeapTuple tuple, TupleDesc desc, struct varlena *doc)
 {
-	Datum		value = PointerGetDatum(doc);
-	bool		isnull = false;
-	int			attnum = tree->decl->doc_attnum;
+	Datum value = PointerGetDatum(doc);
+	bool isnull = false;
+	int attnum = tree->decl->doc_attnum;
 
 	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
 }
@@ -356,8 +369,8 @@ dp_tree_with_document(DpTree *tree, HeapTuple tuple, TupleDesc desc, struct varl
 struct varlena *
 dp_tree_document(DpTree *tree, HeapTuple tuple, TupleDesc desc)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, tree->decl->doc_attnum, desc, &isnull);
+	bool isnull;
+	Datum value = heap_getattr(tuple, tree->decl->doc_attnum, desc, &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }

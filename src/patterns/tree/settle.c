@@ -19,11 +19,14 @@ static bool settle_attached(DpDecl *decl, const DpKey *key);
 static bool settle_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id);
 static bool is_split(DpDecl *decl, struct varlena *stored);
 static struct varlena *whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
-static struct varlena *keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole);
+static struct varlena *
+keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole);
 static struct varlena *lock_row(DpTree *tree, DpWriter *w, const DpKey *key);
 
-const DpPatternMethods dp_tree_methods = {"tree", is_split, whole, keep, settle_node};
-const DpPatternMethods dp_tree_attach_methods = {"tree_attach", is_split, whole, keep, settle_attached, .settle_note = dp_tree_attach_settle_note};
+const DpPatternMethods dp_tree_methods = { "tree", is_split, whole, keep, settle_node };
+const DpPatternMethods dp_tree_attach_methods = {
+	"tree_attach", is_split, whole, keep, settle_attached, .settle_note = dp_tree_attach_settle_note
+};
 
 /* Documents of trees are whole. */
 static bool
@@ -51,15 +54,15 @@ keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct var
 static bool
 settle_node(DpDecl *decl, const DpKey *key)
 {
-	DpTree	   *tree = dp_tree(decl);
-	DpWriter   *w;
+	DpTree *tree = dp_tree(decl);
+	DpWriter *w;
 	DpTreeReading reading;
 	struct varlena *doc;
-	DpValue    *chain;
-	DpValue    *children = NULL;
-	DpValue		id;
-	int			n;
-	bool		written = false;
+	DpValue *chain;
+	DpValue *children = NULL;
+	DpValue id;
+	int n;
+	bool written = false;
 
 	dp_tree_lock_moves(tree);
 	w = dp_tree_writer(tree);
@@ -76,13 +79,12 @@ settle_node(DpDecl *decl, const DpKey *key)
 			written = true;
 		chain = dp_tree_chain(tree, doc, false, dp_tree_fetch, &reading, &n);
 		if (chain == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-					 errmsg("the way up from node %s of table %s leads to no root",
-							dp_tree_id_text(&id), dp_relation_name(decl->target)),
-					 errdetail("A parent does not exist, or nodes hang below each other."),
-					 errhint("pattern_check() shows where.")));
-		n--;					/* the node itself */
+			ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+							errmsg("the way up from node %s of table %s leads to no root",
+								   dp_tree_id_text(&id), dp_relation_name(decl->target)),
+							errdetail("A parent does not exist, or nodes hang below each other."),
+							errhint("pattern_check() shows where.")));
+		n--; /* the node itself */
 		if (tree->children != NULL && tree->truth != DP_TREE_CHILDREN)
 			children = dp_tree_children(tree, w, &id);
 		dp_tree_check_path(tree, &id, chain, n);
@@ -99,7 +101,7 @@ settle_node(DpDecl *decl, const DpKey *key)
 			case DP_WRITE_CHANGED:
 				continue;
 			case DP_WRITE_CIRCLE:
-				break;			/* nothing is left to others */
+				break; /* nothing is left to others */
 		}
 		break;
 	}
@@ -107,26 +109,31 @@ settle_node(DpDecl *decl, const DpKey *key)
 	return written;
 }
 
-/* Truth children: the nodes that are listed get their parent field.  Returns whether any was written. */
+/*
+ * Truth children: the nodes that are listed get their parent field.  Returns whether any was
+ * written.
+ */
 static bool
 settle_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id)
 {
-	DpValue		array;
-	DpValue		child;
-	DpIter		iter;
-	bool		written = false;
+	DpValue array;
+	DpValue child;
+	DpIter iter;
+	bool written = false;
 
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->children, &array) || array.type != DP_TYPE_ARRAY)
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->children, &array) ||
+		array.type != DP_TYPE_ARRAY)
 		return false;
 	dp_iter_init(&iter, array.data, array.len);
 	while (dp_iter_next_value(&iter, &child))
 	{
-		DpValue		parent;
+		DpValue parent;
 
 		if (!dp_tree_lock_id(tree, w, &child, LockTupleNoKeyExclusive, NULL))
 			continue;
 		doc = dp_writer_document(w);
-		if (doc == NULL || (dp_tree_parent(tree, doc, &parent) && dp_value_compare(&parent, id) == 0))
+		if (doc == NULL ||
+			(dp_tree_parent(tree, doc, &parent) && dp_value_compare(&parent, id) == 0))
 			continue;
 		if (dp_writer_update(w, dp_tree_set_parent(tree, doc, id)) == DP_WRITE_DONE)
 			written = true;
@@ -140,14 +147,14 @@ settle_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id)
 static bool
 settle_attached(DpDecl *decl, const DpKey *key)
 {
-	DpTree	   *attached = dp_tree(decl);
-	DpTree	   *tree = dp_tree_of_attached(attached);
-	DpWriter   *nodes;
-	DpWriter   *w;
+	DpTree *attached = dp_tree(decl);
+	DpTree *tree = dp_tree_of_attached(attached);
+	DpWriter *nodes;
+	DpWriter *w;
 	DpTreeReading reading;
 	struct varlena *doc;
-	DpValue		parent;
-	bool		written = false;
+	DpValue parent;
+	bool written = false;
 
 	dp_tree_lock_moves(tree);
 	nodes = dp_tree_writer(tree);
@@ -160,15 +167,18 @@ settle_attached(DpDecl *decl, const DpKey *key)
 	else if (doc != NULL)
 	{
 		struct varlena *node = dp_tree_fetch(&reading, &parent);
-		int			n;
-		DpValue    *chain = node != NULL ? dp_tree_chain(tree, node, false, dp_tree_fetch, &reading, &n) : NULL;
+		int n;
+		DpValue *chain =
+			node != NULL ? dp_tree_chain(tree, node, false, dp_tree_fetch, &reading, &n) : NULL;
 
 		if (chain == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-					 errmsg("node %s does not exist in table %s", dp_tree_id_text(&parent), dp_relation_name(tree->decl->target)),
-					 errdetail("A document of table %s hangs on it.", dp_relation_name(decl->target))));
-		written = dp_writer_update(w, dp_tree_arrange(attached, doc, chain, n, NULL)) == DP_WRITE_DONE;
+			ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+							errmsg("node %s does not exist in table %s", dp_tree_id_text(&parent),
+								   dp_relation_name(tree->decl->target)),
+							errdetail("A document of table %s hangs on it.",
+									  dp_relation_name(decl->target))));
+		written =
+			dp_writer_update(w, dp_tree_arrange(attached, doc, chain, n, NULL)) == DP_WRITE_DONE;
 	}
 	dp_writer_close(w);
 	dp_writer_close(nodes);
@@ -184,7 +194,8 @@ lock_row(DpTree *tree, DpWriter *w, const DpKey *key)
 
 	if (tree->by_key == NULL)
 		tree->by_key = dp_lookup_primary(tree->decl->target, tree->decl->context);
-	if (!dp_writer_find(w, tree->by_key, key->values) || dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
+	if (!dp_writer_find(w, tree->by_key, key->values) ||
+		dp_writer_lock(w, LockTupleNoKeyExclusive) == DP_LOCK_GONE)
 		return NULL;
 	doc = dp_writer_document(w);
 	if (doc == NULL)
@@ -203,12 +214,12 @@ DP_FUNCTION(dp_tree_node);
 Datum
 dp_tree_node(PG_FUNCTION_ARGS)
 {
-	DpTree	   *tree = dp_tree_named(fcinfo);
+	DpTree *tree = dp_tree_named(fcinfo);
 	struct varlena *doc = PG_GETARG_VARLENA_PP(3);
-	TupleDesc	desc;
-	Datum		values[2] = {0};
-	bool		nulls[2] = {true, true};
-	DpValue		value;
+	TupleDesc desc;
+	Datum values[2] = { 0 };
+	bool nulls[2] = { true, true };
+	DpValue value;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -236,13 +247,13 @@ Datum
 dp_tree_faults(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	DpTree	   *tree;
+	DpTree *tree;
 	struct varlena *doc;
 	struct varlena *right;
-	DpValue		children = {0};
+	DpValue children = { 0 };
 	const DpPath *paths[5];
 	const char *texts[5];
-	int			i;
+	int i;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
@@ -255,11 +266,11 @@ dp_tree_faults(PG_FUNCTION_ARGS)
 		right = dp_tree_strip(tree, doc);
 	else
 	{
-		DpValue		array = dp_value_of_varlena(PG_GETARG_VARLENA_PP(4));
-		uint32		n = dp_array_count(array.data, array.len);
-		DpValue    *chain = palloc(sizeof(DpValue) * (n + 1));
-		DpIter		iter;
-		uint32		k = 0;
+		DpValue array = dp_value_of_varlena(PG_GETARG_VARLENA_PP(4));
+		uint32 n = dp_array_count(array.data, array.len);
+		DpValue *chain = palloc(sizeof(DpValue) * (n + 1));
+		DpIter iter;
+		uint32 k = 0;
 
 		dp_iter_init(&iter, array.data, array.len);
 		while (k < n && dp_iter_next_value(&iter, &chain[k]))
@@ -281,12 +292,12 @@ dp_tree_faults(PG_FUNCTION_ARGS)
 	texts[4] = tree->depth_text;
 	for (i = 0; i < 5; i++)
 	{
-		DpValue		was;
-		DpValue		is;
-		bool		had;
-		bool		has;
-		Datum		values[3];
-		bool		nulls[3] = {false};
+		DpValue was;
+		DpValue is;
+		bool had;
+		bool has;
+		Datum values[3];
+		bool nulls[3] = { false };
 
 		if (paths[i] == NULL)
 			continue;

@@ -17,9 +17,12 @@
 #include "patterns/tree/tree.h"
 #include "types/tree/treepath.h"
 
-static void choice_refused(DpDecl *decl, const char *option, const char *value) pg_attribute_noreturn();
-static struct varlena *treepath_of(struct varlena *doc, const DpPath *ancestors, bool nearest_first, const DpPath *id);
-static bool path_parent(struct varlena *doc, const DpPath *path, const char *separator, bool self, DpValue *parent);
+static void
+choice_refused(DpDecl *decl, const char *option, const char *value) pg_attribute_noreturn();
+static struct varlena *
+treepath_of(struct varlena *doc, const DpPath *ancestors, bool nearest_first, const DpPath *id);
+static bool path_parent(struct varlena *doc, const DpPath *path, const char *separator, bool self,
+						DpValue *parent);
 static DpPath *path_argument(FunctionCallInfo fcinfo, int n);
 static void sql_field(StringInfo sql, const DpTree *tree, const char *alias, const char *path);
 static void sql_literal(StringInfo sql, const char *text);
@@ -30,10 +33,10 @@ static void sql_literal(StringInfo sql, const char *text);
 DpTree *
 dp_tree(DpDecl *decl)
 {
-	DpTree	   *tree = decl->state;
+	DpTree *tree = decl->state;
 	MemoryContext old;
-	char	   *truth;
-	char	   *rule;
+	char *truth;
+	char *rule;
 
 	if (tree != NULL)
 		return tree;
@@ -104,13 +107,15 @@ dp_tree(DpDecl *decl)
 		(tree->id == NULL && tree->pair == NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the declaration \"%s\" of the %s pattern does not say where its truth is", decl->name, decl->pattern)));
+				 errmsg("the declaration \"%s\" of the %s pattern does not say where its truth is",
+						decl->name, decl->pattern)));
 	if (tree->id_is_key && (decl->nkeys != 1 || decl->keys[0].type != dp_types()->bson_value))
 		tree->id_is_key = false;
 	if (tree->id_is_key)
 		tree->key_column = decl->keys[0].name;
 	if (tree->truth == DP_TREE_ANCESTORS)
-		tree->parent_field = psprintf("%s.%s", tree->ancestors_text, tree->nearest_first ? "0" : "-1");
+		tree->parent_field =
+			psprintf("%s.%s", tree->ancestors_text, tree->nearest_first ? "0" : "-1");
 	else
 		tree->parent_field = tree->parent_text;
 	decl->state = tree;
@@ -128,9 +133,9 @@ dp_tree_find(Oid relid, const char *name)
 static void
 choice_refused(DpDecl *decl, const char *option, const char *value)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("option \"%s\" of the %s pattern cannot be \"%s\"", option, decl->pattern, value)));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("option \"%s\" of the %s pattern cannot be \"%s\"", option,
+						   decl->pattern, value)));
 }
 
 /*
@@ -145,23 +150,27 @@ is_there(const DpValue *value)
 bool
 dp_tree_id(const DpTree *tree, struct varlena *doc, DpValue *id)
 {
-	return tree->id != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->id, id) && is_there(id);
+	return tree->id != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->id, id) &&
+		   is_there(id);
 }
 
 bool
 dp_tree_parent(const DpTree *tree, struct varlena *doc, DpValue *parent)
 {
-	DpValue		array;
+	DpValue array;
 
 	switch (tree->truth)
 	{
 		case DP_TREE_PARENT:
 		case DP_TREE_CHILDREN:
-			return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->parent, parent) && is_there(parent);
+			return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->parent, parent) &&
+				   is_there(parent);
 		case DP_TREE_ANCESTORS:
-			if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->ancestors, &array) || array.type != DP_TYPE_ARRAY)
+			if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->ancestors, &array) ||
+				array.type != DP_TYPE_ARRAY)
 				return false;
-			return dp_array_element(array.data, array.len, tree->nearest_first ? 0 : -1, parent) && is_there(parent);
+			return dp_array_element(array.data, array.len, tree->nearest_first ? 0 : -1, parent) &&
+				   is_there(parent);
 		case DP_TREE_PATH:
 			return path_parent(doc, tree->path, tree->separator, tree->path_self, parent);
 	}
@@ -171,15 +180,16 @@ dp_tree_parent(const DpTree *tree, struct varlena *doc, DpValue *parent)
 DpValue *
 dp_tree_ancestors(const DpTree *tree, struct varlena *doc, int *n)
 {
-	DpValue		array;
-	DpValue    *ids;
-	DpIter		iter;
-	uint32		count;
-	uint32		i = 0;
+	DpValue array;
+	DpValue *ids;
+	DpIter iter;
+	uint32 count;
+	uint32 i = 0;
 
 	*n = 0;
 	if (tree->ancestors == NULL ||
-		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->ancestors, &array) || array.type != DP_TYPE_ARRAY)
+		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->ancestors, &array) ||
+		array.type != DP_TYPE_ARRAY)
 		return NULL;
 	count = dp_array_count(array.data, array.len);
 	ids = palloc(sizeof(DpValue) * (count + 1));
@@ -227,15 +237,16 @@ is_path_id(const DpValue *value)
 static struct varlena *
 treepath_of(struct varlena *doc, const DpPath *ancestors, bool nearest_first, const DpPath *id)
 {
-	DpValue		array;
-	DpValue		own;
-	DpValue    *ids;
+	DpValue array;
+	DpValue own;
+	DpValue *ids;
 	DpTreepathBuilder b;
-	DpIter		iter;
-	uint32		count;
-	uint32		i = 0;
+	DpIter iter;
+	uint32 count;
+	uint32 i = 0;
 
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), ancestors, &array) || array.type != DP_TYPE_ARRAY ||
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), ancestors, &array) ||
+		array.type != DP_TYPE_ARRAY ||
 		!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), id, &own) || !is_path_id(&own))
 		return NULL;
 	count = dp_array_count(array.data, array.len);
@@ -264,18 +275,20 @@ treepath_of(struct varlena *doc, const DpPath *ancestors, bool nearest_first, co
  * ends with the node itself.  A new string; false for a root.
  */
 static bool
-path_parent(struct varlena *doc, const DpPath *path, const char *separator, bool self, DpValue *parent)
+path_parent(struct varlena *doc, const DpPath *path, const char *separator, bool self,
+			DpValue *parent)
 {
-	DpValue		value;
+	DpValue value;
 	const char *s;
 	const char *end;
 	const char *last;
-	uint32		seplen = strlen(separator);
-	int			skip = self ? 1 : 0;
-	uint8	   *data;
-	uint32		len;
+	uint32 seplen = strlen(separator);
+	int skip = self ? 1 : 0;
+	uint8 *data;
+	uint32 len;
 
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value) || value.type != DP_TYPE_STRING)
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value) ||
+		value.type != DP_TYPE_STRING)
 		return false;
 	s = DP_STRING_DATA(&value);
 	end = s + DP_STRING_LEN(&value);
@@ -316,7 +329,8 @@ Datum
 dp_tree_treepath_sql(PG_FUNCTION_ARGS)
 {
 	struct varlena *doc = PG_GETARG_VARLENA_PP(0);
-	struct varlena *path = treepath_of(doc, path_argument(fcinfo, 1), PG_GETARG_BOOL(2), path_argument(fcinfo, 3));
+	struct varlena *path =
+		treepath_of(doc, path_argument(fcinfo, 1), PG_GETARG_BOOL(2), path_argument(fcinfo, 3));
 
 	if (path == NULL)
 		PG_RETURN_NULL();
@@ -326,7 +340,7 @@ dp_tree_treepath_sql(PG_FUNCTION_ARGS)
 /* What these functions keep in fn_extra: paths of constant arguments. */
 typedef struct PathArguments
 {
-	DpPath	   *paths[4];
+	DpPath *paths[4];
 } PathArguments;
 
 /*
@@ -337,7 +351,7 @@ static DpPath *
 path_argument(FunctionCallInfo fcinfo, int n)
 {
 	PathArguments *cache = fcinfo->flinfo->fn_extra;
-	text	   *source = PG_GETARG_TEXT_PP(n);
+	text *source = PG_GETARG_TEXT_PP(n);
 	MemoryContext old;
 
 	if (!get_fn_expr_arg_stable(fcinfo->flinfo, n))
@@ -427,12 +441,11 @@ sql_literal(StringInfo sql, const char *text)
 DpTree *
 dp_tree_named(FunctionCallInfo fcinfo)
 {
-	char	   *pattern = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	char *pattern = text_to_cstring(PG_GETARG_TEXT_PP(1));
 
 	if (strcmp(pattern, "tree") != 0 && strcmp(pattern, "tree_attach") != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("pattern \"%s\" has no tree", pattern)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("pattern \"%s\" has no tree", pattern)));
 	return dp_tree(dp_decl_find(PG_GETARG_OID(0), pattern, text_to_cstring(PG_GETARG_TEXT_PP(2))));
 }
 
@@ -446,14 +459,14 @@ DP_FUNCTION(dp_tree_expressions);
 Datum
 dp_tree_expressions(PG_FUNCTION_ARGS)
 {
-	DpTree	   *tree;
+	DpTree *tree;
 	const char *alias = PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3));
 	StringInfoData sql;
-	Datum		values[5];
-	bool		nulls[5] = {false};
-	ArrayType  *array;
-	int			dims[1] = {4};
-	int			lbs[1] = {1};
+	Datum values[5];
+	bool nulls[5] = { false };
+	ArrayType *array;
+	int dims[1] = { 4 };
+	int lbs[1] = { 1 };
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		PG_RETURN_NULL();

@@ -47,7 +47,7 @@
 #include "kit/key.h"
 
 /* The bytes that a treepath may have to be indexed */
-#define DP_TREE_MAX_PATH	2600
+#define DP_TREE_MAX_PATH 2600
 
 typedef enum DpTreeTruth
 {
@@ -60,9 +60,9 @@ typedef enum DpTreeTruth
 /* What happens to the children of a node that is deleted */
 typedef enum DpTreeDelete
 {
-	DP_TREE_RESTRICT,			/* the deletion is refused */
-	DP_TREE_CASCADE,			/* they are deleted, too */
-	DP_TREE_REPARENT			/* they hang below the parent of the deleted node */
+	DP_TREE_RESTRICT, /* the deletion is refused */
+	DP_TREE_CASCADE,  /* they are deleted, too */
+	DP_TREE_REPARENT  /* they hang below the parent of the deleted node */
 } DpTreeDelete;
 
 /*
@@ -72,46 +72,52 @@ typedef enum DpTreeDelete
  */
 typedef struct DpTree
 {
-	DpDecl	   *decl;
-	DpPath	   *id;
-	DpPath	   *parent;
-	DpPath	   *ancestors;
-	DpPath	   *path;
-	DpPath	   *children;
-	DpPath	   *depth;
-	DpPath	   *order_by;		/* of siblings; NULL: by their ids */
-	char	   *id_text;		/* the same as they were written */
-	char	   *parent_text;
-	char	   *ancestors_text;
-	char	   *path_text;
-	char	   *children_text;
-	char	   *depth_text;
-	char	   *order_text;
-	bool		nearest_first;	/* order of the array of ancestors */
-	char	   *separator;
-	bool		path_self;		/* the path ends with the node itself */
-	bool		path_lead;		/* the path begins with a separator */
+	DpDecl *decl;
+	DpPath *id;
+	DpPath *parent;
+	DpPath *ancestors;
+	DpPath *path;
+	DpPath *children;
+	DpPath *depth;
+	DpPath *order_by; /* of siblings; NULL: by their ids */
+	char *id_text;    /* the same as they were written */
+	char *parent_text;
+	char *ancestors_text;
+	char *path_text;
+	char *children_text;
+	char *depth_text;
+	char *order_text;
+	bool nearest_first; /* order of the array of ancestors */
+	char *separator;
+	bool path_self; /* the path ends with the node itself */
+	bool path_lead; /* the path begins with a separator */
 	DpTreeTruth truth;
 	DpTreeDelete on_delete;
-	bool		id_is_key;		/* the table's primary key is the id: a column _id that follows the document's */
-	char	   *key_column;		/* its name, if so */
-	bool		chained;		/* a form is kept that changes in a whole subtree */
-	char	   *parent_field;	/* the path that the index on parents is on */
-	char	   *mark;			/* what our own writes are marked with */
-	Oid			id_index;		/* rows.c: InvalidOid until it is looked for */
+	bool
+		id_is_key; /* the table's primary key is the id: a column _id that follows the document's */
+	char *key_column;   /* its name, if so */
+	bool chained;       /* a form is kept that changes in a whole subtree */
+	char *parent_field; /* the path that the index on parents is on */
+	char *mark;         /* what our own writes are marked with */
+	Oid id_index;       /* rows.c: InvalidOid until it is looked for */
 	struct DpLookup *by_id;
 	struct DpLookup *by_parent;
 	struct DpLookup *by_key;
-	List	   *attached;		/* attach.c */
-	bool		attached_known;
-	char	   *pair;			/* tree_attach: leads to the tree */
-	bool		remembers;		/* there is a list of children that have gone: a queue, by their parents */
+	List *attached; /* attach.c */
+	bool attached_known;
+	char *pair;     /* tree_attach: leads to the tree */
+	bool remembers; /* there is a list of children that have gone: a queue, by their parents */
 } DpTree;
 
-/* The pattern's view of a declaration of "tree" or "tree_attach"; lives as long as the declaration. */
+/*
+ * The pattern's view of a declaration of "tree" or "tree_attach"; lives as long as the declaration.
+ */
 extern DpTree *dp_tree(DpDecl *decl);
 
-/* The tree of a table: the one of that name, or the only one if name is NULL.  Raises errors as dp_decl_find(). */
+/*
+ * The tree of a table: the one of that name, or the only one if name is NULL.  Raises errors as
+ * dp_decl_find().
+ */
 extern DpTree *dp_tree_find(Oid relid, const char *name);
 
 /* The declaration that the first three arguments of a function name: table, pattern and name. */
@@ -153,4 +159,4 @@ extern void dp_tree_sql_parent(StringInfo sql, const DpTree *tree, const char *a
 extern void dp_tree_sql_treepath(StringInfo sql, const DpTree *tree, const char *alias);
 extern void dp_tree_sql_order(StringInfo sql, const DpTree *tree, const char *alias);
 
-#endif							/* DP_PATTERNS_TREE_TREE_H */
+#endif /* DP_PATTERNS_TREE_TREE_H */

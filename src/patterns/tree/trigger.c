@@ -25,23 +25,25 @@
 #include "patterns/tree/change.h"
 
 /* Rows of a statement whose parents are looked for before giving up, when most are not there yet */
-#define PROBES	32
+#define PROBES 32
 
 /* Where a probing trigger reads from */
 typedef struct Probing
 {
-	DpTree	   *tree;
-	Relation	rel;
+	DpTree *tree;
+	Relation rel;
 } Probing;
 
 static HeapTuple tree_before(DpTree *tree, TriggerData *trigdata);
-static struct varlena *tree_place(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id, bool is_new);
+static struct varlena *
+tree_place(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id, bool is_new);
 static void tree_after_row(DpTree *tree, TriggerData *trigdata);
 static struct varlena *probe_fetch(void *arg, const DpValue *id);
 static bool probing_pays(DpTree *tree, bool found, bool ask);
 static void check_truth(const DpTree *tree, struct varlena *doc);
-static int	times_listed(const DpValue *array, const DpValue *value);
-static void note_listed(DpTree *tree, DpTreeStatement *s, struct varlena *doc, struct varlena *other, const DpValue *id, bool gone);
+static int times_listed(const DpValue *array, const DpValue *value);
+static void note_listed(DpTree *tree, DpTreeStatement *s, struct varlena *doc,
+						struct varlena *other, const DpValue *id, bool gone);
 static bool same_id(const DpValue *a, const DpValue *b);
 
 DP_FUNCTION(dp_tree_trigger);
@@ -49,15 +51,18 @@ Datum
 dp_tree_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	DpDecl	   *decl = dp_decl_of_trigger(fcinfo, "tree");
-	DpTree	   *tree = dp_tree(decl);
-	bool		is_row = TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
+	DpDecl *decl = dp_decl_of_trigger(fcinfo, "tree");
+	DpTree *tree = dp_tree(decl);
+	bool is_row = TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
 
 	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) || tree->id == NULL ||
-		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) && (!is_row || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"tree_trigger\" is called by triggers that tree_enable() makes only")));
+		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) &&
+		 (!is_row || TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"tree_trigger\" is called by triggers that tree_enable() makes only")));
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(tree_before(tree, trigdata));
 	if (!dp_decl_maintained(decl) || dp_marked(decl->target, tree->mark) == DP_MARK_INTERNAL)
@@ -83,13 +88,13 @@ dp_tree_trigger(PG_FUNCTION_ARGS)
 static HeapTuple
 tree_before(DpTree *tree, TriggerData *trigdata)
 {
-	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-	HeapTuple	tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *given;
 	struct varlena *doc;
 	struct varlena *old = NULL;
-	DpValue		id;
+	DpValue id;
 
 	if (!dp_decl_maintained(tree->decl))
 		return tuple;
@@ -100,7 +105,7 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 	{
 		/* triggers of users may have changed other fields of what we write, but not these */
 		struct varlena *wanted = dp_marked_document(tree->decl->target, tree->mark);
-		DpValue		parent;
+		DpValue parent;
 
 		if (wanted == NULL)
 			return tuple;
@@ -112,16 +117,17 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 
 	if (is_update)
 	{
-		Datum		before;
-		Datum		after;
-		bool		null;
+		Datum before;
+		Datum after;
+		bool null;
 
 		/* a document that does not change is not even read */
 		before = heap_getattr(trigdata->tg_trigtuple, tree->decl->doc_attnum, desc, &null);
 		after = heap_getattr(tuple, tree->decl->doc_attnum, desc, &null);
 		if (DatumGetPointer(before) != NULL && DatumGetPointer(after) != NULL &&
 			VARSIZE_ANY(DatumGetPointer(before)) == VARSIZE_ANY(DatumGetPointer(after)) &&
-			memcmp(DatumGetPointer(before), DatumGetPointer(after), VARSIZE_ANY(DatumGetPointer(before))) == 0)
+			memcmp(DatumGetPointer(before), DatumGetPointer(after),
+				   VARSIZE_ANY(DatumGetPointer(before))) == 0)
 			return tuple;
 		old = dp_tree_document(tree, trigdata->tg_trigtuple, desc);
 	}
@@ -130,36 +136,39 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 	doc = dp_tree_written(tree, trigdata->tg_relation, old, given);
 	if (old != NULL)
 	{
-		DpValue		old_id;
-		DpValue		old_parent;
-		DpValue		parent;
-		bool		has_id = dp_tree_id(tree, old, &old_id);
-		bool		had;
-		bool		has;
+		DpValue old_id;
+		DpValue old_parent;
+		DpValue parent;
+		bool has_id = dp_tree_id(tree, old, &old_id);
+		bool had;
+		bool has;
 
 		/* with children as the truth, the parent field is derived as the others are */
 		if (tree->truth == DP_TREE_CHILDREN)
 			doc = dp_tree_put_back(tree, old, doc, false);
 		had = dp_tree_parent(tree, old, &old_parent);
 		has = dp_tree_parent(tree, doc, &parent);
-		if (has_id && dp_value_identical(&id, &old_id) && had == has && (!has || same_id(&parent, &old_parent)))
+		if (has_id && dp_value_identical(&id, &old_id) && had == has &&
+			(!has || same_id(&parent, &old_parent)))
 		{
 			doc = dp_tree_put_back(tree, old, doc, true);
 			return doc == given ? tuple : dp_tree_with_document(tree, tuple, desc, doc);
 		}
 		if (tree->children != NULL && tree->truth != DP_TREE_CHILDREN)
 		{
-			DpValue		children;
+			DpValue children;
 
 			if (dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), tree->children, &children))
-				doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->children, &children);
+				doc =
+					dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->children, &children);
 		}
 	}
 	else if (tree->truth == DP_TREE_CHILDREN)
-		doc = dp_tree_set_parent(tree, doc, NULL);	/* nobody lists it yet */
+		doc = dp_tree_set_parent(tree, doc, NULL); /* nobody lists it yet */
 	else if (tree->children != NULL)
 	{
-		struct varlena *without = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->children);
+		struct varlena *without =
+			dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->children);
 
 		if (without != NULL)
 			doc = without;
@@ -177,18 +186,18 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 static struct varlena *
 tree_place(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id, bool is_new)
 {
-	DpValue		parent;
+	DpValue parent;
 	struct varlena *above;
-	DpValue    *chain;
-	Probing		probing = {tree, rel};
-	int			n;
+	DpValue *chain;
+	Probing probing = { tree, rel };
+	int n;
 
 	if (!dp_tree_parent(tree, doc, &parent))
 		return dp_tree_arrange(tree, doc, NULL, 0, NULL);
 	if (same_id(&parent, id))
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("a node of table %s cannot be its own parent", dp_relation_name(tree->decl->target))));
+		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+						errmsg("a node of table %s cannot be its own parent",
+							   dp_relation_name(tree->decl->target))));
 	if (!tree->chained && tree->truth == DP_TREE_PARENT)
 		return dp_tree_arrange(tree, doc, &parent, 1, NULL);
 	if (!probing_pays(tree, false, true))
@@ -206,7 +215,7 @@ tree_place(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id, b
 static struct varlena *
 probe_fetch(void *arg, const DpValue *id)
 {
-	Probing    *probing = arg;
+	Probing *probing = arg;
 
 	return dp_tree_probe(probing->tree, probing->rel, id);
 }
@@ -221,10 +230,11 @@ probing_pays(DpTree *tree, bool found, bool ask)
 	static TimestampTz statement = 0;
 	static CommandId command = 0;
 	static const DpTree *last = NULL;
-	static int	tried = 0;
-	static int	succeeded = 0;
+	static int tried = 0;
+	static int succeeded = 0;
 
-	if (last != tree || statement != GetCurrentStatementStartTimestamp() || command != GetCurrentCommandId(false))
+	if (last != tree || statement != GetCurrentStatementStartTimestamp() ||
+		command != GetCurrentCommandId(false))
 	{
 		last = tree;
 		statement = GetCurrentStatementStartTimestamp();
@@ -245,25 +255,26 @@ probing_pays(DpTree *tree, bool found, bool ask)
 static void
 tree_after_row(DpTree *tree, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *before = NULL;
 	struct varlena *after = NULL;
-	HeapTuple	now = NULL;
+	HeapTuple now = NULL;
 	DpTreeStatement *s;
-	DpValue		old_id;
-	DpValue		new_id;
-	DpValue		old_parent;
-	DpValue		new_parent;
-	bool		had_id = false;
-	bool		has_id = false;
-	bool		had = false;
-	bool		has = false;
+	DpValue old_id;
+	DpValue new_id;
+	DpValue old_parent;
+	DpValue new_parent;
+	bool had_id = false;
+	bool has_id = false;
+	bool had = false;
+	bool has = false;
 
 	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 		before = dp_tree_document(tree, trigdata->tg_trigtuple, desc);
 	if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event))
 	{
-		now = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
+		now = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
+														  : trigdata->tg_trigtuple;
 		after = dp_tree_document(tree, now, desc);
 	}
 	if (before != NULL)
@@ -294,7 +305,7 @@ tree_after_row(DpTree *tree, TriggerData *trigdata)
 	if (had_id)
 	{
 		DpTreeGone *gone = dp_tree_gone(s);
-		DpValue		array;
+		DpValue array;
 
 		gone->id = dp_tree_copy_value(s->context, &old_id);
 		gone->has_parent = had;
@@ -302,9 +313,11 @@ tree_after_row(DpTree *tree, TriggerData *trigdata)
 			gone->parent = dp_tree_copy_value(s->context, &old_parent);
 		gone->came = has_id ? s->ncame - 1 : -1;
 		if (!has_id && tree->truth == DP_TREE_CHILDREN &&
-			dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), tree->children, &array) && array.type == DP_TYPE_ARRAY)
+			dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), tree->children, &array) &&
+			array.type == DP_TYPE_ARRAY)
 			gone->children = dp_tree_copy_value(s->context, &array);
-		if (had && tree->remembers && (!has_id || !same_id(&old_id, &new_id) || !has || !same_id(&old_parent, &new_parent)))
+		if (had && tree->remembers &&
+			(!has_id || !same_id(&old_id, &new_id) || !has || !same_id(&old_parent, &new_parent)))
 			dp_tree_remember_gone(tree, &old_parent, &old_id);
 	}
 	if (tree->truth == DP_TREE_CHILDREN)
@@ -323,18 +336,21 @@ tree_after_row(DpTree *tree, TriggerData *trigdata)
  * looked for.
  */
 static void
-note_listed(DpTree *tree, DpTreeStatement *s, struct varlena *doc, struct varlena *other, const DpValue *id, bool gone)
+note_listed(DpTree *tree, DpTreeStatement *s, struct varlena *doc, struct varlena *other,
+			const DpValue *id, bool gone)
 {
-	DpValue		array;
-	DpValue		others;
-	DpValue		value;
-	DpIter		iter;
-	bool		compare;
+	DpValue array;
+	DpValue others;
+	DpValue value;
+	DpIter iter;
+	bool compare;
 
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->children, &array) || array.type != DP_TYPE_ARRAY)
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->children, &array) ||
+		array.type != DP_TYPE_ARRAY)
 		return;
-	compare = other != NULL && dp_path_find(DP_DOC_DATA(other), DP_DOC_SIZE(other), tree->children, &others) &&
-		others.type == DP_TYPE_ARRAY;
+	compare = other != NULL &&
+			  dp_path_find(DP_DOC_DATA(other), DP_DOC_SIZE(other), tree->children, &others) &&
+			  others.type == DP_TYPE_ARRAY;
 	if (compare && dp_value_identical(&array, &others))
 		return;
 	dp_iter_init(&iter, array.data, array.len);
@@ -359,9 +375,9 @@ note_listed(DpTree *tree, DpTreeStatement *s, struct varlena *doc, struct varlen
 static int
 times_listed(const DpValue *array, const DpValue *value)
 {
-	DpIter		iter;
-	DpValue		element;
-	int			n = 0;
+	DpIter iter;
+	DpValue element;
+	int n = 0;
 
 	dp_iter_init(&iter, array->data, array->len);
 	while (dp_iter_next_value(&iter, &element))
@@ -376,12 +392,14 @@ times_listed(const DpValue *array, const DpValue *value)
 static void
 check_truth(const DpTree *tree, struct varlena *doc)
 {
-	const DpPath *path = tree->truth == DP_TREE_PARENT ? tree->parent : tree->truth == DP_TREE_ANCESTORS ? tree->ancestors :
-		tree->truth == DP_TREE_PATH ? tree->path : tree->children;
-	DpValue		value;
-	bool		fits;
-	DpIter		iter;
-	DpValue		element;
+	const DpPath *path = tree->truth == DP_TREE_PARENT      ? tree->parent
+						 : tree->truth == DP_TREE_ANCESTORS ? tree->ancestors
+						 : tree->truth == DP_TREE_PATH      ? tree->path
+															: tree->children;
+	DpValue value;
+	bool fits;
+	DpIter iter;
+	DpValue element;
 
 	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &value) ||
 		value.type == DP_TYPE_NULL || value.type == DP_TYPE_UNDEFINED)
@@ -396,11 +414,13 @@ check_truth(const DpTree *tree, struct varlena *doc)
 			if (fits && tree->path_self)
 			{
 				/* a path ends with the node that it leads to */
-				DpValue		id;
-				uint32		len = DP_STRING_LEN(&value);
+				DpValue id;
+				uint32 len = DP_STRING_LEN(&value);
 
-				fits = len == 0 || (dp_tree_id(tree, doc, &id) && id.type == DP_TYPE_STRING && DP_STRING_LEN(&id) <= len &&
-									memcmp(DP_STRING_DATA(&value) + len - DP_STRING_LEN(&id), DP_STRING_DATA(&id), DP_STRING_LEN(&id)) == 0);
+				fits = len == 0 || (dp_tree_id(tree, doc, &id) && id.type == DP_TYPE_STRING &&
+									DP_STRING_LEN(&id) <= len &&
+									memcmp(DP_STRING_DATA(&value) + len - DP_STRING_LEN(&id),
+										   DP_STRING_DATA(&id), DP_STRING_LEN(&id)) == 0);
 			}
 			break;
 		default:
@@ -416,11 +436,18 @@ check_truth(const DpTree *tree, struct varlena *doc)
 	if (!fits)
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("the place of a node of table %s is not well written", dp_relation_name(tree->decl->target)),
-				 tree->truth == DP_TREE_PARENT ? errdetail("\"%s\" must be the id of a node.", tree->parent_text) :
-				 tree->truth == DP_TREE_PATH ? (tree->path_self ? errdetail("\"%s\" must be a text that ends with the node's own id.", tree->path_text) :
-												errdetail("\"%s\" must be a text.", tree->path_text)) :
-				 errdetail("\"%s\" must be an array of ids.", tree->truth == DP_TREE_ANCESTORS ? tree->ancestors_text : tree->children_text)));
+				 errmsg("the place of a node of table %s is not well written",
+						dp_relation_name(tree->decl->target)),
+				 tree->truth == DP_TREE_PARENT
+					 ? errdetail("\"%s\" must be the id of a node.", tree->parent_text)
+				 : tree->truth == DP_TREE_PATH
+					 ? (tree->path_self
+							? errdetail("\"%s\" must be a text that ends with the node's own id.",
+										tree->path_text)
+							: errdetail("\"%s\" must be a text.", tree->path_text))
+					 : errdetail("\"%s\" must be an array of ids.", tree->truth == DP_TREE_ANCESTORS
+																		? tree->ancestors_text
+																		: tree->children_text)));
 }
 
 /* Whether two ids name the same node. */

@@ -15,7 +15,8 @@
 
 static bool has_chained_form(const DpTree *tree, struct varlena *doc);
 static DpValue *children_edited(DpTreeChange *c, DpTreeNode *node, struct varlena *doc);
-static bool children_append(DpTreeChange *c, DpTreeNode *node, DpBuilder *b, const DpValue *array, const DpValue *own);
+static bool children_append(DpTreeChange *c, DpTreeNode *node, DpBuilder *b, const DpValue *array,
+							const DpValue *own);
 static bool holds(const DpValue *array, const DpValue *value);
 
 /*
@@ -26,8 +27,8 @@ bool
 dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 {
 	MemoryContext old;
-	DpValue    *children = NULL;
-	int			n = dp_tree_chain_of(c, node, false);
+	DpValue *children = NULL;
+	int n = dp_tree_chain_of(c, node, false);
 
 	dp_tree_check_path(c->tree, &node->id, c->chain, n);
 	MemoryContextReset(c->scratch);
@@ -36,14 +37,15 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 	{
 		struct varlena *doc;
 		struct varlena *now;
-		DpValue		id;
-		DpValue		parent;
-		bool		has;
+		DpValue id;
+		DpValue parent;
+		bool has;
 
 		/* again when the row has changed meanwhile: who did it may have given it a child */
 		if (node->dirty && !c->adopting && c->tree->truth != DP_TREE_CHILDREN)
 			children = dp_tree_children(c->tree, c->w, &node->id);
-		if (!(node->has_ref && (node->came != NULL ? dp_writer_fetch_own(c->w, &node->ref) : dp_writer_fetch(c->w, &node->ref))) &&
+		if (!(node->has_ref && (node->came != NULL ? dp_writer_fetch_own(c->w, &node->ref)
+												   : dp_writer_fetch(c->w, &node->ref))) &&
 			!dp_tree_find_id(c->tree, c->w, &node->id))
 			break;
 		if (node->came == NULL && dp_tree_has_attached(c->tree) &&
@@ -62,7 +64,8 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 		{
 			/* somebody has deleted it and put another one of its id elsewhere */
 			if (node->came == NULL && !node->has_ref && c->tree->truth != DP_TREE_CHILDREN &&
-				!(dp_tree_parent(c->tree, doc, &parent) && dp_tree_map_find(&c->gone, &parent) != NULL))
+				!(dp_tree_parent(c->tree, doc, &parent) &&
+				  dp_tree_map_find(&c->gone, &parent) != NULL))
 				break;
 			if (c->tree->truth == DP_TREE_PARENT)
 				now = dp_tree_set_parent(c->tree, doc, node->up != NULL ? &node->up->id : NULL);
@@ -76,7 +79,8 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 		}
 		if (node->came != NULL && node->came->is_new && has_chained_form(c->tree, doc))
 			node->walk = true;
-		now = dp_tree_guarded(c->tree, doc, dp_tree_arrange(c->tree, now, c->chain, n, children), c->s->gone, c->s->ngone);
+		now = dp_tree_guarded(c->tree, doc, dp_tree_arrange(c->tree, now, c->chain, n, children),
+							  c->s->gone, c->s->ngone);
 		switch (dp_writer_update(c->w, now))
 		{
 			case DP_WRITE_DONE:
@@ -93,7 +97,7 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 				dp_writer_refresh(c->w);
 				break;
 			case DP_WRITE_CIRCLE:
-				break;			/* nothing is left to others */
+				break; /* nothing is left to others */
 		}
 	}
 	MemoryContextSwitchTo(old);
@@ -104,11 +108,14 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 static bool
 has_chained_form(const DpTree *tree, struct varlena *doc)
 {
-	DpValue		value;
+	DpValue value;
 
-	return (tree->ancestors != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->ancestors, &value)) ||
-		(tree->path != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->path, &value)) ||
-		(tree->depth != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->depth, &value));
+	return (tree->ancestors != NULL &&
+			dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->ancestors, &value)) ||
+		   (tree->path != NULL &&
+			dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->path, &value)) ||
+		   (tree->depth != NULL &&
+			dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->depth, &value));
 }
 
 /*
@@ -118,33 +125,34 @@ has_chained_form(const DpTree *tree, struct varlena *doc)
 void
 dp_tree_write_below(DpTreeChange *c, List *level)
 {
-	bool		attached = dp_tree_has_attached(c->tree);
-	ListCell   *lc;
+	bool attached = dp_tree_has_attached(c->tree);
+	ListCell *lc;
 
 	foreach(lc, level)
 		((DpTreeNode *) lfirst(lc))->reached = true;
 	while (level != NIL)
 	{
-		List	   *next = NIL;
+		List *next = NIL;
 
 		dp_writer_refresh(c->w);
 		foreach(lc, level)
 		{
 			DpTreeNode *node = lfirst(lc);
-			bool		found;
+			bool found;
 
 			CHECK_FOR_INTERRUPTS();
 			if (attached)
 			{
-				int			n = dp_tree_chain_of(c, node, true);
+				int n = dp_tree_chain_of(c, node, true);
 
 				dp_tree_follow(c->tree, &c->follow, c->chain, n, lc == list_head(level));
 			}
 			MemoryContextReset(c->scratch);
-			for (found = dp_tree_find_children(c->tree, c->w, &node->id); found; found = dp_writer_next(c->w))
+			for (found = dp_tree_find_children(c->tree, c->w, &node->id); found;
+				 found = dp_writer_next(c->w))
 			{
 				struct varlena *doc = dp_writer_document(c->w);
-				DpValue		id;
+				DpValue id;
 				DpTreeNode *child;
 
 				if (doc == NULL || !dp_tree_id(c->tree, doc, &id))
@@ -157,7 +165,7 @@ dp_tree_write_below(DpTreeChange *c, List *level)
 					child->depth = node->depth + 1;
 				}
 				else if (child->came != NULL || child->reached || child->adopted)
-					continue;	/* its own row says where it hangs */
+					continue; /* its own row says where it hangs */
 				child->reached = true;
 				dp_writer_ref(c->w, &child->ref);
 				child->has_ref = true;
@@ -178,7 +186,7 @@ dp_tree_write_below(DpTreeChange *c, List *level)
 	/* documents that hang on ids that are no more */
 	if (attached)
 	{
-		int			i;
+		int i;
 
 		for (i = 0; i < c->s->ngone; i++)
 		{
@@ -190,7 +198,7 @@ dp_tree_write_below(DpTreeChange *c, List *level)
 			self = dp_tree_node_find(c, &gone->id);
 			if (self != NULL && self->depth == -2)
 			{
-				int			n = self->up != NULL ? dp_tree_chain_of(c, self->up, true) : 0;
+				int n = self->up != NULL ? dp_tree_chain_of(c, self->up, true) : 0;
 
 				dp_tree_follow_gone(c->tree, &c->follow, &gone->id, DP_TREE_REPARENT, c->chain, n);
 			}
@@ -204,9 +212,9 @@ dp_tree_write_below(DpTreeChange *c, List *level)
 void
 dp_tree_write_children(DpTreeChange *c)
 {
-	List	   *dirty = NIL;
-	ListCell   *lc;
-	uint32		i;
+	List *dirty = NIL;
+	ListCell *lc;
+	uint32 i;
 
 	dp_writer_refresh(c->w);
 	for (i = 0; c->nodes.items != NULL && i <= c->nodes.mask; i++)
@@ -221,7 +229,7 @@ dp_tree_write_children(DpTreeChange *c)
 	{
 		DpTreeNode *node = lfirst(lc);
 		MemoryContext old;
-		DpValue    *children = NULL;
+		DpValue *children = NULL;
 
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(c->scratch);
@@ -243,10 +251,11 @@ dp_tree_write_children(DpTreeChange *c)
 				children = children_edited(c, node, doc);
 			if (children != NULL)
 			{
-				DpTree		only = *c->tree;
+				DpTree only = *c->tree;
 
 				only.parent = only.ancestors = only.path = only.depth = NULL;
-				now = dp_tree_guarded(c->tree, doc, dp_tree_arrange(&only, doc, NULL, 0, children), c->s->gone, c->s->ngone);
+				now = dp_tree_guarded(c->tree, doc, dp_tree_arrange(&only, doc, NULL, 0, children),
+									  c->s->gone, c->s->ngone);
 			}
 			if (now == doc || dp_writer_update(c->w, now) != DP_WRITE_CHANGED)
 				break;
@@ -264,11 +273,12 @@ dp_tree_write_children(DpTreeChange *c)
 static DpValue *
 children_edited(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
 {
-	DpValue		array;
-	DpBuilder  *b;
-	DpValue    *result;
+	DpValue array;
+	DpBuilder *b;
+	DpValue *result;
 
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->tree->children, &array) || array.type != DP_TYPE_ARRAY)
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), c->tree->children, &array) ||
+		array.type != DP_TYPE_ARRAY)
 		return NULL;
 	b = palloc(sizeof(DpBuilder));
 	dp_builder_init_value(b, array.len);
@@ -287,11 +297,12 @@ children_edited(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
  * node that was deleted below it.  Returns whether any is another one.
  */
 static bool
-children_append(DpTreeChange *c, DpTreeNode *node, DpBuilder *b, const DpValue *array, const DpValue *own)
+children_append(DpTreeChange *c, DpTreeNode *node, DpBuilder *b, const DpValue *array,
+				const DpValue *own)
 {
-	DpIter		iter;
-	DpValue		value;
-	bool		changed = false;
+	DpIter iter;
+	DpValue value;
+	bool changed = false;
 
 	check_stack_depth();
 	dp_iter_init(&iter, array->data, array->len);
@@ -313,8 +324,8 @@ children_append(DpTreeChange *c, DpTreeNode *node, DpBuilder *b, const DpValue *
 				(void) children_append(c, node, b, &gone->children, own);
 			}
 		}
-		else if (array == own ||
-				 ((child = dp_tree_node_find(c, &value)) != NULL && child->adopted && child->up == node && !holds(own, &value)))
+		else if (array == own || ((child = dp_tree_node_find(c, &value)) != NULL &&
+								  child->adopted && child->up == node && !holds(own, &value)))
 			dp_builder_append_value(b, NULL, 0, &value);
 	}
 	return changed;
@@ -324,8 +335,8 @@ children_append(DpTreeChange *c, DpTreeNode *node, DpBuilder *b, const DpValue *
 static bool
 holds(const DpValue *array, const DpValue *value)
 {
-	DpIter		iter;
-	DpValue		element;
+	DpIter iter;
+	DpValue element;
 
 	dp_iter_init(&iter, array->data, array->len);
 	while (dp_iter_next_value(&iter, &element))

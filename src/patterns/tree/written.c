@@ -4,7 +4,8 @@
  *
  * An old copy of them is put back by trigger.c and attach.c, and tells of itself: all its
  * forms lead to the parent that its truth names, as they did when it was read.  What does
- * not is new.  Where the truth names no parent it gets the one that the form leads to; else it is refused.
+ * not is new.  Where the truth names no parent it gets the one that the form leads to; else it is
+ *refused.
  */
 #include "postgres.h"
 
@@ -21,29 +22,33 @@
 #include "patterns/tree/change.h"
 
 static struct varlena *set_truth(const DpTree *tree, struct varlena *doc, const DpValue *parent);
-static bool form_changed(const DpPath *path, struct varlena *old, struct varlena *doc, DpValue *value);
-static bool node_exists(DpTree *tree, Relation rel, struct varlena *doc, DpTreeTruth form, const DpValue *id);
+static bool
+form_changed(const DpPath *path, struct varlena *old, struct varlena *doc, DpValue *value);
+static bool
+node_exists(DpTree *tree, Relation rel, struct varlena *doc, DpTreeTruth form, const DpValue *id);
 static bool same_id(const DpValue *a, const DpValue *b);
 static bool stands_in(const DpValue *array, const DpValue *value);
 static bool has_all(const DpValue *array, const DpValue *others);
 static void check_children(DpTree *tree, struct varlena *old, const DpValue *array);
 static void check_ancestors(DpTree *tree, Relation rel, struct varlena *old, const DpValue *array);
 static const char *truth_text(const DpTree *tree);
-static void refuse(const DpTree *tree, const char *form, const char *detail) pg_attribute_noreturn();
+static void
+refuse(const DpTree *tree, const char *form, const char *detail) pg_attribute_noreturn();
 
 /*
- * The document to go on with: doc itself, or one in which the truth names a parent.  rel is the table of the
- * nodes, NULL for documents that hang on them; old is NULL for a row that is inserted.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE.
+ * The document to go on with: doc itself, or one in which the truth names a parent.  rel is the
+ * table of the nodes, NULL for documents that hang on them; old is NULL for a row that is inserted.
+ * Raises OBJECT_NOT_IN_PREREQUISITE_STATE.
  */
 struct varlena *
 dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena *doc)
 {
-	const DpPath *paths[] = {tree->parent, tree->ancestors, tree->path};
-	const char *names[] = {tree->parent_text, tree->ancestors_text, tree->path_text};
-	DpValue		parent;
-	DpValue		old_parent;
-	bool		has;
-	bool		had = old != NULL && dp_tree_parent(tree, old, &old_parent);
+	const DpPath *paths[] = { tree->parent, tree->ancestors, tree->path };
+	const char *names[] = { tree->parent_text, tree->ancestors_text, tree->path_text };
+	DpValue parent;
+	DpValue old_parent;
+	bool has;
+	bool had = old != NULL && dp_tree_parent(tree, old, &old_parent);
 	DpTreeTruth form;
 
 	/* where children are the truth, a node is listed after it has come */
@@ -52,20 +57,23 @@ dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena 
 	has = dp_tree_parent(tree, doc, &parent);
 	for (form = DP_TREE_PARENT; form <= DP_TREE_PATH; form++)
 	{
-		DpTree		view = *tree;
-		DpValue		value;
-		DpValue		implied;
-		bool		fits;
+		DpTree view = *tree;
+		DpValue value;
+		DpValue implied;
+		bool fits;
 
-		if (form == tree->truth || paths[form] == NULL || !form_changed(paths[form], old, doc, &value))
+		if (form == tree->truth || paths[form] == NULL ||
+			!form_changed(paths[form], old, doc, &value))
 			continue;
-		fits = form == DP_TREE_PARENT ? !dp_type_is_container(value.type) :
-			value.type == (form == DP_TREE_PATH ? DP_TYPE_STRING : DP_TYPE_ARRAY);
+		fits = form == DP_TREE_PARENT
+				   ? !dp_type_is_container(value.type)
+				   : value.type == (form == DP_TREE_PATH ? DP_TYPE_STRING : DP_TYPE_ARRAY);
 		if (!fits)
-			refuse(tree, names[form], psprintf("A value of type %s is none.", dp_type_name(value.type)));
+			refuse(tree, names[form],
+				   psprintf("A value of type %s is none.", dp_type_name(value.type)));
 		view.truth = form;
 		if (!dp_tree_parent(&view, doc, &implied))
-			continue;			/* a root, or nothing said */
+			continue; /* a root, or nothing said */
 		if (!has)
 		{
 			doc = set_truth(tree, doc, &implied);
@@ -74,10 +82,16 @@ dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena 
 		}
 		if (!same_id(&implied, &parent))
 		{
-			/* the truth was written, and the form is an old copy, or that of the node that a new one was copied from */
-			if (old != NULL ? !had || !same_id(&old_parent, &parent) : node_exists(tree, rel, doc, form, &implied))
+			/*
+			 * the truth was written, and the form is an old copy, or that of the node that a new
+			 * one was copied from
+			 */
+			if (old != NULL ? !had || !same_id(&old_parent, &parent)
+							: node_exists(tree, rel, doc, form, &implied))
 				continue;
-			refuse(tree, names[form], psprintf("It leads to %s, and \"%s\" to %s.", dp_tree_id_text(&implied), truth_text(tree), dp_tree_id_text(&parent)));
+			refuse(tree, names[form],
+				   psprintf("It leads to %s, and \"%s\" to %s.", dp_tree_id_text(&implied),
+							truth_text(tree), dp_tree_id_text(&parent)));
 		}
 		if (form == DP_TREE_ANCESTORS && old != NULL)
 			check_ancestors(tree, rel, old, &value);
@@ -85,12 +99,13 @@ dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena 
 	/* a node may be inserted before its children, with their ids */
 	if (tree->children != NULL && old != NULL)
 	{
-		DpValue		value;
+		DpValue value;
 
 		if (form_changed(tree->children, old, doc, &value))
 		{
 			if (value.type != DP_TYPE_ARRAY)
-				refuse(tree, tree->children_text, psprintf("A value of type %s is none.", dp_type_name(value.type)));
+				refuse(tree, tree->children_text,
+					   psprintf("A value of type %s is none.", dp_type_name(value.type)));
 			check_children(tree, old, &value);
 		}
 	}
@@ -101,9 +116,9 @@ dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena 
 static struct varlena *
 set_truth(const DpTree *tree, struct varlena *doc, const DpValue *parent)
 {
-	DpBuilder	b;
-	DpValue		value = *parent;
-	DpValue		id;
+	DpBuilder b;
+	DpValue value = *parent;
+	DpValue id;
 	StringInfoData path;
 
 	switch (tree->truth)
@@ -120,7 +135,8 @@ set_truth(const DpTree *tree, struct varlena *doc, const DpValue *parent)
 				return doc;
 			initStringInfo(&path);
 			appendBinaryStringInfo(&path, "\0\0\0", 4);
-			appendStringInfo(&path, "%s%s", tree->path_lead ? tree->separator : "", DP_STRING_DATA(parent));
+			appendStringInfo(&path, "%s%s", tree->path_lead ? tree->separator : "",
+							 DP_STRING_DATA(parent));
 			if (tree->path_self && dp_tree_id(tree, doc, &id) && id.type == DP_TYPE_STRING)
 				appendStringInfo(&path, "%s%s", tree->separator, DP_STRING_DATA(&id));
 			dp_put_int32((uint8 *) path.data, path.len - 4 + 1);
@@ -136,21 +152,26 @@ set_truth(const DpTree *tree, struct varlena *doc, const DpValue *parent)
 static bool
 form_changed(const DpPath *path, struct varlena *old, struct varlena *doc, DpValue *value)
 {
-	DpValue		was;
+	DpValue was;
 
 	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, value) &&
-		value->type != DP_TYPE_NULL && value->type != DP_TYPE_UNDEFINED &&
-		!(old != NULL && dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), path, &was) && dp_value_identical(value, &was));
+		   value->type != DP_TYPE_NULL && value->type != DP_TYPE_UNDEFINED &&
+		   !(old != NULL && dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), path, &was) &&
+			 dp_value_identical(value, &was));
 }
 
-/* Whether there is a node that a form names.  (Ids in a path are text: where they are no strings it is not looked for.) */
+/*
+ * Whether there is a node that a form names.  (Ids in a path are text: where they are no strings it
+ * is not looked for.)
+ */
 static bool
 node_exists(DpTree *tree, Relation rel, struct varlena *doc, DpTreeTruth form, const DpValue *id)
 {
-	DpTree	   *nodes = rel != NULL ? tree : dp_tree_of_attached(tree);
-	Relation	table = rel != NULL ? rel : table_open(nodes->decl->target, AccessShareLock);
-	DpValue		own;
-	bool		result = form == DP_TREE_PATH && (!dp_tree_parent(tree, doc, &own) || own.type != DP_TYPE_STRING);
+	DpTree *nodes = rel != NULL ? tree : dp_tree_of_attached(tree);
+	Relation table = rel != NULL ? rel : table_open(nodes->decl->target, AccessShareLock);
+	DpValue own;
+	bool result =
+		form == DP_TREE_PATH && (!dp_tree_parent(tree, doc, &own) || own.type != DP_TYPE_STRING);
 
 	if (!result)
 		result = dp_tree_probe(nodes, table, id) != NULL;
@@ -163,8 +184,8 @@ node_exists(DpTree *tree, Relation rel, struct varlena *doc, DpTreeTruth form, c
 static bool
 same_id(const DpValue *a, const DpValue *b)
 {
-	text	   *left;
-	text	   *right;
+	text *left;
+	text *right;
 
 	if (dp_value_compare(a, b) == 0)
 		return true;
@@ -172,14 +193,15 @@ same_id(const DpValue *a, const DpValue *b)
 		return false;
 	left = dp_value_as_text(a);
 	right = dp_value_as_text(b);
-	return left != NULL && right != NULL && strcmp(text_to_cstring(left), text_to_cstring(right)) == 0;
+	return left != NULL && right != NULL &&
+		   strcmp(text_to_cstring(left), text_to_cstring(right)) == 0;
 }
 
 /* What stands in the list of children that have gone. */
 static struct varlena *
 gone_entry(const DpValue *child)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
@@ -191,7 +213,7 @@ gone_entry(const DpValue *child)
 void
 dp_tree_remember_gone(DpTree *tree, const DpValue *parent, const DpValue *child)
 {
-	DpQueue    *queue = dp_queue_open(tree->decl, "gone_pair");
+	DpQueue *queue = dp_queue_open(tree->decl, "gone_pair");
 
 	dp_queue_add(queue, parent, gone_entry(child));
 	dp_queue_close(queue);
@@ -201,17 +223,18 @@ dp_tree_remember_gone(DpTree *tree, const DpValue *parent, const DpValue *child)
 static void
 check_children(DpTree *tree, struct varlena *old, const DpValue *array)
 {
-	DpValue		was;
-	DpValue		value;
-	DpValue		id;
-	DpIter		iter;
-	DpQueue    *queue = NULL;
-	bool		had = dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), tree->children, &was) && was.type == DP_TYPE_ARRAY;
+	DpValue was;
+	DpValue value;
+	DpValue id;
+	DpIter iter;
+	DpQueue *queue = NULL;
+	bool had = dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), tree->children, &was) &&
+			   was.type == DP_TYPE_ARRAY;
 
 	dp_iter_init_value(&iter, array);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		bool		known = had && stands_in(&was, &value);
+		bool known = had && stands_in(&was, &value);
 
 		CHECK_FOR_INTERRUPTS();
 		if (!known && tree->remembers && dp_tree_id(tree, old, &id))
@@ -221,20 +244,25 @@ check_children(DpTree *tree, struct varlena *old, const DpValue *array)
 			known = dp_queue_has(queue, &id, gone_entry(&value));
 		}
 		if (!known)
-			refuse(tree, tree->children_text, psprintf("Node %s does not hang below it.", dp_tree_id_text(&value)));
+			refuse(tree, tree->children_text,
+				   psprintf("Node %s does not hang below it.", dp_tree_id_text(&value)));
 	}
 	if (queue != NULL)
 		dp_queue_close(queue);
 }
 
-/* An array of ancestors to which some were added, and nothing else: no old copy if one of them is no node. */
+/*
+ * An array of ancestors to which some were added, and nothing else: no old copy if one of them is
+ * no node.
+ */
 static void
 check_ancestors(DpTree *tree, Relation rel, struct varlena *old, const DpValue *array)
 {
-	DpValue		was;
-	DpValue		value;
-	DpIter		iter;
-	bool		had = dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), tree->ancestors, &was) && was.type == DP_TYPE_ARRAY;
+	DpValue was;
+	DpValue value;
+	DpIter iter;
+	bool had = dp_path_find(DP_DOC_DATA(old), DP_DOC_SIZE(old), tree->ancestors, &was) &&
+			   was.type == DP_TYPE_ARRAY;
 
 	if (had && !has_all(array, &was))
 		return;
@@ -242,16 +270,18 @@ check_ancestors(DpTree *tree, Relation rel, struct varlena *old, const DpValue *
 	while (dp_iter_next_value(&iter, &value))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!(had && stands_in(&was, &value)) && !node_exists(tree, rel, old, DP_TREE_ANCESTORS, &value))
-			refuse(tree, tree->ancestors_text, psprintf("There is no node %s.", dp_tree_id_text(&value)));
+		if (!(had && stands_in(&was, &value)) &&
+			!node_exists(tree, rel, old, DP_TREE_ANCESTORS, &value))
+			refuse(tree, tree->ancestors_text,
+				   psprintf("There is no node %s.", dp_tree_id_text(&value)));
 	}
 }
 
 static bool
 stands_in(const DpValue *array, const DpValue *value)
 {
-	DpIter		iter;
-	DpValue		element;
+	DpIter iter;
+	DpValue element;
 
 	dp_iter_init_value(&iter, array);
 	while (dp_iter_next_value(&iter, &element))
@@ -266,8 +296,8 @@ stands_in(const DpValue *array, const DpValue *value)
 static bool
 has_all(const DpValue *array, const DpValue *others)
 {
-	DpIter		iter;
-	DpValue		element;
+	DpIter iter;
+	DpValue element;
 
 	dp_iter_init_value(&iter, others);
 	while (dp_iter_next_value(&iter, &element))
@@ -282,7 +312,9 @@ has_all(const DpValue *array, const DpValue *others)
 static const char *
 truth_text(const DpTree *tree)
 {
-	return tree->truth == DP_TREE_PARENT ? tree->parent_text : tree->truth == DP_TREE_ANCESTORS ? tree->ancestors_text : tree->path_text;
+	return tree->truth == DP_TREE_PARENT      ? tree->parent_text
+		   : tree->truth == DP_TREE_ANCESTORS ? tree->ancestors_text
+											  : tree->path_text;
 }
 
 static void
@@ -294,7 +326,7 @@ refuse(const DpTree *tree, const char *form, const char *detail)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("field \"%s\" of table %s follows from \"%s\"", form, table, truth_text(tree)),
 			 errdetail_internal("%s", detail),
-			 tree->children_text != NULL && strcmp(form, tree->children_text) == 0 ?
-			 errhint("Write \"%s\" of the child in table %s.", truth_text(tree), table) :
-			 errhint("Write \"%s\" of table %s.", truth_text(tree), table)));
+			 tree->children_text != NULL && strcmp(form, tree->children_text) == 0
+				 ? errhint("Write \"%s\" of the child in table %s.", truth_text(tree), table)
+				 : errhint("Write \"%s\" of table %s.", truth_text(tree), table)));
 }

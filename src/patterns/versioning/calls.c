@@ -45,10 +45,10 @@ static const char plan_read, plan_first;
 typedef struct History
 {
 	Versioning *v;
-	DpKey		key;
-	bool		visible;
-	int64		first;			/* revisions from here on */
-	struct varlena *live;		/* NULL: there is no such row */
+	DpKey key;
+	bool visible;
+	int64 first;          /* revisions from here on */
+	struct varlena *live; /* NULL: there is no such row */
 	DpRevisionStore store;
 } History;
 
@@ -63,11 +63,13 @@ static Versioning *versioning_argument(FunctionCallInfo fcinfo, int rel, int nam
 static void history_begin(History *h, FunctionCallInfo fcinfo, int name);
 static void history_end(History *h);
 static struct varlena *history_document(History *h, int64 revision, bool bare);
-static bool made_by(History *h, int64 change, TimestampTz *since, text **who, FullTransactionId *transaction);
+static bool
+made_by(History *h, int64 change, TimestampTz *since, text **who, FullTransactionId *transaction);
 static bool sees_all(Oid relid);
 static void require_select(Versioning *v);
-static bool store_difference(const DpPath *path, const DpValue *before, const DpValue *after, void *arg);
-static Oid	as_of_function(DpDecl *decl, Oid generic);
+static bool
+store_difference(const DpPath *path, const DpValue *before, const DpValue *after, void *arg);
+static Oid as_of_function(DpDecl *decl, Oid generic);
 
 /* The declaration that arguments name. */
 static Versioning *
@@ -75,11 +77,13 @@ versioning_argument(FunctionCallInfo fcinfo, int rel, int name)
 {
 	if (PG_ARGISNULL(rel))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table must not be null")));
-	LockRelationOid(PG_GETARG_OID(rel), AccessShareLock);	/* so that the declaration stays as it is */
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the table must not be null")));
+	LockRelationOid(PG_GETARG_OID(rel),
+					AccessShareLock); /* so that the declaration stays as it is */
 	return dp_versioning(dp_decl_find(PG_GETARG_OID(rel), "versioning",
-									  PG_ARGISNULL(name) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(name))));
+									  PG_ARGISNULL(name)
+										  ? NULL
+										  : text_to_cstring(PG_GETARG_TEXT_PP(name))));
 }
 
 /*
@@ -89,7 +93,7 @@ versioning_argument(FunctionCallInfo fcinfo, int rel, int name)
 static void
 history_begin(History *h, FunctionCallInfo fcinfo, int name)
 {
-	DpDecl	   *decl;
+	DpDecl *decl;
 
 	h->v = versioning_argument(fcinfo, 0, name);
 	decl = h->v->decl;
@@ -121,10 +125,10 @@ sees_all(Oid relid)
 int64
 dp_versioning_first_shown(Versioning *v, const DpKey *key, int flags)
 {
-	DpDecl	   *decl = v->decl;
-	SPIPlanPtr	plan;
-	Datum		last;
-	bool		isnull;
+	DpDecl *decl = v->decl;
+	SPIPlanPtr plan;
+	Datum last;
+	bool isnull;
 
 	if (sees_all(decl->target))
 		return PG_INT64_MIN;
@@ -133,7 +137,7 @@ dp_versioning_first_shown(Versioning *v, const DpKey *key, int flags)
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS];
+		Oid types[INDEX_MAX_KEYS];
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "SELECT pg_catalog.max(revision) FROM ");
@@ -144,7 +148,8 @@ dp_versioning_first_shown(Versioning *v, const DpKey *key, int flags)
 		dp_sql_key_types(decl, types);
 		plan = dp_plan_make(decl, &plan_first, sql.data, decl->nkeys, types);
 	}
-	(void) dp_run(decl, plan, (Datum *) key->values, NULL, flags | DP_RUN_AS_OWNER, 1, SPI_OK_SELECT);
+	(void) dp_run(decl, plan, (Datum *) key->values, NULL, flags | DP_RUN_AS_OWNER, 1,
+				  SPI_OK_SELECT);
 	last = dp_result(0, 1, &isnull);
 	return isnull ? PG_INT64_MIN : DatumGetInt64(last) + 1;
 }
@@ -153,15 +158,17 @@ dp_versioning_first_shown(Versioning *v, const DpKey *key, int flags)
 static void
 require_select(Versioning *v)
 {
-	Oid			relid = v->decl->target;
-	Oid			user = GetUserId();
-	bool		may = pg_class_aclcheck(relid, user, ACL_SELECT) == ACLCHECK_OK;
+	Oid relid = v->decl->target;
+	Oid user = GetUserId();
+	bool may = pg_class_aclcheck(relid, user, ACL_SELECT) == ACLCHECK_OK;
 
 	if (!may)
 	{
-		may = pg_attribute_aclcheck(relid, get_attnum(relid, v->decl->doc_column), user, ACL_SELECT) == ACLCHECK_OK;
+		may = pg_attribute_aclcheck(relid, get_attnum(relid, v->decl->doc_column), user,
+									ACL_SELECT) == ACLCHECK_OK;
 		for (int i = 0; i < v->decl->nkeys && may; i++)
-			may = pg_attribute_aclcheck(relid, get_attnum(relid, v->decl->keys[i].name), user, ACL_SELECT) == ACLCHECK_OK;
+			may = pg_attribute_aclcheck(relid, get_attnum(relid, v->decl->keys[i].name), user,
+										ACL_SELECT) == ACLCHECK_OK;
 	}
 	if (!may)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));
@@ -175,24 +182,26 @@ require_select(Versioning *v)
 static struct varlena *
 history_document(History *h, int64 revision, bool bare)
 {
-	DpRevision	r;
+	DpRevision r;
 	struct varlena *doc;
 
 	if (!h->visible || revision < h->first || !dp_revisions_find(&h->store, &h->key, revision, &r))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("document %s of table %s has no revision " INT64_FORMAT,
-						dp_key_to_text(h->v->decl, &h->key), dp_relation_name(h->v->decl->target), revision)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("document %s of table %s has no revision " INT64_FORMAT,
+							   dp_key_to_text(h->v->decl, &h->key),
+							   dp_relation_name(h->v->decl->target), revision)));
 	if (r.operation == DP_VERSION_DELETE)
 		return NULL;
-	if (dp_revisions_document(&h->store, &h->key, revision, h->live, bare, &doc) == DP_VERSION_FOUND)
+	if (dp_revisions_document(&h->store, &h->key, revision, h->live, bare, &doc) ==
+		DP_VERSION_FOUND)
 		return doc;
 	if (bare)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the document in revision " INT64_FORMAT " of document %s of table %s is not known",
-						revision, dp_key_to_text(h->v->decl, &h->key), dp_relation_name(h->v->decl->target)),
-				 errdetail("Nothing leads to it any more.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the document in revision " INT64_FORMAT
+							   " of document %s of table %s is not known",
+							   revision, dp_key_to_text(h->v->decl, &h->key),
+							   dp_relation_name(h->v->decl->target)),
+						errdetail("Nothing leads to it any more.")));
 	return NULL;
 }
 
@@ -205,7 +214,7 @@ history_document(History *h, int64 revision, bool bare)
 static bool
 made_by(History *h, int64 change, TimestampTz *since, text **who, FullTransactionId *transaction)
 {
-	Oid			user;
+	Oid user;
 
 	*since = 0;
 	*who = NULL;
@@ -215,7 +224,7 @@ made_by(History *h, int64 change, TimestampTz *since, text **who, FullTransactio
 		return true;
 	if (dp_versioning_pending(h->v, change, &user))
 	{
-		char	   *name = GetUserNameFromId(user, true);
+		char *name = GetUserNameFromId(user, true);
 
 		if (name != NULL)
 			*who = cstring_to_text(name);
@@ -233,7 +242,7 @@ Datum
 dp_versioning_at(PG_FUNCTION_ARGS)
 {
 	MemoryContext caller = CurrentMemoryContext;
-	History		h;
+	History h;
 	struct varlena *doc;
 
 	if (PG_ARGISNULL(2))
@@ -254,18 +263,19 @@ dp_versioning_at(PG_FUNCTION_ARGS)
 }
 
 /*
- * versioning_revisions(rel, key, name) -> setof (revision, since, until, operation, who, transaction)
+ * versioning_revisions(rel, key, name) -> setof (revision, since, until, operation, who,
+ * transaction)
  */
 DP_FUNCTION(dp_versioning_revisions);
 Datum
 dp_versioning_revisions(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *set = (ReturnSetInfo *) fcinfo->resultinfo;
-	History		h;
-	DpRevision	r;
-	Datum		values[6] = {0};
-	bool		nulls[6] = {false};
-	bool		any = false;
+	History h;
+	DpRevision r;
+	Datum values[6] = { 0 };
+	bool nulls[6] = { false };
+	bool any = false;
 
 	InitMaterializedSRF(fcinfo, 0);
 	history_begin(&h, fcinfo, 2);
@@ -273,9 +283,9 @@ dp_versioning_revisions(PG_FUNCTION_ARGS)
 	while (h.visible && dp_revisions_next(&h.store, &r))
 	{
 		TimestampTz since;
-		text	   *who;
+		text *who;
 		FullTransactionId transaction;
-		bool		stamped = made_by(&h, r.change, &since, &who, &transaction);
+		bool stamped = made_by(&h, r.change, &since, &who, &transaction);
 
 		CHECK_FOR_INTERRUPTS();
 		if (any)
@@ -289,8 +299,9 @@ dp_versioning_revisions(PG_FUNCTION_ARGS)
 		values[0] = Int64GetDatum(r.revision);
 		values[1] = TimestampTzGetDatum(since);
 		nulls[1] = !stamped;
-		values[3] = PointerGetDatum(cstring_to_text(r.operation == DP_VERSION_INSERT ? "insert" :
-													r.operation == DP_VERSION_DELETE ? "delete" : "update"));
+		values[3] = PointerGetDatum(cstring_to_text(r.operation == DP_VERSION_INSERT   ? "insert"
+													: r.operation == DP_VERSION_DELETE ? "delete"
+																					   : "update"));
 		values[4] = PointerGetDatum(who);
 		nulls[4] = who == NULL;
 		values[5] = FullTransactionIdGetDatum(transaction);
@@ -306,7 +317,8 @@ dp_versioning_revisions(PG_FUNCTION_ARGS)
 }
 
 /*
- * _versioning_as_of(rel, key, live, at, name) -> setof (revision, since, until, doc): one row, or none
+ * _versioning_as_of(rel, key, live, at, name) -> setof (revision, since, until, doc): one row, or
+ * none
  */
 DP_FUNCTION(dp_versioning_as_of_one);
 Datum
@@ -316,16 +328,16 @@ dp_versioning_as_of_one(PG_FUNCTION_ARGS)
 	Versioning *v = versioning_argument(fcinfo, 0, 4);
 	struct varlena *live = PG_ARGISNULL(2) ? NULL : DP_GETARG_VARLENA(2);
 	struct varlena *doc = NULL;
-	DpKey		key;
+	DpKey key;
 	DpRevisionStore store;
-	DpRevision	r;
+	DpRevision r;
 	TimestampTz since = 0;
 	TimestampTz until = 0;
-	bool		has_since;
-	bool		has_until;
-	bool		newest;
-	int64		number = 0;
-	int64		first = PG_INT64_MIN;
+	bool has_since;
+	bool has_until;
+	bool newest;
+	int64 number = 0;
+	int64 first = PG_INT64_MIN;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(3))
@@ -335,7 +347,7 @@ dp_versioning_as_of_one(PG_FUNCTION_ARGS)
 	if (!sees_all(v->decl->target))
 	{
 		/* who calls may have been shown the row, but may also have made the call up */
-		History		h;
+		History h;
 
 		history_begin(&h, fcinfo, 4);
 		first = h.first;
@@ -347,15 +359,17 @@ dp_versioning_as_of_one(PG_FUNCTION_ARGS)
 	dp_revisions_open(&store, v, GetActiveSnapshot());
 	if (live != NULL)
 		(void) dp_versioning_number(v, live, &number);
-	if (dp_revisions_at(&store, &key, number, PG_GETARG_TIMESTAMPTZ(3), &r, &since, &has_since, &until, &has_until, &newest) &&
+	if (dp_revisions_at(&store, &key, number, PG_GETARG_TIMESTAMPTZ(3), &r, &since, &has_since,
+						&until, &has_until, &newest) &&
 		r.operation != DP_VERSION_DELETE && r.revision >= first)
 	{
-		Datum		values[4] = {0};
-		bool		nulls[4] = {false, !has_since, !has_until, false};
+		Datum values[4] = { 0 };
+		bool nulls[4] = { false, !has_since, !has_until, false };
 
 		if (newest && live != NULL)
 			doc = live;
-		else if (dp_revisions_document(&store, &key, r.revision, live, false, &doc) != DP_VERSION_FOUND)
+		else if (dp_revisions_document(&store, &key, r.revision, live, false, &doc) !=
+				 DP_VERSION_FOUND)
 			nulls[3] = true;
 		values[0] = Int64GetDatum(r.revision);
 		values[1] = TimestampTzGetDatum(since);
@@ -380,12 +394,12 @@ dp_versioning_as_of(PG_FUNCTION_ARGS)
 	ReturnSetInfo *set = (ReturnSetInfo *) fcinfo->resultinfo;
 	Versioning *v = versioning_argument(fcinfo, 0, 2);
 	StringInfoData sql;
-	Oid			types[2] = {REGCLASSOID, TEXTOID};
-	Oid			type = TIMESTAMPTZOID;
-	Datum		args[2];
-	char	   *query;
-	Portal		portal;
-	Datum		at = PG_GETARG_DATUM(1);
+	Oid types[2] = { REGCLASSOID, TEXTOID };
+	Oid type = TIMESTAMPTZOID;
+	Datum args[2];
+	char *query;
+	Portal portal;
+	Datum at = PG_GETARG_DATUM(1);
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(1))
@@ -397,10 +411,12 @@ dp_versioning_as_of(PG_FUNCTION_ARGS)
 	appendStringInfoString(&sql, "_versioning_as_of_query($1, $2, '$1')");
 	args[0] = ObjectIdGetDatum(v->decl->target);
 	args[1] = CStringGetTextDatum(v->decl->name);
-	if (SPI_execute_with_args(sql.data, 2, types, args, NULL, true, 1) != SPI_OK_SELECT || SPI_processed != 1)
+	if (SPI_execute_with_args(sql.data, 2, types, args, NULL, true, 1) != SPI_OK_SELECT ||
+		SPI_processed != 1)
 		elog(ERROR, "there is no query of a history");
 	query = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-	portal = SPI_cursor_open_with_args(NULL, query, 1, &type, &at, NULL, true, CURSOR_OPT_NO_SCROLL);
+	portal =
+		SPI_cursor_open_with_args(NULL, query, 1, &type, &at, NULL, true, CURSOR_OPT_NO_SCROLL);
 	for (;;)
 	{
 		SPI_cursor_fetch(portal, true, 1000);
@@ -424,14 +440,14 @@ DP_FUNCTION(dp_versioning_as_of_support);
 Datum
 dp_versioning_as_of_support(PG_FUNCTION_ARGS)
 {
-	Node	   *request = (Node *) PG_GETARG_POINTER(0);
-	FuncExpr   *call;
-	FuncExpr   *own;
-	Const	   *rel;
-	Const	   *name;
-	DpDecl	   *decl = NULL;
-	Oid			function;
-	ListCell   *lc;
+	Node *request = (Node *) PG_GETARG_POINTER(0);
+	FuncExpr *call;
+	FuncExpr *own;
+	Const *rel;
+	Const *name;
+	DpDecl *decl = NULL;
+	Oid function;
+	ListCell *lc;
 
 	if (!IsA(request, SupportRequestSimplify))
 		PG_RETURN_POINTER(NULL);
@@ -442,14 +458,14 @@ dp_versioning_as_of_support(PG_FUNCTION_ARGS)
 	name = lthird(call->args);
 	if (!IsA(rel, Const) || rel->constisnull || !IsA(name, Const))
 		PG_RETURN_POINTER(NULL);
-	LockRelationOid(DatumGetObjectId(rel->constvalue), AccessShareLock);	/* what it reads stays */
+	LockRelationOid(DatumGetObjectId(rel->constvalue), AccessShareLock); /* what it reads stays */
 	if (!SearchSysCacheExists1(RELOID, rel->constvalue))
 		PG_RETURN_POINTER(NULL);
 
 	/* what is wrong is for the function to say */
 	foreach(lc, dp_decls(DatumGetObjectId(rel->constvalue)))
 	{
-		DpDecl	   *d = lfirst(lc);
+		DpDecl *d = lfirst(lc);
 
 		if (strcmp(d->pattern, "versioning") != 0 ||
 			(!name->constisnull && strcmp(d->name, TextDatumGetCString(name->constvalue)) != 0))
@@ -463,8 +479,8 @@ dp_versioning_as_of_support(PG_FUNCTION_ARGS)
 	function = as_of_function(decl, call->funcid);
 	if (!OidIsValid(function) || !dp_may_execute(function, GetUserId()))
 		PG_RETURN_POINTER(NULL);
-	own = makeFuncExpr(function, call->funcresulttype, list_make1(lsecond(call->args)),
-					   InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	own = makeFuncExpr(function, call->funcresulttype, list_make1(lsecond(call->args)), InvalidOid,
+					   InvalidOid, COERCE_EXPLICIT_CALL);
 	own->funcretset = true;
 	own->location = call->location;
 	PG_RETURN_POINTER(own);
@@ -478,25 +494,27 @@ dp_versioning_as_of_support(PG_FUNCTION_ARGS)
 static Oid
 as_of_function(DpDecl *decl, Oid generic)
 {
-	Relation	depend = table_open(DependRelationId, AccessShareLock);
+	Relation depend = table_open(DependRelationId, AccessShareLock);
 	ScanKeyData keys[3];
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	Oid			result = InvalidOid;
-	HeapTuple	own = SearchSysCache1(PROCOID, ObjectIdGetDatum(generic));
-	TupleDesc	wanted = HeapTupleIsValid(own) ? build_function_result_tupdesc_t(own) : NULL;
+	HeapTuple tuple;
+	Oid result = InvalidOid;
+	HeapTuple own = SearchSysCache1(PROCOID, ObjectIdGetDatum(generic));
+	TupleDesc wanted = HeapTupleIsValid(own) ? build_function_result_tupdesc_t(own) : NULL;
 
 	if (HeapTupleIsValid(own))
 		ReleaseSysCache(own);
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(decl->target));
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(decl->target));
 	ScanKeyInit(&keys[2], Anum_pg_depend_refobjsubid, BTEqualStrategyNumber, F_INT4EQ,
 				Int32GetDatum(get_attnum(decl->target, decl->doc_column)));
 	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 3, keys);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
-		HeapTuple	proc;
+		HeapTuple proc;
 
 		if (form->classid != ProcedureRelationId)
 			continue;
@@ -509,7 +527,7 @@ as_of_function(DpDecl *decl, Oid generic)
 				p->provolatile == PROVOLATILE_STABLE && !p->prosecdef && p->pronargs == 1 &&
 				p->proargtypes.values[0] == TIMESTAMPTZOID && p->prorettype == RECORDOID)
 			{
-				TupleDesc	has = build_function_result_tupdesc_t(proc);
+				TupleDesc has = build_function_result_tupdesc_t(proc);
 
 				if (has != NULL && wanted != NULL && equalTupleDescs(has, wanted))
 					result = form->objid;
@@ -530,8 +548,8 @@ DP_FUNCTION(dp_versioning_sees_all);
 Datum
 dp_versioning_sees_all(PG_FUNCTION_ARGS)
 {
-	Oid			relid = PG_GETARG_OID(0);
-	DpDecl	   *decl = dp_decl_find(relid, "versioning", text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	Oid relid = PG_GETARG_OID(0);
+	DpDecl *decl = dp_decl_find(relid, "versioning", text_to_cstring(PG_GETARG_TEXT_PP(1)));
 
 	require_select(dp_versioning(decl));
 	PG_RETURN_BOOL(sees_all(relid));
@@ -544,9 +562,9 @@ DP_FUNCTION(dp_versioning_diff);
 Datum
 dp_versioning_diff(PG_FUNCTION_ARGS)
 {
-	static const uint8 nothing[DP_DOCUMENT_MIN_SIZE] = {DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0};
-	History		h;
-	DiffRows	rows;
+	static const uint8 nothing[DP_DOCUMENT_MIN_SIZE] = { DP_DOCUMENT_MIN_SIZE, 0, 0, 0, 0 };
+	History h;
+	DiffRows rows;
 	struct varlena *a;
 	struct varlena *b;
 
@@ -569,14 +587,15 @@ dp_versioning_diff(PG_FUNCTION_ARGS)
 static bool
 store_difference(const DpPath *path, const DpValue *before, const DpValue *after, void *arg)
 {
-	DiffRows   *rows = arg;
+	DiffRows *rows = arg;
 	StringInfoData text;
-	Datum		values[3] = {0};
-	bool		nulls[3] = {false, before == NULL, after == NULL};
-	bool		is_number = path->nsteps == rows->v->field->nsteps;
+	Datum values[3] = { 0 };
+	bool nulls[3] = { false, before == NULL, after == NULL };
+	bool is_number = path->nsteps == rows->v->field->nsteps;
 
 	for (int i = 0; i < path->nsteps && is_number; i++)
-		is_number = path->steps[i].namelen == rows->v->field->steps[i].namelen &&
+		is_number =
+			path->steps[i].namelen == rows->v->field->steps[i].namelen &&
 			memcmp(path->steps[i].name, rows->v->field->steps[i].name, path->steps[i].namelen) == 0;
 	if (is_number)
 		return true;
@@ -603,16 +622,16 @@ Datum
 dp_versioning_field_history(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *set = (ReturnSetInfo *) fcinfo->resultinfo;
-	History		h;
-	DpRevision	r;
-	text	   *pathtext;
-	DpPath	   *path;
+	History h;
+	DpRevision r;
+	text *pathtext;
+	DpPath *path;
 	struct varlena *before = NULL;
-	bool		any = false;
+	bool any = false;
 	MemoryContext context;
 	MemoryContext old;
-	List	   *numbers = NIL;
-	ListCell   *lc;
+	List *numbers = NIL;
+	ListCell *lc;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(2))
@@ -623,7 +642,7 @@ dp_versioning_field_history(PG_FUNCTION_ARGS)
 	dp_revisions_begin(&h.store, &h.key, h.first, PG_INT64_MAX);
 	while (h.visible && dp_revisions_next(&h.store, &r))
 	{
-		int64	   *copy = palloc(3 * sizeof(int64));
+		int64 *copy = palloc(3 * sizeof(int64));
 
 		CHECK_FOR_INTERRUPTS();
 		copy[0] = r.revision;
@@ -634,30 +653,32 @@ dp_versioning_field_history(PG_FUNCTION_ARGS)
 	context = AllocSetContextCreate(CurrentMemoryContext, "revision", ALLOCSET_DEFAULT_SIZES);
 	foreach(lc, numbers)
 	{
-		int64	   *n = lfirst(lc);
+		int64 *n = lfirst(lc);
 		struct varlena *doc;
 		struct varlena *value = NULL;
-		DpValue		found;
-		bool		same;
-		bool		known = true;
+		DpValue found;
+		bool same;
+		bool known = true;
 
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextReset(context);
 		old = MemoryContextSwitchTo(context);
 		if (n[2] != DP_VERSION_DELETE)
-			known = dp_revisions_document(&h.store, &h.key, n[0], h.live, true, &doc) == DP_VERSION_FOUND;
+			known = dp_revisions_document(&h.store, &h.key, n[0], h.live, true, &doc) ==
+					DP_VERSION_FOUND;
 		if (n[2] != DP_VERSION_DELETE && known &&
 			dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &found))
 			value = dp_value_to_varlena(&found);
 		MemoryContextSwitchTo(old);
 		same = any && (value == NULL) == (before == NULL) &&
-			(value == NULL || (VARSIZE_ANY(value) == VARSIZE_ANY(before) && memcmp(value, before, VARSIZE_ANY(value)) == 0));
+			   (value == NULL || (VARSIZE_ANY(value) == VARSIZE_ANY(before) &&
+								  memcmp(value, before, VARSIZE_ANY(value)) == 0));
 		if (known && !same && (any || value != NULL))
 		{
-			Datum		values[4] = {0};
-			bool		nulls[4] = {false};
+			Datum values[4] = { 0 };
+			bool nulls[4] = { false };
 			TimestampTz since;
-			text	   *who;
+			text *who;
 
 			nulls[1] = !made_by(&h, n[1], &since, &who, NULL);
 			values[0] = Int64GetDatum(n[0]);
@@ -670,7 +691,9 @@ dp_versioning_field_history(PG_FUNCTION_ARGS)
 			tuplestore_putvalues(set->setResult, set->setDesc, values, nulls);
 			if (before != NULL)
 				pfree(before);
-			before = value == NULL ? NULL : (struct varlena *) PG_DETOAST_DATUM_COPY(PointerGetDatum(value));
+			before = value == NULL
+						 ? NULL
+						 : (struct varlena *) PG_DETOAST_DATUM_COPY(PointerGetDatum(value));
 			any = true;
 		}
 	}

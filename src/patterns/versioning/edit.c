@@ -36,51 +36,55 @@
 #include "kit/sql/text.h"
 #include "patterns/versioning/versioning.h"
 
-static const char plan_lock, plan_lock_owner, plan_write, plan_insert, plan_payload, plan_checksum, plan_read_owner;
+static const char plan_lock, plan_lock_owner, plan_write, plan_insert, plan_payload, plan_checksum,
+	plan_read_owner;
 
 /* A row of revisions, copied */
 typedef struct Row
 {
-	int64		revision;
-	int64		change;
-	char		operation;
+	int64 revision;
+	int64 change;
+	char operation;
 	struct varlena *delta;
 	struct varlena *previous;
-	bool		has_checksum;
-	int32		checksum;
-	List	   *kept;			/* paths that are left out of doc */
-	struct varlena *doc;		/* of this revision, where it is known */
-	bool		lost;			/* what leads to the document before it is wrong */
+	bool has_checksum;
+	int32 checksum;
+	List *kept;          /* paths that are left out of doc */
+	struct varlena *doc; /* of this revision, where it is known */
+	bool lost;           /* what leads to the document before it is wrong */
 } Row;
 
 /* In the fourth field of advisory locks: 1 and 2 are PostgreSQL's own */
-#define LOCK_CLASS_HISTORY	(('d' << 8) | 'h')
+#define LOCK_CLASS_HISTORY (('d' << 8) | 'h')
 
 static void history_tag(Versioning *v, LOCKTAG *tag);
 static void lock_rewriting(Versioning *v);
 static bool lock_row(Versioning *v, const DpKey *key, bool as_owner, struct varlena **doc);
 static void insert_document(Versioning *v, const DpKey *key, struct varlena *doc);
-static Row *read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n, TransactionId *writer);
-static Row *latest_rows(Versioning *v, const DpKey *key, const DpPath *without, struct varlena **live, int *n);
+static Row *
+read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n, TransactionId *writer);
+static Row *
+latest_rows(Versioning *v, const DpKey *key, const DpPath *without, struct varlena **live, int *n);
 static bool chain(Row *rows, int n, struct varlena *live, int *broken);
 static struct varlena *apply_if(struct varlena *delta, struct varlena *doc);
-static void write_payload(Versioning *v, const DpKey *key, int64 revision,
-						  struct varlena *delta, struct varlena *previous);
+static void write_payload(Versioning *v, const DpKey *key, int64 revision, struct varlena *delta,
+						  struct varlena *previous);
 static void write_checksum(Versioning *v, const DpKey *key, int64 revision, struct varlena *doc);
 static bool fits(const Row *row, struct varlena *doc);
 static struct varlena *with_kept(Versioning *v, struct varlena *doc, struct varlena *live);
 static bool leads_to(const DpPath *path, const DpPath *inner);
-static void complain(ReturnSetInfo *set, struct varlena *key, const char *what, const char *expected, char *found);
+static void complain(ReturnSetInfo *set, struct varlena *key, const char *what,
+					 const char *expected, char *found);
 
 static bool method_is_split(DpDecl *decl, struct varlena *stored);
-static struct varlena *method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
-static struct varlena *method_keep(DpDecl *decl, struct varlena *stored,
-								   struct varlena *old_whole, struct varlena *new_whole);
+static struct varlena *
+method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
+static struct varlena *method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+								   struct varlena *new_whole);
 static bool method_settle(DpDecl *decl, const DpKey *key);
 
-const DpPatternMethods dp_versioning_methods = {
-	"versioning", method_is_split, method_whole, method_keep, method_settle
-};
+const DpPatternMethods dp_versioning_methods = { "versioning", method_is_split, method_whole,
+												 method_keep, method_settle };
 
 /* ---------------------------------------------------------------- statements */
 
@@ -95,7 +99,7 @@ history_tag(Versioning *v, LOCKTAG *tag)
 static void
 lock_rewriting(Versioning *v)
 {
-	LOCKTAG		tag;
+	LOCKTAG tag;
 
 	history_tag(v, &tag);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
@@ -104,7 +108,7 @@ lock_rewriting(Versioning *v)
 bool
 dp_versioning_trim_begin(Versioning *v)
 {
-	LOCKTAG		tag;
+	LOCKTAG tag;
 
 	history_tag(v, &tag);
 	return LockAcquire(&tag, ShareLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
@@ -113,7 +117,7 @@ dp_versioning_trim_begin(Versioning *v)
 void
 dp_versioning_trim_end(Versioning *v)
 {
-	LOCKTAG		tag;
+	LOCKTAG tag;
 
 	history_tag(v, &tag);
 	(void) LockRelease(&tag, ShareLock, false);
@@ -135,14 +139,14 @@ lock_row(Versioning *v, const DpKey *key, bool as_owner, struct varlena **doc)
 static void
 insert_document(Versioning *v, const DpKey *key, struct varlena *doc)
 {
-	DpDecl	   *decl = v->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &plan_insert);
-	Datum		values[INDEX_MAX_KEYS + 1];
+	DpDecl *decl = v->decl;
+	SPIPlanPtr plan = dp_plan(decl, &plan_insert);
+	Datum values[INDEX_MAX_KEYS + 1];
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 1];
+		Oid types[INDEX_MAX_KEYS + 1];
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "INSERT INTO ");
@@ -164,18 +168,19 @@ insert_document(Versioning *v, const DpKey *key, struct varlena *doc)
 
 /* What leads to the document before a revision is another thing now. */
 static void
-write_payload(Versioning *v, const DpKey *key, int64 revision, struct varlena *delta, struct varlena *previous)
+write_payload(Versioning *v, const DpKey *key, int64 revision, struct varlena *delta,
+			  struct varlena *previous)
 {
-	DpDecl	   *decl = v->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &plan_payload);
-	int			n = decl->nkeys;
-	Datum		values[INDEX_MAX_KEYS + 3];
-	char		nulls[INDEX_MAX_KEYS + 4];
+	DpDecl *decl = v->decl;
+	SPIPlanPtr plan = dp_plan(decl, &plan_payload);
+	int n = decl->nkeys;
+	Datum values[INDEX_MAX_KEYS + 3];
+	char nulls[INDEX_MAX_KEYS + 4];
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 3];
+		Oid types[INDEX_MAX_KEYS + 3];
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "UPDATE ");
@@ -199,24 +204,24 @@ write_payload(Versioning *v, const DpKey *key, int64 revision, struct varlena *d
 		nulls[n + 1] = 'n';
 	if (previous == NULL)
 		nulls[n + 2] = 'n';
-	(void) dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_UPDATE,
-						 v->revisions, decl->name, DP_MARK_INTERNAL);
+	(void) dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_UPDATE, v->revisions,
+						 decl->name, DP_MARK_INTERNAL);
 }
 
 /* The document of a revision is another one now; NULL: it is not known. */
 static void
 write_checksum(Versioning *v, const DpKey *key, int64 revision, struct varlena *doc)
 {
-	DpDecl	   *decl = v->decl;
-	SPIPlanPtr	plan = dp_plan(decl, &plan_checksum);
-	int			n = decl->nkeys;
-	Datum		values[INDEX_MAX_KEYS + 2];
-	char		nulls[INDEX_MAX_KEYS + 3];
+	DpDecl *decl = v->decl;
+	SPIPlanPtr plan = dp_plan(decl, &plan_checksum);
+	int n = decl->nkeys;
+	Datum values[INDEX_MAX_KEYS + 2];
+	char nulls[INDEX_MAX_KEYS + 3];
 
 	if (plan == NULL)
 	{
 		StringInfoData sql;
-		Oid			types[INDEX_MAX_KEYS + 2];
+		Oid types[INDEX_MAX_KEYS + 2];
 
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "UPDATE ");
@@ -236,8 +241,8 @@ write_checksum(Versioning *v, const DpKey *key, int64 revision, struct varlena *
 	values[n + 1] = Int32GetDatum(doc == NULL ? 0 : dp_versioning_checksum(doc));
 	if (doc == NULL)
 		nulls[n + 1] = 'n';
-	(void) dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_UPDATE,
-						 v->revisions, decl->name, DP_MARK_INTERNAL);
+	(void) dp_run_marked(decl, plan, values, nulls, DP_RUN_AS_OWNER, SPI_OK_UPDATE, v->revisions,
+						 decl->name, DP_MARK_INTERNAL);
 }
 
 /* ---------------------------------------------------------------- revert */
@@ -249,9 +254,9 @@ write_checksum(Versioning *v, const DpKey *key, int64 revision, struct varlena *
 static struct varlena *
 with_kept(Versioning *v, struct varlena *doc, struct varlena *live)
 {
-	List	   *paths = dp_versioning_left_out(v);
+	List *paths = dp_versioning_left_out(v);
 	struct varlena *bare = live == NULL ? NULL : dp_versioning_bare(paths, live);
-	ListCell   *lc;
+	ListCell *lc;
 
 	doc = dp_versioning_bare(paths, doc);
 	if (live == NULL)
@@ -259,11 +264,11 @@ with_kept(Versioning *v, struct varlena *doc, struct varlena *live)
 	foreach(lc, paths)
 	{
 		const DpPath *path = lfirst(lc);
-		DpPath	   *around = palloc(offsetof(DpPath, steps) + path->nsteps * sizeof(DpPathStep));
-		DpValue		value;
-		DpValue		found;
-		int			step;
-		uint8		type;
+		DpPath *around = palloc(offsetof(DpPath, steps) + path->nsteps * sizeof(DpPathStep));
+		DpValue value;
+		DpValue found;
+		int step;
+		uint8 type;
 
 		if (!dp_path_find(DP_DOC_DATA(live), DP_DOC_SIZE(live), path, &value) ||
 			dp_path_blocked(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path, &step, &type))
@@ -285,19 +290,18 @@ Datum
 dp_versioning_revert(PG_FUNCTION_ARGS)
 {
 	Versioning *v;
-	DpKey		key;
+	DpKey key;
 	DpRevisionStore store;
-	DpRevision	r;
+	DpRevision r;
 	struct varlena *live;
 	struct varlena *doc = NULL;
-	int64		revision;
-	bool		exists;
-	bool		shown;
+	int64 revision;
+	bool exists;
+	bool shown;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table and the revision must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the table and the revision must not be null")));
 	revision = PG_GETARG_INT64(2);
 	LockRelationOid(PG_GETARG_OID(0), RowExclusiveLock);
 	v = dp_versioning(dp_decl_find(PG_GETARG_OID(0), "versioning",
@@ -314,30 +318,34 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 	if (exists && revision < dp_versioning_first_shown(v, &key, 0))
 		shown = false;
 	if (!shown || !dp_revisions_find(&store, &key, revision, &r))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("document %s of table %s has no revision " INT64_FORMAT,
-						dp_key_to_text(v->decl, &key), dp_relation_name(v->decl->target), revision)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("document %s of table %s has no revision " INT64_FORMAT,
+							   dp_key_to_text(v->decl, &key), dp_relation_name(v->decl->target),
+							   revision)));
 	if (r.operation == DP_VERSION_DELETE ||
 		dp_revisions_document(&store, &key, revision, live, true, &doc) != DP_VERSION_FOUND)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("there is no document in revision " INT64_FORMAT " of document %s of table %s",
+				 errmsg("there is no document in revision " INT64_FORMAT
+						" of document %s of table %s",
 						revision, dp_key_to_text(v->decl, &key), dp_relation_name(v->decl->target)),
-				 r.operation == DP_VERSION_DELETE ? errdetail("It is a deletion.") :
-				 errdetail("Nothing leads to it any more.")));
+				 r.operation == DP_VERSION_DELETE ? errdetail("It is a deletion.")
+												  : errdetail("Nothing leads to it any more.")));
 	dp_revisions_close(&store);
 	PopActiveSnapshot();
 	doc = with_kept(v, doc, exists ? live : NULL);
 
 	if (exists)
 	{
-		int64		number;
+		int64 number;
 		struct varlena *numbered = doc;
-		Datum		values[INDEX_MAX_KEYS + 1];
-		SPIPlanPtr	plan;
+		Datum values[INDEX_MAX_KEYS + 1];
+		SPIPlanPtr plan;
 
-		/* it is a new change, with the number that the document has now until the trigger gives it the next one */
+		/*
+		 * it is a new change, with the number that the document has now until the trigger gives it
+		 * the next one
+		 */
 		if (live != NULL && dp_versioning_number(v, live, &number))
 			numbered = dp_versioning_with_number(v, doc, number, live);
 		else
@@ -347,7 +355,10 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 				numbered = doc;
 		}
 
-		/* a trigger may leave it out, as that of a threshold does with what is near enough: then the last revision stands */
+		/*
+		 * a trigger may leave it out, as that of a threshold does with what is near enough: then
+		 * the last revision stands
+		 */
 		plan = dp_row_plan_write(v->decl, &plan_write, &key, numbered, values);
 		(void) dp_run(v->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE);
 	}
@@ -383,9 +394,9 @@ static Row *
 read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n, TransactionId *writer)
 {
 	DpRevisionStore store;
-	DpRevision	r;
-	int			cap = 16;
-	Row		   *rows = palloc(cap * sizeof(Row));
+	DpRevision r;
+	int cap = 16;
+	Row *rows = palloc(cap * sizeof(Row));
 
 	*n = 0;
 	if (writer != NULL)
@@ -394,7 +405,7 @@ read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n, Transactio
 	dp_revisions_begin(&store, key, PG_INT64_MIN, PG_INT64_MAX);
 	while (dp_revisions_next(&store, &r))
 	{
-		Row		   *row;
+		Row *row;
 
 		CHECK_FOR_INTERRUPTS();
 		if (writer != NULL && TransactionIdIsValid(snapshot->xmin))
@@ -410,8 +421,12 @@ read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n, Transactio
 		row->revision = r.revision;
 		row->change = r.change;
 		row->operation = r.operation;
-		row->delta = r.delta == NULL ? NULL : (struct varlena *) PG_DETOAST_DATUM_COPY(PointerGetDatum(r.delta));
-		row->previous = r.previous == NULL ? NULL : (struct varlena *) PG_DETOAST_DATUM_COPY(PointerGetDatum(r.previous));
+		row->delta = r.delta == NULL
+						 ? NULL
+						 : (struct varlena *) PG_DETOAST_DATUM_COPY(PointerGetDatum(r.delta));
+		row->previous = r.previous == NULL
+							? NULL
+							: (struct varlena *) PG_DETOAST_DATUM_COPY(PointerGetDatum(r.previous));
 		row->has_checksum = r.has_checksum;
 		row->checksum = r.checksum;
 		row->kept = dp_revision_kept(&r);
@@ -436,7 +451,7 @@ latest_rows(Versioning *v, const DpKey *key, const DpPath *without, struct varle
 		struct varlena *doc = NULL;
 		SnapshotData latest;
 		TransactionId writer;
-		Row		   *rows;
+		Row *rows;
 
 		if (lock_row(v, key, true, live) && *live != NULL && without != NULL)
 			doc = dp_document_unset(DP_DOC_DATA(*live), DP_DOC_SIZE(*live), without);
@@ -464,11 +479,11 @@ static bool
 chain(Row *rows, int n, struct varlena *live, int *broken)
 {
 	struct varlena *doc = live;
-	bool		right = true;
+	bool right = true;
 
 	for (int i = n - 1; i >= 0; i--)
 	{
-		Row		   *row = &rows[i];
+		Row *row = &rows[i];
 
 		CHECK_FOR_INTERRUPTS();
 		if (row->operation != DP_VERSION_DELETE && doc != NULL)
@@ -492,7 +507,7 @@ chain(Row *rows, int n, struct varlena *live, int *broken)
 			}
 		}
 		else if (VARSIZE_ANY_EXHDR(row->delta) > 0)
-			row->lost = true;	/* nothing to begin from */
+			row->lost = true; /* nothing to begin from */
 	}
 	return right;
 }
@@ -501,7 +516,8 @@ chain(Row *rows, int n, struct varlena *live, int *broken)
 static bool
 fits(const Row *row, struct varlena *doc)
 {
-	return !row->has_checksum || dp_versioning_checksum(dp_versioning_bare(row->kept, doc)) == row->checksum;
+	return !row->has_checksum ||
+		   dp_versioning_checksum(dp_versioning_bare(row->kept, doc)) == row->checksum;
 }
 
 /* The document that a difference makes, or NULL if it does not fit. */
@@ -513,16 +529,18 @@ apply_if(struct varlena *delta, struct varlena *doc)
 
 	PG_TRY();
 	{
-		DpFault		fault;
+		DpFault fault;
 
 		/* it holds no resources but memory, so its error can be dropped */
-		result = dp_diff_apply(DP_DOC_DATA(delta), DP_DOC_SIZE(delta), DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
+		result = dp_diff_apply(DP_DOC_DATA(delta), DP_DOC_SIZE(delta), DP_DOC_DATA(doc),
+							   DP_DOC_SIZE(doc));
 		if (!dp_validate(DP_DOC_DATA(result), DP_DOC_SIZE(result), &fault))
 			result = NULL;
 	}
 	PG_CATCH();
 	{
-		if (geterrcode() != ERRCODE_DATA_CORRUPTED && geterrcode() != ERRCODE_PROGRAM_LIMIT_EXCEEDED)
+		if (geterrcode() != ERRCODE_DATA_CORRUPTED &&
+			geterrcode() != ERRCODE_PROGRAM_LIMIT_EXCEEDED)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(context);
 		FlushErrorState();
@@ -560,32 +578,31 @@ Datum
 dp_versioning_redact(PG_FUNCTION_ARGS)
 {
 	Versioning *v;
-	DpKey		key;
-	DpPath	   *path;
-	text	   *pathtext;
+	DpKey key;
+	DpPath *path;
+	text *pathtext;
 	struct varlena *live;
 	struct varlena *without;
-	Row		   *rows;
-	int			n;
-	int			broken;
-	int64		changed = 0;
-	DpActor		self;
+	Row *rows;
+	int n;
+	int broken;
+	int64 changed = 0;
+	DpActor self;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the table and the path must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the table and the path must not be null")));
 	dp_require_owner(PG_GETARG_OID(0));
 	LockRelationOid(PG_GETARG_OID(0), RowExclusiveLock);
-	v = dp_versioning(dp_decl_find(PG_GETARG_OID(0), "versioning", PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3))));
+	v = dp_versioning(dp_decl_find(PG_GETARG_OID(0), "versioning",
+								   PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3))));
 	dp_versioning_require(v);
 	dp_key_of_argument(v->decl, fcinfo, 1, &key);
 	pathtext = PG_GETARG_TEXT_PP(2);
 	path = dp_path_parse(VARDATA_ANY(pathtext), VARSIZE_ANY_EXHDR(pathtext));
 	if (leads_to(path, v->field))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the revision of a document cannot be taken out of its history")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the revision of a document cannot be taken out of its history")));
 
 	dp_owner_begin(v->decl->owner, &self);
 	SPI_connect();
@@ -597,7 +614,8 @@ dp_versioning_redact(PG_FUNCTION_ARGS)
 	for (int i = 0; i < n; i++)
 	{
 		if (!rows[i].lost &&
-			(i > 0 || (rows[i].previous == NULL && (rows[i].delta == NULL || VARSIZE_ANY_EXHDR(rows[i].delta) == 0))))
+			(i > 0 || (rows[i].previous == NULL &&
+					   (rows[i].delta == NULL || VARSIZE_ANY_EXHDR(rows[i].delta) == 0))))
 			continue;
 		write_payload(v, &key, rows[i].revision, (struct varlena *) cstring_to_text(""), NULL);
 		rows[i].lost = false;
@@ -617,18 +635,20 @@ dp_versioning_redact(PG_FUNCTION_ARGS)
 		rows[i].doc = without;
 		write_checksum(v, &key, rows[i].revision, without);
 		changed++;
-		rows[i].lost = true;	/* to be written again, and so is what is above */
+		rows[i].lost = true; /* to be written again, and so is what is above */
 	}
 	for (int i = 1; i < n && changed > 0; i++)
 	{
 		struct varlena *before = rows[i - 1].doc;
 		struct varlena *delta = NULL;
 
-		if (rows[i].operation == DP_VERSION_INSERT || before == NULL || (!rows[i].lost && !rows[i - 1].lost))
+		if (rows[i].operation == DP_VERSION_INSERT || before == NULL ||
+			(!rows[i].lost && !rows[i - 1].lost))
 			continue;
 		if (rows[i].previous == NULL && rows[i].doc != NULL)
 		{
-			delta = dp_diff_make(DP_DOC_DATA(rows[i].doc), DP_DOC_SIZE(rows[i].doc), DP_DOC_DATA(before), DP_DOC_SIZE(before));
+			delta = dp_diff_make(DP_DOC_DATA(rows[i].doc), DP_DOC_SIZE(rows[i].doc),
+								 DP_DOC_DATA(before), DP_DOC_SIZE(before));
 			write_payload(v, &key, rows[i].revision, delta, NULL);
 		}
 		else
@@ -650,10 +670,11 @@ Datum
 dp_versioning_purge_run(PG_FUNCTION_ARGS)
 {
 	Versioning *v;
-	uint64		rows[3];
+	uint64 rows[3];
 
 	dp_require_owner(PG_GETARG_OID(0));
-	v = dp_versioning(dp_decl_find(PG_GETARG_OID(0), "versioning", text_to_cstring(PG_GETARG_TEXT_PP(1))));
+	v = dp_versioning(dp_decl_find(PG_GETARG_OID(0), "versioning",
+								   text_to_cstring(PG_GETARG_TEXT_PP(1))));
 	dp_versioning_require(v);
 
 	/* two at a time would leave payloads that lead nowhere */
@@ -661,12 +682,13 @@ dp_versioning_purge_run(PG_FUNCTION_ARGS)
 	SPI_connect();
 	for (int i = 0; i < 3; i++)
 	{
-		SPIPlanPtr	plan = SPI_prepare(text_to_cstring(PG_GETARG_TEXT_PP(2 + i)), 0, NULL);
+		SPIPlanPtr plan = SPI_prepare(text_to_cstring(PG_GETARG_TEXT_PP(2 + i)), 0, NULL);
 
 		if (plan == NULL)
 			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
-		rows[i] = dp_run_marked(v->decl, plan, NULL, NULL, 0, i == 1 ? SPI_OK_UPDATE : SPI_OK_DELETE,
-								i < 2 ? v->revisions : v->changes, v->decl->name, DP_MARK_INTERNAL);
+		rows[i] =
+			dp_run_marked(v->decl, plan, NULL, NULL, 0, i == 1 ? SPI_OK_UPDATE : SPI_OK_DELETE,
+						  i < 2 ? v->revisions : v->changes, v->decl->name, DP_MARK_INTERNAL);
 	}
 	SPI_finish();
 	PG_RETURN_INT64((int64) rows[0]);
@@ -676,10 +698,11 @@ dp_versioning_purge_run(PG_FUNCTION_ARGS)
 
 /* A violation. */
 static void
-complain(ReturnSetInfo *set, struct varlena *key, const char *what, const char *expected, char *found)
+complain(ReturnSetInfo *set, struct varlena *key, const char *what, const char *expected,
+		 char *found)
 {
-	Datum		values[4];
-	bool		nulls[4] = {false};
+	Datum values[4];
+	bool nulls[4] = { false };
 
 	values[0] = PointerGetDatum(key);
 	values[1] = CStringGetTextDatum(what);
@@ -699,14 +722,14 @@ dp_versioning_check_key(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *set = (ReturnSetInfo *) fcinfo->resultinfo;
 	Versioning *v;
-	DpDecl	   *decl;
-	DpKey		key;
+	DpDecl *decl;
+	DpKey key;
 	struct varlena *live = NULL;
 	struct varlena *shown;
-	Row		   *rows;
-	int			n;
-	int			broken = 0;
-	bool		stamped_before = true;
+	Row *rows;
+	int n;
+	int broken = 0;
+	bool stamped_before = true;
 	TimestampTz before = DT_NOBEGIN;
 	DpRevisionStore store;
 	MemoryContext context;
@@ -732,39 +755,48 @@ dp_versioning_check_key(PG_FUNCTION_ARGS)
 	}
 	else
 	{
-		int64		number;
+		int64 number;
 
 		for (int i = 1; i < n; i++)
 			if (rows[i].revision != rows[i - 1].revision + 1)
 				complain(set, shown, "revision", psprintf(INT64_FORMAT, rows[i - 1].revision + 1),
 						 psprintf(INT64_FORMAT, rows[i].revision));
 		for (int i = 1; i < n; i++)
-			if ((rows[i].operation == DP_VERSION_INSERT) != (rows[i - 1].operation == DP_VERSION_DELETE))
-				complain(set, shown, psprintf("operation of revision " INT64_FORMAT, rows[i].revision),
+			if ((rows[i].operation == DP_VERSION_INSERT) !=
+				(rows[i - 1].operation == DP_VERSION_DELETE))
+				complain(set, shown,
+						 psprintf("operation of revision " INT64_FORMAT, rows[i].revision),
 						 rows[i - 1].operation == DP_VERSION_DELETE ? "insert" : "update or delete",
-						 pstrdup(rows[i].operation == DP_VERSION_INSERT ? "insert" : "update or delete"));
+						 pstrdup(rows[i].operation == DP_VERSION_INSERT ? "insert"
+																		: "update or delete"));
 		if (live != NULL && rows[n - 1].operation == DP_VERSION_DELETE)
 			complain(set, shown, "newest revision", "the document", pstrdup("a deletion"));
 		else if (live == NULL && rows[n - 1].operation != DP_VERSION_DELETE)
-			complain(set, shown, "newest revision", "a deletion", pstrdup("a document that does not exist"));
-		else if (live != NULL && dp_versioning_number(v, live, &number) && number != rows[n - 1].revision)
-			complain(set, shown, "revision of the document", psprintf(INT64_FORMAT, rows[n - 1].revision),
-					 psprintf(INT64_FORMAT, number));
+			complain(set, shown, "newest revision", "a deletion",
+					 pstrdup("a document that does not exist"));
+		else if (live != NULL && dp_versioning_number(v, live, &number) &&
+				 number != rows[n - 1].revision)
+			complain(set, shown, "revision of the document",
+					 psprintf(INT64_FORMAT, rows[n - 1].revision), psprintf(INT64_FORMAT, number));
 		if (!chain(rows, n, live, &broken))
-			complain(set, shown, psprintf("difference of revision " INT64_FORMAT, rows[broken].revision),
+			complain(set, shown,
+					 psprintf("difference of revision " INT64_FORMAT, rows[broken].revision),
 					 "leads to the document before it", pstrdup("does not fit"));
 		else
 			for (int i = 1; i < n; i++)
 				if (rows[i].lost)
 				{
-					complain(set, shown, psprintf("difference of revision " INT64_FORMAT, rows[i].revision),
-							 "leads to the document before it", pstrdup("has nothing to begin from"));
+					complain(set, shown,
+							 psprintf("difference of revision " INT64_FORMAT, rows[i].revision),
+							 "leads to the document before it",
+							 pstrdup("has nothing to begin from"));
 					break;
 				}
 
 		for (int i = 0; i < n; i++)
 			if (rows[i].doc != NULL && !fits(&rows[i], rows[i].doc))
-				complain(set, shown, psprintf("document of revision " INT64_FORMAT, rows[i].revision),
+				complain(set, shown,
+						 psprintf("document of revision " INT64_FORMAT, rows[i].revision),
 						 "as it was recorded", pstrdup("another one"));
 
 		/* times */
@@ -772,13 +804,15 @@ dp_versioning_check_key(PG_FUNCTION_ARGS)
 		for (int i = 0; i < n; i++)
 		{
 			TimestampTz since;
-			bool		stamped = dp_revisions_since(&store, rows[i].change, &since, NULL, NULL);
+			bool stamped = dp_revisions_since(&store, rows[i].change, &since, NULL, NULL);
 
 			if (stamped && !stamped_before)
-				complain(set, shown, psprintf("beginning of revision " INT64_FORMAT, rows[i].revision),
+				complain(set, shown,
+						 psprintf("beginning of revision " INT64_FORMAT, rows[i].revision),
 						 "known of the one before it", pstrdup("unknown"));
 			if (stamped && since < before)
-				complain(set, shown, psprintf("beginning of revision " INT64_FORMAT, rows[i].revision),
+				complain(set, shown,
+						 psprintf("beginning of revision " INT64_FORMAT, rows[i].revision),
 						 "not before that of the one before it", pstrdup("earlier"));
 			if (stamped)
 				before = since;
@@ -807,7 +841,8 @@ method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest
 }
 
 static struct varlena *
-method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
+method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+			struct varlena *new_whole)
 {
 	return NULL;
 }
@@ -824,13 +859,13 @@ method_settle(DpDecl *decl, const DpKey *key)
 {
 	Versioning *v = dp_versioning(decl);
 	struct varlena *live;
-	Row		   *rows;
-	int			n;
-	int			broken = 0;
-	int64		number;
-	bool		has_number;
-	bool		written = false;
-	bool		unseen;
+	Row *rows;
+	int n;
+	int broken = 0;
+	int64 number;
+	bool has_number;
+	bool written = false;
+	bool unseen;
 
 	dp_versioning_require(v);
 	lock_rewriting(v);
@@ -848,7 +883,7 @@ method_settle(DpDecl *decl, const DpKey *key)
 	{
 		for (int64 gap = rows[i - 1].revision + 1; gap < rows[i].revision; gap++)
 		{
-			char		operation = DP_VERSION_UPDATE;
+			char operation = DP_VERSION_UPDATE;
 
 			CHECK_FOR_INTERRUPTS();
 			if (gap == rows[i - 1].revision + 1 && rows[i - 1].operation == DP_VERSION_DELETE)
@@ -856,7 +891,10 @@ method_settle(DpDecl *decl, const DpKey *key)
 			else if (gap + 1 == rows[i].revision && rows[i].operation == DP_VERSION_INSERT)
 				operation = DP_VERSION_DELETE;
 			dp_revisions_add(v, key, gap, rows[i].change, operation,
-							operation == DP_VERSION_INSERT ? NULL : (struct varlena *) cstring_to_text(""), NULL, NULL);
+							 operation == DP_VERSION_INSERT
+								 ? NULL
+								 : (struct varlena *) cstring_to_text(""),
+							 NULL, NULL);
 			written = true;
 		}
 	}
@@ -869,7 +907,8 @@ method_settle(DpDecl *decl, const DpKey *key)
 	/* does the newest revision lead down from the row as it is? */
 	has_number = live != NULL && dp_versioning_number(v, live, &number);
 	unseen = (live == NULL) != (rows[n - 1].operation == DP_VERSION_DELETE) ||
-		(has_number && number != rows[n - 1].revision) || (live != NULL && !fits(&rows[n - 1], live));
+			 (has_number && number != rows[n - 1].revision) ||
+			 (live != NULL && !fits(&rows[n - 1], live));
 	if (!chain(rows, n, unseen && live != NULL ? NULL : live, &broken) && broken == n - 1)
 		unseen = true;
 	for (int i = 1; i < n; i++)
@@ -883,15 +922,18 @@ method_settle(DpDecl *decl, const DpKey *key)
 	}
 	if (unseen)
 	{
-		int64		next = rows[n - 1].revision + 1;
-		bool		gone = rows[n - 1].operation == DP_VERSION_DELETE;
+		int64 next = rows[n - 1].revision + 1;
+		bool gone = rows[n - 1].operation == DP_VERSION_DELETE;
 		struct varlena *unknown = (struct varlena *) cstring_to_text("");
 
-		char		operation = live == NULL ? DP_VERSION_DELETE : gone ? DP_VERSION_INSERT : DP_VERSION_UPDATE;
+		char operation = live == NULL ? DP_VERSION_DELETE
+						 : gone       ? DP_VERSION_INSERT
+									  : DP_VERSION_UPDATE;
 
 		if (live == NULL || (has_number && number == next))
 			dp_revisions_add(v, key, next, dp_versioning_change(v), operation, NULL, NULL,
-							 live == NULL ? NULL : dp_versioning_bare(dp_versioning_left_out(v), live));
+							 live == NULL ? NULL
+										  : dp_versioning_bare(dp_versioning_left_out(v), live));
 		else
 			dp_versioning_correct(v, key, next, operation);
 		CommandCounterIncrement();

@@ -20,19 +20,19 @@ static bool since_of(DpRevisionStore *s, const DpRevision *r, TimestampTz *since
  * it; the differences in between lead from there down.
  */
 DpVersionFound
-dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
-					 struct varlena *live, bool bare, struct varlena **doc)
+dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision, struct varlena *live,
+					  bool bare, struct varlena **doc)
 {
 	struct varlena **deltas = NULL;
-	List	  **kept = NULL;	/* of the revisions that they belong to */
-	List	   *own;
-	int			n = 0;
-	int			cap = 0;
+	List **kept = NULL; /* of the revisions that they belong to */
+	List *own;
+	int n = 0;
+	int cap = 0;
 	struct varlena *base = NULL;
-	DpRevision	r;
+	DpRevision r;
 	DpVersionFound found = DP_VERSION_FOUND;
-	int64		expected = revision + 1;
-	bool		newest = true;
+	int64 expected = revision + 1;
+	bool newest = true;
 
 	dp_revisions_begin(s, key, revision, expected + DP_VERSION_DISTANCE - 1);
 	if (!dp_revisions_next(s, &r) || r.revision != revision)
@@ -58,18 +58,21 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 		else if (r.operation == DP_VERSION_INSERT)
 			found = DP_VERSION_ABSENT;
 		else if (r.delta == NULL)
-			continue;			/* it is the same document */
+			continue; /* it is the same document */
 		else
 		{
-			struct varlena *delta = (struct varlena *) PG_DETOAST_DATUM_COPY(PointerGetDatum(r.delta));
+			struct varlena *delta =
+				(struct varlena *) PG_DETOAST_DATUM_COPY(PointerGetDatum(r.delta));
 
 			if (VARSIZE_ANY_EXHDR(delta) == 0)
 				found = DP_VERSION_UNKNOWN;
 			if (n == cap)
 			{
 				cap = cap == 0 ? 32 : cap * 2;
-				deltas = deltas == NULL ? palloc(cap * sizeof(*deltas)) : repalloc(deltas, cap * sizeof(*deltas));
-				kept = kept == NULL ? palloc(cap * sizeof(*kept)) : repalloc(kept, cap * sizeof(*kept));
+				deltas = deltas == NULL ? palloc(cap * sizeof(*deltas))
+										: repalloc(deltas, cap * sizeof(*deltas));
+				kept = kept == NULL ? palloc(cap * sizeof(*kept))
+									: repalloc(kept, cap * sizeof(*kept));
 			}
 			kept[n] = dp_revision_kept(&r);
 			deltas[n++] = delta;
@@ -91,8 +94,8 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 		if (next != base && base != live)
 			pfree(base);
 		base = next;
-		next = dp_diff_apply(DP_DOC_DATA(deltas[n]), DP_DOC_SIZE(deltas[n]),
-							 DP_DOC_DATA(base), DP_DOC_SIZE(base));
+		next = dp_diff_apply(DP_DOC_DATA(deltas[n]), DP_DOC_SIZE(deltas[n]), DP_DOC_DATA(base),
+							 DP_DOC_SIZE(base));
 		pfree(deltas[n]);
 		if (base != live)
 			pfree(base);
@@ -100,7 +103,7 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 	}
 	if (deltas != NULL)
 	{
-		DpFault		fault;
+		DpFault fault;
 
 		if (!dp_validate(DP_DOC_DATA(base), DP_DOC_SIZE(base), &fault))
 			dp_corrupted(fault.what);
@@ -112,7 +115,7 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
 }
 
 /* Revisions before the newest that are looked at one by one */
-#define NEAR	4
+#define NEAR 4
 
 /*
  * Stamps rise with the revisions.  The newest are looked at first.  Of those
@@ -120,17 +123,18 @@ dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
  * the time is, or, every other time, that in the middle.
  */
 bool
-dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_number, TimestampTz at, DpRevision *r,
-				TimestampTz *since, bool *has_since, TimestampTz *until, bool *has_until, bool *newest)
+dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_number, TimestampTz at,
+				DpRevision *r, TimestampTz *since, bool *has_since, TimestampTz *until,
+				bool *has_until, bool *newest)
 {
-	int64		low;			/* was valid */
-	int64		high;			/* came later */
+	int64 low;  /* was valid */
+	int64 high; /* came later */
 	TimestampTz low_time;
 	TimestampTz high_time = 0;
-	DpRevision	found;
+	DpRevision found;
 	TimestampTz t = 0;
-	bool		has;
-	bool		halve = false;
+	bool has;
+	bool halve = false;
 
 	*has_until = false;
 	*newest = false;
@@ -151,7 +155,7 @@ dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_number, Times
 	}
 	if (!has && TIMESTAMP_IS_NOEND(at))
 	{
-		*newest = true;			/* this transaction's own */
+		*newest = true; /* this transaction's own */
 		*has_since = false;
 		return true;
 	}
@@ -187,19 +191,20 @@ dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_number, Times
 	low = found.revision;
 	while (high - low > 1)
 	{
-		int64		middle = low + (high - low) / 2;
+		int64 middle = low + (high - low) / 2;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!halve && *has_until && high_time > low_time)
 		{
-			double		part = ((double) at - (double) low_time) / ((double) high_time - (double) low_time);
+			double part =
+				((double) at - (double) low_time) / ((double) high_time - (double) low_time);
 
 			middle = low + (int64) (part * (double) (high - low));
 			middle = Max(Min(middle, high - 1), low + 1);
 		}
 		halve = !halve;
 		if (!dp_revisions_find(s, key, middle, &found))
-			return false;		/* one is missing: pattern_check() tells */
+			return false; /* one is missing: pattern_check() tells */
 		if (since_of(s, &found, &t, &has) && t <= at)
 		{
 			low = middle;

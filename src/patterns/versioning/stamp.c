@@ -35,19 +35,19 @@
 #include "patterns/versioning/versioning.h"
 
 /* Stamps that are so much later than the clock are left to themselves. */
-#define CLOCK_TOLERANCE	USECS_PER_SEC
+#define CLOCK_TOLERANCE USECS_PER_SEC
 
 /* A change of this transaction that is to be stamped */
 typedef struct Change
 {
-	Oid			target;
-	char	   *name;			/* of the declaration */
-	Oid			changes;		/* its table */
-	Oid			who;
-	int64		number;
-	int			nestlevel;
-	bool		behind;			/* the clock is: floor is kept */
-	TimestampTz floor;			/* the stamp has to be later */
+	Oid target;
+	char *name;  /* of the declaration */
+	Oid changes; /* its table */
+	Oid who;
+	int64 number;
+	int nestlevel;
+	bool behind;       /* the clock is: floor is kept */
+	TimestampTz floor; /* the stamp has to be later */
 } Change;
 
 /* In the context of the transaction */
@@ -57,7 +57,8 @@ static Change *change_of(Versioning *v, Oid who);
 static Versioning *versioning_of(Change *c);
 static void stamp_all(void);
 static void stamps_xact(XactEvent event, void *arg);
-static void stamps_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static void
+stamps_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 
 /*
  * Callbacks run in the reverse order of their registration.  Called when the
@@ -86,7 +87,7 @@ dp_versioning_clock_behind(Versioning *v)
 void
 dp_versioning_later_than(Versioning *v, TimestampTz since)
 {
-	Change	   *c = change_of(v, dp_acting_user());
+	Change *c = change_of(v, dp_acting_user());
 
 	c->floor = Max(c->floor, since);
 }
@@ -94,11 +95,11 @@ dp_versioning_later_than(Versioning *v, TimestampTz since)
 bool
 dp_versioning_pending(Versioning *v, int64 change, Oid *who)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, pending)
 	{
-		Change	   *c = lfirst(lc);
+		Change *c = lfirst(lc);
 
 		if (c->changes == v->changes && c->number == change)
 		{
@@ -113,10 +114,10 @@ dp_versioning_pending(Versioning *v, int64 change, Oid *who)
 static Change *
 change_of(Versioning *v, Oid who)
 {
-	ListCell   *lc;
-	Change	   *c;
+	ListCell *lc;
+	Change *c;
 	MemoryContext old;
-	Relation	rel;
+	Relation rel;
 	TimestampTz latest;
 
 	foreach(lc, pending)
@@ -136,8 +137,7 @@ change_of(Versioning *v, Oid who)
 	c->number = nextval_internal(dp_identity_sequence(rel, v->change_columns[0]), false);
 	table_close(rel, NoLock);
 	c->floor = DT_NOBEGIN;
-	c->behind = dp_revisions_latest(v, &latest) &&
-		latest > GetCurrentTimestamp() + CLOCK_TOLERANCE;
+	c->behind = dp_revisions_latest(v, &latest) && latest > GetCurrentTimestamp() + CLOCK_TOLERANCE;
 	pending = lappend(pending, c);
 	MemoryContextSwitchTo(old);
 	return c;
@@ -150,14 +150,14 @@ change_of(Versioning *v, Oid who)
 static Versioning *
 versioning_of(Change *c)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(c->target)) ||
 		!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(c->changes)))
 		return NULL;
 	foreach(lc, dp_decls(c->target))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 
 		if (strcmp(decl->pattern, "versioning") == 0 && strcmp(decl->name, c->name) == 0)
 		{
@@ -178,11 +178,11 @@ stamp_all(void)
 {
 	TimestampTz stamp = GetCurrentTimestamp();
 	FullTransactionId transaction = GetTopFullTransactionId();
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, pending)
 	{
-		Change	   *c = lfirst(lc);
+		Change *c = lfirst(lc);
 		Versioning *v = versioning_of(c);
 		TimestampTz latest;
 
@@ -195,16 +195,20 @@ stamp_all(void)
 	}
 	foreach(lc, pending)
 	{
-		Change	   *c = lfirst(lc);
+		Change *c = lfirst(lc);
 		Versioning *v = versioning_of(c);
 
 		if (v != NULL)
 		{
-			DpActor		self;
+			DpActor self;
 
-			/* an index on the table may call functions of its owner, and this session may be anybody's */
+			/*
+			 * an index on the table may call functions of its owner, and this session may be
+			 * anybody's
+			 */
 			dp_owner_begin(v->decl->owner, &self);
-			dp_revisions_add_change(v, c->number, stamp, GetUserNameFromId(c->who, true), transaction);
+			dp_revisions_add_change(v, c->number, stamp, GetUserNameFromId(c->who, true),
+									transaction);
 			dp_owner_end(&self);
 		}
 	}
@@ -224,7 +228,7 @@ stamps_xact(XactEvent event, void *arg)
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
-			pending = NIL;		/* its memory goes with the transaction */
+			pending = NIL; /* its memory goes with the transaction */
 			break;
 		default:
 			break;
@@ -234,14 +238,14 @@ stamps_xact(XactEvent event, void *arg)
 static void
 stamps_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
-	int			level = GetCurrentTransactionNestLevel();
-	ListCell   *lc;
+	int level = GetCurrentTransactionNestLevel();
+	ListCell *lc;
 
 	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
 		return;
 	foreach(lc, pending)
 	{
-		Change	   *c = lfirst(lc);
+		Change *c = lfirst(lc);
 
 		if (c->nestlevel < level)
 			continue;

@@ -38,14 +38,15 @@ static void open_changes(DpRevisionStore *s);
 static bool indexes_known(Relation rel, const DpRevisionIndexes *indexes);
 static DpRevisionIndexes *indexes_of(Versioning *v, Relation rel, DpRevisionIndexes **kept);
 static bool is_of_deletions(Versioning *v, Relation rel, IndexInfo *info);
-static void insert_row(Versioning *v, Relation rel, DpRevisionIndexes **kept, Datum *values, bool *nulls, bool deletion);
+static void insert_row(Versioning *v, Relation rel, DpRevisionIndexes **kept, Datum *values,
+					   bool *nulls, bool deletion);
 static void insert_anyhow(Relation rel, Datum *values, bool *nulls);
 static void no_primary_key(Relation rel) pg_attribute_noreturn();
 
 void
 dp_revisions_open(DpRevisionStore *s, Versioning *v, Snapshot snapshot)
 {
-	int			i;
+	int i;
 
 	dp_versioning_require(v);
 	memset(s, 0, offsetof(DpRevisionStore, keys));
@@ -62,7 +63,8 @@ dp_revisions_open(DpRevisionStore *s, Versioning *v, Snapshot snapshot)
 		v->scan_keys = make_scan_keys(v, s->revisions, s->revisions_key);
 	memcpy(s->keys, v->scan_keys, (v->decl->nkeys + 2) * sizeof(ScanKeyData));
 	for (i = 0; i < v->decl->nkeys + 2; i++)
-		s->keys[i].sk_func.fn_mcxt = CurrentMemoryContext;	/* what functions remember goes with the scan */
+		s->keys[i].sk_func.fn_mcxt =
+			CurrentMemoryContext; /* what functions remember goes with the scan */
 	s->row = table_slot_create(s->revisions, NULL);
 }
 
@@ -70,7 +72,7 @@ dp_revisions_open(DpRevisionStore *s, Versioning *v, Snapshot snapshot)
 static ScanKeyData *
 make_scan_keys(Versioning *v, Relation revisions, Relation index)
 {
-	int			nkeys = v->decl->nkeys;
+	int nkeys = v->decl->nkeys;
 	MemoryContext old;
 	ScanKeyData *keys;
 
@@ -80,8 +82,8 @@ make_scan_keys(Versioning *v, Relation revisions, Relation index)
 	keys = palloc0((nkeys + 2) * sizeof(ScanKeyData));
 	for (int i = 0; i < nkeys; i++)
 	{
-		Oid			type = index->rd_opcintype[i];
-		Oid			operator = get_opfamily_member(index->rd_opfamily[i], type, type, BTEqualStrategyNumber);
+		Oid type = index->rd_opcintype[i];
+		Oid operator= get_opfamily_member(index->rd_opfamily[i], type, type, BTEqualStrategyNumber);
 
 		ScanKeyInit(&keys[i], i + 1, BTEqualStrategyNumber, get_opcode(operator), (Datum) 0);
 		keys[i].sk_collation = index->rd_indcollation[i];
@@ -130,7 +132,7 @@ dp_revisions_last(DpRevisionStore *s, const DpKey *key, DpRevision *r)
 void
 dp_revisions_begin(DpRevisionStore *s, const DpKey *key, int64 from, int64 upto)
 {
-	int			i;
+	int i;
 
 	for (i = 0; i < key->n; i++)
 		s->keys[i].sk_argument = key->values[i];
@@ -158,8 +160,8 @@ static bool
 read_row(DpRevisionStore *s, ScanDirection direction, DpRevision *r)
 {
 	const AttrNumber *columns = s->v->columns;
-	bool		isnull;
-	Datum		d;
+	bool isnull;
+	Datum d;
 
 	if (!index_getnext_slot(s->scan, direction, s->row))
 		return false;
@@ -180,7 +182,7 @@ read_row(DpRevisionStore *s, ScanDirection direction, DpRevision *r)
 List *
 dp_revision_kept(const DpRevision *r)
 {
-	text	   *list;
+	text *list;
 
 	if (r->kept == NULL)
 		return NIL;
@@ -202,13 +204,16 @@ open_changes(DpRevisionStore *s)
 }
 
 bool
-dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since, text **who, FullTransactionId *transaction)
+dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since, text **who,
+				   FullTransactionId *transaction)
 {
 	const AttrNumber *columns = s->v->change_columns;
 	ScanKeyData key;
-	bool		isnull;
+	bool isnull;
 
-	/* most rows of a key that is looked at are of different changes, but those of a table are not */
+	/*
+	 * most rows of a key that is looked at are of different changes, but those of a table are not
+	 */
 	if (s->known && s->change == change && who == NULL)
 	{
 		*since = s->since;
@@ -227,12 +232,13 @@ dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since, text **
 		*since = s->since = DatumGetTimestampTz(slot_getattr(s->change_row, columns[1], &isnull));
 		if (who != NULL)
 		{
-			Datum		d = slot_getattr(s->change_row, columns[2], &isnull);
+			Datum d = slot_getattr(s->change_row, columns[2], &isnull);
 
 			*who = isnull ? NULL : DatumGetTextPCopy(d);
 		}
 		if (transaction != NULL)
-			*transaction = DatumGetFullTransactionId(slot_getattr(s->change_row, columns[3], &isnull));
+			*transaction =
+				DatumGetFullTransactionId(slot_getattr(s->change_row, columns[3], &isnull));
 	}
 	return s->stamped;
 }
@@ -244,30 +250,34 @@ dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since, text **
 bool
 dp_revisions_latest(Versioning *v, TimestampTz *since)
 {
-	Relation	rel = table_open(v->changes, AccessShareLock);
-	AttrNumber	column = v->change_columns[1];
+	Relation rel = table_open(v->changes, AccessShareLock);
+	AttrNumber column = v->change_columns[1];
 	DpRevisionIndexes *indexes = indexes_of(v, rel, &v->change_indexes);
-	Oid			by_time = InvalidOid;
+	Oid by_time = InvalidOid;
 	TupleTableSlot *row = table_slot_create(rel, NULL);
 	SnapshotData latest;
-	bool		found = false;
-	bool		isnull;
+	bool found = false;
+	bool isnull;
 
 	for (int i = 0; i < indexes->n && !OidIsValid(by_time); i++)
 	{
 		const IndexInfo *info = indexes->index[i].info;
 
-		if (info->ii_IndexAttrNumbers[0] == column && info->ii_Predicate == NIL && info->ii_Am == BTREE_AM_OID)
+		if (info->ii_IndexAttrNumbers[0] == column && info->ii_Predicate == NIL &&
+			info->ii_Am == BTREE_AM_OID)
 			by_time = indexes->index[i].oid;
 	}
 	InitDirtySnapshot(latest);
 	if (OidIsValid(by_time))
 	{
-		Relation	index = index_open(by_time, AccessShareLock);
+		Relation index = index_open(by_time, AccessShareLock);
 		IndexScanDesc scan = dp_index_beginscan(rel, index, &latest, 0);
 
 		index_rescan(scan, NULL, 0, NULL, 0);
-		if (index_getnext_slot(scan, (index->rd_indoption[0] & INDOPTION_DESC) ? ForwardScanDirection : BackwardScanDirection, row))
+		if (index_getnext_slot(scan,
+							   (index->rd_indoption[0] & INDOPTION_DESC) ? ForwardScanDirection
+																		 : BackwardScanDirection,
+							   row))
 		{
 			*since = DatumGetTimestampTz(slot_getattr(row, column, &isnull));
 			found = true;
@@ -277,7 +287,7 @@ dp_revisions_latest(Versioning *v, TimestampTz *since)
 	}
 	else
 	{
-		Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+		Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 		TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
 
 		/* somebody has dropped it; the answer is right nevertheless */
@@ -301,17 +311,18 @@ void
 dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, char operation,
 				 struct varlena *delta, struct varlena *previous, struct varlena *bare)
 {
-	Relation	rel = table_open(v->revisions, RowExclusiveLock);
-	int			natts = RelationGetDescr(rel)->natts;
-	Datum		values[MaxHeapAttributeNumber];
-	bool		nulls[MaxHeapAttributeNumber];
-	int			i;
+	Relation rel = table_open(v->revisions, RowExclusiveLock);
+	int natts = RelationGetDescr(rel)->natts;
+	Datum values[MaxHeapAttributeNumber];
+	bool nulls[MaxHeapAttributeNumber];
+	int i;
 
 	memset(nulls, true, natts);
-#define SET(attnum, datum) \
-	do { \
-		values[(attnum) - 1] = (datum); \
-		nulls[(attnum) - 1] = false; \
+#define SET(attnum, datum)                                                                         \
+	do                                                                                             \
+	{                                                                                              \
+		values[(attnum) -1] = (datum);                                                             \
+		nulls[(attnum) -1] = false;                                                                \
 	} while (0)
 	for (i = 0; i < key->n; i++)
 		SET(v->key_columns[i], key->values[i]);
@@ -333,12 +344,12 @@ dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, 
 }
 
 void
-dp_revisions_add_change(Versioning *v, int64 change, TimestampTz since,
-						const char *who, FullTransactionId transaction)
+dp_revisions_add_change(Versioning *v, int64 change, TimestampTz since, const char *who,
+						FullTransactionId transaction)
 {
-	Relation	rel = table_open(v->changes, RowExclusiveLock);
-	Datum		values[MaxHeapAttributeNumber];
-	bool		nulls[MaxHeapAttributeNumber];
+	Relation rel = table_open(v->changes, RowExclusiveLock);
+	Datum values[MaxHeapAttributeNumber];
+	bool nulls[MaxHeapAttributeNumber];
 
 	memset(nulls, true, RelationGetDescr(rel)->natts);
 	SET(v->change_columns[0], Int64GetDatum(change));
@@ -350,12 +361,15 @@ dp_revisions_add_change(Versioning *v, int64 change, TimestampTz since,
 	table_close(rel, NoLock);
 }
 
-/* Whether the indexes that are known are those of the table: somebody may have made one just before it was locked. */
+/*
+ * Whether the indexes that are known are those of the table: somebody may have made one just before
+ * it was locked.
+ */
 static bool
 indexes_known(Relation rel, const DpRevisionIndexes *indexes)
 {
-	List	   *oids = RelationGetIndexList(rel);
-	bool		known = list_length(oids) == indexes->n;
+	List *oids = RelationGetIndexList(rel);
+	bool known = list_length(oids) == indexes->n;
 
 	for (int i = 0; i < indexes->n && known; i++)
 		known = list_nth_oid(oids, i) == indexes->index[i].oid;
@@ -372,27 +386,29 @@ static DpRevisionIndexes *
 indexes_of(Versioning *v, Relation rel, DpRevisionIndexes **kept)
 {
 	DpRevisionIndexes *indexes;
-	List	   *oids;
-	ListCell   *lc;
+	List *oids;
+	ListCell *lc;
 	MemoryContext old;
 
 	if (likely(*kept != NULL && indexes_known(rel, *kept)))
 		return *kept;
 	oids = RelationGetIndexList(rel);
 	old = MemoryContextSwitchTo(v->decl->context);
-	indexes = palloc0(offsetof(DpRevisionIndexes, index) + list_length(oids) * sizeof(indexes->index[0]));
+	indexes =
+		palloc0(offsetof(DpRevisionIndexes, index) + list_length(oids) * sizeof(indexes->index[0]));
 	indexes->simple = rel->trigdesc == NULL || !rel->trigdesc->trig_insert_after_row;
 	foreach(lc, oids)
 	{
-		Relation	index = index_open(lfirst_oid(lc), RowExclusiveLock);
-		IndexInfo  *info = BuildIndexInfo(index);
+		Relation index = index_open(lfirst_oid(lc), RowExclusiveLock);
+		IndexInfo *info = BuildIndexInfo(index);
 		DpRevisionIndex *x = &indexes->index[indexes->n++];
 
 		x->oid = lfirst_oid(lc);
 		x->info = info;
 		x->deletions = is_of_deletions(v, rel, info);
-		if (index->rd_rel->relam != BTREE_AM_OID || info->ii_Expressions != NIL || info->ii_ExclusionOps != NULL ||
-			!index->rd_index->indimmediate || (info->ii_Predicate != NIL && !x->deletions) || !info->ii_ReadyForInserts)
+		if (index->rd_rel->relam != BTREE_AM_OID || info->ii_Expressions != NIL ||
+			info->ii_ExclusionOps != NULL || !index->rd_index->indimmediate ||
+			(info->ii_Predicate != NIL && !x->deletions) || !info->ii_ReadyForInserts)
 			indexes->simple = false;
 		index_close(index, NoLock);
 	}
@@ -406,9 +422,9 @@ indexes_of(Versioning *v, Relation rel, DpRevisionIndexes **kept)
 static bool
 is_of_deletions(Versioning *v, Relation rel, IndexInfo *info)
 {
-	OpExpr	   *op;
-	Var		   *var;
-	Const	   *c;
+	OpExpr *op;
+	Var *var;
+	Const *c;
 
 	if (RelationGetRelid(rel) != v->revisions || list_length(info->ii_Predicate) != 1)
 		return false;
@@ -417,18 +433,19 @@ is_of_deletions(Versioning *v, Relation rel, IndexInfo *info)
 		return false;
 	var = linitial(op->args);
 	c = lsecond(op->args);
-	return IsA(var, Var) && var->varattno == v->columns[DP_VERSION_OPERATION] &&
-		IsA(c, Const) && !c->constisnull && DatumGetChar(c->constvalue) == DP_VERSION_DELETE;
+	return IsA(var, Var) && var->varattno == v->columns[DP_VERSION_OPERATION] && IsA(c, Const) &&
+		   !c->constisnull && DatumGetChar(c->constvalue) == DP_VERSION_DELETE;
 }
 
 /*
  * A new row, with its entries in the indexes.
  */
 static void
-insert_row(Versioning *v, Relation rel, DpRevisionIndexes **kept, Datum *values, bool *nulls, bool deletion)
+insert_row(Versioning *v, Relation rel, DpRevisionIndexes **kept, Datum *values, bool *nulls,
+		   bool deletion)
 {
 	DpRevisionIndexes *indexes = indexes_of(v, rel, kept);
-	HeapTuple	tuple;
+	HeapTuple tuple;
 
 	if (unlikely(!indexes->simple))
 	{
@@ -440,22 +457,23 @@ insert_row(Versioning *v, Relation rel, DpRevisionIndexes **kept, Datum *values,
 	for (int i = 0; i < indexes->n; i++)
 	{
 		DpRevisionIndex *x = &indexes->index[i];
-		Relation	index;
-		Datum		keys[INDEX_MAX_KEYS];
-		bool		isnull[INDEX_MAX_KEYS];
+		Relation index;
+		Datum keys[INDEX_MAX_KEYS];
+		bool isnull[INDEX_MAX_KEYS];
 
 		if (x->deletions && !deletion)
 			continue;
 		index = index_open(x->oid, RowExclusiveLock);
 		for (int k = 0; k < x->info->ii_NumIndexAttrs; k++)
 		{
-			AttrNumber	att = x->info->ii_IndexAttrNumbers[k];
+			AttrNumber att = x->info->ii_IndexAttrNumbers[k];
 
 			keys[k] = values[att - 1];
 			isnull[k] = nulls[att - 1];
 		}
 		index_insert(index, keys, isnull, &tuple->t_self, rel,
-					 index->rd_index->indisunique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, false, x->info);
+					 index->rd_index->indisunique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, false,
+					 x->info);
 		index_close(index, NoLock);
 	}
 	heap_freetuple(tuple);
@@ -466,7 +484,7 @@ static void
 insert_anyhow(Relation rel, Datum *values, bool *nulls)
 {
 	TupleTableSlot *row = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
-	EState	   *estate = CreateExecutorState();
+	EState *estate = CreateExecutorState();
 	ResultRelInfo *info = makeNode(ResultRelInfo);
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
 	Bitmapset **columns;
@@ -498,8 +516,7 @@ insert_anyhow(Relation rel, Datum *values, bool *nulls)
 static void
 no_primary_key(Relation rel)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("table %s does not have the primary key that history is found by",
-					dp_relation_name(RelationGetRelid(rel)))));
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("table %s does not have the primary key that history is found by",
+						   dp_relation_name(RelationGetRelid(rel)))));
 }

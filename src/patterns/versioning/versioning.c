@@ -52,18 +52,18 @@
 #include "patterns/versioning/versioning.h"
 
 /* Whole documents are kept at every so many revisions: more for large ones */
-#define LEAST_DISTANCE		4
-#define BYTES_PER_REVISION	64
+#define LEAST_DISTANCE 4
+#define BYTES_PER_REVISION 64
 
 /* A document whose number is being put right */
 typedef struct Correction
 {
-	Oid			table;
+	Oid table;
 	const DpKey *key;
-	int64		revision;
-	char		operation;
+	int64 revision;
+	char operation;
 	struct varlena *before;
-	bool		recorded;
+	bool recorded;
 	struct Correction *outer;
 } Correction;
 
@@ -72,15 +72,15 @@ static Correction *correcting = NULL;
 /* A statement that inserts into a table, and may update its rows as well */
 typedef struct Inserting
 {
-	Oid			table;
+	Oid table;
 	DpStatement statement;
 } Inserting;
 
-static List *inserting = NIL;	/* of this transaction; in TopTransactionContext */
+static List *inserting = NIL; /* of this transaction; in TopTransactionContext */
 static const char plan_trim, plan_forget, plan_left_out;
 
 static void read_tables(Versioning *v, Oid revisions, Oid changes);
-static int	compare_texts(const ListCell *a, const ListCell *b);
+static int compare_texts(const ListCell *a, const ListCell *b);
 static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn();
 static void note_insert(Versioning *v);
 static void forget_inserts(void *arg);
@@ -99,7 +99,8 @@ static int64 insert_number(Versioning *v, const DpKey *key, bool *exists);
 static int64 stored_number(Versioning *v, const DpKey *key, struct varlena *doc, bool *missing);
 static bool is_superseded(HeapTuple tuple);
 static struct varlena *current_document(Versioning *v, const DpKey *key);
-static void correct_number(Versioning *v, const DpKey *key, int64 revision, char operation, struct varlena *before);
+static void correct_number(Versioning *v, const DpKey *key, int64 revision, char operation,
+						   struct varlena *before);
 static Correction *correction_of(Versioning *v, const DpKey *key);
 static void all_deleted(Versioning *v, Relation rel);
 static void trim(Versioning *v, const DpKey *key, int64 revision);
@@ -114,29 +115,36 @@ Datum
 dp_versioning_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
-	bool		for_row = CALLED_AS_TRIGGER(fcinfo) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
-	DpDecl	   *decl;
+	bool for_row = CALLED_AS_TRIGGER(fcinfo) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
+	DpDecl *decl;
 	Versioning *v;
-	TupleDesc	desc;
-	DpKey		key;
+	TupleDesc desc;
+	DpKey key;
 
-	if (for_row && fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
-							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+	if (for_row && fcinfo->flinfo->fn_extra == NULL &&
+		dp_partition_restoring(trigdata->tg_relation))
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
+								   ? trigdata->tg_newtuple
+								   : trigdata->tg_trigtuple);
 	decl = dp_decl_of_any_trigger(fcinfo, "versioning");
 	if (decl == NULL)
 		return PointerGetDatum(NULL);
 	v = dp_versioning(decl);
 	if (TRIGGER_FIRED_INSTEAD(trigdata->tg_event) ||
-		(TRIGGER_FIRED_BEFORE(trigdata->tg_event) ?
-		 (for_row ? !TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) :
-		  !TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) && !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event)) : !for_row))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"versioning_trigger\" is called by triggers that versioning_enable() makes only")));
+		(TRIGGER_FIRED_BEFORE(trigdata->tg_event)
+			 ? (for_row ? !TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
+						: !TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event) &&
+							  !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+			 : !for_row))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg(
+				 "function \"versioning_trigger\" is called by triggers that versioning_enable() makes only")));
 	if (!dp_decl_maintained(decl))
-		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ?
-							   trigdata->tg_newtuple : trigdata->tg_trigtuple);
+		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
+								   ? trigdata->tg_newtuple
+								   : trigdata->tg_trigtuple);
 	if (!for_row)
 	{
 		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
@@ -202,11 +210,10 @@ dp_versioning(DpDecl *decl)
 static void
 bad_option(DpDecl *decl, const char *option)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("the declaration of pattern \"%s\" of table %s is not valid",
-					decl->name, dp_relation_name(decl->target)),
-			 errdetail("Option \"%s\" is missing or wrong.", option)));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("the declaration of pattern \"%s\" of table %s is not valid", decl->name,
+						   dp_relation_name(decl->target)),
+					errdetail("Option \"%s\" is missing or wrong.", option)));
 }
 
 /*
@@ -216,14 +223,14 @@ bad_option(DpDecl *decl, const char *option)
 List *
 dp_versioning_left_out(Versioning *v)
 {
-	DpDecl	   *decl = v->decl;
-	List	   *decls;
-	ListCell   *lc;
-	Datum	   *patterns;
-	Datum	   *options;
-	Datum		values[2];
-	int			n = 0;
-	List	   *texts = NIL;
+	DpDecl *decl = v->decl;
+	List *decls;
+	ListCell *lc;
+	Datum *patterns;
+	Datum *options;
+	Datum values[2];
+	int n = 0;
+	List *texts = NIL;
 	const char *last = "";
 	StringInfoData list;
 	MemoryContext old;
@@ -235,20 +242,21 @@ dp_versioning_left_out(Versioning *v)
 	options = palloc(list_length(decls) * sizeof(Datum));
 	foreach(lc, decls)
 	{
-		DpDecl	   *d = lfirst(lc);
+		DpDecl *d = lfirst(lc);
 
-		if (strcmp(d->pattern, "versioning") == 0 || d->doc_column == NULL || strcmp(d->doc_column, decl->doc_column) != 0)
+		if (strcmp(d->pattern, "versioning") == 0 || d->doc_column == NULL ||
+			strcmp(d->doc_column, decl->doc_column) != 0)
 			continue;
 		patterns[n] = CStringGetTextDatum(d->pattern);
 		options[n++] = PointerGetDatum(d->options);
 	}
 	if (n > 0)
 	{
-		Oid			bson = dp_types()->bson;
-		SPIPlanPtr	plan = dp_plan(decl, &plan_left_out);
-		int16		len;
-		bool		byval;
-		char		align;
+		Oid bson = dp_types()->bson;
+		SPIPlanPtr plan = dp_plan(decl, &plan_left_out);
+		int16 len;
+		bool byval;
+		char align;
 
 		values[0] = PointerGetDatum(construct_array(patterns, n, TEXTOID, -1, false, TYPALIGN_INT));
 		get_typlenbyvalalign(bson, &len, &byval, &align);
@@ -257,10 +265,12 @@ dp_versioning_left_out(Versioning *v)
 		if (plan == NULL)
 		{
 			StringInfoData sql;
-			Oid			types[2] = {TEXTARRAYOID, get_array_type(bson)};
+			Oid types[2] = { TEXTARRAYOID, get_array_type(bson) };
 
 			initStringInfo(&sql);
-			appendStringInfoString(&sql, "SELECT p FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS d (pattern, options) CROSS JOIN LATERAL ");
+			appendStringInfoString(
+				&sql,
+				"SELECT p FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS d (pattern, options) CROSS JOIN LATERAL ");
 			dp_sql_own_schema(&sql);
 			appendStringInfoString(&sql, "_derive_derived_paths(d.pattern, d.options) AS p");
 			plan = dp_plan_make(decl, &plan_left_out, sql.data, 2, types);
@@ -268,8 +278,8 @@ dp_versioning_left_out(Versioning *v)
 		(void) dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
 		for (uint64 i = 0; i < SPI_processed; i++)
 		{
-			bool		isnull;
-			text	   *path = DatumGetTextPP(dp_result(i, 1, &isnull));
+			bool isnull;
+			text *path = DatumGetTextPP(dp_result(i, 1, &isnull));
 
 			initStringInfo(&list);
 			dp_path_to_text(&list, dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path)));
@@ -305,7 +315,8 @@ compare_texts(const ListCell *a, const ListCell *b)
 struct varlena *
 dp_versioning_bare(List *paths, struct varlena *doc)
 {
-	struct varlena *bare = paths == NIL ? NULL : dp_document_without(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), paths);
+	struct varlena *bare =
+		paths == NIL ? NULL : dp_document_without(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), paths);
 
 	return bare != NULL ? bare : doc;
 }
@@ -313,7 +324,7 @@ dp_versioning_bare(List *paths, struct varlena *doc)
 int32
 dp_versioning_checksum(struct varlena *doc)
 {
-	pg_crc32c	crc;
+	pg_crc32c crc;
 
 	INIT_CRC32C(crc);
 	COMP_CRC32C(crc, DP_DOC_DATA(doc), DP_DOC_SIZE(doc));
@@ -324,8 +335,8 @@ dp_versioning_checksum(struct varlena *doc)
 void
 dp_versioning_require(Versioning *v)
 {
-	Oid			revisions;
-	Oid			changes;
+	Oid revisions;
+	Oid changes;
 
 	if (likely(OidIsValid(v->revisions) && OidIsValid(v->changes)))
 		return;
@@ -334,10 +345,12 @@ dp_versioning_require(Versioning *v)
 	if (!OidIsValid(revisions) || !OidIsValid(changes))
 		dp_require_own_sides(v->decl);
 	if (!OidIsValid(revisions) || !OidIsValid(changes))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the history of table %s is missing", dp_relation_name(v->decl->target)),
-				 errhint("If the table was restored alone, restore its history too; pattern_repair() with accept_loss => true begins another one.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the history of table %s is missing", dp_relation_name(v->decl->target)),
+			 errhint(
+				 "If the table was restored alone, restore its history too; pattern_repair() with accept_loss => true begins another one.")));
 	read_tables(v, revisions, changes);
 
 	/* an error in between has left it as if nobody had asked */
@@ -355,18 +368,21 @@ read_tables(Versioning *v, Oid revisions, Oid changes)
 	static const struct
 	{
 		const char *name;
-		Oid			type;		/* InvalidOid: bson */
-	}			columns[DP_VERSION_COLUMNS] = {
-		{"revision", INT8OID}, {"change", INT8OID}, {"operation", CHAROID}, {"delta", BYTEAOID}, {"previous", InvalidOid},
-		{"checksum", INT4OID}, {"kept", TEXTOID}
-	},
-				change_columns[4] = {{"change", INT8OID}, {"since", TIMESTAMPTZOID}, {"who", TEXTOID}, {"transaction", XID8OID}};
-	bool		right = true;
-	int			i;
+		Oid type; /* InvalidOid: bson */
+	} columns[DP_VERSION_COLUMNS] = { { "revision", INT8OID },    { "change", INT8OID },
+									  { "operation", CHAROID },   { "delta", BYTEAOID },
+									  { "previous", InvalidOid }, { "checksum", INT4OID },
+									  { "kept", TEXTOID } },
+	  change_columns[4] = { { "change", INT8OID },
+							{ "since", TIMESTAMPTZOID },
+							{ "who", TEXTOID },
+							{ "transaction", XID8OID } };
+	bool right = true;
+	int i;
 
 	for (i = 0; i < DP_VERSION_COLUMNS; i++)
 	{
-		Oid			type = OidIsValid(columns[i].type) ? columns[i].type : dp_types()->bson;
+		Oid type = OidIsValid(columns[i].type) ? columns[i].type : dp_types()->bson;
 
 		v->columns[i] = get_attnum(revisions, columns[i].name);
 		right = right && v->columns[i] > 0 && get_atttype(revisions, v->columns[i]) == type;
@@ -374,18 +390,20 @@ read_tables(Versioning *v, Oid revisions, Oid changes)
 	for (i = 0; i < 4; i++)
 	{
 		v->change_columns[i] = get_attnum(changes, change_columns[i].name);
-		right = right && v->change_columns[i] > 0 && get_atttype(changes, v->change_columns[i]) == change_columns[i].type;
+		right = right && v->change_columns[i] > 0 &&
+				get_atttype(changes, v->change_columns[i]) == change_columns[i].type;
 	}
 	for (i = 0; i < v->decl->nkeys; i++)
 	{
-		v->key_columns[i] = get_attnum(revisions, v->decl->nkeys == 1 ? "key" : psprintf("key%d", i + 1));
-		right = right && v->key_columns[i] > 0 && get_atttype(revisions, v->key_columns[i]) == v->decl->keys[i].type;
+		v->key_columns[i] =
+			get_attnum(revisions, v->decl->nkeys == 1 ? "key" : psprintf("key%d", i + 1));
+		right = right && v->key_columns[i] > 0 &&
+				get_atttype(revisions, v->key_columns[i]) == v->decl->keys[i].type;
 	}
 	if (!right)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s does not have the columns of a history of table %s",
-						dp_relation_name(revisions), dp_relation_name(v->decl->target))));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("table %s does not have the columns of a history of table %s",
+							   dp_relation_name(revisions), dp_relation_name(v->decl->target))));
 	dp_decl_depends(v->decl, revisions);
 	dp_decl_depends(v->decl, changes);
 }
@@ -395,11 +413,12 @@ read_tables(Versioning *v, Oid revisions, Oid changes)
 bool
 dp_versioning_number(Versioning *v, struct varlena *doc, int64 *revision)
 {
-	DpValue		value;
-	DpNumber	number;
-	uint8		digits[DP_EXACT_MAX_DIGITS];
+	DpValue value;
+	DpNumber number;
+	uint8 digits[DP_EXACT_MAX_DIGITS];
 
-	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &value) || value.type == DP_TYPE_NULL)
+	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &value) ||
+		value.type == DP_TYPE_NULL)
 		return false;
 	if (likely(value.type == DP_TYPE_INT32))
 		*revision = dp_get_int32(value.data);
@@ -416,11 +435,14 @@ dp_versioning_number(Versioning *v, struct varlena *doc, int64 *revision)
 		}
 	}
 	if (*revision < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("the revision of a document of table %s is not valid", dp_relation_name(v->decl->target)),
-				 errdetail("Field \"%s\" holds a value of BSON type \"%s\" that is no whole number from 1.",
-						   dp_decl_text(v->decl, "revision_field"), dp_type_name(value.type))));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg("the revision of a document of table %s is not valid",
+					dp_relation_name(v->decl->target)),
+			 errdetail(
+				 "Field \"%s\" holds a value of BSON type \"%s\" that is no whole number from 1.",
+				 dp_decl_text(v->decl, "revision_field"), dp_type_name(value.type))));
 	return true;
 }
 
@@ -428,22 +450,24 @@ dp_versioning_number(Versioning *v, struct varlena *doc, int64 *revision)
 static void
 check_place(Versioning *v, struct varlena *doc)
 {
-	int			step;
-	uint8		type;
+	int step;
+	uint8 type;
 
-	if (v->field->nsteps > 1 && dp_path_blocked(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &step, &type))
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("a document of table %s has no place for its revision", dp_relation_name(v->decl->target)),
-				 errdetail("Part %d of the path \"%s\", \"%s\", meets a value of type %s.", step + 1,
-						   dp_decl_text(v->decl, "revision_field"), v->field->steps[step].name, dp_type_name(type))));
+	if (v->field->nsteps > 1 &&
+		dp_path_blocked(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &step, &type))
+		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+						errmsg("a document of table %s has no place for its revision",
+							   dp_relation_name(v->decl->target)),
+						errdetail("Part %d of the path \"%s\", \"%s\", meets a value of type %s.",
+								  step + 1, dp_decl_text(v->decl, "revision_field"),
+								  v->field->steps[step].name, dp_type_name(type))));
 }
 
 struct varlena *
 dp_versioning_with_number(Versioning *v, struct varlena *doc, int64 revision, struct varlena *like)
 {
-	DpValue		value;
-	uint8		bytes[8];
+	DpValue value;
+	uint8 bytes[8];
 
 	check_place(v, doc);
 	if (like == NULL || !dp_path_find(DP_DOC_DATA(like), DP_DOC_SIZE(like), v->field, &value))
@@ -472,8 +496,8 @@ dp_versioning_with_number(Versioning *v, struct varlena *doc, int64 revision, st
 struct varlena *
 dp_versioning_row_document(Versioning *v, HeapTuple tuple, TupleDesc desc)
 {
-	bool		isnull;
-	Datum		doc = heap_getattr(tuple, v->decl->doc_attnum, desc, &isnull);
+	bool isnull;
+	Datum doc = heap_getattr(tuple, v->decl->doc_attnum, desc, &isnull);
 
 	return isnull ? NULL : (struct varlena *) PG_DETOAST_DATUM_PACKED(doc);
 }
@@ -482,9 +506,8 @@ static void
 check_number(int64 revision)
 {
 	if (unlikely(revision == PG_INT64_MAX))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("there are no more revisions")));
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+						errmsg("there are no more revisions")));
 }
 
 /*
@@ -497,8 +520,8 @@ insert_number(Versioning *v, const DpKey *key, bool *exists)
 {
 	DpRevisionStore store;
 	SnapshotData latest;
-	DpRevision	r;
-	int64		number = 1;
+	DpRevision r;
+	int64 number = 1;
 
 	InitDirtySnapshot(latest);
 	dp_revisions_open(&store, v, &latest);
@@ -522,8 +545,8 @@ stored_number(Versioning *v, const DpKey *key, struct varlena *doc, bool *missin
 {
 	DpRevisionStore store;
 	SnapshotData latest;
-	DpRevision	r;
-	int64		number = 1;
+	DpRevision r;
+	int64 number = 1;
 
 	*missing = false;
 	if (doc != NULL && dp_versioning_number(v, doc, &number))
@@ -544,7 +567,8 @@ stored_number(Versioning *v, const DpKey *key, struct varlena *doc, bool *missin
 			 * first: then it has left room for the deletion.
 			 */
 			if (r.operation == DP_VERSION_INSERT && number > 2 &&
-				!dp_revisions_find(&store, key, number - 1, &r) && dp_revisions_find(&store, key, number - 2, &r))
+				!dp_revisions_find(&store, key, number - 1, &r) &&
+				dp_revisions_find(&store, key, number - 2, &r))
 				number -= 2;
 		}
 	}
@@ -558,10 +582,10 @@ stored_number(Versioning *v, const DpKey *key, struct varlena *doc, bool *missin
 static void
 note_insert(Versioning *v)
 {
-	Inserting	now = {v->decl->target, dp_statement_now()};
-	Inserting  *note;
+	Inserting now = { v->decl->target, dp_statement_now() };
+	Inserting *note;
 	MemoryContext old;
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (!v->optimistic)
 		return;
@@ -577,8 +601,9 @@ note_insert(Versioning *v)
 	{
 		note = lfirst(lc);
 		if (note->statement.depth > now.statement.depth ||
-			(note->statement.depth == now.statement.depth && note->statement.command != now.statement.command))
-			break;				/* it has ended */
+			(note->statement.depth == now.statement.depth &&
+			 note->statement.command != now.statement.command))
+			break; /* it has ended */
 	}
 	if (lc == NULL)
 	{
@@ -600,13 +625,14 @@ static bool
 has_read_nothing(Versioning *v)
 {
 	DpStatement now = dp_statement_now();
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, inserting)
 	{
 		const Inserting *note = lfirst(lc);
 
-		if (note->table == v->decl->target && note->statement.depth == now.depth && note->statement.command == now.command)
+		if (note->table == v->decl->target && note->statement.depth == now.depth &&
+			note->statement.command == now.command)
 			return true;
 	}
 	return false;
@@ -616,7 +642,8 @@ has_read_nothing(Versioning *v)
 static bool
 is_own_write(Versioning *v)
 {
-	return dp_marked_derived(v->decl->target, NULL) || dp_marked(v->decl->target, NULL) == DP_MARK_INTERNAL;
+	return dp_marked_derived(v->decl->target, NULL) ||
+		   dp_marked(v->decl->target, NULL) == DP_MARK_INTERNAL;
 }
 
 /*
@@ -627,34 +654,43 @@ is_own_write(Versioning *v)
 static void
 require_current(Versioning *v, const DpKey *key, int64 number, struct varlena *after)
 {
-	int64		given = 1;
-	bool		has_number = dp_versioning_number(v, after, &given);
+	int64 given = 1;
+	bool has_number = dp_versioning_number(v, after, &given);
 	const char *field = dp_decl_text(v->decl, "revision_field");
 
-	if (!v->optimistic || given == number || (!has_number && (has_read_nothing(v) || is_own_write(v))))
+	if (!v->optimistic || given == number ||
+		(!has_number && (has_read_nothing(v) || is_own_write(v))))
 		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("the document has been changed since it was read"),
-			 has_number ?
-			 errdetail("Document %s of table %s is at revision " INT64_FORMAT ", what was to be written is of revision " INT64_FORMAT ".",
-					   dp_key_to_text(v->decl, key), dp_relation_name(v->decl->target), number, given) :
-			 errdetail("Document %s of table %s is at revision " INT64_FORMAT ", what was to be written has no revision, as only a new document has none.",
-					   dp_key_to_text(v->decl, key), dp_relation_name(v->decl->target), number),
-			 errhint("Read the document again, or take \"%s\" over from the stored document to write without this check.", field)));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+		 errmsg("the document has been changed since it was read"),
+		 has_number
+			 ? errdetail("Document %s of table %s is at revision " INT64_FORMAT
+						 ", what was to be written is of revision " INT64_FORMAT ".",
+						 dp_key_to_text(v->decl, key), dp_relation_name(v->decl->target), number,
+						 given)
+			 : errdetail(
+				   "Document %s of table %s is at revision " INT64_FORMAT
+				   ", what was to be written has no revision, as only a new document has none.",
+				   dp_key_to_text(v->decl, key), dp_relation_name(v->decl->target), number),
+		 errhint(
+			 "Read the document again, or take \"%s\" over from the stored document to write without this check.",
+			 field)));
 }
 
 static bool
 identical(struct varlena *a, struct varlena *b)
 {
-	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) && memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
+	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) &&
+		   memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
 }
 
 /* Whether two documents are the same but for what patterns keep. */
 static bool
 only_kept_differs(Versioning *v, struct varlena *a, struct varlena *b)
 {
-	List	   *paths = dp_versioning_left_out(v);
+	List *paths = dp_versioning_left_out(v);
 
 	return paths != NIL && identical(dp_versioning_bare(paths, a), dp_versioning_bare(paths, b));
 }
@@ -669,17 +705,18 @@ leaves_out_kept(Versioning *v, const DpKey *key, int64 revision)
 {
 	DpRevisionStore store;
 	SnapshotData latest;
-	DpRevision	r;
-	bool		right;
+	DpRevision r;
+	bool right;
 
 	InitDirtySnapshot(latest);
 	dp_revisions_open(&store, v, &latest);
 	right = !dp_revisions_find(&store, key, revision, &r);
 	if (!right && r.kept != NULL)
 	{
-		text	   *list = DatumGetTextPP(PointerGetDatum(r.kept));
+		text *list = DatumGetTextPP(PointerGetDatum(r.kept));
 
-		right = VARSIZE_ANY_EXHDR(list) == VARSIZE_ANY_EXHDR(v->left_out_list) &&
+		right =
+			VARSIZE_ANY_EXHDR(list) == VARSIZE_ANY_EXHDR(v->left_out_list) &&
 			memcmp(VARDATA_ANY(list), VARDATA_ANY(v->left_out_list), VARSIZE_ANY_EXHDR(list)) == 0;
 	}
 	dp_revisions_close(&store);
@@ -695,8 +732,8 @@ is_part_of_write(Versioning *v, const DpKey *key, int64 revision)
 {
 	DpRevisionStore store;
 	SnapshotData latest;
-	DpRevision	r;
-	bool		recorded;
+	DpRevision r;
+	bool recorded;
 
 	if (dp_marked(v->decl->target, NULL) != DP_MARK_INTERNAL)
 		return false;
@@ -710,25 +747,25 @@ is_part_of_write(Versioning *v, const DpKey *key, int64 revision)
 static HeapTuple
 before_update(Versioning *v, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *before = dp_versioning_row_document(v, trigdata->tg_trigtuple, desc);
 	struct varlena *after = dp_versioning_row_document(v, trigdata->tg_newtuple, desc);
 	struct varlena *same;
-	DpKey		old_key;
-	DpKey		new_key;
-	bool		key_changes;
-	bool		missing;
-	int64		number;
-	int64		given;
-	int			column = v->decl->doc_attnum;
-	Datum		value;
-	bool		isnull = false;
+	DpKey old_key;
+	DpKey new_key;
+	bool key_changes;
+	bool missing;
+	int64 number;
+	int64 given;
+	int column = v->decl->doc_attnum;
+	Datum value;
+	bool isnull = false;
 
 	dp_key_of_tuple(v->decl, trigdata->tg_trigtuple, desc, &old_key);
 	if (correction_of(v, &old_key) != NULL)
 		return trigdata->tg_newtuple;
 	if (after == NULL)
-		return trigdata->tg_newtuple;	/* the table lets the column be null */
+		return trigdata->tg_newtuple; /* the table lets the column be null */
 	dp_key_of_tuple(v->decl, trigdata->tg_newtuple, desc, &new_key);
 	key_changes = !dp_key_identical(v->decl, &old_key, &new_key);
 	if (before != NULL && !key_changes && identical(before, after))
@@ -739,7 +776,7 @@ before_update(Versioning *v, TriggerData *trigdata)
 	if (before != NULL)
 		require_current(v, &old_key, number, after);
 	else
-		(void) dp_versioning_number(v, after, &given);	/* raises what is no number */
+		(void) dp_versioning_number(v, after, &given); /* raises what is no number */
 
 	if (key_changes)
 		number = insert_number(v, &new_key, &missing);
@@ -748,32 +785,38 @@ before_update(Versioning *v, TriggerData *trigdata)
 		/* but for its number the same? */
 		if (before != NULL)
 		{
-			DpValue		old_number;
-			DpValue		new_number;
-			bool		has_old = dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), v->field, &old_number);
+			DpValue old_number;
+			DpValue new_number;
+			bool has_old =
+				dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), v->field, &old_number);
 
-			if (has_old && dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), v->field, &new_number) &&
+			if (has_old &&
+				dp_path_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), v->field, &new_number) &&
 				dp_value_identical(&old_number, &new_number))
-				same = after;	/* in its number it does not differ */
+				same = after; /* in its number it does not differ */
 			else if (has_old)
-				same = dp_document_set(DP_DOC_DATA(after), DP_DOC_SIZE(after), v->field, &old_number);
+				same =
+					dp_document_set(DP_DOC_DATA(after), DP_DOC_SIZE(after), v->field, &old_number);
 			else
 			{
 				same = dp_document_unset(DP_DOC_DATA(after), DP_DOC_SIZE(after), v->field);
 				if (same == NULL)
 					same = after;
 			}
-			if (identical(before, same) || (only_kept_differs(v, before, same) && leaves_out_kept(v, &old_key, number)) ||
+			if (identical(before, same) ||
+				(only_kept_differs(v, before, same) && leaves_out_kept(v, &old_key, number)) ||
 				is_part_of_write(v, &old_key, number))
 			{
 				value = PointerGetDatum(same);
-				return heap_modify_tuple_by_cols(trigdata->tg_newtuple, desc, 1, &column, &value, &isnull);
+				return heap_modify_tuple_by_cols(trigdata->tg_newtuple, desc, 1, &column, &value,
+												 &isnull);
 			}
 		}
 		check_number(number);
 		number++;
 	}
-	value = PointerGetDatum(dp_versioning_with_number(v, after, number, before != NULL ? before : after));
+	value = PointerGetDatum(dp_versioning_with_number(v, after, number,
+													  before != NULL ? before : after));
 	return heap_modify_tuple_by_cols(trigdata->tg_newtuple, desc, 1, &column, &value, &isnull);
 }
 
@@ -787,10 +830,10 @@ static void
 after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 {
 	struct varlena *doc = dp_versioning_row_document(v, tuple, desc);
-	int64		number;
-	int64		given = 0;
-	bool		has_number;
-	bool		exists;
+	int64 number;
+	int64 given = 0;
+	bool has_number;
+	bool exists;
 
 	if (doc == NULL)
 		return;
@@ -801,14 +844,15 @@ after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 	{
 		DpRevisionStore store;
 		SnapshotData latest;
-		DpRevision	r;
-		bool		recorded;
+		DpRevision r;
+		bool recorded;
 
 		InitDirtySnapshot(latest);
 		dp_revisions_open(&store, v, &latest);
 		exists = has_number && dp_revisions_find(&store, key, given, &r);
-		recorded = has_number ? !exists && dp_revisions_find(&store, key, given + 1, &r) :
-			dp_revisions_last(&store, key, &r) && r.operation != DP_VERSION_DELETE;
+		recorded = has_number
+					   ? !exists && dp_revisions_find(&store, key, given + 1, &r)
+					   : dp_revisions_last(&store, key, &r) && r.operation != DP_VERSION_DELETE;
 		dp_revisions_close(&store);
 		if (exists || (recorded && !has_number))
 			return;
@@ -834,7 +878,7 @@ after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 static struct varlena *
 current_document(Versioning *v, const DpKey *key)
 {
-	DpWriter   *w = dp_writer_open(v->decl->target, v->decl->doc_column, 0, v->decl->name);
+	DpWriter *w = dp_writer_open(v->decl->target, v->decl->doc_column, 0, v->decl->name);
 	struct varlena *doc = NULL;
 
 	dp_writer_refresh(w);
@@ -850,16 +894,16 @@ current_document(Versioning *v, const DpKey *key)
 static void
 after_update(Versioning *v, TriggerData *trigdata)
 {
-	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *before = dp_versioning_row_document(v, trigdata->tg_trigtuple, desc);
 	struct varlena *after = dp_versioning_row_document(v, trigdata->tg_newtuple, desc);
-	DpKey		old_key;
-	DpKey		new_key;
+	DpKey old_key;
+	DpKey new_key;
 	Correction *c;
-	int64		number;
-	int64		old_number = 0;
-	bool		had_number;
-	bool		missing;
+	int64 number;
+	int64 old_number = 0;
+	bool had_number;
+	bool missing;
 
 	dp_key_of_tuple(v->decl, trigdata->tg_trigtuple, desc, &old_key);
 	dp_key_of_tuple(v->decl, trigdata->tg_newtuple, desc, &new_key);
@@ -889,8 +933,10 @@ after_update(Versioning *v, TriggerData *trigdata)
 	if (identical(before, after))
 		return;
 	had_number = dp_versioning_number(v, before, &old_number);
-	if (had_number == dp_versioning_number(v, after, &number) && (!had_number || number == old_number) &&
-		(only_kept_differs(v, before, after) || is_part_of_write(v, &old_key, stored_number(v, &old_key, before, &missing))))
+	if (had_number == dp_versioning_number(v, after, &number) &&
+		(!had_number || number == old_number) &&
+		(only_kept_differs(v, before, after) ||
+		 is_part_of_write(v, &old_key, stored_number(v, &old_key, before, &missing))))
 		return;
 
 	if (had_number)
@@ -900,7 +946,7 @@ after_update(Versioning *v, TriggerData *trigdata)
 		/* the first revision, which may not have been recorded */
 		DpRevisionStore store;
 		SnapshotData latest;
-		DpRevision	r;
+		DpRevision r;
 
 		if (dp_versioning_number(v, after, &number) && number > 1)
 			number--;
@@ -916,9 +962,11 @@ after_update(Versioning *v, TriggerData *trigdata)
 	check_number(number);
 	if (is_superseded(trigdata->tg_newtuple))
 	{
-		/* by a pattern, see is_part_of_write(), or by another change, which has a number of its own */
+		/*
+		 * by a pattern, see is_part_of_write(), or by another change, which has a number of its own
+		 */
 		struct varlena *doc = current_document(v, &old_key);
-		int64		current;
+		int64 current;
 
 		if (doc != NULL && dp_versioning_number(v, doc, &current) && current == number + 1)
 			after = doc;
@@ -933,8 +981,8 @@ after_update(Versioning *v, TriggerData *trigdata)
 static void
 after_delete(Versioning *v, struct varlena *doc, const DpKey *key)
 {
-	bool		missing;
-	int64		number;
+	bool missing;
+	int64 number;
 
 	if (doc == NULL)
 		return;
@@ -950,17 +998,17 @@ static bool
 is_superseded(HeapTuple tuple)
 {
 	return (tuple->t_data->t_infomask & HEAP_XMAX_INVALID) == 0 &&
-		!HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_data->t_infomask) &&
-		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data));
+		   !HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_data->t_infomask) &&
+		   TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data));
 }
 
 int64
 dp_versioning_adopt(Versioning *v, const DpKey *key, struct varlena *doc)
 {
-	int64		given = 0;
-	bool		exists;
-	bool		has_number = dp_versioning_number(v, doc, &given);
-	int64		number = insert_number(v, key, &exists);
+	int64 given = 0;
+	bool exists;
+	bool has_number = dp_versioning_number(v, doc, &given);
+	int64 number = insert_number(v, key, &exists);
 
 	if (exists && (has_number ? given != number : number > 1))
 	{
@@ -981,10 +1029,10 @@ void
 dp_versioning_record(Versioning *v, const DpKey *key, int64 revision, char operation,
 					 struct varlena *before, struct varlena *after)
 {
-	List	   *paths = dp_versioning_left_out(v);
+	List *paths = dp_versioning_left_out(v);
 	struct varlena *delta = NULL;
 	struct varlena *previous = NULL;
-	bool		same = true;
+	bool same = true;
 
 	if (after != NULL)
 		after = dp_versioning_bare(paths, after);
@@ -997,14 +1045,17 @@ dp_versioning_record(Versioning *v, const DpKey *key, int64 revision, char opera
 	}
 	if (before != NULL && after != NULL && !v->full && same)
 	{
-		int			distance = LEAST_DISTANCE;
+		int distance = LEAST_DISTANCE;
 
-		while (distance < DP_VERSION_DISTANCE && DP_DOC_SIZE(before) >= 2 * distance * BYTES_PER_REVISION)
+		while (distance < DP_VERSION_DISTANCE &&
+			   DP_DOC_SIZE(before) >= 2 * distance * BYTES_PER_REVISION)
 			distance *= 2;
 		if (revision % distance != 0)
 		{
-			delta = dp_diff_make(DP_DOC_DATA(after), DP_DOC_SIZE(after), DP_DOC_DATA(before), DP_DOC_SIZE(before));
-			if (delta != NULL && VARSIZE_ANY_EXHDR(delta) > DP_DOC_SIZE(before) - DP_DOC_SIZE(before) / 4)
+			delta = dp_diff_make(DP_DOC_DATA(after), DP_DOC_SIZE(after), DP_DOC_DATA(before),
+								 DP_DOC_SIZE(before));
+			if (delta != NULL &&
+				VARSIZE_ANY_EXHDR(delta) > DP_DOC_SIZE(before) - DP_DOC_SIZE(before) / 4)
 				delta = NULL;
 		}
 	}
@@ -1014,7 +1065,7 @@ dp_versioning_record(Versioning *v, const DpKey *key, int64 revision, char opera
 	{
 		DpRevisionStore store;
 		SnapshotData latest;
-		DpRevision	r;
+		DpRevision r;
 		TimestampTz since;
 
 		InitDirtySnapshot(latest);
@@ -1036,17 +1087,19 @@ dp_versioning_record(Versioning *v, const DpKey *key, int64 revision, char opera
  * with the right one.  The trigger that this calls records it.
  */
 static void
-correct_number(Versioning *v, const DpKey *key, int64 revision, char operation, struct varlena *before)
+correct_number(Versioning *v, const DpKey *key, int64 revision, char operation,
+			   struct varlena *before)
 {
-	Correction	c = {v->decl->target, key, revision, operation, before, false, correcting};
-	DpWriter   *w;
+	Correction c = { v->decl->target, key, revision, operation, before, false, correcting };
+	DpWriter *w;
 
 	correcting = &c;
 	PG_TRY();
 	{
 		w = dp_writer_open(v->decl->target, v->decl->doc_column, 0, v->decl->name);
 		dp_writer_refresh(w);
-		if (dp_writer_find(w, dp_lookup_primary(v->decl->target, CurrentMemoryContext), key->values) &&
+		if (dp_writer_find(w, dp_lookup_primary(v->decl->target, CurrentMemoryContext),
+						   key->values) &&
 			dp_writer_lock(w, LockTupleNoKeyExclusive) != DP_LOCK_GONE)
 		{
 			struct varlena *doc = dp_writer_document(w);
@@ -1091,11 +1144,11 @@ correction_of(Versioning *v, const DpKey *key)
 static void
 trim(Versioning *v, const DpKey *key, int64 revision)
 {
-	Datum		values[INDEX_MAX_KEYS + 1];
-	Oid			types[INDEX_MAX_KEYS + 1];
-	SPIPlanPtr	plan;
+	Datum values[INDEX_MAX_KEYS + 1];
+	Oid types[INDEX_MAX_KEYS + 1];
+	SPIPlanPtr plan;
 	StringInfoData sql;
-	int			n = v->decl->nkeys;
+	int n = v->decl->nkeys;
 
 	if (!dp_versioning_trim_begin(v))
 		return;
@@ -1115,8 +1168,8 @@ trim(Versioning *v, const DpKey *key, int64 revision)
 		appendStringInfo(&sql, " AND revision OPERATOR(pg_catalog.<=) $%d", n + 1);
 		plan = dp_plan_make(v->decl, &plan_trim, sql.data, n + 1, types);
 	}
-	if (dp_run_marked(v->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE,
-					  v->revisions, v->decl->name, DP_MARK_INTERNAL) > 0)
+	if (dp_run_marked(v->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, v->revisions,
+					  v->decl->name, DP_MARK_INTERNAL) > 0)
 	{
 		values[n] = Int64GetDatum(revision - v->keep + 1);
 		plan = dp_plan(v->decl, &plan_forget);
@@ -1127,7 +1180,10 @@ trim(Versioning *v, const DpKey *key, int64 revision)
 			dp_sql_table(&sql, v->revisions);
 			appendStringInfoString(&sql, " SET delta = '', previous = NULL WHERE ");
 			dp_sql_side_key_match(&sql, v->decl, 1);
-			appendStringInfo(&sql, " AND revision OPERATOR(pg_catalog.=) $%d AND operation OPERATOR(pg_catalog.<>) 'i'", n + 1);
+			appendStringInfo(
+				&sql,
+				" AND revision OPERATOR(pg_catalog.=) $%d AND operation OPERATOR(pg_catalog.<>) 'i'",
+				n + 1);
 			plan = dp_plan_make(v->decl, &plan_forget, sql.data, n + 1, types);
 		}
 		(void) dp_run_marked(v->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_UPDATE,
@@ -1143,17 +1199,18 @@ trim(Versioning *v, const DpKey *key, int64 revision)
 static void
 all_deleted(Versioning *v, Relation rel)
 {
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
 	TupleTableSlot *row = table_slot_create(rel, NULL);
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "truncated documents", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext context =
+		AllocSetContextCreate(CurrentMemoryContext, "truncated documents", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 
 	dp_versioning_require(v);
 	while (table_scan_getnextslot(scan, ForwardScanDirection, row))
 	{
-		HeapTuple	tuple = ExecFetchSlotHeapTuple(row, false, NULL);
-		DpKey		key;
+		HeapTuple tuple = ExecFetchSlotHeapTuple(row, false, NULL);
+		DpKey key;
 
 		CHECK_FOR_INTERRUPTS();
 		dp_key_of_tuple(v->decl, tuple, RelationGetDescr(rel), &key);
@@ -1167,20 +1224,23 @@ all_deleted(Versioning *v, Relation rel)
 	UnregisterSnapshot(snapshot);
 }
 
-/* Whether a document's deletion was recorded before: by a repair, while its partition was being detached. */
+/*
+ * Whether a document's deletion was recorded before: by a repair, while its partition was being
+ * detached.
+ */
 static bool
 is_recorded_gone(Versioning *v, const DpKey *key, struct varlena *doc)
 {
 	DpRevisionStore store;
 	SnapshotData latest;
-	DpRevision	r;
-	int64		number;
-	bool		result;
+	DpRevision r;
+	int64 number;
+	bool result;
 
 	InitDirtySnapshot(latest);
 	dp_revisions_open(&store, v, &latest);
 	result = dp_versioning_number(v, doc, &number) && dp_revisions_last(&store, key, &r) &&
-		r.operation == DP_VERSION_DELETE && r.revision > number;
+			 r.operation == DP_VERSION_DELETE && r.revision > number;
 	dp_revisions_close(&store);
 	return result;
 }
@@ -1192,15 +1252,15 @@ is_recorded_gone(Versioning *v, const DpKey *key, struct varlena *doc)
 void
 dp_versioning_partition(Oid table, Oid partition, bool attached)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, dp_decls(table))
 	{
-		DpDecl	   *decl = lfirst(lc);
+		DpDecl *decl = lfirst(lc);
 		Versioning *v;
 		StringInfoData sql;
-		Portal		portal;
-		SPIPlanPtr	plan;
+		Portal portal;
+		SPIPlanPtr plan;
 
 		if (strcmp(decl->pattern, "versioning") != 0 || !dp_decl_maintained(decl))
 			continue;
@@ -1228,9 +1288,9 @@ dp_versioning_partition(Oid table, Oid partition, bool attached)
 				break;
 			for (uint64 i = 0; i < rows->numvals; i++)
 			{
-				DpKey		key;
-				bool		isnull;
-				Datum		doc;
+				DpKey key;
+				bool isnull;
+				Datum doc;
 
 				CHECK_FOR_INTERRUPTS();
 				key.n = decl->nkeys;
@@ -1243,7 +1303,8 @@ dp_versioning_partition(Oid table, Oid partition, bool attached)
 				SPI_connect();
 				if (attached)
 					dp_versioning_adopt(v, &key, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc));
-				else if (!is_recorded_gone(v, &key, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc)))
+				else if (!is_recorded_gone(v, &key,
+										   (struct varlena *) PG_DETOAST_DATUM_PACKED(doc)))
 					after_delete(v, (struct varlena *) PG_DETOAST_DATUM_PACKED(doc), &key);
 				SPI_finish();
 			}

@@ -66,47 +66,47 @@ typedef enum DpVersionColumn
 #define DP_VERSION_COLUMNS 7
 
 /* Every so many revisions at the most one has the whole document before it. */
-#define DP_VERSION_DISTANCE	32
+#define DP_VERSION_DISTANCE 32
 
-#define DP_VERSION_INSERT	'i'
-#define DP_VERSION_UPDATE	'u'
-#define DP_VERSION_DELETE	'd'
+#define DP_VERSION_INSERT 'i'
+#define DP_VERSION_UPDATE 'u'
+#define DP_VERSION_DELETE 'd'
 
 /* An index of one of the tables */
 typedef struct DpRevisionIndex
 {
-	Oid			oid;
+	Oid oid;
 	struct IndexInfo *info;
-	bool		deletions;		/* it has entries for deletions only */
+	bool deletions; /* it has entries for deletions only */
 } DpRevisionIndex;
 
 typedef struct DpRevisionIndexes
 {
-	bool		simple;			/* rows can be inserted without an executor */
-	int			n;
+	bool simple; /* rows can be inserted without an executor */
+	int n;
 	DpRevisionIndex index[FLEXIBLE_ARRAY_MEMBER];
 } DpRevisionIndexes;
 
 typedef struct Versioning
 {
-	DpDecl	   *decl;
-	DpPath	   *field;			/* of the revision */
-	bool		full;			/* whole documents instead of differences */
-	bool		optimistic;
-	int64		keep;			/* revisions that are kept of a document; 0: all */
-	bool		left_out_known;
-	List	   *left_out;		/* paths (DpPath) that other patterns keep, see below */
-	text	   *left_out_list;	/* the same, written; NULL for none */
-	char	   *pair;
-	char	   *second_pair;
-	Oid			revisions;		/* the tables, InvalidOid where they are missing */
-	Oid			changes;
-	AttrNumber	columns[DP_VERSION_COLUMNS];
-	AttrNumber	key_columns[INDEX_MAX_KEYS];
-	AttrNumber	change_columns[4];	/* change, since, who, transaction */
-	DpRevisionIndexes *revision_indexes;	/* NULL: not looked at yet */
+	DpDecl *decl;
+	DpPath *field; /* of the revision */
+	bool full;     /* whole documents instead of differences */
+	bool optimistic;
+	int64 keep; /* revisions that are kept of a document; 0: all */
+	bool left_out_known;
+	List *left_out;      /* paths (DpPath) that other patterns keep, see below */
+	text *left_out_list; /* the same, written; NULL for none */
+	char *pair;
+	char *second_pair;
+	Oid revisions; /* the tables, InvalidOid where they are missing */
+	Oid changes;
+	AttrNumber columns[DP_VERSION_COLUMNS];
+	AttrNumber key_columns[INDEX_MAX_KEYS];
+	AttrNumber change_columns[4];        /* change, since, who, transaction */
+	DpRevisionIndexes *revision_indexes; /* NULL: not looked at yet */
 	DpRevisionIndexes *change_indexes;
-	ScanKeyData *scan_keys;		/* of the primary key of the revisions */
+	ScanKeyData *scan_keys; /* of the primary key of the revisions */
 } Versioning;
 
 /* The pattern's view of a declaration.  Raises INVALID_PARAMETER_VALUE. */
@@ -115,17 +115,26 @@ extern Versioning *dp_versioning(DpDecl *decl);
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE unless the tables are there. */
 extern void dp_versioning_require(Versioning *v);
 
-/* The number in the field of a document; false if there is nothing, or null.  Raises CHECK_VIOLATION for what is no whole number from 1. */
+/*
+ * The number in the field of a document; false if there is nothing, or null.  Raises
+ * CHECK_VIOLATION for what is no whole number from 1.
+ */
 extern bool dp_versioning_number(Versioning *v, struct varlena *doc, int64 *revision);
 
-/* The document with that number in the field, of the type that the number has there in "like" (which may be NULL). */
-extern struct varlena *dp_versioning_with_number(Versioning *v, struct varlena *doc, int64 revision,
-												 struct varlena *like);
+/*
+ * The document with that number in the field, of the type that the number has there in "like"
+ * (which may be NULL).
+ */
+extern struct varlena *
+dp_versioning_with_number(Versioning *v, struct varlena *doc, int64 revision, struct varlena *like);
 
 /* The document of a row of the table; NULL for a null.  Detoasted. */
 extern struct varlena *dp_versioning_row_document(Versioning *v, HeapTuple tuple, TupleDesc desc);
 
-/* What is left out of revisions that are recorded now: fields that other patterns of the table keep. */
+/*
+ * What is left out of revisions that are recorded now: fields that other patterns of the table
+ * keep.
+ */
 extern List *dp_versioning_left_out(Versioning *v);
 
 /* A document without these paths: itself where it has none of them. */
@@ -139,37 +148,37 @@ extern int32 dp_versioning_checksum(struct varlena *doc);
 /* A row of the table of revisions */
 typedef struct DpRevision
 {
-	int64		revision;
-	int64		change;
-	char		operation;
-	struct varlena *delta;		/* as read, maybe toasted: NULL, or valid until the next row is read */
+	int64 revision;
+	int64 change;
+	char operation;
+	struct varlena *delta; /* as read, maybe toasted: NULL, or valid until the next row is read */
 	struct varlena *previous;
-	bool		has_checksum;
-	int32		checksum;
-	text	   *kept;			/* likewise */
+	bool has_checksum;
+	int32 checksum;
+	text *kept; /* likewise */
 } DpRevision;
 
 /* The two tables, open, and a scan of one key's revisions */
 typedef struct DpRevisionStore
 {
 	Versioning *v;
-	Snapshot	snapshot;
-	Relation	revisions;
-	Relation	revisions_key;	/* the index of the primary key */
-	Relation	changes;		/* opened when needed */
-	Relation	changes_key;
+	Snapshot snapshot;
+	Relation revisions;
+	Relation revisions_key; /* the index of the primary key */
+	Relation changes;       /* opened when needed */
+	Relation changes_key;
 	TupleTableSlot *row;
 	TupleTableSlot *change_row;
-	IndexScanDesc scan;			/* of all columns of the index, begun when needed */
+	IndexScanDesc scan; /* of all columns of the index, begun when needed */
 	IndexScanDesc change_scan;
 
 	/* the change that was looked up last */
-	bool		known;
-	bool		stamped;
-	int64		change;
+	bool known;
+	bool stamped;
+	int64 change;
 	TimestampTz since;
 
-	ScanKeyData keys[INDEX_MAX_KEYS + 1];	/* the key's, then the number from and up to */
+	ScanKeyData keys[INDEX_MAX_KEYS + 1]; /* the key's, then the number from and up to */
 } DpRevisionStore;
 
 /* Opens the tables for reading; the snapshot is the caller's. */
@@ -188,9 +197,12 @@ extern void dp_revisions_begin(DpRevisionStore *s, const DpKey *key, int64 from,
 extern bool dp_revisions_next(DpRevisionStore *s, DpRevision *r);
 extern bool dp_revisions_before(DpRevisionStore *s, DpRevision *r);
 
-/* Since when the revisions of a change are valid: false while the transaction has not committed.  who and transaction may be NULL. */
-extern bool dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since,
-							  text **who, FullTransactionId *transaction);
+/*
+ * Since when the revisions of a change are valid: false while the transaction has not committed.
+ * who and transaction may be NULL.
+ */
+extern bool dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since, text **who,
+							   FullTransactionId *transaction);
 
 /* The latest stamp; false if there is none. */
 extern bool dp_revisions_latest(Versioning *v, TimestampTz *since);
@@ -199,15 +211,16 @@ extern bool dp_revisions_latest(Versioning *v, TimestampTz *since);
  * Adds a revision.  delta and previous: see above, both may be NULL; bare is its
  * document without what is left out now, NULL where it is not known.
  */
-extern void dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, char operation,
-							struct varlena *delta, struct varlena *previous, struct varlena *bare);
+extern void
+dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, char operation,
+				 struct varlena *delta, struct varlena *previous, struct varlena *bare);
 
 /* The paths that are left out of a revision's document. */
 extern List *dp_revision_kept(const DpRevision *r);
 
 /* Adds a row to the table of changes. */
-extern void dp_revisions_add_change(Versioning *v, int64 change, TimestampTz since,
-									const char *who, FullTransactionId transaction);
+extern void dp_revisions_add_change(Versioning *v, int64 change, TimestampTz since, const char *who,
+									FullTransactionId transaction);
 
 /* ---------------------------------------------------------------- stamp.c */
 
@@ -233,8 +246,8 @@ extern void dp_versioning_later_than(Versioning *v, TimestampTz since);
 typedef enum DpVersionFound
 {
 	DP_VERSION_FOUND,
-	DP_VERSION_ABSENT,			/* there was no document then */
-	DP_VERSION_UNKNOWN			/* there was one, but nothing leads to it any more */
+	DP_VERSION_ABSENT, /* there was no document then */
+	DP_VERSION_UNKNOWN /* there was one, but nothing leads to it any more */
 } DpVersionFound;
 
 /*
@@ -244,15 +257,16 @@ typedef enum DpVersionFound
  * keep in it unless bare is set).  Raises DATA_CORRUPTED if the differences do not fit.
  */
 extern DpVersionFound dp_revisions_document(DpRevisionStore *s, const DpKey *key, int64 revision,
-										   struct varlena *live, bool bare, struct varlena **doc);
+											struct varlena *live, bool bare, struct varlena **doc);
 
 /*
  * The revision that was valid at a time: false if there was none.  *until is
  * set if has_until.  newest_number is the number of the newest revision, 0 if
  * it is not known.
  */
-extern bool dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_number, TimestampTz at, DpRevision *r,
-						   TimestampTz *since, bool *has_since, TimestampTz *until, bool *has_until, bool *newest);
+extern bool dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_number,
+							TimestampTz at, DpRevision *r, TimestampTz *since, bool *has_since,
+							TimestampTz *until, bool *has_until, bool *newest);
 
 /* ---------------------------------------------------------------- edit.c */
 
@@ -285,10 +299,13 @@ extern int64 dp_versioning_adopt(Versioning *v, const DpKey *key, struct varlena
 extern void dp_versioning_record(Versioning *v, const DpKey *key, int64 revision, char operation,
 								 struct varlena *before, struct varlena *after);
 
-/* Writes the document of a row with another number, and records it as that revision, with nothing that leads back. */
+/*
+ * Writes the document of a row with another number, and records it as that revision, with nothing
+ * that leads back.
+ */
 extern void dp_versioning_correct(Versioning *v, const DpKey *key, int64 revision, char operation);
 
 /* All rows of a partition have come to, or gone from, the table above it: called by event.c. */
 extern void dp_versioning_partition(Oid table, Oid partition, bool attached);
 
-#endif							/* DP_PATTERNS_VERSIONING_VERSIONING_H */
+#endif /* DP_PATTERNS_VERSIONING_VERSIONING_H */

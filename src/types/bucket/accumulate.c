@@ -18,26 +18,30 @@
 #include "types/bucket/accumulate.h"
 
 /* Integers below it are exact as doubles */
-#define EXACT_MAX	(INT64CONST(1) << 53)
+#define EXACT_MAX (INT64CONST(1) << 53)
 
 static bool sum_of_summary(const DpPackedColumn *packed, DpValue *result);
-static bool sum_of_numerics(DpBucketReader *r, const DpBucketSource *source, Numeric *sum, int64 *n);
-static bool sum_of_values(DpBucketReader *r, const DpBucketSource *source, DpValue *result, int64 *n);
+static bool
+sum_of_numerics(DpBucketReader *r, const DpBucketSource *source, Numeric *sum, int64 *n);
+static bool
+sum_of_values(DpBucketReader *r, const DpBucketSource *source, DpValue *result, int64 *n);
 static bool average(DpBucketReader *r, const DpBucketSource *source, DpValue *result);
 static bool extreme_of_summary(const DpPackedColumn *packed, bool least, DpValue *result);
-static bool extreme_of_numerics(DpBucketReader *r, const DpBucketSource *source, int sign, DpValue *result);
+static bool
+extreme_of_numerics(DpBucketReader *r, const DpBucketSource *source, int sign, DpValue *result);
 static bool extreme(DpBucketReader *r, const DpBucketSource *source, int sign, DpValue *result);
-static bool deviation(DpBucketReader *r, const DpBucketSource *source, bool sample, DpValue *result);
+static bool
+deviation(DpBucketReader *r, const DpBucketSource *source, bool sample, DpValue *result);
 
 bool
-dp_bucket_accumulate(DpBucketReader *r, const DpBucketSource *source,
-					 DpBucketAccumulator what, DpValue *result)
+dp_bucket_accumulate(DpBucketReader *r, const DpBucketSource *source, DpBucketAccumulator what,
+					 DpValue *result)
 {
 	const DpPackedColumn *packed = source->packed;
-	DpValue    *values;
-	Datum		d;
-	Numeric		sum;
-	int64		n;
+	DpValue *values;
+	Datum d;
+	Numeric sum;
+	int64 n;
 
 	if (source->path == NULL && packed->summary.nvalues == 0)
 		return false;
@@ -48,7 +52,7 @@ dp_bucket_accumulate(DpBucketReader *r, const DpBucketSource *source,
 				return true;
 			if (source->path == NULL && packed->kind == DP_PACKED_NUMERIC)
 			{
-				uint8		decimal[DP_DECIMAL128_SIZE];
+				uint8 decimal[DP_DECIMAL128_SIZE];
 
 				if (!sum_of_numerics(r, source, &sum, &n))
 					return false;
@@ -63,7 +67,8 @@ dp_bucket_accumulate(DpBucketReader *r, const DpBucketSource *source,
 			if (source->path == NULL && packed->summary.has_range &&
 				(what == DP_BUCKET_MIN ? dp_bucket_min(packed, &d) : dp_bucket_max(packed, &d)))
 			{
-				*result = dp_value_of_varlena(dp_datum_to_value(d, dp_bucket_kind_type(packed->kind)));
+				*result =
+					dp_value_of_varlena(dp_datum_to_value(d, dp_bucket_kind_type(packed->kind)));
 				return true;
 			}
 			if (source->path == NULL && packed->summary.has_range &&
@@ -96,7 +101,7 @@ dp_bucket_accumulate(DpBucketReader *r, const DpBucketSource *source,
 DpValue *
 dp_bucket_values_of(DpBucketReader *r, const DpBucketSource *source)
 {
-	DpValue    *values = palloc_extended(r->count * sizeof(DpValue), MCXT_ALLOC_HUGE);
+	DpValue *values = palloc_extended(r->count * sizeof(DpValue), MCXT_ALLOC_HUGE);
 
 	dp_bucket_source_values(r, source, values);
 	return values;
@@ -107,8 +112,8 @@ static bool
 sum_of_summary(const DpPackedColumn *packed, DpValue *result)
 {
 	const DpBucketSummary *s = &packed->summary;
-	uint8		decimal[DP_DECIMAL128_SIZE];
-	Datum		d;
+	uint8 decimal[DP_DECIMAL128_SIZE];
+	Datum d;
 
 	switch (packed->kind)
 	{
@@ -143,9 +148,9 @@ sum_of_summary(const DpPackedColumn *packed, DpValue *result)
 static bool
 sum_of_numerics(DpBucketReader *r, const DpBucketSource *source, Numeric *sum, int64 *n)
 {
-	Datum	   *values = palloc_extended(r->count * sizeof(Datum), MCXT_ALLOC_HUGE);
-	bool	   *nulls = palloc(r->count * sizeof(bool));
-	Datum		total = (Datum) 0;
+	Datum *values = palloc_extended(r->count * sizeof(Datum), MCXT_ALLOC_HUGE);
+	bool *nulls = palloc(r->count * sizeof(bool));
+	Datum total = (Datum) 0;
 
 	*n = 0;
 	dp_bucket_datums(r, source->column, NUMERICOID, -1, values, nulls);
@@ -162,12 +167,15 @@ sum_of_numerics(DpBucketReader *r, const DpBucketSource *source, Numeric *sum, i
 	return *n > 0;
 }
 
-/* The sum of what is a number among the values, as $sum makes it, and their number; false if there is none. */
+/*
+ * The sum of what is a number among the values, as $sum makes it, and their number; false if there
+ * is none.
+ */
 static bool
 sum_of_values(DpBucketReader *r, const DpBucketSource *source, DpValue *result, int64 *n)
 {
-	DpValue    *values = dp_bucket_values_of(r, source);
-	DpSum		sum;
+	DpValue *values = dp_bucket_values_of(r, source);
+	DpSum sum;
 
 	dp_sum_init(&sum);
 	*n = 0;
@@ -189,25 +197,27 @@ average(DpBucketReader *r, const DpBucketSource *source, DpValue *result)
 {
 	const DpPackedColumn *packed = source->packed;
 	const DpBucketSummary *s = &packed->summary;
-	int64		n = s->nvalues;
-	Numeric		sum;
-	DpValue		total;
-	Datum		d;
+	int64 n = s->nvalues;
+	Numeric sum;
+	DpValue total;
+	Datum d;
 
 	if (source->path == NULL && packed->kind == DP_PACKED_NUMERIC)
 	{
-		uint8		decimal[DP_DECIMAL128_SIZE];
+		uint8 decimal[DP_DECIMAL128_SIZE];
 
 		if (s->has_sum && dp_bucket_sum(packed, &d))
 			sum = DatumGetNumeric(d);
 		else if (!sum_of_numerics(r, source, &sum, &n))
 			return false;
-		d = DirectFunctionCall2(numeric_div, NumericGetDatum(sum), NumericGetDatum(int64_to_numeric(n)));
+		d = DirectFunctionCall2(numeric_div, NumericGetDatum(sum),
+								NumericGetDatum(int64_to_numeric(n)));
 		dp_numeric_round_to_decimal128(DatumGetNumeric(d), decimal);
 		return dp_result_decimal(result, decimal);
 	}
 	/* of scaled integers the division is the only rounding */
-	if (source->path == NULL && s->has_sum && s->scale > 0 && s->sum_i < EXACT_MAX && s->sum_i > -EXACT_MAX)
+	if (source->path == NULL && s->has_sum && s->scale > 0 && s->sum_i < EXACT_MAX &&
+		s->sum_i > -EXACT_MAX)
 		return dp_result_double(result, (double) s->sum_i / ((double) n * pow(10, s->scale)));
 	if (source->path != NULL || !s->has_sum || !sum_of_summary(packed, &total))
 	{
@@ -216,10 +226,10 @@ average(DpBucketReader *r, const DpBucketSource *source, DpValue *result)
 	}
 	if (total.type == DP_TYPE_DECIMAL128)
 	{
-		uint8		room[8];
-		DpValue		count = {room, 8, DP_TYPE_INT64};
-		uint8		divisor[DP_DECIMAL128_SIZE];
-		uint8		quotient[DP_DECIMAL128_SIZE];
+		uint8 room[8];
+		DpValue count = { room, 8, DP_TYPE_INT64 };
+		uint8 divisor[DP_DECIMAL128_SIZE];
+		uint8 quotient[DP_DECIMAL128_SIZE];
 
 		dp_put_int64(room, n);
 		dp_number_to_decimal(&count, divisor);
@@ -234,7 +244,7 @@ static bool
 extreme_of_summary(const DpPackedColumn *packed, bool least, DpValue *result)
 {
 	const DpBucketSummary *s = &packed->summary;
-	int64		i = least ? s->min_i : s->max_i;
+	int64 i = least ? s->min_i : s->max_i;
 
 	if (packed->kind != DP_PACKED_VALUE)
 		return false;
@@ -260,15 +270,16 @@ extreme_of_summary(const DpPackedColumn *packed, bool least, DpValue *result)
 static bool
 extreme_of_numerics(DpBucketReader *r, const DpBucketSource *source, int sign, DpValue *result)
 {
-	Datum	   *values = palloc_extended(r->count * sizeof(Datum), MCXT_ALLOC_HUGE);
-	bool	   *nulls = palloc(r->count * sizeof(bool));
-	int			best = -1;
+	Datum *values = palloc_extended(r->count * sizeof(Datum), MCXT_ALLOC_HUGE);
+	bool *nulls = palloc(r->count * sizeof(bool));
+	int best = -1;
 
 	dp_bucket_datums(r, source->column, NUMERICOID, -1, values, nulls);
 	for (int i = 0; i < r->count; i++)
 	{
 		if (!nulls[i] &&
-			(best < 0 || DatumGetInt32(DirectFunctionCall2(numeric_cmp, values[i], values[best])) * sign > 0))
+			(best < 0 ||
+			 DatumGetInt32(DirectFunctionCall2(numeric_cmp, values[i], values[best])) * sign > 0))
 			best = i;
 	}
 	if (best < 0)
@@ -281,7 +292,7 @@ extreme_of_numerics(DpBucketReader *r, const DpBucketSource *source, int sign, D
 static bool
 extreme(DpBucketReader *r, const DpBucketSource *source, int sign, DpValue *result)
 {
-	DpValue    *values = dp_bucket_values_of(r, source);
+	DpValue *values = dp_bucket_values_of(r, source);
 	const DpValue *best = NULL;
 
 	for (int i = 0; i < r->count; i++)
@@ -296,19 +307,22 @@ extreme(DpBucketReader *r, const DpBucketSource *source, int sign, DpValue *resu
 	return true;
 }
 
-/* The standard deviation, by the method of Youngs and Cramer; of a sample only if there are two numbers. */
+/*
+ * The standard deviation, by the method of Youngs and Cramer; of a sample only if there are two
+ * numbers.
+ */
 static bool
 deviation(DpBucketReader *r, const DpBucketSource *source, bool sample, DpValue *result)
 {
-	double	   *numbers = palloc_extended(r->count * sizeof(double), MCXT_ALLOC_HUGE);
-	bool	   *nulls = palloc(r->count * sizeof(bool));
-	double		n = 0;
-	double		sum = 0;
-	double		squares = 0;
+	double *numbers = palloc_extended(r->count * sizeof(double), MCXT_ALLOC_HUGE);
+	bool *nulls = palloc(r->count * sizeof(bool));
+	double n = 0;
+	double sum = 0;
+	double squares = 0;
 
 	if (source->path != NULL || !dp_bucket_doubles(r, source->column, numbers, nulls))
 	{
-		DpValue    *values = dp_bucket_values_of(r, source);
+		DpValue *values = dp_bucket_values_of(r, source);
 
 		for (int i = 0; i < r->count; i++)
 		{
@@ -324,7 +338,7 @@ deviation(DpBucketReader *r, const DpBucketSource *source, bool sample, DpValue 
 		sum += numbers[i];
 		if (n > 1)
 		{
-			double		d = numbers[i] * n - sum;
+			double d = numbers[i] * n - sum;
 
 			squares += d * d / (n * (n - 1));
 		}

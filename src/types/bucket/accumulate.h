@@ -38,4 +38,4 @@ dp_bucket_is_value(const DpValue *v)
 	return v->type != DP_TYPE_EOD && v->type != DP_TYPE_NULL && v->type != DP_TYPE_UNDEFINED;
 }
 
-#endif							/* DP_TYPES_BUCKET_ACCUMULATE_H */
+#endif /* DP_TYPES_BUCKET_ACCUMULATE_H */

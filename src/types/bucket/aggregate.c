@@ -27,26 +27,26 @@
 /* What an aggregate knows so far */
 typedef struct BucketState
 {
-	MemoryContext context;		/* where it lives */
+	MemoryContext context; /* where it lives */
 
 	/* rows */
-	DpBucketBuilder *builder;	/* NULL: none */
-	int			ncolumns;
-	Datum	   *values;			/* room for a row */
-	bool	   *nulls;
-	bool		is_array;		/* called with VARIADIC array */
-	bool		is_row;			/* the only argument is a row, its columns are the bucket's */
-	Oid			rowtype;
-	int32		rowtypmod;
-	Oid			elmtype;		/* of the array */
-	int16		elmlen;
-	bool		elmbyval;
-	char		elmalign;
+	DpBucketBuilder *builder; /* NULL: none */
+	int ncolumns;
+	Datum *values; /* room for a row */
+	bool *nulls;
+	bool is_array; /* called with VARIADIC array */
+	bool is_row;   /* the only argument is a row, its columns are the bucket's */
+	Oid rowtype;
+	int32 rowtypmod;
+	Oid elmtype; /* of the array */
+	int16 elmlen;
+	bool elmbyval;
+	char elmalign;
 
 	/* buckets */
-	Datum	   *parts;
-	int			nparts;
-	int			maxparts;
+	Datum *parts;
+	int nparts;
+	int maxparts;
 } BucketState;
 
 static BucketState *state_argument(FunctionCallInfo fcinfo);
@@ -69,10 +69,11 @@ dp_bucket_agg_step(PG_FUNCTION_ARGS)
 	BucketState *state = state_argument(fcinfo);
 
 	if (PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("a measurement has no time"),
-				 errhint("Use bucket_page_agg() for what has no times, or leave such rows out with FILTER.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("a measurement has no time"),
+			 errhint(
+				 "Use bucket_page_agg() for what has no times, or leave such rows out with FILTER.")));
 	state_add(state, fcinfo, 2, PG_GETARG_TIMESTAMPTZ(1));
 	PG_RETURN_POINTER(state);
 }
@@ -238,18 +239,21 @@ make_room(BucketState *state, int ncolumns)
 static void
 builder_make(BucketState *state, FunctionCallInfo fcinfo, int first)
 {
-	int			flags = first == 1 ? DP_BUCKET_TIMELESS : 0;
-	int			n = PG_NARGS() - first;
+	int flags = first == 1 ? DP_BUCKET_TIMELESS : 0;
+	int n = PG_NARGS() - first;
 	DpPackedColumnDef *columns;
-	Oid			typid = dp_argument_type(fcinfo, first);
-	Oid			base = getBaseType(typid);
+	Oid typid = dp_argument_type(fcinfo, first);
+	Oid base = getBaseType(typid);
 
 	state->is_array = get_fn_expr_variadic(fcinfo->flinfo);
-	state->is_row = !state->is_array && n == 1 && (base == RECORDOID || get_typtype(base) == TYPTYPE_COMPOSITE);
+	state->is_row =
+		!state->is_array && n == 1 && (base == RECORDOID || get_typtype(base) == TYPTYPE_COMPOSITE);
 	if ((state->is_array || (state->is_row && base == RECORDOID)) && PG_ARGISNULL(first))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the first measurement cannot be null where its columns are not known otherwise")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg(
+				 "the first measurement cannot be null where its columns are not known otherwise")));
 	if (state->is_row)
 	{
 		state->rowtype = base;
@@ -260,7 +264,7 @@ builder_make(BucketState *state, FunctionCallInfo fcinfo, int first)
 
 	if (state->is_array)
 	{
-		ArrayType  *array = PG_GETARG_ARRAYTYPE_P(first);
+		ArrayType *array = PG_GETARG_ARRAYTYPE_P(first);
 
 		state->elmtype = ARR_ELEMTYPE(array);
 		get_typlenbyvalalign(state->elmtype, &state->elmlen, &state->elmbyval, &state->elmalign);
@@ -281,9 +285,9 @@ builder_make(BucketState *state, FunctionCallInfo fcinfo, int first)
 static void
 builder_make_row(BucketState *state, int flags, Datum row)
 {
-	TupleDesc	desc;
+	TupleDesc desc;
 	DpPackedColumnDef *columns;
-	int			n = 0;
+	int n = 0;
 
 	if (row != (Datum) 0)
 	{
@@ -317,13 +321,13 @@ row_values(BucketState *state, Datum row)
 {
 	HeapTupleHeader header = DatumGetHeapTupleHeader(row);
 	HeapTupleData tuple;
-	TupleDesc	desc;
-	int			n = 0;
+	TupleDesc desc;
+	int n = 0;
 
-	if (HeapTupleHeaderGetTypeId(header) != state->rowtype || HeapTupleHeaderGetTypMod(header) != state->rowtypmod)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("the measurements of a bucket must be rows of the same type")));
+	if (HeapTupleHeaderGetTypeId(header) != state->rowtype ||
+		HeapTupleHeaderGetTypMod(header) != state->rowtypmod)
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("the measurements of a bucket must be rows of the same type")));
 	desc = lookup_rowtype_tupdesc(state->rowtype, state->rowtypmod);
 	tuple.t_len = HeapTupleHeaderGetDatumLength(header);
 	ItemPointerSetInvalid(&tuple.t_self);
@@ -339,21 +343,23 @@ row_values(BucketState *state, Datum row)
 	ReleaseTupleDesc(desc);
 }
 
-/* Takes an array apart.  Raises ARRAY_SUBSCRIPT_ERROR if it has another length than the first one. */
+/*
+ * Takes an array apart.  Raises ARRAY_SUBSCRIPT_ERROR if it has another length than the first one.
+ */
 static void
 array_values(BucketState *state, Datum datum)
 {
-	ArrayType  *array = DatumGetArrayTypeP(datum);
-	Datum	   *values;
-	bool	   *nulls;
-	int			n;
+	ArrayType *array = DatumGetArrayTypeP(datum);
+	Datum *values;
+	bool *nulls;
+	int n;
 
-	deconstruct_array(array, state->elmtype, state->elmlen, state->elmbyval, state->elmalign, &values, &nulls, &n);
+	deconstruct_array(array, state->elmtype, state->elmlen, state->elmbyval, state->elmalign,
+					  &values, &nulls, &n);
 	if (n != state->ncolumns)
-		ereport(ERROR,
-				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("the measurements of a bucket must have the same number of values"),
-				 errdetail("The first one has %d, another one %d.", state->ncolumns, n)));
+		ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+						errmsg("the measurements of a bucket must have the same number of values"),
+						errdetail("The first one has %d, another one %d.", state->ncolumns, n)));
 	memcpy(state->values, values, n * sizeof(Datum));
 	memcpy(state->nulls, nulls, n * sizeof(bool));
 }
@@ -381,7 +387,7 @@ static struct varlena *
 state_bucket(BucketState *state)
 {
 	struct varlena *rows = NULL;
-	Datum	   *all;
+	Datum *all;
 
 	if (state->builder != NULL)
 		rows = dp_bucket_builder_finish(state->builder);

@@ -26,15 +26,15 @@
 #include "datatype/timestamp.h"
 
 /* No bucket has more rows, or more columns. */
-#define DP_BUCKET_MAX_COUNT		1000000
-#define DP_BUCKET_MAX_COLUMNS	32767
+#define DP_BUCKET_MAX_COUNT 1000000
+#define DP_BUCKET_MAX_COLUMNS 32767
 
 /*
  * What the values of a column are.  The numbers are on disk.
  */
 typedef enum DpPackedKind
 {
-	DP_PACKED_NOTHING = 0,		/* no value at all so far */
+	DP_PACKED_NOTHING = 0, /* no value at all so far */
 	DP_PACKED_BOOL = 1,
 	DP_PACKED_INT2 = 2,
 	DP_PACKED_INT4 = 3,
@@ -46,20 +46,20 @@ typedef enum DpPackedKind
 	DP_PACKED_TIME = 9,
 	DP_PACKED_TIMESTAMP = 10,
 	DP_PACKED_TIMESTAMPTZ = 11,
-	DP_PACKED_TEXT = 12,		/* text and varchar */
+	DP_PACKED_TEXT = 12, /* text and varchar */
 	DP_PACKED_BYTEA = 13,
 	DP_PACKED_UUID = 14,
 	DP_PACKED_OBJECTID = 15,
-	DP_PACKED_VALUE = 16,		/* bson_value */
-	DP_PACKED_DOCUMENT = 17,	/* bson, whole */
-	DP_PACKED_SPLIT_DOCUMENT = 18,	/* bson, its fields are columns of their own */
-	DP_PACKED_OTHER = 19		/* any other type, as the text of its output function */
+	DP_PACKED_VALUE = 16,          /* bson_value */
+	DP_PACKED_DOCUMENT = 17,       /* bson, whole */
+	DP_PACKED_SPLIT_DOCUMENT = 18, /* bson, its fields are columns of their own */
+	DP_PACKED_OTHER = 19           /* any other type, as the text of its output function */
 } DpPackedKind;
 
 /* Whether a row has a value in a column */
-#define DP_PACKED_PRESENT		0
-#define DP_PACKED_NULL			1
-#define DP_PACKED_MISSING		2
+#define DP_PACKED_PRESENT 0
+#define DP_PACKED_NULL 1
+#define DP_PACKED_MISSING 2
 
 /*
  * The kind that values of a SQL type are stored as; domains are looked
@@ -67,23 +67,25 @@ typedef enum DpPackedKind
  */
 extern DpPackedKind dp_bucket_kind(Oid typid);
 
-/* The SQL type that a kind decodes to without conversion; text for OTHER, bson_value for NOTHING. */
-extern Oid	dp_bucket_kind_type(DpPackedKind kind);
+/*
+ * The SQL type that a kind decodes to without conversion; text for OTHER, bson_value for NOTHING.
+ */
+extern Oid dp_bucket_kind_type(DpPackedKind kind);
 
 /* ---------------------------------------------------------------- builder */
 
 /* One of the columns that a bucket is to have. */
 typedef struct DpPackedColumnDef
 {
-	Oid			typid;
-	const char *name;			/* for named buckets, else NULL; copied */
-	bool		split;			/* typid is bson: split the documents into their fields */
-	bool		as_value;		/* what has no kind of its own becomes a bson_value, not text */
+	Oid typid;
+	const char *name; /* for named buckets, else NULL; copied */
+	bool split;       /* typid is bson: split the documents into their fields */
+	bool as_value;    /* what has no kind of its own becomes a bson_value, not text */
 } DpPackedColumnDef;
 
 /* Flags of dp_bucket_builder_create() */
-#define DP_BUCKET_TIMELESS		0x01	/* rows have no time */
-#define DP_BUCKET_NAMED			0x02	/* the names of columns are stored */
+#define DP_BUCKET_TIMELESS 0x01 /* rows have no time */
+#define DP_BUCKET_NAMED 0x02    /* the names of columns are stored */
 
 typedef struct DpBucketBuilder DpBucketBuilder;
 
@@ -104,14 +106,18 @@ extern void dp_bucket_builder_reset(DpBucketBuilder *b);
  * time.  Datums may be toasted.  Raises DATETIME_VALUE_OUT_OF_RANGE for
  * infinities, PROGRAM_LIMIT_EXCEEDED beyond DP_BUCKET_MAX_COUNT.
  */
-extern void dp_bucket_append(DpBucketBuilder *b, int64 time, const Datum *values, const bool *isnull);
+extern void
+dp_bucket_append(DpBucketBuilder *b, int64 time, const Datum *values, const bool *isnull);
 
-/* Append rows [from, to) of a bucket, whose top-level columns have to be of the builder's kinds; those that it has not are missing. */
+/*
+ * Append rows [from, to) of a bucket, whose top-level columns have to be of the builder's kinds;
+ * those that it has not are missing.
+ */
 struct DpBucketReader;
 extern void dp_bucket_append_bucket(DpBucketBuilder *b, struct DpBucketReader *r, int from, int to);
 
 /* The number of rows so far. */
-extern int	dp_bucket_builder_count(const DpBucketBuilder *b);
+extern int dp_bucket_builder_count(const DpBucketBuilder *b);
 
 /* A bound on the bytes that the bucket will have: it may come out much smaller, never larger. */
 extern Size dp_bucket_builder_bound(const DpBucketBuilder *b);
@@ -128,9 +134,9 @@ extern struct varlena *dp_bucket_builder_finish(DpBucketBuilder *b);
 /* What the header says of a column's values. */
 typedef struct DpBucketSummary
 {
-	int			nvalues;		/* rows that have a value */
-	int			nnulls;			/* rows that are NULL */
-	int			nmissing;		/* rows without the field */
+	int nvalues;  /* rows that have a value */
+	int nnulls;   /* rows that are NULL */
+	int nmissing; /* rows without the field */
 
 	/*
 	 * min and max are exact. They are there unless the kind has none (text,
@@ -144,48 +150,48 @@ typedef struct DpBucketSummary
 	 * scale -1 (float4, float8) there are only the doubles: min and max exact
 	 * in PostgreSQL's order (NaN the greatest), sum of the doubles.
 	 */
-	bool		has_range;
-	bool		has_sum;
-	int			scale;
-	int64		min_i;
-	int64		max_i;
-	int64		sum_i;
-	double		min_d;
-	double		max_d;
-	double		sum_d;
+	bool has_range;
+	bool has_sum;
+	int scale;
+	int64 min_i;
+	int64 max_i;
+	int64 sum_i;
+	double min_d;
+	double max_d;
+	double sum_d;
 	/* numeric: how many digits min, max and sum have after the point */
-	int			min_scale;
-	int			max_scale;
-	int			sum_scale;
+	int min_scale;
+	int max_scale;
+	int sum_scale;
 } DpBucketSummary;
 
 typedef struct DpPackedColumn
 {
-	uint8		kind;			/* DpPackedKind */
-	uint8		bson_type;		/* VALUE: the type that all values have, or 0 */
-	bool		integers;		/* the values are integers (as they are, or scaled): min_i and so on hold */
-	int16		parent;			/* field of a split document: that column; else -1 */
-	const char *name;			/* not terminated; NULL in positional buckets, except fields */
-	int			namelen;
+	uint8 kind;       /* DpPackedKind */
+	uint8 bson_type;  /* VALUE: the type that all values have, or 0 */
+	bool integers;    /* the values are integers (as they are, or scaled): min_i and so on hold */
+	int16 parent;     /* field of a split document: that column; else -1 */
+	const char *name; /* not terminated; NULL in positional buckets, except fields */
+	int namelen;
 	DpBucketSummary summary;
 
 	/* for the reader */
-	uint8		form;			/* how the values are packed */
-	uint8		scale;
-	uint32		offset;			/* where the packed values begin */
-	uint32		size;
+	uint8 form; /* how the values are packed */
+	uint8 scale;
+	uint32 offset; /* where the packed values begin */
+	uint32 size;
 } DpPackedColumn;
 
 typedef struct DpBucketReader
 {
 	/* Filled in by dp_bucket_open() */
-	uint8		flags;			/* DP_BUCKET_TIMELESS, DP_BUCKET_NAMED */
-	int			count;			/* rows, at least 1 */
-	int64		first;			/* the least and the greatest time; 0 when timeless */
-	int64		last;
-	int			ncolumns;		/* top-level columns */
-	int			nfields;		/* fields of split documents, which come after them */
-	uint32		total;			/* size of the bucket in bytes, without varlena header */
+	uint8 flags; /* DP_BUCKET_TIMELESS, DP_BUCKET_NAMED */
+	int count;   /* rows, at least 1 */
+	int64 first; /* the least and the greatest time; 0 when timeless */
+	int64 last;
+	int ncolumns; /* top-level columns */
+	int nfields;  /* fields of split documents, which come after them */
+	uint32 total; /* size of the bucket in bytes, without varlena header */
 
 	/*
 	 * All columns, fields included. Those below nparsed are valid; use
@@ -194,18 +200,18 @@ typedef struct DpBucketReader
 	DpPackedColumn *columns;
 
 	/* for the reader */
-	int			nparsed;
-	int			maxcolumns;
-	const uint8 *data;			/* the bytes from the start of the bucket */
-	uint32		avail;			/* how many of them are there */
-	uint32		header;			/* size of the header */
-	const uint8 *next;			/* header of the next column to be parsed */
-	uint32		next_data;		/* where its values begin */
-	uint32		time_offset;	/* the packed times */
-	uint32		time_size;
-	uint8		time_unit;
-	Datum		stored;			/* where the rest is, if avail < total */
-	MemoryContext mcxt;			/* holds columns, scratch and what was detoasted */
+	int nparsed;
+	int maxcolumns;
+	const uint8 *data;  /* the bytes from the start of the bucket */
+	uint32 avail;       /* how many of them are there */
+	uint32 header;      /* size of the header */
+	const uint8 *next;  /* header of the next column to be parsed */
+	uint32 next_data;   /* where its values begin */
+	uint32 time_offset; /* the packed times */
+	uint32 time_size;
+	uint8 time_unit;
+	Datum stored;       /* where the rest is, if avail < total */
+	MemoryContext mcxt; /* holds columns, scratch and what was detoasted */
 	struct varlena *detoasted;
 	struct DpBucketScratch *scratch;
 } DpBucketReader;
@@ -221,7 +227,7 @@ extern void dp_bucket_reader_free(DpBucketReader *r);
  * How many rows a stored bucket says that it has, for estimates: 0 where its
  * bytes say nothing.  Raises nothing for corrupt ones.
  */
-extern int	dp_bucket_count_said(Datum bucket);
+extern int dp_bucket_count_said(Datum bucket);
 
 /*
  * Opens a stored bucket.  Of one that is stored out of line only the header is
@@ -244,8 +250,11 @@ dp_bucket_column(DpBucketReader *r, int i)
 	return dp_bucket_parse_column(r, i);
 }
 
-/* The column of that name (in named buckets), or the field of that name of the column parent; -1 if there is none. */
-extern int	dp_bucket_find_column(DpBucketReader *r, int parent, const char *name, int namelen);
+/*
+ * The column of that name (in named buckets), or the field of that name of the column parent; -1 if
+ * there is none.
+ */
+extern int dp_bucket_find_column(DpBucketReader *r, int parent, const char *name, int namelen);
 
 /*
  * min, max and sum of a column as core's aggregates would return them for the
@@ -266,10 +275,16 @@ extern bool dp_bucket_sum(const DpPackedColumn *column, Datum *result);
 /* The times, ascending.  Not for timeless buckets. */
 extern void dp_bucket_times(DpBucketReader *r, int64 *times);
 
-/* bool, int2, int4, int8, date (days), time, timestamp, timestamptz (microseconds); bson_values of type int, long, bool and date (ms) */
+/*
+ * bool, int2, int4, int8, date (days), time, timestamp, timestamptz (microseconds); bson_values of
+ * type int, long, bool and date (ms)
+ */
 extern void dp_bucket_int64s(DpBucketReader *r, int column, int64 *values, bool *isnull);
 
-/* The numbers of any column that has integers or doubles; scaled numerics are rounded.  false if there is something else in it. */
+/*
+ * The numbers of any column that has integers or doubles; scaled numerics are rounded.  false if
+ * there is something else in it.
+ */
 extern bool dp_bucket_doubles(DpBucketReader *r, int column, double *values, bool *isnull);
 
 /*
@@ -278,8 +293,8 @@ extern bool dp_bucket_doubles(DpBucketReader *r, int column, double *values, boo
  * column's own type or one that it can be read as: integers as wider integers,
  * text and OTHER as any type by its input function, BSON values by dp_value_to_datum().
  */
-extern void dp_bucket_datums(DpBucketReader *r, int column, Oid typid, int32 typmod,
-							 Datum *values, bool *isnull);
+extern void dp_bucket_datums(DpBucketReader *r, int column, Oid typid, int32 typmod, Datum *values,
+							 bool *isnull);
 
 /*
  * The values as BSON values, in the current context; those of rows without
@@ -307,7 +322,10 @@ extern DpBucketBuilder *dp_bucket_builder_like(DpBucketReader *r, MemoryContext 
  */
 extern struct varlena *dp_bucket_merge(const Datum *buckets, int n);
 
-/* The rows with since <= time < until as a bucket, palloc'd; NULL if there are none.  NULLs stand for no bound. */
+/*
+ * The rows with since <= time < until as a bucket, palloc'd; NULL if there are none.  NULLs stand
+ * for no bound.
+ */
 extern struct varlena *dp_bucket_slice(Datum bucket, const int64 *since, const int64 *until);
 
 /*
@@ -319,4 +337,4 @@ extern char *dp_bucket_fault(const uint8 *bytes, Size size);
 /* The same, but raises DATA_CORRUPTED; leaves memory behind in the current context. */
 extern void dp_bucket_validate(const uint8 *bytes, Size size);
 
-#endif							/* DP_TYPES_BUCKET_BUCKET_H */
+#endif /* DP_TYPES_BUCKET_BUCKET_H */

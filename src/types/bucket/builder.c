@@ -22,9 +22,9 @@
 #include "types/bucket/builder.h"
 
 /* Documents are split into no more fields than this */
-#define MAX_FIELDS			1000
+#define MAX_FIELDS 1000
 
-#define FIRST_ROWS			64
+#define FIRST_ROWS 64
 
 const int64 dp_time_units[DP_TIME_UNITS] = {
 	1, 1000, USECS_PER_SEC, USECS_PER_MINUTE, USECS_PER_HOUR, USECS_PER_DAY
@@ -33,17 +33,19 @@ const int64 dp_time_units[DP_TIME_UNITS] = {
 /* A time and the row that it belongs to */
 typedef struct RowTime
 {
-	int64		time;
-	int			row;
+	int64 time;
+	int row;
 } RowTime;
 
-static BuilderColumn *add_column(DpBucketBuilder *b, int kind, int parent, const char *name, int namelen);
+static BuilderColumn *
+add_column(DpBucketBuilder *b, int kind, int parent, const char *name, int namelen);
 static void allocate_column(DpBucketBuilder *b, BuilderColumn *c);
 static void begin_row(DpBucketBuilder *b, int64 time);
 static void append_datum(DpBucketBuilder *b, int i, Datum d);
 static void append_presence(DpBucketBuilder *b, int i, uint8 presence, Datum d);
 static void append_loaded(DpBucketBuilder *b, BuilderColumn *c, const DpValues *v, int k);
-static void pack_column(DpBucketBuilder *b, BuilderColumn *c, const int *order, StringInfo header, StringInfo data);
+static void pack_column(DpBucketBuilder *b, BuilderColumn *c, const int *order, StringInfo header,
+						StringInfo data);
 static int *order_rows(DpBucketBuilder *b);
 static void append_document(DpBucketBuilder *b, int parent, const uint8 *doc, uint32 size);
 static void append_value(DpBucketBuilder *b, BuilderColumn *c, const DpValue *v);
@@ -51,7 +53,8 @@ static void append_string(DpBucketBuilder *b, BuilderColumn *c, const void *data
 static void put_times(StringInfo header, StringInfo data, const int64 *times, int n);
 
 DpBucketBuilder *
-dp_bucket_builder_create(MemoryContext mcxt, int flags, int ncolumns, const DpPackedColumnDef *columns)
+dp_bucket_builder_create(MemoryContext mcxt, int flags, int ncolumns,
+						 const DpPackedColumnDef *columns)
 {
 	DpBucketBuilder *b = dp_builder_create(mcxt, flags);
 
@@ -63,7 +66,8 @@ dp_bucket_builder_create(MemoryContext mcxt, int flags, int ncolumns, const DpPa
 			kind = DP_PACKED_SPLIT_DOCUMENT;
 		if (kind == DP_PACKED_OTHER && columns[i].as_value)
 			kind = DP_PACKED_VALUE;
-		dp_builder_add(b, kind, columns[i].name, columns[i].name != NULL ? strlen(columns[i].name) : 0);
+		dp_builder_add(b, kind, columns[i].name,
+					   columns[i].name != NULL ? strlen(columns[i].name) : 0);
 		b->columns[i].typid = getBaseType(columns[i].typid);
 	}
 	return b;
@@ -92,17 +96,16 @@ dp_builder_add(DpBucketBuilder *b, DpPackedKind kind, const char *name, int name
 
 	Assert(b->count == 0 && b->nfields == 0);
 	if (b->ncolumns >= DP_BUCKET_MAX_COLUMNS - MAX_FIELDS)
-		ereport(ERROR,
-				(errcode(ERRCODE_TOO_MANY_COLUMNS),
-				 errmsg("a bucket cannot have more than %d columns", DP_BUCKET_MAX_COLUMNS - MAX_FIELDS)));
+		ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
+						errmsg("a bucket cannot have more than %d columns",
+							   DP_BUCKET_MAX_COLUMNS - MAX_FIELDS)));
 	if (name == NULL && (b->flags & DP_BUCKET_NAMED) != 0)
 		name = "";
 	for (int i = 0; i < b->ncolumns && (b->flags & DP_BUCKET_NAMED) != 0; i++)
 	{
 		if (b->columns[i].namelen == namelen && memcmp(b->columns[i].name, name, namelen) == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_COLUMN),
-					 errmsg("two columns of a bucket cannot have the same name")));
+			ereport(ERROR, (errcode(ERRCODE_DUPLICATE_COLUMN),
+							errmsg("two columns of a bucket cannot have the same name")));
 	}
 	c = add_column(b, kind, -1, name, namelen);
 	c->typid = dp_bucket_kind_type(kind);
@@ -157,7 +160,7 @@ static BuilderColumn *
 add_column(DpBucketBuilder *b, int kind, int parent, const char *name, int namelen)
 {
 	MemoryContext old = MemoryContextSwitchTo(b->mcxt);
-	int			n = b->ncolumns + b->nfields;
+	int n = b->ncolumns + b->nfields;
 	BuilderColumn *c;
 
 	if (n == b->maxcolumns)
@@ -190,8 +193,8 @@ add_column(DpBucketBuilder *b, int kind, int parent, const char *name, int namel
 static void
 allocate_column(DpBucketBuilder *b, BuilderColumn *c)
 {
-	bool		types = c->kind == DP_PACKED_VALUE || c->kind == DP_PACKED_NUMERIC ||
-		c->kind == DP_PACKED_SPLIT_DOCUMENT;
+	bool types = c->kind == DP_PACKED_VALUE || c->kind == DP_PACKED_NUMERIC ||
+				 c->kind == DP_PACKED_SPLIT_DOCUMENT;
 
 	c->ints = palloc_array(int64, b->capacity);
 	c->presence = palloc_array(uint8, b->capacity);
@@ -219,12 +222,12 @@ begin_row(DpBucketBuilder *b, int64 time)
 {
 	if (unlikely(b->count == b->capacity))
 	{
-		Size		n = Min(2 * (Size) b->capacity, DP_BUCKET_MAX_COUNT);	/* more cannot be read back */
+		Size n = Min(2 * (Size) b->capacity, DP_BUCKET_MAX_COUNT); /* more cannot be read back */
 
 		if (b->count >= DP_BUCKET_MAX_COUNT)
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("a bucket cannot hold more than %d measurements", DP_BUCKET_MAX_COUNT)));
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							errmsg("a bucket cannot hold more than %d measurements",
+								   DP_BUCKET_MAX_COUNT)));
 		b->times = repalloc_array(b->times, int64, n);
 		for (int i = 0; i < b->ncolumns + b->nfields; i++)
 		{
@@ -242,9 +245,8 @@ begin_row(DpBucketBuilder *b, int64 time)
 	if ((b->flags & DP_BUCKET_TIMELESS) == 0)
 	{
 		if (unlikely(!IS_VALID_TIMESTAMP(time)))
-			ereport(ERROR,
-					(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-					 errmsg("the time of a measurement must be finite")));
+			ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+							errmsg("the time of a measurement must be finite")));
 		b->times[b->count] = time;
 		if (b->count > 0 && time < b->times[b->count - 1])
 			b->sorted = false;
@@ -263,7 +265,7 @@ begin_row(DpBucketBuilder *b, int64 time)
 void
 dp_bucket_append(DpBucketBuilder *b, int64 time, const Datum *values, const bool *isnull)
 {
-	int			ncolumns = b->ncolumns;
+	int ncolumns = b->ncolumns;
 
 	begin_row(b, time);
 	for (int i = 0; i < ncolumns; i++)
@@ -317,28 +319,28 @@ append_presence(DpBucketBuilder *b, int i, uint8 presence, Datum d)
  */
 typedef struct SourceColumn
 {
-	int			number;			/* -1: there is none */
-	DpValues	values;
-	int			next;			/* of the values */
-	uint8	   *presence;
-	DpValue    *documents;		/* split documents */
+	int number; /* -1: there is none */
+	DpValues values;
+	int next; /* of the values */
+	uint8 *presence;
+	DpValue *documents; /* split documents */
 } SourceColumn;
 
 void
 dp_bucket_append_bucket(DpBucketBuilder *b, DpBucketReader *r, int from, int to)
 {
-	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "bucket append", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext work =
+		AllocSetContextCreate(CurrentMemoryContext, "bucket append", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(work);
-	int			ncolumns = b->ncolumns;
+	int ncolumns = b->ncolumns;
 	SourceColumn *sources = palloc0_array(SourceColumn, ncolumns);
-	int64	   *times = NULL;
+	int64 *times = NULL;
 
 	if ((b->flags & DP_BUCKET_TIMELESS) != (r->flags & DP_BUCKET_TIMELESS) ||
 		(b->flags & DP_BUCKET_NAMED) != (r->flags & DP_BUCKET_NAMED))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("buckets of different sorts cannot be combined"),
-				 errdetail("Either all of them or none have times, and names of columns.")));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("buckets of different sorts cannot be combined"),
+						errdetail("Either all of them or none have times, and names of columns.")));
 	if ((r->flags & DP_BUCKET_TIMELESS) == 0)
 	{
 		times = palloc_array(int64, r->count);
@@ -358,12 +360,11 @@ dp_bucket_append_bucket(DpBucketBuilder *b, DpBucketReader *r, int from, int to)
 			continue;
 		p = dp_bucket_column(r, s->number);
 		if (p->kind != c->kind)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("columns of different types cannot be combined in a bucket"),
-					 errdetail("Column %d holds values of type %s, not %s.", i + 1,
-							   format_type_be(dp_bucket_kind_type(p->kind)),
-							   format_type_be(dp_bucket_kind_type(c->kind)))));
+			ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+							errmsg("columns of different types cannot be combined in a bucket"),
+							errdetail("Column %d holds values of type %s, not %s.", i + 1,
+									  format_type_be(dp_bucket_kind_type(p->kind)),
+									  format_type_be(dp_bucket_kind_type(c->kind)))));
 		s->presence = palloc(r->count);
 		dp_column_load(r, s->number, &s->values, s->presence);
 		if (p->kind == DP_PACKED_SPLIT_DOCUMENT)
@@ -380,7 +381,7 @@ dp_bucket_append_bucket(DpBucketBuilder *b, DpBucketReader *r, int from, int to)
 		for (int i = 0; i < ncolumns; i++)
 		{
 			SourceColumn *s = &sources[i];
-			uint8		presence = s->number < 0 ? DP_PACKED_MISSING : s->presence[row];
+			uint8 presence = s->number < 0 ? DP_PACKED_MISSING : s->presence[row];
 
 			if (presence != DP_PACKED_PRESENT)
 			{
@@ -406,7 +407,7 @@ dp_bucket_append_bucket(DpBucketBuilder *b, DpBucketReader *r, int from, int to)
 static void
 append_loaded(DpBucketBuilder *b, BuilderColumn *c, const DpValues *v, int k)
 {
-	int			row = b->count;
+	int row = b->count;
 
 	if (c->strings != NULL)
 		memset(&c->strings[row], 0, sizeof(DpString));
@@ -435,16 +436,16 @@ append_loaded(DpBucketBuilder *b, BuilderColumn *c, const DpValues *v, int k)
 static void
 append_string(DpBucketBuilder *b, BuilderColumn *c, const void *data, Size len)
 {
-	DpString   *s = &c->strings[b->count];
+	DpString *s = &c->strings[b->count];
 
 	b->bound += len + 10;
 	s->len = (uint32) len;
-	if (b->count > 0 && c->presence[b->count - 1] == DP_PACKED_PRESENT &&
-		s[-1].len == len && s[-1].data != NULL && memcmp(s[-1].data, data, len) == 0)
+	if (b->count > 0 && c->presence[b->count - 1] == DP_PACKED_PRESENT && s[-1].len == len &&
+		s[-1].data != NULL && memcmp(s[-1].data, data, len) == 0)
 		s->data = s[-1].data;
 	else
 	{
-		uint8	   *p = MemoryContextAlloc(b->strings, Max(len, 1));
+		uint8 *p = MemoryContextAlloc(b->strings, Max(len, 1));
 
 		memcpy(p, data, len);
 		s->data = p;
@@ -468,7 +469,7 @@ static void
 append_numeric(DpBucketBuilder *b, BuilderColumn *c, Datum d)
 {
 	struct varlena *v = PG_DETOAST_DATUM_PACKED(d);
-	int			row = b->count;
+	int row = b->count;
 
 	/* all of them may become text because of one */
 	b->bound += 40;
@@ -476,7 +477,7 @@ append_numeric(DpBucketBuilder *b, BuilderColumn *c, Datum d)
 	c->strings[row].len = 0;
 	if (!dp_numeric_to_decimal(PointerGetDatum(v), &c->ints[row], &c->types[row]))
 	{
-		char	   *text = DatumGetCString(DirectFunctionCall1(numeric_out, d));
+		char *text = DatumGetCString(DirectFunctionCall1(numeric_out, d));
 
 		append_string(b, c, text, strlen(text));
 		c->types[row] = DP_NO_DECIMAL;
@@ -493,8 +494,8 @@ static void
 append_datum(DpBucketBuilder *b, int i, Datum d)
 {
 	BuilderColumn *c = &b->columns[i];
-	int			row = b->count;
-	double		f;
+	int row = b->count;
+	double f;
 
 	switch (c->kind)
 	{
@@ -543,48 +544,49 @@ append_datum(DpBucketBuilder *b, int i, Datum d)
 			append_varlena(b, c, d);
 			break;
 		case DP_PACKED_VALUE:
-			{
-				struct varlena *v;
-				DpValue		value;
+		{
+			struct varlena *v;
+			DpValue value;
 
-				if (c->converter == NULL && c->typid != dp_types()->bson_value)
-				{
-					c->converter = MemoryContextAlloc(b->mcxt, sizeof(DpConverter));
-					dp_converter_init(c->converter, c->typid, b->mcxt);
-				}
-				v = c->converter != NULL ? dp_converter_value(c->converter, d) : PG_DETOAST_DATUM_PACKED(d);
-				value = dp_value_of_varlena(v);
-				append_value(b, c, &value);
-				if ((Pointer) v != DatumGetPointer(d))
-					pfree(v);
-				break;
+			if (c->converter == NULL && c->typid != dp_types()->bson_value)
+			{
+				c->converter = MemoryContextAlloc(b->mcxt, sizeof(DpConverter));
+				dp_converter_init(c->converter, c->typid, b->mcxt);
 			}
+			v = c->converter != NULL ? dp_converter_value(c->converter, d)
+									 : PG_DETOAST_DATUM_PACKED(d);
+			value = dp_value_of_varlena(v);
+			append_value(b, c, &value);
+			if ((Pointer) v != DatumGetPointer(d))
+				pfree(v);
+			break;
+		}
 		case DP_PACKED_SPLIT_DOCUMENT:
-			{
-				struct varlena *v = PG_DETOAST_DATUM_PACKED(d);
+		{
+			struct varlena *v = PG_DETOAST_DATUM_PACKED(d);
 
-				append_document(b, i, DP_DOC_DATA(v), DP_DOC_SIZE(v));
-				if ((Pointer) v != DatumGetPointer(d))
-					pfree(v);
-				break;
-			}
+			append_document(b, i, DP_DOC_DATA(v), DP_DOC_SIZE(v));
+			if ((Pointer) v != DatumGetPointer(d))
+				pfree(v);
+			break;
+		}
 		default:
+		{
+			char *text;
+
+			if (c->output == NULL)
 			{
-				char	   *text;
+				Oid output;
 
-				if (c->output == NULL)
-				{
-					Oid			output;
-
-					getTypeOutputInfo(c->typid, &output, &c->isvarlena);
-					c->output = MemoryContextAlloc(b->mcxt, sizeof(FmgrInfo));
-					fmgr_info_cxt(output, c->output, b->mcxt);
-				}
-				text = dp_portable_output(c->output, d);
-				append_string(b, c, text, strlen(text));
-				pfree(text);
-				break;
+				getTypeOutputInfo(c->typid, &output, &c->isvarlena);
+				c->output = MemoryContextAlloc(b->mcxt, sizeof(FmgrInfo));
+				fmgr_info_cxt(output, c->output, b->mcxt);
 			}
+			text = dp_portable_output(c->output, d);
+			append_string(b, c, text, strlen(text));
+			pfree(text);
+			break;
+		}
 	}
 }
 
@@ -594,7 +596,7 @@ append_datum(DpBucketBuilder *b, int i, Datum d)
 static void
 append_value(DpBucketBuilder *b, BuilderColumn *c, const DpValue *v)
 {
-	int			row = b->count;
+	int row = b->count;
 
 	/* the type, and what a part of its own costs */
 	b->bound += 12;
@@ -615,12 +617,12 @@ append_value(DpBucketBuilder *b, BuilderColumn *c, const DpValue *v)
 			c->ints[row] = *v->data;
 			break;
 		case DP_TYPE_DOUBLE:
-			{
-				double		d = dp_get_double(v->data);
+		{
+			double d = dp_get_double(v->data);
 
-				memcpy(&c->ints[row], &d, sizeof(d));
-				break;
-			}
+			memcpy(&c->ints[row], &d, sizeof(d));
+			break;
+		}
 		case DP_TYPE_STRING:
 			append_string(b, c, DP_STRING_DATA(v), DP_STRING_LEN(v));
 			break;
@@ -637,11 +639,11 @@ append_value(DpBucketBuilder *b, BuilderColumn *c, const DpValue *v)
 static int
 find_field(DpBucketBuilder *b, int parent, int expected, const DpElement *e)
 {
-	int			end = b->ncolumns + b->nfields;
+	int end = b->ncolumns + b->nfields;
 
 	for (int pass = 0; pass < 2; pass++)
 	{
-		int			to = pass == 0 ? end : Min(expected, end);
+		int to = pass == 0 ? end : Min(expected, end);
 
 		for (int i = pass == 0 ? expected : b->ncolumns; i < to; i++)
 		{
@@ -663,16 +665,16 @@ find_field(DpBucketBuilder *b, int parent, int expected, const DpElement *e)
 static void
 append_document(DpBucketBuilder *b, int parent, const uint8 *doc, uint32 size)
 {
-	int			row = b->count;
-	int			last = -1;
-	bool		whole = false;
-	DpIter		iter;
-	DpElement	e;
+	int row = b->count;
+	int last = -1;
+	bool whole = false;
+	DpIter iter;
+	DpElement e;
 
 	dp_iter_init(&iter, doc, size);
 	while (dp_iter_next(&iter, &e))
 	{
-		int			i = find_field(b, parent, last < 0 ? b->ncolumns : last + 1, &e);
+		int i = find_field(b, parent, last < 0 ? b->ncolumns : last + 1, &e);
 		BuilderColumn *c;
 
 		if (i < 0)
@@ -739,8 +741,8 @@ compare_row_times(const void *a, const void *b)
 static int *
 order_rows(DpBucketBuilder *b)
 {
-	RowTime    *rows = palloc_array(RowTime, b->count);
-	int		   *order = palloc_array(int, b->count);
+	RowTime *rows = palloc_array(RowTime, b->count);
+	int *order = palloc_array(int, b->count);
 
 	for (int i = 0; i < b->count; i++)
 	{
@@ -759,13 +761,13 @@ order_rows(DpBucketBuilder *b)
 static void
 put_times(StringInfo header, StringInfo data, const int64 *times, int n)
 {
-	int			unit = DP_TIME_UNITS - 1;
-	uint64		first = (uint64) times[0];
+	int unit = DP_TIME_UNITS - 1;
+	uint64 first = (uint64) times[0];
 	/* all of the calendar is more than an int64 can say */
-	uint64		span = (uint64) times[n - 1] - first;
-	uint64		step = n > 1 ? span / (n - 1) : 0;
-	bool		regular = true;
-	int			start = data->len;
+	uint64 span = (uint64) times[n - 1] - first;
+	uint64 step = n > 1 ? span / (n - 1) : 0;
+	bool regular = true;
+	int start = data->len;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -778,7 +780,7 @@ put_times(StringInfo header, StringInfo data, const int64 *times, int n)
 	dp_put_varint(header, span / dp_time_units[unit]);
 	if (!regular)
 	{
-		int64	   *t = palloc_array(int64, n);
+		int64 *t = palloc_array(int64, n);
 
 		for (int i = 0; i < n; i++)
 			t[i] = (int64) (((uint64) times[i] - first) / dp_time_units[unit]);
@@ -793,11 +795,12 @@ put_times(StringInfo header, StringInfo data, const int64 *times, int n)
  * time.
  */
 static void
-pack_column(DpBucketBuilder *b, BuilderColumn *c, const int *order, StringInfo header, StringInfo data)
+pack_column(DpBucketBuilder *b, BuilderColumn *c, const int *order, StringInfo header,
+			StringInfo data)
 {
 	DpColumnSource source;
-	int			nabsent = c->nnulls + c->nmissing;
-	int			n = 0;
+	int nabsent = c->nnulls + c->nmissing;
+	int n = 0;
 
 	memset(&source, 0, sizeof(source));
 	source.kind = c->kind;
@@ -812,7 +815,7 @@ pack_column(DpBucketBuilder *b, BuilderColumn *c, const int *order, StringInfo h
 	source.values.n = b->count - nabsent;
 	if (order != NULL)
 	{
-		uint8	   *presence = palloc(b->count);
+		uint8 *presence = palloc(b->count);
 
 		for (int i = 0; i < b->count; i++)
 			presence[i] = c->presence[order[i]];
@@ -820,12 +823,12 @@ pack_column(DpBucketBuilder *b, BuilderColumn *c, const int *order, StringInfo h
 	}
 	if (c->kind == DP_PACKED_SPLIT_DOCUMENT)
 	{
-		int64	   *rows = palloc_array(int64, c->nwhole + 1);
+		int64 *rows = palloc_array(int64, c->nwhole + 1);
 
 		source.values.strings = palloc_array(DpString, c->nwhole + 1);
 		for (int i = 0; i < b->count && n < c->nwhole; i++)
 		{
-			int			row = order != NULL ? order[i] : i;
+			int row = order != NULL ? order[i] : i;
 
 			if (c->presence[row] == DP_PACKED_PRESENT && c->types[row] != 0)
 			{
@@ -844,7 +847,7 @@ pack_column(DpBucketBuilder *b, BuilderColumn *c, const int *order, StringInfo h
 	}
 	else
 	{
-		DpValues   *v = &source.values;
+		DpValues *v = &source.values;
 
 		v->ints = palloc_array(int64, v->n + 1);
 		if (c->types != NULL)
@@ -853,7 +856,7 @@ pack_column(DpBucketBuilder *b, BuilderColumn *c, const int *order, StringInfo h
 			v->strings = palloc_array(DpString, v->n + 1);
 		for (int i = 0; i < b->count; i++)
 		{
-			int			row = order != NULL ? order[i] : i;
+			int row = order != NULL ? order[i] : i;
 
 			if (c->presence[row] != DP_PACKED_PRESENT)
 				continue;
@@ -875,13 +878,13 @@ dp_bucket_builder_finish(DpBucketBuilder *b)
 	MemoryContext old;
 	StringInfoData header;
 	StringInfoData data;
-	const int  *order = NULL;
-	int			flags = b->flags | (b->nfields > 0 ? DP_FLAG_FIELDS : 0);
-	uint32		size;
-	uint8		start[8];
-	int			nstart = 0;
+	const int *order = NULL;
+	int flags = b->flags | (b->nfields > 0 ? DP_FLAG_FIELDS : 0);
+	uint32 size;
+	uint8 start[8];
+	int nstart = 0;
 	struct varlena *result;
-	char	   *p;
+	char *p;
 
 	if (b->count == 0)
 		return NULL;
@@ -897,7 +900,7 @@ dp_bucket_builder_finish(DpBucketBuilder *b)
 		dp_put_varint(&header, b->nfields);
 	if ((b->flags & DP_BUCKET_TIMELESS) == 0)
 	{
-		int64	   *times = b->times;
+		int64 *times = b->times;
 
 		if (!b->sorted)
 		{
@@ -927,9 +930,7 @@ dp_bucket_builder_finish(DpBucketBuilder *b)
 	MemoryContextSwitchTo(old);
 	size += data.len;
 	if (size + VARHDRSZ > MaxAllocSize)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("bucket is too large")));
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("bucket is too large")));
 	result = palloc(size + VARHDRSZ);
 	if (size + VARHDRSZ_SHORT <= VARATT_SHORT_MAX)
 		SET_VARSIZE_SHORT(result, size + VARHDRSZ_SHORT);

@@ -24,26 +24,26 @@
 #include "types/bucket/format.h"
 
 /* Integers up to here are exact in a double, also when one half is added. */
-#define MAX_SCALED			2251799813685248.0	/* 2^51 */
+#define MAX_SCALED 2251799813685248.0 /* 2^51 */
 
 /* Adding and subtracting this rounds to an integer. */
-#define ROUNDER				6755399441055744.0	/* 1.5 * 2^52 */
+#define ROUNDER 6755399441055744.0 /* 1.5 * 2^52 */
 
-const double dp_power10[DP_MAX_SCALE + 1] = {
-	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18
-};
+const double dp_power10[DP_MAX_SCALE + 1] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,
+											  1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13,
+											  1e14, 1e15, 1e16, 1e17, 1e18 };
 
 typedef struct XorWriter
 {
-	StringInfo	out;
-	uint8		byte;
-	int			used;
+	StringInfo out;
+	uint8 byte;
+	int used;
 } XorWriter;
 
 static inline uint64
 bits_of(double d)
 {
-	uint64		u;
+	uint64 u;
 
 	memcpy(&u, &d, sizeof(u));
 	return u;
@@ -52,8 +52,8 @@ bits_of(double d)
 static inline uint64
 pattern_of(double d, bool single)
 {
-	float		f;
-	uint32		u;
+	float f;
+	uint32 u;
 
 	if (!single)
 		return bits_of(d);
@@ -65,9 +65,9 @@ pattern_of(double d, bool single)
 static inline double
 double_of(uint64 pattern, bool single)
 {
-	uint32		u = (uint32) pattern;
-	float		f;
-	double		d;
+	uint32 u = (uint32) pattern;
+	float f;
+	double d;
 
 	if (single)
 	{
@@ -84,8 +84,8 @@ double_of(uint64 pattern, bool single)
 static inline bool
 scaled(double v, int scale, bool single, int64 *result)
 {
-	double		x = v * dp_power10[scale];
-	double		back;
+	double x = v * dp_power10[scale];
+	double back;
 
 	if (!(fabs(x) <= MAX_SCALED))
 		return false;
@@ -104,18 +104,19 @@ scaled(double v, int scale, bool single, int64 *result)
  * and that would make the integers of the others long is left to exceptions.
  */
 int
-dp_floats_scale(const double *values, int n, bool single, int64 *ints, int *exceptions, int *nexceptions)
+dp_floats_scale(const double *values, int n, bool single, int64 *ints, int *exceptions,
+				int *nexceptions)
 {
-	int			need[DP_MAX_SCALE + 1] = {0};
-	int			limit = n / 8;
-	int			never = 0;
-	int			scale = 0;
-	int			most = 0;
-	int			covered;
+	int need[DP_MAX_SCALE + 1] = { 0 };
+	int limit = n / 8;
+	int never = 0;
+	int scale = 0;
+	int most = 0;
+	int covered;
 
 	for (int i = 0; i < n; i++)
 	{
-		int			s = scale;
+		int s = scale;
 
 		if (likely(scaled(values[i], s, single, &ints[i])))
 		{
@@ -162,7 +163,7 @@ dp_floats_scale(const double *values, int n, bool single, int64 *ints, int *exce
 	/* exceptions in front repeat the first that is none */
 	if (*nexceptions > 0 && exceptions[0] == 0)
 	{
-		int			k = 0;
+		int k = 0;
 
 		while (k < *nexceptions && exceptions[k] == k)
 			k++;
@@ -185,7 +186,7 @@ void
 dp_floats_encode_exceptions(StringInfo out, const double *values, int n, bool single,
 							const int64 *ints, const int *exceptions, int nexceptions)
 {
-	int64	   *positions = palloc_array(int64, nexceptions);
+	int64 *positions = palloc_array(int64, nexceptions);
 
 	for (int i = 0; i < nexceptions; i++)
 		positions[i] = exceptions[i];
@@ -202,7 +203,7 @@ xor_put(XorWriter *w, uint64 v, int width)
 {
 	while (width > 0)
 	{
-		int			take = Min(8 - w->used, width);
+		int take = Min(8 - w->used, width);
 
 		w->byte |= (uint8) ((v & ((1 << take) - 1)) << w->used);
 		v >>= take;
@@ -223,20 +224,20 @@ xor_put(XorWriter *w, uint64 v, int width)
 DpForm
 dp_floats_encode(StringInfo out, const double *values, int n, bool single)
 {
-	int			width = single ? 32 : 64;
-	int			wide = single ? 5 : 6;
-	int			start = out->len;
-	int			lead = 0;
-	int			len = 0;
-	uint64		last = 0;
-	XorWriter	w = {out, 0, 0};
+	int width = single ? 32 : 64;
+	int wide = single ? 5 : 6;
+	int start = out->len;
+	int lead = 0;
+	int len = 0;
+	uint64 last = 0;
+	XorWriter w = { out, 0, 0 };
 
 	for (int i = 0; i < n; i++)
 	{
-		uint64		pattern = pattern_of(values[i], single);
-		uint64		x = pattern ^ last;
-		int			high;
-		int			low;
+		uint64 pattern = pattern_of(values[i], single);
+		uint64 x = pattern ^ last;
+		int high;
+		int low;
 
 		last = pattern;
 		if (i == 0)
@@ -279,8 +280,8 @@ dp_floats_encode(StringInfo out, const double *values, int n, bool single)
 void
 dp_floats_unscale(int64 *values, int n, int scale, bool single)
 {
-	double	   *d = (double *) values;
-	double		power = dp_power10[scale];
+	double *d = (double *) values;
+	double power = dp_power10[scale];
 
 	if (single)
 	{
@@ -306,8 +307,8 @@ static inline uint64
 xor_get(const DpCursor *c, uint64 *bit, int width)
 {
 	const uint8 *p = c->p + (*bit >> 3);
-	int			shift = *bit & 7;
-	uint64		v;
+	int shift = *bit & 7;
+	uint64 v;
 
 	if (unlikely(*bit + width > (uint64) (c->end - c->p) * 8))
 		dp_bucket_corrupted("It ends too early.");
@@ -322,7 +323,7 @@ xor_get(const DpCursor *c, uint64 *bit, int width)
 		v = 0;
 		for (int i = 0; i < c->end - p; i++)
 		{
-			int			at = 8 * i - shift;
+			int at = 8 * i - shift;
 
 			if (at >= 64)
 				break;
@@ -336,12 +337,12 @@ xor_get(const DpCursor *c, uint64 *bit, int width)
 static void
 decode_xor(DpCursor c, int n, bool single, double *values)
 {
-	int			width = single ? 32 : 64;
-	int			wide = single ? 5 : 6;
-	uint64		bit = 0;
-	int			lead = 0;
-	int			len = 0;
-	uint64		last = 0;
+	int width = single ? 32 : 64;
+	int wide = single ? 5 : 6;
+	uint64 bit = 0;
+	int lead = 0;
+	int len = 0;
+	uint64 last = 0;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -383,9 +384,9 @@ decode_plain(DpCursor *c, int n, bool single, double *values)
 static void
 decode_exceptions(DpCursor c, int scale, int n, bool single, double *values)
 {
-	int			nexceptions = dp_cursor_size(&c, n);
-	int64	   *positions = palloc_array(int64, nexceptions + 1);
-	double	   *odd = palloc_array(double, nexceptions + 1);
+	int nexceptions = dp_cursor_size(&c, n);
+	int64 *positions = palloc_array(int64, nexceptions + 1);
+	double *odd = palloc_array(double, nexceptions + 1);
 
 	dp_ints_decode_sized(&c, nexceptions, 0, positions);
 	decode_plain(&c, nexceptions, single, odd);

@@ -36,41 +36,41 @@
 
 #include "types/bucket/format.h"
 
-#define CODEC_LINEAR		0
-#define CODEC_DELTA			65
-#define CODEC_SPARSE		130
-#define CODEC_RICE			194
-#define CODEC_RUNS			226
-#define CODEC_SLOPES		227
-#define CODEC_MULTIPLES		228
+#define CODEC_LINEAR 0
+#define CODEC_DELTA 65
+#define CODEC_SPARSE 130
+#define CODEC_RICE 194
+#define CODEC_RUNS 226
+#define CODEC_SLOPES 227
+#define CODEC_MULTIPLES 228
 
-#define RICE_MAX_K			31
-#define RICE_ESCAPE			24
+#define RICE_MAX_K 31
+#define RICE_ESCAPE 24
 
 /* What the encoder knows of the values */
 typedef struct Facts
 {
-	int64		base;
+	int64 base;
 	/* LINEAR through both ends, and level */
-	int64		line_step;
-	int64		line_start;
-	int			line_width;
-	int64		min;
-	int			level_width;
+	int64 line_step;
+	int64 line_start;
+	int line_width;
+	int64 min;
+	int level_width;
 	/* DELTA */
-	int64		min_delta;
-	int			delta_width;
+	int64 min_delta;
+	int delta_width;
 	/* SPARSE and RICE */
-	int64		step;
-	int			nodd;
-	int			odd_width;
-	int			k;
-	uint64		rice_bits;
+	int64 step;
+	int nodd;
+	int odd_width;
+	int k;
+	uint64 rice_bits;
 	/* RUNS and SLOPES */
-	int			nruns;
-	int			nslopes;
+	int nruns;
+	int nslopes;
 	/* MULTIPLES */
-	uint64		factor;
+	uint64 factor;
 } Facts;
 
 static void encode(StringInfo out, const int64 *v, int n, int64 base, int level);
@@ -112,9 +112,9 @@ zigzag_size(uint64 v)
 /* Writes numbers of some bits into bytes that are 0. */
 typedef struct BitWriter
 {
-	uint8	   *p;
-	uint64		word;
-	int			used;
+	uint8 *p;
+	uint64 word;
+	int used;
 } BitWriter;
 
 static inline void
@@ -149,7 +149,7 @@ flush_bits(BitWriter *w)
 static BitWriter
 begin_bits(StringInfo out, uint64 bits)
 {
-	BitWriter	w;
+	BitWriter w;
 
 	w.p = dp_put_room(out, bytes_for(bits));
 	w.word = 0;
@@ -162,8 +162,8 @@ static inline uint64
 load_bits(const uint8 *p, uint64 pos, int width, uint64 mask)
 {
 	const uint8 *q = p + (pos >> 3);
-	int			shift = pos & 7;
-	uint64		v = (uint64) dp_get_int64(q) >> shift;
+	int shift = pos & 7;
+	uint64 v = (uint64) dp_get_int64(q) >> shift;
 
 	if (width > 57 && shift + width > 64)
 		v |= (uint64) q[8] << (64 - shift);
@@ -177,12 +177,12 @@ load_bits(const uint8 *p, uint64 pos, int width, uint64 mask)
 static void
 unpack_bits(const uint8 *p, Size nbytes, int n, int width, int64 *v)
 {
-	uint64		mask = width == 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << width) - 1;
-	uint8		tail[32];
-	int			safe = 0;
-	int			i = 0;
-	uint64		from;
-	Size		left;
+	uint64 mask = width == 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << width) - 1;
+	uint8 tail[32];
+	int safe = 0;
+	int i = 0;
+	uint64 from;
+	Size left;
 
 	if (width == 0)
 	{
@@ -194,7 +194,7 @@ unpack_bits(const uint8 *p, Size nbytes, int n, int width, int64 *v)
 		safe = (int) Min((uint64) n, ((uint64) (nbytes - 9) * 8) / width + 1);
 	if (width <= 57)
 	{
-		uint64		pos = 0;
+		uint64 pos = 0;
 
 		for (; i < safe; i++, pos += width)
 			v[i] = (int64) (((uint64) dp_get_int64(p + (pos >> 3)) >> (pos & 7)) & mask);
@@ -225,7 +225,7 @@ gcd(uint64 a, uint64 b)
 {
 	while (b != 0)
 	{
-		uint64		t = a % b;
+		uint64 t = a % b;
 
 		a = b;
 		b = t;
@@ -239,12 +239,12 @@ gcd(uint64 a, uint64 b)
 static void
 count_odd(Facts *f, const int64 *v, int n)
 {
-	uint64		max = 0;
+	uint64 max = 0;
 
 	f->nodd = 0;
 	for (int i = 0; i < n - 1; i++)
 	{
-		uint64		z = dp_zigzag((int64) (delta_of(v, i) - (uint64) f->step));
+		uint64 z = dp_zigzag((int64) (delta_of(v, i) - (uint64) f->step));
 
 		if (z != 0)
 		{
@@ -262,11 +262,11 @@ count_odd(Facts *f, const int64 *v, int n)
 static void
 find_facts(Facts *f, const int64 *v, int n, int64 base)
 {
-	int64		max = v[0];
-	int64		max_delta;
-	int64		line_max;
-	int			votes = 0;
-	uint64		last = 0;
+	int64 max = v[0];
+	int64 max_delta;
+	int64 line_max;
+	int votes = 0;
+	uint64 last = 0;
 
 	memset(f, 0, sizeof(Facts));
 	f->base = base;
@@ -274,8 +274,8 @@ find_facts(Facts *f, const int64 *v, int n, int64 base)
 	f->min_delta = max_delta = (int64) delta_of(v, 0);
 	for (int i = 0; i < n - 1; i++)
 	{
-		uint64		u = delta_of(v, i);
-		int64		d = (int64) u;
+		uint64 u = delta_of(v, i);
+		int64 d = (int64) u;
 
 		if (v[i + 1] < f->min)
 			f->min = v[i + 1];
@@ -296,7 +296,7 @@ find_facts(Facts *f, const int64 *v, int n, int64 base)
 		last = u;
 		if (f->factor != 1 && u != 0)
 		{
-			uint64		a = d < 0 ? 0 - u : u;
+			uint64 a = d < 0 ? 0 - u : u;
 
 			if (a != f->factor)
 				f->factor = gcd(a, f->factor);
@@ -312,7 +312,7 @@ find_facts(Facts *f, const int64 *v, int n, int64 base)
 	f->line_start = line_max = v[0];
 	for (int i = 0; i < n; i++)
 	{
-		int64		r = (int64) ((uint64) v[i] - (uint64) i * (uint64) f->line_step);
+		int64 r = (int64) ((uint64) v[i] - (uint64) i * (uint64) f->line_step);
 
 		if (r < f->line_start)
 			f->line_start = r;
@@ -335,10 +335,10 @@ find_facts(Facts *f, const int64 *v, int n, int64 base)
 static uint64
 rice_bits(Facts *f, const int64 *v, int n)
 {
-	uint64		bits[RICE_MAX_K + 1] = {0};
-	int			from;
-	uint64		best;
-	uint64		mean = 0;
+	uint64 bits[RICE_MAX_K + 1] = { 0 };
+	int from;
+	uint64 best;
+	uint64 mean = 0;
 
 	for (int i = 0; i < n - 1; i++)
 		mean += Min(dp_zigzag((int64) (delta_of(v, i) - (uint64) f->step)), UINT64CONST(1) << 36);
@@ -347,7 +347,7 @@ rice_bits(Facts *f, const int64 *v, int n)
 	from = Min(from, RICE_MAX_K - 3);
 	for (int i = 0; i < n - 1; i++)
 	{
-		uint64		z = dp_zigzag((int64) (delta_of(v, i) - (uint64) f->step));
+		uint64 z = dp_zigzag((int64) (delta_of(v, i) - (uint64) f->step));
 
 		for (int k = from; k < from + 4; k++)
 			bits[k] += (z >> k) >= RICE_ESCAPE ? RICE_ESCAPE + 64 : (z >> k) + 1 + k;
@@ -368,7 +368,7 @@ rice_bits(Facts *f, const int64 *v, int n)
 static void
 encode_linear(StringInfo out, const int64 *v, int n, int64 base, int64 start, int64 step, int width)
 {
-	BitWriter	w;
+	BitWriter w;
 
 	dp_put_byte(out, CODEC_LINEAR + width);
 	dp_put_varint(out, dp_zigzag((int64) ((uint64) start - (uint64) base)));
@@ -391,7 +391,7 @@ encode_start(StringInfo out, int codec, const int64 *v, const Facts *f, int64 st
 static void
 encode_delta(StringInfo out, const int64 *v, int n, const Facts *f)
 {
-	BitWriter	w;
+	BitWriter w;
 
 	encode_start(out, CODEC_DELTA + f->delta_width, v, f, f->min_delta);
 	w = begin_bits(out, (uint64) (n - 1) * f->delta_width);
@@ -403,7 +403,7 @@ encode_delta(StringInfo out, const int64 *v, int n, const Facts *f)
 static void
 encode_sparse(StringInfo out, const int64 *v, int n, const Facts *f)
 {
-	BitWriter	w;
+	BitWriter w;
 
 	encode_start(out, CODEC_SPARSE + f->odd_width, v, f, f->step);
 	w = begin_bits(out, n - 1);
@@ -413,7 +413,7 @@ encode_sparse(StringInfo out, const int64 *v, int n, const Facts *f)
 	w = begin_bits(out, (uint64) f->nodd * f->odd_width);
 	for (int i = 0; i < n - 1; i++)
 	{
-		uint64		d = delta_of(v, i) - (uint64) f->step;
+		uint64 d = delta_of(v, i) - (uint64) f->step;
 
 		if (d != 0)
 			put_bits(&w, dp_zigzag((int64) d) - 1, f->odd_width);
@@ -424,14 +424,14 @@ encode_sparse(StringInfo out, const int64 *v, int n, const Facts *f)
 static void
 encode_rice(StringInfo out, const int64 *v, int n, const Facts *f)
 {
-	BitWriter	w;
+	BitWriter w;
 
 	encode_start(out, CODEC_RICE + f->k, v, f, f->step);
 	w = begin_bits(out, f->rice_bits);
 	for (int i = 0; i < n - 1; i++)
 	{
-		uint64		z = dp_zigzag((int64) (delta_of(v, i) - (uint64) f->step));
-		uint64		q = z >> f->k;
+		uint64 z = dp_zigzag((int64) (delta_of(v, i) - (uint64) f->step));
+		uint64 q = z >> f->k;
 
 		if (q >= RICE_ESCAPE)
 		{
@@ -453,16 +453,16 @@ encode_rice(StringInfo out, const int64 *v, int n, const Facts *f)
 static void
 encode_runs(StringInfo out, const int64 *v, int n, const Facts *f, bool slopes)
 {
-	int			nruns = slopes ? f->nslopes : f->nruns;
-	int			total = slopes ? n - 1 : n;
-	int64	   *values = palloc_array(int64, nruns);
-	int64	   *lengths = palloc_array(int64, nruns);
-	int			run = -1;
+	int nruns = slopes ? f->nslopes : f->nruns;
+	int total = slopes ? n - 1 : n;
+	int64 *values = palloc_array(int64, nruns);
+	int64 *lengths = palloc_array(int64, nruns);
+	int run = -1;
 	StringInfoData sub;
 
 	for (int i = 0; i < total; i++)
 	{
-		int64		x = slopes ? (int64) delta_of(v, i) : v[i];
+		int64 x = slopes ? (int64) delta_of(v, i) : v[i];
 
 		if (i == 0 || x != values[run])
 		{
@@ -495,8 +495,8 @@ encode_runs(StringInfo out, const int64 *v, int n, const Facts *f, bool slopes)
 static bool
 encode_multiples(StringInfo out, const int64 *v, int n, const Facts *f, Size size)
 {
-	int			start = out->len;
-	int64	   *k = palloc_array(int64, n);
+	int start = out->len;
+	int64 *k = palloc_array(int64, n);
 
 	for (int i = 0; i < n; i++)
 		k[i] = (v[i] - v[0]) / (int64) f->factor;
@@ -518,10 +518,10 @@ encode_multiples(StringInfo out, const int64 *v, int n, const Facts *f, Size siz
 static void
 encode(StringInfo out, const int64 *v, int n, int64 base, int level)
 {
-	Facts		f;
-	Size		size[6];
-	int			best;
-	Size		first;
+	Facts f;
+	Size size[6];
+	int best;
+	Size first;
 
 	if (n == 0)
 		return;
@@ -532,12 +532,15 @@ encode(StringInfo out, const int64 *v, int n, int64 base, int level)
 	}
 	find_facts(&f, v, n, base);
 	first = 1 + zigzag_size((uint64) v[0] - (uint64) base);
-	size[0] = 2 + zigzag_size((uint64) f.min - (uint64) base) + bytes_for((uint64) n * f.level_width);
+	size[0] =
+		2 + zigzag_size((uint64) f.min - (uint64) base) + bytes_for((uint64) n * f.level_width);
 	size[1] = 1 + zigzag_size((uint64) f.line_start - (uint64) base) + zigzag_size(f.line_step) +
-		bytes_for((uint64) n * f.line_width);
+			  bytes_for((uint64) n * f.line_width);
 	size[2] = first + zigzag_size(f.min_delta) + bytes_for((uint64) (n - 1) * f.delta_width);
-	size[3] = f.odd_width >= CODEC_RICE - CODEC_SPARSE ? SIZE_MAX :
-		first + zigzag_size(f.step) + bytes_for(n - 1) + bytes_for((uint64) f.nodd * f.odd_width);
+	size[3] = f.odd_width >= CODEC_RICE - CODEC_SPARSE
+				  ? SIZE_MAX
+				  : first + zigzag_size(f.step) + bytes_for(n - 1) +
+						bytes_for((uint64) f.nodd * f.odd_width);
 	best = 0;
 	for (int i = 1; i < 4; i++)
 	{
@@ -553,8 +556,8 @@ encode(StringInfo out, const int64 *v, int n, int64 base, int level)
 	}
 	if (level < 2 && Min(f.nruns, f.nslopes) < n / 4 && size[best] > 8)
 	{
-		bool		slopes = f.nslopes < f.nruns;
-		int			start = out->len;
+		bool slopes = f.nslopes < f.nruns;
+		int start = out->len;
 
 		encode_runs(out, v, n, &f, slopes);
 		size[5] = out->len - start;
@@ -565,7 +568,7 @@ encode(StringInfo out, const int64 *v, int n, int64 base, int level)
 	}
 	if (level < 1 && f.factor > 1 && size[best] > 8)
 	{
-		int			start = out->len;
+		int start = out->len;
 
 		if (best != 5)
 		{
@@ -625,9 +628,9 @@ dp_ints_encode_sized(StringInfo out, const int64 *values, int n, int64 base)
 static void
 decode_linear(DpCursor c, int width, int n, int64 base, int64 *v)
 {
-	uint64		start = (uint64) dp_cursor_zigzag(&c) + (uint64) base;
-	uint64		step = n > 1 ? (uint64) dp_cursor_zigzag(&c) : 0;
-	Size		nbytes = bytes_for((uint64) n * width);
+	uint64 start = (uint64) dp_cursor_zigzag(&c) + (uint64) base;
+	uint64 step = n > 1 ? (uint64) dp_cursor_zigzag(&c) : 0;
+	Size nbytes = bytes_for((uint64) n * width);
 	const uint8 *bits = dp_cursor_bytes(&c, nbytes);
 
 	dp_cursor_done(&c);
@@ -653,9 +656,9 @@ decode_linear(DpCursor c, int width, int n, int64 base, int64 *v)
 static void
 decode_delta(DpCursor c, int width, int n, int64 base, int64 *v)
 {
-	uint64		sum = (uint64) dp_cursor_zigzag(&c) + (uint64) base;
-	uint64		step = (uint64) dp_cursor_zigzag(&c);
-	Size		nbytes = bytes_for((uint64) (n - 1) * width);
+	uint64 sum = (uint64) dp_cursor_zigzag(&c) + (uint64) base;
+	uint64 step = (uint64) dp_cursor_zigzag(&c);
+	Size nbytes = bytes_for((uint64) (n - 1) * width);
 	const uint8 *bits = dp_cursor_bytes(&c, nbytes);
 
 	dp_cursor_done(&c);
@@ -676,12 +679,12 @@ decode_delta(DpCursor c, int width, int n, int64 base, int64 *v)
 static void
 decode_sparse(DpCursor c, int width, int n, int64 base, int64 *v)
 {
-	uint64		sum = (uint64) dp_cursor_zigzag(&c) + (uint64) base;
-	uint64		step = (uint64) dp_cursor_zigzag(&c);
+	uint64 sum = (uint64) dp_cursor_zigzag(&c) + (uint64) base;
+	uint64 step = (uint64) dp_cursor_zigzag(&c);
 	const uint8 *map = dp_cursor_bytes(&c, bytes_for(n - 1));
-	Size		nbytes;
-	int			nodd;
-	int			odd;
+	Size nbytes;
+	int nodd;
+	int odd;
 
 	nodd = (int) pg_popcount((const char *) map, (int) bytes_for(n - 1));
 	if (unlikely(nodd > n - 1 || (((n - 1) & 7) != 0 && map[(n - 1) / 8] >> ((n - 1) & 7) != 0)))
@@ -694,14 +697,14 @@ decode_sparse(DpCursor c, int width, int n, int64 base, int64 *v)
 	v[0] = (int64) sum;
 	for (int i = 1; i < n; i += 8)
 	{
-		uint32		byte = map[(i - 1) / 8];
-		int			end = Min(i + 8, n);
+		uint32 byte = map[(i - 1) / 8];
+		int end = Min(i + 8, n);
 
 		for (int j = i; j < end; j++, byte >>= 1)
 		{
 			/* behind the last one the array ends; what is read instead is not used */
-			uint64		mark = 0 - (uint64) (byte & 1);
-			uint64		z = (uint64) v[odd - (odd == n)] + 1;
+			uint64 mark = 0 - (uint64) (byte & 1);
+			uint64 z = (uint64) v[odd - (odd == n)] + 1;
 
 			sum += step + ((uint64) dp_unzigzag(z) & mark);
 			odd += byte & 1;
@@ -716,18 +719,18 @@ decode_sparse(DpCursor c, int width, int n, int64 base, int64 *v)
 static void
 decode_rice(DpCursor c, int k, int n, int64 base, int64 *v)
 {
-	uint64		sum = (uint64) dp_cursor_zigzag(&c) + (uint64) base;
-	uint64		step = (uint64) dp_cursor_zigzag(&c);
-	uint64		mask = (UINT64CONST(1) << k) - 1;
-	uint64		word = 0;
-	int			have = 0;
+	uint64 sum = (uint64) dp_cursor_zigzag(&c) + (uint64) base;
+	uint64 step = (uint64) dp_cursor_zigzag(&c);
+	uint64 mask = (UINT64CONST(1) << k) - 1;
+	uint64 word = 0;
+	int have = 0;
 	const uint8 *p = c.p;
 
 	v[0] = (int64) sum;
 	for (int i = 1; i < n; i++)
 	{
-		uint64		z;
-		int			q;
+		uint64 z;
+		int q;
 
 		/* at least 56 bits, or all that there are: 24 + 1 + 31 */
 		if (likely(c.end - p >= 8))
@@ -747,7 +750,7 @@ decode_rice(DpCursor c, int k, int n, int64 base, int64 *v)
 		q = pg_rightmost_one_pos64(~word | (UINT64CONST(1) << RICE_ESCAPE));
 		if (likely(q < RICE_ESCAPE))
 		{
-			int			used = q + 1 + k;
+			int used = q + 1 + k;
 
 			z = (uint64) q << k | ((word >> (q + 1)) & mask);
 			if (unlikely(used > have))
@@ -788,18 +791,18 @@ decode_rice(DpCursor c, int k, int n, int64 base, int64 *v)
 static void
 decode_runs(DpCursor c, int n, int64 base, int64 *v)
 {
-	uint32		nruns = dp_cursor_size(&c, n);
-	DpCursor	values = dp_cursor_part(&c, dp_cursor_size(&c, c.end - c.p));
-	int64	   *runs = palloc_array(int64, 2 * (Size) nruns + 1);
-	int64	   *lengths = runs + nruns;
-	int			at = 0;
+	uint32 nruns = dp_cursor_size(&c, n);
+	DpCursor values = dp_cursor_part(&c, dp_cursor_size(&c, c.end - c.p));
+	int64 *runs = palloc_array(int64, 2 * (Size) nruns + 1);
+	int64 *lengths = runs + nruns;
+	int at = 0;
 
 	decode(values, nruns, base, runs, 2);
 	decode(c, nruns, 0, lengths, 2);
 	for (uint32 i = 0; i < nruns; i++)
 	{
-		int64		x = runs[i];
-		int			end;
+		int64 x = runs[i];
+		int end;
 
 		if (unlikely(lengths[i] < 0 || lengths[i] >= n - at))
 			dp_bucket_corrupted("A run is too long.");
@@ -815,7 +818,7 @@ decode_runs(DpCursor c, int n, int64 base, int64 *v)
 static void
 decode(DpCursor c, int n, int64 base, int64 *v, int level)
 {
-	int			codec;
+	int codec;
 
 	if (n == 0)
 	{
@@ -835,7 +838,7 @@ decode(DpCursor c, int n, int64 base, int64 *v, int level)
 		decode_runs(c, n, base, v);
 	else if (codec == CODEC_SLOPES && level < 2)
 	{
-		uint64		sum = (uint64) dp_cursor_zigzag(&c) + (uint64) base;
+		uint64 sum = (uint64) dp_cursor_zigzag(&c) + (uint64) base;
 
 		v[0] = (int64) sum;
 		decode_runs(c, n - 1, 0, v + 1);
@@ -847,8 +850,8 @@ decode(DpCursor c, int n, int64 base, int64 *v, int level)
 	}
 	else if (codec == CODEC_MULTIPLES && level < 1)
 	{
-		uint64		factor = dp_cursor_varint(&c);
-		uint64		start = (uint64) dp_cursor_zigzag(&c) + (uint64) base;
+		uint64 factor = dp_cursor_varint(&c);
+		uint64 start = (uint64) dp_cursor_zigzag(&c) + (uint64) base;
 
 		decode(c, n, 0, v, 1);
 		for (int i = 0; i < n; i++)

@@ -17,32 +17,30 @@
 
 #include "types/bucket/format.h"
 
-#define METHOD_PLAIN		0
-#define METHOD_PGLZ			1
+#define METHOD_PLAIN 0
+#define METHOD_PGLZ 1
 
 /* Less is not worth the attempt to compress. */
-#define MIN_COMPRESS		48
+#define MIN_COMPRESS 48
 
 /* pglz makes no more than this of one byte */
-#define PGLZ_MAX_RATIO		100
+#define PGLZ_MAX_RATIO 100
 
 void
 dp_bucket_corrupted(const char *what)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("corrupt bucket"),
-			 errdetail_internal("%s", what)));
+	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("corrupt bucket"),
+					errdetail_internal("%s", what)));
 }
 
 uint64
 dp_cursor_long_varint(DpCursor *c)
 {
-	uint64		v = 0;
+	uint64 v = 0;
 
 	for (int shift = 0; shift < 64; shift += 7)
 	{
-		uint8		b = dp_cursor_byte(c);
+		uint8 b = dp_cursor_byte(c);
 
 		if (shift == 63 && b > 1)
 			break;
@@ -67,12 +65,10 @@ dp_put_varint(StringInfo out, uint64 v)
 uint8 *
 dp_put_room(StringInfo out, Size n)
 {
-	uint8	   *p;
+	uint8 *p;
 
 	if (n > MaxAllocSize)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("bucket is too large")));
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("bucket is too large")));
 	enlargeStringInfo(out, (int) n);
 	p = (uint8 *) out->data + out->len;
 	memset(p, 0, n);
@@ -86,10 +82,10 @@ dp_put_room(StringInfo out, Size n)
 void
 dp_strings_put(StringInfo out, const DpString *strings, int n)
 {
-	int64	   *lengths = palloc_array(int64, n + 1);
-	Size		total = 0;
-	uint8	   *all;
-	uint8	   *p;
+	int64 *lengths = palloc_array(int64, n + 1);
+	Size total = 0;
+	uint8 *all;
+	uint8 *p;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -99,9 +95,7 @@ dp_strings_put(StringInfo out, const DpString *strings, int n)
 	dp_ints_encode_sized(out, lengths, n, 0);
 	pfree(lengths);
 	if (total > MaxAllocSize / 2)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("bucket is too large")));
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("bucket is too large")));
 
 	all = p = palloc(total + 1);
 	for (int i = 0; i < n; i++)
@@ -112,8 +106,8 @@ dp_strings_put(StringInfo out, const DpString *strings, int n)
 	}
 	if (total >= MIN_COMPRESS)
 	{
-		char	   *packed = palloc(PGLZ_MAX_OUTPUT(total));
-		int32		size = pglz_compress((const char *) all, (int32) total, packed, PGLZ_strategy_always);
+		char *packed = palloc(PGLZ_MAX_OUTPUT(total));
+		int32 size = pglz_compress((const char *) all, (int32) total, packed, PGLZ_strategy_always);
 
 		if (size >= 0 && (Size) size + 4 < total && total / PGLZ_MAX_RATIO < (Size) size)
 		{
@@ -134,8 +128,8 @@ dp_strings_put(StringInfo out, const DpString *strings, int n)
 void
 dp_strings_get(DpCursor *c, int n, DpString *strings)
 {
-	int64	   *lengths = palloc_array(int64, n + 1);
-	uint64		total = 0;
+	int64 *lengths = palloc_array(int64, n + 1);
+	uint64 total = 0;
 	const uint8 *p = NULL;
 
 	dp_ints_decode_sized(c, n, 0, lengths);
@@ -153,19 +147,20 @@ dp_strings_get(DpCursor *c, int n, DpString *strings)
 			p = dp_cursor_bytes(c, total);
 			break;
 		case METHOD_PGLZ:
-			{
-				uint32		size = dp_cursor_size(c, c->end - c->p);
-				const uint8 *packed = dp_cursor_bytes(c, size);
-				char	   *all;
+		{
+			uint32 size = dp_cursor_size(c, c->end - c->p);
+			const uint8 *packed = dp_cursor_bytes(c, size);
+			char *all;
 
-				if (total / PGLZ_MAX_RATIO >= size)
-					dp_bucket_corrupted("Its strings are too long.");
-				all = palloc(total + 1);
-				if (pglz_decompress((const char *) packed, size, all, (int32) total, true) != (int32) total)
-					dp_bucket_corrupted("Its strings cannot be decompressed.");
-				p = (const uint8 *) all;
-				break;
-			}
+			if (total / PGLZ_MAX_RATIO >= size)
+				dp_bucket_corrupted("Its strings are too long.");
+			all = palloc(total + 1);
+			if (pglz_decompress((const char *) packed, size, all, (int32) total, true) !=
+				(int32) total)
+				dp_bucket_corrupted("Its strings cannot be decompressed.");
+			p = (const uint8 *) all;
+			break;
+		}
 		default:
 			dp_bucket_corrupted("There is no such compression of strings.");
 	}
@@ -186,17 +181,18 @@ dp_strings_get(DpCursor *c, int n, DpString *strings)
 static int
 find_distinct(const DpString *strings, int n, int limit, int64 *codes, int *distinct)
 {
-	int			size = pg_nextpower2_32(2 * limit + 2);
-	int		   *table = palloc0_array(int, size);
-	int			count = 0;
+	int size = pg_nextpower2_32(2 * limit + 2);
+	int *table = palloc0_array(int, size);
+	int count = 0;
 
 	for (int i = 0; i < n; i++)
 	{
 		const DpString *s = &strings[i];
-		uint32		at;
+		uint32 at;
 
 		/* often the one before */
-		if (i > 0 && s->len == s[-1].len && (s->data == s[-1].data || memcmp(s->data, s[-1].data, s->len) == 0))
+		if (i > 0 && s->len == s[-1].len &&
+			(s->data == s[-1].data || memcmp(s->data, s[-1].data, s->len) == 0))
 		{
 			codes[i] = codes[i - 1];
 			continue;
@@ -232,10 +228,10 @@ find_distinct(const DpString *strings, int n, int limit, int64 *codes, int *dist
 DpForm
 dp_strings_encode(StringInfo out, const DpString *strings, int n)
 {
-	int64	   *codes;
-	int		   *distinct;
-	int			ndistinct;
-	DpString   *entries;
+	int64 *codes;
+	int *distinct;
+	int ndistinct;
+	DpString *entries;
 
 	if (n < 2)
 	{
@@ -265,7 +261,7 @@ dp_strings_encode(StringInfo out, const DpString *strings, int n)
 int
 dp_strings_dictionary(DpCursor c, int n, int64 *codes, DpString **entries)
 {
-	int			nentries = dp_cursor_size(&c, n);
+	int nentries = dp_cursor_size(&c, n);
 
 	*entries = palloc_array(DpString, nentries + 1);
 	dp_ints_decode_sized(&c, n, 0, codes);
@@ -292,8 +288,8 @@ dp_strings_decode(DpCursor c, DpForm form, int n, DpString *strings)
 	}
 	else if (form == DP_FORM_DICTIONARY)
 	{
-		int64	   *codes = palloc_array(int64, n + 1);
-		DpString   *entries;
+		int64 *codes = palloc_array(int64, n + 1);
+		DpString *entries;
 
 		(void) dp_strings_dictionary(c, n, codes, &entries);
 		for (int i = 0; i < n; i++)

@@ -19,21 +19,22 @@
  */
 typedef struct Packed
 {
-	DpForm		form;
-	int			scale;
-	bool		has_range;
-	bool		has_sum;
-	bool		integers;		/* which of the following are set */
-	int64		min_i;
-	int64		max_i;
-	int64		sum_i;
-	double		min_d;
-	double		max_d;
-	double		sum_d;
-	uint8		scales[3];		/* DECIMALS: of min, max, sum */
+	DpForm form;
+	int scale;
+	bool has_range;
+	bool has_sum;
+	bool integers; /* which of the following are set */
+	int64 min_i;
+	int64 max_i;
+	int64 sum_i;
+	double min_d;
+	double max_d;
+	double sum_d;
+	uint8 scales[3]; /* DECIMALS: of min, max, sum */
 } Packed;
 
-static void pack_values(StringInfo out, int kind, int bson_type, const DpValues *v, bool whole, Packed *p);
+static void
+pack_values(StringInfo out, int kind, int bson_type, const DpValues *v, bool whole, Packed *p);
 static void pack_ints(StringInfo out, const int64 *ints, int n, bool whole, Packed *p);
 static void pack_floats(StringInfo out, const double *d, int n, bool single, bool whole, Packed *p);
 static void pack_numerics(StringInfo out, const DpValues *v, Packed *p);
@@ -45,8 +46,8 @@ static void summarize_floats(const double *d, int n, Packed *p);
 bool
 dp_type_is_int(uint8 bson_type)
 {
-	return bson_type == DP_TYPE_INT32 || bson_type == DP_TYPE_INT64 ||
-		bson_type == DP_TYPE_DATE || bson_type == DP_TYPE_BOOL;
+	return bson_type == DP_TYPE_INT32 || bson_type == DP_TYPE_INT64 || bson_type == DP_TYPE_DATE ||
+		   bson_type == DP_TYPE_BOOL;
 }
 
 /* The BSON type that all values have, or 0. */
@@ -76,7 +77,8 @@ kind_has_sum(int kind, int bson_type)
 		case DP_PACKED_NUMERIC:
 			return true;
 		case DP_PACKED_VALUE:
-			return bson_type == DP_TYPE_INT32 || bson_type == DP_TYPE_INT64 || bson_type == DP_TYPE_DOUBLE;
+			return bson_type == DP_TYPE_INT32 || bson_type == DP_TYPE_INT64 ||
+				   bson_type == DP_TYPE_DOUBLE;
 		default:
 			return false;
 	}
@@ -85,17 +87,17 @@ kind_has_sum(int kind, int bson_type)
 void
 dp_column_encode(StringInfo header, StringInfo data, const DpColumnSource *source, int flags)
 {
-	int			start = data->len;
-	int			nabsent = source->nnulls + source->nmissing;
-	int			bson_type = 0;
-	int			byte;
-	Packed		p;
+	int start = data->len;
+	int nabsent = source->nnulls + source->nmissing;
+	int bson_type = 0;
+	int byte;
+	Packed p;
 
 	Assert(source->values.n == source->count - nabsent);
 	memset(&p, 0, sizeof(p));
 	if (nabsent > 0 && source->nnulls != source->count && source->nmissing != source->count)
 	{
-		int64	   *presence = palloc_array(int64, source->count);
+		int64 *presence = palloc_array(int64, source->count);
 
 		for (int i = 0; i < source->count; i++)
 			presence[i] = source->presence[i];
@@ -223,12 +225,12 @@ pack_ints(StringInfo out, const int64 *ints, int n, bool whole, Packed *p)
 static void
 pack_floats(StringInfo out, const double *d, int n, bool single, bool whole, Packed *p)
 {
-	int			start = out->len;
-	int64	   *ints = palloc_array(int64, n);
-	int		   *exceptions = palloc_array(int, n / 8 + 1);
-	int			nexceptions;
-	int			scale = dp_floats_scale(d, n, single, ints, exceptions, &nexceptions);
-	int			size = 0;
+	int start = out->len;
+	int64 *ints = palloc_array(int64, n);
+	int *exceptions = palloc_array(int, n / 8 + 1);
+	int nexceptions;
+	int scale = dp_floats_scale(d, n, single, ints, exceptions, &nexceptions);
+	int size = 0;
 
 	if (scale >= 0)
 	{
@@ -249,8 +251,8 @@ pack_floats(StringInfo out, const double *d, int n, bool single, bool whole, Pac
 	}
 	if (scale < 0 || size > n * (single ? 2 : 4))
 	{
-		int			middle = out->len;
-		DpForm		form = dp_floats_encode(out, d, n, single);
+		int middle = out->len;
+		DpForm form = dp_floats_encode(out, d, n, single);
 
 		if (scale < 0 || out->len - middle < size)
 		{
@@ -283,11 +285,11 @@ decimal_text(int64 value, int scale)
 static void
 pack_numerics(StringInfo out, const DpValues *v, Packed *p)
 {
-	int			n = v->n;
-	int			scale = 0;
-	bool		same = true;
-	bool		fit = true;
-	int64	   *ints;
+	int n = v->n;
+	int scale = 0;
+	bool same = true;
+	bool fit = true;
+	int64 *ints;
 
 	for (int i = 0; i < n && fit; i++)
 	{
@@ -306,7 +308,7 @@ pack_numerics(StringInfo out, const DpValues *v, Packed *p)
 		fit = !pg_mul_s64_overflow(v->ints[i], dp_power10_int64[scale - v->types[i]], &ints[i]);
 	if (fit)
 	{
-		int64	   *scales = palloc_array(int64, n);
+		int64 *scales = palloc_array(int64, n);
 
 		for (int i = 0; i < n; i++)
 			scales[i] = v->types[i];
@@ -326,11 +328,11 @@ pack_numerics(StringInfo out, const DpValues *v, Packed *p)
 	}
 	else
 	{
-		DpString   *strings = palloc_array(DpString, n);
+		DpString *strings = palloc_array(DpString, n);
 
 		for (int i = 0; i < n; i++)
 		{
-			char	   *text;
+			char *text;
 
 			if (v->types[i] == DP_NO_DECIMAL)
 			{
@@ -353,10 +355,10 @@ pack_numerics(StringInfo out, const DpValues *v, Packed *p)
 static void
 pack_mixed(StringInfo out, const DpValues *v, Packed *p)
 {
-	int			n = v->n;
-	int64	   *types = palloc_array(int64, n);
-	int			counts[256] = {0};
-	DpValues	part;
+	int n = v->n;
+	int64 *types = palloc_array(int64, n);
+	int counts[256] = { 0 };
+	DpValues part;
 	StringInfoData sub;
 
 	for (int i = 0; i < n; i++)
@@ -365,13 +367,13 @@ pack_mixed(StringInfo out, const DpValues *v, Packed *p)
 		counts[v->types[i]]++;
 	}
 	dp_ints_encode_sized(out, types, n, 0);
-	part.ints = types;			/* no longer needed */
+	part.ints = types; /* no longer needed */
 	part.strings = palloc_array(DpString, n);
 	part.types = NULL;
 	initStringInfo(&sub);
 	for (int type = 0; type < 256; type++)
 	{
-		Packed		packed;
+		Packed packed;
 
 		if (counts[type] == 0)
 			continue;
@@ -411,10 +413,10 @@ pack_split(StringInfo out, const DpColumnSource *source)
 static void
 summarize_ints(const int64 *ints, int n, Packed *p)
 {
-	int64		min = ints[0];
-	int64		max = ints[0];
-	int64		sum = 0;
-	bool		overflow = false;
+	int64 min = ints[0];
+	int64 max = ints[0];
+	int64 sum = 0;
+	bool overflow = false;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -429,8 +431,8 @@ summarize_ints(const int64 *ints, int n, Packed *p)
 	}
 	else
 	{
-		int64		low = 0;	/* of the lower and the upper 32 bits */
-		int64		high = 0;
+		int64 low = 0; /* of the lower and the upper 32 bits */
+		int64 high = 0;
 
 		for (int i = 0; i < n; i++)
 		{
@@ -463,10 +465,10 @@ double_less(double a, double b)
 static void
 summarize_floats(const double *d, int n, Packed *p)
 {
-	double		min = d[0];
-	double		max = d[0];
-	double		sum = 0;
-	bool		infinite = false;
+	double min = d[0];
+	double max = d[0];
+	double sum = 0;
+	bool infinite = false;
 
 	for (int i = 0; i < n; i++)
 	{

@@ -17,47 +17,47 @@
 #include "types/bucket/document.h"
 
 /* The names of the fields that stand for what was taken out begin with this */
-#define MARK	'\001'
+#define MARK '\001'
 
 /* A field of an element that is a plain copy */
 typedef struct RowCopy
 {
-	const char *name;			/* in the element */
-	uint32		namelen;
-	const char *from;			/* a measured column, or the time */
-	uint32		fromlen;
+	const char *name; /* in the element */
+	uint32 namelen;
+	const char *from; /* a measured column, or the time */
+	uint32 fromlen;
 } RowCopy;
 
 /* An accumulator, or an array with an element for each measurement */
 typedef struct Part
 {
-	bool		is_rows;
-	bool		is_push;
+	bool is_rows;
+	bool is_push;
 	DpBucketAccumulator what;
 	const char *column;
-	uint32		columnlen;
-	DpExpr	   *element;		/* NULL: copies */
-	int			ncopies;
-	RowCopy    *copies;
+	uint32 columnlen;
+	DpExpr *element; /* NULL: copies */
+	int ncopies;
+	RowCopy *copies;
 } Part;
 
 struct DpBucketDocument
 {
-	int			ngroups;
-	char	  **groups;
+	int ngroups;
+	char **groups;
 	DpConverter *converters;
-	int			nvalues;
+	int nvalues;
 	const char **values;
-	bool		values_known;
-	char	   *time;
-	bool		end_exclusive;
-	DpExpr	   *expression;		/* NULL: the default document */
-	int			nparts;
-	int			maxparts;
-	Part	   *parts;
-	bool		wants_time;		/* the times as an array */
-	int			nwanted;		/* columns wanted as arrays */
-	int			maxwanted;
+	bool values_known;
+	char *time;
+	bool end_exclusive;
+	DpExpr *expression; /* NULL: the default document */
+	int nparts;
+	int maxparts;
+	Part *parts;
+	bool wants_time; /* the times as an array */
+	int nwanted;     /* columns wanted as arrays */
+	int maxwanted;
 	const char **wanted;
 };
 
@@ -76,17 +76,20 @@ typedef struct Source
 {
 	DpBucketReader reader;
 	DpBucketFields fields;
-	DpBucketRows rows;			/* decoded when they are needed first */
-	bool		has_rows;
-	const char *documents;		/* how templates name the column of documents whose fields these are; or NULL */
-	DpBuilder	common;			/* fields of the group, start, end and count */
+	DpBucketRows rows; /* decoded when they are needed first */
+	bool has_rows;
+	const char
+		*documents; /* how templates name the column of documents whose fields these are; or NULL */
+	DpBuilder common; /* fields of the group, start, end and count */
 } Source;
 
-static void rewrite(DpBucketDocument *d, DpBuilder *b, const char *name, uint32 namelen, const DpValue *spec, bool in_row);
+static void rewrite(DpBucketDocument *d, DpBuilder *b, const char *name, uint32 namelen,
+					const DpValue *spec, bool in_row);
 static void source_rows(DpBucketDocument *d, Source *s);
-static void append_common(DpBucketDocument *d, DpBuilder *b, const Datum *groups, const bool *nulls);
-static void append_ends(DpBucketDocument *d, DpBuilder *b, const char *start_name, const char *end_name,
-						const int64 *start, const int64 *until);
+static void
+append_common(DpBucketDocument *d, DpBuilder *b, const Datum *groups, const bool *nulls);
+static void append_ends(DpBucketDocument *d, DpBuilder *b, const char *start_name,
+						const char *end_name, const int64 *start, const int64 *until);
 static void append_default(DpBucketDocument *d, Source *s, DpBuilder *b);
 static void append_sums(Source *s, DpBuilder *b);
 static void append_part(DpBucketDocument *d, Source *s, DpBuilder *b, int number);
@@ -100,10 +103,10 @@ DpBucketDocument *
 dp_bucket_document_compile(const DpBucketDocumentDef *def)
 {
 	DpBucketDocument *d = palloc0(sizeof(DpBucketDocument));
-	DpBuilder	b;
-	DpIter		iter;
-	DpElement	element;
-	DpValue		spec;
+	DpBuilder b;
+	DpIter iter;
+	DpElement element;
+	DpValue spec;
 
 	d->ngroups = def->ngroups;
 	d->groups = palloc(Max(def->ngroups, 1) * sizeof(char *));
@@ -159,7 +162,8 @@ name_kind(const DpBucketDocument *d, const char *name, uint32 len, bool in_row)
 		}
 		else
 		{
-			if (same_name(name, len, "start") || same_name(name, len, "end") || same_name(name, len, "count"))
+			if (same_name(name, len, "start") || same_name(name, len, "end") ||
+				same_name(name, len, "count"))
 				return NAME_SPECIAL;
 			for (int i = 0; i < d->ngroups; i++)
 			{
@@ -175,10 +179,10 @@ name_kind(const DpBucketDocument *d, const char *name, uint32 len, bool in_row)
 static bool
 path_head(const DpValue *v, const char **name, uint32 *len)
 {
-	static const char *const prefixes[] = {"$$ROOT.", "$$CURRENT."};
+	static const char *const prefixes[] = { "$$ROOT.", "$$CURRENT." };
 	const char *s;
 	const char *dot;
-	uint32		n;
+	uint32 n;
 
 	if (v->type != DP_TYPE_STRING)
 		return false;
@@ -193,11 +197,11 @@ path_head(const DpValue *v, const char **name, uint32 *len)
 	}
 	else
 	{
-		int			i;
+		int i;
 
 		for (i = 0; i < (int) lengthof(prefixes); i++)
 		{
-			uint32		plen = strlen(prefixes[i]);
+			uint32 plen = strlen(prefixes[i]);
 
 			if (n > plen && memcmp(s, prefixes[i], plen) == 0)
 			{
@@ -215,13 +219,13 @@ path_head(const DpValue *v, const char **name, uint32 *len)
 	return true;
 }
 
-static void pg_attribute_noreturn()
-no_such_column(const char *name, uint32 len)
+static void
+pg_attribute_noreturn() no_such_column(const char *name, uint32 len)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_COLUMN),
-			 errmsg("the document of a bucket names \"%.*s\", which is no column", (int) Min(len, 100), name),
-			 errhint("There are the columns, \"$start\", \"$end\" and \"$count\".")));
+	ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+					errmsg("the document of a bucket names \"%.*s\", which is no column",
+						   (int) Min(len, 100), name),
+					errhint("There are the columns, \"$start\", \"$end\" and \"$count\".")));
 }
 
 /* Whether something in the specification is measured: it names the time or a measured column. */
@@ -229,10 +233,10 @@ static bool
 is_measured(const DpBucketDocument *d, const DpValue *spec)
 {
 	const char *name;
-	uint32		len;
-	DpIter		iter;
-	DpElement	element;
-	NameKind	kind;
+	uint32 len;
+	DpIter iter;
+	DpElement element;
+	NameKind kind;
 
 	check_stack_depth();
 	if (path_head(spec, &name, &len))
@@ -261,8 +265,8 @@ part_add(DpBucketDocument *d)
 	if (d->nparts == d->maxparts)
 	{
 		d->maxparts = Max(2 * d->maxparts, 4);
-		d->parts = d->parts == NULL ? palloc(d->maxparts * sizeof(Part)) :
-			repalloc(d->parts, d->maxparts * sizeof(Part));
+		d->parts = d->parts == NULL ? palloc(d->maxparts * sizeof(Part))
+									: repalloc(d->parts, d->maxparts * sizeof(Part));
 	}
 	memset(&d->parts[d->nparts], 0, sizeof(Part));
 	return &d->parts[d->nparts++];
@@ -272,8 +276,8 @@ part_add(DpBucketDocument *d)
 static void
 append_mark(DpBuilder *b, const char *name, uint32 namelen, int number)
 {
-	char		path[16];
-	int			len = snprintf(path, sizeof(path), "$%c%d", MARK, number);
+	char path[16];
+	int len = snprintf(path, sizeof(path), "$%c%d", MARK, number);
 
 	dp_builder_append_string(b, name, namelen, path, len);
 }
@@ -290,8 +294,8 @@ want(DpBucketDocument *d, const char *name, uint32 len)
 	if (d->nwanted == d->maxwanted)
 	{
 		d->maxwanted = Max(2 * d->maxwanted, 4);
-		d->wanted = d->wanted == NULL ? palloc(d->maxwanted * sizeof(char *)) :
-			repalloc(d->wanted, d->maxwanted * sizeof(char *));
+		d->wanted = d->wanted == NULL ? palloc(d->maxwanted * sizeof(char *))
+									  : repalloc(d->wanted, d->maxwanted * sizeof(char *));
 	}
 	d->wanted[d->nwanted++] = pnstrdup(name, len);
 }
@@ -301,15 +305,16 @@ want(DpBucketDocument *d, const char *name, uint32 len)
  * returns true.
  */
 static bool
-rewrite_accumulator(DpBucketDocument *d, DpBuilder *b, const char *name, uint32 namelen, const DpValue *spec)
+rewrite_accumulator(DpBucketDocument *d, DpBuilder *b, const char *name, uint32 namelen,
+					const DpValue *spec)
 {
-	DpIter		iter;
-	DpElement	element;
-	DpElement	more;
-	Part		part;
+	DpIter iter;
+	DpElement element;
+	DpElement more;
+	Part part;
 	const char *column;
-	uint32		len;
-	NameKind	kind;
+	uint32 len;
+	NameKind kind;
 
 	dp_iter_init_value(&iter, spec);
 	if (!dp_iter_next(&iter, &element) || dp_iter_next(&iter, &more))
@@ -321,7 +326,8 @@ rewrite_accumulator(DpBucketDocument *d, DpBuilder *b, const char *name, uint32 
 		return true;
 	}
 	memset(&part, 0, sizeof(part));
-	if (!accumulator_known(element.name, element.namelen, &part) || element.value.type != DP_TYPE_STRING)
+	if (!accumulator_known(element.name, element.namelen, &part) ||
+		element.value.type != DP_TYPE_STRING)
 		return false;
 	column = DP_STRING_DATA(&element.value);
 	len = DP_STRING_LEN(&element.value);
@@ -340,7 +346,9 @@ rewrite_accumulator(DpBucketDocument *d, DpBuilder *b, const char *name, uint32 
 	{
 		const char *dot = memchr(column, '.', len);
 
-		kind = name_kind(d, column, dot != NULL && !d->values_known ? len : (dot != NULL ? dot - column : len), true);
+		kind = name_kind(d, column,
+						 dot != NULL && !d->values_known ? len : (dot != NULL ? dot - column : len),
+						 true);
 		if (kind == NAME_UNKNOWN && dot != NULL)
 			kind = name_kind(d, column, len, true);
 		if (kind != NAME_TIME && kind != NAME_MEASURED)
@@ -357,9 +365,9 @@ rewrite_accumulator(DpBucketDocument *d, DpBuilder *b, const char *name, uint32 
 static bool
 rows_as_copies(DpBucketDocument *d, Part *part, const DpValue *spec)
 {
-	DpIter		iter;
-	DpElement	element;
-	int			n;
+	DpIter iter;
+	DpElement element;
+	int n;
 
 	if (spec->type != DP_TYPE_DOCUMENT)
 		return false;
@@ -368,12 +376,13 @@ rows_as_copies(DpBucketDocument *d, Part *part, const DpValue *spec)
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next(&iter, &element))
 	{
-		RowCopy    *copy = &part->copies[part->ncopies];
+		RowCopy *copy = &part->copies[part->ncopies];
 		const char *name;
-		uint32		len;
-		NameKind	kind;
+		uint32 len;
+		NameKind kind;
 
-		if (element.namelen == 0 || element.name[0] == '$' || memchr(element.name, '.', element.namelen) != NULL ||
+		if (element.namelen == 0 || element.name[0] == '$' ||
+			memchr(element.name, '.', element.namelen) != NULL ||
 			!path_head(&element.value, &name, &len) || len != DP_STRING_LEN(&element.value) - 1)
 			return false;
 		kind = name_kind(d, name, len, true);
@@ -395,22 +404,24 @@ rows_as_copies(DpBucketDocument *d, Part *part, const DpValue *spec)
  * returns true.
  */
 static bool
-rewrite_rows(DpBucketDocument *d, DpBuilder *b, const char *name, uint32 namelen, const DpValue *spec)
+rewrite_rows(DpBucketDocument *d, DpBuilder *b, const char *name, uint32 namelen,
+			 const DpValue *spec)
 {
-	DpIter		iter;
-	DpValue		element;
-	DpValue		more;
-	Part		part;
+	DpIter iter;
+	DpValue element;
+	DpValue more;
+	Part part;
 
 	dp_iter_init_value(&iter, spec);
-	if (!dp_iter_next_value(&iter, &element) || dp_iter_next_value(&iter, &more) || !is_measured(d, &element))
+	if (!dp_iter_next_value(&iter, &element) || dp_iter_next_value(&iter, &more) ||
+		!is_measured(d, &element))
 		return false;
 	memset(&part, 0, sizeof(part));
 	part.is_rows = true;
 	if (!rows_as_copies(d, &part, &element))
 	{
-		DpBuilder	inner;
-		DpValue		whole;
+		DpBuilder inner;
+		DpValue whole;
 
 		part.ncopies = 0;
 		dp_builder_init(&inner, element.len);
@@ -432,17 +443,18 @@ rewrite_rows(DpBucketDocument *d, DpBuilder *b, const char *name, uint32 namelen
  * measurements taken out, and notes which columns are named.
  */
 static void
-rewrite(DpBucketDocument *d, DpBuilder *b, const char *name, uint32 namelen, const DpValue *spec, bool in_row)
+rewrite(DpBucketDocument *d, DpBuilder *b, const char *name, uint32 namelen, const DpValue *spec,
+		bool in_row)
 {
-	DpIter		iter;
-	DpElement	element;
+	DpIter iter;
+	DpElement element;
 	const char *column;
-	uint32		len;
+	uint32 len;
 
 	check_stack_depth();
 	if (path_head(spec, &column, &len))
 	{
-		NameKind	kind = name_kind(d, column, len, in_row);
+		NameKind kind = name_kind(d, column, len, in_row);
 
 		if (kind == NAME_UNKNOWN)
 			no_such_column(column, len);
@@ -484,18 +496,15 @@ accumulator_known(const char *name, uint32 len, Part *part)
 	{
 		const char *name;
 		DpBucketAccumulator what;
-	}			known[] =
-	{
-		{"$sum", DP_BUCKET_SUM},
-		{"$avg", DP_BUCKET_AVG},
-		{"$min", DP_BUCKET_MIN},
-		{"$max", DP_BUCKET_MAX},
-		{"$first", DP_BUCKET_FIRST},
-		{"$last", DP_BUCKET_LAST},
-		{"$stdDevPop", DP_BUCKET_STDDEV_POP},
-		{"$stdDevSamp", DP_BUCKET_STDDEV_SAMP},
-		{"$push", DP_BUCKET_SUM}
-	};
+	} known[] = { { "$sum", DP_BUCKET_SUM },
+				  { "$avg", DP_BUCKET_AVG },
+				  { "$min", DP_BUCKET_MIN },
+				  { "$max", DP_BUCKET_MAX },
+				  { "$first", DP_BUCKET_FIRST },
+				  { "$last", DP_BUCKET_LAST },
+				  { "$stdDevPop", DP_BUCKET_STDDEV_POP },
+				  { "$stdDevSamp", DP_BUCKET_STDDEV_SAMP },
+				  { "$push", DP_BUCKET_SUM } };
 
 	for (int i = 0; i < (int) lengthof(known); i++)
 	{
@@ -512,14 +521,14 @@ accumulator_known(const char *name, uint32 len, Part *part)
 /* ---------------------------------------------------------------- building */
 
 struct varlena *
-dp_bucket_document_build(DpBucketDocument *d, Datum bucket, const Datum *groups, const bool *group_nulls,
-						 const int64 *start, const int64 *until)
+dp_bucket_document_build(DpBucketDocument *d, Datum bucket, const Datum *groups,
+						 const bool *group_nulls, const int64 *start, const int64 *until)
 {
-	Source		s;
-	DpBuilder	b;
+	Source s;
+	DpBuilder b;
 	DpExprState state;
-	DpValue		root;
-	DpValue		result;
+	DpValue root;
+	DpValue result;
 
 	memset(&s, 0, sizeof(s));
 	dp_bucket_reader_init(&s.reader, CurrentMemoryContext);
@@ -559,9 +568,8 @@ dp_bucket_document_build(DpBucketDocument *d, Datum bucket, const Datum *groups,
 	root = dp_builder_view(&b, DP_TYPE_DOCUMENT);
 	dp_expr_state_init(&state, &root);
 	if (!dp_expr_eval(d->expression, &state, &result) || result.type != DP_TYPE_DOCUMENT)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the template of a bucket's document does not make a document")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the template of a bucket's document does not make a document")));
 	dp_check_value_depth(&result);
 	dp_check_document_size(result.len);
 	return dp_document_to_varlena(result.data, result.len);
@@ -572,7 +580,8 @@ static void
 append_common(DpBucketDocument *d, DpBuilder *b, const Datum *groups, const bool *nulls)
 {
 	for (int i = 0; i < d->ngroups; i++)
-		dp_converter_append(&d->converters[i], b, d->groups[i], strlen(d->groups[i]), groups[i], nulls[i]);
+		dp_converter_append(&d->converters[i], b, d->groups[i], strlen(d->groups[i]), groups[i],
+							nulls[i]);
 }
 
 /* The beginning and the end of the span, as far as there are. */
@@ -622,9 +631,9 @@ append_default(DpBucketDocument *d, Source *s, DpBuilder *b)
 static bool
 is_number_field(Source *s, const DpBucketField *field)
 {
-	DpBucketSource source = {field->packed, field->column, NULL, 0};
-	DpValue    *values;
-	bool		found = false;
+	DpBucketSource source = { field->packed, field->column, NULL, 0 };
+	DpValue *values;
+	bool found = false;
 
 	switch (field->packed->kind)
 	{
@@ -664,9 +673,9 @@ append_sums(Source *s, DpBuilder *b)
 	for (int i = 0; i < s->fields.n; i++)
 	{
 		const DpBucketField *field = &s->fields.fields[i];
-		DpBucketSource source = {field->packed, field->column, NULL, 0};
-		char	   *name;
-		DpValue		sum;
+		DpBucketSource source = { field->packed, field->column, NULL, 0 };
+		char *name;
+		DpValue sum;
 
 		if (!is_number_field(s, field))
 			continue;
@@ -690,7 +699,7 @@ find_source(Source *s, const char *name, uint32 len, DpBucketSource *source)
 	if (field == NULL && s->documents != NULL)
 	{
 		/* the documents themselves, or a field of theirs */
-		uint32		n = strlen(s->documents);
+		uint32 n = strlen(s->documents);
 
 		if (same_name(name, len, s->documents))
 		{
@@ -708,7 +717,7 @@ find_source(Source *s, const char *name, uint32 len, DpBucketSource *source)
 	if (field == NULL)
 	{
 		/* the rest leads into the values of the first part */
-		DpPath	   *path;
+		DpPath *path;
 
 		dot = memchr(name, '.', len);
 		if (dot == NULL || (field = dp_bucket_fields_find(&s->fields, name, dot - name)) == NULL)
@@ -724,7 +733,8 @@ find_source(Source *s, const char *name, uint32 len, DpBucketSource *source)
 
 /* An accumulator over the times. */
 static void
-append_time_part(DpBucketDocument *d, Source *s, DpBuilder *b, const char *name, uint32 len, const Part *part)
+append_time_part(DpBucketDocument *d, Source *s, DpBuilder *b, const char *name, uint32 len,
+				 const Part *part)
 {
 	if (part->is_push)
 	{
@@ -746,13 +756,13 @@ append_time_part(DpBucketDocument *d, Source *s, DpBuilder *b, const char *name,
 
 /* One element of an array of measurements. */
 static void
-append_element(DpBucketDocument *d, Source *s, DpBuilder *b, const Part *part, const DpBucketField **from,
-			   DpBuilder *row, DpExprState *state, int i)
+append_element(DpBucketDocument *d, Source *s, DpBuilder *b, const Part *part,
+			   const DpBucketField **from, DpBuilder *row, DpExprState *state, int i)
 {
 	const DpBucketRows *rows = &s->rows;
-	DpValue		common;
-	DpValue		root;
-	DpValue		result;
+	DpValue common;
+	DpValue root;
+	DpValue result;
 
 	if (part->element == NULL)
 	{
@@ -765,17 +775,20 @@ append_element(DpBucketDocument *d, Source *s, DpBuilder *b, const Part *part, c
 				dp_builder_append_date(b, copy->name, copy->namelen, rows->times[i]);
 			else if (rows->documents != NULL)
 			{
-				DpValue		v;
+				DpValue v;
 
 				if (rows->documents[i].type != DP_TYPE_DOCUMENT)
 					continue;
-				if (dp_document_find(rows->documents[i].data, rows->documents[i].len, copy->from, copy->fromlen, &v))
+				if (dp_document_find(rows->documents[i].data, rows->documents[i].len, copy->from,
+									 copy->fromlen, &v))
 					dp_builder_append_nested(b, copy->name, copy->namelen, &v);
 				else if (same_name(copy->from, copy->fromlen, s->documents))
 					dp_builder_append_nested(b, copy->name, copy->namelen, &rows->documents[i]);
 			}
-			else if (from[k] != NULL && rows->values[from[k] - rows->columns][i].type != DP_TYPE_EOD)
-				dp_builder_append_nested(b, copy->name, copy->namelen, &rows->values[from[k] - rows->columns][i]);
+			else if (from[k] != NULL &&
+					 rows->values[from[k] - rows->columns][i].type != DP_TYPE_EOD)
+				dp_builder_append_nested(b, copy->name, copy->namelen,
+										 &rows->values[from[k] - rows->columns][i]);
 		}
 		dp_builder_end(b);
 		return;
@@ -789,9 +802,11 @@ append_element(DpBucketDocument *d, Source *s, DpBuilder *b, const Part *part, c
 	{
 		if (rows->documents[i].type == DP_TYPE_DOCUMENT)
 		{
-			dp_builder_append_elements(row, rows->documents[i].data + 4, rows->documents[i].len - DP_DOCUMENT_MIN_SIZE);
+			dp_builder_append_elements(row, rows->documents[i].data + 4,
+									   rows->documents[i].len - DP_DOCUMENT_MIN_SIZE);
 			if (s->documents != NULL)
-				dp_builder_append_value(row, s->documents, strlen(s->documents), &rows->documents[i]);
+				dp_builder_append_value(row, s->documents, strlen(s->documents),
+										&rows->documents[i]);
 		}
 	}
 	else
@@ -799,7 +814,8 @@ append_element(DpBucketDocument *d, Source *s, DpBuilder *b, const Part *part, c
 		for (int k = 0; k < rows->ncolumns; k++)
 		{
 			if (rows->values[k][i].type != DP_TYPE_EOD)
-				dp_builder_append_value(row, rows->columns[k].name, rows->columns[k].namelen, &rows->values[k][i]);
+				dp_builder_append_value(row, rows->columns[k].name, rows->columns[k].namelen,
+										&rows->values[k][i]);
 		}
 	}
 	common = dp_builder_view(&s->common, DP_TYPE_DOCUMENT);
@@ -818,21 +834,22 @@ static void
 append_part(DpBucketDocument *d, Source *s, DpBuilder *b, int number)
 {
 	const Part *part = &d->parts[number];
-	char		name[16];
-	uint32		len = snprintf(name, sizeof(name), "%c%d", MARK, number);
+	char name[16];
+	uint32 len = snprintf(name, sizeof(name), "%c%d", MARK, number);
 	DpBucketSource source;
-	DpValue		result;
+	DpValue result;
 
 	if (part->is_rows)
 	{
 		const DpBucketField **from = palloc0(Max(part->ncopies, 1) * sizeof(DpBucketField *));
-		DpBuilder	row;
+		DpBuilder row;
 		DpExprState state;
-		DpLoop		loop;
+		DpLoop loop;
 
 		source_rows(d, s);
 		for (int k = 0; k < part->ncopies; k++)
-			from[k] = dp_bucket_fields_find(&s->fields, part->copies[k].from, part->copies[k].fromlen);
+			from[k] =
+				dp_bucket_fields_find(&s->fields, part->copies[k].from, part->copies[k].fromlen);
 		dp_builder_init(&row, 0);
 		memset(&result, 0, sizeof(result));
 		dp_expr_state_init(&state, &result);
@@ -850,7 +867,8 @@ append_part(DpBucketDocument *d, Source *s, DpBuilder *b, int number)
 		return;
 	}
 
-	if (same_name(part->column, part->columnlen, d->time) && !(s->reader.flags & DP_BUCKET_TIMELESS))
+	if (same_name(part->column, part->columnlen, d->time) &&
+		!(s->reader.flags & DP_BUCKET_TIMELESS))
 		append_time_part(d, s, b, name, len, part);
 	else if (!find_source(s, part->column, part->columnlen, &source))
 	{
@@ -866,7 +884,7 @@ append_part(DpBucketDocument *d, Source *s, DpBuilder *b, int number)
 	}
 	else if (part->is_push)
 	{
-		DpValue    *values = dp_bucket_values_of(&s->reader, &source);
+		DpValue *values = dp_bucket_values_of(&s->reader, &source);
 
 		dp_builder_begin_array_field(b, name, len);
 		for (int i = 0; i < s->reader.count; i++)
@@ -902,7 +920,7 @@ append_wanted(DpBucketDocument *d, Source *s, DpBuilder *b)
 	for (int k = 0; k < d->nwanted; k++)
 	{
 		DpBucketSource source;
-		DpValue    *values;
+		DpValue *values;
 
 		if (!find_source(s, d->wanted[k], strlen(d->wanted[k]), &source))
 			continue;
@@ -924,7 +942,7 @@ append_wanted(DpBucketDocument *d, Source *s, DpBuilder *b)
 int64 *
 dp_bucket_times_ms(DpBucketReader *r)
 {
-	int64	   *times = palloc_extended(r->count * sizeof(int64), MCXT_ALLOC_HUGE);
+	int64 *times = palloc_extended(r->count * sizeof(int64), MCXT_ALLOC_HUGE);
 
 	dp_bucket_times(r, times);
 	for (int i = 0; i < r->count; i++)
@@ -941,7 +959,8 @@ dp_bucket_rows_init(DpBucketRows *rows, const DpBucketFields *fields)
 	rows->count = r->count;
 	rows->ncolumns = fields->n;
 	rows->columns = fields->fields;
-	rows->has_time_field = dp_bucket_fields_find(fields, DP_BUCKET_NAME_TIME, strlen(DP_BUCKET_NAME_TIME)) != NULL;
+	rows->has_time_field =
+		dp_bucket_fields_find(fields, DP_BUCKET_NAME_TIME, strlen(DP_BUCKET_NAME_TIME)) != NULL;
 	if (fields->split)
 	{
 		rows->documents = palloc_extended(r->count * sizeof(DpValue), MCXT_ALLOC_HUGE);
@@ -960,15 +979,15 @@ void
 dp_bucket_rows_append(const DpBucketRows *rows, int i, DpBuilder *b)
 {
 	/* a measurement's own field of that name would be a second one */
-	bool		skip = rows->times != NULL && rows->has_time_field;
+	bool skip = rows->times != NULL && rows->has_time_field;
 
 	if (rows->times != NULL)
 		dp_builder_append_date(b, DP_BUCKET_NAME_TIME, strlen(DP_BUCKET_NAME_TIME), rows->times[i]);
 	if (rows->documents != NULL)
 	{
 		const DpValue *doc = &rows->documents[i];
-		DpIter		iter;
-		DpElement	element;
+		DpIter iter;
+		DpElement element;
 
 		if (doc->type != DP_TYPE_DOCUMENT)
 			return;
@@ -983,7 +1002,9 @@ dp_bucket_rows_append(const DpBucketRows *rows, int i, DpBuilder *b)
 	for (int k = 0; k < rows->ncolumns; k++)
 	{
 		if (rows->values[k][i].type != DP_TYPE_EOD &&
-			(!skip || !same_name(rows->columns[k].name, rows->columns[k].namelen, DP_BUCKET_NAME_TIME)))
-			dp_builder_append_nested(b, rows->columns[k].name, rows->columns[k].namelen, &rows->values[k][i]);
+			(!skip ||
+			 !same_name(rows->columns[k].name, rows->columns[k].namelen, DP_BUCKET_NAME_TIME)))
+			dp_builder_append_nested(b, rows->columns[k].name, rows->columns[k].namelen,
+									 &rows->values[k][i]);
 	}
 }

@@ -36,15 +36,16 @@
 /* What documents are made for.  Strings need not outlive the compilation. */
 typedef struct DpBucketDocumentDef
 {
-	int			ngroups;
-	const char *const *groups;	/* names of the group columns */
-	const Oid  *group_types;
-	int			nvalues;
-	const char *const *values;	/* names of the bucket's columns; none: as the bucket has them */
-	bool		values_known;	/* there are no others: a template may not name them (of documents the fields are not known) */
-	const char *time;			/* how templates name the time; NULL: there are no times */
-	const DpValue *template;	/* a document, copied; NULL: the default document */
-	bool		end_exclusive;	/* the end is the first moment after the span, not the last in it */
+	int ngroups;
+	const char *const *groups; /* names of the group columns */
+	const Oid *group_types;
+	int nvalues;
+	const char *const *values; /* names of the bucket's columns; none: as the bucket has them */
+	bool values_known; /* there are no others: a template may not name them (of documents the fields
+						  are not known) */
+	const char *time;  /* how templates name the time; NULL: there are no times */
+	const DpValue *template; /* a document, copied; NULL: the default document */
+	bool end_exclusive;      /* the end is the first moment after the span, not the last in it */
 } DpBucketDocumentDef;
 
 typedef struct DpBucketDocument DpBucketDocument;
@@ -62,27 +63,29 @@ extern DpBucketDocument *dp_bucket_document_compile(const DpBucketDocumentDef *d
  * expressions raise, and PROGRAM_LIMIT_EXCEEDED for a document that is too
  * large.
  */
-extern struct varlena *dp_bucket_document_build(DpBucketDocument *d, Datum bucket,
-												const Datum *groups, const bool *group_nulls,
-												const int64 *start, const int64 *until);
+extern struct varlena *
+dp_bucket_document_build(DpBucketDocument *d, Datum bucket, const Datum *groups,
+						 const bool *group_nulls, const int64 *start, const int64 *until);
 
 /* ---------------------------------------------------------------- parts of them */
 
 /* Measurements decoded: call init in a context that lives as long as they are used. */
 typedef struct DpBucketRows
 {
-	int			count;
-	int64	   *times;			/* milliseconds since 1970; NULL: none, or not wanted */
-	DpValue    *documents;		/* they are documents; else NULL */
-	bool		has_time_field; /* the documents may have a field with the time's name */
-	int			ncolumns;
+	int count;
+	int64 *times;        /* milliseconds since 1970; NULL: none, or not wanted */
+	DpValue *documents;  /* they are documents; else NULL */
+	bool has_time_field; /* the documents may have a field with the time's name */
+	int ncolumns;
 	const DpBucketField *columns;
-	DpValue   **values;			/* for each column; type DP_TYPE_EOD: missing */
+	DpValue **values; /* for each column; type DP_TYPE_EOD: missing */
 } DpBucketRows;
 
 extern void dp_bucket_rows_init(DpBucketRows *rows, const DpBucketFields *fields);
 
-/* Appends the fields of measurement i to an open document; after its time, if rows->times is set. */
+/*
+ * Appends the fields of measurement i to an open document; after its time, if rows->times is set.
+ */
 extern void dp_bucket_rows_append(const DpBucketRows *rows, int i, DpBuilder *b);
 
 /* The times of a bucket in milliseconds since 1970, rounded down, palloc'd. */
@@ -100,7 +103,7 @@ dp_bucket_ms(int64 us)
 /* The parts of a time that slots are named by, from the largest to the smallest */
 typedef enum DpSlotUnit
 {
-	DP_UNIT_DAY,				/* of the month: 1 to 31 */
+	DP_UNIT_DAY, /* of the month: 1 to 31 */
 	DP_UNIT_HOUR,
 	DP_UNIT_MINUTE,
 	DP_UNIT_SECOND
@@ -108,11 +111,13 @@ typedef enum DpSlotUnit
 
 typedef struct DpSlotUnits
 {
-	int			n;				/* 0: slots are positions */
-	DpSlotUnit	first;			/* n units from this one on */
+	int n;            /* 0: slots are positions */
+	DpSlotUnit first; /* n units from this one on */
 } DpSlotUnits;
 
-/* Reads {hour,minute}; raises INVALID_PARAMETER_VALUE unless each is the part of the one before it. */
+/*
+ * Reads {hour,minute}; raises INVALID_PARAMETER_VALUE unless each is the part of the one before it.
+ */
 extern void dp_slot_units_parse(ArrayType *names, DpSlotUnits *units);
 
 /* The units by name; false if it is none. */
@@ -123,12 +128,12 @@ extern const char *dp_slot_unit_name(DpSlotUnit unit);
 extern int64 dp_slot_base(const DpSlotUnits *units, int64 ms);
 
 /* How many slots the unit number level has, in what begins at base. */
-extern int	dp_slot_count(const DpSlotUnits *units, int level, int64 base);
+extern int dp_slot_count(const DpSlotUnits *units, int level, int64 base);
 
 /* The number that the first slot of a unit has. */
-#define dp_slot_lowest(unit)	((unit) == DP_UNIT_DAY ? 1 : 0)
+#define dp_slot_lowest(unit) ((unit) == DP_UNIT_DAY ? 1 : 0)
 
 /* Milliseconds from one slot of the unit to the next. */
 extern int64 dp_slot_width(DpSlotUnit unit);
 
-#endif							/* DP_TYPES_BUCKET_DOCUMENT_H */
+#endif /* DP_TYPES_BUCKET_DOCUMENT_H */

@@ -29,7 +29,7 @@
 /* What bucket_to_bson remembers between its calls */
 typedef struct LayoutCache
 {
-	DpBucketDocument *rows;		/* for the layout rows */
+	DpBucketDocument *rows; /* for the layout rows */
 } LayoutCache;
 
 /* What bucket_document remembers: the template and what is said beside it */
@@ -37,22 +37,23 @@ typedef struct DocumentCache
 {
 	DpBucketDocument *document;
 	MemoryContext context;
-	struct varlena *template;	/* NULL: none; copies of the arguments that it was made for */
+	struct varlena *template; /* NULL: none; copies of the arguments that it was made for */
 	struct varlena *group;
 	struct varlena *names;
-	bool		exclusive;
-	bool		of_documents;		/* the buckets have documents, whose fields are not known */
+	bool exclusive;
+	bool of_documents; /* the buckets have documents, whose fields are not known */
 } DocumentCache;
 
 static struct varlena *layout_rows(FunctionCallInfo fcinfo, Datum bucket);
 static struct varlena *layout_columns(const DpBucketFields *fields, DpBucketRows *rows);
-static struct varlena *layout_slots(const DpBucketFields *fields, DpBucketRows *rows, const int64 *times,
-									bool keyed, const DpSlotUnits *units);
+static struct varlena *layout_slots(const DpBucketFields *fields, DpBucketRows *rows,
+									const int64 *times, bool keyed, const DpSlotUnits *units);
 static void units_of_times(const int64 *times, int n, DpSlotUnits *units);
 static void check_slots(const DpBucketReader *r, const int64 *times, const DpSlotUnits *units);
 static DpValue **rows_as_columns(const DpBucketFields *fields, DpBucketRows *rows);
-static int	append_level(DpBuilder *b, const char *name, const DpValue *values, const int64 *times, int from, int to,
-						 bool keyed, const DpSlotUnits *units, int level, int64 base);
+static int
+append_level(DpBuilder *b, const char *name, const DpValue *values, const int64 *times, int from,
+			 int to, bool keyed, const DpSlotUnits *units, int level, int64 base);
 
 /*
  * bucket_to_bson(bucket, layout text, units text[]) -> bson.  Raises
@@ -63,13 +64,13 @@ DP_FUNCTION(dp_bucket_to_bson);
 Datum
 dp_bucket_to_bson(PG_FUNCTION_ARGS)
 {
-	char	   *layout;
+	char *layout;
 	DpBucketReader r;
 	DpBucketFields fields;
 	DpBucketRows rows;
-	DpSlotUnits units = {0};
-	int64	   *times = NULL;
-	bool		keyed;
+	DpSlotUnits units = { 0 };
+	int64 *times = NULL;
+	bool keyed;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
@@ -79,17 +80,15 @@ dp_bucket_to_bson(PG_FUNCTION_ARGS)
 	{
 		dp_slot_units_parse(PG_GETARG_ARRAYTYPE_P(2), &units);
 		if (!keyed && strcmp(layout, "dense") != 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the layout \"%.100s\" has no units", layout)));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("the layout \"%.100s\" has no units", layout)));
 	}
 	if (strcmp(layout, "rows") == 0)
 		PG_RETURN_POINTER(layout_rows(fcinfo, PG_GETARG_DATUM(0)));
 	if (!keyed && strcmp(layout, "columns") != 0 && strcmp(layout, "dense") != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("there is no layout \"%.100s\"", layout),
-				 errhint("Layouts are rows, columns, dense and keyed.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("there is no layout \"%.100s\"", layout),
+						errhint("Layouts are rows, columns, dense and keyed.")));
 
 	dp_bucket_reader_init(&r, CurrentMemoryContext);
 	dp_bucket_open(&r, PG_GETARG_DATUM(0));
@@ -104,9 +103,8 @@ dp_bucket_to_bson(PG_FUNCTION_ARGS)
 	if (times == NULL)
 	{
 		if (units.n > 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("a bucket without times has no units")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("a bucket without times has no units")));
 	}
 	else if (units.n == 0)
 		units_of_times(times, r.count, &units);
@@ -120,7 +118,7 @@ layout_rows(FunctionCallInfo fcinfo, Datum bucket)
 {
 	LayoutCache *cache = fcinfo->flinfo->fn_extra;
 	DpBucketReader r;
-	int64		until;
+	int64 until;
 
 	if (cache == NULL)
 	{
@@ -146,8 +144,8 @@ layout_rows(FunctionCallInfo fcinfo, Datum bucket)
 static struct varlena *
 layout_columns(const DpBucketFields *fields, DpBucketRows *rows)
 {
-	DpValue   **columns = rows_as_columns(fields, rows);
-	DpBuilder	b;
+	DpValue **columns = rows_as_columns(fields, rows);
+	DpBuilder b;
 
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
@@ -202,7 +200,7 @@ rows_as_columns(const DpBucketFields *fields, DpBucketRows *rows)
 static void
 units_of_times(const int64 *times, int n, DpSlotUnits *units)
 {
-	DpSlotUnit	last = DP_UNIT_DAY;
+	DpSlotUnit last = DP_UNIT_DAY;
 	DpSlotUnits try;
 
 	for (int i = 0; i < n; i++)
@@ -231,7 +229,7 @@ units_of_times(const int64 *times, int n, DpSlotUnits *units)
 static void
 check_slots(const DpBucketReader *r, const int64 *times, const DpSlotUnits *units)
 {
-	static const char *const around[] = {"month", "day", "hour", "minute"};
+	static const char *const around[] = { "month", "day", "hour", "minute" };
 
 	if (times != NULL && dp_slot_base(units, times[0]) != dp_slot_base(units, times[r->count - 1]))
 		ereport(ERROR,
@@ -243,12 +241,12 @@ check_slots(const DpBucketReader *r, const int64 *times, const DpSlotUnits *unit
 
 /* The layouts dense and keyed. */
 static struct varlena *
-layout_slots(const DpBucketFields *fields, DpBucketRows *rows, const int64 *times,
-			 bool keyed, const DpSlotUnits *units)
+layout_slots(const DpBucketFields *fields, DpBucketRows *rows, const int64 *times, bool keyed,
+			 const DpSlotUnits *units)
 {
-	DpValue   **columns = rows_as_columns(fields, rows);
-	int64		base = times == NULL ? 0 : dp_slot_base(units, times[0]);
-	DpBuilder	b;
+	DpValue **columns = rows_as_columns(fields, rows);
+	int64 base = times == NULL ? 0 : dp_slot_base(units, times[0]);
+	DpBuilder b;
 
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
@@ -282,7 +280,7 @@ layout_slots(const DpBucketFields *fields, DpBucketRows *rows, const int64 *time
 				dp_builder_begin_array_field(&b, name, strlen(name));
 			for (int i = 0; i < rows->count; i++)
 			{
-				char		key[16];
+				char key[16];
 
 				if (columns[k][i].type != DP_TYPE_EOD)
 					dp_builder_append_nested(&b, key, dp_index_name(i, key), &columns[k][i]);
@@ -302,12 +300,12 @@ layout_slots(const DpBucketFields *fields, DpBucketRows *rows, const int64 *time
  * what begins at base.
  */
 static int
-append_level(DpBuilder *b, const char *name, const DpValue *values, const int64 *times, int from, int to,
-			 bool keyed, const DpSlotUnits *units, int level, int64 base)
+append_level(DpBuilder *b, const char *name, const DpValue *values, const int64 *times, int from,
+			 int to, bool keyed, const DpSlotUnits *units, int level, int64 base)
 {
-	DpSlotUnit	unit = units->first + level;
-	int			lowest = dp_slot_lowest(unit);
-	int			nslots = dp_slot_count(units, level, base);
+	DpSlotUnit unit = units->first + level;
+	int lowest = dp_slot_lowest(unit);
+	int nslots = dp_slot_count(units, level, base);
 
 	if (keyed)
 		dp_builder_begin_document_field(b, name, strlen(name));
@@ -315,12 +313,12 @@ append_level(DpBuilder *b, const char *name, const DpValue *values, const int64 
 		dp_builder_begin_array_field(b, name, strlen(name));
 	for (int slot = lowest; slot < lowest + nslots; slot++)
 	{
-		int64		start = base + (slot - lowest) * dp_slot_width(unit);
-		int64		until = start + dp_slot_width(unit);
-		int			next = from;
+		int64 start = base + (slot - lowest) * dp_slot_width(unit);
+		int64 until = start + dp_slot_width(unit);
+		int next = from;
 		const DpValue *found = NULL;
-		char		key[16];
-		uint32		keylen;
+		char key[16];
+		uint32 keylen;
 
 		/* keyed: go on to the next slot in which something came */
 		while (next < to && times[next] < until)
@@ -363,17 +361,17 @@ same_argument(struct varlena *copy, struct varlena *argument)
 	if (copy == NULL || argument == NULL)
 		return copy == argument;
 	return VARSIZE_ANY_EXHDR(copy) == VARSIZE_ANY_EXHDR(argument) &&
-		memcmp(VARDATA_ANY(copy), VARDATA_ANY(argument), VARSIZE_ANY_EXHDR(copy)) == 0;
+		   memcmp(VARDATA_ANY(copy), VARDATA_ANY(argument), VARSIZE_ANY_EXHDR(copy)) == 0;
 }
 
 /* Whether two documents have the same names of fields. */
 static bool
 same_fields(struct varlena *a, struct varlena *b)
 {
-	DpIter		x;
-	DpIter		y;
-	DpElement	p;
-	DpElement	q;
+	DpIter x;
+	DpIter y;
+	DpElement p;
+	DpElement q;
 
 	if (a == NULL || b == NULL)
 		return a == b;
@@ -381,7 +379,8 @@ same_fields(struct varlena *a, struct varlena *b)
 	dp_iter_init_varlena(&y, b);
 	while (dp_iter_next(&x, &p))
 	{
-		if (!dp_iter_next(&y, &q) || p.namelen != q.namelen || memcmp(p.name, q.name, p.namelen) != 0)
+		if (!dp_iter_next(&y, &q) || p.namelen != q.namelen ||
+			memcmp(p.name, q.name, p.namelen) != 0)
 			return false;
 	}
 	return !dp_iter_next(&y, &q);
@@ -402,19 +401,20 @@ copy_argument(struct varlena *argument)
 
 /* Compiles the template for groups with these fields.  Runs in the context of what is made. */
 static DpBucketDocument *
-document_compile(struct varlena *template, struct varlena *group, ArrayType *names, bool exclusive, bool of_documents)
+document_compile(struct varlena *template, struct varlena *group, ArrayType *names, bool exclusive,
+				 bool of_documents)
 {
 	DpBucketDocumentDef def;
-	DpValue		spec;
+	DpValue spec;
 
 	memset(&def, 0, sizeof(def));
 	if (group != NULL)
 	{
-		uint32		n = dp_document_count(DP_DOC_DATA(group), DP_DOC_SIZE(group));
+		uint32 n = dp_document_count(DP_DOC_DATA(group), DP_DOC_SIZE(group));
 		const char **groups = palloc(Max(n, 1) * sizeof(char *));
-		Oid		   *types = palloc(Max(n, 1) * sizeof(Oid));
-		DpIter		iter;
-		DpElement	element;
+		Oid *types = palloc(Max(n, 1) * sizeof(Oid));
+		DpIter iter;
+		DpElement element;
 
 		dp_iter_init_varlena(&iter, group);
 		while (dp_iter_next(&iter, &element))
@@ -427,18 +427,17 @@ document_compile(struct varlena *template, struct varlena *group, ArrayType *nam
 	}
 	if (names != NULL)
 	{
-		Datum	   *values;
-		bool	   *nulls;
-		char	  **strings;
+		Datum *values;
+		bool *nulls;
+		char **strings;
 
 		deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &def.nvalues);
 		strings = palloc(Max(def.nvalues, 1) * sizeof(char *));
 		for (int i = 0; i < def.nvalues; i++)
 		{
 			if (nulls[i])
-				ereport(ERROR,
-						(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-						 errmsg("the name of a column cannot be null")));
+				ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+								errmsg("the name of a column cannot be null")));
 			strings[i] = TextDatumGetCString(values[i]);
 		}
 		def.values = (const char *const *) strings;
@@ -466,14 +465,14 @@ dp_bucket_document_sql(PG_FUNCTION_ARGS)
 	struct varlena *template = PG_ARGISNULL(1) ? NULL : DP_GETARG_VARLENA(1);
 	struct varlena *group = PG_ARGISNULL(2) ? NULL : DP_GETARG_VARLENA(2);
 	struct varlena *names = PG_ARGISNULL(3) ? NULL : (struct varlena *) PG_GETARG_ARRAYTYPE_P(3);
-	bool		exclusive = false;
+	bool exclusive = false;
 	DpBucketReader r;
-	int64		start;
-	int64		until;
-	Datum	   *groups = NULL;
-	bool	   *nulls = NULL;
-	bool		timeless;
-	bool		of_documents;
+	int64 start;
+	int64 until;
+	Datum *groups = NULL;
+	bool *nulls = NULL;
+	bool timeless;
+	bool of_documents;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
@@ -483,20 +482,20 @@ dp_bucket_document_sql(PG_FUNCTION_ARGS)
 	of_documents = r.ncolumns == 1 && dp_bucket_column(&r, 0)->kind == DP_PACKED_SPLIT_DOCUMENT;
 	if (!PG_ARGISNULL(6))
 	{
-		char	   *end = text_to_cstring(PG_GETARG_TEXT_PP(6));
+		char *end = text_to_cstring(PG_GETARG_TEXT_PP(6));
 
 		exclusive = strcmp(end, "exclusive") == 0;
 		if (!exclusive && strcmp(end, "inclusive") != 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("end_date is \"%.100s\"", end),
-					 errhint("It is inclusive or exclusive.")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("end_date is \"%.100s\"", end),
+							errhint("It is inclusive or exclusive.")));
 	}
 	if (cache == NULL)
-		cache = fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(DocumentCache));
+		cache = fcinfo->flinfo->fn_extra =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(DocumentCache));
 	if (cache->document == NULL || !same_argument(cache->template, template) ||
-		!same_fields(cache->group, group) || !same_argument(cache->names, names) || cache->exclusive != exclusive ||
-		cache->of_documents != of_documents)
+		!same_fields(cache->group, group) || !same_argument(cache->names, names) ||
+		cache->exclusive != exclusive || cache->of_documents != of_documents)
 	{
 		MemoryContext old = cache->context;
 
@@ -504,25 +503,25 @@ dp_bucket_document_sql(PG_FUNCTION_ARGS)
 		cache->context = NULL;
 		if (old != NULL)
 			MemoryContextDelete(old);
-		cache->context = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt, "docpatterns bucket document",
-											   ALLOCSET_SMALL_SIZES);
+		cache->context = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt,
+											   "docpatterns bucket document", ALLOCSET_SMALL_SIZES);
 		old = MemoryContextSwitchTo(cache->context);
 		cache->template = copy_argument(template);
 		cache->group = copy_argument(group);
 		cache->names = copy_argument(names);
 		cache->exclusive = exclusive;
 		cache->of_documents = of_documents;
-		cache->document = document_compile(cache->template, cache->group, (ArrayType *) cache->names,
-										   exclusive, of_documents);
+		cache->document = document_compile(cache->template, cache->group,
+										   (ArrayType *) cache->names, exclusive, of_documents);
 		MemoryContextSwitchTo(old);
 	}
 
 	if (group != NULL)
 	{
-		uint32		n = dp_document_count(DP_DOC_DATA(group), DP_DOC_SIZE(group));
-		DpIter		iter;
-		DpElement	element;
-		int			i = 0;
+		uint32 n = dp_document_count(DP_DOC_DATA(group), DP_DOC_SIZE(group));
+		DpIter iter;
+		DpElement element;
+		int i = 0;
 
 		groups = palloc(Max(n, 1) * sizeof(Datum));
 		nulls = palloc0(Max(n, 1) * sizeof(bool));
@@ -534,9 +533,8 @@ dp_bucket_document_sql(PG_FUNCTION_ARGS)
 	/* where only the measurements say so, the end is the last of them */
 	until = !PG_ARGISNULL(5) ? PG_GETARG_TIMESTAMPTZ(5) : exclusive ? r.last : r.last + 1;
 	if (!timeless && (TIMESTAMP_NOT_FINITE(start) || TIMESTAMP_NOT_FINITE(until)))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("the span of a bucket cannot be infinite")));
+		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+						errmsg("the span of a bucket cannot be infinite")));
 	PG_RETURN_POINTER(dp_bucket_document_build(cache->document, PG_GETARG_DATUM(0), groups, nulls,
 											   timeless ? NULL : &start, timeless ? NULL : &until));
 }

@@ -28,61 +28,63 @@ typedef enum Layout
 /* A value of a slot */
 typedef struct Entry
 {
-	int64		ms;				/* its time, or its position */
-	int			column;
-	DpValue		value;
+	int64 ms; /* its time, or its position */
+	int column;
+	DpValue value;
 } Entry;
 
 /* A document that is read */
 typedef struct Reading
 {
-	DpValue		doc;
-	const char *field;			/* where measurements or values are; NULL: not said */
+	DpValue doc;
+	const char *field; /* where measurements or values are; NULL: not said */
 	const char *time_field;
 	const char *start_field;
 	DpSlotUnits units;
-	bool		has_start;
-	int64		base;			/* where slots are counted from */
+	bool has_start;
+	int64 base; /* where slots are counted from */
 	DpBucketBuilder *builder;
-	bool		has_times;
+	bool has_times;
 
 	/* slots */
-	int			ncolumns;
-	int			maxcolumns;
-	DpElement  *columns;
-	Entry	   *entries;
-	int			nentries;
-	int			maxentries;
+	int ncolumns;
+	int maxcolumns;
+	DpElement *columns;
+	Entry *entries;
+	int nentries;
+	int maxentries;
 } Reading;
 
 static Layout layout_of(const Reading *reading);
 static void read_rows(Reading *reading);
 static void read_columns(Reading *reading);
 static void read_slots(Reading *reading, Layout layout);
-static void read_level(Reading *reading, int column, const DpValue *container, Layout layout, int level, int64 base);
+static void read_level(Reading *reading, int column, const DpValue *container, Layout layout,
+					   int level, int64 base);
 static void find_columns(Reading *reading, uint8 type);
 static void builder_make(Reading *reading, bool has_times);
 static void append_document(Reading *reading, int64 ms, DpBuilder *b);
 
-static const DpValue no_value = {NULL, 0, DP_TYPE_EOD};
+static const DpValue no_value = { NULL, 0, DP_TYPE_EOD };
 
 /* The field of the document; false if there is none. */
 static bool
 get_field(const Reading *reading, const char *name, DpValue *value)
 {
-	return dp_path_find(reading->doc.data, reading->doc.len, dp_path_parse(name, strlen(name)), value);
+	return dp_path_find(reading->doc.data, reading->doc.len, dp_path_parse(name, strlen(name)),
+						value);
 }
 
 /* Microseconds since 2000 of milliseconds since 1970. */
 static int64
 to_us(int64 ms)
 {
-	int64		us;
+	int64 us;
 
-	if (pg_sub_s64_overflow(ms, DP_EPOCH_SHIFT_MS, &us) || pg_mul_s64_overflow(us, 1000, &us) || !IS_VALID_TIMESTAMP(us))
+	if (pg_sub_s64_overflow(ms, DP_EPOCH_SHIFT_MS, &us) || pg_mul_s64_overflow(us, 1000, &us) ||
+		!IS_VALID_TIMESTAMP(us))
 		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("timestamp out of range")));
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE), errmsg("timestamp out of range")));
 	return us;
 }
 
@@ -92,8 +94,7 @@ date_of(const DpValue *v, const char *what)
 {
 	if (v->type != DP_TYPE_DATE)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"%.100s\" is not a date", what),
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"%.100s\" is not a date", what),
 				 errdetail("Found a value of BSON type \"%s\".", dp_type_name(v->type))));
 	return dp_get_int64(v->data);
 }
@@ -107,9 +108,9 @@ DP_FUNCTION(dp_bucket_from_bson);
 Datum
 dp_bucket_from_bson(PG_FUNCTION_ARGS)
 {
-	Reading		reading;
-	Layout		layout;
-	DpValue		v;
+	Reading reading;
+	Layout layout;
+	DpValue v;
 	struct varlena *bucket;
 
 	if (PG_ARGISNULL(0))
@@ -119,24 +120,24 @@ dp_bucket_from_bson(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(2))
 		dp_slot_units_parse(PG_GETARG_ARRAYTYPE_P(2), &reading.units);
 	reading.field = PG_ARGISNULL(3) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(3));
-	reading.time_field = PG_ARGISNULL(4) ? DP_BUCKET_NAME_TIME : text_to_cstring(PG_GETARG_TEXT_PP(4));
+	reading.time_field =
+		PG_ARGISNULL(4) ? DP_BUCKET_NAME_TIME : text_to_cstring(PG_GETARG_TEXT_PP(4));
 	reading.start_field = PG_ARGISNULL(5) ? "start_date" : text_to_cstring(PG_GETARG_TEXT_PP(5));
 
 	if (PG_ARGISNULL(1))
 		layout = layout_of(&reading);
 	else
 	{
-		static const char *const names[] = {"rows", "columns", "dense", "keyed"};
-		char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
-		int			i;
+		static const char *const names[] = { "rows", "columns", "dense", "keyed" };
+		char *name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+		int i;
 
 		for (i = 0; i < (int) lengthof(names) && strcmp(name, names[i]) != 0; i++)
 			;
 		if (i == (int) lengthof(names))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("there is no layout \"%.100s\"", name),
-					 errhint("Layouts are rows, columns, dense and keyed.")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("there is no layout \"%.100s\"", name),
+							errhint("Layouts are rows, columns, dense and keyed.")));
 		layout = (Layout) i;
 	}
 
@@ -151,9 +152,9 @@ dp_bucket_from_bson(PG_FUNCTION_ARGS)
 		default:
 			if (reading.units.n == 0 && get_field(&reading, "units", &v) && v.type == DP_TYPE_ARRAY)
 			{
-				DpIter		iter;
-				DpValue		unit;
-				DpSlotUnit	found;
+				DpIter iter;
+				DpValue unit;
+				DpSlotUnit found;
 
 				dp_iter_init_value(&iter, &v);
 				while (dp_iter_next_value(&iter, &unit))
@@ -161,10 +162,9 @@ dp_bucket_from_bson(PG_FUNCTION_ARGS)
 					if (unit.type != DP_TYPE_STRING ||
 						!dp_slot_unit_find(DP_STRING_DATA(&unit), DP_STRING_LEN(&unit), &found) ||
 						(reading.units.n > 0 && found != reading.units.first + reading.units.n))
-						ereport(ERROR,
-								(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-								 errmsg("the units of the document are none"),
-								 errhint("Give the argument \"units\".")));
+						ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+										errmsg("the units of the document are none"),
+										errhint("Give the argument \"units\".")));
 					if (reading.units.n++ == 0)
 						reading.units.first = found;
 				}
@@ -181,19 +181,21 @@ dp_bucket_from_bson(PG_FUNCTION_ARGS)
 static Layout
 layout_of(const Reading *reading)
 {
-	DpValue		v;
-	DpIter		iter;
-	DpValue		first;
+	DpValue v;
+	DpIter iter;
+	DpValue first;
 
-	if (reading->field != NULL ? get_field(reading, reading->field, &v) :
-		get_field(reading, "measurements", &v) || get_field(reading, "values", &v))
+	if (reading->field != NULL
+			? get_field(reading, reading->field, &v)
+			: get_field(reading, "measurements", &v) || get_field(reading, "values", &v))
 	{
 		if (v.type == DP_TYPE_DOCUMENT)
 			return LAYOUT_KEYED;
 		if (v.type == DP_TYPE_ARRAY)
 		{
 			dp_iter_init_value(&iter, &v);
-			if (!get_field(reading, "units", &first) && dp_iter_next_value(&iter, &first) && first.type == DP_TYPE_DOCUMENT)
+			if (!get_field(reading, "units", &first) && dp_iter_next_value(&iter, &first) &&
+				first.type == DP_TYPE_DOCUMENT)
 				return LAYOUT_ROWS;
 			if (reading->field == NULL && get_field(reading, "measurements", &first))
 				return LAYOUT_ROWS;
@@ -204,7 +206,7 @@ layout_of(const Reading *reading)
 	}
 	if (get_field(reading, "units", &v) && v.type == DP_TYPE_ARRAY)
 	{
-		DpElement	element;
+		DpElement element;
 
 		dp_iter_init_value(&iter, &reading->doc);
 		while (dp_iter_next(&iter, &element))
@@ -221,20 +223,21 @@ layout_of(const Reading *reading)
 static void
 builder_make(Reading *reading, bool has_times)
 {
-	DpPackedColumnDef column = {dp_types()->bson, NULL, true, true};
+	DpPackedColumnDef column = { dp_types()->bson, NULL, true, true };
 
 	reading->has_times = has_times;
-	reading->builder = dp_bucket_builder_create(CurrentMemoryContext, has_times ? 0 : DP_BUCKET_TIMELESS, 1, &column);
+	reading->builder = dp_bucket_builder_create(CurrentMemoryContext,
+												has_times ? 0 : DP_BUCKET_TIMELESS, 1, &column);
 }
 
 /* Appends the measurement whose fields the builder has, and empties that. */
 static void
 append_document(Reading *reading, int64 ms, DpBuilder *b)
 {
-	DpValue		v;
+	DpValue v;
 	struct varlena *doc;
-	Datum		d;
-	bool		isnull = false;
+	Datum d;
+	bool isnull = false;
 
 	dp_builder_end(b);
 	v = dp_builder_view(b, DP_TYPE_DOCUMENT);
@@ -251,25 +254,24 @@ static void
 read_rows(Reading *reading)
 {
 	const char *field = reading->field != NULL ? reading->field : "measurements";
-	uint32		timelen = strlen(reading->time_field);
-	DpValue		array;
-	DpValue		row;
-	DpIter		iter;
-	DpBuilder	b;
+	uint32 timelen = strlen(reading->time_field);
+	DpValue array;
+	DpValue row;
+	DpIter iter;
+	DpBuilder b;
 
 	if (!get_field(reading, field, &array) || array.type != DP_TYPE_ARRAY)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the document has no array \"%.100s\" of measurements", field)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the document has no array \"%.100s\" of measurements", field)));
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
 	dp_iter_init_value(&iter, &array);
 	while (dp_iter_next_value(&iter, &row))
 	{
-		DpIter		fields;
-		DpElement	element;
-		bool		has_time = false;
-		int64		ms = 0;
+		DpIter fields;
+		DpElement element;
+		bool has_time = false;
+		int64 ms = 0;
 
 		CHECK_FOR_INTERRUPTS();
 		if (row.type != DP_TYPE_DOCUMENT)
@@ -280,7 +282,8 @@ read_rows(Reading *reading)
 		dp_iter_init_value(&fields, &row);
 		while (dp_iter_next(&fields, &element))
 		{
-			if (!has_time && element.namelen == timelen && memcmp(element.name, reading->time_field, timelen) == 0)
+			if (!has_time && element.namelen == timelen &&
+				memcmp(element.name, reading->time_field, timelen) == 0)
 			{
 				has_time = true;
 				ms = date_of(&element.value, reading->time_field);
@@ -291,10 +294,10 @@ read_rows(Reading *reading)
 		if (reading->builder == NULL)
 			builder_make(reading, has_time);
 		if (has_time != reading->has_times)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("some measurements have a time and some have not"),
-					 errdetail("The time is expected in the field \"%.100s\".", reading->time_field)));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("some measurements have a time and some have not"),
+							errdetail("The time is expected in the field \"%.100s\".",
+									  reading->time_field)));
 		append_document(reading, ms, &b);
 	}
 }
@@ -303,9 +306,9 @@ read_rows(Reading *reading)
 static void
 find_columns(Reading *reading, uint8 type)
 {
-	DpIter		iter;
-	DpElement	element;
-	DpValue		v;
+	DpIter iter;
+	DpElement element;
+	DpValue v;
 	const char *field = reading->field != NULL ? reading->field : "values";
 
 	reading->maxcolumns = dp_document_count(reading->doc.data, reading->doc.len);
@@ -330,46 +333,45 @@ find_columns(Reading *reading, uint8 type)
 			reading->columns[reading->ncolumns++] = element;
 	}
 	if (reading->ncolumns == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the document has no %s of values", dp_type_name(type))));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the document has no %s of values", dp_type_name(type))));
 }
 
 /* An array for each field, and one for the times. */
 static void
 read_columns(Reading *reading)
 {
-	DpValue		times = no_value;
-	DpIter		time_iter = {NULL, NULL};
-	DpIter	   *iters;
-	DpBuilder	b;
-	uint32		count = 0;
+	DpValue times = no_value;
+	DpIter time_iter = { NULL, NULL };
+	DpIter *iters;
+	DpBuilder b;
+	uint32 count = 0;
 
 	(void) get_field(reading, reading->time_field, &times);
 	if (times.type != DP_TYPE_EOD && times.type != DP_TYPE_ARRAY)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"%.100s\" is not an array of times", reading->time_field)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("\"%.100s\" is not an array of times", reading->time_field)));
 	if (times.type == DP_TYPE_ARRAY)
 	{
 		count = dp_document_count(times.data, times.len);
 		dp_iter_init_value(&time_iter, &times);
 	}
 	/* an array of times alone is measurements without values */
-	if (reading->field != NULL || times.type != DP_TYPE_ARRAY || dp_document_count(reading->doc.data, reading->doc.len) > 1)
+	if (reading->field != NULL || times.type != DP_TYPE_ARRAY ||
+		dp_document_count(reading->doc.data, reading->doc.len) > 1)
 		find_columns(reading, DP_TYPE_ARRAY);
 	iters = palloc(Max(reading->ncolumns, 1) * sizeof(DpIter));
 	for (int k = 0; k < reading->ncolumns; k++)
 	{
-		uint32		n = dp_document_count(reading->columns[k].value.data, reading->columns[k].value.len);
+		uint32 n = dp_document_count(reading->columns[k].value.data, reading->columns[k].value.len);
 
 		if (k == 0 && times.type != DP_TYPE_ARRAY)
 			count = n;
 		if (n != count)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the arrays of the document have different lengths"),
-					 errdetail("\"%.100s\" has %u elements, others have %u.", reading->columns[k].name, n, count)));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("the arrays of the document have different lengths"),
+							errdetail("\"%.100s\" has %u elements, others have %u.",
+									  reading->columns[k].name, n, count)));
 		dp_iter_init_value(&iters[k], &reading->columns[k].value);
 	}
 	if (count == 0)
@@ -380,8 +382,8 @@ read_columns(Reading *reading)
 	dp_builder_begin_document(&b);
 	for (uint32 i = 0; i < count; i++)
 	{
-		DpValue		v;
-		int64		ms = 0;
+		DpValue v;
+		int64 ms = 0;
 
 		CHECK_FOR_INTERRUPTS();
 		if (times.type == DP_TYPE_ARRAY && dp_iter_next_value(&time_iter, &v))
@@ -389,7 +391,8 @@ read_columns(Reading *reading)
 		for (int k = 0; k < reading->ncolumns; k++)
 		{
 			if (dp_iter_next_value(&iters[k], &v))
-				dp_builder_append_value(&b, reading->columns[k].name, reading->columns[k].namelen, &v);
+				dp_builder_append_value(&b, reading->columns[k].name, reading->columns[k].namelen,
+										&v);
 		}
 		append_document(reading, ms, &b);
 	}
@@ -411,23 +414,22 @@ entry_compare(const void *a, const void *b)
 static void
 read_slots(Reading *reading, Layout layout)
 {
-	DpValue		start = no_value;
-	DpBuilder	b;
+	DpValue start = no_value;
+	DpBuilder b;
 
 	find_columns(reading, layout == LAYOUT_KEYED ? DP_TYPE_DOCUMENT : DP_TYPE_ARRAY);
 	if (reading->units.n > 0)
 	{
 		if (!get_field(reading, reading->start_field, &start))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the document has no \"%.100s\" to count slots from", reading->start_field)));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("the document has no \"%.100s\" to count slots from",
+								   reading->start_field)));
 		reading->base = dp_slot_base(&reading->units, date_of(&start, reading->start_field));
 	}
 	else if (get_field(reading, reading->start_field, &start))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("it is not known what the slots of the document are"),
-				 errhint("Give the argument \"units\".")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("it is not known what the slots of the document are"),
+						errhint("Give the argument \"units\".")));
 
 	for (int k = 0; k < reading->ncolumns; k++)
 		read_level(reading, k, &reading->columns[k].value, layout, 0, reading->base);
@@ -445,10 +447,9 @@ read_slots(Reading *reading, Layout layout)
 
 		CHECK_FOR_INTERRUPTS();
 		if (i > 0 && e->ms == e[-1].ms && e->column == e[-1].column)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the document has a slot twice"),
-					 errdetail("It is in \"%.100s\".", column->name)));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("the document has a slot twice"),
+							errdetail("It is in \"%.100s\".", column->name)));
 		dp_builder_append_value(&b, column->name, column->namelen, &e->value);
 		if (i + 1 == reading->nentries || e[1].ms != e->ms)
 			append_document(reading, e->ms, &b);
@@ -459,7 +460,7 @@ read_slots(Reading *reading, Layout layout)
 static int64
 slot_number(const DpElement *element)
 {
-	int64		n = 0;
+	int64 n = 0;
 
 	if (element->namelen == 0 || element->namelen > 9)
 		return -1;
@@ -474,29 +475,33 @@ slot_number(const DpElement *element)
 
 /* Notes the values of one level, whose slots are counted from base. */
 static void
-read_level(Reading *reading, int column, const DpValue *container, Layout layout, int level, int64 base)
+read_level(Reading *reading, int column, const DpValue *container, Layout layout, int level,
+		   int64 base)
 {
-	DpIter		iter;
-	DpElement	element;
-	int64		position = 0;
-	bool		last = level >= reading->units.n - 1;
-	DpSlotUnit	unit = reading->units.first + level;
-	int			lowest = reading->units.n > 0 ? dp_slot_lowest(unit) : 0;
-	int			nslots = reading->units.n > 0 ? dp_slot_count(&reading->units, level, base) : 0;
+	DpIter iter;
+	DpElement element;
+	int64 position = 0;
+	bool last = level >= reading->units.n - 1;
+	DpSlotUnit unit = reading->units.first + level;
+	int lowest = reading->units.n > 0 ? dp_slot_lowest(unit) : 0;
+	int nslots = reading->units.n > 0 ? dp_slot_count(&reading->units, level, base) : 0;
 
 	dp_iter_init_value(&iter, container);
 	while (dp_iter_next(&iter, &element))
 	{
-		int64		slot = layout == LAYOUT_KEYED ? slot_number(&element) - lowest : position++;
-		int64		start = slot;
+		int64 slot = layout == LAYOUT_KEYED ? slot_number(&element) - lowest : position++;
+		int64 start = slot;
 
 		if (slot < 0 || (reading->units.n > 0 && slot >= nslots))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("\"%.*s\" is not a slot", (int) Min(element.namelen, 100), element.name),
-					 reading->units.n > 0 ? errdetail("The unit \"%s\" has the slots %d to %d.", dp_slot_unit_name(unit),
-													  layout == LAYOUT_KEYED ? lowest : 0,
-													  (layout == LAYOUT_KEYED ? lowest : 0) + nslots - 1) : 0));
+					 errmsg("\"%.*s\" is not a slot", (int) Min(element.namelen, 100),
+							element.name),
+					 reading->units.n > 0
+						 ? errdetail("The unit \"%s\" has the slots %d to %d.",
+									 dp_slot_unit_name(unit), layout == LAYOUT_KEYED ? lowest : 0,
+									 (layout == LAYOUT_KEYED ? lowest : 0) + nslots - 1)
+						 : 0));
 		if (reading->units.n > 0)
 			start = base + slot * dp_slot_width(unit);
 		if (!last)
@@ -516,8 +521,10 @@ read_level(Reading *reading, int column, const DpValue *container, Layout layout
 		if (reading->nentries == reading->maxentries)
 		{
 			reading->maxentries = Max(2 * reading->maxentries, 64);
-			reading->entries = reading->entries == NULL ? palloc(reading->maxentries * sizeof(Entry)) :
-				repalloc_huge(reading->entries, reading->maxentries * sizeof(Entry));
+			reading->entries =
+				reading->entries == NULL
+					? palloc(reading->maxentries * sizeof(Entry))
+					: repalloc_huge(reading->entries, reading->maxentries * sizeof(Entry));
 		}
 		reading->entries[reading->nentries].ms = start;
 		reading->entries[reading->nentries].column = column;

@@ -12,7 +12,7 @@
 #include "mql/expression_date.h"
 #include "types/bucket/document.h"
 
-static const char *const unit_names[] = {"day", "hour", "minute", "second"};
+static const char *const unit_names[] = { "day", "hour", "minute", "second" };
 
 bool
 dp_slot_unit_find(const char *name, uint32 len, DpSlotUnit *unit)
@@ -37,43 +37,41 @@ dp_slot_unit_name(DpSlotUnit unit)
 void
 dp_slot_units_parse(ArrayType *names, DpSlotUnits *units)
 {
-	Datum	   *values;
-	bool	   *nulls;
-	int			n;
+	Datum *values;
+	bool *nulls;
+	int n;
 
 	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &n);
 	units->n = 0;
 	for (int i = 0; i < n; i++)
 	{
-		text	   *name = nulls[i] ? NULL : DatumGetTextPP(values[i]);
-		DpSlotUnit	unit;
+		text *name = nulls[i] ? NULL : DatumGetTextPP(values[i]);
+		DpSlotUnit unit;
 
 		if (name == NULL || !dp_slot_unit_find(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &unit))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("\"%s\" is not a unit of slots", name == NULL ? "NULL" : text_to_cstring(name)),
-					 errhint("Units are day, hour, minute and second.")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("\"%s\" is not a unit of slots",
+								   name == NULL ? "NULL" : text_to_cstring(name)),
+							errhint("Units are day, hour, minute and second.")));
 		if (i == 0)
 			units->first = unit;
 		else if (unit != units->first + i)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("units must go from a larger one to the next smaller one"),
-					 errdetail("After \"%s\" comes \"%s\".", unit_names[units->first + i - 1], unit_names[unit])));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("units must go from a larger one to the next smaller one"),
+							errdetail("After \"%s\" comes \"%s\".",
+									  unit_names[units->first + i - 1], unit_names[unit])));
 		units->n++;
 	}
 	if (n == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("there are no units"),
-				 errhint("Leave the argument out to let them follow from the times.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("there are no units"),
+						errhint("Leave the argument out to let them follow from the times.")));
 }
 
 int64
 dp_slot_base(const DpSlotUnits *units, int64 ms)
 {
-	int64		day = dp_floor_div(ms, DP_MS_DAY);
-	DpParts		p;
+	int64 day = dp_floor_div(ms, DP_MS_DAY);
+	DpParts p;
 
 	switch (units->first)
 	{
@@ -93,7 +91,7 @@ dp_slot_base(const DpSlotUnits *units, int64 ms)
 int
 dp_slot_count(const DpSlotUnits *units, int level, int64 base)
 {
-	DpParts		p;
+	DpParts p;
 
 	switch (units->first + level)
 	{

@@ -8,13 +8,14 @@
 
 #include "types/bucket/fields.h"
 
-static void source_of_path(DpBucketReader *r, const DpBucketFields *fields, const text *name, DpBucketSource *source);
+static void source_of_path(DpBucketReader *r, const DpBucketFields *fields, const text *name,
+						   DpBucketSource *source);
 
 void
 dp_bucket_fields(DpBucketReader *r, const char *const *names, int nnames, DpBucketFields *fields)
 {
-	int			all = r->ncolumns + r->nfields;
-	int			n = 0;
+	int all = r->ncolumns + r->nfields;
+	int n = 0;
 
 	/* parsing the last column parses those before it: after that none of them moves */
 	if (all > 0)
@@ -41,7 +42,8 @@ dp_bucket_fields(DpBucketReader *r, const char *const *names, int nnames, DpBuck
 		}
 		else
 		{
-			field->name = r->ncolumns == 1 ? DP_BUCKET_NAME_VALUE : psprintf("%s%d", DP_BUCKET_NAME_VALUE, i + 1);
+			field->name = r->ncolumns == 1 ? DP_BUCKET_NAME_VALUE
+										   : psprintf("%s%d", DP_BUCKET_NAME_VALUE, i + 1);
 			field->namelen = strlen(field->name);
 		}
 	}
@@ -75,8 +77,7 @@ dp_bucket_source(DpBucketReader *r, const text *name, DpBucketSource *source)
 		if (fields.n != 1)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the bucket has %d fields", fields.n),
-					 errhint("Name one of them.")));
+					 errmsg("the bucket has %d fields", fields.n), errhint("Name one of them.")));
 		field = &fields.fields[0];
 	}
 	else
@@ -94,7 +95,8 @@ dp_bucket_source(DpBucketReader *r, const text *name, DpBucketSource *source)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("the bucket has no field \"%s\"", text_to_cstring(name)),
-				 fields.n > 0 ? errdetail("Its first field is \"%s\".", fields.fields[0].name) : 0));
+				 fields.n > 0 ? errdetail("Its first field is \"%s\".", fields.fields[0].name)
+							  : 0));
 	return source->packed != NULL;
 }
 
@@ -103,9 +105,10 @@ dp_bucket_source(DpBucketReader *r, const text *name, DpBucketSource *source)
  * there is none.
  */
 static void
-source_of_path(DpBucketReader *r, const DpBucketFields *fields, const text *name, DpBucketSource *source)
+source_of_path(DpBucketReader *r, const DpBucketFields *fields, const text *name,
+			   DpBucketSource *source)
 {
-	DpPath	   *path = dp_path_parse(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+	DpPath *path = dp_path_parse(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
 	const DpBucketField *field;
 
 	if (path->nsteps < 1)
@@ -118,7 +121,8 @@ source_of_path(DpBucketReader *r, const DpBucketFields *fields, const text *name
 	source->step = 1;
 	if (field->packed->kind == DP_PACKED_SPLIT_DOCUMENT && path->nsteps > 1)
 	{
-		source->column = dp_bucket_find_column(r, field->column, path->steps[1].name, path->steps[1].namelen);
+		source->column =
+			dp_bucket_find_column(r, field->column, path->steps[1].name, path->steps[1].namelen);
 		if (source->column < 0)
 			return;
 		source->step = 2;
@@ -134,7 +138,7 @@ dp_bucket_column_values(DpBucketReader *r, int column, DpValue *values)
 	dp_bucket_values(r, column, values);
 	if (dp_bucket_column(r, column)->summary.nnulls > 0)
 	{
-		uint8	   *presence = palloc(r->count);
+		uint8 *presence = palloc(r->count);
 
 		dp_bucket_presence(r, column, presence);
 		for (int i = 0; i < r->count; i++)
@@ -154,10 +158,11 @@ dp_bucket_source_values(DpBucketReader *r, const DpBucketSource *source, DpValue
 		return;
 	for (int i = 0; i < r->count; i++)
 	{
-		for (int step = source->step; step < source->path->nsteps && values[i].type != DP_TYPE_EOD; step++)
+		for (int step = source->step; step < source->path->nsteps && values[i].type != DP_TYPE_EOD;
+			 step++)
 		{
 			const uint8 *element;
-			DpValue		found;
+			DpValue found;
 
 			if (dp_type_is_container(values[i].type) &&
 				dp_step_find(&values[i], &source->path->steps[step], &element, &found))

@@ -20,22 +20,22 @@
 #include "types/bucket/bucket.h"
 
 /* What buckets call their parts when nobody says otherwise */
-#define DP_BUCKET_NAME_TIME		"timestamp"
-#define DP_BUCKET_NAME_VALUE	"value"
+#define DP_BUCKET_NAME_TIME "timestamp"
+#define DP_BUCKET_NAME_VALUE "value"
 
 typedef struct DpBucketField
 {
-	int			column;			/* number for the reader */
+	int column; /* number for the reader */
 	const char *name;
-	uint32		namelen;
+	uint32 namelen;
 	const DpPackedColumn *packed;
 } DpBucketField;
 
 typedef struct DpBucketFields
 {
 	DpBucketReader *reader;
-	bool		split;			/* they are the fields of column 0 */
-	int			n;
+	bool split; /* they are the fields of column 0 */
+	int n;
 	DpBucketField *fields;
 } DpBucketFields;
 
@@ -44,18 +44,20 @@ typedef struct DpBucketFields
  * are those of the columns in a bucket that does not have them, or NULL.
  * Parses the whole header.
  */
-extern void dp_bucket_fields(DpBucketReader *r, const char *const *names, int nnames, DpBucketFields *fields);
+extern void
+dp_bucket_fields(DpBucketReader *r, const char *const *names, int nnames, DpBucketFields *fields);
 
 /* The field of that name, or NULL. */
-extern const DpBucketField *dp_bucket_fields_find(const DpBucketFields *fields, const char *name, uint32 namelen);
+extern const DpBucketField *
+dp_bucket_fields_find(const DpBucketFields *fields, const char *name, uint32 namelen);
 
 /* Where the values of a named field are: a column, and for some a path into its values. */
 typedef struct DpBucketSource
 {
 	const DpPackedColumn *packed;
-	int			column;
-	const DpPath *path;			/* or NULL */
-	int			step;			/* of the path, where the column's values are entered */
+	int column;
+	const DpPath *path; /* or NULL */
+	int step;           /* of the path, where the column's values are entered */
 } DpBucketSource;
 
 /*
@@ -66,13 +68,17 @@ typedef struct DpBucketSource
  */
 extern bool dp_bucket_source(DpBucketReader *r, const text *name, DpBucketSource *source);
 
-/* The values of a column as dp_bucket_values() gives them, with null for those that are NULL: type DP_TYPE_EOD is missing. */
+/*
+ * The values of a column as dp_bucket_values() gives them, with null for those that are NULL: type
+ * DP_TYPE_EOD is missing.
+ */
 extern void dp_bucket_column_values(DpBucketReader *r, int column, DpValue *values);
 
 /* The values of the source: those of its column, or what the path leads to in them. */
-extern void dp_bucket_source_values(DpBucketReader *r, const DpBucketSource *source, DpValue *values);
+extern void
+dp_bucket_source_values(DpBucketReader *r, const DpBucketSource *source, DpValue *values);
 
 /* The reader that a function keeps in its fn_extra, with the bucket of its argument. */
 extern DpBucketReader *dp_bucket_argument(FunctionCallInfo fcinfo, int argno);
 
-#endif							/* DP_TYPES_BUCKET_FIELDS_H */
+#endif /* DP_TYPES_BUCKET_FIELDS_H */

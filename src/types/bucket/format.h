@@ -71,19 +71,19 @@
 
 #include "types/bucket/bucket.h"
 
-#define DP_BUCKET_VERSION		1
+#define DP_BUCKET_VERSION 1
 
 /* Flags beside DP_BUCKET_TIMELESS and DP_BUCKET_NAMED */
-#define DP_FLAG_FIELDS			0x04
-#define DP_FLAGS_ALL			0x07
+#define DP_FLAG_FIELDS 0x04
+#define DP_FLAGS_ALL 0x07
 
 /* In the byte of the unit of times */
-#define DP_TIME_IRREGULAR		0x08
+#define DP_TIME_IRREGULAR 0x08
 
-#define DP_COLUMN_KIND			0x1F
-#define DP_COLUMN_HAS_ABSENT	0x20
-#define DP_COLUMN_HAS_RANGE		0x40
-#define DP_COLUMN_HAS_SUM		0x80
+#define DP_COLUMN_KIND 0x1F
+#define DP_COLUMN_HAS_ABSENT 0x20
+#define DP_COLUMN_HAS_RANGE 0x40
+#define DP_COLUMN_HAS_SUM 0x80
 
 /* How the values of a column are packed */
 typedef enum DpForm
@@ -98,23 +98,23 @@ typedef enum DpForm
 	DP_FORM_MIXED = 7
 } DpForm;
 
-#define DP_FORM_SHIFT			5
-#define DP_FORM_SCALE			0x1F
+#define DP_FORM_SHIFT 5
+#define DP_FORM_SCALE 0x1F
 
 /* The largest power of ten that decimals are scaled by */
-#define DP_MAX_SCALE			18
+#define DP_MAX_SCALE 18
 
 extern const double dp_power10[DP_MAX_SCALE + 1];
 extern const int64 dp_power10_int64[DP_MAX_SCALE + 1];
 
-#define DP_TIME_UNITS			6
+#define DP_TIME_UNITS 6
 extern const int64 dp_time_units[DP_TIME_UNITS];
 
 /* A string: bytes somewhere in memory */
 typedef struct DpString
 {
 	const uint8 *data;
-	uint32		len;
+	uint32 len;
 } DpString;
 
 /*
@@ -122,14 +122,14 @@ typedef struct DpString
  */
 typedef struct DpValues
 {
-	int			n;
-	int64	   *ints;			/* integers, or the bits of doubles */
-	DpString   *strings;		/* text, bytes, documents, numerics that are no decimals */
-	uint8	   *types;			/* VALUE: BSON types; NUMERIC: scales, or DP_NO_DECIMAL */
+	int n;
+	int64 *ints;       /* integers, or the bits of doubles */
+	DpString *strings; /* text, bytes, documents, numerics that are no decimals */
+	uint8 *types;      /* VALUE: BSON types; NUMERIC: scales, or DP_NO_DECIMAL */
 } DpValues;
 
 /* A numeric that is in strings, as text */
-#define DP_NO_DECIMAL			0xFF
+#define DP_NO_DECIMAL 0xFF
 
 /* Raise DATA_CORRUPTED; what is a sentence. */
 extern void dp_bucket_corrupted(const char *what) pg_attribute_noreturn();
@@ -156,7 +156,7 @@ dp_cursor_varint(DpCursor *c)
 static inline uint32
 dp_cursor_size(DpCursor *c, uint32 max)
 {
-	uint64		v = dp_cursor_varint(c);
+	uint64 v = dp_cursor_varint(c);
 
 	if (unlikely(v > max))
 		dp_bucket_corrupted("A size or number in it is too large.");
@@ -205,7 +205,7 @@ dp_cursor_bytes(DpCursor *c, Size n)
 static inline DpCursor
 dp_cursor_part(DpCursor *c, Size n)
 {
-	DpCursor	part;
+	DpCursor part;
 
 	part.p = dp_cursor_bytes(c, n);
 	part.end = c->p;
@@ -251,11 +251,13 @@ extern void dp_ints_decode_sized(DpCursor *c, int n, int64 base, int64 *values);
  * integers, all of them or all but some: returns it and sets ints, nexceptions
  * and exceptions (positions, room for n / 8 + 1); -1 if there are too many.
  */
-extern int	dp_floats_scale(const double *values, int n, bool single, int64 *ints, int *exceptions, int *nexceptions);
+extern int dp_floats_scale(const double *values, int n, bool single, int64 *ints, int *exceptions,
+						   int *nexceptions);
 extern DpForm dp_floats_encode(StringInfo out, const double *values, int n, bool single);
 extern void dp_floats_encode_exceptions(StringInfo out, const double *values, int n, bool single,
 										const int64 *ints, const int *exceptions, int nexceptions);
-extern void dp_floats_decode(DpCursor c, DpForm form, int scale, int n, bool single, double *values);
+extern void
+dp_floats_decode(DpCursor c, DpForm form, int scale, int n, bool single, double *values);
 
 /* Scaled integers become doubles in place. */
 extern void dp_floats_unscale(int64 *values, int n, int scale, bool single);
@@ -267,7 +269,7 @@ extern void dp_strings_decode(DpCursor c, DpForm form, int n, DpString *strings)
 extern void dp_strings_get(DpCursor *c, int n, DpString *strings);
 
 /* A dictionary's entries, palloc'd, whose number is returned, and the entry of each value. */
-extern int	dp_strings_dictionary(DpCursor c, int n, int64 *codes, DpString **entries);
+extern int dp_strings_dictionary(DpCursor c, int n, int64 *codes, DpString **entries);
 
 /* ---------------------------------------------------------------- columns */
 
@@ -276,23 +278,24 @@ extern int	dp_strings_dictionary(DpCursor c, int n, int64 *codes, DpString **ent
  */
 typedef struct DpColumnSource
 {
-	uint8		kind;
-	bool		last;			/* of the bucket's columns */
-	int			parent;
+	uint8 kind;
+	bool last; /* of the bucket's columns */
+	int parent;
 	const char *name;
-	int			namelen;
-	int			count;			/* rows */
-	int			nnulls;
-	int			nmissing;
-	const uint8 *presence;		/* of each row; NULL if all have values */
-	DpValues	values;
+	int namelen;
+	int count; /* rows */
+	int nnulls;
+	int nmissing;
+	const uint8 *presence; /* of each row; NULL if all have values */
+	DpValues values;
 	/* split documents: those that are kept whole */
-	int			nwhole;
+	int nwhole;
 	const int64 *whole_rows;
 } DpColumnSource;
 
 /* Appends the column's header and its packed values; flags are the bucket's. */
-extern void dp_column_encode(StringInfo header, StringInfo data, const DpColumnSource *source, int flags);
+extern void
+dp_column_encode(StringInfo header, StringInfo data, const DpColumnSource *source, int flags);
 
 /* Whether values of a VALUE column of this BSON type are in ints; doubles are bits. */
 extern bool dp_type_is_int(uint8 bson_type);
@@ -306,13 +309,17 @@ extern void dp_column_load(DpBucketReader *r, int column, DpValues *values, uint
 /* The bytes of a packed column, fetched if they have to be. */
 extern DpCursor dp_reader_column_data(DpBucketReader *r, int column);
 
-/* Working memory of the reader for r->count entries; the times in it. Good until the next of these calls. */
+/*
+ * Working memory of the reader for r->count entries; the times in it. Good until the next of these
+ * calls.
+ */
 extern int64 *dp_reader_values(DpBucketReader *r);
 extern uint8 *dp_reader_presences(DpBucketReader *r);
 extern const int64 *dp_reader_times(DpBucketReader *r);
 
 /* Reads the presence in front of a packed column. */
-extern void dp_reader_presence(DpBucketReader *r, const DpPackedColumn *column, DpCursor *c, uint8 *presence);
+extern void
+dp_reader_presence(DpBucketReader *r, const DpPackedColumn *column, DpCursor *c, uint8 *presence);
 
 /* Numerics */
 extern bool dp_numeric_to_decimal(Datum numeric, int64 *value, uint8 *scale);
@@ -322,4 +329,4 @@ extern Datum dp_text_to_numeric(DpString s);
 /* Whether an integer is a value of the kind, or of the BSON type if that is VALUE. */
 extern bool dp_int_in_range(int kind, int bson_type, int64 i);
 
-#endif							/* DP_TYPES_BUCKET_FORMAT_H */
+#endif /* DP_TYPES_BUCKET_FORMAT_H */

@@ -50,16 +50,16 @@ dp_bucket_count_field(PG_FUNCTION_ARGS)
 {
 	DpBucketReader *r;
 	DpBucketSource source;
-	DpValue    *values;
-	int			n = 0;
+	DpValue *values;
+	int n = 0;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (!field_argument(fcinfo, &r, &source))
 		PG_RETURN_INT32(0);
 	/* among BSON values of several types may be nulls */
-	if (source.path == NULL &&
-		(source.packed->kind != DP_PACKED_VALUE || source.packed->parent >= 0 || source.packed->bson_type != 0))
+	if (source.path == NULL && (source.packed->kind != DP_PACKED_VALUE ||
+								source.packed->parent >= 0 || source.packed->bson_type != 0))
 		PG_RETURN_INT32(source.packed->summary.nvalues);
 
 	values = dp_bucket_values_of(r, &source);
@@ -107,7 +107,8 @@ dp_bucket_span(PG_FUNCTION_ARGS)
 
 	if (r->flags & DP_BUCKET_TIMELESS)
 		PG_RETURN_NULL();
-	return DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(r->last), TimestampTzGetDatum(r->first));
+	return DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(r->last),
+							   TimestampTzGetDatum(r->first));
 }
 
 /* The answer of an accumulator for the field; NULL where it is null. */
@@ -116,7 +117,7 @@ accumulate(FunctionCallInfo fcinfo, DpBucketAccumulator what)
 {
 	DpBucketReader *r;
 	DpBucketSource source;
-	DpValue		result;
+	DpValue result;
 
 	if (PG_ARGISNULL(0) || !field_argument(fcinfo, &r, &source) ||
 		!dp_bucket_accumulate(r, &source, what, &result))
@@ -193,8 +194,8 @@ Datum
 dp_bucket_slice_times(PG_FUNCTION_ARGS)
 {
 	DpBucketReader *r;
-	int64		since = PG_INT64_MIN;
-	int64		until = PG_INT64_MAX;
+	int64 since = PG_INT64_MIN;
+	int64 until = PG_INT64_MAX;
 	struct varlena *slice;
 
 	if (PG_ARGISNULL(0))
@@ -207,8 +208,7 @@ dp_bucket_slice_times(PG_FUNCTION_ARGS)
 	r = dp_bucket_argument(fcinfo, 0);
 	if (r->flags & DP_BUCKET_TIMELESS)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the bucket has no times")));
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the bucket has no times")));
 	if (since <= r->first && until > r->last)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	if (since > r->last || until <= r->first || since >= until)

@@ -68,15 +68,15 @@ static void
 load_integers(DpCursor c, const DpPackedColumn *p, int64 *values)
 {
 	const DpBucketSummary *s = &p->summary;
-	int			n = s->nvalues;
-	uint64		range = (uint64) s->max_i - (uint64) s->min_i;
-	uint64		sum = 0;
-	bool		outside = false;
+	int n = s->nvalues;
+	uint64 range = (uint64) s->max_i - (uint64) s->min_i;
+	uint64 sum = 0;
+	bool outside = false;
 
 	dp_ints_decode(c, n, s->min_i, values);
 	for (int i = 0; i < n; i++)
 	{
-		uint64		v = (uint64) values[i];
+		uint64 v = (uint64) values[i];
 
 		outside |= v - (uint64) s->min_i > range;
 		sum += v;
@@ -102,7 +102,8 @@ load_numbers(DpCursor c, const DpPackedColumn *p, int64 *values)
 			dp_floats_unscale(values, s->nvalues, p->scale, p->kind == DP_PACKED_FLOAT4);
 	}
 	else if (number_class(p) == 'd')
-		dp_floats_decode(c, p->form, p->scale, s->nvalues, p->kind == DP_PACKED_FLOAT4, (double *) values);
+		dp_floats_decode(c, p->form, p->scale, s->nvalues, p->kind == DP_PACKED_FLOAT4,
+						 (double *) values);
 	else
 		dp_bucket_corrupted("Integers are not packed in that way.");
 }
@@ -113,7 +114,7 @@ load_numbers(DpCursor c, const DpPackedColumn *p, int64 *values)
 static void
 spread(int64 *values, const uint8 *presence, int count, int nvalues)
 {
-	int			k = nvalues;
+	int k = nvalues;
 
 	for (int i = count - 1; i >= 0; i--)
 	{
@@ -131,7 +132,7 @@ static void
 load_number_rows(DpBucketReader *r, int column, int64 *values, bool *isnull)
 {
 	const DpPackedColumn *p = dp_bucket_column(r, column);
-	DpCursor	c = dp_reader_column_data(r, column);
+	DpCursor c = dp_reader_column_data(r, column);
 
 	if (likely(p->summary.nvalues == r->count))
 	{
@@ -141,7 +142,7 @@ load_number_rows(DpBucketReader *r, int column, int64 *values, bool *isnull)
 	}
 	else
 	{
-		uint8	   *presence = dp_reader_presences(r);
+		uint8 *presence = dp_reader_presences(r);
 
 		dp_reader_presence(r, p, &c, presence);
 		load_numbers(c, p, values);
@@ -157,7 +158,8 @@ load_number_rows(DpBucketReader *r, int column, int64 *values, bool *isnull)
 void
 dp_bucket_int64s(DpBucketReader *r, int column, int64 *values, bool *isnull)
 {
-	if (number_class(dp_bucket_column(r, column)) != 'i' && dp_bucket_column(r, column)->summary.nvalues > 0)
+	if (number_class(dp_bucket_column(r, column)) != 'i' &&
+		dp_bucket_column(r, column)->summary.nvalues > 0)
 		elog(ERROR, "column %d of the bucket holds no integers", column);
 	load_number_rows(r, column, values, isnull);
 }
@@ -166,10 +168,10 @@ bool
 dp_bucket_doubles(DpBucketReader *r, int column, double *values, bool *isnull)
 {
 	const DpPackedColumn *p = dp_bucket_column(r, column);
-	char		class = number_class(p);
-	DpValues	v;
-	uint8	   *presence;
-	int			k = 0;
+	char class = number_class(p);
+	DpValues v;
+	uint8 *presence;
+	int k = 0;
 
 	if (class != 0 || p->summary.nvalues == 0)
 	{
@@ -185,8 +187,10 @@ dp_bucket_doubles(DpBucketReader *r, int column, double *values, bool *isnull)
 	dp_column_load(r, column, &v, presence);
 	for (int i = 0; i < v.n; i++)
 	{
-		if (p->kind == DP_PACKED_NUMERIC ? v.types[i] == DP_NO_DECIMAL :
-			v.types[i] != DP_TYPE_INT32 && v.types[i] != DP_TYPE_INT64 && v.types[i] != DP_TYPE_DOUBLE)
+		if (p->kind == DP_PACKED_NUMERIC
+				? v.types[i] == DP_NO_DECIMAL
+				: v.types[i] != DP_TYPE_INT32 && v.types[i] != DP_TYPE_INT64 &&
+					  v.types[i] != DP_TYPE_DOUBLE)
 			return false;
 	}
 	for (int i = 0; i < r->count; i++)
@@ -214,7 +218,7 @@ void
 dp_column_load(DpBucketReader *r, int column, DpValues *values, uint8 *presence)
 {
 	const DpPackedColumn *p = dp_bucket_column(r, column);
-	DpCursor	c = dp_reader_column_data(r, column);
+	DpCursor c = dp_reader_column_data(r, column);
 
 	dp_reader_presence(r, p, &c, presence);
 	values->n = p->summary.nvalues;
@@ -227,7 +231,7 @@ dp_column_load(DpBucketReader *r, int column, DpValues *values, uint8 *presence)
 static void
 load_values(DpCursor c, const DpPackedColumn *p, DpValues *v)
 {
-	int			n = v->n;
+	int n = v->n;
 
 	if (n == 0)
 	{
@@ -295,7 +299,8 @@ load_typed(DpCursor c, int type, DpForm form, int scale, DpValues *v)
 
 			if (type == DP_TYPE_STRING)
 				continue;
-			if (s->len > PG_INT32_MAX - 16 || dp_value_size(type, s->data, s->data + s->len) != s->len)
+			if (s->len > PG_INT32_MAX - 16 ||
+				dp_value_size(type, s->data, s->data + s->len) != s->len)
 				dp_bucket_corrupted("The length of a value is wrong.");
 		}
 	}
@@ -308,10 +313,10 @@ load_typed(DpCursor c, int type, DpForm form, int scale, DpValues *v)
 static void
 load_mixed(DpCursor c, DpValues *v)
 {
-	int			n = v->n;
-	int64	   *types = palloc_array(int64, n);
-	int			counts[256] = {0};
-	DpValues	part;
+	int n = v->n;
+	int64 *types = palloc_array(int64, n);
+	int counts[256] = { 0 };
+	DpValues part;
 
 	dp_ints_decode_sized(&c, n, 0, types);
 	for (int i = 0; i < n; i++)
@@ -327,9 +332,9 @@ load_mixed(DpCursor c, DpValues *v)
 	part.types = NULL;
 	for (int type = 0; type < 256; type++)
 	{
-		uint32		size;
-		uint8		form;
-		int			k = 0;
+		uint32 size;
+		uint8 form;
+		int k = 0;
 
 		if (counts[type] == 0)
 			continue;
@@ -338,7 +343,8 @@ load_mixed(DpCursor c, DpValues *v)
 		if ((form & DP_FORM_SCALE) > DP_MAX_SCALE)
 			dp_bucket_corrupted("The scale of a column is too large.");
 		part.n = counts[type];
-		load_typed(dp_cursor_part(&c, size), type, form >> DP_FORM_SHIFT, form & DP_FORM_SCALE, &part);
+		load_typed(dp_cursor_part(&c, size), type, form >> DP_FORM_SHIFT, form & DP_FORM_SCALE,
+				   &part);
 		for (int i = 0; i < n; i++)
 		{
 			if (v->types[i] != type)
@@ -355,7 +361,7 @@ load_mixed(DpCursor c, DpValues *v)
 static void
 load_numerics(DpCursor c, const DpPackedColumn *p, DpValues *v)
 {
-	int			n = v->n;
+	int n = v->n;
 
 	v->types = palloc_array(uint8, n);
 	v->ints = palloc_array(int64, n);
@@ -366,13 +372,13 @@ load_numerics(DpCursor c, const DpPackedColumn *p, DpValues *v)
 	}
 	else if (p->form == DP_FORM_DECIMALS)
 	{
-		int64	   *scales = palloc_array(int64, n);
+		int64 *scales = palloc_array(int64, n);
 
 		dp_ints_decode_sized(&c, n, 0, scales);
 		load_integers(c, p, v->ints);
 		for (int i = 0; i < n; i++)
 		{
-			int64		factor;
+			int64 factor;
 
 			if (unlikely((uint64) scales[i] > p->scale))
 				dp_bucket_corrupted("The scale of a number is wrong.");
@@ -416,17 +422,18 @@ string_datum(uint8 kind, DpString s)
 			return PointerGetDatum(cstring_to_text_with_len((const char *) s.data, (int) s.len));
 		case DP_PACKED_UUID:
 		case DP_PACKED_OBJECTID:
-			{
-				uint32		size = kind == DP_PACKED_UUID ? UUID_LEN : DP_OBJECTID_SIZE;
-				uint8	   *p = palloc(size);
+		{
+			uint32 size = kind == DP_PACKED_UUID ? UUID_LEN : DP_OBJECTID_SIZE;
+			uint8 *p = palloc(size);
 
-				if (s.len != size)
-					dp_bucket_corrupted("The length of an id is wrong.");
-				memcpy(p, s.data, size);
-				return PointerGetDatum(p);
-			}
+			if (s.len != size)
+				dp_bucket_corrupted("The length of an id is wrong.");
+			memcpy(p, s.data, size);
+			return PointerGetDatum(p);
+		}
 		case DP_PACKED_DOCUMENT:
-			if (s.len < DP_DOCUMENT_MIN_SIZE || dp_get_int32(s.data) != (int32) s.len || s.data[s.len - 1] != 0)
+			if (s.len < DP_DOCUMENT_MIN_SIZE || dp_get_int32(s.data) != (int32) s.len ||
+				s.data[s.len - 1] != 0)
 				dp_bucket_corrupted("The length of a document is wrong.");
 			return PointerGetDatum(dp_document_to_varlena(s.data, s.len));
 		default:
@@ -437,16 +444,16 @@ string_datum(uint8 kind, DpString s)
 /* From its text, a datum of any type. */
 typedef struct TextInput
 {
-	FmgrInfo	input;
-	Oid			ioparam;
-	int32		typmod;
+	FmgrInfo input;
+	Oid ioparam;
+	int32 typmod;
 } TextInput;
 
 static Datum
 text_datum(TextInput *in, DpString s)
 {
-	char	   *text = palloc(s.len + 1);
-	Datum		d;
+	char *text = palloc(s.len + 1);
+	Datum d;
 
 	verify_text(s);
 	memcpy(text, s.data, s.len);
@@ -462,13 +469,13 @@ text_datum(TextInput *in, DpString s)
 static void
 string_datums(DpCursor c, const DpPackedColumn *p, TextInput *in, Datum *values)
 {
-	int			n = p->summary.nvalues;
+	int n = p->summary.nvalues;
 
 	if (p->form == DP_FORM_DICTIONARY)
 	{
-		DpString   *entries;
-		int			nentries = dp_strings_dictionary(c, n, (int64 *) values, &entries);
-		Datum	   *datums = palloc_array(Datum, nentries + 1);
+		DpString *entries;
+		int nentries = dp_strings_dictionary(c, n, (int64 *) values, &entries);
+		Datum *datums = palloc_array(Datum, nentries + 1);
 
 		for (int i = 0; i < nentries; i++)
 			datums[i] = in != NULL ? text_datum(in, entries[i]) : string_datum(p->kind, entries[i]);
@@ -479,7 +486,7 @@ string_datums(DpCursor c, const DpPackedColumn *p, TextInput *in, Datum *values)
 	}
 	else
 	{
-		DpString   *strings = palloc_array(DpString, n + 1);
+		DpString *strings = palloc_array(DpString, n + 1);
 
 		dp_strings_decode(c, p->form, n, strings);
 		for (int i = 0; i < n; i++)
@@ -491,14 +498,15 @@ string_datums(DpCursor c, const DpPackedColumn *p, TextInput *in, Datum *values)
 static void
 numeric_datums(DpCursor c, const DpPackedColumn *p, Datum *values)
 {
-	DpValues	v;
+	DpValues v;
 
 	v.n = p->summary.nvalues;
 	v.strings = NULL;
 	load_numerics(c, p, &v);
 	for (int i = 0; i < v.n; i++)
 	{
-		if (i > 0 && v.types[i] != DP_NO_DECIMAL && v.types[i] == v.types[i - 1] && v.ints[i] == v.ints[i - 1])
+		if (i > 0 && v.types[i] != DP_NO_DECIMAL && v.types[i] == v.types[i - 1] &&
+			v.ints[i] == v.ints[i - 1])
 			values[i] = values[i - 1];
 		else if (v.types[i] != DP_NO_DECIMAL)
 			values[i] = dp_decimal_to_numeric(v.ints[i], v.types[i]);
@@ -515,7 +523,7 @@ numeric_datums(DpCursor c, const DpPackedColumn *p, Datum *values)
 static void
 spread_datums(Datum *values, bool *isnull, const uint8 *presence, int count, int nvalues)
 {
-	int			k = nvalues;
+	int k = nvalues;
 
 	for (int i = count - 1; i >= 0; i--)
 	{
@@ -530,7 +538,7 @@ spread_datums(Datum *values, bool *isnull, const uint8 *presence, int count, int
 static void
 number_datums(DpBucketReader *r, int column, Oid typid, Datum *values, bool *isnull)
 {
-	int64	   *v = sizeof(Datum) == sizeof(int64) ? (int64 *) values : dp_reader_values(r);
+	int64 *v = sizeof(Datum) == sizeof(int64) ? (int64 *) values : dp_reader_values(r);
 
 	load_number_rows(r, column, v, isnull);
 	switch (typid)
@@ -551,7 +559,7 @@ number_datums(DpBucketReader *r, int column, Oid typid, Datum *values, bool *isn
 		case FLOAT4OID:
 			for (int i = 0; i < r->count; i++)
 			{
-				double		d;
+				double d;
 
 				memcpy(&d, &v[i], sizeof(d));
 				values[i] = Float4GetDatum((float4) d);
@@ -562,7 +570,7 @@ number_datums(DpBucketReader *r, int column, Oid typid, Datum *values, bool *isn
 				break;
 			for (int i = 0; i < r->count; i++)
 			{
-				double		d;
+				double d;
 
 				memcpy(&d, &v[i], sizeof(d));
 				values[i] = Float8GetDatum(d);
@@ -595,14 +603,15 @@ number_fits(uint8 kind, Oid typid)
 }
 
 void
-dp_bucket_datums(DpBucketReader *r, int column, Oid typid, int32 typmod, Datum *values, bool *isnull)
+dp_bucket_datums(DpBucketReader *r, int column, Oid typid, int32 typmod, Datum *values,
+				 bool *isnull)
 {
 	const DpPackedColumn *p = dp_bucket_column(r, column);
-	Oid			own;
-	Oid			base;
-	DpCursor	c;
-	uint8	   *presence;
-	TextInput	in;
+	Oid own;
+	Oid base;
+	DpCursor c;
+	uint8 *presence;
+	TextInput in;
 
 	if (p->summary.nvalues == 0)
 	{
@@ -614,14 +623,15 @@ dp_bucket_datums(DpBucketReader *r, int column, Oid typid, int32 typmod, Datum *
 	base = typid == own ? typid : getBaseType(typid);
 	if (base == VARCHAROID)
 		base = TEXTOID;
-	if (p->kind != DP_PACKED_VALUE && number_class(p) != 0 && (base == own || number_fits(p->kind, base)))
+	if (p->kind != DP_PACKED_VALUE && number_class(p) != 0 &&
+		(base == own || number_fits(p->kind, base)))
 	{
 		number_datums(r, column, base, values, isnull);
 		return;
 	}
 	if (p->kind == DP_PACKED_VALUE || p->kind == DP_PACKED_SPLIT_DOCUMENT)
 	{
-		DpValue    *v = palloc_array(DpValue, r->count);
+		DpValue *v = palloc_array(DpValue, r->count);
 
 		dp_bucket_values(r, column, v);
 		for (int i = 0; i < r->count; i++)
@@ -650,7 +660,7 @@ dp_bucket_datums(DpBucketReader *r, int column, Oid typid, int32 typmod, Datum *
 		string_datums(c, p, NULL, values);
 	else if (p->kind == DP_PACKED_TEXT || p->kind == DP_PACKED_OTHER)
 	{
-		Oid			input;
+		Oid input;
 
 		getTypeInputInfo(typid, &input, &in.ioparam);
 		fmgr_info(input, &in.input);
@@ -658,20 +668,22 @@ dp_bucket_datums(DpBucketReader *r, int column, Oid typid, int32 typmod, Datum *
 		string_datums(c, p, &in, values);
 	}
 	else
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column %d of the bucket cannot be read as type %s", column + 1, format_type_be(typid)),
-				 errdetail("It holds values of type %s.", format_type_be(own))));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("column %d of the bucket cannot be read as type %s", column + 1,
+							   format_type_be(typid)),
+						errdetail("It holds values of type %s.", format_type_be(own))));
 	spread_datums(values, isnull, presence, r->count, p->summary.nvalues);
 }
 
 /* ---------------------------------------------------------------- BSON values */
 
-/* Value i of those that were loaded from a VALUE column; bytes are palloc'd where there are none. */
+/*
+ * Value i of those that were loaded from a VALUE column; bytes are palloc'd where there are none.
+ */
 static void
 value_of(const DpValues *v, int i, DpValue *value)
 {
-	uint8	   *p;
+	uint8 *p;
 
 	value->type = v->types[i];
 	switch (value->type)
@@ -717,9 +729,9 @@ dp_bucket_values(DpBucketReader *r, int column, DpValue *values)
 		split_documents(r, column, values);
 	else if (p->kind == DP_PACKED_VALUE)
 	{
-		uint8	   *presence = palloc(r->count);
-		DpValues	v;
-		int			k = 0;
+		uint8 *presence = palloc(r->count);
+		DpValues v;
+		int k = 0;
 
 		dp_column_load(r, column, &v, presence);
 		for (int i = 0; i < r->count; i++)
@@ -733,9 +745,9 @@ dp_bucket_values(DpBucketReader *r, int column, DpValue *values)
 	}
 	else
 	{
-		Datum	   *datums = palloc_array(Datum, r->count);
-		bool	   *isnull = palloc_array(bool, r->count);
-		Oid			own = dp_bucket_kind_type(p->kind);
+		Datum *datums = palloc_array(Datum, r->count);
+		bool *isnull = palloc_array(bool, r->count);
+		Oid own = dp_bucket_kind_type(p->kind);
 		DpConverter converter;
 
 		dp_bucket_datums(r, column, own, -1, datums, isnull);
@@ -761,15 +773,15 @@ static void
 split_documents(DpBucketReader *r, int column, DpValue *values)
 {
 	const DpPackedColumn *p = dp_bucket_column(r, column);
-	int			count = r->count;
-	uint8	   *presence = palloc(count);
-	DpCursor	c = dp_reader_column_data(r, column);
-	DpBuilder  *documents = palloc_array(DpBuilder, count);
-	DpValue    *fields = palloc_array(DpValue, count);
-	uint8	   *field_presence = palloc(count);
-	int			nwhole;
-	int64	   *rows;
-	DpString   *whole;
+	int count = r->count;
+	uint8 *presence = palloc(count);
+	DpCursor c = dp_reader_column_data(r, column);
+	DpBuilder *documents = palloc_array(DpBuilder, count);
+	DpValue *fields = palloc_array(DpValue, count);
+	uint8 *field_presence = palloc(count);
+	int nwhole;
+	int64 *rows;
+	DpString *whole;
 
 	dp_reader_presence(r, p, &c, presence);
 	nwhole = dp_cursor_size(&c, p->summary.nvalues);
@@ -823,7 +835,8 @@ split_documents(DpBucketReader *r, int column, DpValue *values)
 	for (int i = 0; i < nwhole; i++)
 	{
 		if (rows[i] < 0 || rows[i] >= count || presence[rows[i]] != DP_PACKED_PRESENT ||
-			whole[i].len < DP_DOCUMENT_MIN_SIZE || dp_get_int32(whole[i].data) != (int32) whole[i].len ||
+			whole[i].len < DP_DOCUMENT_MIN_SIZE ||
+			dp_get_int32(whole[i].data) != (int32) whole[i].len ||
 			whole[i].data[whole[i].len - 1] != 0)
 			dp_bucket_corrupted("A document that is kept whole is wrong.");
 		values[rows[i]].data = whole[i].data;

@@ -15,21 +15,33 @@
 #include "types/bucket/format.h"
 
 /* Limits of numerics: digits before the point, and after it */
-#define MAX_WHOLE_DIGITS	131072
-#define MAX_FRACTION		16383
+#define MAX_WHOLE_DIGITS 131072
+#define MAX_FRACTION 16383
 
-#define HEADER_KIND			0xC000
-#define HEADER_SPECIAL		0xC000	/* NaN and the infinities */
-#define HEADER_SHORT		0x8000
-#define HEADER_NEGATIVE		0x4000
+#define HEADER_KIND 0xC000
+#define HEADER_SPECIAL 0xC000 /* NaN and the infinities */
+#define HEADER_SHORT 0x8000
+#define HEADER_NEGATIVE 0x4000
 
-const int64 dp_power10_int64[DP_MAX_SCALE + 1] = {
-	INT64CONST(1), INT64CONST(10), INT64CONST(100), INT64CONST(1000), INT64CONST(10000), INT64CONST(100000),
-	INT64CONST(1000000), INT64CONST(10000000), INT64CONST(100000000), INT64CONST(1000000000),
-	INT64CONST(10000000000), INT64CONST(100000000000), INT64CONST(1000000000000),
-	INT64CONST(10000000000000), INT64CONST(100000000000000), INT64CONST(1000000000000000),
-	INT64CONST(10000000000000000), INT64CONST(100000000000000000), INT64CONST(1000000000000000000)
-};
+const int64 dp_power10_int64[DP_MAX_SCALE + 1] = { INT64CONST(1),
+												   INT64CONST(10),
+												   INT64CONST(100),
+												   INT64CONST(1000),
+												   INT64CONST(10000),
+												   INT64CONST(100000),
+												   INT64CONST(1000000),
+												   INT64CONST(10000000),
+												   INT64CONST(100000000),
+												   INT64CONST(1000000000),
+												   INT64CONST(10000000000),
+												   INT64CONST(100000000000),
+												   INT64CONST(1000000000000),
+												   INT64CONST(10000000000000),
+												   INT64CONST(100000000000000),
+												   INT64CONST(1000000000000000),
+												   INT64CONST(10000000000000000),
+												   INT64CONST(100000000000000000),
+												   INT64CONST(1000000000000000000) };
 
 /*
  * The numeric (detoasted) as value / 10^scale, its display scale.  Returns false
@@ -40,14 +52,14 @@ dp_numeric_to_decimal(Datum numeric, int64 *value, uint8 *scale)
 {
 	struct varlena *v = (struct varlena *) DatumGetPointer(numeric);
 	const char *p = VARDATA_ANY(v);
-	int			size = VARSIZE_ANY_EXHDR(v);
-	uint16		head;
-	int			dscale;
-	int			weight;
-	bool		negative;
-	int			ndigits;
-	int			shift;
-	int64		acc = 0;
+	int size = VARSIZE_ANY_EXHDR(v);
+	uint16 head;
+	int dscale;
+	int weight;
+	bool negative;
+	int ndigits;
+	int shift;
+	int64 acc = 0;
 
 	if (size < (int) sizeof(uint16))
 		return false;
@@ -64,7 +76,7 @@ dp_numeric_to_decimal(Datum numeric, int64 *value, uint8 *scale)
 	}
 	else
 	{
-		int16		w;
+		int16 w;
 
 		if (size < (int) (2 * sizeof(uint16)))
 			return false;
@@ -80,11 +92,10 @@ dp_numeric_to_decimal(Datum numeric, int64 *value, uint8 *scale)
 
 	for (int i = 0; i < ndigits; i++)
 	{
-		int16		digit;
+		int16 digit;
 
 		memcpy(&digit, p + i * sizeof(int16), sizeof(digit));
-		if (pg_mul_s64_overflow(acc, 10000, &acc) ||
-			pg_add_s64_overflow(acc, digit, &acc))
+		if (pg_mul_s64_overflow(acc, 10000, &acc) || pg_add_s64_overflow(acc, digit, &acc))
 			return false;
 	}
 	shift = 4 * (weight - ndigits + 1) + dscale;
@@ -127,12 +138,13 @@ dp_text_to_numeric(DpString s)
 	const char *p = (const char *) s.data;
 	const char *end = p + s.len;
 	const char *point = NULL;
-	char	   *text;
-	Datum		d;
+	char *text;
+	Datum d;
 
 	if (s.len > 0 && *p == '-')
 		p++;
-	if (!(end - p == 3 && memcmp(p, "NaN", 3) == 0) && !(end - p == 8 && memcmp(p, "Infinity", 8) == 0))
+	if (!(end - p == 3 && memcmp(p, "NaN", 3) == 0) &&
+		!(end - p == 8 && memcmp(p, "Infinity", 8) == 0))
 	{
 		const char *first = p;
 
@@ -148,7 +160,8 @@ dp_text_to_numeric(DpString s)
 			dp_bucket_corrupted("A number is not one.");
 	}
 	text = pnstrdup((const char *) s.data, s.len);
-	d = DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	d = DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid),
+							Int32GetDatum(-1));
 	pfree(text);
 	return d;
 }

@@ -19,15 +19,19 @@
 static int
 enter_portable(void)
 {
-	int			level;
+	int level;
 
-	if (likely(DateStyle == USE_ISO_DATES && IntervalStyle == INTSTYLE_POSTGRES && extra_float_digits > 0))
+	if (likely(DateStyle == USE_ISO_DATES && IntervalStyle == INTSTYLE_POSTGRES &&
+			   extra_float_digits > 0))
 		return -1;
 	level = NewGUCNestLevel();
-	(void) set_config_option("datestyle", "ISO", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	(void) set_config_option("intervalstyle", "postgres", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("datestyle", "ISO", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
+							 0, false);
+	(void) set_config_option("intervalstyle", "postgres", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
 	if (extra_float_digits <= 0)
-		(void) set_config_option("extra_float_digits", "1", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+		(void) set_config_option("extra_float_digits", "1", PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
 	return level;
 }
 
@@ -41,8 +45,8 @@ leave_portable(int level)
 char *
 dp_portable_output(FmgrInfo *output, Datum d)
 {
-	int			level = enter_portable();
-	char	   *text = OutputFunctionCall(output, d);
+	int level = enter_portable();
+	char *text = OutputFunctionCall(output, d);
 
 	leave_portable(level);
 	return text;
@@ -51,8 +55,8 @@ dp_portable_output(FmgrInfo *output, Datum d)
 Datum
 dp_portable_input(FmgrInfo *input, char *text, Oid ioparam, int32 typmod)
 {
-	int			level = enter_portable();
-	Datum		d = InputFunctionCall(input, text, ioparam, typmod);
+	int level = enter_portable();
+	Datum d = InputFunctionCall(input, text, ioparam, typmod);
 
 	leave_portable(level);
 	return d;

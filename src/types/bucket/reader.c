@@ -18,18 +18,18 @@
 #include "types/bucket/format.h"
 
 /* What is fetched of a bucket that is stored out of line: one chunk */
-#define FIRST_SLICE			TOAST_MAX_CHUNK_SIZE
+#define FIRST_SLICE TOAST_MAX_CHUNK_SIZE
 
 /* As much of a bucket has the count in it */
-#define COUNT_SLICE		16
+#define COUNT_SLICE 16
 
 /* Working memory of a reader, kept from one bucket to the next */
 typedef struct DpBucketScratch
 {
-	int64	   *values;
-	int			nvalues;
-	uint8	   *presence;
-	int			npresence;
+	int64 *values;
+	int nvalues;
+	uint8 *presence;
+	int npresence;
 } DpBucketScratch;
 
 static void fetch_whole(DpBucketReader *r);
@@ -113,14 +113,14 @@ dp_bucket_count_said(Datum bucket)
 	struct varlena *v = PG_DETOAST_DATUM_SLICE(bucket, 0, COUNT_SLICE);
 	const uint8 *p = (const uint8 *) VARDATA_ANY(v);
 	const uint8 *end = p + VARSIZE_ANY_EXHDR(v);
-	uint64		number = 0;
-	int			i;
+	uint64 number = 0;
+	int i;
 
 	/* the version, then two varints: the header's size and the count */
 	p++;
 	for (i = 0; i < 2; i++)
 	{
-		int			shift = 0;
+		int shift = 0;
 
 		number = 0;
 		do
@@ -169,10 +169,10 @@ fetch_whole(DpBucketReader *r)
 static void
 open_header(DpBucketReader *r)
 {
-	DpCursor	c;
-	uint8		start;
-	uint32		size;
-	uint32		n;
+	DpCursor c;
+	uint8 start;
+	uint32 size;
+	uint32 n;
 
 	r->nparsed = 0;
 	r->next = NULL;
@@ -202,8 +202,8 @@ open_header(DpBucketReader *r)
 	r->time_offset = size;
 	if ((start & DP_BUCKET_TIMELESS) == 0)
 	{
-		uint64		unit;
-		bool		irregular;
+		uint64 unit;
+		bool irregular;
 
 		r->time_unit = dp_cursor_byte(&c);
 		irregular = (r->time_unit & DP_TIME_IRREGULAR) != 0;
@@ -213,7 +213,8 @@ open_header(DpBucketReader *r)
 		unit = dp_time_units[r->time_unit];
 		r->first = (int64) ((uint64) dp_cursor_zigzag(&c) * unit);
 		r->last = (int64) ((uint64) r->first + dp_cursor_varint(&c) * unit);
-		if (unlikely(!IS_VALID_TIMESTAMP(r->first) || !IS_VALID_TIMESTAMP(r->last) || r->last < r->first))
+		if (unlikely(!IS_VALID_TIMESTAMP(r->first) || !IS_VALID_TIMESTAMP(r->last) ||
+					 r->last < r->first))
 			dp_bucket_corrupted("Its times are not times.");
 		r->time_size = irregular ? dp_cursor_size(&c, r->total - size) : 0;
 	}
@@ -245,7 +246,7 @@ open_header(DpBucketReader *r)
 const DpPackedColumn *
 dp_bucket_parse_column(DpBucketReader *r, int i)
 {
-	int			n = r->ncolumns + r->nfields;
+	int n = r->ncolumns + r->nfields;
 
 	if (i < 0 || i >= n)
 		elog(ERROR, "bucket has no column %d", i);
@@ -285,7 +286,7 @@ static bool
 kind_is_float(int kind, int bson_type)
 {
 	return kind == DP_PACKED_FLOAT4 || kind == DP_PACKED_FLOAT8 ||
-		(kind == DP_PACKED_VALUE && bson_type == DP_TYPE_DOUBLE);
+		   (kind == DP_PACKED_VALUE && bson_type == DP_TYPE_DOUBLE);
 }
 
 bool
@@ -321,10 +322,10 @@ dp_int_in_range(int kind, int bson_type, int64 i)
 static void
 parse_column(DpBucketReader *r, DpPackedColumn *p, int number)
 {
-	DpBucketSummary  *s = &p->summary;
-	DpCursor	c;
-	uint8		flags;
-	uint8		form;
+	DpBucketSummary *s = &p->summary;
+	DpCursor c;
+	uint8 flags;
+	uint8 form;
 
 	c.p = r->next;
 	c.end = r->data + r->header;
@@ -343,7 +344,7 @@ parse_column(DpBucketReader *r, DpPackedColumn *p, int number)
 	p->parent = -1;
 	if (number >= r->ncolumns)
 	{
-		uint32		parent = dp_cursor_size(&c, r->ncolumns);
+		uint32 parent = dp_cursor_size(&c, r->ncolumns);
 
 		if (parent >= (uint32) r->ncolumns || r->columns[parent].kind != DP_PACKED_SPLIT_DOCUMENT ||
 			p->kind != DP_PACKED_VALUE)
@@ -369,14 +370,15 @@ parse_column(DpBucketReader *r, DpPackedColumn *p, int number)
 		s->min_scale = dp_cursor_byte(&c);
 		s->max_scale = dp_cursor_byte(&c);
 		s->sum_scale = dp_cursor_byte(&c);
-		if (unlikely(s->min_scale > s->scale || s->max_scale > s->scale || s->sum_scale != s->scale))
+		if (unlikely(s->min_scale > s->scale || s->max_scale > s->scale ||
+					 s->sum_scale != s->scale))
 			dp_bucket_corrupted("The scale of a column is too large.");
 	}
 	/* only these hold integers */
 	p->integers = (p->form == DP_FORM_INTS && s->nvalues > 0 &&
 				   (kind_is_int(p->kind, p->bson_type) || kind_is_float(p->kind, p->bson_type) ||
 					p->kind == DP_PACKED_NUMERIC)) ||
-		(p->form == DP_FORM_DECIMALS && p->kind == DP_PACKED_NUMERIC);
+				  (p->form == DP_FORM_DECIMALS && p->kind == DP_PACKED_NUMERIC);
 	s->has_range = (flags & DP_COLUMN_HAS_RANGE) != 0;
 	s->has_sum = (flags & DP_COLUMN_HAS_SUM) != 0;
 	if (unlikely((s->has_range || s->has_sum) && s->nvalues == 0))
@@ -384,16 +386,15 @@ parse_column(DpBucketReader *r, DpPackedColumn *p, int number)
 	s->min_i = s->max_i = s->sum_i = 0;
 	if (p->integers)
 	{
-		double		power = dp_power10[s->scale];
+		double power = dp_power10[s->scale];
 
 		if (unlikely(!s->has_range))
 			dp_bucket_corrupted("A column has no minimum.");
 		s->min_i = dp_cursor_zigzag(&c);
 		s->max_i = (int64) ((uint64) s->min_i + dp_cursor_varint(&c));
-		if (unlikely(s->max_i < s->min_i ||
-					 (kind_is_int(p->kind, p->bson_type) &&
-					  (!dp_int_in_range(p->kind, p->bson_type, s->min_i) ||
-					   !dp_int_in_range(p->kind, p->bson_type, s->max_i)))))
+		if (unlikely(s->max_i < s->min_i || (kind_is_int(p->kind, p->bson_type) &&
+											 (!dp_int_in_range(p->kind, p->bson_type, s->min_i) ||
+											  !dp_int_in_range(p->kind, p->bson_type, s->max_i)))))
 			dp_bucket_corrupted("The range of a column is wrong.");
 		s->min_d = (double) s->min_i / power;
 		s->max_d = (double) s->max_i / power;
@@ -435,8 +436,8 @@ parse_column(DpBucketReader *r, DpPackedColumn *p, int number)
 int
 dp_bucket_find_column(DpBucketReader *r, int parent, const char *name, int namelen)
 {
-	int			from = parent < 0 ? 0 : r->ncolumns;
-	int			to = parent < 0 ? r->ncolumns : r->ncolumns + r->nfields;
+	int from = parent < 0 ? 0 : r->ncolumns;
+	int to = parent < 0 ? r->ncolumns : r->ncolumns + r->nfields;
 
 	for (int i = from; i < to; i++)
 	{
@@ -543,16 +544,16 @@ dp_bucket_sum(const DpPackedColumn *column, Datum *result)
 void
 dp_bucket_times(DpBucketReader *r, int64 *times)
 {
-	int			n = r->count;
-	uint64		first = (uint64) r->first;
-	bool		wrong = false;
+	int n = r->count;
+	uint64 first = (uint64) r->first;
+	bool wrong = false;
 
 	if ((r->flags & DP_BUCKET_TIMELESS) != 0)
 		elog(ERROR, "bucket has no times");
 	if (r->time_size == 0)
 	{
-		uint64		span = (uint64) r->last - first;
-		uint64		step = n > 1 ? span / (n - 1) : 0;
+		uint64 span = (uint64) r->last - first;
+		uint64 step = n > 1 ? span / (n - 1) : 0;
 
 		if (unlikely(step * (n - 1) != span))
 			dp_bucket_corrupted("Its times are not regular.");
@@ -562,8 +563,8 @@ dp_bucket_times(DpBucketReader *r, int64 *times)
 	}
 	else
 	{
-		uint64		unit = dp_time_units[r->time_unit];
-		DpCursor	c;
+		uint64 unit = dp_time_units[r->time_unit];
+		DpCursor c;
 
 		if (r->avail < r->time_offset + r->time_size)
 			fetch_whole(r);
@@ -583,8 +584,8 @@ bool
 dp_bucket_find_times(DpBucketReader *r, int64 since, int64 until, int *from, int *to)
 {
 	const int64 *times;
-	int			n = r->count;
-	int			bounds[2];
+	int n = r->count;
+	int bounds[2];
 
 	if (since <= r->first && until > r->last)
 	{
@@ -600,12 +601,15 @@ dp_bucket_find_times(DpBucketReader *r, int64 since, int64 until, int *from, int
 	if (r->time_size == 0 && n > 1)
 	{
 		/* a regular grid need not be written out */
-		uint64		step = ((uint64) r->last - (uint64) r->first) / (n - 1);
+		uint64 step = ((uint64) r->last - (uint64) r->first) / (n - 1);
 
 		if (step > 0)
 		{
-			*from = since <= r->first ? 0 : (int) (((uint64) since - (uint64) r->first + step - 1) / step);
-			*to = until > r->last ? n : (int) (((uint64) until - (uint64) r->first + step - 1) / step);
+			*from = since <= r->first
+						? 0
+						: (int) (((uint64) since - (uint64) r->first + step - 1) / step);
+			*to = until > r->last ? n
+								  : (int) (((uint64) until - (uint64) r->first + step - 1) / step);
 			*to = Min(*to, n);
 			return *from < *to;
 		}
@@ -613,13 +617,13 @@ dp_bucket_find_times(DpBucketReader *r, int64 since, int64 until, int *from, int
 	times = dp_reader_times(r);
 	for (int k = 0; k < 2; k++)
 	{
-		int64		bound = k == 0 ? since : until;
-		int			low = 0;
-		int			high = n;
+		int64 bound = k == 0 ? since : until;
+		int low = 0;
+		int high = n;
 
 		while (low < high)
 		{
-			int			middle = (low + high) / 2;
+			int middle = (low + high) / 2;
 
 			if (times[middle] < bound)
 				low = middle + 1;
@@ -680,7 +684,7 @@ dp_reader_presences(DpBucketReader *r)
 const int64 *
 dp_reader_times(DpBucketReader *r)
 {
-	int64	   *times = dp_reader_values(r);
+	int64 *times = dp_reader_values(r);
 
 	dp_bucket_times(r, times);
 	return times;
@@ -690,7 +694,7 @@ DpCursor
 dp_reader_column_data(DpBucketReader *r, int column)
 {
 	const DpPackedColumn *p = dp_bucket_column(r, column);
-	DpCursor	c;
+	DpCursor c;
 
 	if (unlikely(r->avail < p->offset + p->size))
 		fetch_whole(r);
@@ -703,12 +707,15 @@ void
 dp_reader_presence(DpBucketReader *r, const DpPackedColumn *column, DpCursor *c, uint8 *presence)
 {
 	const DpBucketSummary *s = &column->summary;
-	int			counts[3] = {0};
-	int64	   *codes;
+	int counts[3] = { 0 };
+	int64 *codes;
 
 	if (s->nnulls == r->count || s->nmissing == r->count || s->nvalues == r->count)
 	{
-		memset(presence, s->nvalues > 0 ? DP_PACKED_PRESENT : s->nnulls > 0 ? DP_PACKED_NULL : DP_PACKED_MISSING,
+		memset(presence,
+			   s->nvalues > 0  ? DP_PACKED_PRESENT
+			   : s->nnulls > 0 ? DP_PACKED_NULL
+							   : DP_PACKED_MISSING,
 			   r->count);
 		return;
 	}
@@ -729,7 +736,7 @@ dp_reader_presence(DpBucketReader *r, const DpPackedColumn *column, DpCursor *c,
 void
 dp_bucket_presence(DpBucketReader *r, int column, uint8 *presence)
 {
-	DpCursor	c = dp_reader_column_data(r, column);
+	DpCursor c = dp_reader_column_data(r, column);
 
 	dp_reader_presence(r, dp_bucket_column(r, column), &c, presence);
 }

@@ -20,57 +20,67 @@
 #include "types/bucket/start.h"
 
 /* No series has more spans. */
-#define MAX_SPANS	DP_BUCKET_MAX_COUNT
+#define MAX_SPANS DP_BUCKET_MAX_COUNT
 
 typedef enum Take
 {
-	TAKE_AVG, TAKE_SUM, TAKE_MIN, TAKE_MAX, TAKE_FIRST, TAKE_LAST, TAKE_COUNT
+	TAKE_AVG,
+	TAKE_SUM,
+	TAKE_MIN,
+	TAKE_MAX,
+	TAKE_FIRST,
+	TAKE_LAST,
+	TAKE_COUNT
 } Take;
 
 typedef enum Fill
 {
-	FILL_NULL, FILL_PREVIOUS, FILL_LINEAR
+	FILL_NULL,
+	FILL_PREVIOUS,
+	FILL_LINEAR
 } Fill;
 
-static const char *const take_names[] = {"avg", "sum", "min", "max", "first", "last", "count"};
-static const char *const fill_names[] = {"null", "previous", "linear"};
+static const char *const take_names[] = { "avg", "sum", "min", "max", "first", "last", "count" };
+static const char *const fill_names[] = { "null", "previous", "linear" };
 
 /* A span in which the bucket has something */
 typedef struct Known
 {
 	TimestampTz start;
-	DpValue		value;
+	DpValue value;
 } Known;
 
 /* Where a series stands */
 typedef struct Series
 {
-	DpSpan		span;
-	TimestampTz next;			/* the next span's beginning */
+	DpSpan span;
+	TimestampTz next; /* the next span's beginning */
 	TimestampTz until;
-	Take		take;
-	Fill		fill;
-	Known	   *known;
-	int			nknown;
-	int			at;				/* the first of them that does not begin before next */
+	Take take;
+	Fill fill;
+	Known *known;
+	int nknown;
+	int at; /* the first of them that does not begin before next */
 } Series;
 
 /* Where bucket_interpolate stands in its partition */
 typedef struct Interpolation
 {
-	bool		has_before;		/* the last value that was met */
-	int64		before_at;
-	double		before;
-	int64		after_row;		/* the next one, looked up once a gap; -1: there is none */
-	int64		looked_for;		/* the row at which it was looked up */
-	int64		after_at;
-	double		after;
-	bool		valid;			/* the state was set up */
+	bool has_before; /* the last value that was met */
+	int64 before_at;
+	double before;
+	int64 after_row;  /* the next one, looked up once a gap; -1: there is none */
+	int64 looked_for; /* the row at which it was looked up */
+	int64 after_at;
+	double after;
+	bool valid; /* the state was set up */
 } Interpolation;
 
-static void span_of_arguments(FunctionCallInfo fcinfo, DpSpan *span, int width, int origin, int zone);
+static void
+span_of_arguments(FunctionCallInfo fcinfo, DpSpan *span, int width, int origin, int zone);
 static void check_length(DpSpan *span, TimestampTz from, TimestampTz until);
-static int	choice(FunctionCallInfo fcinfo, int argno, const char *const *names, int n, const char *what);
+static int
+choice(FunctionCallInfo fcinfo, int argno, const char *const *names, int n, const char *what);
 static void series_of_bucket(FunctionCallInfo fcinfo, Series *series);
 static bool take_values(const DpValue *values, int n, Take take, DpValue *result);
 static bool series_value(const Series *series, TimestampTz start, DpValue *result);
@@ -85,7 +95,7 @@ Datum
 dp_bucket_starts(PG_FUNCTION_ARGS)
 {
 	FuncCallContext *set;
-	Series	   *series;
+	Series *series;
 
 	if (SRF_IS_FIRSTCALL())
 	{
@@ -96,8 +106,9 @@ dp_bucket_starts(PG_FUNCTION_ARGS)
 		span_of_arguments(fcinfo, &series->span, 0, 3, 4);
 		series->until = PG_GETARG_TIMESTAMPTZ(2);
 		check_length(&series->span, PG_GETARG_TIMESTAMPTZ(1), series->until);
-		series->next = PG_GETARG_TIMESTAMPTZ(1) < series->until ?
-			dp_span_start(&series->span, PG_GETARG_TIMESTAMPTZ(1), NULL) : series->until;
+		series->next = PG_GETARG_TIMESTAMPTZ(1) < series->until
+						   ? dp_span_start(&series->span, PG_GETARG_TIMESTAMPTZ(1), NULL)
+						   : series->until;
 		set->user_fctx = series;
 	}
 
@@ -123,7 +134,7 @@ Datum
 dp_bucket_series(PG_FUNCTION_ARGS)
 {
 	FuncCallContext *set;
-	Series	   *series;
+	Series *series;
 
 	if (SRF_IS_FIRSTCALL())
 	{
@@ -147,9 +158,9 @@ dp_bucket_series(PG_FUNCTION_ARGS)
 	if (series != NULL && series->next < series->until)
 	{
 		TimestampTz start = series->next;
-		Datum		values[2];
-		bool		nulls[2] = {false, false};
-		DpValue		value;
+		Datum values[2];
+		bool nulls[2] = { false, false };
+		DpValue value;
 
 		(void) dp_span_start(&series->span, start, &series->next);
 		while (series->at < series->nknown && series->known[series->at].start < start)
@@ -166,7 +177,7 @@ dp_bucket_series(PG_FUNCTION_ARGS)
 static void
 span_of_arguments(FunctionCallInfo fcinfo, DpSpan *span, int width, int origin, int zone)
 {
-	text	   *name = PG_ARGISNULL(zone) ? NULL : PG_GETARG_TEXT_PP(zone);
+	text *name = PG_ARGISNULL(zone) ? NULL : PG_GETARG_TEXT_PP(zone);
 	TimestampTz from = PG_ARGISNULL(origin) ? 0 : PG_GETARG_TIMESTAMPTZ(origin);
 
 	dp_span_init(span, PG_GETARG_INTERVAL_P(width), PG_ARGISNULL(origin) ? NULL : &from,
@@ -177,23 +188,21 @@ span_of_arguments(FunctionCallInfo fcinfo, DpSpan *span, int width, int origin, 
 static void
 check_length(DpSpan *span, TimestampTz from, TimestampTz until)
 {
-	uint64		step = span->kind == DP_SPAN_MONTHS ? span->step * 28 * USECS_PER_DAY : span->step;
+	uint64 step = span->kind == DP_SPAN_MONTHS ? span->step * 28 * USECS_PER_DAY : span->step;
 
 	if (TIMESTAMP_NOT_FINITE(from) || TIMESTAMP_NOT_FINITE(until))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("the bounds of a series cannot be infinite")));
+		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+						errmsg("the bounds of a series cannot be infinite")));
 	if (from < until && ((uint64) until - (uint64) from) / step >= MAX_SPANS)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("the series has more than %d spans", MAX_SPANS)));
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("the series has more than %d spans", MAX_SPANS)));
 }
 
 /* Which of the names the argument is. */
 static int
 choice(FunctionCallInfo fcinfo, int argno, const char *const *names, int n, const char *what)
 {
-	char	   *name;
+	char *name;
 
 	if (PG_ARGISNULL(argno))
 		return 0;
@@ -204,10 +213,10 @@ choice(FunctionCallInfo fcinfo, int argno, const char *const *names, int n, cons
 			return i;
 	}
 	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("%s is \"%.100s\"", what, name),
-			 strcmp(what, "fill") == 0 ? errhint("It is null, previous or linear.") :
-			 errhint("It is avg, sum, min, max, first, last or count.")));
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s is \"%.100s\"", what, name),
+			 strcmp(what, "fill") == 0
+				 ? errhint("It is null, previous or linear.")
+				 : errhint("It is avg, sum, min, max, first, last or count.")));
 	return 0;
 }
 
@@ -217,8 +226,8 @@ series_of_bucket(FunctionCallInfo fcinfo, Series *series)
 {
 	DpBucketReader r;
 	DpBucketSource source;
-	int64	   *times;
-	DpValue    *values;
+	int64 *times;
+	DpValue *values;
 	TimestampTz from;
 
 	span_of_arguments(fcinfo, &series->span, 1, 7, 8);
@@ -229,8 +238,7 @@ series_of_bucket(FunctionCallInfo fcinfo, Series *series)
 	dp_bucket_open(&r, PointerGetDatum(PG_DETOAST_DATUM_COPY(PG_GETARG_DATUM(0))));
 	if (r.flags & DP_BUCKET_TIMELESS)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the bucket has no times")));
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the bucket has no times")));
 	from = PG_ARGISNULL(3) ? r.first : PG_GETARG_TIMESTAMPTZ(3);
 	series->until = PG_ARGISNULL(4) ? r.last + 1 : PG_GETARG_TIMESTAMPTZ(4);
 	check_length(&series->span, from, series->until);
@@ -244,9 +252,9 @@ series_of_bucket(FunctionCallInfo fcinfo, Series *series)
 	series->known = palloc_extended(r.count * sizeof(Known), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < r.count;)
 	{
-		Known	   *known = &series->known[series->nknown];
+		Known *known = &series->known[series->nknown];
 		TimestampTz next;
-		int			j = i;
+		int j = i;
 
 		CHECK_FOR_INTERRUPTS();
 		known->start = dp_span_start(&series->span, times[i], &next);
@@ -255,10 +263,10 @@ series_of_bucket(FunctionCallInfo fcinfo, Series *series)
 		if (take_values(values + i, j - i, series->take, &known->value))
 		{
 			if (series->fill == FILL_LINEAR && !dp_type_is_number(known->value.type))
-				ereport(ERROR,
-						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("cannot interpolate between values that are no numbers"),
-						 errdetail("Found a value of BSON type \"%s\".", dp_type_name(known->value.type))));
+				ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+								errmsg("cannot interpolate between values that are no numbers"),
+								errdetail("Found a value of BSON type \"%s\".",
+										  dp_type_name(known->value.type))));
 			series->nknown++;
 		}
 		i = j;
@@ -271,8 +279,8 @@ static bool
 take_values(const DpValue *values, int n, Take take, DpValue *result)
 {
 	const DpValue *best = NULL;
-	DpSum		sum;
-	int			count = 0;
+	DpSum sum;
+	int count = 0;
 
 	dp_sum_init(&sum);
 	for (int i = 0; i < n; i++)
@@ -305,10 +313,10 @@ take_values(const DpValue *values, int n, Take take, DpValue *result)
 			dp_result_sum(result, &sum);
 			if (result->type == DP_TYPE_DECIMAL128)
 			{
-				uint8		room[8];
-				DpValue		n128 = {room, 8, DP_TYPE_INT64};
-				uint8		divisor[DP_DECIMAL128_SIZE];
-				uint8		quotient[DP_DECIMAL128_SIZE];
+				uint8 room[8];
+				DpValue n128 = { room, 8, DP_TYPE_INT64 };
+				uint8 divisor[DP_DECIMAL128_SIZE];
+				uint8 quotient[DP_DECIMAL128_SIZE];
 
 				dp_put_int64(room, count);
 				dp_number_to_decimal(&n128, divisor);
@@ -346,9 +354,9 @@ series_value(const Series *series, TimestampTz start, DpValue *result)
 	if (after == NULL)
 		return false;
 	{
-		double		a = dp_number_to_double(&before->value);
-		double		b = dp_number_to_double(&after->value);
-		double		part = (double) (start - before->start) / (double) (after->start - before->start);
+		double a = dp_number_to_double(&before->value);
+		double b = dp_number_to_double(&after->value);
+		double part = (double) (start - before->start) / (double) (after->start - before->start);
 
 		return dp_result_double(result, a + (b - a) * part);
 	}
@@ -377,13 +385,14 @@ find_after(WindowObject window, Interpolation *state, int64 row)
 	state->after_row = -1;
 	for (int64 i = row + 1;; i++)
 	{
-		bool		isnull;
-		bool		isout;
-		Datum		value;
-		Datum		at;
+		bool isnull;
+		bool isout;
+		Datum value;
+		Datum at;
 
 		CHECK_FOR_INTERRUPTS();
-		value = WinGetFuncArgInPartition(window, 1, (int) i, WINDOW_SEEK_HEAD, false, &isnull, &isout);
+		value =
+			WinGetFuncArgInPartition(window, 1, (int) i, WINDOW_SEEK_HEAD, false, &isnull, &isout);
 		if (isout)
 			return;
 		if (isnull)
@@ -409,11 +418,11 @@ dp_bucket_interpolate(PG_FUNCTION_ARGS)
 {
 	WindowObject window = PG_WINDOW_OBJECT();
 	Interpolation *state;
-	int64		row;
-	int64		at;
-	Datum		value;
-	bool		isnull;
-	bool		no_time;
+	int64 row;
+	int64 at;
+	Datum value;
+	bool isnull;
+	bool no_time;
 
 	state = WinGetPartitionLocalMemory(window, sizeof(Interpolation));
 	row = WinGetCurrentPosition(window);
@@ -443,5 +452,6 @@ dp_bucket_interpolate(PG_FUNCTION_ARGS)
 	if (state->after_at == state->before_at)
 		PG_RETURN_FLOAT8(state->before);
 	PG_RETURN_FLOAT8(state->before + (state->after - state->before) *
-					 ((double) (at - state->before_at) / (double) (state->after_at - state->before_at)));
+										 ((double) (at - state->before_at) /
+										  (double) (state->after_at - state->before_at)));
 }

@@ -19,52 +19,53 @@
 #include "types/bucket/start.h"
 
 /* Monday, 3 January 2000 */
-#define MONDAY		(2 * USECS_PER_DAY)
+#define MONDAY (2 * USECS_PER_DAY)
 
 /* What bucket_start() remembers: the arguments that the span was made of */
 typedef struct StartCache
 {
-	DpSpan		span;
-	bool		valid;
-	bool		has_origin;
-	bool		has_zone;
-	Interval	width;
-	int64		origin;
-	uint32		zonelen;
-	char		zone[TZ_STRLEN_MAX + 1];
+	DpSpan span;
+	bool valid;
+	bool has_origin;
+	bool has_zone;
+	Interval width;
+	int64 origin;
+	uint32 zonelen;
+	char zone[TZ_STRLEN_MAX + 1];
 } StartCache;
 
 static int64 zone_offset(const DpZone *zone, TimestampTz t);
 static TimestampTz boundary(const DpSpan *span, int64 k);
 static void find_by_clock(DpSpan *span, TimestampTz t);
 static void find_by_time(DpSpan *span, TimestampTz t);
-static DpSpan *span_argument(FunctionCallInfo fcinfo, const int64 *origin, const char *zone, uint32 zonelen);
+static DpSpan *
+span_argument(FunctionCallInfo fcinfo, const int64 *origin, const char *zone, uint32 zonelen);
 
-static void pg_attribute_noreturn()
-out_of_range(void)
+static void
+pg_attribute_noreturn() out_of_range(void)
 {
 	ereport(ERROR,
-			(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-			 errmsg("timestamp out of range")));
+			(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE), errmsg("timestamp out of range")));
 }
 
 void
-dp_span_init(DpSpan *span, const Interval *width, const TimestampTz *origin,
-			 const char *zone, uint32 zonelen)
+dp_span_init(DpSpan *span, const Interval *width, const TimestampTz *origin, const char *zone,
+			 uint32 zonelen)
 {
-	int64		days;
+	int64 days;
 
 	memset(span, 0, sizeof(DpSpan));
 	if (zone != NULL && !dp_zone_parse(zone, zonelen, &span->zone))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("time zone \"%.*s\" is not known", (int) Min(zonelen, 100), zone),
-				 errhint("Use the full name of a zone (\"Europe/Paris\"), \"UTC\", or an offset (\"+02:00\").")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("time zone \"%.*s\" is not known", (int) Min(zonelen, 100), zone),
+			 errhint(
+				 "Use the full name of a zone (\"Europe/Paris\"), \"UTC\", or an offset (\"+02:00\").")));
 
 	if (width->month != 0 && (width->day != 0 || width->time != 0))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the width of a bucket cannot mix months with days or hours")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the width of a bucket cannot mix months with days or hours")));
 	if (width->month != 0)
 	{
 		span->kind = DP_SPAN_MONTHS;
@@ -76,20 +77,17 @@ dp_span_init(DpSpan *span, const Interval *width, const TimestampTz *origin,
 		if (pg_mul_s64_overflow(width->day, USECS_PER_DAY, &days) ||
 			pg_add_s64_overflow(days, width->time, &span->step))
 			ereport(ERROR,
-					(errcode(ERRCODE_INTERVAL_FIELD_OVERFLOW),
-					 errmsg("interval out of range")));
+					(errcode(ERRCODE_INTERVAL_FIELD_OVERFLOW), errmsg("interval out of range")));
 	}
 	if (span->step <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the width of a bucket must be greater than zero")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the width of a bucket must be greater than zero")));
 
 	if (origin == NULL)
 		span->origin = span->kind == DP_SPAN_MONTHS ? 0 : MONDAY;
 	else if (TIMESTAMP_NOT_FINITE(*origin))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the origin of buckets cannot be infinite")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the origin of buckets cannot be infinite")));
 	else
 		span->origin = *origin + zone_offset(&span->zone, *origin);
 	span->is_fixed = span->zone.tz == NULL && span->kind != DP_SPAN_MONTHS;
@@ -116,31 +114,32 @@ dp_span_start(DpSpan *span, TimestampTz t, TimestampTz *next)
 bool
 dp_span_divides(const DpSpan *fine, const DpSpan *coarse)
 {
-	int64		apart;
+	int64 apart;
 
 	if (fine->zone.tz != coarse->zone.tz || fine->zone.offset != coarse->zone.offset)
 		return false;
 	if (fine->kind == DP_SPAN_MONTHS)
-		return coarse->kind == DP_SPAN_MONTHS && fine->origin == coarse->origin && coarse->step % fine->step == 0;
+		return coarse->kind == DP_SPAN_MONTHS && fine->origin == coarse->origin &&
+			   coarse->step % fine->step == 0;
 	if (coarse->kind == DP_SPAN_MONTHS)
 	{
 		/* months begin where days begin if both are counted from midnight */
 		return fine->step <= USECS_PER_DAY && USECS_PER_DAY % fine->step == 0 &&
-			coarse->origin % fine->step == 0 && fine->origin % fine->step == 0 &&
-			(fine->kind == DP_SPAN_DAYS || fine->zone.tz == NULL);
+			   coarse->origin % fine->step == 0 && fine->origin % fine->step == 0 &&
+			   (fine->kind == DP_SPAN_DAYS || fine->zone.tz == NULL);
 	}
 	/* a clock that changes is on the grid of hours on one side only */
 	if (fine->kind != coarse->kind && fine->zone.tz != NULL)
 		return false;
 	return coarse->step % fine->step == 0 &&
-		!pg_sub_s64_overflow(coarse->origin, fine->origin, &apart) && apart % fine->step == 0;
+		   !pg_sub_s64_overflow(coarse->origin, fine->origin, &apart) && apart % fine->step == 0;
 }
 
 /* What the zone's clock is ahead of UTC, in microseconds. */
 static int64
 zone_offset(const DpZone *zone, TimestampTz t)
 {
-	int64		ms;
+	int64 ms;
 
 	if (zone->tz == NULL)
 		return zone->offset * 1000;
@@ -152,8 +151,8 @@ zone_offset(const DpZone *zone, TimestampTz t)
 static TimestampTz
 clock_to_utc(const DpZone *zone, int64 local)
 {
-	int64		ms = dp_floor_div(local, 1000) + DP_EPOCH_SHIFT_MS;
-	int64		utc = local - (ms - dp_zone_utc(zone, ms)) * 1000;
+	int64 ms = dp_floor_div(local, 1000) + DP_EPOCH_SHIFT_MS;
+	int64 utc = local - (ms - dp_zone_utc(zone, ms)) * 1000;
 
 	if (!IS_VALID_TIMESTAMP(utc))
 		out_of_range();
@@ -164,7 +163,7 @@ clock_to_utc(const DpZone *zone, int64 local)
 static int64
 floor_to_step(const DpSpan *span, int64 t)
 {
-	int64		n;
+	int64 n;
 
 	if (pg_sub_s64_overflow(t, span->origin, &n) ||
 		pg_sub_s64_overflow(n, dp_floor_mod(n, span->step), &n) ||
@@ -177,16 +176,16 @@ floor_to_step(const DpSpan *span, int64 t)
 static TimestampTz
 boundary(const DpSpan *span, int64 k)
 {
-	int64		local;
+	int64 local;
 
 	if (pg_mul_s64_overflow(k, span->step, &k))
 		out_of_range();
 	if (span->kind == DP_SPAN_MONTHS)
 	{
-		int64		days = dp_floor_div(span->origin, USECS_PER_DAY);
-		int64		month;
-		int64		year;
-		DpParts		p;
+		int64 days = dp_floor_div(span->origin, USECS_PER_DAY);
+		int64 month;
+		int64 year;
+		DpParts p;
 
 		/* a day that the month has not becomes its last */
 		dp_parts_of((days + DP_EPOCH_SHIFT_DAYS) * DP_MS_DAY, &p);
@@ -196,7 +195,8 @@ boundary(const DpSpan *span, int64 k)
 		month += k;
 		year = dp_floor_div(month, 12);
 		month = dp_floor_mod(month, 12) + 1;
-		days = dp_days_of(year, month, Min(p.day, dp_days_in_month(year, (int) month))) - DP_EPOCH_SHIFT_DAYS;
+		days = dp_days_of(year, month, Min(p.day, dp_days_in_month(year, (int) month))) -
+			   DP_EPOCH_SHIFT_DAYS;
 		if (pg_mul_s64_overflow(days, USECS_PER_DAY, &local) ||
 			pg_add_s64_overflow(local, dp_floor_mod(span->origin, USECS_PER_DAY), &local))
 			out_of_range();
@@ -213,7 +213,7 @@ static TimestampTz
 boundary_or_end(const DpSpan *span, int64 k, TimestampTz t)
 {
 	/* the span before this one begins before t: only the far end can be out of range */
-	uint64		left = (uint64) END_TIMESTAMP - (uint64) t;
+	uint64 left = (uint64) END_TIMESTAMP - (uint64) t;
 
 	if (span->kind == DP_SPAN_MONTHS)
 	{
@@ -229,15 +229,15 @@ boundary_or_end(const DpSpan *span, int64 k, TimestampTz t)
 static void
 find_by_clock(DpSpan *span, TimestampTz t)
 {
-	int64		local = t + zone_offset(&span->zone, t);
-	int64		k;
+	int64 local = t + zone_offset(&span->zone, t);
+	int64 k;
 	TimestampTz start;
 	TimestampTz next;
 
 	if (span->kind == DP_SPAN_MONTHS)
 	{
-		DpParts		p;
-		DpParts		from;
+		DpParts p;
+		DpParts from;
 
 		dp_parts_of(dp_floor_div(local, 1000) + DP_EPOCH_SHIFT_MS, &p);
 		dp_parts_of(dp_floor_div(span->origin, 1000) + DP_EPOCH_SHIFT_MS, &from);
@@ -250,7 +250,9 @@ find_by_clock(DpSpan *span, TimestampTz t)
 		k = dp_floor_div(k, span->step);
 	}
 
-	/* the day of the month, or a change of the clock, may put the boundary to the other side of t */
+	/*
+	 * the day of the month, or a change of the clock, may put the boundary to the other side of t
+	 */
 	start = boundary(span, k);
 	if (start > t)
 	{
@@ -274,7 +276,7 @@ find_by_clock(DpSpan *span, TimestampTz t)
 static TimestampTz
 offset_changed(const DpZone *zone, TimestampTz low, TimestampTz high)
 {
-	int64		offset = zone_offset(zone, low);
+	int64 offset = zone_offset(zone, low);
 
 	while (high - low > 1)
 	{
@@ -297,17 +299,17 @@ static void
 find_by_time(DpSpan *span, TimestampTz t)
 {
 	const DpZone *zone = &span->zone;
-	int64		offset = zone_offset(zone, t);
+	int64 offset = zone_offset(zone, t);
 	TimestampTz start = floor_to_step(span, t + offset) - offset;
 	TimestampTz next;
-	int64		other;
+	int64 other;
 
 	if (!IS_VALID_TIMESTAMP(start))
 		out_of_range();
 	if (!span->is_fixed && (other = zone_offset(zone, start)) != offset)
 	{
 		TimestampTz change = offset_changed(zone, start, t);
-		int64		before = floor_to_step(span, change + other - 1);
+		int64 before = floor_to_step(span, change + other - 1);
 
 		if (offset > other && floor_to_step(span, change + offset - 1) >= change + other)
 			start = change;
@@ -315,12 +317,13 @@ find_by_time(DpSpan *span, TimestampTz t)
 			start = before - other;
 	}
 
-	if (pg_add_s64_overflow(floor_to_step(span, t + offset) - offset, span->step, &next) || !IS_VALID_TIMESTAMP(next))
+	if (pg_add_s64_overflow(floor_to_step(span, t + offset) - offset, span->step, &next) ||
+		!IS_VALID_TIMESTAMP(next))
 		next = DT_NOEND;
 	else if (!span->is_fixed && (other = zone_offset(zone, next)) != offset)
 	{
 		TimestampTz change = offset_changed(zone, t, next);
-		int64		after = floor_to_step(span, change + other - 1);
+		int64 after = floor_to_step(span, change + other - 1);
 
 		if (other > offset && after >= change + offset)
 			next = change;
@@ -344,8 +347,8 @@ dp_bucket_start(PG_FUNCTION_ARGS)
 {
 	TimestampTz t;
 	TimestampTz origin = 0;
-	text	   *zone = NULL;
-	DpSpan	   *span;
+	text *zone = NULL;
+	DpSpan *span;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
@@ -354,8 +357,8 @@ dp_bucket_start(PG_FUNCTION_ARGS)
 		origin = PG_GETARG_TIMESTAMPTZ(2);
 	if (!PG_ARGISNULL(3))
 		zone = PG_GETARG_TEXT_PP(3);
-	span = span_argument(fcinfo, PG_ARGISNULL(2) ? NULL : &origin,
-						 zone ? VARDATA_ANY(zone) : NULL, zone ? VARSIZE_ANY_EXHDR(zone) : 0);
+	span = span_argument(fcinfo, PG_ARGISNULL(2) ? NULL : &origin, zone ? VARDATA_ANY(zone) : NULL,
+						 zone ? VARSIZE_ANY_EXHDR(zone) : 0);
 	if (TIMESTAMP_NOT_FINITE(t))
 		PG_RETURN_TIMESTAMPTZ(t);
 	PG_RETURN_TIMESTAMPTZ(dp_span_start(span, t, NULL));
@@ -369,9 +372,9 @@ DP_FUNCTION(dp_bucket_start_timestamp);
 Datum
 dp_bucket_start_timestamp(PG_FUNCTION_ARGS)
 {
-	Timestamp	t;
-	Timestamp	origin = 0;
-	DpSpan	   *span;
+	Timestamp t;
+	Timestamp origin = 0;
+	DpSpan *span;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
@@ -392,10 +395,10 @@ DP_FUNCTION(dp_bucket_start_date);
 Datum
 dp_bucket_start_date(PG_FUNCTION_ARGS)
 {
-	DateADT		d;
-	int64		origin = 0;
+	DateADT d;
+	int64 origin = 0;
 	TimestampTz start;
-	DpSpan	   *span;
+	DpSpan *span;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
@@ -412,9 +415,8 @@ dp_bucket_start_date(PG_FUNCTION_ARGS)
 	}
 	span = span_argument(fcinfo, PG_ARGISNULL(2) ? NULL : &origin, NULL, 0);
 	if (span->kind != DP_SPAN_MONTHS && span->step % USECS_PER_DAY != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the width of a bucket of dates must be whole days or months")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the width of a bucket of dates must be whole days or months")));
 	if (DATE_NOT_FINITE(d))
 		PG_RETURN_DATEADT(d);
 	if (d >= TIMESTAMP_END_JULIAN - POSTGRES_EPOCH_JDATE)
@@ -436,12 +438,14 @@ span_argument(FunctionCallInfo fcinfo, const int64 *origin, const char *zone, ui
 	if (likely(cache != NULL && cache->valid &&
 			   memcmp(&cache->width, width, sizeof(Interval)) == 0 &&
 			   cache->has_origin == (origin != NULL) &&
-			   (origin == NULL || cache->origin == *origin) &&
-			   cache->has_zone == (zone != NULL) && cache->zonelen == zonelen && (zonelen == 0 || memcmp(cache->zone, zone, zonelen) == 0)))
+			   (origin == NULL || cache->origin == *origin) && cache->has_zone == (zone != NULL) &&
+			   cache->zonelen == zonelen &&
+			   (zonelen == 0 || memcmp(cache->zone, zone, zonelen) == 0)))
 		return &cache->span;
 
 	if (cache == NULL)
-		cache = fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(StartCache));
+		cache = fcinfo->flinfo->fn_extra =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(StartCache));
 	cache->valid = false;
 	dp_span_init(&cache->span, width, origin, zone, zonelen);
 	cache->width = *width;

@@ -17,20 +17,20 @@
 
 typedef enum DpSpanKind
 {
-	DP_SPAN_TIME,				/* hours and less: by the time that passes, on the zone's grid */
-	DP_SPAN_DAYS,				/* days and weeks, with or without hours: by the clock */
-	DP_SPAN_MONTHS				/* months and years: by the calendar */
+	DP_SPAN_TIME,  /* hours and less: by the time that passes, on the zone's grid */
+	DP_SPAN_DAYS,  /* days and weeks, with or without hours: by the clock */
+	DP_SPAN_MONTHS /* months and years: by the calendar */
 } DpSpanKind;
 
 /* Plain data: copy it as you like. */
 typedef struct DpSpan
 {
-	DpSpanKind	kind;
-	int64		step;			/* microseconds, or months */
-	int64		origin;			/* where counting begins, by the zone's clock, in microseconds since 2000 */
-	DpZone		zone;
-	bool		is_fixed;		/* plain arithmetic: the zone's offset never changes, and it is no calendar */
-	TimestampTz start;			/* the span that was found last: [start, next); none if start = next */
+	DpSpanKind kind;
+	int64 step;   /* microseconds, or months */
+	int64 origin; /* where counting begins, by the zone's clock, in microseconds since 2000 */
+	DpZone zone;
+	bool is_fixed; /* plain arithmetic: the zone's offset never changes, and it is no calendar */
+	TimestampTz start; /* the span that was found last: [start, next); none if start = next */
 	TimestampTz next;
 } DpSpan;
 
@@ -56,4 +56,4 @@ extern TimestampTz dp_span_start(DpSpan *span, TimestampTz t, TimestampTz *next)
  */
 extern bool dp_span_divides(const DpSpan *fine, const DpSpan *coarse);
 
-#endif							/* DP_TYPES_BUCKET_START_H */
+#endif /* DP_TYPES_BUCKET_START_H */

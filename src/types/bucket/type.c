@@ -39,26 +39,28 @@
 #include "types/bucket/builder.h"
 
 /* Names of kinds in the text form, by number */
-static const char *const kind_names[] = {
-	NULL, "bool", "int2", "int4", "int8", "float4", "float8", "numeric", "date", "time", "timestamp",
-	"timestamptz", "text", "bytea", "uuid", "objectid", "bson_value", "bson", "bson_split", "other"
-};
+static const char *const kind_names[] = { NULL,         "bool",   "int2",       "int4",
+										  "int8",       "float4", "float8",     "numeric",
+										  "date",       "time",   "timestamp",  "timestamptz",
+										  "text",       "bytea",  "uuid",       "objectid",
+										  "bson_value", "bson",   "bson_split", "other" };
 
 /* A column of the text that is read */
 typedef struct TextColumn
 {
 	DpPackedKind kind;
-	bool		seen_values;
-	DpIter		values;
-	uint8	   *absent;			/* of each row: NULL or MISSING where that is listed; or NULL */
-	DpValue		missing;		/* the arrays of rows, or type 0 */
-	DpValue		nulls;
+	bool seen_values;
+	DpIter values;
+	uint8 *absent;   /* of each row: NULL or MISSING where that is listed; or NULL */
+	DpValue missing; /* the arrays of rows, or type 0 */
+	DpValue nulls;
 } TextColumn;
 
 static void put_column(StringInfo out, DpBucketReader *r, int column);
 static void put_time(StringInfo out, DpPackedKind kind, int64 t);
 static void put_quoted(StringInfo out, const char *s);
-static void put_rows(StringInfo out, const char *name, const uint8 *presence, int count, uint8 which);
+static void
+put_rows(StringInfo out, const char *name, const uint8 *presence, int count, uint8 which);
 static void put_datum(StringInfo out, DpPackedKind kind, Datum d);
 static struct varlena *bucket_from_document(struct varlena *doc);
 static Datum read_datum(DpPackedKind kind, const DpValue *v);
@@ -84,7 +86,7 @@ dp_bucket_out(PG_FUNCTION_ARGS)
 		appendStringInfo(&out, "\"count\": %d", r.count);
 	else
 	{
-		int64	   *times = palloc_array(int64, r.count);
+		int64 *times = palloc_array(int64, r.count);
 
 		dp_bucket_times(&r, times);
 		appendStringInfoString(&out, "\"times\": [");
@@ -117,9 +119,9 @@ dp_bucket_out(PG_FUNCTION_ARGS)
 static void
 put_string(StringInfo out, const char *s, int len)
 {
-	DpBuilder	b;
-	DpIter		iter;
-	DpElement	e;
+	DpBuilder b;
+	DpIter iter;
+	DpElement e;
 
 	dp_builder_init(&b, len + 16);
 	dp_builder_begin_document(&b);
@@ -136,13 +138,15 @@ put_column(StringInfo out, DpBucketReader *r, int column)
 {
 	const DpPackedColumn *p = dp_bucket_column(r, column);
 	DpPackedKind kind = p->kind;
-	bool		values = kind == DP_PACKED_VALUE || kind == DP_PACKED_DOCUMENT || kind == DP_PACKED_SPLIT_DOCUMENT;
-	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext, "bucket text", ALLOCSET_DEFAULT_SIZES);
+	bool values =
+		kind == DP_PACKED_VALUE || kind == DP_PACKED_DOCUMENT || kind == DP_PACKED_SPLIT_DOCUMENT;
+	MemoryContext work =
+		AllocSetContextCreate(CurrentMemoryContext, "bucket text", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old;
-	uint8	   *presence;
-	Datum	   *datums = NULL;
-	bool	   *isnull;
-	DpValue    *bson = NULL;
+	uint8 *presence;
+	Datum *datums = NULL;
+	bool *isnull;
+	DpValue *bson = NULL;
 
 	appendStringInfoChar(out, '{');
 	if ((r->flags & DP_BUCKET_NAMED) != 0)
@@ -192,7 +196,7 @@ put_column(StringInfo out, DpBucketReader *r, int column)
 static void
 put_rows(StringInfo out, const char *name, const uint8 *presence, int count, uint8 which)
 {
-	bool		any = false;
+	bool any = false;
 
 	for (int i = 0; i < count; i++)
 	{
@@ -223,9 +227,9 @@ put_quoted(StringInfo out, const char *s)
 static void
 put_time(StringInfo out, DpPackedKind kind, int64 t)
 {
-	char		buf[MAXDATELEN + 1];
+	char buf[MAXDATELEN + 1];
 	struct pg_tm tm;
-	fsec_t		fsec;
+	fsec_t fsec;
 
 	memset(&tm, 0, sizeof(tm));
 	switch (kind)
@@ -253,7 +257,8 @@ put_time(StringInfo out, DpPackedKind kind, int64 t)
 			else
 			{
 				tm.tm_isdst = 0;
-				EncodeDateTime(&tm, fsec, kind == DP_PACKED_TIMESTAMPTZ, 0, NULL, USE_ISO_DATES, buf);
+				EncodeDateTime(&tm, fsec, kind == DP_PACKED_TIMESTAMPTZ, 0, NULL, USE_ISO_DATES,
+							   buf);
 			}
 			break;
 	}
@@ -284,14 +289,14 @@ put_datum(StringInfo out, DpPackedKind kind, Datum d)
 			break;
 		case DP_PACKED_FLOAT4:
 		case DP_PACKED_FLOAT8:
-			{
-				uint8		bytes[8];
-				DpValue		value = {bytes, 8, DP_TYPE_DOUBLE};
+		{
+			uint8 bytes[8];
+			DpValue value = { bytes, 8, DP_TYPE_DOUBLE };
 
-				dp_put_double(bytes, kind == DP_PACKED_FLOAT4 ? DatumGetFloat4(d) : DatumGetFloat8(d));
-				dp_value_to_text(out, &value, DP_TEXT_RELAXED, -1);
-				break;
-			}
+			dp_put_double(bytes, kind == DP_PACKED_FLOAT4 ? DatumGetFloat4(d) : DatumGetFloat8(d));
+			dp_value_to_text(out, &value, DP_TEXT_RELAXED, -1);
+			break;
+		}
 		case DP_PACKED_NUMERIC:
 			put_quoted(out, DatumGetCString(DirectFunctionCall1(numeric_out, d)));
 			break;
@@ -307,17 +312,19 @@ put_datum(StringInfo out, DpPackedKind kind, Datum d)
 			put_quoted(out, DatumGetCString(DirectFunctionCall1(uuid_out, d)));
 			break;
 		case DP_PACKED_OBJECTID:
-			{
-				DpValue		value = {(const uint8 *) DatumGetPointer(d), DP_OBJECTID_SIZE, DP_TYPE_OBJECTID};
+		{
+			DpValue value = { (const uint8 *) DatumGetPointer(d), DP_OBJECTID_SIZE,
+							  DP_TYPE_OBJECTID };
 
-				dp_value_to_text(out, &value, DP_TEXT_RELAXED, -1);
-				break;
-			}
+			dp_value_to_text(out, &value, DP_TEXT_RELAXED, -1);
+			break;
+		}
 		case DP_PACKED_BYTEA:
 			v = (struct varlena *) DatumGetPointer(d);
 			appendStringInfoChar(out, '"');
 			enlargeStringInfo(out, 2 * (int) VARSIZE_ANY_EXHDR(v) + 1);
-			out->len += (int) hex_encode(VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v), out->data + out->len);
+			out->len +=
+				(int) hex_encode(VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v), out->data + out->len);
 			appendStringInfoChar(out, '"');
 			break;
 		default:
@@ -335,10 +342,8 @@ static void bad_text(const char *what) pg_attribute_noreturn();
 static void
 bad_text(const char *what)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-			 errmsg("invalid text of a bucket"),
-			 errdetail_internal("%s", what)));
+	ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+					errmsg("invalid text of a bucket"), errdetail_internal("%s", what)));
 }
 
 /*
@@ -348,8 +353,8 @@ DP_FUNCTION(dp_bucket_in);
 Datum
 dp_bucket_in(PG_FUNCTION_ARGS)
 {
-	char	   *s = PG_GETARG_CSTRING(0);
-	int			limit = dp_max_document_size;
+	char *s = PG_GETARG_CSTRING(0);
+	int limit = dp_max_document_size;
 	struct varlena *doc;
 
 	/* the limit is for documents of users; whatever a bucket holds must be readable again */
@@ -394,10 +399,10 @@ need_array(const DpValue *v, const char *what)
 static void
 read_column(DpBucketBuilder *b, TextColumn *c, const DpValue *v)
 {
-	DpIter		iter;
-	DpElement	e;
+	DpIter iter;
+	DpElement e;
 	const char *name = NULL;
-	uint32		namelen = 0;
+	uint32 namelen = 0;
 
 	if (v->type != DP_TYPE_DOCUMENT)
 		bad_text("A column is not a document.");
@@ -414,7 +419,7 @@ read_column(DpBucketBuilder *b, TextColumn *c, const DpValue *v)
 		}
 		else if (name_is(&e, "type"))
 		{
-			char	   *type = string_of(&e.value, "The type of a column is not a string.");
+			char *type = string_of(&e.value, "The type of a column is not a string.");
 
 			for (int k = 1; k < lengthof(kind_names); k++)
 			{
@@ -451,8 +456,8 @@ read_column(DpBucketBuilder *b, TextColumn *c, const DpValue *v)
 static void
 read_rows(TextColumn *c, const DpValue *list, int count, uint8 presence)
 {
-	DpIter		iter;
-	DpValue		v;
+	DpIter iter;
+	DpValue v;
 
 	if (list->type == 0)
 		return;
@@ -470,20 +475,20 @@ read_rows(TextColumn *c, const DpValue *list, int count, uint8 presence)
 static struct varlena *
 bucket_from_document(struct varlena *doc)
 {
-	DpIter		iter;
-	DpElement	e;
-	DpValue		times = {NULL, 0, 0};
-	DpValue		columns = {NULL, 0, 0};
-	DpValue		v;
-	DpIter		each_time = {NULL, NULL};
-	int			count = -1;
-	int			version = 0;
-	int			flags = 0;
-	int			ncolumns = 0;
+	DpIter iter;
+	DpElement e;
+	DpValue times = { NULL, 0, 0 };
+	DpValue columns = { NULL, 0, 0 };
+	DpValue v;
+	DpIter each_time = { NULL, NULL };
+	int count = -1;
+	int version = 0;
+	int flags = 0;
+	int ncolumns = 0;
 	DpBucketBuilder *b;
 	TextColumn *c;
-	Datum	   *values;
-	uint8	   *presence;
+	Datum *values;
+	uint8 *presence;
 	struct varlena *result;
 
 	dp_iter_init_varlena(&iter, doc);
@@ -534,7 +539,7 @@ bucket_from_document(struct varlena *doc)
 	}
 	for (int row = 0; row < count; row++)
 	{
-		int64		t = 0;
+		int64 t = 0;
 
 		if (times.type != 0)
 		{
@@ -547,7 +552,8 @@ bucket_from_document(struct varlena *doc)
 			if (!dp_iter_next_value(&c[i].values, &v))
 				bad_text("A column has not as many values as the bucket has rows.");
 			presence[i] = c[i].absent != NULL ? c[i].absent[row] : DP_PACKED_PRESENT;
-			if (presence[i] == DP_PACKED_PRESENT && v.type == DP_TYPE_NULL && c[i].kind != DP_PACKED_VALUE)
+			if (presence[i] == DP_PACKED_PRESENT && v.type == DP_TYPE_NULL &&
+				c[i].kind != DP_PACKED_VALUE)
 				presence[i] = DP_PACKED_NULL;
 			if (presence[i] == DP_PACKED_PRESENT)
 				values[i] = read_datum(c[i].kind, &v);
@@ -570,7 +576,7 @@ bucket_from_document(struct varlena *doc)
 static int64
 int_of(const DpValue *v, int64 min, int64 max)
 {
-	int64		i = 0;
+	int64 i = 0;
 
 	if (v->type == DP_TYPE_INT32)
 		i = dp_get_int32(v->data);
@@ -601,7 +607,7 @@ double_of_value(const DpValue *v)
 static Datum
 read_datum(DpPackedKind kind, const DpValue *v)
 {
-	char	   *s;
+	char *s;
 
 	switch (kind)
 	{
@@ -642,26 +648,30 @@ read_datum(DpPackedKind kind, const DpValue *v)
 	switch (kind)
 	{
 		case DP_PACKED_NUMERIC:
-			return DirectFunctionCall3(numeric_in, CStringGetDatum(s), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+			return DirectFunctionCall3(numeric_in, CStringGetDatum(s), ObjectIdGetDatum(InvalidOid),
+									   Int32GetDatum(-1));
 		case DP_PACKED_DATE:
 			return DirectFunctionCall1(date_in, CStringGetDatum(s));
 		case DP_PACKED_TIME:
-			return DirectFunctionCall3(time_in, CStringGetDatum(s), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+			return DirectFunctionCall3(time_in, CStringGetDatum(s), ObjectIdGetDatum(InvalidOid),
+									   Int32GetDatum(-1));
 		case DP_PACKED_TIMESTAMP:
-			return DirectFunctionCall3(timestamp_in, CStringGetDatum(s), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+			return DirectFunctionCall3(timestamp_in, CStringGetDatum(s),
+									   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
 		case DP_PACKED_TIMESTAMPTZ:
-			return DirectFunctionCall3(timestamptz_in, CStringGetDatum(s), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+			return DirectFunctionCall3(timestamptz_in, CStringGetDatum(s),
+									   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
 		case DP_PACKED_UUID:
 			return DirectFunctionCall1(uuid_in, CStringGetDatum(s));
 		default:
-			{
-				Size		len = strlen(s);
-				struct varlena *bytes = palloc(VARHDRSZ + len / 2 + 1);
+		{
+			Size len = strlen(s);
+			struct varlena *bytes = palloc(VARHDRSZ + len / 2 + 1);
 
-				Assert(kind == DP_PACKED_BYTEA);
-				SET_VARSIZE(bytes, VARHDRSZ + hex_decode(s, len, VARDATA(bytes)));
-				return PointerGetDatum(bytes);
-			}
+			Assert(kind == DP_PACKED_BYTEA);
+			SET_VARSIZE(bytes, VARHDRSZ + hex_decode(s, len, VARDATA(bytes)));
+			return PointerGetDatum(bytes);
+		}
 	}
 }
 
@@ -674,16 +684,14 @@ DP_FUNCTION(dp_bucket_recv);
 Datum
 dp_bucket_recv(PG_FUNCTION_ARGS)
 {
-	StringInfo	buf = (StringInfo) PG_GETARG_POINTER(0);
-	int			size = buf->len - buf->cursor;
+	StringInfo buf = (StringInfo) PG_GETARG_POINTER(0);
+	int size = buf->len - buf->cursor;
 	const char *bytes = pq_getmsgbytes(buf, size);
-	char	   *fault = dp_bucket_fault((const uint8 *) bytes, size);
+	char *fault = dp_bucket_fault((const uint8 *) bytes, size);
 
 	if (fault != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("invalid bytes of a bucket"),
-				 errdetail_internal("%s", fault)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+						errmsg("invalid bytes of a bucket"), errdetail_internal("%s", fault)));
 	PG_RETURN_POINTER(cstring_to_text_with_len(bytes, size));
 }
 
@@ -710,7 +718,7 @@ Datum
 dp_bucket_fault_of(PG_FUNCTION_ARGS)
 {
 	struct varlena *bytes = PG_GETARG_VARLENA_PP(0);
-	char	   *fault = dp_bucket_fault((const uint8 *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
+	char *fault = dp_bucket_fault((const uint8 *) VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
 
 	if (fault == NULL)
 		PG_RETURN_NULL();
@@ -728,7 +736,7 @@ same_bytes(Datum a, Datum b)
 {
 	struct varlena *x;
 	struct varlena *y;
-	bool		same;
+	bool same;
 
 	if (toast_raw_datum_size(a) != toast_raw_datum_size(b))
 		return false;

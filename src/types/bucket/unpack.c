@@ -29,25 +29,26 @@
 /* Where bucket_unpack(b) stands */
 typedef struct UnpackDocuments
 {
-	int			count;
-	int64	   *times;			/* NULL: none */
+	int count;
+	int64 *times; /* NULL: none */
 	DpBucketRows rows;
 } UnpackDocuments;
 
 /* Where the typed form stands */
 typedef struct UnpackRows
 {
-	int			count;
-	TupleDesc	desc;
-	Datum	  **values;			/* for each column of the result; NULL: always NULL */
-	bool	  **nulls;
-	Datum	   *row;
-	bool	   *row_nulls;
-	Oid			domain;			/* of the result, to be checked; or InvalidOid */
+	int count;
+	TupleDesc desc;
+	Datum **values; /* for each column of the result; NULL: always NULL */
+	bool **nulls;
+	Datum *row;
+	bool *row_nulls;
+	Oid domain; /* of the result, to be checked; or InvalidOid */
 } UnpackRows;
 
 static UnpackRows *rows_start(FunctionCallInfo fcinfo, TupleDesc desc);
-static void column_datums(DpBucketReader *r, int column, Oid typid, int32 typmod, Datum *values, bool *nulls);
+static void
+column_datums(DpBucketReader *r, int column, Oid typid, int32 typmod, Datum *values, bool *nulls);
 static Datum rows_next(FunctionCallInfo fcinfo);
 static Datum time_datum(int64 t, Oid type);
 static bool is_time_type(Oid type);
@@ -62,7 +63,7 @@ dp_bucket_unpack(PG_FUNCTION_ARGS)
 {
 	FuncCallContext *set;
 	UnpackDocuments *unpack;
-	int			i;
+	int i;
 
 	if (SRF_IS_FIRSTCALL())
 	{
@@ -97,9 +98,9 @@ dp_bucket_unpack(PG_FUNCTION_ARGS)
 	i = (int) set->call_cntr;
 	if (i < unpack->count)
 	{
-		Datum		values[2];
-		bool		nulls[2] = {false, false};
-		DpBuilder	b;
+		Datum values[2];
+		bool nulls[2] = { false, false };
+		DpBuilder b;
 
 		nulls[0] = unpack->times == NULL;
 		values[0] = nulls[0] ? (Datum) 0 : TimestampTzGetDatum(unpack->times[i]);
@@ -125,9 +126,9 @@ dp_bucket_unpack_rows(PG_FUNCTION_ARGS)
 	{
 		FuncCallContext *set = SRF_FIRSTCALL_INIT();
 		MemoryContext old;
-		Oid			typid = get_fn_expr_argtype(fcinfo->flinfo, 1);
-		Oid			base = OidIsValid(typid) ? getBaseType(typid) : InvalidOid;
-		int32		typmod = -1;
+		Oid typid = get_fn_expr_argtype(fcinfo->flinfo, 1);
+		Oid base = OidIsValid(typid) ? getBaseType(typid) : InvalidOid;
+		int32 typmod = -1;
 		UnpackRows *rows;
 
 		if (PG_ARGISNULL(0))
@@ -140,10 +141,12 @@ dp_bucket_unpack_rows(PG_FUNCTION_ARGS)
 			typmod = HeapTupleHeaderGetTypMod(header);
 		}
 		if (!OidIsValid(base) || !type_is_rowtype(base) || (base == RECORDOID && typmod < 0))
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("the second argument must be of a row type"),
-					 errhint("Use NULL::name_of_table, or bucket_to_recordset() and a list of columns.")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("the second argument must be of a row type"),
+				 errhint(
+					 "Use NULL::name_of_table, or bucket_to_recordset() and a list of columns.")));
 		old = MemoryContextSwitchTo(set->multi_call_memory_ctx);
 		rows = rows_start(fcinfo, lookup_rowtype_tupdesc_copy(base, typmod));
 		rows->domain = get_typtype(typid) == TYPTYPE_DOMAIN ? typid : InvalidOid;
@@ -164,13 +167,16 @@ dp_bucket_to_recordset(PG_FUNCTION_ARGS)
 	{
 		FuncCallContext *set = SRF_FIRSTCALL_INIT();
 		MemoryContext old = MemoryContextSwitchTo(set->multi_call_memory_ctx);
-		TupleDesc	desc;
+		TupleDesc desc;
 
 		if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("function returning record called in context that cannot accept type record"),
-					 errhint("Name the columns: FROM bucket_to_recordset(b) AS r (ts timestamptz, value float8).")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg(
+					 "function returning record called in context that cannot accept type record"),
+				 errhint(
+					 "Name the columns: FROM bucket_to_recordset(b) AS r (ts timestamptz, value float8).")));
 		set->user_fctx = rows_start(fcinfo, BlessTupleDesc(CreateTupleDescCopy(desc)));
 		MemoryContextSwitchTo(old);
 	}
@@ -190,10 +196,10 @@ rows_start(FunctionCallInfo fcinfo, TupleDesc desc)
 	UnpackRows *rows = palloc0(sizeof(UnpackRows));
 	DpBucketReader r;
 	DpBucketFields fields;
-	bool		by_position;
-	bool		time_taken;
-	bool		documents_taken = false;
-	int			position = 0;
+	bool by_position;
+	bool time_taken;
+	bool documents_taken = false;
+	int position = 0;
 
 	dp_bucket_reader_init(&r, CurrentMemoryContext);
 	dp_bucket_open(&r, PG_GETARG_DATUM(0));
@@ -212,15 +218,16 @@ rows_start(FunctionCallInfo fcinfo, TupleDesc desc)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		const DpBucketField *field = NULL;
-		int			column;
+		int column;
 
 		if (att->attisdropped)
 			continue;
 		if (!by_position)
-			field = dp_bucket_fields_find(&fields, NameStr(att->attname), strlen(NameStr(att->attname)));
+			field = dp_bucket_fields_find(&fields, NameStr(att->attname),
+										  strlen(NameStr(att->attname)));
 		if (field == NULL && !time_taken && is_time_type(getBaseType(att->atttypid)))
 		{
-			int64	   *times = palloc_extended(r.count * sizeof(int64), MCXT_ALLOC_HUGE);
+			int64 *times = palloc_extended(r.count * sizeof(int64), MCXT_ALLOC_HUGE);
 
 			time_taken = true;
 			rows->values[i] = palloc_extended(r.count * sizeof(Datum), MCXT_ALLOC_HUGE);
@@ -256,10 +263,10 @@ static void
 column_datums(DpBucketReader *r, int column, Oid typid, int32 typmod, Datum *values, bool *nulls)
 {
 	DpPackedKind kind = dp_bucket_column(r, column)->kind;
-	Oid			own = dp_bucket_kind_type(kind);
+	Oid own = dp_bucket_kind_type(kind);
 	CaseTestExpr *input;
-	Node	   *cast;
-	ExprState  *state;
+	Node *cast;
+	ExprState *state;
 	ExprContext *context;
 
 	if ((typid == own && typmod < 0) || kind == DP_PACKED_OTHER || kind == DP_PACKED_VALUE ||
@@ -273,13 +280,12 @@ column_datums(DpBucketReader *r, int column, Oid typid, int32 typmod, Datum *val
 	input->typeId = own;
 	input->typeMod = -1;
 	input->collation = get_typcollation(own);
-	cast = coerce_to_target_type(NULL, (Node *) input, own, typid, typmod,
-								 COERCION_ASSIGNMENT, COERCE_IMPLICIT_CAST, -1);
+	cast = coerce_to_target_type(NULL, (Node *) input, own, typid, typmod, COERCION_ASSIGNMENT,
+								 COERCE_IMPLICIT_CAST, -1);
 	if (cast == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_CANNOT_COERCE),
-				 errmsg("a field of type %s cannot become a column of type %s",
-						format_type_be(own), format_type_be(typid))));
+		ereport(ERROR, (errcode(ERRCODE_CANNOT_COERCE),
+						errmsg("a field of type %s cannot become a column of type %s",
+							   format_type_be(own), format_type_be(typid))));
 	state = ExecInitExpr(expression_planner((Expr *) cast), NULL);
 	context = CreateStandaloneExprContext();
 	dp_bucket_datums(r, column, own, -1, values, nulls);
@@ -298,8 +304,8 @@ rows_next(FunctionCallInfo fcinfo)
 {
 	FuncCallContext *set = SRF_PERCALL_SETUP();
 	UnpackRows *rows = set->user_fctx;
-	int			i = (int) set->call_cntr;
-	Datum		result;
+	int i = (int) set->call_cntr;
+	Datum result;
 
 	if (rows == NULL || i >= rows->count)
 		SRF_RETURN_DONE(set);

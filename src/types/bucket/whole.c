@@ -44,11 +44,11 @@ add_missing_columns(DpBucketBuilder *b, DpBucketReader *r)
 	for (int i = 0; i < r->ncolumns; i++)
 	{
 		const DpPackedColumn *p = dp_bucket_column(r, i);
-		bool		found = (r->flags & DP_BUCKET_NAMED) == 0 && i < b->ncolumns;
+		bool found = (r->flags & DP_BUCKET_NAMED) == 0 && i < b->ncolumns;
 
 		for (int k = 0; k < b->ncolumns && !found && p->name != NULL; k++)
 			found = b->columns[k].namelen == p->namelen &&
-				memcmp(b->columns[k].name, p->name, p->namelen) == 0;
+					memcmp(b->columns[k].name, p->name, p->namelen) == 0;
 		if (!found)
 			dp_builder_add(b, p->kind, p->name, p->namelen);
 	}
@@ -89,15 +89,15 @@ dp_bucket_slice(Datum bucket, const int64 *since, const int64 *until)
 {
 	DpBucketReader r;
 	struct varlena *result = NULL;
-	int			from = 0;
-	int			to;
+	int from = 0;
+	int to;
 
 	dp_bucket_reader_init(&r, CurrentMemoryContext);
 	dp_bucket_open(&r, bucket);
 	to = r.count;
 	if ((r.flags & DP_BUCKET_TIMELESS) == 0)
-		(void) dp_bucket_find_times(&r, since != NULL ? *since : PG_INT64_MIN, until != NULL ? *until : PG_INT64_MAX,
-									&from, &to);
+		(void) dp_bucket_find_times(&r, since != NULL ? *since : PG_INT64_MIN,
+									until != NULL ? *until : PG_INT64_MAX, &from, &to);
 	if (from == 0 && to == r.count)
 		result = PG_DETOAST_DATUM_COPY(bucket);
 	else if (from < to)
@@ -119,7 +119,7 @@ dp_bucket_fault(const uint8 *bytes, Size size)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext work = AllocSetContextCreate(caller, "bucket check", ALLOCSET_DEFAULT_SIZES);
-	char	   *volatile fault = NULL;
+	char *volatile fault = NULL;
 
 	PG_TRY();
 	{
@@ -128,8 +128,8 @@ dp_bucket_fault(const uint8 *bytes, Size size)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
-		int			class;
+		ErrorData *error;
+		int class;
 
 		MemoryContextSwitchTo(caller);
 		error = CopyErrorData();
@@ -139,7 +139,9 @@ dp_bucket_fault(const uint8 *bytes, Size size)
 			class == ERRCODE_PROGRAM_LIMIT_EXCEEDED)
 			PG_RE_THROW();
 		FlushErrorState();
-		fault = error->sqlerrcode == ERRCODE_DATA_CORRUPTED && error->detail != NULL ? error->detail : error->message;
+		fault = error->sqlerrcode == ERRCODE_DATA_CORRUPTED && error->detail != NULL
+					? error->detail
+					: error->message;
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(caller);
@@ -157,14 +159,14 @@ dp_bucket_validate(const uint8 *bytes, Size size)
 	DpBucketReader again;
 	DpBucketBuilder *b;
 	struct varlena *packed;
-	uint8	   *presence;
+	uint8 *presence;
 
 	dp_bucket_reader_init(&r, CurrentMemoryContext);
 	dp_bucket_open_bytes(&r, bytes, size);
 	presence = palloc(r.count);
 	for (int i = 0; i < r.ncolumns + r.nfields; i++)
 	{
-		DpValues	v;
+		DpValues v;
 
 		const DpPackedColumn *p = dp_bucket_column(&r, i);
 
@@ -190,7 +192,7 @@ dp_bucket_validate(const uint8 *bytes, Size size)
 	for (int i = r.ncolumns; i < r.ncolumns + r.nfields; i++)
 	{
 		const DpPackedColumn *p = dp_bucket_column(&r, i);
-		int			k = dp_bucket_find_column(&again, p->parent, p->name, p->namelen);
+		int k = dp_bucket_find_column(&again, p->parent, p->name, p->namelen);
 
 		if (k < 0)
 			dp_bucket_corrupted("The header has a field that no document has.");
@@ -215,18 +217,19 @@ compare_columns(const DpPackedColumn *is, const DpPackedColumn *was)
 {
 	const DpBucketSummary *a = &is->summary;
 	const DpBucketSummary *b = &was->summary;
-	bool		same;
+	bool same;
 
-	same = is->bson_type == was->bson_type && a->nnulls == b->nnulls && a->nmissing == b->nmissing &&
-		a->has_range == b->has_range && a->has_sum == b->has_sum;
+	same = is->bson_type == was->bson_type && a->nnulls == b->nnulls &&
+		   a->nmissing == b->nmissing && a->has_range == b->has_range && a->has_sum == b->has_sum;
 	if (same && is->integers && was->integers && a->scale == b->scale)
 		same = a->min_i == b->min_i && a->max_i == b->max_i && a->sum_i == b->sum_i &&
-			a->min_scale == b->min_scale && a->max_scale == b->max_scale;
+			   a->min_scale == b->min_scale && a->max_scale == b->max_scale;
 	else if (same && a->has_range)
-		same = (a->min_d == b->min_d || (isnan(a->min_d) && isnan(b->min_d))) &&
+		same =
+			(a->min_d == b->min_d || (isnan(a->min_d) && isnan(b->min_d))) &&
 			(a->max_d == b->max_d || (isnan(a->max_d) && isnan(b->max_d))) &&
-			(nearly(a->sum_d, b->sum_d) || fabs(a->sum_d - b->sum_d) <=
-			 1e-9 * a->nvalues * Max(fabs(a->min_d), fabs(a->max_d)));
+			(nearly(a->sum_d, b->sum_d) ||
+			 fabs(a->sum_d - b->sum_d) <= 1e-9 * a->nvalues * Max(fabs(a->min_d), fabs(a->max_d)));
 	if (!same)
 		dp_bucket_corrupted("The header does not say what the columns hold.");
 }
@@ -289,7 +292,7 @@ check_values(const DpPackedColumn *p, const DpValues *v)
 static void
 check_value(int type, const DpString *s)
 {
-	DpFault		fault;
+	DpFault fault;
 
 	if (type == DP_TYPE_STRING)
 	{
@@ -305,7 +308,7 @@ check_value(int type, const DpString *s)
 			p++;
 		}
 	}
-	else if (type == DP_TYPE_DOCUMENT ? !dp_validate(s->data, s->len, &fault) :
-			 !dp_validate_value(type, s->data, s->len, &fault))
+	else if (type == DP_TYPE_DOCUMENT ? !dp_validate(s->data, s->len, &fault)
+									  : !dp_validate_value(type, s->data, s->len, &fault))
 		dp_bucket_corrupted("A document in it is not valid.");
 }

@@ -22,20 +22,20 @@
 /* Two lists and how their elements compare */
 typedef struct Lists
 {
-	int			n[2];
-	bool		(*equal) (struct Lists *lists, int i, int j);
+	int n[2];
+	bool (*equal)(struct Lists *lists, int i, int j);
 	/* of SQL values */
-	Datum	   *elements[2];
-	bool	   *nulls[2];
+	Datum *elements[2];
+	bool *nulls[2];
 	TypeCacheEntry *type;
-	Oid			collation;
+	Oid collation;
 	/* of BSON values */
-	DpValue    *values[2];
+	DpValue *values[2];
 } Lists;
 
 static void read_arrays(FunctionCallInfo fcinfo, Lists *lists);
 static bool read_values(FunctionCallInfo fcinfo, Lists *lists);
-static int	common(Lists *lists, int *first);
+static int common(Lists *lists, int *first);
 static bool elements_equal(Lists *lists, int i, int j);
 static bool values_equal(Lists *lists, int i, int j);
 static bool is_list(const DpValue *v);
@@ -51,14 +51,15 @@ DP_FUNCTION(dp_tree_common);
 Datum
 dp_tree_common(PG_FUNCTION_ARGS)
 {
-	Lists		lists;
-	int			first;
-	int			n;
+	Lists lists;
+	int first;
+	int n;
 
 	read_arrays(fcinfo, &lists);
 	n = common(&lists, &first);
 	PG_RETURN_ARRAYTYPE_P(construct_array(lists.elements[0] + first, n, lists.type->type_id,
-										  lists.type->typlen, lists.type->typbyval, lists.type->typalign));
+										  lists.type->typlen, lists.type->typbyval,
+										  lists.type->typalign));
 }
 
 /*
@@ -69,9 +70,9 @@ DP_FUNCTION(dp_tree_lca);
 Datum
 dp_tree_lca(PG_FUNCTION_ARGS)
 {
-	Lists		lists;
-	int			first;
-	int			n;
+	Lists lists;
+	int first;
+	int n;
 
 	read_arrays(fcinfo, &lists);
 	n = common(&lists, &first);
@@ -88,9 +89,9 @@ DP_FUNCTION(dp_tree_distance);
 Datum
 dp_tree_distance(PG_FUNCTION_ARGS)
 {
-	Lists		lists;
-	int			first;
-	int			n;
+	Lists lists;
+	int first;
+	int n;
 
 	read_arrays(fcinfo, &lists);
 	n = common(&lists, &first);
@@ -110,10 +111,10 @@ DP_FUNCTION(dp_tree_common_value);
 Datum
 dp_tree_common_value(PG_FUNCTION_ARGS)
 {
-	Lists		lists;
-	DpBuilder	b;
-	int			first;
-	int			n;
+	Lists lists;
+	DpBuilder b;
+	int first;
+	int n;
 
 	if (!read_values(fcinfo, &lists))
 		PG_RETURN_NULL();
@@ -133,9 +134,9 @@ DP_FUNCTION(dp_tree_lca_value);
 Datum
 dp_tree_lca_value(PG_FUNCTION_ARGS)
 {
-	Lists		lists;
-	int			first;
-	int			n;
+	Lists lists;
+	int first;
+	int n;
 
 	if (!read_values(fcinfo, &lists))
 		PG_RETURN_NULL();
@@ -152,9 +153,9 @@ DP_FUNCTION(dp_tree_distance_value);
 Datum
 dp_tree_distance_value(PG_FUNCTION_ARGS)
 {
-	Lists		lists;
-	int			first;
-	int			n;
+	Lists lists;
+	int first;
+	int n;
 
 	if (!read_values(fcinfo, &lists))
 		PG_RETURN_NULL();
@@ -171,7 +172,7 @@ DP_FUNCTION(dp_tree_depth_value);
 Datum
 dp_tree_depth_value(PG_FUNCTION_ARGS)
 {
-	DpValue		v = dp_value_of_varlena(DP_GETARG_VARLENA(0));
+	DpValue v = dp_value_of_varlena(DP_GETARG_VARLENA(0));
 
 	if (!is_list(&v))
 		PG_RETURN_NULL();
@@ -186,11 +187,11 @@ DP_FUNCTION(dp_tree_is_below_value);
 Datum
 dp_tree_is_below_value(PG_FUNCTION_ARGS)
 {
-	DpValue		list = dp_value_of_varlena(DP_GETARG_VARLENA(0));
-	DpValue		node = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(1),
-															 get_fn_expr_argtype(fcinfo->flinfo, 1)));
-	DpIter		iter;
-	DpValue		element;
+	DpValue list = dp_value_of_varlena(DP_GETARG_VARLENA(0));
+	DpValue node = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(1),
+														 get_fn_expr_argtype(fcinfo->flinfo, 1)));
+	DpIter iter;
+	DpValue element;
 
 	if (dp_type_class[node.type] == DP_CLASS_NULL || node.type == DP_TYPE_UNDEFINED)
 		PG_RETURN_NULL();
@@ -214,12 +215,12 @@ DP_FUNCTION(dp_tree_below_filter);
 Datum
 dp_tree_below_filter(PG_FUNCTION_ARGS)
 {
-	text	   *spelled = PG_GETARG_TEXT_PP(0);
-	DpPath	   *path = dp_path_parse(VARDATA_ANY(spelled), VARSIZE_ANY_EXHDR(spelled));
-	DpValue		node = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(1),
-															 get_fn_expr_argtype(fcinfo->flinfo, 1)));
+	text *spelled = PG_GETARG_TEXT_PP(0);
+	DpPath *path = dp_path_parse(VARDATA_ANY(spelled), VARSIZE_ANY_EXHDR(spelled));
+	DpValue node = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(1),
+														 get_fn_expr_argtype(fcinfo->flinfo, 1)));
 	StringInfoData name;
-	DpBuilder	b;
+	DpBuilder b;
 
 	if (dp_type_class[node.type] == DP_CLASS_NULL || node.type == DP_TYPE_UNDEFINED)
 		PG_RETURN_NULL();
@@ -228,12 +229,15 @@ dp_tree_below_filter(PG_FUNCTION_ARGS)
 	{
 		const DpPathStep *step = &path->steps[i];
 
-		if (step->namelen == 0 || step->name[0] == '$' || memchr(step->name, '.', step->namelen) != NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("filters cannot look for a node in the field \"%s\"", step->name),
-					 errdetail("A name that is empty, begins with \"$\" or has a dot in it cannot be spelled in a filter."),
-					 errhint("tree_is_below(doc -> path, node) can be asked, without an index.")));
+		if (step->namelen == 0 || step->name[0] == '$' ||
+			memchr(step->name, '.', step->namelen) != NULL)
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("filters cannot look for a node in the field \"%s\"", step->name),
+				 errdetail(
+					 "A name that is empty, begins with \"$\" or has a dot in it cannot be spelled in a filter."),
+				 errhint("tree_is_below(doc -> path, node) can be asked, without an index.")));
 		if (i > 0)
 			appendStringInfoChar(&name, '.');
 		appendBinaryStringInfo(&name, step->name, step->namelen);
@@ -259,21 +263,22 @@ read_arrays(FunctionCallInfo fcinfo, Lists *lists)
 	lists->type = fcinfo->flinfo->fn_extra;
 	for (int i = 0; i < 2; i++)
 	{
-		ArrayType  *array = PG_GETARG_ARRAYTYPE_P(i);
+		ArrayType *array = PG_GETARG_ARRAYTYPE_P(i);
 
 		if (ARR_NDIM(array) > 1)
-			ereport(ERROR,
-					(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-					 errmsg("an array of ids must have one dimension")));
+			ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+							errmsg("an array of ids must have one dimension")));
 		if (lists->type == NULL || lists->type->type_id != ARR_ELEMTYPE(array))
-			fcinfo->flinfo->fn_extra = lists->type = lookup_type_cache(ARR_ELEMTYPE(array), TYPECACHE_EQ_OPR_FINFO);
+			fcinfo->flinfo->fn_extra = lists->type =
+				lookup_type_cache(ARR_ELEMTYPE(array), TYPECACHE_EQ_OPR_FINFO);
 		deconstruct_array(array, lists->type->type_id, lists->type->typlen, lists->type->typbyval,
-						  lists->type->typalign, &lists->elements[i], &lists->nulls[i], &lists->n[i]);
+						  lists->type->typalign, &lists->elements[i], &lists->nulls[i],
+						  &lists->n[i]);
 	}
 	if (!OidIsValid(lists->type->eq_opr_finfo.fn_oid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_FUNCTION),
-				 errmsg("could not identify an equality operator for type %s", format_type_be(lists->type->type_id))));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+						errmsg("could not identify an equality operator for type %s",
+							   format_type_be(lists->type->type_id))));
 	lists->collation = PG_GET_COLLATION();
 	lists->equal = elements_equal;
 }
@@ -296,8 +301,8 @@ read_values(FunctionCallInfo fcinfo, Lists *lists)
 	memset(lists, 0, sizeof(Lists));
 	for (int i = 0; i < 2; i++)
 	{
-		DpValue		v = dp_value_of_varlena(DP_GETARG_VARLENA(i));
-		DpIter		iter;
+		DpValue v = dp_value_of_varlena(DP_GETARG_VARLENA(i));
+		DpIter iter;
 
 		if (!is_list(&v))
 			return false;
@@ -336,8 +341,8 @@ is_list(const DpValue *v)
 static int
 common(Lists *lists, int *first)
 {
-	int			n = 0;
-	int			least = Min(lists->n[0], lists->n[1]);
+	int n = 0;
+	int least = Min(lists->n[0], lists->n[1]);
 
 	while (n < least && lists->equal(lists, n, n))
 		n++;

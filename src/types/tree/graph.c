@@ -28,44 +28,44 @@
 typedef struct NodeList
 {
 	DpGraphNode **nodes;
-	int			n;
-	int			max;
+	int n;
+	int max;
 } NodeList;
 
 /* A walk */
 typedef struct Walk
 {
-	DpGraph    *g;
-	int64		max_depth;		/* of documents */
-	int64		depth;			/* of the nodes that are looked up */
-	NodeList	level;
-	NodeList	next;
+	DpGraph *g;
+	int64 max_depth; /* of documents */
+	int64 depth;     /* of the nodes that are looked up */
+	NodeList level;
+	NodeList next;
 	/* graph_lookup */
 	ReturnSetInfo *result;
-	DpPath	   *depth_field;
+	DpPath *depth_field;
 	/* graph_shortest_path */
 	DpGraphNode *target;
-	bool		reached;
+	bool reached;
 	/* the row that is visited */
 	DpGraphNode *via;
-	int			nvalues;
+	int nvalues;
 } Walk;
 
 /* What is between the nodes of the path that was found */
 typedef struct Steps
 {
-	DpGraph    *g;
+	DpGraph *g;
 	DpGraphNode **nodes;
-	int			n;
-	struct varlena **docs;		/* NULL: not found yet */
+	int n;
+	struct varlena **docs; /* NULL: not found yet */
 	struct varlena **keys;
-	int			at_target;		/* documents of the last node */
+	int at_target; /* documents of the last node */
 	/* for visits */
 	struct varlena *doc;
-	Datum		key;
-	bool		key_is_null;
+	Datum key;
+	bool key_is_null;
 	const DpValue *wanted;
-	bool		found;
+	bool found;
 } Steps;
 
 static DpGraph *begin(FunctionCallInfo fcinfo, int connect_from, int restrict_to);
@@ -97,7 +97,7 @@ DP_FUNCTION(dp_graph_lookup);
 Datum
 dp_graph_lookup(PG_FUNCTION_ARGS)
 {
-	Walk		walk = {0};
+	Walk walk = { 0 };
 	struct varlena *start;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -124,11 +124,11 @@ DP_FUNCTION(dp_graph_shortest_path);
 Datum
 dp_graph_shortest_path(PG_FUNCTION_ARGS)
 {
-	Walk		walk = {0};
+	Walk walk = { 0 };
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	struct varlena *start;
 	struct varlena *target;
-	Steps		steps = {0};
+	Steps steps = { 0 };
 
 	InitMaterializedSRF(fcinfo, 0);
 	walk.max_depth = depth_argument(fcinfo, 5);
@@ -146,8 +146,8 @@ dp_graph_shortest_path(PG_FUNCTION_ARGS)
 	add_start(&walk, start);
 	for (int i = 0; i < walk.level.n && walk.target == NULL; i++)
 	{
-		DpValue		known = dp_value_of_varlena(DP_GRAPH_NODE_VALUE(walk.level.nodes[i]));
-		DpValue		wanted = dp_value_of_varlena(target);
+		DpValue known = dp_value_of_varlena(DP_GRAPH_NODE_VALUE(walk.level.nodes[i]));
+		DpValue wanted = dp_value_of_varlena(target);
 
 		if (dp_value_compare(&known, &wanted) == 0)
 		{
@@ -157,7 +157,7 @@ dp_graph_shortest_path(PG_FUNCTION_ARGS)
 	}
 	if (walk.level.n > 0)
 	{
-		DpValue		wanted = dp_value_of_varlena(target);
+		DpValue wanted = dp_value_of_varlena(target);
 
 		dp_graph_open(walk.g, walk.level.nodes, walk.level.n);
 		walk.target = dp_graph_node(walk.g, &wanted, dp_graph_connects(&wanted));
@@ -177,8 +177,8 @@ dp_graph_shortest_path(PG_FUNCTION_ARGS)
 	}
 	for (int i = 0; i < steps.n; i++)
 	{
-		Datum		values[4];
-		bool		nulls[4] = {false};
+		Datum values[4];
+		bool nulls[4] = { false };
 
 		/* the documents of the target lead on, unless there is one only */
 		if (i == steps.n - 1 && steps.at_target != 1)
@@ -204,24 +204,25 @@ dp_graph_shortest_path(PG_FUNCTION_ARGS)
 static DpGraph *
 begin(FunctionCallInfo fcinfo, int connect_from, int restrict_to)
 {
-	DpGraph    *g = palloc0(sizeof(DpGraph));
+	DpGraph *g = palloc0(sizeof(DpGraph));
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the relation must not be null")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the relation must not be null")));
 	g->relid = PG_GETARG_OID(0);
 	g->connect_from = path_argument(fcinfo, connect_from);
 	g->connect_to = path_argument(fcinfo, connect_from + 1);
 	if (!PG_ARGISNULL(restrict_to))
 	{
-		DpValue		spec = dp_value_of_document(DP_GETARG_VARLENA(restrict_to));
+		DpValue spec = dp_value_of_document(DP_GETARG_VARLENA(restrict_to));
 
 		g->restricted = dp_filter_compile(&spec, DP_FILTER_DOCUMENT, NULL);
 	}
 	g->limit = get_hash_memory_limit();
-	g->context = AllocSetContextCreate(CurrentMemoryContext, "nodes of a graph", ALLOCSET_DEFAULT_SIZES);
-	g->row_context = AllocSetContextCreate(CurrentMemoryContext, "row of a graph", ALLOCSET_DEFAULT_SIZES);
+	g->context =
+		AllocSetContextCreate(CurrentMemoryContext, "nodes of a graph", ALLOCSET_DEFAULT_SIZES);
+	g->row_context =
+		AllocSetContextCreate(CurrentMemoryContext, "row of a graph", ALLOCSET_DEFAULT_SIZES);
 	SPI_connect();
 	return g;
 }
@@ -239,12 +240,11 @@ end(DpGraph *g)
 static DpPath *
 path_argument(FunctionCallInfo fcinfo, int argno)
 {
-	text	   *path;
+	text *path;
 
 	if (PG_ARGISNULL(argno))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("connect_from and connect_to must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("connect_from and connect_to must not be null")));
 	path = PG_GETARG_TEXT_PP(argno);
 	return dp_path_parse(VARDATA_ANY(path), VARSIZE_ANY_EXHDR(path));
 }
@@ -256,9 +256,8 @@ depth_argument(FunctionCallInfo fcinfo, int argno)
 	if (PG_ARGISNULL(argno))
 		return PG_INT32_MAX;
 	if (PG_GETARG_INT32(argno) < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("max_depth must not be negative")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("max_depth must not be negative")));
 	return PG_GETARG_INT32(argno);
 }
 
@@ -266,12 +265,13 @@ depth_argument(FunctionCallInfo fcinfo, int argno)
 static struct varlena *
 value_argument(FunctionCallInfo fcinfo, int argno)
 {
-	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, argno);
+	Oid type = get_fn_expr_argtype(fcinfo->flinfo, argno);
 
 	if (PG_ARGISNULL(argno))
 		return NULL;
 	if (type == UNKNOWNOID)
-		return dp_datum_to_value(CStringGetTextDatum(DatumGetCString(PG_GETARG_DATUM(argno))), TEXTOID);
+		return dp_datum_to_value(CStringGetTextDatum(DatumGetCString(PG_GETARG_DATUM(argno))),
+								 TEXTOID);
 	return dp_datum_to_value(PG_GETARG_DATUM(argno), type);
 }
 
@@ -281,9 +281,9 @@ value_argument(FunctionCallInfo fcinfo, int argno)
 static void
 add_start(Walk *walk, struct varlena *start)
 {
-	DpValue		value = dp_value_of_varlena(start);
-	DpIter		iter;
-	DpValue		element;
+	DpValue value = dp_value_of_varlena(start);
+	DpIter iter;
+	DpValue element;
 
 	if (value.type == DP_TYPE_ARRAY)
 	{
@@ -301,7 +301,7 @@ add_start(Walk *walk, struct varlena *start)
 static void
 reach(Walk *walk, const DpValue *value, DpGraphNode *from, int depth)
 {
-	NodeList   *next = &walk->next;
+	NodeList *next = &walk->next;
 	DpGraphNode *node;
 
 	if (!dp_graph_connects(value))
@@ -314,12 +314,12 @@ reach(Walk *walk, const DpValue *value, DpGraphNode *from, int depth)
 	walk->reached |= node == walk->target;
 	if (next->n == next->max)
 	{
-		int			max = Max(64, next->max * 2);
+		int max = Max(64, next->max * 2);
 
 		dp_graph_account(walk->g, sizeof(DpGraphNode *) * (max - next->max));
-		next->nodes = next->nodes == NULL ?
-			MemoryContextAlloc(GetMemoryChunkContext(walk->g), sizeof(DpGraphNode *) * max) :
-			repalloc_huge(next->nodes, sizeof(DpGraphNode *) * max);
+		next->nodes = next->nodes == NULL ? MemoryContextAlloc(GetMemoryChunkContext(walk->g),
+															   sizeof(DpGraphNode *) * max)
+										  : repalloc_huge(next->nodes, sizeof(DpGraphNode *) * max);
 		next->max = max;
 	}
 	next->nodes[next->n++] = node;
@@ -333,7 +333,7 @@ walk_on(Walk *walk, DpGraphVisit visit)
 		dp_graph_open(walk->g, walk->level.nodes, walk->level.n);
 	while (walk->level.n > 0 && walk->depth <= walk->max_depth && !walk->reached)
 	{
-		NodeList	done = walk->level;
+		NodeList done = walk->level;
 
 		dp_graph_find(walk->g, walk->level.nodes, walk->level.n, visit, walk);
 		walk->level = walk->next;
@@ -348,11 +348,11 @@ walk_on(Walk *walk, DpGraphVisit visit)
  * met before, and reaches the nodes that it leads to.
  */
 static void
-visit_row(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null,
-		  DpGraphNode *node, bool *seen, void *arg)
+visit_row(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null, DpGraphNode *node,
+		  bool *seen, void *arg)
 {
-	Walk	   *walk = arg;
-	DpValue		whole = dp_value_of_document(doc);
+	Walk *walk = arg;
+	DpValue whole = dp_value_of_document(doc);
 
 	if (walk->reached)
 		return;
@@ -384,7 +384,7 @@ visit_row(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null,
 static bool
 visit_to(const DpValue *value, void *arg)
 {
-	Walk	   *walk = arg;
+	Walk *walk = arg;
 
 	walk->nvalues++;
 	if (walk->via == NULL && dp_graph_connects(value))
@@ -401,7 +401,7 @@ visit_to(const DpValue *value, void *arg)
 static bool
 visit_from(const DpValue *value, void *arg)
 {
-	Walk	   *walk = arg;
+	Walk *walk = arg;
 
 	reach(walk, value, walk->via, walk->depth + 1);
 	return true;
@@ -411,24 +411,25 @@ visit_from(const DpValue *value, void *arg)
 static void
 put_row(Walk *walk, struct varlena *doc, Datum key, bool key_is_null)
 {
-	Datum		values[5];
-	bool		nulls[5] = {false};
-	int			n = walk->depth + 1;
-	Datum	   *path = palloc(sizeof(Datum) * n);
+	Datum values[5];
+	bool nulls[5] = { false };
+	int n = walk->depth + 1;
+	Datum *path = palloc(sizeof(Datum) * n);
 
 	for (DpGraphNode *node = walk->via; node != NULL; node = node->from)
 		path[node->depth] = PointerGetDatum(DP_GRAPH_NODE_VALUE(node));
 	if (walk->depth_field != NULL)
 	{
-		uint8		bytes[8];
-		DpValue		depth = {bytes, sizeof(bytes), DP_TYPE_INT64};
+		uint8 bytes[8];
+		DpValue depth = { bytes, sizeof(bytes), DP_TYPE_INT64 };
 
 		dp_put_int64(bytes, walk->depth);
 		doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), walk->depth_field, &depth);
 	}
 	values[0] = path[n - 1];
 	values[1] = Int32GetDatum((int32) walk->depth);
-	values[2] = PointerGetDatum(construct_array(path, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
+	values[2] =
+		PointerGetDatum(construct_array(path, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
 	values[3] = key;
 	nulls[3] = key_is_null;
 	values[4] = PointerGetDatum(doc);
@@ -442,11 +443,11 @@ put_row(Walk *walk, struct varlena *doc, Datum key, bool key_is_null)
  * or hangs on the last.
  */
 static void
-visit_step(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null,
-		   DpGraphNode *node, bool *seen, void *arg)
+visit_step(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null, DpGraphNode *node,
+		   bool *seen, void *arg)
 {
-	Steps	   *steps = arg;
-	DpValue		whole = dp_value_of_document(doc);
+	Steps *steps = arg;
+	DpValue whole = dp_value_of_document(doc);
 
 	if (node == NULL && g->restricted != NULL && !dp_filter_match(g->restricted, &whole))
 		return;
@@ -463,10 +464,11 @@ visit_step(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null,
 static bool
 visit_step_to(const DpValue *value, void *arg)
 {
-	Steps	   *steps = arg;
+	Steps *steps = arg;
 	DpGraphNode *node = dp_graph_connects(value) ? dp_graph_node(steps->g, value, false) : NULL;
 
-	if (node != NULL && node->depth >= 0 && node->depth < steps->n && steps->nodes[node->depth] == node)
+	if (node != NULL && node->depth >= 0 && node->depth < steps->n &&
+		steps->nodes[node->depth] == node)
 		take_step(steps, node);
 	return true;
 }
@@ -475,7 +477,7 @@ visit_step_to(const DpValue *value, void *arg)
 static bool
 visit_step_from(const DpValue *value, void *arg)
 {
-	Steps	   *steps = arg;
+	Steps *steps = arg;
 
 	steps->found |= dp_value_compare(value, steps->wanted) == 0;
 	return !steps->found;
@@ -485,12 +487,12 @@ visit_step_from(const DpValue *value, void *arg)
 static void
 take_step(Steps *steps, DpGraphNode *node)
 {
-	int			i = node->depth;
+	int i = node->depth;
 	MemoryContext old;
 
 	if (i < steps->n - 1)
 	{
-		DpValue		next = dp_value_of_varlena(DP_GRAPH_NODE_VALUE(steps->nodes[i + 1]));
+		DpValue next = dp_value_of_varlena(DP_GRAPH_NODE_VALUE(steps->nodes[i + 1]));
 
 		steps->wanted = &next;
 		steps->found = false;
@@ -506,7 +508,7 @@ take_step(Steps *steps, DpGraphNode *node)
 	steps->docs[i] = dp_document_to_varlena(DP_DOC_DATA(steps->doc), DP_DOC_SIZE(steps->doc));
 	if (!steps->key_is_null)
 	{
-		DpValue		key = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(steps->key));
+		DpValue key = dp_value_of_varlena(PG_DETOAST_DATUM_PACKED(steps->key));
 
 		steps->keys[i] = dp_value_to_varlena(&key);
 	}

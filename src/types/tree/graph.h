@@ -28,17 +28,17 @@ typedef struct DpGraphLink
 
 typedef struct DpGraphNode
 {
-	struct DpGraphNode *from;	/* where the search came from; NULL: it began here */
+	struct DpGraphNode *from; /* where the search came from; NULL: it began here */
 	DpGraphLink *links;
-	int32		depth;			/* -1: not yet reached */
-	char		value[FLEXIBLE_ARRAY_MEMBER];	/* a bson_value with a header of four bytes */
+	int32 depth;                       /* -1: not yet reached */
+	char value[FLEXIBLE_ARRAY_MEMBER]; /* a bson_value with a header of four bytes */
 } DpGraphNode;
 
 /* A place in the hash table of nodes; empty if node is NULL */
 typedef struct DpGraphSlot
 {
 	DpGraphNode *node;
-	uint32		hash;
+	uint32 hash;
 } DpGraphSlot;
 
 #define DP_GRAPH_NODE_VALUE(node) ((struct varlena *) (node)->value)
@@ -46,10 +46,10 @@ typedef struct DpGraphSlot
 /* How rows are found */
 typedef enum DpGraphAccess
 {
-	DP_GRAPH_BY_VALUE,			/* a btree index has what connect_to leads to */
-	DP_GRAPH_BY_FILTER,			/* an index serves filters on it */
-	DP_GRAPH_HASHED,			/* the relation was read and is in memory or in a file */
-	DP_GRAPH_SCANNED			/* it is too large for that: it is read once a level */
+	DP_GRAPH_BY_VALUE,  /* a btree index has what connect_to leads to */
+	DP_GRAPH_BY_FILTER, /* an index serves filters on it */
+	DP_GRAPH_HASHED,    /* the relation was read and is in memory or in a file */
+	DP_GRAPH_SCANNED    /* it is too large for that: it is read once a level */
 } DpGraphAccess;
 
 typedef struct DpGraph DpGraph;
@@ -60,37 +60,37 @@ typedef struct DpGraph DpGraph;
  * that is not known; then seen is NULL as well.  *seen is false when the row is
  * met for the first time, and stays as it is set.
  */
-typedef void (*DpGraphVisit) (DpGraph *g, struct varlena *doc, Datum key, bool key_is_null,
-							  DpGraphNode *node, bool *seen, void *arg);
+typedef void (*DpGraphVisit)(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null,
+							 DpGraphNode *node, bool *seen, void *arg);
 
 struct DpGraph
 {
 	/* what is asked */
-	Oid			relid;
-	DpPath	   *connect_from;
-	DpPath	   *connect_to;
-	DpFilter   *restricted;		/* NULL: to nothing */
+	Oid relid;
+	DpPath *connect_from;
+	DpPath *connect_to;
+	DpFilter *restricted; /* NULL: to nothing */
 
 	/* nodes that are known */
-	MemoryContext context;		/* of everything */
-	MemoryContext row_context;	/* reset after each row */
+	MemoryContext context;     /* of everything */
+	MemoryContext row_context; /* reset after each row */
 	DpGraphSlot *table;
-	uint32		slots;			/* a power of two */
-	uint32		nnodes;
-	char	   *room;			/* for small things that stay */
-	Size		room_left;
-	Size		used;			/* bytes that stay */
-	Size		limit;
+	uint32 slots; /* a power of two */
+	uint32 nnodes;
+	char *room; /* for small things that stay */
+	Size room_left;
+	Size used; /* bytes that stay */
+	Size limit;
 
 	/* where rows come from */
 	DpGraphAccess access;
-	char	   *field;			/* connect_to as filters spell it; NULL: they cannot */
-	SPIPlanPtr	plan;			/* looks nodes up, or reads the relation */
-	bool		has_arrays;		/* BY_VALUE: rows with arrays there are hashed */
-	bool		is_table;		/* rows have a tableoid and a ctid */
-	BufFile    *file;			/* HASHED: documents beyond the limit */
-	HTAB	   *seen;			/* rows that can be met again */
-	unsigned char rowid[16];	/* of the row that is visited, if not hashed */
+	char *field;             /* connect_to as filters spell it; NULL: they cannot */
+	SPIPlanPtr plan;         /* looks nodes up, or reads the relation */
+	bool has_arrays;         /* BY_VALUE: rows with arrays there are hashed */
+	bool is_table;           /* rows have a tableoid and a ctid */
+	BufFile *file;           /* HASHED: documents beyond the limit */
+	HTAB *seen;              /* rows that can be met again */
+	unsigned char rowid[16]; /* of the row that is visited, if not hashed */
 };
 
 /* graph_nodes.c */
@@ -99,7 +99,9 @@ struct DpGraph
 extern void *dp_graph_alloc(DpGraph *g, Size size);
 extern void dp_graph_account(DpGraph *g, Size size);
 
-/* The node of a value; NULL if it is not known, unless make is set: then it is made, not reached. */
+/*
+ * The node of a value; NULL if it is not known, unless make is set: then it is made, not reached.
+ */
 extern DpGraphNode *dp_graph_node(DpGraph *g, const DpValue *value, bool make);
 
 /* Whether the row that is visited was met before; notes that it was met. */
@@ -116,4 +118,4 @@ extern void dp_graph_open(DpGraph *g, DpGraphNode **start, int nstart);
 /* Visits the rows that lead on from nodes. */
 extern void dp_graph_find(DpGraph *g, DpGraphNode **nodes, int n, DpGraphVisit visit, void *arg);
 
-#endif							/* DP_TYPES_TREE_GRAPH_H */
+#endif /* DP_TYPES_TREE_GRAPH_H */

@@ -10,7 +10,7 @@
 #include "bson/compare.h"
 #include "types/tree/graph.h"
 
-#define ROOM_SIZE	(32 * 1024)
+#define ROOM_SIZE (32 * 1024)
 
 static void grow(DpGraph *g);
 
@@ -19,17 +19,18 @@ dp_graph_account(DpGraph *g, Size size)
 {
 	g->used += size;
 	if (g->used > g->limit)
-		ereport(ERROR,
-				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("the graph has more nodes than fit into the memory that work_mem allows"),
-				 errdetail("%u nodes are known, in %zu kB.", g->nnodes, g->used / 1024),
-				 errhint("Raise work_mem, or say with max_depth or restrict where the search ends.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+			 errmsg("the graph has more nodes than fit into the memory that work_mem allows"),
+			 errdetail("%u nodes are known, in %zu kB.", g->nnodes, g->used / 1024),
+			 errhint("Raise work_mem, or say with max_depth or restrict where the search ends.")));
 }
 
 void *
 dp_graph_alloc(DpGraph *g, Size size)
 {
-	char	   *result;
+	char *result;
 
 	size = MAXALIGN(size);
 	dp_graph_account(g, size);
@@ -55,8 +56,8 @@ dp_graph_connects(const DpValue *value)
 DpGraphNode *
 dp_graph_node(DpGraph *g, const DpValue *value, bool make)
 {
-	uint32		hash = (uint32) dp_value_hash(value, 0);
-	uint32		i;
+	uint32 hash = (uint32) dp_value_hash(value, 0);
+	uint32 i;
 	DpGraphNode *node;
 
 	if (make && g->nnodes >= g->slots / 4 * 3)
@@ -66,7 +67,7 @@ dp_graph_node(DpGraph *g, const DpValue *value, bool make)
 	for (i = hash & (g->slots - 1); g->table[i].node != NULL; i = (i + 1) & (g->slots - 1))
 		if (g->table[i].hash == hash)
 		{
-			DpValue		known = dp_value_of_varlena(DP_GRAPH_NODE_VALUE(g->table[i].node));
+			DpValue known = dp_value_of_varlena(DP_GRAPH_NODE_VALUE(g->table[i].node));
 
 			if (dp_value_compare(&known, value) == 0)
 				return g->table[i].node;
@@ -92,15 +93,16 @@ static void
 grow(DpGraph *g)
 {
 	DpGraphSlot *old = g->table;
-	uint32		old_slots = g->slots;
-	uint32		slots = old_slots == 0 ? 256 : old_slots * 2;
+	uint32 old_slots = g->slots;
+	uint32 slots = old_slots == 0 ? 256 : old_slots * 2;
 
 	dp_graph_account(g, sizeof(DpGraphSlot) * (slots - old_slots));
-	g->table = MemoryContextAllocExtended(g->context, sizeof(DpGraphSlot) * slots, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	g->table = MemoryContextAllocExtended(g->context, sizeof(DpGraphSlot) * slots,
+										  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	g->slots = slots;
 	for (uint32 k = 0; k < old_slots; k++)
 	{
-		uint32		i = old[k].hash & (slots - 1);
+		uint32 i = old[k].hash & (slots - 1);
 
 		if (old[k].node == NULL)
 			continue;
@@ -115,16 +117,17 @@ grow(DpGraph *g)
 bool
 dp_graph_met(DpGraph *g)
 {
-	bool		found;
+	bool found;
 
 	if (g->seen == NULL)
 	{
-		HASHCTL		control = {0};
+		HASHCTL control = { 0 };
 
 		control.keysize = sizeof(g->rowid);
 		control.entrysize = sizeof(g->rowid);
 		control.hcxt = g->context;
-		g->seen = hash_create("rows of a graph", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		g->seen =
+			hash_create("rows of a graph", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
 	(void) hash_search(g->seen, g->rowid, HASH_ENTER, &found);
 	if (!found)

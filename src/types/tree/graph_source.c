@@ -34,40 +34,40 @@
 #include "types/tree/graph.h"
 
 /* Nodes that are looked up by one statement */
-#define BATCH		4000
+#define BATCH 4000
 
 /* Nodes that the planner is shown to tell whether an index serves */
-#define SAMPLE		10
-#define SAMPLE_BYTES	1024		/* larger values are not written into the text of a query */
+#define SAMPLE 10
+#define SAMPLE_BYTES 1024 /* larger values are not written into the text of a query */
 
 struct DpGraphRow
 {
-	bool		seen;
-	bool		in_file;
-	uint32		keysize;		/* 0: no key */
-	uint32		docsize;
-	int			fileno;
-	int64		offset;
-	char		data[FLEXIBLE_ARRAY_MEMBER];	/* key and document, each aligned, unless in_file */
+	bool seen;
+	bool in_file;
+	uint32 keysize; /* 0: no key */
+	uint32 docsize;
+	int fileno;
+	int64 offset;
+	char data[FLEXIBLE_ARRAY_MEMBER]; /* key and document, each aligned, unless in_file */
 };
 
 /* Gets the rows of a statement, one by one */
 typedef struct Receiver
 {
 	DestReceiver pub;
-	DpGraph    *g;
+	DpGraph *g;
 	DpGraphVisit visit;
-	void	   *arg;
+	void *arg;
 } Receiver;
 
 /* For the values at connect_to of a row that is hashed */
 typedef struct Hashing
 {
-	DpGraph    *g;
+	DpGraph *g;
 	struct varlena *key;
 	struct varlena *doc;
-	DpGraphRow *row;			/* the copy, when there is one */
-	bool		overflow;
+	DpGraphRow *row; /* the copy, when there is one */
+	bool overflow;
 } Hashing;
 
 static SPIPlanPtr prepare(const char *sql, Oid argtype, int options);
@@ -81,7 +81,8 @@ static bool load_value(const DpValue *value, void *arg);
 static DpGraphRow *keep_row(DpGraph *g, struct varlena *key, struct varlena *doc);
 static void start_again(DpGraph *g, DpGraphNode **start, int nstart);
 static void find_linked(DpGraph *g, DpGraphNode *node, DpGraphVisit visit, void *arg);
-static void run(DpGraph *g, SPIPlanPtr plan, Oid argtype, Datum arg, DpGraphVisit visit, void *visit_arg);
+static void
+run(DpGraph *g, SPIPlanPtr plan, Oid argtype, Datum arg, DpGraphVisit visit, void *visit_arg);
 static void receiver_starts(DestReceiver *self, int operation, TupleDesc desc);
 static void receiver_ends(DestReceiver *self);
 static bool receive(TupleTableSlot *slot, DestReceiver *self);
@@ -92,7 +93,7 @@ static char *field_of(const DpPath *path);
 void
 dp_graph_open(DpGraph *g, DpGraphNode **start, int nstart)
 {
-	DpLookup	lookup;
+	DpLookup lookup;
 	StringInfoData sql;
 	const char *schema = quote_identifier(get_namespace_name(dp_types()->schema));
 
@@ -103,7 +104,8 @@ dp_graph_open(DpGraph *g, DpGraphNode **start, int nstart)
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT %s, %s, %s", lookup.doc,
 					 lookup.key ? lookup.key : psprintf("NULL::%s.bson_value", schema),
-					 lookup.is_table ? "t.tableoid, t.ctid" : "NULL::pg_catalog.oid, NULL::pg_catalog.tid");
+					 lookup.is_table ? "t.tableoid, t.ctid"
+									 : "NULL::pg_catalog.oid, NULL::pg_catalog.tid");
 	appendStringInfo(&sql, " FROM %s WHERE ", lookup.source);
 
 	if (lookup.expr != NULL)
@@ -117,11 +119,15 @@ dp_graph_open(DpGraph *g, DpGraphNode **start, int nstart)
 				return;
 			/* from the smallest array to what comes after all of them: no bytes */
 			g->has_arrays = true;
-			if (load(g, prepare(psprintf("%s%s OPERATOR(%s.>=) '[]'::%s.bson_value AND "
-										 "%s OPERATOR(%s.<) '{\"$binary\": {\"base64\": \"\", \"subType\": \"00\"}}'::%s.bson_value%s",
-										 sql.data, lookup.expr, schema, schema, lookup.expr, schema, schema,
-										 lookup.deep ? psprintf(" OR %s IS NULL", lookup.expr) : ""),
-								InvalidOid, 0)))
+			if (load(
+					g,
+					prepare(
+						psprintf(
+							"%s%s OPERATOR(%s.>=) '[]'::%s.bson_value AND "
+							"%s OPERATOR(%s.<) '{\"$binary\": {\"base64\": \"\", \"subType\": \"00\"}}'::%s.bson_value%s",
+							sql.data, lookup.expr, schema, schema, lookup.expr, schema, schema,
+							lookup.deep ? psprintf(" OR %s IS NULL", lookup.expr) : ""),
+						InvalidOid, 0)))
 				return;
 			start_again(g, start, nstart);
 			g->has_arrays = false;
@@ -130,8 +136,8 @@ dp_graph_open(DpGraph *g, DpGraphNode **start, int nstart)
 	if (g->field != NULL)
 	{
 		DpGraphNode *sample[SAMPLE];
-		int			n = 0;
-		DpValue		filter;
+		int n = 0;
+		DpValue filter;
 		StringInfoData text;
 
 		for (int i = 0; i < nstart && n < SAMPLE; i++)
@@ -143,8 +149,9 @@ dp_graph_open(DpGraph *g, DpGraphNode **start, int nstart)
 
 		initStringInfo(&text);
 		dp_value_to_text(&text, &filter, DP_TEXT_CANONICAL, -1);
-		if (uses_index(prepare(psprintf("%s%s OPERATOR(%s.@@) %s::%s.bson", sql.data, lookup.doc, schema,
-										quote_literal_cstr(text.data), schema), InvalidOid, 0)))
+		if (uses_index(prepare(psprintf("%s%s OPERATOR(%s.@@) %s::%s.bson", sql.data, lookup.doc,
+										schema, quote_literal_cstr(text.data), schema),
+							   InvalidOid, 0)))
 		{
 			/* planned for each batch: whether an index serves a filter is known only with it */
 			g->plan = prepare(psprintf("%s%s OPERATOR(%s.@@) $1", sql.data, lookup.doc, schema),
@@ -177,12 +184,13 @@ dp_graph_find(DpGraph *g, DpGraphNode **nodes, int n, DpGraphVisit visit, void *
 		return;
 	for (int i = 0; i < n; i += BATCH)
 	{
-		int			batch = Min(n - i, BATCH);
+		int batch = Min(n - i, BATCH);
 
 		if (g->access == DP_GRAPH_BY_VALUE)
 			run(g, g->plan, dp_types()->bson_value_array, values_of(nodes + i, batch), visit, arg);
 		else
-			run(g, g->plan, dp_types()->bson, PointerGetDatum(filter_of(g, nodes + i, batch)), visit, arg);
+			run(g, g->plan, dp_types()->bson, PointerGetDatum(filter_of(g, nodes + i, batch)),
+				visit, arg);
 	}
 }
 
@@ -195,7 +203,7 @@ dp_graph_find(DpGraph *g, DpGraphNode **nodes, int n, DpGraphVisit visit, void *
 static bool
 load(DpGraph *g, SPIPlanPtr plan)
 {
-	bool		overflow = false;
+	bool overflow = false;
 
 	run(g, plan, InvalidOid, (Datum) 0, load_row, &overflow);
 	return !overflow;
@@ -203,11 +211,11 @@ load(DpGraph *g, SPIPlanPtr plan)
 
 /* DpGraphVisit: keeps the row. */
 static void
-load_row(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null,
-		 DpGraphNode *node, bool *seen, void *arg)
+load_row(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null, DpGraphNode *node,
+		 bool *seen, void *arg)
 {
-	Hashing		hashing = {.g = g, .doc = doc, .overflow = *(bool *) arg};
-	DpValue		whole = dp_value_of_document(doc);
+	Hashing hashing = { .g = g, .doc = doc, .overflow = *(bool *) arg };
+	DpValue whole = dp_value_of_document(doc);
 
 	if (hashing.overflow || (g->restricted != NULL && !dp_filter_match(g->restricted, &whole)))
 		return;
@@ -220,8 +228,8 @@ load_row(DpGraph *g, struct varlena *doc, Datum key, bool key_is_null,
 static bool
 load_value(const DpValue *value, void *arg)
 {
-	Hashing    *hashing = arg;
-	DpGraph    *g = hashing->g;
+	Hashing *hashing = arg;
+	DpGraph *g = hashing->g;
 	DpGraphNode *node;
 	DpGraphLink *link;
 
@@ -250,11 +258,11 @@ load_value(const DpValue *value, void *arg)
 static DpGraphRow *
 keep_row(DpGraph *g, struct varlena *key, struct varlena *doc)
 {
-	Size		keysize = key ? VARSIZE_ANY(key) : 0;
-	Size		docsize = VARSIZE_ANY(doc);
-	bool		in_file = g->used + keysize + docsize > g->limit / 2;
-	DpGraphRow *row = dp_graph_alloc(g, offsetof(DpGraphRow, data) +
-									 (in_file ? 0 : MAXALIGN(keysize) + docsize));
+	Size keysize = key ? VARSIZE_ANY(key) : 0;
+	Size docsize = VARSIZE_ANY(doc);
+	bool in_file = g->used + keysize + docsize > g->limit / 2;
+	DpGraphRow *row =
+		dp_graph_alloc(g, offsetof(DpGraphRow, data) + (in_file ? 0 : MAXALIGN(keysize) + docsize));
 
 	row->seen = false;
 	row->in_file = in_file;
@@ -262,7 +270,7 @@ keep_row(DpGraph *g, struct varlena *key, struct varlena *doc)
 	row->docsize = docsize;
 	if (in_file)
 	{
-		off_t		offset;
+		off_t offset;
 
 		if (g->file == NULL)
 		{
@@ -298,7 +306,7 @@ start_again(DpGraph *g, DpGraphNode **start, int nstart)
 
 	for (int i = 0; i < nstart; i++)
 	{
-		DpValue		value = dp_value_of_varlena(DP_GRAPH_NODE_VALUE(start[i]));
+		DpValue value = dp_value_of_varlena(DP_GRAPH_NODE_VALUE(start[i]));
 
 		values[i] = dp_value_to_varlena(&value);
 	}
@@ -313,7 +321,7 @@ start_again(DpGraph *g, DpGraphNode **start, int nstart)
 	g->seen = NULL;
 	for (int i = 0; i < nstart; i++)
 	{
-		DpValue		value = dp_value_of_varlena(values[i]);
+		DpValue value = dp_value_of_varlena(values[i]);
 
 		start[i] = dp_graph_node(g, &value, true);
 		start[i]->depth = 0;
@@ -327,7 +335,7 @@ find_linked(DpGraph *g, DpGraphNode *node, DpGraphVisit visit, void *arg)
 	for (DpGraphLink *link = node->links; link != NULL; link = link->next)
 	{
 		DpGraphRow *row = link->row;
-		char	   *data = row->data;
+		char *data = row->data;
 		MemoryContext old = MemoryContextSwitchTo(g->row_context);
 
 		CHECK_FOR_INTERRUPTS();
@@ -337,12 +345,11 @@ find_linked(DpGraph *g, DpGraphNode *node, DpGraphVisit visit, void *arg)
 			if (BufFileSeek(g->file, row->fileno, row->offset, SEEK_SET) != 0 ||
 				BufFileRead(g->file, data, row->keysize) != row->keysize ||
 				BufFileRead(g->file, data + MAXALIGN(row->keysize), row->docsize) != row->docsize)
-				ereport(ERROR,
-						(errcode_for_file_access(),
-						 errmsg("could not read a document from a temporary file: %m")));
+				ereport(ERROR, (errcode_for_file_access(),
+								errmsg("could not read a document from a temporary file: %m")));
 		}
-		visit(g, (struct varlena *) (data + MAXALIGN(row->keysize)), PointerGetDatum(data), row->keysize == 0,
-			  node, &row->seen, arg);
+		visit(g, (struct varlena *) (data + MAXALIGN(row->keysize)), PointerGetDatum(data),
+			  row->keysize == 0, node, &row->seen, arg);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(g->row_context);
 	}
@@ -354,7 +361,7 @@ find_linked(DpGraph *g, DpGraphNode *node, DpGraphVisit visit, void *arg)
 static SPIPlanPtr
 prepare(const char *sql, Oid argtype, int options)
 {
-	SPIPlanPtr	plan = SPI_prepare_cursor(sql, OidIsValid(argtype) ? 1 : 0, &argtype, options);
+	SPIPlanPtr plan = SPI_prepare_cursor(sql, OidIsValid(argtype) ? 1 : 0, &argtype, options);
 
 	if (plan == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", sql, SPI_result_code_string(SPI_result));
@@ -367,9 +374,9 @@ prepare(const char *sql, Oid argtype, int options)
 static void
 run(DpGraph *g, SPIPlanPtr plan, Oid argtype, Datum arg, DpGraphVisit visit, void *visit_arg)
 {
-	Receiver	receiver = {.g = g, .visit = visit, .arg = visit_arg};
-	SPIExecuteOptions options = {.read_only = true, .dest = &receiver.pub};
-	int			result;
+	Receiver receiver = { .g = g, .visit = visit, .arg = visit_arg };
+	SPIExecuteOptions options = { .read_only = true, .dest = &receiver.pub };
+	int result;
 
 	receiver.pub.receiveSlot = receive;
 	receiver.pub.rStartup = receiver_starts;
@@ -403,8 +410,8 @@ receiver_ends(DestReceiver *self)
 static bool
 receive(TupleTableSlot *slot, DestReceiver *self)
 {
-	Receiver   *receiver = (Receiver *) self;
-	DpGraph    *g = receiver->g;
+	Receiver *receiver = (Receiver *) self;
+	DpGraph *g = receiver->g;
 	MemoryContext old = MemoryContextSwitchTo(g->row_context);
 
 	CHECK_FOR_INTERRUPTS();
@@ -415,20 +422,22 @@ receive(TupleTableSlot *slot, DestReceiver *self)
 
 		if (g->is_table)
 		{
-			Oid			relid = DatumGetObjectId(slot->tts_values[2]);
+			Oid relid = DatumGetObjectId(slot->tts_values[2]);
 
 			memset(g->rowid, 0, sizeof(g->rowid));
 			memcpy(g->rowid, &relid, sizeof(relid));
-			memcpy(g->rowid + sizeof(relid), DatumGetPointer(slot->tts_values[3]), sizeof(ItemPointerData));
+			memcpy(g->rowid + sizeof(relid), DatumGetPointer(slot->tts_values[3]),
+				   sizeof(ItemPointerData));
 		}
 		else
 			for (int i = 0; i < 2; i++)
 			{
-				uint64		hash = hash_bytes_extended(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), i);
+				uint64 hash = hash_bytes_extended(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), i);
 
 				memcpy(g->rowid + i * sizeof(hash), &hash, sizeof(hash));
 			}
-		receiver->visit(g, doc, slot->tts_values[1], slot->tts_isnull[1], NULL, NULL, receiver->arg);
+		receiver->visit(g, doc, slot->tts_values[1], slot->tts_isnull[1], NULL, NULL,
+						receiver->arg);
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(g->row_context);
@@ -443,8 +452,8 @@ static bool
 uses_index(SPIPlanPtr plan)
 {
 	CachedPlan *cached = SPI_plan_get_cached_plan(plan);
-	bool		result = false;
-	ListCell   *lc;
+	bool result = false;
+	ListCell *lc;
 
 	if (cached == NULL)
 		return false;
@@ -484,7 +493,7 @@ plan_has_index(Plan *plan)
 static bool
 list_has_index(List *plans)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, plans)
 		if (plan_has_index(lfirst(lc)))
@@ -498,18 +507,19 @@ list_has_index(List *plans)
 static Datum
 values_of(DpGraphNode **nodes, int n)
 {
-	Datum	   *values = palloc(sizeof(Datum) * n);
+	Datum *values = palloc(sizeof(Datum) * n);
 
 	for (int i = 0; i < n; i++)
 		values[i] = PointerGetDatum(DP_GRAPH_NODE_VALUE(nodes[i]));
-	return PointerGetDatum(construct_array(values, n, dp_types()->bson_value, -1, false, TYPALIGN_INT));
+	return PointerGetDatum(construct_array(values, n, dp_types()->bson_value, -1, false,
+										   TYPALIGN_INT));
 }
 
 /* The filter {connect_to: {$in: [nodes]}}. */
 static struct varlena *
 filter_of(DpGraph *g, DpGraphNode **nodes, int n)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
@@ -517,7 +527,7 @@ filter_of(DpGraph *g, DpGraphNode **nodes, int n)
 	dp_builder_begin_array_field(&b, "$in", 3);
 	for (int i = 0; i < n; i++)
 	{
-		DpValue		value = dp_value_of_varlena(DP_GRAPH_NODE_VALUE(nodes[i]));
+		DpValue value = dp_value_of_varlena(DP_GRAPH_NODE_VALUE(nodes[i]));
 
 		dp_builder_append_value(&b, NULL, 0, &value);
 	}
@@ -538,7 +548,8 @@ field_of(const DpPath *path)
 	{
 		const DpPathStep *step = &path->steps[i];
 
-		if (step->namelen == 0 || step->name[0] == '$' || memchr(step->name, '.', step->namelen) != NULL)
+		if (step->namelen == 0 || step->name[0] == '$' ||
+			memchr(step->name, '.', step->namelen) != NULL)
 			return NULL;
 		if (i > 0)
 			appendStringInfoChar(&name, '.');

@@ -20,7 +20,7 @@
 #include "types/tree/treepath_fn.h"
 
 /* The version of the binary form */
-#define WIRE_VERSION	1
+#define WIRE_VERSION 1
 
 static struct varlena *path_of_value(const DpValue *v);
 static struct varlena *path_of_array(ArrayType *array);
@@ -34,9 +34,9 @@ DP_FUNCTION(dp_treepath_in);
 Datum
 dp_treepath_in(PG_FUNCTION_ARGS)
 {
-	char	   *s = PG_GETARG_CSTRING(0);
+	char *s = PG_GETARG_CSTRING(0);
 	struct varlena *value;
-	DpValue		v;
+	DpValue v;
 
 	if (s[strspn(s, " \t\r\n")] != '[')
 		dp_ereturn(fcinfo->context, (Datum) 0,
@@ -58,7 +58,7 @@ DP_FUNCTION(dp_treepath_out);
 Datum
 dp_treepath_out(PG_FUNCTION_ARGS)
 {
-	DpValue		v = dp_value_of_varlena(path_to_value(DP_GETARG_VARLENA(0)));
+	DpValue v = dp_value_of_varlena(path_to_value(DP_GETARG_VARLENA(0)));
 	StringInfoData out;
 
 	initStringInfo(&out);
@@ -74,23 +74,20 @@ DP_FUNCTION(dp_treepath_recv);
 Datum
 dp_treepath_recv(PG_FUNCTION_ARGS)
 {
-	StringInfo	buf = (StringInfo) PG_GETARG_POINTER(0);
-	int			version = pq_getmsgbyte(buf);
-	uint32		size = buf->len - buf->cursor;
+	StringInfo buf = (StringInfo) PG_GETARG_POINTER(0);
+	int version = pq_getmsgbyte(buf);
+	uint32 size = buf->len - buf->cursor;
 	const uint8 *ids;
 	const char *fault;
 
 	if (version != WIRE_VERSION)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("unsupported version %d of the binary form of treepath", version)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+						errmsg("unsupported version %d of the binary form of treepath", version)));
 	ids = (const uint8 *) pq_getmsgbytes(buf, size);
 	fault = dp_treepath_fault(ids, size);
 	if (fault != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("invalid binary form of treepath"),
-				 errdetail("%s", fault)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+						errmsg("invalid binary form of treepath"), errdetail("%s", fault)));
 	PG_RETURN_POINTER(dp_treepath_of_ids(ids, size));
 }
 
@@ -116,7 +113,7 @@ void
 dp_treepath_append_datum(DpTreepathBuilder *b, Datum id, Oid type)
 {
 	struct varlena *value;
-	DpValue		v;
+	DpValue v;
 
 	switch (type)
 	{
@@ -131,12 +128,12 @@ dp_treepath_append_datum(DpTreepathBuilder *b, Datum id, Oid type)
 			return;
 		case TEXTOID:
 		case VARCHAROID:
-			{
-				struct varlena *s = PG_DETOAST_DATUM_PACKED(id);
+		{
+			struct varlena *s = PG_DETOAST_DATUM_PACKED(id);
 
-				dp_treepath_append_string(b, VARDATA_ANY(s), VARSIZE_ANY_EXHDR(s));
-				return;
-			}
+			dp_treepath_append_string(b, VARDATA_ANY(s), VARSIZE_ANY_EXHDR(s));
+			return;
+		}
 		case UUIDOID:
 			dp_treepath_append_uuid(b, DatumGetUUIDP(id)->data);
 			return;
@@ -156,19 +153,18 @@ dp_treepath_append_datum(DpTreepathBuilder *b, Datum id, Oid type)
 List *
 dp_treepath_array_elements(ArrayType *array)
 {
-	Oid			type = ARR_ELEMTYPE(array);
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
-	Datum	   *elements;
-	bool	   *nulls;
-	int			n;
-	List	   *ids = NIL;
+	Oid type = ARR_ELEMTYPE(array);
+	int16 typlen;
+	bool typbyval;
+	char typalign;
+	Datum *elements;
+	bool *nulls;
+	int n;
+	List *ids = NIL;
 
 	if (ARR_NDIM(array) > 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("an array of ids must have one dimension")));
+		ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+						errmsg("an array of ids must have one dimension")));
 	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
 	deconstruct_array(array, type, typlen, typbyval, typalign, &elements, &nulls, &n);
 	for (int i = 0; i < n; i++)
@@ -176,9 +172,8 @@ dp_treepath_array_elements(ArrayType *array)
 		DpTreepathBuilder b;
 
 		if (nulls[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("the id of a node cannot be null")));
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("the id of a node cannot be null")));
 		dp_treepath_begin(&b);
 		dp_treepath_append_datum(&b, elements[i], type);
 		ids = lappend(ids, dp_treepath_finish(&b));
@@ -193,7 +188,7 @@ static struct varlena *
 path_of_array(ArrayType *array)
 {
 	DpTreepathBuilder b;
-	ListCell   *lc;
+	ListCell *lc;
 
 	dp_treepath_begin(&b);
 	foreach(lc, dp_treepath_array_elements(array))
@@ -221,8 +216,8 @@ static struct varlena *
 path_of_value(const DpValue *v)
 {
 	DpTreepathBuilder b;
-	DpIter		iter;
-	DpValue		id;
+	DpIter iter;
+	DpValue id;
 
 	if (v->type != DP_TYPE_ARRAY)
 		ereport(ERROR,
@@ -245,7 +240,7 @@ DP_FUNCTION(dp_treepath_from_value);
 Datum
 dp_treepath_from_value(PG_FUNCTION_ARGS)
 {
-	DpValue		v = dp_value_of_varlena(DP_GETARG_VARLENA(0));
+	DpValue v = dp_value_of_varlena(DP_GETARG_VARLENA(0));
 
 	if (v.type == DP_TYPE_NULL || v.type == DP_TYPE_UNDEFINED)
 		PG_RETURN_NULL();
@@ -261,18 +256,17 @@ DP_FUNCTION(dp_treepath_from_text);
 Datum
 dp_treepath_from_text(PG_FUNCTION_ARGS)
 {
-	text	   *s = PG_GETARG_TEXT_PP(0);
-	text	   *separator = PG_GETARG_TEXT_PP(1);
+	text *s = PG_GETARG_TEXT_PP(0);
+	text *separator = PG_GETARG_TEXT_PP(1);
 	const char *p = VARDATA_ANY(s);
 	const char *end = p + VARSIZE_ANY_EXHDR(s);
 	const char *sep = VARDATA_ANY(separator);
-	uint32		seplen = VARSIZE_ANY_EXHDR(separator);
+	uint32 seplen = VARSIZE_ANY_EXHDR(separator);
 	DpTreepathBuilder b;
 
 	if (seplen == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the separator of a path cannot be empty")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the separator of a path cannot be empty")));
 	dp_treepath_begin(&b);
 	if (end - p >= seplen && memcmp(p, sep, seplen) == 0)
 		p += seplen;
@@ -285,9 +279,8 @@ dp_treepath_from_text(PG_FUNCTION_ARGS)
 		if (end - q < seplen)
 			q = end;
 		if (q == p || q + seplen == end)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("a path of text has an empty id")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("a path of text has an empty id")));
 		dp_treepath_append_string(&b, p, q - p);
 		p = q < end ? q + seplen : end;
 	}
@@ -305,7 +298,7 @@ append_ids(DpBuilder *b, struct varlena *path)
 
 	while (p < end)
 	{
-		uint32		size = dp_treepath_id_size(p, end);
+		uint32 size = dp_treepath_id_size(p, end);
 
 		dp_treepath_id_append(b, NULL, 0, p, size);
 		p += size;
@@ -324,7 +317,7 @@ dp_builder_append_treepath(DpBuilder *b, const char *name, uint32 namelen, struc
 static struct varlena *
 path_to_value(struct varlena *path)
 {
-	DpBuilder	b;
+	DpBuilder b;
 
 	dp_builder_init_value(&b, (Size) DP_TREEPATH_SIZE(path) * 2 + 16);
 	dp_builder_begin_array(&b);
@@ -346,17 +339,17 @@ dp_treepath_to_value(PG_FUNCTION_ARGS)
 static Datum
 id_to_datum(const uint8 *id, uint32 size, Oid type)
 {
-	int64		i;
-	bool		isnull;
-	DpValue		v;
-	Datum		result;
+	int64 i;
+	bool isnull;
+	DpValue v;
+	Datum result;
 
 	if (type == INT8OID && dp_treepath_id_integer(id, size, &i))
 		return Int64GetDatum(i);
 	if (type == TEXTOID)
 	{
-		char	   *s;
-		uint32		len;
+		char *s;
+		uint32 len;
 
 		if (dp_treepath_id_string(id, size, &s, &len))
 			return PointerGetDatum(cstring_to_text_with_len(s, len));
@@ -364,9 +357,8 @@ id_to_datum(const uint8 *id, uint32 size, Oid type)
 	v = dp_value_of_varlena(dp_treepath_id_to_value(id, size));
 	result = dp_value_to_datum(&v, type, -1, &isnull);
 	if (isnull)
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("the path has an id that is null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("the path has an id that is null")));
 	return result;
 }
 
@@ -376,15 +368,15 @@ path_to_array(struct varlena *path, Oid type)
 {
 	const uint8 *p = DP_TREEPATH_DATA(path);
 	const uint8 *end = p + DP_TREEPATH_SIZE(path);
-	int			n = dp_treepath_count(p, end - p);
-	Datum	   *ids = palloc(sizeof(Datum) * Max(n, 1));
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
+	int n = dp_treepath_count(p, end - p);
+	Datum *ids = palloc(sizeof(Datum) * Max(n, 1));
+	int16 typlen;
+	bool typbyval;
+	char typalign;
 
 	for (int i = 0; i < n; i++)
 	{
-		uint32		size = dp_treepath_id_size(p, end);
+		uint32 size = dp_treepath_id_size(p, end);
 
 		ids[i] = id_to_datum(p, size, type);
 		p += size;
@@ -401,8 +393,8 @@ DP_FUNCTION(dp_treepath_to_array);
 Datum
 dp_treepath_to_array(PG_FUNCTION_ARGS)
 {
-	Oid			array;
-	Oid			type;
+	Oid array;
+	Oid type;
 
 	(void) get_call_result_type(fcinfo, &array, NULL);
 	type = get_element_type(array);
@@ -421,7 +413,7 @@ Datum
 dp_treepath_to_text(PG_FUNCTION_ARGS)
 {
 	struct varlena *path = DP_GETARG_VARLENA(0);
-	char	   *separator = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	char *separator = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	const uint8 *p = DP_TREEPATH_DATA(path);
 	const uint8 *end = p + DP_TREEPATH_SIZE(path);
 	StringInfoData out;
@@ -429,8 +421,8 @@ dp_treepath_to_text(PG_FUNCTION_ARGS)
 	initStringInfo(&out);
 	while (p < end)
 	{
-		uint32		size = dp_treepath_id_size(p, end);
-		char	   *s = TextDatumGetCString(id_to_datum(p, size, TEXTOID));
+		uint32 size = dp_treepath_id_size(p, end);
+		char *s = TextDatumGetCString(id_to_datum(p, size, TEXTOID));
 
 		if (*separator == '\0' || *s == '\0' || strstr(s, separator) != NULL)
 			ereport(ERROR,
@@ -469,7 +461,7 @@ dp_treepath_parent(PG_FUNCTION_ARGS)
 {
 	struct varlena *path = DP_GETARG_VARLENA(0);
 	const uint8 *ids = DP_TREEPATH_DATA(path);
-	uint32		size = DP_TREEPATH_SIZE(path);
+	uint32 size = DP_TREEPATH_SIZE(path);
 	const uint8 *last;
 
 	if (size == 0)
@@ -489,7 +481,7 @@ dp_treepath_root(PG_FUNCTION_ARGS)
 {
 	struct varlena *path = DP_GETARG_VARLENA(0);
 	const uint8 *ids = DP_TREEPATH_DATA(path);
-	uint32		size = DP_TREEPATH_SIZE(path);
+	uint32 size = DP_TREEPATH_SIZE(path);
 
 	if (size == 0)
 		PG_RETURN_NULL();
@@ -505,7 +497,7 @@ dp_treepath_id(PG_FUNCTION_ARGS)
 {
 	struct varlena *path = DP_GETARG_VARLENA(0);
 	const uint8 *ids = DP_TREEPATH_DATA(path);
-	uint32		size = DP_TREEPATH_SIZE(path);
+	uint32 size = DP_TREEPATH_SIZE(path);
 	const uint8 *last;
 
 	if (size == 0)
@@ -528,9 +520,9 @@ dp_treepath_subpath(PG_FUNCTION_ARGS)
 	const uint8 *p;
 	const uint8 *end;
 	const uint8 *from = NULL;
-	int64		first;
-	int64		past;
-	int			n;
+	int64 first;
+	int64 past;
+	int n;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
@@ -545,9 +537,8 @@ dp_treepath_subpath(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(2))
 	{
 		if (PG_GETARG_INT32(2) < 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the number of ids cannot be negative")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("the number of ids cannot be negative")));
 		past = Min(first + PG_GETARG_INT32(2), n);
 	}
 	first = Max(first, 0);
@@ -572,9 +563,9 @@ dp_treepath_lca(PG_FUNCTION_ARGS)
 {
 	struct varlena *a = DP_GETARG_VARLENA(0);
 	struct varlena *b = DP_GETARG_VARLENA(1);
-	int			count;
-	uint32		size = dp_treepath_common(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a),
-										  DP_TREEPATH_DATA(b), DP_TREEPATH_SIZE(b), &count);
+	int count;
+	uint32 size = dp_treepath_common(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a), DP_TREEPATH_DATA(b),
+									 DP_TREEPATH_SIZE(b), &count);
 
 	if (count == 0)
 		PG_RETURN_NULL();
@@ -591,9 +582,9 @@ dp_treepath_distance(PG_FUNCTION_ARGS)
 {
 	struct varlena *a = DP_GETARG_VARLENA(0);
 	struct varlena *b = DP_GETARG_VARLENA(1);
-	int			count;
-	uint32		size = dp_treepath_common(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a),
-										  DP_TREEPATH_DATA(b), DP_TREEPATH_SIZE(b), &count);
+	int count;
+	uint32 size = dp_treepath_common(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a), DP_TREEPATH_DATA(b),
+									 DP_TREEPATH_SIZE(b), &count);
 
 	if (count == 0)
 		PG_RETURN_NULL();
@@ -610,10 +601,10 @@ prefixes(struct varlena *path, bool itself, Oid type)
 {
 	const uint8 *ids = DP_TREEPATH_DATA(path);
 	const uint8 *end = ids + DP_TREEPATH_SIZE(path);
-	int			n = dp_treepath_count(ids, end - ids);
-	Datum	   *paths = palloc(sizeof(Datum) * (n + 1));
+	int n = dp_treepath_count(ids, end - ids);
+	Datum *paths = palloc(sizeof(Datum) * (n + 1));
 	const uint8 *p = ids;
-	int			used = 0;
+	int used = 0;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -631,7 +622,7 @@ DP_FUNCTION(dp_treepath_ancestors);
 Datum
 dp_treepath_ancestors(PG_FUNCTION_ARGS)
 {
-	Oid			array;
+	Oid array;
 
 	(void) get_call_result_type(fcinfo, &array, NULL);
 	PG_RETURN_ARRAYTYPE_P(prefixes(DP_GETARG_VARLENA(0), false, get_element_type(array)));
@@ -646,12 +637,12 @@ Datum
 dp_treepath_prefixes(PG_FUNCTION_ARGS)
 {
 	struct varlena *path = DP_GETARG_VARLENA(0);
-	Oid			array;
-	Oid			type;
-	ArrayType  *all;
-	Datum	   *paths;
-	bool	   *nulls;
-	int			n;
+	Oid array;
+	Oid type;
+	ArrayType *all;
+	Datum *paths;
+	bool *nulls;
+	int n;
 
 	(void) get_call_result_type(fcinfo, &array, NULL);
 	type = get_element_type(array);

@@ -48,16 +48,16 @@
 #include "bson/reader.h"
 
 /* SQL arguments: bytes of a path, and their number */
-#define DP_TREEPATH_DATA(v)	((const uint8 *) VARDATA_ANY(v))
-#define DP_TREEPATH_SIZE(v)	((uint32) VARSIZE_ANY_EXHDR(v))
+#define DP_TREEPATH_DATA(v) ((const uint8 *) VARDATA_ANY(v))
+#define DP_TREEPATH_SIZE(v) ((uint32) VARSIZE_ANY_EXHDR(v))
 
 /* A path that is being made: ids, appended. */
 typedef struct DpTreepathBuilder
 {
-	uint8	   *buf;			/* palloc'd, begins with room for the varlena header */
-	uint32		len;			/* bytes used, header included */
-	uint32		cap;
-	bool		ended;			/* by MaxKey: nothing can follow */
+	uint8 *buf; /* palloc'd, begins with room for the varlena header */
+	uint32 len; /* bytes used, header included */
+	uint32 cap;
+	bool ended; /* by MaxKey: nothing can follow */
 } DpTreepathBuilder;
 
 extern void dp_treepath_begin(DpTreepathBuilder *b);
@@ -88,15 +88,20 @@ extern struct varlena *dp_treepath_of_ids(const uint8 *ids, uint32 size);
 extern uint32 dp_treepath_id_size(const uint8 *p, const uint8 *end);
 
 /* Appends an id of that size as an element to a document or an array. */
-extern void dp_treepath_id_append(DpBuilder *b, const char *name, uint32 namelen, const uint8 *id, uint32 size);
+extern void
+dp_treepath_id_append(DpBuilder *b, const char *name, uint32 namelen, const uint8 *id, uint32 size);
 
 /* Appends a path as an array of its ids. */
-extern void dp_builder_append_treepath(DpBuilder *b, const char *name, uint32 namelen, struct varlena *path);
+extern void
+dp_builder_append_treepath(DpBuilder *b, const char *name, uint32 namelen, struct varlena *path);
 
 /* The id as a new bson_value. */
 extern struct varlena *dp_treepath_id_to_value(const uint8 *id, uint32 size);
 
-/* If the id is an integer, that integer; if it is a string, its bytes (palloc'd, followed by a NUL). */
+/*
+ * If the id is an integer, that integer; if it is a string, its bytes (palloc'd, followed by a
+ * NUL).
+ */
 extern bool dp_treepath_id_integer(const uint8 *id, uint32 size, int64 *result);
 extern bool dp_treepath_id_string(const uint8 *id, uint32 size, char **result, uint32 *len);
 
@@ -104,13 +109,17 @@ extern bool dp_treepath_id_string(const uint8 *id, uint32 size, char **result, u
 extern const char *dp_treepath_fault(const uint8 *ids, uint32 size);
 
 /* The number of ids. */
-extern int	dp_treepath_count(const uint8 *ids, uint32 size);
+extern int dp_treepath_count(const uint8 *ids, uint32 size);
 
 /* Where the last id begins.  There must be one. */
 extern const uint8 *dp_treepath_last(const uint8 *ids, uint32 size);
 
-/* The bytes that two paths have in common, as far as whole ids go; *count becomes the number of ids. */
-extern uint32 dp_treepath_common(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, int *count);
+/*
+ * The bytes that two paths have in common, as far as whole ids go; *count becomes the number of
+ * ids.
+ */
+extern uint32
+dp_treepath_common(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, int *count);
 
 /* Whether path b is a or below it. */
 static inline bool
@@ -123,9 +132,9 @@ dp_treepath_covers(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize)
 static inline int
 dp_treepath_compare(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize)
 {
-	int			c = memcmp(a, b, Min(asize, bsize));
+	int c = memcmp(a, b, Min(asize, bsize));
 
 	return c != 0 ? c : (asize > bsize) - (asize < bsize);
 }
 
-#endif							/* DP_TYPES_TREE_TREEPATH_H */
+#endif /* DP_TYPES_TREE_TREEPATH_H */

@@ -22,4 +22,4 @@ extern void dp_treepath_append_datum(DpTreepathBuilder *b, Datum id, Oid type);
  */
 extern List *dp_treepath_array_elements(ArrayType *array);
 
-#endif							/* DP_TYPES_TREE_TREEPATH_FN_H */
+#endif /* DP_TYPES_TREE_TREEPATH_FN_H */

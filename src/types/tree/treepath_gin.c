@@ -18,16 +18,16 @@
 #include "bson/catalog.h"
 #include "types/tree/treepath_fn.h"
 
-#define KEY_MAX		128
+#define KEY_MAX 128
 
 /*
  * Strategies: four for each operator, by the type on the right: text, int8,
  * objectid, bson_value.  They are in the operator class.
  */
-#define STRATEGY_ONE	1
-#define STRATEGY_ANY	5
-#define STRATEGY_ALL	9
-#define STRATEGY_LAST	12
+#define STRATEGY_ONE 1
+#define STRATEGY_ANY 5
+#define STRATEGY_ALL 9
+#define STRATEGY_LAST 12
 
 /* The key of an id: a bytea. */
 static Datum
@@ -39,7 +39,7 @@ id_key(const uint8 *id, uint32 size)
 		return PointerGetDatum(dp_treepath_of_ids(id, size));
 	key = dp_treepath_of_ids(id, KEY_MAX + sizeof(uint64));
 	{
-		uint64		hash = pg_hton64(hash_bytes_extended(id, size, 0));
+		uint64 hash = pg_hton64(hash_bytes_extended(id, size, 0));
 
 		memcpy(VARDATA(key) + KEY_MAX, &hash, sizeof(hash));
 	}
@@ -54,15 +54,15 @@ Datum
 dp_treepath_gin_extract_value(PG_FUNCTION_ARGS)
 {
 	struct varlena *path = DP_GETARG_VARLENA(0);
-	int32	   *nkeys = (int32 *) PG_GETARG_POINTER(1);
+	int32 *nkeys = (int32 *) PG_GETARG_POINTER(1);
 	const uint8 *p = DP_TREEPATH_DATA(path);
 	const uint8 *end = p + DP_TREEPATH_SIZE(path);
-	Datum	   *keys = palloc(sizeof(Datum) * Max(dp_treepath_count(p, end - p), 1));
+	Datum *keys = palloc(sizeof(Datum) * Max(dp_treepath_count(p, end - p), 1));
 
 	*nkeys = 0;
 	while (p < end)
 	{
-		uint32		size = dp_treepath_id_size(p, end);
+		uint32 size = dp_treepath_id_size(p, end);
 
 		keys[(*nkeys)++] = id_key(p, size);
 		p += size;
@@ -78,20 +78,20 @@ DP_FUNCTION(dp_treepath_gin_extract_query);
 Datum
 dp_treepath_gin_extract_query(PG_FUNCTION_ARGS)
 {
-	int32	   *nkeys = (int32 *) PG_GETARG_POINTER(1);
+	int32 *nkeys = (int32 *) PG_GETARG_POINTER(1);
 	StrategyNumber strategy = PG_GETARG_UINT16(2);
-	Pointer   **extra = (Pointer **) PG_GETARG_POINTER(4);
-	int32	   *mode = (int32 *) PG_GETARG_POINTER(6);
-	List	   *ids;
-	ListCell   *lc;
-	Datum	   *keys;
-	bool	   *recheck;
+	Pointer **extra = (Pointer **) PG_GETARG_POINTER(4);
+	int32 *mode = (int32 *) PG_GETARG_POINTER(6);
+	List *ids;
+	ListCell *lc;
+	Datum *keys;
+	bool *recheck;
 
 	if (strategy < STRATEGY_ONE || strategy > STRATEGY_LAST)
 		elog(ERROR, "unrecognized strategy number: %d", strategy);
 	if (strategy < STRATEGY_ANY)
 	{
-		const Oid	types[] = {TEXTOID, INT8OID, dp_types()->objectid, dp_types()->bson_value};
+		const Oid types[] = { TEXTOID, INT8OID, dp_types()->objectid, dp_types()->bson_value };
 		DpTreepathBuilder b;
 
 		dp_treepath_begin(&b);
@@ -103,7 +103,7 @@ dp_treepath_gin_extract_query(PG_FUNCTION_ARGS)
 
 	*nkeys = 0;
 	if (ids == NIL && strategy >= STRATEGY_ALL)
-		*mode = GIN_SEARCH_MODE_ALL;	/* all of none */
+		*mode = GIN_SEARCH_MODE_ALL; /* all of none */
 	keys = palloc(sizeof(Datum) * Max(list_length(ids), 1));
 	recheck = palloc0(sizeof(bool) * Max(list_length(ids), 1));
 	*extra = palloc(sizeof(Pointer) * Max(list_length(ids), 1));
@@ -128,9 +128,9 @@ dp_treepath_gin_consistent(PG_FUNCTION_ARGS)
 {
 	GinTernaryValue *check = (GinTernaryValue *) PG_GETARG_POINTER(0);
 	StrategyNumber strategy = PG_GETARG_UINT16(1);
-	int32		nkeys = PG_GETARG_INT32(3);
-	Pointer    *extra = (Pointer *) PG_GETARG_POINTER(4);
-	bool		all = strategy >= STRATEGY_ALL;
+	int32 nkeys = PG_GETARG_INT32(3);
+	Pointer *extra = (Pointer *) PG_GETARG_POINTER(4);
+	bool all = strategy >= STRATEGY_ALL;
 	GinTernaryValue result = all ? GIN_TRUE : GIN_FALSE;
 
 	for (int i = 0; i < nkeys; i++)

@@ -12,42 +12,42 @@
 #include "types/tree/treepath.h"
 
 /* First bytes of ids */
-#define ID_MINKEY		0x01
-#define ID_NULL			0x02
-#define ID_NEGATIVE		0x10	/* less the number of bytes */
-#define ID_ONE			0x20
-#define ID_TWO			0x80
-#define ID_THREE		0xC0
-#define ID_MORE			0xE0
-#define ID_MORE_LAST	0xE5
-#define ID_NUMBER		0xE8
-#define ID_STRING		0xF0
-#define ID_BINARY		0xF1
-#define ID_UUID			0xF2
-#define ID_OBJECTID		0xF4
-#define ID_FALSE		0xF5
-#define ID_TRUE			0xF6
-#define ID_DATE			0xF7
-#define ID_TIMESTAMP	0xF8
-#define ID_MAXKEY		0xFF
+#define ID_MINKEY 0x01
+#define ID_NULL 0x02
+#define ID_NEGATIVE 0x10 /* less the number of bytes */
+#define ID_ONE 0x20
+#define ID_TWO 0x80
+#define ID_THREE 0xC0
+#define ID_MORE 0xE0
+#define ID_MORE_LAST 0xE5
+#define ID_NUMBER 0xE8
+#define ID_STRING 0xF0
+#define ID_BINARY 0xF1
+#define ID_UUID 0xF2
+#define ID_OBJECTID 0xF4
+#define ID_FALSE 0xF5
+#define ID_TRUE 0xF6
+#define ID_DATE 0xF7
+#define ID_TIMESTAMP 0xF8
+#define ID_MAXKEY 0xFF
 
 /* Integers from here on take two, three and more bytes */
-#define TWO_FROM		96
-#define THREE_FROM		(TWO_FROM + 16384)
-#define MORE_FROM		(THREE_FROM + 2097152)
+#define TWO_FROM 96
+#define THREE_FROM (TWO_FROM + 16384)
+#define MORE_FROM (THREE_FROM + 2097152)
 
 /* In an ID_NUMBER, behind the double */
-#define NUMBER_LESS		0x40
-#define NUMBER_EXACT	0x80
-#define NUMBER_GREATER	0xC0
+#define NUMBER_LESS 0x40
+#define NUMBER_EXACT 0x80
+#define NUMBER_GREATER 0xC0
 
-#define EXPONENT_BIAS	32768
+#define EXPONENT_BIAS 32768
 
-#define SIGN_BIT		(UINT64CONST(1) << 63)
+#define SIGN_BIT (UINT64CONST(1) << 63)
 
 /* In an ID_STRING */
-#define STRING_END		0x00
-#define STRING_ESCAPE	0x01
+#define STRING_END 0x00
+#define STRING_ESCAPE 0x01
 
 static void number_append(DpTreepathBuilder *b, const DpValue *id);
 static void number_read(const uint8 *p, const uint8 *end, DpValue *value, uint8 *room);
@@ -65,16 +65,13 @@ dp_treepath_begin(DpTreepathBuilder *b)
 static uint8 *
 reserve(DpTreepathBuilder *b, uint32 n)
 {
-	uint8	   *p;
+	uint8 *p;
 
 	if (unlikely(b->ended))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("MaxKey can only be the last id of a path")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("MaxKey can only be the last id of a path")));
 	if (unlikely(n > MaxAllocSize - b->len))
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("path is too long")));
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("path is too long")));
 	if (b->len + n > b->cap)
 	{
 		b->cap = (uint32) Min((Size) MaxAllocSize, Max((Size) b->cap * 2, (Size) b->len + n));
@@ -133,7 +130,7 @@ put_bytes(uint8 *p, uint64 i, int n)
 static inline uint64
 get_bytes(const uint8 *p, int n)
 {
-	uint64		i = 0;
+	uint64 i = 0;
 
 	while (n-- > 0)
 		i = i << 8 | *p++;
@@ -144,7 +141,7 @@ get_bytes(const uint8 *p, int n)
 static inline int
 bytes_of(uint64 i)
 {
-	int			n = 1;
+	int n = 1;
 
 	while (n < 8 && i >> (8 * n) != 0)
 		n++;
@@ -154,11 +151,11 @@ bytes_of(uint64 i)
 void
 dp_treepath_append_integer(DpTreepathBuilder *b, int64 id)
 {
-	uint8	   *p;
+	uint8 *p;
 
 	if (id < 0)
 	{
-		int			n = bytes_of(~(uint64) id);
+		int n = bytes_of(~(uint64) id);
 
 		p = reserve(b, 1 + n);
 		*p = ID_NEGATIVE - n;
@@ -172,7 +169,7 @@ dp_treepath_append_integer(DpTreepathBuilder *b, int64 id)
 		put_bytes(reserve(b, 3), (ID_THREE << 16) + (id - THREE_FROM), 3);
 	else
 	{
-		int			n = bytes_of((uint64) id);
+		int n = bytes_of((uint64) id);
 
 		p = reserve(b, 1 + n);
 		*p = ID_MORE + n - 3;
@@ -183,8 +180,8 @@ dp_treepath_append_integer(DpTreepathBuilder *b, int64 id)
 void
 dp_treepath_append_string(DpTreepathBuilder *b, const char *id, uint32 len)
 {
-	uint32		escapes = 0;
-	uint8	   *p;
+	uint32 escapes = 0;
+	uint8 *p;
 
 	for (uint32 i = 0; i < len; i++)
 		escapes += (uint8) id[i] <= STRING_ESCAPE;
@@ -213,7 +210,7 @@ dp_treepath_append_string(DpTreepathBuilder *b, const char *id, uint32 len)
 static void
 plain_append(DpTreepathBuilder *b, uint8 first, const uint8 *bytes, uint32 n)
 {
-	uint8	   *p = reserve(b, n + 1);
+	uint8 *p = reserve(b, n + 1);
 
 	*p = first;
 	if (n > 0)
@@ -235,7 +232,7 @@ dp_treepath_append_uuid(DpTreepathBuilder *b, const uint8 *id)
 void
 dp_treepath_append_value(DpTreepathBuilder *b, const DpValue *id)
 {
-	uint8	   *p;
+	uint8 *p;
 
 	switch (id->type)
 	{
@@ -275,8 +272,9 @@ dp_treepath_append_value(DpTreepathBuilder *b, const DpValue *id)
 		case DP_TYPE_TIMESTAMP:
 			p = reserve(b, 9);
 			*p = id->type == DP_TYPE_DATE ? ID_DATE : ID_TIMESTAMP;
-			put_bytes(p + 1, (uint64) dp_get_int64(id->data) ^
-					  (id->type == DP_TYPE_DATE ? SIGN_BIT : 0), 8);
+			put_bytes(p + 1,
+					  (uint64) dp_get_int64(id->data) ^ (id->type == DP_TYPE_DATE ? SIGN_BIT : 0),
+					  8);
 			break;
 		case DP_TYPE_NULL:
 			*reserve(b, 1) = ID_NULL;
@@ -290,9 +288,9 @@ dp_treepath_append_value(DpTreepathBuilder *b, const DpValue *id)
 			dp_treepath_append_maxkey(b);
 			break;
 		default:
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("a value of type \"%s\" cannot be the id of a node", dp_type_name(id->type))));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("a value of type \"%s\" cannot be the id of a node",
+								   dp_type_name(id->type))));
 	}
 }
 
@@ -300,7 +298,7 @@ dp_treepath_append_value(DpTreepathBuilder *b, const DpValue *id)
 static uint64
 double_to_ordered(double d)
 {
-	uint64		bits;
+	uint64 bits;
 
 	if (isnan(d))
 		return 0;
@@ -311,7 +309,7 @@ double_to_ordered(double d)
 static double
 double_from_ordered(uint64 bits)
 {
-	double		d;
+	double d;
 
 	if (bits == 0)
 		bits = DP_DOUBLE_NAN;
@@ -325,10 +323,10 @@ double_from_ordered(uint64 bits)
 static void
 number_append(DpTreepathBuilder *b, const DpValue *id)
 {
-	uint8		digits[DP_EXACT_MAX_DIGITS];
-	DpNumber	number;
-	uint8	   *p;
-	uint8		turn;
+	uint8 digits[DP_EXACT_MAX_DIGITS];
+	DpNumber number;
+	uint8 *p;
+	uint8 turn;
 
 	dp_number_from_value(&number, id, digits);
 	if (number.kind == DP_NUMBER_INTEGER)
@@ -360,10 +358,8 @@ number_append(DpTreepathBuilder *b, const DpValue *id)
 static void
 corrupted(void)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("path is corrupt"),
-			 errdetail("An id in it does not end or is of no known kind.")));
+	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("path is corrupt"),
+					errdetail("An id in it does not end or is of no known kind.")));
 }
 
 /*
@@ -372,9 +368,9 @@ corrupted(void)
 static uint32
 id_size(const uint8 *p, const uint8 *end)
 {
-	uint32		avail = end - p;
-	uint32		size;
-	uint8		first = *p;
+	uint32 avail = end - p;
+	uint32 size;
+	uint8 first = *p;
 	const uint8 *q;
 
 	if (likely(first >= ID_ONE && first < ID_TWO))
@@ -436,7 +432,7 @@ id_size(const uint8 *p, const uint8 *end)
 uint32
 dp_treepath_id_size(const uint8 *p, const uint8 *end)
 {
-	uint32		size = id_size(p, end);
+	uint32 size = id_size(p, end);
 
 	if (unlikely(size == 0))
 		corrupted();
@@ -446,7 +442,7 @@ dp_treepath_id_size(const uint8 *p, const uint8 *end)
 bool
 dp_treepath_id_integer(const uint8 *id, uint32 size, int64 *result)
 {
-	uint8		first = *id;
+	uint8 first = *id;
 
 	if (first >= ID_ONE && first < ID_TWO)
 		*result = first - ID_ONE;
@@ -459,7 +455,7 @@ dp_treepath_id_integer(const uint8 *id, uint32 size, int64 *result)
 	else if (first >= ID_NEGATIVE - 8 && first < ID_NEGATIVE)
 	{
 		/* the bytes in front are all ones */
-		uint64		bits = get_bytes(id + 1, size - 1);
+		uint64 bits = get_bytes(id + 1, size - 1);
 
 		if (size - 1 < 8)
 			bits |= ~UINT64CONST(0) << (8 * (size - 1));
@@ -473,7 +469,7 @@ dp_treepath_id_integer(const uint8 *id, uint32 size, int64 *result)
 bool
 dp_treepath_id_string(const uint8 *id, uint32 size, char **result, uint32 *len)
 {
-	char	   *s;
+	char *s;
 
 	if (*id != ID_STRING)
 		return false;
@@ -501,9 +497,9 @@ dp_treepath_id_string(const uint8 *id, uint32 size, char **result, uint32 *len)
 static void
 number_read(const uint8 *p, const uint8 *end, DpValue *value, uint8 *room)
 {
-	uint8		digits[DP_EXACT_MAX_DIGITS];
-	DpExact		exact;
-	uint8		turn;
+	uint8 digits[DP_EXACT_MAX_DIGITS];
+	DpExact exact;
+	uint8 turn;
 
 	value->data = room;
 	if (p[9] == NUMBER_EXACT)
@@ -535,11 +531,11 @@ number_read(const uint8 *p, const uint8 *end, DpValue *value, uint8 *room)
 void
 dp_treepath_id_append(DpBuilder *b, const char *name, uint32 namelen, const uint8 *id, uint32 size)
 {
-	int64		i;
-	char	   *s;
-	uint32		len;
-	DpValue		value;
-	uint8		room[DP_DECIMAL128_SIZE];
+	int64 i;
+	char *s;
+	uint32 len;
+	DpValue value;
+	uint8 room[DP_DECIMAL128_SIZE];
 
 	if (dp_treepath_id_integer(id, size, &i))
 	{
@@ -603,8 +599,8 @@ dp_treepath_id_append(DpBuilder *b, const char *name, uint32 namelen, const uint
 struct varlena *
 dp_treepath_id_to_value(const uint8 *id, uint32 size)
 {
-	DpBuilder	b;
-	uint8		type;
+	DpBuilder b;
+	uint8 type;
 
 	dp_builder_init_value(&b, size + 16);
 	dp_treepath_id_append(&b, "", 0, id, size);
@@ -619,13 +615,13 @@ dp_treepath_fault(const uint8 *ids, uint32 size)
 
 	for (const uint8 *p = ids; p < end;)
 	{
-		uint32		n = id_size(p, end);
+		uint32 n = id_size(p, end);
 		DpTreepathBuilder again;
 		struct varlena *value;
-		DpValue		v;
-		DpFault		fault;
-		bool		same;
-		bool		is_maxkey;
+		DpValue v;
+		DpFault fault;
+		bool same;
+		bool is_maxkey;
 
 		if (n == 0)
 			return "An id does not end or is of no known kind.";
@@ -652,7 +648,7 @@ int
 dp_treepath_count(const uint8 *ids, uint32 size)
 {
 	const uint8 *end = ids + size;
-	int			n = 0;
+	int n = 0;
 
 	for (const uint8 *p = ids; p < end; n++)
 		p += dp_treepath_id_size(p, end);
@@ -683,7 +679,7 @@ dp_treepath_common(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize, i
 	*count = 0;
 	while (p < end)
 	{
-		uint32		n = dp_treepath_id_size(p, end);
+		uint32 n = dp_treepath_id_size(p, end);
 
 		if (p + n - a > bsize || memcmp(p, b + (p - a), n) != 0)
 			break;

@@ -13,7 +13,10 @@
 
 #include "types/tree/treepath_fn.h"
 
-/* An argument; paths in indexes are seldom compressed and never elsewhere, so nothing is called for most. */
+/*
+ * An argument; paths in indexes are seldom compressed and never elsewhere, so nothing is called for
+ * most.
+ */
 static inline struct varlena *
 argument(FunctionCallInfo fcinfo, int n)
 {
@@ -28,8 +31,8 @@ arguments_compare(FunctionCallInfo fcinfo)
 {
 	struct varlena *a = argument(fcinfo, 0);
 	struct varlena *b = argument(fcinfo, 1);
-	int			result = dp_treepath_compare(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a),
-											 DP_TREEPATH_DATA(b), DP_TREEPATH_SIZE(b));
+	int result = dp_treepath_compare(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a), DP_TREEPATH_DATA(b),
+									 DP_TREEPATH_SIZE(b));
 
 	PG_FREE_IF_COPY(a, 0);
 	PG_FREE_IF_COPY(b, 1);
@@ -37,12 +40,11 @@ arguments_compare(FunctionCallInfo fcinfo)
 }
 
 /* The function of an operator: symbol(a, b) is "a op b". */
-#define COMPARISON(symbol, op) \
-	DP_FUNCTION(symbol); \
-	Datum \
-	symbol(PG_FUNCTION_ARGS) \
-	{ \
-		PG_RETURN_BOOL(arguments_compare(fcinfo) op 0); \
+#define COMPARISON(symbol, op)                                                                     \
+	DP_FUNCTION(symbol);                                                                           \
+	Datum symbol(PG_FUNCTION_ARGS)                                                                 \
+	{                                                                                              \
+		PG_RETURN_BOOL(arguments_compare(fcinfo) op 0);                                            \
 	}
 
 COMPARISON(dp_treepath_lt, <)
@@ -71,7 +73,7 @@ Datum
 dp_treepath_hash(PG_FUNCTION_ARGS)
 {
 	struct varlena *a = DP_GETARG_VARLENA(0);
-	uint64		hash = hash_bytes_extended(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a), 0);
+	uint64 hash = hash_bytes_extended(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a), 0);
 
 	PG_FREE_IF_COPY(a, 0);
 	PG_RETURN_UINT32((uint32) hash);
@@ -85,8 +87,8 @@ Datum
 dp_treepath_hash_extended(PG_FUNCTION_ARGS)
 {
 	struct varlena *a = DP_GETARG_VARLENA(0);
-	uint64		hash = hash_bytes_extended(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a),
-										   (uint64) PG_GETARG_INT64(1));
+	uint64 hash =
+		hash_bytes_extended(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a), (uint64) PG_GETARG_INT64(1));
 
 	PG_FREE_IF_COPY(a, 0);
 	PG_RETURN_UINT64(hash);
@@ -98,8 +100,8 @@ sort_compare(Datum x, Datum y, SortSupport ssup)
 {
 	struct varlena *a = PG_DETOAST_DATUM_PACKED(x);
 	struct varlena *b = PG_DETOAST_DATUM_PACKED(y);
-	int			result = dp_treepath_compare(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a),
-											 DP_TREEPATH_DATA(b), DP_TREEPATH_SIZE(b));
+	int result = dp_treepath_compare(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a), DP_TREEPATH_DATA(b),
+									 DP_TREEPATH_SIZE(b));
 
 	if (unlikely((Pointer) a != DatumGetPointer(x)))
 		pfree(a);
@@ -118,7 +120,7 @@ static Datum
 sort_abbreviate(Datum original, SortSupport ssup)
 {
 	struct varlena *a = PG_DETOAST_DATUM_PACKED(original);
-	uint64		bytes = 0;
+	uint64 bytes = 0;
 
 	memcpy(&bytes, DP_TREEPATH_DATA(a), Min(DP_TREEPATH_SIZE(a), sizeof(bytes)));
 	if (unlikely((Pointer) a != DatumGetPointer(original)))
@@ -169,8 +171,8 @@ dp_treepath_is_above(PG_FUNCTION_ARGS)
 	struct varlena *a = argument(fcinfo, 0);
 	struct varlena *b = argument(fcinfo, 1);
 
-	PG_RETURN_BOOL(dp_treepath_covers(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a),
-									  DP_TREEPATH_DATA(b), DP_TREEPATH_SIZE(b)));
+	PG_RETURN_BOOL(dp_treepath_covers(DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a), DP_TREEPATH_DATA(b),
+									  DP_TREEPATH_SIZE(b)));
 }
 
 /*
@@ -183,8 +185,8 @@ dp_treepath_is_below(PG_FUNCTION_ARGS)
 	struct varlena *a = argument(fcinfo, 0);
 	struct varlena *b = argument(fcinfo, 1);
 
-	PG_RETURN_BOOL(dp_treepath_covers(DP_TREEPATH_DATA(b), DP_TREEPATH_SIZE(b),
-									  DP_TREEPATH_DATA(a), DP_TREEPATH_SIZE(a)));
+	PG_RETURN_BOOL(dp_treepath_covers(DP_TREEPATH_DATA(b), DP_TREEPATH_SIZE(b), DP_TREEPATH_DATA(a),
+									  DP_TREEPATH_SIZE(a)));
 }
 
 /* Whether one of the ids of the path has these bytes. */
@@ -193,12 +195,12 @@ path_has(struct varlena *path, struct varlena *id)
 {
 	const uint8 *p = DP_TREEPATH_DATA(path);
 	const uint8 *end = p + DP_TREEPATH_SIZE(path);
-	uint32		idsize = DP_TREEPATH_SIZE(id);
+	uint32 idsize = DP_TREEPATH_SIZE(id);
 
 	CHECK_FOR_INTERRUPTS();
 	while (p < end)
 	{
-		uint32		size = dp_treepath_id_size(p, end);
+		uint32 size = dp_treepath_id_size(p, end);
 
 		if (size == idsize && memcmp(p, DP_TREEPATH_DATA(id), size) == 0)
 			return true;
@@ -217,14 +219,14 @@ dp_treepath_contains(PG_FUNCTION_ARGS)
 {
 	DpTreepathBuilder b;
 	struct varlena *id;
-	bool		result;
-	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 1);
+	bool result;
+	Oid type = get_fn_expr_argtype(fcinfo->flinfo, 1);
 
 	/* estimates call it without an expression */
 	if (!OidIsValid(type))
 	{
-		Oid		   *types;
-		int			n;
+		Oid *types;
+		int n;
 
 		(void) get_func_signature(fcinfo->flinfo->fn_oid, &types, &n);
 		type = types[1];
@@ -245,7 +247,7 @@ Datum
 dp_treepath_contains_any(PG_FUNCTION_ARGS)
 {
 	struct varlena *path = DP_GETARG_VARLENA(0);
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, dp_treepath_array_elements(PG_GETARG_ARRAYTYPE_P(1)))
 		if (path_has(path, lfirst(lc)))
@@ -261,7 +263,7 @@ Datum
 dp_treepath_contains_all(PG_FUNCTION_ARGS)
 {
 	struct varlena *path = DP_GETARG_VARLENA(0);
-	ListCell   *lc;
+	ListCell *lc;
 
 	foreach(lc, dp_treepath_array_elements(PG_GETARG_ARRAYTYPE_P(1)))
 		if (!path_has(path, lfirst(lc)))

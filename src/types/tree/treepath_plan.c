@@ -32,15 +32,15 @@
 #include "types/tree/treepath.h"
 
 /* Where nothing is known: about so many rows lie below a path, or above it */
-#define DEFAULT_BELOW	0.005
-#define DEFAULT_ABOVE	0.001
+#define DEFAULT_BELOW 0.005
+#define DEFAULT_ABOVE 0.001
 
 /* The OID of a function of ours with one argument of the type. */
 static Oid
 own_function(const char *name, Oid type)
 {
-	List	   *qualified = list_make2(makeString(get_namespace_name(dp_types()->schema)),
-									   makeString(pstrdup(name)));
+	List *qualified =
+		list_make2(makeString(get_namespace_name(dp_types()->schema)), makeString(pstrdup(name)));
 
 	return LookupFuncName(qualified, 1, &type, false);
 }
@@ -49,18 +49,18 @@ own_function(const char *name, Oid type)
 static Expr *
 call(const char *name, Oid type, Oid result, Node *arg)
 {
-	return (Expr *) makeFuncExpr(own_function(name, type), result,
-								 list_make1(copyObject(arg)), InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	return (Expr *) makeFuncExpr(own_function(name, type), result, list_make1(copyObject(arg)),
+								 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 }
 
 /* The conditions on an index for "indexed <@ bound" or "indexed @> bound", or NIL. */
 static List *
 index_conditions(Node *indexed, Node *bound, bool below, Oid opfamily)
 {
-	Oid			type = exprType(indexed);
-	Oid			ge;
-	Oid			le;
-	Oid			eq;
+	Oid type = exprType(indexed);
+	Oid ge;
+	Oid le;
+	Oid eq;
 
 	if (exprType(bound) != type)
 		return NIL;
@@ -70,14 +70,15 @@ index_conditions(Node *indexed, Node *bound, bool below, Oid opfamily)
 	if (!OidIsValid(ge) || !OidIsValid(le) || !OidIsValid(eq))
 		return NIL;
 	if (below)
-		return list_make2(make_opclause(ge, BOOLOID, false, (Expr *) indexed, (Expr *) copyObject(bound),
-										InvalidOid, InvalidOid),
+		return list_make2(make_opclause(ge, BOOLOID, false, (Expr *) indexed,
+										(Expr *) copyObject(bound), InvalidOid, InvalidOid),
 						  make_opclause(le, BOOLOID, false, (Expr *) copyObject(indexed),
-										call("treepath_last", type, type, bound), InvalidOid, InvalidOid));
+										call("treepath_last", type, type, bound), InvalidOid,
+										InvalidOid));
 	else
 	{
-		Oid			array = get_array_type(type);
-		Node	   *prefixes = (Node *) call("treepath_prefixes", type, array, bound);
+		Oid array = get_array_type(type);
+		Node *prefixes = (Node *) call("treepath_prefixes", type, array, bound);
 		ScalarArrayOpExpr *any = makeNode(ScalarArrayOpExpr);
 
 		if (IsA(bound, Const))
@@ -96,9 +97,9 @@ static Node *
 support(Node *node, bool below)
 {
 	SupportRequestIndexCondition *request;
-	List	   *args;
-	Node	   *indexed;
-	Node	   *bound;
+	List *args;
+	Node *indexed;
+	Node *bound;
 
 	if (!IsA(node, SupportRequestIndexCondition))
 		return NULL;
@@ -144,10 +145,10 @@ dp_treepath_above_support(PG_FUNCTION_ARGS)
 
 /* What core's estimator for a comparison says. */
 static double
-comparison_estimate(PlannerInfo *root, PGFunction estimator, Oid operator, Node *variable,
+comparison_estimate(PlannerInfo *root, PGFunction estimator, Oid operator, Node * variable,
 					Datum bound, Oid type, int varRelid)
 {
-	Const	   *constant = makeConst(type, -1, InvalidOid, -1, bound, false, false);
+	Const *constant = makeConst(type, -1, InvalidOid, -1, bound, false, false);
 
 	return DatumGetFloat8(DirectFunctionCall4(estimator, PointerGetDatum(root),
 											  ObjectIdGetDatum(operator),
@@ -157,16 +158,17 @@ comparison_estimate(PlannerInfo *root, PGFunction estimator, Oid operator, Node 
 
 /* The share of rows with a path below one that is known. */
 static double
-below_estimate(PlannerInfo *root, VariableStatData *variable, Node *node, Const *bound, int varRelid)
+below_estimate(PlannerInfo *root, VariableStatData *variable, Node *node, Const *bound,
+			   int varRelid)
 {
-	Oid			type = bound->consttype;
-	Oid			opclass = GetDefaultOpClass(type, BTREE_AM_OID);
-	Oid			family = get_opclass_family(opclass);
+	Oid type = bound->consttype;
+	Oid opclass = GetDefaultOpClass(type, BTREE_AM_OID);
+	Oid family = get_opclass_family(opclass);
 	struct varlena *path = PG_DETOAST_DATUM_PACKED(bound->constvalue);
 	DpTreepathBuilder last;
-	double		ge;
-	double		le;
-	double		least;
+	double ge;
+	double le;
+	double least;
 
 	dp_treepath_begin(&last);
 	dp_treepath_append_ids(&last, DP_TREEPATH_DATA(path), DP_TREEPATH_SIZE(path));
@@ -185,18 +187,22 @@ below_estimate(PlannerInfo *root, VariableStatData *variable, Node *node, Const 
 		ge += ((Form_pg_statistic) GETSTRUCT(variable->statsTuple))->stanullfrac;
 
 	/* a bin of the histogram is the least that it can tell: a part of one is likely */
-	least = variable->rel != NULL && variable->rel->tuples > 0 ? 1.0 / variable->rel->tuples : 1e-10;
+	least =
+		variable->rel != NULL && variable->rel->tuples > 0 ? 1.0 / variable->rel->tuples : 1e-10;
 	return Max(ge + le - 1.0, Min(least * 10, DEFAULT_BELOW));
 }
 
-/* The share of rows whose path is above one that is known: each of its prefixes once, if paths are unique. */
+/*
+ * The share of rows whose path is above one that is known: each of its prefixes once, if paths are
+ * unique.
+ */
 static double
 above_estimate(VariableStatData *variable, Const *bound)
 {
 	struct varlena *path = PG_DETOAST_DATUM_PACKED(bound->constvalue);
-	bool		is_default;
-	double		distinct = get_variable_numdistinct(variable, &is_default);
-	int			n = dp_treepath_count(DP_TREEPATH_DATA(path), DP_TREEPATH_SIZE(path));
+	bool is_default;
+	double distinct = get_variable_numdistinct(variable, &is_default);
+	int n = dp_treepath_count(DP_TREEPATH_DATA(path), DP_TREEPATH_SIZE(path));
 
 	if (is_default || distinct < 1)
 		return DEFAULT_ABOVE;
@@ -208,12 +214,12 @@ static Datum
 estimate(FunctionCallInfo fcinfo, bool below)
 {
 	PlannerInfo *root = (PlannerInfo *) PG_GETARG_POINTER(0);
-	List	   *args = (List *) PG_GETARG_POINTER(2);
-	int			varRelid = PG_GETARG_INT32(3);
+	List *args = (List *) PG_GETARG_POINTER(2);
+	int varRelid = PG_GETARG_INT32(3);
 	VariableStatData variable;
-	Node	   *other;
-	bool		varonleft;
-	double		share;
+	Node *other;
+	bool varonleft;
+	double share;
 
 	if (!get_restriction_variable(root, args, varRelid, &variable, &other, &varonleft))
 		PG_RETURN_FLOAT8(below ? DEFAULT_BELOW : DEFAULT_ABOVE);
