@@ -76,8 +76,8 @@ SQL_PARTS = $(wildcard \
 	sql/patterns/change_feed.sql \
 	sql/patterns/single_collection.sql \
 	sql/patterns/single_collection_calls.sql \
-	sql/patterns/relation.sql \
-	sql/patterns/relation_calls.sql \
+	sql/patterns/relationship.sql \
+	sql/patterns/relationship_calls.sql \
 	sql/patterns/query_table.sql \
 	sql/patterns/single_table.sql \
 	sql/patterns/single_table_calls.sql \

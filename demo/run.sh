@@ -43,7 +43,7 @@ echo "$("$cluster" run postgres --version), which nobody else uses."
 . demo/kv.sh
 . demo/polymorphic.sh
 . demo/versioning.sh
-. demo/relations.sh
+. demo/relationships.sh
 
 title - 'See for yourself'
 say "The cluster keeps running. To open psql there:"

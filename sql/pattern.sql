@@ -19,7 +19,7 @@ CREATE TABLE docpatterns.notes (rel regclass NOT NULL, pattern text NOT NULL, na
 -- Notes come and go: what is dead is passed over in the index until the table is vacuumed.
 CREATE INDEX notes_held ON docpatterns.notes (held) WITH (deduplicate_items = off);
 COMMENT ON TABLE docpatterns.notes IS
-  'what a transaction has left to another one that waited for it: the group, source, relation or row of a declaration that the next one that has written to the table "held" brings in line before it commits; failed: that was an error, and it waits for pattern_repair()';
+  'what a transaction has left to another one that waited for it: the group, source, relationship or row of a declaration that the next one that has written to the table "held" brings in line before it commits; failed: that was an error, and it waits for pattern_repair()';
 
 -- Declarations ------------------------------------------------------------------------------------------------------------
 

@@ -98,7 +98,7 @@ BEGIN
     WHEN 'reference' THEN
       -- copies may lie in arrays
       RETURN NEXT CASE WHEN field ~ '^[^."]+[.]' THEN split_part(field, '.', 1) ELSE field END;
-    WHEN 'subset', 'tree', 'tree_attach', 'versioning', 'relation', 'single_collection', 'polymorphic_merge' THEN
+    WHEN 'subset', 'tree', 'tree_attach', 'versioning', 'relationship', 'single_collection', 'polymorphic_merge' THEN
       RETURN QUERY SELECT k FROM @extschema@._derive_kept_paths(pattern, options) k WHERE k IS NOT NULL;
     ELSE
       -- all that these move is put back into whole documents
@@ -132,7 +132,7 @@ BEGIN
   FOR s IN SELECT t.base, t.doc, t.key_value, ARRAY(SELECT g FROM @extschema@._pattern_guarded_paths(d.pattern, d.options) g) AS paths
              FROM @extschema@._pattern_table(coalesce(part, rel), @extschema@.bson_get_text(d.options, 'doc_column')) t
            UNION ALL
-           SELECT r.base, r.doc, r.key, ARRAY[r.field] FROM (SELECT WHERE d.pattern = 'relation') AS w CROSS JOIN LATERAL @extschema@._relation_parts(rel, name) r WHERE r.side = 1 LOOP
+           SELECT r.base, r.doc, r.key, ARRAY[r.field] FROM (SELECT WHERE d.pattern = 'relationship') AS w CROSS JOIN LATERAL @extschema@._relationship_parts(rel, name) r WHERE r.side = 1 LOOP
     CONTINUE WHEN s.paths = '{}';
     EXECUTE format('SELECT ARRAY[%s] FROM %s AS b',
                    (SELECT string_agg(format('CASE WHEN bool_or(@extschema@._pattern_holds(b.%I, %L, %L)) THEN %2$L END', s.doc, p, p IS NOT DISTINCT FROM @extschema@.bson_get_text(d.options, 'flag')), ', ' ORDER BY n)

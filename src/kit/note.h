@@ -29,7 +29,7 @@
  *
  *	-	the rows to be written, also those that are right: or it knows that nothing can make them
  *wrong without a lock of what comes next;
- *	-	for what is copied from a row (references, relations, documents on trees), that row: its
+ *	-	for what is copied from a row (references, relationships, documents on trees), that row: its
  *holder may have found the copy in order before; -	for a group, its lock.
  *
  * Where one of these is held by others, the note stays.  So at any moment what is not in line has a

@@ -69,7 +69,7 @@ static const DpPatternMethods *const methods[] = { &dp_outlier_methods,
 												   &dp_payload_methods,
 												   &dp_single_collection_methods,
 												   &dp_versioning_methods,
-												   &dp_relation_methods,
+												   &dp_relationship_methods,
 												   NULL };
 
 const DpPatternMethods *

@@ -66,7 +66,7 @@ extern const DpPatternMethods dp_schema_versioning_methods;
 extern const DpPatternMethods dp_payload_methods;
 extern const DpPatternMethods dp_single_collection_methods;
 extern const DpPatternMethods dp_versioning_methods;
-extern const DpPatternMethods dp_relation_methods;
+extern const DpPatternMethods dp_relationship_methods;
 
 /* The function _<pattern>_<verb> of the extension with these arguments, or InvalidOid. */
 extern Oid dp_pattern_hook(const char *pattern, const char *verb, int nargs, const Oid *types);

@@ -127,7 +127,7 @@ SELECT preallocated_release('shows', 1, '{A1}', 'ada');
 SELECT preallocated_extend('shows', 1, preallocated_grid('{5,5}'));
 SELECT single_collection_enable('players', type_field => 'docType');
 SELECT single_collection_split('books');
-SELECT relation_enable('players', 'a', 'players', 'b');
+SELECT relationship_enable('players', 'a', 'players', 'b');
 SELECT query_table_create('by_points', 'players', '{points}');
 SELECT single_table_create('app2', 1);
 SELECT single_table_entity('app', 'third', 'T#{id}', 'T');

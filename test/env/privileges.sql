@@ -146,11 +146,11 @@ single_collection_get('mixed', 1) | SELECT
 single_collection_query('mixed')
 single_collection_from('made', '{bare,third}', '{bare,third}') | SELECT, DELETE, SELECT third, DELETE third, CREATE
 single_collection_split('mixed', '{"a": "made_a", "b": "made_b"}') | OWN, CREATE
-relation_enable('bare', 'theirs', 'others', 'ours') | OWN, OWN others
-relation_advise('bare', 'others', on_field => 'of') | SELECT, SELECT others
-relation_embed('bare', 'others', on_field => 'of', into_field => 'list') | SELECT, UPDATE, SELECT others, DELETE others
-relation_link('bare', 'kids', 'made', on_field => 'of') | SELECT, UPDATE, CREATE
-relation_link('bare', 'kids', 'third', on_field => 'of') | SELECT, UPDATE, INSERT third, UPDATE/DELETE/TRUNCATE third | `child` exists
+relationship_enable('bare', 'theirs', 'others', 'ours') | OWN, OWN others
+relationship_advise('bare', 'others', on_field => 'of') | SELECT, SELECT others
+relationship_embed('bare', 'others', on_field => 'of', into_field => 'list') | SELECT, UPDATE, SELECT others, DELETE others
+relationship_link('bare', 'kids', 'made', on_field => 'of') | SELECT, UPDATE, CREATE
+relationship_link('bare', 'kids', 'third', on_field => 'of') | SELECT, UPDATE, INSERT third, UPDATE/DELETE/TRUNCATE third | `child` exists
 query_table_create('made', 'bare', '{n}') | OWN, CREATE
 query_table_read('by_n', 1) | SELECT
 single_table_create('made', 1) | CREATE

@@ -33,7 +33,7 @@ SELECT preallocated_enable('shows', 'seats', preallocated_grid('{3,4}'), store =
 SELECT preallocated_enable('halls', 'days', preallocated_pool(5), store => 'document', available_field => 'left'), versioning_enable('halls', storage => 'full', keep => 50);
 SELECT single_collection_enable('books', id_fields => '{"book": "bookId", "user": "_id"}', self_related => '{book}', on_delete => 'cascade');
 SELECT single_collection_enable('notes', key_field => 'at', on_delete => 'cascade');
-SELECT relation_enable('patients', 'doctors', 'doctors', 'patients'), relation_enable('patients', 'friends', 'patients', 'friends', missing => 'allow');
+SELECT relationship_enable('patients', 'doctors', 'doctors', 'patients'), relationship_enable('patients', 'friends', 'patients', 'friends', missing => 'allow');
 SELECT query_table_create('orders_by_user', 'orders', '{u}', '{d: -1}', '{t: 1}', '{d: "date", t: "numeric(10,2)"}'), query_table_create('newest', 'orders', '{u}', '{d: -1}', limit_per_partition => 2),
        query_table_create('by_n', 'orders', '{n}', is_unique => true), change_feed_enable('orders', documents => false, notify => false);
 SELECT single_table_create('app', 1, 'ttl');
@@ -47,7 +47,7 @@ SELECT attribute_enable('"o''S.chema"."T ""t%s"', '"li''st ""%s"', prefix => 'x 
        polymorphic_enable('"o''S.chema"."T ""t%s"', by => '"ki''nd %s"', unknown => 'accept'), polymorphic_variant('"o''S.chema"."T ""t%s"', 'it''s %s', schema => '{required: ["x"]}'),
        schema_versioning_enable('"o''S.chema"."T ""t%s"', field => 'v', current => 2, write => 'accept', stem => 'st"em '' %s'), schema_versioning_step('"o''S.chema"."T ""t%s"', 1, 2, up_update => '{$rename: {old: "new"}}', down_update => '{$rename: {new: "old"}}'),
        versioning_enable('"o''S.chema"."T ""t%s"', revision_field => '"re''v %s"'), change_feed_enable('"o''S.chema"."T ""t%s"', name => 'fe''"ed %s', notify => false), preallocated_enable('"o''S.chema"."T ""t%s"', '"se''at %s"', preallocated_pool(2), store => 'slots', available_field => '"fr''ee %s"'),
-       relation_enable('"o''S.chema"."T ""t%s"', 'friends', '"o''S.chema"."T ""t%s"', 'friends', name => 're''l "%s'), query_table_create('"o''S.chema"."Q ""q%s"', '"o''S.chema"."T ""t%s"', '{"\"ke''y %s\""}', name => 'qu''"ery %s'),
+       relationship_enable('"o''S.chema"."T ""t%s"', 'friends', '"o''S.chema"."T ""t%s"', 'friends', name => 're''l "%s'), query_table_create('"o''S.chema"."Q ""q%s"', '"o''S.chema"."T ""t%s"', '{"\"ke''y %s\""}', name => 'qu''"ery %s'),
        single_collection_enable('"o''S.chema"."T ""t%s"', types => ARRAY['ty''"pe %s'], name => 'si''"ng %s'), kv_create('o''S.pace "k%s'), kv_leaderboard('o''S.pace "k%s', 'it''s %s', '"o''S.chema"."T ""t%s"', 'x', name => 'bo''"ard %s');
 
 INSERT INTO movies_v1 (doc) SELECT bson_build('_id', i, 'title', 't' || i, 'kind', (ARRAY['film', 'series'])[i % 2 + 1], 'minutes', i, 'seasons', i, 'director', 'd' || i, 'release_US', i, 'release_UK', -i) FROM generate_series(1, 12) i;
@@ -145,9 +145,9 @@ SELECT pg_temp.is('keys', string_agg(doc ->> 'at', ',' ORDER BY _id) || (SELECT 
 UPDATE doctors SET doc = bson_update(doc, '{$addToSet: {patients: 4}}') WHERE _id = 3;
 DELETE FROM doctors WHERE _id = 1;
 INSERT INTO patients (doc) VALUES ('{_id: 7}');
-SELECT pg_temp.is('relation', string_agg(doc ->> 'doctors', ' ' ORDER BY _id), '[2, 3] [3, 4] [4] [2, 3] [2, 3] [3, 4]') FROM patients WHERE _id < 7;
-SELECT pg_temp.is('relation, to come', doc ->> 'friends', '[6]') FROM patients WHERE _id = 7;
-SELECT pg_temp.is('relation, nobody', pg_temp.refused($$UPDATE patients SET doc = bson_set(doc, 'doctors.0', 99) WHERE _id = 1$$), '23503');
+SELECT pg_temp.is('relationship', string_agg(doc ->> 'doctors', ' ' ORDER BY _id), '[2, 3] [3, 4] [4] [2, 3] [2, 3] [3, 4]') FROM patients WHERE _id < 7;
+SELECT pg_temp.is('relationship, to come', doc ->> 'friends', '[6]') FROM patients WHERE _id = 7;
+SELECT pg_temp.is('relationship, nobody', pg_temp.refused($$UPDATE patients SET doc = bson_set(doc, 'doctors.0', 99) WHERE _id = 1$$), '23503');
 UPDATE orders SET doc = bson_set(doc, 'u', 77) WHERE _id <= 3; DELETE FROM orders WHERE _id = 20;
 SELECT pg_temp.is('query table', string_agg(concat_ws(' ', d, t), ',' ORDER BY d), '2024-01-02 1.50,2024-01-03 3.00,2024-01-04 4.50') FROM orders_by_user WHERE u = 77;
 SELECT pg_temp.is('query table, limit', string_agg(source_key::text, ',' ORDER BY source_key), '2,3,12,16') FROM newest WHERE u IN (77, 0);

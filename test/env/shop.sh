@@ -43,7 +43,7 @@ SELECT tree_enable('categories', parent => 'up', ancestors => 'above', on_delete
        attribute_enable('products', into_field => 'specs', pattern => 'spec_{k}', is_unique => true),
        payload_enable('products', 'sheet', '{weight: "xpath:/p/@w::int"}'),
        reference_enable('products', 'maker', 'makers', live => '{name}', on_delete => 'unset', missing => 'allow'),
-       relation_enable('customers', 'wishes', 'products', 'wished_by'),
+       relationship_enable('customers', 'wishes', 'products', 'wished_by'),
        tree_attach('products', tree => 'categories', parent => 'category', ancestors => 'trail'),
        polymorphic_enable('products', by => 'kind', unknown => 'error'),
        polymorphic_variant('products', 'book', schema => '{"required": ["pages"], "properties": {"pages": {"bsonType": "int"}}}'),

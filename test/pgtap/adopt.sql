@@ -208,9 +208,9 @@ SELECT throws_ok($$SELECT pattern_disable('at')$$, '23001', NULL, 'those that we
 SELECT collection_create('pa') \g /dev/null
 SELECT collection_create('dr') \g /dev/null
 INSERT INTO pa (doc) VALUES ('{_id: 1, d: [1]}'); INSERT INTO dr (doc) VALUES ('{_id: 1}'), ('{_id: 3, p: [1]}');
-SELECT relation_enable('pa', 'd', 'dr', 'p') \g /dev/null
+SELECT relationship_enable('pa', 'd', 'dr', 'p') \g /dev/null
 CALL pattern_build('pa');
-SELECT is(pg_temp.docs('pa') || pg_temp.docs('dr'), E'{"d": [1, 3]}{"p": [1]}\n{"p": [1]}', 'a relation has what either side said');
+SELECT is(pg_temp.docs('pa') || pg_temp.docs('dr'), E'{"d": [1, 3]}{"p": [1]}\n{"p": [1]}', 'a relationship has what either side said');
 SELECT is_empty('SELECT * FROM pattern_check(''pa'')', 'all is true');
 
 -- In batches nothing is written before all has been looked at; a table of the user's own, its partitions included
@@ -340,15 +340,15 @@ SELECT is_empty('SELECT * FROM pattern_check(''sl'')', 'preallocated: holds that
 SELECT pattern_disable('sl') \g /dev/null
 SELECT ok(doc ? 'seats_until', 'preallocated: and stay') FROM sl WHERE _id = 3;
 
--- both tables of a relation
+-- both tables of a relationship
 SELECT collection_create('ra'), collection_create('rb') \g /dev/null
 INSERT INTO ra (doc) VALUES ('{_id: 1}'), ('{_id: 2, b: [1]}'); INSERT INTO rb (doc) VALUES ('{_id: 1, a: "Dr"}'), ('{_id: 3, a: [1, 77]}');
-SELECT matches(pg_temp.told($$SELECT relation_enable('ra', 'b', 'rb', 'a')$$), '^55000 .*"a" in table public.rb must be an array.*1 documents. Keys: 1.*b_field', 'relation: what is not an array is refused');
+SELECT matches(pg_temp.told($$SELECT relationship_enable('ra', 'b', 'rb', 'a')$$), '^55000 .*"a" in table public.rb must be an array.*1 documents. Keys: 1.*b_field', 'relationship: what is not an array is refused');
 UPDATE rb SET doc = bson_set(doc, 'a', '[]'::bson_value) WHERE _id = 1;
-SELECT relation_enable('ra', 'b', 'rb', 'a') \g /dev/null
-SELECT is(options -> 'held', '["b", "a"]', 'relation: both sides are looked at') FROM pattern_list('ra');
+SELECT relationship_enable('ra', 'b', 'rb', 'a') \g /dev/null
+SELECT is(options -> 'held', '["b", "a"]', 'relationship: both sides are looked at') FROM pattern_list('ra');
 SELECT pattern_repair('ra') \g /dev/null
-SELECT is(pg_temp.docs('ra') || pg_temp.docs('rb'), E'{"b": [3]}\n{"b": [1]}{"a": [2]}\n{"a": [1, 77]}', 'relation: an id without a document stays in the other table, too');
+SELECT is(pg_temp.docs('ra') || pg_temp.docs('rb'), E'{"b": [3]}\n{"b": [1]}{"a": [2]}\n{"a": [1, 77]}', 'relationship: an id without a document stays in the other table, too');
 
 -- revisions
 SELECT collection_create('va') \g /dev/null

@@ -33,7 +33,7 @@ SELECT throws_ok($$ALTER TABLE b ALTER third TYPE bson USING bson_set(third, 'a'
 SELECT collection_create(c) FROM unnest('{p,s,q,r1,r2,posts,follows}'::text[]) c \g /dev/null
 SELECT computed_enable('p', 's', 'p', '{n: {$sum: "$x"}}', name => 'n'), subset_enable('p', 'top', 's', 'p', '{x: -1}', 1),
        reference_enable('s', 'q', 'q', live => '{name}', missing => 'allow'), rollup_enable('s', name => 'by_p', time_field => 'at', levels => '{day}', group_by => '{p}', fields => '{n: {$sum: "$x"}}'),
-       query_table_create('s_by_p', source => 's', partition => '{p}'), relation_enable('r1', 'r2', 'r2', 'r1'),
+       query_table_create('s_by_p', source => 's', partition => '{p}'), relationship_enable('r1', 'r2', 'r2', 'r1'),
        fanout_enable('posts', 'walls', 'by', 'follows', 'who', 'whom') \g /dev/null
 INSERT INTO q (doc) VALUES ('{_id: 1, name: "q"}');
 DO $$
@@ -50,7 +50,7 @@ SELECT is((SELECT concat_ws(' ', d ->> 'n', d #>> '{top,0,_id}', doc ->> 'n') FR
 SELECT is((SELECT d #>> '{q,name}' FROM s WHERE _id = 1), 'q', 'and what is referred to');
 SELECT is((SELECT doc ->> 'n' FROM by_p ), '5', 'and what is summed up');
 INSERT INTO r1 (d) VALUES ('{_id: 1}'); INSERT INTO r2 (d, doc) VALUES ('{_id: 2, r1: [1]}', '{r1: [7]}');
-SELECT is((SELECT d ->> 'r2' FROM r1), '[2]', 'and both sides of a relation');
+SELECT is((SELECT d ->> 'r2' FROM r1), '[2]', 'and both sides of a relationship');
 INSERT INTO follows (d) VALUES ('{_id: 1, who: "a", whom: "b"}'); INSERT INTO posts (d) VALUES ('{_id: 1, by: "b"}');
 SELECT is_empty($$SELECT * FROM pattern_check()$$, 'all of it is true');
 SELECT throws_ok(format('ALTER TABLE %I ALTER d TYPE bson USING bson_set(d, ''a'', 1)', t), '0A000', NULL, 'documents of ' || t || ' are not changed unseen') FROM unnest('{p,s,q,r1,r2,posts,follows}'::text[]) t;

@@ -56,7 +56,7 @@ SELECT preallocated_enable('hostile_slots', 'a', preallocated_pool(3), available
 INSERT INTO hostile_slots (doc) VALUES ('{_id: 1}'), ('{_id: "a", a: ["x", 0, 0]}');
 SELECT collection_create('hostile_catalog'), collection_create('hostile_left'), collection_create('hostile_right');
 SELECT single_collection_enable('hostile_catalog', id_fields => '{a: "id"}', self_related => '{a}', views => false), single_collection_enable('hostile_catalog', key_field => 'key', type_field => 'kind', missing => 'allow', name => 'keys'),
-       relation_enable('hostile_left', 'in', 'hostile_right', 'out', missing => 'allow', name => 'in'), relation_enable('hostile_left', 'friends', 'hostile_left', 'friends', name => 'friends');
+       relationship_enable('hostile_left', 'in', 'hostile_right', 'out', missing => 'allow', name => 'in'), relationship_enable('hostile_left', 'friends', 'hostile_left', 'friends', name => 'friends');
 INSERT INTO hostile_catalog (doc) VALUES ('{_id: 1, docType: "a", id: 1, key: "a", kind: "k"}'), ('{_id: 2, docType: "b", relatedTo: [1], key: "a/b", kind: "k"}');
 INSERT INTO hostile_left (doc) VALUES ('{_id: 1, in: [1, 2], friends: [1]}'); INSERT INTO hostile_right (doc) VALUES ('{_id: 1}');
 SELECT bucket_create('hostile_measured', columns => 'id int, ts timestamptz, a float8', group_by => '{id}', time_field => 'ts');

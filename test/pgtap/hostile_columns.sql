@@ -28,7 +28,7 @@ CREATE FUNCTION all_of(key text) RETURNS void LANGUAGE sql AS $$
     $s$SELECT query_table_create('shown', 'one', '{v}', '{t: -1}', fields => '{s: 1, key: 1, id: "$w"}')$s$, $s$SELECT query_table_create('top', 'one', '{v,key}', '{t: 1, s: -1}', limit_per_partition => 2)$s$,
     $s$SELECT change_feed_enable('one')$s$, $s$SELECT preallocated_enable('one', 'slots', preallocated_pool(3), store => 'slots')$s$,
     $s$SELECT preallocated_enable('one', 'grid', preallocated_grid('{2,2}'), store => 'document', available_field => 'free')$s$,
-    $s$SELECT relation_enable('one', 'r', 'two', 's', missing => 'allow')$s$, $s$SELECT relation_enable('one', 'friends', 'one', 'friends')$s$,
+    $s$SELECT relationship_enable('one', 'r', 'two', 's', missing => 'allow')$s$, $s$SELECT relationship_enable('one', 'friends', 'one', 'friends')$s$,
     $s$SELECT kv_create('hostile_space')$s$, $s$SELECT kv_leaderboard('hostile_space', 'board', 'one', 'score')$s$,
     $s$SELECT single_collection_enable('three', id_fields => '{x: "x"}', self_related => '{x}', types => '{x,y}')$s$, $s$SELECT single_collection_enable('two', key_field => 'k', missing => 'allow')$s$,
     $s$INSERT INTO one (THEKEY, document) VALUES (1, '{v: 1, key: 2, t: 3, s: 4, w: 5, score: 6, r: [1], friends: [1]}'), (2, '{v: 1, key: 2, t: 4, s: 4, w: 5, score: 7, r: [1]}'), (3, '{v: 1, key: 2, t: 5, s: 4, w: 5, score: 8}')$s$,
@@ -40,15 +40,15 @@ CREATE FUNCTION all_of(key text) RETURNS void LANGUAGE sql AS $$
     'SELECT * FROM three_x', $s$UPDATE one_whole SET document = bson_set(document, 'n', 1)$s$,
     $s$INSERT INTO failed SELECT 'check', c::text FROM pattern_check() c$s$, $s$SELECT pattern_repair(d.rel, d.name) FROM pattern_list() d WHERE d.rel IN ('one'::regclass, 'two', 'three')$s$,
     $s$SELECT pattern_disable('one', d.name) FROM pattern_list() d WHERE d.rel = 'one'::regclass$s$,
-    $s$UPDATE two SET document = bson_set(document, 'up', 1)$s$, $s$SELECT relation_advise('one', 'two', 'up'), relation_advise('two', 'one', ids_field => 'nothing')$s$,
-    $s$SELECT relation_embed('one', 'two', 'up', 'twos', true)$s$, $s$SELECT relation_link('one', 'twos', 'hostile_columns.four', 'up')$s$, $s$SELECT relation_embed('one', 'four', 'up', 'twos')$s$,
-    $s$SELECT relation_link('one', 'twos', 'hostile_columns.linked', ids_in => 'parent')$s$, $s$SELECT relation_embed('one', 'linked', into_field => 'twos')$s$,
+    $s$UPDATE two SET document = bson_set(document, 'up', 1)$s$, $s$SELECT relationship_advise('one', 'two', 'up'), relationship_advise('two', 'one', ids_field => 'nothing')$s$,
+    $s$SELECT relationship_embed('one', 'two', 'up', 'twos', true)$s$, $s$SELECT relationship_link('one', 'twos', 'hostile_columns.four', 'up')$s$, $s$SELECT relationship_embed('one', 'four', 'up', 'twos')$s$,
+    $s$SELECT relationship_link('one', 'twos', 'hostile_columns.linked', ids_in => 'parent')$s$, $s$SELECT relationship_embed('one', 'linked', into_field => 'twos')$s$,
     $s$SELECT single_collection_split('three')$s$, $s$SELECT bson_lookup('one', 'v', 2)$s$]) WITH ORDINALITY AS u (sql, n) ORDER BY n
 $$;
 -- and built over rows that are there
 CREATE FUNCTION all_again() RETURNS void LANGUAGE sql AS $$
   SELECT run('again', sql) FROM unnest(ARRAY[$s$SELECT query_table_create('shown', 'one', '{v}', '{t: -1}', fields => '{s: 1}')$s$, $s$SELECT query_table_create('top', 'one', '{v}', '{t: -1}', limit_per_partition => 1)$s$,
-    $s$SELECT preallocated_enable('one', 'seats', preallocated_pool(3), store => 'slots')$s$, $s$SELECT relation_enable('one', 'r', 'two', 's', missing => 'allow')$s$]) sql
+    $s$SELECT preallocated_enable('one', 'seats', preallocated_pool(3), store => 'slots')$s$, $s$SELECT relationship_enable('one', 'r', 'two', 's', missing => 'allow')$s$]) sql
 $$;
 CREATE PROCEDURE build() LANGUAGE plpgsql AS $$
 BEGIN

@@ -25,7 +25,7 @@ SELECT query_table_create('top', 'one', '{a}', '{b: 1}', limit_per_partition => 
 SELECT change_feed_enable('one');
 SELECT preallocated_enable('one', 'pool', preallocated_pool(3), store => 'slots'), preallocated_enable('one', 'grid', preallocated_grid('{2,2}'), store => 'document', available_field => 'free'),
        preallocated_enable('one', 'clock', preallocated_clock('{hour}'));
-SELECT relation_enable('one', 'r', 'two', 's', missing => 'allow');
+SELECT relationship_enable('one', 'r', 'two', 's', missing => 'allow');
 SELECT kv_leaderboard('forged_space', 'board', 'one', 'a', 'm');
 SELECT single_collection_enable('two', 'docType', 'of', id_fields => '{x: "x"}', self_related => '{x}', missing => 'allow', views => false),
        single_collection_enable('two', key_field => 'k', missing => 'allow', views => false);
@@ -37,17 +37,17 @@ CREATE TABLE declared AS
   SELECT d.rel, d.pattern, d.name, d.options, t.tgname, regexp_replace(pg_get_triggerdef(t.oid), '(^CREATE TRIGGER)(.*)\(''.*$', 'CREATE OR REPLACE TRIGGER\2') AS definition
   FROM _pattern_declarations(NULL) d JOIN pg_trigger t ON t.oid = d.trigger_oid
   WHERE d.rel IN ('one'::regclass, 'two', 'three', 'items', 'forged_space.keys');
-SELECT set_eq($$SELECT DISTINCT pattern FROM declared$$, ARRAY['query_table', 'change_feed', 'preallocated', 'relation', 'kv_leaderboard', 'single_collection', 'single_table', 'kv'],
+SELECT set_eq($$SELECT DISTINCT pattern FROM declared$$, ARRAY['query_table', 'change_feed', 'preallocated', 'relationship', 'kv_leaderboard', 'single_collection', 'single_table', 'kv'],
               'these patterns are declared');
 
 -- What is tried -----------------------------------------------------------------------------------------------------------
 
 CREATE TABLE statements (n serial, patterns text[], sql text);
 INSERT INTO statements (patterns, sql) VALUES
-  ('{query_table,change_feed,preallocated,relation,kv_leaderboard}', $$INSERT INTO one VALUES (1, '{a: 1, b: "x", r: [1, 2], m: 5}'), (2, '{a: 1, b: "y", m: 6, pool: ["h", 0, 0]}'), (3, NULL) ON CONFLICT DO NOTHING$$),
-  ('{relation,single_collection}', $$INSERT INTO two VALUES (1, '{docType: "x", x: 1, k: "a", s: [1]}'), (2, '{docType: "y", of: [1], k: "a/b"}') ON CONFLICT DO NOTHING$$),
+  ('{query_table,change_feed,preallocated,relationship,kv_leaderboard}', $$INSERT INTO one VALUES (1, '{a: 1, b: "x", r: [1, 2], m: 5}'), (2, '{a: 1, b: "y", m: 6, pool: ["h", 0, 0]}'), (3, NULL) ON CONFLICT DO NOTHING$$),
+  ('{relationship,single_collection}', $$INSERT INTO two VALUES (1, '{docType: "x", x: 1, k: "a", s: [1]}'), (2, '{docType: "y", of: [1], k: "a/b"}') ON CONFLICT DO NOTHING$$),
   ('{preallocated}', $$INSERT INTO three VALUES (1, '{month: "May", year: 2026}') ON CONFLICT DO NOTHING$$),
-  ('{query_table,change_feed,preallocated,relation,kv_leaderboard}', $$UPDATE one SET doc = bson_set(doc, 'a', 7)$$),
+  ('{query_table,change_feed,preallocated,relationship,kv_leaderboard}', $$UPDATE one SET doc = bson_set(doc, 'a', 7)$$),
   ('{single_collection}', $$UPDATE two SET doc = bson_set(doc, 'docType', 'z'::text)$$),
   ('{single_table}', $$SELECT single_table_put('items', 'item', '{i: 1, s: 2, g: 3, ttl: 1}')$$),
   ('{single_table}', $$SELECT single_table_query('items', 'I#1'), single_table_query('items', 'G#3', index => 1)$$),
@@ -55,7 +55,7 @@ INSERT INTO statements (patterns, sql) VALUES
   ('{preallocated}', $$UPDATE three SET doc = bson_set(doc, 'month', 6)$$), ('{preallocated}', $$SELECT preallocated_slots('one', 1, 'grid')$$),
   ('{change_feed}', $$SELECT change_feed_read('one')$$), ('{query_table}', $$SELECT query_table_read('shown', 1), query_table_read('top', 1, 2)$$),
   ('{kv,kv_leaderboard}', $$SELECT kv_zadd('forged_space', 'other', 1, 'a'), kv_zrange('forged_space', 'board', 0, -1)$$),
-  ('{query_table,change_feed,preallocated,relation,kv_leaderboard}', $$SELECT pattern_check('one')$$), ('{relation,single_collection}', $$SELECT pattern_check('two')$$), ('{single_table}', $$SELECT pattern_check('items')$$),
+  ('{query_table,change_feed,preallocated,relationship,kv_leaderboard}', $$SELECT pattern_check('one')$$), ('{relationship,single_collection}', $$SELECT pattern_check('two')$$), ('{single_table}', $$SELECT pattern_check('items')$$),
   ('{query_table,kv_leaderboard}', $$TRUNCATE one$$);
 
 -- two values for each option, drawn at random

@@ -20,7 +20,7 @@ SELECT outlier_enable('outlier', 'a', 2), subset_enable('subset', 'top', 'outlie
        attribute_enable('attribute', 'all', pattern => 'a_{k}'), approximation_enable('counter', 'n', slots => 2),
        tree_enable('tree', node_id => 'n', parent => 'up', ancestors => 'above', path => 'way'), computed_enable('totals', 'outlier', 'k', '{t: {$sum: "$n"}}', mode => 'deferred'),
        payload_enable('payload', 'x', extracts => '{q: "regex:(.)"}'), preallocated_enable('slots', 'seats', preallocated_grid('{2,2}'), store => 'slots'), change_feed_enable('feed'),
-       query_table_create('shown', 'source', '{u}', limit_per_partition => 2), relation_enable('relation', 'r', 'other', 's', missing => 'allow'), single_collection_enable('catalog', key_field => 'k', missing => 'allow'),
+       query_table_create('shown', 'source', '{u}', limit_per_partition => 2), relationship_enable('relation', 'r', 'other', 's', missing => 'allow'), single_collection_enable('catalog', key_field => 'k', missing => 'allow'),
        single_table_create('items', indexes => 1), kv_create('forged_space');
 SELECT single_table_entity('items', 'x', pk => 'A#{n}', sk => 'B');
 

@@ -202,7 +202,7 @@ SELECT pattern_alter('emp', 'boss', '{children: "reports"}') \g /dev/null
 SELECT pattern_repair('emp') \g /dev/null
 SELECT has_table('emp_boss_gone', 'tree, children: and comes with them');
 
--- reference and relation
+-- reference and relationship
 SELECT collection_create(t) FROM unnest('{orders,customers,patients,doctors}'::text[]) t \g /dev/null
 SELECT reference_enable('orders', field => 'customer', source => 'customers', id_field => '_id', live => '{name}', frozen => '{address}') \g /dev/null
 INSERT INTO customers (doc) VALUES ('{_id: 1, name: "N", address: "A"}'), ('{_id: 2, name: "M", address: "B"}');
@@ -213,14 +213,14 @@ SELECT is(pg_temp.doc('orders'), '{"_id": 1, "customer": {"_id": 1, "name": "N",
 UPDATE orders SET doc = bson_set(doc, 'customer._id', 2);
 SELECT is(pg_temp.doc('orders'), '{"_id": 1, "customer": {"_id": 2, "name": "M", "address": "B"}}', 'reference, id: the copy is filled');
 SELECT pg_temp.refused($$UPDATE orders SET doc = bson_set(doc, 'customer._id', 3)$$, '23503', '', 'reference, id: that the source has not');
-SELECT relation_enable('patients', 'doctors', 'doctors', 'patients') \g /dev/null
+SELECT relationship_enable('patients', 'doctors', 'doctors', 'patients') \g /dev/null
 INSERT INTO doctors (doc) VALUES ('{_id: 1}');
 INSERT INTO patients (doc) VALUES ('{_id: 1, doctors: [1]}');
-SELECT is(pg_temp.doc('doctors'), '{"_id": 1, "patients": [1]}', 'relation, array: the other side follows');
+SELECT is(pg_temp.doc('doctors'), '{"_id": 1, "patients": [1]}', 'relationship, array: the other side follows');
 UPDATE doctors SET doc = bson_set(doc, 'patients', '[]'::bson_value);
-SELECT is(pg_temp.doc('patients'), '{"_id": 1, "doctors": []}', 'relation, array: and back');
-SELECT pg_temp.refused($$UPDATE doctors SET doc = bson_set(doc, 'patients', '[9]'::bson_value)$$, '23503', '', 'relation, array: an id without a document');
-SELECT pg_temp.refused($$UPDATE doctors SET doc = bson_set(doc, 'patients', 5)$$, '23514', '', 'relation, array: no array');
+SELECT is(pg_temp.doc('patients'), '{"_id": 1, "doctors": []}', 'relationship, array: and back');
+SELECT pg_temp.refused($$UPDATE doctors SET doc = bson_set(doc, 'patients', '[9]'::bson_value)$$, '23503', '', 'relationship, array: an id without a document');
+SELECT pg_temp.refused($$UPDATE doctors SET doc = bson_set(doc, 'patients', 5)$$, '23514', '', 'relationship, array: no array');
 
 -- outlier, cold fields, payload, attribute
 SELECT collection_create(t) FROM unnest('{books,films,messages,things}'::text[]) t \g /dev/null

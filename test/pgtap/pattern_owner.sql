@@ -271,7 +271,7 @@ CREATE SCHEMA apart; GRANT ALL ON SCHEMA apart TO own_old, own_new; SET search_p
 CREATE TABLE pairs (n int, declaration text, written_source text, written_target text);
 INSERT INTO pairs VALUES
   (1, $$reference_enable('t1', 'ref', 's1', live => '{n}')$$, '{n: 2}', '{ref: {_id: 1}}'),
-  (2, $$relation_enable('t2', 'r', 's2', 'back')$$, '{n: 2}', '{r: [1]}'),
+  (2, $$relationship_enable('t2', 'r', 's2', 'back')$$, '{n: 2}', '{r: [1]}'),
   (3, $$computed_enable('t3', 's3', 'of', '{sum: {$sum: "$n"}}')$$, '{of: 2}', '{}'),
   (4, $$subset_enable('t4', 'top', 's4', 'of', '{n: -1}', 3)$$, '{of: 2}', '{}'),
   (5, $$outlier_enable('t5', 'x', 2, extras => 's5', on_field => 'of', keep => 0)$$, '{of: 2}', '{x: [{a: 1}, {a: 2}, {a: 3}]}'),

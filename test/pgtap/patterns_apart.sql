@@ -7,7 +7,7 @@ SET search_path = apart, public;
 CREATE TABLE keepers (pattern text, enable text);
 INSERT INTO keepers VALUES
   ('attribute', $$attribute_enable('t', 'f', prefix => 's_', name => %L)$$), ('payload', $$payload_enable('t', 'f', '{x: "regex:(a)"}', name => %L)$$), ('extract', $$payload_enable('t', 'letter', '{f: "regex:(a)"}', name => %L)$$),
-  ('reference', $$reference_enable('t', 'f', 'makers', live => '{name}', name => %L)$$), ('relation', $$relation_enable('t', 'f', 'others', 'friends', name => %L)$$),
+  ('reference', $$reference_enable('t', 'f', 'makers', live => '{name}', name => %L)$$), ('relationship', $$relationship_enable('t', 'f', 'others', 'friends', name => %L)$$),
   ('tree_attach', $$tree_attach('t', tree => 'categories', parent => 'category', ancestors => 'f', name => %L)$$), ('tree', $$tree_enable('t', parent => 'up', depth => 'f', name => %L)$$),
   ('outlier', $$outlier_enable('t', 'f', 2, name => %L)$$), ('count', $$outlier_enable('t', 'list', 2, count_field => 'f', name => %L)$$), ('subset_fields', $$subset_fields_enable('t', cold => '{f}', name => %L)$$),
   ('subset', $$subset_enable('t', field => 'f', source => 'events', on_field => 'of', order_by => '{x: -1}', keep => 1, name => %L)$$), ('computed', $$computed_enable('t', 'events', 'of', '{f: {$sum: "$x"}}', name => %L)$$),

@@ -21,7 +21,7 @@ INSERT INTO patterns (pattern, enable, rel, name, comes, does, plain, plain_2) V
   ('reference', $$SELECT reference_enable('t', 'maker', 'makers', live => '{name}')$$,
     't', 'maker', 'maker: 1', $$UPDATE t SET doc = bson_set(doc, 'maker', 2) WHERE _id = 2; UPDATE makers SET doc = bson_set(doc, 'name', 'new') WHERE _id = 2$$,
     'maker: {_id: 1, name: "m1"}', 'maker: {_id: 2, name: "new"}'),
-  ('relation', $$SELECT relation_enable('t', 'pals', 'others', 'friends')$$,
+  ('relationship', $$SELECT relationship_enable('t', 'pals', 'others', 'friends')$$,
     't', 'pals', 'pals: [1]', $$UPDATE others SET doc = bson_update(doc, '{$addToSet: {friends: 2}}') WHERE _id = 2$$, 'pals: [1]', 'pals: [1, 2]'),
   ('preallocated', $$SELECT preallocated_enable('t', 'seats', preallocated_pool(2), store => 'slots', available_field => 'free')$$,
     't', 'seats', '', $$SELECT preallocated_claim('t', 2, '{2}', holder => 'ada')$$, 'seats: [0, 0], free: 2', 'seats: [0, "ada"], free: 1'),

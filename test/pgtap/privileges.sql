@@ -37,7 +37,7 @@ SELECT polymorphic_enable('kinds', by => 'kind'), polymorphic_variant('kinds', '
 SELECT schema_versioning_enable('versions', current => 2, write => 'accept'), schema_versioning_step('versions', 1, 2, up_update => '{$set: {a: 1}}', down_update => '{$unset: {a: 1}}');
 SELECT versioning_enable('revised'), change_feed_enable('watched'), preallocated_enable('shows', 'seats', preallocated_pool(3), store => 'slots');
 SELECT single_collection_enable('mixed', types => '{a,b}', views => false);
-SELECT relation_enable('doctors', 'patients', 'patients', 'doctors');
+SELECT relationship_enable('doctors', 'patients', 'patients', 'doctors');
 SELECT query_table_create('by_n', 'queried', '{n}');
 SELECT single_table_create('app', 1, 'ttl');
 SELECT single_table_entity('app', 'item', 'I#{id}', 'S');

@@ -111,8 +111,8 @@ a graph; SELECT count(*) FROM generate_series(1, 20), graph_lookup('nodes', 1, '
 a shortest path; SELECT count(*) FROM generate_series(1, 20), graph_shortest_path('nodes', 1, 'nowhere'::text, 'next', '_id')
 attributes of one document; SELECT bson_size(attribute_pack(doc, 'attributes', prefix => 'x_')) FROM one, generate_series(1, 50) WHERE what = 'fields'
 attributes, back; SELECT bson_size(attribute_unpack(p, 'attributes', prefix => 'x_')) FROM (SELECT attribute_pack(doc, 'attributes', prefix => 'x_') AS p FROM one WHERE what = 'fields' OFFSET 0) q, generate_series(1, 50)
-embedding; SELECT relation_embed('totals', 'rows', 'of', 'rows') FROM generate_series(1, 20)
-advice on a relation; SELECT relation_advise('totals', 'rows', 'of') FROM generate_series(1, 20)
+embedding; SELECT relationship_embed('totals', 'rows', 'of', 'rows') FROM generate_series(1, 20)
+advice on a relationship; SELECT relationship_advise('totals', 'rows', 'of') FROM generate_series(1, 20)
 cost of a reference; SELECT reference_cost('rows', 'of', 'totals') FROM generate_series(1, 20)
 merging collections; SELECT polymorphic_merge('merged', merge_on => 'n', sources => '{rows,totals}')
 one collection of several; SELECT single_collection_from('together', '{rows,totals,nodes}')
@@ -182,7 +182,7 @@ SELECT outlier_enable('out', 'list', 10, chunk => 5, name => 'list'), tree_enabl
   rollup_enable('rows', name => 'by_day', time_field => 'at', levels => '{day,month}', group_by => '{kind}', fields => '{n: {$count: {}}}'), query_table_create('by_of', 'rows', '{of}', '{n: -1}'), query_table_create('top', 'rows', '{kind}', '{n: -1}', limit_per_partition => 50),
   reference_enable('refs', 'to', 'totals', live => '{list}', missing => 'allow', name => 'to'), versioning_enable('vers', name => 'vers'), schema_versioning_enable('schem', current => 2, write => 'accept', name => 'schem'),
   subset_fields_enable('cold', cold => '{much}', name => 'much'), payload_enable('pay', 'body', '{a: "jsonpath:$.a"}', name => 'body'), polymorphic_enable('rows', by => 'kind', unknown => 'accept', name => 'kinds'),
-  preallocated_enable('pre', 'cells', preallocated_pool(3), store => 'slots', name => 'cells'), relation_enable('left_one', 'rights', 'right_one', 'lefts', name => 'pair', missing => 'allow'), single_collection_enable('page', views => false, name => 'page');
+  preallocated_enable('pre', 'cells', preallocated_pool(3), store => 'slots', name => 'cells'), relationship_enable('left_one', 'rights', 'right_one', 'lefts', name => 'pair', missing => 'allow'), single_collection_enable('page', views => false, name => 'page');
 SELECT schema_versioning_step('schem', 1, 2, up => 'grow(bson)'::regprocedure, down_update => '{$unset: {a: 1}}');
 SELECT fanout_enable('walled', walls => 'walls', author => 'by', followers => 'follow', follower => 'who', followee => 'whom', name => 'walls');
 SELECT kv_create('kv');
@@ -198,8 +198,8 @@ ANALYZE;
 SQL
 more_calls() {
   psql -XqAt -c "SELECT format('%1\$s on %2\$s, checked; SELECT count(*) FROM generate_series(1, 1000), pattern_check(%2\$L, %3\$L)', pattern, rel, name) FROM pattern_list() WHERE name <> 'page' AND rel::text NOT IN ('pre', 'measured', 'schem') ORDER BY rel::text, pattern, name"
-  psql -XqAt -c "SELECT format('%1\$s on %2\$s, built; CALL pattern_build(%2\$L, %3\$L)', pattern, rel, name) FROM pattern_list() WHERE pattern IN ('tree', 'computed', 'subset', 'rollup', 'query_table', 'reference', 'payload', 'subset_fields', 'relation', 'fanout', 'outlier') ORDER BY rel::text, pattern, name"
-  psql -XqAt -c "SELECT format('%1\$s on %2\$s, repaired; SELECT pattern_repair(%2\$L, %3\$L)', pattern, rel, name) FROM pattern_list() WHERE pattern IN ('tree', 'computed', 'subset', 'rollup', 'reference', 'subset_fields', 'relation', 'fanout', 'outlier', 'versioning') ORDER BY rel::text, pattern, name"
+  psql -XqAt -c "SELECT format('%1\$s on %2\$s, built; CALL pattern_build(%2\$L, %3\$L)', pattern, rel, name) FROM pattern_list() WHERE pattern IN ('tree', 'computed', 'subset', 'rollup', 'query_table', 'reference', 'payload', 'subset_fields', 'relationship', 'fanout', 'outlier') ORDER BY rel::text, pattern, name"
+  psql -XqAt -c "SELECT format('%1\$s on %2\$s, repaired; SELECT pattern_repair(%2\$L, %3\$L)', pattern, rel, name) FROM pattern_list() WHERE pattern IN ('tree', 'computed', 'subset', 'rollup', 'reference', 'subset_fields', 'relationship', 'fanout', 'outlier', 'versioning') ORDER BY rel::text, pattern, name"
   cat <<'SQL'
 a migration; CALL schema_versioning_migrate('schem', 1000000)
 a test of steps; SELECT count(*) FROM generate_series(1, 50), schema_versioning_test('schem', 20000)

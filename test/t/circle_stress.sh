@@ -116,11 +116,11 @@ INSERT INTO b (doc) SELECT bson_build('_id', i, 'c', i % 3 + 1) FROM generate_se
 INSERT INTO a (doc) SELECT bson_build('_id', i, 'b', i % 6 + 1, 'c', i % 3 + 1, 'n', 1) FROM generate_series(1, 25) i;
 SQL
 
-pair 'a relation' 'UPDATE p SET doc = bson_set(doc, $$ds$$, bson_array((:a)::int, (:b)::int)) WHERE _id = :c;' 'UPDATE d SET doc = bson_set(doc, $$ps$$, bson_array((:c)::int, (:d)::int)) WHERE _id = :a;' \
+pair 'a relationship' 'UPDATE p SET doc = bson_set(doc, $$ds$$, bson_array((:a)::int, (:b)::int)) WHERE _id = :c;' 'UPDATE d SET doc = bson_set(doc, $$ps$$, bson_array((:c)::int, (:d)::int)) WHERE _id = :a;' \
   "SELECT count(*) FROM (SELECT DISTINCT p._id AS p, v AS d FROM p CROSS JOIN bson_values(doc, 'ds') v) x FULL JOIN
      (SELECT DISTINCT v AS p, d._id AS d FROM d CROSS JOIN bson_values(doc, 'ps') v) y ON x.p = y.p AND x.d = y.d WHERE x.p IS NULL OR y.p IS NULL" <<'SQL'
 SELECT collection_create('p'), collection_create('d');
-SELECT relation_enable('p', 'ds', 'd', 'ps');
+SELECT relationship_enable('p', 'ds', 'd', 'ps');
 INSERT INTO p (doc) SELECT bson_build('_id', i) FROM generate_series(1, 10) i;
 INSERT INTO d (doc) SELECT bson_build('_id', i) FROM generate_series(1, 5) i;
 SQL

@@ -89,8 +89,8 @@ SELECT public.preallocated_enable('@@slots', 'a', public.preallocated_pool(3), s
 SELECT public.preallocated_enable('@@slots', 'b', public.preallocated_grid('{2,2}'), store => 'document', name => 'b');
 SELECT public.change_feed_enable('@@slots', name => 'feed');
 SELECT public.single_collection_enable('@@catalog', id_fields => '{a: "id"}', self_related => '{a}', views => false);
-SELECT public.relation_enable('@@left', 'in', '@@right', 'out', missing => 'allow', name => 'in');
-SELECT public.relation_enable('@@left', 'friends', '@@left', 'friends', name => 'friends');
+SELECT public.relationship_enable('@@left', 'in', '@@right', 'out', missing => 'allow', name => 'in');
+SELECT public.relationship_enable('@@left', 'friends', '@@left', 'friends', name => 'friends');
 SELECT public.bucket_create('@@measured', columns => 'id int, ts pg_catalog.timestamptz, a pg_catalog.float8', group_by => '{id}', time_field => 'ts', span => '1 hour');
 SELECT public.computed_enable('@@sums', '@@measured', 'id', '{measured: {$sum: "$a"}}', name => 'measured');
 SELECT public.rollup_enable('@@measured', '@@measured_days', '{n: {$count: {}}}', time_field => 'ts', levels => '{day,month}', group_by => '{id}');

@@ -48,7 +48,7 @@ refused 42809 "SELECT polymorphic_merge('parted', merge_on => 'email', sources =
   "SELECT fanout_enable('reviews', walls => 'parted', author => 'by', followers => 'follows', follower => 'reader', followee => 'writer', name => 'again')" \
   "SELECT outlier_enable('part', 'b', 2)" "SELECT subset_fields_enable('part', cold => '{a}')" "SELECT approximation_enable('part', 'v', slots => 2)" "SELECT preallocated_enable('part', 'v', preallocated_pool(2), store => 'slots')" \
   "SELECT tree_attach('part', tree => 'categories', parent => 'category', ancestors => 'trail')" "SELECT computed_enable('part', 'reviews', 'by', '{n: {\$count: {}}}')" "SELECT reference_enable('part', 'b', 'customers', live => '{name}')" \
-  "SELECT relation_enable('part', 'b', 'parted', 'c')"
+  "SELECT relationship_enable('part', 'b', 'parted', 'c')"
 # what has work to do at the end of statements does not become a partition
 ask "CREATE TABLE parted_2 (_id bson_value, doc bson NOT NULL) PARTITION BY LIST (_id); SELECT collection_create('alone'); SELECT outlier_enable('alone', 'b', 2)" >/dev/null
 refused 0A000 "ALTER TABLE parted_2 ATTACH PARTITION alone DEFAULT"

@@ -51,7 +51,7 @@ ask "SET session_replication_role = replica;
   UPDATE products SET doc = bson_set(bson_set(bson_set(doc, 'spec_z', 1), 'sold', 7), 'price', 1) WHERE _id < 5; UPDATE categories SET doc = bson_set(doc, 'up', 5) WHERE _id = 8; UPDATE products SET doc = bson_set(bson_set(bson_set(doc, 'weight', -1), 'buyers_n', 77), 'trail', bson_array(9)) WHERE _id = 4; DELETE FROM categories WHERE _id > 100;
   DELETE FROM screenings WHERE _id = 1; DELETE FROM follows WHERE _id % 2 = 0; UPDATE billing SET doc = bson_set(doc, 'balance', 55)" >"$DP_WORK/replica"
 found=$(ask "SELECT string_agg(DISTINCT pattern, ' ' ORDER BY pattern) FROM pattern_check()")
-is "$(cat "$DP_WORK/replica")$found" 'attribute change_feed computed fanout kv_leaderboard outlier payload polymorphic_merge preallocated query_table reference relation rollup subset tree tree_attach versioning' 'what was written past all triggers is found'
+is "$(cat "$DP_WORK/replica")$found" 'attribute change_feed computed fanout kv_leaderboard outlier payload polymorphic_merge preallocated query_table reference relationship rollup subset tree tree_attach versioning' 'what was written past all triggers is found'
 ask "DO \$\$ DECLARE d record; BEGIN FOR i IN 1 .. 2 LOOP FOR d IN SELECT * FROM pattern_list() LOOP PERFORM pattern_repair(d.rel, d.name); END LOOP; END LOOP; END \$\$; SELECT reference_refresh('orders'), computed_refresh('customers')" >"$DP_WORK/repaired"
 is "$(grep ERROR "$DP_WORK/repaired"; shop_wrong | psql -XqAt 2>&1)" '' 'and mended'
 is "$(ask "INSERT INTO screenings (_id, doc) VALUES (1, '{_id: 1}')"; shop_alive dp_shop_rewrite)" '' 'and all goes on'

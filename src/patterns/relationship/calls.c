@@ -1,6 +1,6 @@
 /*
  * calls.c
- *		What the verbs of relations need: bringing the rows in line that were there
+ *		What the verbs of relationships need: bringing the rows in line that were there
  *		before the declaration, or that have been written behind its back.
  */
 #include "postgres.h"
@@ -14,30 +14,30 @@
 #include "kit/sql/run.h"
 #include "patterns/relationship/relationship.h"
 
-static bool relation_is_split(DpDecl *decl, struct varlena *stored);
+static bool relationship_is_split(DpDecl *decl, struct varlena *stored);
 static struct varlena *
-relation_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
-static struct varlena *relation_keep(DpDecl *decl, struct varlena *stored,
-									 struct varlena *old_whole, struct varlena *new_whole);
-static bool relation_settle_row(DpDecl *decl, const DpKey *key);
+relationship_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
+static struct varlena *relationship_keep(DpDecl *decl, struct varlena *stored,
+										 struct varlena *old_whole, struct varlena *new_whole);
+static bool relationship_settle_row(DpDecl *decl, const DpKey *key);
 
-const DpPatternMethods dp_relation_methods = {
-	"relation",    relation_is_split,   relation_whole,
-	relation_keep, relation_settle_row, .settle_note = dp_relation_settle_note
+const DpPatternMethods dp_relationship_methods = {
+	"relationship",    relationship_is_split,   relationship_whole,
+	relationship_keep, relationship_settle_row, .settle_note = dp_relationship_settle_note
 };
 
 /*
- * _relation_settle(rel, name, side, key, only_missing) -> rows that were written
+ * _relationship_settle(rel, name, side, key, only_missing) -> rows that were written
  *
  * Makes what the row of that side names name it, or with only_missing takes
  * out what it names in vain; as the owner.
  */
-DP_FUNCTION(dp_relation_settle);
+DP_FUNCTION(dp_relationship_settle);
 Datum
-dp_relation_settle(PG_FUNCTION_ARGS)
+dp_relationship_settle(PG_FUNCTION_ARGS)
 {
 	DpDecl *decl;
-	DpRelation *r;
+	DpRelationship *r;
 	int side = PG_GETARG_INT32(2);
 	struct varlena *given = DP_GETARG_VARLENA(3);
 	bool only_missing = PG_GETARG_BOOL(4);
@@ -46,7 +46,7 @@ dp_relation_settle(PG_FUNCTION_ARGS)
 	DpValue array;
 	DpValue id;
 	DpIter iter;
-	DpRelationEdge *edges = NULL;
+	DpRelationshipEdge *edges = NULL;
 	int n = 0;
 	int cap = 0;
 	DpActor self;
@@ -54,39 +54,39 @@ dp_relation_settle(PG_FUNCTION_ARGS)
 	dp_require_owner(PG_GETARG_OID(0));
 	if (side != 0 && side != 1)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a relation has two sides")));
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a relationship has two sides")));
 	LockRelationOid(PG_GETARG_OID(0),
 					RowExclusiveLock); /* so that the declaration stays as it is */
-	decl = dp_decl_find(PG_GETARG_OID(0), "relation", text_to_cstring(PG_GETARG_TEXT_PP(1)));
-	r = dp_relation(decl);
+	decl = dp_decl_find(PG_GETARG_OID(0), "relationship", text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	r = dp_relationship(decl);
 	if (!OidIsValid(r->sides[1].relid))
 		PG_RETURN_BOOL(false);
 	dp_owner_begin(decl->owner, &self);
 	SPI_connect();
-	doc = dp_relation_row(r, side, &key);
-	if (dp_relation_array(&r->sides[side], doc, &array))
+	doc = dp_relationship_row(r, side, &key);
+	if (dp_relationship_array(&r->sides[side], doc, &array))
 	{
 		dp_iter_init_value(&iter, &array);
 		while (dp_iter_next_value(&iter, &id))
 		{
-			DpRelationEdge edge = { side, id, key, DP_EDGE_COMES };
+			DpRelationshipEdge edge = { side, id, key, DP_EDGE_COMES };
 
 			if (only_missing)
 			{
 				DpValue gone = id;
 
-				if (dp_relation_row(r, 1 - side, &gone) != NULL)
+				if (dp_relationship_row(r, 1 - side, &gone) != NULL)
 					continue;
 				edge.side = 1 - side;
 				edge.to = key;
 				edge.from = id;
 				edge.sign = DP_EDGE_GOES;
 			}
-			dp_relation_edge(&edges, &n, &cap, &edge);
+			dp_relationship_edge(&edges, &n, &cap, &edge);
 		}
 	}
 	if (n > 0)
-		dp_relation_apply(r, edges, n, true);
+		dp_relationship_apply(r, edges, n, true);
 	SPI_finish();
 	dp_owner_end(&self);
 	PG_RETURN_BOOL(n > 0);
@@ -94,52 +94,52 @@ dp_relation_settle(PG_FUNCTION_ARGS)
 
 /* Documents are whole wherever they are. */
 static bool
-relation_is_split(DpDecl *decl, struct varlena *stored)
+relationship_is_split(DpDecl *decl, struct varlena *stored)
 {
 	return false;
 }
 
 static struct varlena *
-relation_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
+relationship_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
 {
 	return stored;
 }
 
 static struct varlena *
-relation_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
-			  struct varlena *new_whole)
+relationship_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
+				  struct varlena *new_whole)
 {
 	return NULL;
 }
 
 /* What a row names names it, too.  Called inside SPI_connect(), as the owner. */
 static bool
-relation_settle_row(DpDecl *decl, const DpKey *key)
+relationship_settle_row(DpDecl *decl, const DpKey *key)
 {
-	DpRelation *r = dp_relation(decl);
+	DpRelationship *r = dp_relationship(decl);
 	struct varlena *value = dp_key_to_value(decl, key);
 	DpValue from = dp_value_of_varlena(value);
 	struct varlena *doc;
 	DpValue array;
 	DpValue id;
 	DpIter iter;
-	DpRelationEdge *edges = NULL;
+	DpRelationshipEdge *edges = NULL;
 	int n = 0;
 	int cap = 0;
 
 	if (!OidIsValid(r->sides[1].relid))
 		return false;
-	doc = dp_relation_row(r, 0, &from);
-	if (!dp_relation_array(&r->sides[0], doc, &array))
+	doc = dp_relationship_row(r, 0, &from);
+	if (!dp_relationship_array(&r->sides[0], doc, &array))
 		return false;
 	dp_iter_init_value(&iter, &array);
 	while (dp_iter_next_value(&iter, &id))
 	{
-		DpRelationEdge edge = { 0, id, from, DP_EDGE_COMES };
+		DpRelationshipEdge edge = { 0, id, from, DP_EDGE_COMES };
 
-		dp_relation_edge(&edges, &n, &cap, &edge);
+		dp_relationship_edge(&edges, &n, &cap, &edge);
 	}
 	if (n > 0)
-		dp_relation_apply(r, edges, n, true);
+		dp_relationship_apply(r, edges, n, true);
 	return n > 0;
 }

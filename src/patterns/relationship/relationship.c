@@ -52,35 +52,35 @@ static const char plan_namers[2], plan_truncated[2], plan_row[2];
 /* Places of rows that are not there */
 #define ABSENT_PLACES 256
 
-static DpRelation *relation_of_trigger(FunctionCallInfo fcinfo, int *side);
-static DpRelation *relation_of_pair(Oid relid, const char *pair);
-static void check_row(DpRelation *r, int side, TriggerData *trigdata);
-static void note_row(DpRelation *r, int side, TriggerData *trigdata);
-static void note_edges(DpRelation *r, int side, struct varlena *doc, const DpValue *key,
-					   struct varlena *other, const DpValue *other_key, DpRelationSign sign);
+static DpRelationship *relationship_of_trigger(FunctionCallInfo fcinfo, int *side);
+static DpRelationship *relationship_of_pair(Oid relid, const char *pair);
+static void check_row(DpRelationship *r, int side, TriggerData *trigdata);
+static void note_row(DpRelationship *r, int side, TriggerData *trigdata);
+static void note_edges(DpRelationship *r, int side, struct varlena *doc, const DpValue *key,
+					   struct varlena *other, const DpValue *other_key, DpRelationshipSign sign);
 static void statement_end(Oid relid);
-static void apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build);
-static struct varlena *
-row_changed(DpRelation *r, int side, struct varlena *doc, const DpRelationEdge *edges, int n);
+static void apply_row(DpRelationship *r, DpWriter *w, DpRelationshipEdge *edges, int n, bool build);
+static struct varlena *row_changed(DpRelationship *r, int side, struct varlena *doc,
+								   const DpRelationshipEdge *edges, int n);
 static bool array_has(const DpValue *array, const DpValue *value);
-static void leave_edges(DpRelation *r, const DpRelationEdge *edges, int n);
-static void
-namers(DpRelation *r, int side, const DpValue *key, DpRelationEdge **edges, int *n, int *cap);
-static void truncated(DpRelation *r, int side);
-static struct varlena *tuple_doc(const DpRelationSide *side, Relation rel, HeapTuple tuple);
-static DpValue tuple_key(const DpRelationSide *side, Relation rel, HeapTuple tuple);
+static void leave_edges(DpRelationship *r, const DpRelationshipEdge *edges, int n);
+static void namers(DpRelationship *r, int side, const DpValue *key, DpRelationshipEdge **edges,
+				   int *n, int *cap);
+static void truncated(DpRelationship *r, int side);
+static struct varlena *tuple_doc(const DpRelationshipSide *side, Relation rel, HeapTuple tuple);
+static DpValue tuple_key(const DpRelationshipSide *side, Relation rel, HeapTuple tuple);
 static int edge_compare(const void *a, const void *b);
 
 /*
- * relation_trigger(): the triggers of the pattern on both of its tables.
+ * relationship_trigger(): the triggers of the pattern on both of its tables.
  */
-DP_FUNCTION(dp_relation_trigger);
+DP_FUNCTION(dp_relationship_trigger);
 Datum
-dp_relation_trigger(PG_FUNCTION_ARGS)
+dp_relationship_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	HeapTuple tuple = NULL;
-	DpRelation *r;
+	DpRelationship *r;
 	int side;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
@@ -88,7 +88,7 @@ dp_relation_trigger(PG_FUNCTION_ARGS)
 			ERROR,
 			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 			 errmsg(
-				 "function \"relation_trigger\" is called by triggers that relation_enable() makes only")));
+				 "function \"relationship_trigger\" is called by triggers that relationship_enable() makes only")));
 	if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
 	{
 		if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
@@ -97,7 +97,7 @@ dp_relation_trigger(PG_FUNCTION_ARGS)
 		if (fcinfo->flinfo->fn_extra == NULL && dp_partition_restoring(trigdata->tg_relation))
 			return PointerGetDatum(tuple);
 	}
-	r = relation_of_trigger(fcinfo, &side);
+	r = relationship_of_trigger(fcinfo, &side);
 	if (r == NULL || !dp_decl_maintained(r->decl))
 		return PointerGetDatum(tuple);
 	if (tuple != NULL)
@@ -126,17 +126,17 @@ dp_relation_trigger(PG_FUNCTION_ARGS)
 /* ---------------------------------------------------------------- declarations */
 
 /* The pattern's view of a declaration. */
-DpRelation *
-dp_relation(DpDecl *decl)
+DpRelationship *
+dp_relationship(DpDecl *decl)
 {
-	DpRelation *r = decl->state;
+	DpRelationship *r = decl->state;
 	MemoryContext old;
 	int i;
 
 	if (likely(r != NULL))
 		return r;
 	old = MemoryContextSwitchTo(decl->context);
-	r = palloc0(sizeof(DpRelation));
+	r = palloc0(sizeof(DpRelationship));
 	r->decl = decl;
 	r->pair = dp_decl_text(decl, "pair");
 	r->sides[0].field = dp_decl_path(decl, "field");
@@ -146,7 +146,7 @@ dp_relation(DpDecl *decl)
 			ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg(
-				 "the relation pattern \"%s\" on table %s is not declared as relation_enable() does",
+				 "the relationship pattern \"%s\" on table %s is not declared as relationship_enable() does",
 				 decl->name, dp_relation_name(decl->target))));
 	r->missing_error = dp_decl_text(decl, "missing") == NULL ||
 					   strcmp(dp_decl_text(decl, "missing"), "allow") != 0;
@@ -157,12 +157,12 @@ dp_relation(DpDecl *decl)
 	r->sides[1].relid = r->symmetric ? decl->target : dp_pair_side(r->pair, decl->target);
 	for (i = 0; i < 2; i++)
 	{
-		DpRelationSide *side = &r->sides[i];
+		DpRelationshipSide *side = &r->sides[i];
 
 		if (!OidIsValid(side->relid))
 			continue;
 		side->table =
-			dp_decl_of_table(side->relid, "relation", decl->name,
+			dp_decl_of_table(side->relid, "relationship", decl->name,
 							 dp_decl_text(decl, i == 0 ? "doc_column" : "other_doc_column"),
 							 decl->context);
 		side->primary = dp_lookup_primary(side->relid, decl->context);
@@ -176,8 +176,8 @@ dp_relation(DpDecl *decl)
 }
 
 /* The declaration that a trigger belongs to, and its side; NULL if there is none any more. */
-static DpRelation *
-relation_of_trigger(FunctionCallInfo fcinfo, int *side)
+static DpRelationship *
+relationship_of_trigger(FunctionCallInfo fcinfo, int *side)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	Trigger *trigger = trigdata->tg_trigger;
@@ -188,8 +188,8 @@ relation_of_trigger(FunctionCallInfo fcinfo, int *side)
 	dp_note_watch(RelationGetRelid(trigdata->tg_relation));
 	if (trigger->tgnargs < 3)
 	{
-		decl = dp_decl_of_trigger_if(fcinfo, "relation");
-		return decl != NULL ? dp_relation(decl) : NULL;
+		decl = dp_decl_of_trigger_if(fcinfo, "relationship");
+		return decl != NULL ? dp_relationship(decl) : NULL;
 	}
 	*side = 1;
 	main = dp_pair_main(trigger->tgargs[1], RelationGetRelid(trigdata->tg_relation));
@@ -208,12 +208,12 @@ relation_of_trigger(FunctionCallInfo fcinfo, int *side)
 		if (!OidIsValid(main))
 			return NULL;
 	}
-	return relation_of_pair(main, trigger->tgargs[1]);
+	return relationship_of_pair(main, trigger->tgargs[1]);
 }
 
 /* The declaration of a table, or of the one on the other side, with that pair. */
-static DpRelation *
-relation_of_pair(Oid relid, const char *pair)
+static DpRelationship *
+relationship_of_pair(Oid relid, const char *pair)
 {
 	int pass;
 
@@ -225,9 +225,9 @@ relation_of_pair(Oid relid, const char *pair)
 		{
 			DpDecl *decl = lfirst(lc);
 
-			if (strcmp(decl->pattern, "relation") == 0)
+			if (strcmp(decl->pattern, "relationship") == 0)
 			{
-				DpRelation *r = dp_relation(decl);
+				DpRelationship *r = dp_relationship(decl);
 
 				if (strcmp(r->pair, pair) == 0)
 					return r;
@@ -242,7 +242,7 @@ relation_of_pair(Oid relid, const char *pair)
 
 /* A row's document, detoasted, or NULL. */
 static struct varlena *
-tuple_doc(const DpRelationSide *side, Relation rel, HeapTuple tuple)
+tuple_doc(const DpRelationshipSide *side, Relation rel, HeapTuple tuple)
 {
 	AttrNumber attnum = RelationGetRelid(rel) == side->relid
 							? side->table->doc_attnum
@@ -255,7 +255,7 @@ tuple_doc(const DpRelationSide *side, Relation rel, HeapTuple tuple)
 
 /* A row's key. */
 static DpValue
-tuple_key(const DpRelationSide *side, Relation rel, HeapTuple tuple)
+tuple_key(const DpRelationshipSide *side, Relation rel, HeapTuple tuple)
 {
 	AttrNumber attnum = RelationGetRelid(rel) == side->relid
 							? side->table->keys[0].attnum
@@ -275,7 +275,7 @@ tuple_key(const DpRelationSide *side, Relation rel, HeapTuple tuple)
 
 /* The array of a document; false if there is none. */
 bool
-dp_relation_array(const DpRelationSide *side, struct varlena *doc, DpValue *array)
+dp_relationship_array(const DpRelationshipSide *side, struct varlena *doc, DpValue *array)
 {
 	return doc != NULL && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), side->field, array) &&
 		   array->type == DP_TYPE_ARRAY;
@@ -298,9 +298,9 @@ array_has(const DpValue *array, const DpValue *value)
 
 /* BEFORE a row is written: raises CHECK_VIOLATION unless its field is an array of ids. */
 static void
-check_row(DpRelation *r, int side, TriggerData *trigdata)
+check_row(DpRelationship *r, int side, TriggerData *trigdata)
 {
-	DpRelationSide *s = &r->sides[side];
+	DpRelationshipSide *s = &r->sides[side];
 	HeapTuple tuple = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event) ? trigdata->tg_newtuple
 																  : trigdata->tg_trigtuple;
 	struct varlena *doc;
@@ -340,9 +340,9 @@ check_row(DpRelation *r, int side, TriggerData *trigdata)
 
 /* AFTER a row was written: note what is different. */
 static void
-note_row(DpRelation *r, int side, TriggerData *trigdata)
+note_row(DpRelationship *r, int side, TriggerData *trigdata)
 {
-	DpRelationSide *s = &r->sides[side];
+	DpRelationshipSide *s = &r->sides[side];
 	Relation rel = trigdata->tg_relation;
 	bool has_old = !TRIGGER_FIRED_BY_INSERT(trigdata->tg_event);
 	bool has_new = !TRIGGER_FIRED_BY_DELETE(trigdata->tg_event);
@@ -381,19 +381,19 @@ note_row(DpRelation *r, int side, TriggerData *trigdata)
 
 /* Note the edges of a document that the other version of it does not have. */
 static void
-note_edges(DpRelation *r, int side, struct varlena *doc, const DpValue *key, struct varlena *other,
-		   const DpValue *other_key, DpRelationSign sign)
+note_edges(DpRelationship *r, int side, struct varlena *doc, const DpValue *key,
+		   struct varlena *other, const DpValue *other_key, DpRelationshipSign sign)
 {
-	DpRelationSide *s = &r->sides[side];
+	DpRelationshipSide *s = &r->sides[side];
 	DpValue array;
 	DpValue others;
 	DpValue id;
 	DpIter iter;
 	bool has_others;
 
-	if (!dp_relation_array(s, doc, &array))
+	if (!dp_relationship_array(s, doc, &array))
 		return;
-	has_others = dp_relation_array(s, other, &others);
+	has_others = dp_relationship_array(s, other, &others);
 	dp_iter_init_value(&iter, &array);
 	while (dp_iter_next_value(&iter, &id))
 	{
@@ -417,9 +417,9 @@ note_edges(DpRelation *r, int side, struct varlena *doc, const DpValue *key, str
 
 /* A row of the one side as it is now, in the current context; NULL if it is gone. */
 struct varlena *
-dp_relation_row(DpRelation *r, int side, const DpValue *id)
+dp_relationship_row(DpRelationship *r, int side, const DpValue *id)
 {
-	DpRelationSide *s = &r->sides[side];
+	DpRelationshipSide *s = &r->sides[side];
 	SPIPlanPtr plan = dp_plan(r->decl, &plan_row[side]);
 	MemoryContext context = CurrentMemoryContext;
 	struct varlena *doc = NULL;
@@ -459,8 +459,8 @@ dp_relation_row(DpRelation *r, int side, const DpValue *id)
 }
 
 /* The members of a note. */
-static DpRelation *
-note_read(Oid relid, DpRelation *last, struct varlena *note, DpRelationEdge *edge)
+static DpRelationship *
+note_read(Oid relid, DpRelationship *last, struct varlena *note, DpRelationshipEdge *edge)
 {
 	DpValue array = dp_value_of_varlena(note);
 	DpValue pair;
@@ -471,23 +471,23 @@ note_read(Oid relid, DpRelation *last, struct varlena *note, DpRelationEdge *edg
 	dp_iter_init_value(&iter, &array);
 	if (!dp_iter_next_value(&iter, &pair) || !dp_iter_next_value(&iter, &value) ||
 		!dp_iter_next_value(&iter, &edge->to))
-		elog(ERROR, "what was noted of a relation is not as it was");
+		elog(ERROR, "what was noted of a relationship is not as it was");
 	edge->side = dp_get_int32(value.data);
 	if (dp_iter_next_value(&iter, &edge->from) && dp_iter_next_value(&iter, &value))
 		edge->sign = dp_get_int32(value.data);
 	if (last != NULL && strcmp(last->pair, DP_STRING_DATA(&pair)) == 0)
 		return last;
-	return relation_of_pair(relid, DP_STRING_DATA(&pair));
+	return relationship_of_pair(relid, DP_STRING_DATA(&pair));
 }
 
 void
-dp_relation_edge(DpRelationEdge **edges, int *n, int *cap, const DpRelationEdge *edge)
+dp_relationship_edge(DpRelationshipEdge **edges, int *n, int *cap, const DpRelationshipEdge *edge)
 {
 	if (*n == *cap)
 	{
 		*cap = *cap == 0 ? 16 : *cap * 2;
-		*edges = *edges == NULL ? palloc(sizeof(DpRelationEdge) * *cap)
-								: repalloc_huge(*edges, sizeof(DpRelationEdge) * *cap);
+		*edges = *edges == NULL ? palloc(sizeof(DpRelationshipEdge) * *cap)
+								: repalloc_huge(*edges, sizeof(DpRelationshipEdge) * *cap);
 	}
 	(*edges)[(*n)++] = *edge;
 }
@@ -496,8 +496,8 @@ dp_relation_edge(DpRelationEdge **edges, int *n, int *cap, const DpRelationEdge 
 static int
 edge_compare(const void *a, const void *b)
 {
-	const DpRelationEdge *left = a;
-	const DpRelationEdge *right = b;
+	const DpRelationshipEdge *left = a;
+	const DpRelationshipEdge *right = b;
 	int cmp;
 
 	if (left->side != right->side)
@@ -507,7 +507,7 @@ edge_compare(const void *a, const void *b)
 }
 
 /*
- * AFTER a statement on a table: all relations of it, whichever of their triggers
+ * AFTER a statement on a table: all relationships of it, whichever of their triggers
  * comes first.
  */
 static void
@@ -515,9 +515,9 @@ statement_end(Oid relid)
 {
 	List *rows = dp_collected(relid, &noted_rows);
 	List *noted = dp_collected(relid, &noted_edges);
-	DpRelation *r = NULL;
-	DpRelationEdge *edges = NULL;
-	DpRelationEdge edge;
+	DpRelationship *r = NULL;
+	DpRelationshipEdge *edges = NULL;
+	DpRelationshipEdge edge;
 	int n = 0;
 	int cap = 0;
 	ListCell *lc;
@@ -542,11 +542,11 @@ statement_end(Oid relid)
 		dp_ref_absent_lock(places, nplaces, ShareLock);
 		foreach(lc, rows)
 		{
-			DpRelation *mine = note_read(relid, r, lfirst(lc), &edge);
+			DpRelationship *mine = note_read(relid, r, lfirst(lc), &edge);
 
 			if (mine != NULL && mine != r && n > 0)
 			{
-				dp_relation_apply(r, edges, n, false);
+				dp_relationship_apply(r, edges, n, false);
 				n = 0;
 			}
 			r = mine;
@@ -554,25 +554,25 @@ statement_end(Oid relid)
 				namers(r, edge.side, &edge.to, &edges, &n, &cap);
 		}
 		if (n > 0)
-			dp_relation_apply(r, edges, n, false);
+			dp_relationship_apply(r, edges, n, false);
 		n = 0;
 	}
 	r = NULL;
 	foreach(lc, noted)
 	{
-		DpRelation *mine = note_read(relid, r, lfirst(lc), &edge);
+		DpRelationship *mine = note_read(relid, r, lfirst(lc), &edge);
 
 		if (r != NULL && mine != r && n > 0)
 		{
-			dp_relation_apply(r, edges, n, false);
+			dp_relationship_apply(r, edges, n, false);
 			n = 0;
 		}
 		r = mine;
 		if (r != NULL)
-			dp_relation_edge(&edges, &n, &cap, &edge);
+			dp_relationship_edge(&edges, &n, &cap, &edge);
 	}
 	if (n > 0)
-		dp_relation_apply(r, edges, n, false);
+		dp_relationship_apply(r, edges, n, false);
 	SPI_finish();
 }
 
@@ -581,7 +581,7 @@ statement_end(Oid relid)
  * build: what is missing is left alone.
  */
 void
-dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build)
+dp_relationship_apply(DpRelationship *r, DpRelationshipEdge *edges, int n, bool build)
 {
 	int from = 0;
 	int kept = 0;
@@ -590,7 +590,7 @@ dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build)
 
 	check_stack_depth();
 	if (n > 1)
-		qsort(edges, n, sizeof(DpRelationEdge), edge_compare);
+		qsort(edges, n, sizeof(DpRelationshipEdge), edge_compare);
 
 	/* one that has both come and gone: what counts is what there is */
 	for (i = 0; i < n; i++)
@@ -600,12 +600,13 @@ dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build)
 			if (edges[kept - 1].sign != edges[i].sign)
 			{
 				DpValue array;
-				struct varlena *doc = dp_relation_row(r, edges[i].side, &edges[i].from);
+				struct varlena *doc = dp_relationship_row(r, edges[i].side, &edges[i].from);
 
-				edges[kept - 1].sign = dp_relation_array(&r->sides[edges[i].side], doc, &array) &&
-											   array_has(&array, &edges[i].to)
-										   ? DP_EDGE_COMES
-										   : DP_EDGE_GOES;
+				edges[kept - 1].sign =
+					dp_relationship_array(&r->sides[edges[i].side], doc, &array) &&
+							array_has(&array, &edges[i].to)
+						? DP_EDGE_COMES
+						: DP_EDGE_GOES;
 			}
 			continue;
 		}
@@ -613,12 +614,12 @@ dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build)
 	}
 	n = kept;
 
-	context =
-		AllocSetContextCreate(CurrentMemoryContext, "docpatterns relation", ALLOCSET_DEFAULT_SIZES);
+	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns relationship",
+									ALLOCSET_DEFAULT_SIZES);
 	while (from < n)
 	{
 		int side = edges[from].side;
-		DpRelationSide *other = &r->sides[1 - side];
+		DpRelationshipSide *other = &r->sides[1 - side];
 		DpWriter *w = dp_writer_open(other->relid, other->table->doc_column, 0, NULL);
 		MemoryContext old;
 
@@ -645,10 +646,10 @@ dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build)
 
 /* The same for one row: all edges lead to it. */
 static void
-apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
+apply_row(DpRelationship *r, DpWriter *w, DpRelationshipEdge *edges, int n, bool build)
 {
 	int side = 1 - edges[0].side;
-	DpRelationSide *s = &r->sides[side];
+	DpRelationshipSide *s = &r->sides[side];
 	DpKey key;
 	bool valid = dp_key_of_value(s->table, &edges[0].to, &key);
 	bool placed = false;
@@ -719,7 +720,7 @@ apply_row(DpRelation *r, DpWriter *w, DpRelationEdge *edges, int n, bool build)
 
 /* The row that the edges lead to is left to the transaction that holds it. */
 static void
-leave_edges(DpRelation *r, const DpRelationEdge *edges, int n)
+leave_edges(DpRelationship *r, const DpRelationshipEdge *edges, int n)
 {
 	int i;
 
@@ -745,11 +746,11 @@ leave_edges(DpRelation *r, const DpRelationEdge *edges, int n)
  * gone meanwhile its own deletion did not know of the edge.
  */
 void
-dp_relation_settle_note(DpDecl *decl, const DpValue *note)
+dp_relationship_settle_note(DpDecl *decl, const DpValue *note)
 {
-	DpRelation *r = dp_relation(decl);
-	DpRelationEdge edge = { 0 };
-	DpRelationSide *s;
+	DpRelationship *r = dp_relationship(decl);
+	DpRelationshipEdge edge = { 0 };
+	DpRelationshipSide *s;
 	DpWriter *w;
 	DpKey key;
 	DpLockResult locked = DP_LOCK_GONE;
@@ -760,7 +761,7 @@ dp_relation_settle_note(DpDecl *decl, const DpValue *note)
 	dp_iter_init_value(&iter, note);
 	if (!dp_iter_next_value(&iter, &side) || side.type != DP_TYPE_INT32 ||
 		!dp_iter_next_value(&iter, &edge.from) || !dp_iter_next_value(&iter, &edge.to))
-		elog(ERROR, "a note of a relation is not as it was written");
+		elog(ERROR, "a note of a relationship is not as it was written");
 	edge.side = dp_get_int32(side.data) != 0;
 	if (!OidIsValid(r->sides[0].relid) || !OidIsValid(r->sides[1].relid))
 		return;
@@ -778,7 +779,7 @@ dp_relation_settle_note(DpDecl *decl, const DpValue *note)
 		dp_note(decl, note, s->relid);
 		return;
 	}
-	if (r->missing_error && dp_relation_row(r, 1 - edge.side, &edge.to) == NULL)
+	if (r->missing_error && dp_relationship_row(r, 1 - edge.side, &edge.to) == NULL)
 	{
 		DpValue gone = edge.to;
 
@@ -787,13 +788,13 @@ dp_relation_settle_note(DpDecl *decl, const DpValue *note)
 		edge.side = 1 - edge.side;
 		edge.sign = DP_EDGE_DELETED;
 	}
-	else if (dp_relation_array(&r->sides[edge.side], dp_relation_row(r, edge.side, &edge.from),
-							   &array) &&
+	else if (dp_relationship_array(&r->sides[edge.side],
+								   dp_relationship_row(r, edge.side, &edge.from), &array) &&
 			 array_has(&array, &edge.to))
 		edge.sign = DP_EDGE_COMES;
 	else
 		edge.sign = DP_EDGE_GOES;
-	dp_relation_apply(r, &edge, 1, false);
+	dp_relationship_apply(r, &edge, 1, false);
 }
 
 /*
@@ -801,9 +802,10 @@ dp_relation_settle_note(DpDecl *decl, const DpValue *note)
  * NULL if it agrees.  Raises what says why it cannot.
  */
 static struct varlena *
-row_changed(DpRelation *r, int side, struct varlena *doc, const DpRelationEdge *edges, int n)
+row_changed(DpRelationship *r, int side, struct varlena *doc, const DpRelationshipEdge *edges,
+			int n)
 {
-	DpRelationSide *s = &r->sides[side];
+	DpRelationshipSide *s = &r->sides[side];
 	DpValue array;
 	DpValue element;
 	DpIter iter;
@@ -882,15 +884,15 @@ row_changed(DpRelation *r, int side, struct varlena *doc, const DpRelationEdge *
  * gone.
  */
 static void
-edges_of_result(uint64 rows, int side, DpRelationSign sign, const DpValue *to,
-				DpRelationEdge **edges, int *n, int *cap, MemoryContext context)
+edges_of_result(uint64 rows, int side, DpRelationshipSign sign, const DpValue *to,
+				DpRelationshipEdge **edges, int *n, int *cap, MemoryContext context)
 {
 	MemoryContext old = MemoryContextSwitchTo(context);
 	uint64 i;
 
 	for (i = 0; i < rows; i++)
 	{
-		DpRelationEdge edge;
+		DpRelationshipEdge edge;
 		bool isnull;
 		DpValue value;
 
@@ -906,7 +908,7 @@ edges_of_result(uint64 rows, int side, DpRelationSign sign, const DpValue *to,
 				dp_value_of_varlena((struct varlena *) DatumGetPointer(dp_result(i, 2, &isnull)));
 			edge.to = dp_value_of_varlena(dp_value_to_varlena(&value));
 		}
-		dp_relation_edge(edges, n, cap, &edge);
+		dp_relationship_edge(edges, n, cap, &edge);
 	}
 	SPI_freetuptable(SPI_tuptable);
 	MemoryContextSwitchTo(old);
@@ -914,9 +916,10 @@ edges_of_result(uint64 rows, int side, DpRelationSign sign, const DpValue *to,
 
 /* The edges to a new row of that side from rows that have named it before it was there. */
 static void
-namers(DpRelation *r, int side, const DpValue *key, DpRelationEdge **edges, int *n, int *cap)
+namers(DpRelationship *r, int side, const DpValue *key, DpRelationshipEdge **edges, int *n,
+	   int *cap)
 {
-	DpRelationSide *other = &r->sides[1 - side];
+	DpRelationshipSide *other = &r->sides[1 - side];
 	SPIPlanPtr plan = dp_plan(r->decl, &plan_namers[side]);
 	MemoryContext context = CurrentMemoryContext;
 	DpBuilder b;
@@ -955,13 +958,13 @@ namers(DpRelation *r, int side, const DpValue *key, DpRelationEdge **edges, int 
 
 /* A table was truncated, or a partition of it: what names its rows lets go. */
 static void
-truncated(DpRelation *r, int side)
+truncated(DpRelationship *r, int side)
 {
-	DpRelationSide *s = &r->sides[side];
-	DpRelationSide *other = &r->sides[1 - side];
+	DpRelationshipSide *s = &r->sides[side];
+	DpRelationshipSide *other = &r->sides[1 - side];
 	SPIPlanPtr plan = dp_plan(r->decl, &plan_truncated[side]);
 	MemoryContext context = CurrentMemoryContext;
-	DpRelationEdge *edges = NULL;
+	DpRelationshipEdge *edges = NULL;
 	int n = 0;
 	int cap = 0;
 
@@ -976,7 +979,8 @@ truncated(DpRelation *r, int side)
 		dp_sql_table(&sql, other->relid);
 		appendStringInfoString(&sql, " AS t CROSS JOIN LATERAL ");
 		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql, "_relation_ids(t.%s, %s) AS v (id) WHERE NOT EXISTS (SELECT FROM ",
+		appendStringInfo(&sql,
+						 "_relationship_ids(t.%s, %s) AS v (id) WHERE NOT EXISTS (SELECT FROM ",
 						 quote_identifier(other->table->doc_column),
 						 quote_literal_cstr(dp_decl_text(r->decl,
 														 side == 0 ? "other_field" : "field")));
@@ -991,5 +995,5 @@ truncated(DpRelation *r, int side)
 	edges_of_result(dp_run(r->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT), side,
 					DP_EDGE_DELETED, NULL, &edges, &n, &cap, context);
 	if (n > 0)
-		dp_relation_apply(r, edges, n, false);
+		dp_relationship_apply(r, edges, n, false);
 }

@@ -18,62 +18,64 @@
 #include "kit/rows/write.h"
 
 /* One of the two sides */
-typedef struct DpRelationSide
+typedef struct DpRelationshipSide
 {
 	Oid relid;     /* InvalidOid: the other table is gone */
 	DpDecl *table; /* its key and its document column */
 	DpPath *field;
 	DpLookup *primary;
-} DpRelationSide;
+} DpRelationshipSide;
 
-typedef struct DpRelation
+typedef struct DpRelationship
 {
 	DpDecl *decl; /* of the main trigger, which side 0 has */
 	char *pair;
-	DpRelationSide sides[2];
+	DpRelationshipSide sides[2];
 	bool symmetric; /* both sides are the same array */
 	bool missing_error;
 	bool restrict_delete;
-} DpRelation;
+} DpRelationship;
 
-typedef enum DpRelationSign
+typedef enum DpRelationshipSign
 {
 	DP_EDGE_COMES,
 	DP_EDGE_GOES,
 	DP_EDGE_DELETED /* with the row that named it */
-} DpRelationSign;
+} DpRelationshipSign;
 
 /* An edge of a row on the one side to one on the other */
-typedef struct DpRelationEdge
+typedef struct DpRelationshipEdge
 {
 	int side; /* of the row that names */
 	DpValue to;
 	DpValue from;
-	DpRelationSign sign;
-} DpRelationEdge;
+	DpRelationshipSign sign;
+} DpRelationshipEdge;
 
 /* The pattern's view of a declaration. */
-extern DpRelation *dp_relation(DpDecl *decl);
+extern DpRelationship *dp_relationship(DpDecl *decl);
 
 /* The array of a document; false if there is none. */
-extern bool dp_relation_array(const DpRelationSide *side, struct varlena *doc, DpValue *array);
+extern bool
+dp_relationship_array(const DpRelationshipSide *side, struct varlena *doc, DpValue *array);
 
 /*
  * The document of a row as it is now, in the current context; NULL if it is gone.  Inside
  * SPI_connect().
  */
-extern struct varlena *dp_relation_row(DpRelation *r, int side, const DpValue *id);
+extern struct varlena *dp_relationship_row(DpRelationship *r, int side, const DpValue *id);
 
 /* Adds an edge to a list, palloc'd. */
-extern void dp_relation_edge(DpRelationEdge **edges, int *n, int *cap, const DpRelationEdge *edge);
+extern void
+dp_relationship_edge(DpRelationshipEdge **edges, int *n, int *cap, const DpRelationshipEdge *edge);
 
 /*
  * Brings the rows that edges lead to in line, in the order of their ids; puts
  * the edges in order.  build: what is missing is left alone.  Inside SPI_connect().
  */
-extern void dp_relation_apply(DpRelation *r, DpRelationEdge *edges, int n, bool build);
+extern void dp_relationship_apply(DpRelationship *r, DpRelationshipEdge *edges, int n, bool build);
 
 /* DpPatternMethods: settle_note. */
-extern void dp_relation_settle_note(DpDecl *decl, const DpValue *note);
+extern void dp_relationship_settle_note(DpDecl *decl, const DpValue *note);
 
 #endif /* DP_PATTERNS_RELATIONSHIP_RELATIONSHIP_H */

@@ -6,8 +6,8 @@ SELECT plan(97);
 CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 
 -- Signatures
-SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('relation_enable', 'text'), ('relation_embed', 'bigint'), ('relation_link', 'bigint'), ('relation_advise', 'record'), ('bson_lookup', 'bson_value')) AS v (f, r);
-SELECT volatility_is(f, v, f || ' is ' || v) FROM (VALUES ('relation_enable', 'volatile'), ('relation_embed', 'volatile'), ('relation_link', 'volatile'), ('relation_advise', 'stable'), ('bson_lookup', 'stable')) AS w (f, v);
+SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('relationship_enable', 'text'), ('relationship_embed', 'bigint'), ('relationship_link', 'bigint'), ('relationship_advise', 'record'), ('bson_lookup', 'bson_value')) AS v (f, r);
+SELECT volatility_is(f, v, f || ' is ' || v) FROM (VALUES ('relationship_enable', 'volatile'), ('relationship_embed', 'volatile'), ('relationship_link', 'volatile'), ('relationship_advise', 'stable'), ('bson_lookup', 'stable')) AS w (f, v);
 
 -- bson_lookup
 SELECT collection_create('s') \g /dev/null
@@ -40,55 +40,55 @@ DROP TABLE s, answers;
 SELECT collection_create('p') \g /dev/null
 SELECT collection_create('c') \g /dev/null
 SELECT throws_ok(format('SELECT %s', call), state, NULL, what) FROM (VALUES
-  ($$relation_embed('p', 'p', on_field => 'x')$$, '22023', 'one table'), ($$relation_embed('p', 'c')$$, '22004', 'no field'), ($$relation_embed('p', 'c', on_field => '_id')$$, '22023', 'the link is _id'), ($$relation_embed('p', 'c', on_field => 'x', into_field => '_id')$$, '22023', 'into _id'),
-  ($$relation_embed('p', NULL, on_field => 'x')$$, '22004', 'no child'), ($$relation_link('p', 'x', 'c')$$, '22023', 'no link field'), ($$relation_link('p', 'x', 'c', on_field => 'y', ids_in => 'parent')$$, '22023', 'a link field in the parent'),
-  ($$relation_link('p', 'x', 'c', on_field => 'y', ids_in => 'both')$$, '22023', 'an unknown side'), ($$relation_link('p', '_id', 'c', on_field => 'y')$$, '22023', 'from _id'), ($$relation_advise('p', 'c')$$, '22023', 'advice without a link'), ($$relation_advise('p', 'c', 'x', 'y')$$, '22023', 'advice with two')) AS v (call, state, what);
+  ($$relationship_embed('p', 'p', on_field => 'x')$$, '22023', 'one table'), ($$relationship_embed('p', 'c')$$, '22004', 'no field'), ($$relationship_embed('p', 'c', on_field => '_id')$$, '22023', 'the link is _id'), ($$relationship_embed('p', 'c', on_field => 'x', into_field => '_id')$$, '22023', 'into _id'),
+  ($$relationship_embed('p', NULL, on_field => 'x')$$, '22004', 'no child'), ($$relationship_link('p', 'x', 'c')$$, '22023', 'no link field'), ($$relationship_link('p', 'x', 'c', on_field => 'y', ids_in => 'parent')$$, '22023', 'a link field in the parent'),
+  ($$relationship_link('p', 'x', 'c', on_field => 'y', ids_in => 'both')$$, '22023', 'an unknown side'), ($$relationship_link('p', '_id', 'c', on_field => 'y')$$, '22023', 'from _id'), ($$relationship_advise('p', 'c')$$, '22023', 'advice without a link'), ($$relationship_advise('p', 'c', 'x', 'y')$$, '22023', 'advice with two')) AS v (call, state, what);
 CREATE TABLE two (a int, b int, doc bson, PRIMARY KEY (a, b));
-SELECT throws_ok($$SELECT relation_embed('two', 'c', on_field => 'x')$$, '0A000', NULL, 'a key of two columns');
+SELECT throws_ok($$SELECT relationship_embed('two', 'c', on_field => 'x')$$, '0A000', NULL, 'a key of two columns');
 DROP TABLE two;
-SELECT is(relation_embed('p', 'c', on_field => 'x'), 0::bigint, 'nothing to embed');
+SELECT is(relationship_embed('p', 'c', on_field => 'x'), 0::bigint, 'nothing to embed');
 INSERT INTO p (doc) SELECT bson_build('_id', i, 'n', i) FROM generate_series(1, 50) i;
 INSERT INTO c (doc) SELECT bson_build('_id', 'c' || i, 'x', i % 40 + 1, 'deep', bson_build('l', i)) FROM generate_series(1, 200) i;
 CREATE TABLE before AS SELECT doc FROM c;
 CREATE TABLE parents AS SELECT doc FROM p;
-SELECT is(relation_embed('p', 'c', on_field => 'x', into_field => 'deep.list', keep_id => true), 200::bigint, 'embedded');
+SELECT is(relationship_embed('p', 'c', on_field => 'x', into_field => 'deep.list', keep_id => true), 200::bigint, 'embedded');
 SELECT is(count(*), 0::bigint, 'the child table is empty') FROM c;
 SELECT is(sum(bson_array_length(doc, 'deep.list')), 200::bigint, 'all are there') FROM p;
 SELECT ok(bool_and(e -> '_id' > coalesce(before, '""'::bson_value)), 'in the order of their keys') FROM (SELECT e, lag(e -> '_id') OVER (PARTITION BY p._id ORDER BY n) AS before FROM p CROSS JOIN LATERAL bson_elements(p.doc -> 'deep.list') WITH ORDINALITY u (e, n)) q;
-SELECT is(relation_link('p', 'deep.list', 'c', on_field => 'x'), 200::bigint, 'linked');
+SELECT is(relationship_link('p', 'deep.list', 'c', on_field => 'x'), 200::bigint, 'linked');
 SELECT bag_eq($$SELECT concat_ws(' ', doc -> '_id', doc -> 'x', doc -> 'deep') FROM c$$, $$SELECT concat_ws(' ', doc -> '_id', doc -> 'x', doc -> 'deep') FROM before$$, 'to what they were');
 SELECT ok(bool_and(NOT doc ? 'deep.list'), 'nothing is left in the parents') FROM p;
 UPDATE p SET doc = bson_unset(doc, 'deep') WHERE true;
 SELECT bag_eq('SELECT doc::text FROM p', 'SELECT doc::text FROM parents', 'which are what they were');
-SELECT is(relation_embed('p', 'c', on_field => 'x', into_field => 'l'), 200::bigint, 'without ids');
+SELECT is(relationship_embed('p', 'c', on_field => 'x', into_field => 'l'), 200::bigint, 'without ids');
 INSERT INTO c (doc) VALUES ('{_id: "late", x: 1}'), ('{_id: "nobody", x: 99}'), ('{_id: "no link"}'), ('{_id: "some", x: [2, 99]}');
-SELECT is(relation_embed('p', 'c', on_field => 'x', into_field => 'l'), 1::bigint, 'more of them');
+SELECT is(relationship_embed('p', 'c', on_field => 'x', into_field => 'l'), 1::bigint, 'more of them');
 SELECT is(count(*), 3::bigint, 'who belongs to nobody, or to somebody who is not there, stays') FROM c;
 SELECT is(bson_array_length(doc, 'l'), 6, 'behind the others') FROM p WHERE _id = 1;
-SELECT throws_ok($$SELECT relation_embed('p', 'c', on_field => 'x', into_field => 'n.m')$$, NULL, NULL, 'a path through a number') WHERE false;
-SELECT is(relation_link('p', 'l', 'fresh', ids_in => 'parent'), 201::bigint, 'ids in the parent');
+SELECT throws_ok($$SELECT relationship_embed('p', 'c', on_field => 'x', into_field => 'n.m')$$, NULL, NULL, 'a path through a number') WHERE false;
+SELECT is(relationship_link('p', 'l', 'fresh', ids_in => 'parent'), 201::bigint, 'ids in the parent');
 SELECT ok(bool_and(bson_typeof(e) = 'objectId'), 'new ones') FROM p CROSS JOIN LATERAL bson_elements(doc -> 'l') e;
 SELECT is((SELECT count(*) FROM p CROSS JOIN LATERAL bson_elements(doc -> 'l') e JOIN fresh ON fresh._id = e), 201::bigint, 'of what is there');
 DELETE FROM fresh WHERE _id = (SELECT doc -> 'l.0' FROM p WHERE _id = 3);
-SELECT throws_like($$SELECT relation_embed('p', 'fresh', into_field => 'l')$$, '%does not have%', 'an id of nobody is refused');
+SELECT throws_like($$SELECT relationship_embed('p', 'fresh', into_field => 'l')$$, '%does not have%', 'an id of nobody is refused');
 UPDATE p SET doc = bson_unset(doc, 'l') WHERE _id = 3;
-SELECT is(relation_embed('p', 'fresh', into_field => 'l'), 196::bigint, 'embedded by the ids in the parent');
+SELECT is(relationship_embed('p', 'fresh', into_field => 'l'), 196::bigint, 'embedded by the ids in the parent');
 SELECT ok(bool_and(bson_typeof(e) = 'object'), 'documents in their place') FROM p CROSS JOIN LATERAL bson_elements(doc -> 'l') e;
 DROP TABLE p, c, fresh, before, parents;
 
 -- Both sides
 SELECT collection_create('a') \g /dev/null
 SELECT collection_create('b') \g /dev/null
-SELECT throws_ok(format('SELECT relation_enable(%s)', args), state, NULL, what) FROM (VALUES
+SELECT throws_ok(format('SELECT relationship_enable(%s)', args), state, NULL, what) FROM (VALUES
   ($$'a', NULL, 'b', 'x'$$, '22004', 'no field'), ($$'a', '_id', 'b', 'x'$$, '22023', 'the field is _id'), ($$'a', 'x..y', 'b', 'x'$$, '22023', 'a bad path'), ($$'a', 'x.0', 'b', 'x'$$, '22023', 'a position'), ($$'a', 'x', 'a', 'x.y'$$, '22023', 'one field in the other'),
   ($$'a', 'x', 'b', 'x', missing => 'maybe'$$, '22023', 'an unknown missing'), ($$'a', 'x', 'b', 'x', on_delete => 'cascade'$$, '22023', 'an unknown rule')) AS v (args, state, what);
-SELECT relation_enable('a', 'bs', 'b', 'as') \g /dev/null
-SELECT throws_ok($$SELECT relation_enable('a', 'bs', 'b', 'x')$$, '42710', NULL, 'a second declaration of the name');
-SELECT throws_ok($$SELECT relation_enable('a', 'bs', 'b', 'x', name => 'other')$$, '0A000', NULL, 'a second one of the field');
+SELECT relationship_enable('a', 'bs', 'b', 'as') \g /dev/null
+SELECT throws_ok($$SELECT relationship_enable('a', 'bs', 'b', 'x')$$, '42710', NULL, 'a second declaration of the name');
+SELECT throws_ok($$SELECT relationship_enable('a', 'bs', 'b', 'x', name => 'other')$$, '0A000', NULL, 'a second one of the field');
 SELECT throws_ok($$SELECT pattern_alter('a', 'bs', '{field: "x"}')$$, '22023', NULL, 'an option that cannot be changed');
 INSERT INTO b (doc) SELECT bson_build('_id', i) FROM generate_series(1, 9) i;
 INSERT INTO a (doc) VALUES ('{_id: 1, bs: [1, 2, 2, 1]}'), ('{_id: 2, bs: []}'), ('{_id: 3, bs: null}'), ('{_id: 4}');
-SELECT is(doc ->> 'as', '[1]', 'an id that is there twice is one relation') FROM b WHERE _id = 2;
+SELECT is(doc ->> 'as', '[1]', 'an id that is there twice is one relationship') FROM b WHERE _id = 2;
 SELECT throws_ok(format('INSERT INTO a (doc) VALUES (%L)', d), state, NULL, what) FROM (VALUES ('{_id: 9, bs: 1}', '23514', 'no array'), ('{_id: 9, bs: [null]}', '23514', 'null in it'), ('{_id: 9, bs: [[1]]}', '23514', 'an array in it'), ('{_id: 9, bs: [77]}', '23503', 'nobody')) AS v (d, state, what);
 CREATE TABLE place AS SELECT _id, ctid AS place FROM b;
 UPDATE a SET doc = bson_set(doc, 'n', 1);
@@ -111,7 +111,7 @@ UPDATE b SET doc = '{_id: 4}' WHERE _id = 4;
 SELECT pg_temp.all_true('a document that is replaced');
 SELECT throws_ok($$DROP TABLE b$$, '2BP01', NULL, 'DROP TABLE without CASCADE');
 DROP TABLE b CASCADE;
-SELECT is_empty($$SELECT tgname FROM pg_trigger WHERE tgrelid = 'a'::regclass AND tgname LIKE '%relation%'$$, 'with it nothing is left');
+SELECT is_empty($$SELECT tgname FROM pg_trigger WHERE tgrelid = 'a'::regclass AND tgname LIKE '%relationship%'$$, 'with it nothing is left');
 DROP TABLE a, place;
 
 -- Hostile names, tables of the user's own, somebody who may only write to one of them, partitions
@@ -119,13 +119,13 @@ CREATE SCHEMA "o'S.c";
 CREATE TABLE "o'S.c"."A ""a%s" ("K k" text PRIMARY KEY, "D ""d" bson, other text DEFAULT 'x');
 CREATE TABLE "o'S.c"."B ""b%s" ("K k" int PRIMARY KEY, "D ""d" bson) PARTITION BY RANGE ("K k");
 CREATE TABLE "o'S.c".b1 PARTITION OF "o'S.c"."B ""b%s" FOR VALUES FROM (0) TO (10);
-SELECT relation_enable('"o''S.c"."A ""a%s"', 'it''s %s', '"o''S.c"."B ""b%s"', 'o%ther''s', missing => 'allow', name => 'n''a "%s') \g /dev/null
+SELECT relationship_enable('"o''S.c"."A ""a%s"', 'it''s %s', '"o''S.c"."B ""b%s"', 'o%ther''s', missing => 'allow', name => 'n''a "%s') \g /dev/null
 CREATE TABLE "o'S.c".b2 PARTITION OF "o'S.c"."B ""b%s" FOR VALUES FROM (10) TO (20);
 CREATE ROLE rel_writer; GRANT USAGE ON SCHEMA "o'S.c" TO rel_writer; GRANT INSERT, UPDATE, DELETE, SELECT ON "o'S.c"."A ""a%s" TO rel_writer;
 INSERT INTO "o'S.c"."B ""b%s" VALUES (1, '{}'), (11, '{}');
 SET ROLE rel_writer;
 SELECT lives_ok($$INSERT INTO "o'S.c"."A ""a%s" VALUES ('x', '{"it''s %s": [1, 11, 12]}')$$, 'who may write to one side needs no right on the other');
-SELECT throws_ok($$SELECT relation_enable('"o''S.c"."A ""a%s"', 'q', '"o''S.c"."A ""a%s"', 'q')$$, '42501', NULL, 'but may not declare');
+SELECT throws_ok($$SELECT relationship_enable('"o''S.c"."A ""a%s"', 'q', '"o''S.c"."A ""a%s"', 'q')$$, '42501', NULL, 'but may not declare');
 RESET ROLE;
 SELECT is(count(*), 2::bigint, 'hostile names') FROM "o'S.c"."B ""b%s" WHERE "D ""d" @@ '{"o%ther''s": "x"}';
 INSERT INTO "o'S.c"."B ""b%s" VALUES (12, '{}');
@@ -141,14 +141,14 @@ SELECT is(count(*), 0::bigint, 'renamed') FROM "o'S.c"."B ""b%s" WHERE "D ""d" @
 SELECT pg_temp.all_true('renamed');
 SELECT pattern_disable('a') \g /dev/null
 SELECT is_empty($$SELECT * FROM pattern_list()$$, 'disabled');
-SELECT is_empty($$SELECT tgname FROM pg_trigger WHERE tgname LIKE 'zz%relation%'$$, 'no trigger is left anywhere');
+SELECT is_empty($$SELECT tgname FROM pg_trigger WHERE tgname LIKE 'zz%relationship%'$$, 'no trigger is left anywhere');
 DROP TABLE a; DROP SCHEMA "o'S.c" CASCADE; DROP OWNED BY rel_writer; DROP ROLE rel_writer; DROP ROLE rel_reader;
 
 -- A random run beside a plain set of pairs, with friends in it
 SELECT collection_create('a') \g /dev/null
 SELECT collection_create('b') \g /dev/null
-SELECT relation_enable('a', 'bs', 'b', 'as', missing => 'allow') \g /dev/null
-SELECT relation_enable('a', 'friends', 'a', 'friends', missing => 'allow') \g /dev/null
+SELECT relationship_enable('a', 'bs', 'b', 'as', missing => 'allow') \g /dev/null
+SELECT relationship_enable('a', 'friends', 'a', 'friends', missing => 'allow') \g /dev/null
 CREATE TABLE pairs (a int, b int, PRIMARY KEY (a, b));
 CREATE TABLE friends (a int, b int, PRIMARY KEY (a, b));
 CREATE FUNCTION random_run(steps int, seed float8) RETURNS void LANGUAGE plpgsql AS $$
@@ -193,7 +193,7 @@ DROP TABLE a, b CASCADE; DROP TABLE pairs, friends; DROP FUNCTION random_run(int
 -- A child that makes keys of its own cannot be named by the _id of its documents
 CREATE TABLE p (id int PRIMARY KEY, doc bson); CREATE TABLE c (id serial PRIMARY KEY, doc bson);
 INSERT INTO p VALUES (1, '{cs: [{_id: 70, x: 1}]}');
-SELECT throws_ok($$SELECT relation_link('p', 'cs', 'c', ids_in => 'parent')$$, '23503', NULL, 'ids that are no keys of the child are refused');
+SELECT throws_ok($$SELECT relationship_link('p', 'cs', 'c', ids_in => 'parent')$$, '23503', NULL, 'ids that are no keys of the child are refused');
 SELECT is(doc::text, '{"cs": [{"_id": 70, "x": 1}]}', 'and nothing is moved') FROM p;
 DROP TABLE p, c;
 SELECT * FROM finish();

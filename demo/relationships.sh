@@ -26,13 +26,13 @@ show "SELECT * FROM single_collection_split('catalog',
 
 say "Should reviews be inside of their books? The tables know:"
 show -x "SELECT cardinality, children_max, embedded_max, choice, why, statement
-FROM relation_advise('books', 'reviews', on_field => 'book')"
-show "SELECT relation_embed('books', 'reviews', on_field => 'book', into_field => 'reviews')"
+FROM relationship_advise('books', 'reviews', on_field => 'book')"
+show "SELECT relationship_embed('books', 'reviews', on_field => 'book', into_field => 'reviews')"
 show -t "SELECT bson_project(doc, '{reviews: {\$slice: 2}}') FROM books WHERE _id = 202356"
 
 say "Patients have doctors and doctors have patients, each with the ids of the others. Whichever side is written, they agree:"
 ask "SET client_min_messages = warning; SELECT collection_create('patients'), collection_create('doctors')" >/dev/null
-show "SELECT relation_enable('patients', 'doctors', 'doctors', 'patients')"
+show "SELECT relationship_enable('patients', 'doctors', 'doctors', 'patients')"
 show "INSERT INTO doctors (doc) VALUES ('{_id: 1, name: \"Dr. Strange\"}'),
   ('{_id: 2, name: \"Dr. House\"}'), ('{_id: 3, name: \"Dr. Who\"}')"
 show "INSERT INTO patients (doc) VALUES

@@ -1,5 +1,5 @@
 -- Relationships: converting whole ones between embedded and linked, advice on which to choose, and $lookup as a function. What keeps
--- two arrays of ids in agreement is in relation.sql.
+-- two arrays of ids in agreement is in relationship.sql.
 
 CREATE FUNCTION bson_lookup(rel regclass, path text, value "any") RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_lookup' LANGUAGE C STABLE COST 1000;
@@ -10,7 +10,7 @@ COMMENT ON FUNCTION bson_lookup(regclass, text, "any") IS
 -- Embedding -----------------------------------------------------------------------------------------------------------------
 
 -- What a conversion needs of its two tables, locked; "p" is a row of the parent, "c" one of the child.
-CREATE FUNCTION _relation_tables(parent regclass, child regclass, OUT parent_base text, OUT parent_doc text, OUT parent_key text, OUT parent_keys text,
+CREATE FUNCTION _relationship_tables(parent regclass, child regclass, OUT parent_base text, OUT parent_doc text, OUT parent_key text, OUT parent_keys text,
                                  OUT child_base text, OUT child_doc text, OUT child_key text, OUT child_keys text)
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -41,10 +41,10 @@ BEGIN
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', parent_base, child_base);
 END
 $$;
-COMMENT ON FUNCTION _relation_tables(regclass, regclass) IS 'names of two tables as the statements of conversions need them; locks them against writers';
+COMMENT ON FUNCTION _relationship_tables(regclass, regclass) IS 'names of two tables as the statements of conversions need them; locks them against writers';
 
 -- Raises the error that names the keys of a query, if it gives any.
-CREATE FUNCTION _relation_refuse(query text, code text, message text, hint text DEFAULT NULL) RETURNS void
+CREATE FUNCTION _relationship_refuse(query text, code text, message text, hint text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   keys text[];
@@ -61,9 +61,9 @@ BEGIN
   RAISE EXCEPTION '%', message USING ERRCODE = code, DETAIL = detail, HINT = hint;
 END
 $$;
-COMMENT ON FUNCTION _relation_refuse(text, text, text, text) IS 'raises an error of that code that names the keys which the query gives, if there are any';
+COMMENT ON FUNCTION _relationship_refuse(text, text, text, text) IS 'raises an error of that code that names the keys which the query gives, if there are any';
 
-CREATE FUNCTION relation_embed(parent regclass, child regclass, on_field text DEFAULT NULL, into_field text DEFAULT NULL, keep_id boolean DEFAULT false, one boolean DEFAULT false) RETURNS bigint
+CREATE FUNCTION relationship_embed(parent regclass, child regclass, on_field text DEFAULT NULL, into_field text DEFAULT NULL, keep_id boolean DEFAULT false, one boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
@@ -83,7 +83,7 @@ BEGIN
   IF @extschema@._pattern_paths_overlap(into_field, '_id') OR @extschema@._pattern_paths_overlap(on_field, '_id') THEN
     RAISE EXCEPTION 'on_field and into_field must not be _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT q.* INTO r FROM @extschema@._relation_tables(parent, child) q;
+  SELECT q.* INTO r FROM @extschema@._relationship_tables(parent, child) q;
   element := r.child_doc;
   IF on_field IS NOT NULL THEN
     element := format('@extschema@.bson_unset(%s, %L)', element, on_field);
@@ -98,7 +98,7 @@ BEGIN
                     'WHERE @extschema@.bson_typeof(l.v) <> ''null''', element, r.child_key, r.child_keys, r.child_base, r.child_doc, on_field, r.parent_key, r.parent_base);
     groups := 'SELECT k.link AS owner, @extschema@.bson_agg(k.element ORDER BY k.id) AS elements, count(*) AS n, sum(@extschema@.bson_size(k.element)::bigint + 8) AS bytes FROM links AS k WHERE k.complete GROUP BY k.link';
   ELSE
-    PERFORM @extschema@._relation_refuse(format('SELECT %1$s AS key FROM %2$s AS p CROSS JOIN LATERAL @extschema@.bson_values(%3$s, %4$L) AS u (v) WHERE @extschema@.bson_typeof(u.v) <> ''null'' AND NOT EXISTS (SELECT FROM %5$s AS c WHERE %6$s OPERATOR(@extschema@.=) u.v)',
+    PERFORM @extschema@._relationship_refuse(format('SELECT %1$s AS key FROM %2$s AS p CROSS JOIN LATERAL @extschema@.bson_values(%3$s, %4$L) AS u (v) WHERE @extschema@.bson_typeof(u.v) <> ''null'' AND NOT EXISTS (SELECT FROM %5$s AS c WHERE %6$s OPERATOR(@extschema@.=) u.v)',
               r.parent_key, r.parent_base, r.parent_doc, into_field, r.child_base, r.child_key), '23503', format('documents of table %s name documents that table %s does not have', r.parent_base, r.child_base));
     links := format('SELECT %s AS element, v.owner, v.n, %s AS id FROM (SELECT %s AS owner, u.v, u.n FROM %s AS p CROSS JOIN LATERAL @extschema@.bson_values(%s, %L) WITH ORDINALITY AS u (v, n)) AS v JOIN %s AS c ON %2$s OPERATOR(@extschema@.=) v.v',
                     element, r.child_key, r.parent_key, r.parent_base, r.parent_doc, into_field, r.child_base);
@@ -107,17 +107,17 @@ BEGIN
 
   -- what cannot be, found before anything is written
   IF on_field IS NOT NULL THEN
-    PERFORM @extschema@._relation_refuse(format('WITH links AS (%s), g AS (%s) SELECT g.owner AS key FROM g JOIN %s AS p ON %s OPERATOR(@extschema@.=) g.owner WHERE NOT coalesce(@extschema@.bson_typeof(%s, %L) IN (''null''%s), true)',
+    PERFORM @extschema@._relationship_refuse(format('WITH links AS (%s), g AS (%s) SELECT g.owner AS key FROM g JOIN %s AS p ON %s OPERATOR(@extschema@.=) g.owner WHERE NOT coalesce(@extschema@.bson_typeof(%s, %L) IN (''null''%s), true)',
               links, groups, r.parent_base, r.parent_key, r.parent_doc, into_field, CASE WHEN one THEN '' ELSE ', ''array''' END),
               '22023', format('documents of table %s have something else in the field "%s" already', r.parent_base, into_field));
   END IF;
   IF one THEN
-    PERFORM @extschema@._relation_refuse(format('WITH links AS (%s), g AS (%s) SELECT g.owner AS key FROM g WHERE g.n > 1', links, groups), '23505',
+    PERFORM @extschema@._relationship_refuse(format('WITH links AS (%s), g AS (%s) SELECT g.owner AS key FROM g WHERE g.n > 1', links, groups), '23505',
               format('documents of table %s have several documents of table %s', r.parent_base, r.child_base), 'Without "one" they are embedded as an array.');
   END IF;
   room := format('WITH links AS (%s), g AS (%s) SELECT g.owner AS key FROM g JOIN %s AS p ON %s OPERATOR(@extschema@.=) g.owner WHERE g.bytes + @extschema@.bson_size(%s) + length(%L) + 8 > '
                  '(SELECT s.setting::bigint FROM pg_settings s WHERE s.name = ''docpatterns.max_document_size'')', links, groups, r.parent_base, r.parent_key, r.parent_doc, into_field);
-  PERFORM @extschema@._relation_refuse(room, '54000', format('documents of table %s would be too large with those of table %s in them', r.parent_base, r.child_base),
+  PERFORM @extschema@._relationship_refuse(room, '54000', format('documents of table %s would be too large with those of table %s in them', r.parent_base, r.child_base),
             'Link them, keep a part with subset_enable(), or raise docpatterns.max_document_size.');
 
   EXECUTE format($q$
@@ -137,14 +137,14 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION relation_embed(regclass, regclass, text, text, boolean, boolean) IS
+COMMENT ON FUNCTION relationship_embed(regclass, regclass, text, text, boolean, boolean) IS
   'moves the documents of child into those documents of parent that they link to with on_field (a key, or an array of keys: then into each of them), into the array into_field, without on_field and, unless keep_id, without _id; '
   'without on_field it is the parent whose into_field has the ids. one: a sub-document instead of an array. Returns how many were moved; those that belong to nobody stay. One statement; locks both tables against writers; needs SELECT and UPDATE on parent, SELECT and DELETE on child; '
   'errors 54000 with the keys of documents that would be too large, 22023 if the field has something else, 23505, 23503, 0A000 for keys of several columns';
 
 -- Linking -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION relation_link(parent regclass, field text, child text, on_field text DEFAULT NULL, ids_in text DEFAULT 'child', many_to_many boolean DEFAULT false) RETURNS bigint
+CREATE FUNCTION relationship_link(parent regclass, field text, child text, on_field text DEFAULT NULL, ids_in text DEFAULT 'child', many_to_many boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   IF parent IS NULL OR field IS NULL OR child IS NULL OR ids_in IS NULL OR many_to_many IS NULL THEN
@@ -153,16 +153,16 @@ BEGIN
   IF pg_catalog.to_regclass(child) IS NULL THEN
     PERFORM @extschema@.collection_create(child);
   END IF;
-  RETURN @extschema@._relation_link(parent, field, child::pg_catalog.regclass, on_field, ids_in, many_to_many);
+  RETURN @extschema@._relationship_link(parent, field, child::pg_catalog.regclass, on_field, ids_in, many_to_many);
 END
 $$;
-COMMENT ON FUNCTION relation_link(regclass, text, text, text, text, boolean) IS
-  'undoes relation_embed: moves the sub-documents in a field (an array of them, or one) of parent to child, which is created unless it exists; ids_in => ''child'': each gets the key of its document in on_field, and the field goes; '
+COMMENT ON FUNCTION relationship_link(regclass, text, text, text, text, boolean) IS
+  'undoes relationship_embed: moves the sub-documents in a field (an array of them, or one) of parent to child, which is created unless it exists; ids_in => ''child'': each gets the key of its document in on_field, and the field goes; '
   'ids_in => ''parent'': the field has their ids instead. The same _id in several documents is one document with an array of keys, with many_to_many (and with ids_in => ''parent''). Sub-documents without _id get a new one. '
   'Returns how many documents were made. One statement; locks both tables against writers; needs SELECT and UPDATE on parent, INSERT and the right to lock it (UPDATE, DELETE or TRUNCATE) on child; errors 22023 for what is no document, 23505 with the ids of those that are there twice, '
   '23503 where ids are in the parent and the child has other keys, 0A000 for keys of several columns';
 
-CREATE FUNCTION _relation_link(parent regclass, field text, child regclass, on_field text, ids_in text, many_to_many boolean) RETURNS bigint
+CREATE FUNCTION _relationship_link(parent regclass, field text, child regclass, on_field text, ids_in text, many_to_many boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
@@ -180,9 +180,9 @@ BEGIN
   IF @extschema@._pattern_paths_overlap(field, '_id') OR @extschema@._pattern_paths_overlap(on_field, '_id') THEN
     RAISE EXCEPTION 'field and on_field must not be _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT q.* INTO r FROM @extschema@._relation_tables(parent, child) q;
+  SELECT q.* INTO r FROM @extschema@._relationship_tables(parent, child) q;
 
-  PERFORM @extschema@._relation_refuse(format($q$SELECT %1$s AS key FROM %2$s AS p
+  PERFORM @extschema@._relationship_refuse(format($q$SELECT %1$s AS key FROM %2$s AS p
       WHERE CASE @extschema@.bson_typeof(%3$s, %4$L) WHEN 'array' THEN EXISTS (SELECT FROM @extschema@.bson_elements(%3$s OPERATOR(@extschema@.->) %4$L::text) e WHERE @extschema@.bson_typeof(e) <> 'object')
               WHEN 'object' THEN false WHEN 'null' THEN false ELSE @extschema@.bson_exists(%3$s, %4$L) END$q$, r.parent_key, r.parent_base, r.parent_doc, field),
     '22023', format('documents of table %s have something else than documents in the field "%s"', r.parent_base, field));
@@ -192,15 +192,15 @@ BEGIN
           FROM %2$s AS p CROSS JOIN LATERAL @extschema@.bson_elements(CASE @extschema@.bson_typeof(%3$s, %4$L) WHEN 'array' THEN %3$s OPERATOR(@extschema@.->) %4$L::text
             WHEN 'object' THEN @extschema@.bson_array(%3$s OPERATOR(@extschema@.->) %4$L::text) ELSE '[]'::@extschema@.bson_value END) WITH ORDINALITY AS u (e, n)) AS u$q$, r.parent_key, r.parent_base, r.parent_doc, field);
   IF on_field IS NOT NULL THEN
-    PERFORM @extschema@._relation_refuse(format('SELECT e.owner AS key FROM (%s) AS e WHERE (e.doc OPERATOR(@extschema@.->) %L::text) OPERATOR(@extschema@.<>) e.owner', parts, on_field),
+    PERFORM @extschema@._relationship_refuse(format('SELECT e.owner AS key FROM (%s) AS e WHERE (e.doc OPERATOR(@extschema@.->) %L::text) OPERATOR(@extschema@.<>) e.owner', parts, on_field),
               '22023', format('documents in the field "%s" have a field "%s" with another value than the key of their document', field, on_field));
   END IF;
   IF many_to_many OR ids_in = 'parent' THEN
-    PERFORM @extschema@._relation_refuse(format('SELECT e.id AS key FROM (%s) AS e GROUP BY e.id HAVING count(DISTINCT e.doc::text) > 1', parts),
+    PERFORM @extschema@._relationship_refuse(format('SELECT e.id AS key FROM (%s) AS e GROUP BY e.id HAVING count(DISTINCT e.doc::text) > 1', parts),
               '23505', format('documents in the field "%s" with the same _id are not the same', field));
     documents := 'SELECT (array_agg(e.doc))[1] AS doc, @extschema@.bson_agg(e.owner ORDER BY e.owner) AS owner, @extschema@.min(e.owner) AS first, min(e.n) AS n FROM e GROUP BY e.id';
   ELSE
-    PERFORM @extschema@._relation_refuse(format('SELECT e.id AS key FROM (%s) AS e GROUP BY e.id HAVING count(*) > 1', parts),
+    PERFORM @extschema@._relationship_refuse(format('SELECT e.id AS key FROM (%s) AS e GROUP BY e.id HAVING count(*) > 1', parts),
               '23505', format('documents in the field "%s" have the same _id', field), 'With many_to_many they are one document with several links.');
     documents := 'SELECT e.doc, e.owner, e.owner AS first, e.n FROM e';
   END IF;
@@ -217,17 +217,17 @@ BEGIN
                      r.parent_doc, field, r.parent_key) END) INTO done;
   IF ids_in = 'parent' THEN
     -- a table that exists may make keys of its own
-    PERFORM @extschema@._relation_refuse(format('SELECT u.v AS key FROM %s AS p CROSS JOIN LATERAL @extschema@.bson_values(%s, %L) AS u (v) WHERE @extschema@.bson_typeof(u.v) <> ''null'' AND NOT EXISTS (SELECT FROM %s AS c WHERE %s OPERATOR(@extschema@.=) u.v)',
+    PERFORM @extschema@._relationship_refuse(format('SELECT u.v AS key FROM %s AS p CROSS JOIN LATERAL @extschema@.bson_values(%s, %L) AS u (v) WHERE @extschema@.bson_typeof(u.v) <> ''null'' AND NOT EXISTS (SELECT FROM %s AS c WHERE %s OPERATOR(@extschema@.=) u.v)',
               r.parent_base, r.parent_doc, field, r.child_base, r.child_key), '23503', format('documents got other keys in table %s than their _id', r.child_base), 'Link them with ids_in => ''child'', or to a collection.');
   END IF;
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _relation_link(regclass, text, regclass, text, text, boolean) IS 'relation_link with a child that exists';
+COMMENT ON FUNCTION _relationship_link(regclass, text, regclass, text, text, boolean) IS 'relationship_link with a child that exists';
 
 -- Advice --------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION relation_advise(parent regclass, child regclass, on_field text DEFAULT NULL, ids_field text DEFAULT NULL,
+CREATE FUNCTION relationship_advise(parent regclass, child regclass, on_field text DEFAULT NULL, ids_field text DEFAULT NULL,
   OUT parents bigint, OUT children bigint, OUT orphans bigint, OUT cardinality text, OUT children_median bigint, OUT children_p99 bigint, OUT children_max bigint,
   OUT parents_max bigint, OUT child_bytes bigint, OUT embedded_p99 bigint, OUT embedded_max bigint, OUT writes_per_read numeric,
   OUT choice text, OUT ids_in text, OUT why text, OUT statement text)
@@ -298,14 +298,14 @@ BEGIN
     reasons := ARRAY[CASE cardinality WHEN 'one-to-one' THEN 'each child has one parent, which has no other: they are one document'
                                       ELSE format('a parent has few children (at most %s), which belong to it alone', children_max) END,
                      format('the largest document would have %s bytes', embedded_max)];
-    statement := format('SELECT relation_embed(%L, %L, %sinto_field => %L, keep_id => true%s)', parent::text, child::text,
+    statement := format('SELECT relationship_embed(%L, %L, %sinto_field => %L, keep_id => true%s)', parent::text, child::text,
                         CASE WHEN on_field IS NOT NULL THEN format('on_field => %L, ', on_field) ELSE '' END, field, CASE WHEN cardinality = 'one-to-one' AND on_field IS NOT NULL THEN ', one => true' ELSE '' END);
   ELSIF cardinality = 'many-to-many' THEN
     IF children_p99 <= 1000 AND parents_max <= 1000 THEN
       ids_in := 'both';
       reasons := reasons || 'both arrays of ids are short, and each side finds the other by itself'::text;
-      statement := CASE WHEN on_field IS NOT NULL THEN format('SELECT relation_enable(%L, %L, %L, %L)', child::text, on_field, parent::text, field)
-                        ELSE format('SELECT relation_enable(%L, %L, %L, %L)', parent::text, ids_field, child::text, quote_ident((SELECT q.relname FROM pg_class q WHERE q.oid = parent))) END;
+      statement := CASE WHEN on_field IS NOT NULL THEN format('SELECT relationship_enable(%L, %L, %L, %L)', child::text, on_field, parent::text, field)
+                        ELSE format('SELECT relationship_enable(%L, %L, %L, %L)', parent::text, ids_field, child::text, quote_ident((SELECT q.relname FROM pg_class q WHERE q.oid = parent))) END;
     ELSE
       ids_in := CASE WHEN parents_max <= children_max THEN 'child' ELSE 'parent' END;
       reasons := reasons || format('the ids are in the %s, whose array is the shorter one', ids_in);
@@ -319,13 +319,13 @@ BEGIN
     statement := CASE
       WHEN ids_in = 'child' AND on_field IS NOT NULL THEN format('CREATE INDEX ON %s ((%I -> %L))', child, c.doc, on_field)
       WHEN ids_in = 'parent' AND ids_field IS NOT NULL THEN format('CREATE INDEX ON %s USING gin (%I bson_ops (paths = %L))', parent, p.doc, ids_field)
-      WHEN ids_in = 'child' THEN format('SELECT relation_embed(%1$L, %2$L, into_field => %3$L, keep_id => true), relation_link(%1$L, %3$L, %2$L, on_field => %4$L, many_to_many => %5$s)', parent::text, child::text, ids_field,
+      WHEN ids_in = 'child' THEN format('SELECT relationship_embed(%1$L, %2$L, into_field => %3$L, keep_id => true), relationship_link(%1$L, %3$L, %2$L, on_field => %4$L, many_to_many => %5$s)', parent::text, child::text, ids_field,
                                         quote_ident((SELECT q.relname FROM pg_class q WHERE q.oid = parent)), parents_max > 1)
-      ELSE format('SELECT relation_embed(%1$L, %2$L, on_field => %3$L, into_field => %4$L, keep_id => true), relation_link(%1$L, %4$L, %2$L, ids_in => ''parent'')', parent::text, child::text, on_field, field) END;
+      ELSE format('SELECT relationship_embed(%1$L, %2$L, on_field => %3$L, into_field => %4$L, keep_id => true), relationship_link(%1$L, %4$L, %2$L, ids_in => ''parent'')', parent::text, child::text, on_field, field) END;
   END IF;
   why := array_to_string(reasons, '; ');
 END
 $$;
-COMMENT ON FUNCTION relation_advise(regclass, regclass, text, text) IS
+COMMENT ON FUNCTION relationship_advise(regclass, regclass, text, text) IS
   'measures a relationship that is linked by on_field of the child or by the ids in ids_field of the parent: cardinality, numbers and bytes, how large documents would be if children were embedded, and from the server''s statistics how often children are changed for each read; '
   'says whether to embed or to link, which side should have the ids, why, and the statement that does it. Reads both tables once, with the rights of the caller; changes nothing; errors 22023, 0A000';

@@ -13,43 +13,43 @@ SELECT bson_lookup('procedures', '_id', '[1003, 1002]'::bson_value) AS procedure
 SELECT bson_lookup('patients', 'address.city', NULL::text) AS no_city;
 
 -- What should it be? The advice comes with its reasons and the statement.
-SELECT cardinality, children_max, orphans, embedded_max, choice, ids_in, why, statement FROM relation_advise('patients', 'procedures', on_field => 'patient_id') \gx
+SELECT cardinality, children_max, orphans, embedded_max, choice, ids_in, why, statement FROM relationship_advise('patients', 'procedures', on_field => 'patient_id') \gx
 
 -- Embedded, in one statement. Who belongs to nobody stays.
-SELECT relation_embed('patients', 'procedures', on_field => 'patient_id', into_field => 'procedures', keep_id => true);
+SELECT relationship_embed('patients', 'procedures', on_field => 'patient_id', into_field => 'procedures', keep_id => true);
 SELECT doc FROM patients ORDER BY _id;
 SELECT doc FROM procedures;
 
 -- Linked again in the child, and with the ids in the parent.
-SELECT relation_link('patients', 'procedures', 'procedures2', on_field => 'patient_id');
+SELECT relationship_link('patients', 'procedures', 'procedures2', on_field => 'patient_id');
 SELECT doc FROM procedures2 ORDER BY _id;
 SELECT doc FROM patients ORDER BY _id;
-SELECT relation_embed('patients', 'procedures2', on_field => 'patient_id', into_field => 'procedures', keep_id => true);
-SELECT relation_link('patients', 'procedures', 'procedures3', ids_in => 'parent');
+SELECT relationship_embed('patients', 'procedures2', on_field => 'patient_id', into_field => 'procedures', keep_id => true);
+SELECT relationship_link('patients', 'procedures', 'procedures3', ids_in => 'parent');
 SELECT doc FROM patients ORDER BY _id;
 SELECT doc FROM procedures3 ORDER BY _id;
-SELECT relation_embed('patients', 'procedures3', into_field => 'procedures', keep_id => true);
+SELECT relationship_embed('patients', 'procedures3', into_field => 'procedures', keep_id => true);
 SELECT doc FROM patients WHERE _id = 1;
 
 -- One to one: a sub-document.
 SELECT collection_create('passports');
 INSERT INTO passports (doc) VALUES ('{_id: "P1", owner: 1, country: "DK"}'), ('{_id: "P2", owner: 2, country: "SE"}');
-SELECT cardinality, choice, statement FROM relation_advise('patients', 'passports', on_field => 'owner');
-SELECT relation_embed('patients', 'passports', on_field => 'owner', into_field => 'passport', keep_id => true, one => true);
+SELECT cardinality, choice, statement FROM relationship_advise('patients', 'passports', on_field => 'owner');
+SELECT relationship_embed('patients', 'passports', on_field => 'owner', into_field => 'passport', keep_id => true, one => true);
 SELECT doc -> 'passport' AS passport FROM patients ORDER BY _id;
-SELECT relation_link('patients', 'passport', 'passports', on_field => 'owner');
+SELECT relationship_link('patients', 'passport', 'passports', on_field => 'owner');
 SELECT doc FROM passports ORDER BY _id;
 INSERT INTO passports (doc) VALUES ('{_id: "P3", owner: 2, country: "NO"}');
-SELECT relation_embed('patients', 'passports', on_field => 'owner', into_field => 'passport', one => true);
+SELECT relationship_embed('patients', 'passports', on_field => 'owner', into_field => 'passport', one => true);
 
 -- Many to many: a document that has several parents is embedded in each, and is one again when it is linked.
 SELECT collection_create('authors'), collection_create('books');
 INSERT INTO authors (doc) VALUES ('{_id: "ann"}'), ('{_id: "bob"}');
 INSERT INTO books (doc) VALUES ('{_id: 1, title: "Both", authors: ["ann", "bob"]}'), ('{_id: 2, title: "Hers", authors: ["ann"]}');
-SELECT relation_embed('authors', 'books', on_field => 'authors', keep_id => true);
+SELECT relationship_embed('authors', 'books', on_field => 'authors', keep_id => true);
 SELECT doc FROM authors ORDER BY _id;
-SELECT relation_link('authors', 'books', 'books', on_field => 'authors');
-SELECT relation_link('authors', 'books', 'books', on_field => 'authors', many_to_many => true);
+SELECT relationship_link('authors', 'books', 'books', on_field => 'authors');
+SELECT relationship_link('authors', 'books', 'books', on_field => 'authors', many_to_many => true);
 SELECT doc FROM books ORDER BY _id;
 SELECT doc FROM authors ORDER BY _id;
 
@@ -58,19 +58,19 @@ SELECT doc FROM authors ORDER BY _id;
 \set SHOW_CONTEXT never
 SET docpatterns.max_document_size = '100kB';
 INSERT INTO books (doc) SELECT bson_build('_id', 100 + i, 'authors', 'bob', 'text', repeat('x', 30000)) FROM generate_series(1, 4) i;
-SELECT relation_embed('authors', 'books', on_field => 'authors');
+SELECT relationship_embed('authors', 'books', on_field => 'authors');
 RESET docpatterns.max_document_size;
 SELECT count(*) FROM books;
 -- So is a field that has something else, and an id of nobody.
 UPDATE authors SET doc = bson_set(doc, 'books', 'none'::text) WHERE _id = 'ann'::text;
-SELECT relation_embed('authors', 'books', on_field => 'authors');
-SELECT relation_link('authors', 'books', 'books', on_field => 'authors');
+SELECT relationship_embed('authors', 'books', on_field => 'authors');
+SELECT relationship_link('authors', 'books', 'books', on_field => 'authors');
 UPDATE authors SET doc = bson_set(doc, 'books', '[1, 77]'::bson_value) WHERE _id = 'ann'::text;
-SELECT relation_embed('authors', 'books', into_field => 'books');
+SELECT relationship_embed('authors', 'books', into_field => 'books');
 
 -- Ids on both sides: whichever is written, the other follows.
 SELECT collection_create('doctors');
-SELECT relation_enable('patients', 'doctors', 'doctors', 'patients');
+SELECT relationship_enable('patients', 'doctors', 'doctors', 'patients');
 INSERT INTO doctors (doc) VALUES ('{_id: 1, name: "Dr. Strange"}'), ('{_id: 2, name: "Dr. House"}'), ('{_id: 3, name: "Dr. Who"}');
 UPDATE patients SET doc = bson_set(bson_unset(doc, 'procedures'), 'doctors', '[1, 2]'::bson_value) WHERE _id = 1;
 UPDATE patients SET doc = bson_set(doc, 'doctors', '[2, 3]'::bson_value) WHERE _id = 2;
@@ -89,7 +89,7 @@ SELECT * FROM pattern_check('patients');
 -- Friends: both sides are one array.
 SELECT collection_create('users');
 INSERT INTO users (doc) VALUES ('{_id: "ann", friends: ["bob"]}'), ('{_id: "bob"}'), ('{_id: "cy"}');
-SELECT relation_enable('users', 'friends', 'users', 'friends', missing => 'allow');
+SELECT relationship_enable('users', 'friends', 'users', 'friends', missing => 'allow');
 SELECT key, what, expected, found FROM pattern_check('users');
 CALL pattern_build('users');
 UPDATE users SET doc = bson_update(doc, '{$addToSet: {friends: {$each: ["ann", "dan"]}}}') WHERE _id = 'cy'::text;

@@ -1,21 +1,21 @@
 #!/bin/bash
-# Many writers at once on both sides of relations: both arrays agree at any moment, and statements of their own transactions about rows
+# Many writers at once on both sides of relationships: both arrays agree at any moment, and statements of their own transactions about rows
 # that stay meet no deadlock.
 . "$DP_TOP/test/env/stress.sh"
 set -u
 plan 8
-stress_begin dp_relation_stress 20268
+stress_begin dp_relationship_stress 20268
 stress_setup <<'SQL'
 CREATE TABLE bad (what text);
 SELECT collection_create('patients'), collection_create('doctors'), collection_create('nurses'), collection_create('users');
-SELECT relation_enable('patients', 'doctors', 'doctors', 'patients'), relation_enable('patients', 'nurses', 'nurses', 'patients', missing => 'allow'), relation_enable('users', 'friends', 'users', 'friends');
+SELECT relationship_enable('patients', 'doctors', 'doctors', 'patients'), relationship_enable('patients', 'nurses', 'nurses', 'patients', missing => 'allow'), relationship_enable('users', 'friends', 'users', 'friends');
 INSERT INTO patients (doc) SELECT bson_build('_id', i) FROM generate_series(1, 25) i;
 INSERT INTO doctors (doc) SELECT bson_build('_id', i) FROM generate_series(1, 12) i;
 INSERT INTO nurses (doc) SELECT bson_build('_id', i) FROM generate_series(1, 8) i;
 INSERT INTO users (doc) SELECT bson_build('_id', i) FROM generate_series(1, 20) i;
 SQL
 
-# One client's work: transactions, most of one statement, until the time is over. "alone": of one statement, about one relation.
+# One client's work: transactions, most of one statement, until the time is over. "alone": of one statement, about one relationship.
 work() {  # work NUMBER TAG
   stress_awk "$1" "$2" '
     BEGIN {
@@ -53,8 +53,8 @@ stress_run alone $((seconds / 2 > 0 ? seconds / 2 : 1))
 stress_run all "$seconds"
 ask "SELECT '# ' || n_tup_ins + n_tup_upd + n_tup_del || ' rows of ' || relname || ' were written' FROM pg_stat_user_tables WHERE relname IN ('patients', 'doctors', 'nurses', 'users') ORDER BY relname"
 
-is "$(stress_count 40 alone)" 0 'statements of their own transactions, about one relation each, do not fail'
-is "$(ask 'SELECT * FROM pattern_check()')" '' 'the relations agree afterwards'
+is "$(stress_count 40 alone)" 0 'statements of their own transactions, about one relationship each, do not fail'
+is "$(ask 'SELECT * FROM pattern_check()')" '' 'the relationships agree afterwards'
 is "$(ask 'SELECT * FROM bad LIMIT 5')" '' 'and did at any moment in between'
 edges="SELECT p._id AS a, v AS b FROM %s p CROSS JOIN LATERAL bson_values(p.doc, '%s') v"
 # shellcheck disable=SC2059
