@@ -162,7 +162,7 @@ keep-release: docpatterns--$(EXTVERSION).sql
 
 # The commands that do everything themselves, on a private cluster under build/ (see test/env). They set up what is missing.
 SUITES = build regress pgtap isolation t docs fuzz
-.PHONY: dist format keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize coverage valgrind soak test-matrix test-pg-upgrade test-package clean-clusters
+.PHONY: dist format reference keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize coverage valgrind soak test-matrix test-pg-upgrade test-package clean-clusters
 
 demo:
 	@test/env/packages.sh build && demo/run.sh
@@ -179,6 +179,11 @@ $(SUITES:%=test-%): test-%:
 
 # The examples in the docs.
 docs-test: test-docs
+
+# Signatures and comments of the functions, from the catalog into the pages.
+reference:
+	@test/env/cluster.sh start && test/env/cluster.sh psql -q -c 'SET client_min_messages = error' -c 'CREATE EXTENSION IF NOT EXISTS docpatterns' && \
+	  test/env/cluster.sh run test/env/reference.pl --update docs/*.md docs/*/*.md
 
 # Many writers at once, for STRESS_SECONDS each; SEED gives other ones, FILTER=derive_stress one of the scripts.
 stress: export STRESS_SECONDS ?= 60

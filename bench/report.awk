@@ -5,7 +5,7 @@ function area(stem, heading, about, page) { heading_of[stem] = heading; about_of
 
 BEGIN {
   cpu = "CPU time of the server"
-  area("types", "The type beside jsonb", cpu " and bytes: `bson` / `jsonb`. S is a document of 300 bytes, M of 4 KB, W of 1,000 fields, L of 1 MB", "reference.md")
+  area("types", "The type beside jsonb", cpu " and bytes: `bson` / `jsonb`. S is a document of 300 bytes, M of 4 KB, W of 1,000 fields, L of 1 MB", "reference/README.md")
   area("mql", "Filters, updates and schemas beside jsonb", cpu ": ours / the operators and functions that `jsonb` has", "filter.md")
   area("index", "Indexes", cpu " and size: ours / what PostgreSQL has for `jsonb`, columns and side tables", "indexes.md")
   area("estimates", "Estimates of the planner", "the factor by which estimated and actual rows differ; 1 is exact", "statistics.md")
@@ -26,9 +26,9 @@ BEGIN {
   area("versioning", "Document versioning", cpu " and size: with history / plain, a trigger written by hand, whole copies", "patterns/versioning.md")
   area("single_collection", "Single collection", cpu ", and what one client waits for: one query / three queries, or one join", "patterns/single_collection.md")
   area("distinct", "Distinct values", cpu ": sketches / `count(DISTINCT)`; the error is absolute", "patterns/approximation.md")
-  area("tree", "Paths and ancestors", cpu ": ours / ltree and others", "reference.md#paths-in-trees")
+  area("tree", "Paths and ancestors", cpu ": ours / ltree and others", "reference/trees.md#paths-in-trees")
   area("tree_pattern", "Tree", cpu ": with the pattern / paths of ltree written by hand", "patterns/tree.md")
-  area("graph", "Graphs", cpu ": `graph_lookup` / `WITH RECURSIVE`", "reference.md#graphs")
+  area("graph", "Graphs", cpu ": `graph_lookup` / `WITH RECURSIVE`", "reference/trees.md#graphs")
   area("kv", "Key-value structures", cpu ": ours / plain tables; commands a second of two clients", "patterns/kv.md")
 }
 

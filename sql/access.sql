@@ -120,7 +120,9 @@ COMMENT ON FUNCTION bson_array_length(bson, text) IS 'the number of elements of 
 
 CREATE FUNCTION bson_values(doc bson, path text) RETURNS SETOF bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_values' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 10;
-COMMENT ON FUNCTION bson_values(bson, text) IS 'every value that the dotted path reaches when it also looks into documents in arrays; an array at its end gives its elements, one level';
+COMMENT ON FUNCTION bson_values(bson, text) IS
+  'Every value that the dotted path reaches, also through documents in arrays; an array at its end '
+  'gives its elements, one level';
 
 CREATE FUNCTION bson_subscript(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_subscript' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

@@ -18,14 +18,16 @@ CREATE AGGREGATE sum(bson_value) (
   COMBINEFUNC = bson_value_sum_combine, SERIALFUNC = bson_value_sum_serialize,
   DESERIALFUNC = bson_value_sum_deserialize, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE sum(bson_value) IS 'sum of the numbers among the values, others being passed over; NULL if there are none; int32, int64, double or decimal128 as MongoDB''s $sum';
+COMMENT ON AGGREGATE sum(bson_value) IS 'The sum of the numbers among the values; NULL without any';
 
 CREATE AGGREGATE avg(bson_value) (
   SFUNC = bson_value_sum_step, STYPE = internal, SSPACE = 160, FINALFUNC = bson_value_avg_final,
   COMBINEFUNC = bson_value_sum_combine, SERIALFUNC = bson_value_sum_serialize,
   DESERIALFUNC = bson_value_sum_deserialize, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE avg(bson_value) IS 'average of the numbers among the values, others being passed over; NULL if there are none; double, or decimal128 if one of them is';
+COMMENT ON AGGREGATE avg(bson_value) IS
+  'The average of the numbers among the values: decimal128 if one of them is, otherwise double; '
+  'NULL without any';
 
 CREATE FUNCTION bson_value_smaller(bson_value, bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_smaller' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

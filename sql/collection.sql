@@ -58,7 +58,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_create(text, boolean) IS
-  'creates a table with the columns _id (primary key, follows the document) and doc; the name is written as in SQL, with a schema or without; returns the table; error 42P07 if it exists, unless if_not_exists';
+  'Creates a table with the columns _id (primary key, follows the document) and doc, and returns '
+  'it. The name is written as in SQL, with or without a schema. Errors: 42P07 the relation exists, '
+  'unless if_not_exists, 42809 it exists and is not a collection, 42602 or 22023 a bad name, 3F000 '
+  'no such schema';
 
 CREATE FUNCTION bson_column_convert(rel regclass, target text, doc_column name DEFAULT NULL) RETURNS integer
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
@@ -191,4 +194,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION bson_column_convert(regclass, text, name) IS
-  'turns the columns of types bson and bson_value of a table into jsonb or bytea (objectid into text), so that the extension can be dropped, or a column of type jsonb, json or bytea back into bson; returns the number of columns; a collection loses its trigger and check and gets them back with bson; needs ownership, locks and rewrites the table; errors 55000 if the table has a pattern, 2BP01 if indexes on expressions or checks use the columns, 22023 if there is nothing to convert';
+  'Converts columns of types bson and bson_value to jsonb or bytea, and those of type objectid to '
+  'text, or one column of type jsonb, json or bytea to bson. Returns the number of columns. Needs '
+  'ownership. Takes ACCESS EXCLUSIVE and rewrites the table. Errors: 55000 the table has a '
+  'pattern, 2BP01 indexes on expressions or checks use the columns, 22023 nothing to convert or '
+  'another target, 42809 not a table, 42501';

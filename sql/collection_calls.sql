@@ -34,7 +34,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_insert(regclass, bson[]) IS
-  'inserts documents into a collection, or into a table or view with one column of type bson; returns the _id of each, in their order (a collection gives one to those that have none); all or nothing; 22004 for NULL, 23505 for an _id that is there; needs INSERT, and SELECT on the returned column; locks as INSERT';
+  'Inserts documents, all or none, and returns the _id of each in their order: a collection gives '
+  'one to a document without; in other tables the result is NULL for it. Locks as INSERT; needs '
+  'INSERT, and SELECT on the key. Errors: 23505 an existing _id, 42809, 42703 or 42702 without '
+  'exactly one column of type bson';
 
 CREATE FUNCTION collection_find(rel regclass, filter bson DEFAULT '{}', projection bson DEFAULT NULL, sort bson DEFAULT NULL,
     skip bigint DEFAULT 0, take bigint DEFAULT NULL) RETURNS SETOF bson
@@ -53,7 +56,9 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_find(regclass, bson, bson, bson, bigint, bigint) IS
-  'the documents that match the filter, projected, sorted and cut as MongoDB''s find does; whole documents where something that a pattern has split off is touched; the filter''s conditions on _id, and those on paths that have a btree index and that checks keep free of arrays, use their indexes; take NULL: all; 22023 for a negative skip or take and bad specifications, 0A000 for unknown operators, 22004 for a NULL filter; needs SELECT';
+  'The documents that match the filter, sorted as by bson_sort_key, without the first skip, at '
+  'most take (NULL: all, 0: none), as bson_project shows them. Needs SELECT. Errors: 22023 a '
+  'negative skip or take or a bad specification, 0A000 an unknown operator';
 
 CREATE FUNCTION collection_count(rel regclass, filter bson DEFAULT '{}') RETURNS bigint
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
@@ -66,7 +71,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_count(regclass, bson) IS
-  'the number of documents that match the filter; indexes and errors as collection_find; needs SELECT';
+  'The number of documents that match the filter. Rights and errors as collection_find';
 
 CREATE FUNCTION collection_distinct(rel regclass, field text, filter bson DEFAULT '{}') RETURNS SETOF bson_value
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
@@ -82,7 +87,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_distinct(regclass, text, bson) IS
-  'the distinct values of a field, a dotted path, in the documents that match the filter, in order; of arrays the elements; indexes and errors as collection_find, 22023 for a bad path; needs SELECT';
+  'The distinct values of a field, a dotted path, in the documents that match the filter, in '
+  'order; of an array the elements. Rights and errors as collection_find';
 
 CREATE FUNCTION collection_update(rel regclass, filter bson, update bson_value, upsert boolean DEFAULT false, multi boolean DEFAULT false,
     array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
@@ -144,7 +150,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_update(regclass, bson, bson_value, boolean, boolean, bson_value) IS
-  'updates a document that matches the filter, with multi all of them, as bson_update does; with upsert inserts one if none matches, made of what the filter says is equal and of the update; returns how many matched, how many of these were changed (the others are not written), and the _id of an inserted one (null if it has none); finds rows as collection_find; errors of bson_update, 22023 for a whole document with multi, 22004 for NULL, 23505 if an upsert meets another document with its key, 0A000 for one row of a view that shows no key; needs SELECT and UPDATE, and INSERT for upserts; locks the rows';
+  'Updates one document that matches the filter, with multi all of them, as bson_update does. With '
+  'upsert it inserts one if none matches. Returns how many matched, how many of these changed '
+  '(others are not written), and the _id of an inserted document. Needs SELECT and UPDATE, for '
+  'upserts also INSERT; locks the rows. Errors: those of bson_update, 22023 a whole document with '
+  'multi, 22004 a NULL, 23505 an upsert whose key belongs to a document that does not match';
 
 -- What bson_build() makes is a document, and a bare literal is taken for text where a function takes it.
 CREATE FUNCTION collection_update(rel regclass, filter bson, update bson, upsert boolean DEFAULT false, multi boolean DEFAULT false,
@@ -155,7 +165,8 @@ BEGIN
     FROM @extschema@.collection_update(rel, filter, @extschema@.bson_value_from(update), upsert, multi, array_filters) AS u;
 END
 $$;
-COMMENT ON FUNCTION collection_update(regclass, bson, bson, boolean, boolean, bson_value) IS 'updates documents as collection_update with a bson_value does, for an update that is a document; result, rights, locks and errors are the same';
+COMMENT ON FUNCTION collection_update(regclass, bson, bson, boolean, boolean, bson_value) IS
+  'The same for an update of type bson';
 CREATE FUNCTION collection_update(rel regclass, filter bson, update text, upsert boolean DEFAULT false, multi boolean DEFAULT false,
     array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
 LANGUAGE plpgsql VOLATILE AS $$
@@ -164,7 +175,8 @@ BEGIN
     FROM @extschema@.collection_update(rel, filter, @extschema@.bson_value_in(pg_catalog.textout(update)), upsert, multi, array_filters) AS u;
 END
 $$;
-COMMENT ON FUNCTION collection_update(regclass, bson, text, boolean, boolean, bson_value) IS 'updates documents as collection_update with a bson_value does, for an update that is spelled out in Extended JSON; result, rights, locks and errors are the same, and 22P02 for bad text';
+COMMENT ON FUNCTION collection_update(regclass, bson, text, boolean, boolean, bson_value) IS
+  'The same for an update that is Extended JSON; error 22P02 for invalid text';
 
 CREATE FUNCTION collection_delete(rel regclass, filter bson, multi boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
@@ -207,4 +219,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_delete(regclass, bson, boolean) IS
-  'deletes a document that matches the filter, with multi all of them; returns how many were deleted; finds rows as collection_find; 22004 for NULL, 0A000 for one row of a view that shows no key; needs SELECT and DELETE; locks the rows';
+  'Deletes one document that matches the filter, with multi all of them, and returns their number. '
+  'Needs SELECT and DELETE; locks the rows. Errors: 22004 a NULL, those of collection_find';

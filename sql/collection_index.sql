@@ -27,7 +27,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_list_indexes(regclass) IS
-  'the indexes of a collection, or of a table with a column of type bson: name, key document (NULL for what no key document says), access method, whether unique and primary, partial filter, whether valid, bytes, and the CREATE INDEX command; errors as collection_find';
+  'The indexes of the table with their key documents, methods, filters, sizes and definitions';
 
 -- What a key document asks for: the fields, as they are spelled and as paths, which way, and the kind of index.
 CREATE FUNCTION _collection_index_fields(key_document bson, OUT field text, OUT path text, OUT direction int, OUT kind text)
@@ -257,7 +257,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_create_index(regclass, bson, boolean, bson, name) IS
-  'makes the index that a key document of MongoDB asks for and returns the CREATE INDEX command: {"a": 1, "b.c": -1} a btree index on the fields, or a GIN index of them if documents have arrays there (of pairs if both are fields of one array''s documents); {"a": "hashed"} a hash index; {"$**": 1} and {"a.$**": 1} a GIN index of all fields or of those below a; with a partial filter only of the documents that match; an index that is there already is left as it is; 0A000 for kinds that there are not and for unique indexes that are not btree, 22023 for a bad key document or filter, 22004 for NULL, 54011 for more fields than an index may have columns, 42809 for what is no table, 42P07 for a name that is taken, 23505 if it is to be unique and the documents are not; needs ownership; reads documents to look for arrays and locks the table against writes as CREATE INDEX does';
+  'Creates the index that a key document describes, and returns the CREATE INDEX command. Locks '
+  'the table against writers. Needs ownership; the errors are listed below';
 
 CREATE FUNCTION collection_drop_index(rel regclass, key_document bson DEFAULT NULL, name name DEFAULT NULL) RETURNS name
 LANGUAGE plpgsql VOLATILE AS $$
@@ -285,4 +286,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION collection_drop_index(regclass, bson, name) IS
-  'drops the index that the key document stands for, as collection_list_indexes() shows it or as it was given to collection_create_index(), or that has the name; returns its name; 42704 if there is none, 42P09 if there are several, 2BP01 for the primary key, 22004 for NULL; needs ownership; locks the table as DROP INDEX does';
+  'Drops the index with that key document or that name, and returns its name. Locks the table as '
+  'DROP INDEX does. Needs ownership. Errors: 42704 no such index, 42P09 several match, 2BP01 the '
+  'primary key, 22004 neither is given';

@@ -2,15 +2,19 @@
 
 CREATE FUNCTION bson_set(doc bson, path text, value "any") RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_set' LANGUAGE C STABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bson_set(bson, text, "any") IS 'the document with the value, of any SQL type, where the dotted path leads; missing sub-documents are made, SQL NULL becomes null; an error 22023 where the path meets a value that is no document and no array';
+COMMENT ON FUNCTION bson_set(bson, text, "any") IS
+  'The document with the value, of any SQL type, at the dotted path';
 
 CREATE FUNCTION bson_set(doc bson, path text, value "any", create_missing boolean) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_set' LANGUAGE C STABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bson_set(bson, text, "any", boolean) IS 'the document with the value, of any SQL type, where the dotted path leads; without create_missing the document is left as it is where nothing is there; errors as without that argument';
+COMMENT ON FUNCTION bson_set(bson, text, "any", boolean) IS
+  'The same; with create_missing false, a document without a value at the path stays as it is';
 
 CREATE FUNCTION bson_unset(doc bson, VARIADIC paths text[]) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_unset' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_unset(bson, text[]) IS 'the document without what the dotted paths lead to; an element of an array becomes null; nulls among the paths are ignored';
+COMMENT ON FUNCTION bson_unset(bson, text[]) IS
+  'The document without the values at the dotted paths. An array element becomes null; NULLs among '
+  'the paths and paths that lead nowhere are ignored';
 
 CREATE FUNCTION bson_remove(doc bson, path text) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_unset_one' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -51,4 +55,6 @@ COMMENT ON OPERATOR - (bson_value, int) IS 'an array without the element at a po
 
 CREATE FUNCTION bson_array_append(doc bson, path text, VARIADIC elements "any") RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_array_append' LANGUAGE C STABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bson_array_append(bson, text, "any") IS 'the document with the values, of any SQL types, at the end of the array that the dotted path leads to, which is made if it is missing; an error 42804 if something else is there';
+COMMENT ON FUNCTION bson_array_append(bson, text, "any") IS
+  'The document with the values, of any SQL types, at the end of the array at the path, which is '
+  'created if missing. Error: 42804 if something else is there';

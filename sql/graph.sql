@@ -6,11 +6,19 @@ CREATE FUNCTION graph_lookup(rel regclass, start "any", connect_from text, conne
     OUT node bson_value, OUT depth int, OUT path bson_value[], OUT key bson_value, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_graph_lookup' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 1000;
 COMMENT ON FUNCTION graph_lookup(regclass, "any", text, text, int, bson, text) IS
-  'what $graphLookup finds: the documents with the value start (or an element of the array start) at connect_to, then those whose connect_to has what these have at connect_from, and so on, breadth first, each once; both paths may lead to arrays, null connects nothing; max_depth 0: the first documents only; restrict: a filter that all documents on the way match; depth_field: where the depth is written into the documents. Returns the value through which a document was found, its depth, the values from the start to there, the row''s key, the document. An index on connect_to (btree on (doc -> ''..''), bson_ops, or the key) is searched by many values at once; without one the relation is hashed. Errors 22004, 22023, 0A000 for a bad filter, 53400 for more nodes than work_mem allows; needs SELECT';
+  'Documents reached from start, breadth first and each once, as $graphLookup finds them: those '
+  'with the value at connect_to, then those with the values that these have at connect_from. '
+  'Returns the value that led to the document, the number of steps, the values on the way, the '
+  'row''s primary key (NULL without one) and the document, with its depth at depth_field if given. '
+  'Needs SELECT. Errors: 22004 a NULL, 22023 a bad path or a negative max_depth, 0A000 a bad '
+  'filter, 53400 more nodes than work_mem times hash_mem_multiplier allows';
 
 CREATE FUNCTION graph_shortest_path(rel regclass, start "any", target "any", connect_from text, connect_to text, max_depth int DEFAULT NULL,
     restrict bson DEFAULT NULL,
     OUT step int, OUT node bson_value, OUT key bson_value, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_graph_shortest_path' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
 COMMENT ON FUNCTION graph_shortest_path(regclass, "any", "any", text, text, int, bson) IS
-  'one of the shortest ways from a value (or from an element of an array) to another: a row for each node on it, from step 0 on, with the document that has the node at connect_to and the next one at connect_from, and its key; at the target the one document that has it at connect_to, NULL if there are several; no rows if there is no way, or none of at most max_depth steps. Searches as graph_lookup does, same errors; needs SELECT';
+  'One of the shortest paths from start to target: a row for each value, with the document that '
+  'leads on from there. At the target the document is the one that has the value at connect_to, '
+  'NULL if there are several or none. No rows: no path has at most max_depth steps. Needs SELECT; '
+  'errors as graph_lookup';

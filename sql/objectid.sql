@@ -8,15 +8,18 @@ COMMENT ON OPERATOR CLASS objectid_ops USING hash IS 'equality in MongoDB''s ord
 
 CREATE FUNCTION objectid() RETURNS objectid
   AS 'MODULE_PATHNAME', 'dp_objectid' LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION objectid() IS 'a new object id: the seconds now, five bytes that are random in each backend, and a counter';
+COMMENT ON FUNCTION objectid() IS
+  'A new id, fit for DEFAULT objectid(). Error: XX000 if the system has no random numbers';
 
 CREATE FUNCTION objectid(timestamptz) RETURNS objectid
   AS 'MODULE_PATHNAME', 'dp_objectid_from_timestamp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION objectid(timestamptz) IS 'the smallest object id of the second that the time falls into, for ranges: _id >= objectid(since); error 22008 before 1970 and after 2106-02-07';
+COMMENT ON FUNCTION objectid(timestamptz) IS
+  'The smallest id of the second that the time falls into, for ranges: WHERE id >= '
+  'objectid(since). Error: 22008 outside 1970-01-01 to 2106-02-07';
 
 CREATE FUNCTION objectid_timestamp(objectid) RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_objectid_timestamp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION objectid_timestamp(objectid) IS 'when the object id was made, to the second';
+COMMENT ON FUNCTION objectid_timestamp(objectid) IS 'The time of an id, to the second';
 
 CREATE FUNCTION objectid_smaller(objectid, objectid) RETURNS objectid
   AS 'MODULE_PATHNAME', 'dp_objectid_smaller' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

@@ -35,7 +35,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET docpatterns.max_do
   ORDER BY d.rel::text, d.pattern, d.name
 $$;
 COMMENT ON FUNCTION pattern_list(regclass) IS
-  'the patterns that are declared on a table, or on all tables, with their options; reads the catalogs, takes no locks';
+  'The patterns declared on a table, or on all tables, with their options. Reads the catalogs and '
+  'takes no locks';
 
 CREATE FUNCTION _pattern_require_owner(rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_require_owner' LANGUAGE C STRICT;
@@ -361,8 +362,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pattern_check(regclass, text) IS
-  'one row for each violated invariant of a declaration, of a table, or of all tables that the caller owns; no rows: all is true. Without a table unlogged ones are left out on a standby, which has them not. '
-  'Reads everything that the patterns keep, in one snapshot; error 42501 for a table of somebody else';
+  'One row for each violated invariant of a declaration, a table, or all tables that the caller '
+  'owns; no rows mean that all is consistent. On a standby, unlogged tables are left out unless '
+  'named. Reads everything that the patterns keep, in one snapshot. Error: 42501 a table of '
+  'another owner';
 
 CREATE FUNCTION _pattern_call(verb text, rel regclass, pattern text, name text, options bson) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_pattern_call' LANGUAGE C;
@@ -424,8 +427,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pattern_repair(regclass, text, boolean) IS
-  'makes a pattern true again and returns the number of documents that had to be written. Where data are missing that nothing else tells, it leaves what shows that and says so: a warning with keys, '
-  'or error 55000 for a table that is missing; accept_loss => true goes on without them. Where fields hold values from before the declaration it does what pattern_build() does, and no more. Enables triggers that are disabled. Error 55000 where a view that it would make has the name of a relation of another role. Locks the rows that it writes; errors 42501 unless the caller owns the table, 40001 as pattern_alter';
+  'Makes the data of a pattern consistent, enables disabled triggers, and returns the number of '
+  'documents written. Lost data are reported by a warning with keys, or by error 55000 for a '
+  'missing table; accept_loss continues without them. Where fields hold values from before the '
+  'declaration it does what pattern_build does. Locks the rows that it writes. Errors: 42501 '
+  'unless the caller owns the table, 55000 also for a view name that a relation of another role '
+  'has, 40001 as pattern_alter';
 
 CREATE FUNCTION pattern_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -448,9 +455,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pattern_alter(regclass, text, bson) IS
-  'changes options of a declaration: pattern_alter(''books'', ''buyers'', ''{threshold: 500}''). Locks the table against writers; errors 22023 for an option that does not exist or cannot be changed, '
-  '55000 where documents have values already in fields that the pattern does not keep yet, '
-  '40001 where the transaction''s snapshot is older than one of the table''s declarations';
+  'Changes options of a declaration. Locks the table against writers; needs ownership. Errors: '
+  '22023 an option that does not exist or cannot be changed, 55000 where documents already have '
+  'values in fields that the pattern does not keep yet, 40001 where the transaction''s snapshot is '
+  'older than one of the table''s declarations';
 
 CREATE FUNCTION pattern_disable(rel regclass, name text DEFAULT NULL, keep_data boolean DEFAULT false) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -458,8 +466,9 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   FROM @extschema@._pattern_find($1, $2) d
 $$;
 COMMENT ON FUNCTION pattern_disable(regclass, text, boolean) IS
-  'ends a declaration and puts its data back into plain documents (keep_data: leaves them where they are); returns the number of documents that were put back. '
-  'Locks the table; errors 54000 with the keys of documents that would be too large, 40001 as pattern_alter';
+  'Ends a declaration, puts its data back into plain documents (with keep_data: leaves them where '
+  'they are) and returns the number of documents. Locks the table; needs ownership. Errors: 54000 '
+  'with the keys of documents that would be too large, 40001 as pattern_alter';
 
 CREATE FUNCTION _pattern_settle(rel regclass, name text, key record, adopt boolean DEFAULT false) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_settle' LANGUAGE C STRICT;
@@ -530,9 +539,10 @@ BEGIN
 END
 $$;
 COMMENT ON PROCEDURE pattern_build(regclass, text, int, boolean) IS
-  'brings the rows of a table that was full when the pattern was declared in line: those that are not, in batches with a commit after each '
-  '(NULL: all in the caller''s transaction). What their fields held before is adopted: where a value exists nowhere else, it is error 55000 with the number of documents and some keys, '
-  'before anything is written, or with discard they are thrown away. Locks the rows of a batch; can be stopped and called again; error 42501 unless the caller owns the table';
+  'Brings existing rows in line with the declaration, with a commit after each batch (NULL: in the '
+  'caller''s transaction). You can stop it and call it again. Locks the rows of a batch. Errors: '
+  '55000 with the number of documents and some keys, before anything is written, if a value of a '
+  'field exists nowhere else; 42501 unless the caller owns the table';
 
 -- Writes documents anew, some pages of the table at a time, saying how far it has come. A document that was written may be met
 -- again further on, so that the condition must not hold for it then; where that cannot be, all is done at once.
@@ -609,8 +619,9 @@ COMMENT ON FUNCTION pattern_guard_trigger() IS 'trigger of tables that a pattern
 CREATE FUNCTION pattern_whole(doc bson, rel regclass, key "any") RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_pattern_whole' LANGUAGE C STABLE COST 100;
 COMMENT ON FUNCTION pattern_whole(bson, regclass, "any") IS
-  'the document of a row of rel together with everything that patterns have split off; used by the views <table>_whole. '
-  'Costs a look at the flags for documents that are whole; error 54000 above 1 GB';
+  'The document of a row with everything that patterns have moved elsewhere, as the views '
+  '<table>_whole show it. For a document without moved parts it costs a look at the flags. Error: '
+  '54000 above 1 GB';
 
 CREATE FUNCTION pattern_whole_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_whole_trigger' LANGUAGE C;
@@ -778,8 +789,9 @@ COMMENT ON FUNCTION _pattern_leave_partition(regclass) IS 'takes the triggers fo
 CREATE FUNCTION pattern_relink(rel regclass DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_pattern_relink' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION pattern_relink(regclass) IS
-  'records again that the tables of patterns depend on each other, which pg_upgrade does not bring along: of one table, or of all that the caller owns; returns the number of tables. '
-  'Locks each against changes of its structure; error 42501 for a table of somebody else';
+  'Records the dependencies between tables of patterns again, which pg_upgrade does not keep, for '
+  'one table or all that the caller owns. Returns the number of tables. Locks each against changes '
+  'of its structure. Error: 42501 a table of another owner';
 
 CREATE FUNCTION _pattern_created() RETURNS event_trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_created' LANGUAGE C;

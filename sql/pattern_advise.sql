@@ -327,6 +327,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pattern_advise(regclass, int, text) IS
-  'which patterns the documents of a table ask for, the most pressing first: the pattern, the path it is about, how much it matters (0 to 1), why, and the statement to run. '
-  'Reads a sample of the documents (and keys of other tables with documents in its schema), pg_stat_all_tables, and pg_stat_statements if it is there; needs SELECT; no rows: plain documents will do. '
-  'Errors 22004 for NULL, 22023 for a bad sample, 42501 without the right to read, and those of _enable for a table that cannot carry a pattern';
+  'Which patterns the documents of a table suggest, the most important first: the pattern, the '
+  'path, a weight from 0 to 1, the reason, and the statement to run. No rows: plain documents '
+  'suffice. Reads a sample of the documents, keys of other tables of the schema, '
+  'pg_stat_all_tables and pg_stat_statements. Needs SELECT. Errors: 22004, 22023 a bad sample, '
+  '42501, 42703 or 55000 a table that cannot have a pattern';

@@ -17,12 +17,16 @@ CREATE FUNCTION bson_unwind(doc bson, path text, preserve_empty boolean DEFAULT 
   RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_bson_unwind' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10 ROWS 100;
 COMMENT ON FUNCTION bson_unwind(bson, text, boolean, text) IS
-  'the document once for each element of the array at the path, with the element in its place; a value that is no array counts as one element; a field that is missing, null or empty gives no row, or with preserve_empty the document without an element; index_field is the path where the position is written (int64, null without an array); error 22023 for a malformed path';
+  'The document once for each element of the array at the path, with the element in its place. A '
+  'value that is not an array counts as one element. A field that is missing, null or an empty '
+  'array gives no row, or with preserve_empty the document without it. index_field is the path for '
+  'the position (int64 from 0, null without an array). Error: 22023 a malformed path';
 
 CREATE FUNCTION bson_populate_record(base anyelement, doc bson) RETURNS anyelement
   AS 'MODULE_PATHNAME', 'dp_bson_populate_record' LANGUAGE C STABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bson_populate_record(anyelement, bson) IS
-  'the row base with the columns replaced that the document has fields for; NULL::table as base gives NULL to the others; strict conversions: errors 22023, 22003, 22008 with the field in the context';
+  'The row base with the columns replaced that the document has fields for; with NULL::table as '
+  'base the others are NULL. Errors: 22023, 22003, 22008 with the field in the context';
 
 CREATE FUNCTION bson_populate_recordset(base anyelement, documents bson_value) RETURNS SETOF anyelement
   AS 'MODULE_PATHNAME', 'dp_bson_populate_recordset' LANGUAGE C STABLE PARALLEL SAFE ROWS 100;

@@ -3,20 +3,24 @@
 CREATE FUNCTION bson_to_json(doc bson, form text DEFAULT 'relaxed') RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_to_json' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION bson_to_json(bson, text) IS
-  'the document as text: relaxed or canonical Extended JSON, or as it is written in the shell; error 22023 for another form';
+  'The text as relaxed or canonical Extended JSON, or as the shell writes it. Error: 22023 another '
+  'form';
 
 CREATE FUNCTION bson_to_json(value bson_value, form text DEFAULT 'relaxed') RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_value_to_json' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION bson_to_json(bson_value, text) IS
-  'the value as text: relaxed or canonical Extended JSON, or as it is written in the shell; error 22023 for another form';
+  'The text as relaxed or canonical Extended JSON, or as the shell writes it. Error: 22023 another '
+  'form';
 
 CREATE FUNCTION bson_pretty(doc bson) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_pretty' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION bson_pretty(bson) IS 'the document as relaxed Extended JSON, one field a line, indented';
+COMMENT ON FUNCTION bson_pretty(bson) IS
+  'Relaxed Extended JSON, one field or element a line, indented by two spaces a level';
 
 CREATE FUNCTION bson_pretty(value bson_value) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_value_pretty' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION bson_pretty(bson_value) IS 'the value as relaxed Extended JSON, one element a line, indented';
+COMMENT ON FUNCTION bson_pretty(bson_value) IS
+  'Relaxed Extended JSON, one field or element a line, indented by two spaces a level';
 
 -- The bytes of a bson are those of the document: towards bytea there is nothing to do, from bytea everything is checked.
 -- A bson_value is cast to bytea and back as the binary data that it holds (cast.sql); its own bytes, the type in front,
@@ -30,7 +34,7 @@ COMMENT ON FUNCTION bson_from_bytea(bytea) IS
 CREATE FUNCTION bson_value_from_bytea(bytes bytea) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION bson_value_from_bytea(bytea) IS
-  'the value whose type and bytes these are; error 22P03 with the offset of the first fault, 54000 if it is too large';
+  'The value with these type and bytes. Errors: 22P03 with the offset of the first fault, 54000';
 
 CREATE CAST (bson AS bytea) WITHOUT FUNCTION;
 CREATE CAST (bytea AS bson) WITH FUNCTION bson_from_bytea(bytea);
@@ -40,4 +44,5 @@ COMMENT ON CAST (bytea AS bson) IS 'the document that the bytes are, after all o
 CREATE FUNCTION bson_documents(bytes bytea) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_bson_documents' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 ROWS 1000;
 COMMENT ON FUNCTION bson_documents(bytea) IS
-  'the documents that follow each other in the bytes, as in a file that mongodump writes; error 22P03 with the offset of the first fault in the bytes';
+  'The documents that follow each other in the bytes, as in a file that mongodump writes. Errors: '
+  '22P03 with the offset of the first fault in the file, 54000';

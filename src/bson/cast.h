@@ -6,7 +6,7 @@
  * arrays become arrays, rows become documents, and everything else becomes the
  * string that its output function gives.  To SQL the conversion is strict: a
  * number that does not fit, a fraction for an integer, or a value of another
- * kind is an error.  docs/reference.md has the table.
+ * kind is an error.  docs/reference/casts.md has the table.
  */
 #ifndef DP_BSON_CAST_H
 #define DP_BSON_CAST_H

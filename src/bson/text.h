@@ -2,7 +2,7 @@
  * text.h
  *		Documents and values as text: Extended JSON and what the shell accepts.
  *
- * docs/reference.md, "Text forms", says which spellings are read and which
+ * docs/reference/types.md says which spellings are read and which
  * form is written.  Whatever is written here is read back byte for byte.
  */
 #ifndef DP_BSON_TEXT_H

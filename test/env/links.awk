@@ -1,5 +1,5 @@
 # Reads Markdown pages and prints each link to another place of the docs that leads nowhere:
-#   awk -f links.awk README.md docs/*.md docs/patterns/*.md
+#   awk -f links.awk README.md docs/*.md docs/*/*.md
 # Anchors are those that GitHub makes of headings.
 FNR == 1 { directory = FILENAME; if (!sub(/[^\/]*$/, "", directory)) directory = ""; pages[FILENAME] = 1; code = 0; split("", seen) }
 /^```/ { code = !code }

@@ -196,10 +196,10 @@ suite_fuzz() {
 # declared are true at the end. Line numbers in messages are those of the page.
 suite_docs() {
   local page name sql lines states
-  lines=$(awk -f test/env/links.awk README.md docs/*.md docs/patterns/*.md)
+  lines=$(awk -f test/env/links.awk README.md docs/*.md docs/*/*.md)
   [ -z "$lines" ]
   result $? "the links of the docs lead somewhere" "$lines"
-  for page in README.md docs/*.md docs/patterns/*.md; do
+  for page in README.md docs/*.md docs/*/*.md; do
     name=${page%.md} name=${name//\//_}
     # shellcheck disable=SC2053
     [[ ${page##*/} == ${FILTER:-*}.md ]] || continue

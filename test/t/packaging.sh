@@ -43,6 +43,6 @@ is "$(make -s dist 2>&1)" "$(printf 'build/docpatterns-%s.tar.gz\nbuild/docpatte
 is "$(tar -tzf "build/docpatterns-$version.tar.gz" | cut -d/ -f1 | sort -u)" "docpatterns-$version" 'in which everything is in one directory'
 tar -xzf "build/docpatterns-$version.tar.gz" -C "$DP_WORK"
 dist=$DP_WORK/docpatterns-$version
-is "$(for file in META.json Makefile docpatterns.control README.md LICENSE CHANGELOG.md docs/reference.md debian/control test/run.sh; do [ -f "$dist/$file" ] || echo "$file"; done; find "$dist" -name '*.o' -o -name '*.so' -o -name 'docpatterns--*.sql' -path "$dist/docpatterns*")" '' 'it has what it should have, and nothing that was built'
+is "$(for file in META.json Makefile docpatterns.control README.md LICENSE CHANGELOG.md docs/reference/README.md debian/control test/run.sh; do [ -f "$dist/$file" ] || echo "$file"; done; find "$dist" -name '*.o' -o -name '*.so' -o -name 'docpatterns--*.sql' -path "$dist/docpatterns*")" '' 'it has what it should have, and nothing that was built'
 is "$(make -s -C "$dist" "docpatterns--$version.sql" 2>&1; [ -s "$dist/docpatterns--$version.sql" ] || echo 'no script')" '' 'and the install script can be made of it'
 rm -rf "$dist"
