@@ -162,7 +162,7 @@ keep-release: docpatterns--$(EXTVERSION).sql
 
 # The commands that do everything themselves, on a private cluster under build/ (see test/env). They set up what is missing.
 SUITES = build regress pgtap isolation t docs fuzz
-.PHONY: dist format reference keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize coverage valgrind soak test-matrix test-pg-upgrade test-package clean-clusters
+.PHONY: dist format reference pictures keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize coverage valgrind soak test-matrix test-pg-upgrade test-package clean-clusters
 
 demo:
 	@test/env/packages.sh build && demo/run.sh
@@ -179,6 +179,10 @@ $(SUITES:%=test-%): test-%:
 
 # The examples in the docs.
 docs-test: test-docs
+
+# The pictures of the docs are drawn from text.
+pictures:
+	@docs/pictures/draw.pl docs/pictures/*.txt
 
 # Signatures and comments of the functions, from the catalog into the pages.
 reference:

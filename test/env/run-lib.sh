@@ -196,9 +196,13 @@ suite_fuzz() {
 # declared are true at the end. Line numbers in messages are those of the page.
 suite_docs() {
   local page name sql lines states
-  lines=$(awk -f test/env/links.awk README.md docs/*.md docs/*/*.md)
+  lines=$(awk -f test/env/links.awk README.md CONTRIBUTING.md docs/*.md docs/*/*.md)
   [ -z "$lines" ]
   result $? "the links of the docs lead somewhere" "$lines"
+  mkdir -p "$out/pictures" && cp docs/pictures/*.txt "$out/pictures" && docs/pictures/draw.pl "$out"/pictures/*.txt
+  lines=$(cd "$out/pictures" && for page in *.svg; do cmp "$page" "$OLDPWD/docs/pictures/$page" 2>&1; done)
+  [ -z "$lines" ]
+  result $? "the pictures of the docs are drawn from their texts (make pictures)" "$lines"
   for page in README.md docs/*.md docs/*/*.md; do
     name=${page%.md} name=${name//\//_}
     # shellcheck disable=SC2053
