@@ -162,7 +162,7 @@ keep-release: docpatterns--$(EXTVERSION).sql
 
 # The commands that do everything themselves, on a private cluster under build/ (see test/env). They set up what is missing.
 SUITES = build regress pgtap isolation t docs fuzz
-.PHONY: dist format reference pictures keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize coverage valgrind soak test-matrix test-pg-upgrade test-package clean-clusters
+.PHONY: dist format docs-html reference pictures keep-release demo demo-stop test stress $(SUITES:%=test-%) docs-test bench sanitize coverage valgrind soak test-matrix test-pg-upgrade test-package clean-clusters
 
 demo:
 	@test/env/packages.sh build && demo/run.sh
@@ -183,6 +183,10 @@ docs-test: test-docs
 # The pictures of the docs are drawn from text.
 pictures:
 	@docs/pictures/draw.pl docs/pictures/*.txt
+
+# The docs as a site with search, in build/html.
+docs-html:
+	@test/env/packages.sh docs && docs/html.sh
 
 # Signatures and comments of the functions, from the catalog into the pages.
 reference:

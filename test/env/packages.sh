@@ -3,6 +3,7 @@
 #
 #   packages.sh build       compiler, PostgreSQL with its server headers, libbson
 #   packages.sh test        the same and pgTAP (the isolation tester comes with the server headers)
+#   packages.sh docs        Sphinx with MyST and the theme Furo
 #   packages.sh valgrind    all that, and valgrind
 #   packages.sh matrix      debootstrap
 #
@@ -16,7 +17,7 @@ set -eu
 
 what=${1:-}
 case $what in
-  build|test|valgrind|matrix) ;;
+  build|test|valgrind|matrix|docs) ;;
   *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 2 ;;
 esac
 
@@ -36,6 +37,12 @@ pg_version() {
 
 # Prints the Debian packages that are missing, one a line.
 missing() {
+  if [ "$what" = docs ]; then
+    for package in python3-sphinx python3-myst-parser furo; do
+      dpkg -s "$package" >/dev/null 2>&1 || echo "$package"
+    done
+    return
+  fi
   if [ "$what" = matrix ]; then
     command -v debootstrap >/dev/null || [ -x /usr/sbin/debootstrap ] || echo debootstrap
     return
