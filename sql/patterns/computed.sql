@@ -100,9 +100,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION computed_enable(regclass, regclass, text, bson, text, bson, bson, boolean, text, text, text, text, text) IS
-  'declares the computed pattern: fields of the documents of rel are accumulators over the documents of source whose on_field equals their target_field (default: the primary key). '
-  'Returns the name of the declaration. Locks both tables against writers and makes the indexes that it needs; errors 22023 and 0A000 for options and fields that do not fit, '
-  '42710 for a second declaration of the name, 42501 unless the caller owns both tables';
+  'Declares that fields of the documents of rel are accumulators over the documents of source '
+  'whose on_field equals their target_field (default: the primary key). Returns the name of the '
+  'declaration. Locks both tables against writers and builds missing indexes. Errors: 22004, 22023 '
+  'or 0A000 options and fields that do not fit, 42710 the name exists, 42501 unless the caller '
+  'owns both tables';
 
 -- What a declaration must not do: errors, or nothing.
 CREATE FUNCTION _computed_verify(rel regclass, source regclass, declaration bson) RETURNS void

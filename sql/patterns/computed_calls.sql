@@ -101,8 +101,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION computed_refresh(regclass, text, int) IS
-  'brings the documents of deferred computed patterns up to date with what is queued, group by group in the order of their keys (batch: at most that many entries); returns the number of groups. '
-  'Leaves entries that somebody else is working off; locks the documents that it writes; error 42501 unless the caller owns the table';
+  'Processes the queues of deferred declarations, at most batch entries of each, group by group in '
+  'key order, and returns the number of groups. Skips entries that another refresh has taken. '
+  'Locks the documents that it writes. Errors: 42501 unless the caller owns the table, 22023 a '
+  'batch below 1';
 
 CREATE FUNCTION computed_staleness(rel regclass, name text DEFAULT NULL)
   RETURNS TABLE (declaration text, key bson_value, entries bigint, oldest timestamptz, lag interval)
@@ -120,7 +122,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION computed_staleness(regclass, text) IS
-  'groups of deferred computed patterns that wait for computed_refresh(), the oldest first; no rows: all is up to date; error 42501 unless the caller owns the table';
+  'Groups that wait for computed_refresh(), the oldest first. Reads the queues. Error: 42501 '
+  'unless the caller owns the table';
 
 -- Changing and ending ------------------------------------------------------------------------------------------------------
 
