@@ -12,12 +12,14 @@ COMMENT ON FUNCTION reference_source_trigger() IS 'trigger of tables that docume
 CREATE FUNCTION reference_array_hashes(doc bson, field text, id_field text) RETURNS bigint[]
   AS 'MODULE_PATHNAME', 'dp_reference_array_hashes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION reference_array_hashes(bson, text, text) IS
-  'hashes of the ids that references inside of arrays name, for a GIN index; NULL for a document in which the path meets no array; error 22023 for a bad path';
+  'Hashes of the ids in references inside of arrays, for a GIN index; NULL if the path meets no '
+  'array. Error: 22023 a bad path';
 
 CREATE FUNCTION reference_differs(a bson, b bson, paths text[]) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_reference_differs' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION reference_differs(bson, bson, text[]) IS
-  'whether one of the fields is not the same in two documents, to the byte; false without paths; the condition of triggers; error 22023 for a bad path';
+  'Whether one of the fields differs between two documents, by bytes; false without paths. The '
+  'condition of triggers. Error: 22023 a bad path';
 
 CREATE FUNCTION _reference_sites(doc bson, field text, id_field text, OUT id bson_value, OUT copy bson_value, OUT bare boolean)
   RETURNS SETOF record
@@ -101,8 +103,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION reference_enable(regclass, text, regclass, text, text[], text[], text, text, text, interval, text, text, text) IS
-  'declares the extended reference pattern: documents of rel name documents of source in field and carry copies of their fields. Returns the name of the declaration. '
-  'Locks both tables against writers and builds two indexes; errors 22023 for options that do not fit, 0A000 where another pattern keeps the field, 42710 for a second declaration of the name, 42501 unless the caller owns both tables';
+  'Declares that documents of rel name documents of source in field and carry copies of their '
+  'fields. Returns the name of the declaration. Locks both tables against writers and builds two '
+  'indexes. Errors: 22023 options that do not fit, 0A000 another pattern keeps the field, 42710 '
+  'the name exists, 42501 unless the caller owns both tables';
 
 -- Fields of a declaration: paths that lead somewhere, none inside another.
 CREATE FUNCTION _reference_check_paths(field text, id_field text, live text[], frozen text[]) RETURNS void

@@ -10,8 +10,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION reference_refresh(regclass, text, bigint) IS
-  'brings the copies of deferred references up to date and returns the number of documents that were written; batch: at most so many changes of each declaration, NULL: all. '
-  'Locks the rows that it writes, in the order of their keys; leaves out what another refresh is working on, waits for one that works on an earlier change of the same source; errors 42501 unless the caller owns the table, 42704';
+  'Updates the copies of deferred references and returns the number of documents written. batch is '
+  'the most changes of each declaration, NULL means all. Locks the rows that it writes, in key '
+  'order, and skips entries that another refresh has taken. Errors: 42501 unless the caller owns '
+  'the table, 42704';
 
 CREATE FUNCTION reference_staleness(rel regclass, name text DEFAULT NULL,
                                     OUT reference text, OUT sources bigint, OUT copies bigint, OUT oldest timestamptz, OUT lag interval) RETURNS SETOF record
@@ -43,8 +45,9 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION reference_staleness(regclass, text) IS
-  'deferred references that lag behind: of how many sources changes are waiting, how many copies differ from them, and since when; no rows: nothing waits. '
-  'Reads the queue and the rows that name what is queued; error 42501 unless the caller owns the table';
+  'Deferred references with waiting changes: the number of changed sources, of copies that differ, '
+  'and the age of the oldest change. Reads the queue and the rows that name queued sources. Error: '
+  '42501 unless the caller owns the table';
 
 CREATE FUNCTION reference_dangling(rel regclass, name text DEFAULT NULL,
                                    OUT reference text, OUT key bson_value, OUT id bson_value, OUT written timestamptz, OUT transactions integer) RETURNS SETOF record
@@ -71,8 +74,9 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION reference_dangling(regclass, text) IS
-  'references to documents that do not exist: the key of the document, what it names, and the age of its row: when it was last written (NULL unless track_commit_timestamp is on) '
-  'and how many transactions ago. Reads both tables; error 42501 unless the caller owns the table';
+  'References to documents that do not exist: the key of the document, the id, when its row was '
+  'last written (NULL unless track_commit_timestamp is on) and how many transactions ago. Reads '
+  'both tables. Error: 42501 unless the caller owns the table';
 
 CREATE FUNCTION reference_cost(rel regclass, field text, source regclass, id_field text DEFAULT '_id', doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL,
                                OUT sources bigint, OUT documents bigint, OUT median bigint, OUT p99 bigint, OUT max bigint)
@@ -98,5 +102,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION reference_cost(regclass, text, regclass, text, text, text) IS
-  'how many documents of rel one change of a document of source would rewrite, over all documents of source: their number, the sum, the median, the 99th percentile and the most. '
-  'Needs no declaration; reads both tables once, with the rights of the caller; error 22023 for a bad path';
+  'How many documents of rel one change of a source document would rewrite, over all sources: '
+  'their number, and the sum, median, 99th percentile and maximum. Works with and without a '
+  'declaration. Reads both tables once, with the rights of the caller. Error: 22023 a bad path';
