@@ -16,7 +16,7 @@ VACUUM ANALYZE plain_edges;
 
 -- both sides read the edges that leave nodes at most five away, which lead to those that are six away
 SELECT compare('6 hops, documents, CYCLE', 0.5,
-  $$WITH RECURSIVE r (n, depth) AS (SELECT bson_value_from(1), 0 UNION ALL SELECT e.doc -> 'b', r.depth + 1 FROM r JOIN edges e ON e.doc -> 'a' = r.n WHERE r.depth < 6)
+  $$WITH RECURSIVE r (n, depth) AS (SELECT docpatterns.bson_value_from(1), 0 UNION ALL SELECT e.doc -> 'b', r.depth + 1 FROM r JOIN edges e ON e.doc -> 'a' = r.n WHERE r.depth < 6)
       CYCLE n SET is_cycle USING path SELECT count(DISTINCT n) FROM r$$,
   $$SELECT count(*) FROM graph_lookup('edges', 1, 'b', 'a', 5)$$);
 SELECT compare('6 hops, two integers, CYCLE', 0.5,
@@ -35,7 +35,7 @@ SELECT compare('shortest path between two nodes, CYCLE', 'infinity',
   $$SELECT count(*) FROM graph_shortest_path('edges', 1, 2, 'b', 'a', 6)$$);
 DROP INDEX edges_expr_idx;
 SELECT compare('6 hops without an index, CYCLE', 0.5,
-  $$WITH RECURSIVE r (n, depth) AS (SELECT bson_value_from(1), 0 UNION ALL SELECT e.doc -> 'b', r.depth + 1 FROM r JOIN edges e ON e.doc -> 'a' = r.n WHERE r.depth < 6)
+  $$WITH RECURSIVE r (n, depth) AS (SELECT docpatterns.bson_value_from(1), 0 UNION ALL SELECT e.doc -> 'b', r.depth + 1 FROM r JOIN edges e ON e.doc -> 'a' = r.n WHERE r.depth < 6)
       CYCLE n SET is_cycle USING path SELECT count(DISTINCT n) FROM r$$,
   $$SELECT count(*) FROM graph_lookup('edges', 1, 'b', 'a', 5)$$);
 CREATE INDEX ON edges USING gin (doc bson_ops (paths = 'a'));

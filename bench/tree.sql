@@ -76,7 +76,7 @@ END $$;
 -- The nodes that are asked about, as an array of each form: twenty with subtrees of about 1,000 nodes, and so on.
 CREATE TABLE asked (name text, ids int[], vals bson_value[], ltrees ltree[], paths treepath[]);
 CREATE OR REPLACE FUNCTION about(which text, nodes int[]) RETURNS void LANGUAGE sql AS $$
-  INSERT INTO asked SELECT which, array_agg(n.id), array_agg(bson_value_from(n.id)), array_agg(l.path), array_agg(p.path)
+  INSERT INTO asked SELECT which, array_agg(n.id), array_agg(docpatterns.bson_value_from(n.id)), array_agg(l.path), array_agg(p.path)
   FROM unnest(nodes) n (id) JOIN labelled l USING (id) JOIN pathed p USING (id) $$;
 WITH sizes AS (SELECT a AS id, count(*) AS size FROM listed, unnest(path) a GROUP BY a)
 SELECT about('thousand', ARRAY(SELECT id FROM sizes ORDER BY abs(size - 1000), id LIMIT 20)),

@@ -88,13 +88,13 @@ CREATE FUNCTION bson_exists_all(doc bson, paths text[]) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_exists_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_exists_all(bson, text[]) IS 'whether all of the paths lead to something; nulls among them are ignored';
 
-CREATE OPERATOR ? (LEFTARG = bson, RIGHTARG = text, FUNCTION = bson_exists, RESTRICT = bson_existssel, JOIN = matchingjoinsel);
+CREATE OPERATOR ? (LEFTARG = bson, RIGHTARG = text, FUNCTION = bson_exists, RESTRICT = docpatterns.bson_existssel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (bson, text) IS 'whether the dotted path leads to anything';
 CREATE OPERATOR ? (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_exists, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (bson_value, text) IS 'whether the dotted path leads to anything inside a document or an array';
-CREATE OPERATOR ?| (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_exists_any, RESTRICT = bson_existssel, JOIN = matchingjoinsel);
+CREATE OPERATOR ?| (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_exists_any, RESTRICT = docpatterns.bson_existssel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (bson, text[]) IS 'whether any of the paths leads to anything';
-CREATE OPERATOR ?& (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_exists_all, RESTRICT = bson_existssel, JOIN = matchingjoinsel);
+CREATE OPERATOR ?& (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_exists_all, RESTRICT = docpatterns.bson_existssel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (bson, text[]) IS 'whether all of the paths lead to something';
 
 CREATE FUNCTION bson_typeof(value bson_value) RETURNS text
@@ -124,7 +124,7 @@ COMMENT ON FUNCTION bson_values(bson, text) IS
   'Every value that the dotted path reaches, also through documents in arrays; an array at its end '
   'gives its elements, one level';
 
-CREATE FUNCTION bson_subscript(internal) RETURNS internal
+CREATE FUNCTION docpatterns.bson_subscript(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_subscript' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-ALTER TYPE bson SET (SUBSCRIPT = bson_subscript);
-ALTER TYPE bson_value SET (SUBSCRIPT = bson_subscript);
+ALTER TYPE bson SET (SUBSCRIPT = docpatterns.bson_subscript);
+ALTER TYPE bson_value SET (SUBSCRIPT = docpatterns.bson_subscript);

@@ -1,45 +1,45 @@
 -- sum, avg, min and max over bson_value. The functions are in src/bson/aggregate.c.
 
-CREATE FUNCTION bson_value_sum_step(internal, bson_value) RETURNS internal
+CREATE FUNCTION docpatterns.bson_value_sum_step(internal, bson_value) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_value_sum_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bson_value_sum_combine(internal, internal) RETURNS internal
+CREATE FUNCTION docpatterns.bson_value_sum_combine(internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_value_sum_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bson_value_sum_serialize(internal) RETURNS bytea
+CREATE FUNCTION docpatterns.bson_value_sum_serialize(internal) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bson_value_sum_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bson_value_sum_deserialize(bytea, internal) RETURNS internal
+CREATE FUNCTION docpatterns.bson_value_sum_deserialize(bytea, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_value_sum_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bson_value_sum_final(internal) RETURNS bson_value
+CREATE FUNCTION docpatterns.bson_value_sum_final(internal) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_sum_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bson_value_avg_final(internal) RETURNS bson_value
+CREATE FUNCTION docpatterns.bson_value_avg_final(internal) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_avg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 CREATE AGGREGATE sum(bson_value) (
-  SFUNC = bson_value_sum_step, STYPE = internal, SSPACE = 160, FINALFUNC = bson_value_sum_final,
-  COMBINEFUNC = bson_value_sum_combine, SERIALFUNC = bson_value_sum_serialize,
-  DESERIALFUNC = bson_value_sum_deserialize, PARALLEL = SAFE
+  SFUNC = docpatterns.bson_value_sum_step, STYPE = internal, SSPACE = 160, FINALFUNC = docpatterns.bson_value_sum_final,
+  COMBINEFUNC = docpatterns.bson_value_sum_combine, SERIALFUNC = docpatterns.bson_value_sum_serialize,
+  DESERIALFUNC = docpatterns.bson_value_sum_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE sum(bson_value) IS 'The sum of the numbers among the values; NULL without any';
 
 CREATE AGGREGATE avg(bson_value) (
-  SFUNC = bson_value_sum_step, STYPE = internal, SSPACE = 160, FINALFUNC = bson_value_avg_final,
-  COMBINEFUNC = bson_value_sum_combine, SERIALFUNC = bson_value_sum_serialize,
-  DESERIALFUNC = bson_value_sum_deserialize, PARALLEL = SAFE
+  SFUNC = docpatterns.bson_value_sum_step, STYPE = internal, SSPACE = 160, FINALFUNC = docpatterns.bson_value_avg_final,
+  COMBINEFUNC = docpatterns.bson_value_sum_combine, SERIALFUNC = docpatterns.bson_value_sum_serialize,
+  DESERIALFUNC = docpatterns.bson_value_sum_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE avg(bson_value) IS
   'The average of the numbers among the values: decimal128 if one of them is, otherwise double; '
   'NULL without any';
 
-CREATE FUNCTION bson_value_smaller(bson_value, bson_value) RETURNS bson_value
+CREATE FUNCTION docpatterns.bson_value_smaller(bson_value, bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_smaller' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bson_value_larger(bson_value, bson_value) RETURNS bson_value
+CREATE FUNCTION docpatterns.bson_value_larger(bson_value, bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_larger' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE AGGREGATE min(bson_value) (
-  SFUNC = bson_value_smaller, STYPE = bson_value, COMBINEFUNC = bson_value_smaller, SORTOP = <, PARALLEL = SAFE
+  SFUNC = docpatterns.bson_value_smaller, STYPE = bson_value, COMBINEFUNC = docpatterns.bson_value_smaller, SORTOP = <, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE min(bson_value) IS 'the least value in MongoDB''s order across types; an index on the value answers it';
 
 CREATE AGGREGATE max(bson_value) (
-  SFUNC = bson_value_larger, STYPE = bson_value, COMBINEFUNC = bson_value_larger, SORTOP = >, PARALLEL = SAFE
+  SFUNC = docpatterns.bson_value_larger, STYPE = bson_value, COMBINEFUNC = docpatterns.bson_value_larger, SORTOP = >, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE max(bson_value) IS 'the greatest value in MongoDB''s order across types; an index on the value answers it';

@@ -3,15 +3,15 @@
 -- intarray is installed, a bare @> is its own, which no index of the arrays serves that others have made.
 
 -- Ids are of types whose conversion depends on nothing, or are compared as the text that they are shown as.
-CREATE FUNCTION _tree_node(anynonarray) RETURNS bson_value
+CREATE FUNCTION docpatterns._tree_node(anynonarray) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_to_bson' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _tree_node(anynonarray) IS 'internal: to_bson for the ids of nodes, which the planner may compute';
-CREATE FUNCTION _tree_below_filter(path text, node text) RETURNS bson
+COMMENT ON FUNCTION docpatterns._tree_node(anynonarray) IS 'internal: to_bson for the ids of nodes, which the planner may compute';
+CREATE FUNCTION docpatterns._tree_below_filter(path text, node text) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_tree_below_filter' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _tree_below_filter(text, text) IS 'internal: the filter {path: {$eq: node}}; NULL for a node that is null; error 22023 for a path that filters cannot spell';
-CREATE FUNCTION _tree_below_filter(path text, node anynonarray) RETURNS bson
+COMMENT ON FUNCTION docpatterns._tree_below_filter(text, text) IS 'internal: the filter {path: {$eq: node}}; NULL for a node that is null; error 22023 for a path that filters cannot spell';
+CREATE FUNCTION docpatterns._tree_below_filter(path text, node anynonarray) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_tree_below_filter' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _tree_below_filter(text, anynonarray) IS 'internal: the filter {path: {$eq: node}}; NULL for a node that is null; error 22023 for a path that filters cannot spell';
+COMMENT ON FUNCTION docpatterns._tree_below_filter(text, anynonarray) IS 'internal: the filter {path: {$eq: node}}; NULL for a node that is null; error 22023 for a path that filters cannot spell';
 
 CREATE FUNCTION tree_is_below(ancestors anycompatiblearray, node anycompatible) RETURNS bool
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[$2] $$;
@@ -19,11 +19,11 @@ COMMENT ON FUNCTION tree_is_below(anycompatiblearray, anycompatible) IS
   'whether the node is one of the ancestors; inlined to ancestors @> ARRAY[node], which a GIN index on the array serves; false for a node that is NULL';
 
 CREATE FUNCTION tree_is_below(ancestors bson_value[], node text) RETURNS bool
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[@extschema@.bson_value_from($2)] $$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[docpatterns.bson_value_from($2)] $$;
 COMMENT ON FUNCTION tree_is_below(bson_value[], text) IS
   'whether the node is one of the ancestors; inlined to ancestors @> ARRAY[node], which a GIN index on the array serves; false for a node that is NULL';
 CREATE FUNCTION tree_is_below(ancestors bson_value[], node anynonarray) RETURNS bool
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[@extschema@._tree_node($2)] $$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[docpatterns._tree_node($2)] $$;
 COMMENT ON FUNCTION tree_is_below(bson_value[], anynonarray) IS
   'whether the node is one of the ancestors; inlined to ancestors @> ARRAY[node], which a GIN index on the array serves; false for a node that is NULL';
 
@@ -37,11 +37,11 @@ COMMENT ON FUNCTION tree_is_below(bson_value, anynonarray) IS
   'whether the node is an element of the BSON array, or is that value itself; tree_is_below(doc, path, node) asks the same and is served by an index';
 
 CREATE FUNCTION tree_is_below(doc bson, path text, node text) RETURNS bool
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(@extschema@.@@) @extschema@._tree_below_filter($2, $3) $$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(@extschema@.@@) docpatterns._tree_below_filter($2, $3) $$;
 COMMENT ON FUNCTION tree_is_below(bson, text, text) IS
   'whether the node is one of the ancestors that the document has at the path; inlined to doc @@ {path: {$eq: node}}, which an index of bson_ops serves; NULL for a node that is null; error 22023 for a path that filters cannot spell';
 CREATE FUNCTION tree_is_below(doc bson, path text, node anynonarray) RETURNS bool
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(@extschema@.@@) @extschema@._tree_below_filter($2, $3) $$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(@extschema@.@@) docpatterns._tree_below_filter($2, $3) $$;
 COMMENT ON FUNCTION tree_is_below(bson, text, anynonarray) IS
   'whether the node is one of the ancestors that the document has at the path; inlined to doc @@ {path: {$eq: node}}, which an index of bson_ops serves; NULL for a node that is null; error 22023 for a path that filters cannot spell';
 

@@ -4,21 +4,21 @@
 
 CREATE TYPE bucket;
 
-CREATE FUNCTION bucket_in(cstring) RETURNS bucket
+CREATE FUNCTION docpatterns.bucket_in(cstring) RETURNS bucket
   AS 'MODULE_PATHNAME', 'dp_bucket_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bucket_in(cstring) IS 'the bucket that an Extended JSON document as bucket_out writes it spells; 22P02 for other text';
-CREATE FUNCTION bucket_out(bucket) RETURNS cstring
+COMMENT ON FUNCTION docpatterns.bucket_in(cstring) IS 'the bucket that an Extended JSON document as bucket_out writes it spells; 22P02 for other text';
+CREATE FUNCTION docpatterns.bucket_out(bucket) RETURNS cstring
   AS 'MODULE_PATHNAME', 'dp_bucket_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bucket_out(bucket) IS 'the bucket as an Extended JSON document: its times and, for each column, type and values; the same whatever the settings of the session are; reads all of it; XX001 for corrupt bytes';
-CREATE FUNCTION bucket_recv(internal) RETURNS bucket
+COMMENT ON FUNCTION docpatterns.bucket_out(bucket) IS 'the bucket as an Extended JSON document: its times and, for each column, type and values; the same whatever the settings of the session are; reads all of it; XX001 for corrupt bytes';
+CREATE FUNCTION docpatterns.bucket_recv(internal) RETURNS bucket
   AS 'MODULE_PATHNAME', 'dp_bucket_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bucket_recv(internal) IS 'the bucket of the bytes that bucket_send wrote, checked down to the last value; 22P03 for anything else';
+COMMENT ON FUNCTION docpatterns.bucket_recv(internal) IS 'the bucket of the bytes that bucket_send wrote, checked down to the last value; 22P03 for anything else';
 CREATE FUNCTION bucket_send(bucket) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bucket_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bucket_send(bucket) IS 'the bytes of the bucket as docs/formats.md describes them';
 
 CREATE TYPE bucket (
-  INPUT = bucket_in, OUTPUT = bucket_out, RECEIVE = bucket_recv, SEND = bucket_send,
+  INPUT = docpatterns.bucket_in, OUTPUT = docpatterns.bucket_out, RECEIVE = docpatterns.bucket_recv, SEND = bucket_send,
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4,
   -- packed already; uncompressed, its header is read without the rest
   STORAGE = external
@@ -26,34 +26,34 @@ CREATE TYPE bucket (
 COMMENT ON TYPE bucket IS 'many measurements of one group, packed by column, with count, first and last time and each column''s minimum, maximum and sum in front';
 
 -- Equality, which DISTINCT, GROUP BY, IN and the replication of tables without a key ask for
-CREATE FUNCTION bucket_eq(bucket, bucket) RETURNS boolean
+CREATE FUNCTION docpatterns.bucket_eq(bucket, bucket) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bucket_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
-COMMENT ON FUNCTION bucket_eq(bucket, bucket) IS 'whether two buckets have the same bytes, as those have that were packed from the same rows by the same version';
-CREATE FUNCTION bucket_ne(bucket, bucket) RETURNS boolean
+COMMENT ON FUNCTION docpatterns.bucket_eq(bucket, bucket) IS 'whether two buckets have the same bytes, as those have that were packed from the same rows by the same version';
+CREATE FUNCTION docpatterns.bucket_ne(bucket, bucket) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bucket_ne' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
-COMMENT ON FUNCTION bucket_ne(bucket, bucket) IS 'whether two buckets have different bytes';
-CREATE FUNCTION bucket_hash(bucket) RETURNS int
+COMMENT ON FUNCTION docpatterns.bucket_ne(bucket, bucket) IS 'whether two buckets have different bytes';
+CREATE FUNCTION docpatterns.bucket_hash(bucket) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bucket_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
-COMMENT ON FUNCTION bucket_hash(bucket) IS 'hash of the bytes of a bucket';
-CREATE FUNCTION bucket_hash_extended(bucket, bigint) RETURNS bigint
+COMMENT ON FUNCTION docpatterns.bucket_hash(bucket) IS 'hash of the bytes of a bucket';
+CREATE FUNCTION docpatterns.bucket_hash_extended(bucket, bigint) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
-COMMENT ON FUNCTION bucket_hash_extended(bucket, bigint) IS 'hash of 64 bits of the bytes of a bucket, with a seed';
+COMMENT ON FUNCTION docpatterns.bucket_hash_extended(bucket, bigint) IS 'hash of 64 bits of the bytes of a bucket, with a seed';
 
 CREATE OPERATOR = (
-  LEFTARG = bucket, RIGHTARG = bucket, FUNCTION = bucket_eq, COMMUTATOR = =, NEGATOR = <>,
+  LEFTARG = bucket, RIGHTARG = bucket, FUNCTION = docpatterns.bucket_eq, COMMUTATOR = =, NEGATOR = <>,
   RESTRICT = eqsel, JOIN = eqjoinsel, HASHES
 );
 COMMENT ON OPERATOR = (bucket, bucket) IS 'the same bytes';
 CREATE OPERATOR <> (
-  LEFTARG = bucket, RIGHTARG = bucket, FUNCTION = bucket_ne, COMMUTATOR = <>, NEGATOR = =,
+  LEFTARG = bucket, RIGHTARG = bucket, FUNCTION = docpatterns.bucket_ne, COMMUTATOR = <>, NEGATOR = =,
   RESTRICT = neqsel, JOIN = neqjoinsel
 );
 COMMENT ON OPERATOR <> (bucket, bucket) IS 'different bytes';
 
 CREATE OPERATOR CLASS bucket_hash_ops DEFAULT FOR TYPE bucket USING hash AS
   OPERATOR 1 =,
-  FUNCTION 1 bucket_hash(bucket),
-  FUNCTION 2 bucket_hash_extended(bucket, bigint);
+  FUNCTION 1 docpatterns.bucket_hash(bucket),
+  FUNCTION 2 docpatterns.bucket_hash_extended(bucket, bigint);
 COMMENT ON OPERATOR CLASS bucket_hash_ops USING hash IS 'buckets by their bytes';
 COMMENT ON OPERATOR FAMILY bucket_hash_ops USING hash IS 'buckets by their bytes';
 
@@ -79,55 +79,55 @@ COMMENT ON FUNCTION bucket_starts(interval, timestamptz, timestamptz, timestampt
 
 -- Aggregates ----------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION bucket_agg_step(internal, timestamptz, VARIADIC "any") RETURNS internal
+CREATE FUNCTION docpatterns.bucket_agg_step(internal, timestamptz, VARIADIC "any") RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bucket_agg_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bucket_agg_step(internal, timestamptz, bson) RETURNS internal
+CREATE FUNCTION docpatterns.bucket_agg_step(internal, timestamptz, bson) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bucket_agg_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bucket_page_agg_step(internal, VARIADIC "any") RETURNS internal
+CREATE FUNCTION docpatterns.bucket_page_agg_step(internal, VARIADIC "any") RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bucket_page_agg_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bucket_page_agg_step(internal, bson) RETURNS internal
+CREATE FUNCTION docpatterns.bucket_page_agg_step(internal, bson) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bucket_page_agg_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bucket_merge_step(internal, bucket) RETURNS internal
+CREATE FUNCTION docpatterns.bucket_merge_step(internal, bucket) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bucket_merge_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bucket_agg_combine(internal, internal) RETURNS internal
+CREATE FUNCTION docpatterns.bucket_agg_combine(internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bucket_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bucket_agg_serialize(internal) RETURNS bytea
+CREATE FUNCTION docpatterns.bucket_agg_serialize(internal) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bucket_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bucket_agg_deserialize(bytea, internal) RETURNS internal
+CREATE FUNCTION docpatterns.bucket_agg_deserialize(bytea, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bucket_agg_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bucket_agg_final(internal) RETURNS bucket
+CREATE FUNCTION docpatterns.bucket_agg_final(internal) RETURNS bucket
   AS 'MODULE_PATHNAME', 'dp_bucket_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 CREATE AGGREGATE bucket_agg(ts timestamptz, doc bson) (
-  SFUNC = bucket_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = bucket_agg_final,
-  COMBINEFUNC = bucket_agg_combine, SERIALFUNC = bucket_agg_serialize, DESERIALFUNC = bucket_agg_deserialize, PARALLEL = SAFE
+  SFUNC = docpatterns.bucket_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = docpatterns.bucket_agg_final,
+  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_agg(timestamptz, bson) IS 'a bucket of measurements that are documents, in the order of their times; each field becomes a column; NULL if there are none; 22004 for a measurement without time, 22008 for an infinite one, 54000 beyond a million';
 CREATE AGGREGATE bucket_agg(ts timestamptz, VARIADIC "values" "any") (
-  SFUNC = bucket_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = bucket_agg_final,
-  COMBINEFUNC = bucket_agg_combine, SERIALFUNC = bucket_agg_serialize, DESERIALFUNC = bucket_agg_deserialize, PARALLEL = SAFE
+  SFUNC = docpatterns.bucket_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = docpatterns.bucket_agg_final,
+  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_agg(timestamptz, VARIADIC "any") IS 'a bucket of measurements with these values, whose types it keeps; the fields are called value, or value1, value2 and so on; a single row gives the names of its columns; NULL if there are none; errors as for documents, and 2202E for VARIADIC arrays of different lengths';
 CREATE AGGREGATE bucket_page_agg(doc bson) (
-  SFUNC = bucket_page_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = bucket_agg_final,
-  COMBINEFUNC = bucket_agg_combine, SERIALFUNC = bucket_agg_serialize, DESERIALFUNC = bucket_agg_deserialize, PARALLEL = SAFE
+  SFUNC = docpatterns.bucket_page_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = docpatterns.bucket_agg_final,
+  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_page_agg(bson) IS 'a bucket without times of documents, in the order in which they come (give it with ORDER BY); NULL if there are none; 54000 beyond a million';
 CREATE AGGREGATE bucket_page_agg(VARIADIC "values" "any") (
-  SFUNC = bucket_page_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = bucket_agg_final,
-  COMBINEFUNC = bucket_agg_combine, SERIALFUNC = bucket_agg_serialize, DESERIALFUNC = bucket_agg_deserialize, PARALLEL = SAFE
+  SFUNC = docpatterns.bucket_page_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = docpatterns.bucket_agg_final,
+  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_page_agg(VARIADIC "any") IS 'a bucket without times of rows with these values, in the order in which they come; NULL if there are none; 54000 beyond a million';
 CREATE AGGREGATE bucket_merge(b bucket) (
-  SFUNC = bucket_merge_step, STYPE = internal, SSPACE = 4096, FINALFUNC = bucket_agg_final,
-  COMBINEFUNC = bucket_agg_combine, SERIALFUNC = bucket_agg_serialize, DESERIALFUNC = bucket_agg_deserialize, PARALLEL = SAFE
+  SFUNC = docpatterns.bucket_merge_step, STYPE = internal, SSPACE = 4096, FINALFUNC = docpatterns.bucket_agg_final,
+  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_merge(bucket) IS 'one bucket with the measurements of all, in the order of their times; columns are matched by name, or by position; NULL if there are none; 42804 where columns have different types, or buckets with and without times or names meet';
 
-CREATE FUNCTION bucket_locf_step(anyelement, anyelement) RETURNS anyelement
+CREATE FUNCTION docpatterns.bucket_locf_step(anyelement, anyelement) RETURNS anyelement
   AS 'MODULE_PATHNAME', 'dp_bucket_locf_step' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE AGGREGATE bucket_locf(value anyelement) (
-  SFUNC = bucket_locf_step, STYPE = anyelement
+  SFUNC = docpatterns.bucket_locf_step, STYPE = anyelement
 );
 COMMENT ON AGGREGATE bucket_locf(anyelement) IS 'for windows: the last value so far that is not NULL (last observation carried forward), bucket_locf(v) OVER (ORDER BY ts)';
 CREATE FUNCTION bucket_interpolate(ts timestamptz, value float8) RETURNS float8

@@ -26,32 +26,32 @@ CREATE FUNCTION row_to_bson(record) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_row_to_bson' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION row_to_bson(record) IS 'document of the columns of a row, NULL as null';
 
-CREATE FUNCTION bson_agg_transfn(internal, "any") RETURNS internal
+CREATE FUNCTION docpatterns.bson_agg_transfn(internal, "any") RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_agg_transfn' LANGUAGE C STABLE PARALLEL SAFE;
-CREATE FUNCTION bson_agg_finalfn(internal) RETURNS bson_value
+CREATE FUNCTION docpatterns.bson_agg_finalfn(internal) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_agg_finalfn' LANGUAGE C STABLE PARALLEL SAFE;
 
 CREATE AGGREGATE bson_agg("any") (
-  SFUNC = bson_agg_transfn, STYPE = internal, SSPACE = 1024, FINALFUNC = bson_agg_finalfn, PARALLEL = SAFE
+  SFUNC = docpatterns.bson_agg_transfn, STYPE = internal, SSPACE = 1024, FINALFUNC = docpatterns.bson_agg_finalfn, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_agg("any") IS
   'array of the values of all rows, in the order of the aggregate''s ORDER BY; NULL becomes null, no rows give NULL; error 54000 beyond the size limit';
 
-CREATE FUNCTION bson_object_agg_transfn(internal, text, "any") RETURNS internal
+CREATE FUNCTION docpatterns.bson_object_agg_transfn(internal, text, "any") RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_object_agg_transfn' LANGUAGE C STABLE PARALLEL SAFE;
-CREATE FUNCTION bson_merge_agg_transfn(internal, bson) RETURNS internal
+CREATE FUNCTION docpatterns.bson_merge_agg_transfn(internal, bson) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_merge_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bson_merge_agg_finalfn(internal) RETURNS bson
+CREATE FUNCTION docpatterns.bson_merge_agg_finalfn(internal) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_merge_agg_finalfn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 CREATE AGGREGATE bson_object_agg(key text, value "any") (
-  SFUNC = bson_object_agg_transfn, STYPE = internal, SSPACE = 2048, FINALFUNC = bson_merge_agg_finalfn, PARALLEL = SAFE
+  SFUNC = docpatterns.bson_object_agg_transfn, STYPE = internal, SSPACE = 2048, FINALFUNC = docpatterns.bson_merge_agg_finalfn, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_object_agg(text, "any") IS
   'document of names and values of all rows; of rows with the same name the last value stays, at the place of the first; no rows give NULL; error 22004 for a null name, 54000 beyond the size limit';
 
 CREATE AGGREGATE bson_merge_agg(bson) (
-  SFUNC = bson_merge_agg_transfn, STYPE = internal, SSPACE = 2048, FINALFUNC = bson_merge_agg_finalfn, PARALLEL = SAFE
+  SFUNC = docpatterns.bson_merge_agg_transfn, STYPE = internal, SSPACE = 2048, FINALFUNC = docpatterns.bson_merge_agg_finalfn, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_merge_agg(bson) IS
   'one document with the fields of all; of fields with the same name the last value stays, at the place of the first; NULL is passed over, no documents give NULL; error 54000 beyond the size limit';

@@ -58,23 +58,23 @@ BEGIN
       AS v (t, name, from_sql, to_sql)
   LOOP
     EXECUTE pg_catalog.format($q$
-      CREATE FUNCTION bson_value_from(%1$s) RETURNS bson_value
+      CREATE FUNCTION docpatterns.bson_value_from(%1$s) RETURNS bson_value
         AS 'MODULE_PATHNAME', 'dp_cast_from_%2$s' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-      COMMENT ON FUNCTION bson_value_from(%1$s) IS 'BSON value: %3$s';
-      CREATE CAST (%1$s AS bson_value) WITH FUNCTION bson_value_from(%1$s) AS ASSIGNMENT$q$,
+      COMMENT ON FUNCTION docpatterns.bson_value_from(%1$s) IS 'BSON value: %3$s';
+      CREATE CAST (%1$s AS bson_value) WITH FUNCTION docpatterns.bson_value_from(%1$s) AS ASSIGNMENT$q$,
       p.t, p.name, p.from_sql);
     CONTINUE WHEN p.to_sql IS NULL;
     EXECUTE pg_catalog.format($q$
-      CREATE FUNCTION bson_value_to_%2$s(bson_value) RETURNS %1$s
+      CREATE FUNCTION docpatterns.bson_value_to_%2$s(bson_value) RETURNS %1$s
         AS 'MODULE_PATHNAME', 'dp_cast_to_%2$s' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-      COMMENT ON FUNCTION bson_value_to_%2$s(bson_value) IS %3$L;
-      CREATE CAST (bson_value AS %1$s) WITH FUNCTION bson_value_to_%2$s(bson_value)$q$,
+      COMMENT ON FUNCTION docpatterns.bson_value_to_%2$s(bson_value) IS %3$L;
+      CREATE CAST (bson_value AS %1$s) WITH FUNCTION docpatterns.bson_value_to_%2$s(bson_value)$q$,
       p.t, p.name, p.to_sql);
   END LOOP;
 END
 $$;
 
 -- Without casts of their own they would be read as Extended JSON, and get it.
-CREATE CAST (character varying AS bson_value) WITH FUNCTION bson_value_from(text) AS ASSIGNMENT;
-CREATE CAST (bson_value AS character varying) WITH FUNCTION bson_value_to_text(bson_value);
-CREATE CAST (bson_value AS character) WITH FUNCTION bson_value_to_text(bson_value);
+CREATE CAST (character varying AS bson_value) WITH FUNCTION docpatterns.bson_value_from(text) AS ASSIGNMENT;
+CREATE CAST (bson_value AS character varying) WITH FUNCTION docpatterns.bson_value_to_text(bson_value);
+CREATE CAST (bson_value AS character) WITH FUNCTION docpatterns.bson_value_to_text(bson_value);

@@ -1,21 +1,21 @@
 -- Collections: ordinary tables of documents. The trigger function is in src/patterns/collection/collection.c.
 
-CREATE FUNCTION collection_set_id() RETURNS trigger
+CREATE FUNCTION docpatterns.collection_set_id() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_collection_set_id' LANGUAGE C;
-COMMENT ON FUNCTION collection_set_id() IS
+COMMENT ON FUNCTION docpatterns.collection_set_id() IS
   'trigger of collections, BEFORE INSERT OR UPDATE FOR EACH ROW: keeps the column _id equal to the document''s _id and gives one to documents that have none';
 
 -- What makes a table with the columns a collection. Not for users; it needs what ALTER TABLE and CREATE TRIGGER need.
-CREATE FUNCTION _collection_attach(rel regclass, id_column name, doc_column name) RETURNS void
+CREATE FUNCTION docpatterns._collection_attach(rel regclass, id_column name, doc_column name) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %s ADD CHECK (%I OPERATOR(@extschema@.=) (%I OPERATOR(@extschema@.->) ''_id''::text))',
                  rel, id_column, doc_column);
   EXECUTE format('CREATE TRIGGER zz_docpatterns_00_collection BEFORE INSERT OR UPDATE ON %s '
-                 'FOR EACH ROW EXECUTE FUNCTION @extschema@.collection_set_id()', rel);
+                 'FOR EACH ROW EXECUTE FUNCTION docpatterns.collection_set_id()', rel);
 END
 $$;
-COMMENT ON FUNCTION _collection_attach(regclass, name, name) IS
+COMMENT ON FUNCTION docpatterns._collection_attach(regclass, name, name) IS
   'internal: adds the check and the trigger of a collection to a table that has the columns';
 
 -- The caller's search_path decides where an unqualified name goes, so none is set here and everything else is qualified.
@@ -43,7 +43,7 @@ BEGIN
     IF existing IS NOT NULL THEN
       PERFORM FROM pg_catalog.pg_trigger AS t
         WHERE t.tgrelid OPERATOR(pg_catalog.=) existing
-          AND t.tgfoid OPERATOR(pg_catalog.=) '@extschema@.collection_set_id()'::pg_catalog.regprocedure;
+          AND t.tgfoid OPERATOR(pg_catalog.=) 'docpatterns.collection_set_id()'::pg_catalog.regprocedure;
       IF NOT FOUND THEN
         RAISE EXCEPTION 'relation % exists and is not a collection', existing USING ERRCODE = 'wrong_object_type';
       END IF;
@@ -53,7 +53,7 @@ BEGIN
   END IF;
 
   EXECUTE pg_catalog.format('CREATE TABLE %s (_id @extschema@.bson_value NOT NULL PRIMARY KEY, doc @extschema@.bson NOT NULL)', target);
-  PERFORM @extschema@._collection_attach(target::pg_catalog.regclass, '_id', 'doc');
+  PERFORM docpatterns._collection_attach(target::pg_catalog.regclass, '_id', 'doc');
   RETURN target::pg_catalog.regclass;
 END
 $$;
@@ -95,7 +95,7 @@ BEGIN
   END IF;
   -- Triggers of patterns are known by their names; the collection's own is no pattern.
   PERFORM FROM pg_trigger AS t WHERE t.tgrelid = rel AND NOT t.tgisinternal
-    AND starts_with(t.tgname, 'zz_docpatterns_') AND t.tgfoid <> '@extschema@.collection_set_id()'::regprocedure;
+    AND starts_with(t.tgname, 'zz_docpatterns_') AND t.tgfoid <> 'docpatterns.collection_set_id()'::regprocedure;
   IF FOUND THEN
     RAISE EXCEPTION 'table % has a pattern', rel
       USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -120,17 +120,17 @@ BEGIN
                 WHERE a.attrelid = rel AND a.attname IN (candidates[1], id_column) LOOP
       actions := actions || CASE
         WHEN col.attname = id_column THEN
-          format('ALTER COLUMN %1$I TYPE @extschema@.bson_value USING @extschema@.%2$I(%1$I)', col.attname,
-                 CASE col.typ WHEN 'jsonb'::regtype THEN 'bson_value_from' ELSE 'bson_value_from_bytea' END)
+          format('ALTER COLUMN %1$I TYPE @extschema@.bson_value USING %2$s(%1$I)', col.attname,
+                 CASE col.typ WHEN 'jsonb'::regtype THEN 'docpatterns.bson_value_from' ELSE '@extschema@.bson_value_from_bytea' END)
         WHEN col.typ = 'jsonb'::regtype THEN
-          format('ALTER COLUMN %1$I TYPE @extschema@.bson USING @extschema@.jsonb_to_bson(%1$I)', col.attname)
+          format('ALTER COLUMN %1$I TYPE @extschema@.bson USING docpatterns.jsonb_to_bson(%1$I)', col.attname)
         ELSE
           format('ALTER COLUMN %1$I TYPE @extschema@.bson USING %1$I::@extschema@.bson', col.attname)
         END;
     END LOOP;
     EXECUTE format('ALTER TABLE %s %s', rel, array_to_string(actions, ', '));
     IF id_column IS NOT NULL THEN
-      PERFORM @extschema@._collection_attach(rel, id_column, candidates[1]);
+      PERFORM docpatterns._collection_attach(rel, id_column, candidates[1]);
     END IF;
     RETURN cardinality(actions);
   END IF;
@@ -163,7 +163,7 @@ BEGIN
   END IF;
 
   FOR trg IN SELECT t.tgname FROM pg_trigger AS t
-              WHERE t.tgrelid = rel AND NOT t.tgisinternal AND t.tgfoid = '@extschema@.collection_set_id()'::regprocedure LOOP
+              WHERE t.tgrelid = rel AND NOT t.tgisinternal AND t.tgfoid = 'docpatterns.collection_set_id()'::regprocedure LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', trg, rel);
     FOR chk IN SELECT c.conname FROM pg_constraint AS c
                 WHERE c.conrelid = rel AND c.contype = 'c' AND cardinality(c.conkey) = 2

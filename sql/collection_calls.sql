@@ -2,24 +2,24 @@
 -- caller (src/mql/collection_calls.c). No search_path is set, because the caller's triggers and policies run inside; everything
 -- is qualified instead.
 
-CREATE FUNCTION _collection_query(rel regclass, filter bson, sort bson DEFAULT NULL, projection bson DEFAULT NULL, field text DEFAULT NULL,
+CREATE FUNCTION docpatterns._collection_query(rel regclass, filter bson, sort bson DEFAULT NULL, projection bson DEFAULT NULL, field text DEFAULT NULL,
     update bson_value DEFAULT NULL, array_filters bson_value DEFAULT NULL, multi boolean DEFAULT false,
     OUT source text, OUT doc text, OUT conditions text, OUT operands bson_value[], OUT ordering text,
     OUT locate text, OUT located text, OUT locks boolean, OUT insertion text, OUT id text, OUT doc_column text, OUT change text, OUT holds boolean)
   AS 'MODULE_PATHNAME', 'dp_collection_query' LANGUAGE C STABLE;
-COMMENT ON FUNCTION _collection_query(regclass, bson, bson, bson, text, bson_value, bson_value, boolean) IS
+COMMENT ON FUNCTION docpatterns._collection_query(regclass, bson, bson, bson, text, bson_value, bson_value, boolean) IS
   'internal: the parts of a statement on a relation: its name, the document, conditions ($1 filter, $2 operands), order, how one row is told from the others, how documents are inserted, and how split ones are changed; 22023 for an update that replaces several documents';
 
-CREATE FUNCTION _collection_ticket() RETURNS bigint
+CREATE FUNCTION docpatterns._collection_ticket() RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_collection_ticket' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION _collection_ticket() IS 'internal: begins to count the documents that an update leaves alone';
-CREATE FUNCTION _collection_unchanged(ticket bigint) RETURNS bigint
+COMMENT ON FUNCTION docpatterns._collection_ticket() IS 'internal: begins to count the documents that an update leaves alone';
+CREATE FUNCTION docpatterns._collection_unchanged(ticket bigint) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_collection_unchanged' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _collection_unchanged(bigint) IS 'internal: how many documents the update with the ticket left alone';
+COMMENT ON FUNCTION docpatterns._collection_unchanged(bigint) IS 'internal: how many documents the update with the ticket left alone';
 -- The last of the conditions: nothing else may be asked of a document that was counted.
-CREATE FUNCTION _collection_changes(doc bson, updated bson, ticket bigint) RETURNS boolean
+CREATE FUNCTION docpatterns._collection_changes(doc bson, updated bson, ticket bigint) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_collection_changes' LANGUAGE C VOLATILE STRICT COST 100;
-COMMENT ON FUNCTION _collection_changes(bson, bson, bigint) IS 'internal: whether an update has changed the document; counts those that it has not';
+COMMENT ON FUNCTION docpatterns._collection_changes(bson, bson, bigint) IS 'internal: whether an update has changed the document; counts those that it has not';
 
 CREATE FUNCTION collection_insert(rel regclass, VARIADIC docs bson[]) RETURNS SETOF bson_value
 LANGUAGE plpgsql VOLATILE AS $$
@@ -29,7 +29,7 @@ BEGIN
   IF docs IS NULL OR EXISTS (SELECT FROM pg_catalog.unnest(docs) AS d WHERE d IS NULL) THEN
     RAISE EXCEPTION 'documents cannot be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  q := @extschema@._collection_query(rel, '{}');
+  q := docpatterns._collection_query(rel, '{}');
   RETURN QUERY EXECUTE pg_catalog.concat(q.insertion, ' RETURNING ', q.id) USING docs;
 END
 $$;
@@ -48,7 +48,7 @@ BEGIN
   IF skip OPERATOR(pg_catalog.<) 0 OR take OPERATOR(pg_catalog.<) 0 THEN
     RAISE EXCEPTION 'skip and take cannot be negative' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  q := @extschema@._collection_query(rel, filter, sort, coalesce(projection, '{}'));
+  q := docpatterns._collection_query(rel, filter, sort, coalesce(projection, '{}'));
   RETURN QUERY EXECUTE pg_catalog.concat('SELECT ',
       CASE WHEN projection IS NULL THEN q.doc ELSE pg_catalog.concat('@extschema@.bson_project(', q.doc, ', $4, $1)') END,
       ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' OPERATOR(pg_catalog.||) q.ordering, ' OFFSET $5 LIMIT $6')
@@ -63,7 +63,7 @@ COMMENT ON FUNCTION collection_find(regclass, bson, bson, bson, bigint, bigint) 
 CREATE FUNCTION collection_count(rel regclass, filter bson DEFAULT '{}') RETURNS bigint
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
 DECLARE
-  q pg_catalog.record := @extschema@._collection_query(rel, filter);
+  q pg_catalog.record := docpatterns._collection_query(rel, filter);
   result bigint;
 BEGIN
   EXECUTE pg_catalog.concat('SELECT pg_catalog.count(*) FROM ', q.source, ' WHERE ', q.conditions) INTO result USING filter, q.operands;
@@ -81,7 +81,7 @@ BEGIN
   IF field IS NULL THEN
     RAISE EXCEPTION 'field cannot be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  q := @extschema@._collection_query(rel, filter, field => field);
+  q := docpatterns._collection_query(rel, filter, field => field);
   RETURN QUERY EXECUTE pg_catalog.concat('SELECT DISTINCT v FROM ', q.source, ', @extschema@.bson_values(', q.doc,
       ', $3) AS v WHERE ', q.conditions, ' ORDER BY v') USING filter, q.operands, field;
 END
@@ -94,7 +94,7 @@ CREATE FUNCTION collection_update(rel regclass, filter bson, update bson_value, 
     array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  q pg_catalog.record := @extschema@._collection_query(rel, filter, update => update, array_filters => array_filters, multi => multi);
+  q pg_catalog.record := docpatterns._collection_query(rel, filter, update => update, array_filters => array_filters, multi => multi);
   updated pg_catalog.text := pg_catalog.concat('@extschema@.bson_update(', q.doc, ', $5, $1, $6)');
   row_table pg_catalog.oid;
   row_place pg_catalog.tid;
@@ -125,13 +125,13 @@ BEGIN
       END IF;
     END IF;
     IF q.change IS NULL AND (multi OR row_place IS NOT NULL OR row_condition IS NOT NULL) THEN
-      ticket := @extschema@._collection_ticket();
+      ticket := docpatterns._collection_ticket();
       EXECUTE pg_catalog.concat('UPDATE ', q.source, ' SET ', q.doc_column, ' = ', updated, ' WHERE ', q.conditions, ' AND ',
           CASE WHEN NOT multi THEN coalesce(q.located, row_condition) OPERATOR(pg_catalog.||) ' AND ' END,
-          '@extschema@._collection_changes(', q.doc, ', ', updated, ', $7)')
+          'docpatterns._collection_changes(', q.doc, ', ', updated, ', $7)')
         USING filter, q.operands, row_table, row_place, update, array_filters, ticket;
       GET DIAGNOSTICS modified = ROW_COUNT;
-      matched := modified OPERATOR(pg_catalog.+) @extschema@._collection_unchanged(ticket);
+      matched := modified OPERATOR(pg_catalog.+) docpatterns._collection_unchanged(ticket);
       IF NOT multi AND q.locks THEN
         matched := 1;
       END IF;
@@ -162,7 +162,7 @@ CREATE FUNCTION collection_update(rel regclass, filter bson, update bson, upsert
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   SELECT u.matched, u.modified, u.upserted INTO matched, modified, upserted
-    FROM @extschema@.collection_update(rel, filter, @extschema@.bson_value_from(update), upsert, multi, array_filters) AS u;
+    FROM @extschema@.collection_update(rel, filter, docpatterns.bson_value_from(update), upsert, multi, array_filters) AS u;
 END
 $$;
 COMMENT ON FUNCTION collection_update(regclass, bson, bson, boolean, boolean, bson_value) IS
@@ -181,7 +181,7 @@ COMMENT ON FUNCTION collection_update(regclass, bson, text, boolean, boolean, bs
 CREATE FUNCTION collection_delete(rel regclass, filter bson, multi boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  q pg_catalog.record := @extschema@._collection_query(rel, filter);
+  q pg_catalog.record := docpatterns._collection_query(rel, filter);
   row_table pg_catalog.oid;
   row_place pg_catalog.tid;
   row_condition pg_catalog.text;

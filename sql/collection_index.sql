@@ -2,26 +2,26 @@
 -- src/patterns/collection/indexes.c. No search_path is set where an index is made, because the expressions and triggers of the
 -- table run inside and the command is shown as the caller would spell it; everything is qualified instead.
 
-CREATE FUNCTION _collection_index_key(index_oid oid, OUT key bson, OUT partial_filter bson)
+CREATE FUNCTION docpatterns._collection_index_key(index_oid oid, OUT key bson, OUT partial_filter bson)
   AS 'MODULE_PATHNAME', 'dp_collection_index_key' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _collection_index_key(oid) IS 'internal: the key document that stands for an index, and the filter that its documents meet; NULL if none does';
-CREATE FUNCTION _collection_index_path(field text) RETURNS text
+COMMENT ON FUNCTION docpatterns._collection_index_key(oid) IS 'internal: the key document that stands for an index, and the filter that its documents meet; NULL if none does';
+CREATE FUNCTION docpatterns._collection_index_path(field text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_collection_index_path' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _collection_index_path(text) IS 'internal: a field as filters spell it, in the grammar of paths';
+COMMENT ON FUNCTION docpatterns._collection_index_path(text) IS 'internal: a field as filters spell it, in the grammar of paths';
 
 CREATE FUNCTION collection_list_indexes(rel regclass)
   RETURNS TABLE (name name, key bson, method name, is_unique boolean, is_primary boolean, partial_filter bson, is_valid boolean, size bigint, definition text)
 LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 BEGIN
-  PERFORM @extschema@._collection_query(rel, '{}');
+  PERFORM docpatterns._collection_query(rel, '{}');
   RETURN QUERY
   SELECT c.relname, k.key, m.amname, i.indisunique, i.indisprimary, k.partial_filter, i.indisvalid,
          pg_catalog.pg_relation_size(i.indexrelid), pg_catalog.pg_get_indexdef(i.indexrelid)
     FROM pg_catalog.pg_index AS i
     JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) i.indexrelid
     JOIN pg_catalog.pg_am AS m ON m.oid OPERATOR(pg_catalog.=) c.relam
-   CROSS JOIN LATERAL @extschema@._collection_index_key(i.indexrelid) AS k
+   CROSS JOIN LATERAL docpatterns._collection_index_key(i.indexrelid) AS k
    WHERE i.indrelid OPERATOR(pg_catalog.=) rel
    ORDER BY i.indisprimary DESC, c.relname;
 END
@@ -30,7 +30,7 @@ COMMENT ON FUNCTION collection_list_indexes(regclass) IS
   'The indexes of the table with their key documents, methods, filters, sizes and definitions';
 
 -- What a key document asks for: the fields, as they are spelled and as paths, which way, and the kind of index.
-CREATE FUNCTION _collection_index_fields(key_document bson, OUT field text, OUT path text, OUT direction int, OUT kind text)
+CREATE FUNCTION docpatterns._collection_index_fields(key_document bson, OUT field text, OUT path text, OUT direction int, OUT kind text)
 RETURNS SETOF record LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   e record;
@@ -75,7 +75,7 @@ BEGIN
         USING ERRCODE = 'invalid_parameter_value',
               HINT = 'Dots separate the parts of a field; none is empty or begins with a dollar sign, but for "$**" at the end.';
     END IF;
-    path := CASE WHEN field <> '' THEN @extschema@._collection_index_path(field) END;
+    path := CASE WHEN field <> '' THEN docpatterns._collection_index_path(field) END;
     RETURN NEXT;
   END LOOP;
   IF n = 0 THEN
@@ -83,11 +83,11 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _collection_index_fields(bson) IS 'internal: the fields of a key document, checked';
+COMMENT ON FUNCTION docpatterns._collection_index_fields(bson) IS 'internal: the fields of a key document, checked';
 
 -- Which of the fields lead to or through arrays in some of the documents that the index will have; of a large table in a
 -- sample of its pages, so that no more than about 100 MB of them is read.
-CREATE FUNCTION _collection_index_arrays(rel regclass, doc text, fields text[], partial_filter bson) RETURNS text[]
+CREATE FUNCTION docpatterns._collection_index_arrays(rel regclass, doc text, fields text[], partial_filter bson) RETURNS text[]
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   pages float8;
@@ -98,7 +98,7 @@ BEGIN
   SELECT sum(pg_relation_size(p.relid)) / current_setting('block_size')::float8 INTO pages
     FROM (SELECT t.relid FROM pg_partition_tree(rel) AS t UNION SELECT rel) AS p (relid);
   EXECUTE format('SELECT ARRAY[%s] FROM (SELECT %s AS d FROM %s TABLESAMPLE SYSTEM (%s) REPEATABLE (1)) AS s WHERE $1 IS NULL OR @extschema@.bson_match(d, $1)',
-      (SELECT string_agg(format('coalesce(bool_or(@extschema@.bson_typeof(d, %L) = ''array''), false)', @extschema@._collection_index_path(l)), ', ' ORDER BY n)
+      (SELECT string_agg(format('coalesce(bool_or(@extschema@.bson_typeof(d, %L) = ''array''), false)', docpatterns._collection_index_path(l)), ', ' ORDER BY n)
          FROM unnest(leads) WITH ORDINALITY AS u (l, n)),
       doc, rel, least(100, 1250000 / greatest(pages, 1)))
     INTO found USING partial_filter;
@@ -106,21 +106,21 @@ BEGIN
     SELECT FROM unnest(leads, found) AS u (l, is_array) WHERE is_array AND starts_with(f || '.', l || '.')));
 END
 $$;
-COMMENT ON FUNCTION _collection_index_arrays(regclass, text, text[], bson) IS 'internal: those of the fields that lead to or through arrays in some of the documents, of which a bounded number is read';
+COMMENT ON FUNCTION docpatterns._collection_index_arrays(regclass, text, text[], bson) IS 'internal: those of the fields that lead to or through arrays in some of the documents, of which a bounded number is read';
 
 -- The command that makes an index, as the caller would spell it; that of a partitioned table makes the indexes of its partitions.
-CREATE FUNCTION _collection_index_definition(name name, rel regclass) RETURNS text LANGUAGE sql STABLE AS $$
+CREATE FUNCTION docpatterns._collection_index_definition(name name, rel regclass) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT pg_catalog.regexp_replace(pg_catalog.pg_get_indexdef(i.indexrelid), '^(CREATE (?:UNIQUE )?INDEX (?:"(?:[^"]|"")*"|[^ "]+) ON) ONLY ', E'\\1 ')
     FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) i.indexrelid
    WHERE i.indrelid OPERATOR(pg_catalog.=) $2 AND c.relname OPERATOR(pg_catalog.=) $1
 $$;
-COMMENT ON FUNCTION _collection_index_definition(name, regclass) IS 'internal: the CREATE INDEX command of an index of a table';
+COMMENT ON FUNCTION docpatterns._collection_index_definition(name, regclass) IS 'internal: the CREATE INDEX command of an index of a table';
 
 CREATE FUNCTION collection_create_index(rel regclass, key_document bson, is_unique boolean DEFAULT false, partial_filter bson DEFAULT NULL, name name DEFAULT NULL)
 RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_variable
 DECLARE
-  q pg_catalog.record := @extschema@._collection_query(rel, '{}');
+  q pg_catalog.record := docpatterns._collection_query(rel, '{}');
   relkind pg_catalog."char";
   kinds pg_catalog.text[];
   wanted pg_catalog.text[];
@@ -152,7 +152,7 @@ BEGIN
     PERFORM @extschema@.bson_match('{}'::@extschema@.bson, partial_filter);
   END IF;
   SELECT pg_catalog.array_agg(f.kind), pg_catalog.array_agg(f.field) INTO kinds, wanted
-    FROM @extschema@._collection_index_fields(key_document) AS f;
+    FROM docpatterns._collection_index_fields(key_document) AS f;
 
   IF 'wildcard' OPERATOR(pg_catalog.=) ANY (kinds) THEN
     IF 'ordered' OPERATOR(pg_catalog.=) ANY (kinds) OR 'hashed' OPERATOR(pg_catalog.=) ANY (kinds) THEN
@@ -172,7 +172,7 @@ BEGIN
 
   -- Arrays: their elements are found by a GIN index only.
   IF method OPERATOR(pg_catalog.<>) 'gin' THEN
-    arrays := @extschema@._collection_index_arrays(rel, q.doc_column, wanted, partial_filter);
+    arrays := docpatterns._collection_index_arrays(rel, q.doc_column, wanted, partial_filter);
   END IF;
   IF pg_catalog.cardinality(arrays) OPERATOR(pg_catalog.>) 0 THEN
     IF is_unique OR method OPERATOR(pg_catalog.=) 'hash' THEN
@@ -195,14 +195,14 @@ BEGIN
       parent := pg_catalog.substring(wanted[1], '^(.*)[.][^.]+$');
       IF pg_catalog.cardinality(arrays) OPERATOR(pg_catalog.=) 2 AND pg_catalog.cardinality(wanted) OPERATOR(pg_catalog.=) 2
          AND parent OPERATOR(pg_catalog.=) pg_catalog.substring(wanted[2], '^(.*)[.][^.]+$')
-         AND pg_catalog.cardinality(@extschema@._collection_index_arrays(rel, q.doc_column, ARRAY[parent], partial_filter)) OPERATOR(pg_catalog.>) 0 THEN
+         AND pg_catalog.cardinality(docpatterns._collection_index_arrays(rel, q.doc_column, ARRAY[parent], partial_filter)) OPERATOR(pg_catalog.>) 0 THEN
         columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (pairs = %L)', q.doc_column, pg_catalog.format('%s(%s,%s)',
-          @extschema@._collection_index_path(parent),
-          @extschema@._collection_index_path(pg_catalog.substr(wanted[1], pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2)),
-          @extschema@._collection_index_path(pg_catalog.substr(wanted[2], pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2))))];
+          docpatterns._collection_index_path(parent),
+          docpatterns._collection_index_path(pg_catalog.substr(wanted[1], pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2)),
+          docpatterns._collection_index_path(pg_catalog.substr(wanted[2], pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2))))];
       ELSE
         columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (paths = %L)', q.doc_column,
-          (SELECT pg_catalog.string_agg(@extschema@._collection_index_path(w.field), ', ' ORDER BY w.n) FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n)))];
+          (SELECT pg_catalog.string_agg(docpatterns._collection_index_path(w.field), ', ' ORDER BY w.n) FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n)))];
         parent := NULL;
       END IF;
       key := (SELECT @extschema@.bson_object_agg(w.field OPERATOR(pg_catalog.||) CASE WHEN parent IS NULL THEN '.$**' ELSE '' END, 1 ORDER BY w.n)
@@ -215,7 +215,7 @@ BEGIN
   ELSE
     -- the key of a collection is a column; what is missing comes first, as it does in MongoDB's order
     id_column := CASE WHEN NOT pg_catalog.starts_with(q.id, pg_catalog.concat('t.', q.doc_column, ' ')) THEN pg_catalog.substr(q.id, 3) END;
-    FOR field IN SELECT * FROM @extschema@._collection_index_fields(key_document) LOOP
+    FOR field IN SELECT * FROM docpatterns._collection_index_fields(key_document) LOOP
       columns := columns OPERATOR(pg_catalog.||) pg_catalog.concat(
         CASE WHEN field.field OPERATOR(pg_catalog.=) '_id' AND id_column IS NOT NULL
           THEN pg_catalog.concat(id_column, CASE WHEN field.direction OPERATOR(pg_catalog.<) 0 THEN ' DESC' END)
@@ -223,8 +223,8 @@ BEGIN
             CASE WHEN method OPERATOR(pg_catalog.=) 'hash' THEN '' WHEN field.direction OPERATOR(pg_catalog.>) 0 THEN ' NULLS FIRST' ELSE ' DESC NULLS LAST' END)
           END);
     END LOOP;
-    key := (SELECT @extschema@.bson_object_agg(f.field, CASE WHEN method OPERATOR(pg_catalog.=) 'hash' THEN '"hashed"'::@extschema@.bson_value ELSE @extschema@.bson_value_from(f.direction) END)
-              FROM @extschema@._collection_index_fields(key_document) AS f);
+    key := (SELECT @extschema@.bson_object_agg(f.field, CASE WHEN method OPERATOR(pg_catalog.=) 'hash' THEN '"hashed"'::@extschema@.bson_value ELSE docpatterns.bson_value_from(f.direction) END)
+              FROM docpatterns._collection_index_fields(key_document) AS f);
   END IF;
 
   -- The same index twice is one index, as it is for MongoDB; the primary key serves both directions.
@@ -234,13 +234,13 @@ BEGIN
           OR l.key OPERATOR(@extschema@.=) key AND l.is_unique OPERATOR(pg_catalog.=) is_unique
              AND coalesce(l.partial_filter OPERATOR(@extschema@.=) partial_filter, l.partial_filter IS NULL AND partial_filter IS NULL)) LIMIT 1 LOOP
     RAISE NOTICE 'index "%" already exists, skipping', existing.name USING ERRCODE = 'duplicate_table';
-    RETURN @extschema@._collection_index_definition(existing.name, rel);
+    RETURN docpatterns._collection_index_definition(existing.name, rel);
   END LOOP;
 
   IF made IS NULL THEN
     SELECT c.relname INTO base FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=) rel;
     LOOP
-      made := @extschema@._pattern_object_name(base,
+      made := docpatterns._pattern_object_name(base,
         coalesce(pg_catalog.substring(pg_catalog.regexp_replace(pg_catalog.array_to_string(wanted, '_'), '[^[:alnum:]]+', '_', 'g'), '^_*(.*[^_])_*$'), 'all'), pg_catalog.concat('idx', CASE WHEN n OPERATOR(pg_catalog.>) 0 THEN n END));
       EXIT WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.relname OPERATOR(pg_catalog.=) made
         AND c.relnamespace OPERATOR(pg_catalog.=) (SELECT r.relnamespace FROM pg_catalog.pg_class AS r WHERE r.oid OPERATOR(pg_catalog.=) rel));
@@ -253,7 +253,7 @@ BEGIN
     CASE WHEN is_unique THEN ' NULLS NOT DISTINCT' END,
     CASE WHEN partial_filter IS NOT NULL
       THEN pg_catalog.format(' WHERE %s OPERATOR(@extschema@.@@) %L::@extschema@.bson', q.doc_column, partial_filter) END);
-  RETURN @extschema@._collection_index_definition(made, rel);
+  RETURN docpatterns._collection_index_definition(made, rel);
 END
 $$;
 COMMENT ON FUNCTION collection_create_index(regclass, bson, boolean, bson, name) IS

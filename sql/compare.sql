@@ -14,13 +14,13 @@
 -- While a query is planned, a constant of such a type becomes a bson_value, if one equals it exactly (operators_plan.c).
 
 -- what PostgreSQL compares otherwise among values of one type
-CREATE FUNCTION float4_bson_cmp(float4, float4) RETURNS int4
+CREATE FUNCTION docpatterns.float4_bson_cmp(float4, float4) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_float4_bson_cmp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION float8_bson_cmp(float8, float8) RETURNS int4
+CREATE FUNCTION docpatterns.float8_bson_cmp(float8, float8) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_float8_bson_cmp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION numeric_bson_cmp(numeric, numeric) RETURNS int4
+CREATE FUNCTION docpatterns.numeric_bson_cmp(numeric, numeric) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_numeric_bson_cmp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION text_bson_eq(text, text) RETURNS bool
+CREATE FUNCTION docpatterns.text_bson_eq(text, text) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_text_bson_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 DO $$
@@ -28,19 +28,20 @@ DECLARE
   p record;
   o record;
   f pg_catalog.text;
-  define constant pg_catalog.text := $q$CREATE FUNCTION %1$s(%2$s) RETURNS %3$s
-    AS 'MODULE_PATHNAME', 'dp_%1$s' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE %4$s$q$;
+  define constant pg_catalog.text := $q$CREATE FUNCTION %1$s.%2$s(%3$s) RETURNS %4$s
+    AS 'MODULE_PATHNAME', 'dp_%2$s' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE %5$s$q$;
 BEGIN
-  -- l, r: the types of both sides; f: names of functions; own: a type's own order, with opclasses.
+  -- l, r: the types of both sides; f: names of functions; own: a type's own order, with opclasses;
+  -- home: the schema of the functions that compare and hash.
   -- What ANALYZE knows of fields (stats) serves all that a bson_value is compared with.
   FOR p IN
     SELECT * FROM (VALUES
-      ('bson_value', 'bson_value', 'bson_value_%s', true, 'bson_value_', 'bson_value_'),
-      ('bson', 'bson', 'bson_%s', true, 'scalar', ''),
-      ('objectid', 'objectid', 'objectid_%s', true, 'scalar', ''))
-      AS v (l, r, f, own, stats, eq_stats)
+      ('bson_value', 'bson_value', 'bson_value_%s', true, '@extschema@', 'docpatterns.bson_value_', 'docpatterns.bson_value_'),
+      ('bson', 'bson', 'bson_%s', true, '@extschema@', 'scalar', ''),
+      ('objectid', 'objectid', 'objectid_%s', true, 'docpatterns', 'scalar', ''))
+      AS v (l, r, f, own, home, stats, eq_stats)
     UNION ALL
-    SELECT v.*, false, 'bson_value_', 'bson_value_'
+    SELECT v.*, false, 'docpatterns', 'docpatterns.bson_value_', 'docpatterns.bson_value_'
     FROM pg_catalog.unnest('{int2,int4,int8,float4,float8,numeric,text,boolean,date,timestamptz,
                              uuid,objectid}'::pg_catalog.text[]) t
       CROSS JOIN LATERAL (VALUES ('bson_value', t, pg_catalog.concat('bson_value_%s_', t)),
@@ -55,44 +56,45 @@ BEGIN
     LOOP
       f := pg_catalog.format(p.f, o.name);
       IF p.own AND p.l OPERATOR(pg_catalog.=) 'bson_value' THEN
-        EXECUTE pg_catalog.format(define, pg_catalog.concat(f, '_support'), 'internal',
+        EXECUTE pg_catalog.format(define, 'docpatterns', pg_catalog.concat(f, '_support'), 'internal',
           'internal', '');
       END IF;
-      EXECUTE pg_catalog.format(define, f, pg_catalog.concat(p.l, ', ', p.r), 'bool',
-        CASE WHEN NOT p.own THEN pg_catalog.format('SUPPORT bson_value_%s_support', o.name) END);
+      EXECUTE pg_catalog.format(define, 'docpatterns', f, pg_catalog.concat(p.l, ', ', p.r), 'bool',
+        CASE WHEN NOT p.own THEN pg_catalog.format('SUPPORT docpatterns.bson_value_%s_support', o.name) END);
       EXECUTE pg_catalog.format('CREATE OPERATOR %1$s (LEFTARG = %2$s, RIGHTARG = %3$s,
-          FUNCTION = %4$s, COMMUTATOR = %5$s, NEGATOR = %6$s,
+          FUNCTION = docpatterns.%4$s, COMMUTATOR = %5$s, NEGATOR = %6$s,
           RESTRICT = %7$s%8$ssel, JOIN = %9$s%8$sjoinsel %10$s)',
         o.sign, p.l, p.r, f, o.commutator, o.negator, coalesce(o.stats, p.stats), o.sel,
         coalesce(o.stats, 'scalar'),
         CASE WHEN o.name OPERATOR(pg_catalog.<>) 'eq' THEN '' WHEN p.own THEN ', HASHES, MERGES'
              ELSE ', HASHES' END);
     END LOOP;
-    EXECUTE pg_catalog.format(define, pg_catalog.format(p.f, 'cmp'),
+    EXECUTE pg_catalog.format(define, p.home, pg_catalog.format(p.f, 'cmp'),
       pg_catalog.concat(p.l, ', ', p.r), 'int4', '');
     CONTINUE WHEN NOT p.own;
-    EXECUTE pg_catalog.format(define, pg_catalog.format(p.f, 'hash'), p.l, 'int4', '');
-    EXECUTE pg_catalog.format(define, pg_catalog.format(p.f, 'hash_extended'),
+    EXECUTE pg_catalog.format(define, p.home, pg_catalog.format(p.f, 'hash'), p.l, 'int4', '');
+    EXECUTE pg_catalog.format(define, p.home, pg_catalog.format(p.f, 'hash_extended'),
       pg_catalog.concat(p.l, ', int8'), 'int8', '');
-    EXECUTE pg_catalog.format(define, pg_catalog.format(p.f, 'sortsupport'), 'internal',
+    EXECUTE pg_catalog.format(define, 'docpatterns', pg_catalog.format(p.f, 'sortsupport'), 'internal',
       'void', '');
     EXECUTE pg_catalog.format('CREATE OPERATOR CLASS %1$s_ops DEFAULT FOR TYPE %1$s USING btree AS
       OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
-      FUNCTION 1 %1$s_cmp(%1$s, %1$s), FUNCTION 2 %1$s_sortsupport(internal)', p.l);
+      FUNCTION 1 %2$s.%1$s_cmp(%1$s, %1$s), FUNCTION 2 docpatterns.%1$s_sortsupport(internal)', p.l, p.home);
     EXECUTE pg_catalog.format('CREATE OPERATOR CLASS %1$s_ops DEFAULT FOR TYPE %1$s USING hash AS
-      OPERATOR 1 =, FUNCTION 1 %1$s_hash(%1$s), FUNCTION 2 %1$s_hash_extended(%1$s, int8)', p.l);
+      OPERATOR 1 =, FUNCTION 1 %2$s.%1$s_hash(%1$s), FUNCTION 2 %2$s.%1$s_hash_extended(%1$s, int8)',
+      p.l, p.home);
   END LOOP;
   FOR p IN
     SELECT * FROM (VALUES
       ('int2', 'int2eq', 'btint2cmp'), ('int4', 'int4eq', 'btint4cmp'),
-      ('int8', 'int8eq', 'btint8cmp'), ('float4', 'float4eq', 'float4_bson_cmp'),
-      ('float8', 'float8eq', 'float8_bson_cmp'), ('numeric', 'numeric_eq', 'numeric_bson_cmp'),
-      ('text', 'text_bson_eq', 'bttext_pattern_cmp'), ('boolean', 'booleq', 'btboolcmp'),
+      ('int8', 'int8eq', 'btint8cmp'), ('float4', 'float4eq', 'docpatterns.float4_bson_cmp'),
+      ('float8', 'float8eq', 'docpatterns.float8_bson_cmp'), ('numeric', 'numeric_eq', 'docpatterns.numeric_bson_cmp'),
+      ('text', 'docpatterns.text_bson_eq', 'bttext_pattern_cmp'), ('boolean', 'booleq', 'btboolcmp'),
       ('date', 'date_eq', 'date_cmp'), ('timestamptz', 'timestamptz_eq', 'timestamptz_cmp'),
-      ('uuid', 'uuid_eq', 'uuid_cmp'), ('objectid', 'objectid_eq', 'objectid_cmp')) AS v (t, eq, cmp)
+      ('uuid', 'uuid_eq', 'uuid_cmp'), ('objectid', 'docpatterns.objectid_eq', 'docpatterns.objectid_cmp')) AS v (t, eq, cmp)
   LOOP
-    EXECUTE pg_catalog.format(define, pg_catalog.concat(p.t, '_bson_hash'), p.t, 'int4', '');
-    EXECUTE pg_catalog.format(define, pg_catalog.concat(p.t, '_bson_hash_extended'),
+    EXECUTE pg_catalog.format(define, 'docpatterns', pg_catalog.concat(p.t, '_bson_hash'), p.t, 'int4', '');
+    EXECUTE pg_catalog.format(define, 'docpatterns', pg_catalog.concat(p.t, '_bson_hash_extended'),
       pg_catalog.concat(p.t, ', int8'), 'int8', '');
     EXECUTE pg_catalog.format('CREATE OPERATOR =#= (LEFTARG = %1$s, RIGHTARG = %1$s,
       FUNCTION = %2$s, COMMUTATOR = =#=, RESTRICT = eqsel, JOIN = eqjoinsel)', p.t, p.eq);
@@ -103,13 +105,13 @@ BEGIN
       OPERATOR 1 < (%1$s, bson_value), OPERATOR 2 <= (%1$s, bson_value),
       OPERATOR 3 = (%1$s, bson_value), OPERATOR 4 >= (%1$s, bson_value),
       OPERATOR 5 > (%1$s, bson_value),
-      FUNCTION 1 (bson_value, %1$s) bson_value_cmp_%1$s(bson_value, %1$s),
-      FUNCTION 1 (%1$s, bson_value) %1$s_cmp_bson_value(%1$s, bson_value),
+      FUNCTION 1 (bson_value, %1$s) docpatterns.bson_value_cmp_%1$s(bson_value, %1$s),
+      FUNCTION 1 (%1$s, bson_value) docpatterns.%1$s_cmp_bson_value(%1$s, bson_value),
       FUNCTION 1 (%1$s, %1$s) %2$s(%1$s, %1$s)', p.t, p.cmp);
     EXECUTE pg_catalog.format('ALTER OPERATOR FAMILY bson_value_ops USING hash ADD
       OPERATOR 1 = (bson_value, %1$s), OPERATOR 1 = (%1$s, bson_value), OPERATOR 1 =#= (%1$s, %1$s),
-      FUNCTION 1 (%1$s, %1$s) %1$s_bson_hash(%1$s),
-      FUNCTION 2 (%1$s, %1$s) %1$s_bson_hash_extended(%1$s, int8)', p.t);
+      FUNCTION 1 (%1$s, %1$s) docpatterns.%1$s_bson_hash(%1$s),
+      FUNCTION 2 (%1$s, %1$s) docpatterns.%1$s_bson_hash_extended(%1$s, int8)', p.t);
   END LOOP;
 END
 $$;

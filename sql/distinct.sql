@@ -1,29 +1,29 @@
 -- Sketches of distinct values (HyperLogLog). The functions are in src/bson/distinctfn.c.
 
-CREATE FUNCTION bson_distinct_step(internal, "any") RETURNS internal
+CREATE FUNCTION docpatterns.bson_distinct_step(internal, "any") RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_step' LANGUAGE C STABLE PARALLEL SAFE;
-CREATE FUNCTION bson_distinct_merge_step(internal, bson_value) RETURNS internal
+CREATE FUNCTION docpatterns.bson_distinct_merge_step(internal, bson_value) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_merge_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bson_distinct_combine(internal, internal) RETURNS internal
+CREATE FUNCTION docpatterns.bson_distinct_combine(internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bson_distinct_serialize(internal) RETURNS bytea
+CREATE FUNCTION docpatterns.bson_distinct_serialize(internal) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bson_distinct_deserialize(bytea, internal) RETURNS internal
+CREATE FUNCTION docpatterns.bson_distinct_deserialize(bytea, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bson_distinct_final(internal) RETURNS bson_value
+CREATE FUNCTION docpatterns.bson_distinct_final(internal) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 CREATE AGGREGATE bson_distinct_agg("any") (
-  SFUNC = bson_distinct_step, STYPE = internal, SSPACE = 2100, FINALFUNC = bson_distinct_final,
-  COMBINEFUNC = bson_distinct_combine, SERIALFUNC = bson_distinct_serialize,
-  DESERIALFUNC = bson_distinct_deserialize, PARALLEL = SAFE
+  SFUNC = docpatterns.bson_distinct_step, STYPE = internal, SSPACE = 2100, FINALFUNC = docpatterns.bson_distinct_final,
+  COMBINEFUNC = docpatterns.bson_distinct_combine, SERIALFUNC = docpatterns.bson_distinct_serialize,
+  DESERIALFUNC = docpatterns.bson_distinct_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_distinct_agg("any") IS 'a sketch of the distinct values, a Binary of at most 1.3 kB that bson_distinct_count reads; exact up to 300 values, with a standard error of 2.3 % beyond; SQL NULL does not count; equal values of different types count once; no rows give an empty sketch';
 
 CREATE AGGREGATE bson_distinct_merge_agg(bson_value) (
-  SFUNC = bson_distinct_merge_step, STYPE = internal, SSPACE = 2100, FINALFUNC = bson_distinct_final,
-  COMBINEFUNC = bson_distinct_combine, SERIALFUNC = bson_distinct_serialize,
-  DESERIALFUNC = bson_distinct_deserialize, PARALLEL = SAFE
+  SFUNC = docpatterns.bson_distinct_merge_step, STYPE = internal, SSPACE = 2100, FINALFUNC = docpatterns.bson_distinct_final,
+  COMBINEFUNC = docpatterns.bson_distinct_combine, SERIALFUNC = docpatterns.bson_distinct_serialize,
+  DESERIALFUNC = docpatterns.bson_distinct_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_distinct_merge_agg(bson_value) IS 'one sketch of the values of all sketches; NULL and null are empty ones; errors 22023 for a value that is no sketch, XX001 for a damaged one';
 

@@ -16,41 +16,41 @@ COMMENT ON FUNCTION bson_unset(bson, text[]) IS
   'The document without the values at the dotted paths. An array element becomes null; NULLs among '
   'the paths and paths that lead nowhere are ignored';
 
-CREATE FUNCTION bson_remove(doc bson, path text) RETURNS bson
+CREATE FUNCTION docpatterns.bson_remove(doc bson, path text) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_unset_one' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_remove(bson, text) IS 'the function of the operator -';
+COMMENT ON FUNCTION docpatterns.bson_remove(bson, text) IS 'the function of the operator -';
 
-CREATE FUNCTION bson_remove(doc bson, paths text[]) RETURNS bson
+CREATE FUNCTION docpatterns.bson_remove(doc bson, paths text[]) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_unset' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_remove(bson, text[]) IS 'the function of the operator -';
+COMMENT ON FUNCTION docpatterns.bson_remove(bson, text[]) IS 'the function of the operator -';
 
-CREATE OPERATOR - (LEFTARG = bson, RIGHTARG = text, FUNCTION = bson_remove);
+CREATE OPERATOR - (LEFTARG = bson, RIGHTARG = text, FUNCTION = docpatterns.bson_remove);
 COMMENT ON OPERATOR - (bson, text) IS 'the document without what the dotted path leads to';
-CREATE OPERATOR - (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_remove);
+CREATE OPERATOR - (LEFTARG = bson, RIGHTARG = text[], FUNCTION = docpatterns.bson_remove);
 COMMENT ON OPERATOR - (bson, text[]) IS 'the document without what the dotted paths lead to';
 
-CREATE FUNCTION bson_concat(bson, bson) RETURNS bson
+CREATE FUNCTION docpatterns.bson_concat(bson, bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_concat' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_concat(bson, bson) IS 'the fields of both documents: those of the left one keep their places, with the values of the right one where it has the same names, and the others follow';
-CREATE OPERATOR || (LEFTARG = bson, RIGHTARG = bson, FUNCTION = bson_concat);
+COMMENT ON FUNCTION docpatterns.bson_concat(bson, bson) IS 'the fields of both documents: those of the left one keep their places, with the values of the right one where it has the same names, and the others follow';
+CREATE OPERATOR || (LEFTARG = bson, RIGHTARG = bson, FUNCTION = docpatterns.bson_concat);
 COMMENT ON OPERATOR || (bson, bson) IS 'the fields of both documents, the right one''s values winning';
 
-CREATE FUNCTION bson_concat(bson_value, bson_value) RETURNS bson_value
+CREATE FUNCTION docpatterns.bson_concat(bson_value, bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_concat' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_concat(bson_value, bson_value) IS 'of two documents, the fields of both; otherwise an array of the elements of both, a value that is no array being one element';
-CREATE OPERATOR || (LEFTARG = bson_value, RIGHTARG = bson_value, FUNCTION = bson_concat);
+COMMENT ON FUNCTION docpatterns.bson_concat(bson_value, bson_value) IS 'of two documents, the fields of both; otherwise an array of the elements of both, a value that is no array being one element';
+CREATE OPERATOR || (LEFTARG = bson_value, RIGHTARG = bson_value, FUNCTION = docpatterns.bson_concat);
 COMMENT ON OPERATOR || (bson_value, bson_value) IS 'the fields of two documents, or an array of the elements of both';
 
-CREATE FUNCTION bson_remove(value bson_value, path text) RETURNS bson_value
+CREATE FUNCTION docpatterns.bson_remove(value bson_value, path text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_unset' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_remove(bson_value, text) IS 'a document or an array without what the dotted path leads to; an error 22023 for any other value';
-CREATE OPERATOR - (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_remove);
+COMMENT ON FUNCTION docpatterns.bson_remove(bson_value, text) IS 'a document or an array without what the dotted path leads to; an error 22023 for any other value';
+CREATE OPERATOR - (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = docpatterns.bson_remove);
 COMMENT ON OPERATOR - (bson_value, text) IS 'a document or an array without what the dotted path leads to';
 
-CREATE FUNCTION bson_remove(value bson_value, element int) RETURNS bson_value
+CREATE FUNCTION docpatterns.bson_remove(value bson_value, element int) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_remove' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_remove(bson_value, int) IS 'an array without the element at a position, negative ones from the end; an error 42804 for any other value';
-CREATE OPERATOR - (LEFTARG = bson_value, RIGHTARG = int, FUNCTION = bson_remove);
+COMMENT ON FUNCTION docpatterns.bson_remove(bson_value, int) IS 'an array without the element at a position, negative ones from the end; an error 42804 for any other value';
+CREATE OPERATOR - (LEFTARG = bson_value, RIGHTARG = int, FUNCTION = docpatterns.bson_remove);
 COMMENT ON OPERATOR - (bson_value, int) IS 'an array without the element at a position';
 
 CREATE FUNCTION bson_array_append(doc bson, path text, VARIADIC elements "any") RETURNS bson

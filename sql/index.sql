@@ -1,15 +1,15 @@
 -- The GIN operator class bson_ops (src/index).
 
 -- What an index stores (src/index/key.h)
-CREATE FUNCTION bson_gin_options(internal) RETURNS void
+CREATE FUNCTION docpatterns.bson_gin_options(internal) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_bson_gin_options' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_gin_options(internal) IS 'for GIN: the options paths and pairs of bson_ops';
-CREATE FUNCTION bson_gin_extract_value(bson, internal) RETURNS internal
+COMMENT ON FUNCTION docpatterns.bson_gin_options(internal) IS 'for GIN: the options paths and pairs of bson_ops';
+CREATE FUNCTION docpatterns.bson_gin_extract_value(bson, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_gin_extract_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_gin_extract_value(bson, internal) IS 'for GIN: the keys of a document';
-CREATE FUNCTION bson_gin_compare(bytea, bytea) RETURNS int
+COMMENT ON FUNCTION docpatterns.bson_gin_extract_value(bson, internal) IS 'for GIN: the keys of a document';
+CREATE FUNCTION docpatterns.bson_gin_compare(bytea, bytea) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bson_gin_compare' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_gin_compare(bytea, bytea) IS 'for GIN: the order of keys, byte by byte';
+COMMENT ON FUNCTION docpatterns.bson_gin_compare(bytea, bytea) IS 'for GIN: the order of keys, byte by byte';
 
 CREATE FUNCTION bson_index_keys(doc bson, paths text DEFAULT NULL, pairs text DEFAULT NULL,
   OUT path text, OUT class text, OUT value bytea, OUT key bytea) RETURNS SETOF record
@@ -17,17 +17,17 @@ CREATE FUNCTION bson_index_keys(doc bson, paths text DEFAULT NULL, pairs text DE
 COMMENT ON FUNCTION bson_index_keys(bson, text, text) IS 'the keys that a GIN index with these options of bson_ops stores for a document, in the order of the index: the path without positions (of a pair with the value of its first part), the class, the bytes of the value in the key, the key; nothing for null; 22023 for bad options; walks the document once, or once for each path and pair';
 
 -- What is asked of it (src/index/consistent.c)
-CREATE FUNCTION bson_gin_extract_query(internal, internal, int2, internal, internal, internal, internal) RETURNS internal
+CREATE FUNCTION docpatterns.bson_gin_extract_query(internal, internal, int2, internal, internal, internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_gin_extract_query' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_gin_extract_query(internal, internal, int2, internal, internal, internal, internal) IS 'for GIN: the keys that are looked up';
-CREATE FUNCTION bson_gin_consistent(internal, int2, internal, int4, internal, internal, internal) RETURNS "char"
+COMMENT ON FUNCTION docpatterns.bson_gin_extract_query(internal, internal, int2, internal, internal, internal, internal) IS 'for GIN: the keys that are looked up';
+CREATE FUNCTION docpatterns.bson_gin_consistent(internal, int2, internal, int4, internal, internal, internal) RETURNS "char"
   AS 'MODULE_PATHNAME', 'dp_bson_gin_consistent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_gin_consistent(internal, int2, internal, int4, internal, internal, internal) IS 'for GIN: what the keys that were found say of a document, in three values';
-CREATE FUNCTION bson_gin_compare_partial(bytea, bytea, int2, internal) RETURNS int4
+COMMENT ON FUNCTION docpatterns.bson_gin_consistent(internal, int2, internal, int4, internal, internal, internal) IS 'for GIN: what the keys that were found say of a document, in three values';
+CREATE FUNCTION docpatterns.bson_gin_compare_partial(bytea, bytea, int2, internal) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_gin_compare_partial' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_gin_compare_partial(bytea, bytea, int2, internal) IS 'for GIN: whether a key is in the range that is looked up';
+COMMENT ON FUNCTION docpatterns.bson_gin_compare_partial(bytea, bytea, int2, internal) IS 'for GIN: whether a key is in the range that is looked up';
 
-CREATE OPERATOR @@~ (LEFTARG = bson, RIGHTARG = bson, FUNCTION = bson_match, RESTRICT = bson_matchsel, JOIN = matchingjoinsel);
+CREATE OPERATOR @@~ (LEFTARG = bson, RIGHTARG = bson, FUNCTION = bson_match, RESTRICT = docpatterns.bson_matchsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR @@~ (bson, bson) IS 'what the planner makes of @@ for an index: the document may match, as far as the index can tell; not for queries';
 
 CREATE OPERATOR CLASS bson_ops DEFAULT FOR TYPE bson USING gin AS
@@ -36,12 +36,12 @@ CREATE OPERATOR CLASS bson_ops DEFAULT FOR TYPE bson USING gin AS
   OPERATOR 3 ? (bson, text),
   OPERATOR 4 ?| (bson, text[]),
   OPERATOR 5 ?& (bson, text[]),
-  FUNCTION 1 bson_gin_compare(bytea, bytea),
-  FUNCTION 2 bson_gin_extract_value(bson, internal),
-  FUNCTION 3 bson_gin_extract_query(internal, internal, int2, internal, internal, internal, internal),
-  FUNCTION 5 bson_gin_compare_partial(bytea, bytea, int2, internal),
-  FUNCTION 6 bson_gin_consistent(internal, int2, internal, int4, internal, internal, internal),
-  FUNCTION 7 bson_gin_options(internal),
+  FUNCTION 1 docpatterns.bson_gin_compare(bytea, bytea),
+  FUNCTION 2 docpatterns.bson_gin_extract_value(bson, internal),
+  FUNCTION 3 docpatterns.bson_gin_extract_query(internal, internal, int2, internal, internal, internal, internal),
+  FUNCTION 5 docpatterns.bson_gin_compare_partial(bytea, bytea, int2, internal),
+  FUNCTION 6 docpatterns.bson_gin_consistent(internal, int2, internal, int4, internal, internal, internal),
+  FUNCTION 7 docpatterns.bson_gin_options(internal),
   STORAGE bytea;
 COMMENT ON OPERATOR FAMILY bson_ops USING gin IS 'documents: @@ (by @@~), @>, ?, ?| and ?&';
 COMMENT ON OPERATOR CLASS bson_ops USING gin IS 'documents, all their paths; options: paths = ''a.b, c'' for these paths only, pairs = ''releases(location,date)'' for pairs of fields of sub-documents';

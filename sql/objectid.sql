@@ -1,8 +1,8 @@
 -- Object ids: making them and reading their time. Input and output are in types.sql, order and hashing in compare.sql.
 
-COMMENT ON FUNCTION objectid_cmp(objectid, objectid) IS 'compares two object ids in MongoDB''s order: less than, equal to or greater than 0';
-COMMENT ON FUNCTION objectid_hash(objectid) IS 'hash of 32 bits; equal object ids have equal hashes, which never change';
-COMMENT ON FUNCTION objectid_hash_extended(objectid, int8) IS 'hash of 64 bits with a seed; equal object ids have equal hashes, which never change';
+COMMENT ON FUNCTION docpatterns.objectid_cmp(objectid, objectid) IS 'compares two object ids in MongoDB''s order: less than, equal to or greater than 0';
+COMMENT ON FUNCTION docpatterns.objectid_hash(objectid) IS 'hash of 32 bits; equal object ids have equal hashes, which never change';
+COMMENT ON FUNCTION docpatterns.objectid_hash_extended(objectid, int8) IS 'hash of 64 bits with a seed; equal object ids have equal hashes, which never change';
 COMMENT ON OPERATOR CLASS objectid_ops USING btree IS 'MongoDB''s order';
 COMMENT ON OPERATOR CLASS objectid_ops USING hash IS 'equality in MongoDB''s order';
 
@@ -21,15 +21,15 @@ CREATE FUNCTION objectid_timestamp(objectid) RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_objectid_timestamp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION objectid_timestamp(objectid) IS 'The time of an id, to the second';
 
-CREATE FUNCTION objectid_smaller(objectid, objectid) RETURNS objectid
+CREATE FUNCTION docpatterns.objectid_smaller(objectid, objectid) RETURNS objectid
   AS 'MODULE_PATHNAME', 'dp_objectid_smaller' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION objectid_larger(objectid, objectid) RETURNS objectid
+CREATE FUNCTION docpatterns.objectid_larger(objectid, objectid) RETURNS objectid
   AS 'MODULE_PATHNAME', 'dp_objectid_larger' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE AGGREGATE min(objectid) (
-  SFUNC = objectid_smaller, STYPE = objectid, COMBINEFUNC = objectid_smaller, SORTOP = <, PARALLEL = SAFE
+  SFUNC = docpatterns.objectid_smaller, STYPE = objectid, COMBINEFUNC = docpatterns.objectid_smaller, SORTOP = <, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE min(objectid) IS 'the least object id, which is the first that was made, to the second; an index answers it';
 CREATE AGGREGATE max(objectid) (
-  SFUNC = objectid_larger, STYPE = objectid, COMBINEFUNC = objectid_larger, SORTOP = >, PARALLEL = SAFE
+  SFUNC = docpatterns.objectid_larger, STYPE = objectid, COMBINEFUNC = docpatterns.objectid_larger, SORTOP = >, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE max(objectid) IS 'the greatest object id, which is the last that was made, to the second; an index answers it';

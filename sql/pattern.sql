@@ -1,6 +1,6 @@
 -- What is the same for all patterns: listing, checking, repairing, altering and disabling declarations, and the triggers
 -- and views that they share. The functions behind it are in src/patterns/. Names that begin with an underscore are not for
--- users: they change nothing that their caller could not change otherwise.
+-- users: they are in the schema docpatterns and change nothing that their caller could not change otherwise.
 
 CREATE TYPE pattern_declaration AS (rel regclass, pattern text, name text, options bson);
 COMMENT ON TYPE pattern_declaration IS 'a row of pattern_list()';
@@ -9,9 +9,6 @@ CREATE TYPE pattern_violation AS (rel regclass, pattern text, name text, key bso
 COMMENT ON TYPE pattern_violation IS 'a row of pattern_check(): what is wrong with the document of a key';
 
 -- Bookkeeping -------------------------------------------------------------------------------------------------------------
-
-CREATE SCHEMA docpatterns;
-COMMENT ON SCHEMA docpatterns IS 'bookkeeping of the extension docpatterns';
 
 -- Not dumped: a role that dumps its own tables has no rights on it.
 CREATE TABLE docpatterns.notes (rel regclass NOT NULL, pattern text NOT NULL, name text NOT NULL, value @extschema@.bson_value NOT NULL, held regclass NOT NULL,
@@ -23,26 +20,26 @@ COMMENT ON TABLE docpatterns.notes IS
 
 -- Declarations ------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _pattern_declarations(target regclass, OUT rel regclass, OUT pattern text, OUT name text, OUT options bson, OUT trigger_oid oid)
+CREATE FUNCTION docpatterns._pattern_declarations(target regclass, OUT rel regclass, OUT pattern text, OUT name text, OUT options bson, OUT trigger_oid oid)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_pattern_declarations' LANGUAGE C STABLE;
-COMMENT ON FUNCTION _pattern_declarations(regclass) IS 'declarations read back from pg_trigger, of one table or, with NULL, of all';
+COMMENT ON FUNCTION docpatterns._pattern_declarations(regclass) IS 'declarations read back from pg_trigger, of one table or, with NULL, of all';
 
 CREATE FUNCTION pattern_list(rel regclass DEFAULT NULL) RETURNS SETOF pattern_declaration
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET docpatterns.max_document_size = '1073740799' AS $$
   SELECT d.rel, d.pattern, d.name, @extschema@.bson_unset(d.options, 'pair', 'second_pair', 'gone_pair', 'group_at', 'time_at', 'name')
-  FROM @extschema@._pattern_declarations(pattern_list.rel) AS d
+  FROM docpatterns._pattern_declarations(pattern_list.rel) AS d
   ORDER BY d.rel::text, d.pattern, d.name
 $$;
 COMMENT ON FUNCTION pattern_list(regclass) IS
   'The patterns declared on a table, or on all tables, with their options. Reads the catalogs and '
   'takes no locks';
 
-CREATE FUNCTION _pattern_require_owner(rel regclass) RETURNS void
+CREATE FUNCTION docpatterns._pattern_require_owner(rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_require_owner' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _pattern_require_owner(regclass) IS 'error 42501 unless the current user owns the table';
+COMMENT ON FUNCTION docpatterns._pattern_require_owner(regclass) IS 'error 42501 unless the current user owns the table';
 
-CREATE FUNCTION _pattern_refuse_partition(rel regclass) RETURNS void
+CREATE FUNCTION docpatterns._pattern_refuse_partition(rel regclass) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF (SELECT c.relispartition FROM pg_class c WHERE c.oid = rel) THEN
@@ -51,60 +48,60 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_refuse_partition(regclass) IS 'error 42809 for a partition: for patterns that have work to do at the end of statements';
+COMMENT ON FUNCTION docpatterns._pattern_refuse_partition(regclass) IS 'error 42809 for a partition: for patterns that have work to do at the end of statements';
 
-CREATE FUNCTION _pattern_object_name(first text, second text, label text) RETURNS text
+CREATE FUNCTION docpatterns._pattern_object_name(first text, second text, label text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_pattern_object_name' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION _pattern_object_name(text, text, text) IS 'name of a generated object: the parts joined and shortened as PostgreSQL does';
+COMMENT ON FUNCTION docpatterns._pattern_object_name(text, text, text) IS 'name of a generated object: the parts joined and shortened as PostgreSQL does';
 
 -- The parts joined: the name of a table, view or function that is made. Where they had to be shortened, as PostgreSQL does, and something in
 -- the schema has that name, a number makes another of it.
-CREATE FUNCTION _pattern_relation_name(schema_name text, first text, second text, label text) RETURNS text
+CREATE FUNCTION docpatterns._pattern_relation_name(schema_name text, first text, second text, label text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  result text := @extschema@._pattern_object_name(first, second, label);
+  result text := docpatterns._pattern_object_name(first, second, label);
   n int := 0;
 BEGIN
   WHILE result <> concat_ws('_', first, second, label)
         AND (to_regclass(format('%I.%I', schema_name, result)) IS NOT NULL OR to_regtype(format('%I.%I', schema_name, result)) IS NOT NULL
              OR EXISTS (SELECT FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace WHERE s.nspname = schema_name AND p.proname = result)) LOOP
     n := n + 1;
-    result := @extschema@._pattern_object_name(first, second, concat(label, n));
+    result := docpatterns._pattern_object_name(first, second, concat(label, n));
   END LOOP;
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION _pattern_relation_name(text, text, text, text) IS 'name of a generated table or view: the parts joined, and if they are too long a name that the schema does not use yet';
+COMMENT ON FUNCTION docpatterns._pattern_relation_name(text, text, text, text) IS 'name of a generated table or view: the parts joined, and if they are too long a name that the schema does not use yet';
 
-CREATE FUNCTION _pattern_pairs(options bson) RETURNS text[]
+CREATE FUNCTION docpatterns._pattern_pairs(options bson) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT array_remove(ARRAY(SELECT @extschema@.bson_get_text($1, o) FROM unnest('{pair,second_pair,gone_pair}'::text[]) o), NULL)
 $$;
-COMMENT ON FUNCTION _pattern_pairs(bson) IS 'the pairs in the options of a declaration, by which it finds its other tables';
+COMMENT ON FUNCTION docpatterns._pattern_pairs(bson) IS 'the pairs in the options of a declaration, by which it finds its other tables';
 
-CREATE FUNCTION _pattern_side(pair text, rel regclass) RETURNS regclass
+CREATE FUNCTION docpatterns._pattern_side(pair text, rel regclass) RETURNS regclass
   AS 'MODULE_PATHNAME', 'dp_pattern_side' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _pattern_side(text, regclass) IS 'the second table of a pattern, or NULL; pair stands in the declaration''s options, rel is its table';
+COMMENT ON FUNCTION docpatterns._pattern_side(text, regclass) IS 'the second table of a pattern, or NULL; pair stands in the declaration''s options, rel is its table';
 
-CREATE FUNCTION pattern_anchor_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.pattern_anchor_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_anchor_trigger' LANGUAGE C;
-COMMENT ON FUNCTION pattern_anchor_trigger() IS 'trigger that does nothing: with it a declaration follows its columns through renames, and misses a trigger that was dropped';
+COMMENT ON FUNCTION docpatterns.pattern_anchor_trigger() IS 'trigger that does nothing: with it a declaration follows its columns through renames, and misses a trigger that was dropped';
 
-CREATE FUNCTION _pattern_anchors(rel regclass, OUT trigger_name text, OUT label text, OUT doc_column text, OUT keys text[], OUT triggers text[])
+CREATE FUNCTION docpatterns._pattern_anchors(rel regclass, OUT trigger_name text, OUT label text, OUT doc_column text, OUT keys text[], OUT triggers text[])
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_pattern_anchors' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _pattern_anchors(regclass) IS 'anchors of the declarations that a table takes part in: label is the name of the declaration, or the pair on its other table';
+COMMENT ON FUNCTION docpatterns._pattern_anchors(regclass) IS 'anchors of the declarations that a table takes part in: label is the name of the declaration, or the pair on its other table';
 
-CREATE FUNCTION _pattern_emptied_on_commit(rel regclass) RETURNS boolean
+CREATE FUNCTION docpatterns._pattern_emptied_on_commit(rel regclass) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_emptied_on_commit' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _pattern_emptied_on_commit(regclass) IS 'whether a temporary table of this session was made with ON COMMIT DELETE ROWS since the extension is there';
+COMMENT ON FUNCTION docpatterns._pattern_emptied_on_commit(regclass) IS 'whether a temporary table of this session was made with ON COMMIT DELETE ROWS since the extension is there';
 
-CREATE FUNCTION _pattern_require_key(rel regclass) RETURNS void
+CREATE FUNCTION docpatterns._pattern_require_key(rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_require_key' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _pattern_require_key(regclass) IS 'error 55000 if the primary key of a table is on other columns than its patterns were declared with';
+COMMENT ON FUNCTION docpatterns._pattern_require_key(regclass) IS 'error 55000 if the primary key of a table is on other columns than its patterns were declared with';
 
 -- What a pattern needs of the table that it is declared on.
-CREATE FUNCTION _pattern_table(rel regclass, doc_column text,
+CREATE FUNCTION docpatterns._pattern_table(rel regclass, doc_column text,
                                OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT doc text,
                                OUT keys text[], OUT key_types text[], OUT key_ops text[], OUT key_list text, OUT key_value text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -132,7 +129,7 @@ BEGIN
     RAISE EXCEPTION 'other tables inherit from table %', base USING ERRCODE = 'feature_not_supported', DETAIL = 'Patterns know of partitions, but not of other inheritance.';
   END IF;
 
-  IF @extschema@._pattern_emptied_on_commit(rel) THEN
+  IF docpatterns._pattern_emptied_on_commit(rel) THEN
     RAISE EXCEPTION 'table % is emptied by each commit', base USING ERRCODE = 'feature_not_supported',
       DETAIL = 'ON COMMIT DELETE ROWS fires no triggers, and what patterns keep beside the table would stay.';
   END IF;
@@ -167,82 +164,82 @@ BEGIN
     RAISE EXCEPTION 'table % has no primary key', base
       USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Patterns find rows by it, and it must not be deferrable.';
   END IF;
-  PERFORM @extschema@._pattern_require_key(rel);
+  PERFORM docpatterns._pattern_require_key(rel);
   key_value := format(CASE WHEN cardinality(keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
 END
 $$;
-COMMENT ON FUNCTION _pattern_table(regclass, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_table(regclass, text) IS
   'names, owner, document column and primary key of a table; errors 42P01, 42809, 42703, 42702, 55000 when it cannot carry a pattern';
 
 -- A declaration names its document column, but the column may have been renamed since.
-CREATE FUNCTION _pattern_doc_column(rel regclass, declared text) RETURNS text
+CREATE FUNCTION docpatterns._pattern_doc_column(rel regclass, declared text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = $1 AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped
 $$;
-COMMENT ON FUNCTION _pattern_doc_column(regclass, text) IS 'the column if the table still has it, else NULL: then the only one of type bson is meant';
+COMMENT ON FUNCTION docpatterns._pattern_doc_column(regclass, text) IS 'the column if the table still has it, else NULL: then the only one of type bson is meant';
 
 -- Whether two paths lead to the same field, or one to something inside the other's.
-CREATE FUNCTION _pattern_paths_overlap(a text, b text) RETURNS boolean
+CREATE FUNCTION docpatterns._pattern_paths_overlap(a text, b text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_exists(@extschema@.bson_set('{}'::@extschema@.bson, $1, 1), $2)
       OR @extschema@.bson_exists(@extschema@.bson_set('{}'::@extschema@.bson, $2, 1), $1)
 $$;
-COMMENT ON FUNCTION _pattern_paths_overlap(text, text) IS 'whether two paths lead to the same field, or one leads into what the other leads to; NULL if one is null; error 22023 for a bad path';
+COMMENT ON FUNCTION docpatterns._pattern_paths_overlap(text, text) IS 'whether two paths lead to the same field, or one leads into what the other leads to; NULL if one is null; error 22023 for a bad path';
 
 -- A name that may hold dots and the like, as a path.
-CREATE FUNCTION _pattern_name_path(name text) RETURNS text
+CREATE FUNCTION docpatterns._pattern_name_path(name text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN $1 ~ '^[A-Za-z_][A-Za-z0-9_]*$' THEN $1 ELSE format('"%s"', replace($1, '"', '""')) END
 $$;
-COMMENT ON FUNCTION _pattern_name_path(text) IS 'a name as a path, with quotes where it needs them';
+COMMENT ON FUNCTION docpatterns._pattern_name_path(text) IS 'a name as a path, with quotes where it needs them';
 
 -- A name for a trigger that the table does not use yet: shortened names may collide.
-CREATE FUNCTION _pattern_trigger_name(rel regclass, stem text, name text, label text) RETURNS text
+CREATE FUNCTION docpatterns._pattern_trigger_name(rel regclass, stem text, name text, label text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  result text := @extschema@._pattern_object_name(stem, name, label);
+  result text := docpatterns._pattern_object_name(stem, name, label);
   n int := 0;
 BEGIN
   WHILE EXISTS (SELECT FROM pg_trigger t WHERE t.tgname = result AND t.tgrelid IN (SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel)) LOOP
     n := n + 1;
-    result := @extschema@._pattern_object_name(stem, name, concat(label, n));
+    result := docpatterns._pattern_object_name(stem, name, concat(label, n));
   END LOOP;
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION _pattern_trigger_name(regclass, text, text, text) IS 'name of a generated trigger that neither the table nor a partition of it uses';
+COMMENT ON FUNCTION docpatterns._pattern_trigger_name(regclass, text, text, text) IS 'name of a generated trigger that neither the table nor a partition of it uses';
 
 -- The name of a trigger of a declaration, told apart by what it fires on: the one it has, or a new one.
-CREATE FUNCTION _pattern_own_trigger(rel regclass, place int, pattern text, name text, label text, type int) RETURNS text
+CREATE FUNCTION docpatterns._pattern_own_trigger(rel regclass, place int, pattern text, name text, label text, type int) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(
     (SELECT t.tgname::text FROM pg_trigger t
-     WHERE t.tgrelid = $1 AND t.tgtype = $6 AND t.tgfoid = format('@extschema@.%I()', $3 || '_trigger')::regprocedure
-       AND (t.tgargs = @extschema@._pattern_arguments('of', $4)
-            OR t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = $3 AND d.name = $4))),
-    @extschema@._pattern_trigger_name($1, format('zz_docpatterns_%s_%s', $2, $3), $4, $5))
+     WHERE t.tgrelid = $1 AND t.tgtype = $6 AND t.tgfoid = format('docpatterns.%I()', $3 || '_trigger')::regprocedure
+       AND (t.tgargs = docpatterns._pattern_arguments('of', $4)
+            OR t.oid = (SELECT d.trigger_oid FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = $3 AND d.name = $4))),
+    docpatterns._pattern_trigger_name($1, format('zz_docpatterns_%s_%s', $2, $3), $4, $5))
 $$;
-COMMENT ON FUNCTION _pattern_own_trigger(regclass, int, text, text, text, int) IS
+COMMENT ON FUNCTION docpatterns._pattern_own_trigger(regclass, int, text, text, text, int) IS
   'name of a trigger of a declaration; place is where its triggers stand in the order of all patterns, type as in pg_trigger';
 
 -- Statement triggers are not inherited by partitions.
-CREATE FUNCTION _pattern_statement_trigger(rel regclass, place int, pattern text, name text, label text, type int, event text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_statement_trigger(rel regclass, place int, pattern text, name text, label text, type int, event text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  trigger_name text := @extschema@._pattern_own_trigger(rel, place, pattern, name, label, type);
+  trigger_name text := docpatterns._pattern_own_trigger(rel, place, pattern, name, label, type);
   part regclass;
 BEGIN
   FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.%I(%L, %L)',
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.%I(%L, %L)',
                    trigger_name, event, part, pattern || '_trigger', 'of', name);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _pattern_statement_trigger(regclass, int, text, text, text, int, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_statement_trigger(regclass, int, text, text, text, int, text) IS
   'makes a trigger of a declaration for each statement, on a table and all of its partitions';
 
 -- The declaration of a name, or the only one.
-CREATE FUNCTION _pattern_find(target regclass, target_name text, OUT pattern text, OUT name text, OUT options bson)
+CREATE FUNCTION docpatterns._pattern_find(target regclass, target_name text, OUT pattern text, OUT name text, OUT options bson)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   n int;
@@ -251,7 +248,7 @@ BEGIN
     RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   SELECT count(*), min(d.pattern), min(d.name) INTO n, pattern, name
-    FROM @extschema@._pattern_declarations(target) d WHERE target_name IS NULL OR d.name = target_name;
+    FROM docpatterns._pattern_declarations(target) d WHERE target_name IS NULL OR d.name = target_name;
   IF n = 0 THEN
     RAISE EXCEPTION 'table % has no pattern%', target, CASE WHEN target_name IS NOT NULL THEN format(' named "%s"', target_name) ELSE '' END
       USING ERRCODE = 'undefined_object';
@@ -259,36 +256,36 @@ BEGIN
     RAISE EXCEPTION 'table % has more than one pattern%', target, CASE WHEN target_name IS NOT NULL THEN format(' named "%s"', target_name) ELSE '' END
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
   END IF;
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(target) d WHERE d.pattern = _pattern_find.pattern AND d.name = _pattern_find.name;
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(target) d WHERE d.pattern = _pattern_find.pattern AND d.name = _pattern_find.name;
 END
 $$;
-COMMENT ON FUNCTION _pattern_find(regclass, text) IS 'the declaration of that name on a table, or the only one; errors 22004, 42704, 22023';
+COMMENT ON FUNCTION docpatterns._pattern_find(regclass, text) IS 'the declaration of that name on a table, or the only one; errors 22004, 42704, 22023';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _pattern_check_one(rel regclass, pattern text, name text) RETURNS SETOF pattern_violation
+CREATE FUNCTION docpatterns._pattern_check_one(rel regclass, pattern text, name text) RETURNS SETOF pattern_violation
   AS 'MODULE_PATHNAME', 'dp_pattern_check_one' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _pattern_check_one(regclass, text, text) IS 'pattern_check for one declaration, run as the owner of the table; error 42501 unless the caller owns it';
+COMMENT ON FUNCTION docpatterns._pattern_check_one(regclass, text, text) IS 'pattern_check for one declaration, run as the owner of the table; error 42501 unless the caller owns it';
 
-CREATE FUNCTION _pattern_disabled_triggers(rel regclass, label text, name text) RETURNS TABLE (trigger_name name, on_table regclass, state text)
+CREATE FUNCTION docpatterns._pattern_disabled_triggers(rel regclass, label text, name text) RETURNS TABLE (trigger_name name, on_table regclass, state text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT g.tgname, g.tgrelid, CASE g.tgenabled WHEN 'D' THEN 'disabled' ELSE 'enabled on replicas only' END
   FROM (SELECT p.relid::oid AS relid FROM pg_partition_tree($1) p UNION SELECT $1) AS r JOIN pg_trigger g ON g.tgrelid = r.relid
   WHERE g.tgenabled IN ('D', 'R')
-    AND (g.tgname IN (SELECT unnest(a.triggers) FROM @extschema@._pattern_anchors($1) a WHERE a.label = $2) OR g.tgargs = @extschema@._pattern_arguments('side', $2, $3))
+    AND (g.tgname IN (SELECT unnest(a.triggers) FROM docpatterns._pattern_anchors($1) a WHERE a.label = $2) OR g.tgargs = docpatterns._pattern_arguments('side', $2, $3))
 $$;
-COMMENT ON FUNCTION _pattern_disabled_triggers(regclass, text, text) IS 'triggers of a declaration that do not fire, on one of its tables and the partitions of that';
+COMMENT ON FUNCTION docpatterns._pattern_disabled_triggers(regclass, text, text) IS 'triggers of a declaration that do not fire, on one of its tables and the partitions of that';
 
 -- What became of the tables of a declaration, which its own check takes for granted.
-CREATE FUNCTION _pattern_check_declaration(rel regclass, pattern text, name text) RETURNS SETOF pattern_violation
+CREATE FUNCTION docpatterns._pattern_check_declaration(rel regclass, pattern text, name text) RETURNS SETOF pattern_violation
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH declared AS (
-    SELECT d.options, @extschema@._pattern_pairs(d.options) AS pairs
-    FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = $2 AND d.name = $3
+    SELECT d.options, docpatterns._pattern_pairs(d.options) AS pairs
+    FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = $2 AND d.name = $3
   ), tables AS (
-    SELECT $1 AS tab, $3 AS label UNION ALL SELECT s.tab, p FROM declared d CROSS JOIN unnest(d.pairs) p CROSS JOIN @extschema@._pattern_side(p, $1) s (tab) WHERE s.tab IS NOT NULL
+    SELECT $1 AS tab, $3 AS label UNION ALL SELECT s.tab, p FROM declared d CROSS JOIN unnest(d.pairs) p CROSS JOIN docpatterns._pattern_side(p, $1) s (tab) WHERE s.tab IS NOT NULL
   ), anchors AS (
-    SELECT t.tab, a.* FROM tables t CROSS JOIN LATERAL @extschema@._pattern_anchors(t.tab) a WHERE a.label = t.label
+    SELECT t.tab, a.* FROM tables t CROSS JOIN LATERAL docpatterns._pattern_anchors(t.tab) a WHERE a.label = t.label
   ), primary_keys AS (
     SELECT i.indrelid AS tab, array_agg(a.attname::text ORDER BY k.n) AS keys
     FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n) JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
@@ -303,7 +300,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
       FROM anchors a CROSS JOIN unnest(a.triggers) AS e (expected)
       WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = a.tab AND g.tgname = e.expected)
     UNION ALL
-    SELECT 'trigger', format('%s on %s', g.trigger_name, g.on_table), g.state FROM tables t CROSS JOIN LATERAL @extschema@._pattern_disabled_triggers(t.tab, t.label, $3) g
+    SELECT 'trigger', format('%s on %s', g.trigger_name, g.on_table), g.state FROM tables t CROSS JOIN LATERAL docpatterns._pattern_disabled_triggers(t.tab, t.label, $3) g
     UNION ALL
     SELECT 'trigger', format('the anchor on %s', $1), 'missing'
       WHERE $2 NOT IN ('kv', 'bucket') AND NOT EXISTS (SELECT FROM anchors a WHERE a.label = $3)
@@ -311,13 +308,13 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT 'persistence', format('%s is logged, as %s is', t.tab, $1), 'it is not, and a crash would empty it'
       FROM tables t JOIN pg_class c ON c.oid = t.tab JOIN pg_class m ON m.oid = $1 WHERE c.relpersistence = 'u' AND m.relpersistence = 'p' AND m.relkind <> 'f'
     UNION ALL
-    SELECT 'owner of ' || q.object, (SELECT c.relowner::regrole::text FROM pg_class c WHERE c.oid = $1), q.owner::text FROM @extschema@._pattern_taken($1, $2, $3) q
+    SELECT 'owner of ' || q.object, (SELECT c.relowner::regrole::text FROM pg_class c WHERE c.oid = $1), q.owner::text FROM docpatterns._pattern_taken($1, $2, $3) q
     UNION ALL
     SELECT 'inheritance', format('no table inherits from %s', t.tab), i.inhrelid::regclass::text
       FROM tables t JOIN pg_class c ON c.oid = t.tab JOIN pg_inherits i ON i.inhparent = t.tab WHERE c.relkind = 'r'
   ) AS v
 $$;
-COMMENT ON FUNCTION _pattern_check_declaration(regclass, text, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_check_declaration(regclass, text, text) IS
   'what is wrong with the tables of a declaration: another primary key, triggers that are missing or disabled, tables that a crash would empty, views of other owners, tables that inherit; reads the catalogs';
 
 -- Tables that were never analyzed look large to the planner, and compiling the query of a check would take longer than the check.
@@ -328,27 +325,27 @@ DECLARE
   damage @extschema@.pattern_violation[];
 BEGIN
   IF pattern_check.rel IS NOT NULL THEN
-    PERFORM @extschema@._pattern_require_owner(pattern_check.rel);
+    PERFORM docpatterns._pattern_require_owner(pattern_check.rel);
     IF pattern_check.name IS NOT NULL THEN
-      PERFORM @extschema@._pattern_find(pattern_check.rel, pattern_check.name);
+      PERFORM docpatterns._pattern_find(pattern_check.rel, pattern_check.name);
     END IF;
   END IF;
   FOR d IN
     SELECT q.rel, q.pattern, q.name
-    FROM @extschema@._pattern_declarations(pattern_check.rel) q
+    FROM docpatterns._pattern_declarations(pattern_check.rel) q
       JOIN pg_class c ON c.oid = q.rel
     WHERE (pattern_check.name IS NULL OR q.name = pattern_check.name)
       AND pg_has_role(c.relowner, 'USAGE') AND NOT pg_is_other_temp_schema(c.relnamespace)
       -- a standby has nothing of it
       AND NOT (c.relpersistence = 'u' AND pattern_check.rel IS NULL AND pg_is_in_recovery())
-      AND @extschema@._pattern_hook(q.pattern, 'check', 'regclass, text') IS NOT NULL
+      AND docpatterns._pattern_hook(q.pattern, 'check', 'regclass, text') IS NOT NULL
     ORDER BY q.rel::text, q.pattern, q.name
   LOOP
     BEGIN
-      damage := ARRAY(SELECT c FROM @extschema@._pattern_check_declaration(d.rel, d.pattern, d.name) c);
+      damage := ARRAY(SELECT c FROM docpatterns._pattern_check_declaration(d.rel, d.pattern, d.name) c);
       -- by another key the rows of other documents would be compared
       IF NOT EXISTS (SELECT FROM unnest(damage) c WHERE c.what IN ('primary key', 'inheritance')) THEN
-        RETURN QUERY SELECT c.* FROM @extschema@._pattern_check_one(d.rel, d.pattern, d.name) c;
+        RETURN QUERY SELECT c.* FROM docpatterns._pattern_check_one(d.rel, d.pattern, d.name) c;
       END IF;
       RETURN QUERY SELECT c.* FROM unnest(damage) c;
     EXCEPTION WHEN OTHERS THEN
@@ -367,31 +364,31 @@ COMMENT ON FUNCTION pattern_check(regclass, text) IS
   'named. Reads everything that the patterns keep, in one snapshot. Error: 42501 a table of '
   'another owner';
 
-CREATE FUNCTION _pattern_call(verb text, rel regclass, pattern text, name text, options bson) RETURNS text
+CREATE FUNCTION docpatterns._pattern_call(verb text, rel regclass, pattern text, name text, options bson) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_pattern_call' LANGUAGE C;
-COMMENT ON FUNCTION _pattern_call(text, regclass, text, text, bson) IS 'calls _<pattern>_<verb> as the owner of the table; error 42501 unless the caller owns it';
+COMMENT ON FUNCTION docpatterns._pattern_call(text, regclass, text, text, bson) IS 'calls _<pattern>_<verb> as the owner of the table; error 42501 unless the caller owns it';
 
-CREATE FUNCTION _pattern_mend_triggers(rel regclass, pattern text, name text, options bson) RETURNS void
+CREATE FUNCTION docpatterns._pattern_mend_triggers(rel regclass, pattern text, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   g record;
 BEGIN
   FOR g IN
     SELECT q.trigger_name, q.on_table
-    FROM (SELECT rel AS tab, name AS label UNION ALL SELECT @extschema@._pattern_side(p, rel), p
-          FROM unnest(@extschema@._pattern_pairs(options)) p) t
-      CROSS JOIN LATERAL @extschema@._pattern_disabled_triggers(t.tab, t.label, name) q WHERE t.tab IS NOT NULL
+    FROM (SELECT rel AS tab, name AS label UNION ALL SELECT docpatterns._pattern_side(p, rel), p
+          FROM unnest(docpatterns._pattern_pairs(options)) p) t
+      CROSS JOIN LATERAL docpatterns._pattern_disabled_triggers(t.tab, t.label, name) q WHERE t.tab IS NOT NULL
   LOOP
     EXECUTE format('ALTER TABLE %s ENABLE TRIGGER %I', g.on_table, g.trigger_name);
   END LOOP;
-  IF @extschema@._pattern_hook(pattern, 'create_triggers', 'regclass, @extschema@.bson') IS NOT NULL
-     AND EXISTS (SELECT FROM @extschema@._pattern_anchors(rel) a CROSS JOIN unnest(a.triggers) e
+  IF docpatterns._pattern_hook(pattern, 'create_triggers', 'regclass, @extschema@.bson') IS NOT NULL
+     AND EXISTS (SELECT FROM docpatterns._pattern_anchors(rel) a CROSS JOIN unnest(a.triggers) e
                  WHERE a.label = name AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = rel AND t.tgname = e)) THEN
-    EXECUTE format('SELECT @extschema@.%I($1, $2)', '_' || pattern || '_create_triggers') USING rel, options;
+    EXECUTE format('SELECT docpatterns.%I($1, $2)', '_' || pattern || '_create_triggers') USING rel, options;
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_mend_triggers(regclass, text, text, bson) IS 'enables triggers of a declaration that are disabled, and makes those of its own table that are missing, where the pattern has a function for it';
+COMMENT ON FUNCTION docpatterns._pattern_mend_triggers(regclass, text, text, bson) IS 'enables triggers of a declaration that are disabled, and makes those of its own table that are missing, where the pattern has a function for it';
 
 CREATE FUNCTION pattern_repair(rel regclass, name text DEFAULT NULL, accept_loss boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -400,30 +397,30 @@ DECLARE
   r record;
   done bigint := 0;
 BEGIN
-  SELECT f.* INTO d FROM @extschema@._pattern_find(pattern_repair.rel, pattern_repair.name) f;
-  PERFORM @extschema@._pattern_require_owner(pattern_repair.rel);
-  PERFORM @extschema@._pattern_require_views(pattern_repair.rel, d.pattern, d.name);
-  PERFORM @extschema@._pattern_mend_triggers(pattern_repair.rel, d.pattern, d.name, d.options);
+  SELECT f.* INTO d FROM docpatterns._pattern_find(pattern_repair.rel, pattern_repair.name) f;
+  PERFORM docpatterns._pattern_require_owner(pattern_repair.rel);
+  PERFORM docpatterns._pattern_require_views(pattern_repair.rel, d.pattern, d.name);
+  PERFORM docpatterns._pattern_mend_triggers(pattern_repair.rel, d.pattern, d.name, d.options);
   IF @extschema@.bson_exists(d.options, 'held') THEN
     IF accept_loss IS NOT TRUE THEN
-      PERFORM @extschema@._pattern_require_kept(pattern_repair.rel, d.pattern, d.name);
+      PERFORM docpatterns._pattern_require_kept(pattern_repair.rel, d.pattern, d.name);
     END IF;
-    FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(pattern_repair.rel, d.pattern, d.name) AS k (key record) LOOP
-      done := done + @extschema@._pattern_settle(pattern_repair.rel, d.name, r.key, accept_loss IS NOT TRUE)::int;
+    FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(pattern_repair.rel, d.pattern, d.name) AS k (key record) LOOP
+      done := done + docpatterns._pattern_settle(pattern_repair.rel, d.name, r.key, accept_loss IS NOT TRUE)::int;
     END LOOP;
-    IF @extschema@._pattern_hook(d.pattern, 'build_end', 'regclass, text') IS NOT NULL THEN
-      done := done + @extschema@._pattern_call('build_end', pattern_repair.rel, d.pattern, d.name, NULL)::bigint;
+    IF docpatterns._pattern_hook(d.pattern, 'build_end', 'regclass, text') IS NOT NULL THEN
+      done := done + docpatterns._pattern_call('build_end', pattern_repair.rel, d.pattern, d.name, NULL)::bigint;
     END IF;
-    PERFORM @extschema@._pattern_note_built(pattern_repair.rel, d.name, accept_loss IS TRUE);
+    PERFORM docpatterns._pattern_note_built(pattern_repair.rel, d.name, accept_loss IS TRUE);
     -- what is wrong apart from that may be such a value, too
     IF accept_loss IS NOT TRUE THEN
       RETURN done;
     END IF;
   END IF;
-  IF accept_loss AND @extschema@._pattern_hook(d.pattern, 'accept_loss', 'regclass, text') IS NOT NULL THEN
-    done := @extschema@._pattern_call('accept_loss', pattern_repair.rel, d.pattern, d.name, NULL)::bigint;
+  IF accept_loss AND docpatterns._pattern_hook(d.pattern, 'accept_loss', 'regclass, text') IS NOT NULL THEN
+    done := docpatterns._pattern_call('accept_loss', pattern_repair.rel, d.pattern, d.name, NULL)::bigint;
   END IF;
-  RETURN done + @extschema@._pattern_call('repair', pattern_repair.rel, d.pattern, d.name, CASE WHEN accept_loss THEN '{accept_loss: true}'::@extschema@.bson END)::bigint;
+  RETURN done + docpatterns._pattern_call('repair', pattern_repair.rel, d.pattern, d.name, CASE WHEN accept_loss THEN '{accept_loss: true}'::@extschema@.bson END)::bigint;
 END
 $$;
 COMMENT ON FUNCTION pattern_repair(regclass, text, boolean) IS
@@ -442,15 +439,15 @@ BEGIN
   IF options IS NULL THEN
     RAISE EXCEPTION 'options must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  PERFORM @extschema@._pattern_require_owner(pattern_alter.rel);
-  SELECT f.* INTO d FROM @extschema@._pattern_find(pattern_alter.rel, pattern_alter.name) f;
+  PERFORM docpatterns._pattern_require_owner(pattern_alter.rel);
+  SELECT f.* INTO d FROM docpatterns._pattern_find(pattern_alter.rel, pattern_alter.name) f;
   IF @extschema@.bson_exists(d.options, 'held') THEN
     RAISE EXCEPTION 'the rows that table % had before the pattern was declared are not adopted yet', pattern_alter.rel
       USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'CALL pattern_build() first.';
   END IF;
-  PERFORM @extschema@._pattern_require_free(pattern_alter.rel, d.pattern, d.name, d.options,
+  PERFORM docpatterns._pattern_require_free(pattern_alter.rel, d.pattern, d.name, d.options,
                                             pattern_alter.options);
-  PERFORM @extschema@._pattern_call('alter', pattern_alter.rel, d.pattern, d.name,
+  PERFORM docpatterns._pattern_call('alter', pattern_alter.rel, d.pattern, d.name,
                                     pattern_alter.options);
 END
 $$;
@@ -462,22 +459,22 @@ COMMENT ON FUNCTION pattern_alter(regclass, text, bson) IS
 
 CREATE FUNCTION pattern_disable(rel regclass, name text DEFAULT NULL, keep_data boolean DEFAULT false) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_call('disable', $1, d.pattern, d.name, @extschema@.bson_build('keep_data', $3))::bigint
-  FROM @extschema@._pattern_find($1, $2) d
+  SELECT docpatterns._pattern_call('disable', $1, d.pattern, d.name, @extschema@.bson_build('keep_data', $3))::bigint
+  FROM docpatterns._pattern_find($1, $2) d
 $$;
 COMMENT ON FUNCTION pattern_disable(regclass, text, boolean) IS
   'Ends a declaration, puts its data back into plain documents (with keep_data: leaves them where '
   'they are) and returns the number of documents. Locks the table; needs ownership. Errors: 54000 '
   'with the keys of documents that would be too large, 40001 as pattern_alter';
 
-CREATE FUNCTION _pattern_settle(rel regclass, name text, key record, adopt boolean DEFAULT false) RETURNS boolean
+CREATE FUNCTION docpatterns._pattern_settle(rel regclass, name text, key record, adopt boolean DEFAULT false) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_settle' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _pattern_settle(regclass, text, record, boolean) IS
+COMMENT ON FUNCTION docpatterns._pattern_settle(regclass, text, record, boolean) IS
   'brings one row in line with a declaration, as the owner of the table; adopt: what its fields held before goes where it belongs first; error 42501 unless the caller owns it';
 
-CREATE FUNCTION _pattern_pending_keys(rel regclass, pattern text, name text) RETURNS SETOF record
+CREATE FUNCTION docpatterns._pattern_pending_keys(rel regclass, pattern text, name text) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_pattern_pending_keys' LANGUAGE C STABLE STRICT SET search_path = pg_catalog, pg_temp;
-COMMENT ON FUNCTION _pattern_pending_keys(regclass, text, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_pending_keys(regclass, text, text) IS
   'keys (key record) of rows that may not be in line with a declaration, read as the owner of the table; error 42501 unless the caller owns it';
 
 CREATE PROCEDURE pattern_build(rel regclass, name text DEFAULT NULL, batch int DEFAULT 1000, discard boolean DEFAULT false)
@@ -489,29 +486,29 @@ DECLARE
   total bigint;
   held boolean;
 BEGIN
-  PERFORM @extschema@._pattern_require_owner(rel);
-  SELECT f.* INTO d FROM @extschema@._pattern_find(rel, name) f;
+  PERFORM docpatterns._pattern_require_owner(rel);
+  SELECT f.* INTO d FROM docpatterns._pattern_find(rel, name) f;
   IF batch OPERATOR(pg_catalog.<) 1 THEN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   held := @extschema@.bson_exists(d.options, 'held');
   IF held AND discard IS NOT TRUE THEN
     -- nothing is written before it is certain that nothing is lost
-    PERFORM @extschema@._pattern_require_kept(rel, d.pattern, d.name);
+    PERFORM docpatterns._pattern_require_kept(rel, d.pattern, d.name);
   END IF;
-  IF @extschema@._pattern_hook(d.pattern, 'pending', 'regclass, text') IS NULL THEN
+  IF docpatterns._pattern_hook(d.pattern, 'pending', 'regclass, text') IS NULL THEN
     -- a change feed begins with the next change
     NULL;
   ELSIF batch IS NULL THEN
-    FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record) LOOP
-      PERFORM @extschema@._pattern_settle(rel, d.name, r.key, discard IS NOT TRUE);
+    FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record) LOOP
+      PERFORM docpatterns._pattern_settle(rel, d.name, r.key, discard IS NOT TRUE);
       done := done OPERATOR(pg_catalog.+) 1;
     END LOOP;
   ELSE
-    SELECT pg_catalog.count(*) INTO total FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record);
+    SELECT pg_catalog.count(*) INTO total FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record);
     -- the first COMMIT makes the loop's cursor keep its rows, so each key is visited once
-    FOR r IN SELECT k.key FROM @extschema@._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record) LOOP
-      PERFORM @extschema@._pattern_settle(rel, d.name, r.key, discard IS NOT TRUE);
+    FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record) LOOP
+      PERFORM docpatterns._pattern_settle(rel, d.name, r.key, discard IS NOT TRUE);
       done := done OPERATOR(pg_catalog.+) 1;
       IF done OPERATOR(pg_catalog.%) batch OPERATOR(pg_catalog.=) 0 THEN
         COMMIT;
@@ -523,14 +520,14 @@ BEGIN
     COMMIT;
   END IF;
   -- what no row of the table leads to
-  IF @extschema@._pattern_hook(d.pattern, 'build_end', 'regclass, text') IS NOT NULL THEN
-    done := done OPERATOR(pg_catalog.+) @extschema@._pattern_call('build_end', rel, d.pattern, d.name, NULL)::bigint;
+  IF docpatterns._pattern_hook(d.pattern, 'build_end', 'regclass, text') IS NOT NULL THEN
+    done := done OPERATOR(pg_catalog.+) docpatterns._pattern_call('build_end', rel, d.pattern, d.name, NULL)::bigint;
     IF batch IS NOT NULL THEN
       COMMIT;
     END IF;
   END IF;
   IF held THEN
-    PERFORM @extschema@._pattern_note_built(rel, d.name, discard IS TRUE);
+    PERFORM docpatterns._pattern_note_built(rel, d.name, discard IS TRUE);
     IF batch IS NOT NULL THEN
       COMMIT;
     END IF;
@@ -546,7 +543,7 @@ COMMENT ON PROCEDURE pattern_build(regclass, text, int, boolean) IS
 
 -- Writes documents anew, some pages of the table at a time, saying how far it has come. A document that was written may be met
 -- again further on, so that the condition must not hold for it then; where that cannot be, all is done at once.
-CREATE FUNCTION _pattern_convert(rel regclass, name text, doc_name text, expression text, condition text, at_once boolean DEFAULT false) RETURNS bigint
+CREATE FUNCTION docpatterns._pattern_convert(rel regclass, name text, doc_name text, expression text, condition text, at_once boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   leaf regclass;
@@ -569,7 +566,7 @@ BEGIN
                        format('(%s,0)', page), format('(%s,0)', page + step), condition);
         GET DIAGNOSTICS n = ROW_COUNT;
       EXCEPTION WHEN program_limit_exceeded THEN
-        PERFORM @extschema@._pattern_refuse_large(rel, name, doc_name, expression, condition);
+        PERFORM docpatterns._pattern_refuse_large(rel, name, doc_name, expression, condition);
         RAISE;
       END;
       done := done + n;
@@ -582,17 +579,17 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _pattern_convert(regclass, text, text, text, text, boolean) IS 'writes the documents of a table (rows b) that fulfil a condition anew; returns how many';
+COMMENT ON FUNCTION docpatterns._pattern_convert(regclass, text, text, text, text, boolean) IS 'writes the documents of a table (rows b) that fulfil a condition anew; returns how many';
 
 -- Tells which documents are in the way of _pattern_convert().
-CREATE FUNCTION _pattern_refuse_large(rel regclass, name text, doc_name text, expression text, condition text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_refuse_large(rel regclass, name text, doc_name text, expression text, condition text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   r record;
   too_large text[] := '{}';
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_name) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_name) p;
   FOR r IN EXECUTE format('SELECT %s AS key, b.%I AS doc FROM %s AS b ORDER BY %s', t.key_value, doc_name, t.base, t.key_list) LOOP
     BEGIN
       EXECUTE format('SELECT %s FROM (SELECT $1 AS %I) AS b WHERE (%s)', expression, doc_name, condition) USING r.doc;
@@ -608,13 +605,13 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_refuse_large(regclass, text, text, text, text) IS 'error 54000 with the keys of the documents (of rows b that fulfil a condition) for which an expression raises it; nothing if there are none';
+COMMENT ON FUNCTION docpatterns._pattern_refuse_large(regclass, text, text, text, text) IS 'error 54000 with the keys of the documents (of rows b that fulfil a condition) for which an expression raises it; nothing if there are none';
 
 -- Shared triggers and views -----------------------------------------------------------------------------------------------
 
-CREATE FUNCTION pattern_guard_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.pattern_guard_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_guard_trigger' LANGUAGE C;
-COMMENT ON FUNCTION pattern_guard_trigger() IS 'trigger of tables that a pattern keeps: refuses direct writes (55000)';
+COMMENT ON FUNCTION docpatterns.pattern_guard_trigger() IS 'trigger of tables that a pattern keeps: refuses direct writes (55000)';
 
 CREATE FUNCTION pattern_whole(doc bson, rel regclass, key "any") RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_pattern_whole' LANGUAGE C STABLE COST 100;
@@ -623,32 +620,32 @@ COMMENT ON FUNCTION pattern_whole(bson, regclass, "any") IS
   '<table>_whole show it. For a document without moved parts it costs a look at the flags. Error: '
   '54000 above 1 GB';
 
-CREATE FUNCTION pattern_whole_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.pattern_whole_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_whole_trigger' LANGUAGE C;
-COMMENT ON FUNCTION pattern_whole_trigger() IS 'INSTEAD OF trigger of the views <table>_whole: writes whole documents; error 40001 when the document has changed since it was read';
+COMMENT ON FUNCTION docpatterns.pattern_whole_trigger() IS 'INSTEAD OF trigger of the views <table>_whole: writes whole documents; error 40001 when the document has changed since it was read';
 
-CREATE FUNCTION _pattern_shown(view regclass, key "any") RETURNS bson
+CREATE FUNCTION docpatterns._pattern_shown(view regclass, key "any") RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_pattern_shown' LANGUAGE C STABLE COST 1000;
-COMMENT ON FUNCTION _pattern_shown(regclass, "any") IS 'internal: the whole document of a row, as a view <table>_wide or of a version would show it; NULL if the caller sees no such row; 55000 for other relations';
+COMMENT ON FUNCTION docpatterns._pattern_shown(regclass, "any") IS 'internal: the whole document of a row, as a view <table>_wide or of a version would show it; NULL if the caller sees no such row; 55000 for other relations';
 
-CREATE FUNCTION _pattern_change(rel regclass, key "any", near bson, far bson, filter bson, update bson_value, array_filters bson_value) RETURNS boolean
+CREATE FUNCTION docpatterns._pattern_change(rel regclass, key "any", near bson, far bson, filter bson, update bson_value, array_filters bson_value) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_change' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION _pattern_change(regclass, "any", bson, bson, bson, bson_value, bson_value) IS
+COMMENT ON FUNCTION docpatterns._pattern_change(regclass, "any", bson, bson, bson, bson_value, bson_value) IS
   'internal: locks a row and, if its stored document still matches near and its whole one far, updates the whole document, or deletes the row if update is NULL; NULL if it does not match, else whether it was changed; where rel is a view in another shape, of what that shows';
 
 -- Makes the view <table>_whole unless the table has one.
-CREATE FUNCTION _pattern_create_whole(rel regclass, doc_column text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_create_whole(rel regclass, doc_column text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   view_name text;
   qualified text;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  IF @extschema@._pattern_whole_view(rel) IS NOT NULL THEN
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  IF docpatterns._pattern_whole_view(rel) IS NOT NULL THEN
     RETURN;
   END IF;
-  view_name := @extschema@._pattern_relation_name(t.schema_name, t.table_name, NULL, 'whole');
+  view_name := docpatterns._pattern_relation_name(t.schema_name, t.table_name, NULL, 'whole');
   qualified := format('%I.%I', t.schema_name, view_name);
   EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base', qualified,
     (SELECT string_agg(CASE WHEN a.attname = t.doc
@@ -658,16 +655,16 @@ BEGIN
                          ELSE format('base.%I', a.attname) END, ', ' ORDER BY a.attnum)
      FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped), t.base);
   EXECUTE format('CREATE TRIGGER zz_docpatterns_whole INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
-                 'FOR EACH ROW EXECUTE FUNCTION @extschema@.pattern_whole_trigger()', qualified);
+                 'FOR EACH ROW EXECUTE FUNCTION docpatterns.pattern_whole_trigger()', qualified);
   EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, 'documents of ' || t.base || ' with everything that patterns have split off');
   -- whoever may do something with the table may do it with the view
-  PERFORM @extschema@._pattern_copy_grants(rel, qualified::regclass);
+  PERFORM docpatterns._pattern_copy_grants(rel, qualified::regclass);
   EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
 END
 $$;
-COMMENT ON FUNCTION _pattern_create_whole(regclass, text) IS 'makes the view <table>_whole';
+COMMENT ON FUNCTION docpatterns._pattern_create_whole(regclass, text) IS 'makes the view <table>_whole';
 
-CREATE FUNCTION _pattern_grant(acl aclitem[], owner oid, target regclass) RETURNS void
+CREATE FUNCTION docpatterns._pattern_grant(acl aclitem[], owner oid, target regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   g record;
@@ -680,48 +677,48 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _pattern_grant(aclitem[], oid, regclass) IS 'gives a view the grants of a list, but those of the owner';
+COMMENT ON FUNCTION docpatterns._pattern_grant(aclitem[], oid, regclass) IS 'gives a view the grants of a list, but those of the owner';
 
-CREATE FUNCTION _pattern_copy_grants(source regclass, target regclass) RETURNS void
+CREATE FUNCTION docpatterns._pattern_copy_grants(source regclass, target regclass) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_grant(c.relacl, c.relowner, $2) FROM pg_class c WHERE c.oid = $1
+  SELECT docpatterns._pattern_grant(c.relacl, c.relowner, $2) FROM pg_class c WHERE c.oid = $1
 $$;
-COMMENT ON FUNCTION _pattern_copy_grants(regclass, regclass) IS 'gives a view the grants of its table';
+COMMENT ON FUNCTION docpatterns._pattern_copy_grants(regclass, regclass) IS 'gives a view the grants of its table';
 
-CREATE FUNCTION _pattern_whole_view(rel regclass, owner oid DEFAULT NULL) RETURNS regclass
+CREATE FUNCTION docpatterns._pattern_whole_view(rel regclass, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT v.oid::regclass
   FROM pg_depend d
     JOIN pg_rewrite r ON r.oid = d.objid
     JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.pattern_whole_trigger'::regproc
+    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = 'docpatterns.pattern_whole_trigger'::regproc
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
     AND 'security_invoker=true' = ANY (v.reloptions) AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
-COMMENT ON FUNCTION _pattern_whole_view(regclass, oid) IS 'the view <table>_whole of a table, whatever it is called now; of the table''s owner, or of the one given';
+COMMENT ON FUNCTION docpatterns._pattern_whole_view(regclass, oid) IS 'the view <table>_whole of a table, whatever it is called now; of the table''s owner, or of the one given';
 
-CREATE FUNCTION _pattern_drop_whole(rel regclass) RETURNS void
+CREATE FUNCTION docpatterns._pattern_drop_whole(rel regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   view_rel regclass;
 BEGIN
-  IF NOT EXISTS (SELECT FROM @extschema@._pattern_declarations($1) d
+  IF NOT EXISTS (SELECT FROM docpatterns._pattern_declarations($1) d
                  WHERE d.pattern IN ('outlier', 'subset_fields', 'preallocated', 'payload') OR d.pattern = 'approximation' AND @extschema@.bson_exists(d.options, 'slots')) THEN
-    view_rel := @extschema@._pattern_whole_view($1);
+    view_rel := docpatterns._pattern_whole_view($1);
     IF view_rel IS NOT NULL THEN
       EXECUTE format('DROP VIEW %s', view_rel);
     END IF;
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_drop_whole(regclass) IS 'drops the view <table>_whole of a table of which nothing lies aside any more';
+COMMENT ON FUNCTION docpatterns._pattern_drop_whole(regclass) IS 'drops the view <table>_whole of a table of which nothing lies aside any more';
 
 -- Event trigger -----------------------------------------------------------------------------------------------------------
 
 -- The triggers for statements of the tables that a partition belongs to, which PostgreSQL does not hand down to it. Those of a
 -- source ('side') only fire on its partitions ('part').
-CREATE FUNCTION _pattern_join_partition(part regclass) RETURNS void
+CREATE FUNCTION docpatterns._pattern_join_partition(part regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -732,8 +729,8 @@ BEGIN
     FROM pg_partition_ancestors(part) a JOIN pg_trigger g ON g.tgrelid = a.relid JOIN pg_proc f ON f.oid = g.tgfoid
       CROSS JOIN pg_partition_tree(part) p
     WHERE a.relid <> part AND starts_with(g.tgname, 'zz_docpatterns_') AND g.tgtype::int & 1 = 0
-      AND (g.tgnargs = 2 OR g.tgnargs = 3 AND substring(g.tgargs FROM 1 FOR 5) = @extschema@._pattern_arguments('side'))
-      AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
+      AND (g.tgnargs = 2 OR g.tgnargs = 3 AND substring(g.tgargs FROM 1 FOR 5) = docpatterns._pattern_arguments('side'))
+      AND f.pronamespace = 'docpatterns'::regnamespace
   LOOP
     EXECUTE format('CREATE OR REPLACE TRIGGER %I %s %s ON %s %s FOR EACH STATEMENT EXECUTE FUNCTION %s(%s)', t.tgname,
                    CASE WHEN t.kind & 2 <> 0 THEN 'BEFORE' ELSE 'AFTER' END,
@@ -742,13 +739,13 @@ BEGIN
                    t.rel,
                    CASE WHEN coalesce(t.tgoldtable, t.tgnewtable) IS NOT NULL
                         THEN concat_ws(' ', 'REFERENCING', 'OLD TABLE AS ' || quote_ident(t.tgoldtable), 'NEW TABLE AS ' || quote_ident(t.tgnewtable)) ELSE '' END,
-                   t.function, @extschema@._pattern_trigger_arguments(t.arguments));
+                   t.function, docpatterns._pattern_trigger_arguments(t.arguments));
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _pattern_join_partition(regclass) IS 'gives a new partition the triggers for statements that patterns have on the tables above it';
+COMMENT ON FUNCTION docpatterns._pattern_join_partition(regclass) IS 'gives a new partition the triggers for statements that patterns have on the tables above it';
 
-CREATE FUNCTION _pattern_trigger_arguments(arguments bytea) RETURNS text
+CREATE FUNCTION docpatterns._pattern_trigger_arguments(arguments bytea) RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   rest bytea := arguments;
@@ -763,10 +760,10 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION _pattern_trigger_arguments(bytea) IS 'the arguments of a trigger as pg_trigger has them, written for CREATE TRIGGER';
+COMMENT ON FUNCTION docpatterns._pattern_trigger_arguments(bytea) IS 'the arguments of a trigger as pg_trigger has them, written for CREATE TRIGGER';
 
 -- A table that was a partition keeps what was made for it as one; of that nothing is left that it could tell.
-CREATE FUNCTION _pattern_leave_partition(part regclass) RETURNS void
+CREATE FUNCTION docpatterns._pattern_leave_partition(part regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -775,16 +772,16 @@ BEGIN
     SELECT p.relid::regclass AS rel, g.tgname
     FROM (SELECT q.relid FROM pg_partition_tree(part) q UNION SELECT part) p JOIN pg_trigger g ON g.tgrelid = p.relid JOIN pg_proc f ON f.oid = g.tgfoid
     WHERE starts_with(g.tgname, 'zz_docpatterns_') AND g.tgtype::int & 1 = 0 AND g.tgparentid = 0
-      AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
-      AND (g.tgnargs = 3 AND substring(g.tgargs FROM 1 FOR 5) = @extschema@._pattern_arguments('part')
-           OR g.tgnargs = 2 AND NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(p.relid) d
-                                            WHERE g.tgargs = @extschema@._pattern_arguments('of', d.name)))
+      AND f.pronamespace = 'docpatterns'::regnamespace
+      AND (g.tgnargs = 3 AND substring(g.tgargs FROM 1 FOR 5) = docpatterns._pattern_arguments('part')
+           OR g.tgnargs = 2 AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(p.relid) d
+                                            WHERE g.tgargs = docpatterns._pattern_arguments('of', d.name)))
   LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, t.rel);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _pattern_leave_partition(regclass) IS 'takes the triggers for statements away that a table had as a partition';
+COMMENT ON FUNCTION docpatterns._pattern_leave_partition(regclass) IS 'takes the triggers for statements away that a table had as a partition';
 
 CREATE FUNCTION pattern_relink(rel regclass DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_pattern_relink' LANGUAGE C VOLATILE;
@@ -793,11 +790,11 @@ COMMENT ON FUNCTION pattern_relink(regclass) IS
   'one table or all that the caller owns. Returns the number of tables. Locks each against changes '
   'of its structure. Error: 42501 a table of another owner';
 
-CREATE FUNCTION _pattern_created() RETURNS event_trigger
+CREATE FUNCTION docpatterns._pattern_created() RETURNS event_trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_created' LANGUAGE C;
-COMMENT ON FUNCTION _pattern_created() IS
+COMMENT ON FUNCTION docpatterns._pattern_created() IS
   'records the dependencies between the tables of a pattern when its triggers are created, completes the triggers of new partitions, and lets what a pattern keeps follow its table to a new owner';
 
 CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end WHEN TAG IN ('CREATE TRIGGER', 'CREATE TABLE', 'CREATE TABLE AS', 'CREATE FOREIGN TABLE', 'ALTER TABLE', 'ALTER FOREIGN TABLE', 'ALTER SCHEMA')
-  EXECUTE FUNCTION _pattern_created();
+  EXECUTE FUNCTION docpatterns._pattern_created();
 COMMENT ON EVENT TRIGGER docpatterns_created IS 'makes tables that belong together depend on each other, also after a restore, and keeps them together when their owner changes';

@@ -5,7 +5,7 @@ CREATE TYPE pattern_advice AS (pattern text, path text, weight numeric, why text
 COMMENT ON TYPE pattern_advice IS 'a row of pattern_advise()';
 
 -- The fields of a sample: members of documents, and of documents in them. Names that would need quotes are left out.
-CREATE FUNCTION _advise_fields(docs bson[], OUT doc bigint, OUT path text, OUT type text, OUT value bson_value) RETURNS SETOF record
+CREATE FUNCTION docpatterns._advise_fields(docs bson[], OUT doc bigint, OUT path text, OUT type text, OUT value bson_value) RETURNS SETOF record
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   WITH top AS (
     SELECT d.i, e.key, @extschema@.bson_typeof(e.value) AS type, e.value
@@ -17,19 +17,19 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   FROM top t, @extschema@.bson_each(CASE WHEN t.type = 'object' THEN t.value::@extschema@.bson END) AS e
   WHERE t.type = 'object' AND e.key ~ '^[[:alpha:]_][[:alnum:]_-]*$'
 $$;
-COMMENT ON FUNCTION _advise_fields(bson[]) IS 'the members of documents and of documents in them: number of the document, path, type and value';
+COMMENT ON FUNCTION docpatterns._advise_fields(bson[]) IS 'the members of documents and of documents in them: number of the document, path, type and value';
 
 -- A number of one significant digit above this one.
-CREATE FUNCTION _advise_round(n numeric) RETURNS int
+CREATE FUNCTION docpatterns._advise_round(n numeric) RETURNS int
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT (CASE WHEN $1 <= 1 * p THEN 1 WHEN $1 <= 2 * p THEN 2 WHEN $1 <= 5 * p THEN 5 ELSE 10 END * p)::int
   FROM (SELECT 10 ^ floor(log(greatest($1, 1))) AS p) q
 $$;
-COMMENT ON FUNCTION _advise_round(numeric) IS 'the least of 1, 2, 5, 10, 20, 50 and so on that is not below a number';
+COMMENT ON FUNCTION docpatterns._advise_round(numeric) IS 'the least of 1, 2, 5, 10, 20, 50 and so on that is not below a number';
 
 -- Arrays that have no end, and arrays that are enormous in a few documents. Growth is measured: documents of a sample are of
 -- different ages, told by their ObjectId or by a date that all of them have.
-CREATE FUNCTION _advise_arrays(rel regclass, stem text, docs bson[]) RETURNS SETOF pattern_advice
+CREATE FUNCTION docpatterns._advise_arrays(rel regclass, stem text, docs bson[]) RETURNS SETOF pattern_advice
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   a record;
@@ -39,7 +39,7 @@ DECLARE
   found text;
   kind text;
 BEGIN
-  SELECT f.path INTO born FROM @extschema@._advise_fields(docs) f
+  SELECT f.path INTO born FROM docpatterns._advise_fields(docs) f
     WHERE f.type IN ('date', 'objectId') AND (f.type = 'date' OR f.path = '_id')
     GROUP BY f.path HAVING count(*) >= 0.9 * cardinality(docs) ORDER BY f.path <> '_id', f.path !~* 'creat|since|start|born|regist|join', f.path LIMIT 1;
   FOR a IN
@@ -48,7 +48,7 @@ BEGIN
              @extschema@.bson_typeof(docs[f.doc], f.path || '.0') AS element,
              CASE WHEN born = '_id' THEN @extschema@.objectid_timestamp((docs[f.doc] OPERATOR(@extschema@.->) '_id')::@extschema@.objectid)
                   WHEN born IS NOT NULL AND @extschema@.bson_typeof(docs[f.doc], born) = 'date' THEN (docs[f.doc] OPERATOR(@extschema@.->) born)::timestamptz END AS at
-      FROM @extschema@._advise_fields(docs) f WHERE f.type = 'array')
+      FROM docpatterns._advise_fields(docs) f WHERE f.type = 'array')
     SELECT q.path, count(*) AS documents, percentile_disc(0.5) WITHIN GROUP (ORDER BY q.n) AS p50, percentile_disc(0.9) WITHIN GROUP (ORDER BY q.n) AS p90,
            percentile_disc(0.99) WITHIN GROUP (ORDER BY q.n) AS p99, max(q.n) AS longest, max(q.bytes) AS bytes,
            mode() WITHIN GROUP (ORDER BY q.element) AS element,
@@ -65,7 +65,7 @@ BEGIN
              string_agg(DISTINCT format('%I %s', m.path, CASE m.type WHEN 'date' THEN 'timestamptz' WHEN 'int' THEN 'int' WHEN 'long' THEN 'bigint' WHEN 'double' THEN 'float8' WHEN 'decimal' THEN 'numeric' WHEN 'bool' THEN 'boolean' ELSE 'text' END), ', ') AS columns,
              min(m.path) FILTER (WHERE m.type = 'date') AS at
         INTO members
-        FROM @extschema@._advise_fields(ARRAY(SELECT e.element::@extschema@.bson FROM unnest(docs) d (doc), @extschema@.bson_elements(d.doc OPERATOR(@extschema@.->) a.path) AS e (element)
+        FROM docpatterns._advise_fields(ARRAY(SELECT e.element::@extschema@.bson FROM unnest(docs) d (doc), @extschema@.bson_elements(d.doc OPERATOR(@extschema@.->) a.path) AS e (element)
                WHERE @extschema@.bson_typeof(d.doc, a.path) = 'array' AND @extschema@.bson_typeof(e.element) = 'object' LIMIT 1000)) m
         WHERE m.path !~ '[.]';
       IF members.measured THEN
@@ -79,10 +79,10 @@ BEGIN
       END IF;
     ELSIF NOT grows AND a.longest >= 10 * greatest(a.p90, 10) THEN
       kind := 'outlier';
-      found := format('SELECT @extschema@.outlier_enable(%L, field => %L, threshold => %s, flag => ''has_extras'');', rel::text, a.path, @extschema@._advise_round(greatest(a.p99, 2 * a.p90, 20)));
+      found := format('SELECT @extschema@.outlier_enable(%L, field => %L, threshold => %s, flag => ''has_extras'');', rel::text, a.path, docpatterns._advise_round(greatest(a.p99, 2 * a.p90, 20)));
     ELSIF grows OR a.p50 >= 1000 THEN
       kind := 'outlier';
-      found := format('SELECT @extschema@.outlier_enable(%L, field => %L, threshold => %s, keep => %s, stay => ''last'');', rel::text, a.path, @extschema@._advise_round(greatest(a.p50, 20)), @extschema@._advise_round(greatest(a.p50, 20)));
+      found := format('SELECT @extschema@.outlier_enable(%L, field => %L, threshold => %s, keep => %s, stay => ''last'');', rel::text, a.path, docpatterns._advise_round(greatest(a.p50, 20)), docpatterns._advise_round(greatest(a.p50, 20)));
     END IF;
     CONTINUE WHEN found IS NULL;
     RETURN QUERY SELECT kind, a.path,
@@ -93,14 +93,14 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _advise_arrays(regclass, text, bson[]) IS 'advice on arrays: outlier, subset, bucket; stem is the name of one document';
+COMMENT ON FUNCTION docpatterns._advise_arrays(regclass, text, bson[]) IS 'advice on arrays: outlier, subset, bucket; stem is the name of one document';
 
 -- Wide families of similar fields, and many fields that few documents have.
-CREATE FUNCTION _advise_names(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
+CREATE FUNCTION docpatterns._advise_names(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH names AS (
     SELECT f.path, count(*)::numeric / cardinality(docs) AS presence, mode() WITHIN GROUP (ORDER BY f.type) AS type
-    FROM @extschema@._advise_fields(docs) f WHERE f.path !~ '[.]' AND f.path <> '_id' AND f.type NOT IN ('object', 'array') GROUP BY 1),
+    FROM docpatterns._advise_fields(docs) f WHERE f.path !~ '[.]' AND f.path <> '_id' AND f.type NOT IN ('object', 'array') GROUP BY 1),
   families AS (
     SELECT substring(n.path from '^([[:alpha:]]+)_') AS prefix, count(*) AS members, avg(n.presence) AS presence, array_agg(n.path ORDER BY n.path) AS paths
     FROM names n WHERE n.path ~ '^[[:alpha:]]+_.' GROUP BY 1, n.type HAVING count(*) >= 5),
@@ -118,10 +118,10 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
          format('SELECT @extschema@.attribute_enable(%L, into_field => ''attributes'', paths => %L, name_field => ''k'', value_field => ''v'');', rel::text, r.paths)
   FROM rare r WHERE r.members >= 20
 $$;
-COMMENT ON FUNCTION _advise_names(regclass, bson[]) IS 'advice on families of fields and on rare ones: attribute';
+COMMENT ON FUNCTION docpatterns._advise_names(regclass, bson[]) IS 'advice on families of fields and on rare ones: attribute';
 
 -- Statements that the server has counted, if pg_stat_statements is there, may be read, and knows this table.
-CREATE FUNCTION _advise_statements(rel regclass, OUT query text, OUT calls bigint) RETURNS SETOF record
+CREATE FUNCTION docpatterns._advise_statements(rel regclass, OUT query text, OUT calls bigint) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   place text := (SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_stat_statements');
@@ -137,14 +137,14 @@ BEGIN
   END;
 END
 $$;
-COMMENT ON FUNCTION _advise_statements(regclass) IS 'statements that name a table, as pg_stat_statements counted them; no rows without it';
+COMMENT ON FUNCTION docpatterns._advise_statements(regclass) IS 'statements that name a table, as pg_stat_statements counted them; no rows without it';
 
 -- Large documents most of which is rarely read.
-CREATE FUNCTION _advise_size(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
+CREATE FUNCTION docpatterns._advise_size(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   total numeric := (SELECT sum(@extschema@.bson_size(d)) FROM unnest(docs) d);
-  counted bigint := (SELECT sum(s.calls) FROM @extschema@._advise_statements(rel) s);
+  counted bigint := (SELECT sum(s.calls) FROM docpatterns._advise_statements(rel) s);
   f record;
   used bigint;
   cold text[] := '{}';
@@ -153,9 +153,9 @@ BEGIN
   IF total / cardinality(docs) < 2000 THEN
     RETURN;
   END IF;
-  FOR f IN SELECT q.path, sum(@extschema@.bson_size(q.value)) / total AS part FROM @extschema@._advise_fields(docs) q
+  FOR f IN SELECT q.path, sum(@extschema@.bson_size(q.value)) / total AS part FROM docpatterns._advise_fields(docs) q
            WHERE q.path !~ '[.]' AND q.path <> '_id' GROUP BY 1 HAVING sum(@extschema@.bson_size(q.value)) >= 0.1 * total ORDER BY 2 DESC LOOP
-    used := (SELECT sum(s.calls) FROM @extschema@._advise_statements(rel) s WHERE position(f.path IN s.query) > 0);
+    used := (SELECT sum(s.calls) FROM docpatterns._advise_statements(rel) s WHERE position(f.path IN s.query) > 0);
     CONTINUE WHEN coalesce(used, 0) > 0.1 * coalesce(counted, 0);
     cold := cold || f.path;
     share := share + f.part;
@@ -168,10 +168,10 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _advise_size(regclass, bson[]) IS 'advice on large documents: subset of fields';
+COMMENT ON FUNCTION docpatterns._advise_size(regclass, bson[]) IS 'advice on large documents: subset of fields';
 
 -- Fields that hold keys of other tables with documents, or of the same one.
-CREATE FUNCTION _advise_links(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
+CREATE FUNCTION docpatterns._advise_links(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   f record;
@@ -181,7 +181,7 @@ DECLARE
   shown text[];
 BEGIN
   FOR f IN SELECT q.path, q.type, array_agg(DISTINCT q.value) AS sought FROM (
-             SELECT v.path, v.type, v.value, row_number() OVER (PARTITION BY v.path, v.type) AS n FROM @extschema@._advise_fields(docs) v
+             SELECT v.path, v.type, v.value, row_number() OVER (PARTITION BY v.path, v.type) AS n FROM docpatterns._advise_fields(docs) v
              WHERE v.path <> '_id' AND v.type IN ('int', 'long', 'string', 'objectId', 'binData')) q
            WHERE q.n <= 200 GROUP BY q.path, q.type HAVING count(*) >= 20 AND count(DISTINCT q.value) >= 5 ORDER BY 1 LOOP
     FOR other IN SELECT c.oid::regclass AS rel, format('%I.%I', n.nspname, c.relname) AS base, c.relname, a.attname AS key, d.attname AS doc
@@ -201,8 +201,8 @@ BEGIN
           format('SELECT @extschema@.tree_enable(%L, parent => %L, ancestors => ''ancestors'');', rel::text, f.path);
         CONTINUE;
       END IF;
-      joins := (SELECT sum(s.calls) FROM @extschema@._advise_statements(rel) s WHERE s.query ~* ('[[:<:]]' || regexp_replace(other.relname, '([^[:alnum:]_])', E'\\\\\\1', 'g') || '[[:>:]]'));
-      EXECUTE format('SELECT array_agg(path ORDER BY n DESC, path) FROM (SELECT q.path, count(*) AS n FROM @extschema@._advise_fields(ARRAY(SELECT t.%I FROM %s AS t LIMIT 100)) q '
+      joins := (SELECT sum(s.calls) FROM docpatterns._advise_statements(rel) s WHERE s.query ~* ('[[:<:]]' || regexp_replace(other.relname, '([^[:alnum:]_])', E'\\\\\\1', 'g') || '[[:>:]]'));
+      EXECUTE format('SELECT array_agg(path ORDER BY n DESC, path) FROM (SELECT q.path, count(*) AS n FROM docpatterns._advise_fields(ARRAY(SELECT t.%I FROM %s AS t LIMIT 100)) q '
                      'WHERE q.type = ''string'' AND q.path !~ ''[.]'' AND @extschema@.bson_size(q.value) < 60 GROUP BY 1 ORDER BY q.path !~* ''name|title'', 2 DESC LIMIT 1) p', other.doc, other.base) INTO shown;
       RETURN QUERY SELECT 'reference'::text, f.path, round(CASE WHEN joins > 0 THEN least(1, 0.5 + 0.1 * log(greatest(joins, 1)::numeric)) ELSE 0.3 END, 2),
         format('%s of %s values at "%s" are keys of %s', hits, cardinality(f.sought), f.path, other.rel) ||
@@ -212,10 +212,10 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _advise_links(regclass, bson[]) IS 'advice on fields that hold keys of documents: extended reference, tree';
+COMMENT ON FUNCTION docpatterns._advise_links(regclass, bson[]) IS 'advice on fields that hold keys of documents: extended reference, tree';
 
 -- Documents of several kinds, and documents of several shapes that nothing tells apart.
-CREATE FUNCTION _advise_shapes(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
+CREATE FUNCTION docpatterns._advise_shapes(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   found record;
@@ -223,7 +223,7 @@ DECLARE
   m record;
 BEGIN
   FOR found IN
-    WITH fields AS MATERIALIZED (SELECT f.doc, f.path, f.type, f.value FROM @extschema@._advise_fields(docs) f WHERE f.path !~ '[.]'),
+    WITH fields AS MATERIALIZED (SELECT f.doc, f.path, f.type, f.value FROM docpatterns._advise_fields(docs) f WHERE f.path !~ '[.]'),
       candidates AS (SELECT f.path, count(DISTINCT f.value) AS kinds FROM fields f WHERE f.type = 'string' GROUP BY 1
                      HAVING count(*) >= 0.95 * cardinality(docs) AND count(DISTINCT f.value) BETWEEN 2 AND 20),
       kinds AS (SELECT c.path, f.value, count(*) AS n, array_agg(f.doc) AS docs FROM candidates c JOIN fields f ON f.path = c.path GROUP BY 1, 2 HAVING count(*) >= greatest(5, 0.01 * cardinality(docs))),
@@ -241,7 +241,7 @@ BEGIN
   SELECT count(*) AS n, array_agg(q.path ORDER BY q.path) AS paths INTO m FROM (
     SELECT f.path FROM (
       SELECT g.path, CASE WHEN g.type IN ('int', 'long', 'double', 'decimal') THEN 'number' ELSE g.type END AS type, count(*) AS n
-      FROM @extschema@._advise_fields(docs) g WHERE g.type NOT IN ('null', 'undefined') AND g.path <> '_id' GROUP BY 1, 2) f
+      FROM docpatterns._advise_fields(docs) g WHERE g.type NOT IN ('null', 'undefined') AND g.path <> '_id' GROUP BY 1, 2) f
     WHERE f.n >= 0.05 * cardinality(docs) GROUP BY f.path HAVING count(*) > 1) q;
   IF m.n > 0 AND NOT told THEN
     RETURN QUERY SELECT 'schema_versioning'::text, array_to_string(m.paths, ', '), round(least(0.8, 0.3 + m.n / 10.0), 2),
@@ -250,10 +250,10 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _advise_shapes(regclass, bson[]) IS 'advice on mixed shapes: polymorphic, schema versioning';
+COMMENT ON FUNCTION docpatterns._advise_shapes(regclass, bson[]) IS 'advice on mixed shapes: polymorphic, schema versioning';
 
 -- Counters that many writers want at once, and rows that are measurements.
-CREATE FUNCTION _advise_writes(rel regclass, stem text, docs bson[]) RETURNS SETOF pattern_advice
+CREATE FUNCTION docpatterns._advise_writes(rel regclass, stem text, docs bson[]) RETURNS SETOF pattern_advice
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s record;
@@ -262,8 +262,8 @@ BEGIN
   SELECT sum(t.n_tup_ins) AS ins, sum(t.n_tup_upd) AS upd, sum(t.n_live_tup) AS live, sum(t.n_tup_hot_upd) AS hot INTO s
     FROM pg_stat_all_tables t WHERE t.relid IN (SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel);
   IF s.upd >= 10000 AND s.upd >= 100 * greatest(s.live, 1) THEN
-    FOR f IN SELECT q.path, count(DISTINCT q.value) AS n, (SELECT sum(c.calls) FROM @extschema@._advise_statements(rel) c WHERE position(q.path IN c.query) > 0 AND c.query ~ 'inc|[+]|UPDATE|update') AS calls
-             FROM @extschema@._advise_fields(docs) q WHERE q.type IN ('int', 'long') AND q.path !~ '[.]' AND q.path <> '_id' AND q.path !~* '(^|_)(id|year|version|revision)$'
+    FOR f IN SELECT q.path, count(DISTINCT q.value) AS n, (SELECT sum(c.calls) FROM docpatterns._advise_statements(rel) c WHERE position(q.path IN c.query) > 0 AND c.query ~ 'inc|[+]|UPDATE|update') AS calls
+             FROM docpatterns._advise_fields(docs) q WHERE q.type IN ('int', 'long') AND q.path !~ '[.]' AND q.path <> '_id' AND q.path !~* '(^|_)(id|year|version|revision)$'
              GROUP BY 1 HAVING count(*) >= 0.5 * cardinality(docs) ORDER BY 3 DESC NULLS LAST, 2 DESC LIMIT 2 LOOP
       RETURN QUERY SELECT 'approximation'::text, f.path, round(least(0.9, 0.3 + CASE WHEN f.calls > 0 THEN 0.3 ELSE 0 END + 0.1 * log(s.upd::numeric / greatest(s.live, 1) / 100)), 2),
         format('%s updates of %s rows: %s to a row, which queue on it', s.upd, s.live, round(s.upd::numeric / greatest(s.live, 1))) || CASE WHEN f.calls > 0 THEN format('; %s counted statements change "%s"', f.calls, f.path) ELSE format('; "%s" is a number that differs from row to row', f.path) END,
@@ -276,7 +276,7 @@ BEGIN
            (array_agg(q.path ORDER BY q.n) FILTER (WHERE q.type IN ('int', 'long', 'string') AND q.n <= 0.5 * cardinality(docs)))[1] AS device,
            bool_or(q.type IN ('int', 'long', 'double', 'decimal')) AS measured
       INTO f
-      FROM (SELECT v.path, mode() WITHIN GROUP (ORDER BY v.type) AS type, count(DISTINCT v.value) AS n, min(v.doc) AS place FROM @extschema@._advise_fields(docs) v
+      FROM (SELECT v.path, mode() WITHIN GROUP (ORDER BY v.type) AS type, count(DISTINCT v.value) AS n, min(v.doc) AS place FROM docpatterns._advise_fields(docs) v
             WHERE v.path !~ '[.]' AND v.path <> '_id' AND v.type NOT IN ('object', 'array') GROUP BY 1 HAVING count(*) >= 0.9 * cardinality(docs)) q;
     IF f.at IS NOT NULL AND f.device IS NOT NULL AND f.measured THEN
       RETURN QUERY SELECT 'bucket'::text, f.at, round(least(0.9, 0.3 + 0.1 * log(s.live / 1000.0)), 2),
@@ -286,7 +286,7 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _advise_writes(regclass, text, bson[]) IS 'advice on hot counters and on measurements: approximation, bucket';
+COMMENT ON FUNCTION docpatterns._advise_writes(regclass, text, bson[]) IS 'advice on hot counters and on measurements: approximation, bucket';
 
 CREATE FUNCTION pattern_advise(rel regclass, sample int DEFAULT 5000, doc_column text DEFAULT NULL) RETURNS SETOF pattern_advice
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -302,7 +302,7 @@ BEGIN
   ELSIF sample < 1 OR sample > 100000 THEN
     RAISE EXCEPTION 'sample must be between 1 and 100000' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT p.base, p.doc, regexp_replace(p.table_name, 's$', '') INTO base, doc, stem FROM @extschema@._pattern_table(rel, doc_column) p;
+  SELECT p.base, p.doc, regexp_replace(p.table_name, 's$', '') INTO base, doc, stem FROM docpatterns._pattern_table(rel, doc_column) p;
   live := (SELECT sum(c.reltuples) FROM pg_class c WHERE c.oid IN (SELECT p.relid FROM pg_partition_tree(rel) p WHERE p.isleaf UNION SELECT rel) AND c.reltuples > 0);
   -- documents from all over the table, at most 64 MB of them
   EXECUTE format('SELECT array_agg(q.d) FROM (SELECT t.%1$I AS d, sum(@extschema@.bson_size(t.%1$I)) OVER (ROWS UNBOUNDED PRECEDING) AS bytes FROM (SELECT s.%1$I FROM %2$s AS s%3$s WHERE s.%1$I IS NOT NULL LIMIT $1) t) q WHERE q.bytes <= 67108864',
@@ -313,15 +313,15 @@ BEGIN
   END IF;
   RETURN QUERY
     WITH advice AS MATERIALIZED (
-      SELECT * FROM @extschema@._advise_arrays(rel, stem, docs)
-      UNION ALL SELECT * FROM @extschema@._advise_names(rel, docs)
-      UNION ALL SELECT * FROM @extschema@._advise_size(rel, docs)
-      UNION ALL SELECT * FROM @extschema@._advise_links(rel, docs)
-      UNION ALL SELECT * FROM @extschema@._advise_shapes(rel, docs)
-      UNION ALL SELECT * FROM @extschema@._advise_writes(rel, stem, docs))
+      SELECT * FROM docpatterns._advise_arrays(rel, stem, docs)
+      UNION ALL SELECT * FROM docpatterns._advise_names(rel, docs)
+      UNION ALL SELECT * FROM docpatterns._advise_size(rel, docs)
+      UNION ALL SELECT * FROM docpatterns._advise_links(rel, docs)
+      UNION ALL SELECT * FROM docpatterns._advise_shapes(rel, docs)
+      UNION ALL SELECT * FROM docpatterns._advise_writes(rel, stem, docs))
     SELECT a.* FROM advice a
     WHERE NOT (a.pattern = 'subset_fields' AND EXISTS (SELECT FROM advice b WHERE b.path = a.path AND b.pattern IN ('subset', 'bucket', 'outlier')))
-      AND NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
+      AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
                       WHERE d.pattern = a.pattern AND (d.name = a.path OR a.path IS NULL OR a.pattern = 'schema_versioning' OR a.path ~ '[*]$|,' OR @extschema@.bson_get_text(d.options, 'field') = a.path OR @extschema@.bson_get_text(d.options, 'by') = a.path OR @extschema@.bson_get_text(d.options, 'parent') = a.path))
     ORDER BY a.weight DESC, a.pattern, a.path;
 END

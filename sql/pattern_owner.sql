@@ -4,7 +4,7 @@
 
 -- What runs when the database writes to tables with the rights of their owner, and others could put anything into: functions of
 -- triggers, columns, constraints, indexes, statistics and policies, domains. Names of types that hold no code are left out.
-CREATE FUNCTION _pattern_foreign_code(rels oid[], owner oid) RETURNS text
+CREATE FUNCTION docpatterns._pattern_foreign_code(rels oid[], owner oid) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH parts (class, oid) AS (
     SELECT 'pg_class'::regclass, r FROM unnest($1) r
@@ -15,7 +15,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     UNION ALL SELECT 'pg_statistic_ext'::regclass, s.oid FROM pg_statistic_ext s WHERE s.stxrelid = ANY ($1)
     UNION ALL SELECT 'pg_policy'::regclass, y.oid FROM pg_policy y WHERE y.polrelid = ANY ($1)
     UNION ALL SELECT 'pg_trigger'::regclass, t.oid FROM pg_trigger t
-      WHERE t.tgrelid = ANY ($1) AND NOT (t.tgfoid = to_regprocedure('@extschema@.schema_versioning_trigger()') AND t.tgtype = 32)),
+      WHERE t.tgrelid = ANY ($1) AND NOT (t.tgfoid = to_regprocedure('docpatterns.schema_versioning_trigger()') AND t.tgtype = 32)),
   trusted (oid) AS (SELECT r.oid FROM pg_roles r WHERE r.rolsuper OR r.oid = $2)
   SELECT string_agg(DISTINCT pg_describe_object(d.refclassid, d.refobjid, 0), ', ')
   FROM parts p JOIN pg_depend d ON d.classid = p.class AND d.objid = p.oid
@@ -26,11 +26,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
       AND NOT EXISTS (SELECT FROM pg_type e WHERE e.oid = t.typelem AND e.typtype = 'e')
   WHERE coalesce(f.proowner, o.oprowner, c.opcowner, t.typowner) NOT IN (SELECT s.oid FROM trusted s)
 $$;
-COMMENT ON FUNCTION _pattern_foreign_code(oid[], oid) IS
+COMMENT ON FUNCTION docpatterns._pattern_foreign_code(oid[], oid) IS
   'functions, operators, operator classes and domains that tables use and that belong neither to a role nor to a superuser, as text; NULL if there are none';
 
 -- For functions that a declaration names, of which the catalogue knows nothing.
-CREATE FUNCTION _pattern_require_trusted(rel regclass, function regprocedure) RETURNS void
+CREATE FUNCTION docpatterns._pattern_require_trusted(rel regclass, function regprocedure) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
@@ -41,13 +41,13 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_require_trusted(regclass, regprocedure) IS
+COMMENT ON FUNCTION docpatterns._pattern_require_trusted(regclass, regprocedure) IS
   'error 55000 unless a function belongs to the owner of a table or to a superuser';
 
-CREATE FUNCTION _pattern_hand_over(side regclass, owner oid) RETURNS void
+CREATE FUNCTION docpatterns._pattern_hand_over(side regclass, owner oid) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  code text := (SELECT concat_ws(', ', @extschema@._pattern_foreign_code(ARRAY[side::oid], owner),
+  code text := (SELECT concat_ws(', ', docpatterns._pattern_foreign_code(ARRAY[side::oid], owner),
                                  (SELECT string_agg(format('rule "%s"', r.rulename), ', ') FROM pg_rewrite r WHERE r.ev_class = side)));
   grantee text;
 BEGIN
@@ -62,28 +62,28 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _pattern_hand_over(regclass, oid) IS 'looks for code of others in a table that a pattern keeps, which is to belong to a role (error 55000), and takes grants on it away';
+COMMENT ON FUNCTION docpatterns._pattern_hand_over(regclass, oid) IS 'looks for code of others in a table that a pattern keeps, which is to belong to a role (error 55000), and takes grants on it away';
 
 -- The n-th of the views of a declaration, as _pattern_taken() counts them, whatever it is called now.
-CREATE FUNCTION _pattern_made_view(rel regclass, pattern text, name text, n int, label text, owner oid) RETURNS regclass
+CREATE FUNCTION docpatterns._pattern_made_view(rel regclass, pattern text, name text, n int, label text, owner oid) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE $2 WHEN 'attribute' THEN @extschema@._attribute_wide_view($1, $6)
-                 WHEN 'schema_versioning' THEN @extschema@._schema_versioning_view($1, $3, ltrim($5, 'v'), $6)
-                 WHEN 'polymorphic' THEN @extschema@._polymorphic_view($1, $2, $3, $6)
-                 WHEN 'polymorphic_variant' THEN @extschema@._polymorphic_view($1, $2, $3, $6)
-                 WHEN 'single_collection' THEN (SELECT v.view FROM @extschema@._pattern_views($1, $2, $3, $6) v WHERE v.part = $5 LIMIT 1)
-                 WHEN 'computed' THEN @extschema@._computed_view($1, $3, $6)
-                 WHEN 'bucket' THEN @extschema@._bucket_view($1, $6)
+  SELECT CASE $2 WHEN 'attribute' THEN docpatterns._attribute_wide_view($1, $6)
+                 WHEN 'schema_versioning' THEN docpatterns._schema_versioning_view($1, $3, ltrim($5, 'v'), $6)
+                 WHEN 'polymorphic' THEN docpatterns._polymorphic_view($1, $2, $3, $6)
+                 WHEN 'polymorphic_variant' THEN docpatterns._polymorphic_view($1, $2, $3, $6)
+                 WHEN 'single_collection' THEN (SELECT v.view FROM docpatterns._pattern_views($1, $2, $3, $6) v WHERE v.part = $5 LIMIT 1)
+                 WHEN 'computed' THEN docpatterns._computed_view($1, $3, $6)
+                 WHEN 'bucket' THEN docpatterns._bucket_view($1, $6)
                  WHEN 'versioning' THEN (SELECT CASE $4 WHEN 1 THEN m.history WHEN 2 THEN m.gone END
-                                         FROM @extschema@._versioning_parts($1, $3) p CROSS JOIN LATERAL @extschema@._versioning_made(p.revisions, $6) m)
-                 ELSE @extschema@._pattern_whole_view($1, $6) END
+                                         FROM docpatterns._versioning_parts($1, $3) p CROSS JOIN LATERAL docpatterns._versioning_made(p.revisions, $6) m)
+                 ELSE docpatterns._pattern_whole_view($1, $6) END
 $$;
-COMMENT ON FUNCTION _pattern_made_view(regclass, text, text, int, text, oid) IS 'a view of a declaration that belongs to a role, or NULL';
+COMMENT ON FUNCTION docpatterns._pattern_made_view(regclass, text, text, int, text, oid) IS 'a view of a declaration that belongs to a role, or NULL';
 
-CREATE FUNCTION _pattern_taken(rel regclass, pattern text, name text, OUT object text, OUT owner regrole, OUT intact boolean) RETURNS SETOF record
+CREATE FUNCTION docpatterns._pattern_taken(rel regclass, pattern text, name text, OUT object text, OUT owner regrole, OUT intact boolean) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  o @extschema@.bson := (SELECT d.options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = $2 AND d.name = $3);
+  o @extschema@.bson := (SELECT d.options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = $2 AND d.name = $3);
   first text;
   labels text[];
   t record;
@@ -95,42 +95,42 @@ BEGIN
       OR pattern = 'preallocated' AND @extschema@.bson_get_text(o, 'shape.kind') <> 'clock' THEN '{whole}'
     WHEN pattern = 'attribute' THEN '{wide}' WHEN pattern = 'polymorphic' THEN '{common}' WHEN pattern = 'bucket' THEN '{buckets}'
     WHEN pattern = 'versioning' THEN '{history,gone}' WHEN pattern = 'polymorphic_variant' THEN ARRAY[name]
-    WHEN pattern = 'single_collection' THEN @extschema@._reference_list(o, 'types')
-    WHEN pattern = 'schema_versioning' THEN ARRAY(SELECT 'current' UNION ALL SELECT concat('v', v) FROM unnest(@extschema@._schema_versioning_versions(o)) v)
+    WHEN pattern = 'single_collection' THEN docpatterns._reference_list(o, 'types')
+    WHEN pattern = 'schema_versioning' THEN ARRAY(SELECT 'current' UNION ALL SELECT concat('v', v) FROM unnest(docpatterns._schema_versioning_versions(o)) v)
     WHEN pattern = 'computed' AND @extschema@.bson_exists(o, 'view') THEN ARRAY[@extschema@.bson_get_text(o, 'view')] END;
   first := CASE pattern WHEN 'schema_versioning' THEN @extschema@.bson_get_text(o, 'stem') WHEN 'computed' THEN NULL ELSE t.relname END;
   FOR r IN
     SELECT c.oid, c.relowner, u.n, u.label FROM unnest(labels) WITH ORDINALITY AS u (label, n)
-      JOIN pg_class c ON c.relnamespace = t.relnamespace AND c.relname = CASE WHEN first IS NULL THEN u.label ELSE @extschema@._pattern_object_name(first, NULL, u.label) END
+      JOIN pg_class c ON c.relnamespace = t.relnamespace AND c.relname = CASE WHEN first IS NULL THEN u.label ELSE docpatterns._pattern_object_name(first, NULL, u.label) END
     WHERE c.relowner <> t.relowner
   LOOP
-    IF @extschema@._pattern_made_view(rel, pattern, name, r.n::int, r.label, t.relowner) IS NULL THEN
+    IF docpatterns._pattern_made_view(rel, pattern, name, r.n::int, r.label, t.relowner) IS NULL THEN
       object := r.oid::regclass::text;
       owner := r.relowner;
-      intact := @extschema@._pattern_made_view(rel, pattern, name, r.n::int, r.label, r.relowner) IS NOT DISTINCT FROM r.oid::regclass;
+      intact := docpatterns._pattern_made_view(rel, pattern, name, r.n::int, r.label, r.relowner) IS NOT DISTINCT FROM r.oid::regclass;
       RETURN NEXT;
     END IF;
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _pattern_taken(regclass, text, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_taken(regclass, text, text) IS
   'relations of other roles that have the names of views that a declaration lacks, and whether they are such views: when the table got another owner they did not';
 
-CREATE FUNCTION _pattern_require_views(rel regclass, pattern text, name text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_require_views(rel regclass, pattern text, name text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
 BEGIN
-  FOR r IN SELECT q.* FROM @extschema@._pattern_taken($1, $2, $3) q LOOP
+  FOR r IN SELECT q.* FROM docpatterns._pattern_taken($1, $2, $3) q LOOP
     RAISE EXCEPTION 'view % of pattern "%" has another owner than table %', r.object, name, rel
       USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('It belongs to "%s".', r.owner),
             HINT = CASE WHEN r.intact THEN 'Read its definition, and give it to the owner of the table or drop it.' ELSE 'It is not as the pattern made it: drop or rename it.' END;
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _pattern_require_views(regclass, text, text) IS 'error 55000 where views that a pattern has to make would have the names of relations of other roles';
+COMMENT ON FUNCTION docpatterns._pattern_require_views(regclass, text, text) IS 'error 55000 where views that a pattern has to make would have the names of relations of other roles';
 
-CREATE FUNCTION _pattern_follow_owner(rel regclass, former oid) RETURNS void
+CREATE FUNCTION docpatterns._pattern_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   owner oid := (SELECT c.relowner FROM pg_class c WHERE c.oid = $1);
@@ -140,16 +140,16 @@ DECLARE
   taken record;
 BEGIN
   IF owner <> former THEN
-    FOR p IN SELECT DISTINCT d.pattern FROM @extschema@._pattern_declarations($1) d
-             WHERE @extschema@._pattern_hook(d.pattern, 'follow_owner', 'regclass, oid') IS NOT NULL ORDER BY 1 LOOP
-      EXECUTE format('SELECT @extschema@.%I($1, $2)', concat('_', p, '_follow_owner')) USING $1, former;
+    FOR p IN SELECT DISTINCT d.pattern FROM docpatterns._pattern_declarations($1) d
+             WHERE docpatterns._pattern_hook(d.pattern, 'follow_owner', 'regclass, oid') IS NOT NULL ORDER BY 1 LOOP
+      EXECUTE format('SELECT docpatterns.%I($1, $2)', concat('_', p, '_follow_owner')) USING $1, former;
     END LOOP;
-    PERFORM @extschema@._pattern_renew_view($1, @extschema@._pattern_whole_view($1, former),
-              format('SELECT @extschema@._pattern_create_whole(%L, %L)', $1,
-                (SELECT @extschema@._pattern_doc_column($1, @extschema@.bson_get_text(d.options, 'doc_column')) FROM @extschema@._pattern_declarations($1) d
+    PERFORM docpatterns._pattern_renew_view($1, docpatterns._pattern_whole_view($1, former),
+              format('SELECT docpatterns._pattern_create_whole(%L, %L)', $1,
+                (SELECT docpatterns._pattern_doc_column($1, @extschema@.bson_get_text(d.options, 'doc_column')) FROM docpatterns._pattern_declarations($1) d
                  WHERE d.pattern = ANY ('{outlier,subset_fields,preallocated,payload,approximation}') ORDER BY d.trigger_oid LIMIT 1)),
-              format('SELECT @extschema@._pattern_whole_view(%L)', $1));
-    FOR taken IN SELECT DISTINCT q.object, q.owner FROM @extschema@._pattern_declarations($1) d CROSS JOIN LATERAL @extschema@._pattern_taken($1, d.pattern, d.name) q
+              format('SELECT docpatterns._pattern_whole_view(%L)', $1));
+    FOR taken IN SELECT DISTINCT q.object, q.owner FROM docpatterns._pattern_declarations($1) d CROSS JOIN LATERAL docpatterns._pattern_taken($1, d.pattern, d.name) q
              WHERE NOT q.intact ORDER BY 1 LOOP
       RAISE WARNING 'view % is not as a pattern made it and stays with "%"', taken.object, taken.owner
         USING HINT = format('Drop or rename it, and call pattern_repair(%L).', $1);
@@ -160,7 +160,7 @@ BEGIN
     RETURN;
   END IF;
   -- a rule has no owner of its own, and what it reads and writes may have code, too
-  code := concat_ws(', ', @extschema@._pattern_foreign_code(rels, owner),
+  code := concat_ws(', ', docpatterns._pattern_foreign_code(rels, owner),
     (SELECT string_agg(format('rule "%s" of %s', r.rulename, r.ev_class::regclass), ', ' ORDER BY r.ev_class, r.rulename) FROM pg_rewrite r WHERE r.ev_class = ANY (rels)),
     -- and who may make a trigger could do so afterwards
     (SELECT string_agg(DISTINCT format('the right TRIGGER of %s on %s', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END, c.oid::regclass), ', ')
@@ -174,10 +174,10 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_follow_owner(regclass, oid) IS
+COMMENT ON FUNCTION docpatterns._pattern_follow_owner(regclass, oid) IS
   'makes the views and functions of a table''s patterns again, which belonged to its former owner; error 55000 where patterns would run code of others with the rights of the new one';
 
-CREATE FUNCTION _pattern_discard(VARIADIC objects text[]) RETURNS boolean
+CREATE FUNCTION docpatterns._pattern_discard(VARIADIC objects text[]) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   object text;
@@ -194,10 +194,10 @@ EXCEPTION WHEN dependent_objects_still_exist THEN
   RETURN false;
 END
 $$;
-COMMENT ON FUNCTION _pattern_discard(text[]) IS 'drops views and functions (VIEW v, FUNCTION f(x)) that others do not depend on, all or none: then with a warning, and false';
+COMMENT ON FUNCTION docpatterns._pattern_discard(text[]) IS 'drops views and functions (VIEW v, FUNCTION f(x)) that others do not depend on, all or none: then with a warning, and false';
 
 -- The call that makes a view may not know what the old one was called, and who was shown it.
-CREATE FUNCTION _pattern_renew_view(rel regclass, view regclass, make text, find text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_renew_view(rel regclass, view regclass, make text, find text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   old record;
@@ -207,29 +207,29 @@ BEGIN
     RETURN;
   END IF;
   SELECT n.nspname, c.relname, c.relacl, c.relowner INTO old FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = view;
-  IF @extschema@._pattern_discard(format('VIEW %s', view)) THEN
+  IF docpatterns._pattern_discard(format('VIEW %s', view)) THEN
     EXECUTE make;
     EXECUTE find INTO made;
-    PERFORM @extschema@._pattern_place('VIEW', made::text, old.nspname, old.relname);
-    PERFORM @extschema@._pattern_grant(old.relacl, old.relowner, made);
+    PERFORM docpatterns._pattern_place('VIEW', made::text, old.nspname, old.relname);
+    PERFORM docpatterns._pattern_grant(old.relacl, old.relowner, made);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_renew_view(regclass, regclass, text, text) IS 'drops a view of a table and makes it again, by a call, under the name it had and with its grants; find is a query for it. Nothing happens where view is NULL';
+COMMENT ON FUNCTION docpatterns._pattern_renew_view(regclass, regclass, text, text) IS 'drops a view of a table and makes it again, by a call, under the name it had and with its grants; find is a query for it. Nothing happens where view is NULL';
 
-CREATE FUNCTION _pattern_placed(kind text, object text, OUT schema_name name, OUT name name)
+CREATE FUNCTION docpatterns._pattern_placed(kind text, object text, OUT schema_name name, OUT name name)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE $1 = 'VIEW' AND c.oid = to_regclass($2)
   UNION ALL SELECT n.nspname, f.proname FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace WHERE $1 = 'FUNCTION' AND f.oid = to_regprocedure($2)
 $$;
-COMMENT ON FUNCTION _pattern_placed(text, text) IS 'the schema and the name of a view or a function';
+COMMENT ON FUNCTION docpatterns._pattern_placed(text, text) IS 'the schema and the name of a view or a function';
 
-CREATE FUNCTION _pattern_place(kind text, object text, schema_name name, name name) RETURNS void
+CREATE FUNCTION docpatterns._pattern_place(kind text, object text, schema_name name, name name) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   now record;
 BEGIN
-  SELECT i.* INTO now FROM @extschema@._pattern_placed(kind, object) i;
+  SELECT i.* INTO now FROM docpatterns._pattern_placed(kind, object) i;
   IF now.name <> name THEN
     EXECUTE format('ALTER %s %s RENAME TO %I', kind, object, name);
     object := format('%I.%I%s', now.schema_name, name, substring(object FROM '[(][^()]*[)]$'));
@@ -239,4 +239,4 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_place(text, text, name, name) IS 'gives a view or a function a name and a schema';
+COMMENT ON FUNCTION docpatterns._pattern_place(text, text, name, name) IS 'gives a view or a function a name and a schema';

@@ -5,23 +5,23 @@
 
 -- The verbs find a declaration by its name, so a table has each name once, whatever the patterns are. The lock is the one that the
 -- triggers need anyway: two sessions that declare the same would both find the name free without it.
-CREATE FUNCTION _pattern_require_unused(rel regclass, name text, pair text DEFAULT NULL) RETURNS void
+CREATE FUNCTION docpatterns._pattern_require_unused(rel regclass, name text, pair text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF (SELECT c.relkind IN ('r', 'p') FROM pg_class c WHERE c.oid = rel) THEN
     EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
              WHERE d.name = _pattern_require_unused.name AND NOT coalesce(@extschema@.bson_get_text(d.options, 'pair') = _pattern_require_unused.pair, false)) THEN
     RAISE EXCEPTION 'table % has a pattern named "%" already', rel, name
       USING ERRCODE = 'duplicate_object', HINT = 'Change it with pattern_alter(), or give the other one a name with the argument "name".';
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_require_unused(regclass, text, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_require_unused(regclass, text, text) IS
   'locks a table for a declaration of that name; error 42710 if there is one already (but for the one with the pair)';
 
-CREATE FUNCTION _pattern_nonempty(rel regclass) RETURNS boolean
+CREATE FUNCTION docpatterns._pattern_nonempty(rel regclass) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result boolean;
@@ -30,25 +30,25 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION _pattern_nonempty(regclass) IS 'whether a table has rows';
+COMMENT ON FUNCTION docpatterns._pattern_nonempty(regclass) IS 'whether a table has rows';
 
-CREATE FUNCTION _pattern_distance(a text, b text) RETURNS int
+CREATE FUNCTION docpatterns._pattern_distance(a text, b text) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_pattern_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION _pattern_distance(text, text) IS 'how many characters of a name have to be inserted, deleted or changed to make it the other one; NULL for names of more than 255 bytes';
+COMMENT ON FUNCTION docpatterns._pattern_distance(text, text) IS 'how many characters of a name have to be inserted, deleted or changed to make it the other one; NULL for names of more than 255 bytes';
 
-CREATE FUNCTION _pattern_near_tables(schema_name text, table_name text) RETURNS text
+CREATE FUNCTION docpatterns._pattern_near_tables(schema_name text, table_name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce('Did you mean ' || string_agg(quote_ident(n.relname), ' or ' ORDER BY n.d, n.relname) || '? ', '')
-  FROM (SELECT c.relname, @extschema@._pattern_distance(c.relname, $2) AS d
+  FROM (SELECT c.relname, docpatterns._pattern_distance(c.relname, $2) AS d
         FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace
         WHERE s.nspname = $1 AND c.relkind IN ('r', 'p') AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.atttypid = '@extschema@.bson'::regtype)
           AND has_table_privilege(c.oid, 'SELECT') ORDER BY 2, 1 LIMIT 3) n
   WHERE n.d <= greatest(2, length($2) / 3)
 $$;
-COMMENT ON FUNCTION _pattern_near_tables(text, text) IS 'the beginning of a hint: tables with documents whose name is like one that does not exist, or an empty text';
+COMMENT ON FUNCTION docpatterns._pattern_near_tables(text, text) IS 'the beginning of a hint: tables with documents whose name is like one that does not exist, or an empty text';
 
 -- A table that is named and does not exist is more often misspelt than wanted.
-CREATE FUNCTION _pattern_create_collection(wanted text, schema_name text, owner oid, allowed boolean, argument text) RETURNS regclass
+CREATE FUNCTION docpatterns._pattern_create_collection(wanted text, schema_name text, owner oid, allowed boolean, argument text) RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   parts text[] := parse_ident(wanted);
@@ -59,25 +59,25 @@ BEGIN
   END IF;
   IF allowed IS NOT TRUE THEN
     RAISE EXCEPTION 'relation "%" does not exist', wanted USING ERRCODE = 'undefined_table',
-      HINT = @extschema@._pattern_near_tables(schema_name, parts[cardinality(parts)]) || format('With %s => true it is made.', argument);
+      HINT = docpatterns._pattern_near_tables(schema_name, parts[cardinality(parts)]) || format('With %s => true it is made.', argument);
   END IF;
   made := @extschema@.collection_create(format('%I.%I', schema_name, parts[cardinality(parts)]));
   EXECUTE format('ALTER TABLE %s OWNER TO %s', made, owner::regrole);
   RETURN made;
 END
 $$;
-COMMENT ON FUNCTION _pattern_create_collection(text, text, oid, boolean, text) IS 'makes a collection that does not exist, if that is allowed; else error 42P01 with names that are like it and the argument that allows it';
+COMMENT ON FUNCTION docpatterns._pattern_create_collection(text, text, oid, boolean, text) IS 'makes a collection that does not exist, if that is allowed; else error 42P01 with names that are like it and the argument that allows it';
 
 -- For what is asked with the table locked, by the verbs.
-CREATE FUNCTION _pattern_latest(query text) RETURNS text
+CREATE FUNCTION docpatterns._pattern_latest(query text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_pattern_latest' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _pattern_latest(text) IS 'the value that a query gives, read with the latest snapshot at every isolation level; runs with the rights of the caller';
+COMMENT ON FUNCTION docpatterns._pattern_latest(text) IS 'the value that a query gives, read with the latest snapshot at every isolation level; runs with the rights of the caller';
 
 -- Values from before the declaration ---------------------------------------------------------------------------------------
 
 -- Fields that a pattern keeps may hold values that exist nowhere else. Their paths are noted in the declaration as "held" until
 -- pattern_build() has adopted or discarded the values, and as "own" from then on: see src/kit/adopt.h.
-CREATE FUNCTION _pattern_guarded_paths(pattern text, options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._pattern_guarded_paths(pattern text, options bson) RETURNS SETOF text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   field text := @extschema@.bson_get_text(options, 'field');
@@ -86,11 +86,11 @@ BEGIN
     WHEN 'outlier' THEN
       RETURN QUERY SELECT p FROM unnest(ARRAY[@extschema@.bson_get_text(options, 'flag'), @extschema@.bson_get_text(options, 'count_field')]) p WHERE p IS NOT NULL;
     WHEN 'preallocated' THEN
-      RETURN QUERY SELECT k FROM @extschema@._preallocated_kept_paths(options) k WHERE k <> field;
+      RETURN QUERY SELECT k FROM docpatterns._preallocated_kept_paths(options) k WHERE k <> field;
     WHEN 'payload' THEN
-      RETURN QUERY SELECT k FROM @extschema@._payload_kept_paths(options) k WHERE k <> field;
+      RETURN QUERY SELECT k FROM docpatterns._payload_kept_paths(options) k WHERE k <> field;
     WHEN 'computed' THEN
-      RETURN QUERY SELECT k FROM @extschema@._derive_kept_paths(pattern, options) k
+      RETURN QUERY SELECT k FROM docpatterns._derive_kept_paths(pattern, options) k
         WHERE @extschema@.bson_get_text(options, 'mode') <> 'on_read'
           AND k <> format('"%s"', replace(@extschema@.bson_get_text(options, 'state_field'), '"', '""'));
     WHEN 'attribute' THEN
@@ -99,27 +99,27 @@ BEGIN
       -- copies may lie in arrays
       RETURN NEXT CASE WHEN field ~ '^[^."]+[.]' THEN split_part(field, '.', 1) ELSE field END;
     WHEN 'subset', 'tree', 'tree_attach', 'versioning', 'relationship', 'single_collection', 'polymorphic_merge' THEN
-      RETURN QUERY SELECT k FROM @extschema@._derive_kept_paths(pattern, options) k WHERE k IS NOT NULL;
+      RETURN QUERY SELECT k FROM docpatterns._derive_kept_paths(pattern, options) k WHERE k IS NOT NULL;
     ELSE
       -- all that these move is put back into whole documents
       NULL;
   END CASE;
 END
 $$;
-COMMENT ON FUNCTION _pattern_guarded_paths(text, bson) IS 'paths of the fields of a declaration in which a value could be lost when documents are brought in line';
+COMMENT ON FUNCTION docpatterns._pattern_guarded_paths(text, bson) IS 'paths of the fields of a declaration in which a value could be lost when documents are brought in line';
 
-CREATE FUNCTION _pattern_holds(doc bson, path text, is_flag boolean) RETURNS boolean
+CREATE FUNCTION docpatterns._pattern_holds(doc bson, path text, is_flag boolean) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_holds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION _pattern_holds(bson, text, boolean) IS 'whether a field has a value other than null, false, zero and what is empty, and, where it is a flag, "yes" and the like';
+COMMENT ON FUNCTION docpatterns._pattern_holds(bson, text, boolean) IS 'whether a field has a value other than null, false, zero and what is empty, and, where it is a flag, "yes" and the like';
 
-CREATE FUNCTION _pattern_set_options(rel regclass, trigger_oid oid, options text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_set_options(rel regclass, trigger_oid oid, options text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_set_options' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _pattern_set_options(regclass, oid, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_set_options(regclass, oid, text) IS
   'writes options into the trigger that carries a declaration, and lets writers go on; error 42704 for another trigger, 42501 unless the caller owns the table';
 
 -- Which of the fields that a declaration keeps have values already: read once, with the table locked by the caller; of a partition
 -- that has come, if documents of it are not in line.
-CREATE FUNCTION _pattern_note_held(rel regclass, name text, part regclass DEFAULT NULL) RETURNS text[]
+CREATE FUNCTION docpatterns._pattern_note_held(rel regclass, name text, part regclass DEFAULT NULL) RETURNS text[]
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
@@ -128,14 +128,14 @@ DECLARE
   held text[] := '{}';
   wrong boolean;
 BEGIN
-  SELECT q.pattern, q.options, q.trigger_oid INTO d FROM @extschema@._pattern_declarations(rel) q WHERE q.name = _pattern_note_held.name;
-  FOR s IN SELECT t.base, t.doc, t.key_value, ARRAY(SELECT g FROM @extschema@._pattern_guarded_paths(d.pattern, d.options) g) AS paths
-             FROM @extschema@._pattern_table(coalesce(part, rel), @extschema@.bson_get_text(d.options, 'doc_column')) t
+  SELECT q.pattern, q.options, q.trigger_oid INTO d FROM docpatterns._pattern_declarations(rel) q WHERE q.name = _pattern_note_held.name;
+  FOR s IN SELECT t.base, t.doc, t.key_value, ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths(d.pattern, d.options) g) AS paths
+             FROM docpatterns._pattern_table(coalesce(part, rel), @extschema@.bson_get_text(d.options, 'doc_column')) t
            UNION ALL
-           SELECT r.base, r.doc, r.key, ARRAY[r.field] FROM (SELECT WHERE d.pattern = 'relationship') AS w CROSS JOIN LATERAL @extschema@._relationship_parts(rel, name) r WHERE r.side = 1 LOOP
+           SELECT r.base, r.doc, r.key, ARRAY[r.field] FROM (SELECT WHERE d.pattern = 'relationship') AS w CROSS JOIN LATERAL docpatterns._relationship_parts(rel, name) r WHERE r.side = 1 LOOP
     CONTINUE WHEN s.paths = '{}';
     EXECUTE format('SELECT ARRAY[%s] FROM %s AS b',
-                   (SELECT string_agg(format('CASE WHEN bool_or(@extschema@._pattern_holds(b.%I, %L, %L)) THEN %2$L END', s.doc, p, p IS NOT DISTINCT FROM @extschema@.bson_get_text(d.options, 'flag')), ', ' ORDER BY n)
+                   (SELECT string_agg(format('CASE WHEN bool_or(docpatterns._pattern_holds(b.%I, %L, %L)) THEN %2$L END', s.doc, p, p IS NOT DISTINCT FROM @extschema@.bson_get_text(d.options, 'flag')), ', ' ORDER BY n)
                     FROM unnest(s.paths) WITH ORDINALITY AS u (p, n)), s.base) INTO found;
     found := array_remove(found, NULL);
     IF part IS NOT NULL AND found <> '{}' THEN
@@ -146,23 +146,23 @@ BEGIN
     held := held || found;
   END LOOP;
   IF held <> '{}' THEN
-    PERFORM @extschema@._pattern_set_options(rel, d.trigger_oid, @extschema@.bson_set(d.options, 'held',
+    PERFORM docpatterns._pattern_set_options(rel, d.trigger_oid, @extschema@.bson_set(d.options, 'held',
       ARRAY(SELECT p FROM unnest(ARRAY(SELECT e::text FROM @extschema@.bson_elements(d.options OPERATOR(@extschema@.->) 'held'::text) e) || held) WITH ORDINALITY AS u (p, n) GROUP BY p ORDER BY min(n)))::text);
   END IF;
   RETURN held;
 END
 $$;
-COMMENT ON FUNCTION _pattern_note_held(regclass, text, regclass) IS
+COMMENT ON FUNCTION docpatterns._pattern_note_held(regclass, text, regclass) IS
   'notes in a declaration which of its fields hold values in the documents of the table, or in those of a partition that is not in line, and returns their paths; reads the table, or checks it, once';
 
 -- A field that a pattern writes to in documents as they are.
-CREATE FUNCTION _pattern_require_fit(rel regclass, doc text, field text, fits text, must text, argument text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_require_fit(rel regclass, doc text, field text, fits text, must text, argument text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   r record;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc) p;
   EXECUTE format('SELECT count(*) AS n, (array_agg(left(v.key::text, 100)))[1:5] AS keys FROM (SELECT %s AS key, @extschema@.bson_typeof(b.%I, $1) AS kind, @extschema@.bson_get_text(b.%2$I, $1) AS value FROM %s AS b) v '
                  'WHERE v.kind <> ''null'' AND (%s) IS NOT TRUE', t.key_value, doc, t.base, fits) INTO r USING field;
   IF r.n > 0 THEN
@@ -172,91 +172,91 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_require_fit(regclass, text, text, text, text, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_require_fit(regclass, text, text, text, text, text) IS
   'error 55000, with their number and some keys, for documents that have the field and do not fulfil a condition on its type and its text, SQL text about v.kind and v.value; reads the table once';
 
 -- How values are adopted that only the documents have.
-CREATE FUNCTION _pattern_adopt_hint(rel regclass, pattern text, options bson) RETURNS text
+CREATE FUNCTION docpatterns._pattern_adopt_hint(rel regclass, pattern text, options bson) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE
     WHEN $2 = 'subset' THEN format('Insert such elements into %s, where the field "%s" names their document, as subset_split() does before the declaration. ',
-                                   @extschema@._pattern_side(@extschema@.bson_get_text($3, 'pair'), $1), @extschema@.bson_get_text($3, 'on_field'))
-    WHEN $2 IN ('computed', 'polymorphic_merge') THEN format('Insert rows into %s that give them. ', coalesce(@extschema@._pattern_side(@extschema@.bson_get_text($3, 'pair'), $1)::text, 'the source'))
+                                   docpatterns._pattern_side(@extschema@.bson_get_text($3, 'pair'), $1), @extschema@.bson_get_text($3, 'on_field'))
+    WHEN $2 IN ('computed', 'polymorphic_merge') THEN format('Insert rows into %s that give them. ', coalesce(docpatterns._pattern_side(@extschema@.bson_get_text($3, 'pair'), $1)::text, 'the source'))
     WHEN $2 IN ('tree', 'tree_attach') THEN
       'Where another form than the field "' || @extschema@.bson_get_text($3, coalesce(@extschema@.bson_get_text($3, 'truth'), 'parent')) || '" is the one written by hand, end the pattern and declare it '
       || CASE WHEN $2 = 'tree' THEN 'with that one as the argument truth, as in truth => ''ancestors''. ' ELSE 'without the others. ' END
     WHEN $2 = 'reference' THEN 'Write what shall stay into the source, or leave the field out of the option live. '
     ELSE 'Give the pattern another field, or move the values to one. ' END
 $$;
-COMMENT ON FUNCTION _pattern_adopt_hint(regclass, text, bson) IS 'what can be done about values that would be lost by a declaration with these options';
+COMMENT ON FUNCTION docpatterns._pattern_adopt_hint(regclass, text, bson) IS 'what can be done about values that would be lost by a declaration with these options';
 
-CREATE FUNCTION _pattern_notice_held(rel regclass, name text, part regclass DEFAULT NULL) RETURNS boolean
+CREATE FUNCTION docpatterns._pattern_notice_held(rel regclass, name text, part regclass DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
-  held text[] := @extschema@._pattern_note_held(rel, name, part);
+  held text[] := docpatterns._pattern_note_held(rel, name, part);
   base text := (SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel);
 BEGIN
   IF held = '{}' THEN
     RETURN false;
   END IF;
-  SELECT q.pattern, q.options INTO d FROM @extschema@._pattern_declarations(rel) q WHERE q.name = _pattern_notice_held.name;
+  SELECT q.pattern, q.options INTO d FROM docpatterns._pattern_declarations(rel) q WHERE q.name = _pattern_notice_held.name;
   RAISE NOTICE '% has rows that hold values in fields of the pattern "%": %', CASE WHEN part IS NULL THEN 'table ' || base ELSE 'partition ' || part END, name, array_to_string(held, ', ')
     USING HINT = format('CALL pattern_build(%L, %L) brings them in line, %sand writes nothing if a value would be lost.', base, name,
-                        CASE d.pattern WHEN 'subset' THEN CASE WHEN @extschema@._subset_adopts(d.options) THEN 'makes rows of elements whose document has none, ' ELSE '' END WHEN 'tree' THEN 'takes missing parents from what it finds, '
+                        CASE d.pattern WHEN 'subset' THEN CASE WHEN docpatterns._subset_adopts(d.options) THEN 'makes rows of elements whose document has none, ' ELSE '' END WHEN 'tree' THEN 'takes missing parents from what it finds, '
                           WHEN 'tree_attach' THEN 'takes missing parents from what it finds, ' ELSE '' END);
   RETURN true;
 END
 $$;
-COMMENT ON FUNCTION _pattern_notice_held(regclass, text, regclass) IS 'notes which fields of a new declaration hold values and says so in a notice; whether there are any';
+COMMENT ON FUNCTION docpatterns._pattern_notice_held(regclass, text, regclass) IS 'notes which fields of a new declaration hold values and says so in a notice; whether there are any';
 
 -- The rows of a partition that has come may hold such values, too.
-CREATE FUNCTION _pattern_notice_partition(part regclass) RETURNS void
+CREATE FUNCTION docpatterns._pattern_notice_partition(part regclass) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_notice_held(a.relid, d.name, $1)
+  SELECT docpatterns._pattern_notice_held(a.relid, d.name, $1)
   FROM pg_partition_ancestors($1) a JOIN pg_class c ON c.oid = a.relid AND pg_has_role(c.relowner, 'USAGE')
-    CROSS JOIN LATERAL @extschema@._pattern_declarations(a.relid) d
+    CROSS JOIN LATERAL docpatterns._pattern_declarations(a.relid) d
   WHERE a.relid <> $1
 $$;
-COMMENT ON FUNCTION _pattern_notice_partition(regclass) IS '_pattern_notice_held for all declarations of the tables above a partition';
+COMMENT ON FUNCTION docpatterns._pattern_notice_partition(regclass) IS '_pattern_notice_held for all declarations of the tables above a partition';
 
 -- What a declaration says of the rows that it finds: it leaves them to pattern_build().
-CREATE FUNCTION _pattern_notice_rows(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_notice_rows(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   base text;
 BEGIN
-  IF @extschema@._pattern_nonempty(rel) AND NOT @extschema@._pattern_notice_held(rel, name) THEN
+  IF docpatterns._pattern_nonempty(rel) AND NOT docpatterns._pattern_notice_held(rel, name) THEN
     SELECT format('%I.%I', n.nspname, c.relname) INTO base FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
     RAISE NOTICE 'table % has rows already', base
       USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', base, name);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_notice_rows(regclass, text) IS 'a notice, if the table has rows, that says how they are brought in line';
+COMMENT ON FUNCTION docpatterns._pattern_notice_rows(regclass, text) IS 'a notice, if the table has rows, that says how they are brought in line';
 
-CREATE FUNCTION _pattern_settle_rows(rel regclass, name text, query text) RETURNS bigint
+CREATE FUNCTION docpatterns._pattern_settle_rows(rel regclass, name text, query text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
   done bigint := 0;
 BEGIN
   FOR r IN EXECUTE query USING rel, name LOOP
-    done := done + @extschema@._pattern_settle(rel, name, r.key)::int;
+    done := done + docpatterns._pattern_settle(rel, name, r.key)::int;
   END LOOP;
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _pattern_settle_rows(regclass, text, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_settle_rows(regclass, text, text) IS
   'brings the rows in line whose keys SQL text returns as "key" ($1: rel, $2: name), and returns how many were written';
 
-CREATE FUNCTION _pattern_lost(rel regclass, name text, keys record[]) RETURNS text[]
+CREATE FUNCTION docpatterns._pattern_lost(rel regclass, name text, keys record[]) RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_pattern_lost' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _pattern_lost(regclass, text, record[]) IS
+COMMENT ON FUNCTION docpatterns._pattern_lost(regclass, text, record[]) IS
   'of each row the first field whose value would exist nowhere if these rows were brought in line, or NULL; does it in a subtransaction and takes it back; '
   'error 42501 unless the caller owns the table';
 
-CREATE FUNCTION _pattern_require_kept(rel regclass, pattern text, name text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_require_kept(rel regclass, pattern text, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
@@ -269,10 +269,10 @@ BEGIN
   FOR r IN
     SELECT array_agg(k.key ORDER BY k.n) AS keys
     FROM (SELECT p.key, row_number() OVER () AS n
-          FROM @extschema@._pattern_pending_keys(rel, pattern, name) AS p (key record)) AS k
+          FROM docpatterns._pattern_pending_keys(rel, pattern, name) AS p (key record)) AS k
     GROUP BY k.n / 64 ORDER BY min(k.n)
   LOOP
-    lost := @extschema@._pattern_lost(rel, name, r.keys);
+    lost := docpatterns._pattern_lost(rel, name, r.keys);
     n := n + cardinality(array_remove(lost, NULL));
     FOR i IN 1 .. cardinality(lost) LOOP
       IF lost[i] IS NOT NULL AND cardinality(keys) < 5 THEN
@@ -286,22 +286,22 @@ BEGIN
     RAISE EXCEPTION 'pattern "%" of table %: % that exist nowhere else', name, rel, CASE n WHEN 1 THEN '1 document holds values' ELSE format('%s documents hold values', n) END
       USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('Fields: %s. Keys: %s%s.', array_to_string(fields, ', '), array_to_string(keys, ', '), CASE WHEN n > 5 THEN ', ...' ELSE '' END),
-            HINT = (SELECT @extschema@._pattern_adopt_hint(d.rel, d.pattern, d.options) FROM @extschema@._pattern_declarations(_pattern_require_kept.rel) d WHERE d.name = _pattern_require_kept.name)
+            HINT = (SELECT docpatterns._pattern_adopt_hint(d.rel, d.pattern, d.options) FROM docpatterns._pattern_declarations(_pattern_require_kept.rel) d WHERE d.name = _pattern_require_kept.name)
                    || format('CALL pattern_build(%L, %L, discard => true) throws them away.', rel, name);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_require_kept(regclass, text, text) IS 'error 55000, with their number and some keys, if documents hold values that bringing them in line would destroy';
+COMMENT ON FUNCTION docpatterns._pattern_require_kept(regclass, text, text) IS 'error 55000, with their number and some keys, if documents hold values that bringing them in line would destroy';
 
 -- Fields that documents had before a declaration: they stay when it ends.
-CREATE FUNCTION _pattern_own_paths(options bson) RETURNS text[]
+CREATE FUNCTION docpatterns._pattern_own_paths(options bson) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT ARRAY(SELECT e::text FROM unnest(ARRAY['held', 'own']) o CROSS JOIN LATERAL @extschema@.bson_elements($1 OPERATOR(@extschema@.->) o) e)
 $$;
-COMMENT ON FUNCTION _pattern_own_paths(bson) IS 'paths of fields of a declaration that documents had before it';
+COMMENT ON FUNCTION docpatterns._pattern_own_paths(bson) IS 'paths of fields of a declaration that documents had before it';
 
 -- More fields are to be kept: those that have values are the user's.
-CREATE FUNCTION _pattern_require_free(rel regclass, pattern text, name text, options bson, changes bson)
+CREATE FUNCTION docpatterns._pattern_require_free(rel regclass, pattern text, name text, options bson, changes bson)
 RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -312,14 +312,14 @@ DECLARE
 BEGIN
   BEGIN
     IF pattern = 'reference' THEN
-      added := ARRAY(SELECT f FROM unnest(@extschema@._reference_list(changes, 'live')) f
+      added := ARRAY(SELECT f FROM unnest(docpatterns._reference_list(changes, 'live')) f
                      EXCEPT SELECT f FROM unnest(
-                       @extschema@._reference_list(options, 'live')
-                       || @extschema@._reference_list(options, 'frozen')) f);
+                       docpatterns._reference_list(options, 'live')
+                       || docpatterns._reference_list(options, 'frozen')) f);
     ELSE
-      added := ARRAY(SELECT g FROM @extschema@._pattern_guarded_paths(pattern,
+      added := ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths(pattern,
                        options OPERATOR(@extschema@.||) changes) g
-                     EXCEPT SELECT g FROM @extschema@._pattern_guarded_paths(pattern, options) g);
+                     EXCEPT SELECT g FROM docpatterns._pattern_guarded_paths(pattern, options) g);
     END IF;
   EXCEPTION WHEN data_exception THEN
     RETURN;  -- the verb says what is wrong with these options
@@ -328,22 +328,22 @@ BEGIN
     RETURN;
   END IF;
   SELECT q.* INTO t
-    FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) q;
+    FROM docpatterns._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) q;
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
   IF pattern = 'reference' THEN
     -- what the source has, too, stays
     SELECT format('EXISTS (SELECT FROM %s AS r LEFT JOIN (%s) AS s '
                     'ON s.id OPERATOR(@extschema@.=) r.id '
                     'CROSS JOIN unnest(%L::text[]) AS f WHERE CASE WHEN NOT r.bare THEN '
-                    '@extschema@._pattern_holds(r.copy::@extschema@.bson, f, false) END AND (s.id IS NULL '
-                    'OR @extschema@._reference_wrong(r.copy, s.doc, ARRAY[f]) IS NOT NULL))',
+                    'docpatterns._pattern_holds(r.copy::@extschema@.bson, f, false) END AND (s.id IS NULL '
+                    'OR docpatterns._reference_wrong(r.copy, s.doc, ARRAY[f]) IS NOT NULL))',
                   q.sites, q.sources, added) INTO holds
-      FROM @extschema@._reference_parts(rel, name) q;
+      FROM docpatterns._reference_parts(rel, name) q;
   ELSE
-    SELECT string_agg(format('@extschema@._pattern_holds(%I, %L, false)', t.doc, a), ' OR ')
+    SELECT string_agg(format('docpatterns._pattern_holds(%I, %L, false)', t.doc, a), ' OR ')
       INTO holds FROM unnest(added) a;
   END IF;
-  SELECT j.* INTO found FROM jsonb_to_record(@extschema@._pattern_latest(format(
+  SELECT j.* INTO found FROM jsonb_to_record(docpatterns._pattern_latest(format(
     'SELECT jsonb_build_object(''n'', count(*), ''keys'', '
       'string_agg(CASE WHEN i <= 3 THEN key END, '', '')) '
     'FROM (SELECT (%s)::text AS key, row_number() OVER () AS i FROM %s AS b WHERE %s) AS q',
@@ -359,25 +359,25 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_require_free(regclass, text, text, bson, bson) IS
+COMMENT ON FUNCTION docpatterns._pattern_require_free(regclass, text, text, bson, bson) IS
   'error 55000 if documents have values in fields that a declaration keeps only with other options; '
   'locks the table against writers';
 
 -- All rows are in line: what their fields held is adopted, or discarded.
-CREATE FUNCTION _pattern_note_built(rel regclass, name text, discarded boolean) RETURNS void
+CREATE FUNCTION docpatterns._pattern_note_built(rel regclass, name text, discarded boolean) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_set_options($1, d.trigger_oid,
+  SELECT docpatterns._pattern_set_options($1, d.trigger_oid,
            CASE WHEN $3 THEN @extschema@.bson_unset(d.options, 'held')
-                ELSE @extschema@.bson_set(@extschema@.bson_unset(d.options, 'held'), 'own', ARRAY(SELECT DISTINCT p FROM unnest(@extschema@._pattern_own_paths(d.options)) p ORDER BY p)) END::text)
-  FROM @extschema@._pattern_declarations($1) d WHERE d.name = $2 AND @extschema@.bson_exists(d.options, 'held')
+                ELSE @extschema@.bson_set(@extschema@.bson_unset(d.options, 'held'), 'own', ARRAY(SELECT DISTINCT p FROM unnest(docpatterns._pattern_own_paths(d.options)) p ORDER BY p)) END::text)
+  FROM docpatterns._pattern_declarations($1) d WHERE d.name = $2 AND @extschema@.bson_exists(d.options, 'held')
 $$;
-COMMENT ON FUNCTION _pattern_note_built(regclass, text, boolean) IS 'ends the guard on values from before the declaration';
+COMMENT ON FUNCTION docpatterns._pattern_note_built(regclass, text, boolean) IS 'ends the guard on values from before the declaration';
 
 -- A declaration, as the verbs need it ------------------------------------------------------------------------------------
 
 -- Names, options and pieces of SQL text, in which "b" is a row of the table and "s" one of the second table, if that is a table
 -- of ours. Rows are matched by the columns of the key themselves: as BSON two timestamps of one millisecond are the same.
-CREATE FUNCTION _pattern_parts(rel regclass, pattern text, name text,
+CREATE FUNCTION docpatterns._pattern_parts(rel regclass, pattern text, name text,
                                OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT options bson, OUT doc_name text, OUT doc text,
                                OUT keys text[], OUT key_types text[], OUT key_ops text[], OUT key_list text, OUT key_row text, OUT key_value text,
                                OUT side regclass, OUT side_keys text[], OUT side_key_list text, OUT side_key_row text, OUT side_key_value text, OUT matches text)
@@ -385,15 +385,15 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   as_value text;
 BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = _pattern_parts.pattern AND d.name = _pattern_parts.name;
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = _pattern_parts.pattern AND d.name = _pattern_parts.name;
   IF options IS NULL THEN
     RAISE EXCEPTION 'table % has no % pattern named "%"', rel, replace(pattern, '_', ' '), name USING ERRCODE = 'undefined_object';
   END IF;
   SELECT p.base, p.schema_name, p.table_name, p.owner, p.doc, format('b.%I', p.doc), p.keys, p.key_types, p.key_ops
     INTO base, schema_name, table_name, owner, doc_name, doc, keys, key_types, key_ops
-    FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  side := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
-  side_keys := @extschema@._pattern_side_keys(cardinality(keys));
+    FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  side := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  side_keys := docpatterns._pattern_side_keys(cardinality(keys));
   as_value := CASE WHEN cardinality(keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END;
   SELECT string_agg(format('b.%I', k), ', ' ORDER BY n), string_agg(format('s.%I', s), ', ' ORDER BY n), string_agg(format('b.%I %s s.%I', k, o, s), ' AND ' ORDER BY n)
     INTO key_list, side_key_list, matches FROM unnest(keys, key_ops, side_keys) WITH ORDINALITY AS u (k, o, s, n);
@@ -403,13 +403,13 @@ BEGIN
   side_key_value := format(as_value, side_key_list);
 END
 $$;
-COMMENT ON FUNCTION _pattern_parts(regclass, text, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_parts(regclass, text, text) IS
   'a declaration: its table, options and second table, and the pieces of SQL text that its verbs are made of; error 42704 when there is none';
 
 -- Options with changes made to them, those that pattern_alter() is given. The types of a value that may be changed are named as
 -- bson_typeof() does, with blanks between them; a change to null, where that is one of them, takes the option away. Two names mean
 -- more: "strings" is an array of strings, and "any" is all but null.
-CREATE FUNCTION _pattern_change_options(options bson, changes bson, pattern text, types bson) RETURNS bson
+CREATE FUNCTION docpatterns._pattern_change_options(options bson, changes bson, pattern text, types bson) RETURNS bson
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   c record;
@@ -436,20 +436,20 @@ BEGIN
   RETURN options;
 END
 $$;
-COMMENT ON FUNCTION _pattern_change_options(bson, bson, text, bson) IS
+COMMENT ON FUNCTION docpatterns._pattern_change_options(bson, bson, text, bson) IS
   'options of a declaration with changes; error 22023 for an option that is not in types, or for a value of another type';
 
 -- Tables that a pattern keeps ---------------------------------------------------------------------------------------------
 
 -- Rows of such a table name a row of the user's table by columns of their own: key, or key1, key2, .. where its key has several
 -- (at most 32, as an index has).
-CREATE FUNCTION _pattern_side_keys(n int) RETURNS text[]
+CREATE FUNCTION docpatterns._pattern_side_keys(n int) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN $1 = 1 THEN ARRAY['key'] ELSE (SELECT array_agg('key' || i ORDER BY i) FROM generate_series(1, least($1, 32)) i) END
 $$;
-COMMENT ON FUNCTION _pattern_side_keys(int) IS 'the columns of a side table for a key of n columns';
+COMMENT ON FUNCTION docpatterns._pattern_side_keys(int) IS 'the columns of a side table for a key of n columns';
 
-CREATE FUNCTION _pattern_require_no_table(qualified text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_require_no_table(qualified text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF to_regclass(qualified) IS NOT NULL THEN
@@ -458,85 +458,85 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_require_no_table(text) IS 'error 42P07, with a hint, for the name of a table that is there';
+COMMENT ON FUNCTION docpatterns._pattern_require_no_table(text) IS 'error 42P07, with a hint, for the name of a table that is there';
 
-CREATE FUNCTION _pattern_create_side(rel regclass, doc_column text, pattern text, name text, pair text, side_name text,
+CREATE FUNCTION docpatterns._pattern_create_side(rel regclass, doc_column text, pattern text, name text, pair text, side_name text,
                                      columns text, more_key text, settings text, description text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   side_keys text[];
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  side_keys := @extschema@._pattern_side_keys(cardinality(t.keys));
-  PERFORM @extschema@._pattern_require_no_table(side_name);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  side_keys := docpatterns._pattern_side_keys(cardinality(t.keys));
+  PERFORM docpatterns._pattern_require_no_table(side_name);
   EXECUTE format('CREATE %sTABLE %s (%s, %s, PRIMARY KEY (%s)) %s',
                  CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN 'UNLOGGED ' ELSE '' END, side_name,
                  (SELECT string_agg(format('%I %s NOT NULL', k, type), ', ' ORDER BY n) FROM unnest(side_keys, t.key_types) WITH ORDINALITY AS u (k, type, n)), columns,
                  concat_ws(', ', VARIADIC side_keys || more_key), settings);
   EXECUTE format('COMMENT ON TABLE %s IS %L', side_name, description);
-  PERFORM @extschema@._pattern_keep_table(side_name::regclass, rel, pattern, name, pair);
+  PERFORM docpatterns._pattern_keep_table(side_name::regclass, rel, pattern, name, pair);
 END
 $$;
-COMMENT ON FUNCTION _pattern_create_side(regclass, text, text, text, text, text, text, text, text, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_create_side(regclass, text, text, text, text, text, text, text, text, text) IS
   'makes the table side_name for a declaration: the columns of the key of rel, the columns that are given, the primary key of both (more_key: what it has besides, or NULL), settings behind it (or NULL), a comment, and what _pattern_keep_table() gives it';
 
-CREATE FUNCTION _pattern_guard(side regclass, pattern text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_guard(side regclass, pattern text, name text, pair text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_guard_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(side, 'zz_docpatterns_90_' || pattern, name, 'guard'), side, 'side', pair, name);
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger(%L, %L, %L)',
+                 docpatterns._pattern_trigger_name(side, 'zz_docpatterns_90_' || pattern, name, 'guard'), side, 'side', pair, name);
 END
 $$;
-COMMENT ON FUNCTION _pattern_guard(regclass, text, text, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_guard(regclass, text, text, text) IS
   'makes a table one that only a declaration writes, which finds it by the pair';
 
-CREATE FUNCTION _pattern_keep_table(side regclass, rel regclass, pattern text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_keep_table(side regclass, rel regclass, pattern text, name text, pair text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %s OWNER TO %s', side, (SELECT c.relowner::regrole FROM pg_class c WHERE c.oid = rel));
   IF (SELECT c.relpersistence = 'u' AND s.relpersistence = 'p' FROM pg_class c, pg_class s WHERE c.oid = rel AND s.oid = side) THEN
     EXECUTE format('ALTER TABLE %s SET UNLOGGED', side);
   END IF;
-  PERFORM @extschema@._pattern_guard(side, pattern, name, pair);
+  PERFORM docpatterns._pattern_guard(side, pattern, name, pair);
 END
 $$;
-COMMENT ON FUNCTION _pattern_keep_table(regclass, regclass, text, text, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_keep_table(regclass, regclass, text, text, text) IS
   'makes a new table one that a declaration of rel keeps: it gets the owner of rel, no grants, and the guard';
 
-CREATE FUNCTION _pattern_forget(side regclass, rel regclass) RETURNS void
+CREATE FUNCTION docpatterns._pattern_forget(side regclass, rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_forget' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _pattern_forget(regclass, regclass) IS 'a table that a pattern kept no longer depends on the pattern''s table; error 42501 unless the caller owns both';
+COMMENT ON FUNCTION docpatterns._pattern_forget(regclass, regclass) IS 'a table that a pattern kept no longer depends on the pattern''s table; error 42501 unless the caller owns both';
 
-CREATE FUNCTION _pattern_release_table(side regclass, rel regclass) RETURNS void
+CREATE FUNCTION docpatterns._pattern_release_table(side regclass, rel regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   guard name;
 BEGIN
-  FOR guard IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = side AND t.tgfoid = '@extschema@.pattern_guard_trigger'::regproc LOOP
+  FOR guard IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = side AND t.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', guard, side);
   END LOOP;
-  PERFORM @extschema@._pattern_forget(side, rel);
+  PERFORM docpatterns._pattern_forget(side, rel);
 END
 $$;
-COMMENT ON FUNCTION _pattern_release_table(regclass, regclass) IS 'makes a table that a declaration of rel kept an ordinary one';
+COMMENT ON FUNCTION docpatterns._pattern_release_table(regclass, regclass) IS 'makes a table that a declaration of rel kept an ordinary one';
 
-CREATE FUNCTION _pattern_drop_side(side regclass, rel regclass, keep_data boolean) RETURNS void
+CREATE FUNCTION docpatterns._pattern_drop_side(side regclass, rel regclass, keep_data boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF side IS NOT NULL AND keep_data THEN
-    PERFORM @extschema@._pattern_release_table(side, rel);
+    PERFORM docpatterns._pattern_release_table(side, rel);
   ELSIF side IS NOT NULL THEN
     EXECUTE format('DROP TABLE %s', side);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _pattern_drop_side(regclass, regclass, boolean) IS 'drops a table that a declaration of rel kept, or (keep_data) makes it an ordinary one; does nothing when there is none';
+COMMENT ON FUNCTION docpatterns._pattern_drop_side(regclass, regclass, boolean) IS 'drops a table that a declaration of rel kept, or (keep_data) makes it an ordinary one; does nothing when there is none';
 
 -- Anchors -----------------------------------------------------------------------------------------------------------------
 
 -- What a declaration was made for: see src/kit/anchor.h. Made when its triggers are there, and again when these have changed.
-CREATE FUNCTION _pattern_anchor(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_anchor(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
@@ -547,19 +547,19 @@ DECLARE
   anchor text;
   more @extschema@.bson;
 BEGIN
-  SELECT d.options, d.trigger_oid INTO options, main FROM @extschema@._pattern_declarations(rel) d WHERE d.name = _pattern_anchor.name;
+  SELECT d.options, d.trigger_oid INTO options, main FROM docpatterns._pattern_declarations(rel) d WHERE d.name = _pattern_anchor.name;
   FOR t IN
     SELECT rel AS tab, name AS label, @extschema@.bson_get_text(options, 'doc_column') AS doc
     UNION ALL
     SELECT s.side, s.pair, coalesce(@extschema@.bson_get_text(options, 'source_doc_column'), @extschema@.bson_get_text(options, 'source_column'),
                                     @extschema@.bson_get_text(options, 'other_doc_column'), @extschema@.bson_get_text(options, 'followers_column'))
-    FROM (SELECT q.pair, @extschema@._pattern_side(q.pair, rel) AS side
-          FROM unnest(@extschema@._pattern_pairs(options)) AS q (pair)) AS s
-    WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side AND g.tgfoid = '@extschema@.pattern_guard_trigger'::regproc
-                                                     AND g.tgargs = @extschema@._pattern_arguments('side', s.pair, name))
+    FROM (SELECT q.pair, docpatterns._pattern_side(q.pair, rel) AS side
+          FROM unnest(docpatterns._pattern_pairs(options)) AS q (pair)) AS s
+    WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc
+                                                     AND g.tgargs = docpatterns._pattern_arguments('side', s.pair, name))
       AND s.side IS NOT NULL
   LOOP
-    IF @extschema@._pattern_lasts_longer(rel, t.tab) AND NOT EXISTS (SELECT FROM @extschema@._pattern_anchors(t.tab) a WHERE a.label = t.label) THEN
+    IF docpatterns._pattern_lasts_longer(rel, t.tab) AND NOT EXISTS (SELECT FROM docpatterns._pattern_anchors(t.tab) a WHERE a.label = t.label) THEN
       RAISE EXCEPTION 'table % is unlogged, and table % is not', t.tab, rel
         USING ERRCODE = 'invalid_table_definition', DETAIL = 'A crash would empty the one, and the other would keep what came from it.';
     END IF;
@@ -579,108 +579,108 @@ BEGIN
                       JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
                     WHERE i.indrelid = t.tab AND i.indisprimary AND k.n <= i.indnkeyatts ORDER BY k.n),
       'triggers', ARRAY(SELECT g.tgname::text FROM pg_trigger g JOIN pg_proc f ON f.oid = g.tgfoid
-                        WHERE g.tgrelid = t.tab AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
-                          AND (g.oid = main OR g.tgargs = @extschema@._pattern_arguments('of', name) AND t.label = name
-                               OR g.tgargs = @extschema@._pattern_arguments('side', t.label, name)) ORDER BY g.tgname));
-    anchor := coalesce((SELECT a.trigger_name FROM @extschema@._pattern_anchors(t.tab) a WHERE a.label = t.label),
-                       @extschema@._pattern_trigger_name(t.tab, 'zz_docpatterns_00_anchor', name, NULL));
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_anchor_trigger(%L, %L, %L)',
+                        WHERE g.tgrelid = t.tab AND f.pronamespace = 'docpatterns'::regnamespace
+                          AND (g.oid = main OR g.tgargs = docpatterns._pattern_arguments('of', name) AND t.label = name
+                               OR g.tgargs = docpatterns._pattern_arguments('side', t.label, name)) ORDER BY g.tgname));
+    anchor := coalesce((SELECT a.trigger_name FROM docpatterns._pattern_anchors(t.tab) a WHERE a.label = t.label),
+                       docpatterns._pattern_trigger_name(t.tab, 'zz_docpatterns_00_anchor', name, NULL));
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_anchor_trigger(%L, %L, %L)',
                    anchor, CASE WHEN doc IS NOT NULL THEN format('OF %I', doc) ELSE '' END, t.tab, 'anchor', t.label, more::text);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _pattern_anchor(regclass, text) IS 'makes or renews the anchors of a declaration on its tables, those that are users''; locks them against writers';
+COMMENT ON FUNCTION docpatterns._pattern_anchor(regclass, text) IS 'makes or renews the anchors of a declaration on its tables, those that are users''; locks them against writers';
 
 -- A crash empties an unlogged table without a trigger.
-CREATE FUNCTION _pattern_lasts_longer(rel regclass, other regclass) RETURNS boolean
+CREATE FUNCTION docpatterns._pattern_lasts_longer(rel regclass, other regclass) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT r.relpersistence = 'p' AND o.relpersistence = 'u' FROM pg_class r, pg_class o WHERE r.oid = $1 AND o.oid = $2 AND r.relkind <> 'f'
 $$;
-COMMENT ON FUNCTION _pattern_lasts_longer(regclass, regclass) IS 'whether a crash would empty the other table of a declaration, but not its own';
+COMMENT ON FUNCTION docpatterns._pattern_lasts_longer(regclass, regclass) IS 'whether a crash would empty the other table of a declaration, but not its own';
 
-CREATE FUNCTION _pattern_follow_persistence(rel regclass) RETURNS void
+CREATE FUNCTION docpatterns._pattern_follow_persistence(rel regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   is_unlogged boolean := (SELECT c.relpersistence = 'u' FROM pg_class c WHERE c.oid = rel);
   side regclass;
 BEGIN
   FOR side IN
-    SELECT s.side FROM @extschema@._pattern_declarations(_pattern_follow_persistence.rel) q
-      CROSS JOIN LATERAL unnest(@extschema@._pattern_pairs(q.options)) AS p (pair)
-      CROSS JOIN LATERAL (SELECT @extschema@._pattern_side(p.pair, q.rel) AS side) s
+    SELECT s.side FROM docpatterns._pattern_declarations(_pattern_follow_persistence.rel) q
+      CROSS JOIN LATERAL unnest(docpatterns._pattern_pairs(q.options)) AS p (pair)
+      CROSS JOIN LATERAL (SELECT docpatterns._pattern_side(p.pair, q.rel) AS side) s
       JOIN pg_class c ON c.oid = s.side
     WHERE (c.relpersistence = 'u') <> is_unlogged
-      AND EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side AND g.tgfoid = '@extschema@.pattern_guard_trigger'::regproc)
+      AND EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc)
   LOOP
     EXECUTE format('ALTER TABLE %s SET %s', side, CASE WHEN is_unlogged THEN 'UNLOGGED' ELSE 'LOGGED' END);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _pattern_follow_persistence(regclass) IS
+COMMENT ON FUNCTION docpatterns._pattern_follow_persistence(regclass) IS
   'a table has become logged or unlogged: tables that patterns keep beside it follow; called by an event trigger';
 
-CREATE FUNCTION _pattern_anchor_renamed(rel regclass, old_name text, new_name text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_anchor_renamed(rel regclass, old_name text, new_name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   a record;
 BEGIN
-  FOR a IN SELECT q.* FROM @extschema@._pattern_anchors(rel) q WHERE old_name = ANY (q.keys) LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pattern_anchor_trigger(%L, %L, %L)',
+  FOR a IN SELECT q.* FROM docpatterns._pattern_anchors(rel) q WHERE old_name = ANY (q.keys) LOOP
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_anchor_trigger(%L, %L, %L)',
                    a.trigger_name, CASE WHEN a.doc_column IS NOT NULL THEN format('OF %I', a.doc_column) ELSE '' END, rel, 'anchor', a.label,
                    @extschema@.bson_build('keys', array_replace(a.keys, old_name, new_name), 'triggers', a.triggers)::text);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _pattern_anchor_renamed(regclass, text, text) IS 'a column has another name: anchors whose key has it follow; called by an event trigger';
+COMMENT ON FUNCTION docpatterns._pattern_anchor_renamed(regclass, text, text) IS 'a column has another name: anchors whose key has it follow; called by an event trigger';
 
 -- Triggers, and the end of a declaration ----------------------------------------------------------------------------------
 
-CREATE FUNCTION _pattern_arguments(VARIADIC words text[]) RETURNS bytea
+CREATE FUNCTION docpatterns._pattern_arguments(VARIADIC words text[]) RETURNS bytea
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT string_agg(convert_to(w, 'UTF8') || decode('00', 'hex'), ''::bytea ORDER BY n) FROM unnest($1) WITH ORDINALITY AS u (w, n)
 $$;
-COMMENT ON FUNCTION _pattern_arguments(text[]) IS 'the arguments of a trigger as pg_trigger has them';
+COMMENT ON FUNCTION docpatterns._pattern_arguments(text[]) IS 'the arguments of a trigger as pg_trigger has them';
 
-CREATE FUNCTION _pattern_drop_anchor(rel regclass, label text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_drop_anchor(rel regclass, label text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   anchor text;
 BEGIN
-  FOR anchor IN SELECT a.trigger_name FROM @extschema@._pattern_anchors(rel) a WHERE a.label = _pattern_drop_anchor.label LOOP
+  FOR anchor IN SELECT a.trigger_name FROM docpatterns._pattern_anchors(rel) a WHERE a.label = _pattern_drop_anchor.label LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', anchor, rel);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _pattern_drop_anchor(regclass, text) IS 'drops the anchor of a declaration on one of its tables';
+COMMENT ON FUNCTION docpatterns._pattern_drop_anchor(regclass, text) IS 'drops the anchor of a declaration on one of its tables';
 
-CREATE FUNCTION _pattern_drop_triggers(rel regclass, pattern text, name text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_drop_triggers(rel regclass, pattern text, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
 BEGIN
-  PERFORM @extschema@._pattern_drop_anchor(rel, name);
+  PERFORM docpatterns._pattern_drop_anchor(rel, name);
   -- the main trigger goes last: it is the declaration, by which the others are told apart
   FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
-           WHERE t.tgfoid = format('@extschema@.%I', pattern || '_trigger')::regproc AND t.tgparentid = 0
+           WHERE t.tgfoid = format('docpatterns.%I', pattern || '_trigger')::regproc AND t.tgparentid = 0
              AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
-             AND (t.oid = (SELECT d.trigger_oid FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = _pattern_drop_triggers.pattern AND d.name = _pattern_drop_triggers.name)
-                  OR t.tgargs = @extschema@._pattern_arguments('of', name))
+             AND (t.oid = (SELECT d.trigger_oid FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = _pattern_drop_triggers.pattern AND d.name = _pattern_drop_triggers.name)
+                  OR t.tgargs = docpatterns._pattern_arguments('of', name))
            ORDER BY t.tgnargs DESC LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _pattern_drop_triggers(regclass, text, text) IS 'drops the triggers of a declaration on its table and on the partitions of that';
+COMMENT ON FUNCTION docpatterns._pattern_drop_triggers(regclass, text, text) IS 'drops the triggers of a declaration on its table and on the partitions of that';
 
-CREATE FUNCTION _pattern_drop_side_triggers(side regclass, pair text, name text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_drop_side_triggers(side regclass, pair text, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
 BEGIN
-  PERFORM @extschema@._pattern_drop_anchor(side, pair);
-  FOR r IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = side AND t.tgargs = @extschema@._pattern_arguments('side', pair, name) LOOP
+  PERFORM docpatterns._pattern_drop_anchor(side, pair);
+  FOR r IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = side AND t.tgargs = docpatterns._pattern_arguments('side', pair, name) LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, side);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _pattern_drop_side_triggers(regclass, text, text) IS 'drops the triggers of a declaration on its second table';
+COMMENT ON FUNCTION docpatterns._pattern_drop_side_triggers(regclass, text, text) IS 'drops the triggers of a declaration on its second table';

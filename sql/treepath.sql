@@ -2,54 +2,54 @@
 
 CREATE TYPE treepath;
 
-CREATE FUNCTION treepath_in(cstring) RETURNS treepath
+CREATE FUNCTION docpatterns.treepath_in(cstring) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION treepath_out(treepath) RETURNS cstring
+CREATE FUNCTION docpatterns.treepath_out(treepath) RETURNS cstring
   AS 'MODULE_PATHNAME', 'dp_treepath_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION treepath_recv(internal) RETURNS treepath
+CREATE FUNCTION docpatterns.treepath_recv(internal) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION treepath_send(treepath) RETURNS bytea
+CREATE FUNCTION docpatterns.treepath_send(treepath) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_treepath_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE TYPE treepath (
-  INPUT = treepath_in, OUTPUT = treepath_out, RECEIVE = treepath_recv, SEND = treepath_send,
+  INPUT = docpatterns.treepath_in, OUTPUT = docpatterns.treepath_out, RECEIVE = docpatterns.treepath_recv, SEND = docpatterns.treepath_send,
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
 );
 COMMENT ON TYPE treepath IS 'the ids on the way from a root to a node, root first; in depth-first order, so that what lies below a path is one range of an index';
 
 -- Order, equality and hashing
-CREATE FUNCTION treepath_lt(treepath, treepath) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_lt(treepath, treepath) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_lt' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION treepath_le(treepath, treepath) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_le(treepath, treepath) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_le' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION treepath_eq(treepath, treepath) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_eq(treepath, treepath) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION treepath_ne(treepath, treepath) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_ne(treepath, treepath) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_ne' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION treepath_ge(treepath, treepath) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_ge(treepath, treepath) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_ge' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION treepath_gt(treepath, treepath) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_gt(treepath, treepath) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_gt' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION treepath_cmp(treepath, treepath) RETURNS int4
+CREATE FUNCTION docpatterns.treepath_cmp(treepath, treepath) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_treepath_cmp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION treepath_hash(treepath) RETURNS int4
+CREATE FUNCTION docpatterns.treepath_hash(treepath) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_treepath_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION treepath_hash_extended(treepath, int8) RETURNS int8
+CREATE FUNCTION docpatterns.treepath_hash_extended(treepath, int8) RETURNS int8
   AS 'MODULE_PATHNAME', 'dp_treepath_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION treepath_sortsupport(internal) RETURNS void
+CREATE FUNCTION docpatterns.treepath_sortsupport(internal) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_treepath_sortsupport' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-CREATE OPERATOR < (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_lt,
+CREATE OPERATOR < (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_lt,
   COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
-CREATE OPERATOR <= (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_le,
+CREATE OPERATOR <= (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_le,
   COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
-CREATE OPERATOR = (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_eq,
+CREATE OPERATOR = (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_eq,
   COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES);
-CREATE OPERATOR <> (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_ne,
+CREATE OPERATOR <> (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_ne,
   COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel);
-CREATE OPERATOR >= (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_ge,
+CREATE OPERATOR >= (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_ge,
   COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel);
-CREATE OPERATOR > (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_gt,
+CREATE OPERATOR > (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_gt,
   COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
 COMMENT ON OPERATOR < (treepath, treepath) IS 'less than, in depth-first order';
 COMMENT ON OPERATOR <= (treepath, treepath) IS 'less than or equal to, in depth-first order';
@@ -60,16 +60,16 @@ COMMENT ON OPERATOR > (treepath, treepath) IS 'greater than, in depth-first orde
 
 CREATE OPERATOR CLASS treepath_ops DEFAULT FOR TYPE treepath USING btree AS
   OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
-  FUNCTION 1 treepath_cmp(treepath, treepath),
-  FUNCTION 2 treepath_sortsupport(internal),
+  FUNCTION 1 docpatterns.treepath_cmp(treepath, treepath),
+  FUNCTION 2 docpatterns.treepath_sortsupport(internal),
   FUNCTION 4 btequalimage(oid);
 CREATE OPERATOR CLASS treepath_ops DEFAULT FOR TYPE treepath USING hash AS
   OPERATOR 1 =,
-  FUNCTION 1 treepath_hash(treepath),
-  FUNCTION 2 treepath_hash_extended(treepath, int8);
-COMMENT ON FUNCTION treepath_cmp(treepath, treepath) IS 'compares two paths in depth-first order: less than, equal to or greater than 0';
-COMMENT ON FUNCTION treepath_hash(treepath) IS 'hash of 32 bits; equal paths have equal hashes, which never change';
-COMMENT ON FUNCTION treepath_hash_extended(treepath, int8) IS 'hash of 64 bits with a seed; equal paths have equal hashes, which never change';
+  FUNCTION 1 docpatterns.treepath_hash(treepath),
+  FUNCTION 2 docpatterns.treepath_hash_extended(treepath, int8);
+COMMENT ON FUNCTION docpatterns.treepath_cmp(treepath, treepath) IS 'compares two paths in depth-first order: less than, equal to or greater than 0';
+COMMENT ON FUNCTION docpatterns.treepath_hash(treepath) IS 'hash of 32 bits; equal paths have equal hashes, which never change';
+COMMENT ON FUNCTION docpatterns.treepath_hash_extended(treepath, int8) IS 'hash of 64 bits with a seed; equal paths have equal hashes, which never change';
 COMMENT ON OPERATOR CLASS treepath_ops USING btree IS 'depth-first order; serves <@ and @>, too';
 COMMENT ON OPERATOR CLASS treepath_ops USING hash IS 'equality of paths';
 
@@ -89,10 +89,10 @@ BEGIN
       COMMENT ON CAST (%1$s[] AS treepath) IS 'the path of these ids, root first'$q$, p.t);
     CONTINUE WHEN p.back IS NULL;
     EXECUTE pg_catalog.format($q$
-      CREATE FUNCTION treepath_to_%2$s_array(treepath) RETURNS %1$s[]
+      CREATE FUNCTION docpatterns.treepath_to_%2$s_array(treepath) RETURNS %1$s[]
         AS 'MODULE_PATHNAME', 'dp_treepath_to_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-      CREATE CAST (treepath AS %1$s[]) WITH FUNCTION treepath_to_%2$s_array(treepath) AS ASSIGNMENT;
-      COMMENT ON FUNCTION treepath_to_%2$s_array(treepath) IS 'the ids of a path, root first; error 22023 for an id that is of another type, 22004 for one that is null';
+      CREATE CAST (treepath AS %1$s[]) WITH FUNCTION docpatterns.treepath_to_%2$s_array(treepath) AS ASSIGNMENT;
+      COMMENT ON FUNCTION docpatterns.treepath_to_%2$s_array(treepath) IS 'the ids of a path, root first; error 22023 for an id that is of another type, 22004 for one that is null';
       COMMENT ON CAST (treepath AS %1$s[]) IS 'the ids of a path, root first'$q$, p.t, p.back);
   END LOOP;
 END
@@ -103,10 +103,10 @@ CREATE CAST (bson_value AS treepath) WITH FUNCTION treepath(bson_value);
 COMMENT ON FUNCTION treepath(bson_value) IS 'the path of the ids in a BSON array, root first; NULL for null; error 22023 for other values and for elements that cannot be ids';
 COMMENT ON CAST (bson_value AS treepath) IS 'the path of the ids in a BSON array, root first';
 
-CREATE FUNCTION treepath_to_value(treepath) RETURNS bson_value
+CREATE FUNCTION docpatterns.treepath_to_value(treepath) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_treepath_to_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (treepath AS bson_value) WITH FUNCTION treepath_to_value(treepath) AS ASSIGNMENT;
-COMMENT ON FUNCTION treepath_to_value(treepath) IS 'the ids of a path as a BSON array, root first';
+CREATE CAST (treepath AS bson_value) WITH FUNCTION docpatterns.treepath_to_value(treepath) AS ASSIGNMENT;
+COMMENT ON FUNCTION docpatterns.treepath_to_value(treepath) IS 'the ids of a path as a BSON array, root first';
 COMMENT ON CAST (treepath AS bson_value) IS 'the ids of a path as a BSON array, root first';
 
 CREATE FUNCTION treepath_from_text(path text, separator text DEFAULT '.') RETURNS treepath
@@ -151,121 +151,121 @@ COMMENT ON FUNCTION treepath_last(treepath) IS 'the greatest path that is this o
 
 -- Above and below
 
-CREATE FUNCTION treepath_belowsel(internal, oid, internal, int4) RETURNS float8
+CREATE FUNCTION docpatterns.treepath_belowsel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_treepath_belowsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_belowsel(internal, oid, internal, int4) IS 'estimates how many rows <@ keeps';
-CREATE FUNCTION treepath_abovesel(internal, oid, internal, int4) RETURNS float8
+COMMENT ON FUNCTION docpatterns.treepath_belowsel(internal, oid, internal, int4) IS 'estimates how many rows <@ keeps';
+CREATE FUNCTION docpatterns.treepath_abovesel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_treepath_abovesel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_abovesel(internal, oid, internal, int4) IS 'estimates how many rows @> keeps';
-CREATE FUNCTION treepath_below_support(internal) RETURNS internal
+COMMENT ON FUNCTION docpatterns.treepath_abovesel(internal, oid, internal, int4) IS 'estimates how many rows @> keeps';
+CREATE FUNCTION docpatterns.treepath_below_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_treepath_below_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_below_support(internal) IS 'tells the planner the range of an index that <@ is';
-CREATE FUNCTION treepath_above_support(internal) RETURNS internal
+COMMENT ON FUNCTION docpatterns.treepath_below_support(internal) IS 'tells the planner the range of an index that <@ is';
+CREATE FUNCTION docpatterns.treepath_above_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_treepath_above_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_above_support(internal) IS 'tells the planner the keys of an index that @> is';
+COMMENT ON FUNCTION docpatterns.treepath_above_support(internal) IS 'tells the planner the keys of an index that @> is';
 
-CREATE FUNCTION treepath_is_above(treepath, treepath) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_treepath_is_above' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT treepath_above_support;
-COMMENT ON FUNCTION treepath_is_above(treepath, treepath) IS 'whether the second path is the first one or lies below it';
-CREATE FUNCTION treepath_is_below(treepath, treepath) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_treepath_is_below' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT treepath_below_support;
-COMMENT ON FUNCTION treepath_is_below(treepath, treepath) IS 'whether the first path is the second one or lies below it';
-CREATE OPERATOR @> (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_is_above,
-  COMMUTATOR = <@, RESTRICT = treepath_abovesel, JOIN = contjoinsel);
-CREATE OPERATOR <@ (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_is_below,
-  COMMUTATOR = @>, RESTRICT = treepath_belowsel, JOIN = contjoinsel);
+CREATE FUNCTION docpatterns.treepath_is_above(treepath, treepath) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_is_above' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT docpatterns.treepath_above_support;
+COMMENT ON FUNCTION docpatterns.treepath_is_above(treepath, treepath) IS 'whether the second path is the first one or lies below it';
+CREATE FUNCTION docpatterns.treepath_is_below(treepath, treepath) RETURNS bool
+  AS 'MODULE_PATHNAME', 'dp_treepath_is_below' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT docpatterns.treepath_below_support;
+COMMENT ON FUNCTION docpatterns.treepath_is_below(treepath, treepath) IS 'whether the first path is the second one or lies below it';
+CREATE OPERATOR @> (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_is_above,
+  COMMUTATOR = <@, RESTRICT = docpatterns.treepath_abovesel, JOIN = contjoinsel);
+CREATE OPERATOR <@ (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_is_below,
+  COMMUTATOR = @>, RESTRICT = docpatterns.treepath_belowsel, JOIN = contjoinsel);
 COMMENT ON OPERATOR @> (treepath, treepath) IS 'is an ancestor of, or the same; a btree index answers it';
 COMMENT ON OPERATOR <@ (treepath, treepath) IS 'is a descendant of, or the same; a btree index answers it';
 
-CREATE FUNCTION treepath_concat(treepath, treepath) RETURNS treepath
+CREATE FUNCTION docpatterns.treepath_concat(treepath, treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_concat' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_concat(treepath, treepath) IS 'the ids of the first path, then those of the second';
-CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = treepath_concat);
+COMMENT ON FUNCTION docpatterns.treepath_concat(treepath, treepath) IS 'the ids of the first path, then those of the second';
+CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_concat);
 COMMENT ON OPERATOR || (treepath, treepath) IS 'the ids of the first path, then those of the second';
-CREATE FUNCTION treepath_append(treepath, text) RETURNS treepath
+CREATE FUNCTION docpatterns.treepath_append(treepath, text) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_append(treepath, text) IS 'the path of a child with this id';
-CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = text, FUNCTION = treepath_append);
+COMMENT ON FUNCTION docpatterns.treepath_append(treepath, text) IS 'the path of a child with this id';
+CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = text, FUNCTION = docpatterns.treepath_append);
 COMMENT ON OPERATOR || (treepath, text) IS 'the path of a child with this id';
 -- One operator for all other types: with one of bigint, 'n' || 5::bigint would take 'n' for a path.
-CREATE FUNCTION treepath_append(treepath, anynonarray) RETURNS treepath
+CREATE FUNCTION docpatterns.treepath_append(treepath, anynonarray) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_append(treepath, anynonarray) IS 'the path of a child with this id; error 22023 for what cannot be an id';
-CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = anynonarray, FUNCTION = treepath_append);
+COMMENT ON FUNCTION docpatterns.treepath_append(treepath, anynonarray) IS 'the path of a child with this id; error 22023 for what cannot be an id';
+CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = anynonarray, FUNCTION = docpatterns.treepath_append);
 COMMENT ON OPERATOR || (treepath, anynonarray) IS 'the path of a child with this id';
 
 -- Nodes on a path
 
-CREATE FUNCTION treepath_contains(treepath, text) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_contains(treepath, text) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_contains(treepath, text) IS 'whether the node is on the path';
-CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = text, FUNCTION = treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, text) IS 'whether the node is on the path';
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = text, FUNCTION = docpatterns.treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (treepath, text) IS 'whether the node is on the path; a GIN index answers it';
-CREATE FUNCTION treepath_contains(treepath, int8) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_contains(treepath, int8) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_contains(treepath, int8) IS 'whether the node is on the path';
-CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = int8, FUNCTION = treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, int8) IS 'whether the node is on the path';
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = int8, FUNCTION = docpatterns.treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (treepath, int8) IS 'whether the node is on the path; a GIN index answers it';
-CREATE FUNCTION treepath_contains(treepath, objectid) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_contains(treepath, objectid) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_contains(treepath, objectid) IS 'whether the node is on the path';
-CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = objectid, FUNCTION = treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, objectid) IS 'whether the node is on the path';
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = objectid, FUNCTION = docpatterns.treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (treepath, objectid) IS 'whether the node is on the path; a GIN index answers it';
-CREATE FUNCTION treepath_contains(treepath, bson_value) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_contains(treepath, bson_value) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_contains(treepath, bson_value) IS 'whether the node is on the path';
-CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = bson_value, FUNCTION = treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, bson_value) IS 'whether the node is on the path';
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = bson_value, FUNCTION = docpatterns.treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (treepath, bson_value) IS 'whether the node is on the path; a GIN index answers it';
-CREATE FUNCTION treepath_contains_any(treepath, text[]) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_contains_any(treepath, text[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_contains_any(treepath, text[]) IS 'whether one of the nodes is on the path';
-CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = text[], FUNCTION = treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, text[]) IS 'whether one of the nodes is on the path';
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = text[], FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (treepath, text[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
-CREATE FUNCTION treepath_contains_any(treepath, int8[]) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_contains_any(treepath, int8[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_contains_any(treepath, int8[]) IS 'whether one of the nodes is on the path';
-CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = int8[], FUNCTION = treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, int8[]) IS 'whether one of the nodes is on the path';
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = int8[], FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (treepath, int8[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
-CREATE FUNCTION treepath_contains_any(treepath, objectid[]) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_contains_any(treepath, objectid[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_contains_any(treepath, objectid[]) IS 'whether one of the nodes is on the path';
-CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = objectid[], FUNCTION = treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, objectid[]) IS 'whether one of the nodes is on the path';
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = objectid[], FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (treepath, objectid[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
-CREATE FUNCTION treepath_contains_any(treepath, bson_value[]) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_contains_any(treepath, bson_value[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_contains_any(treepath, bson_value[]) IS 'whether one of the nodes is on the path';
-CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = bson_value[], FUNCTION = treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, bson_value[]) IS 'whether one of the nodes is on the path';
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = bson_value[], FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (treepath, bson_value[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
-CREATE FUNCTION treepath_contains_all(treepath, text[]) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_contains_all(treepath, text[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_contains_all(treepath, text[]) IS 'whether all of the nodes are on the path';
-CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = text[], FUNCTION = treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, text[]) IS 'whether all of the nodes are on the path';
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = text[], FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (treepath, text[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
-CREATE FUNCTION treepath_contains_all(treepath, int8[]) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_contains_all(treepath, int8[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_contains_all(treepath, int8[]) IS 'whether all of the nodes are on the path';
-CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = int8[], FUNCTION = treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, int8[]) IS 'whether all of the nodes are on the path';
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = int8[], FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (treepath, int8[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
-CREATE FUNCTION treepath_contains_all(treepath, objectid[]) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_contains_all(treepath, objectid[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_contains_all(treepath, objectid[]) IS 'whether all of the nodes are on the path';
-CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = objectid[], FUNCTION = treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, objectid[]) IS 'whether all of the nodes are on the path';
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = objectid[], FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (treepath, objectid[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
-CREATE FUNCTION treepath_contains_all(treepath, bson_value[]) RETURNS bool
+CREATE FUNCTION docpatterns.treepath_contains_all(treepath, bson_value[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_contains_all(treepath, bson_value[]) IS 'whether all of the nodes are on the path';
-CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = bson_value[], FUNCTION = treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, bson_value[]) IS 'whether all of the nodes are on the path';
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = bson_value[], FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (treepath, bson_value[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
 
-CREATE FUNCTION treepath_gin_extract_value(treepath, internal) RETURNS internal
+CREATE FUNCTION docpatterns.treepath_gin_extract_value(treepath, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_treepath_gin_extract_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_gin_extract_value(treepath, internal) IS 'the keys of a path in a GIN index: its ids';
-CREATE FUNCTION treepath_gin_extract_query(treepath, internal, int2, internal, internal, internal, internal) RETURNS internal
+COMMENT ON FUNCTION docpatterns.treepath_gin_extract_value(treepath, internal) IS 'the keys of a path in a GIN index: its ids';
+CREATE FUNCTION docpatterns.treepath_gin_extract_query(treepath, internal, int2, internal, internal, internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_treepath_gin_extract_query' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_gin_extract_query(treepath, internal, int2, internal, internal, internal, internal) IS 'the keys that a GIN index is searched for';
-CREATE FUNCTION treepath_gin_consistent(internal, int2, treepath, int4, internal, internal, internal) RETURNS "char"
+COMMENT ON FUNCTION docpatterns.treepath_gin_extract_query(treepath, internal, int2, internal, internal, internal, internal) IS 'the keys that a GIN index is searched for';
+CREATE FUNCTION docpatterns.treepath_gin_consistent(internal, int2, treepath, int4, internal, internal, internal) RETURNS "char"
   AS 'MODULE_PATHNAME', 'dp_treepath_gin_consistent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_gin_consistent(internal, int2, treepath, int4, internal, internal, internal) IS 'whether a path with these keys is an answer';
+COMMENT ON FUNCTION docpatterns.treepath_gin_consistent(internal, int2, treepath, int4, internal, internal, internal) IS 'whether a path with these keys is an answer';
 
 CREATE OPERATOR CLASS treepath_ops DEFAULT FOR TYPE treepath USING gin AS
   OPERATOR 1 ? (treepath, text),
@@ -281,8 +281,8 @@ CREATE OPERATOR CLASS treepath_ops DEFAULT FOR TYPE treepath USING gin AS
   OPERATOR 11 ?& (treepath, objectid[]),
   OPERATOR 12 ?& (treepath, bson_value[]),
   FUNCTION 1 byteacmp(bytea, bytea),
-  FUNCTION 2 treepath_gin_extract_value(treepath, internal),
-  FUNCTION 3 treepath_gin_extract_query(treepath, internal, int2, internal, internal, internal, internal),
-  FUNCTION 6 treepath_gin_consistent(internal, int2, treepath, int4, internal, internal, internal),
+  FUNCTION 2 docpatterns.treepath_gin_extract_value(treepath, internal),
+  FUNCTION 3 docpatterns.treepath_gin_extract_query(treepath, internal, int2, internal, internal, internal, internal),
+  FUNCTION 6 docpatterns.treepath_gin_consistent(internal, int2, treepath, int4, internal, internal, internal),
   STORAGE bytea;
 COMMENT ON OPERATOR CLASS treepath_ops USING gin IS 'the ids of paths: serves ?, ?| and ?&';

@@ -16,25 +16,30 @@ BEGIN
 END
 $$;
 
+-- What users do not call. All roles may use it, because operators, triggers and views call what is in it.
+CREATE SCHEMA docpatterns;
+COMMENT ON SCHEMA docpatterns IS 'what the extension docpatterns calls by itself, and its bookkeeping';
+GRANT USAGE ON SCHEMA docpatterns TO PUBLIC;
+
 CREATE TYPE bson;
 CREATE TYPE bson_value;
 CREATE TYPE objectid;
 
-CREATE FUNCTION bson_in(cstring) RETURNS bson
+CREATE FUNCTION docpatterns.bson_in(cstring) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bson_out(bson) RETURNS cstring
+CREATE FUNCTION docpatterns.bson_out(bson) RETURNS cstring
   AS 'MODULE_PATHNAME', 'dp_bson_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bson_recv(internal) RETURNS bson
+CREATE FUNCTION docpatterns.bson_recv(internal) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bson_send(bson) RETURNS bytea
+CREATE FUNCTION docpatterns.bson_send(bson) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bson_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-CREATE FUNCTION bson_typanalyze(internal) RETURNS boolean
+CREATE FUNCTION docpatterns.bson_typanalyze(internal) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_typanalyze' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_typanalyze(internal) IS 'sets up ANALYZE of columns of documents: statistics path by path, which bson_stats shows';
+COMMENT ON FUNCTION docpatterns.bson_typanalyze(internal) IS 'sets up ANALYZE of columns of documents: statistics path by path, which bson_stats shows';
 
 CREATE TYPE bson (
-  INPUT = bson_in, OUTPUT = bson_out, RECEIVE = bson_recv, SEND = bson_send, ANALYZE = bson_typanalyze,
+  INPUT = docpatterns.bson_in, OUTPUT = docpatterns.bson_out, RECEIVE = docpatterns.bson_recv, SEND = docpatterns.bson_send, ANALYZE = docpatterns.bson_typanalyze,
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended,
   -- a category of their own, so that a bare literal is a bson where a function takes either type
   CATEGORY = 'J', PREFERRED = true
@@ -43,30 +48,32 @@ COMMENT ON TYPE bson IS 'one BSON document, stored byte for byte as a MongoDB dr
 
 CREATE FUNCTION bson_value_in(cstring) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bson_value_out(bson_value) RETURNS cstring
+COMMENT ON FUNCTION bson_value_in(cstring) IS 'the value that the text means, as Extended JSON; error 22P02 if it is not';
+CREATE FUNCTION docpatterns.bson_value_out(bson_value) RETURNS cstring
   AS 'MODULE_PATHNAME', 'dp_bson_value_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bson_value_recv(internal) RETURNS bson_value
+CREATE FUNCTION docpatterns.bson_value_recv(internal) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bson_value_send(bson_value) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bson_value_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bson_value_send(bson_value) IS 'the type byte and the bytes of the value';
 
 CREATE TYPE bson_value (
-  INPUT = bson_value_in, OUTPUT = bson_value_out, RECEIVE = bson_value_recv, SEND = bson_value_send,
+  INPUT = bson_value_in, OUTPUT = docpatterns.bson_value_out, RECEIVE = docpatterns.bson_value_recv, SEND = bson_value_send,
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended, CATEGORY = 'J'
 );
 COMMENT ON TYPE bson_value IS 'any BSON value: one byte of type, then the bytes of the value as they stand in a document';
 
-CREATE FUNCTION objectid_in(cstring) RETURNS objectid
+CREATE FUNCTION docpatterns.objectid_in(cstring) RETURNS objectid
   AS 'MODULE_PATHNAME', 'dp_objectid_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION objectid_out(objectid) RETURNS cstring
+CREATE FUNCTION docpatterns.objectid_out(objectid) RETURNS cstring
   AS 'MODULE_PATHNAME', 'dp_objectid_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION objectid_recv(internal) RETURNS objectid
+CREATE FUNCTION docpatterns.objectid_recv(internal) RETURNS objectid
   AS 'MODULE_PATHNAME', 'dp_objectid_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION objectid_send(objectid) RETURNS bytea
+CREATE FUNCTION docpatterns.objectid_send(objectid) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_objectid_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE TYPE objectid (
-  INPUT = objectid_in, OUTPUT = objectid_out, RECEIVE = objectid_recv, SEND = objectid_send,
+  INPUT = docpatterns.objectid_in, OUTPUT = docpatterns.objectid_out, RECEIVE = docpatterns.objectid_recv, SEND = docpatterns.objectid_send,
   INTERNALLENGTH = 12, ALIGNMENT = char
 );
 COMMENT ON TYPE objectid IS 'a 12-byte id that MongoDB drivers generate: seconds first, big-endian';

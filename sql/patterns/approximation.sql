@@ -1,16 +1,16 @@
 -- The approximation pattern. Its triggers and calls are in src/patterns/approximation/, slots in src/patterns/approximation/shards.c.
 
-CREATE FUNCTION approximation_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.approximation_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_approximation_trigger' LANGUAGE C;
-COMMENT ON FUNCTION approximation_trigger() IS 'trigger of tables with the approximation pattern; made by approximation_enable';
+COMMENT ON FUNCTION docpatterns.approximation_trigger() IS 'trigger of tables with the approximation pattern; made by approximation_enable';
 
-CREATE FUNCTION _approximation_plus(doc bson, field text, amount bson_value) RETURNS bson
+CREATE FUNCTION docpatterns._approximation_plus(doc bson, field text, amount bson_value) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_approximation_plus' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _approximation_plus(bson, text, bson_value) IS 'the document with an amount added to a field; errors 42804 for what is no number, 22003 for a sum that is out of range';
+COMMENT ON FUNCTION docpatterns._approximation_plus(bson, text, bson_value) IS 'the document with an amount added to a field; errors 42804 for what is no number, 22003 for a sum that is out of range';
 
-CREATE FUNCTION _approximation_valid(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._approximation_valid(rel regclass, options bson) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_approximation_valid' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _approximation_valid(regclass, bson) IS 'error 22023 unless these are options of the approximation pattern';
+COMMENT ON FUNCTION docpatterns._approximation_valid(regclass, bson) IS 'error 22023 unless these are options of the approximation pattern';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -23,8 +23,8 @@ DECLARE
   options @extschema@.bson;
   pair text := replace(gen_random_uuid()::text, '-', '');
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
   name := coalesce(name, field);
   IF field IS NULL THEN
     RAISE EXCEPTION 'field must not be null' USING ERRCODE = 'null_value_not_allowed';
@@ -33,18 +33,18 @@ BEGIN
     RAISE EXCEPTION 'exactly one of step, error, threshold and slots must be given' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF slots IS NOT NULL THEN
-    PERFORM @extschema@._pattern_refuse_partition(rel);
+    PERFORM docpatterns._pattern_refuse_partition(rel);
   END IF;
-  IF @extschema@._pattern_paths_overlap(field, '_id') THEN
+  IF docpatterns._pattern_paths_overlap(field, '_id') THEN
     RAISE EXCEPTION 'field must not be _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._pattern_require_unused(rel, name);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
+  PERFORM docpatterns._pattern_require_unused(rel, name);
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
              WHERE d.pattern = 'approximation' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc
-               AND @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(d.options, 'field'), field)) THEN
+               AND docpatterns._pattern_paths_overlap(@extschema@.bson_get_text(d.options, 'field'), field)) THEN
     RAISE EXCEPTION 'table % has an approximation pattern of this field already', t.base USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._derive_refuse_kept(rel, t.base, t.doc, ARRAY[field]);
+  PERFORM docpatterns._derive_refuse_kept(rel, t.base, t.doc, ARRAY[field]);
 
   options := @extschema@.bson_build('name', name, 'field', field);
   options := CASE WHEN step IS NOT NULL THEN @extschema@.bson_set(options, 'step', step)
@@ -52,14 +52,14 @@ BEGIN
                   WHEN threshold IS NOT NULL THEN @extschema@.bson_set(options, 'threshold', threshold)
                   ELSE @extschema@.bson_set(@extschema@.bson_set(options, 'slots', slots), 'pair', pair) END;
   options := @extschema@.bson_set(options, 'doc_column', t.doc);
-  PERFORM @extschema@._approximation_valid(rel, options);
+  PERFORM docpatterns._approximation_valid(rel, options);
 
   IF slots IS NOT NULL THEN
-    PERFORM @extschema@._approximation_create_slots(rel, t.doc, name, pair);
+    PERFORM docpatterns._approximation_create_slots(rel, t.doc, name, pair);
   END IF;
-  PERFORM @extschema@._approximation_create_triggers(rel, options);
+  PERFORM docpatterns._approximation_create_triggers(rel, options);
   IF slots IS NOT NULL THEN
-    PERFORM @extschema@._pattern_create_whole(rel, doc_column);
+    PERFORM docpatterns._pattern_create_whole(rel, doc_column);
   END IF;
   IF threshold IS NOT NULL THEN
     RAISE NOTICE 'updates that move "%" by less than % are put back, and do not add up', field, threshold
@@ -74,52 +74,52 @@ COMMENT ON FUNCTION approximation_enable(regclass, text, bigint, double precisio
   'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
-CREATE FUNCTION _approximation_create_triggers(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._approximation_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   t record;
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.approximation_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 85, 'approximation', name, NULL, 23), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.approximation_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 85, 'approximation', name, NULL, 23), rel, options::text);
   IF NOT @extschema@.bson_exists(options, 'slots') THEN
-    PERFORM @extschema@._pattern_anchor(rel, name);
+    PERFORM docpatterns._pattern_anchor(rel, name);
     RETURN;
   END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.approximation_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 85, 'approximation', name, 'delete', 9), rel, 'of', name);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.approximation_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 85, 'approximation', name, 'delete', 9), rel, 'of', name);
   -- an update that leaves the key alone costs no call and no entry in the queue of triggers
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE FUNCTION @extschema@.approximation_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 85, 'approximation', name, 'key', 17), rel,
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE FUNCTION docpatterns.approximation_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 85, 'approximation', name, 'key', 17), rel,
                  (SELECT string_agg(format('OLD.%1$I %2$s NEW.%1$I', k, o), ' AND ') FROM unnest(t.keys, t.key_ops) AS u (k, o)), 'of', name);
-  PERFORM @extschema@._pattern_statement_trigger(rel, 85, 'approximation', name, 'statement', 56, 'AFTER UPDATE OR DELETE OR TRUNCATE');
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  PERFORM docpatterns._pattern_statement_trigger(rel, 85, 'approximation', name, 'statement', 56, 'AFTER UPDATE OR DELETE OR TRUNCATE');
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _approximation_create_triggers(regclass, bson) IS 'triggers of the approximation pattern on its table';
+COMMENT ON FUNCTION docpatterns._approximation_create_triggers(regclass, bson) IS 'triggers of the approximation pattern on its table';
 
 -- The table of slots and its guard.
-CREATE FUNCTION _approximation_create_slots(rel regclass, doc_column text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._approximation_create_slots(rel regclass, doc_column text, name text, pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   -- pages with room: every addition is a new version of its row
-  SELECT @extschema@._pattern_create_side($1, $2, 'approximation', $3, $4, format('%I.%I', t.schema_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, $3, 'slots')),
+  SELECT docpatterns._pattern_create_side($1, $2, 'approximation', $3, $4, format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, $3, 'slots')),
            'slot bigint NOT NULL, amount @extschema@.bson_value NOT NULL', 'slot', 'WITH (fillfactor = 30)',
            format('what counts for "%s" of %s and is not yet in its documents', $3, t.base))
-  FROM @extschema@._pattern_table($1, $2) t
+  FROM docpatterns._pattern_table($1, $2) t
 $$;
-COMMENT ON FUNCTION _approximation_create_slots(regclass, text, text, text) IS 'table for the slots of an approximation pattern';
+COMMENT ON FUNCTION docpatterns._approximation_create_slots(regclass, text, text, text) IS 'table for the slots of an approximation pattern';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _approximation_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._approximation_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'approximation', name) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'approximation', name) q;
   BEGIN
-    PERFORM @extschema@._approximation_valid(rel, p.options);
+    PERFORM docpatterns._approximation_valid(rel, p.options);
   EXCEPTION WHEN invalid_parameter_value THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'options'::text, 'valid'::text, SQLERRM;
     RETURN;
@@ -145,54 +145,54 @@ BEGIN
     $q$, p.side_key_value, p.side);
 END
 $$;
-COMMENT ON FUNCTION _approximation_check(regclass, text) IS 'violated invariants of an approximation pattern';
+COMMENT ON FUNCTION docpatterns._approximation_check(regclass, text) IS 'violated invariants of an approximation pattern';
 
 -- Keys of documents that have slots.
-CREATE FUNCTION _approximation_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._approximation_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'approximation', name) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'approximation', name) q;
   IF p.side IS NULL THEN
     RETURN format('SELECT %s AS key FROM %s AS b WHERE false', p.key_row, p.base);
   END IF;
   RETURN format('SELECT %s AS key FROM (SELECT DISTINCT %s FROM %s AS s) AS s ORDER BY %2$s', p.side_key_row, p.side_key_list, p.side);
 END
 $$;
-COMMENT ON FUNCTION _approximation_pending(regclass, text) IS 'SQL text: keys of documents that have slots';
+COMMENT ON FUNCTION docpatterns._approximation_pending(regclass, text) IS 'SQL text: keys of documents that have slots';
 
-CREATE FUNCTION _approximation_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._approximation_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'approximation', name) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'approximation', name) q;
   IF @extschema@.bson_exists(p.options, 'slots') THEN
-    PERFORM @extschema@._pattern_create_whole(rel, p.doc_name);
+    PERFORM docpatterns._pattern_create_whole(rel, p.doc_name);
     IF p.side IS NULL THEN
-      PERFORM @extschema@._approximation_create_slots(rel, p.doc_name, name, @extschema@.bson_get_text(p.options, 'pair'));
+      PERFORM docpatterns._approximation_create_slots(rel, p.doc_name, name, @extschema@.bson_get_text(p.options, 'pair'));
     ELSE
-      PERFORM @extschema@._approximation_drop_orphans(rel, name);
+      PERFORM docpatterns._approximation_drop_orphans(rel, name);
     END IF;
   END IF;
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _approximation_repair(regclass, text) IS 'pattern_repair of the approximation pattern';
+COMMENT ON FUNCTION docpatterns._approximation_repair(regclass, text) IS 'pattern_repair of the approximation pattern';
 
-CREATE FUNCTION _approximation_drop_orphans(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._approximation_drop_orphans(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_approximation_drop_orphans' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _approximation_drop_orphans(regclass, text) IS 'forgets slots whose document does not exist; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._approximation_drop_orphans(regclass, text) IS 'forgets slots whose document does not exist; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION _approximation_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._approximation_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   o @extschema@.bson;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'approximation', name) q;
-  o := @extschema@._pattern_change_options(@extschema@.bson_unset(p.options, 'step', 'error', 'threshold', 'slots'), changes, 'approximation',
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'approximation', name) q;
+  o := docpatterns._pattern_change_options(@extschema@.bson_unset(p.options, 'step', 'error', 'threshold', 'slots'), changes, 'approximation',
          '{step: "int long", error: "int double", threshold: "string", slots: "int long"}');
   IF (SELECT count(*) FROM @extschema@.bson_keys(changes)) <> 1 THEN
     RAISE EXCEPTION 'exactly one of step, error, threshold and slots must be given' USING ERRCODE = 'invalid_parameter_value';
@@ -200,13 +200,13 @@ BEGIN
   IF @extschema@.bson_exists(o, 'slots') <> @extschema@.bson_exists(p.options, 'slots') THEN
     RAISE EXCEPTION 'a counter with slots cannot become one without, nor the other way' USING ERRCODE = 'invalid_parameter_value', HINT = 'End the pattern and declare it again.';
   END IF;
-  PERFORM @extschema@._approximation_valid(rel, o);
-  PERFORM @extschema@._approximation_create_triggers(rel, o);
+  PERFORM docpatterns._approximation_valid(rel, o);
+  PERFORM docpatterns._approximation_create_triggers(rel, o);
 END
 $$;
-COMMENT ON FUNCTION _approximation_alter(regclass, text, bson) IS 'pattern_alter of the approximation pattern';
+COMMENT ON FUNCTION docpatterns._approximation_alter(regclass, text, bson) IS 'pattern_alter of the approximation pattern';
 
-CREATE FUNCTION _approximation_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._approximation_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -214,17 +214,17 @@ DECLARE
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'approximation', name) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'approximation', name) q;
   IF p.side IS NOT NULL AND NOT keep_data THEN
     done := @extschema@.approximation_sync(rel, name);
   END IF;
-  PERFORM @extschema@._pattern_drop_triggers(rel, 'approximation', name);
-  PERFORM @extschema@._pattern_drop_side(p.side, rel, keep_data);
-  PERFORM @extschema@._pattern_drop_whole(rel);
+  PERFORM docpatterns._pattern_drop_triggers(rel, 'approximation', name);
+  PERFORM docpatterns._pattern_drop_side(p.side, rel, keep_data);
+  PERFORM docpatterns._pattern_drop_whole(rel);
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _approximation_disable(regclass, text, bson) IS 'pattern_disable of the approximation pattern';
+COMMENT ON FUNCTION docpatterns._approximation_disable(regclass, text, bson) IS 'pattern_disable of the approximation pattern';
 
 -- Calls -------------------------------------------------------------------------------------------------------------------
 

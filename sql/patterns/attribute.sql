@@ -1,13 +1,13 @@
 -- The attribute pattern: fields of one kind are packed into an array of names and values. Its trigger and its views are in
 -- src/patterns/attribute/, what users call beside the verbs in attribute_calls.sql.
 
-CREATE FUNCTION attribute_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.attribute_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_attribute_trigger' LANGUAGE C;
-COMMENT ON FUNCTION attribute_trigger() IS 'trigger of the attribute pattern; made by attribute_enable';
+COMMENT ON FUNCTION docpatterns.attribute_trigger() IS 'trigger of the attribute pattern; made by attribute_enable';
 
-CREATE FUNCTION attribute_wide_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.attribute_wide_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_attribute_wide_trigger' LANGUAGE C;
-COMMENT ON FUNCTION attribute_wide_trigger() IS
+COMMENT ON FUNCTION docpatterns.attribute_wide_trigger() IS
   'INSTEAD OF trigger of the views <table>_wide: packs what is written to them; error 40001 when the document has changed since it was read';
 
 CREATE FUNCTION attribute_wide(doc bson, rel regclass) RETURNS bson
@@ -15,46 +15,46 @@ CREATE FUNCTION attribute_wide(doc bson, rel regclass) RETURNS bson
 COMMENT ON FUNCTION attribute_wide(bson, regclass) IS
   'a document of rel with the fields that its attribute patterns have packed, as the view <table>_wide shows it; members that no field can stand for stay in their array';
 
-CREATE FUNCTION _attribute_pack(doc bson, options bson) RETURNS bson
+CREATE FUNCTION docpatterns._attribute_pack(doc bson, options bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_attribute_pack_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION _attribute_pack(bson, bson) IS 'the document with its fields packed as the options say; errors 22023 for bad options, 23514 and 23505 for documents that cannot be';
+COMMENT ON FUNCTION docpatterns._attribute_pack(bson, bson) IS 'the document with its fields packed as the options say; errors 22023 for bad options, 23514 and 23505 for documents that cannot be';
 
-CREATE FUNCTION _attribute_unpack(doc bson, options bson) RETURNS bson
+CREATE FUNCTION docpatterns._attribute_unpack(doc bson, options bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_attribute_unpack_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION _attribute_unpack(bson, bson) IS 'the document with the fields that are packed; error 22023 for bad options';
+COMMENT ON FUNCTION docpatterns._attribute_unpack(bson, bson) IS 'the document with the fields that are packed; error 22023 for bad options';
 
-CREATE FUNCTION _attribute_left(doc bson, options bson) RETURNS int
+CREATE FUNCTION docpatterns._attribute_left(doc bson, options bson) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_attribute_left' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION _attribute_left(bson, bson) IS 'how many members of a document no field can stand for';
+COMMENT ON FUNCTION docpatterns._attribute_left(bson, bson) IS 'how many members of a document no field can stand for';
 
-CREATE FUNCTION _attribute_has_twice(doc bson, options bson) RETURNS boolean
+CREATE FUNCTION docpatterns._attribute_has_twice(doc bson, options bson) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_attribute_has_twice' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION _attribute_has_twice(bson, bson) IS 'whether a key stands twice in the array of a document';
+COMMENT ON FUNCTION docpatterns._attribute_has_twice(bson, bson) IS 'whether a key stands twice in the array of a document';
 
-CREATE FUNCTION _attribute_is_wide(doc bson, options bson) RETURNS boolean
+CREATE FUNCTION docpatterns._attribute_is_wide(doc bson, options bson) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_attribute_is_wide_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION _attribute_is_wide(bson, bson) IS 'whether a document has fields that are not packed';
+COMMENT ON FUNCTION docpatterns._attribute_is_wide(bson, bson) IS 'whether a document has fields that are not packed';
 
-CREATE FUNCTION _attribute_is_pending(doc bson, options bson) RETURNS boolean
+CREATE FUNCTION docpatterns._attribute_is_pending(doc bson, options bson) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_attribute_is_pending' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION _attribute_is_pending(bson, bson) IS 'whether a document has another shape than the options want';
+COMMENT ON FUNCTION docpatterns._attribute_is_pending(bson, bson) IS 'whether a document has another shape than the options want';
 
-CREATE FUNCTION _attribute_meant(options bson, name text) RETURNS boolean
+CREATE FUNCTION docpatterns._attribute_meant(options bson, name text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_attribute_meant' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _attribute_meant(bson, text) IS 'whether a field of that name is packed';
+COMMENT ON FUNCTION docpatterns._attribute_meant(bson, text) IS 'whether a field of that name is packed';
 
-CREATE FUNCTION _attribute_fields(options bson) RETURNS text[]
+CREATE FUNCTION docpatterns._attribute_fields(options bson) RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_attribute_fields' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _attribute_fields(bson) IS 'names of the key fields of members, in their order; error 22023 for bad options';
+COMMENT ON FUNCTION docpatterns._attribute_fields(bson) IS 'names of the key fields of members, in their order; error 22023 for bad options';
 
-CREATE FUNCTION _attribute_faults(doc bson, options bson, OUT what text, OUT expected text, OUT found text) RETURNS SETOF record
+CREATE FUNCTION docpatterns._attribute_faults(doc bson, options bson, OUT what text, OUT expected text, OUT found text) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_attribute_faults' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20 ROWS 1;
-COMMENT ON FUNCTION _attribute_faults(bson, bson) IS 'what is wrong with a document';
+COMMENT ON FUNCTION docpatterns._attribute_faults(bson, bson) IS 'what is wrong with a document';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
 -- A function of all options makes one document of them, for the calls too.
-CREATE FUNCTION _attribute_options(into_field text, pattern text, prefix text, paths text[], name_field text, value_field text,
+CREATE FUNCTION docpatterns._attribute_options(into_field text, pattern text, prefix text, paths text[], name_field text, value_field text,
                                    qualifiers bson, qualifier_field text, rename bson, is_unique boolean) RETURNS bson
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -92,7 +92,7 @@ BEGIN
   RETURN options;
 END
 $$;
-COMMENT ON FUNCTION _attribute_options(text, text, text, text[], text, text, bson, text, bson, boolean) IS 'options of the attribute pattern as a document; error 22004 for those that must not be null';
+COMMENT ON FUNCTION docpatterns._attribute_options(text, text, text, text[], text, text, bson, text, bson, boolean) IS 'options of the attribute pattern as a document; error 22004 for those that must not be null';
 
 CREATE FUNCTION attribute_enable(
   rel regclass, into_field text, pattern text DEFAULT NULL, value_field text DEFAULT 'value', prefix text DEFAULT NULL, paths text[] DEFAULT NULL,
@@ -103,17 +103,17 @@ DECLARE
   t record;
   options @extschema@.bson;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
-  options := @extschema@._attribute_options(into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename, is_unique);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
+  options := docpatterns._attribute_options(into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename, is_unique);
   name := coalesce(name, into_field);
   options := @extschema@.bson_build('name', name) OPERATOR(@extschema@.||) options OPERATOR(@extschema@.||) @extschema@.bson_build('doc_column', t.doc);
-  PERFORM @extschema@._pattern_require_unused(rel, name);
-  PERFORM @extschema@._attribute_verify(rel, options);
-  PERFORM @extschema@._attribute_create_view(rel, t.doc, view_name);
-  PERFORM @extschema@._attribute_create_trigger(rel, options);
-  PERFORM @extschema@._attribute_create_index(rel, options);
-  PERFORM @extschema@._pattern_notice_rows(rel, name);
+  PERFORM docpatterns._pattern_require_unused(rel, name);
+  PERFORM docpatterns._attribute_verify(rel, options);
+  PERFORM docpatterns._attribute_create_view(rel, t.doc, view_name);
+  PERFORM docpatterns._attribute_create_trigger(rel, options);
+  PERFORM docpatterns._attribute_create_index(rel, options);
+  PERFORM docpatterns._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
@@ -123,89 +123,89 @@ COMMENT ON FUNCTION attribute_enable(regclass, text, text, text, text, text[], t
   'Returns the name of the declaration (default: into_field). Locks the table against writers while the index is built; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42P07 when the view''s name is taken, 42501 unless the caller owns the table';
 
 -- What a declaration must not do: errors, or nothing.
-CREATE FUNCTION _attribute_verify(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._attribute_verify(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   declared text := @extschema@.bson_get_text(options, 'name');
   d record;
 BEGIN
-  PERFORM @extschema@._attribute_pack('{}', options);   -- a bad option is an error here
+  PERFORM docpatterns._attribute_pack('{}', options);   -- a bad option is an error here
   FOR d IN
     SELECT q.pattern, q.name, theirs.path, ours.path AS our_path
-    FROM @extschema@._pattern_declarations(rel) q CROSS JOIN LATERAL @extschema@._derive_kept_paths(q.pattern, q.options) AS theirs (path)
-      CROSS JOIN @extschema@._attribute_kept_paths(_attribute_verify.options) AS ours (path)
-    WHERE q.name <> declared AND @extschema@._pattern_paths_overlap(theirs.path, ours.path)
+    FROM docpatterns._pattern_declarations(rel) q CROSS JOIN LATERAL docpatterns._derive_kept_paths(q.pattern, q.options) AS theirs (path)
+      CROSS JOIN docpatterns._attribute_kept_paths(_attribute_verify.options) AS ours (path)
+    WHERE q.name <> declared AND docpatterns._pattern_paths_overlap(theirs.path, ours.path)
   LOOP
     RAISE EXCEPTION 'field "%" of table % is kept by the % pattern "%" already', d.our_path, rel, d.pattern, d.name USING ERRCODE = 'invalid_parameter_value';
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _attribute_verify(regclass, bson) IS 'errors 22023 for options of the attribute pattern that do not fit the table';
+COMMENT ON FUNCTION docpatterns._attribute_verify(regclass, bson) IS 'errors 22023 for options of the attribute pattern that do not fit the table';
 
-CREATE FUNCTION _attribute_kept_paths(options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._attribute_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_get_text($1, 'into_field')
   UNION ALL
   SELECT e::pg_catalog.text FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) 'paths'::text) e
 $$;
-COMMENT ON FUNCTION _attribute_kept_paths(bson) IS 'paths of the array and of the listed fields of a declaration';
+COMMENT ON FUNCTION docpatterns._attribute_kept_paths(bson) IS 'paths of the array and of the listed fields of a declaration';
 
 -- The options together with what a pattern must leave alone: the fields that other declarations of the table keep, or go by.
-CREATE FUNCTION _attribute_full_options(rel regclass, name text, options bson) RETURNS bson
+CREATE FUNCTION docpatterns._attribute_full_options(rel regclass, name text, options bson) RETURNS bson
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN @extschema@.bson_exists($3, 'paths') THEN $3 ELSE @extschema@.bson_set($3, 'except', @extschema@.to_bson(array(
     SELECT DISTINCT (SELECT k FROM @extschema@.bson_keys(@extschema@.bson_set('{}'::@extschema@.bson, p.path, 1)) k LIMIT 1)
-    FROM @extschema@._pattern_declarations($1) d
-      CROSS JOIN LATERAL (SELECT q FROM @extschema@._derive_kept_paths(d.pattern, d.options) AS q
+    FROM docpatterns._pattern_declarations($1) d
+      CROSS JOIN LATERAL (SELECT q FROM docpatterns._derive_kept_paths(d.pattern, d.options) AS q
                           UNION ALL
                           SELECT @extschema@.bson_get_text(d.options, o) FROM unnest(ARRAY['by', 'on_field', 'target_field', 'revision_field', 'time_field', 'parent']) AS o
                           WHERE @extschema@.bson_typeof(d.options, o) = 'string') AS p (path)
     WHERE NOT (d.pattern = 'attribute' AND d.name = $2) AND p.path <> '' ORDER BY 1))) END
 $$;
-COMMENT ON FUNCTION _attribute_full_options(regclass, text, bson) IS 'options of a declaration with the names of fields that other patterns of the table keep or go by';
+COMMENT ON FUNCTION docpatterns._attribute_full_options(regclass, text, bson) IS 'options of a declaration with the names of fields that other patterns of the table keep or go by';
 
-CREATE FUNCTION _attribute_create_trigger(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._attribute_create_trigger(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.attribute_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 20, 'attribute', @extschema@.bson_get_text(options, 'name'), NULL, 23), rel, options::text);
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.attribute_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 20, 'attribute', @extschema@.bson_get_text(options, 'name'), NULL, 23), rel, options::text);
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _attribute_create_trigger(regclass, bson) IS 'the trigger of a declaration, made anew when options change';
+COMMENT ON FUNCTION docpatterns._attribute_create_trigger(regclass, bson) IS 'the trigger of a declaration, made anew when options change';
 
 -- The view <table>_wide ---------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _attribute_wide_view(rel regclass, owner oid DEFAULT NULL) RETURNS regclass
+CREATE FUNCTION docpatterns._attribute_wide_view(rel regclass, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT v.oid::regclass
   FROM pg_depend d
     JOIN pg_rewrite r ON r.oid = d.objid
     JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.attribute_wide_trigger'::regproc
+    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = 'docpatterns.attribute_wide_trigger'::regproc
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
     AND 'security_invoker=true' = ANY (v.reloptions) AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
-COMMENT ON FUNCTION _attribute_wide_view(regclass, oid) IS 'the view <table>_wide of a table, whatever it is called now; of the table''s owner, or of the one given';
+COMMENT ON FUNCTION docpatterns._attribute_wide_view(regclass, oid) IS 'the view <table>_wide of a table, whatever it is called now; of the table''s owner, or of the one given';
 
-CREATE FUNCTION _attribute_follow_owner(rel regclass, former oid) RETURNS void
+CREATE FUNCTION docpatterns._attribute_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_renew_view($1, @extschema@._attribute_wide_view($1, $2),
-           format('SELECT @extschema@._attribute_create_view(%L, %L, NULL)', $1, @extschema@._pattern_doc_column($1, @extschema@.bson_get_text(d.options, 'doc_column'))),
-           format('SELECT @extschema@._attribute_wide_view(%L)', $1))
-  FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'attribute' ORDER BY d.trigger_oid LIMIT 1
+  SELECT docpatterns._pattern_renew_view($1, docpatterns._attribute_wide_view($1, $2),
+           format('SELECT docpatterns._attribute_create_view(%L, %L, NULL)', $1, docpatterns._pattern_doc_column($1, @extschema@.bson_get_text(d.options, 'doc_column'))),
+           format('SELECT docpatterns._attribute_wide_view(%L)', $1))
+  FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'attribute' ORDER BY d.trigger_oid LIMIT 1
 $$;
-COMMENT ON FUNCTION _attribute_follow_owner(regclass, oid) IS 'makes the view <table>_wide again after a change of the table''s owner';
+COMMENT ON FUNCTION docpatterns._attribute_follow_owner(regclass, oid) IS 'makes the view <table>_wide again after a change of the table''s owner';
 
-CREATE FUNCTION _attribute_create_view(rel regclass, doc_column text, view_name text) RETURNS void
+CREATE FUNCTION docpatterns._attribute_create_view(rel regclass, doc_column text, view_name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
-  present regclass := @extschema@._attribute_wide_view(rel);
+  present regclass := docpatterns._attribute_wide_view(rel);
   qualified text;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   IF present IS NOT NULL THEN
     IF view_name IS NOT NULL AND view_name <> (SELECT c.relname FROM pg_class c WHERE c.oid = present) THEN
       RAISE EXCEPTION 'table % has the view % already', t.base, present
@@ -213,35 +213,35 @@ BEGIN
     END IF;
     RETURN;
   END IF;
-  qualified := format('%I.%I', t.schema_name, coalesce(view_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, NULL, 'wide')));
+  qualified := format('%I.%I', t.schema_name, coalesce(view_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, NULL, 'wide')));
   EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base', qualified,
     (SELECT string_agg(CASE WHEN a.attname = t.doc THEN format('@extschema@.attribute_wide(base.%1$I, %2$L::regclass) AS %1$I', a.attname, t.base)
                             ELSE format('base.%I', a.attname) END, ', ' ORDER BY a.attnum)
      FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped), t.base);
   EXECUTE format('CREATE TRIGGER zz_docpatterns_wide INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
-                 'FOR EACH ROW EXECUTE FUNCTION @extschema@.attribute_wide_trigger()', qualified);
+                 'FOR EACH ROW EXECUTE FUNCTION docpatterns.attribute_wide_trigger()', qualified);
   EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, 'documents of ' || t.base || ' with the fields that the attribute pattern has packed');
-  PERFORM @extschema@._pattern_copy_grants(rel, qualified::regclass);
+  PERFORM docpatterns._pattern_copy_grants(rel, qualified::regclass);
   EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
 END
 $$;
-COMMENT ON FUNCTION _attribute_create_view(regclass, text, text) IS 'makes the view <table>_wide unless the table has one; errors 42P07 when its name is taken, 22023 when it is to have another name than it has';
+COMMENT ON FUNCTION docpatterns._attribute_create_view(regclass, text, text) IS 'makes the view <table>_wide unless the table has one; errors 42P07 when its name is taken, 22023 when it is to have another name than it has';
 
 -- The index ---------------------------------------------------------------------------------------------------------------
 
 -- What the index is about: the first field of a member's key, and its value.
-CREATE FUNCTION _attribute_pair(options bson) RETURNS text
+CREATE FUNCTION docpatterns._attribute_pair(options bson) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT format('%s(%s,%s)', @extschema@.bson_get_text($1, 'into_field'), @extschema@._pattern_name_path((@extschema@._attribute_fields($1))[1]),
-                @extschema@._pattern_name_path(@extschema@.bson_get_text($1, 'value_field')))
+  SELECT format('%s(%s,%s)', @extschema@.bson_get_text($1, 'into_field'), docpatterns._pattern_name_path((docpatterns._attribute_fields($1))[1]),
+                docpatterns._pattern_name_path(@extschema@.bson_get_text($1, 'value_field')))
 $$;
-COMMENT ON FUNCTION _attribute_pair(bson) IS 'the pair that the index of a declaration is about, as an option of bson_ops';
+COMMENT ON FUNCTION docpatterns._attribute_pair(bson) IS 'the pair that the index of a declaration is about, as an option of bson_ops';
 
-CREATE FUNCTION _attribute_index(rel regclass, doc_column text, pair text) RETURNS regclass
+CREATE FUNCTION docpatterns._attribute_index(rel regclass, doc_column text, pair text) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_attribute x ON x.attrelid = i.indexrelid
-  WHERE i.indrelid = $1 AND i.indisvalid AND i.indisready AND @extschema@._pattern_index_full(i.indexrelid)
+  WHERE i.indrelid = $1 AND i.indisvalid AND i.indisready AND docpatterns._pattern_index_full(i.indexrelid)
     AND (i.indkey::int2[])[x.attnum - 1] = (SELECT a.attnum FROM pg_attribute a WHERE a.attrelid = $1 AND a.attname = $2)
     AND (i.indclass::oid[])[x.attnum - 1] = (SELECT o.oid FROM pg_opclass o JOIN pg_am m ON m.oid = o.opcmethod AND m.amname = 'gin'
                                              WHERE o.opcname = 'bson_ops' AND o.opcintype = '@extschema@.bson'::regtype)
@@ -249,90 +249,90 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
                 AND position('),' || replace($3, ' ', '') || ',' IN '),' || replace(substr(o, 7), ' ', '') || ',') > 0)
   ORDER BY i.indpred IS NOT NULL, i.indexrelid LIMIT 1
 $$;
-COMMENT ON FUNCTION _attribute_index(regclass, text, text) IS 'an index of the documents that has the pair, or NULL';
+COMMENT ON FUNCTION docpatterns._attribute_index(regclass, text, text) IS 'an index of the documents that has the pair, or NULL';
 
-CREATE FUNCTION _attribute_create_index(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._attribute_create_index(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   name text := @extschema@.bson_get_text(options, 'name');
-  pair text := @extschema@._attribute_pair(options);
+  pair text := docpatterns._attribute_pair(options);
   made text;
   n int := 0;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  IF @extschema@._attribute_index(rel, t.doc, pair) IS NOT NULL THEN
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  IF docpatterns._attribute_index(rel, t.doc, pair) IS NOT NULL THEN
     RETURN;
   END IF;
-  made := @extschema@._pattern_object_name(t.table_name, name, 'idx');
+  made := docpatterns._pattern_object_name(t.table_name, name, 'idx');
   WHILE EXISTS (SELECT FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = t.schema_name AND c.relname = made) LOOP
     n := n + 1;
-    made := @extschema@._pattern_object_name(t.table_name, name, 'idx' || n);
+    made := docpatterns._pattern_object_name(t.table_name, name, 'idx' || n);
   END LOOP;
-  EXECUTE format('CREATE INDEX %I ON %s USING gin (%I @extschema@.bson_ops (pairs = %L)) WHERE %s', made, t.base, t.doc, pair, @extschema@._pattern_mark('attribute', name));
+  EXECUTE format('CREATE INDEX %I ON %s USING gin (%I @extschema@.bson_ops (pairs = %L)) WHERE %s', made, t.base, t.doc, pair, docpatterns._pattern_mark('attribute', name));
 END
 $$;
-COMMENT ON FUNCTION _attribute_create_index(regclass, bson) IS 'makes the index of a declaration unless there is one with its pair; locks the table against writers while it is built';
+COMMENT ON FUNCTION docpatterns._attribute_create_index(regclass, bson) IS 'makes the index of a declaration unless there is one with its pair; locks the table against writers while it is built';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _attribute_parts(rel regclass, name text, OUT base text, OUT options bson, OUT full_options bson, OUT doc text, OUT doc_name text,
+CREATE FUNCTION docpatterns._attribute_parts(rel regclass, name text, OUT base text, OUT options bson, OUT full_options bson, OUT doc text, OUT doc_name text,
                                  OUT key_row text, OUT key_list text, OUT key_value text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT p.base, p.options, @extschema@._attribute_full_options($1, $2, p.options), p.doc, p.doc_name, p.key_row, p.key_list, p.key_value
-  FROM @extschema@._pattern_parts($1, 'attribute', $2) p
+  SELECT p.base, p.options, docpatterns._attribute_full_options($1, $2, p.options), p.doc, p.doc_name, p.key_row, p.key_list, p.key_value
+  FROM docpatterns._pattern_parts($1, 'attribute', $2) p
 $$;
-COMMENT ON FUNCTION _attribute_parts(regclass, text) IS 'options of a declaration and pieces of SQL text about its table, whose row is b';
+COMMENT ON FUNCTION docpatterns._attribute_parts(regclass, text) IS 'options of a declaration and pieces of SQL text about its table, whose row is b';
 
-CREATE FUNCTION _attribute_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._attribute_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
-  RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS b CROSS JOIN LATERAL @extschema@._attribute_faults(%s, %L::@extschema@.bson) f',
+  SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
+  RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS b CROSS JOIN LATERAL docpatterns._attribute_faults(%s, %L::@extschema@.bson) f',
                               p.key_value, p.base, p.doc, p.full_options::text);
-  IF @extschema@._attribute_index(rel, p.doc_name, @extschema@._attribute_pair(p.options)) IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index of pairs = ' || quote_literal(@extschema@._attribute_pair(p.options)), 'present'::text, 'missing'::text;
+  IF docpatterns._attribute_index(rel, p.doc_name, docpatterns._attribute_pair(p.options)) IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index of pairs = ' || quote_literal(docpatterns._attribute_pair(p.options)), 'present'::text, 'missing'::text;
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _attribute_check(regclass, text) IS 'violated invariants of an attribute pattern';
+COMMENT ON FUNCTION docpatterns._attribute_check(regclass, text) IS 'violated invariants of an attribute pattern';
 
-CREATE FUNCTION _attribute_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._attribute_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
-  RETURN format('SELECT %s AS key FROM %s AS b WHERE @extschema@._attribute_is_pending(%s, %L::@extschema@.bson) ORDER BY %s',
+  SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE docpatterns._attribute_is_pending(%s, %L::@extschema@.bson) ORDER BY %s',
                 p.key_row, p.base, p.doc, p.full_options::text, p.key_list);
 END
 $$;
-COMMENT ON FUNCTION _attribute_pending(regclass, text) IS 'SQL text: keys of rows that have not the shape that is wanted';
+COMMENT ON FUNCTION docpatterns._attribute_pending(regclass, text) IS 'SQL text: keys of rows that have not the shape that is wanted';
 
-CREATE FUNCTION _attribute_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._attribute_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
-  PERFORM @extschema@._attribute_create_view(rel, p.doc_name, NULL);
-  PERFORM @extschema@._attribute_create_index(rel, p.options);
-  RETURN @extschema@._pattern_settle_rows(rel, name, @extschema@._attribute_pending(rel, name));
+  SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
+  PERFORM docpatterns._attribute_create_view(rel, p.doc_name, NULL);
+  PERFORM docpatterns._attribute_create_index(rel, p.options);
+  RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._attribute_pending(rel, name));
 END
 $$;
-COMMENT ON FUNCTION _attribute_repair(regclass, text) IS 'pattern_repair of an attribute pattern: packs fields, makes the index and the view where they are missing; keys that a document has twice are the user''s to mend';
+COMMENT ON FUNCTION docpatterns._attribute_repair(regclass, text) IS 'pattern_repair of an attribute pattern: packs fields, makes the index and the view where they are missing; keys that a document has twice are the user''s to mend';
 
 -- Refuses to go on where members could not become fields.
-CREATE FUNCTION _attribute_require_fields(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._attribute_require_fields(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   held text[];
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
-  EXECUTE format('SELECT array_agg(k::text) FROM (SELECT %s AS k FROM %s AS b WHERE @extschema@._attribute_left(%s, %L::@extschema@.bson) > 0 ORDER BY %s) AS q',
+  SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
+  EXECUTE format('SELECT array_agg(k::text) FROM (SELECT %s AS k FROM %s AS b WHERE docpatterns._attribute_left(%s, %L::@extschema@.bson) > 0 ORDER BY %s) AS q',
                  p.key_value, p.base, p.doc, p.full_options::text, p.key_list) INTO held;
   IF held IS NOT NULL THEN
     RAISE EXCEPTION 'pattern "%" of table % has members that no field can stand for', name, p.base
@@ -342,17 +342,17 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _attribute_require_fields(regclass, text) IS 'error 23001 with the keys of documents that have members which no field can stand for';
+COMMENT ON FUNCTION docpatterns._attribute_require_fields(regclass, text) IS 'error 23001 with the keys of documents that have members which no field can stand for';
 
 -- Of members with one key a field can stand for one only: where documents are written anew the others would be lost.
-CREATE FUNCTION _attribute_require_once(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._attribute_require_once(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   held text[];
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
-  EXECUTE format('SELECT array_agg(k::text) FROM (SELECT %s AS k FROM %s AS b WHERE @extschema@._attribute_has_twice(%s, %L::@extschema@.bson) ORDER BY %s) AS q',
+  SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
+  EXECUTE format('SELECT array_agg(k::text) FROM (SELECT %s AS k FROM %s AS b WHERE docpatterns._attribute_has_twice(%s, %L::@extschema@.bson) ORDER BY %s) AS q',
                  p.key_value, p.base, p.doc, p.full_options::text, p.key_list) INTO held;
   IF held IS NOT NULL THEN
     RAISE EXCEPTION 'documents of table % have an attribute twice in "%"', p.base, @extschema@.bson_get_text(p.options, 'into_field')
@@ -362,9 +362,9 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _attribute_require_once(regclass, text) IS 'error 23505 with the keys of documents that have a key twice in their array';
+COMMENT ON FUNCTION docpatterns._attribute_require_once(regclass, text) IS 'error 23505 with the keys of documents that have a key twice in their array';
 
-CREATE FUNCTION _attribute_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._attribute_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -374,39 +374,39 @@ DECLARE
 BEGIN
   -- the trigger is dropped and made anew where documents are written, which nobody may see
   EXECUTE format('LOCK TABLE %s IN %s MODE', rel, CASE WHEN EXISTS (SELECT FROM @extschema@.bson_keys(changes) k WHERE k <> 'shape') THEN 'ACCESS EXCLUSIVE' ELSE 'SHARE ROW EXCLUSIVE' END);
-  SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
-  options := @extschema@._pattern_change_options(p.options, changes, 'attribute', '{into_field: "string", pattern: "any null", prefix: "any null", paths: "any null", name_field: "any null", value_field: "string", '
+  SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
+  options := docpatterns._pattern_change_options(p.options, changes, 'attribute', '{into_field: "string", pattern: "any null", prefix: "any null", paths: "any null", name_field: "any null", value_field: "string", '
                'qualifiers: "any null", qualifier_field: "any null", rename: "any null", is_unique: "bool", shape: "string"}');
-  PERFORM @extschema@._attribute_verify(rel, options);
-  full_options := @extschema@._attribute_full_options(rel, name, options);
-  IF @extschema@._attribute_fields(options) <> @extschema@._attribute_fields(p.options)
+  PERFORM docpatterns._attribute_verify(rel, options);
+  full_options := docpatterns._attribute_full_options(rel, name, options);
+  IF docpatterns._attribute_fields(options) <> docpatterns._attribute_fields(p.options)
      OR EXISTS (SELECT FROM unnest(ARRAY['into_field', 'value_field', 'qualifier_field']) o
                 WHERE @extschema@.bson_get_text(options, o) IS DISTINCT FROM @extschema@.bson_get_text(p.options, o)) THEN
     -- members get another shape, those that cannot become fields would keep the old one
-    PERFORM @extschema@._attribute_require_fields(rel, name);
+    PERFORM docpatterns._attribute_require_fields(rel, name);
   ELSIF @extschema@.bson_get_text(p.options, 'is_unique') IS DISTINCT FROM 'true' THEN
-    PERFORM @extschema@._attribute_require_once(rel, name);
+    PERFORM docpatterns._attribute_require_once(rel, name);
   END IF;
   IF @extschema@.bson_unset(options, 'shape')::text = @extschema@.bson_unset(p.options, 'shape')::text THEN
-    PERFORM @extschema@._attribute_create_trigger(rel, options);
-    IF @extschema@._pattern_nonempty(rel) THEN
+    PERFORM docpatterns._attribute_create_trigger(rel, options);
+    IF docpatterns._pattern_nonempty(rel) THEN
       RAISE NOTICE 'new writes to table % get the other shape', p.base USING HINT = format('CALL pattern_build(%L, %L) brings the documents that are there into it, in batches.', p.base, name);
     END IF;
     RETURN;
   END IF;
-  PERFORM @extschema@._pattern_drop_triggers(rel, 'attribute', name);
-  PERFORM @extschema@._derive_drop_indexes(rel, 'attribute', name);
-  anew := CASE WHEN @extschema@.bson_get_text(options, 'shape') = 'wide' THEN format('@extschema@._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text) ELSE format('@extschema@._attribute_pack(@extschema@._attribute_unpack(%1$s, %2$L::@extschema@.bson), %3$L::@extschema@.bson)', p.doc, p.full_options::text, full_options::text) END;
-  PERFORM @extschema@._pattern_convert(rel, name, p.doc_name, anew,
-            format('CASE WHEN @extschema@.bson_exists(%1$s, %2$L) OR @extschema@._attribute_is_wide(%1$s, %3$L::@extschema@.bson) THEN %1$s::bytea OPERATOR(pg_catalog.<>) %4$s::bytea END',
+  PERFORM docpatterns._pattern_drop_triggers(rel, 'attribute', name);
+  PERFORM docpatterns._derive_drop_indexes(rel, 'attribute', name);
+  anew := CASE WHEN @extschema@.bson_get_text(options, 'shape') = 'wide' THEN format('docpatterns._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text) ELSE format('docpatterns._attribute_pack(docpatterns._attribute_unpack(%1$s, %2$L::@extschema@.bson), %3$L::@extschema@.bson)', p.doc, p.full_options::text, full_options::text) END;
+  PERFORM docpatterns._pattern_convert(rel, name, p.doc_name, anew,
+            format('CASE WHEN @extschema@.bson_exists(%1$s, %2$L) OR docpatterns._attribute_is_wide(%1$s, %3$L::@extschema@.bson) THEN %1$s::bytea OPERATOR(pg_catalog.<>) %4$s::bytea END',
                    p.doc, @extschema@.bson_get_text(p.options, 'into_field'), full_options::text, anew), true);
-  PERFORM @extschema@._attribute_create_trigger(rel, options);
-  PERFORM @extschema@._attribute_create_index(rel, options);
+  PERFORM docpatterns._attribute_create_trigger(rel, options);
+  PERFORM docpatterns._attribute_create_index(rel, options);
 END
 $$;
-COMMENT ON FUNCTION _attribute_alter(regclass, text, bson) IS 'pattern_alter of an attribute pattern: brings all documents into the new form';
+COMMENT ON FUNCTION docpatterns._attribute_alter(regclass, text, bson) IS 'pattern_alter of an attribute pattern: brings all documents into the new form';
 
-CREATE FUNCTION _attribute_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._attribute_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -415,19 +415,19 @@ DECLARE
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._attribute_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
   IF NOT keep_data THEN
-    PERFORM @extschema@._attribute_require_fields(rel, name);
+    PERFORM docpatterns._attribute_require_fields(rel, name);
   END IF;
-  PERFORM @extschema@._pattern_drop_triggers(rel, 'attribute', name);
-  PERFORM @extschema@._derive_drop_indexes(rel, 'attribute', name);
+  PERFORM docpatterns._pattern_drop_triggers(rel, 'attribute', name);
+  PERFORM docpatterns._derive_drop_indexes(rel, 'attribute', name);
   IF NOT keep_data THEN
-    done := @extschema@._pattern_convert(rel, name, p.doc_name, format('@extschema@._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text),
+    done := docpatterns._pattern_convert(rel, name, p.doc_name, format('docpatterns._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text),
               format('@extschema@.bson_typeof(%1$s, %2$L) OPERATOR(pg_catalog.=) ''array'' AND @extschema@.bson_array_length(%1$s, %2$L) OPERATOR(pg_catalog.>) 0',
                      p.doc, @extschema@.bson_get_text(p.options, 'into_field')));
   END IF;
-  IF NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'attribute') THEN
-    view_rel := @extschema@._attribute_wide_view(rel);
+  IF NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'attribute') THEN
+    view_rel := docpatterns._attribute_wide_view(rel);
     IF view_rel IS NOT NULL THEN
       EXECUTE format('DROP VIEW %s', view_rel);
     END IF;
@@ -435,4 +435,4 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _attribute_disable(regclass, text, bson) IS 'pattern_disable of an attribute pattern';
+COMMENT ON FUNCTION docpatterns._attribute_disable(regclass, text, bson) IS 'pattern_disable of an attribute pattern';

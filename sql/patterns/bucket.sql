@@ -1,41 +1,41 @@
 -- The bucket pattern: relations of measurements that are kept in buckets. The access path is in src/patterns/bucket/.
 
-CREATE FUNCTION bucket_handler() RETURNS fdw_handler
+CREATE FUNCTION docpatterns.bucket_handler() RETURNS fdw_handler
   AS 'MODULE_PATHNAME', 'dp_bucket_handler' LANGUAGE C;
-COMMENT ON FUNCTION bucket_handler() IS 'the access path of relations made by bucket_create';
+COMMENT ON FUNCTION docpatterns.bucket_handler() IS 'the access path of relations made by bucket_create';
 
-CREATE FUNCTION bucket_validator(options text[], catalog oid) RETURNS void
+CREATE FUNCTION docpatterns.bucket_validator(options text[], catalog oid) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_bucket_validator' LANGUAGE C;
-COMMENT ON FUNCTION bucket_validator(text[], oid) IS 'refuses options of the wrapper, its server and its tables (HV00D): bucket_create takes them all';
+COMMENT ON FUNCTION docpatterns.bucket_validator(text[], oid) IS 'refuses options of the wrapper, its server and its tables (HV00D): bucket_create takes them all';
 
-CREATE FOREIGN DATA WRAPPER docpatterns_bucket HANDLER bucket_handler VALIDATOR bucket_validator;
+CREATE FOREIGN DATA WRAPPER docpatterns_bucket HANDLER docpatterns.bucket_handler VALIDATOR docpatterns.bucket_validator;
 COMMENT ON FOREIGN DATA WRAPPER docpatterns_bucket IS 'relations of measurements that are kept in buckets; made by bucket_create';
 CREATE SERVER docpatterns_bucket FOREIGN DATA WRAPPER docpatterns_bucket;
 COMMENT ON SERVER docpatterns_bucket IS 'relations of measurements that are kept in buckets; made by bucket_create';
 GRANT USAGE ON FOREIGN SERVER docpatterns_bucket TO PUBLIC;
 
-CREATE FUNCTION bucket_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.bucket_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_bucket_trigger' LANGUAGE C;
-COMMENT ON FUNCTION bucket_trigger() IS 'carries the declaration of a bucket pattern and does nothing; made by bucket_create';
+COMMENT ON FUNCTION docpatterns.bucket_trigger() IS 'carries the declaration of a bucket pattern and does nothing; made by bucket_create';
 
-CREATE FUNCTION _bucket_columns(columns text, OUT name text, OUT type text, OUT not_null boolean) RETURNS SETOF record
+CREATE FUNCTION docpatterns._bucket_columns(columns text, OUT name text, OUT type text, OUT not_null boolean) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_columns' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _bucket_columns(text) IS 'column definitions, read as CREATE TABLE reads them; errors 42601, 42704, 0A000 for constraints other than NOT NULL';
+COMMENT ON FUNCTION docpatterns._bucket_columns(text) IS 'column definitions, read as CREATE TABLE reads them; errors 42601, 42704, 0A000 for constraints other than NOT NULL';
 
-CREATE FUNCTION _bucket_alter(rel regclass, command text) RETURNS void
+CREATE FUNCTION docpatterns._bucket_alter(rel regclass, command text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_bucket_alter' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _bucket_alter(regclass, text) IS 'runs a command that alters the columns of a bucket relation, as the current user; error 42501 unless he owns the relation';
+COMMENT ON FUNCTION docpatterns._bucket_alter(regclass, text) IS 'runs a command that alters the columns of a bucket relation, as the current user; error 42501 unless he owns the relation';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _bucket_granularity_fits(granularity interval, span interval) RETURNS boolean
+CREATE FUNCTION docpatterns._bucket_granularity_fits(granularity interval, span interval) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN m.fine > 0 THEN m.coarse > 0 AND m.coarse % m.fine = 0
               WHEN m.coarse > 0 THEN 86400 % extract(epoch FROM granularity) = 0
               ELSE extract(epoch FROM span) % extract(epoch FROM granularity) = 0 END
   FROM (SELECT extract(year FROM granularity) * 12 + extract(month FROM granularity) AS fine, extract(year FROM span) * 12 + extract(month FROM span) AS coarse) m
 $$;
-COMMENT ON FUNCTION _bucket_granularity_fits(interval, interval) IS 'whether a span consists of whole slots; slots in spans of months have to divide a day';
+COMMENT ON FUNCTION docpatterns._bucket_granularity_fits(interval, interval) IS 'whether a span consists of whole slots; slots in spans of months have to divide a day';
 
 -- Types and names are resolved by the caller's search_path; the work is done under a fixed one.
 CREATE FUNCTION bucket_create(
@@ -44,11 +44,11 @@ CREATE FUNCTION bucket_create(
   granularity interval DEFAULT NULL, same_slot text DEFAULT NULL, document bson DEFAULT NULL, end_date text DEFAULT 'inclusive',
   columns_of text DEFAULT NULL, name text DEFAULT NULL) RETURNS regclass
 LANGUAGE sql VOLATILE AS $$
-  SELECT @extschema@._bucket_create(
+  SELECT docpatterns._bucket_create(
     pg_catalog.parse_ident(rel), pg_catalog.current_schema(),
-    (SELECT pg_catalog.array_agg(c.name) FROM @extschema@._bucket_columns(columns) c),
-    (SELECT pg_catalog.array_agg(c.type) FROM @extschema@._bucket_columns(columns) c),
-    (SELECT pg_catalog.array_agg(c.not_null) FROM @extschema@._bucket_columns(columns) c),
+    (SELECT pg_catalog.array_agg(c.name) FROM docpatterns._bucket_columns(columns) c),
+    (SELECT pg_catalog.array_agg(c.type) FROM docpatterns._bucket_columns(columns) c),
+    (SELECT pg_catalog.array_agg(c.not_null) FROM docpatterns._bucket_columns(columns) c),
     columns_of::pg_catalog.regclass, group_by, time_field, span, origin, time_zone, max_count, max_bytes, granularity, same_slot,
     document, end_date, name)
 $$;
@@ -56,7 +56,7 @@ COMMENT ON FUNCTION bucket_create(text, text, text[], text, interval, timestampt
   'makes a relation of measurements that are kept in buckets: one for each group and span, of at most max_count measurements and max_bytes; span NULL: pages without time. '
   'columns as in CREATE TABLE, or those of a table (columns_of). Returns the relation. Needs CREATE on the schema; errors 42P07, 42703, 42601, 22023 for options that do not fit';
 
-CREATE FUNCTION _bucket_create(
+CREATE FUNCTION docpatterns._bucket_create(
   ident text[], schema_name text, names text[], types text[], not_nulls boolean[], columns_of regclass, group_by text[], time_field text,
   span interval, origin timestamptz, time_zone text, max_count int, max_bytes int, granularity interval, same_slot text,
   document bson, end_date text, name text) RETURNS regclass
@@ -147,7 +147,7 @@ BEGIN
       IF granularity > span THEN
         RAISE EXCEPTION 'granularity is greater than the span' USING ERRCODE = 'invalid_parameter_value';
       END IF;
-      IF NOT @extschema@._bucket_granularity_fits(granularity, span) THEN
+      IF NOT docpatterns._bucket_granularity_fits(granularity, span) THEN
         RAISE EXCEPTION 'a span of % does not consist of whole slots of %', span, granularity USING ERRCODE = 'invalid_parameter_value';
       END IF;
     END IF;
@@ -197,37 +197,37 @@ BEGIN
                  (SELECT string_agg(format('%I %s%s', u.name, u.type, CASE WHEN u.not_null THEN ' NOT NULL' ELSE '' END), ', ' ORDER BY u.n)
                   FROM unnest(names, types, not_nulls) WITH ORDINALITY AS u (name, type, not_null, n)));
   rel := base::regclass;
-  PERFORM @extschema@._bucket_create_tables(rel, names, types, not_nulls, group_by, time_field, name, pair);
-  EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.bucket_trigger(%L)',
-                 @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_50_bucket', name, NULL), base, options::text);
-  PERFORM @extschema@._bucket_check_document(rel);
+  PERFORM docpatterns._bucket_create_tables(rel, names, types, not_nulls, group_by, time_field, name, pair);
+  EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.bucket_trigger(%L)',
+                 docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_50_bucket', name, NULL), base, options::text);
+  PERFORM docpatterns._bucket_check_document(rel);
   RETURN rel;
 END
 $$;
-COMMENT ON FUNCTION _bucket_create(text[], text, text[], text[], boolean[], regclass, text[], text, interval, timestamptz, text, int, int, interval, text, bson, text, text) IS
+COMMENT ON FUNCTION docpatterns._bucket_create(text[], text, text[], text[], boolean[], regclass, text[], text, interval, timestamptz, text, int, int, interval, text, bson, text, text) IS
   'bucket_create with names resolved';
 
 -- The documents: one for each bucket, waiting measurements included.
-CREATE FUNCTION _bucket_documents(rel regclass, VARIADIC keys "any", OUT page int, OUT doc bson) RETURNS SETOF record
+CREATE FUNCTION docpatterns._bucket_documents(rel regclass, VARIADIC keys "any", OUT page int, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_documents' LANGUAGE C STABLE COST 1000 ROWS 1;
-COMMENT ON FUNCTION _bucket_documents(regclass, "any") IS
+COMMENT ON FUNCTION docpatterns._bucket_documents(regclass, "any") IS
   'documents of the buckets of a group and span (keys: the group columns, then the beginning of the span unless the relation has pages); error 42501 for who may not read the relation';
-CREATE FUNCTION _bucket_documents(rel regclass, OUT page int, OUT doc bson) RETURNS SETOF record
+CREATE FUNCTION docpatterns._bucket_documents(rel regclass, OUT page int, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_documents' LANGUAGE C STABLE COST 1000 ROWS 1;
-COMMENT ON FUNCTION _bucket_documents(regclass) IS 'the same for pages of one group';
+COMMENT ON FUNCTION docpatterns._bucket_documents(regclass) IS 'the same for pages of one group';
 
-CREATE FUNCTION _bucket_span_start(rel regclass, ts timestamptz) RETURNS timestamptz
+CREATE FUNCTION docpatterns._bucket_span_start(rel regclass, ts timestamptz) RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_bucket_span_start' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _bucket_span_start(regclass, timestamptz) IS 'the beginning of the span of the relation that the time lies in';
-CREATE FUNCTION _bucket_span_start(rel regclass, ts timestamp) RETURNS timestamp
+COMMENT ON FUNCTION docpatterns._bucket_span_start(regclass, timestamptz) IS 'the beginning of the span of the relation that the time lies in';
+CREATE FUNCTION docpatterns._bucket_span_start(rel regclass, ts timestamp) RETURNS timestamp
   AS 'MODULE_PATHNAME', 'dp_bucket_span_start' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _bucket_span_start(regclass, timestamp) IS 'the same for times that know no zone';
+COMMENT ON FUNCTION docpatterns._bucket_span_start(regclass, timestamp) IS 'the same for times that know no zone';
 
-CREATE FUNCTION _bucket_check_document(rel regclass) RETURNS void
+CREATE FUNCTION docpatterns._bucket_check_document(rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_bucket_check_document' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _bucket_check_document(regclass) IS 'raises what is wrong with the template of a bucket relation''s documents';
+COMMENT ON FUNCTION docpatterns._bucket_check_document(regclass) IS 'raises what is wrong with the template of a bucket relation''s documents';
 
-CREATE FUNCTION _bucket_create_view(rel regclass, packed text, recent text, group_by text[], time_field text) RETURNS void
+CREATE FUNCTION docpatterns._bucket_create_view(rel regclass, packed text, recent text, group_by text[], time_field text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   base text;
@@ -236,42 +236,42 @@ DECLARE
   group_list text;
   output_list text;
 BEGIN
-  SELECT format('%I.%I', n.nspname, c.relname), format('%I.%I', n.nspname, @extschema@._pattern_relation_name(n.nspname, c.relname, NULL, 'buckets')), c.relowner
+  SELECT format('%I.%I', n.nspname, c.relname), format('%I.%I', n.nspname, docpatterns._pattern_relation_name(n.nspname, c.relname, NULL, 'buckets')), c.relowner
     INTO base, view_name, owner
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
   SELECT coalesce(string_agg(format('%I, ', u.c), '' ORDER BY u.n), ''), coalesce(string_agg(format('s.%I, ', u.c), '' ORDER BY u.n), '')
     INTO group_list, output_list FROM unnest(group_by) WITH ORDINALITY AS u (c, n);
   IF time_field IS NOT NULL THEN
-    EXECUTE format('CREATE VIEW %s AS SELECT %s s.start, d.doc FROM (SELECT %s start FROM %s UNION SELECT %s @extschema@._bucket_span_start(%L::regclass, %I) FROM %s) AS s '
-                   'CROSS JOIN LATERAL @extschema@._bucket_documents(%L::regclass, %s s.start) AS d (page, doc)',
+    EXECUTE format('CREATE VIEW %s AS SELECT %s s.start, d.doc FROM (SELECT %s start FROM %s UNION SELECT %s docpatterns._bucket_span_start(%L::regclass, %I) FROM %s) AS s '
+                   'CROSS JOIN LATERAL docpatterns._bucket_documents(%L::regclass, %s s.start) AS d (page, doc)',
                    view_name, output_list, group_list, packed, group_list, base, time_field, recent, base, output_list);
   ELSIF group_by = '{}' THEN
-    EXECUTE format('CREATE VIEW %s AS SELECT d.page, d.doc FROM @extschema@._bucket_documents(%L::regclass) AS d (page, doc)', view_name, base);
+    EXECUTE format('CREATE VIEW %s AS SELECT d.page, d.doc FROM docpatterns._bucket_documents(%L::regclass) AS d (page, doc)', view_name, base);
   ELSE
     EXECUTE format('CREATE VIEW %s AS SELECT %s d.page, d.doc FROM (SELECT %s FROM %s UNION SELECT %s FROM %s) AS s '
-                   'CROSS JOIN LATERAL @extschema@._bucket_documents(%L::regclass, %s) AS d (page, doc)',
+                   'CROSS JOIN LATERAL docpatterns._bucket_documents(%L::regclass, %s) AS d (page, doc)',
                    view_name, output_list, rtrim(group_list, ', '), packed, rtrim(group_list, ', '), recent, base, rtrim(output_list, ', '));
   END IF;
   EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, 'the buckets of ' || base || ' as documents, waiting measurements included');
   EXECUTE format('ALTER VIEW %s OWNER TO %s', view_name, owner::regrole);
 END
 $$;
-COMMENT ON FUNCTION _bucket_create_view(regclass, text, text, text[], text) IS 'makes the view <relation>_buckets';
+COMMENT ON FUNCTION docpatterns._bucket_create_view(regclass, text, text, text[], text) IS 'makes the view <relation>_buckets';
 
-CREATE FUNCTION _bucket_view(rel regclass, owner oid DEFAULT NULL) RETURNS regclass
+CREATE FUNCTION docpatterns._bucket_view(rel regclass, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT r.ev_class::regclass
   FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
     AND EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
-                  AND f.refobjid IN ('@extschema@._bucket_documents(regclass)'::regprocedure, '@extschema@._bucket_documents(regclass, "any")'::regprocedure))
+                  AND f.refobjid IN ('docpatterns._bucket_documents(regclass)'::regprocedure, 'docpatterns._bucket_documents(regclass, "any")'::regprocedure))
     AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
-COMMENT ON FUNCTION _bucket_view(regclass, oid) IS 'the view of a bucket relation''s documents, whatever it is called now; of the same owner, or of the one given';
+COMMENT ON FUNCTION docpatterns._bucket_view(regclass, oid) IS 'the view of a bucket relation''s documents, whatever it is called now; of the same owner, or of the one given';
 
 -- The table of buckets and that of waiting measurements, their indexes and their guards.
-CREATE FUNCTION _bucket_create_tables(rel regclass, names text[], types text[], not_nulls boolean[], group_by text[], time_field text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._bucket_create_tables(rel regclass, names text[], types text[], not_nulls boolean[], group_by text[], time_field text, name text, pair text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   base text;
@@ -284,8 +284,8 @@ DECLARE
 BEGIN
   SELECT format('%I.%I', n.nspname, c.relname), n.nspname, c.relname INTO base, schema_name, table_name
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
-  packed := format('%I.%I', schema_name, @extschema@._pattern_relation_name(schema_name, table_name, NULL, 'packed'));
-  recent := format('%I.%I', schema_name, @extschema@._pattern_relation_name(schema_name, table_name, NULL, 'recent'));
+  packed := format('%I.%I', schema_name, docpatterns._pattern_relation_name(schema_name, table_name, NULL, 'packed'));
+  recent := format('%I.%I', schema_name, docpatterns._pattern_relation_name(schema_name, table_name, NULL, 'recent'));
   SELECT string_agg(format('%I, ', u.c), '' ORDER BY u.n) INTO group_list FROM unnest(group_by) WITH ORDINALITY AS u (c, n);
   group_list := coalesce(group_list, '');
 
@@ -305,9 +305,9 @@ BEGIN
   EXECUTE format('COMMENT ON TABLE %s IS %L', recent, 'measurements of ' || base || ' that wait to be packed');
 
   FOR side IN SELECT * FROM (VALUES (packed, pair), (recent, pair || '.recent')) AS v (side_name, side_pair) LOOP
-    PERFORM @extschema@._pattern_keep_table(side.side_name::regclass, rel, 'bucket', name, side.side_pair);
+    PERFORM docpatterns._pattern_keep_table(side.side_name::regclass, rel, 'bucket', name, side.side_pair);
   END LOOP;
-  PERFORM @extschema@._bucket_create_view(rel, packed, recent, group_by, time_field);
+  PERFORM docpatterns._bucket_create_view(rel, packed, recent, group_by, time_field);
 END
 $$;
-COMMENT ON FUNCTION _bucket_create_tables(regclass, text[], text[], boolean[], text[], text, text, text) IS 'the tables beneath a bucket relation';
+COMMENT ON FUNCTION docpatterns._bucket_create_tables(regclass, text[], text[], boolean[], text[], text, text, text) IS 'the tables beneath a bucket relation';

@@ -6,33 +6,33 @@ COMMENT ON FUNCTION bucket_pack(regclass, timestamptz) IS
   'packs the measurements that wait, or those of the spans before that of until, and returns how many they were. Locks the rows that it packs, waits for nobody: what somebody is changing stays where it is. '
   'Errors: 42501 without the right to insert, 42809 for another relation';
 
-CREATE FUNCTION _bucket_repack(rel regclass) RETURNS bigint
+CREATE FUNCTION docpatterns._bucket_repack(rel regclass) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_repack' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _bucket_repack(regclass) IS 'packs all buckets anew by the spans and limits that are declared now; returns how many there were; locks the relation against writers';
+COMMENT ON FUNCTION docpatterns._bucket_repack(regclass) IS 'packs all buckets anew by the spans and limits that are declared now; returns how many there were; locks the relation against writers';
 
-CREATE FUNCTION _bucket_drop_before(rel regclass, before timestamptz) RETURNS bigint
+CREATE FUNCTION docpatterns._bucket_drop_before(rel regclass, before timestamptz) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_drop_before' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _bucket_drop_before(regclass, timestamptz) IS 'deletes the spans that end before a time; returns the number of buckets and waiting measurements';
+COMMENT ON FUNCTION docpatterns._bucket_drop_before(regclass, timestamptz) IS 'deletes the spans that end before a time; returns the number of buckets and waiting measurements';
 
-CREATE FUNCTION _bucket_span_of(rel regclass, ts timestamptz) RETURNS timestamptz
+CREATE FUNCTION docpatterns._bucket_span_of(rel regclass, ts timestamptz) RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_bucket_span_of' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _bucket_span_of(regclass, timestamptz) IS 'where the span of a time begins; NULL for pages';
+COMMENT ON FUNCTION docpatterns._bucket_span_of(regclass, timestamptz) IS 'where the span of a time begins; NULL for pages';
 
-CREATE FUNCTION _bucket_lock(rel regclass) RETURNS void
+CREATE FUNCTION docpatterns._bucket_lock(rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_bucket_lock' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _bucket_lock(regclass) IS 'locks a relation against writers until the transaction ends; error 42501 unless the caller owns it';
+COMMENT ON FUNCTION docpatterns._bucket_lock(regclass) IS 'locks a relation against writers until the transaction ends; error 42501 unless the caller owns it';
 
-CREATE FUNCTION _bucket_beneath(rel regclass, command text) RETURNS bigint
+CREATE FUNCTION docpatterns._bucket_beneath(rel regclass, command text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_beneath' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _bucket_beneath(regclass, text) IS 'runs a command that writes to the tables beneath a relation, for its owner only (42501); returns the number of rows';
+COMMENT ON FUNCTION docpatterns._bucket_beneath(regclass, text) IS 'runs a command that writes to the tables beneath a relation, for its owner only (42501); returns the number of rows';
 
-CREATE FUNCTION _bucket_fault(rel regclass, start anyelement, data bucket, OUT what text, OUT expected text, OUT found text) RETURNS record
+CREATE FUNCTION docpatterns._bucket_fault(rel regclass, start anyelement, data bucket, OUT what text, OUT expected text, OUT found text) RETURNS record
   AS 'MODULE_PATHNAME', 'dp_bucket_fault_call' LANGUAGE C STABLE;
-COMMENT ON FUNCTION _bucket_fault(regclass, anyelement, bucket) IS 'what is wrong with a bucket of a relation: its bytes, its size, its times; NULLs if nothing is';
+COMMENT ON FUNCTION docpatterns._bucket_fault(regclass, anyelement, bucket) IS 'what is wrong with a bucket of a relation: its bytes, its size, its times; NULLs if nothing is';
 
 -- Names and options of a relation, as the functions below use them in generated SQL: there "p" is a row of the table of buckets, "r" one
 -- of the relation.
-CREATE FUNCTION _bucket_parts(rel regclass, OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT name text, OUT options bson,
+CREATE FUNCTION docpatterns._bucket_parts(rel regclass, OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT name text, OUT options bson,
                               OUT packed regclass, OUT recent regclass, OUT time_column text, OUT time_type text, OUT group_columns text[],
                               OUT packed_group text, OUT packed_key text, OUT packed_seq text, OUT packed_start text, OUT packed_data text, OUT row_key text,
                               OUT columns text[], OUT column_types text[])
@@ -45,14 +45,14 @@ BEGIN
   IF rel IS NULL THEN
     RAISE EXCEPTION 'the relation must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  SELECT d.name, d.options INTO name, options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'bucket';
+  SELECT d.name, d.options INTO name, options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'bucket';
   IF name IS NULL THEN
     RAISE EXCEPTION '% is no relation of buckets', rel USING ERRCODE = 'wrong_object_type', HINT = 'bucket_create() makes such a relation.';
   END IF;
   SELECT format('%I.%I', s.nspname, c.relname), s.nspname, c.relname, c.relowner INTO base, schema_name, table_name, owner
     FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = rel;
-  packed := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
-  recent := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+  packed := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  recent := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
   SELECT array_agg(a.attname::text ORDER BY a.attnum), array_agg(format_type(a.atttypid, a.atttypmod) ||
            CASE WHEN a.attcollation <> 0 AND a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END ORDER BY a.attnum)
     INTO columns, column_types
@@ -79,25 +79,25 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _bucket_parts(regclass) IS 'names and options of a bucket relation, and pieces of SQL text about it; errors 22004, 42809';
+COMMENT ON FUNCTION docpatterns._bucket_parts(regclass) IS 'names and options of a bucket relation, and pieces of SQL text about it; errors 22004, 42809';
 
-CREATE FUNCTION _bucket_follow_owner(rel regclass, former oid) RETURNS void
+CREATE FUNCTION docpatterns._bucket_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_renew_view($1, @extschema@._bucket_view($1, $2),
-           format('SELECT @extschema@._bucket_create_view(%L, %L, %L, %L, %L)', $1, p.packed, p.recent, p.group_columns, p.time_column),
-           format('SELECT @extschema@._bucket_view(%L)', $1))
-  FROM @extschema@._bucket_parts($1) p
+  SELECT docpatterns._pattern_renew_view($1, docpatterns._bucket_view($1, $2),
+           format('SELECT docpatterns._bucket_create_view(%L, %L, %L, %L, %L)', $1, p.packed, p.recent, p.group_columns, p.time_column),
+           format('SELECT docpatterns._bucket_view(%L)', $1))
+  FROM docpatterns._bucket_parts($1) p
 $$;
-COMMENT ON FUNCTION _bucket_follow_owner(regclass, oid) IS 'makes the view of a relation''s buckets again after a change of its owner';
+COMMENT ON FUNCTION docpatterns._bucket_follow_owner(regclass, oid) IS 'makes the view of a relation''s buckets again after a change of its owner';
 
 -- Verbs of the toolkit ----------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _bucket_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._bucket_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._bucket_parts(rel) q;
+  SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
   IF p.packed IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of buckets'::text, 'present'::text, 'missing'::text;
     RETURN;
@@ -106,8 +106,8 @@ BEGIN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of waiting measurements'::text, 'present'::text, 'missing'::text;
     RETURN;
   END IF;
-  RETURN QUERY SELECT NULL::@extschema@.bson_value, format('index of %s', m.side), 'present'::text, 'missing'::text FROM @extschema@._bucket_missing_indexes(rel) m;
-  RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS p CROSS JOIN LATERAL @extschema@._bucket_fault(%L, %s, %s) AS f WHERE f.what IS NOT NULL',
+  RETURN QUERY SELECT NULL::@extschema@.bson_value, format('index of %s', m.side), 'present'::text, 'missing'::text FROM docpatterns._bucket_missing_indexes(rel) m;
+  RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS p CROSS JOIN LATERAL docpatterns._bucket_fault(%L, %s, %s) AS f WHERE f.what IS NOT NULL',
     p.packed_key, p.packed, rel, p.packed_start, p.packed_data);
   IF FOUND THEN
     RETURN;
@@ -128,16 +128,16 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _bucket_check(regclass, text) IS 'pattern_check for the bucket pattern';
+COMMENT ON FUNCTION docpatterns._bucket_check(regclass, text) IS 'pattern_check for the bucket pattern';
 
 -- The indexes without which a relation cannot be read and written well.
-CREATE FUNCTION _bucket_missing_indexes(rel regclass) RETURNS TABLE (side regclass, columns text)
+CREATE FUNCTION docpatterns._bucket_missing_indexes(rel regclass) RETURNS TABLE (side regclass, columns text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   s record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._bucket_parts(rel) q;
+  SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
   FOR s IN
     SELECT p.packed AS side, (SELECT array_agg(a.attnum ORDER BY a.attnum) FROM (SELECT b.attnum, row_number() OVER (ORDER BY b.attnum) AS n FROM pg_attribute b
              WHERE b.attrelid = p.packed AND b.attnum > 0 AND NOT b.attisdropped) a
@@ -158,39 +158,39 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _bucket_missing_indexes(regclass) IS 'tables beneath a bucket relation that have lost their index, and its columns';
+COMMENT ON FUNCTION docpatterns._bucket_missing_indexes(regclass) IS 'tables beneath a bucket relation that have lost their index, and its columns';
 
-CREATE FUNCTION _bucket_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._bucket_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
   n bigint;
   damaged bigint;
 BEGIN
-  FOR m IN SELECT i.* FROM @extschema@._bucket_missing_indexes(rel) i LOOP
+  FOR m IN SELECT i.* FROM docpatterns._bucket_missing_indexes(rel) i LOOP
     EXECUTE format('CREATE INDEX ON %s (%s)', m.side, m.columns);
   END LOOP;
-  SELECT count(*), count(*) FILTER (WHERE c.what = 'bucket') INTO n, damaged FROM @extschema@._bucket_check(rel, name) c;
+  SELECT count(*), count(*) FILTER (WHERE c.what = 'bucket') INTO n, damaged FROM docpatterns._bucket_check(rel, name) c;
   IF damaged > 0 THEN
     RAISE EXCEPTION '% buckets of % are damaged', damaged, rel
       USING ERRCODE = 'data_corrupted', HINT = format('SELECT * FROM bucket_salvage(%L) puts them aside; the others stay.', rel);
   END IF;
   IF n > 0 THEN
-    PERFORM @extschema@._bucket_repack(rel);
+    PERFORM docpatterns._bucket_repack(rel);
   END IF;
   RETURN n;
 END
 $$;
-COMMENT ON FUNCTION _bucket_repair(regclass, text) IS 'pattern_repair for the bucket pattern: makes indexes anew, and buckets that are too large or lie in a wrong span; error XX001 for damaged ones';
+COMMENT ON FUNCTION docpatterns._bucket_repair(regclass, text) IS 'pattern_repair for the bucket pattern: makes indexes anew, and buckets that are too large or lie in a wrong span; error XX001 for damaged ones';
 
-CREATE FUNCTION _bucket_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._bucket_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT 'SELECT ROW(NULL::int) WHERE false'::text
 $$;
-COMMENT ON FUNCTION _bucket_pending(regclass, text) IS 'pattern_build for the bucket pattern: nothing is ever left to be built';
+COMMENT ON FUNCTION docpatterns._bucket_pending(regclass, text) IS 'pattern_build for the bucket pattern: nothing is ever left to be built';
 
 -- Ending it: a plain table with the measurements takes the relation's place and name.
-CREATE FUNCTION _bucket_disable(rel regclass, name text, options bson) RETURNS bigint
+CREATE FUNCTION docpatterns._bucket_disable(rel regclass, name text, options bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -198,21 +198,21 @@ DECLARE
   keep boolean := coalesce(@extschema@.bson_get_text(options, 'keep_data') = 'true', false);
   plain text;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._bucket_parts(rel) q;
-  PERFORM @extschema@._bucket_lock(rel);
+  SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
+  PERFORM docpatterns._bucket_lock(rel);
   IF keep THEN
     -- the tables beneath become ordinary tables
-    PERFORM @extschema@._pattern_drop_side(s, rel, true) FROM unnest(ARRAY[p.packed, p.recent]) s;
+    PERFORM docpatterns._pattern_drop_side(s, rel, true) FROM unnest(ARRAY[p.packed, p.recent]) s;
     EXECUTE format('DROP FOREIGN TABLE %s', p.base);
     RETURN 0;
   END IF;
-  plain := format('%I.%I', p.schema_name, @extschema@._pattern_relation_name(p.schema_name, p.table_name, NULL, 'plain'));
+  plain := format('%I.%I', p.schema_name, docpatterns._pattern_relation_name(p.schema_name, p.table_name, NULL, 'plain'));
   EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS)', plain, p.base);
   EXECUTE format('INSERT INTO %s SELECT * FROM %s%s', plain, p.base,
                  CASE WHEN p.time_column IS NULL THEN '' ELSE ' ORDER BY ' || (SELECT string_agg(quote_ident(u.c), ', ' ORDER BY u.n)
                    FROM unnest(p.group_columns || p.time_column) WITH ORDINALITY AS u (c, n)) END);
   GET DIAGNOSTICS n = ROW_COUNT;
-  PERFORM @extschema@._pattern_copy_grants(rel, plain::regclass);
+  PERFORM docpatterns._pattern_copy_grants(rel, plain::regclass);
   EXECUTE format('ALTER TABLE %s OWNER TO %s', plain, p.owner::regrole);
   EXECUTE format('DROP FOREIGN TABLE %s CASCADE', p.base);
   IF to_regclass(p.packed::text) IS NOT NULL AND EXISTS (SELECT FROM pg_class c WHERE c.oid = p.packed) THEN
@@ -228,21 +228,21 @@ BEGIN
   RETURN n;
 END
 $$;
-COMMENT ON FUNCTION _bucket_disable(regclass, text, bson) IS 'pattern_disable for the bucket pattern';
+COMMENT ON FUNCTION docpatterns._bucket_disable(regclass, text, bson) IS 'pattern_disable for the bucket pattern';
 
 -- Options are in the main trigger: it is made anew.
-CREATE FUNCTION _bucket_redeclare(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._bucket_redeclare(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t text;
 BEGIN
-  SELECT g.tgname INTO t FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'bucket';
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.bucket_trigger(%L)', t, rel, options::text);
+  SELECT g.tgname INTO t FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'bucket';
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.bucket_trigger(%L)', t, rel, options::text);
 END
 $$;
-COMMENT ON FUNCTION _bucket_redeclare(regclass, bson) IS 'writes the options of a bucket relation';
+COMMENT ON FUNCTION docpatterns._bucket_redeclare(regclass, bson) IS 'writes the options of a bucket relation';
 
-CREATE FUNCTION _bucket_alter(rel regclass, name text, options bson) RETURNS bigint
+CREATE FUNCTION docpatterns._bucket_alter(rel regclass, name text, options bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET intervalstyle = postgres AS $$
 DECLARE
   p record;
@@ -251,8 +251,8 @@ DECLARE
   same_slot text;
   repack boolean := false;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._bucket_parts(rel) q;
-  PERFORM @extschema@._bucket_lock(rel);
+  SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
+  PERFORM docpatterns._bucket_lock(rel);
   merged := p.options;
   FOR o IN SELECT k FROM @extschema@.bson_keys(options) k LOOP
     CASE o
@@ -265,7 +265,7 @@ BEGIN
           RAISE EXCEPTION 'granularity is greater than the span' USING ERRCODE = 'invalid_parameter_value';
         END IF;
         IF @extschema@.bson_exists(p.options, 'granularity') AND
-           NOT @extschema@._bucket_granularity_fits(@extschema@.bson_get_text(p.options, 'granularity')::interval, @extschema@.bson_get_text(options, 'span')::interval) THEN
+           NOT docpatterns._bucket_granularity_fits(@extschema@.bson_get_text(p.options, 'granularity')::interval, @extschema@.bson_get_text(options, 'span')::interval) THEN
           RAISE EXCEPTION 'a span of % does not consist of whole slots of %', @extschema@.bson_get_text(options, 'span'), @extschema@.bson_get_text(p.options, 'granularity')
             USING ERRCODE = 'invalid_parameter_value';
         END IF;
@@ -297,14 +297,14 @@ BEGIN
           USING ERRCODE = 'invalid_parameter_value', HINT = 'It is one of span, max_count, max_bytes and same_slot.';
     END CASE;
   END LOOP;
-  PERFORM @extschema@._bucket_redeclare(rel, merged);
+  PERFORM docpatterns._bucket_redeclare(rel, merged);
   IF NOT repack THEN
     RETURN 0;
   END IF;
-  RETURN @extschema@._bucket_repack(rel);
+  RETURN docpatterns._bucket_repack(rel);
 END
 $$;
-COMMENT ON FUNCTION _bucket_alter(regclass, text, bson) IS 'pattern_alter for the bucket pattern; returns the number of buckets that were packed anew';
+COMMENT ON FUNCTION docpatterns._bucket_alter(regclass, text, bson) IS 'pattern_alter for the bucket pattern; returns the number of buckets that were packed anew';
 
 -- Spans and retention -----------------------------------------------------------------------------------------------------
 
@@ -314,7 +314,7 @@ DECLARE
   p record;
   options @extschema@.bson := '{}';
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._bucket_parts(rel) q;
+  SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
   IF span IS NULL AND max_count IS NULL AND max_bytes IS NULL THEN
     RAISE EXCEPTION 'give a span, max_count or max_bytes' USING ERRCODE = 'null_value_not_allowed';
   END IF;
@@ -327,7 +327,7 @@ BEGIN
   IF max_bytes IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'max_bytes', max_bytes);
   END IF;
-  RETURN @extschema@._pattern_call('alter', rel, 'bucket', p.name, options)::bigint;
+  RETURN docpatterns._pattern_call('alter', rel, 'bucket', p.name, options)::bigint;
 END
 $$;
 COMMENT ON FUNCTION bucket_resize(regclass, interval, int, int) IS
@@ -336,13 +336,13 @@ COMMENT ON FUNCTION bucket_resize(regclass, interval, int, int) IS
 
 CREATE FUNCTION bucket_drop_before(rel regclass, before timestamptz, archive text DEFAULT NULL) RETURNS bigint
 LANGUAGE sql VOLATILE AS $$
-  SELECT @extschema@._bucket_drop_before(rel, before, pg_catalog.parse_ident(archive), pg_catalog.current_schema())
+  SELECT docpatterns._bucket_drop_before(rel, before, pg_catalog.parse_ident(archive), pg_catalog.current_schema())
 $$;
 COMMENT ON FUNCTION bucket_drop_before(regclass, timestamptz, text) IS
   'deletes the spans that end before a time, whole buckets at once, and returns the number of buckets and waiting measurements. archive: a table, created when missing, that takes the measurements first; writers wait then. '
   'If the relation has triggers for deleted rows, each measurement is deleted by itself. Errors: 42501 unless the caller owns the relation, 42809, 22023 for pages, 22008 for infinity';
 
-CREATE FUNCTION _bucket_drop_before(rel regclass, before timestamptz, archive text[], schema_name text) RETURNS bigint
+CREATE FUNCTION docpatterns._bucket_drop_before(rel regclass, before timestamptz, archive text[], schema_name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -350,8 +350,8 @@ DECLARE
   bound timestamptz;
   n bigint;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._bucket_parts(rel) q;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF before IS NULL THEN
     RAISE EXCEPTION 'the time must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
@@ -360,9 +360,9 @@ BEGIN
   END IF;
   IF archive IS NOT NULL THEN
     -- the spans stay as they are from here on
-    PERFORM @extschema@._bucket_lock(rel);
+    PERFORM docpatterns._bucket_lock(rel);
   END IF;
-  bound := @extschema@._bucket_span_of(rel, before);
+  bound := docpatterns._bucket_span_of(rel, before);
   IF archive IS NOT NULL THEN
     target := format('%I.%I', CASE WHEN cardinality(archive) > 1 THEN archive[1] ELSE p.schema_name END, archive[cardinality(archive)]);
     IF to_regclass(target) IS NULL THEN
@@ -377,10 +377,10 @@ BEGIN
     GET DIAGNOSTICS n = ROW_COUNT;
     RETURN n;
   END IF;
-  RETURN @extschema@._bucket_drop_before(rel, before);
+  RETURN docpatterns._bucket_drop_before(rel, before);
 END
 $$;
-COMMENT ON FUNCTION _bucket_drop_before(regclass, timestamptz, text[], text) IS 'bucket_drop_before with the name of the archive read';
+COMMENT ON FUNCTION docpatterns._bucket_drop_before(regclass, timestamptz, text[], text) IS 'bucket_drop_before with the name of the archive read';
 
 -- Columns -----------------------------------------------------------------------------------------------------------------
 
@@ -392,8 +392,8 @@ DECLARE
   arrived text;
   next_arrived text;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._bucket_parts(rel) q;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF name IS NULL OR type IS NULL THEN
     RAISE EXCEPTION 'name and type must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
@@ -401,7 +401,7 @@ BEGIN
   IF type IS NULL OR type = '-' THEN
     RAISE EXCEPTION 'there is no type of that name' USING ERRCODE = 'undefined_object';
   END IF;
-  PERFORM @extschema@._bucket_lock(rel);
+  PERFORM docpatterns._bucket_lock(rel);
   EXECUTE format('ALTER TABLE %s ADD COLUMN %I %s', p.recent, name, type);
   IF p.time_column IS NULL THEN
     -- the order of arrival stays the last column; while it is being moved, the relation cannot be read
@@ -419,7 +419,7 @@ BEGIN
     EXECUTE format('CREATE INDEX ON %s (%s%I)', p.recent,
                    (SELECT coalesce(string_agg(quote_ident(recent_columns[array_position(p.columns, u.c)]) || ', ', '' ORDER BY u.n), '') FROM unnest(p.group_columns) WITH ORDINALITY AS u (c, n)), arrived);
   END IF;
-  PERFORM @extschema@._bucket_alter(rel, format('ALTER FOREIGN TABLE %s ADD COLUMN %I %s', p.base, name, type));
+  PERFORM docpatterns._bucket_alter(rel, format('ALTER FOREIGN TABLE %s ADD COLUMN %I %s', p.base, name, type));
 END
 $$;
 COMMENT ON FUNCTION bucket_add_column(regclass, text, text) IS
@@ -439,7 +439,7 @@ DECLARE
   at bigint := 0;
   rows_estimate pg_catalog.float8;
 BEGIN
-  PERFORM @extschema@._pattern_require_owner(rel);
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF batch IS NOT NULL AND batch OPERATOR(pg_catalog.<) 1 THEN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
@@ -448,7 +448,7 @@ BEGIN
   END IF;
   SELECT pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', ' ORDER BY a.attnum),
          pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', ' ORDER BY a.attnum) FILTER (WHERE a.attname::pg_catalog.text OPERATOR(pg_catalog.<>) ALL (p.columns)) INTO list, strange
-    FROM @extschema@._bucket_parts(rel) p, pg_catalog.pg_attribute a
+    FROM docpatterns._bucket_parts(rel) p, pg_catalog.pg_attribute a
     WHERE a.attrelid OPERATOR(pg_catalog.=) source AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped;
   IF strange IS NOT NULL THEN
     RAISE EXCEPTION '% has no columns %', rel, strange USING ERRCODE = 'undefined_column', HINT = 'bucket_add_column() adds one.';
@@ -500,11 +500,11 @@ DECLARE
   n bigint;
   total bigint := 0;
 BEGIN
-  PERFORM @extschema@._pattern_require_owner(rel);
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF batch IS NOT NULL AND batch OPERATOR(pg_catalog.<) 1 THEN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT q.* INTO p FROM @extschema@._bucket_parts(rel) q;
+  SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
   ident := pg_catalog.parse_ident(target);
   place := pg_catalog.format('%I.%I', CASE WHEN pg_catalog.cardinality(ident) OPERATOR(pg_catalog.>) 1 THEN ident[1] ELSE p.schema_name END, ident[pg_catalog.cardinality(ident)]);
   IF pg_catalog.to_regclass(place) IS NULL THEN
@@ -540,8 +540,8 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._bucket_parts(rel) q;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
+  PERFORM docpatterns._pattern_require_owner(rel);
   EXECUTE format('SELECT count(*), coalesce(sum(@extschema@.bucket_count(%s)), 0) FROM %s AS p', p.packed_data, p.packed) INTO buckets, packed;
   EXECUTE format('SELECT count(*) FROM %s', p.recent) INTO waiting;
   measurements_per_bucket := packed / nullif(buckets, 0)::float8;
@@ -565,8 +565,8 @@ DECLARE
   group_list text;
   value_list text;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._bucket_parts(rel) q;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF p.time_column IS NULL THEN
     RAISE EXCEPTION '% has pages, not spans of time', rel USING ERRCODE = 'invalid_parameter_value';
   END IF;
@@ -597,11 +597,11 @@ DECLARE
   p record;
   damaged text;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._bucket_parts(rel) q;
-  PERFORM @extschema@._pattern_require_owner(rel);
-  PERFORM @extschema@._bucket_lock(rel);
-  damaged := format('%I.%I', p.schema_name, @extschema@._pattern_object_name(p.table_name, NULL, 'damaged'));
-  RETURN QUERY EXECUTE format('SELECT %s, (%s)::text, f.found FROM %s AS p CROSS JOIN LATERAL @extschema@._bucket_fault(%L, %s, %s) AS f WHERE f.what = ''bucket''',
+  SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
+  PERFORM docpatterns._pattern_require_owner(rel);
+  PERFORM docpatterns._bucket_lock(rel);
+  damaged := format('%I.%I', p.schema_name, docpatterns._pattern_object_name(p.table_name, NULL, 'damaged'));
+  RETURN QUERY EXECUTE format('SELECT %s, (%s)::text, f.found FROM %s AS p CROSS JOIN LATERAL docpatterns._bucket_fault(%L, %s, %s) AS f WHERE f.what = ''bucket''',
     p.packed_key, p.packed_start, p.packed, rel, p.packed_start, p.packed_data);
   IF NOT FOUND THEN
     RETURN;
@@ -611,8 +611,8 @@ BEGIN
     EXECUTE format('COMMENT ON TABLE %s IS %L', damaged, 'buckets of ' || p.base || ' whose bytes are damaged');
     EXECUTE format('ALTER TABLE %s OWNER TO %s', damaged, p.owner::regrole);
   END IF;
-  PERFORM @extschema@._bucket_beneath(rel, format(
-    'WITH gone AS (DELETE FROM %s AS p WHERE (SELECT f.what FROM @extschema@._bucket_fault(%L, %s, %s) AS f) = ''bucket'' RETURNING p.*) INSERT INTO %s SELECT * FROM gone',
+  PERFORM docpatterns._bucket_beneath(rel, format(
+    'WITH gone AS (DELETE FROM %s AS p WHERE (SELECT f.what FROM docpatterns._bucket_fault(%L, %s, %s) AS f) = ''bucket'' RETURNING p.*) INSERT INTO %s SELECT * FROM gone',
     p.packed, rel, p.packed_start, p.packed_data, damaged));
 END
 $$;

@@ -1,9 +1,9 @@
 -- The change feed: what happened to the documents of a table, for readers that follow. Triggers and calls are in
 -- src/patterns/change_feed/.
 
-CREATE FUNCTION change_feed_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.change_feed_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_change_feed_trigger' LANGUAGE C;
-COMMENT ON FUNCTION change_feed_trigger() IS 'trigger of tables with a change feed; made by change_feed_enable';
+COMMENT ON FUNCTION docpatterns.change_feed_trigger() IS 'trigger of tables with a change feed; made by change_feed_enable';
 
 CREATE FUNCTION change_feed_enable(rel regclass, name text DEFAULT 'feed', documents boolean DEFAULT true, notify boolean DEFAULT true,
                                    channel text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
@@ -13,15 +13,15 @@ DECLARE
   pair text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF name IS NULL OR documents IS NULL OR notify IS NULL THEN
     RAISE EXCEPTION 'name, documents and notify must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  PERFORM @extschema@._pattern_require_unused(rel, name);
+  PERFORM docpatterns._pattern_require_unused(rel, name);
   options := @extschema@.bson_build('name', name, 'pair', pair, 'documents', documents, 'doc_column', t.doc);
   IF notify THEN
-    channel := coalesce(channel, @extschema@._pattern_object_name(t.table_name, name, NULL));
+    channel := coalesce(channel, docpatterns._pattern_object_name(t.table_name, name, NULL));
     IF octet_length(channel) NOT BETWEEN 1 AND 63 THEN
       RAISE EXCEPTION 'a channel has between 1 and 63 bytes' USING ERRCODE = 'invalid_parameter_value';
     END IF;
@@ -29,8 +29,8 @@ BEGIN
   ELSIF channel IS NOT NULL THEN
     RAISE EXCEPTION 'without notify there is no channel' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._change_feed_create_table(rel, t.doc, name, pair);
-  PERFORM @extschema@._change_feed_create_triggers(rel, options);
+  PERFORM docpatterns._change_feed_create_table(rel, t.doc, name, pair);
+  PERFORM docpatterns._change_feed_create_triggers(rel, options);
   RETURN name;
 END
 $$;
@@ -39,35 +39,35 @@ COMMENT ON FUNCTION change_feed_enable(regclass, text, boolean, boolean, text, t
   'notify: who has said LISTEN on the channel (default <table>_<name>) is told once for each transaction. Returns the name of the declaration. '
   'Locks the table against writers; errors 42710 for a second declaration of the name, 42P07 when there is such a table, 22023 for a channel that is none, 42501 unless the caller owns the table';
 
-CREATE FUNCTION _change_feed_create_triggers(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._change_feed_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.change_feed_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 89, 'change_feed', name, NULL, 29), rel, options::text);
-  PERFORM @extschema@._pattern_statement_trigger(rel, 89, 'change_feed', name, 'truncate', 34, 'BEFORE TRUNCATE');
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.change_feed_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 89, 'change_feed', name, NULL, 29), rel, options::text);
+  PERFORM docpatterns._pattern_statement_trigger(rel, 89, 'change_feed', name, 'truncate', 34, 'BEFORE TRUNCATE');
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _change_feed_create_triggers(regclass, bson) IS 'triggers of a table with a change feed';
+COMMENT ON FUNCTION docpatterns._change_feed_create_triggers(regclass, bson) IS 'triggers of a table with a change feed';
 
-CREATE FUNCTION _change_feed_create_table(rel regclass, doc_column text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._change_feed_create_table(rel regclass, doc_column text, name text, pair text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   feed_name text;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  feed_name := format('%I.%I', t.schema_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, name, NULL));
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  feed_name := format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, name, NULL));
   EXECUTE format('CREATE %sTABLE %s (number bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, transaction bigint NOT NULL, command bigint NOT NULL, at timestamptz NOT NULL, '
                  'operation text NOT NULL, key @extschema@.bson_value, document @extschema@.bson, paths text[])',
                  CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN 'UNLOGGED ' ELSE '' END, feed_name);
   EXECUTE format('COMMENT ON TABLE %s IS %L', feed_name, format('changes of documents of %s, to be read with change_feed_read', t.base));
-  PERFORM @extschema@._pattern_keep_table(feed_name::regclass, rel, 'change_feed', name, pair);
+  PERFORM docpatterns._pattern_keep_table(feed_name::regclass, rel, 'change_feed', name, pair);
 END
 $$;
-COMMENT ON FUNCTION _change_feed_create_table(regclass, text, text, text) IS 'table for the changes of a table''s documents';
+COMMENT ON FUNCTION docpatterns._change_feed_create_table(regclass, text, text, text) IS 'table for the changes of a table''s documents';
 
 -- Calls -------------------------------------------------------------------------------------------------------------------
 
@@ -91,32 +91,32 @@ COMMENT ON FUNCTION change_feed_purge(regclass, bigint, interval, text) IS
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _change_feed_record(rel regclass, name text, operation text, key bson_value, doc bson) RETURNS void
+CREATE FUNCTION docpatterns._change_feed_record(rel regclass, name text, operation text, key bson_value, doc bson) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_change_feed_record' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION _change_feed_record(regclass, text, text, bson_value, bson) IS 'writes a change by hand; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._change_feed_record(regclass, text, text, bson_value, bson) IS 'writes a change by hand; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION _change_feed_options(rel regclass, name text) RETURNS bson
+CREATE FUNCTION docpatterns._change_feed_options(rel regclass, name text) RETURNS bson
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result @extschema@.bson;
 BEGIN
-  SELECT d.options INTO result FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'change_feed' AND d.name = _change_feed_options.name;
+  SELECT d.options INTO result FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'change_feed' AND d.name = _change_feed_options.name;
   IF result IS NULL THEN
     RAISE EXCEPTION 'table % has no change feed named "%"', rel, name USING ERRCODE = 'undefined_object';
   END IF;
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION _change_feed_options(regclass, text) IS 'options of a change feed';
+COMMENT ON FUNCTION docpatterns._change_feed_options(regclass, text) IS 'options of a change feed';
 
 -- Keys of which the feed does not say last what the table has: the operation that is missing, and the document.
-CREATE FUNCTION _change_feed_differences(rel regclass, name text) RETURNS TABLE (key bson_value, operation text, found text, doc bson)
+CREATE FUNCTION docpatterns._change_feed_differences(rel regclass, name text) RETURNS TABLE (key bson_value, operation text, found text, doc bson)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  o @extschema@.bson := @extschema@._change_feed_options(rel, name);
+  o @extschema@.bson := docpatterns._change_feed_options(rel, name);
   t record;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
   RETURN QUERY EXECUTE format($q$
     WITH f AS (SELECT DISTINCT ON (s.key) s.key, s.operation, s.document FROM %1$s AS s
                WHERE s.key IS NOT NULL AND s.number > coalesce((SELECT max(x.number) FROM %1$s AS x WHERE x.operation = 'truncate'), 0)
@@ -126,22 +126,22 @@ BEGIN
     FROM f LEFT JOIN b ON b.key OPERATOR(@extschema@.=) f.key
     WHERE (f.operation = 'delete') <> (b.key IS NULL)
        OR b.key IS NOT NULL AND $1 AND (f.document::pg_catalog.bytea IS DISTINCT FROM b.doc::pg_catalog.bytea)
-    $q$, @extschema@._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel), t.key_value, t.doc, t.base)
+    $q$, docpatterns._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel), t.key_value, t.doc, t.base)
     USING @extschema@.bson_get_text(o, 'documents') = 'true';
 END
 $$;
-COMMENT ON FUNCTION _change_feed_differences(regclass, text) IS 'keys of which a change feed does not say last what the table has';
+COMMENT ON FUNCTION docpatterns._change_feed_differences(regclass, text) IS 'keys of which a change feed does not say last what the table has';
 
-CREATE FUNCTION _change_feed_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._change_feed_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  feed regclass := @extschema@._pattern_side(@extschema@.bson_get_text(@extschema@._change_feed_options(rel, name), 'pair'), rel);
+  feed regclass := docpatterns._pattern_side(@extschema@.bson_get_text(docpatterns._change_feed_options(rel, name), 'pair'), rel);
 BEGIN
   IF feed IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of changes'::text, 'present'::text, 'missing'::text;
     RETURN;
   END IF;
-  RETURN QUERY SELECT d.key, 'last change'::text, d.operation, d.found FROM @extschema@._change_feed_differences(rel, name) d;
+  RETURN QUERY SELECT d.key, 'last change'::text, d.operation, d.found FROM docpatterns._change_feed_differences(rel, name) d;
   RETURN QUERY EXECUTE format($q$
     SELECT s.key, 'operation'::text, 'insert, update, delete or truncate'::text, s.operation FROM %s AS s
     WHERE s.operation NOT IN ('insert', 'update', 'delete', 'truncate', 'purged')
@@ -152,19 +152,19 @@ BEGIN
     $q$, pg_get_serial_sequence(feed::text, 'number'), feed);
 END
 $$;
-COMMENT ON FUNCTION _change_feed_check(regclass, text) IS 'violated invariants of a change feed';
+COMMENT ON FUNCTION docpatterns._change_feed_check(regclass, text) IS 'violated invariants of a change feed';
 
-CREATE FUNCTION _change_feed_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._change_feed_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  o @extschema@.bson := @extschema@._change_feed_options(rel, name);
-  feed regclass := @extschema@._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
+  o @extschema@.bson := docpatterns._change_feed_options(rel, name);
+  feed regclass := docpatterns._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
   r record;
   last bigint;
   done bigint := 0;
 BEGIN
   IF feed IS NULL THEN
-    PERFORM @extschema@._change_feed_create_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column')), name, @extschema@.bson_get_text(o, 'pair'));
+    PERFORM docpatterns._change_feed_create_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column')), name, @extschema@.bson_get_text(o, 'pair'));
     RETURN 0;
   END IF;
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
@@ -172,41 +172,41 @@ BEGIN
   IF last > coalesce(pg_sequence_last_value(pg_get_serial_sequence(feed::text, 'number')), 0) THEN
     PERFORM setval(pg_get_serial_sequence(feed::text, 'number'), last);
   END IF;
-  FOR r IN SELECT d.* FROM @extschema@._change_feed_differences(rel, name) d LOOP
-    PERFORM @extschema@._change_feed_record(rel, name, r.operation, r.key, r.doc);
+  FOR r IN SELECT d.* FROM docpatterns._change_feed_differences(rel, name) d LOOP
+    PERFORM docpatterns._change_feed_record(rel, name, r.operation, r.key, r.doc);
     done := done + 1;
   END LOOP;
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _change_feed_repair(regclass, text) IS 'pattern_repair of a change feed: records what is missing';
+COMMENT ON FUNCTION docpatterns._change_feed_repair(regclass, text) IS 'pattern_repair of a change feed: records what is missing';
 
-CREATE FUNCTION _change_feed_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._change_feed_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  o @extschema@.bson := @extschema@._change_feed_options(rel, name);
+  o @extschema@.bson := docpatterns._change_feed_options(rel, name);
 BEGIN
-  o := @extschema@._pattern_change_options(o, changes, 'change_feed', '{channel: "string null"}');
+  o := docpatterns._pattern_change_options(o, changes, 'change_feed', '{channel: "string null"}');
   IF octet_length(@extschema@.bson_get_text(o, 'channel')) NOT BETWEEN 1 AND 63 THEN
     RAISE EXCEPTION 'channel must be a name of at most 63 bytes' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._change_feed_create_triggers(rel, o);
+  PERFORM docpatterns._change_feed_create_triggers(rel, o);
 END
 $$;
-COMMENT ON FUNCTION _change_feed_alter(regclass, text, bson) IS 'pattern_alter of a change feed';
+COMMENT ON FUNCTION docpatterns._change_feed_alter(regclass, text, bson) IS 'pattern_alter of a change feed';
 
-CREATE FUNCTION _change_feed_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._change_feed_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson;
   feed regclass;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  o := @extschema@._change_feed_options(rel, name);
-  feed := @extschema@._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
-  PERFORM @extschema@._pattern_drop_triggers(rel, 'change_feed', name);
-  PERFORM @extschema@._pattern_drop_side(feed, rel, @extschema@.bson_get_text(how, 'keep_data') = 'true');
+  o := docpatterns._change_feed_options(rel, name);
+  feed := docpatterns._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
+  PERFORM docpatterns._pattern_drop_triggers(rel, 'change_feed', name);
+  PERFORM docpatterns._pattern_drop_side(feed, rel, @extschema@.bson_get_text(how, 'keep_data') = 'true');
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _change_feed_disable(regclass, text, bson) IS 'pattern_disable of a change feed';
+COMMENT ON FUNCTION docpatterns._change_feed_disable(regclass, text, bson) IS 'pattern_disable of a change feed';

@@ -1,32 +1,32 @@
 -- The computed pattern: fields that are totals of the rows of another table. Its triggers are in src/patterns/computed/
 -- and src/kit/derive/, what all patterns of two tables share in derive.sql.
 
-CREATE FUNCTION computed_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.computed_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_computed_trigger' LANGUAGE C;
-COMMENT ON FUNCTION computed_trigger() IS 'trigger of the tables of a computed pattern; made by computed_enable';
+COMMENT ON FUNCTION docpatterns.computed_trigger() IS 'trigger of the tables of a computed pattern; made by computed_enable';
 
-CREATE FUNCTION _computed_fields(options bson, doc_column text, OUT field text, OUT search text, OUT expression text, OUT need_key boolean)
+CREATE FUNCTION docpatterns._computed_fields(options bson, doc_column text, OUT field text, OUT search text, OUT expression text, OUT need_key boolean)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_computed_fields' LANGUAGE C STABLE;
-COMMENT ON FUNCTION _computed_fields(bson, text) IS
+COMMENT ON FUNCTION docpatterns._computed_fields(bson, text) IS
   'the fields of a computed declaration, and the expressions of the indexes that they need on the source; errors 22023 and 0A000 for what is wrong with them';
 
-CREATE FUNCTION _computed_strip(doc bson, options bson, fields boolean) RETURNS bson
+CREATE FUNCTION docpatterns._computed_strip(doc bson, options bson, fields boolean) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_computed_strip' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION _computed_strip(bson, bson, boolean) IS 'the document without the state of a computed declaration, and without its fields if that is wanted';
+COMMENT ON FUNCTION docpatterns._computed_strip(bson, bson, boolean) IS 'the document without the state of a computed declaration, and without its fields if that is wanted';
 
-CREATE FUNCTION _computed_anew(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._computed_anew(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_computed_anew' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _computed_anew(regclass, text) IS 'computes all documents of a declaration anew; returns how many were written; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._computed_anew(regclass, text) IS 'computes all documents of a declaration anew; returns how many were written; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION _computed_refresh(rel regclass, name text, most bigint) RETURNS bigint
+CREATE FUNCTION docpatterns._computed_refresh(rel regclass, name text, most bigint) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_computed_refresh' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _computed_refresh(regclass, text, bigint) IS 'works off up to that many entries of the queue of a deferred declaration; returns the number of groups';
+COMMENT ON FUNCTION docpatterns._computed_refresh(regclass, text, bigint) IS 'works off up to that many entries of the queue of a deferred declaration; returns the number of groups';
 
-CREATE FUNCTION _computed_check_documents(rel regclass, name text, OUT key bson_value, OUT link bson_value, OUT what text, OUT expected text, OUT found text)
+CREATE FUNCTION docpatterns._computed_check_documents(rel regclass, name text, OUT key bson_value, OUT link bson_value, OUT what text, OUT expected text, OUT found text)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_computed_check_documents' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _computed_check_documents(regclass, text) IS 'documents whose computed fields are not those of their group';
+COMMENT ON FUNCTION docpatterns._computed_check_documents(regclass, text) IS 'documents whose computed fields are not those of their group';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -41,8 +41,8 @@ DECLARE
   pair text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF source IS NULL OR on_field IS NULL OR fields IS NULL OR create_missing IS NULL OR mode IS NULL OR state_field IS NULL THEN
     RAISE EXCEPTION 'source, on_field, fields, create_missing, mode and state_field must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
@@ -68,30 +68,30 @@ BEGIN
     options := @extschema@.bson_set(options, 'order_by', order_by);
   END IF;
   options := @extschema@.bson_set(options, 'doc_column', t.doc);
-  SELECT q.doc INTO s FROM @extschema@._derive_source(rel, source, source_doc_column) q;
+  SELECT q.doc INTO s FROM docpatterns._derive_source(rel, source, source_doc_column) q;
   IF s.doc IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'source_doc_column', s.doc);
   END IF;
-  PERFORM @extschema@._computed_verify(rel, source, options);
+  PERFORM docpatterns._computed_verify(rel, source, options);
 
   IF mode = 'on_read' THEN
-    options := @extschema@.bson_set(options, 'view', @extschema@._pattern_relation_name(t.schema_name, t.table_name, name, 'view'));
+    options := @extschema@.bson_set(options, 'view', docpatterns._pattern_relation_name(t.schema_name, t.table_name, name, 'view'));
   ELSE
     options := @extschema@.bson_set(options, 'pair', pair);
   END IF;
   IF mode = 'deferred' THEN
-    options := @extschema@.bson_set(options, 'second_pair', @extschema@._derive_create_queue(rel, 'computed', name));
+    options := @extschema@.bson_set(options, 'second_pair', docpatterns._derive_create_queue(rel, 'computed', name));
   END IF;
-  PERFORM @extschema@._computed_create_triggers(rel, options);
+  PERFORM docpatterns._computed_create_triggers(rel, options);
   IF mode = 'on_read' THEN
-    PERFORM @extschema@._computed_create_view(rel, source, options);
+    PERFORM docpatterns._computed_create_view(rel, source, options);
   ELSE
-    PERFORM @extschema@._derive_source_triggers(source, 'computed', name, pair);
-    PERFORM @extschema@._pattern_anchor(rel, name);
-    PERFORM @extschema@._computed_create_indexes(rel, source, options);
-    IF @extschema@._pattern_notice_held(rel, name) THEN
+    PERFORM docpatterns._derive_source_triggers(source, 'computed', name, pair);
+    PERFORM docpatterns._pattern_anchor(rel, name);
+    PERFORM docpatterns._computed_create_indexes(rel, source, options);
+    IF docpatterns._pattern_notice_held(rel, name) THEN
       NULL;
-    ELSIF EXISTS (SELECT FROM @extschema@._pattern_nonempty(rel) n WHERE n) OR EXISTS (SELECT FROM @extschema@._pattern_nonempty(source) n WHERE n) THEN
+    ELSIF EXISTS (SELECT FROM docpatterns._pattern_nonempty(rel) n WHERE n) OR EXISTS (SELECT FROM docpatterns._pattern_nonempty(source) n WHERE n) THEN
       RAISE NOTICE 'table % or % has rows already', t.base, source
         USING HINT = format('CALL pattern_build(%L, %L) computes what they come to; new writes are kept in line from now on.', t.base, name);
     END IF;
@@ -107,7 +107,7 @@ COMMENT ON FUNCTION computed_enable(regclass, regclass, text, bson, text, bson, 
   'owns both tables';
 
 -- What a declaration must not do: errors, or nothing.
-CREATE FUNCTION _computed_verify(rel regclass, source regclass, declaration bson) RETURNS void
+CREATE FUNCTION docpatterns._computed_verify(rel regclass, source regclass, declaration bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   f record;
@@ -116,56 +116,56 @@ DECLARE
   target_field text := @extschema@.bson_get_text(declaration, 'target_field');
   ours text[];
 BEGIN
-  SELECT array_agg(q.field) || @extschema@.bson_get_text(declaration, 'state_field') INTO ours FROM @extschema@._computed_fields(declaration, NULL) q;
+  SELECT array_agg(q.field) || @extschema@.bson_get_text(declaration, 'state_field') INTO ours FROM docpatterns._computed_fields(declaration, NULL) q;
   -- a bad path is an error here
-  PERFORM @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(declaration, 'on_field'), '_id');
+  PERFORM docpatterns._pattern_paths_overlap(@extschema@.bson_get_text(declaration, 'on_field'), '_id');
   IF '_id' = ANY (ours) THEN
     RAISE EXCEPTION '_id cannot be a computed field' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF EXISTS (SELECT FROM unnest(ours) AS o (field)
-             WHERE @extschema@._pattern_paths_overlap(format('"%s"', replace(o.field, '"', '""')), target_field)) THEN
+             WHERE docpatterns._pattern_paths_overlap(format('"%s"', replace(o.field, '"', '""')), target_field)) THEN
     RAISE EXCEPTION 'target_field must not be a computed field' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._pattern_require_unused(rel, declared, @extschema@.bson_get_text(declaration, 'pair'));
-  FOR d IN SELECT q.* FROM @extschema@._pattern_declarations(rel) q
+  PERFORM docpatterns._pattern_require_unused(rel, declared, @extschema@.bson_get_text(declaration, 'pair'));
+  FOR d IN SELECT q.* FROM docpatterns._pattern_declarations(rel) q
            WHERE NOT (q.pattern = 'computed' AND q.name = declared) LOOP
     SELECT o.field, p.path INTO f
-      FROM unnest(ours) AS o (field) CROSS JOIN @extschema@._derive_kept_paths(d.pattern, d.options) AS p (path)
+      FROM unnest(ours) AS o (field) CROSS JOIN docpatterns._derive_kept_paths(d.pattern, d.options) AS p (path)
       WHERE o.field <> @extschema@.bson_get_text(declaration, 'state_field')
-        AND @extschema@._pattern_paths_overlap(format('"%s"', replace(o.field, '"', '""')), p.path) LIMIT 1;
+        AND docpatterns._pattern_paths_overlap(format('"%s"', replace(o.field, '"', '""')), p.path) LIMIT 1;
     IF FOUND THEN
       RAISE EXCEPTION 'field "%" of table % is kept by the % pattern "%" already', f.field, rel, d.pattern, d.name USING ERRCODE = 'invalid_parameter_value';
     END IF;
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _computed_verify(regclass, regclass, bson) IS 'errors 22023 and 42710 for options of a computed declaration that do not fit its table';
+COMMENT ON FUNCTION docpatterns._computed_verify(regclass, regclass, bson) IS 'errors 22023 and 42710 for options of a computed declaration that do not fit its table';
 
 -- The triggers on the target, made anew when options change. The main one carries the declaration.
-CREATE FUNCTION _computed_create_triggers(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._computed_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   declared text := @extschema@.bson_get_text(options, 'name');
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW %s EXECUTE FUNCTION @extschema@.computed_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 80, 'computed', declared, NULL, 23), rel,
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW %s EXECUTE FUNCTION docpatterns.computed_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 80, 'computed', declared, NULL, 23), rel,
                  CASE WHEN @extschema@.bson_get_text(options, 'mode') = 'on_read' THEN 'WHEN (false)' ELSE '' END, options::text);
   IF @extschema@.bson_get_text(options, 'mode') <> 'on_read' THEN
-    PERFORM @extschema@._pattern_statement_trigger(rel, 80, 'computed', declared, 'late', 20, 'AFTER INSERT OR UPDATE');
+    PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'computed', declared, 'late', 20, 'AFTER INSERT OR UPDATE');
   END IF;
   -- a document whose group has rows in the source is made again
   IF @extschema@.bson_get_text(options, 'create_missing') = 'true' THEN
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.computed_trigger(%L, %L)',
-                   @extschema@._pattern_own_trigger(rel, 80, 'computed', declared, 'row', 9), rel, 'of', declared);
-    PERFORM @extschema@._pattern_statement_trigger(rel, 80, 'computed', declared, 'gone', 40, 'AFTER DELETE OR TRUNCATE');
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.computed_trigger(%L, %L)',
+                   docpatterns._pattern_own_trigger(rel, 80, 'computed', declared, 'row', 9), rel, 'of', declared);
+    PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'computed', declared, 'gone', 40, 'AFTER DELETE OR TRUNCATE');
   END IF;
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _computed_create_triggers(regclass, bson) IS 'triggers of the computed pattern on the table with the fields';
+COMMENT ON FUNCTION docpatterns._computed_create_triggers(regclass, bson) IS 'triggers of the computed pattern on the table with the fields';
 
 -- The indexes by which groups and target rows are found.
-CREATE FUNCTION _computed_create_indexes(rel regclass, source regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._computed_create_indexes(rel regclass, source regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   doc text := @extschema@.bson_get_text(options, 'doc_column');
@@ -176,47 +176,47 @@ DECLARE
   f record;
   made boolean := false;
 BEGIN
-  IF target_field IS NOT NULL AND NOT @extschema@._computed_by_key(rel, target_field) THEN
-    PERFORM @extschema@._derive_create_index(rel, 'computed', name, ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', doc, target_field)]);
+  IF target_field IS NOT NULL AND NOT docpatterns._computed_by_key(rel, target_field) THEN
+    PERFORM docpatterns._derive_create_index(rel, 'computed', name, ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', doc, target_field)]);
   END IF;
   IF source_doc IS NULL THEN
     RETURN;   -- a relation of measurements finds its groups by itself
   END IF;
   link := format('(%I OPERATOR(@extschema@.->) %L::text)', source_doc, @extschema@.bson_get_text(options, 'on_field'));
-  FOR f IN SELECT DISTINCT q.search, q.expression FROM @extschema@._computed_fields(options, source_doc) q WHERE q.search IS NOT NULL ORDER BY 1, 2 LOOP
-    PERFORM @extschema@._derive_create_index(source, 'computed', name,
-      CASE WHEN f.search = 'key' THEN ARRAY[link] || (SELECT p.keys FROM @extschema@._pattern_table(source, source_doc) p)
+  FOR f IN SELECT DISTINCT q.search, q.expression FROM docpatterns._computed_fields(options, source_doc) q WHERE q.search IS NOT NULL ORDER BY 1, 2 LOOP
+    PERFORM docpatterns._derive_create_index(source, 'computed', name,
+      CASE WHEN f.search = 'key' THEN ARRAY[link] || (SELECT p.keys FROM docpatterns._pattern_table(source, source_doc) p)
            ELSE ARRAY[link, format('(%s) NULLS FIRST', f.expression)] END);
     made := true;
   END LOOP;
   IF NOT made THEN
-    PERFORM @extschema@._derive_create_index(source, 'computed', name, ARRAY[link]);
+    PERFORM docpatterns._derive_create_index(source, 'computed', name, ARRAY[link]);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _computed_create_indexes(regclass, regclass, bson) IS 'indexes of a computed pattern on both tables, unless equivalent ones are there';
+COMMENT ON FUNCTION docpatterns._computed_create_indexes(regclass, regclass, bson) IS 'indexes of a computed pattern on both tables, unless equivalent ones are there';
 
-CREATE FUNCTION _computed_by_key(rel regclass, target_field text) RETURNS boolean
+CREATE FUNCTION docpatterns._computed_by_key(rel regclass, target_field text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT $2 IS NULL OR ($2 = '_id' AND EXISTS (
     SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
     WHERE i.indrelid = $1 AND i.indisprimary AND i.indnkeyatts = 1 AND a.attname = '_id' AND a.atttypid = '@extschema@.bson_value'::regtype))
 $$;
-COMMENT ON FUNCTION _computed_by_key(regclass, text) IS 'whether the documents of a group are found by their primary key';
+COMMENT ON FUNCTION docpatterns._computed_by_key(regclass, text) IS 'whether the documents of a group are found by their primary key';
 
 -- What a target row t is linked by, as a bson_value.
-CREATE FUNCTION _computed_target_key(rel regclass, options bson) RETURNS text
+CREATE FUNCTION docpatterns._computed_target_key(rel regclass, options bson) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN NOT @extschema@._computed_by_key($1, @extschema@.bson_get_text($2, 'target_field'))
+  SELECT CASE WHEN NOT docpatterns._computed_by_key($1, @extschema@.bson_get_text($2, 'target_field'))
     THEN format('(t.%I OPERATOR(@extschema@.->) %L::text)', p.doc, @extschema@.bson_get_text($2, 'target_field'))
     ELSE format(CASE WHEN cardinality(p.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END,
                 (SELECT string_agg(format('t.%I', k), ', ' ORDER BY n) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n))) END
-  FROM @extschema@._pattern_table($1, @extschema@._pattern_doc_column($1, @extschema@.bson_get_text($2, 'doc_column'))) p
+  FROM docpatterns._pattern_table($1, docpatterns._pattern_doc_column($1, @extschema@.bson_get_text($2, 'doc_column'))) p
 $$;
-COMMENT ON FUNCTION _computed_target_key(regclass, bson) IS 'SQL text: the key of the group of a target row t';
+COMMENT ON FUNCTION docpatterns._computed_target_key(regclass, bson) IS 'SQL text: the key of the group of a target row t';
 
 -- What a declaration of mode on_read has instead of triggers: a view that computes.
-CREATE FUNCTION _computed_create_view(rel regclass, source regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._computed_create_view(rel regclass, source regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -229,10 +229,10 @@ DECLARE
   matches text := CASE WHEN source_doc IS NULL THEN format('@extschema@.to_bson(s.%I)', on_field) ELSE format('(%s OPERATOR(@extschema@.->) %L::text)', doc, on_field) END;
   nothing text;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) p;
   view_name := format('%I.%I', t.schema_name, @extschema@.bson_get_text(options, 'view'));
   -- a group without rows has fields too
-  nothing := quote_literal(@extschema@._computed_strip(@extschema@.bson_accumulate_set('{}', (options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson, '{}'),
+  nothing := quote_literal(docpatterns._computed_strip(@extschema@.bson_accumulate_set('{}', (options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson, '{}'),
     @extschema@.bson_build('name', '', 'fields', options OPERATOR(@extschema@.->) 'fields'::text), false)::text);
   EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS t CROSS JOIN LATERAL '
                  '(SELECT @extschema@.bson_accumulate(%s, %s::@extschema@.bson%s) FROM %s AS s WHERE %s OPERATOR(@extschema@.=) %s%s) AS f (fields) WHERE %s',
@@ -241,16 +241,16 @@ BEGIN
                          THEN format('t.%1$I OPERATOR(@extschema@.||) coalesce(f.fields, %2$s::@extschema@.bson) AS %1$I', a.attname, nothing)
                          ELSE format('t.%I', a.attname) END, ', ' ORDER BY a.attnum)
      FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped),
-    t.base, doc, fields, CASE WHEN order_by IS NULL THEN '' ELSE format(', %s::@extschema@.bson', order_by) END, source, matches, @extschema@._computed_target_key(rel, options),
+    t.base, doc, fields, CASE WHEN order_by IS NULL THEN '' ELSE format(', %s::@extschema@.bson', order_by) END, source, matches, docpatterns._computed_target_key(rel, options),
     CASE WHEN @extschema@.bson_exists(options, 'filter')
          THEN format(' AND %s OPERATOR(@extschema@.@@) %L::@extschema@.bson', doc, (options OPERATOR(@extschema@.->) 'filter'::text)::text) ELSE '' END,
-    @extschema@._pattern_mark('computed', @extschema@.bson_get_text(options, 'name')));
+    docpatterns._pattern_mark('computed', @extschema@.bson_get_text(options, 'name')));
   EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, format('documents of %s with the computed fields "%s"', t.base, @extschema@.bson_get_text(options, 'name')));
-  PERFORM @extschema@._pattern_copy_grants(rel, view_name::regclass);
+  PERFORM docpatterns._pattern_copy_grants(rel, view_name::regclass);
   EXECUTE format('ALTER VIEW %s OWNER TO %s', view_name, t.owner::regrole);
   IF source_doc IS NOT NULL THEN
-    PERFORM @extschema@._derive_create_index(source, 'computed', @extschema@.bson_get_text(options, 'name'), ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', source_doc, on_field)]);
+    PERFORM docpatterns._derive_create_index(source, 'computed', @extschema@.bson_get_text(options, 'name'), ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', source_doc, on_field)]);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _computed_create_view(regclass, regclass, bson) IS 'the view <table>_<name>_view of a computed declaration of mode on_read';
+COMMENT ON FUNCTION docpatterns._computed_create_view(regclass, regclass, bson) IS 'the view <table>_<name>_view of a computed declaration of mode on_read';

@@ -1,29 +1,29 @@
 -- The computed pattern: the verbs of all patterns, and refreshing what is deferred.
 
 -- A declaration with its tables.
-CREATE FUNCTION _computed_parts(rel regclass, name text, OUT options bson, OUT source regclass, OUT queue regclass, OUT trigger_oid oid)
+CREATE FUNCTION docpatterns._computed_parts(rel regclass, name text, OUT options bson, OUT source regclass, OUT queue regclass, OUT trigger_oid oid)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   SELECT d.options, d.trigger_oid INTO options, trigger_oid
-    FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'computed' AND d.name = _computed_parts.name;
+    FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'computed' AND d.name = _computed_parts.name;
   IF options IS NULL THEN
     RAISE EXCEPTION 'table % has no computed pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
   END IF;
-  source := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
-  queue := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+  source := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  queue := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
 END
 $$;
-COMMENT ON FUNCTION _computed_parts(regclass, text) IS 'options, source and queue of a computed declaration; error 42704';
+COMMENT ON FUNCTION docpatterns._computed_parts(regclass, text) IS 'options, source and queue of a computed declaration; error 42704';
 
-CREATE FUNCTION _computed_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._computed_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   filter @extschema@.bson;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._computed_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._computed_parts(rel, name) q;
   -- what is queued is no violation
-  RETURN QUERY EXECUTE format('SELECT c.key, c.what, c.expected, c.found FROM @extschema@._computed_check_documents($1, $2) c %s',
+  RETURN QUERY EXECUTE format('SELECT c.key, c.what, c.expected, c.found FROM docpatterns._computed_check_documents($1, $2) c %s',
     CASE WHEN p.queue IS NULL THEN '' ELSE format('WHERE NOT EXISTS (SELECT FROM %s q WHERE q.key OPERATOR(@extschema@.=) c.link)', p.queue) END)
     USING rel, name;
   IF p.source IS NOT NULL AND @extschema@.bson_get_text(p.options, 'create_missing') = 'true' THEN
@@ -33,53 +33,53 @@ BEGIN
       FROM (SELECT DISTINCT d.doc OPERATOR(@extschema@.->) %1$L::text AS link FROM %2$s
             WHERE (d.doc OPERATOR(@extschema@.->) %1$L::text) OPERATOR(@extschema@.<>) 'null'::@extschema@.bson_value AND ($1 IS NULL OR d.doc OPERATOR(@extschema@.@@) $1)) AS g
       WHERE NOT EXISTS (SELECT FROM %3$s AS t WHERE %4$s OPERATOR(@extschema@.=) g.link) %5$s %6$s
-      $q$, @extschema@.bson_get_text(p.options, 'on_field'), @extschema@._computed_source_documents(p.source, p.options), rel,
-      @extschema@._computed_target_key(rel, p.options),
+      $q$, @extschema@.bson_get_text(p.options, 'on_field'), docpatterns._computed_source_documents(p.source, p.options), rel,
+      docpatterns._computed_target_key(rel, p.options),
       CASE WHEN p.queue IS NULL THEN '' ELSE format('AND NOT EXISTS (SELECT FROM %s q WHERE q.key OPERATOR(@extschema@.=) g.link)', p.queue) END,
       -- what no document can have as its _id
-      CASE WHEN @extschema@._computed_by_key(rel, @extschema@.bson_get_text(p.options, 'target_field')) THEN 'AND @extschema@.bson_typeof(g.link) NOT IN (''array'', ''regex'')' ELSE '' END)
+      CASE WHEN docpatterns._computed_by_key(rel, @extschema@.bson_get_text(p.options, 'target_field')) THEN 'AND @extschema@.bson_typeof(g.link) NOT IN (''array'', ''regex'')' ELSE '' END)
       USING filter;
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _computed_check(regclass, text) IS 'violated invariants of a computed pattern';
+COMMENT ON FUNCTION docpatterns._computed_check(regclass, text) IS 'violated invariants of a computed pattern';
 
 -- FROM item d (doc): the documents of the source.
-CREATE FUNCTION _computed_source_documents(source regclass, options bson) RETURNS text
+CREATE FUNCTION docpatterns._computed_source_documents(source regclass, options bson) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('(SELECT %s AS doc FROM %s AS s) AS d',
     CASE WHEN @extschema@.bson_exists($2, 'source_doc_column')
-         THEN format('s.%I', (SELECT t.doc FROM @extschema@._pattern_table($1, @extschema@._pattern_doc_column($1, @extschema@.bson_get_text($2, 'source_doc_column'))) t))
+         THEN format('s.%I', (SELECT t.doc FROM docpatterns._pattern_table($1, docpatterns._pattern_doc_column($1, @extschema@.bson_get_text($2, 'source_doc_column'))) t))
          ELSE '@extschema@.row_to_bson(s)' END, $1)
 $$;
-COMMENT ON FUNCTION _computed_source_documents(regclass, bson) IS 'SQL text: the documents of the source of a computed declaration';
+COMMENT ON FUNCTION docpatterns._computed_source_documents(regclass, bson) IS 'SQL text: the documents of the source of a computed declaration';
 
-CREATE FUNCTION _computed_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._computed_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN 0 ELSE @extschema@._computed_anew($1, $2) END FROM @extschema@._computed_parts($1, $2) p
+  SELECT CASE WHEN @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN 0 ELSE docpatterns._computed_anew($1, $2) END FROM docpatterns._computed_parts($1, $2) p
 $$;
-COMMENT ON FUNCTION _computed_repair(regclass, text) IS 'pattern_repair of the computed pattern';
+COMMENT ON FUNCTION docpatterns._computed_repair(regclass, text) IS 'pattern_repair of the computed pattern';
 
-CREATE FUNCTION _computed_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._computed_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('SELECT ROW(%s) AS key FROM %s AS t WHERE %I IS NOT NULL AND %s ORDER BY %1$s', t.key_list, t.base, t.doc, CASE WHEN @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN 'false' ELSE 'true' END)
-  FROM @extschema@._computed_parts($1, $2) p
-    CROSS JOIN LATERAL @extschema@._pattern_table($1, @extschema@._pattern_doc_column($1, @extschema@.bson_get_text(p.options, 'doc_column'))) t
+  FROM docpatterns._computed_parts($1, $2) p
+    CROSS JOIN LATERAL docpatterns._pattern_table($1, docpatterns._pattern_doc_column($1, @extschema@.bson_get_text(p.options, 'doc_column'))) t
 $$;
-COMMENT ON FUNCTION _computed_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a computed pattern';
+COMMENT ON FUNCTION docpatterns._computed_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a computed pattern';
 
 -- Groups that have no document yet.
-CREATE FUNCTION _computed_build_end(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._computed_build_end(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF @extschema@.bson_get_text((SELECT p.options FROM @extschema@._computed_parts(rel, name) p), 'create_missing') = 'true'
-     AND EXISTS (SELECT FROM @extschema@._computed_check(rel, name) c WHERE c.what = 'document of the group') THEN
-    RETURN @extschema@._computed_anew(rel, name);
+  IF @extschema@.bson_get_text((SELECT p.options FROM docpatterns._computed_parts(rel, name) p), 'create_missing') = 'true'
+     AND EXISTS (SELECT FROM docpatterns._computed_check(rel, name) c WHERE c.what = 'document of the group') THEN
+    RETURN docpatterns._computed_anew(rel, name);
   END IF;
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _computed_build_end(regclass, text) IS 'the end of pattern_build for a computed pattern with create_missing: makes the documents of groups that have none';
+COMMENT ON FUNCTION docpatterns._computed_build_end(regclass, text) IS 'the end of pattern_build for a computed pattern with create_missing: makes the documents of groups that have none';
 
 CREATE FUNCTION computed_refresh(rel regclass, name text DEFAULT NULL, batch int DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -87,15 +87,15 @@ DECLARE
   d record;
   done bigint := 0;
 BEGIN
-  PERFORM @extschema@._pattern_require_owner(rel);
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF batch < 1 THEN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  FOR d IN SELECT q.name FROM @extschema@._pattern_declarations(rel) q
+  FOR d IN SELECT q.name FROM docpatterns._pattern_declarations(rel) q
            WHERE q.pattern = 'computed' AND (computed_refresh.name IS NULL OR q.name = computed_refresh.name)
              AND @extschema@.bson_get_text(q.options, 'mode') = 'deferred' ORDER BY q.name LOOP
     -- once: what is queued meanwhile would be locked out of order
-    done := done + @extschema@._computed_refresh(rel, d.name, coalesce(batch::bigint, 1::bigint << 62));
+    done := done + docpatterns._computed_refresh(rel, d.name, coalesce(batch::bigint, 1::bigint << 62));
   END LOOP;
   RETURN done;
 END
@@ -113,8 +113,8 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
 BEGIN
-  PERFORM @extschema@._pattern_require_owner(rel);
-  FOR d IN SELECT q.name, p.queue FROM @extschema@._pattern_declarations(rel) q CROSS JOIN LATERAL @extschema@._computed_parts(rel, q.name) p
+  PERFORM docpatterns._pattern_require_owner(rel);
+  FOR d IN SELECT q.name, p.queue FROM docpatterns._pattern_declarations(rel) q CROSS JOIN LATERAL docpatterns._computed_parts(rel, q.name) p
            WHERE q.pattern = 'computed' AND ($2 IS NULL OR q.name = $2) AND p.queue IS NOT NULL ORDER BY 1 LOOP
     RETURN QUERY EXECUTE format('SELECT $1, q.key, count(*), min(q.queued_at), clock_timestamp() - min(q.queued_at) FROM %s q GROUP BY q.key ORDER BY 4, 2', d.queue)
       USING d.name;
@@ -127,7 +127,7 @@ COMMENT ON FUNCTION computed_staleness(regclass, text) IS
 
 -- Changing and ending ------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _computed_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._computed_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -137,7 +137,7 @@ DECLARE
   again boolean := false;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._computed_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._computed_parts(rel, name) q;
   o := p.options;
   was := @extschema@.bson_get_text(o, 'mode');
   IF was = 'on_read' THEN
@@ -147,93 +147,93 @@ BEGIN
   IF (SELECT r.relkind <> 'f' FROM pg_class r WHERE r.oid = p.source) THEN  -- relations of measurements cannot be locked
     EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', p.source);
   END IF;
-  o := @extschema@._pattern_change_options(o, changes, 'computed', '{mode: "string", create_missing: "bool", fields: "object", filter: "object null", order_by: "object null"}');
+  o := docpatterns._pattern_change_options(o, changes, 'computed', '{mode: "string", create_missing: "bool", fields: "object", filter: "object null", order_by: "object null"}');
   again := EXISTS (SELECT FROM @extschema@.bson_keys(changes) k WHERE k <> 'mode');
   mode := @extschema@.bson_get_text(o, 'mode');
   IF mode NOT IN ('immediate', 'deferred') THEN
     RAISE EXCEPTION 'mode can be changed to "immediate" and "deferred" only' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._computed_verify(rel, p.source, o);
+  PERFORM docpatterns._computed_verify(rel, p.source, o);
 
   IF was = 'deferred' AND mode = 'immediate' THEN
     again := true;
     o := @extschema@.bson_unset(o, 'second_pair');
   ELSIF was = 'immediate' AND mode = 'deferred' THEN
-    o := @extschema@.bson_set(o, 'second_pair', @extschema@._derive_create_queue(rel, 'computed', name));
+    o := @extschema@.bson_set(o, 'second_pair', docpatterns._derive_create_queue(rel, 'computed', name));
   END IF;
   IF @extschema@.bson_exists(changes, 'fields') THEN
     -- fields that are no longer computed go away; until the trigger is made anew below it does not fire
-    PERFORM @extschema@._computed_create_triggers(rel, @extschema@.bson_set(p.options, 'mode', 'on_read'::text));
-    PERFORM @extschema@._computed_strip_all(rel, p.options, true);
+    PERFORM docpatterns._computed_create_triggers(rel, @extschema@.bson_set(p.options, 'mode', 'on_read'::text));
+    PERFORM docpatterns._computed_strip_all(rel, p.options, true);
   END IF;
-  PERFORM @extschema@._computed_create_triggers(rel, o);
+  PERFORM docpatterns._computed_create_triggers(rel, o);
   IF was = 'deferred' AND mode = 'immediate' THEN
     EXECUTE format('DROP TABLE %s', p.queue);
   END IF;
-  PERFORM @extschema@._computed_create_indexes(rel, p.source, o);
+  PERFORM docpatterns._computed_create_indexes(rel, p.source, o);
   IF again THEN
-    PERFORM @extschema@._computed_anew(rel, name);
+    PERFORM docpatterns._computed_anew(rel, name);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _computed_alter(regclass, text, bson) IS 'pattern_alter of the computed pattern';
+COMMENT ON FUNCTION docpatterns._computed_alter(regclass, text, bson) IS 'pattern_alter of the computed pattern';
 
 -- Takes the fields, or their state only, out of all documents.  The pattern's own trigger, which would put them back, is not there
 -- or does not fire; others see the writes as any.
-CREATE FUNCTION _computed_strip_all(rel regclass, options bson, fields boolean) RETURNS bigint
+CREATE FUNCTION docpatterns._computed_strip_all(rel regclass, options bson, fields boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  doc text := (SELECT t.doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t);
-  own text[] := @extschema@._pattern_own_paths(options);
+  doc text := (SELECT t.doc FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t);
+  own text[] := docpatterns._pattern_own_paths(options);
   done bigint;
 BEGIN
   IF own <> '{}' AND fields THEN
     -- what documents had before stays
-    PERFORM @extschema@._computed_strip_all(rel, options, false);
+    PERFORM docpatterns._computed_strip_all(rel, options, false);
     EXECUTE format('UPDATE %1$s SET %2$I = @extschema@.bson_unset(%2$I, VARIADIC $1) WHERE @extschema@.bson_exists_any(%2$I, $1)', rel, doc)
-      USING ARRAY(SELECT g FROM @extschema@._pattern_guarded_paths('computed', options) g WHERE g <> ALL (own));
+      USING ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths('computed', options) g WHERE g <> ALL (own));
     GET DIAGNOSTICS done = ROW_COUNT;
     RETURN done;
   END IF;
-  EXECUTE format('UPDATE %1$s SET %2$I = @extschema@._computed_strip(%2$I, $1, $2) '
-                 'WHERE %2$I IS NOT NULL AND @extschema@._computed_strip(%2$I, $1, $2)::bytea <> %2$I::bytea', rel, doc) USING options, fields;
+  EXECUTE format('UPDATE %1$s SET %2$I = docpatterns._computed_strip(%2$I, $1, $2) '
+                 'WHERE %2$I IS NOT NULL AND docpatterns._computed_strip(%2$I, $1, $2)::bytea <> %2$I::bytea', rel, doc) USING options, fields;
   GET DIAGNOSTICS done = ROW_COUNT;
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _computed_strip_all(regclass, bson, boolean) IS 'takes computed fields and their state out of all documents of a table; returns how many were written';
+COMMENT ON FUNCTION docpatterns._computed_strip_all(regclass, bson, boolean) IS 'takes computed fields and their state out of all documents of a table; returns how many were written';
 
-CREATE FUNCTION _computed_view(rel regclass, name text, owner oid DEFAULT NULL) RETURNS regclass
+CREATE FUNCTION docpatterns._computed_view(rel regclass, name text, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT v.view FROM @extschema@._pattern_views($1, 'computed', $2, $3) v ORDER BY v.view LIMIT 1
+  SELECT v.view FROM docpatterns._pattern_views($1, 'computed', $2, $3) v ORDER BY v.view LIMIT 1
 $$;
-COMMENT ON FUNCTION _computed_view(regclass, text, oid) IS 'the view of a computed declaration of mode on_read, whatever it is called now; of the table''s owner, or of the one given';
+COMMENT ON FUNCTION docpatterns._computed_view(regclass, text, oid) IS 'the view of a computed declaration of mode on_read, whatever it is called now; of the table''s owner, or of the one given';
 
-CREATE FUNCTION _computed_view_sources(view regclass) RETURNS SETOF regclass
+CREATE FUNCTION docpatterns._computed_view_sources(view regclass) RETURNS SETOF regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT DISTINCT q.refobjid::regclass FROM pg_depend q JOIN pg_rewrite r ON r.oid = q.objid
   WHERE r.ev_class = $1 AND q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid <> $1
 $$;
-COMMENT ON FUNCTION _computed_view_sources(regclass) IS 'the tables that a view reads';
+COMMENT ON FUNCTION docpatterns._computed_view_sources(regclass) IS 'the tables that a view reads';
 
-CREATE FUNCTION _computed_follow_owner(rel regclass, former oid) RETURNS void
+CREATE FUNCTION docpatterns._computed_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
   source regclass;
 BEGIN
-  FOR d IN SELECT q.name, q.options, @extschema@._computed_view(q.rel, q.name, former) AS view FROM @extschema@._pattern_declarations($1) q
+  FOR d IN SELECT q.name, q.options, docpatterns._computed_view(q.rel, q.name, former) AS view FROM docpatterns._pattern_declarations($1) q
            WHERE q.pattern = 'computed' AND @extschema@.bson_get_text(q.options, 'mode') = 'on_read' LOOP
-    source := (SELECT s FROM @extschema@._computed_view_sources(d.view) s JOIN pg_class c ON c.oid = s
+    source := (SELECT s FROM docpatterns._computed_view_sources(d.view) s JOIN pg_class c ON c.oid = s
                WHERE c.relowner IN (former, (SELECT o.relowner FROM pg_class o WHERE o.oid = $1)) ORDER BY s = $1, s LIMIT 1);
-    PERFORM @extschema@._pattern_renew_view($1, d.view, format('SELECT @extschema@._computed_create_view(%L, %L, %L)', $1, coalesce(source, $1), d.options::text),
-                                            format('SELECT @extschema@._computed_view(%L, %L)', $1, d.name));
+    PERFORM docpatterns._pattern_renew_view($1, d.view, format('SELECT docpatterns._computed_create_view(%L, %L, %L)', $1, coalesce(source, $1), d.options::text),
+                                            format('SELECT docpatterns._computed_view(%L, %L)', $1, d.name));
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _computed_follow_owner(regclass, oid) IS 'makes the views of computed declarations again after a change of the table''s owner';
+COMMENT ON FUNCTION docpatterns._computed_follow_owner(regclass, oid) IS 'makes the views of computed declarations again after a change of the table''s owner';
 
-CREATE FUNCTION _computed_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._computed_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -241,20 +241,20 @@ DECLARE
   view_rel regclass;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._computed_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._computed_parts(rel, name) q;
   IF @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN
     -- whatever it is called now
-    view_rel := @extschema@._computed_view(rel, name);
+    view_rel := docpatterns._computed_view(rel, name);
     IF view_rel IS NOT NULL THEN
-      PERFORM @extschema@._derive_drop_indexes(s, 'computed', name) FROM @extschema@._computed_view_sources(view_rel) s;
+      PERFORM docpatterns._derive_drop_indexes(s, 'computed', name) FROM docpatterns._computed_view_sources(view_rel) s;
       EXECUTE format('DROP VIEW %s', view_rel);
     END IF;
   END IF;
-  PERFORM @extschema@._derive_drop(rel, 'computed', name);
+  PERFORM docpatterns._derive_drop(rel, 'computed', name);
   IF @extschema@.bson_get_text(p.options, 'mode') <> 'on_read' THEN
-    done := @extschema@._computed_strip_all(rel, p.options, @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true');
+    done := docpatterns._computed_strip_all(rel, p.options, @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true');
   END IF;
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _computed_disable(regclass, text, bson) IS 'pattern_disable of the computed pattern: the fields go away, or with keep_data stay as they are';
+COMMENT ON FUNCTION docpatterns._computed_disable(regclass, text, bson) IS 'pattern_disable of the computed pattern: the fields go away, or with keep_data stay as they are';

@@ -3,7 +3,7 @@
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _derive_source(rel regclass, source regclass, doc_column text, OUT doc text)
+CREATE FUNCTION docpatterns._derive_source(rel regclass, source regclass, doc_column text, OUT doc text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   c record;
@@ -15,7 +15,7 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'relation % does not exist', source USING ERRCODE = 'undefined_table';
   END IF;
-  PERFORM @extschema@._pattern_require_owner(source);
+  PERFORM docpatterns._pattern_require_owner(source);
   IF c.relowner <> (SELECT q.relowner FROM pg_class q WHERE q.oid = rel) THEN
     RAISE EXCEPTION 'tables % and % have different owners', rel, source USING ERRCODE = 'insufficient_privilege';
   END IF;
@@ -27,24 +27,24 @@ BEGIN
     RAISE EXCEPTION '% is a temporary table, and % is not', source, rel USING ERRCODE = 'invalid_table_definition';
   END IF;
   IF c.relkind = 'f' THEN
-    IF NOT EXISTS (SELECT FROM @extschema@._pattern_declarations(source) d WHERE d.pattern = 'bucket') THEN
+    IF NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(source) d WHERE d.pattern = 'bucket') THEN
       RAISE EXCEPTION '% is a foreign table', source
         USING ERRCODE = 'wrong_object_type', DETAIL = 'Of foreign tables only relations of measurements tell what is written to them.';
     END IF;
     RETURN;
   END IF;
-  SELECT p.doc INTO doc FROM @extschema@._pattern_table(source, doc_column) p;
+  SELECT p.doc INTO doc FROM docpatterns._pattern_table(source, doc_column) p;
 END
 $$;
-COMMENT ON FUNCTION _derive_source(regclass, regclass, text) IS
+COMMENT ON FUNCTION docpatterns._derive_source(regclass, regclass, text) IS
   'the document column of a table from which rel shall be derived, NULL for a relation of measurements; errors 22004, 42P01, 42501, 42809, 42P16 and those of _pattern_table() when it cannot be a source';
 
 -- Paths of documents that a declaration keeps. A pattern may have a function _<pattern>_kept_paths(bson) that says it better.
-CREATE FUNCTION _derive_kept_paths(pattern text, options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._derive_kept_paths(pattern text, options bson) RETURNS SETOF text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF @extschema@._pattern_hook(pattern, 'kept_paths', '@extschema@.bson') IS NOT NULL THEN
-    RETURN QUERY EXECUTE format('SELECT p FROM @extschema@.%I($1) AS p', '_' || pattern || '_kept_paths') USING options;
+  IF docpatterns._pattern_hook(pattern, 'kept_paths', '@extschema@.bson') IS NOT NULL THEN
+    RETURN QUERY EXECUTE format('SELECT p FROM docpatterns.%I($1) AS p', '_' || pattern || '_kept_paths') USING options;
     RETURN;
   END IF;
   RETURN QUERY SELECT @extschema@.bson_get_text(options, o)
@@ -57,12 +57,12 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _derive_kept_paths(text, bson) IS 'paths of the fields that a declaration with these options keeps in the documents of its table';
+COMMENT ON FUNCTION docpatterns._derive_kept_paths(text, bson) IS 'paths of the fields that a declaration with these options keeps in the documents of its table';
 
 -- Of these, what the pattern makes of something else, and nothing that is only written here.
-CREATE FUNCTION _derive_derived_paths(pattern text, options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._derive_derived_paths(pattern text, options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT p FROM @extschema@._derive_kept_paths($1, $2) p
+  SELECT p FROM docpatterns._derive_kept_paths($1, $2) p
     WHERE $1 = ANY ('{computed,subset,tree,tree_attach,preallocated}')
        OR $1 = 'approximation' AND @extschema@.bson_exists($2, 'slots')
   UNION ALL
@@ -72,48 +72,48 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_get_text($2, 'field') || '.' || l::text
     FROM @extschema@.bson_elements($2 OPERATOR(@extschema@.->) 'live'::text) l WHERE $1 = 'reference'
 $$;
-COMMENT ON FUNCTION _derive_derived_paths(text, bson) IS
+COMMENT ON FUNCTION docpatterns._derive_derived_paths(text, bson) IS
   'paths of the fields that a declaration with these options derives, so that a change there is not what a user wrote';
 
 -- For patterns that are about fields of documents of their own.
-CREATE FUNCTION _derive_refuse_kept(rel regclass, base text, doc text, fields text[], besides text DEFAULT NULL) RETURNS void
+CREATE FUNCTION docpatterns._derive_refuse_kept(rel regclass, base text, doc text, fields text[], besides text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   clash record;
 BEGIN
   SELECT d.pattern, d.name, o.field INTO clash
-    FROM @extschema@._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS p CROSS JOIN unnest(fields) AS o (field)
-    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), doc) = doc AND d.name IS DISTINCT FROM besides AND @extschema@._pattern_paths_overlap(p, o.field) LIMIT 1;
+    FROM docpatterns._pattern_declarations(rel) d CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS p CROSS JOIN unnest(fields) AS o (field)
+    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), doc) = doc AND d.name IS DISTINCT FROM besides AND docpatterns._pattern_paths_overlap(p, o.field) LIMIT 1;
   IF FOUND THEN
     RAISE EXCEPTION 'field "%" of table % is kept by the % pattern "%" already', clash.field, base, clash.pattern, clash.name USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _derive_refuse_kept(regclass, text, text, text[], text) IS 'error 22023 if a pattern on the table, but the one named besides, keeps one of these fields of documents in the column doc, or something inside or around it';
+COMMENT ON FUNCTION docpatterns._derive_refuse_kept(regclass, text, text, text[], text) IS 'error 22023 if a pattern on the table, but the one named besides, keeps one of these fields of documents in the column doc, or something inside or around it';
 
 -- Triggers on sources -----------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _derive_source_triggers(source regclass, pattern text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._derive_source_triggers(source regclass, pattern text, name text, pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._derive_statement_triggers($1, $2, $3, ARRAY['side', $4, $3])
+  SELECT docpatterns._derive_statement_triggers($1, $2, $3, ARRAY['side', $4, $3])
 $$;
-COMMENT ON FUNCTION _derive_source_triggers(regclass, text, text, text) IS
+COMMENT ON FUNCTION docpatterns._derive_source_triggers(regclass, text, text, text) IS
   'triggers on a source, and on its partitions, that tell a declaration of another table (or of the same) what statements do; they call <pattern>_trigger()';
 
-CREATE FUNCTION _derive_main_triggers(source regclass, pattern text, name text) RETURNS void
+CREATE FUNCTION docpatterns._derive_main_triggers(source regclass, pattern text, name text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._derive_statement_triggers($1, $2, $3, ARRAY['of', $3])
+  SELECT docpatterns._derive_statement_triggers($1, $2, $3, ARRAY['of', $3])
 $$;
-COMMENT ON FUNCTION _derive_main_triggers(regclass, text, text) IS 'the same for a source that has the main trigger itself';
+COMMENT ON FUNCTION docpatterns._derive_main_triggers(regclass, text, text) IS 'the same for a source that has the main trigger itself';
 
-CREATE FUNCTION _derive_statement_triggers(source regclass, pattern text, name text, arguments text[]) RETURNS void
+CREATE FUNCTION docpatterns._derive_statement_triggers(source regclass, pattern text, name text, arguments text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   g record;
   part record;
   trigger_name text;
   is_foreign boolean := (SELECT c.relkind = 'f' FROM pg_class c WHERE c.oid = source);
-  function text := format('@extschema@.%I', pattern || '_trigger');
+  function text := format('docpatterns.%I', pattern || '_trigger');
 BEGIN
   -- a relation of measurements has no transition tables: each row is told by itself, and what is not a row by functions
   FOR g IN SELECT * FROM (VALUES
@@ -127,7 +127,7 @@ BEGIN
       ('after', NULL, 'AFTER INSERT OR UPDATE OR DELETE', '', 'STATEMENT', true)) AS v (label, event, timing, tables, level, foreign_table)
     WHERE v.foreign_table = is_foreign
   LOOP
-    trigger_name := @extschema@._pattern_trigger_name(source, 'zz_docpatterns_80_' || pattern, name, g.label);
+    trigger_name := docpatterns._pattern_trigger_name(source, 'zz_docpatterns_80_' || pattern, name, g.label);
     FOR part IN SELECT p.relid FROM pg_partition_tree(source) p UNION SELECT source LOOP
       -- that of a partition only fires: what it says about declarations is said by the one above
       EXECUTE format('CREATE TRIGGER %I %s ON %s %s FOR EACH %s EXECUTE FUNCTION %s(%s)', trigger_name, g.timing, part.relid::regclass, g.tables, g.level, function,
@@ -137,11 +137,11 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _derive_statement_triggers(regclass, text, text, text[]) IS 'makes the triggers of a source; locks it against writers';
+COMMENT ON FUNCTION docpatterns._derive_statement_triggers(regclass, text, text, text[]) IS 'makes the triggers of a source; locks it against writers';
 
 -- Indexes -----------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _derive_create_index(rel regclass, pattern text, name text, columns text[], is_unique boolean DEFAULT false) RETURNS void
+CREATE FUNCTION docpatterns._derive_create_index(rel regclass, pattern text, name text, columns text[], is_unique boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   made text;
@@ -152,10 +152,10 @@ DECLARE
   probe text;
 BEGIN
   SELECT s.nspname, c.relname INTO schema_name, table_name FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = rel;
-  made := @extschema@._pattern_object_name(table_name, name, 'idx');
+  made := docpatterns._pattern_object_name(table_name, name, 'idx');
   WHILE EXISTS (SELECT FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = schema_name AND c.relname = made) LOOP
     n := n + 1;
-    made := @extschema@._pattern_object_name(table_name, name, 'idx' || n);
+    made := docpatterns._pattern_object_name(table_name, name, 'idx' || n);
   END LOOP;
 
   -- what the columns mean is PostgreSQL's to say: the index is made without rows and compared with those that are there
@@ -165,7 +165,7 @@ BEGIN
   SELECT i.indexrelid::regclass INTO twin
     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
       CROSS JOIN (SELECT p.* FROM pg_index p WHERE p.indrelid = probe::regclass) AS p
-    WHERE i.indrelid = rel AND i.indisvalid AND i.indisready AND @extschema@._pattern_index_full(i.indexrelid) AND (i.indisunique OR NOT is_unique)
+    WHERE i.indrelid = rel AND i.indisvalid AND i.indisready AND docpatterns._pattern_index_full(i.indexrelid) AND (i.indisunique OR NOT is_unique)
       AND c.relam = (SELECT a.oid FROM pg_am a WHERE a.amname = 'btree') AND i.indnkeyatts >= p.indnkeyatts
       AND NOT EXISTS (SELECT FROM generate_series(1, p.indnkeyatts) AS k
                       WHERE pg_get_indexdef(i.indexrelid, k, true) <> pg_get_indexdef(p.indexrelid, k, true)
@@ -175,26 +175,26 @@ BEGIN
   EXECUTE format('DROP TABLE %s', probe);
 
   IF twin IS NULL THEN
-    EXECUTE format('CREATE %sINDEX %I ON %s (%s) WHERE %s', CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END, made, rel, array_to_string(columns, ', '), @extschema@._pattern_mark(pattern, name));
+    EXECUTE format('CREATE %sINDEX %I ON %s (%s) WHERE %s', CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END, made, rel, array_to_string(columns, ', '), docpatterns._pattern_mark(pattern, name));
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _derive_create_index(regclass, text, text, text[], boolean) IS
+COMMENT ON FUNCTION docpatterns._derive_create_index(regclass, text, text, text[], boolean) IS
   'makes an index that a declaration needs, unless there is one that begins with the same columns; locks the table against writers while it is built';
 
 -- One that another declaration could not do without stays until that is ended too: what it begins with is named by its options.
-CREATE FUNCTION _derive_drop_indexes(rel regclass, pattern text, name text) RETURNS void
+CREATE FUNCTION docpatterns._derive_drop_indexes(rel regclass, pattern text, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET quote_all_identifiers = off AS $$
 DECLARE
   i record;
 BEGIN
   FOR i IN
     WITH others AS MATERIALIZED (
-      SELECT d.pattern, d.name, d.options::text AS options FROM @extschema@._pattern_declarations(NULL) d
+      SELECT d.pattern, d.name, d.options::text AS options FROM docpatterns._pattern_declarations(NULL) d
       WHERE NOT (d.pattern = _derive_drop_indexes.pattern AND d.name = _derive_drop_indexes.name)
-        AND (d.rel = _derive_drop_indexes.rel OR _derive_drop_indexes.rel IN (@extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), d.rel),
-                                                                              @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'second_pair'), d.rel))))
-    SELECT m.index FROM @extschema@._pattern_indexes(_derive_drop_indexes.rel) m JOIN pg_index x ON x.indexrelid = m.index JOIN pg_class c ON c.oid = m.index
+        AND (d.rel = _derive_drop_indexes.rel OR _derive_drop_indexes.rel IN (docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), d.rel),
+                                                                              docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'second_pair'), d.rel))))
+    SELECT m.index FROM docpatterns._pattern_indexes(_derive_drop_indexes.rel) m JOIN pg_index x ON x.indexrelid = m.index JOIN pg_class c ON c.oid = m.index
     WHERE NOT EXISTS (SELECT FROM others o WHERE o.pattern = m.pattern AND o.name = m.name)
       AND (m.pattern = _derive_drop_indexes.pattern AND m.name = _derive_drop_indexes.name OR m.part = '')
       -- wanted: all that it is made of is named, or its first column is, and no other index begins with that
@@ -211,12 +211,12 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _derive_drop_indexes(regclass, text, text) IS
+COMMENT ON FUNCTION docpatterns._derive_drop_indexes(regclass, text, text) IS
   'drops the indexes that were made for a declaration, or for one that is no more, unless others want them too; those of users stay';
 
 -- Queues ------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _derive_create_queue(rel regclass, pattern text, name text, suffix text DEFAULT 'queue', holds text DEFAULT 'has put off') RETURNS text
+CREATE FUNCTION docpatterns._derive_create_queue(rel regclass, pattern text, name text, suffix text DEFAULT 'queue', holds text DEFAULT 'has put off') RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   pair text := replace(gen_random_uuid()::text, '-', '');
@@ -224,43 +224,43 @@ DECLARE
   queue text;
 BEGIN
   SELECT s.nspname, q.relname, q.relpersistence INTO c FROM pg_class q JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = rel;
-  queue := format('%I.%I', c.nspname, @extschema@._pattern_relation_name(c.nspname, c.relname, name, suffix));
-  PERFORM @extschema@._pattern_require_no_table(queue);
+  queue := format('%I.%I', c.nspname, docpatterns._pattern_relation_name(c.nspname, c.relname, name, suffix));
+  PERFORM docpatterns._pattern_require_no_table(queue);
   EXECUTE format('CREATE %sTABLE %s (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key @extschema@.bson_value NOT NULL, delta @extschema@.bson, '
                  'queued_at timestamptz NOT NULL DEFAULT clock_timestamp())',
                  CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END, queue);
   EXECUTE format('CREATE INDEX ON %s (key, id)', queue);
   EXECUTE format('COMMENT ON TABLE %s IS %L', queue, format('what the %s pattern "%s" of %s %s', pattern, name, rel, holds));
-  PERFORM @extschema@._pattern_keep_table(queue::regclass, rel, pattern, name, pair);
+  PERFORM docpatterns._pattern_keep_table(queue::regclass, rel, pattern, name, pair);
   RETURN pair;
 END
 $$;
-COMMENT ON FUNCTION _derive_create_queue(regclass, text, text, text, text) IS
+COMMENT ON FUNCTION docpatterns._derive_create_queue(regclass, text, text, text, text) IS
   'makes the table <rel>_<name>_<suffix> of keys with what holds says of them, and returns its pair, which is to become an option of the declaration ("second_pair"); error 42P07 if the table exists';
 
-CREATE FUNCTION _pattern_forget_gone(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_forget_gone(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_forget_gone' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _pattern_forget_gone(regclass, text) IS 'deletes what the list of what has gone (<rel>_<name>_gone) has of 30 days ago, if there is one; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._pattern_forget_gone(regclass, text) IS 'deletes what the list of what has gone (<rel>_<name>_gone) has of 30 days ago, if there is one; error 42501 unless the caller owns the table';
 
 -- A queue is about to be dropped, and what it held has been applied: but only what the transaction sees. The tables are locked.
-CREATE FUNCTION _derive_require_seen(queue regclass) RETURNS void
+CREATE FUNCTION docpatterns._derive_require_seen(queue regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   seen text;
 BEGIN
   EXECUTE format('SELECT count(*) FROM %s', queue) INTO seen;
-  IF @extschema@._pattern_latest(format('SELECT count(*) FROM %s', queue)) <> seen THEN
+  IF docpatterns._pattern_latest(format('SELECT count(*) FROM %s', queue)) <> seen THEN
     RAISE EXCEPTION 'could not serialize access due to concurrent update' USING ERRCODE = 'serialization_failure',
       DETAIL = format('Entries were added to %s since the transaction took its snapshot.', queue), HINT = 'The transaction might succeed if retried.';
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _derive_require_seen(regclass) IS
+COMMENT ON FUNCTION docpatterns._derive_require_seen(regclass) IS
   'error 40001 if a queue, all of which has been applied, still holds entries that the transaction''s snapshot does not show; reads the queue';
 
 -- The end of a declaration ------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _derive_drop(rel regclass, pattern text, name text) RETURNS void
+CREATE FUNCTION docpatterns._derive_drop(rel regclass, pattern text, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
@@ -270,20 +270,20 @@ DECLARE
   queue regclass;
   t record;
 BEGIN
-  SELECT d.options, g.tgname INTO options, main FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
+  SELECT d.options, g.tgname INTO options, main FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
     WHERE d.pattern = _derive_drop.pattern AND d.name = _derive_drop.name;
   IF main IS NULL THEN
-    IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = _derive_drop.pattern AND d.name = _derive_drop.name) THEN
+    IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = _derive_drop.pattern AND d.name = _derive_drop.name) THEN
       RAISE EXCEPTION 'could not serialize access due to concurrent update' USING ERRCODE = 'serialization_failure',
         DETAIL = format('The %s pattern "%s" was declared since the transaction took its snapshot.', pattern, name), HINT = 'The transaction might succeed if retried.';
     END IF;
     RETURN;
   END IF;
-  pairs := @extschema@._pattern_pairs(options);
-  SELECT array_agg(DISTINCT @extschema@._pattern_side(p, rel)::oid) INTO tables FROM unnest(pairs) p WHERE @extschema@._pattern_side(p, rel) IS NOT NULL;
+  pairs := docpatterns._pattern_pairs(options);
+  SELECT array_agg(DISTINCT docpatterns._pattern_side(p, rel)::oid) INTO tables FROM unnest(pairs) p WHERE docpatterns._pattern_side(p, rel) IS NOT NULL;
 
-  PERFORM @extschema@._pattern_drop_anchor(rel, name);
-  PERFORM @extschema@._pattern_drop_anchor(@extschema@._pattern_side(p, rel), p) FROM unnest(pairs) p WHERE @extschema@._pattern_side(p, rel) IS NOT NULL;
+  PERFORM docpatterns._pattern_drop_anchor(rel, name);
+  PERFORM docpatterns._pattern_drop_anchor(docpatterns._pattern_side(p, rel), p) FROM unnest(pairs) p WHERE docpatterns._pattern_side(p, rel) IS NOT NULL;
   -- the main trigger takes those that belong to it along
   EXECUTE format('DROP TRIGGER %I ON %s', main, rel);
   FOR t IN
@@ -291,21 +291,21 @@ BEGIN
     FROM unnest(tables || rel::oid) AS r (oid) CROSS JOIN LATERAL (SELECT q.relid::oid AS relid FROM pg_partition_tree(r.oid) q UNION SELECT r.oid) AS p
       JOIN pg_trigger g ON g.tgrelid = p.relid AND g.tgparentid = 0 JOIN pg_proc f ON f.oid = g.tgfoid
       CROSS JOIN LATERAL (SELECT string_to_array(encode(g.tgargs, 'escape'), E'\\000') AS arguments) AS a
-    WHERE starts_with(g.tgname, 'zz_docpatterns_') AND f.pronamespace = (SELECT o.pronamespace FROM pg_proc o WHERE o.oid = '@extschema@.pattern_guard_trigger'::regproc)
+    WHERE starts_with(g.tgname, 'zz_docpatterns_') AND f.pronamespace = 'docpatterns'::regnamespace
       AND f.proname <> 'pattern_guard_trigger'
       AND ((g.tgnargs = 3 AND a.arguments[1] IN ('side', 'part') AND a.arguments[2] = ANY (pairs))
-           OR (g.tgnargs = 2 AND f.proname = _derive_drop.pattern || '_trigger' AND g.tgargs = @extschema@._pattern_arguments('of', _derive_drop.name)))
+           OR (g.tgnargs = 2 AND f.proname = _derive_drop.pattern || '_trigger' AND g.tgargs = docpatterns._pattern_arguments('of', _derive_drop.name)))
   LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, t.on_table);
   END LOOP;
 
   FOR queue IN SELECT u::regclass FROM unnest(tables) u
-               WHERE EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = u AND g.tgfoid = '@extschema@.pattern_guard_trigger'::regproc)
+               WHERE EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = u AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc)
                  AND EXISTS (SELECT FROM pg_class c WHERE c.oid = u) LOOP
     EXECUTE format('DROP TABLE %s', queue);
   END LOOP;
-  PERFORM @extschema@._derive_drop_indexes(u::regclass, pattern, name) FROM unnest(tables || rel::oid) u WHERE EXISTS (SELECT FROM pg_class c WHERE c.oid = u);
+  PERFORM docpatterns._derive_drop_indexes(u::regclass, pattern, name) FROM unnest(tables || rel::oid) u WHERE EXISTS (SELECT FROM pg_class c WHERE c.oid = u);
 END
 $$;
-COMMENT ON FUNCTION _derive_drop(regclass, text, text) IS
+COMMENT ON FUNCTION docpatterns._derive_drop(regclass, text, text) IS
   'drops the triggers of a declaration on all its tables and partitions, its queue, and the indexes that were made for it; locks the tables';

@@ -1,22 +1,22 @@
 -- The fan-out pattern: each new post is put on the walls of those who follow its author. Its triggers are in
 -- src/patterns/fanout/ and src/kit/derive/, what all patterns of two tables share in derive.sql.
 
-CREATE FUNCTION fanout_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.fanout_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_fanout_trigger' LANGUAGE C;
-COMMENT ON FUNCTION fanout_trigger() IS 'trigger of the tables of a fan-out; made by fanout_enable';
+COMMENT ON FUNCTION docpatterns.fanout_trigger() IS 'trigger of the tables of a fan-out; made by fanout_enable';
 
-CREATE FUNCTION _fanout_anew(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._fanout_anew(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_fanout_anew' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _fanout_anew(regclass, text) IS 'computes all walls of a fan-out anew; returns how many were written; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._fanout_anew(regclass, text) IS 'computes all walls of a fan-out anew; returns how many were written; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION _fanout_expected(rel regclass, name text, reader bson_value) RETURNS bson
+CREATE FUNCTION docpatterns._fanout_expected(rel regclass, name text, reader bson_value) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_fanout_expected' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _fanout_expected(regclass, text, bson_value) IS
+COMMENT ON FUNCTION docpatterns._fanout_expected(regclass, text, bson_value) IS
   'the wall of a reader as posts and follows give it, NULL for who follows nobody; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION _fanout_verify(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._fanout_verify(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_fanout_verify' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _fanout_verify(regclass, text) IS 'compiles a declaration: errors for what is wrong with its paths and order';
+COMMENT ON FUNCTION docpatterns._fanout_verify(regclass, text) IS 'compiles a declaration: errors for what is wrong with its paths and order';
 
 CREATE FUNCTION fanout_timeline(rel regclass, reader "any", take int DEFAULT 100, name text DEFAULT NULL, OUT key bson_value, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_fanout_timeline' LANGUAGE C STABLE ROWS 100 COST 1000;
@@ -46,31 +46,31 @@ BEGIN
   IF rel IS NULL OR walls IS NULL OR author IS NULL OR followers IS NULL OR follower IS NULL OR followee IS NULL OR keep IS NULL OR celebrity_threshold IS NULL THEN
     RAISE EXCEPTION 'rel, walls, author, followers, follower, followee, keep and celebrity_threshold must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF keep NOT BETWEEN 1 AND 10000 THEN
     RAISE EXCEPTION 'keep must be between 1 and 10000' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF celebrity_threshold < 0 THEN
     RAISE EXCEPTION 'celebrity_threshold must not be negative' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF @extschema@._pattern_paths_overlap(follower, followee) THEN
+  IF docpatterns._pattern_paths_overlap(follower, followee) THEN
     RAISE EXCEPTION 'follower and followee must be different fields, none inside the other' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._pattern_paths_overlap(author, author);
+  PERFORM docpatterns._pattern_paths_overlap(author, author);
   IF rel = followers THEN
     RAISE EXCEPTION 'posts and followers must be different tables' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT p.* INTO posts FROM @extschema@._pattern_table(rel, doc_column) p;
+  SELECT p.* INTO posts FROM docpatterns._pattern_table(rel, doc_column) p;
   IF EXISTS (SELECT FROM pg_class c WHERE c.oid IN (rel, followers) AND c.relkind = 'f') THEN
     RAISE EXCEPTION 'posts and followers must be tables' USING ERRCODE = 'wrong_object_type';
   END IF;
-  follows_doc := @extschema@._derive_source(rel, followers, followers_column);
+  follows_doc := docpatterns._derive_source(rel, followers, followers_column);
 
   -- the walls: a collection without documents, or a new one
   parts := parse_ident(walls);
   wall_schema := CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE posts.schema_name END;
   name := coalesce(name, parts[cardinality(parts)]);
-  PERFORM @extschema@._pattern_require_unused(rel, name);
+  PERFORM docpatterns._pattern_require_unused(rel, name);
   wall := to_regclass(format('%I.%I', wall_schema, parts[cardinality(parts)]));
   IF wall IS NULL THEN
     made := true;
@@ -78,7 +78,7 @@ BEGIN
     EXECUTE format('COMMENT ON TABLE %s IS %L', wall, format('walls of readers of %s; kept by the fan-out "%s"', rel, name));
     EXECUTE format('ALTER TABLE %s OWNER TO %s', wall, posts.owner::regrole);
   ELSE
-    PERFORM @extschema@._pattern_require_owner(wall);
+    PERFORM docpatterns._pattern_require_owner(wall);
     IF wall IN (rel, followers) THEN
       RAISE EXCEPTION 'the walls must be a table of their own' USING ERRCODE = 'invalid_parameter_value';
     END IF;
@@ -86,7 +86,7 @@ BEGIN
       RAISE EXCEPTION 'tables % and % have different owners', rel, wall USING ERRCODE = 'insufficient_privilege';
     END IF;
     IF NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE t.tgrelid = wall AND c.relkind = 'r' AND NOT c.relispartition
-                     AND t.tgfoid = '@extschema@.collection_set_id'::regproc)
+                     AND t.tgfoid = 'docpatterns.collection_set_id'::regproc)
        OR NOT EXISTS (SELECT FROM pg_attribute a JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum
                       WHERE a.attrelid = wall AND a.attname = '_id')
        OR NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = wall AND a.attname = 'doc' AND NOT a.attisdropped) THEN
@@ -97,8 +97,8 @@ BEGIN
     IF filled THEN
       RAISE EXCEPTION 'table % is not empty', wall USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'What is in the table of walls is kept by the fan-out alone.';
     END IF;
-    IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = wall AND t.tgfoid = '@extschema@.pattern_guard_trigger'::regproc)
-       OR EXISTS (SELECT FROM @extschema@._pattern_declarations(wall) d) THEN
+    IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = wall AND t.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc)
+       OR EXISTS (SELECT FROM docpatterns._pattern_declarations(wall) d) THEN
       RAISE EXCEPTION 'table % belongs to a pattern already', wall USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
   END IF;
@@ -119,23 +119,23 @@ BEGIN
     -- a server that was built without it: half of the time of a post would go into compression
     EXECUTE format('ALTER TABLE %s SET (toast_tuple_target = 8160)', wall);
   END;
-  PERFORM @extschema@._pattern_guard(wall, 'fanout', name, pair);
+  PERFORM docpatterns._pattern_guard(wall, 'fanout', name, pair);
   -- the main trigger fires with statements that change no row one by one, and carries the declaration
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.fanout_trigger(%L)',
-                 @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_80_fanout', name, NULL), rel, options::text);
-  PERFORM @extschema@._derive_main_triggers(rel, 'fanout', name);
-  PERFORM @extschema@._derive_source_triggers(followers, 'fanout', name, follow_pair);
-  PERFORM @extschema@._pattern_anchor(rel, name);
-  PERFORM @extschema@._fanout_verify(rel, name);
-  PERFORM @extschema@._derive_create_index(rel, 'fanout', name,
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.fanout_trigger(%L)',
+                 docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_80_fanout', name, NULL), rel, options::text);
+  PERFORM docpatterns._derive_main_triggers(rel, 'fanout', name);
+  PERFORM docpatterns._derive_source_triggers(followers, 'fanout', name, follow_pair);
+  PERFORM docpatterns._pattern_anchor(rel, name);
+  PERFORM docpatterns._fanout_verify(rel, name);
+  PERFORM docpatterns._derive_create_index(rel, 'fanout', name,
     ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', posts.doc, author)]
     || CASE WHEN order_by IS NOT NULL THEN ARRAY[format('(@extschema@.bson_sort_key(%I, %L::@extschema@.bson))', posts.doc, order_by)] ELSE '{}' END
     || (SELECT array_agg(CASE WHEN order_by IS NOT NULL THEN format('%I DESC', k) ELSE format('%I', k) END) FROM unnest(posts.keys) k));
-  PERFORM @extschema@._derive_create_index(followers, 'fanout', name,
+  PERFORM docpatterns._derive_create_index(followers, 'fanout', name,
     ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', follows_doc, p) FROM unnest(ARRAY[follower, followee]) p));
-  PERFORM @extschema@._derive_create_index(followers, 'fanout', name,
+  PERFORM docpatterns._derive_create_index(followers, 'fanout', name,
     ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', follows_doc, p) FROM unnest(ARRAY[followee, follower]) p));
-  IF @extschema@._pattern_nonempty(followers) THEN
+  IF docpatterns._pattern_nonempty(followers) THEN
     RAISE NOTICE 'table % has rows already', followers
       USING HINT = format('CALL pattern_build(%L, %L) makes the walls; new writes are kept in line from now on.', rel::text, name);
   END IF;
@@ -150,7 +150,7 @@ COMMENT ON FUNCTION fanout_enable(regclass, text, text, regclass, text, text, in
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _fanout_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._fanout_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
@@ -158,56 +158,56 @@ DECLARE
   follows regclass;
   field text;
 BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'fanout' AND d.name = _fanout_check.name;
-  wall := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
-  follows := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'fanout' AND d.name = _fanout_check.name;
+  wall := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  follows := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
   IF wall IS NULL OR follows IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, CASE WHEN wall IS NULL THEN 'walls' ELSE 'followers' END, 'present'::text, 'missing'::text;
     RETURN;
   END IF;
-  field := format('(f.%I OPERATOR(@extschema@.->) %L::text)', (SELECT p.doc FROM @extschema@._pattern_table(follows, @extschema@._pattern_doc_column(follows, @extschema@.bson_get_text(options, 'followers_column'))) p),
+  field := format('(f.%I OPERATOR(@extschema@.->) %L::text)', (SELECT p.doc FROM docpatterns._pattern_table(follows, docpatterns._pattern_doc_column(follows, @extschema@.bson_get_text(options, 'followers_column'))) p),
                   @extschema@.bson_get_text(options, 'follower'));
   -- who follows authors without posts may have no wall yet
   RETURN QUERY EXECUTE format(
     'SELECT q.key, ''wall''::text, coalesce(left(q.expected::text, 300), ''absent''), coalesce(left(q.found::text, 300), ''missing'') '
-    'FROM (SELECT coalesce(w._id, r.reader) AS key, w.doc AS found, @extschema@._fanout_expected(%L::regclass, %L, coalesce(w._id, r.reader)) AS expected '
+    'FROM (SELECT coalesce(w._id, r.reader) AS key, w.doc AS found, docpatterns._fanout_expected(%L::regclass, %L, coalesce(w._id, r.reader)) AS expected '
     '      FROM (SELECT DISTINCT %s AS reader FROM %s AS f WHERE %3$s IS NOT NULL) AS r FULL JOIN %5$s AS w ON w._id OPERATOR(@extschema@.=) r.reader) AS q '
     'WHERE NOT coalesce(q.expected OPERATOR(@extschema@.=) q.found, q.found IS NULL AND coalesce(@extschema@.bson_exists(q.expected, ''posts.0'') = false, true))',
     rel::text, name, field, follows, wall);
 END
 $$;
-COMMENT ON FUNCTION _fanout_check(regclass, text) IS 'violated invariants of a fan-out: walls that are not what posts and follows give';
+COMMENT ON FUNCTION docpatterns._fanout_check(regclass, text) IS 'violated invariants of a fan-out: walls that are not what posts and follows give';
 
-CREATE FUNCTION _fanout_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._fanout_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._fanout_anew($1, $2)
+  SELECT docpatterns._fanout_anew($1, $2)
 $$;
-COMMENT ON FUNCTION _fanout_repair(regclass, text) IS 'pattern_repair of a fan-out';
+COMMENT ON FUNCTION docpatterns._fanout_repair(regclass, text) IS 'pattern_repair of a fan-out';
 
 -- One post of each author: settling it makes the walls of his followers.
-CREATE FUNCTION _fanout_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._fanout_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
   t record;
 BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'fanout' AND d.name = _fanout_pending.name;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'fanout' AND d.name = _fanout_pending.name;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   RETURN format('SELECT DISTINCT ON (s.%I OPERATOR(@extschema@.->) %L::text) ROW(%s) AS key FROM %s AS s ORDER BY s.%1$I OPERATOR(@extschema@.->) %2$L::text',
     t.doc, @extschema@.bson_get_text(options, 'author'), (SELECT string_agg(format('s.%I', k), ', ') FROM unnest(t.keys) k), t.base);
 END
 $$;
-COMMENT ON FUNCTION _fanout_pending(regclass, text) IS 'SQL text: keys of posts, one of each author';
+COMMENT ON FUNCTION docpatterns._fanout_pending(regclass, text) IS 'SQL text: keys of posts, one of each author';
 
-CREATE FUNCTION _fanout_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._fanout_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM @extschema@._pattern_change_options('{}', changes, 'fanout', '{}');
+  PERFORM docpatterns._pattern_change_options('{}', changes, 'fanout', '{}');
 END
 $$;
-COMMENT ON FUNCTION _fanout_alter(regclass, text, bson) IS 'pattern_alter of a fan-out: no option can be changed';
+COMMENT ON FUNCTION docpatterns._fanout_alter(regclass, text, bson) IS 'pattern_alter of a fan-out: no option can be changed';
 
-CREATE FUNCTION _fanout_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._fanout_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
@@ -215,18 +215,18 @@ DECLARE
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'fanout' AND d.name = _fanout_disable.name;
-  wall := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'fanout' AND d.name = _fanout_disable.name;
+  wall := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
   IF wall IS NOT NULL AND (keep_data OR @extschema@.bson_get_text(options, 'walls_made') = 'false') THEN
     -- the walls stay behind as an ordinary collection, as they are or, if they were there before, empty
-    PERFORM @extschema@._pattern_release_table(wall, rel);
+    PERFORM docpatterns._pattern_release_table(wall, rel);
     IF NOT keep_data THEN
       EXECUTE format('TRUNCATE %s', wall);
     END IF;
   END IF;
-  PERFORM @extschema@._derive_drop(rel, 'fanout', name);
+  PERFORM docpatterns._derive_drop(rel, 'fanout', name);
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _fanout_disable(regclass, text, bson) IS
+COMMENT ON FUNCTION docpatterns._fanout_disable(regclass, text, bson) IS
   'pattern_disable of a fan-out: drops the walls (or empties them, if the collection was there before), or leaves them as an ordinary collection';

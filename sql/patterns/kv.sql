@@ -1,8 +1,8 @@
 -- Key-value structures: spaces, keys, and what is the same for all structures. The functions are in src/patterns/kv/.
 
-CREATE FUNCTION kv_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.kv_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_kv_trigger' LANGUAGE C;
-COMMENT ON FUNCTION kv_trigger() IS 'trigger of the tables of a key-value space: refuses direct writes (55000); made by kv_create';
+COMMENT ON FUNCTION docpatterns.kv_trigger() IS 'trigger of the tables of a key-value space: refuses direct writes (55000); made by kv_create';
 
 CREATE FUNCTION kv_create(space text) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -27,7 +27,7 @@ BEGIN
   EXECUTE format('CREATE TABLE %I.counts (board bigint, level smallint, score @extschema@.bson_value, member @extschema@.bson_value, slot bigint, '
                  'amount bigint NOT NULL, PRIMARY KEY (board, level, score, member, slot)) WITH (fillfactor = 90)', space);
   FOREACH t IN ARRAY ARRAY['keys', 'hashes', 'sets', 'scores', 'counts'] LOOP
-    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %I.%I FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.kv_trigger(%L)',
+    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %I.%I FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.kv_trigger(%L)',
                    'zz_docpatterns_90_kv_' || t, space, t, CASE WHEN t = 'keys' THEN '{"name": "space"}' ELSE 'guard' END);
     EXECUTE format('COMMENT ON TABLE %I.%I IS %L', space, t,
                    CASE t WHEN 'keys' THEN 'keys of a key-value space with their types' WHEN 'hashes' THEN 'fields of hashes' WHEN 'sets' THEN 'members of sets'
@@ -69,12 +69,12 @@ CREATE FUNCTION kv_ttl(space text, key text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_ttl' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION kv_ttl(text, text) IS 'seconds that a key has to live, -1 for one that does not expire, -2 where there is none. Needs SELECT on the table keys; errors 3F000, 42809, 42501';
 
-CREATE FUNCTION _kv_matches(key text, pattern text) RETURNS boolean
+CREATE FUNCTION docpatterns._kv_matches(key text, pattern text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_matches' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _kv_matches(text, text) IS 'whether a key matches a pattern of kv_keys';
+COMMENT ON FUNCTION docpatterns._kv_matches(text, text) IS 'whether a key matches a pattern of kv_keys';
 
 -- The space's schema, if its tables are there.
-CREATE FUNCTION _kv_space(space text) RETURNS text
+CREATE FUNCTION docpatterns._kv_space(space text) RETURNS text
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   -- looks at the tables and at the caller's rights
@@ -82,22 +82,22 @@ BEGIN
   RETURN quote_ident(space);
 END
 $$;
-COMMENT ON FUNCTION _kv_space(text) IS 'the quoted name of the schema of a key-value space; errors 3F000, 42809, 42501';
+COMMENT ON FUNCTION docpatterns._kv_space(text) IS 'the quoted name of the schema of a key-value space; errors 3F000, 42809, 42501';
 
 CREATE FUNCTION kv_keys(space text, pattern text DEFAULT '*') RETURNS SETOF text
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY EXECUTE format(
-    'SELECT k.key FROM %1$s.keys k WHERE @extschema@._kv_matches(k.key, $1) AND @extschema@.kv_exists($2, k.key) = 1 ORDER BY k.key',
-    @extschema@._kv_space(space)) USING pattern, space;
+    'SELECT k.key FROM %1$s.keys k WHERE docpatterns._kv_matches(k.key, $1) AND @extschema@.kv_exists($2, k.key) = 1 ORDER BY k.key',
+    docpatterns._kv_space(space)) USING pattern, space;
 END
 $$;
 COMMENT ON FUNCTION kv_keys(text, text) IS
   'keys that match a pattern, in order: * any characters, ? one, [abc] and [^a-z] one of these or none of them, a backslash before a character that means itself. Reads all keys; needs SELECT on the table keys; errors 3F000, 42809, 42501';
 
-CREATE FUNCTION _kv_purge_key(space text, key text) RETURNS boolean
+CREATE FUNCTION docpatterns._kv_purge_key(space text, key text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_purge_key' LANGUAGE C VOLATILE COST 100;
-COMMENT ON FUNCTION _kv_purge_key(text, text) IS 'removes a key that has expired or holds nothing, unless somebody is writing to it; whether it did';
+COMMENT ON FUNCTION docpatterns._kv_purge_key(text, text) IS 'removes a key that has expired or holds nothing, unless somebody is writing to it; whether it did';
 
 CREATE FUNCTION kv_purge(space text, take bigint DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -111,15 +111,15 @@ BEGIN
   ELSIF take < 0 THEN
     RAISE EXCEPTION 'take must be zero or more' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  place := @extschema@._kv_space(space);
+  place := docpatterns._kv_space(space);
   FOR k IN EXECUTE format('SELECT k.key FROM %s.keys k WHERE k.expires_at <= clock_timestamp() ORDER BY k.key LIMIT $1', place) USING take LOOP
-    purged := purged + @extschema@._kv_purge_key(space, k)::int;
+    purged := purged + docpatterns._kv_purge_key(space, k)::int;
   END LOOP;
   -- what two who removed the last members at the same time have left
   FOR k IN EXECUTE format('SELECT k.key FROM %1$s.keys k WHERE k.kept_by IS NULL AND NOT EXISTS (SELECT FROM %1$s.hashes h WHERE h.key = k.key) '
                           'AND NOT EXISTS (SELECT FROM %1$s.sets s WHERE s.key = k.key) AND NOT EXISTS (SELECT FROM %1$s.scores s WHERE s.key = k.key) '
                           'ORDER BY k.key LIMIT $1', place) USING take - purged LOOP
-    purged := purged + @extschema@._kv_purge_key(space, k)::int;
+    purged := purged + docpatterns._kv_purge_key(space, k)::int;
   END LOOP;
   RETURN purged;
 END
@@ -130,20 +130,20 @@ COMMENT ON FUNCTION kv_purge(text, bigint) IS
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _kv_repair_key(space text, key text) RETURNS boolean
+CREATE FUNCTION docpatterns._kv_repair_key(space text, key text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_repair_key' LANGUAGE C VOLATILE COST 1000;
-COMMENT ON FUNCTION _kv_repair_key(text, text) IS 'brings the row in keys and the counts of a key in line with its members; errors 23000 for members of two types, 42501 unless the caller owns the space';
+COMMENT ON FUNCTION docpatterns._kv_repair_key(text, text) IS 'brings the row in keys and the counts of a key in line with its members; errors 23000 for members of two types, 42501 unless the caller owns the space';
 
-CREATE FUNCTION _kv_place(rel regclass) RETURNS text
+CREATE FUNCTION docpatterns._kv_place(rel regclass) RETURNS text
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
   SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1
 $$;
-COMMENT ON FUNCTION _kv_place(regclass) IS 'the space that a table belongs to';
+COMMENT ON FUNCTION docpatterns._kv_place(regclass) IS 'the space that a table belongs to';
 
-CREATE FUNCTION _kv_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._kv_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  s text := quote_ident(@extschema@._kv_place(rel));
+  s text := quote_ident(docpatterns._kv_place(rel));
   t record;
 BEGIN
   FOR t IN SELECT * FROM (VALUES ('hashes', 'hash'), ('sets', 'set'), ('scores', 'zset')) AS v (side, type) LOOP
@@ -176,47 +176,47 @@ BEGIN
     'ORDER BY k.key, u.level', s);
 END
 $$;
-COMMENT ON FUNCTION _kv_check(regclass, text) IS 'pattern_check of a key-value space: types of keys, scores, and the counts of blocks';
+COMMENT ON FUNCTION docpatterns._kv_check(regclass, text) IS 'pattern_check of a key-value space: types of keys, scores, and the counts of blocks';
 
-CREATE FUNCTION _kv_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._kv_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET docpatterns.maintain = off AS $$
 DECLARE
-  space text := @extschema@._kv_place(rel);
+  space text := docpatterns._kv_place(rel);
   k text;
   done bigint := 0;
 BEGIN
-  FOR k IN SELECT DISTINCT c.key::text FROM @extschema@._kv_check(rel, name) c WHERE c.what <> 'score' AND c.key IS NOT NULL LOOP
-    done := done + @extschema@._kv_repair_key(space, k)::int;
+  FOR k IN SELECT DISTINCT c.key::text FROM docpatterns._kv_check(rel, name) c WHERE c.what <> 'score' AND c.key IS NOT NULL LOOP
+    done := done + docpatterns._kv_repair_key(space, k)::int;
   END LOOP;
   EXECUTE format('DELETE FROM %1$I.counts c WHERE NOT EXISTS (SELECT FROM %1$I.keys k WHERE k.board = c.board)', space);
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _kv_repair(regclass, text) IS 'pattern_repair of a key-value space: keys and counts follow the members; returns how many keys were repaired';
+COMMENT ON FUNCTION docpatterns._kv_repair(regclass, text) IS 'pattern_repair of a key-value space: keys and counts follow the members; returns how many keys were repaired';
 
-CREATE FUNCTION _kv_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._kv_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM @extschema@._pattern_change_options('{}', changes, 'kv', '{}');
+  PERFORM docpatterns._pattern_change_options('{}', changes, 'kv', '{}');
 END
 $$;
-COMMENT ON FUNCTION _kv_alter(regclass, text, bson) IS 'pattern_alter of a key-value space, which has no options';
+COMMENT ON FUNCTION docpatterns._kv_alter(regclass, text, bson) IS 'pattern_alter of a key-value space, which has no options';
 
-CREATE FUNCTION _kv_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._kv_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('SELECT ROW(k.key) FROM %s k WHERE false', $1)
 $$;
-COMMENT ON FUNCTION _kv_pending(regclass, text) IS 'pattern_build of a key-value space: commands never leave anything to do';
+COMMENT ON FUNCTION docpatterns._kv_pending(regclass, text) IS 'pattern_build of a key-value space: commands never leave anything to do';
 
-CREATE FUNCTION _kv_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._kv_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  s text := quote_ident(@extschema@._kv_place(rel));
+  s text := quote_ident(docpatterns._kv_place(rel));
   t text;
   done bigint;
 BEGIN
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(NULL) d
-             WHERE d.pattern = 'kv_leaderboard' AND @extschema@.bson_get_text(d.options, 'space') = @extschema@._kv_place(_kv_disable.rel)) THEN
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(NULL) d
+             WHERE d.pattern = 'kv_leaderboard' AND @extschema@.bson_get_text(d.options, 'space') = docpatterns._kv_place(_kv_disable.rel)) THEN
     RAISE EXCEPTION 'boards of the space are kept from tables' USING ERRCODE = 'dependent_objects_still_exist', HINT = 'pattern_list() shows them; disable them first.';
   END IF;
   EXECUTE format('LOCK TABLE %s.keys IN ACCESS EXCLUSIVE MODE', s);
@@ -230,4 +230,4 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _kv_disable(regclass, text, bson) IS 'pattern_disable of a key-value space: plain tables are left, without the counts of blocks; error 2BP01 while boards are kept in it';
+COMMENT ON FUNCTION docpatterns._kv_disable(regclass, text, bson) IS 'pattern_disable of a key-value space: plain tables are left, without the counts of blocks; error 2BP01 while boards are kept in it';

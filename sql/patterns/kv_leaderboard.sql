@@ -1,36 +1,36 @@
 -- Boards of key-value spaces that are made of a table's documents. The trigger is in src/patterns/kv/leaderboard.c.
 
-CREATE FUNCTION kv_leaderboard_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.kv_leaderboard_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_kv_leaderboard_trigger' LANGUAGE C;
-COMMENT ON FUNCTION kv_leaderboard_trigger() IS 'trigger of tables that keep a board; made by kv_leaderboard';
+COMMENT ON FUNCTION docpatterns.kv_leaderboard_trigger() IS 'trigger of tables that keep a board; made by kv_leaderboard';
 
-CREATE FUNCTION _kv_score(value bson_value) RETURNS bson_value
+CREATE FUNCTION docpatterns._kv_score(value bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_kv_score_of' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _kv_score(bson_value) IS 'the score that a field of a document gives, NULL if it is no number';
+COMMENT ON FUNCTION docpatterns._kv_score(bson_value) IS 'the score that a field of a document gives, NULL if it is no number';
 
-CREATE FUNCTION _kv_leaderboard_make(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._kv_leaderboard_make(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_leaderboard_remake' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _kv_leaderboard_make(regclass, text) IS 'makes a board anew from the documents, with its key locked exclusively; how many members it has; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_make(regclass, text) IS 'makes a board anew from the documents, with its key locked exclusively; how many members it has; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION _kv_leaderboard_release(rel regclass, name text, keep boolean) RETURNS bigint
+CREATE FUNCTION docpatterns._kv_leaderboard_release(rel regclass, name text, keep boolean) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_leaderboard_release' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _kv_leaderboard_release(regclass, text, boolean) IS 'makes a board an ordinary one, or removes it; how many members it has; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_release(regclass, text, boolean) IS 'makes a board an ordinary one, or removes it; how many members it has; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION _kv_leaderboard_declare(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._kv_leaderboard_declare(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.kv_leaderboard_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 80, 'kv_leaderboard', @extschema@.bson_get_text(options, 'name'), NULL, 29), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.kv_leaderboard_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 80, 'kv_leaderboard', @extschema@.bson_get_text(options, 'name'), NULL, 29), rel, options::text);
 END
 $$;
-COMMENT ON FUNCTION _kv_leaderboard_declare(regclass, bson) IS 'the trigger of a board, which carries its options';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_declare(regclass, bson) IS 'the trigger of a board, which carries its options';
 
-CREATE FUNCTION _kv_leaderboard_follow(rel regclass, name text, space text) RETURNS void
+CREATE FUNCTION docpatterns._kv_leaderboard_follow(rel regclass, name text, space text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._kv_leaderboard_declare(rel, @extschema@.bson_set(d.options, 'space', space))
-  FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'kv_leaderboard' AND d.name = $2
+  SELECT docpatterns._kv_leaderboard_declare(rel, @extschema@.bson_set(d.options, 'space', space))
+  FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'kv_leaderboard' AND d.name = $2
 $$;
-COMMENT ON FUNCTION _kv_leaderboard_follow(regclass, text, text) IS 'the space of a board has another name';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_follow(regclass, text, text) IS 'the space of a board has another name';
 
 CREATE FUNCTION kv_leaderboard(space text, key text, rel regclass, score_path text, member_path text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -41,14 +41,14 @@ BEGIN
   IF space IS NULL OR key IS NULL OR score_path IS NULL THEN
     RAISE EXCEPTION 'space, key and score_path must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
   name := coalesce(name, key);
   IF @extschema@.kv_exists(space, key) > 0 THEN
     RAISE EXCEPTION 'space "%" has a key "%" already', space, key USING ERRCODE = 'duplicate_object';
   END IF;
-  PERFORM @extschema@._pattern_require_unused(rel, name);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(NULL) d WHERE d.pattern = 'kv_leaderboard'
+  PERFORM docpatterns._pattern_require_unused(rel, name);
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(NULL) d WHERE d.pattern = 'kv_leaderboard'
                AND @extschema@.bson_get_text(d.options, 'space') = space AND @extschema@.bson_get_text(d.options, 'key') = key) THEN
     RAISE EXCEPTION 'key "%" of space "%" is kept by another table', key, space USING ERRCODE = 'duplicate_object';
   END IF;
@@ -59,11 +59,11 @@ BEGIN
     options := @extschema@.bson_set(options, 'member_path', member_path);
   END IF;
   options := @extschema@.bson_set(options, 'doc_column', t.doc);
-  PERFORM @extschema@._kv_leaderboard_declare(rel, options);
-  PERFORM @extschema@._pattern_statement_trigger(rel, 80, 'kv_leaderboard', name, 'begin', 22, 'BEFORE INSERT OR UPDATE');
-  PERFORM @extschema@._pattern_statement_trigger(rel, 80, 'kv_leaderboard', name, 'truncate', 32, 'AFTER TRUNCATE');
-  PERFORM @extschema@._pattern_anchor(rel, name);
-  PERFORM @extschema@._kv_leaderboard_make(rel, name);
+  PERFORM docpatterns._kv_leaderboard_declare(rel, options);
+  PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'kv_leaderboard', name, 'begin', 22, 'BEFORE INSERT OR UPDATE');
+  PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'kv_leaderboard', name, 'truncate', 32, 'AFTER TRUNCATE');
+  PERFORM docpatterns._pattern_anchor(rel, name);
+  PERFORM docpatterns._kv_leaderboard_make(rel, name);
   RETURN name;
 END
 $$;
@@ -72,70 +72,70 @@ COMMENT ON FUNCTION kv_leaderboard(text, text, regclass, text, text, text, text)
   'The board is made at once; other writes to its key are refused. Returns the name of the declaration (default: the key). '
   'Locks the table against writers; errors 22004, 22023 for a bad path, 23505 for two documents with one member, 42710 for a key or a name that is taken, 42501 unless the caller owns the table and may write to the space';
 
-CREATE FUNCTION _kv_leaderboard_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._kv_leaderboard_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   o @extschema@.bson;
 BEGIN
-  SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'kv_leaderboard' AND d.name = _kv_leaderboard_check.name;
+  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'kv_leaderboard' AND d.name = _kv_leaderboard_check.name;
   IF to_regclass(format('%I.keys', @extschema@.bson_get_text(o, 'space'))) IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'key-value space', 'present', 'missing';
     RETURN;
   END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
   RETURN QUERY EXECUTE format(
     'SELECT coalesce(d.member, b.member), ''score'', d.score::text, b.score::text FROM '
-    '(SELECT q.member, q.score FROM (SELECT %1$s AS member, @extschema@._kv_score(s.%2$I OPERATOR(@extschema@.->) %3$L::text) AS score FROM %4$s s) q '
+    '(SELECT q.member, q.score FROM (SELECT %1$s AS member, docpatterns._kv_score(s.%2$I OPERATOR(@extschema@.->) %3$L::text) AS score FROM %4$s s) q '
     'WHERE q.member IS NOT NULL AND q.score IS NOT NULL) d '
     'FULL JOIN (SELECT m.member, m.score FROM %5$s.scores m WHERE m.key = %6$L) b ON b.member OPERATOR(@extschema@.=) d.member '
     'WHERE (d.score OPERATOR(@extschema@.=) b.score) IS NOT TRUE ORDER BY 1',
     CASE WHEN @extschema@.bson_exists(o, 'member_path') THEN format('s.%I OPERATOR(@extschema@.->) %L::text', t.doc, @extschema@.bson_get_text(o, 'member_path')) ELSE t.key_value END,
-    t.doc, @extschema@.bson_get_text(o, 'score_path'), rel, @extschema@._kv_space(@extschema@.bson_get_text(o, 'space')), @extschema@.bson_get_text(o, 'key'));
+    t.doc, @extschema@.bson_get_text(o, 'score_path'), rel, docpatterns._kv_space(@extschema@.bson_get_text(o, 'space')), @extschema@.bson_get_text(o, 'key'));
 END
 $$;
-COMMENT ON FUNCTION _kv_leaderboard_check(regclass, text) IS 'pattern_check of a board that is kept from a table: its members and scores are those of the documents';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_check(regclass, text) IS 'pattern_check of a board that is kept from a table: its members and scores are those of the documents';
 
-CREATE FUNCTION _kv_leaderboard_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._kv_leaderboard_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   wrong bigint;
 BEGIN
-  SELECT count(*) INTO wrong FROM @extschema@._kv_leaderboard_check(rel, name);
-  IF EXISTS (SELECT FROM @extschema@._kv_leaderboard_check(rel, name) c WHERE c.what = 'key-value space') THEN
+  SELECT count(*) INTO wrong FROM docpatterns._kv_leaderboard_check(rel, name);
+  IF EXISTS (SELECT FROM docpatterns._kv_leaderboard_check(rel, name) c WHERE c.what = 'key-value space') THEN
     RAISE EXCEPTION 'the key-value space of the board "%" on table % is missing', name, rel
       USING ERRCODE = 'invalid_schema_name', HINT = 'Restore it, or end the board with pattern_disable().';
   ELSIF wrong > 0 THEN
-    PERFORM @extschema@._kv_leaderboard_make(rel, name);
+    PERFORM docpatterns._kv_leaderboard_make(rel, name);
   END IF;
   RETURN wrong;
 END
 $$;
-COMMENT ON FUNCTION _kv_leaderboard_repair(regclass, text) IS 'pattern_repair of a board that is kept from a table: it is made anew if anything differs; returns how many members did';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_repair(regclass, text) IS 'pattern_repair of a board that is kept from a table: it is made anew if anything differs; returns how many members did';
 
-CREATE FUNCTION _kv_leaderboard_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._kv_leaderboard_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM @extschema@._pattern_change_options('{}', changes, 'kv_leaderboard', '{}');
+  PERFORM docpatterns._pattern_change_options('{}', changes, 'kv_leaderboard', '{}');
 END
 $$;
-COMMENT ON FUNCTION _kv_leaderboard_alter(regclass, text, bson) IS 'pattern_alter of a board that is kept from a table, none of whose options can be changed';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_alter(regclass, text, bson) IS 'pattern_alter of a board that is kept from a table, none of whose options can be changed';
 
-CREATE FUNCTION _kv_leaderboard_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._kv_leaderboard_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('SELECT ROW(t.*) FROM %s t WHERE false', $1)
 $$;
-COMMENT ON FUNCTION _kv_leaderboard_pending(regclass, text) IS 'pattern_build of a board that is kept from a table: it is made when it is declared';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_pending(regclass, text) IS 'pattern_build of a board that is kept from a table: it is made when it is declared';
 
-CREATE FUNCTION _kv_leaderboard_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._kv_leaderboard_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   members bigint;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  members := @extschema@._kv_leaderboard_release(rel, name, @extschema@.bson_get_text(how, 'keep_data') = 'true');
-  PERFORM @extschema@._pattern_drop_triggers(rel, 'kv_leaderboard', name);
+  members := docpatterns._kv_leaderboard_release(rel, name, @extschema@.bson_get_text(how, 'keep_data') = 'true');
+  PERFORM docpatterns._pattern_drop_triggers(rel, 'kv_leaderboard', name);
   RETURN members;
 END
 $$;
-COMMENT ON FUNCTION _kv_leaderboard_disable(regclass, text, bson) IS 'pattern_disable of a board that is kept from a table: the board goes, or with keep_data becomes an ordinary one; returns how many members it has';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_disable(regclass, text, bson) IS 'pattern_disable of a board that is kept from a table: the board goes, or with keep_data becomes an ordinary one; returns how many members it has';

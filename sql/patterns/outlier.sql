@@ -1,26 +1,26 @@
 -- The outlier pattern. Its triggers, stores and calls are in src/patterns/outlier/.
 
-CREATE FUNCTION outlier_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.outlier_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_outlier_trigger' LANGUAGE C;
-COMMENT ON FUNCTION outlier_trigger() IS 'trigger of tables with the outlier pattern; made by outlier_enable';
+COMMENT ON FUNCTION docpatterns.outlier_trigger() IS 'trigger of tables with the outlier pattern; made by outlier_enable';
 
-CREATE FUNCTION outlier_link_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.outlier_link_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_outlier_link_trigger' LANGUAGE C;
-COMMENT ON FUNCTION outlier_link_trigger() IS 'trigger of collections that hold the extras of an outlier pattern; made by outlier_enable';
+COMMENT ON FUNCTION docpatterns.outlier_link_trigger() IS 'trigger of collections that hold the extras of an outlier pattern; made by outlier_enable';
 
-CREATE FUNCTION outlier_irregular(doc bson, field text, threshold int, flag text) RETURNS boolean
+CREATE FUNCTION docpatterns.outlier_irregular(doc bson, field text, threshold int, flag text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_outlier_irregular' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION outlier_irregular(bson, text, int, text) IS
+COMMENT ON FUNCTION docpatterns.outlier_irregular(bson, text, int, text) IS
   'whether a new document is anything but typical for an outlier pattern: its array has more than threshold elements, or the flag is there; false for NULL; the condition of triggers';
 
-CREATE FUNCTION bson_element_hashes(elements bson_value) RETURNS bigint[]
+CREATE FUNCTION docpatterns.bson_element_hashes(elements bson_value) RETURNS bigint[]
   AS 'MODULE_PATHNAME', 'dp_bson_element_hashes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
-COMMENT ON FUNCTION bson_element_hashes(bson_value) IS
+COMMENT ON FUNCTION docpatterns.bson_element_hashes(bson_value) IS
   'hashes of the elements of an array, equal for equal values, for a GIN index; NULL if the value is no array; cost: one pass over it';
 
-CREATE FUNCTION bson_array_holds(elements bson_value, value bson_value) RETURNS boolean
+CREATE FUNCTION docpatterns.bson_array_holds(elements bson_value, value bson_value) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_array_holds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION bson_array_holds(bson_value, bson_value) IS 'whether an element of the array equals the value; false if it is no array; cost: one pass over it';
+COMMENT ON FUNCTION docpatterns.bson_array_holds(bson_value, bson_value) IS 'whether an element of the array equals the value; false if it is no array; cost: one pass over it';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -31,7 +31,7 @@ CREATE FUNCTION outlier_enable(
   extras text DEFAULT NULL, on_field text DEFAULT NULL, index_elements boolean DEFAULT false, name text DEFAULT NULL,
   doc_column text DEFAULT NULL, create_extras boolean DEFAULT false) RETURNS text
 LANGUAGE sql VOLATILE AS $$
-  SELECT @extschema@._outlier_enable(rel, field, threshold, flag, count_field, chunk, keep, stay, is_set, mode,
+  SELECT docpatterns._outlier_enable(rel, field, threshold, flag, count_field, chunk, keep, stay, is_set, mode,
                                      extras, pg_catalog.to_regclass(extras), on_field, index_elements, name, doc_column, create_extras)
 $$;
 COMMENT ON FUNCTION outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, text, boolean, text, text, boolean) IS
@@ -39,7 +39,7 @@ COMMENT ON FUNCTION outlier_enable(regclass, text, int, text, text, int, int, te
   'Locks the table against writers, and with create_extras makes a collection for the extras that does not exist; errors 22023 for options that do not fit, 42P01 for a collection that does not exist, '
   '42710 for a second declaration of the name, 42501 unless the caller owns the table';
 
-CREATE FUNCTION _outlier_enable(
+CREATE FUNCTION docpatterns._outlier_enable(
   rel regclass, field text, threshold int, flag text, count_field text, chunk int, keep int, stay text, is_set boolean, mode text,
   extras text, extras_rel regclass, on_field text, index_elements boolean, name text, doc_column text, create_extras boolean) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -50,9 +50,9 @@ DECLARE
   parts text[];
   extras_name text;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
-  PERFORM @extschema@._pattern_refuse_partition(rel);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
+  PERFORM docpatterns._pattern_refuse_partition(rel);
   name := coalesce(name, field);
   keep := coalesce(keep, threshold);
 
@@ -79,30 +79,30 @@ BEGIN
   END IF;
   -- a bad path is an error here, and the text goes into SQL as a literal later
   IF EXISTS (SELECT FROM (VALUES (1, field), (2, flag), (3, count_field), (4, '_id')) AS a (n, path), (VALUES (1, field), (2, flag), (3, count_field), (4, '_id')) AS b (n, path)
-             WHERE a.n < b.n AND @extschema@._pattern_paths_overlap(a.path, b.path)) THEN
+             WHERE a.n < b.n AND docpatterns._pattern_paths_overlap(a.path, b.path)) THEN
     RAISE EXCEPTION 'field, flag and count_field must be different fields, none inside another and none of them _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF on_field IS NOT NULL AND @extschema@._pattern_paths_overlap(on_field, '_id') THEN
+  IF on_field IS NOT NULL AND docpatterns._pattern_paths_overlap(on_field, '_id') THEN
     RAISE EXCEPTION 'on_field must not be _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._pattern_require_unused(rel, name);
+  PERFORM docpatterns._pattern_require_unused(rel, name);
 
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
                CROSS JOIN (VALUES ('field'), ('flag'), ('count_field')) AS theirs (option)
                CROSS JOIN (VALUES (field), (flag), (count_field)) AS ours (path)
              WHERE d.pattern = 'outlier' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc
-               AND @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(d.options, theirs.option), ours.path)) THEN
+               AND docpatterns._pattern_paths_overlap(@extschema@.bson_get_text(d.options, theirs.option), ours.path)) THEN
     RAISE EXCEPTION 'table % has an outlier pattern that keeps one of these fields already', t.base
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Each needs a field, a flag and a count_field of its own.';
   END IF;
 
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d CROSS JOIN (VALUES (field), (flag), (count_field)) AS ours (path)
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d CROSS JOIN (VALUES (field), (flag), (count_field)) AS ours (path)
              WHERE d.pattern = 'reference' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc
-               AND @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(d.options, 'field'), ours.path)) THEN
+               AND docpatterns._pattern_paths_overlap(@extschema@.bson_get_text(d.options, 'field'), ours.path)) THEN
     RAISE EXCEPTION 'a reference pattern on table % keeps one of these fields', t.base
       USING ERRCODE = 'feature_not_supported', DETAIL = 'References must stay in their documents, where those who change what they name look for them.';
   END IF;
-  PERFORM @extschema@._derive_refuse_kept(rel, t.base, t.doc, ARRAY[field, flag, count_field]);
+  PERFORM docpatterns._derive_refuse_kept(rel, t.base, t.doc, ARRAY[field, flag, count_field]);
 
   options := @extschema@.bson_build('name', name, 'field', field, 'threshold', threshold, 'keep', keep, 'chunk', chunk, 'flag', flag,
                'stay', stay, 'is_set', is_set, 'mode', mode, 'index_elements', index_elements, 'pair', pair);
@@ -116,8 +116,8 @@ BEGIN
     IF extras IS NULL THEN
       RAISE EXCEPTION 'on_field needs the name of a collection in "extras"' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    extras_rel := coalesce(extras_rel, @extschema@._pattern_create_collection(extras, t.schema_name, t.owner, create_extras, 'create_extras'));
-    PERFORM @extschema@._pattern_require_owner(extras_rel);
+    extras_rel := coalesce(extras_rel, docpatterns._pattern_create_collection(extras, t.schema_name, t.owner, create_extras, 'create_extras'));
+    PERFORM docpatterns._pattern_require_owner(extras_rel);
     IF (SELECT c.relowner <> t.owner FROM pg_class c WHERE c.oid = extras_rel) THEN
       RAISE EXCEPTION 'tables % and % have different owners', t.base, extras_rel USING ERRCODE = 'insufficient_privilege';
     END IF;
@@ -125,63 +125,63 @@ BEGIN
       RAISE EXCEPTION '% is not an ordinary table', extras_rel
         USING ERRCODE = 'wrong_object_type', DETAIL = 'A collection of extras must be neither partitioned nor a partition.';
     END IF;
-    PERFORM @extschema@._outlier_link(rel, extras_rel, name, pair, on_field);
+    PERFORM docpatterns._outlier_link(rel, extras_rel, name, pair, on_field);
   ELSE
     IF extras IS NOT NULL THEN
       parts := parse_ident(extras);
       extras_name := format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name END, parts[cardinality(parts)]);
     ELSE
-      extras_name := format('%I.%I', t.schema_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, name, 'extras'));
+      extras_name := format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, name, 'extras'));
     END IF;
-    PERFORM @extschema@._outlier_create_extras(rel, doc_column, extras_name, name, pair);
+    PERFORM docpatterns._outlier_create_extras(rel, doc_column, extras_name, name, pair);
   END IF;
 
-  PERFORM @extschema@._outlier_create_triggers(rel, options);
+  PERFORM docpatterns._outlier_create_triggers(rel, options);
   IF index_elements THEN
-    PERFORM @extschema@._outlier_create_index(rel, t.doc, field);
+    PERFORM docpatterns._outlier_create_index(rel, t.doc, field);
   END IF;
-  PERFORM @extschema@._pattern_create_whole(rel, doc_column);
-  PERFORM @extschema@._pattern_notice_rows(rel, name);
+  PERFORM docpatterns._pattern_create_whole(rel, doc_column);
+  PERFORM docpatterns._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION _outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, regclass, text, boolean, text, text, boolean) IS 'outlier_enable with the extras resolved';
+COMMENT ON FUNCTION docpatterns._outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, regclass, text, boolean, text, text, boolean) IS 'outlier_enable with the extras resolved';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
-CREATE FUNCTION _outlier_create_triggers(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._outlier_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   irregular text;
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 50, 'outlier', name, NULL, 25), rel, options::text);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 50, 'outlier', name, 'before', 19), rel, 'of', name);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, NULL, 25), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, 'before', 19), rel, 'of', name);
   -- a typical new document passes the condition and costs no call and no entry in the queue of triggers
-  irregular := format('@extschema@.outlier_irregular(NEW.%I, %L, %s, %L)',
-                      (SELECT t.doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t),
+  irregular := format('docpatterns.outlier_irregular(NEW.%I, %L, %s, %L)',
+                      (SELECT t.doc FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t),
                       @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'threshold')::int, @extschema@.bson_get_text(options, 'flag'));
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 50, 'outlier', name, 'insert', 5), rel, irregular, 'of', name);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT ON %s FOR EACH ROW %s EXECUTE FUNCTION @extschema@.outlier_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 50, 'outlier', name, 'before_insert', 7), rel,
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION docpatterns.outlier_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, 'insert', 5), rel, irregular, 'of', name);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT ON %s FOR EACH ROW %s EXECUTE FUNCTION docpatterns.outlier_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, 'before_insert', 7), rel,
                  CASE WHEN @extschema@.bson_exists(options, 'count_field') OR @extschema@.bson_get_text(options, 'is_set') = 'true' THEN ''
                       ELSE format('WHEN (%s)', irregular) END, 'of', name);
-  PERFORM @extschema@._pattern_statement_trigger(rel, 50, 'outlier', name, 'statement', 48, 'AFTER UPDATE OR TRUNCATE');
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  PERFORM docpatterns._pattern_statement_trigger(rel, 50, 'outlier', name, 'statement', 48, 'AFTER UPDATE OR TRUNCATE');
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _outlier_create_triggers(regclass, bson) IS 'triggers of the outlier pattern on its table';
+COMMENT ON FUNCTION docpatterns._outlier_create_triggers(regclass, bson) IS 'triggers of the outlier pattern on its table';
 
 -- The table of chunks, its indexes and its guard.
-CREATE FUNCTION _outlier_create_extras(rel regclass, doc_column text, extras_name text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._outlier_create_extras(rel regclass, doc_column text, extras_name text, name text, pair text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_create_side(rel, doc_column, 'outlier', name, pair, extras_name,
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_create_side(rel, doc_column, 'outlier', name, pair, extras_name,
             'chunk bigint NOT NULL, n int NOT NULL, sealed boolean NOT NULL, '
             'elements @extschema@.bson_value NOT NULL CHECK (@extschema@.bson_typeof(elements) OPERATOR(pg_catalog.=) ''array'')', 'chunk', NULL,
             format('elements of "%s" that outliers of %s do not hold themselves', name, t.base));
@@ -191,14 +191,14 @@ BEGIN
   EXCEPTION WHEN feature_not_supported THEN
     NULL;
   END;
-  EXECUTE format('CREATE INDEX ON %s USING gin (@extschema@.bson_element_hashes(elements)) WHERE sealed', extras_name);
-  EXECUTE format('CREATE INDEX ON %s (%s) WHERE NOT sealed', extras_name, array_to_string(@extschema@._pattern_side_keys(cardinality(t.keys)), ', '));
+  EXECUTE format('CREATE INDEX ON %s USING gin (docpatterns.bson_element_hashes(elements)) WHERE sealed', extras_name);
+  EXECUTE format('CREATE INDEX ON %s (%s) WHERE NOT sealed', extras_name, array_to_string(docpatterns._pattern_side_keys(cardinality(t.keys)), ', '));
 END
 $$;
-COMMENT ON FUNCTION _outlier_create_extras(regclass, text, text, text, text) IS 'table for the extras of an outlier pattern';
+COMMENT ON FUNCTION docpatterns._outlier_create_extras(regclass, text, text, text, text) IS 'table for the extras of an outlier pattern';
 
 -- A collection as the store: its index and its triggers.
-CREATE FUNCTION _outlier_link(rel regclass, extras_rel regclass, name text, pair text, on_field text) RETURNS void
+CREATE FUNCTION docpatterns._outlier_link(rel regclass, extras_rel regclass, name text, pair text, on_field text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   side record;
@@ -206,28 +206,28 @@ BEGIN
   IF extras_rel = rel THEN
     RAISE EXCEPTION 'the extras cannot lie in the table itself' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT p.* INTO side FROM @extschema@._pattern_table(extras_rel, NULL) p;
+  SELECT p.* INTO side FROM docpatterns._pattern_table(extras_rel, NULL) p;
   EXECUTE format('CREATE INDEX ON %s ((%I OPERATOR(@extschema@.->) %L::text), (%2$I OPERATOR(@extschema@.->) ''_id''::text))', side.base, side.doc, on_field);
-  EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.outlier_link_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name, 'link'), side.base, 'side', pair, name);
-  EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.outlier_link_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name, 'statement'), side.base, 'side', pair, name);
+  EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_link_trigger(%L, %L, %L)',
+                 docpatterns._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name, 'link'), side.base, 'side', pair, name);
+  EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.outlier_link_trigger(%L, %L, %L)',
+                 docpatterns._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name, 'statement'), side.base, 'side', pair, name);
 END
 $$;
-COMMENT ON FUNCTION _outlier_link(regclass, regclass, text, text, text) IS 'index and triggers of a collection that holds the extras of an outlier pattern';
+COMMENT ON FUNCTION docpatterns._outlier_link(regclass, regclass, text, text, text) IS 'index and triggers of a collection that holds the extras of an outlier pattern';
 
-CREATE FUNCTION _outlier_create_index(rel regclass, doc text, field text) RETURNS void
+CREATE FUNCTION docpatterns._outlier_create_index(rel regclass, doc text, field text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  EXECUTE format('CREATE INDEX ON %s USING gin (@extschema@.bson_element_hashes(%I OPERATOR(@extschema@.->) %L::text))', rel, doc, field);
+  EXECUTE format('CREATE INDEX ON %s USING gin (docpatterns.bson_element_hashes(%I OPERATOR(@extschema@.->) %L::text))', rel, doc, field);
 END
 $$;
-COMMENT ON FUNCTION _outlier_create_index(regclass, text, text) IS 'index on the elements that documents hold themselves';
+COMMENT ON FUNCTION docpatterns._outlier_create_index(regclass, text, text) IS 'index on the elements that documents hold themselves';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
 -- What _pattern_parts() says, with "s" a row of the store, whichever of the two it is.
-CREATE FUNCTION _outlier_parts(rel regclass, name text,
+CREATE FUNCTION docpatterns._outlier_parts(rel regclass, name text,
                                OUT base text, OUT schema_name text, OUT table_name text, OUT options bson, OUT doc text,
                                OUT key_row text, OUT key_list text, OUT key_value text, OUT side regclass, OUT side_doc text, OUT side_link text,
                                OUT side_key_row text, OUT side_key_list text, OUT side_key_value text, OUT stored text, OUT matches text)
@@ -235,7 +235,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
-  SELECT q.* INTO t FROM @extschema@._pattern_parts(rel, 'outlier', name) q;
+  SELECT q.* INTO t FROM docpatterns._pattern_parts(rel, 'outlier', name) q;
   base := t.base; schema_name := t.schema_name; table_name := t.table_name; options := t.options; doc := t.doc; side := t.side;
   key_list := t.key_list; key_row := t.key_row; key_value := t.key_value; matches := t.matches; side_key_list := t.side_key_list;
   IF NOT (@extschema@.bson_typeof(options, 'threshold') = 'int' AND @extschema@.bson_typeof(options, 'keep') = 'int' AND @extschema@.bson_typeof(options, 'chunk') = 'int') IS TRUE THEN
@@ -246,7 +246,7 @@ BEGIN
                      (SELECT string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n) FROM unnest(t.keys, t.side_keys) WITH ORDINALITY AS u (k, s, n)), base);
   ELSIF @extschema@.bson_exists(options, 'on_field') THEN
     SELECT format('s.%I', p.doc) INTO side_doc 
-      FROM @extschema@._pattern_table(side, (SELECT a.doc_column FROM @extschema@._pattern_anchors(side) a WHERE a.label = @extschema@.bson_get_text(options, 'pair'))) p;
+      FROM docpatterns._pattern_table(side, (SELECT a.doc_column FROM docpatterns._pattern_anchors(side) a WHERE a.label = @extschema@.bson_get_text(options, 'pair'))) p;
     side_link := format('(%s OPERATOR(@extschema@.->) %L::text)', side_doc, @extschema@.bson_get_text(options, 'on_field'));
     side_key_list := 's.key'; side_key_value := 's.key';
     matches := format('s.key OPERATOR(@extschema@.=) %s', key_value);
@@ -257,15 +257,15 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _outlier_parts(regclass, text) IS 'names and options of an outlier declaration, and pieces of SQL text about them';
+COMMENT ON FUNCTION docpatterns._outlier_parts(regclass, text) IS 'names and options of an outlier declaration, and pieces of SQL text about them';
 
-CREATE FUNCTION _outlier_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._outlier_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   field text;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   field := @extschema@.bson_get_text(p.options, 'field');
   IF p.side IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'extras table'::text, 'present'::text, 'missing'::text;
@@ -338,16 +338,16 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _outlier_check(regclass, text) IS 'violated invariants of an outlier pattern';
+COMMENT ON FUNCTION docpatterns._outlier_check(regclass, text) IS 'violated invariants of an outlier pattern';
 
 -- Keys of rows that may have to be settled.
-CREATE FUNCTION _outlier_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._outlier_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   length text;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   length := format('(CASE WHEN @extschema@.bson_typeof(%1$s, %2$L) OPERATOR(pg_catalog.=) ''array'' THEN @extschema@.bson_array_length(%1$s, %2$L) ELSE 0 END)',
                    p.doc, @extschema@.bson_get_text(p.options, 'field'));
   RETURN format('SELECT %s AS key FROM %s AS b WHERE %s IS NOT NULL AND (@extschema@.bson_exists(%3$s, %L) OR %s OPERATOR(pg_catalog.>) %s%s) ORDER BY %s',
@@ -360,28 +360,28 @@ BEGIN
     p.key_list);
 END
 $$;
-COMMENT ON FUNCTION _outlier_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with an outlier pattern';
+COMMENT ON FUNCTION docpatterns._outlier_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with an outlier pattern';
 
-CREATE FUNCTION _outlier_rejoin(rel regclass, name text, key record) RETURNS bigint
+CREATE FUNCTION docpatterns._outlier_rejoin(rel regclass, name text, key record) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_rejoin' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _outlier_rejoin(regclass, text, record) IS 'puts the extras of a key back into its document; returns the size of that; does nothing when it would be too large';
+COMMENT ON FUNCTION docpatterns._outlier_rejoin(regclass, text, record) IS 'puts the extras of a key back into its document; returns the size of that; does nothing when it would be too large';
 
-CREATE FUNCTION _outlier_drop_orphans(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._outlier_drop_orphans(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_outlier_drop_orphans_sql' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _outlier_drop_orphans(regclass, text) IS 'forgets extras whose document does not exist';
+COMMENT ON FUNCTION docpatterns._outlier_drop_orphans(regclass, text) IS 'forgets extras whose document does not exist';
 
-CREATE FUNCTION _outlier_rechunk(rel regclass, name text, key record) RETURNS boolean
+CREATE FUNCTION docpatterns._outlier_rechunk(rel regclass, name text, key record) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_outlier_rechunk' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _outlier_rechunk(regclass, text, record) IS 'arranges the extras of a key in chunks anew, or forgets them when there is no document; returns whether anything had to be written';
+COMMENT ON FUNCTION docpatterns._outlier_rechunk(regclass, text, record) IS 'arranges the extras of a key in chunks anew, or forgets them when there is no document; returns whether anything had to be written';
 
 -- Rows whose documents say that they have extras, and hold no more elements than stay with these, but have none.
-CREATE FUNCTION _outlier_lost(rel regclass, name text) RETURNS text[]
+CREATE FUNCTION docpatterns._outlier_lost(rel regclass, name text) RETURNS text[]
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   result text[];
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   EXECUTE format('SELECT array_agg((%1$s)::text) FROM %2$s AS b LEFT JOIN (%3$s) AS s ON %4$s WHERE s.stored IS NULL AND @extschema@.bson_typeof(%5$s, %6$L) = ''bool'' '
                  'AND @extschema@.bson_get_text(%5$s, %6$L) = ''true'' AND coalesce(CASE WHEN @extschema@.bson_typeof(%5$s, %7$L) = ''array'' THEN @extschema@.bson_array_length(%5$s, %7$L) END, 0) <= %8$s',
                  p.key_row, p.base, p.stored, p.matches, p.doc, @extschema@.bson_get_text(p.options, 'flag'), @extschema@.bson_get_text(p.options, 'field'), @extschema@.bson_get_text(p.options, 'keep'))
@@ -389,27 +389,27 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION _outlier_lost(regclass, text) IS 'keys, as rows in text, of documents whose extras are missing, as far as these tell; NULL for none';
+COMMENT ON FUNCTION docpatterns._outlier_lost(regclass, text) IS 'keys, as rows in text, of documents whose extras are missing, as far as these tell; NULL for none';
 
-CREATE FUNCTION _outlier_accept_loss(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._outlier_accept_loss(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   IF p.side IS NULL THEN
     IF @extschema@.bson_exists(p.options, 'on_field') THEN
       RETURN 0;  -- the repair says that they are another table's
     END IF;
-    PERFORM @extschema@._outlier_create_extras(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
-              format('%I.%I', p.schema_name, @extschema@._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
+    PERFORM docpatterns._outlier_create_extras(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
+              format('%I.%I', p.schema_name, docpatterns._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
   END IF;
-  RETURN @extschema@._pattern_settle_rows(rel, name, format('SELECT %1$s AS key FROM %2$s AS b WHERE (%1$s)::text = ANY (%3$L::text[])', p.key_row, p.base, @extschema@._outlier_lost(rel, name)));
+  RETURN docpatterns._pattern_settle_rows(rel, name, format('SELECT %1$s AS key FROM %2$s AS b WHERE (%1$s)::text = ANY (%3$L::text[])', p.key_row, p.base, docpatterns._outlier_lost(rel, name)));
 END
 $$;
-COMMENT ON FUNCTION _outlier_accept_loss(regclass, text) IS 'takes what is there of documents whose extras are missing for all of them';
+COMMENT ON FUNCTION docpatterns._outlier_accept_loss(regclass, text) IS 'takes what is there of documents whose extras are missing for all of them';
 
-CREATE FUNCTION _outlier_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._outlier_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -417,16 +417,16 @@ DECLARE
   lost text[];
   done bigint := 0;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
-  PERFORM @extschema@._pattern_create_whole(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')));
+  SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
+  PERFORM docpatterns._pattern_create_whole(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')));
   IF p.side IS NULL THEN
     IF @extschema@.bson_exists(p.options, 'on_field') THEN
       RAISE EXCEPTION 'the collection with the extras of the outlier pattern "%" on table % is missing', name, p.base
         USING ERRCODE = 'undefined_table', HINT = 'Restore it, or end the pattern with pattern_disable().';
     END IF;
-    PERFORM @extschema@._outlier_create_extras(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
-              format('%I.%I', p.schema_name, @extschema@._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
-    SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+    PERFORM docpatterns._outlier_create_extras(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
+              format('%I.%I', p.schema_name, docpatterns._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
+    SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   ELSIF p.side_doc IS NULL THEN
     -- chunks that are not as they should be, chunks without a document; the chunks of a set may hold one value twice
     FOR r IN EXECUTE format($q$
@@ -436,27 +436,27 @@ BEGIN
             OR NOT EXISTS (SELECT FROM %7$s AS b WHERE %8$s AND %9$s IS NOT NULL)) AS s
         $q$, p.side_key_row, p.side_key_list, p.side, @extschema@.bson_get_text(p.options, 'chunk')::int, 1::bigint << 61,
         @extschema@.bson_get_text(p.options, 'is_set'), p.base, p.matches, p.doc) LOOP
-      IF @extschema@._outlier_rechunk(rel, name, r.key) THEN
+      IF docpatterns._outlier_rechunk(rel, name, r.key) THEN
         done := done + 1;
       END IF;
     END LOOP;
   ELSE
-    PERFORM @extschema@._outlier_drop_orphans(rel, name);
+    PERFORM docpatterns._outlier_drop_orphans(rel, name);
   END IF;
-  lost := @extschema@._outlier_lost(rel, name);
+  lost := docpatterns._outlier_lost(rel, name);
   IF lost IS NOT NULL THEN
     RAISE WARNING 'pattern "%" of table %: extras of % documents are missing', name, p.base, cardinality(lost)
       USING DETAIL = format('Their keys: %s%s.', array_to_string(lost[1:20], ', '), CASE WHEN cardinality(lost) > 20 THEN ', ...' ELSE '' END),
             HINT = 'The documents are left as they are. Restore the extras, or call pattern_repair() with accept_loss => true.';
   END IF;
   -- documents that have extras, whatever they say themselves, and those that are not in line without
-  RETURN done + @extschema@._pattern_settle_rows(rel, name, format('SELECT k.key FROM (SELECT %1$s AS key FROM %2$s AS b JOIN (%3$s) AS s ON %4$s UNION ALL SELECT key FROM (%5$s) p) AS k WHERE k.key::text <> ALL (%6$L::text[])',
-                          p.key_row, p.base, p.stored, p.matches, @extschema@._outlier_pending(rel, name), coalesce(lost, '{}')));
+  RETURN done + docpatterns._pattern_settle_rows(rel, name, format('SELECT k.key FROM (SELECT %1$s AS key FROM %2$s AS b JOIN (%3$s) AS s ON %4$s UNION ALL SELECT key FROM (%5$s) p) AS k WHERE k.key::text <> ALL (%6$L::text[])',
+                          p.key_row, p.base, p.stored, p.matches, docpatterns._outlier_pending(rel, name), coalesce(lost, '{}')));
 END
 $$;
-COMMENT ON FUNCTION _outlier_repair(regclass, text) IS 'pattern_repair of the outlier pattern';
+COMMENT ON FUNCTION docpatterns._outlier_repair(regclass, text) IS 'pattern_repair of the outlier pattern';
 
-CREATE FUNCTION _outlier_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._outlier_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -464,10 +464,10 @@ DECLARE
   r record;
   keep_follows boolean;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   o := p.options;
   keep_follows := @extschema@.bson_get_text(o, 'keep') = @extschema@.bson_get_text(o, 'threshold') AND NOT @extschema@.bson_exists(changes, 'keep');
-  o := @extschema@._pattern_change_options(o, changes, 'outlier', '{threshold: "int", keep: "int", chunk: "int", is_set: "bool", mode: "string", index_elements: "bool"}');
+  o := docpatterns._pattern_change_options(o, changes, 'outlier', '{threshold: "int", keep: "int", chunk: "int", is_set: "bool", mode: "string", index_elements: "bool"}');
   IF keep_follows THEN
     o := @extschema@.bson_set(o, 'keep', o OPERATOR(@extschema@.->) 'threshold'::text);
   END IF;
@@ -477,29 +477,29 @@ BEGIN
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
 
-  PERFORM @extschema@._outlier_create_triggers(rel, o);
+  PERFORM docpatterns._outlier_create_triggers(rel, o);
   IF @extschema@.bson_get_text(o, 'index_elements') <> @extschema@.bson_get_text(p.options, 'index_elements') THEN
     IF @extschema@.bson_get_text(o, 'index_elements') = 'true' THEN
-      PERFORM @extschema@._outlier_create_index(rel, (SELECT t.doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) t), @extschema@.bson_get_text(o, 'field'));
+      PERFORM docpatterns._outlier_create_index(rel, (SELECT t.doc FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) t), @extschema@.bson_get_text(o, 'field'));
     ELSE
-      PERFORM @extschema@._outlier_drop_index(rel, @extschema@.bson_get_text(o, 'field'));
+      PERFORM docpatterns._outlier_drop_index(rel, @extschema@.bson_get_text(o, 'field'));
     END IF;
   END IF;
 
   -- documents that have extras are arranged anew at once, because their triggers go by the new options
   FOR r IN EXECUTE format('SELECT %s AS key FROM %s AS b JOIN (%s) AS s ON %s', p.key_row, p.base, p.stored, p.matches) LOOP
     IF p.side_doc IS NULL THEN
-      PERFORM @extschema@._outlier_rechunk(rel, name, r.key);
+      PERFORM docpatterns._outlier_rechunk(rel, name, r.key);
     ELSE
-      PERFORM @extschema@._pattern_settle(rel, name, r.key);
+      PERFORM docpatterns._pattern_settle(rel, name, r.key);
     END IF;
   END LOOP;
   RAISE NOTICE 'CALL pattern_build(%, %) brings documents without extras in line with the new options', quote_literal(p.base), quote_literal(name);
 END
 $$;
-COMMENT ON FUNCTION _outlier_alter(regclass, text, bson) IS 'pattern_alter of the outlier pattern';
+COMMENT ON FUNCTION docpatterns._outlier_alter(regclass, text, bson) IS 'pattern_alter of the outlier pattern';
 
-CREATE FUNCTION _outlier_drop_index(rel regclass, field text) RETURNS void
+CREATE FUNCTION docpatterns._outlier_drop_index(rel regclass, field text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i record;
@@ -507,15 +507,15 @@ BEGIN
   FOR i IN SELECT x.indexrelid::regclass AS index FROM pg_index x
            WHERE x.indrelid = rel AND x.indexprs IS NOT NULL
              AND EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = x.indexrelid
-                           AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = '@extschema@.bson_element_hashes'::regproc)
+                           AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = 'docpatterns.bson_element_hashes'::regproc)
              AND position(format('''%s''', replace(field, '''', '''''')) IN pg_get_expr(x.indexprs, x.indrelid)) > 0 LOOP
     EXECUTE format('DROP INDEX %s', i.index);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _outlier_drop_index(regclass, text) IS 'drops the index on the elements that documents hold themselves';
+COMMENT ON FUNCTION docpatterns._outlier_drop_index(regclass, text) IS 'drops the index on the elements that documents hold themselves';
 
-CREATE FUNCTION _outlier_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._outlier_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -528,15 +528,15 @@ DECLARE
   flag text;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._outlier_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   IF NOT keep_data AND p.side IS NOT NULL THEN
     -- a flag on a document without extras is a stale one, unless documents had the field before
     flag := @extschema@.bson_get_text(p.options, 'flag');
     FOR r IN EXECUTE format('SELECT %1$s AS key, %2$s AS value FROM %3$s AS b LEFT JOIN (%4$s) AS s ON %5$s WHERE s.stored IS NOT NULL OR %6$s ORDER BY %7$s',
                             p.key_row, p.key_value, p.base, p.stored, p.matches,
-                            CASE WHEN flag = ANY (@extschema@._pattern_own_paths(p.options)) THEN 'false'
+                            CASE WHEN flag = ANY (docpatterns._pattern_own_paths(p.options)) THEN 'false'
                                  ELSE format('@extschema@.bson_exists(%s, %L)', p.doc, flag) END, p.key_list) LOOP
-      size := @extschema@._outlier_rejoin(rel, name, r.key);
+      size := docpatterns._outlier_rejoin(rel, name, r.key);
       IF size > limit_size THEN
         too_large := too_large || r.value::text;
       ELSE
@@ -551,20 +551,20 @@ BEGIN
     END IF;
   END IF;
 
-  PERFORM @extschema@._pattern_drop_triggers(rel, 'outlier', name);
+  PERFORM docpatterns._pattern_drop_triggers(rel, 'outlier', name);
   IF p.side_doc IS NOT NULL THEN
     -- a collection stays: it is the user's
-    PERFORM @extschema@._pattern_drop_side_triggers(p.side, @extschema@.bson_get_text(p.options, 'pair'), name);
+    PERFORM docpatterns._pattern_drop_side_triggers(p.side, @extschema@.bson_get_text(p.options, 'pair'), name);
   ELSE
-    PERFORM @extschema@._pattern_drop_side(p.side, rel, keep_data);
+    PERFORM docpatterns._pattern_drop_side(p.side, rel, keep_data);
   END IF;
-  PERFORM @extschema@._outlier_drop_index(rel, @extschema@.bson_get_text(p.options, 'field'))
+  PERFORM docpatterns._outlier_drop_index(rel, @extschema@.bson_get_text(p.options, 'field'))
     WHERE @extschema@.bson_get_text(p.options, 'index_elements') = 'true';
-  PERFORM @extschema@._pattern_drop_whole(rel);
+  PERFORM docpatterns._pattern_drop_whole(rel);
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _outlier_disable(regclass, text, bson) IS 'pattern_disable of the outlier pattern';
+COMMENT ON FUNCTION docpatterns._outlier_disable(regclass, text, bson) IS 'pattern_disable of the outlier pattern';
 
 -- Calls -------------------------------------------------------------------------------------------------------------------
 
@@ -593,9 +593,9 @@ CREATE FUNCTION outlier_find(rel regclass, value "any", name text DEFAULT NULL) 
 COMMENT ON FUNCTION outlier_find(regclass, "any", text) IS
   'documents, as they are stored, whose whole array holds the value; needs SELECT on the table; extras are found by index, elements inside documents too if the pattern has index_elements, else by one scan of the table; errors 42704 when the table has no outlier pattern, 22023 when it has several and none is named';
 
-CREATE FUNCTION _outlier_rows(rel regclass, name text, "values" bson_value) RETURNS SETOF record
+CREATE FUNCTION docpatterns._outlier_rows(rel regclass, name text, "values" bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_outlier_rows' LANGUAGE C STABLE STRICT ROWS 10 COST 1000;
-COMMENT ON FUNCTION _outlier_rows(regclass, text, bson_value) IS
+COMMENT ON FUNCTION docpatterns._outlier_rows(regclass, text, bson_value) IS
   'internal: the keys, as rows of key columns, of documents that the user sees and that have one of the values (an array) among their extras; found by index';
 
 CREATE FUNCTION outlier_count(rel regclass, key "any", name text DEFAULT NULL) RETURNS bigint
@@ -623,7 +623,7 @@ DECLARE
   proposal double precision;
   per_element double precision;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   EXECUTE format($q$
     SELECT count(*), count(len),
       percentile_disc(0.5) WITHIN GROUP (ORDER BY len), percentile_disc(0.9) WITHIN GROUP (ORDER BY len), percentile_disc(0.99) WITHIN GROUP (ORDER BY len),

@@ -1,9 +1,9 @@
 -- The payload pattern: a bulky field lies compressed in its document, the fields that are asked for are extracted from it on
 -- every write. Its triggers are in src/patterns/payload/.
 
-CREATE FUNCTION payload_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.payload_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_payload_trigger' LANGUAGE C;
-COMMENT ON FUNCTION payload_trigger() IS 'trigger of the payload pattern; made by payload_enable';
+COMMENT ON FUNCTION docpatterns.payload_trigger() IS 'trigger of the payload pattern; made by payload_enable';
 
 CREATE FUNCTION payload_pack(value bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_payload_pack_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
@@ -13,21 +13,21 @@ CREATE FUNCTION payload_unpack(value bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_payload_unpack_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
 COMMENT ON FUNCTION payload_unpack(bson_value) IS 'the value that a packed payload holds; any other value stays; error XX001 for a damaged one';
 
-CREATE FUNCTION _payload_verify(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._payload_verify(rel regclass, options bson) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_payload_verify' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _payload_verify(regclass, bson) IS 'errors 22023, 42P17, 42501 and those of expressions for options of the payload pattern that are wrong';
+COMMENT ON FUNCTION docpatterns._payload_verify(regclass, bson) IS 'errors 22023, 42P17, 42501 and those of expressions for options of the payload pattern that are wrong';
 
-CREATE FUNCTION _payload_is_pending(doc bson, rel regclass, name text) RETURNS boolean
+CREATE FUNCTION docpatterns._payload_is_pending(doc bson, rel regclass, name text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_payload_is_pending' LANGUAGE C STABLE STRICT COST 5;
-COMMENT ON FUNCTION _payload_is_pending(bson, regclass, text) IS 'whether the payload of a document is not packed';
+COMMENT ON FUNCTION docpatterns._payload_is_pending(bson, regclass, text) IS 'whether the payload of a document is not packed';
 
-CREATE FUNCTION _payload_is_packed(value bson_value) RETURNS boolean
+CREATE FUNCTION docpatterns._payload_is_packed(value bson_value) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_payload_is_packed_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _payload_is_packed(bson_value) IS 'whether a value is a packed payload';
+COMMENT ON FUNCTION docpatterns._payload_is_packed(bson_value) IS 'whether a value is a packed payload';
 
-CREATE FUNCTION _payload_faults(doc bson, rel regclass, name text, key "any", OUT what text, OUT expected text, OUT found text) RETURNS SETOF record
+CREATE FUNCTION docpatterns._payload_faults(doc bson, rel regclass, name text, key "any", OUT what text, OUT expected text, OUT found text) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_payload_faults' LANGUAGE C STABLE STRICT COST 1000 ROWS 1;
-COMMENT ON FUNCTION _payload_faults(bson, regclass, text, "any") IS 'what is wrong with a document: its payload is read and all fields are extracted';
+COMMENT ON FUNCTION docpatterns._payload_faults(bson, regclass, text, "any") IS 'what is wrong with a document: its payload is read and all fields are extracted';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -38,9 +38,9 @@ DECLARE
 BEGIN
   -- functions are meant as the caller finds them, so their names are completed before the search path changes
   IF extracts IS NOT NULL THEN
-    declared := @extschema@._payload_functions(extracts);
+    declared := docpatterns._payload_functions(extracts);
   END IF;
-  RETURN @extschema@._payload_enable(rel, field, declared, name, doc_column);
+  RETURN docpatterns._payload_enable(rel, field, declared, name, doc_column);
 END
 $$;
 COMMENT ON FUNCTION payload_enable(regclass, text, bson, text, text) IS
@@ -50,7 +50,7 @@ COMMENT ON FUNCTION payload_enable(regclass, text, bson, text, text) IS
   '0A000 for xpath on a server without libxml, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
 
 -- Functions with their schema and argument: f, s.f or s.f(text) becomes s.f(text).
-CREATE FUNCTION _payload_functions(extracts bson) RETURNS bson
+CREATE FUNCTION docpatterns._payload_functions(extracts bson) RETURNS bson
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
   result @extschema@.bson := extracts;
@@ -80,148 +80,148 @@ BEGIN
                 JOIN pg_catalog.pg_namespace tn ON tn.oid OPERATOR(pg_catalog.=) t.typnamespace)) INTO given
       FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace WHERE p.oid OPERATOR(pg_catalog.=) found;
     IF @extschema@.bson_typeof(e.value) OPERATOR(pg_catalog.=) 'string' THEN
-      result := @extschema@.bson_set(result, @extschema@._pattern_name_path(e.key), pg_catalog.concat('function:', given, suffix));
+      result := @extschema@.bson_set(result, docpatterns._pattern_name_path(e.key), pg_catalog.concat('function:', given, suffix));
     ELSE
-      result := @extschema@.bson_set(result, @extschema@._pattern_name_path(e.key) OPERATOR(pg_catalog.||) '.function', given);
+      result := @extschema@.bson_set(result, docpatterns._pattern_name_path(e.key) OPERATOR(pg_catalog.||) '.function', given);
     END IF;
   END LOOP;
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION _payload_functions(bson) IS 'extracts with the functions that they name written in full; error 42883 for one that there is not';
+COMMENT ON FUNCTION docpatterns._payload_functions(bson) IS 'extracts with the functions that they name written in full; error 42883 for one that there is not';
 
-CREATE FUNCTION _payload_enable(rel regclass, field text, extracts bson, name text, doc_column text) RETURNS text
+CREATE FUNCTION docpatterns._payload_enable(rel regclass, field text, extracts bson, name text, doc_column text) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   options @extschema@.bson;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF field IS NULL OR extracts IS NULL THEN
     RAISE EXCEPTION 'field and extracts must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   name := coalesce(name, field);
-  PERFORM @extschema@._pattern_require_unused(rel, name);
+  PERFORM docpatterns._pattern_require_unused(rel, name);
   options := @extschema@.bson_build('name', name, 'field', field, 'extracts', extracts, 'doc_column', t.doc);
-  PERFORM @extschema@._payload_check_options(rel, options);
-  PERFORM @extschema@._payload_create_triggers(rel, options);
-  PERFORM @extschema@._pattern_create_whole(rel, doc_column);
-  PERFORM @extschema@._pattern_notice_rows(rel, name);
+  PERFORM docpatterns._payload_check_options(rel, options);
+  PERFORM docpatterns._payload_create_triggers(rel, options);
+  PERFORM docpatterns._pattern_create_whole(rel, doc_column);
+  PERFORM docpatterns._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION _payload_enable(regclass, text, bson, text, text) IS 'payload_enable with its functions written in full';
+COMMENT ON FUNCTION docpatterns._payload_enable(regclass, text, bson, text, text) IS 'payload_enable with its functions written in full';
 
-CREATE FUNCTION _payload_kept_paths(options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._payload_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_get_text($1, 'field')
   UNION ALL
   SELECT k FROM @extschema@.bson_keys(($1 OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson) k
 $$;
-COMMENT ON FUNCTION _payload_kept_paths(bson) IS 'paths of the payload and of the fields that are extracted from it';
+COMMENT ON FUNCTION docpatterns._payload_kept_paths(bson) IS 'paths of the payload and of the fields that are extracted from it';
 
-CREATE FUNCTION _payload_check_options(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._payload_check_options(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  paths text[] := array(SELECT p FROM @extschema@._payload_kept_paths(options) p);
+  paths text[] := array(SELECT p FROM docpatterns._payload_kept_paths(options) p);
   d record;
 BEGIN
-  IF EXISTS (SELECT FROM unnest(paths) p WHERE @extschema@._pattern_paths_overlap(p, '_id')) THEN
+  IF EXISTS (SELECT FROM unnest(paths) p WHERE docpatterns._pattern_paths_overlap(p, '_id')) THEN
     RAISE EXCEPTION 'neither the payload nor what is extracted from it can be _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF EXISTS (SELECT FROM unnest(paths) WITH ORDINALITY AS a (p, n) JOIN unnest(paths) WITH ORDINALITY AS b (p, n) ON a.n < b.n
-             WHERE @extschema@._pattern_paths_overlap(a.p, b.p)) THEN
+             WHERE docpatterns._pattern_paths_overlap(a.p, b.p)) THEN
     RAISE EXCEPTION 'the payload and what is extracted from it must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   FOR d IN SELECT q.pattern, q.name, ours.path
-           FROM @extschema@._pattern_declarations(rel) q CROSS JOIN LATERAL @extschema@._derive_kept_paths(q.pattern, q.options) AS theirs (path)
+           FROM docpatterns._pattern_declarations(rel) q CROSS JOIN LATERAL docpatterns._derive_kept_paths(q.pattern, q.options) AS theirs (path)
              CROSS JOIN unnest(paths) AS ours (path)
-           WHERE q.name <> @extschema@.bson_get_text(_payload_check_options.options, 'name') AND @extschema@._pattern_paths_overlap(theirs.path, ours.path) LOOP
+           WHERE q.name <> @extschema@.bson_get_text(_payload_check_options.options, 'name') AND docpatterns._pattern_paths_overlap(theirs.path, ours.path) LOOP
     RAISE EXCEPTION 'field "%" of table % is kept by the % pattern "%" already', d.path, rel, d.pattern, d.name USING ERRCODE = 'invalid_parameter_value';
   END LOOP;
-  PERFORM @extschema@._payload_verify(rel, options);
+  PERFORM docpatterns._payload_verify(rel, options);
 END
 $$;
-COMMENT ON FUNCTION _payload_check_options(regclass, bson) IS 'errors 22023 and others for options of the payload pattern that do not fit the table';
+COMMENT ON FUNCTION docpatterns._payload_check_options(regclass, bson) IS 'errors 22023 and others for options of the payload pattern that do not fit the table';
 
 -- The main trigger extracts, the other one packs.
-CREATE FUNCTION _payload_create_triggers(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._payload_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   declared text := @extschema@.bson_get_text(options, 'name');
   main text;
   late text;
 BEGIN
-  SELECT g.tgname::text INTO main FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
+  SELECT g.tgname::text INTO main FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
     WHERE d.pattern = 'payload' AND d.name = declared;
   SELECT g.tgname::text INTO late FROM pg_trigger g
-    WHERE g.tgrelid = rel AND g.tgfoid = '@extschema@.payload_trigger'::regproc
-      AND g.tgargs = @extschema@._pattern_arguments('of', declared);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.payload_trigger(%L)',
-                 coalesce(main, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_28_payload', declared, NULL)), rel, options::text);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.payload_trigger(%L, %L)',
-                 coalesce(late, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_54_payload', declared, 'pack')), rel, 'of', declared);
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+    WHERE g.tgrelid = rel AND g.tgfoid = 'docpatterns.payload_trigger'::regproc
+      AND g.tgargs = docpatterns._pattern_arguments('of', declared);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.payload_trigger(%L)',
+                 coalesce(main, docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_28_payload', declared, NULL)), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.payload_trigger(%L, %L)',
+                 coalesce(late, docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_54_payload', declared, 'pack')), rel, 'of', declared);
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _payload_create_triggers(regclass, bson) IS 'triggers of a payload pattern, made anew when options change';
+COMMENT ON FUNCTION docpatterns._payload_create_triggers(regclass, bson) IS 'triggers of a payload pattern, made anew when options change';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _payload_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._payload_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
-  RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS b CROSS JOIN LATERAL @extschema@._payload_faults(%s, $1, $2, %s) f',
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'payload', name) q;
+  RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS b CROSS JOIN LATERAL docpatterns._payload_faults(%s, $1, $2, %s) f',
                               p.key_value, p.base, p.doc, p.key_row) USING rel, name;
 END
 $$;
-COMMENT ON FUNCTION _payload_check(regclass, text) IS 'violated invariants of a payload pattern';
+COMMENT ON FUNCTION docpatterns._payload_check(regclass, text) IS 'violated invariants of a payload pattern';
 
-CREATE FUNCTION _payload_wrong(key_row text, base text, doc text, key_list text, name text) RETURNS text
+CREATE FUNCTION docpatterns._payload_wrong(key_row text, base text, doc text, key_list text, name text) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('SELECT %1$s AS key FROM %2$s AS b '
-                'WHERE EXISTS (SELECT FROM @extschema@._payload_faults(%3$s, '
+                'WHERE EXISTS (SELECT FROM docpatterns._payload_faults(%3$s, '
                 '%2$L::regclass, %5$L, %1$s)) ORDER BY %4$s', key_row, base, doc, key_list, name)
 $$;
-COMMENT ON FUNCTION _payload_wrong(text, text, text, text, text) IS
+COMMENT ON FUNCTION docpatterns._payload_wrong(text, text, text, text, text) IS
   'SQL text: keys of rows that are not as a payload pattern has them';
 
-CREATE FUNCTION _payload_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._payload_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'payload', name) q;
   IF @extschema@.bson_exists(p.options, 'held') THEN
     -- one that is packed may hold a value from before
-    RETURN @extschema@._payload_wrong(p.key_row, p.base, p.doc, p.key_list, name);
+    RETURN docpatterns._payload_wrong(p.key_row, p.base, p.doc, p.key_list, name);
   END IF;
-  RETURN format('SELECT %1$s AS key FROM %2$s AS b WHERE @extschema@._payload_is_pending(%3$s, %4$L::regclass, %5$L) '
+  RETURN format('SELECT %1$s AS key FROM %2$s AS b WHERE docpatterns._payload_is_pending(%3$s, %4$L::regclass, %5$L) '
                 'OR coalesce(@extschema@.bson_typeof(%3$s, %6$L), ''null'') OPERATOR(pg_catalog.=) ANY (''{"null",undefined}'') AND @extschema@.bson_exists_any(%3$s, %7$L::text[]) ORDER BY %8$s',
                 p.key_row, p.base, p.doc, p.base, name, @extschema@.bson_get_text(p.options, 'field'),
-                ARRAY(SELECT g FROM @extschema@._pattern_guarded_paths('payload', p.options) g)::text, p.key_list);
+                ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths('payload', p.options) g)::text, p.key_list);
 END
 $$;
-COMMENT ON FUNCTION _payload_pending(regclass, text) IS 'SQL text: keys of rows whose payload is not packed, or that have none and fields all the same';
+COMMENT ON FUNCTION docpatterns._payload_pending(regclass, text) IS 'SQL text: keys of rows whose payload is not packed, or that have none and fields all the same';
 
-CREATE FUNCTION _payload_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._payload_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
-  PERFORM @extschema@._pattern_create_whole(rel, p.doc_name);
-  RETURN @extschema@._pattern_settle_rows(rel, name,
-           @extschema@._payload_wrong(p.key_row, p.base, p.doc, p.key_list, name));
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'payload', name) q;
+  PERFORM docpatterns._pattern_create_whole(rel, p.doc_name);
+  RETURN docpatterns._pattern_settle_rows(rel, name,
+           docpatterns._payload_wrong(p.key_row, p.base, p.doc, p.key_list, name));
 END
 $$;
-COMMENT ON FUNCTION _payload_repair(regclass, text) IS 'pattern_repair of a payload pattern';
+COMMENT ON FUNCTION docpatterns._payload_repair(regclass, text) IS 'pattern_repair of a payload pattern';
 
-CREATE FUNCTION _payload_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._payload_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -229,38 +229,38 @@ DECLARE
   options @extschema@.bson;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
-  options := @extschema@._pattern_change_options(p.options, changes, 'payload', '{extracts: "object"}');
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'payload', name) q;
+  options := docpatterns._pattern_change_options(p.options, changes, 'payload', '{extracts: "object"}');
   IF @extschema@.bson_exists(changes, 'extracts') THEN
-    options := @extschema@.bson_set(options, 'extracts', @extschema@._payload_functions((options OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson));
+    options := @extschema@.bson_set(options, 'extracts', docpatterns._payload_functions((options OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson));
   END IF;
-  PERFORM @extschema@._payload_check_options(rel, options);
-  gone := array(SELECT k FROM @extschema@._payload_kept_paths(p.options) k EXCEPT SELECT k FROM @extschema@._payload_kept_paths(options) k);
-  PERFORM @extschema@._payload_create_triggers(rel, options);
+  PERFORM docpatterns._payload_check_options(rel, options);
+  gone := array(SELECT k FROM docpatterns._payload_kept_paths(p.options) k EXCEPT SELECT k FROM docpatterns._payload_kept_paths(options) k);
+  PERFORM docpatterns._payload_create_triggers(rel, options);
   IF cardinality(gone) > 0 THEN
     EXECUTE format('UPDATE %s AS b SET %I = @extschema@.bson_unset(%s, VARIADIC $1) WHERE @extschema@.bson_exists_any(%3$s, $1)', p.base, p.doc_name, p.doc) USING gone;
   END IF;
-  PERFORM @extschema@._payload_repair(rel, name);
+  PERFORM docpatterns._payload_repair(rel, name);
 END
 $$;
-COMMENT ON FUNCTION _payload_alter(regclass, text, bson) IS 'pattern_alter of a payload pattern: extracts the new fields of all documents';
+COMMENT ON FUNCTION docpatterns._payload_alter(regclass, text, bson) IS 'pattern_alter of a payload pattern: extracts the new fields of all documents';
 
-CREATE FUNCTION _payload_follow_owner(rel regclass, former oid) RETURNS void
+CREATE FUNCTION docpatterns._payload_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_require_trusted($1, f::regprocedure)
-  FROM @extschema@._pattern_declarations($1) d
-    CROSS JOIN LATERAL @extschema@.bson_each(@extschema@._payload_functions(
+  SELECT docpatterns._pattern_require_trusted($1, f::regprocedure)
+  FROM docpatterns._pattern_declarations($1) d
+    CROSS JOIN LATERAL @extschema@.bson_each(docpatterns._payload_functions(
       (d.options OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson)) e
     CROSS JOIN LATERAL (SELECT CASE @extschema@.bson_typeof(e.value)
       WHEN 'object' THEN @extschema@.bson_get_text(e.value::@extschema@.bson, 'function')
       ELSE substring(e.value::text, '^function:(.*?)(?:::[^:]*)?$') END) AS x (f)
   WHERE d.pattern = 'payload' AND f IS NOT NULL
 $$;
-COMMENT ON FUNCTION _payload_follow_owner(regclass, oid) IS
+COMMENT ON FUNCTION docpatterns._payload_follow_owner(regclass, oid) IS
   'error 55000 where a function of others than the table''s new owner extracts fields; '
   '42883 where there is none';
 
-CREATE FUNCTION _payload_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._payload_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -269,18 +269,18 @@ DECLARE
   done bigint := 0;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'payload', name) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'payload', name) q;
   field := @extschema@.bson_get_text(p.options, 'field');
-  extracted := array(SELECT k FROM @extschema@._payload_kept_paths(p.options) k WHERE k <> field AND k <> ALL (@extschema@._pattern_own_paths(p.options)))::text;
-  PERFORM @extschema@._pattern_drop_triggers(rel, 'payload', name);
+  extracted := array(SELECT k FROM docpatterns._payload_kept_paths(p.options) k WHERE k <> field AND k <> ALL (docpatterns._pattern_own_paths(p.options)))::text;
+  PERFORM docpatterns._pattern_drop_triggers(rel, 'payload', name);
   IF @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
-    done := @extschema@._pattern_convert(rel, name, p.doc_name,
+    done := docpatterns._pattern_convert(rel, name, p.doc_name,
       format('@extschema@.bson_unset(CASE WHEN @extschema@.bson_exists(%1$s, %2$L) THEN @extschema@.bson_set(%1$s, %2$L, @extschema@.payload_unpack(%1$s OPERATOR(@extschema@.->) %2$L::text)) ELSE %1$s END, VARIADIC %3$L::text[])',
              p.doc, field, extracted),
-      format('@extschema@._payload_is_packed(%1$s OPERATOR(@extschema@.->) %2$L::text) OR @extschema@.bson_exists_any(%1$s, %3$L::text[])', p.doc, field, extracted));
+      format('docpatterns._payload_is_packed(%1$s OPERATOR(@extschema@.->) %2$L::text) OR @extschema@.bson_exists_any(%1$s, %3$L::text[])', p.doc, field, extracted));
   END IF;
-  PERFORM @extschema@._pattern_drop_whole(rel);
+  PERFORM docpatterns._pattern_drop_whole(rel);
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _payload_disable(regclass, text, bson) IS 'pattern_disable of a payload pattern: payloads as they were, without what was extracted';
+COMMENT ON FUNCTION docpatterns._payload_disable(regclass, text, bson) IS 'pattern_disable of a payload pattern: payloads as they were, without what was extracted';

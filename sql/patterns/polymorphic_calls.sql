@@ -4,66 +4,66 @@
 -- Verbs of the declaration ------------------------------------------------------------------------------------------------
 
 -- A row of the table as the other patterns left it, as a whole.
-CREATE FUNCTION _polymorphic_whole(base text, doc text, keys text[]) RETURNS text
+CREATE FUNCTION docpatterns._polymorphic_whole(base text, doc text, keys text[]) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('@extschema@.pattern_whole(t.%I, %L::regclass, %s)', $2, $1,
                 CASE WHEN cardinality($3) = 1 THEN format('t.%I', $3[1]) ELSE (SELECT format('ROW(%s)', string_agg(format('t.%I', k), ', ' ORDER BY n)) FROM unnest($3) WITH ORDINALITY AS u (k, n)) END)
 $$;
-COMMENT ON FUNCTION _polymorphic_whole(text, text, text[]) IS 'SQL text: the document of a row t with what other patterns have split off';
+COMMENT ON FUNCTION docpatterns._polymorphic_whole(text, text, text[]) IS 'SQL text: the document of a row t with what other patterns have split off';
 
-CREATE FUNCTION _polymorphic_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._polymorphic_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
 BEGIN
-  SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, name) q;
-  IF @extschema@._polymorphic_view(rel, 'polymorphic', name) IS NULL THEN
+  SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, name) q;
+  IF docpatterns._polymorphic_view(rel, 'polymorphic', name) IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'view'::text, 'present'::text, 'missing'::text;
   END IF;
   -- what a variant asks for is told by the variant
-  RETURN QUERY SELECT v.key, v.what, v.expected, v.found FROM @extschema@._polymorphic_violations(rel, name) v WHERE v.part IN ('by', 'common');
+  RETURN QUERY SELECT v.key, v.what, v.expected, v.found FROM docpatterns._polymorphic_violations(rel, name) v WHERE v.part IN ('by', 'common');
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_check(regclass, text) IS 'violated invariants of a polymorphic declaration: documents of unknown variants, and those that break the common schema';
+COMMENT ON FUNCTION docpatterns._polymorphic_check(regclass, text) IS 'violated invariants of a polymorphic declaration: documents of unknown variants, and those that break the common schema';
 
-CREATE FUNCTION _polymorphic_violations(rel regclass, of text, only_value bson_value DEFAULT NULL) RETURNS TABLE (key bson_value, variant text, part text, what text, expected text, found text)
+CREATE FUNCTION docpatterns._polymorphic_violations(rel regclass, of text, only_value bson_value DEFAULT NULL) RETURNS TABLE (key bson_value, variant text, part text, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
 BEGIN
-  SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, of) q;
+  SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, of) q;
   RETURN QUERY EXECUTE format(
     'SELECT q.key, e.variant, e.part, format(''%%s, rule "%%s"%%s'', CASE WHEN e.path = '''' THEN ''document'' ELSE format(''field "%%s"'', e.path) END, e.rule, '
     '         CASE WHEN e.variant IS NULL THEN '''' ELSE format('' of variant "%%s"'', e.variant) END), e.expected, e.found '
     'FROM (SELECT %s AS key, %s AS doc FROM %s AS t WHERE t.%I IS NOT NULL OFFSET 0) AS q '
     '  CROSS JOIN LATERAL @extschema@.polymorphic_errors(%3$L::regclass, q.doc, %5$L) AS e '
-    'WHERE %6$s AND NOT @extschema@._polymorphic_valid(%3$L::regclass, %5$L, q.doc)',
-    m.key_value, @extschema@._polymorphic_whole(m.base, m.doc, m.keys), m.base, m.doc, of,
+    'WHERE %6$s AND NOT docpatterns._polymorphic_valid(%3$L::regclass, %5$L, q.doc)',
+    m.key_value, docpatterns._polymorphic_whole(m.base, m.doc, m.keys), m.base, m.doc, of,
     -- those of one variant are told apart before they are looked at
-    CASE WHEN only_value IS NULL OR m.parent IS NOT NULL THEN 'true' ELSE @extschema@._polymorphic_predicate('q.doc', m.field_path, only_value) END);
+    CASE WHEN only_value IS NULL OR m.parent IS NOT NULL THEN 'true' ELSE docpatterns._polymorphic_predicate('q.doc', m.field_path, only_value) END);
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_violations(regclass, text, bson_value) IS 'what is wrong with the documents of a polymorphic table; only_value: with those of one variant at least';
+COMMENT ON FUNCTION docpatterns._polymorphic_violations(regclass, text, bson_value) IS 'what is wrong with the documents of a polymorphic table; only_value: with those of one variant at least';
 
-CREATE FUNCTION _polymorphic_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._polymorphic_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
 BEGIN
-  SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, name) q;
-  RETURN format('SELECT %s AS key FROM %s AS t WHERE NOT @extschema@._polymorphic_valid(%L::regclass, %L, %s) ORDER BY %s',
-                m.key_row, m.base, m.base, name, @extschema@._polymorphic_whole(m.base, m.doc, m.keys), m.key_list);
+  SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, name) q;
+  RETURN format('SELECT %s AS key FROM %s AS t WHERE NOT docpatterns._polymorphic_valid(%L::regclass, %L, %s) ORDER BY %s',
+                m.key_row, m.base, m.base, name, docpatterns._polymorphic_whole(m.base, m.doc, m.keys), m.key_list);
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_pending(regclass, text) IS 'SQL text: keys of documents that the table should not hold';
+COMMENT ON FUNCTION docpatterns._polymorphic_pending(regclass, text) IS 'SQL text: keys of documents that the table should not hold';
 
 -- Documents that are wrong cannot be put right here: the error names them.
-CREATE FUNCTION _polymorphic_require_valid(rel regclass, of text, variant text) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_require_valid(rel regclass, of text, variant text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   wrong text[];
 BEGIN
-  SELECT array_agg(DISTINCT v.key::text) INTO wrong FROM @extschema@._polymorphic_violations(rel, of) v WHERE _polymorphic_require_valid.variant IS NULL OR v.variant = _polymorphic_require_valid.variant;
+  SELECT array_agg(DISTINCT v.key::text) INTO wrong FROM docpatterns._polymorphic_violations(rel, of) v WHERE _polymorphic_require_valid.variant IS NULL OR v.variant = _polymorphic_require_valid.variant;
   IF wrong IS NOT NULL THEN
     RAISE EXCEPTION '% documents of table % are not what their variants ask for', cardinality(wrong), rel
       USING ERRCODE = 'check_violation',
@@ -72,70 +72,70 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_require_valid(regclass, text, text) IS 'error 23514 with the keys of documents that the table should not hold';
+COMMENT ON FUNCTION docpatterns._polymorphic_require_valid(regclass, text, text) IS 'error 23514 with the keys of documents that the table should not hold';
 
-CREATE FUNCTION _polymorphic_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._polymorphic_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM @extschema@._polymorphic_create_view(rel, name, NULL, NULL);
-  PERFORM @extschema@._polymorphic_require_valid(rel, name, NULL);
+  PERFORM docpatterns._polymorphic_create_view(rel, name, NULL, NULL);
+  PERFORM docpatterns._polymorphic_require_valid(rel, name, NULL);
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_repair(regclass, text) IS 'pattern_repair of a polymorphic declaration: makes its view anew; error 23514 with the keys of documents that are wrong';
+COMMENT ON FUNCTION docpatterns._polymorphic_repair(regclass, text) IS 'pattern_repair of a polymorphic declaration: makes its view anew; error 23514 with the keys of documents that are wrong';
 
-CREATE FUNCTION _polymorphic_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
   v record;
   o @extschema@.bson;
 BEGIN
-  SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, name) q;
-  o := @extschema@._pattern_change_options(m.options, changes, 'polymorphic', '{unknown: "any", common: "any null"}');
-  PERFORM @extschema@._polymorphic_verify(o);
-  PERFORM @extschema@._polymorphic_create_trigger(rel, o);
-  PERFORM @extschema@._polymorphic_create_view(rel, name, NULL, NULL);
-  FOR v IN SELECT q.* FROM @extschema@._polymorphic_declared(rel, name) q LOOP
-    PERFORM @extschema@._polymorphic_renew(rel, name, v.name);
+  SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, name) q;
+  o := docpatterns._pattern_change_options(m.options, changes, 'polymorphic', '{unknown: "any", common: "any null"}');
+  PERFORM docpatterns._polymorphic_verify(o);
+  PERFORM docpatterns._polymorphic_create_trigger(rel, o);
+  PERFORM docpatterns._polymorphic_create_view(rel, name, NULL, NULL);
+  FOR v IN SELECT q.* FROM docpatterns._polymorphic_declared(rel, name) q LOOP
+    PERFORM docpatterns._polymorphic_renew(rel, name, v.name);
   END LOOP;
-  PERFORM @extschema@._polymorphic_tell(rel, name);
+  PERFORM docpatterns._polymorphic_tell(rel, name);
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_alter(regclass, text, bson) IS 'pattern_alter of a polymorphic declaration';
+COMMENT ON FUNCTION docpatterns._polymorphic_alter(regclass, text, bson) IS 'pattern_alter of a polymorphic declaration';
 
-CREATE FUNCTION _polymorphic_tell(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_tell(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF @extschema@._pattern_nonempty(rel) THEN
+  IF docpatterns._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', rel
       USING HINT = format('CALL pattern_build(%L, %L) looks at them; new writes are looked at from now on.', rel, name);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_tell(regclass, text) IS 'a notice that rows which are there have not been looked at';
+COMMENT ON FUNCTION docpatterns._polymorphic_tell(regclass, text) IS 'a notice that rows which are there have not been looked at';
 
 -- The view and the indexes of a variant after a change of schemas.
-CREATE FUNCTION _polymorphic_renew(rel regclass, of text, variant text) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_renew(rel regclass, of text, variant text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i record;
 BEGIN
-  PERFORM @extschema@._polymorphic_create_view(rel, of, variant, NULL);
+  PERFORM docpatterns._polymorphic_create_view(rel, of, variant, NULL);
   -- an index over an expression that its paths do not have any more is made again
-  FOR i IN SELECT w.* FROM @extschema@._polymorphic_indexes(rel, of, variant) w WHERE w.index IS NOT NULL LOOP
-    IF NOT @extschema@._polymorphic_index_fits(rel, i.index, i.expressions) THEN
+  FOR i IN SELECT w.* FROM docpatterns._polymorphic_indexes(rel, of, variant) w WHERE w.index IS NOT NULL LOOP
+    IF NOT docpatterns._polymorphic_index_fits(rel, i.index, i.expressions) THEN
       EXECUTE format('DROP INDEX %s', i.index);
     END IF;
   END LOOP;
-  PERFORM @extschema@._polymorphic_drop_indexes(rel, variant, ARRAY(SELECT w.line FROM @extschema@._polymorphic_indexes(rel, of, variant) w));
-  PERFORM @extschema@._polymorphic_create_indexes(rel, of, variant);
+  PERFORM docpatterns._polymorphic_drop_indexes(rel, variant, ARRAY(SELECT w.line FROM docpatterns._polymorphic_indexes(rel, of, variant) w));
+  PERFORM docpatterns._polymorphic_create_indexes(rel, of, variant);
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_renew(regclass, text, text) IS 'brings the view and the indexes of a variant in line with its schemas';
+COMMENT ON FUNCTION docpatterns._polymorphic_renew(regclass, text, text) IS 'brings the view and the indexes of a variant in line with its schemas';
 
 -- What expressions mean is PostgreSQL's to say: an index is made without rows and compared.
-CREATE FUNCTION _polymorphic_index_fits(rel regclass, index regclass, expressions text) RETURNS boolean
+CREATE FUNCTION docpatterns._polymorphic_index_fits(rel regclass, index regclass, expressions text) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   probe text := (SELECT format('%I.%I', s.nspname, 'docpatterns_probe_' || replace(gen_random_uuid()::text, '-', ''))
@@ -151,70 +151,70 @@ BEGIN
   RETURN fits;
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_index_fits(regclass, regclass, text) IS 'whether an index has these expressions';
+COMMENT ON FUNCTION docpatterns._polymorphic_index_fits(regclass, regclass, text) IS 'whether an index has these expressions';
 
-CREATE FUNCTION _polymorphic_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._polymorphic_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v record;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  FOR v IN SELECT q.* FROM @extschema@._polymorphic_declared(rel, name) q LOOP
-    PERFORM @extschema@._polymorphic_drop(rel, 'polymorphic_variant', v.name);
+  FOR v IN SELECT q.* FROM docpatterns._polymorphic_declared(rel, name) q LOOP
+    PERFORM docpatterns._polymorphic_drop(rel, 'polymorphic_variant', v.name);
   END LOOP;
-  PERFORM @extschema@._polymorphic_drop(rel, 'polymorphic', name);
+  PERFORM docpatterns._polymorphic_drop(rel, 'polymorphic', name);
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_disable(regclass, text, bson) IS 'pattern_disable of a polymorphic declaration, with its variants, their views and indexes; documents stay as they are';
+COMMENT ON FUNCTION docpatterns._polymorphic_disable(regclass, text, bson) IS 'pattern_disable of a polymorphic declaration, with its variants, their views and indexes; documents stay as they are';
 
 -- Trigger, view and indexes of a declaration.
-CREATE FUNCTION _polymorphic_drop(rel regclass, pattern text, name text) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_drop(rel regclass, pattern text, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  view_rel regclass := @extschema@._polymorphic_view(rel, pattern, name);
+  view_rel regclass := docpatterns._polymorphic_view(rel, pattern, name);
   main name;
 BEGIN
   IF view_rel IS NOT NULL THEN
     EXECUTE format('DROP VIEW %s', view_rel);
   END IF;
   IF pattern = 'polymorphic_variant' THEN
-    PERFORM @extschema@._polymorphic_drop_indexes(rel, name);
+    PERFORM docpatterns._polymorphic_drop_indexes(rel, name);
   END IF;
-  SELECT g.tgname INTO main FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
+  SELECT g.tgname INTO main FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
     WHERE d.pattern = _polymorphic_drop.pattern AND d.name = _polymorphic_drop.name;
   IF main IS NOT NULL THEN
-    PERFORM @extschema@._pattern_drop_anchor(rel, name);
+    PERFORM docpatterns._pattern_drop_anchor(rel, name);
     EXECUTE format('DROP TRIGGER %I ON %s', main, rel);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_drop(regclass, text, text) IS 'drops the trigger, the view and the indexes of a polymorphic declaration or of a variant';
+COMMENT ON FUNCTION docpatterns._polymorphic_drop(regclass, text, text) IS 'drops the trigger, the view and the indexes of a polymorphic declaration or of a variant';
 
-CREATE FUNCTION _polymorphic_follow_owner(rel regclass, former oid) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_renew_view($1, @extschema@._polymorphic_view($1, 'polymorphic', d.name, $2),
-                                         format('SELECT @extschema@._polymorphic_create_view(%L, %L, NULL, NULL)', $1, d.name),
-                                         format('SELECT @extschema@._polymorphic_view(%L, ''polymorphic'', %L)', $1, d.name))
-  FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'polymorphic' ORDER BY d.name
+  SELECT docpatterns._pattern_renew_view($1, docpatterns._polymorphic_view($1, 'polymorphic', d.name, $2),
+                                         format('SELECT docpatterns._polymorphic_create_view(%L, %L, NULL, NULL)', $1, d.name),
+                                         format('SELECT docpatterns._polymorphic_view(%L, ''polymorphic'', %L)', $1, d.name))
+  FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'polymorphic' ORDER BY d.name
 $$;
-COMMENT ON FUNCTION _polymorphic_follow_owner(regclass, oid) IS 'makes the views of polymorphic declarations again after a change of the table''s owner';
+COMMENT ON FUNCTION docpatterns._polymorphic_follow_owner(regclass, oid) IS 'makes the views of polymorphic declarations again after a change of the table''s owner';
 
-CREATE FUNCTION _polymorphic_variant_follow_owner(rel regclass, former oid) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_variant_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_renew_view($1, @extschema@._polymorphic_view($1, 'polymorphic_variant', d.name, $2),
-                                         format('SELECT @extschema@._polymorphic_create_view(%L, %L, %L, NULL)', $1, @extschema@.bson_get_text(d.options, 'of'), d.name),
-                                         format('SELECT @extschema@._polymorphic_view(%L, ''polymorphic_variant'', %L)', $1, d.name))
-  FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'polymorphic_variant' ORDER BY d.name
+  SELECT docpatterns._pattern_renew_view($1, docpatterns._polymorphic_view($1, 'polymorphic_variant', d.name, $2),
+                                         format('SELECT docpatterns._polymorphic_create_view(%L, %L, %L, NULL)', $1, @extschema@.bson_get_text(d.options, 'of'), d.name),
+                                         format('SELECT docpatterns._polymorphic_view(%L, ''polymorphic_variant'', %L)', $1, d.name))
+  FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'polymorphic_variant' ORDER BY d.name
 $$;
-COMMENT ON FUNCTION _polymorphic_variant_follow_owner(regclass, oid) IS 'makes the views of variants again after a change of the table''s owner';
+COMMENT ON FUNCTION docpatterns._polymorphic_variant_follow_owner(regclass, oid) IS 'makes the views of variants again after a change of the table''s owner';
 
 -- Verbs of a variant ------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _polymorphic_of(rel regclass, name text, OUT of text, OUT variant text, OUT options bson)
+CREATE FUNCTION docpatterns._polymorphic_of(rel regclass, name text, OUT of text, OUT variant text, OUT options bson)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'polymorphic_variant' AND d.name = _polymorphic_of.name;
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'polymorphic_variant' AND d.name = _polymorphic_of.name;
   IF options IS NULL THEN
     RAISE EXCEPTION 'table % has no variant named "%"', rel, name USING ERRCODE = 'undefined_object';
   END IF;
@@ -222,60 +222,60 @@ BEGIN
   variant := @extschema@.bson_get_text(options, 'variant');
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_of(regclass, text) IS 'the declaration of a variant; error 42704';
+COMMENT ON FUNCTION docpatterns._polymorphic_of(regclass, text) IS 'the declaration of a variant; error 42704';
 
-CREATE FUNCTION _polymorphic_variant_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._polymorphic_variant_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o record;
 BEGIN
-  SELECT q.* INTO o FROM @extschema@._polymorphic_of(rel, name) q;
-  IF @extschema@._polymorphic_view(rel, 'polymorphic_variant', name) IS NULL THEN
+  SELECT q.* INTO o FROM docpatterns._polymorphic_of(rel, name) q;
+  IF docpatterns._polymorphic_view(rel, 'polymorphic_variant', name) IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'view'::text, 'present'::text, 'missing'::text;
   END IF;
   RETURN QUERY SELECT NULL::@extschema@.bson_value, format('%sindex on %s', CASE WHEN i.is_unique THEN 'unique ' END, array_to_string(i.paths, ', ')), 'present'::text, 'missing'::text
-    FROM @extschema@._polymorphic_indexes(rel, o.of, name) i WHERE i.index IS NULL;
-  RETURN QUERY SELECT v.key, v.what, v.expected, v.found FROM @extschema@._polymorphic_violations(rel, o.of, o.options OPERATOR(@extschema@.->) 'value'::text) v WHERE v.variant = o.variant AND v.part IN ('variant', 'closed');
+    FROM docpatterns._polymorphic_indexes(rel, o.of, name) i WHERE i.index IS NULL;
+  RETURN QUERY SELECT v.key, v.what, v.expected, v.found FROM docpatterns._polymorphic_violations(rel, o.of, o.options OPERATOR(@extschema@.->) 'value'::text) v WHERE v.variant = o.variant AND v.part IN ('variant', 'closed');
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_variant_check(regclass, text) IS 'violated invariants of a variant: documents that break its schema, its view and its indexes';
+COMMENT ON FUNCTION docpatterns._polymorphic_variant_check(regclass, text) IS 'violated invariants of a variant: documents that break its schema, its view and its indexes';
 
-CREATE FUNCTION _polymorphic_variant_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._polymorphic_variant_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._polymorphic_pending($1, o.of) FROM @extschema@._polymorphic_of($1, $2) o
+  SELECT docpatterns._polymorphic_pending($1, o.of) FROM docpatterns._polymorphic_of($1, $2) o
 $$;
-COMMENT ON FUNCTION _polymorphic_variant_pending(regclass, text) IS 'SQL text: keys of documents that the table should not hold';
+COMMENT ON FUNCTION docpatterns._polymorphic_variant_pending(regclass, text) IS 'SQL text: keys of documents that the table should not hold';
 
-CREATE FUNCTION _polymorphic_variant_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._polymorphic_variant_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o record;
 BEGIN
-  SELECT q.* INTO o FROM @extschema@._polymorphic_of(rel, name) q;
-  PERFORM @extschema@._polymorphic_renew(rel, o.of, name);
-  PERFORM @extschema@._polymorphic_require_valid(rel, o.of, o.variant);
+  SELECT q.* INTO o FROM docpatterns._polymorphic_of(rel, name) q;
+  PERFORM docpatterns._polymorphic_renew(rel, o.of, name);
+  PERFORM docpatterns._polymorphic_require_valid(rel, o.of, o.variant);
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_variant_repair(regclass, text) IS 'pattern_repair of a variant: makes its view and indexes anew; error 23514 with the keys of documents that are wrong';
+COMMENT ON FUNCTION docpatterns._polymorphic_variant_repair(regclass, text) IS 'pattern_repair of a variant: makes its view and indexes anew; error 23514 with the keys of documents that are wrong';
 
-CREATE FUNCTION _polymorphic_variant_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_variant_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   o @extschema@.bson;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._polymorphic_of(rel, name) q;
-  o := @extschema@._pattern_change_options(p.options, changes, 'polymorphic_variant', '{schema: "any null", closed: "bool", indexes: "strings", unique_keys: "strings"}');
-  PERFORM @extschema@._polymorphic_verify(o);
-  PERFORM @extschema@._polymorphic_create_variant_trigger(rel, o);
-  PERFORM @extschema@._polymorphic_renew(rel, p.of, name);
-  PERFORM @extschema@._polymorphic_tell(rel, name);
+  SELECT q.* INTO p FROM docpatterns._polymorphic_of(rel, name) q;
+  o := docpatterns._pattern_change_options(p.options, changes, 'polymorphic_variant', '{schema: "any null", closed: "bool", indexes: "strings", unique_keys: "strings"}');
+  PERFORM docpatterns._polymorphic_verify(o);
+  PERFORM docpatterns._polymorphic_create_variant_trigger(rel, o);
+  PERFORM docpatterns._polymorphic_renew(rel, p.of, name);
+  PERFORM docpatterns._polymorphic_tell(rel, name);
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_variant_alter(regclass, text, bson) IS 'pattern_alter of a variant';
+COMMENT ON FUNCTION docpatterns._polymorphic_variant_alter(regclass, text, bson) IS 'pattern_alter of a variant';
 
-CREATE FUNCTION _polymorphic_variant_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._polymorphic_variant_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o record;
@@ -283,13 +283,13 @@ DECLARE
   keys text[];
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT q.* INTO o FROM @extschema@._polymorphic_of(rel, name) q;
-  SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, o.of) q;
+  SELECT q.* INTO o FROM docpatterns._polymorphic_of(rel, name) q;
+  SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, o.of) q;
   -- with unknown: error nobody could write them any more
   IF @extschema@.bson_get_text(m.options, 'unknown') = 'error' AND @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
     -- those too that others have written since the transaction's snapshot, before the table was locked
-    keys := @extschema@._pattern_latest(format('SELECT array_agg(q.key::text) FROM (SELECT %s AS key FROM %s AS t WHERE EXISTS (SELECT FROM @extschema@._polymorphic_elements(t.%I, %L::text) AS e (place, doc) WHERE %s) LIMIT 21) AS q',
-                   m.key_value, m.base, m.doc, m.by_path, @extschema@._polymorphic_predicate('e.doc', m.field_path, o.options OPERATOR(@extschema@.->) 'value'::text)))::text[];
+    keys := docpatterns._pattern_latest(format('SELECT array_agg(q.key::text) FROM (SELECT %s AS key FROM %s AS t WHERE EXISTS (SELECT FROM docpatterns._polymorphic_elements(t.%I, %L::text) AS e (place, doc) WHERE %s) LIMIT 21) AS q',
+                   m.key_value, m.base, m.doc, m.by_path, docpatterns._polymorphic_predicate('e.doc', m.field_path, o.options OPERATOR(@extschema@.->) 'value'::text)))::text[];
     IF keys IS NOT NULL THEN
       RAISE EXCEPTION 'table % has documents of variant "%"', m.base, o.variant
         USING ERRCODE = 'check_violation',
@@ -297,11 +297,11 @@ BEGIN
               HINT = 'Make them documents of another variant with polymorphic_retype_all(), accept unknown ones with pattern_alter(), or leave them as they are with keep_data => true.';
     END IF;
   END IF;
-  PERFORM @extschema@._polymorphic_drop(rel, 'polymorphic_variant', name);
+  PERFORM docpatterns._polymorphic_drop(rel, 'polymorphic_variant', name);
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _polymorphic_variant_disable(regclass, text, bson) IS
+COMMENT ON FUNCTION docpatterns._polymorphic_variant_disable(regclass, text, bson) IS
   'pattern_disable of a variant, with its view and indexes; error 23514 with the keys of its documents where unknown variants are refused';
 
 -- Calls -------------------------------------------------------------------------------------------------------------------
@@ -312,15 +312,15 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
 BEGIN
-  SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, name) q;
+  SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, name) q;
   RETURN QUERY EXECUTE format(
     'SELECT coalesce(d.variant, f.value::pg_catalog.text), coalesce(d.value, f.value), d.variant IS NOT NULL, coalesce(d.closed, false), coalesce(f.n, 0), '
-    '  @extschema@._polymorphic_view($1, ''polymorphic_variant'', d.name), (d.options OPERATOR(@extschema@.->) ''schema''::text)::@extschema@.bson '
-    'FROM @extschema@._polymorphic_declared($1, $2) AS d '
+    '  docpatterns._polymorphic_view($1, ''polymorphic_variant'', d.name), (d.options OPERATOR(@extschema@.->) ''schema''::text)::@extschema@.bson '
+    'FROM docpatterns._polymorphic_declared($1, $2) AS d '
     '  FULL JOIN (SELECT %s OPERATOR(@extschema@.->) %L::text AS value, count(*) AS n FROM %s AS t%s GROUP BY 1) AS f ON f.value OPERATOR(@extschema@.=) d.value '
     'ORDER BY d.variant IS NULL, coalesce(d.variant, f.value::pg_catalog.text)',
     CASE WHEN m.parent IS NULL THEN format('t.%I', m.doc) ELSE 'e.doc' END, m.field_path, m.base,
-    CASE WHEN m.parent IS NULL THEN format(' WHERE t.%I IS NOT NULL', m.doc) ELSE format(' CROSS JOIN LATERAL @extschema@._polymorphic_elements(t.%I, %L::text) AS e (place, doc)', m.doc, m.by_path) END)
+    CASE WHEN m.parent IS NULL THEN format(' WHERE t.%I IS NOT NULL', m.doc) ELSE format(' CROSS JOIN LATERAL docpatterns._polymorphic_elements(t.%I, %L::text) AS e (place, doc)', m.doc, m.by_path) END)
     USING rel, m.name;
 END
 $$;
@@ -345,7 +345,7 @@ DECLARE
   changed pg_catalog.text;
   done bigint;
 BEGIN
-  SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, name) q;
+  SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, name) q;
   IF variant IS NULL OR new_variant IS NULL THEN
     RAISE EXCEPTION 'the variants must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
@@ -355,9 +355,9 @@ BEGIN
   IF m.parent IS NOT NULL THEN
     RAISE EXCEPTION 'sub-documents are made those of another variant one by one' USING ERRCODE = 'feature_not_supported', HINT = 'Use polymorphic_retype().';
   END IF;
-  SELECT coalesce((SELECT d.value FROM @extschema@._polymorphic_declared(rel, m.name) d WHERE d.variant OPERATOR(pg_catalog.=) polymorphic_retype_all.variant),
+  SELECT coalesce((SELECT d.value FROM docpatterns._polymorphic_declared(rel, m.name) d WHERE d.variant OPERATOR(pg_catalog.=) polymorphic_retype_all.variant),
                   @extschema@.to_bson(variant)) INTO old_value;
-  SELECT d.value INTO new_value FROM @extschema@._polymorphic_declared(rel, m.name) d WHERE d.variant OPERATOR(pg_catalog.=) new_variant;
+  SELECT d.value INTO new_value FROM docpatterns._polymorphic_declared(rel, m.name) d WHERE d.variant OPERATOR(pg_catalog.=) new_variant;
   IF new_value IS NULL THEN
     RAISE EXCEPTION 'table % has no variant "%"', m.base, new_variant USING ERRCODE = 'undefined_object', HINT = 'polymorphic_variant() declares one.';
   END IF;
@@ -374,7 +374,7 @@ BEGIN
     END IF;
   END IF;
   EXECUTE pg_catalog.format('UPDATE %s AS t SET %I = @extschema@.bson_set(%s, %L, $1) WHERE %s AND ($2 IS NULL OR t.%I OPERATOR(@extschema@.@@) $2)',
-    m.base, m.doc, changed, m.by_path, @extschema@._polymorphic_predicate(pg_catalog.format('t.%I', m.doc), m.field_path, old_value), m.doc)
+    m.base, m.doc, changed, m.by_path, docpatterns._polymorphic_predicate(pg_catalog.format('t.%I', m.doc), m.field_path, old_value), m.doc)
     USING new_value, filter, change_update;
   GET DIAGNOSTICS done = ROW_COUNT;
   RETURN done;
@@ -386,14 +386,14 @@ COMMENT ON FUNCTION polymorphic_retype_all(regclass, text, text, bson, bson, reg
 
 -- Proposals ---------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _polymorphic_infer_transfn(internal, bson, text, int) RETURNS internal
+CREATE FUNCTION docpatterns._polymorphic_infer_transfn(internal, bson, text, int) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_polymorphic_infer_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION _polymorphic_infer_transfn(internal, bson, text, int) IS 'takes a document in';
-CREATE FUNCTION _polymorphic_infer_finalfn(internal) RETURNS bson
+COMMENT ON FUNCTION docpatterns._polymorphic_infer_transfn(internal, bson, text, int) IS 'takes a document in';
+CREATE FUNCTION docpatterns._polymorphic_infer_finalfn(internal) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_polymorphic_infer_finalfn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION _polymorphic_infer_finalfn(internal) IS 'the schemas that hold for the documents';
-CREATE AGGREGATE _polymorphic_infer_agg(doc bson, by text, enum_max int) (SFUNC = _polymorphic_infer_transfn, STYPE = internal, FINALFUNC = _polymorphic_infer_finalfn, FINALFUNC_MODIFY = READ_WRITE);
-COMMENT ON AGGREGATE _polymorphic_infer_agg(bson, text, int) IS 'schemas of the kinds of documents (told by the field by), and of all of them: {common, variants: [{value, documents, schema}, ...]}';
+COMMENT ON FUNCTION docpatterns._polymorphic_infer_finalfn(internal) IS 'the schemas that hold for the documents';
+CREATE AGGREGATE docpatterns._polymorphic_infer_agg(doc bson, by text, enum_max int) (SFUNC = docpatterns._polymorphic_infer_transfn, STYPE = internal, FINALFUNC = docpatterns._polymorphic_infer_finalfn, FINALFUNC_MODIFY = READ_WRITE);
+COMMENT ON AGGREGATE docpatterns._polymorphic_infer_agg(bson, text, int) IS 'schemas of the kinds of documents (told by the field by), and of all of them: {common, variants: [{value, documents, schema}, ...]}';
 
 CREATE FUNCTION polymorphic_infer(rel regclass, "by" text DEFAULT NULL, enum_max int DEFAULT 8, sample bigint DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL)
   RETURNS TABLE (variant text, value bson_value, documents bigint, schema bson, command text)
@@ -410,14 +410,14 @@ BEGIN
   IF enum_max IS NULL OR enum_max NOT BETWEEN 0 AND 1000 THEN
     RAISE EXCEPTION 'enum_max must be between 0 and 1000' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, polymorphic_infer.doc_column) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, polymorphic_infer.doc_column) p;
   IF by_path IS NULL THEN
-    SELECT q.* INTO m FROM @extschema@._polymorphic_main(rel, polymorphic_infer.name) q;
+    SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, polymorphic_infer.name) q;
     by_path := m.by_path;
     declared := m.name;
     t.doc := m.doc;
   END IF;
-  EXECUTE format('SELECT @extschema@._polymorphic_infer_agg(q.doc, $1, $2) FROM (SELECT t.%I AS doc FROM %s AS t%s) AS q', t.doc, t.base, CASE WHEN sample IS NOT NULL THEN ' LIMIT $3' ELSE '' END)
+  EXECUTE format('SELECT docpatterns._polymorphic_infer_agg(q.doc, $1, $2) FROM (SELECT t.%I AS doc FROM %s AS t%s) AS q', t.doc, t.base, CASE WHEN sample IS NOT NULL THEN ' LIMIT $3' ELSE '' END)
     INTO found USING by_path, enum_max, sample;
   IF declared IS NULL OR @extschema@.bson_exists(found, 'common') THEN
     schema := (found OPERATOR(@extschema@.->) 'common'::text)::@extschema@.bson;
@@ -431,8 +431,8 @@ BEGIN
     RETURN NEXT;
   END IF;
   FOR v IN SELECT (e OPERATOR(@extschema@.->) 'value'::text) AS kind, (e OPERATOR(@extschema@.->) 'documents'::text)::bigint AS n, (e OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson AS proposal,
-                  (SELECT d.name FROM @extschema@._polymorphic_declared(rel, declared) d WHERE d.value OPERATOR(@extschema@.=) (e OPERATOR(@extschema@.->) 'value'::text)) AS variant_name,
-                  (SELECT d.variant FROM @extschema@._polymorphic_declared(rel, declared) d WHERE d.value OPERATOR(@extschema@.=) (e OPERATOR(@extschema@.->) 'value'::text)) AS variant_known
+                  (SELECT d.name FROM docpatterns._polymorphic_declared(rel, declared) d WHERE d.value OPERATOR(@extschema@.=) (e OPERATOR(@extschema@.->) 'value'::text)) AS variant_name,
+                  (SELECT d.variant FROM docpatterns._polymorphic_declared(rel, declared) d WHERE d.value OPERATOR(@extschema@.=) (e OPERATOR(@extschema@.->) 'value'::text)) AS variant_known
            FROM @extschema@.bson_elements(found OPERATOR(@extschema@.->) 'variants'::text) e ORDER BY 1 NULLS LAST LOOP
     variant := coalesce(v.variant_known, v.kind::pg_catalog.text);
     value := v.kind;

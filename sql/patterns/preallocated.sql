@@ -1,26 +1,26 @@
 -- The preallocated pattern. Its triggers and calls are in src/patterns/preallocated/; here are shapes, declaring and the verbs.
 
-CREATE FUNCTION preallocated_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.preallocated_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_preallocated_trigger' LANGUAGE C;
-COMMENT ON FUNCTION preallocated_trigger() IS 'trigger of tables with the preallocated pattern; made by preallocated_enable';
+COMMENT ON FUNCTION docpatterns.preallocated_trigger() IS 'trigger of tables with the preallocated pattern; made by preallocated_enable';
 
-CREATE FUNCTION _preallocated_valid(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._preallocated_valid(rel regclass, options bson) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_preallocated_valid' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _preallocated_valid(regclass, bson) IS 'error 22023 unless these are options of the preallocated pattern';
+COMMENT ON FUNCTION docpatterns._preallocated_valid(regclass, bson) IS 'error 22023 unless these are options of the preallocated pattern';
 
-CREATE FUNCTION _preallocated_wrong(options bson, doc bson) RETURNS text
+CREATE FUNCTION docpatterns._preallocated_wrong(options bson, doc bson) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_preallocated_wrong' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION _preallocated_wrong(bson, bson) IS 'what is wrong with the slots of a stored document, NULL if nothing is';
+COMMENT ON FUNCTION docpatterns._preallocated_wrong(bson, bson) IS 'what is wrong with the slots of a stored document, NULL if nothing is';
 
-CREATE FUNCTION _preallocated_has_slot(options bson, doc bson, slot text) RETURNS boolean
+CREATE FUNCTION docpatterns._preallocated_has_slot(options bson, doc bson, slot text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_preallocated_has_slot' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION _preallocated_has_slot(bson, bson, text) IS 'whether a document has a slot of that name';
+COMMENT ON FUNCTION docpatterns._preallocated_has_slot(bson, bson, text) IS 'whether a document has a slot of that name';
 
 -- Shapes ------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _preallocated_shape(shape bson) RETURNS bson
+CREATE FUNCTION docpatterns._preallocated_shape(shape bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_preallocated_shape' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _preallocated_shape(bson) IS 'the shape itself; error 22023 unless it is one';
+COMMENT ON FUNCTION docpatterns._preallocated_shape(bson) IS 'the shape itself; error 22023 unless it is one';
 
 CREATE FUNCTION preallocated_grid(rows int[], accessible text[] DEFAULT NULL, fill "any" DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_preallocated_grid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -30,7 +30,7 @@ COMMENT ON FUNCTION preallocated_grid(int[], text[], "any") IS
 
 CREATE FUNCTION preallocated_calendar(weekdays_only boolean DEFAULT false, month_field text DEFAULT 'month', year_field text DEFAULT 'year') RETURNS bson
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._preallocated_shape(@extschema@.bson_build('kind', 'calendar'::text, 'weekdays_only', coalesce($1, false), 'month_field', $2, 'year_field', $3))
+  SELECT docpatterns._preallocated_shape(@extschema@.bson_build('kind', 'calendar'::text, 'weekdays_only', coalesce($1, false), 'month_field', $2, 'year_field', $3))
 $$;
 COMMENT ON FUNCTION preallocated_calendar(boolean, text, text) IS
   'a shape for preallocated_enable: a cell for each day of the document''s month (Monday to Friday with weekdays_only), which holds its number while it is free. '
@@ -58,9 +58,9 @@ DECLARE
   pair text := replace(gen_random_uuid()::text, '-', '');
   clock boolean;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
-  PERFORM @extschema@._pattern_refuse_partition(rel);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
+  PERFORM docpatterns._pattern_refuse_partition(rel);
   IF field IS NULL OR shape IS NULL OR store IS NULL THEN
     RAISE EXCEPTION 'field, shape and store must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
@@ -69,7 +69,7 @@ BEGIN
   IF store NOT IN ('slots', 'document') THEN
     RAISE EXCEPTION 'store must be "slots" or "document"' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._pattern_require_unused(rel, name);
+  PERFORM docpatterns._pattern_require_unused(rel, name);
   options := @extschema@.bson_build('name', name, 'field', field, 'shape', shape, 'store', store, 'doc_column', t.doc);
   IF available_field IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'available_field', available_field);
@@ -77,17 +77,17 @@ BEGIN
   IF store = 'slots' AND NOT coalesce(clock, false) THEN
     options := @extschema@.bson_set(options, 'pair', pair);
   END IF;
-  PERFORM @extschema@._preallocated_valid(rel, options);
-  PERFORM @extschema@._preallocated_paths(rel, options);
+  PERFORM docpatterns._preallocated_valid(rel, options);
+  PERFORM docpatterns._preallocated_paths(rel, options);
 
   IF store = 'slots' AND NOT clock THEN
-    PERFORM @extschema@._preallocated_create_claims(rel, t.doc, name, pair);
+    PERFORM docpatterns._preallocated_create_claims(rel, t.doc, name, pair);
   END IF;
-  PERFORM @extschema@._preallocated_create_triggers(rel, options);
+  PERFORM docpatterns._preallocated_create_triggers(rel, options);
   IF NOT clock THEN
-    PERFORM @extschema@._pattern_create_whole(rel, doc_column);
+    PERFORM docpatterns._pattern_create_whole(rel, doc_column);
   END IF;
-  PERFORM @extschema@._pattern_notice_rows(rel, name);
+  PERFORM docpatterns._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
@@ -97,92 +97,92 @@ COMMENT ON FUNCTION preallocated_enable(regclass, text, bson, text, text, text, 
   'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
 
 -- Fields that a declaration keeps.
-CREATE FUNCTION _preallocated_kept_paths(options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._preallocated_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_get_text($1, o) FROM unnest(ARRAY['field', 'available_field']) AS o WHERE @extschema@.bson_exists($1, o)
-  UNION ALL SELECT @extschema@._preallocated_until_path($1) WHERE @extschema@.bson_get_text($1, 'store') = 'document'
+  UNION ALL SELECT docpatterns._preallocated_until_path($1) WHERE @extschema@.bson_get_text($1, 'store') = 'document'
 $$;
-COMMENT ON FUNCTION _preallocated_kept_paths(bson) IS 'paths of the fields that a declaration of the preallocated pattern keeps';
+COMMENT ON FUNCTION docpatterns._preallocated_kept_paths(bson) IS 'paths of the fields that a declaration of the preallocated pattern keeps';
 
-CREATE FUNCTION _preallocated_until_path(options bson) RETURNS text
+CREATE FUNCTION docpatterns._preallocated_until_path(options bson) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_preallocated_until_path' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _preallocated_until_path(bson) IS 'path of the field that says until when slots are held (store => document)';
+COMMENT ON FUNCTION docpatterns._preallocated_until_path(bson) IS 'path of the field that says until when slots are held (store => document)';
 
 -- Whether the fields can be kept: not _id, none inside another, none that another pattern keeps.
-CREATE FUNCTION _preallocated_paths(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._preallocated_paths(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  own text[] := ARRAY(SELECT p FROM @extschema@._preallocated_kept_paths(options) p);
+  own text[] := ARRAY(SELECT p FROM docpatterns._preallocated_kept_paths(options) p);
 BEGIN
-  IF EXISTS (SELECT FROM unnest(own) p WHERE @extschema@._pattern_paths_overlap(p, '_id')) THEN
+  IF EXISTS (SELECT FROM unnest(own) p WHERE docpatterns._pattern_paths_overlap(p, '_id')) THEN
     RAISE EXCEPTION 'slots must not be in _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF EXISTS (SELECT FROM unnest(own) WITH ORDINALITY AS a (p, n) JOIN unnest(own) WITH ORDINALITY AS b (p, n) ON a.n < b.n
-             WHERE @extschema@._pattern_paths_overlap(a.p, b.p)) THEN
+             WHERE docpatterns._pattern_paths_overlap(a.p, b.p)) THEN
     RAISE EXCEPTION 'the fields must be different, none inside another' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS theirs (path)
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS theirs (path)
                CROSS JOIN unnest(own) AS ours (path)
-             WHERE d.name IS DISTINCT FROM @extschema@.bson_get_text(_preallocated_paths.options, 'name') AND @extschema@._pattern_paths_overlap(theirs.path, ours.path)) THEN
+             WHERE d.name IS DISTINCT FROM @extschema@.bson_get_text(_preallocated_paths.options, 'name') AND docpatterns._pattern_paths_overlap(theirs.path, ours.path)) THEN
     RAISE EXCEPTION 'table % has a pattern that keeps one of these fields already', rel USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _preallocated_paths(regclass, bson) IS 'error 22023 unless the fields of these options can be kept in documents of the table';
+COMMENT ON FUNCTION docpatterns._preallocated_paths(regclass, bson) IS 'error 22023 unless the fields of these options can be kept in documents of the table';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
-CREATE FUNCTION _preallocated_create_triggers(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._preallocated_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   t record;
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.preallocated_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 42, 'preallocated', name, NULL, 23), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.preallocated_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 42, 'preallocated', name, NULL, 23), rel, options::text);
   IF NOT @extschema@.bson_exists(options, 'pair') THEN
-    PERFORM @extschema@._pattern_anchor(rel, name);
+    PERFORM docpatterns._pattern_anchor(rel, name);
     RETURN;
   END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.preallocated_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 42, 'preallocated', name, 'row', 13), rel, 'of', name);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.preallocated_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 42, 'preallocated', name, 'row', 13), rel, 'of', name);
   -- an update that leaves the key alone costs no call and no entry in the queue of triggers
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE FUNCTION @extschema@.preallocated_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 42, 'preallocated', name, 'key', 17), rel,
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE FUNCTION docpatterns.preallocated_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 42, 'preallocated', name, 'key', 17), rel,
                  (SELECT string_agg(format('OLD.%1$I %2$s NEW.%1$I', k, o), ' AND ') FROM unnest(t.keys, t.key_ops) AS u (k, o)), 'of', name);
-  PERFORM @extschema@._pattern_statement_trigger(rel, 42, 'preallocated', name, 'statement', 56, 'AFTER UPDATE OR DELETE OR TRUNCATE');
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  PERFORM docpatterns._pattern_statement_trigger(rel, 42, 'preallocated', name, 'statement', 56, 'AFTER UPDATE OR DELETE OR TRUNCATE');
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _preallocated_create_triggers(regclass, bson) IS 'triggers of the preallocated pattern on its table';
+COMMENT ON FUNCTION docpatterns._preallocated_create_triggers(regclass, bson) IS 'triggers of the preallocated pattern on its table';
 
 -- The table of claims and its guard.
-CREATE FUNCTION _preallocated_create_claims(rel regclass, doc_column text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._preallocated_create_claims(rel regclass, doc_column text, name text, pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_create_side($1, $2, 'preallocated', $3, $4, format('%I.%I', t.schema_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, $3, 'claims')),
+  SELECT docpatterns._pattern_create_side($1, $2, 'preallocated', $3, $4, format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, $3, 'claims')),
            'slot text COLLATE "C" NOT NULL, holder @extschema@.bson_value NOT NULL, until timestamptz', 'slot', 'WITH (fillfactor = 80)',
            format('who holds which slot of "%s" of %s, and until when', $3, t.base))
-  FROM @extschema@._pattern_table($1, $2) t
+  FROM docpatterns._pattern_table($1, $2) t
 $$;
-COMMENT ON FUNCTION _preallocated_create_claims(regclass, text, text, text) IS 'table for the claims of a preallocated pattern';
+COMMENT ON FUNCTION docpatterns._preallocated_create_claims(regclass, text, text, text) IS 'table for the claims of a preallocated pattern';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _preallocated_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._preallocated_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'preallocated', name) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'preallocated', name) q;
   BEGIN
-    PERFORM @extschema@._preallocated_valid(rel, p.options);
+    PERFORM docpatterns._preallocated_valid(rel, p.options);
   EXCEPTION WHEN invalid_parameter_value THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'options'::text, 'valid'::text, SQLERRM;
     RETURN;
   END;
   RETURN QUERY EXECUTE format($q$
     SELECT x.key, 'slots'::text, 'as declared'::text, x.wrong
-    FROM (SELECT %1$s AS key, @extschema@._preallocated_wrong($1, %2$s) AS wrong FROM %3$s AS b) AS x WHERE x.wrong IS NOT NULL
+    FROM (SELECT %1$s AS key, docpatterns._preallocated_wrong($1, %2$s) AS wrong FROM %3$s AS b) AS x WHERE x.wrong IS NOT NULL
     $q$, p.key_value, p.doc, p.base) USING p.options;
   IF NOT @extschema@.bson_exists(p.options, 'pair') THEN
     RETURN;
@@ -197,75 +197,75 @@ BEGIN
     $q$, p.side_key_value, p.side, p.base, p.matches);
   RETURN QUERY EXECUTE format($q$
     SELECT %1$s, 'slot of a claim'::text, 'a slot of the document'::text, s.slot FROM %2$s AS s JOIN %3$s AS b ON %4$s
-    WHERE (s.until IS NULL OR s.until > clock_timestamp()) AND @extschema@._preallocated_has_slot($1, %5$s, s.slot) IS NOT TRUE
+    WHERE (s.until IS NULL OR s.until > clock_timestamp()) AND docpatterns._preallocated_has_slot($1, %5$s, s.slot) IS NOT TRUE
     $q$, p.side_key_value, p.side, p.base, p.matches, p.doc) USING p.options;
 END
 $$;
-COMMENT ON FUNCTION _preallocated_check(regclass, text) IS 'violated invariants of a preallocated pattern';
+COMMENT ON FUNCTION docpatterns._preallocated_check(regclass, text) IS 'violated invariants of a preallocated pattern';
 
 -- Keys of documents that are not in shape.
-CREATE FUNCTION _preallocated_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._preallocated_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'preallocated', name) q;
-  RETURN format('SELECT %s AS key FROM %s AS b WHERE @extschema@._preallocated_wrong(%L, %s) IS NOT NULL', p.key_row, p.base, p.options::text, p.doc);
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'preallocated', name) q;
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE docpatterns._preallocated_wrong(%L, %s) IS NOT NULL', p.key_row, p.base, p.options::text, p.doc);
 END
 $$;
-COMMENT ON FUNCTION _preallocated_pending(regclass, text) IS 'SQL text: keys of documents that are not in the shape of a preallocated pattern';
+COMMENT ON FUNCTION docpatterns._preallocated_pending(regclass, text) IS 'SQL text: keys of documents that are not in the shape of a preallocated pattern';
 
-CREATE FUNCTION _preallocated_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._preallocated_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'preallocated', name) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'preallocated', name) q;
   IF @extschema@.bson_get_text(p.options, 'shape.kind') <> 'clock' THEN
-    PERFORM @extschema@._pattern_create_whole(rel, p.doc_name);
+    PERFORM docpatterns._pattern_create_whole(rel, p.doc_name);
   END IF;
   IF @extschema@.bson_exists(p.options, 'pair') THEN
     IF p.side IS NULL THEN
-      PERFORM @extschema@._preallocated_create_claims(rel, p.doc_name, name, @extschema@.bson_get_text(p.options, 'pair'));
+      PERFORM docpatterns._preallocated_create_claims(rel, p.doc_name, name, @extschema@.bson_get_text(p.options, 'pair'));
     ELSE
-      PERFORM @extschema@._preallocated_drop_orphans(rel, name);
+      PERFORM docpatterns._preallocated_drop_orphans(rel, name);
     END IF;
   END IF;
-  RETURN @extschema@._pattern_settle_rows(rel, name, @extschema@._preallocated_pending(rel, name));
+  RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._preallocated_pending(rel, name));
 END
 $$;
-COMMENT ON FUNCTION _preallocated_repair(regclass, text) IS 'pattern_repair of the preallocated pattern';
+COMMENT ON FUNCTION docpatterns._preallocated_repair(regclass, text) IS 'pattern_repair of the preallocated pattern';
 
-CREATE FUNCTION _preallocated_drop_orphans(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._preallocated_drop_orphans(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_preallocated_drop_orphans' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _preallocated_drop_orphans(regclass, text) IS 'forgets claims whose document does not exist or whose time is over; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._preallocated_drop_orphans(regclass, text) IS 'forgets claims whose document does not exist or whose time is over; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION _preallocated_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._preallocated_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   o @extschema@.bson;
   shape @extschema@.bson;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'preallocated', name) q;
-  o := @extschema@._pattern_change_options(p.options, changes, 'preallocated', '{shape: "object", available_field: "string null"}');
-  shape := @extschema@._preallocated_shape((o OPERATOR(@extschema@.->) 'shape'::text)::@extschema@.bson);
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'preallocated', name) q;
+  o := docpatterns._pattern_change_options(p.options, changes, 'preallocated', '{shape: "object", available_field: "string null"}');
+  shape := docpatterns._preallocated_shape((o OPERATOR(@extschema@.->) 'shape'::text)::@extschema@.bson);
   IF EXISTS (SELECT FROM unnest('{kind,fill,units,month_field,year_field}'::text[]) part
              WHERE @extschema@.bson_get_text(shape, part) IS DISTINCT FROM @extschema@.bson_get_text(p.options, 'shape.' || part)) THEN
     RAISE EXCEPTION 'the shape can become a larger or smaller one of its kind only' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._preallocated_valid(rel, o);
-  PERFORM @extschema@._preallocated_paths(rel, o);
-  PERFORM @extschema@._preallocated_create_triggers(rel, o);
-  IF @extschema@._pattern_nonempty(rel) THEN
+  PERFORM docpatterns._preallocated_valid(rel, o);
+  PERFORM docpatterns._preallocated_paths(rel, o);
+  PERFORM docpatterns._preallocated_create_triggers(rel, o);
+  IF docpatterns._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', p.base
       USING HINT = format('CALL pattern_build(%L, %L) gives them the slots of a larger shape.', p.base, name);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _preallocated_alter(regclass, text, bson) IS 'pattern_alter of the preallocated pattern';
+COMMENT ON FUNCTION docpatterns._preallocated_alter(regclass, text, bson) IS 'pattern_alter of the preallocated pattern';
 
-CREATE FUNCTION _preallocated_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._preallocated_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -273,21 +273,21 @@ DECLARE
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'preallocated', name) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'preallocated', name) q;
   -- claims that are missing are done without
   IF @extschema@.bson_get_text(p.options, 'shape.kind') <> 'clock' AND NOT keep_data
      AND (p.side IS NOT NULL OR NOT @extschema@.bson_exists(p.options, 'pair')) THEN
-    done := @extschema@._preallocated_put_back(rel, name);
+    done := docpatterns._preallocated_put_back(rel, name);
   END IF;
-  PERFORM @extschema@._pattern_drop_triggers(rel, 'preallocated', name);
-  PERFORM @extschema@._pattern_drop_side(p.side, rel, keep_data);
-  PERFORM @extschema@._pattern_drop_whole(rel);
+  PERFORM docpatterns._pattern_drop_triggers(rel, 'preallocated', name);
+  PERFORM docpatterns._pattern_drop_side(p.side, rel, keep_data);
+  PERFORM docpatterns._pattern_drop_whole(rel);
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _preallocated_disable(regclass, text, bson) IS 'pattern_disable of the preallocated pattern';
+COMMENT ON FUNCTION docpatterns._preallocated_disable(regclass, text, bson) IS 'pattern_disable of the preallocated pattern';
 
-CREATE FUNCTION _preallocated_put_back(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._preallocated_put_back(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_preallocated_put_back' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _preallocated_put_back(regclass, text) IS
+COMMENT ON FUNCTION docpatterns._preallocated_put_back(regclass, text) IS
   'writes who holds slots into the documents, and the number of free ones; returns the number of documents that were written; error 42501 unless the caller owns the table, 54000 for what would be too large';

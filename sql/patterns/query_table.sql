@@ -1,37 +1,37 @@
 -- Query tables: a table of real columns for each query, kept from a source. The triggers are in src/patterns/query_table/,
 -- what all patterns of two tables share in derive.sql.
 
-CREATE FUNCTION query_table_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.query_table_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_query_table_trigger' LANGUAGE C;
-COMMENT ON FUNCTION query_table_trigger() IS 'trigger of the source of a query table; made by query_table_create';
+COMMENT ON FUNCTION docpatterns.query_table_trigger() IS 'trigger of the source of a query table; made by query_table_create';
 
-CREATE FUNCTION _query_table_verify(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._query_table_verify(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_query_table_verify' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _query_table_verify(regclass, text) IS 'compiles a declaration: errors for what is wrong with its paths, expressions and types';
+COMMENT ON FUNCTION docpatterns._query_table_verify(regclass, text) IS 'compiles a declaration: errors for what is wrong with its paths, expressions and types';
 
-CREATE FUNCTION _query_table_types(types bson) RETURNS bson
+CREATE FUNCTION docpatterns._query_table_types(types bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_query_table_types' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _query_table_types(bson) IS 'names of types, found by the search_path, written so that they mean the same everywhere; errors 42704 and 22023';
+COMMENT ON FUNCTION docpatterns._query_table_types(bson) IS 'names of types, found by the search_path, written so that they mean the same everywhere; errors 42704 and 22023';
 
-CREATE FUNCTION _query_table_path(rel regclass, name text, column_name text) RETURNS text
+CREATE FUNCTION docpatterns._query_table_path(rel regclass, name text, column_name text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_query_table_path' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _query_table_path(regclass, text, text) IS 'path of the field that a column shows, NULL for an expression';
+COMMENT ON FUNCTION docpatterns._query_table_path(regclass, text, text) IS 'path of the field that a column shows, NULL for an expression';
 
-CREATE FUNCTION _query_table_columns(rel regclass, name text) RETURNS text[]
+CREATE FUNCTION docpatterns._query_table_columns(rel regclass, name text) RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_query_table_columns' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _query_table_columns(regclass, text) IS 'names that the columns of a query table have now: the fields, then the key of the source';
+COMMENT ON FUNCTION docpatterns._query_table_columns(regclass, text) IS 'names that the columns of a query table have now: the fields, then the key of the source';
 
-CREATE FUNCTION _query_table_expected(rel regclass, name text, doc bson) RETURNS text[]
+CREATE FUNCTION docpatterns._query_table_expected(rel regclass, name text, doc bson) RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_query_table_expected' LANGUAGE C STABLE STRICT COST 100;
-COMMENT ON FUNCTION _query_table_expected(regclass, text, bson) IS 'the row that a document leads to, as texts; NULL if it leads to none';
+COMMENT ON FUNCTION docpatterns._query_table_expected(regclass, text, bson) IS 'the row that a document leads to, as texts; NULL if it leads to none';
 
-CREATE FUNCTION _query_table_hash(rel regclass, name text, doc bson) RETURNS bigint
+CREATE FUNCTION docpatterns._query_table_hash(rel regclass, name text, doc bson) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_query_table_hash' LANGUAGE C STABLE STRICT COST 100;
-COMMENT ON FUNCTION _query_table_hash(regclass, text, bson) IS 'the order in which partitions are locked; NULL for a document that leads to no row';
+COMMENT ON FUNCTION docpatterns._query_table_hash(regclass, text, bson) IS 'the order in which partitions are locked; NULL for a document that leads to no row';
 
-CREATE FUNCTION _query_table_sweep(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._query_table_sweep(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_query_table_sweep' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _query_table_sweep(regclass, text) IS 'takes rows out of a query table that do not follow from its source; returns how many; error 42501 unless the caller owns the source';
+COMMENT ON FUNCTION docpatterns._query_table_sweep(regclass, text) IS 'takes rows out of a query table that do not follow from its source; returns how many; error 42501 unless the caller owns the source';
 
 CREATE FUNCTION query_table_read(rel regclass, VARIADIC "values" "any") RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_query_table_read' LANGUAGE C STABLE COST 100 ROWS 100;
@@ -46,14 +46,14 @@ CREATE FUNCTION query_table_create(
   rel text, source regclass, partition text[], clustering bson DEFAULT '{}', fields bson DEFAULT '{}', types bson DEFAULT '{}',
   limit_per_partition int DEFAULT NULL, is_unique boolean DEFAULT false, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS regclass
 LANGUAGE sql VOLATILE AS $$
-  SELECT @extschema@._query_table_create(rel, source, partition, clustering, fields, @extschema@._query_table_types(types), limit_per_partition, is_unique, name, doc_column)
+  SELECT docpatterns._query_table_create(rel, source, partition, clustering, fields, docpatterns._query_table_types(types), limit_per_partition, is_unique, name, doc_column)
 $$;
 COMMENT ON FUNCTION query_table_create(text, regclass, text[], bson, bson, bson, int, boolean, text, text) IS
   'makes a table with one row for each document of source that has the fields of partition and clustering: these, the other fields (name -> 1 or an expression) and the source''s key as columns, '
   'of type bson_value or as types says. Kept in the transaction of every write to the source from then on. Returns the table. Locks the source against writers for a moment; '
   'errors 22023 and 22004 for options that do not fit, 42P07 and 42710 for names that are taken, 42501 unless the caller owns the source';
 
-CREATE FUNCTION _query_table_create(
+CREATE FUNCTION docpatterns._query_table_create(
   rel text, source regclass, partition text[], clustering bson, fields bson, types bson,
   limit_per_partition int, is_unique boolean, name text, doc_column text) RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -73,8 +73,8 @@ BEGIN
   IF rel IS NULL OR source IS NULL OR partition IS NULL OR clustering IS NULL OR fields IS NULL OR types IS NULL OR is_unique IS NULL THEN
     RAISE EXCEPTION 'rel, source, partition, clustering, fields, types and is_unique must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  PERFORM @extschema@._pattern_require_owner(source);
-  SELECT p.* INTO s FROM @extschema@._pattern_table(source, @extschema@._derive_source(source, source, doc_column)) p;
+  PERFORM docpatterns._pattern_require_owner(source);
+  SELECT p.* INTO s FROM docpatterns._pattern_table(source, docpatterns._derive_source(source, source, doc_column)) p;
   IF EXISTS (SELECT FROM pg_class q WHERE q.oid = source AND q.relkind = 'f') THEN
     RAISE EXCEPTION '% is a relation of measurements', source USING ERRCODE = 'wrong_object_type', DETAIL = 'Its rows have no key by which a query table could know them.';
   END IF;
@@ -115,7 +115,7 @@ BEGIN
   END IF;
   schema_name := CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE s.schema_name END;
   name := coalesce(name, parts[cardinality(parts)]);
-  PERFORM @extschema@._pattern_require_unused(source, name);
+  PERFORM docpatterns._pattern_require_unused(source, name);
   options := @extschema@.bson_build('name', name, 'partition', partition, 'clustering', clustering, 'fields', fields, 'types', types, 'is_unique', is_unique, 'doc_column', s.doc, 'pair', pair);
   IF limit_per_partition IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'limit_per_partition', limit_per_partition);
@@ -139,43 +139,43 @@ BEGIN
     EXECUTE format('CREATE INDEX ON %s (%s, %s%s)', result, (SELECT string_agg(quote_ident(k), ', ' ORDER BY n) FROM unnest(partition) WITH ORDINALITY AS u (k, n)), array_to_string(directions, ', '),
       (SELECT string_agg(format(', %I%s', k, CASE WHEN directions[cardinality(directions)] LIKE '% DESC' THEN ' DESC' ELSE '' END), '' ORDER BY n) FROM unnest(key_columns) WITH ORDINALITY AS u (k, n)));
   END IF;
-  PERFORM @extschema@._pattern_keep_table(result, source, 'query_table', name, pair);
+  PERFORM docpatterns._pattern_keep_table(result, source, 'query_table', name, pair);
   -- the main trigger carries the declaration
-  EXECUTE format('CREATE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.query_table_trigger(%L)',
-                 @extschema@._pattern_trigger_name(source, 'zz_docpatterns_80_query_table', name, NULL), source, options::text);
-  PERFORM @extschema@._derive_main_triggers(source, 'query_table', name);
-  PERFORM @extschema@._pattern_anchor(source, name);
-  PERFORM @extschema@._query_table_verify(source, name);
-  PERFORM @extschema@._query_table_create_index(source, name);
-  IF @extschema@._pattern_nonempty(source) THEN
+  EXECUTE format('CREATE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.query_table_trigger(%L)',
+                 docpatterns._pattern_trigger_name(source, 'zz_docpatterns_80_query_table', name, NULL), source, options::text);
+  PERFORM docpatterns._derive_main_triggers(source, 'query_table', name);
+  PERFORM docpatterns._pattern_anchor(source, name);
+  PERFORM docpatterns._query_table_verify(source, name);
+  PERFORM docpatterns._query_table_create_index(source, name);
+  IF docpatterns._pattern_nonempty(source) THEN
     RAISE NOTICE 'table % has rows already', source
       USING HINT = format('CALL pattern_build(%L, %L) puts them into the query table; new writes are kept in line from now on.', source::text, name);
   END IF;
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION _query_table_create(text, regclass, text[], bson, bson, bson, int, boolean, text, text) IS 'query_table_create with its types resolved';
+COMMENT ON FUNCTION docpatterns._query_table_create(text, regclass, text[], bson, bson, bson, int, boolean, text, text) IS 'query_table_create with its types resolved';
 
 -- With a limit, the first rows of a partition are found by an index on the source.
-CREATE FUNCTION _query_table_create_index(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._query_table_create_index(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._query_table_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._query_table_parts(rel, name) q;
   IF p.per_partition IS NOT NULL THEN
-    PERFORM @extschema@._derive_create_index(rel, 'query_table', name,
+    PERFORM docpatterns._derive_create_index(rel, 'query_table', name,
       ARRAY(SELECT format('(%s)%s', x, d) FROM unnest(p.place_bare, p.place_directions) WITH ORDINALITY AS u (x, d, n) ORDER BY n)
       || ARRAY(SELECT format('%I%s', k, CASE WHEN p.place_directions[cardinality(p.place_directions)] = ' DESC' THEN ' DESC' ELSE '' END) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n) ORDER BY n));
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _query_table_create_index(regclass, text) IS 'index on the source of a query table with a limit, unless there is one';
+COMMENT ON FUNCTION docpatterns._query_table_create_index(regclass, text) IS 'index on the source of a query table with a limit, unless there is one';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
 -- Names and options of a declaration, and pieces of SQL: there "s" is a row of the source, "t" one of the query table.
-CREATE FUNCTION _query_table_parts(rel regclass, name text,
+CREATE FUNCTION docpatterns._query_table_parts(rel regclass, name text,
                                    OUT base text, OUT options bson, OUT doc text, OUT keys text[], OUT key_row text, OUT result regclass, OUT result_keys text[], OUT result_fields text[],
                                    OUT key_match text, OUT per_partition int, OUT place_bare text[], OUT place_directions text[], OUT partitions text, OUT clusterings text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -185,14 +185,14 @@ DECLARE
   all_columns text[];
   npartition int;
 BEGIN
-  SELECT q.* INTO t FROM @extschema@._pattern_parts(rel, 'query_table', name) q;
+  SELECT q.* INTO t FROM docpatterns._pattern_parts(rel, 'query_table', name) q;
   base := t.base; options := t.options; doc := t.doc_name; keys := t.keys; result := t.side;
   key_row := (SELECT format('ROW(%s)', string_agg(format('s.%I', k), ', ' ORDER BY n)) FROM unnest(keys) WITH ORDINALITY AS u (k, n));
   per_partition := (options OPERATOR(@extschema@.->) 'limit_per_partition'::text)::int;
   IF result IS NULL THEN
     RETURN;
   END IF;
-  all_columns := @extschema@._query_table_columns(rel, name);
+  all_columns := docpatterns._query_table_columns(rel, name);
   result_fields := all_columns[:cardinality(all_columns) - cardinality(keys)];
   result_keys := all_columns[cardinality(result_fields) + 1:];
   key_match := (SELECT string_agg(format('t.%I %s s.%I', result_keys[n], t.key_ops[n], keys[n]), ' AND ' ORDER BY n) FROM generate_subscripts(keys, 1) n);
@@ -200,7 +200,7 @@ BEGIN
                         ELSE format('(%I OPERATOR(@extschema@.->) %L::text)%s', doc, y.path, '::' || @extschema@.bson_get_text(options OPERATOR(@extschema@.->) 'types'::text, format('"%s"', replace(y.c, '"', '""')))) END ORDER BY y.n),
          array_agg(CASE WHEN y.direction < 0 THEN ' DESC' ELSE '' END ORDER BY y.n)
     INTO place_bare, place_directions
-    FROM (SELECT x.c, x.direction, row_number() OVER () AS n, @extschema@._query_table_path(rel, name, x.c) AS path
+    FROM (SELECT x.c, x.direction, row_number() OVER () AS n, docpatterns._query_table_path(rel, name, x.c) AS path
           FROM (SELECT e::text AS c, 1 AS direction FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'partition'::text) e
                 UNION ALL SELECT e.key, e.value::int FROM @extschema@.bson_each((options OPERATOR(@extschema@.->) 'clustering'::text)::@extschema@.bson) e) x) y;
   npartition := @extschema@.bson_array_length(options OPERATOR(@extschema@.->) 'partition'::text);
@@ -209,21 +209,21 @@ BEGIN
     || ARRAY(SELECT quote_ident(k) || place_directions[cardinality(place_directions)] FROM unnest(keys) k), ', ');
 END
 $$;
-COMMENT ON FUNCTION _query_table_parts(regclass, text) IS 'names and options of a query table, and pieces of SQL text about it';
+COMMENT ON FUNCTION docpatterns._query_table_parts(regclass, text) IS 'names and options of a query table, and pieces of SQL text about it';
 
-CREATE FUNCTION _query_table_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._query_table_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._query_table_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._query_table_parts(rel, name) q;
   IF p.result IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'query table'::text, 'present'::text, 'missing'::text;
     RETURN;
   END IF;
   RETURN QUERY EXECUTE format($q$
     SELECT coalesce(s."row key", t."row key"), 'row'::text, coalesce(left(s."row cells"::text, 100), 'absent'), coalesce(left(t."row cells"::text, 100), 'absent')
-    FROM (SELECT %1$s AS "row key", %2$s, %3$s AS "row cells" FROM %7$s AS b CROSS JOIN LATERAL (SELECT @extschema@._query_table_expected(%4$L::regclass, %5$L, b.%6$I) AS "all cells" OFFSET 0) AS e) AS s
+    FROM (SELECT %1$s AS "row key", %2$s, %3$s AS "row cells" FROM %7$s AS b CROSS JOIN LATERAL (SELECT docpatterns._query_table_expected(%4$L::regclass, %5$L, b.%6$I) AS "all cells" OFFSET 0) AS e) AS s
       FULL JOIN (SELECT %8$s AS "row key", %9$s, ARRAY[%10$s]::text[] AS "row cells" FROM %11$s) AS t ON %12$s
     WHERE s."row cells" IS DISTINCT FROM t."row cells"
     $q$,
@@ -238,70 +238,70 @@ BEGIN
     p.result, p.key_match);
 END
 $$;
-COMMENT ON FUNCTION _query_table_check(regclass, text) IS 'violated invariants of a query table: rows that are not what the source gives';
+COMMENT ON FUNCTION docpatterns._query_table_check(regclass, text) IS 'violated invariants of a query table: rows that are not what the source gives';
 
 -- Rows of the source that the table does not show, each of them or, with a limit, one of each partition.
-CREATE FUNCTION _query_table_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._query_table_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._query_table_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._query_table_parts(rel, name) q;
   IF p.result IS NULL THEN
     RAISE EXCEPTION 'the query table "%" of table % is missing', name, rel USING ERRCODE = 'object_not_in_prerequisite_state';
   END IF;
   IF p.per_partition IS NOT NULL THEN
     -- in the order in which writers lock them
-    RETURN format('SELECT q.key FROM (SELECT DISTINCT ON (%s) %s AS key, @extschema@._query_table_hash(%L::regclass, %L, s.%I) AS hash FROM %s AS s WHERE %s ORDER BY %1$s) AS q ORDER BY q.hash',
+    RETURN format('SELECT q.key FROM (SELECT DISTINCT ON (%s) %s AS key, docpatterns._query_table_hash(%L::regclass, %L, s.%I) AS hash FROM %s AS s WHERE %s ORDER BY %1$s) AS q ORDER BY q.hash',
       p.partitions, p.key_row, rel::text, name, p.doc, p.base, (SELECT string_agg(x || ' IS NOT NULL', ' AND ') FROM unnest(p.place_bare) x));
   END IF;
   RETURN format('SELECT %s AS key FROM %s AS s WHERE NOT EXISTS (SELECT FROM %s AS t WHERE %s) ORDER BY %s', p.key_row, p.base, p.result, p.key_match,
     (SELECT string_agg(format('s.%I', k), ', ' ORDER BY n) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n)));
 END
 $$;
-COMMENT ON FUNCTION _query_table_pending(regclass, text) IS 'SQL text: keys of rows of the source that the table does not show';
+COMMENT ON FUNCTION docpatterns._query_table_pending(regclass, text) IS 'SQL text: keys of rows of the source that the table does not show';
 
-CREATE FUNCTION _query_table_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._query_table_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   done bigint;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._query_table_parts(rel, name) q;
-  PERFORM @extschema@._query_table_create_index(rel, name);
+  SELECT q.* INTO p FROM docpatterns._query_table_parts(rel, name) q;
+  PERFORM docpatterns._query_table_create_index(rel, name);
   -- what does not belong there goes first: it may stand in the way of what does
-  done := @extschema@._query_table_sweep(rel, name);
-  RETURN done + @extschema@._pattern_settle_rows(rel, name, CASE WHEN p.per_partition IS NOT NULL THEN @extschema@._query_table_pending(rel, name) ELSE format('SELECT %s AS key FROM %s AS s', p.key_row, p.base) END);
+  done := docpatterns._query_table_sweep(rel, name);
+  RETURN done + docpatterns._pattern_settle_rows(rel, name, CASE WHEN p.per_partition IS NOT NULL THEN docpatterns._query_table_pending(rel, name) ELSE format('SELECT %s AS key FROM %s AS s', p.key_row, p.base) END);
 END
 $$;
-COMMENT ON FUNCTION _query_table_repair(regclass, text) IS 'pattern_repair of a query table';
+COMMENT ON FUNCTION docpatterns._query_table_repair(regclass, text) IS 'pattern_repair of a query table';
 
-CREATE FUNCTION _query_table_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._query_table_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   o @extschema@.bson;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._query_table_parts(rel, name) q;
-  o := @extschema@._pattern_change_options(p.options, changes, 'query_table', '{limit_per_partition: "int null"}');
+  SELECT q.* INTO p FROM docpatterns._query_table_parts(rel, name) q;
+  o := docpatterns._pattern_change_options(p.options, changes, 'query_table', '{limit_per_partition: "int null"}');
   IF (o OPERATOR(@extschema@.->) 'limit_per_partition'::text)::int < 1 THEN
     RAISE EXCEPTION 'limit_per_partition must be positive, or null' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF @extschema@.bson_exists(o, 'limit_per_partition') AND @extschema@.bson_get_text(o, 'is_unique') = 'true' THEN
     RAISE EXCEPTION 'a query table with limit_per_partition cannot be unique' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'It shows the first rows only, and would compare no others.';
   END IF;
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.query_table_trigger(%L)',
-                 (SELECT g.tgname FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'query_table' AND d.name = _query_table_alter.name),
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.query_table_trigger(%L)',
+                 (SELECT g.tgname FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'query_table' AND d.name = _query_table_alter.name),
                  rel, o::text);
-  PERFORM @extschema@._query_table_verify(rel, name);
-  PERFORM @extschema@._derive_drop_indexes(rel, 'query_table', name) WHERE NOT @extschema@.bson_exists(o, 'limit_per_partition');
-  PERFORM @extschema@._query_table_repair(rel, name);
+  PERFORM docpatterns._query_table_verify(rel, name);
+  PERFORM docpatterns._derive_drop_indexes(rel, 'query_table', name) WHERE NOT @extschema@.bson_exists(o, 'limit_per_partition');
+  PERFORM docpatterns._query_table_repair(rel, name);
 END
 $$;
-COMMENT ON FUNCTION _query_table_alter(regclass, text, bson) IS 'pattern_alter of a query table';
+COMMENT ON FUNCTION docpatterns._query_table_alter(regclass, text, bson) IS 'pattern_alter of a query table';
 
-CREATE FUNCTION _query_table_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._query_table_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result regclass;
@@ -309,14 +309,14 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   IF @extschema@.bson_get_text(how, 'keep_data') = 'true' THEN
     -- the rows stay behind in an ordinary table
-    SELECT @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _query_table_disable.rel) INTO result
-      FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'query_table' AND d.name = _query_table_disable.name;
+    SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _query_table_disable.rel) INTO result
+      FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'query_table' AND d.name = _query_table_disable.name;
     IF result IS NOT NULL THEN
-      PERFORM @extschema@._pattern_release_table(result, rel);
+      PERFORM docpatterns._pattern_release_table(result, rel);
     END IF;
   END IF;
-  PERFORM @extschema@._derive_drop(rel, 'query_table', name);
+  PERFORM docpatterns._derive_drop(rel, 'query_table', name);
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _query_table_disable(regclass, text, bson) IS 'pattern_disable of a query table: drops the table, or leaves it as an ordinary one';
+COMMENT ON FUNCTION docpatterns._query_table_disable(regclass, text, bson) IS 'pattern_disable of a query table: drops the table, or leaves it as an ordinary one';

@@ -1,42 +1,42 @@
 -- The extended reference pattern: documents that carry copies of fields of the documents that they name. What fills the copies in
 -- and keeps them is in src/patterns/reference/.
 
-CREATE FUNCTION reference_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.reference_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_reference_trigger' LANGUAGE C;
-COMMENT ON FUNCTION reference_trigger() IS 'trigger of tables with the extended reference pattern; made by reference_enable';
+COMMENT ON FUNCTION docpatterns.reference_trigger() IS 'trigger of tables with the extended reference pattern; made by reference_enable';
 
-CREATE FUNCTION reference_source_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.reference_source_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_reference_source_trigger' LANGUAGE C;
-COMMENT ON FUNCTION reference_source_trigger() IS 'trigger of tables that documents refer to; made by reference_enable';
+COMMENT ON FUNCTION docpatterns.reference_source_trigger() IS 'trigger of tables that documents refer to; made by reference_enable';
 
-CREATE FUNCTION reference_array_hashes(doc bson, field text, id_field text) RETURNS bigint[]
+CREATE FUNCTION docpatterns.reference_array_hashes(doc bson, field text, id_field text) RETURNS bigint[]
   AS 'MODULE_PATHNAME', 'dp_reference_array_hashes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION reference_array_hashes(bson, text, text) IS
+COMMENT ON FUNCTION docpatterns.reference_array_hashes(bson, text, text) IS
   'Hashes of the ids in references inside of arrays, for a GIN index; NULL if the path meets no '
   'array. Error: 22023 a bad path';
 
-CREATE FUNCTION reference_differs(a bson, b bson, paths text[]) RETURNS boolean
+CREATE FUNCTION docpatterns.reference_differs(a bson, b bson, paths text[]) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_reference_differs' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION reference_differs(bson, bson, text[]) IS
+COMMENT ON FUNCTION docpatterns.reference_differs(bson, bson, text[]) IS
   'Whether one of the fields differs between two documents, by bytes; false without paths. The '
   'condition of triggers. Error: 22023 a bad path';
 
-CREATE FUNCTION _reference_sites(doc bson, field text, id_field text, OUT id bson_value, OUT copy bson_value, OUT bare boolean)
+CREATE FUNCTION docpatterns._reference_sites(doc bson, field text, id_field text, OUT id bson_value, OUT copy bson_value, OUT bare boolean)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_reference_sites' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _reference_sites(bson, text, text) IS 'the references of a document: what they name, and the sub-document (or the bare id) that stands there';
+COMMENT ON FUNCTION docpatterns._reference_sites(bson, text, text) IS 'the references of a document: what they name, and the sub-document (or the bare id) that stands there';
 
-CREATE FUNCTION _reference_wrong(copy bson_value, source bson, live text[]) RETURNS text
+CREATE FUNCTION docpatterns._reference_wrong(copy bson_value, source bson, live text[]) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_reference_wrong' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _reference_wrong(bson_value, bson, text[]) IS 'the first of the live fields that the copy does not have as the source has it; NULL if all is right';
+COMMENT ON FUNCTION docpatterns._reference_wrong(bson_value, bson, text[]) IS 'the first of the live fields that the copy does not have as the source has it; NULL if all is right';
 
-CREATE FUNCTION _reference_refresh(rel regclass, name text, batch bigint) RETURNS bigint
+CREATE FUNCTION docpatterns._reference_refresh(rel regclass, name text, batch bigint) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_reference_refresh' LANGUAGE C;
-COMMENT ON FUNCTION _reference_refresh(regclass, text, bigint) IS 'applies what is queued, up to so many entries of each declaration, in one pass; as the owner of the table; error 42501 unless the caller owns it';
+COMMENT ON FUNCTION docpatterns._reference_refresh(regclass, text, bigint) IS 'applies what is queued, up to so many entries of each declaration, in one pass; as the owner of the table; error 42501 unless the caller owns it';
 
-CREATE FUNCTION _reference_forget_missing(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._reference_forget_missing(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_reference_forget_missing' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _reference_forget_missing(regclass, text) IS 'applies the delete rule to references to what is not there; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._reference_forget_missing(regclass, text) IS 'applies the delete rule to references to what is not there; error 42501 unless the caller owns the table';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -52,10 +52,10 @@ DECLARE
   options @extschema@.bson;
   clash record;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
-  SELECT p.* INTO s FROM @extschema@._pattern_table(source, source_doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(source);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
+  SELECT p.* INTO s FROM docpatterns._pattern_table(source, source_doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(source);
   IF s.owner <> t.owner THEN
     RAISE EXCEPTION 'tables % and % have different owners', t.base, s.base USING ERRCODE = 'insufficient_privilege';
   END IF;
@@ -67,18 +67,18 @@ BEGIN
   IF field IS NULL OR id_field IS NULL OR live IS NULL OR frozen IS NULL THEN
     RAISE EXCEPTION 'field, id_field, live and frozen must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  PERFORM @extschema@._pattern_require_unused(rel, name);
-  PERFORM @extschema@._reference_check_paths(field, id_field, live, frozen);
-  IF @extschema@._pattern_paths_overlap(field, '_id') THEN
+  PERFORM docpatterns._pattern_require_unused(rel, name);
+  PERFORM docpatterns._reference_check_paths(field, id_field, live, frozen);
+  IF docpatterns._pattern_paths_overlap(field, '_id') THEN
     RAISE EXCEPTION 'the field must not be _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF rel = source AND EXISTS (SELECT FROM unnest(live || frozen) AS p (path) WHERE @extschema@._pattern_paths_overlap(p.path, field)) THEN
+  IF rel = source AND EXISTS (SELECT FROM unnest(live || frozen) AS p (path) WHERE docpatterns._pattern_paths_overlap(p.path, field)) THEN
     RAISE EXCEPTION 'documents cannot copy their own copies' USING ERRCODE = 'invalid_parameter_value',
       DETAIL = format('The field "%s" is copied into itself.', field);
   END IF;
-  SELECT d.pattern, d.name INTO clash FROM @extschema@._pattern_declarations(rel) d
-    CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS p
-    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), t.doc) = t.doc AND @extschema@._pattern_paths_overlap(p, field) LIMIT 1;
+  SELECT d.pattern, d.name INTO clash FROM docpatterns._pattern_declarations(rel) d
+    CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS p
+    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), t.doc) = t.doc AND docpatterns._pattern_paths_overlap(p, field) LIMIT 1;
   IF FOUND THEN
     RAISE EXCEPTION 'the % pattern "%" on table % keeps this field already', clash.pattern, clash.name, t.base
       USING ERRCODE = CASE WHEN clash.pattern = 'reference' THEN 'invalid_parameter_value' ELSE 'feature_not_supported' END,
@@ -91,14 +91,14 @@ BEGIN
     options := @extschema@.bson_set(options, 'max_staleness', max_staleness::text);
   END IF;
   options := @extschema@.bson_set(@extschema@.bson_set(options, 'doc_column', t.doc), 'source_doc_column', s.doc);
-  PERFORM @extschema@._reference_check_options(options);
+  PERFORM docpatterns._reference_check_options(options);
 
-  PERFORM @extschema@._reference_create_indexes(rel, options);
+  PERFORM docpatterns._reference_create_indexes(rel, options);
   IF refresh = 'deferred' THEN
-    options := @extschema@.bson_set(options, 'second_pair', @extschema@._derive_create_queue(rel, 'reference', name));
+    options := @extschema@.bson_set(options, 'second_pair', docpatterns._derive_create_queue(rel, 'reference', name));
   END IF;
-  PERFORM @extschema@._reference_create_triggers(rel, source, options);
-  PERFORM @extschema@._pattern_notice_rows(rel, name);
+  PERFORM docpatterns._reference_create_triggers(rel, source, options);
+  PERFORM docpatterns._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
@@ -109,23 +109,23 @@ COMMENT ON FUNCTION reference_enable(regclass, text, regclass, text, text[], tex
   'the name exists, 42501 unless the caller owns both tables';
 
 -- Fields of a declaration: paths that lead somewhere, none inside another.
-CREATE FUNCTION _reference_check_paths(field text, id_field text, live text[], frozen text[]) RETURNS void
+CREATE FUNCTION docpatterns._reference_check_paths(field text, id_field text, live text[], frozen text[]) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   -- a bad path is an error here, and the text goes into SQL as a literal later
-  PERFORM @extschema@._reference_sites('{}'::@extschema@.bson, field, id_field);
+  PERFORM docpatterns._reference_sites('{}'::@extschema@.bson, field, id_field);
   IF EXISTS (SELECT FROM unnest(live || frozen) AS p (path) WHERE p.path IS NULL) THEN
     RAISE EXCEPTION 'live and frozen must not hold nulls' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF EXISTS (SELECT FROM unnest(live || frozen || id_field) WITH ORDINALITY AS a (path, n), unnest(live || frozen || id_field) WITH ORDINALITY AS b (path, n)
-             WHERE a.n < b.n AND @extschema@._pattern_paths_overlap(a.path, b.path)) THEN
+             WHERE a.n < b.n AND docpatterns._pattern_paths_overlap(a.path, b.path)) THEN
     RAISE EXCEPTION 'live, frozen and id_field must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _reference_check_paths(text, text, text[], text[]) IS 'errors 22023 and 22004 unless the fields of a reference pattern fit together';
+COMMENT ON FUNCTION docpatterns._reference_check_paths(text, text, text[], text[]) IS 'errors 22023 and 22004 unless the fields of a reference pattern fit together';
 
-CREATE FUNCTION _reference_check_options(options bson) RETURNS void
+CREATE FUNCTION docpatterns._reference_check_options(options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF @extschema@.bson_get_text(options, 'on_delete') IS NULL OR @extschema@.bson_get_text(options, 'on_delete') NOT IN ('restrict', 'cascade', 'unset', 'keep') THEN
@@ -147,59 +147,59 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _reference_check_options(bson) IS 'error 22023 unless the options of a reference pattern fit';
+COMMENT ON FUNCTION docpatterns._reference_check_options(bson) IS 'error 22023 unless the options of a reference pattern fit';
 
 -- The elements of an option that is an array of texts.
-CREATE FUNCTION _reference_list(options bson, option text) RETURNS text[]
+CREATE FUNCTION docpatterns._reference_list(options bson, option text) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(array_agg(@extschema@.bson_get_text(@extschema@.bson_build('v', u.v), 'v') ORDER BY u.n), '{}')
   FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) $2) WITH ORDINALITY AS u (v, n)
 $$;
-COMMENT ON FUNCTION _reference_list(bson, text) IS 'an option that is an array of texts';
+COMMENT ON FUNCTION docpatterns._reference_list(bson, text) IS 'an option that is an array of texts';
 
 -- The two indexes, as expressions: references outside of arrays by their id, those inside by the hashes of theirs.
-CREATE FUNCTION _reference_index_parts(rel regclass, options bson, OUT base text, OUT by_id text, OUT by_hash text)
+CREATE FUNCTION docpatterns._reference_index_parts(rel regclass, options bson, OUT base text, OUT by_id text, OUT by_hash text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   base := t.base;
   by_id := format('(%I OPERATOR(@extschema@.->) %L::text)', t.doc,
                   @extschema@.bson_get_text(options, 'field') || '.' || @extschema@.bson_get_text(options, 'id_field'));
-  by_hash := format('@extschema@.reference_array_hashes(%I, %L::text, %L::text)', t.doc,
+  by_hash := format('docpatterns.reference_array_hashes(%I, %L::text, %L::text)', t.doc,
                     @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'id_field'));
 END
 $$;
-COMMENT ON FUNCTION _reference_index_parts(regclass, bson) IS 'expressions of the indexes that a reference pattern needs';
+COMMENT ON FUNCTION docpatterns._reference_index_parts(regclass, bson) IS 'expressions of the indexes that a reference pattern needs';
 
 -- Indexes of a table with this expression in the first place.
-CREATE FUNCTION _reference_find_index(rel regclass, expression text, method text) RETURNS SETOF regclass
+CREATE FUNCTION docpatterns._reference_find_index(rel regclass, expression text, method text) RETURNS SETOF regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
   WHERE i.indrelid = $1 AND i.indisvalid AND a.amname = $3 AND i.indkey[0] = 0 AND pg_get_indexdef(i.indexrelid, 1, true) = $2
-    AND ($3 = 'gin' OR @extschema@._pattern_index_full(i.indexrelid))
+    AND ($3 = 'gin' OR docpatterns._pattern_index_full(i.indexrelid))
 $$;
-COMMENT ON FUNCTION _reference_find_index(regclass, text, text) IS 'indexes of a table on an expression';
+COMMENT ON FUNCTION docpatterns._reference_find_index(regclass, text, text) IS 'indexes of a table on an expression';
 
-CREATE FUNCTION _reference_create_indexes(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._reference_create_indexes(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
   p record;
   name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._reference_index_parts(rel, options) q;
-  PERFORM @extschema@._derive_create_index(rel, 'reference', name, ARRAY[p.by_id]);
-  IF NOT EXISTS (SELECT FROM @extschema@._reference_find_index(rel, p.by_hash, 'gin')) THEN
-    EXECUTE format('CREATE INDEX ON %s USING gin (%s) WHERE %2$s IS NOT NULL AND %s', p.base, p.by_hash, @extschema@._pattern_mark('reference', name, 'hash'));
+  SELECT q.* INTO p FROM docpatterns._reference_index_parts(rel, options) q;
+  PERFORM docpatterns._derive_create_index(rel, 'reference', name, ARRAY[p.by_id]);
+  IF NOT EXISTS (SELECT FROM docpatterns._reference_find_index(rel, p.by_hash, 'gin')) THEN
+    EXECUTE format('CREATE INDEX ON %s USING gin (%s) WHERE %2$s IS NOT NULL AND %s', p.base, p.by_hash, docpatterns._pattern_mark('reference', name, 'hash'));
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _reference_create_indexes(regclass, bson) IS 'makes the indexes that a reference pattern needs, unless they are there';
+COMMENT ON FUNCTION docpatterns._reference_create_indexes(regclass, bson) IS 'makes the indexes that a reference pattern needs, unless they are there';
 
 -- The triggers of both tables, made anew when options change. The main one carries the declaration.
-CREATE FUNCTION _reference_create_triggers(rel regclass, source regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._reference_create_triggers(rel regclass, source regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   decl_name text := @extschema@.bson_get_text(options, 'name');
@@ -209,46 +209,46 @@ DECLARE
   trigger_name text;
   moved text;
 BEGIN
-  SELECT p.* INTO s FROM @extschema@._pattern_table(source, @extschema@.bson_get_text(options, 'source_doc_column')) p;
-  PERFORM @extschema@._reference_drop_triggers(rel, source, options);
-  trigger_name := coalesce((SELECT g.tgname FROM pg_trigger g JOIN @extschema@._pattern_declarations(rel) d ON d.trigger_oid = g.oid
+  SELECT p.* INTO s FROM docpatterns._pattern_table(source, @extschema@.bson_get_text(options, 'source_doc_column')) p;
+  PERFORM docpatterns._reference_drop_triggers(rel, source, options);
+  trigger_name := coalesce((SELECT g.tgname FROM pg_trigger g JOIN docpatterns._pattern_declarations(rel) d ON d.trigger_oid = g.oid
                             WHERE d.pattern = 'reference' AND d.name = decl_name),
-                           @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_30_reference', decl_name, NULL));
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.reference_trigger(%L)',
+                           docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_30_reference', decl_name, NULL));
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.reference_trigger(%L)',
                  trigger_name, rel, options::text);
   -- triggers for statements are not inherited by partitions
-  trigger_name := @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_30_reference', decl_name, 'statement');
+  trigger_name := docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_30_reference', decl_name, 'statement');
   FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-    EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.reference_trigger(%L, %L)',
+    EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.reference_trigger(%L, %L)',
                    trigger_name, part.relid::regclass, 'of', decl_name);
   END LOOP;
 
   -- a source that changes nothing that is copied passes the condition and costs no call
   SELECT string_agg(format('OLD.%1$I %2$s NEW.%1$I', k, o), ' AND ') INTO moved FROM unnest(s.keys, s.key_ops) AS u (k, o);
-  EXECUTE format('CREATE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s) OR @extschema@.reference_differs(OLD.%I, NEW.%4$I, %L::text[])) '
-                 'EXECUTE FUNCTION @extschema@.reference_source_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'update'), source, moved, s.doc,
-                 @extschema@._reference_list(options, 'live'), 'side', pair, decl_name);
+  EXECUTE format('CREATE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s) OR docpatterns.reference_differs(OLD.%I, NEW.%4$I, %L::text[])) '
+                 'EXECUTE FUNCTION docpatterns.reference_source_trigger(%L, %L, %L)',
+                 docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'update'), source, moved, s.doc,
+                 docpatterns._reference_list(options, 'live'), 'side', pair, decl_name);
   IF (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = source) THEN
-    EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE FUNCTION @extschema@.reference_source_trigger(%L, %L, %L)',
-                   @extschema@._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'before'), source, moved, 'side', pair, decl_name);
+    EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE FUNCTION docpatterns.reference_source_trigger(%L, %L, %L)',
+                   docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'before'), source, moved, 'side', pair, decl_name);
   END IF;
-  EXECUTE format('CREATE TRIGGER %I AFTER DELETE %s ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.reference_source_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'row'),
+  EXECUTE format('CREATE TRIGGER %I AFTER DELETE %s ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.reference_source_trigger(%L, %L, %L)',
+                 docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'row'),
                  -- only where something may wait for it
                  CASE WHEN @extschema@.bson_get_text(options, 'missing') = 'allow' OR @extschema@.bson_get_text(options, 'on_delete') = 'keep' THEN 'OR INSERT' END,
                  source, 'side', pair, decl_name);
-  trigger_name := @extschema@._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'statement');
+  trigger_name := docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'statement');
   FOR part IN SELECT p.relid FROM pg_partition_tree(source) p UNION SELECT source LOOP
-    EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.reference_source_trigger(%L, %L, %L)',
+    EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.reference_source_trigger(%L, %L, %L)',
                    trigger_name, part.relid::regclass, CASE WHEN part.relid = source THEN 'side' ELSE 'part' END, pair, decl_name);
   END LOOP;
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _reference_create_triggers(regclass, regclass, bson) IS 'triggers of the reference pattern on its two tables';
+COMMENT ON FUNCTION docpatterns._reference_create_triggers(regclass, regclass, bson) IS 'triggers of the reference pattern on its two tables';
 
-CREATE FUNCTION _reference_drop_triggers(rel regclass, source regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._reference_drop_triggers(rel regclass, source regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
@@ -256,26 +256,26 @@ DECLARE
   pair text := @extschema@.bson_get_text(options, 'pair');
 BEGIN
   FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
-           WHERE t.tgfoid = '@extschema@.reference_source_trigger'::regproc AND t.tgparentid = 0
+           WHERE t.tgfoid = 'docpatterns.reference_source_trigger'::regproc AND t.tgparentid = 0
              AND t.tgrelid IN (SELECT p.relid FROM pg_partition_tree(source) p UNION SELECT source)
-             AND t.tgargs IN (@extschema@._pattern_arguments('side', pair, name), @extschema@._pattern_arguments('part', pair, name)) LOOP
+             AND t.tgargs IN (docpatterns._pattern_arguments('side', pair, name), docpatterns._pattern_arguments('part', pair, name)) LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
   END LOOP;
   FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
-           WHERE t.tgfoid = '@extschema@.reference_trigger'::regproc AND t.tgparentid = 0
+           WHERE t.tgfoid = 'docpatterns.reference_trigger'::regproc AND t.tgparentid = 0
              AND t.tgrelid IN (SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel)
-             AND t.tgargs = @extschema@._pattern_arguments('of', name) LOOP
+             AND t.tgargs = docpatterns._pattern_arguments('of', name) LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _reference_drop_triggers(regclass, regclass, bson) IS 'drops the triggers of a reference pattern, except the main one';
+COMMENT ON FUNCTION docpatterns._reference_drop_triggers(regclass, regclass, bson) IS 'drops the triggers of a reference pattern, except the main one';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
 -- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" one of
 -- the source's.
-CREATE FUNCTION _reference_parts(rel regclass, name text,
+CREATE FUNCTION docpatterns._reference_parts(rel regclass, name text,
                                  OUT base text, OUT options bson, OUT doc text, OUT key_row text, OUT key_list text, OUT key_value text,
                                  OUT source regclass, OUT source_doc text, OUT sources text, OUT queue regclass,
                                  OUT sites text, OUT live text[], OUT frozen text[], OUT by_id text, OUT by_hash text)
@@ -284,39 +284,39 @@ DECLARE
   t record;
   s record;
 BEGIN
-  SELECT q.* INTO t FROM @extschema@._pattern_parts(rel, 'reference', name) q;
+  SELECT q.* INTO t FROM docpatterns._pattern_parts(rel, 'reference', name) q;
   base := t.base; options := t.options; doc := t.doc; source := t.side;
   key_list := t.key_list; key_row := t.key_row; key_value := t.key_value;
   IF source IS NULL THEN
     -- the table was restored alone
     sources := 'SELECT NULL::@extschema@.bson_value AS id, NULL::@extschema@.bson AS doc WHERE false';
   ELSE
-    SELECT p.* INTO s FROM @extschema@._pattern_table(source, @extschema@._pattern_doc_column(source, @extschema@.bson_get_text(options, 'source_doc_column'))) p;
+    SELECT p.* INTO s FROM docpatterns._pattern_table(source, docpatterns._pattern_doc_column(source, @extschema@.bson_get_text(options, 'source_doc_column'))) p;
     source_doc := s.doc;
     sources := format('SELECT %s AS id, %I AS doc FROM %s', s.key_value, s.doc, s.base);
   END IF;
   IF @extschema@.bson_exists(options, 'second_pair') THEN
-    queue := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+    queue := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
   END IF;
-  sites := format('@extschema@._reference_sites(%s, %L, %L)', doc, @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'id_field'));
-  live := @extschema@._reference_list(options, 'live');
-  frozen := @extschema@._reference_list(options, 'frozen');
-  SELECT q.by_id, q.by_hash INTO by_id, by_hash FROM @extschema@._reference_index_parts(rel, options) q;
+  sites := format('docpatterns._reference_sites(%s, %L, %L)', doc, @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'id_field'));
+  live := docpatterns._reference_list(options, 'live');
+  frozen := docpatterns._reference_list(options, 'frozen');
+  SELECT q.by_id, q.by_hash INTO by_id, by_hash FROM docpatterns._reference_index_parts(rel, options) q;
 END
 $$;
-COMMENT ON FUNCTION _reference_parts(regclass, text) IS 'names and options of a reference declaration, and pieces of SQL text about them';
+COMMENT ON FUNCTION docpatterns._reference_parts(regclass, text) IS 'names and options of a reference declaration, and pieces of SQL text about them';
 
-CREATE FUNCTION _reference_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._reference_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   lag interval;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._reference_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._reference_parts(rel, name) q;
   IF p.source IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text, 'a table with the triggers of the pattern'::text, 'none'::text;
   END IF;
-  IF NOT EXISTS (SELECT FROM @extschema@._reference_find_index(rel, p.by_id, 'btree')) OR NOT EXISTS (SELECT FROM @extschema@._reference_find_index(rel, p.by_hash, 'gin')) THEN
+  IF NOT EXISTS (SELECT FROM docpatterns._reference_find_index(rel, p.by_id, 'btree')) OR NOT EXISTS (SELECT FROM docpatterns._reference_find_index(rel, p.by_hash, 'gin')) THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'indexes on references'::text, 'present'::text, 'missing'::text;
   END IF;
   IF p.source IS NOT NULL THEN
@@ -327,7 +327,7 @@ BEGIN
           SELECT 'reference', 'a document of %5$s', 'none: ' || left(r.id::text, 100) WHERE s.id IS NULL AND %6$L::boolean
           UNION ALL SELECT 'reference', 'a sub-document', 'a bare id: ' || left(r.id::text, 100) WHERE r.bare
           UNION ALL SELECT format('copy of "%%s"', w.w), 'the field of ' || left(r.id::text, 100), 'another'
-            FROM (SELECT @extschema@._reference_wrong(r.copy, s.doc, %7$L::text[]) AS w) AS w WHERE NOT r.bare AND w.w IS NOT NULL %8$s
+            FROM (SELECT docpatterns._reference_wrong(r.copy, s.doc, %7$L::text[]) AS w) AS w WHERE NOT r.bare AND w.w IS NOT NULL %8$s
         ) AS v (what, expected, found)
       WHERE %9$s IS NOT NULL
       $q$, p.key_value, p.base, p.sites, p.sources, replace(p.source::text, '''', ''''''),
@@ -344,103 +344,103 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _reference_check(regclass, text) IS 'violated invariants of a reference pattern';
+COMMENT ON FUNCTION docpatterns._reference_check(regclass, text) IS 'violated invariants of a reference pattern';
 
 -- Keys of rows that may have to be settled.
-CREATE FUNCTION _reference_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._reference_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._reference_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._reference_parts(rel, name) q;
   RETURN format($q$SELECT %1$s AS key
     FROM %2$s AS b CROSS JOIN LATERAL %4$s AS r LEFT JOIN (%5$s) AS s ON s.id OPERATOR(@extschema@.=) r.id
-    WHERE %3$s IS NOT NULL AND (r.bare OR @extschema@._reference_wrong(r.copy, s.doc, %6$L::text[]) IS NOT NULL
+    WHERE %3$s IS NOT NULL AND (r.bare OR docpatterns._reference_wrong(r.copy, s.doc, %6$L::text[]) IS NOT NULL
         OR (%7$L::boolean AND EXISTS (SELECT FROM unnest(%8$L::text[]) f WHERE @extschema@.bson_exists(s.doc, f) AND NOT @extschema@.bson_exists(r.copy, f))))
     GROUP BY %9$s ORDER BY %9$s$q$,
     p.key_row, p.base, p.doc, p.sites, p.sources, p.live, p.live = '{}', p.frozen, p.key_list);
 END
 $$;
-COMMENT ON FUNCTION _reference_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a reference pattern';
+COMMENT ON FUNCTION docpatterns._reference_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a reference pattern';
 
-CREATE FUNCTION _reference_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._reference_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._reference_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._reference_parts(rel, name) q;
   IF p.source IS NULL THEN
     RAISE EXCEPTION 'the source of the reference pattern "%" on table % is missing', name, p.base
       USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
   END IF;
-  PERFORM @extschema@._reference_create_indexes(rel, p.options);
+  PERFORM docpatterns._reference_create_indexes(rel, p.options);
   IF @extschema@.bson_exists(p.options, 'second_pair') AND p.queue IS NULL THEN
     -- what it held is lost, but all rows are looked at below
-    PERFORM @extschema@._reference_create_triggers(rel, p.source,
-              @extschema@.bson_set(p.options, 'second_pair', @extschema@._derive_create_queue(rel, 'reference', name)));
+    PERFORM docpatterns._reference_create_triggers(rel, p.source,
+              @extschema@.bson_set(p.options, 'second_pair', docpatterns._derive_create_queue(rel, 'reference', name)));
   END IF;
   IF @extschema@.bson_get_text(p.options, 'missing') = 'error' AND @extschema@.bson_get_text(p.options, 'on_delete') IN ('cascade', 'unset') THEN
-    PERFORM @extschema@._reference_forget_missing(rel, name);
+    PERFORM docpatterns._reference_forget_missing(rel, name);
   END IF;
-  RETURN @extschema@._pattern_settle_rows(rel, name, @extschema@._reference_pending(rel, name));
+  RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._reference_pending(rel, name));
 END
 $$;
-COMMENT ON FUNCTION _reference_repair(regclass, text) IS 'pattern_repair of the reference pattern';
+COMMENT ON FUNCTION docpatterns._reference_repair(regclass, text) IS 'pattern_repair of the reference pattern';
 
-CREATE FUNCTION _reference_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._reference_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   o @extschema@.bson;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._reference_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._reference_parts(rel, name) q;
   IF p.source IS NULL THEN
     RAISE EXCEPTION 'the source of the reference pattern "%" on table % is missing', name, p.base USING ERRCODE = 'undefined_table';
   END IF;
-  o := @extschema@._pattern_change_options(p.options, changes, 'reference', '{live: "array", frozen: "array", on_delete: "string", missing: "string", refresh: "string", max_staleness: "string null"}');
+  o := docpatterns._pattern_change_options(p.options, changes, 'reference', '{live: "array", frozen: "array", on_delete: "string", missing: "string", refresh: "string", max_staleness: "string null"}');
   IF @extschema@.bson_get_text(o, 'refresh') = 'immediate' THEN
     o := @extschema@.bson_unset(o, 'max_staleness');
   END IF;
-  PERFORM @extschema@._reference_check_options(o);
-  PERFORM @extschema@._reference_check_paths(@extschema@.bson_get_text(o, 'field'), @extschema@.bson_get_text(o, 'id_field'),
-            @extschema@._reference_list(o, 'live'), @extschema@._reference_list(o, 'frozen'));
-  IF rel = p.source AND EXISTS (SELECT FROM unnest(@extschema@._reference_list(o, 'live') || @extschema@._reference_list(o, 'frozen')) AS q (path)
-                                WHERE @extschema@._pattern_paths_overlap(q.path, @extschema@.bson_get_text(o, 'field'))) THEN
+  PERFORM docpatterns._reference_check_options(o);
+  PERFORM docpatterns._reference_check_paths(@extschema@.bson_get_text(o, 'field'), @extschema@.bson_get_text(o, 'id_field'),
+            docpatterns._reference_list(o, 'live'), docpatterns._reference_list(o, 'frozen'));
+  IF rel = p.source AND EXISTS (SELECT FROM unnest(docpatterns._reference_list(o, 'live') || docpatterns._reference_list(o, 'frozen')) AS q (path)
+                                WHERE docpatterns._pattern_paths_overlap(q.path, @extschema@.bson_get_text(o, 'field'))) THEN
     RAISE EXCEPTION 'documents cannot copy their own copies' USING ERRCODE = 'invalid_parameter_value';
   END IF;
 
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', rel, p.source);
   IF @extschema@.bson_get_text(o, 'refresh') = 'deferred' AND NOT @extschema@.bson_exists(o, 'second_pair') THEN
-    o := @extschema@.bson_set(o, 'second_pair', @extschema@._derive_create_queue(rel, 'reference', name));
+    o := @extschema@.bson_set(o, 'second_pair', docpatterns._derive_create_queue(rel, 'reference', name));
   ELSIF @extschema@.bson_get_text(o, 'refresh') = 'immediate' AND @extschema@.bson_exists(o, 'second_pair') THEN
     PERFORM @extschema@.reference_refresh(rel, name);
-    PERFORM @extschema@._derive_require_seen(p.queue) WHERE p.queue IS NOT NULL;
+    PERFORM docpatterns._derive_require_seen(p.queue) WHERE p.queue IS NOT NULL;
     o := @extschema@.bson_unset(o, 'second_pair');
   END IF;
-  PERFORM @extschema@._reference_create_triggers(rel, p.source, o);
+  PERFORM docpatterns._reference_create_triggers(rel, p.source, o);
   IF p.queue IS NOT NULL AND NOT @extschema@.bson_exists(o, 'second_pair') THEN
     EXECUTE format('DROP TABLE %s', p.queue);
   END IF;
   RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(p.base), quote_literal(name);
 END
 $$;
-COMMENT ON FUNCTION _reference_alter(regclass, text, bson) IS 'pattern_alter of the reference pattern';
+COMMENT ON FUNCTION docpatterns._reference_alter(regclass, text, bson) IS 'pattern_alter of the reference pattern';
 
-CREATE FUNCTION _reference_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._reference_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   done bigint := 0;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._reference_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._reference_parts(rel, name) q;
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', concat_ws(', ', rel, p.source));
   -- copies that lag are brought up to date: nobody would know afterwards
   IF p.queue IS NOT NULL AND @extschema@.bson_get_text(how, 'keep_data') <> 'true' THEN
     done := @extschema@.reference_refresh(rel, name);
-    PERFORM @extschema@._derive_require_seen(p.queue);
+    PERFORM docpatterns._derive_require_seen(p.queue);
   END IF;
-  PERFORM @extschema@._derive_drop(rel, 'reference', name);
+  PERFORM docpatterns._derive_drop(rel, 'reference', name);
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _reference_disable(regclass, text, bson) IS 'pattern_disable of the reference pattern';
+COMMENT ON FUNCTION docpatterns._reference_disable(regclass, text, bson) IS 'pattern_disable of the reference pattern';

@@ -6,7 +6,7 @@ BEGIN
   IF batch < 1 THEN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  RETURN @extschema@._reference_refresh(rel, name, batch);
+  RETURN docpatterns._reference_refresh(rel, name, batch);
 END
 $$;
 COMMENT ON FUNCTION reference_refresh(regclass, text, bigint) IS
@@ -22,11 +22,11 @@ DECLARE
   d record;
   p record;
 BEGIN
-  PERFORM @extschema@._pattern_require_owner(rel);
-  FOR d IN SELECT q.name FROM @extschema@._pattern_declarations(rel) q
+  PERFORM docpatterns._pattern_require_owner(rel);
+  FOR d IN SELECT q.name FROM docpatterns._pattern_declarations(rel) q
            WHERE q.pattern = 'reference' AND @extschema@.bson_exists(q.options, 'second_pair') AND (reference_staleness.name IS NULL OR q.name = reference_staleness.name)
            ORDER BY q.name LOOP
-    SELECT q.* INTO p FROM @extschema@._reference_parts(rel, d.name) q;
+    SELECT q.* INTO p FROM docpatterns._reference_parts(rel, d.name) q;
     CONTINUE WHEN p.queue IS NULL;
     reference := d.name;
     EXECUTE format('SELECT count(DISTINCT q.key), min(q.queued_at), clock_timestamp() - min(q.queued_at) FROM %s AS q', p.queue) INTO sources, oldest, lag;
@@ -38,7 +38,7 @@ BEGIN
         CROSS JOIN LATERAL (SELECT b.* FROM %3$s AS b WHERE %4$s OPERATOR(@extschema@.=) k.key
                             UNION ALL SELECT b.* FROM %3$s AS b WHERE %5$s && ARRAY[@extschema@.bson_value_hash_extended(k.key, 0)] AND %5$s IS NOT NULL) AS b
         CROSS JOIN LATERAL %6$s AS r
-      WHERE r.id OPERATOR(@extschema@.=) k.key AND @extschema@._reference_wrong(r.copy, s.doc, %7$L::text[]) IS NOT NULL
+      WHERE r.id OPERATOR(@extschema@.=) k.key AND docpatterns._reference_wrong(r.copy, s.doc, %7$L::text[]) IS NOT NULL
       $q$, p.queue, p.sources, p.base, p.by_id, p.by_hash, p.sites, p.live) INTO copies;
     RETURN NEXT;
   END LOOP;
@@ -56,11 +56,11 @@ DECLARE
   d record;
   p record;
 BEGIN
-  PERFORM @extschema@._pattern_require_owner(rel);
-  FOR d IN SELECT q.name FROM @extschema@._pattern_declarations(rel) q
+  PERFORM docpatterns._pattern_require_owner(rel);
+  FOR d IN SELECT q.name FROM docpatterns._pattern_declarations(rel) q
            WHERE q.pattern = 'reference' AND (reference_dangling.name IS NULL OR q.name = reference_dangling.name)
            ORDER BY q.name LOOP
-    SELECT q.* INTO p FROM @extschema@._reference_parts(rel, d.name) q;
+    SELECT q.* INTO p FROM docpatterns._reference_parts(rel, d.name) q;
     RETURN QUERY EXECUTE format($q$
       SELECT %1$L::text, %2$s, r.id, %3$s, age(b.xmin)
       FROM %4$s AS b CROSS JOIN LATERAL %5$s AS r
@@ -85,15 +85,15 @@ DECLARE
   t record;
   s record;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  SELECT p.* INTO s FROM @extschema@._pattern_table(source, source_doc_column) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  SELECT p.* INTO s FROM docpatterns._pattern_table(source, source_doc_column) p;
   IF field IS NULL OR id_field IS NULL THEN
     RAISE EXCEPTION 'field and id_field must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   EXECUTE format($q$
     WITH n AS (
       SELECT r.id, count(*) AS n
-      FROM %1$s AS b CROSS JOIN LATERAL (SELECT DISTINCT r.id FROM @extschema@._reference_sites(b.%2$I, %3$L, %4$L) AS r) AS r
+      FROM %1$s AS b CROSS JOIN LATERAL (SELECT DISTINCT r.id FROM docpatterns._reference_sites(b.%2$I, %3$L, %4$L) AS r) AS r
       WHERE b.%2$I IS NOT NULL GROUP BY r.id)
     SELECT count(*), coalesce(sum(n.n), 0)::bigint, percentile_disc(0.5) WITHIN GROUP (ORDER BY coalesce(n.n, 0)),
            percentile_disc(0.99) WITHIN GROUP (ORDER BY coalesce(n.n, 0)), coalesce(max(n.n), 0)

@@ -1,19 +1,19 @@
 -- Relationships with ids on both sides: two arrays that point at each other and are kept in agreement. What keeps them is in
 -- src/patterns/relationship/relationship.c; conversions and advice are in relationship_calls.sql.
 
-CREATE FUNCTION relationship_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.relationship_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_relationship_trigger' LANGUAGE C;
-COMMENT ON FUNCTION relationship_trigger() IS 'trigger of tables with the relationship pattern; made by relationship_enable';
+COMMENT ON FUNCTION docpatterns.relationship_trigger() IS 'trigger of tables with the relationship pattern; made by relationship_enable';
 
-CREATE FUNCTION _relationship_ids(doc bson, field text) RETURNS SETOF bson_value
+CREATE FUNCTION docpatterns._relationship_ids(doc bson, field text) RETURNS SETOF bson_value
 LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10 SET search_path = pg_catalog, pg_temp AS $$
   SELECT e FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_typeof($1, $2) = 'array' THEN $1 OPERATOR(@extschema@.->) $2 END) AS e
 $$;
-COMMENT ON FUNCTION _relationship_ids(bson, text) IS 'the ids in an array of a document; none if there is no array';
+COMMENT ON FUNCTION docpatterns._relationship_ids(bson, text) IS 'the ids in an array of a document; none if there is no array';
 
-CREATE FUNCTION _relationship_settle(rel regclass, name text, side int, key bson_value, only_missing boolean) RETURNS boolean
+CREATE FUNCTION docpatterns._relationship_settle(rel regclass, name text, side int, key bson_value, only_missing boolean) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_relationship_settle' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _relationship_settle(regclass, text, int, bson_value, boolean) IS
+COMMENT ON FUNCTION docpatterns._relationship_settle(regclass, text, int, bson_value, boolean) IS
   'makes those that a row of that side names name it, or takes out of it what it names in vain; as the owner of the table; error 42501 unless the caller owns it';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
@@ -31,10 +31,10 @@ BEGIN
   IF a_field IS NULL OR b_field IS NULL THEN
     RAISE EXCEPTION 'the fields must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  SELECT p.* INTO s FROM @extschema@._pattern_table(a, a_doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(a);
-  SELECT p.* INTO t FROM @extschema@._pattern_table(b, b_doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(b);
+  SELECT p.* INTO s FROM docpatterns._pattern_table(a, a_doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(a);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(b, b_doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(b);
   IF s.owner <> t.owner THEN
     RAISE EXCEPTION 'tables % and % have different owners', s.base, t.base USING ERRCODE = 'insufficient_privilege';
   END IF;
@@ -45,31 +45,31 @@ BEGIN
     RAISE EXCEPTION 'the primary key of table % has several columns', CASE WHEN cardinality(s.keys) > 1 THEN s.base ELSE t.base END USING ERRCODE = 'feature_not_supported', DETAIL = 'An id is one value.';
   END IF;
   name := coalesce(name, a_field);
-  PERFORM @extschema@._pattern_require_unused(a, name);
-  PERFORM @extschema@._relationship_check_field(a_field), @extschema@._relationship_check_field(b_field);
-  IF a = b AND NOT is_symmetric AND s.doc = t.doc AND @extschema@._pattern_paths_overlap(a_field, b_field) THEN
+  PERFORM docpatterns._pattern_require_unused(a, name);
+  PERFORM docpatterns._relationship_check_field(a_field), docpatterns._relationship_check_field(b_field);
+  IF a = b AND NOT is_symmetric AND s.doc = t.doc AND docpatterns._pattern_paths_overlap(a_field, b_field) THEN
     RAISE EXCEPTION 'one of the fields lies inside the other' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT q.base, d.pattern, d.name INTO clash
     FROM (VALUES (a, s.base, s.doc, a_field), (b, t.base, t.doc, b_field)) AS q (rel, base, doc, field)
-      CROSS JOIN LATERAL @extschema@._pattern_declarations(q.rel) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS p
-    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), q.doc) = q.doc AND @extschema@._pattern_paths_overlap(p, q.field) LIMIT 1;
+      CROSS JOIN LATERAL docpatterns._pattern_declarations(q.rel) d CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS p
+    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), q.doc) = q.doc AND docpatterns._pattern_paths_overlap(p, q.field) LIMIT 1;
   IF FOUND THEN
     RAISE EXCEPTION 'the % pattern "%" on table % keeps this field already', clash.pattern, clash.name, clash.base USING ERRCODE = 'feature_not_supported';
   END IF;
 
   options := @extschema@.bson_build('name', name, 'field', a_field, 'other_field', b_field, 'missing', missing, 'on_delete', on_delete, 'symmetric', is_symmetric,
                'pair', replace(gen_random_uuid()::text, '-', ''), 'doc_column', s.doc, 'other_doc_column', t.doc);
-  PERFORM @extschema@._relationship_check_options(options);
+  PERFORM docpatterns._relationship_check_options(options);
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', s.base, t.base);
-  PERFORM @extschema@._relationship_create_indexes(a, b, options);
-  PERFORM @extschema@._relationship_create_triggers(a, b, options);
-  PERFORM @extschema@._pattern_require_fit(q.rel, q.doc, q.field, 'v.kind IN (''array'', ''undefined'')', 'an array of ids', q.argument)
+  PERFORM docpatterns._relationship_create_indexes(a, b, options);
+  PERFORM docpatterns._relationship_create_triggers(a, b, options);
+  PERFORM docpatterns._pattern_require_fit(q.rel, q.doc, q.field, 'v.kind IN (''array'', ''undefined'')', 'an array of ids', q.argument)
     FROM (VALUES (a, s.doc, a_field, 'a_field'), (b, t.doc, b_field, 'b_field')) AS q (rel, doc, field, argument);
-  IF @extschema@._pattern_notice_held(a, name) THEN
+  IF docpatterns._pattern_notice_held(a, name) THEN
     NULL;
-  ELSIF EXISTS (SELECT FROM @extschema@._pattern_nonempty(a) n WHERE n) OR EXISTS (SELECT FROM @extschema@._pattern_nonempty(b) n WHERE n) THEN
-    RAISE NOTICE 'table % has rows already', CASE WHEN EXISTS (SELECT FROM @extschema@._pattern_nonempty(a) n WHERE n) THEN s.base ELSE t.base END
+  ELSIF EXISTS (SELECT FROM docpatterns._pattern_nonempty(a) n WHERE n) OR EXISTS (SELECT FROM docpatterns._pattern_nonempty(b) n WHERE n) THEN
+    RAISE NOTICE 'table % has rows already', CASE WHEN EXISTS (SELECT FROM docpatterns._pattern_nonempty(a) n WHERE n) THEN s.base ELSE t.base END
       USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', s.base, name);
   END IF;
   RETURN name;
@@ -80,7 +80,7 @@ COMMENT ON FUNCTION relationship_enable(regclass, text, regclass, text, text, te
   'Both may be one table, and even one field. missing: ids of what is not there are an error (23503) or allowed; on_delete: unset takes a deleted document out of the other side, restrict refuses while it is named. '
   'Returns the name of the declaration; locks both tables against writers; errors 22023, 0A000, 42710, 55000 where documents hold something else than an array there, 42501 unless the caller owns both tables';
 
-CREATE FUNCTION _relationship_check_field(field text) RETURNS void
+CREATE FUNCTION docpatterns._relationship_check_field(field text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM @extschema@.bson_exists('{}'::@extschema@.bson, field);
@@ -88,14 +88,14 @@ BEGIN
   IF field = '' OR field ~ '["$]' OR field ~ '(^|[.])-?[0-9]*([.]|$)' THEN
     RAISE EXCEPTION 'field "%" is no path of names that a filter can ask for', field USING ERRCODE = 'invalid_parameter_value', DETAIL = 'Quotes, dollar signs and positions cannot be part of it.';
   END IF;
-  IF @extschema@._pattern_paths_overlap(field, '_id') THEN
+  IF docpatterns._pattern_paths_overlap(field, '_id') THEN
     RAISE EXCEPTION 'the field must not be _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _relationship_check_field(text) IS 'error 22023 unless the path can have an array of ids';
+COMMENT ON FUNCTION docpatterns._relationship_check_field(text) IS 'error 22023 unless the path can have an array of ids';
 
-CREATE FUNCTION _relationship_check_options(options bson) RETURNS void
+CREATE FUNCTION docpatterns._relationship_check_options(options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF @extschema@.bson_get_text(options, 'missing') IS NULL OR @extschema@.bson_get_text(options, 'missing') NOT IN ('error', 'allow') THEN
@@ -106,16 +106,16 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _relationship_check_options(bson) IS 'error 22023 unless the options of a relationship fit';
+COMMENT ON FUNCTION docpatterns._relationship_check_options(bson) IS 'error 22023 unless the options of a relationship fit';
 
-CREATE FUNCTION _relationship_kept_paths(options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._relationship_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_get_text($1, 'field')
 $$;
-COMMENT ON FUNCTION _relationship_kept_paths(bson) IS 'paths of the fields that a relationship keeps in the table that has its declaration';
+COMMENT ON FUNCTION docpatterns._relationship_kept_paths(bson) IS 'paths of the fields that a relationship keeps in the table that has its declaration';
 
 -- Who names a document that is not there yet has to be found when it comes.
-CREATE FUNCTION _relationship_create_indexes(a regclass, b regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._relationship_create_indexes(a regclass, b regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q record;
@@ -125,16 +125,16 @@ BEGIN
   END IF;
   FOR q IN SELECT * FROM (VALUES (a, @extschema@.bson_get_text(options, 'doc_column'), @extschema@.bson_get_text(options, 'field')),
                                  (b, @extschema@.bson_get_text(options, 'other_doc_column'), @extschema@.bson_get_text(options, 'other_field'))) AS v (rel, doc, field) LOOP
-    IF @extschema@._single_collection_filter_index(q.rel, q.doc, q.field) IS NULL THEN
+    IF docpatterns._single_collection_filter_index(q.rel, q.doc, q.field) IS NULL THEN
       EXECUTE format('CREATE INDEX ON %s USING gin (%I @extschema@.bson_ops (paths = %L)) WHERE %s', q.rel, q.doc, q.field,
-                     @extschema@._pattern_mark('relationship', @extschema@.bson_get_text(options, 'name')));
+                     docpatterns._pattern_mark('relationship', @extschema@.bson_get_text(options, 'name')));
     END IF;
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _relationship_create_indexes(regclass, regclass, bson) IS 'makes the indexes that a relationship needs which allows what is missing, unless they are there';
+COMMENT ON FUNCTION docpatterns._relationship_create_indexes(regclass, regclass, bson) IS 'makes the indexes that a relationship needs which allows what is missing, unless they are there';
 
-CREATE FUNCTION _relationship_create_triggers(a regclass, b regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._relationship_create_triggers(a regclass, b regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q record;
@@ -144,37 +144,37 @@ DECLARE
   trigger_name text;
   stem constant text := 'zz_docpatterns_40_relation';
 BEGIN
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.relationship_trigger(%L)',
-                 @extschema@._pattern_trigger_name(a, stem, decl_name, NULL), a, options::text);
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.relationship_trigger(%L)',
+                 docpatterns._pattern_trigger_name(a, stem, decl_name, NULL), a, options::text);
   FOR q IN SELECT * FROM (VALUES (a, 'doc_column', 'field', format('%L, %L', 'of', decl_name), NULL, ''),
                                  (b, 'other_doc_column', 'other_field', format('%L, %L, %L', 'side', @extschema@.bson_get_text(options, 'pair'), decl_name),
                                   format('%L, %L, %L', 'part', @extschema@.bson_get_text(options, 'pair'), decl_name), 'b')) AS v (rel, doc, field, arguments, part_arguments, mark) LOOP
     CONTINUE WHEN q.mark = 'b' AND @extschema@.bson_get_text(options, 'symmetric') = 'true';
-    SELECT p.* INTO t FROM @extschema@._pattern_table(q.rel, @extschema@.bson_get_text(options, q.doc)) p;
+    SELECT p.* INTO t FROM docpatterns._pattern_table(q.rel, @extschema@.bson_get_text(options, q.doc)) p;
     IF q.mark = 'b' THEN
-      EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.relationship_trigger(%s)',
-                     @extschema@._pattern_trigger_name(q.rel, stem, decl_name, 'before'), q.rel, q.arguments);
+      EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.relationship_trigger(%s)',
+                     docpatterns._pattern_trigger_name(q.rel, stem, decl_name, 'before'), q.rel, q.arguments);
     END IF;
-    EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.relationship_trigger(%s)',
-                   @extschema@._pattern_trigger_name(q.rel, stem, decl_name, 'row' || q.mark), q.rel, q.arguments);
+    EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.relationship_trigger(%s)',
+                   docpatterns._pattern_trigger_name(q.rel, stem, decl_name, 'row' || q.mark), q.rel, q.arguments);
     -- an update of something else passes the condition and costs no call
-    EXECUTE format('CREATE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (OLD.%I %s NEW.%3$I) OR @extschema@.reference_differs(OLD.%5$I, NEW.%5$I, %6$L::text[])) EXECUTE FUNCTION @extschema@.relationship_trigger(%7$s)',
-                   @extschema@._pattern_trigger_name(q.rel, stem, decl_name, 'update' || q.mark), q.rel, t.keys[1], t.key_ops[1], t.doc, ARRAY[@extschema@.bson_get_text(options, q.field)], q.arguments);
-    trigger_name := @extschema@._pattern_trigger_name(q.rel, stem, decl_name, 'statement' || q.mark);
+    EXECUTE format('CREATE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (OLD.%I %s NEW.%3$I) OR docpatterns.reference_differs(OLD.%5$I, NEW.%5$I, %6$L::text[])) EXECUTE FUNCTION docpatterns.relationship_trigger(%7$s)',
+                   docpatterns._pattern_trigger_name(q.rel, stem, decl_name, 'update' || q.mark), q.rel, t.keys[1], t.key_ops[1], t.doc, ARRAY[@extschema@.bson_get_text(options, q.field)], q.arguments);
+    trigger_name := docpatterns._pattern_trigger_name(q.rel, stem, decl_name, 'statement' || q.mark);
     -- triggers for statements are not inherited by partitions
     FOR part IN SELECT p.relid FROM pg_partition_tree(q.rel) p UNION SELECT q.rel LOOP
-      EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.relationship_trigger(%s)',
+      EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.relationship_trigger(%s)',
                      trigger_name, part.relid::regclass, CASE WHEN part.relid = q.rel THEN q.arguments ELSE coalesce(q.part_arguments, q.arguments) END);
     END LOOP;
   END LOOP;
-  PERFORM @extschema@._pattern_anchor(a, @extschema@.bson_get_text(options, 'name'));
+  PERFORM docpatterns._pattern_anchor(a, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _relationship_create_triggers(regclass, regclass, bson) IS 'triggers of a relationship on its two tables';
+COMMENT ON FUNCTION docpatterns._relationship_create_triggers(regclass, regclass, bson) IS 'triggers of a relationship on its two tables';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _relationship_parts(rel regclass, name text, OUT options bson, OUT side int, OUT base text, OUT doc text, OUT key text, OUT key_column text, OUT field text,
+CREATE FUNCTION docpatterns._relationship_parts(rel regclass, name text, OUT options bson, OUT side int, OUT base text, OUT doc text, OUT key text, OUT key_column text, OUT field text,
                                 OUT other text, OUT other_doc text, OUT other_key text, OUT other_field text) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -183,14 +183,14 @@ DECLARE
   s record;
   t record;
 BEGIN
-  SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'relationship' AND d.name = _relationship_parts.name;
+  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'relationship' AND d.name = _relationship_parts.name;
   IF o IS NULL THEN
     RAISE EXCEPTION 'table % has no relationship pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
   END IF;
-  b := CASE WHEN @extschema@.bson_get_text(o, 'symmetric') = 'true' THEN rel ELSE @extschema@._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel) END;
-  SELECT p.* INTO s FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
+  b := CASE WHEN @extschema@.bson_get_text(o, 'symmetric') = 'true' THEN rel ELSE docpatterns._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel) END;
+  SELECT p.* INTO s FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
   IF b IS NOT NULL THEN
-    SELECT p.* INTO t FROM @extschema@._pattern_table(b, @extschema@._pattern_doc_column(b, @extschema@.bson_get_text(o, 'other_doc_column'))) p;
+    SELECT p.* INTO t FROM docpatterns._pattern_table(b, docpatterns._pattern_doc_column(b, @extschema@.bson_get_text(o, 'other_doc_column'))) p;
   END IF;
   options := o;
   FOR n IN 0 .. CASE WHEN b IS NULL OR @extschema@.bson_get_text(o, 'symmetric') = 'true' THEN 0 ELSE 1 END LOOP
@@ -209,90 +209,90 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _relationship_parts(regclass, text) IS 'names and options of a relationship as seen from each of its sides: "b" is a row of it';
+COMMENT ON FUNCTION docpatterns._relationship_parts(regclass, text) IS 'names and options of a relationship as seen from each of its sides: "b" is a row of it';
 
 -- Edges that are wrong, of one side: key of the row, id that it names, whether that is there.
-CREATE FUNCTION _relationship_wrong(key text, base text, doc text, field text, other text, other_doc text, other_key text, other_field text) RETURNS text
+CREATE FUNCTION docpatterns._relationship_wrong(key text, base text, doc text, field text, other text, other_doc text, other_key text, other_field text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   -- the edges of the other side are hashed, not looked for in its arrays again and again
-  SELECT format('SELECT %1$s AS key, v.id, o.%2$I IS NOT NULL AS present FROM %3$s AS b CROSS JOIN LATERAL @extschema@._relationship_ids(b.%4$I, %5$L) AS v (id) '
+  SELECT format('SELECT %1$s AS key, v.id, o.%2$I IS NOT NULL AS present FROM %3$s AS b CROSS JOIN LATERAL docpatterns._relationship_ids(b.%4$I, %5$L) AS v (id) '
                 'LEFT JOIN %6$s AS o ON @extschema@.to_bson(o.%2$I) OPERATOR(@extschema@.=) v.id '
-                'WHERE NOT EXISTS (SELECT FROM (SELECT @extschema@.to_bson(x.%2$I) AS key, w.id FROM %6$s AS x CROSS JOIN LATERAL @extschema@._relationship_ids(x.%7$I, %8$L) AS w (id)) AS y '
+                'WHERE NOT EXISTS (SELECT FROM (SELECT @extschema@.to_bson(x.%2$I) AS key, w.id FROM %6$s AS x CROSS JOIN LATERAL docpatterns._relationship_ids(x.%7$I, %8$L) AS w (id)) AS y '
                 'WHERE y.key OPERATOR(@extschema@.=) v.id AND y.id OPERATOR(@extschema@.=) %1$s)',
                 $1, $7, $2, $3, $4, $5, $6, $8)
 $$;
-COMMENT ON FUNCTION _relationship_wrong(text, text, text, text, text, text, text, text) IS 'SQL text: the ids in the arrays of one side that do not agree with the other';
+COMMENT ON FUNCTION docpatterns._relationship_wrong(text, text, text, text, text, text, text, text) IS 'SQL text: the ids in the arrays of one side that do not agree with the other';
 
-CREATE FUNCTION _relationship_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._relationship_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  FOR p IN SELECT q.* FROM @extschema@._relationship_parts(rel, name) q LOOP
+  FOR p IN SELECT q.* FROM docpatterns._relationship_parts(rel, name) q LOOP
     IF p.other IS NULL THEN
       RETURN QUERY SELECT NULL::@extschema@.bson_value, 'other side'::text, 'a table with the triggers of the pattern'::text, 'none'::text;
       RETURN;
     END IF;
-    IF @extschema@.bson_get_text(p.options, 'missing') = 'allow' AND @extschema@._single_collection_filter_index(p.base::regclass, p.doc, p.field) IS NULL THEN
+    IF @extschema@.bson_get_text(p.options, 'missing') = 'allow' AND docpatterns._single_collection_filter_index(p.base::regclass, p.doc, p.field) IS NULL THEN
       RETURN QUERY SELECT NULL::@extschema@.bson_value, format('index on "%s" of %s', p.field, p.base), 'present'::text, 'missing'::text;
     END IF;
     RETURN QUERY EXECUTE format('SELECT w.key, format(''"%%s" of %%s'', %L, %L), CASE WHEN w.present THEN ''named by '' ELSE ''a document '' END || left(w.id::text, 100), CASE WHEN w.present THEN ''not named'' ELSE ''none'' END '
                                 'FROM (%s) AS w WHERE w.present OR %L::boolean',
-      p.field, p.base, @extschema@._relationship_wrong(p.key, p.base, p.doc, p.field, p.other, p.other_doc, p.other_key, p.other_field), @extschema@.bson_get_text(p.options, 'missing') = 'error');
+      p.field, p.base, docpatterns._relationship_wrong(p.key, p.base, p.doc, p.field, p.other, p.other_doc, p.other_key, p.other_field), @extschema@.bson_get_text(p.options, 'missing') = 'error');
     RETURN QUERY EXECUTE format('SELECT %s, format(''"%%s" of %%s'', %L, %L), ''an array'', @extschema@.bson_typeof(b.%I, %2$L) FROM %s AS b WHERE @extschema@.bson_typeof(b.%4$I, %2$L) NOT IN (''array'', ''null'', ''undefined'')',
       p.key, p.field, p.base, p.doc, p.base);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _relationship_check(regclass, text) IS 'violated invariants of a relationship';
+COMMENT ON FUNCTION docpatterns._relationship_check(regclass, text) IS 'violated invariants of a relationship';
 
-CREATE FUNCTION _relationship_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._relationship_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('SELECT ROW(b.%I) AS key FROM %s AS b WHERE %s OPERATOR(@extschema@.=) ANY (SELECT w.key FROM (%s) AS w WHERE w.present) ORDER BY b.%1$I', p.key_column, p.base, p.key,
-                @extschema@._relationship_wrong(p.key, p.base, p.doc, p.field, p.other, p.other_doc, p.other_key, p.other_field))
-  FROM @extschema@._relationship_parts($1, $2) AS p WHERE p.side = 0
+                docpatterns._relationship_wrong(p.key, p.base, p.doc, p.field, p.other, p.other_doc, p.other_key, p.other_field))
+  FROM docpatterns._relationship_parts($1, $2) AS p WHERE p.side = 0
 $$;
-COMMENT ON FUNCTION _relationship_pending(regclass, text) IS 'SQL text: keys of rows of the first side whose ids do not agree';
+COMMENT ON FUNCTION docpatterns._relationship_pending(regclass, text) IS 'SQL text: keys of rows of the first side whose ids do not agree';
 
 -- What only the other side names.
-CREATE FUNCTION _relationship_build_end(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._relationship_build_end(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   r record;
   done bigint := 0;
 BEGIN
-  FOR p IN SELECT q.* FROM @extschema@._relationship_parts(rel, name) q WHERE q.side = 1 AND q.other IS NOT NULL LOOP
-    FOR r IN EXECUTE format('SELECT DISTINCT w.key FROM (%s) AS w WHERE w.present ORDER BY w.key', @extschema@._relationship_wrong(p.key, p.base, p.doc, p.field, p.other, p.other_doc, p.other_key, p.other_field)) LOOP
-      PERFORM @extschema@._relationship_settle(rel, name, 1, r.key, false);
+  FOR p IN SELECT q.* FROM docpatterns._relationship_parts(rel, name) q WHERE q.side = 1 AND q.other IS NOT NULL LOOP
+    FOR r IN EXECUTE format('SELECT DISTINCT w.key FROM (%s) AS w WHERE w.present ORDER BY w.key', docpatterns._relationship_wrong(p.key, p.base, p.doc, p.field, p.other, p.other_doc, p.other_key, p.other_field)) LOOP
+      PERFORM docpatterns._relationship_settle(rel, name, 1, r.key, false);
       done := done + 1;
     END LOOP;
   END LOOP;
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _relationship_build_end(regclass, text) IS 'what pattern_build of a relationship does after all rows of the first side; returns how many rows of the other had to be looked at';
+COMMENT ON FUNCTION docpatterns._relationship_build_end(regclass, text) IS 'what pattern_build of a relationship does after all rows of the first side; returns how many rows of the other had to be looked at';
 
-CREATE FUNCTION _relationship_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._relationship_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   r record;
   done bigint := 0;
 BEGIN
-  FOR p IN SELECT q.* FROM @extschema@._relationship_parts(rel, name) q LOOP
+  FOR p IN SELECT q.* FROM docpatterns._relationship_parts(rel, name) q LOOP
     IF p.other IS NULL THEN
       RAISE EXCEPTION 'the other side of the relationship pattern "%" on table % is missing', name, p.base USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
     END IF;
-    PERFORM @extschema@._relationship_create_indexes(rel, p.other::regclass, p.options) WHERE p.side = 0;
+    PERFORM docpatterns._relationship_create_indexes(rel, p.other::regclass, p.options) WHERE p.side = 0;
     -- an edge that one side has is meant, one that leads nowhere is not
     FOR r IN EXECUTE format('SELECT w.key, bool_or(NOT w.present) AS missing, bool_or(w.present) AS present FROM (%s) AS w GROUP BY w.key ORDER BY w.key',
-                            @extschema@._relationship_wrong(p.key, p.base, p.doc, p.field, p.other, p.other_doc, p.other_key, p.other_field)) LOOP
+                            docpatterns._relationship_wrong(p.key, p.base, p.doc, p.field, p.other, p.other_doc, p.other_key, p.other_field)) LOOP
       IF r.present THEN
-        PERFORM @extschema@._relationship_settle(rel, name, p.side, r.key, false);
+        PERFORM docpatterns._relationship_settle(rel, name, p.side, r.key, false);
       END IF;
       IF r.missing AND @extschema@.bson_get_text(p.options, 'missing') = 'error' THEN
-        PERFORM @extschema@._relationship_settle(rel, name, p.side, r.key, true);
+        PERFORM docpatterns._relationship_settle(rel, name, p.side, r.key, true);
       END IF;
       done := done + 1;
     END LOOP;
@@ -300,37 +300,37 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _relationship_repair(regclass, text) IS 'pattern_repair of a relationship';
+COMMENT ON FUNCTION docpatterns._relationship_repair(regclass, text) IS 'pattern_repair of a relationship';
 
-CREATE FUNCTION _relationship_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._relationship_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   o @extschema@.bson;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._relationship_parts(rel, name) q WHERE q.side = 0;
+  SELECT q.* INTO p FROM docpatterns._relationship_parts(rel, name) q WHERE q.side = 0;
   IF p.other IS NULL THEN
     RAISE EXCEPTION 'the other side of the relationship pattern "%" on table % is missing', name, p.base USING ERRCODE = 'undefined_table';
   END IF;
-  o := @extschema@._pattern_change_options(p.options, changes, 'relationship', '{missing: "string", on_delete: "string"}');
-  PERFORM @extschema@._relationship_check_options(o);
+  o := docpatterns._pattern_change_options(p.options, changes, 'relationship', '{missing: "string", on_delete: "string"}');
+  PERFORM docpatterns._relationship_check_options(o);
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', p.base, p.other);
-  PERFORM @extschema@._relationship_create_indexes(rel, p.other::regclass, o);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.relationship_trigger(%L)',
-                 (SELECT g.tgname FROM pg_trigger g JOIN @extschema@._pattern_declarations(rel) d ON d.trigger_oid = g.oid WHERE d.pattern = 'relationship' AND d.name = _relationship_alter.name), p.base, o::text);
+  PERFORM docpatterns._relationship_create_indexes(rel, p.other::regclass, o);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.relationship_trigger(%L)',
+                 (SELECT g.tgname FROM pg_trigger g JOIN docpatterns._pattern_declarations(rel) d ON d.trigger_oid = g.oid WHERE d.pattern = 'relationship' AND d.name = _relationship_alter.name), p.base, o::text);
 END
 $$;
-COMMENT ON FUNCTION _relationship_alter(regclass, text, bson) IS 'pattern_alter of a relationship';
+COMMENT ON FUNCTION docpatterns._relationship_alter(regclass, text, bson) IS 'pattern_alter of a relationship';
 
-CREATE FUNCTION _relationship_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._relationship_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._relationship_parts(rel, name) q WHERE q.side = 0;
+  SELECT q.* INTO p FROM docpatterns._relationship_parts(rel, name) q WHERE q.side = 0;
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', concat_ws(', ', p.base, p.other));
-  PERFORM @extschema@._derive_drop(rel, 'relationship', name);
+  PERFORM docpatterns._derive_drop(rel, 'relationship', name);
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _relationship_disable(regclass, text, bson) IS 'pattern_disable of a relationship: documents stay as they are';
+COMMENT ON FUNCTION docpatterns._relationship_disable(regclass, text, bson) IS 'pattern_disable of a relationship: documents stay as they are';

@@ -10,7 +10,7 @@ COMMENT ON FUNCTION bson_lookup(regclass, text, "any") IS
 -- Embedding -----------------------------------------------------------------------------------------------------------------
 
 -- What a conversion needs of its two tables, locked; "p" is a row of the parent, "c" one of the child.
-CREATE FUNCTION _relationship_tables(parent regclass, child regclass, OUT parent_base text, OUT parent_doc text, OUT parent_key text, OUT parent_keys text,
+CREATE FUNCTION docpatterns._relationship_tables(parent regclass, child regclass, OUT parent_base text, OUT parent_doc text, OUT parent_key text, OUT parent_keys text,
                                  OUT child_base text, OUT child_doc text, OUT child_key text, OUT child_keys text)
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -22,7 +22,7 @@ BEGIN
   IF parent = child THEN
     RAISE EXCEPTION 'parent and child are the same table' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT q.* INTO t FROM @extschema@._pattern_table(parent, NULL) q;
+  SELECT q.* INTO t FROM docpatterns._pattern_table(parent, NULL) q;
   IF cardinality(t.keys) > 1 THEN
     RAISE EXCEPTION 'the primary key of table % has several columns', t.base USING ERRCODE = 'feature_not_supported', DETAIL = 'A link is one value.';
   END IF;
@@ -30,7 +30,7 @@ BEGIN
   parent_doc := format('p.%I', t.doc);
   parent_key := format('@extschema@.to_bson(p.%I)', t.keys[1]);
   parent_keys := format('p.%I', t.keys[1]);
-  SELECT q.* INTO t FROM @extschema@._pattern_table(child, NULL) q;
+  SELECT q.* INTO t FROM docpatterns._pattern_table(child, NULL) q;
   IF cardinality(t.keys) > 1 THEN
     RAISE EXCEPTION 'the primary key of table % has several columns', t.base USING ERRCODE = 'feature_not_supported', DETAIL = 'A link is one value.';
   END IF;
@@ -41,10 +41,10 @@ BEGIN
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', parent_base, child_base);
 END
 $$;
-COMMENT ON FUNCTION _relationship_tables(regclass, regclass) IS 'names of two tables as the statements of conversions need them; locks them against writers';
+COMMENT ON FUNCTION docpatterns._relationship_tables(regclass, regclass) IS 'names of two tables as the statements of conversions need them; locks them against writers';
 
 -- Raises the error that names the keys of a query, if it gives any.
-CREATE FUNCTION _relationship_refuse(query text, code text, message text, hint text DEFAULT NULL) RETURNS void
+CREATE FUNCTION docpatterns._relationship_refuse(query text, code text, message text, hint text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   keys text[];
@@ -61,7 +61,7 @@ BEGIN
   RAISE EXCEPTION '%', message USING ERRCODE = code, DETAIL = detail, HINT = hint;
 END
 $$;
-COMMENT ON FUNCTION _relationship_refuse(text, text, text, text) IS 'raises an error of that code that names the keys which the query gives, if there are any';
+COMMENT ON FUNCTION docpatterns._relationship_refuse(text, text, text, text) IS 'raises an error of that code that names the keys which the query gives, if there are any';
 
 CREATE FUNCTION relationship_embed(parent regclass, child regclass, on_field text DEFAULT NULL, into_field text DEFAULT NULL, keep_id boolean DEFAULT false, one boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -80,10 +80,10 @@ BEGIN
   IF into_field IS NULL OR keep_id IS NULL OR one IS NULL THEN
     RAISE EXCEPTION 'the field with the ids, keep_id and one must not be null' USING ERRCODE = 'null_value_not_allowed', HINT = 'Name the field of the child that links to the parent with on_field, or the field of the parent with the ids with into_field.';
   END IF;
-  IF @extschema@._pattern_paths_overlap(into_field, '_id') OR @extschema@._pattern_paths_overlap(on_field, '_id') THEN
+  IF docpatterns._pattern_paths_overlap(into_field, '_id') OR docpatterns._pattern_paths_overlap(on_field, '_id') THEN
     RAISE EXCEPTION 'on_field and into_field must not be _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT q.* INTO r FROM @extschema@._relationship_tables(parent, child) q;
+  SELECT q.* INTO r FROM docpatterns._relationship_tables(parent, child) q;
   element := r.child_doc;
   IF on_field IS NOT NULL THEN
     element := format('@extschema@.bson_unset(%s, %L)', element, on_field);
@@ -98,7 +98,7 @@ BEGIN
                     'WHERE @extschema@.bson_typeof(l.v) <> ''null''', element, r.child_key, r.child_keys, r.child_base, r.child_doc, on_field, r.parent_key, r.parent_base);
     groups := 'SELECT k.link AS owner, @extschema@.bson_agg(k.element ORDER BY k.id) AS elements, count(*) AS n, sum(@extschema@.bson_size(k.element)::bigint + 8) AS bytes FROM links AS k WHERE k.complete GROUP BY k.link';
   ELSE
-    PERFORM @extschema@._relationship_refuse(format('SELECT %1$s AS key FROM %2$s AS p CROSS JOIN LATERAL @extschema@.bson_values(%3$s, %4$L) AS u (v) WHERE @extschema@.bson_typeof(u.v) <> ''null'' AND NOT EXISTS (SELECT FROM %5$s AS c WHERE %6$s OPERATOR(@extschema@.=) u.v)',
+    PERFORM docpatterns._relationship_refuse(format('SELECT %1$s AS key FROM %2$s AS p CROSS JOIN LATERAL @extschema@.bson_values(%3$s, %4$L) AS u (v) WHERE @extschema@.bson_typeof(u.v) <> ''null'' AND NOT EXISTS (SELECT FROM %5$s AS c WHERE %6$s OPERATOR(@extschema@.=) u.v)',
               r.parent_key, r.parent_base, r.parent_doc, into_field, r.child_base, r.child_key), '23503', format('documents of table %s name documents that table %s does not have', r.parent_base, r.child_base));
     links := format('SELECT %s AS element, v.owner, v.n, %s AS id FROM (SELECT %s AS owner, u.v, u.n FROM %s AS p CROSS JOIN LATERAL @extschema@.bson_values(%s, %L) WITH ORDINALITY AS u (v, n)) AS v JOIN %s AS c ON %2$s OPERATOR(@extschema@.=) v.v',
                     element, r.child_key, r.parent_key, r.parent_base, r.parent_doc, into_field, r.child_base);
@@ -107,17 +107,17 @@ BEGIN
 
   -- what cannot be, found before anything is written
   IF on_field IS NOT NULL THEN
-    PERFORM @extschema@._relationship_refuse(format('WITH links AS (%s), g AS (%s) SELECT g.owner AS key FROM g JOIN %s AS p ON %s OPERATOR(@extschema@.=) g.owner WHERE NOT coalesce(@extschema@.bson_typeof(%s, %L) IN (''null''%s), true)',
+    PERFORM docpatterns._relationship_refuse(format('WITH links AS (%s), g AS (%s) SELECT g.owner AS key FROM g JOIN %s AS p ON %s OPERATOR(@extschema@.=) g.owner WHERE NOT coalesce(@extschema@.bson_typeof(%s, %L) IN (''null''%s), true)',
               links, groups, r.parent_base, r.parent_key, r.parent_doc, into_field, CASE WHEN one THEN '' ELSE ', ''array''' END),
               '22023', format('documents of table %s have something else in the field "%s" already', r.parent_base, into_field));
   END IF;
   IF one THEN
-    PERFORM @extschema@._relationship_refuse(format('WITH links AS (%s), g AS (%s) SELECT g.owner AS key FROM g WHERE g.n > 1', links, groups), '23505',
+    PERFORM docpatterns._relationship_refuse(format('WITH links AS (%s), g AS (%s) SELECT g.owner AS key FROM g WHERE g.n > 1', links, groups), '23505',
               format('documents of table %s have several documents of table %s', r.parent_base, r.child_base), 'Without "one" they are embedded as an array.');
   END IF;
   room := format('WITH links AS (%s), g AS (%s) SELECT g.owner AS key FROM g JOIN %s AS p ON %s OPERATOR(@extschema@.=) g.owner WHERE g.bytes + @extschema@.bson_size(%s) + length(%L) + 8 > '
                  '(SELECT s.setting::bigint FROM pg_settings s WHERE s.name = ''docpatterns.max_document_size'')', links, groups, r.parent_base, r.parent_key, r.parent_doc, into_field);
-  PERFORM @extschema@._relationship_refuse(room, '54000', format('documents of table %s would be too large with those of table %s in them', r.parent_base, r.child_base),
+  PERFORM docpatterns._relationship_refuse(room, '54000', format('documents of table %s would be too large with those of table %s in them', r.parent_base, r.child_base),
             'Link them, keep a part with subset_enable(), or raise docpatterns.max_document_size.');
 
   EXECUTE format($q$
@@ -153,7 +153,7 @@ BEGIN
   IF pg_catalog.to_regclass(child) IS NULL THEN
     PERFORM @extschema@.collection_create(child);
   END IF;
-  RETURN @extschema@._relationship_link(parent, field, child::pg_catalog.regclass, on_field, ids_in, many_to_many);
+  RETURN docpatterns._relationship_link(parent, field, child::pg_catalog.regclass, on_field, ids_in, many_to_many);
 END
 $$;
 COMMENT ON FUNCTION relationship_link(regclass, text, text, text, text, boolean) IS
@@ -162,7 +162,7 @@ COMMENT ON FUNCTION relationship_link(regclass, text, text, text, text, boolean)
   'Returns how many documents were made. One statement; locks both tables against writers; needs SELECT and UPDATE on parent, INSERT and the right to lock it (UPDATE, DELETE or TRUNCATE) on child; errors 22023 for what is no document, 23505 with the ids of those that are there twice, '
   '23503 where ids are in the parent and the child has other keys, 0A000 for keys of several columns';
 
-CREATE FUNCTION _relationship_link(parent regclass, field text, child regclass, on_field text, ids_in text, many_to_many boolean) RETURNS bigint
+CREATE FUNCTION docpatterns._relationship_link(parent regclass, field text, child regclass, on_field text, ids_in text, many_to_many boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
@@ -177,12 +177,12 @@ BEGIN
     RAISE EXCEPTION 'on_field is the field of the child that links to the parent' USING ERRCODE = 'invalid_parameter_value',
       HINT = CASE ids_in WHEN 'child' THEN 'Name it.' ELSE 'With ids_in => ''parent'' there is none.' END;
   END IF;
-  IF @extschema@._pattern_paths_overlap(field, '_id') OR @extschema@._pattern_paths_overlap(on_field, '_id') THEN
+  IF docpatterns._pattern_paths_overlap(field, '_id') OR docpatterns._pattern_paths_overlap(on_field, '_id') THEN
     RAISE EXCEPTION 'field and on_field must not be _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT q.* INTO r FROM @extschema@._relationship_tables(parent, child) q;
+  SELECT q.* INTO r FROM docpatterns._relationship_tables(parent, child) q;
 
-  PERFORM @extschema@._relationship_refuse(format($q$SELECT %1$s AS key FROM %2$s AS p
+  PERFORM docpatterns._relationship_refuse(format($q$SELECT %1$s AS key FROM %2$s AS p
       WHERE CASE @extschema@.bson_typeof(%3$s, %4$L) WHEN 'array' THEN EXISTS (SELECT FROM @extschema@.bson_elements(%3$s OPERATOR(@extschema@.->) %4$L::text) e WHERE @extschema@.bson_typeof(e) <> 'object')
               WHEN 'object' THEN false WHEN 'null' THEN false ELSE @extschema@.bson_exists(%3$s, %4$L) END$q$, r.parent_key, r.parent_base, r.parent_doc, field),
     '22023', format('documents of table %s have something else than documents in the field "%s"', r.parent_base, field));
@@ -192,15 +192,15 @@ BEGIN
           FROM %2$s AS p CROSS JOIN LATERAL @extschema@.bson_elements(CASE @extschema@.bson_typeof(%3$s, %4$L) WHEN 'array' THEN %3$s OPERATOR(@extschema@.->) %4$L::text
             WHEN 'object' THEN @extschema@.bson_array(%3$s OPERATOR(@extschema@.->) %4$L::text) ELSE '[]'::@extschema@.bson_value END) WITH ORDINALITY AS u (e, n)) AS u$q$, r.parent_key, r.parent_base, r.parent_doc, field);
   IF on_field IS NOT NULL THEN
-    PERFORM @extschema@._relationship_refuse(format('SELECT e.owner AS key FROM (%s) AS e WHERE (e.doc OPERATOR(@extschema@.->) %L::text) OPERATOR(@extschema@.<>) e.owner', parts, on_field),
+    PERFORM docpatterns._relationship_refuse(format('SELECT e.owner AS key FROM (%s) AS e WHERE (e.doc OPERATOR(@extschema@.->) %L::text) OPERATOR(@extschema@.<>) e.owner', parts, on_field),
               '22023', format('documents in the field "%s" have a field "%s" with another value than the key of their document', field, on_field));
   END IF;
   IF many_to_many OR ids_in = 'parent' THEN
-    PERFORM @extschema@._relationship_refuse(format('SELECT e.id AS key FROM (%s) AS e GROUP BY e.id HAVING count(DISTINCT e.doc::text) > 1', parts),
+    PERFORM docpatterns._relationship_refuse(format('SELECT e.id AS key FROM (%s) AS e GROUP BY e.id HAVING count(DISTINCT e.doc::text) > 1', parts),
               '23505', format('documents in the field "%s" with the same _id are not the same', field));
     documents := 'SELECT (array_agg(e.doc))[1] AS doc, @extschema@.bson_agg(e.owner ORDER BY e.owner) AS owner, @extschema@.min(e.owner) AS first, min(e.n) AS n FROM e GROUP BY e.id';
   ELSE
-    PERFORM @extschema@._relationship_refuse(format('SELECT e.id AS key FROM (%s) AS e GROUP BY e.id HAVING count(*) > 1', parts),
+    PERFORM docpatterns._relationship_refuse(format('SELECT e.id AS key FROM (%s) AS e GROUP BY e.id HAVING count(*) > 1', parts),
               '23505', format('documents in the field "%s" have the same _id', field), 'With many_to_many they are one document with several links.');
     documents := 'SELECT e.doc, e.owner, e.owner AS first, e.n FROM e';
   END IF;
@@ -217,13 +217,13 @@ BEGIN
                      r.parent_doc, field, r.parent_key) END) INTO done;
   IF ids_in = 'parent' THEN
     -- a table that exists may make keys of its own
-    PERFORM @extschema@._relationship_refuse(format('SELECT u.v AS key FROM %s AS p CROSS JOIN LATERAL @extschema@.bson_values(%s, %L) AS u (v) WHERE @extschema@.bson_typeof(u.v) <> ''null'' AND NOT EXISTS (SELECT FROM %s AS c WHERE %s OPERATOR(@extschema@.=) u.v)',
+    PERFORM docpatterns._relationship_refuse(format('SELECT u.v AS key FROM %s AS p CROSS JOIN LATERAL @extschema@.bson_values(%s, %L) AS u (v) WHERE @extschema@.bson_typeof(u.v) <> ''null'' AND NOT EXISTS (SELECT FROM %s AS c WHERE %s OPERATOR(@extschema@.=) u.v)',
               r.parent_base, r.parent_doc, field, r.child_base, r.child_key), '23503', format('documents got other keys in table %s than their _id', r.child_base), 'Link them with ids_in => ''child'', or to a collection.');
   END IF;
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _relationship_link(regclass, text, regclass, text, text, boolean) IS 'relationship_link with a child that exists';
+COMMENT ON FUNCTION docpatterns._relationship_link(regclass, text, regclass, text, text, boolean) IS 'relationship_link with a child that exists';
 
 -- Advice --------------------------------------------------------------------------------------------------------------------
 
@@ -247,8 +247,8 @@ BEGIN
     RAISE EXCEPTION 'either on_field, the field of the child that links to the parent, or ids_field, the field of the parent with the ids of its children, is to be named'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT q.* INTO p FROM @extschema@._pattern_table(parent, NULL) q;
-  SELECT q.* INTO c FROM @extschema@._pattern_table(child, NULL) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_table(parent, NULL) q;
+  SELECT q.* INTO c FROM docpatterns._pattern_table(child, NULL) q;
   IF pg_catalog.cardinality(p.keys) > 1 OR pg_catalog.cardinality(c.keys) > 1 THEN
     RAISE EXCEPTION 'the primary key of a table has several columns' USING ERRCODE = 'feature_not_supported', DETAIL = 'A link is one value.';
   END IF;

@@ -1,21 +1,21 @@
 -- The roll-up pattern: totals of a table by spans of time or along a tree. Its triggers are in src/patterns/rollup/ and
 -- src/kit/derive/, what all patterns of two tables share in derive.sql.
 
-CREATE FUNCTION rollup_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.rollup_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_rollup_trigger' LANGUAGE C;
-COMMENT ON FUNCTION rollup_trigger() IS 'trigger of the tables of a roll-up; made by rollup_enable';
+COMMENT ON FUNCTION docpatterns.rollup_trigger() IS 'trigger of the tables of a roll-up; made by rollup_enable';
 
-CREATE FUNCTION _rollup_anew(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._rollup_anew(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_rollup_anew' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _rollup_anew(regclass, text) IS 'computes all documents of a roll-up anew; returns how many were written; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._rollup_anew(regclass, text) IS 'computes all documents of a roll-up anew; returns how many were written; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION _rollup_check_documents(rel regclass, name text, OUT key bson_value, OUT what text, OUT expected text, OUT found text) RETURNS SETOF record
+CREATE FUNCTION docpatterns._rollup_check_documents(rel regclass, name text, OUT key bson_value, OUT what text, OUT expected text, OUT found text) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_rollup_check_documents' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _rollup_check_documents(regclass, text) IS 'documents of a roll-up that are not the totals of the source';
+COMMENT ON FUNCTION docpatterns._rollup_check_documents(regclass, text) IS 'documents of a roll-up that are not the totals of the source';
 
-CREATE FUNCTION _rollup_verify(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._rollup_verify(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_rollup_verify' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _rollup_verify(regclass, text) IS 'compiles a declaration: errors for what is wrong with its fields, filter, levels, time zone and paths';
+COMMENT ON FUNCTION docpatterns._rollup_verify(regclass, text) IS 'compiles a declaration: errors for what is wrong with its fields, filter, levels, time zone and paths';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -35,7 +35,7 @@ BEGIN
   IF rel IS NULL OR name IS NULL OR fields IS NULL OR group_by IS NULL OR time_zone IS NULL THEN
     RAISE EXCEPTION 'rel, name, fields, group_by and time_zone must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF (tree IS NULL) = (time_field IS NULL) THEN
     RAISE EXCEPTION 'a roll-up goes by time_field and levels, or along a tree' USING ERRCODE = 'invalid_parameter_value';
   END IF;
@@ -52,16 +52,16 @@ BEGIN
                                 || ARRAY(SELECT format('"%s"', replace(k, '"', '""')) FROM @extschema@.bson_keys(fields) k)) WITH ORDINALITY AS a (path, n),
                          unnest(group_by || CASE WHEN tree IS NULL THEN '{_id,level,start,_computed}' ELSE '{_id,_computed}' END::text[]
                                 || ARRAY(SELECT format('"%s"', replace(k, '"', '""')) FROM @extschema@.bson_keys(fields) k)) WITH ORDINALITY AS b (path, n)
-             WHERE a.n < b.n AND @extschema@._pattern_paths_overlap(a.path, b.path)) THEN
+             WHERE a.n < b.n AND docpatterns._pattern_paths_overlap(a.path, b.path)) THEN
     RAISE EXCEPTION 'fields, group_by, _id, level and start must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._pattern_require_unused(rel, name);
+  PERFORM docpatterns._pattern_require_unused(rel, name);
 
   options := @extschema@.bson_build('name', name, 'fields', fields, 'group_by', group_by, 'pair', pair);
   IF tree IS NULL THEN
     options := @extschema@.bson_set(@extschema@.bson_set(@extschema@.bson_set(options, 'time_field', time_field), 'levels', levels), 'time_zone', time_zone);
   ELSE
-    PERFORM FROM @extschema@._pattern_declarations(tree) d WHERE d.pattern = 'tree' AND (tree_name IS NULL OR d.name = tree_name);
+    PERFORM FROM docpatterns._pattern_declarations(tree) d WHERE d.pattern = 'tree' AND (tree_name IS NULL OR d.name = tree_name);
     IF NOT FOUND THEN
       RAISE EXCEPTION 'table % has no tree pattern%', tree, CASE WHEN tree_name IS NOT NULL THEN format(' named "%s"', tree_name) ELSE '' END USING ERRCODE = 'undefined_object', HINT = 'tree_enable() declares one.';
     END IF;
@@ -76,31 +76,31 @@ BEGIN
   IF order_by IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'order_by', order_by);
   END IF;
-  source_doc := @extschema@._derive_source(rel, rel, doc_column);
+  source_doc := docpatterns._derive_source(rel, rel, doc_column);
   IF source_doc IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'doc_column', source_doc);
   END IF;
 
   parts := parse_ident(coalesce(target, quote_ident(name)));
-  PERFORM @extschema@._pattern_require_no_table(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1]
+  PERFORM docpatterns._pattern_require_no_table(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1]
             ELSE (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel) END, parts[cardinality(parts)]));
   totals := @extschema@.collection_create(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1]
               ELSE (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel) END, parts[cardinality(parts)]));
   EXECUTE format('COMMENT ON TABLE %s IS %L', totals, format('totals of %s; kept by the roll-up "%s"', rel, name));
-  PERFORM @extschema@._pattern_keep_table(totals, rel, 'rollup', name, pair);
+  PERFORM docpatterns._pattern_keep_table(totals, rel, 'rollup', name, pair);
   -- the main trigger fires with statements that change no row one by one, and carries the declaration
-  EXECUTE format('CREATE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.rollup_trigger(%L)',
-                 @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_80_rollup', name, NULL),
+  EXECUTE format('CREATE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.rollup_trigger(%L)',
+                 docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_80_rollup', name, NULL),
                  'BEFORE INSERT', rel, options::text);
-  PERFORM @extschema@._derive_main_triggers(rel, 'rollup', name);
+  PERFORM docpatterns._derive_main_triggers(rel, 'rollup', name);
   IF tree IS NOT NULL THEN
-    PERFORM @extschema@._derive_source(rel, tree, NULL);
-    PERFORM @extschema@._derive_source_triggers(tree, 'rollup', name, tree_pair);
+    PERFORM docpatterns._derive_source(rel, tree, NULL);
+    PERFORM docpatterns._derive_source_triggers(tree, 'rollup', name, tree_pair);
   END IF;
-  PERFORM @extschema@._pattern_anchor(rel, name);
-  PERFORM @extschema@._rollup_verify(rel, name);
-  PERFORM @extschema@._rollup_create_indexes(rel, options);
-  IF @extschema@._pattern_nonempty(rel) THEN
+  PERFORM docpatterns._pattern_anchor(rel, name);
+  PERFORM docpatterns._rollup_verify(rel, name);
+  PERFORM docpatterns._rollup_create_indexes(rel, options);
+  IF docpatterns._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', rel
       USING HINT = format('SELECT pattern_repair(%L, %L) computes what they come to; new writes are kept in line from now on.', rel::text, name);
   END IF;
@@ -112,73 +112,73 @@ COMMENT ON FUNCTION rollup_enable(regclass, text, bson, text, text[], text[], re
   'Returns the name of the declaration. Locks the tables against writers and makes the indexes that it needs; errors 22023, 22004 and 0A000 for options and fields that do not fit, 42710 and 42P07 for names that are taken, 42501 unless the caller owns the tables';
 
 -- Groups are found by what they are grouped by and the time.
-CREATE FUNCTION _rollup_create_indexes(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._rollup_create_indexes(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  doc text := @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'));
+  doc text := docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'));
 BEGIN
   IF @extschema@.bson_exists(options, 'doc_column') THEN
-    PERFORM @extschema@._derive_create_index(rel, 'rollup', @extschema@.bson_get_text(options, 'name'),
+    PERFORM docpatterns._derive_create_index(rel, 'rollup', @extschema@.bson_get_text(options, 'name'),
       ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', doc, g::text) FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'group_by'::text) g)
       || CASE WHEN @extschema@.bson_exists(options, 'time_field')
               THEN ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', doc, @extschema@.bson_get_text(options, 'time_field'))] ELSE '{}' END);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _rollup_create_indexes(regclass, bson) IS 'index of a roll-up on its source, unless there is one';
+COMMENT ON FUNCTION docpatterns._rollup_create_indexes(regclass, bson) IS 'index of a roll-up on its source, unless there is one';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _rollup_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._rollup_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT c.key, c.what, c.expected, c.found FROM @extschema@._rollup_check_documents($1, $2) c
+  SELECT c.key, c.what, c.expected, c.found FROM docpatterns._rollup_check_documents($1, $2) c
 $$;
-COMMENT ON FUNCTION _rollup_check(regclass, text) IS 'violated invariants of a roll-up';
+COMMENT ON FUNCTION docpatterns._rollup_check(regclass, text) IS 'violated invariants of a roll-up';
 
-CREATE FUNCTION _rollup_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._rollup_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._rollup_anew($1, $2)
+  SELECT docpatterns._rollup_anew($1, $2)
 $$;
-COMMENT ON FUNCTION _rollup_repair(regclass, text) IS 'pattern_repair of a roll-up';
+COMMENT ON FUNCTION docpatterns._rollup_repair(regclass, text) IS 'pattern_repair of a roll-up';
 
 -- One row of the source for each group of the finest level: settling it settles the levels above.
-CREATE FUNCTION _rollup_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._rollup_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
   t record;
   paths text[];
 BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'rollup' AND d.name = _rollup_pending.name;
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'rollup' AND d.name = _rollup_pending.name;
   IF NOT @extschema@.bson_exists(options, 'doc_column') THEN
     RAISE EXCEPTION 'the rows of % have no key to go by', rel
       USING ERRCODE = 'feature_not_supported', HINT = format('SELECT pattern_repair(%L, %L) computes all documents.', rel::text, name);
   END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   SELECT array_agg(format('(s.%I OPERATOR(@extschema@.->) %L::text)', t.doc, g::text)) INTO paths
     FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'group_by'::text) g;
   IF @extschema@.bson_exists(options, 'time_field') THEN
-    paths := paths || format('@extschema@._rollup_start(%L::regclass, %L, s.%I)', rel::text, name, t.doc);
+    paths := paths || format('docpatterns._rollup_start(%L::regclass, %L, s.%I)', rel::text, name, t.doc);
   END IF;
   RETURN format('SELECT DISTINCT ON (%s) ROW(%s) AS key FROM %s AS s ORDER BY %1$s',
     array_to_string(paths, ', '), (SELECT string_agg(format('s.%I', k), ', ') FROM unnest(t.keys) k), t.base);
 END
 $$;
-COMMENT ON FUNCTION _rollup_pending(regclass, text) IS 'SQL text: keys of rows of the source, one for each group';
+COMMENT ON FUNCTION docpatterns._rollup_pending(regclass, text) IS 'SQL text: keys of rows of the source, one for each group';
 
-CREATE FUNCTION _rollup_start(rel regclass, name text, doc bson) RETURNS timestamptz
+CREATE FUNCTION docpatterns._rollup_start(rel regclass, name text, doc bson) RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_rollup_start' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _rollup_start(regclass, text, bson) IS 'where the span of the finest level begins that a row of the source belongs to, or NULL';
+COMMENT ON FUNCTION docpatterns._rollup_start(regclass, text, bson) IS 'where the span of the finest level begins that a row of the source belongs to, or NULL';
 
-CREATE FUNCTION _rollup_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._rollup_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM @extschema@._pattern_change_options('{}', changes, 'rollup', '{}');
+  PERFORM docpatterns._pattern_change_options('{}', changes, 'rollup', '{}');
 END
 $$;
-COMMENT ON FUNCTION _rollup_alter(regclass, text, bson) IS 'pattern_alter of a roll-up: no option can be changed';
+COMMENT ON FUNCTION docpatterns._rollup_alter(regclass, text, bson) IS 'pattern_alter of a roll-up: no option can be changed';
 
-CREATE FUNCTION _rollup_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._rollup_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   totals regclass;
@@ -189,14 +189,14 @@ BEGIN
   END IF;
   IF @extschema@.bson_get_text(how, 'keep_data') = 'true' THEN
     -- the totals stay behind as an ordinary collection
-    SELECT @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _rollup_disable.rel) INTO totals
-      FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'rollup' AND d.name = _rollup_disable.name;
+    SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _rollup_disable.rel) INTO totals
+      FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'rollup' AND d.name = _rollup_disable.name;
     IF totals IS NOT NULL THEN
-      PERFORM @extschema@._pattern_release_table(totals, rel);
+      PERFORM docpatterns._pattern_release_table(totals, rel);
     END IF;
   END IF;
-  PERFORM @extschema@._derive_drop(rel, 'rollup', name);
+  PERFORM docpatterns._derive_drop(rel, 'rollup', name);
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _rollup_disable(regclass, text, bson) IS 'pattern_disable of a roll-up: drops the totals, or leaves them as an ordinary collection';
+COMMENT ON FUNCTION docpatterns._rollup_disable(regclass, text, bson) IS 'pattern_disable of a roll-up: drops the totals, or leaves them as an ordinary collection';

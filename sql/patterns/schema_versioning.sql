@@ -1,57 +1,57 @@
 -- The schema versioning pattern: declaration, steps, generated functions and views, and the verbs of all patterns. Triggers and
 -- chains of steps are in src/patterns/schema_versioning/, the calls in schema_versioning_calls.sql.
 
-CREATE FUNCTION schema_versioning_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.schema_versioning_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_trigger' LANGUAGE C;
-COMMENT ON FUNCTION schema_versioning_trigger() IS 'trigger of tables with the schema versioning pattern; made by schema_versioning_enable';
+COMMENT ON FUNCTION docpatterns.schema_versioning_trigger() IS 'trigger of tables with the schema versioning pattern; made by schema_versioning_enable';
 
-CREATE FUNCTION schema_versioning_view_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.schema_versioning_view_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_view_trigger' LANGUAGE C;
-COMMENT ON FUNCTION schema_versioning_view_trigger() IS 'INSTEAD OF trigger of the views of a schema version: writes documents in the shape of that version; error 40001 when the document has changed since it was read';
+COMMENT ON FUNCTION docpatterns.schema_versioning_view_trigger() IS 'INSTEAD OF trigger of the views of a schema version: writes documents in the shape of that version; error 40001 when the document has changed since it was read';
 
 -- What the generated functions call. One that calls functions which may not run in parallel is told apart.
-CREATE FUNCTION _schema_versioning_as(doc bson, chain bson, steps regprocedure[]) RETURNS bson
+CREATE FUNCTION docpatterns._schema_versioning_as(doc bson, chain bson, steps regprocedure[]) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_as' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION _schema_versioning_as(bson, bson, regprocedure[]) IS 'the document in the version that the chain names; errors 23514 for a version that is not known, 0A000 where there is no way down, and what steps raise';
+COMMENT ON FUNCTION docpatterns._schema_versioning_as(bson, bson, regprocedure[]) IS 'the document in the version that the chain names; errors 23514 for a version that is not known, 0A000 where there is no way down, and what steps raise';
 
-CREATE FUNCTION _schema_versioning_as_alone(doc bson, chain bson, steps regprocedure[]) RETURNS bson
+CREATE FUNCTION docpatterns._schema_versioning_as_alone(doc bson, chain bson, steps regprocedure[]) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_as' LANGUAGE C IMMUTABLE STRICT PARALLEL UNSAFE COST 20;
-COMMENT ON FUNCTION _schema_versioning_as_alone(bson, bson, regprocedure[]) IS 'the same for steps that are not marked PARALLEL SAFE';
+COMMENT ON FUNCTION docpatterns._schema_versioning_as_alone(bson, bson, regprocedure[]) IS 'the same for steps that are not marked PARALLEL SAFE';
 
-CREATE FUNCTION _schema_versioning_uses(versions int[], functions regprocedure[]) RETURNS boolean
+CREATE FUNCTION docpatterns._schema_versioning_uses(versions int[], functions regprocedure[]) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_uses' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION _schema_versioning_uses(int[], regprocedure[]) IS 'condition of triggers, which refer to functions in this way: true when versions is null';
+COMMENT ON FUNCTION docpatterns._schema_versioning_uses(int[], regprocedure[]) IS 'condition of triggers, which refer to functions in this way: true when versions is null';
 
-CREATE FUNCTION _schema_versioning_refers(rel regclass, name text, main boolean, OUT version int, OUT function regprocedure) RETURNS SETOF record
+CREATE FUNCTION docpatterns._schema_versioning_refers(rel regclass, name text, main boolean, OUT version int, OUT function regprocedure) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_functions' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _schema_versioning_refers(regclass, text, boolean) IS 'the functions that the triggers of a declaration refer to: those of its steps (main), or the generated ones with their versions';
+COMMENT ON FUNCTION docpatterns._schema_versioning_refers(regclass, text, boolean) IS 'the functions that the triggers of a declaration refer to: those of its steps (main), or the generated ones with their versions';
 
-CREATE FUNCTION _schema_versioning_valid(rel regclass, options bson, steps regprocedure[]) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_valid(rel regclass, options bson, steps regprocedure[]) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_valid' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _schema_versioning_valid(regclass, bson, regprocedure[]) IS 'raises what is wrong with the options of a schema versioning declaration: 22023, 42P17, 42501, 0A000';
+COMMENT ON FUNCTION docpatterns._schema_versioning_valid(regclass, bson, regprocedure[]) IS 'raises what is wrong with the options of a schema versioning declaration: 22023, 42P17, 42501, 0A000';
 
 -- Options -----------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _schema_versioning_steps(options bson, OUT since int, OUT until int, OUT step bson) RETURNS SETOF record
+CREATE FUNCTION docpatterns._schema_versioning_steps(options bson, OUT since int, OUT until int, OUT step bson) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT (e OPERATOR(@extschema@.->) 'since'::text)::int, (e OPERATOR(@extschema@.->) 'until'::text)::int, e::@extschema@.bson
   FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'steps'::text) AS e
 $$;
-COMMENT ON FUNCTION _schema_versioning_steps(bson) IS 'the steps of a declaration, in order';
+COMMENT ON FUNCTION docpatterns._schema_versioning_steps(bson) IS 'the steps of a declaration, in order';
 
 -- The versions that steps connect with one, in order.
-CREATE FUNCTION _schema_versioning_versions(options bson) RETURNS int[]
+CREATE FUNCTION docpatterns._schema_versioning_versions(options bson) RETURNS int[]
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result int[] := ARRAY[@extschema@.bson_get_text(options, 'current')::int];
   s record;
 BEGIN
-  FOR s IN SELECT t.since, t.until FROM @extschema@._schema_versioning_steps(options) t ORDER BY t.since LOOP
+  FOR s IN SELECT t.since, t.until FROM docpatterns._schema_versioning_steps(options) t ORDER BY t.since LOOP
     IF s.since = result[cardinality(result)] THEN
       result := result || s.until;
     END IF;
   END LOOP;
-  FOR s IN SELECT t.since, t.until FROM @extschema@._schema_versioning_steps(options) t ORDER BY t.since DESC LOOP
+  FOR s IN SELECT t.since, t.until FROM docpatterns._schema_versioning_steps(options) t ORDER BY t.since DESC LOOP
     IF s.until = result[1] THEN
       result := s.since || result;
     END IF;
@@ -59,28 +59,28 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_versions(bson) IS 'the versions of a declaration that can be reached from the current one, in order';
+COMMENT ON FUNCTION docpatterns._schema_versioning_versions(bson) IS 'the versions of a declaration that can be reached from the current one, in order';
 
 -- Names and options of a declaration, as the verbs use them in generated SQL: there "b" is a row of the table.
-CREATE FUNCTION _schema_versioning_parts(rel regclass, name text,
+CREATE FUNCTION docpatterns._schema_versioning_parts(rel regclass, name text,
                                          OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT options bson, OUT doc text, OUT field text,
                                          OUT current int, OUT versions int[], OUT key_value text, OUT key_list text, OUT key_row text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
-  SELECT q.* INTO t FROM @extschema@._pattern_parts(rel, 'schema_versioning', name) q;
+  SELECT q.* INTO t FROM docpatterns._pattern_parts(rel, 'schema_versioning', name) q;
   base := t.base; schema_name := t.schema_name; table_name := t.table_name; owner := t.owner; options := t.options; doc := t.doc_name;
   field := @extschema@.bson_get_text(options, 'field');
   current := @extschema@.bson_get_text(options, 'current')::int;
-  versions := @extschema@._schema_versioning_versions(options);
+  versions := docpatterns._schema_versioning_versions(options);
   key_list := t.key_list; key_row := t.key_row; key_value := t.key_value;
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_parts(regclass, text) IS 'names and options of a schema versioning declaration, and pieces of SQL text about them';
+COMMENT ON FUNCTION docpatterns._schema_versioning_parts(regclass, text) IS 'names and options of a schema versioning declaration, and pieces of SQL text about them';
 
 -- The name of the declaration that is meant, of those of this pattern.
-CREATE FUNCTION _schema_versioning_name(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._schema_versioning_name(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   names text[];
@@ -88,7 +88,7 @@ BEGIN
   IF rel IS NULL THEN
     RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  SELECT array_agg(d.name) INTO names FROM @extschema@._pattern_declarations(rel) d
+  SELECT array_agg(d.name) INTO names FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'schema_versioning' AND (_schema_versioning_name.name IS NULL OR d.name = _schema_versioning_name.name);
   IF names IS NULL THEN
     RAISE EXCEPTION 'table % has no schema versioning pattern%', rel, CASE WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
@@ -99,37 +99,37 @@ BEGIN
   RETURN names[1];
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_name(regclass, text) IS 'the name of a schema versioning declaration, or of the only one; errors 22004, 42704, 22023';
+COMMENT ON FUNCTION docpatterns._schema_versioning_name(regclass, text) IS 'the name of a schema versioning declaration, or of the only one; errors 22004, 42704, 22023';
 
-CREATE FUNCTION _schema_versioning_known(rel regclass, name text) RETURNS boolean
+CREATE FUNCTION docpatterns._schema_versioning_known(rel regclass, name text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT EXISTS (SELECT FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'schema_versioning' AND d.name = $2)
+  SELECT EXISTS (SELECT FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'schema_versioning' AND d.name = $2)
 $$;
-COMMENT ON FUNCTION _schema_versioning_known(regclass, text) IS 'whether a table has a schema versioning declaration of that name';
+COMMENT ON FUNCTION docpatterns._schema_versioning_known(regclass, text) IS 'whether a table has a schema versioning declaration of that name';
 
-CREATE FUNCTION _schema_versioning_kept_paths(options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._schema_versioning_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$ SELECT @extschema@.bson_get_text($1, 'field') $$;
-COMMENT ON FUNCTION _schema_versioning_kept_paths(bson) IS 'the field with the version';
+COMMENT ON FUNCTION docpatterns._schema_versioning_kept_paths(bson) IS 'the field with the version';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
 -- Views and functions begin with the name of the table, unless it is so long that those of another table would be called the same.
-CREATE FUNCTION _schema_versioning_stem(schema_name text, table_name text) RETURNS text
+CREATE FUNCTION docpatterns._schema_versioning_stem(schema_name text, table_name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result text := table_name;
-  view_name text := @extschema@._pattern_object_name(table_name, NULL, 'current');
+  view_name text := docpatterns._pattern_object_name(table_name, NULL, 'current');
   n int := 0;
 BEGIN
   WHILE view_name <> table_name || '_current' AND to_regclass(format('%I.%I', schema_name, view_name)) IS NOT NULL LOOP
     n := n + 1;
-    result := left(@extschema@._pattern_object_name(table_name, NULL, 'as_v99999_9999'), -length('_as_v99999_9999')) || '_' || n;
+    result := left(docpatterns._pattern_object_name(table_name, NULL, 'as_v99999_9999'), -length('_as_v99999_9999')) || '_' || n;
     view_name := result || '_current';
   END LOOP;
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_stem(text, text) IS 'the name of a table, or a shorter one that no views of the schema begin with';
+COMMENT ON FUNCTION docpatterns._schema_versioning_stem(text, text) IS 'the name of a table, or a shorter one that no views of the schema begin with';
 
 CREATE FUNCTION schema_versioning_enable(
   rel regclass, field text DEFAULT 'schema_version', current int DEFAULT 1, write text DEFAULT 'upgrade', type text DEFAULT NULL,
@@ -140,13 +140,13 @@ DECLARE
   options @extschema@.bson;
   is_written boolean;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF field IS NULL OR current IS NULL OR write IS NULL THEN
     RAISE EXCEPTION 'field, current and write must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   name := coalesce(name, field);
-  IF @extschema@._pattern_paths_overlap(field, '_id') THEN
+  IF docpatterns._pattern_paths_overlap(field, '_id') THEN
     RAISE EXCEPTION 'field must not be _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF current < 1 THEN
@@ -155,26 +155,26 @@ BEGIN
   IF write NOT IN ('upgrade', 'accept') THEN
     RAISE EXCEPTION 'write must be upgrade or accept' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._pattern_require_unused(rel, name);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'schema_versioning' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc) THEN
+  PERFORM docpatterns._pattern_require_unused(rel, name);
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'schema_versioning' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc) THEN
     RAISE EXCEPTION 'documents of table % have a field with their version already', t.base USING ERRCODE = 'duplicate_object';
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS p (path)
-             WHERE @extschema@._pattern_paths_overlap(p.path, field)) THEN
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS p (path)
+             WHERE docpatterns._pattern_paths_overlap(p.path, field)) THEN
     RAISE EXCEPTION 'table % has a pattern that keeps this field already', t.base USING ERRCODE = 'invalid_parameter_value';
   END IF;
 
   -- the field is written as the documents that are there have it; where none has it yet a migration looks again
-  type := coalesce(type, @extschema@._schema_versioning_type(rel, t.doc, field));
+  type := coalesce(type, docpatterns._schema_versioning_type(rel, t.doc, field));
   EXECUTE format('SELECT EXISTS (SELECT FROM (SELECT @extschema@.bson_get_text(b.%1$I, $1) AS value FROM %2$s AS b WHERE @extschema@.bson_exists(b.%1$I, $1) LIMIT 1000) v WHERE v.value IN (''1'', ''1.0''))',
                  t.doc, t.base) INTO is_written USING field;
   options := @extschema@.bson_build('name', name, 'field', field, 'current', current, 'write', write, 'first', is_written,
-                                    'stem', coalesce(stem, @extschema@._schema_versioning_stem(t.schema_name, t.table_name)), 'steps', ARRAY[]::text[], 'doc_column', t.doc);
+                                    'stem', coalesce(stem, docpatterns._schema_versioning_stem(t.schema_name, t.table_name)), 'steps', ARRAY[]::text[], 'doc_column', t.doc);
   IF type IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'type', type);
   END IF;
-  PERFORM @extschema@._schema_versioning_declare(rel, options, '{}', '{}');
-  IF @extschema@._pattern_nonempty(rel) THEN
+  PERFORM docpatterns._schema_versioning_declare(rel, options, '{}', '{}');
+  IF docpatterns._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', t.base
       USING HINT = format('Declare the steps that lead to version %s from theirs with schema_versioning_step(); CALL schema_versioning_migrate(%L) brings them there.', current, t.base);
   END IF;
@@ -187,7 +187,7 @@ COMMENT ON FUNCTION schema_versioning_enable(regclass, text, int, text, text, te
   'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration, 42P07 and 42723 for names that are taken, 42501 unless the caller owns the table';
 
 -- The type that most documents have the field in, of the first ones that have it.
-CREATE FUNCTION _schema_versioning_type(rel regclass, doc text, field text) RETURNS text
+CREATE FUNCTION docpatterns._schema_versioning_type(rel regclass, doc text, field text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result text;
@@ -198,17 +198,17 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_type(regclass, text, text) IS 'the type that documents have the field with their version in, NULL where none has it';
+COMMENT ON FUNCTION docpatterns._schema_versioning_type(regclass, text, text) IS 'the type that documents have the field with their version in, NULL where none has it';
 
 -- Makes a declaration of options: functions, triggers, views. steps are the functions of the steps, changed the versions whose
 -- function would not answer as it did: these get a new one. A function that answers what it answered, and more, stays the same one.
-CREATE FUNCTION _schema_versioning_declare(rel regclass, options bson, steps regprocedure[], changed int[]) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_declare(rel regclass, options bson, steps regprocedure[], changed int[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   name text := @extschema@.bson_get_text(options, 'name');
-  versions int[] := @extschema@._schema_versioning_versions(options);
-  known boolean := @extschema@._schema_versioning_known(rel, @extschema@.bson_get_text(options, 'name'));
+  versions int[] := docpatterns._schema_versioning_versions(options);
+  known boolean := docpatterns._schema_versioning_known(rel, @extschema@.bson_get_text(options, 'name'));
   old_functions regprocedure[] := '{}';
   functions regprocedure[] := '{}';
   existing regprocedure;
@@ -217,75 +217,75 @@ DECLARE
   f record;
   v int;
 BEGIN
-  PERFORM @extschema@._schema_versioning_valid(rel, options, steps);
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  PERFORM docpatterns._schema_versioning_valid(rel, options, steps);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   IF known THEN
-    old_functions := ARRAY(SELECT r.function FROM @extschema@._schema_versioning_refers(rel, name, false) r);
+    old_functions := ARRAY(SELECT r.function FROM docpatterns._schema_versioning_refers(rel, name, false) r);
   END IF;
   FOREACH v IN ARRAY versions LOOP
     existing := NULL;
     IF known THEN
-      SELECT r.function INTO existing FROM @extschema@._schema_versioning_refers(rel, name, false) r WHERE r.version = v;
+      SELECT r.function INTO existing FROM docpatterns._schema_versioning_refers(rel, name, false) r WHERE r.version = v;
     END IF;
-    functions := functions || @extschema@._schema_versioning_create_function(rel, options, steps, v, CASE WHEN v = ANY (changed) THEN NULL ELSE existing END);
+    functions := functions || docpatterns._schema_versioning_create_function(rel, options, steps, v, CASE WHEN v = ANY (changed) THEN NULL ELSE existing END);
   END LOOP;
 
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW %s EXECUTE FUNCTION @extschema@.schema_versioning_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 10, 'schema_versioning', name, NULL, 23), t.base,
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW %s EXECUTE FUNCTION docpatterns.schema_versioning_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 10, 'schema_versioning', name, NULL, 23), t.base,
                  CASE WHEN cardinality(steps) = 0 THEN ''
-                      ELSE format('WHEN (@extschema@._schema_versioning_uses(NULL::pg_catalog.int4[], ARRAY[%s]))',
+                      ELSE format('WHEN (docpatterns._schema_versioning_uses(NULL::pg_catalog.int4[], ARRAY[%s]))',
                                   (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.s::text), ', ' ORDER BY n) FROM unnest(steps) WITH ORDINALITY AS u (s, n))) END,
                  options::text);
-  PERFORM @extschema@._schema_versioning_create_view(rel, options, 'current', functions[array_position(versions, @extschema@.bson_get_text(options, 'current')::int)]);
+  PERFORM docpatterns._schema_versioning_create_view(rel, options, 'current', functions[array_position(versions, @extschema@.bson_get_text(options, 'current')::int)]);
   FOR f IN SELECT u.version, u.function FROM unnest(versions, functions) AS u (version, function) LOOP
-    PERFORM @extschema@._schema_versioning_create_view(rel, options, f.version::text, f.function);
+    PERFORM docpatterns._schema_versioning_create_view(rel, options, f.version::text, f.function);
   END LOOP;
-  PERFORM @extschema@._schema_versioning_drop_views(rel, name, ARRAY['current'] || versions::text[]);
+  PERFORM docpatterns._schema_versioning_drop_views(rel, name, ARRAY['current'] || versions::text[]);
 
   -- functions that were replaced stay while something uses them; their versions are noted as negative numbers
-  FOR f IN SELECT r.version, r.function FROM @extschema@._schema_versioning_refers(rel, name, false) r WHERE known AND NOT r.function = ANY (functions) LOOP
+  FOR f IN SELECT r.version, r.function FROM docpatterns._schema_versioning_refers(rel, name, false) r WHERE known AND NOT r.function = ANY (functions) LOOP
     IF EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = f.function
-               AND NOT (d.classid = 'pg_trigger'::regclass AND EXISTS (SELECT FROM pg_trigger g WHERE g.oid = d.objid AND g.tgrelid = rel AND g.tgfoid = '@extschema@.schema_versioning_trigger'::regproc))) THEN
+               AND NOT (d.classid = 'pg_trigger'::regclass AND EXISTS (SELECT FROM pg_trigger g WHERE g.oid = d.objid AND g.tgrelid = rel AND g.tgfoid = 'docpatterns.schema_versioning_trigger'::regproc))) THEN
       kept := kept || f.function;
       kept_versions := kept_versions || -abs(f.version);
     END IF;
   END LOOP;
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT WHEN (@extschema@._schema_versioning_uses(%L::pg_catalog.int4[], ARRAY[%s])) EXECUTE FUNCTION @extschema@.schema_versioning_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 10, 'schema_versioning', name, 'functions', 32), t.base, versions || kept_versions,
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT WHEN (docpatterns._schema_versioning_uses(%L::pg_catalog.int4[], ARRAY[%s])) EXECUTE FUNCTION docpatterns.schema_versioning_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 10, 'schema_versioning', name, 'functions', 32), t.base, versions || kept_versions,
                  (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.f::text), ', ' ORDER BY n) FROM unnest(functions || kept) WITH ORDINALITY AS u (f, n)), 'of', name);
   FOR f IN SELECT u.f AS function FROM unnest(old_functions) AS u (f) WHERE NOT u.f = ANY (functions || kept) LOOP
     EXECUTE format('DROP FUNCTION %s', f.function);
   END LOOP;
-  PERFORM @extschema@._schema_versioning_rename_functions(rel, options, versions, functions);
+  PERFORM docpatterns._schema_versioning_rename_functions(rel, options, versions, functions);
   IF cardinality(changed) > 0 AND cardinality(kept) > 0 THEN
     RAISE NOTICE 'functions that are in use stay as they are beside the new ones: %', array_to_string(kept, ', ')
       USING HINT = 'Make the indexes and views that use them anew with the functions that pattern_repair() then leaves.';
   END IF;
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_declare(regclass, bson, regprocedure[], int[]) IS 'makes functions, triggers and views of a schema versioning declaration';
+COMMENT ON FUNCTION docpatterns._schema_versioning_declare(regclass, bson, regprocedure[], int[]) IS 'makes functions, triggers and views of a schema versioning declaration';
 
 -- The options of a generated function: what tells it how to bring a document to a version.
-CREATE FUNCTION _schema_versioning_chain(options bson, version int) RETURNS bson
+CREATE FUNCTION docpatterns._schema_versioning_chain(options bson, version int) RETURNS bson
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_build('version', $2, 'field', $1 OPERATOR(@extschema@.->) 'field'::text, 'type', coalesce(@extschema@.bson_get_text($1, 'type'), 'int'),
                                 'first', $1 OPERATOR(@extschema@.->) 'first'::text,
                                 'steps', (SELECT coalesce(@extschema@.bson_agg(
                                             CASE WHEN @extschema@.bson_exists(u.step, 'down_function') THEN @extschema@.bson_set(u.step, 'down_function', true) ELSE u.step END ORDER BY s.since), '[]'::@extschema@.bson_value)
-                                          FROM @extschema@._schema_versioning_steps($1) s
+                                          FROM docpatterns._schema_versioning_steps($1) s
                                             CROSS JOIN LATERAL (SELECT CASE WHEN @extschema@.bson_exists(s.step, 'up_function') THEN @extschema@.bson_set(s.step, 'up_function', true) ELSE s.step END) AS u (step)))
 $$;
-COMMENT ON FUNCTION _schema_versioning_chain(bson, int) IS 'the constant that the generated function of a version calls _schema_versioning_as with';
+COMMENT ON FUNCTION docpatterns._schema_versioning_chain(bson, int) IS 'the constant that the generated function of a version calls _schema_versioning_as with';
 
-CREATE FUNCTION _schema_versioning_function_name(options bson, version int) RETURNS text
+CREATE FUNCTION docpatterns._schema_versioning_function_name(options bson, version int) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_object_name(@extschema@.bson_get_text($1, 'stem'), NULL, format('as_v%s', $2))
+  SELECT docpatterns._pattern_object_name(@extschema@.bson_get_text($1, 'stem'), NULL, format('as_v%s', $2))
 $$;
-COMMENT ON FUNCTION _schema_versioning_function_name(bson, int) IS 'how the generated function of a version is called, unless there was one before it';
+COMMENT ON FUNCTION docpatterns._schema_versioning_function_name(bson, int) IS 'how the generated function of a version is called, unless there was one before it';
 
 -- The function of a version: the one that it has, which then answers more than before, or a new one.
-CREATE FUNCTION _schema_versioning_create_function(rel regclass, options bson, steps regprocedure[], version int, existing regprocedure) RETURNS regprocedure
+CREATE FUNCTION docpatterns._schema_versioning_create_function(rel regclass, options bson, steps regprocedure[], version int, existing regprocedure) RETURNS regprocedure
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -293,13 +293,13 @@ DECLARE
   plain text;
   n int := 1;
   parallel boolean := NOT EXISTS (SELECT FROM pg_proc p WHERE p.oid = ANY (steps) AND p.proparallel <> 's');
-  known boolean := @extschema@._schema_versioning_known(rel, @extschema@.bson_get_text(options, 'name'));
+  known boolean := docpatterns._schema_versioning_known(rel, @extschema@.bson_get_text(options, 'name'));
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   IF existing IS NOT NULL THEN
     SELECT format('%I.%I', s.nspname, p.proname) INTO qualified FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace WHERE p.oid = existing;
   ELSE
-    plain := @extschema@._schema_versioning_function_name(options, version);
+    plain := docpatterns._schema_versioning_function_name(options, version);
     LOOP
       qualified := format('%I.%I', t.schema_name, plain);
       EXIT WHEN to_regprocedure(qualified || '(@extschema@.bson)') IS NULL;
@@ -307,16 +307,16 @@ BEGIN
         RAISE EXCEPTION 'function %(bson) exists already', qualified USING ERRCODE = 'duplicate_function', HINT = 'Give the functions and views another name with the argument "stem".';
       END IF;
       n := n + 1;
-      plain := @extschema@._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL, format('as_v%s_%s', version, n));
+      plain := docpatterns._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL, format('as_v%s_%s', version, n));
     END LOOP;
   END IF;
   EXECUTE format('CREATE %s FUNCTION %s(doc @extschema@.bson) RETURNS @extschema@.bson LANGUAGE sql IMMUTABLE PARALLEL %s '
-                 'RETURN @extschema@.%s(doc, %L::@extschema@.bson, ARRAY[%s]::pg_catalog.regprocedure[])',
+                 'RETURN docpatterns.%s(doc, %L::@extschema@.bson, ARRAY[%s]::pg_catalog.regprocedure[])',
                  CASE WHEN existing IS NULL THEN '' ELSE 'OR REPLACE' END, qualified, CASE WHEN parallel THEN 'SAFE' ELSE 'UNSAFE' END,
-                 CASE WHEN parallel THEN '_schema_versioning_as' ELSE '_schema_versioning_as_alone' END, @extschema@._schema_versioning_chain(options, version),
+                 CASE WHEN parallel THEN '_schema_versioning_as' ELSE '_schema_versioning_as_alone' END, docpatterns._schema_versioning_chain(options, version),
                  (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.s::text), ', ' ORDER BY u.n) FROM unnest(steps) WITH ORDINALITY AS u (s, n)));
   IF existing IS NOT NULL THEN
-    PERFORM @extschema@._schema_versioning_renew(rel, existing);
+    PERFORM docpatterns._schema_versioning_renew(rel, existing);
   ELSE
     EXECUTE format('COMMENT ON FUNCTION %s(@extschema@.bson) IS %L', qualified, format('a document of %s in version %s of its schema, whatever version it is stored in', t.base, version));
     EXECUTE format('ALTER FUNCTION %s(@extschema@.bson) OWNER TO %s', qualified, t.owner::regrole);
@@ -324,23 +324,23 @@ BEGIN
   RETURN to_regprocedure(qualified || '(@extschema@.bson)');
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_create_function(regclass, bson, regprocedure[], int, regprocedure) IS 'makes the generated function of a version, or lets it know more steps; error 42723';
+COMMENT ON FUNCTION docpatterns._schema_versioning_create_function(regclass, bson, regprocedure[], int, regprocedure) IS 'makes the generated function of a version, or lets it know more steps; error 42723';
 
-CREATE FUNCTION _schema_versioning_renew(rel regclass, function regprocedure) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_renew(rel regclass, function regprocedure) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_renew' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _schema_versioning_renew(regclass, regprocedure) IS
+COMMENT ON FUNCTION docpatterns._schema_versioning_renew(regclass, regprocedure) IS
   'tells all sessions that indexes use a function whose body is another one: they keep expressions with the bodies of functions in them; error 42501 unless the caller owns the table';
 
 -- A function that got another name because there was one before it takes that one's place when it has gone.
-CREATE FUNCTION _schema_versioning_rename_functions(rel regclass, options bson, versions int[], functions regprocedure[]) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_rename_functions(rel regclass, options bson, versions int[], functions regprocedure[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   f record;
 BEGIN
   FOR f IN
-    SELECT u.function, @extschema@._schema_versioning_function_name(options, u.version) AS wanted, p.pronamespace::regnamespace AS schema_name
+    SELECT u.function, docpatterns._schema_versioning_function_name(options, u.version) AS wanted, p.pronamespace::regnamespace AS schema_name
     FROM unnest(versions, functions) AS u (version, function) JOIN pg_proc p ON p.oid = u.function
-    WHERE starts_with(p.proname, @extschema@._schema_versioning_function_name(options, u.version) || '_')
+    WHERE starts_with(p.proname, docpatterns._schema_versioning_function_name(options, u.version) || '_')
   LOOP
     IF to_regprocedure(format('%s.%I(@extschema@.bson)', f.schema_name, f.wanted)) IS NULL THEN
       EXECUTE format('ALTER FUNCTION %s RENAME TO %I', f.function, f.wanted);
@@ -348,54 +348,54 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_rename_functions(regclass, bson, int[], regprocedure[]) IS 'gives generated functions their plain names where these are free';
+COMMENT ON FUNCTION docpatterns._schema_versioning_rename_functions(regclass, bson, int[], regprocedure[]) IS 'gives generated functions their plain names where these are free';
 
-CREATE FUNCTION _schema_versioning_view(rel regclass, name text, version text, owner oid DEFAULT NULL) RETURNS regclass
+CREATE FUNCTION docpatterns._schema_versioning_view(rel regclass, name text, version text, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT v.oid::regclass
   FROM pg_depend d
     JOIN pg_rewrite r ON r.oid = d.objid
     JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.schema_versioning_view_trigger'::regproc
+    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = 'docpatterns.schema_versioning_view_trigger'::regproc
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-    AND t.tgargs = @extschema@._pattern_arguments($2, $3)
+    AND t.tgargs = docpatterns._pattern_arguments($2, $3)
     AND 'security_invoker=true' = ANY (v.reloptions) AND v.relowner = coalesce($4, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
-COMMENT ON FUNCTION _schema_versioning_view(regclass, text, text, oid) IS
+COMMENT ON FUNCTION docpatterns._schema_versioning_view(regclass, text, text, oid) IS
   'the view of a version (or of the current one: "current") of a declaration, whatever it is called now; of the table''s owner, or of the one given';
 
 -- Those who write through a view lock it first and the table then; so do those who change a declaration.
-CREATE FUNCTION _schema_versioning_lock(rel regclass, views regclass[]) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_lock(rel regclass, views regclass[]) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_lock' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _schema_versioning_lock(regclass, regclass[]) IS 'locks views exclusively and then their table against writers; error 42501 unless the caller owns them all';
+COMMENT ON FUNCTION docpatterns._schema_versioning_lock(regclass, regclass[]) IS 'locks views exclusively and then their table against writers; error 42501 unless the caller owns them all';
 
-CREATE FUNCTION _schema_versioning_views(rel regclass, name text) RETURNS SETOF regclass
+CREATE FUNCTION docpatterns._schema_versioning_views(rel regclass, name text) RETURNS SETOF regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT DISTINCT v.oid::regclass
   FROM pg_depend d
     JOIN pg_rewrite r ON r.oid = d.objid
     JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = '@extschema@.schema_versioning_view_trigger'::regproc
+    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = 'docpatterns.schema_versioning_view_trigger'::regproc
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-    AND starts_with(encode(t.tgargs, 'hex'), encode(@extschema@._pattern_arguments($2), 'hex'))
+    AND starts_with(encode(t.tgargs, 'hex'), encode(docpatterns._pattern_arguments($2), 'hex'))
     AND v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)
 $$;
-COMMENT ON FUNCTION _schema_versioning_views(regclass, text) IS 'the views of a declaration that the owner of the table owns';
+COMMENT ON FUNCTION docpatterns._schema_versioning_views(regclass, text) IS 'the views of a declaration that the owner of the table owns';
 
-CREATE FUNCTION _schema_versioning_create_view(rel regclass, options bson, version text, function regprocedure) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_create_view(rel regclass, options bson, version text, function regprocedure) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   name text := @extschema@.bson_get_text(options, 'name');
-  existing regclass := @extschema@._schema_versioning_view(rel, @extschema@.bson_get_text(options, 'name'), version);
+  existing regclass := docpatterns._schema_versioning_view(rel, @extschema@.bson_get_text(options, 'name'), version);
   qualified text;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   IF existing IS NOT NULL THEN
     SELECT format('%I.%I', s.nspname, c.relname) INTO qualified FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = existing;
   ELSE
-    qualified := format('%I.%I', t.schema_name, @extschema@._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL, CASE version WHEN 'current' THEN version ELSE 'v' || version END));
+    qualified := format('%I.%I', t.schema_name, docpatterns._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL, CASE version WHEN 'current' THEN version ELSE 'v' || version END));
     IF to_regclass(qualified) IS NOT NULL THEN
       RAISE EXCEPTION 'relation % exists already', qualified USING ERRCODE = 'duplicate_table', HINT = 'Give the functions and views another name with the argument "stem".';
     END IF;
@@ -409,31 +409,31 @@ BEGIN
      WHERE p.oid = function), t.base);
   IF existing IS NULL THEN
     EXECUTE format('CREATE TRIGGER zz_docpatterns_10_schema_versioning INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
-                   'FOR EACH ROW EXECUTE FUNCTION @extschema@.schema_versioning_view_trigger(%L, %L)', qualified, name, version);
+                   'FOR EACH ROW EXECUTE FUNCTION docpatterns.schema_versioning_view_trigger(%L, %L)', qualified, name, version);
     EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, format('documents of %s in %s of their schema, whatever version they are stored in', t.base,
                                                                 CASE version WHEN 'current' THEN 'the current version' ELSE 'version ' || version END));
-    PERFORM @extschema@._pattern_copy_grants(rel, qualified::regclass);
+    PERFORM docpatterns._pattern_copy_grants(rel, qualified::regclass);
     EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_create_view(regclass, bson, text, regprocedure) IS 'makes the view of a version, or lets it use another function; error 42P07';
+COMMENT ON FUNCTION docpatterns._schema_versioning_create_view(regclass, bson, text, regprocedure) IS 'makes the view of a version, or lets it use another function; error 42P07';
 
 -- Views of versions that are not among these.
-CREATE FUNCTION _schema_versioning_drop_views(rel regclass, name text, keep text[]) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_drop_views(rel regclass, name text, keep text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v record;
 BEGIN
   FOR v IN
-    SELECT w.view_rel FROM @extschema@._schema_versioning_views(rel, name) AS w (view_rel) JOIN pg_trigger t ON t.tgrelid = w.view_rel AND t.tgfoid = '@extschema@.schema_versioning_view_trigger'::regproc
-    WHERE NOT EXISTS (SELECT FROM unnest(keep) k WHERE t.tgargs = @extschema@._pattern_arguments(name, k))
+    SELECT w.view_rel FROM docpatterns._schema_versioning_views(rel, name) AS w (view_rel) JOIN pg_trigger t ON t.tgrelid = w.view_rel AND t.tgfoid = 'docpatterns.schema_versioning_view_trigger'::regproc
+    WHERE NOT EXISTS (SELECT FROM unnest(keep) k WHERE t.tgargs = docpatterns._pattern_arguments(name, k))
   LOOP
     EXECUTE format('DROP VIEW %s', v.view_rel);
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_drop_views(regclass, text, text[]) IS 'drops the views of a declaration whose versions are not named';
+COMMENT ON FUNCTION docpatterns._schema_versioning_drop_views(regclass, text, text[]) IS 'drops the views of a declaration whose versions are not named';
 
 -- Steps -------------------------------------------------------------------------------------------------------------------
 
@@ -456,10 +456,10 @@ BEGIN
   IF rel IS NULL OR since IS NULL OR until IS NULL THEN
     RAISE EXCEPTION 'rel, since and until must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  PERFORM @extschema@._pattern_require_owner(rel);
-  name := @extschema@._schema_versioning_name(rel, name);
-  PERFORM @extschema@._schema_versioning_lock(rel, ARRAY(SELECT v FROM @extschema@._schema_versioning_views(rel, name) v ORDER BY v));
-  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
+  PERFORM docpatterns._pattern_require_owner(rel);
+  name := docpatterns._schema_versioning_name(rel, name);
+  PERFORM docpatterns._schema_versioning_lock(rel, ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
+  SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, name) q;
   IF since < 1 OR until <= since THEN
     RAISE EXCEPTION 'a step leads from a version to a later one' USING ERRCODE = 'invalid_parameter_value';
   END IF;
@@ -471,22 +471,22 @@ BEGIN
   step := CASE WHEN down IS NOT NULL THEN @extschema@.bson_set(step, 'down_function', down::text) WHEN down_update IS NOT NULL THEN @extschema@.bson_set(step, 'down_update', down_update) ELSE step END;
 
   -- what an index still uses of a former step would not know the documents that come with a new one
-  IF NOT EXISTS (SELECT FROM @extschema@._schema_versioning_steps(p.options) t WHERE t.since = schema_versioning_step.since AND t.until = schema_versioning_step.until)
-     AND EXISTS (SELECT FROM @extschema@._schema_versioning_refers(rel, name, false) r WHERE r.version < 0) THEN
+  IF NOT EXISTS (SELECT FROM docpatterns._schema_versioning_steps(p.options) t WHERE t.since = schema_versioning_step.since AND t.until = schema_versioning_step.until)
+     AND EXISTS (SELECT FROM docpatterns._schema_versioning_refers(rel, name, false) r WHERE r.version < 0) THEN
     PERFORM @extschema@.pattern_repair(rel, name);
-    IF EXISTS (SELECT FROM @extschema@._schema_versioning_refers(rel, name, false) r WHERE r.version < 0) THEN
-      RAISE EXCEPTION 'functions of a step that was replaced are still in use: %', (SELECT string_agg(r.function::text, ', ') FROM @extschema@._schema_versioning_refers(rel, name, false) r WHERE r.version < 0)
+    IF EXISTS (SELECT FROM docpatterns._schema_versioning_refers(rel, name, false) r WHERE r.version < 0) THEN
+      RAISE EXCEPTION 'functions of a step that was replaced are still in use: %', (SELECT string_agg(r.function::text, ', ') FROM docpatterns._schema_versioning_refers(rel, name, false) r WHERE r.version < 0)
         USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'They would not know documents of another version.', HINT = 'Make the indexes and views that use them anew with the present functions first.';
     END IF;
   END IF;
 
   -- the functions of all steps, in order
-  before := ARRAY(SELECT r.function FROM @extschema@._schema_versioning_refers(rel, name, true) r);
+  before := ARRAY(SELECT r.function FROM docpatterns._schema_versioning_refers(rel, name, true) r);
   FOR s IN SELECT t.since, t.until, t.step AS old_step, t.since = schema_versioning_step.since AND t.until = schema_versioning_step.until AS is_this
-           FROM @extschema@._schema_versioning_steps(p.options) t
+           FROM docpatterns._schema_versioning_steps(p.options) t
            UNION ALL
            SELECT schema_versioning_step.since, schema_versioning_step.until, NULL, true
-           WHERE NOT EXISTS (SELECT FROM @extschema@._schema_versioning_steps(p.options) t WHERE t.since = schema_versioning_step.since AND t.until = schema_versioning_step.until)
+           WHERE NOT EXISTS (SELECT FROM docpatterns._schema_versioning_steps(p.options) t WHERE t.since = schema_versioning_step.since AND t.until = schema_versioning_step.until)
            ORDER BY 1 LOOP
     IF NOT s.is_this AND int4range(s.since, s.until) && int4range(since, until) THEN
       RAISE EXCEPTION 'there is a step from version % to version % already', s.since, s.until USING ERRCODE = 'invalid_parameter_value', HINT = 'Steps make one chain.';
@@ -517,9 +517,9 @@ BEGIN
   END LOOP;
   options := @extschema@.bson_set(p.options, 'steps', @extschema@.to_bson(steps));
   IF schema IS NOT NULL THEN
-    options := @extschema@._schema_versioning_with_schema(options, until, schema);
+    options := docpatterns._schema_versioning_with_schema(options, until, schema);
   END IF;
-  PERFORM @extschema@._pattern_call('declare', rel, 'schema_versioning', name, @extschema@.bson_build('options', options, 'steps', functions::oid[]::bigint[], 'changed', changed));
+  PERFORM docpatterns._pattern_call('declare', rel, 'schema_versioning', name, @extschema@.bson_build('options', options, 'steps', functions::oid[]::bigint[], 'changed', changed));
 END
 $$;
 COMMENT ON FUNCTION schema_versioning_step(regclass, int, int, regprocedure, regprocedure, bson_value, bson_value, bson, text) IS
@@ -527,7 +527,7 @@ COMMENT ON FUNCTION schema_versioning_step(regclass, int, int, regprocedure, reg
   'A step that exists is replaced: generated functions that would then answer otherwise are made anew under a new name where something uses the old one, which stays. '
   'Locks the table against writers for a moment; errors 22023 for steps that make no chain, 42P17 for functions that are not immutable or do not take and return a bson, 42501 unless the caller owns the table and may call the functions';
 
-CREATE FUNCTION _schema_versioning_with_schema(options bson, version int, schema bson) RETURNS bson
+CREATE FUNCTION docpatterns._schema_versioning_with_schema(options bson, version int, schema bson) RETURNS bson
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_set($1, 'schemas',
     (SELECT @extschema@.bson_agg(e.item ORDER BY e.version)
@@ -536,36 +536,36 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
            WHERE (s.item OPERATOR(@extschema@.->) 'version'::text)::int <> $2
            UNION ALL SELECT @extschema@.to_bson(@extschema@.bson_build('version', $2, 'schema', $3)), $2) e))
 $$;
-COMMENT ON FUNCTION _schema_versioning_with_schema(bson, int, bson) IS 'options with the schema of a version';
+COMMENT ON FUNCTION docpatterns._schema_versioning_with_schema(bson, int, bson) IS 'options with the schema of a version';
 
 -- _pattern_call() runs it as the owner of the table, so that what is made is his.
-CREATE FUNCTION _schema_versioning_declare(rel regclass, name text, what bson) RETURNS bigint
+CREATE FUNCTION docpatterns._schema_versioning_declare(rel regclass, name text, what bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM @extschema@._schema_versioning_declare(rel, (what OPERATOR(@extschema@.->) 'options'::text)::@extschema@.bson,
+  PERFORM docpatterns._schema_versioning_declare(rel, (what OPERATOR(@extschema@.->) 'options'::text)::@extschema@.bson,
     ARRAY(SELECT e::bigint::oid::regprocedure FROM @extschema@.bson_elements(what OPERATOR(@extschema@.->) 'steps'::text) e),
     ARRAY(SELECT e::int FROM @extschema@.bson_elements(what OPERATOR(@extschema@.->) 'changed'::text) e));
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_declare(regclass, text, bson) IS 'declares options, steps and changed versions, as the owner of the table';
+COMMENT ON FUNCTION docpatterns._schema_versioning_declare(regclass, text, bson) IS 'declares options, steps and changed versions, as the owner of the table';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _schema_versioning_version(doc bson, field text) RETURNS int
+CREATE FUNCTION docpatterns._schema_versioning_version(doc bson, field text) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_version' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _schema_versioning_version(bson, text) IS 'the version that a field of a document tells: 1 when it is absent or null, NULL when it tells none';
+COMMENT ON FUNCTION docpatterns._schema_versioning_version(bson, text) IS 'the version that a field of a document tells: 1 when it is absent or null, NULL when it tells none';
 
 -- The generated function of a version, as it is written in SQL.
-CREATE FUNCTION _schema_versioning_call(rel regclass, name text, version int) RETURNS text
+CREATE FUNCTION docpatterns._schema_versioning_call(rel regclass, name text, version int) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('%I.%I', s.nspname, p.proname)
-  FROM @extschema@._schema_versioning_refers($1, $2, false) r JOIN pg_proc p ON p.oid = r.function JOIN pg_namespace s ON s.oid = p.pronamespace
+  FROM docpatterns._schema_versioning_refers($1, $2, false) r JOIN pg_proc p ON p.oid = r.function JOIN pg_namespace s ON s.oid = p.pronamespace
   WHERE r.version = $3
 $$;
-COMMENT ON FUNCTION _schema_versioning_call(regclass, text, int) IS 'the qualified name of the generated function of a version, NULL when there is none';
+COMMENT ON FUNCTION docpatterns._schema_versioning_call(regclass, text, int) IS 'the qualified name of the generated function of a version, NULL when there is none';
 
-CREATE FUNCTION _schema_versioning_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._schema_versioning_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -576,23 +576,23 @@ DECLARE
   wrong bigint;
   valid boolean;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
-  steps := ARRAY(SELECT f.function FROM @extschema@._schema_versioning_refers(rel, name, true) f);
+  SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, name) q;
+  steps := ARRAY(SELECT f.function FROM docpatterns._schema_versioning_refers(rel, name, true) f);
   BEGIN
-    PERFORM @extschema@._schema_versioning_valid(rel, p.options, steps);
+    PERFORM docpatterns._schema_versioning_valid(rel, p.options, steps);
   EXCEPTION WHEN invalid_parameter_value OR invalid_object_definition OR insufficient_privilege OR feature_not_supported THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'declaration'::text, 'valid'::text, SQLERRM;
     RETURN;
   END;
-  FOR s IN SELECT v AS version FROM unnest(p.versions) v WHERE @extschema@._schema_versioning_call(rel, name, v) IS NULL LOOP
+  FOR s IN SELECT v AS version FROM unnest(p.versions) v WHERE docpatterns._schema_versioning_call(rel, name, v) IS NULL LOOP
     RETURN QUERY SELECT NULL::@extschema@.bson_value, format('function of version %s', s.version), 'present'::text, 'missing'::text;
   END LOOP;
-  FOR s IN SELECT v AS version FROM unnest(ARRAY['current'] || p.versions::text[]) v WHERE @extschema@._schema_versioning_view(rel, name, v) IS NULL LOOP
+  FOR s IN SELECT v AS version FROM unnest(ARRAY['current'] || p.versions::text[]) v WHERE docpatterns._schema_versioning_view(rel, name, v) IS NULL LOOP
     RETURN QUERY SELECT NULL::@extschema@.bson_value, format('view of version %s', s.version), 'present'::text, 'missing'::text;
   END LOOP;
   RETURN QUERY EXECUTE format($q$
     SELECT %1$s, 'version'::text, $2::text, coalesce(v.version::text, @extschema@.bson_typeof(b.%2$I, $1))
-    FROM %3$s AS b CROSS JOIN LATERAL (SELECT @extschema@._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) AS v
+    FROM %3$s AS b CROSS JOIN LATERAL (SELECT docpatterns._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) AS v
     WHERE b.%2$I IS NOT NULL AND (v.version IS NULL OR NOT v.version = ANY ($3))
     $q$, p.key_value, p.doc, p.base)
     USING p.field, 'one of ' || array_to_string(ARRAY(SELECT v FROM unnest(p.versions) v WHERE v <= p.current), ', '), ARRAY(SELECT v FROM unnest(p.versions) v WHERE v <= p.current);
@@ -602,10 +602,10 @@ BEGIN
     SELECT (e OPERATOR(@extschema@.->) 'version'::text)::int AS version, (e OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson AS schema
     FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_exists(p.options, 'schemas') THEN p.options OPERATOR(@extschema@.->) 'schemas'::text ELSE '[]'::@extschema@.bson_value END) e
   LOOP
-    call := @extschema@._schema_versioning_call(rel, name, s.version);
+    call := docpatterns._schema_versioning_call(rel, name, s.version);
     CONTINUE WHEN call IS NULL OR s.version > p.current;
     BEGIN
-      EXECUTE format('SELECT count(*) FROM %2$s AS b CROSS JOIN LATERAL (SELECT @extschema@._schema_versioning_version(b.%1$I, $1) AS version OFFSET 0) AS v '
+      EXECUTE format('SELECT count(*) FROM %2$s AS b CROSS JOIN LATERAL (SELECT docpatterns._schema_versioning_version(b.%1$I, $1) AS version OFFSET 0) AS v '
                      'WHERE CASE WHEN v.version = $2 OR $2 = $3 AND v.version = ANY ($4) AND v.version < $2 THEN NOT @extschema@.bson_validate(%3$s(b.%1$I), $5) ELSE false END',
                      p.doc, p.base, call)
         INTO wrong USING p.field, s.version, p.current, p.versions, s.schema;
@@ -616,7 +616,7 @@ BEGIN
       wrong := NULL;
     END;
     CONTINUE WHEN wrong = 0;
-    FOR r IN EXECUTE format('SELECT %1$s AS key, b.%2$I AS doc FROM %3$s AS b CROSS JOIN LATERAL (SELECT @extschema@._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) AS v '
+    FOR r IN EXECUTE format('SELECT %1$s AS key, b.%2$I AS doc FROM %3$s AS b CROSS JOIN LATERAL (SELECT docpatterns._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) AS v '
                             'WHERE v.version = $2 OR $2 = $3 AND v.version = ANY ($4) AND v.version < $2', p.key_value, p.doc, p.base)
              USING p.field, s.version, p.current, p.versions LOOP
       BEGIN
@@ -635,35 +635,35 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_check(regclass, text) IS 'violated invariants of a schema versioning pattern';
+COMMENT ON FUNCTION docpatterns._schema_versioning_check(regclass, text) IS 'violated invariants of a schema versioning pattern';
 
 -- Keys of documents that are older than they would be if they were written now.
-CREATE FUNCTION _schema_versioning_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._schema_versioning_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
-  RETURN format('SELECT %s AS key FROM %s AS b WHERE %s AND @extschema@._schema_versioning_version(b.%I, %L) = ANY (%L::pg_catalog.int4[]) ORDER BY %s',
+  SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, name) q;
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE %s AND docpatterns._schema_versioning_version(b.%I, %L) = ANY (%L::pg_catalog.int4[]) ORDER BY %s',
                 p.key_row, p.base, (@extschema@.bson_get_text(p.options, 'write') = 'upgrade')::text, p.doc, p.field, ARRAY(SELECT v FROM unnest(p.versions) v WHERE v < p.current), p.key_list);
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_pending(regclass, text) IS 'SQL text: keys of documents of older versions, where what is written is upgraded';
+COMMENT ON FUNCTION docpatterns._schema_versioning_pending(regclass, text) IS 'SQL text: keys of documents of older versions, where what is written is upgraded';
 
-CREATE FUNCTION _schema_versioning_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._schema_versioning_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  PERFORM @extschema@._schema_versioning_lock(rel, ARRAY(SELECT v FROM @extschema@._schema_versioning_views(rel, name) v ORDER BY v));
-  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
-  PERFORM @extschema@._schema_versioning_declare(rel, p.options, ARRAY(SELECT f.function FROM @extschema@._schema_versioning_refers(rel, name, true) f), '{}');
+  PERFORM docpatterns._schema_versioning_lock(rel, ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
+  SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, name) q;
+  PERFORM docpatterns._schema_versioning_declare(rel, p.options, ARRAY(SELECT f.function FROM docpatterns._schema_versioning_refers(rel, name, true) f), '{}');
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_repair(regclass, text) IS 'pattern_repair of the schema versioning pattern: functions and views that are missing; what version a document should say it has, nobody can tell';
+COMMENT ON FUNCTION docpatterns._schema_versioning_repair(regclass, text) IS 'pattern_repair of the schema versioning pattern: functions and views that are missing; what version a document should say it has, nobody can tell';
 
-CREATE FUNCTION _schema_versioning_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -674,8 +674,8 @@ DECLARE
   changed int[] := '{}';
   newer bigint;
 BEGIN
-  PERFORM @extschema@._schema_versioning_lock(rel, ARRAY(SELECT v FROM @extschema@._schema_versioning_views(rel, name) v ORDER BY v));
-  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
+  PERFORM docpatterns._schema_versioning_lock(rel, ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
+  SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, name) q;
   o := p.options;
   FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
     IF c.key NOT IN ('current', 'write', 'type', 'first', 'schemas') THEN
@@ -698,7 +698,7 @@ BEGIN
                  FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_exists(o, 'schemas') THEN o OPERATOR(@extschema@.->) 'schemas'::text ELSE '[]'::@extschema@.bson_value END) e
                  WHERE (e OPERATOR(@extschema@.->) 'version'::text)::int <> s.key::int));
         ELSE
-          o := @extschema@._schema_versioning_with_schema(o, s.key::int, s.value::@extschema@.bson);
+          o := docpatterns._schema_versioning_with_schema(o, s.key::int, s.value::@extschema@.bson);
         END IF;
       END LOOP;
       CONTINUE;
@@ -714,29 +714,29 @@ BEGIN
     RAISE EXCEPTION 'no steps lead to version %', current USING ERRCODE = 'invalid_parameter_value', HINT = 'Declare the step with schema_versioning_step() first.';
   END IF;
   IF current < p.current THEN
-    EXECUTE format('SELECT count(*) FROM %s AS b WHERE @extschema@._schema_versioning_version(b.%I, $1) > $2', p.base, p.doc) INTO newer USING p.field, current;
+    EXECUTE format('SELECT count(*) FROM %s AS b WHERE docpatterns._schema_versioning_version(b.%I, $1) > $2', p.base, p.doc) INTO newer USING p.field, current;
     IF newer > 0 THEN
       RAISE EXCEPTION 'table % has % documents of versions that are newer than %', p.base, newer, current
         USING ERRCODE = 'check_violation', HINT = format('CALL schema_versioning_migrate(%L, target => %s) takes them down first.', p.base, current);
     END IF;
   END IF;
-  PERFORM @extschema@._schema_versioning_declare(rel, o, ARRAY(SELECT f.function FROM @extschema@._schema_versioning_refers(rel, name, true) f), changed);
+  PERFORM docpatterns._schema_versioning_declare(rel, o, ARRAY(SELECT f.function FROM docpatterns._schema_versioning_refers(rel, name, true) f), changed);
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_alter(regclass, text, bson) IS 'pattern_alter of the schema versioning pattern';
+COMMENT ON FUNCTION docpatterns._schema_versioning_alter(regclass, text, bson) IS 'pattern_alter of the schema versioning pattern';
 
-CREATE FUNCTION _schema_versioning_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._schema_versioning_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
   functions regprocedure[];
   kept regprocedure[] := '{}';
 BEGIN
-  PERFORM @extschema@._schema_versioning_lock(rel, ARRAY(SELECT v FROM @extschema@._schema_versioning_views(rel, name) v ORDER BY v));
+  PERFORM docpatterns._schema_versioning_lock(rel, ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  functions := ARRAY(SELECT f.function FROM @extschema@._schema_versioning_refers(rel, name, false) f);
-  PERFORM @extschema@._schema_versioning_drop_views(rel, name, '{}');
-  PERFORM @extschema@._pattern_drop_triggers(rel, 'schema_versioning', name);
+  functions := ARRAY(SELECT f.function FROM docpatterns._schema_versioning_refers(rel, name, false) f);
+  PERFORM docpatterns._schema_versioning_drop_views(rel, name, '{}');
+  PERFORM docpatterns._pattern_drop_triggers(rel, 'schema_versioning', name);
   FOR r IN SELECT f AS function FROM unnest(functions) f LOOP
     IF EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = r.function) THEN
       kept := kept || r.function;
@@ -750,11 +750,11 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_disable(regclass, text, bson) IS 'pattern_disable of the schema versioning pattern: documents stay as they are';
+COMMENT ON FUNCTION docpatterns._schema_versioning_disable(regclass, text, bson) IS 'pattern_disable of the schema versioning pattern: documents stay as they are';
 
 -- Indexes may use the functions, so that they stay and get all that makes them what they are again: CREATE OR REPLACE leaves
 -- nothing of the former one but its owner and its grants.
-CREATE FUNCTION _schema_versioning_follow_owner(rel regclass, former oid) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   owner oid := (SELECT c.relowner FROM pg_class c WHERE c.oid = rel);
@@ -763,28 +763,28 @@ DECLARE
   v text;
   versions int[];
 BEGIN
-  FOR d IN SELECT q.name, q.options FROM @extschema@._pattern_declarations($1) q WHERE q.pattern = 'schema_versioning' LOOP
-    versions := @extschema@._schema_versioning_versions(d.options);
-    FOR f IN SELECT r.version, r.function, p.proowner FROM @extschema@._schema_versioning_refers($1, d.name, false) r JOIN pg_proc p ON p.oid = r.function
+  FOR d IN SELECT q.name, q.options FROM docpatterns._pattern_declarations($1) q WHERE q.pattern = 'schema_versioning' LOOP
+    versions := docpatterns._schema_versioning_versions(d.options);
+    FOR f IN SELECT r.version, r.function, p.proowner FROM docpatterns._schema_versioning_refers($1, d.name, false) r JOIN pg_proc p ON p.oid = r.function
              WHERE r.version = ANY (versions) LOOP
       IF f.proowner = former THEN
-        PERFORM @extschema@._schema_versioning_create_function($1, d.options, ARRAY(SELECT r.function FROM @extschema@._schema_versioning_refers($1, d.name, true) r), f.version, f.function);
+        PERFORM docpatterns._schema_versioning_create_function($1, d.options, ARRAY(SELECT r.function FROM docpatterns._schema_versioning_refers($1, d.name, true) r), f.version, f.function);
         EXECUTE format('ALTER FUNCTION %s OWNER TO %s', f.function, owner::regrole);
       ELSE
-        PERFORM @extschema@._pattern_require_trusted($1, f.function);
+        PERFORM docpatterns._pattern_require_trusted($1, f.function);
       END IF;
     END LOOP;
     FOREACH v IN ARRAY ARRAY['current'] || versions::text[] LOOP
-      PERFORM @extschema@._pattern_renew_view($1, @extschema@._schema_versioning_view($1, d.name, v, former),
-                format('SELECT @extschema@._schema_versioning_create_view(%L, %L, %L, %L)', $1, d.options::text, v, r.function),
-                format('SELECT @extschema@._schema_versioning_view(%L, %L, %L)', $1, d.name, v))
-        FROM @extschema@._schema_versioning_refers($1, d.name, false) r
+      PERFORM docpatterns._pattern_renew_view($1, docpatterns._schema_versioning_view($1, d.name, v, former),
+                format('SELECT docpatterns._schema_versioning_create_view(%L, %L, %L, %L)', $1, d.options::text, v, r.function),
+                format('SELECT docpatterns._schema_versioning_view(%L, %L, %L)', $1, d.name, v))
+        FROM docpatterns._schema_versioning_refers($1, d.name, false) r
         WHERE r.version::text = CASE v WHEN 'current' THEN @extschema@.bson_get_text(d.options, 'current') ELSE v END;
     END LOOP;
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_follow_owner(regclass, oid) IS 'makes the functions and views of schema versioning declarations again after a change of the table''s owner; error 55000 for a function of others';
+COMMENT ON FUNCTION docpatterns._schema_versioning_follow_owner(regclass, oid) IS 'makes the functions and views of schema versioning declarations again after a change of the table''s owner; error 55000 for a function of others';
 
 -- How many documents of which version -------------------------------------------------------------------------------------
 
@@ -793,11 +793,11 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, @extschema@._schema_versioning_name(rel, name)) q;
+  SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, docpatterns._schema_versioning_name(rel, name)) q;
   RETURN QUERY EXECUTE format($q$
     SELECT v.version, CASE WHEN v.version = $2 THEN 'current' WHEN v.version = ANY ($3) AND v.version < $2 THEN 'older' WHEN v.version = ANY ($3) THEN 'newer' ELSE 'unknown' END,
            count(*), sum(@extschema@.bson_size(b.%1$I))::bigint
-    FROM %2$s AS b CROSS JOIN LATERAL (SELECT @extschema@._schema_versioning_version(b.%1$I, $1) AS version OFFSET 0) AS v
+    FROM %2$s AS b CROSS JOIN LATERAL (SELECT docpatterns._schema_versioning_version(b.%1$I, $1) AS version OFFSET 0) AS v
     WHERE b.%1$I IS NOT NULL GROUP BY v.version ORDER BY v.version
     $q$, p.doc, p.base) USING p.field, p.current, p.versions;
 END

@@ -18,25 +18,25 @@ COMMENT ON VIEW schema_versioning_progress IS
   'passed_over how many were being written by others and had to wait for a later turn, part (0 to 1) how much of the table was gone through. A migration that was interrupted stays running with the time of its last batch in updated';
 GRANT SELECT ON schema_versioning_progress TO PUBLIC;
 
-CREATE FUNCTION _schema_versioning_note(rel regclass, name text, target int, state text, documents bigint, passed_over bigint, part float8, key bson_value, message text) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_note(rel regclass, name text, target int, state text, documents bigint, passed_over bigint, part float8, key bson_value, message text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_note' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION _schema_versioning_note(regclass, text, int, text, bigint, bigint, float8, bson_value, text) IS 'what schema_versioning_progress shows of a migration; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._schema_versioning_note(regclass, text, int, text, bigint, bigint, float8, bson_value, text) IS 'what schema_versioning_progress shows of a migration; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION _schema_versioning_batch(
+CREATE FUNCTION docpatterns._schema_versioning_batch(
   rel regclass, leaf regclass, name text, target int, filter bson, since bigint, until bigint, take bigint, wait boolean,
   OUT place bigint, OUT done bigint, OUT passed_over bigint, OUT ended boolean, OUT key bson_value, OUT code text, OUT message text, OUT detail text, OUT hint text) RETURNS record
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_batch' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION _schema_versioning_batch(regclass, regclass, text, int, bson, bigint, bigint, bigint, boolean) IS
+COMMENT ON FUNCTION docpatterns._schema_versioning_batch(regclass, regclass, text, int, bson, bigint, bigint, bigint, boolean) IS
   'brings some documents of a table or partition to a version, beginning at a place; code, message, detail and hint are those of the document of key that could not be; error 42501 unless the caller owns the table';
 
 -- Which tables a migration goes through, and how large they are.
-CREATE FUNCTION _schema_versioning_leaves(rel regclass, OUT leaf regclass, OUT blocks bigint) RETURNS SETOF record
+CREATE FUNCTION docpatterns._schema_versioning_leaves(rel regclass, OUT leaf regclass, OUT blocks bigint) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT p.relid, pg_relation_size(p.relid) / current_setting('block_size')::bigint
   FROM (SELECT t.relid FROM pg_partition_tree($1) t WHERE t.isleaf UNION SELECT $1) AS p (relid) JOIN pg_class c ON c.oid = p.relid
   WHERE c.relkind = 'r' ORDER BY p.relid
 $$;
-COMMENT ON FUNCTION _schema_versioning_leaves(regclass) IS 'the table, or its partitions, and their sizes in blocks';
+COMMENT ON FUNCTION docpatterns._schema_versioning_leaves(regclass) IS 'the table, or its partitions, and their sizes in blocks';
 
 CREATE PROCEDURE schema_versioning_migrate(rel regclass, batch int DEFAULT 1000, pause interval DEFAULT '0', filter bson DEFAULT NULL, target int DEFAULT NULL, name text DEFAULT NULL)
 LANGUAGE plpgsql AS $$
@@ -57,8 +57,8 @@ DECLARE
   pass int := 0;
   failures int := 0;
 BEGIN
-  PERFORM @extschema@._pattern_require_owner(rel);
-  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, @extschema@._schema_versioning_name(rel, name)) q;
+  PERFORM docpatterns._pattern_require_owner(rel);
+  SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, docpatterns._schema_versioning_name(rel, name)) q;
   name := @extschema@.bson_get_text(p.options, 'name');
   wanted := coalesce(target, p.current);
   IF NOT wanted OPERATOR(pg_catalog.=) ANY (p.versions) OR wanted OPERATOR(pg_catalog.>) p.current THEN
@@ -72,12 +72,12 @@ BEGIN
     RAISE EXCEPTION 'pause must not be null or negative' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF NOT @extschema@.bson_exists(p.options, 'type') THEN
-    field_type := @extschema@._schema_versioning_type(rel, p.doc, p.field);
+    field_type := docpatterns._schema_versioning_type(rel, p.doc, p.field);
     IF field_type IS NOT NULL THEN
       PERFORM @extschema@.pattern_alter(rel, name, @extschema@.bson_build('type', field_type));
     END IF;
   END IF;
-  PERFORM @extschema@._schema_versioning_note(rel, name, wanted, 'running', 0, 0, 0, NULL, NULL);
+  PERFORM docpatterns._schema_versioning_note(rel, name, wanted, 'running', 0, 0, 0, NULL, NULL);
   IF batch IS NOT NULL THEN
     COMMIT;
   END IF;
@@ -88,12 +88,12 @@ BEGIN
     again := 0;
     written := 0;
     behind := 0;
-    SELECT pg_catalog.sum(v.blocks) INTO blocks FROM @extschema@._schema_versioning_leaves(rel) v;
-    FOR l IN SELECT v.leaf, v.blocks FROM @extschema@._schema_versioning_leaves(rel) v LOOP
+    SELECT pg_catalog.sum(v.blocks) INTO blocks FROM docpatterns._schema_versioning_leaves(rel) v;
+    FOR l IN SELECT v.leaf, v.blocks FROM docpatterns._schema_versioning_leaves(rel) v LOOP
       since := 1;
       LOOP
         EXIT WHEN l.blocks OPERATOR(pg_catalog.=) 0;
-        SELECT q.* INTO b FROM @extschema@._schema_versioning_batch(rel, l.leaf, name, wanted, filter, since, l.blocks OPERATOR(pg_catalog.*) 65536 OPERATOR(pg_catalog.-) 1,
+        SELECT q.* INTO b FROM docpatterns._schema_versioning_batch(rel, l.leaf, name, wanted, filter, since, l.blocks OPERATOR(pg_catalog.*) 65536 OPERATOR(pg_catalog.-) 1,
                                                                     CASE WHEN batch IS NULL THEN NULL WHEN is_wait THEN 1 ELSE batch END, is_wait) q;
         documents := documents OPERATOR(pg_catalog.+) b.done;
         written := written OPERATOR(pg_catalog.+) b.done;
@@ -104,7 +104,7 @@ BEGIN
           failures := 0;
         ELSIF batch IS NULL OR NOT b.code OPERATOR(pg_catalog.=) ANY ('{40001,40P01,55P03}') OR failures OPERATOR(pg_catalog.>=) 10 THEN
           IF batch IS NOT NULL THEN
-            PERFORM @extschema@._schema_versioning_note(rel, name, wanted, 'stopped', documents, passed_over,
+            PERFORM docpatterns._schema_versioning_note(rel, name, wanted, 'stopped', documents, passed_over,
                       (behind OPERATOR(pg_catalog.+) (since OPERATOR(pg_catalog./) 65536))::pg_catalog.float8 OPERATOR(pg_catalog./) blocks::pg_catalog.float8, b.key, b.message);
             COMMIT;
           END IF;
@@ -119,7 +119,7 @@ BEGIN
           failures := failures OPERATOR(pg_catalog.+) 1;
         END IF;
         IF batch IS NOT NULL THEN
-          PERFORM @extschema@._schema_versioning_note(rel, name, wanted, 'running', documents, passed_over,
+          PERFORM docpatterns._schema_versioning_note(rel, name, wanted, 'running', documents, passed_over,
                     CASE WHEN b.ended THEN behind OPERATOR(pg_catalog.+) l.blocks ELSE behind OPERATOR(pg_catalog.+) (since OPERATOR(pg_catalog./) 65536) END::pg_catalog.float8 OPERATOR(pg_catalog./) blocks::pg_catalog.float8, NULL, NULL);
           COMMIT;
         END IF;
@@ -136,7 +136,7 @@ BEGIN
     -- whoever writes documents of another version all the time is not waited for
     EXIT WHEN pass OPERATOR(pg_catalog.>=) 10;
   END LOOP;
-  PERFORM @extschema@._schema_versioning_note(rel, name, wanted, 'done', documents, passed_over, 1, NULL, NULL);
+  PERFORM docpatterns._schema_versioning_note(rel, name, wanted, 'done', documents, passed_over, 1, NULL, NULL);
   IF batch IS NOT NULL THEN
     COMMIT;
   END IF;
@@ -158,23 +158,23 @@ COMMENT ON FUNCTION schema_versioning_read(regclass, "any", text) IS
 
 -- The test of steps -------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _schema_versioning_same(a bson, b bson, field text) RETURNS boolean
+CREATE FUNCTION docpatterns._schema_versioning_same(a bson, b bson, field text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_same' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _schema_versioning_same(bson, bson, text) IS 'whether two documents have the same members with the same values, in whatever order, apart from the field with the version';
+COMMENT ON FUNCTION docpatterns._schema_versioning_same(bson, bson, text) IS 'whether two documents have the same members with the same values, in whatever order, apart from the field with the version';
 
 CREATE FUNCTION schema_versioning_test(rel regclass, sample int DEFAULT 1000, name text DEFAULT NULL,
                                        OUT since int, OUT until int, OUT documents bigint, OUT same bigint, OUT key bson_value, OUT problem text) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM @extschema@._pattern_require_owner(rel);
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF sample IS NULL OR sample < 1 THEN
     RAISE EXCEPTION 'sample must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  name := @extschema@._schema_versioning_name(rel, name);
+  name := docpatterns._schema_versioning_name(rel, name);
   RETURN QUERY
     SELECT (e OPERATOR(@extschema@.->) 'since'::text)::int, (e OPERATOR(@extschema@.->) 'until'::text)::int, (e OPERATOR(@extschema@.->) 'documents'::text)::bigint,
            (e OPERATOR(@extschema@.->) 'same'::text)::bigint, e OPERATOR(@extschema@.->) 'key'::text, @extschema@.bson_get_text(e, 'problem')
-    FROM @extschema@.bson_elements(@extschema@._pattern_call('test', rel, 'schema_versioning', schema_versioning_test.name, @extschema@.bson_build('sample', sample))::@extschema@.bson
+    FROM @extschema@.bson_elements(docpatterns._pattern_call('test', rel, 'schema_versioning', schema_versioning_test.name, @extschema@.bson_build('sample', sample))::@extschema@.bson
                                    OPERATOR(@extschema@.->) 'steps'::text) e;
 END
 $$;
@@ -183,7 +183,7 @@ COMMENT ON FUNCTION schema_versioning_test(regclass, int, text) IS
   'Reads up to sample documents of the table, as its owner, and writes nothing; error 42501 unless the caller owns the table';
 
 -- The test, as _pattern_call() runs it: a document as text.
-CREATE FUNCTION _schema_versioning_test(rel regclass, name text, how bson) RETURNS text
+CREATE FUNCTION docpatterns._schema_versioning_test(rel regclass, name text, how bson) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -200,15 +200,15 @@ DECLARE
   back @extschema@.bson;
   chains @extschema@.bson[];
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._schema_versioning_parts(rel, name) q;
-  steps := ARRAY(SELECT f.function FROM @extschema@._schema_versioning_refers(rel, name, true) f);
-  FOR s IN SELECT t.* FROM @extschema@._schema_versioning_steps(p.options) t WHERE t.since = ANY (p.versions) LOOP
+  SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, name) q;
+  steps := ARRAY(SELECT f.function FROM docpatterns._schema_versioning_refers(rel, name, true) f);
+  FOR s IN SELECT t.* FROM docpatterns._schema_versioning_steps(p.options) t WHERE t.since = ANY (p.versions) LOOP
     tried := 0; same := 0; key := NULL; problem := NULL;
-    chains := ARRAY[@extschema@._schema_versioning_chain(p.options, s.since), @extschema@._schema_versioning_chain(p.options, s.until)];
+    chains := ARRAY[docpatterns._schema_versioning_chain(p.options, s.since), docpatterns._schema_versioning_chain(p.options, s.until)];
     IF NOT (@extschema@.bson_exists(s.step, 'down_function') OR @extschema@.bson_exists(s.step, 'down_update')) THEN
       problem := 'there is no way down';
     ELSE
-      FOR r IN EXECUTE format('SELECT %1$s AS key, b.%2$I AS doc FROM %3$s CROSS JOIN LATERAL (SELECT @extschema@._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) v '
+      FOR r IN EXECUTE format('SELECT %1$s AS key, b.%2$I AS doc FROM %3$s CROSS JOIN LATERAL (SELECT docpatterns._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) v '
                               'WHERE v.version <= $2 AND v.version = ANY ($3) LIMIT $4', p.key_value, p.doc,
                               -- of a large table a part is read here and there
                               CASE WHEN (SELECT c.reltuples FROM pg_class c WHERE c.oid = rel) > 20 * @extschema@.bson_get_text(how, 'sample')::float8
@@ -217,9 +217,9 @@ BEGIN
                USING p.field, s.since, p.versions, @extschema@.bson_get_text(how, 'sample')::bigint LOOP
         tried := tried + 1;
         BEGIN
-          low := @extschema@._schema_versioning_as_alone(r.doc, chains[1], steps);
-          back := @extschema@._schema_versioning_as_alone(@extschema@._schema_versioning_as_alone(low, chains[2], steps), chains[1], steps);
-          IF @extschema@._schema_versioning_same(low, back, p.field) THEN
+          low := docpatterns._schema_versioning_as_alone(r.doc, chains[1], steps);
+          back := docpatterns._schema_versioning_as_alone(docpatterns._schema_versioning_as_alone(low, chains[2], steps), chains[1], steps);
+          IF docpatterns._schema_versioning_same(low, back, p.field) THEN
             same := same + 1;
           ELSIF key IS NULL THEN
             key := r.key;
@@ -249,4 +249,4 @@ BEGIN
   RETURN @extschema@.bson_build('steps', result)::text;
 END
 $$;
-COMMENT ON FUNCTION _schema_versioning_test(regclass, text, bson) IS 'schema_versioning_test as the owner of the table';
+COMMENT ON FUNCTION docpatterns._schema_versioning_test(regclass, text, bson) IS 'schema_versioning_test as the owner of the table';

@@ -1,9 +1,9 @@
 -- The single collection pattern: documents of several types in one table, which name those that they belong to. What looks for them
 -- and keeps them is in src/patterns/single_collection/.
 
-CREATE FUNCTION single_collection_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.single_collection_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_single_collection_trigger' LANGUAGE C;
-COMMENT ON FUNCTION single_collection_trigger() IS 'trigger of tables with the single collection pattern; made by single_collection_enable';
+COMMENT ON FUNCTION docpatterns.single_collection_trigger() IS 'trigger of tables with the single collection pattern; made by single_collection_enable';
 
 CREATE FUNCTION single_collection_id(doc bson, type_field text, id_fields text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_single_collection_id' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
@@ -15,17 +15,17 @@ CREATE FUNCTION single_collection_key(doc bson, key_field text, separator text) 
 COMMENT ON FUNCTION single_collection_key(bson, text, text) IS
   'the overloaded key of a document of a single collection with a NUL in place of each separator, so that what belongs to it is one range of an index; NULL if it is no string without NULs; error 22023';
 
-CREATE FUNCTION _single_collection_read(doc bson, rel regclass, name text, OUT identity bson_value, OUT parents bson_value[], OUT problem text, OUT lacks_self boolean)
+CREATE FUNCTION docpatterns._single_collection_read(doc bson, rel regclass, name text, OUT identity bson_value, OUT parents bson_value[], OUT problem text, OUT lacks_self boolean)
   AS 'MODULE_PATHNAME', 'dp_single_collection_read' LANGUAGE C STABLE STRICT COST 100;
-COMMENT ON FUNCTION _single_collection_read(bson, regclass, text) IS 'what a document says: how it is known, what it names but itself, what is wrong with it, whether it has to name itself and does not';
+COMMENT ON FUNCTION docpatterns._single_collection_read(bson, regclass, text) IS 'what a document says: how it is known, what it names but itself, what is wrong with it, whether it has to name itself and does not';
 
-CREATE FUNCTION _single_collection_show(rel regclass, name text, identity bson_value) RETURNS text
+CREATE FUNCTION docpatterns._single_collection_show(rel regclass, name text, identity bson_value) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_single_collection_show' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _single_collection_show(regclass, text, bson_value) IS 'an identity as users know it: an id, or a key with its separators';
+COMMENT ON FUNCTION docpatterns._single_collection_show(regclass, text, bson_value) IS 'an identity as users know it: an id, or a key with its separators';
 
-CREATE FUNCTION _single_collection_forget_missing(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._single_collection_forget_missing(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_single_collection_forget_missing' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _single_collection_forget_missing(regclass, text) IS 'applies the delete rule to relations to what is not there; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._single_collection_forget_missing(regclass, text) IS 'applies the delete rule to relations to what is not there; error 42501 unless the caller owns the table';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -39,8 +39,8 @@ DECLARE
   t record;
   o @extschema@.bson;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF key_field IS NULL THEN
     type_field := coalesce(type_field, 'docType');
     related_field := coalesce(related_field, 'relatedTo');
@@ -66,7 +66,7 @@ BEGIN
     o := @extschema@.bson_set(o, 'types', types);
   END IF;
   o := o OPERATOR(@extschema@.||) @extschema@.bson_build('is_unique', coalesce(is_unique, (SELECT c.relkind <> 'p' FROM pg_class c WHERE c.oid = rel)), 'missing', missing, 'on_delete', on_delete, 'doc_column', t.doc);
-  PERFORM @extschema@._single_collection_declare(rel, o, views);
+  PERFORM docpatterns._single_collection_declare(rel, o, views);
   RETURN name;
 END
 $$;
@@ -75,7 +75,7 @@ COMMENT ON FUNCTION single_collection_enable(regclass, text, text, bson, text[],
   'Returns the name of the declaration. Locks the table against writers and builds two indexes; makes a view for each type that is known; errors 22023 for options that do not fit, '
   '0A000 where another pattern keeps the field, 42710 for a second declaration of the name, 23505 for keys that are there twice, 42501 unless the caller owns the table';
 
-CREATE FUNCTION _single_collection_declare(rel regclass, options bson, views boolean) RETURNS void
+CREATE FUNCTION docpatterns._single_collection_declare(rel regclass, options bson, views boolean) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -85,36 +85,36 @@ DECLARE
   type_field text := @extschema@.bson_get_text(options, 'type_field');
   known text;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) p;
   IF (SELECT c.relispartition FROM pg_class c WHERE c.oid = rel) THEN
     RAISE EXCEPTION 'a partition cannot carry the pattern by itself' USING ERRCODE = 'wrong_object_type', HINT = 'Declare it on the partitioned table.';
   END IF;
-  PERFORM @extschema@._single_collection_check_options(options);
-  PERFORM @extschema@._pattern_require_unused(rel, decl_name);
-  SELECT d.pattern, d.name INTO clash FROM @extschema@._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS p
+  PERFORM docpatterns._single_collection_check_options(options);
+  PERFORM docpatterns._pattern_require_unused(rel, decl_name);
+  SELECT d.pattern, d.name INTO clash FROM docpatterns._pattern_declarations(rel) d CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS p
     WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), t.doc) = t.doc
-      AND (@extschema@._pattern_paths_overlap(p, kept) OR @extschema@._pattern_paths_overlap(p, type_field)) LIMIT 1;
+      AND (docpatterns._pattern_paths_overlap(p, kept) OR docpatterns._pattern_paths_overlap(p, type_field)) LIMIT 1;
   IF FOUND THEN
     RAISE EXCEPTION 'the % pattern "%" on table % keeps this field already', clash.pattern, clash.name, t.base USING ERRCODE = 'feature_not_supported';
   END IF;
 
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
-  PERFORM @extschema@._single_collection_create_indexes(rel, options);
-  PERFORM @extschema@._single_collection_create_triggers(rel, options);
+  PERFORM docpatterns._single_collection_create_indexes(rel, options);
+  PERFORM docpatterns._single_collection_create_triggers(rel, options);
   IF views AND type_field IS NOT NULL THEN
     FOR known IN EXECUTE format('SELECT v FROM (SELECT unnest($1) UNION SELECT DISTINCT %I OPERATOR(@extschema@.->>) %L::text FROM %s WHERE @extschema@.bson_typeof(%1$I, %2$L) = ''string'') AS q (v) '
                                 'WHERE v IS NOT NULL AND v <> '''' ORDER BY v', t.doc, type_field, t.base)
-        USING CASE WHEN @extschema@.bson_exists(options, 'types') THEN @extschema@._reference_list(options, 'types')
-                   ELSE @extschema@._reference_list(options, 'self_related') || coalesce((SELECT array_agg(k) FROM @extschema@.bson_keys((options OPERATOR(@extschema@.->) 'id_fields'::text)::@extschema@.bson) k), '{}') END LOOP
-      PERFORM @extschema@._single_collection_view(rel, decl_name, @extschema@.bson_build('type', known));
+        USING CASE WHEN @extschema@.bson_exists(options, 'types') THEN docpatterns._reference_list(options, 'types')
+                   ELSE docpatterns._reference_list(options, 'self_related') || coalesce((SELECT array_agg(k) FROM @extschema@.bson_keys((options OPERATOR(@extschema@.->) 'id_fields'::text)::@extschema@.bson) k), '{}') END LOOP
+      PERFORM docpatterns._single_collection_view(rel, decl_name, @extschema@.bson_build('type', known));
     END LOOP;
   END IF;
-  PERFORM @extschema@._pattern_notice_rows(rel, decl_name);
+  PERFORM docpatterns._pattern_notice_rows(rel, decl_name);
 END
 $$;
-COMMENT ON FUNCTION _single_collection_declare(regclass, bson, boolean) IS 'single_collection_enable with its options as a document';
+COMMENT ON FUNCTION docpatterns._single_collection_declare(regclass, bson, boolean) IS 'single_collection_enable with its options as a document';
 
-CREATE FUNCTION _single_collection_check_options(options bson) RETURNS void
+CREATE FUNCTION docpatterns._single_collection_check_options(options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o record;
@@ -133,7 +133,7 @@ BEGIN
     END IF;
     PERFORM @extschema@.bson_exists('{}'::@extschema@.bson, o.path);
   END LOOP;
-  IF @extschema@._pattern_paths_overlap(coalesce(related, keyed), @extschema@.bson_get_text(options, 'type_field')) THEN
+  IF docpatterns._pattern_paths_overlap(coalesce(related, keyed), @extschema@.bson_get_text(options, 'type_field')) THEN
     RAISE EXCEPTION 'the type and the % are different fields', CASE WHEN keyed IS NULL THEN 'relations' ELSE 'key' END USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF rule IS NULL OR rule NOT IN ('restrict', 'cascade', 'unset', 'keep') OR rule = 'unset' AND keyed IS NOT NULL THEN
@@ -151,7 +151,7 @@ BEGIN
     END IF;
   ELSE
     IF @extschema@.bson_exists(options, 'id_fields') THEN
-      IF EXISTS (SELECT FROM unnest(@extschema@._reference_list(options, 'self_related')) u WHERE NOT @extschema@.bson_exists((options OPERATOR(@extschema@.->) 'id_fields'::text), format('"%s"', replace(u, '"', '""')))) THEN
+      IF EXISTS (SELECT FROM unnest(docpatterns._reference_list(options, 'self_related')) u WHERE NOT @extschema@.bson_exists((options OPERATOR(@extschema@.->) 'id_fields'::text), format('"%s"', replace(u, '"', '""')))) THEN
         RAISE EXCEPTION 'types whose documents point to themselves need an id: name its field in id_fields' USING ERRCODE = 'invalid_parameter_value';
       END IF;
       IF @extschema@.bson_typeof(options, 'id_fields') <> 'object' OR @extschema@.bson_get_text(options, 'type_field') IS NULL THEN
@@ -159,34 +159,34 @@ BEGIN
       END IF;
       ids := (options OPERATOR(@extschema@.->) 'id_fields'::text)::@extschema@.bson;
       IF EXISTS (SELECT FROM @extschema@.bson_each(ids) e WHERE @extschema@.bson_typeof(e.value) <> 'string'
-                   OR @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(ids, ARRAY[e.key]), related)) THEN
+                   OR docpatterns._pattern_paths_overlap(@extschema@.bson_get_text(ids, ARRAY[e.key]), related)) THEN
         RAISE EXCEPTION 'id_fields is a document of types and their fields, {"book": "bookId"}' USING ERRCODE = 'invalid_parameter_value';
       END IF;
       PERFORM @extschema@.single_collection_id('{}'::@extschema@.bson, '', ids::text);
     END IF;
   END IF;
-  IF EXISTS (SELECT FROM unnest(@extschema@._reference_list(options, 'self_related') || @extschema@._reference_list(options, 'types')) AS u (v) WHERE v IS NULL)
+  IF EXISTS (SELECT FROM unnest(docpatterns._reference_list(options, 'self_related') || docpatterns._reference_list(options, 'types')) AS u (v) WHERE v IS NULL)
      OR (@extschema@.bson_exists(options, 'types') AND @extschema@.bson_get_text(options, 'type_field') IS NULL) THEN
     RAISE EXCEPTION 'types and self_related are lists of types' USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _single_collection_check_options(bson) IS 'error 22023 unless the options of a single collection fit';
+COMMENT ON FUNCTION docpatterns._single_collection_check_options(bson) IS 'error 22023 unless the options of a single collection fit';
 
-CREATE FUNCTION _single_collection_kept_paths(options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._single_collection_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(@extschema@.bson_get_text($1, 'related_field'), @extschema@.bson_get_text($1, 'key_field'))
 $$;
-COMMENT ON FUNCTION _single_collection_kept_paths(bson) IS 'paths of the fields that a single collection keeps';
+COMMENT ON FUNCTION docpatterns._single_collection_kept_paths(bson) IS 'paths of the fields that a single collection keeps';
 
 -- Expressions and paths of the indexes.
-CREATE FUNCTION _single_collection_index_parts(rel regclass, options bson, OUT base text, OUT doc text, OUT identity text, OUT shown text, OUT paths text)
+CREATE FUNCTION docpatterns._single_collection_index_parts(rel regclass, options bson, OUT base text, OUT doc text, OUT identity text, OUT shown text, OUT paths text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   parts text[];
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   base := t.base;
   doc := t.doc;
   IF @extschema@.bson_exists(options, 'key_field') THEN
@@ -200,51 +200,51 @@ BEGIN
   paths := concat_ws(', ', @extschema@.bson_get_text(options, 'related_field'), @extschema@.bson_get_text(options, 'key_field'), @extschema@.bson_get_text(options, 'type_field'));
 END
 $$;
-COMMENT ON FUNCTION _single_collection_index_parts(regclass, bson) IS 'expressions of the indexes of a single collection';
+COMMENT ON FUNCTION docpatterns._single_collection_index_parts(regclass, bson) IS 'expressions of the indexes of a single collection';
 
 -- An index for filters: of these paths, or of all.
-CREATE FUNCTION _single_collection_filter_index(rel regclass, doc text, paths text) RETURNS regclass
+CREATE FUNCTION docpatterns._single_collection_filter_index(rel regclass, doc text, paths text) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_opclass o ON o.oid = i.indclass[0] JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] AND a.attname = $2
     JOIN pg_attribute x ON x.attrelid = i.indexrelid AND x.attnum = 1
-  WHERE i.indrelid = $1 AND i.indisvalid AND @extschema@._pattern_index_full(i.indexrelid) AND i.indnkeyatts = 1 AND o.opcname = 'bson_ops'
+  WHERE i.indrelid = $1 AND i.indisvalid AND docpatterns._pattern_index_full(i.indexrelid) AND i.indnkeyatts = 1 AND o.opcname = 'bson_ops'
     AND o.opcmethod = (SELECT m.oid FROM pg_am m WHERE m.amname = 'gin') AND (x.attoptions IS NULL OR 'paths=' || $3 = ANY (x.attoptions))
   ORDER BY x.attoptions IS NULL LIMIT 1
 $$;
-COMMENT ON FUNCTION _single_collection_filter_index(regclass, text, text) IS 'the GIN index of a table that serves filters on these paths, or NULL';
+COMMENT ON FUNCTION docpatterns._single_collection_filter_index(regclass, text, text) IS 'the GIN index of a table that serves filters on these paths, or NULL';
 
-CREATE FUNCTION _single_collection_create_indexes(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._single_collection_create_indexes(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
   p record;
   decl_name text := @extschema@.bson_get_text(options, 'name');
   is_unique boolean := @extschema@.bson_get_text(options, 'is_unique')::boolean;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._single_collection_index_parts(rel, options) q;
+  SELECT q.* INTO p FROM docpatterns._single_collection_index_parts(rel, options) q;
   IF is_unique AND (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = rel) THEN
     RAISE EXCEPTION 'PostgreSQL cannot keep keys unique in the partitioned table %', p.base USING ERRCODE = 'feature_not_supported', HINT = 'Say is_unique => false.';
   END IF;
-  PERFORM @extschema@._derive_create_index(rel, 'single_collection', decl_name, ARRAY[p.identity], is_unique);
-  IF @extschema@._single_collection_filter_index(rel, p.doc, p.paths) IS NULL THEN
-    EXECUTE format('CREATE INDEX ON %s USING gin (%I @extschema@.bson_ops (paths = %L)) WHERE %s', p.base, p.doc, p.paths, @extschema@._pattern_mark('single_collection', decl_name));
+  PERFORM docpatterns._derive_create_index(rel, 'single_collection', decl_name, ARRAY[p.identity], is_unique);
+  IF docpatterns._single_collection_filter_index(rel, p.doc, p.paths) IS NULL THEN
+    EXECUTE format('CREATE INDEX ON %s USING gin (%I @extschema@.bson_ops (paths = %L)) WHERE %s', p.base, p.doc, p.paths, docpatterns._pattern_mark('single_collection', decl_name));
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _single_collection_create_indexes(regclass, bson) IS 'makes the indexes of a single collection, unless they are there';
+COMMENT ON FUNCTION docpatterns._single_collection_create_indexes(regclass, bson) IS 'makes the indexes of a single collection, unless they are there';
 
-CREATE FUNCTION _single_collection_create_triggers(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._single_collection_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   decl_name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.single_collection_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 24, 'single_collection', decl_name, NULL, 31), rel, options::text);
-  PERFORM @extschema@._pattern_statement_trigger(rel, 24, 'single_collection', decl_name, 'statement', 60, 'AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE');
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.single_collection_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 24, 'single_collection', decl_name, NULL, 31), rel, options::text);
+  PERFORM docpatterns._pattern_statement_trigger(rel, 24, 'single_collection', decl_name, 'statement', 60, 'AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE');
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _single_collection_create_triggers(regclass, bson) IS 'triggers of a single collection, made or replaced';
+COMMENT ON FUNCTION docpatterns._single_collection_create_triggers(regclass, bson) IS 'triggers of a single collection, made or replaced';
 
 -- Views -------------------------------------------------------------------------------------------------------------------
 
@@ -256,21 +256,21 @@ BEGIN
   IF rel IS NULL OR type IS NULL THEN
     RAISE EXCEPTION 'the table and the type must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  SELECT array_agg(d.name) INTO declared FROM @extschema@._pattern_declarations(rel) d
+  SELECT array_agg(d.name) INTO declared FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'single_collection' AND (single_collection_view.name IS NULL OR d.name = single_collection_view.name);
   IF declared IS NULL THEN
     RAISE EXCEPTION 'table % has no single collection pattern%', rel, CASE WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
   ELSIF cardinality(declared) > 1 THEN
     RAISE EXCEPTION 'table % has more than one single collection pattern', rel USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
   END IF;
-  RETURN @extschema@._pattern_call('view', rel, 'single_collection', declared[1], @extschema@.bson_build('type', type, 'view_name', view_name))::regclass;
+  RETURN docpatterns._pattern_call('view', rel, 'single_collection', declared[1], @extschema@.bson_build('type', type, 'view_name', view_name))::regclass;
 END
 $$;
 COMMENT ON FUNCTION single_collection_view(regclass, text, text, text) IS
   'makes a view of the documents of one type, <table>_<type> unless it is named, beside the table; it can be written to, and refuses documents of other types. Returns it; '
   'errors 42P07 if the name is taken, 22023 if documents have no type, 42501 unless the caller owns the table';
 
-CREATE FUNCTION _single_collection_view(rel regclass, name text, options bson) RETURNS text
+CREATE FUNCTION docpatterns._single_collection_view(rel regclass, name text, options bson) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -280,62 +280,62 @@ DECLARE
   view_name text := @extschema@.bson_get_text(options, 'view_name');
   qualified text;
 BEGIN
-  SELECT d.options INTO declared FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'single_collection' AND d.name = _single_collection_view.name;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(declared, 'doc_column'))) p;
+  SELECT d.options INTO declared FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'single_collection' AND d.name = _single_collection_view.name;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(declared, 'doc_column'))) p;
   type_field := @extschema@.bson_get_text(declared, 'type_field');
   IF type_field IS NULL THEN
     RAISE EXCEPTION 'documents of table % have no type', t.base USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  qualified := format('%I.%I', t.schema_name, coalesce(view_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, type, NULL)));
+  qualified := format('%I.%I', t.schema_name, coalesce(view_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, type, NULL)));
   IF to_regclass(qualified) IS NOT NULL THEN
     RAISE EXCEPTION 'relation % exists already', qualified USING ERRCODE = 'duplicate_table',
       HINT = 'Give the view another name with single_collection_view(rel, type, view_name); single_collection_enable(..., views => false) makes none.';
   END IF;
   EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS t WHERE t.%I OPERATOR(@extschema@.@@) %L::@extschema@.bson AND %s WITH LOCAL CHECK OPTION',
     qualified, (SELECT string_agg(format('t.%I', a.attname), ', ' ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped),
-    t.base, t.doc, @extschema@.bson_build(type_field, type)::text, @extschema@._pattern_mark('single_collection', name, type));
-  PERFORM @extschema@._pattern_copy_grants(rel, qualified::regclass);
+    t.base, t.doc, @extschema@.bson_build(type_field, type)::text, docpatterns._pattern_mark('single_collection', name, type));
+  PERFORM docpatterns._pattern_copy_grants(rel, qualified::regclass);
   EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
   RETURN qualified;
 END
 $$;
-COMMENT ON FUNCTION _single_collection_view(regclass, text, bson) IS 'single_collection_view of a declaration';
+COMMENT ON FUNCTION docpatterns._single_collection_view(regclass, text, bson) IS 'single_collection_view of a declaration';
 
-CREATE FUNCTION _single_collection_follow_owner(rel regclass, former oid) RETURNS void
+CREATE FUNCTION docpatterns._single_collection_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_renew_view($1, v.view, format('SELECT @extschema@._single_collection_view(%L, %L, %L)', $1, d.name, @extschema@.bson_build('type', v.part)::text),
-           format('SELECT v.view FROM @extschema@._pattern_views(%L, ''single_collection'', %L) v WHERE v.part = %L ORDER BY v.view DESC LIMIT 1', $1, d.name, v.part))
-  FROM @extschema@._pattern_declarations($1) d CROSS JOIN LATERAL @extschema@._pattern_views($1, 'single_collection', d.name, $2) v
+  SELECT docpatterns._pattern_renew_view($1, v.view, format('SELECT docpatterns._single_collection_view(%L, %L, %L)', $1, d.name, @extschema@.bson_build('type', v.part)::text),
+           format('SELECT v.view FROM docpatterns._pattern_views(%L, ''single_collection'', %L) v WHERE v.part = %L ORDER BY v.view DESC LIMIT 1', $1, d.name, v.part))
+  FROM docpatterns._pattern_declarations($1) d CROSS JOIN LATERAL docpatterns._pattern_views($1, 'single_collection', d.name, $2) v
   WHERE d.pattern = 'single_collection' AND v.part IS NOT NULL
 $$;
-COMMENT ON FUNCTION _single_collection_follow_owner(regclass, oid) IS 'makes the views of types again after a change of the table''s owner';
+COMMENT ON FUNCTION docpatterns._single_collection_follow_owner(regclass, oid) IS 'makes the views of types again after a change of the table''s owner';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _single_collection_parts(rel regclass, name text, OUT base text, OUT options bson, OUT doc text, OUT identity text,
+CREATE FUNCTION docpatterns._single_collection_parts(rel regclass, name text, OUT base text, OUT options bson, OUT doc text, OUT identity text,
                                          OUT shown text, OUT key_row text, OUT key_list text, OUT key_value text, OUT read text, OUT paths text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
-  SELECT q.* INTO t FROM @extschema@._pattern_parts(rel, 'single_collection', name) q;
+  SELECT q.* INTO t FROM docpatterns._pattern_parts(rel, 'single_collection', name) q;
   options := t.options;
-  SELECT q.base, q.doc, q.identity, q.shown, q.paths INTO base, doc, identity, shown, paths FROM @extschema@._single_collection_index_parts(rel, options) q;
+  SELECT q.base, q.doc, q.identity, q.shown, q.paths INTO base, doc, identity, shown, paths FROM docpatterns._single_collection_index_parts(rel, options) q;
   key_list := t.key_list; key_row := t.key_row; key_value := t.key_value;
-  read := format('@extschema@._single_collection_read(b.%I, %L::regclass, %L)', doc, base, name);
+  read := format('docpatterns._single_collection_read(b.%I, %L::regclass, %L)', doc, base, name);
 END
 $$;
-COMMENT ON FUNCTION _single_collection_parts(regclass, text) IS 'names and options of a single collection, and pieces of SQL text about it: "b" is a row of the table';
+COMMENT ON FUNCTION docpatterns._single_collection_parts(regclass, text) IS 'names and options of a single collection, and pieces of SQL text about it: "b" is a row of the table';
 
-CREATE FUNCTION _single_collection_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._single_collection_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._single_collection_parts(rel, name) q;
-  IF NOT EXISTS (SELECT FROM @extschema@._reference_find_index(rel, p.shown, 'btree') i JOIN pg_index x ON x.indexrelid = i
+  SELECT q.* INTO p FROM docpatterns._single_collection_parts(rel, name) q;
+  IF NOT EXISTS (SELECT FROM docpatterns._reference_find_index(rel, p.shown, 'btree') i JOIN pg_index x ON x.indexrelid = i
                  WHERE x.indisunique OR @extschema@.bson_get_text(p.options, 'is_unique') <> 'true')
-     OR @extschema@._single_collection_filter_index(rel, p.doc, p.paths) IS NULL THEN
+     OR docpatterns._single_collection_filter_index(rel, p.doc, p.paths) IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'indexes'::text, 'present'::text, 'missing'::text;
   END IF;
   RETURN QUERY EXECUTE format($q$
@@ -344,7 +344,7 @@ BEGIN
       CROSS JOIN LATERAL (
         SELECT 'document', 'as declared', r.problem WHERE r.problem IS NOT NULL
         UNION ALL SELECT 'relation', 'to itself', 'none' WHERE r.lacks_self AND r.problem IS NULL
-        UNION ALL SELECT %4$L, 'a document', 'none: ' || @extschema@._single_collection_show(%5$L::regclass, %6$L, u.id)
+        UNION ALL SELECT %4$L, 'a document', 'none: ' || docpatterns._single_collection_show(%5$L::regclass, %6$L, u.id)
           FROM unnest(r.parents) AS u (id)
           WHERE %7$L::boolean AND r.problem IS NULL AND NOT EXISTS (SELECT FROM %2$s AS o WHERE %8$s OPERATOR(@extschema@.=) u.id)
       ) AS v (what, expected, found)
@@ -353,59 +353,59 @@ BEGIN
     @extschema@.bson_get_text(p.options, 'missing') = 'error' AND @extschema@.bson_get_text(p.options, 'on_delete') <> 'keep', p.identity, p.doc);
 END
 $$;
-COMMENT ON FUNCTION _single_collection_check(regclass, text) IS 'violated invariants of a single collection';
+COMMENT ON FUNCTION docpatterns._single_collection_check(regclass, text) IS 'violated invariants of a single collection';
 
-CREATE FUNCTION _single_collection_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._single_collection_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('SELECT %s AS key FROM %s AS b CROSS JOIN LATERAL %s AS r WHERE b.%I IS NOT NULL AND r.lacks_self ORDER BY %s', p.key_row, p.base, p.read, p.doc, p.key_list)
-  FROM @extschema@._single_collection_parts($1, $2) AS p
+  FROM docpatterns._single_collection_parts($1, $2) AS p
 $$;
-COMMENT ON FUNCTION _single_collection_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a single collection';
+COMMENT ON FUNCTION docpatterns._single_collection_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a single collection';
 
-CREATE FUNCTION _single_collection_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._single_collection_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   done bigint;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._single_collection_parts(rel, name) q;
-  PERFORM @extschema@._single_collection_create_indexes(rel, p.options);
-  done := @extschema@._pattern_settle_rows(rel, name, @extschema@._single_collection_pending(rel, name));
+  SELECT q.* INTO p FROM docpatterns._single_collection_parts(rel, name) q;
+  PERFORM docpatterns._single_collection_create_indexes(rel, p.options);
+  done := docpatterns._pattern_settle_rows(rel, name, docpatterns._single_collection_pending(rel, name));
   IF @extschema@.bson_get_text(p.options, 'missing') = 'error' AND @extschema@.bson_get_text(p.options, 'on_delete') IN ('cascade', 'unset') THEN
-    done := done + @extschema@._single_collection_forget_missing(rel, name);
+    done := done + docpatterns._single_collection_forget_missing(rel, name);
   END IF;
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _single_collection_repair(regclass, text) IS 'pattern_repair of a single collection';
+COMMENT ON FUNCTION docpatterns._single_collection_repair(regclass, text) IS 'pattern_repair of a single collection';
 
-CREATE FUNCTION _single_collection_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._single_collection_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   o @extschema@.bson;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._single_collection_parts(rel, name) q;
-  o := @extschema@._pattern_change_options(p.options, changes, 'single_collection', '{types: "array null", self_related: "array", missing: "string", on_delete: "string"}');
-  PERFORM @extschema@._single_collection_check_options(o);
+  SELECT q.* INTO p FROM docpatterns._single_collection_parts(rel, name) q;
+  o := docpatterns._pattern_change_options(p.options, changes, 'single_collection', '{types: "array null", self_related: "array", missing: "string", on_delete: "string"}');
+  PERFORM docpatterns._single_collection_check_options(o);
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', p.base);
-  PERFORM @extschema@._single_collection_create_triggers(rel, o);
+  PERFORM docpatterns._single_collection_create_triggers(rel, o);
   RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(p.base), quote_literal(name);
 END
 $$;
-COMMENT ON FUNCTION _single_collection_alter(regclass, text, bson) IS 'pattern_alter of a single collection';
+COMMENT ON FUNCTION docpatterns._single_collection_alter(regclass, text, bson) IS 'pattern_alter of a single collection';
 
-CREATE FUNCTION _single_collection_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._single_collection_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v regclass;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  FOR v IN SELECT q.view FROM @extschema@._pattern_views(rel, 'single_collection', name) q LOOP
+  FOR v IN SELECT q.view FROM docpatterns._pattern_views(rel, 'single_collection', name) q LOOP
     EXECUTE format('DROP VIEW %s', v);
   END LOOP;
-  PERFORM @extschema@._derive_drop(rel, 'single_collection', name);
+  PERFORM docpatterns._derive_drop(rel, 'single_collection', name);
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _single_collection_disable(regclass, text, bson) IS 'pattern_disable of a single collection: documents stay as they are';
+COMMENT ON FUNCTION docpatterns._single_collection_disable(regclass, text, bson) IS 'pattern_disable of a single collection: documents stay as they are';

@@ -27,17 +27,17 @@ BEGIN
   IF pg_catalog.to_regclass(rel) IS NULL THEN
     PERFORM @extschema@.collection_create(rel);
     PERFORM @extschema@.single_collection_enable(rel::pg_catalog.regclass, type_field, CASE WHEN key_field IS NULL THEN coalesce(related_field, 'relatedTo') END,
-              @extschema@._single_collection_named(id_fields, links), self_related,
+              docpatterns._single_collection_named(id_fields, links), self_related,
               NULL, key_field, separator, NULL, missing, on_delete, false, name);
   END IF;
-  RETURN @extschema@._single_collection_from(rel::pg_catalog.regclass, tables, types, links, name, keep_tables);
+  RETURN docpatterns._single_collection_from(rel::pg_catalog.regclass, tables, types, links, name, keep_tables);
 END
 $$;
 COMMENT ON FUNCTION single_collection_from(text, regclass[], text[], bson, text, text, bson, text[], text, text, text, text, boolean, text) IS
   'moves the documents of several tables into one single collection, which is created and declared unless it exists: each gets its type (by default the name of its table), and the fields that links names become relations, or parts of the key. '
   'Returns the number of documents. The tables are left empty (keep_tables: as they were) and are locked against writers, the whole in one transaction; needs SELECT and DELETE on them; errors 23505 with the ids that are there twice, 23503 for links that lead nowhere, 22023';
 
-CREATE FUNCTION _single_collection_from(rel regclass, tables regclass[], types text[], links bson, name text, keep_tables boolean) RETURNS bigint
+CREATE FUNCTION docpatterns._single_collection_from(rel regclass, tables regclass[], types text[], links bson, name text, keep_tables boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -55,11 +55,11 @@ DECLARE
   done bigint;
   parent text;
 BEGIN
-  SELECT q.name, q.options INTO d FROM @extschema@._pattern_declarations(rel) q WHERE q.pattern = 'single_collection' AND (_single_collection_from.name IS NULL OR q.name = _single_collection_from.name);
+  SELECT q.name, q.options INTO d FROM docpatterns._pattern_declarations(rel) q WHERE q.pattern = 'single_collection' AND (_single_collection_from.name IS NULL OR q.name = _single_collection_from.name);
   IF NOT FOUND THEN
     RAISE EXCEPTION 'table % is no single collection', rel USING ERRCODE = 'undefined_object', HINT = 'Declare it with single_collection_enable(), or name a table that does not exist yet.';
   END IF;
-  SELECT q.* INTO p FROM @extschema@._single_collection_parts(rel, d.name) q;
+  SELECT q.* INTO p FROM docpatterns._single_collection_parts(rel, d.name) q;
   type_field := @extschema@.bson_get_text(d.options, 'type_field');
   related := @extschema@.bson_get_text(d.options, 'related_field');
   keyed := @extschema@.bson_get_text(d.options, 'key_field');
@@ -69,12 +69,12 @@ BEGIN
      OR (SELECT count(DISTINCT u) FROM unnest(types) u) <> cardinality(types) OR rel = ANY (tables) THEN
     RAISE EXCEPTION 'each of the tables needs a type of its own' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._single_collection_check_links(links, types, keyed IS NOT NULL);
+  PERFORM docpatterns._single_collection_check_links(links, types, keyed IS NOT NULL);
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', (SELECT string_agg(u::text, ', ' ORDER BY u::oid) FROM unnest(tables || rel) u));
 
   CREATE TEMP TABLE docpatterns_from (type text, id @extschema@.bson_value, link @extschema@.bson_value, parent text, key text, doc @extschema@.bson) ON COMMIT DROP;
   FOR i IN 1 .. cardinality(tables) LOOP
-    SELECT q.* INTO t FROM @extschema@._pattern_table(tables[i], NULL) q;
+    SELECT q.* INTO t FROM docpatterns._pattern_table(tables[i], NULL) q;
     doc := format('CASE WHEN @extschema@.bson_exists(s.%1$I, ''_id'') THEN s.%1$I ELSE @extschema@.bson_build(''_id'', %2$s) OPERATOR(@extschema@.||) s.%1$I END', t.doc,
                   (SELECT format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, string_agg(format('s.%I', k), ', ' ORDER BY n)) FROM unnest(t.keys) WITH ORDINALITY u (k, n)));
     EXECUTE format('INSERT INTO pg_temp.docpatterns_from (type, id, doc) SELECT %L, q.doc OPERATOR(@extschema@.->) ''_id''::text, q.doc FROM (SELECT %s AS doc FROM %s AS s) AS q', types[i], doc, t.base);
@@ -131,24 +131,24 @@ BEGIN
     END LOOP;
   END IF;
   -- so that they can be taken apart again
-  PERFORM @extschema@._single_collection_create_triggers(_single_collection_from.rel, @extschema@.bson_set(d.options, 'links',
+  PERFORM docpatterns._single_collection_create_triggers(_single_collection_from.rel, @extschema@.bson_set(d.options, 'links',
             coalesce((d.options OPERATOR(@extschema@.->) 'links'::text)::@extschema@.bson, '{}') OPERATOR(@extschema@.||) links));
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _single_collection_from(regclass, regclass[], text[], bson, text, boolean) IS 'single_collection_from for a collection that exists';
+COMMENT ON FUNCTION docpatterns._single_collection_from(regclass, regclass[], text[], bson, text, boolean) IS 'single_collection_from for a collection that exists';
 
 -- Types that links name have ids, too.
-CREATE FUNCTION _single_collection_named(id_fields bson, links bson) RETURNS bson
+CREATE FUNCTION docpatterns._single_collection_named(id_fields bson, links bson) RETURNS bson
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce((SELECT @extschema@.bson_object_agg(n.type, '_id'::text)::@extschema@.bson
                    FROM (SELECT DISTINCT coalesce(@extschema@.bson_get_text(f.value, 0), @extschema@.bson_get_text(@extschema@.bson_build('v', f.value), 'v')) AS type
                          FROM @extschema@.bson_each($2) t CROSS JOIN LATERAL @extschema@.bson_each(t.value::@extschema@.bson) f WHERE @extschema@.bson_typeof(t.value) = 'object') AS n),
                   '{}'::@extschema@.bson) OPERATOR(@extschema@.||) $1
 $$;
-COMMENT ON FUNCTION _single_collection_named(bson, bson) IS 'id_fields with _id for those types that links name and it does not; NULL for NULL';
+COMMENT ON FUNCTION docpatterns._single_collection_named(bson, bson) IS 'id_fields with _id for those types that links name and it does not; NULL for NULL';
 
-CREATE FUNCTION _single_collection_check_links(links bson, types text[], keyed boolean) RETURNS void
+CREATE FUNCTION docpatterns._single_collection_check_links(links bson, types text[], keyed boolean) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -163,7 +163,7 @@ BEGIN
     n := 0;
     FOR l IN SELECT e.key, e.value FROM @extschema@.bson_each(t.value::@extschema@.bson) e LOOP
       n := n + 1;
-      IF @extschema@._pattern_paths_overlap(l.key, '_id') OR NOT (@extschema@.bson_typeof(l.value) = 'string' OR @extschema@.bson_typeof(l.value) = 'array' AND @extschema@.bson_array_length(l.value) = 1 AND @extschema@.bson_typeof(l.value OPERATOR(@extschema@.->) 0) = 'string') THEN
+      IF docpatterns._pattern_paths_overlap(l.key, '_id') OR NOT (@extschema@.bson_typeof(l.value) = 'string' OR @extschema@.bson_typeof(l.value) = 'array' AND @extschema@.bson_array_length(l.value) = 1 AND @extschema@.bson_typeof(l.value OPERATOR(@extschema@.->) 0) = 'string') THEN
         RAISE EXCEPTION 'links names for each field the type of what its ids are of' USING ERRCODE = 'invalid_parameter_value', DETAIL = format('The field "%s" of type "%s" is said to be %s.', l.key, t.key, left(l.value::text, 100));
       END IF;
       IF keyed AND (n > 1 OR @extschema@.bson_typeof(l.value) = 'array') THEN
@@ -173,7 +173,7 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _single_collection_check_links(bson, text[], boolean) IS 'error 22023 unless links is a document of types, fields, and the types that they name';
+COMMENT ON FUNCTION docpatterns._single_collection_check_links(bson, text[], boolean) IS 'error 22023 unless links is a document of types, fields, and the types that they name';
 
 CREATE FUNCTION single_collection_split(rel regclass, tables bson DEFAULT '{}', links bson DEFAULT NULL, keep_documents boolean DEFAULT false, name text DEFAULT NULL,
                                         OUT type text, OUT "table" regclass, OUT documents bigint) RETURNS SETOF record
@@ -198,13 +198,13 @@ BEGIN
   IF rel IS NULL OR tables IS NULL OR keep_documents IS NULL THEN
     RAISE EXCEPTION 'rel, tables and keep_documents must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  PERFORM @extschema@._pattern_require_owner(rel);
-  SELECT q.name, q.options INTO d FROM @extschema@._pattern_declarations(rel) q WHERE q.pattern = 'single_collection' AND (single_collection_split.name IS NULL OR q.name = single_collection_split.name);
+  PERFORM docpatterns._pattern_require_owner(rel);
+  SELECT q.name, q.options INTO d FROM docpatterns._pattern_declarations(rel) q WHERE q.pattern = 'single_collection' AND (single_collection_split.name IS NULL OR q.name = single_collection_split.name);
   IF NOT FOUND THEN
     RAISE EXCEPTION 'table % is no single collection', rel USING ERRCODE = 'undefined_object';
   END IF;
-  SELECT q.* INTO p FROM @extschema@._single_collection_parts(rel, d.name) q;
-  SELECT q.* INTO t FROM @extschema@._pattern_table(rel, p.doc) q;
+  SELECT q.* INTO p FROM docpatterns._single_collection_parts(rel, d.name) q;
+  SELECT q.* INTO t FROM docpatterns._pattern_table(rel, p.doc) q;
   type_field := @extschema@.bson_get_text(d.options, 'type_field');
   related := @extschema@.bson_get_text(d.options, 'related_field');
   keyed := @extschema@.bson_get_text(d.options, 'key_field');
@@ -218,13 +218,13 @@ BEGIN
   IF types IS NULL THEN
     RETURN;
   END IF;
-  PERFORM @extschema@._single_collection_check_links(links, types || ARRAY(SELECT @extschema@.bson_keys(links)), keyed IS NOT NULL);
+  PERFORM docpatterns._single_collection_check_links(links, types || ARRAY(SELECT @extschema@.bson_keys(links)), keyed IS NOT NULL);
 
   -- the id that a document had: its id field, else the last part of its key, else _id
   id := format('coalesce(b.%1$I OPERATOR(@extschema@.->) coalesce(@extschema@.bson_get_text(%2$L::@extschema@.bson, ARRAY[b.%1$I OPERATOR(@extschema@.->>) %3$L::text]), %4$L), %5$s)', p.doc,
                coalesce((d.options OPERATOR(@extschema@.->) 'id_fields'::text)::text, '{}'), type_field, '_id', 'NULL');
   IF keyed IS NOT NULL THEN
-    id := format('@extschema@.bson_value_from((regexp_match(b.%I OPERATOR(@extschema@.->>) %L::text, %L))[1])', p.doc, keyed, '^(?:.*' || regexp_replace(separator, '([^[:alnum:]])', E'\\\\\\1', 'g') || ')?(.*)$');
+    id := format('docpatterns.bson_value_from((regexp_match(b.%I OPERATOR(@extschema@.->>) %L::text, %L))[1])', p.doc, keyed, '^(?:.*' || regexp_replace(separator, '([^[:alnum:]])', E'\\\\\\1', 'g') || ')?(.*)$');
   END IF;
   FOREACH type IN ARRAY types LOOP
     names := parse_ident(quote_ident(coalesce(@extschema@.bson_get_text(tables, ARRAY[type]), type)));
@@ -252,7 +252,7 @@ BEGIN
         doc := format('@extschema@.bson_set(%s, %L, %s)', doc, l.key, owner_id);
       END IF;
     END LOOP;
-    SELECT q.* INTO t FROM @extschema@._pattern_table("table", NULL) q;
+    SELECT q.* INTO t FROM docpatterns._pattern_table("table", NULL) q;
     EXECUTE format('INSERT INTO %s (%I) SELECT %s FROM %s AS b CROSS JOIN LATERAL %s AS r WHERE b.%I OPERATOR(@extschema@.->>) %L::text = %L ORDER BY %s',
                    t.base, t.doc, doc, p.base, p.read, p.doc, type_field, type, p.key_list);
     GET DIAGNOSTICS documents = ROW_COUNT;

@@ -1,17 +1,17 @@
 -- Single tables: items of many entities in one table, under keys that are computed from templates. The trigger and the calls
 -- are in src/patterns/single_table/.
 
-CREATE FUNCTION single_table_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.single_table_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_single_table_trigger' LANGUAGE C;
-COMMENT ON FUNCTION single_table_trigger() IS 'trigger of single tables: computes the keys of items; made by single_table_create';
+COMMENT ON FUNCTION docpatterns.single_table_trigger() IS 'trigger of single tables: computes the keys of items; made by single_table_create';
 
-CREATE FUNCTION _single_table_image(rel regclass, entity text, doc bson) RETURNS bson
+CREATE FUNCTION docpatterns._single_table_image(rel regclass, entity text, doc bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_image' LANGUAGE C STABLE;
-COMMENT ON FUNCTION _single_table_image(regclass, text, bson) IS 'what the row of an item has to be, or {error: ..} for a document that is none';
+COMMENT ON FUNCTION docpatterns._single_table_image(regclass, text, bson) IS 'what the row of an item has to be, or {error: ..} for a document that is none';
 
-CREATE FUNCTION _single_table_template(template text) RETURNS void
+CREATE FUNCTION docpatterns._single_table_template(template text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_single_table_template' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION _single_table_template(text) IS 'error 22023 for what is no template of a key';
+COMMENT ON FUNCTION docpatterns._single_table_template(text) IS 'error 22023 for what is no template of a key';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -19,13 +19,13 @@ COMMENT ON FUNCTION _single_table_template(text) IS 'error 22023 for what is no 
 CREATE FUNCTION single_table_create(
   rel text, indexes int DEFAULT 0, ttl_field text DEFAULT NULL, pk_field text DEFAULT 'PK', sk_field text DEFAULT 'SK', entity_field text DEFAULT 'entity') RETURNS regclass
 LANGUAGE sql VOLATILE AS $$
-  SELECT @extschema@._single_table_create(pg_catalog.parse_ident(rel), pg_catalog.current_schema(), indexes, ttl_field, pk_field, sk_field, entity_field)
+  SELECT docpatterns._single_table_create(pg_catalog.parse_ident(rel), pg_catalog.current_schema(), indexes, ttl_field, pk_field, sk_field, entity_field)
 $$;
 COMMENT ON FUNCTION single_table_create(text, int, text, text, text, text) IS
   'makes a single table: documents with their keys pk and sk as columns (the primary key), with so many secondary indexes (at most 5), which are sparse, and with the time when an item expires, '
   'a date or seconds since 1970 in ttl_field. Returns the table; errors 22023 and 22004 for options that do not fit, 42P07 if it exists';
 
-CREATE FUNCTION _single_table_create(parts text[], schema_name text, indexes int, ttl_field text, pk_field text, sk_field text, entity_field text) RETURNS regclass
+CREATE FUNCTION docpatterns._single_table_create(parts text[], schema_name text, indexes int, ttl_field text, pk_field text, sk_field text, entity_field text) RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   made text;
@@ -60,15 +60,15 @@ BEGIN
   IF ttl_field IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'ttl_field', ttl_field);
   END IF;
-  PERFORM @extschema@._single_table_columns(result, indexes, ttl_field);
-  PERFORM @extschema@._single_table_declare(result, options);
+  PERFORM docpatterns._single_table_columns(result, indexes, ttl_field);
+  PERFORM docpatterns._single_table_declare(result, options);
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION _single_table_create(text[], text, int, text, text, text, text) IS 'single_table_create with the name resolved';
+COMMENT ON FUNCTION docpatterns._single_table_create(text[], text, int, text, text, text, text) IS 'single_table_create with the name resolved';
 
 -- Columns of secondary indexes and of the time that items expire, those that the table does not have yet.
-CREATE FUNCTION _single_table_columns(rel regclass, indexes int, ttl_field text) RETURNS void
+CREATE FUNCTION docpatterns._single_table_columns(rel regclass, indexes int, ttl_field text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   FOR i IN 1 .. least(indexes, 5) LOOP
@@ -83,34 +83,34 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _single_table_columns(regclass, int, text) IS 'columns of the indexes and of the expiry of a single table; locks it';
+COMMENT ON FUNCTION docpatterns._single_table_columns(regclass, int, text) IS 'columns of the indexes and of the expiry of a single table; locks it';
 
-CREATE FUNCTION _single_table_declare(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._single_table_declare(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   main text;
 BEGIN
-  SELECT g.tgname INTO main FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'single_table';
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.single_table_trigger(%L)',
-                 coalesce(main, @extschema@._pattern_trigger_name(rel, 'zz_docpatterns_22_single_table', @extschema@.bson_get_text(options, 'name'), NULL)), rel, options::text);
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  SELECT g.tgname INTO main FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'single_table';
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.single_table_trigger(%L)',
+                 coalesce(main, docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_22_single_table', @extschema@.bson_get_text(options, 'name'), NULL)), rel, options::text);
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _single_table_declare(regclass, bson) IS 'the trigger of a single table, made anew when options change; locks the table against writers';
+COMMENT ON FUNCTION docpatterns._single_table_declare(regclass, bson) IS 'the trigger of a single table, made anew when options change; locks the table against writers';
 
-CREATE FUNCTION _single_table_options(rel regclass) RETURNS bson
+CREATE FUNCTION docpatterns._single_table_options(rel regclass) RETURNS bson
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
 BEGIN
-  SELECT d.options INTO options FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'single_table';
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'single_table';
   IF options IS NULL THEN
     RAISE EXCEPTION '% is not a single table', rel USING ERRCODE = 'wrong_object_type', HINT = 'single_table_create() makes one.';
   END IF;
   RETURN options;
 END
 $$;
-COMMENT ON FUNCTION _single_table_options(regclass) IS 'options of a single table; error 42809 if it is none';
+COMMENT ON FUNCTION docpatterns._single_table_options(regclass) IS 'options of a single table; error 42809 if it is none';
 
 CREATE FUNCTION single_table_entity(
   rel regclass, entity text, pk text, sk text, gsi1_pk text DEFAULT NULL, gsi1_sk text DEFAULT NULL, gsi2_pk text DEFAULT NULL, gsi2_sk text DEFAULT NULL,
@@ -128,14 +128,14 @@ BEGIN
   IF rel IS NULL OR entity IS NULL OR pk IS NULL OR sk IS NULL THEN
     RAISE EXCEPTION 'rel, entity, pk and sk must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  PERFORM docpatterns._pattern_require_owner(rel);
   -- who has locked an item is going to write it
   EXECUTE format('LOCK TABLE %s IN EXCLUSIVE MODE', rel);
-  options := @extschema@._single_table_options(rel);
+  options := docpatterns._single_table_options(rel);
   IF entity = '' OR octet_length(entity) > 63 THEN
     RAISE EXCEPTION 'the name of an entity has 1 to 63 bytes' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._single_table_template(t) FROM unnest(ARRAY[pk, sk] || gsi) t;
+  PERFORM docpatterns._single_table_template(t) FROM unnest(ARRAY[pk, sk] || gsi) t;
   spec := @extschema@.bson_build('pk', pk, 'sk', sk);
   FOR i IN 1 .. 10 LOOP
     label := format('gsi%s_%s', (i + 1) / 2, CASE WHEN i % 2 = 1 THEN 'pk' ELSE 'sk' END);
@@ -152,17 +152,17 @@ BEGIN
   END LOOP;
   was := (options OPERATOR(@extschema@.->) path)::@extschema@.bson::bytea;
   IF was IS DISTINCT FROM spec::bytea THEN
-    PERFORM @extschema@._single_table_declare(rel, @extschema@.bson_set(options, path, spec));
+    PERFORM docpatterns._single_table_declare(rel, @extschema@.bson_set(options, path, spec));
     -- items that are there get the keys of the new templates
-    EXECUTE format('UPDATE %1$s AS t SET %2$I = %3$s WHERE t.entity = $1 OR t.entity IS NULL', rel, (SELECT p.doc FROM @extschema@._pattern_table(rel, NULL) p),
+    EXECUTE format('UPDATE %1$s AS t SET %2$I = %3$s WHERE t.entity = $1 OR t.entity IS NULL', rel, (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p),
       -- keys of templates that are no more are not their own
-      coalesce((SELECT format('CASE WHEN t.entity = $1 THEN @extschema@.bson_unset(t.%I, %s) ELSE t.%1$I END', (SELECT p.doc FROM @extschema@._pattern_table(rel, NULL) p), string_agg(format('''GSI%1$sPK'', ''GSI%1$sSK''', i), ', '))
+      coalesce((SELECT format('CASE WHEN t.entity = $1 THEN @extschema@.bson_unset(t.%I, %s) ELSE t.%1$I END', (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p), string_agg(format('''GSI%1$sPK'', ''GSI%1$sSK''', i), ', '))
                 FROM generate_series(1, 5) i
                 WHERE @extschema@.bson_exists((options OPERATOR(@extschema@.->) path)::@extschema@.bson, format('gsi%s_pk', i)) AND NOT @extschema@.bson_exists(spec, format('gsi%s_pk', i))
                 HAVING count(*) > 0),
-               format('t.%I', (SELECT p.doc FROM @extschema@._pattern_table(rel, NULL) p)))) USING entity;
+               format('t.%I', (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p)))) USING entity;
   END IF;
-  RETURN @extschema@._single_table_view(rel, entity, view_name);
+  RETURN docpatterns._single_table_view(rel, entity, view_name);
 END
 $$;
 COMMENT ON FUNCTION single_table_entity(regclass, text, text, text, text, text, text, text, text, text, text, text, text, text, text) IS
@@ -171,7 +171,7 @@ COMMENT ON FUNCTION single_table_entity(regclass, text, text, text, text, text, 
   '23502, 23514 and 23505 where items cannot have the new keys, 42501 unless the caller owns the table';
 
 -- The view of an entity's items: an ordinary one that can be written to, and that knows which entity it is of.
-CREATE FUNCTION _single_table_view(rel regclass, entity text, view_name text) RETURNS regclass
+CREATE FUNCTION docpatterns._single_table_view(rel regclass, entity text, view_name text) RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -179,14 +179,14 @@ DECLARE
   result regclass;
   said text := format('items of the entity "%s" of ', entity);
   expires boolean := EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = rel AND a.attname = 'expires_at' AND NOT a.attisdropped)
-                     AND @extschema@.bson_exists(@extschema@._single_table_options(rel), 'ttl_field');
+                     AND @extschema@.bson_exists(docpatterns._single_table_options(rel), 'ttl_field');
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, NULL) p;
-  SELECT v.view INTO result FROM @extschema@._single_table_views(rel) v WHERE v.entity = _single_table_view.entity;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, NULL) p;
+  SELECT v.view INTO result FROM docpatterns._single_table_views(rel) v WHERE v.entity = _single_table_view.entity;
   IF result IS NOT NULL THEN
     made := result::text;
   ELSE
-    made := format('%I.%I', t.schema_name, coalesce(view_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, entity, NULL)));
+    made := format('%I.%I', t.schema_name, coalesce(view_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, entity, NULL)));
   END IF;
   EXECUTE format('CREATE %sVIEW %s WITH (security_invoker = true) AS SELECT t.pk, t.sk, t.entity, t.%I AS doc FROM %s AS t WHERE t.entity = %L%s WITH LOCAL CHECK OPTION',
     CASE WHEN result IS NOT NULL THEN 'OR REPLACE ' ELSE '' END, made, t.doc, t.base, entity,
@@ -195,19 +195,19 @@ BEGIN
     result := made::regclass;
     EXECUTE format('ALTER VIEW %s ALTER COLUMN entity SET DEFAULT %L', result, entity);
     EXECUTE format('COMMENT ON VIEW %s IS %L', result, said || t.base);
-    PERFORM @extschema@._pattern_copy_grants(rel, result);
+    PERFORM docpatterns._pattern_copy_grants(rel, result);
     EXECUTE format('ALTER VIEW %s OWNER TO %s', result, t.owner::regrole);
   END IF;
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION _single_table_view(regclass, text, text) IS 'makes the view of an entity, or makes it anew; error 42P07 if its name is taken';
+COMMENT ON FUNCTION docpatterns._single_table_view(regclass, text, text) IS 'makes the view of an entity, or makes it anew; error 42P07 if its name is taken';
 
 -- A view of ours shows one entity of the table, and its column says by default which.
-CREATE FUNCTION _single_table_views(rel regclass, owner oid DEFAULT NULL, OUT view regclass, OUT entity text) RETURNS SETOF record
+CREATE FUNCTION docpatterns._single_table_views(rel regclass, owner oid DEFAULT NULL, OUT view regclass, OUT entity text) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
   SELECT DISTINCT ON (e.key) v.oid::regclass, e.key
-  FROM @extschema@.bson_each((@extschema@._single_table_options($1) OPERATOR(@extschema@.->) 'entities'::text)::@extschema@.bson) AS e
+  FROM @extschema@.bson_each((docpatterns._single_table_options($1) OPERATOR(@extschema@.->) 'entities'::text)::@extschema@.bson) AS e
     CROSS JOIN pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
     JOIN pg_attribute a ON a.attrelid = v.oid AND a.attname = 'entity' JOIN pg_attrdef f ON f.adrelid = v.oid AND f.adnum = a.attnum
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
@@ -216,23 +216,23 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conformin
     AND pg_get_expr(f.adbin, f.adrelid) = format('''%s''::text', replace(e.key, '''', ''''''))
   ORDER BY e.key, v.oid
 $$;
-COMMENT ON FUNCTION _single_table_views(regclass, oid) IS 'the views of a single table''s entities, whatever they are called now; of the table''s owner, or of the one given';
+COMMENT ON FUNCTION docpatterns._single_table_views(regclass, oid) IS 'the views of a single table''s entities, whatever they are called now; of the table''s owner, or of the one given';
 
-CREATE FUNCTION _single_table_follow_owner(rel regclass, former oid) RETURNS void
+CREATE FUNCTION docpatterns._single_table_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_renew_view($1, w.view, format('SELECT @extschema@._single_table_view(%L, %L, NULL)', $1, w.entity),
-                                         format('SELECT v.view FROM @extschema@._single_table_views(%L) v WHERE v.entity = %L', $1, w.entity))
-  FROM @extschema@._single_table_views($1, $2) w
+  SELECT docpatterns._pattern_renew_view($1, w.view, format('SELECT docpatterns._single_table_view(%L, %L, NULL)', $1, w.entity),
+                                         format('SELECT v.view FROM docpatterns._single_table_views(%L) v WHERE v.entity = %L', $1, w.entity))
+  FROM docpatterns._single_table_views($1, $2) w
 $$;
-COMMENT ON FUNCTION _single_table_follow_owner(regclass, oid) IS 'makes the views of entities again after a change of the table''s owner';
+COMMENT ON FUNCTION docpatterns._single_table_follow_owner(regclass, oid) IS 'makes the views of entities again after a change of the table''s owner';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
 -- What is in the row of an item, as _single_table_image() says what it has to be.
-CREATE FUNCTION _single_table_row(rel regclass) RETURNS text
+CREATE FUNCTION docpatterns._single_table_row(rel regclass) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  options @extschema@.bson := @extschema@._single_table_options(rel);
+  options @extschema@.bson := docpatterns._single_table_options(rel);
   cells text[] := '{pk,sk,entity}';
 BEGIN
   FOR i IN 1 .. (options OPERATOR(@extschema@.->) 'indexes'::text)::int LOOP
@@ -243,15 +243,15 @@ BEGIN
   END IF;
   RETURN format('(SELECT @extschema@.bson_object_agg(c.name, c.value) FROM (VALUES %s, (%L, @extschema@.to_bson(t.%I))) AS c (name, value) WHERE c.value IS NOT NULL)',
     (SELECT string_agg(format('(%L, @extschema@.to_bson(t.%I))', c, c), ', ' ORDER BY n) FROM unnest(cells) WITH ORDINALITY AS u (c, n)), 'doc',
-    (SELECT p.doc FROM @extschema@._pattern_table(rel, NULL) p));
+    (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p));
 END
 $$;
-COMMENT ON FUNCTION _single_table_row(regclass) IS 'SQL text: the columns of a row t of a single table as one document';
+COMMENT ON FUNCTION docpatterns._single_table_row(regclass) IS 'SQL text: the columns of a row t of a single table as one document';
 
-CREATE FUNCTION _single_table_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._single_table_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  options @extschema@.bson := @extschema@._single_table_options(rel);
+  options @extschema@.bson := docpatterns._single_table_options(rel);
 BEGIN
   FOR i IN 1 .. (options OPERATOR(@extschema@.->) 'indexes'::text)::int LOOP
     IF NOT EXISTS (SELECT FROM pg_index x WHERE x.indrelid = rel AND x.indisvalid AND pg_get_indexdef(x.indexrelid, 1, true) = format('gsi%s_pk', i)) THEN
@@ -260,17 +260,17 @@ BEGIN
   END LOOP;
   RETURN QUERY EXECUTE format($q$
     SELECT @extschema@.bson_array(q.pk, q.sk), 'item'::text, left(coalesce(q.image OPERATOR(@extschema@.->>) 'error'::text, @extschema@.bson_unset(q.image, 'doc')::text), 200), left(@extschema@.bson_unset(q.found, 'doc')::text, 200)
-    FROM (SELECT t.pk, t.sk, @extschema@._single_table_image(%1$L::regclass, t.entity, t.%2$I) AS image, %3$s AS found FROM %1$s AS t) AS q
+    FROM (SELECT t.pk, t.sk, docpatterns._single_table_image(%1$L::regclass, t.entity, t.%2$I) AS image, %3$s AS found FROM %1$s AS t) AS q
     WHERE q.image::bytea <> q.found::bytea
-    $q$, rel, (SELECT p.doc FROM @extschema@._pattern_table(rel, NULL) p), @extschema@._single_table_row(rel));
+    $q$, rel, (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p), docpatterns._single_table_row(rel));
 END
 $$;
-COMMENT ON FUNCTION _single_table_check(regclass, text) IS 'violated invariants of a single table: items whose keys or columns do not follow from their documents';
+COMMENT ON FUNCTION docpatterns._single_table_check(regclass, text) IS 'violated invariants of a single table: items whose keys or columns do not follow from their documents';
 
-CREATE FUNCTION _single_table_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._single_table_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  options @extschema@.bson := @extschema@._single_table_options(rel);
+  options @extschema@.bson := docpatterns._single_table_options(rel);
   done bigint;
 BEGIN
   FOR i IN 1 .. (options OPERATOR(@extschema@.->) 'indexes'::text)::int LOOP
@@ -278,22 +278,22 @@ BEGIN
       EXECUTE format('CREATE INDEX ON %1$s (gsi%2$s_pk, gsi%2$s_sk, pk, sk) WHERE gsi%2$s_pk IS NOT NULL', rel, i);
     END IF;
   END LOOP;
-  EXECUTE format('UPDATE %1$s AS t SET %2$I = t.%2$I WHERE @extschema@._single_table_image(%1$L::regclass, t.entity, t.%2$I)::bytea <> %3$s::bytea',
-    rel, (SELECT p.doc FROM @extschema@._pattern_table(rel, NULL) p), @extschema@._single_table_row(rel));
+  EXECUTE format('UPDATE %1$s AS t SET %2$I = t.%2$I WHERE docpatterns._single_table_image(%1$L::regclass, t.entity, t.%2$I)::bytea <> %3$s::bytea',
+    rel, (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p), docpatterns._single_table_row(rel));
   GET DIAGNOSTICS done = ROW_COUNT;
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _single_table_repair(regclass, text) IS 'pattern_repair of a single table';
+COMMENT ON FUNCTION docpatterns._single_table_repair(regclass, text) IS 'pattern_repair of a single table';
 
-CREATE FUNCTION _single_table_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._single_table_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson;
   c record;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  o := @extschema@._single_table_options(rel);
+  o := docpatterns._single_table_options(rel);
   FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
     IF c.key = 'indexes' THEN
       IF @extschema@.bson_typeof(c.value) <> 'int' OR c.value::int NOT BETWEEN (o OPERATOR(@extschema@.->) 'indexes'::text)::int AND 5 THEN
@@ -314,26 +314,26 @@ BEGIN
         USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are indexes and ttl_field; single_table_entity() changes templates.';
     END IF;
   END LOOP;
-  PERFORM @extschema@._single_table_columns(rel, (o OPERATOR(@extschema@.->) 'indexes'::text)::int, @extschema@.bson_get_text(o, 'ttl_field'));
-  PERFORM @extschema@._single_table_declare(rel, o);
-  PERFORM @extschema@._single_table_view(rel, v.entity, NULL) FROM @extschema@._single_table_views(rel) v;
-  PERFORM @extschema@._single_table_repair(rel, name);
+  PERFORM docpatterns._single_table_columns(rel, (o OPERATOR(@extschema@.->) 'indexes'::text)::int, @extschema@.bson_get_text(o, 'ttl_field'));
+  PERFORM docpatterns._single_table_declare(rel, o);
+  PERFORM docpatterns._single_table_view(rel, v.entity, NULL) FROM docpatterns._single_table_views(rel) v;
+  PERFORM docpatterns._single_table_repair(rel, name);
 END
 $$;
-COMMENT ON FUNCTION _single_table_alter(regclass, text, bson) IS 'pattern_alter of a single table';
+COMMENT ON FUNCTION docpatterns._single_table_alter(regclass, text, bson) IS 'pattern_alter of a single table';
 
-CREATE FUNCTION _single_table_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._single_table_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v record;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  FOR v IN SELECT w.view FROM @extschema@._single_table_views(rel) w LOOP
+  FOR v IN SELECT w.view FROM docpatterns._single_table_views(rel) w LOOP
     EXECUTE format('DROP VIEW %s', v.view);
   END LOOP;
-  PERFORM @extschema@._pattern_drop_anchor(rel, name);
-  EXECUTE format('DROP TRIGGER %I ON %s', (SELECT g.tgname FROM @extschema@._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'single_table'), rel);
+  PERFORM docpatterns._pattern_drop_anchor(rel, name);
+  EXECUTE format('DROP TRIGGER %I ON %s', (SELECT g.tgname FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'single_table'), rel);
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _single_table_disable(regclass, text, bson) IS 'pattern_disable of a single table: the views of entities go, items and columns stay as they are in an ordinary table';
+COMMENT ON FUNCTION docpatterns._single_table_disable(regclass, text, bson) IS 'pattern_disable of a single table: the views of entities go, items and columns stay as they are in an ordinary table';

@@ -39,7 +39,7 @@ COMMENT ON FUNCTION single_table_query(regclass, text, text, text[], text, text,
 CREATE FUNCTION single_table_batch_get(rel regclass, keys bson_value, fields bson DEFAULT NULL) RETURNS SETOF bson
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp ROWS 100 AS $$
 DECLARE
-  o @extschema@.bson := @extschema@._single_table_options(rel);
+  o @extschema@.bson := docpatterns._single_table_options(rel);
   k record;
   item @extschema@.bson;
 BEGIN
@@ -50,7 +50,7 @@ BEGIN
     IF k.type <> 'object' THEN
       RAISE EXCEPTION 'keys must be an array of documents like {"PK": .., "SK": ..}' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    item := @extschema@.single_table_get(rel, @extschema@._single_table_key_of(k.value::@extschema@.bson, o, 'pk_field'), @extschema@._single_table_key_of(k.value::@extschema@.bson, o, 'sk_field'), fields);
+    item := @extschema@.single_table_get(rel, docpatterns._single_table_key_of(k.value::@extschema@.bson, o, 'pk_field'), docpatterns._single_table_key_of(k.value::@extschema@.bson, o, 'sk_field'), fields);
     IF item IS NOT NULL THEN
       RETURN NEXT item;
     END IF;
@@ -60,7 +60,7 @@ $$;
 COMMENT ON FUNCTION single_table_batch_get(regclass, bson_value, bson) IS
   'the items with these keys, [{"PK": .., "SK": ..}, ..], in their order, without those that are not there; as single_table_get() each, in one snapshot; rights and errors as there, and 22023 for what are no keys';
 
-CREATE FUNCTION _single_table_key_of(doc bson, options bson, field text) RETURNS text
+CREATE FUNCTION docpatterns._single_table_key_of(doc bson, options bson, field text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v @extschema@.bson_value := doc OPERATOR(@extschema@.->) format('"%s"', replace(@extschema@.bson_get_text(options, field), '"', '""'));
@@ -71,12 +71,12 @@ BEGIN
   RETURN v::text;
 END
 $$;
-COMMENT ON FUNCTION _single_table_key_of(bson, bson, text) IS 'a key that a document names; error 22023 if it does not';
+COMMENT ON FUNCTION docpatterns._single_table_key_of(bson, bson, text) IS 'a key that a document names; error 22023 if it does not';
 
 CREATE FUNCTION single_table_transact(rel regclass, ops bson_value) RETURNS integer
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  o @extschema@.bson := @extschema@._single_table_options(rel);
+  o @extschema@.bson := docpatterns._single_table_options(rel);
   op record;
   v record;
   k @extschema@.bson;
@@ -94,16 +94,16 @@ BEGIN
     IF v.n IS DISTINCT FROM 1 OR v.args IS NULL OR v.key NOT IN ('put', 'update', 'delete', 'check') THEN
       RAISE EXCEPTION 'an operation is one of {"put": {..}}, {"update": {..}}, {"delete": {..}} and {"check": {..}}' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    PERFORM @extschema@._single_table_op_fields(v.key, v.args, o);
+    PERFORM docpatterns._single_table_op_fields(v.key, v.args, o);
     IF v.key = 'put' THEN
       k := CASE WHEN @extschema@.bson_exists(v.args, 'entity')
                 THEN @extschema@.single_table_key(rel, @extschema@.bson_get_text(v.args, 'entity'), (v.args OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson)
-                ELSE @extschema@._single_table_own_key(rel, (v.args OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson, o) END;
+                ELSE docpatterns._single_table_own_key(rel, (v.args OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson, o) END;
     ELSE
       k := v.args;
     END IF;
     steps := steps || v.key; args := args || v.args;
-    pks := pks || @extschema@._single_table_key_of(k, o, 'pk_field'); sks := sks || @extschema@._single_table_key_of(k, o, 'sk_field');
+    pks := pks || docpatterns._single_table_key_of(k, o, 'pk_field'); sks := sks || docpatterns._single_table_key_of(k, o, 'sk_field');
   END LOOP;
   IF (SELECT count(*) <> count(DISTINCT (u.p, u.q)) FROM unnest(pks, sks) AS u (p, q)) THEN
     RAISE EXCEPTION 'a transaction cannot have two operations on one item' USING ERRCODE = 'invalid_parameter_value';
@@ -130,10 +130,10 @@ COMMENT ON FUNCTION single_table_transact(regclass, bson_value) IS
   'does several operations, all or none: [{"put": {"entity": .., "doc": {..}, "condition": {..}}}, {"update": {"PK": .., "SK": .., "update": {..}, "condition": {..}}}, {"delete": {"PK": .., "SK": ..}}, '
   '{"check": {"PK": .., "SK": .., "condition": {..}}}]. Returns how many. Locks the items in the order of their keys; errors 22023 for operations that are none, or two on one item, 23514 for a condition that is not met, and those of single_table_put(), _update() and _delete(); needs the rights that these need';
 
-CREATE FUNCTION _single_table_own_key(rel regclass, doc bson, options bson) RETURNS bson
+CREATE FUNCTION docpatterns._single_table_own_key(rel regclass, doc bson, options bson) RETURNS bson
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  image @extschema@.bson := @extschema@._single_table_image(rel, NULL, doc);
+  image @extschema@.bson := docpatterns._single_table_image(rel, NULL, doc);
 BEGIN
   IF @extschema@.bson_exists(image, 'error') THEN
     RAISE EXCEPTION '%', @extschema@.bson_get_text(image, 'error') USING ERRCODE = 'check_violation';
@@ -141,9 +141,9 @@ BEGIN
   RETURN @extschema@.bson_build(@extschema@.bson_get_text(options, 'pk_field'), @extschema@.bson_get_text(image, 'pk'), @extschema@.bson_get_text(options, 'sk_field'), @extschema@.bson_get_text(image, 'sk'));
 END
 $$;
-COMMENT ON FUNCTION _single_table_own_key(regclass, bson, bson) IS 'keys of a document that says itself what it is; error 23514 if it is no item';
+COMMENT ON FUNCTION docpatterns._single_table_own_key(regclass, bson, bson) IS 'keys of a document that says itself what it is; error 23514 if it is no item';
 
-CREATE FUNCTION _single_table_op_fields(op text, args bson, options bson) RETURNS void
+CREATE FUNCTION docpatterns._single_table_op_fields(op text, args bson, options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   a record;
@@ -163,7 +163,7 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _single_table_op_fields(text, bson, bson) IS 'error 22023 for what is wrong with an operation of a transaction';
+COMMENT ON FUNCTION docpatterns._single_table_op_fields(text, bson, bson) IS 'error 22023 for what is wrong with an operation of a transaction';
 
 CREATE FUNCTION single_table_purge(rel regclass, take int DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -173,7 +173,7 @@ BEGIN
   IF take < 0 THEN
     RAISE EXCEPTION 'take must not be negative' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF NOT @extschema@.bson_exists(@extschema@._single_table_options(rel), 'ttl_field') THEN
+  IF NOT @extschema@.bson_exists(docpatterns._single_table_options(rel), 'ttl_field') THEN
     RETURN 0;
   END IF;
   -- rows that somebody is writing may not have expired when he is done: another time

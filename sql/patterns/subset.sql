@@ -1,18 +1,18 @@
 -- The subset pattern: documents show the first few rows of their group. Its triggers are in src/patterns/subset/ and
 -- src/kit/derive/, what all patterns of two tables share in derive.sql.
 
-CREATE FUNCTION subset_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.subset_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_subset_trigger' LANGUAGE C;
-COMMENT ON FUNCTION subset_trigger() IS 'trigger of the tables of a subset pattern; made by subset_enable';
+COMMENT ON FUNCTION docpatterns.subset_trigger() IS 'trigger of the tables of a subset pattern; made by subset_enable';
 
-CREATE FUNCTION _subset_member(doc bson, fields bson) RETURNS bson
+CREATE FUNCTION docpatterns._subset_member(doc bson, fields bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_subset_member' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION _subset_member(bson, bson) IS
+COMMENT ON FUNCTION docpatterns._subset_member(bson, bson) IS
   'what a subset shows of a document of its source: a projection whose fields come in the order in which they are named, _id only when it is; {} is the whole document';
 
-CREATE FUNCTION _subset_indexed(rel regclass, name text) RETURNS boolean
+CREATE FUNCTION docpatterns._subset_indexed(rel regclass, name text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_subset_indexed' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _subset_indexed(regclass, text) IS 'whether the source of a subset pattern has the index that it needs';
+COMMENT ON FUNCTION docpatterns._subset_indexed(regclass, text) IS 'whether the source of a subset pattern has the index that it needs';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -22,7 +22,7 @@ CREATE FUNCTION subset_enable(
   count_field text DEFAULT NULL, count_mode text DEFAULT 'immediate', name text DEFAULT NULL, doc_column text DEFAULT NULL,
   source_column text DEFAULT NULL, create_source boolean DEFAULT false) RETURNS text
 LANGUAGE sql VOLATILE AS $$
-  SELECT @extschema@._subset_enable(rel, field, source, pg_catalog.to_regclass(source), on_field, order_by, keep, fields, filter,
+  SELECT docpatterns._subset_enable(rel, field, source, pg_catalog.to_regclass(source), on_field, order_by, keep, fields, filter,
                                     count_field, count_mode, name, doc_column, source_column, create_source, false)
 $$;
 COMMENT ON FUNCTION subset_enable(regclass, text, text, text, bson, int, bson, bson, text, text, text, text, text, boolean) IS
@@ -30,7 +30,7 @@ COMMENT ON FUNCTION subset_enable(regclass, text, text, text, bson, int, bson, b
   'Returns the name of the declaration (default: the field). Locks both tables against writers and makes an index on the source, and with create_source a source that does not exist; errors 22023 for options that do not fit, '
   '42P01 for a source that does not exist, 42710 for a second declaration of the name, 42501 unless the caller owns both tables';
 
-CREATE FUNCTION _subset_enable(
+CREATE FUNCTION docpatterns._subset_enable(
   rel regclass, field text, source text, source_rel regclass, on_field text, order_by bson, keep int, fields bson, filter bson,
   count_field text, count_mode text, name text, doc_column text, source_column text, create_source boolean, quiet boolean) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -39,8 +39,8 @@ DECLARE
   pair text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF field IS NULL OR source IS NULL OR on_field IS NULL OR order_by IS NULL OR keep IS NULL THEN
     RAISE EXCEPTION 'field, source, on_field, order_by and keep must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
@@ -56,40 +56,40 @@ BEGIN
     options := @extschema@.bson_set(@extschema@.bson_set(options, 'count_field', count_field), 'count_mode', count_mode);
   END IF;
   options := @extschema@.bson_set(options, 'doc_column', t.doc);
-  PERFORM @extschema@._subset_verify(rel, options);
-  PERFORM @extschema@._pattern_require_unused(rel, name);
+  PERFORM docpatterns._subset_verify(rel, options);
+  PERFORM docpatterns._pattern_require_unused(rel, name);
 
-  source_rel := coalesce(source_rel, @extschema@._pattern_create_collection(source, t.schema_name, t.owner, create_source, 'create_source'));
-  source_column := @extschema@._derive_source(rel, source_rel, source_column);
+  source_rel := coalesce(source_rel, docpatterns._pattern_create_collection(source, t.schema_name, t.owner, create_source, 'create_source'));
+  source_column := docpatterns._derive_source(rel, source_rel, source_column);
   IF source_column IS NULL THEN
     RAISE EXCEPTION '% is a relation of measurements', source_rel USING ERRCODE = 'wrong_object_type', HINT = 'A subset shows documents of a table.';
   END IF;
   options := @extschema@.bson_set(@extschema@.bson_set(options, 'source_column', source_column), 'pair', pair);
-  options := @extschema@.bson_set(options, 'gone_pair', @extschema@._subset_create_gone(rel, name));
+  options := @extschema@.bson_set(options, 'gone_pair', docpatterns._subset_create_gone(rel, name));
   IF count_field IS NOT NULL AND count_mode = 'deferred' THEN
-    options := @extschema@.bson_set(options, 'second_pair', @extschema@._derive_create_queue(rel, 'subset', name));
+    options := @extschema@.bson_set(options, 'second_pair', docpatterns._derive_create_queue(rel, 'subset', name));
   END IF;
-  PERFORM @extschema@._subset_create_triggers(rel, options);
-  PERFORM @extschema@._derive_source_triggers(source_rel, 'subset', name, pair);
-  PERFORM @extschema@._pattern_anchor(rel, name);
-  PERFORM @extschema@._subset_create_index(rel, name);
+  PERFORM docpatterns._subset_create_triggers(rel, options);
+  PERFORM docpatterns._derive_source_triggers(source_rel, 'subset', name, pair);
+  PERFORM docpatterns._pattern_anchor(rel, name);
+  PERFORM docpatterns._subset_create_index(rel, name);
   IF NOT quiet THEN
-    PERFORM @extschema@._pattern_notice_rows(rel, name);
+    PERFORM docpatterns._pattern_notice_rows(rel, name);
   END IF;
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION _subset_enable(regclass, text, text, regclass, text, bson, int, bson, bson, text, text, text, text, text, boolean, boolean) IS 'subset_enable with the source resolved';
+COMMENT ON FUNCTION docpatterns._subset_enable(regclass, text, text, regclass, text, bson, int, bson, bson, text, text, text, text, text, boolean, boolean) IS 'subset_enable with the source resolved';
 
-CREATE FUNCTION _subset_create_gone(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._subset_create_gone(rel regclass, name text) RETURNS text
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._derive_create_queue($1, 'subset', $2, 'gone', 'has ceased to show')
+  SELECT docpatterns._derive_create_queue($1, 'subset', $2, 'gone', 'has ceased to show')
 $$;
-COMMENT ON FUNCTION _subset_create_gone(regclass, text) IS
+COMMENT ON FUNCTION docpatterns._subset_create_gone(regclass, text) IS
   'makes the table <rel>_<name>_gone, which tells old copies of an array from new elements, and returns its pair, the option "gone_pair"';
 
 -- What a declaration must not say.
-CREATE FUNCTION _subset_verify(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._subset_verify(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   field text := @extschema@.bson_get_text(options, 'field');
@@ -104,48 +104,48 @@ BEGIN
   END IF;
   -- bad paths, orders, projections and filters are errors here
   IF EXISTS (SELECT FROM (VALUES (1, field), (2, count_field), (3, '_id')) AS a (n, path), (VALUES (1, field), (2, count_field), (3, '_id')) AS b (n, path)
-             WHERE a.n < b.n AND @extschema@._pattern_paths_overlap(a.path, b.path)) THEN
+             WHERE a.n < b.n AND docpatterns._pattern_paths_overlap(a.path, b.path)) THEN
     RAISE EXCEPTION 'field and count_field must be different fields, none inside another and none of them _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   PERFORM @extschema@.bson_get('{}'::@extschema@.bson, @extschema@.bson_get_text(options, 'on_field'));
-  IF NOT @extschema@._subset_is_document(options OPERATOR(@extschema@.->) 'order_by'::text) OR NOT EXISTS (SELECT FROM @extschema@.bson_keys((options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson)) THEN
+  IF NOT docpatterns._subset_is_document(options OPERATOR(@extschema@.->) 'order_by'::text) OR NOT EXISTS (SELECT FROM @extschema@.bson_keys((options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson)) THEN
     RAISE EXCEPTION 'order_by must be a document like {"date": -1}' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   PERFORM @extschema@.bson_sort_key('{}'::@extschema@.bson, (options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson);
-  PERFORM @extschema@._subset_member('{}'::@extschema@.bson, (options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson) WHERE @extschema@.bson_exists(options, 'fields');
+  PERFORM docpatterns._subset_member('{}'::@extschema@.bson, (options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson) WHERE @extschema@.bson_exists(options, 'fields');
   PERFORM '{}'::@extschema@.bson OPERATOR(@extschema@.@@) (options OPERATOR(@extschema@.->) 'filter'::text)::@extschema@.bson WHERE @extschema@.bson_exists(options, 'filter');
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS theirs (path)
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS theirs (path)
                CROSS JOIN (VALUES (field), (count_field)) AS ours (path)
              WHERE NOT (d.pattern = 'subset' AND d.name = @extschema@.bson_get_text(_subset_verify.options, 'name'))
-               AND @extschema@._pattern_paths_overlap(theirs.path, ours.path)) THEN
+               AND docpatterns._pattern_paths_overlap(theirs.path, ours.path)) THEN
     RAISE EXCEPTION 'table % has a pattern that keeps one of these fields already', rel USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _subset_verify(regclass, bson) IS 'error 22023 for options of a subset pattern that do not fit';
+COMMENT ON FUNCTION docpatterns._subset_verify(regclass, bson) IS 'error 22023 for options of a subset pattern that do not fit';
 
-CREATE FUNCTION _subset_is_document(value bson_value) RETURNS boolean
+CREATE FUNCTION docpatterns._subset_is_document(value bson_value) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(@extschema@.bson_typeof($1) = 'object', false)
 $$;
-COMMENT ON FUNCTION _subset_is_document(bson_value) IS 'whether a value is a document; false for NULL';
+COMMENT ON FUNCTION docpatterns._subset_is_document(bson_value) IS 'whether a value is a document; false for NULL';
 
 -- The triggers on the target, made anew when options change. The main one carries the declaration.
-CREATE FUNCTION _subset_create_triggers(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._subset_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.subset_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 80, 'subset', name, NULL, 23), rel, options::text);
-  PERFORM @extschema@._pattern_statement_trigger(rel, 80, 'subset', name, 'late', 20, 'AFTER INSERT OR UPDATE');
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.subset_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 80, 'subset', name, NULL, 23), rel, options::text);
+  PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'subset', name, 'late', 20, 'AFTER INSERT OR UPDATE');
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _subset_create_triggers(regclass, bson) IS 'triggers of the subset pattern on the table with the field';
+COMMENT ON FUNCTION docpatterns._subset_create_triggers(regclass, bson) IS 'triggers of the subset pattern on the table with the field';
 
 -- The index by which a group's first rows are found, unless there is one. That it was made for the pattern stands in its comment.
-CREATE FUNCTION _subset_create_index(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._subset_create_index(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -153,36 +153,36 @@ DECLARE
   index_name text;
   n int := 0;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
   columns := ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', p.source_column, @extschema@.bson_get_text(p.options, 'on_field')),
                    format('(@extschema@.bson_sort_key(%I, %L::@extschema@.bson))', p.source_column, (p.options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson)]
-             || (SELECT array_agg(format('%I', k)) FROM @extschema@._pattern_table(p.source, p.source_column) t CROSS JOIN unnest(t.keys) k);
+             || (SELECT array_agg(format('%I', k)) FROM docpatterns._pattern_table(p.source, p.source_column) t CROSS JOIN unnest(t.keys) k);
   IF p.filter IS NULL THEN
-    PERFORM @extschema@._derive_create_index(p.source, 'subset', name, columns);
+    PERFORM docpatterns._derive_create_index(p.source, 'subset', name, columns);
     RETURN;
   END IF;
-  index_name := @extschema@._pattern_object_name(p.source_name, _subset_create_index.name, 'idx');
+  index_name := docpatterns._pattern_object_name(p.source_name, _subset_create_index.name, 'idx');
   WHILE EXISTS (SELECT FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = p.source_schema AND c.relname = index_name) LOOP
     n := n + 1;
-    index_name := @extschema@._pattern_object_name(p.source_name, _subset_create_index.name, 'idx' || n);
+    index_name := docpatterns._pattern_object_name(p.source_name, _subset_create_index.name, 'idx' || n);
   END LOOP;
   EXECUTE format('CREATE INDEX %I ON %s (%s) WHERE %I OPERATOR(@extschema@.@@) %L::@extschema@.bson AND %s', index_name, p.source, array_to_string(columns, ', '), p.source_column, p.filter,
-                 @extschema@._pattern_mark('subset', name, 'filter'));
+                 docpatterns._pattern_mark('subset', name, 'filter'));
 END
 $$;
-COMMENT ON FUNCTION _subset_create_index(regclass, text) IS 'makes the index that a subset pattern needs on its source, unless there is one';
+COMMENT ON FUNCTION docpatterns._subset_create_index(regclass, text) IS 'makes the index that a subset pattern needs on its source, unless there is one';
 
-CREATE FUNCTION _subset_kept_paths(options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._subset_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT p FROM unnest(ARRAY[@extschema@.bson_get_text($1, 'field'), @extschema@.bson_get_text($1, 'count_field')]) p WHERE p IS NOT NULL
 $$;
-COMMENT ON FUNCTION _subset_kept_paths(bson) IS 'paths of the fields that a subset pattern keeps';
+COMMENT ON FUNCTION docpatterns._subset_kept_paths(bson) IS 'paths of the fields that a subset pattern keeps';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
 -- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" one of
 -- the source.
-CREATE FUNCTION _subset_parts(rel regclass, name text,
+CREATE FUNCTION docpatterns._subset_parts(rel regclass, name text,
                               OUT base text, OUT options bson, OUT doc text, OUT key_row text, OUT key_list text, OUT key_value text,
                               OUT field text, OUT count_field text, OUT keep int, OUT pair text, OUT deferred boolean, OUT queue regclass, OUT gone regclass,
                               OUT source regclass, OUT source_schema text, OUT source_name text, OUT source_column text, OUT source_doc text, OUT source_keys text,
@@ -193,7 +193,7 @@ DECLARE
   t record;
   s record;
 BEGIN
-  SELECT q.* INTO t FROM @extschema@._pattern_parts(rel, 'subset', name) q;
+  SELECT q.* INTO t FROM docpatterns._pattern_parts(rel, 'subset', name) q;
   base := t.base; options := t.options; doc := t.doc; source := t.side;
   key_list := t.key_list; key_row := t.key_row; key_value := t.key_value;
   field := @extschema@.bson_get_text(options, 'field');
@@ -201,42 +201,42 @@ BEGIN
   keep := (options OPERATOR(@extschema@.->) 'keep'::text)::int;
   pair := @extschema@.bson_get_text(options, 'pair');
   deferred := coalesce(@extschema@.bson_get_text(options, 'count_mode') = 'deferred', false);
-  queue := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
-  gone := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'gone_pair'), rel);
+  queue := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+  gone := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'gone_pair'), rel);
   IF source IS NULL THEN
     RAISE EXCEPTION 'the source of the subset pattern "%" on table % is missing', name, base
       USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
   END IF;
-  SELECT p.* INTO s FROM @extschema@._pattern_table(source, @extschema@._pattern_doc_column(source, @extschema@.bson_get_text(options, 'source_column'))) p;
+  SELECT p.* INTO s FROM docpatterns._pattern_table(source, docpatterns._pattern_doc_column(source, @extschema@.bson_get_text(options, 'source_column'))) p;
   source_schema := s.schema_name; source_name := s.table_name; source_column := s.doc; source_doc := format('s.%I', s.doc);
   SELECT string_agg(format('s.%I', k), ', ' ORDER BY n) INTO source_keys FROM unnest(s.keys) WITH ORDINALITY AS u (k, n);
   link := format('%s OPERATOR(@extschema@.->) %L::text', source_doc, @extschema@.bson_get_text(options, 'on_field'));
   sort_key := format('@extschema@.bson_sort_key(%s, %L::@extschema@.bson)', source_doc, (options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson);
   filter := (options OPERATOR(@extschema@.->) 'filter'::text)::@extschema@.bson;
   filter_sql := CASE WHEN filter IS NULL THEN 'true' ELSE format('%s OPERATOR(@extschema@.@@) %L::@extschema@.bson', source_doc, filter) END;
-  member := format('@extschema@._subset_member(%s, %L::@extschema@.bson)', source_doc, coalesce((options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson, '{}'::@extschema@.bson));
+  member := format('docpatterns._subset_member(%s, %L::@extschema@.bson)', source_doc, coalesce((options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson, '{}'::@extschema@.bson));
 END
 $$;
-COMMENT ON FUNCTION _subset_parts(regclass, text) IS 'names and options of a subset declaration, and pieces of SQL text about them';
+COMMENT ON FUNCTION docpatterns._subset_parts(regclass, text) IS 'names and options of a subset declaration, and pieces of SQL text about them';
 
-CREATE FUNCTION _subset_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._subset_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(_subset_check.rel) d WHERE d.pattern = 'subset' AND d.name = _subset_check.name
-             AND @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _subset_check.rel) IS NULL) THEN
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(_subset_check.rel) d WHERE d.pattern = 'subset' AND d.name = _subset_check.name
+             AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _subset_check.rel) IS NULL) THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text, 'a table with the triggers of the pattern'::text, 'none'::text;
     RETURN;
   END IF;
-  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
   IF p.deferred AND p.queue IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'queue'::text, 'present'::text, 'missing'::text;
   END IF;
   IF p.gone IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'list of members that have gone'::text, 'present'::text, 'missing'::text;
   END IF;
-  IF NOT @extschema@._subset_indexed(rel, name) THEN
+  IF NOT docpatterns._subset_indexed(rel, name) THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index on the source'::text, 'present'::text, 'missing'::text;
   END IF;
   RETURN QUERY EXECUTE format($q$
@@ -263,29 +263,29 @@ BEGIN
     CASE WHEN p.queue IS NULL THEN 'false' ELSE format('EXISTS (SELECT FROM %s AS q WHERE q.key OPERATOR(@extschema@.=) %s)', p.queue, p.key_value) END);
 END
 $$;
-COMMENT ON FUNCTION _subset_check(regclass, text) IS 'violated invariants of a subset pattern';
+COMMENT ON FUNCTION docpatterns._subset_check(regclass, text) IS 'violated invariants of a subset pattern';
 
-CREATE FUNCTION _subset_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._subset_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
   RETURN format('SELECT %s AS key FROM %s AS b WHERE %s IS NOT NULL ORDER BY %s', p.key_row, p.base, p.doc, p.key_list);
 END
 $$;
-COMMENT ON FUNCTION _subset_pending(regclass, text) IS 'SQL text: keys of all documents, each of which may show others than it should';
+COMMENT ON FUNCTION docpatterns._subset_pending(regclass, text) IS 'SQL text: keys of all documents, each of which may show others than it should';
 
 -- Elements are rows as they stand, unless members show fields by other names.
-CREATE FUNCTION _subset_adopts(options bson) RETURNS boolean
+CREATE FUNCTION docpatterns._subset_adopts(options bson) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT NOT EXISTS (SELECT FROM @extschema@.bson_each(($1 OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson) e
                      WHERE @extschema@.bson_exists($1, 'fields') AND @extschema@.bson_typeof(e.value) IN ('string', 'object', 'array'))
 $$;
-COMMENT ON FUNCTION _subset_adopts(bson) IS 'whether pattern_build() makes rows of elements that a document embeds';
+COMMENT ON FUNCTION docpatterns._subset_adopts(bson) IS 'whether pattern_build() makes rows of elements that a document embeds';
 
 -- A document that embeds elements and has no row in the source: they become rows, if all of them can.
-CREATE FUNCTION _subset_take_over(rel regclass, name text, key bson_value) RETURNS void
+CREATE FUNCTION docpatterns._subset_take_over(rel regclass, name text, key bson_value) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -293,10 +293,10 @@ DECLARE
   on_field text;
   found boolean;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
   on_field := @extschema@.bson_get_text(p.options, 'on_field');
   EXECUTE format('SELECT EXISTS (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1)', p.source, p.link) INTO found USING key;
-  IF found OR NOT @extschema@._subset_adopts(p.options) THEN
+  IF found OR NOT docpatterns._subset_adopts(p.options) THEN
     RETURN;
   END IF;
   EXECUTE format('SELECT %s OPERATOR(@extschema@.->) %L::text FROM %s AS b WHERE %s OPERATOR(@extschema@.=) $1', p.doc, p.field, p.base, p.key_value) INTO elements USING key;
@@ -317,15 +317,15 @@ EXCEPTION WHEN integrity_constraint_violation THEN
   NULL;
 END
 $$;
-COMMENT ON FUNCTION _subset_take_over(regclass, text, bson_value) IS 'makes rows of the source of the elements that a document holds, if the source has none for it';
+COMMENT ON FUNCTION docpatterns._subset_take_over(regclass, text, bson_value) IS 'makes rows of the source of the elements that a document holds, if the source has none for it';
 
-CREATE FUNCTION _subset_identity(rel regclass, name text, member bson) RETURNS bson
+CREATE FUNCTION docpatterns._subset_identity(rel regclass, name text, member bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_subset_identity' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _subset_identity(regclass, text, bson) IS
+COMMENT ON FUNCTION docpatterns._subset_identity(regclass, text, bson) IS
   'what a member is known by: {_id: ..} where members show the source''s _id, else what they show of the order, else {hash: ..} of its bytes';
 
 -- The other way round than members are made: what of an array can be shown of rows that are not there yet.
-CREATE FUNCTION _subset_strangers(rel regclass, name text, key bson_value, doc bson, inserted boolean) RETURNS bson[]
+CREATE FUNCTION docpatterns._subset_strangers(rel regclass, name text, key bson_value, doc bson, inserted boolean) RETURNS bson[]
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
@@ -345,7 +345,7 @@ DECLARE
   rows @extschema@.bson[];
   n bigint;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
   on_field := @extschema@.bson_get_text(p.options, 'on_field');
   given := doc OPERATOR(@extschema@.->) p.field;
   IF given IS NOT NULL AND @extschema@.bson_typeof(given) NOT IN ('array', 'null') THEN
@@ -353,7 +353,7 @@ BEGIN
       USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('A value of type %s cannot become such rows.', @extschema@.bson_typeof(given)), HINT = format('Write to table %s.', p.source);
   END IF;
   order_by := (p.options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson;
-  shows_id := EXISTS (SELECT FROM @extschema@._pattern_table(p.source, p.source_column) t WHERE t.keys = '{_id}' AND t.key_types = ARRAY['@extschema@.bson_value'::regtype::text]);
+  shows_id := EXISTS (SELECT FROM docpatterns._pattern_table(p.source, p.source_column) t WHERE t.keys = '{_id}' AND t.key_types = ARRAY['@extschema@.bson_value'::regtype::text]);
   shown := format('SELECT %s AS member FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1 AND %s ORDER BY %s, %s LIMIT %s',
                   p.member, p.source, p.link, p.filter_sql, p.sort_key, p.source_keys, p.keep);
   -- what is shown as it is needs no look at the rows
@@ -367,7 +367,7 @@ BEGIN
       EXIT;
     END IF;
     -- an index leads to the row: by _id, or by its place where the member shows all of the order
-    identity := @extschema@._subset_identity(rel, name, member);
+    identity := docpatterns._subset_identity(rel, name, member);
     SELECT @extschema@.bson_sort_key(@extschema@.bson_object_agg(k, v), order_by) INTO place
     FROM @extschema@.bson_keys(order_by) WITH ORDINALITY AS o (k, n) FULL JOIN @extschema@.bson_elements(identity OPERATOR(@extschema@.->) 'order'::text) WITH ORDINALITY AS i (v, n) USING (n)
     HAVING bool_and(k !~ '[.]' AND v IS NOT NULL AND @extschema@.bson_typeof(v) <> 'null');
@@ -378,7 +378,7 @@ BEGIN
           CASE WHEN @extschema@.bson_exists(identity, 'hash') THEN format('%s::bytea = $6::bytea', p.member)
                ELSE CASE WHEN place IS NOT NULL THEN format('%s = $5 AND ', p.sort_key)
                          WHEN @extschema@.bson_exists(identity, '_id') THEN format('%s OPERATOR(@extschema@.->) ''_id''::text OPERATOR(@extschema@.=) ($1 OPERATOR(@extschema@.->) ''_id''::text) AND ', p.source_doc)
-                         ELSE '' END || format('@extschema@._subset_identity($3, $4, %s)::bytea = $1::bytea', p.member) END END)
+                         ELSE '' END || format('docpatterns._subset_identity($3, $4, %s)::bytea = $1::bytea', p.member) END END)
       INTO is_known USING identity, key, rel, name, place, member;
     IF NOT is_known AND NOT inserted AND p.gone IS NOT NULL THEN
       EXECUTE format('SELECT EXISTS (SELECT FROM %s AS g WHERE g.key OPERATOR(@extschema@.=) $2 AND g.delta::bytea = $1::bytea)', p.gone) INTO is_known USING identity, key;
@@ -432,69 +432,69 @@ BEGIN
   RETURN rows;
 END
 $$;
-COMMENT ON FUNCTION _subset_strangers(regclass, text, bson_value, bson, boolean) IS
+COMMENT ON FUNCTION docpatterns._subset_strangers(regclass, text, bson_value, bson, boolean) IS
   'the rows that elements of a document''s array must become because no row stands, or has stood, for them; error 55000 if they cannot';
 
-CREATE FUNCTION _subset_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._subset_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   done bigint;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
   IF p.deferred AND p.queue IS NULL THEN
-    p.options := @extschema@.bson_set(p.options, 'second_pair', @extschema@._derive_create_queue(rel, 'subset', name));
-    PERFORM @extschema@._subset_create_triggers(rel, p.options);
+    p.options := @extschema@.bson_set(p.options, 'second_pair', docpatterns._derive_create_queue(rel, 'subset', name));
+    PERFORM docpatterns._subset_create_triggers(rel, p.options);
   END IF;
   IF p.gone IS NULL THEN
-    PERFORM @extschema@._subset_create_triggers(rel, @extschema@.bson_set(p.options, 'gone_pair', @extschema@._subset_create_gone(rel, name)));
+    PERFORM docpatterns._subset_create_triggers(rel, @extschema@.bson_set(p.options, 'gone_pair', docpatterns._subset_create_gone(rel, name)));
   ELSE
     -- nothing is saved as long after it was read
-    PERFORM @extschema@._pattern_forget_gone(rel, name);
+    PERFORM docpatterns._pattern_forget_gone(rel, name);
   END IF;
-  PERFORM @extschema@._subset_create_index(rel, name) WHERE NOT @extschema@._subset_indexed(rel, name);
-  done := @extschema@._pattern_settle_rows(rel, name, @extschema@._subset_pending(rel, name));
+  PERFORM docpatterns._subset_create_index(rel, name) WHERE NOT docpatterns._subset_indexed(rel, name);
+  done := docpatterns._pattern_settle_rows(rel, name, docpatterns._subset_pending(rel, name));
   RETURN done + @extschema@.subset_refresh(rel, name);
 END
 $$;
-COMMENT ON FUNCTION _subset_repair(regclass, text) IS 'pattern_repair of the subset pattern';
+COMMENT ON FUNCTION docpatterns._subset_repair(regclass, text) IS 'pattern_repair of the subset pattern';
 
-CREATE FUNCTION _subset_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._subset_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   o @extschema@.bson;
   is_deferred boolean;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
-  o := @extschema@._pattern_change_options(p.options, changes, 'subset', '{keep: "int", order_by: "object", fields: "object null", filter: "object null", count_mode: "string"}');
+  SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
+  o := docpatterns._pattern_change_options(p.options, changes, 'subset', '{keep: "int", order_by: "object", fields: "object null", filter: "object null", count_mode: "string"}');
   IF @extschema@.bson_exists(changes, 'count_mode') AND p.count_field IS NULL THEN
     RAISE EXCEPTION 'the subset pattern "%" has no count_field', name USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._subset_verify(rel, o);
+  PERFORM docpatterns._subset_verify(rel, o);
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', p.base, p.source);
   is_deferred := coalesce(@extschema@.bson_get_text(o, 'count_mode') = 'deferred', false);
   IF p.deferred AND NOT is_deferred THEN
     PERFORM @extschema@.subset_refresh(rel, name);
     o := @extschema@.bson_unset(o, 'second_pair');
   ELSIF is_deferred AND NOT p.deferred THEN
-    o := @extschema@.bson_set(o, 'second_pair', @extschema@._derive_create_queue(rel, 'subset', name));
+    o := @extschema@.bson_set(o, 'second_pair', docpatterns._derive_create_queue(rel, 'subset', name));
   END IF;
-  PERFORM @extschema@._subset_create_triggers(rel, o);
+  PERFORM docpatterns._subset_create_triggers(rel, o);
   IF p.deferred AND NOT is_deferred AND p.queue IS NOT NULL THEN
     EXECUTE format('DROP TABLE %s', p.queue);
   END IF;
   IF (o OPERATOR(@extschema@.->) 'order_by'::text)::text <> (p.options OPERATOR(@extschema@.->) 'order_by'::text)::text
      OR (o OPERATOR(@extschema@.->) 'filter'::text)::text IS DISTINCT FROM (p.options OPERATOR(@extschema@.->) 'filter'::text)::text THEN
-    PERFORM @extschema@._derive_drop_indexes(p.source, 'subset', name);
-    PERFORM @extschema@._subset_create_index(rel, name);
+    PERFORM docpatterns._derive_drop_indexes(p.source, 'subset', name);
+    PERFORM docpatterns._subset_create_index(rel, name);
   END IF;
-  PERFORM @extschema@._pattern_settle_rows(rel, name, @extschema@._subset_pending(rel, name));
+  PERFORM docpatterns._pattern_settle_rows(rel, name, docpatterns._subset_pending(rel, name));
 END
 $$;
-COMMENT ON FUNCTION _subset_alter(regclass, text, bson) IS 'pattern_alter of the subset pattern';
+COMMENT ON FUNCTION docpatterns._subset_alter(regclass, text, bson) IS 'pattern_alter of the subset pattern';
 
-CREATE FUNCTION _subset_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._subset_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   done bigint := 0;
@@ -504,10 +504,10 @@ DECLARE
   gone text[];
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'subset' AND d.name = _subset_disable.name;
-  gone := ARRAY(SELECT k FROM @extschema@._subset_kept_paths(o) k WHERE k <> ALL (@extschema@._pattern_own_paths(o)));
-  SELECT q.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) q;
-  PERFORM @extschema@._derive_drop(rel, 'subset', name);
+  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'subset' AND d.name = _subset_disable.name;
+  gone := ARRAY(SELECT k FROM docpatterns._subset_kept_paths(o) k WHERE k <> ALL (docpatterns._pattern_own_paths(o)));
+  SELECT q.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) q;
+  PERFORM docpatterns._derive_drop(rel, 'subset', name);
   IF NOT keep_data THEN
     EXECUTE format('UPDATE %1$s SET %2$I = @extschema@.bson_unset(%2$I, VARIADIC $1) WHERE @extschema@.bson_exists_any(%2$I, $1)', t.base, t.doc) USING gone;
     GET DIAGNOSTICS done = ROW_COUNT;
@@ -515,7 +515,7 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _subset_disable(regclass, text, bson) IS 'pattern_disable of the subset pattern: the copies in the documents go, unless told to keep them; the source stays as it is';
+COMMENT ON FUNCTION docpatterns._subset_disable(regclass, text, bson) IS 'pattern_disable of the subset pattern: the copies in the documents go, unless told to keep them; the source stays as it is';
 
 CREATE FUNCTION subset_refresh(rel regclass, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_subset_refresh' LANGUAGE C VOLATILE;

@@ -1,9 +1,9 @@
 -- Hot and cold fields: rarely read fields of documents lie in a side table. Triggers and methods are in
 -- src/patterns/subset/fields.c.
 
-CREATE FUNCTION subset_fields_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.subset_fields_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_subset_fields_trigger' LANGUAGE C;
-COMMENT ON FUNCTION subset_fields_trigger() IS 'trigger of tables with cold fields; made by subset_fields_enable';
+COMMENT ON FUNCTION docpatterns.subset_fields_trigger() IS 'trigger of tables with cold fields; made by subset_fields_enable';
 
 CREATE FUNCTION subset_fields_enable(rel regclass, cold text[], name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -12,17 +12,17 @@ DECLARE
   pair text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
-  PERFORM @extschema@._pattern_refuse_partition(rel);
-  PERFORM @extschema@._subset_fields_paths(rel, cold, name);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
+  PERFORM docpatterns._pattern_refuse_partition(rel);
+  PERFORM docpatterns._subset_fields_paths(rel, cold, name);
   name := coalesce(name, cold[1]);
-  PERFORM @extschema@._pattern_require_unused(rel, name);
+  PERFORM docpatterns._pattern_require_unused(rel, name);
   options := @extschema@.bson_build('name', name, 'cold', cold, 'pair', pair, 'doc_column', t.doc);
-  PERFORM @extschema@._subset_fields_create_side(rel, doc_column, name, pair);
-  PERFORM @extschema@._subset_fields_create_triggers(rel, options);
-  PERFORM @extschema@._pattern_create_whole(rel, doc_column);
-  PERFORM @extschema@._pattern_notice_rows(rel, name);
+  PERFORM docpatterns._subset_fields_create_side(rel, doc_column, name, pair);
+  PERFORM docpatterns._subset_fields_create_triggers(rel, options);
+  PERFORM docpatterns._pattern_create_whole(rel, doc_column);
+  PERFORM docpatterns._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
@@ -31,7 +31,7 @@ COMMENT ON FUNCTION subset_fields_enable(regclass, text[], text, text) IS
   'Locks the table against writers; errors 22023 for paths that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
 
 -- Whether paths can be cold fields of a table: not _id, none inside another, none that another pattern splits.
-CREATE FUNCTION _subset_fields_paths(rel regclass, cold text[], name text) RETURNS void
+CREATE FUNCTION docpatterns._subset_fields_paths(rel regclass, cold text[], name text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF cold IS NULL OR array_position(cold, NULL) IS NOT NULL THEN
@@ -41,67 +41,67 @@ BEGIN
     RAISE EXCEPTION 'cold must be an array of paths' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   -- a bad path is an error here
-  IF EXISTS (SELECT FROM unnest(cold) p WHERE @extschema@._pattern_paths_overlap(p, '_id')) THEN
+  IF EXISTS (SELECT FROM unnest(cold) p WHERE docpatterns._pattern_paths_overlap(p, '_id')) THEN
     RAISE EXCEPTION '_id cannot be a cold field' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF EXISTS (SELECT FROM unnest(cold) WITH ORDINALITY AS a (p, n) JOIN unnest(cold) WITH ORDINALITY AS b (p, n) ON a.n < b.n
-             WHERE @extschema@._pattern_paths_overlap(a.p, b.p)) THEN
+             WHERE docpatterns._pattern_paths_overlap(a.p, b.p)) THEN
     RAISE EXCEPTION 'cold fields must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@._derive_kept_paths(d.pattern, d.options) AS theirs (path)
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS theirs (path)
                CROSS JOIN unnest(cold) AS ours (path)
-             WHERE d.name IS DISTINCT FROM _subset_fields_paths.name AND @extschema@._pattern_paths_overlap(theirs.path, ours.path)) THEN
+             WHERE d.name IS DISTINCT FROM _subset_fields_paths.name AND docpatterns._pattern_paths_overlap(theirs.path, ours.path)) THEN
     RAISE EXCEPTION 'table % has a pattern that keeps one of these fields already', rel USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _subset_fields_paths(regclass, text[], text) IS 'errors 22004 and 22023 unless the paths can be cold fields of the table';
+COMMENT ON FUNCTION docpatterns._subset_fields_paths(regclass, text[], text) IS 'errors 22004 and 22023 unless the paths can be cold fields of the table';
 
-CREATE FUNCTION _subset_fields_cold(options bson) RETURNS text[]
+CREATE FUNCTION docpatterns._subset_fields_cold(options bson) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(array_agg(e::pg_catalog.text), '{}') FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) 'cold'::text) e
 $$;
-COMMENT ON FUNCTION _subset_fields_cold(bson) IS 'paths of the cold fields of a declaration';
+COMMENT ON FUNCTION docpatterns._subset_fields_cold(bson) IS 'paths of the cold fields of a declaration';
 
-CREATE FUNCTION _subset_fields_kept_paths(options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._subset_fields_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT unnest(@extschema@._subset_fields_cold($1))
+  SELECT unnest(docpatterns._subset_fields_cold($1))
 $$;
-COMMENT ON FUNCTION _subset_fields_kept_paths(bson) IS 'paths of the cold fields of a declaration';
+COMMENT ON FUNCTION docpatterns._subset_fields_kept_paths(bson) IS 'paths of the cold fields of a declaration';
 
-CREATE FUNCTION _subset_fields_create_side(rel regclass, doc_column text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._subset_fields_create_side(rel regclass, doc_column text, name text, pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._pattern_create_side($1, $2, 'subset_fields', $3, $4, format('%I.%I', t.schema_name, @extschema@._pattern_relation_name(t.schema_name, t.table_name, $3, 'cold')),
+  SELECT docpatterns._pattern_create_side($1, $2, 'subset_fields', $3, $4, format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, $3, 'cold')),
            'cold @extschema@.bson NOT NULL', NULL, NULL, format('cold fields of documents of %s', t.base))
-  FROM @extschema@._pattern_table($1, $2) t
+  FROM docpatterns._pattern_table($1, $2) t
 $$;
-COMMENT ON FUNCTION _subset_fields_create_side(regclass, text, text, text) IS 'side table for the cold fields of a table';
+COMMENT ON FUNCTION docpatterns._subset_fields_create_side(regclass, text, text, text) IS 'side table for the cold fields of a table';
 
-CREATE FUNCTION _subset_fields_create_triggers(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._subset_fields_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.subset_fields_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 52, 'subset_fields', name, NULL, 29), rel, options::text);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.subset_fields_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 52, 'subset_fields', name, 'before', 19), rel, 'of', name);
-  PERFORM @extschema@._pattern_statement_trigger(rel, 52, 'subset_fields', name, 'statement', 56, 'AFTER UPDATE OR DELETE OR TRUNCATE');
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.subset_fields_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 52, 'subset_fields', name, NULL, 29), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.subset_fields_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 52, 'subset_fields', name, 'before', 19), rel, 'of', name);
+  PERFORM docpatterns._pattern_statement_trigger(rel, 52, 'subset_fields', name, 'statement', 56, 'AFTER UPDATE OR DELETE OR TRUNCATE');
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _subset_fields_create_triggers(regclass, bson) IS 'triggers of a table with cold fields';
+COMMENT ON FUNCTION docpatterns._subset_fields_create_triggers(regclass, bson) IS 'triggers of a table with cold fields';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _subset_fields_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._subset_fields_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
   RETURN QUERY EXECUTE format('SELECT %s, format(''cold field "%%s" in the document'', c), ''absent'', ''present'' FROM %s AS b CROSS JOIN unnest($1) AS c WHERE @extschema@.bson_exists(%s, c)',
-                              p.key_value, p.base, p.doc) USING @extschema@._subset_fields_cold(p.options);
+                              p.key_value, p.base, p.doc) USING docpatterns._subset_fields_cold(p.options);
   IF p.side IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'side table'::text, 'present'::text, 'missing'::text;
     RETURN;
@@ -109,55 +109,55 @@ BEGIN
   RETURN QUERY EXECUTE format('SELECT %s, ''document of cold fields'', ''present'', ''missing'' FROM %s AS s WHERE NOT EXISTS (SELECT FROM %s AS b WHERE %s AND %s IS NOT NULL)',
                               p.side_key_value, p.side, p.base, p.matches, p.doc);
   RETURN QUERY EXECUTE format('SELECT %s, ''field of the side table'', ''a cold field'', coalesce(''"'' || e.key || ''"'', ''none'') FROM %s AS s LEFT JOIN LATERAL @extschema@.bson_each(s.cold) e ON true WHERE e.key IS NULL OR NOT e.key = ANY ($1)',
-                              p.side_key_value, p.side) USING @extschema@._subset_fields_cold(p.options);
+                              p.side_key_value, p.side) USING docpatterns._subset_fields_cold(p.options);
 END
 $$;
-COMMENT ON FUNCTION _subset_fields_check(regclass, text) IS 'violated invariants of cold fields';
+COMMENT ON FUNCTION docpatterns._subset_fields_check(regclass, text) IS 'violated invariants of cold fields';
 
-CREATE FUNCTION _subset_fields_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._subset_fields_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
   RETURN format('SELECT %s AS key FROM %s AS b WHERE %s ORDER BY %s', p.key_row, p.base,
-                coalesce((SELECT string_agg(format('@extschema@.bson_exists(%s, %L)', p.doc, c), ' OR ') FROM unnest(@extschema@._subset_fields_cold(p.options)) c), 'false'), p.key_list);
+                coalesce((SELECT string_agg(format('@extschema@.bson_exists(%s, %L)', p.doc, c), ' OR ') FROM unnest(docpatterns._subset_fields_cold(p.options)) c), 'false'), p.key_list);
 END
 $$;
-COMMENT ON FUNCTION _subset_fields_pending(regclass, text) IS 'SQL text: keys of rows whose cold fields are not aside';
+COMMENT ON FUNCTION docpatterns._subset_fields_pending(regclass, text) IS 'SQL text: keys of rows whose cold fields are not aside';
 
-CREATE FUNCTION _subset_fields_rejoin(rel regclass, name text, key record, paths text[]) RETURNS bigint
+CREATE FUNCTION docpatterns._subset_fields_rejoin(rel regclass, name text, key record, paths text[]) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_subset_fields_rejoin' LANGUAGE C;
-COMMENT ON FUNCTION _subset_fields_rejoin(regclass, text, record, text[]) IS
+COMMENT ON FUNCTION docpatterns._subset_fields_rejoin(regclass, text, record, text[]) IS
   'puts cold fields (NULL: all) back into the document of a key; returns the size of that; does nothing when it would be too large; forgets what has no document';
 
-CREATE FUNCTION _subset_fields_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._subset_fields_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   r record;
   done bigint := 0;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
-  PERFORM @extschema@._pattern_create_whole(rel, p.doc_name);
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
+  PERFORM docpatterns._pattern_create_whole(rel, p.doc_name);
   IF p.side IS NULL THEN
-    PERFORM @extschema@._subset_fields_create_side(rel, p.doc_name, name, @extschema@.bson_get_text(p.options, 'pair'));
-    SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
+    PERFORM docpatterns._subset_fields_create_side(rel, p.doc_name, name, @extschema@.bson_get_text(p.options, 'pair'));
+    SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
   END IF;
   -- what has no document, and fields that are not cold (any more)
   FOR r IN EXECUTE format('SELECT %1$s AS key, array(SELECT e.key FROM @extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1)) AS others FROM %2$s AS s '
                           'WHERE NOT EXISTS (SELECT FROM %3$s AS b WHERE %4$s AND %5$s IS NOT NULL) OR NOT EXISTS (SELECT FROM @extschema@.bson_each(s.cold)) '
-                          'OR EXISTS (SELECT FROM @extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1))', p.side_key_row, p.side, p.base, p.matches, p.doc) USING @extschema@._subset_fields_cold(p.options) LOOP
-    PERFORM @extschema@._subset_fields_rejoin(rel, name, r.key, r.others);
+                          'OR EXISTS (SELECT FROM @extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1))', p.side_key_row, p.side, p.base, p.matches, p.doc) USING docpatterns._subset_fields_cold(p.options) LOOP
+    PERFORM docpatterns._subset_fields_rejoin(rel, name, r.key, r.others);
     done := done + 1;
   END LOOP;
-  RETURN done + @extschema@._pattern_settle_rows(rel, name, @extschema@._subset_fields_pending(rel, name));
+  RETURN done + docpatterns._pattern_settle_rows(rel, name, docpatterns._subset_fields_pending(rel, name));
 END
 $$;
-COMMENT ON FUNCTION _subset_fields_repair(regclass, text) IS 'pattern_repair of cold fields';
+COMMENT ON FUNCTION docpatterns._subset_fields_repair(regclass, text) IS 'pattern_repair of cold fields';
 
 -- Puts fields back into their documents, all or none.
-CREATE FUNCTION _subset_fields_put_back(rel regclass, name text, paths text[]) RETURNS bigint
+CREATE FUNCTION docpatterns._subset_fields_put_back(rel regclass, name text, paths text[]) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -166,9 +166,9 @@ DECLARE
   too_large text[];
   limit_size bigint := (SELECT s.setting::bigint FROM pg_settings s WHERE s.name = 'docpatterns.max_document_size');
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
   FOR r IN EXECUTE format('SELECT %s AS key, %s AS value FROM %s AS b JOIN %s AS s ON %s ORDER BY %s', p.key_row, p.key_value, p.base, p.side, p.matches, p.key_list) LOOP
-    IF @extschema@._subset_fields_rejoin(rel, name, r.key, paths) > limit_size THEN
+    IF docpatterns._subset_fields_rejoin(rel, name, r.key, paths) > limit_size THEN
       too_large := too_large || r.value::text;
     ELSE
       done := done + 1;
@@ -183,9 +183,9 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _subset_fields_put_back(regclass, text, text[]) IS 'puts cold fields (NULL: all) of all documents back; error 54000 with the keys of those that would be too large';
+COMMENT ON FUNCTION docpatterns._subset_fields_put_back(regclass, text, text[]) IS 'puts cold fields (NULL: all) of all documents back; error 54000 with the keys of those that would be too large';
 
-CREATE FUNCTION _subset_fields_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._subset_fields_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -193,25 +193,25 @@ DECLARE
   cold text[];
   others text[];
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
-  options := @extschema@._pattern_change_options(p.options, changes, 'subset_fields', '{cold: "strings"}');
-  cold := @extschema@._subset_fields_cold(options);
-  PERFORM @extschema@._subset_fields_paths(rel, cold, name);
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
+  options := docpatterns._pattern_change_options(p.options, changes, 'subset_fields', '{cold: "strings"}');
+  cold := docpatterns._subset_fields_cold(options);
+  PERFORM docpatterns._subset_fields_paths(rel, cold, name);
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
   -- fields that are no longer cold go back before the declaration forgets them
-  others := array(SELECT o FROM unnest(@extschema@._subset_fields_cold(p.options)) o WHERE NOT o = ANY (cold));
+  others := array(SELECT o FROM unnest(docpatterns._subset_fields_cold(p.options)) o WHERE NOT o = ANY (cold));
   IF cardinality(others) > 0 THEN
-    PERFORM @extschema@._subset_fields_put_back(rel, name, others);
+    PERFORM docpatterns._subset_fields_put_back(rel, name, others);
   END IF;
-  PERFORM @extschema@._subset_fields_create_triggers(rel, options);
-  IF NOT cold <@ @extschema@._subset_fields_cold(p.options) THEN
+  PERFORM docpatterns._subset_fields_create_triggers(rel, options);
+  IF NOT cold <@ docpatterns._subset_fields_cold(p.options) THEN
     RAISE NOTICE 'CALL pattern_build(%, %) moves the new cold fields of the documents that are there', quote_literal(p.base), quote_literal(name);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _subset_fields_alter(regclass, text, bson) IS 'pattern_alter of cold fields';
+COMMENT ON FUNCTION docpatterns._subset_fields_alter(regclass, text, bson) IS 'pattern_alter of cold fields';
 
-CREATE FUNCTION _subset_fields_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._subset_fields_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -219,14 +219,14 @@ DECLARE
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, 'subset_fields', name) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
   IF NOT keep_data AND p.side IS NOT NULL THEN
-    done := @extschema@._subset_fields_put_back(rel, name, NULL);
+    done := docpatterns._subset_fields_put_back(rel, name, NULL);
   END IF;
-  PERFORM @extschema@._pattern_drop_triggers(rel, 'subset_fields', name);
-  PERFORM @extschema@._pattern_drop_side(p.side, rel, keep_data);
-  PERFORM @extschema@._pattern_drop_whole(rel);
+  PERFORM docpatterns._pattern_drop_triggers(rel, 'subset_fields', name);
+  PERFORM docpatterns._pattern_drop_side(p.side, rel, keep_data);
+  PERFORM docpatterns._pattern_drop_whole(rel);
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _subset_fields_disable(regclass, text, bson) IS 'pattern_disable of cold fields';
+COMMENT ON FUNCTION docpatterns._subset_fields_disable(regclass, text, bson) IS 'pattern_disable of cold fields';

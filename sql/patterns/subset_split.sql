@@ -15,7 +15,7 @@ BEGIN
   options := @extschema@.bson_build('field', field, 'source', source, 'source_rel', pg_catalog.to_regclass(source)::pg_catalog.oid::pg_catalog.int8, 'on_field', on_field, 'keep', keep,
                'order_by', order_by, 'if_exists', if_exists, 'fields', fields, 'position_field', position_field, 'count_field', count_field,
                'count_mode', count_mode, 'doc_column', doc_column);
-  RETURN @extschema@._pattern_call('split', rel, 'subset', coalesce(name, field), options)::pg_catalog.int8;
+  RETURN docpatterns._pattern_call('split', rel, 'subset', coalesce(name, field), options)::pg_catalog.int8;
 END
 $$;
 COMMENT ON FUNCTION subset_split(regclass, text, text, text, int, bson, text, bson, text, text, text, text, text) IS
@@ -23,7 +23,7 @@ COMMENT ON FUNCTION subset_split(regclass, text, text, text, int, bson, text, bs
   'order_by NULL keeps the array''s own order (by _id; with position_field by that). if_exists says what to do when source has rows: error, replace or append. Returns the number of elements. '
   'Locks the table against writers; errors 22023 for elements that are no documents, 42P07 when source has rows, 42501 unless the caller owns the table';
 
-CREATE FUNCTION _subset_split(rel regclass, name text, options bson) RETURNS bigint
+CREATE FUNCTION docpatterns._subset_split(rel regclass, name text, options bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -53,11 +53,11 @@ BEGIN
   IF order_by IS NOT NULL AND position_field IS NOT NULL THEN
     RAISE EXCEPTION 'position_field is for the array''s own order, without order_by' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF @extschema@._pattern_paths_overlap(on_field, '_id') OR @extschema@._pattern_paths_overlap(position_field, '_id') OR @extschema@._pattern_paths_overlap(position_field, on_field) THEN
+  IF docpatterns._pattern_paths_overlap(on_field, '_id') OR docpatterns._pattern_paths_overlap(position_field, '_id') OR docpatterns._pattern_paths_overlap(position_field, on_field) THEN
     RAISE EXCEPTION 'on_field and position_field must be different fields and not _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) p;
-  PERFORM @extschema@._pattern_require_unused(rel, name);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) p;
+  PERFORM docpatterns._pattern_require_unused(rel, name);
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
 
   -- what cannot be an element, found before anything is written
@@ -91,9 +91,9 @@ BEGIN
     parts := parse_ident(source_name);
     source := @extschema@.collection_create(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name END, parts[cardinality(parts)]));
   END IF;
-  SELECT p.* INTO s FROM @extschema@._pattern_table(source, NULL) p;
-  PERFORM @extschema@._pattern_require_owner(source);
-  IF if_exists = 'error' AND (SELECT x FROM @extschema@._pattern_nonempty(source) x) THEN
+  SELECT p.* INTO s FROM docpatterns._pattern_table(source, NULL) p;
+  PERFORM docpatterns._pattern_require_owner(source);
+  IF if_exists = 'error' AND (SELECT x FROM docpatterns._pattern_nonempty(source) x) THEN
     RAISE EXCEPTION 'table % has rows already', s.base USING ERRCODE = 'duplicate_table', HINT = 'Say with if_exists whether to replace them or to append.';
   ELSIF if_exists = 'replace' THEN
     EXECUTE format('DELETE FROM %s', s.base);
@@ -129,16 +129,16 @@ BEGIN
     END IF;
   END LOOP;
 
-  PERFORM @extschema@._subset_enable(rel, field, source::text, source, on_field,
+  PERFORM docpatterns._subset_enable(rel, field, source::text, source, on_field,
             coalesce(order_by, @extschema@.bson_build(coalesce(position_field, '_id'), 1)), @extschema@.bson_get_text(options, 'keep')::int, coalesce(fields, element),
             NULL, @extschema@.bson_get_text(options, 'count_field'), @extschema@.bson_get_text(options, 'count_mode'), name, t.doc, NULL, false, true);
-  PERFORM @extschema@._subset_create_triggers(_subset_split.rel, @extschema@.bson_set(d.options, 'element', element))
-    FROM @extschema@._pattern_declarations(_subset_split.rel) d WHERE d.pattern = 'subset' AND d.name = _subset_split.name;
-  PERFORM @extschema@._pattern_settle_rows(rel, name, @extschema@._subset_pending(rel, name));
+  PERFORM docpatterns._subset_create_triggers(_subset_split.rel, @extschema@.bson_set(d.options, 'element', element))
+    FROM docpatterns._pattern_declarations(_subset_split.rel) d WHERE d.pattern = 'subset' AND d.name = _subset_split.name;
+  PERFORM docpatterns._pattern_settle_rows(rel, name, docpatterns._subset_pending(rel, name));
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _subset_split(regclass, text, bson) IS 'subset_split with its arguments as a document';
+COMMENT ON FUNCTION docpatterns._subset_split(regclass, text, bson) IS 'subset_split with its arguments as a document';
 
 CREATE FUNCTION subset_join(rel regclass, name text DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -148,21 +148,21 @@ BEGIN
   IF rel IS NULL THEN
     RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  SELECT array_agg(d.name) INTO declared FROM @extschema@._pattern_declarations(rel) d
+  SELECT array_agg(d.name) INTO declared FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'subset' AND (subset_join.name IS NULL OR d.name = subset_join.name);
   IF declared IS NULL THEN
     RAISE EXCEPTION 'table % has no subset pattern%', rel, CASE WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
   ELSIF cardinality(declared) > 1 THEN
     RAISE EXCEPTION 'table % has more than one subset pattern', rel USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
   END IF;
-  RETURN @extschema@._pattern_call('join', rel, 'subset', declared[1], NULL)::bigint;
+  RETURN docpatterns._pattern_call('join', rel, 'subset', declared[1], NULL)::bigint;
 END
 $$;
 COMMENT ON FUNCTION subset_join(regclass, text) IS
   'undoes subset_split: ends the declaration, puts all documents of the source that belong to a document back into its array, in their order, and deletes them from the source. '
   'Returns the number of elements. Locks both tables; errors 54000 with the keys of documents that would be too large, 42501 unless the caller owns the table';
 
-CREATE FUNCTION _subset_join(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._subset_join(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -171,11 +171,11 @@ DECLARE
   too_large text[];
   done bigint;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._subset_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
   EXECUTE format('LOCK TABLE %s, %s IN ACCESS EXCLUSIVE MODE', p.base, p.source);
   element := coalesce((p.options OPERATOR(@extschema@.->) 'element'::text)::@extschema@.bson,
                       @extschema@.bson_build(@extschema@.bson_get_text(p.options, 'on_field'), 0));
-  whole := format('@extschema@._subset_member(%s, %L::@extschema@.bson)', p.source_doc, element);
+  whole := format('docpatterns._subset_member(%s, %L::@extschema@.bson)', p.source_doc, element);
   EXECUTE format($q$SELECT array_agg(k.key::text) FROM (SELECT %1$s AS key FROM %2$s AS b JOIN (SELECT %3$s AS link, sum(@extschema@.bson_size(%4$s)::bigint + 8) AS size FROM %5$s AS s WHERE %6$s GROUP BY 1) AS g
                       ON g.link OPERATOR(@extschema@.=) %1$s
                     WHERE g.size + @extschema@.bson_size(@extschema@.bson_unset(%7$s, %8$L)) > (SELECT s.setting::bigint FROM pg_settings s WHERE s.name = 'docpatterns.max_document_size')) AS k$q$,
@@ -186,7 +186,7 @@ BEGIN
             DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
             HINT = 'Raise docpatterns.max_document_size, or leave the elements where they are.';
   END IF;
-  PERFORM @extschema@._subset_disable(rel, name, '{keep_data: true}');
+  PERFORM docpatterns._subset_disable(rel, name, '{keep_data: true}');
   EXECUTE format($q$UPDATE %1$s AS b SET %2$s = @extschema@.bson_set(%3$s, %4$L, g.elements)
                     FROM (SELECT %5$s AS link, @extschema@.bson_agg(%6$s ORDER BY %7$s, %8$s) AS elements FROM %9$s AS s WHERE %10$s GROUP BY 1) AS g
                     WHERE g.link OPERATOR(@extschema@.=) %11$s$q$,
@@ -197,4 +197,4 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _subset_join(regclass, text) IS 'subset_join of a declaration';
+COMMENT ON FUNCTION docpatterns._subset_join(regclass, text) IS 'subset_join of a declaration';

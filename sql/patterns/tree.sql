@@ -1,17 +1,17 @@
 -- The tree pattern: nodes of a tree keep their ancestors, path, children and depth. The triggers are in src/patterns/tree/.
 
-CREATE FUNCTION tree_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.tree_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_tree_trigger' LANGUAGE C;
-COMMENT ON FUNCTION tree_trigger() IS 'trigger of tables with the tree pattern; made by tree_enable';
+COMMENT ON FUNCTION docpatterns.tree_trigger() IS 'trigger of tables with the tree pattern; made by tree_enable';
 
-CREATE FUNCTION tree_treepath(doc bson, ancestors text, nearest_first boolean, node_id text) RETURNS treepath
+CREATE FUNCTION docpatterns.tree_treepath(doc bson, ancestors text, nearest_first boolean, node_id text) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_tree_treepath_sql' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION tree_treepath(bson, text, boolean, text) IS
+COMMENT ON FUNCTION docpatterns.tree_treepath(bson, text, boolean, text) IS
   'the ids in the array at the path ancestors, root first, and the id at the path node_id: what an index of the tree pattern holds; NULL if the document has none, or if they take more than 2,600 bytes';
 
-CREATE FUNCTION _tree_expressions(rel regclass, pattern text, name text, alias text) RETURNS text[]
+CREATE FUNCTION docpatterns._tree_expressions(rel regclass, pattern text, name text, alias text) RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_tree_expressions' LANGUAGE C STABLE;
-COMMENT ON FUNCTION _tree_expressions(regclass, text, text, text) IS
+COMMENT ON FUNCTION docpatterns._tree_expressions(regclass, text, text, text) IS
   'SQL text of a node''s id, its parent, its treepath and the order of siblings, as the indexes of a tree declaration have them';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
@@ -26,8 +26,8 @@ DECLARE
   t record;
   options @extschema@.bson;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF node_id IS NULL OR truth IS NULL OR on_delete IS NULL OR search_index IS NULL THEN
     RAISE EXCEPTION 'node_id, truth, on_delete and search_index must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
@@ -45,12 +45,12 @@ BEGIN
     RAISE EXCEPTION 'truth "%" needs the argument "parent"', truth USING ERRCODE = 'invalid_parameter_value',
       DETAIL = 'The children of a node are found by the parent that their documents name.';
   END IF;
-  PERFORM @extschema@._tree_check_forms(parent, ancestors, ancestors_order, path, separator, path_self, path_lead, children, depth, node_id);
-  IF order_by IS NOT NULL AND EXISTS (SELECT FROM unnest(ARRAY[parent, ancestors, path, children, depth]) f (p) WHERE @extschema@._pattern_paths_overlap(order_by, p)) THEN
+  PERFORM docpatterns._tree_check_forms(parent, ancestors, ancestors_order, path, separator, path_self, path_lead, children, depth, node_id);
+  IF order_by IS NOT NULL AND EXISTS (SELECT FROM unnest(ARRAY[parent, ancestors, path, children, depth]) f (p) WHERE docpatterns._pattern_paths_overlap(order_by, p)) THEN
     RAISE EXCEPTION 'order_by must not be a field that the pattern keeps' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   name := coalesce(name, CASE truth WHEN 'parent' THEN parent WHEN 'ancestors' THEN ancestors WHEN 'path' THEN path ELSE children END);
-  PERFORM @extschema@._tree_check_others(rel, t.base, t.doc, name, ARRAY[parent, ancestors, path, children, depth],
+  PERFORM docpatterns._tree_check_others(rel, t.base, t.doc, name, ARRAY[parent, ancestors, path, children, depth],
             ARRAY(SELECT f.path FROM (VALUES ('parent', parent), ('ancestors', ancestors), ('path', path), ('children', children), ('depth', depth)) AS f (form, path) WHERE f.form <> truth AND f.path IS NOT NULL));
   IF (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = rel) THEN
     RAISE EXCEPTION 'table % is partitioned', t.base USING ERRCODE = 'feature_not_supported',
@@ -70,13 +70,13 @@ BEGIN
   IF order_by IS NOT NULL THEN options := @extschema@.bson_set(options, 'order_by', order_by); END IF;
   options := @extschema@.bson_set(options, 'search_index', search_index);
   -- the primary key of a collection is its documents' _id
-  options := @extschema@.bson_set(options, 'id_is_key', @extschema@._pattern_paths_overlap(node_id, '_id') AND t.keys = '{_id}' AND t.key_types = ARRAY['@extschema@.bson_value'::regtype::text]
-    AND EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = rel AND g.tgfoid = '@extschema@.collection_set_id()'::regprocedure));
-  options := @extschema@._tree_gone(rel, @extschema@.bson_set(options, 'doc_column', t.doc));
+  options := @extschema@.bson_set(options, 'id_is_key', docpatterns._pattern_paths_overlap(node_id, '_id') AND t.keys = '{_id}' AND t.key_types = ARRAY['@extschema@.bson_value'::regtype::text]
+    AND EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = rel AND g.tgfoid = 'docpatterns.collection_set_id()'::regprocedure));
+  options := docpatterns._tree_gone(rel, @extschema@.bson_set(options, 'doc_column', t.doc));
 
-  PERFORM @extschema@._tree_create_triggers(rel, options);
-  PERFORM @extschema@._tree_create_indexes(rel, 'tree', name);
-  PERFORM @extschema@._pattern_notice_rows(rel, name);
+  PERFORM docpatterns._tree_create_triggers(rel, options);
+  PERFORM docpatterns._tree_create_indexes(rel, 'tree', name);
+  PERFORM docpatterns._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
@@ -85,14 +85,14 @@ COMMENT ON FUNCTION tree_enable(regclass, text, text, text, text, text, text, bo
   'Returns the name of the declaration. Makes indexes; locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
 
 -- What arrays of children had once tells old copies of them from what is new.
-CREATE FUNCTION _tree_gone(rel regclass, options bson) RETURNS bson
+CREATE FUNCTION docpatterns._tree_gone(rel regclass, options bson) RETURNS bson
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  gone regclass := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'gone_pair'), rel);
+  gone regclass := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'gone_pair'), rel);
 BEGIN
   IF @extschema@.bson_exists(options, 'children') AND @extschema@.bson_get_text(options, 'truth') <> 'children' THEN
     IF gone IS NULL THEN
-      options := @extschema@.bson_set(options, 'gone_pair', @extschema@._derive_create_queue(rel, 'tree', @extschema@.bson_get_text(options, 'name'), 'gone', 'has ceased to list'));
+      options := @extschema@.bson_set(options, 'gone_pair', docpatterns._derive_create_queue(rel, 'tree', @extschema@.bson_get_text(options, 'name'), 'gone', 'has ceased to list'));
     END IF;
   ELSIF @extschema@.bson_exists(options, 'gone_pair') THEN
     options := @extschema@.bson_unset(options, 'gone_pair');
@@ -100,10 +100,10 @@ BEGIN
   RETURN options;
 END
 $$;
-COMMENT ON FUNCTION _tree_gone(regclass, bson) IS 'options of a tree with the list of children that have gone, which is made, where children are derived';
+COMMENT ON FUNCTION docpatterns._tree_gone(regclass, bson) IS 'options of a tree with the list of children that have gone, which is made, where children are derived';
 
 -- The forms of a declaration, of nodes or of documents that hang on them.
-CREATE FUNCTION _tree_check_forms(parent text, ancestors text, ancestors_order text, path text, separator text, path_self boolean, path_lead boolean,
+CREATE FUNCTION docpatterns._tree_check_forms(parent text, ancestors text, ancestors_order text, path text, separator text, path_self boolean, path_lead boolean,
                                   children text, depth text, node_id text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -116,86 +116,86 @@ BEGIN
   -- a bad path is an error here, and the text goes into SQL as a literal later
   IF EXISTS (SELECT FROM unnest(ARRAY[parent, ancestors, path, children, depth, node_id, '_id']) WITH ORDINALITY a (p, n),
                          unnest(ARRAY[parent, ancestors, path, children, depth, node_id, '_id']) WITH ORDINALITY b (p, n)
-             WHERE a.n < b.n AND a.n < 6 AND @extschema@._pattern_paths_overlap(a.p, b.p)) THEN
+             WHERE a.n < b.n AND a.n < 6 AND docpatterns._pattern_paths_overlap(a.p, b.p)) THEN
     RAISE EXCEPTION 'the fields of a tree must be different fields, none inside another and none but node_id the _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._pattern_paths_overlap(node_id, '_id');
+  PERFORM docpatterns._pattern_paths_overlap(node_id, '_id');
 END
 $$;
-COMMENT ON FUNCTION _tree_check_forms(text, text, text, text, text, boolean, boolean, text, text, text) IS 'error 22023 for forms of a tree that do not go together';
+COMMENT ON FUNCTION docpatterns._tree_check_forms(text, text, text, text, text, boolean, boolean, text, text, text) IS 'error 22023 for forms of a tree that do not go together';
 
-CREATE FUNCTION _tree_kept_paths(options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._tree_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_get_text($1, o) FROM unnest('{parent,ancestors,path,children,depth}'::text[]) AS o
   WHERE @extschema@.bson_exists($1, o) AND o <> coalesce(@extschema@.bson_get_text($1, 'truth'), 'parent')
 $$;
-COMMENT ON FUNCTION _tree_kept_paths(bson) IS 'paths of the fields that the tree pattern derives from the one that is written by hand';
+COMMENT ON FUNCTION docpatterns._tree_kept_paths(bson) IS 'paths of the fields that the tree pattern derives from the one that is written by hand';
 
 -- Two declarations on one table must not keep the same field.
-CREATE FUNCTION _tree_check_others(rel regclass, base text, doc text, name text, fields text[], kept text[]) RETURNS void
+CREATE FUNCTION docpatterns._tree_check_others(rel regclass, base text, doc text, name text, fields text[], kept text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM @extschema@._pattern_require_unused(rel, name);
-  PERFORM @extschema@._tree_check_fields(rel, base, doc, name, fields, kept);
+  PERFORM docpatterns._pattern_require_unused(rel, name);
+  PERFORM docpatterns._tree_check_fields(rel, base, doc, name, fields, kept);
 END
 $$;
-COMMENT ON FUNCTION _tree_check_others(regclass, text, text, text, text[], text[]) IS 'error 42710 or 22023 when another declaration of the table is in the way';
+COMMENT ON FUNCTION docpatterns._tree_check_others(regclass, text, text, text, text[], text[]) IS 'error 42710 or 22023 when another declaration of the table is in the way';
 
-CREATE FUNCTION _tree_check_fields(rel regclass, base text, doc text, name text, fields text[], kept text[]) RETURNS void
+CREATE FUNCTION docpatterns._tree_check_fields(rel regclass, base text, doc text, name text, fields text[], kept text[]) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
                CROSS JOIN unnest('{parent,ancestors,path,children,depth}'::text[]) theirs (option) CROSS JOIN unnest(fields) ours (path)
              WHERE d.pattern IN ('tree', 'tree_attach') AND d.name <> _tree_check_fields.name AND @extschema@.bson_get_text(d.options, 'doc_column') = doc
-               AND @extschema@._pattern_paths_overlap(@extschema@.bson_get_text(d.options, theirs.option), ours.path)) THEN
+               AND docpatterns._pattern_paths_overlap(@extschema@.bson_get_text(d.options, theirs.option), ours.path)) THEN
     RAISE EXCEPTION 'table % has a tree pattern that keeps one of these fields already', base USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._derive_refuse_kept(rel, base, doc, kept, name);
+  PERFORM docpatterns._derive_refuse_kept(rel, base, doc, kept, name);
 END
 $$;
-COMMENT ON FUNCTION _tree_check_fields(regclass, text, text, text, text[], text[]) IS 'error 22023 when another declaration keeps one of the fields of a tree (kept: those that the tree derives)';
+COMMENT ON FUNCTION docpatterns._tree_check_fields(regclass, text, text, text, text[], text[]) IS 'error 22023 when another declaration keeps one of the fields of a tree (kept: those that the tree derives)';
 
 -- The same for options of a declaration that are changed.
-CREATE FUNCTION _tree_check_changed(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._tree_check_changed(rel regclass, options bson) RETURNS void
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._tree_check_fields($1, $1::text, @extschema@.bson_get_text($2, 'doc_column'), @extschema@.bson_get_text($2, 'name'),
-           ARRAY(SELECT @extschema@.bson_get_text($2, o) FROM unnest('{parent,ancestors,path,children,depth}'::text[]) o), ARRAY(SELECT k FROM @extschema@._tree_kept_paths($2) k))
+  SELECT docpatterns._tree_check_fields($1, $1::text, @extschema@.bson_get_text($2, 'doc_column'), @extschema@.bson_get_text($2, 'name'),
+           ARRAY(SELECT @extschema@.bson_get_text($2, o) FROM unnest('{parent,ancestors,path,children,depth}'::text[]) o), ARRAY(SELECT k FROM docpatterns._tree_kept_paths($2) k))
 $$;
-COMMENT ON FUNCTION _tree_check_changed(regclass, bson) IS 'error 22023 when another declaration keeps one of the fields of these options';
+COMMENT ON FUNCTION docpatterns._tree_check_changed(regclass, bson) IS 'error 22023 when another declaration keeps one of the fields of these options';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
-CREATE FUNCTION _tree_create_triggers(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._tree_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   doc text;
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.tree_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 45, 'tree', name, NULL, 23), rel, options::text);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.tree_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 45, 'tree', name, 'row', 13), rel, 'of', name);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.tree_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 45, 'tree', name, NULL, 23), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.tree_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 45, 'tree', name, 'row', 13), rel, 'of', name);
   -- a document that stays where it is passes the condition and costs no entry in the queue of triggers
-  SELECT t.doc INTO doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t;
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (@extschema@.reference_differs(OLD.%I, NEW.%3$I, %L::text[])) '
-                 'EXECUTE FUNCTION @extschema@.tree_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 45, 'tree', name, 'update', 17), rel, doc,
+  SELECT t.doc INTO doc FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t;
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (docpatterns.reference_differs(OLD.%I, NEW.%3$I, %L::text[])) '
+                 'EXECUTE FUNCTION docpatterns.tree_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 45, 'tree', name, 'update', 17), rel, doc,
                  array_remove(ARRAY[@extschema@.bson_get_text(options, 'node_id'), @extschema@.bson_get_text(options, @extschema@.bson_get_text(options, 'truth')),
                                     CASE WHEN @extschema@.bson_exists(options, 'children') THEN @extschema@.bson_get_text(options, 'order_by') END], NULL)::text, 'of', name);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.tree_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 45, 'tree', name, 'statement', 28), rel, 'of', name);
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.tree_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 45, 'tree', name, 'statement', 28), rel, 'of', name);
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _tree_create_triggers(regclass, bson) IS 'triggers of the tree pattern on its table';
+COMMENT ON FUNCTION docpatterns._tree_create_triggers(regclass, bson) IS 'triggers of the tree pattern on its table';
 
 -- The indexes of a declaration as SQL text behind ON <table>, and how the catalog shows their columns.
-CREATE FUNCTION _tree_indexes(rel regclass, pattern text, name text, OUT kind text, OUT is_unique boolean, OUT definition text, OUT shown text)
+CREATE FUNCTION docpatterns._tree_indexes(rel regclass, pattern text, name text, OUT kind text, OUT is_unique boolean, OUT definition text, OUT shown text)
 RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.kind, i.is_unique, i.definition, replace(i.shown, '::pg_catalog.text', '::text')
-  FROM @extschema@._pattern_declarations($1) d,
-    LATERAL (SELECT @extschema@._tree_expressions($1, $2, $3, NULL) AS e, @extschema@.bson_get_text(d.options, 'ancestors') AS ancestors, @extschema@.bson_get_text(d.options, 'path') AS path,
-                    (SELECT t.doc FROM @extschema@._pattern_table($1, @extschema@._pattern_doc_column($1, @extschema@.bson_get_text(d.options, 'doc_column'))) t) AS doc) x,
+  FROM docpatterns._pattern_declarations($1) d,
+    LATERAL (SELECT docpatterns._tree_expressions($1, $2, $3, NULL) AS e, @extschema@.bson_get_text(d.options, 'ancestors') AS ancestors, @extschema@.bson_get_text(d.options, 'path') AS path,
+                    (SELECT t.doc FROM docpatterns._pattern_table($1, docpatterns._pattern_doc_column($1, @extschema@.bson_get_text(d.options, 'doc_column'))) t) AS doc) x,
     LATERAL (SELECT 'id' AS kind, true AS is_unique, format('((%s))', e[1]) AS definition, e[1] AS shown
                WHERE e[1] IS NOT NULL AND @extschema@.bson_get_text(d.options, 'id_is_key') IS DISTINCT FROM 'true'
              UNION ALL SELECT 'parent', false, format('((%s))', e[2]), e[2]
@@ -204,62 +204,62 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
                WHERE (x.ancestors IS NOT NULL OR x.path IS NOT NULL) AND @extschema@.bson_get_text(d.options, 'search_index') = 'true') i
   WHERE d.pattern = $2 AND d.name = $3
 $$;
-COMMENT ON FUNCTION _tree_indexes(regclass, text, text) IS 'the indexes that a tree declaration needs';
+COMMENT ON FUNCTION docpatterns._tree_indexes(regclass, text, text) IS 'the indexes that a tree declaration needs';
 
 -- An index of the table that is what a declaration needs, or NULL.
-CREATE FUNCTION _tree_index_find(rel regclass, is_unique boolean, definition text, shown text) RETURNS regclass
+CREATE FUNCTION docpatterns._tree_index_find(rel regclass, is_unique boolean, definition text, shown text) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
-  WHERE i.indrelid = $1 AND i.indnatts = 1 AND @extschema@._pattern_index_full(i.indexrelid) AND i.indisvalid AND (i.indisunique AND i.indimmediate OR NOT $2)
+  WHERE i.indrelid = $1 AND i.indnatts = 1 AND docpatterns._pattern_index_full(i.indexrelid) AND i.indisvalid AND (i.indisunique AND i.indimmediate OR NOT $2)
     AND CASE WHEN $4 IS NULL THEN strpos(replace(pg_get_indexdef(i.indexrelid), '''', ''), replace($3, '''', '')) > 0
              ELSE a.amname = 'btree' AND pg_get_indexdef(i.indexrelid, 1, false) IN ($4, '(' || $4 || ')') AND i.indoption[0] & 1 = 0 END
   ORDER BY i.indexrelid LIMIT 1
 $$;
-COMMENT ON FUNCTION _tree_index_find(regclass, boolean, text, text) IS 'an index of the table with that definition, or NULL';
+COMMENT ON FUNCTION docpatterns._tree_index_find(regclass, boolean, text, text) IS 'an index of the table with that definition, or NULL';
 
-CREATE FUNCTION _tree_create_indexes(rel regclass, pattern text, name text) RETURNS void
+CREATE FUNCTION docpatterns._tree_create_indexes(rel regclass, pattern text, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
   i record;
   made text[] := '{}';
   o @extschema@.bson;
 BEGIN
-  FOR i IN SELECT x.* FROM @extschema@._tree_indexes(rel, pattern, name) x LOOP
-    IF @extschema@._tree_index_find(rel, i.is_unique, i.definition, i.shown) IS NULL THEN
+  FOR i IN SELECT x.* FROM docpatterns._tree_indexes(rel, pattern, name) x LOOP
+    IF docpatterns._tree_index_find(rel, i.is_unique, i.definition, i.shown) IS NULL THEN
       EXECUTE format('CREATE %sINDEX ON %s %s', CASE WHEN i.is_unique THEN 'UNIQUE ' ELSE '' END, rel, i.definition);
       made := made || i.kind;
     END IF;
   END LOOP;
   -- the declaration remembers which ones it has made
   IF made <> '{}' THEN
-    SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = _tree_create_indexes.pattern AND d.name = _tree_create_indexes.name;
+    SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = _tree_create_indexes.pattern AND d.name = _tree_create_indexes.name;
     made := ARRAY(SELECT e::text FROM @extschema@.bson_elements(o OPERATOR(@extschema@.->) 'made'::text) e UNION SELECT unnest(made) ORDER BY 1);
     o := @extschema@.bson_set(o, 'made', made);
     IF pattern = 'tree' THEN
-      PERFORM @extschema@._tree_create_triggers(rel, o);
+      PERFORM docpatterns._tree_create_triggers(rel, o);
     ELSE
-      PERFORM @extschema@._tree_attach_create_triggers(rel, o);
+      PERFORM docpatterns._tree_attach_create_triggers(rel, o);
     END IF;
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _tree_create_indexes(regclass, text, text) IS 'makes the indexes of a tree declaration that are not there yet';
+COMMENT ON FUNCTION docpatterns._tree_create_indexes(regclass, text, text) IS 'makes the indexes of a tree declaration that are not there yet';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _tree_node(rel regclass, pattern text, name text, doc bson, OUT id bson_value, OUT parent bson_value)
+CREATE FUNCTION docpatterns._tree_node(rel regclass, pattern text, name text, doc bson, OUT id bson_value, OUT parent bson_value)
   AS 'MODULE_PATHNAME', 'dp_tree_node' LANGUAGE C STABLE STRICT COST 10;
-COMMENT ON FUNCTION _tree_node(regclass, text, text, bson) IS 'the id of a node and of its parent, by the form that is written by hand';
+COMMENT ON FUNCTION docpatterns._tree_node(regclass, text, text, bson) IS 'the id of a node and of its parent, by the form that is written by hand';
 
-CREATE FUNCTION _tree_faults(rel regclass, pattern text, name text, doc bson, chain bson_value, children bson_value, OUT what text, OUT expected text, OUT found text)
+CREATE FUNCTION docpatterns._tree_faults(rel regclass, pattern text, name text, doc bson, chain bson_value, children bson_value, OUT what text, OUT expected text, OUT found text)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_tree_faults' LANGUAGE C STABLE COST 20 ROWS 1;
-COMMENT ON FUNCTION _tree_faults(regclass, text, text, bson, bson_value, bson_value) IS
+COMMENT ON FUNCTION docpatterns._tree_faults(regclass, text, text, bson, bson_value, bson_value) IS
   'forms of a document that are not as they follow from the ids above it (an array, root first; NULL: it hangs on nothing) and of its children';
 
 -- Common table expressions over a tree: "rows" (key, key_row, id, parent, doc), "walk" (id, chain: the ids above it) and "kids" (parent, children).
-CREATE FUNCTION _tree_walk_sql(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._tree_walk_sql(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -267,15 +267,15 @@ DECLARE
   key_list text;
   order_by text;
 BEGIN
-  SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'tree' AND d.name = _tree_walk_sql.name;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
+  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'tree' AND d.name = _tree_walk_sql.name;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
   SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY u (k, n);
   order_by := CASE WHEN @extschema@.bson_exists(o, 'order_by')
     THEN format('coalesce(r.doc OPERATOR(@extschema@.->) %L::text, ''null''::@extschema@.bson_value), ', @extschema@.bson_get_text(o, 'order_by')) ELSE '' END;
   RETURN format($q$
     WITH RECURSIVE found AS MATERIALIZED (
       SELECT %1$s AS key, ROW(%2$s) AS key_row, n.id, n.parent, b.%3$I AS doc
-      FROM %4$s AS b CROSS JOIN LATERAL @extschema@._tree_node(%5$L::regclass, 'tree', %6$L, b.%3$I) n WHERE b.%3$I IS NOT NULL),
+      FROM %4$s AS b CROSS JOIN LATERAL docpatterns._tree_node(%5$L::regclass, 'tree', %6$L, b.%3$I) n WHERE b.%3$I IS NOT NULL),
     listed AS (
       SELECT f.id AS parent, e AS child FROM found f CROSS JOIN LATERAL @extschema@.bson_elements(f.doc OPERATOR(@extschema@.->) %7$L::text) e
       WHERE %8$L::boolean AND @extschema@.bson_typeof(f.doc, %7$L) OPERATOR(pg_catalog.=) 'array'),
@@ -284,7 +284,7 @@ BEGIN
       FROM found f LEFT JOIN (SELECT DISTINCT ON (child) * FROM listed) l ON l.child OPERATOR(@extschema@.=) f.id),
     walk (id, chain) AS (
       SELECT r.id, @extschema@.bson_array() FROM rows r WHERE r.parent IS NULL AND r.id IS NOT NULL
-      UNION ALL SELECT r.id, @extschema@.bson_concat(w.chain, p.id) FROM walk w JOIN rows r ON r.parent OPERATOR(@extschema@.=) w.id
+      UNION ALL SELECT r.id, docpatterns.bson_concat(w.chain, p.id) FROM walk w JOIN rows r ON r.parent OPERATOR(@extschema@.=) w.id
         CROSS JOIN LATERAL (SELECT w.id) p),
     kids AS (
       SELECT r.parent, @extschema@.bson_agg(r.id ORDER BY %9$s r.id) AS children FROM rows r WHERE r.parent IS NOT NULL AND r.id IS NOT NULL AND NOT %8$L::boolean GROUP BY r.parent)
@@ -292,24 +292,24 @@ BEGIN
     rel::oid, name, coalesce(@extschema@.bson_get_text(o, 'children'), '_id'), @extschema@.bson_get_text(o, 'truth') = 'children', order_by);
 END
 $$;
-COMMENT ON FUNCTION _tree_walk_sql(regclass, text) IS 'SQL text: common table expressions that compute a tree anew from the form that is written by hand';
+COMMENT ON FUNCTION docpatterns._tree_walk_sql(regclass, text) IS 'SQL text: common table expressions that compute a tree anew from the form that is written by hand';
 
 -- What a node of "rows" should look like beside what it does.
-CREATE FUNCTION _tree_faults_sql(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._tree_faults_sql(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format($q$FROM rows r LEFT JOIN walk w ON w.id OPERATOR(@extschema@.=) r.id LEFT JOIN kids k ON k.parent OPERATOR(@extschema@.=) r.id
-      CROSS JOIN LATERAL @extschema@._tree_faults(%L::regclass, 'tree', %L, r.doc, w.chain, %s) f
+      CROSS JOIN LATERAL docpatterns._tree_faults(%L::regclass, 'tree', %L, r.doc, w.chain, %s) f
     WHERE w.id IS NOT NULL$q$, $1::oid, $2,
     CASE WHEN (SELECT @extschema@.bson_exists(d.options, 'children') AND @extschema@.bson_get_text(d.options, 'truth') <> 'children'
-               FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'tree' AND d.name = $2)
+               FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'tree' AND d.name = $2)
          THEN 'coalesce(k.children, @extschema@.bson_array())' ELSE 'NULL' END)
 $$;
-COMMENT ON FUNCTION _tree_faults_sql(regclass, text) IS 'SQL text: the faults of the nodes of a tree';
+COMMENT ON FUNCTION docpatterns._tree_faults_sql(regclass, text) IS 'SQL text: the faults of the nodes of a tree';
 
-CREATE FUNCTION _tree_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._tree_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN QUERY EXECUTE @extschema@._tree_walk_sql(rel, name) || $q$
+  RETURN QUERY EXECUTE docpatterns._tree_walk_sql(rel, name) || $q$
     SELECT r.key, 'node id'::text, 'present'::text, 'absent'::text FROM rows r WHERE r.id IS NULL
     UNION ALL SELECT r.key, 'node id', 'unique', r.id::text FROM (SELECT r.*, count(*) OVER (PARTITION BY r.id) AS n FROM rows r WHERE r.id IS NOT NULL) r WHERE r.n > 1
     UNION ALL SELECT r.key, 'parent', 'a node', r.parent::text FROM rows r
@@ -320,25 +320,25 @@ BEGIN
       WHERE NOT EXISTS (SELECT FROM rows p WHERE p.id OPERATOR(@extschema@.=) l.child)
     UNION ALL SELECT f.key, 'child', 'listed once', l.child::text FROM (SELECT l.*, count(*) OVER (PARTITION BY l.child) AS n FROM listed l) l
       JOIN rows f ON f.id OPERATOR(@extschema@.=) l.parent WHERE l.n > 1
-    UNION ALL SELECT r.key, f.what, f.expected, f.found $q$ || @extschema@._tree_faults_sql(rel, name);
+    UNION ALL SELECT r.key, f.what, f.expected, f.found $q$ || docpatterns._tree_faults_sql(rel, name);
   RETURN QUERY SELECT NULL::@extschema@.bson_value, 'list of children that have gone'::text, 'present'::text, 'missing'::text
-    FROM @extschema@._pattern_declarations(rel) d
+    FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'tree' AND d.name = _tree_check.name AND @extschema@.bson_exists(d.options, 'children') AND @extschema@.bson_get_text(d.options, 'truth') <> 'children'
-      AND @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'gone_pair'), _tree_check.rel) IS NULL;
+      AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'gone_pair'), _tree_check.rel) IS NULL;
   RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index'::text, i.definition, 'missing'::text
-    FROM @extschema@._tree_indexes(rel, 'tree', name) i WHERE @extschema@._tree_index_find(rel, i.is_unique, i.definition, i.shown) IS NULL;
+    FROM docpatterns._tree_indexes(rel, 'tree', name) i WHERE docpatterns._tree_index_find(rel, i.is_unique, i.definition, i.shown) IS NULL;
 END
 $$;
-COMMENT ON FUNCTION _tree_check(regclass, text) IS 'violated invariants of a tree';
+COMMENT ON FUNCTION docpatterns._tree_check(regclass, text) IS 'violated invariants of a tree';
 
 -- A node without a parent that lists its ancestors, and children without one that it lists: the edges that are implied are written down.
-CREATE FUNCTION _tree_take_over(rel regclass, name text, key bson_value) RETURNS void
+CREATE FUNCTION docpatterns._tree_take_over(rel regclass, name text, key bson_value) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._tree_take_edges($1, 'tree', $2, $3)
+  SELECT docpatterns._tree_take_edges($1, 'tree', $2, $3)
 $$;
-COMMENT ON FUNCTION _tree_take_over(regclass, text, bson_value) IS 'writes the parents that the other forms of a node imply';
+COMMENT ON FUNCTION docpatterns._tree_take_over(regclass, text, bson_value) IS 'writes the parents that the other forms of a node imply';
 
-CREATE FUNCTION _tree_take_edges(rel regclass, pattern text, name text, key bson_value) RETURNS void
+CREATE FUNCTION docpatterns._tree_take_edges(rel regclass, pattern text, name text, key bson_value) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -351,7 +351,7 @@ DECLARE
   nearest int;
   above @extschema@.bson_value;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._pattern_parts(rel, pattern, name) q;
+  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, pattern, name) q;
   parent := @extschema@.bson_get_text(p.options, 'parent');
   ancestors := @extschema@.bson_get_text(p.options, 'ancestors');
   children := @extschema@.bson_get_text(p.options, 'children');
@@ -385,39 +385,39 @@ EXCEPTION WHEN integrity_constraint_violation THEN
   NULL;
 END
 $$;
-COMMENT ON FUNCTION _tree_take_edges(regclass, text, text, bson_value) IS 'writes the parents that the other forms of a document imply, where none is named';
+COMMENT ON FUNCTION docpatterns._tree_take_edges(regclass, text, text, bson_value) IS 'writes the parents that the other forms of a document imply, where none is named';
 
 -- Keys of rows that may have to be settled. With children as the truth a row brings first its children's parents and then itself in line.
-CREATE FUNCTION _tree_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._tree_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._tree_walk_sql($1, $2) || CASE
-    WHEN (SELECT @extschema@.bson_get_text(d.options, 'truth') = 'children' FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'tree' AND d.name = $2)
+  SELECT docpatterns._tree_walk_sql($1, $2) || CASE
+    WHEN (SELECT @extschema@.bson_get_text(d.options, 'truth') = 'children' FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'tree' AND d.name = $2)
     THEN 'SELECT r.key_row AS key FROM rows r CROSS JOIN generate_series(1, 2) AS pass ORDER BY pass'
     ELSE 'SELECT r.key_row AS key FROM rows r WHERE NOT EXISTS (SELECT FROM walk w WHERE w.id OPERATOR(@extschema@.=) r.id) '
-         'UNION ALL SELECT s.key_row FROM (SELECT DISTINCT ON (r.id) r.key_row ' || @extschema@._tree_faults_sql($1, $2) || ') s' END
+         'UNION ALL SELECT s.key_row FROM (SELECT DISTINCT ON (r.id) r.key_row ' || docpatterns._tree_faults_sql($1, $2) || ') s' END
 $$;
-COMMENT ON FUNCTION _tree_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a tree declaration';
+COMMENT ON FUNCTION docpatterns._tree_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a tree declaration';
 
-CREATE FUNCTION _tree_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._tree_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM @extschema@._tree_create_triggers(_tree_repair.rel, @extschema@._tree_gone(_tree_repair.rel, d.options)) FROM @extschema@._pattern_declarations(_tree_repair.rel) d
-    WHERE d.pattern = 'tree' AND d.name = _tree_repair.name AND @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'gone_pair'), _tree_repair.rel) IS NULL;
-  PERFORM @extschema@._pattern_forget_gone(rel, name);
-  PERFORM @extschema@._tree_create_indexes(rel, 'tree', name);
-  RETURN @extschema@._pattern_settle_rows(rel, name, @extschema@._tree_pending(rel, name));
+  PERFORM docpatterns._tree_create_triggers(_tree_repair.rel, docpatterns._tree_gone(_tree_repair.rel, d.options)) FROM docpatterns._pattern_declarations(_tree_repair.rel) d
+    WHERE d.pattern = 'tree' AND d.name = _tree_repair.name AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'gone_pair'), _tree_repair.rel) IS NULL;
+  PERFORM docpatterns._pattern_forget_gone(rel, name);
+  PERFORM docpatterns._tree_create_indexes(rel, 'tree', name);
+  RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._tree_pending(rel, name));
 END
 $$;
-COMMENT ON FUNCTION _tree_repair(regclass, text) IS 'pattern_repair of the tree pattern';
+COMMENT ON FUNCTION docpatterns._tree_repair(regclass, text) IS 'pattern_repair of the tree pattern';
 
-CREATE FUNCTION _tree_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._tree_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson;
   old @extschema@.bson;
 BEGIN
-  SELECT d.options INTO old FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'tree' AND d.name = _tree_alter.name;
-  o := @extschema@._pattern_change_options(old, changes, 'tree', '{ancestors: "string null", ancestors_order: "string", path: "string null", separator: "string", path_self: "bool", path_lead: "bool", '
+  SELECT d.options INTO old FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'tree' AND d.name = _tree_alter.name;
+  o := docpatterns._pattern_change_options(old, changes, 'tree', '{ancestors: "string null", ancestors_order: "string", path: "string null", separator: "string", path_self: "bool", path_lead: "bool", '
          'children: "string null", depth: "string null", on_delete: "string", order_by: "string null", search_index: "bool"}');
   IF NOT @extschema@.bson_exists(o, @extschema@.bson_get_text(o, 'truth')) THEN
     RAISE EXCEPTION 'the form that is written by hand cannot be given up' USING ERRCODE = 'invalid_parameter_value';
@@ -425,55 +425,55 @@ BEGIN
   IF @extschema@.bson_get_text(o, 'on_delete') NOT IN ('restrict', 'cascade', 'reparent') THEN
     RAISE EXCEPTION 'on_delete must be "restrict", "cascade" or "reparent"' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._tree_check_forms(@extschema@.bson_get_text(o, 'parent'), @extschema@.bson_get_text(o, 'ancestors'), coalesce(@extschema@.bson_get_text(o, 'ancestors_order'), 'root_first'),
+  PERFORM docpatterns._tree_check_forms(@extschema@.bson_get_text(o, 'parent'), @extschema@.bson_get_text(o, 'ancestors'), coalesce(@extschema@.bson_get_text(o, 'ancestors_order'), 'root_first'),
     @extschema@.bson_get_text(o, 'path'), coalesce(@extschema@.bson_get_text(o, 'separator'), '.'), coalesce(@extschema@.bson_get_text(o, 'path_self')::boolean, false),
     coalesce(@extschema@.bson_get_text(o, 'path_lead')::boolean, true), @extschema@.bson_get_text(o, 'children'), @extschema@.bson_get_text(o, 'depth'), @extschema@.bson_get_text(o, 'node_id'));
-  PERFORM @extschema@._tree_check_changed(rel, o);
+  PERFORM docpatterns._tree_check_changed(rel, o);
   IF @extschema@.bson_exists(o, 'path') AND NOT @extschema@.bson_exists(o, 'separator') THEN
     o := @extschema@.bson_set(o, 'separator', '.');
   END IF;
   IF @extschema@.bson_exists(o, 'path') AND NOT @extschema@.bson_exists(o, 'path_lead') THEN
     o := @extschema@.bson_set(o, 'path_lead', true);
   END IF;
-  o := @extschema@._tree_gone(rel, o);
-  PERFORM @extschema@._tree_create_triggers(rel, o);
+  o := docpatterns._tree_gone(rel, o);
+  PERFORM docpatterns._tree_create_triggers(rel, o);
   IF @extschema@.bson_exists(old, 'gone_pair') AND NOT @extschema@.bson_exists(o, 'gone_pair') THEN
-    PERFORM @extschema@._pattern_drop_side(@extschema@._pattern_side(@extschema@.bson_get_text(old, 'gone_pair'), rel), rel, false);
+    PERFORM docpatterns._pattern_drop_side(docpatterns._pattern_side(@extschema@.bson_get_text(old, 'gone_pair'), rel), rel, false);
   END IF;
-  PERFORM @extschema@._tree_create_indexes(rel, 'tree', name);
+  PERFORM docpatterns._tree_create_indexes(rel, 'tree', name);
   IF EXISTS (SELECT FROM @extschema@.bson_keys(changes) k WHERE k NOT IN ('on_delete', 'search_index')) THEN
     RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(rel), quote_literal(name);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _tree_alter(regclass, text, bson) IS 'pattern_alter of the tree pattern';
+COMMENT ON FUNCTION docpatterns._tree_alter(regclass, text, bson) IS 'pattern_alter of the tree pattern';
 
-CREATE FUNCTION _tree_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._tree_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i record;
   gone regclass;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'gone_pair'), _tree_disable.rel) INTO gone FROM @extschema@._pattern_declarations(rel) d
+  SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'gone_pair'), _tree_disable.rel) INTO gone FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'tree' AND d.name = _tree_disable.name;
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(NULL) d
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(NULL) d
              WHERE d.pattern = 'tree_attach' AND @extschema@.bson_get_text(d.options, 'tree_name') = _tree_disable.name
-               AND @extschema@._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), d.rel) = _tree_disable.rel) THEN
+               AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), d.rel) = _tree_disable.rel) THEN
     RAISE EXCEPTION 'documents of other tables hang on the tree "%" of table %', name, rel
       USING ERRCODE = 'dependent_objects_still_exist', HINT = 'End their patterns first: pattern_list() shows those of the kind tree_attach.';
   END IF;
   -- indexes that the declaration has made go with it
-  FOR i IN SELECT @extschema@._tree_index_find(rel, x.is_unique, x.definition, x.shown) AS index FROM @extschema@._tree_indexes(rel, 'tree', name) x
-           WHERE x.kind = ANY (ARRAY(SELECT e::text FROM @extschema@._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@.bson_elements(d.options OPERATOR(@extschema@.->) 'made'::text) e
+  FOR i IN SELECT docpatterns._tree_index_find(rel, x.is_unique, x.definition, x.shown) AS index FROM docpatterns._tree_indexes(rel, 'tree', name) x
+           WHERE x.kind = ANY (ARRAY(SELECT e::text FROM docpatterns._pattern_declarations(rel) d CROSS JOIN LATERAL @extschema@.bson_elements(d.options OPERATOR(@extschema@.->) 'made'::text) e
                                      WHERE d.pattern = 'tree' AND d.name = _tree_disable.name)) LOOP
     IF i.index IS NOT NULL THEN
       EXECUTE format('DROP INDEX %s', i.index);
     END IF;
   END LOOP;
-  PERFORM @extschema@._pattern_drop_triggers(rel, 'tree', name);
-  PERFORM @extschema@._pattern_drop_side(gone, rel, false);
+  PERFORM docpatterns._pattern_drop_triggers(rel, 'tree', name);
+  PERFORM docpatterns._pattern_drop_side(gone, rel, false);
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _tree_disable(regclass, text, bson) IS 'pattern_disable of the tree pattern: the documents stay as they are';
+COMMENT ON FUNCTION docpatterns._tree_disable(regclass, text, bson) IS 'pattern_disable of the tree pattern: the documents stay as they are';

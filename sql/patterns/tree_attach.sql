@@ -1,8 +1,8 @@
 -- Documents of other tables that hang on nodes of a tree. The triggers are in src/patterns/tree/attach.c.
 
-CREATE FUNCTION tree_attach_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.tree_attach_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_tree_attach_trigger' LANGUAGE C;
-COMMENT ON FUNCTION tree_attach_trigger() IS 'trigger of tables whose documents hang on nodes of a tree, and of the tree; made by tree_attach';
+COMMENT ON FUNCTION docpatterns.tree_attach_trigger() IS 'trigger of tables whose documents hang on nodes of a tree, and of the tree; made by tree_attach';
 
 CREATE FUNCTION tree_attach(
   rel regclass, tree regclass, parent text, ancestors text DEFAULT NULL, ancestors_order text DEFAULT 'root_first',
@@ -15,17 +15,17 @@ DECLARE
   options @extschema@.bson;
   pair text := replace(gen_random_uuid()::text, '-', '');
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
-  PERFORM @extschema@._pattern_refuse_partition(rel);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
+  PERFORM docpatterns._pattern_refuse_partition(rel);
   IF tree IS NULL OR parent IS NULL OR search_index IS NULL THEN
     RAISE EXCEPTION 'tree, parent and search_index must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  PERFORM @extschema@._pattern_require_owner(tree);
+  PERFORM docpatterns._pattern_require_owner(tree);
   IF rel = tree THEN
     RAISE EXCEPTION 'the documents of a tree are its nodes' USING ERRCODE = 'invalid_parameter_value', HINT = 'Documents of other tables can hang on it.';
   END IF;
-  SELECT count(*), min(d.name) INTO n, tree_name FROM @extschema@._pattern_declarations(tree) d
+  SELECT count(*), min(d.name) INTO n, tree_name FROM docpatterns._pattern_declarations(tree) d
     WHERE d.pattern = 'tree' AND (tree_attach.tree_name IS NULL OR d.name = tree_attach.tree_name);
   IF n = 0 THEN
     RAISE EXCEPTION 'table % has no such tree pattern', tree USING ERRCODE = 'undefined_object';
@@ -35,9 +35,9 @@ BEGIN
   IF (SELECT c.relowner <> t.owner FROM pg_class c WHERE c.oid = tree) THEN
     RAISE EXCEPTION 'tables % and % have different owners', t.base, tree USING ERRCODE = 'insufficient_privilege';
   END IF;
-  PERFORM @extschema@._tree_check_forms(parent, ancestors, ancestors_order, path, separator, false, path_lead, NULL, depth, NULL);
+  PERFORM docpatterns._tree_check_forms(parent, ancestors, ancestors_order, path, separator, false, path_lead, NULL, depth, NULL);
   name := coalesce(name, parent);
-  PERFORM @extschema@._tree_check_others(rel, t.base, t.doc, name, ARRAY[parent, ancestors, path, depth], array_remove(ARRAY[ancestors, path, depth], NULL));
+  PERFORM docpatterns._tree_check_others(rel, t.base, t.doc, name, ARRAY[parent, ancestors, path, depth], array_remove(ARRAY[ancestors, path, depth], NULL));
 
   options := @extschema@.bson_build('name', name, 'parent', parent);
   IF ancestors IS NOT NULL THEN options := @extschema@.bson_set(@extschema@.bson_set(options, 'ancestors', ancestors), 'ancestors_order', ancestors_order); END IF;
@@ -48,11 +48,11 @@ BEGIN
   options := @extschema@.bson_set(@extschema@.bson_set(@extschema@.bson_set(@extschema@.bson_set(options, 'search_index', search_index),
                'tree_name', tree_name), 'doc_column', t.doc), 'pair', pair);
 
-  EXECUTE format('CREATE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.tree_attach_trigger(%L, %L, %L)',
-                 @extschema@._pattern_trigger_name(tree, 'zz_docpatterns_46_tree_attach', name, 'side'), tree, 'side', pair, name);
-  PERFORM @extschema@._tree_attach_create_triggers(rel, options);
-  PERFORM @extschema@._tree_create_indexes(rel, 'tree_attach', name);
-  PERFORM @extschema@._pattern_notice_rows(rel, name);
+  EXECUTE format('CREATE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.tree_attach_trigger(%L, %L, %L)',
+                 docpatterns._pattern_trigger_name(tree, 'zz_docpatterns_46_tree_attach', name, 'side'), tree, 'side', pair, name);
+  PERFORM docpatterns._tree_attach_create_triggers(rel, options);
+  PERFORM docpatterns._tree_create_indexes(rel, 'tree_attach', name);
+  PERFORM docpatterns._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
@@ -61,36 +61,36 @@ COMMENT ON FUNCTION tree_attach(regclass, regclass, text, text, text, text, text
   'Returns the name of the declaration. What happens to documents of a node that is deleted is said by the tree''s on_delete. Makes indexes; locks both tables against writers; '
   'errors 22023 for options that do not fit, 42704 if the table has no tree, 42710 for a second declaration of the name, 42501 unless the caller owns both tables';
 
-CREATE FUNCTION _tree_attach_kept_paths(options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._tree_attach_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._tree_kept_paths($1)
+  SELECT docpatterns._tree_kept_paths($1)
 $$;
-COMMENT ON FUNCTION _tree_attach_kept_paths(bson) IS 'paths of the fields that the pattern keeps in documents that hang on a tree';
+COMMENT ON FUNCTION docpatterns._tree_attach_kept_paths(bson) IS 'paths of the fields that the pattern keeps in documents that hang on a tree';
 
-CREATE FUNCTION _tree_attach_create_triggers(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._tree_attach_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   doc text;
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.tree_attach_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 45, 'tree_attach', name, NULL, 23), rel, options::text);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.tree_attach_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 45, 'tree_attach', name, 'row', 5), rel, 'of', name);
-  SELECT t.doc INTO doc FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t;
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (@extschema@.reference_differs(OLD.%I, NEW.%3$I, %L::text[])) '
-                 'EXECUTE FUNCTION @extschema@.tree_attach_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 45, 'tree_attach', name, 'update', 17), rel, doc, ARRAY[@extschema@.bson_get_text(options, 'parent')]::text, 'of', name);
-  PERFORM @extschema@._pattern_statement_trigger(rel, 45, 'tree_attach', name, 'statement', 20, 'AFTER INSERT OR UPDATE');
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.tree_attach_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 45, 'tree_attach', name, NULL, 23), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.tree_attach_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 45, 'tree_attach', name, 'row', 5), rel, 'of', name);
+  SELECT t.doc INTO doc FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t;
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (docpatterns.reference_differs(OLD.%I, NEW.%3$I, %L::text[])) '
+                 'EXECUTE FUNCTION docpatterns.tree_attach_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 45, 'tree_attach', name, 'update', 17), rel, doc, ARRAY[@extschema@.bson_get_text(options, 'parent')]::text, 'of', name);
+  PERFORM docpatterns._pattern_statement_trigger(rel, 45, 'tree_attach', name, 'statement', 20, 'AFTER INSERT OR UPDATE');
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _tree_attach_create_triggers(regclass, bson) IS 'triggers of a table whose documents hang on nodes of a tree';
+COMMENT ON FUNCTION docpatterns._tree_attach_create_triggers(regclass, bson) IS 'triggers of a table whose documents hang on nodes of a tree';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
 -- Documents beside the nodes that they hang on, as SQL text: "a" (key, key_row, parent, doc) and the node's "walk".
-CREATE FUNCTION _tree_attach_sql(rel regclass, name text, result text) RETURNS text
+CREATE FUNCTION docpatterns._tree_attach_sql(rel regclass, name text, result text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -98,82 +98,82 @@ DECLARE
   key_list text;
   tree regclass;
 BEGIN
-  SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_sql.name;
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
-  tree := @extschema@._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
+  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_sql.name;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
+  tree := docpatterns._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
   IF tree IS NULL THEN
     RAISE EXCEPTION 'the tree that documents of table % hang on does not exist', t.base USING ERRCODE = 'undefined_object';
   END IF;
   SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY u (k, n);
-  RETURN @extschema@._tree_walk_sql(tree, @extschema@.bson_get_text(o, 'tree_name')) || format($q$,
+  RETURN docpatterns._tree_walk_sql(tree, @extschema@.bson_get_text(o, 'tree_name')) || format($q$,
     a AS (SELECT %1$s AS key, ROW(%2$s) AS key_row, n.parent, b.%3$I AS doc
-      FROM %4$s AS b CROSS JOIN LATERAL @extschema@._tree_node(%5$L::regclass, 'tree_attach', %6$L, b.%3$I) n WHERE b.%3$I IS NOT NULL),
+      FROM %4$s AS b CROSS JOIN LATERAL docpatterns._tree_node(%5$L::regclass, 'tree_attach', %6$L, b.%3$I) n WHERE b.%3$I IS NOT NULL),
     f AS (SELECT a.key, a.key_row, 'parent'::text AS what, 'a node'::text AS expected, a.parent::text AS found FROM a
         WHERE a.parent IS NOT NULL AND NOT EXISTS (SELECT FROM walk w WHERE w.id OPERATOR(@extschema@.=) a.parent)
       UNION ALL SELECT a.key, a.key_row, f.what, f.expected, f.found
       FROM a LEFT JOIN walk w ON w.id OPERATOR(@extschema@.=) a.parent
-        CROSS JOIN LATERAL @extschema@._tree_faults(%5$L::regclass, 'tree_attach', %6$L, a.doc, @extschema@.bson_concat(w.chain, w.id), NULL) f
+        CROSS JOIN LATERAL docpatterns._tree_faults(%5$L::regclass, 'tree_attach', %6$L, a.doc, docpatterns.bson_concat(w.chain, w.id), NULL) f
       WHERE a.parent IS NULL OR w.id IS NOT NULL)
     $q$, format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list), key_list, t.doc, t.base, rel::oid, name) || result;
 END
 $$;
-COMMENT ON FUNCTION _tree_attach_sql(regclass, text, text) IS 'SQL text about documents that hang on nodes of a tree, and what is wrong with them (f)';
+COMMENT ON FUNCTION docpatterns._tree_attach_sql(regclass, text, text) IS 'SQL text about documents that hang on nodes of a tree, and what is wrong with them (f)';
 
-CREATE FUNCTION _tree_attach_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._tree_attach_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN QUERY EXECUTE @extschema@._tree_attach_sql(rel, name, 'SELECT f.key, f.what, f.expected, f.found FROM f');
+  RETURN QUERY EXECUTE docpatterns._tree_attach_sql(rel, name, 'SELECT f.key, f.what, f.expected, f.found FROM f');
   RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index'::text, i.definition, 'missing'::text
-    FROM @extschema@._tree_indexes(rel, 'tree_attach', name) i WHERE @extschema@._tree_index_find(rel, i.is_unique, i.definition, i.shown) IS NULL;
+    FROM docpatterns._tree_indexes(rel, 'tree_attach', name) i WHERE docpatterns._tree_index_find(rel, i.is_unique, i.definition, i.shown) IS NULL;
 END
 $$;
-COMMENT ON FUNCTION _tree_attach_check(regclass, text) IS 'violated invariants of documents that hang on nodes of a tree';
+COMMENT ON FUNCTION docpatterns._tree_attach_check(regclass, text) IS 'violated invariants of documents that hang on nodes of a tree';
 
-CREATE FUNCTION _tree_attach_take_over(rel regclass, name text, key bson_value) RETURNS void
+CREATE FUNCTION docpatterns._tree_attach_take_over(rel regclass, name text, key bson_value) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._tree_take_edges($1, 'tree_attach', $2, $3)
+  SELECT docpatterns._tree_take_edges($1, 'tree_attach', $2, $3)
 $$;
-COMMENT ON FUNCTION _tree_attach_take_over(regclass, text, bson_value) IS 'writes the parent that the ancestors of a document imply';
+COMMENT ON FUNCTION docpatterns._tree_attach_take_over(regclass, text, bson_value) IS 'writes the parent that the ancestors of a document imply';
 
-CREATE FUNCTION _tree_attach_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._tree_attach_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@._tree_attach_sql($1, $2, 'SELECT s.key_row AS key FROM (SELECT DISTINCT ON (f.key) f.key_row FROM f) s')
+  SELECT docpatterns._tree_attach_sql($1, $2, 'SELECT s.key_row AS key FROM (SELECT DISTINCT ON (f.key) f.key_row FROM f) s')
 $$;
-COMMENT ON FUNCTION _tree_attach_pending(regclass, text) IS 'SQL text: keys of documents that may not be in line with the nodes that they hang on';
+COMMENT ON FUNCTION docpatterns._tree_attach_pending(regclass, text) IS 'SQL text: keys of documents that may not be in line with the nodes that they hang on';
 
-CREATE FUNCTION _tree_attach_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._tree_attach_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM @extschema@._tree_create_indexes(rel, 'tree_attach', name);
-  RETURN @extschema@._pattern_settle_rows(rel, name, @extschema@._tree_attach_pending(rel, name));
+  PERFORM docpatterns._tree_create_indexes(rel, 'tree_attach', name);
+  RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._tree_attach_pending(rel, name));
 END
 $$;
-COMMENT ON FUNCTION _tree_attach_repair(regclass, text) IS 'pattern_repair of documents that hang on nodes of a tree';
+COMMENT ON FUNCTION docpatterns._tree_attach_repair(regclass, text) IS 'pattern_repair of documents that hang on nodes of a tree';
 
-CREATE FUNCTION _tree_attach_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._tree_attach_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson;
 BEGIN
-  SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_alter.name;
-  o := @extschema@._pattern_change_options(o, changes, 'tree_attach', '{ancestors: "string null", ancestors_order: "string", path: "string null", separator: "string", path_lead: "bool", depth: "string null", search_index: "bool"}');
-  PERFORM @extschema@._tree_check_forms(@extschema@.bson_get_text(o, 'parent'), @extschema@.bson_get_text(o, 'ancestors'), coalesce(@extschema@.bson_get_text(o, 'ancestors_order'), 'root_first'),
+  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_alter.name;
+  o := docpatterns._pattern_change_options(o, changes, 'tree_attach', '{ancestors: "string null", ancestors_order: "string", path: "string null", separator: "string", path_lead: "bool", depth: "string null", search_index: "bool"}');
+  PERFORM docpatterns._tree_check_forms(@extschema@.bson_get_text(o, 'parent'), @extschema@.bson_get_text(o, 'ancestors'), coalesce(@extschema@.bson_get_text(o, 'ancestors_order'), 'root_first'),
     @extschema@.bson_get_text(o, 'path'), coalesce(@extschema@.bson_get_text(o, 'separator'), '.'), false,
     coalesce(@extschema@.bson_get_text(o, 'path_lead')::boolean, true), NULL, @extschema@.bson_get_text(o, 'depth'), NULL);
-  PERFORM @extschema@._tree_check_changed(rel, o);
+  PERFORM docpatterns._tree_check_changed(rel, o);
   IF @extschema@.bson_exists(o, 'path') AND NOT @extschema@.bson_exists(o, 'path_lead') THEN
     o := @extschema@.bson_set(o, 'path_lead', true);
   END IF;
-  PERFORM @extschema@._tree_attach_create_triggers(rel, o);
-  PERFORM @extschema@._tree_create_indexes(rel, 'tree_attach', name);
+  PERFORM docpatterns._tree_attach_create_triggers(rel, o);
+  PERFORM docpatterns._tree_create_indexes(rel, 'tree_attach', name);
   IF EXISTS (SELECT FROM @extschema@.bson_keys(changes) k WHERE k <> 'search_index') THEN
     RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(rel), quote_literal(name);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _tree_attach_alter(regclass, text, bson) IS 'pattern_alter of documents that hang on nodes of a tree';
+COMMENT ON FUNCTION docpatterns._tree_attach_alter(regclass, text, bson) IS 'pattern_alter of documents that hang on nodes of a tree';
 
-CREATE FUNCTION _tree_attach_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._tree_attach_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson;
@@ -181,17 +181,17 @@ DECLARE
   tree regclass;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT d.options INTO o FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_disable.name;
-  FOR i IN SELECT @extschema@._tree_index_find(rel, x.is_unique, x.definition, x.shown) AS index FROM @extschema@._tree_indexes(rel, 'tree_attach', name) x
+  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_disable.name;
+  FOR i IN SELECT docpatterns._tree_index_find(rel, x.is_unique, x.definition, x.shown) AS index FROM docpatterns._tree_indexes(rel, 'tree_attach', name) x
            WHERE x.kind = ANY (ARRAY(SELECT e::text FROM @extschema@.bson_elements(o OPERATOR(@extschema@.->) 'made'::text) e)) LOOP
     IF i.index IS NOT NULL THEN
       EXECUTE format('DROP INDEX %s', i.index);
     END IF;
   END LOOP;
-  tree := @extschema@._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
-  PERFORM @extschema@._pattern_drop_side_triggers(tree, @extschema@.bson_get_text(o, 'pair'), name);
-  PERFORM @extschema@._pattern_drop_triggers(rel, 'tree_attach', name);
+  tree := docpatterns._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
+  PERFORM docpatterns._pattern_drop_side_triggers(tree, @extschema@.bson_get_text(o, 'pair'), name);
+  PERFORM docpatterns._pattern_drop_triggers(rel, 'tree_attach', name);
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _tree_attach_disable(regclass, text, bson) IS 'pattern_disable of documents that hang on nodes of a tree: they stay as they are';
+COMMENT ON FUNCTION docpatterns._tree_attach_disable(regclass, text, bson) IS 'pattern_disable of documents that hang on nodes of a tree: they stay as they are';

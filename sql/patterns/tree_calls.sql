@@ -75,7 +75,7 @@ CREATE FUNCTION tree_stats(rel regclass, name text DEFAULT NULL,
     OUT depth int, OUT nodes bigint, OUT leaves bigint, OUT children_min bigint, OUT children_avg numeric, OUT children_median float8, OUT children_max bigint) RETURNS SETOF record
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 ROWS 10 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  decl text := (SELECT d.name FROM @extschema@._pattern_declarations(rel) AS d
+  decl text := (SELECT d.name FROM docpatterns._pattern_declarations(rel) AS d
                 WHERE d.pattern OPERATOR(pg_catalog.=) 'tree' AND (tree_stats.name IS NULL OR d.name OPERATOR(pg_catalog.=) tree_stats.name) LIMIT 1);
   expressions text[];
 BEGIN
@@ -85,7 +85,7 @@ BEGIN
   IF decl IS NULL THEN
     RAISE EXCEPTION 'table % has no pattern "tree"%', rel, CASE WHEN tree_stats.name IS NOT NULL THEN format(' named "%s"', tree_stats.name) ELSE '' END USING ERRCODE = 'undefined_object';
   END IF;
-  expressions := @extschema@._tree_expressions(rel, 'tree', decl, 't');
+  expressions := docpatterns._tree_expressions(rel, 'tree', decl, 't');
   RETURN QUERY EXECUTE pg_catalog.format(
     'WITH RECURSIVE n AS MATERIALIZED (SELECT %1$s AS id, CASE WHEN %2$s OPERATOR(@extschema@.<>) ''null''::@extschema@.bson_value THEN %2$s END AS parent FROM %3$s AS t WHERE %1$s IS NOT NULL), '
     'kids AS (SELECT n.parent AS id, pg_catalog.count(*) AS k FROM n WHERE n.parent IS NOT NULL GROUP BY n.parent), '

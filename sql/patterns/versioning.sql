@@ -1,8 +1,8 @@
 -- The document versioning pattern. Its triggers and calls are in src/patterns/versioning/.
 
-CREATE FUNCTION versioning_trigger() RETURNS trigger
+CREATE FUNCTION docpatterns.versioning_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_versioning_trigger' LANGUAGE C;
-COMMENT ON FUNCTION versioning_trigger() IS 'trigger of tables with the document versioning pattern; made by versioning_enable';
+COMMENT ON FUNCTION docpatterns.versioning_trigger() IS 'trigger of tables with the document versioning pattern; made by versioning_enable';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -17,20 +17,20 @@ DECLARE
   second_pair text := replace(gen_random_uuid()::text, '-', '');
   held boolean;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, doc_column) p;
-  PERFORM @extschema@._pattern_require_owner(rel);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
+  PERFORM docpatterns._pattern_require_owner(rel);
   IF revision_field IS NULL OR storage IS NULL OR optimistic IS NULL OR kept IS NULL THEN
     RAISE EXCEPTION 'revision_field, storage, optimistic and kept must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   name := coalesce(name, revision_field);
-  PERFORM @extschema@._versioning_valid(revision_field, storage, keep);
-  PERFORM @extschema@._pattern_require_unused(rel, name);
-  IF EXISTS (SELECT FROM @extschema@._pattern_declarations(rel) d WHERE d.pattern = 'versioning' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc) THEN
+  PERFORM docpatterns._versioning_valid(revision_field, storage, keep);
+  PERFORM docpatterns._pattern_require_unused(rel, name);
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'versioning' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc) THEN
     RAISE EXCEPTION 'column % of table % has a history already', t.doc, t.base USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM @extschema@._derive_refuse_kept(rel, t.base, t.doc, ARRAY[revision_field]);
+  PERFORM docpatterns._derive_refuse_kept(rel, t.base, t.doc, ARRAY[revision_field]);
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
-  PERFORM @extschema@._pattern_require_fit(rel, t.doc, revision_field,
+  PERFORM docpatterns._pattern_require_fit(rel, t.doc, revision_field,
     'CASE WHEN v.kind IN (''int'', ''long'', ''double'', ''decimal'') THEN v.value::numeric BETWEEN 1 AND 9223372036854775806 AND v.value::numeric % 1 = 0 END', 'a whole number from 1', 'revision_field');
 
   options := @extschema@.bson_build('name', name, 'revision_field', revision_field, 'storage', storage, 'optimistic', optimistic, 'kept', kept, 'doc_column', t.doc,
@@ -38,11 +38,11 @@ BEGIN
   IF keep IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'keep', keep);
   END IF;
-  PERFORM @extschema@._versioning_create_tables(rel, options);
-  PERFORM @extschema@._versioning_create_triggers(rel, options);
-  PERFORM @extschema@._versioning_create_reading(rel, name);
-  IF @extschema@._pattern_nonempty(rel) THEN
-    held := @extschema@._pattern_note_held(rel, name) <> '{}';
+  PERFORM docpatterns._versioning_create_tables(rel, options);
+  PERFORM docpatterns._versioning_create_triggers(rel, options);
+  PERFORM docpatterns._versioning_create_reading(rel, name);
+  IF docpatterns._pattern_nonempty(rel) THEN
+    held := docpatterns._pattern_note_held(rel, name) <> '{}';
     RAISE NOTICE 'the documents of table % that are there have no history yet%', t.base, CASE WHEN held THEN format('; those with a number in field "%s" go on from it', revision_field) ELSE '' END
       USING HINT = format('CALL pattern_build(%L, %L) records them; each is recorded when it is changed, too.', t.base, name);
   END IF;
@@ -56,16 +56,16 @@ COMMENT ON FUNCTION versioning_enable(regclass, text, text, bigint, boolean, boo
   'Numbers that documents have in that field already are continued. '
   'Locks the table against writers; errors 22023 for options that do not fit, 55000 where the field holds something else, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
 
-CREATE FUNCTION _versioning_kept_paths(options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._versioning_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_get_text($1, 'revision_field')
 $$;
-COMMENT ON FUNCTION _versioning_kept_paths(bson) IS 'path of the field that the versioning pattern keeps';
+COMMENT ON FUNCTION docpatterns._versioning_kept_paths(bson) IS 'path of the field that the versioning pattern keeps';
 
-CREATE FUNCTION _versioning_valid(revision_field text, storage text, keep bigint) RETURNS void
+CREATE FUNCTION docpatterns._versioning_valid(revision_field text, storage text, keep bigint) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF @extschema@._pattern_paths_overlap(revision_field, '_id') THEN
+  IF docpatterns._pattern_paths_overlap(revision_field, '_id') THEN
     RAISE EXCEPTION 'revision_field must not be _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF storage NOT IN ('delta', 'full') THEN
@@ -76,19 +76,19 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _versioning_valid(text, text, bigint) IS 'error 22023 unless these are options of the versioning pattern';
+COMMENT ON FUNCTION docpatterns._versioning_valid(text, text, bigint) IS 'error 22023 unless these are options of the versioning pattern';
 
 -- A name for one of our tables, views and functions that nothing in the schema has.
-CREATE FUNCTION _versioning_object_name(schema_name text, table_name text, name text, label text) RETURNS text
+CREATE FUNCTION docpatterns._versioning_object_name(schema_name text, table_name text, name text, label text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN to_regclass(format('%I.%I', $1, o.short)) IS NULL AND to_regprocedure(format('%I.%I(timestamptz)', $1, o.short)) IS NULL
-              THEN o.short ELSE @extschema@._pattern_relation_name($1, $2, $3, $4) END
-  FROM (SELECT @extschema@._pattern_object_name($2, NULL, $4)) AS o (short)
+              THEN o.short ELSE docpatterns._pattern_relation_name($1, $2, $3, $4) END
+  FROM (SELECT docpatterns._pattern_object_name($2, NULL, $4)) AS o (short)
 $$;
-COMMENT ON FUNCTION _versioning_object_name(text, text, text, text) IS 'table_label, or table_name_label where that is taken';
+COMMENT ON FUNCTION docpatterns._versioning_object_name(text, text, text, text) IS 'table_label, or table_name_label where that is taken';
 
 -- The two tables that history lies in, and their guards.
-CREATE FUNCTION _versioning_create_tables(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._versioning_create_tables(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -97,51 +97,51 @@ DECLARE
   changes text;
   kind text;
 BEGIN
-  SELECT p.* INTO t FROM @extschema@._pattern_table(rel, @extschema@._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   kind := CASE (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMPORARY ' ELSE '' END;
-  IF @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel) IS NULL THEN
-    changes := format('%I.%I', t.schema_name, @extschema@._versioning_object_name(t.schema_name, t.table_name, name, 'changes'));
+  IF docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel) IS NULL THEN
+    changes := format('%I.%I', t.schema_name, docpatterns._versioning_object_name(t.schema_name, t.table_name, name, 'changes'));
     EXECUTE format('CREATE %sTABLE %s (change bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, since timestamptz NOT NULL, who text, transaction xid8 NOT NULL)', kind, changes);
     EXECUTE format('CREATE INDEX ON %s (since)', changes);
     EXECUTE format('COMMENT ON TABLE %s IS %L', changes, format('transactions that changed documents of %s: since when what they wrote is valid, and whose they were', t.base));
-    PERFORM @extschema@._pattern_keep_table(changes::regclass, rel, 'versioning', name, @extschema@.bson_get_text(options, 'second_pair'));
+    PERFORM docpatterns._pattern_keep_table(changes::regclass, rel, 'versioning', name, @extschema@.bson_get_text(options, 'second_pair'));
   END IF;
-  IF @extschema@._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel) IS NULL THEN
-    revisions := format('%I.%I', t.schema_name, @extschema@._versioning_object_name(t.schema_name, t.table_name, name, 'revisions'));
-    PERFORM @extschema@._pattern_create_side(rel, t.doc, 'versioning', name, @extschema@.bson_get_text(options, 'pair'), revisions,
+  IF docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel) IS NULL THEN
+    revisions := format('%I.%I', t.schema_name, docpatterns._versioning_object_name(t.schema_name, t.table_name, name, 'revisions'));
+    PERFORM docpatterns._pattern_create_side(rel, t.doc, 'versioning', name, @extschema@.bson_get_text(options, 'pair'), revisions,
               'revision bigint NOT NULL, change bigint NOT NULL, operation "char" NOT NULL, delta bytea, previous @extschema@.bson, checksum integer, kept text', 'revision', NULL,
               format('revisions of the documents of %s; %s_history shows them', t.base, t.table_name));
-    EXECUTE format('CREATE INDEX ON %s (%s) WHERE operation = ''d''', revisions, array_to_string(@extschema@._pattern_side_keys(cardinality(t.keys)), ', '));
+    EXECUTE format('CREATE INDEX ON %s (%s) WHERE operation = ''d''', revisions, array_to_string(docpatterns._pattern_side_keys(cardinality(t.keys)), ', '));
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _versioning_create_tables(regclass, bson) IS 'tables for the history of a versioning pattern, where they are missing';
+COMMENT ON FUNCTION docpatterns._versioning_create_tables(regclass, bson) IS 'tables for the history of a versioning pattern, where they are missing';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
-CREATE FUNCTION _versioning_create_triggers(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._versioning_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.versioning_trigger(%L)',
-                 @extschema@._pattern_own_trigger(rel, 88, 'versioning', name, NULL, 19), rel, options::text);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION @extschema@.versioning_trigger(%L, %L)',
-                 @extschema@._pattern_own_trigger(rel, 88, 'versioning', name, 'record', 29), rel, 'of', name);
-  PERFORM @extschema@._pattern_statement_trigger(rel, 88, 'versioning', name, 'statement', 38, 'BEFORE INSERT OR TRUNCATE');
-  PERFORM @extschema@._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.versioning_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 88, 'versioning', name, NULL, 19), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.versioning_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 88, 'versioning', name, 'record', 29), rel, 'of', name);
+  PERFORM docpatterns._pattern_statement_trigger(rel, 88, 'versioning', name, 'statement', 38, 'BEFORE INSERT OR TRUNCATE');
+  PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION _versioning_create_triggers(regclass, bson) IS 'triggers of the versioning pattern on its table';
+COMMENT ON FUNCTION docpatterns._versioning_create_triggers(regclass, bson) IS 'triggers of the versioning pattern on its table';
 
 -- What was made for reading a history is found by what it depends on, whatever it is called now.
-CREATE FUNCTION _versioning_made(revisions regclass, made_by oid, OUT history regclass, OUT gone regclass, OUT as_of regprocedure)
+CREATE FUNCTION docpatterns._versioning_made(revisions regclass, made_by oid, OUT history regclass, OUT gone regclass, OUT as_of regprocedure)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   SELECT v.oid::regclass INTO gone
     FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
       JOIN pg_depend f ON f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
     WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = revisions
-      AND f.refobjid = '@extschema@._versioning_sees_all(regclass, text)'::regprocedure AND v.relowner = made_by
+      AND f.refobjid = 'docpatterns._versioning_sees_all(regclass, text)'::regprocedure AND v.relowner = made_by
     ORDER BY v.oid LIMIT 1;
   SELECT v.oid::regclass INTO history
     FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
@@ -154,14 +154,14 @@ BEGIN
     FROM pg_depend d JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid AND p.proowner = made_by
       JOIN pg_depend f ON f.classid = 'pg_proc'::regclass AND f.objid = p.oid AND f.refclassid = 'pg_proc'::regclass
     WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = gone
-      AND f.refobjid = '@extschema@._versioning_as_of(regclass, "any", @extschema@.bson, timestamptz, text)'::regprocedure
+      AND f.refobjid = 'docpatterns._versioning_as_of(regclass, "any", @extschema@.bson, timestamptz, text)'::regprocedure
     ORDER BY p.oid LIMIT 1;
 END
 $$;
-COMMENT ON FUNCTION _versioning_made(regclass, oid) IS 'the views and the function through which a history is read, as far as they belong to a role';
+COMMENT ON FUNCTION docpatterns._versioning_made(regclass, oid) IS 'the views and the function through which a history is read, as far as they belong to a role';
 
 -- Names and options of a declaration, and pieces of SQL text about them.
-CREATE FUNCTION _versioning_parts(rel regclass, name text,
+CREATE FUNCTION docpatterns._versioning_parts(rel regclass, name text,
                                   OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT options bson, OUT doc text,
                                   OUT revisions regclass, OUT changes regclass, OUT history regclass, OUT gone regclass, OUT as_of regprocedure,
                                   OUT keys text[], OUT key_ops text[], OUT key_types text[], OUT side_keys text[], OUT single boolean)
@@ -169,24 +169,24 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
-  SELECT q.* INTO t FROM @extschema@._pattern_parts(rel, 'versioning', name) q;
+  SELECT q.* INTO t FROM docpatterns._pattern_parts(rel, 'versioning', name) q;
   base := t.base; schema_name := t.schema_name; table_name := t.table_name; owner := t.owner; options := t.options; doc := t.doc_name;
   keys := t.keys; key_ops := t.key_ops; key_types := t.key_types; single := cardinality(t.keys) = 1;
   side_keys := t.side_keys;
   revisions := t.side;
-  changes := @extschema@._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
-  SELECT m.history, m.gone, m.as_of INTO history, gone, as_of FROM @extschema@._versioning_made(revisions, owner) m;
+  changes := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
+  SELECT m.history, m.gone, m.as_of INTO history, gone, as_of FROM docpatterns._versioning_made(revisions, owner) m;
 END
 $$;
-COMMENT ON FUNCTION _versioning_parts(regclass, text) IS 'names and options of a versioning declaration, and what was made for it';
+COMMENT ON FUNCTION docpatterns._versioning_parts(regclass, text) IS 'names and options of a versioning declaration, and what was made for it';
 
 -- The keys of all documents that are or were there, with the document where it is: "k" in what follows.
-CREATE FUNCTION _versioning_keys_query(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._versioning_keys_query(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   IF p.gone IS NULL THEN
     RAISE EXCEPTION 'the history of table % is missing', p.base
       USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'The view of the keys of documents that are gone was dropped.', HINT = 'pattern_repair() makes it anew.';
@@ -197,27 +197,27 @@ BEGIN
           FROM unnest(p.keys, p.side_keys) WITH ORDINALITY AS u (k, s, n));
 END
 $$;
-COMMENT ON FUNCTION _versioning_keys_query(regclass, text) IS 'SQL text: keys of documents that are or were in a table';
+COMMENT ON FUNCTION docpatterns._versioning_keys_query(regclass, text) IS 'SQL text: keys of documents that are or were in a table';
 
 -- What the table was at a time, an expression.
-CREATE FUNCTION _versioning_as_of_query(rel regclass, name text, moment text) RETURNS text
+CREATE FUNCTION docpatterns._versioning_as_of_query(rel regclass, name text, moment text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   columns text;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   SELECT string_agg(format('k.%I', s), ', ' ORDER BY n) INTO columns FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n);
-  RETURN format('SELECT %s AS key, d.revision, d.since, d.until, d.doc FROM (%s) AS k CROSS JOIN LATERAL @extschema@._versioning_as_of(%L::pg_catalog.regclass, %s, k.live, %s, %L) AS d',
+  RETURN format('SELECT %s AS key, d.revision, d.since, d.until, d.doc FROM (%s) AS k CROSS JOIN LATERAL docpatterns._versioning_as_of(%L::pg_catalog.regclass, %s, k.live, %s, %L) AS d',
                 CASE WHEN p.single AND p.key_types[1] = '@extschema@.bson_value'::regtype::text THEN columns
                      WHEN p.single THEN format('@extschema@.to_bson(%s)', columns) ELSE format('@extschema@.bson_array(%s)', columns) END,
-                @extschema@._versioning_keys_query(rel, name), p.base, CASE WHEN p.single THEN columns ELSE format('ROW(%s)', columns) END, moment, name);
+                docpatterns._versioning_keys_query(rel, name), p.base, CASE WHEN p.single THEN columns ELSE format('ROW(%s)', columns) END, moment, name);
 END
 $$;
-COMMENT ON FUNCTION _versioning_as_of_query(regclass, text, text) IS 'SQL text: the documents of a table as they were at a time';
+COMMENT ON FUNCTION docpatterns._versioning_as_of_query(regclass, text, text) IS 'SQL text: the documents of a table as they were at a time';
 
 -- The views and the function through which history is read, where they are missing.
-CREATE FUNCTION _versioning_create_reading(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._versioning_create_reading(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -225,11 +225,11 @@ DECLARE
   columns text;
   key text;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   IF p.gone IS NULL THEN
     -- It shows what its owner may see of keys only, and only to those who may see all documents: the condition is the gate.
-    qualified := format('%I.%I', p.schema_name, @extschema@._versioning_object_name(p.schema_name, p.table_name, name, 'gone'));
-    EXECUTE format('CREATE VIEW %1$s AS SELECT %2$s FROM %3$s AS r WHERE r.operation = ''d'' AND @extschema@._versioning_sees_all(%4$L::pg_catalog.regclass, %5$L) '
+    qualified := format('%I.%I', p.schema_name, docpatterns._versioning_object_name(p.schema_name, p.table_name, name, 'gone'));
+    EXECUTE format('CREATE VIEW %1$s AS SELECT %2$s FROM %3$s AS r WHERE r.operation = ''d'' AND docpatterns._versioning_sees_all(%4$L::pg_catalog.regclass, %5$L) '
                    'AND NOT EXISTS (SELECT FROM %3$s AS n WHERE %6$s AND n.revision > r.revision)', qualified,
       (SELECT string_agg(format('r.%I', s), ', ' ORDER BY n) FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n)),
       p.revisions, p.base, name,
@@ -237,71 +237,71 @@ BEGIN
     EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, format('keys of documents that %s has no longer', p.base));
     EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, p.owner::regrole);
     EXECUTE format('GRANT SELECT ON %s TO PUBLIC', qualified);
-    SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+    SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   END IF;
   SELECT string_agg(format('k.%I', s), ', ' ORDER BY n) INTO columns FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n);
   key := CASE WHEN p.single THEN columns ELSE format('ROW(%s)', columns) END;
   IF p.history IS NULL THEN
-    qualified := format('%I.%I', p.schema_name, @extschema@._versioning_object_name(p.schema_name, p.table_name, name, 'history'));
+    qualified := format('%I.%I', p.schema_name, docpatterns._versioning_object_name(p.schema_name, p.table_name, name, 'history'));
     EXECUTE format('CREATE VIEW %1$s WITH (security_invoker = true) AS SELECT %2$s, r.revision, r.since, r.until, r.operation, r.who, r.transaction, '
                    '@extschema@.versioning_at(%3$L::pg_catalog.regclass, %4$s, r.revision, %5$L) AS doc '
                    'FROM (%6$s) AS k CROSS JOIN LATERAL @extschema@.versioning_revisions(%3$L::pg_catalog.regclass, %4$s, %5$L) AS r',
-                   qualified, columns, p.base, key, name, @extschema@._versioning_keys_query(rel, name));
+                   qualified, columns, p.base, key, name, docpatterns._versioning_keys_query(rel, name));
     EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, format('all revisions of the documents of %s', p.base));
-    PERFORM @extschema@._pattern_copy_grants(rel, qualified::regclass);
+    PERFORM docpatterns._pattern_copy_grants(rel, qualified::regclass);
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON %s FROM PUBLIC', qualified);
     EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, p.owner::regrole);
   END IF;
   IF p.as_of IS NULL THEN
-    qualified := format('%I.%I', p.schema_name, @extschema@._versioning_object_name(p.schema_name, p.table_name, name, 'as_of'));
+    qualified := format('%I.%I', p.schema_name, docpatterns._versioning_object_name(p.schema_name, p.table_name, name, 'as_of'));
     EXECUTE format('CREATE FUNCTION %s(at timestamptz, OUT key @extschema@.bson_value, OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT doc @extschema@.bson) '
-                   'RETURNS SETOF record LANGUAGE sql STABLE PARALLEL UNSAFE BEGIN ATOMIC %s; END', qualified, @extschema@._versioning_as_of_query(rel, name, 'at'));
+                   'RETURNS SETOF record LANGUAGE sql STABLE PARALLEL UNSAFE BEGIN ATOMIC %s; END', qualified, docpatterns._versioning_as_of_query(rel, name, 'at'));
     EXECUTE format('COMMENT ON FUNCTION %s(timestamptz) IS %L', qualified, format('the documents of %s as they were at a time', p.base));
     EXECUTE format('ALTER FUNCTION %s(timestamptz) OWNER TO %s', qualified, p.owner::regrole);
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _versioning_create_reading(regclass, text) IS 'views and function through which a history is read';
+COMMENT ON FUNCTION docpatterns._versioning_create_reading(regclass, text) IS 'views and function through which a history is read';
 
-CREATE FUNCTION _versioning_follow_owner(rel regclass, former oid) RETURNS void
+CREATE FUNCTION docpatterns._versioning_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
   m record;
   old record;
 BEGIN
-  FOR d IN SELECT q.name, @extschema@._pattern_side(@extschema@.bson_get_text(q.options, 'pair'), $1) AS revisions
-           FROM @extschema@._pattern_declarations($1) q WHERE q.pattern = 'versioning' LOOP
-    SELECT q.* INTO m FROM @extschema@._versioning_made(d.revisions, former) q;
+  FOR d IN SELECT q.name, docpatterns._pattern_side(@extschema@.bson_get_text(q.options, 'pair'), $1) AS revisions
+           FROM docpatterns._pattern_declarations($1) q WHERE q.pattern = 'versioning' LOOP
+    SELECT q.* INTO m FROM docpatterns._versioning_made(d.revisions, former) q;
     SELECT array_agg(concat_ws(' ', w.kind, w.object) ORDER BY w.n) AS objects, array_agg(w.n) AS n, array_agg(i.schema_name) AS schemas, array_agg(i.name) AS names INTO old
       FROM (VALUES (1, 'FUNCTION', m.as_of::text), (2, 'VIEW', m.history::text), (3, 'VIEW', m.gone::text)) AS w (n, kind, object)
-        CROSS JOIN LATERAL @extschema@._pattern_placed(w.kind, w.object) i WHERE w.object IS NOT NULL;
-    IF old.objects IS NOT NULL AND @extschema@._pattern_discard(VARIADIC old.objects) THEN
-      PERFORM @extschema@._versioning_create_reading($1, d.name);
-      SELECT q.* INTO m FROM @extschema@._versioning_parts($1, d.name) q;
-      PERFORM @extschema@._pattern_place(w.kind, w.object, o.schema_name, o.name)
+        CROSS JOIN LATERAL docpatterns._pattern_placed(w.kind, w.object) i WHERE w.object IS NOT NULL;
+    IF old.objects IS NOT NULL AND docpatterns._pattern_discard(VARIADIC old.objects) THEN
+      PERFORM docpatterns._versioning_create_reading($1, d.name);
+      SELECT q.* INTO m FROM docpatterns._versioning_parts($1, d.name) q;
+      PERFORM docpatterns._pattern_place(w.kind, w.object, o.schema_name, o.name)
         FROM (VALUES (1, 'FUNCTION', m.as_of::text), (2, 'VIEW', m.history::text), (3, 'VIEW', m.gone::text)) AS w (n, kind, object)
           JOIN unnest(old.n, old.schemas, old.names) AS o (n, schema_name, name) ON o.n = w.n;
     END IF;
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION _versioning_follow_owner(regclass, oid) IS 'makes the views and the function through which a history is read again after a change of the table''s owner';
+COMMENT ON FUNCTION docpatterns._versioning_follow_owner(regclass, oid) IS 'makes the views and the function through which a history is read again after a change of the table''s owner';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION _versioning_check_key(rel regclass, name text, key "any") RETURNS TABLE (key_value bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._versioning_check_key(rel regclass, name text, key "any") RETURNS TABLE (key_value bson_value, what text, expected text, found text)
   AS 'MODULE_PATHNAME', 'dp_versioning_check_key' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _versioning_check_key(regclass, text, "any") IS 'what is wrong with the history of one document; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._versioning_check_key(regclass, text, "any") IS 'what is wrong with the history of one document; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION _versioning_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._versioning_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   o record;
   columns text;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   FOR o IN SELECT * FROM (VALUES ('table of revisions', p.revisions IS NULL), ('table of changes', p.changes IS NULL), ('view of the history', p.history IS NULL),
                                  ('view of documents that are gone', p.gone IS NULL), ('function as_of', p.as_of IS NULL)) AS v (object, missing) WHERE missing LOOP
     RETURN QUERY SELECT NULL::@extschema@.bson_value, o.object, 'present'::text, 'missing'::text;
@@ -311,67 +311,67 @@ BEGIN
   END IF;
   columns := (SELECT string_agg(format('k.%I', s), ', ' ORDER BY n) FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n));
   RETURN QUERY EXECUTE format($q$
-    SELECT c.* FROM (SELECT %1$s FROM %2$s AS b UNION SELECT %3$s FROM %4$s AS r) AS k CROSS JOIN LATERAL @extschema@._versioning_check_key(%5$L::regclass, %6$L, %7$s) AS c
+    SELECT c.* FROM (SELECT %1$s FROM %2$s AS b UNION SELECT %3$s FROM %4$s AS r) AS k CROSS JOIN LATERAL docpatterns._versioning_check_key(%5$L::regclass, %6$L, %7$s) AS c
     $q$, (SELECT string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n) FROM unnest(p.keys, p.side_keys) WITH ORDINALITY AS u (k, s, n)), p.base,
          (SELECT string_agg(format('r.%I', s), ', ' ORDER BY n) FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n)), p.revisions, p.base, name,
          CASE WHEN p.single THEN columns ELSE format('ROW(%s)', columns) END);
 END
 $$;
-COMMENT ON FUNCTION _versioning_check(regclass, text) IS 'violated invariants of a versioning pattern';
+COMMENT ON FUNCTION docpatterns._versioning_check(regclass, text) IS 'violated invariants of a versioning pattern';
 
 -- Keys of documents that have no history.
-CREATE FUNCTION _versioning_pending(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._versioning_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   RETURN (SELECT format('SELECT ROW(%1$s) AS key FROM %2$s AS b WHERE NOT EXISTS (SELECT FROM %3$s AS r WHERE %4$s) ORDER BY %1$s',
                         string_agg(format('b.%I', k), ', ' ORDER BY n), p.base, p.revisions, string_agg(format('b.%I %s r.%I', k, o, s), ' AND ' ORDER BY n))
           FROM unnest(p.keys, p.key_ops, p.side_keys) WITH ORDINALITY AS u (k, o, s, n));
 END
 $$;
-COMMENT ON FUNCTION _versioning_pending(regclass, text) IS 'SQL text: keys of documents that have no history';
+COMMENT ON FUNCTION docpatterns._versioning_pending(regclass, text) IS 'SQL text: keys of documents that have no history';
 
-CREATE FUNCTION _versioning_repair(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._versioning_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   r record;
   done bigint := 0;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   IF @extschema@.bson_get_text(p.options, 'pair') IS NULL OR @extschema@.bson_get_text(p.options, 'second_pair') IS NULL THEN
     RAISE EXCEPTION 'the declaration of the versioning pattern "%" on table % is incomplete', name, rel
       USING ERRCODE = 'invalid_parameter_value', DETAIL = 'It does not say which tables the history lies in.';
   END IF;
   IF p.revisions IS NULL OR p.changes IS NULL THEN
-    PERFORM @extschema@._versioning_create_tables(rel, p.options);
+    PERFORM docpatterns._versioning_create_tables(rel, p.options);
   END IF;
-  PERFORM @extschema@._versioning_create_reading(rel, name);
-  PERFORM @extschema@._versioning_raise_sequence(rel, name);
-  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  PERFORM docpatterns._versioning_create_reading(rel, name);
+  PERFORM docpatterns._versioning_raise_sequence(rel, name);
+  SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   FOR r IN EXECUTE format('SELECT DISTINCT ROW(%s) AS key FROM (SELECT %s FROM %s AS b UNION SELECT %s FROM %s AS r) AS k',
                           (SELECT string_agg(format('k.%I', s), ', ' ORDER BY n) FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n)),
                           (SELECT string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n) FROM unnest(p.keys, p.side_keys) WITH ORDINALITY AS u (k, s, n)), p.base,
                           (SELECT string_agg(format('r.%I', s), ', ' ORDER BY n) FROM unnest(p.side_keys) WITH ORDINALITY AS u (s, n)), p.revisions) LOOP
-    IF @extschema@._pattern_settle(rel, name, r.key) THEN
+    IF docpatterns._pattern_settle(rel, name, r.key) THEN
       done := done + 1;
     END IF;
   END LOOP;
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION _versioning_repair(regclass, text) IS 'pattern_repair of the versioning pattern';
+COMMENT ON FUNCTION docpatterns._versioning_repair(regclass, text) IS 'pattern_repair of the versioning pattern';
 
 -- Where history came by replication, the numbers of its changes are to go on behind them.
-CREATE FUNCTION _versioning_raise_sequence(rel regclass, name text) RETURNS void
+CREATE FUNCTION docpatterns._versioning_raise_sequence(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   sequence text;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   sequence := pg_get_serial_sequence(p.changes::text, 'change');
   IF sequence IS NOT NULL THEN
     EXECUTE format('SELECT setval(%1$L, greatest((SELECT max(change) FROM %2$s), (SELECT max(change) FROM %3$s), s.last_value), s.is_called OR EXISTS (SELECT FROM %2$s)) FROM %1$s AS s',
@@ -379,30 +379,30 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION _versioning_raise_sequence(regclass, text) IS 'numbers of changes go on behind those that are there';
+COMMENT ON FUNCTION docpatterns._versioning_raise_sequence(regclass, text) IS 'numbers of changes go on behind those that are there';
 
-CREATE FUNCTION _versioning_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._versioning_alter(rel regclass, name text, changes bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   o @extschema@.bson;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
-  o := @extschema@._pattern_change_options(p.options, changes, 'versioning', '{storage: "string", keep: "int long null", optimistic: "bool", kept: "bool"}');
-  PERFORM @extschema@._versioning_valid(@extschema@.bson_get_text(o, 'revision_field'), @extschema@.bson_get_text(o, 'storage'), @extschema@.bson_get_text(o, 'keep')::bigint);
-  PERFORM @extschema@._versioning_create_triggers(rel, o);
+  SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
+  o := docpatterns._pattern_change_options(p.options, changes, 'versioning', '{storage: "string", keep: "int long null", optimistic: "bool", kept: "bool"}');
+  PERFORM docpatterns._versioning_valid(@extschema@.bson_get_text(o, 'revision_field'), @extschema@.bson_get_text(o, 'storage'), @extschema@.bson_get_text(o, 'keep')::bigint);
+  PERFORM docpatterns._versioning_create_triggers(rel, o);
 END
 $$;
-COMMENT ON FUNCTION _versioning_alter(regclass, text, bson) IS 'pattern_alter of the versioning pattern';
+COMMENT ON FUNCTION docpatterns._versioning_alter(regclass, text, bson) IS 'pattern_alter of the versioning pattern';
 
-CREATE FUNCTION _versioning_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._versioning_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
+  SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   IF p.as_of IS NOT NULL THEN
     EXECUTE format('DROP FUNCTION %s', p.as_of);
   END IF;
@@ -412,10 +412,10 @@ BEGIN
   IF p.gone IS NOT NULL THEN
     EXECUTE format('DROP VIEW %s', p.gone);
   END IF;
-  PERFORM @extschema@._pattern_drop_triggers(rel, 'versioning', name);
-  PERFORM @extschema@._pattern_drop_side(p.revisions, rel, keep_data);
-  PERFORM @extschema@._pattern_drop_side(p.changes, rel, keep_data);
+  PERFORM docpatterns._pattern_drop_triggers(rel, 'versioning', name);
+  PERFORM docpatterns._pattern_drop_side(p.revisions, rel, keep_data);
+  PERFORM docpatterns._pattern_drop_side(p.changes, rel, keep_data);
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION _versioning_disable(regclass, text, bson) IS 'pattern_disable of the versioning pattern';
+COMMENT ON FUNCTION docpatterns._versioning_disable(regclass, text, bson) IS 'pattern_disable of the versioning pattern';

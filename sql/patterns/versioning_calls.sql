@@ -12,22 +12,22 @@ CREATE FUNCTION versioning_revisions(rel regclass, key "any", name text DEFAULT 
 COMMENT ON FUNCTION versioning_revisions(regclass, "any", text) IS
   'the revisions of a document: valid from since up to, not including, until (NULL: still valid); what this transaction wrote has no since yet. Needs SELECT on the table; error 42809 for a key of another type';
 
-CREATE FUNCTION _versioning_as_of(rel regclass, key "any", live bson, at timestamptz, name text,
+CREATE FUNCTION docpatterns._versioning_as_of(rel regclass, key "any", live bson, at timestamptz, name text,
                                   OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_as_of_one' LANGUAGE C STABLE COST 100 ROWS 1;
-COMMENT ON FUNCTION _versioning_as_of(regclass, "any", bson, timestamptz, text) IS 'one document as it was at a time; live is what it is now, NULL if it is gone; no row if it was not there; error 42501 for those who may not read the table';
+COMMENT ON FUNCTION docpatterns._versioning_as_of(regclass, "any", bson, timestamptz, text) IS 'one document as it was at a time; live is what it is now, NULL if it is gone; no row if it was not there; error 42501 for those who may not read the table';
 
-CREATE FUNCTION _versioning_sees_all(rel regclass, name text) RETURNS boolean
+CREATE FUNCTION docpatterns._versioning_sees_all(rel regclass, name text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_versioning_sees_all' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION _versioning_sees_all(regclass, text) IS 'whether documents that are gone are shown to the user: no row security holds for him; error 42501 if he may not read the table';
+COMMENT ON FUNCTION docpatterns._versioning_sees_all(regclass, text) IS 'whether documents that are gone are shown to the user: no row security holds for him; error 42501 if he may not read the table';
 
-CREATE FUNCTION _versioning_as_of_support(internal) RETURNS internal
+CREATE FUNCTION docpatterns._versioning_as_of_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_versioning_as_of_support' LANGUAGE C STRICT;
-COMMENT ON FUNCTION _versioning_as_of_support(internal) IS 'planner support function of versioning_as_of';
+COMMENT ON FUNCTION docpatterns._versioning_as_of_support(internal) IS 'planner support function of versioning_as_of';
 
 CREATE FUNCTION versioning_as_of(rel regclass, at timestamptz, name text DEFAULT NULL,
                                  OUT key bson_value, OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT doc bson) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_versioning_as_of' LANGUAGE C STABLE COST 1000 ROWS 1000 SUPPORT _versioning_as_of_support;
+  AS 'MODULE_PATHNAME', 'dp_versioning_as_of' LANGUAGE C STABLE COST 1000 ROWS 1000 SUPPORT docpatterns._versioning_as_of_support;
 COMMENT ON FUNCTION versioning_as_of(regclass, timestamptz, text) IS
   'the documents of a table as they were at a time, with the revision and its interval; those that are gone since are there. Where the table is a constant it becomes a part of the query: '
   'key = ... then reads one document by the primary key. Needs SELECT on the table and shows of it what row security shows';
@@ -55,20 +55,20 @@ BEGIN
   IF before IS NULL THEN
     RAISE EXCEPTION 'before must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  PERFORM @extschema@._pattern_require_owner(rel);
-  RETURN (SELECT @extschema@._pattern_call('purge', versioning_purge.rel, 'versioning', @extschema@._versioning_name(versioning_purge.rel, versioning_purge.name),
+  PERFORM docpatterns._pattern_require_owner(rel);
+  RETURN (SELECT docpatterns._pattern_call('purge', versioning_purge.rel, 'versioning', docpatterns._versioning_name(versioning_purge.rel, versioning_purge.name),
                                            @extschema@.bson_build('before', versioning_purge.before::text))::bigint);
 END
 $$;
 COMMENT ON FUNCTION versioning_purge(regclass, timestamptz, text) IS
   'forgets revisions that were no longer valid at a time, and returns how many; what was valid then stays. Waits for what else rewrites this history; writers do not wait for it; reads all revisions; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION _versioning_name(rel regclass, name text) RETURNS text
+CREATE FUNCTION docpatterns._versioning_name(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   found text[];
 BEGIN
-  SELECT array_agg(d.name) INTO found FROM @extschema@._pattern_declarations($1) d WHERE d.pattern = 'versioning' AND ($2 IS NULL OR d.name = $2);
+  SELECT array_agg(d.name) INTO found FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'versioning' AND ($2 IS NULL OR d.name = $2);
   IF found IS NULL THEN
     RAISE EXCEPTION 'table % has no versioning pattern%', rel, CASE WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
   ELSIF cardinality(found) > 1 THEN
@@ -77,16 +77,16 @@ BEGIN
   RETURN found[1];
 END
 $$;
-COMMENT ON FUNCTION _versioning_name(regclass, text) IS 'name of the versioning declaration of a table, the only one with NULL; errors 42704, 22023';
+COMMENT ON FUNCTION docpatterns._versioning_name(regclass, text) IS 'name of the versioning declaration of a table, the only one with NULL; errors 42704, 22023';
 
-CREATE FUNCTION _versioning_purge(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._versioning_purge(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   moment timestamptz := @extschema@.bson_get_text(how, 'before')::timestamptz;
 BEGIN
-  SELECT q.* INTO p FROM @extschema@._versioning_parts(rel, name) q;
-  RETURN @extschema@._versioning_purge_run(rel, name, (SELECT format($q$
+  SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
+  RETURN docpatterns._versioning_purge_run(rel, name, (SELECT format($q$
       WITH valid AS (
         SELECT %1$s, max(r.revision) AS revision FROM %2$s AS r JOIN %3$s AS c ON c.change = r.change WHERE c.since <= %4$L::timestamptz GROUP BY %1$s)
       DELETE FROM %2$s AS r USING valid AS v WHERE %5$s AND (r.revision < v.revision OR r.revision = v.revision AND r.operation = 'd')$q$,
@@ -100,11 +100,11 @@ BEGIN
     format('DELETE FROM %s AS c WHERE c.since <= %L::timestamptz AND NOT EXISTS (SELECT FROM %s AS r WHERE r.change = c.change)', p.changes, moment, p.revisions));
 END
 $$;
-COMMENT ON FUNCTION _versioning_purge(regclass, text, bson) IS 'versioning_purge, run as the owner of the table';
+COMMENT ON FUNCTION docpatterns._versioning_purge(regclass, text, bson) IS 'versioning_purge, run as the owner of the table';
 
-CREATE FUNCTION _versioning_purge_run(rel regclass, name text, purge text, cut text, changes text) RETURNS bigint
+CREATE FUNCTION docpatterns._versioning_purge_run(rel regclass, name text, purge text, cut text, changes text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_versioning_purge_run' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION _versioning_purge_run(regclass, text, text, text, text) IS 'runs the statements of versioning_purge, which write to guarded tables; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._versioning_purge_run(regclass, text, text, text, text) IS 'runs the statements of versioning_purge, which write to guarded tables; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION versioning_redact(rel regclass, key "any", path text, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_versioning_redact' LANGUAGE C VOLATILE;

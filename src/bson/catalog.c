@@ -10,6 +10,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
@@ -42,6 +43,7 @@ dp_types(void)
 	}
 
 	types.schema = extension_schema();
+	types.internal = get_namespace_oid("docpatterns", false);
 	types.bson = type_in_schema("bson", types.schema);
 	types.bson_value = type_in_schema("bson_value", types.schema);
 	types.objectid = type_in_schema("objectid", types.schema);
@@ -52,6 +54,15 @@ dp_types(void)
 	types.objectid_array = get_array_type(types.objectid);
 	types_valid = true;
 	return &types;
+}
+
+bool
+dp_is_internal(Oid function, const char *name)
+{
+	char *found =
+		get_func_namespace(function) == dp_types()->internal ? get_func_name(function) : NULL;
+
+	return found != NULL && strcmp(found, name) == 0;
 }
 
 /* The schema of the installed extension. */

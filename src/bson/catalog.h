@@ -9,7 +9,8 @@
 
 typedef struct DpTypes
 {
-	Oid schema; /* where the extension lives */
+	Oid schema;   /* where the extension lives: what users call */
+	Oid internal; /* docpatterns: what they do not call */
 	Oid bson;
 	Oid bson_value;
 	Oid objectid;
@@ -24,5 +25,8 @@ typedef struct DpTypes
  * keep it.
  */
 extern const DpTypes *dp_types(void);
+
+/* Whether it is the function of that name in the schema docpatterns. */
+extern bool dp_is_internal(Oid function, const char *name);
 
 #endif /* DP_BSON_CATALOG_H */

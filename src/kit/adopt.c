@@ -448,8 +448,7 @@ take_over(DpDecl *decl, const DpKey *key)
 	if (!OidIsValid(dp_pattern_hook(decl->pattern, "take_over", 3, types)))
 		return;
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT %s($1, $2, $3)",
-					 quote_qualified_identifier(get_namespace_name(dp_types()->schema), function));
+	appendStringInfo(&sql, "SELECT docpatterns.%s($1, $2, $3)", quote_identifier(function));
 	args[0] = ObjectIdGetDatum(decl->target);
 	args[1] = CStringGetTextDatum(decl->name);
 	args[2] = PointerGetDatum(dp_key_to_value(decl, key));

@@ -223,8 +223,8 @@ dp_anchor_require_columns(Relation rel, bool cascade)
 		const char *label = NULL;
 		bool found = false;
 
-		if (function == NULL || strcmp(function, "pattern_guard_trigger") == 0 ||
-			get_func_namespace(trigger->tgfoid) != dp_types()->schema)
+		if (get_func_namespace(trigger->tgfoid) != dp_types()->internal ||
+			strcmp(function, "pattern_guard_trigger") == 0)
 			continue;
 		if (trigger->tgnargs == 1)
 			options = dp_declared_options(trigger->tgargs[0]);
@@ -293,10 +293,7 @@ dp_pattern_anchors(PG_FUNCTION_ARGS)
 static bool
 is_anchor_function(Oid function)
 {
-	char *name = get_func_name(function);
-
-	return name != NULL && strcmp(name, FUNCTION) == 0 &&
-		   get_func_namespace(function) == dp_types()->schema;
+	return dp_is_internal(function, FUNCTION);
 }
 
 /* The strings of an array in a document that may be NULL. */

@@ -911,7 +911,7 @@ pattern_of_function(Oid function)
 	if (!HeapTupleIsValid(tuple))
 		return NULL;
 	form = (Form_pg_proc) GETSTRUCT(tuple);
-	if (form->prolang == ClanguageId && form->pronamespace == dp_types()->schema)
+	if (form->prolang == ClanguageId && form->pronamespace == dp_types()->internal)
 	{
 		const char *name = NameStr(form->proname);
 		int len = strlen(name) - strlen(FUNCTION_SUFFIX);

@@ -510,8 +510,7 @@ board_follow(Oid trigger, const char *space)
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
-	dp_sql_own_schema(&sql);
-	appendStringInfoString(&sql, "_kv_leaderboard_follow($1, $2, $3)");
+	appendStringInfoString(&sql, "docpatterns._kv_leaderboard_follow($1, $2, $3)");
 	rel = table_open(table, AccessShareLock);
 	dp_act_as(rel->rd_rel->relowner, &saved);
 	table_close(rel, NoLock);
@@ -551,10 +550,8 @@ columns_altered(Oid relid)
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		char *function = get_func_name(trigger->tgfoid);
 
-		if (function != NULL && strcmp(function, "bucket_trigger") == 0 &&
-			get_func_namespace(trigger->tgfoid) == dp_types()->schema)
+		if (dp_is_internal(trigger->tgfoid, "bucket_trigger"))
 			buckets = true;
 	}
 	RelationClose(rel);
@@ -719,8 +716,7 @@ call_with_all(const char *function, int n, Oid *types, Datum *values)
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
-	dp_sql_own_schema(&sql);
-	appendStringInfo(&sql, "%s(", function);
+	appendStringInfo(&sql, "docpatterns.%s(", function);
 	for (i = 1; i <= n; i++)
 		appendStringInfo(&sql, "%s$%d", i > 1 ? ", " : "", i);
 	appendStringInfoChar(&sql, ')');
@@ -840,8 +836,7 @@ view_find(Oid relid, const char *function)
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
-	dp_sql_own_schema(&sql);
-	appendStringInfo(&sql, "%s($1)", function);
+	appendStringInfo(&sql, "docpatterns.%s($1)", function);
 	SPI_connect();
 	if (SPI_execute_with_args(sql.data, 1, &type, &value, NULL, true, 1) != SPI_OK_SELECT ||
 		SPI_processed != 1)
@@ -1147,11 +1142,8 @@ has_guard(Oid relid, Oid main)
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		char *function = get_func_name(trigger->tgfoid);
 
-		if (function != NULL && trigger->tgnargs == 3 &&
-			strcmp(function, "pattern_guard_trigger") == 0 &&
-			get_func_namespace(trigger->tgfoid) == dp_types()->schema)
+		if (trigger->tgnargs == 3 && dp_is_internal(trigger->tgfoid, "pattern_guard_trigger"))
 		{
 			Oid found =
 				OidIsValid(main) ? dp_pair_find(trigger->tgargs[1], true, relid) : InvalidOid;
@@ -1178,16 +1170,15 @@ static bool
 is_ours(Form_pg_trigger form)
 {
 	return strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0 &&
-		   get_func_namespace(form->tgfoid) == dp_types()->schema;
+		   get_func_namespace(form->tgfoid) == dp_types()->internal;
 }
 
 /* Whether it is the main trigger of a board in a key-value space. */
 static bool
 is_board(Form_pg_trigger form)
 {
-	char *function = is_ours(form) && form->tgnargs == 1 ? get_func_name(form->tgfoid) : NULL;
-
-	return function != NULL && strcmp(function, "kv_leaderboard_trigger") == 0;
+	return is_ours(form) && form->tgnargs == 1 &&
+		   dp_is_internal(form->tgfoid, "kv_leaderboard_trigger");
 }
 
 /* A trigger's first argument; the others follow, each with its terminator. */

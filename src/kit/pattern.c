@@ -85,20 +85,14 @@ dp_pattern_methods(const char *pattern)
 	return NULL;
 }
 
-/*
- * The function _<pattern>_<verb> of the extension, or InvalidOid: not one that
- * others have made in its schema for a pattern that has none.
- */
+/* The function _<pattern>_<verb>, or InvalidOid. */
 Oid
 dp_pattern_hook(const char *pattern, const char *verb, int nargs, const Oid *types)
 {
-	List *names = list_make2(makeString(get_namespace_name(dp_types()->schema)),
-							 makeString(psprintf("_%s_%s", pattern, verb)));
-	Oid function = LookupFuncName(names, nargs, types, true);
+	List *names =
+		list_make2(makeString("docpatterns"), makeString(psprintf("_%s_%s", pattern, verb)));
 
-	return OidIsValid(function) && OidIsValid(getExtensionOfObject(ProcedureRelationId, function))
-			   ? function
-			   : InvalidOid;
+	return LookupFuncName(names, nargs, types, true);
 }
 
 /* The declaration of that pattern and name on a table, or NULL. */
@@ -420,8 +414,8 @@ call_hook(Oid rel, const char *pattern, const char *verb, const char *name, int 
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT * FROM ");
-	dp_sql_own_schema(&sql);
-	appendStringInfo(&sql, "%s($1, $2%s)", quote_identifier(function), nextra > 0 ? ", $3" : "");
+	appendStringInfo(&sql, "docpatterns.%s($1, $2%s)", quote_identifier(function),
+					 nextra > 0 ? ", $3" : "");
 	args[0] = ObjectIdGetDatum(rel);
 	args[1] = CStringGetTextDatum(name);
 	if (nextra > 0)

@@ -168,7 +168,7 @@ shaped_view(Relation view, DpView *v)
 		FmgrInfo function;
 
 		if (!TRIGGER_FOR_INSTEAD(trigger->tgtype) ||
-			get_func_namespace(trigger->tgfoid) != dp_types()->schema)
+			get_func_namespace(trigger->tgfoid) != dp_types()->internal)
 			continue;
 		fmgr_info(trigger->tgfoid, &function);
 		for (int j = 0; j < lengthof(shapes); j++)
@@ -199,8 +199,7 @@ split_shown(const DpSplit *split)
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	dp_sql_own_schema(&sql);
-	appendStringInfoString(&sql, "_pattern_shown(");
+	appendStringInfoString(&sql, "docpatterns._pattern_shown(");
 	split_row(&sql, split->arg);
 	appendStringInfoChar(&sql, ')');
 	return sql.data;
@@ -212,8 +211,7 @@ split_change(const DpSplit *split)
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	dp_sql_own_schema(&sql);
-	appendStringInfoString(&sql, "_pattern_change(");
+	appendStringInfoString(&sql, "docpatterns._pattern_change(");
 	split_row(&sql, split->arg);
 	return sql.data;
 }

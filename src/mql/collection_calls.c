@@ -286,9 +286,9 @@ dp_collection_query(PG_FUNCTION_ARGS)
 		/* a partitioned collection needs the key before its trigger fires */
 		values[8] = CStringGetTextDatum(psprintf(
 			"INSERT INTO %s (%s, %s) SELECT coalesce(d OPERATOR(%s.->) '_id'::pg_catalog.text, "
-			"%s.bson_value_from(%s.objectid())), d "
+			"docpatterns.bson_value_from(%s.objectid())), d "
 			"FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (d, n) ORDER BY n",
-			source, key, column_name, c.schema, c.schema, c.schema));
+			source, key, column_name, c.schema, c.schema));
 		values[9] = CStringGetTextDatum(psprintf("t.%s", key));
 	}
 	else
@@ -431,9 +431,9 @@ has_id_trigger(Relation rel)
 	 * what the relation has may be freed by a look into a catalog, so it is taken after the last
 	 * one
 	 */
-	function = LookupFuncName(list_make2(makeString(get_namespace_name(dp_types()->schema)),
-										 makeString("collection_set_id")),
-							  0, NULL, true);
+	function =
+		LookupFuncName(list_make2(makeString("docpatterns"), makeString("collection_set_id")), 0,
+					   NULL, true);
 	triggers = rel->trigdesc;
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 		if (triggers->triggers[i].tgfoid == function &&
@@ -572,7 +572,7 @@ can_hold(Relation view)
 	RangeTblEntry *rte;
 
 	if (triggers == NULL || !triggers->trig_update_instead_row ||
-		get_func_namespace(triggers->triggers[0].tgfoid) != dp_types()->schema)
+		get_func_namespace(triggers->triggers[0].tgfoid) != dp_types()->internal)
 		return false;
 	rte = view_table(view, &query);
 	return rte != NULL && (pg_class_aclcheck(rte->relid, GetUserId(), ACL_UPDATE) == ACLCHECK_OK ||

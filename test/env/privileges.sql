@@ -8,8 +8,7 @@ CREATE TEMP VIEW not_immutable AS
 SELECT p.oid::regprocedure AS function, p.proname AS name, p.prokind = 'p' AS is_procedure
 FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
   JOIN pg_extension e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass AND e.extname = 'docpatterns'
-WHERE p.prokind IN ('f', 'p') AND p.proname !~ '^_' AND (p.provolatile <> 'i' OR p.proargtypes::oid[] && '{regclass,regclass[]}'::regtype[]::oid[])
-  AND p.prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype, 'fdw_handler'::regtype) AND NOT p.proargtypes::oid[] && '{internal,cstring}'::regtype[]::oid[];
+WHERE p.prokind IN ('f', 'p') AND p.pronamespace = 'public'::regnamespace AND (p.provolatile <> 'i' OR p.proargtypes::oid[] && '{regclass,regclass[]}'::regtype[]::oid[]);
 CREATE TEMP TABLE catalogue AS
 SELECT n AS place, f[1] AS call, string_to_array(coalesce(f[2], ''), ', ') AS needs, nullif(f[3], '') AS remark,
        CASE WHEN f[4] <> '' THEN f[4]::regprocedure ELSE (SELECT i.function FROM not_immutable i WHERE i.name = substring(f[1] from '^\w+')) END AS function
@@ -250,7 +249,6 @@ CREATE TEMP VIEW without_tables AS SELECT f::regprocedure AS function FROM (VALU
   ('bson_update(bson,bson_value,bson,bson_value,boolean)'),
   ('bson_update(bson,text,bson,bson_value,boolean)'),
   ('bson_to_recordset(bson_value)'),
-  ('bucket_validator(text[],oid)'),
   ('row_to_bson(record)'),
   ('bson_distinct_add(bson_value,"any")')) v (f);
 

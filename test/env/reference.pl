@@ -15,19 +15,9 @@ use open qw(:std :encoding(UTF-8));
 my $update = @ARGV && $ARGV[0] eq '--update' ? shift : 0;
 my $index = 'docs/reference/README.md';
 
-# Functions of the extension's schema; "public" are those that are there to be called by name.
+# What users call: the functions of the extension's schema.
 my $query = <<'SQL';
 SELECT p.proname,
-  NOT (p.proname ~ '^_' OR p.prorettype IN ('trigger'::regtype, 'event_trigger'::regtype)
-    OR EXISTS (SELECT FROM pg_operator WHERE p.oid IN (oprcode, oprrest, oprjoin))
-    OR EXISTS (SELECT FROM pg_amproc WHERE amproc = p.oid)
-    OR EXISTS (SELECT FROM pg_cast WHERE castfunc = p.oid)
-    OR EXISTS (SELECT FROM pg_type WHERE p.oid IN (typinput, typoutput, typreceive, typsend,
-      typmodin, typmodout, typanalyze, typsubscript))
-    OR EXISTS (SELECT FROM pg_aggregate WHERE p.oid IN (aggtransfn, aggfinalfn, aggcombinefn,
-      aggserialfn, aggdeserialfn, aggmtransfn, aggminvtransfn, aggmfinalfn))
-    OR EXISTS (SELECT FROM pg_foreign_data_wrapper WHERE p.oid IN (fdwhandler, fdwvalidator))
-    OR EXISTS (SELECT FROM pg_proc WHERE prosupport = p.oid)),
   CASE p.prokind WHEN 'p' THEN 'CALL ' ELSE '' END || p.proname,
   (SELECT coalesce(string_agg(CASE mode WHEN 'v' THEN 'VARIADIC ' ELSE '' END
       || coalesce(quote_ident(nullif(argument, '')) || ' ', '') || type || coalesce(' DEFAULT '
@@ -60,12 +50,12 @@ FROM pg_proc p JOIN pg_extension e ON e.extname = 'docpatterns' AND p.pronamespa
 ORDER BY p.proname, p.pronargs, p.oid
 SQL
 
-# Each function's overloads: whether it is public, its signature as text, its comment.
+# Each function's overloads: its signature as text, its comment.
 my %functions;
 open(my $psql, '-|', 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-F', "\t", '-c', $query) or die;
 while (<$psql>) {
 	chomp;
-	my ($name, $public, $call, $arguments, $result, $attributes, $comment) = split /\t/;
+	my ($name, $call, $arguments, $result, $attributes, $comment) = split /\t/;
 	my ($in, $out) = split /\x02/, $arguments // "\x02", -1;
 	my @in = split /\x01/, $in // '';
 	my @out = split /\x01/, $out // '';
@@ -73,7 +63,7 @@ while (<$psql>) {
 	my $text = wrap($call . '(', [@in], ')' . ($result eq '' ? '' : " → $result"));
 	$attributes =~ s/^ | (?= )| $//g;
 	$text .= "$attributes\n" if $attributes ne '';
-	push @{$functions{$name}}, {public => $public eq 't', text => $text, comment => prose($comment)};
+	push @{$functions{$name}}, {text => $text, comment => prose($comment)};
 }
 close $psql;
 %functions or die "no function was found\n";
@@ -120,8 +110,6 @@ sub prose {
 sub entry {
 	my $text = '';
 	my @overloads = @{$functions{$_[0]}};
-	my @documented = grep { $_->{public} } @overloads;
-	@overloads = @documented if @documented;
 	while (my $o = shift @overloads) {
 		$text .= "\n```\n$o->{text}";
 		$text .= (shift @overloads)->{text} while @overloads && $overloads[0]{comment} eq $o->{comment};
@@ -161,7 +149,7 @@ for my $page (@ARGV) {
 	write_page($page, $new) if $update && $new ne $text;
 }
 for my $name (sort keys %functions) {
-	complain("$name has no entry") if !$found{$name} && grep { $_->{public} } @{$functions{$name}};
+	complain("$name has no entry") if !$found{$name};
 }
 
 # The index: all functions in the order of the alphabet, by their first word.

@@ -19,24 +19,24 @@ DECLARE
 BEGIN
   -- functions, those for triggers too; one of these may replace a longer list of arguments that has defaults
   FOR r IN SELECT p.oid, p.proname, pg_get_function_arguments(p.oid) AS arguments, pg_get_function_result(p.oid) AS result FROM pg_proc p
-           WHERE p.pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace) AND p.prokind = 'f' AND NOT p.proargtypes::oid[] && ARRAY['internal'::regtype, '"any"'::regtype]::oid[] LOOP
+           WHERE p.pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace, 'docpatterns'::regnamespace) AND p.prokind = 'f' AND NOT p.proargtypes::oid[] && ARRAY['internal'::regtype, '"any"'::regtype]::oid[] LOOP
     CALL evil.try(format('CREATE FUNCTION evil.%I(%s) RETURNS %s %s', r.proname, r.arguments, r.result, evil.body(r.oid::regprocedure::text)));
   END LOOP;
   -- those that take anything, for the types that are likely; aggregates
   FOR r IN SELECT p.proname, a.list, CASE WHEN p.prorettype IN (SELECT oid FROM pg_type WHERE typtype = 'p') THEN 'text' ELSE format_type(p.prorettype, NULL) END AS result
            FROM pg_proc p CROSS JOIN unnest(ARRAY['text', 'text, text', 'text, name', 'text, regclass', 'text, oid', 'text, text, text', 'text, name, name', 'text, text, name', 'text, name, text', 'text, text, text, text',
                                                   'text, VARIADIC text[]', 'anyelement', 'text, anyelement', 'text, anyelement, text', 'anyarray', 'text, VARIADIC anyarray']) AS a (list)
-           WHERE p.pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace) AND p.prokind = 'f' AND '"any"'::regtype = ANY (p.proargtypes::oid[]) LOOP
+           WHERE p.pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace, 'docpatterns'::regnamespace) AND p.prokind = 'f' AND '"any"'::regtype = ANY (p.proargtypes::oid[]) LOOP
     CALL evil.try(format('CREATE FUNCTION evil.%I(%s) RETURNS %s %s', r.proname, r.list, r.result, evil.body(r.proname || ' of anything')));
   END LOOP;
   FOR r IN SELECT p.proname, a.list, row_number() OVER () AS n FROM pg_proc p JOIN pg_aggregate g ON g.aggfnoid = p.oid
              CROSS JOIN LATERAL unnest(ARRAY[pg_get_function_arguments(p.oid), 'anyelement']) a (list)
-           WHERE p.pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace) AND g.aggkind = 'n' AND a.list <> '"any"' LOOP
+           WHERE p.pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace, 'docpatterns'::regnamespace) AND g.aggkind = 'n' AND a.list <> '"any"' LOOP
     CALL evil.try(format('CREATE FUNCTION evil.step_%s(text%s) RETURNS text %s', r.n, coalesce(', ' || nullif(r.list, ''), ''), evil.body('aggregate ' || r.proname)));
     CALL evil.try(format('CREATE AGGREGATE evil.%I(%s) (SFUNC = evil.step_%s, STYPE = text)', r.proname, coalesce(nullif(r.list, ''), '*'), r.n));
   END LOOP;
   FOR r IN SELECT o.oid, o.oprname, o.oprleft, o.oprright, o.oprresult, o.oid::regoperator AS signature FROM pg_operator o
-           WHERE o.oprnamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace) LOOP
+           WHERE o.oprnamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace, 'docpatterns'::regnamespace) LOOP
     CALL evil.try(format('CREATE FUNCTION evil.operator_%s(%s) RETURNS %s %s', r.oid, concat_ws(', ', nullif(r.oprleft, 0)::regtype, r.oprright::regtype), r.oprresult::regtype, evil.body('operator ' || r.signature)));
     CALL evil.try(format('CREATE OPERATOR evil.%s (%s FUNCTION = evil.operator_%s, RIGHTARG = %s)', r.oprname, 'LEFTARG = ' || nullif(r.oprleft, 0)::regtype || ',', r.oid, r.oprright::regtype));
   END LOOP;

@@ -1,19 +1,9 @@
 -- Lists the public objects of the extension that have no comment; nothing when all have one.
--- Not public: what works behind another object (the function of an operator, a cast, a type's input, an operator class), names
--- that begin with an underscore, array types and row types.
+-- Not public: functions in the schema docpatterns, array types and row types.
 WITH member AS (
   SELECT d.classid, d.objid
   FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
   WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND e.extname = 'docpatterns'
-), hidden AS (
-  SELECT unnest(ARRAY[oprcode::oid, oprrest::oid, oprjoin::oid]) AS objid FROM pg_operator
-  UNION SELECT unnest(ARRAY[typinput::oid, typoutput::oid, typreceive::oid, typsend::oid, typmodin::oid, typmodout::oid,
-                            typanalyze::oid, typsubscript::oid]) FROM pg_type
-  UNION SELECT amproc::oid FROM pg_amproc
-  UNION SELECT castfunc FROM pg_cast
-  UNION SELECT unnest(ARRAY[aggtransfn::oid, aggfinalfn::oid, aggcombinefn::oid, aggserialfn::oid, aggdeserialfn::oid,
-                            aggmtransfn::oid, aggminvtransfn::oid, aggmfinalfn::oid]) FROM pg_aggregate
-  UNION SELECT prosupport::oid FROM pg_proc
 )
 SELECT pg_describe_object(m.classid, m.objid, 0)
 FROM member m
@@ -21,7 +11,7 @@ LEFT JOIN pg_proc p ON m.classid = 'pg_proc'::regclass AND p.oid = m.objid
 LEFT JOIN pg_type t ON m.classid = 'pg_type'::regclass AND t.oid = m.objid
 WHERE m.classid IN ('pg_proc'::regclass, 'pg_type'::regclass, 'pg_operator'::regclass, 'pg_class'::regclass,
                     'pg_opclass'::regclass, 'pg_event_trigger'::regclass)
-  AND NOT (m.classid = 'pg_proc'::regclass AND (m.objid IN (SELECT objid FROM hidden) OR p.proname ~ '^_'))
+  AND NOT (m.classid = 'pg_proc'::regclass AND p.pronamespace = 'docpatterns'::regnamespace)
   AND NOT (m.classid = 'pg_type'::regclass AND (t.typcategory = 'A' OR t.typrelid <> 0))
   AND obj_description(m.objid, m.classid::regclass::text) IS NULL
 ORDER BY 1;

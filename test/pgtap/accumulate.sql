@@ -8,7 +8,7 @@ SELECT is((SELECT string_agg(format('%s %s%s%s', p.oid::regprocedure, provolatil
 
 -- The value and the type of an accumulator over values; a bare NULL is a document without the field.
 CREATE FUNCTION acc(spec text, VARIADIC vals text[]) RETURNS text LANGUAGE sql AS $$
-  SELECT bson_typeof(d -> 'f') || ' ' || bson_value_out(d -> 'f')::text FROM (
+  SELECT bson_typeof(d -> 'f') || ' ' || docpatterns.bson_value_out(d -> 'f')::text FROM (
     SELECT bson_accumulate(('{"_id": ' || i || coalesce(', "x": ' || v, '') || '}')::bson, ('{"f": ' || spec || '}')::bson) AS d FROM unnest(vals) WITH ORDINALITY u(v, i)) q $$;
 
 SELECT is(acc('{$count: {}}', '1', 'null', NULL), 'int 3', 'documents are counted');

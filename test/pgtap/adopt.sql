@@ -223,7 +223,7 @@ SELECT throws_ok($$CALL pattern_build('big', 'n', 10)$$, '55000', 'pattern "n" o
 SELECT is(count(*), 0::bigint, 'and none was written') FROM big WHERE doc ? '_computed';
 CALL pattern_build('big', 'n', 10, discard => true);
 SELECT is_empty('SELECT * FROM pattern_check(''big'')', 'in line');
-SELECT is(count(DISTINCT tgargs), 1::bigint, 'partitions have heard that the guard is off') FROM pg_trigger WHERE tgrelid IN ('big'::regclass, 'big_1'::regclass, 'big_2'::regclass) AND tgnargs = 1 AND tgfoid = 'computed_trigger'::regproc;
+SELECT is(count(DISTINCT tgargs), 1::bigint, 'partitions have heard that the guard is off') FROM pg_trigger WHERE tgrelid IN ('big'::regclass, 'big_1'::regclass, 'big_2'::regclass) AND tgnargs = 1 AND tgfoid = 'docpatterns.computed_trigger'::regproc;
 
 -- What two documents hold, of which only one can keep it
 SELECT collection_create('two'), collection_create('two_r'), collection_create('fork') \g /dev/null

@@ -77,7 +77,7 @@ SELECT throws_ok($$SELECT attribute_enable('t', 's', prefix => 'y_', name => 'r'
 SELECT throws_ok($$SELECT attribute_enable('t', 'r', prefix => 'y_', name => 'other')$$, '22023', NULL, 'an array that another declaration keeps');
 SELECT throws_ok($$SELECT attribute_enable('t', 's', prefix => 'y_', view_name => 'other')$$, '22023', NULL, 'a second view');
 SELECT is(options, '{"into_field": "r", "pattern": "x_{k}", "value_field": "v", "rename": {"US": "USA"}, "is_unique": true, "doc_column": "doc"}'::bson, 'as it is listed') FROM pattern_list('t');
-SELECT is(pg_get_indexdef('t_r_idx'::regclass), 'CREATE INDEX t_r_idx ON public.t USING gin (doc bson_ops (pairs=''r(k,v)'')) WHERE _pattern_made(''attribute 1 r''::text)', 'its index');
+SELECT is(pg_get_indexdef('t_r_idx'::regclass), 'CREATE INDEX t_r_idx ON public.t USING gin (doc bson_ops (pairs=''r(k,v)'')) WHERE docpatterns._pattern_made(''attribute 1 r''::text)', 'its index');
 
 -- Writes
 INSERT INTO t VALUES (1, '{a: 1, x_US: 2, x_UK: 3}'), (2, '{a: 1}'), (3, NULL);

@@ -2,8 +2,8 @@
 BEGIN;
 SELECT plan(50);
 SET client_min_messages = warning;
-CREATE FUNCTION pg_temp.sum_of(VARIADIC bson_value[]) RETURNS text LANGUAGE sql AS $$ SELECT bson_typeof(sum(v)) || ' ' || bson_value_out(sum(v))::text FROM unnest($1) v $$;
-CREATE FUNCTION pg_temp.avg_of(VARIADIC bson_value[]) RETURNS text LANGUAGE sql AS $$ SELECT bson_typeof(avg(v)) || ' ' || bson_value_out(avg(v))::text FROM unnest($1) v $$;
+CREATE FUNCTION pg_temp.sum_of(VARIADIC bson_value[]) RETURNS text LANGUAGE sql AS $$ SELECT bson_typeof(sum(v)) || ' ' || docpatterns.bson_value_out(sum(v))::text FROM unnest($1) v $$;
+CREATE FUNCTION pg_temp.avg_of(VARIADIC bson_value[]) RETURNS text LANGUAGE sql AS $$ SELECT bson_typeof(avg(v)) || ' ' || docpatterns.bson_value_out(avg(v))::text FROM unnest($1) v $$;
 
 -- The widest type decides; integers widen when they must.
 SELECT is(pg_temp.sum_of('1', '2', '3'), 'int 6', 'int32 stays int32');

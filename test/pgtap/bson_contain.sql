@@ -7,7 +7,7 @@ SELECT plan(37);
 SELECT function_returns(f, ARRAY[t, t], 'boolean', f || '(' || t || ', ' || t || ')') FROM unnest('{bson_contains,bson_contained}'::text[]) f, unnest('{bson,bson_value}'::text[]) t;
 SELECT is((SELECT string_agg(concat_ws(' ', o.oprname, c.oprname, o.oprleft::regtype, o.oprrest, o.oprjoin), ', ' ORDER BY o.oprname::text COLLATE "C", o.oprleft)
   FROM pg_operator o JOIN pg_operator c ON c.oid = o.oprcom WHERE o.oprname IN ('@>', '<@') AND o.oprleft IN ('bson'::regtype, 'bson_value'::regtype)),
-  '<@ @> bson bson_containsel matchingjoinsel, <@ @> bson_value matchingsel matchingjoinsel, @> <@ bson bson_containsel matchingjoinsel, @> <@ bson_value matchingsel matchingjoinsel',
+  '<@ @> bson docpatterns.bson_containsel matchingjoinsel, <@ @> bson_value matchingsel matchingjoinsel, @> <@ bson docpatterns.bson_containsel matchingjoinsel, @> <@ bson_value matchingsel matchingjoinsel',
   'commutators and selectivity');
 SELECT is((SELECT count(*) FROM pg_proc WHERE proname IN ('bson_contains', 'bson_contained') AND (provolatile <> 'i' OR NOT proisstrict OR proparallel <> 's')),
   0::bigint, 'immutable, strict and parallel safe');

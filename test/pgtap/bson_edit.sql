@@ -7,12 +7,12 @@ SELECT plan(64);
 
 -- ---------------------------------------------------------------- signatures
 
-SELECT function_returns(f, a, r, f || '(' || array_to_string(a, ', ') || ')') FROM (VALUES
-  ('bson_set', ARRAY['bson', 'text', '"any"'], 'bson'), ('bson_set', ARRAY['bson', 'text', '"any"', 'boolean'], 'bson'),
-  ('bson_unset', ARRAY['bson', 'text[]'], 'bson'), ('bson_array_append', ARRAY['bson', 'text', '"any"'], 'bson'),
-  ('bson_concat', ARRAY['bson', 'bson'], 'bson'), ('bson_concat', ARRAY['bson_value', 'bson_value'], 'bson_value'),
-  ('bson_remove', ARRAY['bson', 'text'], 'bson'), ('bson_remove', ARRAY['bson', 'text[]'], 'bson'),
-  ('bson_remove', ARRAY['bson_value', 'text'], 'bson_value'), ('bson_remove', ARRAY['bson_value', 'integer'], 'bson_value')) AS t (f, a, r);
+SELECT function_returns(s, f, a, r, f || '(' || array_to_string(a, ', ') || ')') FROM (VALUES
+  ('public', 'bson_set', ARRAY['bson', 'text', '"any"'], 'bson'), ('public', 'bson_set', ARRAY['bson', 'text', '"any"', 'boolean'], 'bson'),
+  ('public', 'bson_unset', ARRAY['bson', 'text[]'], 'bson'), ('public', 'bson_array_append', ARRAY['bson', 'text', '"any"'], 'bson'),
+  ('docpatterns', 'bson_concat', ARRAY['bson', 'bson'], 'bson'), ('docpatterns', 'bson_concat', ARRAY['bson_value', 'bson_value'], 'bson_value'),
+  ('docpatterns', 'bson_remove', ARRAY['bson', 'text'], 'bson'), ('docpatterns', 'bson_remove', ARRAY['bson', 'text[]'], 'bson'),
+  ('docpatterns', 'bson_remove', ARRAY['bson_value', 'text'], 'bson_value'), ('docpatterns', 'bson_remove', ARRAY['bson_value', 'integer'], 'bson_value')) AS t (s, f, a, r);
 SELECT is((SELECT count(*) FROM pg_proc WHERE proname IN ('bson_unset', 'bson_concat', 'bson_remove')
   AND (provolatile <> 'i' OR NOT proisstrict OR proparallel <> 's')), 0::bigint, 'those that take BSON alone are immutable and strict');
 SELECT is((SELECT count(*) FROM pg_proc WHERE proname IN ('bson_set', 'bson_array_append')

@@ -2,12 +2,12 @@
 BEGIN;
 SELECT plan(50);
 
-SELECT function_returns('bson_to_jsonb', ARRAY['bson'], 'jsonb');
-SELECT function_returns('jsonb_to_bson', ARRAY['jsonb'], 'bson');
-SELECT volatility_is('bson_to_jsonb', ARRAY['bson'], 'immutable');
-SELECT volatility_is('jsonb_to_bson', ARRAY['jsonb'], 'immutable');
-SELECT is_strict('bson_to_jsonb', ARRAY['bson']);
-SELECT is_strict('jsonb_to_bson', ARRAY['jsonb']);
+SELECT function_returns('docpatterns', 'bson_to_jsonb', ARRAY['bson'], 'jsonb');
+SELECT function_returns('docpatterns', 'jsonb_to_bson', ARRAY['jsonb'], 'bson');
+SELECT volatility_is('docpatterns', 'bson_to_jsonb', ARRAY['bson'], 'immutable');
+SELECT volatility_is('docpatterns', 'jsonb_to_bson', ARRAY['jsonb'], 'immutable');
+SELECT is_strict('docpatterns', 'bson_to_jsonb', ARRAY['bson']);
+SELECT is_strict('docpatterns', 'jsonb_to_bson', ARRAY['jsonb']);
 
 -- jsonb -> bson: which number becomes what.
 CREATE TABLE numbers (j text, type text, v text);

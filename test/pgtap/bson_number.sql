@@ -98,7 +98,7 @@ SELECT is(count(*)::int, 0, 'beside int8 too')
 FROM (SELECT * FROM number ORDER BY bson_value_hash(v) LIMIT 300) a, (SELECT n, n::int8 AS i FROM number WHERE kind = 'int64') b
 WHERE (a.v < b.i) <> (a.n < b.n) OR (a.v = b.i) <> (a.n = b.n) OR (b.i < a.v) <> (b.n < a.n);
 SELECT is(count(*)::int, 0, 'hashes of numeric agree with those of equal numbers')
-FROM number WHERE bson_value_hash_extended(v, 3) <> numeric_bson_hash_extended(n, 3);
+FROM number WHERE bson_value_hash_extended(v, 3) <> docpatterns.numeric_bson_hash_extended(n, 3);
 SELECT is(count(*)::int, 0, 'sorting (with abbreviated keys) gives the order of the exact values')
 FROM (SELECT n, lag(n) OVER (ORDER BY v) AS previous FROM number) x WHERE n < previous;
 

@@ -16,7 +16,7 @@ SELECT has_function('bson_value_from_bytea', ARRAY['bytea']);
 SELECT function_returns('bson_to_json', ARRAY['bson', 'text'], 'text');
 SELECT function_returns('bson_pretty', ARRAY['bson'], 'text');
 SELECT function_returns('bson_documents', ARRAY['bytea'], 'setof bson');
-SELECT volatility_is('bson_in', ARRAY['cstring'], 'immutable');
+SELECT volatility_is('docpatterns', 'bson_in', ARRAY['cstring'], 'immutable');
 SELECT volatility_is('bson_to_json', ARRAY['bson', 'text'], 'immutable');
 SELECT volatility_is('bson_documents', ARRAY['bytea'], 'immutable');
 SELECT is_strict('bson_to_json', ARRAY['bson', 'text']);
@@ -99,7 +99,7 @@ SELECT is_empty(
   $$SELECT what FROM form WHERE bson_value_send(pg_temp.parsed(relaxed)) <> decode(bytes, 'hex')
       OR bson_value_send(pg_temp.parsed(canonical)) <> decode(bytes, 'hex') OR bson_value_send(pg_temp.parsed(shell)) <> decode(bytes, 'hex')
       OR bson_value_send(pg_temp.parsed(bson_pretty(bson_value_from_bytea(decode(bytes, 'hex'))))) <> decode(bytes, 'hex')
-      OR textin(bson_value_out(bson_value_from_bytea(decode(bytes, 'hex')))) <> relaxed$$,
+      OR textin(docpatterns.bson_value_out(bson_value_from_bytea(decode(bytes, 'hex')))) <> relaxed$$,
   'each form is read back byte for byte');
 SELECT is(bson_to_json('{a: 1.0}'::bson), '{"a": 1.0}', 'relaxed is the default');
 SELECT throws_ok($$SELECT bson_to_json('{}'::bson, 'Relaxed')$$, '22023', 'unknown form of text "Relaxed"', 'there is no other form');
@@ -276,7 +276,7 @@ FROM (VALUES ('\x', 'no bytes'), ('\x05000000', 'four bytes'), ('\x0500000001', 
 SELECT throws_ok($$SELECT bson_value_from_bytea('\x')$$, '22P03', 'invalid BSON value', 'a value has a type');
 SELECT throws_ok($$SELECT bson_value_from_bytea('\x10050000')$$, '22P03', 'invalid BSON value', 'a value that is too short');
 SELECT throws_ok($$SELECT bson_value_from_bytea('\x100500000000')$$, '22P03', 'invalid BSON value', 'a value that is too long');
-SELECT is(bson_send('{a: 5}'::bson), '\x0c0000001061000500000000', 'bson_send gives the document');
+SELECT is(docpatterns.bson_send('{a: 5}'::bson), '\x0c0000001061000500000000', 'bson_send gives the document');
 SELECT is(bson_value_send('5'), '\x1005000000', 'bson_value_send gives type and value');
 SELECT is('{a: 5}'::bson::bytea, '\x0c0000001061000500000000', 'and so do casts');
 SELECT throws_ok($$SELECT decode('00000001', 'hex')::bson$$, '22P03', NULL, 'bytes that are no document');

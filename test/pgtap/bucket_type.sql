@@ -99,8 +99,8 @@ SELECT is(pg_temp.trip(array_agg((i % 4)::text::bson_value)), 'same', 'bson_valu
 CREATE TEMP TABLE docs (i serial, d bson);
 INSERT INTO docs (d) SELECT bson_build('temperature', 20 + (i % 10) / 10.0, 'moisture', i % 7) FROM generate_series(1, 50) i;
 INSERT INTO docs (d) VALUES ('{"moisture": 1, "temperature": 2.5}'), ('{}'), ('{"a": null}'), ('{"a": 1, "a": 2}'), ('{"": 5}'), ('{"temperature": "text", "b": {"c": [1]}}'), ('{"moisture": null}'), (NULL);
-SELECT is((SELECT array_agg(bson_send(doc) ORDER BY o) FROM ROWS FROM (bucket_unpack((SELECT bucket_agg(timestamptz 'epoch' + i * interval '1 s', d ORDER BY i) FROM docs WHERE d IS NOT NULL))) WITH ORDINALITY u (ts, doc, o)),
-  (SELECT array_agg(bson_send(d) ORDER BY i) FROM docs WHERE d IS NOT NULL), 'documents');
+SELECT is((SELECT array_agg(docpatterns.bson_send(doc) ORDER BY o) FROM ROWS FROM (bucket_unpack((SELECT bucket_agg(timestamptz 'epoch' + i * interval '1 s', d ORDER BY i) FROM docs WHERE d IS NOT NULL))) WITH ORDINALITY u (ts, doc, o)),
+  (SELECT array_agg(docpatterns.bson_send(d) ORDER BY i) FROM docs WHERE d IS NOT NULL), 'documents');
 SELECT is(b::text::bucket::text, b::text, 'and through text') FROM (SELECT bucket_agg(timestamptz 'epoch' + i * interval '1 s', d ORDER BY i) AS b FROM docs) x;
 SELECT is(bucket_fault(bucket_send(bucket_agg(timestamptz 'epoch' + i * interval '1 s', d ORDER BY i))), NULL, 'valid') FROM docs;
 SELECT is((SELECT string_agg(doc::text, ' ') FROM bucket_unpack('{"bucket": 1, "count": 3, "named": true, "columns": [{"name": "a", "type": "int4", "values": [1, null, null], "missing": [2]}]}')), '{"a": 1} {"a": null} {}',
@@ -169,7 +169,7 @@ DECLARE q text; r text;
 BEGIN
   refused := 0;
   IF bucket_fault(bytes) IS NOT NULL THEN refused := 1; END IF;
-  FOREACH q IN ARRAY ARRAY['bucket_out($1::bucket)', 'bucket_count($1::bucket)', 'bucket_sum($1::bucket, ''value1'')', 'bucket_max($1::bucket, ''value2'')', 'bucket_slice($1::bucket, ''2018-12-11 12:10+00'', ''2018-12-11 13:00+00'')',
+  FOREACH q IN ARRAY ARRAY['docpatterns.bucket_out($1::bucket)', 'bucket_count($1::bucket)', 'bucket_sum($1::bucket, ''value1'')', 'bucket_max($1::bucket, ''value2'')', 'bucket_slice($1::bucket, ''2018-12-11 12:10+00'', ''2018-12-11 13:00+00'')',
     '(SELECT count(*) FROM bucket_unpack($1::bucket))', '(SELECT bucket_merge(x) FROM (VALUES ($1::bucket), ($1::bucket)) v (x))', 'bucket_to_bson($1::bucket, ''rows'')'] LOOP
     BEGIN
       EXECUTE 'SELECT (' || q || ')::text' INTO r USING bytes;
@@ -187,7 +187,7 @@ CREATE TEMP TABLE good AS
 CREATE TEMP TABLE damaged AS SELECT d.* FROM good, generate_series(1, 150) i, LATERAL (SELECT pg_temp.damage(CASE WHEN i > 0 THEN bytes END) AS bytes) x, LATERAL pg_temp.read_damaged(x.bytes) d;
 SELECT is((SELECT string_agg(DISTINCT other, '; ') FROM damaged), NULL, 'no other error than XX001 (seed 0.20181211)');
 SELECT cmp_ok((SELECT count(*) FROM damaged WHERE refused > 0), '>', 480::bigint, 'nearly all of the damage is found out');
-SELECT throws_ok($$SELECT bucket_out('\x00'::bytea::bucket)$$, 'XX001', 'corrupt bucket', 'an unknown version');
+SELECT throws_ok($$SELECT docpatterns.bucket_out('\x00'::bytea::bucket)$$, 'XX001', 'corrupt bucket', 'an unknown version');
 SELECT throws_ok($$SELECT bucket_count(''::bytea::bucket)$$, 'XX001', 'corrupt bucket', 'no bytes');
 SELECT ok(bucket_fault('\x1002') IS NOT NULL, 'bucket_fault does not raise');
 

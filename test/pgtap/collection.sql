@@ -5,7 +5,7 @@ SELECT plan(101);
 
 SELECT function_returns('collection_create', ARRAY['text', 'boolean'], 'regclass');
 SELECT function_returns('bson_column_convert', ARRAY['regclass', 'text', 'name'], 'integer');
-SELECT function_returns('collection_set_id', ARRAY[]::text[], 'trigger');
+SELECT function_returns('docpatterns', 'collection_set_id', ARRAY[]::text[], 'trigger');
 
 -- What is created.
 CREATE TABLE made AS SELECT collection_create('c') AS rel;
@@ -120,13 +120,13 @@ SELECT is((SELECT other_id::text || other::text FROM c WHERE key = 60), '1{"_id"
 ALTER TABLE c RENAME COLUMN key TO _id;
 ALTER TABLE c RENAME COLUMN body TO doc;
 CREATE TABLE plain (a int);
-CREATE TRIGGER t BEFORE INSERT OR UPDATE ON plain FOR EACH ROW EXECUTE FUNCTION collection_set_id();
+CREATE TRIGGER t BEFORE INSERT OR UPDATE ON plain FOR EACH ROW EXECUTE FUNCTION docpatterns.collection_set_id();
 SELECT throws_ok('INSERT INTO plain VALUES (1)', '42804', NULL, 'the trigger on another table');
 DROP TRIGGER t ON plain;
-CREATE TRIGGER t2 AFTER INSERT ON c FOR EACH ROW EXECUTE FUNCTION collection_set_id();
+CREATE TRIGGER t2 AFTER INSERT ON c FOR EACH ROW EXECUTE FUNCTION docpatterns.collection_set_id();
 SELECT throws_ok($$INSERT INTO c (doc) VALUES ('{_id: 70}')$$, '39P01', NULL, 'the trigger at another time');
 DROP TRIGGER t2 ON c;
-SELECT throws_ok('SELECT collection_set_id()', '39P01', NULL, 'or called');
+SELECT throws_ok('SELECT docpatterns.collection_set_id()', '39P01', NULL, 'or called');
 
 -- Names.
 CREATE SCHEMA "S p";

@@ -66,7 +66,7 @@ SELECT throws_ok(t, e, NULL, t) FROM (VALUES ($$SELECT collection_find('c', skip
 
 -- The plan of collection_find(): the same statement, explained.
 CREATE FUNCTION plan_of(rel regclass, filter bson, sort bson DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE q record := _collection_query(rel, filter, sort); line text; result text := '';
+DECLARE q record := docpatterns._collection_query(rel, filter, sort); line text; result text := '';
 BEGIN
   FOR line IN EXECUTE concat('EXPLAIN (COSTS OFF) SELECT ', q.doc, ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' || q.ordering) USING filter, q.operands, sort LOOP
     result := concat_ws(E'\n', nullif(result, ''), line);
@@ -95,7 +95,7 @@ CREATE FUNCTION proven(path text, VARIADIC checks text[]) RETURNS boolean LANGUA
 DECLARE c text; found boolean;
 BEGIN
   FOREACH c IN ARRAY checks LOOP EXECUTE 'ALTER TABLE big ADD CHECK (' || c || ')'; END LOOP;
-  found := (SELECT conditions LIKE '%->)%' AND conditions NOT LIKE '%[]%' FROM _collection_query('big', bson_build(path, 5)));
+  found := (SELECT conditions LIKE '%->)%' AND conditions NOT LIKE '%[]%' FROM docpatterns._collection_query('big', bson_build(path, 5)));
   RAISE EXCEPTION USING ERRCODE = 'P0099', MESSAGE = found;
 EXCEPTION WHEN SQLSTATE 'P0099' THEN RETURN SQLERRM::boolean;
 END $$;
@@ -148,7 +148,7 @@ CREATE INDEX ON mixed ((doc -> 'v') NULLS FIRST);
 ALTER TABLE mixed ADD CHECK (bson_typeof(doc, 'v') NOT IN ('array', 'undefined'));
 CREATE TABLE asked AS SELECT bson_build('v', bson_build(op, CASE op WHEN '$in' THEN bson_array(a.v, b.v) ELSE a.v END)) AS filter FROM word a, word b, unnest(ARRAY['$eq', '$in', '$gt', '$gte', '$lt', '$lte', '$ne']) op WHERE (op = '$in' OR b.v = '1') AND (op IN ('$eq', '$in') OR bson_typeof(a.v) <> 'regex');
 SET LOCAL enable_seqscan = off;
-SELECT cmp_ok((SELECT count(*) FROM asked WHERE (_collection_query('mixed', filter)).conditions LIKE '%->)%'), '>', 300::bigint, 'most filters get a condition');
+SELECT cmp_ok((SELECT count(*) FROM asked WHERE (docpatterns._collection_query('mixed', filter)).conditions LIKE '%->)%'), '>', 300::bigint, 'most filters get a condition');
 SELECT matches(plan_of('mixed', '{v: 2}'), 'Index', 'that an index serves');
 SELECT is_empty($$SELECT filter FROM asked WHERE ARRAY(SELECT doc -> '_id' FROM collection_find('mixed', filter) doc ORDER BY 1) <> ARRAY(SELECT _id FROM mixed WHERE doc @@ filter ORDER BY 1)$$, 'found by an index as by @@');
 SELECT results_eq($$SELECT coalesce(doc -> 'v', 'null') FROM collection_find('mixed', sort => '{v: 1}') doc$$, $$SELECT coalesce(doc -> 'v', 'null') FROM mixed ORDER BY bson_sort_key(doc, '{v: 1}')$$, 'sorted by an index as by the sort key');
@@ -291,7 +291,7 @@ SELECT throws_ok($$SELECT collection_insert('copied', '{}')$$, '42809', NULL, 'a
 CREATE TABLE parts (_id bson_value NOT NULL PRIMARY KEY, doc bson NOT NULL) PARTITION BY HASH (_id);
 CREATE TABLE parts0 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE parts1 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 1);
-SELECT _collection_attach('parts', '_id', 'doc');
+SELECT docpatterns._collection_attach('parts', '_id', 'doc');
 SELECT is((SELECT count(*) FROM collection_insert('parts', VARIADIC (SELECT array_agg(bson_build('n', i)) || array_agg(bson_build('_id', i, 'n', i)) FROM generate_series(1, 20) i))), 40::bigint, 'a collection with partitions');
 SELECT ok((SELECT count(*) FROM parts0) BETWEEN 1 AND 39, 'goes into them');
 SELECT is((SELECT concat_ws(' ', matched, modified) FROM collection_update('parts', '{n: 5}', '{$set: {one: 1}}')), '1 1', 'update one');
@@ -325,7 +325,7 @@ ALTER TABLE "S p"."Q""u'o.te; DROP TABLE c" RENAME COLUMN _id TO "t.doc %s";
 CREATE INDEX ON "S p"."Q""u'o.te; DROP TABLE c" (("d""o'c $1" -> '"a''b""c"'));
 ALTER TABLE "S p"."Q""u'o.te; DROP TABLE c" ADD CHECK (bson_typeof("d""o'c $1", '"a''b""c"') = 'int');
 SELECT is((SELECT string_agg(i::text, ' ') FROM collection_insert((SELECT rel FROM made6), '{_id: 1, "a''b\"c": 1}', '{_id: 2}') i), '1 2', 'hostile names: insert');
-SELECT ok(conditions LIKE '%->)%', 'an index is used') FROM _collection_query((SELECT rel FROM made6), '{"a''b\"c": 1}');
+SELECT ok(conditions LIKE '%->)%', 'an index is used') FROM docpatterns._collection_query((SELECT rel FROM made6), '{"a''b\"c": 1}');
 SELECT is((SELECT count(*) FROM collection_find((SELECT rel FROM made6), '{_id: 1, "a''b\"c": 1}', sort => '{"a''b\"c": 1}')), 1::bigint, 'find');
 SELECT is((SELECT concat_ws(' ', matched, modified, upserted) FROM collection_update((SELECT rel FROM made6), '{_id: 3, "x''\";": 5}', '{$set: {"y''; --": 1}}', true)), '0 0 3', 'update');
 SELECT is((SELECT collection_count(rel, '{"y''; --": 1}') FROM made6), 1::bigint, 'count');

@@ -48,10 +48,10 @@ SELECT is(collection_delete('b', '{buyers: "nobody"}', true), 0::bigint, 'none')
 SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
 
 -- What it costs: nothing but what is touched is read.
-SELECT ok(doc = 't.doc' AND change IS NULL AND conditions !~ 'whole' AND source !~ 'whole', what) FROM (SELECT what, (_collection_query('b', filter, sort, projection, field, update)).* FROM (VALUES
+SELECT ok(doc = 't.doc' AND change IS NULL AND conditions !~ 'whole' AND source !~ 'whole', what) FROM (SELECT what, (docpatterns._collection_query('b', filter, sort, projection, field, update)).* FROM (VALUES
   ('a filter on another field', '{n: 1}'::bson, NULL::bson, NULL::bson, NULL, NULL::bson_value), ('an inclusion', '{}', NULL, '{n: 1, "x.y": {$add: ["$n", 1]}}', NULL, NULL), ('an exclusion', '{}', '{n: 1}', '{buyers: 0, x: 0}', NULL, NULL),
   ('distinct', '{}', NULL, NULL, 'n', NULL), ('an update', '{n: 1}', NULL, NULL, NULL, '{$inc: {n: 1}}'), ('a push', '{n: 1}', NULL, NULL, NULL, '{$push: {buyers: {$each: [1]}}}'), ('a path beside', '{buyers_count: 1}', NULL, NULL, NULL, '{$rename: {n: "m"}}')) x (what, filter, sort, projection, field, update)) q;
-SELECT ok(doc <> 't.doc', what) FROM (SELECT what, (_collection_query('b', filter, sort, projection, field, update)).* FROM (VALUES
+SELECT ok(doc <> 't.doc', what) FROM (SELECT what, (docpatterns._collection_query('b', filter, sort, projection, field, update)).* FROM (VALUES
   ('everything', '{n: 1}'::bson, NULL::bson, '{}'::bson, NULL, NULL::bson_value), ('a filter', '{buyers: 1}', NULL, NULL, NULL, NULL), ('an order', '{}', '{"buyers.0": 1}', NULL, NULL, NULL), ('a nested projection', '{}', NULL, '{x: {y: "$buyers"}}', NULL, NULL), ('a rename', '{}', NULL, NULL, NULL, '{$rename: {n: "buyers"}}'),
   ('distinct', '{}', NULL, NULL, 'buyers.0', NULL), ('a push that cuts', '{}', NULL, NULL, NULL, '{$push: {buyers: {$each: [1], $position: 0}}}'), ('a push below', '{}', NULL, NULL, NULL, '{$push: {"buyers.0": 1}}'), ('a pipeline', '{}', NULL, NULL, NULL, '[{$set: {a: 1}}]'), ('a replacement', '{}', NULL, NULL, NULL, '{a: 1}')) x (what, filter, sort, projection, field, update)) q;
 
@@ -61,7 +61,7 @@ CREATE INDEX ON g USING gin (doc bson_ops (paths = 'buyers'));
 INSERT INTO g (doc) SELECT bson_build('_id', i, 'buyers', (SELECT bson_agg('u' || (i * j) % 997) FROM generate_series(1, 5) j)) FROM generate_series(100, 900) i;
 ANALYZE g;
 CREATE FUNCTION plan_of(rel regclass, filter bson) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE q record := _collection_query(rel, filter); line text; result text := '';
+DECLARE q record := docpatterns._collection_query(rel, filter); line text; result text := '';
 BEGIN
   FOR line IN EXECUTE concat('EXPLAIN (COSTS OFF) SELECT ', q.doc, ' FROM ', q.source, ' WHERE ', q.conditions) USING filter, q.operands LOOP
     result := concat_ws(E'\n', nullif(result, ''), line);
@@ -85,8 +85,8 @@ SELECT is((SELECT concat_ws(' ', matched, modified) FROM collection_update('k', 
 SELECT is((SELECT concat_ws(' ', matched, modified) FROM collection_update('k1', '{e: 2}', '{$set: {"e.1": 4}}')), '1 1', 'in a partition');
 SELECT is((SELECT string_agg(doc::text, ' ' ORDER BY a, "B c") FROM k_whole), '{"e": [1, 4]} {"e": [1]} {"e": [2]}', 'the result');
 SELECT is(collection_delete('k', '{e: {$gt: 1}}', true), 2::bigint, 'deleted');
-SELECT throws_ok($$SELECT * FROM _outlier_rows('k', 'e', '[1]') AS h (a text)$$, '42804', NULL, 'the rows are asked for as they are');
-SELECT throws_ok($$SELECT * FROM _outlier_rows('k', 'e', '[1]') AS h (a int, b int)$$, '42804', NULL, 'with their types');
+SELECT throws_ok($$SELECT * FROM docpatterns._outlier_rows('k', 'e', '[1]') AS h (a text)$$, '42804', NULL, 'the rows are asked for as they are');
+SELECT throws_ok($$SELECT * FROM docpatterns._outlier_rows('k', 'e', '[1]') AS h (a int, b int)$$, '42804', NULL, 'with their types');
 
 -- ---------------------------------------------------------------- rights and row-level security
 
@@ -116,7 +116,7 @@ CREATE POLICY deleted ON b FOR DELETE USING (_id = 2);
 SET LOCAL ROLE split_writer;
 SELECT is(collection_count('b', '{buyers: {$size: 5}}'), 1::bigint, 'row-level security: what is seen');
 SELECT is(collection_count('b', '{buyers: "u9"}'), 0::bigint, 'not what is found by the index');
-SELECT is_empty($$SELECT * FROM _outlier_rows('b', 'buyers', '["u9"]') AS h (_id bson_value)$$, 'nor its key');
+SELECT is_empty($$SELECT * FROM docpatterns._outlier_rows('b', 'buyers', '["u9"]') AS h (_id bson_value)$$, 'nor its key');
 SELECT is(updated('{buyers: "y"}', '{$pull: {buyers: "y"}}', true), '1 1', 'what may be updated');
 SELECT is(updated('{buyers: "w2"}', '{$pull: {buyers: "w2"}}'), '0 0', 'and nothing else');
 RESET ROLE;
@@ -234,10 +234,10 @@ SELECT cmp_ok((SELECT count(*) FROM o_first WHERE doc ? 'has_extras'), '>', 0::b
 SELECT cmp_ok((SELECT count(*) FROM f WHERE doc ? 'has_extras'), '>', 0::bigint, 'behind views, too');
 
 -- Views pay for what is touched only, and use the index on elements; names that columns had when a view was made.
-SELECT ok(doc = 't.doc' AND change IS NULL AND conditions !~ '_pattern' AND source !~ '_pattern', format('%s %s', view, what)) FROM (SELECT what, view, (_collection_query(view, filter, sort, projection, field, update)).* FROM unnest('{w_wide,p_wide,c_v1,c_current}'::regclass[]) view CROSS JOIN (VALUES
+SELECT ok(doc = 't.doc' AND change IS NULL AND conditions !~ '_pattern' AND source !~ '_pattern', format('%s %s', view, what)) FROM (SELECT what, view, (docpatterns._collection_query(view, filter, sort, projection, field, update)).* FROM unnest('{w_wide,p_wide,c_v1,c_current}'::regclass[]) view CROSS JOIN (VALUES
   ('a filter', '{n: 1}'::bson, NULL::bson, NULL::bson, NULL, NULL::bson_value), ('an inclusion', '{}', NULL, '{n: 1}', NULL, NULL), ('an exclusion', '{}', '{n: 1}', '{a: 0, s: 0}', NULL, NULL), ('distinct', '{}', NULL, NULL, 'n', NULL), ('an update', '{n: 1}', NULL, NULL, NULL, '{$inc: {n: 1}}')) x (what, filter, sort, projection, field, update)) q;
-SELECT ok((_collection_query(view, '{n: 1}', update => '{$inc: {n: 1}}')).change IS NOT NULL, format('%s: it cannot be told', view)) FROM unnest('{f_v1,e_v1}'::regclass[]) view;
-SELECT matches((_collection_query('w_wide', '{a: 1}')).conditions, '_outlier_rows', 'the index on elements');
+SELECT ok((docpatterns._collection_query(view, '{n: 1}', update => '{$inc: {n: 1}}')).change IS NOT NULL, format('%s: it cannot be told', view)) FROM unnest('{f_v1,e_v1}'::regclass[]) view;
+SELECT matches((docpatterns._collection_query('w_wide', '{a: 1}')).conditions, '_outlier_rows', 'the index on elements');
 ALTER TABLE w RENAME _id TO id;
 SELECT is(collection_count('w_wide', '{a: {$size: 3}}'), collection_count('w', '{a: {$size: 3}}'), 'a column has another name than in the view');
 SELECT is((SELECT array_agg(d ->> '_id' ORDER BY d ->> '_id') FROM collection_find('w_wide', '{a: {$gte: 0}}') d), (SELECT array_agg(d ->> '_id' ORDER BY d ->> '_id') FROM collection_find('plain', '{a: {$gte: 0}}') d), 'the rows that have them');
@@ -253,11 +253,11 @@ SET LOCAL ROLE split_reader;
 SELECT is(collection_count('w_wide', '{a: 94}'), 1::bigint, 'with the right to read the table');
 SELECT throws_ok($$SELECT collection_update('w_wide', '{a: 94}', '{$pull: {a: 94}}')$$, '42501', NULL, 'not to write');
 RESET ROLE;
-SELECT throws_ok($$SELECT _pattern_shown('w', 1)$$, '55000', NULL, 'no view of that kind');
-SELECT throws_ok($$SELECT _pattern_shown('4294967295'::regclass, 1)$$, '42P01', NULL, 'no view');
+SELECT throws_ok($$SELECT docpatterns._pattern_shown('w', 1)$$, '55000', NULL, 'no view of that kind');
+SELECT throws_ok($$SELECT docpatterns._pattern_shown('4294967295'::regclass, 1)$$, '42P01', NULL, 'no view');
 CREATE VIEW w_other WITH (security_invoker) AS SELECT id, bson_set(doc, 'x', 1) AS doc FROM w;
-CREATE TRIGGER no_arguments INSTEAD OF INSERT ON w_other FOR EACH ROW EXECUTE FUNCTION schema_versioning_view_trigger();
-SELECT throws_ok($$SELECT _pattern_shown('w_other', 1)$$, '55000', NULL, 'its trigger does not say what it shows');
+CREATE TRIGGER no_arguments INSTEAD OF INSERT ON w_other FOR EACH ROW EXECUTE FUNCTION docpatterns.schema_versioning_view_trigger();
+SELECT throws_ok($$SELECT docpatterns._pattern_shown('w_other', 1)$$, '55000', NULL, 'its trigger does not say what it shows');
 SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
 
 SELECT * FROM finish();

@@ -15,7 +15,7 @@ SELECT volatility_is('computed_enable', 'volatile');
 SELECT has_function('computed_refresh', ARRAY['regclass', 'text', 'integer']);
 SELECT function_returns('computed_refresh', 'bigint');
 SELECT volatility_is('computed_staleness', 'stable');
-SELECT function_returns('computed_trigger', 'trigger');
+SELECT function_returns('docpatterns', 'computed_trigger', ARRAY[]::name[], 'trigger');
 
 -- Errors of declarations
 SELECT collection_create('t'), collection_create('s') \g /dev/null

@@ -247,7 +247,7 @@ SELECT throws_ok($$CREATE TABLE all_shows (LIKE shows) PARTITION BY LIST (_id); 
 SELECT throws_ok($$SELECT computed_enable('films', source => 'shows_1', on_field => 'film', fields => '{m: {$count: {}}}')$$, '42809', NULL, 'and a partition is no source by itself');
 SELECT lives_ok($$SELECT pattern_disable('films', 'totals')$$, 'the end');
 SELECT is((SELECT count(*) FROM pg_trigger WHERE tgrelid IN ('films'::regclass, 'shows'::regclass, 'shows_1'::regclass, 'shows_3'::regclass) AND tgname LIKE 'zz\_docpatterns\_8%'), 0::bigint, 'leaves no triggers behind');
-SELECT is((SELECT count(*) FROM unnest('{films,shows}'::regclass[]) t CROSS JOIN _pattern_indexes(t)), 0::bigint, 'nor indexes');
+SELECT is((SELECT count(*) FROM unnest('{films,shows}'::regclass[]) t CROSS JOIN docpatterns._pattern_indexes(t)), 0::bigint, 'nor indexes');
 DROP TABLE films, shows, shows_2;
 
 -- Indexes of users stay, and are used

@@ -6,7 +6,7 @@ SELECT plan(441);
 
 SELECT function_returns('bson_match', ARRAY['bson', 'bson'], 'boolean', 'bson_match');
 SELECT is((SELECT concat_ws(' ', provolatile, proisstrict, proparallel) FROM pg_proc WHERE proname = 'bson_match'), 'i t s', 'immutable, strict, parallel safe');
-SELECT is((SELECT concat_ws(' ', oprrest, oprjoin) FROM pg_operator WHERE oprname = '@@' AND oprleft = 'bson'::regtype), 'bson_matchsel matchingjoinsel', 'selectivity');
+SELECT is((SELECT concat_ws(' ', oprrest, oprjoin) FROM pg_operator WHERE oprname = '@@' AND oprleft = 'bson'::regtype), 'docpatterns.bson_matchsel matchingjoinsel', 'selectivity');
 
 -- doc @@ filter and bson_match, and the filter negated
 CREATE FUNCTION matches(d bson, f bson) RETURNS boolean LANGUAGE sql AS $$

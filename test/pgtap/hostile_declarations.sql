@@ -41,7 +41,7 @@ SELECT fanout_enable('posts', 'walls', 'by', 'follows', 'reader', 'writer', keep
 
 CREATE TABLE declared AS
   SELECT d.rel, d.pattern, d.name, d.options, t.tgname, regexp_replace(pg_get_triggerdef(t.oid), '(^CREATE TRIGGER)(.*)\(''.*$', 'CREATE OR REPLACE TRIGGER\2') AS definition
-  FROM _pattern_declarations(NULL) d JOIN pg_trigger t ON t.oid = d.trigger_oid
+  FROM docpatterns._pattern_declarations(NULL) d JOIN pg_trigger t ON t.oid = d.trigger_oid
   WHERE d.rel::text IN ('source', 'target', 'nodes', 'hung', 'large', 'kinds', 'posts', 'follows');
 SELECT set_eq('SELECT DISTINCT pattern FROM declared', '{approximation,attribute,computed,fanout,outlier,payload,polymorphic,polymorphic_variant,reference,rollup,schema_versioning,subset,subset_fields,tree,tree_attach,versioning}'::text[],
               'these patterns are declared');
@@ -78,7 +78,7 @@ INSERT INTO statements (rel, pattern, sql) VALUES
 -- the verbs that all patterns have, and what empties a table
 INSERT INTO statements (rel, sql)
   SELECT rel, format(s, rel) FROM unnest('{large,kinds,source,target,nodes,hung,posts,follows}'::text[]) rel,
-    unnest(ARRAY['SELECT pattern_check(%L)', 'SELECT _pattern_settle(rel, name, ROW(1)) FROM _pattern_declarations(%L)', 'SELECT pattern_repair(rel, name) FROM _pattern_declarations(%L)', 'TRUNCATE %s']) WITH ORDINALITY s (s, o) ORDER BY o, rel;
+    unnest(ARRAY['SELECT pattern_check(%L)', 'SELECT docpatterns._pattern_settle(rel, name, ROW(1)) FROM docpatterns._pattern_declarations(%L)', 'SELECT pattern_repair(rel, name) FROM docpatterns._pattern_declarations(%L)', 'TRUNCATE %s']) WITH ORDINALITY s (s, o) ORDER BY o, rel;
 
 -- a value for each option, drawn at random
 CREATE TABLE trials (rel text, pattern text, options bson, definition text);
@@ -163,6 +163,6 @@ $$;
 CREATE TABLE outcomes AS SELECT * FROM misplaced();
 SELECT is_empty($$SELECT * FROM outcomes WHERE code IN ('XX000', 'XX001', 'XX002')$$, 'a trigger of another kind ends with no internal error');
 SELECT set_eq($$SELECT f FROM outcomes, regexp_split_to_table(functions, ' ') f EXCEPT SELECT f FROM outcomes, regexp_split_to_table(functions, ' ') f WHERE code = '39P01'$$,
-              '{bucket_trigger(),kv_trigger(),query_table_trigger()}'::text[], 'and says who calls the function, but for those that only guard');
+              '{docpatterns.bucket_trigger(),docpatterns.kv_trigger(),docpatterns.query_table_trigger()}'::text[], 'and says who calls the function, but for those that only guard');
 SELECT finish();
 ROLLBACK;

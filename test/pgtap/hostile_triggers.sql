@@ -35,7 +35,7 @@ SELECT single_table_entity('items', 'item', 'I#{i}', 'S#{s}', gsi1_pk => 'G#{g}'
 
 CREATE TABLE declared AS
   SELECT d.rel, d.pattern, d.name, d.options, t.tgname, regexp_replace(pg_get_triggerdef(t.oid), '(^CREATE TRIGGER)(.*)\(''.*$', 'CREATE OR REPLACE TRIGGER\2') AS definition
-  FROM _pattern_declarations(NULL) d JOIN pg_trigger t ON t.oid = d.trigger_oid
+  FROM docpatterns._pattern_declarations(NULL) d JOIN pg_trigger t ON t.oid = d.trigger_oid
   WHERE d.rel IN ('one'::regclass, 'two', 'three', 'items', 'forged_space.keys');
 SELECT set_eq($$SELECT DISTINCT pattern FROM declared$$, ARRAY['query_table', 'change_feed', 'preallocated', 'relationship', 'kv_leaderboard', 'single_collection', 'single_table', 'kv'],
               'these patterns are declared');

@@ -13,7 +13,7 @@ SELECT is_empty($$SELECT * FROM bson_index_keys(NULL)$$, 'null has no keys');
 SELECT is_empty($$SELECT * FROM bson_index_keys('{}')$$, 'nor has the empty document');
 
 -- Bytes of values
-SELECT is((SELECT string_agg(class || ' ' || encode(value, 'hex'), ',') FROM bson_index_keys(bson_build('v', v))), c || ' ' || h, textin(bson_value_out(v)))
+SELECT is((SELECT string_agg(class || ' ' || encode(value, 'hex'), ',') FROM bson_index_keys(bson_build('v', v))), c || ' ' || h, textin(docpatterns.bson_value_out(v)))
 FROM (VALUES
   ('{"$minKey": 1}'::bson_value, 'minKey', ''),
   ('{"$undefined": true}', 'null', ''),
@@ -220,8 +220,8 @@ SELECT cmp_ok((SELECT count(*)::int FROM random_keys a JOIN random_keys b USING 
 
 -- The order of keys as GIN asks for it, also of bytes that are none
 SELECT is((SELECT count(*)::int FROM (SELECT decode(substr(md5(i::text), 1, 2 * (i % 7)) || repeat('00', i % 3) || substr(md5((i / 7)::text), 1, 2 * (i % 5)), 'hex') FROM generate_series(0, 250) i) a (x),
-  (SELECT decode(substr(md5(i::text), 1, 2 * (i % 7)) || repeat('ab', (i % 3) * 12), 'hex') FROM generate_series(0, 250) i) b (y) WHERE sign(bson_gin_compare(x, y)) <> sign(byteacmp(x, y))), 0, 'keys compare as bytes do');
-SELECT is(sign(bson_gin_compare(decode(repeat('ab', 200), 'hex'), decode(repeat('ab', 199) || 'ff', 'hex'))), -1::float8, 'however long they are');
+  (SELECT decode(substr(md5(i::text), 1, 2 * (i % 7)) || repeat('ab', (i % 3) * 12), 'hex') FROM generate_series(0, 250) i) b (y) WHERE sign(docpatterns.bson_gin_compare(x, y)) <> sign(byteacmp(x, y))), 0, 'keys compare as bytes do');
+SELECT is(sign(docpatterns.bson_gin_compare(decode(repeat('ab', 200), 'hex'), decode(repeat('ab', 199) || 'ff', 'hex'))), -1::float8, 'however long they are');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -271,7 +271,7 @@ BEGIN
   n := 0;
   SET LOCAL enable_seqscan = off;
   FOR r IN SELECT * FROM filters WHERE id <= count LOOP
-    q := _collection_query('docs', r.f);
+    q := docpatterns._collection_query('docs', r.f);
     query := format('SELECT id FROM %s WHERE %s', q.source, replace(replace(q.conditions, '$1', quote_literal(r.f) || '::bson'), '$2', quote_literal(q.operands) || '::bson_value[]'));
     PERFORM note('ordered', 'collection', r.f::text, r.answer, found(query));
     n := n + looks_up(query)::int;
@@ -288,8 +288,8 @@ BEGIN
   TRUNCATE docs, filters;
   INSERT INTO docs SELECT i, document()::bson FROM generate_series(1, ndocs) i;
   TRUNCATE seen;
-  INSERT INTO seen SELECT p, row_number() OVER (PARTITION BY p) - 1, bson_value_out(v)::text FROM (
-    SELECT p, v, row_number() OVER (PARTITION BY p ORDER BY d.id, o) AS o FROM (SELECT DISTINCT path() AS p FROM generate_series(1, 500)) q, docs d, LATERAL bson_values(d.doc, _collection_index_path(p)) WITH ORDINALITY AS x (v, o)) y WHERE o <= 40;
+  INSERT INTO seen SELECT p, row_number() OVER (PARTITION BY p) - 1, docpatterns.bson_value_out(v)::text FROM (
+    SELECT p, v, row_number() OVER (PARTITION BY p ORDER BY d.id, o) AS o FROM (SELECT DISTINCT path() AS p FROM generate_series(1, 500)) q, docs d, LATERAL bson_values(d.doc, docpatterns._collection_index_path(p)) WITH ORDINALITY AS x (v, o)) y WHERE o <= 40;
   INSERT INTO filters SELECT i, good_filter(), NULL FROM generate_series(1, nfilters) i;
   UPDATE filters f SET answer = x.ids FROM (SELECT g.id, coalesce(array_agg(d.id ORDER BY d.id) FILTER (WHERE d.id IS NOT NULL), '{}') AS ids FROM filters g LEFT JOIN docs d ON d.doc @@ g.f GROUP BY g.id) x WHERE x.id = f.id;
   CALL check_ordered(nfilters / 3);

@@ -26,7 +26,7 @@ SELECT single_table_entity('items', 'x', pk => 'A#{n}', sk => 'B');
 
 CREATE TABLE declared AS
   SELECT d.rel, d.pattern, d.options, regexp_replace(pg_get_triggerdef(t.oid), '(^CREATE TRIGGER)(.*)\(''.*$', 'CREATE OR REPLACE TRIGGER\2') AS definition
-  FROM _pattern_declarations(NULL) d JOIN pg_trigger t ON t.oid = d.trigger_oid;
+  FROM docpatterns._pattern_declarations(NULL) d JOIN pg_trigger t ON t.oid = d.trigger_oid;
 CREATE TABLE found (pattern text, option text, value text, statement text, state text, message text);
 CREATE TABLE tried (pattern text, state text);
 SELECT cmp_ok((SELECT count(DISTINCT pattern) FROM declared), '>=', 21::bigint, 'all patterns are declared');
@@ -41,7 +41,7 @@ BEGIN
   FOR d IN SELECT * FROM declared LOOP
     FOR k IN SELECT q.k FROM bson_keys(d.options) q (k) WHERE q.k NOT IN ('pair', 'second_pair', 'gone_pair') LOOP
       FOREACH v IN ARRAY ARRAY['x''; DROP TABLE forged.canary; --', 'x; DROP TABLE forged.canary; --', '1) q; DROP TABLE forged.canary; --', 'x"; DROP TABLE forged.canary; --', '$$', '1 OR (SELECT true)'] LOOP
-        FOREACH s IN ARRAY ARRAY[format('SELECT pattern_check(%L)', d.rel), format('SELECT pattern_repair(%L)', d.rel), format('SELECT count(*) FROM _pattern_pending_keys(%L, %L, %L) AS q (key record)', d.rel, d.pattern, bson_get_text(d.options, 'name')),
+        FOREACH s IN ARRAY ARRAY[format('SELECT pattern_check(%L)', d.rel), format('SELECT pattern_repair(%L)', d.rel), format('SELECT count(*) FROM docpatterns._pattern_pending_keys(%L, %L, %L) AS q (key record)', d.rel, d.pattern, bson_get_text(d.options, 'name')),
             CASE WHEN d.pattern = 'bucket' THEN 'INSERT INTO measured (g, v) VALUES (7, 1)' WHEN d.pattern = 'single_table' THEN 'INSERT INTO items (doc) VALUES (''{PK: "a", SK: "b"}'')'
                  WHEN d.pattern LIKE 'kv%' THEN 'SELECT kv_sadd(''forged_space'', ''s'', 1)' ELSE format('INSERT INTO %s (id, doc) VALUES (7, ''{a: [1, 2, 3], k: "1", x: "z", n: 1}'')', d.rel) END,
             format('SELECT pattern_disable(%L)', d.rel)] LOOP

@@ -19,8 +19,8 @@ SELECT volatility_is('outlier_enable', 'volatile');
 SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('outlier_push', 'bigint'), ('outlier_push_into', 'bigint'), ('outlier_pull', 'bigint'), ('outlier_contains', 'boolean'),
   ('outlier_find', 'setof bson'), ('outlier_count', 'bigint'), ('outlier_page', 'setof record'), ('outlier_spill', 'bigint'), ('outlier_advise', 'record')) AS v (f, r);
 SELECT volatility_is(f, v, f || ' is ' || v) FROM (VALUES ('outlier_push', 'volatile'), ('outlier_push_into', 'volatile'), ('outlier_pull', 'volatile'), ('outlier_contains', 'stable'),
-  ('outlier_find', 'stable'), ('outlier_count', 'stable'), ('outlier_page', 'stable'), ('outlier_spill', 'volatile'), ('outlier_advise', 'stable'),
-  ('bson_element_hashes', 'immutable'), ('bson_array_holds', 'immutable'), ('outlier_irregular', 'immutable')) AS w (f, v);
+  ('outlier_find', 'stable'), ('outlier_count', 'stable'), ('outlier_page', 'stable'), ('outlier_spill', 'volatile'), ('outlier_advise', 'stable')) AS w (f, v);
+SELECT volatility_is('docpatterns', f, 'immutable', f || ' is immutable') FROM unnest('{bson_element_hashes,bson_array_holds,outlier_irregular}'::text[]) f;
 
 -- Refused options
 SELECT throws_ok(format('SELECT outlier_enable(''t'', %s)', args), state, NULL, what) FROM (VALUES
@@ -327,16 +327,16 @@ DROP TRIGGER a_refuse ON t;
 
 -- Triggers made by hand do no harm
 CREATE TABLE f (id int PRIMARY KEY, doc bson);
-CREATE TRIGGER f1 AFTER INSERT ON f FOR EACH ROW EXECUTE FUNCTION outlier_trigger('{"name": "x", "field": "a", "flag": "b", "pair": "z"}');
+CREATE TRIGGER f1 AFTER INSERT ON f FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_trigger('{"name": "x", "field": "a", "flag": "b", "pair": "z"}');
 SELECT throws_ok($$INSERT INTO f VALUES (1, '{}')$$, '22023', NULL, 'an incomplete declaration');
 DROP TRIGGER f1 ON f;
-CREATE TRIGGER f1 BEFORE INSERT ON f FOR EACH STATEMENT EXECUTE FUNCTION outlier_trigger('{"name": "x", "field": "a", "flag": "b", "pair": "z", "threshold": 1}');
+CREATE TRIGGER f1 BEFORE INSERT ON f FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.outlier_trigger('{"name": "x", "field": "a", "flag": "b", "pair": "z", "threshold": 1}');
 SELECT throws_ok($$INSERT INTO f VALUES (1, '{}')$$, '39P01', NULL, 'a trigger of another kind');
 DROP TRIGGER f1 ON f;
-CREATE TRIGGER zz_docpatterns_f AFTER DELETE ON f FOR EACH ROW EXECUTE FUNCTION outlier_trigger('{bad');
+CREATE TRIGGER zz_docpatterns_f AFTER DELETE ON f FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_trigger('{bad');
 SELECT lives_ok($$SELECT * FROM pattern_list()$$, 'a declaration that is none is no matter');
 CREATE VIEW fv AS SELECT 1 AS one;
-CREATE TRIGGER fv INSTEAD OF INSERT ON fv FOR EACH ROW EXECUTE FUNCTION pattern_whole_trigger();
+CREATE TRIGGER fv INSTEAD OF INSERT ON fv FOR EACH ROW EXECUTE FUNCTION docpatterns.pattern_whole_trigger();
 SELECT throws_ok('INSERT INTO fv VALUES (1)', '55000', NULL, 'a view of another kind');
 DROP TABLE f; DROP VIEW fv;
 

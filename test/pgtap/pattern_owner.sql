@@ -86,7 +86,7 @@ SET ROLE own_old;
 CREATE TABLE h (id int PRIMARY KEY, doc bson);
 SELECT versioning_enable('h');
 INSERT INTO h VALUES (1, '{}'); DELETE FROM h;
-CREATE OR REPLACE VIEW h_gone AS SELECT length(a.rolpassword) + r.key AS key FROM h_revisions r, pg_authid a WHERE _versioning_sees_all('own.h'::regclass, 'revision');
+CREATE OR REPLACE VIEW h_gone AS SELECT length(a.rolpassword) + r.key AS key FROM h_revisions r, pg_authid a WHERE docpatterns._versioning_sees_all('own.h'::regclass, 'revision');
 ALTER FUNCTION h_as_of(timestamptz) SECURITY DEFINER;
 RESET ROLE;
 SELECT lives_ok('ALTER TABLE h OWNER TO CURRENT_USER', 'a view of a history that shows a catalog');
@@ -202,7 +202,7 @@ CREATE FUNCTION public._versioning_build_end(regclass, text) RETURNS text LANGUA
 CREATE FUNCTION public._reference_create_triggers(regclass, public.bson) RETURNS void LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'triggers') $$;
 RESET ROLE;
 SELECT collection_create('mend'); SELECT collection_create('mend_source'); SELECT reference_enable('mend', 'ref', 'mend_source', live => '{n}');
-DO $$ BEGIN EXECUTE format('DROP TRIGGER %I ON mend', (SELECT max(tgname) FROM pg_trigger WHERE tgrelid = 'mend'::regclass AND tgargs = _pattern_arguments('of', 'ref') AND tgname NOT LIKE '%anchor%')); END $$;
+DO $$ BEGIN EXECUTE format('DROP TRIGGER %I ON mend', (SELECT max(tgname) FROM pg_trigger WHERE tgrelid = 'mend'::regclass AND tgargs = docpatterns._pattern_arguments('of', 'ref') AND tgname NOT LIKE '%anchor%')); END $$;
 SELECT is((SELECT count(*) FROM pattern_check('mend') WHERE what = 'trigger'), 1::bigint, 'a trigger that is missing');
 SELECT pattern_repair('mend');
 CREATE TABLE i (id int PRIMARY KEY, doc bson); CREATE TABLE j (id int PRIMARY KEY, doc bson);

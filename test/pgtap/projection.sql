@@ -6,7 +6,7 @@ SELECT plan(117);
 
 -- ---------------------------------------------------------------- inclusion
 
-SELECT is(format('%s', bson_project(bson_in(d::cstring), bson_in(p::cstring), bson_in(f::cstring))), r, p) FROM (VALUES
+SELECT is(format('%s', bson_project(docpatterns.bson_in(d::cstring), docpatterns.bson_in(p::cstring), docpatterns.bson_in(f::cstring))), r, p) FROM (VALUES
   ('{_id: 1, a: 1, b: 2, c: 3}', '{a: 1, c: 1}', NULL, '{"_id": 1, "a": 1, "c": 3}'),
   ('{_id: 1, a: 1, b: 2, c: 3}', '{c: true, a: 2.5, _id: 0}', NULL, '{"a": 1, "c": 3}'),
   ('{_id: 1, a: 1, b: 2}', '{_id: 1}', NULL, '{"_id": 1}'),
@@ -25,7 +25,7 @@ SELECT is(format('%s', bson_project(bson_in(d::cstring), bson_in(p::cstring), bs
 
 -- ---------------------------------------------------------------- exclusion
 
-SELECT is(format('%s', bson_project(bson_in(d::cstring), bson_in(p::cstring), bson_in(f::cstring))), r, p) FROM (VALUES
+SELECT is(format('%s', bson_project(docpatterns.bson_in(d::cstring), docpatterns.bson_in(p::cstring), docpatterns.bson_in(f::cstring))), r, p) FROM (VALUES
   ('{_id: 1, a: 1, b: 2, c: 3}', '{a: 0, b: 0}', NULL, '{"_id": 1, "c": 3}'),
   ('{_id: 1, a: 1, b: 2, c: 3}', '{_id: 0}', NULL, '{"a": 1, "b": 2, "c": 3}'),
   ('{_id: 1, a: 1, b: 2, c: 3}', '{_id: 1, b: 0}', NULL, '{"_id": 1, "a": 1, "c": 3}'),
@@ -39,7 +39,7 @@ SELECT is(format('%s', bson_project(bson_in(d::cstring), bson_in(p::cstring), bs
 
 -- ---------------------------------------------------------------- $slice
 
-SELECT is(format('%s', bson_project(bson_in(d::cstring), bson_in(p::cstring), bson_in(f::cstring))), r, p) FROM (VALUES
+SELECT is(format('%s', bson_project(docpatterns.bson_in(d::cstring), docpatterns.bson_in(p::cstring), docpatterns.bson_in(f::cstring))), r, p) FROM (VALUES
   ('{_id: 1, b: 1, a: [1, 2, 3, 4]}', '{a: {$slice: 2}}', NULL, '{"_id": 1, "b": 1, "a": [1, 2]}'),
   ('{_id: 1, b: 1, a: [1, 2, 3, 4], c: 1}', '{a: {$slice: -2}}', NULL, '{"_id": 1, "b": 1, "a": [3, 4], "c": 1}'),
   ('{_id: 1, b: 1, a: [1, 2, 3, 4], c: 1}', '{a: {$slice: [1, 2]}}', NULL, '{"_id": 1, "b": 1, "a": [2, 3], "c": 1}'),
@@ -60,7 +60,7 @@ SELECT throws_ok(format('SELECT bson_project(%L, %L, %L)', d, p, f), s, m, p) FR
 
 -- ---------------------------------------------------------------- $elemMatch
 
-SELECT is(format('%s', bson_project(bson_in(d::cstring), bson_in(p::cstring), bson_in(f::cstring))), r, p) FROM (VALUES
+SELECT is(format('%s', bson_project(docpatterns.bson_in(d::cstring), docpatterns.bson_in(p::cstring), docpatterns.bson_in(f::cstring))), r, p) FROM (VALUES
   ('{_id: 1, g: [{n: 1, s: 5}, {n: 2, s: 9}, {n: 3, s: 9}], x: 1}', '{g: {$elemMatch: {s: {$gt: 6}}}}', NULL, '{"_id": 1, "g": [{"n": 2, "s": 9}]}'),
   ('{_id: 1, g: [{n: 1, s: 5}], x: 1}', '{x: 1, g: {$elemMatch: {s: {$gt: 6}}}}', NULL, '{"_id": 1, "x": 1}'),
   ('{_id: 1, g: [3, 7, 8], x: 1}', '{g: {$elemMatch: {$gt: 6}}, x: 1}', NULL, '{"_id": 1, "x": 1, "g": [7]}'),
@@ -76,7 +76,7 @@ SELECT throws_ok(format('SELECT bson_project(%L, %L, %L)', d, p, f), s, m, p) FR
 
 -- ---------------------------------------------------------------- the positional operator
 
-SELECT is(format('%s', bson_project(bson_in(d::cstring), bson_in(p::cstring), bson_in(f::cstring))), r, p) FROM (VALUES
+SELECT is(format('%s', bson_project(docpatterns.bson_in(d::cstring), docpatterns.bson_in(p::cstring), docpatterns.bson_in(f::cstring))), r, p) FROM (VALUES
   ('{_id: 1, g: [3, 7, 8], x: 1}', '{"g.$": 1}', '{g: {$gt: 6}}', '{"_id": 1, "g": [7]}'),
   ('{_id: 1, g: [{a: 1, b: 5}, {a: 2, b: 6}], x: 1}', '{"g.$": 1}', '{"g.a": 2}', '{"_id": 1, "g": [{"a": 2, "b": 6}]}'),
   ('{_id: 1, g: [{a: 1}, {a: 2}], x: 1}', '{"g.$": true, x: 1, _id: 0}', '{g: {$elemMatch: {a: 2}}}', '{"g": [{"a": 2}], "x": 1}'),
@@ -95,7 +95,7 @@ SELECT throws_ok(format('SELECT bson_project(%L, %L, %L)', d, p, f), s, m, p) FR
 
 -- ---------------------------------------------------------------- computed fields
 
-SELECT is(format('%s', bson_project(bson_in(d::cstring), bson_in(p::cstring), bson_in(f::cstring))), r, p) FROM (VALUES
+SELECT is(format('%s', bson_project(docpatterns.bson_in(d::cstring), docpatterns.bson_in(p::cstring), docpatterns.bson_in(f::cstring))), r, p) FROM (VALUES
   ('{_id: 1, a: 2, b: 3}', '{sum: {$add: ["$a", "$b"]}, b: 1}', NULL, '{"_id": 1, "b": 3, "sum": 5}'),
   ('{_id: 1, a: 2, b: 3}', '{b: {$multiply: ["$b", 10]}, a: 1}', NULL, '{"_id": 1, "a": 2, "b": 30}'),
   ('{_id: 1, a: 2, b: 3}', '{n: "$a", lit: "x", one: {$literal: 1}, arr: ["$a", "$z"], nothing: "$z", isnull: null, _id: 0}', NULL, '{"n": 2, "lit": "x", "one": 1, "arr": [2, null], "isnull": null}'),
@@ -139,7 +139,7 @@ SELECT volatility_is('bson_project', ARRAY['bson', 'bson', 'bson'], 'stable');
 SELECT is(bson_project(NULL, '{a: 1}'), NULL, 'no document');
 SELECT is(bson_project('{a: 1}', NULL), NULL, 'no projection');
 SELECT is(bson_project('{a: 1, b: 2}', '{b: 1}', filter => NULL), '{b: 2}'::bson, 'no filter');
-SELECT is(string_agg(bson_project('{_id: 1, a: 1, b: 2}', bson_in(p::cstring))::text, ' ' ORDER BY i), '{"_id": 1, "a": 1} {"_id": 1, "b": 2} {"_id": 1, "a": 1}', 'a projection in a column')
+SELECT is(string_agg(bson_project('{_id: 1, a: 1, b: 2}', docpatterns.bson_in(p::cstring))::text, ' ' ORDER BY i), '{"_id": 1, "a": 1} {"_id": 1, "b": 2} {"_id": 1, "a": 1}', 'a projection in a column')
   FROM (VALUES (1, '{a: 1}'), (2, '{b: 1}'), (3, '{a: 1}')) AS t (i, p);
 SELECT is(string_agg(bson_project('{g: [1, 2, 3]}', '{"g.$": 1}', bson_build('g', i))::text, ' ' ORDER BY i), '{"g": [1]} {"g": [2]} {"g": [3]}', 'a filter that changes')
   FROM generate_series(1, 3) AS i;

@@ -225,7 +225,7 @@ SELECT lives_ok($$INSERT INTO s (doc) VALUES ('{_id: -1, a: 1, b: -1}'); UPDATE 
 SELECT throws_ok($$SELECT * FROM q$$, '42501', NULL, 'and may not read what others read');
 SELECT throws_ok($$SELECT query_table_read('q', 2)$$, '42501', NULL, 'by no call either');
 SELECT throws_ok($$SELECT query_table_create('w', 's', '{a}')$$, '42501', NULL, 'nor make one');
-SELECT throws_ok($$SELECT _query_table_sweep('s', 'q')$$, '42501', NULL, 'nor repair one');
+SELECT throws_ok($$SELECT docpatterns._query_table_sweep('s', 'q')$$, '42501', NULL, 'nor repair one');
 RESET ROLE;
 SELECT is((SELECT a FROM q WHERE b = -1), '2'::bson_value, 'the row is there');
 SELECT pattern_disable('s', n) IS NOT NULL FROM unnest('{q,q2,q3}'::text[]) n \g /dev/null

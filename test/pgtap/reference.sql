@@ -7,9 +7,11 @@ CREATE FUNCTION pg_temp.all_true(what text) RETURNS text LANGUAGE sql AS $$ SELE
 
 -- Signatures
 SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('reference_enable', 'text'), ('reference_refresh', 'bigint'), ('reference_staleness', 'setof record'),
-  ('reference_dangling', 'setof record'), ('reference_cost', 'record'), ('reference_array_hashes', 'bigint[]'), ('reference_differs', 'boolean')) AS v (f, r);
+  ('reference_dangling', 'setof record'), ('reference_cost', 'record')) AS v (f, r);
+SELECT function_returns('docpatterns', f, r, f || ' returns ' || r) FROM (VALUES ('reference_array_hashes', 'bigint[]'), ('reference_differs', 'boolean')) AS v (f, r);
 SELECT volatility_is(f, v, f || ' is ' || v) FROM (VALUES ('reference_enable', 'volatile'), ('reference_refresh', 'volatile'), ('reference_staleness', 'stable'),
-  ('reference_dangling', 'stable'), ('reference_cost', 'stable'), ('reference_array_hashes', 'immutable'), ('reference_differs', 'immutable')) AS w (f, v);
+  ('reference_dangling', 'stable'), ('reference_cost', 'stable')) AS w (f, v);
+SELECT volatility_is('docpatterns', f, 'immutable', f || ' is immutable') FROM unnest('{reference_array_hashes,reference_differs}'::text[]) f;
 
 -- Refused options
 SELECT collection_create('s') \g /dev/null

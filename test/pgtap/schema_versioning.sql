@@ -56,7 +56,7 @@ SELECT throws_ok(format('SELECT schema_versioning_step(''t'', %s, up_update => '
 
 -- Which version a document has
 INSERT INTO t SELECT n, format('{v: %s}', n)::bson FROM generate_series(1, 1) n;
-SELECT is(public._schema_versioning_version(d::bson, 'v'), expected, d || ' has version ' || coalesce(expected::text, 'none')) FROM (VALUES
+SELECT is(docpatterns._schema_versioning_version(d::bson, 'v'), expected, d || ' has version ' || coalesce(expected::text, 'none')) FROM (VALUES
   ('{}', 1), ('{v: null}', 1), ('{v: 1}', 1), ('{v: "1"}', 1), ('{v: 2}', 2), ('{v: "2"}', 2), ('{v: 2.0}', 2), ('{v: NumberLong(2)}', 2), ('{v: NumberDecimal("2.00")}', 2), ('{v: "20250101"}', 20250101), ('{v: 2147483647}', 2147483647),
   ('{v: 0}', NULL), ('{v: -1}', NULL), ('{v: 2.5}', NULL), ('{v: "2.0"}', NULL), ('{v: "02"}', NULL), ('{v: "v2"}', NULL), ('{v: ""}', NULL), ('{v: " 2"}', NULL), ('{v: 2147483648}', NULL), ('{v: "99999999999"}', NULL), ('{v: true}', NULL),
   ('{v: [2]}', NULL), ('{v: {a: 2}}', NULL), ('{v: NaN}', NULL)) AS w (d, expected);
@@ -446,8 +446,8 @@ SELECT is((SELECT doc::text FROM r_current WHERE id = 1), '{"schema_version": 2,
 SELECT is(schema_versioning_read('r', 2) ->> 'by', 'sv_writer', 'and upgrades what he accesses');
 SELECT throws_ok(command, '42501', NULL, what) FROM (VALUES ($$SELECT schema_versioning_step('r', 2, 3, up_update => '{$set: {a: 1}}')$$, 'a step of somebody else''s table'), ($$CALL schema_versioning_migrate('r')$$, 'its migration'),
   ($$SELECT schema_versioning_test('r')$$, 'its test'), ($$SELECT pattern_check('r')$$, 'its check'), ($$SELECT pattern_alter('r', NULL, '{current: 1}')$$, 'its options'), ($$SELECT schema_versioning_enable('r', 'v')$$, 'another declaration'),
-  ($$SELECT public._schema_versioning_note('r', 'x', 1, 'done', 0, 0, 0, NULL, NULL)$$, 'its progress'), ($$SELECT public._schema_versioning_batch('r', 'r', 'schema_version', 2, NULL, 1, 100000, 10, false)$$, 'a batch'),
-  ($$SELECT public._schema_versioning_renew('r', 'r_as_v1(bson)')$$, 'its indexes'), ($$SELECT * FROM docpatterns.schema_versioning_runs$$, 'the table of migrations')) AS v (command, what);
+  ($$SELECT docpatterns._schema_versioning_note('r', 'x', 1, 'done', 0, 0, 0, NULL, NULL)$$, 'its progress'), ($$SELECT docpatterns._schema_versioning_batch('r', 'r', 'schema_version', 2, NULL, 1, 100000, 10, false)$$, 'a batch'),
+  ($$SELECT docpatterns._schema_versioning_renew('r', 'r_as_v1(bson)')$$, 'its indexes'), ($$SELECT * FROM docpatterns.schema_versioning_runs$$, 'the table of migrations')) AS v (command, what);
 SELECT is((SELECT count(*) FROM schema_versioning_progress), 0::bigint, 'migrations of others are not shown');
 RESET ROLE;
 SET ROLE sv_reader;
@@ -464,17 +464,17 @@ SELECT pg_temp.true_everywhere('rights');
 -- a trigger that claims somebody else's function does not take it along
 CREATE TABLE thief (id int PRIMARY KEY, doc bson);
 ALTER TABLE thief OWNER TO sv_writer;
-CREATE TRIGGER zz_docpatterns_10_schema_versioning_x_functions AFTER TRUNCATE ON thief FOR EACH STATEMENT WHEN (public._schema_versioning_uses('{1}', ARRAY['r_as_v1(bson)'::regprocedure])) EXECUTE FUNCTION public.schema_versioning_trigger('of', 'x');
+CREATE TRIGGER zz_docpatterns_10_schema_versioning_x_functions AFTER TRUNCATE ON thief FOR EACH STATEMENT WHEN (docpatterns._schema_versioning_uses('{1}', ARRAY['r_as_v1(bson)'::regprocedure])) EXECUTE FUNCTION docpatterns.schema_versioning_trigger('of', 'x');
 DROP TABLE thief;
 SELECT has_function('sv', 'r_as_v1', ARRAY['public.bson'], 'a function that is not its owner''s does not go with a table');
 DROP TABLE r CASCADE;
 
 -- Other tables in the same database are not disturbed by a trigger with nonsense
 CREATE TABLE x (id int PRIMARY KEY, doc bson);
-CREATE TRIGGER zz_docpatterns_10_schema_versioning_x BEFORE INSERT ON x FOR EACH ROW EXECUTE FUNCTION schema_versioning_trigger('{"name": "x", "field": "v", "current": 1, "write": "upgrade", "steps": [{"since": 1, "until": 2, "up_function": "f"}]}');
+CREATE TRIGGER zz_docpatterns_10_schema_versioning_x BEFORE INSERT ON x FOR EACH ROW EXECUTE FUNCTION docpatterns.schema_versioning_trigger('{"name": "x", "field": "v", "current": 1, "write": "upgrade", "steps": [{"since": 1, "until": 2, "up_function": "f"}]}');
 SELECT throws_ok($$INSERT INTO x VALUES (1, '{}')$$, '22023', NULL, 'a declaration by hand that makes no sense');
-SELECT throws_ok($$SELECT public._schema_versioning_as('{}', '{version: 2, field: "v", steps: [{since: 1, until: 2, up_function: true}]}', ARRAY['pg_catalog.pg_sleep(float8)'::regprocedure])$$, '42P17', NULL, 'a call that names any function');
-SELECT throws_ok(format('SELECT public._schema_versioning_as(''{}'', %L, ''{}'')', chain), '22023', NULL, 'a chain that is none: ' || chain) FROM (VALUES ('{}'), ('{version: 1}'), ('{version: 0, field: "v"}'), ('{version: 1, field: ""}'), ('{version: 1, field: "v", steps: 5}'),
+SELECT throws_ok($$SELECT docpatterns._schema_versioning_as('{}', '{version: 2, field: "v", steps: [{since: 1, until: 2, up_function: true}]}', ARRAY['pg_catalog.pg_sleep(float8)'::regprocedure])$$, '42P17', NULL, 'a call that names any function');
+SELECT throws_ok(format('SELECT docpatterns._schema_versioning_as(''{}'', %L, ''{}'')', chain), '22023', NULL, 'a chain that is none: ' || chain) FROM (VALUES ('{}'), ('{version: 1}'), ('{version: 0, field: "v"}'), ('{version: 1, field: ""}'), ('{version: 1, field: "v", steps: 5}'),
   ('{version: 1, field: "v", steps: [5]}'), ('{version: 1, field: "v", steps: [{since: 2, until: 1}]}'), ('{version: 1, field: "v", steps: [{since: 1, until: 2}]}'), ('{version: 1, field: "v", type: "x"}')) AS v (chain);
 DROP TABLE x;
 

@@ -148,7 +148,7 @@ SELECT throws_ok('DELETE FROM plain WHERE "K k" = 1', '23503', NULL, 'and kept')
 SELECT pg_temp.all_true('renamed');
 -- a view that looks like ours
 CREATE ROLE sc_other; GRANT CREATE ON SCHEMA public TO sc_other; GRANT USAGE ON SCHEMA "o'S.c" TO sc_other; SET ROLE sc_other; RESET ROLE;
-SELECT format('SET ROLE sc_other; CREATE VIEW fake WITH (security_invoker = true) AS SELECT d FROM plain WHERE %s; RESET ROLE', _pattern_mark('single_collection', name, 're''v')) FROM pattern_list('plain') \gexec
+SELECT format('SET ROLE sc_other; CREATE VIEW fake WITH (security_invoker = true) AS SELECT d FROM plain WHERE %s; RESET ROLE', docpatterns._pattern_mark('single_collection', name, 're''v')) FROM pattern_list('plain') \gexec
 SET ROLE sc_writer; SELECT lives_ok($$SELECT pattern_disable('plain')$$, 'the owner ends the pattern'); RESET ROLE; SELECT has_view('fake', 'and leaves the views of others');
 DROP VIEW fake; DROP OWNED BY sc_other; DROP ROLE sc_other;
 DROP TABLE plain CASCADE; DROP SCHEMA "o'S.c" CASCADE; DROP OWNED BY sc_writer; DROP ROLE sc_writer;

@@ -149,11 +149,11 @@ DROP TABLE "T t'"; DROP SCHEMA "W eird"";";
 
 -- Who may do what
 CREATE ROLE single_table_owner; CREATE ROLE single_table_user;
-SELECT ok(count(*) > 0, 'there are views of entities') FROM _single_table_views('t');
+SELECT ok(count(*) > 0, 'there are views of entities') FROM docpatterns._single_table_views('t');
 CREATE SCHEMA somebody AUTHORIZATION single_table_user; SET ROLE single_table_user;
 CREATE VIEW somebody.user_2 WITH (security_invoker = true) AS SELECT t.pk, t.sk, t.entity, t.doc FROM t WHERE t.entity = 'user' WITH LOCAL CHECK OPTION; ALTER VIEW somebody.user_2 ALTER COLUMN entity SET DEFAULT 'user'; RESET ROLE;
 ALTER TABLE t OWNER TO single_table_owner;
-SELECT is_empty($$SELECT v.view FROM _single_table_views('t') v JOIN pg_class c ON c.oid = v.view WHERE c.relowner <> 'single_table_owner'::regrole$$, 'they follow to a new owner');
+SELECT is_empty($$SELECT v.view FROM docpatterns._single_table_views('t') v JOIN pg_class c ON c.oid = v.view WHERE c.relowner <> 'single_table_owner'::regrole$$, 'they follow to a new owner');
 SELECT is((SELECT viewowner::text FROM pg_views WHERE schemaname = 'somebody'), 'single_table_user', 'one that somebody else has made like them does not');
 INSERT INTO t (doc) VALUES ('{entity: "user", id: 1, of: "single_table_user"}'), ('{entity: "user", id: 2, of: "somebody"}');
 SET ROLE single_table_user;

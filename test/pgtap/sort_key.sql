@@ -65,7 +65,7 @@ SELECT is((SELECT count(*) FROM n AS x, n AS y WHERE (x.v < y.v) <> (x.key < y.k
 
 -- the order of documents, given as one text
 CREATE FUNCTION pg_temp.sorted(spec bson, VARIADIC docs text[]) RETURNS text LANGUAGE sql AS $$
-  SELECT string_agg(d, ' ' ORDER BY bson_sort_key(bson_in(d::cstring), spec), i) FROM unnest(docs) WITH ORDINALITY AS t (d, i)
+  SELECT string_agg(d, ' ' ORDER BY bson_sort_key(docpatterns.bson_in(d::cstring), spec), i) FROM unnest(docs) WITH ORDINALITY AS t (d, i)
 $$;
 SELECT is(pg_temp.sorted(s, VARIADIC d), r, n) FROM (VALUES
   ('{a: 1}'::bson, ARRAY['{a: 2}', '{a: 1}', '{a: 3}'], '{a: 1} {a: 2} {a: 3}', 'ascending'),
@@ -108,7 +108,7 @@ SELECT is((SELECT array_agg((doc -> '_id')::int) FROM (SELECT doc FROM items ORD
   (SELECT array_agg(id) FROM (SELECT (doc -> '_id')::int AS id FROM items ORDER BY (doc -> 'g')::int, (doc -> 'x')::int DESC LIMIT 3) AS t), 'and gives the order of the two fields');
 RESET enable_seqscan;
 RESET enable_sort;
-SELECT is((SELECT string_agg(encode(bson_sort_key('{a: true, b: false}', bson_in(s::cstring)), 'hex'), ' ' ORDER BY s) FROM unnest(ARRAY['{a: 1}', '{b: 1}', '{b: -1}']) AS s), '0a01 f5ff 0a00', 'a specification that changes');
+SELECT is((SELECT string_agg(encode(bson_sort_key('{a: true, b: false}', docpatterns.bson_in(s::cstring)), 'hex'), ' ' ORDER BY s) FROM unnest(ARRAY['{a: 1}', '{b: 1}', '{b: -1}']) AS s), '0a01 f5ff 0a00', 'a specification that changes');
 
 -- ---------------------------------------------------------------- errors
 

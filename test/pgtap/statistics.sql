@@ -31,8 +31,8 @@ END $$;
 SELECT is((SELECT string_agg(format('%s %s', proname, provolatile), ', ' ORDER BY proname) FROM pg_proc WHERE proname ~ '^bson_(stats|typanalyze|.*sel)$'),
   'bson_containsel s, bson_existssel s, bson_matchsel s, bson_stats s, bson_typanalyze s, bson_value_eqjoinsel s, bson_value_eqsel s, bson_value_gesel s, bson_value_gtsel s, bson_value_lesel s, bson_value_ltsel s, bson_value_neqjoinsel s, bson_value_neqsel s',
   'functions and their volatility');
-SELECT is((SELECT typanalyze::text FROM pg_type WHERE oid = 'bson'::regtype), 'bson_typanalyze', 'ANALYZE of the type');
-SELECT is((SELECT string_agg(DISTINCT oprrest::text, ' ') FROM pg_operator WHERE oprname = '=' AND 'bson_value'::regtype IN (oprleft, oprright)), 'bson_value_eqsel', 'equality of values, all types');
+SELECT is((SELECT typanalyze::text FROM pg_type WHERE oid = 'bson'::regtype), 'docpatterns.bson_typanalyze', 'ANALYZE of the type');
+SELECT is((SELECT string_agg(DISTINCT oprrest::text, ' ') FROM pg_operator WHERE oprname = '=' AND 'bson_value'::regtype IN (oprleft, oprright)), 'docpatterns.bson_value_eqsel', 'equality of values, all types');
 
 CREATE TABLE docs (id int, doc bson);
 INSERT INTO docs SELECT i, CASE WHEN i % 20 = 0 THEN NULL ELSE bson_build('_id', i,

@@ -104,7 +104,7 @@ UPDATE p SET doc = bson_set(bson_set(doc, 'top', 1), 'stats.low', 3) WHERE id = 
 RESET docpatterns.maintain;
 SELECT is((SELECT string_agg(name || ' ' || what || ' ' || found, ', ' ORDER BY name) FROM pattern_check('p')), 'low count "stats.low" 3, top array "top" int', 'checked');
 SELECT is(pattern_repair('p', 'top') + pattern_repair('p', 'low'), 2::bigint, 'repaired');
-DO $$ BEGIN EXECUTE (SELECT 'DROP INDEX ' || index FROM _pattern_indexes('r') WHERE pg_get_indexdef(index) LIKE '%{"n": 1}%' LIMIT 1); END $$;
+DO $$ BEGIN EXECUTE (SELECT 'DROP INDEX ' || index FROM docpatterns._pattern_indexes('r') WHERE pg_get_indexdef(index) LIKE '%{"n": 1}%' LIMIT 1); END $$;
 SELECT throws_ok($$INSERT INTO r VALUES (60, '{p: 1, n: -1}')$$, '55000', NULL, 'without the index');
 SELECT is(pattern_repair('p', 'top') + pattern_repair('p', 'low') + pattern_repair('p', 'late'), 0::bigint, 'which repair makes again');
 TRUNCATE r;

@@ -71,7 +71,7 @@ SELECT is_empty($$SELECT * FROM pattern_check('"S""1"."t ''x"')$$, 'all is true'
 -- a chain that is deeper than documents can be nested
 SELECT collection_create('chain') \g /dev/null
 SELECT tree_enable('chain', parent => 'parent') \g /dev/null
-INSERT INTO chain (doc) SELECT bson_concat(bson_build('_id', i), CASE WHEN i > 1 THEN bson_build('parent', i - 1) ELSE '{}' END) FROM generate_series(1, 300) i;
+INSERT INTO chain (doc) SELECT docpatterns.bson_concat(bson_build('_id', i), CASE WHEN i > 1 THEN bson_build('parent', i - 1) ELSE '{}' END) FROM generate_series(1, 300) i;
 SELECT throws_ok($$SELECT tree_nest('chain', 1)$$, '54000', 'the subtree is too deep for one document');
 SELECT ok(length(tree_nest('chain', 1, 48)::text) > 100, 'a part fits');
 SELECT is((SELECT max(depth) FROM tree_descendants('chain', 1)), 299, 'depth first to the bottom');
@@ -110,7 +110,7 @@ BEGIN
 END $$;
 CREATE FUNCTION fill(rel text, form text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  EXECUTE format('INSERT INTO %I (doc) SELECT bson_concat(bson_build(''_id'', id, ''o'', o), CASE %L WHEN ''ancestors'' THEN bson_build(''a'', CASE WHEN up IS NULL THEN ARRAY[]::text[] ELSE ARRAY[up] END) '
+  EXECUTE format('INSERT INTO %I (doc) SELECT docpatterns.bson_concat(bson_build(''_id'', id, ''o'', o), CASE %L WHEN ''ancestors'' THEN bson_build(''a'', CASE WHEN up IS NULL THEN ARRAY[]::text[] ELSE ARRAY[up] END) '
                  'WHEN ''children'' THEN bson_build(''c'', ARRAY(SELECT m.id FROM model m WHERE m.up = model.id ORDER BY m.id)) WHEN ''path'' THEN bson_build(''m'', coalesce(''/'' || up, '''') || ''/'' || id) ELSE CASE WHEN up IS NULL THEN ''{}'' ELSE bson_build(''p'', up) END END) FROM model ORDER BY random()', rel, form);
 END $$;
 SELECT enabled('t_' || f, f), fill('t_' || f, f) FROM unnest('{parent,ordered,root_first,nearest_first,ancestors,path,children}'::text[]) f \g /dev/null
@@ -133,7 +133,7 @@ SELECT is_empty('SELECT * FROM pattern_check()', 'all is true');
 
 -- documents that were there before: the index does not know them, the calls do
 SELECT collection_create('before') \g /dev/null
-INSERT INTO before (doc) SELECT bson_concat(bson_build('_id', id), CASE WHEN up IS NULL THEN '{}' ELSE bson_build('p', up) END) FROM model;
+INSERT INTO before (doc) SELECT docpatterns.bson_concat(bson_build('_id', id), CASE WHEN up IS NULL THEN '{}' ELSE bson_build('p', up) END) FROM model;
 SELECT tree_enable('before', parent => 'p', ancestors => 'a') \g /dev/null
 SELECT is(wrong('before', false), NULL, 'not built yet');
 
@@ -154,6 +154,6 @@ RESET ROLE;
 -- calls that the extension makes itself can be made by anybody, about any declaration
 CREATE TABLE no_tree (id int PRIMARY KEY, doc bson);
 SELECT outlier_enable('no_tree', 'x', 2);
-SELECT throws_ok(c, '22023', 'pattern "outlier" has no tree', 'a pattern that is no tree: ' || c) FROM unnest(ARRAY[$$SELECT * FROM _tree_indexes('no_tree', 'outlier', 'x')$$, $$SELECT _tree_node('no_tree', 'outlier', 'x', '{}')$$, $$SELECT _tree_expressions('no_tree', 'outlier', 'x', 'b')$$]) c;
+SELECT throws_ok(c, '22023', 'pattern "outlier" has no tree', 'a pattern that is no tree: ' || c) FROM unnest(ARRAY[$$SELECT * FROM docpatterns._tree_indexes('no_tree', 'outlier', 'x')$$, $$SELECT docpatterns._tree_node('no_tree', 'outlier', 'x', '{}')$$, $$SELECT docpatterns._tree_expressions('no_tree', 'outlier', 'x', 'b')$$]) c;
 SELECT * FROM finish();
 ROLLBACK;

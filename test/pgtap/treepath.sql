@@ -5,8 +5,8 @@ SET client_min_messages = warning;
 SET LOCAL jit = off;  -- plans with a node that is disabled look expensive
 
 -- signatures
-SELECT volatility_is('treepath_is_below', ARRAY['treepath', 'treepath'], 'immutable');
-SELECT volatility_is('treepath_is_above', ARRAY['treepath', 'treepath'], 'immutable');
+SELECT volatility_is('docpatterns', 'treepath_is_below', ARRAY['treepath', 'treepath'], 'immutable');
+SELECT volatility_is('docpatterns', 'treepath_is_above', ARRAY['treepath', 'treepath'], 'immutable');
 SELECT function_returns('treepath_ancestors', ARRAY['treepath'], 'treepath[]');
 SELECT function_returns('treepath_id', ARRAY['treepath'], 'bson_value');
 SELECT is_strict('treepath_depth', ARRAY['treepath']);

@@ -298,7 +298,7 @@ SELECT throws_ok($$SELECT versioning_at('secret', 1, 1)$$, '42501', NULL, 'histo
 SELECT throws_ok($$SELECT * FROM versioning_as_of('secret', now())$$, '42501', NULL, 'as is what it was');
 SELECT throws_ok($$SELECT * FROM secret_history$$, '42501', NULL, 'in the view');
 SELECT throws_ok($$SELECT * FROM secret_gone$$, '42501', NULL, 'and what is gone');
-SELECT throws_ok($$SELECT * FROM _versioning_as_of('secret', to_bson(1), NULL, now(), 'revision')$$, '42501', NULL, 'whatever is called');
+SELECT throws_ok($$SELECT * FROM docpatterns._versioning_as_of('secret', to_bson(1), NULL, now(), 'revision')$$, '42501', NULL, 'whatever is called');
 SELECT throws_ok($$SELECT * FROM secret_revisions$$, '42501', NULL, 'where it lies');
 RESET ROLE;
 GRANT SELECT, UPDATE, DELETE ON secret TO vt_writer;
@@ -322,7 +322,7 @@ SELECT is((SELECT string_agg(DISTINCT key::text, ' ') FROM secret_history), '1',
 SELECT is((SELECT count(*) FROM versioning_revisions('secret', 2)), 0::bigint, 'a row that is not shown has no history');
 SELECT throws_ok($$SELECT versioning_at('secret', 2, 1)$$, '22023', NULL, 'nor a revision');
 SELECT throws_ok($$SELECT versioning_at('secret', 3, 1)$$, '22023', NULL, 'and of what is gone nobody can say');
-SELECT is((SELECT count(*) FROM _versioning_as_of('secret', to_bson(2), '{_id: 2}', now(), 'revision')), 0::bigint, 'whatever is called');
+SELECT is((SELECT count(*) FROM docpatterns._versioning_as_of('secret', to_bson(2), '{_id: 2}', now(), 'revision')), 0::bigint, 'whatever is called');
 RESET ROLE;
 SET ROLE vt_owner;
 SELECT is((SELECT string_agg(DISTINCT key::text, ' ' ORDER BY key::text) FROM secret_history), '1 2 3', 'the owner sees all');
@@ -369,7 +369,7 @@ DROP TABLE x CASCADE;
 -- a declaration that somebody has written by hand
 CREATE TABLE x (id int PRIMARY KEY, doc bson);
 CREATE TRIGGER zz_docpatterns_88_versioning_rev BEFORE UPDATE ON x FOR EACH ROW
-  EXECUTE FUNCTION versioning_trigger('{name: "rev", revision_field: "rev", storage: "delta", doc_column: "doc", second_pair: "a"}');
+  EXECUTE FUNCTION docpatterns.versioning_trigger('{name: "rev", revision_field: "rev", storage: "delta", doc_column: "doc", second_pair: "a"}');
 SELECT throws_ok($$SELECT pattern_repair('x', 'rev')$$, '22023', NULL, 'which tables a history lies in has to be said');
 DROP TABLE x CASCADE;
 SELECT * FROM finish();

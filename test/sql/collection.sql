@@ -89,7 +89,7 @@ SELECT collection_create('no_such_schema.x');
 \set VERBOSITY default
 
 -- The trigger tells what it needs.
-CREATE TRIGGER t BEFORE INSERT ON no_collection FOR EACH ROW EXECUTE FUNCTION collection_set_id();
+CREATE TRIGGER t BEFORE INSERT ON no_collection FOR EACH ROW EXECUTE FUNCTION docpatterns.collection_set_id();
 INSERT INTO no_collection VALUES (1);
 
 -- Before the extension is dropped the documents become jsonb or bytea, and they can come back.

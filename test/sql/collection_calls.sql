@@ -55,11 +55,11 @@ SELECT collection_delete('books', '{title: /^Volume/}', multi => true);
 
 -- The filter's conditions on _id use the primary key, others a btree index on the field. The index takes an array for one value,
 -- so arrays are looked at as well, unless a check says that the field is never one; then the index gives the order, too.
--- _collection_query() shows the conditions that a call puts into SQL.
+-- docpatterns._collection_query() shows the conditions that a call puts into SQL.
 CREATE INDEX ON books ((doc -> 'year') NULLS FIRST);
-SELECT conditions, operands, ordering FROM _collection_query('books', '{year: {$gt: 1900}}', '{year: 1}');
+SELECT conditions, operands, ordering FROM docpatterns._collection_query('books', '{year: {$gt: 1900}}', '{year: 1}');
 ALTER TABLE books ADD CHECK (bson_typeof(doc, 'year') = 'int');
-SELECT conditions, operands, ordering FROM _collection_query('books', '{_id: 1, year: {$gt: 1900}}', '{year: 1}');
+SELECT conditions, operands, ordering FROM docpatterns._collection_query('books', '{_id: 1, year: {$gt: 1900}}', '{year: 1}');
 SELECT collection_find('books', '{year: {$gt: 1900}}', '{title: 1, year: 1}', '{year: 1}');
 
 -- Any table or view with one column of documents will do.

@@ -48,7 +48,7 @@ SELECT collection_drop_index('orders', '{"$**": 1}');
 ANALYZE orders;
 CREATE FUNCTION plan_of(filter bson, sort bson DEFAULT NULL) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
-  q record := _collection_query('orders', filter, sort);
+  q record := docpatterns._collection_query('orders', filter, sort);
 BEGIN
   RETURN QUERY EXECUTE concat('EXPLAIN (COSTS OFF) SELECT ', q.doc, ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' || q.ordering || ' LIMIT 10')
     USING filter, q.operands, sort;

@@ -14,7 +14,7 @@ SELECT objectid_timestamp('00000000ffffffffffffffff'), objectid_timestamp('fffff
 -- New ids differ; those of one session share their random part.
 CREATE TABLE events (id objectid PRIMARY KEY DEFAULT objectid(), n int);
 INSERT INTO events (n) SELECT generate_series(1, 1000);
-SELECT count(DISTINCT id) AS ids, count(DISTINCT substring(objectid_send(id) FROM 5 FOR 5)) AS "random parts" FROM events;
+SELECT count(DISTINCT id) AS ids, count(DISTINCT substring(docpatterns.objectid_send(id) FROM 5 FOR 5)) AS "random parts" FROM events;
 SELECT bool_and(objectid_timestamp(id) BETWEEN now() - interval '1 hour' AND now() + interval '1 hour') AS "made now" FROM events;
 
 -- Ranges of time are ranges of ids, which the primary key's index serves.
@@ -47,6 +47,6 @@ SELECT '{"_id": {"$oid": "507f1f77bcf86cd799439011"}}'::bson -> '_id' = '507f1f7
 -- Another session has another random part.
 \c -
 INSERT INTO events (n) VALUES (-3);
-SELECT count(DISTINCT substring(objectid_send(id) FROM 5 FOR 5)) AS "random parts" FROM events WHERE n > 0 OR n = -3;
+SELECT count(DISTINCT substring(docpatterns.objectid_send(id) FROM 5 FOR 5)) AS "random parts" FROM events WHERE n > 0 OR n = -3;
 
 DROP TABLE events;

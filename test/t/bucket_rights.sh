@@ -31,9 +31,9 @@ refused() {  # refused ROLE SQL
 
 # Nothing
 for c in 'SELECT count(*) FROM s.readings' 'SELECT 1 FROM s.readings LIMIT 1' "INSERT INTO s.readings VALUES (1, '2024-01-01')" "COPY s.readings FROM PROGRAM 'true'" 'DELETE FROM s.readings' 'TRUNCATE s.readings' "SELECT bucket_pack('s.readings')" \
-  'SELECT count(*) FROM s.readings_packed' "SELECT * FROM _bucket_documents('s.readings', 1, timestamptz '2024-01-01')" "SELECT bucket_resize('s.readings', '1 day')" "SELECT bucket_drop_before('s.readings', '2025-01-01')" \
-  "SELECT bucket_stats('s.readings')" "SELECT bucket_salvage('s.readings')" "CALL bucket_to_table('s.readings', 'e.x')" "SELECT bucket_add_column('s.readings', 'a', 'int')" "SELECT _bucket_repack('s.readings')" \
-  "SELECT _bucket_beneath('s.readings', 'DELETE FROM s.readings_packed')" "SELECT _bucket_disable('s.readings', 'ts', '{}')" "SELECT _bucket_redeclare('s.readings', '{}')"; do
+  'SELECT count(*) FROM s.readings_packed' "SELECT * FROM docpatterns._bucket_documents('s.readings', 1, timestamptz '2024-01-01')" "SELECT bucket_resize('s.readings', '1 day')" "SELECT bucket_drop_before('s.readings', '2025-01-01')" \
+  "SELECT bucket_stats('s.readings')" "SELECT bucket_salvage('s.readings')" "CALL bucket_to_table('s.readings', 'e.x')" "SELECT bucket_add_column('s.readings', 'a', 'int')" "SELECT docpatterns._bucket_repack('s.readings')" \
+  "SELECT docpatterns._bucket_beneath('s.readings', 'DELETE FROM s.readings_packed')" "SELECT docpatterns._bucket_disable('s.readings', 'ts', '{}')" "SELECT docpatterns._bucket_redeclare('s.readings', '{}')"; do
   refused dp_nobody "$c"
 done
 
@@ -66,16 +66,16 @@ is "$(as dp_nobody 'SELECT count(*) FROM s.theirs WHERE e.leak(v)')" 500 'a view
 is "$(as dp_nobody 'SELECT s.definer()')" 1 'a function of the owner'
 
 # Somebody who declares that the tables beneath are his. The declaration is no secret.
-pair=$(root "SELECT options->>'pair' FROM _pattern_declarations('s.readings')")
+pair=$(root "SELECT options->>'pair' FROM docpatterns._pattern_declarations('s.readings')")
 declared=$(root "SELECT convert_from(substring(tgargs FOR length(tgargs) - 1), 'UTF8') FROM pg_trigger WHERE tgrelid = 's.readings'::regclass")
 as dp_evil "CREATE FOREIGN TABLE e.mine (g int, ts timestamptz NOT NULL, v float8, note text) SERVER docpatterns_bucket;
-  CREATE TRIGGER zz_docpatterns_50_bucket_ts BEFORE UPDATE ON e.mine FOR EACH STATEMENT EXECUTE FUNCTION public.bucket_trigger('$declared')" >"$DP_WORK/evil"
+  CREATE TRIGGER zz_docpatterns_50_bucket_ts BEFORE UPDATE ON e.mine FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.bucket_trigger('$declared')" >"$DP_WORK/evil"
 wanted=$(root "SELECT count(*), sum(v) FROM s.readings")
 is "$(for c in 'SELECT count(*) FROM e.mine' "INSERT INTO e.mine VALUES (1, now(), 1)" 'DELETE FROM e.mine' 'TRUNCATE e.mine' "SELECT bucket_pack('e.mine')"; do as dp_evil "$c" | head -1; done | uniq)" \
   'ERROR:  55000: a table that belongs to e.mine is missing' 'a relation that claims somebody'"'"'s tables gets at nothing'
 as dp_evil "CREATE TABLE e.packed (g int, seq int NOT NULL, start timestamptz NOT NULL, data public.bucket NOT NULL); CREATE TABLE e.recent (g int, ts timestamptz NOT NULL, v float8, note text);
-  CREATE TRIGGER zz_docpatterns_90_bucket_ts_guard BEFORE INSERT ON e.packed FOR EACH STATEMENT EXECUTE FUNCTION public.pattern_guard_trigger('side', '$pair', 'ts');
-  CREATE TRIGGER zz_docpatterns_90_bucket_ts_guard BEFORE INSERT ON e.recent FOR EACH STATEMENT EXECUTE FUNCTION public.pattern_guard_trigger('side', '$pair.recent', 'ts')" >>"$DP_WORK/evil"
+  CREATE TRIGGER zz_docpatterns_90_bucket_ts_guard BEFORE INSERT ON e.packed FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger('side', '$pair', 'ts');
+  CREATE TRIGGER zz_docpatterns_90_bucket_ts_guard BEFORE INSERT ON e.recent FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger('side', '$pair.recent', 'ts')" >>"$DP_WORK/evil"
 is "$(root 'SELECT count(*), sum(v) FROM s.readings')" "$wanted" 'tables that claim to be somebody'"'"'s are not read'
 as dp_evil 'DROP FOREIGN TABLE e.mine CASCADE' >/dev/null
 as dp_evil 'DROP TABLE e.packed, e.recent CASCADE' >/dev/null

@@ -56,7 +56,7 @@ unwinding; SELECT count(*) FROM generate_series(1, 20), bson_unwind(one('documen
 keys; SELECT count(*) FROM generate_series(1, 100), bson_keys(one('fields'))
 a record; SELECT count(*) FROM generate_series(1, 20), bson_to_recordset(one('documents') -> 'a') AS r (k int, n int, s text)
 setting fields; SELECT bson_size(bson_set(one('fields'), 'x_' || i, 1)) FROM generate_series(1, 1000) i
-hashes of elements; SELECT cardinality(bson_element_hashes(doc -> 'a')) FROM one, generate_series(1, 200) WHERE what = 'numbers'
+hashes of elements; SELECT cardinality(docpatterns.bson_element_hashes(doc -> 'a')) FROM one, generate_series(1, 200) WHERE what = 'numbers'
 a filter; SELECT doc @@ '{a: {$elemMatch: {k: 5, n: -1}}}' FROM one, generate_series(1, 200) WHERE what = 'documents'
 a filter with many values; SELECT bson_match(doc, bson_build('a', bson_build('$all', one('others') -> 'a'))) FROM one WHERE what = 'numbers'
 a regular expression; SELECT bson_match(doc, '{s: {$regex: "(.*)(.*)(.*)(.*)(.*)[^a-j]x"}}') FROM one WHERE what = 'string'

@@ -100,10 +100,10 @@ for d in movies:computed_shown:computed_trigger made:computed_total:computed_tri
   p=$(pair $table $name pair) q=$(pair $table $name second_pair)
   # a source of his own, a queue of his own, and a table that claims to be what is derived
   forge="$forge CREATE TABLE e.source_$table (_id public.bson_value PRIMARY KEY, doc public.bson);
-    CREATE TRIGGER zz_docpatterns_80_${name}_insert AFTER INSERT ON e.source_$table REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.${function/reference_trigger/reference_source_trigger}('side', '$p', '${name#*_}');
-    CREATE TRIGGER zz_docpatterns_80_${name}_before BEFORE INSERT ON e.source_$table FOR EACH STATEMENT EXECUTE FUNCTION public.${function/reference_trigger/reference_source_trigger}('side', '$p', '${name#*_}');
+    CREATE TRIGGER zz_docpatterns_80_${name}_insert AFTER INSERT ON e.source_$table REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.${function/reference_trigger/reference_source_trigger}('side', '$p', '${name#*_}');
+    CREATE TRIGGER zz_docpatterns_80_${name}_before BEFORE INSERT ON e.source_$table FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.${function/reference_trigger/reference_source_trigger}('side', '$p', '${name#*_}');
     CREATE TABLE e.queue_$table (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key public.bson_value, delta public.bson, queued_at timestamptz DEFAULT now());
-    CREATE TRIGGER zz_docpatterns_90_${name}_guard BEFORE INSERT ON e.queue_$table FOR EACH STATEMENT EXECUTE FUNCTION public.pattern_guard_trigger('side', '${q:-none}', '${name#*_}');
+    CREATE TRIGGER zz_docpatterns_90_${name}_guard BEFORE INSERT ON e.queue_$table FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger('side', '${q:-none}', '${name#*_}');
     CREATE TABLE e.target_$table (_id public.bson_value PRIMARY KEY, doc public.bson);
     INSERT INTO e.target_$table VALUES ('\"m\"', '{_id: \"m\"}'), (1, '{_id: 1}');
     CREATE TRIGGER zz_docpatterns_80_${name} BEFORE INSERT OR UPDATE ON e.target_$table FOR EACH ROW EXECUTE FUNCTION public.$function('$(declared $table $name)');"
@@ -124,7 +124,7 @@ is "$(grep -c 'n2\|"new"\|secret\|evil' "$DP_WORK/evil")" 0 'and nothing is show
 is "$(root "SELECT v FROM pattern_check('s.movies') v UNION ALL SELECT v FROM pattern_check('s.made') v UNION ALL SELECT v FROM pattern_check('s.products') v UNION ALL SELECT v FROM pattern_check('s.orders') v UNION ALL SELECT v FROM pattern_check('s.items') v")" '' 'all is true'
 as dp_evil "DROP TABLE e.source_movies, e.source_made, e.source_products, e.source_orders, e.source_items, e.target_movies, e.target_made, e.target_products, e.target_orders, e.target_items, e.queue_movies, e.queue_made, e.queue_products, e.queue_orders, e.queue_items CASCADE" >"$DP_WORK/evil"
 is "$(cat "$DP_WORK/evil"; root "SELECT count(*) FROM pattern_list()"; clean)" 12 'when he drops them he takes nothing along'
-as dp_evil "CREATE VIEW e.fake WITH (security_barrier) AS SELECT 1 AS _id, 2 AS doc FROM s.films; CREATE TRIGGER t INSTEAD OF INSERT ON e.fake FOR EACH ROW EXECUTE FUNCTION public.pattern_whole_trigger();
+as dp_evil "CREATE VIEW e.fake WITH (security_barrier) AS SELECT 1 AS _id, 2 AS doc FROM s.films; CREATE TRIGGER t INSTEAD OF INSERT ON e.fake FOR EACH ROW EXECUTE FUNCTION docpatterns.pattern_whole_trigger();
   CREATE VIEW e.fake2 AS SELECT _id FROM s.movies; COMMENT ON VIEW e.fake2 IS ' with the computed fields \"seen\"'" >"$DP_WORK/evil"
 root 'ALTER TABLE s.films OWNER TO postgres; ALTER TABLE s.movies OWNER TO postgres; ALTER TABLE s.screenings OWNER TO postgres'
 is "$(cat "$DP_WORK/evil"; root "SELECT relname, relowner::regrole FROM pg_class WHERE relname IN ('fake', 'fake2', 'films_whole', 'movies_seen_view', 'films_cold_cold') ORDER BY relname COLLATE \"C\"")" $'fake|dp_evil\nfake2|dp_evil\nfilms_cold_cold|postgres\nfilms_whole|postgres\nmovies_seen_view|postgres' 'views of others are given to nobody'

@@ -59,12 +59,12 @@ WITH f AS (
     p.prorettype = 'record'::regtype AND p.proargmodes IS NULL AS any_columns
   FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid JOIN pg_proc p ON p.oid = d.objid
   WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND e.extname = 'docpatterns'
-    AND p.pronamespace = 'public'::regnamespace AND p.proname NOT LIKE '\_%' AND 'internal'::regtype <> ALL (p.proargtypes::oid[])
+    AND p.proname NOT LIKE '\_%' AND 'internal'::regtype <> ALL (p.proargtypes::oid[])
     AND p.prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype, 'internal'::regtype)
     AND EXISTS (SELECT FROM stored WHERE type = ANY (p.proargtypes::regtype[]::text[]) AND type <> 'text'))
 SELECT format('%s %s; %s', f.signature, v, CASE WHEN f.prokind = 'p' THEN 'CALL ' || call WHEN f.any_columns THEN format('SELECT x FROM %s AS x (n1 int)', call) ELSE 'SELECT ' || call || ' AS x' END)
 FROM f CROSS JOIN generate_series(0, 5) v CROSS JOIN LATERAL (
-  SELECT format('%I(%s)', f.proname, string_agg(value, ', ' ORDER BY i)) AS call
+  SELECT format('%s(%s)', f.oid::regproc, string_agg(value, ', ' ORDER BY i)) AS call
   FROM (SELECT i, CASE
       WHEN EXISTS (SELECT FROM stored WHERE type = t) AND t <> 'text' THEN
         (CASE WHEN f.provariadic <> 0 AND i = f.pronargs AND t LIKE '%[]' THEN 'VARIADIC ' ELSE '' END) ||
@@ -286,15 +286,15 @@ bucket_to_bson; SELECT bucket_to_bson({bucket numbers}) AS x
 bucket_unpack; SELECT bucket_unpack({bucket numbers}) AS x
 bucket_merge; SELECT bucket_merge(b) AS x FROM (SELECT {bucket numbers*10} AS b FROM generate_series(1, 10)) q
 treepath; SELECT treepath({bigint[] numbers}) AS x
-treepath_contains_all; SELECT treepath_contains_all({treepath numbers}, {bigint[] numbers}) AS x
+treepath_contains_all; SELECT docpatterns.treepath_contains_all({treepath numbers}, {bigint[] numbers}) AS x
 treepath_from_text; SELECT treepath_from_text(repeat('abc/', 900) || 'x', '/') AS x
 treepath_prefixes; SELECT treepath_prefixes({treepath numbers}) AS x
 tree_lca; SELECT tree_lca({bson_value numbers}, {bson_value numbers}) AS x
 tree_lca backward; SELECT tree_lca({bson_value numbers}, {bson_value backward}) AS x
 tree_distance; SELECT tree_distance({bson_value numbers}, {bson_value backward}) AS x
 tree_is_below; SELECT tree_is_below({bson numbers}, 'a', 100001) AS x
-reference_differs; SELECT reference_differs({bson fields}, {bson reversed}, {text[] numbers}) AS x
-reference_array_hashes; SELECT reference_array_hashes({bson documents}, 'a', 'k') AS x
+reference_differs; SELECT docpatterns.reference_differs({bson fields}, {bson reversed}, {text[] numbers}) AS x
+reference_array_hashes; SELECT docpatterns.reference_array_hashes({bson documents}, 'a', 'k') AS x
 collection_find; SELECT collection_find('plain', {bson reversed}) AS x /* {bson others} */
 collection_find of fields; SELECT collection_find('plain', '{_id: "reversed"}', fields => {bson fields}) AS x
 collection_update; SELECT collection_update('plain', '{_id: "others"}', {bson SPEC1}) AS x /* {bson others*3} */; bson bson_build('$set', {bson reversed})
@@ -373,7 +373,7 @@ SELECT concat(count(*), ' calls', string_agg(format(E'\n%s took %s and %s us', c
   "bson_match(fields, bson_build(''$or'', conditions))", "bson_match(fields, reversed)", "bson_match(fields, bson_build(''$expr'', bson_build(''$lt'', bson_array(bson_build(''$add'', paths), 0))))",
   "bson_match(bson_build(''a'', numbers), bson_build(''a'', bson_build(''$all'', backward)))", "bson_eval(fields, bson_build(''$add'', paths)::bson_value)",
   "bson_eval(fields, bson_build(''$let'', bson_build(''vars'', vars, ''in'', used))::bson_value)", "(SELECT bson_accumulate(reversed, sums))",
-  "bson_build(''a'', documents) @> bson_build(''a'', documents)", "reference_differs(fields, fields, names)",
+  "bson_build(''a'', documents) @> bson_build(''a'', documents)", "docpatterns.reference_differs(fields, fields, names)",
   "bson_validate(bson_build(''a'', numbers), bson_build(''properties'', bson_build(''a'', bson_build(''items'', bson_build(''enum'', backward)))))"}'::text[]) call,
   LATERAL (SELECT used(call, 4000) AS few, used(call, 16000) AS many) q;
 SQL

@@ -64,18 +64,18 @@ refused "SELECT pattern_disable('s.books')"
 refused "CALL pattern_build('s.books')"
 refused "SELECT outlier_spill('s.books')"
 refused "SELECT outlier_enable('s.books', 'y', 5)"
-refused "SELECT _outlier_rejoin('s.books', 'x', ROW(1))"
-refused "SELECT _outlier_rechunk('s.books', 'x', ROW(1))"
-refused "SELECT _pattern_settle('s.books', 'x', ROW(1))"
-refused "SELECT _pattern_forget('s.books_x_extras', 's.books')"
-refused "SELECT _pattern_check_one('s.books', 'outlier', 'x')"
-refused "SELECT _pattern_call('disable', 's.books', 'outlier', 'x', '{}')"
-refused "SELECT _pattern_call('x(1); DROP TABLE s.books; --', 's.books', 'outlier', 'x', NULL)"
-refused "SELECT * FROM _pattern_pending_keys('s.books', 'outlier', 'x') AS k (key record)"
-refused "SELECT _outlier_create_triggers('s.books', '{name: \"x\"}')"
-refused "SELECT _outlier_disable('s.books', 'x', '{}')"
-refused "SELECT _pattern_create_whole('s.orders', 'doc')"
-is "$(as dp_owner "SELECT _pattern_call('x(1); DROP TABLE s.books; --', 's.books', 'outlier', 'x', NULL)")" 'ERROR:  22023: there is no verb "x(1); DROP TABLE s.books; --"' 'a verb is a word'
+refused "SELECT docpatterns._outlier_rejoin('s.books', 'x', ROW(1))"
+refused "SELECT docpatterns._outlier_rechunk('s.books', 'x', ROW(1))"
+refused "SELECT docpatterns._pattern_settle('s.books', 'x', ROW(1))"
+refused "SELECT docpatterns._pattern_forget('s.books_x_extras', 's.books')"
+refused "SELECT docpatterns._pattern_check_one('s.books', 'outlier', 'x')"
+refused "SELECT docpatterns._pattern_call('disable', 's.books', 'outlier', 'x', '{}')"
+refused "SELECT docpatterns._pattern_call('x(1); DROP TABLE s.books; --', 's.books', 'outlier', 'x', NULL)"
+refused "SELECT * FROM docpatterns._pattern_pending_keys('s.books', 'outlier', 'x') AS k (key record)"
+refused "SELECT docpatterns._outlier_create_triggers('s.books', '{name: \"x\"}')"
+refused "SELECT docpatterns._outlier_disable('s.books', 'x', '{}')"
+refused "SELECT docpatterns._pattern_create_whole('s.orders', 'doc')"
+is "$(as dp_owner "SELECT docpatterns._pattern_call('x(1); DROP TABLE s.books; --', 's.books', 'outlier', 'x', NULL)")" 'ERROR:  22023: there is no verb "x(1); DROP TABLE s.books; --"' 'a verb is a word'
 
 # Rights on columns and rows ------------------------------------------------------------------------------------------------
 
@@ -92,12 +92,12 @@ as dp_owner "DROP POLICY p ON s.books; ALTER TABLE s.books DISABLE ROW LEVEL SEC
 
 # Pairs are no secret: a table that claims to be somebody's store gets nothing ---------------------------------------------
 
-pair=$(root "SELECT options->>'pair' FROM _pattern_declarations('s.books')")
+pair=$(root "SELECT options->>'pair' FROM docpatterns._pattern_declarations('s.books')")
 as dp_evil "CREATE SCHEMA e; CREATE TABLE e.fake (key public.bson_value, chunk bigint, n int, sealed boolean, elements public.bson_value, PRIMARY KEY (key, chunk)); CREATE TRIGGER zz_docpatterns_90_outlier_x_guard BEFORE INSERT ON e.fake FOR EACH STATEMENT
-    EXECUTE FUNCTION public.pattern_guard_trigger('side', '$pair', 'x');
+    EXECUTE FUNCTION docpatterns.pattern_guard_trigger('side', '$pair', 'x');
   CREATE TABLE e.base (id int PRIMARY KEY, doc public.bson); CREATE TRIGGER zz_docpatterns_50_outlier_x AFTER UPDATE ON e.base FOR EACH ROW
-    EXECUTE FUNCTION public.outlier_trigger('{\"name\": \"x\", \"field\": \"x\", \"flag\": \"f\", \"threshold\": 1, \"stay\": \"first\", \"mode\": \"immediate\", \"pair\": \"$pair\"}');
-  CREATE TRIGGER zz_docpatterns_1 AFTER UPDATE ON e.base FOR EACH ROW EXECUTE FUNCTION public.outlier_trigger('{')" >"$DP_WORK/evil"
+    EXECUTE FUNCTION docpatterns.outlier_trigger('{\"name\": \"x\", \"field\": \"x\", \"flag\": \"f\", \"threshold\": 1, \"stay\": \"first\", \"mode\": \"immediate\", \"pair\": \"$pair\"}');
+  CREATE TRIGGER zz_docpatterns_1 AFTER UPDATE ON e.base FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_trigger('{')" >"$DP_WORK/evil"
 is "$(as dp_writer "SELECT outlier_push('s.books', 1, 5, 6, 7)"; root 'SELECT count(*) FROM e.fake'; root "SELECT rel, what, expected FROM pattern_check()")" $'3\n0\ne.base|declaration|can be checked' 'a table that claims to be somebody'"'"'s store gets nothing'
 is "$(as dp_evil 'DROP TABLE e.base CASCADE'; root "SELECT to_regclass('s.books_x_extras'), count(*) FROM pattern_list('s.books')")" 's.books_x_extras|1' 'and one that claims somebody'"'"'s store does not take it along when it is dropped'
 

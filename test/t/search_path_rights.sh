@@ -153,7 +153,7 @@ CREATE TEMP TABLE given (type text, value text);
 INSERT INTO given VALUES ('text', '''n'''), ('name', '''n'''), ('bson', '''{n: 1}'''), ('bson_value', '''1'''), ('int4', '1'), ('int8', '1'), ('int2', '1'), ('bool', '''true'''), ('float8', '1.5'), ('float4', '1.5'), ('numeric', '1.5'), ('interval', '''1 day'''),
   ('timestamptz', '''2024-01-01'''), ('timestamp', '''2024-01-01'''), ('date', '''2024-01-01'''), ('_text', '''{n}'''), ('_bson', '''{"{}"}'''), ('bytea', '''\x0500000000'''), ('jsonb', '''{"a": 1}'''), ('json', '''{"a": 1}'''), ('objectid', '''507f1f77bcf86cd799439011'''),
   ('treepath', '''["a", "b"]'''), ('_int8', '''{1}'''), ('_int4', '''{1}'''), ('_bson_value', '''{1}'''), ('uuid', '''11111111-1111-1111-1111-111111111111'''), ('regprocedure', '''public.bson_size(public.bson)''');
-SELECT format(CASE f.prokind WHEN 'p' THEN 'CALL public.%I(%s);' ELSE 'BEGIN; SELECT public.%I(%s); ROLLBACK;' END, f.proname, (
+SELECT format(CASE f.prokind WHEN 'p' THEN 'CALL %s.%I(%s);' ELSE 'BEGIN; SELECT %s.%I(%s); ROLLBACK;' END, f.pronamespace::regnamespace, f.proname, (
     SELECT string_agg(CASE WHEN t.typname = 'regclass' THEN format('%L::pg_catalog.regclass', coalesce((SELECT min(d.table_name) FROM declared d WHERE f.proname LIKE d.pattern || '\_%'), :'schema' || CASE WHEN f.proname ~ '^bucket' THEN '.measured' ELSE '.canary' END))
         WHEN t.typname = 'text' AND a.n = 1 AND f.proname ~ '^kv_' THEN format('%L::pg_catalog.text', 'kv_' || :'schema')
         WHEN t.typname IN ('any', 'anyelement', 'anynonarray', 'anycompatible', 'anycompatiblenonarray') THEN '1::pg_catalog.int4' WHEN t.typname IN ('anyarray', 'anycompatiblearray') THEN '''{1}''::pg_catalog._int4' WHEN t.typname = 'record' THEN 'ROW(1)'

@@ -77,7 +77,7 @@ CREATE FUNCTION probe.all(which text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE f record; command text; shown text;
 BEGIN
   FOR f IN SELECT p.*, d.rel, d.name AS declared FROM probe.functions p JOIN probe.declared d ON d.pattern = p.pattern WHERE p.proname ~ which AND (p.pattern <> 'any' OR p.proname ~ '^_?(pattern|bson_lookup)') ORDER BY p.proname, d.rel, d.name LOOP
-    SELECT format('%s public.%I(%s)%s', CASE WHEN f.prokind = 'p' THEN 'CALL' ELSE 'SELECT string_agg(x::text, '' '') FROM' END, f.proname,
+    SELECT format('%s %s.%I(%s)%s', CASE WHEN f.prokind = 'p' THEN 'CALL' ELSE 'SELECT string_agg(x::text, '' '') FROM' END, f.pronamespace::regnamespace, f.proname,
       string_agg(CASE WHEN i > f.pronargs - f.pronargdefaults THEN quote_ident(f.proargnames[i]) || ' => ' ELSE '' END
                  || CASE WHEN f.proargtypes[i - 1] = 'record'::regtype THEN 'ROW(1)' ELSE probe.argument(f.proargnames[i], f.proargtypes[i - 1], i = array_position(f.proargtypes::oid[], 'regclass'::regtype) + 1, f.rel, f.pattern, f.declared) END, ', ' ORDER BY i),
       CASE WHEN f.prokind = 'p' THEN '' WHEN f.is_record THEN ' AS x (key record)' ELSE ' x' END) INTO command

@@ -481,9 +481,7 @@ table_read(Oid table, QueueTable *known)
 static bool
 is_guard(const Trigger *trigger)
 {
-	char *function = get_func_name(trigger->tgfoid);
-
-	return function != NULL && strcmp(function, "pattern_guard_trigger") == 0;
+	return dp_is_internal(trigger->tgfoid, "pattern_guard_trigger");
 }
 
 /*

@@ -414,7 +414,7 @@ trigger_protects(const Trigger *trigger)
 	name = get_func_name(trigger->tgfoid);
 	suffix = name != NULL ? strstr(name, "_trigger") : NULL;
 	if (suffix == NULL || suffix[strlen("_trigger")] != '\0' ||
-		get_func_namespace(trigger->tgfoid) != dp_types()->schema)
+		get_func_namespace(trigger->tgfoid) != dp_types()->internal)
 		return false;
 	*suffix = '\0';
 	methods = dp_derive_methods(name);

@@ -186,13 +186,8 @@ dp_table_leaves(Relation rel, LOCKMODE lockmode)
 bool
 dp_trigger_is_collection(const Trigger *trigger)
 {
-	char *function;
-
-	if (trigger->tgnargs != 0 || strncmp(trigger->tgname, "zz_docpatterns_00", 17) != 0)
-		return false;
-	function = get_func_name(trigger->tgfoid);
-	return function != NULL && strcmp(function, "collection_set_id") == 0 &&
-		   get_func_namespace(trigger->tgfoid) == dp_types()->schema;
+	return trigger->tgnargs == 0 && strncmp(trigger->tgname, "zz_docpatterns_00", 17) == 0 &&
+		   dp_is_internal(trigger->tgfoid, "collection_set_id");
 }
 
 bool

@@ -263,8 +263,7 @@ write_statement(Approximation *a, const DpKey *key, const DpValue *amount, bool 
 		appendStringInfoString(&sql, "UPDATE ");
 		dp_sql_table(&sql, decl->target);
 		appendStringInfo(&sql, " SET %s = ", quote_identifier(decl->doc_column));
-		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql, "_approximation_plus(coalesce(%s, ",
+		appendStringInfo(&sql, "docpatterns._approximation_plus(coalesce(%s, ",
 						 quote_identifier(decl->doc_column));
 		appendStringInfoString(&sql, "'{}'::");
 		dp_sql_own_schema(&sql);

@@ -159,8 +159,7 @@ read_options(DpDecl *decl)
 
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
-	dp_sql_own_schema(&sql);
-	appendStringInfoString(&sql, "_attribute_full_options($1, $2, $3)");
+	appendStringInfoString(&sql, "docpatterns._attribute_full_options($1, $2, $3)");
 	values[0] = ObjectIdGetDatum(decl->target);
 	values[1] = CStringGetTextDatum(decl->name);
 	values[2] = PointerGetDatum(decl->options);

@@ -374,7 +374,6 @@ dp_kv_leaderboard_depend(Oid relid)
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		char *function;
 		struct varlena *options;
 		Oid keys;
 		Oid scores;
@@ -382,11 +381,8 @@ dp_kv_leaderboard_depend(Oid relid)
 		ObjectAddress referenced;
 
 		if (trigger->tgnargs != 1 || trigger->tgisclone ||
-			strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
-			continue;
-		function = get_func_name(trigger->tgfoid);
-		if (function == NULL || strcmp(function, "kv_leaderboard_trigger") != 0 ||
-			get_func_namespace(trigger->tgfoid) != dp_types()->schema)
+			strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0 ||
+			!dp_is_internal(trigger->tgfoid, "kv_leaderboard_trigger"))
 			continue;
 		options = dp_declared_options(trigger->tgargs[0]);
 		keys = options == NULL ? InvalidOid : dp_kv_board_keys(options);

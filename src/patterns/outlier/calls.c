@@ -293,15 +293,13 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(decl->doc_column));
 		dp_sql_table(&sql, decl->target);
 		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_own_schema(&sql);
-		appendStringInfoString(&sql, "bson_array_holds(");
+		appendStringInfoString(&sql, "docpatterns.bson_array_holds(");
 		dp_sql_doc_path(&sql, decl->doc_column, dp_decl_text(decl, "field"));
 		appendStringInfoString(&sql, ", $1)");
 		if (o->indexed)
 		{
 			appendStringInfoString(&sql, " AND ");
-			dp_sql_own_schema(&sql);
-			appendStringInfoString(&sql, "bson_element_hashes(");
+			appendStringInfoString(&sql, "docpatterns.bson_element_hashes(");
 			dp_sql_doc_path(&sql, decl->doc_column, dp_decl_text(decl, "field"));
 			appendStringInfoString(&sql, ") OPERATOR(pg_catalog.@>) $2");
 		}
@@ -335,8 +333,7 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 		dp_sql_key_match(&sql, decl, 1);
 		/* those that hold it inside as well were found above */
 		appendStringInfoString(&sql, " AND ");
-		dp_sql_own_schema(&sql);
-		appendStringInfoString(&sql, "bson_array_holds(");
+		appendStringInfoString(&sql, "docpatterns.bson_array_holds(");
 		dp_sql_doc_path(&sql, decl->doc_column, dp_decl_text(decl, "field"));
 		appendStringInfo(&sql, ", $%d) IS NOT TRUE", decl->nkeys + 1);
 		dp_sql_key_types(decl, types);
@@ -862,8 +859,7 @@ split_search(const DpSplitField *field, const char *values)
 	}
 	if (decl->nkeys > 1)
 		appendStringInfoString(&sql, "EXISTS (SELECT FROM ");
-	dp_sql_own_schema(&sql);
-	appendStringInfo(&sql, "_outlier_rows('%u'::pg_catalog.regclass, %s, %s) AS h (%s)",
+	appendStringInfo(&sql, "docpatterns._outlier_rows('%u'::pg_catalog.regclass, %s, %s) AS h (%s)",
 					 decl->target, quote_literal_cstr(decl->name), values, columns.data);
 	if (decl->nkeys > 1)
 		appendStringInfo(&sql, " WHERE %s)", match.data);

@@ -618,16 +618,14 @@ chunks_holders(Outlier *o, const DpValue *value)
 		appendStringInfoString(&sql, " FROM ");
 		dp_sql_table(&sql, o->side);
 		appendStringInfoString(&sql, " WHERE sealed AND ");
-		dp_sql_own_schema(&sql);
 		appendStringInfoString(
 			&sql,
-			"bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $1 UNION ALL SELECT elements, ");
+			"docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $1 UNION ALL SELECT elements, ");
 		dp_sql_side_key_list(&sql, o->decl);
 		appendStringInfoString(&sql, " FROM ");
 		dp_sql_table(&sql, o->side);
 		appendStringInfoString(&sql, " WHERE NOT sealed AND ");
-		dp_sql_own_schema(&sql);
-		appendStringInfoString(&sql, "bson_array_holds(elements, $2)");
+		appendStringInfoString(&sql, "docpatterns.bson_array_holds(elements, $2)");
 		plan = dp_plan_make(o->decl, &plan_holders, sql.data, 2, types);
 	}
 	args[0] =
@@ -959,10 +957,9 @@ chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest
 		appendStringInfoString(&sql, " FROM ");
 		dp_sql_table(&sql, o->side);
 		appendStringInfoString(&sql, " WHERE sealed AND ");
-		dp_sql_own_schema(&sql);
 		appendStringInfo(
 			&sql,
-			"bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $%d OFFSET 0) AS hits WHERE ",
+			"docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $%d OFFSET 0) AS hits WHERE ",
 			o->decl->nkeys + 1);
 		dp_sql_side_key_match(&sql, o->decl, 1);
 		appendStringInfo(&sql,

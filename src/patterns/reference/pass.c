@@ -291,10 +291,8 @@ pass_end(Pass *p)
 static bool
 skip_trigger(const Trigger *trigger)
 {
-	char *name = get_func_name(trigger->tgfoid);
-
-	return name != NULL && get_func_namespace(trigger->tgfoid) == dp_types()->schema &&
-		   (strcmp(name, "reference_trigger") == 0 || strcmp(name, "collection_set_id") == 0);
+	return dp_is_internal(trigger->tgfoid, "reference_trigger") ||
+		   dp_is_internal(trigger->tgfoid, "collection_set_id");
 }
 
 /* The rows that name an id of the runs, in the order of their keys. */
@@ -353,12 +351,11 @@ pass_find_arrays(Pass *p, const DpRefPart *part)
 
 		/* as it is written in the index */
 		initStringInfo(&call);
-		dp_sql_own_schema(&call);
-		appendStringInfo(&call,
-						 "reference_array_hashes(%s, %s::pg_catalog.text, %s::pg_catalog.text)",
-						 quote_identifier(decl->doc_column),
-						 quote_literal_cstr(dp_decl_text(decl, "field")),
-						 quote_literal_cstr(dp_decl_text(decl, "id_field")));
+		appendStringInfo(
+			&call,
+			"docpatterns.reference_array_hashes(%s, %s::pg_catalog.text, %s::pg_catalog.text)",
+			quote_identifier(decl->doc_column), quote_literal_cstr(dp_decl_text(decl, "field")),
+			quote_literal_cstr(dp_decl_text(decl, "id_field")));
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "SELECT tableoid, ctid FROM ");
 		dp_sql_table(&sql, decl->target);

@@ -978,12 +978,11 @@ truncated(DpRelationship *r, int side)
 		appendStringInfo(&sql, "to_bson(t.%s) FROM ", quote_identifier(other->table->keys[0].name));
 		dp_sql_table(&sql, other->relid);
 		appendStringInfoString(&sql, " AS t CROSS JOIN LATERAL ");
-		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql,
-						 "_relationship_ids(t.%s, %s) AS v (id) WHERE NOT EXISTS (SELECT FROM ",
-						 quote_identifier(other->table->doc_column),
-						 quote_literal_cstr(dp_decl_text(r->decl,
-														 side == 0 ? "other_field" : "field")));
+		appendStringInfo(
+			&sql,
+			"docpatterns._relationship_ids(t.%s, %s) AS v (id) WHERE NOT EXISTS (SELECT FROM ",
+			quote_identifier(other->table->doc_column),
+			quote_literal_cstr(dp_decl_text(r->decl, side == 0 ? "other_field" : "field")));
 		dp_sql_table(&sql, s->relid);
 		appendStringInfoString(&sql, " AS o WHERE ");
 		dp_sql_own_schema(&sql);

@@ -410,10 +410,7 @@ row_is_busy(TupleTableSlot *slot)
 static bool
 own_trigger(const Trigger *trigger)
 {
-	char *function = get_func_name(trigger->tgfoid);
-
-	return function != NULL && strcmp(function, DP_SCHEMA_VERSIONING "_trigger") == 0 &&
-		   get_func_namespace(trigger->tgfoid) == dp_types()->schema;
+	return dp_is_internal(trigger->tgfoid, DP_SCHEMA_VERSIONING "_trigger");
 }
 
 /* Whether two documents have the same _id, or neither has one. */

@@ -412,10 +412,7 @@ is_generated_from(Oid relid, Oid function)
 static bool
 is_own_trigger(const Trigger *trigger)
 {
-	char *function = get_func_name(trigger->tgfoid);
-
-	return function != NULL && strcmp(function, DP_SCHEMA_VERSIONING "_trigger") == 0 &&
-		   get_func_namespace(trigger->tgfoid) == dp_types()->schema;
+	return dp_is_internal(trigger->tgfoid, DP_SCHEMA_VERSIONING "_trigger");
 }
 
 /* Whether a function of that owner was made by this pattern: it consists of one call. */
@@ -443,7 +440,7 @@ is_generated(Oid function, Oid owner)
 				result = called != NULL &&
 						 strncmp(called, "_schema_versioning_as",
 								 strlen("_schema_versioning_as")) == 0 &&
-						 get_func_namespace(((FuncExpr *) node)->funcid) == dp_types()->schema;
+						 get_func_namespace(((FuncExpr *) node)->funcid) == dp_types()->internal;
 			}
 		}
 		ReleaseSysCache(tuple);

@@ -530,10 +530,9 @@ dp_single_forget_missing(DpSingle *s)
 		appendStringInfoString(&sql, "SELECT DISTINCT p.id FROM ");
 		dp_sql_table(&sql, decl->target);
 		appendStringInfoString(&sql, " AS t CROSS JOIN LATERAL ");
-		dp_sql_own_schema(&sql);
 		appendStringInfo(
 			&sql,
-			"_single_collection_read(t.%s, $1, $2) AS r CROSS JOIN LATERAL pg_catalog.unnest(r.parents) AS p (id) "
+			"docpatterns._single_collection_read(t.%s, $1, $2) AS r CROSS JOIN LATERAL pg_catalog.unnest(r.parents) AS p (id) "
 			"WHERE NOT EXISTS (SELECT FROM ",
 			quote_identifier(decl->doc_column));
 		dp_sql_table(&sql, decl->target);

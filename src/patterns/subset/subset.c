@@ -612,8 +612,7 @@ subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool 
 	{
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "SELECT ");
-		dp_sql_own_schema(&sql);
-		appendStringInfoString(&sql, "_subset_strangers($1, $2, $3, $4, $5)");
+		appendStringInfoString(&sql, "docpatterns._subset_strangers($1, $2, $3, $4, $5)");
 		plan = dp_plan_make(decl, &plan_id, sql.data, lengthof(types), types);
 	}
 	values[0] = ObjectIdGetDatum(d->target);

@@ -408,14 +408,10 @@ attached_to(DpTree *tree)
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		char *function;
 		MemoryContext old;
 
 		if (trigger->tgnargs != 3 || strcmp(trigger->tgargs[0], "side") != 0 ||
-			get_func_namespace(trigger->tgfoid) != dp_types()->schema)
-			continue;
-		function = get_func_name(trigger->tgfoid);
-		if (function == NULL || strcmp(function, "tree_attach_trigger") != 0)
+			!dp_is_internal(trigger->tgfoid, "tree_attach_trigger"))
 			continue;
 		old = MemoryContextSwitchTo(tree->decl->context);
 		tree->attached = lappend(tree->attached, pstrdup(trigger->tgargs[1]));

@@ -395,8 +395,7 @@ dp_tree_sql_parent(StringInfo sql, const DpTree *tree, const char *alias)
 void
 dp_tree_sql_treepath(StringInfo sql, const DpTree *tree, const char *alias)
 {
-	dp_sql_own_schema(sql);
-	appendStringInfoString(sql, "tree_treepath(");
+	appendStringInfoString(sql, "docpatterns.tree_treepath(");
 	if (alias != NULL)
 		appendStringInfo(sql, "%s.", alias);
 	appendStringInfo(sql, "%s, ", quote_identifier(tree->decl->doc_column));

@@ -407,8 +407,7 @@ dp_versioning_as_of(PG_FUNCTION_ARGS)
 	SPI_connect();
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "SELECT ");
-	dp_sql_own_schema(&sql);
-	appendStringInfoString(&sql, "_versioning_as_of_query($1, $2, '$1')");
+	appendStringInfoString(&sql, "docpatterns._versioning_as_of_query($1, $2, '$1')");
 	args[0] = ObjectIdGetDatum(v->decl->target);
 	args[1] = CStringGetTextDatum(v->decl->name);
 	if (SPI_execute_with_args(sql.data, 2, types, args, NULL, true, 1) != SPI_OK_SELECT ||

@@ -271,8 +271,8 @@ dp_versioning_left_out(Versioning *v)
 			appendStringInfoString(
 				&sql,
 				"SELECT p FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS d (pattern, options) CROSS JOIN LATERAL ");
-			dp_sql_own_schema(&sql);
-			appendStringInfoString(&sql, "_derive_derived_paths(d.pattern, d.options) AS p");
+			appendStringInfoString(&sql,
+								   "docpatterns._derive_derived_paths(d.pattern, d.options) AS p");
 			plan = dp_plan_make(decl, &plan_left_out, sql.data, 2, types);
 		}
 		(void) dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
