@@ -26,9 +26,11 @@ LANGUAGE sql VOLATILE AS $$
                                     count_field, count_mode, name, doc_column, source_column, create_source, false)
 $$;
 COMMENT ON FUNCTION subset_enable(regclass, text, text, text, bson, int, bson, bson, text, text, text, text, text, boolean) IS
-  'declares the subset pattern: field of each document of rel is an array of the first keep documents of source, by order_by and then the primary key, whose on_field is its key. '
-  'Returns the name of the declaration (default: the field). Locks both tables against writers and makes an index on the source, and with create_source a source that does not exist; errors 22023 for options that do not fit, '
-  '42P01 for a source that does not exist, 42710 for a second declaration of the name, 42501 unless the caller owns both tables';
+  'Declares the subset pattern: the field of each document of rel is an array of the first keep '
+  'documents of source whose on_field is its key. Returns the name of the declaration. Locks both '
+  'tables against writers and creates an index on the source. Errors: 22023 options that do not '
+  'fit, 42P01 a source that does not exist, 42710 the name exists, 42501 unless the caller owns '
+  'both tables';
 
 CREATE FUNCTION docpatterns._subset_enable(
   rel regclass, field text, source text, source_rel regclass, on_field text, order_by bson, keep int, fields bson, filter bson,
@@ -520,4 +522,5 @@ COMMENT ON FUNCTION docpatterns._subset_disable(regclass, text, bson) IS 'patter
 CREATE FUNCTION subset_refresh(rel regclass, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_subset_refresh' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION subset_refresh(regclass, text) IS
-  'with count_mode => ''deferred'': counts the groups anew that are queued, and returns how many documents were written. Locks the rows that it writes; error 42501 unless the caller owns the table';
+  'With count_mode => ''deferred'', counts the queued groups and returns the number of documents '
+  'written. Locks the rows that it writes. Errors: 42704, 42501 unless the caller owns the table';

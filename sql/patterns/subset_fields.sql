@@ -27,8 +27,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION subset_fields_enable(regclass, text[], text, text) IS
-  'declares that the fields in cold (a set of paths) lie in a side table <table>_<name>_cold; the view <table>_whole shows and takes whole documents. Returns the name of the declaration (default: the first path). '
-  'Locks the table against writers; errors 22023 for paths that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+  'Declares that the fields in cold (a set of paths) are stored in the side table '
+  '<table>_<name>_cold; the view <table>_whole shows and takes whole documents. Returns the name '
+  'of the declaration (default: the first path). Locks the table against writers. Errors: 22023 '
+  'paths that do not fit, 42710 the name exists, 42501 unless the caller owns the table';
 
 -- Whether paths can be cold fields of a table: not _id, none inside another, none that another pattern splits.
 CREATE FUNCTION docpatterns._subset_fields_paths(rel regclass, cold text[], name text) RETURNS void

@@ -19,9 +19,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION subset_split(regclass, text, text, text, int, bson, text, bson, text, text, text, text, text) IS
-  'turns documents that embed a whole array into two tables and declares the subset pattern between them: each element becomes a document of source that carries the key in on_field, the first keep stay as copies. '
-  'order_by NULL keeps the array''s own order (by _id; with position_field by that). if_exists says what to do when source has rows: error, replace or append. Returns the number of elements. '
-  'Locks the table against writers; errors 22023 for elements that are no documents, 42P07 when source has rows, 42501 unless the caller owns the table';
+  'Moves embedded arrays to a second table and declares the subset pattern: each element becomes a '
+  'document of source with the key in on_field, and the first keep stay as copies. order_by NULL '
+  'keeps the order of the array. if_exists says what to do if source has rows: error, replace or '
+  'append. Returns the number of elements. Locks the table against writers. Errors: 22023 elements '
+  'that are not documents, 42P07 source has rows, 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._subset_split(rel regclass, name text, options bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -159,8 +161,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION subset_join(regclass, text) IS
-  'undoes subset_split: ends the declaration, puts all documents of the source that belong to a document back into its array, in their order, and deletes them from the source. '
-  'Returns the number of elements. Locks both tables; errors 54000 with the keys of documents that would be too large, 42501 unless the caller owns the table';
+  'Undoes subset_split: ends the declaration, moves all documents of the source that belong to a '
+  'document back into its array, in order, and returns their number. Locks both tables, one pass '
+  'over both. Errors: 42704, 54000 with the keys of documents that would be too large, 42501 '
+  'unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._subset_join(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
