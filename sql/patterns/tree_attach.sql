@@ -57,9 +57,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION tree_attach(regclass, regclass, text, text, text, text, text, boolean, text, boolean, text, text, text) IS
-  'declares that the documents of a table hang on nodes of a tree: the field parent names the node, and the forms that are named (ancestors, path, depth, the node included) follow it. '
-  'Returns the name of the declaration. What happens to documents of a node that is deleted is said by the tree''s on_delete. Makes indexes; locks both tables against writers; '
-  'errors 22023 for options that do not fit, 42704 if the table has no tree, 42710 for a second declaration of the name, 42501 unless the caller owns both tables';
+  'Declares that documents of a table belong to nodes of a tree: the field parent names the node, '
+  'and the given forms follow it. Returns the name of the declaration. The tree''s on_delete also '
+  'applies to these documents. Builds indexes; locks both tables against writers. Errors: 22023 '
+  'options that do not fit, 42704 the table has no tree, 42710 the name exists, 42501 unless the '
+  'caller owns both tables';
 
 CREATE FUNCTION docpatterns._tree_attach_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
