@@ -16,62 +16,65 @@ COMMENT ON FUNCTION docpatterns._tree_below_filter(text, anynonarray) IS 'intern
 CREATE FUNCTION tree_is_below(ancestors anycompatiblearray, node anycompatible) RETURNS bool
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[$2] $$;
 COMMENT ON FUNCTION tree_is_below(anycompatiblearray, anycompatible) IS
-  'whether the node is one of the ancestors; inlined to ancestors @> ARRAY[node], which a GIN index on the array serves; false for a node that is NULL';
+  'Whether node is one of the ancestors';
 
 CREATE FUNCTION tree_is_below(ancestors bson_value[], node text) RETURNS bool
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[docpatterns.bson_value_from($2)] $$;
-COMMENT ON FUNCTION tree_is_below(bson_value[], text) IS
-  'whether the node is one of the ancestors; inlined to ancestors @> ARRAY[node], which a GIN index on the array serves; false for a node that is NULL';
+COMMENT ON FUNCTION tree_is_below(bson_value[], text) IS 'Whether node is one of the ancestors';
 CREATE FUNCTION tree_is_below(ancestors bson_value[], node anynonarray) RETURNS bool
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[docpatterns._tree_node($2)] $$;
 COMMENT ON FUNCTION tree_is_below(bson_value[], anynonarray) IS
-  'whether the node is one of the ancestors; inlined to ancestors @> ARRAY[node], which a GIN index on the array serves; false for a node that is NULL';
+  'Whether node is one of the ancestors';
 
 CREATE FUNCTION tree_is_below(ancestors bson_value, node text) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_tree_is_below_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION tree_is_below(bson_value, text) IS
-  'whether the node is an element of the BSON array, or is that value itself; tree_is_below(doc, path, node) asks the same and is served by an index';
+COMMENT ON FUNCTION tree_is_below(bson_value, text) IS 'Whether node is one of the ancestors';
 CREATE FUNCTION tree_is_below(ancestors bson_value, node anynonarray) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_tree_is_below_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION tree_is_below(bson_value, anynonarray) IS
-  'whether the node is an element of the BSON array, or is that value itself; tree_is_below(doc, path, node) asks the same and is served by an index';
+  'Whether node is one of the ancestors';
 
 CREATE FUNCTION tree_is_below(doc bson, path text, node text) RETURNS bool
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(@extschema@.@@) docpatterns._tree_below_filter($2, $3) $$;
-COMMENT ON FUNCTION tree_is_below(bson, text, text) IS
-  'whether the node is one of the ancestors that the document has at the path; inlined to doc @@ {path: {$eq: node}}, which an index of bson_ops serves; NULL for a node that is null; error 22023 for a path that filters cannot spell';
+COMMENT ON FUNCTION tree_is_below(bson, text, text) IS 'Whether node is one of the ancestors';
 CREATE FUNCTION tree_is_below(doc bson, path text, node anynonarray) RETURNS bool
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(@extschema@.@@) docpatterns._tree_below_filter($2, $3) $$;
 COMMENT ON FUNCTION tree_is_below(bson, text, anynonarray) IS
-  'whether the node is one of the ancestors that the document has at the path; inlined to doc @@ {path: {$eq: node}}, which an index of bson_ops serves; NULL for a node that is null; error 22023 for a path that filters cannot spell';
+  'Whether node is one of the ancestors';
 
 CREATE FUNCTION tree_depth(ancestors anyarray) RETURNS int4
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT pg_catalog.cardinality($1) $$;
-COMMENT ON FUNCTION tree_depth(anyarray) IS 'the depth of the node that has these ancestors: their number, 0 for a root';
+COMMENT ON FUNCTION tree_depth(anyarray) IS
+  'The depth of the node with these ancestors: their number';
 CREATE FUNCTION tree_depth(ancestors bson_value) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_tree_depth_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION tree_depth(bson_value) IS 'the depth of the node that has these ancestors: their number, 0 for a root; NULL for null; error 22023 for what is no array';
+COMMENT ON FUNCTION tree_depth(bson_value) IS
+  'The depth of the node with these ancestors: their number';
 
 CREATE FUNCTION tree_common(a anycompatiblearray, b anycompatiblearray) RETURNS anycompatiblearray
   AS 'MODULE_PATHNAME', 'dp_tree_common' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION tree_common(anycompatiblearray, anycompatiblearray) IS
-  'what two lists of ancestors have in common, in their order; both begin with the root, or both end with it; a node''s own id may stand at the other end; error 2202E for an array of several dimensions';
+  'The ancestors that both lists have in common, in their order';
 CREATE FUNCTION tree_common(a bson_value, b bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_tree_common_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION tree_common(bson_value, bson_value) IS 'what two lists of ancestors have in common, in their order, for BSON arrays; NULL for null; error 22023 for what is no array';
+COMMENT ON FUNCTION tree_common(bson_value, bson_value) IS
+  'The ancestors that both lists have in common, in their order';
 
 CREATE FUNCTION tree_lca(a anycompatiblearray, b anycompatiblearray) RETURNS anycompatible
   AS 'MODULE_PATHNAME', 'dp_tree_lca' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION tree_lca(anycompatiblearray, anycompatiblearray) IS
-  'the lowest ancestor that two lists have in common; NULL if there is none; both begin with the root, or both end with it; a node''s own id may stand at the other end; error 2202E for an array of several dimensions';
+  'The lowest common ancestor of two lists, NULL if there is none';
 CREATE FUNCTION tree_lca(a bson_value, b bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_tree_lca_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION tree_lca(bson_value, bson_value) IS 'the lowest ancestor that two lists have in common; NULL if there is none, for BSON arrays; NULL for null; error 22023 for what is no array';
+COMMENT ON FUNCTION tree_lca(bson_value, bson_value) IS 'The same for BSON arrays';
 
 CREATE FUNCTION tree_distance(a anycompatiblearray, b anycompatiblearray) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_tree_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION tree_distance(anycompatiblearray, anycompatiblearray) IS
-  'the edges between two nodes that are the lower ends of the lists; NULL if they have nothing in common; both begin with the root, or both end with it; a node''s own id may stand at the other end; error 2202E for an array of several dimensions';
+  'The number of edges between the nodes at the lower ends of the lists; NULL if they have nothing '
+  'in common';
 CREATE FUNCTION tree_distance(a bson_value, b bson_value) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_tree_distance_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION tree_distance(bson_value, bson_value) IS 'the edges between two nodes that are the lower ends of the lists; NULL if they have nothing in common, for BSON arrays; NULL for null; error 22023 for what is no array';
+COMMENT ON FUNCTION tree_distance(bson_value, bson_value) IS
+  'The number of edges between the nodes at the lower ends of the lists; NULL if they have nothing '
+  'in common';

@@ -35,9 +35,10 @@ LANGUAGE sql VOLATILE AS $$
                                      extras, pg_catalog.to_regclass(extras), on_field, index_elements, name, doc_column, create_extras)
 $$;
 COMMENT ON FUNCTION outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, text, boolean, text, text, boolean) IS
-  'declares the outlier pattern: arrays of field with more than threshold elements keep some in the document and the others aside. Returns the name of the declaration. '
-  'Locks the table against writers, and with create_extras makes a collection for the extras that does not exist; errors 22023 for options that do not fit, 42P01 for a collection that does not exist, '
-  '42710 for a second declaration of the name, 42501 unless the caller owns the table';
+  'Declares the outlier pattern: documents whose array field has more than threshold elements keep '
+  'some of them, the others move to a side table. Returns the name of the declaration. Locks the '
+  'table against writers. Errors: 22023 options that do not fit, 42P01 a collection of extras that '
+  'does not exist, 42710 the name exists, 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._outlier_enable(
   rel regclass, field text, threshold int, flag text, count_field text, chunk int, keep int, stay text, is_set boolean, mode text,
@@ -571,27 +572,33 @@ COMMENT ON FUNCTION docpatterns._outlier_disable(regclass, text, bson) IS 'patte
 CREATE FUNCTION outlier_push(rel regclass, key "any", VARIADIC "values" "any") RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_push' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION outlier_push(regclass, "any", VARIADIC "any") IS
-  'appends values to the whole array of a document and returns how many were added. Locks the row; needs SELECT and UPDATE on the table; the cost does not depend on the length of an array that is an outlier. '
-  'Errors P0002 when there is no such document, 42809 for a key of another type';
+  'Appends values to the whole array of a document and returns how many were added. Locks the row; '
+  'needs SELECT and UPDATE. The cost does not depend on the length of an outlier. Errors: P0002 no '
+  'such document, 42809 a key of another type, 42804 the field is not an array';
 
 CREATE FUNCTION outlier_push_into(rel regclass, name text, key "any", VARIADIC "values" "any") RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_push_into' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION outlier_push_into(regclass, text, "any", VARIADIC "any") IS 'outlier_push where a table has several outlier patterns';
+COMMENT ON FUNCTION outlier_push_into(regclass, text, "any", VARIADIC "any") IS
+  'outlier_push for a table with several outlier patterns';
 
 CREATE FUNCTION outlier_pull(rel regclass, key "any", value "any", name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_pull' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION outlier_pull(regclass, "any", "any", text) IS
-  'removes all elements that equal the value from the whole array and returns how many there were. Locks the row; needs SELECT and UPDATE on the table; finds them by index; errors as outlier_push';
+  'Removes all elements that equal the value from the whole array and returns their number. Locks '
+  'the row; needs SELECT and UPDATE. Chunks are found by index. Errors as outlier_push';
 
 CREATE FUNCTION outlier_contains(rel regclass, key "any", value "any", name text DEFAULT NULL) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_outlier_contains' LANGUAGE C STABLE;
 COMMENT ON FUNCTION outlier_contains(regclass, "any", "any", text) IS
-  'whether the whole array of a document holds the value; needs SELECT on the table; cost: the document, and an index search of the extras; errors as outlier_push';
+  'Whether the whole array holds the value. Needs SELECT. Costs the document and an index search '
+  'of the extras. Errors as outlier_push';
 
 CREATE FUNCTION outlier_find(rel regclass, value "any", name text DEFAULT NULL) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_outlier_find' LANGUAGE C STABLE ROWS 10 COST 1000;
 COMMENT ON FUNCTION outlier_find(regclass, "any", text) IS
-  'documents, as they are stored, whose whole array holds the value; needs SELECT on the table; extras are found by index, elements inside documents too if the pattern has index_elements, else by one scan of the table; errors 42704 when the table has no outlier pattern, 22023 when it has several and none is named';
+  'The documents, as stored, whose whole arrays hold the value. Needs SELECT. Extras are found by '
+  'index, kept elements by index with index_elements, otherwise by one scan of the table. Errors: '
+  '42704 no outlier pattern, 22023 several and none is named';
 
 CREATE FUNCTION docpatterns._outlier_rows(rel regclass, name text, "values" bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_outlier_rows' LANGUAGE C STABLE STRICT ROWS 10 COST 1000;
@@ -601,17 +608,21 @@ COMMENT ON FUNCTION docpatterns._outlier_rows(regclass, text, bson_value) IS
 CREATE FUNCTION outlier_count(rel regclass, key "any", name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_count' LANGUAGE C STABLE;
 COMMENT ON FUNCTION outlier_count(regclass, "any", text) IS
-  'number of elements of the whole array of a document; needs SELECT on the table; cost: one row for each chunk; errors as outlier_push';
+  'The number of elements of the whole array. Needs SELECT. Costs one row for each chunk. Errors '
+  'as outlier_push';
 
 CREATE FUNCTION outlier_page(rel regclass, key "any", skip bigint, take bigint, name text DEFAULT NULL, OUT "position" bigint, OUT value bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_outlier_page_sql' LANGUAGE C STABLE;
 COMMENT ON FUNCTION outlier_page(regclass, "any", bigint, bigint, text) IS
-  'elements of the whole array from position skip (the first is 0), at most take; needs SELECT on the table; reads only the chunks that the page touches; errors as outlier_push, 22023 for negative numbers';
+  'Elements of the whole array from position skip (from 0), at most take. Needs SELECT. Reads only '
+  'the chunks of the page. Errors as outlier_push, and 22023 negative numbers';
 
 CREATE FUNCTION outlier_spill(rel regclass, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_spill' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION outlier_spill(regclass, text) IS
-  'with mode => ''deferred'': splits the documents that are flagged and still whole, and returns how many. Scans the table, locks the rows that it writes; error 42501 unless the caller owns the table';
+  'With mode => ''deferred'', splits flagged documents that are still whole, and returns their '
+  'number. Scans the table and locks the rows that it writes. Error: 42501 unless the caller owns '
+  'the table';
 
 CREATE FUNCTION outlier_advise(rel regclass, field text, doc_column text DEFAULT NULL,
   OUT documents bigint, OUT arrays bigint, OUT threshold int, OUT outliers bigint,
@@ -650,4 +661,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION outlier_advise(regclass, text, text) IS
-  'proposes a threshold for the arrays of a field from the real distribution of their lengths and bytes (percentiles), and counts the documents that would be outliers; needs SELECT on the table, reads it twice';
+  'Proposes a threshold from the lengths and sizes of the existing arrays, with percentiles and '
+  'the number of documents that would be outliers. Needs SELECT; reads the table twice';

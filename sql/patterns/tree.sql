@@ -81,8 +81,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION tree_enable(regclass, text, text, text, text, text, text, boolean, boolean, text, text, text, text, text, boolean, text, text) IS
-  'declares the tree pattern: the documents are nodes, named by the field node_id, and the forms that are named (parent, ancestors, path, children, depth) are kept true from the one that truth names. '
-  'Returns the name of the declaration. Makes indexes; locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+  'Declares the tree pattern: documents are nodes named by the field node_id, and the given forms '
+  '(parent, ancestors, path, children, depth) are kept from the one that truth names. Returns the '
+  'name of the declaration. Builds indexes; locks the table against writers. Errors: 22023 options '
+  'that do not fit, 42710 the name exists, 42501 unless the caller owns the table';
 
 -- What arrays of children had once tells old copies of them from what is new.
 CREATE FUNCTION docpatterns._tree_gone(rel regclass, options bson) RETURNS bson

@@ -88,7 +88,8 @@ sub wrap {
 
 # A comment as a paragraph of Markdown: names and codes are marked, lines have at most 100 columns.
 sub prose {
-	my $text = ucfirst shift;
+	my $text = shift;
+	$text = ucfirst $text if $text !~ /^\w*_/;
 	$text .= '.' if $text ne '' && $text !~ /\.$/;
 	$text =~ s/(
 		(?<!\w)'[^']*' | [\w.]*<[\w>.<]*>[\w.]* | \$\$?\w[\w.\$]* | \w*[a-z0-9]_\w*(?:\([^()]*\))? | \b_\w+
