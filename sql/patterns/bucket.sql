@@ -53,8 +53,10 @@ LANGUAGE sql VOLATILE AS $$
     document, end_date, name)
 $$;
 COMMENT ON FUNCTION bucket_create(text, text, text[], text, interval, timestamptz, text, int, int, interval, text, bson, text, text, text) IS
-  'makes a relation of measurements that are kept in buckets: one for each group and span, of at most max_count measurements and max_bytes; span NULL: pages without time. '
-  'columns as in CREATE TABLE, or those of a table (columns_of). Returns the relation. Needs CREATE on the schema; errors 42P07, 42703, 42601, 22023 for options that do not fit';
+  'Creates a relation of measurements stored in buckets: one for each group and span, of at most '
+  'max_count measurements and max_bytes; span NULL makes pages without time. columns as in CREATE '
+  'TABLE, or those of a table (columns_of). Returns the relation. Needs CREATE on the schema. The '
+  'errors are listed below';
 
 CREATE FUNCTION docpatterns._bucket_create(
   ident text[], schema_name text, names text[], types text[], not_nulls boolean[], columns_of regclass, group_by text[], time_field text,

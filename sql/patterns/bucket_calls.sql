@@ -3,8 +3,10 @@
 CREATE FUNCTION bucket_pack(rel regclass, until timestamptz DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_pack_call' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION bucket_pack(regclass, timestamptz) IS
-  'packs the measurements that wait, or those of the spans before that of until, and returns how many they were. Locks the rows that it packs, waits for nobody: what somebody is changing stays where it is. '
-  'Errors: 42501 without the right to insert, 42809 for another relation';
+  'Packs waiting measurements, or those of the spans before that of until, and returns their '
+  'number. About a microsecond each. Locks the rows that it packs and skips those that another '
+  'transaction is changing. Errors: 42501 without INSERT, 22023 a time for pages, 22008 an '
+  'infinite time';
 
 CREATE FUNCTION docpatterns._bucket_repack(rel regclass) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_repack' LANGUAGE C VOLATILE STRICT;
@@ -331,16 +333,19 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION bucket_resize(regclass, interval, int, int) IS
-  'gives a relation another span or other limits and packs its buckets anew; returns how many there were. Writers wait until the transaction ends, readers do not; costs a pass over everything. '
-  'Errors: 42501 unless the caller owns the relation, 42809, 22023';
+  'Changes span and limits and repacks; returns the number of buckets. Writers wait until the '
+  'transaction ends, readers do not; one pass over everything. Errors: 22004 nothing is given, '
+  '22023 a value that does not fit';
 
 CREATE FUNCTION bucket_drop_before(rel regclass, before timestamptz, archive text DEFAULT NULL) RETURNS bigint
 LANGUAGE sql VOLATILE AS $$
   SELECT docpatterns._bucket_drop_before(rel, before, pg_catalog.parse_ident(archive), pg_catalog.current_schema())
 $$;
 COMMENT ON FUNCTION bucket_drop_before(regclass, timestamptz, text) IS
-  'deletes the spans that end before a time, whole buckets at once, and returns the number of buckets and waiting measurements. archive: a table, created when missing, that takes the measurements first; writers wait then. '
-  'If the relation has triggers for deleted rows, each measurement is deleted by itself. Errors: 42501 unless the caller owns the relation, 42809, 22023 for pages, 22008 for infinity';
+  'Deletes the spans that end before a time, whole buckets at once, and returns the number of '
+  'buckets and waiting measurements. archive: a table, created if missing, that receives the '
+  'measurements; writers wait then. If the relation has triggers for deleted rows, each '
+  'measurement is deleted individually. Errors: 22023 for pages, 22008 for infinity';
 
 CREATE FUNCTION docpatterns._bucket_drop_before(rel regclass, before timestamptz, archive text[], schema_name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -423,7 +428,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION bucket_add_column(regclass, text, text) IS
-  'adds a measured column; measurements that are there have NULL in it, and no bucket is written. Locks the relation; errors 42501 unless the caller owns it, 42701, 42704';
+  'Adds a measured column, NULL in existing measurements; no bucket is written. Locks the relation '
+  'for a moment. Errors: 42701 the column exists, 42704 no such type';
 
 -- Conversion --------------------------------------------------------------------------------------------------------------
 
@@ -485,8 +491,10 @@ BEGIN
 END
 $$;
 COMMENT ON PROCEDURE bucket_from_table(regclass, regclass, int, boolean) IS
-  'moves the rows of a table into a bucket relation that has columns of the same names, in batches with a commit after each (NULL: all in the caller''s transaction), so that each row is in one of them at any moment; '
-  'can be stopped and called again. keep_source copies them. Locks the rows of a batch; errors 42501 unless the caller owns the relation, 42809, 42703';
+  'Moves the rows of a table into a bucket relation with columns of the same names, with a commit '
+  'after each batch (NULL: in the caller''s transaction). You can stop it and call it again. '
+  'keep_source copies instead. Locks the rows of a batch. Errors: 42703 a column that the relation '
+  'lacks, 22023';
 
 CREATE PROCEDURE bucket_to_table(rel regclass, target text, batch int DEFAULT 100000)
 LANGUAGE plpgsql AS $$
@@ -530,7 +538,8 @@ BEGIN
 END
 $$;
 COMMENT ON PROCEDURE bucket_to_table(regclass, text, int) IS
-  'moves the measurements of a bucket relation into a table, created when missing, in batches with a commit after each (NULL: all in the caller''s transaction). Locks the buckets of a batch; errors 42501 unless the caller owns the relation, 42809';
+  'Moves the measurements into a table, created if missing, with a commit after each batch (NULL: '
+  'in the caller''s transaction). Locks the buckets of a batch. Error: 22023';
 
 -- Looking at it -----------------------------------------------------------------------------------------------------------
 
@@ -552,7 +561,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION bucket_stats(regclass) IS
-  'how many buckets and measurements a relation has and how many bytes they take; reads the head of every bucket; errors 42501 unless the caller owns the relation, 42809';
+  'Numbers of buckets and measurements, and their bytes. Reads the headers of all buckets';
 
 CREATE FUNCTION bucket_advise(rel regclass, spans interval[] DEFAULT '{10 minutes,1 hour,6 hours,1 day,7 days,1 month}')
   RETURNS TABLE (span interval, measurements_per_bucket float8, bytes_per_measurement float8, buckets bigint, declared boolean)
@@ -589,7 +598,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION bucket_advise(regclass, interval[]) IS
-  'what other spans would cost: measurements in a bucket, bytes a measurement and number of buckets, from up to 100000 measurements packed in memory; errors 42501 unless the caller owns the relation, 42809, 22023 for pages';
+  'What other spans would cost: measurements per bucket, bytes per measurement and buckets, from '
+  'up to 100000 measurements packed in memory for each span. Error: 22023 for pages';
 
 CREATE FUNCTION bucket_salvage(rel regclass) RETURNS TABLE (key bson_value, start text, fault text)
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -617,4 +627,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION bucket_salvage(regclass) IS
-  'moves buckets whose bytes are damaged into the table <relation>_damaged and returns their groups and what is wrong; everything else stays readable. Locks the relation against writers; error 42501 unless the caller owns it';
+  'Moves buckets with damaged bytes to the table <relation>_damaged and returns their groups and '
+  'faults; the rest stays readable. Reads everything; locks the relation against writers';
