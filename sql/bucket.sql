@@ -59,7 +59,9 @@ COMMENT ON OPERATOR FAMILY bucket_hash_ops USING hash IS 'buckets by their bytes
 
 CREATE FUNCTION bucket_fault(b bytea) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bucket_fault_of' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION bucket_fault(bytea) IS 'what is wrong with the bytes of a bucket (as bucket_send gives them), or NULL: reads every value and compares the header with them; raises nothing for bad bytes';
+COMMENT ON FUNCTION bucket_fault(bytea) IS
+  'What is wrong with the bytes of a bucket (as its binary form gives them), or NULL. Reads every '
+  'value and compares the header; raises nothing for bad bytes';
 
 -- Spans of time ------------------------------------------------------------------------------------------------------------
 
@@ -75,7 +77,9 @@ COMMENT ON FUNCTION bucket_start(interval, date, date) IS 'the beginning of the 
 
 CREATE FUNCTION bucket_starts(width interval, since timestamptz, until timestamptz, origin timestamptz DEFAULT NULL, time_zone text DEFAULT 'UTC') RETURNS SETOF timestamptz
   AS 'MODULE_PATHNAME', 'dp_bucket_starts' LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 1000;
-COMMENT ON FUNCTION bucket_starts(interval, timestamptz, timestamptz, timestamptz, text) IS 'the beginnings of all spans from the one that since lies in, before until, as bucket_start() gives them; join what was measured to it and gaps show; 54000 for more than a million';
+COMMENT ON FUNCTION bucket_starts(interval, timestamptz, timestamptz, timestamptz, text) IS
+  'The beginnings of all spans from that of since, before until. Errors as bucket_start(), and '
+  '54000 more than a million';
 
 -- Aggregates ----------------------------------------------------------------------------------------------------------------
 
@@ -102,93 +106,127 @@ CREATE AGGREGATE bucket_agg(ts timestamptz, doc bson) (
   SFUNC = docpatterns.bucket_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = docpatterns.bucket_agg_final,
   COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bucket_agg(timestamptz, bson) IS 'a bucket of measurements that are documents, in the order of their times; each field becomes a column; NULL if there are none; 22004 for a measurement without time, 22008 for an infinite one, 54000 beyond a million';
+COMMENT ON AGGREGATE bucket_agg(timestamptz, bson) IS
+  'A bucket of documents in time order; each field becomes a column; NULL without rows. Errors: '
+  '22004 a NULL time, 22008 an infinite time, 54000 more than a million rows';
 CREATE AGGREGATE bucket_agg(ts timestamptz, VARIADIC "values" "any") (
   SFUNC = docpatterns.bucket_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = docpatterns.bucket_agg_final,
   COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bucket_agg(timestamptz, VARIADIC "any") IS 'a bucket of measurements with these values, whose types it keeps; the fields are called value, or value1, value2 and so on; a single row gives the names of its columns; NULL if there are none; errors as for documents, and 2202E for VARIADIC arrays of different lengths';
+COMMENT ON AGGREGATE bucket_agg(timestamptz, VARIADIC "any") IS
+  'A bucket of rows with these values, whose types it keeps; NULL without rows. Errors as for '
+  'documents, and 2202E VARIADIC arrays of different lengths';
 CREATE AGGREGATE bucket_page_agg(doc bson) (
   SFUNC = docpatterns.bucket_page_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = docpatterns.bucket_agg_final,
   COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bucket_page_agg(bson) IS 'a bucket without times of documents, in the order in which they come (give it with ORDER BY); NULL if there are none; 54000 beyond a million';
+COMMENT ON AGGREGATE bucket_page_agg(bson) IS
+  'The same without times, in the order of the aggregate''s ORDER BY. Error: 54000 more than a '
+  'million rows';
 CREATE AGGREGATE bucket_page_agg(VARIADIC "values" "any") (
   SFUNC = docpatterns.bucket_page_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = docpatterns.bucket_agg_final,
   COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bucket_page_agg(VARIADIC "any") IS 'a bucket without times of rows with these values, in the order in which they come; NULL if there are none; 54000 beyond a million';
+COMMENT ON AGGREGATE bucket_page_agg(VARIADIC "any") IS
+  'The same without times, in the order of the aggregate''s ORDER BY. Error: 54000 more than a '
+  'million rows';
 CREATE AGGREGATE bucket_merge(b bucket) (
   SFUNC = docpatterns.bucket_merge_step, STYPE = internal, SSPACE = 4096, FINALFUNC = docpatterns.bucket_agg_final,
   COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bucket_merge(bucket) IS 'one bucket with the measurements of all, in the order of their times; columns are matched by name, or by position; NULL if there are none; 42804 where columns have different types, or buckets with and without times or names meet';
+COMMENT ON AGGREGATE bucket_merge(bucket) IS
+  'One bucket of all rows, in time order; columns are matched by name, or by position; NULL '
+  'without rows. Error: 42804 columns of different types, buckets with and without times or names';
 
 CREATE FUNCTION docpatterns.bucket_locf_step(anyelement, anyelement) RETURNS anyelement
   AS 'MODULE_PATHNAME', 'dp_bucket_locf_step' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE AGGREGATE bucket_locf(value anyelement) (
   SFUNC = docpatterns.bucket_locf_step, STYPE = anyelement
 );
-COMMENT ON AGGREGATE bucket_locf(anyelement) IS 'for windows: the last value so far that is not NULL (last observation carried forward), bucket_locf(v) OVER (ORDER BY ts)';
+COMMENT ON AGGREGATE bucket_locf(anyelement) IS
+  'Over a window: the last value so far that is not NULL (last observation carried forward)';
 CREATE FUNCTION bucket_interpolate(ts timestamptz, value float8) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bucket_interpolate' LANGUAGE C IMMUTABLE PARALLEL SAFE WINDOW;
-COMMENT ON FUNCTION bucket_interpolate(timestamptz, float8) IS 'a window function, bucket_interpolate(ts, v) OVER (ORDER BY ts): the value, and where it is NULL what lies on the straight line between those before and after; NULL where one of these is missing';
+COMMENT ON FUNCTION bucket_interpolate(timestamptz, float8) IS
+  'Over a window: the value, or, where it is NULL, the value on the line between its neighbours; '
+  'NULL if one of these is missing';
 
 -- What one bucket says ------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION bucket_count(b bucket) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bucket_count' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION bucket_count(bucket) IS 'how many measurements; from the header';
+COMMENT ON FUNCTION bucket_count(bucket) IS 'The number of measurements, from the header';
 CREATE FUNCTION bucket_count(b bucket, field text) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bucket_count_field' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION bucket_count(bucket, text) IS 'how many measurements have a value in the field that is not null (field NULL: the only one); from the header; 42703 if there is no such column';
+COMMENT ON FUNCTION bucket_count(bucket, text) IS
+  'The number of values of the field that are not null, from the header';
 CREATE FUNCTION bucket_first(b bucket) RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_bucket_first_time' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION bucket_first(bucket) IS 'the time of the first measurement; NULL in a bucket without times; from the header';
+COMMENT ON FUNCTION bucket_first(bucket) IS 'The first time, from the header; NULL without times';
 CREATE FUNCTION bucket_last(b bucket) RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_bucket_last_time' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION bucket_last(bucket) IS 'the time of the last measurement; NULL in a bucket without times; from the header';
+COMMENT ON FUNCTION bucket_last(bucket) IS 'The last time, from the header; NULL without times';
 CREATE FUNCTION bucket_span(b bucket) RETURNS interval
   AS 'MODULE_PATHNAME', 'dp_bucket_span' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION bucket_span(bucket) IS 'from the first time to the last; NULL in a bucket without times; from the header';
+COMMENT ON FUNCTION bucket_span(bucket) IS
+  'From the first time to the last, from the header; NULL without times';
 CREATE FUNCTION bucket_first(b bucket, field text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bucket_first' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
-COMMENT ON FUNCTION bucket_first(bucket, text) IS 'the first value of the field that is not null (field NULL: the only one); NULL if there is none; 42703 if there is no such column; reads the field';
+COMMENT ON FUNCTION bucket_first(bucket, text) IS 'The first value of the field that is not null';
 CREATE FUNCTION bucket_last(b bucket, field text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bucket_last' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
-COMMENT ON FUNCTION bucket_last(bucket, text) IS 'the last value of the field that is not null (field NULL: the only one); NULL if there is none; 42703 if there is no such column; reads the field';
+COMMENT ON FUNCTION bucket_last(bucket, text) IS 'The last value of the field that is not null';
 CREATE FUNCTION bucket_sum(b bucket, field text DEFAULT NULL) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bucket_sum_field' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION bucket_sum(bucket, text) IS 'the sum of the field''s numbers (default: of the only field), as sum() over bson_value gives it; NULL if there are none; from the header where that has it; 42703 if there is no such column, 22023 if no field is named and there are several';
+COMMENT ON FUNCTION bucket_sum(bucket, text) IS
+  'The sum of the field''s numbers (of booleans the number that are true); NULL without any. From '
+  'the header, unless the numbers are of several types or the sum exceeds int64';
 CREATE FUNCTION bucket_avg(b bucket, field text DEFAULT NULL) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bucket_avg_field' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION bucket_avg(bucket, text) IS 'the average of the field''s numbers, a double, or a decimal128 if there is one among them; NULL if there are none; cost and errors as bucket_sum()';
+COMMENT ON FUNCTION bucket_avg(bucket, text) IS
+  'The average of the field''s numbers, a double, or a decimal128 if one of them is; NULL without '
+  'any. Reads as bucket_sum()';
 CREATE FUNCTION bucket_min(b bucket, field text DEFAULT NULL) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bucket_min_field' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION bucket_min(bucket, text) IS 'the least value of the field, null not being one; NULL if there is none; cost and errors as bucket_sum()';
+COMMENT ON FUNCTION bucket_min(bucket, text) IS
+  'The least value of the field that is not null. From the header for numbers, booleans and times '
+  'of one type';
 CREATE FUNCTION bucket_max(b bucket, field text DEFAULT NULL) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bucket_max_field' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION bucket_max(bucket, text) IS 'the greatest value of the field, null not being one; NULL if there is none; cost and errors as bucket_sum()';
+COMMENT ON FUNCTION bucket_max(bucket, text) IS
+  'The greatest value of the field that is not null. Reads as bucket_min()';
 CREATE FUNCTION bucket_stddev(b bucket, field text DEFAULT NULL, population boolean DEFAULT false) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bucket_stddev' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bucket_stddev(bucket, text, boolean) IS 'the standard deviation of the field''s numbers as a double, of a sample, or of a whole population; NULL if there are fewer than two numbers (one); reads the field; errors as bucket_sum()';
+COMMENT ON FUNCTION bucket_stddev(bucket, text, boolean) IS
+  'The standard deviation of the field''s numbers as a double, of a sample or a whole population; '
+  'NULL for fewer than two numbers (one). Reads the field';
 CREATE FUNCTION bucket_slice(b bucket, since timestamptz, until timestamptz) RETURNS bucket
   AS 'MODULE_PATHNAME', 'dp_bucket_slice_times' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bucket_slice(bucket, timestamptz, timestamptz) IS 'the measurements from since on and before until, as a bucket; a bound that is NULL does not bound; NULL if there are none; 22023 for a bucket without times';
+COMMENT ON FUNCTION bucket_slice(bucket, timestamptz, timestamptz) IS
+  'The measurements from since on and before until, as a bucket; a NULL bound does not limit; NULL '
+  'without any. Error: 22023 a bucket without times';
 
 -- Measurements as rows ------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION bucket_unpack(b bucket, OUT ts timestamptz, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_unpack' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 100 COST 100;
-COMMENT ON FUNCTION bucket_unpack(bucket) IS 'the measurements in the order of their times, each as a document of its fields; ts is NULL in a bucket without times';
+COMMENT ON FUNCTION bucket_unpack(bucket) IS
+  'The measurements as documents, in order; ts is NULL without times';
 CREATE FUNCTION bucket_unpack(b bucket, base anyelement) RETURNS SETOF anyelement
   AS 'MODULE_PATHNAME', 'dp_bucket_unpack_rows' LANGUAGE C STABLE PARALLEL SAFE ROWS 100 COST 100;
-COMMENT ON FUNCTION bucket_unpack(bucket, anyelement) IS 'the measurements as rows of the type of base (NULL::readings): columns take the field of their name, or, of a bucket without names, the next one; the first column of a type of times without a field takes the times; 42804 if base is no row, and the errors of casts';
+COMMENT ON FUNCTION bucket_unpack(bucket, anyelement) IS
+  'The measurements as rows of the type of base (NULL::readings). Errors: 42804 base is not a row, '
+  'and those of casts';
 CREATE FUNCTION bucket_to_recordset(b bucket) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_to_recordset' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 100 COST 100;
-COMMENT ON FUNCTION bucket_to_recordset(bucket) IS 'the measurements as rows with the columns that the query lists, as bucket_unpack gives them, with its errors: FROM bucket_to_recordset(b) AS r (ts timestamptz, temperature float8)';
+COMMENT ON FUNCTION bucket_to_recordset(bucket) IS
+  'The measurements as rows of the columns that the query lists, as bucket_unpack';
 CREATE FUNCTION bucket_series(b bucket, width interval, field text DEFAULT NULL, since timestamptz DEFAULT NULL, until timestamptz DEFAULT NULL,
   fill text DEFAULT 'null', take text DEFAULT 'avg', origin timestamptz DEFAULT NULL, time_zone text DEFAULT 'UTC',
   OUT start timestamptz, OUT value bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_series' LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 100 COST 100;
-COMMENT ON FUNCTION bucket_series(bucket, interval, text, timestamptz, timestamptz, text, text, timestamptz, text) IS 'a row for each span (see bucket_start()) from the one of since (default: the first time) on, before until (default: after the last time): the field''s avg, sum, min, max, first, last or count in it; a span without values is NULL, or filled with the previous one (fill previous) or what lies on the line between its neighbours (linear); 22023 for other words, 42703 if there is no such column, 54000 for more than a million spans';
+COMMENT ON FUNCTION bucket_series(bucket, interval, text, timestamptz, timestamptz, text, text, timestamptz, text) IS
+  'A row for each span from that of since (default: the first time), before until (default: after '
+  'the last time): the field''s avg, sum, min, max, first, last or count. A span without values is '
+  'NULL, or filled with the previous value (fill previous) or on the line between neighbours '
+  '(linear). Errors: 22023 other words, 42703 no such column, 54000 more than a million spans';
