@@ -7,11 +7,14 @@ COMMENT ON FUNCTION docpatterns.payload_trigger() IS 'trigger of the payload pat
 
 CREATE FUNCTION payload_pack(value bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_payload_pack_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION payload_pack(bson_value) IS 'a value as the compressed Binary that the payload pattern stores; what is one already stays; costs a compression';
+COMMENT ON FUNCTION payload_pack(bson_value) IS
+  'The value as a compressed Binary; a packed value stays. Costs a compression';
 
 CREATE FUNCTION payload_unpack(value bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_payload_unpack_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
-COMMENT ON FUNCTION payload_unpack(bson_value) IS 'the value that a packed payload holds; any other value stays; error XX001 for a damaged one';
+COMMENT ON FUNCTION payload_unpack(bson_value) IS
+  'The payload that a packed value holds; any other value stays. Costs a decompression. Error: '
+  'XX001 a damaged one';
 
 CREATE FUNCTION docpatterns._payload_verify(rel regclass, options bson) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_payload_verify' LANGUAGE C STABLE STRICT;
@@ -44,10 +47,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION payload_enable(regclass, text, bson, text, text) IS
-  'declares the payload pattern: the value of field (text, JSON or XML, a document, ..) is stored as a compressed Binary, and the fields of extracts are taken from it on every write: '
-  '"xpath:..", "jsonpath:..", "regex:.." or "function:..", with "::type" or "::type[]" behind it, or the same as a document. The view <table>_whole shows and takes payloads as they were. '
-  'Returns the name of the declaration (default: field). Locks the table against writers; errors 22023 for extracts that are wrong, 42P17 for functions that are not immutable, '
-  '0A000 for xpath on a server without libxml, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+  'Declares the payload pattern: the value of field (text, JSON, XML, a document ..) is stored as '
+  'a compressed Binary, and the fields of extracts are taken from it on every write. The view '
+  '<table>_whole shows and takes payloads as they were. Returns the name of the declaration '
+  '(default: field). Locks the table against writers. Errors: 22023 wrong extracts, 42P17 a '
+  'function that is not immutable, 0A000 xpath without libxml, 42710 the name exists, 42501 unless '
+  'the caller owns the table';
 
 -- Functions with their schema and argument: f, s.f or s.f(text) becomes s.f(text).
 CREATE FUNCTION docpatterns._payload_functions(extracts bson) RETURNS bson
