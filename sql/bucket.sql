@@ -15,7 +15,7 @@ CREATE FUNCTION docpatterns.bucket_recv(internal) RETURNS bucket
 COMMENT ON FUNCTION docpatterns.bucket_recv(internal) IS 'the bucket of the bytes that bucket_send wrote, checked down to the last value; 22P03 for anything else';
 CREATE FUNCTION bucket_send(bucket) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bucket_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bucket_send(bucket) IS 'the bytes of the bucket as docs/formats.md describes them';
+COMMENT ON FUNCTION bucket_send(bucket) IS 'The stored bytes of a bucket, its binary form';
 
 CREATE TYPE bucket (
   INPUT = docpatterns.bucket_in, OUTPUT = docpatterns.bucket_out, RECEIVE = docpatterns.bucket_recv, SEND = bucket_send,

@@ -13,7 +13,7 @@ COMMENT ON FUNCTION docpatterns.attribute_wide_trigger() IS
 CREATE FUNCTION attribute_wide(doc bson, rel regclass) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_attribute_wide' LANGUAGE C STABLE STRICT COST 10;
 COMMENT ON FUNCTION attribute_wide(bson, regclass) IS
-  'a document of rel with the fields that its attribute patterns have packed, as the view <table>_wide shows it; members that no field can stand for stay in their array';
+  'The document with its packed fields, as the view <table>_wide shows it';
 
 CREATE FUNCTION docpatterns._attribute_pack(doc bson, options bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_attribute_pack_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
@@ -118,9 +118,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION attribute_enable(regclass, text, text, text, text, text[], text, bson, text, bson, boolean, text, text, text) IS
-  'declares the attribute pattern: fields whose names are as in pattern (''release_{location}''), begin with prefix or are in paths become members of the array into_field, with the placeholders (or name_field, default "name") '
-  'and value_field; qualifiers adds a field to members of a name, rename gives them other names, is_unique refuses a key twice in a document. Makes the view <table>_wide (view_name) and a GIN index of pairs. '
-  'Returns the name of the declaration (default: into_field). Locks the table against writers while the index is built; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42P07 when the view''s name is taken, 42501 unless the caller owns the table';
+  'Declares the attribute pattern: fields whose names match pattern, begin with prefix or are in '
+  'paths become members of the array into_field. Creates the view <table>_wide and a GIN index of '
+  'pairs. Returns the name of the declaration (default: into_field). Locks the table against '
+  'writers while the index is built. Errors: 22023 options that do not fit, 42710 the name exists, '
+  '42P07 the name of the view is taken, 42501 unless the caller owns the table';
 
 -- What a declaration must not do: errors, or nothing.
 CREATE FUNCTION docpatterns._attribute_verify(rel regclass, options bson) RETURNS void

@@ -6,7 +6,9 @@ CREATE FUNCTION attribute_pack(
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN docpatterns._attribute_pack(doc, docpatterns._attribute_options(into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename, is_unique));
 COMMENT ON FUNCTION attribute_pack(bson, text, text, text, text, text[], text, bson, text, bson, boolean) IS
-  'a document with fields packed into an array, as attribute_enable with the same arguments would; NULL for NULL; errors 22023 for arguments that do not fit, 23514 when something else is in the array''s place, 23505 for a key twice if is_unique';
+  'The document with fields packed into an array, as attribute_enable with these arguments does; '
+  'works without the pattern. Errors: 22023 arguments that do not fit, 23514 another value in the '
+  'place of the array, 23505 a key twice with is_unique';
 
 CREATE FUNCTION attribute_unpack(
   doc bson, into_field text, pattern text DEFAULT NULL, value_field text DEFAULT 'value', prefix text DEFAULT NULL, paths text[] DEFAULT NULL,
@@ -14,7 +16,8 @@ CREATE FUNCTION attribute_unpack(
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN docpatterns._attribute_unpack(doc, docpatterns._attribute_options(into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename, false));
 COMMENT ON FUNCTION attribute_unpack(bson, text, text, text, text, text[], text, bson, text, bson) IS
-  'a document with the members of an array as fields again, the other way round of attribute_pack; members that no field can stand for stay; NULL for NULL; error 22023 for arguments that do not fit';
+  'The reverse of attribute_pack; members that no field can represent stay. Error: 22023 arguments '
+  'that do not fit';
 
 CREATE FUNCTION attribute_keys(rel regclass, name text DEFAULT NULL, OUT key text, OUT qualifier text, OUT documents bigint, OUT frequency float8,
                                OUT types text[], OUT distinct_values bigint) RETURNS SETOF record
@@ -59,5 +62,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION attribute_keys(regclass, text) IS
-  'the keys of the members of an attribute pattern, most frequent first: key and qualifier (the other placeholders), in how many documents and in what share of them, the types of the values and how many different ones. '
-  'Reads the whole table with the caller''s rights; errors 42704 when the table has no such pattern, 22023 when it has several and none is named';
+  'The keys of the members, the most frequent first: key, qualifier (the other placeholders), '
+  'number and share of documents, types of the values, number of distinct values. Reads the whole '
+  'table with the caller''s rights. Errors: 42704 no such pattern, 22023 several and none is named';
