@@ -418,8 +418,10 @@ schema_renamed(const char *schema)
 	SysScanDesc scan;
 	HeapTuple tuple;
 
-	if (renamed == dp_types()->schema ||
-		(OidIsValid(extension) && getExtensionOfObject(NamespaceRelationId, renamed) == extension))
+	/* without the schema docpatterns there is no dp_types() */
+	if ((OidIsValid(extension) &&
+		 getExtensionOfObject(NamespaceRelationId, renamed) == extension) ||
+		renamed == dp_types()->schema)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("schema of the extension \"docpatterns\" cannot be renamed"),

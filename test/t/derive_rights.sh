@@ -106,7 +106,7 @@ for d in movies:computed_shown:computed_trigger made:computed_total:computed_tri
     CREATE TRIGGER zz_docpatterns_90_${name}_guard BEFORE INSERT ON e.queue_$table FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger('side', '${q:-none}', '${name#*_}');
     CREATE TABLE e.target_$table (_id public.bson_value PRIMARY KEY, doc public.bson);
     INSERT INTO e.target_$table VALUES ('\"m\"', '{_id: \"m\"}'), (1, '{_id: 1}');
-    CREATE TRIGGER zz_docpatterns_80_${name} BEFORE INSERT OR UPDATE ON e.target_$table FOR EACH ROW EXECUTE FUNCTION public.$function('$(declared $table $name)');"
+    CREATE TRIGGER zz_docpatterns_80_${name} BEFORE INSERT OR UPDATE ON e.target_$table FOR EACH ROW EXECUTE FUNCTION docpatterns.$function('$(declared $table $name)');"
 done
 as dp_evil "$forge" >"$DP_WORK/evil"
 is "$(grep -A2 ERROR "$DP_WORK/evil")" '' 'somebody forges triggers that name the pairs'

@@ -2,11 +2,13 @@
 # The extension in a schema of its own, whose name needs quotes and which no search_path names.
 . "$DP_TOP/test/env/tap.sh"
 set -u
-plan 11
+plan 15
 export PGDATABASE=dp_schema PGOPTIONS='-c client_min_messages=warning'
 psql -Xq -d postgres -c 'DROP DATABASE IF EXISTS dp_schema WITH (FORCE)' -c 'CREATE DATABASE dp_schema' -c 'DROP DATABASE IF EXISTS dp_schema_copy WITH (FORCE)' -c 'CREATE DATABASE dp_schema_copy'
 psql -XqAt -c 'CREATE SCHEMA "50%s"' -c 'CREATE EXTENSION docpatterns SCHEMA "50%s"' >"$DP_WORK/out" 2>&1
 ok 'a schema with a percent sign is refused in so many words' grep -q 'whose name has a percent sign' "$DP_WORK/out"
+psql -XqAt -c 'CREATE SCHEMA docpatterns' -c 'CREATE EXTENSION docpatterns' -c 'CREATE EXTENSION docpatterns SCHEMA docpatterns' -c 'DROP SCHEMA docpatterns' >"$DP_WORK/out" 2>&1
+is "$(cat "$DP_WORK/out")" $'ERROR:  schema "docpatterns" already exists\nERROR:  schema "docpatterns" already exists' 'and a database that has a schema of the name docpatterns'
 for schema in 'my ext' '50, (Ext);'; do
   psql -XqAt -v ON_ERROR_STOP=1 >"$DP_WORK/out" 2>&1 <<SQL
 DROP SCHEMA IF EXISTS "app" CASCADE;
@@ -39,4 +41,8 @@ SQL
     $'{"_id": 7, "x": [1, 3, 4, 5, 6, 7], "o": [{"_id": 1}, {"_id": 2}, {"_id": 3}], "n": 6, "title": "new"}\n1|1\n{"_id": 7, "x": [1, 3, 4, 5, 6, 7], "o": [{"_id": 1}, {"_id": 2}, {"_id": 3}], "n": 6, "title": "new"}' "$schema: and lives there"
   ok "$schema: it cannot be renamed" grep -q 'schema of the extension "docpatterns" cannot be renamed' <(psql -XqAt -c "ALTER SCHEMA \"$schema\" RENAME TO other" 2>&1)
 done
+is "$(psql -XqAt -c "SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = '\"50, (Ext);\"'::regnamespace AND (proname ~ '^_' OR prorettype IN ('trigger'::regtype, 'event_trigger'::regtype))")" '' \
+  'it has no function that users do not call'
+is "$(psql -XqAt -c "SELECT has_schema_privilege('public', 'docpatterns', 'USAGE'), has_schema_privilege('public', 'docpatterns', 'CREATE')")" 't|f' 'all roles may use the schema docpatterns, and none may create there'
+ok 'it cannot be renamed' grep -q 'schema of the extension "docpatterns" cannot be renamed' <(psql -XqAt -c 'ALTER SCHEMA docpatterns RENAME TO other' 2>&1)
 psql -Xq -d postgres -c 'DROP DATABASE dp_schema WITH (FORCE)' -c 'DROP DATABASE dp_schema_copy WITH (FORCE)'
