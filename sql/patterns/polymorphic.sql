@@ -40,8 +40,8 @@ CREATE FUNCTION polymorphic_errors(rel regclass, doc bson, name text DEFAULT NUL
                                    OUT variant text, OUT part text, OUT path text, OUT rule text, OUT expected text, OUT found text) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_polymorphic_errors' LANGUAGE C STABLE ROWS 2;
 COMMENT ON FUNCTION polymorphic_errors(regclass, bson, text) IS
-  'what is wrong with a document that is not stored yet: a row for each rule that it breaks, with its variant and what asks for it (by, common, variant or closed); no rows: the table takes it. '
-  'Reads nothing but the declaration; error 42704 unless the table is polymorphic';
+  'What is wrong with a document that is not stored yet: a row for each violated rule, with its '
+  'variant and its origin (by, common, variant or closed). Reads only the declaration';
 
 -- The last part of a path, as it is, and the rest as it is written (NULL: there is none).
 CREATE FUNCTION docpatterns._polymorphic_split_path(by text, OUT parent text, OUT field text, OUT field_path text)
@@ -99,9 +99,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION polymorphic_enable(regclass, text, text, bson, text, text, text) IS
-  'declares that the field by (a path, also into arrays of sub-documents) tells the kind of each document or sub-document. unknown: error (refuse what is of no declared variant) or accept; '
-  'common: a schema for all of them; view: the name of the view with the common fields (default <table>_common). Returns the name of the declaration (default: by). '
-  'Locks the table against writers; errors 22023 and 0A000 for options that do not fit, 42710 and 42P07 for names that are taken, 42501 unless the caller owns the table';
+  'Declares that the field by (a path, also into arrays of sub-documents) tells the kind of each '
+  'document or sub-document. Returns the name of the declaration (default: by). Locks the table '
+  'against writers. Errors: 22023 or 0A000 options that do not fit, 42710 or 42P07 a name is '
+  'taken, 42501 unless the caller owns the table';
 
 -- What a declaration must not say.
 CREATE FUNCTION docpatterns._polymorphic_verify(options bson) RETURNS void
@@ -183,10 +184,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION polymorphic_variant(regclass, text, bson, boolean, bson_value, text[], text[], text, text, text) IS
-  'declares a variant of a polymorphic table: documents whose field is value (default: the variant''s name as a string) have to satisfy the schema; closed refuses fields that the schemas of other variants name and its own does not. '
-  'indexes and unique_keys are sets of paths (separated by commas: one index of several) for partial indexes over the columns of the view (view; default <table>_<variant>). of: the polymorphic declaration, if there are several. '
-  'Returns the name of the declaration (default: the variant). Locks the table against writers; errors 22023 and 0A000 for options that do not fit, 42704 unless the table is polymorphic, '
-  '42710 and 42P07 for names that are taken, 23505 if documents have one unique key, 42501 unless the caller owns the table';
+  'Declares a variant of a polymorphic table: documents whose field has the value must satisfy the '
+  'schema. Creates its view and partial indexes. Returns the name of the declaration (default: the '
+  'variant). Locks the table against writers. Errors: 22023 or 0A000 options that do not fit, '
+  '42710 or 42P07 a name is taken, 23505 documents with one unique key, 42501 unless the caller '
+  'owns the table';
 
 -- The polymorphic declaration of a name, or the only one, and what is known of its table.
 CREATE FUNCTION docpatterns._polymorphic_main(rel regclass, wanted text, OUT name text, OUT options bson, OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT doc text,

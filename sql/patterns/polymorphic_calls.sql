@@ -325,15 +325,18 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION polymorphic_variants(regclass, text) IS
-  'the variants of a polymorphic table, declared or found in it (those without the field as NULL), with the number of their documents (or sub-documents), view and schema; '
-  'reads the whole table, needs SELECT on it; errors 42704 and 22023';
+  'The variants that are declared or found (NULL: documents without the field), with the number of '
+  'documents, view and schema. Reads the whole table; needs SELECT';
 
 CREATE FUNCTION polymorphic_retype(rel regclass, key "any", variant text, change_update bson DEFAULT NULL, change regprocedure DEFAULT NULL,
                                    place text DEFAULT NULL, name text DEFAULT NULL) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_polymorphic_retype' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION polymorphic_retype(regclass, "any", text, bson, regprocedure, text, text) IS
-  'makes the document of a key (or the sub-document at place) one of another variant: changes it by an update document or a function of a bson, sets the field, and writes it; returns whether there was such a document. '
-  'Needs SELECT and UPDATE on the table, locks the row; errors 42704 for an unknown variant, 23514 if the result is not what the variant asks for, 22023 for arguments that do not fit, 42804 for a function of another kind';
+  'Makes the document of a key (or the sub-document at place) one of another variant: changes it '
+  'by an update document or a function of a bson, sets the field and writes it. Returns whether '
+  'there was such a document. Needs SELECT and UPDATE; locks the row. Errors: 42704 an unknown '
+  'variant, 23514 an invalid result, 22023 arguments that do not fit, 42804 a function that does '
+  'not map bson to bson';
 
 CREATE FUNCTION polymorphic_retype_all(rel regclass, variant text, new_variant text, filter bson DEFAULT NULL, change_update bson DEFAULT NULL,
                                        change regprocedure DEFAULT NULL, name text DEFAULT NULL) RETURNS bigint
@@ -381,8 +384,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION polymorphic_retype_all(regclass, text, text, bson, bson, regprocedure, text) IS
-  'the same for all documents of a variant, or those that match a filter, in one statement; returns their number. Needs SELECT and UPDATE on the table, locks the rows; '
-  'error 0A000 where variants are of sub-documents, 42704, 23514, 22023 and 42804 as for one';
+  'The same for all documents of a variant that match a filter, in one statement; returns their '
+  'number. Error: 0A000 where variants are of sub-documents';
 
 -- Proposals ---------------------------------------------------------------------------------------------------------------
 
@@ -448,6 +451,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION polymorphic_infer(regclass, text, int, bigint, text, text) IS
-  'schemas that hold for the documents of a table, proposed from them: one for all (variant NULL), one for each value of the field by (default: that of the declaration), and the commands that declare them. '
-  'Fields that are always there are required, types are those that occur, up to enum_max strings that occur again and again are an enum; sample: the number of rows to look at. '
-  'Reads the whole table, needs SELECT on it; errors 42704 if by is not given and the table is not polymorphic, 54000 for more than 200 kinds';
+  'Proposes schemas that hold for the documents: one for all (variant NULL), one for each value of '
+  'the field by, and the commands that declare them. Fields that always occur are required, types '
+  'are those that occur, at most enum_max recurring strings are an enum. sample is the number of '
+  'rows to read, by default all. Needs SELECT. Error: 54000 more than 200 kinds';

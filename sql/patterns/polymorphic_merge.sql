@@ -42,10 +42,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION polymorphic_merge(text, text, text[], text[], text[], bson, text, text) IS
-  'declares a single view: target (a table, or a collection that is made beside the first source) has one document for each value of the field merge_on of the sources, with the source''s document under the field of the table''s name (into_fields: other names). '
-  'Sources in arrays (named by their field) may have several documents for a key, and give an array; fields: for each field a projection of the source''s documents; target_field: where the key stands in merged documents (default: merge_on). '
-  'Returns the names of the declarations, which are those of the fields. Can be called again to add sources. Locks the tables against writers and makes the indexes that it needs; '
-  'errors 22023 and 22004 for options that do not fit, 42710 for names that are taken, 42809 and 55000 for tables that cannot serve, 42501 unless the caller owns the tables';
+  'Declares a single view: target has one document for each value of merge_on in the sources, with '
+  'the source''s document under its field. Returns the names of the declarations, one for each '
+  'source. Locks the tables against writers and builds indexes. Errors: 22023 or 22004 options '
+  'that do not fit, 42710 a name is taken, 42P01, 42809 or 55000 tables that cannot serve, 23505 '
+  'documents of the target with one key, 42501 unless the caller owns the tables';
 
 CREATE FUNCTION docpatterns._polymorphic_merge(rel regclass, parts text[], merge_on text, relations regclass[], into_fields text[], arrays text[], fields bson, target_field text, doc_column text) RETURNS text[]
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
