@@ -25,26 +25,30 @@ COMMENT ON FUNCTION docpatterns._preallocated_shape(bson) IS 'the shape itself; 
 CREATE FUNCTION preallocated_grid(rows int[], accessible text[] DEFAULT NULL, fill "any" DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_preallocated_grid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION preallocated_grid(int[], text[], "any") IS
-  'a shape for preallocated_enable: rows of seats, {12,12,14} being A1 to A12, B1 to B12 and C1 to C14; the field "accessible" beside them names some. fill is what a free cell holds (default 0). '
-  'Error 22023 for rows without cells, more than 100000 cells, accessible slots that do not exist';
+  'A shape: rows of cells, {12,12,14} being A1 to A12, B1 to B12 and C1 to C14; the field '
+  '"accessible" names some of them. fill is the value of a free cell (default 0). Error: 22023 '
+  'rows without cells, more than 100000 cells, or accessible slots that do not exist';
 
 CREATE FUNCTION preallocated_calendar(weekdays_only boolean DEFAULT false, month_field text DEFAULT 'month', year_field text DEFAULT 'year') RETURNS bson
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._preallocated_shape(@extschema@.bson_build('kind', 'calendar'::text, 'weekdays_only', coalesce($1, false), 'month_field', $2, 'year_field', $3))
 $$;
 COMMENT ON FUNCTION preallocated_calendar(boolean, text, text) IS
-  'a shape for preallocated_enable: a cell for each day of the document''s month (Monday to Friday with weekdays_only), which holds its number while it is free. '
-  'The month is an English name or a number, the year a number or its digits. Error 22023 for paths that are none';
+  'A shape: a cell for each day of the document''s month (with weekdays_only from Monday to '
+  'Friday), which holds its number while free. Error: 22023 a bad path';
 
 CREATE FUNCTION preallocated_pool(n int, fill "any" DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_preallocated_pool' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION preallocated_pool(int, "any") IS 'a shape for preallocated_enable: n slots, 1 to n; fill is what a free cell holds (default 0). Error 22023 unless there are 1 to 100000';
+COMMENT ON FUNCTION preallocated_pool(int, "any") IS
+  'A shape: slots 1 to n; fill is the value of a free cell (default 0). Error: 22023 unless there '
+  'are 1 to 100000';
 
 CREATE FUNCTION preallocated_clock(units text[], fill "any" DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_preallocated_clock' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION preallocated_clock(text[], "any") IS
-  'a shape for preallocated_enable: counters that are then filled by updates ($inc), named by the units, {hour,minute} being 0.0 to 23.59. '
-  'fill is what they begin with (default 0). Error 22023 unless the units are hour, minute and second, each the part of the one before it';
+  'A shape: counters named by the units, {hour,minute} being 0.0 to 23.59; fill is their first '
+  'value (default 0). Error: 22023 unless units are hour, minute and second, each a part of the '
+  'one before';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -92,9 +96,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION preallocated_enable(regclass, text, bson, text, text, text, text) IS
-  'declares the preallocated pattern: new documents get the slots of a shape (preallocated_grid, _calendar, _pool or _clock) in a field, which preallocated_claim then gives to one holder each. '
-  'store: "document" (who holds what stands in the cells; claims queue on the row) or "slots" (in a table aside; claims of different slots do not wait for each other, and only the view <table>_whole and the collection_* calls show what is taken). available_field counts the free ones. Returns the name of the declaration (default: the field). '
-  'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+  'Declares the preallocated pattern: new documents get the slots of a shape in a field, and '
+  'preallocated_claim gives each to one holder. store is "document" or "slots" (a side table). '
+  'available_field counts the free ones. Returns the name of the declaration (default: the field). '
+  'Locks the table against writers. Errors: 22023 options that do not fit, 42710 the name exists, '
+  '42501 unless the caller owns the table';
 
 -- Fields that a declaration keeps.
 CREATE FUNCTION docpatterns._preallocated_kept_paths(options bson) RETURNS SETOF text
