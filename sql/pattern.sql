@@ -445,8 +445,6 @@ BEGIN
     RAISE EXCEPTION 'the rows that table % had before the pattern was declared are not adopted yet', pattern_alter.rel
       USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'CALL pattern_build() first.';
   END IF;
-  PERFORM docpatterns._pattern_require_free(pattern_alter.rel, d.pattern, d.name, d.options,
-                                            pattern_alter.options);
   PERFORM docpatterns._pattern_call('alter', pattern_alter.rel, d.pattern, d.name,
                                     pattern_alter.options);
 END

@@ -92,7 +92,7 @@ BEGIN
     WHEN 'computed' THEN
       RETURN QUERY SELECT k FROM docpatterns._derive_kept_paths(pattern, options) k
         WHERE @extschema@.bson_get_text(options, 'mode') <> 'on_read'
-          AND k <> format('"%s"', replace(@extschema@.bson_get_text(options, 'state_field'), '"', '""'));
+          AND k <> '"_computed"';
     WHEN 'attribute' THEN
       RETURN NEXT @extschema@.bson_get_text(options, 'into_field');
     WHEN 'reference' THEN
@@ -301,7 +301,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_own_paths(bson) IS 'paths of fields of a declaration that documents had before it';
 
 -- More fields are to be kept: those that have values are the user's.
-CREATE FUNCTION docpatterns._pattern_require_free(rel regclass, pattern text, name text, options bson, changes bson)
+CREATE FUNCTION docpatterns._pattern_require_free(rel regclass, pattern text, name text, options bson, altered bson)
 RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -310,20 +310,15 @@ DECLARE
   holds text;
   found record;
 BEGIN
-  BEGIN
-    IF pattern = 'reference' THEN
-      added := ARRAY(SELECT f FROM unnest(docpatterns._reference_list(changes, 'live')) f
-                     EXCEPT SELECT f FROM unnest(
-                       docpatterns._reference_list(options, 'live')
-                       || docpatterns._reference_list(options, 'frozen')) f);
-    ELSE
-      added := ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths(pattern,
-                       options OPERATOR(@extschema@.||) changes) g
-                     EXCEPT SELECT g FROM docpatterns._pattern_guarded_paths(pattern, options) g);
-    END IF;
-  EXCEPTION WHEN data_exception THEN
-    RETURN;  -- the verb says what is wrong with these options
-  END;
+  IF pattern = 'reference' THEN
+    added := ARRAY(SELECT f FROM unnest(docpatterns._reference_list(altered, 'live')) f
+                   EXCEPT SELECT f FROM unnest(
+                     docpatterns._reference_list(options, 'live')
+                     || docpatterns._reference_list(options, 'frozen')) f);
+  ELSE
+    added := ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths(pattern, altered) g
+                   EXCEPT SELECT g FROM docpatterns._pattern_guarded_paths(pattern, options) g);
+  END IF;
   IF added = '{}' THEN
     RETURN;
   END IF;
@@ -406,38 +401,110 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_parts(regclass, text, text) IS
   'a declaration: its table, options and second table, and the pieces of SQL text that its verbs are made of; error 42704 when there is none';
 
--- Options with changes made to them, those that pattern_alter() is given. The types of a value that may be changed are named as
--- bson_typeof() does, with blanks between them; a change to null, where that is one of them, takes the option away. Two names mean
--- more: "strings" is an array of strings, and "any" is all but null.
-CREATE FUNCTION docpatterns._pattern_change_options(options bson, changes bson, pattern text, types bson) RETURNS bson
+-- Options -----------------------------------------------------------------------------------------------------------------
+
+CREATE FUNCTION docpatterns._pattern_options(pattern text, given bson, declared bson DEFAULT NULL) RETURNS bson
+  AS 'MODULE_PATHNAME', 'dp_pattern_options' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._pattern_options(text, bson, bson) IS
+  'options of a new declaration, without nulls, or a declaration''s options with changes; '
+  'errors 22023 and 22004 for what the pattern''s table of options does not allow';
+
+CREATE FUNCTION docpatterns._pattern_refuse_kept(rel regclass, doc_column text, name text, fields text[])
+RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  c record;
-  known text[] := ARRAY(SELECT k FROM @extschema@.bson_keys(types) k);
-  allowed text[];
+  clash record;
 BEGIN
-  FOR c IN SELECT e.key, e.value, @extschema@.bson_typeof(e.value) AS type FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key <> ALL (known) THEN
-      RAISE EXCEPTION 'option "%" of the % pattern cannot be changed', c.key, replace(pattern, '_', ' ')
-        USING ERRCODE = 'invalid_parameter_value',
-              HINT = CASE cardinality(known) WHEN 0 THEN 'End it with pattern_disable() and declare it again.' WHEN 1 THEN format('The option that can be changed is %s.', known[1])
-                       ELSE format('Options that can be changed are %s and %s.', array_to_string(known[:cardinality(known) - 1], ', '), known[cardinality(known)]) END;
-    END IF;
-    allowed := string_to_array(@extschema@.bson_get_text(types, c.key), ' ');
-    IF allowed = '{strings}' THEN
-      IF c.type <> 'array' OR EXISTS (SELECT FROM @extschema@.bson_elements(c.value) e WHERE @extschema@.bson_typeof(e) <> 'string') THEN
-        RAISE EXCEPTION '% must be an array of paths', c.key USING ERRCODE = 'invalid_parameter_value';
-      END IF;
-    ELSIF NOT (c.type = ANY (allowed) OR 'any' = ANY (allowed) AND c.type <> 'null') THEN
-      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, c.type USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    options := CASE c.type WHEN 'null' THEN @extschema@.bson_unset(options, c.key) ELSE @extschema@.bson_set(options, c.key, c.value) END;
-  END LOOP;
+  SELECT d.pattern, d.name, f.path INTO clash
+    FROM docpatterns._pattern_declarations(rel) d
+      CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS k (path)
+      CROSS JOIN unnest(fields) AS f (path)
+    WHERE d.name <> _pattern_refuse_kept.name
+      AND @extschema@.bson_get_text(d.options, 'doc_column') IS NOT DISTINCT FROM doc_column
+      AND docpatterns._pattern_paths_overlap(k.path, f.path) LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'field "%" of table % is kept by the % pattern "%" already', clash.path, rel,
+      replace(clash.pattern, '_', ' '), clash.name USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_refuse_kept(regclass, text, text, text[]) IS
+  'error 22023 for fields that another declaration of the table keeps in documents of that column';
+
+-- A pattern may have a function _<pattern>_verify(regclass, bson) for what options have in common.
+CREATE FUNCTION docpatterns._pattern_verify(rel regclass, pattern text, options bson) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  paths text[];
+  clash record;
+BEGIN
+  IF docpatterns._pattern_hook(pattern, 'verify', 'regclass, @extschema@.bson') IS NOT NULL THEN
+    EXECUTE format('SELECT docpatterns.%I($1, $2)', concat('_', pattern, '_verify'))
+      USING rel, options;
+  END IF;
+  paths := ARRAY(SELECT k FROM docpatterns._derive_kept_paths(pattern, options) k);
+  SELECT a.p, b.p AS other INTO clash
+    FROM unnest(paths) WITH ORDINALITY AS a (p, n)
+      JOIN unnest(paths || '_id'::text) WITH ORDINALITY AS b (p, n) ON a.n < b.n
+    WHERE docpatterns._pattern_paths_overlap(a.p, b.p) LIMIT 1;
+  IF clash.other = '_id' THEN
+    RAISE EXCEPTION 'a pattern cannot keep field "%"', clash.p
+      USING ERRCODE = 'invalid_parameter_value';
+  ELSIF FOUND THEN
+    RAISE EXCEPTION 'fields "%" and "%" must be different, and neither inside the other',
+      clash.p, clash.other USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  -- all computed patterns of a table have one state
+  PERFORM docpatterns._pattern_refuse_kept(rel, @extschema@.bson_get_text(options, 'doc_column'),
+            @extschema@.bson_get_text(options, 'name'), array_remove(paths, '"_computed"'));
+END
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_verify(regclass, text, bson) IS
+  'errors 22023 and others for options that do not fit each other, the table or its patterns';
+
+CREATE FUNCTION docpatterns._pattern_declare(rel regclass, pattern text, given bson) RETURNS bson
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  options @extschema@.bson := docpatterns._pattern_options(pattern, given);
+BEGIN
+  PERFORM docpatterns._pattern_require_unused(rel, @extschema@.bson_get_text(options, 'name'));
+  PERFORM docpatterns._pattern_verify(rel, pattern, options);
   RETURN options;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_change_options(bson, bson, text, bson) IS
-  'options of a declaration with changes; error 22023 for an option that is not in types, or for a value of another type';
+COMMENT ON FUNCTION docpatterns._pattern_declare(regclass, text, bson) IS
+  'the options of a new declaration, checked; locks the table against writers; '
+  'errors as _pattern_options(), _pattern_verify() and _pattern_require_unused()';
+
+-- What a pattern has to do beside that is in its _<pattern>_alter().
+CREATE FUNCTION docpatterns._pattern_alter(rel regclass, name text, changes bson) RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  d record;
+  options @extschema@.bson;
+  result text;
+BEGIN
+  SELECT q.pattern, q.options INTO d FROM docpatterns._pattern_declarations(rel) q
+    WHERE q.name = _pattern_alter.name;
+  options := docpatterns._pattern_options(d.pattern, changes, d.options);
+  IF changes::text = '{}' THEN
+    RETURN NULL;
+  END IF;
+  PERFORM docpatterns._pattern_verify(rel, d.pattern, options);
+  PERFORM docpatterns._pattern_require_free(rel, d.pattern, name, d.options, options);
+  IF docpatterns._pattern_hook(d.pattern, 'alter', 'regclass, text, @extschema@.bson')
+     IS NOT NULL THEN
+    EXECUTE format('SELECT docpatterns.%I($1, $2, $3)', concat('_', d.pattern, '_alter'))
+      INTO result USING rel, name, options;
+  ELSE
+    EXECUTE format('SELECT docpatterns.%I($1, $2)', concat('_', d.pattern, '_create_triggers'))
+      USING rel, options;
+  END IF;
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_alter(regclass, text, bson) IS
+  'pattern_alter of a declaration: checks its options with changes and makes its triggers again';
 
 -- Tables that a pattern keeps ---------------------------------------------------------------------------------------------
 
@@ -551,8 +618,7 @@ BEGIN
   FOR t IN
     SELECT rel AS tab, name AS label, @extschema@.bson_get_text(options, 'doc_column') AS doc
     UNION ALL
-    SELECT s.side, s.pair, coalesce(@extschema@.bson_get_text(options, 'source_doc_column'), @extschema@.bson_get_text(options, 'source_column'),
-                                    @extschema@.bson_get_text(options, 'other_doc_column'), @extschema@.bson_get_text(options, 'followers_column'))
+    SELECT s.side, s.pair, @extschema@.bson_get_text(options, 'source_doc_column')
     FROM (SELECT q.pair, docpatterns._pattern_side(q.pair, rel) AS side
           FROM unnest(docpatterns._pattern_pairs(options)) AS q (pair)) AS s
     WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc

@@ -8,9 +8,9 @@ CREATE FUNCTION docpatterns._approximation_plus(doc bson, field text, amount bso
   AS 'MODULE_PATHNAME', 'dp_approximation_plus' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._approximation_plus(bson, text, bson_value) IS 'the document with an amount added to a field; errors 42804 for what is no number, 22003 for a sum that is out of range';
 
-CREATE FUNCTION docpatterns._approximation_valid(rel regclass, options bson) RETURNS void
-  AS 'MODULE_PATHNAME', 'dp_approximation_valid' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._approximation_valid(regclass, bson) IS 'error 22023 unless these are options of the approximation pattern';
+CREATE FUNCTION docpatterns._approximation_verify(rel regclass, options bson) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_approximation_verify' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION docpatterns._approximation_verify(regclass, bson) IS 'error 22023 unless these are options of the approximation pattern';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -25,34 +25,14 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  name := coalesce(name, field);
-  IF field IS NULL THEN
-    RAISE EXCEPTION 'field must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  IF num_nonnulls(step, error, threshold, slots) <> 1 THEN
-    RAISE EXCEPTION 'exactly one of step, error, threshold and slots must be given' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
   IF slots IS NOT NULL THEN
     PERFORM docpatterns._pattern_refuse_partition(rel);
   END IF;
-  IF docpatterns._pattern_paths_overlap(field, '_id') THEN
-    RAISE EXCEPTION 'field must not be _id' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  PERFORM docpatterns._pattern_require_unused(rel, name);
-  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
-             WHERE d.pattern = 'approximation' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc
-               AND docpatterns._pattern_paths_overlap(@extschema@.bson_get_text(d.options, 'field'), field)) THEN
-    RAISE EXCEPTION 'table % has an approximation pattern of this field already', t.base USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  PERFORM docpatterns._derive_refuse_kept(rel, t.base, t.doc, ARRAY[field]);
-
-  options := @extschema@.bson_build('name', name, 'field', field);
-  options := CASE WHEN step IS NOT NULL THEN @extschema@.bson_set(options, 'step', step)
-                  WHEN error IS NOT NULL THEN @extschema@.bson_set(options, 'error', error)
-                  WHEN threshold IS NOT NULL THEN @extschema@.bson_set(options, 'threshold', threshold)
-                  ELSE @extschema@.bson_set(@extschema@.bson_set(options, 'slots', slots), 'pair', pair) END;
-  options := @extschema@.bson_set(options, 'doc_column', t.doc);
-  PERFORM docpatterns._approximation_valid(rel, options);
+  options := docpatterns._pattern_declare(rel, 'approximation', @extschema@.bson_build(
+    'name', coalesce(name, field), 'field', field, 'step', step, 'error', error,
+    'threshold', threshold, 'slots', slots,
+    'pair', CASE WHEN slots IS NOT NULL THEN pair END, 'doc_column', t.doc));
+  name := @extschema@.bson_get_text(options, 'name');
 
   IF slots IS NOT NULL THEN
     PERFORM docpatterns._approximation_create_slots(rel, t.doc, name, pair);
@@ -119,7 +99,7 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'approximation', name) q;
   BEGIN
-    PERFORM docpatterns._approximation_valid(rel, p.options);
+    PERFORM docpatterns._approximation_verify(rel, p.options);
   EXCEPTION WHEN invalid_parameter_value THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'options'::text, 'valid'::text, SQLERRM;
     RETURN;
@@ -184,27 +164,6 @@ COMMENT ON FUNCTION docpatterns._approximation_repair(regclass, text) IS 'patter
 CREATE FUNCTION docpatterns._approximation_drop_orphans(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_approximation_drop_orphans' LANGUAGE C STRICT;
 COMMENT ON FUNCTION docpatterns._approximation_drop_orphans(regclass, text) IS 'forgets slots whose document does not exist; error 42501 unless the caller owns the table';
-
-CREATE FUNCTION docpatterns._approximation_alter(rel regclass, name text, changes bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  p record;
-  o @extschema@.bson;
-BEGIN
-  SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'approximation', name) q;
-  o := docpatterns._pattern_change_options(@extschema@.bson_unset(p.options, 'step', 'error', 'threshold', 'slots'), changes, 'approximation',
-         '{step: "int long", error: "int double", threshold: "string", slots: "int long"}');
-  IF (SELECT count(*) FROM @extschema@.bson_keys(changes)) <> 1 THEN
-    RAISE EXCEPTION 'exactly one of step, error, threshold and slots must be given' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF @extschema@.bson_exists(o, 'slots') <> @extschema@.bson_exists(p.options, 'slots') THEN
-    RAISE EXCEPTION 'a counter with slots cannot become one without, nor the other way' USING ERRCODE = 'invalid_parameter_value', HINT = 'End the pattern and declare it again.';
-  END IF;
-  PERFORM docpatterns._approximation_valid(rel, o);
-  PERFORM docpatterns._approximation_create_triggers(rel, o);
-END
-$$;
-COMMENT ON FUNCTION docpatterns._approximation_alter(regclass, text, bson) IS 'pattern_alter of the approximation pattern';
 
 CREATE FUNCTION docpatterns._approximation_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

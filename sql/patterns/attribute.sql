@@ -56,41 +56,11 @@ COMMENT ON FUNCTION docpatterns._attribute_faults(bson, bson) IS 'what is wrong 
 -- A function of all options makes one document of them, for the calls too.
 CREATE FUNCTION docpatterns._attribute_options(into_field text, pattern text, prefix text, paths text[], name_field text, value_field text,
                                    qualifiers bson, qualifier_field text, rename bson, is_unique boolean) RETURNS bson
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  options @extschema@.bson;
-BEGIN
-  IF into_field IS NULL OR value_field IS NULL OR is_unique IS NULL THEN
-    RAISE EXCEPTION 'into_field, value_field and is_unique must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  options := @extschema@.bson_build('into_field', into_field);
-  IF pattern IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'pattern', pattern);
-  END IF;
-  IF prefix IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'prefix', prefix);
-  END IF;
-  IF paths IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'paths', @extschema@.to_bson(paths));
-  END IF;
-  IF name_field IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'name_field', name_field);
-  END IF;
-  options := @extschema@.bson_set(options, 'value_field', value_field);
-  IF qualifiers IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'qualifiers', qualifiers);
-  END IF;
-  IF qualifier_field IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'qualifier_field', qualifier_field);
-  END IF;
-  IF rename IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'rename', rename);
-  END IF;
-  IF is_unique THEN
-    options := @extschema@.bson_set(options, 'is_unique', true);
-  END IF;
-  RETURN options;
-END
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT docpatterns._pattern_options('attribute', @extschema@.bson_build(
+    'into_field', into_field, 'pattern', pattern, 'prefix', prefix, 'paths', paths,
+    'name_field', name_field, 'value_field', value_field, 'qualifiers', qualifiers,
+    'qualifier_field', qualifier_field, 'rename', rename, 'is_unique', is_unique))
 $$;
 COMMENT ON FUNCTION docpatterns._attribute_options(text, text, text, text[], text, text, bson, text, bson, boolean) IS 'options of the attribute pattern as a document; error 22004 for those that must not be null';
 
@@ -105,11 +75,12 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  options := docpatterns._attribute_options(into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename, is_unique);
-  name := coalesce(name, into_field);
-  options := @extschema@.bson_build('name', name) OPERATOR(@extschema@.||) options OPERATOR(@extschema@.||) @extschema@.bson_build('doc_column', t.doc);
-  PERFORM docpatterns._pattern_require_unused(rel, name);
-  PERFORM docpatterns._attribute_verify(rel, options);
+  options := docpatterns._pattern_declare(rel, 'attribute',
+    @extschema@.bson_build('name', coalesce(name, into_field))
+    OPERATOR(@extschema@.||) docpatterns._attribute_options(into_field, pattern, prefix, paths,
+      name_field, value_field, qualifiers, qualifier_field, rename, is_unique)
+    OPERATOR(@extschema@.||) @extschema@.bson_build('doc_column', t.doc));
+  name := @extschema@.bson_get_text(options, 'name');
   PERFORM docpatterns._attribute_create_view(rel, t.doc, view_name);
   PERFORM docpatterns._attribute_create_trigger(rel, options);
   PERFORM docpatterns._attribute_create_index(rel, options);
@@ -124,25 +95,12 @@ COMMENT ON FUNCTION attribute_enable(regclass, text, text, text, text, text[], t
   'writers while the index is built. Errors: 22023 options that do not fit, 42710 the name exists, '
   '42P07 the name of the view is taken, 42501 unless the caller owns the table';
 
--- What a declaration must not do: errors, or nothing.
 CREATE FUNCTION docpatterns._attribute_verify(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  declared text := @extschema@.bson_get_text(options, 'name');
-  d record;
-BEGIN
-  PERFORM docpatterns._attribute_pack('{}', options);   -- a bad option is an error here
-  FOR d IN
-    SELECT q.pattern, q.name, theirs.path, ours.path AS our_path
-    FROM docpatterns._pattern_declarations(rel) q CROSS JOIN LATERAL docpatterns._derive_kept_paths(q.pattern, q.options) AS theirs (path)
-      CROSS JOIN docpatterns._attribute_kept_paths(_attribute_verify.options) AS ours (path)
-    WHERE q.name <> declared AND docpatterns._pattern_paths_overlap(theirs.path, ours.path)
-  LOOP
-    RAISE EXCEPTION 'field "%" of table % is kept by the % pattern "%" already', d.our_path, rel, d.pattern, d.name USING ERRCODE = 'invalid_parameter_value';
-  END LOOP;
-END
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT docpatterns._attribute_pack('{}', $2)
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_verify(regclass, bson) IS 'errors 22023 for options of the attribute pattern that do not fit the table';
+COMMENT ON FUNCTION docpatterns._attribute_verify(regclass, bson) IS
+  'error 22023 for options of the attribute pattern that do not fit each other';
 
 CREATE FUNCTION docpatterns._attribute_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -366,20 +324,20 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._attribute_require_once(regclass, text) IS 'error 23505 with the keys of documents that have a key twice in their array';
 
-CREATE FUNCTION docpatterns._attribute_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._attribute_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  options @extschema@.bson;
   full_options @extschema@.bson;
   anew text;
+  shape_only boolean;
 BEGIN
-  -- the trigger is dropped and made anew where documents are written, which nobody may see
-  EXECUTE format('LOCK TABLE %s IN %s MODE', rel, CASE WHEN EXISTS (SELECT FROM @extschema@.bson_keys(changes) k WHERE k <> 'shape') THEN 'ACCESS EXCLUSIVE' ELSE 'SHARE ROW EXCLUSIVE' END);
   SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
-  options := docpatterns._pattern_change_options(p.options, changes, 'attribute', '{into_field: "string", pattern: "any null", prefix: "any null", paths: "any null", name_field: "any null", value_field: "string", '
-               'qualifiers: "any null", qualifier_field: "any null", rename: "any null", is_unique: "bool", shape: "string"}');
-  PERFORM docpatterns._attribute_verify(rel, options);
+  shape_only := @extschema@.bson_unset(options, 'shape')::text
+                = @extschema@.bson_unset(p.options, 'shape')::text;
+  -- the trigger is dropped and made anew where documents are written, which nobody may see
+  EXECUTE format('LOCK TABLE %s IN %s MODE', rel,
+                 CASE WHEN shape_only THEN 'SHARE ROW EXCLUSIVE' ELSE 'ACCESS EXCLUSIVE' END);
   full_options := docpatterns._attribute_full_options(rel, name, options);
   IF docpatterns._attribute_fields(options) <> docpatterns._attribute_fields(p.options)
      OR EXISTS (SELECT FROM unnest(ARRAY['into_field', 'value_field', 'qualifier_field']) o
@@ -389,7 +347,7 @@ BEGIN
   ELSIF @extschema@.bson_get_text(p.options, 'is_unique') IS DISTINCT FROM 'true' THEN
     PERFORM docpatterns._attribute_require_once(rel, name);
   END IF;
-  IF @extschema@.bson_unset(options, 'shape')::text = @extschema@.bson_unset(p.options, 'shape')::text THEN
+  IF shape_only THEN
     PERFORM docpatterns._attribute_create_trigger(rel, options);
     IF docpatterns._pattern_nonempty(rel) THEN
       RAISE NOTICE 'new writes to table % get the other shape', p.base USING HINT = format('CALL pattern_build(%L, %L) brings the documents that are there into it, in batches.', p.base, name);

@@ -37,6 +37,35 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_tem
 $$;
 COMMENT ON FUNCTION docpatterns._bucket_granularity_fits(interval, interval) IS 'whether a span consists of whole slots; slots in spans of months have to divide a day';
 
+CREATE FUNCTION docpatterns._bucket_verify(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  span interval := @extschema@.bson_get_text(options, 'span')::interval;
+  granularity interval := @extschema@.bson_get_text(options, 'granularity')::interval;
+  origin timestamptz := @extschema@.bson_get_text(options, 'origin')::timestamptz;
+  time_zone text := @extschema@.bson_get_text(options, 'time_zone');
+BEGIN
+  IF (span IS NULL) = @extschema@.bson_exists(options, 'time_field') THEN
+    RAISE EXCEPTION 'span and time_field go together' USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'Pages of measurements without time have span => NULL and no time_field.';
+  END IF;
+  IF span IS NULL AND (granularity IS NOT NULL OR origin IS NOT NULL) THEN
+    RAISE EXCEPTION 'pages have no granularity and no origin' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  -- raises what is wrong with the span, the origin and the zone
+  PERFORM @extschema@.bucket_start(s, timestamptz '2000-01-01 00:00:00+00', origin, time_zone)
+    FROM unnest(ARRAY[span, granularity]) s WHERE s IS NOT NULL;
+  IF granularity > span THEN
+    RAISE EXCEPTION 'granularity is greater than the span' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF NOT docpatterns._bucket_granularity_fits(granularity, span) THEN
+    RAISE EXCEPTION 'a span of % does not consist of whole slots of %', span, granularity USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._bucket_verify(regclass, bson) IS
+  'error 22023 for a span, a granularity and an origin that do not fit each other';
+
 -- Types and names are resolved by the caller's search_path; the work is done under a fixed one.
 CREATE FUNCTION bucket_create(
   rel text, columns text DEFAULT NULL, group_by text[] DEFAULT '{}', time_field text DEFAULT NULL, span interval DEFAULT '1 hour',
@@ -110,9 +139,6 @@ BEGIN
   IF missing IS NOT NULL THEN
     RAISE EXCEPTION 'there is no column "%"', missing USING ERRCODE = 'undefined_column';
   END IF;
-  IF array_position(group_by, NULL) IS NOT NULL THEN
-    RAISE EXCEPTION 'group_by must not hold nulls' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
   IF time_field = ANY (group_by) OR (SELECT count(*) <> count(DISTINCT u.c) FROM unnest(group_by) AS u (c)) THEN
     RAISE EXCEPTION 'a column is named twice in group_by and time_field' USING ERRCODE = 'invalid_parameter_value';
   END IF;
@@ -123,17 +149,9 @@ BEGIN
     RAISE EXCEPTION 'a group has at most 30 columns' USING ERRCODE = 'program_limit_exceeded';
   END IF;
 
-  -- spans and limits
-  IF (span IS NULL) <> (time_field IS NULL) THEN
-    RAISE EXCEPTION 'span and time_field go together' USING ERRCODE = 'invalid_parameter_value',
-      HINT = 'Pages of measurements without time have span => NULL and no time_field.';
-  END IF;
   IF time_field IS NULL THEN
     IF 'arrived' = ANY (names) THEN
       RAISE EXCEPTION 'a column of pages cannot be named arrived' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'The table of waiting measurements has a column of that name.';
-    END IF;
-    IF granularity IS NOT NULL OR origin IS NOT NULL THEN
-      RAISE EXCEPTION 'pages have no granularity and no origin' USING ERRCODE = 'invalid_parameter_value';
     END IF;
   ELSE
     time_type := types[array_position(names, time_field)];
@@ -142,58 +160,20 @@ BEGIN
         USING ERRCODE = 'datatype_mismatch', DETAIL = 'It has to be timestamptz or timestamp.';
     END IF;
     not_nulls[array_position(names, time_field)] := true;
-    -- raises what is wrong with the span, the origin and the zone
-    PERFORM @extschema@.bucket_start(span, timestamptz '2000-01-01 00:00:00+00', origin, time_zone);
-    IF granularity IS NOT NULL THEN
-      PERFORM @extschema@.bucket_start(granularity, timestamptz '2000-01-01 00:00:00+00', origin, time_zone);
-      IF granularity > span THEN
-        RAISE EXCEPTION 'granularity is greater than the span' USING ERRCODE = 'invalid_parameter_value';
-      END IF;
-      IF NOT docpatterns._bucket_granularity_fits(granularity, span) THEN
-        RAISE EXCEPTION 'a span of % does not consist of whole slots of %', span, granularity USING ERRCODE = 'invalid_parameter_value';
-      END IF;
-    END IF;
-  END IF;
-  IF max_count IS NULL OR max_count < 1 OR max_count > 65534 THEN
-    RAISE EXCEPTION 'max_count must be between 1 and 65534' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF max_bytes IS NULL OR max_bytes < 1000 OR max_bytes > 100000000 THEN
-    RAISE EXCEPTION 'max_bytes must be between 1000 and 100000000' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF granularity IS NULL AND same_slot IS NOT NULL THEN
     RAISE EXCEPTION 'same_slot needs a granularity' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF granularity IS NOT NULL THEN
-    same_slot := coalesce(same_slot, 'refuse');
-    IF same_slot NOT IN ('refuse', 'replace', 'add', 'keep') THEN
-      RAISE EXCEPTION 'same_slot is "%"', same_slot USING ERRCODE = 'invalid_parameter_value', HINT = 'It is refuse, replace, add or keep.';
-    END IF;
-  END IF;
-  IF end_date IS NULL OR end_date NOT IN ('inclusive', 'exclusive') THEN
-    RAISE EXCEPTION 'end_date is "%"', end_date USING ERRCODE = 'invalid_parameter_value', HINT = 'It is inclusive or exclusive.';
-  END IF;
 
   -- The declaration. Columns are found by position (group_at, time_at), because they may be renamed.
-  options := @extschema@.bson_build('name', name, 'group_by', group_by);
-  IF time_field IS NOT NULL THEN
-    options := @extschema@.bson_set(@extschema@.bson_set(@extschema@.bson_set(options, 'time_field', time_field), 'span', span::text), 'time_zone', time_zone);
-    IF origin IS NOT NULL THEN
-      options := @extschema@.bson_set(options, 'origin', origin::text);
-    END IF;
-    IF granularity IS NOT NULL THEN
-      options := @extschema@.bson_set(@extschema@.bson_set(options, 'granularity', granularity::text), 'same_slot', same_slot);
-    END IF;
-  END IF;
-  options := @extschema@.bson_set(@extschema@.bson_set(options, 'max_count', max_count), 'max_bytes', max_bytes);
-  IF document IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'document', document);
-  END IF;
-  options := @extschema@.bson_set(options, 'end_date', end_date);
-  options := @extschema@.bson_set(options, 'group_at', (SELECT coalesce(array_agg(array_position(names, u.c) ORDER BY u.n), '{}') FROM unnest(group_by) WITH ORDINALITY AS u (c, n)));
-  IF time_field IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'time_at', array_position(names, time_field));
-  END IF;
-  options := @extschema@.bson_set(@extschema@.bson_set(options, 'pair', pair), 'second_pair', pair || '.recent');
+  options := docpatterns._pattern_options('bucket', @extschema@.bson_build(
+    'name', name, 'group_by', group_by, 'time_field', time_field, 'span', span::text,
+    'time_zone', time_zone, 'origin', origin::text, 'granularity', granularity::text,
+    'same_slot', same_slot, 'max_count', max_count, 'max_bytes', max_bytes, 'document', document,
+    'end_date', end_date,
+    'group_at', (SELECT coalesce(array_agg(array_position(names, u.c) ORDER BY u.n), '{}') FROM unnest(group_by) WITH ORDINALITY AS u (c, n)),
+    'time_at', array_position(names, time_field), 'pair', pair, 'second_pair', pair || '.recent'));
+  PERFORM docpatterns._bucket_verify(NULL, options);
 
   EXECUTE format('CREATE FOREIGN TABLE %s (%s) SERVER docpatterns_bucket', base,
                  (SELECT string_agg(format('%I %s%s', u.name, u.type, CASE WHEN u.not_null THEN ' NOT NULL' ELSE '' END), ', ' ORDER BY u.n)

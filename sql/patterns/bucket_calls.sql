@@ -248,59 +248,15 @@ CREATE FUNCTION docpatterns._bucket_alter(rel regclass, name text, options bson)
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET intervalstyle = postgres AS $$
 DECLARE
   p record;
-  merged @extschema@.bson;
-  o text;
-  same_slot text;
-  repack boolean := false;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
   PERFORM docpatterns._bucket_lock(rel);
-  merged := p.options;
-  FOR o IN SELECT k FROM @extschema@.bson_keys(options) k LOOP
-    CASE o
-      WHEN 'span' THEN
-        IF p.time_column IS NULL THEN
-          RAISE EXCEPTION '% has pages, not spans of time', rel USING ERRCODE = 'invalid_parameter_value';
-        END IF;
-        PERFORM @extschema@.bucket_start(@extschema@.bson_get_text(options, 'span')::interval, timestamptz '2000-01-01 00:00:00+00');
-        IF @extschema@.bson_exists(p.options, 'granularity') AND @extschema@.bson_get_text(p.options, 'granularity')::interval > @extschema@.bson_get_text(options, 'span')::interval THEN
-          RAISE EXCEPTION 'granularity is greater than the span' USING ERRCODE = 'invalid_parameter_value';
-        END IF;
-        IF @extschema@.bson_exists(p.options, 'granularity') AND
-           NOT docpatterns._bucket_granularity_fits(@extschema@.bson_get_text(p.options, 'granularity')::interval, @extschema@.bson_get_text(options, 'span')::interval) THEN
-          RAISE EXCEPTION 'a span of % does not consist of whole slots of %', @extschema@.bson_get_text(options, 'span'), @extschema@.bson_get_text(p.options, 'granularity')
-            USING ERRCODE = 'invalid_parameter_value';
-        END IF;
-        merged := @extschema@.bson_set(merged, 'span', (@extschema@.bson_get_text(options, 'span')::interval)::text);
-        repack := true;
-      WHEN 'max_count' THEN
-        IF NOT coalesce(@extschema@.bson_get_text(options, o)::int BETWEEN 1 AND 65534, false) THEN
-          RAISE EXCEPTION 'max_count must be between 1 and 65534' USING ERRCODE = 'invalid_parameter_value';
-        END IF;
-        merged := @extschema@.bson_set(merged, o, @extschema@.bson_get_text(options, o)::int);
-        repack := true;
-      WHEN 'max_bytes' THEN
-        IF NOT coalesce(@extschema@.bson_get_text(options, o)::int BETWEEN 1000 AND 100000000, false) THEN
-          RAISE EXCEPTION 'max_bytes must be between 1000 and 100000000' USING ERRCODE = 'invalid_parameter_value';
-        END IF;
-        merged := @extschema@.bson_set(merged, o, @extschema@.bson_get_text(options, o)::int);
-        repack := true;
-      WHEN 'same_slot' THEN
-        same_slot := @extschema@.bson_get_text(options, o);
-        IF NOT @extschema@.bson_exists(p.options, 'granularity') THEN
-          RAISE EXCEPTION 'same_slot needs a granularity' USING ERRCODE = 'invalid_parameter_value';
-        END IF;
-        IF same_slot IS NULL OR same_slot NOT IN ('refuse', 'replace', 'add', 'keep') THEN
-          RAISE EXCEPTION 'same_slot is "%"', same_slot USING ERRCODE = 'invalid_parameter_value', HINT = 'It is refuse, replace, add or keep.';
-        END IF;
-        merged := @extschema@.bson_set(merged, o, same_slot);
-      ELSE
-        RAISE EXCEPTION 'option "%" of the bucket pattern cannot be changed', o
-          USING ERRCODE = 'invalid_parameter_value', HINT = 'It is one of span, max_count, max_bytes and same_slot.';
-    END CASE;
-  END LOOP;
-  PERFORM docpatterns._bucket_redeclare(rel, merged);
-  IF NOT repack THEN
+  IF @extschema@.bson_exists(options, 'span') THEN
+    options := @extschema@.bson_set(options, 'span', (@extschema@.bson_get_text(options, 'span')::interval)::text);
+  END IF;
+  PERFORM docpatterns._bucket_redeclare(rel, options);
+  IF @extschema@.bson_unset(options, 'same_slot')::text
+     = @extschema@.bson_unset(p.options, 'same_slot')::text THEN
     RETURN 0;
   END IF;
   RETURN docpatterns._bucket_repack(rel);

@@ -15,20 +15,13 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  IF name IS NULL OR documents IS NULL OR notify IS NULL THEN
-    RAISE EXCEPTION 'name, documents and notify must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  PERFORM docpatterns._pattern_require_unused(rel, name);
-  options := @extschema@.bson_build('name', name, 'pair', pair, 'documents', documents, 'doc_column', t.doc);
   IF notify THEN
     channel := coalesce(channel, docpatterns._pattern_object_name(t.table_name, name, NULL));
-    IF octet_length(channel) NOT BETWEEN 1 AND 63 THEN
-      RAISE EXCEPTION 'a channel has between 1 and 63 bytes' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    options := @extschema@.bson_set(options, 'channel', channel);
   ELSIF channel IS NOT NULL THEN
     RAISE EXCEPTION 'without notify there is no channel' USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  options := docpatterns._pattern_declare(rel, 'change_feed', @extschema@.bson_build(
+    'name', name, 'pair', pair, 'documents', documents, 'doc_column', t.doc, 'channel', channel));
   PERFORM docpatterns._change_feed_create_table(rel, t.doc, name, pair);
   PERFORM docpatterns._change_feed_create_triggers(rel, options);
   RETURN name;
@@ -180,20 +173,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._change_feed_repair(regclass, text) IS 'pattern_repair of a change feed: records what is missing';
-
-CREATE FUNCTION docpatterns._change_feed_alter(rel regclass, name text, changes bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  o @extschema@.bson := docpatterns._change_feed_options(rel, name);
-BEGIN
-  o := docpatterns._pattern_change_options(o, changes, 'change_feed', '{channel: "string null"}');
-  IF octet_length(@extschema@.bson_get_text(o, 'channel')) NOT BETWEEN 1 AND 63 THEN
-    RAISE EXCEPTION 'channel must be a name of at most 63 bytes' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  PERFORM docpatterns._change_feed_create_triggers(rel, o);
-END
-$$;
-COMMENT ON FUNCTION docpatterns._change_feed_alter(regclass, text, bson) IS 'pattern_alter of a change feed';
 
 CREATE FUNCTION docpatterns._change_feed_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -32,7 +32,7 @@ COMMENT ON FUNCTION docpatterns._computed_check_documents(regclass, text) IS 'do
 
 CREATE FUNCTION computed_enable(
   rel regclass, source regclass, on_field text, fields bson, target_field text DEFAULT NULL, filter bson DEFAULT NULL,
-  order_by bson DEFAULT NULL, create_missing boolean DEFAULT false, mode text DEFAULT 'immediate', state_field text DEFAULT '_computed',
+  order_by bson DEFAULT NULL, create_missing boolean DEFAULT false, mode text DEFAULT 'immediate',
   name text DEFAULT NULL, doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -43,42 +43,15 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  IF source IS NULL OR on_field IS NULL OR fields IS NULL OR create_missing IS NULL OR mode IS NULL OR state_field IS NULL THEN
-    RAISE EXCEPTION 'source, on_field, fields, create_missing, mode and state_field must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  IF mode NOT IN ('immediate', 'deferred', 'on_read') THEN
-    RAISE EXCEPTION 'mode must be "immediate", "deferred" or "on_read"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF create_missing AND mode = 'on_read' THEN
-    RAISE EXCEPTION 'a view cannot create documents' USING ERRCODE = 'invalid_parameter_value', HINT = 'Leave out create_missing or the mode.';
-  END IF;
-  name := coalesce(name, (SELECT k FROM @extschema@.bson_keys(fields) k LIMIT 1));
-  IF name IS NULL THEN
-    RAISE EXCEPTION 'fields must not be empty' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-
-  options := @extschema@.bson_build('name', name, 'on_field', on_field, 'fields', fields, 'mode', mode, 'create_missing', create_missing, 'state_field', state_field);
-  IF target_field IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'target_field', target_field);
-  END IF;
-  IF filter IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'filter', filter);
-  END IF;
-  IF order_by IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'order_by', order_by);
-  END IF;
-  options := @extschema@.bson_set(options, 'doc_column', t.doc);
   SELECT q.doc INTO s FROM docpatterns._derive_source(rel, source, source_doc_column) q;
-  IF s.doc IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'source_doc_column', s.doc);
-  END IF;
-  PERFORM docpatterns._computed_verify(rel, source, options);
-
-  IF mode = 'on_read' THEN
-    options := @extschema@.bson_set(options, 'view', docpatterns._pattern_relation_name(t.schema_name, t.table_name, name, 'view'));
-  ELSE
-    options := @extschema@.bson_set(options, 'pair', pair);
-  END IF;
+  name := coalesce(name, (SELECT k FROM @extschema@.bson_keys(fields) k LIMIT 1));
+  options := docpatterns._pattern_declare(rel, 'computed', @extschema@.bson_build(
+    'name', name, 'on_field', on_field, 'fields', fields, 'mode', mode,
+    'create_missing', create_missing, 'target_field', target_field, 'filter', filter,
+    'order_by', order_by, 'doc_column', t.doc, 'source_doc_column', s.doc,
+    'view', CASE WHEN mode = 'on_read' THEN
+              docpatterns._pattern_relation_name(t.schema_name, t.table_name, name, 'view') END,
+    'pair', CASE WHEN mode <> 'on_read' THEN pair END));
   IF mode = 'deferred' THEN
     options := @extschema@.bson_set(options, 'second_pair', docpatterns._derive_create_queue(rel, 'computed', name));
   END IF;
@@ -99,7 +72,7 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION computed_enable(regclass, regclass, text, bson, text, bson, bson, boolean, text, text, text, text, text) IS
+COMMENT ON FUNCTION computed_enable(regclass, regclass, text, bson, text, bson, bson, boolean, text, text, text, text) IS
   'Declares that fields of the documents of rel are accumulators over the documents of source '
   'whose on_field equals their target_field (default: the primary key). Returns the name of the '
   'declaration. Locks both tables against writers and builds missing indexes. Errors: 22004, 22023 '
@@ -107,39 +80,25 @@ COMMENT ON FUNCTION computed_enable(regclass, regclass, text, bson, text, bson, 
   'owns both tables';
 
 -- What a declaration must not do: errors, or nothing.
-CREATE FUNCTION docpatterns._computed_verify(rel regclass, source regclass, declaration bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION docpatterns._computed_verify(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  f record;
-  d record;
-  declared text := @extschema@.bson_get_text(declaration, 'name');
-  target_field text := @extschema@.bson_get_text(declaration, 'target_field');
-  ours text[];
+  target_field text := @extschema@.bson_get_text(options, 'target_field');
 BEGIN
-  SELECT array_agg(q.field) || @extschema@.bson_get_text(declaration, 'state_field') INTO ours FROM docpatterns._computed_fields(declaration, NULL) q;
-  -- a bad path is an error here
-  PERFORM docpatterns._pattern_paths_overlap(@extschema@.bson_get_text(declaration, 'on_field'), '_id');
-  IF '_id' = ANY (ours) THEN
-    RAISE EXCEPTION '_id cannot be a computed field' USING ERRCODE = 'invalid_parameter_value';
+  IF @extschema@.bson_get_text(options, 'create_missing') = 'true'
+     AND @extschema@.bson_get_text(options, 'mode') = 'on_read' THEN
+    RAISE EXCEPTION 'a view cannot create documents' USING ERRCODE = 'invalid_parameter_value', HINT = 'Leave out create_missing or the mode.';
   END IF;
-  IF EXISTS (SELECT FROM unnest(ours) AS o (field)
-             WHERE docpatterns._pattern_paths_overlap(format('"%s"', replace(o.field, '"', '""')), target_field)) THEN
+  -- accumulators that cannot be compiled are errors here
+  IF EXISTS (SELECT FROM docpatterns._computed_fields(options, NULL) AS o
+             WHERE docpatterns._pattern_paths_overlap(
+                     format('"%s"', replace(o.field, '"', '""')), target_field)) THEN
     RAISE EXCEPTION 'target_field must not be a computed field' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM docpatterns._pattern_require_unused(rel, declared, @extschema@.bson_get_text(declaration, 'pair'));
-  FOR d IN SELECT q.* FROM docpatterns._pattern_declarations(rel) q
-           WHERE NOT (q.pattern = 'computed' AND q.name = declared) LOOP
-    SELECT o.field, p.path INTO f
-      FROM unnest(ours) AS o (field) CROSS JOIN docpatterns._derive_kept_paths(d.pattern, d.options) AS p (path)
-      WHERE o.field <> @extschema@.bson_get_text(declaration, 'state_field')
-        AND docpatterns._pattern_paths_overlap(format('"%s"', replace(o.field, '"', '""')), p.path) LIMIT 1;
-    IF FOUND THEN
-      RAISE EXCEPTION 'field "%" of table % is kept by the % pattern "%" already', f.field, rel, d.pattern, d.name USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-  END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._computed_verify(regclass, regclass, bson) IS 'errors 22023 and 42710 for options of a computed declaration that do not fit its table';
+COMMENT ON FUNCTION docpatterns._computed_verify(regclass, bson) IS
+  'errors 22023 and 0A000 for options of a computed pattern that do not fit each other';
 
 -- The triggers on the target, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION docpatterns._computed_create_triggers(rel regclass, options bson) RETURNS void

@@ -127,19 +127,18 @@ COMMENT ON FUNCTION computed_staleness(regclass, text) IS
 
 -- Changing and ending ------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._computed_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._computed_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  o @extschema@.bson;
+  o @extschema@.bson := options;
   was text;
   mode text;
   again boolean := false;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM docpatterns._computed_parts(rel, name) q;
-  o := p.options;
-  was := @extschema@.bson_get_text(o, 'mode');
+  was := @extschema@.bson_get_text(p.options, 'mode');
   IF was = 'on_read' THEN
     RAISE EXCEPTION 'a computed pattern of mode "on_read" cannot be changed' USING ERRCODE = 'invalid_parameter_value',
       HINT = 'End it with pattern_disable() and declare it again.';
@@ -147,13 +146,12 @@ BEGIN
   IF (SELECT r.relkind <> 'f' FROM pg_class r WHERE r.oid = p.source) THEN  -- relations of measurements cannot be locked
     EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', p.source);
   END IF;
-  o := docpatterns._pattern_change_options(o, changes, 'computed', '{mode: "string", create_missing: "bool", fields: "object", filter: "object null", order_by: "object null"}');
-  again := EXISTS (SELECT FROM @extschema@.bson_keys(changes) k WHERE k <> 'mode');
+  again := @extschema@.bson_unset(o, 'mode')::text
+           <> @extschema@.bson_unset(p.options, 'mode')::text;
   mode := @extschema@.bson_get_text(o, 'mode');
   IF mode NOT IN ('immediate', 'deferred') THEN
     RAISE EXCEPTION 'mode can be changed to "immediate" and "deferred" only' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM docpatterns._computed_verify(rel, p.source, o);
 
   IF was = 'deferred' AND mode = 'immediate' THEN
     again := true;
@@ -161,7 +159,8 @@ BEGIN
   ELSIF was = 'immediate' AND mode = 'deferred' THEN
     o := @extschema@.bson_set(o, 'second_pair', docpatterns._derive_create_queue(rel, 'computed', name));
   END IF;
-  IF @extschema@.bson_exists(changes, 'fields') THEN
+  IF (o OPERATOR(@extschema@.->) 'fields'::text)::text
+     <> (p.options OPERATOR(@extschema@.->) 'fields'::text)::text THEN
     -- fields that are no longer computed go away; until the trigger is made anew below it does not fire
     PERFORM docpatterns._computed_create_triggers(rel, @extschema@.bson_set(p.options, 'mode', 'on_read'::text));
     PERFORM docpatterns._computed_strip_all(rel, p.options, true);

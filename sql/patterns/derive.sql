@@ -52,8 +52,7 @@ BEGIN
   IF pattern = 'computed' THEN
     RETURN QUERY SELECT format('"%s"', replace(k, '"', '""'))
       FROM @extschema@.bson_keys((options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson) AS k;
-    RETURN QUERY SELECT format('"%s"', replace(@extschema@.bson_get_text(options, 'state_field'), '"', '""'))
-      WHERE @extschema@.bson_exists(options, 'state_field');
+    RETURN NEXT '"_computed"';
   END IF;
 END
 $$;
@@ -74,22 +73,6 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION docpatterns._derive_derived_paths(text, bson) IS
   'paths of the fields that a declaration with these options derives, so that a change there is not what a user wrote';
-
--- For patterns that are about fields of documents of their own.
-CREATE FUNCTION docpatterns._derive_refuse_kept(rel regclass, base text, doc text, fields text[], besides text DEFAULT NULL) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  clash record;
-BEGIN
-  SELECT d.pattern, d.name, o.field INTO clash
-    FROM docpatterns._pattern_declarations(rel) d CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS p CROSS JOIN unnest(fields) AS o (field)
-    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), doc) = doc AND d.name IS DISTINCT FROM besides AND docpatterns._pattern_paths_overlap(p, o.field) LIMIT 1;
-  IF FOUND THEN
-    RAISE EXCEPTION 'field "%" of table % is kept by the % pattern "%" already', clash.field, base, clash.pattern, clash.name USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-END
-$$;
-COMMENT ON FUNCTION docpatterns._derive_refuse_kept(regclass, text, text, text[], text) IS 'error 22023 if a pattern on the table, but the one named besides, keeps one of these fields of documents in the column doc, or something inside or around it';
 
 -- Triggers on sources -----------------------------------------------------------------------------------------------------
 

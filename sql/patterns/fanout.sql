@@ -29,7 +29,7 @@ COMMENT ON FUNCTION fanout_timeline(regclass, "any", int, text) IS
 
 CREATE FUNCTION fanout_enable(
   rel regclass, walls text, author text, followers regclass, follower text, followee text, keep int DEFAULT 100, celebrity_threshold bigint DEFAULT 10000,
-  order_by bson DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL, followers_column text DEFAULT NULL) RETURNS text
+  order_by bson DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   posts record;
@@ -43,20 +43,10 @@ DECLARE
   filled boolean;
   made boolean := false;
 BEGIN
-  IF rel IS NULL OR walls IS NULL OR author IS NULL OR followers IS NULL OR follower IS NULL OR followee IS NULL OR keep IS NULL OR celebrity_threshold IS NULL THEN
-    RAISE EXCEPTION 'rel, walls, author, followers, follower, followee, keep and celebrity_threshold must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
   PERFORM docpatterns._pattern_require_owner(rel);
-  IF keep NOT BETWEEN 1 AND 10000 THEN
-    RAISE EXCEPTION 'keep must be between 1 and 10000' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF celebrity_threshold < 0 THEN
-    RAISE EXCEPTION 'celebrity_threshold must not be negative' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
   IF docpatterns._pattern_paths_overlap(follower, followee) THEN
     RAISE EXCEPTION 'follower and followee must be different fields, none inside the other' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM docpatterns._pattern_paths_overlap(author, author);
   IF rel = followers THEN
     RAISE EXCEPTION 'posts and followers must be different tables' USING ERRCODE = 'invalid_parameter_value';
   END IF;
@@ -64,13 +54,17 @@ BEGIN
   IF EXISTS (SELECT FROM pg_class c WHERE c.oid IN (rel, followers) AND c.relkind = 'f') THEN
     RAISE EXCEPTION 'posts and followers must be tables' USING ERRCODE = 'wrong_object_type';
   END IF;
-  follows_doc := docpatterns._derive_source(rel, followers, followers_column);
+  follows_doc := docpatterns._derive_source(rel, followers, source_doc_column);
 
   -- the walls: a collection without documents, or a new one
   parts := parse_ident(walls);
   wall_schema := CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE posts.schema_name END;
-  name := coalesce(name, parts[cardinality(parts)]);
-  PERFORM docpatterns._pattern_require_unused(rel, name);
+  options := docpatterns._pattern_declare(rel, 'fanout', @extschema@.bson_build(
+    'name', coalesce(name, parts[cardinality(parts)]), 'author', author, 'follower', follower,
+    'followee', followee, 'keep', keep, 'celebrity_threshold', celebrity_threshold,
+    'doc_column', posts.doc, 'source_doc_column', follows_doc, 'pair', pair,
+    'second_pair', follow_pair, 'order_by', order_by));
+  name := @extschema@.bson_get_text(options, 'name');
   wall := to_regclass(format('%I.%I', wall_schema, parts[cardinality(parts)]));
   IF wall IS NULL THEN
     made := true;
@@ -103,13 +97,7 @@ BEGIN
     END IF;
   END IF;
 
-  options := @extschema@.bson_build('name', name, 'author', author, 'follower', follower, 'followee', followee, 'keep', keep,
-                                    'celebrity_threshold', celebrity_threshold, 'walls_made', made, 'doc_column', posts.doc, 'followers_column', follows_doc,
-                                    'pair', pair, 'second_pair', follow_pair);
-  IF order_by IS NOT NULL THEN
-    PERFORM @extschema@.bson_sort_key('{}'::@extschema@.bson, order_by);
-    options := @extschema@.bson_set(options, 'order_by', order_by);
-  END IF;
+  options := @extschema@.bson_set(options, 'walls_made', made);
 
   -- walls are written again and again, and their documents are long for rows
   EXECUTE format('ALTER TABLE %s SET (fillfactor = 70)', wall);
@@ -165,7 +153,7 @@ BEGIN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, CASE WHEN wall IS NULL THEN 'walls' ELSE 'followers' END, 'present'::text, 'missing'::text;
     RETURN;
   END IF;
-  field := format('(f.%I OPERATOR(@extschema@.->) %L::text)', (SELECT p.doc FROM docpatterns._pattern_table(follows, docpatterns._pattern_doc_column(follows, @extschema@.bson_get_text(options, 'followers_column'))) p),
+  field := format('(f.%I OPERATOR(@extschema@.->) %L::text)', (SELECT p.doc FROM docpatterns._pattern_table(follows, docpatterns._pattern_doc_column(follows, @extschema@.bson_get_text(options, 'source_doc_column'))) p),
                   @extschema@.bson_get_text(options, 'follower'));
   -- who follows authors without posts may have no wall yet
   RETURN QUERY EXECUTE format(
@@ -198,14 +186,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._fanout_pending(regclass, text) IS 'SQL text: keys of posts, one of each author';
-
-CREATE FUNCTION docpatterns._fanout_alter(rel regclass, name text, changes bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM docpatterns._pattern_change_options('{}', changes, 'fanout', '{}');
-END
-$$;
-COMMENT ON FUNCTION docpatterns._fanout_alter(regclass, text, bson) IS 'pattern_alter of a fan-out: no option can be changed';
 
 CREATE FUNCTION docpatterns._fanout_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

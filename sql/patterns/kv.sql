@@ -194,14 +194,6 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._kv_repair(regclass, text) IS 'pattern_repair of a key-value space: keys and counts follow the members; returns how many keys were repaired';
 
-CREATE FUNCTION docpatterns._kv_alter(rel regclass, name text, changes bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM docpatterns._pattern_change_options('{}', changes, 'kv', '{}');
-END
-$$;
-COMMENT ON FUNCTION docpatterns._kv_alter(regclass, text, bson) IS 'pattern_alter of a key-value space, which has no options';
-
 CREATE FUNCTION docpatterns._kv_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('SELECT ROW(k.key) FROM %s k WHERE false', $1)

@@ -38,27 +38,19 @@ DECLARE
   t record;
   options @extschema@.bson;
 BEGIN
-  IF space IS NULL OR key IS NULL OR score_path IS NULL THEN
-    RAISE EXCEPTION 'space, key and score_path must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  name := coalesce(name, key);
+  options := docpatterns._pattern_declare(rel, 'kv_leaderboard', @extschema@.bson_build(
+    'name', coalesce(name, key), 'space', space, 'key', key, 'score_path', score_path,
+    'member_path', member_path, 'doc_column', t.doc));
+  name := @extschema@.bson_get_text(options, 'name');
   IF @extschema@.kv_exists(space, key) > 0 THEN
     RAISE EXCEPTION 'space "%" has a key "%" already', space, key USING ERRCODE = 'duplicate_object';
   END IF;
-  PERFORM docpatterns._pattern_require_unused(rel, name);
   IF EXISTS (SELECT FROM docpatterns._pattern_declarations(NULL) d WHERE d.pattern = 'kv_leaderboard'
                AND @extschema@.bson_get_text(d.options, 'space') = space AND @extschema@.bson_get_text(d.options, 'key') = key) THEN
     RAISE EXCEPTION 'key "%" of space "%" is kept by another table', key, space USING ERRCODE = 'duplicate_object';
   END IF;
-  -- both paths can be read
-  PERFORM @extschema@.bson_exists('{}'::@extschema@.bson, score_path), @extschema@.bson_exists('{}'::@extschema@.bson, coalesce(member_path, score_path));
-  options := @extschema@.bson_build('name', name, 'space', space, 'key', key, 'score_path', score_path);
-  IF member_path IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'member_path', member_path);
-  END IF;
-  options := @extschema@.bson_set(options, 'doc_column', t.doc);
   PERFORM docpatterns._kv_leaderboard_declare(rel, options);
   PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'kv_leaderboard', name, 'begin', 22, 'BEFORE INSERT OR UPDATE');
   PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'kv_leaderboard', name, 'truncate', 32, 'AFTER TRUNCATE');
@@ -112,14 +104,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._kv_leaderboard_repair(regclass, text) IS 'pattern_repair of a board that is kept from a table: it is made anew if anything differs; returns how many members did';
-
-CREATE FUNCTION docpatterns._kv_leaderboard_alter(rel regclass, name text, changes bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM docpatterns._pattern_change_options('{}', changes, 'kv_leaderboard', '{}');
-END
-$$;
-COMMENT ON FUNCTION docpatterns._kv_leaderboard_alter(regclass, text, bson) IS 'pattern_alter of a board that is kept from a table, none of whose options can be changed';
 
 CREATE FUNCTION docpatterns._kv_leaderboard_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$

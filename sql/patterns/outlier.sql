@@ -54,66 +54,14 @@ BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
   PERFORM docpatterns._pattern_refuse_partition(rel);
-  name := coalesce(name, field);
-  keep := coalesce(keep, threshold);
-
-  IF field IS NULL OR threshold IS NULL THEN
-    RAISE EXCEPTION 'field and threshold must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  IF threshold < 1 THEN
-    RAISE EXCEPTION 'threshold must be positive' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF keep < 0 OR keep > threshold THEN
-    RAISE EXCEPTION 'keep must be between 0 and the threshold' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF chunk IS NULL OR chunk < 1 OR chunk > 1000000 THEN
-    RAISE EXCEPTION 'chunk must be between 1 and 1000000' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF stay IS NULL OR stay NOT IN ('first', 'last') THEN
-    RAISE EXCEPTION 'stay must be "first" or "last"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF mode IS NULL OR mode NOT IN ('immediate', 'deferred') THEN
-    RAISE EXCEPTION 'mode must be "immediate" or "deferred"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF flag IS NULL OR is_set IS NULL OR index_elements IS NULL THEN
-    RAISE EXCEPTION 'flag, is_set and index_elements must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  -- a bad path is an error here, and the text goes into SQL as a literal later
-  IF EXISTS (SELECT FROM (VALUES (1, field), (2, flag), (3, count_field), (4, '_id')) AS a (n, path), (VALUES (1, field), (2, flag), (3, count_field), (4, '_id')) AS b (n, path)
-             WHERE a.n < b.n AND docpatterns._pattern_paths_overlap(a.path, b.path)) THEN
-    RAISE EXCEPTION 'field, flag and count_field must be different fields, none inside another and none of them _id' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF on_field IS NOT NULL AND docpatterns._pattern_paths_overlap(on_field, '_id') THEN
-    RAISE EXCEPTION 'on_field must not be _id' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  PERFORM docpatterns._pattern_require_unused(rel, name);
-
-  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
-               CROSS JOIN (VALUES ('field'), ('flag'), ('count_field')) AS theirs (option)
-               CROSS JOIN (VALUES (field), (flag), (count_field)) AS ours (path)
-             WHERE d.pattern = 'outlier' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc
-               AND docpatterns._pattern_paths_overlap(@extschema@.bson_get_text(d.options, theirs.option), ours.path)) THEN
-    RAISE EXCEPTION 'table % has an outlier pattern that keeps one of these fields already', t.base
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'Each needs a field, a flag and a count_field of its own.';
-  END IF;
-
-  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d CROSS JOIN (VALUES (field), (flag), (count_field)) AS ours (path)
-             WHERE d.pattern = 'reference' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc
-               AND docpatterns._pattern_paths_overlap(@extschema@.bson_get_text(d.options, 'field'), ours.path)) THEN
-    RAISE EXCEPTION 'a reference pattern on table % keeps one of these fields', t.base
-      USING ERRCODE = 'feature_not_supported', DETAIL = 'References must stay in their documents, where those who change what they name look for them.';
-  END IF;
-  PERFORM docpatterns._derive_refuse_kept(rel, t.base, t.doc, ARRAY[field, flag, count_field]);
-
-  options := @extschema@.bson_build('name', name, 'field', field, 'threshold', threshold, 'keep', keep, 'chunk', chunk, 'flag', flag,
-               'stay', stay, 'is_set', is_set, 'mode', mode, 'index_elements', index_elements, 'pair', pair);
-  IF count_field IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'count_field', count_field);
-  END IF;
-  options := @extschema@.bson_set(options, 'doc_column', t.doc);
+  options := docpatterns._pattern_declare(rel, 'outlier', @extschema@.bson_build(
+    'name', coalesce(name, field), 'field', field, 'threshold', threshold, 'keep', keep,
+    'chunk', chunk, 'flag', flag, 'stay', stay, 'is_set', is_set, 'mode', mode,
+    'index_elements', index_elements, 'pair', pair, 'count_field', count_field,
+    'doc_column', t.doc, 'on_field', on_field));
+  name := @extschema@.bson_get_text(options, 'name');
 
   IF on_field IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'on_field', on_field);
     IF extras IS NULL THEN
       RAISE EXCEPTION 'on_field needs the name of a collection in "extras"' USING ERRCODE = 'invalid_parameter_value';
     END IF;
@@ -147,6 +95,22 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, regclass, text, boolean, text, text, boolean) IS 'outlier_enable with the extras resolved';
+
+CREATE FUNCTION docpatterns._outlier_verify(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF @extschema@.bson_get_text(options, 'keep')::int
+     > @extschema@.bson_get_text(options, 'threshold')::int THEN
+    RAISE EXCEPTION 'keep must be at most the threshold'
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF docpatterns._pattern_paths_overlap(@extschema@.bson_get_text(options, 'on_field'), '_id') THEN
+    RAISE EXCEPTION 'on_field must not be _id' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._outlier_verify(regclass, bson) IS
+  'error 22023 for options of the outlier pattern that do not fit each other';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION docpatterns._outlier_create_triggers(rel regclass, options bson) RETURNS void
@@ -239,7 +203,7 @@ BEGIN
   SELECT q.* INTO t FROM docpatterns._pattern_parts(rel, 'outlier', name) q;
   base := t.base; schema_name := t.schema_name; table_name := t.table_name; options := t.options; doc := t.doc; side := t.side;
   key_list := t.key_list; key_row := t.key_row; key_value := t.key_value; matches := t.matches; side_key_list := t.side_key_list;
-  IF NOT (@extschema@.bson_typeof(options, 'threshold') = 'int' AND @extschema@.bson_typeof(options, 'keep') = 'int' AND @extschema@.bson_typeof(options, 'chunk') = 'int') IS TRUE THEN
+  IF NOT (@extschema@.bson_typeof(options, 'threshold') = 'int' AND @extschema@.bson_typeof(options, 'chunk') = 'int') IS TRUE THEN
     RAISE EXCEPTION 'the outlier pattern "%" of table % is not declared as outlier_enable() does', name, rel USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF side IS NULL THEN
@@ -297,7 +261,9 @@ BEGIN
          THEN format('CASE WHEN @extschema@.bson_typeof(%1$s, %2$L) IN (''int'', ''long'') THEN @extschema@.bson_get_text(%1$s, %2$L) ELSE @extschema@.bson_typeof(%1$s, %2$L) END',
                      p.doc, @extschema@.bson_get_text(p.options, 'count_field'))
          ELSE 'NULL::text' END,
-    @extschema@.bson_get_text(p.options, 'keep')::int, @extschema@.bson_get_text(p.options, 'threshold')::int,
+    coalesce(@extschema@.bson_get_text(p.options, 'keep'),
+             @extschema@.bson_get_text(p.options, 'threshold'))::int,
+    @extschema@.bson_get_text(p.options, 'threshold')::int,
     @extschema@.bson_get_text(p.options, 'mode') = 'deferred', @extschema@.bson_exists(p.options, 'count_field'));
   IF p.side IS NULL THEN
     RETURN;
@@ -385,7 +351,9 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   EXECUTE format('SELECT array_agg((%1$s)::text) FROM %2$s AS b LEFT JOIN (%3$s) AS s ON %4$s WHERE s.stored IS NULL AND @extschema@.bson_typeof(%5$s, %6$L) = ''bool'' '
                  'AND @extschema@.bson_get_text(%5$s, %6$L) = ''true'' AND coalesce(CASE WHEN @extschema@.bson_typeof(%5$s, %7$L) = ''array'' THEN @extschema@.bson_array_length(%5$s, %7$L) END, 0) <= %8$s',
-                 p.key_row, p.base, p.stored, p.matches, p.doc, @extschema@.bson_get_text(p.options, 'flag'), @extschema@.bson_get_text(p.options, 'field'), @extschema@.bson_get_text(p.options, 'keep'))
+                 p.key_row, p.base, p.stored, p.matches, p.doc, @extschema@.bson_get_text(p.options, 'flag'), @extschema@.bson_get_text(p.options, 'field'),
+                 coalesce(@extschema@.bson_get_text(p.options, 'keep'),
+                          @extschema@.bson_get_text(p.options, 'threshold')))
     INTO result;
   RETURN result;
 END
@@ -457,33 +425,23 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_repair(regclass, text) IS 'pattern_repair of the outlier pattern';
 
-CREATE FUNCTION docpatterns._outlier_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._outlier_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  o @extschema@.bson;
   r record;
-  keep_follows boolean;
+  indexed text := @extschema@.bson_get_text(options, 'index_elements');
 BEGIN
   SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
-  o := p.options;
-  keep_follows := @extschema@.bson_get_text(o, 'keep') = @extschema@.bson_get_text(o, 'threshold') AND NOT @extschema@.bson_exists(changes, 'keep');
-  o := docpatterns._pattern_change_options(o, changes, 'outlier', '{threshold: "int", keep: "int", chunk: "int", is_set: "bool", mode: "string", index_elements: "bool"}');
-  IF keep_follows THEN
-    o := @extschema@.bson_set(o, 'keep', o OPERATOR(@extschema@.->) 'threshold'::text);
-  END IF;
-  IF (o OPERATOR(@extschema@.->) 'threshold'::text)::int < 1 OR (o OPERATOR(@extschema@.->) 'keep'::text)::int NOT BETWEEN 0 AND (o OPERATOR(@extschema@.->) 'threshold'::text)::int
-     OR (o OPERATOR(@extschema@.->) 'chunk'::text)::int NOT BETWEEN 1 AND 1000000 OR @extschema@.bson_get_text(o, 'mode') NOT IN ('immediate', 'deferred') THEN
-    RAISE EXCEPTION 'threshold must be positive, keep between 0 and the threshold, chunk between 1 and 1000000, mode "immediate" or "deferred"'
-      USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-
-  PERFORM docpatterns._outlier_create_triggers(rel, o);
-  IF @extschema@.bson_get_text(o, 'index_elements') <> @extschema@.bson_get_text(p.options, 'index_elements') THEN
-    IF @extschema@.bson_get_text(o, 'index_elements') = 'true' THEN
-      PERFORM docpatterns._outlier_create_index(rel, (SELECT t.doc FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) t), @extschema@.bson_get_text(o, 'field'));
+  PERFORM docpatterns._outlier_create_triggers(rel, options);
+  IF indexed <> @extschema@.bson_get_text(p.options, 'index_elements') THEN
+    IF indexed = 'true' THEN
+      PERFORM docpatterns._outlier_create_index(rel,
+                (SELECT t.doc FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(
+                   rel, @extschema@.bson_get_text(options, 'doc_column'))) t),
+                @extschema@.bson_get_text(options, 'field'));
     ELSE
-      PERFORM docpatterns._outlier_drop_index(rel, @extschema@.bson_get_text(o, 'field'));
+      PERFORM docpatterns._outlier_drop_index(rel, @extschema@.bson_get_text(options, 'field'));
     END IF;
   END IF;
 

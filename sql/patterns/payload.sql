@@ -103,13 +103,9 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  IF field IS NULL OR extracts IS NULL THEN
-    RAISE EXCEPTION 'field and extracts must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  name := coalesce(name, field);
-  PERFORM docpatterns._pattern_require_unused(rel, name);
-  options := @extschema@.bson_build('name', name, 'field', field, 'extracts', extracts, 'doc_column', t.doc);
-  PERFORM docpatterns._payload_check_options(rel, options);
+  options := docpatterns._pattern_declare(rel, 'payload', @extschema@.bson_build(
+    'name', coalesce(name, field), 'field', field, 'extracts', extracts, 'doc_column', t.doc));
+  name := @extschema@.bson_get_text(options, 'name');
   PERFORM docpatterns._payload_create_triggers(rel, options);
   PERFORM docpatterns._pattern_create_whole(rel, doc_column);
   PERFORM docpatterns._pattern_notice_rows(rel, name);
@@ -125,30 +121,6 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT k FROM @extschema@.bson_keys(($1 OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson) k
 $$;
 COMMENT ON FUNCTION docpatterns._payload_kept_paths(bson) IS 'paths of the payload and of the fields that are extracted from it';
-
-CREATE FUNCTION docpatterns._payload_check_options(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  paths text[] := array(SELECT p FROM docpatterns._payload_kept_paths(options) p);
-  d record;
-BEGIN
-  IF EXISTS (SELECT FROM unnest(paths) p WHERE docpatterns._pattern_paths_overlap(p, '_id')) THEN
-    RAISE EXCEPTION 'neither the payload nor what is extracted from it can be _id' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF EXISTS (SELECT FROM unnest(paths) WITH ORDINALITY AS a (p, n) JOIN unnest(paths) WITH ORDINALITY AS b (p, n) ON a.n < b.n
-             WHERE docpatterns._pattern_paths_overlap(a.p, b.p)) THEN
-    RAISE EXCEPTION 'the payload and what is extracted from it must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  FOR d IN SELECT q.pattern, q.name, ours.path
-           FROM docpatterns._pattern_declarations(rel) q CROSS JOIN LATERAL docpatterns._derive_kept_paths(q.pattern, q.options) AS theirs (path)
-             CROSS JOIN unnest(paths) AS ours (path)
-           WHERE q.name <> @extschema@.bson_get_text(_payload_check_options.options, 'name') AND docpatterns._pattern_paths_overlap(theirs.path, ours.path) LOOP
-    RAISE EXCEPTION 'field "%" of table % is kept by the % pattern "%" already', d.path, rel, d.pattern, d.name USING ERRCODE = 'invalid_parameter_value';
-  END LOOP;
-  PERFORM docpatterns._payload_verify(rel, options);
-END
-$$;
-COMMENT ON FUNCTION docpatterns._payload_check_options(regclass, bson) IS 'errors 22023 and others for options of the payload pattern that do not fit the table';
 
 -- The main trigger extracts, the other one packs.
 CREATE FUNCTION docpatterns._payload_create_triggers(rel regclass, options bson) RETURNS void
@@ -226,20 +198,16 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._payload_repair(regclass, text) IS 'pattern_repair of a payload pattern';
 
-CREATE FUNCTION docpatterns._payload_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._payload_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
   gone text[];
-  options @extschema@.bson;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'payload', name) q;
-  options := docpatterns._pattern_change_options(p.options, changes, 'payload', '{extracts: "object"}');
-  IF @extschema@.bson_exists(changes, 'extracts') THEN
-    options := @extschema@.bson_set(options, 'extracts', docpatterns._payload_functions((options OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson));
-  END IF;
-  PERFORM docpatterns._payload_check_options(rel, options);
+  options := @extschema@.bson_set(options, 'extracts', docpatterns._payload_functions(
+               (options OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson));
   gone := array(SELECT k FROM docpatterns._payload_kept_paths(p.options) k EXCEPT SELECT k FROM docpatterns._payload_kept_paths(options) k);
   PERFORM docpatterns._payload_create_triggers(rel, options);
   IF cardinality(gone) > 0 THEN

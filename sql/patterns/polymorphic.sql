@@ -76,19 +76,13 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  IF by IS NULL OR unknown IS NULL THEN
-    RAISE EXCEPTION 'by and unknown must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
   IF (SELECT c.relispartition FROM pg_class c WHERE c.oid = rel) THEN
     RAISE EXCEPTION '% is a partition', t.base USING ERRCODE = 'wrong_object_type', HINT = 'Declare the pattern on the table above it.';
   END IF;
-  name := coalesce(name, by);
-  PERFORM docpatterns._pattern_require_unused(rel, name);
-  options := @extschema@.bson_build('name', name, 'by', by, 'unknown', unknown, 'doc_column', t.doc);
-  IF common IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'common', common);
-  END IF;
-  PERFORM docpatterns._polymorphic_verify(options);
+  options := docpatterns._pattern_declare(rel, 'polymorphic', @extschema@.bson_build(
+    'name', coalesce(name, by), 'by', by, 'unknown', unknown, 'doc_column', t.doc,
+    'common', common));
+  name := @extschema@.bson_get_text(options, 'name');
   PERFORM docpatterns._polymorphic_create_trigger(rel, options);
   PERFORM docpatterns._polymorphic_create_view(rel, name, NULL, view);
   IF docpatterns._pattern_nonempty(rel) THEN
@@ -105,29 +99,11 @@ COMMENT ON FUNCTION polymorphic_enable(regclass, text, text, bson, text, text, t
   'taken, 42501 unless the caller owns the table';
 
 -- What a declaration must not say.
-CREATE FUNCTION docpatterns._polymorphic_verify(options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  schema_option text;
-BEGIN
-  IF @extschema@.bson_exists(options, 'by') THEN
-    PERFORM docpatterns._polymorphic_split_path(@extschema@.bson_get_text(options, 'by'));
-    IF coalesce(@extschema@.bson_get_text(options, 'unknown') NOT IN ('error', 'accept'), true) THEN
-      RAISE EXCEPTION 'unknown must be "error" or "accept"' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-  END IF;
-  FOREACH schema_option IN ARRAY ARRAY['common', 'schema'] LOOP
-    IF @extschema@.bson_exists(options, schema_option) THEN
-      IF @extschema@.bson_typeof(options, schema_option) <> 'object' THEN
-        RAISE EXCEPTION '% must be a schema', schema_option USING ERRCODE = 'invalid_parameter_value';
-      END IF;
-      -- compiles it
-      PERFORM @extschema@.bson_validate('{}'::@extschema@.bson, (options OPERATOR(@extschema@.->) schema_option)::@extschema@.bson);
-    END IF;
-  END LOOP;
-END
+CREATE FUNCTION docpatterns._polymorphic_verify(rel regclass, options bson) RETURNS void
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT FROM docpatterns._polymorphic_split_path(@extschema@.bson_get_text($2, 'by'))
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_verify(bson) IS 'errors 22023 and 0A000 for options of a polymorphic declaration or of a variant that are wrong';
+COMMENT ON FUNCTION docpatterns._polymorphic_verify(regclass, bson) IS 'error 22023 for a path that cannot lead to a discriminator';
 
 CREATE FUNCTION docpatterns._polymorphic_create_trigger(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -159,21 +135,15 @@ DECLARE
   options @extschema@.bson;
 BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
-  IF variant IS NULL OR closed IS NULL OR indexes IS NULL OR unique_keys IS NULL THEN
-    RAISE EXCEPTION 'variant, closed, indexes and unique_keys must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
   SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, of) q;
   name := coalesce(name, variant);
   value := coalesce(value, @extschema@.to_bson(variant));
-  PERFORM docpatterns._pattern_require_unused(rel, name);
+  options := docpatterns._pattern_declare(rel, 'polymorphic_variant', @extschema@.bson_build(
+    'name', name, 'of', m.name, 'variant', variant, 'value', value, 'closed', closed,
+    'indexes', indexes, 'unique_keys', unique_keys, 'doc_column', m.doc, 'schema', schema));
   IF EXISTS (SELECT FROM docpatterns._polymorphic_declared(rel, m.name) d WHERE d.variant = polymorphic_variant.variant OR d.value OPERATOR(@extschema@.=) polymorphic_variant.value) THEN
     RAISE EXCEPTION 'table % has such a variant of "%" already', m.base, m.name USING ERRCODE = 'duplicate_object';
   END IF;
-  options := @extschema@.bson_build('name', name, 'of', m.name, 'variant', variant, 'value', value, 'closed', closed, 'indexes', indexes, 'unique_keys', unique_keys, 'doc_column', m.doc);
-  IF schema IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'schema', schema);
-  END IF;
-  PERFORM docpatterns._polymorphic_verify(options);
   PERFORM docpatterns._polymorphic_create_variant_trigger(rel, options);
   PERFORM docpatterns._polymorphic_create_view(rel, m.name, name, view);
   PERFORM docpatterns._polymorphic_create_indexes(rel, m.name, name);

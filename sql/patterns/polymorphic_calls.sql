@@ -84,17 +84,12 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_repair(regclass, text) IS 'pattern_repair of a polymorphic declaration: makes its view anew; error 23514 with the keys of documents that are wrong';
 
-CREATE FUNCTION docpatterns._polymorphic_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  m record;
   v record;
-  o @extschema@.bson;
 BEGIN
-  SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, name) q;
-  o := docpatterns._pattern_change_options(m.options, changes, 'polymorphic', '{unknown: "any", common: "any null"}');
-  PERFORM docpatterns._polymorphic_verify(o);
-  PERFORM docpatterns._polymorphic_create_trigger(rel, o);
+  PERFORM docpatterns._polymorphic_create_trigger(rel, options);
   PERFORM docpatterns._polymorphic_create_view(rel, name, NULL, NULL);
   FOR v IN SELECT q.* FROM docpatterns._polymorphic_declared(rel, name) q LOOP
     PERFORM docpatterns._polymorphic_renew(rel, name, v.name);
@@ -259,16 +254,13 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_variant_repair(regclass, text) IS 'pattern_repair of a variant: makes its view and indexes anew; error 23514 with the keys of documents that are wrong';
 
-CREATE FUNCTION docpatterns._polymorphic_variant_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_variant_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  o @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._polymorphic_of(rel, name) q;
-  o := docpatterns._pattern_change_options(p.options, changes, 'polymorphic_variant', '{schema: "any null", closed: "bool", indexes: "strings", unique_keys: "strings"}');
-  PERFORM docpatterns._polymorphic_verify(o);
-  PERFORM docpatterns._polymorphic_create_variant_trigger(rel, o);
+  PERFORM docpatterns._polymorphic_create_variant_trigger(rel, options);
   PERFORM docpatterns._polymorphic_renew(rel, p.of, name);
   PERFORM docpatterns._polymorphic_tell(rel, name);
 END

@@ -71,8 +71,6 @@ BEGIN
     RAISE EXCEPTION 'there must be a source, and a field for each' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   target_field := coalesce(target_field, merge_on);
-  -- bad paths are errors here
-  PERFORM docpatterns._pattern_paths_overlap(merge_on, target_field);
   FOREACH source IN ARRAY relations LOOP
     PERFORM docpatterns._pattern_require_owner(source);
     IF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class c WHERE c.oid = source) THEN
@@ -104,25 +102,18 @@ BEGIN
       RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, into_field USING ERRCODE = 'duplicate_object', HINT = 'Give the sources other names with the argument "into_fields".';
     END IF;
     FOR other IN SELECT q.* FROM docpatterns._pattern_declarations(target) q LOOP
-      IF EXISTS (SELECT FROM docpatterns._derive_kept_paths(other.pattern, other.options) k WHERE docpatterns._pattern_paths_overlap(k, path)) THEN
-        RAISE EXCEPTION 'field "%" of table % is kept by the % pattern "%" already', into_field, t.base, other.pattern, other.name USING ERRCODE = 'invalid_parameter_value';
-      END IF;
       IF other.pattern = 'polymorphic_merge' AND @extschema@.bson_get_text(other.options, 'target_field') <> target_field THEN
         RAISE EXCEPTION 'the documents of table % are merged on field "%"', t.base, @extschema@.bson_get_text(other.options, 'target_field')
           USING ERRCODE = 'invalid_parameter_value', HINT = 'Say so with the argument "target_field".';
       END IF;
     END LOOP;
-    IF @extschema@.bson_exists(fields, path) AND @extschema@.bson_typeof(fields, path) <> 'object' THEN
-      RAISE EXCEPTION 'fields must have a projection for each field' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
     names := names || into_field;
     pair := replace(gen_random_uuid()::text, '-', '');
-    options := @extschema@.bson_build('name', into_field, 'field', path, 'merge_on', merge_on, 'target_field', target_field, 'is_array', into_field = ANY (arrays), 'doc_column', t.doc, 'pair', pair);
-    IF @extschema@.bson_exists(fields, path) THEN
-      options := @extschema@.bson_set(options, 'fields', fields OPERATOR(@extschema@.->) path);
-    END IF;
     source_doc := docpatterns._derive_source(target, source, NULL);
-    options := @extschema@.bson_set(options, 'source_doc_column', source_doc);
+    options := docpatterns._pattern_declare(target, 'polymorphic_merge', @extschema@.bson_build(
+      'name', into_field, 'field', path, 'merge_on', merge_on, 'target_field', target_field,
+      'is_array', into_field = ANY (arrays), 'doc_column', t.doc, 'pair', pair,
+      'fields', fields OPERATOR(@extschema@.->) path, 'source_doc_column', source_doc));
     PERFORM docpatterns._polymorphic_merge_create_triggers(target, options);
     PERFORM docpatterns._derive_source_triggers(source, 'polymorphic_merge', into_field, pair);
     PERFORM docpatterns._pattern_anchor(target, into_field);
@@ -263,15 +254,10 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_merge_repair(regclass, text) IS 'pattern_repair of a source of a single view';
 
-CREATE FUNCTION docpatterns._polymorphic_merge_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_merge_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  p record;
-  o @extschema@.bson;
 BEGIN
-  SELECT q.* INTO p FROM docpatterns._polymorphic_merge_parts(rel, name) q;
-  o := docpatterns._pattern_change_options(p.options, changes, 'polymorphic_merge', '{is_array: "bool", fields: "object null"}');
-  PERFORM docpatterns._polymorphic_merge_create_triggers(rel, o);
+  PERFORM docpatterns._polymorphic_merge_create_triggers(rel, options);
   PERFORM docpatterns._polymorphic_merge_verify(rel, name);
   PERFORM docpatterns._polymorphic_merge_anew(rel, name, false);
 END

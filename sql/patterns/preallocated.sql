@@ -4,9 +4,9 @@ CREATE FUNCTION docpatterns.preallocated_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_preallocated_trigger' LANGUAGE C;
 COMMENT ON FUNCTION docpatterns.preallocated_trigger() IS 'trigger of tables with the preallocated pattern; made by preallocated_enable';
 
-CREATE FUNCTION docpatterns._preallocated_valid(rel regclass, options bson) RETURNS void
-  AS 'MODULE_PATHNAME', 'dp_preallocated_valid' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._preallocated_valid(regclass, bson) IS 'error 22023 unless these are options of the preallocated pattern';
+CREATE FUNCTION docpatterns._preallocated_verify(rel regclass, options bson) RETURNS void
+  AS 'MODULE_PATHNAME', 'dp_preallocated_verify' LANGUAGE C STABLE STRICT;
+COMMENT ON FUNCTION docpatterns._preallocated_verify(regclass, bson) IS 'error 22023 unless these are options of the preallocated pattern';
 
 CREATE FUNCTION docpatterns._preallocated_wrong(options bson, doc bson) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_preallocated_wrong' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
@@ -65,24 +65,12 @@ BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
   PERFORM docpatterns._pattern_refuse_partition(rel);
-  IF field IS NULL OR shape IS NULL OR store IS NULL THEN
-    RAISE EXCEPTION 'field, shape and store must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  name := coalesce(name, field);
   clock := @extschema@.bson_get_text(shape, 'kind') = 'clock';
-  IF store NOT IN ('slots', 'document') THEN
-    RAISE EXCEPTION 'store must be "slots" or "document"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  PERFORM docpatterns._pattern_require_unused(rel, name);
-  options := @extschema@.bson_build('name', name, 'field', field, 'shape', shape, 'store', store, 'doc_column', t.doc);
-  IF available_field IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'available_field', available_field);
-  END IF;
-  IF store = 'slots' AND NOT coalesce(clock, false) THEN
-    options := @extschema@.bson_set(options, 'pair', pair);
-  END IF;
-  PERFORM docpatterns._preallocated_valid(rel, options);
-  PERFORM docpatterns._preallocated_paths(rel, options);
+  options := docpatterns._pattern_declare(rel, 'preallocated', @extschema@.bson_build(
+    'name', coalesce(name, field), 'field', field, 'shape', shape, 'store', store,
+    'doc_column', t.doc, 'available_field', available_field,
+    'pair', CASE WHEN store = 'slots' AND NOT coalesce(clock, false) THEN pair END));
+  name := @extschema@.bson_get_text(options, 'name');
 
   IF store = 'slots' AND NOT clock THEN
     PERFORM docpatterns._preallocated_create_claims(rel, t.doc, name, pair);
@@ -113,28 +101,6 @@ COMMENT ON FUNCTION docpatterns._preallocated_kept_paths(bson) IS 'paths of the 
 CREATE FUNCTION docpatterns._preallocated_until_path(options bson) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_preallocated_until_path' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION docpatterns._preallocated_until_path(bson) IS 'path of the field that says until when slots are held (store => document)';
-
--- Whether the fields can be kept: not _id, none inside another, none that another pattern keeps.
-CREATE FUNCTION docpatterns._preallocated_paths(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  own text[] := ARRAY(SELECT p FROM docpatterns._preallocated_kept_paths(options) p);
-BEGIN
-  IF EXISTS (SELECT FROM unnest(own) p WHERE docpatterns._pattern_paths_overlap(p, '_id')) THEN
-    RAISE EXCEPTION 'slots must not be in _id' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF EXISTS (SELECT FROM unnest(own) WITH ORDINALITY AS a (p, n) JOIN unnest(own) WITH ORDINALITY AS b (p, n) ON a.n < b.n
-             WHERE docpatterns._pattern_paths_overlap(a.p, b.p)) THEN
-    RAISE EXCEPTION 'the fields must be different, none inside another' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS theirs (path)
-               CROSS JOIN unnest(own) AS ours (path)
-             WHERE d.name IS DISTINCT FROM @extschema@.bson_get_text(_preallocated_paths.options, 'name') AND docpatterns._pattern_paths_overlap(theirs.path, ours.path)) THEN
-    RAISE EXCEPTION 'table % has a pattern that keeps one of these fields already', rel USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-END
-$$;
-COMMENT ON FUNCTION docpatterns._preallocated_paths(regclass, bson) IS 'error 22023 unless the fields of these options can be kept in documents of the table';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION docpatterns._preallocated_create_triggers(rel regclass, options bson) RETURNS void
@@ -181,7 +147,7 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'preallocated', name) q;
   BEGIN
-    PERFORM docpatterns._preallocated_valid(rel, p.options);
+    PERFORM docpatterns._preallocated_verify(rel, p.options);
   EXCEPTION WHEN invalid_parameter_value THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'options'::text, 'valid'::text, SQLERRM;
     RETURN;
@@ -246,23 +212,19 @@ CREATE FUNCTION docpatterns._preallocated_drop_orphans(rel regclass, name text) 
   AS 'MODULE_PATHNAME', 'dp_preallocated_drop_orphans' LANGUAGE C STRICT;
 COMMENT ON FUNCTION docpatterns._preallocated_drop_orphans(regclass, text) IS 'forgets claims whose document does not exist or whose time is over; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION docpatterns._preallocated_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._preallocated_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  o @extschema@.bson;
   shape @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'preallocated', name) q;
-  o := docpatterns._pattern_change_options(p.options, changes, 'preallocated', '{shape: "object", available_field: "string null"}');
-  shape := docpatterns._preallocated_shape((o OPERATOR(@extschema@.->) 'shape'::text)::@extschema@.bson);
+  shape := docpatterns._preallocated_shape((options OPERATOR(@extschema@.->) 'shape'::text)::@extschema@.bson);
   IF EXISTS (SELECT FROM unnest('{kind,fill,units,month_field,year_field}'::text[]) part
              WHERE @extschema@.bson_get_text(shape, part) IS DISTINCT FROM @extschema@.bson_get_text(p.options, 'shape.' || part)) THEN
     RAISE EXCEPTION 'the shape can become a larger or smaller one of its kind only' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM docpatterns._preallocated_valid(rel, o);
-  PERFORM docpatterns._preallocated_paths(rel, o);
-  PERFORM docpatterns._preallocated_create_triggers(rel, o);
+  PERFORM docpatterns._preallocated_create_triggers(rel, options);
   IF docpatterns._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', p.base
       USING HINT = format('CALL pattern_build(%L, %L) gives them the slots of a larger shape.', p.base, name);

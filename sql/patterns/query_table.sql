@@ -53,6 +53,16 @@ COMMENT ON FUNCTION query_table_create(text, regclass, text[], bson, bson, bson,
   'of type bson_value or as types says. Kept in the transaction of every write to the source from then on. Returns the table. Locks the source against writers for a moment; '
   'errors 22023 and 22004 for options that do not fit, 42P07 and 42710 for names that are taken, 42501 unless the caller owns the source';
 
+CREATE FUNCTION docpatterns._query_table_verify(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF @extschema@.bson_exists(options, 'limit_per_partition') AND @extschema@.bson_get_text(options, 'is_unique') = 'true' THEN
+    RAISE EXCEPTION 'a query table with limit_per_partition cannot be unique' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'It shows the first rows only, and would compare no others.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._query_table_verify(regclass, bson) IS 'error 22023 for a unique query table with a limit';
+
 CREATE FUNCTION docpatterns._query_table_create(
   rel text, source regclass, partition text[], clustering bson, fields bson, types bson,
   limit_per_partition int, is_unique boolean, name text, doc_column text) RETURNS regclass
@@ -70,19 +80,24 @@ DECLARE
   key_columns text[];
   directions text[];
 BEGIN
-  IF rel IS NULL OR source IS NULL OR partition IS NULL OR clustering IS NULL OR fields IS NULL OR types IS NULL OR is_unique IS NULL THEN
-    RAISE EXCEPTION 'rel, source, partition, clustering, fields, types and is_unique must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
   PERFORM docpatterns._pattern_require_owner(source);
   SELECT p.* INTO s FROM docpatterns._pattern_table(source, docpatterns._derive_source(source, source, doc_column)) p;
   IF EXISTS (SELECT FROM pg_class q WHERE q.oid = source AND q.relkind = 'f') THEN
     RAISE EXCEPTION '% is a relation of measurements', source USING ERRCODE = 'wrong_object_type', DETAIL = 'Its rows have no key by which a query table could know them.';
   END IF;
 
-  -- names of columns
-  IF cardinality(partition) = 0 OR array_position(partition, NULL) IS NOT NULL THEN
-    RAISE EXCEPTION 'partition must name fields, and must not have nulls' USING ERRCODE = 'invalid_parameter_value';
+  parts := parse_ident(rel);
+  IF cardinality(parts) > 2 THEN
+    RAISE EXCEPTION 'invalid name of a table: %', rel USING ERRCODE = 'invalid_name';
   END IF;
+  schema_name := CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE s.schema_name END;
+  options := docpatterns._pattern_declare(source, 'query_table', @extschema@.bson_build(
+    'name', coalesce(name, parts[cardinality(parts)]), 'partition', partition,
+    'clustering', clustering, 'fields', fields, 'types', types, 'is_unique', is_unique,
+    'doc_column', s.doc, 'pair', pair, 'limit_per_partition', limit_per_partition));
+  name := @extschema@.bson_get_text(options, 'name');
+
+  -- names of columns
   IF EXISTS (SELECT FROM @extschema@.bson_each(clustering) e WHERE @extschema@.bson_typeof(e.value) <> 'int' OR e.value::int NOT IN (1, -1)) THEN
     RAISE EXCEPTION 'clustering must be a document like {"date": -1}' USING ERRCODE = 'invalid_parameter_value';
   END IF;
@@ -102,25 +117,6 @@ BEGIN
     RAISE EXCEPTION 'types names a column that the table does not have: "%"', (SELECT k FROM @extschema@.bson_keys(types) k WHERE k <> ALL (columns) LIMIT 1)
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF limit_per_partition < 1 THEN
-    RAISE EXCEPTION 'limit_per_partition must be positive' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF is_unique AND limit_per_partition IS NOT NULL THEN
-    RAISE EXCEPTION 'a query table with limit_per_partition cannot be unique' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'It shows the first rows only, and would compare no others.';
-  END IF;
-
-  parts := parse_ident(rel);
-  IF cardinality(parts) > 2 THEN
-    RAISE EXCEPTION 'invalid name of a table: %', rel USING ERRCODE = 'invalid_name';
-  END IF;
-  schema_name := CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE s.schema_name END;
-  name := coalesce(name, parts[cardinality(parts)]);
-  PERFORM docpatterns._pattern_require_unused(source, name);
-  options := @extschema@.bson_build('name', name, 'partition', partition, 'clustering', clustering, 'fields', fields, 'types', types, 'is_unique', is_unique, 'doc_column', s.doc, 'pair', pair);
-  IF limit_per_partition IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'limit_per_partition', limit_per_partition);
-  END IF;
-
   -- the table: its primary key is where a row stands
   SELECT array_agg(CASE WHEN cardinality(s.keys) = 1 THEN 'source_key' ELSE 'source_key' || n END ORDER BY n) INTO key_columns FROM generate_subscripts(s.keys, 1) n;
   made := format('%I.%I', schema_name, parts[cardinality(parts)]);
@@ -276,26 +272,14 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._query_table_repair(regclass, text) IS 'pattern_repair of a query table';
 
-CREATE FUNCTION docpatterns._query_table_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._query_table_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  p record;
-  o @extschema@.bson;
 BEGIN
-  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
-  SELECT q.* INTO p FROM docpatterns._query_table_parts(rel, name) q;
-  o := docpatterns._pattern_change_options(p.options, changes, 'query_table', '{limit_per_partition: "int null"}');
-  IF (o OPERATOR(@extschema@.->) 'limit_per_partition'::text)::int < 1 THEN
-    RAISE EXCEPTION 'limit_per_partition must be positive, or null' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF @extschema@.bson_exists(o, 'limit_per_partition') AND @extschema@.bson_get_text(o, 'is_unique') = 'true' THEN
-    RAISE EXCEPTION 'a query table with limit_per_partition cannot be unique' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'It shows the first rows only, and would compare no others.';
-  END IF;
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.query_table_trigger(%L)',
                  (SELECT g.tgname FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'query_table' AND d.name = _query_table_alter.name),
-                 rel, o::text);
+                 rel, options::text);
   PERFORM docpatterns._query_table_verify(rel, name);
-  PERFORM docpatterns._derive_drop_indexes(rel, 'query_table', name) WHERE NOT @extschema@.bson_exists(o, 'limit_per_partition');
+  PERFORM docpatterns._derive_drop_indexes(rel, 'query_table', name) WHERE NOT @extschema@.bson_exists(options, 'limit_per_partition');
   PERFORM docpatterns._query_table_repair(rel, name);
 END
 $$;

@@ -50,7 +50,6 @@ DECLARE
   s record;
   pair text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
-  clash record;
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
@@ -62,36 +61,14 @@ BEGIN
   IF EXISTS (SELECT FROM pg_class c WHERE c.oid IN (rel, source) AND c.relispartition) THEN
     RAISE EXCEPTION 'a partition cannot carry the pattern by itself' USING ERRCODE = 'wrong_object_type', HINT = 'Declare it on the partitioned table.';
   END IF;
-  name := coalesce(name, field);
-
-  IF field IS NULL OR id_field IS NULL OR live IS NULL OR frozen IS NULL THEN
-    RAISE EXCEPTION 'field, id_field, live and frozen must not be null' USING ERRCODE = 'null_value_not_allowed';
+  options := docpatterns._pattern_declare(rel, 'reference', @extschema@.bson_build(
+    'name', coalesce(name, field), 'field', field, 'id_field', id_field, 'live', live,
+    'frozen', frozen, 'on_delete', on_delete, 'missing', missing, 'refresh', refresh, 'pair', pair,
+    'max_staleness', max_staleness::text, 'doc_column', t.doc, 'source_doc_column', s.doc));
+  IF max_staleness IS NOT NULL AND refresh <> 'deferred' THEN
+    RAISE EXCEPTION 'max_staleness needs refresh "deferred"' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM docpatterns._pattern_require_unused(rel, name);
-  PERFORM docpatterns._reference_check_paths(field, id_field, live, frozen);
-  IF docpatterns._pattern_paths_overlap(field, '_id') THEN
-    RAISE EXCEPTION 'the field must not be _id' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF rel = source AND EXISTS (SELECT FROM unnest(live || frozen) AS p (path) WHERE docpatterns._pattern_paths_overlap(p.path, field)) THEN
-    RAISE EXCEPTION 'documents cannot copy their own copies' USING ERRCODE = 'invalid_parameter_value',
-      DETAIL = format('The field "%s" is copied into itself.', field);
-  END IF;
-  SELECT d.pattern, d.name INTO clash FROM docpatterns._pattern_declarations(rel) d
-    CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS p
-    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), t.doc) = t.doc AND docpatterns._pattern_paths_overlap(p, field) LIMIT 1;
-  IF FOUND THEN
-    RAISE EXCEPTION 'the % pattern "%" on table % keeps this field already', clash.pattern, clash.name, t.base
-      USING ERRCODE = CASE WHEN clash.pattern = 'reference' THEN 'invalid_parameter_value' ELSE 'feature_not_supported' END,
-            DETAIL = 'References cannot lie in a part of the document that another pattern keeps or moves elsewhere.';
-  END IF;
-
-  options := @extschema@.bson_build('name', name, 'field', field, 'id_field', id_field, 'live', live, 'frozen', frozen,
-               'on_delete', on_delete, 'missing', missing, 'refresh', refresh, 'pair', pair);
-  IF max_staleness IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'max_staleness', max_staleness::text);
-  END IF;
-  options := @extschema@.bson_set(@extschema@.bson_set(options, 'doc_column', t.doc), 'source_doc_column', s.doc);
-  PERFORM docpatterns._reference_check_options(options);
+  name := @extschema@.bson_get_text(options, 'name');
 
   PERFORM docpatterns._reference_create_indexes(rel, options);
   IF refresh = 'deferred' THEN
@@ -105,49 +82,30 @@ $$;
 COMMENT ON FUNCTION reference_enable(regclass, text, regclass, text, text[], text[], text, text, text, interval, text, text, text) IS
   'Declares that documents of rel name documents of source in field and carry copies of their '
   'fields. Returns the name of the declaration. Locks both tables against writers and builds two '
-  'indexes. Errors: 22023 options that do not fit, 0A000 another pattern keeps the field, 42710 '
+  'indexes. Errors: 22023 options that do not fit or another pattern keeps the field, 42710 '
   'the name exists, 42501 unless the caller owns both tables';
 
 -- Fields of a declaration: paths that lead somewhere, none inside another.
-CREATE FUNCTION docpatterns._reference_check_paths(field text, id_field text, live text[], frozen text[]) RETURNS void
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION docpatterns._reference_verify(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  paths text[] := docpatterns._reference_list(options, 'live')
+                  || docpatterns._reference_list(options, 'frozen')
+                  || @extschema@.bson_get_text(options, 'id_field');
 BEGIN
-  -- a bad path is an error here, and the text goes into SQL as a literal later
-  PERFORM docpatterns._reference_sites('{}'::@extschema@.bson, field, id_field);
-  IF EXISTS (SELECT FROM unnest(live || frozen) AS p (path) WHERE p.path IS NULL) THEN
-    RAISE EXCEPTION 'live and frozen must not hold nulls' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  IF EXISTS (SELECT FROM unnest(live || frozen || id_field) WITH ORDINALITY AS a (path, n), unnest(live || frozen || id_field) WITH ORDINALITY AS b (path, n)
+  -- a path that cannot lead to references is an error here
+  PERFORM docpatterns._reference_sites('{}'::@extschema@.bson,
+            @extschema@.bson_get_text(options, 'field'),
+            @extschema@.bson_get_text(options, 'id_field'));
+  IF EXISTS (SELECT FROM unnest(paths) WITH ORDINALITY AS a (path, n),
+                         unnest(paths) WITH ORDINALITY AS b (path, n)
              WHERE a.n < b.n AND docpatterns._pattern_paths_overlap(a.path, b.path)) THEN
     RAISE EXCEPTION 'live, frozen and id_field must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._reference_check_paths(text, text, text[], text[]) IS 'errors 22023 and 22004 unless the fields of a reference pattern fit together';
-
-CREATE FUNCTION docpatterns._reference_check_options(options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF @extschema@.bson_get_text(options, 'on_delete') IS NULL OR @extschema@.bson_get_text(options, 'on_delete') NOT IN ('restrict', 'cascade', 'unset', 'keep') THEN
-    RAISE EXCEPTION 'on_delete must be "restrict", "cascade", "unset" or "keep"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF @extschema@.bson_get_text(options, 'missing') IS NULL OR @extschema@.bson_get_text(options, 'missing') NOT IN ('error', 'allow') THEN
-    RAISE EXCEPTION 'missing must be "error" or "allow"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF @extschema@.bson_get_text(options, 'refresh') IS NULL OR @extschema@.bson_get_text(options, 'refresh') NOT IN ('immediate', 'deferred') THEN
-    RAISE EXCEPTION 'refresh must be "immediate" or "deferred"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF @extschema@.bson_exists(options, 'max_staleness') THEN
-    IF @extschema@.bson_get_text(options, 'refresh') <> 'deferred' THEN
-      RAISE EXCEPTION 'max_staleness needs refresh => ''deferred''' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    IF @extschema@.bson_get_text(options, 'max_staleness')::interval < interval '0' THEN
-      RAISE EXCEPTION 'max_staleness must not be negative' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-  END IF;
-END
-$$;
-COMMENT ON FUNCTION docpatterns._reference_check_options(bson) IS 'error 22023 unless the options of a reference pattern fit';
+COMMENT ON FUNCTION docpatterns._reference_verify(regclass, bson) IS
+  'error 22023 unless the fields of a reference pattern fit each other';
 
 -- The elements of an option that is an array of texts.
 CREATE FUNCTION docpatterns._reference_list(options bson, option text) RETURNS text[]
@@ -209,6 +167,11 @@ DECLARE
   trigger_name text;
   moved text;
 BEGIN
+  IF rel = source AND EXISTS (SELECT FROM unnest(docpatterns._reference_list(options, 'live') || docpatterns._reference_list(options, 'frozen')) AS q (path)
+                              WHERE docpatterns._pattern_paths_overlap(q.path, @extschema@.bson_get_text(options, 'field'))) THEN
+    RAISE EXCEPTION 'documents cannot copy their own copies' USING ERRCODE = 'invalid_parameter_value',
+      DETAIL = format('The field "%s" is copied into itself.', @extschema@.bson_get_text(options, 'field'));
+  END IF;
   SELECT p.* INTO s FROM docpatterns._pattern_table(source, @extschema@.bson_get_text(options, 'source_doc_column')) p;
   PERFORM docpatterns._reference_drop_triggers(rel, source, options);
   trigger_name := coalesce((SELECT g.tgname FROM pg_trigger g JOIN docpatterns._pattern_declarations(rel) d ON d.trigger_oid = g.oid
@@ -387,28 +350,19 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._reference_repair(regclass, text) IS 'pattern_repair of the reference pattern';
 
-CREATE FUNCTION docpatterns._reference_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._reference_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  o @extschema@.bson;
+  o @extschema@.bson := options;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._reference_parts(rel, name) q;
   IF p.source IS NULL THEN
     RAISE EXCEPTION 'the source of the reference pattern "%" on table % is missing', name, p.base USING ERRCODE = 'undefined_table';
   END IF;
-  o := docpatterns._pattern_change_options(p.options, changes, 'reference', '{live: "array", frozen: "array", on_delete: "string", missing: "string", refresh: "string", max_staleness: "string null"}');
   IF @extschema@.bson_get_text(o, 'refresh') = 'immediate' THEN
     o := @extschema@.bson_unset(o, 'max_staleness');
   END IF;
-  PERFORM docpatterns._reference_check_options(o);
-  PERFORM docpatterns._reference_check_paths(@extschema@.bson_get_text(o, 'field'), @extschema@.bson_get_text(o, 'id_field'),
-            docpatterns._reference_list(o, 'live'), docpatterns._reference_list(o, 'frozen'));
-  IF rel = p.source AND EXISTS (SELECT FROM unnest(docpatterns._reference_list(o, 'live') || docpatterns._reference_list(o, 'frozen')) AS q (path)
-                                WHERE docpatterns._pattern_paths_overlap(q.path, @extschema@.bson_get_text(o, 'field'))) THEN
-    RAISE EXCEPTION 'documents cannot copy their own copies' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', rel, p.source);
   IF @extschema@.bson_get_text(o, 'refresh') = 'deferred' AND NOT @extschema@.bson_exists(o, 'second_pair') THEN
     o := @extschema@.bson_set(o, 'second_pair', docpatterns._derive_create_queue(rel, 'reference', name));

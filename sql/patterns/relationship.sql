@@ -19,21 +19,17 @@ COMMENT ON FUNCTION docpatterns._relationship_settle(regclass, text, int, bson_v
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION relationship_enable(a regclass, a_field text, b regclass, b_field text, missing text DEFAULT 'error', on_delete text DEFAULT 'unset',
-                                name text DEFAULT NULL, a_doc_column text DEFAULT NULL, b_doc_column text DEFAULT NULL) RETURNS text
+                                name text DEFAULT NULL, doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s record;
   t record;
-  clash record;
   options @extschema@.bson;
   is_symmetric boolean := a = b AND a_field = b_field;
 BEGIN
-  IF a_field IS NULL OR b_field IS NULL THEN
-    RAISE EXCEPTION 'the fields must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  SELECT p.* INTO s FROM docpatterns._pattern_table(a, a_doc_column) p;
+  SELECT p.* INTO s FROM docpatterns._pattern_table(a, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(a);
-  SELECT p.* INTO t FROM docpatterns._pattern_table(b, b_doc_column) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(b, source_doc_column) p;
   PERFORM docpatterns._pattern_require_owner(b);
   IF s.owner <> t.owner THEN
     RAISE EXCEPTION 'tables % and % have different owners', s.base, t.base USING ERRCODE = 'insufficient_privilege';
@@ -44,23 +40,16 @@ BEGIN
   IF cardinality(s.keys) > 1 OR cardinality(t.keys) > 1 THEN
     RAISE EXCEPTION 'the primary key of table % has several columns', CASE WHEN cardinality(s.keys) > 1 THEN s.base ELSE t.base END USING ERRCODE = 'feature_not_supported', DETAIL = 'An id is one value.';
   END IF;
-  name := coalesce(name, a_field);
-  PERFORM docpatterns._pattern_require_unused(a, name);
-  PERFORM docpatterns._relationship_check_field(a_field), docpatterns._relationship_check_field(b_field);
+  options := docpatterns._pattern_declare(a, 'relationship', @extschema@.bson_build(
+    'name', coalesce(name, a_field), 'field', a_field, 'other_field', b_field, 'missing', missing,
+    'on_delete', on_delete, 'symmetric', is_symmetric,
+    'pair', replace(gen_random_uuid()::text, '-', ''), 'doc_column', s.doc,
+    'source_doc_column', t.doc));
+  name := @extschema@.bson_get_text(options, 'name');
   IF a = b AND NOT is_symmetric AND s.doc = t.doc AND docpatterns._pattern_paths_overlap(a_field, b_field) THEN
     RAISE EXCEPTION 'one of the fields lies inside the other' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT q.base, d.pattern, d.name INTO clash
-    FROM (VALUES (a, s.base, s.doc, a_field), (b, t.base, t.doc, b_field)) AS q (rel, base, doc, field)
-      CROSS JOIN LATERAL docpatterns._pattern_declarations(q.rel) d CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS p
-    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), q.doc) = q.doc AND docpatterns._pattern_paths_overlap(p, q.field) LIMIT 1;
-  IF FOUND THEN
-    RAISE EXCEPTION 'the % pattern "%" on table % keeps this field already', clash.pattern, clash.name, clash.base USING ERRCODE = 'feature_not_supported';
-  END IF;
-
-  options := @extschema@.bson_build('name', name, 'field', a_field, 'other_field', b_field, 'missing', missing, 'on_delete', on_delete, 'symmetric', is_symmetric,
-               'pair', replace(gen_random_uuid()::text, '-', ''), 'doc_column', s.doc, 'other_doc_column', t.doc);
-  PERFORM docpatterns._relationship_check_options(options);
+  PERFORM docpatterns._pattern_refuse_kept(b, t.doc, name, ARRAY[b_field]);
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', s.base, t.base);
   PERFORM docpatterns._relationship_create_indexes(a, b, options);
   PERFORM docpatterns._relationship_create_triggers(a, b, options);
@@ -78,7 +67,7 @@ $$;
 COMMENT ON FUNCTION relationship_enable(regclass, text, regclass, text, text, text, text, text, text) IS
   'declares that two arrays of ids point at each other and keeps them in agreement: documents of a name documents of b in a_field, and those name them in b_field, whichever side is written. '
   'Both may be one table, and even one field. missing: ids of what is not there are an error (23503) or allowed; on_delete: unset takes a deleted document out of the other side, restrict refuses while it is named. '
-  'Returns the name of the declaration; locks both tables against writers; errors 22023, 0A000, 42710, 55000 where documents hold something else than an array there, 42501 unless the caller owns both tables';
+  'Returns the name of the declaration; locks both tables against writers; errors 22023, 0A000 for keys of several columns, 42710, 55000 where documents hold something else than an array there, 42501 unless the caller owns both tables';
 
 CREATE FUNCTION docpatterns._relationship_check_field(field text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -88,25 +77,17 @@ BEGIN
   IF field = '' OR field ~ '["$]' OR field ~ '(^|[.])-?[0-9]*([.]|$)' THEN
     RAISE EXCEPTION 'field "%" is no path of names that a filter can ask for', field USING ERRCODE = 'invalid_parameter_value', DETAIL = 'Quotes, dollar signs and positions cannot be part of it.';
   END IF;
-  IF docpatterns._pattern_paths_overlap(field, '_id') THEN
-    RAISE EXCEPTION 'the field must not be _id' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._relationship_check_field(text) IS 'error 22023 unless the path can have an array of ids';
 
-CREATE FUNCTION docpatterns._relationship_check_options(options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF @extschema@.bson_get_text(options, 'missing') IS NULL OR @extschema@.bson_get_text(options, 'missing') NOT IN ('error', 'allow') THEN
-    RAISE EXCEPTION 'missing must be "error" or "allow"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF @extschema@.bson_get_text(options, 'on_delete') IS NULL OR @extschema@.bson_get_text(options, 'on_delete') NOT IN ('unset', 'restrict') THEN
-    RAISE EXCEPTION 'on_delete must be "unset" or "restrict"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-END
+CREATE FUNCTION docpatterns._relationship_verify(rel regclass, options bson) RETURNS void
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT docpatterns._relationship_check_field(@extschema@.bson_get_text($2, o))
+  FROM unnest('{field,other_field}'::text[]) o
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_check_options(bson) IS 'error 22023 unless the options of a relationship fit';
+COMMENT ON FUNCTION docpatterns._relationship_verify(regclass, bson) IS
+  'error 22023 unless the paths of a relationship can have arrays of ids';
 
 CREATE FUNCTION docpatterns._relationship_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -124,7 +105,7 @@ BEGIN
     RETURN;
   END IF;
   FOR q IN SELECT * FROM (VALUES (a, @extschema@.bson_get_text(options, 'doc_column'), @extschema@.bson_get_text(options, 'field')),
-                                 (b, @extschema@.bson_get_text(options, 'other_doc_column'), @extschema@.bson_get_text(options, 'other_field'))) AS v (rel, doc, field) LOOP
+                                 (b, @extschema@.bson_get_text(options, 'source_doc_column'), @extschema@.bson_get_text(options, 'other_field'))) AS v (rel, doc, field) LOOP
     IF docpatterns._single_collection_filter_index(q.rel, q.doc, q.field) IS NULL THEN
       EXECUTE format('CREATE INDEX ON %s USING gin (%I @extschema@.bson_ops (paths = %L)) WHERE %s', q.rel, q.doc, q.field,
                      docpatterns._pattern_mark('relationship', @extschema@.bson_get_text(options, 'name')));
@@ -147,7 +128,7 @@ BEGIN
   EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.relationship_trigger(%L)',
                  docpatterns._pattern_trigger_name(a, stem, decl_name, NULL), a, options::text);
   FOR q IN SELECT * FROM (VALUES (a, 'doc_column', 'field', format('%L, %L', 'of', decl_name), NULL, ''),
-                                 (b, 'other_doc_column', 'other_field', format('%L, %L, %L', 'side', @extschema@.bson_get_text(options, 'pair'), decl_name),
+                                 (b, 'source_doc_column', 'other_field', format('%L, %L, %L', 'side', @extschema@.bson_get_text(options, 'pair'), decl_name),
                                   format('%L, %L, %L', 'part', @extschema@.bson_get_text(options, 'pair'), decl_name), 'b')) AS v (rel, doc, field, arguments, part_arguments, mark) LOOP
     CONTINUE WHEN q.mark = 'b' AND @extschema@.bson_get_text(options, 'symmetric') = 'true';
     SELECT p.* INTO t FROM docpatterns._pattern_table(q.rel, @extschema@.bson_get_text(options, q.doc)) p;
@@ -190,7 +171,7 @@ BEGIN
   b := CASE WHEN @extschema@.bson_get_text(o, 'symmetric') = 'true' THEN rel ELSE docpatterns._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel) END;
   SELECT p.* INTO s FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
   IF b IS NOT NULL THEN
-    SELECT p.* INTO t FROM docpatterns._pattern_table(b, docpatterns._pattern_doc_column(b, @extschema@.bson_get_text(o, 'other_doc_column'))) p;
+    SELECT p.* INTO t FROM docpatterns._pattern_table(b, docpatterns._pattern_doc_column(b, @extschema@.bson_get_text(o, 'source_doc_column'))) p;
   END IF;
   options := o;
   FOR n IN 0 .. CASE WHEN b IS NULL OR @extschema@.bson_get_text(o, 'symmetric') = 'true' THEN 0 ELSE 1 END LOOP
@@ -302,22 +283,19 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._relationship_repair(regclass, text) IS 'pattern_repair of a relationship';
 
-CREATE FUNCTION docpatterns._relationship_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._relationship_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  o @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._relationship_parts(rel, name) q WHERE q.side = 0;
   IF p.other IS NULL THEN
     RAISE EXCEPTION 'the other side of the relationship pattern "%" on table % is missing', name, p.base USING ERRCODE = 'undefined_table';
   END IF;
-  o := docpatterns._pattern_change_options(p.options, changes, 'relationship', '{missing: "string", on_delete: "string"}');
-  PERFORM docpatterns._relationship_check_options(o);
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', p.base, p.other);
-  PERFORM docpatterns._relationship_create_indexes(rel, p.other::regclass, o);
+  PERFORM docpatterns._relationship_create_indexes(rel, p.other::regclass, options);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.relationship_trigger(%L)',
-                 (SELECT g.tgname FROM pg_trigger g JOIN docpatterns._pattern_declarations(rel) d ON d.trigger_oid = g.oid WHERE d.pattern = 'relationship' AND d.name = _relationship_alter.name), p.base, o::text);
+                 (SELECT g.tgname FROM pg_trigger g JOIN docpatterns._pattern_declarations(rel) d ON d.trigger_oid = g.oid WHERE d.pattern = 'relationship' AND d.name = _relationship_alter.name), p.base, options::text);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._relationship_alter(regclass, text, bson) IS 'pattern_alter of a relationship';

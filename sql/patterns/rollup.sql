@@ -21,20 +21,16 @@ COMMENT ON FUNCTION docpatterns._rollup_verify(regclass, text) IS 'compiles a de
 
 CREATE FUNCTION rollup_enable(
   rel regclass, name text, fields bson, time_field text DEFAULT NULL, levels text[] DEFAULT NULL, group_by text[] DEFAULT '{}', tree regclass DEFAULT NULL,
-  filter bson DEFAULT NULL, order_by bson DEFAULT NULL, time_zone text DEFAULT 'UTC', target text DEFAULT NULL, tree_name text DEFAULT NULL,
+  filter bson DEFAULT NULL, order_by bson DEFAULT NULL, time_zone text DEFAULT 'UTC', target text DEFAULT NULL,
   doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  source_doc text;
   pair text := replace(gen_random_uuid()::text, '-', '');
   tree_pair text := replace(gen_random_uuid()::text, '-', '');
   options @extschema@.bson;
   parts text[];
   totals regclass;
 BEGIN
-  IF rel IS NULL OR name IS NULL OR fields IS NULL OR group_by IS NULL OR time_zone IS NULL THEN
-    RAISE EXCEPTION 'rel, name, fields, group_by and time_zone must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
   PERFORM docpatterns._pattern_require_owner(rel);
   IF (tree IS NULL) = (time_field IS NULL) THEN
     RAISE EXCEPTION 'a roll-up goes by time_field and levels, or along a tree' USING ERRCODE = 'invalid_parameter_value';
@@ -45,9 +41,11 @@ BEGIN
   IF time_field IS NOT NULL AND coalesce(cardinality(levels), 0) = 0 THEN
     RAISE EXCEPTION 'levels must not be empty' USING ERRCODE = 'invalid_parameter_value', HINT = 'Levels are units such as {hour,day,month,year}, or intervals.';
   END IF;
-  IF array_position(group_by, NULL) IS NOT NULL OR array_position(levels, NULL) IS NOT NULL THEN
-    RAISE EXCEPTION 'group_by and levels must not have nulls' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
+  options := docpatterns._pattern_declare(rel, 'rollup', @extschema@.bson_build(
+    'name', name, 'fields', fields, 'group_by', group_by, 'pair', pair, 'time_field', time_field,
+    'levels', levels, 'time_zone', time_zone,
+    'second_pair', CASE WHEN tree IS NOT NULL THEN tree_pair END, 'filter', filter,
+    'order_by', order_by, 'doc_column', docpatterns._derive_source(rel, rel, doc_column)));
   IF EXISTS (SELECT FROM unnest(group_by || CASE WHEN tree IS NULL THEN '{_id,level,start,_computed}' ELSE '{_id,_computed}' END::text[]
                                 || ARRAY(SELECT format('"%s"', replace(k, '"', '""')) FROM @extschema@.bson_keys(fields) k)) WITH ORDINALITY AS a (path, n),
                          unnest(group_by || CASE WHEN tree IS NULL THEN '{_id,level,start,_computed}' ELSE '{_id,_computed}' END::text[]
@@ -55,30 +53,8 @@ BEGIN
              WHERE a.n < b.n AND docpatterns._pattern_paths_overlap(a.path, b.path)) THEN
     RAISE EXCEPTION 'fields, group_by, _id, level and start must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM docpatterns._pattern_require_unused(rel, name);
-
-  options := @extschema@.bson_build('name', name, 'fields', fields, 'group_by', group_by, 'pair', pair);
-  IF tree IS NULL THEN
-    options := @extschema@.bson_set(@extschema@.bson_set(@extschema@.bson_set(options, 'time_field', time_field), 'levels', levels), 'time_zone', time_zone);
-  ELSE
-    PERFORM FROM docpatterns._pattern_declarations(tree) d WHERE d.pattern = 'tree' AND (tree_name IS NULL OR d.name = tree_name);
-    IF NOT FOUND THEN
-      RAISE EXCEPTION 'table % has no tree pattern%', tree, CASE WHEN tree_name IS NOT NULL THEN format(' named "%s"', tree_name) ELSE '' END USING ERRCODE = 'undefined_object', HINT = 'tree_enable() declares one.';
-    END IF;
-    options := @extschema@.bson_set(options, 'second_pair', tree_pair);
-    IF tree_name IS NOT NULL THEN
-      options := @extschema@.bson_set(options, 'tree_name', tree_name);
-    END IF;
-  END IF;
-  IF filter IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'filter', filter);
-  END IF;
-  IF order_by IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'order_by', order_by);
-  END IF;
-  source_doc := docpatterns._derive_source(rel, rel, doc_column);
-  IF source_doc IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'doc_column', source_doc);
+  IF tree IS NOT NULL AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(tree) d WHERE d.pattern = 'tree') THEN
+    RAISE EXCEPTION 'table % has no tree pattern', tree USING ERRCODE = 'undefined_object', HINT = 'tree_enable() declares one.';
   END IF;
 
   parts := parse_ident(coalesce(target, quote_ident(name)));
@@ -107,7 +83,7 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION rollup_enable(regclass, text, bson, text, text[], text[], regclass, bson, bson, text, text, text, text) IS
+COMMENT ON FUNCTION rollup_enable(regclass, text, bson, text, text[], text[], regclass, bson, bson, text, text, text) IS
   'declares a roll-up: a collection (target, by default called as the roll-up) with one document of totals for each level, group and span of time in which rel has rows, or for each node of a tree. '
   'Returns the name of the declaration. Locks the tables against writers and makes the indexes that it needs; errors 22023, 22004 and 0A000 for options and fields that do not fit, 42710 and 42P07 for names that are taken, 42501 unless the caller owns the tables';
 
@@ -169,14 +145,6 @@ COMMENT ON FUNCTION docpatterns._rollup_pending(regclass, text) IS 'SQL text: ke
 CREATE FUNCTION docpatterns._rollup_start(rel regclass, name text, doc bson) RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_rollup_start' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION docpatterns._rollup_start(regclass, text, bson) IS 'where the span of the finest level begins that a row of the source belongs to, or NULL';
-
-CREATE FUNCTION docpatterns._rollup_alter(rel regclass, name text, changes bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM docpatterns._pattern_change_options('{}', changes, 'rollup', '{}');
-END
-$$;
-COMMENT ON FUNCTION docpatterns._rollup_alter(regclass, text, bson) IS 'pattern_alter of a roll-up: no option can be changed';
 
 CREATE FUNCTION docpatterns._rollup_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

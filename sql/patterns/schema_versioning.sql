@@ -131,6 +131,21 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_stem(text, text) IS 'the name of a table, or a shorter one that no views of the schema begin with';
 
+CREATE FUNCTION docpatterns._schema_versioning_verify(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
+             WHERE d.pattern = 'schema_versioning'
+               AND d.name <> @extschema@.bson_get_text(_schema_versioning_verify.options, 'name')
+               AND @extschema@.bson_get_text(d.options, 'doc_column')
+                     = @extschema@.bson_get_text(_schema_versioning_verify.options, 'doc_column')) THEN
+    RAISE EXCEPTION 'documents of table % have a field with their version already', rel USING ERRCODE = 'duplicate_object';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._schema_versioning_verify(regclass, bson) IS
+  'error 42710 if the documents have a field with their version already';
+
 CREATE FUNCTION schema_versioning_enable(
   rel regclass, field text DEFAULT 'schema_version', current int DEFAULT 1, write text DEFAULT 'upgrade', type text DEFAULT NULL,
   stem text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
@@ -142,37 +157,17 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  IF field IS NULL OR current IS NULL OR write IS NULL THEN
-    RAISE EXCEPTION 'field, current and write must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  name := coalesce(name, field);
-  IF docpatterns._pattern_paths_overlap(field, '_id') THEN
-    RAISE EXCEPTION 'field must not be _id' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF current < 1 THEN
-    RAISE EXCEPTION 'versions begin with 1' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF write NOT IN ('upgrade', 'accept') THEN
-    RAISE EXCEPTION 'write must be upgrade or accept' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  PERFORM docpatterns._pattern_require_unused(rel, name);
-  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'schema_versioning' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc) THEN
-    RAISE EXCEPTION 'documents of table % have a field with their version already', t.base USING ERRCODE = 'duplicate_object';
-  END IF;
-  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS p (path)
-             WHERE docpatterns._pattern_paths_overlap(p.path, field)) THEN
-    RAISE EXCEPTION 'table % has a pattern that keeps this field already', t.base USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-
   -- the field is written as the documents that are there have it; where none has it yet a migration looks again
-  type := coalesce(type, docpatterns._schema_versioning_type(rel, t.doc, field));
+  IF field IS NOT NULL THEN
+    type := coalesce(type, docpatterns._schema_versioning_type(rel, t.doc, field));
+  END IF;
   EXECUTE format('SELECT EXISTS (SELECT FROM (SELECT @extschema@.bson_get_text(b.%1$I, $1) AS value FROM %2$s AS b WHERE @extschema@.bson_exists(b.%1$I, $1) LIMIT 1000) v WHERE v.value IN (''1'', ''1.0''))',
                  t.doc, t.base) INTO is_written USING field;
-  options := @extschema@.bson_build('name', name, 'field', field, 'current', current, 'write', write, 'first', is_written,
-                                    'stem', coalesce(stem, docpatterns._schema_versioning_stem(t.schema_name, t.table_name)), 'steps', ARRAY[]::text[], 'doc_column', t.doc);
-  IF type IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'type', type);
-  END IF;
+  options := docpatterns._pattern_declare(rel, 'schema_versioning', @extschema@.bson_build(
+    'name', coalesce(name, field), 'field', field, 'current', current, 'write', write,
+    'first', is_written, 'stem', coalesce(stem, docpatterns._schema_versioning_stem(t.schema_name, t.table_name)),
+    'steps', ARRAY[]::text[], 'doc_column', t.doc, 'type', type));
+  name := @extschema@.bson_get_text(options, 'name');
   PERFORM docpatterns._schema_versioning_declare(rel, options, '{}', '{}');
   IF docpatterns._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', t.base
@@ -663,51 +658,43 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_repair(regclass, text) IS 'pattern_repair of the schema versioning pattern: functions and views that are missing; what version a document should say it has, nobody can tell';
 
-CREATE FUNCTION docpatterns._schema_versioning_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  c record;
   s record;
-  o @extschema@.bson;
+  o @extschema@.bson := options;
   current int;
   changed int[] := '{}';
   newer bigint;
 BEGIN
   PERFORM docpatterns._schema_versioning_lock(rel, ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
   SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, name) q;
-  o := p.options;
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key NOT IN ('current', 'write', 'type', 'first', 'schemas') THEN
-      RAISE EXCEPTION 'option "%" of a schema versioning pattern cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are current, write, type, first and schemas; schema_versioning_step() changes steps.';
+  IF @extschema@.bson_typeof(options, 'schemas') = 'object' THEN
+    o := @extschema@.bson_unset(options, 'schemas');
+    IF @extschema@.bson_exists(p.options, 'schemas') THEN
+      o := @extschema@.bson_set(o, 'schemas', p.options OPERATOR(@extschema@.->) 'schemas'::text);
     END IF;
-    IF NOT (@extschema@.bson_typeof(c.value) = ANY (CASE c.key WHEN 'current' THEN ARRAY['int', 'long'] WHEN 'first' THEN ARRAY['bool'] WHEN 'schemas' THEN ARRAY['object'] ELSE ARRAY['string'] END)) THEN
-      RAISE EXCEPTION 'option "%" cannot be a value of type %', c.key, @extschema@.bson_typeof(c.value) USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    IF c.key = 'write' AND c.value::text NOT IN ('upgrade', 'accept') THEN
-      RAISE EXCEPTION 'write must be upgrade or accept' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    IF c.key = 'schemas' THEN
-      FOR s IN SELECT e.key, e.value FROM @extschema@.bson_each(c.value::@extschema@.bson) e LOOP
-        IF s.key !~ '^[1-9][0-9]{0,8}$' OR NOT s.key::int = ANY (p.versions) THEN
-          RAISE EXCEPTION 'there is no version "%"', s.key USING ERRCODE = 'invalid_parameter_value';
-        END IF;
-        IF @extschema@.bson_typeof(s.value) = 'null' THEN
-          o := @extschema@.bson_set(o, 'schemas', (SELECT coalesce(@extschema@.bson_agg(e), '[]'::@extschema@.bson_value)
-                 FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_exists(o, 'schemas') THEN o OPERATOR(@extschema@.->) 'schemas'::text ELSE '[]'::@extschema@.bson_value END) e
-                 WHERE (e OPERATOR(@extschema@.->) 'version'::text)::int <> s.key::int));
-        ELSE
-          o := docpatterns._schema_versioning_with_schema(o, s.key::int, s.value::@extschema@.bson);
-        END IF;
-      END LOOP;
-      CONTINUE;
-    END IF;
-    IF c.key IN ('type', 'first') AND c.value::text <> coalesce(@extschema@.bson_get_text(o, c.key), 'int') THEN
-      changed := p.versions;
-    END IF;
-    o := @extschema@.bson_set(o, c.key, CASE c.key WHEN 'current' THEN @extschema@.to_bson(c.value::int) ELSE c.value END);
-  END LOOP;
+    FOR s IN SELECT e.key, e.value FROM @extschema@.bson_each((options OPERATOR(@extschema@.->) 'schemas'::text)::@extschema@.bson) e LOOP
+      IF s.key !~ '^[1-9][0-9]{0,8}$' OR NOT s.key::int = ANY (p.versions) THEN
+        RAISE EXCEPTION 'there is no version "%"', s.key USING ERRCODE = 'invalid_parameter_value';
+      END IF;
+      IF @extschema@.bson_typeof(s.value) = 'null' THEN
+        o := @extschema@.bson_set(o, 'schemas', (SELECT coalesce(@extschema@.bson_agg(e), '[]'::@extschema@.bson_value)
+               FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_exists(o, 'schemas') THEN o OPERATOR(@extschema@.->) 'schemas'::text ELSE '[]'::@extschema@.bson_value END) e
+               WHERE (e OPERATOR(@extschema@.->) 'version'::text)::int <> s.key::int));
+      ELSE
+        o := docpatterns._schema_versioning_with_schema(o, s.key::int, s.value::@extschema@.bson);
+      END IF;
+    END LOOP;
+  ELSIF (options OPERATOR(@extschema@.->) 'schemas'::text)::text
+        IS DISTINCT FROM (p.options OPERATOR(@extschema@.->) 'schemas'::text)::text THEN
+    RAISE EXCEPTION 'schemas must be a document of versions' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF coalesce(@extschema@.bson_get_text(o, 'type'), 'int') <> coalesce(@extschema@.bson_get_text(p.options, 'type'), 'int')
+     OR @extschema@.bson_get_text(o, 'first') <> @extschema@.bson_get_text(p.options, 'first') THEN
+    changed := p.versions;
+  END IF;
 
   current := @extschema@.bson_get_text(o, 'current')::int;
   IF NOT current = ANY (p.versions) THEN

@@ -38,6 +38,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   o @extschema@.bson;
+  known text;
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
@@ -45,76 +46,35 @@ BEGIN
     type_field := coalesce(type_field, 'docType');
     related_field := coalesce(related_field, 'relatedTo');
   END IF;
-  name := coalesce(name, related_field, key_field);
-  o := @extschema@.bson_build('name', name);
-  IF type_field IS NOT NULL THEN
-    o := @extschema@.bson_set(o, 'type_field', type_field);
+  IF (SELECT c.relispartition FROM pg_class c WHERE c.oid = rel) THEN
+    RAISE EXCEPTION 'a partition cannot carry the pattern by itself' USING ERRCODE = 'wrong_object_type', HINT = 'Declare it on the partitioned table.';
   END IF;
-  IF related_field IS NOT NULL THEN
-    o := @extschema@.bson_set(o, 'related_field', related_field);
+  o := docpatterns._pattern_declare(rel, 'single_collection', @extschema@.bson_build(
+    'name', coalesce(name, related_field, key_field), 'type_field', type_field,
+    'related_field', related_field, 'key_field', key_field, 'separator', separator,
+    'id_fields', id_fields, 'self_related', nullif(self_related, '{}'), 'types', types,
+    'is_unique', coalesce(is_unique, (SELECT c.relkind <> 'p' FROM pg_class c WHERE c.oid = rel)),
+    'missing', missing, 'on_delete', on_delete, 'doc_column', t.doc));
+  name := @extschema@.bson_get_text(o, 'name');
+  PERFORM docpatterns._single_collection_create_indexes(rel, o);
+  PERFORM docpatterns._single_collection_create_triggers(rel, o);
+  IF views AND type_field IS NOT NULL THEN
+    FOR known IN EXECUTE format('SELECT v FROM (SELECT unnest($1) UNION SELECT DISTINCT %I OPERATOR(@extschema@.->>) %L::text FROM %s WHERE @extschema@.bson_typeof(%1$I, %2$L) = ''string'') AS q (v) '
+                                'WHERE v IS NOT NULL AND v <> '''' ORDER BY v', t.doc, type_field, t.base)
+        USING coalesce(types, self_related || coalesce((SELECT array_agg(k) FROM @extschema@.bson_keys(id_fields) k), '{}')) LOOP
+      PERFORM docpatterns._single_collection_view(rel, name, @extschema@.bson_build('type', known));
+    END LOOP;
   END IF;
-  IF key_field IS NOT NULL THEN
-    o := @extschema@.bson_set(@extschema@.bson_set(o, 'key_field', key_field), 'separator', separator);
-  END IF;
-  IF id_fields IS NOT NULL THEN
-    o := @extschema@.bson_set(o, 'id_fields', id_fields);
-  END IF;
-  IF self_related <> '{}' THEN
-    o := @extschema@.bson_set(o, 'self_related', self_related);
-  END IF;
-  IF types IS NOT NULL THEN
-    o := @extschema@.bson_set(o, 'types', types);
-  END IF;
-  o := o OPERATOR(@extschema@.||) @extschema@.bson_build('is_unique', coalesce(is_unique, (SELECT c.relkind <> 'p' FROM pg_class c WHERE c.oid = rel)), 'missing', missing, 'on_delete', on_delete, 'doc_column', t.doc);
-  PERFORM docpatterns._single_collection_declare(rel, o, views);
+  PERFORM docpatterns._pattern_notice_rows(rel, name);
   RETURN name;
 END
 $$;
 COMMENT ON FUNCTION single_collection_enable(regclass, text, text, bson, text[], text[], text, text, boolean, text, text, boolean, text, text) IS
   'declares the single collection pattern: documents of several types in one table, each naming those that it belongs to in related_field (an array of ids) or by the first parts of its key (key_field, separator). '
   'Returns the name of the declaration. Locks the table against writers and builds two indexes; makes a view for each type that is known; errors 22023 for options that do not fit, '
-  '0A000 where another pattern keeps the field, 42710 for a second declaration of the name, 23505 for keys that are there twice, 42501 unless the caller owns the table';
+  'also where another pattern keeps the field, 42710 for a second declaration of the name, 23505 for keys that are there twice, 42501 unless the caller owns the table';
 
-CREATE FUNCTION docpatterns._single_collection_declare(rel regclass, options bson, views boolean) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  t record;
-  clash record;
-  decl_name text := @extschema@.bson_get_text(options, 'name');
-  kept text := coalesce(@extschema@.bson_get_text(options, 'related_field'), @extschema@.bson_get_text(options, 'key_field'));
-  type_field text := @extschema@.bson_get_text(options, 'type_field');
-  known text;
-BEGIN
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) p;
-  IF (SELECT c.relispartition FROM pg_class c WHERE c.oid = rel) THEN
-    RAISE EXCEPTION 'a partition cannot carry the pattern by itself' USING ERRCODE = 'wrong_object_type', HINT = 'Declare it on the partitioned table.';
-  END IF;
-  PERFORM docpatterns._single_collection_check_options(options);
-  PERFORM docpatterns._pattern_require_unused(rel, decl_name);
-  SELECT d.pattern, d.name INTO clash FROM docpatterns._pattern_declarations(rel) d CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS p
-    WHERE coalesce(@extschema@.bson_get_text(d.options, 'doc_column'), t.doc) = t.doc
-      AND (docpatterns._pattern_paths_overlap(p, kept) OR docpatterns._pattern_paths_overlap(p, type_field)) LIMIT 1;
-  IF FOUND THEN
-    RAISE EXCEPTION 'the % pattern "%" on table % keeps this field already', clash.pattern, clash.name, t.base USING ERRCODE = 'feature_not_supported';
-  END IF;
-
-  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
-  PERFORM docpatterns._single_collection_create_indexes(rel, options);
-  PERFORM docpatterns._single_collection_create_triggers(rel, options);
-  IF views AND type_field IS NOT NULL THEN
-    FOR known IN EXECUTE format('SELECT v FROM (SELECT unnest($1) UNION SELECT DISTINCT %I OPERATOR(@extschema@.->>) %L::text FROM %s WHERE @extschema@.bson_typeof(%1$I, %2$L) = ''string'') AS q (v) '
-                                'WHERE v IS NOT NULL AND v <> '''' ORDER BY v', t.doc, type_field, t.base)
-        USING CASE WHEN @extschema@.bson_exists(options, 'types') THEN docpatterns._reference_list(options, 'types')
-                   ELSE docpatterns._reference_list(options, 'self_related') || coalesce((SELECT array_agg(k) FROM @extschema@.bson_keys((options OPERATOR(@extschema@.->) 'id_fields'::text)::@extschema@.bson) k), '{}') END LOOP
-      PERFORM docpatterns._single_collection_view(rel, decl_name, @extschema@.bson_build('type', known));
-    END LOOP;
-  END IF;
-  PERFORM docpatterns._pattern_notice_rows(rel, decl_name);
-END
-$$;
-COMMENT ON FUNCTION docpatterns._single_collection_declare(regclass, bson, boolean) IS 'single_collection_enable with its options as a document';
-
-CREATE FUNCTION docpatterns._single_collection_check_options(options bson) RETURNS void
+CREATE FUNCTION docpatterns._single_collection_verify(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o record;
@@ -123,29 +83,23 @@ DECLARE
   rule text := @extschema@.bson_get_text(options, 'on_delete');
   ids @extschema@.bson;
 BEGIN
-  IF (related IS NULL) = (keyed IS NULL) THEN
-    RAISE EXCEPTION 'either related_field or key_field is to be named' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
   FOR o IN SELECT * FROM (VALUES ('type_field', @extschema@.bson_get_text(options, 'type_field')), ('related_field', related), ('key_field', keyed)) AS v (option, path) WHERE v.path IS NOT NULL LOOP
     -- filters ask for it by its name
     IF o.path = '' OR o.path ~ '["[:space:]$]' OR o.path ~ '(^|[.])[-0-9]*([.]|$)' THEN
       RAISE EXCEPTION '% is no path of names that a filter can ask for', o.option USING ERRCODE = 'invalid_parameter_value', DETAIL = 'Quotes, blanks, dollar signs and positions cannot be part of it.';
     END IF;
-    PERFORM @extschema@.bson_exists('{}'::@extschema@.bson, o.path);
   END LOOP;
   IF docpatterns._pattern_paths_overlap(coalesce(related, keyed), @extschema@.bson_get_text(options, 'type_field')) THEN
     RAISE EXCEPTION 'the type and the % are different fields', CASE WHEN keyed IS NULL THEN 'relations' ELSE 'key' END USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF rule IS NULL OR rule NOT IN ('restrict', 'cascade', 'unset', 'keep') OR rule = 'unset' AND keyed IS NOT NULL THEN
-    RAISE EXCEPTION 'on_delete must be "restrict", "cascade"%', CASE WHEN keyed IS NULL THEN ', "unset" or "keep"' ELSE ' or "keep"' END USING ERRCODE = 'invalid_parameter_value';
+  IF keyed IS NOT NULL AND rule = 'unset' THEN
+    RAISE EXCEPTION 'on_delete must be "restrict", "cascade" or "keep" with key_field'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF @extschema@.bson_get_text(options, 'missing') IS NULL OR @extschema@.bson_get_text(options, 'missing') NOT IN ('error', 'allow') THEN
-    RAISE EXCEPTION 'missing must be "error" or "allow"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
+  PERFORM docpatterns._pattern_refuse_kept(rel, @extschema@.bson_get_text(options, 'doc_column'),
+            @extschema@.bson_get_text(options, 'name'),
+            ARRAY[@extschema@.bson_get_text(options, 'type_field')]);
   IF keyed IS NOT NULL THEN
-    IF coalesce(@extschema@.bson_get_text(options, 'separator'), '') = '' THEN
-      RAISE EXCEPTION 'the separator must not be empty' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
     IF @extschema@.bson_exists(options, 'id_fields') OR @extschema@.bson_exists(options, 'self_related') THEN
       RAISE EXCEPTION 'id_fields and self_related are for documents with relations, not for keys' USING ERRCODE = 'invalid_parameter_value';
     END IF;
@@ -154,7 +108,7 @@ BEGIN
       IF EXISTS (SELECT FROM unnest(docpatterns._reference_list(options, 'self_related')) u WHERE NOT @extschema@.bson_exists((options OPERATOR(@extschema@.->) 'id_fields'::text), format('"%s"', replace(u, '"', '""')))) THEN
         RAISE EXCEPTION 'types whose documents point to themselves need an id: name its field in id_fields' USING ERRCODE = 'invalid_parameter_value';
       END IF;
-      IF @extschema@.bson_typeof(options, 'id_fields') <> 'object' OR @extschema@.bson_get_text(options, 'type_field') IS NULL THEN
+      IF @extschema@.bson_get_text(options, 'type_field') IS NULL THEN
         RAISE EXCEPTION 'id_fields is a document of types and their fields, {"book": "bookId"}' USING ERRCODE = 'invalid_parameter_value';
       END IF;
       ids := (options OPERATOR(@extschema@.->) 'id_fields'::text)::@extschema@.bson;
@@ -165,13 +119,13 @@ BEGIN
       PERFORM @extschema@.single_collection_id('{}'::@extschema@.bson, '', ids::text);
     END IF;
   END IF;
-  IF EXISTS (SELECT FROM unnest(docpatterns._reference_list(options, 'self_related') || docpatterns._reference_list(options, 'types')) AS u (v) WHERE v IS NULL)
-     OR (@extschema@.bson_exists(options, 'types') AND @extschema@.bson_get_text(options, 'type_field') IS NULL) THEN
-    RAISE EXCEPTION 'types and self_related are lists of types' USING ERRCODE = 'invalid_parameter_value';
+  IF @extschema@.bson_exists(options, 'types') AND @extschema@.bson_get_text(options, 'type_field') IS NULL THEN
+    RAISE EXCEPTION 'types needs type_field' USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_check_options(bson) IS 'error 22023 unless the options of a single collection fit';
+COMMENT ON FUNCTION docpatterns._single_collection_verify(regclass, bson) IS
+  'error 22023 unless the options of a single collection fit each other';
 
 CREATE FUNCTION docpatterns._single_collection_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -379,17 +333,13 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._single_collection_repair(regclass, text) IS 'pattern_repair of a single collection';
 
-CREATE FUNCTION docpatterns._single_collection_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._single_collection_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  o @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._single_collection_parts(rel, name) q;
-  o := docpatterns._pattern_change_options(p.options, changes, 'single_collection', '{types: "array null", self_related: "array", missing: "string", on_delete: "string"}');
-  PERFORM docpatterns._single_collection_check_options(o);
-  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', p.base);
-  PERFORM docpatterns._single_collection_create_triggers(rel, o);
+  PERFORM docpatterns._single_collection_create_triggers(rel, options);
   RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(p.base), quote_literal(name);
 END
 $$;

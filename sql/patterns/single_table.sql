@@ -17,38 +17,33 @@ COMMENT ON FUNCTION docpatterns._single_table_template(text) IS 'error 22023 for
 
 -- The caller's search_path decides where an unqualified name goes.
 CREATE FUNCTION single_table_create(
-  rel text, indexes int DEFAULT 0, ttl_field text DEFAULT NULL, pk_field text DEFAULT 'PK', sk_field text DEFAULT 'SK', entity_field text DEFAULT 'entity') RETURNS regclass
+  rel text, indexes int DEFAULT 0, ttl_field text DEFAULT NULL) RETURNS regclass
 LANGUAGE sql VOLATILE AS $$
-  SELECT docpatterns._single_table_create(pg_catalog.parse_ident(rel), pg_catalog.current_schema(), indexes, ttl_field, pk_field, sk_field, entity_field)
+  SELECT docpatterns._single_table_create(pg_catalog.parse_ident(rel), pg_catalog.current_schema(), indexes, ttl_field)
 $$;
-COMMENT ON FUNCTION single_table_create(text, int, text, text, text, text) IS
+COMMENT ON FUNCTION single_table_create(text, int, text) IS
   'makes a single table: documents with their keys pk and sk as columns (the primary key), with so many secondary indexes (at most 5), which are sparse, and with the time when an item expires, '
   'a date or seconds since 1970 in ttl_field. Returns the table; errors 22023 and 22004 for options that do not fit, 42P07 if it exists';
 
-CREATE FUNCTION docpatterns._single_table_create(parts text[], schema_name text, indexes int, ttl_field text, pk_field text, sk_field text, entity_field text) RETURNS regclass
+CREATE FUNCTION docpatterns._single_table_create(parts text[], schema_name text, indexes int, ttl_field text) RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   made text;
   result regclass;
   options @extschema@.bson;
 BEGIN
-  IF parts IS NULL OR indexes IS NULL OR pk_field IS NULL OR sk_field IS NULL OR entity_field IS NULL THEN
-    RAISE EXCEPTION 'rel, indexes, pk_field, sk_field and entity_field must not be null' USING ERRCODE = 'null_value_not_allowed';
+  IF parts IS NULL THEN
+    RAISE EXCEPTION 'rel must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF cardinality(parts) > 2 THEN
     RAISE EXCEPTION 'invalid name of a table: %', array_to_string(parts, '.') USING ERRCODE = 'invalid_name';
   END IF;
-  IF indexes NOT BETWEEN 0 AND 5 THEN
-    RAISE EXCEPTION 'indexes must be between 0 and 5' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
+  options := docpatterns._pattern_options('single_table', @extschema@.bson_build('name', 'PK'::text,
+    'indexes', indexes, 'entities', '{}'::@extschema@.bson, 'doc_column', 'doc'::text,
+    'ttl_field', ttl_field));
   IF cardinality(parts) = 1 AND schema_name IS NULL THEN
     RAISE EXCEPTION 'no schema has been selected to create in' USING ERRCODE = 'invalid_schema_name';
   END IF;
-  IF (SELECT count(DISTINCT f) FROM unnest(ARRAY[pk_field, sk_field, entity_field]) f) < 3 OR pk_field = '' OR sk_field = '' OR entity_field = ''
-     OR EXISTS (SELECT FROM unnest(ARRAY[pk_field, sk_field, entity_field]) f WHERE f ~ '^GSI[1-5](PK|SK)$') THEN
-    RAISE EXCEPTION 'pk_field, sk_field and entity_field must be different fields, and not those of an index' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  PERFORM @extschema@.bson_get('{}'::@extschema@.bson, ttl_field);
   IF cardinality(parts) = 1 THEN
     parts := ARRAY[schema_name, parts[1]];
   END IF;
@@ -56,16 +51,12 @@ BEGIN
   EXECUTE format('CREATE TABLE %s (pk text COLLATE "C" NOT NULL, sk text COLLATE "C" NOT NULL, entity text, doc @extschema@.bson NOT NULL, PRIMARY KEY (pk, sk))', made);
   result := made::regclass;
   EXECUTE format('COMMENT ON TABLE %s IS %L', result, 'items of a single table; what is in its columns follows from the documents');
-  options := @extschema@.bson_build('name', pk_field, 'pk_field', pk_field, 'sk_field', sk_field, 'entity_field', entity_field, 'indexes', indexes, 'entities', '{}'::@extschema@.bson, 'doc_column', 'doc');
-  IF ttl_field IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'ttl_field', ttl_field);
-  END IF;
   PERFORM docpatterns._single_table_columns(result, indexes, ttl_field);
   PERFORM docpatterns._single_table_declare(result, options);
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_create(text[], text, int, text, text, text, text) IS 'single_table_create with the name resolved';
+COMMENT ON FUNCTION docpatterns._single_table_create(text[], text, int, text) IS 'single_table_create with the name resolved';
 
 -- Columns of secondary indexes and of the time that items expire, those that the table does not have yet.
 CREATE FUNCTION docpatterns._single_table_columns(rel regclass, indexes int, ttl_field text) RETURNS void
@@ -286,36 +277,17 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._single_table_repair(regclass, text) IS 'pattern_repair of a single table';
 
-CREATE FUNCTION docpatterns._single_table_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._single_table_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  o @extschema@.bson;
-  c record;
+  indexes int := @extschema@.bson_get_text(options, 'indexes')::int;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  o := docpatterns._single_table_options(rel);
-  FOR c IN SELECT e.key, e.value FROM @extschema@.bson_each(changes) e LOOP
-    IF c.key = 'indexes' THEN
-      IF @extschema@.bson_typeof(c.value) <> 'int' OR c.value::int NOT BETWEEN (o OPERATOR(@extschema@.->) 'indexes'::text)::int AND 5 THEN
-        RAISE EXCEPTION 'indexes can be added only, and there are at most 5' USING ERRCODE = 'invalid_parameter_value';
-      END IF;
-      o := @extschema@.bson_set(o, 'indexes', c.value::int);
-    ELSIF c.key = 'ttl_field' THEN
-      IF @extschema@.bson_typeof(c.value) = 'null' THEN
-        o := @extschema@.bson_unset(o, 'ttl_field');
-      ELSIF @extschema@.bson_typeof(c.value) = 'string' THEN
-        PERFORM @extschema@.bson_get('{}'::@extschema@.bson, c.value::text);
-        o := @extschema@.bson_set(o, 'ttl_field', c.value::text);
-      ELSE
-        RAISE EXCEPTION 'ttl_field must be a path, or null' USING ERRCODE = 'invalid_parameter_value';
-      END IF;
-    ELSE
-      RAISE EXCEPTION 'option "%" of a single table cannot be changed', c.key
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Options that can be changed are indexes and ttl_field; single_table_entity() changes templates.';
-    END IF;
-  END LOOP;
-  PERFORM docpatterns._single_table_columns(rel, (o OPERATOR(@extschema@.->) 'indexes'::text)::int, @extschema@.bson_get_text(o, 'ttl_field'));
-  PERFORM docpatterns._single_table_declare(rel, o);
+  IF indexes < @extschema@.bson_get_text(docpatterns._single_table_options(rel), 'indexes')::int THEN
+    RAISE EXCEPTION 'indexes can only be added' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  PERFORM docpatterns._single_table_columns(rel, indexes, @extschema@.bson_get_text(options, 'ttl_field'));
+  PERFORM docpatterns._single_table_declare(rel, options);
   PERFORM docpatterns._single_table_view(rel, v.entity, NULL) FROM docpatterns._single_table_views(rel) v;
   PERFORM docpatterns._single_table_repair(rel, name);
 END

@@ -50,7 +50,7 @@ BEGIN
     IF k.type <> 'object' THEN
       RAISE EXCEPTION 'keys must be an array of documents like {"PK": .., "SK": ..}' USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    item := @extschema@.single_table_get(rel, docpatterns._single_table_key_of(k.value::@extschema@.bson, o, 'pk_field'), docpatterns._single_table_key_of(k.value::@extschema@.bson, o, 'sk_field'), fields);
+    item := @extschema@.single_table_get(rel, docpatterns._single_table_key_of(k.value::@extschema@.bson, 'PK'), docpatterns._single_table_key_of(k.value::@extschema@.bson, 'SK'), fields);
     IF item IS NOT NULL THEN
       RETURN NEXT item;
     END IF;
@@ -60,18 +60,18 @@ $$;
 COMMENT ON FUNCTION single_table_batch_get(regclass, bson_value, bson) IS
   'the items with these keys, [{"PK": .., "SK": ..}, ..], in their order, without those that are not there; as single_table_get() each, in one snapshot; rights and errors as there, and 22023 for what are no keys';
 
-CREATE FUNCTION docpatterns._single_table_key_of(doc bson, options bson, field text) RETURNS text
+CREATE FUNCTION docpatterns._single_table_key_of(doc bson, field text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  v @extschema@.bson_value := doc OPERATOR(@extschema@.->) format('"%s"', replace(@extschema@.bson_get_text(options, field), '"', '""'));
+  v @extschema@.bson_value := doc OPERATOR(@extschema@.->) field;
 BEGIN
   IF v IS NULL OR @extschema@.bson_typeof(v) <> 'string' THEN
-    RAISE EXCEPTION 'a key has no "%"', @extschema@.bson_get_text(options, field) USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'a key has no "%"', field USING ERRCODE = 'invalid_parameter_value';
   END IF;
   RETURN v::text;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_key_of(bson, bson, text) IS 'a key that a document names; error 22023 if it does not';
+COMMENT ON FUNCTION docpatterns._single_table_key_of(bson, text) IS 'a key that a document names; error 22023 if it does not';
 
 CREATE FUNCTION single_table_transact(rel regclass, ops bson_value) RETURNS integer
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -103,7 +103,7 @@ BEGIN
       k := v.args;
     END IF;
     steps := steps || v.key; args := args || v.args;
-    pks := pks || docpatterns._single_table_key_of(k, o, 'pk_field'); sks := sks || docpatterns._single_table_key_of(k, o, 'sk_field');
+    pks := pks || docpatterns._single_table_key_of(k, 'PK'); sks := sks || docpatterns._single_table_key_of(k, 'SK');
   END LOOP;
   IF (SELECT count(*) <> count(DISTINCT (u.p, u.q)) FROM unnest(pks, sks) AS u (p, q)) THEN
     RAISE EXCEPTION 'a transaction cannot have two operations on one item' USING ERRCODE = 'invalid_parameter_value';
@@ -138,7 +138,7 @@ BEGIN
   IF @extschema@.bson_exists(image, 'error') THEN
     RAISE EXCEPTION '%', @extschema@.bson_get_text(image, 'error') USING ERRCODE = 'check_violation';
   END IF;
-  RETURN @extschema@.bson_build(@extschema@.bson_get_text(options, 'pk_field'), @extschema@.bson_get_text(image, 'pk'), @extschema@.bson_get_text(options, 'sk_field'), @extschema@.bson_get_text(image, 'sk'));
+  RETURN @extschema@.bson_build('PK'::text, @extschema@.bson_get_text(image, 'pk'), 'SK'::text, @extschema@.bson_get_text(image, 'sk'));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._single_table_own_key(regclass, bson, bson) IS 'keys of a document that says itself what it is; error 23514 if it is no item';
@@ -147,7 +147,7 @@ CREATE FUNCTION docpatterns._single_table_op_fields(op text, args bson, options 
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   a record;
-  key_fields text[] := ARRAY[@extschema@.bson_get_text(options, 'pk_field'), @extschema@.bson_get_text(options, 'sk_field')];
+  key_fields text[] := ARRAY['PK'::text, 'SK'::text];
   known text[] := CASE op WHEN 'put' THEN '{entity,doc}' WHEN 'update' THEN key_fields || '{update,upsert,array_filters}'::text[] ELSE key_fields END || 'condition'::text;
 BEGIN
   FOR a IN SELECT e.key, @extschema@.bson_typeof(e.value) AS type FROM @extschema@.bson_each(args) e LOOP

@@ -20,10 +20,10 @@ COMMENT ON FUNCTION docpatterns._subset_indexed(regclass, text) IS 'whether the 
 CREATE FUNCTION subset_enable(
   rel regclass, field text, source text, on_field text, order_by bson, keep int, fields bson DEFAULT NULL, filter bson DEFAULT NULL,
   count_field text DEFAULT NULL, count_mode text DEFAULT 'immediate', name text DEFAULT NULL, doc_column text DEFAULT NULL,
-  source_column text DEFAULT NULL, create_source boolean DEFAULT false) RETURNS text
+  source_doc_column text DEFAULT NULL, create_source boolean DEFAULT false) RETURNS text
 LANGUAGE sql VOLATILE AS $$
   SELECT docpatterns._subset_enable(rel, field, source, pg_catalog.to_regclass(source), on_field, order_by, keep, fields, filter,
-                                    count_field, count_mode, name, doc_column, source_column, create_source, false)
+                                    count_field, count_mode, name, doc_column, source_doc_column, create_source, false)
 $$;
 COMMENT ON FUNCTION subset_enable(regclass, text, text, text, bson, int, bson, bson, text, text, text, text, text, boolean) IS
   'Declares the subset pattern: the field of each document of rel is an array of the first keep '
@@ -34,7 +34,7 @@ COMMENT ON FUNCTION subset_enable(regclass, text, text, text, bson, int, bson, b
 
 CREATE FUNCTION docpatterns._subset_enable(
   rel regclass, field text, source text, source_rel regclass, on_field text, order_by bson, keep int, fields bson, filter bson,
-  count_field text, count_mode text, name text, doc_column text, source_column text, create_source boolean, quiet boolean) RETURNS text
+  count_field text, count_mode text, name text, doc_column text, source_doc_column text, create_source boolean, quiet boolean) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -43,30 +43,21 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  IF field IS NULL OR source IS NULL OR on_field IS NULL OR order_by IS NULL OR keep IS NULL THEN
-    RAISE EXCEPTION 'field, source, on_field, order_by and keep must not be null' USING ERRCODE = 'null_value_not_allowed';
+  IF source IS NULL THEN
+    RAISE EXCEPTION 'source must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  name := coalesce(name, field);
-  options := @extschema@.bson_build('name', name, 'field', field, 'on_field', on_field, 'order_by', order_by, 'keep', keep);
-  IF fields IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'fields', fields);
-  END IF;
-  IF filter IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'filter', filter);
-  END IF;
-  IF count_field IS NOT NULL THEN
-    options := @extschema@.bson_set(@extschema@.bson_set(options, 'count_field', count_field), 'count_mode', count_mode);
-  END IF;
-  options := @extschema@.bson_set(options, 'doc_column', t.doc);
-  PERFORM docpatterns._subset_verify(rel, options);
-  PERFORM docpatterns._pattern_require_unused(rel, name);
+  options := docpatterns._pattern_declare(rel, 'subset', @extschema@.bson_build(
+    'name', coalesce(name, field), 'field', field, 'on_field', on_field, 'order_by', order_by,
+    'keep', keep, 'fields', fields, 'filter', filter, 'count_field', count_field,
+    'count_mode', count_mode, 'doc_column', t.doc));
+  name := @extschema@.bson_get_text(options, 'name');
 
   source_rel := coalesce(source_rel, docpatterns._pattern_create_collection(source, t.schema_name, t.owner, create_source, 'create_source'));
-  source_column := docpatterns._derive_source(rel, source_rel, source_column);
-  IF source_column IS NULL THEN
+  source_doc_column := docpatterns._derive_source(rel, source_rel, source_doc_column);
+  IF source_doc_column IS NULL THEN
     RAISE EXCEPTION '% is a relation of measurements', source_rel USING ERRCODE = 'wrong_object_type', HINT = 'A subset shows documents of a table.';
   END IF;
-  options := @extschema@.bson_set(@extschema@.bson_set(options, 'source_column', source_column), 'pair', pair);
+  options := @extschema@.bson_set(@extschema@.bson_set(options, 'source_doc_column', source_doc_column), 'pair', pair);
   options := @extschema@.bson_set(options, 'gone_pair', docpatterns._subset_create_gone(rel, name));
   IF count_field IS NOT NULL AND count_mode = 'deferred' THEN
     options := @extschema@.bson_set(options, 'second_pair', docpatterns._derive_create_queue(rel, 'subset', name));
@@ -92,39 +83,12 @@ COMMENT ON FUNCTION docpatterns._subset_create_gone(regclass, text) IS
 
 -- What a declaration must not say.
 CREATE FUNCTION docpatterns._subset_verify(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  field text := @extschema@.bson_get_text(options, 'field');
-  count_field text := @extschema@.bson_get_text(options, 'count_field');
-  keep int := (options OPERATOR(@extschema@.->) 'keep'::text)::int;
-BEGIN
-  IF keep NOT BETWEEN 1 AND 10000 THEN
-    RAISE EXCEPTION 'keep must be between 1 and 10000' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF count_field IS NOT NULL AND coalesce(@extschema@.bson_get_text(options, 'count_mode'), '') NOT IN ('immediate', 'deferred') THEN
-    RAISE EXCEPTION 'count_mode must be "immediate" or "deferred"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  -- bad paths, orders, projections and filters are errors here
-  IF EXISTS (SELECT FROM (VALUES (1, field), (2, count_field), (3, '_id')) AS a (n, path), (VALUES (1, field), (2, count_field), (3, '_id')) AS b (n, path)
-             WHERE a.n < b.n AND docpatterns._pattern_paths_overlap(a.path, b.path)) THEN
-    RAISE EXCEPTION 'field and count_field must be different fields, none inside another and none of them _id' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  PERFORM @extschema@.bson_get('{}'::@extschema@.bson, @extschema@.bson_get_text(options, 'on_field'));
-  IF NOT docpatterns._subset_is_document(options OPERATOR(@extschema@.->) 'order_by'::text) OR NOT EXISTS (SELECT FROM @extschema@.bson_keys((options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson)) THEN
-    RAISE EXCEPTION 'order_by must be a document like {"date": -1}' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  PERFORM @extschema@.bson_sort_key('{}'::@extschema@.bson, (options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson);
-  PERFORM docpatterns._subset_member('{}'::@extschema@.bson, (options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson) WHERE @extschema@.bson_exists(options, 'fields');
-  PERFORM '{}'::@extschema@.bson OPERATOR(@extschema@.@@) (options OPERATOR(@extschema@.->) 'filter'::text)::@extschema@.bson WHERE @extschema@.bson_exists(options, 'filter');
-  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS theirs (path)
-               CROSS JOIN (VALUES (field), (count_field)) AS ours (path)
-             WHERE NOT (d.pattern = 'subset' AND d.name = @extschema@.bson_get_text(_subset_verify.options, 'name'))
-               AND docpatterns._pattern_paths_overlap(theirs.path, ours.path)) THEN
-    RAISE EXCEPTION 'table % has a pattern that keeps one of these fields already', rel USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-END
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT docpatterns._subset_member('{}'::@extschema@.bson,
+           (options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson)
+  WHERE @extschema@.bson_exists(options, 'fields')
 $$;
-COMMENT ON FUNCTION docpatterns._subset_verify(regclass, bson) IS 'error 22023 for options of a subset pattern that do not fit';
+COMMENT ON FUNCTION docpatterns._subset_verify(regclass, bson) IS 'error 22023 for fields that are no projection';
 
 CREATE FUNCTION docpatterns._subset_is_document(value bson_value) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -209,7 +173,7 @@ BEGIN
     RAISE EXCEPTION 'the source of the subset pattern "%" on table % is missing', name, base
       USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
   END IF;
-  SELECT p.* INTO s FROM docpatterns._pattern_table(source, docpatterns._pattern_doc_column(source, @extschema@.bson_get_text(options, 'source_column'))) p;
+  SELECT p.* INTO s FROM docpatterns._pattern_table(source, docpatterns._pattern_doc_column(source, @extschema@.bson_get_text(options, 'source_doc_column'))) p;
   source_schema := s.schema_name; source_name := s.table_name; source_column := s.doc; source_doc := format('s.%I', s.doc);
   SELECT string_agg(format('s.%I', k), ', ' ORDER BY n) INTO source_keys FROM unnest(s.keys) WITH ORDINALITY AS u (k, n);
   link := format('%s OPERATOR(@extschema@.->) %L::text', source_doc, @extschema@.bson_get_text(options, 'on_field'));
@@ -461,19 +425,14 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_repair(regclass, text) IS 'pattern_repair of the subset pattern';
 
-CREATE FUNCTION docpatterns._subset_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._subset_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  o @extschema@.bson;
+  o @extschema@.bson := options;
   is_deferred boolean;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
-  o := docpatterns._pattern_change_options(p.options, changes, 'subset', '{keep: "int", order_by: "object", fields: "object null", filter: "object null", count_mode: "string"}');
-  IF @extschema@.bson_exists(changes, 'count_mode') AND p.count_field IS NULL THEN
-    RAISE EXCEPTION 'the subset pattern "%" has no count_field', name USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  PERFORM docpatterns._subset_verify(rel, o);
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', p.base, p.source);
   is_deferred := coalesce(@extschema@.bson_get_text(o, 'count_mode') = 'deferred', false);
   IF p.deferred AND NOT is_deferred THEN

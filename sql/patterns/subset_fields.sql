@@ -15,10 +15,9 @@ BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
   PERFORM docpatterns._pattern_refuse_partition(rel);
-  PERFORM docpatterns._subset_fields_paths(rel, cold, name);
-  name := coalesce(name, cold[1]);
-  PERFORM docpatterns._pattern_require_unused(rel, name);
-  options := @extschema@.bson_build('name', name, 'cold', cold, 'pair', pair, 'doc_column', t.doc);
+  options := docpatterns._pattern_declare(rel, 'subset_fields', @extschema@.bson_build(
+    'name', coalesce(name, cold[1]), 'cold', cold, 'pair', pair, 'doc_column', t.doc));
+  name := @extschema@.bson_get_text(options, 'name');
   PERFORM docpatterns._subset_fields_create_side(rel, doc_column, name, pair);
   PERFORM docpatterns._subset_fields_create_triggers(rel, options);
   PERFORM docpatterns._pattern_create_whole(rel, doc_column);
@@ -31,33 +30,6 @@ COMMENT ON FUNCTION subset_fields_enable(regclass, text[], text, text) IS
   '<table>_<name>_cold; the view <table>_whole shows and takes whole documents. Returns the name '
   'of the declaration (default: the first path). Locks the table against writers. Errors: 22023 '
   'paths that do not fit, 42710 the name exists, 42501 unless the caller owns the table';
-
--- Whether paths can be cold fields of a table: not _id, none inside another, none that another pattern splits.
-CREATE FUNCTION docpatterns._subset_fields_paths(rel regclass, cold text[], name text) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF cold IS NULL OR array_position(cold, NULL) IS NOT NULL THEN
-    RAISE EXCEPTION 'cold must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  IF cardinality(cold) = 0 OR array_ndims(cold) > 1 THEN
-    RAISE EXCEPTION 'cold must be an array of paths' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  -- a bad path is an error here
-  IF EXISTS (SELECT FROM unnest(cold) p WHERE docpatterns._pattern_paths_overlap(p, '_id')) THEN
-    RAISE EXCEPTION '_id cannot be a cold field' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF EXISTS (SELECT FROM unnest(cold) WITH ORDINALITY AS a (p, n) JOIN unnest(cold) WITH ORDINALITY AS b (p, n) ON a.n < b.n
-             WHERE docpatterns._pattern_paths_overlap(a.p, b.p)) THEN
-    RAISE EXCEPTION 'cold fields must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS theirs (path)
-               CROSS JOIN unnest(cold) AS ours (path)
-             WHERE d.name IS DISTINCT FROM _subset_fields_paths.name AND docpatterns._pattern_paths_overlap(theirs.path, ours.path)) THEN
-    RAISE EXCEPTION 'table % has a pattern that keeps one of these fields already', rel USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-END
-$$;
-COMMENT ON FUNCTION docpatterns._subset_fields_paths(regclass, text[], text) IS 'errors 22004 and 22023 unless the paths can be cold fields of the table';
 
 CREATE FUNCTION docpatterns._subset_fields_cold(options bson) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -187,18 +159,15 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_fields_put_back(regclass, text, text[]) IS 'puts cold fields (NULL: all) of all documents back; error 54000 with the keys of those that would be too large';
 
-CREATE FUNCTION docpatterns._subset_fields_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._subset_fields_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
-  options @extschema@.bson;
   cold text[];
   others text[];
 BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
-  options := docpatterns._pattern_change_options(p.options, changes, 'subset_fields', '{cold: "strings"}');
   cold := docpatterns._subset_fields_cold(options);
-  PERFORM docpatterns._subset_fields_paths(rel, cold, name);
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
   -- fields that are no longer cold go back before the declaration forgets them
   others := array(SELECT o FROM unnest(docpatterns._subset_fields_cold(p.options)) o WHERE NOT o = ANY (cold));

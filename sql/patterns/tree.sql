@@ -28,52 +28,24 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  IF node_id IS NULL OR truth IS NULL OR on_delete IS NULL OR search_index IS NULL THEN
-    RAISE EXCEPTION 'node_id, truth, on_delete and search_index must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  IF truth NOT IN ('parent', 'ancestors', 'path', 'children') THEN
-    RAISE EXCEPTION 'truth must be "parent", "ancestors", "path" or "children"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF on_delete NOT IN ('restrict', 'cascade', 'reparent') THEN
-    RAISE EXCEPTION 'on_delete must be "restrict", "cascade" or "reparent"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF (CASE truth WHEN 'parent' THEN parent WHEN 'ancestors' THEN ancestors WHEN 'path' THEN path ELSE children END) IS NULL THEN
-    RAISE EXCEPTION 'the argument "%" must name the field that is written by hand', truth
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'The argument "truth" says which form is written by hand; the others that are named are derived from it.';
-  END IF;
-  IF truth IN ('children', 'path') AND parent IS NULL THEN
-    RAISE EXCEPTION 'truth "%" needs the argument "parent"', truth USING ERRCODE = 'invalid_parameter_value',
-      DETAIL = 'The children of a node are found by the parent that their documents name.';
-  END IF;
-  PERFORM docpatterns._tree_check_forms(parent, ancestors, ancestors_order, path, separator, path_self, path_lead, children, depth, node_id);
-  IF order_by IS NOT NULL AND EXISTS (SELECT FROM unnest(ARRAY[parent, ancestors, path, children, depth]) f (p) WHERE docpatterns._pattern_paths_overlap(order_by, p)) THEN
-    RAISE EXCEPTION 'order_by must not be a field that the pattern keeps' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  name := coalesce(name, CASE truth WHEN 'parent' THEN parent WHEN 'ancestors' THEN ancestors WHEN 'path' THEN path ELSE children END);
-  PERFORM docpatterns._tree_check_others(rel, t.base, t.doc, name, ARRAY[parent, ancestors, path, children, depth],
-            ARRAY(SELECT f.path FROM (VALUES ('parent', parent), ('ancestors', ancestors), ('path', path), ('children', children), ('depth', depth)) AS f (form, path) WHERE f.form <> truth AND f.path IS NOT NULL));
   IF (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = rel) THEN
     RAISE EXCEPTION 'table % is partitioned', t.base USING ERRCODE = 'feature_not_supported',
       DETAIL = 'The ids of nodes must be unique in the whole table, and an index on a field of documents cannot be unique over partitions.';
   END IF;
-
-  options := @extschema@.bson_build('name', name, 'node_id', node_id);
-  IF parent IS NOT NULL THEN options := @extschema@.bson_set(options, 'parent', parent); END IF;
-  IF ancestors IS NOT NULL THEN options := @extschema@.bson_set(@extschema@.bson_set(options, 'ancestors', ancestors), 'ancestors_order', ancestors_order); END IF;
-  IF path IS NOT NULL THEN
-    options := @extschema@.bson_set(@extschema@.bson_set(@extschema@.bson_set(@extschema@.bson_set(options, 'path', path),
-                 'separator', separator), 'path_self', path_self), 'path_lead', path_lead);
-  END IF;
-  IF children IS NOT NULL THEN options := @extschema@.bson_set(options, 'children', children); END IF;
-  IF depth IS NOT NULL THEN options := @extschema@.bson_set(options, 'depth', depth); END IF;
-  options := @extschema@.bson_set(@extschema@.bson_set(options, 'truth', truth), 'on_delete', on_delete);
-  IF order_by IS NOT NULL THEN options := @extschema@.bson_set(options, 'order_by', order_by); END IF;
-  options := @extschema@.bson_set(options, 'search_index', search_index);
-  -- the primary key of a collection is its documents' _id
-  options := @extschema@.bson_set(options, 'id_is_key', docpatterns._pattern_paths_overlap(node_id, '_id') AND t.keys = '{_id}' AND t.key_types = ARRAY['@extschema@.bson_value'::regtype::text]
-    AND EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = rel AND g.tgfoid = 'docpatterns.collection_set_id()'::regprocedure));
-  options := docpatterns._tree_gone(rel, @extschema@.bson_set(options, 'doc_column', t.doc));
-
+  options := docpatterns._pattern_declare(rel, 'tree', @extschema@.bson_build(
+    'name', coalesce(name, CASE truth WHEN 'parent' THEN parent WHEN 'ancestors' THEN ancestors
+                                      WHEN 'path' THEN path ELSE children END),
+    'node_id', node_id, 'parent', parent, 'ancestors', ancestors,
+    'ancestors_order', ancestors_order, 'path', path, 'separator', separator,
+    'path_self', path_self, 'path_lead', path_lead, 'children', children, 'depth', depth,
+    'truth', truth, 'on_delete', on_delete, 'order_by', order_by, 'search_index', search_index,
+    -- the primary key of a collection is its documents' _id
+    'id_is_key', coalesce(docpatterns._pattern_paths_overlap(node_id, '_id')
+                          AND t.keys = '{_id}' AND t.key_types = ARRAY['@extschema@.bson_value'::regtype::text]
+                          AND EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = rel AND g.tgfoid = 'docpatterns.collection_set_id()'::regprocedure), false),
+    'doc_column', t.doc));
+  name := @extschema@.bson_get_text(options, 'name');
+  options := docpatterns._tree_gone(rel, options);
   PERFORM docpatterns._tree_create_triggers(rel, options);
   PERFORM docpatterns._tree_create_indexes(rel, 'tree', name);
   PERFORM docpatterns._pattern_notice_rows(rel, name);
@@ -105,26 +77,59 @@ $$;
 COMMENT ON FUNCTION docpatterns._tree_gone(regclass, bson) IS 'options of a tree with the list of children that have gone, which is made, where children are derived';
 
 -- The forms of a declaration, of nodes or of documents that hang on them.
-CREATE FUNCTION docpatterns._tree_check_forms(parent text, ancestors text, ancestors_order text, path text, separator text, path_self boolean, path_lead boolean,
-                                  children text, depth text, node_id text) RETURNS void
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION docpatterns._tree_check_forms(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  fields text[] := ARRAY(SELECT @extschema@.bson_get_text(options, o)
+                         FROM unnest('{parent,ancestors,path,children,depth}'::text[]) o
+                         WHERE @extschema@.bson_exists(options, o));
 BEGIN
-  IF ancestors_order IS NULL OR ancestors_order NOT IN ('root_first', 'nearest_first') THEN
-    RAISE EXCEPTION 'ancestors_order must be "root_first" or "nearest_first"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF path IS NOT NULL AND (separator IS NULL OR separator = '' OR path_self IS NULL OR path_lead IS NULL) THEN
-    RAISE EXCEPTION 'separator, path_self and path_lead must not be null or empty' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  -- a bad path is an error here, and the text goes into SQL as a literal later
-  IF EXISTS (SELECT FROM unnest(ARRAY[parent, ancestors, path, children, depth, node_id, '_id']) WITH ORDINALITY a (p, n),
-                         unnest(ARRAY[parent, ancestors, path, children, depth, node_id, '_id']) WITH ORDINALITY b (p, n)
-             WHERE a.n < b.n AND a.n < 6 AND docpatterns._pattern_paths_overlap(a.p, b.p)) THEN
+  IF EXISTS (SELECT FROM unnest(fields) WITH ORDINALITY a (p, n)
+               JOIN unnest(fields || ARRAY[@extschema@.bson_get_text(options, 'node_id'), '_id'])
+                 WITH ORDINALITY b (p, n) ON a.n < b.n
+             WHERE docpatterns._pattern_paths_overlap(a.p, b.p)) THEN
     RAISE EXCEPTION 'the fields of a tree must be different fields, none inside another and none but node_id the _id' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM docpatterns._pattern_paths_overlap(node_id, '_id');
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
+               CROSS JOIN unnest('{parent,ancestors,path,children,depth}'::text[]) theirs (option)
+               CROSS JOIN unnest(fields) ours (path)
+             WHERE d.pattern IN ('tree', 'tree_attach')
+               AND d.name <> @extschema@.bson_get_text(_tree_check_forms.options, 'name')
+               AND @extschema@.bson_get_text(d.options, 'doc_column')
+                     = @extschema@.bson_get_text(_tree_check_forms.options, 'doc_column')
+               AND docpatterns._pattern_paths_overlap(
+                     @extschema@.bson_get_text(d.options, theirs.option), ours.path)) THEN
+    RAISE EXCEPTION 'table % has a tree pattern that keeps one of these fields already', rel USING ERRCODE = 'invalid_parameter_value';
+  END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_check_forms(text, text, text, text, text, boolean, boolean, text, text, text) IS 'error 22023 for forms of a tree that do not go together';
+COMMENT ON FUNCTION docpatterns._tree_check_forms(regclass, bson) IS
+  'error 22023 for forms of a tree that do not go together, or with those of another';
+
+CREATE FUNCTION docpatterns._tree_verify(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  truth text := @extschema@.bson_get_text(options, 'truth');
+BEGIN
+  IF NOT @extschema@.bson_exists(options, truth) THEN
+    RAISE EXCEPTION 'the option "%" must name the field that is written by hand', truth
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'The option "truth" says which form is written by hand; the others that are named are derived from it.';
+  END IF;
+  IF truth IN ('children', 'path') AND NOT @extschema@.bson_exists(options, 'parent') THEN
+    RAISE EXCEPTION 'truth "%" needs the option "parent"', truth USING ERRCODE = 'invalid_parameter_value',
+      DETAIL = 'The children of a node are found by the parent that their documents name.';
+  END IF;
+  PERFORM docpatterns._tree_check_forms(rel, options);
+  IF EXISTS (SELECT FROM unnest('{parent,ancestors,path,children,depth}'::text[]) o
+             WHERE docpatterns._pattern_paths_overlap(
+                     @extschema@.bson_get_text(options, 'order_by'),
+                     @extschema@.bson_get_text(options, o))) THEN
+    RAISE EXCEPTION 'order_by must not be a field that the pattern keeps' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._tree_verify(regclass, bson) IS
+  'error 22023 for options of a tree that do not fit each other';
 
 CREATE FUNCTION docpatterns._tree_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -132,38 +137,6 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WHERE @extschema@.bson_exists($1, o) AND o <> coalesce(@extschema@.bson_get_text($1, 'truth'), 'parent')
 $$;
 COMMENT ON FUNCTION docpatterns._tree_kept_paths(bson) IS 'paths of the fields that the tree pattern derives from the one that is written by hand';
-
--- Two declarations on one table must not keep the same field.
-CREATE FUNCTION docpatterns._tree_check_others(rel regclass, base text, doc text, name text, fields text[], kept text[]) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM docpatterns._pattern_require_unused(rel, name);
-  PERFORM docpatterns._tree_check_fields(rel, base, doc, name, fields, kept);
-END
-$$;
-COMMENT ON FUNCTION docpatterns._tree_check_others(regclass, text, text, text, text[], text[]) IS 'error 42710 or 22023 when another declaration of the table is in the way';
-
-CREATE FUNCTION docpatterns._tree_check_fields(rel regclass, base text, doc text, name text, fields text[], kept text[]) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
-               CROSS JOIN unnest('{parent,ancestors,path,children,depth}'::text[]) theirs (option) CROSS JOIN unnest(fields) ours (path)
-             WHERE d.pattern IN ('tree', 'tree_attach') AND d.name <> _tree_check_fields.name AND @extschema@.bson_get_text(d.options, 'doc_column') = doc
-               AND docpatterns._pattern_paths_overlap(@extschema@.bson_get_text(d.options, theirs.option), ours.path)) THEN
-    RAISE EXCEPTION 'table % has a tree pattern that keeps one of these fields already', base USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  PERFORM docpatterns._derive_refuse_kept(rel, base, doc, kept, name);
-END
-$$;
-COMMENT ON FUNCTION docpatterns._tree_check_fields(regclass, text, text, text, text[], text[]) IS 'error 22023 when another declaration keeps one of the fields of a tree (kept: those that the tree derives)';
-
--- The same for options of a declaration that are changed.
-CREATE FUNCTION docpatterns._tree_check_changed(rel regclass, options bson) RETURNS void
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._tree_check_fields($1, $1::text, @extschema@.bson_get_text($2, 'doc_column'), @extschema@.bson_get_text($2, 'name'),
-           ARRAY(SELECT @extschema@.bson_get_text($2, o) FROM unnest('{parent,ancestors,path,children,depth}'::text[]) o), ARRAY(SELECT k FROM docpatterns._tree_kept_paths($2) k))
-$$;
-COMMENT ON FUNCTION docpatterns._tree_check_changed(regclass, bson) IS 'error 22023 when another declaration keeps one of the fields of these options';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION docpatterns._tree_create_triggers(rel regclass, options bson) RETURNS void
@@ -412,38 +385,20 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_repair(regclass, text) IS 'pattern_repair of the tree pattern';
 
-CREATE FUNCTION docpatterns._tree_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._tree_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  o @extschema@.bson;
+  o @extschema@.bson := docpatterns._tree_gone(rel, options);
   old @extschema@.bson;
 BEGIN
   SELECT d.options INTO old FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'tree' AND d.name = _tree_alter.name;
-  o := docpatterns._pattern_change_options(old, changes, 'tree', '{ancestors: "string null", ancestors_order: "string", path: "string null", separator: "string", path_self: "bool", path_lead: "bool", '
-         'children: "string null", depth: "string null", on_delete: "string", order_by: "string null", search_index: "bool"}');
-  IF NOT @extschema@.bson_exists(o, @extschema@.bson_get_text(o, 'truth')) THEN
-    RAISE EXCEPTION 'the form that is written by hand cannot be given up' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF @extschema@.bson_get_text(o, 'on_delete') NOT IN ('restrict', 'cascade', 'reparent') THEN
-    RAISE EXCEPTION 'on_delete must be "restrict", "cascade" or "reparent"' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  PERFORM docpatterns._tree_check_forms(@extschema@.bson_get_text(o, 'parent'), @extschema@.bson_get_text(o, 'ancestors'), coalesce(@extschema@.bson_get_text(o, 'ancestors_order'), 'root_first'),
-    @extschema@.bson_get_text(o, 'path'), coalesce(@extschema@.bson_get_text(o, 'separator'), '.'), coalesce(@extschema@.bson_get_text(o, 'path_self')::boolean, false),
-    coalesce(@extschema@.bson_get_text(o, 'path_lead')::boolean, true), @extschema@.bson_get_text(o, 'children'), @extschema@.bson_get_text(o, 'depth'), @extschema@.bson_get_text(o, 'node_id'));
-  PERFORM docpatterns._tree_check_changed(rel, o);
-  IF @extschema@.bson_exists(o, 'path') AND NOT @extschema@.bson_exists(o, 'separator') THEN
-    o := @extschema@.bson_set(o, 'separator', '.');
-  END IF;
-  IF @extschema@.bson_exists(o, 'path') AND NOT @extschema@.bson_exists(o, 'path_lead') THEN
-    o := @extschema@.bson_set(o, 'path_lead', true);
-  END IF;
-  o := docpatterns._tree_gone(rel, o);
   PERFORM docpatterns._tree_create_triggers(rel, o);
   IF @extschema@.bson_exists(old, 'gone_pair') AND NOT @extschema@.bson_exists(o, 'gone_pair') THEN
     PERFORM docpatterns._pattern_drop_side(docpatterns._pattern_side(@extschema@.bson_get_text(old, 'gone_pair'), rel), rel, false);
   END IF;
   PERFORM docpatterns._tree_create_indexes(rel, 'tree', name);
-  IF EXISTS (SELECT FROM @extschema@.bson_keys(changes) k WHERE k NOT IN ('on_delete', 'search_index')) THEN
+  IF @extschema@.bson_unset(options, 'on_delete', 'search_index')::text
+     <> @extschema@.bson_unset(old, 'on_delete', 'search_index')::text THEN
     RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(rel), quote_literal(name);
   END IF;
 END

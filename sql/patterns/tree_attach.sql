@@ -18,8 +18,8 @@ BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
   PERFORM docpatterns._pattern_refuse_partition(rel);
-  IF tree IS NULL OR parent IS NULL OR search_index IS NULL THEN
-    RAISE EXCEPTION 'tree, parent and search_index must not be null' USING ERRCODE = 'null_value_not_allowed';
+  IF tree IS NULL THEN
+    RAISE EXCEPTION 'tree must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   PERFORM docpatterns._pattern_require_owner(tree);
   IF rel = tree THEN
@@ -35,18 +35,12 @@ BEGIN
   IF (SELECT c.relowner <> t.owner FROM pg_class c WHERE c.oid = tree) THEN
     RAISE EXCEPTION 'tables % and % have different owners', t.base, tree USING ERRCODE = 'insufficient_privilege';
   END IF;
-  PERFORM docpatterns._tree_check_forms(parent, ancestors, ancestors_order, path, separator, false, path_lead, NULL, depth, NULL);
-  name := coalesce(name, parent);
-  PERFORM docpatterns._tree_check_others(rel, t.base, t.doc, name, ARRAY[parent, ancestors, path, depth], array_remove(ARRAY[ancestors, path, depth], NULL));
-
-  options := @extschema@.bson_build('name', name, 'parent', parent);
-  IF ancestors IS NOT NULL THEN options := @extschema@.bson_set(@extschema@.bson_set(options, 'ancestors', ancestors), 'ancestors_order', ancestors_order); END IF;
-  IF path IS NOT NULL THEN
-    options := @extschema@.bson_set(@extschema@.bson_set(@extschema@.bson_set(options, 'path', path), 'separator', separator), 'path_lead', path_lead);
-  END IF;
-  IF depth IS NOT NULL THEN options := @extschema@.bson_set(options, 'depth', depth); END IF;
-  options := @extschema@.bson_set(@extschema@.bson_set(@extschema@.bson_set(@extschema@.bson_set(options, 'search_index', search_index),
-               'tree_name', tree_name), 'doc_column', t.doc), 'pair', pair);
+  options := docpatterns._pattern_declare(rel, 'tree_attach', @extschema@.bson_build(
+    'name', coalesce(name, parent), 'parent', parent, 'ancestors', ancestors,
+    'ancestors_order', ancestors_order, 'path', path, 'separator', separator,
+    'path_lead', path_lead, 'depth', depth, 'search_index', search_index, 'tree_name', tree_name,
+    'doc_column', t.doc, 'pair', pair));
+  name := @extschema@.bson_get_text(options, 'name');
 
   EXECUTE format('CREATE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.tree_attach_trigger(%L, %L, %L)',
                  docpatterns._pattern_trigger_name(tree, 'zz_docpatterns_46_tree_attach', name, 'side'), tree, 'side', pair, name);
@@ -62,6 +56,13 @@ COMMENT ON FUNCTION tree_attach(regclass, regclass, text, text, text, text, text
   'applies to these documents. Builds indexes; locks both tables against writers. Errors: 22023 '
   'options that do not fit, 42704 the table has no tree, 42710 the name exists, 42501 unless the '
   'caller owns both tables';
+
+CREATE FUNCTION docpatterns._tree_attach_verify(rel regclass, options bson) RETURNS void
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT docpatterns._tree_check_forms($1, $2)
+$$;
+COMMENT ON FUNCTION docpatterns._tree_attach_verify(regclass, bson) IS
+  'error 22023 for fields of documents on a tree that do not fit each other';
 
 CREATE FUNCTION docpatterns._tree_attach_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -152,23 +153,16 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_repair(regclass, text) IS 'pattern_repair of documents that hang on nodes of a tree';
 
-CREATE FUNCTION docpatterns._tree_attach_alter(rel regclass, name text, changes bson) RETURNS void
+CREATE FUNCTION docpatterns._tree_attach_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  o @extschema@.bson;
+  old @extschema@.bson;
 BEGIN
-  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_alter.name;
-  o := docpatterns._pattern_change_options(o, changes, 'tree_attach', '{ancestors: "string null", ancestors_order: "string", path: "string null", separator: "string", path_lead: "bool", depth: "string null", search_index: "bool"}');
-  PERFORM docpatterns._tree_check_forms(@extschema@.bson_get_text(o, 'parent'), @extschema@.bson_get_text(o, 'ancestors'), coalesce(@extschema@.bson_get_text(o, 'ancestors_order'), 'root_first'),
-    @extschema@.bson_get_text(o, 'path'), coalesce(@extschema@.bson_get_text(o, 'separator'), '.'), false,
-    coalesce(@extschema@.bson_get_text(o, 'path_lead')::boolean, true), NULL, @extschema@.bson_get_text(o, 'depth'), NULL);
-  PERFORM docpatterns._tree_check_changed(rel, o);
-  IF @extschema@.bson_exists(o, 'path') AND NOT @extschema@.bson_exists(o, 'path_lead') THEN
-    o := @extschema@.bson_set(o, 'path_lead', true);
-  END IF;
-  PERFORM docpatterns._tree_attach_create_triggers(rel, o);
+  SELECT d.options INTO old FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_alter.name;
+  PERFORM docpatterns._tree_attach_create_triggers(rel, options);
   PERFORM docpatterns._tree_create_indexes(rel, 'tree_attach', name);
-  IF EXISTS (SELECT FROM @extschema@.bson_keys(changes) k WHERE k <> 'search_index') THEN
+  IF @extschema@.bson_unset(options, 'search_index')::text
+     <> @extschema@.bson_unset(old, 'search_index')::text THEN
     RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(rel), quote_literal(name);
   END IF;
 END

@@ -19,25 +19,13 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  IF revision_field IS NULL OR storage IS NULL OR optimistic IS NULL OR kept IS NULL THEN
-    RAISE EXCEPTION 'revision_field, storage, optimistic and kept must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  name := coalesce(name, revision_field);
-  PERFORM docpatterns._versioning_valid(revision_field, storage, keep);
-  PERFORM docpatterns._pattern_require_unused(rel, name);
-  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'versioning' AND @extschema@.bson_get_text(d.options, 'doc_column') = t.doc) THEN
-    RAISE EXCEPTION 'column % of table % has a history already', t.doc, t.base USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  PERFORM docpatterns._derive_refuse_kept(rel, t.base, t.doc, ARRAY[revision_field]);
-  EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
+  options := docpatterns._pattern_declare(rel, 'versioning', @extschema@.bson_build(
+    'name', coalesce(name, revision_field), 'revision_field', revision_field, 'storage', storage,
+    'optimistic', optimistic, 'kept', kept, 'doc_column', t.doc, 'pair', pair,
+    'second_pair', second_pair, 'keep', keep));
+  name := @extschema@.bson_get_text(options, 'name');
   PERFORM docpatterns._pattern_require_fit(rel, t.doc, revision_field,
     'CASE WHEN v.kind IN (''int'', ''long'', ''double'', ''decimal'') THEN v.value::numeric BETWEEN 1 AND 9223372036854775806 AND v.value::numeric % 1 = 0 END', 'a whole number from 1', 'revision_field');
-
-  options := @extschema@.bson_build('name', name, 'revision_field', revision_field, 'storage', storage, 'optimistic', optimistic, 'kept', kept, 'doc_column', t.doc,
-                                    'pair', pair, 'second_pair', second_pair);
-  IF keep IS NOT NULL THEN
-    options := @extschema@.bson_set(options, 'keep', keep);
-  END IF;
   PERFORM docpatterns._versioning_create_tables(rel, options);
   PERFORM docpatterns._versioning_create_triggers(rel, options);
   PERFORM docpatterns._versioning_create_reading(rel, name);
@@ -62,21 +50,22 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION docpatterns._versioning_kept_paths(bson) IS 'path of the field that the versioning pattern keeps';
 
-CREATE FUNCTION docpatterns._versioning_valid(revision_field text, storage text, keep bigint) RETURNS void
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION docpatterns._versioning_verify(rel regclass, options bson) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  doc text := @extschema@.bson_get_text(options, 'doc_column');
 BEGIN
-  IF docpatterns._pattern_paths_overlap(revision_field, '_id') THEN
-    RAISE EXCEPTION 'revision_field must not be _id' USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF storage NOT IN ('delta', 'full') THEN
-    RAISE EXCEPTION 'storage must be delta or full, not "%"', storage USING ERRCODE = 'invalid_parameter_value';
-  END IF;
-  IF keep < 1 THEN
-    RAISE EXCEPTION 'keep must be positive' USING ERRCODE = 'invalid_parameter_value';
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
+             WHERE d.pattern = 'versioning'
+               AND d.name <> @extschema@.bson_get_text(_versioning_verify.options, 'name')
+               AND @extschema@.bson_get_text(d.options, 'doc_column') = doc) THEN
+    RAISE EXCEPTION 'column % of table % has a history already', doc, rel
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_valid(text, text, bigint) IS 'error 22023 unless these are options of the versioning pattern';
+COMMENT ON FUNCTION docpatterns._versioning_verify(regclass, bson) IS
+  'error 22023 if the documents have a history already';
 
 -- A name for one of our tables, views and functions that nothing in the schema has.
 CREATE FUNCTION docpatterns._versioning_object_name(schema_name text, table_name text, name text, label text) RETURNS text
@@ -380,20 +369,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._versioning_raise_sequence(regclass, text) IS 'numbers of changes go on behind those that are there';
-
-CREATE FUNCTION docpatterns._versioning_alter(rel regclass, name text, changes bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  p record;
-  o @extschema@.bson;
-BEGIN
-  SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
-  o := docpatterns._pattern_change_options(p.options, changes, 'versioning', '{storage: "string", keep: "int long null", optimistic: "bool", kept: "bool"}');
-  PERFORM docpatterns._versioning_valid(@extschema@.bson_get_text(o, 'revision_field'), @extschema@.bson_get_text(o, 'storage'), @extschema@.bson_get_text(o, 'keep')::bigint);
-  PERFORM docpatterns._versioning_create_triggers(rel, o);
-END
-$$;
-COMMENT ON FUNCTION docpatterns._versioning_alter(regclass, text, bson) IS 'pattern_alter of the versioning pattern';
 
 CREATE FUNCTION docpatterns._versioning_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -27,9 +27,8 @@
 #define ANCHOR "anchor"
 #define FUNCTION "pattern_anchor_trigger"
 
-/* Options that name the document column of the other table of a pair */
-static const char *const other_columns[] = { "source_doc_column", "source_column",
-											 "other_doc_column", "followers_column" };
+/* Names the document column of the other table of a pair */
+#define OTHER_COLUMN "source_doc_column"
 
 static bool is_anchor_function(Oid function);
 static List *names_of(struct varlena *document, const char *field);
@@ -124,14 +123,11 @@ dp_anchor_options(struct varlena *options, Oid relid, List **others)
 	const char *name = text_option(options, "name");
 	char *own = name != NULL ? dp_anchor_column(relid, name) : NULL;
 	char *other = NULL;
-	bool known = false;
 	int i;
 
 	if (own != NULL)
 		options = with_column(options, "doc_column", own);
-	for (i = 0; i < lengthof(other_columns) && !known; i++)
-		known = text_option(options, other_columns[i]) != NULL;
-	if (!known)
+	if (text_option(options, OTHER_COLUMN) == NULL)
 		return options;
 
 	/* of the tables of a declaration only users' have anchors */
@@ -146,9 +142,7 @@ dp_anchor_options(struct varlena *options, Oid relid, List **others)
 		if (others != NULL)
 			*others = list_append_unique_oid(*others, side);
 	}
-	for (i = 0; i < lengthof(other_columns) && other != NULL; i++)
-		options = with_column(options, other_columns[i], other);
-	return options;
+	return other != NULL ? with_column(options, OTHER_COLUMN, other) : options;
 }
 
 void

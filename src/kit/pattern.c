@@ -301,8 +301,10 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 
 	SPI_connect();
 	value = PG_ARGISNULL(4) ? (Datum) 0 : PG_GETARG_DATUM(4);
-	if (call_hook(rel, text_argument(fcinfo, 2), verb, text_argument(fcinfo, 3),
-				  PG_ARGISNULL(4) || repair ? 0 : 1, &type, &value, false) == 1)
+	/* altering is the same for all patterns but for what _pattern_alter() asks a pattern for */
+	if (call_hook(rel, strcmp(verb, "alter") == 0 ? "pattern" : text_argument(fcinfo, 2), verb,
+				  text_argument(fcinfo, 3), PG_ARGISNULL(4) || repair ? 0 : 1, &type, &value,
+				  false) == 1)
 	{
 		result = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 		if (result != NULL)

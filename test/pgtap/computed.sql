@@ -9,7 +9,7 @@ BEGIN;
 SELECT plan(96);
 
 -- Signatures
-SELECT has_function('computed_enable', ARRAY['regclass', 'regclass', 'text', 'bson', 'text', 'bson', 'bson', 'boolean', 'text', 'text', 'text', 'text', 'text']);
+SELECT has_function('computed_enable', ARRAY['regclass', 'regclass', 'text', 'bson', 'text', 'bson', 'bson', 'boolean', 'text', 'text', 'text', 'text']);
 SELECT function_returns('computed_enable', 'text');
 SELECT volatility_is('computed_enable', 'volatile');
 SELECT has_function('computed_refresh', ARRAY['regclass', 'text', 'integer']);

@@ -170,7 +170,7 @@ SELECT lives_ok($$SELECT outlier_enable('longer', 'a', 2)$$, 'another temporary 
 -- Logged and unlogged
 CREATE TABLE l (id int PRIMARY KEY, doc bson);
 SELECT outlier_enable('l', 'a', 2), subset_fields_enable('l', cold => '{cold}'), versioning_enable('l'), change_feed_enable('l'), rollup_enable('l', name => 'l_sums', time_field => 'at', levels => '{day}', group_by => '{g}', fields => '{n: {$count: {}}}'),
-       query_table_create('l_by_g', source => 'l', partition => '{g}'), preallocated_enable('l', 'places', preallocated_pool(2)), subset_enable('l', 'top', 's', 'l', '{x: 1}', 2, source_column => 'd', count_field => 'all', count_mode => 'deferred') \g /dev/null
+       query_table_create('l_by_g', source => 'l', partition => '{g}'), preallocated_enable('l', 'places', preallocated_pool(2)), subset_enable('l', 'top', 's', 'l', '{x: 1}', 2, source_doc_column => 'd', count_field => 'all', count_mode => 'deferred') \g /dev/null
 CREATE FUNCTION pg_temp.persistence() RETURNS text LANGUAGE sql AS $$ SELECT string_agg(DISTINCT relpersistence::text, '') FROM pg_class WHERE relname ~ '^l(_.*)?$' AND relkind = 'r' $$;
 SELECT is(pg_temp.persistence(), 'p', 'a logged table has logged tables beside it');
 ALTER TABLE l SET UNLOGGED;

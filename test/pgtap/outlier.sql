@@ -26,7 +26,7 @@ SELECT volatility_is('docpatterns', f, 'immutable', f || ' is immutable') FROM u
 SELECT throws_ok(format('SELECT outlier_enable(''t'', %s)', args), state, NULL, what) FROM (VALUES
   ($$'a', 0$$, '22023', 'threshold 0'), ($$'a', NULL$$, '22004', 'no threshold'), ($$NULL, 5$$, '22004', 'no field'),
   ($$'a', 5, keep => 6$$, '22023', 'keep above the threshold'), ($$'a', 5, keep => -1$$, '22023', 'negative keep'),
-  ($$'a', 5, chunk => 0$$, '22023', 'chunk 0'), ($$'a', 5, chunk => 1000001$$, '22023', 'too large a chunk'), ($$'a', 5, chunk => NULL$$, '22023', 'no chunk'),
+  ($$'a', 5, chunk => 0$$, '22023', 'chunk 0'), ($$'a', 5, chunk => 1000001$$, '22023', 'too large a chunk'), ($$'a', 5, chunk => NULL$$, '22004', 'no chunk'),
   ($$'a', 5, stay => 'middle'$$, '22023', 'an unknown stay'), ($$'a', 5, mode => 'lazy'$$, '22023', 'an unknown mode'), ($$'a', 5, flag => NULL$$, '22004', 'no flag'),
   ($$'a', 5, flag => 'a'$$, '22023', 'the flag is the field'), ($$'a', 5, flag => 'a.b'$$, '22023', 'the flag is in the field'), ($$'a', 5, flag => '"a"'$$, '22023', 'the flag is the field, written otherwise'),
   ($$'a.b', 5, count_field => 'a'$$, '22023', 'the field is in the count'), ($$'_id', 5$$, '22023', 'the field is _id'), ($$'a', 5, count_field => '_id.n'$$, '22023', 'the count is in _id'),

@@ -15,7 +15,7 @@ CREATE TABLE no_key (doc bson);
 CREATE VIEW a_view AS SELECT * FROM s;
 SELECT throws_ok(format('SELECT query_table_create(%s)', args), state, NULL, what) FROM (VALUES
   ($$NULL, 's', '{a}'$$, '22004', 'no name'), ($$'q', NULL, '{a}'$$, '22004', 'no source'), ($$'q', 's', NULL$$, '22004', 'no partition'), ($$'q', 's', '{a}', is_unique => NULL$$, '22004', 'unique or not'),
-  ($$'q', 's', '{}'$$, '22023', 'an empty partition'), ($$'q', 's', '{a,NULL}'$$, '22023', 'a null in the partition'), ($$'q', 's', '{a,a}'$$, '22023', 'a field twice'),
+  ($$'q', 's', '{}'$$, '22023', 'an empty partition'), ($$'q', 's', '{a,NULL}'$$, '22004', 'a null in the partition'), ($$'q', 's', '{a,a}'$$, '22023', 'a field twice'),
   ($$'q', 's', '{a}', '{a: 1}'$$, '22023', 'a field in both'), ($$'q', 's', '{a}', '{b: 2}'$$, '22023', 'a direction that is none'), ($$'q', 's', '{a}', '{b: "x"}'$$, '22023', 'a direction that is no number'),
   ($$'q', 's', '{a}', fields => '{b: 0}'$$, '22023', 'a field that is excluded'), ($$'q', 's', '{a}', fields => '{b: {$nope: 1}}'$$, '0A000', 'an unknown operator'),
   ($a$'q', 's', '{a}', fields => '{b: "$$NOW"}'$a$, '0A000', 'the clock'), ($$'q', 's', '{a..b}'$$, '22023', 'a bad path'), ($$'q', 's', '{a}', fields => '{b: 1, b: 1}'$$, '22023', 'a name twice'),

@@ -84,7 +84,7 @@ SELECT throws_ok(format('SELECT relationship_enable(%s)', args), state, NULL, wh
   ($$'a', 'x', 'b', 'x', missing => 'maybe'$$, '22023', 'an unknown missing'), ($$'a', 'x', 'b', 'x', on_delete => 'cascade'$$, '22023', 'an unknown rule')) AS v (args, state, what);
 SELECT relationship_enable('a', 'bs', 'b', 'as') \g /dev/null
 SELECT throws_ok($$SELECT relationship_enable('a', 'bs', 'b', 'x')$$, '42710', NULL, 'a second declaration of the name');
-SELECT throws_ok($$SELECT relationship_enable('a', 'bs', 'b', 'x', name => 'other')$$, '0A000', NULL, 'a second one of the field');
+SELECT throws_ok($$SELECT relationship_enable('a', 'bs', 'b', 'x', name => 'other')$$, '22023', NULL, 'a second one of the field');
 SELECT throws_ok($$SELECT pattern_alter('a', 'bs', '{field: "x"}')$$, '22023', NULL, 'an option that cannot be changed');
 INSERT INTO b (doc) SELECT bson_build('_id', i) FROM generate_series(1, 9) i;
 INSERT INTO a (doc) VALUES ('{_id: 1, bs: [1, 2, 2, 1]}'), ('{_id: 2, bs: []}'), ('{_id: 3, bs: null}'), ('{_id: 4}');

@@ -175,12 +175,12 @@ bad_option(DpDecl *decl, const char *option)
 }
 
 /*
- * _approximation_valid(options) -> void: raises INVALID_PARAMETER_VALUE unless
+ * _approximation_verify(options) -> void: raises INVALID_PARAMETER_VALUE unless
  * the options of a declaration could be read.
  */
-DP_FUNCTION(dp_approximation_valid);
+DP_FUNCTION(dp_approximation_verify);
 Datum
-dp_approximation_valid(PG_FUNCTION_ARGS)
+dp_approximation_verify(PG_FUNCTION_ARGS)
 {
 	DpDecl decl = { 0 };
 
@@ -190,7 +190,11 @@ dp_approximation_valid(PG_FUNCTION_ARGS)
 	decl.name = pstrdup("new");
 	decl.options = PG_GETARG_VARLENA_PP(1);
 	decl.context = CurrentMemoryContext;
-	(void) dp_approximation(&decl);
+	if (dp_approximation(&decl)->form != DP_APPROXIMATION_SLOTS &&
+		dp_decl_text(&decl, "pair") != NULL)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("a counter with slots cannot become one without"),
+						errhint("End the pattern and declare it again.")));
 	PG_RETURN_VOID();
 }
 

@@ -27,6 +27,7 @@
 
 #include "bson/catalog.h"
 #include "bson/edit.h"
+#include "kit/options.h"
 #include "kit/pattern.h"
 #include "kit/rows/by_statement.h"
 #include "kit/side/moves.h"
@@ -67,6 +68,15 @@ static struct varlena *method_keep(DpDecl *decl, struct varlena *stored, struct 
 								   struct varlena *new_whole);
 static bool method_settle(DpDecl *decl, const DpKey *key);
 static List *method_split(DpDecl *decl);
+
+const DpOption dp_approximation_options[] = {
+	{ "field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "step", DP_OPTION_INT, DP_ONE_OF | DP_ALTERABLE, DP_BETWEEN(1, DP_APPROXIMATION_MAX_STEP) },
+	{ "error", DP_OPTION_NUMBER, DP_ONE_OF | DP_ALTERABLE },
+	{ "threshold", DP_OPTION_TEXT, DP_ONE_OF | DP_ALTERABLE },
+	{ "slots", DP_OPTION_INT, DP_ONE_OF | DP_ALTERABLE, DP_BETWEEN(1, DP_APPROXIMATION_MAX_SLOTS) },
+	{ NULL }
+};
 
 const DpPatternMethods dp_approximation_methods = {
 	"approximation", method_is_split, method_whole, method_keep, method_settle, method_split

@@ -26,6 +26,7 @@
 
 #include "bson/catalog.h"
 #include "bson/reader.h"
+#include "kit/options.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -212,6 +213,22 @@ attribute_settle(DpDecl *decl, const DpKey *key)
 	dp_writer_close(w);
 	return written;
 }
+
+/* How they go together: dp_attribute_compile() */
+const DpOption dp_attribute_options[] = {
+	{ "into_field", DP_OPTION_PATH, DP_REQUIRED | DP_ALTERABLE },
+	{ "pattern", DP_OPTION_TEXT, DP_ONE_OF | DP_ALTERABLE },
+	{ "prefix", DP_OPTION_TEXT, DP_ONE_OF | DP_ALTERABLE },
+	{ "paths", DP_OPTION_PATHS, DP_ONE_OF | DP_ALTERABLE },
+	{ "name_field", DP_OPTION_TEXT, DP_ALTERABLE },
+	{ "value_field", DP_OPTION_TEXT, DP_REQUIRED | DP_ALTERABLE },
+	{ "qualifiers", DP_OPTION_DOCUMENT, DP_ALTERABLE },
+	{ "qualifier_field", DP_OPTION_TEXT, DP_ALTERABLE },
+	{ "rename", DP_OPTION_DOCUMENT, DP_ALTERABLE },
+	{ "is_unique", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ "shape", DP_OPTION_WORD, DP_ALTERABLE, DP_WORDS("packed", "wide") },
+	{ NULL }
+};
 
 const DpPatternMethods dp_attribute_methods = { .pattern = PATTERN, .settle = attribute_settle };
 

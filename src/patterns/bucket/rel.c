@@ -33,6 +33,7 @@
 #include "utils/timestamp.h"
 
 #include "bson/reader.h"
+#include "kit/options.h"
 #include "kit/rows/lookup.h"
 #include "patterns/bucket/fdw.h"
 
@@ -49,6 +50,24 @@ typedef struct RelEntry
  * looked at again next time
  */
 #define READ_TRIES 5
+
+const DpOption dp_bucket_options[] = {
+	{ "group_by", DP_OPTION_TEXTS, DP_REQUIRED },
+	{ "time_field", DP_OPTION_TEXT },
+	{ "span", DP_OPTION_INTERVAL, DP_ALTERABLE },
+	{ "time_zone", DP_OPTION_TEXT, .with = "time_field" },
+	{ "origin", DP_OPTION_TEXT },
+	{ "granularity", DP_OPTION_INTERVAL },
+	{ "same_slot", DP_OPTION_WORD, DP_ALTERABLE, DP_WORDS("refuse", "replace", "add", "keep"),
+	  .with = "granularity", .dflt = "refuse" },
+	{ "max_count", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1, 65534) },
+	{ "max_bytes", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1000, 100000000) },
+	{ "document", DP_OPTION_DOCUMENT },
+	{ "end_date", DP_OPTION_WORD, DP_REQUIRED, DP_WORDS("inclusive", "exclusive") },
+	{ "group_at", DP_OPTION_ANY },
+	{ "time_at", DP_OPTION_INT },
+	{ NULL }
+};
 
 static HTAB *entries = NULL;
 static List *graveyard = NIL; /* contexts of stale descriptions, in TopMemoryContext */

@@ -40,6 +40,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/diff.h"
+#include "kit/options.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/change_feed/change_feed.h"
@@ -113,6 +114,12 @@ static void renumber(DpChangeFeed *f, const Change *change, int64 since);
 static void flights_xact(XactEvent event, void *arg);
 static void
 flights_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+
+const DpOption dp_change_feed_options[] = { { "name", DP_OPTION_TEXT, DP_REQUIRED },
+											{ "documents", DP_OPTION_BOOL, DP_REQUIRED },
+											{ "channel", DP_OPTION_TEXT, DP_ALTERABLE,
+											  DP_BETWEEN(1, NAMEDATALEN - 1) },
+											{ NULL } };
 
 /*
  * change_feed_trigger(): the triggers of the pattern on its table.

@@ -18,6 +18,7 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "kit/adopt.h"
+#include "kit/options.h"
 #include "mql/sort_key.h"
 #include "patterns/computed/computed.h"
 
@@ -37,6 +38,19 @@ static void computed_enqueue(DpDerivation *d, DpGroup *group);
 static void computed_all_groups(DpDerivation *d, DpDerive *run);
 
 static const char *row_key(Computed *c, const DpSourceRow *row, uint32 *len);
+
+const DpOption dp_computed_options[] = {
+	{ "on_field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "fields", DP_OPTION_DOCUMENT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1) },
+	{ "target_field", DP_OPTION_PATH },
+	{ "filter", DP_OPTION_FILTER, DP_ALTERABLE },
+	{ "order_by", DP_OPTION_ORDER, DP_ALTERABLE },
+	{ "create_missing", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ "mode", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE,
+	  DP_WORDS("immediate", "deferred", "on_read") },
+	{ "view", DP_OPTION_TEXT }, /* of mode on_read */
+	{ NULL }
+};
 
 const DpDeriveMethods dp_computed_methods = { .pattern = "computed",
 											  .main_on_source = false,
@@ -84,9 +98,6 @@ dp_computed_compile(struct varlena *options)
 		value.type == DP_TYPE_DOCUMENT)
 		(void) dp_filter_compile(&value, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
 	how.state = "_computed";
-	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "state_field", 11, &value) &&
-		value.type == DP_TYPE_STRING)
-		how.state = pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 	how.name = "";
 	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &value) &&
 		value.type == DP_TYPE_STRING)

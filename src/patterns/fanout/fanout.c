@@ -17,6 +17,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "kit/derive/run.h"
+#include "kit/options.h"
 #include "patterns/fanout/fanout.h"
 
 /* Who gets a batch */
@@ -41,6 +42,17 @@ static void fanout_all_groups(DpDerivation *d, DpDerive *run);
 static void row_key(DpDecl *decl, TupleTableSlot *slot, DpKey *key);
 static void author_spread(Fanout *f, DpDerive *run, FanoutAuthor *author);
 static void spread_keep(void *arg, const DpValue *value);
+
+const DpOption dp_fanout_options[] = { { "name", DP_OPTION_TEXT, DP_REQUIRED },
+									   { "author", DP_OPTION_PATH, DP_REQUIRED },
+									   { "follower", DP_OPTION_PATH, DP_REQUIRED },
+									   { "followee", DP_OPTION_PATH, DP_REQUIRED },
+									   { "keep", DP_OPTION_INT, DP_REQUIRED, DP_BETWEEN(1, 10000) },
+									   { "celebrity_threshold", DP_OPTION_INT, DP_REQUIRED,
+										 DP_LONG_FROM(0) },
+									   { "order_by", DP_OPTION_ORDER },
+									   { "walls_made", DP_OPTION_BOOL },
+									   { NULL } };
 
 const DpDeriveMethods dp_fanout_methods = { .pattern = "fanout",
 											.main_on_source = true,
@@ -122,7 +134,7 @@ fanout_open(DpDerivation *d)
 	if (f->follow_pair != NULL)
 		f->follows = dp_pair_side(f->follow_pair, decl->target);
 	if (OidIsValid(f->follows))
-		f->followers = dp_source_open(f->follows, dp_decl_text(decl, "followers_column"));
+		f->followers = dp_source_open(f->follows, dp_decl_text(decl, "source_doc_column"));
 }
 
 /* ---------------------------------------------------------------- groups */

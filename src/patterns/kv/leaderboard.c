@@ -34,6 +34,7 @@
 #include "bson/path.h"
 #include "bson/reader.h"
 #include "kit/key.h"
+#include "kit/options.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/kv/kv.h"
@@ -57,6 +58,14 @@ static void row_changed(DpDecl *decl, Leaderboard *b, TriggerData *trigdata);
 static void statement_begins(DpDecl *decl, Leaderboard *b);
 static void emptied(DpDecl *decl, Leaderboard *b);
 static pg_noinline void made_anew(DpDecl *decl);
+
+const DpOption dp_kv_options[] = { { NULL } };
+
+const DpOption dp_kv_leaderboard_options[] = { { "space", DP_OPTION_TEXT, DP_REQUIRED },
+											   { "key", DP_OPTION_TEXT, DP_REQUIRED },
+											   { "score_path", DP_OPTION_PATH, DP_REQUIRED },
+											   { "member_path", DP_OPTION_PATH },
+											   { NULL } };
 
 /*
  * kv_leaderboard_trigger(): after each row; before statements that write, and

@@ -27,6 +27,7 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "bson/reader.h"
+#include "kit/options.h"
 #include "kit/pattern.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
@@ -52,6 +53,21 @@ static struct varlena *method_keep(DpDecl *decl, struct varlena *stored, struct 
 static bool method_settle(DpDecl *decl, const DpKey *key);
 static List *method_split(DpDecl *decl);
 static char *split_search(const DpSplitField *field, const char *values);
+
+const DpOption dp_outlier_options[] = {
+	{ "field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "threshold", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1) },
+	{ "flag", DP_OPTION_PATH, DP_REQUIRED },
+	{ "count_field", DP_OPTION_PATH },
+	{ "chunk", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1, DP_OUTLIER_MAX_CHUNK) },
+	{ "keep", DP_OPTION_INT, DP_ALTERABLE, DP_INT_FROM(0) }, /* default: all of threshold */
+	{ "stay", DP_OPTION_WORD, DP_REQUIRED, DP_WORDS("first", "last") },
+	{ "is_set", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ "mode", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("immediate", "deferred") },
+	{ "on_field", DP_OPTION_PATH },
+	{ "index_elements", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ NULL }
+};
 
 const DpPatternMethods dp_outlier_methods = { "outlier",   method_is_split, method_whole,
 											  method_keep, method_settle,   method_split };

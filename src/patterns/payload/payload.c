@@ -27,6 +27,7 @@
 #include "bson/edit.h"
 #include "bson/text.h"
 #include "kit/adopt.h"
+#include "kit/options.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
 #include "mql/collection_split.h"
@@ -336,6 +337,11 @@ methods_split(DpDecl *decl)
 {
 	return list_make1(dp_split_field(payload_of(decl)->field, NULL));
 }
+
+const DpOption dp_payload_options[] = { { "field", DP_OPTION_PATH, DP_REQUIRED },
+										{ "extracts", DP_OPTION_DOCUMENT,
+										  DP_REQUIRED | DP_ALTERABLE },
+										{ NULL } };
 
 const DpPatternMethods dp_payload_methods = { .pattern = PATTERN,
 											  .is_split = methods_is_split,

@@ -30,6 +30,7 @@
 #include "kit/adopt.h"
 #include "kit/derive/run.h"
 #include "kit/derive/source.h"
+#include "kit/options.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/subset/subset.h"
@@ -80,6 +81,14 @@ static bool row_link(const Merge *m, struct varlena *doc, DpValue *link);
 static bool has_nothing(const Merge *m, struct varlena *doc);
 static void refuse_write(DpDecl *decl, const char *what) pg_attribute_noreturn();
 static DpDerivation *merge_argument(FunctionCallInfo fcinfo);
+
+const DpOption dp_polymorphic_merge_options[] = { { "field", DP_OPTION_PATH, DP_REQUIRED },
+												  { "merge_on", DP_OPTION_PATH, DP_REQUIRED },
+												  { "target_field", DP_OPTION_PATH, DP_REQUIRED },
+												  { "is_array", DP_OPTION_BOOL,
+													DP_REQUIRED | DP_ALTERABLE },
+												  { "fields", DP_OPTION_DOCUMENT, DP_ALTERABLE },
+												  { NULL } };
 
 const DpDeriveMethods dp_polymorphic_merge_methods = { .pattern = PATTERN,
 													   .main_on_source = false,

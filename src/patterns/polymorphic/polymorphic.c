@@ -24,6 +24,7 @@
 
 #include "bson/compare.h"
 #include "bson/text.h"
+#include "kit/options.h"
 #include "kit/pattern.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
@@ -77,6 +78,23 @@ static void note_error(const char *variant, const char *part, const char *path, 
 static char *shown_value(const DpValue *value);
 static bool poly_settle(DpDecl *decl, const DpKey *key);
 static bool variant_settle(DpDecl *decl, const DpKey *key);
+
+const DpOption dp_polymorphic_options[] = { { "by", DP_OPTION_PATH, DP_REQUIRED },
+											{ "unknown", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE,
+											  DP_WORDS("error", "accept") },
+											{ "common", DP_OPTION_SCHEMA, DP_ALTERABLE },
+											{ NULL } };
+
+const DpOption dp_polymorphic_variant_options[] = {
+	{ "of", DP_OPTION_TEXT, DP_REQUIRED },
+	{ "variant", DP_OPTION_TEXT, DP_REQUIRED },
+	{ "value", DP_OPTION_ANY, DP_REQUIRED },
+	{ "schema", DP_OPTION_SCHEMA, DP_ALTERABLE },
+	{ "closed", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ "indexes", DP_OPTION_TEXTS, DP_REQUIRED | DP_ALTERABLE },
+	{ "unique_keys", DP_OPTION_TEXTS, DP_REQUIRED | DP_ALTERABLE },
+	{ NULL }
+};
 
 const DpPatternMethods dp_polymorphic_methods = { .pattern = "polymorphic", .settle = poly_settle };
 

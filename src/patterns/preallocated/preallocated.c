@@ -193,12 +193,12 @@ path_beside(const DpPath *path, const char *name, const char *suffix)
 }
 
 /*
- * _preallocated_valid(rel, options) -> void: raises INVALID_PARAMETER_VALUE
+ * _preallocated_verify(rel, options) -> void: raises INVALID_PARAMETER_VALUE
  * unless the options of a declaration could be read.
  */
-DP_FUNCTION(dp_preallocated_valid);
+DP_FUNCTION(dp_preallocated_verify);
 Datum
-dp_preallocated_valid(PG_FUNCTION_ARGS)
+dp_preallocated_verify(PG_FUNCTION_ARGS)
 {
 	DpDecl decl = { 0 };
 

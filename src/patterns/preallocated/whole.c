@@ -14,6 +14,7 @@
 
 #include "bson/edit.h"
 #include "kit/adopt.h"
+#include "kit/options.h"
 #include "kit/pattern.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -336,6 +337,14 @@ methods_split(DpDecl *decl)
 		fields = lappend(fields, dp_split_field(p->available, NULL));
 	return fields;
 }
+
+const DpOption dp_preallocated_options[] = {
+	{ "field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "shape", DP_OPTION_DOCUMENT, DP_REQUIRED | DP_ALTERABLE },
+	{ "store", DP_OPTION_WORD, DP_REQUIRED, DP_WORDS("slots", "document") },
+	{ "available_field", DP_OPTION_PATH, DP_ALTERABLE },
+	{ NULL }
+};
 
 const DpPatternMethods dp_preallocated_methods = { PATTERN,      methods_is_split, methods_whole,
 												   methods_keep, methods_settle,   methods_split };

@@ -23,6 +23,7 @@
 #include "bson/builder.h"
 #include "bson/cast.h"
 #include "bson/catalog.h"
+#include "kit/options.h"
 #include "kit/pattern.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -235,6 +236,17 @@ query_table_settle(DpDecl *decl, const DpKey *key)
 	(void) dp_writer_close(w);
 	return written;
 }
+
+const DpOption dp_query_table_options[] = {
+	{ "name", DP_OPTION_TEXT, DP_REQUIRED },
+	{ "partition", DP_OPTION_TEXTS, DP_REQUIRED, DP_INT_FROM(1) },
+	{ "clustering", DP_OPTION_DOCUMENT, DP_REQUIRED },
+	{ "fields", DP_OPTION_DOCUMENT, DP_REQUIRED },
+	{ "types", DP_OPTION_DOCUMENT, DP_REQUIRED },
+	{ "is_unique", DP_OPTION_BOOL, DP_REQUIRED },
+	{ "limit_per_partition", DP_OPTION_INT, DP_ALTERABLE, DP_INT_FROM(1) },
+	{ NULL }
+};
 
 const DpPatternMethods dp_query_table_build = { .pattern = "query_table",
 												.settle = query_table_settle };

@@ -22,6 +22,7 @@
 #include "bson/names.h"
 #include "kit/derive/queue.h"
 #include "kit/note.h"
+#include "kit/options.h"
 #include "kit/pattern.h"
 #include "kit/sql/run.h"
 #include "patterns/reference/reference.h"
@@ -43,6 +44,19 @@ static void refresh_lock(const DpRefPart *parts, int nparts);
 static bool reference_settle(DpDecl *decl, const DpKey *key);
 static void reference_settle_note(DpDecl *decl, const DpValue *id);
 static bool settle_row(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete);
+
+const DpOption dp_reference_options[] = {
+	{ "field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "id_field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "live", DP_OPTION_PATHS, DP_REQUIRED | DP_ALTERABLE },
+	{ "frozen", DP_OPTION_PATHS, DP_REQUIRED | DP_ALTERABLE },
+	{ "on_delete", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE,
+	  DP_WORDS("restrict", "cascade", "unset", "keep") },
+	{ "missing", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("error", "allow") },
+	{ "refresh", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("immediate", "deferred") },
+	{ "max_staleness", DP_OPTION_INTERVAL, DP_ALTERABLE },
+	{ NULL }
+};
 
 const DpPatternMethods dp_reference_methods = {
 	"reference",    reference_is_split, reference_whole,

@@ -10,6 +10,7 @@
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 
+#include "kit/options.h"
 #include "kit/pattern.h"
 #include "kit/sql/run.h"
 #include "patterns/relationship/relationship.h"
@@ -20,6 +21,15 @@ relationship_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool 
 static struct varlena *relationship_keep(DpDecl *decl, struct varlena *stored,
 										 struct varlena *old_whole, struct varlena *new_whole);
 static bool relationship_settle_row(DpDecl *decl, const DpKey *key);
+
+const DpOption dp_relationship_options[] = {
+	{ "field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "other_field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "missing", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("error", "allow") },
+	{ "on_delete", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("unset", "restrict") },
+	{ "symmetric", DP_OPTION_BOOL },
+	{ NULL }
+};
 
 const DpPatternMethods dp_relationship_methods = {
 	"relationship",    relationship_is_split,   relationship_whole,

@@ -163,7 +163,7 @@ dp_relationship(DpDecl *decl)
 			continue;
 		side->table =
 			dp_decl_of_table(side->relid, "relationship", decl->name,
-							 dp_decl_text(decl, i == 0 ? "doc_column" : "other_doc_column"),
+							 dp_decl_text(decl, i == 0 ? "doc_column" : "source_doc_column"),
 							 decl->context);
 		side->primary = dp_lookup_primary(side->relid, decl->context);
 		dp_decl_depends(decl, side->relid);

@@ -14,6 +14,7 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "bson/sqltime.h"
+#include "kit/options.h"
 #include "patterns/rollup/rollup.h"
 
 static void rollup_open(DpDerivation *d);
@@ -29,6 +30,17 @@ static void open_level(Rollup *r, const DpValue *name, const char *zone);
 static int level_compare(const void *a, const void *b);
 static void add_row(Rollup *r, DpGroup *group, const DpSourceRow *row, int sign);
 static struct varlena *totals_into(Rollup *r, DpAccumulation *g, struct varlena *doc);
+
+const DpOption dp_rollup_options[] = { { "name", DP_OPTION_TEXT, DP_REQUIRED },
+									   { "fields", DP_OPTION_DOCUMENT, DP_REQUIRED },
+									   { "group_by", DP_OPTION_PATHS, DP_REQUIRED },
+									   { "time_field", DP_OPTION_PATH },
+									   { "levels", DP_OPTION_TEXTS, 0, DP_INT_FROM(1) },
+									   { "time_zone", DP_OPTION_TEXT, DP_REQUIRED,
+										 .with = "time_field" },
+									   { "filter", DP_OPTION_FILTER },
+									   { "order_by", DP_OPTION_ORDER },
+									   { NULL } };
 
 const DpDeriveMethods dp_rollup_methods = { .pattern = "rollup",
 											.main_on_source = true,
@@ -127,7 +139,6 @@ rollup_open(DpDerivation *d)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 							errmsg("\"group_by\" must be the field with the node of the tree")));
 		r->tree_pair = dp_decl_text(decl, "second_pair");
-		r->tree_name = dp_decl_text(decl, "tree_name");
 		if (r->tree_pair != NULL)
 		{
 			r->tree = dp_pair_side(r->tree_pair, decl->target);

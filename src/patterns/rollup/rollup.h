@@ -69,8 +69,7 @@ typedef struct Rollup
 
 	/* along a tree */
 	char *tree_pair;
-	char *tree_name; /* of its declaration; NULL: the only one */
-	Oid tree;        /* its table, InvalidOid if it is gone */
+	Oid tree; /* its table, InvalidOid if it is gone */
 
 	uint64 evaluation; /* the last one's number */
 

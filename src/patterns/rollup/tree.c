@@ -67,7 +67,7 @@ rollup_tree(Rollup *r)
 				 errmsg("the tree of the roll-up \"%s\" of table %s is missing",
 						r->derivation->decl->name, dp_relation_name(r->derivation->decl->target)),
 				 errhint("pattern_disable() ends the roll-up.")));
-	return dp_tree_find(r->tree, r->tree_name);
+	return dp_tree_find(r->tree, NULL);
 }
 
 static DpValue *

@@ -20,6 +20,7 @@
 #include "bson/catalog.h"
 #include "bson/reader.h"
 #include "kit/key.h"
+#include "kit/options.h"
 #include "kit/pattern.h"
 #include "kit/rows/by_statement.h"
 #include "kit/rows/write.h"
@@ -139,6 +140,18 @@ methods_settle(DpDecl *decl, const DpKey *key)
 	dp_writer_close(w);
 	return result == DP_WRITE_DONE;
 }
+
+const DpOption dp_schema_versioning_options[] = {
+	{ "field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "current", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1) },
+	{ "write", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("upgrade", "accept") },
+	{ "type", DP_OPTION_TEXT, DP_ALTERABLE },
+	{ "first", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ "stem", DP_OPTION_TEXT, DP_REQUIRED },
+	{ "steps", DP_OPTION_ANY },
+	{ "schemas", DP_OPTION_ANY, DP_ALTERABLE }, /* given as a document of versions */
+	{ NULL }
+};
 
 const DpPatternMethods dp_schema_versioning_methods = { .pattern = DP_SCHEMA_VERSIONING,
 														.settle = methods_settle };

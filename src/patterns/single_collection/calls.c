@@ -21,6 +21,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/text.h"
+#include "kit/options.h"
 #include "kit/pattern.h"
 #include "kit/sql/run.h"
 #include "patterns/single_collection/single_collection.h"
@@ -394,6 +395,22 @@ single_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 {
 	return NULL;
 }
+
+const DpOption dp_single_collection_options[] = {
+	{ "type_field", DP_OPTION_PATH },
+	{ "related_field", DP_OPTION_PATH, DP_ONE_OF },
+	{ "key_field", DP_OPTION_PATH, DP_ONE_OF },
+	{ "separator", DP_OPTION_TEXT, 0, DP_INT_FROM(1), .with = "key_field", .dflt = "/" },
+	{ "id_fields", DP_OPTION_DOCUMENT },
+	{ "self_related", DP_OPTION_TEXTS, DP_ALTERABLE },
+	{ "types", DP_OPTION_TEXTS, DP_ALTERABLE },
+	{ "is_unique", DP_OPTION_BOOL, DP_REQUIRED },
+	{ "missing", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("error", "allow") },
+	{ "on_delete", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE,
+	  DP_WORDS("restrict", "cascade", "unset", "keep") },
+	{ "links", DP_OPTION_DOCUMENT }, /* written by single_collection_from() */
+	{ NULL }
+};
 
 const DpPatternMethods dp_single_collection_methods = { "single_collection", single_is_split,
 														single_whole, single_keep, single_settle };

@@ -172,8 +172,8 @@ dp_single_table_update(PG_FUNCTION_ARGS)
 				break;
 			dp_builder_init(&b, 0);
 			dp_builder_begin_document(&b);
-			dp_builder_append_string(&b, s->pk_field, strlen(s->pk_field), pk, strlen(pk));
-			dp_builder_append_string(&b, s->sk_field, strlen(s->sk_field), sk, strlen(sk));
+			dp_builder_append_string(&b, "PK", 2, pk, strlen(pk));
+			dp_builder_append_string(&b, "SK", 2, sk, strlen(sk));
 			dp_builder_end(&b);
 			present = empty = dp_builder_finish_bson(&b);
 		}
@@ -311,8 +311,8 @@ dp_single_table_key(PG_FUNCTION_ARGS)
 		dp_item_refuse(s, &problem);
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
-	dp_builder_append_string(&b, s->pk_field, strlen(s->pk_field), item.pk, strlen(item.pk));
-	dp_builder_append_string(&b, s->sk_field, strlen(s->sk_field), item.sk, strlen(item.sk));
+	dp_builder_append_string(&b, "PK", 2, item.pk, strlen(item.pk));
+	dp_builder_append_string(&b, "SK", 2, item.sk, strlen(item.sk));
 	dp_builder_end(&b);
 	PG_RETURN_POINTER(dp_builder_finish_bson(&b));
 }
@@ -395,7 +395,7 @@ with_entity(DpSingleTable *s, struct varlena *doc, const char *entity)
 						errmsg("the single table %s has no entity \"%s\"",
 							   dp_relation_name(s->decl->target), entity),
 						errhint("single_table_entity() declares one.")));
-	path = dp_path_of_name(s->entity_field, strlen(s->entity_field));
+	path = dp_path_of_name("entity", 6);
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
 	dp_builder_append_string(&b, "e", 1, entity, strlen(entity));

@@ -227,7 +227,7 @@ query_range(KeyQuery *q, FunctionCallInfo fcinfo)
 static void
 query_after(KeyQuery *q, struct varlena *after)
 {
-	text *sk = after_field(q, after, q->s->sk_field, true);
+	text *sk = after_field(q, after, "SK", true);
 
 	if (q->index == 0)
 	{
@@ -238,7 +238,7 @@ query_after(KeyQuery *q, struct varlena *after)
 		return;
 	}
 	q->after[0] = after_field(q, after, dp_gsi_field(q->index - 1, true), false);
-	q->after[1] = after_field(q, after, q->s->pk_field, true);
+	q->after[1] = after_field(q, after, "PK", true);
 	q->after[2] = sk;
 	q->shape |= AFTER;
 }

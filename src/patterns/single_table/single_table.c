@@ -22,6 +22,7 @@
 #include "bson/edit.h"
 #include "bson/number.h"
 #include "bson/reader.h"
+#include "kit/options.h"
 #include "kit/sql/run.h"
 #include "patterns/single_table/single_table.h"
 
@@ -69,13 +70,6 @@ dp_single_table(DpDecl *decl)
 	old = MemoryContextSwitchTo(decl->context);
 	s = palloc0(sizeof(DpSingleTable));
 	s->decl = decl;
-	s->pk_field = option_text(&options, "pk_field");
-	s->sk_field = option_text(&options, "sk_field");
-	s->entity_field = option_text(&options, "entity_field");
-	if (s->pk_field == NULL || s->sk_field == NULL || s->entity_field == NULL)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the declaration of the single table %s is not complete",
-							   dp_relation_name(decl->target))));
 	ttl = option_text(&options, "ttl_field");
 	s->ttl = ttl != NULL ? dp_path_parse(ttl, strlen(ttl)) : NULL;
 	s->nindexes = (int) Min(Max(dp_decl_int(decl, "indexes", 0), 0), DP_SINGLE_TABLE_INDEXES);
@@ -217,8 +211,7 @@ dp_item_compute(DpSingleTable *s, struct varlena *doc, const char *entity, DpIte
 
 	memset(item, 0, sizeof(DpItem));
 	item->doc = doc;
-	if (dp_document_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->entity_field,
-						 strlen(s->entity_field), &value) &&
+	if (dp_document_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), "entity", 6, &value) &&
 		value.type == DP_TYPE_STRING)
 		entity = pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 	if (entity != NULL)
@@ -226,7 +219,7 @@ dp_item_compute(DpSingleTable *s, struct varlena *doc, const char *entity, DpIte
 		e = dp_single_table_entity(s, entity, strlen(entity));
 		item->entity = pstrdup(entity);
 	}
-	else if (string_field(doc, s->pk_field, &pk) && string_field(doc, s->sk_field, &sk))
+	else if (string_field(doc, "PK", &pk) && string_field(doc, "SK", &sk))
 	{
 		e = entity_infer(s, DP_STRING_DATA(&pk), DP_STRING_LEN(&pk), DP_STRING_DATA(&sk),
 						 DP_STRING_LEN(&sk));
@@ -273,12 +266,12 @@ entity_keys(DpSingleTable *s, DpEntity *entity, DpItem *item, DpItemProblem *pro
 {
 	int i;
 
-	fields_fill(item, entity->pk, s->pk_field);
-	fields_fill(item, entity->sk, s->sk_field);
+	fields_fill(item, entity->pk, "PK");
+	fields_fill(item, entity->sk, "SK");
 	for (i = 0; i < 2; i++)
 	{
 		const DpTemplate *t = i == 0 ? entity->pk : entity->sk;
-		const char *name = i == 0 ? s->pk_field : s->sk_field;
+		const char *name = i == 0 ? "PK" : "SK";
 		DpValue doc = dp_value_of_document(item->doc);
 		const char *field = NULL;
 		StringInfoData out;
@@ -320,20 +313,18 @@ own_keys(DpSingleTable *s, DpItem *item, DpItemProblem *problem)
 
 	for (i = 0; i < 2; i++)
 	{
-		const char *name = i == 0 ? s->pk_field : s->sk_field;
+		const char *name = i == 0 ? "PK" : "SK";
 		DpValue value;
 
 		if (!dp_document_find(DP_DOC_DATA(item->doc), DP_DOC_SIZE(item->doc), name, strlen(name),
 							  &value) ||
 			value.type == DP_TYPE_NULL || value.type == DP_TYPE_UNDEFINED)
-			return refuse(
-				problem, ERRCODE_NOT_NULL_VIOLATION,
-				item->entity != NULL
-					? psprintf("there is no entity \"%s\", and the item has no \"%s\"",
-							   item->entity, name)
-					: psprintf("an item without an entity has no \"%s\"", name),
-				psprintf("An item has its keys, or \"%s\" says which templates make them.",
-						 s->entity_field));
+			return refuse(problem, ERRCODE_NOT_NULL_VIOLATION,
+						  item->entity != NULL
+							  ? psprintf("there is no entity \"%s\", and the item has no \"%s\"",
+										 item->entity, name)
+							  : psprintf("an item without an entity has no \"%s\"", name),
+						  "An item has its keys, or \"entity\" says which templates make them.");
 		if (!string_field(item->doc, name, &value))
 			return refuse(problem, ERRCODE_CHECK_VIOLATION,
 						  psprintf("\"%s\" of an item is not a string that is not empty", name),
@@ -436,9 +427,9 @@ item_document(DpSingleTable *s, DpItem *item)
 	DpElement element;
 	int i;
 
-	names[n] = s->pk_field;
+	names[n] = "PK";
 	wanted[n++] = item->pk;
-	names[n] = s->sk_field;
+	names[n] = "SK";
 	wanted[n++] = item->sk;
 	for (i = 0; i < s->nindexes; i++)
 	{
@@ -449,7 +440,7 @@ item_document(DpSingleTable *s, DpItem *item)
 	}
 	if (item->entity != NULL)
 	{
-		names[n] = s->entity_field;
+		names[n] = "entity";
 		wanted[n++] = item->entity;
 	}
 	for (i = 0; i < n && same; i++)
@@ -543,9 +534,7 @@ refuse_keys(DpSingleTable *s, struct varlena *old, struct varlena *given, struct
 
 	for (i = 0; i < 2 + 2 * s->nindexes; i++)
 	{
-		const char *name = i == 0   ? s->pk_field
-						   : i == 1 ? s->sk_field
-									: dp_gsi_field(i / 2 - 1, i % 2 == 1);
+		const char *name = i == 0 ? "PK" : i == 1 ? "SK" : dp_gsi_field(i / 2 - 1, i % 2 == 1);
 		DpValue is;
 		DpValue other;
 
@@ -562,6 +551,14 @@ refuse_keys(DpSingleTable *s, struct varlena *old, struct varlena *given, struct
 						errhint("Write the fields that its template names.")));
 	}
 }
+
+const DpOption dp_single_table_options[] = {
+	{ "indexes", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE,
+	  DP_BETWEEN(0, DP_SINGLE_TABLE_INDEXES) },
+	{ "ttl_field", DP_OPTION_PATH, DP_ALTERABLE },
+	{ "entities", DP_OPTION_DOCUMENT }, /* written by single_table_entity() */
+	{ NULL }
+};
 
 /*
  * single_table_trigger(): BEFORE INSERT OR UPDATE, for each row.

@@ -84,9 +84,6 @@ typedef struct DpEntity
 typedef struct DpSingleTable
 {
 	DpDecl *decl;
-	char *pk_field;
-	char *sk_field;
-	char *entity_field;
 	DpPath *ttl; /* or NULL */
 	int nindexes;
 	int nentities;

@@ -38,6 +38,7 @@
 #include "bson/catalog.h"
 #include "bson/edit.h"
 #include "bson/reader.h"
+#include "kit/options.h"
 #include "kit/pattern.h"
 #include "kit/rows/by_statement.h"
 #include "kit/side/moves.h"
@@ -809,6 +810,10 @@ methods_split(DpDecl *decl)
 		fields = lappend(fields, dp_split_field(c->paths[i], NULL));
 	return fields;
 }
+
+const DpOption dp_subset_fields_options[] = {
+	{ "cold", DP_OPTION_PATHS, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1) }, { NULL }
+};
 
 const DpPatternMethods dp_subset_fields_methods = { PATTERN,      methods_is_split, methods_whole,
 													methods_keep, methods_settle,   methods_split };

@@ -92,7 +92,7 @@ dp_subset_source(Subset *s)
 
 	rel = table_open(source, AccessShareLock);
 	{
-		char *wanted = dp_decl_text(s->derivation->decl, "source_column");
+		char *wanted = dp_decl_text(s->derivation->decl, "source_doc_column");
 		AttrNumber found = InvalidAttrNumber;
 		int n = 0;
 		int i;

@@ -44,6 +44,7 @@
 #include "bson/edit.h"
 #include "kit/adopt.h"
 #include "kit/derive/queue.h"
+#include "kit/options.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/subset/subset.h"
@@ -85,6 +86,20 @@ static struct varlena *set_count(struct varlena *doc, DpPath *path, int64 n);
 static bool get_count(struct varlena *doc, DpPath *path, int64 *n);
 static struct varlena *copy_field(DpPath *path, struct varlena *from, struct varlena *to);
 static DpValue empty_array(void);
+
+const DpOption dp_subset_options[] = {
+	{ "field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "on_field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "order_by", DP_OPTION_ORDER, DP_REQUIRED | DP_ALTERABLE },
+	{ "keep", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1, 10000) },
+	{ "fields", DP_OPTION_DOCUMENT, DP_ALTERABLE },
+	{ "filter", DP_OPTION_FILTER, DP_ALTERABLE },
+	{ "count_field", DP_OPTION_PATH },
+	{ "count_mode", DP_OPTION_WORD, DP_ALTERABLE, DP_WORDS("immediate", "deferred"),
+	  .with = "count_field", .dflt = "immediate" },
+	{ "element", DP_OPTION_DOCUMENT }, /* written by subset_split() */
+	{ NULL }
+};
 
 const DpDeriveMethods dp_subset_methods = { .pattern = "subset",
 											.open = subset_open,
@@ -156,7 +171,7 @@ subset_open(DpDerivation *d)
 	s->remembers = dp_decl_text(decl, "gone_pair") != NULL;
 	s->source_context =
 		AllocSetContextCreate(d->context, "docpatterns subset source", ALLOCSET_SMALL_SIZES);
-	d->source_column = dp_decl_text(decl, "source_column");
+	d->source_column = dp_decl_text(decl, "source_doc_column");
 	d->state = s;
 }
 

@@ -11,6 +11,7 @@
 #include "utils/memutils.h"
 
 #include "bson/compare.h"
+#include "kit/options.h"
 #include "kit/pattern.h"
 #include "patterns/tree/change.h"
 
@@ -22,6 +23,41 @@ static struct varlena *whole(DpDecl *decl, struct varlena *stored, const DpKey *
 static struct varlena *
 keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole);
 static struct varlena *lock_row(DpTree *tree, DpWriter *w, const DpKey *key);
+
+const DpOption dp_tree_options[] = {
+	{ "node_id", DP_OPTION_PATH, DP_REQUIRED },
+	{ "parent", DP_OPTION_PATH },
+	{ "ancestors", DP_OPTION_PATH, DP_ALTERABLE },
+	{ "ancestors_order", DP_OPTION_WORD, DP_ALTERABLE, DP_WORDS("root_first", "nearest_first"),
+	  .with = "ancestors", .dflt = "root_first" },
+	{ "path", DP_OPTION_PATH, DP_ALTERABLE },
+	{ "separator", DP_OPTION_TEXT, DP_ALTERABLE, DP_INT_FROM(1), .with = "path", .dflt = "." },
+	{ "path_self", DP_OPTION_BOOL, DP_ALTERABLE, .with = "path" },
+	{ "path_lead", DP_OPTION_BOOL, DP_ALTERABLE, .with = "path" },
+	{ "children", DP_OPTION_PATH, DP_ALTERABLE },
+	{ "depth", DP_OPTION_PATH, DP_ALTERABLE },
+	{ "truth", DP_OPTION_WORD, DP_REQUIRED, DP_WORDS("parent", "ancestors", "path", "children") },
+	{ "on_delete", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE,
+	  DP_WORDS("restrict", "cascade", "reparent") },
+	{ "order_by", DP_OPTION_PATH, DP_ALTERABLE },
+	{ "search_index", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ "id_is_key", DP_OPTION_BOOL },
+	{ NULL }
+};
+
+const DpOption dp_tree_attach_options[] = {
+	{ "parent", DP_OPTION_PATH, DP_REQUIRED },
+	{ "ancestors", DP_OPTION_PATH, DP_ALTERABLE },
+	{ "ancestors_order", DP_OPTION_WORD, DP_ALTERABLE, DP_WORDS("root_first", "nearest_first"),
+	  .with = "ancestors", .dflt = "root_first" },
+	{ "path", DP_OPTION_PATH, DP_ALTERABLE },
+	{ "separator", DP_OPTION_TEXT, DP_ALTERABLE, DP_INT_FROM(1), .with = "path", .dflt = "." },
+	{ "path_lead", DP_OPTION_BOOL, DP_ALTERABLE, .with = "path" },
+	{ "depth", DP_OPTION_PATH, DP_ALTERABLE },
+	{ "search_index", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ "tree_name", DP_OPTION_TEXT },
+	{ NULL }
+};
 
 const DpPatternMethods dp_tree_methods = { "tree", is_split, whole, keep, settle_node };
 const DpPatternMethods dp_tree_attach_methods = {

@@ -59,7 +59,7 @@ dp_tree(DpDecl *decl)
 	tree->order_text = dp_decl_text(decl, "order_by");
 	tree->separator = dp_decl_text(decl, "separator");
 	tree->path_self = dp_decl_bool(decl, "path_self", false);
-	tree->path_lead = dp_decl_bool(decl, "path_lead", false);
+	tree->path_lead = dp_decl_bool(decl, "path_lead", true);
 	tree->pair = dp_decl_text(decl, "pair");
 	tree->remembers = dp_decl_text(decl, "gone_pair") != NULL;
 	tree->id_is_key = dp_decl_bool(decl, "id_is_key", false);

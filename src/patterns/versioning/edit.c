@@ -30,6 +30,7 @@
 #include "bson/diff.h"
 #include "bson/edit.h"
 #include "bson/validate.h"
+#include "kit/options.h"
 #include "kit/pattern.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
@@ -82,6 +83,15 @@ method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest
 static struct varlena *method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 								   struct varlena *new_whole);
 static bool method_settle(DpDecl *decl, const DpKey *key);
+
+const DpOption dp_versioning_options[] = {
+	{ "revision_field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "storage", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("delta", "full") },
+	{ "keep", DP_OPTION_INT, DP_ALTERABLE, DP_LONG_FROM(1) },
+	{ "optimistic", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ "kept", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ NULL }
+};
 
 const DpPatternMethods dp_versioning_methods = { "versioning", method_is_split, method_whole,
 												 method_keep, method_settle };

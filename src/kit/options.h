@@ -1,0 +1,66 @@
+/*
+ * options.h
+ *		The options of a pattern: a table from which declaring and altering are
+ *		checked.  What several options must have in common is for the pattern's
+ *		SQL function _<pattern>_verify(regclass, bson).
+ */
+#ifndef DP_KIT_OPTIONS_H
+#define DP_KIT_OPTIONS_H
+
+#include "postgres.h"
+
+typedef enum DpOptionType
+{
+	DP_OPTION_TEXT, /* min and max: bytes */
+	DP_OPTION_WORD, /* one of values */
+	DP_OPTION_PATH,
+	DP_OPTION_BOOL,
+	DP_OPTION_INT, /* from min to max */
+	DP_OPTION_NUMBER,
+	DP_OPTION_INTERVAL, /* a text, not negative */
+	DP_OPTION_TEXTS,    /* an array; min: of elements */
+	DP_OPTION_PATHS,    /* likewise */
+	DP_OPTION_DOCUMENT,
+	DP_OPTION_FILTER,
+	DP_OPTION_ORDER,
+	DP_OPTION_SCHEMA,
+	DP_OPTION_ANY
+} DpOptionType;
+
+/* Flags */
+#define DP_REQUIRED                                                                                \
+	1                  /* never null; another option is left out of a declaration where it is null \
+						*/
+#define DP_ALTERABLE 2 /* pattern_alter() changes it */
+#define DP_ONE_OF 4    /* of these exactly one is given; it takes the place of another one */
+
+typedef struct DpOption
+{
+	const char *name;
+	DpOptionType type;
+	int flags;
+	int64 min, max;            /* no limits if max is 0 */
+	const char *const *values; /* ends with NULL */
+	const char *with;          /* left out where that option is absent */
+	const char *dflt;          /* what it is where that one is present, of a text or a word */
+} DpOption;
+
+/* The options of all patterns, set when the library is loaded; ends with a pattern of no name. */
+typedef struct DpPatternOptions
+{
+	const char *pattern;
+	const DpOption *options; /* ends with an option of no name */
+} DpPatternOptions;
+
+extern const DpPatternOptions *dp_option_tables;
+
+#define DP_WORDS(...)                                                                              \
+	.values = (const char *const[])                                                                \
+	{                                                                                              \
+		__VA_ARGS__, NULL                                                                          \
+	}
+#define DP_BETWEEN(from, to) .min = (from), .max = (to)
+#define DP_INT_FROM(from) DP_BETWEEN(from, PG_INT32_MAX)
+#define DP_LONG_FROM(from) DP_BETWEEN(from, PG_INT64_MAX)
+
+#endif /* DP_KIT_OPTIONS_H */
