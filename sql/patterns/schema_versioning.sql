@@ -177,9 +177,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION schema_versioning_enable(regclass, text, int, text, text, text, text, text) IS
-  'declares the schema versioning pattern: documents of several shapes side by side, told apart by a field (absent: 1). write is what becomes of older documents that are written: upgrade brings them to the current version, accept leaves them. '
-  'type (int, long, double, decimal, string) is what the field is written as, by default as in the documents that are there. Makes the views <stem>_current and <stem>_v<n> and the functions <stem>_as_v<n>(doc); stem is by default the table''s name. Returns the name of the declaration. '
-  'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration, 42P07 and 42723 for names that are taken, 42501 unless the caller owns the table';
+  'Declares the schema versioning pattern: documents of several versions, told apart by a field '
+  '(absent: 1). write says what happens to older documents that are written: upgrade or accept. '
+  'Creates the views <stem>_current and <stem>_v<n> and the functions <stem>_as_v<n>(doc); stem '
+  'defaults to the name of the table. Returns the name of the declaration (default: the field). '
+  'Locks the table against writers. Errors: 22023 options that do not fit, 42710 a second '
+  'declaration, 42P07 or 42723 a name is taken, 42501 unless the caller owns the table';
 
 -- The type that most documents have the field in, of the first ones that have it.
 CREATE FUNCTION docpatterns._schema_versioning_type(rel regclass, doc text, field text) RETURNS text
@@ -518,9 +521,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION schema_versioning_step(regclass, int, int, regprocedure, regprocedure, bson_value, bson_value, bson, text) IS
-  'declares the step from a version to the next one, up and (if there is a way) down: an immutable function of a bson each (up, down), or an update document or array of stages (up_update, down_update); schema is what documents of the later version must satisfy. '
-  'A step that exists is replaced: generated functions that would then answer otherwise are made anew under a new name where something uses the old one, which stays. '
-  'Locks the table against writers for a moment; errors 22023 for steps that make no chain, 42P17 for functions that are not immutable or do not take and return a bson, 42501 unless the caller owns the table and may call the functions';
+  'Declares or replaces the step from a version to the next: an immutable function of a bson each '
+  'way (up, down), or an update document or array of stages (up_update, down_update). schema is '
+  'for documents of the later version. Locks the views, then the table against writers for a '
+  'moment. Errors: 22023 steps that do not form a chain, 42P17 a function that is not immutable or '
+  'does not map bson to bson, 42501 unless the caller owns the table and may call the functions';
 
 CREATE FUNCTION docpatterns._schema_versioning_with_schema(options bson, version int, schema bson) RETURNS bson
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -790,4 +795,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION schema_versioning_histogram(regclass, text) IS
-  'how many documents of each version the table holds, and their bytes; state is current, older, newer or unknown, version NULL where the field tells none. Reads the whole table; needs SELECT on it; error 42704 when there is no such pattern';
+  'The number and bytes of documents of each version; state is current, older, newer or unknown, '
+  'version NULL where the field is invalid. Reads the whole table; needs SELECT';

@@ -144,17 +144,20 @@ BEGIN
 END
 $$;
 COMMENT ON PROCEDURE schema_versioning_migrate(regclass, int, interval, bson, int, text) IS
-  'brings documents (those that match the filter) to a version, by default the current one, up or down, in batches with a commit and a pause after each (NULL: all in the caller''s transaction). '
-  'Locks the rows of a batch and waits for nobody while it does; rows that others are writing are taken later. It can be stopped at any time and called again: what is done is done. Runs as the owner of the table. '
-  'A document that a step fails for, or that does not satisfy the version''s schema, stops it with the error of the step and the document''s key, after those before it were committed. Errors 22023 for a version that is not known or newer than the current one, 42501 unless the caller owns the table';
+  'Brings documents (those that match the filter) to a version, by default the current one, up or '
+  'down, with a commit and a pause after each batch (NULL: in the caller''s transaction). Locks '
+  'the rows of a batch. Runs as the owner. A document that fails stops it with the error of the '
+  'step and the document''s key, after those before it were committed. Errors: 22023 a version '
+  'that is unknown or newer than the current one, 42501 unless the caller owns the table';
 
 -- Upgrade when accessed ---------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION schema_versioning_read(rel regclass, key "any", name text DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_read' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION schema_versioning_read(regclass, "any", text) IS
-  'the document of a key in the current version, which is also stored when it was an older one; NULL when there is no such document. Needs SELECT and UPDATE on the table; locks the row only when it writes it; '
-  'in a read-only transaction nothing is stored. Errors 42809 for a key of another type, 23514 for a version that is not known, and what steps raise';
+  'The document of a key in the current version, which is also stored, unless the transaction is '
+  'read-only; NULL if there is none. Needs SELECT and UPDATE; locks the row only to write it. '
+  'Errors: 42809 a key of another type, 23514 an unknown version, and those of steps';
 
 -- The test of steps -------------------------------------------------------------------------------------------------------
 
@@ -179,8 +182,9 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION schema_versioning_test(regclass, int, text) IS
-  'proves for each step that a document which is brought up and down again is what it was (the order of members does not count): how many documents of a sample were tried, how many came back the same, and the key of the first that did not, with the path or the error. '
-  'Reads up to sample documents of the table, as its owner, and writes nothing; error 42501 unless the caller owns the table';
+  'For each step, how many documents of a sample return unchanged (apart from the order of fields) '
+  'from the way up and down, and the key of the first that does not, with the path or the error. '
+  'Reads as the table''s owner and writes nothing. Error: 42501 unless the caller owns the table';
 
 -- The test, as _pattern_call() runs it: a document as text.
 CREATE FUNCTION docpatterns._schema_versioning_test(rel regclass, name text, how bson) RETURNS text
