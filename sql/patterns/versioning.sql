@@ -38,11 +38,13 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION versioning_enable(regclass, text, text, bigint, boolean, boolean, text, text) IS
-  'declares the document versioning pattern: each change of a document adds a revision to a history, with the time from which on it was valid, who and which transaction; revision_field holds its number. '
-  'storage: delta (reverse differences) or full (whole documents); keep: how many revisions of a document stay, NULL: all; optimistic: an update with a document of an old number is refused (40001); one without a number counts as 1, but not in ON CONFLICT and MERGE; kept: fields that other patterns of the table derive are part of revisions, too. '
-  'Makes the tables <table>_revisions and _changes, the views _history and _gone and the function _as_of. Returns the name of the declaration. '
-  'Numbers that documents have in that field already are continued. '
-  'Locks the table against writers; errors 22023 for options that do not fit, 55000 where the field holds something else, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+  'Declares the document versioning pattern: each change of a document adds a revision to a '
+  'history. revision_field holds its number; storage is delta (reverse differences) or full (whole '
+  'documents); keep is how many revisions of a document stay (NULL: all); optimistic refuses '
+  'updates with an old number (40001); kept includes fields that other patterns derive. Returns '
+  'the name of the declaration (default: the field). Locks the table against writers. Errors: '
+  '22004, 22023 options that do not fit or a second history of a column, 55000 another value in '
+  'the field, 42710 the name exists, 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._versioning_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$

@@ -3,14 +3,15 @@
 CREATE FUNCTION versioning_at(rel regclass, key "any", revision bigint, name text DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_versioning_at' LANGUAGE C STABLE COST 100;
 COMMENT ON FUNCTION versioning_at(regclass, "any", bigint, text) IS
-  'the document of a key as it was at a revision; NULL for a deletion and where nothing leads to it any more. Needs SELECT on the table; cost: a look at the row, and at most 32 revisions; '
-  'errors 22023 when there is no such revision, 42809 for a key of another type';
+  'The document of a key at a revision; NULL for a deletion, and where no difference leads to it. '
+  'Needs SELECT. Costs a look at the row and at most 32 revisions. Error: 22023 no such revision';
 
 CREATE FUNCTION versioning_revisions(rel regclass, key "any", name text DEFAULT NULL,
                                      OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT operation text, OUT who text, OUT transaction xid8) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_revisions' LANGUAGE C STABLE COST 100 ROWS 10;
 COMMENT ON FUNCTION versioning_revisions(regclass, "any", text) IS
-  'the revisions of a document: valid from since up to, not including, until (NULL: still valid); what this transaction wrote has no since yet. Needs SELECT on the table; error 42809 for a key of another type';
+  'The revisions of a document, each valid from since up to until (NULL: still valid); those of '
+  'this transaction have no since yet. Needs SELECT';
 
 CREATE FUNCTION docpatterns._versioning_as_of(rel regclass, key "any", live bson, at timestamptz, name text,
                                   OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT doc bson) RETURNS SETOF record
@@ -29,25 +30,30 @@ CREATE FUNCTION versioning_as_of(rel regclass, at timestamptz, name text DEFAULT
                                  OUT key bson_value, OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_as_of' LANGUAGE C STABLE COST 1000 ROWS 1000 SUPPORT docpatterns._versioning_as_of_support;
 COMMENT ON FUNCTION versioning_as_of(regclass, timestamptz, text) IS
-  'the documents of a table as they were at a time, with the revision and its interval; those that are gone since are there. Where the table is a constant it becomes a part of the query: '
-  'key = ... then reads one document by the primary key. Needs SELECT on the table and shows of it what row security shows';
+  'The documents of a table at a time, with revision and interval, including those deleted since. '
+  'Needs SELECT and follows row-level security. Takes no locks';
 
 CREATE FUNCTION versioning_diff(rel regclass, key "any", a bigint, b bigint, name text DEFAULT NULL, OUT path text, OUT old bson_value, OUT new bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_diff' LANGUAGE C STABLE COST 100 ROWS 10;
 COMMENT ON FUNCTION versioning_diff(regclass, "any", bigint, bigint, text) IS
-  'the paths at which two revisions of a document differ, as bson_diff lists them, without that of the revision itself; a deletion is an empty document; needs SELECT on the table; errors as versioning_at, and 22023 for a document to which nothing leads any more';
+  'The paths at which two revisions of a document differ, as bson_diff lists them, without the '
+  'revision''s number. A deletion is an empty document. Needs SELECT. Errors as versioning_at, and '
+  '22023 an unknown document';
 
 CREATE FUNCTION versioning_field_history(rel regclass, key "any", path text, name text DEFAULT NULL,
                                          OUT revision bigint, OUT since timestamptz, OUT who text, OUT value bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_field_history' LANGUAGE C STABLE COST 1000 ROWS 10;
 COMMENT ON FUNCTION versioning_field_history(regclass, "any", text, text) IS
-  'a row for each revision that changed the value at a path: NULL where there is none; passes over documents to which nothing leads any more; needs SELECT on the table; reads the whole history of the document; errors 22023 for a bad path, 42809 for a key of another type';
+  'A row for each revision that changed the value at a path (NULL: no value); skips unknown '
+  'documents. Needs SELECT; reads the whole history of the document. Error: 22023 a bad path';
 
 CREATE FUNCTION versioning_revert(rel regclass, key "any", revision bigint, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_versioning_revert' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION versioning_revert(regclass, "any", bigint, text) IS
-  'writes the document of an old revision again, as a new one, and returns its number, or that of the last one if a trigger leaves the update out; a document that is gone is inserted. Needs SELECT and UPDATE on the table, and INSERT for a document that is gone; locks the row, or where it is gone what rewrites this history; '
-  'errors 22023 when there is no such revision or it has no document, 42809 for a key of another type';
+  'Writes the document of an old revision as a new one and returns its number, or the last one''s '
+  'if a trigger leaves the update out. Inserts a deleted document. Needs SELECT and UPDATE, and '
+  'INSERT for a deleted document; locks the row. Error: 22023 no such revision, or no document in '
+  'it';
 
 CREATE FUNCTION versioning_purge(rel regclass, before timestamptz, name text DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -61,7 +67,9 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION versioning_purge(regclass, timestamptz, text) IS
-  'forgets revisions that were no longer valid at a time, and returns how many; what was valid then stays. Waits for what else rewrites this history; writers do not wait for it; reads all revisions; error 42501 unless the caller owns the table';
+  'Deletes revisions that ended before a time and returns their number. Waits for other rewrites '
+  'of this history, not for writers; reads all revisions. Errors: 22004, 42501 unless the caller '
+  'owns the table';
 
 CREATE FUNCTION docpatterns._versioning_name(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -109,5 +117,7 @@ COMMENT ON FUNCTION docpatterns._versioning_purge_run(regclass, text, text, text
 CREATE FUNCTION versioning_redact(rel regclass, key "any", path text, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_versioning_redact' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION versioning_redact(regclass, "any", text, text) IS
-  'takes the value at a path out of a document and of all its revisions, and returns how many revisions had it; an element of an array becomes null. Waits for what else rewrites this history and for writers of the row, and locks both; rewrites its revisions; '
-  'errors 22023 for the revision field, 42501 unless the caller owns the table';
+  'Removes the value at a path from a document and all its revisions, and returns the number of '
+  'revisions that had it; an array element becomes null. Waits for other rewrites of this history '
+  'and for writers of the row, and locks both. Errors: 22023 the revision field, 42501 unless the '
+  'caller owns the table';
