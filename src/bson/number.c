@@ -47,6 +47,7 @@ exact_set(DpExact *exact, bool negative, const uint8 *digits, int ndigits, int e
 static void exact_set_special(DpExact *exact, int rank);
 static bool exact_to_int64(const DpExact *exact, int64 *result);
 static int words_to_digits(uint32 *words, int nwords, uint8 *buf);
+static int exact_compare(const DpExact *a, const DpExact *b);
 
 /*
  * Compares an integer with a double by value.
@@ -132,7 +133,7 @@ decimal_compare(const uint8 *a, const uint8 *b)
 		return xnear < ynear ? -1 : 1;
 	exact_from_decimal(a, &aexact, abuf);
 	exact_from_decimal(b, &bexact, bbuf);
-	return dp_exact_compare(&aexact, &bexact);
+	return exact_compare(&aexact, &bexact);
 }
 
 /*
@@ -438,8 +439,8 @@ dp_exact_from_numeric(Numeric n, DpExact *exact)
 /*
  * Compares two exact values.
  */
-int
-dp_exact_compare(const DpExact *a, const DpExact *b)
+static int
+exact_compare(const DpExact *a, const DpExact *b)
 {
 	int result;
 
@@ -529,7 +530,7 @@ dp_number_from_exact(DpNumber *number, const DpExact *exact)
 	if (exact->rank == 0)
 	{
 		dp_exact_from_double(number->d, &nearest, buf);
-		number->side = dp_exact_compare(exact, &nearest);
+		number->side = exact_compare(exact, &nearest);
 		if (number->side != 0)
 		{
 			number->kind = DP_NUMBER_DECIMAL;
@@ -652,9 +653,9 @@ dp_value_compare_number(const DpValue *v, const DpNumber *number)
 
 	dp_exact_from_value(v, &vexact, vbuf);
 	if (number->kind == DP_NUMBER_DECIMAL)
-		return dp_exact_compare(&vexact, &number->exact);
+		return exact_compare(&vexact, &number->exact);
 	exact_from_int64(number->i, &nexact, nbuf);
-	return dp_exact_compare(&vexact, &nexact);
+	return exact_compare(&vexact, &nexact);
 }
 
 /*

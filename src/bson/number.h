@@ -110,8 +110,6 @@ extern void dp_exact_from_value(const DpValue *v, DpExact *exact, uint8 *buf);
 /* The same for a numeric; the digits are palloc'd. */
 extern void dp_exact_from_numeric(Numeric n, DpExact *exact);
 
-extern int dp_exact_compare(const DpExact *a, const DpExact *b);
-
 /* The double nearest to the value. */
 extern double dp_exact_to_double(const DpExact *exact);
 

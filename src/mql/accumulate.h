@@ -96,9 +96,6 @@ extern bool dp_accumulators_need_key(const DpAccumulators *acc);
 extern int dp_accumulators_count(const DpAccumulators *acc);
 extern const char *dp_accumulators_name(const DpAccumulators *acc, int field);
 
-/* Whether a field of this name is one of the fields or the field of states. */
-extern bool dp_accumulators_has(const DpAccumulators *acc, const char *name, uint32 namelen);
-
 /*
  * What a field has to be searched by when a row is taken out that the state
  * cannot do without (the greatest value of a $max, an element of a $topN).

@@ -238,6 +238,8 @@ add_slot(Compiler *c, const DpSlot *slot)
 	return acc->nslots++;
 }
 
+static bool accumulators_has(const DpAccumulators *acc, const char *name, uint32 namelen);
+
 /* One field: {accumulator: argument}. */
 static void
 compile_field(Compiler *c, const DpElement *element)
@@ -259,7 +261,7 @@ compile_field(Compiler *c, const DpElement *element)
 		memchr(element->name, '.', element->namelen) != NULL)
 		dp_bad_spec(&place,
 					"the name of a field may not be empty, begin with a dollar or hold a dot");
-	if (dp_accumulators_has(acc, element->name, element->namelen))
+	if (accumulators_has(acc, element->name, element->namelen))
 		dp_bad_spec(&place, "field \"%s\" is there already", element->name);
 	if (element->value.type != DP_TYPE_DOCUMENT)
 		dp_bad_spec_type(&place, "a document with an accumulator", &element->value);
@@ -447,8 +449,9 @@ dp_accumulators_name(const DpAccumulators *acc, int field)
 	return acc->fields[field].name;
 }
 
-bool
-dp_accumulators_has(const DpAccumulators *acc, const char *name, uint32 namelen)
+/* Whether a field of this name is one of the fields or the field of states. */
+static bool
+accumulators_has(const DpAccumulators *acc, const char *name, uint32 namelen)
 {
 	if (acc->state != NULL && acc->statelen == namelen && memcmp(acc->state, name, namelen) == 0)
 		return true;

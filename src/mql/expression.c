@@ -166,8 +166,9 @@ dp_check_value_depth(const DpValue *v)
 
 /* ---------------------------------------------------------------- errors */
 
-char *
-dp_where_text(const DpWhere *where)
+/* The place as text, "$cond.if.$add[1]", palloc'd. */
+static char *
+where_text(const DpWhere *where)
 {
 	StringInfoData text;
 	const DpWhere *steps[2 * DP_MAX_DEPTH + 8];
@@ -190,6 +191,8 @@ dp_where_text(const DpWhere *where)
 /* Raises the error of the two functions below. */
 static void compile_report(DpCompiler *c, int sqlerrcode, const char *fmt, va_list args)
 	pg_attribute_printf(3, 0) pg_attribute_noreturn();
+static DpNode *node_path(DpCompiler *c, const char *path, uint32 len);
+static char *where_text(const DpWhere *where);
 
 static void
 compile_report(DpCompiler *c, int sqlerrcode, const char *fmt, va_list args)
@@ -200,7 +203,7 @@ compile_report(DpCompiler *c, int sqlerrcode, const char *fmt, va_list args)
 	if (c->where != NULL)
 		ereport(ERROR,
 				(errcode(sqlerrcode), errmsg("%s", message),
-				 errdetail("The place in the specification is \"%s\".", dp_where_text(c->where))));
+				 errdetail("The place in the specification is \"%s\".", where_text(c->where))));
 	ereport(ERROR, (errcode(sqlerrcode), errmsg("%s", message)));
 }
 
@@ -233,7 +236,7 @@ dp_node_error(const DpNode *node, int sqlerrcode, const char *fmt, ...)
 	va_end(args);
 	ereport(ERROR,
 			(errcode(sqlerrcode), errmsg("%s %s", node->op->name, message),
-			 errdetail("The place in the specification is \"%s\".", dp_where_text(node->where))));
+			 errdetail("The place in the specification is \"%s\".", where_text(node->where))));
 }
 
 void
@@ -352,7 +355,7 @@ compile_string(DpCompiler *c, const DpValue *spec)
 		return dp_node_literal(c, spec);
 	if (len > 1 && s[1] == '$')
 		return compile_variable(c, s + 2, len - 2);
-	return dp_node_path(c, s + 1, len - 1);
+	return node_path(c, s + 1, len - 1);
 }
 
 /*
@@ -410,8 +413,9 @@ compile_variable(DpCompiler *c, const char *s, uint32 len)
 	return node;
 }
 
-DpNode *
-dp_node_path(DpCompiler *c, const char *path, uint32 len)
+/* The node for "$a.b" without its dollar. */
+static DpNode *
+node_path(DpCompiler *c, const char *path, uint32 len)
 {
 	DpNode *node = dp_node_make(c, path_eval, NULL, 0);
 

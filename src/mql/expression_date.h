@@ -83,8 +83,4 @@ extern int64 dp_date_value(const DpNode *node, const DpValue *v);
 extern bool
 dp_date_from_text(const char *s, uint32 len, const DpZone *zone, int64 *ms, const char **why);
 
-/* The same for a text in a format. */
-extern bool dp_date_from_format(const char *s, uint32 len, const char *format, uint32 formatlen,
-								const DpZone *zone, int64 *ms, const char **why);
-
 #endif /* DP_MQL_EXPRESSION_DATE_H */

@@ -481,9 +481,10 @@ dp_date_from_text(const char *s, uint32 len, const DpZone *zone, int64 *ms, cons
 	return reading_finish(&r, ms, why);
 }
 
-bool
-dp_date_from_format(const char *s, uint32 len, const char *format, uint32 formatlen,
-					const DpZone *zone, int64 *ms, const char **why)
+/* The moment of a text in a format; false: why says why not. */
+static bool
+date_from_format(const char *s, uint32 len, const char *format, uint32 formatlen,
+				 const DpZone *zone, int64 *ms, const char **why)
 {
 	Reading r;
 
@@ -605,8 +606,8 @@ fromstring_eval(const DpNode *node, DpExprState *state, DpValue *result)
 		dp_node_type_error(node, "a string", &s);
 	}
 	if (node->args[1] != NULL)
-		ok = dp_date_from_format(DP_STRING_DATA(&s), DP_STRING_LEN(&s), DP_STRING_DATA(&format),
-								 DP_STRING_LEN(&format), node->args[2] ? &zone : NULL, &ms, &why);
+		ok = date_from_format(DP_STRING_DATA(&s), DP_STRING_LEN(&s), DP_STRING_DATA(&format),
+							  DP_STRING_LEN(&format), node->args[2] ? &zone : NULL, &ms, &why);
 	else
 		ok = dp_date_from_text(DP_STRING_DATA(&s), DP_STRING_LEN(&s), node->args[2] ? &zone : NULL,
 							   &ms, &why);

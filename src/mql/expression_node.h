@@ -111,9 +111,6 @@ extern DpNode *dp_node_make(DpCompiler *c, DpNodeEval eval, const DpOperator *op
 extern DpNode *dp_node_literal(DpCompiler *c, const DpValue *value);
 extern bool dp_node_is_literal(const DpNode *node, DpValue *value);
 
-/* The node for "$a.b" without its dollar. */
-extern DpNode *dp_node_path(DpCompiler *c, const char *path, uint32 len);
-
 /* A variable that is seen while c->scope points to it: its slot is new.  Checks the name. */
 extern void dp_scope_open(DpCompiler *c, DpScope *scope, const char *name, uint32 namelen);
 
@@ -125,9 +122,6 @@ extern void dp_compile_error(DpCompiler *c, const char *fmt, ...) pg_attribute_p
 	pg_attribute_noreturn();
 extern void dp_compile_unsupported(DpCompiler *c, const char *fmt, ...) pg_attribute_printf(2, 3)
 	pg_attribute_noreturn();
-
-/* The place as text, "$cond.if.$add[1]", palloc'd. */
-extern char *dp_where_text(const DpWhere *where);
 
 /* ---------------------------------------------------------------- evaluating */
 

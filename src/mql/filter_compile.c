@@ -33,6 +33,7 @@ static FilterNode *
 parse_constant(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place);
 static FilterNode *
 parse_comment(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place);
+static FilterPath *filter_value_path(bool alone);
 
 /* Operators that stand where the name of a field may stand. */
 static const struct
@@ -64,14 +65,14 @@ dp_filter_compile(const DpValue *spec, int flags, const DpPlace *place)
 		case DP_FILTER_VALUE:
 		{
 			FilterNodes nodes = { 0 };
-			FilterPath *path = dp_filter_value_path(false);
+			FilterPath *path = filter_value_path(false);
 
 			dp_filter_parse_predicate(&c, &nodes, path, spec, place);
 			filter->root = dp_filter_make_tree(FILTER_AND, &nodes);
 			break;
 		}
 		case DP_FILTER_ELEMENT:
-			filter->root = dp_filter_parse_element(&c, dp_filter_value_path(false), spec, place);
+			filter->root = dp_filter_parse_element(&c, filter_value_path(false), spec, place);
 			break;
 		default:
 			if (spec->type != DP_TYPE_DOCUMENT)
@@ -166,8 +167,8 @@ dp_filter_make_tree(FilterOp op, FilterNodes *nodes)
  * The path of a value by itself.  alone: an array is not tried element by
  * element.
  */
-FilterPath *
-dp_filter_value_path(bool alone)
+static FilterPath *
+filter_value_path(bool alone)
 {
 	FilterPath *path = palloc0(sizeof(FilterPath));
 
@@ -241,7 +242,7 @@ dp_filter_parse_element(FilterCompiler *c, const FilterPath *path, const DpValue
 				of_value = false;
 	}
 	if (of_value)
-		dp_filter_parse_predicate(&inner, &children, dp_filter_value_path(true), spec, place);
+		dp_filter_parse_predicate(&inner, &children, filter_value_path(true), spec, place);
 	else
 		dp_filter_add(&children, parse_document(&inner, spec, place));
 
@@ -278,7 +279,7 @@ make_path(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const D
 	{
 		name = named_rest(c, field, place, &len);
 		if (name == NULL)
-			return dp_filter_value_path(false);
+			return filter_value_path(false);
 	}
 	if (nodes->nspare_paths == 0)
 	{

@@ -32,7 +32,6 @@ typedef struct FilterNodes
 extern FilterNode *dp_filter_add_node(FilterNodes *nodes, FilterOp op, const FilterPath *path);
 extern void dp_filter_add(FilterNodes *nodes, FilterNode *node);
 extern FilterNode *dp_filter_make_tree(FilterOp op, FilterNodes *nodes);
-extern FilterPath *dp_filter_value_path(bool alone);
 
 /*
  * Adds what is asked of a path: operators, or a value that it must equal, or a

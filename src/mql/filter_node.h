@@ -139,9 +139,6 @@ struct DpFilter
 /* Whether a value meets a condition on it; NULL stands for a missing field. */
 extern bool dp_filter_test(const FilterNode *node, const DpValue *value);
 
-/* Whether the four bit operators hold. */
-extern bool dp_filter_test_bits(const FilterNode *node, const DpValue *value);
-
 /* Whether an element of an array meets the argument of $elemMatch. */
 extern bool dp_filter_test_element(const FilterNode *node, const DpValue *element);
 

@@ -21,6 +21,7 @@ static bool test_regex(const FilterNode *node, const DpValue *value);
 static bool test_mod(const FilterNode *node, const DpValue *value);
 static bool
 regex_is(const DpValue *value, const char *pattern, uint32 len, const char *options, uint32 optlen);
+static bool filter_test_bits(const FilterNode *node, const DpValue *value);
 
 bool
 dp_filter_test(const FilterNode *node, const DpValue *value)
@@ -53,7 +54,7 @@ dp_filter_test(const FilterNode *node, const DpValue *value)
 		case FILTER_BITS_ANY_SET:
 		case FILTER_BITS_ALL_CLEAR:
 		case FILTER_BITS_ANY_CLEAR:
-			return value != NULL && dp_filter_test_bits(node, value);
+			return value != NULL && filter_test_bits(node, value);
 		case FILTER_SIZE:
 			return value != NULL && value->type == DP_TYPE_ARRAY &&
 				   dp_array_count(value->data, value->len) == node->u.size;
@@ -268,8 +269,8 @@ test_mod(const FilterNode *node, const DpValue *value)
  * ever) and on binary data (the first byte has the lowest bits; behind the last
  * all are clear).
  */
-bool
-dp_filter_test_bits(const FilterNode *node, const DpValue *value)
+static bool
+filter_test_bits(const FilterNode *node, const DpValue *value)
 {
 	const FilterBits *bits = &node->u.bits;
 	bool set = node->op == FILTER_BITS_ALL_SET || node->op == FILTER_BITS_ANY_SET;

@@ -205,10 +205,6 @@ dp_schema_find_name(const SchemaObject *object, const char *name, uint32 len)
 	return -1;
 }
 
-/* Whether two values are equal when the order of fields does not count, and a hash for that. */
-extern bool dp_value_equal_unordered(const DpValue *a, const DpValue *b);
-extern uint64 dp_value_hash_unordered(const DpValue *value);
-
 /* The elements of an array, and whether one, or no two of them, are equal in that way. */
 extern void dp_schema_values(SchemaValues *set, const DpValue *array);
 extern bool dp_schema_values_find(const SchemaValues *set, const DpValue *value);

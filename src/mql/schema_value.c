@@ -20,9 +20,12 @@
 
 static bool documents_equal(const DpValue *a, const DpValue *b);
 static Numeric number_to_numeric(const DpValue *value);
+static bool value_equal_unordered(const DpValue *a, const DpValue *b);
+static uint64 value_hash_unordered(const DpValue *value);
 
-bool
-dp_value_equal_unordered(const DpValue *a, const DpValue *b)
+/* Whether two values are equal when the order of fields does not count. */
+static bool
+value_equal_unordered(const DpValue *a, const DpValue *b)
 {
 	DpIter x;
 	DpIter y;
@@ -49,7 +52,7 @@ dp_value_equal_unordered(const DpValue *a, const DpValue *b)
 			return false;
 		if (!more)
 			return true;
-		if (!dp_value_equal_unordered(&u, &v))
+		if (!value_equal_unordered(&u, &v))
 			return false;
 	}
 }
@@ -74,13 +77,14 @@ documents_equal(const DpValue *a, const DpValue *b)
 	dp_iter_init_value(&iter, a);
 	while (equal && dp_iter_next(&iter, &field))
 		equal = dp_finder_find(&finder, field.name, field.namelen, &other) &&
-				dp_value_equal_unordered(&field.value, &other);
+				value_equal_unordered(&field.value, &other);
 	dp_finder_free(&finder);
 	return equal;
 }
 
-uint64
-dp_value_hash_unordered(const DpValue *value)
+/* A hash for that. */
+static uint64
+value_hash_unordered(const DpValue *value)
 {
 	DpIter iter;
 	DpElement field;
@@ -93,7 +97,7 @@ dp_value_hash_unordered(const DpValue *value)
 	dp_iter_init_value(&iter, value);
 	while (dp_iter_next(&iter, &field))
 	{
-		uint64 one = dp_value_hash_unordered(&field.value);
+		uint64 one = value_hash_unordered(&field.value);
 
 		if (value->type == DP_TYPE_ARRAY)
 			hash = hash_combine64(hash, one);
@@ -122,7 +126,7 @@ dp_schema_values(SchemaValues *set, const DpValue *array)
 	dp_iter_init_value(&iter, array);
 	for (uint32 i = 0; i < set->n && dp_iter_next_value(&iter, &set->values[i].value); i++)
 		set->values[i].hash =
-			set->n <= FEW_ELEMENTS ? 0 : dp_value_hash_unordered(&set->values[i].value);
+			set->n <= FEW_ELEMENTS ? 0 : value_hash_unordered(&set->values[i].value);
 	if (set->n > FEW_ELEMENTS)
 		qsort(set->values, set->n, sizeof(SchemaValue), hashed_compare);
 }
@@ -130,7 +134,7 @@ dp_schema_values(SchemaValues *set, const DpValue *array)
 bool
 dp_schema_values_find(const SchemaValues *set, const DpValue *value)
 {
-	uint64 hash = set->n <= FEW_ELEMENTS ? 0 : dp_value_hash_unordered(value);
+	uint64 hash = set->n <= FEW_ELEMENTS ? 0 : value_hash_unordered(value);
 	uint32 low = 0;
 	uint32 high = set->n;
 
@@ -151,7 +155,7 @@ dp_schema_values_find(const SchemaValues *set, const DpValue *value)
 		/* strings are equal if their bytes are */
 		if (one->type == DP_TYPE_STRING && value->type == DP_TYPE_STRING
 				? dp_value_identical(one, value)
-				: dp_value_equal_unordered(one, value))
+				: value_equal_unordered(one, value))
 			return true;
 	}
 	return false;
@@ -163,7 +167,7 @@ dp_schema_values_unique(const SchemaValues *set)
 	/* within a run of the same hash each with each */
 	for (uint32 i = 0; i < set->n; i++)
 		for (uint32 j = i + 1; j < set->n && set->values[j].hash == set->values[i].hash; j++)
-			if (dp_value_equal_unordered(&set->values[i].value, &set->values[j].value))
+			if (value_equal_unordered(&set->values[i].value, &set->values[j].value))
 				return false;
 	return true;
 }

@@ -32,10 +32,4 @@ dp_update_compile(const DpValue *update, const DpValue *filter, const DpValue *a
  */
 extern struct varlena *dp_update_apply(DpUpdate *update, struct varlena *doc, bool own);
 
-/*
- * The document that an upsert inserts: what the filter says that fields are
- * equal to, then the update, $setOnInsert included.
- */
-extern struct varlena *dp_update_insert(DpUpdate *update);
-
 #endif /* DP_MQL_UPDATE_H */

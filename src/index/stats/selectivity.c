@@ -26,6 +26,7 @@
 #include "mql/spec.h"
 
 static double exists_probability(const DpEstimator *estimator, const char *path, Size len);
+static double estimate_match(PlannerInfo *root, Node *document, Node *filter, int varRelid);
 
 DpEstimator *
 dp_estimator_create(PlannerInfo *root, Node *document, int varRelid)
@@ -80,8 +81,12 @@ known_value(PlannerInfo *root, Node *expression, Datum *value, Oid *type, bool *
 
 /* ---------------------------------------------------------------- filters */
 
-double
-dp_estimate_match(PlannerInfo *root, Node *document, Node *filter, int varRelid)
+/*
+ * document @@ filter, with the filter as an expression; a filter that is not known yet gets a
+ * default.
+ */
+static double
+estimate_match(PlannerInfo *root, Node *document, Node *filter, int varRelid)
 {
 	DpEstimator *estimator = dp_estimator_create(root, document, varRelid);
 	MemoryContext planner;
@@ -114,8 +119,8 @@ dp_match_selectivity_request(SupportRequestSelectivity *request)
 {
 	if (request->is_join || list_length(request->args) != 2)
 		return false;
-	request->selectivity = dp_estimate_match(request->root, linitial(request->args),
-											 lsecond(request->args), request->varRelid);
+	request->selectivity = estimate_match(request->root, linitial(request->args),
+										  lsecond(request->args), request->varRelid);
 	return true;
 }
 
@@ -129,7 +134,7 @@ dp_bson_matchsel(PG_FUNCTION_ARGS)
 	PlannerInfo *root = (PlannerInfo *) PG_GETARG_POINTER(0);
 	List *args = (List *) PG_GETARG_POINTER(2);
 
-	PG_RETURN_FLOAT8(dp_estimate_match(root, linitial(args), lsecond(args), PG_GETARG_INT32(3)));
+	PG_RETURN_FLOAT8(estimate_match(root, linitial(args), lsecond(args), PG_GETARG_INT32(3)));
 }
 
 /* ---------------------------------------------------------------- containment */

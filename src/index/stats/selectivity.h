@@ -40,12 +40,6 @@ extern double dp_estimate_filter(DpEstimator *estimator, const DpFilter *filter)
 extern double dp_estimate_node(DpEstimator *estimator, const FilterNode *node);
 
 /*
- * document @@ filter, with the filter as an expression; a filter that is not known yet gets a
- * default.
- */
-extern double dp_estimate_match(PlannerInfo *root, Node *document, Node *filter, int varRelid);
-
-/*
  * For the planner support function of bson_match(doc, filter): fills in the
  * selectivity of a call.  Returns false if it cannot tell (a join clause).
  */

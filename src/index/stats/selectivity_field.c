@@ -50,6 +50,8 @@ typedef struct FieldParts
 static double restriction(PG_FUNCTION_ARGS, int strategy);
 static double range_given_lower(PlannerInfo *root, int varRelid, VariableStatData *variable,
 								const DpField *field, double selectivity);
+static bool const_value(const Const *constant, DpValue *value);
+static double field_compare(const DpField *field, int strategy, const DpValue *value);
 
 /* ---------------------------------------------------------------- expressions */
 
@@ -184,8 +186,9 @@ dp_field_recognize(PlannerInfo *root, Node *expression, int varRelid, DpField *f
 	return true;
 }
 
-bool
-dp_const_value(const Const *constant, DpValue *value)
+/* The BSON value next to a constant of the planner; false if there is none. */
+static bool
+const_value(const Const *constant, DpValue *value)
 {
 	switch (constant->consttype)
 	{
@@ -236,8 +239,9 @@ dp_field_present(const DpField *field)
 	return Min(present, 1.0) * (1.0 - field->estimator->null_frac);
 }
 
-double
-dp_field_compare(const DpField *field, int strategy, const DpValue *value)
+/* The share of all rows in which the field compares with the value as a strategy of btree says. */
+static double
+field_compare(const DpField *field, int strategy, const DpValue *value)
 {
 	const DpKnown *known = &field->known;
 	double keep = 1.0 - field->estimator->null_frac;
@@ -388,8 +392,8 @@ restriction(FunctionCallInfo fcinfo, int strategy)
 			result = compare_unknown(&field, strategy);
 		else if (((Const *) other)->constisnull)
 			result = 0.0;
-		else if (dp_const_value((Const *) other, &value))
-			result = dp_field_compare(&field, strategy, &value);
+		else if (const_value((Const *) other, &value))
+			result = field_compare(&field, strategy, &value);
 		else
 			result = compare_unknown(&field, strategy);
 	}

@@ -24,10 +24,4 @@ extern bool dp_field_recognize(PlannerInfo *root, Node *expression, int varRelid
 /* The share of all rows in which there is something at the path. */
 extern double dp_field_present(const DpField *field);
 
-/* The share of all rows in which the field compares with the value as a strategy of btree says. */
-extern double dp_field_compare(const DpField *field, int strategy, const DpValue *value);
-
-/* The BSON value next to a constant of the planner; false if there is none. */
-extern bool dp_const_value(const Const *constant, DpValue *value);
-
 #endif /* DP_INDEX_STATS_SELECTIVITY_FIELD_H */

@@ -145,6 +145,7 @@ static void callbacks(void);
 static void change_xact(XactEvent event, void *arg);
 static void
 change_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static void changes_end(DpChanges *changes);
 
 /*
  * Note, collect, or hand out.
@@ -293,8 +294,9 @@ dp_changes_rewind(DpChanges *changes)
 		table_rescan(changes->scan, NULL);
 }
 
-void
-dp_changes_end(DpChanges *changes)
+/* Frees what was read with; the tables of rows themselves are the statement's. */
+static void
+changes_end(DpChanges *changes)
 {
 	if (changes->scan != NULL)
 	{
@@ -496,7 +498,7 @@ dp_changes_handle(DpChanges *changes)
 		handlers[i](changes);
 	}
 	ntellings = changes->told_before;
-	dp_changes_end(changes);
+	changes_end(changes);
 	if (partition != NULL)
 		table_close(partition, NoLock);
 }

@@ -16,7 +16,6 @@
  *			return PointerGetDatum(NULL);
  *		while (dp_changes_next(changes, &change))
  *			...
- *		dp_changes_end(changes);
  *
  * The triggers are made by the SQL function _derive_source_triggers() on the
  * table and on each of its partitions:
@@ -85,9 +84,6 @@ extern bool dp_changes_doubtful(const DpChanges *changes);
 extern bool dp_changes_next(DpChanges *changes, DpChange *change);
 extern void dp_changes_rewind(DpChanges *changes);
 
-/* Frees what was read with; the tables of rows themselves are the statement's. */
-extern void dp_changes_end(DpChanges *changes);
-
 /*
  * Whether a statement on the table (as dp_changes_table() gives it) is under
  * way around this trigger or function whose changes have not been handled yet.
@@ -129,12 +125,11 @@ extern List *dp_feeds(Oid relid);
  * Who handles changes that no trigger tells: partitions that were attached or
  * detached, and what dp_changed_wholly() tells.  A list in change.c, one for each
  * machinery; each looks after the declarations that are its own.  Called as the
- * current user, and calls dp_changes_next() as triggers do, but not dp_changes_end().
+ * current user, and calls dp_changes_next() as triggers do.
  */
 typedef void (*DpChangesHandler)(DpChanges *changes);
 
-/*
- * Calls all of them, and dp_changes_end(): what the triggers of these machineries do with changes.
+/* Calls all of them and ends the reading: what the triggers of these machineries do with changes.
  */
 extern void dp_changes_handle(DpChanges *changes);
 

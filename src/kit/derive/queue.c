@@ -88,6 +88,7 @@ take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext 
 static DpQueued *entry_of(List *taken, struct varlena *key);
 static int queued_compare(const ListCell *a, const ListCell *b);
 static int entry_compare(const void *a, const void *b);
+static void queue_forget(DpQueue *queue, const DpValue *key, int64 most);
 
 /*
  * Open the queue that an option names.
@@ -124,7 +125,7 @@ dp_queue_close(DpQueue *queue)
 	{
 		DpValue key = dp_value_of_varlena(queue->forget);
 
-		dp_queue_forget(queue, &key, FORGET_MOST);
+		queue_forget(queue, &key, FORGET_MOST);
 	}
 	pfree(queue);
 }
@@ -227,8 +228,13 @@ dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta)
 	return found;
 }
 
-void
-dp_queue_forget(DpQueue *queue, const DpValue *key, int64 most)
+/*
+ * Deletes entries of 30 days ago, at most as many as told, and all but the last 10,000 of a key,
+ * which may be NULL.  A list of what has gone ("gone_pair") does so itself, each 256th time that
+ * something is added.  Does nothing while another transaction does it, nor above READ COMMITTED.
+ */
+static void
+queue_forget(DpQueue *queue, const DpValue *key, int64 most)
 {
 	SPIPlanPtr plan;
 	Datum values[2] = { Int64GetDatum(most) };
@@ -504,7 +510,7 @@ dp_pattern_forget_gone(PG_FUNCTION_ARGS)
 		{
 			DpQueue *queue = dp_queue_open(decl, "gone_pair");
 
-			dp_queue_forget(queue, NULL, PG_INT64_MAX);
+			queue_forget(queue, NULL, PG_INT64_MAX);
 			dp_queue_close(queue);
 		}
 	}

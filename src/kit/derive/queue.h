@@ -60,13 +60,6 @@ extern List *dp_queue_take(DpQueue *queue, const DpValue *key, int64 most);
 extern bool dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta);
 
 /*
- * Deletes entries of 30 days ago, at most as many as told, and all but the last 10,000 of a key,
- * which may be NULL.  A list of what has gone ("gone_pair") does so itself, each 256th time that
- * something is added.  Does nothing while another transaction does it, nor above READ COMMITTED.
- */
-extern void dp_queue_forget(DpQueue *queue, const DpValue *key, int64 most);
-
-/*
  * Deletes everything, without looking at what others have taken: for repair, build and disable,
  * which do all the work.
  */

@@ -73,7 +73,4 @@ extern void dp_derive_late(Oid target, List *keys);
  */
 extern void dp_derive_take_over(Oid target, List *strange);
 
-/* Whether the group was computed anew while the statement that is being handled was under way. */
-extern void dp_derive_mark_read(DpDerive *run, Oid source);
-
 #endif /* DP_KIT_DERIVE_RUN_H */

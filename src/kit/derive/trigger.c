@@ -62,6 +62,7 @@ static void change_take(DpDerive *run, List *derivations, const DpChange *change
 static void read_groups_xact(XactEvent event, void *arg);
 static void
 read_groups_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static void derive_mark_read(DpDerive *run, Oid source);
 
 /*
  * The trigger function of all patterns that derive data.
@@ -199,7 +200,7 @@ changes_derive(DpChanges *changes)
 		MemoryContextReset(row);
 	}
 	if (read_groups != NULL)
-		dp_derive_mark_read(run, source);
+		derive_mark_read(run, source);
 	if (dp_changes_doubtful(changes))
 	{
 		for (DpGroup *group = run->groups; group != NULL; group = group->next)
@@ -288,8 +289,8 @@ dp_derive_reading(DpGroup *group)
  * already: they are computed anew.  The notes stay until no statement on the
  * source is under way any more, because there may be others around this one.
  */
-void
-dp_derive_mark_read(DpDerive *run, Oid source)
+static void
+derive_mark_read(DpDerive *run, Oid source)
 {
 	bool pending = dp_changes_pending(source);
 	ReadGroup **next = &read_groups;

@@ -43,6 +43,7 @@ static bool row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode, Queu
 static void queue_leave(Queued *queued);
 static TransactionId
 row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes, bool *mine);
+static DpLockResult writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait);
 
 /*
  * The first row that has the values.
@@ -221,7 +222,7 @@ dp_writer_fetch_own(DpWriter *w, const DpRowRef *ref)
 DpLockResult
 dp_writer_lock(DpWriter *w, LockTupleMode mode)
 {
-	return dp_writer_lock_wait(w, mode, LockWaitBlock);
+	return writer_lock_wait(w, mode, LockWaitBlock);
 }
 
 /* The current row is going to be locked or written. */
@@ -235,8 +236,8 @@ dp_write_noted(DpWriter *w)
 /*
  * Lock the current row in its latest version.
  */
-DpLockResult
-dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
+static DpLockResult
+writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 {
 	DpWriteLeaf *leaf = w->current;
 	const ItemPointerData seen = leaf->found->tts_tid;
@@ -453,7 +454,7 @@ DpLockResult
 dp_writer_lock_found(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 {
 	DpWriteSearch *scan = w->scan;
-	DpLockResult result = dp_writer_lock_wait(w, mode, wait);
+	DpLockResult result = writer_lock_wait(w, mode, wait);
 	int i;
 
 	if (result != DP_LOCK_CHANGED)

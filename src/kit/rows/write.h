@@ -191,7 +191,6 @@ typedef enum DpLockResult
 } DpLockResult;
 
 extern DpLockResult dp_writer_lock(DpWriter *w, LockTupleMode mode);
-extern DpLockResult dp_writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait);
 
 /*
  * The same for the row that dp_writer_find() has found last, by columns and not

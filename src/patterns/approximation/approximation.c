@@ -35,6 +35,7 @@ static HeapTuple threshold_update(Approximation *a, TriggerData *trigdata, struc
 								  struct varlena *after, const DpValue *new);
 static struct varlena *row_document(Approximation *a, HeapTuple tuple, TupleDesc desc);
 static bool same_row(TriggerData *trigdata, TupleDesc desc, AttrNumber except);
+static bool approximation_close(const Approximation *a, const DpValue *old, const DpValue *new);
 
 /*
  * approximation_trigger(): the triggers of the pattern on its table.
@@ -259,7 +260,7 @@ threshold_update(Approximation *a, TriggerData *trigdata, struct varlena *before
 
 	if (!dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), a->field, &old) ||
 		!dp_type_is_number(old.type) || dp_value_identical(&old, new) ||
-		!dp_approximation_close(a, &old, new))
+		!approximation_close(a, &old, new))
 		return trigdata->tg_newtuple;
 	doc = dp_document_set(DP_DOC_DATA(after), DP_DOC_SIZE(after), a->field, &old);
 	if (DP_DOC_SIZE(doc) == DP_DOC_SIZE(before) &&
@@ -274,8 +275,8 @@ threshold_update(Approximation *a, TriggerData *trigdata, struct varlena *before
  * Integers are compared exactly, and so are decimals; doubles by their fifteen
  * certain digits, so that 10.2 has moved by 0.1 from 10.1.
  */
-bool
-dp_approximation_close(const Approximation *a, const DpValue *old, const DpValue *new)
+static bool
+approximation_close(const Approximation *a, const DpValue *old, const DpValue *new)
 {
 	Numeric was;
 	Numeric is;

@@ -64,9 +64,6 @@ typedef struct Approximation
 /* The pattern's view of a declaration. */
 extern Approximation *dp_approximation(DpDecl *decl);
 
-/* Whether a new value differs from an old one by less than the threshold.  Both are numbers. */
-extern bool dp_approximation_close(const Approximation *a, const DpValue *old, const DpValue *new);
-
 /*
  * The field of a document: false if it is absent or null.  Raises CHECK_VIOLATION if it is no
  * number.

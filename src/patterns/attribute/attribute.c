@@ -37,6 +37,8 @@
 
 static struct varlena *read_options(DpDecl *decl);
 static HeapTuple attribute_before(DpAttribute *a, TriggerData *trigdata);
+static DpAttribute *attribute_of(DpDecl *decl);
+static void attribute_check_unique(DpAttribute *a, struct varlena *doc, const DpKey *key);
 
 /*
  * attribute_trigger(): the trigger of the pattern.
@@ -62,7 +64,7 @@ dp_attribute_trigger(PG_FUNCTION_ARGS)
 								   ? trigdata->tg_newtuple
 								   : trigdata->tg_trigtuple);
 	decl = dp_decl_of_trigger(fcinfo, PATTERN);
-	return PointerGetDatum(attribute_before(dp_attribute(decl), trigdata));
+	return PointerGetDatum(attribute_before(attribute_of(decl), trigdata));
 }
 
 /* The row to be written, packed. */
@@ -97,7 +99,7 @@ attribute_before(DpAttribute *a, TriggerData *trigdata)
 		DpKey key;
 
 		dp_key_of_tuple(a->decl, tuple, desc, &key);
-		dp_attribute_check_unique(a, packed != NULL ? packed : doc, &key);
+		attribute_check_unique(a, packed != NULL ? packed : doc, &key);
 	}
 	if (packed == NULL)
 		return tuple;
@@ -105,8 +107,9 @@ attribute_before(DpAttribute *a, TriggerData *trigdata)
 	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
 }
 
-void
-dp_attribute_check_unique(DpAttribute *a, struct varlena *doc, const DpKey *key)
+/* Raises UNIQUE_VIOLATION if keys are unique and a document has one twice. */
+static void
+attribute_check_unique(DpAttribute *a, struct varlena *doc, const DpKey *key)
 {
 	char *text;
 
@@ -121,8 +124,8 @@ dp_attribute_check_unique(DpAttribute *a, struct varlena *doc, const DpKey *key)
 }
 
 /* Compiles what a declaration says. */
-DpAttribute *
-dp_attribute(DpDecl *decl)
+static DpAttribute *
+attribute_of(DpDecl *decl)
 {
 	DpAttribute *a = decl->state;
 	struct varlena *options;
@@ -186,7 +189,7 @@ read_options(DpDecl *decl)
 static bool
 attribute_settle(DpDecl *decl, const DpKey *key)
 {
-	DpAttribute *a = dp_attribute(decl);
+	DpAttribute *a = attribute_of(decl);
 	DpWriter *w;
 	bool written = false;
 
@@ -205,7 +208,7 @@ attribute_settle(DpDecl *decl, const DpKey *key)
 		packed = doc == NULL ? NULL : dp_attribute_settled(a->form, doc);
 		if (packed != NULL)
 		{
-			dp_attribute_check_unique(a, packed, key);
+			attribute_check_unique(a, packed, key);
 			written = dp_writer_update(w, packed) == DP_WRITE_DONE;
 		}
 		break;
@@ -251,7 +254,7 @@ wide_show(char **args, List *decls, struct varlena *stored, const DpKey *key, bo
 
 		if (strcmp(decl->pattern, PATTERN) != 0)
 			continue;
-		wide = dp_attribute_unpack(dp_attribute(decl)->form, result);
+		wide = dp_attribute_unpack(attribute_of(decl)->form, result);
 		if (wide != NULL)
 			result = wide;
 	}
@@ -285,7 +288,7 @@ wide_store(char **args, List *decls, struct varlena *stored, struct varlena *old
 
 		if (strcmp(decl->pattern, PATTERN) != 0)
 			continue;
-		form = dp_attribute(decl)->form;
+		form = attribute_of(decl)->form;
 		if (form->wide)
 			continue;
 		had = dp_path_find(DP_DOC_DATA(old_shown), DP_DOC_SIZE(old_shown), form->into, &before);
@@ -316,7 +319,7 @@ wide_is_changed(char **args, List *decls, struct varlena *stored)
 		DpValue array;
 
 		if (strcmp(decl->pattern, PATTERN) == 0 &&
-			dp_attribute_array(dp_attribute(decl)->form, stored, &array))
+			dp_attribute_array(attribute_of(decl)->form, stored, &array))
 			return true;
 	}
 	return false;

@@ -161,10 +161,4 @@ typedef struct DpAttribute
 	DpLookup *lookup; /* or NULL: not used yet */
 } DpAttribute;
 
-/* A declaration, compiled once. */
-extern DpAttribute *dp_attribute(DpDecl *decl);
-
-/* Raises UNIQUE_VIOLATION if keys are unique and a document has one twice. */
-extern void dp_attribute_check_unique(DpAttribute *a, struct varlena *doc, const DpKey *key);
-
 #endif /* DP_PATTERNS_ATTRIBUTE_ATTRIBUTE_H */

@@ -57,6 +57,7 @@ static void parallel_init(ForeignScanState *node, ParallelContext *pcxt, void *c
 static void parallel_reinit(ForeignScanState *node, ParallelContext *pcxt, void *coordinate);
 static void parallel_worker(ForeignScanState *node, shm_toc *toc, void *coordinate);
 static void shutdown_scan(ForeignScanState *node);
+static void bucket_scan_start(DpBucketScan *scan);
 
 /* What workers share: the counters, then the scans of the two tables */
 typedef struct Shared
@@ -210,7 +211,7 @@ iterate(ForeignScanState *node)
 
 	ExecClearTuple(slot);
 	if (unlikely(!scan->started))
-		dp_bucket_scan_start(scan);
+		bucket_scan_start(scan);
 	if (scan->upper != NULL)
 		return dp_bucket_upper_next(scan, slot);
 	if (scan->mode >= DP_SCAN_ORDERED)
@@ -589,8 +590,8 @@ value_excluded(DpBucketScan *scan, DpBucketKey *key)
 /* ---------------------------------------------------------------- reading */
 
 /* Position before the first row. */
-void
-dp_bucket_scan_start(DpBucketScan *scan)
+static void
+bucket_scan_start(DpBucketScan *scan)
 {
 	MemoryContext old;
 

@@ -236,9 +236,6 @@ dp_bucket_scan_count(DpBucketScan *scan, pg_atomic_uint64 *counter)
 		pg_atomic_fetch_add_u64(counter, 1);
 }
 
-/* Position before the first row, with the present values of parameters. */
-extern void dp_bucket_scan_start(DpBucketScan *scan);
-
 /*
  * Go to the next bucket that may have rows that match, and open it with
  * scan->reader; the group is in group_values.  false if there is none.

@@ -62,6 +62,7 @@ static bool upper_aggregates(PlannerInfo *root, Upper *upper, RelOptInfo *output
 static bool aggregate_of(Upper *upper, Aggref *aggref, List **result);
 static int function_of(Aggref *aggref);
 static void upper_add_path(PlannerInfo *root, Upper *upper, RelOptInfo *output_rel);
+static bool bucket_keys_exact(PlannerInfo *root, RelOptInfo *baserel, List **keys);
 
 /* The callback of planning. */
 void
@@ -88,7 +89,7 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 	upper->planned = input_rel->fdw_private;
 	upper->baserel = input_rel;
 	upper->having = (List *) ((GroupPathExtraData *) extra)->havingQual;
-	if (!dp_bucket_keys_exact(root, input_rel, &upper->keys) ||
+	if (!bucket_keys_exact(root, input_rel, &upper->keys) ||
 		!upper_groups(root, upper, output_rel) || !upper_aggregates(root, upper, output_rel))
 		return;
 	output_rel->fdw_private = upper;
@@ -96,8 +97,8 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 }
 
 /* Whether the scan alone evaluates all restrictions. */
-bool
-dp_bucket_keys_exact(PlannerInfo *root, RelOptInfo *baserel, List **keys)
+static bool
+bucket_keys_exact(PlannerInfo *root, RelOptInfo *baserel, List **keys)
 {
 	DpBucketPlanned *planned = baserel->fdw_private;
 	ListCell *lc;

@@ -38,12 +38,6 @@ extern void dp_bucket_upper_routine(FdwRoutine *routine);
 extern ForeignScan *
 dp_bucket_upper_plan(PlannerInfo *root, RelOptInfo *rel, ForeignPath *best_path, List *tlist);
 
-/*
- * Keys that a query has, if these are all its restrictions and the scan alone evaluates them; else
- * false.
- */
-extern bool dp_bucket_keys_exact(PlannerInfo *root, RelOptInfo *baserel, List **keys);
-
 /* Executing: prepare, give the next row (slot empty: no more), begin anew. */
 extern struct DpBucketUpper *dp_bucket_upper_begin(DpBucketScan *scan, List *plan);
 extern TupleTableSlot *dp_bucket_upper_next(DpBucketScan *scan, TupleTableSlot *slot);

@@ -114,6 +114,7 @@ static void renumber(DpChangeFeed *f, const Change *change, int64 since);
 static void flights_xact(XactEvent event, void *arg);
 static void
 flights_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static void change_feed_flight(DpChangeFeed *f, int64 first, LOCKTAG *tag);
 
 const DpOption dp_change_feed_options[] = { { "name", DP_OPTION_TEXT, DP_REQUIRED },
 											{ "documents", DP_OPTION_BOOL, DP_REQUIRED },
@@ -230,8 +231,8 @@ dp_change_feed_gate(DpChangeFeed *f, LOCKTAG *tag)
 	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, f->side, 0, LOCK_CLASS_GATE);
 }
 
-void
-dp_change_feed_flight(DpChangeFeed *f, int64 first, LOCKTAG *tag)
+static void
+change_feed_flight(DpChangeFeed *f, int64 first, LOCKTAG *tag)
 {
 	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, f->side, (uint32) first, LOCK_CLASS_FLIGHT);
 }
@@ -609,7 +610,7 @@ flight_begin(DpChangeFeed *f)
 	dp_change_feed_gate(f, &gate);
 	(void) LockAcquire(&gate, ShareLock, false, false);
 	first = nextval_internal(f->sequence, false);
-	dp_change_feed_flight(f, first, &tag);
+	change_feed_flight(f, first, &tag);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	(void) LockRelease(&gate, ShareLock, false);
 

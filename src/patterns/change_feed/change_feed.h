@@ -66,7 +66,6 @@ extern Oid dp_change_feed_table(DpChangeFeed *f);
 
 /* The gate of a feed, and the lock of a transaction whose first number this is. */
 extern void dp_change_feed_gate(DpChangeFeed *f, LOCKTAG *tag);
-extern void dp_change_feed_flight(DpChangeFeed *f, int64 first, LOCKTAG *tag);
 
 /* The low half of the number that a lock carries, if it is one of this feed. */
 extern bool dp_change_feed_flight_of(DpChangeFeed *f, const LOCKTAG *tag, uint32 *low);

@@ -35,11 +35,13 @@ static bool visit_value(void *arg, const DpSourceRow *row, const char *key, uint
 static bool visit_nothing(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool keep_value(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static DpSource *followers(Fanout *f);
+static void fanout_sql_order(StringInfo sql, Fanout *f);
 
 /* ---------------------------------------------------------------- statements */
 
-void
-dp_fanout_sql_order(StringInfo sql, Fanout *f)
+/* ORDER BY of posts s, as they stand on walls */
+static void
+fanout_sql_order(StringInfo sql, Fanout *f)
 {
 	DpDecl *decl = f->derivation->decl;
 	int i;
@@ -72,7 +74,7 @@ dp_fanout_sql_posts(StringInfo sql, Fanout *f)
 	appendStringInfoChar(sql, ' ');
 	dp_sql_own_operator(sql, "=");
 	appendStringInfoString(sql, " $1");
-	dp_fanout_sql_order(sql, f);
+	fanout_sql_order(sql, f);
 	appendStringInfoString(sql, " LIMIT $2");
 }
 

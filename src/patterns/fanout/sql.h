@@ -8,9 +8,6 @@
 
 #include "patterns/fanout/fanout.h"
 
-/* ORDER BY of posts s, as they stand on walls */
-extern void dp_fanout_sql_order(StringInfo sql, Fanout *f);
-
 /* Document and primary key of the first $2 (int8) posts of author $1 */
 extern void dp_fanout_sql_posts(StringInfo sql, Fanout *f);
 

@@ -45,6 +45,7 @@ static KvTable table_of_type(text *type);
 static bool expired(KvCall *call, const KeyRow *row);
 static int text_order(const void *a, const void *b);
 static bool glob(const char *p, const char *pend, const char *s, const char *send);
+static void kv_key_remove(KvCall *call, KvTable table);
 
 static const char *const type_names[] = { "none", "hash", "set", "zset" };
 
@@ -140,7 +141,7 @@ dp_kv_key_write(KvCall *call, KvTable table, bool create)
 			exclusive = true;
 			continue;
 		}
-		dp_kv_key_remove(call, row.table);
+		kv_key_remove(call, row.table);
 	}
 }
 
@@ -159,11 +160,15 @@ dp_kv_key_emptied(KvCall *call, KvTable table)
 		if (has_members(call, table, call->snapshot))
 			return;
 	}
-	dp_kv_key_remove(call, table);
+	kv_key_remove(call, table);
 }
 
-void
-dp_kv_key_remove(KvCall *call, KvTable table)
+/*
+ * Removes a key that is locked exclusively, with all that belongs to it.  A board's row in keys may
+ * stay.
+ */
+static void
+kv_key_remove(KvCall *call, KvTable table)
 {
 	members_remove(call, table);
 	if (table == KV_SCORES)
@@ -188,7 +193,7 @@ dp_kv_key_clear(KvCall *call)
 	if (row.found)
 	{
 		check_kept(call, &row);
-		dp_kv_key_remove(call, row.table);
+		kv_key_remove(call, row.table);
 	}
 }
 
@@ -473,7 +478,7 @@ dp_kv_del(PG_FUNCTION_ARGS)
 		check_kept(&call, &row);
 		if (!expired(&call, &row) && has_members(&call, row.table, call.snapshot))
 			gone++;
-		dp_kv_key_remove(&call, row.table);
+		kv_key_remove(&call, row.table);
 	}
 	dp_kv_end(&call);
 	PG_RETURN_INT64(gone);
@@ -499,7 +504,7 @@ dp_kv_purge_key(PG_FUNCTION_ARGS)
 		if (row.found && !OidIsValid(row.kept) &&
 			(expired(&call, &row) || !has_members(&call, row.table, call.snapshot)))
 		{
-			dp_kv_key_remove(&call, row.table);
+			kv_key_remove(&call, row.table);
 			gone = true;
 		}
 	}

@@ -152,9 +152,7 @@ typedef struct KvScan
 } KvScan;
 
 extern void dp_kv_scan(KvScan *scan, KvCall *call, KvTable table, bool order, Snapshot snapshot);
-extern void dp_kv_scan_text(KvScan *scan, int column, Datum value);
 extern void dp_kv_scan_int2(KvScan *scan, int column, int16 value);
-extern void dp_kv_scan_value(KvScan *scan, int column, Datum value);
 
 /*
  * (score, member) is before, up to, from or after these, which have to stay where they are; column
@@ -245,12 +243,6 @@ extern void dp_kv_board_clear(KvCall *call);
 /* Members were removed: if none are left the key goes, where nobody else is writing to it. */
 extern void dp_kv_key_emptied(KvCall *call, KvTable table);
 
-/*
- * Removes a key that is locked exclusively, with all that belongs to it.  A board's row in keys may
- * stay.
- */
-extern void dp_kv_key_remove(KvCall *call, KvTable table);
-
 /* Locks the key exclusively, whatever it is; removes what is there of it. */
 extern void dp_kv_key_take(KvCall *call);
 extern void dp_kv_key_clear(KvCall *call);
@@ -320,17 +312,11 @@ extern int64 dp_kv_count_rebuild(KvCall *call);
 
 struct DpDecl;
 
-/* Makes the board of a declaration anew, as the owner of the table; how many members it has. */
-extern int64 dp_kv_leaderboard_make(struct DpDecl *decl);
-
 /* Records that the triggers of a table's boards go with their spaces. */
 extern void dp_kv_leaderboard_depend(Oid relid);
 
 /* A partition of the table has come or gone: its boards are made anew. */
 extern void dp_kv_leaderboard_partition(Oid relid);
-
-/* The table keys of the space that a board's options name; InvalidOid if there is none. */
-extern Oid dp_kv_board_keys(struct varlena *options);
 
 /*
  * sorted.c

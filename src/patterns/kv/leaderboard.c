@@ -58,6 +58,8 @@ static void row_changed(DpDecl *decl, Leaderboard *b, TriggerData *trigdata);
 static void statement_begins(DpDecl *decl, Leaderboard *b);
 static void emptied(DpDecl *decl, Leaderboard *b);
 static pg_noinline void made_anew(DpDecl *decl);
+static Oid kv_board_keys(struct varlena *options);
+static int64 kv_leaderboard_make(struct DpDecl *decl);
 
 const DpOption dp_kv_options[] = { { NULL } };
 
@@ -89,7 +91,7 @@ dp_kv_leaderboard_trigger(PG_FUNCTION_ARGS)
 	if (!dp_decl_maintained(decl))
 		return PointerGetDatum(NULL);
 	b = leaderboard(decl);
-	if (!OidIsValid(dp_kv_board_keys(decl->options)))
+	if (!OidIsValid(kv_board_keys(decl->options)))
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_UNDEFINED_SCHEMA),
@@ -185,15 +187,15 @@ statement_begins(DpDecl *decl, Leaderboard *b)
 static void
 emptied(DpDecl *decl, Leaderboard *b)
 {
-	(void) dp_kv_leaderboard_make(decl);
+	(void) kv_leaderboard_make(decl);
 }
 
 /*
  * Makes the board anew from the documents; returns how many members it has.
  * The current user is the owner of the table.
  */
-int64
-dp_kv_leaderboard_make(DpDecl *decl)
+static int64
+kv_leaderboard_make(DpDecl *decl)
 {
 	Leaderboard *b = leaderboard(decl);
 	StringInfoData sql;
@@ -280,7 +282,7 @@ dp_kv_leaderboard_partition(Oid relid)
 		DpDecl *decl = lfirst(lc);
 
 		if (strcmp(decl->pattern, "kv_leaderboard") == 0 && dp_decl_maintained(decl) &&
-			OidIsValid(dp_kv_board_keys(decl->options)))
+			OidIsValid(kv_board_keys(decl->options)))
 			made_anew(decl);
 	}
 }
@@ -293,7 +295,7 @@ made_anew(DpDecl *decl)
 	dp_act_as(decl->owner, &saved);
 	PG_TRY();
 	{
-		(void) dp_kv_leaderboard_make(decl);
+		(void) kv_leaderboard_make(decl);
 	}
 	PG_FINALLY();
 	{
@@ -302,8 +304,9 @@ made_anew(DpDecl *decl)
 	PG_END_TRY();
 }
 
-Oid
-dp_kv_board_keys(struct varlena *options)
+/* The table keys of the space that a board's options name; InvalidOid if there is none. */
+static Oid
+kv_board_keys(struct varlena *options)
 {
 	DpValue space;
 	Oid schema = InvalidOid;
@@ -324,8 +327,8 @@ dp_kv_leaderboard_remake(PG_FUNCTION_ARGS)
 	Oid rel = PG_GETARG_OID(0);
 
 	dp_require_owner(rel);
-	PG_RETURN_INT64(dp_kv_leaderboard_make(dp_decl_find(rel, "kv_leaderboard",
-														text_to_cstring(PG_GETARG_TEXT_PP(1)))));
+	PG_RETURN_INT64(kv_leaderboard_make(dp_decl_find(rel, "kv_leaderboard",
+													 text_to_cstring(PG_GETARG_TEXT_PP(1)))));
 }
 
 /*
@@ -345,7 +348,7 @@ dp_kv_leaderboard_release(PG_FUNCTION_ARGS)
 	dp_require_owner(rel);
 	decl = dp_decl_find(rel, "kv_leaderboard", text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	b = leaderboard(decl);
-	if (!OidIsValid(dp_kv_board_keys(decl->options)))
+	if (!OidIsValid(kv_board_keys(decl->options)))
 		PG_RETURN_INT64(0); /* with the space, the board has gone */
 	dp_kv_begin(&call, b->space, b->key, KV_SCORES, ACL_DELETE);
 	call.keeper = decl->target;
@@ -394,7 +397,7 @@ dp_kv_leaderboard_depend(Oid relid)
 			!dp_is_internal(trigger->tgfoid, "kv_leaderboard_trigger"))
 			continue;
 		options = dp_declared_options(trigger->tgargs[0]);
-		keys = options == NULL ? InvalidOid : dp_kv_board_keys(options);
+		keys = options == NULL ? InvalidOid : kv_board_keys(options);
 		if (!OidIsValid(keys))
 			continue;
 		scores = get_relname_relid("scores", get_rel_namespace(keys));

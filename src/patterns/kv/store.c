@@ -67,6 +67,8 @@ static void write_ready(KvCall *call, KvRel *r);
 static void indexes_ready(KvCall *call, KvRel *r, bool unless);
 static bool write_failed(TM_Result result);
 static void fill(KvRel *r, const Datum *values, const bool *nulls);
+static void kv_scan_text(KvScan *scan, int column, Datum value);
+static void kv_scan_value(KvScan *scan, int column, Datum value);
 
 void
 dp_kv_begin(KvCall *call, text *space, text *key, KvTable table, AclMode rights)
@@ -216,11 +218,11 @@ dp_kv_scan(KvScan *scan, KvCall *call, KvTable table, bool order, Snapshot snaps
 									   InvalidOid, InvalidOid, &ops.int8_eq,
 									   Int64GetDatum(call->board));
 	else
-		dp_kv_scan_text(scan, 1, call->key);
+		kv_scan_text(scan, 1, call->key);
 }
 
-void
-dp_kv_scan_text(KvScan *scan, int column, Datum value)
+static void
+kv_scan_text(KvScan *scan, int column, Datum value)
 {
 	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber,
 								   InvalidOid, C_COLLATION_OID, &ops.text_eq, value);
@@ -233,8 +235,8 @@ dp_kv_scan_int2(KvScan *scan, int column, int16 value)
 								   InvalidOid, InvalidOid, &ops.int2_eq, Int16GetDatum(value));
 }
 
-void
-dp_kv_scan_value(KvScan *scan, int column, Datum value)
+static void
+kv_scan_value(KvScan *scan, int column, Datum value)
 {
 	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber,
 								   InvalidOid, InvalidOid, &ops.value_eq, value);
@@ -350,9 +352,9 @@ find(KvCall *call, KvTable table, Datum second, Snapshot snapshot)
 
 	dp_kv_scan(&scan, call, table, false, snapshot);
 	if (table == KV_HASHES)
-		dp_kv_scan_text(&scan, 2, second);
+		kv_scan_text(&scan, 2, second);
 	else if (table != KV_KEYS)
-		dp_kv_scan_value(&scan, 2, second);
+		kv_scan_value(&scan, 2, second);
 	found = dp_kv_scan_next(&scan, ForwardScanDirection);
 	dp_kv_scan_end(&scan);
 	return found;

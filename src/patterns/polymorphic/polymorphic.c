@@ -78,6 +78,8 @@ static void note_error(const char *variant, const char *part, const char *path, 
 static char *shown_value(const DpValue *value);
 static bool poly_settle(DpDecl *decl, const DpKey *key);
 static bool variant_settle(DpDecl *decl, const DpKey *key);
+static void poly_refuse(Poly *p, const DpValue *doc) pg_attribute_noreturn();
+static const PolyVariant *poly_variant(Poly *p, const DpValue *value);
 
 const DpOption dp_polymorphic_options[] = { { "by", DP_OPTION_PATH, DP_REQUIRED },
 											{ "unknown", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE,
@@ -191,7 +193,7 @@ poly_before(Poly *p, TriggerData *trigdata)
 	}
 	value = dp_value_of_document(doc);
 	if (!dp_poly_valid(p, &value))
-		dp_poly_refuse(p, &value);
+		poly_refuse(p, &value);
 	return tuple;
 }
 
@@ -383,8 +385,9 @@ read_schema(DpDecl *decl, struct varlena *options, const char *option, DpValue *
 	*schema = dp_schema_compile(spec, NULL);
 }
 
-const PolyVariant *
-dp_poly_variant(Poly *p, const DpValue *value)
+/* The variant with that value of the field, or NULL. */
+static const PolyVariant *
+poly_variant(Poly *p, const DpValue *value)
 {
 	uint64 hash;
 	uint32 slot;
@@ -539,7 +542,7 @@ visit_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg)
 	has_kind = dp_field_find(item->data, item->len, p->field->steps[0].name,
 							 p->field->steps[0].namelen, &kind);
 	if (has_kind)
-		v = dp_poly_variant(p, &kind);
+		v = poly_variant(p, &kind);
 	if (v == NULL && !p->accept)
 	{
 		PolyPlace here = { place, p->field->steps[0].name, p->field->steps[0].namelen, 0 };
@@ -711,8 +714,8 @@ note_error(const char *variant, const char *part, const char *path, const char *
 /*
  * The document is refused.
  */
-void
-dp_poly_refuse(Poly *p, const DpValue *doc)
+static void
+poly_refuse(Poly *p, const DpValue *doc)
 {
 	Refusal r = { 0 };
 

@@ -88,9 +88,6 @@ typedef struct Poly
 /* The pattern's view of a declaration, made once.  Raises what is wrong with its options. */
 extern Poly *dp_poly(DpDecl *decl);
 
-/* The variant with that value of the field, or NULL. */
-extern const PolyVariant *dp_poly_variant(Poly *p, const DpValue *value);
-
 /* Where an item is in its document: from the last step up. */
 typedef struct PolyPlace
 {
@@ -122,9 +119,6 @@ extern bool dp_poly_valid(Poly *p, const DpValue *doc);
 typedef void (*PolyReport)(const char *variant, const char *part, const char *path,
 						   const char *rule, const char *expected, const char *found, void *arg);
 extern void dp_poly_errors(Poly *p, const DpValue *doc, PolyReport report, void *arg);
-
-/* Raises CHECK_VIOLATION with what is wrong with a document. */
-extern void dp_poly_refuse(Poly *p, const DpValue *doc) pg_attribute_noreturn();
 
 /* schema.c */
 

@@ -35,6 +35,8 @@ static bool grid_cells(const DpShape *shape, const DpValue *field, bool least, D
 					   const char **why);
 static bool calendar_cells(const DpShape *shape, struct varlena *doc, const DpValue *field,
 						   DpCells *cells, const char **why);
+static DpValue cell_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell);
+static void grid_slot_name(int row, int cell, char *buf);
 
 DpShape *
 dp_shape_read(const uint8 *doc, uint32 size)
@@ -92,7 +94,7 @@ dp_shape_read(const uint8 *doc, uint32 size)
 					long cell;
 					char *end;
 
-					dp_grid_slot_name(row, 0, name);
+					grid_slot_name(row, 0, name);
 					prefix = strlen(name) - 1;
 					if (strncmp(DP_STRING_DATA(&value), name, prefix) != 0 ||
 						!isdigit((unsigned char) DP_STRING_DATA(&value)[prefix]))
@@ -100,7 +102,7 @@ dp_shape_read(const uint8 *doc, uint32 size)
 					cell = strtol(DP_STRING_DATA(&value) + prefix, &end, 10);
 					if (cell >= 1 && cell <= shape->rows[row])
 					{
-						dp_grid_slot_name(row, (int) cell - 1, name);
+						grid_slot_name(row, (int) cell - 1, name);
 						found = strcmp(name, DP_STRING_DATA(&value)) == 0;
 					}
 				}
@@ -198,8 +200,8 @@ path_option(const uint8 *doc, uint32 size, const char *option, char **text)
 }
 
 /* Rows are named A to Z, then AA, AB and so on; cells count from 1. */
-void
-dp_grid_slot_name(int row, int cell, char *buf)
+static void
+grid_slot_name(int row, int cell, char *buf)
 {
 	char letters[8];
 	int n = 0;
@@ -567,7 +569,7 @@ grid_cells(const DpShape *shape, const DpValue *field, bool least, DpCells *cell
 		}
 		if (shape->kind == DP_SHAPE_GRID)
 		{
-			dp_grid_slot_name(row, 0, name);
+			grid_slot_name(row, 0, name);
 			prefix = strlen(name) - 1;
 		}
 		if (row >= rows_room)
@@ -714,7 +716,7 @@ dp_shape_slot(const DpShape *shape, const DpValue *field, const char *name)
 	cell = atoi(p) - 1;
 	if (shape->kind == DP_SHAPE_GRID)
 	{
-		dp_grid_slot_name(row - 1, cell, canonical);
+		grid_slot_name(row - 1, cell, canonical);
 		if (!dp_array_element(field->data, field->len, row - 1, &line))
 			return DP_SLOT_ABSENT;
 	}
@@ -730,8 +732,9 @@ dp_shape_slot(const DpShape *shape, const DpValue *field, const char *name)
 			   : DP_SLOT_TAKEN;
 }
 
-DpValue
-dp_cell_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell)
+/* What a cell holds when it is free. */
+static DpValue
+cell_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell)
 {
 	DpValue value = { 0 };
 
@@ -747,7 +750,7 @@ bool
 dp_cell_is_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell,
 					  const DpValue *value)
 {
-	DpValue free = dp_cell_free_value(shape, cells, cell);
+	DpValue free = cell_free_value(shape, cells, cell);
 
 	return dp_value_identical(value, &free) || dp_value_compare(value, &free) == 0;
 }
@@ -755,7 +758,7 @@ dp_cell_is_free_value(const DpShape *shape, const DpCells *cells, const DpCell *
 void
 dp_cell_free(const DpShape *shape, const DpCells *cells, DpCell *cell)
 {
-	cell->value = dp_cell_free_value(shape, cells, cell);
+	cell->value = cell_free_value(shape, cells, cell);
 	cell->taken = false;
 }
 

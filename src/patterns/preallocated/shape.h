@@ -111,9 +111,6 @@ typedef enum DpSlotState
 
 extern DpSlotState dp_shape_slot(const DpShape *shape, const DpValue *field, const char *name);
 
-/* What a cell holds when it is free. */
-extern DpValue dp_cell_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell);
-
 /* Frees it, and whether a value would stand for a free one in it. */
 extern void dp_cell_free(const DpShape *shape, const DpCells *cells, DpCell *cell);
 extern bool dp_cell_is_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell,
@@ -136,8 +133,5 @@ dp_shape_grow(const DpShape *shape, const DpShape *declared, struct varlena *doc
 
 /* Whether a calendar is of another month in the one document than in the other. */
 extern bool dp_shape_moved(const DpShape *shape, struct varlena *was, struct varlena *is);
-
-/* The name of a slot of a grid; buf has DP_SLOT_NAME_SIZE bytes. */
-extern void dp_grid_slot_name(int row, int cell, char *buf);
 
 #endif /* DP_PATTERNS_PREALLOCATED_SHAPE_H */

@@ -119,11 +119,6 @@ extern void dp_query_source_key(const QueryTable *q, TupleTableSlot *slot, Datum
 /* Opens the table for writing. */
 extern DpWriter *dp_query_writer(const QueryTable *q);
 
-/*
- * Makes the row of that place current that belongs to the key of the image; false if there is none.
- */
-extern bool dp_query_find(const QueryTable *q, DpWriter *w, const QueryImage *image);
-
 /* Takes the row of the image's place and key away, if it is there. */
 extern bool dp_query_remove(const QueryTable *q, DpWriter *w, const QueryImage *image);
 
@@ -131,14 +126,10 @@ extern bool dp_query_remove(const QueryTable *q, DpWriter *w, const QueryImage *
 extern bool dp_query_put(const QueryTable *q, DpWriter *w, const QueryImage *image);
 
 /*
- * Bring what belongs to a row of the source in line, whatever it is now: the
- * first puts its image, the second takes the row of an older image away unless
- * it still belongs there.  The row of the source is locked (FOR SHARE) first;
- * the first lets nobody else do the same until the transaction ends.  Return
- * whether anything was written.
+ * Puts the image of a row of the source as it is now.  Locks that row first (FOR SHARE), so no
+ * other transaction does the same until this one ends.  Returns whether anything was written.
  */
 extern bool dp_query_settle(QueryTable *q, DpWriter *w, const Datum *key);
-extern bool dp_query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older);
 
 /*
  * The image of a row of the source as it is now, which this transaction has written; false if there

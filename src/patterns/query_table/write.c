@@ -46,6 +46,8 @@ static void partition_read(QueryTable *q, const QueryImage *image, int flags, Me
 static void partition_require_seen(QueryTable *q, const QueryImage *image, MemoryContext context);
 static SPIPlanPtr partition_plan(QueryTable *q, bool top);
 static void column_sql(StringInfo sql, const QueryTable *q, const QueryColumn *column);
+static bool query_find(const QueryTable *q, DpWriter *w, const QueryImage *image);
+static bool query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older);
 
 DpWriter *
 dp_query_writer(const QueryTable *q)
@@ -66,8 +68,8 @@ is_guard(const Trigger *trigger)
 /*
  * The row of a place, if it belongs to the same row of the source.
  */
-bool
-dp_query_find(const QueryTable *q, DpWriter *w, const QueryImage *image)
+static bool
+query_find(const QueryTable *q, DpWriter *w, const QueryImage *image)
 {
 	Datum place[INDEX_MAX_KEYS];
 	int i;
@@ -92,7 +94,7 @@ dp_query_find(const QueryTable *q, DpWriter *w, const QueryImage *image)
 bool
 dp_query_remove(const QueryTable *q, DpWriter *w, const QueryImage *image)
 {
-	while (dp_query_find(q, w, image))
+	while (query_find(q, w, image))
 	{
 		if (dp_writer_delete(w) == DP_WRITE_DONE)
 			return true;
@@ -103,7 +105,7 @@ dp_query_remove(const QueryTable *q, DpWriter *w, const QueryImage *image)
 bool
 dp_query_put(const QueryTable *q, DpWriter *w, const QueryImage *image)
 {
-	while (dp_query_find(q, w, image))
+	while (query_find(q, w, image))
 	{
 		TupleTableSlot *row = dp_writer_row(w);
 		Datum *values = palloc(sizeof(Datum) * q->natts);
@@ -160,8 +162,12 @@ dp_query_settle(QueryTable *q, DpWriter *w, const Datum *key)
 	return source_image(q, key, true, &image) && dp_query_put(q, w, &image);
 }
 
-bool
-dp_query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older)
+/*
+ * Takes the row of an older image away unless it still belongs there.  Locks the row of the source
+ * first (FOR SHARE).  Returns whether anything was written.
+ */
+static bool
+query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older)
 {
 	Datum key[INDEX_MAX_KEYS];
 	QueryImage image;
@@ -254,7 +260,7 @@ dp_query_sweep(QueryTable *q)
 			image_of_row(q, SPI_tuptable->vals[i], SPI_tuptable->tupdesc, &image);
 			if (q->limit > 0)
 				written += dp_query_partition(q, w, &image);
-			else if (dp_query_settle_gone(q, w, &image))
+			else if (query_settle_gone(q, w, &image))
 				written++;
 			MemoryContextSwitchTo(old);
 			MemoryContextReset(row);

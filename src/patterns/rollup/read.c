@@ -49,6 +49,7 @@ static bool visit_target(void *arg, const DpSourceRow *row, const char *key, uin
 static void violation(ReturnSetInfo *rsinfo, const DpValue *key, struct varlena *expected,
 					  struct varlena *found);
 static char *document_text(struct varlena *doc);
+static DpAccumulation *rollup_whole(Rollup *r, DpGroup *group);
 
 /* The field's parameter as a date, for a column of whatever type. */
 static DpValue
@@ -77,7 +78,7 @@ dp_rollup_evaluate(Rollup *r, DpGroup *group)
 
 	r->evaluation++;
 	PushActiveSnapshot(GetLatestSnapshot());
-	result = dp_rollup_whole(r, group);
+	result = rollup_whole(r, group);
 	PopActiveSnapshot();
 	return result;
 }
@@ -102,8 +103,9 @@ dp_rollup_whole_begin(Rollup *r, DpGroup *group)
 	return true;
 }
 
-DpAccumulation *
-dp_rollup_whole(Rollup *r, DpGroup *group)
+/* The same for a group that another one is computed of, with the snapshot of that evaluation. */
+static DpAccumulation *
+rollup_whole(Rollup *r, DpGroup *group)
 {
 	RollupGroup *state = dp_rollup_group(group);
 	RollupKey parts;
@@ -249,7 +251,7 @@ read_changed(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key,
 		id = dp_builder_view(&b, DP_TYPE_DOCUMENT);
 		group = dp_derive_find(run, r->derivation, &id);
 		if (group != NULL)
-			dp_accumulation_add(g, dp_rollup_whole(r, group));
+			dp_accumulation_add(g, rollup_whole(r, group));
 		dp_builder_free(&b);
 		(void) dp_span_start(&r->levels[below].span, t, &t);
 	}

@@ -138,9 +138,6 @@ extern struct varlena *dp_rollup_head(Rollup *r, const DpValue *key);
  */
 extern DpAccumulation *dp_rollup_evaluate(Rollup *r, DpGroup *group);
 
-/* The same for a group that another one is computed of, with the snapshot of that evaluation. */
-extern DpAccumulation *dp_rollup_whole(Rollup *r, DpGroup *group);
-
 /* An empty whole for a group, unless this evaluation has it already: then false. */
 extern bool dp_rollup_whole_begin(Rollup *r, DpGroup *group);
 
@@ -162,7 +159,7 @@ extern int64 dp_rollup_each(Rollup *r, SPIPlanPtr plan, ParamListInfo params, bo
 /* The groups of the nodes above a node, which join the run. */
 extern void dp_rollup_place(Rollup *r, DpDerive *run, DpGroup *group);
 
-/* dp_rollup_whole() along a tree */
+/* The whole of a group that another one is computed of, along a tree */
 extern DpAccumulation *dp_rollup_node_whole(Rollup *r, DpGroup *group);
 
 /* What a statement on a tree means to the roll-ups along it: a DpChangesHandler. */

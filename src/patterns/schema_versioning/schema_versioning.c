@@ -61,6 +61,7 @@ static bool is_generated_from(Oid relid, Oid function);
 static bool is_own_trigger(const Trigger *trigger);
 static bool is_generated(Oid function, Oid owner);
 static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn();
+static int schema_versioning_refers(const Trigger *trigger, int32 **versions, Oid **functions);
 
 /*
  * schema_versioning_trigger(): the triggers of the pattern on its table.  The
@@ -255,7 +256,7 @@ declared_functions(DpDecl *decl, Oid **functions)
 		const Trigger *trigger = &triggers->triggers[i];
 
 		if (trigger->tgnargs == 1 && strcmp(trigger->tgargs[0], decl->declared) == 0)
-			n = dp_schema_versioning_refers(trigger, &versions, functions);
+			n = schema_versioning_refers(trigger, &versions, functions);
 	}
 	table_close(rel, NoLock);
 	return n;
@@ -265,8 +266,8 @@ declared_functions(DpDecl *decl, Oid **functions)
  * What a trigger's condition refers to: the arguments of the call that it
  * consists of.
  */
-int
-dp_schema_versioning_refers(const Trigger *trigger, int32 **versions, Oid **functions)
+static int
+schema_versioning_refers(const Trigger *trigger, int32 **versions, Oid **functions)
 {
 	Node *qual = trigger->tgqual != NULL ? stringToNode(trigger->tgqual) : NULL;
 	List *list;
@@ -356,7 +357,7 @@ dp_schema_versioning_depend(Oid relid)
 
 		if (trigger->tgnargs != 2 || trigger->tgqual == NULL || !is_own_trigger(trigger))
 			continue;
-		n = dp_schema_versioning_refers(trigger, &versions, &functions);
+		n = schema_versioning_refers(trigger, &versions, &functions);
 		for (j = 0; j < n && versions != NULL; j++)
 		{
 			ObjectAddress function;
@@ -548,7 +549,7 @@ dp_schema_versioning_functions(PG_FUNCTION_ARGS)
 				 : trigger->tgnargs != 2 || strcmp(trigger->tgargs[0], "of") != 0 ||
 					   strcmp(trigger->tgargs[1], name) != 0)
 			continue;
-		n = dp_schema_versioning_refers(trigger, &versions, &functions);
+		n = schema_versioning_refers(trigger, &versions, &functions);
 		for (j = 0; j < n; j++)
 		{
 			Datum values[2];

@@ -136,12 +136,6 @@ extern DpVersions *dp_schema_versioning_brief(const SchemaVersioning *s);
  */
 extern void dp_schema_versioning_check(const SchemaVersioning *s, struct varlena *doc, int at);
 
-/*
- * The functions that a trigger's condition refers to, and their versions, if it has any (palloc'd,
- * or NULL).
- */
-extern int dp_schema_versioning_refers(const Trigger *trigger, int32 **versions, Oid **functions);
-
 /* Whether the trigger of the declaration is called for what a migration writes. */
 extern bool dp_schema_versioning_migrates(const DpDecl *decl);
 

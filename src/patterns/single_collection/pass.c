@@ -56,6 +56,7 @@ gone_find(const DpSingle *s, const DpSingleGone *gone, int n, const DpValue *nam
 static bool follow(const DpValue *element, DpValue *replacement, void *arg);
 static DpValue key_moved(const DpSingle *s, const DpValue *identity, const DpSingleGone *gone);
 static void referenced(DpSingle *s, const DpValue *identity) pg_attribute_noreturn();
+static void single_sql_identity(StringInfo sql, DpSingle *s, const char *alias);
 
 /*
  * Keeps what has that identity from going.
@@ -173,10 +174,10 @@ naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most)
 				"ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS r (low, high) JOIN ");
 			dp_sql_table(&sql, decl->target);
 			appendStringInfoString(&sql, " AS t ON ");
-			dp_single_sql_identity(&sql, s, "t");
+			single_sql_identity(&sql, s, "t");
 			dp_sql_own_operator(&sql, ">=");
 			appendStringInfoString(&sql, "r.low AND ");
-			dp_single_sql_identity(&sql, s, "t");
+			single_sql_identity(&sql, s, "t");
 			dp_sql_own_operator(&sql, "<");
 			appendStringInfoString(&sql, "r.high");
 			types[0] = types[1] = dp_types()->bson_value_array;
@@ -537,7 +538,7 @@ dp_single_forget_missing(DpSingle *s)
 			quote_identifier(decl->doc_column));
 		dp_sql_table(&sql, decl->target);
 		appendStringInfoString(&sql, " AS o WHERE ");
-		dp_single_sql_identity(&sql, s, "o");
+		single_sql_identity(&sql, s, "o");
 		dp_sql_own_operator(&sql, "=");
 		appendStringInfoString(&sql, "p.id)");
 		plan = dp_plan_make(decl, &plan_missing, sql.data, 2, types);
@@ -562,8 +563,9 @@ dp_single_forget_missing(DpSingle *s)
 
 /* ---------------------------------------------------------------- pieces of statements */
 
-void
-dp_single_sql_identity(StringInfo sql, DpSingle *s, const char *alias)
+/* (doc) as the functions of the indexes are called. */
+static void
+single_sql_identity(StringInfo sql, DpSingle *s, const char *alias)
 {
 	StringInfoData ids;
 	DpValue value;
@@ -665,10 +667,10 @@ dp_single_sql(DpSingle *s, bool with_type)
 		appendStringInfoString(&sql, "$1");
 		return sql.data;
 	}
-	dp_single_sql_identity(&sql, s, "t");
+	single_sql_identity(&sql, s, "t");
 	dp_sql_own_operator(&sql, ">=");
 	appendStringInfoString(&sql, "$1 AND ");
-	dp_single_sql_identity(&sql, s, "t");
+	single_sql_identity(&sql, s, "t");
 	dp_sql_own_operator(&sql, "<");
 	appendStringInfoString(&sql, "$2");
 	if (with_type)
@@ -678,7 +680,7 @@ dp_single_sql(DpSingle *s, bool with_type)
 		appendStringInfoString(&sql, "$3");
 	}
 	appendStringInfoString(&sql, " ORDER BY ");
-	dp_single_sql_identity(&sql, s, "t");
+	single_sql_identity(&sql, s, "t");
 	return sql.data;
 }
 

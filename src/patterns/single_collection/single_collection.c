@@ -50,6 +50,7 @@ static DpSingle *
 noted(DpDecl *decl, struct varlena *value, DpValue *identity, DpValue *becomes, bool *moved);
 static void lock_row(DpSingle *s, Relation rel, HeapTuple tuple);
 static struct varlena *tuple_document(const DpSingle *s, HeapTuple tuple, TupleDesc desc);
+static bool single_is_id(const DpValue *value);
 
 /*
  * single_collection_trigger(): the triggers of the pattern.
@@ -251,8 +252,9 @@ id_field(const DpSingleIds *ids, const DpValue *type)
 	return NULL;
 }
 
-bool
-dp_single_is_id(const DpValue *value)
+/* Whether a value can be an id. */
+static bool
+single_is_id(const DpValue *value)
 {
 	return value->type != DP_TYPE_NULL && value->type != DP_TYPE_UNDEFINED &&
 		   value->type != DP_TYPE_ARRAY && value->type != DP_TYPE_REGEX &&
@@ -266,12 +268,12 @@ dp_single_id(const DpSingleIds *ids, const uint8 *doc, uint32 size, DpValue *id)
 	DpPath *path;
 
 	if (ids->n == 0)
-		return dp_document_find(doc, size, "_id", 3, id) && dp_single_is_id(id);
+		return dp_document_find(doc, size, "_id", 3, id) && single_is_id(id);
 	if (ids->type_field == NULL || !dp_path_find(doc, size, ids->type_field, &type) ||
 		type.type != DP_TYPE_STRING)
 		return false;
 	path = id_field(ids, &type);
-	return path != NULL && dp_path_find(doc, size, path, id) && dp_single_is_id(id);
+	return path != NULL && dp_path_find(doc, size, path, id) && single_is_id(id);
 }
 
 bool
@@ -650,7 +652,7 @@ dp_single_problem(const DpSingle *s, struct varlena *doc, const DpSingleDoc *rea
 	}
 	for (i = 0; i < read->nparents; i++)
 	{
-		if (!dp_single_is_id(&read->parents[i]))
+		if (!single_is_id(&read->parents[i]))
 			return psprintf("Its field \"%s\" holds a value of type %s, which is no id.",
 							dp_decl_text(s->decl, "related_field"),
 							dp_type_name(read->parents[i].type));

@@ -96,9 +96,6 @@ extern void dp_single_ids_parse(DpSingleIds *ids, const uint8 *doc, uint32 size)
 /* The identity of a key; false unless it is a string without a NUL.  In the current context. */
 extern bool dp_single_key(const DpValue *key, const char *separator, uint32 len, DpValue *identity);
 
-/* Whether a value can be an id. */
-extern bool dp_single_is_id(const DpValue *value);
-
 /* What is wrong with a document, as the detail of an error of that code; NULL if nothing is. */
 extern const char *
 dp_single_problem(const DpSingle *s, struct varlena *doc, const DpSingleDoc *read, int *code);
@@ -147,9 +144,6 @@ extern int64 dp_single_forget_missing(DpSingle *s);
 
 /* The SQL of what single_collection_get() runs. */
 extern char *dp_single_sql(DpSingle *s, bool with_type);
-
-/* (doc) as the functions of the indexes are called. */
-extern void dp_single_sql_identity(StringInfo sql, DpSingle *s, const char *alias);
 
 /* Values of a filter {"related": id [, "type": type]} or of a range of identities. */
 extern struct varlena *

@@ -49,14 +49,15 @@ static bool refuse(DpItemProblem *problem, int sqlstate, char *message, char *de
 static void item_expiry(DpSingleTable *s, DpItem *item);
 static void set_text(HeapTuple tuple, TupleDesc desc, AttrNumber attnum, const char *wanted,
 					 int *cols, Datum *values, bool *nulls, int *n);
+static DpSingleTable *single_table_of(DpDecl *decl);
 
 /* ---------------------------------------------------------------- declarations */
 
 /*
  * What a declaration says.
  */
-DpSingleTable *
-dp_single_table(DpDecl *decl)
+static DpSingleTable *
+single_table_of(DpDecl *decl)
 {
 	DpSingleTable *s;
 	MemoryContext old;
@@ -110,7 +111,7 @@ dp_single_table_of(Oid relid)
 		DpDecl *decl = lfirst(lc);
 
 		if (strcmp(decl->pattern, "single_table") == 0)
-			return dp_single_table(decl);
+			return single_table_of(decl);
 	}
 	ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 					errmsg("%s is not a single table", dp_relation_name(relid)),
@@ -596,7 +597,7 @@ dp_single_table_trigger(PG_FUNCTION_ARGS)
 														: trigdata->tg_trigtuple;
 	if (!dp_decl_maintained(decl))
 		return PointerGetDatum(tuple);
-	s = dp_single_table(decl);
+	s = single_table_of(decl);
 	desc = RelationGetDescr(trigdata->tg_relation);
 	value = heap_getattr(tuple, decl->doc_attnum, desc, &isnull);
 	if (isnull)

@@ -105,9 +105,6 @@ typedef struct DpSingleTable
 	char plan_query[1 + DP_SINGLE_TABLE_INDEXES][128];
 } DpSingleTable;
 
-/* What a declaration says, kept with it. */
-extern DpSingleTable *dp_single_table(DpDecl *decl);
-
 /* The single table that a relation is.  Raises WRONG_OBJECT_TYPE if it is none. */
 extern DpSingleTable *dp_single_table_of(Oid relid);
 

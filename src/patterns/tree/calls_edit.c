@@ -43,6 +43,8 @@ static uint64
 execute(DpTree *tree, const char *sql, int n, Oid *types, Datum *values, int expected);
 static struct varlena *new_id(const DpValue *id, text *suffix);
 static struct varlena *string_value(const char *s, int len);
+static struct varlena *
+tree_place_value(DpTree *tree, const DpValue *parent, const DpValue *id, const char **path);
 
 /*
  * tree_move(rel regclass, key "any", parent "any", name text): parent NULL makes a root
@@ -98,7 +100,7 @@ node_move(DpTree *tree, DpTreeItem *node, struct varlena *argument)
 		parent = dp_tree_read_node(tree, argument)->id;
 		read_end();
 	}
-	value = dp_tree_place_value(tree, argument == NULL ? NULL : &parent, &node->id, &path);
+	value = tree_place_value(tree, argument == NULL ? NULL : &parent, &node->id, &path);
 	if (tree->truth != DP_TREE_CHILDREN)
 		return write_doc(tree, &node->id, path, value);
 	had_parent = dp_tree_parent(tree, node->doc, &old);
@@ -265,8 +267,13 @@ dp_tree_delete_call(PG_FUNCTION_ARGS)
 
 /* ---------------------------------------------------------------- places of nodes */
 
-struct varlena *
-dp_tree_place_value(DpTree *tree, const DpValue *parent, const DpValue *id, const char **path)
+/*
+ * What the truth of a node with an id says if it hangs below a parent (NULL: a
+ * root), and at which path; NULL: nothing is there.  The ids above the parent
+ * are left to the triggers.
+ */
+static struct varlena *
+tree_place_value(DpTree *tree, const DpValue *parent, const DpValue *id, const char **path)
 {
 	StringInfoData text;
 	DpBuilder b;
@@ -313,7 +320,7 @@ dp_tree_place(DpTree *tree, struct varlena *doc, const DpValue *parent)
 	struct varlena *result;
 
 	(void) dp_tree_id(tree, doc, &id);
-	value = dp_tree_place_value(tree, parent, &id, &text);
+	value = tree_place_value(tree, parent, &id, &text);
 	path = dp_path_parse(text, strlen(text));
 	if (value != NULL)
 	{

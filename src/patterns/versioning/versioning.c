@@ -106,6 +106,9 @@ static void all_deleted(Versioning *v, Relation rel);
 static void trim(Versioning *v, const DpKey *key, int64 revision);
 static void check_number(int64 revision);
 static void check_place(Versioning *v, struct varlena *doc);
+static void versioning_record(Versioning *v, const DpKey *key, int64 revision, char operation,
+							  struct varlena *before, struct varlena *after);
+static struct varlena *versioning_row_document(Versioning *v, HeapTuple tuple, TupleDesc desc);
 
 /*
  * versioning_trigger(): the triggers of the pattern on its table.
@@ -166,7 +169,7 @@ dp_versioning_trigger(PG_FUNCTION_ARGS)
 		if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 			after_insert(v, trigdata->tg_trigtuple, desc, &key);
 		else
-			after_delete(v, dp_versioning_row_document(v, trigdata->tg_trigtuple, desc), &key);
+			after_delete(v, versioning_row_document(v, trigdata->tg_trigtuple, desc), &key);
 	}
 	return PointerGetDatum(NULL);
 }
@@ -493,8 +496,9 @@ dp_versioning_with_number(Versioning *v, struct varlena *doc, int64 revision, st
 	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &value);
 }
 
-struct varlena *
-dp_versioning_row_document(Versioning *v, HeapTuple tuple, TupleDesc desc)
+/* The document of a row of the table; NULL for a null.  Detoasted. */
+static struct varlena *
+versioning_row_document(Versioning *v, HeapTuple tuple, TupleDesc desc)
 {
 	bool isnull;
 	Datum doc = heap_getattr(tuple, v->decl->doc_attnum, desc, &isnull);
@@ -748,8 +752,8 @@ static HeapTuple
 before_update(Versioning *v, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
-	struct varlena *before = dp_versioning_row_document(v, trigdata->tg_trigtuple, desc);
-	struct varlena *after = dp_versioning_row_document(v, trigdata->tg_newtuple, desc);
+	struct varlena *before = versioning_row_document(v, trigdata->tg_trigtuple, desc);
+	struct varlena *after = versioning_row_document(v, trigdata->tg_newtuple, desc);
 	struct varlena *same;
 	DpKey old_key;
 	DpKey new_key;
@@ -829,7 +833,7 @@ before_update(Versioning *v, TriggerData *trigdata)
 static void
 after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 {
-	struct varlena *doc = dp_versioning_row_document(v, tuple, desc);
+	struct varlena *doc = versioning_row_document(v, tuple, desc);
 	int64 number;
 	int64 given = 0;
 	bool has_number;
@@ -858,7 +862,7 @@ after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 			return;
 		if (recorded)
 		{
-			dp_versioning_record(v, key, given, DP_VERSION_INSERT, NULL, doc);
+			versioning_record(v, key, given, DP_VERSION_INSERT, NULL, doc);
 			return;
 		}
 		/* patterns have written what they keep, or it is gone */
@@ -871,7 +875,7 @@ after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 	if (has_number ? given != number : number > 1)
 		correct_number(v, key, number, DP_VERSION_INSERT, NULL);
 	else
-		dp_versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
+		versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
 }
 
 /* The document of that key as it is now; NULL if there is none. */
@@ -895,8 +899,8 @@ static void
 after_update(Versioning *v, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
-	struct varlena *before = dp_versioning_row_document(v, trigdata->tg_trigtuple, desc);
-	struct varlena *after = dp_versioning_row_document(v, trigdata->tg_newtuple, desc);
+	struct varlena *before = versioning_row_document(v, trigdata->tg_trigtuple, desc);
+	struct varlena *after = versioning_row_document(v, trigdata->tg_newtuple, desc);
 	DpKey old_key;
 	DpKey new_key;
 	Correction *c;
@@ -912,7 +916,7 @@ after_update(Versioning *v, TriggerData *trigdata)
 	{
 		/* what became of it, whatever other triggers have made of it on its way */
 		if (after != NULL)
-			dp_versioning_record(v, &new_key, c->revision, c->operation, c->before, after);
+			versioning_record(v, &new_key, c->revision, c->operation, c->before, after);
 		c->recorded = true;
 		return;
 	}
@@ -957,7 +961,7 @@ after_update(Versioning *v, TriggerData *trigdata)
 		missing = !dp_revisions_find(&store, &old_key, number, &r);
 		dp_revisions_close(&store);
 		if (missing)
-			dp_versioning_record(v, &old_key, number, DP_VERSION_INSERT, NULL, before);
+			versioning_record(v, &old_key, number, DP_VERSION_INSERT, NULL, before);
 	}
 	check_number(number);
 	if (is_superseded(trigdata->tg_newtuple))
@@ -974,7 +978,7 @@ after_update(Versioning *v, TriggerData *trigdata)
 	if (!dp_versioning_number(v, after, &old_number) || old_number != number + 1)
 		correct_number(v, &old_key, number + 1, DP_VERSION_UPDATE, before);
 	else
-		dp_versioning_record(v, &old_key, number + 1, DP_VERSION_UPDATE, before, after);
+		versioning_record(v, &old_key, number + 1, DP_VERSION_UPDATE, before, after);
 }
 
 /* A document has gone. */
@@ -989,8 +993,8 @@ after_delete(Versioning *v, struct varlena *doc, const DpKey *key)
 	number = stored_number(v, key, doc, &missing);
 	check_number(number);
 	if (missing)
-		dp_versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
-	dp_versioning_record(v, key, number + 1, DP_VERSION_DELETE, doc, NULL);
+		versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
+	versioning_record(v, key, number + 1, DP_VERSION_DELETE, doc, NULL);
 }
 
 /* Whether this transaction has written the row again, or deleted it. */
@@ -1017,7 +1021,7 @@ dp_versioning_adopt(Versioning *v, const DpKey *key, struct varlena *doc)
 	}
 	if (has_number)
 		number = given;
-	dp_versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
+	versioning_record(v, key, number, DP_VERSION_INSERT, NULL, doc);
 	return number;
 }
 
@@ -1025,9 +1029,9 @@ dp_versioning_adopt(Versioning *v, const DpKey *key, struct varlena *doc)
  * Adds a revision.  before is the document that the number before it stands
  * for, after the one that it stands for itself, NULL where there is none.
  */
-void
-dp_versioning_record(Versioning *v, const DpKey *key, int64 revision, char operation,
-					 struct varlena *before, struct varlena *after)
+static void
+versioning_record(Versioning *v, const DpKey *key, int64 revision, char operation,
+				  struct varlena *before, struct varlena *after)
 {
 	List *paths = dp_versioning_left_out(v);
 	struct varlena *delta = NULL;
@@ -1214,7 +1218,7 @@ all_deleted(Versioning *v, Relation rel)
 
 		CHECK_FOR_INTERRUPTS();
 		dp_key_of_tuple(v->decl, tuple, RelationGetDescr(rel), &key);
-		after_delete(v, dp_versioning_row_document(v, tuple, RelationGetDescr(rel)), &key);
+		after_delete(v, versioning_row_document(v, tuple, RelationGetDescr(rel)), &key);
 		MemoryContextReset(context);
 	}
 	MemoryContextSwitchTo(old);

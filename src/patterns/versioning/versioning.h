@@ -128,9 +128,6 @@ extern bool dp_versioning_number(Versioning *v, struct varlena *doc, int64 *revi
 extern struct varlena *
 dp_versioning_with_number(Versioning *v, struct varlena *doc, int64 revision, struct varlena *like);
 
-/* The document of a row of the table; NULL for a null.  Detoasted. */
-extern struct varlena *dp_versioning_row_document(Versioning *v, HeapTuple tuple, TupleDesc desc);
-
 /*
  * What is left out of revisions that are recorded now: fields that other patterns of the table
  * keep.
@@ -294,10 +291,6 @@ extern int64 dp_versioning_first_shown(Versioning *v, const DpKey *key, int flag
  * has no history it begins with the number that the document has, or 1.  Returns the number.
  */
 extern int64 dp_versioning_adopt(Versioning *v, const DpKey *key, struct varlena *doc);
-
-/* Adds the revision after one, with what leads back to it. */
-extern void dp_versioning_record(Versioning *v, const DpKey *key, int64 revision, char operation,
-								 struct varlena *before, struct varlena *after);
 
 /*
  * Writes the document of a row with another number, and records it as that revision, with nothing

@@ -312,9 +312,6 @@ extern bool dp_bucket_find_times(DpBucketReader *r, int64 since, int64 until, in
 
 /* ---------------------------------------------------------------- whole buckets */
 
-/* A builder that makes buckets with the same columns. */
-extern DpBucketBuilder *dp_bucket_builder_like(DpBucketReader *r, MemoryContext mcxt);
-
 /*
  * All rows of the buckets in one bucket, palloc'd; of equal times those of the
  * earlier bucket come first.  Columns are found by name, or by position.

@@ -20,9 +20,11 @@
 static void check_values(const DpPackedColumn *p, const DpValues *v);
 static void check_value(int type, const DpString *s);
 static void compare_columns(const DpPackedColumn *is, const DpPackedColumn *was);
+static DpBucketBuilder *bucket_builder_like(DpBucketReader *r, MemoryContext mcxt);
 
-DpBucketBuilder *
-dp_bucket_builder_like(DpBucketReader *r, MemoryContext mcxt)
+/* A builder that makes buckets with the same columns. */
+static DpBucketBuilder *
+bucket_builder_like(DpBucketReader *r, MemoryContext mcxt)
 {
 	DpBucketBuilder *b = dp_builder_create(mcxt, r->flags);
 
@@ -68,7 +70,7 @@ dp_bucket_merge(const Datum *buckets, int n)
 	{
 		dp_bucket_open(&r, buckets[i]);
 		if (b == NULL)
-			b = dp_bucket_builder_like(&r, CurrentMemoryContext);
+			b = bucket_builder_like(&r, CurrentMemoryContext);
 		else
 			add_missing_columns(b, &r);
 	}
@@ -102,7 +104,7 @@ dp_bucket_slice(Datum bucket, const int64 *since, const int64 *until)
 		result = PG_DETOAST_DATUM_COPY(bucket);
 	else if (from < to)
 	{
-		DpBucketBuilder *b = dp_bucket_builder_like(&r, CurrentMemoryContext);
+		DpBucketBuilder *b = bucket_builder_like(&r, CurrentMemoryContext);
 
 		dp_bucket_append_bucket(b, &r, from, to);
 		result = dp_bucket_builder_finish(b);
@@ -178,7 +180,7 @@ dp_bucket_validate(const uint8 *bytes, Size size)
 		dp_column_load(&r, i, &v, presence);
 		check_values(dp_bucket_column(&r, i), &v);
 	}
-	b = dp_bucket_builder_like(&r, CurrentMemoryContext);
+	b = bucket_builder_like(&r, CurrentMemoryContext);
 	dp_bucket_append_bucket(b, &r, 0, r.count);
 	packed = dp_bucket_builder_finish(b);
 
