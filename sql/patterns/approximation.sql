@@ -49,9 +49,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION approximation_enable(regclass, text, bigint, double precision, text, int, text, text) IS
-  'declares the approximation pattern: a field that is not written for every event (step: one write in n; error: a standard error of at most that fraction; threshold: ''100'' or ''1%'', '
-  'an UPDATE that moves the field by less is put back, so that small ones do not add up) or counts exactly on rows aside (slots). Returns the name of the declaration. '
-  'Locks the table against writers; errors 22023 for options that do not fit, 42710 for a second declaration of the name, 42501 unless the caller owns the table';
+  'Declares the approximation pattern for a field, with one of four forms: step (one write in n), '
+  'error (a bound for the standard error), threshold (''100'' or ''1%'': smaller moves by an '
+  'UPDATE are undone) or slots (exact, in side rows). Returns the name of the declaration '
+  '(default: the field). Locks the table against writers. Errors: 22023 not exactly one form, or '
+  'options that do not fit, 42710 the name exists, 42501 unless the caller owns the table';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION docpatterns._approximation_create_triggers(rel regclass, options bson) RETURNS void
@@ -190,16 +192,20 @@ COMMENT ON FUNCTION docpatterns._approximation_disable(regclass, text, bson) IS 
 CREATE FUNCTION approximation_add(rel regclass, key "any", amount "any", name text DEFAULT NULL) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_approximation_add' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION approximation_add(regclass, "any", "any", text) IS
-  'counts an event: adds the amount on average (with slots exactly) and returns whether anything was written. Needs UPDATE on the table; locks the row only when it writes it (with slots, never). '
-  'Errors P0002 when there is no such document (noticed only when it is read), 42804 for an amount or a field that is no number, 22023 for one that is not finite, 42809 for a key of another type';
+  'Counts an event: adds the amount on average (with slots exactly) and returns whether anything '
+  'was written. Needs UPDATE; locks the row only to write it (with slots, never). Errors: P0002 no '
+  'such document, if it is read, 42804 an amount or a field that is not a number, 22023 an amount '
+  'that is not finite, 42809 a key of another type';
 
 CREATE FUNCTION approximation_read(rel regclass, key "any", name text DEFAULT NULL, OUT estimate numeric, OUT low numeric, OUT high numeric) RETURNS record
   AS 'MODULE_PATHNAME', 'dp_approximation_read' LANGUAGE C STABLE;
 COMMENT ON FUNCTION approximation_read(regclass, "any", text) IS
-  'what a field counts, and between which numbers the truth lies in 95 of 100 cases (with a threshold: always, for absolute writes; with slots: exactly); needs SELECT on the table; '
-  'errors P0002 when there is no such document, 42809 for a key of another type';
+  'The count and its bounds at 95 % (with a threshold: certain, for absolute writes; with slots: '
+  'exact). Needs SELECT; reads one row, with slots a row for each';
 
 CREATE FUNCTION approximation_sync(rel regclass, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_approximation_sync' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION approximation_sync(regclass, text) IS
-  'folds slots that nobody is adding to into documents that nobody is writing, and returns how many these are; does nothing in the other forms. Waits for nobody; locks these rows until the transaction ends; error 42501 unless the caller owns the table';
+  'Adds slots that nothing is adding to into documents that nothing is writing, and returns the '
+  'number of documents; does nothing in the other forms. Does not wait; locks these rows. Error: '
+  '42501 unless the caller owns the table';
