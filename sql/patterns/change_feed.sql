@@ -28,9 +28,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION change_feed_enable(regclass, text, boolean, boolean, text, text) IS
-  'records every change of a document (operation, key, document, changed paths) in a table <table>_<name>, for change_feed_read. documents: false keeps keys and paths only. '
-  'notify: who has said LISTEN on the channel (default <table>_<name>) is told once for each transaction. Returns the name of the declaration. '
-  'Locks the table against writers; errors 42710 for a second declaration of the name, 42P07 when there is such a table, 22023 for a channel that is none, 42501 unless the caller owns the table';
+  'Records every change of a document (operation, key, document, changed paths) in a table '
+  '<table>_<name>. documents false records keys and paths only; notify sends a notification to '
+  'channel (default <table>_<name>) for each transaction. Returns the name of the declaration. '
+  'Locks the table against writers. Errors: 22004, 42710 the name exists, 42P07 the table exists, '
+  '22023 an invalid channel, 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._change_feed_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -68,19 +70,23 @@ CREATE FUNCTION change_feed_read(rel regclass, after bigint DEFAULT NULL, take i
   RETURNS TABLE ("position" bigint, operation text, key bson_value, document bson, paths text[], at timestamptz, transaction bigint)
   AS 'MODULE_PATHNAME', 'dp_change_feed_read' LANGUAGE C VOLATILE ROWS 100;
 COMMENT ON FUNCTION change_feed_read(regclass, bigint, int, text) IS
-  'changes after a position (NULL: from the start), at most take of them, in an order to which nothing is ever added before what was read; the position of the last row is where to go on. '
-  'Shows the latest state at every isolation level, without what has been written since the oldest transaction began to that is still writing to the table. Needs SELECT on the table; '
-  'errors 22023 for a position before what was purged, 42501 for users whom policies hide rows from, 55000 on a standby';
+  'Changes after a position (NULL: from the start), at most take of them, in an order to which '
+  'nothing is added before what was read. Shows the latest state at every isolation level, up to '
+  'the first write of the oldest transaction that is still writing to the table. Needs SELECT; an '
+  'index scan. Errors: 22023 a position before purged changes, or a take below 1, 42501 if '
+  'policies hide rows';
 
 CREATE FUNCTION change_feed_position(rel regclass, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_change_feed_position' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION change_feed_position(regclass, text) IS
-  'the position to read from for those who want what comes from now on: what is before it was committed before, and is seen by who looks at the table after this; rights and errors as change_feed_read';
+  'The position from which to read later changes; everything before it was committed earlier. '
+  'Rights and errors as change_feed_read';
 
 CREATE FUNCTION change_feed_purge(rel regclass, until bigint DEFAULT NULL, older_than interval DEFAULT NULL, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_change_feed_purge' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION change_feed_purge(regclass, bigint, interval, text) IS
-  'removes changes up to a position, or those that are older; how many. Who then reads from an earlier position gets an error. Error 42501 unless the caller owns the table, 22023 unless one of the two is given';
+  'Removes changes up to a position, or older ones, and returns their number. Errors: 22023 unless '
+  'one of the two is given, 42501 unless the caller owns the table';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
