@@ -21,9 +21,10 @@ COMMENT ON FUNCTION docpatterns._fanout_verify(regclass, text) IS 'compiles a de
 CREATE FUNCTION fanout_timeline(rel regclass, reader "any", take int DEFAULT 100, name text DEFAULT NULL, OUT key bson_value, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_fanout_timeline' LANGUAGE C STABLE ROWS 100 COST 1000;
 COMMENT ON FUNCTION fanout_timeline(regclass, "any", int, text) IS
-  'the first take posts (keep at most) of those whom the reader follows, in the order of walls: the primary key of each, and its document as it is now. '
-  'Needs SELECT on the posts and the walls, and on the followers for a reader without a wall. Reads the wall, each post by its key, and the first posts of authors that are not fanned out; takes no locks; '
-  'errors 42704 if there is no fan-out, 22004 and 22023 for arguments that do not fit, 55000 if a table is missing';
+  'The first take posts (keep at most) of the authors whom the reader follows, in the order of '
+  'walls, each with its primary key and its current document. Needs SELECT on posts and walls, and '
+  'on followers for a reader without a wall. Takes no locks. Errors: 42704 no fan-out, 22004 or '
+  '22023 arguments that do not fit, 55000 a table is missing';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -131,10 +132,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION fanout_enable(regclass, text, text, regclass, text, text, int, bigint, bson, text, text, text) IS
-  'declares a fan-out: posts of rel are put on the walls of those who follow their author, one document for each reader with the first keep of them. '
-  'author is a path in posts, follower and followee are paths in followers; walls is a collection without documents, or is made; authors with more follows than celebrity_threshold are looked up when walls are read. '
-  'Returns the name of the declaration (by default that of walls). Locks the tables against writers and makes the indexes that it needs; errors 22023 and 22004 for options that do not fit, '
-  '42710 for a name that is taken, 42809 and 55000 for tables that cannot serve, 42501 unless the caller owns the tables';
+  'Declares a fan-out: each reader has one document in walls with the first keep posts of the '
+  'authors whom the reader follows. Returns the name of the declaration. Locks the tables against '
+  'writers and builds indexes. Errors: 22023 or 22004 options that do not fit, 42710 the name '
+  'exists, 42809 or 55000 tables that cannot serve, 42501 unless the caller owns the tables';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
