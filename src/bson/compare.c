@@ -116,6 +116,21 @@ dp_value_compare(const DpValue *a, const DpValue *b)
 	return 0; /* not reached */
 }
 
+bool
+dp_array_holds(const DpValue *array, const DpValue *value)
+{
+	DpIter iter;
+	DpValue element;
+
+	dp_iter_init_value(&iter, array);
+	while (dp_iter_next_value(&iter, &element))
+	{
+		if (dp_value_compare(&element, value) == 0)
+			return true;
+	}
+	return false;
+}
+
 int
 dp_document_compare(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize)
 {

@@ -59,6 +59,9 @@ extern const uint8 dp_type_class[256];
  * document.
  */
 extern int dp_value_compare(const DpValue *a, const DpValue *b);
+
+/* Whether an element of the array equals the value. */
+extern bool dp_array_holds(const DpValue *array, const DpValue *value);
 extern int dp_document_compare(const uint8 *a, uint32 asize, const uint8 *b, uint32 bsize);
 
 /* Sorts values, the least first: stable. */

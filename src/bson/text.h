@@ -38,6 +38,9 @@ extern struct varlena *dp_cstring_to_value(const char *s, Size len, Node *escont
  */
 extern void dp_value_to_text(StringInfo out, const DpValue *v, DpTextForm form, int indent);
 
+/* A value for a message, cut at 100 bytes. */
+extern char *dp_value_to_message(const DpValue *v);
+
 /*
  * Append milliseconds since 1970 as ISO 8601 in UTC; years that have not four digits carry a sign.
  */

@@ -18,6 +18,7 @@
 #endif
 
 #include "common/shortest_dec.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -98,6 +99,20 @@ dp_value_to_text(StringInfo out, const DpValue *v, DpTextForm form, int indent)
 	pr.limit = v->data + v->len;
 	print_value(&pr, v);
 	*room(&pr, 1) = '\0';
+}
+
+char *
+dp_value_to_message(const DpValue *v)
+{
+	StringInfoData buf;
+	int len;
+
+	initStringInfo(&buf);
+	dp_value_to_text(&buf, v, DP_TEXT_RELAXED, -1);
+	len = pg_mbcliplen(buf.data, buf.len, 100);
+	if (len < buf.len)
+		return psprintf("%.*s...", len, buf.data);
+	return buf.data;
 }
 
 /*

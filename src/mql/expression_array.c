@@ -44,20 +44,6 @@ int_value(const DpNode *node, const DpValue *v, const char *what)
 	return (int32) n;
 }
 
-/* Whether the array holds the value. */
-static bool
-array_holds(const DpValue *array, const DpValue *v)
-{
-	DpIter iter;
-	DpValue element;
-
-	dp_iter_init_value(&iter, array);
-	while (dp_iter_next_value(&iter, &element))
-		if (dp_value_compare(&element, v) == 0)
-			return true;
-	return false;
-}
-
 /*
  * $arrayElemAt: [array, position], from the end if it is negative.  Missing
  * beyond the ends.
@@ -209,7 +195,7 @@ in_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	dp_arg(node, 1, state, &array);
 	if (array.type != DP_TYPE_ARRAY)
 		dp_node_type_error(node, "an array as its second argument", &array);
-	return dp_result_bool(result, v.type != DP_TYPE_EOD && array_holds(&array, &v));
+	return dp_result_bool(result, v.type != DP_TYPE_EOD && dp_array_holds(&array, &v));
 }
 
 /*

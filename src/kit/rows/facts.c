@@ -8,8 +8,6 @@
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_language.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
@@ -23,13 +21,13 @@
 #include "bson/catalog.h"
 #include "kit/anchor.h"
 #include "kit/rows/lookup.h"
+#include "kit/sql/function.h"
 
 static HTAB *facts_table = NULL;
 static List *buried = NIL; /* contexts of checks that may be in use */
 
 static void facts_triggers(DpTableFacts *facts, Relation rel, DpSkipTrigger skip);
 static void facts_checks(DpTableFacts *facts, Relation rel);
-static bool function_keeps_state(Oid function, void *context);
 static bool expression_keeps_state(Node *node, void *context);
 static void facts_bury(DpTableFacts *facts);
 static void facts_xact(XactEvent event, void *arg);
@@ -202,21 +200,6 @@ facts_checks(DpTableFacts *facts, Relation rel)
 	MemoryContextSwitchTo(old);
 }
 
-/* Whether a function may keep something that ends before the backend does. */
-static bool
-function_keeps_state(Oid function, void *context)
-{
-	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Oid language = InvalidOid;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
-		ReleaseSysCache(tuple);
-	}
-	return language != INTERNALlanguageId && language != ClanguageId;
-}
-
 /* Whether a node may: all but the plainest. */
 static bool
 expression_keeps_state(Node *node, void *context)
@@ -239,7 +222,7 @@ expression_keeps_state(Node *node, void *context)
 		default:
 			return true;
 	}
-	if (check_functions_in_node(node, function_keeps_state, NULL))
+	if (check_functions_in_node(node, dp_function_keeps_state, NULL))
 		return true;
 	return expression_tree_walker(node, expression_keeps_state, context);
 }

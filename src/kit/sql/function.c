@@ -205,3 +205,17 @@ dp_user_path_end(int nestlevel)
 	if (nestlevel > 0)
 		AtEOXact_GUC(true, nestlevel);
 }
+
+bool
+dp_function_keeps_state(Oid function, void *context)
+{
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid language = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
+		ReleaseSysCache(tuple);
+	}
+	return language != INTERNALlanguageId && language != ClanguageId;
+}

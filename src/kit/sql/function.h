@@ -45,4 +45,10 @@ dp_user_function_call(DpUserFunction *f, Oid collation, Datum arg, bool arg_null
 extern int dp_user_path_begin(const char *path);
 extern void dp_user_path_end(int nestlevel);
 
+/*
+ * Whether a function, for check_functions_in_node(), is neither built in nor in C: it may keep
+ * something that ends before the backend does.
+ */
+extern bool dp_function_keeps_state(Oid function, void *context);
+
 #endif /* DP_KIT_SQL_FUNCTION_H */

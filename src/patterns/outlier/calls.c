@@ -565,18 +565,8 @@ dp_bson_array_holds(PG_FUNCTION_ARGS)
 {
 	DpValue array = dp_value_of_varlena(PG_GETARG_VARLENA_PP(0));
 	DpValue value = dp_value_of_varlena(PG_GETARG_VARLENA_PP(1));
-	DpIter iter;
-	DpValue element;
 
-	if (array.type != DP_TYPE_ARRAY)
-		PG_RETURN_BOOL(false);
-	dp_iter_init_value(&iter, &array);
-	while (dp_iter_next_value(&iter, &element))
-	{
-		if (dp_value_compare(&element, &value) == 0)
-			PG_RETURN_BOOL(true);
-	}
-	PG_RETURN_BOOL(false);
+	PG_RETURN_BOOL(array.type == DP_TYPE_ARRAY && dp_array_holds(&array, &value));
 }
 
 /*

@@ -89,7 +89,6 @@ static void chunk_join(Outlier *o, const DpKey *key, int64 number);
 static struct varlena *
 array_of(const DpValue *head, const DpValue *values, int n, const DpValue *tail);
 static List *chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest);
-static bool array_holds(const DpValue *array, const DpValue *value);
 
 const DpOutlierStore dp_outlier_chunks = { .exists = chunks_exist,
 										   .count = chunks_count,
@@ -639,7 +638,7 @@ chunks_holders(Outlier *o, const DpValue *value)
 		int j;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!array_holds(&elements, value))
+		if (!dp_array_holds(&elements, value))
 			continue;
 		key = palloc0(sizeof(DpKey));
 		key->n = o->decl->nkeys;
@@ -979,7 +978,7 @@ chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest
 	{
 		DpValue elements = elements_of(dp_result(i, 2, &isnull));
 
-		if (array_holds(&elements, value))
+		if (dp_array_holds(&elements, value))
 		{
 			int64 *number = palloc(sizeof(int64));
 
@@ -1000,20 +999,4 @@ elements_of(Datum value)
 		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
 						errmsg("the elements of a chunk of extras are no array")));
 	return elements;
-}
-
-/* Whether an element of the array equals the value. */
-static bool
-array_holds(const DpValue *array, const DpValue *value)
-{
-	DpIter iter;
-	DpValue element;
-
-	dp_iter_init_value(&iter, array);
-	while (dp_iter_next_value(&iter, &element))
-	{
-		if (dp_value_compare(&element, value) == 0)
-			return true;
-	}
-	return false;
 }

@@ -24,6 +24,7 @@
 
 #include "bson/catalog.h"
 #include "bson/compare.h"
+#include "bson/text.h"
 #include "kit/adopt.h"
 #include "kit/note.h"
 #include "kit/sql/run.h"
@@ -692,6 +693,6 @@ referenced(DpReference *ref, const DpValue *id)
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 			 errmsg("a document of table %s cannot go: documents of table %s refer to it",
 					dp_relation_name(ref->source->relid), dp_relation_name(ref->decl->target)),
-			 errdetail("Its key %s is named by their field \"%s\".", dp_ref_id_text(id),
+			 errdetail("Its key %s is named by their field \"%s\".", dp_value_to_message(id),
 					   field.data)));
 }

@@ -284,7 +284,4 @@ extern bool dp_ref_named(DpReference *ref, const DpValue *id);
 /* Raises FOREIGN_KEY_VIOLATION: there is no such source. */
 extern void dp_ref_missing(DpReference *ref, const DpValue *id) pg_attribute_noreturn();
 
-/* An id as text for messages, cut. */
-extern char *dp_ref_id_text(const DpValue *id);
-
 #endif /* DP_PATTERNS_REFERENCE_REFERENCE_H */

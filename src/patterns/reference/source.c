@@ -24,7 +24,6 @@
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "executor/spi.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
@@ -455,20 +454,6 @@ row_id(DpReference *ref, Relation rel, HeapTuple tuple)
 	return dp_value_of_varlena(dp_key_to_value(ref->source, &key));
 }
 
-char *
-dp_ref_id_text(const DpValue *id)
-{
-	StringInfoData buf;
-	int len;
-
-	initStringInfo(&buf);
-	dp_value_to_text(&buf, id, DP_TEXT_RELAXED, -1);
-	len = pg_mbcliplen(buf.data, buf.len, 100);
-	if (len < buf.len)
-		return psprintf("%.*s...", len, buf.data);
-	return buf.data;
-}
-
 void
 dp_ref_missing(DpReference *ref, const DpValue *id)
 {
@@ -480,7 +465,7 @@ dp_ref_missing(DpReference *ref, const DpValue *id)
 					errmsg("a document of table %s refers to a document that does not exist",
 						   dp_relation_name(ref->decl->target)),
 					errdetail("Its field \"%s\" names %s, which is no key of table %s.", field.data,
-							  dp_ref_id_text(id),
+							  dp_value_to_message(id),
 							  ref->source != NULL ? dp_relation_name(ref->source->relid)
 												  : "that is gone")));
 }

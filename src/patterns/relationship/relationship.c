@@ -37,6 +37,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "bson/text.h"
 #include "kit/note.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -62,7 +63,6 @@ static void statement_end(Oid relid);
 static void apply_row(DpRelationship *r, DpWriter *w, DpRelationshipEdge *edges, int n, bool build);
 static struct varlena *row_changed(DpRelationship *r, int side, struct varlena *doc,
 								   const DpRelationshipEdge *edges, int n);
-static bool array_has(const DpValue *array, const DpValue *value);
 static void leave_edges(DpRelationship *r, const DpRelationshipEdge *edges, int n);
 static void namers(DpRelationship *r, int side, const DpValue *key, DpRelationshipEdge **edges,
 				   int *n, int *cap);
@@ -281,21 +281,6 @@ dp_relationship_array(const DpRelationshipSide *side, struct varlena *doc, DpVal
 		   array->type == DP_TYPE_ARRAY;
 }
 
-static bool
-array_has(const DpValue *array, const DpValue *value)
-{
-	DpIter iter;
-	DpValue element;
-
-	dp_iter_init_value(&iter, array);
-	while (dp_iter_next_value(&iter, &element))
-	{
-		if (dp_value_compare(&element, value) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* BEFORE a row is written: raises CHECK_VIOLATION unless its field is an array of ids. */
 static void
 check_row(DpRelationship *r, int side, TriggerData *trigdata)
@@ -399,7 +384,7 @@ note_edges(DpRelationship *r, int side, struct varlena *doc, const DpValue *key,
 	{
 		DpBuilder b;
 
-		if (has_others && array_has(&others, &id))
+		if (has_others && dp_array_holds(&others, &id))
 			continue;
 		dp_builder_init_value(&b, 0);
 		dp_builder_begin_array(&b);
@@ -604,7 +589,7 @@ dp_relationship_apply(DpRelationship *r, DpRelationshipEdge *edges, int n, bool 
 
 				edges[kept - 1].sign =
 					dp_relationship_array(&r->sides[edges[i].side], doc, &array) &&
-							array_has(&array, &edges[i].to)
+							dp_array_holds(&array, &edges[i].to)
 						? DP_EDGE_COMES
 						: DP_EDGE_GOES;
 			}
@@ -673,7 +658,7 @@ apply_row(DpRelationship *r, DpWriter *w, DpRelationshipEdge *edges, int n, bool
 						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 						 errmsg("a document of table %s names a document that does not exist",
 								dp_relation_name(r->sides[1 - side].relid)),
-						 errdetail("%s is no key of table %s.", dp_ref_id_text(&edges[0].to),
+						 errdetail("%s is no key of table %s.", dp_value_to_message(&edges[0].to),
 								   dp_relation_name(s->relid))));
 			if (placed || !valid)
 				return;
@@ -790,7 +775,7 @@ dp_relationship_settle_note(DpDecl *decl, const DpValue *note)
 	}
 	else if (dp_relationship_array(&r->sides[edge.side],
 								   dp_relationship_row(r, edge.side, &edge.from), &array) &&
-			 array_has(&array, &edge.to))
+			 dp_array_holds(&array, &edge.to))
 		edge.sign = DP_EDGE_COMES;
 	else
 		edge.sign = DP_EDGE_GOES;
@@ -830,7 +815,7 @@ row_changed(DpRelationship *r, int side, struct varlena *doc, const DpRelationsh
 						errmsg("field \"%s\" of a document of table %s is no array of ids",
 							   field.data, dp_relation_name(s->relid)),
 						errdetail("It is a value of type %s in the document with the key %s.",
-								  dp_type_name(array.type), dp_ref_id_text(&edges[0].to))));
+								  dp_type_name(array.type), dp_value_to_message(&edges[0].to))));
 	}
 	dp_builder_init_value(&b, present ? array.len + 32 : 64);
 	dp_builder_begin_array(&b);
@@ -853,14 +838,14 @@ row_changed(DpRelationship *r, int side, struct varlena *doc, const DpRelationsh
 						 errmsg("a document of table %s cannot go: documents of table %s name it",
 								dp_relation_name(r->sides[1 - side].relid),
 								dp_relation_name(s->relid)),
-						 errdetail("Its key is %s.", dp_ref_id_text(&edges[i].from))));
+						 errdetail("Its key is %s.", dp_value_to_message(&edges[i].from))));
 			else
 				differs = true;
 		}
 	}
 	for (i = 0; i < n; i++)
 	{
-		if (edges[i].sign == DP_EDGE_COMES && !(present && array_has(&array, &edges[i].from)))
+		if (edges[i].sign == DP_EDGE_COMES && !(present && dp_array_holds(&array, &edges[i].from)))
 		{
 			dp_builder_append_value(&b, NULL, 0, &edges[i].from);
 			differs = true;

@@ -75,7 +75,6 @@ static void function_make(DpVersionMove *move, Oid function, Oid as, MemoryConte
 static void body_make(DpVersionMove *move);
 static Expr *returned_expression(Oid function);
 static bool calls_languages(Node *node, void *context);
-static bool is_language(Oid function, void *context);
 static uint8 type_read(const DpValue *spec);
 static void written_make(DpVersions *v);
 static int32 version_of_value(const DpValue *value);
@@ -418,24 +417,9 @@ calls_languages(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (check_functions_in_node(node, is_language, NULL))
+	if (check_functions_in_node(node, dp_function_keeps_state, NULL))
 		return true;
 	return expression_tree_walker(node, calls_languages, context);
-}
-
-/* Whether a function is neither built in nor in C. */
-static bool
-is_language(Oid function, void *context)
-{
-	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Oid language = InvalidOid;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
-		ReleaseSysCache(tuple);
-	}
-	return language != INTERNALlanguageId && language != ClanguageId;
 }
 
 /* The type that the field is written in. */

@@ -26,6 +26,7 @@
 
 #include "bson/catalog.h"
 #include "bson/compare.h"
+#include "bson/text.h"
 #include "kit/note.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -259,7 +260,7 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 			if (!dp_tree_lock_id(tree, nodes, &came->parent, LockTupleShare, &left))
 				ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 								errmsg("node %s does not exist in table %s",
-									   dp_tree_id_text(&came->parent),
+									   dp_value_to_message(&came->parent),
 									   dp_relation_name(tree->decl->target)),
 								errdetail("Documents of table %s hang on nodes of it.",
 										  dp_relation_name(attached->decl->target))));
@@ -277,7 +278,8 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 					ERROR,
 					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 					 errmsg("node %s of table %s does not hang on a root",
-							dp_tree_id_text(&came->parent), dp_relation_name(tree->decl->target)),
+							dp_value_to_message(&came->parent),
+							dp_relation_name(tree->decl->target)),
 					 errhint(
 						 "CALL pattern_build() brings a tree in line that was there before it was declared.")));
 		}
@@ -553,7 +555,7 @@ dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id)
 		follow_one(&follow, id, chain, n, false);
 	else if (chain == NULL && dp_tree_find_children(attached, follow.w, id))
 		ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-						errmsg("node %s does not exist in table %s", dp_tree_id_text(id),
+						errmsg("node %s does not exist in table %s", dp_value_to_message(id),
 							   dp_relation_name(tree->decl->target)),
 						errdetail("Documents of table %s hang on nodes of it.",
 								  dp_relation_name(decl->target))));
@@ -581,8 +583,8 @@ dp_tree_follow_gone(DpTree *tree, DpTreeFollow **follow, const DpValue *id, DpTr
 						ERROR,
 						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 						 errmsg("documents of table %s hang on node %s of table %s",
-								dp_relation_name(f->attached->decl->target), dp_tree_id_text(id),
-								dp_relation_name(tree->decl->target)),
+								dp_relation_name(f->attached->decl->target),
+								dp_value_to_message(id), dp_relation_name(tree->decl->target)),
 						 errdetail("The declaration of the tree says: on_delete => 'restrict'.")));
 				break;
 			case DP_TREE_CASCADE:

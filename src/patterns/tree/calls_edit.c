@@ -23,6 +23,7 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "bson/objectid.h"
+#include "bson/text.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/tree/calls.h"
@@ -69,7 +70,7 @@ dp_tree_move_call(PG_FUNCTION_ARGS)
 			ereport(
 				ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("node %s of table %s could not be moved", dp_tree_id_text(&node->id),
+				 errmsg("node %s of table %s could not be moved", dp_value_to_message(&node->id),
 						dp_relation_name(tree->decl->target)),
 				 errdetail(
 					 "It, or a parent, comes and goes all the time, or a trigger or a policy keeps a row from being written.")));
@@ -217,7 +218,7 @@ dp_tree_copy_call(PG_FUNCTION_ARGS)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("node %s of table %s could not be written", dp_tree_id_text(&parent),
+			 errmsg("node %s of table %s could not be written", dp_value_to_message(&parent),
 					dp_relation_name(tree->decl->target)),
 			 errdetail(
 				 "It has been deleted meanwhile, or a trigger or a policy keeps its row from being written.")));

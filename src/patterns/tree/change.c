@@ -28,6 +28,7 @@
 #include "utils/memutils.h"
 
 #include "bson/compare.h"
+#include "bson/text.h"
 #include "common/hashfn.h"
 #include "kit/adopt.h"
 #include "patterns/tree/nodes.h"
@@ -374,7 +375,7 @@ refuse_children(DpTreeChange *c, const DpValue *id)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-			 errmsg("node %s of table %s has children", dp_tree_id_text(id),
+			 errmsg("node %s of table %s has children", dp_value_to_message(id),
 					dp_relation_name(c->tree->decl->target)),
 			 errdetail("The declaration says: on_delete => 'restrict'."),
 			 errhint("Delete the whole subtree in one statement, or move the children first.")));
@@ -528,10 +529,10 @@ listed_children(DpTreeChange *c)
 					continue;
 				ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 								errmsg("node %s of table %s does not exist",
-									   dp_tree_id_text(&listed->child),
+									   dp_value_to_message(&listed->child),
 									   dp_relation_name(c->tree->decl->target)),
 								errdetail("Node %s lists it among its children.",
-										  dp_tree_id_text(&listed->parent))));
+										  dp_value_to_message(&listed->parent))));
 			}
 			doc = dp_writer_document(c->w);
 			has_parent = doc != NULL && dp_tree_parent(c->tree, doc, &parent);
@@ -567,10 +568,10 @@ listed_children(DpTreeChange *c)
 					ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
 					 errmsg("node %s of table %s has a parent already",
-							dp_tree_id_text(&listed->child),
+							dp_value_to_message(&listed->child),
 							dp_relation_name(c->tree->decl->target)),
 					 errdetail("Nodes %s and %s list it among their children.",
-							   dp_tree_id_text(&parent), dp_tree_id_text(&listed->parent)),
+							   dp_value_to_message(&parent), dp_value_to_message(&listed->parent)),
 					 errhint(
 						 "Take it out of the one array and put it into the other in one statement.")));
 		}
@@ -583,7 +584,7 @@ dp_tree_listed_twice(const DpTree *tree, const DpValue *child)
 {
 	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
 					errmsg("node %s of table %s is listed twice among children",
-						   dp_tree_id_text(child), dp_relation_name(tree->decl->target))));
+						   dp_value_to_message(child), dp_relation_name(tree->decl->target))));
 }
 
 /* Truth children: the node hangs below a node of the statement, or is a root now. */
@@ -795,8 +796,8 @@ refuse_cycles(DpTreeChange *c, DpTreeNode *node)
 		if (n->stamp == c->stamp)
 			ereport(ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("node %s of table %s would hang below itself", dp_tree_id_text(&n->id),
-							dp_relation_name(c->tree->decl->target)),
+					 errmsg("node %s of table %s would hang below itself",
+							dp_value_to_message(&n->id), dp_relation_name(c->tree->decl->target)),
 					 errdetail("A tree has no cycles.")));
 		n->stamp = c->stamp;
 		count++;
@@ -849,7 +850,7 @@ refuse_below(DpTreeChange *c, DpTreeNode *node)
 				 errmsg("could not serialize access due to concurrent update"),
 				 errdetail(
 					 "Node %s of table %s, below which others are to hang, was deleted or replaced.",
-					 dp_tree_id_text(&node->id), dp_relation_name(c->tree->decl->target))));
+					 dp_value_to_message(&node->id), dp_relation_name(c->tree->decl->target))));
 	}
 }
 
@@ -858,7 +859,7 @@ static void
 missing_parent(DpTreeChange *c, const DpValue *id)
 {
 	ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-					errmsg("parent %s does not exist in table %s", dp_tree_id_text(id),
+					errmsg("parent %s does not exist in table %s", dp_value_to_message(id),
 						   dp_relation_name(c->tree->decl->target)),
 					errdetail("A node hangs below a node of the same table, or is a root.")));
 }

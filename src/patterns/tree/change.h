@@ -25,9 +25,6 @@ dp_tree_set_parent(const DpTree *tree, struct varlena *doc, const DpValue *paren
 extern void dp_tree_check_id(const DpTree *tree, struct varlena *doc, DpValue *id);
 extern void dp_tree_check_path(const DpTree *tree, const DpValue *id, const DpValue *chain, int n);
 
-/* An id for messages, cut at a hundred bytes. */
-extern char *dp_tree_id_text(const DpValue *id);
-
 /*
  * What may be written instead of a document while fields of the pattern hold values from before the
  * declaration (adopt.h): an array of children stays if it has others than the ids (DpTreeGone, n of

@@ -6,14 +6,12 @@
 #include "postgres.h"
 
 #include "lib/stringinfo.h"
-#include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 
 #include "bson/access.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "bson/reader.h"
-#include "bson/text.h"
 #include "kit/adopt.h"
 #include "patterns/tree/change.h"
 #include "patterns/tree/tree.h"
@@ -362,20 +360,6 @@ dp_tree_check_path(const DpTree *tree, const DpValue *id, const DpValue *chain, 
 							errhint("A tree that keeps no ancestors has no such limit.")));
 	}
 	pfree(b.buf);
-}
-
-char *
-dp_tree_id_text(const DpValue *id)
-{
-	StringInfoData buf;
-	int len;
-
-	initStringInfo(&buf);
-	dp_value_to_text(&buf, id, DP_TEXT_RELAXED, -1);
-	len = pg_mbcliplen(buf.data, buf.len, 100);
-	if (len < buf.len)
-		return psprintf("%.*s...", len, buf.data);
-	return buf.data;
 }
 
 /* Puts a value in its place unless it is there already, byte for byte. */

@@ -11,6 +11,7 @@
 #include "utils/memutils.h"
 
 #include "bson/compare.h"
+#include "bson/text.h"
 #include "kit/options.h"
 #include "kit/pattern.h"
 #include "patterns/tree/change.h"
@@ -117,7 +118,7 @@ settle_node(DpDecl *decl, const DpKey *key)
 		if (chain == NULL)
 			ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 							errmsg("the way up from node %s of table %s leads to no root",
-								   dp_tree_id_text(&id), dp_relation_name(decl->target)),
+								   dp_value_to_message(&id), dp_relation_name(decl->target)),
 							errdetail("A parent does not exist, or nodes hang below each other."),
 							errhint("pattern_check() shows where.")));
 		n--; /* the node itself */
@@ -208,11 +209,12 @@ settle_attached(DpDecl *decl, const DpKey *key)
 			node != NULL ? dp_tree_chain(tree, node, false, dp_tree_fetch, &reading, &n) : NULL;
 
 		if (chain == NULL)
-			ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-							errmsg("node %s does not exist in table %s", dp_tree_id_text(&parent),
-								   dp_relation_name(tree->decl->target)),
-							errdetail("A document of table %s hangs on it.",
-									  dp_relation_name(decl->target))));
+			ereport(ERROR,
+					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+					 errmsg("node %s does not exist in table %s", dp_value_to_message(&parent),
+							dp_relation_name(tree->decl->target)),
+					 errdetail("A document of table %s hangs on it.",
+							   dp_relation_name(decl->target))));
 		written =
 			dp_writer_update(w, dp_tree_arrange(attached, doc, chain, n, NULL)) == DP_WRITE_DONE;
 	}
@@ -342,8 +344,8 @@ dp_tree_faults(PG_FUNCTION_ARGS)
 		if (had == has && (!had || dp_value_identical(&was, &is)))
 			continue;
 		values[0] = CStringGetTextDatum(texts[i]);
-		values[1] = CStringGetTextDatum(has ? dp_tree_id_text(&is) : "absent");
-		values[2] = CStringGetTextDatum(had ? dp_tree_id_text(&was) : "absent");
+		values[1] = CStringGetTextDatum(has ? dp_value_to_message(&is) : "absent");
+		values[2] = CStringGetTextDatum(had ? dp_value_to_message(&was) : "absent");
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;

@@ -18,6 +18,7 @@
 #include "bson/builder.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "bson/text.h"
 #include "kit/derive/queue.h"
 #include "patterns/tree/change.h"
 
@@ -90,8 +91,8 @@ dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena 
 							: node_exists(tree, rel, doc, form, &implied))
 				continue;
 			refuse(tree, names[form],
-				   psprintf("It leads to %s, and \"%s\" to %s.", dp_tree_id_text(&implied),
-							truth_text(tree), dp_tree_id_text(&parent)));
+				   psprintf("It leads to %s, and \"%s\" to %s.", dp_value_to_message(&implied),
+							truth_text(tree), dp_value_to_message(&parent)));
 		}
 		if (form == DP_TREE_ANCESTORS && old != NULL)
 			check_ancestors(tree, rel, old, &value);
@@ -245,7 +246,7 @@ check_children(DpTree *tree, struct varlena *old, const DpValue *array)
 		}
 		if (!known)
 			refuse(tree, tree->children_text,
-				   psprintf("Node %s does not hang below it.", dp_tree_id_text(&value)));
+				   psprintf("Node %s does not hang below it.", dp_value_to_message(&value)));
 	}
 	if (queue != NULL)
 		dp_queue_close(queue);
@@ -273,7 +274,7 @@ check_ancestors(DpTree *tree, Relation rel, struct varlena *old, const DpValue *
 		if (!(had && stands_in(&was, &value)) &&
 			!node_exists(tree, rel, old, DP_TREE_ANCESTORS, &value))
 			refuse(tree, tree->ancestors_text,
-				   psprintf("There is no node %s.", dp_tree_id_text(&value)));
+				   psprintf("There is no node %s.", dp_value_to_message(&value)));
 	}
 }
 
