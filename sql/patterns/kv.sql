@@ -37,37 +37,41 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION kv_create(text) IS
-  'makes a key-value space: a schema of that name (unless there is one) with the tables keys, hashes, sets, scores and counts, owned by the caller. Returns the name. '
-  'Errors 42501 without the right to make a schema or tables in it, 42P07 if it has such tables already, 22004, 42602';
+  'Creates a key-value space: a schema of that name, unless it exists, with the tables keys, '
+  'hashes, sets, scores and counts. Returns the name. Errors: 22004 or 42602 a bad name, 42501 or '
+  '42939 the schema cannot be created, 42P07 it has such tables';
 
 -- Keys --------------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION kv_del(space text, VARIADIC keys text[]) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_del' LANGUAGE C VOLATILE COST 100;
 COMMENT ON FUNCTION kv_del(text, text[]) IS
-  'removes keys, of whatever type, with all they hold; returns how many there were. Locks them exclusively, in order; needs DELETE on the table keys; errors 22004, 3F000, 42809, 42501, 55000 for a board that a table keeps';
+  'Removes keys and returns how many there were. Locks them exclusively, in order';
 
 CREATE FUNCTION kv_exists(space text, VARIADIC keys text[]) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_exists' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION kv_exists(text, text[]) IS 'how many of the keys there are; one that is named twice counts twice. Needs SELECT on the table keys; errors 3F000, 42809, 42501';
+COMMENT ON FUNCTION kv_exists(text, text[]) IS
+  'How many of the keys exist; a key given twice counts twice';
 
 CREATE FUNCTION kv_type_of(space text, key text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_kv_type_of' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION kv_type_of(text, text) IS 'type of a key: hash, set, zset, or none where there is none. Needs SELECT on the table keys; errors 3F000, 42809, 42501';
+COMMENT ON FUNCTION kv_type_of(text, text) IS 'The type of a key: hash, set, zset or none';
 
 CREATE FUNCTION kv_expire(space text, key text, seconds double precision) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_expire' LANGUAGE C VOLATILE COST 100;
 COMMENT ON FUNCTION kv_expire(text, text, double precision) IS
-  'gives a key a time to live, in seconds from now (by the clock); whether there is such a key. When it is over the key is gone at once, for everybody. '
-  'Locks the key shared and its row in keys; needs UPDATE on that table; errors 22004, 22008, 3F000, 42809, 42501, 55000';
+  'Sets the time to live of a key, in seconds from now; whether the key exists. An expired key is '
+  'invisible at once, also within transactions. Error: 22008 out of range';
 
 CREATE FUNCTION kv_persist(space text, key text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_persist' LANGUAGE C VOLATILE COST 100;
-COMMENT ON FUNCTION kv_persist(text, text) IS 'takes the time to live from a key; whether it had one. Locks and rights as kv_expire; errors 22004, 3F000, 42809, 42501, 55000';
+COMMENT ON FUNCTION kv_persist(text, text) IS
+  'Removes the time to live of a key; whether it had one';
 
 CREATE FUNCTION kv_ttl(space text, key text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_ttl' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION kv_ttl(text, text) IS 'seconds that a key has to live, -1 for one that does not expire, -2 where there is none. Needs SELECT on the table keys; errors 3F000, 42809, 42501';
+COMMENT ON FUNCTION kv_ttl(text, text) IS
+  'The seconds that a key has to live, -1 without a limit, -2 without the key';
 
 CREATE FUNCTION docpatterns._kv_matches(key text, pattern text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_matches' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -93,7 +97,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION kv_keys(text, text) IS
-  'keys that match a pattern, in order: * any characters, ? one, [abc] and [^a-z] one of these or none of them, a backslash before a character that means itself. Reads all keys; needs SELECT on the table keys; errors 3F000, 42809, 42501';
+  'Keys that match a pattern, in order: * any characters, ? one, [abc] and [^a-z] one of these or '
+  'none of them, a backslash before a literal character. Reads all keys';
 
 CREATE FUNCTION docpatterns._kv_purge_key(space text, key text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_purge_key' LANGUAGE C VOLATILE COST 100;
@@ -125,8 +130,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION kv_purge(text, bigint) IS
-  'removes what keys that have expired still occupy, of at most that many of them, and empty ones; returns how many. They have not been seen since they expired. '
-  'Leaves out those that somebody is writing to; needs SELECT and DELETE on the table keys and SELECT on the others; errors 22004, 22023, 3F000, 42809, 42501';
+  'Removes the rows of expired keys, at most take of them, and returns how many keys; skips locked '
+  'keys. Error: 22023 below 0';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 

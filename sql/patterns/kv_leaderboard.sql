@@ -60,9 +60,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION kv_leaderboard(text, text, regclass, text, text, text, text) IS
-  'keeps a sorted set from a table''s documents, in the same transaction: the score is the number at score_path, the member the row''s key or what stands at member_path. Documents without a number there are not on the board. '
-  'The board is made at once; other writes to its key are refused. Returns the name of the declaration (default: the key). '
-  'Locks the table against writers; errors 22004, 22023 for a bad path, 23505 for two documents with one member, 42710 for a key or a name that is taken, 42501 unless the caller owns the table and may write to the space';
+  'Keeps a sorted set from a table''s documents: the score is the number at score_path, the member '
+  'the row''s key or the value at member_path. Documents without a number are left out. Returns '
+  'the name of the declaration (default: the key). Locks the table against writers and reads it. '
+  'Errors: 22004, 22023 a bad path, 23505 members that are not unique, 42710 the key or the name '
+  'is taken, 42501';
 
 CREATE FUNCTION docpatterns._kv_leaderboard_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
