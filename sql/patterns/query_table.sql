@@ -36,8 +36,9 @@ COMMENT ON FUNCTION docpatterns._query_table_sweep(regclass, text) IS 'takes row
 CREATE FUNCTION query_table_read(rel regclass, VARIADIC "values" "any") RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_query_table_read' LANGUAGE C STABLE COST 100 ROWS 100;
 COMMENT ON FUNCTION query_table_read(regclass, "any") IS
-  'the rows of one partition of a query table in clustering order, as documents; after the values of the partition those of the first clustering columns may follow. '
-  'One index scan, with the rights of the caller; takes no locks; errors 42809 for a table that is none, 22023 for too few or too many values, 22004 for nulls';
+  'The rows of a partition in clustering order, as documents; values of the first clustering '
+  'columns may follow. One index scan, with the rights of the caller. Errors: 42809 not a query '
+  'table, 22023 too few or too many values, 22004 NULLs';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -49,9 +50,11 @@ LANGUAGE sql VOLATILE AS $$
   SELECT docpatterns._query_table_create(rel, source, partition, clustering, fields, docpatterns._query_table_types(types), limit_per_partition, is_unique, name, doc_column)
 $$;
 COMMENT ON FUNCTION query_table_create(text, regclass, text[], bson, bson, bson, int, boolean, text, text) IS
-  'makes a table with one row for each document of source that has the fields of partition and clustering: these, the other fields (name -> 1 or an expression) and the source''s key as columns, '
-  'of type bson_value or as types says. Kept in the transaction of every write to the source from then on. Returns the table. Locks the source against writers for a moment; '
-  'errors 22023 and 22004 for options that do not fit, 42P07 and 42710 for names that are taken, 42501 unless the caller owns the source';
+  'Creates a table with a row for each document of source that has the fields of partition and '
+  'clustering: these, the other fields (name -> 1 or an expression) and the source''s key as '
+  'columns, of type bson_value or as types says. Every write to the source updates it. Returns the '
+  'table. Locks the source against writers for a moment. Errors: 22023 or 22004 options that do '
+  'not fit, 42P07 or 42710 a name is taken, 42501 unless the caller owns the source';
 
 CREATE FUNCTION docpatterns._query_table_verify(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
