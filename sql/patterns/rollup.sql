@@ -84,8 +84,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION rollup_enable(regclass, text, bson, text, text[], text[], regclass, bson, bson, text, text, text) IS
-  'declares a roll-up: a collection (target, by default called as the roll-up) with one document of totals for each level, group and span of time in which rel has rows, or for each node of a tree. '
-  'Returns the name of the declaration. Locks the tables against writers and makes the indexes that it needs; errors 22023, 22004 and 0A000 for options and fields that do not fit, 42710 and 42P07 for names that are taken, 42501 unless the caller owns the tables';
+  'Declares a roll-up: a collection with one document of totals for each level, group and span of '
+  'time in which rel has rows, or for each node of a tree. Returns the name of the declaration. '
+  'Locks the tables against writers and builds indexes. Errors: 22023, 22004 or 0A000 options and '
+  'fields that do not fit, 42710 or 42P07 a name is taken, 42501 unless the caller owns the tables';
 
 -- Groups are found by what they are grouped by and the time.
 CREATE FUNCTION docpatterns._rollup_create_indexes(rel regclass, options bson) RETURNS void
