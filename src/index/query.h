@@ -59,9 +59,9 @@ typedef struct DpCondition
 {
 	DpConditionOp op;
 	DpPathChain chain; /* of those that look something up at a path */
-	const FilterNode *node;
-	const FilterNode *upper;
-	const FilterPath *name; /* as the filter spells the path */
+	const DpFilterNode *node;
+	const DpFilterNode *upper;
+	const DpFilterPath *name; /* as the filter spells the path */
 	DpTypeSet types;
 	bool in_value;       /* $elemMatch of a value: one value must meet it all */
 	bool in_element;     /* below $elemMatch */
@@ -78,16 +78,16 @@ typedef struct DpCondition
  * out, unless all shall be there.
  */
 extern DpCondition *
-dp_conditions_of_filter(const FilterNode *root, const DpKeyOptions *options, bool all);
+dp_conditions_of_filter(const DpFilterNode *root, const DpKeyOptions *options, bool all);
 
 /*
  * The same, where estimate tells the fraction of documents that a node of the
  * filter keeps.  by_statistics: without it fewer of these would have been left.
  */
-typedef double (*DpConditionEstimate)(const FilterNode *node, void *arg);
+typedef double (*DpConditionEstimate)(const DpFilterNode *node, void *arg);
 
 extern DpCondition *
-dp_conditions_estimated(const FilterNode *root, const DpKeyOptions *options,
+dp_conditions_estimated(const DpFilterNode *root, const DpKeyOptions *options,
 						DpConditionEstimate estimate, void *arg, bool *by_statistics);
 
 /*
@@ -96,7 +96,7 @@ dp_conditions_estimated(const FilterNode *root, const DpKeyOptions *options,
  * all of it shall be looked up.
  */
 extern struct varlena *dp_conditions_to_filter(const DpCondition *condition, bool chosen);
-extern bool dp_filter_is_chosen(const FilterNode *root);
+extern bool dp_filter_is_chosen(const DpFilterNode *root);
 
 /* The whole path of a chain: itself if there is nothing outside of it. */
 extern const DpPath *dp_chain_path(const DpPathChain *chain);

@@ -54,7 +54,7 @@ typedef struct Serving
 /* Something that must hold, or must not. */
 typedef struct Conjunct
 {
-	const FilterNode *node;
+	const DpFilterNode *node;
 	bool negated;
 	bool used;
 } Conjunct;
@@ -74,19 +74,19 @@ typedef struct ConditionList
 } ConditionList;
 
 static DpCondition *
-serve(Serving *s, const FilterNode *node, bool negated, const DpPathChain *outer, Scope scope);
+serve(Serving *s, const DpFilterNode *node, bool negated, const DpPathChain *outer, Scope scope);
 static DpCondition *
 serve_all_of(Serving *s, Conjuncts *conjuncts, const DpPathChain *outer, Scope scope);
-static DpCondition *serve_any_of(Serving *s, const FilterNode *node, bool negated,
+static DpCondition *serve_any_of(Serving *s, const DpFilterNode *node, bool negated,
 								 const DpPathChain *outer, Scope scope);
 static DpCondition *
-serve_condition(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope);
+serve_condition(Serving *s, const DpFilterNode *node, const DpPathChain *outer, Scope scope);
 static DpCondition *
-serve_negated(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope);
+serve_negated(Serving *s, const DpFilterNode *node, const DpPathChain *outer, Scope scope);
 static DpCondition *
-serve_comparison(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope);
+serve_comparison(Serving *s, const DpFilterNode *node, const DpPathChain *outer, Scope scope);
 static DpCondition *
-serve_element(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope);
+serve_element(Serving *s, const DpFilterNode *node, const DpPathChain *outer, Scope scope);
 static DpCondition *serve_pair(Serving *s, Conjuncts *conjuncts, const DpPathChain *chain);
 static DpCondition *first_of_pair(Serving *s, DpCondition *condition);
 static DpCondition *conjunction(Serving *s, ConditionList *list);
@@ -108,7 +108,7 @@ make_condition(DpConditionOp op)
 
 /* A condition on what the path of a node leads to. */
 static DpCondition *
-make_lookup(DpConditionOp op, const FilterNode *node, const DpPathChain *outer, Scope scope)
+make_lookup(DpConditionOp op, const DpFilterNode *node, const DpPathChain *outer, Scope scope)
 {
 	DpCondition *condition = make_condition(op);
 
@@ -148,7 +148,8 @@ make_parent(DpConditionOp op, ConditionList *list)
 }
 
 static DpCondition *
-make_types(const FilterNode *node, const DpPathChain *outer, Scope scope, int n, const uint8 *types)
+make_types(const DpFilterNode *node, const DpPathChain *outer, Scope scope, int n,
+		   const uint8 *types)
 {
 	DpCondition *condition = make_lookup(DP_COND_TYPES, node, outer, scope);
 
@@ -223,7 +224,7 @@ value_covered(Serving *s, const DpPathChain *chain, const DpValue *value)
 /* ---------------------------------------------------------------- trees */
 
 DpCondition *
-dp_conditions_of_filter(const FilterNode *root, const DpKeyOptions *options, bool all)
+dp_conditions_of_filter(const DpFilterNode *root, const DpKeyOptions *options, bool all)
 {
 	Serving s = { options, all };
 
@@ -231,7 +232,7 @@ dp_conditions_of_filter(const FilterNode *root, const DpKeyOptions *options, boo
 }
 
 DpCondition *
-dp_conditions_estimated(const FilterNode *root, const DpKeyOptions *options,
+dp_conditions_estimated(const DpFilterNode *root, const DpKeyOptions *options,
 						DpConditionEstimate estimate, void *arg, bool *by_statistics)
 {
 	Serving s = { options, false, estimate, arg };
@@ -242,7 +243,7 @@ dp_conditions_estimated(const FilterNode *root, const DpKeyOptions *options,
 }
 
 static void
-add_conjunct(Conjuncts *list, const FilterNode *node, bool negated)
+add_conjunct(Conjuncts *list, const DpFilterNode *node, bool negated)
 {
 	if (list->n == list->room)
 	{
@@ -260,7 +261,7 @@ add_conjunct(Conjuncts *list, const FilterNode *node, bool negated)
  * Adds what must hold for a node to hold, or not to hold.
  */
 static void
-collect_conjuncts(Conjuncts *list, const FilterNode *node, bool negated)
+collect_conjuncts(Conjuncts *list, const DpFilterNode *node, bool negated)
 {
 	bool inner;
 
@@ -282,7 +283,7 @@ collect_conjuncts(Conjuncts *list, const FilterNode *node, bool negated)
  * The conditions that follow from a node, or from its not being met.
  */
 static DpCondition *
-serve(Serving *s, const FilterNode *node, bool negated, const DpPathChain *outer, Scope scope)
+serve(Serving *s, const DpFilterNode *node, bool negated, const DpPathChain *outer, Scope scope)
 {
 	Conjuncts conjuncts = { 0 };
 
@@ -314,7 +315,7 @@ serve(Serving *s, const FilterNode *node, bool negated, const DpPathChain *outer
  * One of the children of the node must be met, or not be met.
  */
 static DpCondition *
-serve_any_of(Serving *s, const FilterNode *node, bool negated, const DpPathChain *outer,
+serve_any_of(Serving *s, const DpFilterNode *node, bool negated, const DpPathChain *outer,
 			 Scope scope)
 {
 	ConditionList list = { 0 };
@@ -364,13 +365,13 @@ same_path(const DpPath *a, const DpPath *b)
 static void
 complete_range(DpCondition *range, Conjuncts *conjuncts, int from)
 {
-	const FilterNode *node = range->node;
+	const DpFilterNode *node = range->node;
 	bool is_lower = node->op == FILTER_GT || node->op == FILTER_GTE;
 
 	for (int i = from; i < conjuncts->n; i++)
 	{
 		Conjunct *other = &conjuncts->items[i];
-		FilterOp op = other->node->op;
+		DpFilterOp op = other->node->op;
 
 		if (other->used || other->negated ||
 			!(is_lower ? op == FILTER_LT || op == FILTER_LTE
@@ -445,7 +446,7 @@ if_covered(Serving *s, DpCondition *condition)
 }
 
 static DpCondition *
-serve_condition(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope)
+serve_condition(Serving *s, const DpFilterNode *node, const DpPathChain *outer, Scope scope)
 {
 	static const uint8 numbers[] = { DP_TYPE_INT32, DP_TYPE_INT64, DP_TYPE_DOUBLE,
 									 DP_TYPE_DECIMAL128 };
@@ -526,7 +527,7 @@ serve_condition(Serving *s, const FilterNode *node, const DpPathChain *outer, Sc
  * has no documents, so the latter holds for paths of one part.
  */
 static DpCondition *
-serve_negated(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope)
+serve_negated(Serving *s, const DpFilterNode *node, const DpPathChain *outer, Scope scope)
 {
 	if (scope != SCOPE_DOCUMENT)
 		return &all_documents;
@@ -544,7 +545,7 @@ serve_negated(Serving *s, const FilterNode *node, const DpPathChain *outer, Scop
 }
 
 static DpCondition *
-serve_comparison(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope)
+serve_comparison(Serving *s, const DpFilterNode *node, const DpPathChain *outer, Scope scope)
 {
 	bool orequal = node->op == FILTER_EQ || node->op == FILTER_LTE || node->op == FILTER_GTE;
 	DpCondition *condition = make_lookup(DP_COND_EQUAL, node, outer, scope);
@@ -584,7 +585,7 @@ serve_comparison(Serving *s, const FilterNode *node, const DpPathChain *outer, S
  * $elemMatch.
  */
 static DpCondition *
-serve_element(Serving *s, const FilterNode *node, const DpPathChain *outer, Scope scope)
+serve_element(Serving *s, const DpFilterNode *node, const DpPathChain *outer, Scope scope)
 {
 	static const uint8 array[] = { DP_TYPE_ARRAY };
 	DpCondition *condition = make_lookup(DP_COND_ELEMENT, node, outer, scope);
@@ -643,7 +644,7 @@ take_part(Conjuncts *conjuncts, const DpPath *path, const DpPathChain *outer, bo
 		for (int i = 0; i < conjuncts->n; i++)
 		{
 			Conjunct *conjunct = &conjuncts->items[i];
-			const FilterNode *node = conjunct->node;
+			const DpFilterNode *node = conjunct->node;
 			DpCondition *condition;
 
 			if (conjunct->used || conjunct->negated || node->op < FILTER_FIRST_CONDITION ||
@@ -740,7 +741,7 @@ serve_pair(Serving *s, Conjuncts *conjuncts, const DpPathChain *chain)
 static DpCondition *
 first_of_pair(Serving *s, DpCondition *condition)
 {
-	const FilterNode *node = condition->node;
+	const DpFilterNode *node = condition->node;
 	const DpPath *path;
 
 	if (s->options->npairs == 0 || condition->in_value)
@@ -853,9 +854,9 @@ expected_fraction(Serving *s, const DpCondition *condition)
 		case DP_COND_RANGE:
 			if (condition->upper != NULL)
 			{
-				FilterNode *ends[2] = { (FilterNode *) condition->node,
-										(FilterNode *) condition->upper };
-				FilterNode both = { FILTER_AND };
+				DpFilterNode *ends[2] = { (DpFilterNode *) condition->node,
+										  (DpFilterNode *) condition->upper };
+				DpFilterNode both = { FILTER_AND };
 
 				both.u.children.nodes = ends;
 				both.u.children.n = 2;

@@ -20,7 +20,7 @@ static bool same_field(const DpCondition *a, const DpCondition *b);
 static bool is_bare(const DpCondition *condition);
 static void append_field(DpBuilder *b, const DpCondition *condition);
 static void append_operators(DpBuilder *b, const DpCondition *condition);
-static void append_comparison(DpBuilder *b, const FilterNode *node);
+static void append_comparison(DpBuilder *b, const DpFilterNode *node);
 static void append_types(DpBuilder *b, const DpTypeSet *types);
 
 struct varlena *
@@ -41,7 +41,7 @@ dp_conditions_to_filter(const DpCondition *condition, bool chosen)
 
 /* A comment is a condition that is always true. */
 bool
-dp_filter_is_chosen(const FilterNode *root)
+dp_filter_is_chosen(const DpFilterNode *root)
 {
 	if (root->op == FILTER_AND)
 		for (int i = 0; i < root->u.children.n; i++)
@@ -228,7 +228,7 @@ append_field(DpBuilder *b, const DpCondition *condition)
 static void
 append_operators(DpBuilder *b, const DpCondition *condition)
 {
-	const FilterNode *node = condition->node;
+	const DpFilterNode *node = condition->node;
 
 	switch (condition->op)
 	{
@@ -277,7 +277,7 @@ append_operators(DpBuilder *b, const DpCondition *condition)
 }
 
 static void
-append_comparison(DpBuilder *b, const FilterNode *node)
+append_comparison(DpBuilder *b, const DpFilterNode *node)
 {
 	const char *name = NULL;
 

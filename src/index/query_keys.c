@@ -300,7 +300,7 @@ keys_of_types(KeyContext *k, DpKeyBase base, const DpTypeSet *types)
 static DpQueryNode *
 keys_of(KeyContext *k, const DpCondition *condition)
 {
-	const FilterNode *node = condition->node;
+	const DpFilterNode *node = condition->node;
 	DpQueryNode *result = NULL;
 	DpKeyBase base = 0;
 	int leaves = 0;
@@ -386,7 +386,7 @@ keys_of(KeyContext *k, const DpCondition *condition)
 static void
 range_ends(const DpCondition *condition, const DpValue **low, const DpValue **high)
 {
-	const FilterNode *node = condition->node;
+	const DpFilterNode *node = condition->node;
 
 	*low = *high = NULL;
 	if (node->op == FILTER_GT || node->op == FILTER_GTE)
@@ -537,7 +537,7 @@ static DpQueryNode *
 keys_of_second(KeyContext *k, DpKeyBase base, const DpCondition *second)
 {
 	DpQueryNode *result = NULL;
-	const FilterNode *node;
+	const DpFilterNode *node;
 
 	if (second == NULL)
 		return add_classes(k, base, DP_KEY_MISSING, DP_KEY_MAXKEY);
@@ -574,7 +574,7 @@ keys_of_pair(KeyContext *k, const DpCondition *condition)
 {
 	const DpCondition *first = condition->children[0];
 	const DpCondition *second = condition->nchildren > 1 ? condition->children[1] : NULL;
-	const FilterNode *node = first->node;
+	const DpFilterNode *node = first->node;
 	DpQueryNode *result = NULL;
 
 	if (first->op == DP_COND_EQUAL)

@@ -28,7 +28,7 @@
 
 static List *index_condition(SupportRequestIndexCondition *request);
 static Const *served_part(SupportRequestIndexCondition *request, Node *document, Const *filter);
-static double estimate_node(const FilterNode *node, void *arg);
+static double estimate_node(const DpFilterNode *node, void *arg);
 
 /*
  * bson_match_support(internal) -> internal
@@ -124,7 +124,7 @@ served_part(SupportRequestIndexCondition *request, Node *document, Const *filter
 }
 
 static double
-estimate_node(const FilterNode *node, void *arg)
+estimate_node(const DpFilterNode *node, void *arg)
 {
 	return dp_estimate_node(arg, node);
 }

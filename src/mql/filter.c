@@ -56,15 +56,16 @@ typedef struct ArrayWalk
 #define SORTED_BYTES 1024
 
 static DpValue *array_sorted(const DpValue *array, int *n);
-static bool tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch);
+static bool tree_match(const DpFilterNode *node, const DpValue *doc, FilterWatch *watch);
 static bool
-group_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch, DpFinder *finder);
-static bool expr_match(const FilterNode *node, const DpValue *doc);
-static bool condition_match(const FilterNode *node, FilterEnd end, const DpValue *value, int step,
+group_match(const DpFilterNode *node, const DpValue *doc, FilterWatch *watch, DpFinder *finder);
+static bool expr_match(const DpFilterNode *node, const DpValue *doc);
+static bool condition_match(const DpFilterNode *node, FilterEnd end, const DpValue *value, int step,
 							FilterWatch *watch);
-static bool array_match(const FilterNode *node, const DpValue *array, int step, FilterWatch *watch);
-static bool elements_match(const FilterNode *node, const DpValue *array, FilterWatch *watch);
-static FilterAnswer partial_match(const FilterNode *node, const DpValue *doc, uint32 avail);
+static bool
+array_match(const DpFilterNode *node, const DpValue *array, int step, FilterWatch *watch);
+static bool elements_match(const DpFilterNode *node, const DpValue *array, FilterWatch *watch);
+static FilterAnswer partial_match(const DpFilterNode *node, const DpValue *doc, uint32 avail);
 
 static inline void
 walk_init(ArrayWalk *walk, const DpValue *array)
@@ -134,7 +135,7 @@ path_follow(const DpPath *path, DpValue *at, int *step)
  * first steps of its path lead.  The outermost array comes last and counts.
  */
 static void
-watch_note(FilterWatch *watch, const FilterPath *path, int steps, int32 index)
+watch_note(FilterWatch *watch, const DpFilterPath *path, int steps, int32 index)
 {
 	if (watch->array_path != NULL)
 	{
@@ -152,21 +153,21 @@ watch_note(FilterWatch *watch, const FilterPath *path, int steps, int32 index)
  * Whether all, one or none of the children match; with a finder they find their fields by it.
  */
 static bool
-group_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch, DpFinder *finder)
+group_match(const DpFilterNode *node, const DpValue *doc, FilterWatch *watch, DpFinder *finder)
 {
 	bool all = node->op == FILTER_AND;
 	DpValue *sorted = NULL; /* the elements of the array at the path, once many are looked for */
 	int nsorted = 0;
 	int nlooked = 0;
 	bool result = node->op != FILTER_OR;
-	const FilterPath *path = NULL;
+	const DpFilterPath *path = NULL;
 	FilterEnd end = END_MISSING;
 	DpValue at;
 	int step = 0;
 
 	for (int i = 0; i < node->u.children.n; i++)
 	{
-		const FilterNode *child = node->u.children.nodes[i];
+		const DpFilterNode *child = node->u.children.nodes[i];
 		FilterWatch *noted = node->op == FILTER_NOR ? NULL : watch;
 		bool met;
 
@@ -237,7 +238,7 @@ array_sorted(const DpValue *array, int *n)
  * Whether a document matches.
  */
 static bool
-tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch)
+tree_match(const DpFilterNode *node, const DpValue *doc, FilterWatch *watch)
 {
 	DpValue at = *doc;
 	int step = 0;
@@ -285,7 +286,7 @@ tree_match(const FilterNode *node, const DpValue *doc, FilterWatch *watch)
  * Whether an expression over the document is true.
  */
 static bool
-expr_match(const FilterNode *node, const DpValue *doc)
+expr_match(const DpFilterNode *node, const DpValue *doc)
 {
 	MemoryContext old = MemoryContextSwitchTo(node->u.expr.scratch);
 	DpExprState state;
@@ -303,7 +304,7 @@ expr_match(const FilterNode *node, const DpValue *doc)
  * Whether a condition is met, given where its path ended.
  */
 static bool
-condition_match(const FilterNode *node, FilterEnd end, const DpValue *value, int step,
+condition_match(const DpFilterNode *node, FilterEnd end, const DpValue *value, int step,
 				FilterWatch *watch)
 {
 	switch (end)
@@ -325,7 +326,7 @@ condition_match(const FilterNode *node, FilterEnd end, const DpValue *value, int
  * condition.
  */
 static bool
-elements_match(const FilterNode *node, const DpValue *array, FilterWatch *watch)
+elements_match(const DpFilterNode *node, const DpValue *array, FilterWatch *watch)
 {
 	ArrayWalk walk;
 	DpValue value;
@@ -361,7 +362,7 @@ met:
  * step of the path on.
  */
 static bool
-array_match(const FilterNode *node, const DpValue *array, int step, FilterWatch *watch)
+array_match(const DpFilterNode *node, const DpValue *array, int step, FilterWatch *watch)
 {
 	const DpPath *path = node->path->path;
 	const DpPathStep *s = &path->steps[step];
@@ -431,7 +432,7 @@ names_are_positions(const DpValue *array)
 
 /* Whether all conditions of an $elemMatch are met by a value. */
 static bool
-children_match(const FilterNode *node, const DpValue *value)
+children_match(const DpFilterNode *node, const DpValue *value)
 {
 	for (int i = 0; i < node->u.children.n; i++)
 		if (!tree_match(node->u.children.nodes[i], value, NULL))
@@ -443,7 +444,7 @@ children_match(const FilterNode *node, const DpValue *value)
  * Whether an element meets the conditions of an $elemMatch.
  */
 bool
-dp_filter_test_element(const FilterNode *node, const DpValue *element)
+dp_filter_test_element(const DpFilterNode *node, const DpValue *element)
 {
 	DpValue value = *element;
 	DpBuilder b;
@@ -563,7 +564,7 @@ dp_filter_match_datum(DpFilter *filter, Datum datum)
  * What can be told about a document from its first avail bytes.
  */
 static FilterAnswer
-partial_match(const FilterNode *node, const DpValue *doc, uint32 avail)
+partial_match(const DpFilterNode *node, const DpValue *doc, uint32 avail)
 {
 	FilterAnswer result;
 	FilterAnswer decisive;

@@ -13,34 +13,34 @@
 
 #define MOST_SPARE 63 /* of 64 bytes each: little less than what palloc() makes of it */
 
-typedef FilterNode *(*TreeParser)(FilterCompiler *c, FilterOp op, const DpElement *field,
-								  const DpPlace *place);
+typedef DpFilterNode *(*TreeParser)(DpFilterCompiler *c, DpFilterOp op, const DpElement *field,
+									const DpPlace *place);
 
-static FilterNode *parse_document(FilterCompiler *c, const DpValue *spec, const DpPlace *place);
-static void
-parse_field(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const DpPlace *place);
-static FilterPath *
-make_path(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const DpPlace *place);
+static DpFilterNode *parse_document(DpFilterCompiler *c, const DpValue *spec, const DpPlace *place);
+static void parse_field(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field,
+						const DpPlace *place);
+static DpFilterPath *
+make_path(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field, const DpPlace *place);
 static const char *
-named_rest(FilterCompiler *c, const DpElement *field, const DpPlace *place, uint32 *len);
-static FilterNode *
-parse_tree(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place);
-static FilterNode *
-parse_schema(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place);
-static FilterNode *
-parse_expr(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place);
-static FilterNode *
-parse_constant(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place);
-static FilterNode *
-parse_comment(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place);
-static FilterPath *filter_value_path(bool alone);
+named_rest(DpFilterCompiler *c, const DpElement *field, const DpPlace *place, uint32 *len);
+static DpFilterNode *
+parse_tree(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place);
+static DpFilterNode *
+parse_schema(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place);
+static DpFilterNode *
+parse_expr(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place);
+static DpFilterNode *
+parse_constant(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place);
+static DpFilterNode *
+parse_comment(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place);
+static DpFilterPath *filter_value_path(bool alone);
 
 /* Operators that stand where the name of a field may stand. */
 static const struct
 {
 	const char *name;
 	TreeParser parse;
-	FilterOp op;
+	DpFilterOp op;
 } tree_operators[] = { { "$and", parse_tree, FILTER_AND },
 					   { "$or", parse_tree, FILTER_OR },
 					   { "$nor", parse_tree, FILTER_NOR },
@@ -56,7 +56,7 @@ DpFilter *
 dp_filter_compile(const DpValue *spec, int flags, const DpPlace *place)
 {
 	DpFilter *filter = palloc0(sizeof(DpFilter));
-	FilterCompiler c = { flags };
+	DpFilterCompiler c = { flags };
 
 	filter->mode = flags & DP_FILTER_MODE;
 	c.mode = filter->mode;
@@ -64,8 +64,8 @@ dp_filter_compile(const DpValue *spec, int flags, const DpPlace *place)
 	{
 		case DP_FILTER_VALUE:
 		{
-			FilterNodes nodes = { 0 };
-			FilterPath *path = filter_value_path(false);
+			DpFilterNodes nodes = { 0 };
+			DpFilterPath *path = filter_value_path(false);
 
 			dp_filter_parse_predicate(&c, &nodes, path, spec, place);
 			filter->root = dp_filter_make_tree(FILTER_AND, &nodes);
@@ -96,7 +96,7 @@ dp_filter_compile_spec(const DpValue *spec, void *arg)
 }
 
 static void
-each_equal(const FilterNode *node, DpFilterVisit visit, void *arg)
+each_equal(const DpFilterNode *node, DpFilterVisit visit, void *arg)
 {
 	if (node->op == FILTER_AND)
 		for (int i = 0; i < node->u.children.n; i++)
@@ -114,15 +114,15 @@ dp_filter_each_equal(const DpFilter *filter, DpFilterVisit visit, void *arg)
 /* ---------------------------------------------------------------- nodes */
 
 /* A new node, put on the list. */
-FilterNode *
-dp_filter_add_node(FilterNodes *nodes, FilterOp op, const FilterPath *path)
+DpFilterNode *
+dp_filter_add_node(DpFilterNodes *nodes, DpFilterOp op, const DpFilterPath *path)
 {
-	FilterNode *node;
+	DpFilterNode *node;
 
 	if (nodes->nspare_nodes == 0)
 	{
 		nodes->nspare_nodes = Min(nodes->n + 1, MOST_SPARE);
-		nodes->spare_nodes = palloc0(nodes->nspare_nodes * sizeof(FilterNode));
+		nodes->spare_nodes = palloc0(nodes->nspare_nodes * sizeof(DpFilterNode));
 	}
 	node = nodes->spare_nodes++;
 	nodes->nspare_nodes--;
@@ -133,15 +133,15 @@ dp_filter_add_node(FilterNodes *nodes, FilterOp op, const FilterPath *path)
 }
 
 void
-dp_filter_add(FilterNodes *nodes, FilterNode *node)
+dp_filter_add(DpFilterNodes *nodes, DpFilterNode *node)
 {
 	if (nodes->n == nodes->room)
 	{
 		nodes->room = Max(4, nodes->room * 2);
 		if (nodes->nodes == NULL)
-			nodes->nodes = palloc(nodes->room * sizeof(FilterNode *));
+			nodes->nodes = palloc(nodes->room * sizeof(DpFilterNode *));
 		else
-			nodes->nodes = repalloc(nodes->nodes, nodes->room * sizeof(FilterNode *));
+			nodes->nodes = repalloc(nodes->nodes, nodes->room * sizeof(DpFilterNode *));
 	}
 	nodes->nodes[nodes->n++] = node;
 }
@@ -149,14 +149,14 @@ dp_filter_add(FilterNodes *nodes, FilterNode *node)
 /*
  * The nodes as one: a conjunction or disjunction of one is that one.
  */
-FilterNode *
-dp_filter_make_tree(FilterOp op, FilterNodes *nodes)
+DpFilterNode *
+dp_filter_make_tree(DpFilterOp op, DpFilterNodes *nodes)
 {
-	FilterNode *node;
+	DpFilterNode *node;
 
 	if (nodes->n == 1 && (op == FILTER_AND || op == FILTER_OR))
 		return nodes->nodes[0];
-	node = palloc0(sizeof(FilterNode));
+	node = palloc0(sizeof(DpFilterNode));
 	node->op = nodes->n == 0 && op == FILTER_AND ? FILTER_TRUE : op;
 	node->u.children.nodes = nodes->nodes;
 	node->u.children.n = nodes->n;
@@ -167,10 +167,10 @@ dp_filter_make_tree(FilterOp op, FilterNodes *nodes)
  * The path of a value by itself.  alone: an array is not tried element by
  * element.
  */
-static FilterPath *
+static DpFilterPath *
 filter_value_path(bool alone)
 {
-	FilterPath *path = palloc0(sizeof(FilterPath));
+	DpFilterPath *path = palloc0(sizeof(DpFilterPath));
 
 	path->path = dp_path_of_names(0, NULL, NULL);
 	path->name = "";
@@ -183,10 +183,10 @@ filter_value_path(bool alone)
 /*
  * A filter that is a document: all of its fields must hold.
  */
-static FilterNode *
-parse_document(FilterCompiler *c, const DpValue *spec, const DpPlace *place)
+static DpFilterNode *
+parse_document(DpFilterCompiler *c, const DpValue *spec, const DpPlace *place)
 {
-	FilterNodes nodes = { 0 };
+	DpFilterNodes nodes = { 0 };
 	DpIter iter;
 	DpElement field;
 
@@ -216,14 +216,14 @@ parse_document(FilterCompiler *c, const DpValue *spec, const DpPlace *place)
  * The conditions of $elemMatch on the elements of the array at a path, either
  * form.
  */
-FilterNode *
-dp_filter_parse_element(FilterCompiler *c, const FilterPath *path, const DpValue *spec,
+DpFilterNode *
+dp_filter_parse_element(DpFilterCompiler *c, const DpFilterPath *path, const DpValue *spec,
 						const DpPlace *place)
 {
-	FilterNodes children = { 0 };
-	FilterNodes one = { 0 };
-	FilterCompiler inner = { c->flags, DP_FILTER_DOCUMENT, true };
-	FilterNode *node;
+	DpFilterNodes children = { 0 };
+	DpFilterNodes one = { 0 };
+	DpFilterCompiler inner = { c->flags, DP_FILTER_DOCUMENT, true };
+	DpFilterNode *node;
 	DpIter iter;
 	DpElement first;
 	bool of_value = false;
@@ -256,7 +256,7 @@ dp_filter_parse_element(FilterCompiler *c, const FilterPath *path, const DpValue
  * A field or a path and what is asked of it.
  */
 static void
-parse_field(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const DpPlace *place)
+parse_field(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field, const DpPlace *place)
 {
 	dp_filter_parse_predicate(c, nodes, make_path(c, nodes, field, place), &field->value, place);
 }
@@ -265,10 +265,10 @@ parse_field(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const
  * The path that is the name of a field.  Its parts are separated by dots and
  * taken as they are; they may be empty.
  */
-static FilterPath *
-make_path(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const DpPlace *place)
+static DpFilterPath *
+make_path(DpFilterCompiler *c, DpFilterNodes *nodes, const DpElement *field, const DpPlace *place)
 {
-	FilterPath *path;
+	DpFilterPath *path;
 	const char *name = field->name;
 	uint32 len = field->namelen;
 	const char **names;
@@ -284,7 +284,7 @@ make_path(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const D
 	if (nodes->nspare_paths == 0)
 	{
 		nodes->nspare_paths = Min(nodes->n + 1, MOST_SPARE);
-		nodes->spare_paths = palloc0(nodes->nspare_paths * sizeof(FilterPath));
+		nodes->spare_paths = palloc0(nodes->nspare_paths * sizeof(DpFilterPath));
 	}
 	path = nodes->spare_paths++;
 	nodes->nspare_paths--;
@@ -317,7 +317,7 @@ make_path(FilterCompiler *c, FilterNodes *nodes, const DpElement *field, const D
  * calls its value, and returns the rest, or NULL if there is none.
  */
 static const char *
-named_rest(FilterCompiler *c, const DpElement *field, const DpPlace *place, uint32 *len)
+named_rest(DpFilterCompiler *c, const DpElement *field, const DpPlace *place, uint32 *len)
 {
 	const char *dot = memchr(field->name, '.', field->namelen);
 	uint32 idlen = dot ? dot - field->name : field->namelen;
@@ -346,10 +346,10 @@ named_rest(FilterCompiler *c, const DpElement *field, const DpPlace *place, uint
 /*
  * $and, $or and $nor.
  */
-static FilterNode *
-parse_tree(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
+static DpFilterNode *
+parse_tree(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place)
 {
-	FilterNodes nodes = { 0 };
+	DpFilterNodes nodes = { 0 };
 	DpIter iter;
 	DpValue value;
 	uint32 index = 0;
@@ -370,11 +370,11 @@ parse_tree(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace
 	return dp_filter_make_tree(op, &nodes);
 }
 
-static FilterNode *
-parse_schema(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
+static DpFilterNode *
+parse_schema(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place)
 {
-	FilterNodes one = { 0 };
-	FilterNode *node;
+	DpFilterNodes one = { 0 };
+	DpFilterNode *node;
 
 	if (c->mode == DP_FILTER_NAMED)
 		dp_bad_spec(place, "\"%s\" cannot be used in an array filter", field->name);
@@ -388,11 +388,11 @@ parse_schema(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPla
 /*
  * $expr: an expression over the whole document.
  */
-static FilterNode *
-parse_expr(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
+static DpFilterNode *
+parse_expr(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place)
 {
-	FilterNodes one = { 0 };
-	FilterNode *node;
+	DpFilterNodes one = { 0 };
+	DpFilterNode *node;
 
 	if (c->mode != DP_FILTER_DOCUMENT || c->inside)
 		dp_bad_spec(place, "\"%s\" can only speak of the whole document", field->name);
@@ -408,10 +408,10 @@ parse_expr(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace
 /*
  * $alwaysTrue and $alwaysFalse, whose argument is 1.
  */
-static FilterNode *
-parse_constant(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
+static DpFilterNode *
+parse_constant(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place)
 {
-	FilterNodes one = { 0 };
+	DpFilterNodes one = { 0 };
 	int64 number;
 
 	if (!dp_value_to_whole(&field->value, &number) || number != 1)
@@ -420,10 +420,10 @@ parse_constant(FilterCompiler *c, FilterOp op, const DpElement *field, const DpP
 }
 
 /* A comment says nothing. */
-static FilterNode *
-parse_comment(FilterCompiler *c, FilterOp op, const DpElement *field, const DpPlace *place)
+static DpFilterNode *
+parse_comment(DpFilterCompiler *c, DpFilterOp op, const DpElement *field, const DpPlace *place)
 {
-	FilterNodes one = { 0 };
+	DpFilterNodes one = { 0 };
 
 	return dp_filter_add_node(&one, op, NULL);
 }

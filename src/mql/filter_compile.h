@@ -8,40 +8,42 @@
 
 #include "mql/filter_node.h"
 
-typedef struct FilterCompiler
+typedef struct DpFilterCompiler
 {
 	int flags; /* DpFilterFlags */
 	int mode;
 	bool inside;            /* of $elemMatch: not the whole document */
 	const char *identifier; /* NAMED: what the filter calls its value */
 	uint32 idlen;
-} FilterCompiler;
+} DpFilterCompiler;
 
 /* Nodes that all must hold, or one of which must, as they are read. */
-typedef struct FilterNodes
+typedef struct DpFilterNodes
 {
-	FilterNode **nodes;
+	DpFilterNode **nodes;
 	int n;
 	int room;
-	FilterNode *spare_nodes; /* made some at a time: a filter may have 100,000 */
+	DpFilterNode *spare_nodes; /* made some at a time: a filter may have 100,000 */
 	int nspare_nodes;
-	FilterPath *spare_paths;
+	DpFilterPath *spare_paths;
 	int nspare_paths;
-} FilterNodes;
+} DpFilterNodes;
 
-extern FilterNode *dp_filter_add_node(FilterNodes *nodes, FilterOp op, const FilterPath *path);
-extern void dp_filter_add(FilterNodes *nodes, FilterNode *node);
-extern FilterNode *dp_filter_make_tree(FilterOp op, FilterNodes *nodes);
+extern DpFilterNode *
+dp_filter_add_node(DpFilterNodes *nodes, DpFilterOp op, const DpFilterPath *path);
+extern void dp_filter_add(DpFilterNodes *nodes, DpFilterNode *node);
+extern DpFilterNode *dp_filter_make_tree(DpFilterOp op, DpFilterNodes *nodes);
 
 /*
  * Adds what is asked of a path: operators, or a value that it must equal, or a
  * pattern.
  */
-extern void dp_filter_parse_predicate(FilterCompiler *c, FilterNodes *nodes, const FilterPath *path,
-									  const DpValue *spec, const DpPlace *place);
+extern void
+dp_filter_parse_predicate(DpFilterCompiler *c, DpFilterNodes *nodes, const DpFilterPath *path,
+						  const DpValue *spec, const DpPlace *place);
 
-extern FilterNode *dp_filter_parse_element(FilterCompiler *c, const FilterPath *path,
-										   const DpValue *spec, const DpPlace *place);
+extern DpFilterNode *dp_filter_parse_element(DpFilterCompiler *c, const DpFilterPath *path,
+											 const DpValue *spec, const DpPlace *place);
 
 /* Whether the value is a document whose first field is an operator. */
 extern bool dp_filter_is_operators(const DpValue *value);

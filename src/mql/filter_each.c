@@ -8,7 +8,7 @@
 
 #include "mql/filter_node.h"
 
-static void each_comparison(const FilterNode *node, DpFilterComparisonVisit visit, void *arg);
+static void each_comparison(const DpFilterNode *node, DpFilterComparisonVisit visit, void *arg);
 
 void
 dp_filter_each_comparison(const DpFilter *filter, DpFilterComparisonVisit visit, void *arg)
@@ -20,7 +20,7 @@ dp_filter_each_comparison(const DpFilter *filter, DpFilterComparisonVisit visit,
  * Visits the comparisons below a conjunction, or the one that the node is.
  */
 static void
-each_comparison(const FilterNode *node, DpFilterComparisonVisit visit, void *arg)
+each_comparison(const DpFilterNode *node, DpFilterComparisonVisit visit, void *arg)
 {
 	switch (node->op)
 	{

@@ -13,7 +13,7 @@
 #include "mql/schema.h"
 #include "mql/typeset.h"
 
-typedef enum FilterOp
+typedef enum DpFilterOp
 {
 	/* of a whole document */
 	FILTER_TRUE,
@@ -44,12 +44,12 @@ typedef enum FilterOp
 	FILTER_SIZE,
 	FILTER_ELEM_OBJECT,
 	FILTER_ELEM_VALUE
-} FilterOp;
+} DpFilterOp;
 
 #define FILTER_FIRST_CONDITION FILTER_EQ
 
 /* A field or a path, shared by the conditions that are put on it. */
-typedef struct FilterPath
+typedef struct DpFilterPath
 {
 	DpPath *path;     /* no steps: the value itself */
 	DpPath *first;    /* its first step */
@@ -57,17 +57,17 @@ typedef struct FilterPath
 	uint32 namelen;
 	bool is_id; /* _id: missing is not null */
 	bool alone; /* inside $elemMatch of a value: elements of arrays are not tried */
-} FilterPath;
+} DpFilterPath;
 
-typedef struct FilterNumber
+typedef struct DpFilterNumber
 {
 	bool is_integer; /* i is its value */
 	bool is_double;  /* d is its value, exactly, and not NaN */
 	int64 i;
 	double d;
-} FilterNumber;
+} DpFilterNumber;
 
-typedef struct FilterIn
+typedef struct DpFilterIn
 {
 	DpValue *values; /* in order, each once */
 	DpRegex **regexes;
@@ -75,31 +75,31 @@ typedef struct FilterIn
 	int nvalues;
 	unsigned int nregexes : 31;
 	unsigned int has_null : 1;
-} FilterIn;
+} DpFilterIn;
 
-typedef struct FilterBits
+typedef struct DpFilterBits
 {
 	uint32 *positions;
 	int npositions;
 	uint64 mask; /* of the positions below 64 */
 	bool beyond; /* there are others */
-} FilterBits;
+} DpFilterBits;
 
 /* At most 64 bytes: palloc() rounds up to a power of two, and a filter may have 100,000 nodes. */
-typedef struct FilterNode
+typedef struct DpFilterNode
 {
-	FilterOp op;
-	const FilterPath *path; /* of a condition */
-	DpValue value;          /* what it compares with */
+	DpFilterOp op;
+	const DpFilterPath *path; /* of a condition */
+	DpValue value;            /* what it compares with */
 	union
 	{
 		struct
 		{
-			struct FilterNode **nodes;
+			struct DpFilterNode **nodes;
 			int n;
-		} children;          /* AND, OR, NOR, ELEM_... */
-		FilterNumber number; /* EQ to GTE */
-		FilterIn in;
+		} children;            /* AND, OR, NOR, ELEM_... */
+		DpFilterNumber number; /* EQ to GTE */
+		DpFilterIn in;
 		struct
 		{
 			DpRegex *regex;
@@ -114,7 +114,7 @@ typedef struct FilterNode
 			int64 divisor;
 			int64 remainder;
 		} mod;
-		FilterBits bits;
+		DpFilterBits bits;
 		int64 size;
 		DpSchema *schema;
 		struct
@@ -123,13 +123,13 @@ typedef struct FilterNode
 			MemoryContext scratch; /* emptied after each evaluation */
 		} expr;
 	} u;
-} FilterNode;
+} DpFilterNode;
 
-StaticAssertDecl(sizeof(FilterNode) <= 64, "a node is larger than 64 bytes");
+StaticAssertDecl(sizeof(DpFilterNode) <= 64, "a node is larger than 64 bytes");
 
 struct DpFilter
 {
-	FilterNode *root;
+	DpFilterNode *root;
 	int mode;
 	int misses;             /* documents to be read without trying a slice first */
 	const char *identifier; /* NAMED: what it calls its value */
@@ -137,9 +137,9 @@ struct DpFilter
 };
 
 /* Whether a value meets a condition on it; NULL stands for a missing field. */
-extern bool dp_filter_test(const FilterNode *node, const DpValue *value);
+extern bool dp_filter_test(const DpFilterNode *node, const DpValue *value);
 
 /* Whether an element of an array meets the argument of $elemMatch. */
-extern bool dp_filter_test_element(const FilterNode *node, const DpValue *element);
+extern bool dp_filter_test_element(const DpFilterNode *node, const DpValue *element);
 
 #endif /* DP_MQL_FILTER_NODE_H */

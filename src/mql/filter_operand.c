@@ -13,36 +13,36 @@
 /* What an operator's parser gets to read */
 typedef struct FilterOperand
 {
-	const FilterPath *path;
-	FilterOp op;
+	const DpFilterPath *path;
+	DpFilterOp op;
 	const DpElement *field; /* the operator and its argument */
 	const DpValue *spec;    /* the document in which it stands */
 	const DpPlace *place;
 } FilterOperand;
 
-typedef void (*OperandParser)(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
+typedef void (*OperandParser)(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
 
-static void parse_compare(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
-static void parse_ne(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
-static void parse_in(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
-static void parse_nin(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
-static void parse_not(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
-static void parse_exists(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
-static void parse_type(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
-static void parse_mod(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
-static void parse_regex(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
-static void parse_options(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
-static void parse_all(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
-static void parse_elem_match(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
-static void parse_size(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
-static void parse_bits(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
-static void parse_nothing(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o);
+static void parse_compare(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
+static void parse_ne(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
+static void parse_in(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
+static void parse_nin(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
+static void parse_not(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
+static void parse_exists(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
+static void parse_type(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
+static void parse_mod(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
+static void parse_regex(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
+static void parse_options(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
+static void parse_all(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
+static void parse_elem_match(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
+static void parse_size(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
+static void parse_bits(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
+static void parse_nothing(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o);
 
 static const struct
 {
 	const char *name;
 	OperandParser parse;
-	FilterOp op;
+	DpFilterOp op;
 } operators[] = { { "$eq", parse_compare, FILTER_EQ },
 				  { "$gt", parse_compare, FILTER_GT },
 				  { "$gte", parse_compare, FILTER_GTE },
@@ -89,10 +89,10 @@ dp_filter_is_operators(const DpValue *value)
  * A condition that the path equals a value.
  */
 static void
-add_equal(FilterNodes *nodes, const FilterPath *path, FilterOp op, const DpValue *value,
+add_equal(DpFilterNodes *nodes, const DpFilterPath *path, DpFilterOp op, const DpValue *value,
 		  const DpPlace *place)
 {
-	FilterNode *node;
+	DpFilterNode *node;
 
 	if (value->type == DP_TYPE_UNDEFINED)
 		dp_bad_spec(place, "nothing can be compared with undefined");
@@ -100,7 +100,7 @@ add_equal(FilterNodes *nodes, const FilterPath *path, FilterOp op, const DpValue
 	node->value = *value;
 	if (dp_type_is_number(value->type))
 	{
-		FilterNumber *number = &node->u.number;
+		DpFilterNumber *number = &node->u.number;
 		DpNumber n;
 		uint8 buf[DP_EXACT_MAX_DIGITS];
 
@@ -118,10 +118,10 @@ add_equal(FilterNodes *nodes, const FilterPath *path, FilterOp op, const DpValue
  * A condition that a pattern is found at the path.
  */
 static void
-add_regex(FilterNodes *nodes, const FilterPath *path, const char *pattern, uint32 len,
+add_regex(DpFilterNodes *nodes, const DpFilterPath *path, const char *pattern, uint32 len,
 		  const char *options, uint32 optlen, const DpPlace *place)
 {
-	FilterNode *node = dp_filter_add_node(nodes, FILTER_REGEX, path);
+	DpFilterNode *node = dp_filter_add_node(nodes, FILTER_REGEX, path);
 	DpPlaceContext context;
 
 	dp_place_push(&context, place);
@@ -134,7 +134,7 @@ add_regex(FilterNodes *nodes, const FilterPath *path, const char *pattern, uint3
 }
 
 static void
-add_regex_value(FilterNodes *nodes, const FilterPath *path, const DpValue *value,
+add_regex_value(DpFilterNodes *nodes, const DpFilterPath *path, const DpValue *value,
 				const DpPlace *place)
 {
 	const char *pattern;
@@ -148,16 +148,16 @@ add_regex_value(FilterNodes *nodes, const FilterPath *path, const DpValue *value
 
 /* Adds that none of the given nodes, or not all of them, hold. */
 static void
-add_negation(FilterNodes *nodes, FilterNodes *negated)
+add_negation(DpFilterNodes *nodes, DpFilterNodes *negated)
 {
-	FilterNodes one = { 0 };
+	DpFilterNodes one = { 0 };
 
 	dp_filter_add(&one, dp_filter_make_tree(FILTER_AND, negated));
 	dp_filter_add(nodes, dp_filter_make_tree(FILTER_NOR, &one));
 }
 
 void
-dp_filter_parse_predicate(FilterCompiler *c, FilterNodes *nodes, const FilterPath *path,
+dp_filter_parse_predicate(DpFilterCompiler *c, DpFilterNodes *nodes, const DpFilterPath *path,
 						  const DpValue *spec, const DpPlace *place)
 {
 	DpIter iter;
@@ -197,7 +197,7 @@ dp_filter_parse_predicate(FilterCompiler *c, FilterNodes *nodes, const FilterPat
  * $eq, $lt, $lte, $gt, $gte
  */
 static void
-parse_compare(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_compare(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
 	if (o->field->value.type == DP_TYPE_REGEX && o->op != FILTER_EQ)
 		dp_bad_spec(o->place, "\"%s\" cannot take a regular expression", o->field->name);
@@ -205,9 +205,9 @@ parse_compare(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 }
 
 static void
-parse_ne(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_ne(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
-	FilterNodes negated = { 0 };
+	DpFilterNodes negated = { 0 };
 
 	if (o->field->value.type == DP_TYPE_REGEX)
 		dp_bad_spec(o->place, "\"%s\" cannot take a regular expression", o->field->name);
@@ -222,10 +222,10 @@ compare_values(const void *a, const void *b)
 }
 
 static void
-parse_in(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_in(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
-	FilterNode *node;
-	FilterIn *in;
+	DpFilterNode *node;
+	DpFilterIn *in;
 	DpIter iter;
 	DpValue value;
 	uint32 index = 0;
@@ -266,18 +266,18 @@ parse_in(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 }
 
 static void
-parse_nin(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_nin(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
-	FilterNodes negated = { 0 };
+	DpFilterNodes negated = { 0 };
 
 	parse_in(c, &negated, o);
 	add_negation(nodes, &negated);
 }
 
 static void
-parse_not(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_not(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
-	FilterNodes negated = { 0 };
+	DpFilterNodes negated = { 0 };
 	const DpValue *value = &o->field->value;
 
 	if (value->type == DP_TYPE_REGEX)
@@ -290,9 +290,9 @@ parse_not(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 }
 
 static void
-parse_exists(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_exists(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
-	FilterNodes negated = { 0 };
+	DpFilterNodes negated = { 0 };
 
 	if (dp_value_is_true(&o->field->value))
 		dp_filter_add_node(nodes, FILTER_EXISTS, o->path);
@@ -325,9 +325,9 @@ add_type(DpTypeSet *types, const DpValue *value, const DpPlace *place)
 }
 
 static void
-parse_type(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_type(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
-	FilterNode *node = dp_filter_add_node(nodes, FILTER_TYPE, o->path);
+	DpFilterNode *node = dp_filter_add_node(nodes, FILTER_TYPE, o->path);
 	DpIter iter;
 	DpValue value;
 	uint32 index = 0;
@@ -349,9 +349,9 @@ parse_type(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 }
 
 static void
-parse_mod(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_mod(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
-	FilterNode *node = dp_filter_add_node(nodes, FILTER_MOD, o->path);
+	DpFilterNode *node = dp_filter_add_node(nodes, FILTER_MOD, o->path);
 	DpIter iter;
 	DpValue divisor;
 	DpValue remainder;
@@ -374,7 +374,7 @@ parse_mod(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
  * $regex, with the $options that stand beside it.
  */
 static void
-parse_regex(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_regex(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
 	const DpValue *value = &o->field->value;
 	const char *pattern;
@@ -407,7 +407,7 @@ parse_regex(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 
 /* $options: $regex has read it. */
 static void
-parse_options(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_options(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
 	DpValue regex;
 
@@ -431,7 +431,7 @@ is_elem_match(const DpValue *value, DpElement *field)
  * $all: each of the values, patterns or $elemMatch is met by some element.
  */
 static void
-parse_all(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_all(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
 	DpIter iter;
 	DpValue value;
@@ -471,15 +471,15 @@ parse_all(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 }
 
 static void
-parse_elem_match(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_elem_match(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
 	dp_filter_add(nodes, dp_filter_parse_element(c, o->path, &o->field->value, o->place));
 }
 
 static void
-parse_size(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_size(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
-	FilterNode *node = dp_filter_add_node(nodes, FILTER_SIZE, o->path);
+	DpFilterNode *node = dp_filter_add_node(nodes, FILTER_SIZE, o->path);
 
 	if (!dp_value_to_whole(&o->field->value, &node->u.size) || node->u.size < 0)
 		dp_bad_spec(o->place, "\"$size\" needs a whole number that is not negative");
@@ -487,7 +487,7 @@ parse_size(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 
 /* Adds a position to those of a bit operator. */
 static void
-add_position(FilterBits *bits, uint32 position)
+add_position(DpFilterBits *bits, uint32 position)
 {
 	bits->positions[bits->npositions++] = position;
 	if (position < 64)
@@ -500,10 +500,10 @@ add_position(FilterBits *bits, uint32 position)
  * The bit operators: a mask as a number or as binary data, or positions.
  */
 static void
-parse_bits(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_bits(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
-	FilterNode *node = dp_filter_add_node(nodes, o->op, o->path);
-	FilterBits *bits = &node->u.bits;
+	DpFilterNode *node = dp_filter_add_node(nodes, o->op, o->path);
+	DpFilterBits *bits = &node->u.bits;
 	const DpValue *value = &o->field->value;
 	int64 number;
 
@@ -550,6 +550,6 @@ parse_bits(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
 }
 
 static void
-parse_nothing(FilterCompiler *c, FilterNodes *nodes, const FilterOperand *o)
+parse_nothing(DpFilterCompiler *c, DpFilterNodes *nodes, const FilterOperand *o)
 {
 }

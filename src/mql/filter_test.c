@@ -11,20 +11,20 @@
 #include "bson/number.h"
 #include "mql/filter_node.h"
 
-static bool test_compare(const FilterNode *node, const DpValue *value);
-static bool test_other_class(const FilterNode *node, uint8 class);
-static bool test_number(const FilterNode *node, const DpValue *value);
-static inline bool test_result(FilterOp op, int result);
+static bool test_compare(const DpFilterNode *node, const DpValue *value);
+static bool test_other_class(const DpFilterNode *node, uint8 class);
+static bool test_number(const DpFilterNode *node, const DpValue *value);
+static inline bool test_result(DpFilterOp op, int result);
 static bool value_is_nan(const DpValue *value);
-static bool test_in(const FilterNode *node, const DpValue *value);
-static bool test_regex(const FilterNode *node, const DpValue *value);
-static bool test_mod(const FilterNode *node, const DpValue *value);
+static bool test_in(const DpFilterNode *node, const DpValue *value);
+static bool test_regex(const DpFilterNode *node, const DpValue *value);
+static bool test_mod(const DpFilterNode *node, const DpValue *value);
 static bool
 regex_is(const DpValue *value, const char *pattern, uint32 len, const char *options, uint32 optlen);
-static bool filter_test_bits(const FilterNode *node, const DpValue *value);
+static bool filter_test_bits(const DpFilterNode *node, const DpValue *value);
 
 bool
-dp_filter_test(const FilterNode *node, const DpValue *value)
+dp_filter_test(const DpFilterNode *node, const DpValue *value)
 {
 	switch (node->op)
 	{
@@ -83,7 +83,7 @@ dp_filter_test(const FilterNode *node, const DpValue *value)
  * with MinKey and MaxKey.  Missing and undefined are as null.
  */
 static bool
-test_compare(const FilterNode *node, const DpValue *value)
+test_compare(const DpFilterNode *node, const DpValue *value)
 {
 	uint8 class;
 
@@ -108,7 +108,7 @@ test_compare(const FilterNode *node, const DpValue *value)
  * The same for a value of another class than the operand's.
  */
 static bool
-test_other_class(const FilterNode *node, uint8 class)
+test_other_class(const DpFilterNode *node, uint8 class)
 {
 	switch (node->value.type)
 	{
@@ -128,9 +128,9 @@ test_other_class(const FilterNode *node, uint8 class)
  * The same for two numbers.  NaN equals NaN and has no order.
  */
 static bool
-test_number(const FilterNode *node, const DpValue *value)
+test_number(const DpFilterNode *node, const DpValue *value)
 {
-	const FilterNumber *number = &node->u.number;
+	const DpFilterNumber *number = &node->u.number;
 	int result;
 
 	switch (value->type)
@@ -166,7 +166,7 @@ value_is_nan(const DpValue *value)
 }
 
 static inline bool
-test_result(FilterOp op, int result)
+test_result(DpFilterOp op, int result)
 {
 	switch (op)
 	{
@@ -187,9 +187,9 @@ test_result(FilterOp op, int result)
  * $in: equal to one of the values, or found by one of the patterns.
  */
 static bool
-test_in(const FilterNode *node, const DpValue *value)
+test_in(const DpFilterNode *node, const DpValue *value)
 {
-	const FilterIn *in = &node->u.in;
+	const DpFilterIn *in = &node->u.in;
 	int low = 0;
 	int high = in->nvalues;
 
@@ -226,7 +226,7 @@ test_in(const FilterNode *node, const DpValue *value)
  * $regex: a string in which the pattern is found, or the pattern itself.
  */
 static bool
-test_regex(const FilterNode *node, const DpValue *value)
+test_regex(const DpFilterNode *node, const DpValue *value)
 {
 	if (value->type == DP_TYPE_STRING || value->type == DP_TYPE_SYMBOL)
 		return dp_regex_match(node->u.regex.regex, DP_STRING_DATA(value), DP_STRING_LEN(value));
@@ -252,7 +252,7 @@ regex_is(const DpValue *value, const char *pattern, uint32 len, const char *opti
  * $mod, of numbers whose whole part is an int64.
  */
 static bool
-test_mod(const FilterNode *node, const DpValue *value)
+test_mod(const DpFilterNode *node, const DpValue *value)
 {
 	int64 dividend;
 
@@ -270,9 +270,9 @@ test_mod(const FilterNode *node, const DpValue *value)
  * all are clear).
  */
 static bool
-filter_test_bits(const FilterNode *node, const DpValue *value)
+filter_test_bits(const DpFilterNode *node, const DpValue *value)
 {
-	const FilterBits *bits = &node->u.bits;
+	const DpFilterBits *bits = &node->u.bits;
 	bool set = node->op == FILTER_BITS_ALL_SET || node->op == FILTER_BITS_ANY_SET;
 	bool any = node->op == FILTER_BITS_ANY_SET || node->op == FILTER_BITS_ANY_CLEAR;
 	const uint8 *bytes = NULL;

@@ -42,23 +42,23 @@ typedef struct SchemaWalk
 } SchemaWalk;
 
 static bool match(const DpSchema *schema, const DpValue *value);
-static bool match_object(const SchemaObject *rules, const DpValue *value);
+static bool match_object(const DpSchemaObject *rules, const DpValue *value);
 static inline uint32 string_size(const uint8 *p, const uint8 *end);
-static inline bool memo_fits(const SchemaMemo *memo, const DpIter *iter);
-static void memo_take(SchemaMemo *memo, const DpElement *field, int index);
+static inline bool memo_fits(const DpSchemaMemo *memo, const DpIter *iter);
+static void memo_take(DpSchemaMemo *memo, const DpElement *field, int index);
 static bool
 check(const DpSchema *schema, const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk);
-static bool check_number(const SchemaNumber *rules, const DpValue *value, const SchemaSpot *spot,
+static bool check_number(const DpSchemaNumber *rules, const DpValue *value, const SchemaSpot *spot,
 						 SchemaWalk *walk);
-static bool check_string(const SchemaString *rules, const DpValue *value, const SchemaSpot *spot,
+static bool check_string(const DpSchemaString *rules, const DpValue *value, const SchemaSpot *spot,
 						 SchemaWalk *walk);
-static bool check_object(const SchemaObject *rules, const DpValue *value, const SchemaSpot *spot,
+static bool check_object(const DpSchemaObject *rules, const DpValue *value, const SchemaSpot *spot,
 						 SchemaWalk *walk);
-static bool check_dependencies(const SchemaObject *rules, const uint64 *seen, const DpValue *value,
-							   const SchemaSpot *spot, SchemaWalk *walk);
-static bool check_array(const SchemaArray *rules, const DpValue *value, const SchemaSpot *spot,
+static bool check_dependencies(const DpSchemaObject *rules, const uint64 *seen,
+							   const DpValue *value, const SchemaSpot *spot, SchemaWalk *walk);
+static bool check_array(const DpSchemaArray *rules, const DpValue *value, const SchemaSpot *spot,
 						SchemaWalk *walk);
-static bool check_logic(const SchemaLogic *rules, const DpValue *value, const SchemaSpot *spot,
+static bool check_logic(const DpSchemaLogic *rules, const DpValue *value, const SchemaSpot *spot,
 						SchemaWalk *walk);
 static bool fail(SchemaWalk *walk, const SchemaSpot *spot, const char *rule, const char *expected,
 				 const DpValue *limit, const char *found);
@@ -114,7 +114,7 @@ match(const DpSchema *schema, const DpValue *value)
 }
 
 static bool
-match_object(const SchemaObject *rules, const DpValue *value)
+match_object(const DpSchemaObject *rules, const DpValue *value)
 {
 	uint64 seen = 0;
 	int required = 0;
@@ -127,8 +127,8 @@ match_object(const SchemaObject *rules, const DpValue *value)
 	dp_iter_init_value(&iter, value);
 	for (;; k++)
 	{
-		SchemaMemo *memo = &rules->memos[k];
-		const SchemaName *name;
+		DpSchemaMemo *memo = &rules->memos[k];
+		const DpSchemaName *name;
 		int i;
 
 		if (k < SCHEMA_MEMOS && memo_fits(memo, &iter))
@@ -184,7 +184,7 @@ string_size(const uint8 *p, const uint8 *end)
 
 /* Whether the next field has the name that the last document had there. */
 static inline bool
-memo_fits(const SchemaMemo *memo, const DpIter *iter)
+memo_fits(const DpSchemaMemo *memo, const DpIter *iter)
 {
 	uint64 name[2];
 
@@ -199,11 +199,11 @@ memo_fits(const SchemaMemo *memo, const DpIter *iter)
 
 /* Takes note of a field with a name that fits. */
 static void
-memo_take(SchemaMemo *memo, const DpElement *field, int index)
+memo_take(DpSchemaMemo *memo, const DpElement *field, int index)
 {
 	uint8 mask[sizeof(memo->mask)] = { 0 };
 
-	memset(memo, 0, sizeof(SchemaMemo));
+	memset(memo, 0, sizeof(DpSchemaMemo));
 	memset(mask, 0xFF, field->namelen + 1);
 	memcpy(memo->mask, mask, sizeof(mask));
 	memcpy(memo->name, field->name, field->namelen);
@@ -253,7 +253,7 @@ check(const DpSchema *schema, const DpValue *value, const SchemaSpot *spot, Sche
 /* ---------------------------------------------------------------- rules */
 
 static bool
-check_number(const SchemaNumber *rules, const DpValue *value, const SchemaSpot *spot,
+check_number(const DpSchemaNumber *rules, const DpValue *value, const SchemaSpot *spot,
 			 SchemaWalk *walk)
 {
 	bool result = true;
@@ -315,7 +315,7 @@ check_limit(int64 n, int64 min, int64 max, const char *min_rule, const char *max
 }
 
 static bool
-check_string(const SchemaString *rules, const DpValue *value, const SchemaSpot *spot,
+check_string(const DpSchemaString *rules, const DpValue *value, const SchemaSpot *spot,
 			 SchemaWalk *walk)
 {
 	bool result = true;
@@ -334,7 +334,7 @@ check_string(const SchemaString *rules, const DpValue *value, const SchemaSpot *
  * Objects: their fields, then what is missing.
  */
 static bool
-check_object(const SchemaObject *rules, const DpValue *value, const SchemaSpot *spot,
+check_object(const DpSchemaObject *rules, const DpValue *value, const SchemaSpot *spot,
 			 SchemaWalk *walk)
 {
 	bool result = true;
@@ -361,7 +361,7 @@ check_object(const SchemaObject *rules, const DpValue *value, const SchemaSpot *
 		nfields++;
 		if (i >= 0)
 		{
-			const SchemaName *name = &rules->names[i];
+			const DpSchemaName *name = &rules->names[i];
 			uint64 bit = UINT64CONST(1) << (i & 63);
 
 			known = name->is_property;
@@ -415,14 +415,14 @@ check_object(const SchemaObject *rules, const DpValue *value, const SchemaSpot *
  * What the fields that are there ask for.
  */
 static bool
-check_dependencies(const SchemaObject *rules, const uint64 *seen, const DpValue *value,
+check_dependencies(const DpSchemaObject *rules, const uint64 *seen, const DpValue *value,
 				   const SchemaSpot *spot, SchemaWalk *walk)
 {
 	bool result = true;
 
 	for (int i = 0; i < rules->nnames; i++)
 	{
-		const SchemaName *name = &rules->names[i];
+		const DpSchemaName *name = &rules->names[i];
 
 		if (!(seen[i / 64] >> (i % 64) & 1))
 			continue;
@@ -444,7 +444,7 @@ check_dependencies(const SchemaObject *rules, const uint64 *seen, const DpValue 
 }
 
 static bool
-check_array(const SchemaArray *rules, const DpValue *value, const SchemaSpot *spot,
+check_array(const DpSchemaArray *rules, const DpValue *value, const SchemaSpot *spot,
 			SchemaWalk *walk)
 {
 	bool result = true;
@@ -479,7 +479,7 @@ check_array(const SchemaArray *rules, const DpValue *value, const SchemaSpot *sp
 	}
 	if (rules->unique)
 	{
-		SchemaValues set;
+		DpSchemaValues set;
 		bool unique;
 
 		dp_schema_values(&set, value);
@@ -503,7 +503,7 @@ count_fits(DpSchema **schemas, int n, int limit, const DpValue *value)
 }
 
 static bool
-check_logic(const SchemaLogic *rules, const DpValue *value, const SchemaSpot *spot,
+check_logic(const DpSchemaLogic *rules, const DpValue *value, const SchemaSpot *spot,
 			SchemaWalk *walk)
 {
 	bool result = true;

@@ -93,7 +93,7 @@ static const struct
 				 { "description", parse_text, 0 } };
 
 static DpSchema *compile(const DpValue *spec, const DpPlace *place);
-static void index_names(SchemaObject *object);
+static void index_names(DpSchemaObject *object);
 
 /* ---------------------------------------------------------------- entry points */
 
@@ -201,52 +201,52 @@ sibling(const SchemaKeyword *k, const char *name, DpValue *value)
 	return dp_document_find(k->spec->data, k->spec->len, name, strlen(name), value);
 }
 
-static SchemaObject *
+static DpSchemaObject *
 object_of(DpSchema *schema)
 {
 	if (schema->object == NULL)
 	{
-		schema->object = palloc0(sizeof(SchemaObject));
+		schema->object = palloc0(sizeof(DpSchemaObject));
 		schema->object->min_properties = schema->object->max_properties = -1;
 	}
 	return schema->object;
 }
 
-static SchemaArray *
+static DpSchemaArray *
 array_of(DpSchema *schema)
 {
 	if (schema->array == NULL)
 	{
-		schema->array = palloc0(sizeof(SchemaArray));
+		schema->array = palloc0(sizeof(DpSchemaArray));
 		schema->array->min_items = schema->array->max_items = -1;
 	}
 	return schema->array;
 }
 
-static SchemaString *
+static DpSchemaString *
 string_of(DpSchema *schema)
 {
 	if (schema->string == NULL)
 	{
-		schema->string = palloc0(sizeof(SchemaString));
+		schema->string = palloc0(sizeof(DpSchemaString));
 		schema->string->min_length = schema->string->max_length = -1;
 	}
 	return schema->string;
 }
 
-static SchemaNumber *
+static DpSchemaNumber *
 number_of(DpSchema *schema)
 {
 	if (schema->number == NULL)
-		schema->number = palloc0(sizeof(SchemaNumber));
+		schema->number = palloc0(sizeof(DpSchemaNumber));
 	return schema->number;
 }
 
-static SchemaLogic *
+static DpSchemaLogic *
 logic_of(DpSchema *schema)
 {
 	if (schema->logic == NULL)
-		schema->logic = palloc0(sizeof(SchemaLogic));
+		schema->logic = palloc0(sizeof(DpSchemaLogic));
 	return schema->logic;
 }
 
@@ -256,7 +256,7 @@ logic_of(DpSchema *schema)
  * The position of a name, which is added if it is new.
  */
 static int
-add_name(SchemaObject *object, const char *name, uint32 len)
+add_name(DpSchemaObject *object, const char *name, uint32 len)
 {
 	bool found;
 	uint32 at = dp_names_add(&object->known, name, len, &found);
@@ -267,11 +267,12 @@ add_name(SchemaObject *object, const char *name, uint32 len)
 	{
 		object->room = Max(8, object->room * 2);
 		if (object->names == NULL)
-			object->names = palloc(object->room * sizeof(SchemaName));
+			object->names = palloc(object->room * sizeof(DpSchemaName));
 		else
-			object->names = repalloc_huge(object->names, (Size) object->room * sizeof(SchemaName));
+			object->names =
+				repalloc_huge(object->names, (Size) object->room * sizeof(DpSchemaName));
 	}
-	memset(&object->names[object->nnames], 0, sizeof(SchemaName));
+	memset(&object->names[object->nnames], 0, sizeof(DpSchemaName));
 	object->names[object->nnames].name = name;
 	object->names[object->nnames].len = len;
 	return object->nnames++;
@@ -279,7 +280,7 @@ add_name(SchemaObject *object, const char *name, uint32 len)
 
 /* Makes the table by which names are found, and counts those that are required. */
 static void
-index_names(SchemaObject *object)
+index_names(DpSchemaObject *object)
 {
 	uint32 size = 4;
 
@@ -291,7 +292,7 @@ index_names(SchemaObject *object)
 	memset(object->slots, 0xFF, sizeof(int) * size);
 	for (int i = 0; i < object->nnames; i++)
 	{
-		SchemaName *name = &object->names[i];
+		DpSchemaName *name = &object->names[i];
 		uint32 slot;
 
 		name->words = dp_schema_name_words(name->name, name->len);
@@ -305,7 +306,7 @@ index_names(SchemaObject *object)
 					object->additional == NULL && !object->has_dependencies &&
 					object->min_properties < 0 && object->max_properties < 0;
 	if (object->plain)
-		object->memos = palloc0(sizeof(SchemaMemo) * SCHEMA_MEMOS);
+		object->memos = palloc0(sizeof(DpSchemaMemo) * SCHEMA_MEMOS);
 }
 
 /* ---------------------------------------------------------------- keywords */
@@ -364,7 +365,7 @@ parse_type(DpSchema *schema, const SchemaKeyword *k)
 static void
 parse_required(DpSchema *schema, const SchemaKeyword *k)
 {
-	SchemaObject *object = object_of(schema);
+	DpSchemaObject *object = object_of(schema);
 	DpIter iter;
 	DpValue value;
 	uint32 index = 0;
@@ -390,7 +391,7 @@ parse_required(DpSchema *schema, const SchemaKeyword *k)
 static void
 parse_properties(DpSchema *schema, const SchemaKeyword *k)
 {
-	SchemaObject *object = object_of(schema);
+	DpSchemaObject *object = object_of(schema);
 	DpIter iter;
 	DpElement field;
 
@@ -412,18 +413,18 @@ parse_properties(DpSchema *schema, const SchemaKeyword *k)
 static void
 parse_patterns(DpSchema *schema, const SchemaKeyword *k)
 {
-	SchemaObject *object = object_of(schema);
+	DpSchemaObject *object = object_of(schema);
 	DpIter iter;
 	DpElement field;
 
 	argument_document(k);
 	object->patterns = palloc(Max(1, dp_document_count(k->field->value.data, k->field->value.len)) *
-							  sizeof(SchemaPattern));
+							  sizeof(DpSchemaPattern));
 	dp_iter_init_value(&iter, &k->field->value);
 	while (dp_iter_next(&iter, &field))
 	{
 		DpPlace here = dp_place_field(k->place, &field);
-		SchemaPattern *pattern = &object->patterns[object->npatterns++];
+		DpSchemaPattern *pattern = &object->patterns[object->npatterns++];
 		DpPlaceContext context;
 
 		dp_place_push(&context, &here);
@@ -464,7 +465,7 @@ parse_additional(DpSchema *schema, const SchemaKeyword *k)
 static void
 parse_dependencies(DpSchema *schema, const SchemaKeyword *k)
 {
-	SchemaObject *object = object_of(schema);
+	DpSchemaObject *object = object_of(schema);
 	DpIter iter;
 	DpElement field;
 
@@ -543,7 +544,7 @@ parse_number(DpSchema *schema, const SchemaKeyword *k)
 {
 	static const uint8 zero_bytes[4] = { 0 };
 	DpValue zero = { zero_bytes, 4, DP_TYPE_INT32 };
-	SchemaNumber *number = number_of(schema);
+	DpSchemaNumber *number = number_of(schema);
 
 	if (!dp_type_is_number(k->field->value.type))
 		dp_bad_spec_type(k->place, "a number", &k->field->value);
@@ -623,7 +624,7 @@ compile_array(const SchemaKeyword *k, int *n)
 static void
 parse_items(DpSchema *schema, const SchemaKeyword *k)
 {
-	SchemaArray *array = array_of(schema);
+	DpSchemaArray *array = array_of(schema);
 
 	if (k->field->value.type == DP_TYPE_ARRAY)
 		array->positions = compile_array(k, &array->npositions);
@@ -640,7 +641,7 @@ parse_unique(DpSchema *schema, const SchemaKeyword *k)
 static void
 parse_enum(DpSchema *schema, const SchemaKeyword *k)
 {
-	SchemaLogic *logic = logic_of(schema);
+	DpSchemaLogic *logic = logic_of(schema);
 
 	argument_array(k);
 	logic->values = k->field->value;
@@ -655,7 +656,7 @@ parse_enum(DpSchema *schema, const SchemaKeyword *k)
 static void
 parse_logic(DpSchema *schema, const SchemaKeyword *k)
 {
-	SchemaLogic *logic = logic_of(schema);
+	DpSchemaLogic *logic = logic_of(schema);
 
 	argument_array(k);
 	switch (k->which)

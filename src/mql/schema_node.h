@@ -16,25 +16,25 @@
  * A name in two words: up to eight bytes from both ends.  Names of up to
  * sixteen bytes are equal if their words and lengths are.
  */
-typedef struct SchemaWords
+typedef struct DpSchemaWords
 {
 	uint64 front;
 	uint64 back;
-} SchemaWords;
+} DpSchemaWords;
 
 /* A name of a field that some rule of an object speaks of. */
-typedef struct SchemaName
+typedef struct DpSchemaName
 {
 	const char *name;
 	uint32 len;
-	SchemaWords words; /* of the name */
+	DpSchemaWords words; /* of the name */
 	bool required;
 	DpSchema *schema; /* of properties, or NULL */
 	bool is_property;
 	int ndependents; /* names that must be there when this one is */
 	int *dependents;
 	DpSchema *dependency; /* what the object must be when this name is there, or NULL */
-} SchemaName;
+} DpSchemaName;
 
 /*
  * A field of the last document: documents of a kind have their fields in one
@@ -43,41 +43,41 @@ typedef struct SchemaName
  */
 #define SCHEMA_MEMOS 32
 
-typedef struct SchemaMemo
+typedef struct DpSchemaMemo
 {
 	uint64 name[2]; /* the name and its NUL: up to 16 bytes */
 	uint64 mask[2]; /* of the bytes that count; 0: nothing is known */
 	uint32 len;
 	int index; /* of the name among those of the rules, or -1 */
-} SchemaMemo;
+} DpSchemaMemo;
 
-typedef struct SchemaPattern
+typedef struct DpSchemaPattern
 {
 	DpRegex *regex;
 	DpSchema *schema;
-} SchemaPattern;
+} DpSchemaPattern;
 
-typedef struct SchemaObject
+typedef struct DpSchemaObject
 {
 	int nnames;
 	int room;
-	DpNames known;     /* while the schema is compiled: the same names */
-	SchemaName *names; /* in the order in which they were met */
-	uint32 mask;       /* of the table by which they are found; its size is a power of 2 */
-	int *slots;        /* positions, by the hash of the name; -1: free */
+	DpNames known;       /* while the schema is compiled: the same names */
+	DpSchemaName *names; /* in the order in which they were met */
+	uint32 mask;         /* of the table by which they are found; its size is a power of 2 */
+	int *slots;          /* positions, by the hash of the name; -1: free */
 	int nrequired;
 	bool has_dependencies;
 	int npatterns;
-	SchemaPattern *patterns;
+	DpSchemaPattern *patterns;
 	bool closed;          /* no fields beyond those named */
 	DpSchema *additional; /* what others must be, or NULL */
 	int64 min_properties; /* -1: none */
 	int64 max_properties;
-	bool plain;        /* properties and required are all there is, for up to 64 names */
-	SchemaMemo *memos; /* SCHEMA_MEMOS; NULL: there are none yet */
-} SchemaObject;
+	bool plain;          /* properties and required are all there is, for up to 64 names */
+	DpSchemaMemo *memos; /* SCHEMA_MEMOS; NULL: there are none yet */
+} DpSchemaObject;
 
-typedef struct SchemaArray
+typedef struct DpSchemaArray
 {
 	DpSchema *items; /* of each element, or NULL */
 	int npositions;  /* or of the first elements, one each */
@@ -87,39 +87,39 @@ typedef struct SchemaArray
 	bool unique;
 	int64 min_items; /* -1: none */
 	int64 max_items;
-} SchemaArray;
+} DpSchemaArray;
 
-typedef struct SchemaNumber
+typedef struct DpSchemaNumber
 {
 	DpValue minimum; /* type DP_TYPE_EOD: none */
 	DpValue maximum;
 	DpValue multiple;
 	bool above; /* the minimum itself is excluded */
 	bool below;
-} SchemaNumber;
+} DpSchemaNumber;
 
-typedef struct SchemaString
+typedef struct DpSchemaString
 {
 	int64 min_length; /* in characters; -1: none */
 	int64 max_length;
 	DpRegex *regex;
 	DpValue pattern; /* how it was written */
-} SchemaString;
+} DpSchemaString;
 
 /* The elements of an array, to find those that are equal when the order of fields does not count */
-typedef struct SchemaValue
+typedef struct DpSchemaValue
 {
 	uint64 hash; /* 0 where they are few */
 	DpValue value;
-} SchemaValue;
+} DpSchemaValue;
 
-typedef struct SchemaValues
+typedef struct DpSchemaValues
 {
 	uint32 n;
-	SchemaValue *values; /* in the order of their hashes; palloc'd */
-} SchemaValues;
+	DpSchemaValue *values; /* in the order of their hashes; palloc'd */
+} DpSchemaValues;
 
-typedef struct SchemaLogic
+typedef struct DpSchemaLogic
 {
 	int nall;
 	DpSchema **all;
@@ -128,27 +128,27 @@ typedef struct SchemaLogic
 	int none;
 	DpSchema **one;
 	DpSchema * not ;
-	DpValue values;   /* enum: an array; type DP_TYPE_EOD: none */
-	SchemaValues set; /* its elements */
-} SchemaLogic;
+	DpValue values;     /* enum: an array; type DP_TYPE_EOD: none */
+	DpSchemaValues set; /* its elements */
+} DpSchemaLogic;
 
 struct DpSchema
 {
 	bool has_types;
 	DpTypeSet types;
-	DpElement type_rule;  /* type or bsonType, as it was written */
-	SchemaNumber *number; /* each NULL when it has no rule */
-	SchemaString *string;
-	SchemaObject *object;
-	SchemaArray *array;
-	SchemaLogic *logic;
+	DpElement type_rule;    /* type or bsonType, as it was written */
+	DpSchemaNumber *number; /* each NULL when it has no rule */
+	DpSchemaString *string;
+	DpSchemaObject *object;
+	DpSchemaArray *array;
+	DpSchemaLogic *logic;
 	bool only_types; /* there are no other rules */
 };
 
-static inline SchemaWords
+static inline DpSchemaWords
 dp_schema_name_words(const char *name, uint32 len)
 {
-	SchemaWords w = { 0, 0 };
+	DpSchemaWords w = { 0, 0 };
 
 	if (len >= 8)
 	{
@@ -172,7 +172,7 @@ dp_schema_name_words(const char *name, uint32 len)
 }
 
 static inline uint32
-dp_schema_name_hash(const SchemaWords *w, const char *name, uint32 len)
+dp_schema_name_hash(const DpSchemaWords *w, const char *name, uint32 len)
 {
 	uint64 hash;
 
@@ -187,15 +187,15 @@ dp_schema_name_hash(const SchemaWords *w, const char *name, uint32 len)
 
 /* The position of a name among those of an object's rules, or -1. */
 static inline int
-dp_schema_find_name(const SchemaObject *object, const char *name, uint32 len)
+dp_schema_find_name(const DpSchemaObject *object, const char *name, uint32 len)
 {
-	SchemaWords words = dp_schema_name_words(name, len);
+	DpSchemaWords words = dp_schema_name_words(name, len);
 	uint32 slot = dp_schema_name_hash(&words, name, len) & object->mask;
 	int i;
 
 	while ((i = object->slots[slot]) >= 0)
 	{
-		const SchemaName *n = &object->names[i];
+		const DpSchemaName *n = &object->names[i];
 
 		if (n->words.front == words.front && n->words.back == words.back && n->len == len &&
 			(len <= 16 || memcmp(n->name, name, len) == 0))
@@ -206,9 +206,9 @@ dp_schema_find_name(const SchemaObject *object, const char *name, uint32 len)
 }
 
 /* The elements of an array, and whether one, or no two of them, are equal in that way. */
-extern void dp_schema_values(SchemaValues *set, const DpValue *array);
-extern bool dp_schema_values_find(const SchemaValues *set, const DpValue *value);
-extern bool dp_schema_values_unique(const SchemaValues *set);
+extern void dp_schema_values(DpSchemaValues *set, const DpValue *array);
+extern bool dp_schema_values_find(const DpSchemaValues *set, const DpValue *value);
+extern bool dp_schema_values_unique(const DpSchemaValues *set);
 
 /* Whether a number is a whole multiple of another one. */
 extern bool dp_number_is_multiple(const DpValue *value, const DpValue *of);

@@ -110,29 +110,29 @@ value_hash_unordered(const DpValue *value)
 static int
 hashed_compare(const void *a, const void *b)
 {
-	uint64 x = ((const SchemaValue *) a)->hash;
-	uint64 y = ((const SchemaValue *) b)->hash;
+	uint64 x = ((const DpSchemaValue *) a)->hash;
+	uint64 y = ((const DpSchemaValue *) b)->hash;
 
 	return (x > y) - (x < y);
 }
 
 void
-dp_schema_values(SchemaValues *set, const DpValue *array)
+dp_schema_values(DpSchemaValues *set, const DpValue *array)
 {
 	DpIter iter;
 
 	set->n = dp_array_count(array->data, array->len);
-	set->values = palloc_extended(Max(set->n, 1) * sizeof(SchemaValue), MCXT_ALLOC_HUGE);
+	set->values = palloc_extended(Max(set->n, 1) * sizeof(DpSchemaValue), MCXT_ALLOC_HUGE);
 	dp_iter_init_value(&iter, array);
 	for (uint32 i = 0; i < set->n && dp_iter_next_value(&iter, &set->values[i].value); i++)
 		set->values[i].hash =
 			set->n <= FEW_ELEMENTS ? 0 : value_hash_unordered(&set->values[i].value);
 	if (set->n > FEW_ELEMENTS)
-		qsort(set->values, set->n, sizeof(SchemaValue), hashed_compare);
+		qsort(set->values, set->n, sizeof(DpSchemaValue), hashed_compare);
 }
 
 bool
-dp_schema_values_find(const SchemaValues *set, const DpValue *value)
+dp_schema_values_find(const DpSchemaValues *set, const DpValue *value)
 {
 	uint64 hash = set->n <= FEW_ELEMENTS ? 0 : value_hash_unordered(value);
 	uint32 low = 0;
@@ -162,7 +162,7 @@ dp_schema_values_find(const SchemaValues *set, const DpValue *value)
 }
 
 bool
-dp_schema_values_unique(const SchemaValues *set)
+dp_schema_values_unique(const DpSchemaValues *set)
 {
 	/* within a run of the same hash each with each */
 	for (uint32 i = 0; i < set->n; i++)

@@ -19,8 +19,8 @@
 /* A child of a node and the element that it was found at */
 typedef struct UpdateMatch
 {
-	UpdateNode *node;
-	UpdatePlace place;
+	DpUpdateNode *node;
+	DpUpdatePlace place;
 } UpdateMatch;
 
 typedef struct UpdateMatches
@@ -39,29 +39,29 @@ typedef struct RenameWalk
 	DpFinder finders[DP_MAX_DEPTH];
 } RenameWalk;
 
-static void copy_until(UpdateState *s, const uint8 *upto);
-static Size container_begin(const UpdateState *s, const uint8 *data);
-static void container_end(UpdateState *s, const DpValue *container, Size start);
-static void apply_node(UpdateState *s, UpdateNode *node, const UpdatePlace *place);
-static void apply_fields(UpdateState *s, UpdateNode *node, const DpValue *container, int depth);
+static void copy_until(DpUpdateState *s, const uint8 *upto);
+static Size container_begin(const DpUpdateState *s, const uint8 *data);
+static void container_end(DpUpdateState *s, const DpValue *container, Size start);
+static void apply_node(DpUpdateState *s, DpUpdateNode *node, const DpUpdatePlace *place);
+static void apply_fields(DpUpdateState *s, DpUpdateNode *node, const DpValue *container, int depth);
+static void apply_document(DpUpdateState *s, DpUpdateNode **children, int n,
+						   const DpValue *container, int depth);
 static void
-apply_document(UpdateState *s, UpdateNode **children, int n, const DpValue *container, int depth);
-static void
-apply_array(UpdateState *s, UpdateNode **children, int n, const DpValue *container, int depth);
-static void apply_elements(UpdateState *s, UpdateNode *node, const UpdatePlace *place);
-static UpdateNode **resolve_positional(UpdateState *s, UpdateNode *node, int *n);
-static void add_match(UpdateMatches *m, UpdateNode *node, const UpdatePlace *place);
-static void match_document(UpdateMatches *m, bool *seen, UpdateNode **children, int n,
+apply_array(DpUpdateState *s, DpUpdateNode **children, int n, const DpValue *container, int depth);
+static void apply_elements(DpUpdateState *s, DpUpdateNode *node, const DpUpdatePlace *place);
+static DpUpdateNode **resolve_positional(DpUpdateState *s, DpUpdateNode *node, int *n);
+static void add_match(UpdateMatches *m, DpUpdateNode *node, const DpUpdatePlace *place);
+static void match_document(UpdateMatches *m, bool *seen, DpUpdateNode **children, int n,
 						   const DpValue *container, int depth);
 static int match_order(const void *a, const void *b);
-static bool creates(const UpdateState *s, const UpdateNode *node);
-static const UpdateNode *strict_leaf(const UpdateState *s, const UpdateNode *node);
+static bool creates(const DpUpdateState *s, const DpUpdateNode *node);
+static const DpUpdateNode *strict_leaf(const DpUpdateState *s, const DpUpdateNode *node);
 static void
-create_node(UpdateState *s, UpdateNode *node, const char *name, uint32 namelen, int depth);
-static void find_renamed(RenameWalk *w, UpdateNode *leaf);
-static bool walk(RenameWalk *w, const UpdateNode *end, bool strict, DpValue *value);
-static void
-blocked(const UpdateNode *leaf, const UpdateNode *at, const DpValue *found) pg_attribute_noreturn();
+create_node(DpUpdateState *s, DpUpdateNode *node, const char *name, uint32 namelen, int depth);
+static void find_renamed(RenameWalk *w, DpUpdateNode *leaf);
+static bool walk(RenameWalk *w, const DpUpdateNode *end, bool strict, DpValue *value);
+static void blocked(const DpUpdateNode *leaf, const DpUpdateNode *at, const DpValue *found)
+	pg_attribute_noreturn();
 /*
  * Applies the operators of an update to a document.  Returns the new document,
  * in the current memory context, or NULL if there is none: nothing changes, or
@@ -70,8 +70,8 @@ blocked(const UpdateNode *leaf, const UpdateNode *at, const DpValue *found) pg_a
 struct varlena *
 dp_update_tree_apply(DpUpdate *update, const DpValue *doc, uint8 *own, bool insert, bool *changed)
 {
-	UpdateState s;
-	UpdatePlace root;
+	DpUpdateState s;
+	DpUpdatePlace root;
 	s.update = update;
 	s.doc = *doc;
 	s.done = doc->data;
@@ -112,7 +112,7 @@ dp_update_tree_apply(DpUpdate *update, const DpValue *doc, uint8 *own, bool inse
  * Copies the old bytes that are not dealt with yet, up to a place.
  */
 static void
-copy_until(UpdateState *s, const uint8 *upto)
+copy_until(DpUpdateState *s, const uint8 *upto)
 {
 	if (!s->started)
 	{
@@ -130,7 +130,7 @@ copy_until(UpdateState *s, const uint8 *upto)
  * in the new ones.
  */
 static Size
-container_begin(const UpdateState *s, const uint8 *data)
+container_begin(const DpUpdateState *s, const uint8 *data)
 {
 	return (s->started ? s->out.len : VARHDRSZ) + (data - s->done);
 }
@@ -140,7 +140,7 @@ container_begin(const UpdateState *s, const uint8 *data)
  * length right.
  */
 static void
-container_end(UpdateState *s, const DpValue *container, Size start)
+container_end(DpUpdateState *s, const DpValue *container, Size start)
 {
 	copy_until(s, container->data + container->len);
 	dp_put_int32(s->out.buf + start, (int32) (s->out.len - start));
@@ -150,7 +150,7 @@ container_end(UpdateState *s, const DpValue *container, Size start)
  * Puts a value in the place of another one, unless it is the same.
  */
 void
-dp_update_put(UpdateState *s, const UpdatePlace *place, const DpValue *value)
+dp_update_put(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *value)
 {
 	const DpValue *old = &place->value;
 	Size namelen = old->data - place->element - 1;
@@ -177,7 +177,7 @@ dp_update_put(UpdateState *s, const UpdatePlace *place, const DpValue *value)
  * Takes a field of a document away.
  */
 void
-dp_update_remove(UpdateState *s, const UpdatePlace *place)
+dp_update_remove(DpUpdateState *s, const DpUpdatePlace *place)
 {
 	copy_until(s, place->element);
 	s->done = place->value.data + place->value.len;
@@ -189,7 +189,7 @@ dp_update_remove(UpdateState *s, const UpdatePlace *place)
  * The values may be those of the old array.
  */
 void
-dp_update_put_array(UpdateState *s, const UpdatePlace *place, const DpValue *values, uint32 n)
+dp_update_put_array(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *values, uint32 n)
 {
 	DpIter iter;
 	DpElement element;
@@ -226,7 +226,7 @@ dp_update_put_array(UpdateState *s, const UpdatePlace *place, const DpValue *val
  * Puts values at the end of an array.
  */
 void
-dp_update_append(UpdateState *s, const UpdatePlace *place, const DpValue *values, int n)
+dp_update_append(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *values, int n)
 {
 	const DpValue *array = &place->value;
 	Size start = container_begin(s, array->data);
@@ -252,7 +252,7 @@ dp_update_append(UpdateState *s, const UpdatePlace *place, const DpValue *values
  * Ends an array before the element that begins at the given place.
  */
 void
-dp_update_truncate(UpdateState *s, const UpdatePlace *place, const uint8 *element)
+dp_update_truncate(DpUpdateState *s, const DpUpdatePlace *place, const uint8 *element)
 {
 	const DpValue *array = &place->value;
 	Size start = container_begin(s, array->data);
@@ -269,9 +269,9 @@ dp_update_truncate(UpdateState *s, const UpdatePlace *place, const uint8 *elemen
  * Applies what a node says to the element that its path leads to.
  */
 static void
-apply_node(UpdateState *s, UpdateNode *node, const UpdatePlace *place)
+apply_node(DpUpdateState *s, DpUpdateNode *node, const DpUpdatePlace *place)
 {
-	const UpdateNode *leaf;
+	const DpUpdateNode *leaf;
 
 	check_stack_depth();
 	switch (node->kind)
@@ -299,9 +299,9 @@ apply_node(UpdateState *s, UpdateNode *node, const UpdatePlace *place)
  * of an array.  depth counts the containers around them.
  */
 static void
-apply_fields(UpdateState *s, UpdateNode *node, const DpValue *container, int depth)
+apply_fields(DpUpdateState *s, DpUpdateNode *node, const DpValue *container, int depth)
 {
-	UpdateNode **children = node->children;
+	DpUpdateNode **children = node->children;
 	int n = node->nchildren;
 	uint32 splices = s->splices;
 	Size start = container_begin(s, container->data);
@@ -321,7 +321,8 @@ apply_fields(UpdateState *s, UpdateNode *node, const DpValue *container, int dep
  * that are missing are made, in the order of the children.
  */
 static void
-apply_document(UpdateState *s, UpdateNode **children, int n, const DpValue *container, int depth)
+apply_document(DpUpdateState *s, DpUpdateNode **children, int n, const DpValue *container,
+			   int depth)
 {
 	UpdateMatches m;
 	bool few[lengthof(m.fixed)] = { false };
@@ -353,10 +354,10 @@ apply_document(UpdateState *s, UpdateNode **children, int n, const DpValue *cont
  * all of that name, or the name would still be there.
  */
 static void
-match_document(UpdateMatches *m, bool *seen, UpdateNode **children, int n, const DpValue *container,
-			   int depth)
+match_document(UpdateMatches *m, bool *seen, DpUpdateNode **children, int n,
+			   const DpValue *container, int depth)
 {
-	UpdatePlace place;
+	DpUpdatePlace place;
 
 	place.depth = depth;
 	place.in_array = false;
@@ -389,7 +390,7 @@ match_document(UpdateMatches *m, bool *seen, UpdateNode **children, int n, const
 	}
 	else
 	{
-		UpdateNode node;
+		DpUpdateNode node;
 		DpIter iter;
 		DpElement element;
 
@@ -420,7 +421,7 @@ match_document(UpdateMatches *m, bool *seen, UpdateNode **children, int n, const
 
 /* One more match, in a list that grows. */
 static void
-add_match(UpdateMatches *m, UpdateNode *node, const UpdatePlace *place)
+add_match(UpdateMatches *m, DpUpdateNode *node, const DpUpdatePlace *place)
 {
 	if (m->n == m->max)
 	{
@@ -451,11 +452,11 @@ match_order(const void *a, const void *b)
  * positions beyond its end are made, with nulls between.
  */
 static void
-apply_array(UpdateState *s, UpdateNode **children, int n, const DpValue *container, int depth)
+apply_array(DpUpdateState *s, DpUpdateNode **children, int n, const DpValue *container, int depth)
 {
 	DpIter iter;
 	DpElement element;
-	UpdatePlace place;
+	DpUpdatePlace place;
 	uint32 count = 0;
 	bool counted = false;
 	int i = 0;
@@ -492,7 +493,7 @@ apply_array(UpdateState *s, UpdateNode **children, int n, const DpValue *contain
 
 		if (!children[i]->step.is_index)
 		{
-			const UpdateNode *leaf = strict_leaf(s, children[i]);
+			const DpUpdateNode *leaf = strict_leaf(s, children[i]);
 
 			if (leaf != NULL)
 				blocked(leaf, children[i], container);
@@ -526,12 +527,12 @@ apply_array(UpdateState *s, UpdateNode **children, int n, const DpValue *contain
  * Applies $[] and $[identifier] to the elements of an array.
  */
 static void
-apply_elements(UpdateState *s, UpdateNode *node, const UpdatePlace *place)
+apply_elements(DpUpdateState *s, DpUpdateNode *node, const DpUpdatePlace *place)
 {
 	const DpValue *array = &place->value;
 	uint32 splices = s->splices;
 	Size start = container_begin(s, array->data);
-	UpdatePlace inner;
+	DpUpdatePlace inner;
 	DpIter iter;
 	DpElement element;
 
@@ -545,12 +546,12 @@ apply_elements(UpdateState *s, UpdateNode *node, const UpdatePlace *place)
 	dp_iter_init_value(&iter, array);
 	for (inner.element = iter.next; dp_iter_next(&iter, &element); inner.element = iter.next)
 	{
-		UpdateNode *all = NULL;
+		DpUpdateNode *all = NULL;
 
 		CHECK_FOR_INTERRUPTS();
 		for (int i = 0; i < node->nchildren; i++)
 		{
-			UpdateNode *child = node->children[i];
+			DpUpdateNode *child = node->children[i];
 
 			CHECK_FOR_INTERRUPTS();
 			if (child->array_filter != NULL &&
@@ -571,12 +572,12 @@ apply_elements(UpdateState *s, UpdateNode *node, const UpdatePlace *place)
  * The children of a node, where $ has become the position of the element
  * through which the filter was met.
  */
-static UpdateNode **
-resolve_positional(UpdateState *s, UpdateNode *node, int *n)
+static DpUpdateNode **
+resolve_positional(DpUpdateState *s, DpUpdateNode *node, int *n)
 {
-	UpdateNode **children = palloc(sizeof(UpdateNode *) * node->nchildren);
-	UpdateNode *dollar = NULL;
-	UpdateNode *resolved;
+	DpUpdateNode **children = palloc(sizeof(DpUpdateNode *) * node->nchildren);
+	DpUpdateNode *dollar = NULL;
+	DpUpdateNode *resolved;
 	int32 index = -1;
 	int count = 0;
 	int at;
@@ -609,7 +610,7 @@ resolve_positional(UpdateState *s, UpdateNode *node, int *n)
 		if (c < 0)
 			break;
 	}
-	memmove(children + at + 1, children + at, sizeof(UpdateNode *) * (count - at));
+	memmove(children + at + 1, children + at, sizeof(DpUpdateNode *) * (count - at));
 	children[at] = resolved;
 	*n = count + 1;
 	return children;
@@ -621,7 +622,7 @@ resolve_positional(UpdateState *s, UpdateNode *node, int *n)
  * Whether something is put where the path of a node leads to nothing.
  */
 static bool
-creates(const UpdateState *s, const UpdateNode *node)
+creates(const DpUpdateState *s, const DpUpdateNode *node)
 {
 	if (node->kind == UPDATE_LEAF)
 	{
@@ -645,8 +646,8 @@ creates(const UpdateState *s, const UpdateNode *node)
  * An operator at or below a node for which it is an error that its path cannot
  * lead on, or NULL.
  */
-static const UpdateNode *
-strict_leaf(const UpdateState *s, const UpdateNode *node)
+static const DpUpdateNode *
+strict_leaf(const DpUpdateState *s, const DpUpdateNode *node)
 {
 	if (node->kind == UPDATE_LEAF)
 	{
@@ -659,7 +660,7 @@ strict_leaf(const UpdateState *s, const UpdateNode *node)
 	}
 	for (int i = 0; i < node->nchildren; i++)
 	{
-		const UpdateNode *leaf = strict_leaf(s, node->children[i]);
+		const DpUpdateNode *leaf = strict_leaf(s, node->children[i]);
 
 		if (leaf != NULL)
 			return leaf;
@@ -671,9 +672,9 @@ strict_leaf(const UpdateState *s, const UpdateNode *node)
  * Appends what a node makes of nothing.  depth counts the containers around it.
  */
 static void
-create_node(UpdateState *s, UpdateNode *node, const char *name, uint32 namelen, int depth)
+create_node(DpUpdateState *s, DpUpdateNode *node, const char *name, uint32 namelen, int depth)
 {
-	UpdateNode **children = node->children;
+	DpUpdateNode **children = node->children;
 	int n = node->nchildren;
 
 	if (node->kind == UPDATE_LEAF)
@@ -701,7 +702,7 @@ create_node(UpdateState *s, UpdateNode *node, const char *name, uint32 namelen, 
  * Reports that the path of an operator cannot lead on from a value.
  */
 static void
-blocked(const UpdateNode *leaf, const UpdateNode *at, const DpValue *found)
+blocked(const DpUpdateNode *leaf, const DpUpdateNode *at, const DpValue *found)
 {
 	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					errmsg("%s cannot follow the path \"%s\"", leaf->op->name, leaf->path),
@@ -716,7 +717,7 @@ blocked(const UpdateNode *leaf, const UpdateNode *at, const DpValue *found)
  * Finds the value that a $rename moves, before anything changes.
  */
 static void
-find_renamed(RenameWalk *w, UpdateNode *leaf)
+find_renamed(RenameWalk *w, DpUpdateNode *leaf)
 {
 	DpValue ignored;
 
@@ -731,7 +732,7 @@ find_renamed(RenameWalk *w, UpdateNode *leaf)
  * through.  Returns false if nothing is there.
  */
 static bool
-walk(RenameWalk *w, const UpdateNode *end, bool strict, DpValue *value)
+walk(RenameWalk *w, const DpUpdateNode *end, bool strict, DpValue *value)
 {
 	const char *name = end->path;
 	const char *limit = end->path + end->pathlen;

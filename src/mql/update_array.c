@@ -57,18 +57,18 @@ typedef struct SortItem
 	uint32 position;
 } SortItem;
 
-static void push_compile(UpdateNode *leaf, const DpPlace *place);
+static void push_compile(DpUpdateNode *leaf, const DpPlace *place);
 static void push_sort_compile(PushSpec *spec, const DpValue *sort, const DpPlace *place);
-static void push_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
-static void push_create(UpdateState *s, UpdateNode *leaf, DpValue *value);
-static void add_compile(UpdateNode *leaf, const DpPlace *place);
-static void add_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
-static void add_create(UpdateState *s, UpdateNode *leaf, DpValue *value);
-static void pop_compile(UpdateNode *leaf, const DpPlace *place);
-static void pop_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
-static void pull_compile(UpdateNode *leaf, const DpPlace *place);
-static void pull_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
-static void pull_all_compile(UpdateNode *leaf, const DpPlace *place);
+static void push_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void push_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
+static void add_compile(DpUpdateNode *leaf, const DpPlace *place);
+static void add_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void add_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
+static void pop_compile(DpUpdateNode *leaf, const DpPlace *place);
+static void pop_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void pull_compile(DpUpdateNode *leaf, const DpPlace *place);
+static void pull_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void pull_all_compile(DpUpdateNode *leaf, const DpPlace *place);
 static DpValue *array_values(const DpValue *array, Size more, int *n);
 static int compare_sorted(const void *a, const void *b, void *arg);
 static int set_find(const ValueSet *set, const DpValue *value);
@@ -76,7 +76,7 @@ static ValueSet *set_of_array(const DpValue *array);
 static ValueSet *set_of_one(DpValue *value);
 static int compare_items(const void *a, const void *b, void *arg);
 
-const UpdateOperator dp_update_array_operators[] = {
+const DpUpdateOperator dp_update_array_operators[] = {
 	{ "$push", UPDATE_CREATES, push_compile, push_apply, push_create },
 	{ "$addToSet", UPDATE_CREATES, add_compile, add_apply, add_create },
 	{ "$pop", 0, pop_compile, pop_apply, NULL },
@@ -121,7 +121,7 @@ make_array(const DpValue *values, int n, DpValue *array)
  * A value, or a document with $each and how to put it in.
  */
 static void
-push_compile(UpdateNode *leaf, const DpPlace *place)
+push_compile(DpUpdateNode *leaf, const DpPlace *place)
 {
 	PushSpec *spec = palloc0(sizeof(PushSpec));
 	DpIter iter;
@@ -322,7 +322,7 @@ compare_items(const void *a, const void *b, void *arg)
 
 /* $push to what is there.  Raises DATATYPE_MISMATCH if that is no array. */
 static void
-push_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+push_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 {
 	const PushSpec *spec = leaf->extra;
 	DpValue *values;
@@ -344,7 +344,7 @@ push_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 
 /* $push where nothing is: an array. */
 static void
-push_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
+push_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value)
 {
 	const PushSpec *spec = leaf->extra;
 	DpValue *values = palloc_extended(sizeof(DpValue) * (spec->n + 1), MCXT_ALLOC_HUGE);
@@ -442,7 +442,7 @@ set_find(const ValueSet *set, const DpValue *value)
 
 /* A value, or {$each: [..]} */
 static void
-add_compile(UpdateNode *leaf, const DpPlace *place)
+add_compile(DpUpdateNode *leaf, const DpPlace *place)
 {
 	DpIter iter;
 	DpElement element;
@@ -473,7 +473,7 @@ add_compile(UpdateNode *leaf, const DpPlace *place)
 
 /* Appends those values that are not there.  Raises DATATYPE_MISMATCH if there is no array. */
 static void
-add_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+add_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 {
 	const ValueSet *set = leaf->extra;
 	bool few[16] = { false };
@@ -509,7 +509,7 @@ add_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 
 /* Where nothing is, an array of the values. */
 static void
-add_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
+add_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value)
 {
 	const ValueSet *set = leaf->extra;
 
@@ -520,7 +520,7 @@ add_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 
 /* 1: the last element; -1: the first one */
 static void
-pop_compile(UpdateNode *leaf, const DpPlace *place)
+pop_compile(DpUpdateNode *leaf, const DpPlace *place)
 {
 	int64 end;
 	bool *first = palloc(sizeof(bool));
@@ -533,7 +533,7 @@ pop_compile(UpdateNode *leaf, const DpPlace *place)
 
 /* Takes that element away.  Raises DATATYPE_MISMATCH if there is no array. */
 static void
-pop_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+pop_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 {
 	DpIter iter;
 	DpElement element;
@@ -566,7 +566,7 @@ pop_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
  * that match it as a query.
  */
 static void
-pull_compile(UpdateNode *leaf, const DpPlace *place)
+pull_compile(DpUpdateNode *leaf, const DpPlace *place)
 {
 	static const char *const of_documents[] = { "$and",  "$or",         "$nor",
 												"$expr", "$jsonSchema", "$comment" };
@@ -597,7 +597,7 @@ pull_compile(UpdateNode *leaf, const DpPlace *place)
 
 /* The values of an array. */
 static void
-pull_all_compile(UpdateNode *leaf, const DpPlace *place)
+pull_all_compile(DpUpdateNode *leaf, const DpPlace *place)
 {
 	PullSpec *spec = palloc0(sizeof(PullSpec));
 
@@ -620,7 +620,7 @@ pulls(const PullSpec *spec, const DpValue *value)
 
 /* $pull and $pullAll.  Raises DATATYPE_MISMATCH if there is no array. */
 static void
-pull_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+pull_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 {
 	const PullSpec *spec = leaf->extra;
 	DpValue *values;

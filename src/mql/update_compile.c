@@ -14,30 +14,30 @@
 
 #include "mql/update_tree.h"
 
-static const UpdateOperator *find_operator(const char *name);
-static UpdateNode *new_root(void);
+static const DpUpdateOperator *find_operator(const char *name);
+static DpUpdateNode *new_root(void);
 static void compile_replacement(DpUpdate *update, const DpValue *spec);
 static void compile_operators(DpUpdate *update, const DpValue *spec);
-static void compile_rename(DpUpdate *update, const UpdateOperator *op, const DpElement *field,
+static void compile_rename(DpUpdate *update, const DpUpdateOperator *op, const DpElement *field,
 						   const DpPlace *place);
 static bool names_elements(const char *path);
-static UpdateNode *add_path(DpUpdate *update, const char *path, uint32 len, const DpPlace *place);
-static UpdateNode *add_part(DpUpdate *update, UpdateNode *node, const char *path, uint32 start,
-							uint32 end, const DpPlace *place);
-static UpdateArrayFilter *
+static DpUpdateNode *add_path(DpUpdate *update, const char *path, uint32 len, const DpPlace *place);
+static DpUpdateNode *add_part(DpUpdate *update, DpUpdateNode *node, const char *path, uint32 start,
+							  uint32 end, const DpPlace *place);
+static DpUpdateArrayFilter *
 find_array_filter(DpUpdate *update, const char *name, uint32 len, const DpPlace *place);
 static void compile_array_filters(DpUpdate *update, const DpValue *spec);
 static void check_array_filters_used(DpUpdate *update, const DpValue *spec);
-static void insert_child(UpdateNode *node, UpdateNode *child, int at);
-static UpdateNode *merge_nodes(const UpdateNode *a, const UpdateNode *b);
+static void insert_child(DpUpdateNode *node, DpUpdateNode *child, int at);
+static DpUpdateNode *merge_nodes(const DpUpdateNode *a, const DpUpdateNode *b);
 static void conflict(const char *path, uint32 len, const DpPlace *place) pg_attribute_noreturn();
 
 /* Two nodes that met at the same element, and what came of it */
 typedef struct UpdateMerge
 {
-	const UpdateNode *a;
-	const UpdateNode *b;
-	UpdateNode *result;
+	const DpUpdateNode *a;
+	const DpUpdateNode *b;
+	DpUpdateNode *result;
 } UpdateMerge;
 
 /*
@@ -111,7 +111,7 @@ compile_operators(DpUpdate *update, const DpValue *spec)
 	while (dp_iter_next(&operators, &element))
 	{
 		DpPlace place = dp_place_field(NULL, &element);
-		const UpdateOperator *op;
+		const DpUpdateOperator *op;
 		DpIter fields;
 		DpElement field;
 
@@ -133,7 +133,7 @@ compile_operators(DpUpdate *update, const DpValue *spec)
 				compile_rename(update, op, &field, &inner);
 			else
 			{
-				UpdateNode *leaf = add_path(update, field.name, field.namelen, &inner);
+				DpUpdateNode *leaf = add_path(update, field.name, field.namelen, &inner);
 
 				leaf->op = op;
 				leaf->operand = field.value;
@@ -165,17 +165,17 @@ void
 dp_update_add_field(DpUpdate *update, const char *path, uint32 len, const DpValue *value)
 {
 	DpPlace place = { NULL, "filter", 6, 0 };
-	UpdateNode *leaf = add_path(update, path, len, &place);
+	DpUpdateNode *leaf = add_path(update, path, len, &place);
 
 	leaf->op = find_operator("$set");
 	leaf->operand = *value;
 }
 
 /* The node of the document itself. */
-static UpdateNode *
+static DpUpdateNode *
 new_root(void)
 {
-	UpdateNode *root = palloc0(sizeof(UpdateNode));
+	DpUpdateNode *root = palloc0(sizeof(DpUpdateNode));
 
 	root->path = pstrdup("");
 	root->kind = UPDATE_FIELDS;
@@ -185,13 +185,13 @@ new_root(void)
 /*
  * The operator of that name, or NULL.
  */
-static const UpdateOperator *
+static const DpUpdateOperator *
 find_operator(const char *name)
 {
-	const UpdateOperator *tables[] = { dp_update_operators, dp_update_array_operators };
+	const DpUpdateOperator *tables[] = { dp_update_operators, dp_update_array_operators };
 
 	for (int i = 0; i < lengthof(tables); i++)
-		for (const UpdateOperator *op = tables[i]; op->name != NULL; op++)
+		for (const DpUpdateOperator *op = tables[i]; op->name != NULL; op++)
 			if (strcmp(op->name, name) == 0)
 				return op;
 	return NULL;
@@ -202,11 +202,11 @@ find_operator(const char *name)
  * value where it goes.
  */
 static void
-compile_rename(DpUpdate *update, const UpdateOperator *op, const DpElement *field,
+compile_rename(DpUpdate *update, const DpUpdateOperator *op, const DpElement *field,
 			   const DpPlace *place)
 {
-	UpdateNode *source;
-	UpdateNode *target;
+	DpUpdateNode *source;
+	DpUpdateNode *target;
 	const char *name;
 	uint32 len;
 
@@ -243,10 +243,10 @@ names_elements(const char *path)
 /*
  * The leaf for a path, made with all nodes on the way that are missing.
  */
-static UpdateNode *
+static DpUpdateNode *
 add_path(DpUpdate *update, const char *path, uint32 len, const DpPlace *place)
 {
-	UpdateNode *node = update->root;
+	DpUpdateNode *node = update->root;
 	uint32 start = 0;
 	int depth = 0;
 	bool positional = false;
@@ -287,15 +287,15 @@ add_path(DpUpdate *update, const char *path, uint32 len, const DpPlace *place)
  * The child of a node for the part of a path between start and end, made if it
  * is missing.
  */
-static UpdateNode *
-add_part(DpUpdate *update, UpdateNode *node, const char *path, uint32 start, uint32 end,
+static DpUpdateNode *
+add_part(DpUpdate *update, DpUpdateNode *node, const char *path, uint32 start, uint32 end,
 		 const DpPlace *place)
 {
 	const char *name = path + start;
 	uint32 len = end - start;
 	bool elements = len >= 2 && name[0] == '$' && name[1] == '[';
-	UpdateNode *child;
-	UpdateNode key;
+	DpUpdateNode *child;
+	DpUpdateNode key;
 	bool found;
 	int at;
 
@@ -319,7 +319,7 @@ add_part(DpUpdate *update, UpdateNode *node, const char *path, uint32 start, uin
 	else if ((node->kind == UPDATE_ELEMENTS) != elements)
 		conflict(node->path, node->pathlen, place);
 
-	child = palloc0(sizeof(UpdateNode));
+	child = palloc0(sizeof(DpUpdateNode));
 	child->path = pnstrdup(path, end);
 	child->pathlen = end;
 	child->parentlen = start > 0 ? start - 1 : 0;
@@ -384,7 +384,7 @@ dp_update_order(const DpPathStep *a, const DpPathStep *b)
  * it belongs.
  */
 int
-dp_update_find_child(const UpdateNode *node, const DpPathStep *step, bool *found)
+dp_update_find_child(const DpUpdateNode *node, const DpPathStep *step, bool *found)
 {
 	int low = 0;
 	int high = node->nchildren;
@@ -412,17 +412,17 @@ dp_update_find_child(const UpdateNode *node, const DpPathStep *step, bool *found
  * Puts a child among the others, before the one at the given place.
  */
 static void
-insert_child(UpdateNode *node, UpdateNode *child, int at)
+insert_child(DpUpdateNode *node, DpUpdateNode *child, int at)
 {
 	if (node->nchildren == node->maxchildren)
 	{
 		node->maxchildren = Max(4, node->maxchildren * 2);
 		node->children = node->children
-							 ? repalloc(node->children, sizeof(UpdateNode *) * node->maxchildren)
-							 : palloc(sizeof(UpdateNode *) * node->maxchildren);
+							 ? repalloc(node->children, sizeof(DpUpdateNode *) * node->maxchildren)
+							 : palloc(sizeof(DpUpdateNode *) * node->maxchildren);
 	}
 	memmove(node->children + at + 1, node->children + at,
-			sizeof(UpdateNode *) * (node->nchildren - at));
+			sizeof(DpUpdateNode *) * (node->nchildren - at));
 	node->children[at] = child;
 	node->nchildren++;
 }
@@ -444,12 +444,12 @@ compile_array_filters(DpUpdate *update, const DpValue *spec)
 	if (spec->type != DP_TYPE_ARRAY)
 		dp_bad_spec_type(&top, "an array of filters", spec);
 	update->array_filters =
-		palloc0(sizeof(UpdateArrayFilter) * Max(dp_array_count(spec->data, spec->len), 1));
+		palloc0(sizeof(DpUpdateArrayFilter) * Max(dp_array_count(spec->data, spec->len), 1));
 	dp_iter_init_value(&iter, spec);
 	while (dp_iter_next_value(&iter, &value))
 	{
 		DpPlace place = dp_place_index(&top, n);
-		UpdateArrayFilter *f = &update->array_filters[n];
+		DpUpdateArrayFilter *f = &update->array_filters[n];
 		bool twice;
 
 		if (value.type != DP_TYPE_DOCUMENT)
@@ -467,7 +467,7 @@ compile_array_filters(DpUpdate *update, const DpValue *spec)
 /*
  * The array filter for an identifier; there must be one.
  */
-static UpdateArrayFilter *
+static DpUpdateArrayFilter *
 find_array_filter(DpUpdate *update, const char *name, uint32 len, const DpPlace *place)
 {
 	int i = dp_names_find(&update->array_names, name, len);
@@ -490,7 +490,7 @@ check_array_filters_used(DpUpdate *update, const DpValue *spec)
 	for (int i = 0; i < update->narray_filters; i++)
 	{
 		DpPlace place = dp_place_index(&top, i);
-		UpdateArrayFilter *f = &update->array_filters[i];
+		DpUpdateArrayFilter *f = &update->array_filters[i];
 
 		if (!f->used)
 			dp_bad_spec(&place, "no path of the update has the identifier \"%.*s\"",
@@ -504,10 +504,10 @@ check_array_filters_used(DpUpdate *update, const DpValue *spec)
  * A copy of a node of the positional $, in the current memory context, as a
  * node for that position.
  */
-UpdateNode *
-dp_update_position(const UpdateNode *node, uint32 index)
+DpUpdateNode *
+dp_update_position(const DpUpdateNode *node, uint32 index)
 {
-	UpdateNode *copy = palloc(sizeof(UpdateNode));
+	DpUpdateNode *copy = palloc(sizeof(DpUpdateNode));
 	char *name = palloc(12);
 
 	*copy = *node;
@@ -524,8 +524,8 @@ dp_update_position(const UpdateNode *node, uint32 index)
  * What two nodes do together that met at the same element, kept for the next
  * time.  Raises INVALID_PARAMETER_VALUE if they conflict.
  */
-UpdateNode *
-dp_update_merge(DpUpdate *update, UpdateNode *a, UpdateNode *b)
+DpUpdateNode *
+dp_update_merge(DpUpdate *update, DpUpdateNode *a, DpUpdateNode *b)
 {
 	MemoryContext old;
 	UpdateMerge *merge;
@@ -550,10 +550,10 @@ dp_update_merge(DpUpdate *update, UpdateNode *a, UpdateNode *b)
 /*
  * A node with the children of both.
  */
-static UpdateNode *
-merge_nodes(const UpdateNode *a, const UpdateNode *b)
+static DpUpdateNode *
+merge_nodes(const DpUpdateNode *a, const DpUpdateNode *b)
 {
-	UpdateNode *result = palloc(sizeof(UpdateNode));
+	DpUpdateNode *result = palloc(sizeof(DpUpdateNode));
 
 	check_stack_depth();
 	if (a->kind == UPDATE_LEAF || a->kind != b->kind)
@@ -566,7 +566,7 @@ merge_nodes(const UpdateNode *a, const UpdateNode *b)
 		insert_child(result, a->children[i], i);
 	for (int i = 0; i < b->nchildren; i++)
 	{
-		UpdateNode *child = b->children[i];
+		DpUpdateNode *child = b->children[i];
 		bool found;
 		int at = dp_update_find_child(result, &child->step, &found);
 
@@ -599,7 +599,7 @@ conflict(const char *path, uint32 len, const DpPlace *place)
  * Reports that an operator cannot be applied to the value that it found.
  */
 void
-dp_update_leaf_error(const UpdateNode *leaf, const DpValue *found, const char *wanted)
+dp_update_leaf_error(const DpUpdateNode *leaf, const DpValue *found, const char *wanted)
 {
 	ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
 					errmsg("cannot apply %s to \"%s\"", leaf->op->name, leaf->path),

@@ -35,25 +35,25 @@ typedef enum ClockForm
 	CLOCK_TIMESTAMP
 } ClockForm;
 
-static void set_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
-static void operand_create(UpdateState *s, UpdateNode *leaf, DpValue *value);
-static void unset_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
-static void rename_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
-static void rename_create(UpdateState *s, UpdateNode *leaf, DpValue *value);
-static void number_compile(UpdateNode *leaf, const DpPlace *place);
-static void inc_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
-static void mul_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
-static void mul_create(UpdateState *s, UpdateNode *leaf, DpValue *value);
-static void min_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
-static void max_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
-static void clock_compile(UpdateNode *leaf, const DpPlace *place);
-static void clock_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
-static void clock_create(UpdateState *s, UpdateNode *leaf, DpValue *value);
-static void bit_compile(UpdateNode *leaf, const DpPlace *place);
-static void bit_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
-static void bit_create(UpdateState *s, UpdateNode *leaf, DpValue *value);
+static void set_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void operand_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
+static void unset_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void rename_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void rename_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
+static void number_compile(DpUpdateNode *leaf, const DpPlace *place);
+static void inc_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void mul_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void mul_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
+static void min_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void max_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void clock_compile(DpUpdateNode *leaf, const DpPlace *place);
+static void clock_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void clock_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
+static void bit_compile(DpUpdateNode *leaf, const DpPlace *place);
+static void bit_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
+static void bit_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
 
-const UpdateOperator dp_update_operators[] = {
+const DpUpdateOperator dp_update_operators[] = {
 	{ "$set", UPDATE_CREATES, NULL, set_apply, operand_create },
 	{ "$setOnInsert", UPDATE_CREATES | UPDATE_ON_INSERT, NULL, set_apply, operand_create },
 	{ "$unset", UPDATE_LENIENT | UPDATE_REMOVES, NULL, unset_apply, NULL },
@@ -71,21 +71,21 @@ const UpdateOperator dp_update_operators[] = {
 
 /* $set: the operand takes the old value's place. */
 static void
-set_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+set_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 {
 	dp_update_put(s, place, &leaf->operand);
 }
 
 /* Where nothing is, the operand is put. */
 static void
-operand_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
+operand_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value)
 {
 	*value = leaf->operand;
 }
 
 /* An element of an array becomes null, so that the others keep their positions. */
 static void
-unset_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+unset_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 {
 	static const uint8 nothing[1] = { 0 };
 	DpValue null = { nothing, 0, DP_TYPE_NULL };
@@ -98,7 +98,7 @@ unset_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 
 /* The value that was found at the other path takes the old one's place. */
 static void
-rename_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+rename_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 {
 	if (leaf->is_moved)
 		dp_update_put(s, place, &leaf->moved);
@@ -106,7 +106,7 @@ rename_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 
 /* Or is put where nothing is. */
 static void
-rename_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
+rename_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value)
 {
 	*value = leaf->moved;
 }
@@ -115,7 +115,7 @@ rename_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 
 /* The smaller one in the order of all values; the old one if they are equal. */
 static void
-min_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+min_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 {
 	if (dp_value_compare(&leaf->operand, &place->value) < 0)
 		dp_update_put(s, place, &leaf->operand);
@@ -123,7 +123,7 @@ min_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 
 /* The greater one, likewise. */
 static void
-max_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+max_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 {
 	if (dp_value_compare(&leaf->operand, &place->value) > 0)
 		dp_update_put(s, place, &leaf->operand);
@@ -133,7 +133,7 @@ max_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 
 /* Raises INVALID_PARAMETER_VALUE unless the operand is a number. */
 static void
-number_compile(UpdateNode *leaf, const DpPlace *place)
+number_compile(DpUpdateNode *leaf, const DpPlace *place)
 {
 	if (!dp_type_is_number(leaf->operand.type))
 		dp_bad_spec_type(place, "a number", &leaf->operand);
@@ -160,7 +160,7 @@ double_of(const DpValue *v)
  * bytes, is where the result is put.
  */
 static void
-calculate(const UpdateNode *leaf, bool multiply, const DpValue *a, const DpValue *b, uint8 *bytes,
+calculate(const DpUpdateNode *leaf, bool multiply, const DpValue *a, const DpValue *b, uint8 *bytes,
 		  DpValue *result)
 {
 	result->data = bytes;
@@ -238,7 +238,7 @@ calculate(const UpdateNode *leaf, bool multiply, const DpValue *a, const DpValue
  * number.
  */
 static void
-calculate_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place, bool multiply)
+calculate_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place, bool multiply)
 {
 	uint8 bytes[DP_DECIMAL128_SIZE];
 	DpValue result;
@@ -251,21 +251,21 @@ calculate_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place, bool
 
 /* $inc */
 static void
-inc_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+inc_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 {
 	calculate_apply(s, leaf, place, false);
 }
 
 /* $mul */
 static void
-mul_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+mul_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 {
 	calculate_apply(s, leaf, place, true);
 }
 
 /* Nothing times a number is zero of the number's type. */
 static void
-mul_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
+mul_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value)
 {
 	uint8 *bytes = palloc0(DP_DECIMAL128_SIZE);
 
@@ -280,7 +280,7 @@ mul_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 
 /* true, {$type: "date"} or {$type: "timestamp"} */
 static void
-clock_compile(UpdateNode *leaf, const DpPlace *place)
+clock_compile(DpUpdateNode *leaf, const DpPlace *place)
 {
 	ClockForm *form = palloc(sizeof(ClockForm));
 	DpIter iter;
@@ -317,7 +317,7 @@ clock_compile(UpdateNode *leaf, const DpPlace *place)
 
 /* The time of the transaction, as now() gives it: the same for all rows of a statement. */
 static void
-clock_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
+clock_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value)
 {
 	uint8 *bytes = palloc(8);
 	TimestampTz now = GetCurrentTransactionStartTimestamp();
@@ -340,7 +340,7 @@ clock_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
 
 /* It takes the old value's place. */
 static void
-clock_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+clock_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 {
 	DpValue value;
 
@@ -359,7 +359,7 @@ is_integer(const DpValue *v)
 
 /* {and: 5}, {or: 5}, {xor: 5}, or several of them, one after the other */
 static void
-bit_compile(UpdateNode *leaf, const DpPlace *place)
+bit_compile(DpUpdateNode *leaf, const DpPlace *place)
 {
 	static const struct
 	{
@@ -431,7 +431,7 @@ bit_calculate(const BitSpec *spec, int64 n, bool wide, uint8 *bytes, DpValue *va
 
 /* The result takes the old value's place.  Raises DATATYPE_MISMATCH if that is no integer. */
 static void
-bit_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
+bit_apply(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place)
 {
 	uint8 bytes[8];
 	DpValue value;
@@ -445,7 +445,7 @@ bit_apply(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place)
 
 /* Nothing counts as zero. */
 static void
-bit_create(UpdateState *s, UpdateNode *leaf, DpValue *value)
+bit_create(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value)
 {
 	bit_calculate(leaf->extra, 0, false, palloc(8), value);
 }

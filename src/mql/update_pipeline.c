@@ -41,7 +41,7 @@ typedef struct UpdateStage
 	const char *name;
 } UpdateStage;
 
-struct UpdatePipeline
+struct DpUpdatePipeline
 {
 	int nstages;
 	UpdateStage stages[FLEXIBLE_ARRAY_MEMBER];
@@ -81,11 +81,12 @@ static const StageOperator stage_operators[] = { { "$set", compile_set },
 /*
  * Compiles an array of stages into the current memory context.
  */
-UpdatePipeline *
+DpUpdatePipeline *
 dp_update_pipeline_compile(const DpValue *stages)
 {
 	uint32 n = dp_array_count(stages->data, stages->len);
-	UpdatePipeline *pipeline = palloc0(offsetof(UpdatePipeline, stages) + sizeof(UpdateStage) * n);
+	DpUpdatePipeline *pipeline =
+		palloc0(offsetof(DpUpdatePipeline, stages) + sizeof(UpdateStage) * n);
 	DpIter iter;
 	DpValue spec;
 
@@ -286,7 +287,7 @@ compile_replace_root(UpdateStage *stage, const DpValue *spec, const DpPlace *pla
  * freed when the next one has ended, unless stages are few.
  */
 void
-dp_update_pipeline_apply(UpdatePipeline *pipeline, const DpValue *doc, DpValue *result)
+dp_update_pipeline_apply(DpUpdatePipeline *pipeline, const DpValue *doc, DpValue *result)
 {
 	MemoryContext outside = CurrentMemoryContext;
 	MemoryContext rooms[2] = { NULL, NULL };

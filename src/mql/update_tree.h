@@ -17,48 +17,48 @@
 #include "mql/filter.h"
 #include "mql/update.h"
 
-typedef struct UpdateNode UpdateNode;
-typedef struct UpdateOperator UpdateOperator;
-typedef struct UpdateState UpdateState;
-typedef struct UpdatePipeline UpdatePipeline;
+typedef struct DpUpdateNode DpUpdateNode;
+typedef struct DpUpdateOperator DpUpdateOperator;
+typedef struct DpUpdateState DpUpdateState;
+typedef struct DpUpdatePipeline DpUpdatePipeline;
 
-typedef enum UpdateNodeKind
+typedef enum DpUpdateNodeKind
 {
 	UPDATE_EMPTY,    /* just made */
 	UPDATE_FIELDS,   /* children are fields, positions and $ */
 	UPDATE_ELEMENTS, /* children are $[] and $[identifier] */
 	UPDATE_LEAF      /* an operator */
-} UpdateNodeKind;
+} DpUpdateNodeKind;
 
 /* One of array_filters */
-typedef struct UpdateArrayFilter
+typedef struct DpUpdateArrayFilter
 {
 	const char *name; /* the identifier */
 	uint32 namelen;
 	DpFilter *filter;
 	bool used;
-} UpdateArrayFilter;
+} DpUpdateArrayFilter;
 
 /* A part of a path, and what is done at it and below */
-struct UpdateNode
+struct DpUpdateNode
 {
-	UpdateNodeKind kind;
+	DpUpdateNodeKind kind;
 	DpPathStep step; /* the part's name; a position if it is all digits */
 	bool positional; /* the part is $ */
 	char *path;      /* from the top to here, for errors and for $ */
 	uint32 pathlen;
-	uint32 parentlen;                /* of path without this part and its dot */
-	UpdateArrayFilter *array_filter; /* of $[identifier]; NULL for $[] */
-	UpdateNode **children;           /* in the order in which they are applied */
+	uint32 parentlen;                  /* of path without this part and its dot */
+	DpUpdateArrayFilter *array_filter; /* of $[identifier]; NULL for $[] */
+	DpUpdateNode **children;           /* in the order in which they are applied */
 	int nchildren;
 	int maxchildren;
-	bool has_positional;      /* one of the children is $ */
-	const UpdateOperator *op; /* of a leaf: */
+	bool has_positional;        /* one of the children is $ */
+	const DpUpdateOperator *op; /* of a leaf: */
 	DpValue operand;
-	void *extra;        /* what the operator made of the operand */
-	UpdateNode *source; /* $rename: where the value comes from */
-	DpValue moved;      /* $rename: the value, while the update is applied */
-	bool is_moved;      /* there is one */
+	void *extra;          /* what the operator made of the operand */
+	DpUpdateNode *source; /* $rename: where the value comes from */
+	DpValue moved;        /* $rename: the value, while the update is applied */
+	bool is_moved;        /* there is one */
 };
 
 /* What an operator does where the path leads to nothing */
@@ -69,47 +69,47 @@ struct UpdateNode
 #define UPDATE_MOVES 0x10     /* $rename */
 
 /* Where an operator is applied: an element of the old document */
-typedef struct UpdatePlace
+typedef struct DpUpdatePlace
 {
 	const uint8 *element; /* its type byte */
 	DpValue value;
 	int depth; /* containers around the value */
 	bool in_array;
-} UpdatePlace;
+} DpUpdatePlace;
 
-struct UpdateOperator
+struct DpUpdateOperator
 {
 	const char *name;
 	int flags;
 	/* checks the operand, once; leaf->extra is for it */
-	void (*compile)(UpdateNode *leaf, const DpPlace *place);
+	void (*compile)(DpUpdateNode *leaf, const DpPlace *place);
 	/* the path leads to something */
-	void (*apply)(UpdateState *s, UpdateNode *leaf, const UpdatePlace *place);
+	void (*apply)(DpUpdateState *s, DpUpdateNode *leaf, const DpUpdatePlace *place);
 	/*
 	 * it leads to nothing: what to put there, in bytes that live as long as the update is applied
 	 */
-	void (*create)(UpdateState *s, UpdateNode *leaf, DpValue *value);
+	void (*create)(DpUpdateState *s, DpUpdateNode *leaf, DpValue *value);
 };
 
 /* An update, compiled */
 struct DpUpdate
 {
 	MemoryContext context;      /* what it was compiled in */
-	UpdateNode *root;           /* operators */
+	DpUpdateNode *root;         /* operators */
 	List *renames;              /* leaves of $rename */
-	UpdatePipeline *pipeline;   /* stages, or NULL */
+	DpUpdatePipeline *pipeline; /* stages, or NULL */
 	const DpValue *replacement; /* a whole document, or NULL */
 	DpFilter *filter;           /* NULL if there is none */
 	bool touches_id;            /* the operators reach _id */
 	bool positional;            /* some path has $: the filter looks at the document meanwhile */
-	UpdateArrayFilter *array_filters;
+	DpUpdateArrayFilter *array_filters;
 	int narray_filters;
 	DpNames array_names; /* their identifiers */
 	List *merges;        /* of UpdateMerge: nodes that met at one element */
 };
 
 /* An update while it is applied to one document */
-struct UpdateState
+struct DpUpdateState
 {
 	DpUpdate *update;
 	DpValue doc;       /* the old document */
@@ -123,12 +123,12 @@ struct UpdateState
 };
 
 /* update_compile.c */
-extern void dp_update_leaf_error(const UpdateNode *leaf, const DpValue *found, const char *wanted)
+extern void dp_update_leaf_error(const DpUpdateNode *leaf, const DpValue *found, const char *wanted)
 	pg_attribute_noreturn();
-extern UpdateNode *dp_update_merge(DpUpdate *update, UpdateNode *a, UpdateNode *b);
-extern UpdateNode *dp_update_position(const UpdateNode *node, uint32 index);
+extern DpUpdateNode *dp_update_merge(DpUpdate *update, DpUpdateNode *a, DpUpdateNode *b);
+extern DpUpdateNode *dp_update_position(const DpUpdateNode *node, uint32 index);
 extern int dp_update_order(const DpPathStep *a, const DpPathStep *b);
-extern int dp_update_find_child(const UpdateNode *node, const DpPathStep *step, bool *found);
+extern int dp_update_find_child(const DpUpdateNode *node, const DpPathStep *step, bool *found);
 extern bool dp_update_step_index(const char *name, uint32 len, int32 *index);
 
 extern DpUpdate *dp_update_of_fields(void);
@@ -138,20 +138,21 @@ dp_update_add_field(DpUpdate *update, const char *path, uint32 len, const DpValu
 /* update_apply.c: the operators of an update, and how they change what is there */
 extern struct varlena *
 dp_update_tree_apply(DpUpdate *update, const DpValue *doc, uint8 *own, bool insert, bool *changed);
-extern void dp_update_put(UpdateState *s, const UpdatePlace *place, const DpValue *value);
-extern void dp_update_remove(UpdateState *s, const UpdatePlace *place);
+extern void dp_update_put(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *value);
+extern void dp_update_remove(DpUpdateState *s, const DpUpdatePlace *place);
 extern void
-dp_update_put_array(UpdateState *s, const UpdatePlace *place, const DpValue *values, uint32 n);
+dp_update_put_array(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *values, uint32 n);
 extern void
-dp_update_append(UpdateState *s, const UpdatePlace *place, const DpValue *values, int n);
-extern void dp_update_truncate(UpdateState *s, const UpdatePlace *place, const uint8 *element);
+dp_update_append(DpUpdateState *s, const DpUpdatePlace *place, const DpValue *values, int n);
+extern void dp_update_truncate(DpUpdateState *s, const DpUpdatePlace *place, const uint8 *element);
 
 /* update_ops.c, update_array.c: the operators, each table ended by one without a name */
-extern const UpdateOperator dp_update_operators[];
-extern const UpdateOperator dp_update_array_operators[];
+extern const DpUpdateOperator dp_update_operators[];
+extern const DpUpdateOperator dp_update_array_operators[];
 
 /* update_pipeline.c */
-extern UpdatePipeline *dp_update_pipeline_compile(const DpValue *stages);
-extern void dp_update_pipeline_apply(UpdatePipeline *pipeline, const DpValue *doc, DpValue *result);
+extern DpUpdatePipeline *dp_update_pipeline_compile(const DpValue *stages);
+extern void
+dp_update_pipeline_apply(DpUpdatePipeline *pipeline, const DpValue *doc, DpValue *result);
 
 #endif /* DP_MQL_UPDATE_TREE_H */

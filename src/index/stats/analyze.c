@@ -53,7 +53,7 @@
 
 typedef struct Sample
 {
-	SampleDocument *documents;
+	DpSampleDocument *documents;
 	int n;
 	int notnull;  /* in the sample that the server took */
 	double total; /* documents of the table that are not null, by its estimate */
@@ -64,11 +64,11 @@ static void compute_document_stats(VacAttrStatsP stats, AnalyzeAttrFetchFunc fet
 								   int samplerows, double totalrows);
 static void choose_documents(Sample *sample, VacAttrStatsP stats, AnalyzeAttrFetchFunc fetchfunc,
 							 int samplerows);
-static void fetch_document(Datum stored, SampleDocument *document);
+static void fetch_document(Datum stored, DpSampleDocument *document);
 static double count_different(const Sample *sample, double totalrows);
 static void collect_paths(VacAttrStatsP stats, const Sample *sample);
-static void path_shares(const PathNode *node, const Sample *sample, DpPathStats *path);
-static int collect_items(PathTree *tree, const Sample *sample, PathNode **nodes, int n);
+static void path_shares(const DpPathNode *node, const Sample *sample, DpPathStats *path);
+static int collect_items(DpPathTree *tree, const Sample *sample, DpPathNode **nodes, int n);
 
 /*
  * bson_typanalyze(internal) -> boolean: sets up ANALYZE of a column.
@@ -158,7 +158,8 @@ choose_documents(Sample *sample, VacAttrStatsP stats, AnalyzeAttrFetchFunc fetch
 		share = allowed / outside;
 	share = Min(share, (double) SAMPLE_MAX_DOCUMENTS / sample->notnull);
 
-	sample->documents = palloc_extended(sample->notnull * sizeof(SampleDocument), MCXT_ALLOC_HUGE);
+	sample->documents =
+		palloc_extended(sample->notnull * sizeof(DpSampleDocument), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < samplerows; i++)
 	{
 		bool isnull;
@@ -179,7 +180,7 @@ choose_documents(Sample *sample, VacAttrStatsP stats, AnalyzeAttrFetchFunc fetch
  * What there is of a stored document, up to the limit.
  */
 static void
-fetch_document(Datum stored, SampleDocument *document)
+fetch_document(Datum stored, DpSampleDocument *document)
 {
 	struct varlena *v = (struct varlena *) DatumGetPointer(stored);
 
@@ -249,8 +250,8 @@ collect_paths(VacAttrStatsP stats, const Sample *sample)
 {
 	int most = Min(sample->target * PATHS_PER_TARGET, MAX_PATHS);
 	int all = Min(sample->target * ALL_PATHS_PER_TARGET, MAX_ALL_PATHS);
-	PathTree *tree = dp_path_tree_create(Max(all * TREE_FACTOR, TREE_MIN));
-	PathNode **nodes;
+	DpPathTree *tree = dp_path_tree_create(Max(all * TREE_FACTOR, TREE_MIN));
+	DpPathNode **nodes;
 	bool complete;
 	int n;
 	float4 *numbers;
@@ -329,12 +330,12 @@ collect_paths(VacAttrStatsP stats, const Sample *sample)
  * What was counted at a path, as shares of the documents.
  */
 static void
-path_shares(const PathNode *node, const Sample *sample, DpPathStats *path)
+path_shares(const DpPathNode *node, const Sample *sample, DpPathStats *path)
 {
 	double n = sample->n;
 	double barren = 0; /* documents in which no branch leads here or to nothing */
 
-	for (const PathNode *up = node->parent; up->parent != NULL; up = up->parent)
+	for (const DpPathNode *up = node->parent; up->parent != NULL; up = up->parent)
 		barren += up->barren;
 	dp_path_node_names(node, path);
 	path->reached = node->reached / n;
@@ -361,24 +362,24 @@ path_shares(const PathNode *node, const Sample *sample, DpPathStats *path)
  * one, in the current memory context.  Returns how many.
  */
 static int
-collect_items(PathTree *tree, const Sample *sample, PathNode **nodes, int n)
+collect_items(DpPathTree *tree, const Sample *sample, DpPathNode **nodes, int n)
 {
 	int64 room = ITEMS_AT_ONCE;
 	int taken;
 
 	for (taken = 0; taken < n; taken++)
 	{
-		PathNode *node = nodes[taken];
+		DpPathNode *node = nodes[taken];
 		int64 items = Min(node->items, ITEMS_AT_ONCE);
 		int64 arrays = Min(node->narrays, ITEMS_AT_ONCE);
-		SamplePath *path;
+		DpSamplePath *path;
 
 		if (taken > 0 && items + arrays > room)
 			break;
 		room -= items + arrays;
-		path = palloc0(sizeof(SamplePath));
+		path = palloc0(sizeof(DpSamplePath));
 		path->room = items;
-		path->items = palloc_extended(Max(items, 1) * sizeof(SampleItem), MCXT_ALLOC_HUGE);
+		path->items = palloc_extended(Max(items, 1) * sizeof(DpSampleItem), MCXT_ALLOC_HUGE);
 		path->lengths_room = arrays;
 		path->lengths = palloc_extended(Max(arrays, 1) * sizeof(int32), MCXT_ALLOC_HUGE);
 		node->sample = path;

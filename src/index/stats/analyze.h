@@ -13,29 +13,29 @@
 #include "index/stats/stats.h"
 
 /* A document of the sample, of which so many bytes are at hand. */
-typedef struct SampleDocument
+typedef struct DpSampleDocument
 {
 	const uint8 *data;
 	uint32 size;
 	uint32 avail;
-} SampleDocument;
+} DpSampleDocument;
 
 /* An item: a value and the document in which it was found. */
-typedef struct SampleItem
+typedef struct DpSampleItem
 {
 	uint64 order; /* dp_value_abbreviate(), when it is sorted */
 	const uint8 *data;
 	uint32 len;
 	uint32 document : 24; /* its number; see SAMPLE_MAX_DOCUMENTS */
 	uint32 type : 8;
-} SampleItem;
+} DpSampleItem;
 
 #define SAMPLE_MAX_DOCUMENTS 0xFFFFFF
 
 /* What the items and arrays at one path are collected into. */
-typedef struct SamplePath
+typedef struct DpSamplePath
 {
-	SampleItem *items;
+	DpSampleItem *items;
 	int64 nitems;
 	int64 room;
 	int32 *lengths;
@@ -43,20 +43,20 @@ typedef struct SamplePath
 	int64 lengths_room;
 	bool full;  /* the room did not do for all documents */
 	int32 last; /* the last document that was taken whole */
-} SamplePath;
+} DpSamplePath;
 
 /* A path, below the path that it extends. */
-typedef struct PathNode
+typedef struct DpPathNode
 {
-	struct PathNode *parent; /* NULL: the document itself */
-	struct PathNode *next;   /* the field that came next the last time */
+	struct DpPathNode *parent; /* NULL: the document itself */
+	struct DpPathNode *next;   /* the field that came next the last time */
 	const char *name;
 	uint32 namelen;
-	uint32 pathlen;     /* bytes of all names */
-	uint32 order;       /* counts up */
-	uint32 seen;        /* last document that has it, counted from 1 */
-	uint64 container;   /* last container that has it */
-	SamplePath *sample; /* where its items go, or NULL */
+	uint32 pathlen;       /* bytes of all names */
+	uint32 order;         /* counts up */
+	uint32 seen;          /* last document that has it, counted from 1 */
+	uint64 container;     /* last container that has it */
+	DpSamplePath *sample; /* where its items go, or NULL */
 
 	/* in the document seen */
 	uint32 now_values;
@@ -82,32 +82,32 @@ typedef struct PathNode
 	int64 items;
 	int64 narrays;
 	bool multiple;
-} PathNode;
+} DpPathNode;
 
-typedef struct PathTree PathTree;
+typedef struct DpPathTree DpPathTree;
 
 /*
  * An empty tree in the current memory context.  Paths beyond about max, the rarest, are forgotten.
  */
-extern PathTree *dp_path_tree_create(int max);
+extern DpPathTree *dp_path_tree_create(int max);
 
 /* Walks a document and counts what is there. */
-extern void dp_path_tree_count(PathTree *tree, const SampleDocument *document);
+extern void dp_path_tree_count(DpPathTree *tree, const DpSampleDocument *document);
 
 /*
  * Walks a document again and collects items where a node has a sample; number counts documents from
  * 0.
  */
-extern void dp_path_tree_collect(PathTree *tree, const SampleDocument *document, int32 number);
+extern void dp_path_tree_collect(DpPathTree *tree, const DpSampleDocument *document, int32 number);
 
 /*
  * The nodes, in a new array, those that most documents have first; and whether others were
  * forgotten.
  */
-extern int dp_path_tree_nodes(PathTree *tree, PathNode ***nodes, bool *complete);
+extern int dp_path_tree_nodes(DpPathTree *tree, DpPathNode ***nodes, bool *complete);
 
 /* How the path of a node is written, palloc'd: fills in text and textlen. */
-extern void dp_path_node_names(const PathNode *node, DpPathStats *path);
+extern void dp_path_node_names(const DpPathNode *node, DpPathStats *path);
 
 /*
  * Fills in what the items at a path tell: n_distinct, the most common ones, the
@@ -116,7 +116,7 @@ extern void dp_path_node_names(const PathNode *node, DpPathStats *path);
  * that were looked at, total that of the table.  New memory is in the current
  * context; the values point into the documents.
  */
-extern void dp_sample_summarize(SamplePath *sample, DpPathStats *path, int target, Size maxbytes,
+extern void dp_sample_summarize(DpSamplePath *sample, DpPathStats *path, int target, Size maxbytes,
 								double documents, double total);
 
 #endif /* DP_INDEX_STATS_ANALYZE_H */

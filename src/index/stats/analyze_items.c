@@ -35,7 +35,7 @@ typedef struct ItemGroup
 } ItemGroup;
 
 static inline int
-item_compare(const SampleItem *a, const SampleItem *b)
+item_compare(const DpSampleItem *a, const DpSampleItem *b)
 {
 	int result;
 
@@ -54,28 +54,28 @@ item_compare(const SampleItem *a, const SampleItem *b)
 }
 
 #define ST_SORT sort_items
-#define ST_ELEMENT_TYPE SampleItem
+#define ST_ELEMENT_TYPE DpSampleItem
 #define ST_COMPARE(a, b) item_compare(a, b)
 #define ST_SCOPE static
 #define ST_CHECK_FOR_INTERRUPTS
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-static void summarize_counts(const SamplePath *sample, DpPathStats *path);
-static void summarize_lengths(SamplePath *sample, DpPathStats *path);
-static int make_groups(const SamplePath *sample, ItemGroup *groups);
+static void summarize_counts(const DpSamplePath *sample, DpPathStats *path);
+static void summarize_lengths(DpSamplePath *sample, DpPathStats *path);
+static int make_groups(const DpSamplePath *sample, ItemGroup *groups);
 static int count_common(const ItemGroup *groups, int *order, int ngroups, int target,
 						double documents, double total, double pairs);
-static void keep_common(const SamplePath *sample, DpPathStats *path, ItemGroup *groups,
+static void keep_common(const DpSamplePath *sample, DpPathStats *path, ItemGroup *groups,
 						const int *order, int ncommon, double documents, Size *bytes);
-static void keep_tail(const SamplePath *sample, DpPathStats *path, const ItemGroup *groups,
+static void keep_tail(const DpSamplePath *sample, DpPathStats *path, const ItemGroup *groups,
 					  const int *order, int ngroups, int most, double documents, Size *bytes);
-static void keep_histogram(const SamplePath *sample, DpPathStats *path, const ItemGroup *groups,
+static void keep_histogram(const DpSamplePath *sample, DpPathStats *path, const ItemGroup *groups,
 						   int ngroups, int target, double documents, Size *bytes);
 
 /* An item as a value. */
 static inline DpValue
-item_value(const SampleItem *item)
+item_value(const DpSampleItem *item)
 {
 	DpValue value = { item->data, item->len, item->type };
 
@@ -105,7 +105,7 @@ compare_groups(const void *a, const void *b, void *arg)
 }
 
 void
-dp_sample_summarize(SamplePath *sample, DpPathStats *path, int target, Size maxbytes,
+dp_sample_summarize(DpSamplePath *sample, DpPathStats *path, int target, Size maxbytes,
 					double documents, double total)
 {
 	ItemGroup *groups;
@@ -178,14 +178,14 @@ dp_sample_summarize(SamplePath *sample, DpPathStats *path, int target, Size maxb
  * The groups of equal items, in their order.  Returns their number.
  */
 static int
-make_groups(const SamplePath *sample, ItemGroup *groups)
+make_groups(const DpSamplePath *sample, ItemGroup *groups)
 {
 	int n = 0;
 
 	for (int64 i = 0; i < sample->nitems; i++)
 	{
-		const SampleItem *item = &sample->items[i];
-		const SampleItem *before = item - 1;
+		const DpSampleItem *item = &sample->items[i];
+		const DpSampleItem *before = item - 1;
 		bool same = false;
 
 		if (i > 0 && item->order == before->order)
@@ -253,7 +253,7 @@ count_common(const ItemGroup *groups, int *order, int ngroups, int target, doubl
  * The most common items.
  */
 static void
-keep_common(const SamplePath *sample, DpPathStats *path, ItemGroup *groups, const int *order,
+keep_common(const DpSamplePath *sample, DpPathStats *path, ItemGroup *groups, const int *order,
 			int ncommon, double documents, Size *bytes)
 {
 	DpValue *values = palloc(Max(ncommon, 1) * sizeof(DpValue));
@@ -264,7 +264,7 @@ keep_common(const SamplePath *sample, DpPathStats *path, ItemGroup *groups, cons
 	for (int i = 0; i < ncommon; i++)
 	{
 		ItemGroup *group = &groups[order[i]];
-		const SampleItem *item = &sample->items[group->first];
+		const DpSampleItem *item = &sample->items[group->first];
 		Size need = item->len + 16;
 
 		if (item->len > ITEM_MAX_BYTES || need > *bytes / 2)
@@ -302,7 +302,7 @@ compare_tail(const void *a, const void *b)
  * them, by hash.
  */
 static void
-keep_tail(const SamplePath *sample, DpPathStats *path, const ItemGroup *groups, const int *order,
+keep_tail(const DpSamplePath *sample, DpPathStats *path, const ItemGroup *groups, const int *order,
 		  int ngroups, int most, double documents, Size *bytes)
 {
 	int room = Min(most, (int) Min(*bytes / 2 / sizeof(TailEntry), PG_INT32_MAX));
@@ -341,7 +341,7 @@ keep_tail(const SamplePath *sample, DpPathStats *path, const ItemGroup *groups, 
 
 /* An item as a bound: long strings are cut, at the end of a character. */
 static DpValue
-bound_value(const SampleItem *item)
+bound_value(const DpSampleItem *item)
 {
 	DpValue value = item_value(item);
 	uint8 *bytes;
@@ -367,7 +367,7 @@ bound_value(const SampleItem *item)
  * which equally many pairs of document and different item lie.
  */
 static void
-keep_histogram(const SamplePath *sample, DpPathStats *path, const ItemGroup *groups, int ngroups,
+keep_histogram(const DpSamplePath *sample, DpPathStats *path, const ItemGroup *groups, int ngroups,
 			   int target, double documents, Size *bytes)
 {
 	double docs = 0;
@@ -394,7 +394,7 @@ keep_histogram(const SamplePath *sample, DpPathStats *path, const ItemGroup *gro
 	bounds = palloc(nbounds * sizeof(DpValue));
 	for (int i = 0; i < ngroups; i++)
 	{
-		const SampleItem *item = &sample->items[groups[i].first];
+		const DpSampleItem *item = &sample->items[groups[i].first];
 
 		if (groups[i].common)
 			continue;
@@ -426,7 +426,7 @@ take_quantiles(const int32 *sorted, int64 n, float4 *quantiles)
  * order of the documents.
  */
 static void
-summarize_counts(const SamplePath *sample, DpPathStats *path)
+summarize_counts(const DpSamplePath *sample, DpPathStats *path)
 {
 	int32 *counts =
 		MemoryContextAllocHuge(CurrentMemoryContext, Max(sample->nitems, 1) * sizeof(int32));
@@ -450,7 +450,7 @@ summarize_counts(const SamplePath *sample, DpPathStats *path)
  * The lengths of the arrays: quantiles, and the most common ones.
  */
 static void
-summarize_lengths(SamplePath *sample, DpPathStats *path)
+summarize_lengths(DpSamplePath *sample, DpPathStats *path)
 {
 	int64 start = 0;
 

@@ -21,20 +21,20 @@
 /* A node in the table; to look for one, a node with parent and name. */
 typedef struct PathEntry
 {
-	PathNode *node;
+	DpPathNode *node;
 	uint32 hash;
 	char status;
 } PathEntry;
 
 static inline uint32
-node_hash(const PathNode *node)
+node_hash(const DpPathNode *node)
 {
 	return hash_combine(murmurhash32((uint32) ((uintptr_t) node->parent >> 4)),
 						hash_bytes((const unsigned char *) node->name, node->namelen));
 }
 
 static inline bool
-node_equal(const PathNode *a, const PathNode *b)
+node_equal(const DpPathNode *a, const DpPathNode *b)
 {
 	return a->parent == b->parent && a->namelen == b->namelen &&
 		   memcmp(a->name, b->name, a->namelen) == 0;
@@ -42,7 +42,7 @@ node_equal(const PathNode *a, const PathNode *b)
 
 #define SH_PREFIX pathtable
 #define SH_ELEMENT_TYPE PathEntry
-#define SH_KEY_TYPE PathNode *
+#define SH_KEY_TYPE DpPathNode *
 #define SH_KEY node
 #define SH_HASH_KEY(tb, key) node_hash(key)
 #define SH_EQUAL(tb, a, b) node_equal(a, b)
@@ -53,19 +53,19 @@ node_equal(const PathNode *a, const PathNode *b)
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-struct PathTree
+struct DpPathTree
 {
 	MemoryContext context;
 	MemoryContext nodes;
 	pathtable_hash *table;
-	PathNode *root;
+	DpPathNode *root;
 	uint32 max;
 	uint32 counter;   /* nodes made so far */
 	uint32 documents; /* documents walked so far */
 	uint64 containers;
 	bool forgotten;
 	/* the nodes that the document has, parents first */
-	PathNode **touched;
+	DpPathNode **touched;
 	int ntouched;
 	int room;
 	/* while items are collected */
@@ -81,16 +81,17 @@ typedef struct FieldWalk
 	const uint8 *limit; /* no byte is at hand from here on */
 } FieldWalk;
 
-static void walk_fields(PathTree *tree, PathNode *at, const DpValue *container, const uint8 *limit,
-						bool direct);
+static void walk_fields(DpPathTree *tree, DpPathNode *at, const DpValue *container,
+						const uint8 *limit, bool direct);
 static void
-walk_value(PathTree *tree, PathNode *at, const DpValue *value, const uint8 *limit, bool direct);
-static void walk_array(PathTree *tree, PathNode *at, const DpValue *array, const uint8 *limit);
-static void collect_item(PathTree *tree, PathNode *at, const DpValue *value, const uint8 *limit);
-static void collect_length(PathTree *tree, PathNode *at, int32 length);
-static void finish_document(PathTree *tree);
+walk_value(DpPathTree *tree, DpPathNode *at, const DpValue *value, const uint8 *limit, bool direct);
+static void walk_array(DpPathTree *tree, DpPathNode *at, const DpValue *array, const uint8 *limit);
+static void
+collect_item(DpPathTree *tree, DpPathNode *at, const DpValue *value, const uint8 *limit);
+static void collect_length(DpPathTree *tree, DpPathNode *at, int32 length);
+static void finish_document(DpPathTree *tree);
 static int compare_nodes(const void *a, const void *b);
-static void forget_rare(PathTree *tree);
+static void forget_rare(DpPathTree *tree);
 
 /* ---------------------------------------------------------------- fields */
 
@@ -186,10 +187,10 @@ fields_next(FieldWalk *walk, DpElement *element)
 
 /* ---------------------------------------------------------------- nodes */
 
-PathTree *
+DpPathTree *
 dp_path_tree_create(int max)
 {
-	PathTree *tree = palloc0(sizeof(PathTree));
+	DpPathTree *tree = palloc0(sizeof(DpPathTree));
 
 	tree->context = CurrentMemoryContext;
 	tree->nodes =
@@ -197,8 +198,8 @@ dp_path_tree_create(int max)
 	tree->table = pathtable_create(tree->context, 256, NULL);
 	tree->max = max;
 	tree->room = 256;
-	tree->touched = palloc(tree->room * sizeof(PathNode *));
-	tree->root = MemoryContextAllocZero(tree->nodes, sizeof(PathNode));
+	tree->touched = palloc(tree->room * sizeof(DpPathNode *));
+	tree->root = MemoryContextAllocZero(tree->nodes, sizeof(DpPathNode));
 	return tree;
 }
 
@@ -206,11 +207,11 @@ dp_path_tree_create(int max)
  * The node of a field; made when it is new, unless items are being collected
  * or its path is too long: then NULL.
  */
-static PathNode *
-node_child(PathTree *tree, PathNode *at, const DpElement *field)
+static DpPathNode *
+node_child(DpPathTree *tree, DpPathNode *at, const DpElement *field)
 {
-	PathNode probe;
-	PathNode *node;
+	DpPathNode probe;
+	DpPathNode *node;
 	PathEntry *entry;
 	bool found;
 	char *name;
@@ -232,7 +233,7 @@ node_child(PathTree *tree, PathNode *at, const DpElement *field)
 	if (found)
 		return entry->node;
 
-	node = MemoryContextAllocZero(tree->nodes, sizeof(PathNode) + field->namelen + 1);
+	node = MemoryContextAllocZero(tree->nodes, sizeof(DpPathNode) + field->namelen + 1);
 	name = (char *) (node + 1);
 	memcpy(name, field->name, field->namelen + 1);
 	node->parent = at;
@@ -248,7 +249,7 @@ node_child(PathTree *tree, PathNode *at, const DpElement *field)
  * The node gets its first value of this document.
  */
 static void
-node_touch(PathTree *tree, PathNode *node)
+node_touch(DpPathTree *tree, DpPathNode *node)
 {
 	node->seen = tree->documents;
 	node->now_values = 0;
@@ -259,7 +260,7 @@ node_touch(PathTree *tree, PathNode *node)
 	if (tree->ntouched == tree->room)
 	{
 		tree->room *= 2;
-		tree->touched = repalloc_huge(tree->touched, tree->room * sizeof(PathNode *));
+		tree->touched = repalloc_huge(tree->touched, tree->room * sizeof(DpPathNode *));
 	}
 	tree->touched[tree->ntouched++] = node;
 }
@@ -267,7 +268,7 @@ node_touch(PathTree *tree, PathNode *node)
 /* ---------------------------------------------------------------- walking */
 
 void
-dp_path_tree_count(PathTree *tree, const SampleDocument *document)
+dp_path_tree_count(DpPathTree *tree, const DpSampleDocument *document)
 {
 	DpValue value = { document->data, document->size, DP_TYPE_DOCUMENT };
 
@@ -282,7 +283,7 @@ dp_path_tree_count(PathTree *tree, const SampleDocument *document)
 }
 
 void
-dp_path_tree_collect(PathTree *tree, const SampleDocument *document, int32 number)
+dp_path_tree_collect(DpPathTree *tree, const DpSampleDocument *document, int32 number)
 {
 	DpValue value = { document->data, document->size, DP_TYPE_DOCUMENT };
 
@@ -295,10 +296,11 @@ dp_path_tree_collect(PathTree *tree, const SampleDocument *document, int32 numbe
  * The fields of a document at a node.  direct: no array was entered on the way.
  */
 static void
-walk_fields(PathTree *tree, PathNode *at, const DpValue *container, const uint8 *limit, bool direct)
+walk_fields(DpPathTree *tree, DpPathNode *at, const DpValue *container, const uint8 *limit,
+			bool direct)
 {
 	uint64 number = ++tree->containers;
-	PathNode *previous = NULL;
+	DpPathNode *previous = NULL;
 	FieldWalk walk;
 	DpElement field;
 
@@ -306,7 +308,7 @@ walk_fields(PathTree *tree, PathNode *at, const DpValue *container, const uint8 
 	fields_init(&walk, container, limit);
 	while (fields_next(&walk, &field))
 	{
-		PathNode *node = previous != NULL ? previous->next : NULL;
+		DpPathNode *node = previous != NULL ? previous->next : NULL;
 
 		if (node == NULL || node->namelen != field.namelen ||
 			memcmp(node->name, field.name, field.namelen) != 0)
@@ -331,7 +333,7 @@ walk_fields(PathTree *tree, PathNode *at, const DpValue *container, const uint8 
  * A value at a node.
  */
 static void
-walk_value(PathTree *tree, PathNode *at, const DpValue *value, const uint8 *limit, bool direct)
+walk_value(DpPathTree *tree, DpPathNode *at, const DpValue *value, const uint8 *limit, bool direct)
 {
 	int type = dp_stats_type_number(value->type);
 
@@ -381,7 +383,7 @@ walk_value(PathTree *tree, PathNode *at, const DpValue *value, const uint8 *limi
  * The elements of an array at a node.
  */
 static void
-walk_array(PathTree *tree, PathNode *at, const DpValue *array, const uint8 *limit)
+walk_array(DpPathTree *tree, DpPathNode *at, const DpValue *array, const uint8 *limit)
 {
 	FieldWalk walk;
 	DpElement element;
@@ -426,10 +428,10 @@ walk_array(PathTree *tree, PathNode *at, const DpValue *array, const uint8 *limi
  * collected of a document is dropped again if not all of it has room.
  */
 static void
-collect_item(PathTree *tree, PathNode *at, const DpValue *value, const uint8 *limit)
+collect_item(DpPathTree *tree, DpPathNode *at, const DpValue *value, const uint8 *limit)
 {
-	SamplePath *sample = at->sample;
-	SampleItem *item;
+	DpSamplePath *sample = at->sample;
+	DpSampleItem *item;
 
 	if (sample->full || value->type == DP_TYPE_NULL || value->type == DP_TYPE_UNDEFINED)
 		return;
@@ -449,9 +451,9 @@ collect_item(PathTree *tree, PathNode *at, const DpValue *value, const uint8 *li
 }
 
 static void
-collect_length(PathTree *tree, PathNode *at, int32 length)
+collect_length(DpPathTree *tree, DpPathNode *at, int32 length)
 {
-	SamplePath *sample = at->sample;
+	DpSamplePath *sample = at->sample;
 
 	if (sample->nlengths < sample->lengths_room)
 		sample->lengths[sample->nlengths++] = length;
@@ -461,12 +463,12 @@ collect_length(PathTree *tree, PathNode *at, int32 length)
  * Adds what the document has at each path to the totals.
  */
 static void
-finish_document(PathTree *tree)
+finish_document(DpPathTree *tree)
 {
 	for (int i = 0; i < tree->ntouched; i++)
 	{
-		PathNode *node = tree->touched[i];
-		const PathNode *parent = node->parent;
+		DpPathNode *node = tree->touched[i];
+		const DpPathNode *parent = node->parent;
 		bool has_array = (node->now_types & (1U << DP_TYPE_ARRAY)) != 0;
 
 		node->now_missing =
@@ -498,9 +500,9 @@ finish_document(PathTree *tree)
  * is below has at most as many documents, and was made later.
  */
 static void
-forget_rare(PathTree *tree)
+forget_rare(DpPathTree *tree)
 {
-	PathNode **nodes;
+	DpPathNode **nodes;
 	bool complete;
 	int n = dp_path_tree_nodes(tree, &nodes, &complete);
 	int kept = tree->max / 2;
@@ -524,8 +526,8 @@ forget_rare(PathTree *tree)
 static int
 compare_nodes(const void *a, const void *b)
 {
-	const PathNode *x = *(PathNode *const *) a;
-	const PathNode *y = *(PathNode *const *) b;
+	const DpPathNode *x = *(DpPathNode *const *) a;
+	const DpPathNode *y = *(DpPathNode *const *) b;
 
 	if (x->reached != y->reached)
 		return x->reached > y->reached ? -1 : 1;
@@ -533,23 +535,23 @@ compare_nodes(const void *a, const void *b)
 }
 
 int
-dp_path_tree_nodes(PathTree *tree, PathNode ***nodes, bool *complete)
+dp_path_tree_nodes(DpPathTree *tree, DpPathNode ***nodes, bool *complete)
 {
 	pathtable_iterator iter;
 	PathEntry *entry;
 	int n = 0;
 
-	*nodes = palloc(Max(tree->table->members, 1) * sizeof(PathNode *));
+	*nodes = palloc(Max(tree->table->members, 1) * sizeof(DpPathNode *));
 	pathtable_start_iterate(tree->table, &iter);
 	while ((entry = pathtable_iterate(tree->table, &iter)) != NULL)
 		(*nodes)[n++] = entry->node;
-	qsort(*nodes, n, sizeof(PathNode *), compare_nodes);
+	qsort(*nodes, n, sizeof(DpPathNode *), compare_nodes);
 	*complete = !tree->forgotten;
 	return n;
 }
 
 void
-dp_path_node_names(const PathNode *node, DpPathStats *path)
+dp_path_node_names(const DpPathNode *node, DpPathStats *path)
 {
 	const char *names[PATH_MAX_BYTES];
 	uint32 lens[PATH_MAX_BYTES];

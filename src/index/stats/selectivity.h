@@ -37,7 +37,7 @@ extern bool dp_estimator_is_informed(const DpEstimator *estimator);
  * of them).
  */
 extern double dp_estimate_filter(DpEstimator *estimator, const DpFilter *filter);
-extern double dp_estimate_node(DpEstimator *estimator, const FilterNode *node);
+extern double dp_estimate_node(DpEstimator *estimator, const DpFilterNode *node);
 
 /*
  * For the planner support function of bson_match(doc, filter): fills in the

@@ -19,23 +19,23 @@
 #include "index/stats/selectivity_path.h"
 
 static double
-node_probability(const DpEstimator *estimator, const DpScope *scope, const FilterNode *node);
+node_probability(const DpEstimator *estimator, const DpScope *scope, const DpFilterNode *node);
 static double
-conjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nodes, int nnodes);
+conjunction(const DpEstimator *estimator, const DpScope *scope, DpFilterNode **nodes, int nnodes);
 static double
-disjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nodes, int n);
+disjunction(const DpEstimator *estimator, const DpScope *scope, DpFilterNode **nodes, int n);
 static double
-estimate_condition(const DpEstimator *estimator, const DpScope *scope, const FilterNode *node);
+estimate_condition(const DpEstimator *estimator, const DpScope *scope, const DpFilterNode *node);
 static double estimate_range(const DpEstimator *estimator, const DpScope *scope,
-							 const FilterNode *node, const FilterNode *partner);
+							 const DpFilterNode *node, const DpFilterNode *partner);
 static double estimate_equal(const DpEstimator *estimator, const DpScope *scope,
 							 const DpKnown *known, const DpValue *value);
 static double estimate_in(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known,
-						  const FilterNode *node);
-static double estimate_regex(const DpScope *scope, const DpKnown *known, const FilterNode *node);
+						  const DpFilterNode *node);
+static double estimate_regex(const DpScope *scope, const DpKnown *known, const DpFilterNode *node);
 static double element_match(const DpEstimator *estimator, const DpScope *scope,
-							const DpKnown *known, const FilterNode *node);
-static double uninformed(const FilterNode *node);
+							const DpKnown *known, const DpFilterNode *node);
+static double uninformed(const DpFilterNode *node);
 
 double
 dp_estimate_filter(DpEstimator *estimator, const DpFilter *filter)
@@ -44,7 +44,7 @@ dp_estimate_filter(DpEstimator *estimator, const DpFilter *filter)
 }
 
 double
-dp_estimate_node(DpEstimator *estimator, const FilterNode *node)
+dp_estimate_node(DpEstimator *estimator, const DpFilterNode *node)
 {
 	DpScope scope = { DP_SCOPE_DOCUMENT, NULL, NULL, 0 };
 	double result;
@@ -58,10 +58,10 @@ dp_estimate_node(DpEstimator *estimator, const FilterNode *node)
  * The probability that a node holds.
  */
 static double
-node_probability(const DpEstimator *estimator, const DpScope *scope, const FilterNode *node)
+node_probability(const DpEstimator *estimator, const DpScope *scope, const DpFilterNode *node)
 {
 	double result;
-	FilterNode *one = (FilterNode *) node;
+	DpFilterNode *one = (DpFilterNode *) node;
 
 	check_stack_depth();
 	switch (node->op)
@@ -96,7 +96,7 @@ node_probability(const DpEstimator *estimator, const DpScope *scope, const Filte
 
 /* Whether the node is one end of a range. */
 static inline bool
-is_range(const FilterNode *node)
+is_range(const DpFilterNode *node)
 {
 	return (node->op == FILTER_LT || node->op == FILTER_LTE || node->op == FILTER_GT ||
 			node->op == FILTER_GTE) &&
@@ -106,13 +106,13 @@ is_range(const FilterNode *node)
 }
 
 static inline bool
-is_lower(const FilterNode *node)
+is_lower(const DpFilterNode *node)
 {
 	return node->op == FILTER_GT || node->op == FILTER_GTE;
 }
 
 static inline bool
-same_path(const FilterNode *a, const FilterNode *b)
+same_path(const DpFilterNode *a, const DpFilterNode *b)
 {
 	return a->path == b->path ||
 		   (a->path->namelen == b->path->namelen && a->path->alone == b->path->alone &&
@@ -121,7 +121,7 @@ same_path(const FilterNode *a, const FilterNode *b)
 
 /* Whether the first condition's path is the second's, or leads to where that begins. */
 static bool
-path_begins(const FilterNode *a, const FilterNode *b)
+path_begins(const DpFilterNode *a, const DpFilterNode *b)
 {
 	return a->path->namelen <= b->path->namelen &&
 		   memcmp(a->path->name, b->path->name, a->path->namelen) == 0 &&
@@ -130,7 +130,7 @@ path_begins(const FilterNode *a, const FilterNode *b)
 
 /* The nodes of a conjunction and those of the conjunctions below it. */
 static void
-flatten(FilterNode **nodes, int n, FilterNode ***all, int *nall, int *room)
+flatten(DpFilterNode **nodes, int n, DpFilterNode ***all, int *nall, int *room)
 {
 	for (int i = 0; i < n; i++)
 	{
@@ -142,7 +142,7 @@ flatten(FilterNode **nodes, int n, FilterNode ***all, int *nall, int *room)
 		if (*nall == *room)
 		{
 			*room *= 2;
-			*all = repalloc(*all, *room * sizeof(FilterNode *));
+			*all = repalloc(*all, *room * sizeof(DpFilterNode *));
 		}
 		(*all)[(*nall)++] = nodes[i];
 	}
@@ -150,7 +150,7 @@ flatten(FilterNode **nodes, int n, FilterNode ***all, int *nall, int *room)
 
 /* Whether a condition can only be met where something is there. */
 static bool
-needs_value(const FilterNode *node)
+needs_value(const DpFilterNode *node)
 {
 	if (node->op < FILTER_FIRST_CONDITION || node->op == FILTER_EXISTS)
 		return false;
@@ -164,11 +164,11 @@ needs_value(const FilterNode *node)
  * The probability that all of the nodes hold.
  */
 static double
-conjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nodes, int nnodes)
+conjunction(const DpEstimator *estimator, const DpScope *scope, DpFilterNode **nodes, int nnodes)
 {
 	int room = nnodes + 8;
 	int n = 0;
-	FilterNode **all = palloc(room * sizeof(FilterNode *));
+	DpFilterNode **all = palloc(room * sizeof(DpFilterNode *));
 	bool *done;
 	double each[DP_COMBINE_MAX];
 	int neach = 0;
@@ -177,8 +177,8 @@ conjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nod
 	done = palloc0(n * sizeof(bool));
 	for (int i = 0; i < n; i++)
 	{
-		const FilterNode *node = all[i];
-		const FilterNode *partner = NULL;
+		const DpFilterNode *node = all[i];
+		const DpFilterNode *partner = NULL;
 		bool implied = false;
 
 		CHECK_FOR_INTERRUPTS();
@@ -192,7 +192,7 @@ conjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nod
 		/* others tell something about these only */
 		for (int j = 0; j < n && !implied && (node->op == FILTER_EXISTS || is_range(node)); j++)
 		{
-			const FilterNode *other = all[j];
+			const DpFilterNode *other = all[j];
 
 			if (j == i || other->op < FILTER_FIRST_CONDITION)
 				continue;
@@ -225,7 +225,7 @@ conjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nod
  * The probability that one of the nodes holds.
  */
 static double
-disjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nodes, int n)
+disjunction(const DpEstimator *estimator, const DpScope *scope, DpFilterNode **nodes, int n)
 {
 	double none = 1.0;
 	double sum = 0;
@@ -255,14 +255,14 @@ disjunction(const DpEstimator *estimator, const DpScope *scope, FilterNode **nod
 static bool
 test_item(const DpValue *item, const void *arg)
 {
-	return dp_filter_test((const FilterNode *) arg, item);
+	return dp_filter_test((const DpFilterNode *) arg, item);
 }
 
 /*
  * A condition that is not one end of a range.
  */
 static double
-estimate_condition(const DpEstimator *estimator, const DpScope *scope, const FilterNode *node)
+estimate_condition(const DpEstimator *estimator, const DpScope *scope, const DpFilterNode *node)
 {
 	DpKnown known;
 	DpShare share;
@@ -331,8 +331,8 @@ estimate_condition(const DpEstimator *estimator, const DpScope *scope, const Fil
  * One end of a range, or both.
  */
 static double
-estimate_range(const DpEstimator *estimator, const DpScope *scope, const FilterNode *node,
-			   const FilterNode *partner)
+estimate_range(const DpEstimator *estimator, const DpScope *scope, const DpFilterNode *node,
+			   const DpFilterNode *partner)
 {
 	DpClass class = dp_type_class[node->value.type];
 	DpLimit lower = { -1, class };
@@ -348,7 +348,7 @@ estimate_range(const DpEstimator *estimator, const DpScope *scope, const FilterN
 		return dp_scope_unknown(estimator);
 	for (int i = 0; i < 2; i++)
 	{
-		const FilterNode *one = i == 0 ? node : partner;
+		const DpFilterNode *one = i == 0 ? node : partner;
 		DpLimit *limit;
 
 		if (one == NULL)
@@ -420,9 +420,9 @@ estimate_equal(const DpEstimator *estimator, const DpScope *scope, const DpKnown
  */
 static double
 estimate_in(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known,
-			const FilterNode *node)
+			const DpFilterNode *node)
 {
-	const FilterIn *in = &node->u.in;
+	const DpFilterIn *in = &node->u.in;
 	DpShare share = { 0, 0, 0 };
 	double none = 1.0;
 	double others = 0;
@@ -453,7 +453,7 @@ estimate_in(const DpEstimator *estimator, const DpScope *scope, const DpKnown *k
 	}
 	for (int i = 0; i < in->nregexes; i++)
 	{
-		FilterNode pattern = { FILTER_REGEX, node->path };
+		DpFilterNode pattern = { FILTER_REGEX, node->path };
 
 		pattern.u.regex.regex = in->regexes[i];
 		pattern.value = in->regex_values[i];
@@ -474,7 +474,7 @@ estimate_in(const DpEstimator *estimator, const DpScope *scope, const DpKnown *k
  * anchored, not more than lie in the range of its first characters.
  */
 static double
-estimate_regex(const DpScope *scope, const DpKnown *known, const FilterNode *node)
+estimate_regex(const DpScope *scope, const DpKnown *known, const DpFilterNode *node)
 {
 	DpShare share = dp_path_share_test(known->path, test_item, node);
 	const char *literal;
@@ -524,7 +524,7 @@ estimate_regex(const DpScope *scope, const DpKnown *known, const FilterNode *nod
  */
 static double
 element_match(const DpEstimator *estimator, const DpScope *scope, const DpKnown *known,
-			  const FilterNode *node)
+			  const DpFilterNode *node)
 {
 	const DpPathStats *path = known->path;
 	DpScope inner = { DP_SCOPE_ELEMENT, path, known->key, known->keylen };
@@ -553,7 +553,7 @@ element_match(const DpEstimator *estimator, const DpScope *scope, const DpKnown 
 		DpScope outer = { DP_SCOPE_DOCUMENT, path, known->key, known->keylen };
 		int room = node->u.children.n + 8;
 		int n = 0;
-		FilterNode **all = palloc(room * sizeof(FilterNode *));
+		DpFilterNode **all = palloc(room * sizeof(DpFilterNode *));
 
 		flatten(node->u.children.nodes, node->u.children.n, &all, &n, &room);
 		for (int i = 0; i < n; i++)
@@ -575,7 +575,7 @@ element_match(const DpEstimator *estimator, const DpScope *scope, const DpKnown 
  * A condition on a column that was never analyzed.
  */
 static double
-uninformed(const FilterNode *node)
+uninformed(const DpFilterNode *node)
 {
 	switch (node->op)
 	{

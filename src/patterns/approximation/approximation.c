@@ -28,14 +28,14 @@
 #include "kit/sql/run.h"
 #include "patterns/approximation/approximation.h"
 
-static void read_threshold(Approximation *a, const char *text);
+static void read_threshold(DpApproximation *a, const char *text);
 static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn();
-static HeapTuple approximation_before(Approximation *a, TriggerData *trigdata);
-static HeapTuple threshold_update(Approximation *a, TriggerData *trigdata, struct varlena *before,
+static HeapTuple approximation_before(DpApproximation *a, TriggerData *trigdata);
+static HeapTuple threshold_update(DpApproximation *a, TriggerData *trigdata, struct varlena *before,
 								  struct varlena *after, const DpValue *new);
-static struct varlena *row_document(Approximation *a, HeapTuple tuple, TupleDesc desc);
+static struct varlena *row_document(DpApproximation *a, HeapTuple tuple, TupleDesc desc);
 static bool same_row(TriggerData *trigdata, TupleDesc desc, AttrNumber except);
-static bool approximation_close(const Approximation *a, const DpValue *old, const DpValue *new);
+static bool approximation_close(const DpApproximation *a, const DpValue *old, const DpValue *new);
 
 /*
  * approximation_trigger(): the triggers of the pattern on its table.
@@ -46,7 +46,7 @@ dp_approximation_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	DpDecl *decl;
-	Approximation *a;
+	DpApproximation *a;
 
 	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
 		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
@@ -83,16 +83,16 @@ dp_approximation_trigger(PG_FUNCTION_ARGS)
  * The options of a declaration, read once.  Raises INVALID_PARAMETER_VALUE:
  * anybody can make a trigger with any argument on his own table.
  */
-Approximation *
+DpApproximation *
 dp_approximation(DpDecl *decl)
 {
-	Approximation *a = decl->state;
+	DpApproximation *a = decl->state;
 	int64 n;
 
 	if (likely(a != NULL))
 		return a;
 
-	a = MemoryContextAllocZero(decl->context, sizeof(Approximation));
+	a = MemoryContextAllocZero(decl->context, sizeof(DpApproximation));
 	a->decl = decl;
 	a->field_text = dp_decl_text(decl, "field");
 	if (a->field_text == NULL)
@@ -141,7 +141,7 @@ dp_approximation(DpDecl *decl)
 
 /* A threshold is a positive number, or a percentage. */
 static void
-read_threshold(Approximation *a, const char *text)
+read_threshold(DpApproximation *a, const char *text)
 {
 	int len = strlen(text);
 	uint8 decimal[DP_DECIMAL128_SIZE];
@@ -203,7 +203,7 @@ dp_approximation_verify(PG_FUNCTION_ARGS)
  * BEFORE INSERT OR UPDATE of a row.
  */
 static HeapTuple
-approximation_before(Approximation *a, TriggerData *trigdata)
+approximation_before(DpApproximation *a, TriggerData *trigdata)
 {
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
 	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
@@ -248,7 +248,7 @@ approximation_before(Approximation *a, TriggerData *trigdata)
  * field, or NULL if then nothing is left of the update.
  */
 static HeapTuple
-threshold_update(Approximation *a, TriggerData *trigdata, struct varlena *before,
+threshold_update(DpApproximation *a, TriggerData *trigdata, struct varlena *before,
 				 struct varlena *after, const DpValue *new)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
@@ -276,7 +276,7 @@ threshold_update(Approximation *a, TriggerData *trigdata, struct varlena *before
  * certain digits, so that 10.2 has moved by 0.1 from 10.1.
  */
 static bool
-approximation_close(const Approximation *a, const DpValue *old, const DpValue *new)
+approximation_close(const DpApproximation *a, const DpValue *old, const DpValue *new)
 {
 	Numeric was;
 	Numeric is;
@@ -301,7 +301,7 @@ approximation_close(const Approximation *a, const DpValue *old, const DpValue *n
 }
 
 bool
-dp_approximation_field(const Approximation *a, struct varlena *doc, DpValue *value)
+dp_approximation_field(const DpApproximation *a, struct varlena *doc, DpValue *value)
 {
 	if (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), a->field, value) ||
 		value->type == DP_TYPE_NULL)
@@ -319,7 +319,7 @@ dp_approximation_field(const Approximation *a, struct varlena *doc, DpValue *val
 
 /* The document of a row, or NULL. */
 static struct varlena *
-row_document(Approximation *a, HeapTuple tuple, TupleDesc desc)
+row_document(DpApproximation *a, HeapTuple tuple, TupleDesc desc)
 {
 	bool isnull;
 	Datum value = heap_getattr(tuple, a->decl->doc_attnum, desc, &isnull);

@@ -45,7 +45,7 @@ typedef enum DpApproximationForm
 #define DP_APPROXIMATION_MAX_ERROR 0.5
 #define DP_APPROXIMATION_MAX_SLOTS 10000
 
-typedef struct Approximation
+typedef struct DpApproximation
 {
 	DpDecl *decl;
 	DpApproximationForm form;
@@ -59,32 +59,32 @@ typedef struct Approximation
 	int slots;
 	struct DpLookup *lookup; /* of the row, by its key; made when it is wanted */
 	Oid side;                /* the table of slots, InvalidOid if it is missing */
-} Approximation;
+} DpApproximation;
 
 /* The pattern's view of a declaration. */
-extern Approximation *dp_approximation(DpDecl *decl);
+extern DpApproximation *dp_approximation(DpDecl *decl);
 
 /*
  * The field of a document: false if it is absent or null.  Raises CHECK_VIOLATION if it is no
  * number.
  */
-extern bool dp_approximation_field(const Approximation *a, struct varlena *doc, DpValue *value);
+extern bool dp_approximation_field(const DpApproximation *a, struct varlena *doc, DpValue *value);
 
 /* draw.c */
 
 /* Whether the draw needs the present value. */
-extern bool dp_approximation_needs_value(const Approximation *a);
+extern bool dp_approximation_needs_value(const DpApproximation *a);
 
 /*
  * Draws: whether an event that counts amount is written at this value, and what
  * it then adds.  The average of what is added is the amount.
  */
-extern bool
-dp_approximation_draw(const Approximation *a, const DpValue *amount, double value, DpAmount *added);
+extern bool dp_approximation_draw(const DpApproximation *a, const DpValue *amount, double value,
+								  DpAmount *added);
 
 /* Between which numbers the true count lies in 95 of 100 cases if the estimate is this. */
 extern void
-dp_approximation_bounds(const Approximation *a, double estimate, double *low, double *high);
+dp_approximation_bounds(const DpApproximation *a, double estimate, double *low, double *high);
 
 /* docpatterns.approximation_seed: 0 for a random one */
 extern int dp_approximation_seed;
@@ -103,17 +103,17 @@ dp_approximation_plus_document(struct varlena *doc, const DpPath *path, const Dp
  * Adds to the field of the row, as its owner or as the current user.  Whether there was such a row.
  */
 extern bool
-dp_approximation_write(Approximation *a, const DpKey *key, const DpValue *amount, bool as_owner);
+dp_approximation_write(DpApproximation *a, const DpKey *key, const DpValue *amount, bool as_owner);
 
 /* exact.c */
 
 /* Adds to the slots of the row. */
-extern void dp_approximation_slots_add(Approximation *a, const DpKey *key, const DpValue *amount,
+extern void dp_approximation_slots_add(DpApproximation *a, const DpKey *key, const DpValue *amount,
 									   bool restricted);
 
 /* The triggers for rows that are gone or have another key, and for statements. */
-extern void dp_approximation_slots_before(Approximation *a, TriggerData *trigdata);
-extern void dp_approximation_slots_after(Approximation *a, TriggerData *trigdata);
-extern void dp_approximation_slots_statement(Approximation *a, TriggerData *trigdata);
+extern void dp_approximation_slots_before(DpApproximation *a, TriggerData *trigdata);
+extern void dp_approximation_slots_after(DpApproximation *a, TriggerData *trigdata);
+extern void dp_approximation_slots_statement(DpApproximation *a, TriggerData *trigdata);
 
 #endif /* DP_PATTERNS_APPROXIMATION_APPROXIMATION_H */

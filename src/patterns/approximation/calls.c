@@ -54,15 +54,15 @@ typedef enum Rights
 	RIGHTS_RESTRICTED /* statements of his own tell */
 } Rights;
 
-static Approximation *approximation_argument(FunctionCallInfo fcinfo, int name);
+static DpApproximation *approximation_argument(FunctionCallInfo fcinfo, int name);
 static void amount_argument(FunctionCallInfo fcinfo, int argno, DpAmount *amount);
-static Rights user_rights(Approximation *a);
-static bool write_latest(Approximation *a, const DpKey *key, const DpValue *amount);
+static Rights user_rights(DpApproximation *a);
+static bool write_latest(DpApproximation *a, const DpKey *key, const DpValue *amount);
 static bool
-write_statement(Approximation *a, const DpKey *key, const DpValue *amount, bool as_owner);
-static double present_value(Approximation *a, const DpKey *key, Rights rights);
-static bool read_fast(Approximation *a, const DpKey *key, double *value);
-static struct varlena *read_row(Approximation *a, const DpKey *key);
+write_statement(DpApproximation *a, const DpKey *key, const DpValue *amount, bool as_owner);
+static double present_value(DpApproximation *a, const DpKey *key, Rights rights);
+static bool read_fast(DpApproximation *a, const DpKey *key, double *value);
+static struct varlena *read_row(DpApproximation *a, const DpKey *key);
 
 /*
  * approximation_add(rel, key, amount, name) -> whether anything was written
@@ -71,7 +71,7 @@ DP_FUNCTION(dp_approximation_add);
 Datum
 dp_approximation_add(PG_FUNCTION_ARGS)
 {
-	Approximation *a = approximation_argument(fcinfo, 3);
+	DpApproximation *a = approximation_argument(fcinfo, 3);
 	Rights rights = user_rights(a);
 	DpAmount amount;
 	DpAmount added;
@@ -116,7 +116,7 @@ DP_FUNCTION(dp_approximation_read);
 Datum
 dp_approximation_read(PG_FUNCTION_ARGS)
 {
-	Approximation *a = approximation_argument(fcinfo, 2);
+	DpApproximation *a = approximation_argument(fcinfo, 2);
 	MemoryContext caller = CurrentMemoryContext;
 	TupleDesc desc;
 	DpKey key;
@@ -202,7 +202,7 @@ dp_approximation_plus_document(struct varlena *doc, const DpPath *path, const Dp
  * would be counted too seldom.  Additions commute, so it need not fail.
  */
 bool
-dp_approximation_write(Approximation *a, const DpKey *key, const DpValue *amount, bool as_owner)
+dp_approximation_write(DpApproximation *a, const DpKey *key, const DpValue *amount, bool as_owner)
 {
 	if (IsolationUsesXactSnapshot() && (as_owner || user_rights(a) == RIGHTS_WHOLE))
 		return write_latest(a, key, amount);
@@ -211,7 +211,7 @@ dp_approximation_write(Approximation *a, const DpKey *key, const DpValue *amount
 
 /* Writes to the latest version of the row. */
 static bool
-write_latest(Approximation *a, const DpKey *key, const DpValue *amount)
+write_latest(DpApproximation *a, const DpKey *key, const DpValue *amount)
 {
 	DpDecl *decl = a->decl;
 	DpWriter *w = dp_writer_open(decl->target, decl->doc_column, DP_WRITE_LATEST, decl->name);
@@ -245,7 +245,7 @@ write_latest(Approximation *a, const DpKey *key, const DpValue *amount)
 
 /* Writes by a statement. */
 static bool
-write_statement(Approximation *a, const DpKey *key, const DpValue *amount, bool as_owner)
+write_statement(DpApproximation *a, const DpKey *key, const DpValue *amount, bool as_owner)
 {
 	DpDecl *decl = a->decl;
 	SPIPlanPtr plan;
@@ -286,7 +286,7 @@ write_statement(Approximation *a, const DpKey *key, const DpValue *amount, bool 
  * The declaration that rel and name stand for.  The lock keeps it as it is
  * until the transaction ends.
  */
-static Approximation *
+static DpApproximation *
 approximation_argument(FunctionCallInfo fcinfo, int name)
 {
 	Oid relid;
@@ -337,7 +337,7 @@ amount_argument(FunctionCallInfo fcinfo, int argno, DpAmount *amount)
  * document: also where nothing comes to be written.
  */
 static Rights
-user_rights(Approximation *a)
+user_rights(DpApproximation *a)
 {
 	Oid relid = a->decl->target;
 	Oid user = GetUserId();
@@ -358,7 +358,7 @@ user_rights(Approximation *a)
  * right whatever it is, and precise as long as it is not much too large.
  */
 static double
-present_value(Approximation *a, const DpKey *key, Rights rights)
+present_value(DpApproximation *a, const DpKey *key, Rights rights)
 {
 	struct varlena *doc;
 	DpValue value;
@@ -380,7 +380,7 @@ present_value(Approximation *a, const DpKey *key, Rights rights)
 
 /* The same by the primary key's index; false if there is no such row. */
 static bool
-read_fast(Approximation *a, const DpKey *key, double *value)
+read_fast(DpApproximation *a, const DpKey *key, double *value)
 {
 	DpDecl *decl = a->decl;
 	Relation rel = table_open(decl->target, AccessShareLock);
@@ -426,7 +426,7 @@ read_fast(Approximation *a, const DpKey *key, double *value)
  * NO_DATA_FOUND.
  */
 static struct varlena *
-read_row(Approximation *a, const DpKey *key)
+read_row(DpApproximation *a, const DpKey *key)
 {
 	struct varlena *doc;
 

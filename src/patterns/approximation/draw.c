@@ -37,9 +37,9 @@ static bool seeded = false;
 static void generator_seed(void);
 static double draw_double(void);
 static bool draw_ratio(int64 x, int64 d);
-static bool draw_step(const Approximation *a, const DpValue *amount, DpAmount *added);
+static bool draw_step(const DpApproximation *a, const DpValue *amount, DpAmount *added);
 static bool draw_integer(const DpValue *amount, int64 rest, bool instead, DpAmount *added);
-static double standard_error(const Approximation *a, double count);
+static double standard_error(const DpApproximation *a, double count);
 
 /* The setting was changed: what is drawn next follows from it. */
 void
@@ -49,14 +49,15 @@ dp_approximation_seed_assign(int seed, void *extra)
 }
 
 bool
-dp_approximation_needs_value(const Approximation *a)
+dp_approximation_needs_value(const DpApproximation *a)
 {
 	return a->form == DP_APPROXIMATION_ERROR ||
 		   (a->form == DP_APPROXIMATION_THRESHOLD && a->relative);
 }
 
 bool
-dp_approximation_draw(const Approximation *a, const DpValue *amount, double value, DpAmount *added)
+dp_approximation_draw(const DpApproximation *a, const DpValue *amount, double value,
+					  DpAmount *added)
 {
 	double x = dp_amount_double(amount);
 	double rest; /* d without x, or d if it comes instead */
@@ -118,7 +119,7 @@ dp_approximation_draw(const Approximation *a, const DpValue *amount, double valu
  * Steps: integers whatever the amount is, so that the field stays a multiple.
  */
 static bool
-draw_step(const Approximation *a, const DpValue *amount, DpAmount *added)
+draw_step(const DpApproximation *a, const DpValue *amount, DpAmount *added)
 {
 	int64 steps;
 	int64 total;
@@ -209,7 +210,7 @@ generator_seed(void)
  * make it smaller.
  */
 static double
-standard_error(const Approximation *a, double count)
+standard_error(const DpApproximation *a, double count)
 {
 	double c = a->variance;
 	double m;
@@ -228,7 +229,7 @@ standard_error(const Approximation *a, double count)
  * The counts for which the estimate would lie at the end of their 95 % range.
  */
 void
-dp_approximation_bounds(const Approximation *a, double estimate, double *low, double *high)
+dp_approximation_bounds(const DpApproximation *a, double estimate, double *low, double *high)
 {
 	double v = fabs(estimate);
 	double from;

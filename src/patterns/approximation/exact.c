@@ -43,7 +43,7 @@ static const char plan_hold, plan_number, plan_lock, plan_lock_free, plan_exists
 /* For hold_row() */
 typedef struct Held
 {
-	Approximation *a;
+	DpApproximation *a;
 	const DpKey *key;
 	const DpValue *amount;
 	bool restricted;
@@ -51,15 +51,15 @@ typedef struct Held
 
 static void hold_row(void *arg);
 static bool
-lock_key(Approximation *a, const void *id, const char *locking, const DpKey *key, int flags);
-static bool run_key(Approximation *a, const void *id, const char *before, const char *after,
+lock_key(DpApproximation *a, const void *id, const char *locking, const DpKey *key, int flags);
+static bool run_key(DpApproximation *a, const void *id, const char *before, const char *after,
 					const DpKey *key, int flags);
-static bool fold(Approximation *a, const DpKey *key, bool wait);
+static bool fold(DpApproximation *a, const DpKey *key, bool wait);
 static void fold_context(void *document);
-static Oid slots_table(Approximation *a);
-static void drop_orphans(Approximation *a);
-static void moves_finish(Approximation *a);
-static bool document_value(Approximation *a, struct varlena *doc, DpAmount *amount);
+static Oid slots_table(DpApproximation *a);
+static void drop_orphans(DpApproximation *a);
+static void moves_finish(DpApproximation *a);
+static bool document_value(DpApproximation *a, struct varlena *doc, DpAmount *amount);
 
 static bool method_is_split(DpDecl *decl, struct varlena *stored);
 static struct varlena *
@@ -90,7 +90,7 @@ Datum
 dp_approximation_sync(PG_FUNCTION_ARGS)
 {
 	Oid relid;
-	Approximation *a;
+	DpApproximation *a;
 	DpDecl *decl;
 	DpActor self;
 	SPIPlanPtr plan;
@@ -162,7 +162,7 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 }
 
 void
-dp_approximation_slots_add(Approximation *a, const DpKey *key, const DpValue *amount,
+dp_approximation_slots_add(DpApproximation *a, const DpKey *key, const DpValue *amount,
 						   bool restricted)
 {
 	Held held = { a, key, amount, restricted };
@@ -178,7 +178,7 @@ dp_approximation_slots_add(Approximation *a, const DpKey *key, const DpValue *am
  * BEFORE UPDATE of a row.
  */
 void
-dp_approximation_slots_before(Approximation *a, TriggerData *trigdata)
+dp_approximation_slots_before(DpApproximation *a, TriggerData *trigdata)
 {
 	dp_moves_before(a->decl, trigdata);
 }
@@ -187,7 +187,7 @@ dp_approximation_slots_before(Approximation *a, TriggerData *trigdata)
  * AFTER DELETE of a row, or UPDATE that changes its key.
  */
 void
-dp_approximation_slots_after(Approximation *a, TriggerData *trigdata)
+dp_approximation_slots_after(DpApproximation *a, TriggerData *trigdata)
 {
 	DpKey from;
 	DpAmount sum;
@@ -203,7 +203,7 @@ dp_approximation_slots_after(Approximation *a, TriggerData *trigdata)
  * AFTER UPDATE, DELETE or TRUNCATE, once per statement.
  */
 void
-dp_approximation_slots_statement(Approximation *a, TriggerData *trigdata)
+dp_approximation_slots_statement(DpApproximation *a, TriggerData *trigdata)
 {
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 		drop_orphans(a);
@@ -229,7 +229,7 @@ dp_approximation_drop_orphans(PG_FUNCTION_ARGS)
 
 /* Remove the slots whose document does not exist. */
 static void
-drop_orphans(Approximation *a)
+drop_orphans(DpApproximation *a)
 {
 	DpDecl *decl = a->decl;
 	Oid table;
@@ -290,7 +290,7 @@ hold_row(void *arg)
 
 /* Locks the row of a key; whether there is one. */
 static bool
-lock_key(Approximation *a, const void *id, const char *locking, const DpKey *key, int flags)
+lock_key(DpApproximation *a, const void *id, const char *locking, const DpKey *key, int flags)
 {
 	while (!run_key(a, id, "SELECT 1 FROM ", locking, key, flags))
 	{
@@ -302,7 +302,7 @@ lock_key(Approximation *a, const void *id, const char *locking, const DpKey *key
 
 /* Runs a SELECT about the row of a key; whether there is one. */
 static bool
-run_key(Approximation *a, const void *id, const char *before, const char *after, const DpKey *key,
+run_key(DpApproximation *a, const void *id, const char *before, const char *after, const DpKey *key,
 		int flags)
 {
 	DpDecl *decl = a->decl;
@@ -327,7 +327,7 @@ run_key(Approximation *a, const void *id, const char *before, const char *after,
 
 /* The table of slots.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing. */
 static Oid
-slots_table(Approximation *a)
+slots_table(DpApproximation *a)
 {
 	if (!OidIsValid(a->side))
 	{
@@ -352,7 +352,7 @@ slots_table(Approximation *a)
  * their new keys then: keys may have changed places.
  */
 static void
-moves_finish(Approximation *a)
+moves_finish(DpApproximation *a)
 {
 	List *mine = dp_moves_take(a->decl);
 	Oid table;
@@ -395,7 +395,7 @@ moves_finish(Approximation *a)
  * number.
  */
 static bool
-document_value(Approximation *a, struct varlena *doc, DpAmount *amount)
+document_value(DpApproximation *a, struct varlena *doc, DpAmount *amount)
 {
 	DpValue value;
 
@@ -413,7 +413,7 @@ document_value(Approximation *a, struct varlena *doc, DpAmount *amount)
 static bool
 method_is_split(DpDecl *decl, struct varlena *stored)
 {
-	Approximation *a = dp_approximation(decl);
+	DpApproximation *a = dp_approximation(decl);
 
 	return a->form == DP_APPROXIMATION_SLOTS && OidIsValid(a->side);
 }
@@ -422,7 +422,7 @@ method_is_split(DpDecl *decl, struct varlena *stored)
 static List *
 method_split(DpDecl *decl)
 {
-	Approximation *a = dp_approximation(decl);
+	DpApproximation *a = dp_approximation(decl);
 
 	return a->form == DP_APPROXIMATION_SLOTS && OidIsValid(a->side)
 			   ? list_make1(dp_split_field(a->field, "$inc"))
@@ -433,7 +433,7 @@ method_split(DpDecl *decl)
 static struct varlena *
 method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
 {
-	Approximation *a = dp_approximation(decl);
+	DpApproximation *a = dp_approximation(decl);
 	Snapshot snapshot;
 	DpAmount total;
 	int64 n;
@@ -459,7 +459,7 @@ static struct varlena *
 method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 			struct varlena *new_whole)
 {
-	Approximation *a = dp_approximation(decl);
+	DpApproximation *a = dp_approximation(decl);
 	DpAmount base;
 	DpAmount was;
 	DpAmount is;
@@ -490,7 +490,7 @@ method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 static bool
 method_settle(DpDecl *decl, const DpKey *key)
 {
-	Approximation *a = dp_approximation(decl);
+	DpApproximation *a = dp_approximation(decl);
 
 	return a->form == DP_APPROXIMATION_SLOTS && dp_decl_maintained(decl) && fold(a, key, true);
 }
@@ -501,7 +501,7 @@ method_settle(DpDecl *decl, const DpKey *key)
  * waited for by those who wait for him.
  */
 static bool
-fold(Approximation *a, const DpKey *key, bool wait)
+fold(DpApproximation *a, const DpKey *key, bool wait)
 {
 	DpDecl *decl = a->decl;
 	ErrorContextCallback context;

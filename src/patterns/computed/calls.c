@@ -24,7 +24,7 @@
 #define REFRESH_BATCH 1000
 
 static DpDerivation *computed_argument(FunctionCallInfo fcinfo);
-static void check_row(Computed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link,
+static void check_row(DpComputed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link,
 					  struct varlena *doc);
 static void violation(ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link,
 					  const char *what, const DpValue *expected, const DpValue *found);
@@ -193,7 +193,7 @@ dp_computed_check_documents(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpDecl *decl;
 	DpDerivation *d;
-	Computed *c;
+	DpComputed *c;
 	StringInfoData sql;
 	Portal portal;
 
@@ -270,7 +270,7 @@ dp_computed_check_documents(PG_FUNCTION_ARGS)
 
 /* One document against its group. */
 static void
-check_row(Computed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link,
+check_row(DpComputed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link,
 		  struct varlena *doc)
 {
 	DpAccumulation *g = dp_accumulation_make(c->acc);

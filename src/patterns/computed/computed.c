@@ -33,11 +33,11 @@ computed_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 static bool computed_strange(DpDerivation *d, struct varlena *before, struct varlena *after);
 static void
 computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
-static const char *computed_claim(Computed *c, struct varlena *doc);
+static const char *computed_claim(DpComputed *c, struct varlena *doc);
 static void computed_enqueue(DpDerivation *d, DpGroup *group);
 static void computed_all_groups(DpDerivation *d, DpDerive *run);
 
-static const char *row_key(Computed *c, const DpSourceRow *row, uint32 *len);
+static const char *row_key(DpComputed *c, const DpSourceRow *row, uint32 *len);
 
 const DpOption dp_computed_options[] = {
 	{ "on_field", DP_OPTION_PATH, DP_REQUIRED },
@@ -110,7 +110,7 @@ static void
 computed_open(DpDerivation *d)
 {
 	DpDecl *decl = d->decl;
-	Computed *c = palloc0(sizeof(Computed));
+	DpComputed *c = palloc0(sizeof(DpComputed));
 	DpValue value;
 	char *mode = dp_decl_text(decl, "mode");
 	char *target_field = dp_decl_text(decl, "target_field");
@@ -149,7 +149,7 @@ computed_open(DpDerivation *d)
 
 /* The group's totals, made when they are first needed. */
 static DpAccumulation *
-group_totals(Computed *c, DpGroup *group)
+group_totals(DpComputed *c, DpGroup *group)
 {
 	if (group->state == NULL)
 	{
@@ -163,7 +163,7 @@ group_totals(Computed *c, DpGroup *group)
 
 /* Whether a row belongs to a group, and to which. */
 bool
-dp_computed_row_counts(Computed *c, const DpSourceRow *row, DpValue *link)
+dp_computed_row_counts(DpComputed *c, const DpSourceRow *row, DpValue *link)
 {
 	if (!dp_path_find(DP_DOC_DATA(row->doc), DP_DOC_SIZE(row->doc), c->on_field, link) ||
 		link->type == DP_TYPE_NULL || link->type == DP_TYPE_UNDEFINED)
@@ -181,7 +181,7 @@ dp_computed_row_counts(Computed *c, const DpSourceRow *row, DpValue *link)
  * The bytes by which rows are ordered that are equal otherwise, or NULL where that does not matter.
  */
 static const char *
-row_key(Computed *c, const DpSourceRow *row, uint32 *len)
+row_key(DpComputed *c, const DpSourceRow *row, uint32 *len)
 {
 	*len = 0;
 	if (!c->need_key)
@@ -193,7 +193,7 @@ row_key(Computed *c, const DpSourceRow *row, uint32 *len)
 static void
 computed_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
-	Computed *c = d->state;
+	DpComputed *c = d->state;
 	DpValue link;
 	DpGroup *group;
 	DpValue doc;
@@ -218,7 +218,7 @@ computed_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 static bool
 computed_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
 {
-	Computed *c = d->state;
+	DpComputed *c = d->state;
 	DpValue one;
 	DpValue other;
 
@@ -236,7 +236,7 @@ computed_changes(DpDerivation *d, DpGroup *group)
 static struct varlena *
 computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 {
-	Computed *c = d->state;
+	DpComputed *c = d->state;
 	DpAccumulation *g = group->state;
 	DpValue target = dp_value_of_document(doc);
 	struct varlena *result;
@@ -320,7 +320,7 @@ computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 static struct varlena *
 computed_create(DpDerivation *d, DpGroup *group)
 {
-	Computed *c = d->state;
+	DpComputed *c = d->state;
 	DpAccumulation *g = dp_accumulation_make(c->acc);
 	struct varlena *doc = dp_document_to_varlena((const uint8 *) "\5\0\0\0\0", 5);
 	DpValue target;
@@ -349,7 +349,7 @@ computed_create(DpDerivation *d, DpGroup *group)
 static struct varlena *
 computed_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 {
-	Computed *c = d->state;
+	DpComputed *c = d->state;
 	DpValue changed = dp_value_of_document(after);
 	DpValue kept;
 	struct varlena *result;
@@ -381,7 +381,7 @@ computed_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
 
 /* A field in which a document has another total than that of no rows, or NULL. */
 static const char *
-computed_claim(Computed *c, struct varlena *doc)
+computed_claim(DpComputed *c, struct varlena *doc)
 {
 	DpAccumulation *g = dp_accumulation_make(c->acc);
 	DpValue given = dp_value_of_document(doc);
@@ -402,7 +402,7 @@ computed_claim(Computed *c, struct varlena *doc)
 static void
 computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
 {
-	Computed *c = d->state;
+	DpComputed *c = d->state;
 	const char *claim = computed_claim(c, doc);
 	DpAccumulation *g;
 	bool any;

@@ -12,7 +12,7 @@
 #include "mql/filter.h"
 
 /* How a declaration is carried out; in its memory. */
-typedef struct Computed
+typedef struct DpComputed
 {
 	DpDerivation *derivation;
 	DpPath *on_field; /* in the source's documents */
@@ -25,7 +25,7 @@ typedef struct Computed
 	DpSource *source; /* NULL: it is missing */
 	Oid link_type;    /* of what on_field leads to, once a group has been read */
 	char *plan_ids; /* addresses that name the statements: all rows, then a search for each field */
-} Computed;
+} DpComputed;
 
 /*
  * computed.c
@@ -38,7 +38,7 @@ typedef struct Computed
 extern DpAccumulators *dp_computed_compile(struct varlena *options);
 
 /* Whether a row belongs to a group, and to which */
-extern bool dp_computed_row_counts(Computed *c, const DpSourceRow *row, DpValue *link);
+extern bool dp_computed_row_counts(DpComputed *c, const DpSourceRow *row, DpValue *link);
 
 /* scan.c */
 
@@ -46,15 +46,15 @@ extern bool dp_computed_row_counts(Computed *c, const DpSourceRow *row, DpValue 
  * Takes all rows of the group in, after a reset; with the latest snapshot or
  * the one that is active.  Returns whether there are any.
  */
-extern bool dp_computed_scan(Computed *c, DpAccumulation *g, const DpValue *key, bool latest);
+extern bool dp_computed_scan(DpComputed *c, DpAccumulation *g, const DpValue *key, bool latest);
 
 /* Searches for what a load did not know. */
-extern void dp_computed_search(Computed *c, DpAccumulation *g, const DpValue *key);
+extern void dp_computed_search(DpComputed *c, DpAccumulation *g, const DpValue *key);
 
 /* Adds all groups of the source to a run, to be computed anew. */
-extern void dp_computed_each_group(Computed *c, DpDerive *run);
+extern void dp_computed_each_group(DpComputed *c, DpDerive *run);
 
 /* Puts a group's key into the queue. */
-extern void dp_computed_enqueue(Computed *c, const DpValue *key);
+extern void dp_computed_enqueue(DpComputed *c, const DpValue *key);
 
 #endif /* DP_PATTERNS_COMPUTED_COMPUTED_H */

@@ -18,14 +18,14 @@
 /* What the rows of a group are given to */
 typedef struct Visit
 {
-	Computed *c;
+	DpComputed *c;
 	DpAccumulation *g;
 	int field;     /* what is searched for; -1: all rows are taken in */
 	int64 rows;    /* that count */
 	DpDerive *run; /* groups are added to it instead */
 } Visit;
 
-static SPIPlanPtr group_plan(Computed *c, int field);
+static SPIPlanPtr group_plan(DpComputed *c, int field);
 static void group_read(Visit *visit, const DpValue *key, bool latest);
 static bool visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_group(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
@@ -35,7 +35,7 @@ static bool visit_group(void *arg, const DpSourceRow *row, const char *key, uint
  * field's search.
  */
 static SPIPlanPtr
-group_plan(Computed *c, int field)
+group_plan(DpComputed *c, int field)
 {
 	DpDecl *decl = c->derivation->decl;
 	const void *id = &c->plan_ids[field + 1];
@@ -85,7 +85,7 @@ group_plan(Computed *c, int field)
 static void
 group_read(Visit *visit, const DpValue *key, bool latest)
 {
-	Computed *c = visit->c;
+	DpComputed *c = visit->c;
 	SPIPlanPtr plan = group_plan(c, visit->field);
 	ParamListInfo params = dp_source_params(1);
 
@@ -123,7 +123,7 @@ visit_group(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 }
 
 bool
-dp_computed_scan(Computed *c, DpAccumulation *g, const DpValue *key, bool latest)
+dp_computed_scan(DpComputed *c, DpAccumulation *g, const DpValue *key, bool latest)
 {
 	Visit visit = { .c = c, .g = g, .field = -1 };
 
@@ -133,7 +133,7 @@ dp_computed_scan(Computed *c, DpAccumulation *g, const DpValue *key, bool latest
 }
 
 void
-dp_computed_search(Computed *c, DpAccumulation *g, const DpValue *key)
+dp_computed_search(DpComputed *c, DpAccumulation *g, const DpValue *key)
 {
 	int field = -1;
 
@@ -159,7 +159,7 @@ dp_computed_search(Computed *c, DpAccumulation *g, const DpValue *key)
  * All groups that the source has.
  */
 void
-dp_computed_each_group(Computed *c, DpDerive *run)
+dp_computed_each_group(DpComputed *c, DpDerive *run)
 {
 	DpDecl *decl = c->derivation->decl;
 	const void *id = &c->plan_ids[dp_accumulators_count(c->acc) + 1];
@@ -184,7 +184,7 @@ dp_computed_each_group(Computed *c, DpDerive *run)
 
 /* The group is computed anew by computed_refresh(). */
 void
-dp_computed_enqueue(Computed *c, const DpValue *key)
+dp_computed_enqueue(DpComputed *c, const DpValue *key)
 {
 	DpQueue *queue = dp_queue_open(c->derivation->decl, "second_pair");
 

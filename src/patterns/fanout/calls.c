@@ -23,31 +23,32 @@
 /* A post of a timeline */
 typedef struct Shown
 {
-	FanoutEntry entry;
+	DpFanoutEntry entry;
 	struct varlena *doc;
 } Shown;
 
 /* The posts of a timeline, while they are found */
 typedef struct Timeline
 {
-	Fanout *f;
+	DpFanout *f;
 	int take;
 	int n;
 	int size;
 	Shown *posts;
 } Timeline;
 
-static Fanout *fanout_argument(Oid rel, text *name);
+static DpFanout *fanout_argument(Oid rel, text *name);
 static void timeline_rows(Timeline *t);
 static void timeline_post(Timeline *t, const DpValue *key);
 static void timeline_author(Timeline *t, const DpValue *author);
 static int shown_compare(const void *a, const void *b, void *arg);
 
 /* The fan-out that a table and a name (or NULL) mean; raises if its tables are gone. */
-static Fanout *
+static DpFanout *
 fanout_argument(Oid rel, text *name)
 {
-	Fanout *f = dp_fanout(dp_decl_find(rel, "fanout", name != NULL ? text_to_cstring(name) : NULL));
+	DpFanout *f =
+		dp_fanout(dp_decl_find(rel, "fanout", name != NULL ? text_to_cstring(name) : NULL));
 
 	if (!OidIsValid(f->derivation->target) || f->followers == NULL)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -74,7 +75,7 @@ dp_fanout_timeline(PG_FUNCTION_ARGS)
 	DpDecl *decl;
 	SPIPlanPtr plan;
 	DpKey key;
-	FanoutEntries entries;
+	DpFanoutEntries entries;
 	List *merged = NIL;
 	ListCell *lc;
 	bool isnull;
@@ -285,7 +286,7 @@ dp_fanout_expected(PG_FUNCTION_ARGS)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext old;
-	Fanout *f;
+	DpFanout *f;
 	DpValue reader = dp_value_of_varlena(PG_GETARG_VARLENA_PP(2));
 	struct varlena *wall;
 
@@ -329,9 +330,9 @@ settle_visit(void *arg, const DpValue *value)
 static bool
 fanout_settle(DpDecl *decl, const DpKey *key)
 {
-	Fanout *f = dp_fanout(decl);
+	DpFanout *f = dp_fanout(decl);
 	DpValue value = dp_value_of_varlena(dp_key_to_value(decl, key));
-	FanoutEntry entry;
+	DpFanoutEntry entry;
 	Settle s;
 
 	if (f->followers == NULL || !OidIsValid(f->derivation->target) ||

@@ -23,9 +23,9 @@
 /* Who gets a batch */
 typedef struct Spread
 {
-	Fanout *f;
+	DpFanout *f;
 	DpDerive *run;
-	FanoutBatch *batch;
+	DpFanoutBatch *batch;
 	List *readers; /* copies of the values */
 	MemoryContext context;
 } Spread;
@@ -40,7 +40,7 @@ static struct varlena *fanout_apply(DpDerivation *d, DpGroup *group, struct varl
 static struct varlena *fanout_create(DpDerivation *d, DpGroup *group);
 static void fanout_all_groups(DpDerivation *d, DpDerive *run);
 static void row_key(DpDecl *decl, TupleTableSlot *slot, DpKey *key);
-static void author_spread(Fanout *f, DpDerive *run, FanoutAuthor *author);
+static void author_spread(DpFanout *f, DpDerive *run, DpFanoutAuthor *author);
 static void spread_keep(void *arg, const DpValue *value);
 
 const DpOption dp_fanout_options[] = { { "name", DP_OPTION_TEXT, DP_REQUIRED },
@@ -80,7 +80,7 @@ dp_fanout_trigger(PG_FUNCTION_ARGS)
 /* ---------------------------------------------------------------- declarations */
 
 /* The declaration's fan-out. */
-Fanout *
+DpFanout *
 dp_fanout(DpDecl *decl)
 {
 	return dp_derivation(decl)->state;
@@ -91,7 +91,7 @@ static void
 fanout_open(DpDerivation *d)
 {
 	DpDecl *decl = d->decl;
-	Fanout *f = palloc0(sizeof(Fanout));
+	DpFanout *f = palloc0(sizeof(DpFanout));
 	DpValue value;
 	int i;
 
@@ -140,7 +140,7 @@ fanout_open(DpDerivation *d)
 /* ---------------------------------------------------------------- groups */
 
 DpGroup *
-dp_fanout_author_group(Fanout *f, DpDerive *run, const DpValue *author)
+dp_fanout_author_group(DpFanout *f, DpDerive *run, const DpValue *author)
 {
 	DpBuilder b;
 	DpValue key;
@@ -163,13 +163,13 @@ dp_fanout_is_author(const DpGroup *group)
 }
 
 /* What the run knows of the author of such a group. */
-FanoutAuthor *
+DpFanoutAuthor *
 dp_fanout_author(DpGroup *group)
 {
 	if (group->state == NULL)
 	{
-		FanoutAuthor *author =
-			MemoryContextAllocZero(dp_derive_memory(group->run), sizeof(FanoutAuthor));
+		DpFanoutAuthor *author =
+			MemoryContextAllocZero(dp_derive_memory(group->run), sizeof(DpFanoutAuthor));
 
 		if (!dp_array_element(group->key.data, group->key.len, 0, &author->author))
 			elog(ERROR, "a group of an author has none");
@@ -179,11 +179,11 @@ dp_fanout_author(DpGroup *group)
 }
 
 /* What the run knows of a wall. */
-FanoutWall *
+DpFanoutWall *
 dp_fanout_wall(DpGroup *group)
 {
 	if (group->state == NULL)
-		group->state = MemoryContextAllocZero(dp_derive_memory(group->run), sizeof(FanoutWall));
+		group->state = MemoryContextAllocZero(dp_derive_memory(group->run), sizeof(DpFanoutWall));
 	return group->state;
 }
 
@@ -215,10 +215,10 @@ row_key(DpDecl *decl, TupleTableSlot *slot, DpKey *key)
 static void
 fanout_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
-	Fanout *f = d->state;
+	DpFanout *f = d->state;
 	DpValue author;
 	DpKey key;
-	FanoutAuthor *a;
+	DpFanoutAuthor *a;
 	MemoryContext old;
 
 	if (!dp_fanout_name(f->author, row->doc, &author))
@@ -234,8 +234,8 @@ fanout_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 static bool
 fanout_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
 {
-	Fanout *f = d->state;
-	FanoutEntry entry[2];
+	DpFanout *f = d->state;
+	DpFanoutEntry entry[2];
 	DpKey key[2];
 	bool has[2];
 
@@ -253,7 +253,7 @@ fanout_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after
 static void
 fanout_gather(DpDerivation *d, DpDerive *run)
 {
-	Fanout *f = d->state;
+	DpFanout *f = d->state;
 	DpGroup **authors =
 		MemoryContextAllocExtended(run->context, sizeof(DpGroup *) * run->ngroups, MCXT_ALLOC_HUGE);
 	DpGroup *group;
@@ -273,7 +273,7 @@ fanout_gather(DpDerivation *d, DpDerive *run)
 	dp_derive_lock_groups(authors, n, RowExclusiveLock);
 	for (i = 0; i < n; i++)
 	{
-		FanoutAuthor *author = dp_fanout_author(authors[i]);
+		DpFanoutAuthor *author = dp_fanout_author(authors[i]);
 
 		CHECK_FOR_INTERRUPTS();
 		author->gathered = true;
@@ -283,10 +283,10 @@ fanout_gather(DpDerivation *d, DpDerive *run)
 
 /* Gives the posts of an author that were written to the walls of his followers. */
 static void
-author_spread(Fanout *f, DpDerive *run, FanoutAuthor *author)
+author_spread(DpFanout *f, DpDerive *run, DpFanoutAuthor *author)
 {
 	Spread spread = { .f = f, .run = run, .context = run->context };
-	FanoutBatch *batch;
+	DpFanoutBatch *batch;
 	MemoryContext old;
 	ListCell *lc;
 	int n = 0;
@@ -297,12 +297,12 @@ author_spread(Fanout *f, DpDerive *run, FanoutAuthor *author)
 		spread.readers == NIL)
 		return;
 	old = MemoryContextSwitchTo(run->context);
-	batch = palloc0(sizeof(FanoutBatch));
+	batch = palloc0(sizeof(DpFanoutBatch));
 	batch->keys = palloc(sizeof(DpValue) * list_length(author->keys));
 	foreach(lc, author->keys)
 	{
 		DpValue key = dp_value_of_varlena(lfirst(lc));
-		FanoutEntry entry;
+		DpFanoutEntry entry;
 
 		CHECK_FOR_INTERRUPTS();
 		batch->keys[batch->nkeys++] = key;
@@ -322,7 +322,7 @@ author_spread(Fanout *f, DpDerive *run, FanoutAuthor *author)
 	batch->now.n = Min(n, f->keep);
 	foreach(lc, spread.readers)
 	{
-		FanoutWall *wall = dp_fanout_wall(dp_derive_group(run, f->derivation, lfirst(lc)));
+		DpFanoutWall *wall = dp_fanout_wall(dp_derive_group(run, f->derivation, lfirst(lc)));
 
 		wall->batches = lappend(wall->batches, batch);
 	}
@@ -361,9 +361,9 @@ fanout_concerns(DpDerivation *d, DpGroup *group, struct varlena *doc)
 static struct varlena *
 fanout_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 {
-	Fanout *f = d->state;
-	FanoutWall *wall = dp_fanout_wall(group);
-	FanoutEntries entries;
+	DpFanout *f = d->state;
+	DpFanoutWall *wall = dp_fanout_wall(group);
+	DpFanoutEntries entries;
 	List *merged = NIL;
 	struct varlena *result;
 
@@ -423,7 +423,7 @@ fanout_all_groups(DpDerivation *d, DpDerive *run)
 {
 	Everybody all = { run, d };
 
-	if (((Fanout *) d->state)->followers == NULL)
+	if (((DpFanout *) d->state)->followers == NULL)
 		return;
 	SPI_connect();
 	dp_fanout_readers(d->state, everybody_group, &all);

@@ -41,7 +41,7 @@
 #define DP_FANOUT_MAX_KEEP 10000
 
 /* An entry of a wall; all point into doc. */
-typedef struct FanoutEntry
+typedef struct DpFanoutEntry
 {
 	DpValue doc;
 	DpValue key; /* of the post */
@@ -49,24 +49,24 @@ typedef struct FanoutEntry
 	const uint8 *order; /* bytes of the sort key, NULL without order_by */
 	uint32 order_len;
 	bool added; /* scratch */
-} FanoutEntry;
+} DpFanoutEntry;
 
-typedef struct FanoutEntries
+typedef struct DpFanoutEntries
 {
 	int n;
 	int size;
-	FanoutEntry *list;
-} FanoutEntries;
+	DpFanoutEntry *list;
+} DpFanoutEntries;
 
 /* A column of the posts' primary key: how it is compared */
-typedef struct FanoutKey
+typedef struct DpFanoutKey
 {
 	Oid collation;
 	FmgrInfo cmp;
-} FanoutKey;
+} DpFanoutKey;
 
 /* A declaration; in its memory. */
-typedef struct Fanout
+typedef struct DpFanout
 {
 	DpDerivation *derivation;
 	char *follow_pair;
@@ -81,7 +81,7 @@ typedef struct Fanout
 	struct varlena *order_by; /* or NULL: the primary key alone, the greatest first */
 	DpSortSpec *sort;
 	bool key_is_value; /* the primary key is one bson_value */
-	FanoutKey keys[INDEX_MAX_KEYS];
+	DpFanoutKey keys[INDEX_MAX_KEYS];
 
 	/* addresses that name statements */
 	char plan_post;
@@ -94,57 +94,57 @@ typedef struct Fanout
 	char plan_read;
 	char plan_read_top;
 	char plan_read_authors;
-} Fanout;
+} DpFanout;
 
 /* What a statement does to the posts of an author: the same for all walls that have them. */
-typedef struct FanoutBatch
+typedef struct DpFanoutBatch
 {
 	int nkeys;
-	DpValue *keys;     /* of posts that were written, whatever has become of them */
-	FanoutEntries now; /* those of them that are the author's now */
-} FanoutBatch;
+	DpValue *keys;       /* of posts that were written, whatever has become of them */
+	DpFanoutEntries now; /* those of them that are the author's now */
+} DpFanoutBatch;
 
 /* An author in a run: of a group whose key is an array. */
-typedef struct FanoutAuthor
+typedef struct DpFanoutAuthor
 {
 	DpValue author;
 	List *keys; /* of posts, bson_values */
 	bool gathered;
-	int64 delta;        /* follows that came, less those that went */
-	List *readers;      /* whose follows did, DpGroup * */
-	FanoutEntries *top; /* his first posts, once they were read */
-} FanoutAuthor;
+	int64 delta;          /* follows that came, less those that went */
+	List *readers;        /* whose follows did, DpGroup * */
+	DpFanoutEntries *top; /* his first posts, once they were read */
+} DpFanoutAuthor;
 
 /* What becomes of an author on a wall */
-typedef enum FanoutStanding
+typedef enum DpFanoutStanding
 {
 	FANOUT_NONE,   /* not followed */
 	FANOUT_FANNED, /* his posts are on the wall */
 	FANOUT_MERGED  /* they are looked up */
-} FanoutStanding;
+} DpFanoutStanding;
 
-typedef struct FanoutStand
+typedef struct DpFanoutStand
 {
-	FanoutAuthor *author;
-	FanoutStanding standing;
-} FanoutStand;
+	DpFanoutAuthor *author;
+	DpFanoutStanding standing;
+} DpFanoutStand;
 
 /* A wall in a run. */
-typedef struct FanoutWall
+typedef struct DpFanoutWall
 {
-	List *batches;     /* FanoutBatch * */
-	List *stands;      /* FanoutStand * */
+	List *batches;     /* DpFanoutBatch * */
+	List *stands;      /* DpFanoutStand * */
 	bool gone;         /* the reader follows nobody any more */
 	bool only_missing; /* make the wall if there is none */
-} FanoutWall;
+} DpFanoutWall;
 
 /* fanout.c */
-extern Fanout *dp_fanout(DpDecl *decl);
-extern FanoutAuthor *dp_fanout_author(DpGroup *group);
-extern FanoutWall *dp_fanout_wall(DpGroup *group);
+extern DpFanout *dp_fanout(DpDecl *decl);
+extern DpFanoutAuthor *dp_fanout_author(DpGroup *group);
+extern DpFanoutWall *dp_fanout_wall(DpGroup *group);
 
 /* The group that stands for an author: the key is an array. */
-extern DpGroup *dp_fanout_author_group(Fanout *f, DpDerive *run, const DpValue *author);
+extern DpGroup *dp_fanout_author_group(DpFanout *f, DpDerive *run, const DpValue *author);
 extern bool dp_fanout_is_author(const DpGroup *group);
 
 /* Whether a field names an author. */
@@ -153,63 +153,66 @@ extern bool dp_fanout_name(const DpPath *path, struct varlena *doc, DpValue *aut
 /* wall.c */
 
 /* Appends an entry for a post; false if it has no author.  Its bytes are in the current context. */
-extern bool dp_fanout_entry(Fanout *f, struct varlena *doc, const DpKey *key, FanoutEntry *entry);
+extern bool
+dp_fanout_entry(DpFanout *f, struct varlena *doc, const DpKey *key, DpFanoutEntry *entry);
 
-extern void dp_fanout_append(FanoutEntries *entries, const FanoutEntry *entry);
+extern void dp_fanout_append(DpFanoutEntries *entries, const DpFanoutEntry *entry);
 
 /* Which of two entries comes first on a wall. */
-extern int dp_fanout_compare(Fanout *f, const FanoutEntry *a, const FanoutEntry *b);
-extern void dp_fanout_sort(Fanout *f, FanoutEntries *entries);
+extern int dp_fanout_compare(DpFanout *f, const DpFanoutEntry *a, const DpFanoutEntry *b);
+extern void dp_fanout_sort(DpFanout *f, DpFanoutEntries *entries);
 
 /*
  * The entries of a wall, and the authors that are looked up (DpValue *); point into the document.
  */
-extern void dp_fanout_parse(Fanout *f, struct varlena *wall, FanoutEntries *entries, List **merged);
+extern void
+dp_fanout_parse(DpFanout *f, struct varlena *wall, DpFanoutEntries *entries, List **merged);
 
 /* A wall's document. */
-extern struct varlena *dp_fanout_build(Fanout *f, const DpValue *reader,
-									   const FanoutEntries *entries, int n, List *merged);
+extern struct varlena *dp_fanout_build(DpFanout *f, const DpValue *reader,
+									   const DpFanoutEntries *entries, int n, List *merged);
 
 /*
  * The wall with what the run knows of it; NULL if it must be computed anew.  merged is brought up
  * to date in any case.
  */
 extern struct varlena *
-dp_fanout_change(Fanout *f, DpGroup *group, struct varlena *wall, List **merged);
+dp_fanout_change(DpFanout *f, DpGroup *group, struct varlena *wall, List **merged);
 
 extern bool dp_fanout_has(List *values, const DpValue *value);
 
 /* read.c: all inside SPI_connect(), as the owner */
 
 /* The first posts of an author. */
-extern void dp_fanout_top(Fanout *f, const DpValue *author, bool latest, FanoutEntries *entries);
+extern void
+dp_fanout_top(DpFanout *f, const DpValue *author, bool latest, DpFanoutEntries *entries);
 
 /* The entry of a post as it is now; false if there is none or it has no author. */
-extern bool dp_fanout_post(Fanout *f, const DpValue *key, FanoutEntry *entry);
+extern bool dp_fanout_post(DpFanout *f, const DpValue *key, DpFanoutEntry *entry);
 
 /*
  * Calls visit with each follower of an author, at most limit (0: all); returns how many follows
  * there are.
  */
-typedef void (*FanoutVisit)(void *arg, const DpValue *value);
-extern int64
-dp_fanout_followers(Fanout *f, const DpValue *author, int64 limit, FanoutVisit visit, void *arg);
+typedef void (*DpFanoutVisit)(void *arg, const DpValue *value);
+extern int64 dp_fanout_followers(DpFanout *f, const DpValue *author, int64 limit,
+								 DpFanoutVisit visit, void *arg);
 
 /* The number of follows of an author, as far as limit. */
-extern int64 dp_fanout_count(Fanout *f, const DpValue *author, int64 limit, bool latest);
+extern int64 dp_fanout_count(DpFanout *f, const DpValue *author, int64 limit, bool latest);
 
-extern bool dp_fanout_follows(Fanout *f, const DpValue *reader, const DpValue *author);
-extern bool dp_fanout_follows_any(Fanout *f, const DpValue *reader);
+extern bool dp_fanout_follows(DpFanout *f, const DpValue *reader, const DpValue *author);
+extern bool dp_fanout_follows_any(DpFanout *f, const DpValue *reader);
 
 /* Calls visit with each reader. */
-extern void dp_fanout_readers(Fanout *f, FanoutVisit visit, void *arg);
+extern void dp_fanout_readers(DpFanout *f, DpFanoutVisit visit, void *arg);
 
 /*
  * The whole wall of a reader; NULL if he follows nobody.  merged: what is known
  * of the authors that are looked up; NULL: their follows are counted.
  */
 extern struct varlena *
-dp_fanout_compute(Fanout *f, const DpValue *reader, List **merged, bool latest);
+dp_fanout_compute(DpFanout *f, const DpValue *reader, List **merged, bool latest);
 
 /* follow.c */
 

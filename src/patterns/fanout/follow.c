@@ -21,18 +21,18 @@
 /* Whose standing an author's followers are told */
 typedef struct Crossing
 {
-	Fanout *f;
+	DpFanout *f;
 	DpDerive *run;
-	FanoutAuthor *author;
-	FanoutStanding standing;
+	DpFanoutAuthor *author;
+	DpFanoutStanding standing;
 } Crossing;
 
-static void follows_taken(Fanout *f, DpDerive *run, DpChanges *changes);
+static void follows_taken(DpFanout *f, DpDerive *run, DpChanges *changes);
 static void run_finish(DpDerive *run, bool nested);
-static void author_finish(Fanout *f, DpDerive *run, FanoutAuthor *author, bool nested);
-static void author_top(Fanout *f, DpDerive *run, FanoutAuthor *author);
+static void author_finish(DpFanout *f, DpDerive *run, DpFanoutAuthor *author, bool nested);
+static void author_top(DpFanout *f, DpDerive *run, DpFanoutAuthor *author);
 static void crossing_visit(void *arg, const DpValue *value);
-static void stand_add(DpGroup *reader, FanoutAuthor *author, FanoutStanding standing);
+static void stand_add(DpGroup *reader, DpFanoutAuthor *author, DpFanoutStanding standing);
 
 void
 dp_fanout_follows_changed(DpChanges *changes)
@@ -45,7 +45,7 @@ dp_fanout_follows_changed(DpChanges *changes)
 	foreach(lc, dp_feeds(dp_changes_table(changes)))
 	{
 		DpFeed *feed = lfirst(lc);
-		Fanout *f;
+		DpFanout *f;
 
 		if (feed->is_main || strcmp(feed->decl->pattern, "fanout") != 0 ||
 			!dp_decl_maintained(feed->decl))
@@ -70,7 +70,7 @@ dp_fanout_follows_changed(DpChanges *changes)
 
 /* Takes what a statement on follows means to one fan-out into the run. */
 static void
-follows_taken(Fanout *f, DpDerive *run, DpChanges *changes)
+follows_taken(DpFanout *f, DpDerive *run, DpChanges *changes)
 {
 	DpChange change;
 	MemoryContext row =
@@ -101,7 +101,7 @@ follows_taken(Fanout *f, DpDerive *run, DpChanges *changes)
 		{
 			for (i = 0; i < 2; i++)
 			{
-				FanoutAuthor *a;
+				DpFanoutAuthor *a;
 
 				if (!has[i])
 					continue;
@@ -163,7 +163,7 @@ run_finish(DpDerive *run, bool nested)
  * before: then all his followers are told.
  */
 static void
-author_finish(Fanout *f, DpDerive *run, FanoutAuthor *author, bool nested)
+author_finish(DpFanout *f, DpDerive *run, DpFanoutAuthor *author, bool nested)
 {
 	int64 moved = author->delta < 0 ? -author->delta : author->delta;
 	int64 now = dp_fanout_count(f, &author->author, f->threshold + 1 + moved, true);
@@ -203,11 +203,11 @@ crossing_visit(void *arg, const DpValue *value)
 
 /* Notes what becomes of an author on a wall. */
 static void
-stand_add(DpGroup *reader, FanoutAuthor *author, FanoutStanding standing)
+stand_add(DpGroup *reader, DpFanoutAuthor *author, DpFanoutStanding standing)
 {
 	MemoryContext old = MemoryContextSwitchTo(dp_derive_memory(reader->run));
-	FanoutWall *wall = dp_fanout_wall(reader);
-	FanoutStand *s = palloc(sizeof(FanoutStand));
+	DpFanoutWall *wall = dp_fanout_wall(reader);
+	DpFanoutStand *s = palloc(sizeof(DpFanoutStand));
 
 	s->author = author;
 	s->standing = standing;
@@ -220,14 +220,14 @@ stand_add(DpGroup *reader, FanoutAuthor *author, FanoutStanding standing)
  * read.
  */
 static void
-author_top(Fanout *f, DpDerive *run, FanoutAuthor *author)
+author_top(DpFanout *f, DpDerive *run, DpFanoutAuthor *author)
 {
 	MemoryContext old;
 
 	if (author->top != NULL)
 		return;
 	old = MemoryContextSwitchTo(run->context);
-	author->top = palloc0(sizeof(FanoutEntries));
+	author->top = palloc0(sizeof(DpFanoutEntries));
 	dp_fanout_top(f, &author->author, true, author->top);
 	MemoryContextSwitchTo(old);
 }

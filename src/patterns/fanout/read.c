@@ -21,11 +21,11 @@
 /* Who wants what a statement gives */
 typedef struct Reading
 {
-	Fanout *f;
+	DpFanout *f;
 	MemoryContext context;
-	FanoutEntries *entries;
-	FanoutEntry *entry;
-	FanoutVisit visit;
+	DpFanoutEntries *entries;
+	DpFanoutEntry *entry;
+	DpFanoutVisit visit;
 	void *arg;
 	List *values; /* bson_values */
 } Reading;
@@ -34,14 +34,14 @@ static bool visit_post(void *arg, const DpSourceRow *row, const char *key, uint3
 static bool visit_value(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_nothing(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool keep_value(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
-static DpSource *followers(Fanout *f);
-static void fanout_sql_order(StringInfo sql, Fanout *f);
+static DpSource *followers(DpFanout *f);
+static void fanout_sql_order(StringInfo sql, DpFanout *f);
 
 /* ---------------------------------------------------------------- statements */
 
 /* ORDER BY of posts s, as they stand on walls */
 static void
-fanout_sql_order(StringInfo sql, Fanout *f)
+fanout_sql_order(StringInfo sql, DpFanout *f)
 {
 	DpDecl *decl = f->derivation->decl;
 	int i;
@@ -66,7 +66,7 @@ fanout_sql_order(StringInfo sql, Fanout *f)
 }
 
 void
-dp_fanout_sql_posts(StringInfo sql, Fanout *f)
+dp_fanout_sql_posts(StringInfo sql, DpFanout *f)
 {
 	dp_source_sql_select(sql, f->posts, true);
 	appendStringInfoString(sql, " WHERE ");
@@ -79,7 +79,7 @@ dp_fanout_sql_posts(StringInfo sql, Fanout *f)
 }
 
 void
-dp_fanout_sql_authors(StringInfo sql, Fanout *f)
+dp_fanout_sql_authors(StringInfo sql, DpFanout *f)
 {
 	appendStringInfoString(sql, "SELECT DISTINCT ");
 	(void) dp_source_sql_field(sql, followers(f), f->followee);
@@ -94,7 +94,7 @@ dp_fanout_sql_authors(StringInfo sql, Fanout *f)
 
 /* The table of follows; raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is gone. */
 static DpSource *
-followers(Fanout *f)
+followers(DpFanout *f)
 {
 	if (f->followers == NULL)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -108,7 +108,7 @@ followers(Fanout *f)
  * Prepares "SELECT what FROM follows WHERE first = $1 [AND second = $2] [LIMIT limit]".
  */
 static SPIPlanPtr
-follows_plan(Fanout *f, const void *id, const DpPath *what, const DpPath *first,
+follows_plan(DpFanout *f, const void *id, const DpPath *what, const DpPath *first,
 			 const DpPath *second, const char *limit)
 {
 	DpDecl *decl = f->derivation->decl;
@@ -159,7 +159,7 @@ param_int(ParamListInfo params, int i, int64 value)
 
 /* A row of the form document, primary key as an entry. */
 static bool
-row_entry(Fanout *f, const DpSourceRow *row, FanoutEntry *entry)
+row_entry(DpFanout *f, const DpSourceRow *row, DpFanoutEntry *entry)
 {
 	DpKey key;
 	int i;
@@ -179,7 +179,7 @@ visit_post(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
 	Reading *reading = arg;
 	MemoryContext old = MemoryContextSwitchTo(reading->context);
-	FanoutEntry entry;
+	DpFanoutEntry entry;
 
 	if (row_entry(reading->f, row, &entry))
 	{
@@ -196,7 +196,7 @@ visit_post(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 }
 
 void
-dp_fanout_top(Fanout *f, const DpValue *author, bool latest, FanoutEntries *entries)
+dp_fanout_top(DpFanout *f, const DpValue *author, bool latest, DpFanoutEntries *entries)
 {
 	DpDecl *decl = f->derivation->decl;
 	SPIPlanPtr plan = dp_plan(decl, &f->plan_top);
@@ -218,7 +218,7 @@ dp_fanout_top(Fanout *f, const DpValue *author, bool latest, FanoutEntries *entr
 }
 
 bool
-dp_fanout_post(Fanout *f, const DpValue *key, FanoutEntry *entry)
+dp_fanout_post(DpFanout *f, const DpValue *key, DpFanoutEntry *entry)
 {
 	DpDecl *decl = f->derivation->decl;
 	SPIPlanPtr plan = dp_plan(decl, &f->plan_post);
@@ -273,7 +273,7 @@ visit_nothing(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 }
 
 int64
-dp_fanout_followers(Fanout *f, const DpValue *author, int64 limit, FanoutVisit visit, void *arg)
+dp_fanout_followers(DpFanout *f, const DpValue *author, int64 limit, DpFanoutVisit visit, void *arg)
 {
 	SPIPlanPtr plan = follows_plan(f, &f->plan_some, f->follower, f->followee, NULL, "$2");
 	ParamListInfo params = dp_source_params(2);
@@ -286,7 +286,7 @@ dp_fanout_followers(Fanout *f, const DpValue *author, int64 limit, FanoutVisit v
 }
 
 int64
-dp_fanout_count(Fanout *f, const DpValue *author, int64 limit, bool latest)
+dp_fanout_count(DpFanout *f, const DpValue *author, int64 limit, bool latest)
 {
 	SPIPlanPtr plan = follows_plan(f, &f->plan_some, f->follower, f->followee, NULL, "$2");
 	ParamListInfo params = dp_source_params(2);
@@ -298,7 +298,7 @@ dp_fanout_count(Fanout *f, const DpValue *author, int64 limit, bool latest)
 }
 
 bool
-dp_fanout_follows(Fanout *f, const DpValue *reader, const DpValue *author)
+dp_fanout_follows(DpFanout *f, const DpValue *reader, const DpValue *author)
 {
 	SPIPlanPtr plan = follows_plan(f, &f->plan_follows, f->follower, f->follower, f->followee, "1");
 	ParamListInfo params = dp_source_params(2);
@@ -327,7 +327,7 @@ keep_value(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 
 /* Whom a reader follows: bson_values in the current context. */
 static List *
-authors_of(Fanout *f, const DpValue *reader, bool latest)
+authors_of(DpFanout *f, const DpValue *reader, bool latest)
 {
 	DpDecl *decl = f->derivation->decl;
 	SPIPlanPtr plan = dp_plan(decl, &f->plan_authors);
@@ -349,13 +349,13 @@ authors_of(Fanout *f, const DpValue *reader, bool latest)
 }
 
 bool
-dp_fanout_follows_any(Fanout *f, const DpValue *reader)
+dp_fanout_follows_any(DpFanout *f, const DpValue *reader)
 {
 	return authors_of(f, reader, true) != NIL;
 }
 
 void
-dp_fanout_readers(Fanout *f, FanoutVisit visit, void *arg)
+dp_fanout_readers(DpFanout *f, DpFanoutVisit visit, void *arg)
 {
 	DpDecl *decl = f->derivation->decl;
 	SPIPlanPtr plan = dp_plan(decl, &f->plan_everybody);
@@ -379,11 +379,11 @@ dp_fanout_readers(Fanout *f, FanoutVisit visit, void *arg)
 /* ---------------------------------------------------------------- walls */
 
 struct varlena *
-dp_fanout_compute(Fanout *f, const DpValue *reader, List **merged, bool latest)
+dp_fanout_compute(DpFanout *f, const DpValue *reader, List **merged, bool latest)
 {
 	List *authors = authors_of(f, reader, latest);
 	List *apart = NIL;
-	FanoutEntries entries = { 0 };
+	DpFanoutEntries entries = { 0 };
 	ListCell *lc;
 
 	if (authors == NIL)

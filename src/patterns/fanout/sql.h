@@ -9,9 +9,9 @@
 #include "patterns/fanout/fanout.h"
 
 /* Document and primary key of the first $2 (int8) posts of author $1 */
-extern void dp_fanout_sql_posts(StringInfo sql, Fanout *f);
+extern void dp_fanout_sql_posts(StringInfo sql, DpFanout *f);
 
 /* The authors whom reader $1 follows, each once */
-extern void dp_fanout_sql_authors(StringInfo sql, Fanout *f);
+extern void dp_fanout_sql_authors(StringInfo sql, DpFanout *f);
 
 #endif /* DP_PATTERNS_FANOUT_SQL_H */

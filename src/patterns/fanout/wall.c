@@ -13,16 +13,16 @@
 #include "patterns/fanout/fanout.h"
 
 static int entry_compare(const void *a, const void *b, void *arg);
-static void entry_parse(Fanout *f, const DpValue *doc, FanoutEntry *entry);
-static int entry_find(const FanoutEntries *entries, const DpValue *key);
-static void
-stand(Fanout *f, const FanoutStand *s, FanoutEntries *add, FanoutEntries *entries, List **merged);
+static void entry_parse(DpFanout *f, const DpValue *doc, DpFanoutEntry *entry);
+static int entry_find(const DpFanoutEntries *entries, const DpValue *key);
+static void stand(DpFanout *f, const DpFanoutStand *s, DpFanoutEntries *add,
+				  DpFanoutEntries *entries, List **merged);
 static List *values_without(List *values, const DpValue *value);
 
 /* ---------------------------------------------------------------- entries */
 
 bool
-dp_fanout_entry(Fanout *f, struct varlena *doc, const DpKey *key, FanoutEntry *entry)
+dp_fanout_entry(DpFanout *f, struct varlena *doc, const DpKey *key, DpFanoutEntry *entry)
 {
 	DpValue author;
 	DpValue value;
@@ -53,11 +53,11 @@ dp_fanout_entry(Fanout *f, struct varlena *doc, const DpKey *key, FanoutEntry *e
 
 /* Finds the parts of an entry. */
 static void
-entry_parse(Fanout *f, const DpValue *doc, FanoutEntry *entry)
+entry_parse(DpFanout *f, const DpValue *doc, DpFanoutEntry *entry)
 {
 	DpValue order;
 
-	memset(entry, 0, sizeof(FanoutEntry));
+	memset(entry, 0, sizeof(DpFanoutEntry));
 	if (doc->type != DP_TYPE_DOCUMENT ||
 		!dp_document_find(doc->data, doc->len, "_id", 3, &entry->key) ||
 		!dp_document_find(doc->data, doc->len, "author", 6, &entry->author))
@@ -74,21 +74,21 @@ entry_parse(Fanout *f, const DpValue *doc, FanoutEntry *entry)
 }
 
 void
-dp_fanout_append(FanoutEntries *entries, const FanoutEntry *entry)
+dp_fanout_append(DpFanoutEntries *entries, const DpFanoutEntry *entry)
 {
 	if (entries->n == entries->size)
 	{
 		entries->size = Max(entries->size * 2, 16);
 		if (entries->list == NULL)
-			entries->list = palloc(sizeof(FanoutEntry) * entries->size);
+			entries->list = palloc(sizeof(DpFanoutEntry) * entries->size);
 		else
-			entries->list = repalloc_huge(entries->list, sizeof(FanoutEntry) * entries->size);
+			entries->list = repalloc_huge(entries->list, sizeof(DpFanoutEntry) * entries->size);
 	}
 	entries->list[entries->n++] = *entry;
 }
 
 int
-dp_fanout_compare(Fanout *f, const FanoutEntry *a, const FanoutEntry *b)
+dp_fanout_compare(DpFanout *f, const DpFanoutEntry *a, const DpFanoutEntry *b)
 {
 	DpDecl *decl = f->derivation->decl;
 	DpKey left;
@@ -127,15 +127,15 @@ entry_compare(const void *a, const void *b, void *arg)
 
 /* Puts entries in order, unless they are. */
 void
-dp_fanout_sort(Fanout *f, FanoutEntries *entries)
+dp_fanout_sort(DpFanout *f, DpFanoutEntries *entries)
 {
 	if (entries->n > 1)
-		qsort_arg(entries->list, entries->n, sizeof(FanoutEntry), entry_compare, f);
+		qsort_arg(entries->list, entries->n, sizeof(DpFanoutEntry), entry_compare, f);
 }
 
 /* Where the entry of a post is, or -1. */
 static int
-entry_find(const FanoutEntries *entries, const DpValue *key)
+entry_find(const DpFanoutEntries *entries, const DpValue *key)
 {
 	int i;
 
@@ -150,14 +150,14 @@ entry_find(const FanoutEntries *entries, const DpValue *key)
 /* ---------------------------------------------------------------- walls */
 
 void
-dp_fanout_parse(Fanout *f, struct varlena *wall, FanoutEntries *entries, List **merged)
+dp_fanout_parse(DpFanout *f, struct varlena *wall, DpFanoutEntries *entries, List **merged)
 {
 	DpValue posts;
 	DpValue authors;
 	DpValue value;
 	DpIter iter;
 
-	memset(entries, 0, sizeof(FanoutEntries));
+	memset(entries, 0, sizeof(DpFanoutEntries));
 	*merged = NIL;
 	if (!dp_document_find(DP_DOC_DATA(wall), DP_DOC_SIZE(wall), "posts", 5, &posts) ||
 		posts.type != DP_TYPE_ARRAY ||
@@ -165,11 +165,11 @@ dp_fanout_parse(Fanout *f, struct varlena *wall, FanoutEntries *entries, List **
 		authors.type != DP_TYPE_ARRAY)
 		dp_corrupted("a document of a fan-out is no wall");
 	entries->size = f->keep + 1;
-	entries->list = palloc(sizeof(FanoutEntry) * entries->size);
+	entries->list = palloc(sizeof(DpFanoutEntry) * entries->size);
 	dp_iter_init_value(&iter, &posts);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		FanoutEntry entry;
+		DpFanoutEntry entry;
 
 		entry_parse(f, &value, &entry);
 		dp_fanout_append(entries, &entry);
@@ -191,7 +191,8 @@ value_compare(const ListCell *a, const ListCell *b)
 }
 
 struct varlena *
-dp_fanout_build(Fanout *f, const DpValue *reader, const FanoutEntries *entries, int n, List *merged)
+dp_fanout_build(DpFanout *f, const DpValue *reader, const DpFanoutEntries *entries, int n,
+				List *merged)
 {
 	DpBuilder b;
 	ListCell *lc;
@@ -242,7 +243,8 @@ values_without(List *values, const DpValue *value)
 
 /* Removes the entries of an author, or adds those that he has. */
 static void
-stand(Fanout *f, const FanoutStand *s, FanoutEntries *add, FanoutEntries *entries, List **merged)
+stand(DpFanout *f, const DpFanoutStand *s, DpFanoutEntries *add, DpFanoutEntries *entries,
+	  List **merged)
 {
 	int i;
 	int n = 0;
@@ -270,12 +272,12 @@ stand(Fanout *f, const FanoutStand *s, FanoutEntries *add, FanoutEntries *entrie
  * wall must be computed anew.
  */
 struct varlena *
-dp_fanout_change(Fanout *f, DpGroup *group, struct varlena *wall, List **merged)
+dp_fanout_change(DpFanout *f, DpGroup *group, struct varlena *wall, List **merged)
 {
-	FanoutWall *w = group->state;
-	FanoutEntries entries;
-	FanoutEntries add = { 0 };
-	FanoutEntry last = { 0 };
+	DpFanoutWall *w = group->state;
+	DpFanoutEntries entries;
+	DpFanoutEntries add = { 0 };
+	DpFanoutEntry last = { 0 };
 	bool full;
 	ListCell *lc;
 	int i;
@@ -291,7 +293,7 @@ dp_fanout_change(Fanout *f, DpGroup *group, struct varlena *wall, List **merged)
 		stand(f, lfirst(lc), &add, &entries, merged);
 	foreach(lc, w->batches)
 	{
-		FanoutBatch *batch = lfirst(lc);
+		DpFanoutBatch *batch = lfirst(lc);
 
 		for (i = 0; i < batch->nkeys; i++)
 		{
@@ -300,14 +302,14 @@ dp_fanout_change(Fanout *f, DpGroup *group, struct varlena *wall, List **merged)
 			if (at >= 0)
 			{
 				memmove(&entries.list[at], &entries.list[at + 1],
-						sizeof(FanoutEntry) * (entries.n - at - 1));
+						sizeof(DpFanoutEntry) * (entries.n - at - 1));
 				entries.n--;
 			}
 		}
 	}
 	foreach(lc, w->batches)
 	{
-		FanoutBatch *batch = lfirst(lc);
+		DpFanoutBatch *batch = lfirst(lc);
 
 		for (i = 0; i < batch->now.n; i++)
 			dp_fanout_append(&add, &batch->now.list[i]);
@@ -340,7 +342,7 @@ dp_fanout_change(Fanout *f, DpGroup *group, struct varlena *wall, List **merged)
 			break;
 		dp_fanout_append(&entries, &add.list[i]);
 		memmove(&entries.list[low + 1], &entries.list[low],
-				sizeof(FanoutEntry) * (entries.n - 1 - low));
+				sizeof(DpFanoutEntry) * (entries.n - 1 - low));
 		entries.list[low] = add.list[i];
 		if (entries.n > f->keep)
 			entries.n = f->keep;

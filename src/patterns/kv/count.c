@@ -90,23 +90,23 @@ static struct
 	uint32 key;
 } urgent;
 
-static void place_find(KvCall *call, Place *place, int level, Datum score, Datum member);
-static void place_add(KvCall *call, Place *place, int level, int delta);
-static bool slot_add(KvCall *call, Place *place, int delta);
+static void place_find(DpKvCall *call, Place *place, int level, Datum score, Datum member);
+static void place_add(DpKvCall *call, Place *place, int level, int delta);
+static bool slot_add(DpKvCall *call, Place *place, int delta);
 static void place_end(Place *place);
 static void
-insert_count(KvCall *call, int level, Datum score, Datum member, int64 slot, int64 amount);
-static KvBlock node_read(KvCall *call, int level, StrategyNumber strategy, Datum score,
+insert_count(DpKvCall *call, int level, Datum score, Datum member, int64 slot, int64 amount);
+static KvBlock node_read(DpKvCall *call, int level, StrategyNumber strategy, Datum score,
 						 Datum member, Snapshot snapshot);
-static void node_remove(KvCall *call, int level, const KvBlock *node);
-static int top_level(KvCall *call, Snapshot snapshot);
-static int children_count(KvCall *call, int level, const KvBlock *from, const KvBlock *until);
-static void divide(KvCall *call, int level, Datum score, Datum member, bool create);
-static void divide_above(KvCall *call, int level, Datum score, Datum member);
-static void mark_below(KvCall *call, int level);
-static void shrink(KvCall *call, Datum score, Datum member);
-static void bound_remove(KvCall *call, Datum score, Datum member);
-static bool upgrade(KvCall *call);
+static void node_remove(DpKvCall *call, int level, const KvBlock *node);
+static int top_level(DpKvCall *call, Snapshot snapshot);
+static int children_count(DpKvCall *call, int level, const KvBlock *from, const KvBlock *until);
+static void divide(DpKvCall *call, int level, Datum score, Datum member, bool create);
+static void divide_above(DpKvCall *call, int level, Datum score, Datum member);
+static void mark_below(DpKvCall *call, int level);
+static void shrink(DpKvCall *call, Datum score, Datum member);
+static void bound_remove(DpKvCall *call, Datum score, Datum member);
+static bool upgrade(DpKvCall *call);
 
 /* MinKey as a bson_value */
 Datum
@@ -137,7 +137,7 @@ is_lowest(Datum value)
 }
 
 static inline uint32
-key_hash(KvCall *call)
+key_hash(DpKvCall *call)
 {
 	return hash_bytes((unsigned char *) VARDATA_ANY(call->key), VARSIZE_ANY_EXHDR(call->key));
 }
@@ -148,7 +148,7 @@ key_hash(KvCall *call)
  */
 
 void
-dp_kv_count_create(KvCall *call)
+dp_kv_count_create(DpKvCall *call)
 {
 	insert_count(call, 1, dp_kv_lowest(), dp_kv_lowest(), SLOT_TOP, 0);
 }
@@ -157,9 +157,9 @@ dp_kv_count_create(KvCall *call)
  * On each level up to the one where both positions belong to one node.
  */
 void
-dp_kv_count_move(KvCall *call, Datum from_score, Datum to_score, Datum member)
+dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member)
 {
-	KvRel *r = dp_kv_rel(call, KV_COUNTS);
+	DpKvRel *r = dp_kv_rel(call, KV_COUNTS);
 	TupleTableSlot *row = r->row;
 	bool large = false;
 	bool small = false;
@@ -229,10 +229,10 @@ dp_kv_count_move(KvCall *call, Datum from_score, Datum to_score, Datum member)
  * a node that are written while the index is read.)
  */
 static void
-place_find(KvCall *call, Place *place, int level, Datum score, Datum member)
+place_find(DpKvCall *call, Place *place, int level, Datum score, Datum member)
 {
-	KvRel *r = dp_kv_rel(call, KV_COUNTS);
-	KvScan scan;
+	DpKvRel *r = dp_kv_rel(call, KV_COUNTS);
+	DpKvScan scan;
 
 	if (IsolationUsesXactSnapshot())
 	{
@@ -269,12 +269,12 @@ place_find(KvCall *call, Place *place, int level, Datum score, Datum member)
  * Add to the slot that was found, or to another one that nobody holds, or make one.
  */
 static void
-place_add(KvCall *call, Place *place, int level, int delta)
+place_add(DpKvCall *call, Place *place, int level, int delta)
 {
-	KvRel *r = dp_kv_rel(call, KV_COUNTS);
+	DpKvRel *r = dp_kv_rel(call, KV_COUNTS);
 	bool done = false;
 	SnapshotData dirty;
-	KvScan scan;
+	DpKvScan scan;
 
 	r->row = place->row;
 	if (!IsolationUsesXactSnapshot())
@@ -307,7 +307,7 @@ place_add(KvCall *call, Place *place, int level, int delta)
 
 /* Add to the slot in place->row, unless somebody has it or has changed it since it was read. */
 static bool
-slot_add(KvCall *call, Place *place, int delta)
+slot_add(DpKvCall *call, Place *place, int delta)
 {
 	place->amount =
 		DatumGetInt64(dp_kv_column(dp_kv_rel(call, KV_COUNTS), KV_COUNTS_AMOUNT)) + delta;
@@ -330,7 +330,7 @@ place_end(Place *place)
 
 /* A new row of counts. */
 static void
-insert_count(KvCall *call, int level, Datum score, Datum member, int64 slot, int64 amount)
+insert_count(DpKvCall *call, int level, Datum score, Datum member, int64 slot, int64 amount)
 {
 	Datum values[KV_COUNTS_AMOUNT];
 
@@ -350,20 +350,20 @@ insert_count(KvCall *call, int level, Datum score, Datum member, int64 slot, int
 
 /* Whether the row is of that node. */
 static inline bool
-is_of(KvRel *r, Datum score, Datum member)
+is_of(DpKvRel *r, Datum score, Datum member)
 {
 	return same_bytes(score, dp_kv_column(r, KV_COUNTS_SCORE)) &&
 		   same_bytes(member, dp_kv_column(r, KV_COUNTS_MEMBER));
 }
 
 int64
-dp_kv_count_before(KvCall *call, Datum score, Datum member, Snapshot snapshot)
+dp_kv_count_before(DpKvCall *call, Datum score, Datum member, Snapshot snapshot)
 {
 	int level = top_level(call, snapshot);
 	Datum bound_score = dp_kv_lowest();
 	Datum bound_member = dp_kv_lowest();
 	int64 before = 0;
-	KvScan scan;
+	DpKvScan scan;
 
 	for (; level > 0; level--)
 	{
@@ -400,11 +400,11 @@ dp_kv_count_before(KvCall *call, Datum score, Datum member, Snapshot snapshot)
 }
 
 int64
-dp_kv_count_all(KvCall *call, Snapshot snapshot)
+dp_kv_count_all(DpKvCall *call, Snapshot snapshot)
 {
 	int level = top_level(call, snapshot);
 	int64 all = 0;
-	KvScan scan;
+	DpKvScan scan;
 
 	dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
 	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
@@ -415,7 +415,7 @@ dp_kv_count_all(KvCall *call, Snapshot snapshot)
 }
 
 int64
-dp_kv_count_seek(KvCall *call, int64 rank, Snapshot snapshot, Datum *score, Datum *member)
+dp_kv_count_seek(DpKvCall *call, int64 rank, Snapshot snapshot, Datum *score, Datum *member)
 {
 	int level = top_level(call, snapshot);
 	int64 before = 0;
@@ -427,7 +427,7 @@ dp_kv_count_seek(KvCall *call, int64 rank, Snapshot snapshot, Datum *score, Datu
 		Datum from_score = *score;
 		Datum from_member = *member;
 		int64 pending = 0;
-		KvScan scan;
+		DpKvScan scan;
 
 		dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
 		dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
@@ -453,9 +453,9 @@ dp_kv_count_seek(KvCall *call, int64 rank, Snapshot snapshot, Datum *score, Datu
 
 /* The highest level of a board; 0 where there is none. */
 static int
-top_level(KvCall *call, Snapshot snapshot)
+top_level(DpKvCall *call, Snapshot snapshot)
 {
-	KvScan scan;
+	DpKvScan scan;
 	int level = 0;
 
 	dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
@@ -467,7 +467,7 @@ top_level(KvCall *call, Snapshot snapshot)
 
 /* A node: the last one up to a position (or before it), or the first one after it. */
 static KvBlock
-node_read(KvCall *call, int level, StrategyNumber strategy, Datum score, Datum member,
+node_read(DpKvCall *call, int level, StrategyNumber strategy, Datum score, Datum member,
 		  Snapshot snapshot)
 {
 	ScanDirection direction =
@@ -475,7 +475,7 @@ node_read(KvCall *call, int level, StrategyNumber strategy, Datum score, Datum m
 			? BackwardScanDirection
 			: ForwardScanDirection;
 	KvBlock node = { .found = false };
-	KvScan scan;
+	DpKvScan scan;
 
 	dp_kv_scan(&scan, call, KV_COUNTS, false, snapshot);
 	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
@@ -499,12 +499,12 @@ node_read(KvCall *call, int level, StrategyNumber strategy, Datum score, Datum m
 
 /* The number of nodes of a level from one bound up to another (NULL: to the end). */
 static int
-children_count(KvCall *call, int level, const KvBlock *from, const KvBlock *until)
+children_count(DpKvCall *call, int level, const KvBlock *from, const KvBlock *until)
 {
 	Datum score = (Datum) 0;
 	Datum member = (Datum) 0;
 	int n = 0;
-	KvScan scan;
+	DpKvScan scan;
 
 	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
 	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
@@ -530,7 +530,7 @@ children_count(KvCall *call, int level, const KvBlock *from, const KvBlock *unti
 
 /* Get the exclusive lock if that means no waiting, and see what it protects. */
 static bool
-upgrade(KvCall *call)
+upgrade(DpKvCall *call)
 {
 	if (!call->exclusive)
 	{
@@ -542,7 +542,7 @@ upgrade(KvCall *call)
 }
 
 void
-dp_kv_count_prepare(KvCall *call)
+dp_kv_count_prepare(DpKvCall *call)
 {
 	if (urgent.set && urgent.schema == call->space->schema && urgent.key == key_hash(call) &&
 		dp_kv_lock_free() && !IsolationUsesXactSnapshot())
@@ -550,7 +550,7 @@ dp_kv_count_prepare(KvCall *call)
 }
 
 void
-dp_kv_count_settle(KvCall *call)
+dp_kv_count_settle(DpKvCall *call)
 {
 	Datum score = dp_kv_lowest();
 	Datum member = dp_kv_lowest();
@@ -616,7 +616,7 @@ pieces_take(Pieces *p, Datum score, Datum member, int64 amount)
  * add its slots up.  create: there is no such level yet.
  */
 static void
-divide(KvCall *call, int level, Datum score, Datum member, bool create)
+divide(DpKvCall *call, int level, Datum score, Datum member, bool create)
 {
 	KvBlock node = { .found = true, .score = dp_kv_lowest(), .member = dp_kv_lowest() };
 	KvBlock next = { .found = false };
@@ -624,7 +624,7 @@ divide(KvCall *call, int level, Datum score, Datum member, bool create)
 	int children = 0;
 	int64 rest;
 	int64 slot;
-	KvScan scan;
+	DpKvScan scan;
 	int i;
 
 	if (!create)
@@ -700,9 +700,9 @@ divide(KvCall *call, int level, Datum score, Datum member, bool create)
 
 /* A level is no longer the highest one: the first slots of its nodes tell so. */
 static void
-mark_below(KvCall *call, int level)
+mark_below(DpKvCall *call, int level)
 {
-	KvScan scan;
+	DpKvScan scan;
 
 	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
 	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
@@ -718,7 +718,7 @@ mark_below(KvCall *call, int level)
 
 /* A level has got more nodes: those above it may have become too large. */
 static void
-divide_above(KvCall *call, int level, Datum score, Datum member)
+divide_above(DpKvCall *call, int level, Datum score, Datum member)
 {
 	KvBlock parent =
 		node_read(call, level + 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
@@ -740,7 +740,7 @@ divide_above(KvCall *call, int level, Datum score, Datum member)
 
 /* A block has become small: it and a neighbour may be one. */
 static void
-shrink(KvCall *call, Datum score, Datum member)
+shrink(DpKvCall *call, Datum score, Datum member)
 {
 	KvBlock node = node_read(call, 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
 	KvBlock other;
@@ -762,7 +762,7 @@ shrink(KvCall *call, Datum score, Datum member)
 
 /* What lies behind a bound goes to the node before it, on each level that has the bound. */
 static void
-bound_remove(KvCall *call, Datum score, Datum member)
+bound_remove(DpKvCall *call, Datum score, Datum member)
 {
 	int level;
 
@@ -790,9 +790,9 @@ bound_remove(KvCall *call, Datum score, Datum member)
 
 /* All slots of a node. */
 static void
-node_remove(KvCall *call, int level, const KvBlock *node)
+node_remove(DpKvCall *call, int level, const KvBlock *node)
 {
-	KvScan scan;
+	DpKvScan scan;
 
 	dp_kv_scan(&scan, call, KV_COUNTS, false, call->snapshot);
 	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
@@ -807,9 +807,9 @@ node_remove(KvCall *call, int level, const KvBlock *node)
 }
 
 int64
-dp_kv_count_rebuild(KvCall *call)
+dp_kv_count_rebuild(DpKvCall *call)
 {
-	KvScan scan;
+	DpKvScan scan;
 	int64 n = 0;
 
 	dp_kv_refresh(call);

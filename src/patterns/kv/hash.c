@@ -36,7 +36,7 @@ pair_order(const void *a, const void *b)
 
 /* Gives a field a value; whether it is new. */
 static bool
-field_set(KvCall *call, Datum field, Datum value)
+field_set(DpKvCall *call, Datum field, Datum value)
 {
 	for (;;)
 	{
@@ -78,7 +78,7 @@ DP_FUNCTION(dp_kv_hset);
 Datum
 dp_kv_hset(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	Datum *given;
 	Oid *types;
 	bool *nulls;
@@ -127,7 +127,7 @@ DP_FUNCTION(dp_kv_hincrby);
 Datum
 dp_kv_hincrby(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	Datum field;
 	DpAmount by;
 	int64 result;
@@ -184,7 +184,7 @@ DP_FUNCTION(dp_kv_hdel);
 Datum
 dp_kv_hdel(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	Datum *fields;
 	int n;
 	int i;
@@ -220,7 +220,7 @@ DP_FUNCTION(dp_kv_hget);
 Datum
 dp_kv_hget(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	struct varlena *result = NULL;
 
 	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT);
@@ -240,7 +240,7 @@ DP_FUNCTION(dp_kv_hexists);
 Datum
 dp_kv_hexists(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	bool result;
 
 	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT);
@@ -257,7 +257,7 @@ DP_FUNCTION(dp_kv_hmget);
 Datum
 dp_kv_hmget(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	Datum *fields;
 	bool *nulls;
 	Datum *values;
@@ -295,8 +295,8 @@ DP_FUNCTION(dp_kv_hgetall);
 Datum
 dp_kv_hgetall(PG_FUNCTION_ARGS)
 {
-	KvCall call;
-	KvScan scan;
+	DpKvCall call;
+	DpKvScan scan;
 	DpBuilder b;
 
 	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT);
@@ -329,7 +329,7 @@ DP_FUNCTION(dp_kv_hlen);
 Datum
 dp_kv_hlen(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	int64 n = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_HASHES, ACL_SELECT);

@@ -29,23 +29,23 @@
 typedef struct KeyRow
 {
 	bool found;
-	KvTable table;
+	DpKvTable table;
 	TimestampTz expires; /* 0: never */
 	Oid kept;            /* a table of whose documents it is made */
 	int64 board;         /* of a sorted set */
 } KeyRow;
 
-static KeyRow key_row(KvCall *call, Snapshot snapshot);
-static bool has_members(KvCall *call, KvTable table, Snapshot snapshot);
-static void check_kept(KvCall *call, const KeyRow *row);
-static void members_remove(KvCall *call, KvTable table);
-static void wrong_type(KvCall *call, KvTable found, KvTable wanted) pg_attribute_noreturn();
+static KeyRow key_row(DpKvCall *call, Snapshot snapshot);
+static bool has_members(DpKvCall *call, DpKvTable table, Snapshot snapshot);
+static void check_kept(DpKvCall *call, const KeyRow *row);
+static void members_remove(DpKvCall *call, DpKvTable table);
+static void wrong_type(DpKvCall *call, DpKvTable found, DpKvTable wanted) pg_attribute_noreturn();
 static int64 new_board(void);
-static KvTable table_of_type(text *type);
-static bool expired(KvCall *call, const KeyRow *row);
+static DpKvTable table_of_type(text *type);
+static bool expired(DpKvCall *call, const KeyRow *row);
 static int text_order(const void *a, const void *b);
 static bool glob(const char *p, const char *pend, const char *s, const char *send);
-static void kv_key_remove(KvCall *call, KvTable table);
+static void kv_key_remove(DpKvCall *call, DpKvTable table);
 
 static const char *const type_names[] = { "none", "hash", "set", "zset" };
 
@@ -55,7 +55,7 @@ static const char *const type_names[] = { "none", "hash", "set", "zset" };
  */
 
 bool
-dp_kv_key_read(KvCall *call, KvTable table)
+dp_kv_key_read(DpKvCall *call, DpKvTable table)
 {
 	KeyRow row = key_row(call, call->snapshot);
 
@@ -70,8 +70,8 @@ dp_kv_key_read(KvCall *call, KvTable table)
 	return true;
 }
 
-KvTable
-dp_kv_key_type(KvCall *call, Snapshot snapshot)
+DpKvTable
+dp_kv_key_type(DpKvCall *call, Snapshot snapshot)
 {
 	KeyRow row = key_row(call, snapshot);
 
@@ -85,7 +85,7 @@ dp_kv_key_type(KvCall *call, Snapshot snapshot)
  * left of another type, the time to live of a key without members.
  */
 bool
-dp_kv_key_write(KvCall *call, KvTable table, bool create)
+dp_kv_key_write(DpKvCall *call, DpKvTable table, bool create)
 {
 	bool exclusive = call->wants_exclusive || call->exclusive;
 
@@ -146,7 +146,7 @@ dp_kv_key_write(KvCall *call, KvTable table, bool create)
 }
 
 void
-dp_kv_key_emptied(KvCall *call, KvTable table)
+dp_kv_key_emptied(DpKvCall *call, DpKvTable table)
 {
 	dp_kv_refresh(call);
 	if (OidIsValid(call->keeper) || has_members(call, table, call->snapshot))
@@ -168,7 +168,7 @@ dp_kv_key_emptied(KvCall *call, KvTable table)
  * stay.
  */
 static void
-kv_key_remove(KvCall *call, KvTable table)
+kv_key_remove(DpKvCall *call, DpKvTable table)
 {
 	members_remove(call, table);
 	if (table == KV_SCORES)
@@ -179,14 +179,14 @@ kv_key_remove(KvCall *call, KvTable table)
 }
 
 void
-dp_kv_key_take(KvCall *call)
+dp_kv_key_take(DpKvCall *call)
 {
 	(void) dp_kv_lock(call, true, true, NULL);
 	dp_kv_refresh(call);
 }
 
 void
-dp_kv_key_clear(KvCall *call)
+dp_kv_key_clear(DpKvCall *call)
 {
 	KeyRow row = key_row(call, call->snapshot);
 
@@ -198,7 +198,7 @@ dp_kv_key_clear(KvCall *call)
 }
 
 void
-dp_kv_board_clear(KvCall *call)
+dp_kv_board_clear(DpKvCall *call)
 {
 	members_remove(call, KV_SCORES);
 	members_remove(call, KV_COUNTS);
@@ -209,7 +209,7 @@ dp_kv_board_clear(KvCall *call)
 
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE for a board that is made of a table's documents. */
 static void
-check_kept(KvCall *call, const KeyRow *row)
+check_kept(DpKvCall *call, const KeyRow *row)
 {
 	text *key = (text *) DatumGetPointer(call->key);
 
@@ -227,9 +227,9 @@ check_kept(KvCall *call, const KeyRow *row)
 
 /* All rows of a key in a table. */
 static void
-members_remove(KvCall *call, KvTable table)
+members_remove(DpKvCall *call, DpKvTable table)
 {
-	KvScan scan;
+	DpKvScan scan;
 
 	dp_kv_scan(&scan, call, table, false, call->snapshot);
 	while (dp_kv_scan_next(&scan, ForwardScanDirection))
@@ -242,14 +242,14 @@ members_remove(KvCall *call, KvTable table)
 
 /* The row of a key in keys. */
 static KeyRow
-key_row(KvCall *call, Snapshot snapshot)
+key_row(DpKvCall *call, Snapshot snapshot)
 {
 	KeyRow row = { 0 };
 
 	row.found = dp_kv_find(call, KV_KEYS, (Datum) 0, snapshot);
 	if (row.found)
 	{
-		KvRel *r = dp_kv_rel(call, KV_KEYS);
+		DpKvRel *r = dp_kv_rel(call, KV_KEYS);
 
 		row.table = table_of_type(DatumGetTextPP(dp_kv_column(r, KV_KEYS_TYPE)));
 		row.expires = DatumGetTimestampTz(dp_kv_column(r, KV_KEYS_EXPIRES));
@@ -266,15 +266,15 @@ key_row(KvCall *call, Snapshot snapshot)
 }
 
 static bool
-expired(KvCall *call, const KeyRow *row)
+expired(DpKvCall *call, const KeyRow *row)
 {
 	return row->expires != 0 && row->expires <= call->now;
 }
 
 static bool
-has_members(KvCall *call, KvTable table, Snapshot snapshot)
+has_members(DpKvCall *call, DpKvTable table, Snapshot snapshot)
 {
-	KvScan scan;
+	DpKvScan scan;
 	bool found;
 
 	dp_kv_scan(&scan, call, table, false, snapshot);
@@ -284,7 +284,7 @@ has_members(KvCall *call, KvTable table, Snapshot snapshot)
 }
 
 /* The table of a type.  Raises DATA_CORRUPTED for a word that is none. */
-static KvTable
+static DpKvTable
 table_of_type(text *type)
 {
 	int i;
@@ -301,7 +301,7 @@ table_of_type(text *type)
 
 /* Raises WRONG_OBJECT_TYPE. */
 static void
-wrong_type(KvCall *call, KvTable found, KvTable wanted)
+wrong_type(DpKvCall *call, DpKvTable found, DpKvTable wanted)
 {
 	text *key = (text *) DatumGetPointer(call->key);
 
@@ -452,7 +452,7 @@ DP_FUNCTION(dp_kv_del);
 Datum
 dp_kv_del(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	Datum *keys;
 	int n;
 	int i;
@@ -492,7 +492,7 @@ DP_FUNCTION(dp_kv_purge_key);
 Datum
 dp_kv_purge_key(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	KeyRow row;
 	bool gone = false;
 
@@ -517,12 +517,12 @@ dp_kv_purge_key(PG_FUNCTION_ARGS)
  * one).
  */
 static bool
-set_expiry(KvCall *call, TimestampTz at, bool clear)
+set_expiry(DpKvCall *call, TimestampTz at, bool clear)
 {
 	for (;;)
 	{
 		KeyRow row;
-		KvTable table;
+		DpKvTable table;
 
 		CHECK_FOR_INTERRUPTS();
 		(void) dp_kv_lock(call, false, true, NULL);
@@ -547,7 +547,7 @@ DP_FUNCTION(dp_kv_expire);
 Datum
 dp_kv_expire(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	double seconds;
 	double at;
 	bool result;
@@ -575,7 +575,7 @@ DP_FUNCTION(dp_kv_persist);
 Datum
 dp_kv_persist(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	bool result;
 
 	dp_kv_begin_args(&call, fcinfo, KV_KEYS, ACL_UPDATE);
@@ -592,7 +592,7 @@ DP_FUNCTION(dp_kv_ttl);
 Datum
 dp_kv_ttl(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	int64 result = -2;
 
 	dp_kv_begin_args(&call, fcinfo, KV_KEYS, ACL_SELECT);
@@ -615,7 +615,7 @@ DP_FUNCTION(dp_kv_exists);
 Datum
 dp_kv_exists(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	Datum *keys;
 	bool *nulls;
 	int n;
@@ -642,8 +642,8 @@ DP_FUNCTION(dp_kv_type_of);
 Datum
 dp_kv_type_of(PG_FUNCTION_ARGS)
 {
-	KvCall call;
-	KvTable table;
+	DpKvCall call;
+	DpKvTable table;
 
 	dp_kv_begin_args(&call, fcinfo, KV_KEYS, ACL_SELECT);
 	table = dp_kv_key_type(&call, call.snapshot);
@@ -774,8 +774,8 @@ DP_FUNCTION(dp_kv_repair_key);
 Datum
 dp_kv_repair_key(PG_FUNCTION_ARGS)
 {
-	KvCall call;
-	KvTable table = KV_KEYS;
+	DpKvCall call;
+	DpKvTable table = KV_KEYS;
 	KeyRow row;
 	int i;
 

@@ -42,14 +42,14 @@
 
 #include "bson/reader.h"
 
-typedef enum KvTable
+typedef enum DpKvTable
 {
 	KV_KEYS,
 	KV_HASHES,
 	KV_SETS,
 	KV_SCORES,
 	KV_COUNTS
-} KvTable;
+} DpKvTable;
 
 #define KV_TABLES 5
 
@@ -72,7 +72,7 @@ typedef enum KvTable
 #define KV_MAX_COLUMNS 6
 
 /* What a space is; kept with the backend until some relation changes. */
-typedef struct KvSpace
+typedef struct DpKvSpace
 {
 	char name[NAMEDATALEN]; /* key of the cache */
 	Oid schema;
@@ -80,10 +80,10 @@ typedef struct KvSpace
 	Oid tables[KV_TABLES];
 	Oid primary[KV_TABLES];
 	Oid order; /* the index of scores on (key, score, member) */
-} KvSpace;
+} DpKvSpace;
 
 /* An open table of a space. */
-typedef struct KvRel
+typedef struct DpKvRel
 {
 	Relation rel;             /* NULL: not open */
 	Relation index;           /* its primary key's */
@@ -96,12 +96,12 @@ typedef struct KvRel
 	ResultRelInfo *info;
 	Bitmapset **columns;
 	bool speculative; /* info knows how to look for conflicts */
-} KvRel;
+} DpKvRel;
 
 /* A command under way. */
-typedef struct KvCall
+typedef struct DpKvCall
 {
-	KvSpace *space;
+	DpKvSpace *space;
 	MemoryContext context; /* that of the caller: what stays until the end of the command */
 	Datum key;             /* text; 0 for commands of several keys until one is set */
 	bool writes;
@@ -111,8 +111,8 @@ typedef struct KvCall
 	Oid keeper;  /* the table whose trigger writes here, else InvalidOid */
 	TimestampTz now;   /* by the clock, for expiry */
 	Snapshot snapshot; /* reads: the statement's; writes: the latest, see dp_kv_refresh() */
-	KvRel rels[KV_TABLES];
-} KvCall;
+	DpKvRel rels[KV_TABLES];
+} DpKvCall;
 
 /*
  * store.c
@@ -125,22 +125,23 @@ typedef struct KvCall
  * schema that is no space; INSUFFICIENT_PRIVILEGE; FEATURE_NOT_SUPPORTED under
  * row-level security; NULL_VALUE_NOT_ALLOWED from the second form.
  */
-extern void dp_kv_begin(KvCall *call, text *space, text *key, KvTable table, AclMode rights);
-extern void dp_kv_begin_args(KvCall *call, FunctionCallInfo fcinfo, KvTable table, AclMode rights);
-extern void dp_kv_end(KvCall *call);
+extern void dp_kv_begin(DpKvCall *call, text *space, text *key, DpKvTable table, AclMode rights);
+extern void
+dp_kv_begin_args(DpKvCall *call, FunctionCallInfo fcinfo, DpKvTable table, AclMode rights);
+extern void dp_kv_end(DpKvCall *call);
 
 /* The same rights of another table. */
-extern void dp_kv_rights(KvCall *call, KvTable table, AclMode rights);
+extern void dp_kv_rights(DpKvCall *call, DpKvTable table, AclMode rights);
 
 /* Reads from here on show what this command has written, and what others have committed. */
-extern void dp_kv_refresh(KvCall *call);
+extern void dp_kv_refresh(DpKvCall *call);
 
-extern KvRel *dp_kv_rel(KvCall *call, KvTable table);
+extern DpKvRel *dp_kv_rel(DpKvCall *call, DpKvTable table);
 
 /* A scan of an index: by equality of its first columns and by bounds of (score, member). */
-typedef struct KvScan
+typedef struct DpKvScan
 {
-	KvRel *r;
+	DpKvRel *r;
 	Relation index;
 	IndexScanDesc desc;
 	IndexScanDesc *kept; /* where it is put when it ends */
@@ -149,38 +150,39 @@ typedef struct KvScan
 	ScanKeyData rows[2][2];
 	int nrows;
 	Buffer vmbuffer;
-} KvScan;
+} DpKvScan;
 
-extern void dp_kv_scan(KvScan *scan, KvCall *call, KvTable table, bool order, Snapshot snapshot);
-extern void dp_kv_scan_int2(KvScan *scan, int column, int16 value);
+extern void
+dp_kv_scan(DpKvScan *scan, DpKvCall *call, DpKvTable table, bool order, Snapshot snapshot);
+extern void dp_kv_scan_int2(DpKvScan *scan, int column, int16 value);
 
 /*
  * (score, member) is before, up to, from or after these, which have to stay where they are; column
  * is the index's of the score.
  */
 extern void
-dp_kv_scan_bound(KvScan *scan, int column, StrategyNumber strategy, Datum score, Datum member);
+dp_kv_scan_bound(DpKvScan *scan, int column, StrategyNumber strategy, Datum score, Datum member);
 
 /* The next row, in r->row; or only whether there is one, which is cheaper. */
-extern bool dp_kv_scan_next(KvScan *scan, ScanDirection direction);
-extern bool dp_kv_scan_count(KvScan *scan);
-extern void dp_kv_scan_end(KvScan *scan);
+extern bool dp_kv_scan_next(DpKvScan *scan, ScanDirection direction);
+extern bool dp_kv_scan_count(DpKvScan *scan);
+extern void dp_kv_scan_end(DpKvScan *scan);
 
 /* A column of r->row, which is never null but for KV_KEYS_EXPIRES. */
-extern Datum dp_kv_column(KvRel *r, int column);
+extern Datum dp_kv_column(DpKvRel *r, int column);
 
 /*
  * The row of that key and, but for keys, second column.  Commands that write raise as
  * dp_kv_update() does.
  */
-extern bool dp_kv_find(KvCall *call, KvTable table, Datum second, Snapshot snapshot);
+extern bool dp_kv_find(DpKvCall *call, DpKvTable table, Datum second, Snapshot snapshot);
 
 /* A new row, unless there is one with its primary key; waits for those who are making one. */
 extern bool
-dp_kv_insert_unless(KvCall *call, KvTable table, const Datum *values, const bool *nulls);
+dp_kv_insert_unless(DpKvCall *call, DpKvTable table, const Datum *values, const bool *nulls);
 
 /* A new row of which it is known that there is none. */
-extern void dp_kv_insert(KvCall *call, KvTable table, const Datum *values, const bool *nulls);
+extern void dp_kv_insert(DpKvCall *call, DpKvTable table, const Datum *values, const bool *nulls);
 
 /*
  * Changes a column of r->row, or deletes it.  False: it is no longer as it was
@@ -188,8 +190,8 @@ extern void dp_kv_insert(KvCall *call, KvTable table, const Datum *values, const
  * Raises T_R_SERIALIZATION_FAILURE where the transaction does not see it.
  */
 extern bool
-dp_kv_update(KvCall *call, KvTable table, int column, Datum value, bool isnull, bool wait);
-extern bool dp_kv_delete(KvCall *call, KvTable table, bool wait);
+dp_kv_update(DpKvCall *call, DpKvTable table, int column, Datum value, bool isnull, bool wait);
+extern bool dp_kv_delete(DpKvCall *call, DpKvTable table, bool wait);
 
 /* Raises T_R_SERIALIZATION_FAILURE. */
 extern void dp_kv_lost(void) pg_attribute_noreturn();
@@ -203,13 +205,13 @@ extern void dp_kv_lost(void) pg_attribute_noreturn();
  * Locks call->key; false if that would mean to wait and wait is false.  *taken (may be NULL): it
  * was not held.
  */
-extern bool dp_kv_lock(KvCall *call, bool exclusive, bool wait, bool *taken);
+extern bool dp_kv_lock(DpKvCall *call, bool exclusive, bool wait, bool *taken);
 
 /* Gives the shared lock back that was just taken. */
-extern void dp_kv_unlock_shared(KvCall *call);
+extern void dp_kv_unlock_shared(DpKvCall *call);
 
 /* So many keys are going to be locked exclusively one after the other. */
-extern void dp_kv_lock_many(KvCall *call, int n);
+extern void dp_kv_lock_many(DpKvCall *call, int n);
 
 /*
  * Whether this transaction has neither written nor locked anything: it can wait for whatever it
@@ -226,26 +228,26 @@ extern bool dp_kv_lock_free(void);
  * For commands that read a key: whether it is there.  Raises WRONG_OBJECT_TYPE
  * if it is of another type.  table says which.
  */
-extern bool dp_kv_key_read(KvCall *call, KvTable table);
+extern bool dp_kv_key_read(DpKvCall *call, DpKvTable table);
 
 /* What a key is: its type's table, or KV_KEYS for none. */
-extern KvTable dp_kv_key_type(KvCall *call, Snapshot snapshot);
+extern DpKvTable dp_kv_key_type(DpKvCall *call, Snapshot snapshot);
 
 /*
  * For those that write: locks it, and makes it if create is true.  What has
  * expired is gone first.  Returns whether it is there.
  */
-extern bool dp_kv_key_write(KvCall *call, KvTable table, bool create);
+extern bool dp_kv_key_write(DpKvCall *call, DpKvTable table, bool create);
 
 /* Removes the members of a board that is locked exclusively, and nothing else. */
-extern void dp_kv_board_clear(KvCall *call);
+extern void dp_kv_board_clear(DpKvCall *call);
 
 /* Members were removed: if none are left the key goes, where nobody else is writing to it. */
-extern void dp_kv_key_emptied(KvCall *call, KvTable table);
+extern void dp_kv_key_emptied(DpKvCall *call, DpKvTable table);
 
 /* Locks the key exclusively, whatever it is; removes what is there of it. */
-extern void dp_kv_key_take(KvCall *call);
-extern void dp_kv_key_clear(KvCall *call);
+extern void dp_kv_key_take(DpKvCall *call);
+extern void dp_kv_key_clear(DpKvCall *call);
 
 /* Arguments that come as text[] or as "any" */
 extern int dp_kv_texts(FunctionCallInfo fcinfo, int argno, Datum **values);
@@ -264,8 +266,8 @@ extern struct varlena *dp_kv_member(Datum value, Oid type);
  */
 
 /* The number of rows of a key; a column of them as the result of a function that returns a set. */
-extern int64 dp_kv_count_rows(KvCall *call, KvTable table);
-extern Datum dp_kv_list_rows(FunctionCallInfo fcinfo, KvTable table, int column);
+extern int64 dp_kv_count_rows(DpKvCall *call, DpKvTable table);
+extern Datum dp_kv_list_rows(FunctionCallInfo fcinfo, DpKvTable table, int column);
 
 /*
  * count.c
@@ -281,29 +283,29 @@ extern int dp_kv_block_size;
 extern Datum dp_kv_lowest(void);
 
 /* The first block of a new board. */
-extern void dp_kv_count_create(KvCall *call);
+extern void dp_kv_count_create(DpKvCall *call);
 
 /*
  * A member came to (+1), went from (-1) or moved; either position may be 0.
  * Never waits.  The command's writes are visible afterwards.
  */
-extern void dp_kv_count_move(KvCall *call, Datum from_score, Datum to_score, Datum member);
+extern void dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member);
 
 /* Before a board is locked for writing and after: divides its blocks if that has become urgent. */
-extern void dp_kv_count_prepare(KvCall *call);
-extern void dp_kv_count_settle(KvCall *call);
+extern void dp_kv_count_prepare(DpKvCall *call);
+extern void dp_kv_count_settle(DpKvCall *call);
 
 /*
  * Members before (score, member), all of them, and the nth one's block: fills in its lower bound
  * and the members before it.
  */
-extern int64 dp_kv_count_before(KvCall *call, Datum score, Datum member, Snapshot snapshot);
-extern int64 dp_kv_count_all(KvCall *call, Snapshot snapshot);
+extern int64 dp_kv_count_before(DpKvCall *call, Datum score, Datum member, Snapshot snapshot);
+extern int64 dp_kv_count_all(DpKvCall *call, Snapshot snapshot);
 extern int64
-dp_kv_count_seek(KvCall *call, int64 rank, Snapshot snapshot, Datum *score, Datum *member);
+dp_kv_count_seek(DpKvCall *call, int64 rank, Snapshot snapshot, Datum *score, Datum *member);
 
 /* Makes the blocks of a board that is locked exclusively anew, from its members. */
-extern int64 dp_kv_count_rebuild(KvCall *call);
+extern int64 dp_kv_count_rebuild(DpKvCall *call);
 
 /*
  * leaderboard.c
@@ -323,7 +325,7 @@ extern void dp_kv_leaderboard_partition(Oid relid);
  * ------------------------------------------------------------------------------------------------------------
  */
 
-typedef enum KvAddFlags
+typedef enum DpKvAddFlags
 {
 	KV_ADD_NX = 1,
 	KV_ADD_XX = 2,
@@ -331,18 +333,18 @@ typedef enum KvAddFlags
 	KV_ADD_LT = 8,
 	KV_ADD_CH = 16,
 	KV_ADD_INCR = 32
-} KvAddFlags;
+} DpKvAddFlags;
 
 /*
  * Gives a member a score (or adds to it).  *result is the score it has then,
  * NULL if a condition kept it from being written.  Returns whether it is new;
  * *changed whether it was written.  The board exists and is locked.
  */
-extern bool dp_kv_board_add(KvCall *call, struct varlena *member, const DpValue *score, int flags,
+extern bool dp_kv_board_add(DpKvCall *call, struct varlena *member, const DpValue *score, int flags,
 							struct varlena **result, bool *changed);
 
 /* Removes a member; whether it was there. */
-extern bool dp_kv_board_remove(KvCall *call, Datum member);
+extern bool dp_kv_board_remove(DpKvCall *call, Datum member);
 
 /* A score out of a SQL value; *exclusive (may be NULL): a text may begin with "(", as bounds do. */
 extern struct varlena *dp_kv_score(Datum value, Oid type, bool *exclusive);

@@ -138,7 +138,7 @@ row_changed(DpDecl *decl, Leaderboard *b, TriggerData *trigdata)
 			   entry_of_tuple(decl, b, trigdata->tg_trigtuple, desc, &old_member, &old_score);
 	bool has = after != NULL && entry_of_tuple(decl, b, after, desc, &member, &score);
 	bool same;
-	KvCall call;
+	DpKvCall call;
 	DpValue value;
 	struct varlena *result;
 	bool changed;
@@ -171,7 +171,7 @@ row_changed(DpDecl *decl, Leaderboard *b, TriggerData *trigdata)
 static void
 statement_begins(DpDecl *decl, Leaderboard *b)
 {
-	KvCall call;
+	DpKvCall call;
 
 	if (!dp_kv_lock_free())
 		return;
@@ -199,7 +199,7 @@ kv_leaderboard_make(DpDecl *decl)
 {
 	Leaderboard *b = leaderboard(decl);
 	StringInfoData sql;
-	KvCall call;
+	DpKvCall call;
 	Portal portal;
 	int64 n = 0;
 	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "docpatterns leaderboard",
@@ -342,7 +342,7 @@ dp_kv_leaderboard_release(PG_FUNCTION_ARGS)
 	Oid rel = PG_GETARG_OID(0);
 	DpDecl *decl;
 	Leaderboard *b;
-	KvCall call;
+	DpKvCall call;
 	int64 n = 0;
 
 	dp_require_owner(rel);

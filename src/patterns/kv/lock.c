@@ -30,10 +30,10 @@ static int key_locks = 0;
 static bool heard = false;
 
 static void locks_ended(XactEvent event, void *arg);
-static LOCKTAG key_tag(KvCall *call);
+static LOCKTAG key_tag(DpKvCall *call);
 
 bool
-dp_kv_lock(KvCall *call, bool exclusive, bool wait, bool *taken)
+dp_kv_lock(DpKvCall *call, bool exclusive, bool wait, bool *taken)
 {
 	bool many = key_locks >= MAX_KEY_LOCKS;
 	LockAcquireResult result;
@@ -72,7 +72,7 @@ dp_kv_lock(KvCall *call, bool exclusive, bool wait, bool *taken)
 }
 
 void
-dp_kv_unlock_shared(KvCall *call)
+dp_kv_unlock_shared(DpKvCall *call)
 {
 	LOCKTAG tag = key_tag(call);
 
@@ -85,7 +85,7 @@ dp_kv_unlock_shared(KvCall *call)
  * others who do the same would wait for each other.
  */
 void
-dp_kv_lock_many(KvCall *call, int n)
+dp_kv_lock_many(DpKvCall *call, int n)
 {
 	if (key_locks + n > MAX_KEY_LOCKS)
 		key_locks = MAX_KEY_LOCKS;
@@ -99,7 +99,7 @@ dp_kv_lock_free(void)
 
 /* What stands for the key in the table of locks: keys of one hash share it. */
 static LOCKTAG
-key_tag(KvCall *call)
+key_tag(DpKvCall *call)
 {
 	text *key = (text *) DatumGetPointer(call->key);
 	LOCKTAG tag;

@@ -29,10 +29,10 @@ typedef struct Range
 
 static Datum highest(void);
 static Range range_read(FunctionCallInfo fcinfo);
-static bool member_score(KvCall *call, FunctionCallInfo fcinfo, Datum *member, Datum *score);
+static bool member_score(DpKvCall *call, FunctionCallInfo fcinfo, Datum *member, Datum *score);
 static Datum rank_return(FunctionCallInfo fcinfo, bool reverse);
 static Datum range_return(FunctionCallInfo fcinfo, bool reverse);
-static void put(ReturnSetInfo *rsinfo, KvRel *r);
+static void put(ReturnSetInfo *rsinfo, DpKvRel *r);
 
 /*
  * kv_zscore(space, key, member) -> bson_value, NULL where there is none
@@ -41,7 +41,7 @@ DP_FUNCTION(dp_kv_zscore);
 Datum
 dp_kv_zscore(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	Datum member;
 	Datum score;
 	bool found;
@@ -75,7 +75,7 @@ dp_kv_zrevrank(PG_FUNCTION_ARGS)
 static Datum
 rank_return(FunctionCallInfo fcinfo, bool reverse)
 {
-	KvCall call;
+	DpKvCall call;
 	Datum member;
 	Datum score;
 	bool found;
@@ -102,7 +102,7 @@ DP_FUNCTION(dp_kv_zcard);
 Datum
 dp_kv_zcard(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	int64 n = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT);
@@ -119,7 +119,7 @@ DP_FUNCTION(dp_kv_zcount);
 Datum
 dp_kv_zcount(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	Range range;
 	int64 n = 0;
 
@@ -142,9 +142,9 @@ dp_kv_zrangebyscore(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	int64 skip = PG_ARGISNULL(4) ? 0 : PG_GETARG_INT64(4);
 	int64 take = PG_ARGISNULL(5) ? PG_INT64_MAX : PG_GETARG_INT64(5);
-	KvCall call;
+	DpKvCall call;
 	Range range;
-	KvScan scan;
+	DpKvScan scan;
 
 	InitMaterializedSRF(fcinfo, 0);
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT);
@@ -199,7 +199,7 @@ range_return(FunctionCallInfo fcinfo, bool reverse)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	int64 start = PG_GETARG_INT64(2);
 	int64 stop = PG_GETARG_INT64(3);
-	KvCall call;
+	DpKvCall call;
 	int64 n;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -220,7 +220,7 @@ range_return(FunctionCallInfo fcinfo, bool reverse)
 			Datum member;
 			int64 skip = first - dp_kv_count_seek(&call, first, call.snapshot, &score, &member);
 			bool more = true;
-			KvScan scan;
+			DpKvScan scan;
 
 			/* to the first one, from the bound of its block */
 			dp_kv_scan(&scan, &call, KV_SCORES, true, call.snapshot);
@@ -252,7 +252,7 @@ range_return(FunctionCallInfo fcinfo, bool reverse)
 
 /* A row of scores as a row of the result. */
 static void
-put(ReturnSetInfo *rsinfo, KvRel *r)
+put(ReturnSetInfo *rsinfo, DpKvRel *r)
 {
 	Datum values[2] = { dp_kv_column(r, KV_SCORES_MEMBER), dp_kv_column(r, KV_SCORES_SCORE) };
 	bool nulls[2] = { false, false };
@@ -262,10 +262,10 @@ put(ReturnSetInfo *rsinfo, KvRel *r)
 
 /* The member that is asked for and its score, both copies; whether there is one. */
 static bool
-member_score(KvCall *call, FunctionCallInfo fcinfo, Datum *member, Datum *score)
+member_score(DpKvCall *call, FunctionCallInfo fcinfo, Datum *member, Datum *score)
 {
 	Datum *members;
-	KvRel *r;
+	DpKvRel *r;
 
 	if (dp_kv_values(fcinfo, 2, &members) != 1)
 		ereport(ERROR,

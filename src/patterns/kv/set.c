@@ -26,10 +26,10 @@ typedef struct Members
 	int64 room;
 } Members;
 
-static Members members_read(KvCall *call);
+static Members members_read(DpKvCall *call);
 static Members members_combine(FunctionCallInfo fcinfo, char how);
 static Datum members_return(FunctionCallInfo fcinfo, struct varlena **values, int64 n);
-static int64 members_draw(KvCall *call, int64 take, struct varlena ***drawn);
+static int64 members_draw(DpKvCall *call, int64 take, struct varlena ***drawn);
 static struct varlena **members_pop(FunctionCallInfo fcinfo, int64 *take);
 
 /*
@@ -38,9 +38,9 @@ static struct varlena **members_pop(FunctionCallInfo fcinfo, int64 *take);
  */
 
 int64
-dp_kv_count_rows(KvCall *call, KvTable table)
+dp_kv_count_rows(DpKvCall *call, DpKvTable table)
 {
-	KvScan scan;
+	DpKvScan scan;
 	int64 n = 0;
 
 	dp_kv_scan(&scan, call, table, false, call->snapshot);
@@ -51,11 +51,11 @@ dp_kv_count_rows(KvCall *call, KvTable table)
 }
 
 Datum
-dp_kv_list_rows(FunctionCallInfo fcinfo, KvTable table, int column)
+dp_kv_list_rows(FunctionCallInfo fcinfo, DpKvTable table, int column)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	KvCall call;
-	KvScan scan;
+	DpKvCall call;
+	DpKvScan scan;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	dp_kv_begin_args(&call, fcinfo, table, ACL_SELECT);
@@ -87,7 +87,7 @@ DP_FUNCTION(dp_kv_sadd);
 Datum
 dp_kv_sadd(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	Datum *members;
 	int n;
 	int i;
@@ -122,7 +122,7 @@ DP_FUNCTION(dp_kv_srem);
 Datum
 dp_kv_srem(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	Datum *members;
 	int n;
 	int i;
@@ -158,7 +158,7 @@ DP_FUNCTION(dp_kv_sismember);
 Datum
 dp_kv_sismember(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	Datum *members;
 	bool result;
 
@@ -179,7 +179,7 @@ DP_FUNCTION(dp_kv_scard);
 Datum
 dp_kv_scard(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	int64 n = 0;
 
 	dp_kv_begin_args(&call, fcinfo, KV_SETS, ACL_SELECT);
@@ -235,7 +235,7 @@ DP_FUNCTION(dp_kv_srandmember);
 Datum
 dp_kv_srandmember(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	struct varlena **drawn = NULL;
 	int64 n = 0;
 
@@ -252,7 +252,7 @@ DP_FUNCTION(dp_kv_srandmember_take);
 Datum
 dp_kv_srandmember_take(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	struct varlena **drawn = NULL;
 	int64 n = 0;
 
@@ -298,7 +298,7 @@ dp_kv_spop_take(PG_FUNCTION_ARGS)
 static struct varlena **
 members_pop(FunctionCallInfo fcinfo, int64 *take)
 {
-	KvCall call;
+	DpKvCall call;
 	struct varlena **drawn = NULL;
 	int64 n = 0;
 	int64 i;
@@ -327,7 +327,7 @@ members_pop(FunctionCallInfo fcinfo, int64 *take)
  * come several times.  Reads the whole set.
  */
 static int64
-members_draw(KvCall *call, int64 take, struct varlena ***drawn)
+members_draw(DpKvCall *call, int64 take, struct varlena ***drawn)
 {
 	Members all;
 	int64 n;
@@ -366,10 +366,10 @@ members_draw(KvCall *call, int64 take, struct varlena ***drawn)
 
 /* All members of call->key, in order. */
 static Members
-members_read(KvCall *call)
+members_read(DpKvCall *call)
 {
 	Members result = { NULL, 0, 64 };
-	KvScan scan;
+	DpKvScan scan;
 
 	result.values = palloc(sizeof(void *) * result.room);
 	dp_kv_scan(&scan, call, KV_SETS, false, call->snapshot);
@@ -391,7 +391,7 @@ static Members
 members_combine(FunctionCallInfo fcinfo, char how)
 {
 	Members result = { NULL, 0, 0 };
-	KvCall call;
+	DpKvCall call;
 	Datum *keys;
 	bool *nulls;
 	int n;

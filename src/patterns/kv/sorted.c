@@ -44,7 +44,7 @@ static struct varlena *score_of_double(double d);
 static struct varlena *score_sum(const DpValue *a, const DpValue *b);
 static Datum pop(FunctionCallInfo fcinfo, ScanDirection direction);
 static Datum store(FunctionCallInfo fcinfo, bool all);
-static void store_read(KvCall *call, Datum key, struct varlena *weight, int place, Scored **list,
+static void store_read(DpKvCall *call, Datum key, struct varlena *weight, int place, Scored **list,
 					   int64 *n, int64 *room);
 static struct varlena *weighted(const DpValue *score, const DpValue *weight);
 static struct varlena *aggregated(const DpValue *a, const DpValue *b, char how);
@@ -194,7 +194,7 @@ score_sum(const DpValue *a, const DpValue *b)
  */
 
 bool
-dp_kv_board_add(KvCall *call, struct varlena *member, const DpValue *score, int flags,
+dp_kv_board_add(DpKvCall *call, struct varlena *member, const DpValue *score, int flags,
 				struct varlena **result, bool *changed)
 {
 	*result = NULL;
@@ -255,7 +255,7 @@ dp_kv_board_add(KvCall *call, struct varlena *member, const DpValue *score, int 
 }
 
 bool
-dp_kv_board_remove(KvCall *call, Datum member)
+dp_kv_board_remove(DpKvCall *call, Datum member)
 {
 	while (dp_kv_find(call, KV_SCORES, member, call->snapshot))
 	{
@@ -286,7 +286,7 @@ DP_FUNCTION(dp_kv_zadd);
 Datum
 dp_kv_zadd(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	Scored *pairs;
 	int flags;
 	int n;
@@ -324,7 +324,7 @@ DP_FUNCTION(dp_kv_zincrby);
 Datum
 dp_kv_zincrby(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	Scored *pairs;
 	DpValue score;
 	int flags;
@@ -356,7 +356,7 @@ DP_FUNCTION(dp_kv_zrem);
 Datum
 dp_kv_zrem(PG_FUNCTION_ARGS)
 {
-	KvCall call;
+	DpKvCall call;
 	Datum *members;
 	int n;
 	int i;
@@ -400,7 +400,7 @@ static Datum
 pop(FunctionCallInfo fcinfo, ScanDirection direction)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	KvCall call;
+	DpKvCall call;
 	int64 take;
 
 	if (PG_ARGISNULL(2) || PG_GETARG_INT64(2) < 0)
@@ -416,7 +416,7 @@ pop(FunctionCallInfo fcinfo, ScanDirection direction)
 		int64 room = 1;
 		int64 n = 0;
 		int64 i;
-		KvScan scan;
+		DpKvScan scan;
 
 		/*
 		 * the lowest that the transaction sees: if somebody else has taken them since, that is
@@ -474,7 +474,7 @@ dp_kv_zinterstore(PG_FUNCTION_ARGS)
 static Datum
 store(FunctionCallInfo fcinfo, bool all)
 {
-	KvCall call;
+	DpKvCall call;
 	Datum *keys;
 	bool *nulls;
 	int nkeys;
@@ -571,13 +571,13 @@ store(FunctionCallInfo fcinfo, bool all)
 
 /* Add what a key holds to the list. */
 static void
-store_read(KvCall *call, Datum key, struct varlena *weight, int place, Scored **list, int64 *n,
+store_read(DpKvCall *call, Datum key, struct varlena *weight, int place, Scored **list, int64 *n,
 		   int64 *room)
 {
 	/* what is read and not written is as the transaction sees it */
 	Snapshot snapshot = IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : call->snapshot;
-	KvTable table;
-	KvScan scan;
+	DpKvTable table;
+	DpKvScan scan;
 	DpValue factor;
 
 	if (weight != NULL)

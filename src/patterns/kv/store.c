@@ -57,23 +57,23 @@ typedef struct KvOps
 static KvOps ops;
 static HTAB *spaces = NULL;
 
-static KvSpace *space_find(text *name);
-static void space_read(KvSpace *space);
-static void space_table(KvSpace *space, KvTable table);
+static DpKvSpace *space_find(text *name);
+static void space_read(DpKvSpace *space);
+static void space_table(DpKvSpace *space, DpKvTable table);
 static void no_space(const char *name, const char *detail) pg_attribute_noreturn();
 static void ops_find(Oid index);
 static void check_rights(Oid relid, AclMode rights);
-static void write_ready(KvCall *call, KvRel *r);
-static void indexes_ready(KvCall *call, KvRel *r, bool unless);
+static void write_ready(DpKvCall *call, DpKvRel *r);
+static void indexes_ready(DpKvCall *call, DpKvRel *r, bool unless);
 static bool write_failed(TM_Result result);
-static void fill(KvRel *r, const Datum *values, const bool *nulls);
-static void kv_scan_text(KvScan *scan, int column, Datum value);
-static void kv_scan_value(KvScan *scan, int column, Datum value);
+static void fill(DpKvRel *r, const Datum *values, const bool *nulls);
+static void kv_scan_text(DpKvScan *scan, int column, Datum value);
+static void kv_scan_value(DpKvScan *scan, int column, Datum value);
 
 void
-dp_kv_begin(KvCall *call, text *space, text *key, KvTable table, AclMode rights)
+dp_kv_begin(DpKvCall *call, text *space, text *key, DpKvTable table, AclMode rights)
 {
-	memset(call, 0, sizeof(KvCall));
+	memset(call, 0, sizeof(DpKvCall));
 	call->context = CurrentMemoryContext;
 	call->space = space_find(space);
 	call->key = PointerGetDatum(key);
@@ -87,14 +87,14 @@ dp_kv_begin(KvCall *call, text *space, text *key, KvTable table, AclMode rights)
 }
 
 void
-dp_kv_rights(KvCall *call, KvTable table, AclMode rights)
+dp_kv_rights(DpKvCall *call, DpKvTable table, AclMode rights)
 {
 	check_rights(call->space->tables[table], rights);
 }
 
 /* The first two arguments are the space and the key. */
 void
-dp_kv_begin_args(KvCall *call, FunctionCallInfo fcinfo, KvTable table, AclMode rights)
+dp_kv_begin_args(DpKvCall *call, FunctionCallInfo fcinfo, DpKvTable table, AclMode rights)
 {
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -106,13 +106,13 @@ dp_kv_begin_args(KvCall *call, FunctionCallInfo fcinfo, KvTable table, AclMode r
  * Close what is open; locks are kept.  What was written is visible afterwards.
  */
 void
-dp_kv_end(KvCall *call)
+dp_kv_end(DpKvCall *call)
 {
 	int i;
 
 	for (i = 0; i < KV_TABLES; i++)
 	{
-		KvRel *r = &call->rels[i];
+		DpKvRel *r = &call->rels[i];
 
 		if (r->rel == NULL)
 			continue;
@@ -144,7 +144,7 @@ dp_kv_end(KvCall *call)
 }
 
 void
-dp_kv_refresh(KvCall *call)
+dp_kv_refresh(DpKvCall *call)
 {
 	CommandCounterIncrement();
 	if (call->snapshot != NULL)
@@ -155,10 +155,10 @@ dp_kv_refresh(KvCall *call)
 /*
  * A table, opened when it is first wanted.
  */
-KvRel *
-dp_kv_rel(KvCall *call, KvTable table)
+DpKvRel *
+dp_kv_rel(DpKvCall *call, DpKvTable table)
 {
-	KvRel *r = &call->rels[table];
+	DpKvRel *r = &call->rels[table];
 	LOCKMODE mode = call->writes ? RowExclusiveLock : AccessShareLock;
 
 	if (r->rel == NULL)
@@ -192,7 +192,7 @@ dp_kv_rel(KvCall *call, KvTable table)
  */
 
 void
-dp_kv_scan(KvScan *scan, KvCall *call, KvTable table, bool order, Snapshot snapshot)
+dp_kv_scan(DpKvScan *scan, DpKvCall *call, DpKvTable table, bool order, Snapshot snapshot)
 {
 	scan->r = dp_kv_rel(call, table);
 	scan->index = order ? scan->r->order : scan->r->index;
@@ -222,21 +222,21 @@ dp_kv_scan(KvScan *scan, KvCall *call, KvTable table, bool order, Snapshot snaps
 }
 
 static void
-kv_scan_text(KvScan *scan, int column, Datum value)
+kv_scan_text(DpKvScan *scan, int column, Datum value)
 {
 	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber,
 								   InvalidOid, C_COLLATION_OID, &ops.text_eq, value);
 }
 
 void
-dp_kv_scan_int2(KvScan *scan, int column, int16 value)
+dp_kv_scan_int2(DpKvScan *scan, int column, int16 value)
 {
 	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber,
 								   InvalidOid, InvalidOid, &ops.int2_eq, Int16GetDatum(value));
 }
 
 static void
-kv_scan_value(KvScan *scan, int column, Datum value)
+kv_scan_value(DpKvScan *scan, int column, Datum value)
 {
 	ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, column, BTEqualStrategyNumber,
 								   InvalidOid, InvalidOid, &ops.value_eq, value);
@@ -247,7 +247,7 @@ kv_scan_value(KvScan *scan, int column, Datum value)
  * a key of its own that points to those of the members.
  */
 void
-dp_kv_scan_bound(KvScan *scan, int column, StrategyNumber strategy, Datum score, Datum member)
+dp_kv_scan_bound(DpKvScan *scan, int column, StrategyNumber strategy, Datum score, Datum member)
 {
 	ScanKey row = scan->rows[scan->nrows++];
 	ScanKey header = &scan->keys[scan->nkeys++];
@@ -265,7 +265,7 @@ dp_kv_scan_bound(KvScan *scan, int column, StrategyNumber strategy, Datum score,
 
 /* The scan begins when its first row is asked for. */
 static inline void
-scan_start(KvScan *scan)
+scan_start(DpKvScan *scan)
 {
 	if (scan->nkeys > 0)
 	{
@@ -276,7 +276,7 @@ scan_start(KvScan *scan)
 }
 
 bool
-dp_kv_scan_next(KvScan *scan, ScanDirection direction)
+dp_kv_scan_next(DpKvScan *scan, ScanDirection direction)
 {
 	CHECK_FOR_INTERRUPTS();
 	scan_start(scan);
@@ -287,7 +287,7 @@ dp_kv_scan_next(KvScan *scan, ScanDirection direction)
  * As an index-only scan does: the table is looked at only where not all is visible.
  */
 bool
-dp_kv_scan_count(KvScan *scan)
+dp_kv_scan_count(DpKvScan *scan)
 {
 	ItemPointer tid;
 
@@ -308,7 +308,7 @@ dp_kv_scan_count(KvScan *scan)
 }
 
 void
-dp_kv_scan_end(KvScan *scan)
+dp_kv_scan_end(DpKvScan *scan)
 {
 	if (BufferIsValid(scan->vmbuffer))
 		ReleaseBuffer(scan->vmbuffer);
@@ -328,7 +328,7 @@ dp_kv_scan_end(KvScan *scan)
  * Columns are never null, but for some of keys: 0 is none.
  */
 Datum
-dp_kv_column(KvRel *r, int column)
+dp_kv_column(DpKvRel *r, int column)
 {
 	bool isnull;
 	Datum value = slot_getattr(r->row, column, &isnull);
@@ -345,9 +345,9 @@ dp_kv_column(KvRel *r, int column)
 }
 
 static bool
-find(KvCall *call, KvTable table, Datum second, Snapshot snapshot)
+find(DpKvCall *call, DpKvTable table, Datum second, Snapshot snapshot)
 {
-	KvScan scan;
+	DpKvScan scan;
 	bool found;
 
 	dp_kv_scan(&scan, call, table, false, snapshot);
@@ -365,13 +365,13 @@ find(KvCall *call, KvTable table, Datum second, Snapshot snapshot)
  * what that does not show.
  */
 bool
-dp_kv_find(KvCall *call, KvTable table, Datum second, Snapshot snapshot)
+dp_kv_find(DpKvCall *call, DpKvTable table, Datum second, Snapshot snapshot)
 {
 	bool found;
 
 	if (call->writes && IsolationUsesXactSnapshot())
 	{
-		KvRel *r = dp_kv_rel(call, table);
+		DpKvRel *r = dp_kv_rel(call, table);
 		bool seen = find(call, table, second, GetTransactionSnapshot());
 		ItemPointerData tid = r->row->tts_tid;
 
@@ -393,9 +393,9 @@ dp_kv_find(KvCall *call, KvTable table, Datum second, Snapshot snapshot)
  * same time is waited for, and no error is raised.
  */
 bool
-dp_kv_insert_unless(KvCall *call, KvTable table, const Datum *values, const bool *nulls)
+dp_kv_insert_unless(DpKvCall *call, DpKvTable table, const Datum *values, const bool *nulls)
 {
-	KvRel *r = dp_kv_rel(call, table);
+	DpKvRel *r = dp_kv_rel(call, table);
 	List *arbiters;
 
 	write_ready(call, r);
@@ -423,9 +423,9 @@ dp_kv_insert_unless(KvCall *call, KvTable table, const Datum *values, const bool
 }
 
 void
-dp_kv_insert(KvCall *call, KvTable table, const Datum *values, const bool *nulls)
+dp_kv_insert(DpKvCall *call, DpKvTable table, const Datum *values, const bool *nulls)
 {
-	KvRel *r = dp_kv_rel(call, table);
+	DpKvRel *r = dp_kv_rel(call, table);
 
 	write_ready(call, r);
 	indexes_ready(call, r, false);
@@ -435,9 +435,9 @@ dp_kv_insert(KvCall *call, KvTable table, const Datum *values, const bool *nulls
 }
 
 bool
-dp_kv_update(KvCall *call, KvTable table, int column, Datum value, bool isnull, bool wait)
+dp_kv_update(DpKvCall *call, DpKvTable table, int column, Datum value, bool isnull, bool wait)
 {
-	KvRel *r = dp_kv_rel(call, table);
+	DpKvRel *r = dp_kv_rel(call, table);
 	ItemPointerData tid = r->row->tts_tid;
 	TM_FailureData failure;
 	LockTupleMode mode;
@@ -465,9 +465,9 @@ dp_kv_update(KvCall *call, KvTable table, int column, Datum value, bool isnull, 
 }
 
 bool
-dp_kv_delete(KvCall *call, KvTable table, bool wait)
+dp_kv_delete(DpKvCall *call, DpKvTable table, bool wait)
 {
-	KvRel *r = dp_kv_rel(call, table);
+	DpKvRel *r = dp_kv_rel(call, table);
 	ItemPointerData tid = r->row->tts_tid;
 	TM_FailureData failure;
 	TM_Result result;
@@ -509,7 +509,7 @@ write_failed(TM_Result result)
 
 /* The slot of what is written. */
 static void
-write_ready(KvCall *call, KvRel *r)
+write_ready(DpKvCall *call, DpKvRel *r)
 {
 	MemoryContext old;
 
@@ -527,7 +527,7 @@ write_ready(KvCall *call, KvRel *r)
  * already.
  */
 static void
-indexes_ready(KvCall *call, KvRel *r, bool unless)
+indexes_ready(DpKvCall *call, DpKvRel *r, bool unless)
 {
 	MemoryContext old;
 	RangeTblEntry *rte;
@@ -568,7 +568,7 @@ indexes_ready(KvCall *call, KvRel *r, bool unless)
 
 /* What is written, into its slot. */
 static void
-fill(KvRel *r, const Datum *values, const bool *nulls)
+fill(DpKvRel *r, const Datum *values, const bool *nulls)
 {
 	int natts = RelationGetDescr(r->rel)->natts;
 
@@ -588,13 +588,13 @@ fill(KvRel *r, const Datum *values, const bool *nulls)
  */
 
 /* The space of that name. */
-static KvSpace *
+static DpKvSpace *
 space_find(text *name)
 {
 	char key[NAMEDATALEN] = { 0 };
 	int len = VARSIZE_ANY_EXHDR(name);
 	uint64 now = dp_schema_generation();
-	KvSpace *space;
+	DpKvSpace *space;
 	Oid schema;
 	bool found;
 
@@ -607,7 +607,7 @@ space_find(text *name)
 		HASHCTL ctl = { 0 };
 
 		ctl.keysize = NAMEDATALEN;
-		ctl.entrysize = sizeof(KvSpace);
+		ctl.entrysize = sizeof(DpKvSpace);
 		ctl.hcxt = CacheMemoryContext;
 		spaces = hash_create("docpatterns key-value spaces", 16, &ctl,
 							 HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
@@ -627,7 +627,7 @@ space_find(text *name)
 
 /* Look at the tables of a space: anybody may call tables what he likes. */
 static void
-space_read(KvSpace *space)
+space_read(DpKvSpace *space)
 {
 	int i;
 
@@ -638,7 +638,7 @@ space_read(KvSpace *space)
 
 /* One of them, and its indexes. */
 static void
-space_table(KvSpace *space, KvTable table)
+space_table(DpKvSpace *space, DpKvTable table)
 {
 	static const int16 order_columns[3] = { KV_KEY, KV_SCORES_SCORE, KV_SCORES_MEMBER };
 	Oid relid = get_relname_relid(table_names[table], space->schema);

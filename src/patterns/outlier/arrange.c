@@ -25,22 +25,22 @@
 
 static const char plan_lock, plan_write, plan_flagged;
 
-static void drop_stored(Outlier *o, const DpKey *key, DpValueList *values);
+static void drop_stored(DpOutlier *o, const DpKey *key, DpValueList *values);
 
 /*
  * The pattern's view of a declaration, made once.
  */
-Outlier *
+DpOutlier *
 dp_outlier(DpDecl *decl)
 {
-	Outlier *o = decl->state;
+	DpOutlier *o = decl->state;
 	char *stay;
 	char *mode;
 
 	if (likely(o != NULL))
 		return o;
 
-	o = MemoryContextAllocZero(decl->context, sizeof(Outlier));
+	o = MemoryContextAllocZero(decl->context, sizeof(DpOutlier));
 	o->decl = decl;
 	o->field = dp_decl_path(decl, "field");
 	o->flag = dp_decl_path(decl, "flag");
@@ -69,14 +69,14 @@ dp_outlier(DpDecl *decl)
  * The field of a document, if it is an array.
  */
 bool
-dp_outlier_array(const Outlier *o, struct varlena *doc, DpValue *array)
+dp_outlier_array(const DpOutlier *o, struct varlena *doc, DpValue *array)
 {
 	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field, array) &&
 		   array->type == DP_TYPE_ARRAY;
 }
 
 bool
-dp_outlier_flagged(const Outlier *o, struct varlena *doc)
+dp_outlier_flagged(const DpOutlier *o, struct varlena *doc)
 {
 	DpValue value;
 
@@ -89,7 +89,7 @@ dp_outlier_flagged(const Outlier *o, struct varlena *doc)
  * cost nothing.  May be called outside SPI_connect().
  */
 bool
-dp_outlier_has_extras(Outlier *o, struct varlena *doc, const DpKey *key)
+dp_outlier_has_extras(DpOutlier *o, struct varlena *doc, const DpKey *key)
 {
 	bool result;
 
@@ -106,7 +106,7 @@ dp_outlier_has_extras(Outlier *o, struct varlena *doc, const DpKey *key)
  * lock it.  The result is a detoasted copy in SPI's memory.
  */
 struct varlena *
-dp_outlier_lock(Outlier *o, const DpKey *key, bool as_owner, bool *is_null)
+dp_outlier_lock(DpOutlier *o, const DpKey *key, bool as_owner, bool *is_null)
 {
 	struct varlena *doc;
 
@@ -122,7 +122,7 @@ dp_outlier_lock(Outlier *o, const DpKey *key, bool as_owner, bool *is_null)
  * Write a document that is already in order, as the table's owner.
  */
 void
-dp_outlier_write(Outlier *o, const DpKey *key, struct varlena *before, struct varlena *doc)
+dp_outlier_write(DpOutlier *o, const DpKey *key, struct varlena *before, struct varlena *doc)
 {
 	SPIPlanPtr plan;
 	Datum values[INDEX_MAX_KEYS + 1];
@@ -139,7 +139,7 @@ dp_outlier_write(Outlier *o, const DpKey *key, struct varlena *before, struct va
  * keep => 0 an outlier has no field at all.
  */
 struct varlena *
-dp_outlier_arrange(Outlier *o, struct varlena *doc, const DpValueList *kept, bool has_extras,
+dp_outlier_arrange(DpOutlier *o, struct varlena *doc, const DpValueList *kept, bool has_extras,
 				   int64 total)
 {
 	DpValue array;
@@ -172,7 +172,7 @@ dp_outlier_arrange(Outlier *o, struct varlena *doc, const DpValueList *kept, boo
  * are.  A negative count leaves the count alone.
  */
 struct varlena *
-dp_outlier_mark(Outlier *o, struct varlena *doc, bool flag, int64 count)
+dp_outlier_mark(DpOutlier *o, struct varlena *doc, bool flag, int64 count)
 {
 	static const uint8 yes = 1;
 	DpValue value;
@@ -220,7 +220,7 @@ dp_outlier_mark(Outlier *o, struct varlena *doc, bool flag, int64 count)
 
 /* What is left of the document, with as many elements kept and stored. */
 static struct varlena *
-arrange_settled(Outlier *o, struct varlena *doc, DpValueList *kept, int64 stored, bool has_extras)
+arrange_settled(DpOutlier *o, struct varlena *doc, DpValueList *kept, int64 stored, bool has_extras)
 {
 	struct varlena *arranged;
 
@@ -245,7 +245,7 @@ arrange_settled(Outlier *o, struct varlena *doc, DpValueList *kept, int64 stored
  * Bring one row in order from its stored state alone.
  */
 bool
-dp_outlier_settle(Outlier *o, const DpKey *key, bool spill_deferred)
+dp_outlier_settle(DpOutlier *o, const DpKey *key, bool spill_deferred)
 {
 	bool is_null;
 	struct varlena *doc = dp_outlier_lock(o, key, true, &is_null);
@@ -337,7 +337,7 @@ dp_outlier_settle(Outlier *o, const DpKey *key, bool spill_deferred)
  * The same for every row that is flagged.
  */
 int64
-dp_outlier_settle_flagged(Outlier *o, bool spill_deferred)
+dp_outlier_settle_flagged(DpOutlier *o, bool spill_deferred)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_flagged);
 	SPITupleTable *table;
@@ -386,7 +386,7 @@ dp_outlier_settle_flagged(Outlier *o, bool spill_deferred)
  * The logical document: the whole array, without the flag.
  */
 struct varlena *
-dp_outlier_whole(Outlier *o, struct varlena *doc, const DpKey *key, bool latest)
+dp_outlier_whole(DpOutlier *o, struct varlena *doc, const DpKey *key, bool latest)
 {
 	DpBuilder b;
 	DpValue array;
@@ -501,7 +501,7 @@ dp_outlier_exceeds(const DpValue *array, int n)
 
 /* Leave out the values that are stored already. */
 static void
-drop_stored(Outlier *o, const DpKey *key, DpValueList *values)
+drop_stored(DpOutlier *o, const DpKey *key, DpValueList *values)
 {
 	int kept = 0;
 	int i;

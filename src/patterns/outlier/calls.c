@@ -37,13 +37,13 @@
 
 static const char plan_read, plan_user_write, plan_find_row, plan_find_inside, plan_visible;
 
-static Outlier *outlier_argument(FunctionCallInfo fcinfo, int rel, int name, LOCKMODE lock);
+static DpOutlier *outlier_argument(FunctionCallInfo fcinfo, int rel, int name, LOCKMODE lock);
 static struct varlena *value_argument(FunctionCallInfo fcinfo, int argno);
 static void values_argument(FunctionCallInfo fcinfo, int first, DpValueList *values);
-static int64 push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno);
-static struct varlena *read_row(Outlier *o, const DpKey *key);
-static bool write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order);
-static void require_update(Outlier *o);
+static int64 push_values(FunctionCallInfo fcinfo, DpOutlier *o, int key_argno);
+static struct varlena *read_row(DpOutlier *o, const DpKey *key);
+static bool write_as_user(DpOutlier *o, const DpKey *key, struct varlena *doc, bool in_order);
+static void require_update(DpOutlier *o);
 
 static bool method_is_split(DpDecl *decl, struct varlena *stored);
 static struct varlena *
@@ -100,7 +100,7 @@ DP_FUNCTION(dp_outlier_pull);
 Datum
 dp_outlier_pull(PG_FUNCTION_ARGS)
 {
-	Outlier *o = outlier_argument(fcinfo, 0, 3, RowExclusiveLock);
+	DpOutlier *o = outlier_argument(fcinfo, 0, 3, RowExclusiveLock);
 	DpValue value = dp_value_of_varlena(value_argument(fcinfo, 2));
 	DpKey key;
 	struct varlena *doc;
@@ -159,7 +159,7 @@ DP_FUNCTION(dp_outlier_contains);
 Datum
 dp_outlier_contains(PG_FUNCTION_ARGS)
 {
-	Outlier *o = outlier_argument(fcinfo, 0, 3, NoLock);
+	DpOutlier *o = outlier_argument(fcinfo, 0, 3, NoLock);
 	DpValue value = dp_value_of_varlena(value_argument(fcinfo, 2));
 	DpKey key;
 	struct varlena *doc;
@@ -192,7 +192,7 @@ DP_FUNCTION(dp_outlier_count);
 Datum
 dp_outlier_count(PG_FUNCTION_ARGS)
 {
-	Outlier *o = outlier_argument(fcinfo, 0, 2, NoLock);
+	DpOutlier *o = outlier_argument(fcinfo, 0, 2, NoLock);
 	DpKey key;
 	struct varlena *doc;
 	DpValue array;
@@ -219,7 +219,7 @@ Datum
 dp_outlier_page_sql(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Outlier *o = outlier_argument(fcinfo, 0, 4, NoLock);
+	DpOutlier *o = outlier_argument(fcinfo, 0, 4, NoLock);
 	int64 skip = PG_GETARG_INT64(2);
 	int64 take = PG_GETARG_INT64(3);
 	DpKey key;
@@ -283,7 +283,7 @@ Datum
 dp_outlier_find(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Outlier *o = outlier_argument(fcinfo, 0, 2, NoLock);
+	DpOutlier *o = outlier_argument(fcinfo, 0, 2, NoLock);
 	DpDecl *decl = o->decl;
 	struct varlena *wanted = value_argument(fcinfo, 1);
 	DpValue value = dp_value_of_varlena(wanted);
@@ -387,7 +387,7 @@ Datum
 dp_outlier_rows(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Outlier *o = outlier_argument(fcinfo, 0, 1, NoLock);
+	DpOutlier *o = outlier_argument(fcinfo, 0, 1, NoLock);
 	DpDecl *decl = o->decl;
 	DpValue wanted = dp_value_of_varlena(PG_GETARG_VARLENA_PP(2));
 	DpIter iter;
@@ -432,7 +432,7 @@ DP_FUNCTION(dp_outlier_spill);
 Datum
 dp_outlier_spill(PG_FUNCTION_ARGS)
 {
-	Outlier *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
+	DpOutlier *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
 	int64 moved;
 	DpActor self;
 
@@ -453,7 +453,7 @@ DP_FUNCTION(dp_outlier_rejoin);
 Datum
 dp_outlier_rejoin(PG_FUNCTION_ARGS)
 {
-	Outlier *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
+	DpOutlier *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
 	DpKey key;
 	struct varlena *doc;
 	struct varlena *whole;
@@ -486,7 +486,7 @@ DP_FUNCTION(dp_outlier_rechunk);
 Datum
 dp_outlier_rechunk(PG_FUNCTION_ARGS)
 {
-	Outlier *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
+	DpOutlier *o = outlier_argument(fcinfo, 0, 1, RowExclusiveLock);
 	DpKey key;
 	DpValueList all = { 0 };
 	bool is_null;
@@ -524,7 +524,7 @@ DP_FUNCTION(dp_outlier_drop_orphans_sql);
 Datum
 dp_outlier_drop_orphans_sql(PG_FUNCTION_ARGS)
 {
-	Outlier *o = outlier_argument(fcinfo, 0, 1, NoLock);
+	DpOutlier *o = outlier_argument(fcinfo, 0, 1, NoLock);
 
 	dp_require_owner(o->decl->target);
 	SPI_connect();
@@ -575,7 +575,7 @@ dp_bson_array_holds(PG_FUNCTION_ARGS)
  * transaction ends: who writes needs the one that any other writer to the
  * table takes.
  */
-static Outlier *
+static DpOutlier *
 outlier_argument(FunctionCallInfo fcinfo, int rel, int name, LOCKMODE lock)
 {
 	if (PG_ARGISNULL(rel))
@@ -630,7 +630,7 @@ values_argument(FunctionCallInfo fcinfo, int first, DpValueList *values)
  * shows a count.
  */
 static int64
-push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
+push_values(FunctionCallInfo fcinfo, DpOutlier *o, int key_argno)
 {
 	DpKey key;
 	DpValueList values = { 0 };
@@ -737,7 +737,7 @@ push_values(FunctionCallInfo fcinfo, Outlier *o, int key_argno)
  * The document of a row as the user sees it, or NULL if he sees none; an empty one stands for null.
  */
 static struct varlena *
-read_row(Outlier *o, const DpKey *key)
+read_row(DpOutlier *o, const DpKey *key)
 {
 	struct varlena *doc;
 
@@ -751,7 +751,7 @@ read_row(Outlier *o, const DpKey *key)
  * pattern's triggers need not look at it.  False if a trigger has refused it.
  */
 static bool
-write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order)
+write_as_user(DpOutlier *o, const DpKey *key, struct varlena *doc, bool in_order)
 {
 	Datum values[INDEX_MAX_KEYS + 1];
 	SPIPlanPtr plan = dp_row_plan_write(o->decl, &plan_user_write, key, doc, values);
@@ -769,7 +769,7 @@ write_as_user(Outlier *o, const DpKey *key, struct varlena *doc, bool in_order)
  * lock its row, the right to update any other column would do.
  */
 static void
-require_update(Outlier *o)
+require_update(DpOutlier *o)
 {
 	Oid table = o->decl->target;
 
@@ -802,7 +802,7 @@ static struct varlena *
 method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 			struct varlena *new_whole)
 {
-	Outlier *o = dp_outlier(decl);
+	DpOutlier *o = dp_outlier(decl);
 	DpValue was;
 	DpValue is;
 	DpValue kept;

@@ -51,44 +51,44 @@ static const char plan_tail, plan_head, plan_chunk, plan_before, plan_after, pla
 	plan_update, plan_delete, plan_drop, plan_exists, plan_count, plan_read, plan_candidates,
 	plan_holders, plan_move, plan_move_finish, plan_orphans;
 
-static bool chunks_exist(Outlier *o, const DpKey *key);
-static int64 chunks_count(Outlier *o, const DpKey *key, bool latest);
-static void chunks_append(Outlier *o, const DpKey *key, const DpValue *values, int n);
-static void chunks_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n);
-static void chunks_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken);
-static int64 chunks_remove(Outlier *o, const DpKey *key, const DpValue *values, int n);
-static bool chunks_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest);
-static void chunks_drop(Outlier *o, const DpKey *key);
-static void chunks_drop_orphans(Outlier *o);
-static void chunks_move(Outlier *o, const DpKey *from, const DpKey *to);
-static void chunks_move_finish(Outlier *o, const DpKey *to);
+static bool chunks_exist(DpOutlier *o, const DpKey *key);
+static int64 chunks_count(DpOutlier *o, const DpKey *key, bool latest);
+static void chunks_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n);
+static void chunks_prepend(DpOutlier *o, const DpKey *key, const DpValue *values, int n);
+static void chunks_take(DpOutlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken);
+static int64 chunks_remove(DpOutlier *o, const DpKey *key, const DpValue *values, int n);
+static bool chunks_hold(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest);
+static void chunks_drop(DpOutlier *o, const DpKey *key);
+static void chunks_drop_orphans(DpOutlier *o);
+static void chunks_move(DpOutlier *o, const DpKey *from, const DpKey *to);
+static void chunks_move_finish(DpOutlier *o, const DpKey *to);
 static void
-chunks_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
-static void chunks_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
-static bool chunks_in_order(Outlier *o, const DpKey *key);
-static void chunks_verify(Outlier *o);
-static void verify_column(Outlier *o, const char *name, Oid type);
+chunks_page(DpOutlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
+static void chunks_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest);
+static bool chunks_in_order(DpOutlier *o, const DpKey *key);
+static void chunks_verify(DpOutlier *o);
+static void verify_column(DpOutlier *o, const char *name, Oid type);
 static DpValue elements_of(Datum value);
-static List *chunks_holders(Outlier *o, const DpValue *value);
+static List *chunks_holders(DpOutlier *o, const DpValue *value);
 static SPIPlanPtr
-chunks_plan(Outlier *o, const void *id, StringInfo sql, int nextra, const Oid *extra);
-static uint64 chunks_run(Outlier *o, SPIPlanPtr plan, const DpKey *key, int nextra,
+chunks_plan(DpOutlier *o, const void *id, StringInfo sql, int nextra, const Oid *extra);
+static uint64 chunks_run(DpOutlier *o, SPIPlanPtr plan, const DpKey *key, int nextra,
 						 const Datum *extra, int flags, int expected);
-static SPIPlanPtr
-chunk_select(Outlier *o, const void *id, const char *condition, const char *rest, bool with_number);
-static bool chunk_fetch(Outlier *o, const DpKey *key, const void *id, int64 number, Chunk *chunk);
-static void
-chunk_insert(Outlier *o, const DpKey *key, int64 number, const DpValue *values, int n, bool sealed);
-static void chunk_update(Outlier *o, const DpKey *key, int64 number, struct varlena *elements,
+static SPIPlanPtr chunk_select(DpOutlier *o, const void *id, const char *condition,
+							   const char *rest, bool with_number);
+static bool chunk_fetch(DpOutlier *o, const DpKey *key, const void *id, int64 number, Chunk *chunk);
+static void chunk_insert(DpOutlier *o, const DpKey *key, int64 number, const DpValue *values, int n,
+						 bool sealed);
+static void chunk_update(DpOutlier *o, const DpKey *key, int64 number, struct varlena *elements,
 						 int n, bool sealed);
-static void chunk_delete(Outlier *o, const DpKey *key, int64 number);
-static int chunk_room(Outlier *o, const Chunk *chunk, const DpValue *values, int n, int step);
+static void chunk_delete(DpOutlier *o, const DpKey *key, int64 number);
+static int chunk_room(DpOutlier *o, const Chunk *chunk, const DpValue *values, int n, int step);
 static int64 array_overhead(int n);
-static bool chunks_fit(Outlier *o, const Chunk *a, const Chunk *b);
-static void chunk_join(Outlier *o, const DpKey *key, int64 number);
+static bool chunks_fit(DpOutlier *o, const Chunk *a, const Chunk *b);
+static void chunk_join(DpOutlier *o, const DpKey *key, int64 number);
 static struct varlena *
 array_of(const DpValue *head, const DpValue *values, int n, const DpValue *tail);
-static List *chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest);
+static List *chunk_candidates(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest);
 
 const DpOutlierStore dp_outlier_chunks = { .exists = chunks_exist,
 										   .count = chunks_count,
@@ -108,7 +108,7 @@ const DpOutlierStore dp_outlier_chunks = { .exists = chunks_exist,
 										   .holders = chunks_holders };
 
 static bool
-chunks_exist(Outlier *o, const DpKey *key)
+chunks_exist(DpOutlier *o, const DpKey *key)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_exists);
 
@@ -129,7 +129,7 @@ chunks_exist(Outlier *o, const DpKey *key)
 }
 
 static int64
-chunks_count(Outlier *o, const DpKey *key, bool latest)
+chunks_count(DpOutlier *o, const DpKey *key, bool latest)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_count);
 	Datum count;
@@ -156,7 +156,7 @@ chunks_count(Outlier *o, const DpKey *key, bool latest)
  * Put values at the end of the extras.
  */
 static void
-chunks_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
+chunks_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
 	Chunk tail;
 	int64 number = 0;
@@ -190,7 +190,7 @@ chunks_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
  * Put values in front of the extras.
  */
 static void
-chunks_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n)
+chunks_prepend(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
 	Chunk head;
 	int64 number;
@@ -224,7 +224,7 @@ chunks_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n)
  * them, in their order, to the list.
  */
 static void
-chunks_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
+chunks_take(DpOutlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
 {
 	List *chunks = NIL;
 	ListCell *lc;
@@ -276,7 +276,7 @@ chunks_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *t
  * Take all occurrences of the values away.  Returns how many there were.
  */
 static int64
-chunks_remove(Outlier *o, const DpKey *key, const DpValue *values, int n)
+chunks_remove(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
 	int64 removed = 0;
 	int i;
@@ -332,7 +332,7 @@ chunks_remove(Outlier *o, const DpKey *key, const DpValue *values, int n)
  * Whether the value is among the extras of the key.
  */
 static bool
-chunks_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest)
+chunks_hold(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest)
 {
 	return chunk_candidates(o, key, value, latest) != NIL;
 }
@@ -341,7 +341,7 @@ chunks_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest)
  * Forget all extras of the key.
  */
 static void
-chunks_drop(Outlier *o, const DpKey *key)
+chunks_drop(DpOutlier *o, const DpKey *key)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_drop);
 
@@ -364,7 +364,7 @@ chunks_drop(Outlier *o, const DpKey *key)
  * Forget the extras whose document no longer exists.
  */
 static void
-chunks_drop_orphans(Outlier *o)
+chunks_drop_orphans(DpOutlier *o)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_orphans);
 
@@ -399,7 +399,7 @@ chunks_drop_orphans(Outlier *o)
  * statement has ended.
  */
 static void
-chunks_move(Outlier *o, const DpKey *from, const DpKey *to)
+chunks_move(DpOutlier *o, const DpKey *from, const DpKey *to)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_move);
 	Datum values[2 * INDEX_MAX_KEYS];
@@ -440,7 +440,7 @@ chunks_move(Outlier *o, const DpKey *from, const DpKey *to)
  * The statement has ended: the extras that moved to the key have arrived.
  */
 static void
-chunks_move_finish(Outlier *o, const DpKey *to)
+chunks_move_finish(DpOutlier *o, const DpKey *to)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_move_finish);
 
@@ -464,7 +464,7 @@ chunks_move_finish(Outlier *o, const DpKey *to)
  * A part of the extras.
  */
 static void
-chunks_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest)
+chunks_page(DpOutlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest)
 {
 	uint64 rows;
 	uint64 i;
@@ -503,7 +503,7 @@ chunks_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *p
  * All extras, into the array that is open in the builder.
  */
 static void
-chunks_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
+chunks_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest)
 {
 	uint64 rows;
 	uint64 i;
@@ -534,7 +534,7 @@ chunks_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
  * and each has as many elements as it says.
  */
 static bool
-chunks_in_order(Outlier *o, const DpKey *key)
+chunks_in_order(DpOutlier *o, const DpKey *key)
 {
 	Chunk before = { 0 };
 	uint64 rows = chunks_run(o, chunk_select(o, &plan_read, "", " ORDER BY chunk", false), key, 0,
@@ -561,7 +561,7 @@ chunks_in_order(Outlier *o, const DpKey *key)
  * Raises DATATYPE_MISMATCH unless the table's columns are those of a table of chunks.
  */
 static void
-chunks_verify(Outlier *o)
+chunks_verify(DpOutlier *o)
 {
 	int i;
 
@@ -581,7 +581,7 @@ chunks_verify(Outlier *o)
 
 /* Raises an error unless the table of chunks has the column with that type. */
 static void
-verify_column(Outlier *o, const char *name, Oid type)
+verify_column(DpOutlier *o, const char *name, Oid type)
 {
 	AttrNumber attnum = get_attnum(o->side, name);
 
@@ -595,7 +595,7 @@ verify_column(Outlier *o, const char *name, Oid type)
  * Keys of documents that have the value among their extras.
  */
 static List *
-chunks_holders(Outlier *o, const DpValue *value)
+chunks_holders(DpOutlier *o, const DpValue *value)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_holders);
 	List *keys = NIL;
@@ -651,7 +651,7 @@ chunks_holders(Outlier *o, const DpValue *value)
 
 /* Prepare a statement whose parameters are the key's columns and then others. */
 static SPIPlanPtr
-chunks_plan(Outlier *o, const void *id, StringInfo sql, int nextra, const Oid *extra)
+chunks_plan(DpOutlier *o, const void *id, StringInfo sql, int nextra, const Oid *extra)
 {
 	Oid types[INDEX_MAX_KEYS + 8];
 
@@ -663,8 +663,8 @@ chunks_plan(Outlier *o, const void *id, StringInfo sql, int nextra, const Oid *e
 
 /* Run one. */
 static uint64
-chunks_run(Outlier *o, SPIPlanPtr plan, const DpKey *key, int nextra, const Datum *extra, int flags,
-		   int expected)
+chunks_run(DpOutlier *o, SPIPlanPtr plan, const DpKey *key, int nextra, const Datum *extra,
+		   int flags, int expected)
 {
 	Datum values[INDEX_MAX_KEYS + 8];
 
@@ -679,7 +679,8 @@ chunks_run(Outlier *o, SPIPlanPtr plan, const DpKey *key, int nextra, const Datu
 
 /* A statement that reads chunks of a key; with_number adds a parameter that condition uses. */
 static SPIPlanPtr
-chunk_select(Outlier *o, const void *id, const char *condition, const char *rest, bool with_number)
+chunk_select(DpOutlier *o, const void *id, const char *condition, const char *rest,
+			 bool with_number)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, id);
 	StringInfoData sql;
@@ -703,7 +704,7 @@ chunk_select(Outlier *o, const void *id, const char *condition, const char *rest
 
 /* One chunk of the key, by one of five plans.  The elements are copied. */
 static bool
-chunk_fetch(Outlier *o, const DpKey *key, const void *id, int64 number, Chunk *chunk)
+chunk_fetch(DpOutlier *o, const DpKey *key, const void *id, int64 number, Chunk *chunk)
 {
 	SPIPlanPtr plan;
 	Datum extra = Int64GetDatum(number);
@@ -736,7 +737,8 @@ chunk_fetch(Outlier *o, const DpKey *key, const void *id, int64 number, Chunk *c
 
 /* A new chunk. */
 static void
-chunk_insert(Outlier *o, const DpKey *key, int64 number, const DpValue *values, int n, bool sealed)
+chunk_insert(DpOutlier *o, const DpKey *key, int64 number, const DpValue *values, int n,
+			 bool sealed)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_insert);
 	Datum extra[4];
@@ -766,7 +768,7 @@ chunk_insert(Outlier *o, const DpKey *key, int64 number, const DpValue *values, 
 
 /* Other elements for a chunk. */
 static void
-chunk_update(Outlier *o, const DpKey *key, int64 number, struct varlena *elements, int n,
+chunk_update(DpOutlier *o, const DpKey *key, int64 number, struct varlena *elements, int n,
 			 bool sealed)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_update);
@@ -796,7 +798,7 @@ chunk_update(Outlier *o, const DpKey *key, int64 number, struct varlena *element
 
 /* A chunk less. */
 static void
-chunk_delete(Outlier *o, const DpKey *key, int64 number)
+chunk_delete(DpOutlier *o, const DpKey *key, int64 number)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_delete);
 	Datum extra = Int64GetDatum(number);
@@ -822,7 +824,7 @@ chunk_delete(Outlier *o, const DpKey *key, int64 number)
  * chunk, or into a new one, which takes at least one.
  */
 static int
-chunk_room(Outlier *o, const Chunk *chunk, const DpValue *values, int n, int step)
+chunk_room(DpOutlier *o, const Chunk *chunk, const DpValue *values, int n, int step)
 {
 	int count = chunk != NULL ? chunk->n : 0;
 	int64 payload = chunk != NULL ? (int64) chunk->elements.len - array_overhead(chunk->n) : 0;
@@ -859,7 +861,7 @@ array_overhead(int n)
 
 /* Whether two neighbours fit into one chunk. */
 static bool
-chunks_fit(Outlier *o, const Chunk *a, const Chunk *b)
+chunks_fit(DpOutlier *o, const Chunk *a, const Chunk *b)
 {
 	return a->n + b->n <= o->chunk &&
 		   (int64) a->elements.len + b->elements.len <= DP_OUTLIER_CHUNK_BYTES;
@@ -867,7 +869,7 @@ chunks_fit(Outlier *o, const Chunk *a, const Chunk *b)
 
 /* A chunk has become smaller: join it with a neighbour if both fit into one. */
 static void
-chunk_join(Outlier *o, const DpKey *key, int64 number)
+chunk_join(DpOutlier *o, const DpKey *key, int64 number)
 {
 	Chunk chunk;
 	Chunk other;
@@ -934,7 +936,7 @@ array_of(const DpValue *head, const DpValue *values, int n, const DpValue *tail)
  * Numbers of the key's chunks that hold the value: a list of int64 pointers.
  */
 static List *
-chunk_candidates(Outlier *o, const DpKey *key, const DpValue *value, bool latest)
+chunk_candidates(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_candidates);
 	Datum extra[1];

@@ -37,31 +37,31 @@
 static const char plan_count, plan_remove, plan_holds, plan_insert, plan_take_first, plan_take_last,
 	plan_drop, plan_orphans, plan_move, plan_read, plan_used, plan_holders;
 
-static bool links_exist(Outlier *o, const DpKey *key);
-static int64 links_count(Outlier *o, const DpKey *key, bool latest);
-static void links_append(Outlier *o, const DpKey *key, const DpValue *values, int n);
-static void links_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken);
-static int64 links_remove(Outlier *o, const DpKey *key, const DpValue *values, int n);
-static bool links_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest);
-static void links_drop(Outlier *o, const DpKey *key);
-static void links_drop_orphans(Outlier *o);
-static void links_move(Outlier *o, const DpKey *from, const DpKey *to);
-static void links_move_finish(Outlier *o, const DpKey *to);
+static bool links_exist(DpOutlier *o, const DpKey *key);
+static int64 links_count(DpOutlier *o, const DpKey *key, bool latest);
+static void links_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n);
+static void links_take(DpOutlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken);
+static int64 links_remove(DpOutlier *o, const DpKey *key, const DpValue *values, int n);
+static bool links_hold(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest);
+static void links_drop(DpOutlier *o, const DpKey *key);
+static void links_drop_orphans(DpOutlier *o);
+static void links_move(DpOutlier *o, const DpKey *from, const DpKey *to);
+static void links_move_finish(DpOutlier *o, const DpKey *to);
 static void
-links_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
-static void links_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest);
-static bool links_in_order(Outlier *o, const DpKey *key);
-static void links_verify(Outlier *o);
-static List *links_holders(Outlier *o, const DpValue *value);
-static uint64 links_matching(Outlier *o, const void *id, const char *verb, const DpKey *key,
+links_page(DpOutlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest);
+static void links_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest);
+static bool links_in_order(DpOutlier *o, const DpKey *key);
+static void links_verify(DpOutlier *o);
+static List *links_holders(DpOutlier *o, const DpValue *value);
+static uint64 links_matching(DpOutlier *o, const void *id, const char *verb, const DpKey *key,
 							 const DpValue *value, int flags, int expected);
-static void links_relink(Outlier *o, struct varlena *from, struct varlena *to);
-static uint64 links_select(Outlier *o, const DpKey *key, bool latest);
-static void link_condition(Outlier *o, StringInfo sql, int parameter);
-static SPIPlanPtr links_plan(Outlier *o, const void *id, StringInfo sql, Oid extra);
-static uint64
-links_run(Outlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int flags, int expected);
-static DpValue link_element(Outlier *o, struct varlena *doc);
+static void links_relink(DpOutlier *o, struct varlena *from, struct varlena *to);
+static uint64 links_select(DpOutlier *o, const DpKey *key, bool latest);
+static void link_condition(DpOutlier *o, StringInfo sql, int parameter);
+static SPIPlanPtr links_plan(DpOutlier *o, const void *id, StringInfo sql, Oid extra);
+static uint64 links_run(DpOutlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int flags,
+						int expected);
+static DpValue link_element(DpOutlier *o, struct varlena *doc);
 static struct varlena *link_moving(struct varlena *link);
 
 const DpOutlierStore dp_outlier_links = { .exists = links_exist,
@@ -83,7 +83,7 @@ const DpOutlierStore dp_outlier_links = { .exists = links_exist,
 										  .holders = links_holders };
 
 static bool
-links_exist(Outlier *o, const DpKey *key)
+links_exist(DpOutlier *o, const DpKey *key)
 {
 	return dp_outlier_links_hold(o, dp_key_to_value(o->decl, key));
 }
@@ -92,7 +92,7 @@ links_exist(Outlier *o, const DpKey *key)
  * Whether a document of the collection has this link.
  */
 bool
-dp_outlier_links_hold(Outlier *o, struct varlena *link)
+dp_outlier_links_hold(DpOutlier *o, struct varlena *link)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_used);
 
@@ -112,7 +112,7 @@ dp_outlier_links_hold(Outlier *o, struct varlena *link)
 }
 
 static int64
-links_count(Outlier *o, const DpKey *key, bool latest)
+links_count(DpOutlier *o, const DpKey *key, bool latest)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_count);
 	bool isnull;
@@ -134,7 +134,7 @@ links_count(Outlier *o, const DpKey *key, bool latest)
 
 /* One document of the collection for each value, with the key in its link. */
 static void
-links_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
+links_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_insert);
 	DpPath *path = dp_path_parse(o->link, strlen(o->link));
@@ -185,7 +185,7 @@ links_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
 
 /* Take documents of the collection away and add them, without the link, to the list. */
 static void
-links_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
+links_take(DpOutlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
 {
 	const void *id = from_end ? &plan_take_last : &plan_take_first;
 	SPIPlanPtr plan = dp_plan(o->decl, id);
@@ -234,7 +234,7 @@ links_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *ta
  * Take all elements that equal one of the values away.  Returns how many there were.
  */
 static int64
-links_remove(Outlier *o, const DpKey *key, const DpValue *values, int n)
+links_remove(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
 	int64 removed = 0;
 	int i;
@@ -246,7 +246,7 @@ links_remove(Outlier *o, const DpKey *key, const DpValue *values, int n)
 }
 
 static bool
-links_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest)
+links_hold(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest)
 {
 	return links_matching(o, &plan_holds, "SELECT 1 FROM ", key, value, RUN_FLAGS(latest),
 						  SPI_OK_SELECT) > 0;
@@ -257,8 +257,8 @@ links_hold(Outlier *o, const DpKey *key, const DpValue *value, bool latest)
  * elements.  Returns the number of rows.
  */
 static uint64
-links_matching(Outlier *o, const void *id, const char *verb, const DpKey *key, const DpValue *value,
-			   int flags, int expected)
+links_matching(DpOutlier *o, const void *id, const char *verb, const DpKey *key,
+			   const DpValue *value, int flags, int expected)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, id);
 	DpValue bson_id;
@@ -300,7 +300,7 @@ links_matching(Outlier *o, const void *id, const char *verb, const DpKey *key, c
 }
 
 static void
-links_drop(Outlier *o, const DpKey *key)
+links_drop(DpOutlier *o, const DpKey *key)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_drop);
 
@@ -322,7 +322,7 @@ links_drop(Outlier *o, const DpKey *key)
  * Delete the documents whose link names nobody.
  */
 static void
-links_drop_orphans(Outlier *o)
+links_drop_orphans(DpOutlier *o)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_orphans);
 
@@ -358,14 +358,14 @@ links_drop_orphans(Outlier *o)
 
 /* The extras get the moving form of the new key, which no document has, */
 static void
-links_move(Outlier *o, const DpKey *from, const DpKey *to)
+links_move(DpOutlier *o, const DpKey *from, const DpKey *to)
 {
 	links_relink(o, dp_key_to_value(o->decl, from), link_moving(dp_key_to_value(o->decl, to)));
 }
 
 /* and at the end of the statement the key itself. */
 static void
-links_move_finish(Outlier *o, const DpKey *to)
+links_move_finish(DpOutlier *o, const DpKey *to)
 {
 	struct varlena *link = dp_key_to_value(o->decl, to);
 
@@ -374,7 +374,7 @@ links_move_finish(Outlier *o, const DpKey *to)
 
 /* Add the elements from position skip on, at most take of them. */
 static void
-links_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest)
+links_page(DpOutlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest)
 {
 	uint64 rows = links_select(o, key, latest);
 	uint64 i;
@@ -392,7 +392,7 @@ links_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *pa
 
 /* Append all elements to an array that is being built. */
 static void
-links_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
+links_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest)
 {
 	uint64 rows = links_select(o, key, latest);
 	uint64 i;
@@ -411,14 +411,14 @@ links_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
 
 /* The order is the collection's own. */
 static bool
-links_in_order(Outlier *o, const DpKey *key)
+links_in_order(DpOutlier *o, const DpKey *key)
 {
 	return true;
 }
 
 /* Finds the collection's document column. */
 static void
-links_verify(Outlier *o)
+links_verify(DpOutlier *o)
 {
 	Relation rel = table_open(o->side, AccessShareLock);
 	char *column = dp_anchor_column(o->side, dp_decl_text(o->decl, "pair"));
@@ -442,7 +442,7 @@ links_verify(Outlier *o)
  * Keys of documents that have the value among their extras.
  */
 static List *
-links_holders(Outlier *o, const DpValue *value)
+links_holders(DpOutlier *o, const DpValue *value)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_holders);
 	DpPath *path = dp_path_parse(o->link, strlen(o->link));
@@ -487,7 +487,7 @@ links_holders(Outlier *o, const DpValue *value)
 
 /* Give documents of one link another one. */
 static void
-links_relink(Outlier *o, struct varlena *from, struct varlena *to)
+links_relink(DpOutlier *o, struct varlena *from, struct varlena *to)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_move);
 
@@ -510,7 +510,7 @@ links_relink(Outlier *o, struct varlena *from, struct varlena *to)
 
 /* Read all documents of a key, in order. */
 static uint64
-links_select(Outlier *o, const DpKey *key, bool latest)
+links_select(DpOutlier *o, const DpKey *key, bool latest)
 {
 	SPIPlanPtr plan = dp_plan(o->decl, &plan_read);
 
@@ -533,7 +533,7 @@ links_select(Outlier *o, const DpKey *key, bool latest)
 
 /* (doc -> 'link') = $parameter */
 static void
-link_condition(Outlier *o, StringInfo sql, int parameter)
+link_condition(DpOutlier *o, StringInfo sql, int parameter)
 {
 	dp_sql_doc_path(sql, o->side_column, o->link);
 	dp_sql_own_operator(sql, "=");
@@ -542,7 +542,7 @@ link_condition(Outlier *o, StringInfo sql, int parameter)
 
 /* Prepare a statement whose first parameter is a link. */
 static SPIPlanPtr
-links_plan(Outlier *o, const void *id, StringInfo sql, Oid extra)
+links_plan(DpOutlier *o, const void *id, StringInfo sql, Oid extra)
 {
 	Oid types[2] = { dp_types()->bson_value, extra };
 
@@ -551,7 +551,7 @@ links_plan(Outlier *o, const void *id, StringInfo sql, Oid extra)
 
 /* Run one; extra is not looked at if there is no second parameter. */
 static uint64
-links_run(Outlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int flags, int expected)
+links_run(DpOutlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int flags, int expected)
 {
 	Datum values[2];
 
@@ -565,7 +565,7 @@ links_run(Outlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int fl
 
 /* What a document of the collection is as an element: itself without the link. */
 static DpValue
-link_element(Outlier *o, struct varlena *doc)
+link_element(DpOutlier *o, struct varlena *doc)
 {
 	DpPath *path = dp_path_parse(o->link, strlen(o->link));
 	struct varlena *bare = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), path);

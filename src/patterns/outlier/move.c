@@ -16,7 +16,7 @@
 #include "kit/side/moves.h"
 #include "patterns/outlier/outlier.h"
 
-static void move_arrive(Outlier *o, const DpKey *to);
+static void move_arrive(DpOutlier *o, const DpKey *to);
 
 /*
  * The statement has ended: all extras leave, then they arrive, and then each
@@ -24,7 +24,7 @@ static void move_arrive(Outlier *o, const DpKey *to);
  * key.
  */
 void
-dp_outlier_move_end(Outlier *o)
+dp_outlier_move_end(DpOutlier *o)
 {
 	List *moves = dp_moves_take(o->decl);
 	ListCell *lc;
@@ -64,7 +64,7 @@ dp_outlier_move_end(Outlier *o)
  * the meantime and so given extras to the new key: they are newer.
  */
 static void
-move_arrive(Outlier *o, const DpKey *to)
+move_arrive(DpOutlier *o, const DpKey *to)
 {
 	DpValueList newer = { 0 };
 

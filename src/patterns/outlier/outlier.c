@@ -44,24 +44,24 @@
 
 static const char collected_links;
 
-static HeapTuple outlier_before(Outlier *o, TriggerData *trigdata);
-static HeapTuple outlier_enforce(Outlier *o, HeapTuple tuple, TupleDesc desc);
+static HeapTuple outlier_before(DpOutlier *o, TriggerData *trigdata);
+static HeapTuple outlier_enforce(DpOutlier *o, HeapTuple tuple, TupleDesc desc);
 static HeapTuple
-row_with_document(Outlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc);
-static void outlier_after(Outlier *o, TriggerData *trigdata);
+row_with_document(DpOutlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc);
+static void outlier_after(DpOutlier *o, TriggerData *trigdata);
 static void
-outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const DpKey *key);
-static void outlier_replaced(Outlier *o, TriggerData *trigdata, TupleDesc desc);
-static void outlier_statement(Outlier *o, TriggerData *trigdata);
-static struct varlena *link_of_row(Outlier *o, HeapTuple tuple, TupleDesc desc);
-static int twins_in(Outlier *o, const DpKey *key);
-static struct varlena *row_document(Outlier *o, HeapTuple tuple, TupleDesc desc);
-static bool row_unchanged(Outlier *o, TriggerData *trigdata, TupleDesc desc);
-static bool field_unchanged(const Outlier *o, struct varlena *before, struct varlena *after);
-static bool array_grown(const Outlier *o, struct varlena *before, struct varlena *after);
-static void append_rest(Outlier *o, const DpKey *key, struct varlena *doc);
+outlier_changed(DpOutlier *o, struct varlena *before, struct varlena *after, const DpKey *key);
+static void outlier_replaced(DpOutlier *o, TriggerData *trigdata, TupleDesc desc);
+static void outlier_statement(DpOutlier *o, TriggerData *trigdata);
+static struct varlena *link_of_row(DpOutlier *o, HeapTuple tuple, TupleDesc desc);
+static int twins_in(DpOutlier *o, const DpKey *key);
+static struct varlena *row_document(DpOutlier *o, HeapTuple tuple, TupleDesc desc);
+static bool row_unchanged(DpOutlier *o, TriggerData *trigdata, TupleDesc desc);
+static bool field_unchanged(const DpOutlier *o, struct varlena *before, struct varlena *after);
+static bool array_grown(const DpOutlier *o, struct varlena *before, struct varlena *after);
+static void append_rest(DpOutlier *o, const DpKey *key, struct varlena *doc);
 static bool array_begins_with(const DpValueList *longer, const DpValueList *shorter);
-static int64 count_of(const Outlier *o, struct varlena *doc);
+static int64 count_of(const DpOutlier *o, struct varlena *doc);
 
 /*
  * outlier_trigger(): the triggers of the pattern on its table.
@@ -72,7 +72,7 @@ dp_outlier_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	DpDecl *decl;
-	Outlier *o;
+	DpOutlier *o;
 
 	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
 		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
@@ -177,7 +177,7 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 	Oid relid;
 	Oid base;
 	const char *name;
-	Outlier *o;
+	DpOutlier *o;
 	ListCell *lc;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3 ||
@@ -287,7 +287,7 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
  * BEFORE INSERT OR UPDATE of a row.
  */
 static HeapTuple
-outlier_before(Outlier *o, TriggerData *trigdata)
+outlier_before(DpOutlier *o, TriggerData *trigdata)
 {
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
 	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
@@ -384,7 +384,7 @@ done:
  * have changed other fields of it, but not those that the pattern keeps.
  */
 static HeapTuple
-outlier_enforce(Outlier *o, HeapTuple tuple, TupleDesc desc)
+outlier_enforce(DpOutlier *o, HeapTuple tuple, TupleDesc desc)
 {
 	struct varlena *wanted = dp_marked_document(o->decl->target, o->decl->name);
 	struct varlena *given = row_document(o, tuple, desc);
@@ -408,7 +408,7 @@ outlier_enforce(Outlier *o, HeapTuple tuple, TupleDesc desc)
 
 /* The row with another document. */
 static HeapTuple
-row_with_document(Outlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc)
+row_with_document(DpOutlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc)
 {
 	Datum value = PointerGetDatum(doc);
 	bool isnull = false;
@@ -421,7 +421,7 @@ row_with_document(Outlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *d
  * AFTER INSERT OR UPDATE OR DELETE of a row.
  */
 static void
-outlier_after(Outlier *o, TriggerData *trigdata)
+outlier_after(DpOutlier *o, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	DpMarkKind marked = dp_marked(o->decl->target, o->decl->name);
@@ -521,7 +521,7 @@ outlier_after(Outlier *o, TriggerData *trigdata)
  * becomes an outlier (before is NULL).
  */
 static void
-outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const DpKey *key)
+outlier_changed(DpOutlier *o, struct varlena *before, struct varlena *after, const DpKey *key)
 {
 	struct varlena *doc;
 
@@ -549,7 +549,7 @@ outlier_changed(Outlier *o, struct varlena *before, struct varlena *after, const
  * elements were added behind an unchanged beginning by the same statement.
  */
 void
-dp_outlier_moved(Outlier *o, const DpKey *key, bool grown)
+dp_outlier_moved(DpOutlier *o, const DpKey *key, bool grown)
 {
 	bool is_null;
 	struct varlena *doc = dp_outlier_lock(o, key, true, &is_null);
@@ -568,7 +568,7 @@ dp_outlier_moved(Outlier *o, const DpKey *key, bool grown)
  * What was added to the kept part of an outlier goes to the logical end.
  */
 static void
-append_rest(Outlier *o, const DpKey *key, struct varlena *doc)
+append_rest(DpOutlier *o, const DpKey *key, struct varlena *doc)
 {
 	DpValueList all = { 0 };
 	DpValueList added = { 0 };
@@ -597,7 +597,7 @@ append_rest(Outlier *o, const DpKey *key, struct varlena *doc)
  * then the triggers of the other patterns must not meet extras that are void.
  */
 static void
-outlier_replaced(Outlier *o, TriggerData *trigdata, TupleDesc desc)
+outlier_replaced(DpOutlier *o, TriggerData *trigdata, TupleDesc desc)
 {
 	ListCell *lc;
 
@@ -623,7 +623,7 @@ outlier_replaced(Outlier *o, TriggerData *trigdata, TupleDesc desc)
  * AFTER UPDATE OR TRUNCATE, once per statement.
  */
 static void
-outlier_statement(Outlier *o, TriggerData *trigdata)
+outlier_statement(DpOutlier *o, TriggerData *trigdata)
 {
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 	{
@@ -637,7 +637,7 @@ outlier_statement(Outlier *o, TriggerData *trigdata)
 
 /* The link that a row of the collection has, or NULL. */
 static struct varlena *
-link_of_row(Outlier *o, HeapTuple tuple, TupleDesc desc)
+link_of_row(DpOutlier *o, HeapTuple tuple, TupleDesc desc)
 {
 	DpPath *path = dp_path_parse(o->link, strlen(o->link));
 	int att;
@@ -665,7 +665,7 @@ link_of_row(Outlier *o, HeapTuple tuple, TupleDesc desc)
 
 /* How many elements in a document, which is locked, have the _id of one before them. */
 static int
-twins_in(Outlier *o, const DpKey *key)
+twins_in(DpOutlier *o, const DpKey *key)
 {
 	struct varlena *doc = dp_outlier_lock(o, key, true, NULL);
 	DpValueList elements = { 0 };
@@ -685,7 +685,7 @@ twins_in(Outlier *o, const DpKey *key)
 
 /* The document of a row, or NULL.  Not a copy unless it was toasted. */
 static struct varlena *
-row_document(Outlier *o, HeapTuple tuple, TupleDesc desc)
+row_document(DpOutlier *o, HeapTuple tuple, TupleDesc desc)
 {
 	bool isnull;
 	Datum value = heap_getattr(tuple, o->decl->doc_attnum, desc, &isnull);
@@ -698,7 +698,7 @@ row_document(Outlier *o, HeapTuple tuple, TupleDesc desc)
  * are stored, so that a document that lies out of line is not even read.
  */
 static bool
-row_unchanged(Outlier *o, TriggerData *trigdata, TupleDesc desc)
+row_unchanged(DpOutlier *o, TriggerData *trigdata, TupleDesc desc)
 {
 	DpKey old_key;
 	DpKey new_key;
@@ -719,14 +719,14 @@ row_unchanged(Outlier *o, TriggerData *trigdata, TupleDesc desc)
 
 /* The field, whatever it holds; false if there is none. */
 static bool
-field_of(const Outlier *o, struct varlena *doc, DpValue *value)
+field_of(const DpOutlier *o, struct varlena *doc, DpValue *value)
 {
 	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field, value);
 }
 
 /* Whether the field holds the same bytes in both documents. */
 static bool
-field_unchanged(const Outlier *o, struct varlena *before, struct varlena *after)
+field_unchanged(const DpOutlier *o, struct varlena *before, struct varlena *after)
 {
 	DpValue was;
 	DpValue is;
@@ -741,7 +741,7 @@ field_unchanged(const Outlier *o, struct varlena *before, struct varlena *after)
  * new.  Only where the first elements stay.
  */
 static bool
-array_grown(const Outlier *o, struct varlena *before, struct varlena *after)
+array_grown(const DpOutlier *o, struct varlena *before, struct varlena *after)
 {
 	DpValueList was = { 0 };
 	DpValueList is = { 0 };
@@ -774,7 +774,7 @@ array_begins_with(const DpValueList *longer, const DpValueList *shorter)
 
 /* Whether a document without extras has another count than the pattern has given it. */
 bool
-dp_outlier_count_is_held(const Outlier *o, struct varlena *doc)
+dp_outlier_count_is_held(const DpOutlier *o, struct varlena *doc)
 {
 	DpValue value;
 	DpValue array;
@@ -788,7 +788,7 @@ dp_outlier_count_is_held(const Outlier *o, struct varlena *doc)
 
 /* The count that a document shows, or -1. */
 static int64
-count_of(const Outlier *o, struct varlena *doc)
+count_of(const DpOutlier *o, struct varlena *doc)
 {
 	DpValue value;
 

@@ -13,97 +13,97 @@
 #include "bson/edit.h"
 #include "patterns/outlier/outlier.h"
 
-static const DpOutlierStore *store_of(Outlier *o);
+static const DpOutlierStore *store_of(DpOutlier *o);
 
 bool
-dp_outlier_exists(Outlier *o, const DpKey *key)
+dp_outlier_exists(DpOutlier *o, const DpKey *key)
 {
 	return store_of(o)->exists(o, key);
 }
 
 int64
-dp_outlier_stored(Outlier *o, const DpKey *key, bool latest)
+dp_outlier_stored(DpOutlier *o, const DpKey *key, bool latest)
 {
 	return store_of(o)->count(o, key, latest);
 }
 
 void
-dp_outlier_append(Outlier *o, const DpKey *key, const DpValue *values, int n)
+dp_outlier_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
 	if (n > 0)
 		store_of(o)->append(o, key, values, n);
 }
 
 void
-dp_outlier_prepend(Outlier *o, const DpKey *key, const DpValue *values, int n)
+dp_outlier_prepend(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
 	if (n > 0)
 		store_of(o)->prepend(o, key, values, n);
 }
 
 void
-dp_outlier_take(Outlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
+dp_outlier_take(DpOutlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
 {
 	store_of(o)->take(o, key, n, from_end, taken);
 }
 
 int64
-dp_outlier_remove(Outlier *o, const DpKey *key, const DpValue *values, int n)
+dp_outlier_remove(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
 	return store_of(o)->remove(o, key, values, n);
 }
 
 bool
-dp_outlier_holds(Outlier *o, const DpKey *key, const DpValue *value, bool latest)
+dp_outlier_holds(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest)
 {
 	return store_of(o)->holds(o, key, value, latest);
 }
 
 void
-dp_outlier_drop(Outlier *o, const DpKey *key)
+dp_outlier_drop(DpOutlier *o, const DpKey *key)
 {
 	store_of(o)->drop(o, key);
 }
 
 void
-dp_outlier_drop_orphans(Outlier *o)
+dp_outlier_drop_orphans(DpOutlier *o)
 {
 	store_of(o)->drop_orphans(o);
 }
 
 void
-dp_outlier_move(Outlier *o, const DpKey *from, const DpKey *to)
+dp_outlier_move(DpOutlier *o, const DpKey *from, const DpKey *to)
 {
 	store_of(o)->move(o, from, to);
 }
 
 void
-dp_outlier_move_finish(Outlier *o, const DpKey *to)
+dp_outlier_move_finish(DpOutlier *o, const DpKey *to)
 {
 	store_of(o)->move_finish(o, to);
 }
 
 void
-dp_outlier_page(Outlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page,
+dp_outlier_page(DpOutlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page,
 				bool latest)
 {
 	store_of(o)->page(o, key, skip, take, page, latest);
 }
 
 void
-dp_outlier_read(Outlier *o, const DpKey *key, DpBuilder *b, bool latest)
+dp_outlier_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest)
 {
 	store_of(o)->read(o, key, b, latest);
 }
 
 bool
-dp_outlier_in_order(Outlier *o, const DpKey *key)
+dp_outlier_in_order(DpOutlier *o, const DpKey *key)
 {
 	return store_of(o)->in_order(o, key);
 }
 
 List *
-dp_outlier_holders(Outlier *o, const DpValue *value)
+dp_outlier_holders(DpOutlier *o, const DpValue *value)
 {
 	return store_of(o)->holders(o, value);
 }
@@ -112,7 +112,7 @@ dp_outlier_holders(Outlier *o, const DpValue *value)
  * Whether a document of the collection that is the store has this link.
  */
 bool
-dp_outlier_link_used(Outlier *o, struct varlena *link)
+dp_outlier_link_used(DpOutlier *o, struct varlena *link)
 {
 	return store_of(o) == &dp_outlier_links && dp_outlier_links_hold(o, link);
 }
@@ -123,7 +123,7 @@ dp_outlier_link_used(Outlier *o, struct varlena *link)
  * the elements' names, which are longer in the whole array.
  */
 void
-dp_outlier_check_whole(Outlier *o, const DpBuilder *b, uint32 more)
+dp_outlier_check_whole(DpOutlier *o, const DpBuilder *b, uint32 more)
 {
 	if ((Size) b->len + more + more / 2 > MaxAllocSize)
 		ereport(ERROR,
@@ -135,7 +135,7 @@ dp_outlier_check_whole(Outlier *o, const DpBuilder *b, uint32 more)
 
 /* A list of keys with one more, unless it is there. */
 List *
-dp_outlier_add_key(Outlier *o, List *keys, DpKey *key)
+dp_outlier_add_key(DpOutlier *o, List *keys, DpKey *key)
 {
 	ListCell *lc;
 
@@ -153,7 +153,7 @@ dp_outlier_add_key(Outlier *o, List *keys, DpKey *key)
  * it to the element.
  */
 bool
-dp_outlier_matches(Outlier *o, const DpValue *element, const DpValue *value)
+dp_outlier_matches(DpOutlier *o, const DpValue *element, const DpValue *value)
 {
 	DpValue id;
 
@@ -172,14 +172,14 @@ dp_outlier_matches(Outlier *o, const DpValue *element, const DpValue *value)
 
 /* The kind of store that the declaration asks for. */
 static inline const DpOutlierStore *
-store_kind(const Outlier *o)
+store_kind(const DpOutlier *o)
 {
 	return o->link != NULL ? &dp_outlier_links : &dp_outlier_chunks;
 }
 
 /* The store, its table found.  Raises UNDEFINED_TABLE if that is missing. */
 static const DpOutlierStore *
-store_of(Outlier *o)
+store_of(DpOutlier *o)
 {
 	if (likely(OidIsValid(o->side)))
 		return store_kind(o);

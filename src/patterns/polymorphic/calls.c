@@ -44,12 +44,12 @@ typedef struct ItemSearch
 
 static void put_error(const char *variant, const char *part, const char *path, const char *rule,
 					  const char *expected, const char *found, void *arg);
-static bool put_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg);
+static bool put_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg);
 static FieldCache *field_cache(FunctionCallInfo fcinfo);
 static bool within_range(const DpValue *value);
 static void reach(DpBuilder *b, const DpPath *path, int step, const DpValue *value, int *n);
 static bool meets_array(const DpPath *path, const DpValue *value);
-static bool search_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg);
+static bool search_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg);
 static struct varlena *changed_item(DpDecl *decl, struct varlena *item, FunctionCallInfo fcinfo);
 static void check_change(Oid function);
 
@@ -132,7 +132,7 @@ dp_polymorphic_elements(PG_FUNCTION_ARGS)
 
 /* Puts a row into the result. */
 static bool
-put_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg)
+put_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg)
 {
 	ReturnSetInfo *result = arg;
 	Datum values[2];
@@ -348,8 +348,8 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 {
 	static const char plan_read, plan_write;
 	DpDecl *decl;
-	const Poly *p;
-	const PolyVariant *v = NULL;
+	const DpPoly *p;
+	const DpPolyVariant *v = NULL;
 	char *variant;
 	ItemSearch search = { 0 };
 	DpKey key;
@@ -426,7 +426,7 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 
 /* Keeps the item of a place, or counts all. */
 static bool
-search_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg)
+search_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg)
 {
 	ItemSearch *search = arg;
 	StringInfoData text;

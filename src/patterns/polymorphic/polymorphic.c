@@ -38,13 +38,13 @@
 /* A look at the items of a document */
 typedef struct ItemWalk
 {
-	Poly *p;
-	PolyReport report; /* NULL: only yes or no is asked for */
+	DpPoly *p;
+	DpPolyReport report; /* NULL: only yes or no is asked for */
 	void *arg;
 	/* of the item */
 	const char *variant;
 	const char *part;
-	const PolyPlace *place;
+	const DpPolyPlace *place;
 } ItemWalk;
 
 /* The first few things that are wrong */
@@ -56,20 +56,20 @@ typedef struct Refusal
 	bool has_variant;
 } Refusal;
 
-static HeapTuple poly_before(Poly *p, TriggerData *trigdata);
+static HeapTuple poly_before(DpPoly *p, TriggerData *trigdata);
 static bool same_datum(Datum a, Datum b);
-static bool is_split(const Poly *p, struct varlena *doc);
-static struct varlena *whole_document(const Poly *p, struct varlena *doc, const DpKey *key);
-static void read_variants(Poly *p);
+static bool is_split(const DpPoly *p, struct varlena *doc);
+static struct varlena *whole_document(const DpPoly *p, struct varlena *doc, const DpKey *key);
+static void read_variants(DpPoly *p);
 static void read_schema(DpDecl *decl, struct varlena *options, const char *option, DpValue *spec,
 						DpSchema **schema);
-static bool each_item(const DpPath *parent, int step, const DpValue *value, const PolyPlace *place,
-					  PolyVisit visit, void *arg);
-static bool visit_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg);
-static bool check_names(ItemWalk *walk, const PolyNames *names, const DpValue *document,
-						const PolyPlace *place);
-static const PolyNames *find_name(const PolyNames *names, const char *name, uint32 len);
-static bool told(ItemWalk *walk, const char *part, const PolyPlace *place, const char *rule,
+static bool each_item(const DpPath *parent, int step, const DpValue *value,
+					  const DpPolyPlace *place, DpPolyVisit visit, void *arg);
+static bool visit_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg);
+static bool check_names(ItemWalk *walk, const DpPolyNames *names, const DpValue *document,
+						const DpPolyPlace *place);
+static const DpPolyNames *find_name(const DpPolyNames *names, const char *name, uint32 len);
+static bool told(ItemWalk *walk, const char *part, const DpPolyPlace *place, const char *rule,
 				 const char *expected, const char *found);
 static void report_schema(const char *path, const char *rule, const char *expected,
 						  const char *found, void *arg);
@@ -78,8 +78,8 @@ static void note_error(const char *variant, const char *part, const char *path, 
 static char *shown_value(const DpValue *value);
 static bool poly_settle(DpDecl *decl, const DpKey *key);
 static bool variant_settle(DpDecl *decl, const DpKey *key);
-static void poly_refuse(Poly *p, const DpValue *doc) pg_attribute_noreturn();
-static const PolyVariant *poly_variant(Poly *p, const DpValue *value);
+static void poly_refuse(DpPoly *p, const DpValue *doc) pg_attribute_noreturn();
+static const DpPolyVariant *poly_variant(DpPoly *p, const DpValue *value);
 
 const DpOption dp_polymorphic_options[] = { { "by", DP_OPTION_PATH, DP_REQUIRED },
 											{ "unknown", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE,
@@ -151,7 +151,7 @@ dp_polymorphic_variant_trigger(PG_FUNCTION_ARGS)
  * BEFORE INSERT or UPDATE of a row, which is returned as it is.
  */
 static HeapTuple
-poly_before(Poly *p, TriggerData *trigdata)
+poly_before(DpPoly *p, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
@@ -207,7 +207,7 @@ same_datum(Datum a, Datum b)
 
 /* Whether another pattern keeps a part of a document elsewhere. */
 static bool
-is_split(const Poly *p, struct varlena *doc)
+is_split(const DpPoly *p, struct varlena *doc)
 {
 	ListCell *lc;
 
@@ -224,7 +224,7 @@ is_split(const Poly *p, struct varlena *doc)
 
 /* The document with what other patterns keep elsewhere, in the current context. */
 static struct varlena *
-whole_document(const Poly *p, struct varlena *doc, const DpKey *key)
+whole_document(const DpPoly *p, struct varlena *doc, const DpKey *key)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	struct varlena *whole = doc;
@@ -257,10 +257,10 @@ whole_document(const Poly *p, struct varlena *doc, const DpKey *key)
 /*
  * The pattern's view of a declaration, made once.
  */
-Poly *
+DpPoly *
 dp_poly(DpDecl *decl)
 {
-	Poly *p = decl->state;
+	DpPoly *p = decl->state;
 	DpPath *by;
 	char *unknown;
 	MemoryContext old;
@@ -272,7 +272,7 @@ dp_poly(DpDecl *decl)
 	if (likely(p != NULL))
 		return p;
 	old = MemoryContextSwitchTo(decl->context);
-	p = palloc0(sizeof(Poly));
+	p = palloc0(sizeof(DpPoly));
 	p->decl = decl;
 	p->by = dp_decl_text(decl, "by");
 	unknown = dp_decl_text(decl, "unknown");
@@ -313,19 +313,19 @@ dp_poly(DpDecl *decl)
 
 /* The variants that are declared, and the table by which they are found. */
 static void
-read_variants(Poly *p)
+read_variants(DpPoly *p)
 {
 	List *decls = dp_decls(p->decl->target);
 	uint32 size = 8;
 	ListCell *lc;
 	int i;
 
-	p->variants = palloc0(sizeof(PolyVariant) * Max(list_length(decls), 1));
+	p->variants = palloc0(sizeof(DpPolyVariant) * Max(list_length(decls), 1));
 	foreach(lc, decls)
 	{
 		DpDecl *decl = lfirst(lc);
 		char *of;
-		PolyVariant *v = &p->variants[p->nvariants];
+		DpPolyVariant *v = &p->variants[p->nvariants];
 		struct varlena *options;
 
 		if (strcmp(decl->pattern, "polymorphic_variant") != 0)
@@ -386,13 +386,13 @@ read_schema(DpDecl *decl, struct varlena *options, const char *option, DpValue *
 }
 
 /* The variant with that value of the field, or NULL. */
-static const PolyVariant *
-poly_variant(Poly *p, const DpValue *value)
+static const DpPolyVariant *
+poly_variant(DpPoly *p, const DpValue *value)
 {
 	uint64 hash;
 	uint32 slot;
 	int i;
-	PolyVariant **recent =
+	DpPolyVariant **recent =
 		&p->recent[(value->len * 5 +
 					(value->len > 4 ? value->data[4] * 3 + value->data[value->len / 2] : 0)) %
 				   POLY_RECENT];
@@ -403,7 +403,7 @@ poly_variant(Poly *p, const DpValue *value)
 	slot = (uint32) hash & p->mask;
 	while ((i = p->table[slot]) >= 0)
 	{
-		PolyVariant *v = &p->variants[i];
+		DpPolyVariant *v = &p->variants[i];
 
 		if (v->hash == hash && dp_value_compare(&v->value, value) == 0)
 		{
@@ -418,7 +418,7 @@ poly_variant(Poly *p, const DpValue *value)
 /* ---------------------------------------------------------------- items */
 
 bool
-dp_poly_each(const DpPath *parent, const DpValue *doc, PolyVisit visit, void *arg)
+dp_poly_each(const DpPath *parent, const DpValue *doc, DpPolyVisit visit, void *arg)
 {
 	if (parent == NULL)
 		return visit(doc, true, NULL, arg);
@@ -430,8 +430,8 @@ dp_poly_each(const DpPath *parent, const DpValue *doc, PolyVisit visit, void *ar
  * not arrays in arrays; a number that meets an array is a position.
  */
 static bool
-each_item(const DpPath *parent, int step, const DpValue *value, const PolyPlace *place,
-		  PolyVisit visit, void *arg)
+each_item(const DpPath *parent, int step, const DpValue *value, const DpPolyPlace *place,
+		  DpPolyVisit visit, void *arg)
 {
 	DpValue next;
 
@@ -443,7 +443,7 @@ each_item(const DpPath *parent, int step, const DpValue *value, const PolyPlace 
 
 		if (step < parent->nsteps && parent->steps[step].is_index)
 		{
-			PolyPlace here = { place, parent->steps[step].name, parent->steps[step].namelen, 0 };
+			DpPolyPlace here = { place, parent->steps[step].name, parent->steps[step].namelen, 0 };
 
 			if (!dp_array_element(value->data, value->len, parent->steps[step].index, &next))
 				return true;
@@ -452,7 +452,7 @@ each_item(const DpPath *parent, int step, const DpValue *value, const PolyPlace 
 		dp_iter_init_value(&iter, value);
 		for (index = 0; dp_iter_next_value(&iter, &next); index++)
 		{
-			PolyPlace here = { place, NULL, 0, index };
+			DpPolyPlace here = { place, NULL, 0, index };
 
 			if (next.type == DP_TYPE_DOCUMENT)
 			{
@@ -473,7 +473,7 @@ each_item(const DpPath *parent, int step, const DpValue *value, const PolyPlace 
 	if (dp_field_find(value->data, value->len, parent->steps[step].name,
 					  parent->steps[step].namelen, &next))
 	{
-		PolyPlace here = { place, parent->steps[step].name, parent->steps[step].namelen, 0 };
+		DpPolyPlace here = { place, parent->steps[step].name, parent->steps[step].namelen, 0 };
 
 		return each_item(parent, step + 1, &next, &here, visit, arg);
 	}
@@ -481,7 +481,7 @@ each_item(const DpPath *parent, int step, const DpValue *value, const PolyPlace 
 }
 
 void
-dp_poly_place_text(StringInfo out, const PolyPlace *place)
+dp_poly_place_text(StringInfo out, const DpPolyPlace *place)
 {
 	const char *name;
 	DpPath *path;
@@ -503,7 +503,7 @@ dp_poly_place_text(StringInfo out, const PolyPlace *place)
 }
 
 bool
-dp_poly_valid(Poly *p, const DpValue *doc)
+dp_poly_valid(DpPoly *p, const DpValue *doc)
 {
 	ItemWalk walk = { p };
 
@@ -511,7 +511,7 @@ dp_poly_valid(Poly *p, const DpValue *doc)
 }
 
 void
-dp_poly_errors(Poly *p, const DpValue *doc, PolyReport report, void *arg)
+dp_poly_errors(DpPoly *p, const DpValue *doc, DpPolyReport report, void *arg)
 {
 	ItemWalk walk = { p, report, arg };
 
@@ -522,11 +522,11 @@ dp_poly_errors(Poly *p, const DpValue *doc, PolyReport report, void *arg)
  * One item.  Returns false when it is wrong and nobody wants to know more.
  */
 static bool
-visit_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg)
+visit_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg)
 {
 	ItemWalk *walk = arg;
-	Poly *p = walk->p;
-	const PolyVariant *v = NULL;
+	DpPoly *p = walk->p;
+	const DpPolyVariant *v = NULL;
 	DpValue kind;
 	bool has_kind;
 	bool ok = true;
@@ -545,7 +545,7 @@ visit_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg)
 		v = poly_variant(p, &kind);
 	if (v == NULL && !p->accept)
 	{
-		PolyPlace here = { place, p->field->steps[0].name, p->field->steps[0].namelen, 0 };
+		DpPolyPlace here = { place, p->field->steps[0].name, p->field->steps[0].namelen, 0 };
 
 		ok = told(walk, "by", &here, "variant", "a declared variant",
 				  walk->report == NULL ? NULL
@@ -591,7 +591,8 @@ visit_item(const DpValue *item, bool is_item, const PolyPlace *place, void *arg)
 
 /* Fields that belong to other variants. */
 static bool
-check_names(ItemWalk *walk, const PolyNames *names, const DpValue *document, const PolyPlace *place)
+check_names(ItemWalk *walk, const DpPolyNames *names, const DpValue *document,
+			const DpPolyPlace *place)
 {
 	DpIter iter;
 	DpElement field;
@@ -600,8 +601,8 @@ check_names(ItemWalk *walk, const PolyNames *names, const DpValue *document, con
 	dp_iter_init_value(&iter, document);
 	while (dp_iter_next(&iter, &field))
 	{
-		const PolyNames *below;
-		PolyPlace here = { place, field.name, field.namelen, 0 };
+		const DpPolyNames *below;
+		DpPolyPlace here = { place, field.name, field.namelen, 0 };
 
 		if ((names->filter & dp_poly_name_bit(field.name, field.namelen)) == 0)
 			continue;
@@ -628,7 +629,7 @@ check_names(ItemWalk *walk, const PolyNames *names, const DpValue *document, con
 			dp_iter_init_value(&elements, &field.value);
 			for (index = 0; dp_iter_next_value(&elements, &element); index++)
 			{
-				PolyPlace there = { &here, NULL, 0, index };
+				DpPolyPlace there = { &here, NULL, 0, index };
 
 				if (element.type == DP_TYPE_DOCUMENT && !check_names(walk, below, &element, &there))
 					return false;
@@ -638,8 +639,8 @@ check_names(ItemWalk *walk, const PolyNames *names, const DpValue *document, con
 	return true;
 }
 
-static const PolyNames *
-find_name(const PolyNames *names, const char *name, uint32 len)
+static const DpPolyNames *
+find_name(const DpPolyNames *names, const char *name, uint32 len)
 {
 	int i;
 
@@ -655,7 +656,7 @@ find_name(const PolyNames *names, const char *name, uint32 len)
 
 /* Reports what is wrong at a place.  Returns whether the walk goes on. */
 static bool
-told(ItemWalk *walk, const char *part, const PolyPlace *place, const char *rule,
+told(ItemWalk *walk, const char *part, const DpPolyPlace *place, const char *rule,
 	 const char *expected, const char *found)
 {
 	StringInfoData path;
@@ -715,7 +716,7 @@ note_error(const char *variant, const char *part, const char *path, const char *
  * The document is refused.
  */
 static void
-poly_refuse(Poly *p, const DpValue *doc)
+poly_refuse(DpPoly *p, const DpValue *doc)
 {
 	Refusal r = { 0 };
 
@@ -759,7 +760,7 @@ shown_value(const DpValue *value)
 static bool
 poly_settle(DpDecl *decl, const DpKey *key)
 {
-	Poly *p = dp_poly(decl);
+	DpPoly *p = dp_poly(decl);
 	struct varlena *doc;
 	DpValue value;
 	static const char plan_settle;

@@ -34,15 +34,15 @@
  * Names of fields that are refused, and of those on the way to them.  The
  * filter has a bit for each, so that most other names are told apart at once.
  */
-typedef struct PolyNames
+typedef struct DpPolyNames
 {
 	const char *name;
 	uint32 namelen;
 	bool refused;
 	uint64 filter; /* of the names below */
 	int nbelow;
-	struct PolyNames *below;
-} PolyNames;
+	struct DpPolyNames *below;
+} DpPolyNames;
 
 static inline uint64
 dp_poly_name_bit(const char *name, uint32 len)
@@ -52,7 +52,7 @@ dp_poly_name_bit(const char *name, uint32 len)
 							  63);
 }
 
-typedef struct PolyVariant
+typedef struct DpPolyVariant
 {
 	char *variant;
 	DpValue value; /* of the field */
@@ -60,13 +60,13 @@ typedef struct PolyVariant
 	DpValue schema_spec; /* type DP_TYPE_EOD: none */
 	DpSchema *schema;    /* or NULL */
 	bool closed;
-	PolyNames *foreign; /* what belongs to other variants only; NULL: nothing is refused */
-} PolyVariant;
+	DpPolyNames *foreign; /* what belongs to other variants only; NULL: nothing is refused */
+} DpPolyVariant;
 
 /* Variants that were found lately; a power of 2 */
 #define POLY_RECENT 32
 
-typedef struct Poly
+typedef struct DpPoly
 {
 	DpDecl *decl;
 	char *by;            /* as it is written */
@@ -77,48 +77,48 @@ typedef struct Poly
 	DpValue common_spec; /* type DP_TYPE_EOD: none */
 	DpSchema *common;    /* or NULL */
 	int nvariants;
-	PolyVariant *variants;
+	DpPolyVariant *variants;
 	uint32 mask;  /* of the table of variants by the hash of their value */
 	int16 *table; /* -1: free */
-	PolyVariant
+	DpPolyVariant
 		*recent[POLY_RECENT]; /* found before, by a part of the value's bytes; NULL: none yet */
 	bool splits;              /* other patterns split documents of the table */
-} Poly;
+} DpPoly;
 
 /* The pattern's view of a declaration, made once.  Raises what is wrong with its options. */
-extern Poly *dp_poly(DpDecl *decl);
+extern DpPoly *dp_poly(DpDecl *decl);
 
 /* Where an item is in its document: from the last step up. */
-typedef struct PolyPlace
+typedef struct DpPolyPlace
 {
-	const struct PolyPlace *up;
+	const struct DpPolyPlace *up;
 	const char *name; /* NULL: an element */
 	uint32 namelen;
 	uint32 index;
-} PolyPlace;
+} DpPolyPlace;
 
 /* Appends it as paths are written; nothing for the document itself. */
-extern void dp_poly_place_text(StringInfo out, const PolyPlace *place);
+extern void dp_poly_place_text(StringInfo out, const DpPolyPlace *place);
 
 /*
  * Calls visit for each item.  is_item is false for what stands in the place
  * of a sub-document and is none (null and absent ones are not told).  visit
  * returns false to stop, and so does the walk then.
  */
-typedef bool (*PolyVisit)(const DpValue *item, bool is_item, const PolyPlace *place, void *arg);
-extern bool dp_poly_each(const DpPath *parent, const DpValue *doc, PolyVisit visit, void *arg);
+typedef bool (*DpPolyVisit)(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg);
+extern bool dp_poly_each(const DpPath *parent, const DpValue *doc, DpPolyVisit visit, void *arg);
 
 /* Whether a document may be stored. */
-extern bool dp_poly_valid(Poly *p, const DpValue *doc);
+extern bool dp_poly_valid(DpPoly *p, const DpValue *doc);
 
 /*
  * What is wrong with a document: the item's variant (NULL: none), what says so
  * ("by", "common", "variant", "closed"), the path, the rule, and what people
  * may read.  All are valid during the call only.
  */
-typedef void (*PolyReport)(const char *variant, const char *part, const char *path,
-						   const char *rule, const char *expected, const char *found, void *arg);
-extern void dp_poly_errors(Poly *p, const DpValue *doc, PolyReport report, void *arg);
+typedef void (*DpPolyReport)(const char *variant, const char *part, const char *path,
+							 const char *rule, const char *expected, const char *found, void *arg);
+extern void dp_poly_errors(DpPoly *p, const DpValue *doc, DpPolyReport report, void *arg);
 
 /* schema.c */
 
@@ -127,6 +127,6 @@ extern void dp_poly_errors(Poly *p, const DpValue *doc, PolyReport report, void 
  * variant's own nor the common one does; NULL if there are none.  In the
  * current context.
  */
-extern PolyNames *dp_poly_foreign(const Poly *p, const PolyVariant *variant);
+extern DpPolyNames *dp_poly_foreign(const DpPoly *p, const DpPolyVariant *variant);
 
 #endif /* DP_PATTERNS_POLYMORPHIC_POLYMORPHIC_H */

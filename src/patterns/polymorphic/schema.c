@@ -34,15 +34,15 @@ static void names_of_schema(SchemaWord *name, const DpValue *schema, bool own);
 static void names_of_list(SchemaWord *name, const DpValue *list, bool own);
 static SchemaWord *name_add(SchemaWord *name, const char *s, uint32 len, bool own);
 static SchemaWord *name_below(SchemaWord *name, const char *s, uint32 len);
-static bool names_keep(const SchemaWord *from, PolyNames *into);
+static bool names_keep(const SchemaWord *from, DpPolyNames *into);
 static DpValue schema_itself(const DpValue *spec);
 static bool find_option(const DpValue *document, const char *name, uint8 type, DpValue *value);
 
-PolyNames *
-dp_poly_foreign(const Poly *p, const PolyVariant *variant)
+DpPolyNames *
+dp_poly_foreign(const DpPoly *p, const DpPolyVariant *variant)
 {
 	SchemaWord root = { 0 };
-	PolyNames *result = palloc0(sizeof(PolyNames));
+	DpPolyNames *result = palloc0(sizeof(DpPolyNames));
 	DpValue schema;
 	int i;
 
@@ -57,7 +57,7 @@ dp_poly_foreign(const Poly *p, const PolyVariant *variant)
 		names_of_schema(&root, &schema, true);
 	for (i = 0; i < p->nvariants; i++)
 	{
-		const PolyVariant *other = &p->variants[i];
+		const DpPolyVariant *other = &p->variants[i];
 
 		schema = schema_itself(&other->schema_spec);
 		if (other != variant && schema.type == DP_TYPE_DOCUMENT)
@@ -177,7 +177,7 @@ name_below(SchemaWord *name, const char *s, uint32 len)
  * there is anything.
  */
 static bool
-names_keep(const SchemaWord *from, PolyNames *into)
+names_keep(const SchemaWord *from, DpPolyNames *into)
 {
 	const SchemaWord *name;
 	int n = 0;
@@ -186,14 +186,14 @@ names_keep(const SchemaWord *from, PolyNames *into)
 		n++;
 	if (n == 0)
 		return false;
-	into->below = palloc0(sizeof(PolyNames) * n);
+	into->below = palloc0(sizeof(DpPolyNames) * n);
 	for (name = from->below; name != NULL; name = name->next)
 	{
-		PolyNames *below = &into->below[into->nbelow];
+		DpPolyNames *below = &into->below[into->nbelow];
 		const SchemaWord *inside;
 		bool described = false;
 
-		memset(below, 0, sizeof(PolyNames));
+		memset(below, 0, sizeof(DpPolyNames));
 		below->name = name->name;
 		below->namelen = name->len;
 		below->refused = !name->own;

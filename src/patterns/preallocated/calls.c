@@ -49,7 +49,7 @@ typedef enum Verb
 typedef struct Request
 {
 	Verb verb;
-	Preallocated *p;
+	DpPreallocated *p;
 	DpKey key;
 	int n;
 	const char **slots; /* sorted */
@@ -65,26 +65,26 @@ typedef struct Growth
 	int added;
 } Growth;
 
-static Preallocated *preallocated_argument(FunctionCallInfo fcinfo, int name);
+static DpPreallocated *preallocated_argument(FunctionCallInfo fcinfo, int name);
 static void request_read(FunctionCallInfo fcinfo, Verb verb, Request *r);
 static int compare_slots(const void *a, const void *b);
-static bool user_restricted(Preallocated *p);
-static struct varlena *hold_document(Preallocated *p, const DpKey *key);
-static void see_row(Preallocated *p, const DpKey *key);
-static struct varlena *see_document(Preallocated *p, const DpKey *key);
+static bool user_restricted(DpPreallocated *p);
+static struct varlena *hold_document(DpPreallocated *p, const DpKey *key);
+static void see_row(DpPreallocated *p, const DpKey *key);
+static struct varlena *see_document(DpPreallocated *p, const DpKey *key);
 static TimestampTz hold_end(const Request *r, TimestampTz now);
 static DpCell *request_cell(const Request *r, DpCells *cells, int i);
 static void free_value(const char *slot) pg_attribute_noreturn();
 static Datum request_run(FunctionCallInfo fcinfo, Verb verb);
 static bool run_with_claims(Request *r, struct varlena *doc);
 static struct varlena *
-run_in_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
-static void not_claimed(Preallocated *p) pg_attribute_noreturn();
-static DpCells *
-seen_cells(Preallocated *p, const DpKey *key, DpClaim **claims, int *nclaims, struct varlena **doc);
+run_in_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *arg);
+static void not_claimed(DpPreallocated *p) pg_attribute_noreturn();
+static DpCells *seen_cells(DpPreallocated *p, const DpKey *key, DpClaim **claims, int *nclaims,
+						   struct varlena **doc);
 static Datum adjacent(const DpCells *cells, int32 n, bool *isnull);
 static struct varlena *
-grow_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
+grow_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *arg);
 
 /*
  * preallocated_claim(rel, key, slots text[], holder, hold_for interval, name) -> bool
@@ -121,7 +121,7 @@ static Datum
 request_run(FunctionCallInfo fcinfo, Verb verb)
 {
 	Request r = { 0 };
-	Preallocated *p;
+	DpPreallocated *p;
 
 	request_read(fcinfo, verb, &r);
 	p = r.p;
@@ -193,7 +193,7 @@ run_with_claims(Request *r, struct varlena *doc)
  * time is over are freed on the way.
  */
 static struct varlena *
-run_in_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg)
+run_in_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *arg)
 {
 	Request *r = arg;
 	DpCells *cells = dp_preallocated_cells(p, doc, key);
@@ -280,7 +280,7 @@ Datum
 dp_preallocated_slots(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Preallocated *p = preallocated_argument(fcinfo, 2);
+	DpPreallocated *p = preallocated_argument(fcinfo, 2);
 	TimestampTz *until;
 	struct varlena *doc;
 	DpClaim *claims;
@@ -332,7 +332,7 @@ DP_FUNCTION(dp_preallocated_find);
 Datum
 dp_preallocated_find(PG_FUNCTION_ARGS)
 {
-	Preallocated *p = preallocated_argument(fcinfo, 3);
+	DpPreallocated *p = preallocated_argument(fcinfo, 3);
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext old;
 	struct varlena *doc;
@@ -490,7 +490,7 @@ DP_FUNCTION(dp_preallocated_extend);
 Datum
 dp_preallocated_extend(PG_FUNCTION_ARGS)
 {
-	Preallocated *p = preallocated_argument(fcinfo, 3);
+	DpPreallocated *p = preallocated_argument(fcinfo, 3);
 	struct varlena *shape;
 	Growth g = { 0 };
 	DpKey key;
@@ -522,7 +522,7 @@ dp_preallocated_extend(PG_FUNCTION_ARGS)
 
 /* The document with more slots: a DpPreallocatedChange. */
 static struct varlena *
-grow_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg)
+grow_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *arg)
 {
 	Growth *g = arg;
 	const char *why = "";
@@ -578,7 +578,7 @@ grow_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg)
  * The declaration that rel and name stand for.  The lock keeps it as it is
  * until the transaction ends.
  */
-static Preallocated *
+static DpPreallocated *
 preallocated_argument(FunctionCallInfo fcinfo, int name)
 {
 	Oid relid;
@@ -707,7 +707,7 @@ free_value(const char *slot)
  * may not update the document, or not read it: he is told what is taken.
  */
 static bool
-user_restricted(Preallocated *p)
+user_restricted(DpPreallocated *p)
 {
 	Oid relid = p->decl->target;
 	Oid user = GetUserId();
@@ -726,7 +726,7 @@ user_restricted(Preallocated *p)
  * may hold it too and write it.  Raises NO_DATA_FOUND.
  */
 static struct varlena *
-hold_document(Preallocated *p, const DpKey *key)
+hold_document(DpPreallocated *p, const DpKey *key)
 {
 	bool restricted = user_restricted(p);
 	bool isnull;
@@ -746,7 +746,7 @@ hold_document(Preallocated *p, const DpKey *key)
  * is an error, also where in the end nothing is written.  Raises NO_DATA_FOUND.
  */
 static void
-see_row(Preallocated *p, const DpKey *key)
+see_row(DpPreallocated *p, const DpKey *key)
 {
 	bool restricted = user_restricted(p);
 
@@ -761,7 +761,7 @@ see_row(Preallocated *p, const DpKey *key)
 
 /* The document that the user sees.  Raises NO_DATA_FOUND. */
 static struct varlena *
-see_document(Preallocated *p, const DpKey *key)
+see_document(DpPreallocated *p, const DpKey *key)
 {
 	bool isnull;
 	Datum value;
@@ -776,7 +776,8 @@ see_document(Preallocated *p, const DpKey *key)
 
 /* The cells of the document that the user sees, with who holds them now. */
 static DpCells *
-seen_cells(Preallocated *p, const DpKey *key, DpClaim **claims, int *nclaims, struct varlena **doc)
+seen_cells(DpPreallocated *p, const DpKey *key, DpClaim **claims, int *nclaims,
+		   struct varlena **doc)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	DpCells *cells;
@@ -798,7 +799,7 @@ seen_cells(Preallocated *p, const DpKey *key, DpClaim **claims, int *nclaims, st
 
 /* Raises INVALID_PARAMETER_VALUE. */
 static void
-not_claimed(Preallocated *p)
+not_claimed(DpPreallocated *p)
 {
 	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					errmsg("the slots of the preallocated pattern \"%s\" are those of a clock",

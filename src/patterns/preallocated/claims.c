@@ -52,26 +52,26 @@
 static const char plan_read, plan_taken, plan_versions, plan_insert, plan_delete, plan_lock,
 	plan_prolong, plan_drop, plan_take_out, plan_put_in, plan_adopt, plan_orphans, plan_exists;
 
-static Oid claims_table(Preallocated *p);
+static Oid claims_table(DpPreallocated *p);
 static SPIPlanPtr
-claims_plan(Preallocated *p, const void *id, const char *before, const char *condition,
+claims_plan(DpPreallocated *p, const void *id, const char *before, const char *condition,
 			const char *after, int nextra, const Oid *extra);
-static void claims_delete(Preallocated *p, Datum *values, const char *slot);
-static bool snapshot_shows(Preallocated *p, const DpKey *key, const char *slot, TimestampTz now);
-static void verify_snapshot(Preallocated *p, const DpKey *key, const char *slot);
+static void claims_delete(DpPreallocated *p, Datum *values, const char *slot);
+static bool snapshot_shows(DpPreallocated *p, const DpKey *key, const char *slot, TimestampTz now);
+static void verify_snapshot(DpPreallocated *p, const DpKey *key, const char *slot);
 static void changed_since(DpDecl *decl, const char *slot) pg_attribute_noreturn();
 static uint64 run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapshot);
-static bool claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+static bool claims_lock(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
 						const DpValue *holder, bool expired_too);
-static void drop_orphans(Preallocated *p);
-static void moves_finish(Preallocated *p);
+static void drop_orphans(DpPreallocated *p);
+static void moves_finish(DpPreallocated *p);
 
 /*
  * The table of claims.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is
  * missing.
  */
 static Oid
-claims_table(Preallocated *p)
+claims_table(DpPreallocated *p)
 {
 	if (!OidIsValid(p->side) && p->pair != NULL)
 	{
@@ -96,7 +96,7 @@ claims_table(Preallocated *p)
  * after".  The parameters after the key's columns are of the extra types.
  */
 static SPIPlanPtr
-claims_plan(Preallocated *p, const void *id, const char *before, const char *condition,
+claims_plan(DpPreallocated *p, const void *id, const char *before, const char *condition,
 			const char *after, int nextra, const Oid *extra)
 {
 	SPIPlanPtr plan;
@@ -120,7 +120,7 @@ claims_plan(Preallocated *p, const void *id, const char *before, const char *con
 }
 
 bool
-dp_preallocated_row(Preallocated *p, const void *id, const char *what, const char *after,
+dp_preallocated_row(DpPreallocated *p, const void *id, const char *what, const char *after,
 					const DpKey *key, int flags)
 {
 	DpDecl *decl = p->decl;
@@ -149,7 +149,7 @@ dp_preallocated_row(Preallocated *p, const void *id, const char *what, const cha
 }
 
 int
-dp_claims_read(Preallocated *p, const DpKey *key, bool latest, TimestampTz now, DpClaim **claims)
+dp_claims_read(DpPreallocated *p, const DpKey *key, bool latest, TimestampTz now, DpClaim **claims)
 {
 	static const Oid extra[] = { TIMESTAMPTZOID };
 	DpDecl *decl = p->decl;
@@ -206,7 +206,7 @@ dp_claims_show(DpCells *cells, const DpClaim *claims, int n)
  * primary key.
  */
 bool
-dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+dp_claims_take(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
 			   const DpValue *holder, TimestampTz until, TimestampTz now)
 {
 	DpDecl *decl = p->decl;
@@ -297,7 +297,7 @@ dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int 
 
 /* Removes the claim of a slot; values begins with the key. */
 static void
-claims_delete(Preallocated *p, Datum *values, const char *slot)
+claims_delete(DpPreallocated *p, Datum *values, const char *slot)
 {
 	static const Oid extra[] = { TEXTOID };
 	DpDecl *decl = p->decl;
@@ -322,7 +322,7 @@ claims_delete(Preallocated *p, Datum *values, const char *slot)
  * noted: who gets a slot writes it, and whoever wants to change it meets that.
  */
 static bool
-snapshot_shows(Preallocated *p, const DpKey *key, const char *slot, TimestampTz now)
+snapshot_shows(DpPreallocated *p, const DpKey *key, const char *slot, TimestampTz now)
 {
 	DpDecl *decl = p->decl;
 	Relation rel = table_open(claims_table(p), AccessShareLock);
@@ -371,7 +371,7 @@ snapshot_shows(Preallocated *p, const DpKey *key, const char *slot, TimestampTz 
  * snapshot.  Reading with it lets SERIALIZABLE note what was looked at.
  */
 static void
-verify_snapshot(Preallocated *p, const DpKey *key, const char *slot)
+verify_snapshot(DpPreallocated *p, const DpKey *key, const char *slot)
 {
 	static const Oid extra[] = { TEXTOID };
 	DpDecl *decl = p->decl;
@@ -438,7 +438,7 @@ run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapsho
  * expired_too: also those whose time is over while nobody else has taken them.
  */
 static bool
-claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+claims_lock(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
 			const DpValue *holder, bool expired_too)
 {
 	static const Oid extra[] = { TEXTOID };
@@ -482,7 +482,7 @@ claims_lock(Preallocated *p, const DpKey *key, const char *const *slots, int n,
 }
 
 bool
-dp_claims_prolong(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+dp_claims_prolong(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
 				  const DpValue *holder, bool for_good, TimestampTz until)
 {
 	static const Oid extra[] = { TEXTOID, TIMESTAMPTZOID };
@@ -528,7 +528,7 @@ dp_claims_prolong(Preallocated *p, const DpKey *key, const char *const *slots, i
 }
 
 bool
-dp_claims_release(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+dp_claims_release(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
 				  const DpValue *holder)
 {
 	DpDecl *decl = p->decl;
@@ -544,7 +544,7 @@ dp_claims_release(Preallocated *p, const DpKey *key, const char *const *slots, i
 }
 
 void
-dp_claims_adopt(Preallocated *p, const DpKey *key, const DpCells *cells)
+dp_claims_adopt(DpPreallocated *p, const DpKey *key, const DpCells *cells)
 {
 	DpDecl *decl = p->decl;
 	Oid table = claims_table(p);
@@ -601,7 +601,7 @@ dp_claims_adopt(Preallocated *p, const DpKey *key, const DpCells *cells)
  * BEFORE UPDATE of a row.
  */
 void
-dp_claims_before(Preallocated *p, TriggerData *trigdata)
+dp_claims_before(DpPreallocated *p, TriggerData *trigdata)
 {
 	dp_moves_before(p->decl, trigdata);
 }
@@ -610,7 +610,7 @@ dp_claims_before(Preallocated *p, TriggerData *trigdata)
  * AFTER DELETE of a row, or UPDATE that changes its key.
  */
 void
-dp_claims_after(Preallocated *p, TriggerData *trigdata)
+dp_claims_after(DpPreallocated *p, TriggerData *trigdata)
 {
 	DpKey from;
 
@@ -628,7 +628,7 @@ dp_claims_after(Preallocated *p, TriggerData *trigdata)
  * AFTER UPDATE, DELETE or TRUNCATE, once per statement.
  */
 void
-dp_claims_statement(Preallocated *p, TriggerData *trigdata)
+dp_claims_statement(DpPreallocated *p, TriggerData *trigdata)
 {
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 		drop_orphans(p);
@@ -655,7 +655,7 @@ dp_preallocated_drop_orphans(PG_FUNCTION_ARGS)
 
 /* Remove the claims whose document does not exist. */
 static void
-drop_orphans(Preallocated *p)
+drop_orphans(DpPreallocated *p)
 {
 	DpDecl *decl = p->decl;
 	Oid table;
@@ -700,7 +700,7 @@ drop_orphans(Preallocated *p)
  * under their new keys then: keys may have changed places.
  */
 static void
-moves_finish(Preallocated *p)
+moves_finish(DpPreallocated *p)
 {
 	DpDecl *decl = p->decl;
 	int nkeys = decl->nkeys;

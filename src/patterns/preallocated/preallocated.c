@@ -58,24 +58,24 @@ static const char plan_lock_self;
 
 static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn();
 static DpPath *path_beside(const DpPath *path, const char *name, const char *suffix);
-static HeapTuple preallocated_before(Preallocated *p, TriggerData *trigdata);
-static struct varlena *arrange_insert(Preallocated *p, struct varlena *doc);
+static HeapTuple preallocated_before(DpPreallocated *p, TriggerData *trigdata);
+static struct varlena *arrange_insert(DpPreallocated *p, struct varlena *doc);
 static struct varlena *
-arrange_update(Preallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc);
-static struct varlena *arrange_available(Preallocated *p, struct varlena *doc);
-static bool available_is_held(Preallocated *p, struct varlena *doc);
-static struct varlena *month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old,
+arrange_update(DpPreallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc);
+static struct varlena *arrange_available(DpPreallocated *p, struct varlena *doc);
+static bool available_is_held(DpPreallocated *p, struct varlena *doc);
+static struct varlena *month_changed(DpPreallocated *p, TriggerData *trigdata, struct varlena *old,
 									 struct varlena *doc, const DpValue *before);
 static bool until_old_copy(const DpValue *was, const DpValue *is);
-static void verify_until(Preallocated *p, struct varlena *doc, DpCells *cells);
+static void verify_until(DpPreallocated *p, struct varlena *doc, DpCells *cells);
 static bool filled_now(void);
-static void note_filled(Preallocated *p);
-static bool was_filled(Preallocated *p);
+static void note_filled(DpPreallocated *p);
+static bool was_filled(DpPreallocated *p);
 static struct varlena *keep_path(struct varlena *doc, struct varlena *from, const DpPath *path);
-static struct varlena *row_document(Preallocated *p, HeapTuple tuple, TupleDesc desc);
-static void adopt_row(Preallocated *p, TriggerData *trigdata);
+static struct varlena *row_document(DpPreallocated *p, HeapTuple tuple, TupleDesc desc);
+static void adopt_row(DpPreallocated *p, TriggerData *trigdata);
 static struct varlena *
-empty_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
+empty_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *arg);
 
 /*
  * preallocated_trigger(): the triggers of the pattern on its table.
@@ -86,7 +86,7 @@ dp_preallocated_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	DpDecl *decl;
-	Preallocated *p;
+	DpPreallocated *p;
 
 	if (CALLED_AS_TRIGGER(fcinfo) && fcinfo->flinfo->fn_extra == NULL &&
 		TRIGGER_FIRED_FOR_ROW(trigdata->tg_event) && dp_partition_restoring(trigdata->tg_relation))
@@ -122,10 +122,10 @@ dp_preallocated_trigger(PG_FUNCTION_ARGS)
  * The options of a declaration, read once.  Raises INVALID_PARAMETER_VALUE:
  * anybody can make a trigger with any argument on his own table.
  */
-Preallocated *
+DpPreallocated *
 dp_preallocated(DpDecl *decl)
 {
-	Preallocated *p = decl->state;
+	DpPreallocated *p = decl->state;
 	char *store;
 	DpValue shape;
 	MemoryContext old;
@@ -133,7 +133,7 @@ dp_preallocated(DpDecl *decl)
 	if (likely(p != NULL))
 		return p;
 	old = MemoryContextSwitchTo(decl->context);
-	p = palloc0(sizeof(Preallocated));
+	p = palloc0(sizeof(DpPreallocated));
 	p->decl = decl;
 	p->field_text = dp_decl_text(decl, "field");
 	if (p->field_text == NULL)
@@ -247,7 +247,7 @@ dp_preallocated_until_path(PG_FUNCTION_ARGS)
 }
 
 bool
-dp_preallocated_field(Preallocated *p, struct varlena *doc, DpValue *field, const char **why)
+dp_preallocated_field(DpPreallocated *p, struct varlena *doc, DpValue *field, const char **why)
 {
 	struct varlena *empty;
 
@@ -261,7 +261,7 @@ dp_preallocated_field(Preallocated *p, struct varlena *doc, DpValue *field, cons
 }
 
 DpCells *
-dp_preallocated_cells(Preallocated *p, struct varlena *doc, const DpKey *key)
+dp_preallocated_cells(DpPreallocated *p, struct varlena *doc, const DpKey *key)
 {
 	DpValue field;
 	DpCells *cells = NULL;
@@ -275,7 +275,7 @@ dp_preallocated_cells(Preallocated *p, struct varlena *doc, const DpKey *key)
 }
 
 struct varlena *
-dp_preallocated_put(Preallocated *p, struct varlena *doc, const DpValue *field, int available)
+dp_preallocated_put(DpPreallocated *p, struct varlena *doc, const DpValue *field, int available)
 {
 	struct varlena *result = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, field);
 
@@ -291,7 +291,7 @@ dp_preallocated_put(Preallocated *p, struct varlena *doc, const DpValue *field, 
 }
 
 void
-dp_preallocated_refuse(Preallocated *p, const DpKey *key, const char *what, const char *detail)
+dp_preallocated_refuse(DpPreallocated *p, const DpKey *key, const char *what, const char *detail)
 {
 	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
 					key != NULL ? errmsg("field \"%s\" of the document %s of table %s %s",
@@ -303,7 +303,7 @@ dp_preallocated_refuse(Preallocated *p, const DpKey *key, const char *what, cons
 }
 
 TimestampTz
-dp_preallocated_until(Preallocated *p, struct varlena *doc, const char *slot)
+dp_preallocated_until(DpPreallocated *p, struct varlena *doc, const char *slot)
 {
 	DpValue until;
 	DpValue value;
@@ -317,7 +317,7 @@ dp_preallocated_until(Preallocated *p, struct varlena *doc, const char *slot)
 }
 
 int
-dp_preallocated_expire(Preallocated *p, struct varlena *doc, DpCells *cells, TimestampTz now)
+dp_preallocated_expire(DpPreallocated *p, struct varlena *doc, DpCells *cells, TimestampTz now)
 {
 	DpValue until;
 	DpIter iter;
@@ -346,7 +346,7 @@ dp_preallocated_expire(Preallocated *p, struct varlena *doc, DpCells *cells, Tim
  * BEFORE INSERT OR UPDATE of a row.
  */
 static HeapTuple
-preallocated_before(Preallocated *p, TriggerData *trigdata)
+preallocated_before(DpPreallocated *p, TriggerData *trigdata)
 {
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
 	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
@@ -417,7 +417,7 @@ preallocated_before(Preallocated *p, TriggerData *trigdata)
 
 /* A new document: given its slots, or found to have them. */
 static struct varlena *
-arrange_insert(Preallocated *p, struct varlena *doc)
+arrange_insert(DpPreallocated *p, struct varlena *doc)
 {
 	const char *why = "";
 	DpValue field;
@@ -458,7 +458,7 @@ arrange_insert(Preallocated *p, struct varlena *doc)
 
 /* A document that is written over an old one: the slots stay as they were. */
 static struct varlena *
-arrange_update(Preallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc)
+arrange_update(DpPreallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc)
 {
 	const char *why = "";
 	DpValue before;
@@ -525,7 +525,7 @@ arrange_update(Preallocated *p, TriggerData *trigdata, struct varlena *old, stru
  * and it counts them so.  Who frees a cell of the present document leaves the count as it was.
  */
 bool
-dp_preallocated_old_copy(Preallocated *p, struct varlena *old, struct varlena *doc)
+dp_preallocated_old_copy(DpPreallocated *p, struct varlena *old, struct varlena *doc)
 {
 	const char *why;
 	DpValue was;
@@ -583,7 +583,7 @@ until_old_copy(const DpValue *was, const DpValue *is)
  * is taken in the old one would be lost.  Who claims is waited for.
  */
 static struct varlena *
-month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc,
+month_changed(DpPreallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc,
 			  const DpValue *before)
 {
 	const char *why = "";
@@ -627,7 +627,7 @@ month_changed(Preallocated *p, TriggerData *trigdata, struct varlena *old, struc
 
 /* Whether a document has another number of free cells than the pattern has given it. */
 static bool
-available_is_held(Preallocated *p, struct varlena *doc)
+available_is_held(DpPreallocated *p, struct varlena *doc)
 {
 	DpValue value;
 	DpValue n;
@@ -651,7 +651,7 @@ available_is_held(Preallocated *p, struct varlena *doc)
  * otherwise it is counted when it is asked for and stored nowhere.
  */
 static struct varlena *
-arrange_available(Preallocated *p, struct varlena *doc)
+arrange_available(DpPreallocated *p, struct varlena *doc)
 {
 	DpValue value;
 	DpCells *cells;
@@ -682,7 +682,7 @@ arrange_available(Preallocated *p, struct varlena *doc)
  * declaration.  cells: NULL if it has none yet.
  */
 static void
-verify_until(Preallocated *p, struct varlena *doc, DpCells *cells)
+verify_until(DpPreallocated *p, struct varlena *doc, DpCells *cells)
 {
 	const char *why = dp_preallocated_until_wrong(p, doc, cells);
 
@@ -691,7 +691,7 @@ verify_until(Preallocated *p, struct varlena *doc, DpCells *cells)
 }
 
 const char *
-dp_preallocated_until_wrong(Preallocated *p, struct varlena *doc, DpCells *cells)
+dp_preallocated_until_wrong(DpPreallocated *p, struct varlena *doc, DpCells *cells)
 {
 	DpValue until;
 	DpIter iter;
@@ -725,7 +725,7 @@ filled_now(void)
 
 /* Remember that this command has given a document the empty shape. */
 static void
-note_filled(Preallocated *p)
+note_filled(DpPreallocated *p)
 {
 	if (was_filled(p))
 		return;
@@ -743,7 +743,7 @@ note_filled(Preallocated *p)
  * Whether it has: then it is an INSERT whose ON CONFLICT DO UPDATE writes what was to be inserted.
  */
 static bool
-was_filled(Preallocated *p)
+was_filled(DpPreallocated *p)
 {
 	int i;
 
@@ -769,7 +769,7 @@ keep_path(struct varlena *doc, struct varlena *from, const DpPath *path)
 
 /* The document of a row, or NULL. */
 static struct varlena *
-row_document(Preallocated *p, HeapTuple tuple, TupleDesc desc)
+row_document(DpPreallocated *p, HeapTuple tuple, TupleDesc desc)
 {
 	bool isnull;
 	Datum value = heap_getattr(tuple, p->decl->doc_attnum, desc, &isnull);
@@ -781,7 +781,7 @@ row_document(Preallocated *p, HeapTuple tuple, TupleDesc desc)
  * AFTER INSERT of a row: what it came with taken is claimed.
  */
 static void
-adopt_row(Preallocated *p, TriggerData *trigdata)
+adopt_row(DpPreallocated *p, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *doc = row_document(p, trigdata->tg_trigtuple, desc);
@@ -803,7 +803,7 @@ adopt_row(Preallocated *p, TriggerData *trigdata)
  * claims.  A DpPreallocatedChange.
  */
 static struct varlena *
-empty_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg)
+empty_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *arg)
 {
 	bool *written = arg;
 	const char *why = "";
@@ -859,7 +859,7 @@ empty_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg
 }
 
 bool
-dp_preallocated_write(Preallocated *p, const DpKey *key, LockTupleMode mode,
+dp_preallocated_write(DpPreallocated *p, const DpKey *key, LockTupleMode mode,
 					  DpPreallocatedChange change, void *arg)
 {
 	DpDecl *decl = p->decl;
@@ -886,7 +886,7 @@ dp_preallocated_write(Preallocated *p, const DpKey *key, LockTupleMode mode,
 }
 
 bool
-dp_preallocated_settle(Preallocated *p, const DpKey *key)
+dp_preallocated_settle(DpPreallocated *p, const DpKey *key)
 {
 	bool written = false;
 

@@ -29,7 +29,7 @@
 /* The longest holder, in bytes */
 #define DP_HOLDER_MAX_SIZE 1024
 
-typedef struct Preallocated
+typedef struct DpPreallocated
 {
 	DpDecl *decl;
 	char *field_text;
@@ -42,57 +42,57 @@ typedef struct Preallocated
 	char *pair;              /* NULL unless there is a table of claims */
 	Oid side;                /* that table, InvalidOid until it is found */
 	struct DpLookup *lookup; /* of rows, by their keys; made when it is wanted */
-} Preallocated;
+} DpPreallocated;
 
 /* preallocated.c */
 
 /* The pattern's view of a declaration. */
-extern Preallocated *dp_preallocated(DpDecl *decl);
+extern DpPreallocated *dp_preallocated(DpDecl *decl);
 
 /*
  * The field of a document, or an empty one where it has none.  False if it can
  * have none: see dp_shape_empty().
  */
 extern bool
-dp_preallocated_field(Preallocated *p, struct varlena *doc, DpValue *field, const char **why);
+dp_preallocated_field(DpPreallocated *p, struct varlena *doc, DpValue *field, const char **why);
 
 /* The document with this field, and with the number of free cells if that is declared. */
 extern struct varlena *
-dp_preallocated_put(Preallocated *p, struct varlena *doc, const DpValue *field, int available);
+dp_preallocated_put(DpPreallocated *p, struct varlena *doc, const DpValue *field, int available);
 
 /* The cells of a document.  Raises CHECK_VIOLATION if it has not the shape. */
-extern DpCells *dp_preallocated_cells(Preallocated *p, struct varlena *doc, const DpKey *key);
+extern DpCells *dp_preallocated_cells(DpPreallocated *p, struct varlena *doc, const DpKey *key);
 
 /* Whether doc may have been read before cells of old were taken. */
-extern bool dp_preallocated_old_copy(Preallocated *p, struct varlena *old, struct varlena *doc);
+extern bool dp_preallocated_old_copy(DpPreallocated *p, struct varlena *old, struct varlena *doc);
 
 /* Raises CHECK_VIOLATION; key may be NULL. */
-extern void dp_preallocated_refuse(Preallocated *p, const DpKey *key, const char *what,
+extern void dp_preallocated_refuse(DpPreallocated *p, const DpKey *key, const char *what,
 								   const char *detail) pg_attribute_noreturn();
 
 /* Until when the slot of a document is held (store => 'document'); DT_NOEND: for good. */
-extern TimestampTz dp_preallocated_until(Preallocated *p, struct varlena *doc, const char *slot);
+extern TimestampTz dp_preallocated_until(DpPreallocated *p, struct varlena *doc, const char *slot);
 
 /* What is wrong with those times in a document, if something is; else NULL. */
 extern const char *
-dp_preallocated_until_wrong(Preallocated *p, struct varlena *doc, DpCells *cells);
+dp_preallocated_until_wrong(DpPreallocated *p, struct varlena *doc, DpCells *cells);
 
 /* Frees the cells of a document whose holds have expired; how many. */
 extern int
-dp_preallocated_expire(Preallocated *p, struct varlena *doc, DpCells *cells, TimestampTz now);
+dp_preallocated_expire(DpPreallocated *p, struct varlena *doc, DpCells *cells, TimestampTz now);
 
 /*
  * Writes a new document to a row, as the pattern.  change() gives it, or NULL
  * if nothing is to be written; it is called again if somebody else was faster,
  * with the row locked.  False if there is no such row.
  */
-typedef struct varlena *(*DpPreallocatedChange)(Preallocated *p, struct varlena *doc,
+typedef struct varlena *(*DpPreallocatedChange)(DpPreallocated *p, struct varlena *doc,
 												const DpKey *key, void *arg);
-extern bool dp_preallocated_write(Preallocated *p, const DpKey *key, LockTupleMode mode,
+extern bool dp_preallocated_write(DpPreallocated *p, const DpKey *key, LockTupleMode mode,
 								  DpPreallocatedChange change, void *arg);
 
 /* Brings a document in shape: taken cells become claims.  Whether it had to be written. */
-extern bool dp_preallocated_settle(Preallocated *p, const DpKey *key);
+extern bool dp_preallocated_settle(DpPreallocated *p, const DpKey *key);
 
 /* claims.c: the table of claims.  All are called inside SPI_connect(). */
 
@@ -109,7 +109,7 @@ typedef struct DpClaim
  * calling statement sees, or the latest.
  */
 extern int
-dp_claims_read(Preallocated *p, const DpKey *key, bool latest, TimestampTz now, DpClaim **claims);
+dp_claims_read(DpPreallocated *p, const DpKey *key, bool latest, TimestampTz now, DpClaim **claims);
 
 /* Writes who holds cells into them. */
 extern void dp_claims_show(DpCells *cells, const DpClaim *claims, int n);
@@ -119,33 +119,33 @@ extern void dp_claims_show(DpCells *cells, const DpClaim *claims, int n);
  * caller.  In a transaction of one snapshot T_R_SERIALIZATION_FAILURE is
  * raised if what the slots are has changed since.
  */
-extern bool dp_claims_take(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+extern bool dp_claims_take(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
 						   const DpValue *holder, TimestampTz until, TimestampTz now);
 
 /*
  * Prolongs holds to until, or ends them: all, or none if one of them is not this holder's any more.
  */
-extern bool dp_claims_prolong(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+extern bool dp_claims_prolong(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
 							  const DpValue *holder, bool for_good, TimestampTz until);
-extern bool dp_claims_release(Preallocated *p, const DpKey *key, const char *const *slots, int n,
+extern bool dp_claims_release(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
 							  const DpValue *holder);
 
 /*
  * Makes claims of the cells that a document came with.  Raises CHECK_VIOLATION where somebody else
  * holds one.
  */
-extern void dp_claims_adopt(Preallocated *p, const DpKey *key, const DpCells *cells);
+extern void dp_claims_adopt(DpPreallocated *p, const DpKey *key, const DpCells *cells);
 
 /* The triggers let the claims follow their documents. */
-extern void dp_claims_before(Preallocated *p, TriggerData *trigdata);
-extern void dp_claims_after(Preallocated *p, TriggerData *trigdata);
-extern void dp_claims_statement(Preallocated *p, TriggerData *trigdata);
+extern void dp_claims_before(DpPreallocated *p, TriggerData *trigdata);
+extern void dp_claims_after(DpPreallocated *p, TriggerData *trigdata);
+extern void dp_claims_statement(DpPreallocated *p, TriggerData *trigdata);
 
 /*
  * Runs a SELECT about the row of a key: the latest state unless flags say
  * otherwise.  Whether there is one.
  */
-extern bool dp_preallocated_row(Preallocated *p, const void *id, const char *what,
+extern bool dp_preallocated_row(DpPreallocated *p, const void *id, const char *what,
 								const char *after, const DpKey *key, int flags);
 
 #endif /* DP_PATTERNS_PREALLOCATED_PREALLOCATED_H */

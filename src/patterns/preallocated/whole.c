@@ -35,7 +35,7 @@ static CommandId read_command = 0;
 static Snapshot read_snapshot = NULL;
 
 static struct varlena *
-whole_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg);
+whole_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *arg);
 static void note_time(bool latest);
 static bool methods_is_split(DpDecl *decl, struct varlena *stored);
 static struct varlena *
@@ -53,7 +53,7 @@ Datum
 dp_preallocated_wrong(PG_FUNCTION_ARGS)
 {
 	DpDecl decl = { 0 };
-	Preallocated *p;
+	DpPreallocated *p;
 	struct varlena *doc = PG_GETARG_VARLENA_PP(1);
 	DpValue field;
 	DpCells *cells;
@@ -100,7 +100,7 @@ Datum
 dp_preallocated_has_slot(PG_FUNCTION_ARGS)
 {
 	DpDecl decl = { 0 };
-	Preallocated *p;
+	DpPreallocated *p;
 	struct varlena *doc = PG_GETARG_VARLENA_PP(1);
 	DpValue field;
 	DpCells *cells;
@@ -128,7 +128,7 @@ dp_preallocated_put_back(PG_FUNCTION_ARGS)
 {
 	Oid relid = PG_GETARG_OID(0);
 	DpDecl *decl;
-	Preallocated *p;
+	DpPreallocated *p;
 	StringInfoData sql;
 	Portal portal;
 	DpActor self;
@@ -188,7 +188,7 @@ dp_preallocated_put_back(PG_FUNCTION_ARGS)
 
 /* The document as the view shows it: a DpPreallocatedChange. */
 static struct varlena *
-whole_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg)
+whole_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *arg)
 {
 	bool *written = arg;
 	MemoryContext caller = CurrentMemoryContext;
@@ -218,7 +218,7 @@ whole_document(Preallocated *p, struct varlena *doc, const DpKey *key, void *arg
 static bool
 methods_is_split(DpDecl *decl, struct varlena *stored)
 {
-	Preallocated *p = dp_preallocated(decl);
+	DpPreallocated *p = dp_preallocated(decl);
 	DpValue value;
 
 	if (p->shape->kind == DP_SHAPE_CLOCK)
@@ -248,7 +248,7 @@ note_time(bool latest)
 static struct varlena *
 methods_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
 {
-	Preallocated *p = dp_preallocated(decl);
+	DpPreallocated *p = dp_preallocated(decl);
 	DpValue field;
 	DpCells *cells;
 	const char *why;
@@ -288,7 +288,7 @@ static struct varlena *
 methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 			 struct varlena *new_whole)
 {
-	Preallocated *p = dp_preallocated(decl);
+	DpPreallocated *p = dp_preallocated(decl);
 	const DpPath *paths[3];
 	struct varlena *result = new_whole;
 	DpValue was;
@@ -327,7 +327,7 @@ methods_settle(DpDecl *decl, const DpKey *key)
 static List *
 methods_split(DpDecl *decl)
 {
-	Preallocated *p = dp_preallocated(decl);
+	DpPreallocated *p = dp_preallocated(decl);
 	List *fields;
 
 	if (p->shape->kind == DP_SHAPE_CLOCK)

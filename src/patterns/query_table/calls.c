@@ -29,13 +29,13 @@
 #include "kit/sql/text.h"
 #include "patterns/query_table/query_table.h"
 
-static QueryTable *query_table_argument(FunctionCallInfo fcinfo);
-static QueryTable *query_table_of(Oid table);
-static Datum read_argument(const QueryColumn *column, Datum value, Oid type);
+static DpQueryTable *query_table_argument(FunctionCallInfo fcinfo);
+static DpQueryTable *query_table_of(Oid table);
+static Datum read_argument(const DpQueryColumn *column, Datum value, Oid type);
 static bool query_table_settle(DpDecl *decl, const DpKey *key);
 
 /* The query table that the first two arguments, a table and a name, mean. */
-static QueryTable *
+static DpQueryTable *
 query_table_argument(FunctionCallInfo fcinfo)
 {
 	Oid rel = PG_GETARG_OID(0);
@@ -51,7 +51,7 @@ DP_FUNCTION(dp_query_table_verify);
 Datum
 dp_query_table_verify(PG_FUNCTION_ARGS)
 {
-	QueryTable *q = query_table_argument(fcinfo);
+	DpQueryTable *q = query_table_argument(fcinfo);
 	int i;
 
 	for (i = 0; q->limit > 0 && i < q->nplace; i++)
@@ -115,7 +115,7 @@ DP_FUNCTION(dp_query_table_path);
 Datum
 dp_query_table_path(PG_FUNCTION_ARGS)
 {
-	QueryTable *q = query_table_argument(fcinfo);
+	DpQueryTable *q = query_table_argument(fcinfo);
 	char *column = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	int i;
 
@@ -141,14 +141,14 @@ DP_FUNCTION(dp_query_table_columns);
 Datum
 dp_query_table_columns(PG_FUNCTION_ARGS)
 {
-	QueryTable *q = query_table_argument(fcinfo);
+	DpQueryTable *q = query_table_argument(fcinfo);
 	int n = q->ncolumns + q->nkeys;
 	Datum *names = palloc(sizeof(Datum) * n);
 	int i;
 
 	for (i = 0; i < n; i++)
 	{
-		const QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
+		const DpQueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
 
 		names[i] = CStringGetTextDatum(get_attname(q->table, column->attnum, false));
 	}
@@ -163,19 +163,19 @@ DP_FUNCTION(dp_query_table_expected);
 Datum
 dp_query_table_expected(PG_FUNCTION_ARGS)
 {
-	QueryTable *q = query_table_argument(fcinfo);
+	DpQueryTable *q = query_table_argument(fcinfo);
 	Datum keys[INDEX_MAX_KEYS] = { 0 };
 	Datum *texts = palloc(sizeof(Datum) * q->ncolumns);
 	bool *nulls = palloc(sizeof(bool) * q->ncolumns);
 	int lower = 1;
-	QueryImage image;
+	DpQueryImage image;
 	int i;
 
 	if (!dp_query_image(q, PG_GETARG_VARLENA_PP(2), keys, &image))
 		PG_RETURN_NULL();
 	for (i = 0; i < q->ncolumns; i++)
 	{
-		const QueryColumn *column = &q->columns[i];
+		const DpQueryColumn *column = &q->columns[i];
 		Oid output;
 		bool varlena;
 
@@ -198,9 +198,9 @@ DP_FUNCTION(dp_query_table_hash);
 Datum
 dp_query_table_hash(PG_FUNCTION_ARGS)
 {
-	QueryTable *q = query_table_argument(fcinfo);
+	DpQueryTable *q = query_table_argument(fcinfo);
 	Datum keys[INDEX_MAX_KEYS] = { 0 };
-	QueryImage image;
+	DpQueryImage image;
 
 	if (!dp_query_image(q, PG_GETARG_VARLENA_PP(2), keys, &image))
 		PG_RETURN_NULL();
@@ -225,7 +225,7 @@ dp_query_table_sweep(PG_FUNCTION_ARGS)
 static bool
 query_table_settle(DpDecl *decl, const DpKey *key)
 {
-	QueryTable *q = dp_query_table_present(decl);
+	DpQueryTable *q = dp_query_table_present(decl);
 	DpWriter *w = dp_query_writer(q);
 	bool written;
 
@@ -263,7 +263,7 @@ Datum
 dp_query_table_read(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	QueryTable *q;
+	DpQueryTable *q;
 	SPIPlanPtr plan;
 	Datum args[INDEX_MAX_KEYS];
 	Datum *values;
@@ -361,7 +361,7 @@ dp_query_table_read(PG_FUNCTION_ARGS)
 }
 
 /* The declaration that a query table belongs to, by its guard. */
-static QueryTable *
+static DpQueryTable *
 query_table_of(Oid table)
 {
 	Relation rel = try_relation_open(table, AccessShareLock);
@@ -406,7 +406,7 @@ query_table_of(Oid table)
  * string.
  */
 static Datum
-read_argument(const QueryColumn *column, Datum value, Oid type)
+read_argument(const DpQueryColumn *column, Datum value, Oid type)
 {
 	struct varlena *given;
 	DpValue v;

@@ -42,13 +42,13 @@ typedef struct Rows
 {
 	int n;
 	int size;
-	QueryImage *images;
+	DpQueryImage *images;
 } Rows;
 
 /* What is being done to a table */
 typedef struct Follow
 {
-	QueryTable *q;
+	DpQueryTable *q;
 	DpChanges *changes;
 	bool inside; /* the statement is inside of another one on the source */
 	DpWriter *w;
@@ -62,10 +62,10 @@ typedef struct Follow
 /* A row of a statement inside of another one, or around it */
 typedef struct Postponed
 {
-	QueryTable *q;
+	DpQueryTable *q;
 	SubTransactionId subxact;
 	bool had; /* it led to: */
-	QueryImage image;
+	DpQueryImage image;
 	Datum key[FLEXIBLE_ARRAY_MEMBER];
 } Postponed;
 
@@ -74,33 +74,33 @@ static List *disturbed =
 static List *postponed = NIL;                  /* rows */
 static MemoryContext postponed_context = NULL; /* below TopTransactionContext */
 
-static void table_follow(QueryTable *q, DpChanges *changes, bool inside);
+static void table_follow(DpQueryTable *q, DpChanges *changes, bool inside);
 static bool follow_next(Follow *f, DpChange *change);
 static void follow_open(Follow *f);
 static void follow_rows(Follow *f);
 static void follow_take(Follow *f, const DpChange *change, bool take_come);
 static void follow_write(Follow *f);
 static void follow_postpone(Follow *f);
-static void postpone(QueryTable *q, const QueryImage *image, const Datum *key);
+static void postpone(DpQueryTable *q, const DpQueryImage *image, const Datum *key);
 static bool postponed_settle(Oid source);
-static void postponed_write(QueryTable *q, List *rows);
+static void postponed_write(DpQueryTable *q, List *rows);
 static void follow_now(Follow *f);
 static void
-rows_settle(QueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys);
-static int rows_sort(QueryTable *q, Rows *rows);
-static bool rows_repeat(QueryTable *q, const Rows *rows);
-static bool rows_meet(QueryTable *q, const Rows *a, const Rows *b);
-static bool has_foreign_keys(QueryTable *q);
+rows_settle(DpQueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys);
+static int rows_sort(DpQueryTable *q, Rows *rows);
+static bool rows_repeat(DpQueryTable *q, const Rows *rows);
+static bool rows_meet(DpQueryTable *q, const Rows *a, const Rows *b);
+static bool has_foreign_keys(DpQueryTable *q);
 static void follow_partitions(Follow *f);
-static void image_copy(const QueryTable *q, const QueryImage *from, QueryImage *to);
-static void follow_empty(QueryTable *q);
-static void rows_add(Rows *rows, const QueryImage *image);
-static bool change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_before,
-						  QueryImage *after, bool *has_after);
+static void image_copy(const DpQueryTable *q, const DpQueryImage *from, DpQueryImage *to);
+static void follow_empty(DpQueryTable *q);
+static void rows_add(Rows *rows, const DpQueryImage *image);
+static bool change_images(Follow *f, const DpChange *change, DpQueryImage *before, bool *has_before,
+						  DpQueryImage *after, bool *has_after);
 static bool
-same_row(QueryTable *q, const DpChange *change, struct varlena *before, struct varlena *after);
+same_row(DpQueryTable *q, const DpChange *change, struct varlena *before, struct varlena *after);
 static int partition_compare(const void *a, const void *b, void *arg);
-static void mark_disturbed(QueryTable *q);
+static void mark_disturbed(DpQueryTable *q);
 static void callbacks(void);
 static void query_xact(XactEvent event, void *arg);
 static void
@@ -140,7 +140,7 @@ dp_query_table_changed(DpChanges *changes)
 		if (feed->is_main && strcmp(feed->decl->pattern, "query_table") == 0 &&
 			dp_decl_maintained(feed->decl))
 		{
-			QueryTable *q = dp_query_table(feed->decl);
+			DpQueryTable *q = dp_query_table(feed->decl);
 
 			/* it is missing in the midst of a restore only */
 			if (OidIsValid(q->table))
@@ -160,7 +160,7 @@ dp_query_table_changed(DpChanges *changes)
 	while (!inside)
 	{
 		foreach(lc, tables)
-			disturbed = list_delete_oid(disturbed, ((QueryTable *) lfirst(lc))->table);
+			disturbed = list_delete_oid(disturbed, ((DpQueryTable *) lfirst(lc))->table);
 		if (!postponed_settle(source))
 			break;
 	}
@@ -169,7 +169,7 @@ dp_query_table_changed(DpChanges *changes)
 
 /* One table follows. */
 static void
-table_follow(QueryTable *q, DpChanges *changes, bool inside)
+table_follow(DpQueryTable *q, DpChanges *changes, bool inside)
 {
 	Follow f = { 0 };
 	MemoryContext old;
@@ -268,9 +268,9 @@ follow_rows(Follow *f)
 static void
 follow_take(Follow *f, const DpChange *change, bool take_come)
 {
-	QueryTable *q = f->q;
-	QueryImage before;
-	QueryImage after;
+	DpQueryTable *q = f->q;
+	DpQueryImage before;
+	DpQueryImage after;
 	bool had;
 	bool has;
 
@@ -293,17 +293,17 @@ follow_take(Follow *f, const DpChange *change, bool take_come)
 static void
 follow_write(Follow *f)
 {
-	QueryTable *q = f->q;
+	DpQueryTable *q = f->q;
 	int i;
 
 	if (f->gone.n + f->kept.n + f->come.n > 0 && f->w == NULL)
 		follow_open(f);
 	if (f->gone.n > 1)
-		qsort_arg(f->gone.images, f->gone.n, sizeof(QueryImage), dp_query_compare, q);
+		qsort_arg(f->gone.images, f->gone.n, sizeof(DpQueryImage), dp_query_compare, q);
 	if (f->kept.n > 1)
-		qsort_arg(f->kept.images, f->kept.n, sizeof(QueryImage), dp_query_compare, q);
+		qsort_arg(f->kept.images, f->kept.n, sizeof(DpQueryImage), dp_query_compare, q);
 	if (f->come.n > 1)
-		qsort_arg(f->come.images, f->come.n, sizeof(QueryImage), dp_query_compare, q);
+		qsort_arg(f->come.images, f->come.n, sizeof(DpQueryImage), dp_query_compare, q);
 
 	/* places of rows that were written more than once, or that have exchanged their keys */
 	if (rows_repeat(q, &f->kept) || rows_meet(q, &f->gone, &f->come) ||
@@ -347,13 +347,13 @@ follow_write(Follow *f)
 static void
 follow_postpone(Follow *f)
 {
-	QueryTable *q = f->q;
+	DpQueryTable *q = f->q;
 	DpChange change;
 
 	while (follow_next(f, &change))
 	{
-		QueryImage before;
-		QueryImage after;
+		DpQueryImage before;
+		DpQueryImage after;
 		bool had;
 		bool has;
 
@@ -380,7 +380,7 @@ follow_postpone(Follow *f)
 
 /* A row of the source, and what it leads to or led to, if to anything. */
 static void
-postpone(QueryTable *q, const QueryImage *image, const Datum *key)
+postpone(DpQueryTable *q, const DpQueryImage *image, const Datum *key)
 {
 	MemoryContext old;
 	Postponed *p;
@@ -439,7 +439,7 @@ postponed_settle(Oid source)
 		postponed_context = NULL;
 	while (list != NIL)
 	{
-		QueryTable *q = ((Postponed *) linitial(list))->q;
+		DpQueryTable *q = ((Postponed *) linitial(list))->q;
 		List *rows = NIL;
 		List *rest = NIL;
 
@@ -464,7 +464,7 @@ postponed_settle(Oid source)
 
 /* Those of one table. */
 static void
-postponed_write(QueryTable *q, List *rows)
+postponed_write(DpQueryTable *q, List *rows)
 {
 	DpWriter *w = dp_query_writer(q);
 	Rows then = { 0 };
@@ -521,7 +521,7 @@ follow_now(Follow *f)
  * longer, then all come or change, in the order of their places.
  */
 static void
-rows_settle(QueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys)
+rows_settle(DpQueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys)
 {
 	MemoryContext context =
 		AllocSetContextCreate(CurrentMemoryContext, "docpatterns settled", ALLOCSET_DEFAULT_SIZES);
@@ -533,7 +533,7 @@ rows_settle(QueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, in
 	dp_writer_refresh(w);
 	for (i = 0; i < nkeys; i++)
 	{
-		QueryImage image;
+		DpQueryImage image;
 
 		CHECK_FOR_INTERRUPTS();
 		if (dp_query_source_image(q, keys[i], &image))
@@ -560,14 +560,14 @@ rows_settle(QueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, in
 
 /* Puts rows in the order of their places, each once.  Returns how many there are. */
 static int
-rows_sort(QueryTable *q, Rows *rows)
+rows_sort(DpQueryTable *q, Rows *rows)
 {
 	int n = 0;
 	int i;
 
 	if (rows->n < 2)
 		return rows->n;
-	qsort_arg(rows->images, rows->n, sizeof(QueryImage), dp_query_compare, q);
+	qsort_arg(rows->images, rows->n, sizeof(DpQueryImage), dp_query_compare, q);
 	for (i = 1; i < rows->n; i++)
 	{
 		if (dp_query_compare(&rows->images[n], &rows->images[i], q) != 0)
@@ -578,7 +578,7 @@ rows_sort(QueryTable *q, Rows *rows)
 
 /* Whether rows, in order, have a place twice. */
 static bool
-rows_repeat(QueryTable *q, const Rows *rows)
+rows_repeat(DpQueryTable *q, const Rows *rows)
 {
 	int i;
 
@@ -592,7 +592,7 @@ rows_repeat(QueryTable *q, const Rows *rows)
 
 /* Whether rows and others, both in order, have a place together. */
 static bool
-rows_meet(QueryTable *q, const Rows *a, const Rows *b)
+rows_meet(DpQueryTable *q, const Rows *a, const Rows *b)
 {
 	int i = 0;
 	int j = 0;
@@ -613,7 +613,7 @@ rows_meet(QueryTable *q, const Rows *a, const Rows *b)
 
 /* Whether actions of foreign keys may write to the source. */
 static bool
-has_foreign_keys(QueryTable *q)
+has_foreign_keys(DpQueryTable *q)
 {
 	Relation rel = table_open(q->source, AccessShareLock);
 	bool result = RelationGetFKeyList(rel) != NIL;
@@ -626,19 +626,19 @@ has_foreign_keys(QueryTable *q)
 static void
 follow_partitions(Follow *f)
 {
-	QueryTable *q = f->q;
+	DpQueryTable *q = f->q;
 	DpChange change;
 	MemoryContext row =
 		AllocSetContextCreate(f->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
 	Rows *partitions = &f->come;
-	QueryImage only; /* the row that came, if one came and nothing else happened */
+	DpQueryImage only; /* the row that came, if one came and nothing else happened */
 	bool one = false;
 	int n = 0;
 	int i;
 
 	while (follow_next(f, &change))
 	{
-		QueryImage images[2];
+		DpQueryImage images[2];
 		bool has[2];
 		MemoryContext old = MemoryContextSwitchTo(row);
 		bool differ = change_images(f, &change, &images[0], &has[0], &images[1], &has[1]);
@@ -646,7 +646,7 @@ follow_partitions(Follow *f)
 		MemoryContextSwitchTo(old);
 		for (i = 0; i < 2 && differ; i++)
 		{
-			QueryImage copy;
+			DpQueryImage copy;
 			int j;
 
 			if (!has[i])
@@ -669,7 +669,8 @@ follow_partitions(Follow *f)
 		{
 			int m = 1;
 
-			qsort_arg(partitions->images, partitions->n, sizeof(QueryImage), partition_compare, q);
+			qsort_arg(partitions->images, partitions->n, sizeof(DpQueryImage), partition_compare,
+					  q);
 			for (i = 1; i < partitions->n; i++)
 			{
 				if (partition_compare(&partitions->images[m - 1], &partitions->images[i], q) != 0)
@@ -682,7 +683,7 @@ follow_partitions(Follow *f)
 		return;
 	if (f->inside)
 		mark_disturbed(q);
-	qsort_arg(partitions->images, partitions->n, sizeof(QueryImage), partition_compare, q);
+	qsort_arg(partitions->images, partitions->n, sizeof(DpQueryImage), partition_compare, q);
 	follow_open(f);
 	/* one that sees less than there is has to look at all of it */
 	if (one && partitions->n == 1 && !list_member_oid(disturbed, q->table) &&
@@ -701,7 +702,7 @@ follow_partitions(Follow *f)
 
 /* A copy in the current context. */
 static void
-image_copy(const QueryTable *q, const QueryImage *from, QueryImage *to)
+image_copy(const DpQueryTable *q, const DpQueryImage *from, DpQueryImage *to)
 {
 	int i;
 
@@ -711,7 +712,7 @@ image_copy(const QueryTable *q, const QueryImage *from, QueryImage *to)
 	to->abbreviated = from->abbreviated;
 	for (i = 0; i < q->ncolumns + q->nkeys; i++)
 	{
-		const QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
+		const DpQueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
 		int a = column->attnum - 1;
 
 		if (!from->nulls[a])
@@ -721,7 +722,7 @@ image_copy(const QueryTable *q, const QueryImage *from, QueryImage *to)
 
 /* Nothing is left in the source. */
 static void
-follow_empty(QueryTable *q)
+follow_empty(DpQueryTable *q)
 {
 	static const char plan_empty;
 	SPIPlanPtr plan;
@@ -743,24 +744,24 @@ follow_empty(QueryTable *q)
 }
 
 static void
-rows_add(Rows *rows, const QueryImage *image)
+rows_add(Rows *rows, const DpQueryImage *image)
 {
 	if (rows->n == rows->size)
 	{
 		rows->size = rows->size == 0 ? 16 : rows->size * 2;
 		rows->images = rows->images == NULL
-						   ? palloc(sizeof(QueryImage) * rows->size)
-						   : repalloc_huge(rows->images, sizeof(QueryImage) * rows->size);
+						   ? palloc(sizeof(DpQueryImage) * rows->size)
+						   : repalloc_huge(rows->images, sizeof(DpQueryImage) * rows->size);
 	}
 	rows->images[rows->n++] = *image;
 }
 
 /* The images of a change.  Returns false if the table does not show it. */
 static bool
-change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_before,
-			  QueryImage *after, bool *has_after)
+change_images(Follow *f, const DpChange *change, DpQueryImage *before, bool *has_before,
+			  DpQueryImage *after, bool *has_after)
 {
-	QueryTable *q = f->q;
+	DpQueryTable *q = f->q;
 	struct varlena *old_doc =
 		change->before != NULL ? dp_source_document(change->before, q->decl->doc_column) : NULL;
 	struct varlena *new_doc =
@@ -792,7 +793,7 @@ change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_b
 		return true;
 	for (i = 0; i < q->ncolumns + q->nkeys; i++)
 	{
-		const QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
+		const DpQueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
 		int a = column->attnum - 1;
 
 		if (before->nulls[a] != after->nulls[a] ||
@@ -805,7 +806,7 @@ change_images(Follow *f, const DpChange *change, QueryImage *before, bool *has_b
 
 /* Whether two versions of a row lead to the same: document and key are the same to the byte. */
 static bool
-same_row(QueryTable *q, const DpChange *change, struct varlena *before, struct varlena *after)
+same_row(DpQueryTable *q, const DpChange *change, struct varlena *before, struct varlena *after)
 {
 	Datum left[INDEX_MAX_KEYS];
 	Datum right[INDEX_MAX_KEYS];
@@ -828,9 +829,9 @@ same_row(QueryTable *q, const DpChange *change, struct varlena *before, struct v
 static int
 partition_compare(const void *a, const void *b, void *arg)
 {
-	const QueryTable *q = arg;
-	const QueryImage *left = a;
-	const QueryImage *right = b;
+	const DpQueryTable *q = arg;
+	const DpQueryImage *left = a;
+	const DpQueryImage *right = b;
 	uint64 left_hash = dp_query_partition_hash(q, left);
 	uint64 right_hash = dp_query_partition_hash(q, right);
 	int i;
@@ -839,7 +840,7 @@ partition_compare(const void *a, const void *b, void *arg)
 		return left_hash < right_hash ? -1 : 1;
 	for (i = 0; i < q->npartition; i++)
 	{
-		QueryColumn *column = &q->columns[i];
+		DpQueryColumn *column = &q->columns[i];
 		int cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
 												  left->values[column->attnum - 1],
 												  right->values[column->attnum - 1]));
@@ -852,7 +853,7 @@ partition_compare(const void *a, const void *b, void *arg)
 
 /* The statement that is told changes what the table shows, before those around it are told. */
 static void
-mark_disturbed(QueryTable *q)
+mark_disturbed(DpQueryTable *q)
 {
 	MemoryContext old;
 

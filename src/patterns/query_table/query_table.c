@@ -22,17 +22,17 @@
 /* What an error in a value is about */
 typedef struct ValueError
 {
-	const QueryTable *q;
-	const QueryColumn *column;
+	const DpQueryTable *q;
+	const DpQueryColumn *column;
 } ValueError;
 
-static void table_open_columns(QueryTable *q);
+static void table_open_columns(DpQueryTable *q);
 static void
-column_define(QueryTable *q, QueryColumn *column, const DpValue *fields, const DpValue *types);
-static void column_type(QueryColumn *column, Oid type, int32 typmod);
-static void column_compare(QueryColumn *column);
-static bool
-column_value(QueryTable *q, QueryColumn *column, struct varlena *doc, Datum *value, bool *isnull);
+column_define(DpQueryTable *q, DpQueryColumn *column, const DpValue *fields, const DpValue *types);
+static void column_type(DpQueryColumn *column, Oid type, int32 typmod);
+static void column_compare(DpQueryColumn *column);
+static bool column_value(DpQueryTable *q, DpQueryColumn *column, struct varlena *doc, Datum *value,
+						 bool *isnull);
 static void value_error(void *arg);
 
 /* ---------------------------------------------------------------- declarations */
@@ -40,10 +40,10 @@ static void value_error(void *arg);
 /*
  * What a declaration says.
  */
-QueryTable *
+DpQueryTable *
 dp_query_table(DpDecl *decl)
 {
-	QueryTable *q;
+	DpQueryTable *q;
 	MemoryContext old;
 	char *pair;
 	DpValue partition;
@@ -63,7 +63,7 @@ dp_query_table(DpDecl *decl)
 		return decl->state;
 
 	old = MemoryContextSwitchTo(decl->context);
-	q = palloc0(sizeof(QueryTable));
+	q = palloc0(sizeof(DpQueryTable));
 	q->decl = decl;
 	q->source = decl->target;
 	q->bson_value = dp_types()->bson_value;
@@ -84,7 +84,7 @@ dp_query_table(DpDecl *decl)
 	q->npartition = dp_document_count(partition.data, partition.len);
 	q->nplace = q->npartition + dp_document_count(clustering.data, clustering.len);
 	n = q->nplace + dp_document_count(fields.data, fields.len);
-	q->columns = palloc0(sizeof(QueryColumn) * n);
+	q->columns = palloc0(sizeof(DpQueryColumn) * n);
 	n = 0;
 	dp_iter_init_value(&iter, &partition);
 	while (dp_iter_next(&iter, &element) && element.value.type == DP_TYPE_STRING)
@@ -123,7 +123,7 @@ dp_query_table(DpDecl *decl)
 		column_compare(&q->columns[i]);
 
 	q->nkeys = decl->nkeys;
-	q->keys = palloc0(sizeof(QueryColumn) * q->nkeys);
+	q->keys = palloc0(sizeof(DpQueryColumn) * q->nkeys);
 	for (i = 0; i < q->nkeys; i++)
 	{
 		q->keys[i].name = psprintf(q->nkeys == 1 ? "source_key" : "source_key%d", i + 1);
@@ -149,10 +149,10 @@ dp_query_table(DpDecl *decl)
 	return q;
 }
 
-QueryTable *
+DpQueryTable *
 dp_query_table_present(DpDecl *decl)
 {
-	QueryTable *q = dp_query_table(decl);
+	DpQueryTable *q = dp_query_table(decl);
 
 	if (!OidIsValid(q->table))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -167,7 +167,7 @@ dp_query_table_present(DpDecl *decl)
  * renamed them, by their order.
  */
 static void
-table_open_columns(QueryTable *q)
+table_open_columns(DpQueryTable *q)
 {
 	Relation rel = table_open(q->table, AccessShareLock);
 	TupleDesc desc = RelationGetDescr(rel);
@@ -185,14 +185,14 @@ table_open_columns(QueryTable *q)
 	}
 	for (i = 0; i < all; i++)
 	{
-		QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
+		DpQueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
 
 		column->attnum = get_attnum(q->table, column->name);
 		named = named && column->attnum > 0;
 	}
 	for (i = 0; i < all; i++)
 	{
-		QueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
+		DpQueryColumn *column = i < q->ncolumns ? &q->columns[i] : &q->keys[i - q->ncolumns];
 		Form_pg_attribute att;
 
 		if (!named)
@@ -210,7 +210,7 @@ table_open_columns(QueryTable *q)
 
 /* What a column shows, and its type. */
 static void
-column_define(QueryTable *q, QueryColumn *column, const DpValue *fields, const DpValue *types)
+column_define(DpQueryTable *q, DpQueryColumn *column, const DpValue *fields, const DpValue *types)
 {
 	DpValue value;
 	uint32 len = strlen(column->name);
@@ -250,7 +250,7 @@ column_define(QueryTable *q, QueryColumn *column, const DpValue *fields, const D
 }
 
 static void
-column_type(QueryColumn *column, Oid type, int32 typmod)
+column_type(DpQueryColumn *column, Oid type, int32 typmod)
 {
 	column->type = type;
 	column->typmod = typmod;
@@ -261,7 +261,7 @@ column_type(QueryColumn *column, Oid type, int32 typmod)
 
 /* Places are compared as the primary key does. */
 static void
-column_compare(QueryColumn *column)
+column_compare(DpQueryColumn *column)
 {
 	TypeCacheEntry *entry = lookup_type_cache(column->type, TYPECACHE_CMP_PROC);
 
@@ -278,7 +278,7 @@ column_compare(QueryColumn *column)
  * The row of the table that a document leads to.
  */
 bool
-dp_query_image(QueryTable *q, struct varlena *doc, const Datum *key, QueryImage *image)
+dp_query_image(DpQueryTable *q, struct varlena *doc, const Datum *key, DpQueryImage *image)
 {
 	int i;
 
@@ -287,7 +287,7 @@ dp_query_image(QueryTable *q, struct varlena *doc, const Datum *key, QueryImage 
 	memset(image->nulls, true, sizeof(bool) * q->natts);
 	for (i = 0; i < q->ncolumns; i++)
 	{
-		QueryColumn *column = &q->columns[i];
+		DpQueryColumn *column = &q->columns[i];
 		Datum *value = &image->values[column->attnum - 1];
 		bool *isnull = &image->nulls[column->attnum - 1];
 
@@ -307,9 +307,9 @@ dp_query_image(QueryTable *q, struct varlena *doc, const Datum *key, QueryImage 
  * Most comparisons are decided by a few bytes of the first value.
  */
 void
-dp_query_abbreviate(const QueryTable *q, QueryImage *image)
+dp_query_abbreviate(const DpQueryTable *q, DpQueryImage *image)
 {
-	const QueryColumn *column = &q->columns[0];
+	const DpQueryColumn *column = &q->columns[0];
 
 	image->abbreviated = 0;
 	if (column->type == q->bson_value)
@@ -325,7 +325,8 @@ dp_query_abbreviate(const QueryTable *q, QueryImage *image)
  * The value of one column.  Returns false for what cannot be a part of a place: nothing, or a null.
  */
 static bool
-column_value(QueryTable *q, QueryColumn *column, struct varlena *doc, Datum *value, bool *isnull)
+column_value(DpQueryTable *q, DpQueryColumn *column, struct varlena *doc, Datum *value,
+			 bool *isnull)
 {
 	DpValue found;
 
@@ -374,7 +375,7 @@ value_error(void *arg)
 }
 
 void
-dp_query_place(const QueryTable *q, const QueryImage *image, Datum *place)
+dp_query_place(const DpQueryTable *q, const DpQueryImage *image, Datum *place)
 {
 	int n = 0;
 	int i;
@@ -388,16 +389,16 @@ dp_query_place(const QueryTable *q, const QueryImage *image, Datum *place)
 int
 dp_query_compare(const void *a, const void *b, void *arg)
 {
-	const QueryTable *q = arg;
-	const QueryImage *left = a;
-	const QueryImage *right = b;
+	const DpQueryTable *q = arg;
+	const DpQueryImage *left = a;
+	const DpQueryImage *right = b;
 	int i;
 
 	if (left->abbreviated != right->abbreviated)
 		return left->abbreviated < right->abbreviated ? -1 : 1;
 	for (i = 0; i < q->nplace + q->nkeys; i++)
 	{
-		QueryColumn *column = i < q->nplace ? &q->columns[i] : &q->keys[i - q->nplace];
+		DpQueryColumn *column = i < q->nplace ? &q->columns[i] : &q->keys[i - q->nplace];
 		int cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
 												  left->values[column->attnum - 1],
 												  right->values[column->attnum - 1]));
@@ -409,14 +410,14 @@ dp_query_compare(const void *a, const void *b, void *arg)
 }
 
 uint64
-dp_query_partition_hash(const QueryTable *q, const QueryImage *image)
+dp_query_partition_hash(const DpQueryTable *q, const DpQueryImage *image)
 {
 	uint64 hash = 0;
 	int i;
 
 	for (i = 0; i < q->npartition; i++)
 	{
-		const QueryColumn *column = &q->columns[i];
+		const DpQueryColumn *column = &q->columns[i];
 		TypeCacheEntry *entry = lookup_type_cache(column->type, TYPECACHE_HASH_EXTENDED_PROC_FINFO);
 		uint64 one;
 
@@ -433,7 +434,7 @@ dp_query_partition_hash(const QueryTable *q, const QueryImage *image)
 }
 
 void
-dp_query_source_key(const QueryTable *q, TupleTableSlot *slot, Datum *key)
+dp_query_source_key(const DpQueryTable *q, TupleTableSlot *slot, Datum *key)
 {
 	int i;
 

@@ -35,7 +35,7 @@
 #include "kit/rows/write.h"
 #include "mql/expression.h"
 
-typedef struct QueryColumn
+typedef struct DpQueryColumn
 {
 	char *name;   /* as it was declared */
 	DpPath *path; /* or NULL: */
@@ -48,9 +48,9 @@ typedef struct QueryColumn
 	AttrNumber attnum; /* in the table */
 	Oid collation;     /* of places: */
 	FmgrInfo cmp;
-} QueryColumn;
+} DpQueryColumn;
 
-typedef struct QueryTable
+typedef struct DpQueryTable
 {
 	DpDecl *decl;
 	Oid source;
@@ -58,9 +58,9 @@ typedef struct QueryTable
 	int npartition;
 	int nplace; /* partition and clustering */
 	int ncolumns;
-	QueryColumn *columns;
-	int nkeys;         /* of the source's primary key */
-	QueryColumn *keys; /* without path and expr */
+	DpQueryColumn *columns;
+	int nkeys;           /* of the source's primary key */
+	DpQueryColumn *keys; /* without path and expr */
 	bool is_unique;
 	int limit; /* 0: none */
 	Oid bson_value;
@@ -74,15 +74,15 @@ typedef struct QueryTable
 	char plan_partition;
 	char plan_last;
 	char plan_read[INDEX_MAX_KEYS + 1];
-} QueryTable;
+} DpQueryTable;
 
 /* A row of the table, all columns of it in the table's order, in the current context. */
-typedef struct QueryImage
+typedef struct DpQueryImage
 {
 	Datum *values;
 	bool *nulls;
 	uint64 abbreviated; /* first value of the place, see dp_query_abbreviate() */
-} QueryImage;
+} DpQueryImage;
 
 /* query_table.c */
 
@@ -90,73 +90,74 @@ typedef struct QueryImage
  * What a declaration says, kept with it.  Raises INVALID_PARAMETER_VALUE and
  * OBJECT_NOT_IN_PREREQUISITE_STATE.
  */
-extern QueryTable *dp_query_table(DpDecl *decl);
+extern DpQueryTable *dp_query_table(DpDecl *decl);
 
 /* The same; raises OBJECT_NOT_IN_PREREQUISITE_STATE where the table is missing. */
-extern QueryTable *dp_query_table_present(DpDecl *decl);
+extern DpQueryTable *dp_query_table_present(DpDecl *decl);
 
 /* The image of a document whose row has that key (of nkeys values); false if it has none. */
-extern bool dp_query_image(QueryTable *q, struct varlena *doc, const Datum *key, QueryImage *image);
+extern bool
+dp_query_image(DpQueryTable *q, struct varlena *doc, const Datum *key, DpQueryImage *image);
 
 /* The values of an image's place, into an array of INDEX_MAX_KEYS. */
-extern void dp_query_place(const QueryTable *q, const QueryImage *image, Datum *place);
+extern void dp_query_place(const DpQueryTable *q, const DpQueryImage *image, Datum *place);
 
 /*
- * Compares the places of two images; for qsort_arg() of QueryImage.  The second makes an image that
- * was not made by dp_query_image() ready for that.
+ * Compares the places of two images; for qsort_arg() of DpQueryImage.  The second makes an image
+ * that was not made by dp_query_image() ready for that.
  */
 extern int dp_query_compare(const void *a, const void *b, void *q);
-extern void dp_query_abbreviate(const QueryTable *q, QueryImage *image);
+extern void dp_query_abbreviate(const DpQueryTable *q, DpQueryImage *image);
 
 /* The hash of the partition of an image. */
-extern uint64 dp_query_partition_hash(const QueryTable *q, const QueryImage *image);
+extern uint64 dp_query_partition_hash(const DpQueryTable *q, const DpQueryImage *image);
 
 /* The key of a row of the source, from its slot; nulls raise NOT_NULL_VIOLATION. */
-extern void dp_query_source_key(const QueryTable *q, TupleTableSlot *slot, Datum *key);
+extern void dp_query_source_key(const DpQueryTable *q, TupleTableSlot *slot, Datum *key);
 
 /* write.c */
 
 /* Opens the table for writing. */
-extern DpWriter *dp_query_writer(const QueryTable *q);
+extern DpWriter *dp_query_writer(const DpQueryTable *q);
 
 /* Takes the row of the image's place and key away, if it is there. */
-extern bool dp_query_remove(const QueryTable *q, DpWriter *w, const QueryImage *image);
+extern bool dp_query_remove(const DpQueryTable *q, DpWriter *w, const DpQueryImage *image);
 
 /* The row of the image's place and key becomes the image.  Returns whether anything was written. */
-extern bool dp_query_put(const QueryTable *q, DpWriter *w, const QueryImage *image);
+extern bool dp_query_put(const DpQueryTable *q, DpWriter *w, const DpQueryImage *image);
 
 /*
  * Puts the image of a row of the source as it is now.  Locks that row first (FOR SHARE), so no
  * other transaction does the same until this one ends.  Returns whether anything was written.
  */
-extern bool dp_query_settle(QueryTable *q, DpWriter *w, const Datum *key);
+extern bool dp_query_settle(DpQueryTable *q, DpWriter *w, const Datum *key);
 
 /*
  * The image of a row of the source as it is now, which this transaction has written; false if there
  * is none.
  */
-extern bool dp_query_source_image(QueryTable *q, const Datum *key, QueryImage *image);
+extern bool dp_query_source_image(DpQueryTable *q, const Datum *key, DpQueryImage *image);
 
 /*
  * Brings the partition of an image in line, which is locked until the transaction ends.  Returns
  * the number of rows written.
  */
-extern int64 dp_query_partition(QueryTable *q, DpWriter *w, const QueryImage *image);
+extern int64 dp_query_partition(DpQueryTable *q, DpWriter *w, const DpQueryImage *image);
 
 /*
  * The same where one row of the source has come and nothing else has changed since the partition
  * was in line: that is its image.
  */
-extern int64 dp_query_partition_add(QueryTable *q, DpWriter *w, const QueryImage *image);
+extern int64 dp_query_partition_add(DpQueryTable *q, DpWriter *w, const DpQueryImage *image);
 
 /* The same for the partition that a row of the source belongs to; that row is not locked. */
-extern int64 dp_query_settle_partition(QueryTable *q, DpWriter *w, const Datum *key);
+extern int64 dp_query_settle_partition(DpQueryTable *q, DpWriter *w, const Datum *key);
 
 /*
  * Takes all rows away that do not follow from the source (any more).  Returns the number of rows
  * written.
  */
-extern int64 dp_query_sweep(QueryTable *q);
+extern int64 dp_query_sweep(DpQueryTable *q);
 
 /* follow.c, for change.c: handles what statements do to sources */
 struct DpChanges;

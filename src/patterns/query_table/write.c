@@ -29,28 +29,30 @@
 /* A partition with a limit */
 typedef struct Partition
 {
-	QueryImage *now;  /* the first rows of the source */
-	QueryImage *then; /* the rows of the table */
+	DpQueryImage *now;  /* the first rows of the source */
+	DpQueryImage *then; /* the rows of the table */
 	int nnow;
 	int nthen;
 } Partition;
 
 static bool is_guard(const Trigger *trigger);
-static bool source_image(QueryTable *q, const Datum *key, bool lock, QueryImage *image);
-static void image_of_row(const QueryTable *q, HeapTuple tuple, TupleDesc desc, QueryImage *image);
-static bool is_ours(const QueryTable *q, AttrNumber attnum);
-static SPIPlanPtr last_plan(QueryTable *q);
-static int clustering_compare(QueryTable *q, const QueryImage *a, const QueryImage *b);
-static void partition_read(QueryTable *q, const QueryImage *image, int flags, MemoryContext context,
-						   Partition *p);
-static void partition_require_seen(QueryTable *q, const QueryImage *image, MemoryContext context);
-static SPIPlanPtr partition_plan(QueryTable *q, bool top);
-static void column_sql(StringInfo sql, const QueryTable *q, const QueryColumn *column);
-static bool query_find(const QueryTable *q, DpWriter *w, const QueryImage *image);
-static bool query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older);
+static bool source_image(DpQueryTable *q, const Datum *key, bool lock, DpQueryImage *image);
+static void
+image_of_row(const DpQueryTable *q, HeapTuple tuple, TupleDesc desc, DpQueryImage *image);
+static bool is_ours(const DpQueryTable *q, AttrNumber attnum);
+static SPIPlanPtr last_plan(DpQueryTable *q);
+static int clustering_compare(DpQueryTable *q, const DpQueryImage *a, const DpQueryImage *b);
+static void partition_read(DpQueryTable *q, const DpQueryImage *image, int flags,
+						   MemoryContext context, Partition *p);
+static void
+partition_require_seen(DpQueryTable *q, const DpQueryImage *image, MemoryContext context);
+static SPIPlanPtr partition_plan(DpQueryTable *q, bool top);
+static void column_sql(StringInfo sql, const DpQueryTable *q, const DpQueryColumn *column);
+static bool query_find(const DpQueryTable *q, DpWriter *w, const DpQueryImage *image);
+static bool query_settle_gone(DpQueryTable *q, DpWriter *w, const DpQueryImage *older);
 
 DpWriter *
-dp_query_writer(const QueryTable *q)
+dp_query_writer(const DpQueryTable *q)
 {
 	DpWriter *w = dp_writer_open(q->table, NULL, DP_WRITE_LATEST, q->decl->name);
 
@@ -69,7 +71,7 @@ is_guard(const Trigger *trigger)
  * The row of a place, if it belongs to the same row of the source.
  */
 static bool
-query_find(const QueryTable *q, DpWriter *w, const QueryImage *image)
+query_find(const DpQueryTable *q, DpWriter *w, const DpQueryImage *image)
 {
 	Datum place[INDEX_MAX_KEYS];
 	int i;
@@ -79,11 +81,11 @@ query_find(const QueryTable *q, DpWriter *w, const QueryImage *image)
 		return false;
 	for (i = 0; q->is_unique && i < q->nkeys; i++)
 	{
-		const QueryColumn *column = &q->keys[i];
+		const DpQueryColumn *column = &q->keys[i];
 		bool isnull;
 		Datum value = slot_getattr(dp_writer_row(w), column->attnum, &isnull);
 
-		if (isnull || DatumGetInt32(FunctionCall2Coll(&unconstify(QueryColumn *, column)->cmp,
+		if (isnull || DatumGetInt32(FunctionCall2Coll(&unconstify(DpQueryColumn *, column)->cmp,
 													  column->collation, value,
 													  image->values[column->attnum - 1])) != 0)
 			return false;
@@ -92,7 +94,7 @@ query_find(const QueryTable *q, DpWriter *w, const QueryImage *image)
 }
 
 bool
-dp_query_remove(const QueryTable *q, DpWriter *w, const QueryImage *image)
+dp_query_remove(const DpQueryTable *q, DpWriter *w, const DpQueryImage *image)
 {
 	while (query_find(q, w, image))
 	{
@@ -103,7 +105,7 @@ dp_query_remove(const QueryTable *q, DpWriter *w, const QueryImage *image)
 }
 
 bool
-dp_query_put(const QueryTable *q, DpWriter *w, const QueryImage *image)
+dp_query_put(const DpQueryTable *q, DpWriter *w, const DpQueryImage *image)
 {
 	while (query_find(q, w, image))
 	{
@@ -132,7 +134,7 @@ dp_query_put(const QueryTable *q, DpWriter *w, const QueryImage *image)
 
 /* Whether a column of the table is one that was declared. */
 static bool
-is_ours(const QueryTable *q, AttrNumber attnum)
+is_ours(const DpQueryTable *q, AttrNumber attnum)
 {
 	int i;
 
@@ -147,15 +149,15 @@ is_ours(const QueryTable *q, AttrNumber attnum)
 /* ---------------------------------------------------------------- single rows */
 
 bool
-dp_query_source_image(QueryTable *q, const Datum *key, QueryImage *image)
+dp_query_source_image(DpQueryTable *q, const Datum *key, DpQueryImage *image)
 {
 	return source_image(q, key, false, image);
 }
 
 bool
-dp_query_settle(QueryTable *q, DpWriter *w, const Datum *key)
+dp_query_settle(DpQueryTable *q, DpWriter *w, const Datum *key)
 {
-	QueryImage image;
+	DpQueryImage image;
 
 	/* two who build share the locks of rows, and would put the same in */
 	dp_derive_lock_group(q->group, 0, ExclusiveLock);
@@ -167,10 +169,10 @@ dp_query_settle(QueryTable *q, DpWriter *w, const Datum *key)
  * first (FOR SHARE).  Returns whether anything was written.
  */
 static bool
-query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older)
+query_settle_gone(DpQueryTable *q, DpWriter *w, const DpQueryImage *older)
 {
 	Datum key[INDEX_MAX_KEYS];
-	QueryImage image;
+	DpQueryImage image;
 	int i;
 
 	for (i = 0; i < q->nkeys; i++)
@@ -182,7 +184,7 @@ query_settle_gone(QueryTable *q, DpWriter *w, const QueryImage *older)
 
 /* The image of the row of the source with that key, as it is now; false if there is none. */
 static bool
-source_image(QueryTable *q, const Datum *key, bool lock, QueryImage *image)
+source_image(DpQueryTable *q, const Datum *key, bool lock, DpQueryImage *image)
 {
 	DpWriter *source =
 		dp_writer_open(q->source, q->decl->doc_column, DP_WRITE_LATEST, q->decl->name);
@@ -216,7 +218,7 @@ source_image(QueryTable *q, const Datum *key, bool lock, QueryImage *image)
 }
 
 int64
-dp_query_sweep(QueryTable *q)
+dp_query_sweep(DpQueryTable *q)
 {
 	StringInfoData sql;
 	Portal volatile portal = NULL;
@@ -254,7 +256,7 @@ dp_query_sweep(QueryTable *q)
 		for (i = 0; i < SPI_processed; i++)
 		{
 			MemoryContext old = MemoryContextSwitchTo(row);
-			QueryImage image;
+			DpQueryImage image;
 
 			CHECK_FOR_INTERRUPTS();
 			image_of_row(q, SPI_tuptable->vals[i], SPI_tuptable->tupdesc, &image);
@@ -276,7 +278,7 @@ dp_query_sweep(QueryTable *q)
 
 /* A row of the table as an image; points into the tuple. */
 static void
-image_of_row(const QueryTable *q, HeapTuple tuple, TupleDesc desc, QueryImage *image)
+image_of_row(const DpQueryTable *q, HeapTuple tuple, TupleDesc desc, DpQueryImage *image)
 {
 	int column = 0;
 	int i;
@@ -301,10 +303,10 @@ image_of_row(const QueryTable *q, HeapTuple tuple, TupleDesc desc, QueryImage *i
  * is room.
  */
 int64
-dp_query_partition_add(QueryTable *q, DpWriter *w, const QueryImage *image)
+dp_query_partition_add(DpQueryTable *q, DpWriter *w, const DpQueryImage *image)
 {
 	Datum values[INDEX_MAX_KEYS];
-	QueryImage last;
+	DpQueryImage last;
 	SPIPlanPtr plan;
 	int64 written = 0;
 	bool full;
@@ -333,7 +335,7 @@ dp_query_partition_add(QueryTable *q, DpWriter *w, const QueryImage *image)
 
 /* The last row that a full partition shows. */
 static SPIPlanPtr
-last_plan(QueryTable *q)
+last_plan(DpQueryTable *q)
 {
 	StringInfoData sql;
 	Oid types[INDEX_MAX_KEYS];
@@ -370,14 +372,14 @@ last_plan(QueryTable *q)
 
 /* Compares two rows of a partition in its order. */
 static int
-clustering_compare(QueryTable *q, const QueryImage *a, const QueryImage *b)
+clustering_compare(DpQueryTable *q, const DpQueryImage *a, const DpQueryImage *b)
 {
 	bool descending = false;
 	int i;
 
 	for (i = q->npartition; i < q->nplace + q->nkeys; i++)
 	{
-		QueryColumn *column = i < q->nplace ? &q->columns[i] : &q->keys[i - q->nplace];
+		DpQueryColumn *column = i < q->nplace ? &q->columns[i] : &q->keys[i - q->nplace];
 		int cmp = DatumGetInt32(FunctionCall2Coll(&column->cmp, column->collation,
 												  a->values[column->attnum - 1],
 												  b->values[column->attnum - 1]));
@@ -394,9 +396,9 @@ clustering_compare(QueryTable *q, const QueryImage *a, const QueryImage *b)
  * The partition of a row of the source, as it is now.
  */
 int64
-dp_query_settle_partition(QueryTable *q, DpWriter *w, const Datum *key)
+dp_query_settle_partition(DpQueryTable *q, DpWriter *w, const Datum *key)
 {
-	QueryImage image;
+	DpQueryImage image;
 
 	return source_image(q, key, false, &image) ? dp_query_partition(q, w, &image) : 0;
 }
@@ -405,7 +407,7 @@ dp_query_settle_partition(QueryTable *q, DpWriter *w, const Datum *key)
  * A partition with a limit shows the first rows that the source has of it.
  */
 int64
-dp_query_partition(QueryTable *q, DpWriter *w, const QueryImage *image)
+dp_query_partition(DpQueryTable *q, DpWriter *w, const DpQueryImage *image)
 {
 	MemoryContext context;
 	MemoryContext old;
@@ -445,7 +447,7 @@ dp_query_partition(QueryTable *q, DpWriter *w, const QueryImage *image)
  * the rows of the table, both in the same order.
  */
 static void
-partition_read(QueryTable *q, const QueryImage *image, int flags, MemoryContext context,
+partition_read(DpQueryTable *q, const DpQueryImage *image, int flags, MemoryContext context,
 			   Partition *p)
 {
 	Datum values[INDEX_MAX_KEYS];
@@ -457,7 +459,7 @@ partition_read(QueryTable *q, const QueryImage *image, int flags, MemoryContext 
 	(void) dp_run(q->decl, partition_plan(q, true), values, NULL, DP_RUN_AS_OWNER | flags, 0,
 				  SPI_OK_SELECT);
 	MemoryContextSwitchTo(context);
-	p->now = palloc(sizeof(QueryImage) * (SPI_processed + 1));
+	p->now = palloc(sizeof(DpQueryImage) * (SPI_processed + 1));
 	p->nnow = 0;
 	for (i = 0; i < (int) SPI_processed; i++)
 	{
@@ -477,12 +479,12 @@ partition_read(QueryTable *q, const QueryImage *image, int flags, MemoryContext 
 	(void) dp_run(q->decl, partition_plan(q, false), values, NULL, DP_RUN_AS_OWNER | flags, 0,
 				  SPI_OK_SELECT);
 	MemoryContextSwitchTo(context);
-	p->then = palloc(sizeof(QueryImage) * (SPI_processed + 1));
+	p->then = palloc(sizeof(DpQueryImage) * (SPI_processed + 1));
 	p->nthen = SPI_processed;
 	for (i = 0; i < p->nthen; i++)
 		image_of_row(q, SPI_tuptable->vals[i], SPI_tuptable->tupdesc, &p->then[i]);
-	qsort_arg(p->now, p->nnow, sizeof(QueryImage), dp_query_compare, q);
-	qsort_arg(p->then, p->nthen, sizeof(QueryImage), dp_query_compare, q);
+	qsort_arg(p->now, p->nnow, sizeof(DpQueryImage), dp_query_compare, q);
+	qsort_arg(p->then, p->nthen, sizeof(DpQueryImage), dp_query_compare, q);
 }
 
 /*
@@ -493,7 +495,7 @@ partition_read(QueryTable *q, const QueryImage *image, int flags, MemoryContext 
  * afterwards.
  */
 static void
-partition_require_seen(QueryTable *q, const QueryImage *image, MemoryContext context)
+partition_require_seen(DpQueryTable *q, const DpQueryImage *image, MemoryContext context)
 {
 	Partition p;
 	bool same;
@@ -516,7 +518,7 @@ partition_require_seen(QueryTable *q, const QueryImage *image, MemoryContext con
 
 /* The statements that read a partition: of the source its first rows, of the table all. */
 static SPIPlanPtr
-partition_plan(QueryTable *q, bool top)
+partition_plan(DpQueryTable *q, bool top)
 {
 	const void *id = top ? &q->plan_top : &q->plan_partition;
 	SPIPlanPtr plan = dp_plan(q->decl, id);
@@ -542,7 +544,7 @@ partition_plan(QueryTable *q, bool top)
 	appendStringInfoString(&sql, " AS s WHERE true");
 	for (i = 0; i < (top ? q->nplace : q->npartition); i++)
 	{
-		const QueryColumn *column = &q->columns[i];
+		const DpQueryColumn *column = &q->columns[i];
 
 		appendStringInfoString(&sql, " AND ");
 		if (top)
@@ -590,7 +592,7 @@ partition_plan(QueryTable *q, bool top)
 
 /* The value of a column in a row s of the source, as the index on the source has it. */
 static void
-column_sql(StringInfo sql, const QueryTable *q, const QueryColumn *column)
+column_sql(StringInfo sql, const DpQueryTable *q, const DpQueryColumn *column)
 {
 	StringInfoData path;
 

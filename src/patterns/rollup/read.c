@@ -30,7 +30,7 @@
 /* What rows are given to */
 typedef struct Visit
 {
-	Rollup *r;
+	DpRollup *r;
 	DpAccumulation *g;
 	DpDerive *run;
 	bool anew;
@@ -38,9 +38,9 @@ typedef struct Visit
 	ReturnSetInfo *rsinfo;
 } Visit;
 
-static void read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key);
-static bool read_lower(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key);
-static void read_changed(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key,
+static void read_rows(DpRollup *r, DpAccumulation *g, const DpRollupKey *key);
+static bool read_lower(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *key);
+static void read_changed(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *key,
 						 const DpValue *groups);
 static bool visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
@@ -49,7 +49,7 @@ static bool visit_target(void *arg, const DpSourceRow *row, const char *key, uin
 static void violation(ReturnSetInfo *rsinfo, const DpValue *key, struct varlena *expected,
 					  struct varlena *found);
 static char *document_text(struct varlena *doc);
-static DpAccumulation *rollup_whole(Rollup *r, DpGroup *group);
+static DpAccumulation *rollup_whole(DpRollup *r, DpGroup *group);
 
 /* The field's parameter as a date, for a column of whatever type. */
 static DpValue
@@ -63,7 +63,7 @@ date_value(TimestampTz t, uint8 *buf)
 }
 
 int64
-dp_rollup_each(Rollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest, DpSourceVisit visit,
+dp_rollup_each(DpRollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest, DpSourceVisit visit,
 			   void *arg)
 {
 	return dp_source_each(r->source, r->derivation->decl, plan, params, latest, false, visit, arg);
@@ -72,7 +72,7 @@ dp_rollup_each(Rollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest, Dp
 /* ---------------------------------------------------------------- computing anew */
 
 DpAccumulation *
-dp_rollup_evaluate(Rollup *r, DpGroup *group)
+dp_rollup_evaluate(DpRollup *r, DpGroup *group)
 {
 	DpAccumulation *result;
 
@@ -84,9 +84,9 @@ dp_rollup_evaluate(Rollup *r, DpGroup *group)
 }
 
 bool
-dp_rollup_whole_begin(Rollup *r, DpGroup *group)
+dp_rollup_whole_begin(DpRollup *r, DpGroup *group)
 {
-	RollupGroup *state = dp_rollup_group(group);
+	DpRollupGroup *state = dp_rollup_group(group);
 
 	if (state->whole != NULL && state->evaluation == r->evaluation)
 		return false;
@@ -105,10 +105,10 @@ dp_rollup_whole_begin(Rollup *r, DpGroup *group)
 
 /* The same for a group that another one is computed of, with the snapshot of that evaluation. */
 static DpAccumulation *
-rollup_whole(Rollup *r, DpGroup *group)
+rollup_whole(DpRollup *r, DpGroup *group)
 {
-	RollupGroup *state = dp_rollup_group(group);
-	RollupKey parts;
+	DpRollupGroup *state = dp_rollup_group(group);
+	DpRollupKey parts;
 
 	if (r->time == NULL)
 		return dp_rollup_node_whole(r, group);
@@ -125,7 +125,7 @@ rollup_whole(Rollup *r, DpGroup *group)
 
 /* Takes the rows of the source in. */
 static void
-read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
+read_rows(DpRollup *r, DpAccumulation *g, const DpRollupKey *key)
 {
 	DpDecl *decl = r->derivation->decl;
 	SPIPlanPtr plan = dp_plan(decl, &r->plan_rows);
@@ -185,7 +185,7 @@ read_rows(Rollup *r, DpAccumulation *g, const RollupKey *key)
  * nothing says whether they have been written yet: those groups are computed.
  */
 static bool
-read_lower(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key)
+read_lower(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *key)
 {
 	DpDecl *decl = r->derivation->decl;
 	SPIPlanPtr plan = dp_plan(decl, &r->plan_lower);
@@ -233,7 +233,7 @@ read_lower(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key)
 
 /* Adds the groups of the level below that the run changes. */
 static void
-read_changed(Rollup *r, DpDerive *run, DpAccumulation *g, const RollupKey *key,
+read_changed(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *key,
 			 const DpValue *groups)
 {
 	int below = r->levels[key->level].below;
@@ -288,7 +288,7 @@ visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 
 /* The rows of a node of the tree. */
 void
-dp_rollup_read_node(Rollup *r, DpAccumulation *g, const DpValue *node)
+dp_rollup_read_node(DpRollup *r, DpAccumulation *g, const DpValue *node)
 {
 	DpDecl *decl = r->derivation->decl;
 	SPIPlanPtr plan = dp_plan(decl, &r->plan_node);
@@ -310,7 +310,7 @@ dp_rollup_read_node(Rollup *r, DpAccumulation *g, const DpValue *node)
 }
 
 void
-dp_rollup_read_all(Rollup *r, DpDerive *run, bool latest, bool anew)
+dp_rollup_read_all(DpRollup *r, DpDerive *run, bool latest, bool anew)
 {
 	DpDecl *decl = r->derivation->decl;
 	SPIPlanPtr plan;
@@ -335,7 +335,7 @@ static bool
 visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
 	Visit *visit = arg;
-	Rollup *r = visit->r;
+	DpRollup *r = visit->r;
 	DpValue groups[DP_ROLLUP_MAX_GROUPS];
 	TimestampTz t;
 	int i;
@@ -350,7 +350,7 @@ visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	if (r->time == NULL)
 	{
 		DpGroup *group = dp_derive_group(visit->run, r->derivation, &groups[0]);
-		RollupGroup *g;
+		DpRollupGroup *g;
 
 		group->recompute = true;
 		dp_rollup_place(r, visit->run, group);
@@ -379,7 +379,7 @@ visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 static bool
 rollup_settle(DpDecl *decl, const DpKey *key)
 {
-	Rollup *r = dp_rollup(decl);
+	DpRollup *r = dp_rollup(decl);
 	DpDerive *run = dp_derive_begin();
 	Visit visit = { .r = r, .run = run, .anew = true };
 	SPIPlanPtr plan = dp_plan(decl, &r->plan_one);
@@ -447,7 +447,7 @@ DP_FUNCTION(dp_rollup_verify);
 Datum
 dp_rollup_verify(PG_FUNCTION_ARGS)
 {
-	Rollup *r = rollup_argument(fcinfo)->state;
+	DpRollup *r = rollup_argument(fcinfo)->state;
 	StringInfoData sql;
 	int i;
 
@@ -466,7 +466,7 @@ DP_FUNCTION(dp_rollup_start);
 Datum
 dp_rollup_start(PG_FUNCTION_ARGS)
 {
-	Rollup *r =
+	DpRollup *r =
 		dp_rollup(dp_decl_find(PG_GETARG_OID(0), "rollup", text_to_cstring(PG_GETARG_TEXT_PP(1))));
 	DpSourceRow row = { NULL, PG_GETARG_VARLENA_PP(2) };
 	DpValue groups[DP_ROLLUP_MAX_GROUPS];
@@ -489,7 +489,7 @@ dp_rollup_check_documents(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	DpDerivation *d;
-	Rollup *r;
+	DpRollup *r;
 	Visit visit = { 0 };
 	DpGroup *group;
 	StringInfoData sql;
@@ -525,7 +525,7 @@ dp_rollup_check_documents(PG_FUNCTION_ARGS)
 
 	for (group = visit.run->groups; group != NULL; group = group->next)
 	{
-		RollupGroup *state = group->state;
+		DpRollupGroup *state = group->state;
 
 		if (!group->found && state != NULL && state->totals != NULL &&
 			dp_accumulation_rows(state->totals) > 0)
@@ -540,10 +540,10 @@ static bool
 visit_target(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
 	Visit *visit = arg;
-	Rollup *r = visit->r;
+	DpRollup *r = visit->r;
 	DpValue id;
 	DpGroup *group;
-	RollupGroup *state;
+	DpRollupGroup *state;
 	struct varlena *expected;
 	struct varlena *whole;
 	DpValue head;

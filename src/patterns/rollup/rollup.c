@@ -25,11 +25,11 @@ static struct varlena *rollup_apply(DpDerivation *d, DpGroup *group, struct varl
 static struct varlena *rollup_create(DpDerivation *d, DpGroup *group);
 static void rollup_all_groups(DpDerivation *d, DpDerive *run);
 
-static void open_levels(Rollup *r);
-static void open_level(Rollup *r, const DpValue *name, const char *zone);
+static void open_levels(DpRollup *r);
+static void open_level(DpRollup *r, const DpValue *name, const char *zone);
 static int level_compare(const void *a, const void *b);
-static void add_row(Rollup *r, DpGroup *group, const DpSourceRow *row, int sign);
-static struct varlena *totals_into(Rollup *r, DpAccumulation *g, struct varlena *doc);
+static void add_row(DpRollup *r, DpGroup *group, const DpSourceRow *row, int sign);
+static struct varlena *totals_into(DpRollup *r, DpAccumulation *g, struct varlena *doc);
 
 const DpOption dp_rollup_options[] = { { "name", DP_OPTION_TEXT, DP_REQUIRED },
 									   { "fields", DP_OPTION_DOCUMENT, DP_REQUIRED },
@@ -65,7 +65,7 @@ dp_rollup_trigger(PG_FUNCTION_ARGS)
 
 /* ---------------------------------------------------------------- declarations */
 
-Rollup *
+DpRollup *
 dp_rollup(DpDecl *decl)
 {
 	return dp_derivation(decl)->state;
@@ -76,7 +76,7 @@ static void
 rollup_open(DpDerivation *d)
 {
 	DpDecl *decl = d->decl;
-	Rollup *r = palloc0(sizeof(Rollup));
+	DpRollup *r = palloc0(sizeof(DpRollup));
 	DpAccumulateOptions how = { 0 };
 	DpValue fields;
 	DpValue value;
@@ -149,7 +149,7 @@ rollup_open(DpDerivation *d)
 
 /* The levels, from the finest to the coarsest. */
 static void
-open_levels(Rollup *r)
+open_levels(DpRollup *r)
 {
 	DpDecl *decl = r->derivation->decl;
 	char *zone = dp_decl_text(decl, "time_zone");
@@ -170,10 +170,10 @@ open_levels(Rollup *r)
 	if (r->nlevels == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("\"levels\" must not be empty")));
-	qsort(r->levels, r->nlevels, sizeof(RollupLevel), level_compare);
+	qsort(r->levels, r->nlevels, sizeof(DpRollupLevel), level_compare);
 	for (i = 0; i < r->nlevels; i++)
 	{
-		RollupLevel *level = &r->levels[i];
+		DpRollupLevel *level = &r->levels[i];
 		int j;
 
 		level->below = -1;
@@ -191,9 +191,9 @@ open_levels(Rollup *r)
 
 /* Adds a level: the name of a unit, or an interval. */
 static void
-open_level(Rollup *r, const DpValue *name, const char *zone)
+open_level(DpRollup *r, const DpValue *name, const char *zone)
 {
-	RollupLevel *level = &r->levels[r->nlevels];
+	DpRollupLevel *level = &r->levels[r->nlevels];
 	char *text;
 	char *width;
 	Interval *interval;
@@ -223,8 +223,8 @@ open_level(Rollup *r, const DpValue *name, const char *zone)
 static int
 level_compare(const void *a, const void *b)
 {
-	const RollupLevel *left = a;
-	const RollupLevel *right = b;
+	const DpRollupLevel *left = a;
+	const DpRollupLevel *right = b;
 
 	return (left->width > right->width) - (left->width < right->width);
 }
@@ -232,7 +232,7 @@ level_compare(const void *a, const void *b)
 /* ---------------------------------------------------------------- rows and keys */
 
 bool
-dp_rollup_row(Rollup *r, const DpSourceRow *row, TimestampTz *t, DpValue *groups)
+dp_rollup_row(DpRollup *r, const DpSourceRow *row, TimestampTz *t, DpValue *groups)
 {
 	const uint8 *data = DP_DOC_DATA(row->doc);
 	uint32 size = DP_DOC_SIZE(row->doc);
@@ -271,16 +271,16 @@ dp_rollup_row(Rollup *r, const DpSourceRow *row, TimestampTz *t, DpValue *groups
 	return true;
 }
 
-RollupGroup *
+DpRollupGroup *
 dp_rollup_group(DpGroup *group)
 {
 	if (group->state == NULL)
-		group->state = MemoryContextAllocZero(dp_derive_memory(group->run), sizeof(RollupGroup));
+		group->state = MemoryContextAllocZero(dp_derive_memory(group->run), sizeof(DpRollupGroup));
 	return group->state;
 }
 
 void
-dp_rollup_key_build(Rollup *r, DpBuilder *b, int level, TimestampTz start, const DpValue *groups)
+dp_rollup_key_build(DpRollup *r, DpBuilder *b, int level, TimestampTz start, const DpValue *groups)
 {
 	int i;
 
@@ -298,7 +298,7 @@ dp_rollup_key_build(Rollup *r, DpBuilder *b, int level, TimestampTz start, const
 }
 
 void
-dp_rollup_key(Rollup *r, const DpValue *key, RollupKey *out)
+dp_rollup_key(DpRollup *r, const DpValue *key, DpRollupKey *out)
 {
 	DpValue width;
 	DpValue start;
@@ -329,18 +329,18 @@ dp_rollup_key(Rollup *r, const DpValue *key, RollupKey *out)
 }
 
 struct varlena *
-dp_rollup_head(Rollup *r, const DpValue *key)
+dp_rollup_head(DpRollup *r, const DpValue *key)
 {
 	DpBuilder b;
 	struct varlena *doc;
-	RollupKey parts;
+	DpRollupKey parts;
 
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
 	dp_builder_append_value(&b, "_id", 3, key);
 	if (r->time != NULL)
 	{
-		RollupLevel *level;
+		DpRollupLevel *level;
 
 		dp_rollup_key(r, key, &parts);
 		level = &r->levels[parts.level];
@@ -368,9 +368,9 @@ dp_rollup_head(Rollup *r, const DpValue *key)
 
 /* Adds a row to a group's totals. */
 static void
-add_row(Rollup *r, DpGroup *group, const DpSourceRow *row, int sign)
+add_row(DpRollup *r, DpGroup *group, const DpSourceRow *row, int sign)
 {
-	RollupGroup *g = dp_rollup_group(group);
+	DpRollupGroup *g = dp_rollup_group(group);
 	DpValue doc = dp_value_of_document(row->doc);
 	const char *key = NULL;
 	uint32 keylen = 0;
@@ -391,7 +391,7 @@ add_row(Rollup *r, DpGroup *group, const DpSourceRow *row, int sign)
 static void
 rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
-	Rollup *r = d->state;
+	DpRollup *r = d->state;
 	DpValue groups[DP_ROLLUP_MAX_GROUPS];
 	TimestampTz t = 0;
 	int i;
@@ -419,7 +419,7 @@ rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 	else
 	{
 		DpGroup *group = dp_derive_group(run, d, &groups[0]);
-		RollupGroup *g;
+		DpRollupGroup *g;
 
 		dp_rollup_place(r, run, group);
 		g = group->state;
@@ -441,7 +441,7 @@ rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 static bool
 rollup_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
 {
-	Rollup *r = d->state;
+	DpRollup *r = d->state;
 	const char *key;
 	char *before_key;
 	uint32 keylen;
@@ -464,7 +464,7 @@ rollup_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after
 static bool
 rollup_changes(DpDerivation *d, DpGroup *group)
 {
-	RollupGroup *g = group->state;
+	DpRollupGroup *g = group->state;
 
 	return group->recompute ||
 		   (g != NULL && g->totals != NULL && dp_accumulation_changes(g->totals));
@@ -472,7 +472,7 @@ rollup_changes(DpDerivation *d, DpGroup *group)
 
 /* The document with these totals; NULL if they are of no rows. */
 static struct varlena *
-totals_into(Rollup *r, DpAccumulation *g, struct varlena *doc)
+totals_into(DpRollup *r, DpAccumulation *g, struct varlena *doc)
 {
 	DpValue target = dp_value_of_document(doc);
 	struct varlena *result;
@@ -487,8 +487,8 @@ totals_into(Rollup *r, DpAccumulation *g, struct varlena *doc)
 static struct varlena *
 rollup_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 {
-	Rollup *r = d->state;
-	RollupGroup *state = group->state;
+	DpRollup *r = d->state;
+	DpRollupGroup *state = group->state;
 	DpAccumulation *g;
 	DpValue target = dp_value_of_document(doc);
 	struct varlena *result;
@@ -521,8 +521,8 @@ rollup_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 static struct varlena *
 rollup_create(DpDerivation *d, DpGroup *group)
 {
-	Rollup *r = d->state;
-	RollupGroup *state = group->state;
+	DpRollup *r = d->state;
+	DpRollupGroup *state = group->state;
 	DpAccumulation *g = NULL;
 	struct varlena *result;
 

@@ -43,16 +43,16 @@
 /* The group lock that stands for the tree */
 #define DP_ROLLUP_TREE_LOCK 0
 
-typedef struct RollupLevel
+typedef struct DpRollupLevel
 {
 	char *name; /* as it was declared: "hour", "15 minutes" */
 	DpSpan span;
 	int64 width; /* in seconds, months being of 30 days */
 	int below;   /* the level that it is computed from; -1: the source */
-} RollupLevel;
+} DpRollupLevel;
 
 /* A declaration; in its memory. */
-typedef struct Rollup
+typedef struct DpRollup
 {
 	DpDerivation *derivation;
 	DpSource *source;
@@ -65,7 +65,7 @@ typedef struct Rollup
 	/* by time */
 	DpPath *time; /* NULL: along a tree */
 	int nlevels;
-	RollupLevel levels[DP_ROLLUP_MAX_LEVELS]; /* from the finest to the coarsest */
+	DpRollupLevel levels[DP_ROLLUP_MAX_LEVELS]; /* from the finest to the coarsest */
 
 	/* along a tree */
 	char *tree_pair;
@@ -82,10 +82,10 @@ typedef struct Rollup
 	char plan_above;
 	char plan_children;
 	char plan_stored;
-} Rollup;
+} DpRollup;
 
 /* A group of a run. */
-typedef struct RollupGroup
+typedef struct DpRollupGroup
 {
 	DpAccumulation *totals; /* what came and went; NULL: nothing did */
 	DpAccumulation *whole;  /* the whole group, as the evaluation of that number has found it */
@@ -93,40 +93,40 @@ typedef struct RollupGroup
 	bool placed; /* along a tree: above is known */
 	int nabove;
 	DpGroup **above; /* groups of the nodes above it */
-} RollupGroup;
+} DpRollupGroup;
 
 /* What a key of the target by time says. */
-typedef struct RollupKey
+typedef struct DpRollupKey
 {
 	int level;
 	TimestampTz start;
 	TimestampTz next; /* where the following span begins */
 	DpValue group;    /* an array */
-} RollupKey;
+} DpRollupKey;
 
 /* rollup.c */
 
 /* The declaration's roll-up. */
-extern Rollup *dp_rollup(DpDecl *decl);
+extern DpRollup *dp_rollup(DpDecl *decl);
 
 /*
  * Whether a row counts; its time (if by time) and what it is grouped by, pointing into its
  * document.
  */
-extern bool dp_rollup_row(Rollup *r, const DpSourceRow *row, TimestampTz *t, DpValue *groups);
+extern bool dp_rollup_row(DpRollup *r, const DpSourceRow *row, TimestampTz *t, DpValue *groups);
 
 /* The part of a group that belongs to the pattern. */
-extern RollupGroup *dp_rollup_group(DpGroup *group);
+extern DpRollupGroup *dp_rollup_group(DpGroup *group);
 
 /* What a key says; raises DATA_CORRUPTED for one that no row of the target can have. */
-extern void dp_rollup_key(Rollup *r, const DpValue *key, RollupKey *out);
+extern void dp_rollup_key(DpRollup *r, const DpValue *key, DpRollupKey *out);
 
 /* Appends the key of a level's document to the builder, as a document of its own. */
 extern void
-dp_rollup_key_build(Rollup *r, DpBuilder *b, int level, TimestampTz start, const DpValue *groups);
+dp_rollup_key_build(DpRollup *r, DpBuilder *b, int level, TimestampTz start, const DpValue *groups);
 
 /* The document of a group, without totals. */
-extern struct varlena *dp_rollup_head(Rollup *r, const DpValue *key);
+extern struct varlena *dp_rollup_head(DpRollup *r, const DpValue *key);
 
 /* read.c */
 
@@ -136,31 +136,31 @@ extern struct varlena *dp_rollup_head(Rollup *r, const DpValue *key);
  * a row within the group changes nothing in it and does not lock it, and must be seen
  * in both places or in none.
  */
-extern DpAccumulation *dp_rollup_evaluate(Rollup *r, DpGroup *group);
+extern DpAccumulation *dp_rollup_evaluate(DpRollup *r, DpGroup *group);
 
 /* An empty whole for a group, unless this evaluation has it already: then false. */
-extern bool dp_rollup_whole_begin(Rollup *r, DpGroup *group);
+extern bool dp_rollup_whole_begin(DpRollup *r, DpGroup *group);
 
 /* Takes all rows in whose field of the tree is that node, beside what is there. */
-extern void dp_rollup_read_node(Rollup *r, DpAccumulation *g, const DpValue *node);
+extern void dp_rollup_read_node(DpRollup *r, DpAccumulation *g, const DpValue *node);
 
 /*
  * Gives each row of the source to a run: as take() with sign 1, or (anew) only its groups, to be
  * computed anew.
  */
-extern void dp_rollup_read_all(Rollup *r, DpDerive *run, bool latest, bool anew);
+extern void dp_rollup_read_all(DpRollup *r, DpDerive *run, bool latest, bool anew);
 
 /* Calls visit for each document that the statement gives; see dp_source_each(). */
-extern int64 dp_rollup_each(Rollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest,
+extern int64 dp_rollup_each(DpRollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest,
 							DpSourceVisit visit, void *arg);
 
 /* tree.c */
 
 /* The groups of the nodes above a node, which join the run. */
-extern void dp_rollup_place(Rollup *r, DpDerive *run, DpGroup *group);
+extern void dp_rollup_place(DpRollup *r, DpDerive *run, DpGroup *group);
 
 /* The whole of a group that another one is computed of, along a tree */
-extern DpAccumulation *dp_rollup_node_whole(Rollup *r, DpGroup *group);
+extern DpAccumulation *dp_rollup_node_whole(DpRollup *r, DpGroup *group);
 
 /* What a statement on a tree means to the roll-ups along it: a DpChangesHandler. */
 extern void dp_rollup_tree_changed(DpChanges *changes);

@@ -45,21 +45,21 @@ typedef struct Reading
 	struct varlena *stored;
 } Reading;
 
-static List *chain_of(Rollup *r, const DpValue *node, bool by_ancestors, bool latest);
-static void require_seen(Rollup *r, const DpValue *node, List *chain);
+static List *chain_of(DpRollup *r, const DpValue *node, bool by_ancestors, bool latest);
+static void require_seen(DpRollup *r, const DpValue *node, List *chain);
 static bool visit_node(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_child(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 static bool visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
-static void read_node(Rollup *r, const DpValue *node, Reading *reading);
-static List *read_children(Rollup *r, const DpValue *node);
-static struct varlena *read_stored(Rollup *r, const DpValue *node);
-static void node_add(Rollup *r, DpDerive *run, DpAccumulation *g, const DpValue *node);
+static void read_node(DpRollup *r, const DpValue *node, Reading *reading);
+static List *read_children(DpRollup *r, const DpValue *node);
+static struct varlena *read_stored(DpRollup *r, const DpValue *node);
+static void node_add(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpValue *node);
 static DpValue *value_copy(const DpValue *value, MemoryContext context);
-static void tree_changed(Rollup *r, DpChanges *changes);
-static void anew_above(Rollup *r, DpDerive *run, const DpValue *node);
+static void tree_changed(DpRollup *r, DpChanges *changes);
+static void anew_above(DpRollup *r, DpDerive *run, const DpValue *node);
 
 static DpTree *
-rollup_tree(Rollup *r)
+rollup_tree(DpRollup *r)
 {
 	if (!OidIsValid(r->tree))
 		ereport(ERROR,
@@ -86,7 +86,7 @@ value_copy(const DpValue *value, MemoryContext context)
 
 /* Reads a node: whether it exists, and the nodes above it, or only its parent. */
 static void
-read_node(Rollup *r, const DpValue *node, Reading *reading)
+read_node(DpRollup *r, const DpValue *node, Reading *reading)
 {
 	DpDecl *decl = r->derivation->decl;
 	SPIPlanPtr plan = dp_plan(decl, &r->plan_above);
@@ -151,7 +151,7 @@ visit_node(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
  * has none.  by_ancestors: as the node's document has them, if it does; else from parent to parent.
  */
 static List *
-chain_of(Rollup *r, const DpValue *node, bool by_ancestors, bool latest)
+chain_of(DpRollup *r, const DpValue *node, bool by_ancestors, bool latest)
 {
 	Reading reading = { .tree = rollup_tree(r), .context = CurrentMemoryContext, .latest = latest };
 	int depth = 0;
@@ -179,7 +179,7 @@ chain_of(Rollup *r, const DpValue *node, bool by_ancestors, bool latest)
  * nodes above a node than there are now.
  */
 static void
-require_seen(Rollup *r, const DpValue *node, List *chain)
+require_seen(DpRollup *r, const DpValue *node, List *chain)
 {
 	List *seen;
 	ListCell *now;
@@ -205,7 +205,7 @@ require_seen(Rollup *r, const DpValue *node, List *chain)
 
 /* The nodes right below a node (DpValue *), in the current context; inside SPI_connect(). */
 static List *
-read_children(Rollup *r, const DpValue *node)
+read_children(DpRollup *r, const DpValue *node)
 {
 	DpDecl *decl = r->derivation->decl;
 	Reading reading = { .tree = rollup_tree(r), .context = CurrentMemoryContext };
@@ -251,7 +251,7 @@ visit_child(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 
 /* The document of totals that a node has, or NULL; inside SPI_connect(). */
 static struct varlena *
-read_stored(Rollup *r, const DpValue *node)
+read_stored(DpRollup *r, const DpValue *node)
 {
 	DpDecl *decl = r->derivation->decl;
 	Reading reading = { .context = CurrentMemoryContext };
@@ -290,9 +290,9 @@ visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 /* ---------------------------------------------------------------- rows of the source */
 
 void
-dp_rollup_place(Rollup *r, DpDerive *run, DpGroup *group)
+dp_rollup_place(DpRollup *r, DpDerive *run, DpGroup *group)
 {
-	RollupGroup *state = dp_rollup_group(group);
+	DpRollupGroup *state = dp_rollup_group(group);
 	List *chain;
 	ListCell *lc;
 
@@ -318,7 +318,7 @@ dp_rollup_place(Rollup *r, DpDerive *run, DpGroup *group)
  * written it yet.
  */
 static void
-node_add(Rollup *r, DpDerive *run, DpAccumulation *g, const DpValue *node)
+node_add(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpValue *node)
 {
 	DpGroup *group = dp_derive_find(run, r->derivation, node);
 	struct varlena *stored;
@@ -345,9 +345,9 @@ node_add(Rollup *r, DpDerive *run, DpAccumulation *g, const DpValue *node)
 }
 
 DpAccumulation *
-dp_rollup_node_whole(Rollup *r, DpGroup *group)
+dp_rollup_node_whole(DpRollup *r, DpGroup *group)
 {
-	RollupGroup *state = dp_rollup_group(group);
+	DpRollupGroup *state = dp_rollup_group(group);
 	List *children;
 	ListCell *lc;
 
@@ -371,7 +371,7 @@ dp_rollup_tree_changed(DpChanges *changes)
 	foreach(lc, dp_feeds(dp_changes_table(changes)))
 	{
 		DpFeed *feed = lfirst(lc);
-		Rollup *r;
+		DpRollup *r;
 
 		if (feed->is_main || strcmp(feed->decl->pattern, "rollup") != 0)
 			continue;
@@ -385,7 +385,7 @@ dp_rollup_tree_changed(DpChanges *changes)
 
 /* The nodes above a node, and the node itself, are computed anew. */
 static void
-anew_above(Rollup *r, DpDerive *run, const DpValue *node)
+anew_above(DpRollup *r, DpDerive *run, const DpValue *node)
 {
 	ListCell *lc;
 
@@ -396,7 +396,7 @@ anew_above(Rollup *r, DpDerive *run, const DpValue *node)
 
 /* What a statement on the tree means to one roll-up. */
 static void
-tree_changed(Rollup *r, DpChanges *changes)
+tree_changed(DpRollup *r, DpChanges *changes)
 {
 	DpTree *tree = rollup_tree(r);
 	DpDerive *run = NULL;

@@ -30,8 +30,8 @@
 
 static const char plan_read, plan_lock, plan_write;
 
-static struct varlena *read_document(SchemaVersioning *s, const DpKey *key, bool lock);
-static bool upgrade_document(SchemaVersioning *s, struct varlena **doc);
+static struct varlena *read_document(DpSchemaVersioning *s, const DpKey *key, bool lock);
+static bool upgrade_document(DpSchemaVersioning *s, struct varlena **doc);
 static bool methods_settle(DpDecl *decl, const DpKey *key);
 static bool same_values(const DpValue *a, const DpValue *b, const DpPath *except, int step);
 static Oid runs_owner(void);
@@ -45,7 +45,7 @@ Datum
 dp_schema_versioning_read(PG_FUNCTION_ARGS)
 {
 	MemoryContext caller = CurrentMemoryContext;
-	SchemaVersioning *s;
+	DpSchemaVersioning *s;
 	struct varlena *doc;
 	DpKey key;
 
@@ -86,7 +86,7 @@ dp_schema_versioning_read(PG_FUNCTION_ARGS)
 
 /* The document of a key, NULL if there is none. */
 static struct varlena *
-read_document(SchemaVersioning *s, const DpKey *key, bool lock)
+read_document(DpSchemaVersioning *s, const DpKey *key, bool lock)
 {
 	struct varlena *doc;
 
@@ -99,7 +99,7 @@ read_document(SchemaVersioning *s, const DpKey *key, bool lock)
 
 /* Brings the document to the current version; false if it has it. */
 static bool
-upgrade_document(SchemaVersioning *s, struct varlena **doc)
+upgrade_document(DpSchemaVersioning *s, struct varlena **doc)
 {
 	int from =
 		dp_versions_find(s->versions, dp_versions_of(s->versions, PointerGetDatum(*doc), NULL));
@@ -121,7 +121,7 @@ upgrade_document(SchemaVersioning *s, struct varlena **doc)
 static bool
 methods_settle(DpDecl *decl, const DpKey *key)
 {
-	SchemaVersioning *s = dp_schema_versioning(decl);
+	DpSchemaVersioning *s = dp_schema_versioning(decl);
 	DpWriter *w = dp_writer_open(decl->target, decl->doc_column, DP_WRITE_ORDINARY, NULL);
 	DpLookup *lookup = dp_lookup_primary(decl->target, CurrentMemoryContext);
 	DpWriteResult result = DP_WRITE_SAME;

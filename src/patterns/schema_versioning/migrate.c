@@ -75,7 +75,7 @@ static Migration migration;
 static void batch_run(Batch *b);
 static bool batch_try(Batch *b, MemoryContext context, ErrorData **error);
 static void key_note(Batch *b);
-static bool row_migrate(Batch *b, SchemaVersioning *s, DpWriter *w, DpFilter *filter, int to);
+static bool row_migrate(Batch *b, DpSchemaVersioning *s, DpWriter *w, DpFilter *filter, int to);
 static bool row_is_busy(TupleTableSlot *slot);
 static bool own_trigger(const Trigger *trigger);
 static bool same_id(struct varlena *a, struct varlena *b);
@@ -264,8 +264,8 @@ batch_run(Batch *b)
 		AllocSetContextCreate(outer, "docpatterns migration", ALLOCSET_DEFAULT_SIZES);
 	DpFilter *filter = NULL;
 	DpDecl *decl;
-	SchemaVersioning *s;
-	SchemaVersioning mine;
+	DpSchemaVersioning *s;
+	DpSchemaVersioning mine;
 	DpWriter *w;
 	DpActor self;
 	ItemPointerData first;
@@ -341,7 +341,7 @@ dp_schema_versioning_migrates(const DpDecl *decl)
 
 /* The current row; whether it was written. */
 static bool
-row_migrate(Batch *b, SchemaVersioning *s, DpWriter *w, DpFilter *filter, int to)
+row_migrate(Batch *b, DpSchemaVersioning *s, DpWriter *w, DpFilter *filter, int to)
 {
 	TupleTableSlot *slot = dp_writer_row(w);
 	struct varlena *doc;

@@ -51,8 +51,8 @@ typedef struct Broken
 	char *found;
 } Broken;
 
-static HeapTuple version_before(SchemaVersioning *s, TriggerData *trigdata);
-static void schemas_read(SchemaVersioning *s);
+static HeapTuple version_before(DpSchemaVersioning *s, TriggerData *trigdata);
+static void schemas_read(DpSchemaVersioning *s);
 static int declared_functions(DpDecl *decl, Oid **functions);
 static void
 broken_note(const char *path, const char *rule, const char *expected, const char *found, void *arg);
@@ -96,7 +96,7 @@ dp_schema_versioning_trigger(PG_FUNCTION_ARGS)
  * BEFORE INSERT or UPDATE of a row.
  */
 static HeapTuple
-version_before(SchemaVersioning *s, TriggerData *trigdata)
+version_before(DpSchemaVersioning *s, TriggerData *trigdata)
 {
 	bool is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
 	HeapTuple tuple = is_update ? trigdata->tg_newtuple : trigdata->tg_trigtuple;
@@ -154,10 +154,10 @@ version_before(SchemaVersioning *s, TriggerData *trigdata)
  * A declaration's options, read once.  Raises INVALID_PARAMETER_VALUE: anybody
  * can make a trigger with any argument on his own table.
  */
-SchemaVersioning *
+DpSchemaVersioning *
 dp_schema_versioning(DpDecl *decl)
 {
-	SchemaVersioning *s = decl->state;
+	DpSchemaVersioning *s = decl->state;
 	Oid *functions;
 	int nfunctions;
 	DpValue spec;
@@ -166,7 +166,7 @@ dp_schema_versioning(DpDecl *decl)
 
 	if (likely(s != NULL))
 		return s;
-	s = MemoryContextAllocZero(decl->context, sizeof(SchemaVersioning));
+	s = MemoryContextAllocZero(decl->context, sizeof(DpSchemaVersioning));
 	s->decl = decl;
 	current = dp_decl_int(decl, "current", 0);
 	if (current < 1 || current > PG_INT32_MAX)
@@ -189,7 +189,7 @@ dp_schema_versioning(DpDecl *decl)
 
 /* The chain of a declaration for one statement. */
 DpVersions *
-dp_schema_versioning_brief(const SchemaVersioning *s)
+dp_schema_versioning_brief(const DpSchemaVersioning *s)
 {
 	Oid *functions;
 	int nfunctions = declared_functions(s->decl, &functions);
@@ -201,7 +201,7 @@ dp_schema_versioning_brief(const SchemaVersioning *s)
 
 /* The schemas of versions. */
 static void
-schemas_read(SchemaVersioning *s)
+schemas_read(DpSchemaVersioning *s)
 {
 	MemoryContext old = MemoryContextSwitchTo(s->decl->context);
 	DpValue list;
@@ -574,7 +574,7 @@ dp_schema_versioning_valid(PG_FUNCTION_ARGS)
 {
 	DpDecl decl = { 0 };
 	DpVersions *versions;
-	SchemaVersioning s = { 0 };
+	DpSchemaVersioning s = { 0 };
 	DpValue spec;
 	Datum *functions;
 	bool *nulls;
@@ -606,7 +606,7 @@ dp_schema_versioning_valid(PG_FUNCTION_ARGS)
  * The schema of a version.
  */
 void
-dp_schema_versioning_check(const SchemaVersioning *s, struct varlena *doc, int at)
+dp_schema_versioning_check(const DpSchemaVersioning *s, struct varlena *doc, int at)
 {
 	DpValue value = dp_value_of_document(doc);
 	Broken broken = { 0 };

@@ -116,7 +116,7 @@ extern void
 dp_versions_unknown(DpVersions *v, Datum doc, const char *place) pg_attribute_noreturn();
 
 /* A declaration's state */
-typedef struct SchemaVersioning
+typedef struct DpSchemaVersioning
 {
 	DpDecl *decl;
 	DpVersions *versions;
@@ -124,17 +124,17 @@ typedef struct SchemaVersioning
 	int at;             /* its position */
 	bool upgrade;       /* what is written */
 	DpSchema **schemas; /* of versions, NULL where there is none */
-} SchemaVersioning;
+} DpSchemaVersioning;
 
-extern SchemaVersioning *dp_schema_versioning(DpDecl *decl);
+extern DpSchemaVersioning *dp_schema_versioning(DpDecl *decl);
 
 /* Its chain, made anew for one statement, in the current context. */
-extern DpVersions *dp_schema_versioning_brief(const SchemaVersioning *s);
+extern DpVersions *dp_schema_versioning_brief(const DpSchemaVersioning *s);
 
 /*
  * Raises CHECK_VIOLATION unless the document satisfies the schema of versions[at], if there is one.
  */
-extern void dp_schema_versioning_check(const SchemaVersioning *s, struct varlena *doc, int at);
+extern void dp_schema_versioning_check(const DpSchemaVersioning *s, struct varlena *doc, int at);
 
 /* Whether the trigger of the declaration is called for what a migration writes. */
 extern bool dp_schema_versioning_migrates(const DpDecl *decl);

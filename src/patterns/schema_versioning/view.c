@@ -25,7 +25,7 @@
 #include "patterns/schema_versioning/schema_versioning.h"
 
 static void insert_prepare(TriggerData *trigdata);
-static SchemaVersioning *shown_versioning(char **args, List *decls, int *at);
+static DpSchemaVersioning *shown_versioning(char **args, List *decls, int *at);
 static bool version_is_changed(char **args, List *decls, struct varlena *stored);
 static struct varlena *
 version_show(char **args, List *decls, struct varlena *stored, const DpKey *key, bool latest);
@@ -33,7 +33,7 @@ static struct varlena *
 version_store(char **args, List *decls, struct varlena *stored, struct varlena *old_shown,
 			  struct varlena *new_shown, DpMark *marks, int *nmarks);
 static void version_split(char **args, List *decls, DpSplit *split);
-static bool tells_version(const SchemaVersioning *s, struct varlena *doc);
+static bool tells_version(const DpSchemaVersioning *s, struct varlena *doc);
 static bool same_document(struct varlena *a, struct varlena *b);
 
 const DpViewMethods dp_version_view = { .label = "version's",
@@ -83,7 +83,7 @@ insert_prepare(TriggerData *trigdata)
 		TargetEntry *tle = lfirst(lc);
 		RangeTblEntry *rte =
 			rt_fetch(((RangeTblRef *) linitial(query->jointree->fromlist))->rtindex, query->rtable);
-		SchemaVersioning *s;
+		DpSchemaVersioning *s;
 		struct varlena *doc;
 		bool isnull;
 		Datum value;
@@ -111,7 +111,7 @@ insert_prepare(TriggerData *trigdata)
 /*
  * The declaration that the arguments of the view's trigger name, and the position of its version.
  */
-static SchemaVersioning *
+static DpSchemaVersioning *
 shown_versioning(char **args, List *decls, int *at)
 {
 	bool is_current = strcmp(args[1], "current") == 0;
@@ -124,7 +124,7 @@ shown_versioning(char **args, List *decls, int *at)
 
 		if (strcmp(decl->pattern, DP_SCHEMA_VERSIONING) == 0 && strcmp(decl->name, args[0]) == 0)
 		{
-			SchemaVersioning *s = dp_schema_versioning(decl);
+			DpSchemaVersioning *s = dp_schema_versioning(decl);
 
 			*at = is_current ? s->at : dp_versions_find(s->versions, version);
 			if (*at >= 0)
@@ -141,7 +141,7 @@ static bool
 version_is_changed(char **args, List *decls, struct varlena *stored)
 {
 	int at;
-	SchemaVersioning *s = shown_versioning(args, decls, &at);
+	DpSchemaVersioning *s = shown_versioning(args, decls, &at);
 
 	return dp_versions_of(s->versions, PointerGetDatum(stored), NULL) != s->versions->versions[at];
 }
@@ -151,7 +151,7 @@ static struct varlena *
 version_show(char **args, List *decls, struct varlena *stored, const DpKey *key, bool latest)
 {
 	int at;
-	SchemaVersioning *s = shown_versioning(args, decls, &at);
+	DpSchemaVersioning *s = shown_versioning(args, decls, &at);
 	int from =
 		dp_versions_find(s->versions, dp_versions_of(s->versions, PointerGetDatum(stored), NULL));
 
@@ -169,7 +169,7 @@ version_store(char **args, List *decls, struct varlena *stored, struct varlena *
 			  struct varlena *new_shown, DpMark *marks, int *nmarks)
 {
 	int at;
-	SchemaVersioning *s = shown_versioning(args, decls, &at);
+	DpSchemaVersioning *s = shown_versioning(args, decls, &at);
 	struct varlena *before;
 	struct varlena *after;
 	int from;
@@ -206,7 +206,7 @@ static void
 version_split(char **args, List *decls, DpSplit *split)
 {
 	int at;
-	SchemaVersioning *s = shown_versioning(args, decls, &at);
+	DpSchemaVersioning *s = shown_versioning(args, decls, &at);
 	DpValue options = dp_value_of_document(s->decl->options);
 	DpValue steps;
 	DpIter iter;
@@ -233,7 +233,7 @@ version_split(char **args, List *decls, DpSplit *split)
 
 /* Whether the document has the field with its version. */
 static bool
-tells_version(const SchemaVersioning *s, struct varlena *doc)
+tells_version(const DpSchemaVersioning *s, struct varlena *doc)
 {
 	DpValue value;
 

@@ -40,7 +40,7 @@
 /* A scan of a group in one leaf, in order */
 typedef struct GroupScan
 {
-	const Subset *s;
+	const DpSubset *s;
 	Relation heap;
 	Relation index;
 	IndexScanDesc scan;
@@ -51,17 +51,17 @@ typedef struct GroupScan
 /* A member that was found in a partition */
 typedef struct FoundMember
 {
-	SubsetPlace place;
+	DpSubsetPlace place;
 	struct varlena *member;
 } FoundMember;
 
-static void leaf_find(Subset *s, Oid relid);
-static bool index_serves(const Subset *s, Relation heap, Relation index, AttrNumber doc_attnum);
+static void leaf_find(DpSubset *s, Oid relid);
+static bool index_serves(const DpSubset *s, Relation heap, Relation index, AttrNumber doc_attnum);
 static bool is_column_and_bson(Node *first, Node *second, AttrNumber attnum, struct varlena *doc);
-static void
-scan_begin(GroupScan *g, const Subset *s, const SubsetLeaf *leaf, Snapshot snapshot, Datum link);
+static void scan_begin(GroupScan *g, const DpSubset *s, const DpSubsetLeaf *leaf, Snapshot snapshot,
+					   Datum link);
 static bool scan_next(GroupScan *g, bool row);
-static void scan_place(GroupScan *g, SubsetPlace *place);
+static void scan_place(GroupScan *g, DpSubsetPlace *place);
 static void scan_end(GroupScan *g);
 static int found_compare(const void *a, const void *b, void *arg);
 
@@ -69,7 +69,7 @@ static int found_compare(const void *a, const void *b, void *arg);
  * What the source looks like now.
  */
 void
-dp_subset_source(Subset *s)
+dp_subset_source(DpSubset *s)
 {
 	Oid source = s->derivation->source;
 	uint64 now = dp_schema_generation();
@@ -133,10 +133,10 @@ dp_subset_source(Subset *s)
 		int i;
 
 		s->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
-		s->keys = palloc0(sizeof(SubsetKey) * s->nkeys);
+		s->keys = palloc0(sizeof(DpSubsetKey) * s->nkeys);
 		for (i = 0; i < s->nkeys; i++)
 		{
-			SubsetKey *key = &s->keys[i];
+			DpSubsetKey *key = &s->keys[i];
 			Form_pg_attribute att =
 				TupleDescAttr(RelationGetDescr(rel), index->rd_index->indkey.values[i] - 1);
 			TypeCacheEntry *type = lookup_type_cache(att->atttypid, TYPECACHE_CMP_PROC_FINFO);
@@ -167,10 +167,10 @@ dp_subset_source(Subset *s)
 
 /* A leaf of the source and its index. */
 static void
-leaf_find(Subset *s, Oid relid)
+leaf_find(DpSubset *s, Oid relid)
 {
 	Relation heap = table_open(relid, AccessShareLock);
-	SubsetLeaf *leaf = palloc0(sizeof(SubsetLeaf));
+	DpSubsetLeaf *leaf = palloc0(sizeof(DpSubsetLeaf));
 	List *indexes = RelationGetIndexList(heap);
 	ListCell *lc;
 
@@ -199,7 +199,7 @@ leaf_find(Subset *s, Oid relid)
  * lets through.
  */
 static bool
-index_serves(const Subset *s, Relation heap, Relation index, AttrNumber doc_attnum)
+index_serves(const DpSubset *s, Relation heap, Relation index, AttrNumber doc_attnum)
 {
 	List *exprs;
 	List *predicate;
@@ -272,21 +272,21 @@ is_column_and_bson(Node *first, Node *second, AttrNumber attnum, struct varlena 
 }
 
 bool
-dp_subset_is_indexed(Subset *s)
+dp_subset_is_indexed(DpSubset *s)
 {
 	ListCell *lc;
 
 	dp_subset_source(s);
 	foreach(lc, s->leaves)
 	{
-		if (!OidIsValid(((SubsetLeaf *) lfirst(lc))->index))
+		if (!OidIsValid(((DpSubsetLeaf *) lfirst(lc))->index))
 			return false;
 	}
 	return true;
 }
 
 int
-dp_subset_compare(const Subset *s, const SubsetPlace *a, const SubsetPlace *b)
+dp_subset_compare(const DpSubset *s, const DpSubsetPlace *a, const DpSubsetPlace *b)
 {
 	int cmp = memcmp(a->key, b->key, Min(a->len, b->len));
 	int i;
@@ -306,7 +306,7 @@ dp_subset_compare(const Subset *s, const SubsetPlace *a, const SubsetPlace *b)
 }
 
 bool
-dp_subset_reaches(Subset *s, const DpValue *link, const SubsetPlace *place)
+dp_subset_reaches(DpSubset *s, const DpValue *link, const DpSubsetPlace *place)
 {
 	struct varlena *value;
 	Snapshot snapshot;
@@ -323,7 +323,7 @@ dp_subset_reaches(Subset *s, const DpValue *link, const SubsetPlace *place)
 		scan_begin(&g, s, lfirst(lc), snapshot, PointerGetDatum(value));
 		while (before < s->keep && scan_next(&g, false))
 		{
-			SubsetPlace at;
+			DpSubsetPlace at;
 
 			scan_place(&g, &at);
 			if (dp_subset_compare(s, &at, place) >= 0)
@@ -340,7 +340,7 @@ dp_subset_reaches(Subset *s, const DpValue *link, const SubsetPlace *place)
 }
 
 void
-dp_subset_members(Subset *s, const DpValue *link, DpBuilder *b)
+dp_subset_members(DpSubset *s, const DpValue *link, DpBuilder *b)
 {
 	struct varlena *value;
 	Snapshot snapshot;
@@ -361,7 +361,7 @@ dp_subset_members(Subset *s, const DpValue *link, DpBuilder *b)
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	foreach(lc, s->leaves)
 	{
-		SubsetLeaf *leaf = lfirst(lc);
+		DpSubsetLeaf *leaf = lfirst(lc);
 		GroupScan g;
 		int here = 0;
 
@@ -415,7 +415,7 @@ dp_subset_members(Subset *s, const DpValue *link, DpBuilder *b)
 }
 
 int64
-dp_subset_count(Subset *s, const DpValue *link)
+dp_subset_count(DpSubset *s, const DpValue *link)
 {
 	struct varlena *value;
 	Snapshot snapshot;
@@ -447,7 +447,7 @@ dp_subset_count(Subset *s, const DpValue *link)
  * the index.
  */
 static void
-scan_begin(GroupScan *g, const Subset *s, const SubsetLeaf *leaf, Snapshot snapshot, Datum link)
+scan_begin(GroupScan *g, const DpSubset *s, const DpSubsetLeaf *leaf, Snapshot snapshot, Datum link)
 {
 	ScanKeyData key;
 
@@ -492,7 +492,7 @@ scan_next(GroupScan *g, bool row)
 
 /* Where the row stands in the order; valid until the next one. */
 static void
-scan_place(GroupScan *g, SubsetPlace *place)
+scan_place(GroupScan *g, DpSubsetPlace *place)
 {
 	bool isnull;
 	struct varlena *key =

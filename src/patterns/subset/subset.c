@@ -53,11 +53,11 @@
 typedef struct SubsetState
 {
 	bool has_first;
-	SubsetPlace first; /* the first place of a row that came or went */
-	int64 delta;       /* rows more */
-	bool alone;        /* the group is locked as by a toucher */
-	bool recount;      /* the count is to be made anew, and nothing else */
-	bool went;         /* rows went */
+	DpSubsetPlace first; /* the first place of a row that came or went */
+	int64 delta;         /* rows more */
+	bool alone;          /* the group is locked as by a toucher */
+	bool recount;        /* the count is to be made anew, and nothing else */
+	bool went;           /* rows went */
 } SubsetState;
 
 static void subset_open(DpDerivation *d);
@@ -71,16 +71,17 @@ subset_protect(DpDerivation *d, struct varlena *before, struct varlena *after);
 static bool subset_strange(DpDerivation *d, struct varlena *before, struct varlena *after);
 static void
 subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted);
-static void find_identity(Subset *s);
-static void append_identity(const Subset *s, DpBuilder *b, const uint8 *member, uint32 size);
+static void find_identity(DpSubset *s);
+static void append_identity(const DpSubset *s, DpBuilder *b, const uint8 *member, uint32 size);
 static void
 remember_gone(DpDerivation *d, const DpValue *key, struct varlena *doc, const DpValue *now);
 static bool has_element(const DpValue *array, const DpValue *element);
 static struct varlena *subset_elsewhere(DpDerivation *d, const DpValue *key);
-static bool keeps_held(Subset *s, DpGroup *group, struct varlena *doc, const DpValue *array);
-static bool row_link(const Subset *s, struct varlena *doc, DpValue *link);
-static bool row_belongs(const Subset *s, struct varlena *doc, DpValue *link);
-static void row_place(const Subset *s, const DpSourceRow *row, StringInfo key, SubsetPlace *place);
+static bool keeps_held(DpSubset *s, DpGroup *group, struct varlena *doc, const DpValue *array);
+static bool row_link(const DpSubset *s, struct varlena *doc, DpValue *link);
+static bool row_belongs(const DpSubset *s, struct varlena *doc, DpValue *link);
+static void
+row_place(const DpSubset *s, const DpSourceRow *row, StringInfo key, DpSubsetPlace *place);
 static struct varlena *set_field(struct varlena *doc, DpPath *path, const DpValue *value);
 static struct varlena *set_count(struct varlena *doc, DpPath *path, int64 n);
 static bool get_count(struct varlena *doc, DpPath *path, int64 *n);
@@ -131,7 +132,7 @@ static void
 subset_open(DpDerivation *d)
 {
 	DpDecl *decl = d->decl;
-	Subset *s = palloc0(sizeof(Subset));
+	DpSubset *s = palloc0(sizeof(DpSubset));
 	DpValue value;
 	char *mode;
 
@@ -179,7 +180,7 @@ subset_open(DpDerivation *d)
  * What members are known by: the source's _id if they show it, else what they show of the order.
  */
 static void
-find_identity(Subset *s)
+find_identity(DpSubset *s)
 {
 	char *name = dp_member_shows(s->member, "_id", 3);
 	DpIter iter;
@@ -208,7 +209,7 @@ find_identity(Subset *s)
  * the others have, {hash}.
  */
 static void
-append_identity(const Subset *s, DpBuilder *b, const uint8 *member, uint32 size)
+append_identity(const DpSubset *s, DpBuilder *b, const uint8 *member, uint32 size)
 {
 	DpValue value;
 	int found = 0;
@@ -244,11 +245,11 @@ append_identity(const Subset *s, DpBuilder *b, const uint8 *member, uint32 size)
 static void
 subset_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
-	Subset *s = d->state;
+	DpSubset *s = d->state;
 	DpValue link;
 	DpGroup *group;
 	SubsetState *state;
-	SubsetPlace place;
+	DpSubsetPlace place;
 	StringInfoData key;
 	MemoryContext old;
 	char *bytes;
@@ -288,15 +289,15 @@ subset_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 static bool
 subset_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
 {
-	Subset *s = d->state;
+	DpSubset *s = d->state;
 	bool equal =
 		DP_DOC_SIZE(before->doc) == DP_DOC_SIZE(after->doc) &&
 		memcmp(DP_DOC_DATA(before->doc), DP_DOC_DATA(after->doc), DP_DOC_SIZE(after->doc)) == 0;
 	DpValue was;
 	DpValue is;
 	bool had = row_belongs(s, before->doc, &was);
-	SubsetPlace from;
-	SubsetPlace to;
+	DpSubsetPlace from;
+	DpSubsetPlace to;
 	StringInfoData from_key;
 	StringInfoData to_key;
 	struct varlena *old_member;
@@ -325,7 +326,7 @@ subset_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after
 
 /* Whether a row belongs to a group, and to which. */
 static bool
-row_belongs(const Subset *s, struct varlena *doc, DpValue *link)
+row_belongs(const DpSubset *s, struct varlena *doc, DpValue *link)
 {
 	DpValue value;
 
@@ -339,7 +340,7 @@ row_belongs(const Subset *s, struct varlena *doc, DpValue *link)
 
 /* The link of a row; false if it has none. */
 static bool
-row_link(const Subset *s, struct varlena *doc, DpValue *link)
+row_link(const DpSubset *s, struct varlena *doc, DpValue *link)
 {
 	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->link, link) &&
 		   link->type != DP_TYPE_NULL && link->type != DP_TYPE_UNDEFINED;
@@ -347,7 +348,7 @@ row_link(const Subset *s, struct varlena *doc, DpValue *link)
 
 /* Where a row stands in the order.  Points into the row and the string. */
 static void
-row_place(const Subset *s, const DpSourceRow *row, StringInfo key, SubsetPlace *place)
+row_place(const DpSubset *s, const DpSourceRow *row, StringInfo key, DpSubsetPlace *place)
 {
 	DpValue value = dp_value_of_document(row->doc);
 	int i;
@@ -383,7 +384,7 @@ subset_changes(DpDerivation *d, DpGroup *group)
 static LOCKMODE
 subset_group_lock(DpDerivation *d, DpGroup *group)
 {
-	Subset *s = d->state;
+	DpSubset *s = d->state;
 	SubsetState *state = group->state;
 	LOCKMODE mode = group->alone ? ShareRowExclusiveLock : RowExclusiveLock;
 
@@ -432,7 +433,7 @@ subset_group_lock(DpDerivation *d, DpGroup *group)
 static struct varlena *
 subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 {
-	Subset *s = d->state;
+	DpSubset *s = d->state;
 	SubsetState *state = group->state;
 	bool anew = group->recompute || state == NULL;
 	bool members = anew || state->has_first;
@@ -494,7 +495,7 @@ subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
  * stay.
  */
 static bool
-keeps_held(Subset *s, DpGroup *group, struct varlena *doc, const DpValue *array)
+keeps_held(DpSubset *s, DpGroup *group, struct varlena *doc, const DpValue *array)
 {
 	DpDerivation *d = s->derivation;
 	DpValue was;
@@ -512,12 +513,12 @@ keeps_held(Subset *s, DpGroup *group, struct varlena *doc, const DpValue *array)
 static struct varlena *
 subset_elsewhere(DpDerivation *d, const DpValue *key)
 {
-	Subset all;
+	DpSubset all;
 	DpBuilder b;
 	DpValue array;
 
 	dp_subset_source(d->state);
-	all = *(Subset *) d->state;
+	all = *(DpSubset *) d->state;
 	all.keep = Max(1, dp_subset_count(d->state, key));
 	dp_builder_init_value(&b, 0);
 	dp_builder_begin_array(&b);
@@ -535,7 +536,7 @@ subset_elsewhere(DpDerivation *d, const DpValue *key)
 static struct varlena *
 subset_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 {
-	Subset *s = d->state;
+	DpSubset *s = d->state;
 
 	if (before == NULL)
 	{
@@ -559,7 +560,7 @@ subset_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 static bool
 subset_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
 {
-	Subset *s = d->state;
+	DpSubset *s = d->state;
 	DpValue is;
 	DpValue was;
 	DpValue element;
@@ -646,7 +647,7 @@ subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool 
 		appendStringInfoString(&sql, "INSERT INTO ");
 		dp_sql_table(&sql, d->source);
 		appendStringInfo(&sql, " (%s) SELECT pg_catalog.unnest($1)",
-						 quote_identifier(((Subset *) d->state)->doc_column));
+						 quote_identifier(((DpSubset *) d->state)->doc_column));
 		if (SPI_execute_with_args(sql.data, 1, &array, &rows, NULL, false, 0) != SPI_OK_INSERT)
 			elog(ERROR, "could not insert into a source");
 	}
@@ -659,7 +660,7 @@ subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool 
 static void
 remember_gone(DpDerivation *d, const DpValue *key, struct varlena *doc, const DpValue *now)
 {
-	Subset *s = d->state;
+	DpSubset *s = d->state;
 	DpQueue *queue = NULL;
 	DpValue was;
 	DpValue member;
@@ -775,7 +776,7 @@ dp_subset_refresh(PG_FUNCTION_ARGS)
 	Oid rel;
 	DpDecl *decl;
 	DpDerivation *d;
-	Subset *s;
+	DpSubset *s;
 	int64 written = 0;
 	DpActor self;
 	DpQueue *queue;

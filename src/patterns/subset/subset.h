@@ -40,7 +40,7 @@ extern struct varlena *dp_member_make(DpMember *member, struct varlena *doc);
 extern char *dp_member_shows(const DpMember *member, const char *path, uint32 len);
 
 /* A column of the source's primary key. */
-typedef struct SubsetKey
+typedef struct DpSubsetKey
 {
 	char *name;
 	AttrNumber attnum; /* in the table that was declared to be the source */
@@ -48,17 +48,17 @@ typedef struct SubsetKey
 	int16 len;
 	Oid collation;
 	FmgrInfo cmp;
-} SubsetKey;
+} DpSubsetKey;
 
 /* A table, or a partition, with rows of the source; and its index. */
-typedef struct SubsetLeaf
+typedef struct DpSubsetLeaf
 {
 	Oid relid;
 	Oid index;
 	AttrNumber doc_attnum;
-} SubsetLeaf;
+} DpSubsetLeaf;
 
-typedef struct Subset
+typedef struct DpSubset
 {
 	DpDerivation *derivation;
 	DpPath *field;
@@ -81,43 +81,43 @@ typedef struct Subset
 	uint64 generation;
 	char *doc_column;
 	int nkeys;
-	SubsetKey *keys;
-	List *leaves; /* of SubsetLeaf */
+	DpSubsetKey *keys;
+	List *leaves; /* of DpSubsetLeaf */
 	Oid equal;    /* the function that compares links */
 	MemoryContext source_context;
-} Subset;
+} DpSubset;
 
 /* A place in the order. */
-typedef struct SubsetPlace
+typedef struct DpSubsetPlace
 {
 	const char *key; /* the sort key's bytes */
 	uint32 len;
 	Datum row[INDEX_MAX_KEYS]; /* the row's primary key */
-} SubsetPlace;
+} DpSubsetPlace;
 
 /* source.c */
 
 /*
  * Finds out what the source looks like, unless that is known.  Raises UNDEFINED_TABLE and others.
  */
-extern void dp_subset_source(Subset *s);
+extern void dp_subset_source(DpSubset *s);
 
 /* Whether the source, each partition of it, has the index. */
-extern bool dp_subset_is_indexed(Subset *s);
+extern bool dp_subset_is_indexed(DpSubset *s);
 
 /* Compares two places: negative if the first comes before. */
-extern int dp_subset_compare(const Subset *s, const SubsetPlace *a, const SubsetPlace *b);
+extern int dp_subset_compare(const DpSubset *s, const DpSubsetPlace *a, const DpSubsetPlace *b);
 
 /*
  * Whether a place is among the first keep of a group: fewer rows than that come before
  * it.  Reads the latest committed rows, and those of the transaction.
  */
-extern bool dp_subset_reaches(Subset *s, const DpValue *link, const SubsetPlace *place);
+extern bool dp_subset_reaches(DpSubset *s, const DpValue *link, const DpSubsetPlace *place);
 
 /* Appends the members of a group to the array that is open in the builder, in their order. */
-extern void dp_subset_members(Subset *s, const DpValue *link, DpBuilder *b);
+extern void dp_subset_members(DpSubset *s, const DpValue *link, DpBuilder *b);
 
 /* The number of rows of a group. */
-extern int64 dp_subset_count(Subset *s, const DpValue *link);
+extern int64 dp_subset_count(DpSubset *s, const DpValue *link);
 
 #endif /* DP_PATTERNS_SUBSET_SUBSET_H */

@@ -44,7 +44,7 @@ static const char plan_read, plan_first;
 /* A document's history, as a function that users call reads it */
 typedef struct History
 {
-	Versioning *v;
+	DpVersioning *v;
 	DpKey key;
 	bool visible;
 	int64 first;          /* revisions from here on */
@@ -55,24 +55,24 @@ typedef struct History
 /* For versioning_diff() */
 typedef struct DiffRows
 {
-	Versioning *v;
+	DpVersioning *v;
 	ReturnSetInfo *set;
 } DiffRows;
 
-static Versioning *versioning_argument(FunctionCallInfo fcinfo, int rel, int name);
+static DpVersioning *versioning_argument(FunctionCallInfo fcinfo, int rel, int name);
 static void history_begin(History *h, FunctionCallInfo fcinfo, int name);
 static void history_end(History *h);
 static struct varlena *history_document(History *h, int64 revision, bool bare);
 static bool
 made_by(History *h, int64 change, TimestampTz *since, text **who, FullTransactionId *transaction);
 static bool sees_all(Oid relid);
-static void require_select(Versioning *v);
+static void require_select(DpVersioning *v);
 static bool
 store_difference(const DpPath *path, const DpValue *before, const DpValue *after, void *arg);
 static Oid as_of_function(DpDecl *decl, Oid generic);
 
 /* The declaration that arguments name. */
-static Versioning *
+static DpVersioning *
 versioning_argument(FunctionCallInfo fcinfo, int rel, int name)
 {
 	if (PG_ARGISNULL(rel))
@@ -123,7 +123,7 @@ sees_all(Oid relid)
 }
 
 int64
-dp_versioning_first_shown(Versioning *v, const DpKey *key, int flags)
+dp_versioning_first_shown(DpVersioning *v, const DpKey *key, int flags)
 {
 	DpDecl *decl = v->decl;
 	SPIPlanPtr plan;
@@ -156,7 +156,7 @@ dp_versioning_first_shown(Versioning *v, const DpKey *key, int flags)
 
 /* Raises INSUFFICIENT_PRIVILEGE unless the user may read keys and documents. */
 static void
-require_select(Versioning *v)
+require_select(DpVersioning *v)
 {
 	Oid relid = v->decl->target;
 	Oid user = GetUserId();
@@ -325,7 +325,7 @@ Datum
 dp_versioning_as_of_one(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *set = (ReturnSetInfo *) fcinfo->resultinfo;
-	Versioning *v = versioning_argument(fcinfo, 0, 4);
+	DpVersioning *v = versioning_argument(fcinfo, 0, 4);
 	struct varlena *live = PG_ARGISNULL(2) ? NULL : DP_GETARG_VARLENA(2);
 	struct varlena *doc = NULL;
 	DpKey key;
@@ -392,7 +392,7 @@ Datum
 dp_versioning_as_of(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *set = (ReturnSetInfo *) fcinfo->resultinfo;
-	Versioning *v = versioning_argument(fcinfo, 0, 2);
+	DpVersioning *v = versioning_argument(fcinfo, 0, 2);
 	StringInfoData sql;
 	Oid types[2] = { REGCLASSOID, TEXTOID };
 	Oid type = TIMESTAMPTZOID;

@@ -58,21 +58,21 @@ typedef struct Row
 /* In the fourth field of advisory locks: 1 and 2 are PostgreSQL's own */
 #define LOCK_CLASS_HISTORY (('d' << 8) | 'h')
 
-static void history_tag(Versioning *v, LOCKTAG *tag);
-static void lock_rewriting(Versioning *v);
-static bool lock_row(Versioning *v, const DpKey *key, bool as_owner, struct varlena **doc);
-static void insert_document(Versioning *v, const DpKey *key, struct varlena *doc);
+static void history_tag(DpVersioning *v, LOCKTAG *tag);
+static void lock_rewriting(DpVersioning *v);
+static bool lock_row(DpVersioning *v, const DpKey *key, bool as_owner, struct varlena **doc);
+static void insert_document(DpVersioning *v, const DpKey *key, struct varlena *doc);
 static Row *
-read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n, TransactionId *writer);
-static Row *
-latest_rows(Versioning *v, const DpKey *key, const DpPath *without, struct varlena **live, int *n);
+read_rows(DpVersioning *v, const DpKey *key, Snapshot snapshot, int *n, TransactionId *writer);
+static Row *latest_rows(DpVersioning *v, const DpKey *key, const DpPath *without,
+						struct varlena **live, int *n);
 static bool chain(Row *rows, int n, struct varlena *live, int *broken);
 static struct varlena *apply_if(struct varlena *delta, struct varlena *doc);
-static void write_payload(Versioning *v, const DpKey *key, int64 revision, struct varlena *delta,
+static void write_payload(DpVersioning *v, const DpKey *key, int64 revision, struct varlena *delta,
 						  struct varlena *previous);
-static void write_checksum(Versioning *v, const DpKey *key, int64 revision, struct varlena *doc);
+static void write_checksum(DpVersioning *v, const DpKey *key, int64 revision, struct varlena *doc);
 static bool fits(const Row *row, struct varlena *doc);
-static struct varlena *with_kept(Versioning *v, struct varlena *doc, struct varlena *live);
+static struct varlena *with_kept(DpVersioning *v, struct varlena *doc, struct varlena *live);
 static bool leads_to(const DpPath *path, const DpPath *inner);
 static void complain(ReturnSetInfo *set, struct varlena *key, const char *what,
 					 const char *expected, char *found);
@@ -100,14 +100,14 @@ const DpPatternMethods dp_versioning_methods = { "versioning", method_is_split, 
 
 /* What is locked by those who rewrite revisions. */
 static void
-history_tag(Versioning *v, LOCKTAG *tag)
+history_tag(DpVersioning *v, LOCKTAG *tag)
 {
 	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, v->revisions, 0, LOCK_CLASS_HISTORY);
 }
 
 /* Keeps others from rewriting revisions until the transaction ends. */
 static void
-lock_rewriting(Versioning *v)
+lock_rewriting(DpVersioning *v)
 {
 	LOCKTAG tag;
 
@@ -116,7 +116,7 @@ lock_rewriting(Versioning *v)
 }
 
 bool
-dp_versioning_trim_begin(Versioning *v)
+dp_versioning_trim_begin(DpVersioning *v)
 {
 	LOCKTAG tag;
 
@@ -125,7 +125,7 @@ dp_versioning_trim_begin(Versioning *v)
 }
 
 void
-dp_versioning_trim_end(Versioning *v)
+dp_versioning_trim_end(DpVersioning *v)
 {
 	LOCKTAG tag;
 
@@ -139,7 +139,7 @@ dp_versioning_trim_end(Versioning *v)
  * transaction's snapshot does not show is there nevertheless.
  */
 static bool
-lock_row(Versioning *v, const DpKey *key, bool as_owner, struct varlena **doc)
+lock_row(DpVersioning *v, const DpKey *key, bool as_owner, struct varlena **doc)
 {
 	return dp_row_read(v->decl, as_owner ? &plan_lock_owner : &plan_lock, key, " FOR UPDATE",
 					   as_owner ? DP_RUN_AS_OWNER : DP_RUN_LOCK, doc);
@@ -147,7 +147,7 @@ lock_row(Versioning *v, const DpKey *key, bool as_owner, struct varlena **doc)
 
 /* Makes a row for a document that is gone, as the user. */
 static void
-insert_document(Versioning *v, const DpKey *key, struct varlena *doc)
+insert_document(DpVersioning *v, const DpKey *key, struct varlena *doc)
 {
 	DpDecl *decl = v->decl;
 	SPIPlanPtr plan = dp_plan(decl, &plan_insert);
@@ -178,7 +178,7 @@ insert_document(Versioning *v, const DpKey *key, struct varlena *doc)
 
 /* What leads to the document before a revision is another thing now. */
 static void
-write_payload(Versioning *v, const DpKey *key, int64 revision, struct varlena *delta,
+write_payload(DpVersioning *v, const DpKey *key, int64 revision, struct varlena *delta,
 			  struct varlena *previous)
 {
 	DpDecl *decl = v->decl;
@@ -220,7 +220,7 @@ write_payload(Versioning *v, const DpKey *key, int64 revision, struct varlena *d
 
 /* The document of a revision is another one now; NULL: it is not known. */
 static void
-write_checksum(Versioning *v, const DpKey *key, int64 revision, struct varlena *doc)
+write_checksum(DpVersioning *v, const DpKey *key, int64 revision, struct varlena *doc)
 {
 	DpDecl *decl = v->decl;
 	SPIPlanPtr plan = dp_plan(decl, &plan_checksum);
@@ -262,7 +262,7 @@ write_checksum(Versioning *v, const DpKey *key, int64 revision, struct varlena *
  * that lies inside something that the old one does not have: it is about it.
  */
 static struct varlena *
-with_kept(Versioning *v, struct varlena *doc, struct varlena *live)
+with_kept(DpVersioning *v, struct varlena *doc, struct varlena *live)
 {
 	List *paths = dp_versioning_left_out(v);
 	struct varlena *bare = live == NULL ? NULL : dp_versioning_bare(paths, live);
@@ -299,7 +299,7 @@ DP_FUNCTION(dp_versioning_revert);
 Datum
 dp_versioning_revert(PG_FUNCTION_ARGS)
 {
-	Versioning *v;
+	DpVersioning *v;
 	DpKey key;
 	DpRevisionStore store;
 	DpRevision r;
@@ -401,7 +401,7 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
  * or invalid.
  */
 static Row *
-read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n, TransactionId *writer)
+read_rows(DpVersioning *v, const DpKey *key, Snapshot snapshot, int *n, TransactionId *writer)
 {
 	DpRevisionStore store;
 	DpRevision r;
@@ -454,7 +454,7 @@ read_rows(Versioning *v, const DpKey *key, Snapshot snapshot, int *n, Transactio
  * "without" (or NULL), that is taken out of it.
  */
 static Row *
-latest_rows(Versioning *v, const DpKey *key, const DpPath *without, struct varlena **live, int *n)
+latest_rows(DpVersioning *v, const DpKey *key, const DpPath *without, struct varlena **live, int *n)
 {
 	for (;;)
 	{
@@ -587,7 +587,7 @@ DP_FUNCTION(dp_versioning_redact);
 Datum
 dp_versioning_redact(PG_FUNCTION_ARGS)
 {
-	Versioning *v;
+	DpVersioning *v;
 	DpKey key;
 	DpPath *path;
 	text *pathtext;
@@ -679,7 +679,7 @@ DP_FUNCTION(dp_versioning_purge_run);
 Datum
 dp_versioning_purge_run(PG_FUNCTION_ARGS)
 {
-	Versioning *v;
+	DpVersioning *v;
 	uint64 rows[3];
 
 	dp_require_owner(PG_GETARG_OID(0));
@@ -731,7 +731,7 @@ Datum
 dp_versioning_check_key(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *set = (ReturnSetInfo *) fcinfo->resultinfo;
-	Versioning *v;
+	DpVersioning *v;
 	DpDecl *decl;
 	DpKey key;
 	struct varlena *live = NULL;
@@ -867,7 +867,7 @@ method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 static bool
 method_settle(DpDecl *decl, const DpKey *key)
 {
-	Versioning *v = dp_versioning(decl);
+	DpVersioning *v = dp_versioning(decl);
 	struct varlena *live;
 	Row *rows;
 	int n;

@@ -53,8 +53,8 @@ typedef struct Change
 /* In the context of the transaction */
 static List *pending = NIL;
 
-static Change *change_of(Versioning *v, Oid who);
-static Versioning *versioning_of(Change *c);
+static Change *change_of(DpVersioning *v, Oid who);
+static DpVersioning *versioning_of(Change *c);
 static void stamp_all(void);
 static void stamps_xact(XactEvent event, void *arg);
 static void
@@ -73,19 +73,19 @@ dp_versioning_init(void)
 }
 
 int64
-dp_versioning_change(Versioning *v)
+dp_versioning_change(DpVersioning *v)
 {
 	return change_of(v, dp_acting_user())->number;
 }
 
 bool
-dp_versioning_clock_behind(Versioning *v)
+dp_versioning_clock_behind(DpVersioning *v)
 {
 	return change_of(v, dp_acting_user())->behind;
 }
 
 void
-dp_versioning_later_than(Versioning *v, TimestampTz since)
+dp_versioning_later_than(DpVersioning *v, TimestampTz since)
 {
 	Change *c = change_of(v, dp_acting_user());
 
@@ -93,7 +93,7 @@ dp_versioning_later_than(Versioning *v, TimestampTz since)
 }
 
 bool
-dp_versioning_pending(Versioning *v, int64 change, Oid *who)
+dp_versioning_pending(DpVersioning *v, int64 change, Oid *who)
 {
 	ListCell *lc;
 
@@ -112,7 +112,7 @@ dp_versioning_pending(Versioning *v, int64 change, Oid *who)
 
 /* The change of a table and a user in this transaction, made when missing. */
 static Change *
-change_of(Versioning *v, Oid who)
+change_of(DpVersioning *v, Oid who)
 {
 	ListCell *lc;
 	Change *c;
@@ -147,7 +147,7 @@ change_of(Versioning *v, Oid who)
  * The declaration of a change, as it is now; NULL if it was ended, or its table
  * dropped.  (Who commits may be anybody, and nothing is checked here.)
  */
-static Versioning *
+static DpVersioning *
 versioning_of(Change *c)
 {
 	ListCell *lc;
@@ -161,7 +161,7 @@ versioning_of(Change *c)
 
 		if (strcmp(decl->pattern, "versioning") == 0 && strcmp(decl->name, c->name) == 0)
 		{
-			Versioning *v = dp_versioning(decl);
+			DpVersioning *v = dp_versioning(decl);
 
 			dp_versioning_require(v);
 			return v->changes == c->changes ? v : NULL;
@@ -183,7 +183,7 @@ stamp_all(void)
 	foreach(lc, pending)
 	{
 		Change *c = lfirst(lc);
-		Versioning *v = versioning_of(c);
+		DpVersioning *v = versioning_of(c);
 		TimestampTz latest;
 
 		if (v == NULL)
@@ -196,7 +196,7 @@ stamp_all(void)
 	foreach(lc, pending)
 	{
 		Change *c = lfirst(lc);
-		Versioning *v = versioning_of(c);
+		DpVersioning *v = versioning_of(c);
 
 		if (v != NULL)
 		{

@@ -33,18 +33,18 @@
 #include "patterns/versioning/versioning.h"
 
 static bool read_row(DpRevisionStore *s, ScanDirection direction, DpRevision *r);
-static ScanKeyData *make_scan_keys(Versioning *v, Relation revisions, Relation index);
+static ScanKeyData *make_scan_keys(DpVersioning *v, Relation revisions, Relation index);
 static void open_changes(DpRevisionStore *s);
 static bool indexes_known(Relation rel, const DpRevisionIndexes *indexes);
-static DpRevisionIndexes *indexes_of(Versioning *v, Relation rel, DpRevisionIndexes **kept);
-static bool is_of_deletions(Versioning *v, Relation rel, IndexInfo *info);
-static void insert_row(Versioning *v, Relation rel, DpRevisionIndexes **kept, Datum *values,
+static DpRevisionIndexes *indexes_of(DpVersioning *v, Relation rel, DpRevisionIndexes **kept);
+static bool is_of_deletions(DpVersioning *v, Relation rel, IndexInfo *info);
+static void insert_row(DpVersioning *v, Relation rel, DpRevisionIndexes **kept, Datum *values,
 					   bool *nulls, bool deletion);
 static void insert_anyhow(Relation rel, Datum *values, bool *nulls);
 static void no_primary_key(Relation rel) pg_attribute_noreturn();
 
 void
-dp_revisions_open(DpRevisionStore *s, Versioning *v, Snapshot snapshot)
+dp_revisions_open(DpRevisionStore *s, DpVersioning *v, Snapshot snapshot)
 {
 	int i;
 
@@ -70,7 +70,7 @@ dp_revisions_open(DpRevisionStore *s, Versioning *v, Snapshot snapshot)
 
 /* The keys of scans, without their arguments; kept with the declaration. */
 static ScanKeyData *
-make_scan_keys(Versioning *v, Relation revisions, Relation index)
+make_scan_keys(DpVersioning *v, Relation revisions, Relation index)
 {
 	int nkeys = v->decl->nkeys;
 	MemoryContext old;
@@ -248,7 +248,7 @@ dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *since, text **
  * Those of transactions that are committing now count, too.
  */
 bool
-dp_revisions_latest(Versioning *v, TimestampTz *since)
+dp_revisions_latest(DpVersioning *v, TimestampTz *since)
 {
 	Relation rel = table_open(v->changes, AccessShareLock);
 	AttrNumber column = v->change_columns[1];
@@ -308,7 +308,7 @@ dp_revisions_latest(Versioning *v, TimestampTz *since)
 }
 
 void
-dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, char operation,
+dp_revisions_add(DpVersioning *v, const DpKey *key, int64 revision, int64 change, char operation,
 				 struct varlena *delta, struct varlena *previous, struct varlena *bare)
 {
 	Relation rel = table_open(v->revisions, RowExclusiveLock);
@@ -344,7 +344,7 @@ dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, 
 }
 
 void
-dp_revisions_add_change(Versioning *v, int64 change, TimestampTz since, const char *who,
+dp_revisions_add_change(DpVersioning *v, int64 change, TimestampTz since, const char *who,
 						FullTransactionId transaction)
 {
 	Relation rel = table_open(v->changes, RowExclusiveLock);
@@ -383,7 +383,7 @@ indexes_known(Relation rel, const DpRevisionIndexes *indexes)
  * table changes.
  */
 static DpRevisionIndexes *
-indexes_of(Versioning *v, Relation rel, DpRevisionIndexes **kept)
+indexes_of(DpVersioning *v, Relation rel, DpRevisionIndexes **kept)
 {
 	DpRevisionIndexes *indexes;
 	List *oids;
@@ -420,7 +420,7 @@ indexes_of(Versioning *v, Relation rel, DpRevisionIndexes **kept)
 
 /* Whether an index has the deletions only: WHERE operation = 'd', as we make it. */
 static bool
-is_of_deletions(Versioning *v, Relation rel, IndexInfo *info)
+is_of_deletions(DpVersioning *v, Relation rel, IndexInfo *info)
 {
 	OpExpr *op;
 	Var *var;
@@ -441,7 +441,7 @@ is_of_deletions(Versioning *v, Relation rel, IndexInfo *info)
  * A new row, with its entries in the indexes.
  */
 static void
-insert_row(Versioning *v, Relation rel, DpRevisionIndexes **kept, Datum *values, bool *nulls,
+insert_row(DpVersioning *v, Relation rel, DpRevisionIndexes **kept, Datum *values, bool *nulls,
 		   bool deletion)
 {
 	DpRevisionIndexes *indexes = indexes_of(v, rel, kept);

@@ -79,36 +79,36 @@ typedef struct Inserting
 static List *inserting = NIL; /* of this transaction; in TopTransactionContext */
 static const char plan_trim, plan_forget, plan_left_out;
 
-static void read_tables(Versioning *v, Oid revisions, Oid changes);
+static void read_tables(DpVersioning *v, Oid revisions, Oid changes);
 static int compare_texts(const ListCell *a, const ListCell *b);
 static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn();
-static void note_insert(Versioning *v);
+static void note_insert(DpVersioning *v);
 static void forget_inserts(void *arg);
-static bool has_read_nothing(Versioning *v);
-static bool is_own_write(Versioning *v);
-static void require_current(Versioning *v, const DpKey *key, int64 number, struct varlena *after);
+static bool has_read_nothing(DpVersioning *v);
+static bool is_own_write(DpVersioning *v);
+static void require_current(DpVersioning *v, const DpKey *key, int64 number, struct varlena *after);
 static bool identical(struct varlena *a, struct varlena *b);
-static bool only_kept_differs(Versioning *v, struct varlena *a, struct varlena *b);
-static bool leaves_out_kept(Versioning *v, const DpKey *key, int64 revision);
-static bool is_part_of_write(Versioning *v, const DpKey *key, int64 revision);
-static HeapTuple before_update(Versioning *v, TriggerData *trigdata);
-static void after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key);
-static void after_update(Versioning *v, TriggerData *trigdata);
-static void after_delete(Versioning *v, struct varlena *doc, const DpKey *key);
-static int64 insert_number(Versioning *v, const DpKey *key, bool *exists);
-static int64 stored_number(Versioning *v, const DpKey *key, struct varlena *doc, bool *missing);
+static bool only_kept_differs(DpVersioning *v, struct varlena *a, struct varlena *b);
+static bool leaves_out_kept(DpVersioning *v, const DpKey *key, int64 revision);
+static bool is_part_of_write(DpVersioning *v, const DpKey *key, int64 revision);
+static HeapTuple before_update(DpVersioning *v, TriggerData *trigdata);
+static void after_insert(DpVersioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key);
+static void after_update(DpVersioning *v, TriggerData *trigdata);
+static void after_delete(DpVersioning *v, struct varlena *doc, const DpKey *key);
+static int64 insert_number(DpVersioning *v, const DpKey *key, bool *exists);
+static int64 stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *missing);
 static bool is_superseded(HeapTuple tuple);
-static struct varlena *current_document(Versioning *v, const DpKey *key);
-static void correct_number(Versioning *v, const DpKey *key, int64 revision, char operation,
+static struct varlena *current_document(DpVersioning *v, const DpKey *key);
+static void correct_number(DpVersioning *v, const DpKey *key, int64 revision, char operation,
 						   struct varlena *before);
-static Correction *correction_of(Versioning *v, const DpKey *key);
-static void all_deleted(Versioning *v, Relation rel);
-static void trim(Versioning *v, const DpKey *key, int64 revision);
+static Correction *correction_of(DpVersioning *v, const DpKey *key);
+static void all_deleted(DpVersioning *v, Relation rel);
+static void trim(DpVersioning *v, const DpKey *key, int64 revision);
 static void check_number(int64 revision);
-static void check_place(Versioning *v, struct varlena *doc);
-static void versioning_record(Versioning *v, const DpKey *key, int64 revision, char operation,
+static void check_place(DpVersioning *v, struct varlena *doc);
+static void versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operation,
 							  struct varlena *before, struct varlena *after);
-static struct varlena *versioning_row_document(Versioning *v, HeapTuple tuple, TupleDesc desc);
+static struct varlena *versioning_row_document(DpVersioning *v, HeapTuple tuple, TupleDesc desc);
 
 /*
  * versioning_trigger(): the triggers of the pattern on its table.
@@ -120,7 +120,7 @@ dp_versioning_trigger(PG_FUNCTION_ARGS)
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	bool for_row = CALLED_AS_TRIGGER(fcinfo) && TRIGGER_FIRED_FOR_ROW(trigdata->tg_event);
 	DpDecl *decl;
-	Versioning *v;
+	DpVersioning *v;
 	TupleDesc desc;
 	DpKey key;
 
@@ -180,15 +180,15 @@ dp_versioning_trigger(PG_FUNCTION_ARGS)
  * The options of a declaration, read once.  Raises INVALID_PARAMETER_VALUE:
  * anybody can make a trigger with any argument on his own table.
  */
-Versioning *
+DpVersioning *
 dp_versioning(DpDecl *decl)
 {
-	Versioning *v = decl->state;
+	DpVersioning *v = decl->state;
 	const char *storage;
 
 	if (likely(v != NULL))
 		return v;
-	v = MemoryContextAllocZero(decl->context, sizeof(Versioning));
+	v = MemoryContextAllocZero(decl->context, sizeof(DpVersioning));
 	v->decl = decl;
 	if (dp_decl_text(decl, "revision_field") == NULL)
 		bad_option(decl, "revision_field");
@@ -224,7 +224,7 @@ bad_option(DpDecl *decl, const char *option)
  * They are looked for when a document changes, and again after declarations do.
  */
 List *
-dp_versioning_left_out(Versioning *v)
+dp_versioning_left_out(DpVersioning *v)
 {
 	DpDecl *decl = v->decl;
 	List *decls;
@@ -336,7 +336,7 @@ dp_versioning_checksum(struct varlena *doc)
 }
 
 void
-dp_versioning_require(Versioning *v)
+dp_versioning_require(DpVersioning *v)
 {
 	Oid revisions;
 	Oid changes;
@@ -366,7 +366,7 @@ dp_versioning_require(Versioning *v)
  * types are looked at.
  */
 static void
-read_tables(Versioning *v, Oid revisions, Oid changes)
+read_tables(DpVersioning *v, Oid revisions, Oid changes)
 {
 	static const struct
 	{
@@ -414,7 +414,7 @@ read_tables(Versioning *v, Oid revisions, Oid changes)
 /* ---------------------------------------------------------------- numbers */
 
 bool
-dp_versioning_number(Versioning *v, struct varlena *doc, int64 *revision)
+dp_versioning_number(DpVersioning *v, struct varlena *doc, int64 *revision)
 {
 	DpValue value;
 	DpNumber number;
@@ -451,7 +451,7 @@ dp_versioning_number(Versioning *v, struct varlena *doc, int64 *revision)
 
 /* Raises CHECK_VIOLATION if a document has something in the way of the number. */
 static void
-check_place(Versioning *v, struct varlena *doc)
+check_place(DpVersioning *v, struct varlena *doc)
 {
 	int step;
 	uint8 type;
@@ -467,7 +467,8 @@ check_place(Versioning *v, struct varlena *doc)
 }
 
 struct varlena *
-dp_versioning_with_number(Versioning *v, struct varlena *doc, int64 revision, struct varlena *like)
+dp_versioning_with_number(DpVersioning *v, struct varlena *doc, int64 revision,
+						  struct varlena *like)
 {
 	DpValue value;
 	uint8 bytes[8];
@@ -498,7 +499,7 @@ dp_versioning_with_number(Versioning *v, struct varlena *doc, int64 revision, st
 
 /* The document of a row of the table; NULL for a null.  Detoasted. */
 static struct varlena *
-versioning_row_document(Versioning *v, HeapTuple tuple, TupleDesc desc)
+versioning_row_document(DpVersioning *v, HeapTuple tuple, TupleDesc desc)
 {
 	bool isnull;
 	Datum doc = heap_getattr(tuple, v->decl->doc_attnum, desc, &isnull);
@@ -520,7 +521,7 @@ check_number(int64 revision)
  * of the former document is still to be recorded.
  */
 static int64
-insert_number(Versioning *v, const DpKey *key, bool *exists)
+insert_number(DpVersioning *v, const DpKey *key, bool *exists)
 {
 	DpRevisionStore store;
 	SnapshotData latest;
@@ -545,7 +546,7 @@ insert_number(Versioning *v, const DpKey *key, bool *exists)
  * first revision.  *missing: it has not been recorded yet.
  */
 static int64
-stored_number(Versioning *v, const DpKey *key, struct varlena *doc, bool *missing)
+stored_number(DpVersioning *v, const DpKey *key, struct varlena *doc, bool *missing)
 {
 	DpRevisionStore store;
 	SnapshotData latest;
@@ -584,7 +585,7 @@ stored_number(Versioning *v, const DpKey *key, struct varlena *doc, bool *missin
 
 /* A statement begins that inserts: what it updates instead (ON CONFLICT, MERGE) it has not read. */
 static void
-note_insert(Versioning *v)
+note_insert(DpVersioning *v)
 {
 	Inserting now = { v->decl->target, dp_statement_now() };
 	Inserting *note;
@@ -626,7 +627,7 @@ forget_inserts(void *arg)
 
 /* Whether the statement that updates the row has inserted, or wanted to. */
 static bool
-has_read_nothing(Versioning *v)
+has_read_nothing(DpVersioning *v)
 {
 	DpStatement now = dp_statement_now();
 	ListCell *lc;
@@ -644,7 +645,7 @@ has_read_nothing(Versioning *v)
 
 /* Whether a pattern writes what it keeps: it has made that of the row as it is now. */
 static bool
-is_own_write(Versioning *v)
+is_own_write(DpVersioning *v)
 {
 	return dp_marked_derived(v->decl->target, NULL) ||
 		   dp_marked(v->decl->target, NULL) == DP_MARK_INTERNAL;
@@ -656,7 +657,7 @@ is_own_write(Versioning *v)
  * is one as it was first inserted: it becomes visible with the number 1 only.
  */
 static void
-require_current(Versioning *v, const DpKey *key, int64 number, struct varlena *after)
+require_current(DpVersioning *v, const DpKey *key, int64 number, struct varlena *after)
 {
 	int64 given = 1;
 	bool has_number = dp_versioning_number(v, after, &given);
@@ -692,7 +693,7 @@ identical(struct varlena *a, struct varlena *b)
 
 /* Whether two documents are the same but for what patterns keep. */
 static bool
-only_kept_differs(Versioning *v, struct varlena *a, struct varlena *b)
+only_kept_differs(DpVersioning *v, struct varlena *a, struct varlena *b)
 {
 	List *paths = dp_versioning_left_out(v);
 
@@ -705,7 +706,7 @@ only_kept_differs(Versioning *v, struct varlena *a, struct varlena *b)
  * recorded yet will be as it should.
  */
 static bool
-leaves_out_kept(Versioning *v, const DpKey *key, int64 revision)
+leaves_out_kept(DpVersioning *v, const DpKey *key, int64 revision)
 {
 	DpRevisionStore store;
 	SnapshotData latest;
@@ -732,7 +733,7 @@ leaves_out_kept(Versioning *v, const DpKey *key, int64 revision)
  * under way that wrote it: that will be recorded as it is then.
  */
 static bool
-is_part_of_write(Versioning *v, const DpKey *key, int64 revision)
+is_part_of_write(DpVersioning *v, const DpKey *key, int64 revision)
 {
 	DpRevisionStore store;
 	SnapshotData latest;
@@ -749,7 +750,7 @@ is_part_of_write(Versioning *v, const DpKey *key, int64 revision)
 }
 
 static HeapTuple
-before_update(Versioning *v, TriggerData *trigdata)
+before_update(DpVersioning *v, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *before = versioning_row_document(v, trigdata->tg_trigtuple, desc);
@@ -831,7 +832,7 @@ before_update(Versioning *v, TriggerData *trigdata)
  * called has been recorded by that, unless it came with a number.
  */
 static void
-after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
+after_insert(DpVersioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 {
 	struct varlena *doc = versioning_row_document(v, tuple, desc);
 	int64 number;
@@ -880,7 +881,7 @@ after_insert(Versioning *v, HeapTuple tuple, TupleDesc desc, const DpKey *key)
 
 /* The document of that key as it is now; NULL if there is none. */
 static struct varlena *
-current_document(Versioning *v, const DpKey *key)
+current_document(DpVersioning *v, const DpKey *key)
 {
 	DpWriter *w = dp_writer_open(v->decl->target, v->decl->doc_column, 0, v->decl->name);
 	struct varlena *doc = NULL;
@@ -896,7 +897,7 @@ current_document(Versioning *v, const DpKey *key)
 
 /* A document has changed, or its row. */
 static void
-after_update(Versioning *v, TriggerData *trigdata)
+after_update(DpVersioning *v, TriggerData *trigdata)
 {
 	TupleDesc desc = RelationGetDescr(trigdata->tg_relation);
 	struct varlena *before = versioning_row_document(v, trigdata->tg_trigtuple, desc);
@@ -983,7 +984,7 @@ after_update(Versioning *v, TriggerData *trigdata)
 
 /* A document has gone. */
 static void
-after_delete(Versioning *v, struct varlena *doc, const DpKey *key)
+after_delete(DpVersioning *v, struct varlena *doc, const DpKey *key)
 {
 	bool missing;
 	int64 number;
@@ -1007,7 +1008,7 @@ is_superseded(HeapTuple tuple)
 }
 
 int64
-dp_versioning_adopt(Versioning *v, const DpKey *key, struct varlena *doc)
+dp_versioning_adopt(DpVersioning *v, const DpKey *key, struct varlena *doc)
 {
 	int64 given = 0;
 	bool exists;
@@ -1030,7 +1031,7 @@ dp_versioning_adopt(Versioning *v, const DpKey *key, struct varlena *doc)
  * for, after the one that it stands for itself, NULL where there is none.
  */
 static void
-versioning_record(Versioning *v, const DpKey *key, int64 revision, char operation,
+versioning_record(DpVersioning *v, const DpKey *key, int64 revision, char operation,
 				  struct varlena *before, struct varlena *after)
 {
 	List *paths = dp_versioning_left_out(v);
@@ -1091,7 +1092,7 @@ versioning_record(Versioning *v, const DpKey *key, int64 revision, char operatio
  * with the right one.  The trigger that this calls records it.
  */
 static void
-correct_number(Versioning *v, const DpKey *key, int64 revision, char operation,
+correct_number(DpVersioning *v, const DpKey *key, int64 revision, char operation,
 			   struct varlena *before)
 {
 	Correction c = { v->decl->target, key, revision, operation, before, false, correcting };
@@ -1122,14 +1123,14 @@ correct_number(Versioning *v, const DpKey *key, int64 revision, char operation,
 }
 
 void
-dp_versioning_correct(Versioning *v, const DpKey *key, int64 revision, char operation)
+dp_versioning_correct(DpVersioning *v, const DpKey *key, int64 revision, char operation)
 {
 	correct_number(v, key, revision, operation, NULL);
 }
 
 /* The correction that is under way for a row, if there is one. */
 static Correction *
-correction_of(Versioning *v, const DpKey *key)
+correction_of(DpVersioning *v, const DpKey *key)
 {
 	Correction *c;
 
@@ -1146,7 +1147,7 @@ correction_of(Versioning *v, const DpKey *key)
  * somebody rewrites revisions go with the next write.
  */
 static void
-trim(Versioning *v, const DpKey *key, int64 revision)
+trim(DpVersioning *v, const DpKey *key, int64 revision)
 {
 	Datum values[INDEX_MAX_KEYS + 1];
 	Oid types[INDEX_MAX_KEYS + 1];
@@ -1201,7 +1202,7 @@ trim(Versioning *v, const DpKey *key, int64 revision)
 
 /* All documents of a table or a partition go at once. */
 static void
-all_deleted(Versioning *v, Relation rel)
+all_deleted(DpVersioning *v, Relation rel)
 {
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
@@ -1233,7 +1234,7 @@ all_deleted(Versioning *v, Relation rel)
  * detached.
  */
 static bool
-is_recorded_gone(Versioning *v, const DpKey *key, struct varlena *doc)
+is_recorded_gone(DpVersioning *v, const DpKey *key, struct varlena *doc)
 {
 	DpRevisionStore store;
 	SnapshotData latest;
@@ -1261,7 +1262,7 @@ dp_versioning_partition(Oid table, Oid partition, bool attached)
 	foreach(lc, dp_decls(table))
 	{
 		DpDecl *decl = lfirst(lc);
-		Versioning *v;
+		DpVersioning *v;
 		StringInfoData sql;
 		Portal portal;
 		SPIPlanPtr plan;

@@ -87,7 +87,7 @@ typedef struct DpRevisionIndexes
 	DpRevisionIndex index[FLEXIBLE_ARRAY_MEMBER];
 } DpRevisionIndexes;
 
-typedef struct Versioning
+typedef struct DpVersioning
 {
 	DpDecl *decl;
 	DpPath *field; /* of the revision */
@@ -107,32 +107,32 @@ typedef struct Versioning
 	DpRevisionIndexes *revision_indexes; /* NULL: not looked at yet */
 	DpRevisionIndexes *change_indexes;
 	ScanKeyData *scan_keys; /* of the primary key of the revisions */
-} Versioning;
+} DpVersioning;
 
 /* The pattern's view of a declaration.  Raises INVALID_PARAMETER_VALUE. */
-extern Versioning *dp_versioning(DpDecl *decl);
+extern DpVersioning *dp_versioning(DpDecl *decl);
 
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE unless the tables are there. */
-extern void dp_versioning_require(Versioning *v);
+extern void dp_versioning_require(DpVersioning *v);
 
 /*
  * The number in the field of a document; false if there is nothing, or null.  Raises
  * CHECK_VIOLATION for what is no whole number from 1.
  */
-extern bool dp_versioning_number(Versioning *v, struct varlena *doc, int64 *revision);
+extern bool dp_versioning_number(DpVersioning *v, struct varlena *doc, int64 *revision);
 
 /*
  * The document with that number in the field, of the type that the number has there in "like"
  * (which may be NULL).
  */
-extern struct varlena *
-dp_versioning_with_number(Versioning *v, struct varlena *doc, int64 revision, struct varlena *like);
+extern struct varlena *dp_versioning_with_number(DpVersioning *v, struct varlena *doc,
+												 int64 revision, struct varlena *like);
 
 /*
  * What is left out of revisions that are recorded now: fields that other patterns of the table
  * keep.
  */
-extern List *dp_versioning_left_out(Versioning *v);
+extern List *dp_versioning_left_out(DpVersioning *v);
 
 /* A document without these paths: itself where it has none of them. */
 extern struct varlena *dp_versioning_bare(List *paths, struct varlena *doc);
@@ -158,7 +158,7 @@ typedef struct DpRevision
 /* The two tables, open, and a scan of one key's revisions */
 typedef struct DpRevisionStore
 {
-	Versioning *v;
+	DpVersioning *v;
 	Snapshot snapshot;
 	Relation revisions;
 	Relation revisions_key; /* the index of the primary key */
@@ -179,7 +179,7 @@ typedef struct DpRevisionStore
 } DpRevisionStore;
 
 /* Opens the tables for reading; the snapshot is the caller's. */
-extern void dp_revisions_open(DpRevisionStore *s, Versioning *v, Snapshot snapshot);
+extern void dp_revisions_open(DpRevisionStore *s, DpVersioning *v, Snapshot snapshot);
 extern void dp_revisions_close(DpRevisionStore *s);
 
 /* One revision; the newest one.  False if there is none. */
@@ -202,22 +202,22 @@ extern bool dp_revisions_since(DpRevisionStore *s, int64 change, TimestampTz *si
 							   FullTransactionId *transaction);
 
 /* The latest stamp; false if there is none. */
-extern bool dp_revisions_latest(Versioning *v, TimestampTz *since);
+extern bool dp_revisions_latest(DpVersioning *v, TimestampTz *since);
 
 /*
  * Adds a revision.  delta and previous: see above, both may be NULL; bare is its
  * document without what is left out now, NULL where it is not known.
  */
 extern void
-dp_revisions_add(Versioning *v, const DpKey *key, int64 revision, int64 change, char operation,
+dp_revisions_add(DpVersioning *v, const DpKey *key, int64 revision, int64 change, char operation,
 				 struct varlena *delta, struct varlena *previous, struct varlena *bare);
 
 /* The paths that are left out of a revision's document. */
 extern List *dp_revision_kept(const DpRevision *r);
 
 /* Adds a row to the table of changes. */
-extern void dp_revisions_add_change(Versioning *v, int64 change, TimestampTz since, const char *who,
-									FullTransactionId transaction);
+extern void dp_revisions_add_change(DpVersioning *v, int64 change, TimestampTz since,
+									const char *who, FullTransactionId transaction);
 
 /* ---------------------------------------------------------------- stamp.c */
 
@@ -225,18 +225,18 @@ extern void dp_revisions_add_change(Versioning *v, int64 change, TimestampTz sin
 extern void dp_versioning_init(void);
 
 /* The change that this transaction's revisions belong to. */
-extern int64 dp_versioning_change(Versioning *v);
+extern int64 dp_versioning_change(DpVersioning *v);
 
 /* Whether this transaction is still to stamp a change, and for whom. */
-extern bool dp_versioning_pending(Versioning *v, int64 change, Oid *who);
+extern bool dp_versioning_pending(DpVersioning *v, int64 change, Oid *who);
 
 /*
  * A document was changed whose newest revision until then was of that change:
  * the stamp has to be later than its stamp.  Costs nothing unless the clock
  * was set back.
  */
-extern bool dp_versioning_clock_behind(Versioning *v);
-extern void dp_versioning_later_than(Versioning *v, TimestampTz since);
+extern bool dp_versioning_clock_behind(DpVersioning *v);
+extern void dp_versioning_later_than(DpVersioning *v, TimestampTz since);
 
 /* ---------------------------------------------------------------- read.c */
 
@@ -271,8 +271,8 @@ extern bool dp_revisions_at(DpRevisionStore *s, const DpKey *key, int64 newest_n
  * Whether a writer may delete revisions now: false while somebody rewrites
  * some, who may wait for the writer.  Nobody begins to until the end.
  */
-extern bool dp_versioning_trim_begin(Versioning *v);
-extern void dp_versioning_trim_end(Versioning *v);
+extern bool dp_versioning_trim_begin(DpVersioning *v);
+extern void dp_versioning_trim_end(DpVersioning *v);
 
 /* ---------------------------------------------------------------- calls.c */
 
@@ -282,7 +282,7 @@ extern void dp_versioning_trim_end(Versioning *v);
  * the same key is gone: those see it for whom no row security holds.  flags are
  * those of dp_run().
  */
-extern int64 dp_versioning_first_shown(Versioning *v, const DpKey *key, int flags);
+extern int64 dp_versioning_first_shown(DpVersioning *v, const DpKey *key, int flags);
 
 /* ---------------------------------------------------------------- versioning.c */
 
@@ -290,13 +290,14 @@ extern int64 dp_versioning_first_shown(Versioning *v, const DpKey *key, int flag
  * Records the first revision of a document that is there already.  Where the key
  * has no history it begins with the number that the document has, or 1.  Returns the number.
  */
-extern int64 dp_versioning_adopt(Versioning *v, const DpKey *key, struct varlena *doc);
+extern int64 dp_versioning_adopt(DpVersioning *v, const DpKey *key, struct varlena *doc);
 
 /*
  * Writes the document of a row with another number, and records it as that revision, with nothing
  * that leads back.
  */
-extern void dp_versioning_correct(Versioning *v, const DpKey *key, int64 revision, char operation);
+extern void
+dp_versioning_correct(DpVersioning *v, const DpKey *key, int64 revision, char operation);
 
 /* All rows of a partition have come to, or gone from, the table above it: called by event.c. */
 extern void dp_versioning_partition(Oid table, Oid partition, bool attached);

@@ -37,19 +37,19 @@ typedef struct RowTime
 	int row;
 } RowTime;
 
-static BuilderColumn *
+static DpBuilderColumn *
 add_column(DpBucketBuilder *b, int kind, int parent, const char *name, int namelen);
-static void allocate_column(DpBucketBuilder *b, BuilderColumn *c);
+static void allocate_column(DpBucketBuilder *b, DpBuilderColumn *c);
 static void begin_row(DpBucketBuilder *b, int64 time);
 static void append_datum(DpBucketBuilder *b, int i, Datum d);
 static void append_presence(DpBucketBuilder *b, int i, uint8 presence, Datum d);
-static void append_loaded(DpBucketBuilder *b, BuilderColumn *c, const DpValues *v, int k);
-static void pack_column(DpBucketBuilder *b, BuilderColumn *c, const int *order, StringInfo header,
+static void append_loaded(DpBucketBuilder *b, DpBuilderColumn *c, const DpValues *v, int k);
+static void pack_column(DpBucketBuilder *b, DpBuilderColumn *c, const int *order, StringInfo header,
 						StringInfo data);
 static int *order_rows(DpBucketBuilder *b);
 static void append_document(DpBucketBuilder *b, int parent, const uint8 *doc, uint32 size);
-static void append_value(DpBucketBuilder *b, BuilderColumn *c, const DpValue *v);
-static void append_string(DpBucketBuilder *b, BuilderColumn *c, const void *data, Size len);
+static void append_value(DpBucketBuilder *b, DpBuilderColumn *c, const DpValue *v);
+static void append_string(DpBucketBuilder *b, DpBuilderColumn *c, const void *data, Size len);
 static void put_times(StringInfo header, StringInfo data, const int64 *times, int n);
 
 DpBucketBuilder *
@@ -92,7 +92,7 @@ dp_builder_create(MemoryContext mcxt, int flags)
 void
 dp_builder_add(DpBucketBuilder *b, DpPackedKind kind, const char *name, int namelen)
 {
-	BuilderColumn *c;
+	DpBuilderColumn *c;
 
 	Assert(b->count == 0 && b->nfields == 0);
 	if (b->ncolumns >= DP_BUCKET_MAX_COLUMNS - MAX_FIELDS)
@@ -131,7 +131,7 @@ dp_bucket_builder_reset(DpBucketBuilder *b)
 	MemoryContextReset(b->strings);
 	for (int i = b->ncolumns; i < b->ncolumns + b->nfields; i++)
 	{
-		BuilderColumn *c = &b->columns[i];
+		DpBuilderColumn *c = &b->columns[i];
 
 		pfree(c->ints);
 		if (c->strings != NULL)
@@ -144,7 +144,7 @@ dp_bucket_builder_reset(DpBucketBuilder *b)
 	b->nfields = 0;
 	for (int i = 0; i < b->ncolumns; i++)
 	{
-		BuilderColumn *c = &b->columns[i];
+		DpBuilderColumn *c = &b->columns[i];
 
 		c->nnulls = c->nmissing = c->nwhole = 0;
 		c->nfields = 0;
@@ -156,23 +156,23 @@ dp_bucket_builder_reset(DpBucketBuilder *b)
  * Creates a column after the others; the pointers to those before are no
  * longer good.  Its rows so far have no value.
  */
-static BuilderColumn *
+static DpBuilderColumn *
 add_column(DpBucketBuilder *b, int kind, int parent, const char *name, int namelen)
 {
 	MemoryContext old = MemoryContextSwitchTo(b->mcxt);
 	int n = b->ncolumns + b->nfields;
-	BuilderColumn *c;
+	DpBuilderColumn *c;
 
 	if (n == b->maxcolumns)
 	{
 		b->maxcolumns = n == 0 ? 8 : 2 * n;
 		if (n == 0)
-			b->columns = palloc_array(BuilderColumn, b->maxcolumns);
+			b->columns = palloc_array(DpBuilderColumn, b->maxcolumns);
 		else
-			b->columns = repalloc_array(b->columns, BuilderColumn, b->maxcolumns);
+			b->columns = repalloc_array(b->columns, DpBuilderColumn, b->maxcolumns);
 	}
 	c = &b->columns[n];
-	memset(c, 0, sizeof(BuilderColumn));
+	memset(c, 0, sizeof(DpBuilderColumn));
 	c->kind = kind;
 	c->parent = parent;
 	if (name != NULL)
@@ -191,7 +191,7 @@ add_column(DpBucketBuilder *b, int kind, int parent, const char *name, int namel
  * The arrays of a new column.
  */
 static void
-allocate_column(DpBucketBuilder *b, BuilderColumn *c)
+allocate_column(DpBucketBuilder *b, DpBuilderColumn *c)
 {
 	bool types = c->kind == DP_PACKED_VALUE || c->kind == DP_PACKED_NUMERIC ||
 				 c->kind == DP_PACKED_SPLIT_DOCUMENT;
@@ -231,7 +231,7 @@ begin_row(DpBucketBuilder *b, int64 time)
 		b->times = repalloc_array(b->times, int64, n);
 		for (int i = 0; i < b->ncolumns + b->nfields; i++)
 		{
-			BuilderColumn *c = &b->columns[i];
+			DpBuilderColumn *c = &b->columns[i];
 
 			c->ints = repalloc_array(c->ints, int64, n);
 			c->presence = repalloc_array(c->presence, uint8, n);
@@ -254,7 +254,7 @@ begin_row(DpBucketBuilder *b, int64 time)
 	}
 	for (int i = b->ncolumns; i < b->ncolumns + b->nfields; i++)
 	{
-		BuilderColumn *c = &b->columns[i];
+		DpBuilderColumn *c = &b->columns[i];
 
 		c->presence[b->count] = DP_PACKED_MISSING;
 		c->nmissing++;
@@ -270,7 +270,7 @@ dp_bucket_append(DpBucketBuilder *b, int64 time, const Datum *values, const bool
 	begin_row(b, time);
 	for (int i = 0; i < ncolumns; i++)
 	{
-		BuilderColumn *c = &b->columns[i];
+		DpBuilderColumn *c = &b->columns[i];
 
 		b->bound += 12;
 		if (isnull[i])
@@ -302,7 +302,7 @@ dp_builder_append(DpBucketBuilder *b, int64 time, const Datum *values, const uin
 static void
 append_presence(DpBucketBuilder *b, int i, uint8 presence, Datum d)
 {
-	BuilderColumn *c = &b->columns[i];
+	DpBuilderColumn *c = &b->columns[i];
 
 	b->bound += 12;
 	c->presence[b->count] = presence;
@@ -348,7 +348,7 @@ dp_bucket_append_bucket(DpBucketBuilder *b, DpBucketReader *r, int from, int to)
 	}
 	for (int i = 0; i < ncolumns; i++)
 	{
-		BuilderColumn *c = &b->columns[i];
+		DpBuilderColumn *c = &b->columns[i];
 		SourceColumn *s = &sources[i];
 		const DpPackedColumn *p;
 
@@ -405,7 +405,7 @@ dp_bucket_append_bucket(DpBucketBuilder *b, DpBucketReader *r, int from, int to)
  * A value that was loaded from another bucket.
  */
 static void
-append_loaded(DpBucketBuilder *b, BuilderColumn *c, const DpValues *v, int k)
+append_loaded(DpBucketBuilder *b, DpBuilderColumn *c, const DpValues *v, int k)
 {
 	int row = b->count;
 
@@ -434,7 +434,7 @@ append_loaded(DpBucketBuilder *b, BuilderColumn *c, const DpValues *v, int k)
  * before, of which no second copy is made.
  */
 static void
-append_string(DpBucketBuilder *b, BuilderColumn *c, const void *data, Size len)
+append_string(DpBucketBuilder *b, DpBuilderColumn *c, const void *data, Size len)
 {
 	DpString *s = &c->strings[b->count];
 
@@ -456,7 +456,7 @@ append_string(DpBucketBuilder *b, BuilderColumn *c, const void *data, Size len)
  * A varlena in the row that is being appended.
  */
 static void
-append_varlena(DpBucketBuilder *b, BuilderColumn *c, Datum d)
+append_varlena(DpBucketBuilder *b, DpBuilderColumn *c, Datum d)
 {
 	struct varlena *v = PG_DETOAST_DATUM_PACKED(d);
 
@@ -466,7 +466,7 @@ append_varlena(DpBucketBuilder *b, BuilderColumn *c, Datum d)
 }
 
 static void
-append_numeric(DpBucketBuilder *b, BuilderColumn *c, Datum d)
+append_numeric(DpBucketBuilder *b, DpBuilderColumn *c, Datum d)
 {
 	struct varlena *v = PG_DETOAST_DATUM_PACKED(d);
 	int row = b->count;
@@ -493,7 +493,7 @@ append_numeric(DpBucketBuilder *b, BuilderColumn *c, Datum d)
 static void
 append_datum(DpBucketBuilder *b, int i, Datum d)
 {
-	BuilderColumn *c = &b->columns[i];
+	DpBuilderColumn *c = &b->columns[i];
 	int row = b->count;
 	double f;
 
@@ -594,7 +594,7 @@ append_datum(DpBucketBuilder *b, int i, Datum d)
  * A BSON value in the row that is being appended.
  */
 static void
-append_value(DpBucketBuilder *b, BuilderColumn *c, const DpValue *v)
+append_value(DpBucketBuilder *b, DpBuilderColumn *c, const DpValue *v)
 {
 	int row = b->count;
 
@@ -647,7 +647,7 @@ find_field(DpBucketBuilder *b, int parent, int expected, const DpElement *e)
 
 		for (int i = pass == 0 ? expected : b->ncolumns; i < to; i++)
 		{
-			BuilderColumn *c = &b->columns[i];
+			DpBuilderColumn *c = &b->columns[i];
 
 			if (c->parent == parent && c->namelen == (int) e->namelen &&
 				memcmp(c->name, e->name, e->namelen) == 0)
@@ -675,7 +675,7 @@ append_document(DpBucketBuilder *b, int parent, const uint8 *doc, uint32 size)
 	while (dp_iter_next(&iter, &e))
 	{
 		int i = find_field(b, parent, last < 0 ? b->ncolumns : last + 1, &e);
-		BuilderColumn *c;
+		DpBuilderColumn *c;
 
 		if (i < 0)
 		{
@@ -795,7 +795,7 @@ put_times(StringInfo header, StringInfo data, const int64 *times, int n)
  * time.
  */
 static void
-pack_column(DpBucketBuilder *b, BuilderColumn *c, const int *order, StringInfo header,
+pack_column(DpBucketBuilder *b, DpBuilderColumn *c, const int *order, StringInfo header,
 			StringInfo data)
 {
 	DpColumnSource source;

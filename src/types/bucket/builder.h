@@ -12,7 +12,7 @@
  * A column while rows are collected: one entry per row in each array that it
  * has.
  */
-typedef struct BuilderColumn
+typedef struct DpBuilderColumn
 {
 	uint8 kind;
 	Oid typid;  /* not of fields */
@@ -30,7 +30,7 @@ typedef struct BuilderColumn
 	DpConverter *converter; /* VALUE: from the type, if it is not bson_value */
 	FmgrInfo *output;       /* OTHER */
 	bool isvarlena;
-} BuilderColumn;
+} DpBuilderColumn;
 
 struct DpBucketBuilder
 {
@@ -41,7 +41,7 @@ struct DpBucketBuilder
 	int ncolumns;
 	int nfields;
 	int maxcolumns;
-	BuilderColumn *columns; /* fields come after the others */
+	DpBuilderColumn *columns; /* fields come after the others */
 	int count;
 	int capacity;
 	bool sorted;
