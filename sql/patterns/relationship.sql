@@ -65,9 +65,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION relationship_enable(regclass, text, regclass, text, text, text, text, text, text) IS
-  'declares that two arrays of ids point at each other and keeps them in agreement: documents of a name documents of b in a_field, and those name them in b_field, whichever side is written. '
-  'Both may be one table, and even one field. missing: ids of what is not there are an error (23503) or allowed; on_delete: unset takes a deleted document out of the other side, restrict refuses while it is named. '
-  'Returns the name of the declaration; locks both tables against writers; errors 22023, 0A000 for keys of several columns, 42710, 55000 where documents hold something else than an array there, 42501 unless the caller owns both tables';
+  'Declares that two arrays of ids point at each other and keeps them in agreement, whichever side '
+  'is written. Returns the name of the declaration. Locks both tables against writers. Errors: '
+  '22023, 0A000, 42710, 55000 documents with another value than an array there, 42501 unless the '
+  'caller owns both tables';
 
 CREATE FUNCTION docpatterns._relationship_check_field(field text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$

@@ -4,8 +4,10 @@
 CREATE FUNCTION bson_lookup(rel regclass, path text, value "any") RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_lookup' LANGUAGE C STABLE COST 1000;
 COMMENT ON FUNCTION bson_lookup(regclass, text, "any") IS
-  'the documents of rel whose field at path equals the value, as an array: MongoDB''s $lookup. An array is looked up by its elements; NULL finds what has no such field, or null. '
-  'Uses an index on (doc -> path), the key _id of a collection, or a GIN index; reads with the rights of the caller; errors 22004, 42P01, 42703, 42702, 22023';
+  'The documents of rel whose field at path equals the value, as an array: $lookup. An array is '
+  'looked up by its elements, arrays on the other side match by theirs; NULL finds documents '
+  'without the field, or with null. Uses an index on (doc -> path), the key _id of a collection, '
+  'or a GIN index; reads with the rights of the caller';
 
 -- Embedding -----------------------------------------------------------------------------------------------------------------
 
@@ -138,9 +140,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION relationship_embed(regclass, regclass, text, text, boolean, boolean) IS
-  'moves the documents of child into those documents of parent that they link to with on_field (a key, or an array of keys: then into each of them), into the array into_field, without on_field and, unless keep_id, without _id; '
-  'without on_field it is the parent whose into_field has the ids. one: a sub-document instead of an array. Returns how many were moved; those that belong to nobody stay. One statement; locks both tables against writers; needs SELECT and UPDATE on parent, SELECT and DELETE on child; '
-  'errors 54000 with the keys of documents that would be too large, 22023 if the field has something else, 23505, 23503, 0A000 for keys of several columns';
+  'Moves the documents of child into the documents of parent that they link to by on_field (a key, '
+  'or an array of keys: then into each), without on_field and, unless keep_id, without _id. '
+  'Without on_field, the parent''s into_field has the ids, and documents replace them. Returns how '
+  'many were moved. Locks both tables against writers; needs SELECT and UPDATE on parent, SELECT '
+  'and DELETE on child';
 
 -- Linking -------------------------------------------------------------------------------------------------------------------
 
@@ -157,10 +161,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION relationship_link(regclass, text, text, text, text, boolean) IS
-  'undoes relationship_embed: moves the sub-documents in a field (an array of them, or one) of parent to child, which is created unless it exists; ids_in => ''child'': each gets the key of its document in on_field, and the field goes; '
-  'ids_in => ''parent'': the field has their ids instead. The same _id in several documents is one document with an array of keys, with many_to_many (and with ids_in => ''parent''). Sub-documents without _id get a new one. '
-  'Returns how many documents were made. One statement; locks both tables against writers; needs SELECT and UPDATE on parent, INSERT and the right to lock it (UPDATE, DELETE or TRUNCATE) on child; errors 22023 for what is no document, 23505 with the ids of those that are there twice, '
-  '23503 where ids are in the parent and the child has other keys, 0A000 for keys of several columns';
+  'Moves the sub-documents in a field (an array of them, or one) of parent to child, created if '
+  'missing. ids_in child: each gets its parent''s key in on_field, and the field is removed; '
+  'ids_in parent: the field has their ids. The same _id in several documents becomes one document '
+  'with an array of keys with many_to_many. Sub-documents without _id get a new one. Returns how '
+  'many documents were made. Locks both tables against writers; needs SELECT and UPDATE on parent, '
+  'INSERT and a right to lock on child';
 
 CREATE FUNCTION docpatterns._relationship_link(parent regclass, field text, child regclass, on_field text, ids_in text, many_to_many boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -327,5 +333,6 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION relationship_advise(regclass, regclass, text, text) IS
-  'measures a relationship that is linked by on_field of the child or by the ids in ids_field of the parent: cardinality, numbers and bytes, how large documents would be if children were embedded, and from the server''s statistics how often children are changed for each read; '
-  'says whether to embed or to link, which side should have the ids, why, and the statement that does it. Reads both tables once, with the rights of the caller; changes nothing; errors 22023, 0A000';
+  'Measures a relationship, linked by on_field of the child or by the ids in ids_field of the '
+  'parent, and says whether to embed or to link, and why. Reads both tables once. Errors: 22023, '
+  '0A000';
