@@ -70,9 +70,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION single_collection_enable(regclass, text, text, bson, text[], text[], text, text, boolean, text, text, boolean, text, text) IS
-  'declares the single collection pattern: documents of several types in one table, each naming those that it belongs to in related_field (an array of ids) or by the first parts of its key (key_field, separator). '
-  'Returns the name of the declaration. Locks the table against writers and builds two indexes; makes a view for each type that is known; errors 22023 for options that do not fit, '
-  'also where another pattern keeps the field, 42710 for a second declaration of the name, 23505 for keys that are there twice, 42501 unless the caller owns the table';
+  'Declares the single collection pattern: documents of several types in one table name what they '
+  'belong to in related_field (an array of ids) or by the first parts of their key (key_field, '
+  'separator). Returns the name of the declaration. Locks the table against writers and builds two '
+  'indexes. Errors: 22023 options that do not fit, 0A000 another pattern keeps the field, or a '
+  'partitioned table with unique keys, 42710 the name exists, 23505 duplicate keys, 42501 unless '
+  'the caller owns the table';
 
 CREATE FUNCTION docpatterns._single_collection_verify(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -221,8 +224,9 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION single_collection_view(regclass, text, text, text) IS
-  'makes a view of the documents of one type, <table>_<type> unless it is named, beside the table; it can be written to, and refuses documents of other types. Returns it; '
-  'errors 42P07 if the name is taken, 22023 if documents have no type, 42501 unless the caller owns the table';
+  'Creates a view of one type, by default <table>_<type>; it takes writes and refuses documents of '
+  'other types. Returns it. Errors: 42P07 the name is taken, 22023 documents have no type, 42501 '
+  'unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._single_collection_view(rel regclass, name text, options bson) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

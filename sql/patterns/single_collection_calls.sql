@@ -3,13 +3,16 @@
 CREATE FUNCTION single_collection_get(rel regclass, id "any", type text DEFAULT NULL, name text DEFAULT NULL) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_single_collection_get' LANGUAGE C STABLE COST 1000 ROWS 100;
 COMMENT ON FUNCTION single_collection_get(regclass, "any", text, text) IS
-  'the documents that are related to an id, or the document of a key with all that belongs to it, in the order of keys; with type only those of that type. '
-  'One index scan with the rights of the caller; errors 42704 without the pattern, 22023 for a type where documents have none, 42809 for a key that is no string';
+  'The documents related to an id (with the document itself, if it is self-related), or the '
+  'document of a key and all below, in key order; with type only those of the type. One index scan '
+  'with the rights of the caller. Errors: 42704, 22023 a type where documents have none, 42809 a '
+  'key that is not a string';
 
 CREATE FUNCTION single_collection_query(rel regclass, with_type boolean DEFAULT false, name text DEFAULT NULL) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_single_collection_query' LANGUAGE C STABLE;
 COMMENT ON FUNCTION single_collection_query(regclass, boolean, text) IS
-  'the statement that single_collection_get runs, for EXPLAIN and PREPARE: $1 is a filter, or of keys $1 and $2 are the bounds (and $3 a filter on the type); errors 42704, 22004';
+  'The statement that single_collection_get runs, for EXPLAIN and PREPARE: $1 is a filter, or for '
+  'keys $1 and $2 are the bounds (and $3 a filter on the type). Errors: 42704, 22004';
 
 -- From separate collections and back -----------------------------------------------------------------------------------------
 
@@ -34,8 +37,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION single_collection_from(text, regclass[], text[], bson, text, text, bson, text[], text, text, text, text, boolean, text) IS
-  'moves the documents of several tables into one single collection, which is created and declared unless it exists: each gets its type (by default the name of its table), and the fields that links names become relations, or parts of the key. '
-  'Returns the number of documents. The tables are left empty (keep_tables: as they were) and are locked against writers, the whole in one transaction; needs SELECT and DELETE on them; errors 23505 with the ids that are there twice, 23503 for links that lead nowhere, 22023';
+  'Moves the documents of several tables into one single collection, created and declared unless '
+  'it exists: each gets its type (default: the name of its table), and the fields in links become '
+  'relations, or parts of the key. Returns the number of documents. The tables are left empty '
+  '(with keep_tables as they were). Locks them against writers; needs SELECT and DELETE. Errors: '
+  '23505 with duplicate ids, 23503 links to nothing, 22023';
 
 CREATE FUNCTION docpatterns._single_collection_from(rel regclass, tables regclass[], types text[], links bson, name text, keep_tables boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -264,5 +270,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION single_collection_split(regclass, bson, bson, boolean, text) IS
-  'moves the documents of a single collection into one collection for each type, named in tables ({"review": "reviews"}) or as the type and created unless it exists; links (by default those of single_collection_from) become fields again. '
-  'Returns the types, their tables and the numbers of documents. The collection is left empty (keep_documents: as it was) and is locked against writers; errors 22023 if documents have no type, 42501 unless the caller owns the table';
+  'Moves the documents to one collection for each type, named in tables or as the type, created '
+  'unless it exists; links (default: those of single_collection_from) become fields again. The '
+  'collection is left empty (with keep_documents as it was). Locks it against writers. Errors: '
+  '22023 documents without a type, 42501 unless the caller owns the table';
