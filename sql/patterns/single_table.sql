@@ -22,8 +22,9 @@ LANGUAGE sql VOLATILE AS $$
   SELECT docpatterns._single_table_create(pg_catalog.parse_ident(rel), pg_catalog.current_schema(), indexes, ttl_field)
 $$;
 COMMENT ON FUNCTION single_table_create(text, int, text) IS
-  'makes a single table: documents with their keys pk and sk as columns (the primary key), with so many secondary indexes (at most 5), which are sparse, and with the time when an item expires, '
-  'a date or seconds since 1970 in ttl_field. Returns the table; errors 22023 and 22004 for options that do not fit, 42P07 if it exists';
+  'Creates a single table: documents with the keys pk and sk as columns (the primary key), up to 5 '
+  'sparse secondary indexes, and an expiry from ttl_field. Returns the table. Errors: 22023 or '
+  '22004 options that do not fit, 42P07 it exists';
 
 CREATE FUNCTION docpatterns._single_table_create(parts text[], schema_name text, indexes int, ttl_field text) RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -157,9 +158,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION single_table_entity(regclass, text, text, text, text, text, text, text, text, text, text, text, text, text, text) IS
-  'declares an entity of a single table, or changes its templates: then its items move to their new keys at once. Templates are texts with fields in braces (ORDER#{order_id}, {n:08} with zeros in front). '
-  'Makes the view <table>_<entity> of its items and returns it. Locks the table against writers; errors 22023 for templates that do not fit, 22004, 42809 if the table is no single table, '
-  '23502, 23514 and 23505 where items cannot have the new keys, 42501 unless the caller owns the table';
+  'Declares an entity and the view <table>_<entity> of its items, or changes its templates and '
+  'moves its items to the new keys. Returns the view. Locks the table against writers. Errors: '
+  '22023 templates that do not fit, 23502, 23514 or 23505 items that cannot have the new keys, '
+  '42501 unless the caller owns the table';
 
 -- The view of an entity's items: an ordinary one that can be written to, and that knows which entity it is of.
 CREATE FUNCTION docpatterns._single_table_view(rel regclass, entity text, view_name text) RETURNS regclass

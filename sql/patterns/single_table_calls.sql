@@ -4,37 +4,44 @@
 CREATE FUNCTION single_table_key(rel regclass, entity text, doc bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_key' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION single_table_key(regclass, text, bson) IS
-  'the keys that an entity''s templates make of a document, {"PK": .., "SK": ..}, with values escaped; errors 42704 for an unknown entity, 23502 and 23514 for fields that are missing or no part of a key, 42809 for a table that is no single table';
+  'The keys that an entity''s templates make of a document, with values escaped. Reads no rows. '
+  'Errors: 42704 an unknown entity, 23502 or 23514 missing or invalid fields';
 
 CREATE FUNCTION single_table_put(rel regclass, entity text, doc bson, condition bson DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_put' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION single_table_put(regclass, text, bson, bson) IS
-  'puts an item, in the place of the one with its keys, and returns it as it is stored; entity NULL: by what the document says. condition is a filter of the item that is there ({} if none is): '
-  'error 23514 if it is not met. Locks the item; errors 42704 for an unknown entity, 23502 and 23514 for fields that are missing or no part of a key, 40001 after too many attempts, 42809 for a table that is no single table, 42501 without the rights to read and write it';
+  'Puts an item, replacing the one with its keys, and returns it as stored; entity NULL: as the '
+  'document says. Locks the item. Errors: 42704 an unknown entity, 23502 or 23514 missing or '
+  'invalid fields, or the condition is not met, 40001 too many attempts, 42501';
 
 CREATE FUNCTION single_table_get(rel regclass, pk text, sk text, fields bson DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_get' LANGUAGE C STABLE;
 COMMENT ON FUNCTION single_table_get(regclass, text, text, bson) IS
-  'the item with these keys, projected if fields is given; NULL if there is none or it has expired. Needs SELECT on the table; one look at the primary key, takes no locks; errors 42809 for a table that is no single table, and those of projections';
+  'The item with these keys, projected by fields; NULL if there is none or it has expired. Needs '
+  'SELECT; one look-up, no locks';
 
 CREATE FUNCTION single_table_update(rel regclass, pk text, sk text, changes bson, condition bson DEFAULT NULL, upsert boolean DEFAULT false, array_filters bson_value DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_update' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION single_table_update(regclass, text, text, bson, bson, boolean, bson_value) IS
-  'applies an update ({"$set": ..}) to an item and returns it as it is then; NULL if there is none, unless upsert makes one with these keys. condition as in single_table_put(). '
-  'Locks the item; errors 23514 if the condition is not met, those of bson_update(), those of keys that cannot be computed any more, 42809 and 42501 as in single_table_put()';
+  'Applies an update to an item and returns the result; NULL without an item, unless upsert '
+  'creates one. Locks the item. Errors: 23514 the condition is not met, those of bson_update(), '
+  '40001';
 
 CREATE FUNCTION single_table_delete(rel regclass, pk text, sk text, condition bson DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_delete' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION single_table_delete(regclass, text, text, bson) IS
-  'deletes an item and returns it, NULL if there was none; condition as in single_table_put(): error 23514 if it is not met. Needs SELECT, UPDATE and DELETE on the table: it locks the item before the condition is tried; errors 42809 and 42501 as in single_table_put()';
+  'Deletes an item and returns it, NULL without one. Needs SELECT, UPDATE and DELETE. Locks the '
+  'item. Error: 23514 the condition is not met';
 
 CREATE FUNCTION single_table_query(
   rel regclass, pk text, sk_begins_with text DEFAULT NULL, sk_between text[] DEFAULT NULL, sk_op text DEFAULT NULL, sk text DEFAULT NULL,
   index int DEFAULT NULL, descending boolean DEFAULT false, take int DEFAULT NULL, after bson DEFAULT NULL, filter bson DEFAULT NULL, fields bson DEFAULT NULL) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_single_table_query' LANGUAGE C STABLE COST 100 ROWS 20;
 COMMENT ON FUNCTION single_table_query(regclass, text, text, text[], text, text, int, boolean, int, bson, bson, bson) IS
-  'items of one partition in the order of their sort keys (bytes), by the table''s keys or those of a secondary index: whose sort key begins with a text, lies between two (both included), or compares with sk by sk_op (=, <, <=, >, >=). '
-  'take: at most so many that match filter; after: the document that the page before has ended with; fields projects. Expired items are not shown. One index scan, takes no locks; needs SELECT on the table; errors 22023 for arguments that do not fit, 42809 for a table that is no single table';
+  'Items of a partition of the table or of a secondary index in the order of their sort keys '
+  '(bytes). take: at most so many that match filter; after: the last document of the previous '
+  'page; fields: a projection. One index scan, no locks; needs SELECT. Error: 22023 arguments that '
+  'do not fit';
 
 CREATE FUNCTION single_table_batch_get(rel regclass, keys bson_value, fields bson DEFAULT NULL) RETURNS SETOF bson
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp ROWS 100 AS $$
@@ -58,7 +65,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION single_table_batch_get(regclass, bson_value, bson) IS
-  'the items with these keys, [{"PK": .., "SK": ..}, ..], in their order, without those that are not there; as single_table_get() each, in one snapshot; rights and errors as there, and 22023 for what are no keys';
+  'The items with these keys, in their order, without missing ones, in one snapshot. Error: 22023 '
+  'invalid keys';
 
 CREATE FUNCTION docpatterns._single_table_key_of(doc bson, field text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -127,8 +135,9 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION single_table_transact(regclass, bson_value) IS
-  'does several operations, all or none: [{"put": {"entity": .., "doc": {..}, "condition": {..}}}, {"update": {"PK": .., "SK": .., "update": {..}, "condition": {..}}}, {"delete": {"PK": .., "SK": ..}}, '
-  '{"check": {"PK": .., "SK": .., "condition": {..}}}]. Returns how many. Locks the items in the order of their keys; errors 22023 for operations that are none, or two on one item, 23514 for a condition that is not met, and those of single_table_put(), _update() and _delete(); needs the rights that these need';
+  'Runs puts, updates, deletes and checks, all or none, and returns their number. Locks the items '
+  'in the order of their keys. Errors: 22023 invalid operations, or two on one item, 23514 a '
+  'condition is not met, and those of the single calls';
 
 CREATE FUNCTION docpatterns._single_table_own_key(rel regclass, doc bson, options bson) RETURNS bson
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -184,4 +193,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION single_table_purge(regclass, int) IS
-  'deletes items that have expired, at most so many, the oldest first, and returns how many; leaves those out that somebody has locked. Needs DELETE, UPDATE and SELECT on the table; error 22023 for a negative take';
+  'Deletes expired items, at most take of them, the oldest first, and returns their number; skips '
+  'locked ones. Needs DELETE, UPDATE and SELECT. Error: 22023 a negative take';
