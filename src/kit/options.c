@@ -1,17 +1,16 @@
 /*
  * options.c
- *		Checks the options of a pattern against its table.
+ *		Checks and reads the options of a pattern by its table.
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "utils/varlena.h"
 
-#include "bson/builder.h"
-#include "bson/path.h"
-#include "bson/reader.h"
-#include "dp.h"
+#include "bson/cast.h"
+#include "bson/edit.h"
 #include "kit/options.h"
 #include "mql/expression_node.h"
 #include "mql/filter.h"
@@ -20,7 +19,7 @@
 
 const DpPatternOptions *dp_option_tables;
 
-/* What a user gives to no pattern_alter(), but declarations of all patterns have */
+/* What declarations of all patterns may have; users never change it. */
 static const DpOption common[] = { { "name", DP_OPTION_TEXT },
 								   { "doc_column", DP_OPTION_TEXT },
 								   { "source_doc_column", DP_OPTION_TEXT },
@@ -29,35 +28,35 @@ static const DpOption common[] = { { "name", DP_OPTION_TEXT },
 								   { "gone_pair", DP_OPTION_TEXT },
 								   { NULL } };
 
-static const char *const type_names[] = {
-	[DP_OPTION_TEXT] = "string",     [DP_OPTION_WORD] = "string",   [DP_OPTION_PATH] = "string",
-	[DP_OPTION_BOOL] = "bool",       [DP_OPTION_INT] = "int",       [DP_OPTION_NUMBER] = "double",
-	[DP_OPTION_INTERVAL] = "string", [DP_OPTION_TEXTS] = "array",   [DP_OPTION_PATHS] = "array",
-	[DP_OPTION_DOCUMENT] = "object", [DP_OPTION_FILTER] = "object", [DP_OPTION_ORDER] = "object",
-	[DP_OPTION_SCHEMA] = "object",
+/* How an option is stored; integers may be longer, and numbers of any type */
+static const uint8 stored[] = {
+	[DP_OPTION_TEXT] = DP_TYPE_STRING,     [DP_OPTION_WORD] = DP_TYPE_STRING,
+	[DP_OPTION_PATH] = DP_TYPE_STRING,     [DP_OPTION_BOOL] = DP_TYPE_BOOL,
+	[DP_OPTION_INT] = DP_TYPE_INT32,       [DP_OPTION_NUMBER] = DP_TYPE_DOUBLE,
+	[DP_OPTION_INTERVAL] = DP_TYPE_STRING, [DP_OPTION_TEXTS] = DP_TYPE_ARRAY,
+	[DP_OPTION_PATHS] = DP_TYPE_ARRAY,     [DP_OPTION_DOCUMENT] = DP_TYPE_DOCUMENT,
+	[DP_OPTION_FILTER] = DP_TYPE_DOCUMENT, [DP_OPTION_ORDER] = DP_TYPE_DOCUMENT,
+	[DP_OPTION_SCHEMA] = DP_TYPE_DOCUMENT, [DP_OPTION_ANY] = 0,
 };
 
 static const DpOption *options_of(const char *pattern);
-static const DpOption *find_option(const DpOption *options, const DpElement *given);
+static const DpOption *
+require_option(const char *pattern, const DpOption *options, const char *name);
+static void require_alterable(const char *pattern, const DpOption *options, const DpOption *option);
+static bool has_option(struct varlena *options, const char *name, DpValue *value);
+static struct varlena *
+with_option(struct varlena *options, const DpOption *option, const DpValue *value);
+static struct varlena *without_option(struct varlena *options, const char *name);
+static struct varlena *
+without_one_of(const DpOption *options, struct varlena *declared, struct varlena *changes);
 static struct varlena *
 complete(const DpOption *options, struct varlena *declared, struct varlena *changes);
-static bool has_option(struct varlena *options, const char *name);
-static bool gives_one_of(const DpOption *options, struct varlena *given);
-static void require_one_of(const DpOption *options, struct varlena *declared);
-static const DpOption *
-declared_option(const char *pattern, const DpOption *options, const DpElement *given);
-static const DpOption *
-alterable_option(const char *pattern, const DpOption *options, const DpElement *given);
-static char *pattern_words(const char *pattern);
-static void refuse_unknown(const char *pattern, const DpOption *options, const DpElement *given)
-	pg_attribute_noreturn();
-static void refuse_null(const DpOption *option) pg_attribute_noreturn();
-static bool has_type(const DpOption *option, const DpValue *value);
 static void check_value(const DpOption *option, const DpValue *value);
 static void check_list(const DpOption *option, const DpValue *value);
+static void check_interval(const DpOption *option, const char *text);
 static void check_range(const DpOption *option, int64 n, const char *unit);
-static void check_word(const DpOption *option, const DpValue *value);
-static void append_value(DpBuilder *b, const DpOption *option, const DpElement *given);
+static int word_index(const DpOption *option, const DpValue *value);
+static void read_value(const DpOption *option, const DpValue *value, char *into);
 
 /*
  * _pattern_options(pattern text, given bson, declared bson) -> bson
@@ -70,57 +69,64 @@ DP_FUNCTION(dp_pattern_options);
 Datum
 dp_pattern_options(PG_FUNCTION_ARGS)
 {
-	char *name;
+	char *pattern;
 	struct varlena *given;
-	struct varlena *declared;
 	struct varlena *result;
 	const DpOption *options;
-	const DpOption *option;
-	DpBuilder b;
+	bool alter = !PG_ARGISNULL(2);
 	DpIter iter;
 	DpElement element;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
-	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	pattern = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	given = DP_GETARG_VARLENA(1);
-	declared = PG_ARGISNULL(2) ? NULL : DP_GETARG_VARLENA(2);
-	options = options_of(name);
-	dp_builder_init(&b, DP_DOC_SIZE(given));
-	dp_builder_begin_document(&b);
-	if (declared != NULL)
-	{
-		dp_iter_init_varlena(&iter, declared);
-		while (dp_iter_next(&iter, &element))
-		{
-			DpElement changed = element;
-
-			option = find_option(options, &element);
-			if (dp_document_find(DP_DOC_DATA(given), DP_DOC_SIZE(given), element.name,
-								 element.namelen, &changed.value))
-				append_value(&b, alterable_option(name, options, &element), &changed);
-			else if (option == NULL || (option->flags & DP_ONE_OF) == 0 ||
-					 !gives_one_of(options, given))
-				dp_builder_append_value(&b, element.name, element.namelen, &element.value);
-		}
-	}
+	options = options_of(pattern);
+	result = alter ? without_one_of(options, DP_GETARG_VARLENA(2), given)
+				   : dp_document_to_varlena(dp_empty_document, DP_DOCUMENT_MIN_SIZE);
 	dp_iter_init_varlena(&iter, given);
 	while (dp_iter_next(&iter, &element))
 	{
-		option = declared == NULL ? declared_option(name, options, &element)
-								  : alterable_option(name, options, &element);
-		if (declared == NULL || !has_option(declared, option->name))
-			append_value(&b, option, &element);
+		const DpOption *option = require_option(pattern, options, element.name);
+
+		if (alter)
+			require_alterable(pattern, options, option);
+		if (element.value.type != DP_TYPE_NULL)
+			check_value(option, &element.value);
+		result = element.value.type != DP_TYPE_NULL ? with_option(result, option, &element.value)
+													: without_option(result, option->name);
 	}
-	for (option = options; declared == NULL && option->name != NULL; option++)
+	PG_RETURN_POINTER(complete(options, result, alter ? given : NULL));
+}
+
+void
+dp_options_read(DpDecl *decl, void *state)
+{
+	MemoryContext old = MemoryContextSwitchTo(decl->context);
+	const DpOption *option;
+	DpValue value;
+
+	for (option = options_of(decl->pattern); option->name != NULL; option++)
 	{
-		if ((option->flags & DP_REQUIRED) != 0 && !has_option(given, option->name))
-			refuse_null(option);
+		if (!has_option(decl->options, option->name, &value))
+		{
+			if ((option->flags & DP_REQUIRED) != 0 && option->size > 0)
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						 errmsg("the declaration of pattern \"%s\" of table %s is incomplete",
+								decl->name, dp_relation_name(decl->target)),
+						 errdetail("It has no option \"%s\".", option->name)));
+			continue;
+		}
+		if (option->size > 0)
+		{
+			check_value(option, &value);
+			read_value(option, &value, (char *) state + option->into);
+		}
+		if (option->text > 0)
+			*(char **) ((char *) state + option->text) = pstrdup(DP_STRING_DATA(&value));
 	}
-	dp_builder_end(&b);
-	result = complete(options, dp_builder_finish_bson(&b), declared != NULL ? given : NULL);
-	require_one_of(options, result);
-	PG_RETURN_POINTER(result);
+	MemoryContextSwitchTo(old);
 }
 
 /* The table of a pattern. */
@@ -138,250 +144,182 @@ options_of(const char *pattern)
 			(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no pattern \"%s\"", pattern)));
 }
 
-/* The option of that name, or NULL. */
+/* The option of that name; INVALID_PARAMETER_VALUE, with one that is like it, if there is none. */
 static const DpOption *
-find_option(const DpOption *options, const DpElement *given)
-{
-	for (; options->name != NULL; options++)
-	{
-		if (strlen(options->name) == given->namelen &&
-			memcmp(options->name, given->name, given->namelen) == 0)
-			return options;
-	}
-	return NULL;
-}
-
-/*
- * A declaration without the options that belong to one which is absent, and
- * with the defaults of those that belong to one which is present.  Changes to
- * the former are not for nothing: INVALID_PARAMETER_VALUE.
- */
-static struct varlena *
-complete(const DpOption *options, struct varlena *declared, struct varlena *changes)
+require_option(const char *pattern, const DpOption *options, const char *name)
 {
 	const DpOption *option;
-	DpBuilder b;
-	DpIter iter;
-	DpElement element;
+	const char *nearest = NULL;
+	int length = strlen(name);
+	int best = Min(3, length / 2) + 1;
 
-	dp_builder_init(&b, DP_DOC_SIZE(declared));
-	dp_builder_begin_document(&b);
-	dp_iter_init_varlena(&iter, declared);
-	while (dp_iter_next(&iter, &element))
-	{
-		option = find_option(options, &element);
-		if (option == NULL || option->with == NULL || has_option(declared, option->with))
-			dp_builder_append_value(&b, element.name, element.namelen, &element.value);
-		else if (changes != NULL && has_option(changes, option->name))
-			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("%s needs %s", option->name, option->with)));
-	}
 	for (option = options; option->name != NULL; option++)
 	{
-		if (option->dflt != NULL && has_option(declared, option->with) &&
-			!has_option(declared, option->name))
-			dp_builder_append_string(&b, option->name, strlen(option->name), option->dflt,
-									 strlen(option->dflt));
+		int distance = length > 255 ? best
+									: varstr_levenshtein(name, length, option->name,
+														 strlen(option->name), 1, 1, 1, true);
+
+		if (strcmp(option->name, name) == 0)
+			return option;
+		if (distance < best)
+			nearest = option->name;
+		best = Min(best, distance);
 	}
-	dp_builder_end(&b);
-	return dp_builder_finish_bson(&b);
-}
-
-/* Whether options have one that is not null. */
-static bool
-has_option(struct varlena *options, const char *name)
-{
-	DpValue value;
-
-	return dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), name, strlen(name),
-							&value) &&
-		   value.type != DP_TYPE_NULL;
-}
-
-/* Whether one of the options that exclude each other is given. */
-static bool
-gives_one_of(const DpOption *options, struct varlena *given)
-{
-	for (; options->name != NULL; options++)
+	for (option = common; option->name != NULL; option++)
 	{
-		if ((options->flags & DP_ONE_OF) != 0 && has_option(given, options->name))
-			return true;
+		if (strcmp(option->name, name) == 0)
+			return option;
 	}
-	return false;
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("the %s pattern has no option \"%s\"", pattern, name),
+					nearest != NULL ? errhint("Did you mean \"%s\"?", nearest) : 0));
 }
 
-/* Raises INVALID_PARAMETER_VALUE unless exactly one of them is there. */
+/* Raises INVALID_PARAMETER_VALUE for an option that pattern_alter() does not change. */
 static void
-require_one_of(const DpOption *options, struct varlena *declared)
+require_alterable(const char *pattern, const DpOption *options, const DpOption *option)
 {
-	StringInfoData names;
-	int n = 0;
-
-	initStringInfo(&names);
-	for (; options->name != NULL; options++)
-	{
-		if ((options->flags & DP_ONE_OF) == 0)
-			continue;
-		appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", options->name);
-		n += has_option(declared, options->name);
-	}
-	if (names.len > 0 && n != 1)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("exactly one of these options must be given: %s", names.data)));
-}
-
-/* The option that an element of a declaration means. */
-static const DpOption *
-declared_option(const char *pattern, const DpOption *options, const DpElement *given)
-{
-	const DpOption *option = find_option(options, given);
-
-	if (option == NULL)
-		option = find_option(common, given);
-	if (option == NULL)
-		refuse_unknown(pattern, options, given);
-	return option;
-}
-
-/* Likewise, if it can be changed. */
-static const DpOption *
-alterable_option(const char *pattern, const DpOption *options, const DpElement *given)
-{
-	const DpOption *option = declared_option(pattern, options, given);
-	const DpOption *other;
 	StringInfoData names;
 
 	if ((option->flags & DP_ALTERABLE) != 0)
-		return option;
+		return;
 	initStringInfo(&names);
-	for (other = options; other->name != NULL; other++)
+	for (; options->name != NULL; options++)
 	{
-		if ((other->flags & DP_ALTERABLE) != 0)
-			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", other->name);
+		if ((options->flags & DP_ALTERABLE) != 0)
+			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", options->name);
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("option \"%s\" of the %s pattern cannot be changed", option->name,
-					pattern_words(pattern)),
+			 errmsg("option \"%s\" of the %s pattern cannot be changed", option->name, pattern),
 			 names.len > 0 ? errhint("Options that can be changed: %s.", names.data)
 						   : errhint("End it with pattern_disable() and declare it again.")));
 }
 
-/* The name of a pattern for messages. */
-static char *
-pattern_words(const char *pattern)
+/* Whether options have one that is not null. */
+static bool
+has_option(struct varlena *options, const char *name, DpValue *value)
 {
-	char *words = pstrdup(pattern);
-	char *p;
-
-	for (p = words; *p != '\0'; p++)
-	{
-		if (*p == '_')
-			*p = ' ';
-	}
-	return words;
+	return dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), name, strlen(name),
+							value) &&
+		   value->type != DP_TYPE_NULL;
 }
 
-/* Raises INVALID_PARAMETER_VALUE for a name that is no option, with one that is like it. */
-static void
-refuse_unknown(const char *pattern, const DpOption *options, const DpElement *given)
+/* The options with another value of one; readers of an int need not know a long. */
+static struct varlena *
+with_option(struct varlena *options, const DpOption *option, const DpValue *value)
 {
-	const char *nearest = NULL;
-	int best = Min(3, given->namelen / 2);
-
-	for (; options->name != NULL && given->namelen <= 255; options++)
-	{
-		int distance = varstr_levenshtein(given->name, given->namelen, options->name,
-										  strlen(options->name), 1, 1, 1, true);
-
-		if (distance < best || (distance == best && nearest == NULL))
-		{
-			nearest = options->name;
-			best = distance;
-		}
-	}
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("the %s pattern has no option \"%s\"", pattern_words(pattern), given->name),
-			 nearest != NULL ? errhint("Did you mean \"%s\"?", nearest) : 0));
-}
-
-/* Raises NULL_VALUE_NOT_ALLOWED. */
-static void
-refuse_null(const DpOption *option)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s must not be null", option->name)));
-}
-
-/* Appends what a declaration has of an option that was given: nothing for a null. */
-static void
-append_value(DpBuilder *b, const DpOption *option, const DpElement *given)
-{
+	DpValue shorter = *value;
+	uint8 bytes[4];
 	int64 n;
 
-	if (given->value.type == DP_TYPE_NULL)
-	{
-		if ((option->flags & DP_REQUIRED) != 0)
-			refuse_null(option);
-		return;
-	}
-	check_value(option, &given->value);
-	/* readers of an option of type int need not know another one */
 	if (option->type == DP_OPTION_INT && option->max <= PG_INT32_MAX &&
-		dp_value_to_int64(&given->value, &n))
-		dp_builder_append_int32(b, given->name, given->namelen, (int32) n);
-	else
-		dp_builder_append_value(b, given->name, given->namelen, &given->value);
+		dp_value_to_int64(value, &n))
+	{
+		dp_put_int32(bytes, (int32) n);
+		shorter = (DpValue){ .type = DP_TYPE_INT32, .data = bytes, .len = sizeof(bytes) };
+	}
+	return dp_document_set(DP_DOC_DATA(options), DP_DOC_SIZE(options),
+						   dp_path_of_name(option->name, strlen(option->name)), &shorter);
 }
 
-static bool
-has_type(const DpOption *option, const DpValue *value)
+static struct varlena *
+without_option(struct varlena *options, const char *name)
 {
-	switch (option->type)
+	DpPath *path = dp_path_of_name(name, strlen(name));
+
+	return dp_document_unset_all(options, &path, 1);
+}
+
+/* Where one of the options that exclude each other is given, the declaration without the others. */
+static struct varlena *
+without_one_of(const DpOption *options, struct varlena *declared, struct varlena *changes)
+{
+	const DpOption *option;
+	const DpOption *other;
+	DpValue value;
+
+	for (option = options; option->name != NULL; option++)
 	{
-		case DP_OPTION_TEXT:
-		case DP_OPTION_WORD:
-		case DP_OPTION_PATH:
-		case DP_OPTION_INTERVAL:
-			return value->type == DP_TYPE_STRING;
-		case DP_OPTION_BOOL:
-			return value->type == DP_TYPE_BOOL;
-		case DP_OPTION_INT:
-			return value->type == DP_TYPE_INT32 || value->type == DP_TYPE_INT64;
-		case DP_OPTION_NUMBER:
-			return dp_type_is_number(value->type);
-		case DP_OPTION_TEXTS:
-		case DP_OPTION_PATHS:
-			return value->type == DP_TYPE_ARRAY;
-		case DP_OPTION_DOCUMENT:
-		case DP_OPTION_FILTER:
-		case DP_OPTION_ORDER:
-		case DP_OPTION_SCHEMA:
-			return value->type == DP_TYPE_DOCUMENT;
-		case DP_OPTION_ANY:
-			return true;
+		if ((option->flags & DP_ONE_OF) == 0 || !has_option(changes, option->name, &value))
+			continue;
+		for (other = options; other->name != NULL; other++)
+		{
+			if (other != option && (other->flags & DP_ONE_OF) != 0)
+				declared = without_option(declared, other->name);
+		}
 	}
-	return false;
+	return declared;
+}
+
+/*
+ * A declaration without the options that belong to one which is absent, and
+ * with the defaults of those that belong to one which is present.  Raises
+ * NULL_VALUE_NOT_ALLOWED for one that must be there, and INVALID_PARAMETER_VALUE
+ * for changes that would be for nothing.
+ */
+static struct varlena *
+complete(const DpOption *options, struct varlena *declared, struct varlena *changes)
+{
+	StringInfoData one_of;
+	int n = 0;
+	DpValue value;
+
+	initStringInfo(&one_of);
+	for (; options->name != NULL; options++)
+	{
+		bool present = has_option(declared, options->name, &value);
+
+		if ((options->flags & DP_REQUIRED) != 0 && !present)
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("%s must not be null", options->name)));
+		if ((options->flags & DP_ONE_OF) != 0)
+		{
+			appendStringInfo(&one_of, "%s%s", one_of.len > 0 ? ", " : "", options->name);
+			n += present;
+		}
+		if (options->with == NULL)
+			continue;
+		if (!has_option(declared, options->with, &value))
+		{
+			if (changes != NULL && has_option(changes, options->name, &value))
+				ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+								errmsg("%s needs %s", options->name, options->with)));
+			declared = without_option(declared, options->name);
+		}
+		else if (!present && options->dflt != NULL)
+		{
+			Datum dflt = CStringGetTextDatum(options->dflt);
+
+			value = dp_value_of_varlena(dp_datum_to_value(dflt, TEXTOID));
+			declared = with_option(declared, options, &value);
+		}
+	}
+	if (one_of.len > 0 && n != 1)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("exactly one of these options must be given: %s", one_of.data)));
+	return declared;
 }
 
 /* Raises INVALID_PARAMETER_VALUE, or what is wrong with a path, a filter and the like. */
 static void
 check_value(const DpOption *option, const DpValue *value)
 {
-	int64 n;
+	int64 n = 0;
 
-	if (!has_type(option, value))
+	if (value->type != stored[option->type] && option->type != DP_OPTION_ANY &&
+		!(option->type == DP_OPTION_INT && value->type == DP_TYPE_INT64) &&
+		!(option->type == DP_OPTION_NUMBER && dp_type_is_number(value->type)))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("%s must be of type %s, not %s", option->name,
-							   type_names[option->type], dp_type_name(value->type))));
+							   dp_type_name(stored[option->type]), dp_type_name(value->type))));
 	switch (option->type)
 	{
 		case DP_OPTION_TEXT:
 			check_range(option, DP_STRING_LEN(value), " bytes");
 			break;
 		case DP_OPTION_WORD:
-			check_word(option, value);
+			(void) word_index(option, value);
 			break;
 		case DP_OPTION_PATH:
 			pfree(dp_path_parse(DP_STRING_DATA(value), DP_STRING_LEN(value)));
@@ -390,27 +328,15 @@ check_value(const DpOption *option, const DpValue *value)
 			if (dp_value_to_int64(value, &n))
 				check_range(option, n, "");
 			break;
-		case DP_OPTION_DOCUMENT:
-			check_range(option, dp_document_count(value->data, value->len), " fields");
-			break;
 		case DP_OPTION_INTERVAL:
-		{
-			Interval *interval =
-				DatumGetIntervalP(DirectFunctionCall3(interval_in,
-													  CStringGetDatum(DP_STRING_DATA(value)),
-													  ObjectIdGetDatum(InvalidOid),
-													  Int32GetDatum(-1)));
-			Interval zero = { 0 };
-
-			if (DatumGetBool(DirectFunctionCall2(interval_lt, IntervalPGetDatum(interval),
-												 IntervalPGetDatum(&zero))))
-				ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-								errmsg("%s must not be negative", option->name)));
+			check_interval(option, DP_STRING_DATA(value));
 			break;
-		}
 		case DP_OPTION_TEXTS:
 		case DP_OPTION_PATHS:
 			check_list(option, value);
+			break;
+		case DP_OPTION_DOCUMENT:
+			check_range(option, dp_document_count(value->data, value->len), " fields");
 			break;
 		case DP_OPTION_FILTER:
 			(void) dp_filter_compile(value, DP_FILTER_IMMUTABLE, NULL);
@@ -448,6 +374,18 @@ check_list(const DpOption *option, const DpValue *value)
 	}
 }
 
+static void
+check_interval(const DpOption *option, const char *text)
+{
+	Datum interval = DirectFunctionCall3(interval_in, CStringGetDatum(text),
+										 ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	Interval zero = { 0 };
+
+	if (DatumGetBool(DirectFunctionCall2(interval_lt, interval, IntervalPGetDatum(&zero))))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("%s must not be negative", option->name)));
+}
+
 /* A number of something, or a number. */
 static void
 check_range(const DpOption *option, int64 n, const char *unit)
@@ -466,26 +404,56 @@ check_range(const DpOption *option, int64 n, const char *unit)
 					option->name, have, option->min, option->max, unit, n)));
 }
 
-/* One of the option's words. */
-static void
-check_word(const DpOption *option, const DpValue *value)
+/* Which of the option's words it is; INVALID_PARAMETER_VALUE if it is none. */
+static int
+word_index(const DpOption *option, const DpValue *value)
 {
 	StringInfoData words;
-	const char *const *word;
+	int i;
 
 	initStringInfo(&words);
-	for (word = option->values; *word != NULL; word++)
+	for (i = 0; option->values[i] != NULL; i++)
 	{
-		if (strlen(*word) == DP_STRING_LEN(value) &&
-			memcmp(*word, DP_STRING_DATA(value), DP_STRING_LEN(value)) == 0)
-			return;
+		if (strcmp(option->values[i], DP_STRING_DATA(value)) == 0)
+			return i;
 		appendStringInfo(&words, "%s\"%s\"",
-						 words.len == 0    ? ""
-						 : word[1] != NULL ? ", "
-										   : " or ",
-						 *word);
+						 i == 0                          ? ""
+						 : option->values[i + 1] != NULL ? ", "
+														 : " or ",
+						 option->values[i]);
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("%s must be %s, not \"%s\"", option->name, words.data, DP_STRING_DATA(value))));
+}
+
+/* Writes a value that has been checked to a pattern's struct. */
+static void
+read_value(const DpOption *option, const DpValue *value, char *into)
+{
+	int64 n = 0;
+
+	switch (option->type)
+	{
+		case DP_OPTION_TEXT:
+			*(char **) into = pstrdup(DP_STRING_DATA(value));
+			return;
+		case DP_OPTION_PATH:
+			*(DpPath **) into = dp_path_parse(DP_STRING_DATA(value), DP_STRING_LEN(value));
+			return;
+		case DP_OPTION_WORD:
+			n = word_index(option, value);
+			break;
+		case DP_OPTION_BOOL:
+			n = value->data[0];
+			break;
+		default:
+			(void) dp_value_to_int64(value, &n);
+	}
+	if (option->size == sizeof(bool))
+		*(bool *) into = n != 0;
+	else if (option->size == sizeof(int))
+		*(int *) into = (int) n;
+	else
+		*(int64 *) into = n;
 }

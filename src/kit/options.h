@@ -7,7 +7,7 @@
 #ifndef DP_KIT_OPTIONS_H
 #define DP_KIT_OPTIONS_H
 
-#include "postgres.h"
+#include "kit/declaration.h"
 
 typedef enum DpOptionType
 {
@@ -43,6 +43,8 @@ typedef struct DpOption
 	const char *const *values; /* ends with NULL */
 	const char *with;          /* left out where that option is absent */
 	const char *dflt;          /* what it is where that one is present, of a text or a word */
+	Size into, size;           /* where dp_options_read() writes it, if size is not 0 */
+	Size text;                 /* where it writes a path as it is written, if not 0 */
 } DpOption;
 
 /* The options of all patterns, set when the library is loaded; ends with a pattern of no name. */
@@ -62,5 +64,15 @@ extern const DpPatternOptions *dp_option_tables;
 #define DP_BETWEEN(from, to) .min = (from), .max = (to)
 #define DP_INT_FROM(from) DP_BETWEEN(from, PG_INT32_MAX)
 #define DP_LONG_FROM(from) DP_BETWEEN(from, PG_INT64_MAX)
+#define DP_INTO(type, member) .into = offsetof(type, member), .size = sizeof(((type *) 0)->member)
+#define DP_TEXT_INTO(type, member) .text = offsetof(type, member)
+
+/*
+ * Writes the options of a declaration into a pattern's struct: a word as its
+ * index, a path as a DpPath; texts and paths live in the declaration's context.
+ * Members of absent options stay as they are.  Raises INVALID_PARAMETER_VALUE: a
+ * user can make a trigger with any argument.
+ */
+extern void dp_options_read(DpDecl *decl, void *state);
 
 #endif /* DP_KIT_OPTIONS_H */

@@ -330,7 +330,8 @@ CREATE TABLE f (id int PRIMARY KEY, doc bson);
 CREATE TRIGGER f1 AFTER INSERT ON f FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_trigger('{"name": "x", "field": "a", "flag": "b", "pair": "z"}');
 SELECT throws_ok($$INSERT INTO f VALUES (1, '{}')$$, '22023', NULL, 'an incomplete declaration');
 DROP TRIGGER f1 ON f;
-CREATE TRIGGER f1 BEFORE INSERT ON f FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.outlier_trigger('{"name": "x", "field": "a", "flag": "b", "pair": "z", "threshold": 1}');
+CREATE TRIGGER f1 BEFORE INSERT ON f FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.outlier_trigger(
+  '{"name": "x", "field": "a", "flag": "b", "pair": "z", "threshold": 1, "chunk": 1, "stay": "last", "is_set": false, "mode": "deferred", "index_elements": false}');
 SELECT throws_ok($$INSERT INTO f VALUES (1, '{}')$$, '39P01', NULL, 'a trigger of another kind');
 DROP TRIGGER f1 ON f;
 CREATE TRIGGER zz_docpatterns_f AFTER DELETE ON f FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_trigger('{bad');

@@ -18,6 +18,7 @@
 #include "bson/edit.h"
 #include "bson/reader.h"
 #include "kit/adopt.h"
+#include "kit/options.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -34,33 +35,16 @@ DpOutlier *
 dp_outlier(DpDecl *decl)
 {
 	DpOutlier *o = decl->state;
-	char *stay;
-	char *mode;
 
 	if (likely(o != NULL))
 		return o;
 
 	o = MemoryContextAllocZero(decl->context, sizeof(DpOutlier));
 	o->decl = decl;
-	o->field = dp_decl_path(decl, "field");
-	o->flag = dp_decl_path(decl, "flag");
-	o->count = dp_decl_path(decl, "count_field");
-	o->threshold = dp_decl_int(decl, "threshold", 0);
-	o->keep = dp_decl_int(decl, "keep", o->threshold);
-	o->chunk = dp_decl_int(decl, "chunk", 1000);
-	stay = dp_decl_text(decl, "stay");
-	o->stay_last = stay != NULL && strcmp(stay, "last") == 0;
-	o->is_set = dp_decl_bool(decl, "is_set", false);
-	mode = dp_decl_text(decl, "mode");
-	o->deferred = mode != NULL && strcmp(mode, "deferred") == 0;
-	o->indexed = dp_decl_bool(decl, "index_elements", false);
-	o->pair = dp_decl_text(decl, "pair");
-	o->link = dp_decl_text(decl, "on_field");
-	if (o->field == NULL || o->flag == NULL || o->pair == NULL || o->threshold < 1 || o->keep < 0 ||
-		o->keep > o->threshold || o->chunk < 1 || o->chunk > DP_OUTLIER_MAX_CHUNK)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the declaration of the outlier pattern \"%s\" is incomplete",
-							   decl->name)));
+	o->keep = -1;
+	dp_options_read(decl, o);
+	if (o->keep < 0)
+		o->keep = o->threshold;
 	decl->state = o;
 	return o;
 }

@@ -55,17 +55,23 @@ static List *method_split(DpDecl *decl);
 static char *split_search(const DpSplitField *field, const char *values);
 
 const DpOption dp_outlier_options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED },
-	{ "threshold", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1) },
-	{ "flag", DP_OPTION_PATH, DP_REQUIRED },
-	{ "count_field", DP_OPTION_PATH },
-	{ "chunk", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1, DP_OUTLIER_MAX_CHUNK) },
-	{ "keep", DP_OPTION_INT, DP_ALTERABLE, DP_INT_FROM(0) }, /* default: all of threshold */
-	{ "stay", DP_OPTION_WORD, DP_REQUIRED, DP_WORDS("first", "last") },
-	{ "is_set", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
-	{ "mode", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("immediate", "deferred") },
-	{ "on_field", DP_OPTION_PATH },
-	{ "index_elements", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpOutlier, field) },
+	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpOutlier, pair) },
+	{ "threshold", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1),
+	  DP_INTO(DpOutlier, threshold) },
+	{ "flag", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpOutlier, flag) },
+	{ "count_field", DP_OPTION_PATH, DP_INTO(DpOutlier, count) },
+	{ "chunk", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1, DP_OUTLIER_MAX_CHUNK),
+	  DP_INTO(DpOutlier, chunk) },
+	{ "keep", DP_OPTION_INT, DP_ALTERABLE, DP_INT_FROM(0),
+	  DP_INTO(DpOutlier, keep) }, /* default: all of threshold */
+	{ "stay", DP_OPTION_WORD, DP_REQUIRED, DP_WORDS("first", "last"),
+	  DP_INTO(DpOutlier, stay_last) },
+	{ "is_set", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE, DP_INTO(DpOutlier, is_set) },
+	{ "mode", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("immediate", "deferred"),
+	  DP_INTO(DpOutlier, deferred) },
+	{ "on_field", DP_OPTION_PATH, DP_TEXT_INTO(DpOutlier, link) },
+	{ "index_elements", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE, DP_INTO(DpOutlier, indexed) },
 	{ NULL }
 };
 

@@ -46,14 +46,17 @@ static void reference_settle_note(DpDecl *decl, const DpValue *id);
 static bool settle_row(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete);
 
 const DpOption dp_reference_options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED },
-	{ "id_field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpReference, field) },
+	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpReference, pair) },
+	{ "id_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpReference, id_field) },
 	{ "live", DP_OPTION_PATHS, DP_REQUIRED | DP_ALTERABLE },
 	{ "frozen", DP_OPTION_PATHS, DP_REQUIRED | DP_ALTERABLE },
 	{ "on_delete", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE,
-	  DP_WORDS("restrict", "cascade", "unset", "keep") },
-	{ "missing", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("error", "allow") },
-	{ "refresh", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("immediate", "deferred") },
+	  DP_WORDS("restrict", "cascade", "unset", "keep"), DP_INTO(DpReference, on_delete) },
+	{ "missing", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("allow", "error"),
+	  DP_INTO(DpReference, missing_error) },
+	{ "refresh", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("immediate", "deferred"),
+	  DP_INTO(DpReference, deferred) },
 	{ "max_staleness", DP_OPTION_INTERVAL, DP_ALTERABLE },
 	{ NULL }
 };

@@ -35,6 +35,7 @@
 #include "kit/derive/derive.h"
 #include "kit/derive/queue.h"
 #include "kit/note.h"
+#include "kit/options.h"
 #include "kit/sql/run.h"
 #include "patterns/reference/collect.h"
 #include "patterns/reference/reference.h"
@@ -51,7 +52,6 @@ static bool copied_before(const DpReference *ref, const DpRefSites *sites, const
 						  struct varlena *extract);
 static bool covers(const DpReference *a, const DpReference *b);
 static bool field_unchanged(const DpReference *ref, struct varlena *before, struct varlena *after);
-static DpRefDelete delete_rule(DpDecl *decl, const char *rule);
 static DpPath **paths_option(DpDecl *decl, const char *option, int *n);
 
 /*
@@ -107,26 +107,16 @@ dp_reference(DpDecl *decl)
 {
 	DpReference *ref = decl->state;
 	MemoryContext old;
-	char *missing;
-	char *refresh;
 
 	if (likely(ref != NULL))
 		return ref;
 	old = MemoryContextSwitchTo(decl->context);
 	ref = palloc0(sizeof(DpReference));
 	ref->decl = decl;
-	ref->field = dp_decl_path(decl, "field");
-	ref->id_field = dp_decl_path(decl, "id_field");
+	dp_options_read(decl, ref);
 	ref->live = paths_option(decl, "live", &ref->nlive);
 	ref->frozen = paths_option(decl, "frozen", &ref->nfrozen);
-	ref->on_delete = delete_rule(decl, dp_decl_text(decl, "on_delete"));
-	missing = dp_decl_text(decl, "missing");
-	ref->missing_error = missing == NULL || strcmp(missing, "allow") != 0;
-	refresh = dp_decl_text(decl, "refresh");
-	ref->deferred = refresh != NULL && strcmp(refresh, "deferred") == 0;
-	ref->pair = dp_decl_text(decl, "pair");
-	if (ref->field == NULL || ref->field->nsteps < 1 || ref->id_field == NULL ||
-		ref->id_field->nsteps != 1 || ref->pair == NULL)
+	if (ref->field->nsteps < 1 || ref->id_field->nsteps != 1)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -136,23 +126,6 @@ dp_reference(DpDecl *decl)
 	MemoryContextSwitchTo(old);
 	decl->state = ref;
 	return ref;
-}
-
-/* What on_delete means. */
-static DpRefDelete
-delete_rule(DpDecl *decl, const char *rule)
-{
-	if (rule == NULL || strcmp(rule, "restrict") == 0)
-		return DP_REF_RESTRICT;
-	if (strcmp(rule, "cascade") == 0)
-		return DP_REF_CASCADE;
-	if (strcmp(rule, "unset") == 0)
-		return DP_REF_UNSET;
-	if (strcmp(rule, "keep") == 0)
-		return DP_REF_KEEP;
-	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					errmsg("option \"on_delete\" of the reference pattern \"%s\" is unknown",
-						   decl->name)));
 }
 
 /* An option that is an array of paths, in the current context. */

@@ -23,11 +23,14 @@ static struct varlena *relationship_keep(DpDecl *decl, struct varlena *stored,
 static bool relationship_settle_row(DpDecl *decl, const DpKey *key);
 
 const DpOption dp_relationship_options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED },
-	{ "other_field", DP_OPTION_PATH, DP_REQUIRED },
-	{ "missing", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("error", "allow") },
-	{ "on_delete", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("unset", "restrict") },
-	{ "symmetric", DP_OPTION_BOOL },
+	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpRelationship, pair) },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpRelationship, sides[0].field) },
+	{ "other_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpRelationship, sides[1].field) },
+	{ "missing", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("allow", "error"),
+	  DP_INTO(DpRelationship, missing_error) },
+	{ "on_delete", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("unset", "restrict"),
+	  DP_INTO(DpRelationship, restrict_delete) },
+	{ "symmetric", DP_OPTION_BOOL, 0, DP_INTO(DpRelationship, symmetric) },
 	{ NULL }
 };
 

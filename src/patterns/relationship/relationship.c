@@ -39,6 +39,7 @@
 #include "bson/edit.h"
 #include "bson/text.h"
 #include "kit/note.h"
+#include "kit/options.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/reference/reference.h"
@@ -138,21 +139,7 @@ dp_relationship(DpDecl *decl)
 	old = MemoryContextSwitchTo(decl->context);
 	r = palloc0(sizeof(DpRelationship));
 	r->decl = decl;
-	r->pair = dp_decl_text(decl, "pair");
-	r->sides[0].field = dp_decl_path(decl, "field");
-	r->sides[1].field = dp_decl_path(decl, "other_field");
-	if (r->pair == NULL || r->sides[0].field == NULL || r->sides[1].field == NULL)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg(
-				 "the relationship pattern \"%s\" on table %s is not declared as relationship_enable() does",
-				 decl->name, dp_relation_name(decl->target))));
-	r->missing_error = dp_decl_text(decl, "missing") == NULL ||
-					   strcmp(dp_decl_text(decl, "missing"), "allow") != 0;
-	r->restrict_delete = dp_decl_text(decl, "on_delete") != NULL &&
-						 strcmp(dp_decl_text(decl, "on_delete"), "restrict") == 0;
-	r->symmetric = dp_decl_bool(decl, "symmetric", false);
+	dp_options_read(decl, r);
 	r->sides[0].relid = decl->target;
 	r->sides[1].relid = r->symmetric ? decl->target : dp_pair_side(r->pair, decl->target);
 	for (i = 0; i < 2; i++)

@@ -397,17 +397,19 @@ single_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 }
 
 const DpOption dp_single_collection_options[] = {
-	{ "type_field", DP_OPTION_PATH },
-	{ "related_field", DP_OPTION_PATH, DP_ONE_OF },
-	{ "key_field", DP_OPTION_PATH, DP_ONE_OF },
-	{ "separator", DP_OPTION_TEXT, 0, DP_INT_FROM(1), .with = "key_field", .dflt = "/" },
+	{ "type_field", DP_OPTION_PATH, DP_INTO(DpSingle, ids.type_field) },
+	{ "related_field", DP_OPTION_PATH, DP_ONE_OF, DP_INTO(DpSingle, related_field) },
+	{ "key_field", DP_OPTION_PATH, DP_ONE_OF, DP_INTO(DpSingle, key_field) },
+	{ "separator", DP_OPTION_TEXT, 0, DP_INT_FROM(1), .with = "key_field", .dflt = "/",
+	  DP_INTO(DpSingle, separator) },
 	{ "id_fields", DP_OPTION_DOCUMENT },
 	{ "self_related", DP_OPTION_TEXTS, DP_ALTERABLE },
 	{ "types", DP_OPTION_TEXTS, DP_ALTERABLE },
 	{ "is_unique", DP_OPTION_BOOL, DP_REQUIRED },
-	{ "missing", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("error", "allow") },
+	{ "missing", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("allow", "error"),
+	  DP_INTO(DpSingle, missing_error) },
 	{ "on_delete", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE,
-	  DP_WORDS("restrict", "cascade", "unset", "keep") },
+	  DP_WORDS("restrict", "cascade", "unset", "keep"), DP_INTO(DpSingle, on_delete) },
 	{ "links", DP_OPTION_DOCUMENT }, /* written by single_collection_from() */
 	{ NULL }
 };

@@ -28,6 +28,7 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "bson/text.h"
+#include "kit/options.h"
 #include "kit/sql/run.h"
 #include "patterns/single_collection/single_collection.h"
 
@@ -124,14 +125,10 @@ static void
 single_open(DpSingle *s)
 {
 	DpDecl *decl = s->decl;
-	char *rule = dp_decl_text(decl, "on_delete");
-	char *missing = dp_decl_text(decl, "missing");
 	DpValue value;
 	List *arguments;
 
-	s->ids.type_field = dp_decl_path(decl, "type_field");
-	s->related_field = dp_decl_path(decl, "related_field");
-	s->key_field = dp_decl_path(decl, "key_field");
+	dp_options_read(decl, s);
 	if ((s->related_field == NULL) == (s->key_field == NULL))
 		ereport(
 			ERROR,
@@ -141,7 +138,6 @@ single_open(DpSingle *s)
 				 decl->name, dp_relation_name(decl->target))));
 	if (s->key_field != NULL)
 	{
-		s->separator = dp_decl_text(decl, "separator");
 		s->separatorlen = s->separator != NULL ? strlen(s->separator) : 0;
 		if (s->separatorlen == 0)
 			ereport(ERROR,
@@ -175,20 +171,6 @@ single_open(DpSingle *s)
 	s->types = strings_option(decl, "types", &s->ntypes);
 	if (s->types == NULL)
 		s->ntypes = -1;
-	s->missing_error = missing == NULL || strcmp(missing, "allow") != 0;
-	if (rule == NULL || strcmp(rule, "restrict") == 0)
-		s->on_delete = DP_SINGLE_RESTRICT;
-	else if (strcmp(rule, "cascade") == 0)
-		s->on_delete = DP_SINGLE_CASCADE;
-	else if (strcmp(rule, "unset") == 0)
-		s->on_delete = DP_SINGLE_UNSET;
-	else if (strcmp(rule, "keep") == 0)
-		s->on_delete = DP_SINGLE_KEEP;
-	else
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"on_delete\" of the single collection pattern \"%s\" is unknown",
-						decl->name)));
 }
 
 /* An option that is an array of strings, in the current context; NULL if it is absent. */

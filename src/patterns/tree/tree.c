@@ -13,12 +13,11 @@
 
 #include "bson/catalog.h"
 #include "bson/compare.h"
+#include "kit/options.h"
 #include "kit/sql/text.h"
 #include "patterns/tree/tree.h"
 #include "types/tree/treepath.h"
 
-static void
-choice_refused(DpDecl *decl, const char *option, const char *value) pg_attribute_noreturn();
 static struct varlena *
 treepath_of(struct varlena *doc, const DpPath *ancestors, bool nearest_first, const DpPath *id);
 static bool path_parent(struct varlena *doc, const DpPath *path, const char *separator, bool self,
@@ -35,68 +34,18 @@ dp_tree(DpDecl *decl)
 {
 	DpTree *tree = decl->state;
 	MemoryContext old;
-	char *truth;
-	char *rule;
 
 	if (tree != NULL)
 		return tree;
 	old = MemoryContextSwitchTo(decl->context);
 	tree = palloc0(sizeof(DpTree));
 	tree->decl = decl;
-	tree->id = dp_decl_path(decl, "node_id");
-	tree->parent = dp_decl_path(decl, "parent");
-	tree->ancestors = dp_decl_path(decl, "ancestors");
-	tree->path = dp_decl_path(decl, "path");
-	tree->children = dp_decl_path(decl, "children");
-	tree->depth = dp_decl_path(decl, "depth");
-	tree->order_by = dp_decl_path(decl, "order_by");
-	tree->id_text = dp_decl_text(decl, "node_id");
-	tree->parent_text = dp_decl_text(decl, "parent");
-	tree->ancestors_text = dp_decl_text(decl, "ancestors");
-	tree->path_text = dp_decl_text(decl, "path");
-	tree->children_text = dp_decl_text(decl, "children");
-	tree->depth_text = dp_decl_text(decl, "depth");
-	tree->order_text = dp_decl_text(decl, "order_by");
-	tree->separator = dp_decl_text(decl, "separator");
-	tree->path_self = dp_decl_bool(decl, "path_self", false);
-	tree->path_lead = dp_decl_bool(decl, "path_lead", true);
+	tree->separator = ".";
+	tree->path_lead = true;
+	dp_options_read(decl, tree);
 	tree->pair = dp_decl_text(decl, "pair");
 	tree->remembers = dp_decl_text(decl, "gone_pair") != NULL;
-	tree->id_is_key = dp_decl_bool(decl, "id_is_key", false);
 	tree->chained = tree->ancestors != NULL || tree->path != NULL || tree->depth != NULL;
-	if (tree->separator == NULL)
-		tree->separator = ".";
-
-	truth = dp_decl_text(decl, "ancestors_order");
-	if (truth == NULL || strcmp(truth, "root_first") == 0)
-		tree->nearest_first = false;
-	else if (strcmp(truth, "nearest_first") == 0)
-		tree->nearest_first = true;
-	else
-		choice_refused(decl, "ancestors_order", truth);
-
-	truth = dp_decl_text(decl, "truth");
-	if (truth == NULL || strcmp(truth, "parent") == 0)
-		tree->truth = DP_TREE_PARENT;
-	else if (strcmp(truth, "ancestors") == 0)
-		tree->truth = DP_TREE_ANCESTORS;
-	else if (strcmp(truth, "path") == 0)
-		tree->truth = DP_TREE_PATH;
-	else if (strcmp(truth, "children") == 0)
-		tree->truth = DP_TREE_CHILDREN;
-	else
-		choice_refused(decl, "truth", truth);
-
-	rule = dp_decl_text(decl, "on_delete");
-	if (rule == NULL || strcmp(rule, "restrict") == 0)
-		tree->on_delete = DP_TREE_RESTRICT;
-	else if (strcmp(rule, "cascade") == 0)
-		tree->on_delete = DP_TREE_CASCADE;
-	else if (strcmp(rule, "reparent") == 0)
-		tree->on_delete = DP_TREE_REPARENT;
-	else
-		choice_refused(decl, "on_delete", rule);
-
 	tree->mark = psprintf("%s %s", decl->pattern, decl->name);
 
 	/* the truth must be there: a trigger made by hand may say anything */
@@ -127,15 +76,6 @@ DpTree *
 dp_tree_find(Oid relid, const char *name)
 {
 	return dp_tree(dp_decl_find(relid, "tree", name));
-}
-
-/* Raises INVALID_PARAMETER_VALUE for an option with a value that it cannot have. */
-static void
-choice_refused(DpDecl *decl, const char *option, const char *value)
-{
-	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					errmsg("option \"%s\" of the %s pattern cannot be \"%s\"", option,
-						   decl->pattern, value)));
 }
 
 /*

@@ -85,10 +85,13 @@ static struct varlena *method_keep(DpDecl *decl, struct varlena *stored, struct 
 static bool method_settle(DpDecl *decl, const DpKey *key);
 
 const DpOption dp_versioning_options[] = {
-	{ "revision_field", DP_OPTION_PATH, DP_REQUIRED },
-	{ "storage", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("delta", "full") },
-	{ "keep", DP_OPTION_INT, DP_ALTERABLE, DP_LONG_FROM(1) },
-	{ "optimistic", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ "revision_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpVersioning, field) },
+	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpVersioning, pair) },
+	{ "second_pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpVersioning, second_pair) },
+	{ "storage", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("delta", "full"),
+	  DP_INTO(DpVersioning, full) },
+	{ "keep", DP_OPTION_INT, DP_ALTERABLE, DP_LONG_FROM(1), DP_INTO(DpVersioning, keep) },
+	{ "optimistic", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE, DP_INTO(DpVersioning, optimistic) },
 	{ "kept", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
 	{ NULL }
 };

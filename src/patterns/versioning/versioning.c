@@ -46,6 +46,7 @@
 #include "bson/diff.h"
 #include "bson/edit.h"
 #include "bson/number.h"
+#include "kit/options.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -81,7 +82,6 @@ static const char plan_trim, plan_forget, plan_left_out;
 
 static void read_tables(DpVersioning *v, Oid revisions, Oid changes);
 static int compare_texts(const ListCell *a, const ListCell *b);
-static void bad_option(DpDecl *decl, const char *option) pg_attribute_noreturn();
 static void note_insert(DpVersioning *v);
 static void forget_inserts(void *arg);
 static bool has_read_nothing(DpVersioning *v);
@@ -184,39 +184,14 @@ DpVersioning *
 dp_versioning(DpDecl *decl)
 {
 	DpVersioning *v = decl->state;
-	const char *storage;
 
 	if (likely(v != NULL))
 		return v;
 	v = MemoryContextAllocZero(decl->context, sizeof(DpVersioning));
 	v->decl = decl;
-	if (dp_decl_text(decl, "revision_field") == NULL)
-		bad_option(decl, "revision_field");
-	v->field = dp_decl_path(decl, "revision_field");
-	storage = dp_decl_text(decl, "storage");
-	if (storage == NULL || (strcmp(storage, "full") != 0 && strcmp(storage, "delta") != 0))
-		bad_option(decl, "storage");
-	v->full = strcmp(storage, "full") == 0;
-	v->keep = dp_decl_int(decl, "keep", 0);
-	if (v->keep < 0)
-		bad_option(decl, "keep");
-	v->optimistic = dp_decl_bool(decl, "optimistic", false);
-	v->pair = dp_decl_text(decl, "pair");
-	v->second_pair = dp_decl_text(decl, "second_pair");
-	if (v->pair == NULL || v->second_pair == NULL)
-		bad_option(decl, "pair");
+	dp_options_read(decl, v);
 	decl->state = v;
 	return v;
-}
-
-/* Raises INVALID_PARAMETER_VALUE. */
-static void
-bad_option(DpDecl *decl, const char *option)
-{
-	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					errmsg("the declaration of pattern \"%s\" of table %s is not valid", decl->name,
-						   dp_relation_name(decl->target)),
-					errdetail("Option \"%s\" is missing or wrong.", option)));
 }
 
 /*
