@@ -447,8 +447,12 @@ read_value(const DpOption *option, const DpValue *value, char *into)
 		case DP_OPTION_BOOL:
 			n = value->data[0];
 			break;
-		default:
+		case DP_OPTION_INT:
 			(void) dp_value_to_int64(value, &n);
+			break;
+		default:
+			*(DpValue *) into = *value;
+			return;
 	}
 	if (option->size == sizeof(bool))
 		*(bool *) into = n != 0;

@@ -69,7 +69,8 @@ extern const DpPatternOptions *dp_option_tables;
 
 /*
  * Writes the options of a declaration into a pattern's struct: a word as its
- * index, a path as a DpPath; texts and paths live in the declaration's context.
+ * index, a path as a DpPath, a document or an array as a DpValue; all live in the
+ * declaration's context.
  * Members of absent options stay as they are.  Raises INVALID_PARAMETER_VALUE: a
  * user can make a trigger with any argument.
  */

@@ -25,6 +25,7 @@
 
 #include "bson/edit.h"
 #include "bson/reader.h"
+#include "kit/options.h"
 #include "kit/sql/run.h"
 #include "patterns/approximation/approximation.h"
 
@@ -87,33 +88,22 @@ DpApproximation *
 dp_approximation(DpDecl *decl)
 {
 	DpApproximation *a = decl->state;
-	int64 n;
 
 	if (likely(a != NULL))
 		return a;
 
 	a = MemoryContextAllocZero(decl->context, sizeof(DpApproximation));
 	a->decl = decl;
-	a->field_text = dp_decl_text(decl, "field");
-	if (a->field_text == NULL)
-		bad_option(decl, "field");
-	a->field = dp_decl_path(decl, "field");
-
-	if ((n = dp_decl_int(decl, "step", PG_INT64_MIN)) != PG_INT64_MIN)
-	{
+	dp_options_read(decl, a);
+	if (a->step > 0)
 		a->form = DP_APPROXIMATION_STEP;
-		if (n < 1 || n > DP_APPROXIMATION_MAX_STEP)
-			bad_option(decl, "step");
-		a->step = n;
-	}
-	else if ((n = dp_decl_int(decl, "slots", PG_INT64_MIN)) != PG_INT64_MIN)
+	else if (a->slots > 0)
 	{
 		char *pair = dp_decl_text(decl, "pair");
 
 		a->form = DP_APPROXIMATION_SLOTS;
-		if (n < 1 || n > DP_APPROXIMATION_MAX_SLOTS || pair == NULL)
+		if (pair == NULL)
 			bad_option(decl, "slots");
-		a->slots = (int) n;
 		a->side = dp_pair_side(pair, decl->target);
 	}
 	else if (dp_decl_text(decl, "threshold") != NULL)

@@ -70,11 +70,14 @@ static bool method_settle(DpDecl *decl, const DpKey *key);
 static List *method_split(DpDecl *decl);
 
 const DpOption dp_approximation_options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED },
-	{ "step", DP_OPTION_INT, DP_ONE_OF | DP_ALTERABLE, DP_BETWEEN(1, DP_APPROXIMATION_MAX_STEP) },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpApproximation, field),
+	  DP_TEXT_INTO(DpApproximation, field_text) },
+	{ "step", DP_OPTION_INT, DP_ONE_OF | DP_ALTERABLE, DP_BETWEEN(1, DP_APPROXIMATION_MAX_STEP),
+	  DP_INTO(DpApproximation, step) },
 	{ "error", DP_OPTION_NUMBER, DP_ONE_OF | DP_ALTERABLE },
 	{ "threshold", DP_OPTION_TEXT, DP_ONE_OF | DP_ALTERABLE },
-	{ "slots", DP_OPTION_INT, DP_ONE_OF | DP_ALTERABLE, DP_BETWEEN(1, DP_APPROXIMATION_MAX_SLOTS) },
+	{ "slots", DP_OPTION_INT, DP_ONE_OF | DP_ALTERABLE, DP_BETWEEN(1, DP_APPROXIMATION_MAX_SLOTS),
+	  DP_INTO(DpApproximation, slots) },
 	{ NULL }
 };
 

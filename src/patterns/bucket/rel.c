@@ -59,9 +59,11 @@ const DpOption dp_bucket_options[] = {
 	{ "origin", DP_OPTION_TEXT },
 	{ "granularity", DP_OPTION_INTERVAL },
 	{ "same_slot", DP_OPTION_WORD, DP_ALTERABLE, DP_WORDS("refuse", "replace", "add", "keep"),
-	  .with = "granularity", .dflt = "refuse" },
-	{ "max_count", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1, 65534) },
-	{ "max_bytes", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1000, 100000000) },
+	  .with = "granularity", .dflt = "refuse", DP_INTO(DpBucketRel, same_slot) },
+	{ "max_count", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1, 65534),
+	  DP_INTO(DpBucketRel, max_count) },
+	{ "max_bytes", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1000, 100000000),
+	  DP_INTO(DpBucketRel, max_bytes) },
 	{ "document", DP_OPTION_DOCUMENT },
 	{ "end_date", DP_OPTION_WORD, DP_REQUIRED, DP_WORDS("inclusive", "exclusive") },
 	{ "group_at", DP_OPTION_ANY },
@@ -601,31 +603,13 @@ rel_spans(DpBucketRel *rel)
 static void
 rel_limits(DpBucketRel *rel)
 {
-	char *same_slot = dp_decl_text(rel->decl, "same_slot");
-	int64 max_count = dp_decl_int(rel->decl, "max_count", 1000);
-
-	rel->max_bytes = dp_decl_int(rel->decl, "max_bytes", 125000);
-	if (max_count < 1 || max_count > PG_UINT16_MAX - 1 || rel->max_bytes < 1)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("a limit of %s is out of range", dp_bucket_rel_name(rel))));
-	rel->max_count = (int) max_count;
-
+	/* the words are those of DpBucketSameSlot but for the first */
+	rel->same_slot = -1;
+	dp_options_read(rel->decl, rel);
+	rel->same_slot++;
 	interval_option(rel->decl, "granularity", &rel->granularity);
 	if (rel->granularity.month == 0)
 		rel->granularity_us = interval_fixed(&rel->granularity);
-	if (same_slot == NULL)
-		rel->same_slot = DP_SLOT_NONE;
-	else if (strcmp(same_slot, "refuse") == 0)
-		rel->same_slot = DP_SLOT_REFUSE;
-	else if (strcmp(same_slot, "replace") == 0)
-		rel->same_slot = DP_SLOT_REPLACE;
-	else if (strcmp(same_slot, "add") == 0)
-		rel->same_slot = DP_SLOT_ADD;
-	else if (strcmp(same_slot, "keep") == 0)
-		rel->same_slot = DP_SLOT_KEEP;
-	else
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("same_slot of %s is \"%s\"", dp_bucket_rel_name(rel), same_slot)));
 }
 
 /* One of the two tables, by the option that names its pair. */

@@ -116,11 +116,14 @@ static void
 flights_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 static void change_feed_flight(DpChangeFeed *f, int64 first, LOCKTAG *tag);
 
-const DpOption dp_change_feed_options[] = { { "name", DP_OPTION_TEXT, DP_REQUIRED },
-											{ "documents", DP_OPTION_BOOL, DP_REQUIRED },
-											{ "channel", DP_OPTION_TEXT, DP_ALTERABLE,
-											  DP_BETWEEN(1, NAMEDATALEN - 1) },
-											{ NULL } };
+const DpOption dp_change_feed_options[] = {
+	{ "name", DP_OPTION_TEXT, DP_REQUIRED },
+	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpChangeFeed, pair) },
+	{ "documents", DP_OPTION_BOOL, DP_REQUIRED, DP_INTO(DpChangeFeed, documents) },
+	{ "channel", DP_OPTION_TEXT, DP_ALTERABLE, DP_BETWEEN(1, NAMEDATALEN - 1),
+	  DP_INTO(DpChangeFeed, channel) },
+	{ NULL }
+};
 
 /*
  * change_feed_trigger(): the triggers of the pattern on its table.
@@ -170,14 +173,7 @@ dp_change_feed(DpDecl *decl)
 		return f;
 	f = MemoryContextAllocZero(decl->context, sizeof(DpChangeFeed));
 	f->decl = decl;
-	f->pair = dp_decl_text(decl, "pair");
-	f->documents = dp_decl_bool(decl, "documents", true);
-	f->channel = dp_decl_text(decl, "channel");
-	if (f->pair == NULL ||
-		(f->channel != NULL && (strlen(f->channel) == 0 || strlen(f->channel) >= NAMEDATALEN)))
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the declaration of the change feed \"%s\" on table %s is not valid",
-							   decl->name, dp_relation_name(decl->target))));
+	dp_options_read(decl, f);
 	decl->state = f;
 	return f;
 }

@@ -43,16 +43,18 @@ static void row_key(DpDecl *decl, TupleTableSlot *slot, DpKey *key);
 static void author_spread(DpFanout *f, DpDerive *run, DpFanoutAuthor *author);
 static void spread_keep(void *arg, const DpValue *value);
 
-const DpOption dp_fanout_options[] = { { "name", DP_OPTION_TEXT, DP_REQUIRED },
-									   { "author", DP_OPTION_PATH, DP_REQUIRED },
-									   { "follower", DP_OPTION_PATH, DP_REQUIRED },
-									   { "followee", DP_OPTION_PATH, DP_REQUIRED },
-									   { "keep", DP_OPTION_INT, DP_REQUIRED, DP_BETWEEN(1, 10000) },
-									   { "celebrity_threshold", DP_OPTION_INT, DP_REQUIRED,
-										 DP_LONG_FROM(0) },
-									   { "order_by", DP_OPTION_ORDER },
-									   { "walls_made", DP_OPTION_BOOL },
-									   { NULL } };
+const DpOption dp_fanout_options[] = {
+	{ "name", DP_OPTION_TEXT, DP_REQUIRED },
+	{ "author", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpFanout, author) },
+	{ "follower", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpFanout, follower) },
+	{ "followee", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpFanout, followee) },
+	{ "keep", DP_OPTION_INT, DP_REQUIRED, DP_BETWEEN(1, 10000), DP_INTO(DpFanout, keep) },
+	{ "celebrity_threshold", DP_OPTION_INT, DP_REQUIRED, DP_LONG_FROM(0),
+	  DP_INTO(DpFanout, threshold) },
+	{ "order_by", DP_OPTION_ORDER },
+	{ "walls_made", DP_OPTION_BOOL },
+	{ NULL }
+};
 
 const DpDeriveMethods dp_fanout_methods = { .pattern = "fanout",
 											.main_on_source = true,
@@ -102,14 +104,7 @@ fanout_open(DpDerivation *d)
 	d->guarded = true;
 	d->source_column = decl->doc_column;
 	f->posts = dp_source_open(d->source, decl->doc_column);
-	f->author = dp_decl_path(decl, "author");
-	f->follower = dp_decl_path(decl, "follower");
-	f->followee = dp_decl_path(decl, "followee");
-	if (f->author == NULL || f->follower == NULL || f->followee == NULL)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("\"author\", \"follower\" and \"followee\" must be paths")));
-	f->keep = (int) Min(Max(dp_decl_int(decl, "keep", 100), 1), DP_FANOUT_MAX_KEEP);
-	f->threshold = Max(dp_decl_int(decl, "celebrity_threshold", 10000), 0);
+	dp_options_read(decl, f);
 	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "order_by", 8,
 						 &value) &&
 		value.type == DP_TYPE_DOCUMENT)

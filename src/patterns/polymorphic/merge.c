@@ -82,13 +82,14 @@ static bool has_nothing(const Merge *m, struct varlena *doc);
 static void refuse_write(DpDecl *decl, const char *what) pg_attribute_noreturn();
 static DpDerivation *merge_argument(FunctionCallInfo fcinfo);
 
-const DpOption dp_polymorphic_merge_options[] = { { "field", DP_OPTION_PATH, DP_REQUIRED },
-												  { "merge_on", DP_OPTION_PATH, DP_REQUIRED },
-												  { "target_field", DP_OPTION_PATH, DP_REQUIRED },
-												  { "is_array", DP_OPTION_BOOL,
-													DP_REQUIRED | DP_ALTERABLE },
-												  { "fields", DP_OPTION_DOCUMENT, DP_ALTERABLE },
-												  { NULL } };
+const DpOption dp_polymorphic_merge_options[] = {
+	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Merge, field_path) },
+	{ "merge_on", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Merge, on) },
+	{ "target_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Merge, target_field) },
+	{ "is_array", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE, DP_INTO(Merge, is_array) },
+	{ "fields", DP_OPTION_DOCUMENT, DP_ALTERABLE },
+	{ NULL }
+};
 
 const DpDeriveMethods dp_polymorphic_merge_methods = { .pattern = PATTERN,
 													   .main_on_source = false,
@@ -171,20 +172,11 @@ merge_open(DpDerivation *d)
 {
 	DpDecl *decl = d->decl;
 	Merge *m = palloc0(sizeof(Merge));
-	DpPath *field = dp_decl_path(decl, "field");
 	DpValue value;
 
 	m->derivation = d;
-	m->on = dp_decl_path(decl, "merge_on");
-	m->target_field = dp_decl_path(decl, "target_field");
-	if (m->on == NULL || m->target_field == NULL || field == NULL || field->nsteps != 1)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the declaration of the " PATTERN
-							   " pattern \"%s\" of table %s is incomplete",
-							   decl->name, dp_relation_name(decl->target))));
-	m->field = pnstrdup(field->steps[0].name, field->steps[0].namelen);
-	m->field_path = field;
-	m->is_array = dp_decl_bool(decl, "is_array", false);
+	dp_options_read(decl, m);
+	m->field = pnstrdup(m->field_path->steps[0].name, m->field_path->steps[0].namelen);
 	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "fields", 6,
 						 &value) &&
 		value.type == DP_TYPE_DOCUMENT)

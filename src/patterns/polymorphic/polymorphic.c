@@ -81,11 +81,13 @@ static bool variant_settle(DpDecl *decl, const DpKey *key);
 static void poly_refuse(DpPoly *p, const DpValue *doc) pg_attribute_noreturn();
 static const DpPolyVariant *poly_variant(DpPoly *p, const DpValue *value);
 
-const DpOption dp_polymorphic_options[] = { { "by", DP_OPTION_PATH, DP_REQUIRED },
-											{ "unknown", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE,
-											  DP_WORDS("error", "accept") },
-											{ "common", DP_OPTION_SCHEMA, DP_ALTERABLE },
-											{ NULL } };
+const DpOption dp_polymorphic_options[] = {
+	{ "by", DP_OPTION_PATH, DP_REQUIRED, DP_TEXT_INTO(DpPoly, by) },
+	{ "unknown", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("error", "accept"),
+	  DP_INTO(DpPoly, accept) },
+	{ "common", DP_OPTION_SCHEMA, DP_ALTERABLE },
+	{ NULL }
+};
 
 const DpOption dp_polymorphic_variant_options[] = {
 	{ "of", DP_OPTION_TEXT, DP_REQUIRED },
@@ -262,7 +264,6 @@ dp_poly(DpDecl *decl)
 {
 	DpPoly *p = decl->state;
 	DpPath *by;
-	char *unknown;
 	MemoryContext old;
 	const char **names;
 	uint32 *lens;
@@ -274,16 +275,7 @@ dp_poly(DpDecl *decl)
 	old = MemoryContextSwitchTo(decl->context);
 	p = palloc0(sizeof(DpPoly));
 	p->decl = decl;
-	p->by = dp_decl_text(decl, "by");
-	unknown = dp_decl_text(decl, "unknown");
-	if (p->by == NULL || unknown == NULL ||
-		(strcmp(unknown, "accept") != 0 && strcmp(unknown, "error") != 0))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("the declaration of the polymorphic pattern \"%s\" of table %s is incomplete",
-					decl->name, dp_relation_name(decl->target))));
-	p->accept = strcmp(unknown, "accept") == 0;
+	dp_options_read(decl, p);
 	by = dp_path_parse(p->by, strlen(p->by));
 	p->nsteps = by->nsteps - 1;
 	if (p->nsteps > 0)

@@ -31,6 +31,7 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "kit/adopt.h"
+#include "kit/options.h"
 #include "kit/pattern.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
@@ -126,7 +127,6 @@ DpPreallocated *
 dp_preallocated(DpDecl *decl)
 {
 	DpPreallocated *p = decl->state;
-	char *store;
 	DpValue shape;
 	MemoryContext old;
 
@@ -135,21 +135,13 @@ dp_preallocated(DpDecl *decl)
 	old = MemoryContextSwitchTo(decl->context);
 	p = palloc0(sizeof(DpPreallocated));
 	p->decl = decl;
-	p->field_text = dp_decl_text(decl, "field");
-	if (p->field_text == NULL)
-		bad_option(decl, "field");
-	p->field = dp_decl_path(decl, "field");
-	p->available = dp_decl_path(decl, "available_field");
+	dp_options_read(decl, p);
 	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "shape", 5,
 						  &shape) ||
 		shape.type != DP_TYPE_DOCUMENT)
 		bad_option(decl, "shape");
 	p->shape = dp_shape_read(shape.data, shape.len);
-	store = dp_decl_text(decl, "store");
 	p->pair = dp_decl_text(decl, "pair");
-	if (store == NULL || (strcmp(store, "slots") != 0 && strcmp(store, "document") != 0))
-		bad_option(decl, "store");
-	p->in_document = strcmp(store, "document") == 0;
 	if ((p->pair != NULL) != (!p->in_document && p->shape->kind != DP_SHAPE_CLOCK))
 		bad_option(decl, "store");
 	if (p->available != NULL && p->shape->kind == DP_SHAPE_CLOCK)

@@ -339,10 +339,12 @@ methods_split(DpDecl *decl)
 }
 
 const DpOption dp_preallocated_options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpPreallocated, field),
+	  DP_TEXT_INTO(DpPreallocated, field_text) },
 	{ "shape", DP_OPTION_DOCUMENT, DP_REQUIRED | DP_ALTERABLE },
-	{ "store", DP_OPTION_WORD, DP_REQUIRED, DP_WORDS("slots", "document") },
-	{ "available_field", DP_OPTION_PATH, DP_ALTERABLE },
+	{ "store", DP_OPTION_WORD, DP_REQUIRED, DP_WORDS("slots", "document"),
+	  DP_INTO(DpPreallocated, in_document) },
+	{ "available_field", DP_OPTION_PATH, DP_ALTERABLE, DP_INTO(DpPreallocated, available) },
 	{ NULL }
 };
 

@@ -89,15 +89,17 @@ static struct varlena *copy_field(DpPath *path, struct varlena *from, struct var
 static DpValue empty_array(void);
 
 const DpOption dp_subset_options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED },
-	{ "on_field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpSubset, field) },
+	{ "on_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpSubset, link),
+	  DP_TEXT_INTO(DpSubset, on_field) },
 	{ "order_by", DP_OPTION_ORDER, DP_REQUIRED | DP_ALTERABLE },
-	{ "keep", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1, 10000) },
+	{ "keep", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1, 10000),
+	  DP_INTO(DpSubset, keep) },
 	{ "fields", DP_OPTION_DOCUMENT, DP_ALTERABLE },
 	{ "filter", DP_OPTION_FILTER, DP_ALTERABLE },
-	{ "count_field", DP_OPTION_PATH },
+	{ "count_field", DP_OPTION_PATH, DP_INTO(DpSubset, count) },
 	{ "count_mode", DP_OPTION_WORD, DP_ALTERABLE, DP_WORDS("immediate", "deferred"),
-	  .with = "count_field", .dflt = "immediate" },
+	  .with = "count_field", .dflt = "immediate", DP_INTO(DpSubset, count_deferred) },
 	{ "element", DP_OPTION_DOCUMENT }, /* written by subset_split() */
 	{ NULL }
 };
@@ -134,18 +136,10 @@ subset_open(DpDerivation *d)
 	DpDecl *decl = d->decl;
 	DpSubset *s = palloc0(sizeof(DpSubset));
 	DpValue value;
-	char *mode;
 
 	s->derivation = d;
-	s->field = dp_decl_path(decl, "field");
-	s->count = dp_decl_path(decl, "count_field");
-	mode = dp_decl_text(decl, "count_mode");
-	s->count_deferred = mode != NULL && strcmp(mode, "deferred") == 0;
-	s->keep = dp_decl_int(decl, "keep", 0);
-	s->on_field = dp_decl_text(decl, "on_field");
-	s->link = dp_decl_path(decl, "on_field");
-	if (s->field == NULL || s->link == NULL || s->keep < 1 || s->keep > DP_SUBSET_MAX_KEEP ||
-		!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "order_by", 8,
+	dp_options_read(decl, s);
+	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "order_by", 8,
 						  &value) ||
 		value.type != DP_TYPE_DOCUMENT)
 		ereport(ERROR,
