@@ -2,51 +2,69 @@
 
 CREATE FUNCTION bson_get(doc bson, path text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_get' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get(bson, text) IS 'the field that the dotted path leads to, NULL if there is none; arrays are entered by position only; a bad path is an error 22023';
+COMMENT ON FUNCTION bson_get(bson, text) IS
+  'The value at a path, NULL without one: a dotted path, the parts of a path taken literally, or a '
+  'position (in a document the field whose name is that number)';
 
 CREATE FUNCTION bson_get(value bson_value, path text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_get' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get(bson_value, text) IS 'what the dotted path leads to inside a value that is a document or an array, NULL if there is nothing and for any other value; error 22023 for a bad path';
+COMMENT ON FUNCTION bson_get(bson_value, text) IS
+  'The value at a path, NULL without one: a dotted path, the parts of a path taken literally, or a '
+  'position (in a document the field whose name is that number)';
 
 CREATE FUNCTION bson_get(doc bson, field int) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_get_number' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get(bson, int) IS 'the field of a document whose name is this number';
+COMMENT ON FUNCTION bson_get(bson, int) IS
+  'The value at a path, NULL without one: a dotted path, the parts of a path taken literally, or a '
+  'position (in a document the field whose name is that number)';
 
 CREATE FUNCTION bson_get(value bson_value, element int) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_element' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get(bson_value, int) IS 'the element of an array at a position counted from 0, or from the end when negative; NULL if the value is no array or has no such element';
+COMMENT ON FUNCTION bson_get(bson_value, int) IS
+  'The value at a path, NULL without one: a dotted path, the parts of a path taken literally, or a '
+  'position (in a document the field whose name is that number)';
 
 CREATE FUNCTION bson_get(doc bson, path text[]) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_get_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get(bson, text[]) IS 'the field that the parts of the path lead to, each taken as it is, so that it may hold dots';
+COMMENT ON FUNCTION bson_get(bson, text[]) IS
+  'The value at a path, NULL without one: a dotted path, the parts of a path taken literally, or a '
+  'position (in a document the field whose name is that number)';
 
 CREATE FUNCTION bson_get(value bson_value, path text[]) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_get_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get(bson_value, text[]) IS 'what the parts of the path lead to inside a value that is a document or an array, each taken as it is; NULL if there is nothing and for any other value';
+COMMENT ON FUNCTION bson_get(bson_value, text[]) IS
+  'The value at a path, NULL without one: a dotted path, the parts of a path taken literally, or a '
+  'position (in a document the field whose name is that number)';
 
 CREATE FUNCTION bson_get_text(doc bson, path text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_get_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get_text(bson, text) IS 'the field that the dotted path leads to, as text; NULL if there is none or it is null; a string with a null character is an error 22P05';
+COMMENT ON FUNCTION bson_get_text(bson, text) IS
+  'The same as text; NULL also for null. Error: 22P05 a string with a null character';
 
 CREATE FUNCTION bson_get_text(value bson_value, path text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_value_get_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get_text(bson_value, text) IS 'what the dotted path leads to inside a value that is a document or an array, as text; NULL if there is nothing or null and for any other value; errors as for a document';
+COMMENT ON FUNCTION bson_get_text(bson_value, text) IS
+  'The same as text; NULL also for null. Error: 22P05 a string with a null character';
 
 CREATE FUNCTION bson_get_text(doc bson, field int) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_get_number_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get_text(bson, int) IS 'the field of a document whose name is this number, as text';
+COMMENT ON FUNCTION bson_get_text(bson, int) IS
+  'The same as text; NULL also for null. Error: 22P05 a string with a null character';
 
 CREATE FUNCTION bson_get_text(value bson_value, element int) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_value_element_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get_text(bson_value, int) IS 'the element of an array at a position counted from 0, or from the end when negative, as text';
+COMMENT ON FUNCTION bson_get_text(bson_value, int) IS
+  'The same as text; NULL also for null. Error: 22P05 a string with a null character';
 
 CREATE FUNCTION bson_get_text(doc bson, path text[]) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_get_array_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get_text(bson, text[]) IS 'the field that the parts of the path lead to, each taken as it is, as text';
+COMMENT ON FUNCTION bson_get_text(bson, text[]) IS
+  'The same as text; NULL also for null. Error: 22P05 a string with a null character';
 
 CREATE FUNCTION bson_get_text(value bson_value, path text[]) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_value_get_array_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_get_text(bson_value, text[]) IS 'what the parts of the path lead to inside a value that is a document or an array, as text; NULL if there is nothing or null and for any other value';
+COMMENT ON FUNCTION bson_get_text(bson_value, text[]) IS
+  'The same as text; NULL also for null. Error: 22P05 a string with a null character';
 
 CREATE OPERATOR -> (LEFTARG = bson, RIGHTARG = text, FUNCTION = bson_get);
 COMMENT ON OPERATOR -> (bson, text) IS 'the field that the dotted path leads to';
@@ -77,16 +95,20 @@ COMMENT ON OPERATOR #>> (bson_value, text[]) IS 'what the parts of the path lead
 
 CREATE FUNCTION bson_exists(doc bson, path text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_exists' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_exists(bson, text) IS 'whether the dotted path leads to anything, null included';
+COMMENT ON FUNCTION bson_exists(bson, text) IS
+  'Whether there is a value at the path, null included';
 CREATE FUNCTION bson_exists(value bson_value, path text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_value_exists' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_exists(bson_value, text) IS 'whether the dotted path leads to anything, null included, inside a value that is a document or an array; false for any other value';
+COMMENT ON FUNCTION bson_exists(bson_value, text) IS
+  'Whether there is a value at the path, null included';
 CREATE FUNCTION bson_exists_any(doc bson, paths text[]) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_exists_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_exists_any(bson, text[]) IS 'whether any of the paths leads to anything; nulls among them are ignored';
+COMMENT ON FUNCTION bson_exists_any(bson, text[]) IS
+  'Whether there is a value at any of the paths; NULLs among them are ignored';
 CREATE FUNCTION bson_exists_all(doc bson, paths text[]) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_exists_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_exists_all(bson, text[]) IS 'whether all of the paths lead to something; nulls among them are ignored';
+COMMENT ON FUNCTION bson_exists_all(bson, text[]) IS
+  'Whether there are values at all of the paths; NULLs among them are ignored';
 
 CREATE OPERATOR ? (LEFTARG = bson, RIGHTARG = text, FUNCTION = bson_exists, RESTRICT = docpatterns.bson_existssel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (bson, text) IS 'whether the dotted path leads to anything';

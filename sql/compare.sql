@@ -116,14 +116,16 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION bson_value_cmp(bson_value, bson_value) IS 'compares two values in MongoDB''s order: less than, equal to or greater than 0';
-COMMENT ON FUNCTION bson_value_hash(bson_value) IS 'hash of 32 bits; equal values have equal hashes, which never change';
-COMMENT ON FUNCTION bson_value_hash_extended(bson_value, int8) IS 'hash of 64 bits with a seed; equal values have equal hashes, which never change';
+COMMENT ON FUNCTION bson_value_cmp(bson_value, bson_value) IS
+  'Compares two values: a negative number, 0 or a positive number';
+COMMENT ON FUNCTION bson_value_hash(bson_value) IS 'A hash of 32 bits';
+COMMENT ON FUNCTION bson_value_hash_extended(bson_value, int8) IS 'A hash of 64 bits';
 COMMENT ON OPERATOR CLASS bson_value_ops USING btree IS 'MongoDB''s order';
 COMMENT ON OPERATOR CLASS bson_value_ops USING hash IS 'equality in MongoDB''s order';
-COMMENT ON FUNCTION bson_cmp(bson, bson) IS 'compares two documents in MongoDB''s order: less than, equal to or greater than 0';
-COMMENT ON FUNCTION bson_hash(bson) IS 'hash of 32 bits; equal documents have equal hashes, which never change';
-COMMENT ON FUNCTION bson_hash_extended(bson, int8) IS 'hash of 64 bits with a seed; equal documents have equal hashes, which never change';
+COMMENT ON FUNCTION bson_cmp(bson, bson) IS
+  'Compares two documents: a negative number, 0 or a positive number';
+COMMENT ON FUNCTION bson_hash(bson) IS 'A hash of 32 bits';
+COMMENT ON FUNCTION bson_hash_extended(bson, int8) IS 'A hash of 64 bits';
 COMMENT ON OPERATOR CLASS bson_ops USING btree IS 'MongoDB''s order';
 COMMENT ON OPERATOR CLASS bson_ops USING hash IS 'equality in MongoDB''s order';
 

@@ -2,16 +2,18 @@
 
 CREATE FUNCTION bson_contains(bson, bson) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
-COMMENT ON FUNCTION bson_contains(bson, bson) IS 'whether the left document has all fields of the right one, with values that contain the right one''s: documents field by field, arrays as sets, numbers by value';
+COMMENT ON FUNCTION bson_contains(bson, bson) IS 'Whether the left operand contains the right one';
 CREATE FUNCTION bson_contained(bson, bson) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_contained' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
-COMMENT ON FUNCTION bson_contained(bson, bson) IS 'whether the right document contains the left one';
+COMMENT ON FUNCTION bson_contained(bson, bson) IS 'Whether the right operand contains the left one';
 CREATE FUNCTION bson_contains(bson_value, bson_value) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_value_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
-COMMENT ON FUNCTION bson_contains(bson_value, bson_value) IS 'whether the left value contains the right one: documents field by field, arrays as sets, numbers by value; an array also contains a scalar that is one of its elements';
+COMMENT ON FUNCTION bson_contains(bson_value, bson_value) IS
+  'Whether the left operand contains the right one';
 CREATE FUNCTION bson_contained(bson_value, bson_value) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_value_contained' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
-COMMENT ON FUNCTION bson_contained(bson_value, bson_value) IS 'whether the right value contains the left one';
+COMMENT ON FUNCTION bson_contained(bson_value, bson_value) IS
+  'Whether the right operand contains the left one';
 
 CREATE OPERATOR @> (LEFTARG = bson, RIGHTARG = bson, FUNCTION = bson_contains,
   COMMUTATOR = OPERATOR(@extschema@.<@), RESTRICT = docpatterns.bson_containsel, JOIN = matchingjoinsel);

@@ -2,4 +2,7 @@
 
 CREATE FUNCTION bson_eval(doc bson, expression bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_eval' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION bson_eval(bson, bson_value) IS 'the value of an expression of the aggregation language for the document, NULL if it is missing; errors 0A000 for an unknown operator, 22023 and others of class 22 for wrong arguments; the expression is compiled once per query; takes no locks';
+COMMENT ON FUNCTION bson_eval(bson, bson_value) IS
+  'The value of an expression of the aggregation language for the document, NULL if missing. '
+  'Compiled once per query. Errors: 0A000 an unknown operator, 22023 and others of class 22 for '
+  'wrong arguments';

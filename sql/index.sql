@@ -14,7 +14,11 @@ COMMENT ON FUNCTION docpatterns.bson_gin_compare(bytea, bytea) IS 'for GIN: the 
 CREATE FUNCTION bson_index_keys(doc bson, paths text DEFAULT NULL, pairs text DEFAULT NULL,
   OUT path text, OUT class text, OUT value bytea, OUT key bytea) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bson_index_keys' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10 ROWS 20;
-COMMENT ON FUNCTION bson_index_keys(bson, text, text) IS 'the keys that a GIN index with these options of bson_ops stores for a document, in the order of the index: the path without positions (of a pair with the value of its first part), the class, the bytes of the value in the key, the key; nothing for null; 22023 for bad options; walks the document once, or once for each path and pair';
+COMMENT ON FUNCTION bson_index_keys(bson, text, text) IS
+  'The keys that a GIN index of bson_ops with these options stores for a document, in index order: '
+  'the path without positions (for a pair with the value of its first part), the class, the bytes '
+  'of the value, the key. Costs one pass over the document, or one for each path and pair. Errors: '
+  '22023 bad options, XX001';
 
 -- What is asked of it (src/index/consistent.c)
 CREATE FUNCTION docpatterns.bson_gin_extract_query(internal, internal, int2, internal, internal, internal, internal) RETURNS internal
@@ -49,4 +53,8 @@ COMMENT ON OPERATOR CLASS bson_ops USING gin IS 'documents, all their paths; opt
 CREATE FUNCTION bson_index_conditions(index regclass, filter bson,
   OUT condition bson, OUT lookup text, OUT looked_up bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bson_index_conditions' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10 ROWS 5;
-COMMENT ON FUNCTION bson_index_conditions(regclass, bson) IS 'what a GIN index of bson_ops can do for a filter: a row for each field of it, with how it is looked up (key, range, pair, path: all of a path or of a type there; null: not at all) and the filter that is looked up; what is worth it where several hold is the planner''s choice, which EXPLAIN shows; 42809 for another index, 42P01 for none; takes ACCESS SHARE on the index for the call';
+COMMENT ON FUNCTION bson_index_conditions(regclass, bson) IS
+  'How a GIN index of bson_ops looks up a filter: a row for each field, with the lookup (key, '
+  'range, pair, path: all keys of a path or type; nothing: no document can match; NULL: not at '
+  'all) and the filter that is looked up. The planner chooses among them. Takes ACCESS SHARE on '
+  'the index. Errors: 42809 another index, 42P01 no index, those of bson_match';

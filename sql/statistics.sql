@@ -6,4 +6,7 @@ CREATE FUNCTION bson_stats(rel regclass, column_name name DEFAULT NULL,
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bson_stats' LANGUAGE C STABLE PARALLEL SAFE ROWS 100;
 COMMENT ON FUNCTION bson_stats(regclass, name) IS
-  'what ANALYZE found out about the documents of a table, a row for each path (positions in arrays left out), most frequent first: the share of documents that have it and in which it is null, the share with each type, lengths of arrays, how many different values (negative: a multiple of the documents), the most common ones and the share of documents with each, a histogram of the others; of one column or of all of type bson; nothing before the first ANALYZE; 42501 unless the current user may read the column and all rows; takes ACCESS SHARE';
+  'What ANALYZE found in the documents of a table, a row for each path, the most frequent first. '
+  'No rows before the first ANALYZE. Unpacks the statistics once per session; takes ACCESS SHARE. '
+  'Errors: 42501 unless you may read the column and all rows, 42703 or 42809 a wrong column or '
+  'relation';

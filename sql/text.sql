@@ -29,7 +29,7 @@ COMMENT ON FUNCTION bson_pretty(bson_value) IS
 CREATE FUNCTION bson_from_bytea(bytes bytea) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION bson_from_bytea(bytea) IS
-  'the document that the bytes are; error 22P03 with the offset of the first fault, 54000 if it is too large';
+  'The document with these bytes. Errors: 22P03 with the offset of the first fault, 54000';
 
 CREATE FUNCTION bson_value_from_bytea(bytes bytea) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;

@@ -85,7 +85,8 @@ BEGIN
       CREATE FUNCTION treepath(%1$s[]) RETURNS treepath
         AS 'MODULE_PATHNAME', 'dp_treepath_from_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
       CREATE CAST (%1$s[] AS treepath) WITH FUNCTION treepath(%1$s[]) AS ASSIGNMENT;
-      COMMENT ON FUNCTION treepath(%1$s[]) IS 'the path of these ids, root first; error 22004 for a null, 2202E for an array of several dimensions';
+      COMMENT ON FUNCTION treepath(%1$s[]) IS
+  'The path of these ids, root first: the function of the casts';
       COMMENT ON CAST (%1$s[] AS treepath) IS 'the path of these ids, root first'$q$, p.t);
     CONTINUE WHEN p.back IS NULL;
     EXECUTE pg_catalog.format($q$
@@ -100,7 +101,8 @@ $$;
 CREATE FUNCTION treepath(bson_value) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_from_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE CAST (bson_value AS treepath) WITH FUNCTION treepath(bson_value);
-COMMENT ON FUNCTION treepath(bson_value) IS 'the path of the ids in a BSON array, root first; NULL for null; error 22023 for other values and for elements that cannot be ids';
+COMMENT ON FUNCTION treepath(bson_value) IS
+  'The path of these ids, root first: the function of the casts';
 COMMENT ON CAST (bson_value AS treepath) IS 'the path of the ids in a BSON array, root first';
 
 CREATE FUNCTION docpatterns.treepath_to_value(treepath) RETURNS bson_value

@@ -48,14 +48,15 @@ COMMENT ON TYPE bson IS 'one BSON document, stored byte for byte as a MongoDB dr
 
 CREATE FUNCTION bson_value_in(cstring) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_value_in(cstring) IS 'the value that the text means, as Extended JSON; error 22P02 if it is not';
+COMMENT ON FUNCTION bson_value_in(cstring) IS
+  'The value of a text in Extended JSON. Error: 22P02 invalid text';
 CREATE FUNCTION docpatterns.bson_value_out(bson_value) RETURNS cstring
   AS 'MODULE_PATHNAME', 'dp_bson_value_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION docpatterns.bson_value_recv(internal) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bson_value_send(bson_value) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bson_value_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_value_send(bson_value) IS 'the type byte and the bytes of the value';
+COMMENT ON FUNCTION bson_value_send(bson_value) IS 'The type and the bytes of the value';
 
 CREATE TYPE bson_value (
   INPUT = bson_value_in, OUTPUT = docpatterns.bson_value_out, RECEIVE = docpatterns.bson_value_recv, SEND = bson_value_send,

@@ -129,7 +129,7 @@ for my $page (@ARGV) {
 	close $in;
 	my $new = '';
 	for my $part (split /^(?=#{2,4} )/m, $text) {
-		if ($part =~ /^(#{2,4} ([a-z][a-z0-9_]*_[a-z0-9_]+|objectid|sum|avg|min|max)\n)(\n*(?:```|<!-- sql).*)/s) {
+		if ($part =~ /^(#{2,4} ([a-z][a-z0-9_]*)\n)(\n*(?:```|<!-- sql).*)/s) {
 			my ($heading, $name, $body) = ($1, $2, $3);
 			if (!$functions{$name}) {
 				complain("$page: there is no function $name");

@@ -199,6 +199,10 @@ suite_docs() {
   lines=$(awk -f test/env/links.awk README.md CONTRIBUTING.md docs/*.md docs/*/*.md)
   [ -z "$lines" ]
   result $? "the links of the docs lead somewhere" "$lines"
+  "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_docs WITH (FORCE)' -c 'CREATE DATABASE dp_docs' >/dev/null 2>&1
+  lines=$(export PGDATABASE=dp_docs && "$cluster" psql -q -c 'CREATE EXTENSION docpatterns' && "$cluster" run test/env/reference.pl docs/*.md docs/*/*.md 2>&1)
+  [ -z "$lines" ]
+  result $? "every function has an entry with its signature and an example (make reference)" "$lines"
   mkdir -p "$out/pictures" && cp docs/pictures/*.txt "$out/pictures" && docs/pictures/draw.pl "$out"/pictures/*.txt
   lines=$(cd "$out/pictures" && for page in *.svg; do cmp "$page" "$OLDPWD/docs/pictures/$page" 2>&1; done)
   [ -z "$lines" ]
