@@ -90,8 +90,6 @@ typedef enum DpKeyClass
 	DP_KEY_MAXKEY = 15
 } DpKeyClass;
 
-#define DP_KEY_CLASS_BITS 4
-
 /* The class of values of each type; types that do not exist have 0 */
 extern const uint8 dp_key_class[256];
 

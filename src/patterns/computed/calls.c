@@ -20,9 +20,6 @@
 #include "kit/sql/text.h"
 #include "patterns/computed/computed.h"
 
-/* Keys that a refresh takes out of the queue at a time */
-#define REFRESH_BATCH 1000
-
 static DpDerivation *computed_argument(FunctionCallInfo fcinfo);
 static void check_row(DpComputed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link,
 					  struct varlena *doc);

@@ -69,7 +69,6 @@ typedef enum DpKvTable
 #define KV_COUNTS_MEMBER 4
 #define KV_COUNTS_SLOT 5
 #define KV_COUNTS_AMOUNT 6
-#define KV_MAX_COLUMNS 6
 
 /* What a space is; kept with the backend until some relation changes. */
 typedef struct DpKvSpace

@@ -41,7 +41,6 @@ typedef struct Reading
 	const char *time_field;
 	const char *start_field;
 	DpSlotUnits units;
-	bool has_start;
 	int64 base; /* where slots are counted from */
 	DpBucketBuilder *builder;
 	bool has_times;
