@@ -29,4 +29,14 @@ extern int dp_max_document_size;
 /* docpatterns.maintain; honoured for owners and superusers only */
 extern bool dp_maintain;
 
+/* Whether two values, detoasted, have the same bytes; NULL is only NULL. */
+static inline bool
+dp_same_bytes(const void *a, const void *b)
+{
+	if (a == NULL || b == NULL)
+		return a == b;
+	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
+		   memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+}
+
 #endif /* DP_H */

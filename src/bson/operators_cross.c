@@ -118,9 +118,7 @@ number_of_numeric(Datum d, FmgrInfo *flinfo)
 	MemoryContext old;
 	DpExact exact;
 
-	if (cache != NULL && cache->source != NULL &&
-		VARSIZE_ANY_EXHDR(cache->source) == VARSIZE_ANY_EXHDR(n) &&
-		memcmp(VARDATA_ANY(cache->source), VARDATA_ANY(n), VARSIZE_ANY_EXHDR(n)) == 0)
+	if (cache != NULL && cache->source != NULL && dp_same_bytes(cache->source, n))
 	{
 		if ((Pointer) n != DatumGetPointer(d))
 			pfree(n);
@@ -485,8 +483,7 @@ dp_text_bson_eq(PG_FUNCTION_ARGS)
 {
 	text *a = PG_GETARG_TEXT_PP(0);
 	text *b = PG_GETARG_TEXT_PP(1);
-	bool result = VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
-				  memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+	bool result = dp_same_bytes(a, b);
 
 	PG_FREE_IF_COPY(a, 0);
 	PG_FREE_IF_COPY(b, 1);

@@ -340,8 +340,7 @@ dp_pattern_change(PG_FUNCTION_ARGS)
 		call->args[4].value = BoolGetDatum(false);
 		call->args[4].isnull = false;
 		updated = (struct varlena *) DatumGetPointer(FunctionCallInvoke(call));
-		changed = DP_DOC_SIZE(updated) != DP_DOC_SIZE(shown) ||
-				  memcmp(DP_DOC_DATA(updated), DP_DOC_DATA(shown), DP_DOC_SIZE(shown)) != 0;
+		changed = !dp_same_bytes(updated, shown);
 		if (changed && v.methods != NULL)
 			updated = v.methods->store(v.args, v.decls, whole, shown, updated, NULL, NULL);
 		changed = changed && write_whole(v.decls, &key, stored, whole, updated);

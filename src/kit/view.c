@@ -60,7 +60,6 @@ join_document(char **args, List *decls, struct varlena *doc, const DpKey *key, b
 static struct varlena *
 whole_store(char **args, List *decls, struct varlena *stored, struct varlena *old_whole,
 			struct varlena *new_whole, DpMark *marks, int *nmarks);
-static bool same_document(struct varlena *a, struct varlena *b);
 static SPIPlanPtr key_plan(DpDecl *decl, const void *id, const char *before, const char *after);
 
 /*
@@ -370,7 +369,7 @@ whole_update(DpView *w, TriggerData *trigdata)
 	}
 
 	if (current != NULL && old_whole != NULL &&
-		!same_document(w->methods->show(w->args, w->decls, current, &key, true), old_whole))
+		!dp_same_bytes(w->methods->show(w->args, w->decls, current, &key, true), old_whole))
 		ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 						errmsg("could not write the whole document due to a concurrent change"),
 						errdetail("Key %s of table %s.", dp_key_to_text(decl, &key),
@@ -597,14 +596,6 @@ join_document(char **args, List *decls, struct varlena *doc, const DpKey *key, b
 			whole = m->whole(decl, whole, key, latest);
 	}
 	return whole;
-}
-
-/* Whether two documents have the same bytes. */
-static bool
-same_document(struct varlena *a, struct varlena *b)
-{
-	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) &&
-		   memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
 }
 
 /* A statement about the row of a key. */

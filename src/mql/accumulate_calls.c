@@ -41,16 +41,6 @@ typedef struct GroupState
 
 /* ---------------------------------------------------------------- compiling */
 
-/* Whether two detoasted values have the same bytes; NULL is only NULL. */
-static bool
-same_bytes(struct varlena *a, struct varlena *b)
-{
-	if (a == NULL || b == NULL)
-		return a == b;
-	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
-		   memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
-}
-
 /*
  * The compiled fields, kept in fn_extra with all that a query has used: groups
  * point to them.  state: the accumulators are for documents that carry a state.
@@ -68,7 +58,7 @@ compiled_get(FunctionCallInfo fcinfo, struct varlena *fields, struct varlena *or
 
 	for (c = *first; c != NULL; c = c->next)
 	{
-		if (same_bytes(c->fields, fields) && same_bytes(c->order, order))
+		if (dp_same_bytes(c->fields, fields) && dp_same_bytes(c->order, order))
 			return c;
 	}
 	old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
@@ -169,8 +159,8 @@ dp_bson_accumulate_step(PG_FUNCTION_ARGS)
 		order = DP_GETARG_VARLENA(3);
 	if (group == NULL)
 		group = group_make(context, compiled_get(fcinfo, fields, order, false));
-	else if (!same_bytes(group->compiled->fields, fields) ||
-			 !same_bytes(group->compiled->order, order))
+	else if (!dp_same_bytes(group->compiled->fields, fields) ||
+			 !dp_same_bytes(group->compiled->order, order))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the fields and the order must be the same for all rows of a group")));
@@ -210,8 +200,8 @@ dp_bson_accumulate_combine(PG_FUNCTION_ARGS)
 	}
 	if (group == NULL)
 		group = group_make(context, other->compiled);
-	else if (!same_bytes(group->compiled->fields, other->compiled->fields) ||
-			 !same_bytes(group->compiled->order, other->compiled->order))
+	else if (!dp_same_bytes(group->compiled->fields, other->compiled->fields) ||
+			 !dp_same_bytes(group->compiled->order, other->compiled->order))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the fields and the order must be the same for all rows of a group")));

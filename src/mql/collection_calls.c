@@ -24,6 +24,7 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -104,7 +105,6 @@ static char *row_condition(Target *target);
 static char *double_percent(const char *s);
 static char *row_key(Target *target, const char *schema);
 static void forget_unchanged(void *arg);
-static bool same_bytes(Datum a, Datum b);
 
 /*
  * _collection_query(rel regclass, filter bson, sort bson, projection bson, field
@@ -1032,7 +1032,7 @@ dp_collection_changes(PG_FUNCTION_ARGS)
 {
 	int64 ticket = PG_GETARG_INT64(2);
 
-	if (!same_bytes(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)))
+	if (!datumIsEqual(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), false, -1))
 		PG_RETURN_BOOL(true);
 	for (Unchanged *u = unchanged; u != NULL; u = u->outer)
 		if (u->ticket == ticket)
@@ -1041,18 +1041,4 @@ dp_collection_changes(PG_FUNCTION_ARGS)
 			break;
 		}
 	PG_RETURN_BOOL(false);
-}
-
-/*
- * Whether two datums are the same as they are stored: bson_update() returns the
- * document itself when nothing changes.
- */
-static bool
-same_bytes(Datum a, Datum b)
-{
-	struct varlena *x = (struct varlena *) DatumGetPointer(a);
-	struct varlena *y = (struct varlena *) DatumGetPointer(b);
-	Size size = VARSIZE_ANY(x);
-
-	return x == y || (size == VARSIZE_ANY(y) && memcmp(x, y, size) == 0);
 }

@@ -908,3 +908,24 @@ object_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	dp_builder_end(&b);
 	return dp_result_built(result, &b, DP_TYPE_DOCUMENT);
 }
+
+int32
+dp_int_operand(const DpNode *node, const DpValue *v, const char *what)
+{
+	int64 n;
+
+	if (!dp_value_to_int64(v, &n) || n < PG_INT32_MIN || n > PG_INT32_MAX)
+		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
+					  "needs a whole number as its %s, not %s", what,
+					  dp_type_is_number(v->type) ? "another number" : dp_operand_type(v));
+	return (int32) n;
+}
+
+int32
+dp_int_arg(const DpNode *node, int i, DpExprState *state, const char *what)
+{
+	DpValue v;
+
+	dp_arg(node, i, state, &v);
+	return dp_int_operand(node, &v, what);
+}

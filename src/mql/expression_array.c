@@ -31,19 +31,6 @@ array_arg(const DpNode *node, int i, DpExprState *state, DpValue *array)
 	return true;
 }
 
-/* A whole number that fits an int32. */
-static int32
-int_value(const DpNode *node, const DpValue *v, const char *what)
-{
-	int64 n;
-
-	if (!dp_value_to_int64(v, &n) || n < PG_INT32_MIN || n > PG_INT32_MAX)
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
-					  "needs a whole number as its %s, not %s", what,
-					  dp_type_is_number(v->type) ? "another number" : dp_operand_type(v));
-	return (int32) n;
-}
-
 /*
  * $arrayElemAt: [array, position], from the end if it is negative.  Missing
  * beyond the ends.
@@ -58,7 +45,8 @@ elemat_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	dp_arg(node, 1, state, &position);
 	if (!found || dp_is_nullish(&position))
 		return dp_result_null(result);
-	return dp_array_element(array.data, array.len, int_value(node, &position, "position"), result);
+	return dp_array_element(array.data, array.len, dp_int_operand(node, &position, "position"),
+							result);
 }
 
 /*
@@ -106,7 +94,7 @@ firstn_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	int64 size;
 
 	dp_arg(node, 1, state, &v);
-	n = int_value(node, &v, "n");
+	n = dp_int_operand(node, &v, "n");
 	if (n < 1)
 		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs an n greater than 0");
 	dp_arg(node, 0, state, &array);
@@ -140,14 +128,14 @@ slice_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	size = dp_array_count(array.data, array.len);
 	if (node->nargs == 2)
 	{
-		n = int_value(node, &args[0], "n");
+		n = dp_int_operand(node, &args[0], "n");
 		from = n < 0 ? Max(size + n, 0) : 0;
 		n = Min(n < 0 ? -n : n, size);
 	}
 	else
 	{
-		from = int_value(node, &args[0], "position");
-		n = int_value(node, &args[1], "n");
+		from = dp_int_operand(node, &args[0], "position");
+		n = dp_int_operand(node, &args[1], "n");
 		if (n <= 0)
 			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs an n greater than 0");
 		from = from < 0 ? Max(size + from, 0) : Min(from, size);
@@ -216,7 +204,7 @@ indexofarray_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	for (int i = 2; i < node->nargs; i++)
 	{
 		dp_arg(node, i, state, &v);
-		bounds[i - 2] = int_value(node, &v, i == 2 ? "start" : "end");
+		bounds[i - 2] = dp_int_operand(node, &v, i == 2 ? "start" : "end");
 		if (bounds[i - 2] < 0)
 			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
 						  "needs a start and an end that are not negative");
@@ -406,7 +394,7 @@ filter_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	dp_arg(node, 2, state, &v);
 	if (!dp_is_nullish(&v))
 	{
-		limit = int_value(node, &v, "limit");
+		limit = dp_int_operand(node, &v, "limit");
 		if (limit < 1)
 			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE, "needs a limit greater than 0");
 	}

@@ -141,6 +141,10 @@ dp_arg(const DpNode *node, int i, DpExprState *state, DpValue *v)
 	return false;
 }
 
+/* A value, or an argument, that has to be a whole number and fit an int32. */
+extern int32 dp_int_operand(const DpNode *node, const DpValue *v, const char *what);
+extern int32 dp_int_arg(const DpNode *node, int i, DpExprState *state, const char *what);
+
 /* Whether a value that dp_arg() gave is missing, null or undefined. */
 static inline bool
 dp_is_nullish(const DpValue *v)

@@ -30,30 +30,15 @@ typedef struct Keyed
 	int position;
 } Keyed;
 
-/* A whole number that fits an int32. */
-static int32
-int_arg(const DpNode *node, int i, DpExprState *state, const char *what)
-{
-	DpValue v;
-	int64 n;
-
-	dp_arg(node, i, state, &v);
-	if (!dp_value_to_int64(&v, &n) || n < PG_INT32_MIN || n > PG_INT32_MAX)
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
-					  "needs a whole number as its %s, not %s", what,
-					  dp_type_is_number(v.type) ? "another number" : dp_operand_type(&v));
-	return (int32) n;
-}
-
 /*
  * $range: [start, end, step]
  */
 static bool
 range_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
-	int64 from = int_arg(node, 0, state, "start");
-	int64 to = int_arg(node, 1, state, "end");
-	int64 step = node->nargs > 2 ? int_arg(node, 2, state, "step") : 1;
+	int64 from = dp_int_arg(node, 0, state, "start");
+	int64 to = dp_int_arg(node, 1, state, "end");
+	int64 step = node->nargs > 2 ? dp_int_arg(node, 2, state, "step") : 1;
 	DpBuilder b;
 
 	if (step == 0)
@@ -305,7 +290,7 @@ static bool
 maxn_eval(const DpNode *node, DpExprState *state, DpValue *result)
 {
 	bool max = node->op->which == OP_MAX;
-	int32 wanted = int_arg(node, 1, state, "n");
+	int32 wanted = dp_int_arg(node, 1, state, "n");
 	DpValue array;
 	DpValue *values;
 	DpBuilder b;

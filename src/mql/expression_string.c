@@ -90,23 +90,6 @@ text_arg(const DpNode *node, int i, DpExprState *state, const char **s, uint32 *
 	*s = text;
 }
 
-/*
- * A whole number that fits an int32.
- */
-static int32
-int_arg(const DpNode *node, int i, DpExprState *state, const char *what)
-{
-	DpValue v;
-	int64 n;
-
-	dp_arg(node, i, state, &v);
-	if (!dp_value_to_int64(&v, &n) || n < PG_INT32_MIN || n > PG_INT32_MAX)
-		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
-					  "needs a whole number as its %s, not %s", what,
-					  dp_type_is_number(v.type) ? "another number" : dp_operand_type(&v));
-	return (int32) n;
-}
-
 /* The number of bytes of the character at s. */
 static inline uint32
 char_len(const char *s, const char *end)
@@ -274,14 +257,14 @@ indexof_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	end = chars ? count_chars(s, len) : len;
 	if (node->nargs > 2)
 	{
-		start = int_arg(node, 2, state, "start");
+		start = dp_int_arg(node, 2, state, "start");
 		if (start < 0)
 			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
 						  "needs a start that is not negative");
 	}
 	if (node->nargs > 3)
 	{
-		int64 given = int_arg(node, 3, state, "end");
+		int64 given = dp_int_arg(node, 3, state, "end");
 
 		if (given < 0)
 			dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
@@ -407,8 +390,8 @@ substrcp_eval(const DpNode *node, DpExprState *state, DpValue *result)
 	uint32 from;
 
 	text_arg(node, 0, state, &s, &len);
-	start = int_arg(node, 1, state, "start");
-	length = int_arg(node, 2, state, "length");
+	start = dp_int_arg(node, 1, state, "start");
+	length = dp_int_arg(node, 2, state, "length");
 	if (start < 0 || length < 0)
 		dp_node_error(node, ERRCODE_INVALID_PARAMETER_VALUE,
 					  "needs a start and a length that are not negative");

@@ -32,7 +32,6 @@ typedef enum UpdateForm
 
 static Datum update_call(FunctionCallInfo fcinfo, UpdateForm form);
 static DpUpdate *update_cached(FunctionCallInfo fcinfo, UpdateForm form);
-static bool same_bytes(const struct varlena *a, const struct varlena *b);
 static struct varlena *replace(const DpValue *replacement, const DpValue *doc);
 static void check_id(const DpValue *before, const DpValue *after);
 static struct varlena *id_first(struct varlena *doc);
@@ -110,7 +109,7 @@ update_cached(FunctionCallInfo fcinfo, UpdateForm form)
 	for (int i = 0; i < UPDATE_ARGS; i++)
 	{
 		args[i] = PG_ARGISNULL(i + 1) ? NULL : DP_GETARG_VARLENA(i + 1);
-		same = same && same_bytes(args[i], cache->args[i]);
+		same = same && dp_same_bytes(args[i], cache->args[i]);
 	}
 	if (likely(same))
 		return cache->update;
@@ -149,16 +148,6 @@ update_cached(FunctionCallInfo fcinfo, UpdateForm form)
 	if (cache != NULL)
 		MemoryContextDelete(cache->context);
 	return fresh->update;
-}
-
-/* Whether two arguments, of which either may be NULL, have the same bytes. */
-static bool
-same_bytes(const struct varlena *a, const struct varlena *b)
-{
-	if (a == NULL || b == NULL)
-		return a == b;
-	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
-		   memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
 }
 
 /* ---------------------------------------------------------------- whole documents */

@@ -230,10 +230,7 @@ change_take(DpDerive *run, List *derivations, const DpChange *change)
 			column = d->source_column;
 			before.doc = before.slot != NULL ? dp_source_document(before.slot, column) : NULL;
 			after.doc = after.slot != NULL ? dp_source_document(after.slot, column) : NULL;
-			equal = before.doc != NULL && after.doc != NULL &&
-					DP_DOC_SIZE(before.doc) == DP_DOC_SIZE(after.doc) &&
-					memcmp(DP_DOC_DATA(before.doc), DP_DOC_DATA(after.doc),
-						   DP_DOC_SIZE(after.doc)) == 0;
+			equal = before.doc != NULL && after.doc != NULL && dp_same_bytes(before.doc, after.doc);
 			first = false;
 		}
 		if (before.slot != NULL && after.slot != NULL)

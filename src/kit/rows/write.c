@@ -226,9 +226,7 @@ dp_writer_update(DpWriter *w, struct varlena *doc)
 	TupleTableSlot *slot = leaf->written;
 	int natts = RelationGetDescr(leaf->rel)->natts;
 
-	if (before != NULL && (doc == before || (VARSIZE_ANY_EXHDR(doc) == VARSIZE_ANY_EXHDR(before) &&
-											 memcmp(VARDATA_ANY(doc), VARDATA_ANY(before),
-													VARSIZE_ANY_EXHDR(doc)) == 0)))
+	if (before != NULL && (doc == before || dp_same_bytes(doc, before)))
 	{
 		dp_write_clear(w);
 		return DP_WRITE_SAME;

@@ -253,9 +253,7 @@ threshold_update(DpApproximation *a, TriggerData *trigdata, struct varlena *befo
 		!approximation_close(a, &old, new))
 		return trigdata->tg_newtuple;
 	doc = dp_document_set(DP_DOC_DATA(after), DP_DOC_SIZE(after), a->field, &old);
-	if (DP_DOC_SIZE(doc) == DP_DOC_SIZE(before) &&
-		memcmp(DP_DOC_DATA(doc), DP_DOC_DATA(before), DP_DOC_SIZE(doc)) == 0 &&
-		same_row(trigdata, desc, attnum))
+	if (dp_same_bytes(doc, before) && same_row(trigdata, desc, attnum))
 		return NULL;
 	value = PointerGetDatum(doc);
 	return heap_modify_tuple_by_cols(trigdata->tg_newtuple, desc, 1, &attnum, &value, &isnull);

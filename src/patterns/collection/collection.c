@@ -18,6 +18,7 @@
 
 #include "access/htup_details.h"
 #include "commands/trigger.h"
+#include "utils/datum.h"
 #include "utils/rel.h"
 
 #include "bson/cast.h"
@@ -30,7 +31,6 @@
 #define ID_NAME_LEN 3
 
 static void find_columns(Relation rel, int *id, int *doc);
-static bool same_bytes(Datum a, Datum b);
 static void check_id(Relation rel, const DpValue *id);
 static struct varlena *prepend_id(struct varlena *doc, const DpValue *id);
 
@@ -80,7 +80,10 @@ dp_collection_set_id(PG_FUNCTION_ARGS)
 					RelationGetRelationName(trigger->tg_relation)),
 			 errtablecol(trigger->tg_relation, cols[1])));
 
-	/* Whether the statement gave the column a value of its own. */
+	/*
+	 * Whether the statement gave the column a value of its own: what an UPDATE leaves alone is
+	 * stored in the same place or has the same bytes.
+	 */
 	written = !idnull;
 	if (is_update)
 	{
@@ -92,11 +95,11 @@ dp_collection_set_id(PG_FUNCTION_ARGS)
 			is_update = false;
 		else
 		{
-			written = !idnull && !same_bytes(oldid, idcol);
+			written = !idnull && !datumIsEqual(oldid, idcol, false, -1);
 			olddoc = heap_getattr(trigger->tg_trigtuple, cols[1], desc, &oldnull);
 
 			/* neither column was touched: nothing to read, nothing to do */
-			if (!oldnull && !idnull && !written && same_bytes(olddoc, doccol))
+			if (!oldnull && !idnull && !written && datumIsEqual(olddoc, doccol, false, -1))
 				return PointerGetDatum(tuple);
 		}
 	}
@@ -174,20 +177,6 @@ find_columns(Relation rel, int *id, int *doc)
 			 errmsg("relation \"%s\" is not a collection", RelationGetRelationName(rel)),
 			 errdetail("A collection has a column of type bson_value and a column of type bson."),
 			 errtable(rel)));
-}
-
-/*
- * Whether two datums are the same without being detoasted: what an UPDATE
- * leaves alone is stored in the same place or has the same bytes.
- */
-static bool
-same_bytes(Datum a, Datum b)
-{
-	struct varlena *x = (struct varlena *) DatumGetPointer(a);
-	struct varlena *y = (struct varlena *) DatumGetPointer(b);
-	Size size = VARSIZE_ANY(x);
-
-	return x == y || (size == VARSIZE_ANY(y) && memcmp(x, y, size) == 0);
 }
 
 /*

@@ -384,8 +384,7 @@ fanout_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	}
 	else
 		result = dp_fanout_compute(f, &group->key, group->recompute ? NULL : &merged, true);
-	if (result != NULL && DP_DOC_SIZE(result) == DP_DOC_SIZE(doc) &&
-		memcmp(DP_DOC_DATA(result), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) == 0)
+	if (result != NULL && dp_same_bytes(result, doc))
 		return doc;
 	return result;
 }

@@ -351,8 +351,7 @@ dp_fanout_change(DpFanout *f, DpGroup *group, struct varlena *wall, List **merge
 		return NULL;
 	n = Min(entries.n, f->keep);
 	result = dp_fanout_build(f, &group->key, &entries, n, *merged);
-	if (DP_DOC_SIZE(result) == DP_DOC_SIZE(wall) &&
-		memcmp(DP_DOC_DATA(result), DP_DOC_DATA(wall), DP_DOC_SIZE(wall)) == 0)
+	if (dp_same_bytes(result, wall))
 		return wall;
 	return result;
 }

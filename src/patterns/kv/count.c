@@ -126,8 +126,7 @@ dp_kv_lowest(void)
 static inline bool
 same_bytes(Datum a, Datum b)
 {
-	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
-		   memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+	return dp_same_bytes(DatumGetPointer(a), DatumGetPointer(b));
 }
 
 static inline bool

@@ -53,8 +53,7 @@ field_set(DpKvCall *call, Datum field, Datum value)
 			 * out
 			 */
 			if (!VARATT_IS_EXTERNAL(old) && !VARATT_IS_COMPRESSED(old) &&
-				VARSIZE_ANY_EXHDR(old) == VARSIZE_ANY_EXHDR(value) &&
-				memcmp(VARDATA_ANY(old), VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)) == 0)
+				dp_same_bytes(old, DatumGetPointer(value)))
 				return false;
 			if (dp_kv_update(call, KV_HASHES, KV_HASHES_VALUE, value, false, true))
 				return false;

@@ -111,8 +111,7 @@ dp_outlier_write(DpOutlier *o, const DpKey *key, struct varlena *before, struct 
 	SPIPlanPtr plan;
 	Datum values[INDEX_MAX_KEYS + 1];
 
-	if (DP_DOC_SIZE(before) == DP_DOC_SIZE(doc) &&
-		memcmp(DP_DOC_DATA(before), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) == 0)
+	if (dp_same_bytes(before, doc))
 		return;
 	plan = dp_row_plan_write(o->decl, &plan_write, key, doc, values);
 	dp_run_writing(o->decl, plan, values, DP_RUN_AS_OWNER, doc);
@@ -313,8 +312,7 @@ dp_outlier_settle(DpOutlier *o, const DpKey *key, bool spill_deferred)
 	}
 	arranged = arrange_settled(o, doc, &kept, stored, has_extras);
 	dp_outlier_write(o, key, doc, arranged);
-	return moved || DP_DOC_SIZE(arranged) != DP_DOC_SIZE(doc) ||
-		   memcmp(DP_DOC_DATA(arranged), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) != 0;
+	return moved || !dp_same_bytes(arranged, doc);
 }
 
 /*

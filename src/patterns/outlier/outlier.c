@@ -391,9 +391,7 @@ outlier_enforce(DpOutlier *o, HeapTuple tuple, TupleDesc desc)
 	struct varlena *doc = given;
 	DpValue value;
 
-	if (wanted == NULL || given == NULL ||
-		(DP_DOC_SIZE(given) == DP_DOC_SIZE(wanted) &&
-		 memcmp(DP_DOC_DATA(given), DP_DOC_DATA(wanted), DP_DOC_SIZE(wanted)) == 0))
+	if (wanted == NULL || given == NULL || dp_same_bytes(given, wanted))
 		return tuple;
 	if (!field_unchanged(o, wanted, given))
 	{

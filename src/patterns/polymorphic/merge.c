@@ -229,8 +229,7 @@ merge_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
 
 	if (!row_link(m, before->doc, &link) && !row_link(m, after->doc, &link))
 		return true;
-	if (DP_DOC_SIZE(before->doc) != DP_DOC_SIZE(after->doc) ||
-		memcmp(DP_DOC_DATA(before->doc), DP_DOC_DATA(after->doc), DP_DOC_SIZE(after->doc)) != 0)
+	if (!dp_same_bytes(before->doc, after->doc))
 		return false;
 	if (!m->is_array)
 		return true;

@@ -207,8 +207,7 @@ whole_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *a
 	if (p->in_document && dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->until, &until) &&
 		dp_had_field(p->decl, p->until))
 		whole = dp_document_set(DP_DOC_DATA(whole), DP_DOC_SIZE(whole), p->until, &until);
-	if (DP_DOC_SIZE(whole) == DP_DOC_SIZE(doc) &&
-		memcmp(DP_DOC_DATA(whole), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) == 0)
+	if (dp_same_bytes(whole, doc))
 		return NULL;
 	*written = true;
 	return whole;

@@ -812,8 +812,7 @@ same_row(DpQueryTable *q, const DpChange *change, struct varlena *before, struct
 	Datum right[INDEX_MAX_KEYS];
 	int i;
 
-	if (DP_DOC_SIZE(before) != DP_DOC_SIZE(after) ||
-		memcmp(DP_DOC_DATA(before), DP_DOC_DATA(after), DP_DOC_SIZE(after)) != 0)
+	if (!dp_same_bytes(before, after))
 		return false;
 	dp_query_source_key(q, change->before, left);
 	dp_query_source_key(q, change->after, right);

@@ -564,8 +564,7 @@ visit_target(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	whole = dp_accumulation_write(state->totals, &head);
 	if (whole != NULL)
 		expected = whole;
-	if (DP_DOC_SIZE(expected) != DP_DOC_SIZE(row->doc) ||
-		memcmp(DP_DOC_DATA(expected), DP_DOC_DATA(row->doc), DP_DOC_SIZE(expected)) != 0)
+	if (!dp_same_bytes(expected, row->doc))
 		violation(visit->rsinfo, &id, expected, row->doc);
 	return true;
 }

@@ -447,9 +447,7 @@ rollup_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after
 	uint32 keylen;
 	uint32 before_keylen;
 
-	if (before->doc == NULL || after->doc == NULL ||
-		DP_DOC_SIZE(before->doc) != DP_DOC_SIZE(after->doc) ||
-		memcmp(DP_DOC_DATA(before->doc), DP_DOC_DATA(after->doc), DP_DOC_SIZE(after->doc)) != 0)
+	if (before->doc == NULL || after->doc == NULL || !dp_same_bytes(before->doc, after->doc))
 		return false;
 	if (!r->need_key)
 		return true;

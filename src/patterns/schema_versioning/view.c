@@ -34,7 +34,6 @@ version_store(char **args, List *decls, struct varlena *stored, struct varlena *
 			  struct varlena *new_shown, DpMark *marks, int *nmarks);
 static void version_split(char **args, List *decls, DpSplit *split);
 static bool tells_version(const DpSchemaVersioning *s, struct varlena *doc);
-static bool same_document(struct varlena *a, struct varlena *b);
 
 const DpViewMethods dp_version_view = { .label = "version's",
 										.is_changed = version_is_changed,
@@ -176,7 +175,7 @@ version_store(char **args, List *decls, struct varlena *stored, struct varlena *
 
 	if (new_shown == NULL)
 		return NULL;
-	if (stored != NULL && old_shown != NULL && same_document(old_shown, new_shown))
+	if (stored != NULL && old_shown != NULL && dp_same_bytes(old_shown, new_shown))
 		return stored;
 	if (tells_version(s, new_shown))
 	{
@@ -239,12 +238,4 @@ tells_version(const DpSchemaVersioning *s, struct varlena *doc)
 
 	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->versions->field, &value) &&
 		   value.type != DP_TYPE_NULL && value.type != DP_TYPE_UNDEFINED;
-}
-
-/* Whether two documents have the same bytes. */
-static bool
-same_document(struct varlena *a, struct varlena *b)
-{
-	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) &&
-		   memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
 }

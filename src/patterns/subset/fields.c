@@ -78,7 +78,6 @@ static bool place_taken(const Cold *c, struct varlena *doc, const DpPath *path);
 static void cold_prune(Cold *c, struct varlena *doc, const DpKey *key);
 static bool cold_settle(Cold *c, const DpKey *key);
 static struct varlena *row_document(const Cold *c, HeapTuple tuple, TupleDesc desc);
-static bool same_bytes(struct varlena *a, struct varlena *b);
 static struct varlena *row_lock(Cold *c, const DpKey *key, bool *is_null);
 static void row_write(Cold *c, const DpKey *key, struct varlena *doc);
 static struct varlena *side_read(Cold *c, const DpKey *key, bool latest);
@@ -584,7 +583,7 @@ cold_settle(Cold *c, const DpKey *key)
 	if (before != NULL)
 		cold = dp_document_merge(DP_DOC_DATA(before), DP_DOC_SIZE(before), DP_DOC_DATA(cold),
 								 DP_DOC_SIZE(cold));
-	if (before == NULL || !same_bytes(before, cold))
+	if (before == NULL || !dp_same_bytes(before, cold))
 		side_put(c, key, cold);
 	row_write(c, key, rest);
 	return true;
@@ -598,14 +597,6 @@ row_document(const Cold *c, HeapTuple tuple, TupleDesc desc)
 	Datum value = heap_getattr(tuple, c->decl->doc_attnum, desc, &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
-}
-
-/* Whether two documents have the same bytes. */
-static bool
-same_bytes(struct varlena *a, struct varlena *b)
-{
-	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) &&
-		   memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
 }
 
 /*
@@ -908,7 +899,7 @@ dp_subset_fields_rejoin(PG_FUNCTION_ARGS)
 			side_drop(c, &key);
 		else
 			side_put(c, &key, cold);
-		if (!same_bytes(whole, doc))
+		if (!dp_same_bytes(whole, doc))
 			row_write(c, &key, whole);
 	}
 	SPI_finish();

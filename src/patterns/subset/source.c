@@ -267,8 +267,7 @@ is_column_and_bson(Node *first, Node *second, AttrNumber attnum, struct varlena 
 		((Const *) second)->constisnull || ((Const *) second)->consttype != dp_types()->bson)
 		return false;
 	constant = PG_DETOAST_DATUM_PACKED(((Const *) second)->constvalue);
-	return DP_DOC_SIZE(constant) == DP_DOC_SIZE(doc) &&
-		   memcmp(DP_DOC_DATA(constant), DP_DOC_DATA(doc), DP_DOC_SIZE(doc)) == 0;
+	return dp_same_bytes(constant, doc);
 }
 
 bool

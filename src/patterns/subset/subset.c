@@ -284,9 +284,7 @@ static bool
 subset_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
 {
 	DpSubset *s = d->state;
-	bool equal =
-		DP_DOC_SIZE(before->doc) == DP_DOC_SIZE(after->doc) &&
-		memcmp(DP_DOC_DATA(before->doc), DP_DOC_DATA(after->doc), DP_DOC_SIZE(after->doc)) == 0;
+	bool equal = dp_same_bytes(before->doc, after->doc);
 	DpValue was;
 	DpValue is;
 	bool had = row_belongs(s, before->doc, &was);
@@ -314,8 +312,7 @@ subset_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after
 		return true;
 	old_member = dp_member_make(s->member, before->doc);
 	new_member = dp_member_make(s->member, after->doc);
-	return DP_DOC_SIZE(old_member) == DP_DOC_SIZE(new_member) &&
-		   memcmp(DP_DOC_DATA(old_member), DP_DOC_DATA(new_member), DP_DOC_SIZE(new_member)) == 0;
+	return dp_same_bytes(old_member, new_member);
 }
 
 /* Whether a row belongs to a group, and to which. */

@@ -28,7 +28,6 @@ form_changed(const DpPath *path, struct varlena *old, struct varlena *doc, DpVal
 static bool
 node_exists(DpTree *tree, Relation rel, struct varlena *doc, DpTreeTruth form, const DpValue *id);
 static bool same_id(const DpValue *a, const DpValue *b);
-static bool stands_in(const DpValue *array, const DpValue *value);
 static bool has_all(const DpValue *array, const DpValue *others);
 static void check_children(DpTree *tree, struct varlena *old, const DpValue *array);
 static void check_ancestors(DpTree *tree, Relation rel, struct varlena *old, const DpValue *array);
@@ -235,7 +234,7 @@ check_children(DpTree *tree, struct varlena *old, const DpValue *array)
 	dp_iter_init_value(&iter, array);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		bool known = had && stands_in(&was, &value);
+		bool known = had && dp_array_holds(&was, &value);
 
 		CHECK_FOR_INTERRUPTS();
 		if (!known && tree->remembers && dp_tree_id(tree, old, &id))
@@ -271,26 +270,11 @@ check_ancestors(DpTree *tree, Relation rel, struct varlena *old, const DpValue *
 	while (dp_iter_next_value(&iter, &value))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!(had && stands_in(&was, &value)) &&
+		if (!(had && dp_array_holds(&was, &value)) &&
 			!node_exists(tree, rel, old, DP_TREE_ANCESTORS, &value))
 			refuse(tree, tree->ancestors_text,
 				   psprintf("There is no node %s.", dp_value_to_message(&value)));
 	}
-}
-
-static bool
-stands_in(const DpValue *array, const DpValue *value)
-{
-	DpIter iter;
-	DpValue element;
-
-	dp_iter_init_value(&iter, array);
-	while (dp_iter_next_value(&iter, &element))
-	{
-		if (dp_value_compare(&element, value) == 0)
-			return true;
-	}
-	return false;
 }
 
 /* Whether an array has all elements of another one. */
@@ -304,7 +288,7 @@ has_all(const DpValue *array, const DpValue *others)
 	while (dp_iter_next_value(&iter, &element))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!stands_in(array, &element))
+		if (!dp_array_holds(array, &element))
 			return false;
 	}
 	return true;

@@ -87,7 +87,6 @@ static void forget_inserts(void *arg);
 static bool has_read_nothing(DpVersioning *v);
 static bool is_own_write(DpVersioning *v);
 static void require_current(DpVersioning *v, const DpKey *key, int64 number, struct varlena *after);
-static bool identical(struct varlena *a, struct varlena *b);
 static bool only_kept_differs(DpVersioning *v, struct varlena *a, struct varlena *b);
 static bool leaves_out_kept(DpVersioning *v, const DpKey *key, int64 revision);
 static bool is_part_of_write(DpVersioning *v, const DpKey *key, int64 revision);
@@ -659,20 +658,14 @@ require_current(DpVersioning *v, const DpKey *key, int64 number, struct varlena 
 			 field)));
 }
 
-static bool
-identical(struct varlena *a, struct varlena *b)
-{
-	return DP_DOC_SIZE(a) == DP_DOC_SIZE(b) &&
-		   memcmp(DP_DOC_DATA(a), DP_DOC_DATA(b), DP_DOC_SIZE(a)) == 0;
-}
-
 /* Whether two documents are the same but for what patterns keep. */
 static bool
 only_kept_differs(DpVersioning *v, struct varlena *a, struct varlena *b)
 {
 	List *paths = dp_versioning_left_out(v);
 
-	return paths != NIL && identical(dp_versioning_bare(paths, a), dp_versioning_bare(paths, b));
+	return paths != NIL &&
+		   dp_same_bytes(dp_versioning_bare(paths, a), dp_versioning_bare(paths, b));
 }
 
 /*
@@ -695,9 +688,7 @@ leaves_out_kept(DpVersioning *v, const DpKey *key, int64 revision)
 	{
 		text *list = DatumGetTextPP(PointerGetDatum(r.kept));
 
-		right =
-			VARSIZE_ANY_EXHDR(list) == VARSIZE_ANY_EXHDR(v->left_out_list) &&
-			memcmp(VARDATA_ANY(list), VARDATA_ANY(v->left_out_list), VARSIZE_ANY_EXHDR(list)) == 0;
+		right = dp_same_bytes(list, v->left_out_list);
 	}
 	dp_revisions_close(&store);
 	return right;
@@ -748,7 +739,7 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 		return trigdata->tg_newtuple; /* the table lets the column be null */
 	dp_key_of_tuple(v->decl, trigdata->tg_newtuple, desc, &new_key);
 	key_changes = !dp_key_identical(v->decl, &old_key, &new_key);
-	if (before != NULL && !key_changes && identical(before, after))
+	if (before != NULL && !key_changes && dp_same_bytes(before, after))
 		return trigdata->tg_newtuple;
 
 	dp_versioning_require(v);
@@ -783,7 +774,7 @@ before_update(DpVersioning *v, TriggerData *trigdata)
 				if (same == NULL)
 					same = after;
 			}
-			if (identical(before, same) ||
+			if (dp_same_bytes(before, same) ||
 				(only_kept_differs(v, before, same) && leaves_out_kept(v, &old_key, number)) ||
 				is_part_of_write(v, &old_key, number))
 			{
@@ -910,7 +901,7 @@ after_update(DpVersioning *v, TriggerData *trigdata)
 			after_insert(v, trigdata->tg_newtuple, desc, &new_key);
 		return;
 	}
-	if (identical(before, after))
+	if (dp_same_bytes(before, after))
 		return;
 	had_number = dp_versioning_number(v, before, &old_number);
 	if (had_number == dp_versioning_number(v, after, &number) &&

@@ -354,16 +354,6 @@ append_level(DpBuilder *b, const char *name, const DpValue *values, const int64 
 
 /* ---------------------------------------------------------------- templates */
 
-/* Whether an argument is the one that was copied. */
-static bool
-same_argument(struct varlena *copy, struct varlena *argument)
-{
-	if (copy == NULL || argument == NULL)
-		return copy == argument;
-	return VARSIZE_ANY_EXHDR(copy) == VARSIZE_ANY_EXHDR(argument) &&
-		   memcmp(VARDATA_ANY(copy), VARDATA_ANY(argument), VARSIZE_ANY_EXHDR(copy)) == 0;
-}
-
 /* Whether two documents have the same names of fields. */
 static bool
 same_fields(struct varlena *a, struct varlena *b)
@@ -493,8 +483,8 @@ dp_bucket_document_sql(PG_FUNCTION_ARGS)
 	if (cache == NULL)
 		cache = fcinfo->flinfo->fn_extra =
 			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(DocumentCache));
-	if (cache->document == NULL || !same_argument(cache->template, template) ||
-		!same_fields(cache->group, group) || !same_argument(cache->names, names) ||
+	if (cache->document == NULL || !dp_same_bytes(cache->template, template) ||
+		!same_fields(cache->group, group) || !dp_same_bytes(cache->names, names) ||
 		cache->exclusive != exclusive || cache->of_documents != of_documents)
 	{
 		MemoryContext old = cache->context;
