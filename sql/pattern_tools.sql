@@ -431,6 +431,11 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_refuse_kept(regclass, text, text, text[]) IS
   'error 22023 for fields that another declaration of the table keeps in documents of that column';
 
+CREATE FUNCTION docpatterns._pattern_kept_paths(pattern text, options bson) RETURNS text[]
+  AS 'MODULE_PATHNAME', 'dp_pattern_kept_paths' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._pattern_kept_paths(text, bson) IS
+  'paths of the fields that a pattern keeps, by its table of options';
+
 -- A pattern may have a function _<pattern>_verify(regclass, bson) for what options have in common.
 CREATE FUNCTION docpatterns._pattern_verify(rel regclass, pattern text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

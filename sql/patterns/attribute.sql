@@ -102,14 +102,6 @@ $$;
 COMMENT ON FUNCTION docpatterns._attribute_verify(regclass, bson) IS
   'error 22023 for options of the attribute pattern that do not fit each other';
 
-CREATE FUNCTION docpatterns._attribute_kept_paths(options bson) RETURNS SETOF text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@.bson_get_text($1, 'into_field')
-  UNION ALL
-  SELECT e::pg_catalog.text FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) 'paths'::text) e
-$$;
-COMMENT ON FUNCTION docpatterns._attribute_kept_paths(bson) IS 'paths of the array and of the listed fields of a declaration';
-
 -- The options together with what a pattern must leave alone: the fields that other declarations of the table keep, or go by.
 CREATE FUNCTION docpatterns._attribute_full_options(rel regclass, name text, options bson) RETURNS bson
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$

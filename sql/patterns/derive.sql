@@ -47,8 +47,7 @@ BEGIN
     RETURN QUERY EXECUTE format('SELECT p FROM docpatterns.%I($1) AS p', '_' || pattern || '_kept_paths') USING options;
     RETURN;
   END IF;
-  RETURN QUERY SELECT @extschema@.bson_get_text(options, o)
-    FROM unnest(ARRAY['field', 'flag', 'count_field', 'into_field']) AS o WHERE @extschema@.bson_typeof(options, o) = 'string';
+  RETURN QUERY SELECT unnest(docpatterns._pattern_kept_paths(pattern, options));
   IF pattern = 'computed' THEN
     RETURN QUERY SELECT format('"%s"', replace(k, '"', '""'))
       FROM @extschema@.bson_keys((options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson) AS k;

@@ -90,12 +90,6 @@ $$;
 COMMENT ON FUNCTION docpatterns._relationship_verify(regclass, bson) IS
   'error 22023 unless the paths of a relationship can have arrays of ids';
 
-CREATE FUNCTION docpatterns._relationship_kept_paths(options bson) RETURNS SETOF text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@.bson_get_text($1, 'field')
-$$;
-COMMENT ON FUNCTION docpatterns._relationship_kept_paths(bson) IS 'paths of the fields that a relationship keeps in the table that has its declaration';
-
 -- Who names a document that is not there yet has to be found when it comes.
 CREATE FUNCTION docpatterns._relationship_create_indexes(a regclass, b regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -107,10 +107,6 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_known(regclass, text) IS 'whether a table has a schema versioning declaration of that name';
 
-CREATE FUNCTION docpatterns._schema_versioning_kept_paths(options bson) RETURNS SETOF text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$ SELECT @extschema@.bson_get_text($1, 'field') $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_kept_paths(bson) IS 'the field with the version';
-
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
 -- Views and functions begin with the name of the table, unless it is so long that those of another table would be called the same.

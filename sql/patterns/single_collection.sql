@@ -130,12 +130,6 @@ $$;
 COMMENT ON FUNCTION docpatterns._single_collection_verify(regclass, bson) IS
   'error 22023 unless the options of a single collection fit each other';
 
-CREATE FUNCTION docpatterns._single_collection_kept_paths(options bson) RETURNS SETOF text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce(@extschema@.bson_get_text($1, 'related_field'), @extschema@.bson_get_text($1, 'key_field'))
-$$;
-COMMENT ON FUNCTION docpatterns._single_collection_kept_paths(bson) IS 'paths of the fields that a single collection keeps';
-
 -- Expressions and paths of the indexes.
 CREATE FUNCTION docpatterns._single_collection_index_parts(rel regclass, options bson, OUT base text, OUT doc text, OUT identity text, OUT shown text, OUT paths text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$

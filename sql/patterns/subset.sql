@@ -138,12 +138,6 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_create_index(regclass, text) IS 'makes the index that a subset pattern needs on its source, unless there is one';
 
-CREATE FUNCTION docpatterns._subset_kept_paths(options bson) RETURNS SETOF text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT p FROM unnest(ARRAY[@extschema@.bson_get_text($1, 'field'), @extschema@.bson_get_text($1, 'count_field')]) p WHERE p IS NOT NULL
-$$;
-COMMENT ON FUNCTION docpatterns._subset_kept_paths(bson) IS 'paths of the fields that a subset pattern keeps';
-
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
 -- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" one of
@@ -466,7 +460,7 @@ DECLARE
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'subset' AND d.name = _subset_disable.name;
-  gone := ARRAY(SELECT k FROM docpatterns._subset_kept_paths(o) k WHERE k <> ALL (docpatterns._pattern_own_paths(o)));
+  gone := ARRAY(SELECT k FROM docpatterns._derive_kept_paths('subset', o) k WHERE k <> ALL (docpatterns._pattern_own_paths(o)));
   SELECT q.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) q;
   PERFORM docpatterns._derive_drop(rel, 'subset', name);
   IF NOT keep_data THEN

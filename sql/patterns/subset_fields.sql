@@ -37,12 +37,6 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION docpatterns._subset_fields_cold(bson) IS 'paths of the cold fields of a declaration';
 
-CREATE FUNCTION docpatterns._subset_fields_kept_paths(options bson) RETURNS SETOF text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT unnest(docpatterns._subset_fields_cold($1))
-$$;
-COMMENT ON FUNCTION docpatterns._subset_fields_kept_paths(bson) IS 'paths of the cold fields of a declaration';
-
 CREATE FUNCTION docpatterns._subset_fields_create_side(rel regclass, doc_column text, name text, pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_create_side($1, $2, 'subset_fields', $3, $4, format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, $3, 'cold')),

@@ -64,12 +64,6 @@ $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_verify(regclass, bson) IS
   'error 22023 for fields of documents on a tree that do not fit each other';
 
-CREATE FUNCTION docpatterns._tree_attach_kept_paths(options bson) RETURNS SETOF text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._tree_kept_paths($1)
-$$;
-COMMENT ON FUNCTION docpatterns._tree_attach_kept_paths(bson) IS 'paths of the fields that the pattern keeps in documents that hang on a tree';
-
 CREATE FUNCTION docpatterns._tree_attach_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -46,12 +46,6 @@ COMMENT ON FUNCTION versioning_enable(regclass, text, text, bigint, boolean, boo
   '22004, 22023 options that do not fit or a second history of a column, 55000 another value in '
   'the field, 42710 the name exists, 42501 unless the caller owns the table';
 
-CREATE FUNCTION docpatterns._versioning_kept_paths(options bson) RETURNS SETOF text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@.bson_get_text($1, 'revision_field')
-$$;
-COMMENT ON FUNCTION docpatterns._versioning_kept_paths(bson) IS 'path of the field that the versioning pattern keeps';
-
 CREATE FUNCTION docpatterns._versioning_verify(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "utils/varlena.h"
@@ -39,6 +40,7 @@ static const uint8 stored[] = {
 	[DP_OPTION_SCHEMA] = DP_TYPE_DOCUMENT, [DP_OPTION_ANY] = 0,
 };
 
+static ArrayBuildState *add_text(ArrayBuildState *texts, const DpValue *value);
 static const DpOption *options_of(const char *pattern);
 static const DpOption *
 require_option(const char *pattern, const DpOption *options, const char *name);
@@ -99,6 +101,48 @@ dp_pattern_options(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(complete(options, result, alter ? given : NULL));
 }
 
+/*
+ * _pattern_kept_paths(pattern text, options bson) -> text[]
+ *
+ * The paths that options flagged DP_KEPT have.
+ */
+DP_FUNCTION(dp_pattern_kept_paths);
+Datum
+dp_pattern_kept_paths(PG_FUNCTION_ARGS)
+{
+	const DpOption *option = options_of(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	struct varlena *options = DP_GETARG_VARLENA(1);
+	ArrayBuildState *paths = initArrayResult(TEXTOID, CurrentMemoryContext, false);
+	DpValue value;
+	DpIter iter;
+
+	for (; option->name != NULL; option++)
+	{
+		if ((option->flags & DP_KEPT) == 0 || !has_option(options, option->name, &value))
+			continue;
+		if (value.type == DP_TYPE_STRING)
+			paths = add_text(paths, &value);
+		if (value.type != DP_TYPE_ARRAY)
+			continue;
+		dp_iter_init_value(&iter, &value);
+		while (dp_iter_next_value(&iter, &value))
+		{
+			if (value.type == DP_TYPE_STRING)
+				paths = add_text(paths, &value);
+		}
+	}
+	PG_RETURN_DATUM(makeArrayResult(paths, CurrentMemoryContext));
+}
+
+static ArrayBuildState *
+add_text(ArrayBuildState *texts, const DpValue *value)
+{
+	return accumArrayResult(texts,
+							PointerGetDatum(cstring_to_text_with_len(DP_STRING_DATA(value),
+																	 DP_STRING_LEN(value))),
+							false, TEXTOID, CurrentMemoryContext);
+}
+
 void
 dp_options_read(DpDecl *decl, void *state)
 {
@@ -129,7 +173,7 @@ dp_options_read(DpDecl *decl, void *state)
 	MemoryContextSwitchTo(old);
 }
 
-/* The table of a pattern. */
+/* The table of a pattern; of what all patterns have if there is none of that name. */
 static const DpOption *
 options_of(const char *pattern)
 {
@@ -140,8 +184,7 @@ options_of(const char *pattern)
 		if (strcmp(p->pattern, pattern) == 0)
 			return p->options;
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no pattern \"%s\"", pattern)));
+	return common;
 }
 
 /* The option of that name; INVALID_PARAMETER_VALUE, with one that is like it, if there is none. */

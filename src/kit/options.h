@@ -33,6 +33,7 @@ typedef enum DpOptionType
 						*/
 #define DP_ALTERABLE 2 /* pattern_alter() changes it */
 #define DP_ONE_OF 4    /* of these exactly one is given; it takes the place of another one */
+#define DP_KEPT 8      /* a path, or paths, of what the pattern keeps: others leave it alone */
 
 typedef struct DpOption
 {

@@ -1,7 +1,7 @@
 -- The contract of the verbs that are the same for all patterns, and that pattern_check finds whatever is wrong.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(113);
+SELECT plan(122);
 
 SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('pattern_list', 'setof pattern_declaration'), ('pattern_check', 'setof pattern_violation'), ('pattern_repair', 'bigint'),
   ('pattern_alter', 'void'), ('pattern_disable', 'bigint'), ('pattern_whole', 'bson')) AS v (f, r);
@@ -19,6 +19,13 @@ SELECT results_eq($$SELECT rel::text, pattern, name, (options ->> 'threshold')::
 SELECT ok(NOT bool_or(options ? 'pair' OR options ? 'name'), 'listed without what is not an option') FROM pattern_list();
 SELECT throws_ok(format('SELECT %s', call), '22023', NULL, 'which one? ' || call) FROM unnest(ARRAY['pattern_repair(''t'')', 'pattern_disable(''t'')', 'outlier_count(''t'', 1)']) call;
 SELECT throws_ok('CALL pattern_build(''t'')', '22023', NULL, 'which one? pattern_build');
+SELECT throws_ok(format('SELECT pattern_alter(''t'', ''a'', %L)', changes), state, message, changes) FROM (VALUES
+  ('{treshold: 5}', '22023', 'the outlier pattern has no option "treshold"'), ('{threshold: 0}', '22023', 'threshold must be at least 1, not 0'),
+  ('{chunk: 1000001}', '22023', 'chunk must be between 1 and 1000000, not 1000001'), ('{threshold: "5"}', '22023', 'threshold must be of type int, not string'),
+  ('{mode: "lazy"}', '22023', 'mode must be "immediate" or "deferred", not "lazy"'), ('{threshold: null}', '22004', 'threshold must not be null'),
+  ('{field: "b"}', '22023', 'option "field" of the outlier pattern cannot be changed')) AS v (changes, state, message);
+SELECT throws_ok($$SELECT outlier_enable('t', 'c', 3, flag => 'n.x')$$, '22023', 'field "n.x" of table public.t is kept by the outlier pattern "a" already', 'a field of another declaration');
+SELECT throws_ok($$SELECT outlier_enable('t', 'c', 3, flag => 'c.x')$$, '22023', 'fields "c" and "c.x" must be different, and neither inside the other', 'a field inside another one');
 SELECT is(pattern_whole(NULL, 't', 1), NULL, 'no document');
 SELECT is(pattern_whole('{x: 1}', 't', 99)::text, '{"x": 1}', 'a document that is not split is not looked up');
 SELECT is(pattern_whole('{has_extras: true}', 't', 99)::text, '{"has_extras": true}', 'a row that does not exist');

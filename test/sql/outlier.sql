@@ -51,6 +51,8 @@ INSERT INTO books_customers_purchased_extras VALUES ('1', 0, 1, false, '[1]');
 -- What is declared, and that it is true.
 SELECT rel, pattern, name, options ->> 'threshold' AS threshold, options ->> 'flag' AS flag FROM pattern_list('books');
 SELECT * FROM pattern_check('books');
+SELECT pattern_alter('books', 'customers_purchased', '{treshold: 2}');
+SELECT pattern_alter('books', 'customers_purchased', '{threshold: 0}');
 SELECT pattern_alter('books', 'customers_purchased', '{threshold: 2}');
 CALL pattern_build('books');
 SELECT doc FROM books ORDER BY _id;

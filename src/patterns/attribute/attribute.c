@@ -219,10 +219,10 @@ attribute_settle(DpDecl *decl, const DpKey *key)
 
 /* How they go together: dp_attribute_compile() */
 const DpOption dp_attribute_options[] = {
-	{ "into_field", DP_OPTION_PATH, DP_REQUIRED | DP_ALTERABLE },
+	{ "into_field", DP_OPTION_PATH, DP_REQUIRED | DP_ALTERABLE | DP_KEPT },
 	{ "pattern", DP_OPTION_TEXT, DP_ONE_OF | DP_ALTERABLE },
 	{ "prefix", DP_OPTION_TEXT, DP_ONE_OF | DP_ALTERABLE },
-	{ "paths", DP_OPTION_PATHS, DP_ONE_OF | DP_ALTERABLE },
+	{ "paths", DP_OPTION_PATHS, DP_ONE_OF | DP_ALTERABLE | DP_KEPT },
 	{ "name_field", DP_OPTION_TEXT, DP_ALTERABLE },
 	{ "value_field", DP_OPTION_TEXT, DP_REQUIRED | DP_ALTERABLE },
 	{ "qualifiers", DP_OPTION_DOCUMENT, DP_ALTERABLE },

@@ -55,12 +55,12 @@ static List *method_split(DpDecl *decl);
 static char *split_search(const DpSplitField *field, const char *values);
 
 const DpOption dp_outlier_options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpOutlier, field) },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpOutlier, field) },
 	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpOutlier, pair) },
 	{ "threshold", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1),
 	  DP_INTO(DpOutlier, threshold) },
-	{ "flag", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpOutlier, flag) },
-	{ "count_field", DP_OPTION_PATH, DP_INTO(DpOutlier, count) },
+	{ "flag", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpOutlier, flag) },
+	{ "count_field", DP_OPTION_PATH, DP_KEPT, DP_INTO(DpOutlier, count) },
 	{ "chunk", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1, DP_OUTLIER_MAX_CHUNK),
 	  DP_INTO(DpOutlier, chunk) },
 	{ "keep", DP_OPTION_INT, DP_ALTERABLE, DP_INT_FROM(0),

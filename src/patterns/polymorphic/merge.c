@@ -83,7 +83,7 @@ static void refuse_write(DpDecl *decl, const char *what) pg_attribute_noreturn()
 static DpDerivation *merge_argument(FunctionCallInfo fcinfo);
 
 const DpOption dp_polymorphic_merge_options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Merge, field_path) },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(Merge, field_path) },
 	{ "merge_on", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Merge, on) },
 	{ "target_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Merge, target_field) },
 	{ "is_array", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE, DP_INTO(Merge, is_array) },

@@ -46,7 +46,7 @@ static void reference_settle_note(DpDecl *decl, const DpValue *id);
 static bool settle_row(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete);
 
 const DpOption dp_reference_options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpReference, field) },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpReference, field) },
 	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpReference, pair) },
 	{ "id_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpReference, id_field) },
 	{ "live", DP_OPTION_PATHS, DP_REQUIRED | DP_ALTERABLE },

@@ -142,7 +142,7 @@ methods_settle(DpDecl *decl, const DpKey *key)
 }
 
 const DpOption dp_schema_versioning_options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT },
 	{ "current", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1) },
 	{ "write", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("upgrade", "accept") },
 	{ "type", DP_OPTION_TEXT, DP_ALTERABLE },

@@ -803,7 +803,7 @@ methods_split(DpDecl *decl)
 }
 
 const DpOption dp_subset_fields_options[] = {
-	{ "cold", DP_OPTION_PATHS, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1) }, { NULL }
+	{ "cold", DP_OPTION_PATHS, DP_REQUIRED | DP_ALTERABLE | DP_KEPT, DP_INT_FROM(1) }, { NULL }
 };
 
 const DpPatternMethods dp_subset_fields_methods = { PATTERN,      methods_is_split, methods_whole,

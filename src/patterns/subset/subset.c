@@ -89,7 +89,7 @@ static struct varlena *copy_field(DpPath *path, struct varlena *from, struct var
 static DpValue empty_array(void);
 
 const DpOption dp_subset_options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpSubset, field) },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpSubset, field) },
 	{ "on_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpSubset, link),
 	  DP_TEXT_INTO(DpSubset, on_field) },
 	{ "order_by", DP_OPTION_ORDER, DP_REQUIRED | DP_ALTERABLE },
@@ -97,7 +97,7 @@ const DpOption dp_subset_options[] = {
 	  DP_INTO(DpSubset, keep) },
 	{ "fields", DP_OPTION_DOCUMENT, DP_ALTERABLE },
 	{ "filter", DP_OPTION_FILTER, DP_ALTERABLE },
-	{ "count_field", DP_OPTION_PATH, DP_INTO(DpSubset, count) },
+	{ "count_field", DP_OPTION_PATH, DP_KEPT, DP_INTO(DpSubset, count) },
 	{ "count_mode", DP_OPTION_WORD, DP_ALTERABLE, DP_WORDS("immediate", "deferred"),
 	  .with = "count_field", .dflt = "immediate", DP_INTO(DpSubset, count_deferred) },
 	{ "element", DP_OPTION_DOCUMENT }, /* written by subset_split() */

@@ -85,7 +85,7 @@ static struct varlena *method_keep(DpDecl *decl, struct varlena *stored, struct 
 static bool method_settle(DpDecl *decl, const DpKey *key);
 
 const DpOption dp_versioning_options[] = {
-	{ "revision_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpVersioning, field) },
+	{ "revision_field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpVersioning, field) },
 	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpVersioning, pair) },
 	{ "second_pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpVersioning, second_pair) },
 	{ "storage", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("delta", "full"),
