@@ -71,7 +71,8 @@ COMMENT ON OPERATOR -> (bson, text) IS 'the field that the dotted path leads to'
 CREATE OPERATOR -> (LEFTARG = bson, RIGHTARG = int, FUNCTION = bson_get);
 COMMENT ON OPERATOR -> (bson, int) IS 'the field of a document whose name is this number';
 CREATE OPERATOR -> (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_get);
-COMMENT ON OPERATOR -> (bson_value, text) IS 'the field that the dotted path leads to inside a document or an array';
+COMMENT ON OPERATOR -> (bson_value, text) IS
+  'the field that the dotted path leads to inside a document or an array';
 CREATE OPERATOR -> (LEFTARG = bson_value, RIGHTARG = int, FUNCTION = bson_get);
 COMMENT ON OPERATOR -> (bson_value, int) IS 'the element of an array';
 
@@ -80,18 +81,22 @@ COMMENT ON OPERATOR ->> (bson, text) IS 'the field that the dotted path leads to
 CREATE OPERATOR ->> (LEFTARG = bson, RIGHTARG = int, FUNCTION = bson_get_text);
 COMMENT ON OPERATOR ->> (bson, int) IS 'the field of a document whose name is this number, as text';
 CREATE OPERATOR ->> (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_get_text);
-COMMENT ON OPERATOR ->> (bson_value, text) IS 'the field that the dotted path leads to inside a document or an array, as text';
+COMMENT ON OPERATOR ->> (bson_value, text) IS
+  'the field that the dotted path leads to inside a document or an array, as text';
 CREATE OPERATOR ->> (LEFTARG = bson_value, RIGHTARG = int, FUNCTION = bson_get_text);
 COMMENT ON OPERATOR ->> (bson_value, int) IS 'the element of an array, as text';
 
 CREATE OPERATOR #> (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_get);
-COMMENT ON OPERATOR #> (bson, text[]) IS 'the field that the parts of the path lead to, each taken as it is';
+COMMENT ON OPERATOR #> (bson, text[]) IS
+  'the field that the parts of the path lead to, each taken as it is';
 CREATE OPERATOR #> (LEFTARG = bson_value, RIGHTARG = text[], FUNCTION = bson_get);
-COMMENT ON OPERATOR #> (bson_value, text[]) IS 'what the parts of the path lead to inside a document or an array';
+COMMENT ON OPERATOR #> (bson_value, text[]) IS
+  'what the parts of the path lead to inside a document or an array';
 CREATE OPERATOR #>> (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_get_text);
 COMMENT ON OPERATOR #>> (bson, text[]) IS 'the field that the parts of the path lead to, as text';
 CREATE OPERATOR #>> (LEFTARG = bson_value, RIGHTARG = text[], FUNCTION = bson_get_text);
-COMMENT ON OPERATOR #>> (bson_value, text[]) IS 'what the parts of the path lead to inside a document or an array, as text';
+COMMENT ON OPERATOR #>> (bson_value, text[]) IS
+  'what the parts of the path lead to inside a document or an array, as text';
 
 CREATE FUNCTION bson_exists(doc bson, path text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_exists' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -113,7 +118,8 @@ COMMENT ON FUNCTION bson_exists_all(bson, text[]) IS
 CREATE OPERATOR ? (LEFTARG = bson, RIGHTARG = text, FUNCTION = bson_exists, RESTRICT = docpatterns.bson_existssel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (bson, text) IS 'whether the dotted path leads to anything';
 CREATE OPERATOR ? (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_exists, RESTRICT = matchingsel, JOIN = matchingjoinsel);
-COMMENT ON OPERATOR ? (bson_value, text) IS 'whether the dotted path leads to anything inside a document or an array';
+COMMENT ON OPERATOR ? (bson_value, text) IS
+  'whether the dotted path leads to anything inside a document or an array';
 CREATE OPERATOR ?| (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_exists_any, RESTRICT = docpatterns.bson_existssel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (bson, text[]) IS 'whether any of the paths leads to anything';
 CREATE OPERATOR ?& (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_exists_all, RESTRICT = docpatterns.bson_existssel, JOIN = matchingjoinsel);
@@ -121,24 +127,32 @@ COMMENT ON OPERATOR ?& (bson, text[]) IS 'whether all of the paths lead to somet
 
 CREATE FUNCTION bson_typeof(value bson_value) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_value_typeof' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_typeof(bson_value) IS 'MongoDB''s name of the type: double, string, object, array, binData, undefined, objectId, bool, date, null, regex, dbPointer, javascript, symbol, javascriptWithScope, int, timestamp, long, decimal, minKey or maxKey';
+COMMENT ON FUNCTION bson_typeof(bson_value) IS
+  'MongoDB''s name of the type: double, string, object, array, binData, undefined, objectId, bool, '
+  'date, null, regex, dbPointer, javascript, symbol, javascriptWithScope, int, timestamp, long, '
+  'decimal, minKey or maxKey';
 CREATE FUNCTION bson_typeof(doc bson, path text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_typeof' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_typeof(bson, text) IS 'the type of what the dotted path leads to; NULL if there is nothing';
+COMMENT ON FUNCTION bson_typeof(bson, text) IS
+  'the type of what the dotted path leads to; NULL if there is nothing';
 
 CREATE FUNCTION bson_size(doc bson) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bson_size' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_size(bson) IS 'bytes of the document; known without reading it';
 CREATE FUNCTION bson_size(value bson_value) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bson_value_size' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_size(bson_value) IS 'bytes of the value as it stands in a document; known without reading it';
+COMMENT ON FUNCTION bson_size(bson_value) IS
+  'bytes of the value as it stands in a document; known without reading it';
 
 CREATE FUNCTION bson_array_length(value bson_value) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bson_array_length' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_array_length(bson_value) IS 'the number of elements of an array; an error 42804 for anything else';
+COMMENT ON FUNCTION bson_array_length(bson_value) IS
+  'the number of elements of an array; an error 42804 for anything else';
 CREATE FUNCTION bson_array_length(doc bson, path text) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bson_array_length_path' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_array_length(bson, text) IS 'the number of elements of the array that the dotted path leads to; NULL if there is nothing, an error 42804 for anything else';
+COMMENT ON FUNCTION bson_array_length(bson, text) IS
+  'the number of elements of the array that the dotted path leads to; NULL if there is nothing, an '
+  'error 42804 for anything else';
 
 CREATE FUNCTION bson_values(doc bson, path text) RETURNS SETOF bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_values' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 10;

@@ -9,7 +9,8 @@ CREATE FUNCTION docpatterns.bson_accumulate_step(internal, bson, bson) RETURNS i
   AS 'MODULE_PATHNAME', 'dp_bson_accumulate_step' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
 CREATE FUNCTION docpatterns.bson_accumulate_step(internal, bson, bson, bson) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_accumulate_step' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
-CREATE FUNCTION docpatterns.bson_accumulate_step(internal, bson, bson, bson, bson_value) RETURNS internal
+CREATE FUNCTION docpatterns.bson_accumulate_step(internal, bson, bson, bson, bson_value)
+  RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_accumulate_step' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
 CREATE FUNCTION docpatterns.bson_accumulate_combine(internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_accumulate_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -45,12 +46,14 @@ CREATE AGGREGATE bson_accumulate(doc bson, fields bson, order_by bson, key bson_
 COMMENT ON AGGREGATE bson_accumulate(bson, bson, bson, bson_value) IS
   'The same with a key that orders equal documents';
 
-CREATE FUNCTION bson_accumulate_set(target bson, fields bson, docs bson[], order_by bson DEFAULT NULL) RETURNS bson
+CREATE FUNCTION bson_accumulate_set(target bson, fields bson, docs bson[],
+  order_by bson DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_accumulate_set' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bson_accumulate_set(bson, bson, bson[], bson) IS
   'The target document with the totals of the documents as its fields; NULL if target or fields is';
 
-CREATE FUNCTION bson_accumulate_change(target bson, fields bson, added bson[], removed bson[] DEFAULT NULL, order_by bson DEFAULT NULL) RETURNS bson
+CREATE FUNCTION bson_accumulate_change(target bson, fields bson, added bson[],
+  removed bson[] DEFAULT NULL, order_by bson DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_accumulate_change' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bson_accumulate_change(bson, bson, bson[], bson[], bson) IS
   'The target document, whose fields bson_accumulate_set made, after documents were added and '

@@ -37,9 +37,11 @@ CREATE FUNCTION docpatterns.bson_value_larger(bson_value, bson_value) RETURNS bs
 CREATE AGGREGATE min(bson_value) (
   SFUNC = docpatterns.bson_value_smaller, STYPE = bson_value, COMBINEFUNC = docpatterns.bson_value_smaller, SORTOP = <, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE min(bson_value) IS 'the least value in MongoDB''s order across types; an index on the value answers it';
+COMMENT ON AGGREGATE min(bson_value) IS
+  'the least value in MongoDB''s order across types; an index on the value answers it';
 
 CREATE AGGREGATE max(bson_value) (
   SFUNC = docpatterns.bson_value_larger, STYPE = bson_value, COMBINEFUNC = docpatterns.bson_value_larger, SORTOP = >, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE max(bson_value) IS 'the greatest value in MongoDB''s order across types; an index on the value answers it';
+COMMENT ON AGGREGATE max(bson_value) IS
+  'the greatest value in MongoDB''s order across types; an index on the value answers it';

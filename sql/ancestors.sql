@@ -1,17 +1,24 @@
--- Lists of ancestors: in arrays, in BSON arrays and in documents. The functions behind it are in src/types/tree/ancestors.c.
--- tree_is_below() is inlined, so that the planner sees an operator that an index serves. The operators are qualified: where
--- intarray is installed, a bare @> is its own, which no index of the arrays serves that others have made.
+-- Lists of ancestors: in arrays, in BSON arrays and in documents. The functions behind it are in
+-- src/types/tree/ancestors.c. tree_is_below() is inlined, so that the planner sees an operator that
+-- an index serves. The operators are qualified: where intarray is installed, a bare @> is its own,
+-- which no index of the arrays serves that others have made.
 
--- Ids are of types whose conversion depends on nothing, or are compared as the text that they are shown as.
+-- Ids are of types whose conversion depends on nothing, or are compared as the text that they are
+-- shown as.
 CREATE FUNCTION docpatterns._tree_node(anynonarray) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_to_bson' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._tree_node(anynonarray) IS 'internal: to_bson for the ids of nodes, which the planner may compute';
+COMMENT ON FUNCTION docpatterns._tree_node(anynonarray) IS
+  'internal: to_bson for the ids of nodes, which the planner may compute';
 CREATE FUNCTION docpatterns._tree_below_filter(path text, node text) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_tree_below_filter' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._tree_below_filter(text, text) IS 'internal: the filter {path: {$eq: node}}; NULL for a node that is null; error 22023 for a path that filters cannot spell';
+COMMENT ON FUNCTION docpatterns._tree_below_filter(text, text) IS
+  'internal: the filter {path: {$eq: node}}; NULL for a node that is null; error 22023 for a path '
+  'that filters cannot spell';
 CREATE FUNCTION docpatterns._tree_below_filter(path text, node anynonarray) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_tree_below_filter' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._tree_below_filter(text, anynonarray) IS 'internal: the filter {path: {$eq: node}}; NULL for a node that is null; error 22023 for a path that filters cannot spell';
+COMMENT ON FUNCTION docpatterns._tree_below_filter(text, anynonarray) IS
+  'internal: the filter {path: {$eq: node}}; NULL for a node that is null; error 22023 for a path '
+  'that filters cannot spell';
 
 CREATE FUNCTION tree_is_below(ancestors anycompatiblearray, node anycompatible) RETURNS bool
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[$2] $$;

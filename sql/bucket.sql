@@ -1,4 +1,5 @@
--- Buckets: the type, spans of time, aggregates and what reads a bucket. The functions are in src/types/bucket/.
+-- Buckets: the type, spans of time, aggregates and what reads a bucket. The functions are in
+-- src/types/bucket/.
 
 -- The type -----------------------------------------------------------------------------------------------------------------
 
@@ -6,13 +7,18 @@ CREATE TYPE bucket;
 
 CREATE FUNCTION docpatterns.bucket_in(cstring) RETURNS bucket
   AS 'MODULE_PATHNAME', 'dp_bucket_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bucket_in(cstring) IS 'the bucket that an Extended JSON document as bucket_out writes it spells; 22P02 for other text';
+COMMENT ON FUNCTION docpatterns.bucket_in(cstring) IS
+  'the bucket that an Extended JSON document as bucket_out writes it spells; 22P02 for other text';
 CREATE FUNCTION docpatterns.bucket_out(bucket) RETURNS cstring
   AS 'MODULE_PATHNAME', 'dp_bucket_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION docpatterns.bucket_out(bucket) IS 'the bucket as an Extended JSON document: its times and, for each column, type and values; the same whatever the settings of the session are; reads all of it; XX001 for corrupt bytes';
+COMMENT ON FUNCTION docpatterns.bucket_out(bucket) IS
+  'the bucket as an Extended JSON document: its times and, for each column, type and values; the '
+  'same whatever the settings of the session are; reads all of it; XX001 for corrupt bytes';
 CREATE FUNCTION docpatterns.bucket_recv(internal) RETURNS bucket
   AS 'MODULE_PATHNAME', 'dp_bucket_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION docpatterns.bucket_recv(internal) IS 'the bucket of the bytes that bucket_send wrote, checked down to the last value; 22P03 for anything else';
+COMMENT ON FUNCTION docpatterns.bucket_recv(internal) IS
+  'the bucket of the bytes that bucket_send wrote, checked down to the last value; 22P03 for '
+  'anything else';
 CREATE FUNCTION bucket_send(bucket) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_bucket_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bucket_send(bucket) IS 'The stored bytes of a bucket, its binary form';
@@ -23,21 +29,27 @@ CREATE TYPE bucket (
   -- packed already; uncompressed, its header is read without the rest
   STORAGE = external
 );
-COMMENT ON TYPE bucket IS 'many measurements of one group, packed by column, with count, first and last time and each column''s minimum, maximum and sum in front';
+COMMENT ON TYPE bucket IS
+  'many measurements of one group, packed by column, with count, first and last time and each '
+  'column''s minimum, maximum and sum in front';
 
 -- Equality, which DISTINCT, GROUP BY, IN and the replication of tables without a key ask for
 CREATE FUNCTION docpatterns.bucket_eq(bucket, bucket) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bucket_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
-COMMENT ON FUNCTION docpatterns.bucket_eq(bucket, bucket) IS 'whether two buckets have the same bytes, as those have that were packed from the same rows by the same version';
+COMMENT ON FUNCTION docpatterns.bucket_eq(bucket, bucket) IS
+  'whether two buckets have the same bytes, as those have that were packed from the same rows by '
+  'the same version';
 CREATE FUNCTION docpatterns.bucket_ne(bucket, bucket) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bucket_ne' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
-COMMENT ON FUNCTION docpatterns.bucket_ne(bucket, bucket) IS 'whether two buckets have different bytes';
+COMMENT ON FUNCTION docpatterns.bucket_ne(bucket, bucket) IS
+  'whether two buckets have different bytes';
 CREATE FUNCTION docpatterns.bucket_hash(bucket) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bucket_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
 COMMENT ON FUNCTION docpatterns.bucket_hash(bucket) IS 'hash of the bytes of a bucket';
 CREATE FUNCTION docpatterns.bucket_hash_extended(bucket, bigint) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
-COMMENT ON FUNCTION docpatterns.bucket_hash_extended(bucket, bigint) IS 'hash of 64 bits of the bytes of a bucket, with a seed';
+COMMENT ON FUNCTION docpatterns.bucket_hash_extended(bucket, bigint) IS
+  'hash of 64 bits of the bytes of a bucket, with a seed';
 
 CREATE OPERATOR = (
   LEFTARG = bucket, RIGHTARG = bucket, FUNCTION = docpatterns.bucket_eq, COMMUTATOR = =, NEGATOR = <>,
@@ -65,17 +77,29 @@ COMMENT ON FUNCTION bucket_fault(bytea) IS
 
 -- Spans of time ------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION bucket_start(width interval, ts timestamptz, origin timestamptz DEFAULT NULL, time_zone text DEFAULT 'UTC') RETURNS timestamptz
+CREATE FUNCTION bucket_start(width interval, ts timestamptz, origin timestamptz DEFAULT NULL,
+  time_zone text DEFAULT 'UTC') RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_bucket_start' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bucket_start(interval, timestamptz, timestamptz, text) IS 'the beginning of the span of that width that the time lies in, counted from the origin (Monday 2000-01-03 00:00, for months 2000-01-01) by the clock of the time zone; months and years by the calendar, days of 23 or 25 hours where the clock changes; NULL for NULL, an infinite time stays; 22023 for a width that is not positive or mixes months with days, and for an unknown zone';
-CREATE FUNCTION bucket_start(width interval, ts timestamp, origin timestamp DEFAULT NULL) RETURNS timestamp
+COMMENT ON FUNCTION bucket_start(interval, timestamptz, timestamptz, text) IS
+  'the beginning of the span of that width that the time lies in, counted from the origin (Monday '
+  '2000-01-03 00:00, for months 2000-01-01) by the clock of the time zone; months and years by the '
+  'calendar, days of 23 or 25 hours where the clock changes; NULL for NULL, an infinite time '
+  'stays; 22023 for a width that is not positive or mixes months with days, and for an unknown '
+  'zone';
+CREATE FUNCTION bucket_start(width interval, ts timestamp, origin timestamp DEFAULT NULL)
+  RETURNS timestamp
   AS 'MODULE_PATHNAME', 'dp_bucket_start_timestamp' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bucket_start(interval, timestamp, timestamp) IS 'the beginning of the span of that width that the time lies in, for times that know no zone, where every day has 24 hours; NULLs and errors as with zones';
+COMMENT ON FUNCTION bucket_start(interval, timestamp, timestamp) IS
+  'the beginning of the span of that width that the time lies in, for times that know no zone, '
+  'where every day has 24 hours; NULLs and errors as with zones';
 CREATE FUNCTION bucket_start(width interval, ts date, origin date DEFAULT NULL) RETURNS date
   AS 'MODULE_PATHNAME', 'dp_bucket_start_date' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bucket_start(interval, date, date) IS 'the beginning of the span of that width that the day lies in, as a date; NULLs and errors as for times, and 22023 unless the width is whole days or months';
+COMMENT ON FUNCTION bucket_start(interval, date, date) IS
+  'the beginning of the span of that width that the day lies in, as a date; NULLs and errors as '
+  'for times, and 22023 unless the width is whole days or months';
 
-CREATE FUNCTION bucket_starts(width interval, since timestamptz, until timestamptz, origin timestamptz DEFAULT NULL, time_zone text DEFAULT 'UTC') RETURNS SETOF timestamptz
+CREATE FUNCTION bucket_starts(width interval, since timestamptz, until timestamptz,
+  origin timestamptz DEFAULT NULL, time_zone text DEFAULT 'UTC') RETURNS SETOF timestamptz
   AS 'MODULE_PATHNAME', 'dp_bucket_starts' LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 1000;
 COMMENT ON FUNCTION bucket_starts(interval, timestamptz, timestamptz, timestamptz, text) IS
   'The beginnings of all spans from that of since, before until. Errors as bucket_start(), and '
@@ -195,7 +219,8 @@ CREATE FUNCTION bucket_max(b bucket, field text DEFAULT NULL) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bucket_max_field' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION bucket_max(bucket, text) IS
   'The greatest value of the field that is not null. Reads as bucket_min()';
-CREATE FUNCTION bucket_stddev(b bucket, field text DEFAULT NULL, population boolean DEFAULT false) RETURNS bson_value
+CREATE FUNCTION bucket_stddev(b bucket, field text DEFAULT NULL, population boolean DEFAULT false)
+  RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bucket_stddev' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bucket_stddev(bucket, text, boolean) IS
   'The standard deviation of the field''s numbers as a double, of a sample or a whole population; '
@@ -221,11 +246,13 @@ CREATE FUNCTION bucket_to_recordset(b bucket) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_to_recordset' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 100 COST 100;
 COMMENT ON FUNCTION bucket_to_recordset(bucket) IS
   'The measurements as rows of the columns that the query lists, as bucket_unpack';
-CREATE FUNCTION bucket_series(b bucket, width interval, field text DEFAULT NULL, since timestamptz DEFAULT NULL, until timestamptz DEFAULT NULL,
+CREATE FUNCTION bucket_series(b bucket, width interval, field text DEFAULT NULL,
+  since timestamptz DEFAULT NULL, until timestamptz DEFAULT NULL,
   fill text DEFAULT 'null', take text DEFAULT 'avg', origin timestamptz DEFAULT NULL, time_zone text DEFAULT 'UTC',
   OUT start timestamptz, OUT value bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_series' LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 100 COST 100;
-COMMENT ON FUNCTION bucket_series(bucket, interval, text, timestamptz, timestamptz, text, text, timestamptz, text) IS
+COMMENT ON FUNCTION bucket_series(bucket, interval, text, timestamptz, timestamptz, text, text,
+  timestamptz, text) IS
   'A row for each span from that of since (default: the first time), before until (default: after '
   'the last time): the field''s avg, sum, min, max, first, last or count. A span without values is '
   'NULL, or filled with the previous value (fill previous) or on the line between neighbours '

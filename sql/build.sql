@@ -1,9 +1,11 @@
--- Making documents and arrays out of SQL values. The functions are in src/bson/build.c and src/bson/merge.c.
+-- Making documents and arrays out of SQL values. The functions are in src/bson/build.c and
+-- src/bson/merge.c.
 
 CREATE FUNCTION bson_build(VARIADIC "any") RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_build' LANGUAGE C STABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bson_build(VARIADIC "any") IS
-  'document made of names and values in turn: bson_build(''a'', 1, ''b'', now()); names are text, values of any type; error 22023 for an odd number of arguments, 22004 for a null name';
+  'document made of names and values in turn: bson_build(''a'', 1, ''b'', now()); names are text, '
+  'values of any type; error 22023 for an odd number of arguments, 22004 for a null name';
 
 CREATE FUNCTION bson_build() RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_build_empty' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -20,7 +22,8 @@ COMMENT ON FUNCTION bson_array() IS 'the empty array';
 CREATE FUNCTION to_bson(anyelement) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_to_bson' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION to_bson(anyelement) IS
-  'SQL value of any type as a BSON value; NULL for NULL; error 22003 for a numeric of more than 34 digits, 22008 for an infinite date';
+  'SQL value of any type as a BSON value; NULL for NULL; error 22003 for a numeric of more than 34 '
+  'digits, 22008 for an infinite date';
 
 CREATE FUNCTION row_to_bson(record) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_row_to_bson' LANGUAGE C STABLE STRICT PARALLEL SAFE;
@@ -35,7 +38,8 @@ CREATE AGGREGATE bson_agg("any") (
   SFUNC = docpatterns.bson_agg_transfn, STYPE = internal, SSPACE = 1024, FINALFUNC = docpatterns.bson_agg_finalfn, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_agg("any") IS
-  'array of the values of all rows, in the order of the aggregate''s ORDER BY; NULL becomes null, no rows give NULL; error 54000 beyond the size limit';
+  'array of the values of all rows, in the order of the aggregate''s ORDER BY; NULL becomes null, '
+  'no rows give NULL; error 54000 beyond the size limit';
 
 CREATE FUNCTION docpatterns.bson_object_agg_transfn(internal, text, "any") RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_object_agg_transfn' LANGUAGE C STABLE PARALLEL SAFE;
@@ -48,10 +52,14 @@ CREATE AGGREGATE bson_object_agg(key text, value "any") (
   SFUNC = docpatterns.bson_object_agg_transfn, STYPE = internal, SSPACE = 2048, FINALFUNC = docpatterns.bson_merge_agg_finalfn, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_object_agg(text, "any") IS
-  'document of names and values of all rows; of rows with the same name the last value stays, at the place of the first; no rows give NULL; error 22004 for a null name, 54000 beyond the size limit';
+  'document of names and values of all rows; of rows with the same name the last value stays, at '
+  'the place of the first; no rows give NULL; error 22004 for a null name, 54000 beyond the size '
+  'limit';
 
 CREATE AGGREGATE bson_merge_agg(bson) (
   SFUNC = docpatterns.bson_merge_agg_transfn, STYPE = internal, SSPACE = 2048, FINALFUNC = docpatterns.bson_merge_agg_finalfn, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_merge_agg(bson) IS
-  'one document with the fields of all; of fields with the same name the last value stays, at the place of the first; NULL is passed over, no documents give NULL; error 54000 beyond the size limit';
+  'one document with the fields of all; of fields with the same name the last value stays, at the '
+  'place of the first; NULL is passed over, no documents give NULL; error 54000 beyond the size '
+  'limit';

@@ -1,9 +1,10 @@
--- Casts between bson_value and SQL types. The functions are in src/bson/cast.c and src/bson/cast_out.c.
+-- Casts between bson_value and SQL types. The functions are in src/bson/cast.c and
+-- src/bson/cast_out.c.
 --
 -- None is implicit: it would make 1 = 'a'::text legal in the whole database.
 
--- SQL values become BSON values in assignments. BSON values become SQL values where a cast is written:
--- null becomes NULL, anything that does not fit is an error.
+-- SQL values become BSON values in assignments. BSON values become SQL values where a cast is
+-- written: null becomes NULL, anything that does not fit is an error.
 DO $$
 DECLARE
   p record;

@@ -1,12 +1,16 @@
--- Collections: ordinary tables of documents. The trigger function is in src/patterns/collection/collection.c.
+-- Collections: ordinary tables of documents. The trigger function is in
+-- src/patterns/collection/collection.c.
 
 CREATE FUNCTION docpatterns.collection_set_id() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_collection_set_id' LANGUAGE C;
 COMMENT ON FUNCTION docpatterns.collection_set_id() IS
-  'trigger of collections, BEFORE INSERT OR UPDATE FOR EACH ROW: keeps the column _id equal to the document''s _id and gives one to documents that have none';
+  'trigger of collections, BEFORE INSERT OR UPDATE FOR EACH ROW: keeps the column _id equal to the '
+  'document''s _id and gives one to documents that have none';
 
--- What makes a table with the columns a collection. Not for users; it needs what ALTER TABLE and CREATE TRIGGER need.
-CREATE FUNCTION docpatterns._collection_attach(rel regclass, id_column name, doc_column name) RETURNS void
+-- What makes a table with the columns a collection. Not for users; it needs what ALTER TABLE and
+-- CREATE TRIGGER need.
+CREATE FUNCTION docpatterns._collection_attach(rel regclass, id_column name, doc_column name)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %s ADD CHECK (%I OPERATOR(@extschema@.=) (%I OPERATOR(@extschema@.->) ''_id''::text))',
@@ -18,7 +22,8 @@ $$;
 COMMENT ON FUNCTION docpatterns._collection_attach(regclass, name, name) IS
   'internal: adds the check and the trigger of a collection to a table that has the columns';
 
--- The caller's search_path decides where an unqualified name goes, so none is set here and everything else is qualified.
+-- The caller's search_path decides where an unqualified name goes, so none is set here and
+-- everything else is qualified.
 CREATE FUNCTION collection_create(name text, if_not_exists boolean DEFAULT false) RETURNS regclass
 LANGUAGE plpgsql VOLATILE STRICT AS $$
 DECLARE
@@ -63,7 +68,8 @@ COMMENT ON FUNCTION collection_create(text, boolean) IS
   'unless if_not_exists, 42809 it exists and is not a collection, 42602 or 22023 a bad name, 3F000 '
   'no such schema';
 
-CREATE FUNCTION bson_column_convert(rel regclass, target text, doc_column name DEFAULT NULL) RETURNS integer
+CREATE FUNCTION bson_column_convert(rel regclass, target text, doc_column name DEFAULT NULL)
+  RETURNS integer
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
   col record;

@@ -1,25 +1,33 @@
--- Calls for people who think in collections. Each builds one statement, with its values as parameters, and runs it as the
--- caller (src/mql/collection_calls.c). No search_path is set, because the caller's triggers and policies run inside; everything
--- is qualified instead.
+-- Calls for people who think in collections. Each builds one statement, with its values as
+-- parameters, and runs it as the caller (src/mql/collection_calls.c). No search_path is set,
+-- because the caller's triggers and policies run inside; everything is qualified instead.
 
-CREATE FUNCTION docpatterns._collection_query(rel regclass, filter bson, sort bson DEFAULT NULL, projection bson DEFAULT NULL, field text DEFAULT NULL,
+CREATE FUNCTION docpatterns._collection_query(rel regclass, filter bson, sort bson DEFAULT NULL,
+  projection bson DEFAULT NULL, field text DEFAULT NULL,
     update bson_value DEFAULT NULL, array_filters bson_value DEFAULT NULL, multi boolean DEFAULT false,
     OUT source text, OUT doc text, OUT conditions text, OUT operands bson_value[], OUT ordering text,
     OUT locate text, OUT located text, OUT locks boolean, OUT insertion text, OUT id text, OUT doc_column text, OUT change text, OUT holds boolean)
   AS 'MODULE_PATHNAME', 'dp_collection_query' LANGUAGE C STABLE;
-COMMENT ON FUNCTION docpatterns._collection_query(regclass, bson, bson, bson, text, bson_value, bson_value, boolean) IS
-  'internal: the parts of a statement on a relation: its name, the document, conditions ($1 filter, $2 operands), order, how one row is told from the others, how documents are inserted, and how split ones are changed; 22023 for an update that replaces several documents';
+COMMENT ON FUNCTION docpatterns._collection_query(regclass, bson, bson, bson, text, bson_value,
+  bson_value, boolean) IS
+  'internal: the parts of a statement on a relation: its name, the document, conditions ($1 '
+  'filter, $2 operands), order, how one row is told from the others, how documents are inserted, '
+  'and how split ones are changed; 22023 for an update that replaces several documents';
 
 CREATE FUNCTION docpatterns._collection_ticket() RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_collection_ticket' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION docpatterns._collection_ticket() IS 'internal: begins to count the documents that an update leaves alone';
+COMMENT ON FUNCTION docpatterns._collection_ticket() IS
+  'internal: begins to count the documents that an update leaves alone';
 CREATE FUNCTION docpatterns._collection_unchanged(ticket bigint) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_collection_unchanged' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._collection_unchanged(bigint) IS 'internal: how many documents the update with the ticket left alone';
+COMMENT ON FUNCTION docpatterns._collection_unchanged(bigint) IS
+  'internal: how many documents the update with the ticket left alone';
 -- The last of the conditions: nothing else may be asked of a document that was counted.
-CREATE FUNCTION docpatterns._collection_changes(doc bson, updated bson, ticket bigint) RETURNS boolean
+CREATE FUNCTION docpatterns._collection_changes(doc bson, updated bson, ticket bigint)
+  RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_collection_changes' LANGUAGE C VOLATILE STRICT COST 100;
-COMMENT ON FUNCTION docpatterns._collection_changes(bson, bson, bigint) IS 'internal: whether an update has changed the document; counts those that it has not';
+COMMENT ON FUNCTION docpatterns._collection_changes(bson, bson, bigint) IS
+  'internal: whether an update has changed the document; counts those that it has not';
 
 CREATE FUNCTION collection_insert(rel regclass, VARIADIC docs bson[]) RETURNS SETOF bson_value
 LANGUAGE plpgsql VOLATILE AS $$
@@ -39,7 +47,8 @@ COMMENT ON FUNCTION collection_insert(regclass, bson[]) IS
   'INSERT, and SELECT on the key. Errors: 23505 an existing _id, 42809, 42703 or 42702 without '
   'exactly one column of type bson';
 
-CREATE FUNCTION collection_find(rel regclass, filter bson DEFAULT '{}', projection bson DEFAULT NULL, sort bson DEFAULT NULL,
+CREATE FUNCTION collection_find(rel regclass, filter bson DEFAULT '{}',
+  projection bson DEFAULT NULL, sort bson DEFAULT NULL,
     skip bigint DEFAULT 0, take bigint DEFAULT NULL) RETURNS SETOF bson
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
 DECLARE
@@ -73,7 +82,8 @@ $$;
 COMMENT ON FUNCTION collection_count(regclass, bson) IS
   'The number of documents that match the filter. Rights and errors as collection_find';
 
-CREATE FUNCTION collection_distinct(rel regclass, field text, filter bson DEFAULT '{}') RETURNS SETOF bson_value
+CREATE FUNCTION collection_distinct(rel regclass, field text, filter bson DEFAULT '{}')
+  RETURNS SETOF bson_value
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 AS $$
 DECLARE
   q pg_catalog.record;
@@ -90,7 +100,8 @@ COMMENT ON FUNCTION collection_distinct(regclass, text, bson) IS
   'The distinct values of a field, a dotted path, in the documents that match the filter, in '
   'order; of an array the elements. Rights and errors as collection_find';
 
-CREATE FUNCTION collection_update(rel regclass, filter bson, update bson_value, upsert boolean DEFAULT false, multi boolean DEFAULT false,
+CREATE FUNCTION collection_update(rel regclass, filter bson, update bson_value,
+  upsert boolean DEFAULT false, multi boolean DEFAULT false,
     array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -109,14 +120,16 @@ BEGIN
     RAISE EXCEPTION 'cannot tell the rows of % apart', rel
       USING ERRCODE = 'feature_not_supported', DETAIL = 'It does not show the primary key of one table.', HINT = 'With multi => true all that match are updated.';
   END IF;
-  -- Again if somebody else changes a row of a view that was found, or inserts the document of an upsert, meanwhile.
+  -- Again if somebody else changes a row of a view that was found, or inserts the document of an
+  -- upsert, meanwhile.
   FOR attempt IN 1 .. 3 LOOP
     matched := 0;
     modified := 0;
     IF q.change IS NOT NULL THEN
       EXECUTE q.change INTO matched, modified USING filter, q.operands, NULL, NULL, update, array_filters, CASE WHEN multi THEN NULL ELSE 1 END;
       EXIT WHEN matched OPERATOR(pg_catalog.>) 0;
-    -- One row is found and locked by a statement of its own, so that the next one sees it as it was locked.
+    -- One row is found and locked by a statement of its own, so that the next one sees it as it was
+    -- locked.
     ELSIF NOT multi THEN
       EXECUTE pg_catalog.concat(q.locate, CASE WHEN q.locks THEN ' FOR NO KEY UPDATE OF t' END)
         INTO row_table, row_place, row_condition USING filter, q.operands;
@@ -156,8 +169,10 @@ COMMENT ON FUNCTION collection_update(regclass, bson, bson_value, boolean, boole
   'upserts also INSERT; locks the rows. Errors: those of bson_update, 22023 a whole document with '
   'multi, 22004 a NULL, 23505 an upsert whose key belongs to a document that does not match';
 
--- What bson_build() makes is a document, and a bare literal is taken for text where a function takes it.
-CREATE FUNCTION collection_update(rel regclass, filter bson, update bson, upsert boolean DEFAULT false, multi boolean DEFAULT false,
+-- What bson_build() makes is a document, and a bare literal is taken for text where a function
+-- takes it.
+CREATE FUNCTION collection_update(rel regclass, filter bson, update bson,
+  upsert boolean DEFAULT false, multi boolean DEFAULT false,
     array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -167,7 +182,8 @@ END
 $$;
 COMMENT ON FUNCTION collection_update(regclass, bson, bson, boolean, boolean, bson_value) IS
   'The same for an update of type bson';
-CREATE FUNCTION collection_update(rel regclass, filter bson, update text, upsert boolean DEFAULT false, multi boolean DEFAULT false,
+CREATE FUNCTION collection_update(rel regclass, filter bson, update text,
+  upsert boolean DEFAULT false, multi boolean DEFAULT false,
     array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -178,7 +194,8 @@ $$;
 COMMENT ON FUNCTION collection_update(regclass, bson, text, boolean, boolean, bson_value) IS
   'The same for an update that is Extended JSON; error 22P02 for invalid text';
 
-CREATE FUNCTION collection_delete(rel regclass, filter bson, multi boolean DEFAULT false) RETURNS bigint
+CREATE FUNCTION collection_delete(rel regclass, filter bson, multi boolean DEFAULT false)
+  RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   q pg_catalog.record := docpatterns._collection_query(rel, filter);

@@ -1,13 +1,18 @@
--- Indexes for people who think in collections: made, listed and dropped by key documents. The catalog is read by
--- src/patterns/collection/indexes.c. No search_path is set where an index is made, because the expressions and triggers of the
--- table run inside and the command is shown as the caller would spell it; everything is qualified instead.
+-- Indexes for people who think in collections: made, listed and dropped by key documents. The
+-- catalog is read by src/patterns/collection/indexes.c. No search_path is set where an index is
+-- made, because the expressions and triggers of the table run inside and the command is shown as
+-- the caller would spell it; everything is qualified instead.
 
-CREATE FUNCTION docpatterns._collection_index_key(index_oid oid, OUT key bson, OUT partial_filter bson)
+CREATE FUNCTION docpatterns._collection_index_key(index_oid oid, OUT key bson,
+  OUT partial_filter bson)
   AS 'MODULE_PATHNAME', 'dp_collection_index_key' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._collection_index_key(oid) IS 'internal: the key document that stands for an index, and the filter that its documents meet; NULL if none does';
+COMMENT ON FUNCTION docpatterns._collection_index_key(oid) IS
+  'internal: the key document that stands for an index, and the filter that its documents meet; '
+  'NULL if none does';
 CREATE FUNCTION docpatterns._collection_index_path(field text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_collection_index_path' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._collection_index_path(text) IS 'internal: a field as filters spell it, in the grammar of paths';
+COMMENT ON FUNCTION docpatterns._collection_index_path(text) IS
+  'internal: a field as filters spell it, in the grammar of paths';
 
 CREATE FUNCTION collection_list_indexes(rel regclass)
   RETURNS TABLE (name name, key bson, method name, is_unique boolean, is_primary boolean, partial_filter bson, is_valid boolean, size bigint, definition text)
@@ -29,8 +34,10 @@ $$;
 COMMENT ON FUNCTION collection_list_indexes(regclass) IS
   'The indexes of the table with their key documents, methods, filters, sizes and definitions';
 
--- What a key document asks for: the fields, as they are spelled and as paths, which way, and the kind of index.
-CREATE FUNCTION docpatterns._collection_index_fields(key_document bson, OUT field text, OUT path text, OUT direction int, OUT kind text)
+-- What a key document asks for: the fields, as they are spelled and as paths, which way, and the
+-- kind of index.
+CREATE FUNCTION docpatterns._collection_index_fields(key_document bson, OUT field text,
+  OUT path text, OUT direction int, OUT kind text)
 RETURNS SETOF record LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   e record;
@@ -83,11 +90,13 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._collection_index_fields(bson) IS 'internal: the fields of a key document, checked';
+COMMENT ON FUNCTION docpatterns._collection_index_fields(bson) IS
+  'internal: the fields of a key document, checked';
 
--- Which of the fields lead to or through arrays in some of the documents that the index will have; of a large table in a
--- sample of its pages, so that no more than about 100 MB of them is read.
-CREATE FUNCTION docpatterns._collection_index_arrays(rel regclass, doc text, fields text[], partial_filter bson) RETURNS text[]
+-- Which of the fields lead to or through arrays in some of the documents that the index will have;
+-- of a large table in a sample of its pages, so that no more than about 100 MB of them is read.
+CREATE FUNCTION docpatterns._collection_index_arrays(rel regclass, doc text, fields text[],
+  partial_filter bson) RETURNS text[]
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   pages float8;
@@ -106,17 +115,22 @@ BEGIN
     SELECT FROM unnest(leads, found) AS u (l, is_array) WHERE is_array AND starts_with(f || '.', l || '.')));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._collection_index_arrays(regclass, text, text[], bson) IS 'internal: those of the fields that lead to or through arrays in some of the documents, of which a bounded number is read';
+COMMENT ON FUNCTION docpatterns._collection_index_arrays(regclass, text, text[], bson) IS
+  'internal: those of the fields that lead to or through arrays in some of the documents, of which '
+  'a bounded number is read';
 
--- The command that makes an index, as the caller would spell it; that of a partitioned table makes the indexes of its partitions.
+-- The command that makes an index, as the caller would spell it; that of a partitioned table makes
+-- the indexes of its partitions.
 CREATE FUNCTION docpatterns._collection_index_definition(name name, rel regclass) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT pg_catalog.regexp_replace(pg_catalog.pg_get_indexdef(i.indexrelid), '^(CREATE (?:UNIQUE )?INDEX (?:"(?:[^"]|"")*"|[^ "]+) ON) ONLY ', E'\\1 ')
     FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) i.indexrelid
    WHERE i.indrelid OPERATOR(pg_catalog.=) $2 AND c.relname OPERATOR(pg_catalog.=) $1
 $$;
-COMMENT ON FUNCTION docpatterns._collection_index_definition(name, regclass) IS 'internal: the CREATE INDEX command of an index of a table';
+COMMENT ON FUNCTION docpatterns._collection_index_definition(name, regclass) IS
+  'internal: the CREATE INDEX command of an index of a table';
 
-CREATE FUNCTION collection_create_index(rel regclass, key_document bson, is_unique boolean DEFAULT false, partial_filter bson DEFAULT NULL, name name DEFAULT NULL)
+CREATE FUNCTION collection_create_index(rel regclass, key_document bson,
+  is_unique boolean DEFAULT false, partial_filter bson DEFAULT NULL, name name DEFAULT NULL)
 RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_variable
 DECLARE
@@ -213,7 +227,8 @@ BEGIN
         USING DETAIL = 'It finds documents by the elements of arrays, and does not order them.';
     END IF;
   ELSE
-    -- the key of a collection is a column; what is missing comes first, as it does in MongoDB's order
+    -- the key of a collection is a column; what is missing comes first, as it does in MongoDB's
+    -- order
     id_column := CASE WHEN NOT pg_catalog.starts_with(q.id, pg_catalog.concat('t.', q.doc_column, ' ')) THEN pg_catalog.substr(q.id, 3) END;
     FOR field IN SELECT * FROM docpatterns._collection_index_fields(key_document) LOOP
       columns := columns OPERATOR(pg_catalog.||) pg_catalog.concat(
@@ -227,7 +242,8 @@ BEGIN
               FROM docpatterns._collection_index_fields(key_document) AS f);
   END IF;
 
-  -- The same index twice is one index, as it is for MongoDB; the primary key serves both directions.
+  -- The same index twice is one index, as it is for MongoDB; the primary key serves both
+  -- directions.
   FOR existing IN SELECT l.* FROM @extschema@.collection_list_indexes(rel) AS l
       WHERE l.is_valid AND (made IS NULL OR l.name OPERATOR(pg_catalog.=) made) AND l.method OPERATOR(pg_catalog.=) method
         AND (l.is_primary AND partial_filter IS NULL AND key OPERATOR(@extschema@.=) ANY (ARRAY['{"_id": 1}', '{"_id": -1}']::@extschema@.bson[])
@@ -260,7 +276,8 @@ COMMENT ON FUNCTION collection_create_index(regclass, bson, boolean, bson, name)
   'Creates the index that a key document describes, and returns the CREATE INDEX command. Locks '
   'the table against writers. Needs ownership; the errors are listed below';
 
-CREATE FUNCTION collection_drop_index(rel regclass, key_document bson DEFAULT NULL, name name DEFAULT NULL) RETURNS name
+CREATE FUNCTION collection_drop_index(rel regclass, key_document bson DEFAULT NULL,
+  name name DEFAULT NULL) RETURNS name
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_variable
 DECLARE

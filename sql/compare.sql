@@ -1,17 +1,21 @@
 -- Order, equality and hashing of bson, bson_value and objectid, and comparison of bson_value with
--- SQL values. The functions are in src/bson/compare.c, objectid.c, hash.c, operators.c and operators_cross.c.
+-- SQL values. The functions are in src/bson/compare.c, objectid.c, hash.c, operators.c and
+-- operators_cross.c.
 --
--- There is no equalimage support function, so a btree does not deduplicate: 1 and 1.0 are equal but not the same bytes.
+-- There is no equalimage support function, so a btree does not deduplicate: 1 and 1.0 are equal but
+-- not the same bytes.
 
--- bson_value beside SQL values. Each type has the six operators in both directions and joins both operator families, so
--- that an index on (doc -> 'price') serves doc -> 'price' > 5. No cast leads from a SQL type to bson_value implicitly.
+-- bson_value beside SQL values. Each type has the six operators in both directions and joins both
+-- operator families, so that an index on (doc -> 'price') serves doc -> 'price' > 5. No cast leads
+-- from a SQL type to bson_value implicitly.
 --
--- The families are not complete: text and int4, for example, meet in them but cannot be compared with each other. The
--- planner allows for that as long as the operators are not marked MERGES. Each type has besides its own order (btree, for
--- = ANY) and its own equality and hash (hash, for joins). That equality is called =#=, so that no query that does not ask
--- for it can mean it.
+-- The families are not complete: text and int4, for example, meet in them but cannot be compared
+-- with each other. The planner allows for that as long as the operators are not marked MERGES. Each
+-- type has besides its own order (btree, for = ANY) and its own equality and hash (hash, for
+-- joins). That equality is called =#=, so that no query that does not ask for it can mean it.
 --
--- While a query is planned, a constant of such a type becomes a bson_value, if one equals it exactly (operators_plan.c).
+-- While a query is planned, a constant of such a type becomes a bson_value, if one equals it
+-- exactly (operators_plan.c).
 
 -- what PostgreSQL compares otherwise among values of one type
 CREATE FUNCTION docpatterns.float4_bson_cmp(float4, float4) RETURNS int4

@@ -1,6 +1,7 @@
 -- How two documents differ (src/bson/diff.h).
 
-CREATE FUNCTION bson_diff(before bson, after bson, OUT path text, OUT old bson_value, OUT new bson_value) RETURNS SETOF record
+CREATE FUNCTION bson_diff(before bson, after bson, OUT path text, OUT old bson_value,
+  OUT new bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bson_diff' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 10;
 COMMENT ON FUNCTION bson_diff(bson, bson) IS
   'A row for each path at which two documents differ, with NULL for an absent value';

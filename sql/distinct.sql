@@ -18,23 +18,34 @@ CREATE AGGREGATE bson_distinct_agg("any") (
   COMBINEFUNC = docpatterns.bson_distinct_combine, SERIALFUNC = docpatterns.bson_distinct_serialize,
   DESERIALFUNC = docpatterns.bson_distinct_deserialize, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bson_distinct_agg("any") IS 'a sketch of the distinct values, a Binary of at most 1.3 kB that bson_distinct_count reads; exact up to 300 values, with a standard error of 2.3 % beyond; SQL NULL does not count; equal values of different types count once; no rows give an empty sketch';
+COMMENT ON AGGREGATE bson_distinct_agg("any") IS
+  'a sketch of the distinct values, a Binary of at most 1.3 kB that bson_distinct_count reads; '
+  'exact up to 300 values, with a standard error of 2.3 % beyond; SQL NULL does not count; equal '
+  'values of different types count once; no rows give an empty sketch';
 
 CREATE AGGREGATE bson_distinct_merge_agg(bson_value) (
   SFUNC = docpatterns.bson_distinct_merge_step, STYPE = internal, SSPACE = 2100, FINALFUNC = docpatterns.bson_distinct_final,
   COMBINEFUNC = docpatterns.bson_distinct_combine, SERIALFUNC = docpatterns.bson_distinct_serialize,
   DESERIALFUNC = docpatterns.bson_distinct_deserialize, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bson_distinct_merge_agg(bson_value) IS 'one sketch of the values of all sketches; NULL and null are empty ones; errors 22023 for a value that is no sketch, XX001 for a damaged one';
+COMMENT ON AGGREGATE bson_distinct_merge_agg(bson_value) IS
+  'one sketch of the values of all sketches; NULL and null are empty ones; errors 22023 for a '
+  'value that is no sketch, XX001 for a damaged one';
 
 CREATE FUNCTION bson_distinct_add(sketch bson_value, value "any") RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_add' LANGUAGE C STABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bson_distinct_add(bson_value, "any") IS 'the sketch with one more value; a NULL or null sketch is an empty one, a NULL value adds nothing; errors 22023 for a value that is no sketch, XX001 for a damaged one; takes no locks';
+COMMENT ON FUNCTION bson_distinct_add(bson_value, "any") IS
+  'the sketch with one more value; a NULL or null sketch is an empty one, a NULL value adds '
+  'nothing; errors 22023 for a value that is no sketch, XX001 for a damaged one; takes no locks';
 
 CREATE FUNCTION bson_distinct_merge(a bson_value, b bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_merge' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bson_distinct_merge(bson_value, bson_value) IS 'a sketch of the values of both; NULL and null are empty sketches; errors 22023 for a value that is no sketch, XX001 for a damaged one; takes no locks';
+COMMENT ON FUNCTION bson_distinct_merge(bson_value, bson_value) IS
+  'a sketch of the values of both; NULL and null are empty sketches; errors 22023 for a value that '
+  'is no sketch, XX001 for a damaged one; takes no locks';
 
 CREATE FUNCTION bson_distinct_count(sketch bson_value) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_count' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_distinct_count(bson_value) IS 'how many distinct values were added to the sketch, about; NULL for NULL, 0 for null; errors 22023 for a value that is no sketch, XX001 for a damaged one; takes no locks';
+COMMENT ON FUNCTION bson_distinct_count(bson_value) IS
+  'how many distinct values were added to the sketch, about; NULL for NULL, 0 for null; errors '
+  '22023 for a value that is no sketch, XX001 for a damaged one; takes no locks';

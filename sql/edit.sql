@@ -31,25 +31,36 @@ COMMENT ON OPERATOR - (bson, text[]) IS 'the document without what the dotted pa
 
 CREATE FUNCTION docpatterns.bson_concat(bson, bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_concat' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_concat(bson, bson) IS 'the fields of both documents: those of the left one keep their places, with the values of the right one where it has the same names, and the others follow';
+COMMENT ON FUNCTION docpatterns.bson_concat(bson, bson) IS
+  'the fields of both documents: those of the left one keep their places, with the values of the '
+  'right one where it has the same names, and the others follow';
 CREATE OPERATOR || (LEFTARG = bson, RIGHTARG = bson, FUNCTION = docpatterns.bson_concat);
-COMMENT ON OPERATOR || (bson, bson) IS 'the fields of both documents, the right one''s values winning';
+COMMENT ON OPERATOR || (bson, bson) IS
+  'the fields of both documents, the right one''s values winning';
 
 CREATE FUNCTION docpatterns.bson_concat(bson_value, bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_concat' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_concat(bson_value, bson_value) IS 'of two documents, the fields of both; otherwise an array of the elements of both, a value that is no array being one element';
+COMMENT ON FUNCTION docpatterns.bson_concat(bson_value, bson_value) IS
+  'of two documents, the fields of both; otherwise an array of the elements of both, a value that '
+  'is no array being one element';
 CREATE OPERATOR || (LEFTARG = bson_value, RIGHTARG = bson_value, FUNCTION = docpatterns.bson_concat);
-COMMENT ON OPERATOR || (bson_value, bson_value) IS 'the fields of two documents, or an array of the elements of both';
+COMMENT ON OPERATOR || (bson_value, bson_value) IS
+  'the fields of two documents, or an array of the elements of both';
 
 CREATE FUNCTION docpatterns.bson_remove(value bson_value, path text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_unset' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_remove(bson_value, text) IS 'a document or an array without what the dotted path leads to; an error 22023 for any other value';
+COMMENT ON FUNCTION docpatterns.bson_remove(bson_value, text) IS
+  'a document or an array without what the dotted path leads to; an error 22023 for any other '
+  'value';
 CREATE OPERATOR - (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = docpatterns.bson_remove);
-COMMENT ON OPERATOR - (bson_value, text) IS 'a document or an array without what the dotted path leads to';
+COMMENT ON OPERATOR - (bson_value, text) IS
+  'a document or an array without what the dotted path leads to';
 
 CREATE FUNCTION docpatterns.bson_remove(value bson_value, element int) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_remove' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_remove(bson_value, int) IS 'an array without the element at a position, negative ones from the end; an error 42804 for any other value';
+COMMENT ON FUNCTION docpatterns.bson_remove(bson_value, int) IS
+  'an array without the element at a position, negative ones from the end; an error 42804 for any '
+  'other value';
 CREATE OPERATOR - (LEFTARG = bson_value, RIGHTARG = int, FUNCTION = docpatterns.bson_remove);
 COMMENT ON OPERATOR - (bson_value, int) IS 'an array without the element at a position';
 

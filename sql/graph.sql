@@ -1,7 +1,8 @@
--- Walks through documents that lead to each other (src/types/tree/). Like the calls for collections they run as the caller,
--- and no search_path is set, because policies and views run inside.
+-- Walks through documents that lead to each other (src/types/tree/). Like the calls for collections
+-- they run as the caller, and no search_path is set, because policies and views run inside.
 
-CREATE FUNCTION graph_lookup(rel regclass, start "any", connect_from text, connect_to text, max_depth int DEFAULT NULL,
+CREATE FUNCTION graph_lookup(rel regclass, start "any", connect_from text, connect_to text,
+  max_depth int DEFAULT NULL,
     restrict bson DEFAULT NULL, depth_field text DEFAULT NULL,
     OUT node bson_value, OUT depth int, OUT path bson_value[], OUT key bson_value, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_graph_lookup' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 1000;
@@ -13,7 +14,8 @@ COMMENT ON FUNCTION graph_lookup(regclass, "any", text, text, int, bson, text) I
   'Needs SELECT. Errors: 22004 a NULL, 22023 a bad path or a negative max_depth, 0A000 a bad '
   'filter, 53400 more nodes than work_mem times hash_mem_multiplier allows';
 
-CREATE FUNCTION graph_shortest_path(rel regclass, start "any", target "any", connect_from text, connect_to text, max_depth int DEFAULT NULL,
+CREATE FUNCTION graph_shortest_path(rel regclass, start "any", target "any", connect_from text,
+  connect_to text, max_depth int DEFAULT NULL,
     restrict bson DEFAULT NULL,
     OUT step int, OUT node bson_value, OUT key bson_value, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_graph_shortest_path' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;

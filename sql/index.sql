@@ -3,13 +3,16 @@
 -- What an index stores (src/index/key.h)
 CREATE FUNCTION docpatterns.bson_gin_options(internal) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_bson_gin_options' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_gin_options(internal) IS 'for GIN: the options paths and pairs of bson_ops';
+COMMENT ON FUNCTION docpatterns.bson_gin_options(internal) IS
+  'for GIN: the options paths and pairs of bson_ops';
 CREATE FUNCTION docpatterns.bson_gin_extract_value(bson, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_gin_extract_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_gin_extract_value(bson, internal) IS 'for GIN: the keys of a document';
+COMMENT ON FUNCTION docpatterns.bson_gin_extract_value(bson, internal) IS
+  'for GIN: the keys of a document';
 CREATE FUNCTION docpatterns.bson_gin_compare(bytea, bytea) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bson_gin_compare' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_gin_compare(bytea, bytea) IS 'for GIN: the order of keys, byte by byte';
+COMMENT ON FUNCTION docpatterns.bson_gin_compare(bytea, bytea) IS
+  'for GIN: the order of keys, byte by byte';
 
 CREATE FUNCTION bson_index_keys(doc bson, paths text DEFAULT NULL, pairs text DEFAULT NULL,
   OUT path text, OUT class text, OUT value bytea, OUT key bytea) RETURNS SETOF record
@@ -21,18 +24,27 @@ COMMENT ON FUNCTION bson_index_keys(bson, text, text) IS
   '22023 bad options, XX001';
 
 -- What is asked of it (src/index/consistent.c)
-CREATE FUNCTION docpatterns.bson_gin_extract_query(internal, internal, int2, internal, internal, internal, internal) RETURNS internal
+CREATE FUNCTION docpatterns.bson_gin_extract_query(internal, internal, int2, internal, internal,
+  internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_gin_extract_query' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_gin_extract_query(internal, internal, int2, internal, internal, internal, internal) IS 'for GIN: the keys that are looked up';
-CREATE FUNCTION docpatterns.bson_gin_consistent(internal, int2, internal, int4, internal, internal, internal) RETURNS "char"
+COMMENT ON FUNCTION docpatterns.bson_gin_extract_query(internal, internal, int2, internal, internal,
+  internal, internal) IS
+  'for GIN: the keys that are looked up';
+CREATE FUNCTION docpatterns.bson_gin_consistent(internal, int2, internal, int4, internal, internal,
+  internal) RETURNS "char"
   AS 'MODULE_PATHNAME', 'dp_bson_gin_consistent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_gin_consistent(internal, int2, internal, int4, internal, internal, internal) IS 'for GIN: what the keys that were found say of a document, in three values';
+COMMENT ON FUNCTION docpatterns.bson_gin_consistent(internal, int2, internal, int4, internal,
+  internal, internal) IS
+  'for GIN: what the keys that were found say of a document, in three values';
 CREATE FUNCTION docpatterns.bson_gin_compare_partial(bytea, bytea, int2, internal) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_gin_compare_partial' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_gin_compare_partial(bytea, bytea, int2, internal) IS 'for GIN: whether a key is in the range that is looked up';
+COMMENT ON FUNCTION docpatterns.bson_gin_compare_partial(bytea, bytea, int2, internal) IS
+  'for GIN: whether a key is in the range that is looked up';
 
 CREATE OPERATOR @@~ (LEFTARG = bson, RIGHTARG = bson, FUNCTION = bson_match, RESTRICT = docpatterns.bson_matchsel, JOIN = matchingjoinsel);
-COMMENT ON OPERATOR @@~ (bson, bson) IS 'what the planner makes of @@ for an index: the document may match, as far as the index can tell; not for queries';
+COMMENT ON OPERATOR @@~ (bson, bson) IS
+  'what the planner makes of @@ for an index: the document may match, as far as the index can '
+  'tell; not for queries';
 
 CREATE OPERATOR CLASS bson_ops DEFAULT FOR TYPE bson USING gin AS
   OPERATOR 1 @@~ (bson, bson),
@@ -48,7 +60,9 @@ CREATE OPERATOR CLASS bson_ops DEFAULT FOR TYPE bson USING gin AS
   FUNCTION 7 docpatterns.bson_gin_options(internal),
   STORAGE bytea;
 COMMENT ON OPERATOR FAMILY bson_ops USING gin IS 'documents: @@ (by @@~), @>, ?, ?| and ?&';
-COMMENT ON OPERATOR CLASS bson_ops USING gin IS 'documents, all their paths; options: paths = ''a.b, c'' for these paths only, pairs = ''releases(location,date)'' for pairs of fields of sub-documents';
+COMMENT ON OPERATOR CLASS bson_ops USING gin IS
+  'documents, all their paths; options: paths = ''a.b, c'' for these paths only, pairs = '
+  '''releases(location,date)'' for pairs of fields of sub-documents';
 
 CREATE FUNCTION bson_index_conditions(index regclass, filter bson,
   OUT condition bson, OUT lookup text, OUT looked_up bson) RETURNS SETOF record

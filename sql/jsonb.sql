@@ -3,13 +3,15 @@
 CREATE FUNCTION docpatterns.bson_to_jsonb(bson) RETURNS jsonb
   AS 'MODULE_PATHNAME', 'dp_bson_to_jsonb' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.bson_to_jsonb(bson) IS
-  'document as jsonb; what jsonb has no type for is written as Extended JSON; of fields with the same name the last stays; error 22P05 for a string with a null character';
+  'document as jsonb; what jsonb has no type for is written as Extended JSON; of fields with the '
+  'same name the last stays; error 22P05 for a string with a null character';
 CREATE CAST (bson AS jsonb) WITH FUNCTION docpatterns.bson_to_jsonb(bson) AS ASSIGNMENT;
 
 CREATE FUNCTION docpatterns.jsonb_to_bson(jsonb) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_jsonb_to_bson' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.jsonb_to_bson(jsonb) IS
-  'jsonb object as a document; Extended JSON inside it becomes the values it stands for; error 22023 if it is no object, 22003 for a number of more than 34 digits';
+  'jsonb object as a document; Extended JSON inside it becomes the values it stands for; error '
+  '22023 if it is no object, 22003 for a number of more than 34 digits';
 CREATE CAST (jsonb AS bson) WITH FUNCTION docpatterns.jsonb_to_bson(jsonb) AS ASSIGNMENT;
 
 -- json keeps its text, which bson reads.

@@ -1,8 +1,12 @@
--- Object ids: making them and reading their time. Input and output are in types.sql, order and hashing in compare.sql.
+-- Object ids: making them and reading their time. Input and output are in types.sql, order and
+-- hashing in compare.sql.
 
-COMMENT ON FUNCTION docpatterns.objectid_cmp(objectid, objectid) IS 'compares two object ids in MongoDB''s order: less than, equal to or greater than 0';
-COMMENT ON FUNCTION docpatterns.objectid_hash(objectid) IS 'hash of 32 bits; equal object ids have equal hashes, which never change';
-COMMENT ON FUNCTION docpatterns.objectid_hash_extended(objectid, int8) IS 'hash of 64 bits with a seed; equal object ids have equal hashes, which never change';
+COMMENT ON FUNCTION docpatterns.objectid_cmp(objectid, objectid) IS
+  'compares two object ids in MongoDB''s order: less than, equal to or greater than 0';
+COMMENT ON FUNCTION docpatterns.objectid_hash(objectid) IS
+  'hash of 32 bits; equal object ids have equal hashes, which never change';
+COMMENT ON FUNCTION docpatterns.objectid_hash_extended(objectid, int8) IS
+  'hash of 64 bits with a seed; equal object ids have equal hashes, which never change';
 COMMENT ON OPERATOR CLASS objectid_ops USING btree IS 'MongoDB''s order';
 COMMENT ON OPERATOR CLASS objectid_ops USING hash IS 'equality in MongoDB''s order';
 
@@ -28,8 +32,10 @@ CREATE FUNCTION docpatterns.objectid_larger(objectid, objectid) RETURNS objectid
 CREATE AGGREGATE min(objectid) (
   SFUNC = docpatterns.objectid_smaller, STYPE = objectid, COMBINEFUNC = docpatterns.objectid_smaller, SORTOP = <, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE min(objectid) IS 'the least object id, which is the first that was made, to the second; an index answers it';
+COMMENT ON AGGREGATE min(objectid) IS
+  'the least object id, which is the first that was made, to the second; an index answers it';
 CREATE AGGREGATE max(objectid) (
   SFUNC = docpatterns.objectid_larger, STYPE = objectid, COMBINEFUNC = docpatterns.objectid_larger, SORTOP = >, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE max(objectid) IS 'the greatest object id, which is the last that was made, to the second; an index answers it';
+COMMENT ON AGGREGATE max(objectid) IS
+  'the greatest object id, which is the last that was made, to the second; an index answers it';

@@ -1,12 +1,14 @@
--- What is the same for all patterns: listing, checking, repairing, altering and disabling declarations, and the triggers
--- and views that they share. The functions behind it are in src/patterns/. Names that begin with an underscore are not for
--- users: they are in the schema docpatterns and change nothing that their caller could not change otherwise.
+-- What is the same for all patterns: listing, checking, repairing, altering and disabling
+-- declarations, and the triggers and views that they share. The functions behind it are in
+-- src/patterns/. Names that begin with an underscore are not for users: they are in the schema
+-- docpatterns and change nothing that their caller could not change otherwise.
 
 CREATE TYPE pattern_declaration AS (rel regclass, pattern text, name text, options bson);
 COMMENT ON TYPE pattern_declaration IS 'a row of pattern_list()';
 
 CREATE TYPE pattern_violation AS (rel regclass, pattern text, name text, key bson_value, what text, expected text, found text);
-COMMENT ON TYPE pattern_violation IS 'a row of pattern_check(): what is wrong with the document of a key';
+COMMENT ON TYPE pattern_violation IS
+  'a row of pattern_check(): what is wrong with the document of a key';
 
 -- Bookkeeping -------------------------------------------------------------------------------------------------------------
 
@@ -16,14 +18,18 @@ CREATE TABLE docpatterns.notes (rel regclass NOT NULL, pattern text NOT NULL, na
 -- Notes come and go: what is dead is passed over in the index until the table is vacuumed.
 CREATE INDEX notes_held ON docpatterns.notes (held) WITH (deduplicate_items = off);
 COMMENT ON TABLE docpatterns.notes IS
-  'what a transaction has left to another one that waited for it: the group, source, relationship or row of a declaration that the next one that has written to the table "held" brings in line before it commits; failed: that was an error, and it waits for pattern_repair()';
+  'what a transaction has left to another one that waited for it: the group, source, relationship '
+  'or row of a declaration that the next one that has written to the table "held" brings in line '
+  'before it commits; failed: that was an error, and it waits for pattern_repair()';
 
 -- Declarations ------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._pattern_declarations(target regclass, OUT rel regclass, OUT pattern text, OUT name text, OUT options bson, OUT trigger_oid oid)
+CREATE FUNCTION docpatterns._pattern_declarations(target regclass, OUT rel regclass,
+  OUT pattern text, OUT name text, OUT options bson, OUT trigger_oid oid)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_pattern_declarations' LANGUAGE C STABLE;
-COMMENT ON FUNCTION docpatterns._pattern_declarations(regclass) IS 'declarations read back from pg_trigger, of one table or, with NULL, of all';
+COMMENT ON FUNCTION docpatterns._pattern_declarations(regclass) IS
+  'declarations read back from pg_trigger, of one table or, with NULL, of all';
 
 CREATE FUNCTION pattern_list(rel regclass DEFAULT NULL) RETURNS SETOF pattern_declaration
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET docpatterns.max_document_size = '1073740799' AS $$
@@ -37,7 +43,8 @@ COMMENT ON FUNCTION pattern_list(regclass) IS
 
 CREATE FUNCTION docpatterns._pattern_require_owner(rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_require_owner' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._pattern_require_owner(regclass) IS 'error 42501 unless the current user owns the table';
+COMMENT ON FUNCTION docpatterns._pattern_require_owner(regclass) IS
+  'error 42501 unless the current user owns the table';
 
 CREATE FUNCTION docpatterns._pattern_refuse_partition(rel regclass) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -48,15 +55,19 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_refuse_partition(regclass) IS 'error 42809 for a partition: for patterns that have work to do at the end of statements';
+COMMENT ON FUNCTION docpatterns._pattern_refuse_partition(regclass) IS
+  'error 42809 for a partition: for patterns that have work to do at the end of statements';
 
 CREATE FUNCTION docpatterns._pattern_object_name(first text, second text, label text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_pattern_object_name' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._pattern_object_name(text, text, text) IS 'name of a generated object: the parts joined and shortened as PostgreSQL does';
+COMMENT ON FUNCTION docpatterns._pattern_object_name(text, text, text) IS
+  'name of a generated object: the parts joined and shortened as PostgreSQL does';
 
--- The parts joined: the name of a table, view or function that is made. Where they had to be shortened, as PostgreSQL does, and something in
--- the schema has that name, a number makes another of it.
-CREATE FUNCTION docpatterns._pattern_relation_name(schema_name text, first text, second text, label text) RETURNS text
+-- The parts joined: the name of a table, view or function that is made. Where they had to be
+-- shortened, as PostgreSQL does, and something in the schema has that name, a number makes another
+-- of it.
+CREATE FUNCTION docpatterns._pattern_relation_name(schema_name text, first text, second text,
+  label text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result text := docpatterns._pattern_object_name(first, second, label);
@@ -71,34 +82,48 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_relation_name(text, text, text, text) IS 'name of a generated table or view: the parts joined, and if they are too long a name that the schema does not use yet';
+COMMENT ON FUNCTION docpatterns._pattern_relation_name(text, text, text, text) IS
+  'name of a generated table or view: the parts joined, and if they are too long a name that the '
+  'schema does not use yet';
 
 CREATE FUNCTION docpatterns._pattern_pairs(options bson) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT array_remove(ARRAY(SELECT @extschema@.bson_get_text($1, o) FROM unnest('{pair,second_pair,gone_pair}'::text[]) o), NULL)
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_pairs(bson) IS 'the pairs in the options of a declaration, by which it finds its other tables';
+COMMENT ON FUNCTION docpatterns._pattern_pairs(bson) IS
+  'the pairs in the options of a declaration, by which it finds its other tables';
 
 CREATE FUNCTION docpatterns._pattern_side(pair text, rel regclass) RETURNS regclass
   AS 'MODULE_PATHNAME', 'dp_pattern_side' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._pattern_side(text, regclass) IS 'the second table of a pattern, or NULL; pair stands in the declaration''s options, rel is its table';
+COMMENT ON FUNCTION docpatterns._pattern_side(text, regclass) IS
+  'the second table of a pattern, or NULL; pair stands in the declaration''s options, rel is its '
+  'table';
 
 CREATE FUNCTION docpatterns.pattern_anchor_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_anchor_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.pattern_anchor_trigger() IS 'trigger that does nothing: with it a declaration follows its columns through renames, and misses a trigger that was dropped';
+COMMENT ON FUNCTION docpatterns.pattern_anchor_trigger() IS
+  'trigger that does nothing: with it a declaration follows its columns through renames, and '
+  'misses a trigger that was dropped';
 
-CREATE FUNCTION docpatterns._pattern_anchors(rel regclass, OUT trigger_name text, OUT label text, OUT doc_column text, OUT keys text[], OUT triggers text[])
+CREATE FUNCTION docpatterns._pattern_anchors(rel regclass, OUT trigger_name text, OUT label text,
+  OUT doc_column text, OUT keys text[], OUT triggers text[])
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_pattern_anchors' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._pattern_anchors(regclass) IS 'anchors of the declarations that a table takes part in: label is the name of the declaration, or the pair on its other table';
+COMMENT ON FUNCTION docpatterns._pattern_anchors(regclass) IS
+  'anchors of the declarations that a table takes part in: label is the name of the declaration, '
+  'or the pair on its other table';
 
 CREATE FUNCTION docpatterns._pattern_emptied_on_commit(rel regclass) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_emptied_on_commit' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._pattern_emptied_on_commit(regclass) IS 'whether a temporary table of this session was made with ON COMMIT DELETE ROWS since the extension is there';
+COMMENT ON FUNCTION docpatterns._pattern_emptied_on_commit(regclass) IS
+  'whether a temporary table of this session was made with ON COMMIT DELETE ROWS since the '
+  'extension is there';
 
 CREATE FUNCTION docpatterns._pattern_require_key(rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_require_key' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._pattern_require_key(regclass) IS 'error 55000 if the primary key of a table is on other columns than its patterns were declared with';
+COMMENT ON FUNCTION docpatterns._pattern_require_key(regclass) IS
+  'error 55000 if the primary key of a table is on other columns than its patterns were declared '
+  'with';
 
 -- What a pattern needs of the table that it is declared on.
 CREATE FUNCTION docpatterns._pattern_table(rel regclass, doc_column text,
@@ -169,14 +194,16 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_table(regclass, text) IS
-  'names, owner, document column and primary key of a table; errors 42P01, 42809, 42703, 42702, 55000 when it cannot carry a pattern';
+  'names, owner, document column and primary key of a table; errors 42P01, 42809, 42703, 42702, '
+  '55000 when it cannot carry a pattern';
 
 -- A declaration names its document column, but the column may have been renamed since.
 CREATE FUNCTION docpatterns._pattern_doc_column(rel regclass, declared text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = $1 AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_doc_column(regclass, text) IS 'the column if the table still has it, else NULL: then the only one of type bson is meant';
+COMMENT ON FUNCTION docpatterns._pattern_doc_column(regclass, text) IS
+  'the column if the table still has it, else NULL: then the only one of type bson is meant';
 
 -- Whether two paths lead to the same field, or one to something inside the other's.
 CREATE FUNCTION docpatterns._pattern_paths_overlap(a text, b text) RETURNS boolean
@@ -184,17 +211,21 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_exists(@extschema@.bson_set('{}'::@extschema@.bson, $1, 1), $2)
       OR @extschema@.bson_exists(@extschema@.bson_set('{}'::@extschema@.bson, $2, 1), $1)
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_paths_overlap(text, text) IS 'whether two paths lead to the same field, or one leads into what the other leads to; NULL if one is null; error 22023 for a bad path';
+COMMENT ON FUNCTION docpatterns._pattern_paths_overlap(text, text) IS
+  'whether two paths lead to the same field, or one leads into what the other leads to; NULL if '
+  'one is null; error 22023 for a bad path';
 
 -- A name that may hold dots and the like, as a path.
 CREATE FUNCTION docpatterns._pattern_name_path(name text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN $1 ~ '^[A-Za-z_][A-Za-z0-9_]*$' THEN $1 ELSE format('"%s"', replace($1, '"', '""')) END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_name_path(text) IS 'a name as a path, with quotes where it needs them';
+COMMENT ON FUNCTION docpatterns._pattern_name_path(text) IS
+  'a name as a path, with quotes where it needs them';
 
 -- A name for a trigger that the table does not use yet: shortened names may collide.
-CREATE FUNCTION docpatterns._pattern_trigger_name(rel regclass, stem text, name text, label text) RETURNS text
+CREATE FUNCTION docpatterns._pattern_trigger_name(rel regclass, stem text, name text, label text)
+  RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   result text := docpatterns._pattern_object_name(stem, name, label);
@@ -207,10 +238,13 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_trigger_name(regclass, text, text, text) IS 'name of a generated trigger that neither the table nor a partition of it uses';
+COMMENT ON FUNCTION docpatterns._pattern_trigger_name(regclass, text, text, text) IS
+  'name of a generated trigger that neither the table nor a partition of it uses';
 
--- The name of a trigger of a declaration, told apart by what it fires on: the one it has, or a new one.
-CREATE FUNCTION docpatterns._pattern_own_trigger(rel regclass, place int, pattern text, name text, label text, type int) RETURNS text
+-- The name of a trigger of a declaration, told apart by what it fires on: the one it has, or a new
+-- one.
+CREATE FUNCTION docpatterns._pattern_own_trigger(rel regclass, place int, pattern text, name text,
+  label text, type int) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(
     (SELECT t.tgname::text FROM pg_trigger t
@@ -220,10 +254,12 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     docpatterns._pattern_trigger_name($1, format('zz_docpatterns_%s_%s', $2, $3), $4, $5))
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_own_trigger(regclass, int, text, text, text, int) IS
-  'name of a trigger of a declaration; place is where its triggers stand in the order of all patterns, type as in pg_trigger';
+  'name of a trigger of a declaration; place is where its triggers stand in the order of all '
+  'patterns, type as in pg_trigger';
 
 -- Statement triggers are not inherited by partitions.
-CREATE FUNCTION docpatterns._pattern_statement_trigger(rel regclass, place int, pattern text, name text, label text, type int, event text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_statement_trigger(rel regclass, place int, pattern text,
+  name text, label text, type int, event text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   trigger_name text := docpatterns._pattern_own_trigger(rel, place, pattern, name, label, type);
@@ -235,11 +271,13 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_statement_trigger(regclass, int, text, text, text, int, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_statement_trigger(regclass, int, text, text, text, int,
+  text) IS
   'makes a trigger of a declaration for each statement, on a table and all of its partitions';
 
 -- The declaration of a name, or the only one.
-CREATE FUNCTION docpatterns._pattern_find(target regclass, target_name text, OUT pattern text, OUT name text, OUT options bson)
+CREATE FUNCTION docpatterns._pattern_find(target regclass, target_name text, OUT pattern text,
+  OUT name text, OUT options bson)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   n int;
@@ -259,25 +297,32 @@ BEGIN
   SELECT d.options INTO options FROM docpatterns._pattern_declarations(target) d WHERE d.pattern = _pattern_find.pattern AND d.name = _pattern_find.name;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_find(regclass, text) IS 'the declaration of that name on a table, or the only one; errors 22004, 42704, 22023';
+COMMENT ON FUNCTION docpatterns._pattern_find(regclass, text) IS
+  'the declaration of that name on a table, or the only one; errors 22004, 42704, 22023';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._pattern_check_one(rel regclass, pattern text, name text) RETURNS SETOF pattern_violation
+CREATE FUNCTION docpatterns._pattern_check_one(rel regclass, pattern text, name text)
+  RETURNS SETOF pattern_violation
   AS 'MODULE_PATHNAME', 'dp_pattern_check_one' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._pattern_check_one(regclass, text, text) IS 'pattern_check for one declaration, run as the owner of the table; error 42501 unless the caller owns it';
+COMMENT ON FUNCTION docpatterns._pattern_check_one(regclass, text, text) IS
+  'pattern_check for one declaration, run as the owner of the table; error 42501 unless the caller '
+  'owns it';
 
-CREATE FUNCTION docpatterns._pattern_disabled_triggers(rel regclass, label text, name text) RETURNS TABLE (trigger_name name, on_table regclass, state text)
+CREATE FUNCTION docpatterns._pattern_disabled_triggers(rel regclass, label text, name text)
+  RETURNS TABLE (trigger_name name, on_table regclass, state text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT g.tgname, g.tgrelid, CASE g.tgenabled WHEN 'D' THEN 'disabled' ELSE 'enabled on replicas only' END
   FROM (SELECT p.relid::oid AS relid FROM pg_partition_tree($1) p UNION SELECT $1) AS r JOIN pg_trigger g ON g.tgrelid = r.relid
   WHERE g.tgenabled IN ('D', 'R')
     AND (g.tgname IN (SELECT unnest(a.triggers) FROM docpatterns._pattern_anchors($1) a WHERE a.label = $2) OR g.tgargs = docpatterns._pattern_arguments('side', $2, $3))
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_disabled_triggers(regclass, text, text) IS 'triggers of a declaration that do not fire, on one of its tables and the partitions of that';
+COMMENT ON FUNCTION docpatterns._pattern_disabled_triggers(regclass, text, text) IS
+  'triggers of a declaration that do not fire, on one of its tables and the partitions of that';
 
 -- What became of the tables of a declaration, which its own check takes for granted.
-CREATE FUNCTION docpatterns._pattern_check_declaration(rel regclass, pattern text, name text) RETURNS SETOF pattern_violation
+CREATE FUNCTION docpatterns._pattern_check_declaration(rel regclass, pattern text, name text)
+  RETURNS SETOF pattern_violation
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH declared AS (
     SELECT d.options, docpatterns._pattern_pairs(d.options) AS pairs
@@ -315,10 +360,14 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   ) AS v
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_check_declaration(regclass, text, text) IS
-  'what is wrong with the tables of a declaration: another primary key, triggers that are missing or disabled, tables that a crash would empty, views of other owners, tables that inherit; reads the catalogs';
+  'what is wrong with the tables of a declaration: another primary key, triggers that are missing '
+  'or disabled, tables that a crash would empty, views of other owners, tables that inherit; reads '
+  'the catalogs';
 
--- Tables that were never analyzed look large to the planner, and compiling the query of a check would take longer than the check.
-CREATE FUNCTION pattern_check(rel regclass DEFAULT NULL, name text DEFAULT NULL) RETURNS SETOF pattern_violation
+-- Tables that were never analyzed look large to the planner, and compiling the query of a check
+-- would take longer than the check.
+CREATE FUNCTION pattern_check(rel regclass DEFAULT NULL, name text DEFAULT NULL)
+  RETURNS SETOF pattern_violation
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   d record;
@@ -364,11 +413,14 @@ COMMENT ON FUNCTION pattern_check(regclass, text) IS
   'named. Reads everything that the patterns keep, in one snapshot. Error: 42501 a table of '
   'another owner';
 
-CREATE FUNCTION docpatterns._pattern_call(verb text, rel regclass, pattern text, name text, options bson) RETURNS text
+CREATE FUNCTION docpatterns._pattern_call(verb text, rel regclass, pattern text, name text,
+  options bson) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_pattern_call' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns._pattern_call(text, regclass, text, text, bson) IS 'calls _<pattern>_<verb> as the owner of the table; error 42501 unless the caller owns it';
+COMMENT ON FUNCTION docpatterns._pattern_call(text, regclass, text, text, bson) IS
+  'calls _<pattern>_<verb> as the owner of the table; error 42501 unless the caller owns it';
 
-CREATE FUNCTION docpatterns._pattern_mend_triggers(rel regclass, pattern text, name text, options bson) RETURNS void
+CREATE FUNCTION docpatterns._pattern_mend_triggers(rel regclass, pattern text, name text,
+  options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   g record;
@@ -388,9 +440,12 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_mend_triggers(regclass, text, text, bson) IS 'enables triggers of a declaration that are disabled, and makes those of its own table that are missing, where the pattern has a function for it';
+COMMENT ON FUNCTION docpatterns._pattern_mend_triggers(regclass, text, text, bson) IS
+  'enables triggers of a declaration that are disabled, and makes those of its own table that are '
+  'missing, where the pattern has a function for it';
 
-CREATE FUNCTION pattern_repair(rel regclass, name text DEFAULT NULL, accept_loss boolean DEFAULT false) RETURNS bigint
+CREATE FUNCTION pattern_repair(rel regclass, name text DEFAULT NULL,
+  accept_loss boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   d record;
@@ -455,7 +510,8 @@ COMMENT ON FUNCTION pattern_alter(regclass, text, bson) IS
   'values in fields that the pattern does not keep yet, 40001 where the transaction''s snapshot is '
   'older than one of the table''s declarations';
 
-CREATE FUNCTION pattern_disable(rel regclass, name text DEFAULT NULL, keep_data boolean DEFAULT false) RETURNS bigint
+CREATE FUNCTION pattern_disable(rel regclass, name text DEFAULT NULL,
+  keep_data boolean DEFAULT false) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_call('disable', $1, d.pattern, d.name, @extschema@.bson_build('keep_data', $3))::bigint
   FROM docpatterns._pattern_find($1, $2) d
@@ -465,17 +521,22 @@ COMMENT ON FUNCTION pattern_disable(regclass, text, boolean) IS
   'they are) and returns the number of documents. Locks the table; needs ownership. Errors: 54000 '
   'with the keys of documents that would be too large, 40001 as pattern_alter';
 
-CREATE FUNCTION docpatterns._pattern_settle(rel regclass, name text, key record, adopt boolean DEFAULT false) RETURNS boolean
+CREATE FUNCTION docpatterns._pattern_settle(rel regclass, name text, key record,
+  adopt boolean DEFAULT false) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_settle' LANGUAGE C STRICT;
 COMMENT ON FUNCTION docpatterns._pattern_settle(regclass, text, record, boolean) IS
-  'brings one row in line with a declaration, as the owner of the table; adopt: what its fields held before goes where it belongs first; error 42501 unless the caller owns it';
+  'brings one row in line with a declaration, as the owner of the table; adopt: what its fields '
+  'held before goes where it belongs first; error 42501 unless the caller owns it';
 
-CREATE FUNCTION docpatterns._pattern_pending_keys(rel regclass, pattern text, name text) RETURNS SETOF record
+CREATE FUNCTION docpatterns._pattern_pending_keys(rel regclass, pattern text, name text)
+  RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_pattern_pending_keys' LANGUAGE C STABLE STRICT SET search_path = pg_catalog, pg_temp;
 COMMENT ON FUNCTION docpatterns._pattern_pending_keys(regclass, text, text) IS
-  'keys (key record) of rows that may not be in line with a declaration, read as the owner of the table; error 42501 unless the caller owns it';
+  'keys (key record) of rows that may not be in line with a declaration, read as the owner of the '
+  'table; error 42501 unless the caller owns it';
 
-CREATE PROCEDURE pattern_build(rel regclass, name text DEFAULT NULL, batch int DEFAULT 1000, discard boolean DEFAULT false)
+CREATE PROCEDURE pattern_build(rel regclass, name text DEFAULT NULL, batch int DEFAULT 1000,
+  discard boolean DEFAULT false)
 LANGUAGE plpgsql AS $$
 DECLARE
   d pg_catalog.record;
@@ -539,9 +600,11 @@ COMMENT ON PROCEDURE pattern_build(regclass, text, int, boolean) IS
   '55000 with the number of documents and some keys, before anything is written, if a value of a '
   'field exists nowhere else; 42501 unless the caller owns the table';
 
--- Writes documents anew, some pages of the table at a time, saying how far it has come. A document that was written may be met
--- again further on, so that the condition must not hold for it then; where that cannot be, all is done at once.
-CREATE FUNCTION docpatterns._pattern_convert(rel regclass, name text, doc_name text, expression text, condition text, at_once boolean DEFAULT false) RETURNS bigint
+-- Writes documents anew, some pages of the table at a time, saying how far it has come. A document
+-- that was written may be met again further on, so that the condition must not hold for it then;
+-- where that cannot be, all is done at once.
+CREATE FUNCTION docpatterns._pattern_convert(rel regclass, name text, doc_name text,
+  expression text, condition text, at_once boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   leaf regclass;
@@ -577,10 +640,12 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_convert(regclass, text, text, text, text, boolean) IS 'writes the documents of a table (rows b) that fulfil a condition anew; returns how many';
+COMMENT ON FUNCTION docpatterns._pattern_convert(regclass, text, text, text, text, boolean) IS
+  'writes the documents of a table (rows b) that fulfil a condition anew; returns how many';
 
 -- Tells which documents are in the way of _pattern_convert().
-CREATE FUNCTION docpatterns._pattern_refuse_large(rel regclass, name text, doc_name text, expression text, condition text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_refuse_large(rel regclass, name text, doc_name text,
+  expression text, condition text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -603,13 +668,16 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_refuse_large(regclass, text, text, text, text) IS 'error 54000 with the keys of the documents (of rows b that fulfil a condition) for which an expression raises it; nothing if there are none';
+COMMENT ON FUNCTION docpatterns._pattern_refuse_large(regclass, text, text, text, text) IS
+  'error 54000 with the keys of the documents (of rows b that fulfil a condition) for which an '
+  'expression raises it; nothing if there are none';
 
 -- Shared triggers and views -----------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns.pattern_guard_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_guard_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.pattern_guard_trigger() IS 'trigger of tables that a pattern keeps: refuses direct writes (55000)';
+COMMENT ON FUNCTION docpatterns.pattern_guard_trigger() IS
+  'trigger of tables that a pattern keeps: refuses direct writes (55000)';
 
 CREATE FUNCTION pattern_whole(doc bson, rel regclass, key "any") RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_pattern_whole' LANGUAGE C STABLE COST 100;
@@ -620,16 +688,24 @@ COMMENT ON FUNCTION pattern_whole(bson, regclass, "any") IS
 
 CREATE FUNCTION docpatterns.pattern_whole_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_whole_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.pattern_whole_trigger() IS 'INSTEAD OF trigger of the views <table>_whole: writes whole documents; error 40001 when the document has changed since it was read';
+COMMENT ON FUNCTION docpatterns.pattern_whole_trigger() IS
+  'INSTEAD OF trigger of the views <table>_whole: writes whole documents; error 40001 when the '
+  'document has changed since it was read';
 
 CREATE FUNCTION docpatterns._pattern_shown(view regclass, key "any") RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_pattern_shown' LANGUAGE C STABLE COST 1000;
-COMMENT ON FUNCTION docpatterns._pattern_shown(regclass, "any") IS 'internal: the whole document of a row, as a view <table>_wide or of a version would show it; NULL if the caller sees no such row; 55000 for other relations';
+COMMENT ON FUNCTION docpatterns._pattern_shown(regclass, "any") IS
+  'internal: the whole document of a row, as a view <table>_wide or of a version would show it; '
+  'NULL if the caller sees no such row; 55000 for other relations';
 
-CREATE FUNCTION docpatterns._pattern_change(rel regclass, key "any", near bson, far bson, filter bson, update bson_value, array_filters bson_value) RETURNS boolean
+CREATE FUNCTION docpatterns._pattern_change(rel regclass, key "any", near bson, far bson,
+  filter bson, update bson_value, array_filters bson_value) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_change' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION docpatterns._pattern_change(regclass, "any", bson, bson, bson, bson_value, bson_value) IS
-  'internal: locks a row and, if its stored document still matches near and its whole one far, updates the whole document, or deletes the row if update is NULL; NULL if it does not match, else whether it was changed; where rel is a view in another shape, of what that shows';
+COMMENT ON FUNCTION docpatterns._pattern_change(regclass, "any", bson, bson, bson, bson_value,
+  bson_value) IS
+  'internal: locks a row and, if its stored document still matches near and its whole one far, '
+  'updates the whole document, or deletes the row if update is NULL; NULL if it does not match, '
+  'else whether it was changed; where rel is a view in another shape, of what that shows';
 
 -- Makes the view <table>_whole unless the table has one.
 CREATE FUNCTION docpatterns._pattern_create_whole(rel regclass, doc_column text) RETURNS void
@@ -660,7 +736,8 @@ BEGIN
   EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_create_whole(regclass, text) IS 'makes the view <table>_whole';
+COMMENT ON FUNCTION docpatterns._pattern_create_whole(regclass, text) IS
+  'makes the view <table>_whole';
 
 CREATE FUNCTION docpatterns._pattern_grant(acl aclitem[], owner oid, target regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -675,15 +752,18 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_grant(aclitem[], oid, regclass) IS 'gives a view the grants of a list, but those of the owner';
+COMMENT ON FUNCTION docpatterns._pattern_grant(aclitem[], oid, regclass) IS
+  'gives a view the grants of a list, but those of the owner';
 
 CREATE FUNCTION docpatterns._pattern_copy_grants(source regclass, target regclass) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_grant(c.relacl, c.relowner, $2) FROM pg_class c WHERE c.oid = $1
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_copy_grants(regclass, regclass) IS 'gives a view the grants of its table';
+COMMENT ON FUNCTION docpatterns._pattern_copy_grants(regclass, regclass) IS
+  'gives a view the grants of its table';
 
-CREATE FUNCTION docpatterns._pattern_whole_view(rel regclass, owner oid DEFAULT NULL) RETURNS regclass
+CREATE FUNCTION docpatterns._pattern_whole_view(rel regclass, owner oid DEFAULT NULL)
+  RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT v.oid::regclass
   FROM pg_depend d
@@ -694,7 +774,9 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     AND 'security_invoker=true' = ANY (v.reloptions) AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_whole_view(regclass, oid) IS 'the view <table>_whole of a table, whatever it is called now; of the table''s owner, or of the one given';
+COMMENT ON FUNCTION docpatterns._pattern_whole_view(regclass, oid) IS
+  'the view <table>_whole of a table, whatever it is called now; of the table''s owner, or of the '
+  'one given';
 
 CREATE FUNCTION docpatterns._pattern_drop_whole(rel regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -710,12 +792,13 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_drop_whole(regclass) IS 'drops the view <table>_whole of a table of which nothing lies aside any more';
+COMMENT ON FUNCTION docpatterns._pattern_drop_whole(regclass) IS
+  'drops the view <table>_whole of a table of which nothing lies aside any more';
 
 -- Event trigger -----------------------------------------------------------------------------------------------------------
 
--- The triggers for statements of the tables that a partition belongs to, which PostgreSQL does not hand down to it. Those of a
--- source ('side') only fire on its partitions ('part').
+-- The triggers for statements of the tables that a partition belongs to, which PostgreSQL does not
+-- hand down to it. Those of a source ('side') only fire on its partitions ('part').
 CREATE FUNCTION docpatterns._pattern_join_partition(part regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -741,7 +824,8 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_join_partition(regclass) IS 'gives a new partition the triggers for statements that patterns have on the tables above it';
+COMMENT ON FUNCTION docpatterns._pattern_join_partition(regclass) IS
+  'gives a new partition the triggers for statements that patterns have on the tables above it';
 
 CREATE FUNCTION docpatterns._pattern_trigger_arguments(arguments bytea) RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -758,9 +842,11 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_trigger_arguments(bytea) IS 'the arguments of a trigger as pg_trigger has them, written for CREATE TRIGGER';
+COMMENT ON FUNCTION docpatterns._pattern_trigger_arguments(bytea) IS
+  'the arguments of a trigger as pg_trigger has them, written for CREATE TRIGGER';
 
--- A table that was a partition keeps what was made for it as one; of that nothing is left that it could tell.
+-- A table that was a partition keeps what was made for it as one; of that nothing is left that it
+-- could tell.
 CREATE FUNCTION docpatterns._pattern_leave_partition(part regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -779,7 +865,8 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_leave_partition(regclass) IS 'takes the triggers for statements away that a table had as a partition';
+COMMENT ON FUNCTION docpatterns._pattern_leave_partition(regclass) IS
+  'takes the triggers for statements away that a table had as a partition';
 
 CREATE FUNCTION pattern_relink(rel regclass DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_pattern_relink' LANGUAGE C VOLATILE;
@@ -791,8 +878,12 @@ COMMENT ON FUNCTION pattern_relink(regclass) IS
 CREATE FUNCTION docpatterns._pattern_created() RETURNS event_trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_created' LANGUAGE C;
 COMMENT ON FUNCTION docpatterns._pattern_created() IS
-  'records the dependencies between the tables of a pattern when its triggers are created, completes the triggers of new partitions, and lets what a pattern keeps follow its table to a new owner';
+  'records the dependencies between the tables of a pattern when its triggers are created, '
+  'completes the triggers of new partitions, and lets what a pattern keeps follow its table to a '
+  'new owner';
 
 CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end WHEN TAG IN ('CREATE TRIGGER', 'CREATE TABLE', 'CREATE TABLE AS', 'CREATE FOREIGN TABLE', 'ALTER TABLE', 'ALTER FOREIGN TABLE', 'ALTER SCHEMA')
   EXECUTE FUNCTION docpatterns._pattern_created();
-COMMENT ON EVENT TRIGGER docpatterns_created IS 'makes tables that belong together depend on each other, also after a restore, and keeps them together when their owner changes';
+COMMENT ON EVENT TRIGGER docpatterns_created IS
+  'makes tables that belong together depend on each other, also after a restore, and keeps them '
+  'together when their owner changes';

@@ -1,11 +1,14 @@
--- Which pattern a table with documents needs, told from its data and from what the server has counted. Each kind of advice is a
--- function of its own over a sample of the documents; what is declared already is left out.
+-- Which pattern a table with documents needs, told from its data and from what the server has
+-- counted. Each kind of advice is a function of its own over a sample of the documents; what is
+-- declared already is left out.
 
 CREATE TYPE pattern_advice AS (pattern text, path text, weight numeric, why text, statement text);
 COMMENT ON TYPE pattern_advice IS 'a row of pattern_advise()';
 
--- The fields of a sample: members of documents, and of documents in them. Names that would need quotes are left out.
-CREATE FUNCTION docpatterns._advise_fields(docs bson[], OUT doc bigint, OUT path text, OUT type text, OUT value bson_value) RETURNS SETOF record
+-- The fields of a sample: members of documents, and of documents in them. Names that would need
+-- quotes are left out.
+CREATE FUNCTION docpatterns._advise_fields(docs bson[], OUT doc bigint, OUT path text,
+  OUT type text, OUT value bson_value) RETURNS SETOF record
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   WITH top AS (
     SELECT d.i, e.key, @extschema@.bson_typeof(e.value) AS type, e.value
@@ -17,7 +20,8 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   FROM top t, @extschema@.bson_each(CASE WHEN t.type = 'object' THEN t.value::@extschema@.bson END) AS e
   WHERE t.type = 'object' AND e.key ~ '^[[:alpha:]_][[:alnum:]_-]*$'
 $$;
-COMMENT ON FUNCTION docpatterns._advise_fields(bson[]) IS 'the members of documents and of documents in them: number of the document, path, type and value';
+COMMENT ON FUNCTION docpatterns._advise_fields(bson[]) IS
+  'the members of documents and of documents in them: number of the document, path, type and value';
 
 -- A number of one significant digit above this one.
 CREATE FUNCTION docpatterns._advise_round(n numeric) RETURNS int
@@ -25,11 +29,14 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_tem
   SELECT (CASE WHEN $1 <= 1 * p THEN 1 WHEN $1 <= 2 * p THEN 2 WHEN $1 <= 5 * p THEN 5 ELSE 10 END * p)::int
   FROM (SELECT 10 ^ floor(log(greatest($1, 1))) AS p) q
 $$;
-COMMENT ON FUNCTION docpatterns._advise_round(numeric) IS 'the least of 1, 2, 5, 10, 20, 50 and so on that is not below a number';
+COMMENT ON FUNCTION docpatterns._advise_round(numeric) IS
+  'the least of 1, 2, 5, 10, 20, 50 and so on that is not below a number';
 
--- Arrays that have no end, and arrays that are enormous in a few documents. Growth is measured: documents of a sample are of
--- different ages, told by their ObjectId or by a date that all of them have.
-CREATE FUNCTION docpatterns._advise_arrays(rel regclass, stem text, docs bson[]) RETURNS SETOF pattern_advice
+-- Arrays that have no end, and arrays that are enormous in a few documents. Growth is measured:
+-- documents of a sample are of different ages, told by their ObjectId or by a date that all of them
+-- have.
+CREATE FUNCTION docpatterns._advise_arrays(rel regclass, stem text, docs bson[])
+  RETURNS SETOF pattern_advice
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   a record;
@@ -93,7 +100,8 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._advise_arrays(regclass, text, bson[]) IS 'advice on arrays: outlier, subset, bucket; stem is the name of one document';
+COMMENT ON FUNCTION docpatterns._advise_arrays(regclass, text, bson[]) IS
+  'advice on arrays: outlier, subset, bucket; stem is the name of one document';
 
 -- Wide families of similar fields, and many fields that few documents have.
 CREATE FUNCTION docpatterns._advise_names(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
@@ -118,10 +126,13 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
          format('SELECT @extschema@.attribute_enable(%L, into_field => ''attributes'', paths => %L, name_field => ''k'', value_field => ''v'');', rel::text, r.paths)
   FROM rare r WHERE r.members >= 20
 $$;
-COMMENT ON FUNCTION docpatterns._advise_names(regclass, bson[]) IS 'advice on families of fields and on rare ones: attribute';
+COMMENT ON FUNCTION docpatterns._advise_names(regclass, bson[]) IS
+  'advice on families of fields and on rare ones: attribute';
 
--- Statements that the server has counted, if pg_stat_statements is there, may be read, and knows this table.
-CREATE FUNCTION docpatterns._advise_statements(rel regclass, OUT query text, OUT calls bigint) RETURNS SETOF record
+-- Statements that the server has counted, if pg_stat_statements is there, may be read, and knows
+-- this table.
+CREATE FUNCTION docpatterns._advise_statements(rel regclass, OUT query text, OUT calls bigint)
+  RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   place text := (SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_stat_statements');
@@ -137,7 +148,8 @@ BEGIN
   END;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._advise_statements(regclass) IS 'statements that name a table, as pg_stat_statements counted them; no rows without it';
+COMMENT ON FUNCTION docpatterns._advise_statements(regclass) IS
+  'statements that name a table, as pg_stat_statements counted them; no rows without it';
 
 -- Large documents most of which is rarely read.
 CREATE FUNCTION docpatterns._advise_size(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
@@ -168,7 +180,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._advise_size(regclass, bson[]) IS 'advice on large documents: subset of fields';
+COMMENT ON FUNCTION docpatterns._advise_size(regclass, bson[]) IS
+  'advice on large documents: subset of fields';
 
 -- Fields that hold keys of other tables with documents, or of the same one.
 CREATE FUNCTION docpatterns._advise_links(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
@@ -191,7 +204,8 @@ BEGIN
                    JOIN pg_attribute d ON d.attrelid = c.oid AND d.atttypid = '@extschema@.bson'::regtype AND NOT d.attisdropped
                  WHERE c.relkind IN ('r', 'p') AND c.relnamespace = (SELECT b.relnamespace FROM pg_class b WHERE b.oid = _advise_links.rel)
                    AND has_table_privilege(c.oid, 'SELECT') AND NOT row_security_active(c.oid) ORDER BY c.relname LOOP
-      -- small numbers and words are keys of everything: the name has to say something, unless the values cannot be chance
+      -- small numbers and words are keys of everything: the name has to say something, unless the
+      -- values cannot be chance
       CONTINUE WHEN f.type NOT IN ('objectId', 'binData')
         AND f.path !~* CASE WHEN other.rel = rel THEN '(^|[._])(parent|super|upper|boss|manager|leader|root|reports_?to|part_?of|belongs_?to)' ELSE regexp_replace(other.relname, '(ie|e?)s$', '') END;
       EXECUTE format('SELECT count(*) FROM %s AS t WHERE t.%I OPERATOR(@extschema@.=) ANY ($1)', other.base, other.key) INTO hits USING f.sought;
@@ -212,7 +226,8 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._advise_links(regclass, bson[]) IS 'advice on fields that hold keys of documents: extended reference, tree';
+COMMENT ON FUNCTION docpatterns._advise_links(regclass, bson[]) IS
+  'advice on fields that hold keys of documents: extended reference, tree';
 
 -- Documents of several kinds, and documents of several shapes that nothing tells apart.
 CREATE FUNCTION docpatterns._advise_shapes(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
@@ -250,10 +265,12 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._advise_shapes(regclass, bson[]) IS 'advice on mixed shapes: polymorphic, schema versioning';
+COMMENT ON FUNCTION docpatterns._advise_shapes(regclass, bson[]) IS
+  'advice on mixed shapes: polymorphic, schema versioning';
 
 -- Counters that many writers want at once, and rows that are measurements.
-CREATE FUNCTION docpatterns._advise_writes(rel regclass, stem text, docs bson[]) RETURNS SETOF pattern_advice
+CREATE FUNCTION docpatterns._advise_writes(rel regclass, stem text, docs bson[])
+  RETURNS SETOF pattern_advice
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s record;
@@ -286,9 +303,11 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._advise_writes(regclass, text, bson[]) IS 'advice on hot counters and on measurements: approximation, bucket';
+COMMENT ON FUNCTION docpatterns._advise_writes(regclass, text, bson[]) IS
+  'advice on hot counters and on measurements: approximation, bucket';
 
-CREATE FUNCTION pattern_advise(rel regclass, sample int DEFAULT 5000, doc_column text DEFAULT NULL) RETURNS SETOF pattern_advice
+CREATE FUNCTION pattern_advise(rel regclass, sample int DEFAULT 5000, doc_column text DEFAULT NULL)
+  RETURNS SETOF pattern_advice
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   base text;

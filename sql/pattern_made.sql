@@ -1,29 +1,39 @@
--- What is made for a declaration says so in its definition, where renames and comments do not touch it and dumps carry it: the
--- condition of a view, or of an index, calls _pattern_made(). The planner takes that for what it is, true, so that an index with no
--- other condition serves as one without any.
+-- What is made for a declaration says so in its definition, where renames and comments do not touch
+-- it and dumps carry it: the condition of a view, or of an index, calls _pattern_made(). The
+-- planner takes that for what it is, true, so that an index with no other condition serves as one
+-- without any.
 
--- An index's condition is read and evaluated whenever a statement opens the index, so it is a short text and a call of C.
+-- An index's condition is read and evaluated whenever a statement opens the index, so it is a short
+-- text and a call of C.
 CREATE FUNCTION docpatterns._pattern_made(mark text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_made' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._pattern_made(text) IS 'true; its argument tells what pattern, declaration, and part of it a view or an index is made for';
+COMMENT ON FUNCTION docpatterns._pattern_made(text) IS
+  'true; its argument tells what pattern, declaration, and part of it a view or an index is made '
+  'for';
 
-CREATE FUNCTION docpatterns._pattern_mark(pattern text, name text, part text DEFAULT '') RETURNS text
+CREATE FUNCTION docpatterns._pattern_mark(pattern text, name text, part text DEFAULT '')
+  RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('docpatterns._pattern_made(%L)', format('%s %s %s%s', $1, length($2), $2, $3))
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_mark(text, text, text) IS
-  'SQL text: the condition that says what something is made for, as pattern, length of the name, name and part; part is empty where an index has no other condition';
+  'SQL text: the condition that says what something is made for, as pattern, length of the name, '
+  'name and part; part is empty where an index has no other condition';
 
-CREATE FUNCTION docpatterns._pattern_read_mark(definition text, OUT pattern text, OUT name text, OUT part text)
+CREATE FUNCTION docpatterns._pattern_read_mark(definition text, OUT pattern text, OUT name text,
+  OUT part text)
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT m[1], left(q.words, m[2]::int), substr(q.words, m[2]::int + 1)
   FROM regexp_match($1, '_pattern_made[(]''([a-z_]+) ([0-9]{1,6}) ((?:[^'']|'''')*)''::text[)]') AS m
     CROSS JOIN LATERAL (SELECT replace(m[3], '''''', '''') AS words) AS q
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_read_mark(text) IS 'what a definition, as the catalog shows it, says that it is made for; NULLs if it says nothing';
+COMMENT ON FUNCTION docpatterns._pattern_read_mark(text) IS
+  'what a definition, as the catalog shows it, says that it is made for; NULLs if it says nothing';
 
--- A view that the snapshot shows may have been dropped meanwhile: then pg_table_is_visible() knows nothing of it.
-CREATE FUNCTION docpatterns._pattern_views(rel regclass, pattern text, name text, owner oid DEFAULT NULL, OUT view regclass, OUT part text) RETURNS SETOF record
+-- A view that the snapshot shows may have been dropped meanwhile: then pg_table_is_visible() knows
+-- nothing of it.
+CREATE FUNCTION docpatterns._pattern_views(rel regclass, pattern text, name text,
+  owner oid DEFAULT NULL, OUT view regclass, OUT part text) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET quote_all_identifiers = off AS $$
   SELECT DISTINCT v.oid::regclass, m.part
   FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
@@ -35,24 +45,30 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conformin
   ORDER BY 1
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_views(regclass, text, text, oid) IS
-  'the views that are made for a declaration and say so, whatever they are called now, with the part that each shows; of the table''s owner, or of the one given';
+  'the views that are made for a declaration and say so, whatever they are called now, with the '
+  'part that each shows; of the table''s owner, or of the one given';
 
-CREATE FUNCTION docpatterns._pattern_indexes(rel regclass, OUT index regclass, OUT pattern text, OUT name text, OUT part text) RETURNS SETOF record
+CREATE FUNCTION docpatterns._pattern_indexes(rel regclass, OUT index regclass, OUT pattern text,
+  OUT name text, OUT part text) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET quote_all_identifiers = off AS $$
   SELECT i.indexrelid::regclass, m.pattern, m.name, m.part
   FROM pg_index i CROSS JOIN LATERAL docpatterns._pattern_read_mark(pg_get_expr(i.indpred, i.indrelid)) AS m
   WHERE i.indrelid = $1 AND m.pattern IS NOT NULL
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_indexes(regclass) IS 'the indexes of a table that are made for declarations and say so, whatever they are called now';
+COMMENT ON FUNCTION docpatterns._pattern_indexes(regclass) IS
+  'the indexes of a table that are made for declarations and say so, whatever they are called now';
 
 CREATE FUNCTION docpatterns._pattern_index_full(index regclass) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indpred IS NULL OR EXISTS (SELECT FROM docpatterns._pattern_indexes(i.indrelid) m WHERE m.index = $1 AND m.part = '') FROM pg_index i WHERE i.indexrelid = $1
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_index_full(regclass) IS 'whether an index has all rows: it has no condition but what it is made for';
+COMMENT ON FUNCTION docpatterns._pattern_index_full(regclass) IS
+  'whether an index has all rows: it has no condition but what it is made for';
 
-CREATE FUNCTION docpatterns._pattern_hook(pattern text, verb text, arguments text) RETURNS regprocedure
+CREATE FUNCTION docpatterns._pattern_hook(pattern text, verb text, arguments text)
+  RETURNS regprocedure
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT to_regprocedure(format('docpatterns.%I(%s)', concat('_', $1, '_', $2), $3))
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_hook(text, text, text) IS 'the function _<pattern>_<verb> of the extension with arguments of these types, or NULL';
+COMMENT ON FUNCTION docpatterns._pattern_hook(text, text, text) IS
+  'the function _<pattern>_<verb> of the extension with arguments of these types, or NULL';

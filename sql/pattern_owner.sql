@@ -1,9 +1,12 @@
--- What becomes of the things that patterns have made when their table gets another owner. The former owner could have changed each
--- of them, or have put code beside them, so nothing is handed over as it is: tables must be free of foreign code, views are dropped
--- and made again from the declaration, functions get their body again. Called by the event trigger, as the user who alters the table.
+-- What becomes of the things that patterns have made when their table gets another owner. The
+-- former owner could have changed each of them, or have put code beside them, so nothing is handed
+-- over as it is: tables must be free of foreign code, views are dropped and made again from the
+-- declaration, functions get their body again. Called by the event trigger, as the user who alters
+-- the table.
 
--- What runs when the database writes to tables with the rights of their owner, and others could put anything into: functions of
--- triggers, columns, constraints, indexes, statistics and policies, domains. Names of types that hold no code are left out.
+-- What runs when the database writes to tables with the rights of their owner, and others could put
+-- anything into: functions of triggers, columns, constraints, indexes, statistics and policies,
+-- domains. Names of types that hold no code are left out.
 CREATE FUNCTION docpatterns._pattern_foreign_code(rels oid[], owner oid) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH parts (class, oid) AS (
@@ -27,10 +30,12 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WHERE coalesce(f.proowner, o.oprowner, c.opcowner, t.typowner) NOT IN (SELECT s.oid FROM trusted s)
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_foreign_code(oid[], oid) IS
-  'functions, operators, operator classes and domains that tables use and that belong neither to a role nor to a superuser, as text; NULL if there are none';
+  'functions, operators, operator classes and domains that tables use and that belong neither to a '
+  'role nor to a superuser, as text; NULL if there are none';
 
 -- For functions that a declaration names, of which the catalogue knows nothing.
-CREATE FUNCTION docpatterns._pattern_require_trusted(rel regclass, function regprocedure) RETURNS void
+CREATE FUNCTION docpatterns._pattern_require_trusted(rel regclass, function regprocedure)
+  RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
@@ -62,10 +67,14 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_hand_over(regclass, oid) IS 'looks for code of others in a table that a pattern keeps, which is to belong to a role (error 55000), and takes grants on it away';
+COMMENT ON FUNCTION docpatterns._pattern_hand_over(regclass, oid) IS
+  'looks for code of others in a table that a pattern keeps, which is to belong to a role (error '
+  '55000), and takes grants on it away';
 
--- The n-th of the views of a declaration, as _pattern_taken() counts them, whatever it is called now.
-CREATE FUNCTION docpatterns._pattern_made_view(rel regclass, pattern text, name text, n int, label text, owner oid) RETURNS regclass
+-- The n-th of the views of a declaration, as _pattern_taken() counts them, whatever it is called
+-- now.
+CREATE FUNCTION docpatterns._pattern_made_view(rel regclass, pattern text, name text, n int,
+  label text, owner oid) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE $2 WHEN 'attribute' THEN docpatterns._attribute_wide_view($1, $6)
                  WHEN 'schema_versioning' THEN docpatterns._schema_versioning_view($1, $3, ltrim($5, 'v'), $6)
@@ -78,9 +87,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
                                          FROM docpatterns._versioning_parts($1, $3) p CROSS JOIN LATERAL docpatterns._versioning_made(p.revisions, $6) m)
                  ELSE docpatterns._pattern_whole_view($1, $6) END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_made_view(regclass, text, text, int, text, oid) IS 'a view of a declaration that belongs to a role, or NULL';
+COMMENT ON FUNCTION docpatterns._pattern_made_view(regclass, text, text, int, text, oid) IS
+  'a view of a declaration that belongs to a role, or NULL';
 
-CREATE FUNCTION docpatterns._pattern_taken(rel regclass, pattern text, name text, OUT object text, OUT owner regrole, OUT intact boolean) RETURNS SETOF record
+CREATE FUNCTION docpatterns._pattern_taken(rel regclass, pattern text, name text, OUT object text,
+  OUT owner regrole, OUT intact boolean) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson := (SELECT d.options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = $2 AND d.name = $3);
@@ -114,9 +125,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_taken(regclass, text, text) IS
-  'relations of other roles that have the names of views that a declaration lacks, and whether they are such views: when the table got another owner they did not';
+  'relations of other roles that have the names of views that a declaration lacks, and whether '
+  'they are such views: when the table got another owner they did not';
 
-CREATE FUNCTION docpatterns._pattern_require_views(rel regclass, pattern text, name text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_require_views(rel regclass, pattern text, name text)
+  RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
@@ -128,7 +141,9 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_require_views(regclass, text, text) IS 'error 55000 where views that a pattern has to make would have the names of relations of other roles';
+COMMENT ON FUNCTION docpatterns._pattern_require_views(regclass, text, text) IS
+  'error 55000 where views that a pattern has to make would have the names of relations of other '
+  'roles';
 
 CREATE FUNCTION docpatterns._pattern_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -175,7 +190,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_follow_owner(regclass, oid) IS
-  'makes the views and functions of a table''s patterns again, which belonged to its former owner; error 55000 where patterns would run code of others with the rights of the new one';
+  'makes the views and functions of a table''s patterns again, which belonged to its former owner; '
+  'error 55000 where patterns would run code of others with the rights of the new one';
 
 CREATE FUNCTION docpatterns._pattern_discard(VARIADIC objects text[]) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -194,10 +210,13 @@ EXCEPTION WHEN dependent_objects_still_exist THEN
   RETURN false;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_discard(text[]) IS 'drops views and functions (VIEW v, FUNCTION f(x)) that others do not depend on, all or none: then with a warning, and false';
+COMMENT ON FUNCTION docpatterns._pattern_discard(text[]) IS
+  'drops views and functions (VIEW v, FUNCTION f(x)) that others do not depend on, all or none: '
+  'then with a warning, and false';
 
 -- The call that makes a view may not know what the old one was called, and who was shown it.
-CREATE FUNCTION docpatterns._pattern_renew_view(rel regclass, view regclass, make text, find text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_renew_view(rel regclass, view regclass, make text, find text)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   old record;
@@ -215,16 +234,21 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_renew_view(regclass, regclass, text, text) IS 'drops a view of a table and makes it again, by a call, under the name it had and with its grants; find is a query for it. Nothing happens where view is NULL';
+COMMENT ON FUNCTION docpatterns._pattern_renew_view(regclass, regclass, text, text) IS
+  'drops a view of a table and makes it again, by a call, under the name it had and with its '
+  'grants; find is a query for it. Nothing happens where view is NULL';
 
-CREATE FUNCTION docpatterns._pattern_placed(kind text, object text, OUT schema_name name, OUT name name)
+CREATE FUNCTION docpatterns._pattern_placed(kind text, object text, OUT schema_name name,
+  OUT name name)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE $1 = 'VIEW' AND c.oid = to_regclass($2)
   UNION ALL SELECT n.nspname, f.proname FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace WHERE $1 = 'FUNCTION' AND f.oid = to_regprocedure($2)
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_placed(text, text) IS 'the schema and the name of a view or a function';
+COMMENT ON FUNCTION docpatterns._pattern_placed(text, text) IS
+  'the schema and the name of a view or a function';
 
-CREATE FUNCTION docpatterns._pattern_place(kind text, object text, schema_name name, name name) RETURNS void
+CREATE FUNCTION docpatterns._pattern_place(kind text, object text, schema_name name, name name)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   now record;
@@ -239,4 +263,5 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_place(text, text, name, name) IS 'gives a view or a function a name and a schema';
+COMMENT ON FUNCTION docpatterns._pattern_place(text, text, name, name) IS
+  'gives a view or a function a name and a schema';

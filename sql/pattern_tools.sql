@@ -1,11 +1,14 @@
--- What the SQL of the patterns is made of: the tables that they keep beside the user's, with owner and guard, and the end of a
--- declaration. Nothing here asks who calls: the verbs of pattern.sql and the functions that declare have done that.
+-- What the SQL of the patterns is made of: the tables that they keep beside the user's, with owner
+-- and guard, and the end of a declaration. Nothing here asks who calls: the verbs of pattern.sql
+-- and the functions that declare have done that.
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
--- The verbs find a declaration by its name, so a table has each name once, whatever the patterns are. The lock is the one that the
--- triggers need anyway: two sessions that declare the same would both find the name free without it.
-CREATE FUNCTION docpatterns._pattern_require_unused(rel regclass, name text, pair text DEFAULT NULL) RETURNS void
+-- The verbs find a declaration by its name, so a table has each name once, whatever the patterns
+-- are. The lock is the one that the triggers need anyway: two sessions that declare the same would
+-- both find the name free without it.
+CREATE FUNCTION docpatterns._pattern_require_unused(rel regclass, name text, pair text DEFAULT NULL)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF (SELECT c.relkind IN ('r', 'p') FROM pg_class c WHERE c.oid = rel) THEN
@@ -19,7 +22,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_require_unused(regclass, text, text) IS
-  'locks a table for a declaration of that name; error 42710 if there is one already (but for the one with the pair)';
+  'locks a table for a declaration of that name; error 42710 if there is one already (but for the '
+  'one with the pair)';
 
 CREATE FUNCTION docpatterns._pattern_nonempty(rel regclass) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -34,7 +38,9 @@ COMMENT ON FUNCTION docpatterns._pattern_nonempty(regclass) IS 'whether a table 
 
 CREATE FUNCTION docpatterns._pattern_distance(a text, b text) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_pattern_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION docpatterns._pattern_distance(text, text) IS 'how many characters of a name have to be inserted, deleted or changed to make it the other one; NULL for names of more than 255 bytes';
+COMMENT ON FUNCTION docpatterns._pattern_distance(text, text) IS
+  'how many characters of a name have to be inserted, deleted or changed to make it the other one; '
+  'NULL for names of more than 255 bytes';
 
 CREATE FUNCTION docpatterns._pattern_near_tables(schema_name text, table_name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -45,10 +51,13 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
           AND has_table_privilege(c.oid, 'SELECT') ORDER BY 2, 1 LIMIT 3) n
   WHERE n.d <= greatest(2, length($2) / 3)
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_near_tables(text, text) IS 'the beginning of a hint: tables with documents whose name is like one that does not exist, or an empty text';
+COMMENT ON FUNCTION docpatterns._pattern_near_tables(text, text) IS
+  'the beginning of a hint: tables with documents whose name is like one that does not exist, or '
+  'an empty text';
 
 -- A table that is named and does not exist is more often misspelt than wanted.
-CREATE FUNCTION docpatterns._pattern_create_collection(wanted text, schema_name text, owner oid, allowed boolean, argument text) RETURNS regclass
+CREATE FUNCTION docpatterns._pattern_create_collection(wanted text, schema_name text, owner oid,
+  allowed boolean, argument text) RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   parts text[] := parse_ident(wanted);
@@ -66,17 +75,22 @@ BEGIN
   RETURN made;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_create_collection(text, text, oid, boolean, text) IS 'makes a collection that does not exist, if that is allowed; else error 42P01 with names that are like it and the argument that allows it';
+COMMENT ON FUNCTION docpatterns._pattern_create_collection(text, text, oid, boolean, text) IS
+  'makes a collection that does not exist, if that is allowed; else error 42P01 with names that '
+  'are like it and the argument that allows it';
 
 -- For what is asked with the table locked, by the verbs.
 CREATE FUNCTION docpatterns._pattern_latest(query text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_pattern_latest' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._pattern_latest(text) IS 'the value that a query gives, read with the latest snapshot at every isolation level; runs with the rights of the caller';
+COMMENT ON FUNCTION docpatterns._pattern_latest(text) IS
+  'the value that a query gives, read with the latest snapshot at every isolation level; runs with '
+  'the rights of the caller';
 
 -- Values from before the declaration ---------------------------------------------------------------------------------------
 
--- Fields that a pattern keeps may hold values that exist nowhere else. Their paths are noted in the declaration as "held" until
--- pattern_build() has adopted or discarded the values, and as "own" from then on: see src/kit/adopt.h.
+-- Fields that a pattern keeps may hold values that exist nowhere else. Their paths are noted in the
+-- declaration as "held" until pattern_build() has adopted or discarded the values, and as "own"
+-- from then on: see src/kit/adopt.h.
 CREATE FUNCTION docpatterns._pattern_guarded_paths(pattern text, options bson) RETURNS SETOF text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -106,20 +120,27 @@ BEGIN
   END CASE;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_guarded_paths(text, bson) IS 'paths of the fields of a declaration in which a value could be lost when documents are brought in line';
+COMMENT ON FUNCTION docpatterns._pattern_guarded_paths(text, bson) IS
+  'paths of the fields of a declaration in which a value could be lost when documents are brought '
+  'in line';
 
 CREATE FUNCTION docpatterns._pattern_holds(doc bson, path text, is_flag boolean) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_holds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION docpatterns._pattern_holds(bson, text, boolean) IS 'whether a field has a value other than null, false, zero and what is empty, and, where it is a flag, "yes" and the like';
+COMMENT ON FUNCTION docpatterns._pattern_holds(bson, text, boolean) IS
+  'whether a field has a value other than null, false, zero and what is empty, and, where it is a '
+  'flag, "yes" and the like';
 
-CREATE FUNCTION docpatterns._pattern_set_options(rel regclass, trigger_oid oid, options text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_set_options(rel regclass, trigger_oid oid, options text)
+  RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_set_options' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._pattern_set_options(regclass, oid, text) IS
-  'writes options into the trigger that carries a declaration, and lets writers go on; error 42704 for another trigger, 42501 unless the caller owns the table';
+  'writes options into the trigger that carries a declaration, and lets writers go on; error 42704 '
+  'for another trigger, 42501 unless the caller owns the table';
 
--- Which of the fields that a declaration keeps have values already: read once, with the table locked by the caller; of a partition
--- that has come, if documents of it are not in line.
-CREATE FUNCTION docpatterns._pattern_note_held(rel regclass, name text, part regclass DEFAULT NULL) RETURNS text[]
+-- Which of the fields that a declaration keeps have values already: read once, with the table
+-- locked by the caller; of a partition that has come, if documents of it are not in line.
+CREATE FUNCTION docpatterns._pattern_note_held(rel regclass, name text, part regclass DEFAULT NULL)
+  RETURNS text[]
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
@@ -153,10 +174,13 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_note_held(regclass, text, regclass) IS
-  'notes in a declaration which of its fields hold values in the documents of the table, or in those of a partition that is not in line, and returns their paths; reads the table, or checks it, once';
+  'notes in a declaration which of its fields hold values in the documents of the table, or in '
+  'those of a partition that is not in line, and returns their paths; reads the table, or checks '
+  'it, once';
 
 -- A field that a pattern writes to in documents as they are.
-CREATE FUNCTION docpatterns._pattern_require_fit(rel regclass, doc text, field text, fits text, must text, argument text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_require_fit(rel regclass, doc text, field text, fits text,
+  must text, argument text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -173,10 +197,13 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_require_fit(regclass, text, text, text, text, text) IS
-  'error 55000, with their number and some keys, for documents that have the field and do not fulfil a condition on its type and its text, SQL text about v.kind and v.value; reads the table once';
+  'error 55000, with their number and some keys, for documents that have the field and do not '
+  'fulfil a condition on its type and its text, SQL text about v.kind and v.value; reads the table '
+  'once';
 
 -- How values are adopted that only the documents have.
-CREATE FUNCTION docpatterns._pattern_adopt_hint(rel regclass, pattern text, options bson) RETURNS text
+CREATE FUNCTION docpatterns._pattern_adopt_hint(rel regclass, pattern text, options bson)
+  RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE
     WHEN $2 = 'subset' THEN format('Insert such elements into %s, where the field "%s" names their document, as subset_split() does before the declaration. ',
@@ -188,9 +215,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     WHEN $2 = 'reference' THEN 'Write what shall stay into the source, or leave the field out of the option live. '
     ELSE 'Give the pattern another field, or move the values to one. ' END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_adopt_hint(regclass, text, bson) IS 'what can be done about values that would be lost by a declaration with these options';
+COMMENT ON FUNCTION docpatterns._pattern_adopt_hint(regclass, text, bson) IS
+  'what can be done about values that would be lost by a declaration with these options';
 
-CREATE FUNCTION docpatterns._pattern_notice_held(rel regclass, name text, part regclass DEFAULT NULL) RETURNS boolean
+CREATE FUNCTION docpatterns._pattern_notice_held(rel regclass, name text,
+  part regclass DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
@@ -208,7 +237,9 @@ BEGIN
   RETURN true;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_notice_held(regclass, text, regclass) IS 'notes which fields of a new declaration hold values and says so in a notice; whether there are any';
+COMMENT ON FUNCTION docpatterns._pattern_notice_held(regclass, text, regclass) IS
+  'notes which fields of a new declaration hold values and says so in a notice; whether there are '
+  'any';
 
 -- The rows of a partition that has come may hold such values, too.
 CREATE FUNCTION docpatterns._pattern_notice_partition(part regclass) RETURNS void
@@ -218,7 +249,8 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
     CROSS JOIN LATERAL docpatterns._pattern_declarations(a.relid) d
   WHERE a.relid <> $1
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_notice_partition(regclass) IS '_pattern_notice_held for all declarations of the tables above a partition';
+COMMENT ON FUNCTION docpatterns._pattern_notice_partition(regclass) IS
+  '_pattern_notice_held for all declarations of the tables above a partition';
 
 -- What a declaration says of the rows that it finds: it leaves them to pattern_build().
 CREATE FUNCTION docpatterns._pattern_notice_rows(rel regclass, name text) RETURNS void
@@ -233,7 +265,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_notice_rows(regclass, text) IS 'a notice, if the table has rows, that says how they are brought in line';
+COMMENT ON FUNCTION docpatterns._pattern_notice_rows(regclass, text) IS
+  'a notice, if the table has rows, that says how they are brought in line';
 
 CREATE FUNCTION docpatterns._pattern_settle_rows(rel regclass, name text, query text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -248,15 +281,18 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_settle_rows(regclass, text, text) IS
-  'brings the rows in line whose keys SQL text returns as "key" ($1: rel, $2: name), and returns how many were written';
+  'brings the rows in line whose keys SQL text returns as "key" ($1: rel, $2: name), and returns '
+  'how many were written';
 
 CREATE FUNCTION docpatterns._pattern_lost(rel regclass, name text, keys record[]) RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_pattern_lost' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._pattern_lost(regclass, text, record[]) IS
-  'of each row the first field whose value would exist nowhere if these rows were brought in line, or NULL; does it in a subtransaction and takes it back; '
-  'error 42501 unless the caller owns the table';
+  'of each row the first field whose value would exist nowhere if these rows were brought in line, '
+  'or NULL; does it in a subtransaction and takes it back; error 42501 unless the caller owns the '
+  'table';
 
-CREATE FUNCTION docpatterns._pattern_require_kept(rel regclass, pattern text, name text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_require_kept(rel regclass, pattern text, name text)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
@@ -291,17 +327,21 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_require_kept(regclass, text, text) IS 'error 55000, with their number and some keys, if documents hold values that bringing them in line would destroy';
+COMMENT ON FUNCTION docpatterns._pattern_require_kept(regclass, text, text) IS
+  'error 55000, with their number and some keys, if documents hold values that bringing them in '
+  'line would destroy';
 
 -- Fields that documents had before a declaration: they stay when it ends.
 CREATE FUNCTION docpatterns._pattern_own_paths(options bson) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT ARRAY(SELECT e::text FROM unnest(ARRAY['held', 'own']) o CROSS JOIN LATERAL @extschema@.bson_elements($1 OPERATOR(@extschema@.->) o) e)
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_own_paths(bson) IS 'paths of fields of a declaration that documents had before it';
+COMMENT ON FUNCTION docpatterns._pattern_own_paths(bson) IS
+  'paths of fields of a declaration that documents had before it';
 
 -- More fields are to be kept: those that have values are the user's.
-CREATE FUNCTION docpatterns._pattern_require_free(rel regclass, pattern text, name text, options bson, altered bson)
+CREATE FUNCTION docpatterns._pattern_require_free(rel regclass, pattern text, name text,
+  options bson, altered bson)
 RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -355,23 +395,26 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_require_free(regclass, text, text, bson, bson) IS
-  'error 55000 if documents have values in fields that a declaration keeps only with other options; '
-  'locks the table against writers';
+  'error 55000 if documents have values in fields that a declaration keeps only with other '
+  'options; locks the table against writers';
 
 -- All rows are in line: what their fields held is adopted, or discarded.
-CREATE FUNCTION docpatterns._pattern_note_built(rel regclass, name text, discarded boolean) RETURNS void
+CREATE FUNCTION docpatterns._pattern_note_built(rel regclass, name text, discarded boolean)
+  RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_set_options($1, d.trigger_oid,
            CASE WHEN $3 THEN @extschema@.bson_unset(d.options, 'held')
                 ELSE @extschema@.bson_set(@extschema@.bson_unset(d.options, 'held'), 'own', ARRAY(SELECT DISTINCT p FROM unnest(docpatterns._pattern_own_paths(d.options)) p ORDER BY p)) END::text)
   FROM docpatterns._pattern_declarations($1) d WHERE d.name = $2 AND @extschema@.bson_exists(d.options, 'held')
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_note_built(regclass, text, boolean) IS 'ends the guard on values from before the declaration';
+COMMENT ON FUNCTION docpatterns._pattern_note_built(regclass, text, boolean) IS
+  'ends the guard on values from before the declaration';
 
 -- A declaration, as the verbs need it ------------------------------------------------------------------------------------
 
--- Names, options and pieces of SQL text, in which "b" is a row of the table and "s" one of the second table, if that is a table
--- of ours. Rows are matched by the columns of the key themselves: as BSON two timestamps of one millisecond are the same.
+-- Names, options and pieces of SQL text, in which "b" is a row of the table and "s" one of the
+-- second table, if that is a table of ours. Rows are matched by the columns of the key themselves:
+-- as BSON two timestamps of one millisecond are the same.
 CREATE FUNCTION docpatterns._pattern_parts(rel regclass, pattern text, name text,
                                OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT options bson, OUT doc_name text, OUT doc text,
                                OUT keys text[], OUT key_types text[], OUT key_ops text[], OUT key_list text, OUT key_row text, OUT key_value text,
@@ -399,17 +442,20 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_parts(regclass, text, text) IS
-  'a declaration: its table, options and second table, and the pieces of SQL text that its verbs are made of; error 42704 when there is none';
+  'a declaration: its table, options and second table, and the pieces of SQL text that its verbs '
+  'are made of; error 42704 when there is none';
 
 -- Options -----------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._pattern_options(pattern text, given bson, declared bson DEFAULT NULL) RETURNS bson
+CREATE FUNCTION docpatterns._pattern_options(pattern text, given bson, declared bson DEFAULT NULL)
+  RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_pattern_options' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._pattern_options(text, bson, bson) IS
   'options of a new declaration, without nulls, or a declaration''s options with changes; '
   'errors 22023 and 22004 for what the pattern''s table of options does not allow';
 
-CREATE FUNCTION docpatterns._pattern_refuse_kept(rel regclass, doc_column text, name text, fields text[])
+CREATE FUNCTION docpatterns._pattern_refuse_kept(rel regclass, doc_column text, name text,
+  fields text[])
 RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -513,13 +559,14 @@ COMMENT ON FUNCTION docpatterns._pattern_alter(regclass, text, bson) IS
 
 -- Tables that a pattern keeps ---------------------------------------------------------------------------------------------
 
--- Rows of such a table name a row of the user's table by columns of their own: key, or key1, key2, .. where its key has several
--- (at most 32, as an index has).
+-- Rows of such a table name a row of the user's table by columns of their own: key, or key1, key2,
+-- .. where its key has several (at most 32, as an index has).
 CREATE FUNCTION docpatterns._pattern_side_keys(n int) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN $1 = 1 THEN ARRAY['key'] ELSE (SELECT array_agg('key' || i ORDER BY i) FROM generate_series(1, least($1, 32)) i) END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_side_keys(int) IS 'the columns of a side table for a key of n columns';
+COMMENT ON FUNCTION docpatterns._pattern_side_keys(int) IS
+  'the columns of a side table for a key of n columns';
 
 CREATE FUNCTION docpatterns._pattern_require_no_table(qualified text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -530,9 +577,11 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_require_no_table(text) IS 'error 42P07, with a hint, for the name of a table that is there';
+COMMENT ON FUNCTION docpatterns._pattern_require_no_table(text) IS
+  'error 42P07, with a hint, for the name of a table that is there';
 
-CREATE FUNCTION docpatterns._pattern_create_side(rel regclass, doc_column text, pattern text, name text, pair text, side_name text,
+CREATE FUNCTION docpatterns._pattern_create_side(rel regclass, doc_column text, pattern text,
+  name text, pair text, side_name text,
                                      columns text, more_key text, settings text, description text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -550,10 +599,14 @@ BEGIN
   PERFORM docpatterns._pattern_keep_table(side_name::regclass, rel, pattern, name, pair);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_create_side(regclass, text, text, text, text, text, text, text, text, text) IS
-  'makes the table side_name for a declaration: the columns of the key of rel, the columns that are given, the primary key of both (more_key: what it has besides, or NULL), settings behind it (or NULL), a comment, and what _pattern_keep_table() gives it';
+COMMENT ON FUNCTION docpatterns._pattern_create_side(regclass, text, text, text, text, text, text,
+  text, text, text) IS
+  'makes the table side_name for a declaration: the columns of the key of rel, the columns that '
+  'are given, the primary key of both (more_key: what it has besides, or NULL), settings behind it '
+  '(or NULL), a comment, and what _pattern_keep_table() gives it';
 
-CREATE FUNCTION docpatterns._pattern_guard(side regclass, pattern text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_guard(side regclass, pattern text, name text, pair text)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger(%L, %L, %L)',
@@ -563,7 +616,8 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_guard(regclass, text, text, text) IS
   'makes a table one that only a declaration writes, which finds it by the pair';
 
-CREATE FUNCTION docpatterns._pattern_keep_table(side regclass, rel regclass, pattern text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_keep_table(side regclass, rel regclass, pattern text,
+  name text, pair text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('ALTER TABLE %s OWNER TO %s', side, (SELECT c.relowner::regrole FROM pg_class c WHERE c.oid = rel));
@@ -574,11 +628,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_keep_table(regclass, regclass, text, text, text) IS
-  'makes a new table one that a declaration of rel keeps: it gets the owner of rel, no grants, and the guard';
+  'makes a new table one that a declaration of rel keeps: it gets the owner of rel, no grants, and '
+  'the guard';
 
 CREATE FUNCTION docpatterns._pattern_forget(side regclass, rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_forget' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._pattern_forget(regclass, regclass) IS 'a table that a pattern kept no longer depends on the pattern''s table; error 42501 unless the caller owns both';
+COMMENT ON FUNCTION docpatterns._pattern_forget(regclass, regclass) IS
+  'a table that a pattern kept no longer depends on the pattern''s table; error 42501 unless the '
+  'caller owns both';
 
 CREATE FUNCTION docpatterns._pattern_release_table(side regclass, rel regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -591,9 +648,11 @@ BEGIN
   PERFORM docpatterns._pattern_forget(side, rel);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_release_table(regclass, regclass) IS 'makes a table that a declaration of rel kept an ordinary one';
+COMMENT ON FUNCTION docpatterns._pattern_release_table(regclass, regclass) IS
+  'makes a table that a declaration of rel kept an ordinary one';
 
-CREATE FUNCTION docpatterns._pattern_drop_side(side regclass, rel regclass, keep_data boolean) RETURNS void
+CREATE FUNCTION docpatterns._pattern_drop_side(side regclass, rel regclass, keep_data boolean)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF side IS NOT NULL AND keep_data THEN
@@ -603,11 +662,14 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_drop_side(regclass, regclass, boolean) IS 'drops a table that a declaration of rel kept, or (keep_data) makes it an ordinary one; does nothing when there is none';
+COMMENT ON FUNCTION docpatterns._pattern_drop_side(regclass, regclass, boolean) IS
+  'drops a table that a declaration of rel kept, or (keep_data) makes it an ordinary one; does '
+  'nothing when there is none';
 
 -- Anchors -----------------------------------------------------------------------------------------------------------------
 
--- What a declaration was made for: see src/kit/anchor.h. Made when its triggers are there, and again when these have changed.
+-- What a declaration was made for: see src/kit/anchor.h. Made when its triggers are there, and
+-- again when these have changed.
 CREATE FUNCTION docpatterns._pattern_anchor(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -660,14 +722,17 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_anchor(regclass, text) IS 'makes or renews the anchors of a declaration on its tables, those that are users''; locks them against writers';
+COMMENT ON FUNCTION docpatterns._pattern_anchor(regclass, text) IS
+  'makes or renews the anchors of a declaration on its tables, those that are users''; locks them '
+  'against writers';
 
 -- A crash empties an unlogged table without a trigger.
 CREATE FUNCTION docpatterns._pattern_lasts_longer(rel regclass, other regclass) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT r.relpersistence = 'p' AND o.relpersistence = 'u' FROM pg_class r, pg_class o WHERE r.oid = $1 AND o.oid = $2 AND r.relkind <> 'f'
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_lasts_longer(regclass, regclass) IS 'whether a crash would empty the other table of a declaration, but not its own';
+COMMENT ON FUNCTION docpatterns._pattern_lasts_longer(regclass, regclass) IS
+  'whether a crash would empty the other table of a declaration, but not its own';
 
 CREATE FUNCTION docpatterns._pattern_follow_persistence(rel regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -688,9 +753,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_follow_persistence(regclass) IS
-  'a table has become logged or unlogged: tables that patterns keep beside it follow; called by an event trigger';
+  'a table has become logged or unlogged: tables that patterns keep beside it follow; called by an '
+  'event trigger';
 
-CREATE FUNCTION docpatterns._pattern_anchor_renamed(rel regclass, old_name text, new_name text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_anchor_renamed(rel regclass, old_name text, new_name text)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   a record;
@@ -702,7 +769,8 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_anchor_renamed(regclass, text, text) IS 'a column has another name: anchors whose key has it follow; called by an event trigger';
+COMMENT ON FUNCTION docpatterns._pattern_anchor_renamed(regclass, text, text) IS
+  'a column has another name: anchors whose key has it follow; called by an event trigger';
 
 -- Triggers, and the end of a declaration ----------------------------------------------------------------------------------
 
@@ -710,7 +778,8 @@ CREATE FUNCTION docpatterns._pattern_arguments(VARIADIC words text[]) RETURNS by
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT string_agg(convert_to(w, 'UTF8') || decode('00', 'hex'), ''::bytea ORDER BY n) FROM unnest($1) WITH ORDINALITY AS u (w, n)
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_arguments(text[]) IS 'the arguments of a trigger as pg_trigger has them';
+COMMENT ON FUNCTION docpatterns._pattern_arguments(text[]) IS
+  'the arguments of a trigger as pg_trigger has them';
 
 CREATE FUNCTION docpatterns._pattern_drop_anchor(rel regclass, label text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -722,9 +791,11 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_drop_anchor(regclass, text) IS 'drops the anchor of a declaration on one of its tables';
+COMMENT ON FUNCTION docpatterns._pattern_drop_anchor(regclass, text) IS
+  'drops the anchor of a declaration on one of its tables';
 
-CREATE FUNCTION docpatterns._pattern_drop_triggers(rel regclass, pattern text, name text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_drop_triggers(rel regclass, pattern text, name text)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
@@ -741,9 +812,11 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_drop_triggers(regclass, text, text) IS 'drops the triggers of a declaration on its table and on the partitions of that';
+COMMENT ON FUNCTION docpatterns._pattern_drop_triggers(regclass, text, text) IS
+  'drops the triggers of a declaration on its table and on the partitions of that';
 
-CREATE FUNCTION docpatterns._pattern_drop_side_triggers(side regclass, pair text, name text) RETURNS void
+CREATE FUNCTION docpatterns._pattern_drop_side_triggers(side regclass, pair text, name text)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
@@ -754,4 +827,5 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_drop_side_triggers(regclass, text, text) IS 'drops the triggers of a declaration on its second table';
+COMMENT ON FUNCTION docpatterns._pattern_drop_side_triggers(regclass, text, text) IS
+  'drops the triggers of a declaration on its second table';

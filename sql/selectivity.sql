@@ -1,39 +1,53 @@
--- Estimates for the planner (src/index/stats/): the functions that operators name as RESTRICT and JOIN. Nobody calls
--- them but the planner.
+-- Estimates for the planner (src/index/stats/): the functions that operators name as RESTRICT and
+-- JOIN. Nobody calls them but the planner.
 
 CREATE FUNCTION docpatterns.bson_matchsel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bson_matchsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_matchsel(internal, oid, internal, int4) IS 'for the planner: which share of the rows a filter keeps, from the statistics that ANALYZE collects path by path';
+COMMENT ON FUNCTION docpatterns.bson_matchsel(internal, oid, internal, int4) IS
+  'for the planner: which share of the rows a filter keeps, from the statistics that ANALYZE '
+  'collects path by path';
 CREATE FUNCTION docpatterns.bson_containsel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bson_containsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_containsel(internal, oid, internal, int4) IS 'for the planner: which share of the rows contains a document';
+COMMENT ON FUNCTION docpatterns.bson_containsel(internal, oid, internal, int4) IS
+  'for the planner: which share of the rows contains a document';
 CREATE FUNCTION docpatterns.bson_existssel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bson_existssel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_existssel(internal, oid, internal, int4) IS 'for the planner: which share of the rows has a path';
+COMMENT ON FUNCTION docpatterns.bson_existssel(internal, oid, internal, int4) IS
+  'for the planner: which share of the rows has a path';
 
--- Comparisons of a bson_value, with another one or with a SQL value. They answer as PostgreSQL's own estimators do unless one
--- side is doc -> 'path' and there are statistics about the documents.
+-- Comparisons of a bson_value, with another one or with a SQL value. They answer as PostgreSQL's
+-- own estimators do unless one side is doc -> 'path' and there are statistics about the documents.
 CREATE FUNCTION docpatterns.bson_value_eqsel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bson_value_eqsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_value_eqsel(internal, oid, internal, int4) IS 'for the planner: in which share of the rows a field equals a value';
+COMMENT ON FUNCTION docpatterns.bson_value_eqsel(internal, oid, internal, int4) IS
+  'for the planner: in which share of the rows a field equals a value';
 CREATE FUNCTION docpatterns.bson_value_neqsel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bson_value_neqsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_value_neqsel(internal, oid, internal, int4) IS 'for the planner: in which share of the rows a field differs from a value';
+COMMENT ON FUNCTION docpatterns.bson_value_neqsel(internal, oid, internal, int4) IS
+  'for the planner: in which share of the rows a field differs from a value';
 CREATE FUNCTION docpatterns.bson_value_ltsel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bson_value_ltsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_value_ltsel(internal, oid, internal, int4) IS 'for the planner: in which share of the rows a field is less than a value';
+COMMENT ON FUNCTION docpatterns.bson_value_ltsel(internal, oid, internal, int4) IS
+  'for the planner: in which share of the rows a field is less than a value';
 CREATE FUNCTION docpatterns.bson_value_lesel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bson_value_lesel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_value_lesel(internal, oid, internal, int4) IS 'for the planner: in which share of the rows a field is at most a value';
+COMMENT ON FUNCTION docpatterns.bson_value_lesel(internal, oid, internal, int4) IS
+  'for the planner: in which share of the rows a field is at most a value';
 CREATE FUNCTION docpatterns.bson_value_gtsel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bson_value_gtsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_value_gtsel(internal, oid, internal, int4) IS 'for the planner: in which share of the rows a field is greater than a value';
+COMMENT ON FUNCTION docpatterns.bson_value_gtsel(internal, oid, internal, int4) IS
+  'for the planner: in which share of the rows a field is greater than a value';
 CREATE FUNCTION docpatterns.bson_value_gesel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bson_value_gesel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_value_gesel(internal, oid, internal, int4) IS 'for the planner: in which share of the rows a field is at least a value';
-CREATE FUNCTION docpatterns.bson_value_eqjoinsel(internal, oid, internal, int2, internal) RETURNS float8
+COMMENT ON FUNCTION docpatterns.bson_value_gesel(internal, oid, internal, int4) IS
+  'for the planner: in which share of the rows a field is at least a value';
+CREATE FUNCTION docpatterns.bson_value_eqjoinsel(internal, oid, internal, int2, internal)
+  RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bson_value_eqjoinsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_value_eqjoinsel(internal, oid, internal, int2, internal) IS 'for the planner: which share of the pairs of rows have equal fields';
-CREATE FUNCTION docpatterns.bson_value_neqjoinsel(internal, oid, internal, int2, internal) RETURNS float8
+COMMENT ON FUNCTION docpatterns.bson_value_eqjoinsel(internal, oid, internal, int2, internal) IS
+  'for the planner: which share of the pairs of rows have equal fields';
+CREATE FUNCTION docpatterns.bson_value_neqjoinsel(internal, oid, internal, int2, internal)
+  RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bson_value_neqjoinsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_value_neqjoinsel(internal, oid, internal, int2, internal) IS 'for the planner: which share of the pairs of rows have different fields';
+COMMENT ON FUNCTION docpatterns.bson_value_neqjoinsel(internal, oid, internal, int2, internal) IS
+  'for the planner: which share of the pairs of rows have different fields';

@@ -22,9 +22,10 @@ CREATE FUNCTION bson_pretty(value bson_value) RETURNS text
 COMMENT ON FUNCTION bson_pretty(bson_value) IS
   'Relaxed Extended JSON, one field or element a line, indented by two spaces a level';
 
--- The bytes of a bson are those of the document: towards bytea there is nothing to do, from bytea everything is checked.
--- A bson_value is cast to bytea and back as the binary data that it holds (cast.sql); its own bytes, the type in front,
--- are what bson_value_send() gives and bson_value_from_bytea() reads.
+-- The bytes of a bson are those of the document: towards bytea there is nothing to do, from bytea
+-- everything is checked. A bson_value is cast to bytea and back as the binary data that it holds
+-- (cast.sql); its own bytes, the type in front, are what bson_value_send() gives and
+-- bson_value_from_bytea() reads.
 
 CREATE FUNCTION bson_from_bytea(bytes bytea) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
@@ -39,7 +40,8 @@ COMMENT ON FUNCTION bson_value_from_bytea(bytea) IS
 CREATE CAST (bson AS bytea) WITHOUT FUNCTION;
 CREATE CAST (bytea AS bson) WITH FUNCTION bson_from_bytea(bytea);
 COMMENT ON CAST (bson AS bytea) IS 'the bytes of the document, as a driver writes them';
-COMMENT ON CAST (bytea AS bson) IS 'the document that the bytes are, after all of them have been checked';
+COMMENT ON CAST (bytea AS bson) IS
+  'the document that the bytes are, after all of them have been checked';
 
 CREATE FUNCTION bson_documents(bytes bytea) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_bson_documents' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 ROWS 1000;

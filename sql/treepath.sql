@@ -1,4 +1,5 @@
--- The type treepath: the ids on the way from a root to a node. The functions behind it are in src/types/tree/.
+-- The type treepath: the ids on the way from a root to a node. The functions behind it are in
+-- src/types/tree/.
 
 CREATE TYPE treepath;
 
@@ -15,7 +16,9 @@ CREATE TYPE treepath (
   INPUT = docpatterns.treepath_in, OUTPUT = docpatterns.treepath_out, RECEIVE = docpatterns.treepath_recv, SEND = docpatterns.treepath_send,
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
 );
-COMMENT ON TYPE treepath IS 'the ids on the way from a root to a node, root first; in depth-first order, so that what lies below a path is one range of an index';
+COMMENT ON TYPE treepath IS
+  'the ids on the way from a root to a node, root first; in depth-first order, so that what lies '
+  'below a path is one range of an index';
 
 -- Order, equality and hashing
 CREATE FUNCTION docpatterns.treepath_lt(treepath, treepath) RETURNS bool
@@ -67,9 +70,12 @@ CREATE OPERATOR CLASS treepath_ops DEFAULT FOR TYPE treepath USING hash AS
   OPERATOR 1 =,
   FUNCTION 1 docpatterns.treepath_hash(treepath),
   FUNCTION 2 docpatterns.treepath_hash_extended(treepath, int8);
-COMMENT ON FUNCTION docpatterns.treepath_cmp(treepath, treepath) IS 'compares two paths in depth-first order: less than, equal to or greater than 0';
-COMMENT ON FUNCTION docpatterns.treepath_hash(treepath) IS 'hash of 32 bits; equal paths have equal hashes, which never change';
-COMMENT ON FUNCTION docpatterns.treepath_hash_extended(treepath, int8) IS 'hash of 64 bits with a seed; equal paths have equal hashes, which never change';
+COMMENT ON FUNCTION docpatterns.treepath_cmp(treepath, treepath) IS
+  'compares two paths in depth-first order: less than, equal to or greater than 0';
+COMMENT ON FUNCTION docpatterns.treepath_hash(treepath) IS
+  'hash of 32 bits; equal paths have equal hashes, which never change';
+COMMENT ON FUNCTION docpatterns.treepath_hash_extended(treepath, int8) IS
+  'hash of 64 bits with a seed; equal paths have equal hashes, which never change';
 COMMENT ON OPERATOR CLASS treepath_ops USING btree IS 'depth-first order; serves <@ and @>, too';
 COMMENT ON OPERATOR CLASS treepath_ops USING hash IS 'equality of paths';
 
@@ -108,91 +114,120 @@ COMMENT ON CAST (bson_value AS treepath) IS 'the path of the ids in a BSON array
 CREATE FUNCTION docpatterns.treepath_to_value(treepath) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_treepath_to_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE CAST (treepath AS bson_value) WITH FUNCTION docpatterns.treepath_to_value(treepath) AS ASSIGNMENT;
-COMMENT ON FUNCTION docpatterns.treepath_to_value(treepath) IS 'the ids of a path as a BSON array, root first';
+COMMENT ON FUNCTION docpatterns.treepath_to_value(treepath) IS
+  'the ids of a path as a BSON array, root first';
 COMMENT ON CAST (treepath AS bson_value) IS 'the ids of a path as a BSON array, root first';
 
 CREATE FUNCTION treepath_from_text(path text, separator text DEFAULT '.') RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_from_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_from_text(text, text) IS 'the path whose ids are strings, root first, with separators between them and perhaps one in front; error 22023 for an empty id or an empty separator';
+COMMENT ON FUNCTION treepath_from_text(text, text) IS
+  'the path whose ids are strings, root first, with separators between them and perhaps one in '
+  'front; error 22023 for an empty id or an empty separator';
 CREATE FUNCTION treepath_to_text(path treepath, separator text DEFAULT '.') RETURNS text
   AS 'MODULE_PATHNAME', 'dp_treepath_to_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_to_text(treepath, text) IS 'the ids of a path as text, root first, with separators between them; error 22023 for an id that is empty or has the separator in it';
+COMMENT ON FUNCTION treepath_to_text(treepath, text) IS
+  'the ids of a path as text, root first, with separators between them; error 22023 for an id that '
+  'is empty or has the separator in it';
 
 -- Taking paths apart
 
 CREATE FUNCTION treepath_depth(treepath) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_treepath_depth' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_depth(treepath) IS 'how far the node is from its root: 0 for a root, -1 for the empty path';
+COMMENT ON FUNCTION treepath_depth(treepath) IS
+  'how far the node is from its root: 0 for a root, -1 for the empty path';
 CREATE FUNCTION treepath_parent(treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_parent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_parent(treepath) IS 'the path without its last id; null for a root and for the empty path';
+COMMENT ON FUNCTION treepath_parent(treepath) IS
+  'the path without its last id; null for a root and for the empty path';
 CREATE FUNCTION treepath_root(treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_root' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_root(treepath) IS 'the path of the root; null for the empty path';
 CREATE FUNCTION treepath_id(treepath) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_treepath_id' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_id(treepath) IS 'the last id of the path, which is the node''s own; null for the empty path';
+COMMENT ON FUNCTION treepath_id(treepath) IS
+  'the last id of the path, which is the node''s own; null for the empty path';
 CREATE FUNCTION treepath_subpath(path treepath, first int4, ids int4 DEFAULT NULL) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_subpath' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_subpath(treepath, int4, int4) IS 'so many ids of the path from a position on, counted from 0, or from the end if negative; without a number to the end; error 22023 for a negative number';
+COMMENT ON FUNCTION treepath_subpath(treepath, int4, int4) IS
+  'so many ids of the path from a position on, counted from 0, or from the end if negative; '
+  'without a number to the end; error 22023 for a negative number';
 CREATE FUNCTION treepath_lca(treepath, treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_lca' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_lca(treepath, treepath) IS 'the lowest common ancestor, which may be one of the two; null if they have no root in common';
+COMMENT ON FUNCTION treepath_lca(treepath, treepath) IS
+  'the lowest common ancestor, which may be one of the two; null if they have no root in common';
 CREATE FUNCTION treepath_distance(treepath, treepath) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_treepath_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_distance(treepath, treepath) IS 'the number of edges between two nodes; null if they have no root in common';
+COMMENT ON FUNCTION treepath_distance(treepath, treepath) IS
+  'the number of edges between two nodes; null if they have no root in common';
 CREATE FUNCTION treepath_ancestors(treepath) RETURNS treepath[]
   AS 'MODULE_PATHNAME', 'dp_treepath_ancestors' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_ancestors(treepath) IS 'the paths of the ancestors, root first, without the path itself';
+COMMENT ON FUNCTION treepath_ancestors(treepath) IS
+  'the paths of the ancestors, root first, without the path itself';
 CREATE FUNCTION treepath_prefixes(treepath) RETURNS treepath[]
   AS 'MODULE_PATHNAME', 'dp_treepath_prefixes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_prefixes(treepath) IS 'all paths that are above this one or equal to it, the empty one included: what an index looks up for @>';
+COMMENT ON FUNCTION treepath_prefixes(treepath) IS
+  'all paths that are above this one or equal to it, the empty one included: what an index looks '
+  'up for @>';
 CREATE FUNCTION treepath_last(treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_last_below' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_last(treepath) IS 'the greatest path that is this one or lies below it, which ends in MaxKey: what an index looks up for <@';
+COMMENT ON FUNCTION treepath_last(treepath) IS
+  'the greatest path that is this one or lies below it, which ends in MaxKey: what an index looks '
+  'up for <@';
 
 -- Above and below
 
 CREATE FUNCTION docpatterns.treepath_belowsel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_treepath_belowsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_belowsel(internal, oid, internal, int4) IS 'estimates how many rows <@ keeps';
+COMMENT ON FUNCTION docpatterns.treepath_belowsel(internal, oid, internal, int4) IS
+  'estimates how many rows <@ keeps';
 CREATE FUNCTION docpatterns.treepath_abovesel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_treepath_abovesel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_abovesel(internal, oid, internal, int4) IS 'estimates how many rows @> keeps';
+COMMENT ON FUNCTION docpatterns.treepath_abovesel(internal, oid, internal, int4) IS
+  'estimates how many rows @> keeps';
 CREATE FUNCTION docpatterns.treepath_below_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_treepath_below_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_below_support(internal) IS 'tells the planner the range of an index that <@ is';
+COMMENT ON FUNCTION docpatterns.treepath_below_support(internal) IS
+  'tells the planner the range of an index that <@ is';
 CREATE FUNCTION docpatterns.treepath_above_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_treepath_above_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_above_support(internal) IS 'tells the planner the keys of an index that @> is';
+COMMENT ON FUNCTION docpatterns.treepath_above_support(internal) IS
+  'tells the planner the keys of an index that @> is';
 
 CREATE FUNCTION docpatterns.treepath_is_above(treepath, treepath) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_is_above' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT docpatterns.treepath_above_support;
-COMMENT ON FUNCTION docpatterns.treepath_is_above(treepath, treepath) IS 'whether the second path is the first one or lies below it';
+COMMENT ON FUNCTION docpatterns.treepath_is_above(treepath, treepath) IS
+  'whether the second path is the first one or lies below it';
 CREATE FUNCTION docpatterns.treepath_is_below(treepath, treepath) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_is_below' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT docpatterns.treepath_below_support;
-COMMENT ON FUNCTION docpatterns.treepath_is_below(treepath, treepath) IS 'whether the first path is the second one or lies below it';
+COMMENT ON FUNCTION docpatterns.treepath_is_below(treepath, treepath) IS
+  'whether the first path is the second one or lies below it';
 CREATE OPERATOR @> (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_is_above,
   COMMUTATOR = <@, RESTRICT = docpatterns.treepath_abovesel, JOIN = contjoinsel);
 CREATE OPERATOR <@ (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_is_below,
   COMMUTATOR = @>, RESTRICT = docpatterns.treepath_belowsel, JOIN = contjoinsel);
-COMMENT ON OPERATOR @> (treepath, treepath) IS 'is an ancestor of, or the same; a btree index answers it';
-COMMENT ON OPERATOR <@ (treepath, treepath) IS 'is a descendant of, or the same; a btree index answers it';
+COMMENT ON OPERATOR @> (treepath, treepath) IS
+  'is an ancestor of, or the same; a btree index answers it';
+COMMENT ON OPERATOR <@ (treepath, treepath) IS
+  'is a descendant of, or the same; a btree index answers it';
 
 CREATE FUNCTION docpatterns.treepath_concat(treepath, treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_concat' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_concat(treepath, treepath) IS 'the ids of the first path, then those of the second';
+COMMENT ON FUNCTION docpatterns.treepath_concat(treepath, treepath) IS
+  'the ids of the first path, then those of the second';
 CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_concat);
-COMMENT ON OPERATOR || (treepath, treepath) IS 'the ids of the first path, then those of the second';
+COMMENT ON OPERATOR || (treepath, treepath) IS
+  'the ids of the first path, then those of the second';
 CREATE FUNCTION docpatterns.treepath_append(treepath, text) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_append(treepath, text) IS 'the path of a child with this id';
+COMMENT ON FUNCTION docpatterns.treepath_append(treepath, text) IS
+  'the path of a child with this id';
 CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = text, FUNCTION = docpatterns.treepath_append);
 COMMENT ON OPERATOR || (treepath, text) IS 'the path of a child with this id';
 -- One operator for all other types: with one of bigint, 'n' || 5::bigint would take 'n' for a path.
 CREATE FUNCTION docpatterns.treepath_append(treepath, anynonarray) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_append(treepath, anynonarray) IS 'the path of a child with this id; error 22023 for what cannot be an id';
+COMMENT ON FUNCTION docpatterns.treepath_append(treepath, anynonarray) IS
+  'the path of a child with this id; error 22023 for what cannot be an id';
 CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = anynonarray, FUNCTION = docpatterns.treepath_append);
 COMMENT ON OPERATOR || (treepath, anynonarray) IS 'the path of a child with this id';
 
@@ -200,74 +235,103 @@ COMMENT ON OPERATOR || (treepath, anynonarray) IS 'the path of a child with this
 
 CREATE FUNCTION docpatterns.treepath_contains(treepath, text) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, text) IS 'whether the node is on the path';
+COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, text) IS
+  'whether the node is on the path';
 CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = text, FUNCTION = docpatterns.treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (treepath, text) IS 'whether the node is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains(treepath, int8) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, int8) IS 'whether the node is on the path';
+COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, int8) IS
+  'whether the node is on the path';
 CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = int8, FUNCTION = docpatterns.treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (treepath, int8) IS 'whether the node is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains(treepath, objectid) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, objectid) IS 'whether the node is on the path';
+COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, objectid) IS
+  'whether the node is on the path';
 CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = objectid, FUNCTION = docpatterns.treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
-COMMENT ON OPERATOR ? (treepath, objectid) IS 'whether the node is on the path; a GIN index answers it';
+COMMENT ON OPERATOR ? (treepath, objectid) IS
+  'whether the node is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains(treepath, bson_value) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, bson_value) IS 'whether the node is on the path';
+COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, bson_value) IS
+  'whether the node is on the path';
 CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = bson_value, FUNCTION = docpatterns.treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
-COMMENT ON OPERATOR ? (treepath, bson_value) IS 'whether the node is on the path; a GIN index answers it';
+COMMENT ON OPERATOR ? (treepath, bson_value) IS
+  'whether the node is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_any(treepath, text[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, text[]) IS 'whether one of the nodes is on the path';
+COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, text[]) IS
+  'whether one of the nodes is on the path';
 CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = text[], FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
-COMMENT ON OPERATOR ?| (treepath, text[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
+COMMENT ON OPERATOR ?| (treepath, text[]) IS
+  'whether one of the nodes is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_any(treepath, int8[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, int8[]) IS 'whether one of the nodes is on the path';
+COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, int8[]) IS
+  'whether one of the nodes is on the path';
 CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = int8[], FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
-COMMENT ON OPERATOR ?| (treepath, int8[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
+COMMENT ON OPERATOR ?| (treepath, int8[]) IS
+  'whether one of the nodes is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_any(treepath, objectid[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, objectid[]) IS 'whether one of the nodes is on the path';
+COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, objectid[]) IS
+  'whether one of the nodes is on the path';
 CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = objectid[], FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
-COMMENT ON OPERATOR ?| (treepath, objectid[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
+COMMENT ON OPERATOR ?| (treepath, objectid[]) IS
+  'whether one of the nodes is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_any(treepath, bson_value[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, bson_value[]) IS 'whether one of the nodes is on the path';
+COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, bson_value[]) IS
+  'whether one of the nodes is on the path';
 CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = bson_value[], FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
-COMMENT ON OPERATOR ?| (treepath, bson_value[]) IS 'whether one of the nodes is on the path; a GIN index answers it';
+COMMENT ON OPERATOR ?| (treepath, bson_value[]) IS
+  'whether one of the nodes is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_all(treepath, text[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, text[]) IS 'whether all of the nodes are on the path';
+COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, text[]) IS
+  'whether all of the nodes are on the path';
 CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = text[], FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
-COMMENT ON OPERATOR ?& (treepath, text[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
+COMMENT ON OPERATOR ?& (treepath, text[]) IS
+  'whether all of the nodes are on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_all(treepath, int8[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, int8[]) IS 'whether all of the nodes are on the path';
+COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, int8[]) IS
+  'whether all of the nodes are on the path';
 CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = int8[], FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
-COMMENT ON OPERATOR ?& (treepath, int8[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
+COMMENT ON OPERATOR ?& (treepath, int8[]) IS
+  'whether all of the nodes are on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_all(treepath, objectid[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, objectid[]) IS 'whether all of the nodes are on the path';
+COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, objectid[]) IS
+  'whether all of the nodes are on the path';
 CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = objectid[], FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
-COMMENT ON OPERATOR ?& (treepath, objectid[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
+COMMENT ON OPERATOR ?& (treepath, objectid[]) IS
+  'whether all of the nodes are on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_all(treepath, bson_value[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, bson_value[]) IS 'whether all of the nodes are on the path';
+COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, bson_value[]) IS
+  'whether all of the nodes are on the path';
 CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = bson_value[], FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
-COMMENT ON OPERATOR ?& (treepath, bson_value[]) IS 'whether all of the nodes are on the path; a GIN index answers it';
+COMMENT ON OPERATOR ?& (treepath, bson_value[]) IS
+  'whether all of the nodes are on the path; a GIN index answers it';
 
 CREATE FUNCTION docpatterns.treepath_gin_extract_value(treepath, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_treepath_gin_extract_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_gin_extract_value(treepath, internal) IS 'the keys of a path in a GIN index: its ids';
-CREATE FUNCTION docpatterns.treepath_gin_extract_query(treepath, internal, int2, internal, internal, internal, internal) RETURNS internal
+COMMENT ON FUNCTION docpatterns.treepath_gin_extract_value(treepath, internal) IS
+  'the keys of a path in a GIN index: its ids';
+CREATE FUNCTION docpatterns.treepath_gin_extract_query(treepath, internal, int2, internal, internal,
+  internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_treepath_gin_extract_query' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_gin_extract_query(treepath, internal, int2, internal, internal, internal, internal) IS 'the keys that a GIN index is searched for';
-CREATE FUNCTION docpatterns.treepath_gin_consistent(internal, int2, treepath, int4, internal, internal, internal) RETURNS "char"
+COMMENT ON FUNCTION docpatterns.treepath_gin_extract_query(treepath, internal, int2, internal,
+  internal, internal, internal) IS
+  'the keys that a GIN index is searched for';
+CREATE FUNCTION docpatterns.treepath_gin_consistent(internal, int2, treepath, int4, internal,
+  internal, internal) RETURNS "char"
   AS 'MODULE_PATHNAME', 'dp_treepath_gin_consistent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.treepath_gin_consistent(internal, int2, treepath, int4, internal, internal, internal) IS 'whether a path with these keys is an answer';
+COMMENT ON FUNCTION docpatterns.treepath_gin_consistent(internal, int2, treepath, int4, internal,
+  internal, internal) IS
+  'whether a path with these keys is an answer';
 
 CREATE OPERATOR CLASS treepath_ops DEFAULT FOR TYPE treepath USING gin AS
   OPERATOR 1 ? (treepath, text),

@@ -16,9 +16,11 @@ BEGIN
 END
 $$;
 
--- What users do not call. All roles may use it, because operators, triggers and views call what is in it.
+-- What users do not call. All roles may use it, because operators, triggers and views call what is
+-- in it.
 CREATE SCHEMA docpatterns;
-COMMENT ON SCHEMA docpatterns IS 'what the extension docpatterns calls by itself, and its bookkeeping';
+COMMENT ON SCHEMA docpatterns IS
+  'what the extension docpatterns calls by itself, and its bookkeeping';
 GRANT USAGE ON SCHEMA docpatterns TO PUBLIC;
 
 CREATE TYPE bson;
@@ -36,7 +38,8 @@ CREATE FUNCTION docpatterns.bson_send(bson) RETURNS bytea
 
 CREATE FUNCTION docpatterns.bson_typanalyze(internal) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_typanalyze' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns.bson_typanalyze(internal) IS 'sets up ANALYZE of columns of documents: statistics path by path, which bson_stats shows';
+COMMENT ON FUNCTION docpatterns.bson_typanalyze(internal) IS
+  'sets up ANALYZE of columns of documents: statistics path by path, which bson_stats shows';
 
 CREATE TYPE bson (
   INPUT = docpatterns.bson_in, OUTPUT = docpatterns.bson_out, RECEIVE = docpatterns.bson_recv, SEND = docpatterns.bson_send, ANALYZE = docpatterns.bson_typanalyze,
@@ -62,7 +65,8 @@ CREATE TYPE bson_value (
   INPUT = bson_value_in, OUTPUT = docpatterns.bson_value_out, RECEIVE = docpatterns.bson_value_recv, SEND = bson_value_send,
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended, CATEGORY = 'J'
 );
-COMMENT ON TYPE bson_value IS 'any BSON value: one byte of type, then the bytes of the value as they stand in a document';
+COMMENT ON TYPE bson_value IS
+  'any BSON value: one byte of type, then the bytes of the value as they stand in a document';
 
 CREATE FUNCTION docpatterns.objectid_in(cstring) RETURNS objectid
   AS 'MODULE_PATHNAME', 'dp_objectid_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

@@ -1,6 +1,7 @@
 -- Updates: bson_update (src/mql/update.c).
 
-CREATE FUNCTION bson_update(doc bson, update bson_value, filter bson DEFAULT NULL, array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS bson
+CREATE FUNCTION bson_update(doc bson, update bson_value, filter bson DEFAULT NULL,
+  array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_update' LANGUAGE C STABLE PARALLEL SAFE COST 2;
 COMMENT ON FUNCTION bson_update(bson, bson_value, bson, bson_value, boolean) IS
   'The document after an update; the same datum if nothing changes. filter is the query that found '
@@ -9,13 +10,16 @@ COMMENT ON FUNCTION bson_update(bson, bson_value, bson, bson_value, boolean) IS
   '0A000 an unknown operator, 54000 a limit';
 
 -- What bson_build() makes is a document.
-CREATE FUNCTION bson_update(doc bson, update bson, filter bson DEFAULT NULL, array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS bson
+CREATE FUNCTION bson_update(doc bson, update bson, filter bson DEFAULT NULL,
+  array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_update_document' LANGUAGE C STABLE PARALLEL SAFE COST 2;
 COMMENT ON FUNCTION bson_update(bson, bson, bson, bson_value, boolean) IS
   'The same for an update of type bson';
 
--- A bare literal is taken for text where a function takes it, so that a literal may also be an array of stages.
-CREATE FUNCTION bson_update(doc bson, update text, filter bson DEFAULT NULL, array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS bson
+-- A bare literal is taken for text where a function takes it, so that a literal may also be an
+-- array of stages.
+CREATE FUNCTION bson_update(doc bson, update text, filter bson DEFAULT NULL,
+  array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_update_text' LANGUAGE C STABLE PARALLEL SAFE COST 2;
 COMMENT ON FUNCTION bson_update(bson, text, bson, bson_value, boolean) IS
   'The same for an update that is Extended JSON; error 22P02 for invalid text';

@@ -1,16 +1,22 @@
--- The approximation pattern. Its triggers and calls are in src/patterns/approximation/, slots in src/patterns/approximation/shards.c.
+-- The approximation pattern. Its triggers and calls are in src/patterns/approximation/, slots in
+-- src/patterns/approximation/shards.c.
 
 CREATE FUNCTION docpatterns.approximation_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_approximation_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.approximation_trigger() IS 'trigger of tables with the approximation pattern; made by approximation_enable';
+COMMENT ON FUNCTION docpatterns.approximation_trigger() IS
+  'trigger of tables with the approximation pattern; made by approximation_enable';
 
-CREATE FUNCTION docpatterns._approximation_plus(doc bson, field text, amount bson_value) RETURNS bson
+CREATE FUNCTION docpatterns._approximation_plus(doc bson, field text, amount bson_value)
+  RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_approximation_plus' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._approximation_plus(bson, text, bson_value) IS 'the document with an amount added to a field; errors 42804 for what is no number, 22003 for a sum that is out of range';
+COMMENT ON FUNCTION docpatterns._approximation_plus(bson, text, bson_value) IS
+  'the document with an amount added to a field; errors 42804 for what is no number, 22003 for a '
+  'sum that is out of range';
 
 CREATE FUNCTION docpatterns._approximation_verify(rel regclass, options bson) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_approximation_verify' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._approximation_verify(regclass, bson) IS 'error 22023 unless these are options of the approximation pattern';
+COMMENT ON FUNCTION docpatterns._approximation_verify(regclass, bson) IS
+  'error 22023 unless these are options of the approximation pattern';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -48,7 +54,8 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION approximation_enable(regclass, text, bigint, double precision, text, int, text, text) IS
+COMMENT ON FUNCTION approximation_enable(regclass, text, bigint, double precision, text, int, text,
+  text) IS
   'Declares the approximation pattern for a field, with one of four forms: step (one write in n), '
   'error (a bound for the standard error), threshold (''100'' or ''1%'': smaller moves by an '
   'UPDATE are undone) or slots (exact, in side rows). Returns the name of the declaration '
@@ -79,10 +86,12 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._approximation_create_triggers(regclass, bson) IS 'triggers of the approximation pattern on its table';
+COMMENT ON FUNCTION docpatterns._approximation_create_triggers(regclass, bson) IS
+  'triggers of the approximation pattern on its table';
 
 -- The table of slots and its guard.
-CREATE FUNCTION docpatterns._approximation_create_slots(rel regclass, doc_column text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._approximation_create_slots(rel regclass, doc_column text, name text,
+  pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   -- pages with room: every addition is a new version of its row
   SELECT docpatterns._pattern_create_side($1, $2, 'approximation', $3, $4, format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, $3, 'slots')),
@@ -90,11 +99,13 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
            format('what counts for "%s" of %s and is not yet in its documents', $3, t.base))
   FROM docpatterns._pattern_table($1, $2) t
 $$;
-COMMENT ON FUNCTION docpatterns._approximation_create_slots(regclass, text, text, text) IS 'table for the slots of an approximation pattern';
+COMMENT ON FUNCTION docpatterns._approximation_create_slots(regclass, text, text, text) IS
+  'table for the slots of an approximation pattern';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._approximation_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._approximation_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -127,7 +138,8 @@ BEGIN
     $q$, p.side_key_value, p.side);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._approximation_check(regclass, text) IS 'violated invariants of an approximation pattern';
+COMMENT ON FUNCTION docpatterns._approximation_check(regclass, text) IS
+  'violated invariants of an approximation pattern';
 
 -- Keys of documents that have slots.
 CREATE FUNCTION docpatterns._approximation_pending(rel regclass, name text) RETURNS text
@@ -142,7 +154,8 @@ BEGIN
   RETURN format('SELECT %s AS key FROM (SELECT DISTINCT %s FROM %s AS s) AS s ORDER BY %2$s', p.side_key_row, p.side_key_list, p.side);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._approximation_pending(regclass, text) IS 'SQL text: keys of documents that have slots';
+COMMENT ON FUNCTION docpatterns._approximation_pending(regclass, text) IS
+  'SQL text: keys of documents that have slots';
 
 CREATE FUNCTION docpatterns._approximation_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -161,11 +174,13 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._approximation_repair(regclass, text) IS 'pattern_repair of the approximation pattern';
+COMMENT ON FUNCTION docpatterns._approximation_repair(regclass, text) IS
+  'pattern_repair of the approximation pattern';
 
 CREATE FUNCTION docpatterns._approximation_drop_orphans(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_approximation_drop_orphans' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._approximation_drop_orphans(regclass, text) IS 'forgets slots whose document does not exist; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._approximation_drop_orphans(regclass, text) IS
+  'forgets slots whose document does not exist; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._approximation_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -185,11 +200,13 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._approximation_disable(regclass, text, bson) IS 'pattern_disable of the approximation pattern';
+COMMENT ON FUNCTION docpatterns._approximation_disable(regclass, text, bson) IS
+  'pattern_disable of the approximation pattern';
 
 -- Calls -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION approximation_add(rel regclass, key "any", amount "any", name text DEFAULT NULL) RETURNS boolean
+CREATE FUNCTION approximation_add(rel regclass, key "any", amount "any", name text DEFAULT NULL)
+  RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_approximation_add' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION approximation_add(regclass, "any", "any", text) IS
   'Counts an event: adds the amount on average (with slots exactly) and returns whether anything '
@@ -197,7 +214,8 @@ COMMENT ON FUNCTION approximation_add(regclass, "any", "any", text) IS
   'such document, if it is read, 42804 an amount or a field that is not a number, 22023 an amount '
   'that is not finite, 42809 a key of another type';
 
-CREATE FUNCTION approximation_read(rel regclass, key "any", name text DEFAULT NULL, OUT estimate numeric, OUT low numeric, OUT high numeric) RETURNS record
+CREATE FUNCTION approximation_read(rel regclass, key "any", name text DEFAULT NULL,
+  OUT estimate numeric, OUT low numeric, OUT high numeric) RETURNS record
   AS 'MODULE_PATHNAME', 'dp_approximation_read' LANGUAGE C STABLE;
 COMMENT ON FUNCTION approximation_read(regclass, "any", text) IS
   'The count and its bounds at 95 % (with a threshold: certain, for absolute writes; with slots: '

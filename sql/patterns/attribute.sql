@@ -1,14 +1,17 @@
--- The attribute pattern: fields of one kind are packed into an array of names and values. Its trigger and its views are in
--- src/patterns/attribute/, what users call beside the verbs in attribute_calls.sql.
+-- The attribute pattern: fields of one kind are packed into an array of names and values. Its
+-- trigger and its views are in src/patterns/attribute/, what users call beside the verbs in
+-- attribute_calls.sql.
 
 CREATE FUNCTION docpatterns.attribute_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_attribute_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.attribute_trigger() IS 'trigger of the attribute pattern; made by attribute_enable';
+COMMENT ON FUNCTION docpatterns.attribute_trigger() IS
+  'trigger of the attribute pattern; made by attribute_enable';
 
 CREATE FUNCTION docpatterns.attribute_wide_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_attribute_wide_trigger' LANGUAGE C;
 COMMENT ON FUNCTION docpatterns.attribute_wide_trigger() IS
-  'INSTEAD OF trigger of the views <table>_wide: packs what is written to them; error 40001 when the document has changed since it was read';
+  'INSTEAD OF trigger of the views <table>_wide: packs what is written to them; error 40001 when '
+  'the document has changed since it was read';
 
 CREATE FUNCTION attribute_wide(doc bson, rel regclass) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_attribute_wide' LANGUAGE C STABLE STRICT COST 10;
@@ -17,44 +20,55 @@ COMMENT ON FUNCTION attribute_wide(bson, regclass) IS
 
 CREATE FUNCTION docpatterns._attribute_pack(doc bson, options bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_attribute_pack_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION docpatterns._attribute_pack(bson, bson) IS 'the document with its fields packed as the options say; errors 22023 for bad options, 23514 and 23505 for documents that cannot be';
+COMMENT ON FUNCTION docpatterns._attribute_pack(bson, bson) IS
+  'the document with its fields packed as the options say; errors 22023 for bad options, 23514 and '
+  '23505 for documents that cannot be';
 
 CREATE FUNCTION docpatterns._attribute_unpack(doc bson, options bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_attribute_unpack_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION docpatterns._attribute_unpack(bson, bson) IS 'the document with the fields that are packed; error 22023 for bad options';
+COMMENT ON FUNCTION docpatterns._attribute_unpack(bson, bson) IS
+  'the document with the fields that are packed; error 22023 for bad options';
 
 CREATE FUNCTION docpatterns._attribute_left(doc bson, options bson) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_attribute_left' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION docpatterns._attribute_left(bson, bson) IS 'how many members of a document no field can stand for';
+COMMENT ON FUNCTION docpatterns._attribute_left(bson, bson) IS
+  'how many members of a document no field can stand for';
 
 CREATE FUNCTION docpatterns._attribute_has_twice(doc bson, options bson) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_attribute_has_twice' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION docpatterns._attribute_has_twice(bson, bson) IS 'whether a key stands twice in the array of a document';
+COMMENT ON FUNCTION docpatterns._attribute_has_twice(bson, bson) IS
+  'whether a key stands twice in the array of a document';
 
 CREATE FUNCTION docpatterns._attribute_is_wide(doc bson, options bson) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_attribute_is_wide_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION docpatterns._attribute_is_wide(bson, bson) IS 'whether a document has fields that are not packed';
+COMMENT ON FUNCTION docpatterns._attribute_is_wide(bson, bson) IS
+  'whether a document has fields that are not packed';
 
 CREATE FUNCTION docpatterns._attribute_is_pending(doc bson, options bson) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_attribute_is_pending' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
-COMMENT ON FUNCTION docpatterns._attribute_is_pending(bson, bson) IS 'whether a document has another shape than the options want';
+COMMENT ON FUNCTION docpatterns._attribute_is_pending(bson, bson) IS
+  'whether a document has another shape than the options want';
 
 CREATE FUNCTION docpatterns._attribute_meant(options bson, name text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_attribute_meant' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._attribute_meant(bson, text) IS 'whether a field of that name is packed';
+COMMENT ON FUNCTION docpatterns._attribute_meant(bson, text) IS
+  'whether a field of that name is packed';
 
 CREATE FUNCTION docpatterns._attribute_fields(options bson) RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_attribute_fields' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._attribute_fields(bson) IS 'names of the key fields of members, in their order; error 22023 for bad options';
+COMMENT ON FUNCTION docpatterns._attribute_fields(bson) IS
+  'names of the key fields of members, in their order; error 22023 for bad options';
 
-CREATE FUNCTION docpatterns._attribute_faults(doc bson, options bson, OUT what text, OUT expected text, OUT found text) RETURNS SETOF record
+CREATE FUNCTION docpatterns._attribute_faults(doc bson, options bson, OUT what text,
+  OUT expected text, OUT found text) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_attribute_faults' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20 ROWS 1;
 COMMENT ON FUNCTION docpatterns._attribute_faults(bson, bson) IS 'what is wrong with a document';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
 -- A function of all options makes one document of them, for the calls too.
-CREATE FUNCTION docpatterns._attribute_options(into_field text, pattern text, prefix text, paths text[], name_field text, value_field text,
+CREATE FUNCTION docpatterns._attribute_options(into_field text, pattern text, prefix text,
+  paths text[], name_field text, value_field text,
                                    qualifiers bson, qualifier_field text, rename bson, is_unique boolean) RETURNS bson
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_options('attribute', @extschema@.bson_build(
@@ -62,7 +76,9 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     'name_field', name_field, 'value_field', value_field, 'qualifiers', qualifiers,
     'qualifier_field', qualifier_field, 'rename', rename, 'is_unique', is_unique))
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_options(text, text, text, text[], text, text, bson, text, bson, boolean) IS 'options of the attribute pattern as a document; error 22004 for those that must not be null';
+COMMENT ON FUNCTION docpatterns._attribute_options(text, text, text, text[], text, text, bson, text,
+  bson, boolean) IS
+  'options of the attribute pattern as a document; error 22004 for those that must not be null';
 
 CREATE FUNCTION attribute_enable(
   rel regclass, into_field text, pattern text DEFAULT NULL, value_field text DEFAULT 'value', prefix text DEFAULT NULL, paths text[] DEFAULT NULL,
@@ -88,7 +104,8 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION attribute_enable(regclass, text, text, text, text, text[], text, bson, text, bson, boolean, text, text, text) IS
+COMMENT ON FUNCTION attribute_enable(regclass, text, text, text, text, text[], text, bson, text,
+  bson, boolean, text, text, text) IS
   'Declares the attribute pattern: fields whose names match pattern, begin with prefix or are in '
   'paths become members of the array into_field. Creates the view <table>_wide and a GIN index of '
   'pairs. Returns the name of the declaration (default: into_field). Locks the table against '
@@ -102,8 +119,10 @@ $$;
 COMMENT ON FUNCTION docpatterns._attribute_verify(regclass, bson) IS
   'error 22023 for options of the attribute pattern that do not fit each other';
 
--- The options together with what a pattern must leave alone: the fields that other declarations of the table keep, or go by.
-CREATE FUNCTION docpatterns._attribute_full_options(rel regclass, name text, options bson) RETURNS bson
+-- The options together with what a pattern must leave alone: the fields that other declarations of
+-- the table keep, or go by.
+CREATE FUNCTION docpatterns._attribute_full_options(rel regclass, name text, options bson)
+  RETURNS bson
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN @extschema@.bson_exists($3, 'paths') THEN $3 ELSE @extschema@.bson_set($3, 'except', @extschema@.to_bson(array(
     SELECT DISTINCT (SELECT k FROM @extschema@.bson_keys(@extschema@.bson_set('{}'::@extschema@.bson, p.path, 1)) k LIMIT 1)
@@ -114,7 +133,9 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
                           WHERE @extschema@.bson_typeof(d.options, o) = 'string') AS p (path)
     WHERE NOT (d.pattern = 'attribute' AND d.name = $2) AND p.path <> '' ORDER BY 1))) END
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_full_options(regclass, text, bson) IS 'options of a declaration with the names of fields that other patterns of the table keep or go by';
+COMMENT ON FUNCTION docpatterns._attribute_full_options(regclass, text, bson) IS
+  'options of a declaration with the names of fields that other patterns of the table keep or go '
+  'by';
 
 CREATE FUNCTION docpatterns._attribute_create_trigger(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -124,11 +145,13 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_create_trigger(regclass, bson) IS 'the trigger of a declaration, made anew when options change';
+COMMENT ON FUNCTION docpatterns._attribute_create_trigger(regclass, bson) IS
+  'the trigger of a declaration, made anew when options change';
 
 -- The view <table>_wide ---------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._attribute_wide_view(rel regclass, owner oid DEFAULT NULL) RETURNS regclass
+CREATE FUNCTION docpatterns._attribute_wide_view(rel regclass, owner oid DEFAULT NULL)
+  RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT v.oid::regclass
   FROM pg_depend d
@@ -139,7 +162,9 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     AND 'security_invoker=true' = ANY (v.reloptions) AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_wide_view(regclass, oid) IS 'the view <table>_wide of a table, whatever it is called now; of the table''s owner, or of the one given';
+COMMENT ON FUNCTION docpatterns._attribute_wide_view(regclass, oid) IS
+  'the view <table>_wide of a table, whatever it is called now; of the table''s owner, or of the '
+  'one given';
 
 CREATE FUNCTION docpatterns._attribute_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -148,9 +173,11 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
            format('SELECT docpatterns._attribute_wide_view(%L)', $1))
   FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'attribute' ORDER BY d.trigger_oid LIMIT 1
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_follow_owner(regclass, oid) IS 'makes the view <table>_wide again after a change of the table''s owner';
+COMMENT ON FUNCTION docpatterns._attribute_follow_owner(regclass, oid) IS
+  'makes the view <table>_wide again after a change of the table''s owner';
 
-CREATE FUNCTION docpatterns._attribute_create_view(rel regclass, doc_column text, view_name text) RETURNS void
+CREATE FUNCTION docpatterns._attribute_create_view(rel regclass, doc_column text, view_name text)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -177,7 +204,9 @@ BEGIN
   EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_create_view(regclass, text, text) IS 'makes the view <table>_wide unless the table has one; errors 42P07 when its name is taken, 22023 when it is to have another name than it has';
+COMMENT ON FUNCTION docpatterns._attribute_create_view(regclass, text, text) IS
+  'makes the view <table>_wide unless the table has one; errors 42P07 when its name is taken, '
+  '22023 when it is to have another name than it has';
 
 -- The index ---------------------------------------------------------------------------------------------------------------
 
@@ -187,9 +216,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('%s(%s,%s)', @extschema@.bson_get_text($1, 'into_field'), docpatterns._pattern_name_path((docpatterns._attribute_fields($1))[1]),
                 docpatterns._pattern_name_path(@extschema@.bson_get_text($1, 'value_field')))
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_pair(bson) IS 'the pair that the index of a declaration is about, as an option of bson_ops';
+COMMENT ON FUNCTION docpatterns._attribute_pair(bson) IS
+  'the pair that the index of a declaration is about, as an option of bson_ops';
 
-CREATE FUNCTION docpatterns._attribute_index(rel regclass, doc_column text, pair text) RETURNS regclass
+CREATE FUNCTION docpatterns._attribute_index(rel regclass, doc_column text, pair text)
+  RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_attribute x ON x.attrelid = i.indexrelid
@@ -201,7 +232,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
                 AND position('),' || replace($3, ' ', '') || ',' IN '),' || replace(substr(o, 7), ' ', '') || ',') > 0)
   ORDER BY i.indpred IS NOT NULL, i.indexrelid LIMIT 1
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_index(regclass, text, text) IS 'an index of the documents that has the pair, or NULL';
+COMMENT ON FUNCTION docpatterns._attribute_index(regclass, text, text) IS
+  'an index of the documents that has the pair, or NULL';
 
 CREATE FUNCTION docpatterns._attribute_create_index(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -224,19 +256,24 @@ BEGIN
   EXECUTE format('CREATE INDEX %I ON %s USING gin (%I @extschema@.bson_ops (pairs = %L)) WHERE %s', made, t.base, t.doc, pair, docpatterns._pattern_mark('attribute', name));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_create_index(regclass, bson) IS 'makes the index of a declaration unless there is one with its pair; locks the table against writers while it is built';
+COMMENT ON FUNCTION docpatterns._attribute_create_index(regclass, bson) IS
+  'makes the index of a declaration unless there is one with its pair; locks the table against '
+  'writers while it is built';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._attribute_parts(rel regclass, name text, OUT base text, OUT options bson, OUT full_options bson, OUT doc text, OUT doc_name text,
+CREATE FUNCTION docpatterns._attribute_parts(rel regclass, name text, OUT base text,
+  OUT options bson, OUT full_options bson, OUT doc text, OUT doc_name text,
                                  OUT key_row text, OUT key_list text, OUT key_value text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT p.base, p.options, docpatterns._attribute_full_options($1, $2, p.options), p.doc, p.doc_name, p.key_row, p.key_list, p.key_value
   FROM docpatterns._pattern_parts($1, 'attribute', $2) p
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_parts(regclass, text) IS 'options of a declaration and pieces of SQL text about its table, whose row is b';
+COMMENT ON FUNCTION docpatterns._attribute_parts(regclass, text) IS
+  'options of a declaration and pieces of SQL text about its table, whose row is b';
 
-CREATE FUNCTION docpatterns._attribute_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._attribute_check(rel regclass, name text) RETURNS TABLE (key bson_value,
+  what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -249,7 +286,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_check(regclass, text) IS 'violated invariants of an attribute pattern';
+COMMENT ON FUNCTION docpatterns._attribute_check(regclass, text) IS
+  'violated invariants of an attribute pattern';
 
 CREATE FUNCTION docpatterns._attribute_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -261,7 +299,8 @@ BEGIN
                 p.key_row, p.base, p.doc, p.full_options::text, p.key_list);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_pending(regclass, text) IS 'SQL text: keys of rows that have not the shape that is wanted';
+COMMENT ON FUNCTION docpatterns._attribute_pending(regclass, text) IS
+  'SQL text: keys of rows that have not the shape that is wanted';
 
 CREATE FUNCTION docpatterns._attribute_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -274,7 +313,9 @@ BEGIN
   RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._attribute_pending(rel, name));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_repair(regclass, text) IS 'pattern_repair of an attribute pattern: packs fields, makes the index and the view where they are missing; keys that a document has twice are the user''s to mend';
+COMMENT ON FUNCTION docpatterns._attribute_repair(regclass, text) IS
+  'pattern_repair of an attribute pattern: packs fields, makes the index and the view where they '
+  'are missing; keys that a document has twice are the user''s to mend';
 
 -- Refuses to go on where members could not become fields.
 CREATE FUNCTION docpatterns._attribute_require_fields(rel regclass, name text) RETURNS void
@@ -294,9 +335,11 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_require_fields(regclass, text) IS 'error 23001 with the keys of documents that have members which no field can stand for';
+COMMENT ON FUNCTION docpatterns._attribute_require_fields(regclass, text) IS
+  'error 23001 with the keys of documents that have members which no field can stand for';
 
--- Of members with one key a field can stand for one only: where documents are written anew the others would be lost.
+-- Of members with one key a field can stand for one only: where documents are written anew the
+-- others would be lost.
 CREATE FUNCTION docpatterns._attribute_require_once(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -314,7 +357,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_require_once(regclass, text) IS 'error 23505 with the keys of documents that have a key twice in their array';
+COMMENT ON FUNCTION docpatterns._attribute_require_once(regclass, text) IS
+  'error 23505 with the keys of documents that have a key twice in their array';
 
 CREATE FUNCTION docpatterns._attribute_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -356,7 +400,8 @@ BEGIN
   PERFORM docpatterns._attribute_create_index(rel, options);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_alter(regclass, text, bson) IS 'pattern_alter of an attribute pattern: brings all documents into the new form';
+COMMENT ON FUNCTION docpatterns._attribute_alter(regclass, text, bson) IS
+  'pattern_alter of an attribute pattern: brings all documents into the new form';
 
 CREATE FUNCTION docpatterns._attribute_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -387,4 +432,5 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_disable(regclass, text, bson) IS 'pattern_disable of an attribute pattern';
+COMMENT ON FUNCTION docpatterns._attribute_disable(regclass, text, bson) IS
+  'pattern_disable of an attribute pattern';

@@ -1,11 +1,13 @@
--- What users call of the attribute pattern beside the verbs: packing and unpacking of single documents, and a report of keys.
+-- What users call of the attribute pattern beside the verbs: packing and unpacking of single
+-- documents, and a report of keys.
 
 CREATE FUNCTION attribute_pack(
   doc bson, into_field text, pattern text DEFAULT NULL, value_field text DEFAULT 'value', prefix text DEFAULT NULL, paths text[] DEFAULT NULL,
   name_field text DEFAULT NULL, qualifiers bson DEFAULT NULL, qualifier_field text DEFAULT NULL, rename bson DEFAULT NULL, is_unique boolean DEFAULT false) RETURNS bson
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN docpatterns._attribute_pack(doc, docpatterns._attribute_options(into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename, is_unique));
-COMMENT ON FUNCTION attribute_pack(bson, text, text, text, text, text[], text, bson, text, bson, boolean) IS
+COMMENT ON FUNCTION attribute_pack(bson, text, text, text, text, text[], text, bson, text, bson,
+  boolean) IS
   'The document with fields packed into an array, as attribute_enable with these arguments does; '
   'works without the pattern. Errors: 22023 arguments that do not fit, 23514 another value in the '
   'place of the array, 23505 a key twice with is_unique';
@@ -15,11 +17,13 @@ CREATE FUNCTION attribute_unpack(
   name_field text DEFAULT NULL, qualifiers bson DEFAULT NULL, qualifier_field text DEFAULT NULL, rename bson DEFAULT NULL) RETURNS bson
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN docpatterns._attribute_unpack(doc, docpatterns._attribute_options(into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename, false));
-COMMENT ON FUNCTION attribute_unpack(bson, text, text, text, text, text[], text, bson, text, bson) IS
+COMMENT ON FUNCTION attribute_unpack(bson, text, text, text, text, text[], text, bson, text,
+  bson) IS
   'The reverse of attribute_pack; members that no field can represent stay. Error: 22023 arguments '
   'that do not fit';
 
-CREATE FUNCTION attribute_keys(rel regclass, name text DEFAULT NULL, OUT key text, OUT qualifier text, OUT documents bigint, OUT frequency float8,
+CREATE FUNCTION attribute_keys(rel regclass, name text DEFAULT NULL, OUT key text,
+  OUT qualifier text, OUT documents bigint, OUT frequency float8,
                                OUT types text[], OUT distinct_values bigint) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

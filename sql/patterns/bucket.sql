@@ -1,41 +1,54 @@
--- The bucket pattern: relations of measurements that are kept in buckets. The access path is in src/patterns/bucket/.
+-- The bucket pattern: relations of measurements that are kept in buckets. The access path is in
+-- src/patterns/bucket/.
 
 CREATE FUNCTION docpatterns.bucket_handler() RETURNS fdw_handler
   AS 'MODULE_PATHNAME', 'dp_bucket_handler' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.bucket_handler() IS 'the access path of relations made by bucket_create';
+COMMENT ON FUNCTION docpatterns.bucket_handler() IS
+  'the access path of relations made by bucket_create';
 
 CREATE FUNCTION docpatterns.bucket_validator(options text[], catalog oid) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_bucket_validator' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.bucket_validator(text[], oid) IS 'refuses options of the wrapper, its server and its tables (HV00D): bucket_create takes them all';
+COMMENT ON FUNCTION docpatterns.bucket_validator(text[], oid) IS
+  'refuses options of the wrapper, its server and its tables (HV00D): bucket_create takes them all';
 
 CREATE FOREIGN DATA WRAPPER docpatterns_bucket HANDLER docpatterns.bucket_handler VALIDATOR docpatterns.bucket_validator;
-COMMENT ON FOREIGN DATA WRAPPER docpatterns_bucket IS 'relations of measurements that are kept in buckets; made by bucket_create';
+COMMENT ON FOREIGN DATA WRAPPER docpatterns_bucket IS
+  'relations of measurements that are kept in buckets; made by bucket_create';
 CREATE SERVER docpatterns_bucket FOREIGN DATA WRAPPER docpatterns_bucket;
-COMMENT ON SERVER docpatterns_bucket IS 'relations of measurements that are kept in buckets; made by bucket_create';
+COMMENT ON SERVER docpatterns_bucket IS
+  'relations of measurements that are kept in buckets; made by bucket_create';
 GRANT USAGE ON FOREIGN SERVER docpatterns_bucket TO PUBLIC;
 
 CREATE FUNCTION docpatterns.bucket_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_bucket_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.bucket_trigger() IS 'carries the declaration of a bucket pattern and does nothing; made by bucket_create';
+COMMENT ON FUNCTION docpatterns.bucket_trigger() IS
+  'carries the declaration of a bucket pattern and does nothing; made by bucket_create';
 
-CREATE FUNCTION docpatterns._bucket_columns(columns text, OUT name text, OUT type text, OUT not_null boolean) RETURNS SETOF record
+CREATE FUNCTION docpatterns._bucket_columns(columns text, OUT name text, OUT type text,
+  OUT not_null boolean) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_columns' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._bucket_columns(text) IS 'column definitions, read as CREATE TABLE reads them; errors 42601, 42704, 0A000 for constraints other than NOT NULL';
+COMMENT ON FUNCTION docpatterns._bucket_columns(text) IS
+  'column definitions, read as CREATE TABLE reads them; errors 42601, 42704, 0A000 for constraints '
+  'other than NOT NULL';
 
 CREATE FUNCTION docpatterns._bucket_alter(rel regclass, command text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_bucket_alter' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._bucket_alter(regclass, text) IS 'runs a command that alters the columns of a bucket relation, as the current user; error 42501 unless he owns the relation';
+COMMENT ON FUNCTION docpatterns._bucket_alter(regclass, text) IS
+  'runs a command that alters the columns of a bucket relation, as the current user; error 42501 '
+  'unless he owns the relation';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._bucket_granularity_fits(granularity interval, span interval) RETURNS boolean
+CREATE FUNCTION docpatterns._bucket_granularity_fits(granularity interval, span interval)
+  RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN m.fine > 0 THEN m.coarse > 0 AND m.coarse % m.fine = 0
               WHEN m.coarse > 0 THEN 86400 % extract(epoch FROM granularity) = 0
               ELSE extract(epoch FROM span) % extract(epoch FROM granularity) = 0 END
   FROM (SELECT extract(year FROM granularity) * 12 + extract(month FROM granularity) AS fine, extract(year FROM span) * 12 + extract(month FROM span) AS coarse) m
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_granularity_fits(interval, interval) IS 'whether a span consists of whole slots; slots in spans of months have to divide a day';
+COMMENT ON FUNCTION docpatterns._bucket_granularity_fits(interval, interval) IS
+  'whether a span consists of whole slots; slots in spans of months have to divide a day';
 
 CREATE FUNCTION docpatterns._bucket_verify(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -81,7 +94,8 @@ LANGUAGE sql VOLATILE AS $$
     columns_of::pg_catalog.regclass, group_by, time_field, span, origin, time_zone, max_count, max_bytes, granularity, same_slot,
     document, end_date, name)
 $$;
-COMMENT ON FUNCTION bucket_create(text, text, text[], text, interval, timestamptz, text, int, int, interval, text, bson, text, text, text) IS
+COMMENT ON FUNCTION bucket_create(text, text, text[], text, interval, timestamptz, text, int, int,
+  interval, text, bson, text, text, text) IS
   'Creates a relation of measurements stored in buckets: one for each group and span, of at most '
   'max_count measurements and max_bytes; span NULL makes pages without time. columns as in CREATE '
   'TABLE, or those of a table (columns_of). Returns the relation. Needs CREATE on the schema. The '
@@ -165,7 +179,8 @@ BEGIN
     RAISE EXCEPTION 'same_slot needs a granularity' USING ERRCODE = 'invalid_parameter_value';
   END IF;
 
-  -- The declaration. Columns are found by position (group_at, time_at), because they may be renamed.
+  -- The declaration. Columns are found by position (group_at, time_at), because they may be
+  -- renamed.
   options := docpatterns._pattern_options('bucket', @extschema@.bson_build(
     'name', name, 'group_by', group_by, 'time_field', time_field, 'span', span::text,
     'time_zone', time_zone, 'origin', origin::text, 'granularity', granularity::text,
@@ -186,30 +201,38 @@ BEGIN
   RETURN rel;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_create(text[], text, text[], text[], boolean[], regclass, text[], text, interval, timestamptz, text, int, int, interval, text, bson, text, text) IS
+COMMENT ON FUNCTION docpatterns._bucket_create(text[], text, text[], text[], boolean[], regclass,
+  text[], text, interval, timestamptz, text, int, int, interval, text, bson, text, text) IS
   'bucket_create with names resolved';
 
 -- The documents: one for each bucket, waiting measurements included.
-CREATE FUNCTION docpatterns._bucket_documents(rel regclass, VARIADIC keys "any", OUT page int, OUT doc bson) RETURNS SETOF record
+CREATE FUNCTION docpatterns._bucket_documents(rel regclass, VARIADIC keys "any", OUT page int,
+  OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_documents' LANGUAGE C STABLE COST 1000 ROWS 1;
 COMMENT ON FUNCTION docpatterns._bucket_documents(regclass, "any") IS
-  'documents of the buckets of a group and span (keys: the group columns, then the beginning of the span unless the relation has pages); error 42501 for who may not read the relation';
-CREATE FUNCTION docpatterns._bucket_documents(rel regclass, OUT page int, OUT doc bson) RETURNS SETOF record
+  'documents of the buckets of a group and span (keys: the group columns, then the beginning of '
+  'the span unless the relation has pages); error 42501 for who may not read the relation';
+CREATE FUNCTION docpatterns._bucket_documents(rel regclass, OUT page int, OUT doc bson)
+  RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_documents' LANGUAGE C STABLE COST 1000 ROWS 1;
 COMMENT ON FUNCTION docpatterns._bucket_documents(regclass) IS 'the same for pages of one group';
 
 CREATE FUNCTION docpatterns._bucket_span_start(rel regclass, ts timestamptz) RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_bucket_span_start' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._bucket_span_start(regclass, timestamptz) IS 'the beginning of the span of the relation that the time lies in';
+COMMENT ON FUNCTION docpatterns._bucket_span_start(regclass, timestamptz) IS
+  'the beginning of the span of the relation that the time lies in';
 CREATE FUNCTION docpatterns._bucket_span_start(rel regclass, ts timestamp) RETURNS timestamp
   AS 'MODULE_PATHNAME', 'dp_bucket_span_start' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._bucket_span_start(regclass, timestamp) IS 'the same for times that know no zone';
+COMMENT ON FUNCTION docpatterns._bucket_span_start(regclass, timestamp) IS
+  'the same for times that know no zone';
 
 CREATE FUNCTION docpatterns._bucket_check_document(rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_bucket_check_document' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._bucket_check_document(regclass) IS 'raises what is wrong with the template of a bucket relation''s documents';
+COMMENT ON FUNCTION docpatterns._bucket_check_document(regclass) IS
+  'raises what is wrong with the template of a bucket relation''s documents';
 
-CREATE FUNCTION docpatterns._bucket_create_view(rel regclass, packed text, recent text, group_by text[], time_field text) RETURNS void
+CREATE FUNCTION docpatterns._bucket_create_view(rel regclass, packed text, recent text,
+  group_by text[], time_field text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   base text;
@@ -238,7 +261,8 @@ BEGIN
   EXECUTE format('ALTER VIEW %s OWNER TO %s', view_name, owner::regrole);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_create_view(regclass, text, text, text[], text) IS 'makes the view <relation>_buckets';
+COMMENT ON FUNCTION docpatterns._bucket_create_view(regclass, text, text, text[], text) IS
+  'makes the view <relation>_buckets';
 
 CREATE FUNCTION docpatterns._bucket_view(rel regclass, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -250,10 +274,13 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_view(regclass, oid) IS 'the view of a bucket relation''s documents, whatever it is called now; of the same owner, or of the one given';
+COMMENT ON FUNCTION docpatterns._bucket_view(regclass, oid) IS
+  'the view of a bucket relation''s documents, whatever it is called now; of the same owner, or of '
+  'the one given';
 
 -- The table of buckets and that of waiting measurements, their indexes and their guards.
-CREATE FUNCTION docpatterns._bucket_create_tables(rel regclass, names text[], types text[], not_nulls boolean[], group_by text[], time_field text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._bucket_create_tables(rel regclass, names text[], types text[],
+  not_nulls boolean[], group_by text[], time_field text, name text, pair text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   base text;
@@ -278,7 +305,8 @@ BEGIN
   EXECUTE format('CREATE INDEX ON %s (%s)', packed, group_list || CASE WHEN time_field IS NULL THEN 'seq' ELSE 'start' END);
   EXECUTE format('COMMENT ON TABLE %s IS %L', packed, 'buckets of ' || base);
 
-  -- with a tenth of each page left free, readers do not prune a page for each of its rows that was packed
+  -- with a tenth of each page left free, readers do not prune a page for each of its rows that was
+  -- packed
   EXECUTE format('CREATE TABLE %s (%s%s) WITH (fillfactor = 90)', recent,
     (SELECT string_agg(format('%I %s%s', u.name, u.type, CASE WHEN u.not_null THEN ' NOT NULL' ELSE '' END), ', ' ORDER BY u.n)
      FROM unnest(names, types, not_nulls) WITH ORDINALITY AS u (name, type, not_null, n)),
@@ -292,4 +320,6 @@ BEGIN
   PERFORM docpatterns._bucket_create_view(rel, packed, recent, group_by, time_field);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_create_tables(regclass, text[], text[], boolean[], text[], text, text, text) IS 'the tables beneath a bucket relation';
+COMMENT ON FUNCTION docpatterns._bucket_create_tables(regclass, text[], text[], boolean[], text[],
+  text, text, text) IS
+  'the tables beneath a bucket relation';

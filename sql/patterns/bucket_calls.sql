@@ -1,4 +1,5 @@
--- What keeps a bucket relation: packing, other spans, retention, columns, conversion, checks. The calls are in src/patterns/bucket/maintain.c.
+-- What keeps a bucket relation: packing, other spans, retention, columns, conversion, checks. The
+-- calls are in src/patterns/bucket/maintain.c.
 
 CREATE FUNCTION bucket_pack(rel regclass, until timestamptz DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_pack_call' LANGUAGE C VOLATILE;
@@ -10,31 +11,43 @@ COMMENT ON FUNCTION bucket_pack(regclass, timestamptz) IS
 
 CREATE FUNCTION docpatterns._bucket_repack(rel regclass) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_repack' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._bucket_repack(regclass) IS 'packs all buckets anew by the spans and limits that are declared now; returns how many there were; locks the relation against writers';
+COMMENT ON FUNCTION docpatterns._bucket_repack(regclass) IS
+  'packs all buckets anew by the spans and limits that are declared now; returns how many there '
+  'were; locks the relation against writers';
 
 CREATE FUNCTION docpatterns._bucket_drop_before(rel regclass, before timestamptz) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_drop_before' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._bucket_drop_before(regclass, timestamptz) IS 'deletes the spans that end before a time; returns the number of buckets and waiting measurements';
+COMMENT ON FUNCTION docpatterns._bucket_drop_before(regclass, timestamptz) IS
+  'deletes the spans that end before a time; returns the number of buckets and waiting '
+  'measurements';
 
 CREATE FUNCTION docpatterns._bucket_span_of(rel regclass, ts timestamptz) RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_bucket_span_of' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._bucket_span_of(regclass, timestamptz) IS 'where the span of a time begins; NULL for pages';
+COMMENT ON FUNCTION docpatterns._bucket_span_of(regclass, timestamptz) IS
+  'where the span of a time begins; NULL for pages';
 
 CREATE FUNCTION docpatterns._bucket_lock(rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_bucket_lock' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._bucket_lock(regclass) IS 'locks a relation against writers until the transaction ends; error 42501 unless the caller owns it';
+COMMENT ON FUNCTION docpatterns._bucket_lock(regclass) IS
+  'locks a relation against writers until the transaction ends; error 42501 unless the caller owns '
+  'it';
 
 CREATE FUNCTION docpatterns._bucket_beneath(rel regclass, command text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_beneath' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._bucket_beneath(regclass, text) IS 'runs a command that writes to the tables beneath a relation, for its owner only (42501); returns the number of rows';
+COMMENT ON FUNCTION docpatterns._bucket_beneath(regclass, text) IS
+  'runs a command that writes to the tables beneath a relation, for its owner only (42501); '
+  'returns the number of rows';
 
-CREATE FUNCTION docpatterns._bucket_fault(rel regclass, start anyelement, data bucket, OUT what text, OUT expected text, OUT found text) RETURNS record
+CREATE FUNCTION docpatterns._bucket_fault(rel regclass, start anyelement, data bucket,
+  OUT what text, OUT expected text, OUT found text) RETURNS record
   AS 'MODULE_PATHNAME', 'dp_bucket_fault_call' LANGUAGE C STABLE;
-COMMENT ON FUNCTION docpatterns._bucket_fault(regclass, anyelement, bucket) IS 'what is wrong with a bucket of a relation: its bytes, its size, its times; NULLs if nothing is';
+COMMENT ON FUNCTION docpatterns._bucket_fault(regclass, anyelement, bucket) IS
+  'what is wrong with a bucket of a relation: its bytes, its size, its times; NULLs if nothing is';
 
--- Names and options of a relation, as the functions below use them in generated SQL: there "p" is a row of the table of buckets, "r" one
--- of the relation.
-CREATE FUNCTION docpatterns._bucket_parts(rel regclass, OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT name text, OUT options bson,
+-- Names and options of a relation, as the functions below use them in generated SQL: there "p" is a
+-- row of the table of buckets, "r" one of the relation.
+CREATE FUNCTION docpatterns._bucket_parts(rel regclass, OUT base text, OUT schema_name text,
+  OUT table_name text, OUT owner oid, OUT name text, OUT options bson,
                               OUT packed regclass, OUT recent regclass, OUT time_column text, OUT time_type text, OUT group_columns text[],
                               OUT packed_group text, OUT packed_key text, OUT packed_seq text, OUT packed_start text, OUT packed_data text, OUT row_key text,
                               OUT columns text[], OUT column_types text[])
@@ -81,7 +94,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_parts(regclass) IS 'names and options of a bucket relation, and pieces of SQL text about it; errors 22004, 42809';
+COMMENT ON FUNCTION docpatterns._bucket_parts(regclass) IS
+  'names and options of a bucket relation, and pieces of SQL text about it; errors 22004, 42809';
 
 CREATE FUNCTION docpatterns._bucket_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -90,11 +104,13 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
            format('SELECT docpatterns._bucket_view(%L)', $1))
   FROM docpatterns._bucket_parts($1) p
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_follow_owner(regclass, oid) IS 'makes the view of a relation''s buckets again after a change of its owner';
+COMMENT ON FUNCTION docpatterns._bucket_follow_owner(regclass, oid) IS
+  'makes the view of a relation''s buckets again after a change of its owner';
 
 -- Verbs of the toolkit ----------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._bucket_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._bucket_check(rel regclass, name text) RETURNS TABLE (key bson_value,
+  what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -115,7 +131,8 @@ BEGIN
     RETURN;
   END IF;
   IF p.time_column IS NOT NULL THEN
-    -- columns of the table of waiting measurements are those of the relation, whatever either of them calls them
+    -- columns of the table of waiting measurements are those of the relation, whatever either of
+    -- them calls them
     RETURN QUERY EXECUTE format('SELECT %s, %L::text, %L::text, r.%I::text FROM %s AS r (%s) WHERE NOT isfinite(r.%4$I)', p.row_key, 'time of a waiting measurement', 'finite', p.time_column,
       p.recent, (SELECT string_agg(quote_ident(u.c), ', ' ORDER BY u.n) FROM unnest(p.columns) WITH ORDINALITY AS u (c, n)));
     IF @extschema@.bson_exists(p.options, 'granularity') THEN
@@ -130,10 +147,12 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_check(regclass, text) IS 'pattern_check for the bucket pattern';
+COMMENT ON FUNCTION docpatterns._bucket_check(regclass, text) IS
+  'pattern_check for the bucket pattern';
 
 -- The indexes without which a relation cannot be read and written well.
-CREATE FUNCTION docpatterns._bucket_missing_indexes(rel regclass) RETURNS TABLE (side regclass, columns text)
+CREATE FUNCTION docpatterns._bucket_missing_indexes(rel regclass) RETURNS TABLE (side regclass,
+  columns text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -160,7 +179,8 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_missing_indexes(regclass) IS 'tables beneath a bucket relation that have lost their index, and its columns';
+COMMENT ON FUNCTION docpatterns._bucket_missing_indexes(regclass) IS
+  'tables beneath a bucket relation that have lost their index, and its columns';
 
 CREATE FUNCTION docpatterns._bucket_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -183,13 +203,16 @@ BEGIN
   RETURN n;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_repair(regclass, text) IS 'pattern_repair for the bucket pattern: makes indexes anew, and buckets that are too large or lie in a wrong span; error XX001 for damaged ones';
+COMMENT ON FUNCTION docpatterns._bucket_repair(regclass, text) IS
+  'pattern_repair for the bucket pattern: makes indexes anew, and buckets that are too large or '
+  'lie in a wrong span; error XX001 for damaged ones';
 
 CREATE FUNCTION docpatterns._bucket_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT 'SELECT ROW(NULL::int) WHERE false'::text
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_pending(regclass, text) IS 'pattern_build for the bucket pattern: nothing is ever left to be built';
+COMMENT ON FUNCTION docpatterns._bucket_pending(regclass, text) IS
+  'pattern_build for the bucket pattern: nothing is ever left to be built';
 
 -- Ending it: a plain table with the measurements takes the relation's place and name.
 CREATE FUNCTION docpatterns._bucket_disable(rel regclass, name text, options bson) RETURNS bigint
@@ -230,7 +253,8 @@ BEGIN
   RETURN n;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_disable(regclass, text, bson) IS 'pattern_disable for the bucket pattern';
+COMMENT ON FUNCTION docpatterns._bucket_disable(regclass, text, bson) IS
+  'pattern_disable for the bucket pattern';
 
 -- Options are in the main trigger: it is made anew.
 CREATE FUNCTION docpatterns._bucket_redeclare(rel regclass, options bson) RETURNS void
@@ -242,7 +266,8 @@ BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.bucket_trigger(%L)', t, rel, options::text);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_redeclare(regclass, bson) IS 'writes the options of a bucket relation';
+COMMENT ON FUNCTION docpatterns._bucket_redeclare(regclass, bson) IS
+  'writes the options of a bucket relation';
 
 CREATE FUNCTION docpatterns._bucket_alter(rel regclass, name text, options bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET intervalstyle = postgres AS $$
@@ -262,11 +287,13 @@ BEGIN
   RETURN docpatterns._bucket_repack(rel);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_alter(regclass, text, bson) IS 'pattern_alter for the bucket pattern; returns the number of buckets that were packed anew';
+COMMENT ON FUNCTION docpatterns._bucket_alter(regclass, text, bson) IS
+  'pattern_alter for the bucket pattern; returns the number of buckets that were packed anew';
 
 -- Spans and retention -----------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION bucket_resize(rel regclass, span interval DEFAULT NULL, max_count int DEFAULT NULL, max_bytes int DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION bucket_resize(rel regclass, span interval DEFAULT NULL, max_count int DEFAULT NULL,
+  max_bytes int DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET intervalstyle = postgres AS $$
 DECLARE
   p record;
@@ -293,7 +320,8 @@ COMMENT ON FUNCTION bucket_resize(regclass, interval, int, int) IS
   'transaction ends, readers do not; one pass over everything. Errors: 22004 nothing is given, '
   '22023 a value that does not fit';
 
-CREATE FUNCTION bucket_drop_before(rel regclass, before timestamptz, archive text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION bucket_drop_before(rel regclass, before timestamptz, archive text DEFAULT NULL)
+  RETURNS bigint
 LANGUAGE sql VOLATILE AS $$
   SELECT docpatterns._bucket_drop_before(rel, before, pg_catalog.parse_ident(archive), pg_catalog.current_schema())
 $$;
@@ -303,7 +331,8 @@ COMMENT ON FUNCTION bucket_drop_before(regclass, timestamptz, text) IS
   'measurements; writers wait then. If the relation has triggers for deleted rows, each '
   'measurement is deleted individually. Errors: 22023 for pages, 22008 for infinity';
 
-CREATE FUNCTION docpatterns._bucket_drop_before(rel regclass, before timestamptz, archive text[], schema_name text) RETURNS bigint
+CREATE FUNCTION docpatterns._bucket_drop_before(rel regclass, before timestamptz, archive text[],
+  schema_name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -341,7 +370,8 @@ BEGIN
   RETURN docpatterns._bucket_drop_before(rel, before);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_drop_before(regclass, timestamptz, text[], text) IS 'bucket_drop_before with the name of the archive read';
+COMMENT ON FUNCTION docpatterns._bucket_drop_before(regclass, timestamptz, text[], text) IS
+  'bucket_drop_before with the name of the archive read';
 
 -- Columns -----------------------------------------------------------------------------------------------------------------
 
@@ -365,7 +395,8 @@ BEGIN
   PERFORM docpatterns._bucket_lock(rel);
   EXECUTE format('ALTER TABLE %s ADD COLUMN %I %s', p.recent, name, type);
   IF p.time_column IS NULL THEN
-    -- the order of arrival stays the last column; while it is being moved, the relation cannot be read
+    -- the order of arrival stays the last column; while it is being moved, the relation cannot be
+    -- read
     SELECT array_agg(a.attname::text ORDER BY a.attnum) INTO recent_columns
       FROM pg_attribute a WHERE a.attrelid = p.recent AND a.attnum > 0 AND NOT a.attisdropped;
     arrived := recent_columns[cardinality(p.columns) + 1];
@@ -389,7 +420,8 @@ COMMENT ON FUNCTION bucket_add_column(regclass, text, text) IS
 
 -- Conversion --------------------------------------------------------------------------------------------------------------
 
-CREATE PROCEDURE bucket_from_table(rel regclass, source regclass, batch int DEFAULT 100000, keep_source boolean DEFAULT false)
+CREATE PROCEDURE bucket_from_table(rel regclass, source regclass, batch int DEFAULT 100000,
+  keep_source boolean DEFAULT false)
 LANGUAGE plpgsql AS $$
 DECLARE
   list pg_catalog.text;
@@ -499,7 +531,8 @@ COMMENT ON PROCEDURE bucket_to_table(regclass, text, int) IS
 
 -- Looking at it -----------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION bucket_stats(rel regclass, OUT buckets bigint, OUT packed bigint, OUT waiting bigint, OUT measurements_per_bucket float8,
+CREATE FUNCTION bucket_stats(rel regclass, OUT buckets bigint, OUT packed bigint,
+  OUT waiting bigint, OUT measurements_per_bucket float8,
                              OUT packed_bytes bigint, OUT waiting_bytes bigint, OUT index_bytes bigint, OUT bytes_per_measurement float8)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -519,7 +552,8 @@ $$;
 COMMENT ON FUNCTION bucket_stats(regclass) IS
   'Numbers of buckets and measurements, and their bytes. Reads the headers of all buckets';
 
-CREATE FUNCTION bucket_advise(rel regclass, spans interval[] DEFAULT '{10 minutes,1 hour,6 hours,1 day,7 days,1 month}')
+CREATE FUNCTION bucket_advise(rel regclass,
+  spans interval[] DEFAULT '{10 minutes,1 hour,6 hours,1 day,7 days,1 month}')
   RETURNS TABLE (span interval, measurements_per_bucket float8, bytes_per_measurement float8, buckets bigint, declared boolean)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -542,7 +576,8 @@ BEGIN
   FOR s IN SELECT DISTINCT u.s FROM unnest(spans || (@extschema@.bson_get_text(p.options, 'span'))::interval) AS u (s) ORDER BY 1 LOOP
     span := s;
     declared := s = @extschema@.bson_get_text(p.options, 'span')::interval;
-    -- a sample of groups is packed in memory; a row of the table of buckets and its entry in the index are about 60 bytes more
+    -- a sample of groups is packed in memory; a row of the table of buckets and its entry in the
+    -- index are about 60 bytes more
     EXECUTE format('SELECT sum(b.n) / nullif(sum(ceil(b.n / %6$s::float8)), 0), sum(b.bytes + 60 * ceil(b.n / %6$s::float8)) / nullif(sum(b.n), 0), '
                    'ceil(%7$s * sum(ceil(b.n / %6$s::float8)) / nullif(sum(b.n), 0))::bigint '
                    'FROM (SELECT count(*) AS n, pg_column_size(@extschema@.bucket_agg(r.%4$I::timestamptz%5$s)) AS bytes '

@@ -1,11 +1,13 @@
--- The change feed: what happened to the documents of a table, for readers that follow. Triggers and calls are in
--- src/patterns/change_feed/.
+-- The change feed: what happened to the documents of a table, for readers that follow. Triggers and
+-- calls are in src/patterns/change_feed/.
 
 CREATE FUNCTION docpatterns.change_feed_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_change_feed_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.change_feed_trigger() IS 'trigger of tables with a change feed; made by change_feed_enable';
+COMMENT ON FUNCTION docpatterns.change_feed_trigger() IS
+  'trigger of tables with a change feed; made by change_feed_enable';
 
-CREATE FUNCTION change_feed_enable(rel regclass, name text DEFAULT 'feed', documents boolean DEFAULT true, notify boolean DEFAULT true,
+CREATE FUNCTION change_feed_enable(rel regclass, name text DEFAULT 'feed',
+  documents boolean DEFAULT true, notify boolean DEFAULT true,
                                    channel text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -45,9 +47,11 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._change_feed_create_triggers(regclass, bson) IS 'triggers of a table with a change feed';
+COMMENT ON FUNCTION docpatterns._change_feed_create_triggers(regclass, bson) IS
+  'triggers of a table with a change feed';
 
-CREATE FUNCTION docpatterns._change_feed_create_table(rel regclass, doc_column text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._change_feed_create_table(rel regclass, doc_column text, name text,
+  pair text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -62,11 +66,13 @@ BEGIN
   PERFORM docpatterns._pattern_keep_table(feed_name::regclass, rel, 'change_feed', name, pair);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._change_feed_create_table(regclass, text, text, text) IS 'table for the changes of a table''s documents';
+COMMENT ON FUNCTION docpatterns._change_feed_create_table(regclass, text, text, text) IS
+  'table for the changes of a table''s documents';
 
 -- Calls -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION change_feed_read(rel regclass, after bigint DEFAULT NULL, take int DEFAULT NULL, name text DEFAULT NULL)
+CREATE FUNCTION change_feed_read(rel regclass, after bigint DEFAULT NULL, take int DEFAULT NULL,
+  name text DEFAULT NULL)
   RETURNS TABLE ("position" bigint, operation text, key bson_value, document bson, paths text[], at timestamptz, transaction bigint)
   AS 'MODULE_PATHNAME', 'dp_change_feed_read' LANGUAGE C VOLATILE ROWS 100;
 COMMENT ON FUNCTION change_feed_read(regclass, bigint, int, text) IS
@@ -82,7 +88,8 @@ COMMENT ON FUNCTION change_feed_position(regclass, text) IS
   'The position from which to read later changes; everything before it was committed earlier. '
   'Rights and errors as change_feed_read';
 
-CREATE FUNCTION change_feed_purge(rel regclass, until bigint DEFAULT NULL, older_than interval DEFAULT NULL, name text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION change_feed_purge(rel regclass, until bigint DEFAULT NULL,
+  older_than interval DEFAULT NULL, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_change_feed_purge' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION change_feed_purge(regclass, bigint, interval, text) IS
   'Removes changes up to a position, or older ones, and returns their number. Errors: 22023 unless '
@@ -90,9 +97,11 @@ COMMENT ON FUNCTION change_feed_purge(regclass, bigint, interval, text) IS
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._change_feed_record(rel regclass, name text, operation text, key bson_value, doc bson) RETURNS void
+CREATE FUNCTION docpatterns._change_feed_record(rel regclass, name text, operation text,
+  key bson_value, doc bson) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_change_feed_record' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION docpatterns._change_feed_record(regclass, text, text, bson_value, bson) IS 'writes a change by hand; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._change_feed_record(regclass, text, text, bson_value, bson) IS
+  'writes a change by hand; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._change_feed_options(rel regclass, name text) RETURNS bson
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -108,8 +117,10 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._change_feed_options(regclass, text) IS 'options of a change feed';
 
--- Keys of which the feed does not say last what the table has: the operation that is missing, and the document.
-CREATE FUNCTION docpatterns._change_feed_differences(rel regclass, name text) RETURNS TABLE (key bson_value, operation text, found text, doc bson)
+-- Keys of which the feed does not say last what the table has: the operation that is missing, and
+-- the document.
+CREATE FUNCTION docpatterns._change_feed_differences(rel regclass, name text)
+  RETURNS TABLE (key bson_value, operation text, found text, doc bson)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson := docpatterns._change_feed_options(rel, name);
@@ -129,9 +140,11 @@ BEGIN
     USING @extschema@.bson_get_text(o, 'documents') = 'true';
 END
 $$;
-COMMENT ON FUNCTION docpatterns._change_feed_differences(regclass, text) IS 'keys of which a change feed does not say last what the table has';
+COMMENT ON FUNCTION docpatterns._change_feed_differences(regclass, text) IS
+  'keys of which a change feed does not say last what the table has';
 
-CREATE FUNCTION docpatterns._change_feed_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._change_feed_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   feed regclass := docpatterns._pattern_side(@extschema@.bson_get_text(docpatterns._change_feed_options(rel, name), 'pair'), rel);
@@ -151,7 +164,8 @@ BEGIN
     $q$, pg_get_serial_sequence(feed::text, 'number'), feed);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._change_feed_check(regclass, text) IS 'violated invariants of a change feed';
+COMMENT ON FUNCTION docpatterns._change_feed_check(regclass, text) IS
+  'violated invariants of a change feed';
 
 CREATE FUNCTION docpatterns._change_feed_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -178,7 +192,8 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._change_feed_repair(regclass, text) IS 'pattern_repair of a change feed: records what is missing';
+COMMENT ON FUNCTION docpatterns._change_feed_repair(regclass, text) IS
+  'pattern_repair of a change feed: records what is missing';
 
 CREATE FUNCTION docpatterns._change_feed_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -194,4 +209,5 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._change_feed_disable(regclass, text, bson) IS 'pattern_disable of a change feed';
+COMMENT ON FUNCTION docpatterns._change_feed_disable(regclass, text, bson) IS
+  'pattern_disable of a change feed';

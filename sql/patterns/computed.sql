@@ -1,32 +1,43 @@
--- The computed pattern: fields that are totals of the rows of another table. Its triggers are in src/patterns/computed/
--- and src/kit/derive/, what all patterns of two tables share in derive.sql.
+-- The computed pattern: fields that are totals of the rows of another table. Its triggers are in
+-- src/patterns/computed/ and src/kit/derive/, what all patterns of two tables share in derive.sql.
 
 CREATE FUNCTION docpatterns.computed_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_computed_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.computed_trigger() IS 'trigger of the tables of a computed pattern; made by computed_enable';
+COMMENT ON FUNCTION docpatterns.computed_trigger() IS
+  'trigger of the tables of a computed pattern; made by computed_enable';
 
-CREATE FUNCTION docpatterns._computed_fields(options bson, doc_column text, OUT field text, OUT search text, OUT expression text, OUT need_key boolean)
+CREATE FUNCTION docpatterns._computed_fields(options bson, doc_column text, OUT field text,
+  OUT search text, OUT expression text, OUT need_key boolean)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_computed_fields' LANGUAGE C STABLE;
 COMMENT ON FUNCTION docpatterns._computed_fields(bson, text) IS
-  'the fields of a computed declaration, and the expressions of the indexes that they need on the source; errors 22023 and 0A000 for what is wrong with them';
+  'the fields of a computed declaration, and the expressions of the indexes that they need on the '
+  'source; errors 22023 and 0A000 for what is wrong with them';
 
 CREATE FUNCTION docpatterns._computed_strip(doc bson, options bson, fields boolean) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_computed_strip' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION docpatterns._computed_strip(bson, bson, boolean) IS 'the document without the state of a computed declaration, and without its fields if that is wanted';
+COMMENT ON FUNCTION docpatterns._computed_strip(bson, bson, boolean) IS
+  'the document without the state of a computed declaration, and without its fields if that is '
+  'wanted';
 
 CREATE FUNCTION docpatterns._computed_anew(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_computed_anew' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._computed_anew(regclass, text) IS 'computes all documents of a declaration anew; returns how many were written; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._computed_anew(regclass, text) IS
+  'computes all documents of a declaration anew; returns how many were written; error 42501 unless '
+  'the caller owns the table';
 
 CREATE FUNCTION docpatterns._computed_refresh(rel regclass, name text, most bigint) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_computed_refresh' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._computed_refresh(regclass, text, bigint) IS 'works off up to that many entries of the queue of a deferred declaration; returns the number of groups';
+COMMENT ON FUNCTION docpatterns._computed_refresh(regclass, text, bigint) IS
+  'works off up to that many entries of the queue of a deferred declaration; returns the number of '
+  'groups';
 
-CREATE FUNCTION docpatterns._computed_check_documents(rel regclass, name text, OUT key bson_value, OUT link bson_value, OUT what text, OUT expected text, OUT found text)
+CREATE FUNCTION docpatterns._computed_check_documents(rel regclass, name text, OUT key bson_value,
+  OUT link bson_value, OUT what text, OUT expected text, OUT found text)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_computed_check_documents' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._computed_check_documents(regclass, text) IS 'documents whose computed fields are not those of their group';
+COMMENT ON FUNCTION docpatterns._computed_check_documents(regclass, text) IS
+  'documents whose computed fields are not those of their group';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -72,7 +83,8 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION computed_enable(regclass, regclass, text, bson, text, bson, bson, boolean, text, text, text, text) IS
+COMMENT ON FUNCTION computed_enable(regclass, regclass, text, bson, text, bson, bson, boolean, text,
+  text, text, text) IS
   'Declares that fields of the documents of rel are accumulators over the documents of source '
   'whose on_field equals their target_field (default: the primary key). Returns the name of the '
   'declaration. Locks both tables against writers and builds missing indexes. Errors: 22004, 22023 '
@@ -121,10 +133,12 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._computed_create_triggers(regclass, bson) IS 'triggers of the computed pattern on the table with the fields';
+COMMENT ON FUNCTION docpatterns._computed_create_triggers(regclass, bson) IS
+  'triggers of the computed pattern on the table with the fields';
 
 -- The indexes by which groups and target rows are found.
-CREATE FUNCTION docpatterns._computed_create_indexes(rel regclass, source regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._computed_create_indexes(rel regclass, source regclass, options bson)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   doc text := @extschema@.bson_get_text(options, 'doc_column');
@@ -153,7 +167,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._computed_create_indexes(regclass, regclass, bson) IS 'indexes of a computed pattern on both tables, unless equivalent ones are there';
+COMMENT ON FUNCTION docpatterns._computed_create_indexes(regclass, regclass, bson) IS
+  'indexes of a computed pattern on both tables, unless equivalent ones are there';
 
 CREATE FUNCTION docpatterns._computed_by_key(rel regclass, target_field text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -161,7 +176,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
     WHERE i.indrelid = $1 AND i.indisprimary AND i.indnkeyatts = 1 AND a.attname = '_id' AND a.atttypid = '@extschema@.bson_value'::regtype))
 $$;
-COMMENT ON FUNCTION docpatterns._computed_by_key(regclass, text) IS 'whether the documents of a group are found by their primary key';
+COMMENT ON FUNCTION docpatterns._computed_by_key(regclass, text) IS
+  'whether the documents of a group are found by their primary key';
 
 -- What a target row t is linked by, as a bson_value.
 CREATE FUNCTION docpatterns._computed_target_key(rel regclass, options bson) RETURNS text
@@ -172,10 +188,12 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
                 (SELECT string_agg(format('t.%I', k), ', ' ORDER BY n) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n))) END
   FROM docpatterns._pattern_table($1, docpatterns._pattern_doc_column($1, @extschema@.bson_get_text($2, 'doc_column'))) p
 $$;
-COMMENT ON FUNCTION docpatterns._computed_target_key(regclass, bson) IS 'SQL text: the key of the group of a target row t';
+COMMENT ON FUNCTION docpatterns._computed_target_key(regclass, bson) IS
+  'SQL text: the key of the group of a target row t';
 
 -- What a declaration of mode on_read has instead of triggers: a view that computes.
-CREATE FUNCTION docpatterns._computed_create_view(rel regclass, source regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._computed_create_view(rel regclass, source regclass, options bson)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -212,4 +230,5 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._computed_create_view(regclass, regclass, bson) IS 'the view <table>_<name>_view of a computed declaration of mode on_read';
+COMMENT ON FUNCTION docpatterns._computed_create_view(regclass, regclass, bson) IS
+  'the view <table>_<name>_view of a computed declaration of mode on_read';

@@ -1,7 +1,8 @@
 -- The computed pattern: the verbs of all patterns, and refreshing what is deferred.
 
 -- A declaration with its tables.
-CREATE FUNCTION docpatterns._computed_parts(rel regclass, name text, OUT options bson, OUT source regclass, OUT queue regclass, OUT trigger_oid oid)
+CREATE FUNCTION docpatterns._computed_parts(rel regclass, name text, OUT options bson,
+  OUT source regclass, OUT queue regclass, OUT trigger_oid oid)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   SELECT d.options, d.trigger_oid INTO options, trigger_oid
@@ -13,9 +14,11 @@ BEGIN
   queue := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._computed_parts(regclass, text) IS 'options, source and queue of a computed declaration; error 42704';
+COMMENT ON FUNCTION docpatterns._computed_parts(regclass, text) IS
+  'options, source and queue of a computed declaration; error 42704';
 
-CREATE FUNCTION docpatterns._computed_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._computed_check(rel regclass, name text) RETURNS TABLE (key bson_value,
+  what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -42,7 +45,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._computed_check(regclass, text) IS 'violated invariants of a computed pattern';
+COMMENT ON FUNCTION docpatterns._computed_check(regclass, text) IS
+  'violated invariants of a computed pattern';
 
 -- FROM item d (doc): the documents of the source.
 CREATE FUNCTION docpatterns._computed_source_documents(source regclass, options bson) RETURNS text
@@ -52,13 +56,15 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
          THEN format('s.%I', (SELECT t.doc FROM docpatterns._pattern_table($1, docpatterns._pattern_doc_column($1, @extschema@.bson_get_text($2, 'source_doc_column'))) t))
          ELSE '@extschema@.row_to_bson(s)' END, $1)
 $$;
-COMMENT ON FUNCTION docpatterns._computed_source_documents(regclass, bson) IS 'SQL text: the documents of the source of a computed declaration';
+COMMENT ON FUNCTION docpatterns._computed_source_documents(regclass, bson) IS
+  'SQL text: the documents of the source of a computed declaration';
 
 CREATE FUNCTION docpatterns._computed_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN 0 ELSE docpatterns._computed_anew($1, $2) END FROM docpatterns._computed_parts($1, $2) p
 $$;
-COMMENT ON FUNCTION docpatterns._computed_repair(regclass, text) IS 'pattern_repair of the computed pattern';
+COMMENT ON FUNCTION docpatterns._computed_repair(regclass, text) IS
+  'pattern_repair of the computed pattern';
 
 CREATE FUNCTION docpatterns._computed_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -66,7 +72,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   FROM docpatterns._computed_parts($1, $2) p
     CROSS JOIN LATERAL docpatterns._pattern_table($1, docpatterns._pattern_doc_column($1, @extschema@.bson_get_text(p.options, 'doc_column'))) t
 $$;
-COMMENT ON FUNCTION docpatterns._computed_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a computed pattern';
+COMMENT ON FUNCTION docpatterns._computed_pending(regclass, text) IS
+  'SQL text: keys of rows that may not be in line with a computed pattern';
 
 -- Groups that have no document yet.
 CREATE FUNCTION docpatterns._computed_build_end(rel regclass, name text) RETURNS bigint
@@ -79,9 +86,12 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._computed_build_end(regclass, text) IS 'the end of pattern_build for a computed pattern with create_missing: makes the documents of groups that have none';
+COMMENT ON FUNCTION docpatterns._computed_build_end(regclass, text) IS
+  'the end of pattern_build for a computed pattern with create_missing: makes the documents of '
+  'groups that have none';
 
-CREATE FUNCTION computed_refresh(rel regclass, name text DEFAULT NULL, batch int DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION computed_refresh(rel regclass, name text DEFAULT NULL, batch int DEFAULT NULL)
+  RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
@@ -161,7 +171,8 @@ BEGIN
   END IF;
   IF (o OPERATOR(@extschema@.->) 'fields'::text)::text
      <> (p.options OPERATOR(@extschema@.->) 'fields'::text)::text THEN
-    -- fields that are no longer computed go away; until the trigger is made anew below it does not fire
+    -- fields that are no longer computed go away; until the trigger is made anew below it does not
+    -- fire
     PERFORM docpatterns._computed_create_triggers(rel, @extschema@.bson_set(p.options, 'mode', 'on_read'::text));
     PERFORM docpatterns._computed_strip_all(rel, p.options, true);
   END IF;
@@ -175,11 +186,13 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._computed_alter(regclass, text, bson) IS 'pattern_alter of the computed pattern';
+COMMENT ON FUNCTION docpatterns._computed_alter(regclass, text, bson) IS
+  'pattern_alter of the computed pattern';
 
--- Takes the fields, or their state only, out of all documents.  The pattern's own trigger, which would put them back, is not there
--- or does not fire; others see the writes as any.
-CREATE FUNCTION docpatterns._computed_strip_all(rel regclass, options bson, fields boolean) RETURNS bigint
+-- Takes the fields, or their state only, out of all documents.  The pattern's own trigger, which
+-- would put them back, is not there or does not fire; others see the writes as any.
+CREATE FUNCTION docpatterns._computed_strip_all(rel regclass, options bson, fields boolean)
+  RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   doc text := (SELECT t.doc FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t);
@@ -200,13 +213,18 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._computed_strip_all(regclass, bson, boolean) IS 'takes computed fields and their state out of all documents of a table; returns how many were written';
+COMMENT ON FUNCTION docpatterns._computed_strip_all(regclass, bson, boolean) IS
+  'takes computed fields and their state out of all documents of a table; returns how many were '
+  'written';
 
-CREATE FUNCTION docpatterns._computed_view(rel regclass, name text, owner oid DEFAULT NULL) RETURNS regclass
+CREATE FUNCTION docpatterns._computed_view(rel regclass, name text, owner oid DEFAULT NULL)
+  RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT v.view FROM docpatterns._pattern_views($1, 'computed', $2, $3) v ORDER BY v.view LIMIT 1
 $$;
-COMMENT ON FUNCTION docpatterns._computed_view(regclass, text, oid) IS 'the view of a computed declaration of mode on_read, whatever it is called now; of the table''s owner, or of the one given';
+COMMENT ON FUNCTION docpatterns._computed_view(regclass, text, oid) IS
+  'the view of a computed declaration of mode on_read, whatever it is called now; of the table''s '
+  'owner, or of the one given';
 
 CREATE FUNCTION docpatterns._computed_view_sources(view regclass) RETURNS SETOF regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -230,7 +248,8 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._computed_follow_owner(regclass, oid) IS 'makes the views of computed declarations again after a change of the table''s owner';
+COMMENT ON FUNCTION docpatterns._computed_follow_owner(regclass, oid) IS
+  'makes the views of computed declarations again after a change of the table''s owner';
 
 CREATE FUNCTION docpatterns._computed_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -256,4 +275,5 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._computed_disable(regclass, text, bson) IS 'pattern_disable of the computed pattern: the fields go away, or with keep_data stay as they are';
+COMMENT ON FUNCTION docpatterns._computed_disable(regclass, text, bson) IS
+  'pattern_disable of the computed pattern: the fields go away, or with keep_data stay as they are';

@@ -1,9 +1,11 @@
--- What patterns of two tables share: the triggers on a source, indexes, queues, and their end. The triggers' machinery is in
--- src/kit/derive/change.c, that of queues in queue.c. None of this is for users.
+-- What patterns of two tables share: the triggers on a source, indexes, queues, and their end. The
+-- triggers' machinery is in src/kit/derive/change.c, that of queues in queue.c. None of this is for
+-- users.
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._derive_source(rel regclass, source regclass, doc_column text, OUT doc text)
+CREATE FUNCTION docpatterns._derive_source(rel regclass, source regclass, doc_column text,
+  OUT doc text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   c record;
@@ -37,9 +39,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._derive_source(regclass, regclass, text) IS
-  'the document column of a table from which rel shall be derived, NULL for a relation of measurements; errors 22004, 42P01, 42501, 42809, 42P16 and those of _pattern_table() when it cannot be a source';
+  'the document column of a table from which rel shall be derived, NULL for a relation of '
+  'measurements; errors 22004, 42P01, 42501, 42809, 42P16 and those of _pattern_table() when it '
+  'cannot be a source';
 
--- Paths of documents that a declaration keeps. A pattern may have a function _<pattern>_kept_paths(bson) that says it better.
+-- Paths of documents that a declaration keeps. A pattern may have a function
+-- _<pattern>_kept_paths(bson) that says it better.
 CREATE FUNCTION docpatterns._derive_kept_paths(pattern text, options bson) RETURNS SETOF text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -55,7 +60,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._derive_kept_paths(text, bson) IS 'paths of the fields that a declaration with these options keeps in the documents of its table';
+COMMENT ON FUNCTION docpatterns._derive_kept_paths(text, bson) IS
+  'paths of the fields that a declaration with these options keeps in the documents of its table';
 
 -- Of these, what the pattern makes of something else, and nothing that is only written here.
 CREATE FUNCTION docpatterns._derive_derived_paths(pattern text, options bson) RETURNS SETOF text
@@ -71,24 +77,30 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     FROM @extschema@.bson_elements($2 OPERATOR(@extschema@.->) 'live'::text) l WHERE $1 = 'reference'
 $$;
 COMMENT ON FUNCTION docpatterns._derive_derived_paths(text, bson) IS
-  'paths of the fields that a declaration with these options derives, so that a change there is not what a user wrote';
+  'paths of the fields that a declaration with these options derives, so that a change there is '
+  'not what a user wrote';
 
 -- Triggers on sources -----------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._derive_source_triggers(source regclass, pattern text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._derive_source_triggers(source regclass, pattern text, name text,
+  pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._derive_statement_triggers($1, $2, $3, ARRAY['side', $4, $3])
 $$;
 COMMENT ON FUNCTION docpatterns._derive_source_triggers(regclass, text, text, text) IS
-  'triggers on a source, and on its partitions, that tell a declaration of another table (or of the same) what statements do; they call <pattern>_trigger()';
+  'triggers on a source, and on its partitions, that tell a declaration of another table (or of '
+  'the same) what statements do; they call <pattern>_trigger()';
 
-CREATE FUNCTION docpatterns._derive_main_triggers(source regclass, pattern text, name text) RETURNS void
+CREATE FUNCTION docpatterns._derive_main_triggers(source regclass, pattern text, name text)
+  RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._derive_statement_triggers($1, $2, $3, ARRAY['of', $3])
 $$;
-COMMENT ON FUNCTION docpatterns._derive_main_triggers(regclass, text, text) IS 'the same for a source that has the main trigger itself';
+COMMENT ON FUNCTION docpatterns._derive_main_triggers(regclass, text, text) IS
+  'the same for a source that has the main trigger itself';
 
-CREATE FUNCTION docpatterns._derive_statement_triggers(source regclass, pattern text, name text, arguments text[]) RETURNS void
+CREATE FUNCTION docpatterns._derive_statement_triggers(source regclass, pattern text, name text,
+  arguments text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   g record;
@@ -97,7 +109,8 @@ DECLARE
   is_foreign boolean := (SELECT c.relkind = 'f' FROM pg_class c WHERE c.oid = source);
   function text := format('docpatterns.%I', pattern || '_trigger');
 BEGIN
-  -- a relation of measurements has no transition tables: each row is told by itself, and what is not a row by functions
+  -- a relation of measurements has no transition tables: each row is told by itself, and what is
+  -- not a row by functions
   FOR g IN SELECT * FROM (VALUES
       ('before', NULL, 'BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE', '', 'STATEMENT', false),
       ('insert', 'i', 'AFTER INSERT', 'REFERENCING NEW TABLE AS new_rows', 'STATEMENT', false),
@@ -119,11 +132,13 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._derive_statement_triggers(regclass, text, text, text[]) IS 'makes the triggers of a source; locks it against writers';
+COMMENT ON FUNCTION docpatterns._derive_statement_triggers(regclass, text, text, text[]) IS
+  'makes the triggers of a source; locks it against writers';
 
 -- Indexes -----------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._derive_create_index(rel regclass, pattern text, name text, columns text[], is_unique boolean DEFAULT false) RETURNS void
+CREATE FUNCTION docpatterns._derive_create_index(rel regclass, pattern text, name text,
+  columns text[], is_unique boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   made text;
@@ -140,7 +155,8 @@ BEGIN
     made := docpatterns._pattern_object_name(table_name, name, 'idx' || n);
   END LOOP;
 
-  -- what the columns mean is PostgreSQL's to say: the index is made without rows and compared with those that are there
+  -- what the columns mean is PostgreSQL's to say: the index is made without rows and compared with
+  -- those that are there
   probe := format('%I.%I', schema_name, 'docpatterns_probe_' || replace(gen_random_uuid()::text, '-', ''));
   EXECUTE format('CREATE %s TABLE %s (LIKE %s)', CASE WHEN starts_with(schema_name, 'pg_temp_') THEN 'TEMPORARY' ELSE 'UNLOGGED' END, probe, rel);
   EXECUTE format('CREATE INDEX ON %s (%s)', probe, array_to_string(columns, ', '));
@@ -162,9 +178,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._derive_create_index(regclass, text, text, text[], boolean) IS
-  'makes an index that a declaration needs, unless there is one that begins with the same columns; locks the table against writers while it is built';
+  'makes an index that a declaration needs, unless there is one that begins with the same columns; '
+  'locks the table against writers while it is built';
 
--- One that another declaration could not do without stays until that is ended too: what it begins with is named by its options.
+-- One that another declaration could not do without stays until that is ended too: what it begins
+-- with is named by its options.
 CREATE FUNCTION docpatterns._derive_drop_indexes(rel regclass, pattern text, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET quote_all_identifiers = off AS $$
 DECLARE
@@ -179,7 +197,8 @@ BEGIN
     SELECT m.index FROM docpatterns._pattern_indexes(_derive_drop_indexes.rel) m JOIN pg_index x ON x.indexrelid = m.index JOIN pg_class c ON c.oid = m.index
     WHERE NOT EXISTS (SELECT FROM others o WHERE o.pattern = m.pattern AND o.name = m.name)
       AND (m.pattern = _derive_drop_indexes.pattern AND m.name = _derive_drop_indexes.name OR m.part = '')
-      -- wanted: all that it is made of is named, or its first column is, and no other index begins with that
+      -- wanted: all that it is made of is named, or its first column is, and no other index begins
+      -- with that
       AND NOT EXISTS (
         SELECT FROM others o WHERE m.part = '' AND NOT x.indisunique AND c.relam = (SELECT a.oid FROM pg_am a WHERE a.amname = 'btree')
           AND (SELECT bool_and(w.named) OR bool_and(w.named) FILTER (WHERE w.k = 1) AND NOT EXISTS (
@@ -194,11 +213,13 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._derive_drop_indexes(regclass, text, text) IS
-  'drops the indexes that were made for a declaration, or for one that is no more, unless others want them too; those of users stay';
+  'drops the indexes that were made for a declaration, or for one that is no more, unless others '
+  'want them too; those of users stay';
 
 -- Queues ------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._derive_create_queue(rel regclass, pattern text, name text, suffix text DEFAULT 'queue', holds text DEFAULT 'has put off') RETURNS text
+CREATE FUNCTION docpatterns._derive_create_queue(rel regclass, pattern text, name text,
+  suffix text DEFAULT 'queue', holds text DEFAULT 'has put off') RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   pair text := replace(gen_random_uuid()::text, '-', '');
@@ -218,13 +239,18 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._derive_create_queue(regclass, text, text, text, text) IS
-  'makes the table <rel>_<name>_<suffix> of keys with what holds says of them, and returns its pair, which is to become an option of the declaration ("second_pair"); error 42P07 if the table exists';
+  'makes the table <rel>_<name>_<suffix> of keys with what holds says of them, and returns its '
+  'pair, which is to become an option of the declaration ("second_pair"); error 42P07 if the table '
+  'exists';
 
 CREATE FUNCTION docpatterns._pattern_forget_gone(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_forget_gone' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._pattern_forget_gone(regclass, text) IS 'deletes what the list of what has gone (<rel>_<name>_gone) has of 30 days ago, if there is one; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._pattern_forget_gone(regclass, text) IS
+  'deletes what the list of what has gone (<rel>_<name>_gone) has of 30 days ago, if there is one; '
+  'error 42501 unless the caller owns the table';
 
--- A queue is about to be dropped, and what it held has been applied: but only what the transaction sees. The tables are locked.
+-- A queue is about to be dropped, and what it held has been applied: but only what the transaction
+-- sees. The tables are locked.
 CREATE FUNCTION docpatterns._derive_require_seen(queue regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -238,7 +264,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._derive_require_seen(regclass) IS
-  'error 40001 if a queue, all of which has been applied, still holds entries that the transaction''s snapshot does not show; reads the queue';
+  'error 40001 if a queue, all of which has been applied, still holds entries that the '
+  'transaction''s snapshot does not show; reads the queue';
 
 -- The end of a declaration ------------------------------------------------------------------------------------------------
 
@@ -290,4 +317,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._derive_drop(regclass, text, text) IS
-  'drops the triggers of a declaration on all its tables and partitions, its queue, and the indexes that were made for it; locks the tables';
+  'drops the triggers of a declaration on all its tables and partitions, its queue, and the '
+  'indexes that were made for it; locks the tables';

@@ -1,24 +1,32 @@
--- The fan-out pattern: each new post is put on the walls of those who follow its author. Its triggers are in
--- src/patterns/fanout/ and src/kit/derive/, what all patterns of two tables share in derive.sql.
+-- The fan-out pattern: each new post is put on the walls of those who follow its author. Its
+-- triggers are in src/patterns/fanout/ and src/kit/derive/, what all patterns of two tables share
+-- in derive.sql.
 
 CREATE FUNCTION docpatterns.fanout_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_fanout_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.fanout_trigger() IS 'trigger of the tables of a fan-out; made by fanout_enable';
+COMMENT ON FUNCTION docpatterns.fanout_trigger() IS
+  'trigger of the tables of a fan-out; made by fanout_enable';
 
 CREATE FUNCTION docpatterns._fanout_anew(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_fanout_anew' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._fanout_anew(regclass, text) IS 'computes all walls of a fan-out anew; returns how many were written; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._fanout_anew(regclass, text) IS
+  'computes all walls of a fan-out anew; returns how many were written; error 42501 unless the '
+  'caller owns the table';
 
-CREATE FUNCTION docpatterns._fanout_expected(rel regclass, name text, reader bson_value) RETURNS bson
+CREATE FUNCTION docpatterns._fanout_expected(rel regclass, name text, reader bson_value)
+  RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_fanout_expected' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION docpatterns._fanout_expected(regclass, text, bson_value) IS
-  'the wall of a reader as posts and follows give it, NULL for who follows nobody; error 42501 unless the caller owns the table';
+  'the wall of a reader as posts and follows give it, NULL for who follows nobody; error 42501 '
+  'unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._fanout_verify(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_fanout_verify' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._fanout_verify(regclass, text) IS 'compiles a declaration: errors for what is wrong with its paths and order';
+COMMENT ON FUNCTION docpatterns._fanout_verify(regclass, text) IS
+  'compiles a declaration: errors for what is wrong with its paths and order';
 
-CREATE FUNCTION fanout_timeline(rel regclass, reader "any", take int DEFAULT 100, name text DEFAULT NULL, OUT key bson_value, OUT doc bson) RETURNS SETOF record
+CREATE FUNCTION fanout_timeline(rel regclass, reader "any", take int DEFAULT 100,
+  name text DEFAULT NULL, OUT key bson_value, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_fanout_timeline' LANGUAGE C STABLE ROWS 100 COST 1000;
 COMMENT ON FUNCTION fanout_timeline(regclass, "any", int, text) IS
   'The first take posts (keep at most) of the authors whom the reader follows, in the order of '
@@ -109,7 +117,8 @@ BEGIN
     EXECUTE format('ALTER TABLE %s SET (toast_tuple_target = 8160)', wall);
   END;
   PERFORM docpatterns._pattern_guard(wall, 'fanout', name, pair);
-  -- the main trigger fires with statements that change no row one by one, and carries the declaration
+  -- the main trigger fires with statements that change no row one by one, and carries the
+  -- declaration
   EXECUTE format('CREATE TRIGGER %I BEFORE INSERT ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.fanout_trigger(%L)',
                  docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_80_fanout', name, NULL), rel, options::text);
   PERFORM docpatterns._derive_main_triggers(rel, 'fanout', name);
@@ -131,7 +140,8 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION fanout_enable(regclass, text, text, regclass, text, text, int, bigint, bson, text, text, text) IS
+COMMENT ON FUNCTION fanout_enable(regclass, text, text, regclass, text, text, int, bigint, bson,
+  text, text, text) IS
   'Declares a fan-out: each reader has one document in walls with the first keep posts of the '
   'authors whom the reader follows. Returns the name of the declaration. Locks the tables against '
   'writers and builds indexes. Errors: 22023 or 22004 options that do not fit, 42710 the name '
@@ -139,7 +149,8 @@ COMMENT ON FUNCTION fanout_enable(regclass, text, text, regclass, text, text, in
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._fanout_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._fanout_check(rel regclass, name text) RETURNS TABLE (key bson_value,
+  what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
@@ -165,7 +176,8 @@ BEGIN
     rel::text, name, field, follows, wall);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._fanout_check(regclass, text) IS 'violated invariants of a fan-out: walls that are not what posts and follows give';
+COMMENT ON FUNCTION docpatterns._fanout_check(regclass, text) IS
+  'violated invariants of a fan-out: walls that are not what posts and follows give';
 
 CREATE FUNCTION docpatterns._fanout_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -186,7 +198,8 @@ BEGIN
     t.doc, @extschema@.bson_get_text(options, 'author'), (SELECT string_agg(format('s.%I', k), ', ') FROM unnest(t.keys) k), t.base);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._fanout_pending(regclass, text) IS 'SQL text: keys of posts, one of each author';
+COMMENT ON FUNCTION docpatterns._fanout_pending(regclass, text) IS
+  'SQL text: keys of posts, one of each author';
 
 CREATE FUNCTION docpatterns._fanout_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -199,7 +212,8 @@ BEGIN
   SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'fanout' AND d.name = _fanout_disable.name;
   wall := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
   IF wall IS NOT NULL AND (keep_data OR @extschema@.bson_get_text(options, 'walls_made') = 'false') THEN
-    -- the walls stay behind as an ordinary collection, as they are or, if they were there before, empty
+    -- the walls stay behind as an ordinary collection, as they are or, if they were there before,
+    -- empty
     PERFORM docpatterns._pattern_release_table(wall, rel);
     IF NOT keep_data THEN
       EXECUTE format('TRUNCATE %s', wall);
@@ -210,4 +224,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._fanout_disable(regclass, text, bson) IS
-  'pattern_disable of a fan-out: drops the walls (or empties them, if the collection was there before), or leaves them as an ordinary collection';
+  'pattern_disable of a fan-out: drops the walls (or empties them, if the collection was there '
+  'before), or leaves them as an ordinary collection';

@@ -1,8 +1,10 @@
--- Key-value structures: spaces, keys, and what is the same for all structures. The functions are in src/patterns/kv/.
+-- Key-value structures: spaces, keys, and what is the same for all structures. The functions are in
+-- src/patterns/kv/.
 
 CREATE FUNCTION docpatterns.kv_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_kv_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.kv_trigger() IS 'trigger of the tables of a key-value space: refuses direct writes (55000); made by kv_create';
+COMMENT ON FUNCTION docpatterns.kv_trigger() IS
+  'trigger of the tables of a key-value space: refuses direct writes (55000); made by kv_create';
 
 CREATE FUNCTION kv_create(space text) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -75,7 +77,8 @@ COMMENT ON FUNCTION kv_ttl(text, text) IS
 
 CREATE FUNCTION docpatterns._kv_matches(key text, pattern text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_matches' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._kv_matches(text, text) IS 'whether a key matches a pattern of kv_keys';
+COMMENT ON FUNCTION docpatterns._kv_matches(text, text) IS
+  'whether a key matches a pattern of kv_keys';
 
 -- The space's schema, if its tables are there.
 CREATE FUNCTION docpatterns._kv_space(space text) RETURNS text
@@ -86,7 +89,8 @@ BEGIN
   RETURN quote_ident(space);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._kv_space(text) IS 'the quoted name of the schema of a key-value space; errors 3F000, 42809, 42501';
+COMMENT ON FUNCTION docpatterns._kv_space(text) IS
+  'the quoted name of the schema of a key-value space; errors 3F000, 42809, 42501';
 
 CREATE FUNCTION kv_keys(space text, pattern text DEFAULT '*') RETURNS SETOF text
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -102,7 +106,9 @@ COMMENT ON FUNCTION kv_keys(text, text) IS
 
 CREATE FUNCTION docpatterns._kv_purge_key(space text, key text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_purge_key' LANGUAGE C VOLATILE COST 100;
-COMMENT ON FUNCTION docpatterns._kv_purge_key(text, text) IS 'removes a key that has expired or holds nothing, unless somebody is writing to it; whether it did';
+COMMENT ON FUNCTION docpatterns._kv_purge_key(text, text) IS
+  'removes a key that has expired or holds nothing, unless somebody is writing to it; whether it '
+  'did';
 
 CREATE FUNCTION kv_purge(space text, take bigint DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -137,7 +143,9 @@ COMMENT ON FUNCTION kv_purge(text, bigint) IS
 
 CREATE FUNCTION docpatterns._kv_repair_key(space text, key text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_repair_key' LANGUAGE C VOLATILE COST 1000;
-COMMENT ON FUNCTION docpatterns._kv_repair_key(text, text) IS 'brings the row in keys and the counts of a key in line with its members; errors 23000 for members of two types, 42501 unless the caller owns the space';
+COMMENT ON FUNCTION docpatterns._kv_repair_key(text, text) IS
+  'brings the row in keys and the counts of a key in line with its members; errors 23000 for '
+  'members of two types, 42501 unless the caller owns the space';
 
 CREATE FUNCTION docpatterns._kv_place(rel regclass) RETURNS text
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -145,7 +153,8 @@ LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION docpatterns._kv_place(regclass) IS 'the space that a table belongs to';
 
-CREATE FUNCTION docpatterns._kv_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._kv_check(rel regclass, name text) RETURNS TABLE (key bson_value,
+  what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   s text := quote_ident(docpatterns._kv_place(rel));
@@ -181,7 +190,8 @@ BEGIN
     'ORDER BY k.key, u.level', s);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._kv_check(regclass, text) IS 'pattern_check of a key-value space: types of keys, scores, and the counts of blocks';
+COMMENT ON FUNCTION docpatterns._kv_check(regclass, text) IS
+  'pattern_check of a key-value space: types of keys, scores, and the counts of blocks';
 
 CREATE FUNCTION docpatterns._kv_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET docpatterns.maintain = off AS $$
@@ -197,13 +207,16 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._kv_repair(regclass, text) IS 'pattern_repair of a key-value space: keys and counts follow the members; returns how many keys were repaired';
+COMMENT ON FUNCTION docpatterns._kv_repair(regclass, text) IS
+  'pattern_repair of a key-value space: keys and counts follow the members; returns how many keys '
+  'were repaired';
 
 CREATE FUNCTION docpatterns._kv_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('SELECT ROW(k.key) FROM %s k WHERE false', $1)
 $$;
-COMMENT ON FUNCTION docpatterns._kv_pending(regclass, text) IS 'pattern_build of a key-value space: commands never leave anything to do';
+COMMENT ON FUNCTION docpatterns._kv_pending(regclass, text) IS
+  'pattern_build of a key-value space: commands never leave anything to do';
 
 CREATE FUNCTION docpatterns._kv_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -227,4 +240,6 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._kv_disable(regclass, text, bson) IS 'pattern_disable of a key-value space: plain tables are left, without the counts of blocks; error 2BP01 while boards are kept in it';
+COMMENT ON FUNCTION docpatterns._kv_disable(regclass, text, bson) IS
+  'pattern_disable of a key-value space: plain tables are left, without the counts of blocks; '
+  'error 2BP01 while boards are kept in it';

@@ -1,20 +1,28 @@
--- Boards of key-value spaces that are made of a table's documents. The trigger is in src/patterns/kv/leaderboard.c.
+-- Boards of key-value spaces that are made of a table's documents. The trigger is in
+-- src/patterns/kv/leaderboard.c.
 
 CREATE FUNCTION docpatterns.kv_leaderboard_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_kv_leaderboard_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.kv_leaderboard_trigger() IS 'trigger of tables that keep a board; made by kv_leaderboard';
+COMMENT ON FUNCTION docpatterns.kv_leaderboard_trigger() IS
+  'trigger of tables that keep a board; made by kv_leaderboard';
 
 CREATE FUNCTION docpatterns._kv_score(value bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_kv_score_of' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._kv_score(bson_value) IS 'the score that a field of a document gives, NULL if it is no number';
+COMMENT ON FUNCTION docpatterns._kv_score(bson_value) IS
+  'the score that a field of a document gives, NULL if it is no number';
 
 CREATE FUNCTION docpatterns._kv_leaderboard_make(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_leaderboard_remake' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._kv_leaderboard_make(regclass, text) IS 'makes a board anew from the documents, with its key locked exclusively; how many members it has; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_make(regclass, text) IS
+  'makes a board anew from the documents, with its key locked exclusively; how many members it '
+  'has; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION docpatterns._kv_leaderboard_release(rel regclass, name text, keep boolean) RETURNS bigint
+CREATE FUNCTION docpatterns._kv_leaderboard_release(rel regclass, name text, keep boolean)
+  RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_leaderboard_release' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._kv_leaderboard_release(regclass, text, boolean) IS 'makes a board an ordinary one, or removes it; how many members it has; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_release(regclass, text, boolean) IS
+  'makes a board an ordinary one, or removes it; how many members it has; error 42501 unless the '
+  'caller owns the table';
 
 CREATE FUNCTION docpatterns._kv_leaderboard_declare(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -23,16 +31,19 @@ BEGIN
                  docpatterns._pattern_own_trigger(rel, 80, 'kv_leaderboard', @extschema@.bson_get_text(options, 'name'), NULL, 29), rel, options::text);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._kv_leaderboard_declare(regclass, bson) IS 'the trigger of a board, which carries its options';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_declare(regclass, bson) IS
+  'the trigger of a board, which carries its options';
 
 CREATE FUNCTION docpatterns._kv_leaderboard_follow(rel regclass, name text, space text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._kv_leaderboard_declare(rel, @extschema@.bson_set(d.options, 'space', space))
   FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'kv_leaderboard' AND d.name = $2
 $$;
-COMMENT ON FUNCTION docpatterns._kv_leaderboard_follow(regclass, text, text) IS 'the space of a board has another name';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_follow(regclass, text, text) IS
+  'the space of a board has another name';
 
-CREATE FUNCTION kv_leaderboard(space text, key text, rel regclass, score_path text, member_path text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+CREATE FUNCTION kv_leaderboard(space text, key text, rel regclass, score_path text,
+  member_path text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -66,7 +77,8 @@ COMMENT ON FUNCTION kv_leaderboard(text, text, regclass, text, text, text, text)
   'Errors: 22004, 22023 a bad path, 23505 members that are not unique, 42710 the key or the name '
   'is taken, 42501';
 
-CREATE FUNCTION docpatterns._kv_leaderboard_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._kv_leaderboard_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -88,7 +100,9 @@ BEGIN
     t.doc, @extschema@.bson_get_text(o, 'score_path'), rel, docpatterns._kv_space(@extschema@.bson_get_text(o, 'space')), @extschema@.bson_get_text(o, 'key'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._kv_leaderboard_check(regclass, text) IS 'pattern_check of a board that is kept from a table: its members and scores are those of the documents';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_check(regclass, text) IS
+  'pattern_check of a board that is kept from a table: its members and scores are those of the '
+  'documents';
 
 CREATE FUNCTION docpatterns._kv_leaderboard_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -105,15 +119,19 @@ BEGIN
   RETURN wrong;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._kv_leaderboard_repair(regclass, text) IS 'pattern_repair of a board that is kept from a table: it is made anew if anything differs; returns how many members did';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_repair(regclass, text) IS
+  'pattern_repair of a board that is kept from a table: it is made anew if anything differs; '
+  'returns how many members did';
 
 CREATE FUNCTION docpatterns._kv_leaderboard_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('SELECT ROW(t.*) FROM %s t WHERE false', $1)
 $$;
-COMMENT ON FUNCTION docpatterns._kv_leaderboard_pending(regclass, text) IS 'pattern_build of a board that is kept from a table: it is made when it is declared';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_pending(regclass, text) IS
+  'pattern_build of a board that is kept from a table: it is made when it is declared';
 
-CREATE FUNCTION docpatterns._kv_leaderboard_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._kv_leaderboard_disable(rel regclass, name text, how bson)
+  RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   members bigint;
@@ -124,4 +142,6 @@ BEGIN
   RETURN members;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._kv_leaderboard_disable(regclass, text, bson) IS 'pattern_disable of a board that is kept from a table: the board goes, or with keep_data becomes an ordinary one; returns how many members it has';
+COMMENT ON FUNCTION docpatterns._kv_leaderboard_disable(regclass, text, bson) IS
+  'pattern_disable of a board that is kept from a table: the board goes, or with keep_data becomes '
+  'an ordinary one; returns how many members it has';

@@ -46,44 +46,51 @@ CREATE FUNCTION kv_zrevrank(space text, key text, member "any") RETURNS bigint
 COMMENT ON FUNCTION kv_zrevrank(text, text, "any") IS
   'The rank from the highest score down, NULL if the member is missing';
 
-CREATE FUNCTION kv_zrange(space text, key text, start bigint, stop bigint, OUT member bson_value, OUT score bson_value) RETURNS SETOF record
+CREATE FUNCTION kv_zrange(space text, key text, start bigint, stop bigint, OUT member bson_value,
+  OUT score bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zrange' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10 ROWS 10;
 COMMENT ON FUNCTION kv_zrange(text, text, bigint, bigint) IS
   'Members and scores from one rank to another, both included; -1 is the last one. Costs a rank '
   'and the rows';
 
-CREATE FUNCTION kv_zrevrange(space text, key text, start bigint, stop bigint, OUT member bson_value, OUT score bson_value) RETURNS SETOF record
+CREATE FUNCTION kv_zrevrange(space text, key text, start bigint, stop bigint, OUT member bson_value,
+  OUT score bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zrevrange' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10 ROWS 10;
 COMMENT ON FUNCTION kv_zrevrange(text, text, bigint, bigint) IS
   'The same as kv_zrange, counted from the highest score down';
 
-CREATE FUNCTION kv_zrangebyscore(space text, key text, min "any", max "any", skip bigint DEFAULT 0, take bigint DEFAULT NULL,
+CREATE FUNCTION kv_zrangebyscore(space text, key text, min "any", max "any", skip bigint DEFAULT 0,
+  take bigint DEFAULT NULL,
                                  OUT member bson_value, OUT score bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zrangebyscore' LANGUAGE C STABLE PARALLEL SAFE COST 10 ROWS 10;
 COMMENT ON FUNCTION kv_zrangebyscore(text, text, "any", "any", bigint, bigint) IS
   'Members and scores with scores from min to max (see kv_zcount), in order, without the first '
   'skip, at most take';
 
-CREATE FUNCTION kv_zpopmin(space text, key text, take bigint DEFAULT 1, OUT member bson_value, OUT score bson_value) RETURNS SETOF record
+CREATE FUNCTION kv_zpopmin(space text, key text, take bigint DEFAULT 1, OUT member bson_value,
+  OUT score bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zpopmin' LANGUAGE C VOLATILE COST 100 ROWS 1;
 COMMENT ON FUNCTION kv_zpopmin(text, text, bigint) IS
   'Removes the members with the lowest scores and returns them. Locks the key exclusively. Error: '
   '22023 below 0';
 
-CREATE FUNCTION kv_zpopmax(space text, key text, take bigint DEFAULT 1, OUT member bson_value, OUT score bson_value) RETURNS SETOF record
+CREATE FUNCTION kv_zpopmax(space text, key text, take bigint DEFAULT 1, OUT member bson_value,
+  OUT score bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_kv_zpopmax' LANGUAGE C VOLATILE COST 100 ROWS 1;
 COMMENT ON FUNCTION kv_zpopmax(text, text, bigint) IS
   'Removes the members with the highest scores and returns them, the highest first. Locks as '
   'kv_zpopmin';
 
-CREATE FUNCTION kv_zunionstore(space text, destination text, keys text[], weights numeric[] DEFAULT NULL, aggregate text DEFAULT 'sum') RETURNS bigint
+CREATE FUNCTION kv_zunionstore(space text, destination text, keys text[],
+  weights numeric[] DEFAULT NULL, aggregate text DEFAULT 'sum') RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_zunionstore' LANGUAGE C VOLATILE COST 1000;
 COMMENT ON FUNCTION kv_zunionstore(text, text, text[], numeric[], text) IS
   'Replaces the destination by a sorted set of the members of several and returns their number. '
   'Scores are multiplied by weights and combined by sum, min or max; in a set every score is 1. '
   'Locks only the destination, exclusively. Errors: 22023 weights or aggregate, 22003';
 
-CREATE FUNCTION kv_zinterstore(space text, destination text, keys text[], weights numeric[] DEFAULT NULL, aggregate text DEFAULT 'sum') RETURNS bigint
+CREATE FUNCTION kv_zinterstore(space text, destination text, keys text[],
+  weights numeric[] DEFAULT NULL, aggregate text DEFAULT 'sum') RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_zinterstore' LANGUAGE C VOLATILE COST 1000;
 COMMENT ON FUNCTION kv_zinterstore(text, text, text[], numeric[], text) IS
   'Makes a sorted set of the members that all of several have; otherwise as kv_zunionstore';

@@ -2,29 +2,37 @@
 
 CREATE FUNCTION docpatterns.outlier_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_outlier_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.outlier_trigger() IS 'trigger of tables with the outlier pattern; made by outlier_enable';
+COMMENT ON FUNCTION docpatterns.outlier_trigger() IS
+  'trigger of tables with the outlier pattern; made by outlier_enable';
 
 CREATE FUNCTION docpatterns.outlier_link_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_outlier_link_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.outlier_link_trigger() IS 'trigger of collections that hold the extras of an outlier pattern; made by outlier_enable';
+COMMENT ON FUNCTION docpatterns.outlier_link_trigger() IS
+  'trigger of collections that hold the extras of an outlier pattern; made by outlier_enable';
 
-CREATE FUNCTION docpatterns.outlier_irregular(doc bson, field text, threshold int, flag text) RETURNS boolean
+CREATE FUNCTION docpatterns.outlier_irregular(doc bson, field text, threshold int, flag text)
+  RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_outlier_irregular' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.outlier_irregular(bson, text, int, text) IS
-  'whether a new document is anything but typical for an outlier pattern: its array has more than threshold elements, or the flag is there; false for NULL; the condition of triggers';
+  'whether a new document is anything but typical for an outlier pattern: its array has more than '
+  'threshold elements, or the flag is there; false for NULL; the condition of triggers';
 
 CREATE FUNCTION docpatterns.bson_element_hashes(elements bson_value) RETURNS bigint[]
   AS 'MODULE_PATHNAME', 'dp_bson_element_hashes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION docpatterns.bson_element_hashes(bson_value) IS
-  'hashes of the elements of an array, equal for equal values, for a GIN index; NULL if the value is no array; cost: one pass over it';
+  'hashes of the elements of an array, equal for equal values, for a GIN index; NULL if the value '
+  'is no array; cost: one pass over it';
 
 CREATE FUNCTION docpatterns.bson_array_holds(elements bson_value, value bson_value) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_array_holds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
-COMMENT ON FUNCTION docpatterns.bson_array_holds(bson_value, bson_value) IS 'whether an element of the array equals the value; false if it is no array; cost: one pass over it';
+COMMENT ON FUNCTION docpatterns.bson_array_holds(bson_value, bson_value) IS
+  'whether an element of the array equals the value; false if it is no array; cost: one pass over '
+  'it';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
--- The wrapper resolves the name of the extras by the caller's search_path; the work is done under a fixed one.
+-- The wrapper resolves the name of the extras by the caller's search_path; the work is done under a
+-- fixed one.
 CREATE FUNCTION outlier_enable(
   rel regclass, field text, threshold int, flag text DEFAULT 'has_extras', count_field text DEFAULT NULL, chunk int DEFAULT 1000,
   keep int DEFAULT NULL, stay text DEFAULT 'first', is_set boolean DEFAULT false, mode text DEFAULT 'immediate',
@@ -34,7 +42,8 @@ LANGUAGE sql VOLATILE AS $$
   SELECT docpatterns._outlier_enable(rel, field, threshold, flag, count_field, chunk, keep, stay, is_set, mode,
                                      extras, pg_catalog.to_regclass(extras), on_field, index_elements, name, doc_column, create_extras)
 $$;
-COMMENT ON FUNCTION outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, text, boolean, text, text, boolean) IS
+COMMENT ON FUNCTION outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text,
+  text, text, boolean, text, text, boolean) IS
   'Declares the outlier pattern: documents whose array field has more than threshold elements keep '
   'some of them, the others move to a side table. Returns the name of the declaration. Locks the '
   'table against writers. Errors: 22023 options that do not fit, 42P01 a collection of extras that '
@@ -94,7 +103,9 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, regclass, text, boolean, text, text, boolean) IS 'outlier_enable with the extras resolved';
+COMMENT ON FUNCTION docpatterns._outlier_enable(regclass, text, int, text, text, int, int, text,
+  boolean, text, text, regclass, text, boolean, text, text, boolean) IS
+  'outlier_enable with the extras resolved';
 
 CREATE FUNCTION docpatterns._outlier_verify(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -123,7 +134,8 @@ BEGIN
                  docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, NULL, 25), rel, options::text);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_trigger(%L, %L)',
                  docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, 'before', 19), rel, 'of', name);
-  -- a typical new document passes the condition and costs no call and no entry in the queue of triggers
+  -- a typical new document passes the condition and costs no call and no entry in the queue of
+  -- triggers
   irregular := format('docpatterns.outlier_irregular(NEW.%I, %L, %s, %L)',
                       (SELECT t.doc FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t),
                       @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'threshold')::int, @extschema@.bson_get_text(options, 'flag'));
@@ -137,10 +149,12 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._outlier_create_triggers(regclass, bson) IS 'triggers of the outlier pattern on its table';
+COMMENT ON FUNCTION docpatterns._outlier_create_triggers(regclass, bson) IS
+  'triggers of the outlier pattern on its table';
 
 -- The table of chunks, its indexes and its guard.
-CREATE FUNCTION docpatterns._outlier_create_extras(rel regclass, doc_column text, extras_name text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._outlier_create_extras(rel regclass, doc_column text, extras_name text,
+  name text, pair text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -160,10 +174,12 @@ BEGIN
   EXECUTE format('CREATE INDEX ON %s (%s) WHERE NOT sealed', extras_name, array_to_string(docpatterns._pattern_side_keys(cardinality(t.keys)), ', '));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._outlier_create_extras(regclass, text, text, text, text) IS 'table for the extras of an outlier pattern';
+COMMENT ON FUNCTION docpatterns._outlier_create_extras(regclass, text, text, text, text) IS
+  'table for the extras of an outlier pattern';
 
 -- A collection as the store: its index and its triggers.
-CREATE FUNCTION docpatterns._outlier_link(rel regclass, extras_rel regclass, name text, pair text, on_field text) RETURNS void
+CREATE FUNCTION docpatterns._outlier_link(rel regclass, extras_rel regclass, name text, pair text,
+  on_field text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   side record;
@@ -179,7 +195,8 @@ BEGIN
                  docpatterns._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name, 'statement'), side.base, 'side', pair, name);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._outlier_link(regclass, regclass, text, text, text) IS 'index and triggers of a collection that holds the extras of an outlier pattern';
+COMMENT ON FUNCTION docpatterns._outlier_link(regclass, regclass, text, text, text) IS
+  'index and triggers of a collection that holds the extras of an outlier pattern';
 
 CREATE FUNCTION docpatterns._outlier_create_index(rel regclass, doc text, field text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -187,7 +204,8 @@ BEGIN
   EXECUTE format('CREATE INDEX ON %s USING gin (docpatterns.bson_element_hashes(%I OPERATOR(@extschema@.->) %L::text))', rel, doc, field);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._outlier_create_index(regclass, text, text) IS 'index on the elements that documents hold themselves';
+COMMENT ON FUNCTION docpatterns._outlier_create_index(regclass, text, text) IS
+  'index on the elements that documents hold themselves';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
@@ -222,9 +240,11 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._outlier_parts(regclass, text) IS 'names and options of an outlier declaration, and pieces of SQL text about them';
+COMMENT ON FUNCTION docpatterns._outlier_parts(regclass, text) IS
+  'names and options of an outlier declaration, and pieces of SQL text about them';
 
-CREATE FUNCTION docpatterns._outlier_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._outlier_check(rel regclass, name text) RETURNS TABLE (key bson_value,
+  what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -305,7 +325,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._outlier_check(regclass, text) IS 'violated invariants of an outlier pattern';
+COMMENT ON FUNCTION docpatterns._outlier_check(regclass, text) IS
+  'violated invariants of an outlier pattern';
 
 -- Keys of rows that may have to be settled.
 CREATE FUNCTION docpatterns._outlier_pending(rel regclass, name text) RETURNS text
@@ -327,21 +348,28 @@ BEGIN
     p.key_list);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._outlier_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with an outlier pattern';
+COMMENT ON FUNCTION docpatterns._outlier_pending(regclass, text) IS
+  'SQL text: keys of rows that may not be in line with an outlier pattern';
 
 CREATE FUNCTION docpatterns._outlier_rejoin(rel regclass, name text, key record) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_rejoin' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._outlier_rejoin(regclass, text, record) IS 'puts the extras of a key back into its document; returns the size of that; does nothing when it would be too large';
+COMMENT ON FUNCTION docpatterns._outlier_rejoin(regclass, text, record) IS
+  'puts the extras of a key back into its document; returns the size of that; does nothing when it '
+  'would be too large';
 
 CREATE FUNCTION docpatterns._outlier_drop_orphans(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_outlier_drop_orphans_sql' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._outlier_drop_orphans(regclass, text) IS 'forgets extras whose document does not exist';
+COMMENT ON FUNCTION docpatterns._outlier_drop_orphans(regclass, text) IS
+  'forgets extras whose document does not exist';
 
 CREATE FUNCTION docpatterns._outlier_rechunk(rel regclass, name text, key record) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_outlier_rechunk' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._outlier_rechunk(regclass, text, record) IS 'arranges the extras of a key in chunks anew, or forgets them when there is no document; returns whether anything had to be written';
+COMMENT ON FUNCTION docpatterns._outlier_rechunk(regclass, text, record) IS
+  'arranges the extras of a key in chunks anew, or forgets them when there is no document; returns '
+  'whether anything had to be written';
 
--- Rows whose documents say that they have extras, and hold no more elements than stay with these, but have none.
+-- Rows whose documents say that they have extras, and hold no more elements than stay with these,
+-- but have none.
 CREATE FUNCTION docpatterns._outlier_lost(rel regclass, name text) RETURNS text[]
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -358,7 +386,9 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._outlier_lost(regclass, text) IS 'keys, as rows in text, of documents whose extras are missing, as far as these tell; NULL for none';
+COMMENT ON FUNCTION docpatterns._outlier_lost(regclass, text) IS
+  'keys, as rows in text, of documents whose extras are missing, as far as these tell; NULL for '
+  'none';
 
 CREATE FUNCTION docpatterns._outlier_accept_loss(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -376,7 +406,8 @@ BEGIN
   RETURN docpatterns._pattern_settle_rows(rel, name, format('SELECT %1$s AS key FROM %2$s AS b WHERE (%1$s)::text = ANY (%3$L::text[])', p.key_row, p.base, docpatterns._outlier_lost(rel, name)));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._outlier_accept_loss(regclass, text) IS 'takes what is there of documents whose extras are missing for all of them';
+COMMENT ON FUNCTION docpatterns._outlier_accept_loss(regclass, text) IS
+  'takes what is there of documents whose extras are missing for all of them';
 
 CREATE FUNCTION docpatterns._outlier_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -397,7 +428,8 @@ BEGIN
               format('%I.%I', p.schema_name, docpatterns._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
     SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   ELSIF p.side_doc IS NULL THEN
-    -- chunks that are not as they should be, chunks without a document; the chunks of a set may hold one value twice
+    -- chunks that are not as they should be, chunks without a document; the chunks of a set may
+    -- hold one value twice
     FOR r IN EXECUTE format($q$
         SELECT %1$s AS key FROM (SELECT DISTINCT %2$s FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.elements) + @extschema@.bson_size(lead(s.elements) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w END AS both_n
             FROM %3$s AS s WINDOW w AS (PARTITION BY %2$s ORDER BY s.chunk)) AS s
@@ -418,12 +450,14 @@ BEGIN
       USING DETAIL = format('Their keys: %s%s.', array_to_string(lost[1:20], ', '), CASE WHEN cardinality(lost) > 20 THEN ', ...' ELSE '' END),
             HINT = 'The documents are left as they are. Restore the extras, or call pattern_repair() with accept_loss => true.';
   END IF;
-  -- documents that have extras, whatever they say themselves, and those that are not in line without
+  -- documents that have extras, whatever they say themselves, and those that are not in line
+  -- without
   RETURN done + docpatterns._pattern_settle_rows(rel, name, format('SELECT k.key FROM (SELECT %1$s AS key FROM %2$s AS b JOIN (%3$s) AS s ON %4$s UNION ALL SELECT key FROM (%5$s) p) AS k WHERE k.key::text <> ALL (%6$L::text[])',
                           p.key_row, p.base, p.stored, p.matches, docpatterns._outlier_pending(rel, name), coalesce(lost, '{}')));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._outlier_repair(regclass, text) IS 'pattern_repair of the outlier pattern';
+COMMENT ON FUNCTION docpatterns._outlier_repair(regclass, text) IS
+  'pattern_repair of the outlier pattern';
 
 CREATE FUNCTION docpatterns._outlier_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -445,7 +479,8 @@ BEGIN
     END IF;
   END IF;
 
-  -- documents that have extras are arranged anew at once, because their triggers go by the new options
+  -- documents that have extras are arranged anew at once, because their triggers go by the new
+  -- options
   FOR r IN EXECUTE format('SELECT %s AS key FROM %s AS b JOIN (%s) AS s ON %s', p.key_row, p.base, p.stored, p.matches) LOOP
     IF p.side_doc IS NULL THEN
       PERFORM docpatterns._outlier_rechunk(rel, name, r.key);
@@ -456,7 +491,8 @@ BEGIN
   RAISE NOTICE 'CALL pattern_build(%, %) brings documents without extras in line with the new options', quote_literal(p.base), quote_literal(name);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._outlier_alter(regclass, text, bson) IS 'pattern_alter of the outlier pattern';
+COMMENT ON FUNCTION docpatterns._outlier_alter(regclass, text, bson) IS
+  'pattern_alter of the outlier pattern';
 
 CREATE FUNCTION docpatterns._outlier_drop_index(rel regclass, field text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -472,7 +508,8 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._outlier_drop_index(regclass, text) IS 'drops the index on the elements that documents hold themselves';
+COMMENT ON FUNCTION docpatterns._outlier_drop_index(regclass, text) IS
+  'drops the index on the elements that documents hold themselves';
 
 CREATE FUNCTION docpatterns._outlier_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -523,7 +560,8 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._outlier_disable(regclass, text, bson) IS 'pattern_disable of the outlier pattern';
+COMMENT ON FUNCTION docpatterns._outlier_disable(regclass, text, bson) IS
+  'pattern_disable of the outlier pattern';
 
 -- Calls -------------------------------------------------------------------------------------------------------------------
 
@@ -534,18 +572,21 @@ COMMENT ON FUNCTION outlier_push(regclass, "any", VARIADIC "any") IS
   'needs SELECT and UPDATE. The cost does not depend on the length of an outlier. Errors: P0002 no '
   'such document, 42809 a key of another type, 42804 the field is not an array';
 
-CREATE FUNCTION outlier_push_into(rel regclass, name text, key "any", VARIADIC "values" "any") RETURNS bigint
+CREATE FUNCTION outlier_push_into(rel regclass, name text, key "any", VARIADIC "values" "any")
+  RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_push_into' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION outlier_push_into(regclass, text, "any", VARIADIC "any") IS
   'outlier_push for a table with several outlier patterns';
 
-CREATE FUNCTION outlier_pull(rel regclass, key "any", value "any", name text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION outlier_pull(rel regclass, key "any", value "any", name text DEFAULT NULL)
+  RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_pull' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION outlier_pull(regclass, "any", "any", text) IS
   'Removes all elements that equal the value from the whole array and returns their number. Locks '
   'the row; needs SELECT and UPDATE. Chunks are found by index. Errors as outlier_push';
 
-CREATE FUNCTION outlier_contains(rel regclass, key "any", value "any", name text DEFAULT NULL) RETURNS boolean
+CREATE FUNCTION outlier_contains(rel regclass, key "any", value "any", name text DEFAULT NULL)
+  RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_outlier_contains' LANGUAGE C STABLE;
 COMMENT ON FUNCTION outlier_contains(regclass, "any", "any", text) IS
   'Whether the whole array holds the value. Needs SELECT. Costs the document and an index search '
@@ -558,10 +599,12 @@ COMMENT ON FUNCTION outlier_find(regclass, "any", text) IS
   'index, kept elements by index with index_elements, otherwise by one scan of the table. Errors: '
   '42704 no outlier pattern, 22023 several and none is named';
 
-CREATE FUNCTION docpatterns._outlier_rows(rel regclass, name text, "values" bson_value) RETURNS SETOF record
+CREATE FUNCTION docpatterns._outlier_rows(rel regclass, name text, "values" bson_value)
+  RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_outlier_rows' LANGUAGE C STABLE STRICT ROWS 10 COST 1000;
 COMMENT ON FUNCTION docpatterns._outlier_rows(regclass, text, bson_value) IS
-  'internal: the keys, as rows of key columns, of documents that the user sees and that have one of the values (an array) among their extras; found by index';
+  'internal: the keys, as rows of key columns, of documents that the user sees and that have one '
+  'of the values (an array) among their extras; found by index';
 
 CREATE FUNCTION outlier_count(rel regclass, key "any", name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_count' LANGUAGE C STABLE;
@@ -569,7 +612,8 @@ COMMENT ON FUNCTION outlier_count(regclass, "any", text) IS
   'The number of elements of the whole array. Needs SELECT. Costs one row for each chunk. Errors '
   'as outlier_push';
 
-CREATE FUNCTION outlier_page(rel regclass, key "any", skip bigint, take bigint, name text DEFAULT NULL, OUT "position" bigint, OUT value bson_value) RETURNS SETOF record
+CREATE FUNCTION outlier_page(rel regclass, key "any", skip bigint, take bigint,
+  name text DEFAULT NULL, OUT "position" bigint, OUT value bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_outlier_page_sql' LANGUAGE C STABLE;
 COMMENT ON FUNCTION outlier_page(regclass, "any", bigint, bigint, text) IS
   'Elements of the whole array from position skip (from 0), at most take. Needs SELECT. Reads only '
@@ -609,8 +653,8 @@ BEGIN
     RETURN;
   END IF;
 
-  -- the longest array that is still typical: the 99th percentile, rounded up to 1, 2 or 5 times a power of ten,
-  -- but no array that stays in its document should have more than a megabyte
+  -- the longest array that is still typical: the 99th percentile, rounded up to 1, 2 or 5 times a
+  -- power of ten, but no array that stays in its document should have more than a megabyte
   proposal := greatest(length_p99, 10);
   proposal := (SELECT min(m * 10 ^ e) FROM unnest(ARRAY[1, 2, 5]) m, generate_series(1, 9) e WHERE m * 10 ^ e >= proposal);
   threshold := least(proposal, greatest(1, 1048576 / greatest(per_element, 1)), 1000000)::int;

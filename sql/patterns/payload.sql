@@ -1,9 +1,10 @@
--- The payload pattern: a bulky field lies compressed in its document, the fields that are asked for are extracted from it on
--- every write. Its triggers are in src/patterns/payload/.
+-- The payload pattern: a bulky field lies compressed in its document, the fields that are asked for
+-- are extracted from it on every write. Its triggers are in src/patterns/payload/.
 
 CREATE FUNCTION docpatterns.payload_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_payload_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.payload_trigger() IS 'trigger of the payload pattern; made by payload_enable';
+COMMENT ON FUNCTION docpatterns.payload_trigger() IS
+  'trigger of the payload pattern; made by payload_enable';
 
 CREATE FUNCTION payload_pack(value bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_payload_pack_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
@@ -18,28 +19,36 @@ COMMENT ON FUNCTION payload_unpack(bson_value) IS
 
 CREATE FUNCTION docpatterns._payload_verify(rel regclass, options bson) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_payload_verify' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._payload_verify(regclass, bson) IS 'errors 22023, 42P17, 42501 and those of expressions for options of the payload pattern that are wrong';
+COMMENT ON FUNCTION docpatterns._payload_verify(regclass, bson) IS
+  'errors 22023, 42P17, 42501 and those of expressions for options of the payload pattern that are '
+  'wrong';
 
 CREATE FUNCTION docpatterns._payload_is_pending(doc bson, rel regclass, name text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_payload_is_pending' LANGUAGE C STABLE STRICT COST 5;
-COMMENT ON FUNCTION docpatterns._payload_is_pending(bson, regclass, text) IS 'whether the payload of a document is not packed';
+COMMENT ON FUNCTION docpatterns._payload_is_pending(bson, regclass, text) IS
+  'whether the payload of a document is not packed';
 
 CREATE FUNCTION docpatterns._payload_is_packed(value bson_value) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_payload_is_packed_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._payload_is_packed(bson_value) IS 'whether a value is a packed payload';
+COMMENT ON FUNCTION docpatterns._payload_is_packed(bson_value) IS
+  'whether a value is a packed payload';
 
-CREATE FUNCTION docpatterns._payload_faults(doc bson, rel regclass, name text, key "any", OUT what text, OUT expected text, OUT found text) RETURNS SETOF record
+CREATE FUNCTION docpatterns._payload_faults(doc bson, rel regclass, name text, key "any",
+  OUT what text, OUT expected text, OUT found text) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_payload_faults' LANGUAGE C STABLE STRICT COST 1000 ROWS 1;
-COMMENT ON FUNCTION docpatterns._payload_faults(bson, regclass, text, "any") IS 'what is wrong with a document: its payload is read and all fields are extracted';
+COMMENT ON FUNCTION docpatterns._payload_faults(bson, regclass, text, "any") IS
+  'what is wrong with a document: its payload is read and all fields are extracted';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION payload_enable(rel regclass, field text, extracts bson DEFAULT '{}', name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+CREATE FUNCTION payload_enable(rel regclass, field text, extracts bson DEFAULT '{}',
+  name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   declared @extschema@.bson;
 BEGIN
-  -- functions are meant as the caller finds them, so their names are completed before the search path changes
+  -- functions are meant as the caller finds them, so their names are completed before the search
+  -- path changes
   IF extracts IS NOT NULL THEN
     declared := docpatterns._payload_functions(extracts);
   END IF;
@@ -93,9 +102,12 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._payload_functions(bson) IS 'extracts with the functions that they name written in full; error 42883 for one that there is not';
+COMMENT ON FUNCTION docpatterns._payload_functions(bson) IS
+  'extracts with the functions that they name written in full; error 42883 for one that there is '
+  'not';
 
-CREATE FUNCTION docpatterns._payload_enable(rel regclass, field text, extracts bson, name text, doc_column text) RETURNS text
+CREATE FUNCTION docpatterns._payload_enable(rel regclass, field text, extracts bson, name text,
+  doc_column text) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -112,7 +124,8 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._payload_enable(regclass, text, bson, text, text) IS 'payload_enable with its functions written in full';
+COMMENT ON FUNCTION docpatterns._payload_enable(regclass, text, bson, text, text) IS
+  'payload_enable with its functions written in full';
 
 CREATE FUNCTION docpatterns._payload_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -120,7 +133,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   UNION ALL
   SELECT k FROM @extschema@.bson_keys(($1 OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson) k
 $$;
-COMMENT ON FUNCTION docpatterns._payload_kept_paths(bson) IS 'paths of the payload and of the fields that are extracted from it';
+COMMENT ON FUNCTION docpatterns._payload_kept_paths(bson) IS
+  'paths of the payload and of the fields that are extracted from it';
 
 -- The main trigger extracts, the other one packs.
 CREATE FUNCTION docpatterns._payload_create_triggers(rel regclass, options bson) RETURNS void
@@ -142,11 +156,13 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._payload_create_triggers(regclass, bson) IS 'triggers of a payload pattern, made anew when options change';
+COMMENT ON FUNCTION docpatterns._payload_create_triggers(regclass, bson) IS
+  'triggers of a payload pattern, made anew when options change';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._payload_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._payload_check(rel regclass, name text) RETURNS TABLE (key bson_value,
+  what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -156,9 +172,11 @@ BEGIN
                               p.key_value, p.base, p.doc, p.key_row) USING rel, name;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._payload_check(regclass, text) IS 'violated invariants of a payload pattern';
+COMMENT ON FUNCTION docpatterns._payload_check(regclass, text) IS
+  'violated invariants of a payload pattern';
 
-CREATE FUNCTION docpatterns._payload_wrong(key_row text, base text, doc text, key_list text, name text) RETURNS text
+CREATE FUNCTION docpatterns._payload_wrong(key_row text, base text, doc text, key_list text,
+  name text) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('SELECT %1$s AS key FROM %2$s AS b '
                 'WHERE EXISTS (SELECT FROM docpatterns._payload_faults(%3$s, '
@@ -183,7 +201,8 @@ BEGIN
                 ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths('payload', p.options) g)::text, p.key_list);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._payload_pending(regclass, text) IS 'SQL text: keys of rows whose payload is not packed, or that have none and fields all the same';
+COMMENT ON FUNCTION docpatterns._payload_pending(regclass, text) IS
+  'SQL text: keys of rows whose payload is not packed, or that have none and fields all the same';
 
 CREATE FUNCTION docpatterns._payload_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -196,7 +215,8 @@ BEGIN
            docpatterns._payload_wrong(p.key_row, p.base, p.doc, p.key_list, name));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._payload_repair(regclass, text) IS 'pattern_repair of a payload pattern';
+COMMENT ON FUNCTION docpatterns._payload_repair(regclass, text) IS
+  'pattern_repair of a payload pattern';
 
 CREATE FUNCTION docpatterns._payload_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -216,7 +236,8 @@ BEGIN
   PERFORM docpatterns._payload_repair(rel, name);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._payload_alter(regclass, text, bson) IS 'pattern_alter of a payload pattern: extracts the new fields of all documents';
+COMMENT ON FUNCTION docpatterns._payload_alter(regclass, text, bson) IS
+  'pattern_alter of a payload pattern: extracts the new fields of all documents';
 
 CREATE FUNCTION docpatterns._payload_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -256,4 +277,5 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._payload_disable(regclass, text, bson) IS 'pattern_disable of a payload pattern: payloads as they were, without what was extracted';
+COMMENT ON FUNCTION docpatterns._payload_disable(regclass, text, bson) IS
+  'pattern_disable of a payload pattern: payloads as they were, without what was extracted';

@@ -1,40 +1,49 @@
--- The polymorphic pattern: documents of several kinds in one table, each of the shape that its kind asks for. The triggers, and
--- what looks at documents, are in src/patterns/polymorphic/.
+-- The polymorphic pattern: documents of several kinds in one table, each of the shape that its kind
+-- asks for. The triggers, and what looks at documents, are in src/patterns/polymorphic/.
 
 CREATE FUNCTION docpatterns.polymorphic_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_polymorphic_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.polymorphic_trigger() IS 'trigger of tables with the polymorphic pattern; made by polymorphic_enable';
+COMMENT ON FUNCTION docpatterns.polymorphic_trigger() IS
+  'trigger of tables with the polymorphic pattern; made by polymorphic_enable';
 
 CREATE FUNCTION docpatterns.polymorphic_variant_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_polymorphic_variant_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.polymorphic_variant_trigger() IS 'trigger that carries the declaration of a variant; made by polymorphic_variant';
+COMMENT ON FUNCTION docpatterns.polymorphic_variant_trigger() IS
+  'trigger that carries the declaration of a variant; made by polymorphic_variant';
 
 -- What views are made of --------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._polymorphic_columns(schemas bson[], OUT name text, OUT path text, OUT type text, OUT types text, OUT many boolean)
+CREATE FUNCTION docpatterns._polymorphic_columns(schemas bson[], OUT name text, OUT path text,
+  OUT type text, OUT types text, OUT many boolean)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_polymorphic_columns' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._polymorphic_columns(bson[]) IS
-  'the columns of a view: fields that the schemas speak of, the SQL type, the BSON types that fit it (NULL: all), and whether arrays are on the way';
+  'the columns of a view: fields that the schemas speak of, the SQL type, the BSON types that fit '
+  'it (NULL: all), and whether arrays are on the way';
 
 CREATE FUNCTION docpatterns._polymorphic_field(doc bson, path text, types text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_polymorphic_field' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._polymorphic_field(bson, text, text) IS
-  'the field that the path leads to, if it is of one of the types (separated by commas), else NULL; never changes: indexes are made of it';
+  'the field that the path leads to, if it is of one of the types (separated by commas), else '
+  'NULL; never changes: indexes are made of it';
 
 CREATE FUNCTION docpatterns._polymorphic_reach(doc bson, path text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_polymorphic_reach' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._polymorphic_reach(bson, text) IS
-  'the field that the path leads to; where arrays are on the way, an array of what their elements have there; NULL if there is nothing';
+  'the field that the path leads to; where arrays are on the way, an array of what their elements '
+  'have there; NULL if there is nothing';
 
-CREATE FUNCTION docpatterns._polymorphic_elements(doc bson, by text, OUT place text, OUT doc bson) RETURNS SETOF record
+CREATE FUNCTION docpatterns._polymorphic_elements(doc bson, by text, OUT place text, OUT doc bson)
+  RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_polymorphic_elements' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 5;
 COMMENT ON FUNCTION docpatterns._polymorphic_elements(bson, text) IS
-  'the sub-documents (or the document itself) that have the field by, or could have it, and where they are';
+  'the sub-documents (or the document itself) that have the field by, or could have it, and where '
+  'they are';
 
 CREATE FUNCTION docpatterns._polymorphic_valid(rel regclass, name text, doc bson) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_polymorphic_valid' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._polymorphic_valid(regclass, text, bson) IS 'whether a table may hold a document, as a polymorphic declaration sees it';
+COMMENT ON FUNCTION docpatterns._polymorphic_valid(regclass, text, bson) IS
+  'whether a table may hold a document, as a polymorphic declaration sees it';
 
 CREATE FUNCTION polymorphic_errors(rel regclass, doc bson, name text DEFAULT NULL,
                                    OUT variant text, OUT part text, OUT path text, OUT rule text, OUT expected text, OUT found text) RETURNS SETOF record
@@ -44,7 +53,8 @@ COMMENT ON FUNCTION polymorphic_errors(regclass, bson, text) IS
   'variant and its origin (by, common, variant or closed). Reads only the declaration';
 
 -- The last part of a path, as it is, and the rest as it is written (NULL: there is none).
-CREATE FUNCTION docpatterns._polymorphic_split_path(by text, OUT parent text, OUT field text, OUT field_path text)
+CREATE FUNCTION docpatterns._polymorphic_split_path(by text, OUT parent text, OUT field text,
+  OUT field_path text)
 LANGUAGE plpgsql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   probe @extschema@.bson := @extschema@.bson_set('{}'::@extschema@.bson, by, 1);
@@ -63,11 +73,14 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_split_path(text) IS 'the last name of a path, as it is and as a path, and the path to it or NULL; error 22023 for a bad path';
+COMMENT ON FUNCTION docpatterns._polymorphic_split_path(text) IS
+  'the last name of a path, as it is and as a path, and the path to it or NULL; error 22023 for a '
+  'bad path';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION polymorphic_enable(rel regclass, "by" text, unknown text DEFAULT 'error', common bson DEFAULT NULL,
+CREATE FUNCTION polymorphic_enable(rel regclass, "by" text, unknown text DEFAULT 'error',
+  common bson DEFAULT NULL,
                                    view text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -103,7 +116,8 @@ CREATE FUNCTION docpatterns._polymorphic_verify(rel regclass, options bson) RETU
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT FROM docpatterns._polymorphic_split_path(@extschema@.bson_get_text($2, 'by'))
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_verify(regclass, bson) IS 'error 22023 for a path that cannot lead to a discriminator';
+COMMENT ON FUNCTION docpatterns._polymorphic_verify(regclass, bson) IS
+  'error 22023 for a path that cannot lead to a discriminator';
 
 CREATE FUNCTION docpatterns._polymorphic_create_trigger(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -113,10 +127,12 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_create_trigger(regclass, bson) IS 'the trigger of a polymorphic declaration, made anew when options change';
+COMMENT ON FUNCTION docpatterns._polymorphic_create_trigger(regclass, bson) IS
+  'the trigger of a polymorphic declaration, made anew when options change';
 
 -- A trigger that rows do not pay for: it fires with TRUNCATE only, and does nothing then.
-CREATE FUNCTION docpatterns._polymorphic_create_variant_trigger(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_create_variant_trigger(rel regclass, options bson)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.polymorphic_variant_trigger(%L)',
@@ -124,9 +140,11 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_create_variant_trigger(regclass, bson) IS 'the trigger that carries the declaration of a variant, made anew when options change';
+COMMENT ON FUNCTION docpatterns._polymorphic_create_variant_trigger(regclass, bson) IS
+  'the trigger that carries the declaration of a variant, made anew when options change';
 
-CREATE FUNCTION polymorphic_variant(rel regclass, variant text, schema bson DEFAULT NULL, closed boolean DEFAULT false, value bson_value DEFAULT NULL,
+CREATE FUNCTION polymorphic_variant(rel regclass, variant text, schema bson DEFAULT NULL,
+  closed boolean DEFAULT false, value bson_value DEFAULT NULL,
                                     indexes text[] DEFAULT '{}', unique_keys text[] DEFAULT '{}', view text DEFAULT NULL,
                                     of text DEFAULT NULL, name text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -153,7 +171,8 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION polymorphic_variant(regclass, text, bson, boolean, bson_value, text[], text[], text, text, text) IS
+COMMENT ON FUNCTION polymorphic_variant(regclass, text, bson, boolean, bson_value, text[], text[],
+  text, text, text) IS
   'Declares a variant of a polymorphic table: documents whose field has the value must satisfy the '
   'schema. Creates its view and partial indexes. Returns the name of the declaration (default: the '
   'variant). Locks the table against writers. Errors: 22023 or 0A000 options that do not fit, '
@@ -161,7 +180,9 @@ COMMENT ON FUNCTION polymorphic_variant(regclass, text, bson, boolean, bson_valu
   'owns the table';
 
 -- The polymorphic declaration of a name, or the only one, and what is known of its table.
-CREATE FUNCTION docpatterns._polymorphic_main(rel regclass, wanted text, OUT name text, OUT options bson, OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT doc text,
+CREATE FUNCTION docpatterns._polymorphic_main(rel regclass, wanted text, OUT name text,
+  OUT options bson, OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid,
+  OUT doc text,
                                   OUT keys text[], OUT key_list text, OUT key_value text, OUT key_row text, OUT by_path text, OUT parent text, OUT field text, OUT field_path text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -188,45 +209,56 @@ BEGIN
   SELECT s.parent, s.field, s.field_path INTO parent, field, field_path FROM docpatterns._polymorphic_split_path(by_path) s;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_main(regclass, text) IS 'a polymorphic declaration, and pieces of SQL text about its table, of which t is a row; errors 42704, 22023 and those of _pattern_table()';
+COMMENT ON FUNCTION docpatterns._polymorphic_main(regclass, text) IS
+  'a polymorphic declaration, and pieces of SQL text about its table, of which t is a row; errors '
+  '42704, 22023 and those of _pattern_table()';
 
-CREATE FUNCTION docpatterns._polymorphic_declared(rel regclass, of text, OUT name text, OUT variant text, OUT value bson_value, OUT closed boolean, OUT options bson) RETURNS SETOF record
+CREATE FUNCTION docpatterns._polymorphic_declared(rel regclass, of text, OUT name text,
+  OUT variant text, OUT value bson_value, OUT closed boolean, OUT options bson) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT d.name, @extschema@.bson_get_text(d.options, 'variant'), d.options OPERATOR(@extschema@.->) 'value'::text,
          coalesce(@extschema@.bson_get_text(d.options, 'closed') = 'true', false), d.options
   FROM docpatterns._pattern_declarations($1) d
   WHERE d.pattern = 'polymorphic_variant' AND @extschema@.bson_get_text(d.options, 'of') = $2
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_declared(regclass, text) IS 'the variants that are declared of a polymorphic declaration';
+COMMENT ON FUNCTION docpatterns._polymorphic_declared(regclass, text) IS
+  'the variants that are declared of a polymorphic declaration';
 
 -- Views -------------------------------------------------------------------------------------------------------------------
 
 -- The expression of a column over a document.
-CREATE FUNCTION docpatterns._polymorphic_expression(doc text, path text, type text, types text, many boolean) RETURNS text
+CREATE FUNCTION docpatterns._polymorphic_expression(doc text, path text, type text, types text,
+  many boolean) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN $5 THEN format('docpatterns._polymorphic_reach(%s, %L::text)', $1, $2)
               WHEN $4 IS NULL THEN format('(%s OPERATOR(@extschema@.->) %L::text)', $1, $2)
               ELSE format('docpatterns._polymorphic_field(%s, %L::text, %L::text)::%s', $1, $2, $4,
                           CASE WHEN $3 IN ('bson', 'objectid') THEN '@extschema@.' || $3 ELSE 'pg_catalog.' || $3 END) END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_expression(text, text, text, text, boolean) IS 'SQL text: a column of a view over the documents doc';
+COMMENT ON FUNCTION docpatterns._polymorphic_expression(text, text, text, text, boolean) IS
+  'SQL text: a column of a view over the documents doc';
 
 -- What tells the documents of a variant from the others, in a WHERE clause.
-CREATE FUNCTION docpatterns._polymorphic_predicate(doc text, path text, value bson_value) RETURNS text
+CREATE FUNCTION docpatterns._polymorphic_predicate(doc text, path text, value bson_value)
+  RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('(%s OPERATOR(@extschema@.->) %L::text) OPERATOR(@extschema@.=) %L::@extschema@.bson_value', $1, $2, $3)
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_predicate(text, text, bson_value) IS 'SQL text: whether a document is of a variant';
+COMMENT ON FUNCTION docpatterns._polymorphic_predicate(text, text, bson_value) IS
+  'SQL text: whether a document is of a variant';
 
-CREATE FUNCTION docpatterns._polymorphic_view(rel regclass, pattern text, name text, owner oid DEFAULT NULL) RETURNS regclass
+CREATE FUNCTION docpatterns._polymorphic_view(rel regclass, pattern text, name text,
+  owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT v.view FROM docpatterns._pattern_views($1, $2, $3, $4) v ORDER BY v.view LIMIT 1
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_view(regclass, text, text, oid) IS
-  'the view of a polymorphic declaration or of a variant, whatever it is called now; of the table''s owner, or of the one given';
+  'the view of a polymorphic declaration or of a variant, whatever it is called now; of the '
+  'table''s owner, or of the one given';
 
 -- The view of a variant (or, with NULL, of all): made, or made anew.
-CREATE FUNCTION docpatterns._polymorphic_create_view(rel regclass, of text, variant text, wanted text) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_create_view(rel regclass, of text, variant text,
+  wanted text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
@@ -312,12 +344,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_create_view(regclass, text, text, text) IS
-  'makes the view of a variant (NULL: of all), or makes it anew with its name; error 2BP01 if others depend on columns that it loses';
+  'makes the view of a variant (NULL: of all), or makes it anew with its name; error 2BP01 if '
+  'others depend on columns that it loses';
 
 -- Indexes -----------------------------------------------------------------------------------------------------------------
 
 -- The partial indexes of a variant that it does not have yet.
-CREATE FUNCTION docpatterns._polymorphic_create_indexes(rel regclass, of text, variant text) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_create_indexes(rel regclass, of text, variant text)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
@@ -345,10 +379,14 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_create_indexes(regclass, text, text) IS 'makes the partial indexes of a variant that are not there; locks the table against writers';
+COMMENT ON FUNCTION docpatterns._polymorphic_create_indexes(regclass, text, text) IS
+  'makes the partial indexes of a variant that are not there; locks the table against writers';
 
--- What a variant wants, and what it has. An index says which declaration and which paths it is made for.
-CREATE FUNCTION docpatterns._polymorphic_indexes(rel regclass, of text, variant text, OUT is_unique boolean, OUT paths text[], OUT expressions text, OUT line text, OUT index regclass) RETURNS SETOF record
+-- What a variant wants, and what it has. An index says which declaration and which paths it is made
+-- for.
+CREATE FUNCTION docpatterns._polymorphic_indexes(rel regclass, of text, variant text,
+  OUT is_unique boolean, OUT paths text[], OUT expressions text, OUT line text, OUT index regclass)
+  RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
@@ -374,14 +412,17 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_indexes(regclass, text, text) IS 'the partial indexes that a variant is declared with, and those that are there';
+COMMENT ON FUNCTION docpatterns._polymorphic_indexes(regclass, text, text) IS
+  'the partial indexes that a variant is declared with, and those that are there';
 
 -- Paths of a list that is separated by commas, each as paths are written.
 CREATE FUNCTION docpatterns._polymorphic_path_list(list text) RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_polymorphic_path_list' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._polymorphic_path_list(text) IS 'the paths of a list; error 22023 for a bad path';
+COMMENT ON FUNCTION docpatterns._polymorphic_path_list(text) IS
+  'the paths of a list; error 22023 for a bad path';
 
-CREATE FUNCTION docpatterns._polymorphic_drop_indexes(rel regclass, variant text, keep text[] DEFAULT '{}') RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_drop_indexes(rel regclass, variant text,
+  keep text[] DEFAULT '{}') RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i record;
@@ -391,4 +432,5 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_drop_indexes(regclass, text, text[]) IS 'drops the partial indexes that were made for a variant, but those for the paths in keep';
+COMMENT ON FUNCTION docpatterns._polymorphic_drop_indexes(regclass, text, text[]) IS
+  'drops the partial indexes that were made for a variant, but those for the paths in keep';

@@ -1,5 +1,5 @@
--- The polymorphic pattern: its verbs, and what users call. Declarations and views are in polymorphic.sql, the view of one thing
--- from several tables in polymorphic_merge.sql.
+-- The polymorphic pattern: its verbs, and what users call. Declarations and views are in
+-- polymorphic.sql, the view of one thing from several tables in polymorphic_merge.sql.
 
 -- Verbs of the declaration ------------------------------------------------------------------------------------------------
 
@@ -9,9 +9,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('@extschema@.pattern_whole(t.%I, %L::regclass, %s)', $2, $1,
                 CASE WHEN cardinality($3) = 1 THEN format('t.%I', $3[1]) ELSE (SELECT format('ROW(%s)', string_agg(format('t.%I', k), ', ' ORDER BY n)) FROM unnest($3) WITH ORDINALITY AS u (k, n)) END)
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_whole(text, text, text[]) IS 'SQL text: the document of a row t with what other patterns have split off';
+COMMENT ON FUNCTION docpatterns._polymorphic_whole(text, text, text[]) IS
+  'SQL text: the document of a row t with what other patterns have split off';
 
-CREATE FUNCTION docpatterns._polymorphic_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._polymorphic_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
@@ -24,9 +26,13 @@ BEGIN
   RETURN QUERY SELECT v.key, v.what, v.expected, v.found FROM docpatterns._polymorphic_violations(rel, name) v WHERE v.part IN ('by', 'common');
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_check(regclass, text) IS 'violated invariants of a polymorphic declaration: documents of unknown variants, and those that break the common schema';
+COMMENT ON FUNCTION docpatterns._polymorphic_check(regclass, text) IS
+  'violated invariants of a polymorphic declaration: documents of unknown variants, and those that '
+  'break the common schema';
 
-CREATE FUNCTION docpatterns._polymorphic_violations(rel regclass, of text, only_value bson_value DEFAULT NULL) RETURNS TABLE (key bson_value, variant text, part text, what text, expected text, found text)
+CREATE FUNCTION docpatterns._polymorphic_violations(rel regclass, of text,
+  only_value bson_value DEFAULT NULL) RETURNS TABLE (key bson_value, variant text, part text,
+  what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
@@ -43,7 +49,9 @@ BEGIN
     CASE WHEN only_value IS NULL OR m.parent IS NOT NULL THEN 'true' ELSE docpatterns._polymorphic_predicate('q.doc', m.field_path, only_value) END);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_violations(regclass, text, bson_value) IS 'what is wrong with the documents of a polymorphic table; only_value: with those of one variant at least';
+COMMENT ON FUNCTION docpatterns._polymorphic_violations(regclass, text, bson_value) IS
+  'what is wrong with the documents of a polymorphic table; only_value: with those of one variant '
+  'at least';
 
 CREATE FUNCTION docpatterns._polymorphic_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -55,10 +63,12 @@ BEGIN
                 m.key_row, m.base, m.base, name, docpatterns._polymorphic_whole(m.base, m.doc, m.keys), m.key_list);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_pending(regclass, text) IS 'SQL text: keys of documents that the table should not hold';
+COMMENT ON FUNCTION docpatterns._polymorphic_pending(regclass, text) IS
+  'SQL text: keys of documents that the table should not hold';
 
 -- Documents that are wrong cannot be put right here: the error names them.
-CREATE FUNCTION docpatterns._polymorphic_require_valid(rel regclass, of text, variant text) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_require_valid(rel regclass, of text, variant text)
+  RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   wrong text[];
@@ -72,7 +82,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_require_valid(regclass, text, text) IS 'error 23514 with the keys of documents that the table should not hold';
+COMMENT ON FUNCTION docpatterns._polymorphic_require_valid(regclass, text, text) IS
+  'error 23514 with the keys of documents that the table should not hold';
 
 CREATE FUNCTION docpatterns._polymorphic_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -82,7 +93,9 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_repair(regclass, text) IS 'pattern_repair of a polymorphic declaration: makes its view anew; error 23514 with the keys of documents that are wrong';
+COMMENT ON FUNCTION docpatterns._polymorphic_repair(regclass, text) IS
+  'pattern_repair of a polymorphic declaration: makes its view anew; error 23514 with the keys of '
+  'documents that are wrong';
 
 CREATE FUNCTION docpatterns._polymorphic_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -97,7 +110,8 @@ BEGIN
   PERFORM docpatterns._polymorphic_tell(rel, name);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_alter(regclass, text, bson) IS 'pattern_alter of a polymorphic declaration';
+COMMENT ON FUNCTION docpatterns._polymorphic_alter(regclass, text, bson) IS
+  'pattern_alter of a polymorphic declaration';
 
 CREATE FUNCTION docpatterns._polymorphic_tell(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -108,7 +122,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_tell(regclass, text) IS 'a notice that rows which are there have not been looked at';
+COMMENT ON FUNCTION docpatterns._polymorphic_tell(regclass, text) IS
+  'a notice that rows which are there have not been looked at';
 
 -- The view and the indexes of a variant after a change of schemas.
 CREATE FUNCTION docpatterns._polymorphic_renew(rel regclass, of text, variant text) RETURNS void
@@ -127,10 +142,12 @@ BEGIN
   PERFORM docpatterns._polymorphic_create_indexes(rel, of, variant);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_renew(regclass, text, text) IS 'brings the view and the indexes of a variant in line with its schemas';
+COMMENT ON FUNCTION docpatterns._polymorphic_renew(regclass, text, text) IS
+  'brings the view and the indexes of a variant in line with its schemas';
 
 -- What expressions mean is PostgreSQL's to say: an index is made without rows and compared.
-CREATE FUNCTION docpatterns._polymorphic_index_fits(rel regclass, index regclass, expressions text) RETURNS boolean
+CREATE FUNCTION docpatterns._polymorphic_index_fits(rel regclass, index regclass, expressions text)
+  RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   probe text := (SELECT format('%I.%I', s.nspname, 'docpatterns_probe_' || replace(gen_random_uuid()::text, '-', ''))
@@ -146,7 +163,8 @@ BEGIN
   RETURN fits;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_index_fits(regclass, regclass, text) IS 'whether an index has these expressions';
+COMMENT ON FUNCTION docpatterns._polymorphic_index_fits(regclass, regclass, text) IS
+  'whether an index has these expressions';
 
 CREATE FUNCTION docpatterns._polymorphic_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -161,7 +179,9 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_disable(regclass, text, bson) IS 'pattern_disable of a polymorphic declaration, with its variants, their views and indexes; documents stay as they are';
+COMMENT ON FUNCTION docpatterns._polymorphic_disable(regclass, text, bson) IS
+  'pattern_disable of a polymorphic declaration, with its variants, their views and indexes; '
+  'documents stay as they are';
 
 -- Trigger, view and indexes of a declaration.
 CREATE FUNCTION docpatterns._polymorphic_drop(rel regclass, pattern text, name text) RETURNS void
@@ -184,7 +204,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_drop(regclass, text, text) IS 'drops the trigger, the view and the indexes of a polymorphic declaration or of a variant';
+COMMENT ON FUNCTION docpatterns._polymorphic_drop(regclass, text, text) IS
+  'drops the trigger, the view and the indexes of a polymorphic declaration or of a variant';
 
 CREATE FUNCTION docpatterns._polymorphic_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -193,7 +214,8 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
                                          format('SELECT docpatterns._polymorphic_view(%L, ''polymorphic'', %L)', $1, d.name))
   FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'polymorphic' ORDER BY d.name
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_follow_owner(regclass, oid) IS 'makes the views of polymorphic declarations again after a change of the table''s owner';
+COMMENT ON FUNCTION docpatterns._polymorphic_follow_owner(regclass, oid) IS
+  'makes the views of polymorphic declarations again after a change of the table''s owner';
 
 CREATE FUNCTION docpatterns._polymorphic_variant_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -202,11 +224,13 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
                                          format('SELECT docpatterns._polymorphic_view(%L, ''polymorphic_variant'', %L)', $1, d.name))
   FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'polymorphic_variant' ORDER BY d.name
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_variant_follow_owner(regclass, oid) IS 'makes the views of variants again after a change of the table''s owner';
+COMMENT ON FUNCTION docpatterns._polymorphic_variant_follow_owner(regclass, oid) IS
+  'makes the views of variants again after a change of the table''s owner';
 
 -- Verbs of a variant ------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._polymorphic_of(rel regclass, name text, OUT of text, OUT variant text, OUT options bson)
+CREATE FUNCTION docpatterns._polymorphic_of(rel regclass, name text, OUT of text, OUT variant text,
+  OUT options bson)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'polymorphic_variant' AND d.name = _polymorphic_of.name;
@@ -217,9 +241,11 @@ BEGIN
   variant := @extschema@.bson_get_text(options, 'variant');
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_of(regclass, text) IS 'the declaration of a variant; error 42704';
+COMMENT ON FUNCTION docpatterns._polymorphic_of(regclass, text) IS
+  'the declaration of a variant; error 42704';
 
-CREATE FUNCTION docpatterns._polymorphic_variant_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._polymorphic_variant_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o record;
@@ -233,13 +259,15 @@ BEGIN
   RETURN QUERY SELECT v.key, v.what, v.expected, v.found FROM docpatterns._polymorphic_violations(rel, o.of, o.options OPERATOR(@extschema@.->) 'value'::text) v WHERE v.variant = o.variant AND v.part IN ('variant', 'closed');
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_variant_check(regclass, text) IS 'violated invariants of a variant: documents that break its schema, its view and its indexes';
+COMMENT ON FUNCTION docpatterns._polymorphic_variant_check(regclass, text) IS
+  'violated invariants of a variant: documents that break its schema, its view and its indexes';
 
 CREATE FUNCTION docpatterns._polymorphic_variant_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._polymorphic_pending($1, o.of) FROM docpatterns._polymorphic_of($1, $2) o
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_variant_pending(regclass, text) IS 'SQL text: keys of documents that the table should not hold';
+COMMENT ON FUNCTION docpatterns._polymorphic_variant_pending(regclass, text) IS
+  'SQL text: keys of documents that the table should not hold';
 
 CREATE FUNCTION docpatterns._polymorphic_variant_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -252,9 +280,12 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_variant_repair(regclass, text) IS 'pattern_repair of a variant: makes its view and indexes anew; error 23514 with the keys of documents that are wrong';
+COMMENT ON FUNCTION docpatterns._polymorphic_variant_repair(regclass, text) IS
+  'pattern_repair of a variant: makes its view and indexes anew; error 23514 with the keys of '
+  'documents that are wrong';
 
-CREATE FUNCTION docpatterns._polymorphic_variant_alter(rel regclass, name text, options bson) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_variant_alter(rel regclass, name text, options bson)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -265,9 +296,11 @@ BEGIN
   PERFORM docpatterns._polymorphic_tell(rel, name);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_variant_alter(regclass, text, bson) IS 'pattern_alter of a variant';
+COMMENT ON FUNCTION docpatterns._polymorphic_variant_alter(regclass, text, bson) IS
+  'pattern_alter of a variant';
 
-CREATE FUNCTION docpatterns._polymorphic_variant_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._polymorphic_variant_disable(rel regclass, name text, how bson)
+  RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o record;
@@ -279,7 +312,8 @@ BEGIN
   SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, o.of) q;
   -- with unknown: error nobody could write them any more
   IF @extschema@.bson_get_text(m.options, 'unknown') = 'error' AND @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
-    -- those too that others have written since the transaction's snapshot, before the table was locked
+    -- those too that others have written since the transaction's snapshot, before the table was
+    -- locked
     keys := docpatterns._pattern_latest(format('SELECT array_agg(q.key::text) FROM (SELECT %s AS key FROM %s AS t WHERE EXISTS (SELECT FROM docpatterns._polymorphic_elements(t.%I, %L::text) AS e (place, doc) WHERE %s) LIMIT 21) AS q',
                    m.key_value, m.base, m.doc, m.by_path, docpatterns._polymorphic_predicate('e.doc', m.field_path, o.options OPERATOR(@extschema@.->) 'value'::text)))::text[];
     IF keys IS NOT NULL THEN
@@ -294,7 +328,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_variant_disable(regclass, text, bson) IS
-  'pattern_disable of a variant, with its view and indexes; error 23514 with the keys of its documents where unknown variants are refused';
+  'pattern_disable of a variant, with its view and indexes; error 23514 with the keys of its '
+  'documents where unknown variants are refused';
 
 -- Calls -------------------------------------------------------------------------------------------------------------------
 
@@ -320,7 +355,8 @@ COMMENT ON FUNCTION polymorphic_variants(regclass, text) IS
   'The variants that are declared or found (NULL: documents without the field), with the number of '
   'documents, view and schema. Reads the whole table; needs SELECT';
 
-CREATE FUNCTION polymorphic_retype(rel regclass, key "any", variant text, change_update bson DEFAULT NULL, change regprocedure DEFAULT NULL,
+CREATE FUNCTION polymorphic_retype(rel regclass, key "any", variant text,
+  change_update bson DEFAULT NULL, change regprocedure DEFAULT NULL,
                                    place text DEFAULT NULL, name text DEFAULT NULL) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_polymorphic_retype' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION polymorphic_retype(regclass, "any", text, bson, regprocedure, text, text) IS
@@ -330,7 +366,8 @@ COMMENT ON FUNCTION polymorphic_retype(regclass, "any", text, bson, regprocedure
   'variant, 23514 an invalid result, 22023 arguments that do not fit, 42804 a function that does '
   'not map bson to bson';
 
-CREATE FUNCTION polymorphic_retype_all(rel regclass, variant text, new_variant text, filter bson DEFAULT NULL, change_update bson DEFAULT NULL,
+CREATE FUNCTION polymorphic_retype_all(rel regclass, variant text, new_variant text,
+  filter bson DEFAULT NULL, change_update bson DEFAULT NULL,
                                        change regprocedure DEFAULT NULL, name text DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -383,14 +420,19 @@ COMMENT ON FUNCTION polymorphic_retype_all(regclass, text, text, bson, bson, reg
 
 CREATE FUNCTION docpatterns._polymorphic_infer_transfn(internal, bson, text, int) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_polymorphic_infer_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._polymorphic_infer_transfn(internal, bson, text, int) IS 'takes a document in';
+COMMENT ON FUNCTION docpatterns._polymorphic_infer_transfn(internal, bson, text, int) IS
+  'takes a document in';
 CREATE FUNCTION docpatterns._polymorphic_infer_finalfn(internal) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_polymorphic_infer_finalfn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._polymorphic_infer_finalfn(internal) IS 'the schemas that hold for the documents';
+COMMENT ON FUNCTION docpatterns._polymorphic_infer_finalfn(internal) IS
+  'the schemas that hold for the documents';
 CREATE AGGREGATE docpatterns._polymorphic_infer_agg(doc bson, by text, enum_max int) (SFUNC = docpatterns._polymorphic_infer_transfn, STYPE = internal, FINALFUNC = docpatterns._polymorphic_infer_finalfn, FINALFUNC_MODIFY = READ_WRITE);
-COMMENT ON AGGREGATE docpatterns._polymorphic_infer_agg(bson, text, int) IS 'schemas of the kinds of documents (told by the field by), and of all of them: {common, variants: [{value, documents, schema}, ...]}';
+COMMENT ON AGGREGATE docpatterns._polymorphic_infer_agg(bson, text, int) IS
+  'schemas of the kinds of documents (told by the field by), and of all of them: {common, '
+  'variants: [{value, documents, schema}, ...]}';
 
-CREATE FUNCTION polymorphic_infer(rel regclass, "by" text DEFAULT NULL, enum_max int DEFAULT 8, sample bigint DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL)
+CREATE FUNCTION polymorphic_infer(rel regclass, "by" text DEFAULT NULL, enum_max int DEFAULT 8,
+  sample bigint DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL)
   RETURNS TABLE (variant text, value bson_value, documents bigint, schema bson, command text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column

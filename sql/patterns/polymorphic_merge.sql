@@ -1,21 +1,27 @@
--- The single view: one document for what several tables know of one thing, each of them under a field of its own. Its triggers are
--- in src/patterns/polymorphic/merge.c and src/kit/derive/, what all patterns of two tables share in derive.sql. Each source is a
--- declaration of the merged table.
+-- The single view: one document for what several tables know of one thing, each of them under a
+-- field of its own. Its triggers are in src/patterns/polymorphic/merge.c and src/kit/derive/, what
+-- all patterns of two tables share in derive.sql. Each source is a declaration of the merged table.
 
 CREATE FUNCTION docpatterns.polymorphic_merge_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_polymorphic_merge_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.polymorphic_merge_trigger() IS 'trigger of the tables of a single view; made by polymorphic_merge';
+COMMENT ON FUNCTION docpatterns.polymorphic_merge_trigger() IS
+  'trigger of the tables of a single view; made by polymorphic_merge';
 
-CREATE FUNCTION docpatterns._polymorphic_merge_anew(rel regclass, name text, emptied boolean) RETURNS bigint
+CREATE FUNCTION docpatterns._polymorphic_merge_anew(rel regclass, name text, emptied boolean)
+  RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_polymorphic_merge_anew' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._polymorphic_merge_anew(regclass, text, boolean) IS
-  'brings all documents of a single view in line with one source (emptied: as if it had no rows); returns how many were written; error 42501 unless the caller owns the table';
+  'brings all documents of a single view in line with one source (emptied: as if it had no rows); '
+  'returns how many were written; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION docpatterns._polymorphic_merge_expected(rel regclass, name text, key bson_value) RETURNS bson_value
+CREATE FUNCTION docpatterns._polymorphic_merge_expected(rel regclass, name text, key bson_value)
+  RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_polymorphic_merge_expected' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._polymorphic_merge_expected(regclass, text, bson_value) IS 'what a source has for a key, NULL if nothing; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._polymorphic_merge_expected(regclass, text, bson_value) IS
+  'what a source has for a key, NULL if nothing; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION polymorphic_merge(target text, merge_on text, sources text[], into_fields text[] DEFAULT NULL, arrays text[] DEFAULT '{}', fields bson DEFAULT NULL,
+CREATE FUNCTION polymorphic_merge(target text, merge_on text, sources text[],
+  into_fields text[] DEFAULT NULL, arrays text[] DEFAULT '{}', fields bson DEFAULT NULL,
                                   target_field text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text[]
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -48,7 +54,9 @@ COMMENT ON FUNCTION polymorphic_merge(text, text, text[], text[], text[], bson, 
   'that do not fit, 42710 a name is taken, 42P01, 42809 or 55000 tables that cannot serve, 23505 '
   'documents of the target with one key, 42501 unless the caller owns the tables';
 
-CREATE FUNCTION docpatterns._polymorphic_merge(rel regclass, parts text[], merge_on text, relations regclass[], into_fields text[], arrays text[], fields bson, target_field text, doc_column text) RETURNS text[]
+CREATE FUNCTION docpatterns._polymorphic_merge(rel regclass, parts text[], merge_on text,
+  relations regclass[], into_fields text[], arrays text[], fields bson, target_field text,
+  doc_column text) RETURNS text[]
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   target regclass := rel;
@@ -134,14 +142,19 @@ BEGIN
   RETURN names;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_merge(regclass, text[], text, regclass[], text[], text[], bson, text, text) IS 'polymorphic_merge with names that are looked up';
+COMMENT ON FUNCTION docpatterns._polymorphic_merge(regclass, text[], text, regclass[], text[],
+  text[], bson, text, text) IS
+  'polymorphic_merge with names that are looked up';
 
 CREATE FUNCTION docpatterns._polymorphic_merge_verify(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_polymorphic_merge_verify' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._polymorphic_merge_verify(regclass, text) IS 'compiles a declaration: errors for what is wrong with its fields';
+COMMENT ON FUNCTION docpatterns._polymorphic_merge_verify(regclass, text) IS
+  'compiles a declaration: errors for what is wrong with its fields';
 
--- The triggers on the merged table, made anew when options change. The main one carries the declaration.
-CREATE FUNCTION docpatterns._polymorphic_merge_create_triggers(rel regclass, options bson) RETURNS void
+-- The triggers on the merged table, made anew when options change. The main one carries the
+-- declaration.
+CREATE FUNCTION docpatterns._polymorphic_merge_create_triggers(rel regclass, options bson)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
@@ -157,11 +170,13 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_merge_create_triggers(regclass, bson) IS 'triggers of a single view on the merged table';
+COMMENT ON FUNCTION docpatterns._polymorphic_merge_create_triggers(regclass, bson) IS
+  'triggers of a single view on the merged table';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._polymorphic_merge_parts(rel regclass, name text, OUT options bson, OUT base text, OUT doc text, OUT key_value text, OUT key_row text, OUT key_list text,
+CREATE FUNCTION docpatterns._polymorphic_merge_parts(rel regclass, name text, OUT options bson,
+  OUT base text, OUT doc text, OUT key_value text, OUT key_row text, OUT key_list text,
                                          OUT source regclass, OUT source_doc text, OUT merge_on text, OUT target_field text, OUT field text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -185,16 +200,20 @@ BEGIN
   field := @extschema@.bson_get_text(options, 'field');
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_merge_parts(regclass, text) IS 'options of a source of a single view, and pieces of SQL text about its table, of which t is a row; error 42704';
+COMMENT ON FUNCTION docpatterns._polymorphic_merge_parts(regclass, text) IS
+  'options of a source of a single view, and pieces of SQL text about its table, of which t is a '
+  'row; error 42704';
 
 -- Bytes are compared: 1 and 1.0 are equal, but not the same.
 CREATE FUNCTION docpatterns._polymorphic_differ(a bson_value, b bson_value) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT ($1 IS NULL) <> ($2 IS NULL) OR ($1 IS NOT NULL AND @extschema@.bson_build('v', $1)::bytea <> @extschema@.bson_build('v', $2)::bytea)
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_differ(bson_value, bson_value) IS 'whether two values have other bytes, or only one of them is there';
+COMMENT ON FUNCTION docpatterns._polymorphic_differ(bson_value, bson_value) IS
+  'whether two values have other bytes, or only one of them is there';
 
-CREATE FUNCTION docpatterns._polymorphic_merge_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._polymorphic_merge_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -222,7 +241,9 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_merge_check(regclass, text) IS 'violated invariants of a source of a single view: merged documents that are not what the sources have';
+COMMENT ON FUNCTION docpatterns._polymorphic_merge_check(regclass, text) IS
+  'violated invariants of a source of a single view: merged documents that are not what the '
+  'sources have';
 
 CREATE FUNCTION docpatterns._polymorphic_merge_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -235,7 +256,8 @@ BEGIN
                 p.key_row, p.base, p.doc, p.field, p.base, name, p.target_field, p.key_list);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_merge_pending(regclass, text) IS 'SQL text: keys of merged documents that are not what the source has';
+COMMENT ON FUNCTION docpatterns._polymorphic_merge_pending(regclass, text) IS
+  'SQL text: keys of merged documents that are not what the source has';
 
 CREATE FUNCTION docpatterns._polymorphic_merge_build_end(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -246,15 +268,19 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_merge_build_end(regclass, text) IS 'the end of pattern_build for a source of a single view: makes the documents of keys that have none';
+COMMENT ON FUNCTION docpatterns._polymorphic_merge_build_end(regclass, text) IS
+  'the end of pattern_build for a source of a single view: makes the documents of keys that have '
+  'none';
 
 CREATE FUNCTION docpatterns._polymorphic_merge_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._polymorphic_merge_anew($1, $2, false)
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_merge_repair(regclass, text) IS 'pattern_repair of a source of a single view';
+COMMENT ON FUNCTION docpatterns._polymorphic_merge_repair(regclass, text) IS
+  'pattern_repair of a source of a single view';
 
-CREATE FUNCTION docpatterns._polymorphic_merge_alter(rel regclass, name text, options bson) RETURNS void
+CREATE FUNCTION docpatterns._polymorphic_merge_alter(rel regclass, name text, options bson)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._polymorphic_merge_create_triggers(rel, options);
@@ -262,9 +288,11 @@ BEGIN
   PERFORM docpatterns._polymorphic_merge_anew(rel, name, false);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_merge_alter(regclass, text, bson) IS 'pattern_alter of a source of a single view: writes all merged documents anew';
+COMMENT ON FUNCTION docpatterns._polymorphic_merge_alter(regclass, text, bson) IS
+  'pattern_alter of a source of a single view: writes all merged documents anew';
 
-CREATE FUNCTION docpatterns._polymorphic_merge_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._polymorphic_merge_disable(rel regclass, name text, how bson)
+  RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -282,4 +310,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_merge_disable(regclass, text, bson) IS
-  'pattern_disable of a source of a single view: takes its field out of the merged documents, and those away that have nothing else (keep_data: leaves all); the table stays';
+  'pattern_disable of a source of a single view: takes its field out of the merged documents, and '
+  'those away that have nothing else (keep_data: leaves all); the table stays';

@@ -1,35 +1,44 @@
--- The preallocated pattern. Its triggers and calls are in src/patterns/preallocated/; here are shapes, declaring and the verbs.
+-- The preallocated pattern. Its triggers and calls are in src/patterns/preallocated/; here are
+-- shapes, declaring and the verbs.
 
 CREATE FUNCTION docpatterns.preallocated_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_preallocated_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.preallocated_trigger() IS 'trigger of tables with the preallocated pattern; made by preallocated_enable';
+COMMENT ON FUNCTION docpatterns.preallocated_trigger() IS
+  'trigger of tables with the preallocated pattern; made by preallocated_enable';
 
 CREATE FUNCTION docpatterns._preallocated_verify(rel regclass, options bson) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_preallocated_verify' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._preallocated_verify(regclass, bson) IS 'error 22023 unless these are options of the preallocated pattern';
+COMMENT ON FUNCTION docpatterns._preallocated_verify(regclass, bson) IS
+  'error 22023 unless these are options of the preallocated pattern';
 
 CREATE FUNCTION docpatterns._preallocated_wrong(options bson, doc bson) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_preallocated_wrong' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION docpatterns._preallocated_wrong(bson, bson) IS 'what is wrong with the slots of a stored document, NULL if nothing is';
+COMMENT ON FUNCTION docpatterns._preallocated_wrong(bson, bson) IS
+  'what is wrong with the slots of a stored document, NULL if nothing is';
 
-CREATE FUNCTION docpatterns._preallocated_has_slot(options bson, doc bson, slot text) RETURNS boolean
+CREATE FUNCTION docpatterns._preallocated_has_slot(options bson, doc bson, slot text)
+  RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_preallocated_has_slot' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION docpatterns._preallocated_has_slot(bson, bson, text) IS 'whether a document has a slot of that name';
+COMMENT ON FUNCTION docpatterns._preallocated_has_slot(bson, bson, text) IS
+  'whether a document has a slot of that name';
 
 -- Shapes ------------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._preallocated_shape(shape bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_preallocated_shape' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._preallocated_shape(bson) IS 'the shape itself; error 22023 unless it is one';
+COMMENT ON FUNCTION docpatterns._preallocated_shape(bson) IS
+  'the shape itself; error 22023 unless it is one';
 
-CREATE FUNCTION preallocated_grid(rows int[], accessible text[] DEFAULT NULL, fill "any" DEFAULT NULL) RETURNS bson
+CREATE FUNCTION preallocated_grid(rows int[], accessible text[] DEFAULT NULL,
+  fill "any" DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_preallocated_grid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION preallocated_grid(int[], text[], "any") IS
   'A shape: rows of cells, {12,12,14} being A1 to A12, B1 to B12 and C1 to C14; the field '
   '"accessible" names some of them. fill is the value of a free cell (default 0). Error: 22023 '
   'rows without cells, more than 100000 cells, or accessible slots that do not exist';
 
-CREATE FUNCTION preallocated_calendar(weekdays_only boolean DEFAULT false, month_field text DEFAULT 'month', year_field text DEFAULT 'year') RETURNS bson
+CREATE FUNCTION preallocated_calendar(weekdays_only boolean DEFAULT false,
+  month_field text DEFAULT 'month', year_field text DEFAULT 'year') RETURNS bson
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._preallocated_shape(@extschema@.bson_build('kind', 'calendar'::text, 'weekdays_only', coalesce($1, false), 'month_field', $2, 'year_field', $3))
 $$;
@@ -96,11 +105,13 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_get_text($1, o) FROM unnest(ARRAY['field', 'available_field']) AS o WHERE @extschema@.bson_exists($1, o)
   UNION ALL SELECT docpatterns._preallocated_until_path($1) WHERE @extschema@.bson_get_text($1, 'store') = 'document'
 $$;
-COMMENT ON FUNCTION docpatterns._preallocated_kept_paths(bson) IS 'paths of the fields that a declaration of the preallocated pattern keeps';
+COMMENT ON FUNCTION docpatterns._preallocated_kept_paths(bson) IS
+  'paths of the fields that a declaration of the preallocated pattern keeps';
 
 CREATE FUNCTION docpatterns._preallocated_until_path(options bson) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_preallocated_until_path' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._preallocated_until_path(bson) IS 'path of the field that says until when slots are held (store => document)';
+COMMENT ON FUNCTION docpatterns._preallocated_until_path(bson) IS
+  'path of the field that says until when slots are held (store => document)';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION docpatterns._preallocated_create_triggers(rel regclass, options bson) RETURNS void
@@ -126,21 +137,25 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._preallocated_create_triggers(regclass, bson) IS 'triggers of the preallocated pattern on its table';
+COMMENT ON FUNCTION docpatterns._preallocated_create_triggers(regclass, bson) IS
+  'triggers of the preallocated pattern on its table';
 
 -- The table of claims and its guard.
-CREATE FUNCTION docpatterns._preallocated_create_claims(rel regclass, doc_column text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._preallocated_create_claims(rel regclass, doc_column text, name text,
+  pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_create_side($1, $2, 'preallocated', $3, $4, format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, $3, 'claims')),
            'slot text COLLATE "C" NOT NULL, holder @extschema@.bson_value NOT NULL, until timestamptz', 'slot', 'WITH (fillfactor = 80)',
            format('who holds which slot of "%s" of %s, and until when', $3, t.base))
   FROM docpatterns._pattern_table($1, $2) t
 $$;
-COMMENT ON FUNCTION docpatterns._preallocated_create_claims(regclass, text, text, text) IS 'table for the claims of a preallocated pattern';
+COMMENT ON FUNCTION docpatterns._preallocated_create_claims(regclass, text, text, text) IS
+  'table for the claims of a preallocated pattern';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._preallocated_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._preallocated_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -173,7 +188,8 @@ BEGIN
     $q$, p.side_key_value, p.side, p.base, p.matches, p.doc) USING p.options;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._preallocated_check(regclass, text) IS 'violated invariants of a preallocated pattern';
+COMMENT ON FUNCTION docpatterns._preallocated_check(regclass, text) IS
+  'violated invariants of a preallocated pattern';
 
 -- Keys of documents that are not in shape.
 CREATE FUNCTION docpatterns._preallocated_pending(rel regclass, name text) RETURNS text
@@ -185,7 +201,8 @@ BEGIN
   RETURN format('SELECT %s AS key FROM %s AS b WHERE docpatterns._preallocated_wrong(%L, %s) IS NOT NULL', p.key_row, p.base, p.options::text, p.doc);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._preallocated_pending(regclass, text) IS 'SQL text: keys of documents that are not in the shape of a preallocated pattern';
+COMMENT ON FUNCTION docpatterns._preallocated_pending(regclass, text) IS
+  'SQL text: keys of documents that are not in the shape of a preallocated pattern';
 
 CREATE FUNCTION docpatterns._preallocated_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -206,11 +223,14 @@ BEGIN
   RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._preallocated_pending(rel, name));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._preallocated_repair(regclass, text) IS 'pattern_repair of the preallocated pattern';
+COMMENT ON FUNCTION docpatterns._preallocated_repair(regclass, text) IS
+  'pattern_repair of the preallocated pattern';
 
 CREATE FUNCTION docpatterns._preallocated_drop_orphans(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_preallocated_drop_orphans' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._preallocated_drop_orphans(regclass, text) IS 'forgets claims whose document does not exist or whose time is over; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._preallocated_drop_orphans(regclass, text) IS
+  'forgets claims whose document does not exist or whose time is over; error 42501 unless the '
+  'caller owns the table';
 
 CREATE FUNCTION docpatterns._preallocated_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -231,7 +251,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._preallocated_alter(regclass, text, bson) IS 'pattern_alter of the preallocated pattern';
+COMMENT ON FUNCTION docpatterns._preallocated_alter(regclass, text, bson) IS
+  'pattern_alter of the preallocated pattern';
 
 CREATE FUNCTION docpatterns._preallocated_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -253,9 +274,12 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._preallocated_disable(regclass, text, bson) IS 'pattern_disable of the preallocated pattern';
+COMMENT ON FUNCTION docpatterns._preallocated_disable(regclass, text, bson) IS
+  'pattern_disable of the preallocated pattern';
 
 CREATE FUNCTION docpatterns._preallocated_put_back(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_preallocated_put_back' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._preallocated_put_back(regclass, text) IS
-  'writes who holds slots into the documents, and the number of free ones; returns the number of documents that were written; error 42501 unless the caller owns the table, 54000 for what would be too large';
+  'writes who holds slots into the documents, and the number of free ones; returns the number of '
+  'documents that were written; error 42501 unless the caller owns the table, 54000 for what would '
+  'be too large';

@@ -1,37 +1,48 @@
--- Query tables: a table of real columns for each query, kept from a source. The triggers are in src/patterns/query_table/,
--- what all patterns of two tables share in derive.sql.
+-- Query tables: a table of real columns for each query, kept from a source. The triggers are in
+-- src/patterns/query_table/, what all patterns of two tables share in derive.sql.
 
 CREATE FUNCTION docpatterns.query_table_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_query_table_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.query_table_trigger() IS 'trigger of the source of a query table; made by query_table_create';
+COMMENT ON FUNCTION docpatterns.query_table_trigger() IS
+  'trigger of the source of a query table; made by query_table_create';
 
 CREATE FUNCTION docpatterns._query_table_verify(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_query_table_verify' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._query_table_verify(regclass, text) IS 'compiles a declaration: errors for what is wrong with its paths, expressions and types';
+COMMENT ON FUNCTION docpatterns._query_table_verify(regclass, text) IS
+  'compiles a declaration: errors for what is wrong with its paths, expressions and types';
 
 CREATE FUNCTION docpatterns._query_table_types(types bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_query_table_types' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._query_table_types(bson) IS 'names of types, found by the search_path, written so that they mean the same everywhere; errors 42704 and 22023';
+COMMENT ON FUNCTION docpatterns._query_table_types(bson) IS
+  'names of types, found by the search_path, written so that they mean the same everywhere; errors '
+  '42704 and 22023';
 
-CREATE FUNCTION docpatterns._query_table_path(rel regclass, name text, column_name text) RETURNS text
+CREATE FUNCTION docpatterns._query_table_path(rel regclass, name text, column_name text)
+  RETURNS text
   AS 'MODULE_PATHNAME', 'dp_query_table_path' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._query_table_path(regclass, text, text) IS 'path of the field that a column shows, NULL for an expression';
+COMMENT ON FUNCTION docpatterns._query_table_path(regclass, text, text) IS
+  'path of the field that a column shows, NULL for an expression';
 
 CREATE FUNCTION docpatterns._query_table_columns(rel regclass, name text) RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_query_table_columns' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._query_table_columns(regclass, text) IS 'names that the columns of a query table have now: the fields, then the key of the source';
+COMMENT ON FUNCTION docpatterns._query_table_columns(regclass, text) IS
+  'names that the columns of a query table have now: the fields, then the key of the source';
 
 CREATE FUNCTION docpatterns._query_table_expected(rel regclass, name text, doc bson) RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_query_table_expected' LANGUAGE C STABLE STRICT COST 100;
-COMMENT ON FUNCTION docpatterns._query_table_expected(regclass, text, bson) IS 'the row that a document leads to, as texts; NULL if it leads to none';
+COMMENT ON FUNCTION docpatterns._query_table_expected(regclass, text, bson) IS
+  'the row that a document leads to, as texts; NULL if it leads to none';
 
 CREATE FUNCTION docpatterns._query_table_hash(rel regclass, name text, doc bson) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_query_table_hash' LANGUAGE C STABLE STRICT COST 100;
-COMMENT ON FUNCTION docpatterns._query_table_hash(regclass, text, bson) IS 'the order in which partitions are locked; NULL for a document that leads to no row';
+COMMENT ON FUNCTION docpatterns._query_table_hash(regclass, text, bson) IS
+  'the order in which partitions are locked; NULL for a document that leads to no row';
 
 CREATE FUNCTION docpatterns._query_table_sweep(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_query_table_sweep' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._query_table_sweep(regclass, text) IS 'takes rows out of a query table that do not follow from its source; returns how many; error 42501 unless the caller owns the source';
+COMMENT ON FUNCTION docpatterns._query_table_sweep(regclass, text) IS
+  'takes rows out of a query table that do not follow from its source; returns how many; error '
+  '42501 unless the caller owns the source';
 
 CREATE FUNCTION query_table_read(rel regclass, VARIADIC "values" "any") RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_query_table_read' LANGUAGE C STABLE COST 100 ROWS 100;
@@ -49,7 +60,8 @@ CREATE FUNCTION query_table_create(
 LANGUAGE sql VOLATILE AS $$
   SELECT docpatterns._query_table_create(rel, source, partition, clustering, fields, docpatterns._query_table_types(types), limit_per_partition, is_unique, name, doc_column)
 $$;
-COMMENT ON FUNCTION query_table_create(text, regclass, text[], bson, bson, bson, int, boolean, text, text) IS
+COMMENT ON FUNCTION query_table_create(text, regclass, text[], bson, bson, bson, int, boolean, text,
+  text) IS
   'Creates a table with a row for each document of source that has the fields of partition and '
   'clustering: these, the other fields (name -> 1 or an expression) and the source''s key as '
   'columns, of type bson_value or as types says. Every write to the source updates it. Returns the '
@@ -64,7 +76,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._query_table_verify(regclass, bson) IS 'error 22023 for a unique query table with a limit';
+COMMENT ON FUNCTION docpatterns._query_table_verify(regclass, bson) IS
+  'error 22023 for a unique query table with a limit';
 
 CREATE FUNCTION docpatterns._query_table_create(
   rel text, source regclass, partition text[], clustering bson, fields bson, types bson,
@@ -153,7 +166,9 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._query_table_create(text, regclass, text[], bson, bson, bson, int, boolean, text, text) IS 'query_table_create with its types resolved';
+COMMENT ON FUNCTION docpatterns._query_table_create(text, regclass, text[], bson, bson, bson, int,
+  boolean, text, text) IS
+  'query_table_create with its types resolved';
 
 -- With a limit, the first rows of a partition are found by an index on the source.
 CREATE FUNCTION docpatterns._query_table_create_index(rel regclass, name text) RETURNS void
@@ -169,11 +184,13 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._query_table_create_index(regclass, text) IS 'index on the source of a query table with a limit, unless there is one';
+COMMENT ON FUNCTION docpatterns._query_table_create_index(regclass, text) IS
+  'index on the source of a query table with a limit, unless there is one';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
--- Names and options of a declaration, and pieces of SQL: there "s" is a row of the source, "t" one of the query table.
+-- Names and options of a declaration, and pieces of SQL: there "s" is a row of the source, "t" one
+-- of the query table.
 CREATE FUNCTION docpatterns._query_table_parts(rel regclass, name text,
                                    OUT base text, OUT options bson, OUT doc text, OUT keys text[], OUT key_row text, OUT result regclass, OUT result_keys text[], OUT result_fields text[],
                                    OUT key_match text, OUT per_partition int, OUT place_bare text[], OUT place_directions text[], OUT partitions text, OUT clusterings text)
@@ -208,9 +225,11 @@ BEGIN
     || ARRAY(SELECT quote_ident(k) || place_directions[cardinality(place_directions)] FROM unnest(keys) k), ', ');
 END
 $$;
-COMMENT ON FUNCTION docpatterns._query_table_parts(regclass, text) IS 'names and options of a query table, and pieces of SQL text about it';
+COMMENT ON FUNCTION docpatterns._query_table_parts(regclass, text) IS
+  'names and options of a query table, and pieces of SQL text about it';
 
-CREATE FUNCTION docpatterns._query_table_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._query_table_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -237,9 +256,11 @@ BEGIN
     p.result, p.key_match);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._query_table_check(regclass, text) IS 'violated invariants of a query table: rows that are not what the source gives';
+COMMENT ON FUNCTION docpatterns._query_table_check(regclass, text) IS
+  'violated invariants of a query table: rows that are not what the source gives';
 
--- Rows of the source that the table does not show, each of them or, with a limit, one of each partition.
+-- Rows of the source that the table does not show, each of them or, with a limit, one of each
+-- partition.
 CREATE FUNCTION docpatterns._query_table_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -258,7 +279,8 @@ BEGIN
     (SELECT string_agg(format('s.%I', k), ', ' ORDER BY n) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n)));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._query_table_pending(regclass, text) IS 'SQL text: keys of rows of the source that the table does not show';
+COMMENT ON FUNCTION docpatterns._query_table_pending(regclass, text) IS
+  'SQL text: keys of rows of the source that the table does not show';
 
 CREATE FUNCTION docpatterns._query_table_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -273,7 +295,8 @@ BEGIN
   RETURN done + docpatterns._pattern_settle_rows(rel, name, CASE WHEN p.per_partition IS NOT NULL THEN docpatterns._query_table_pending(rel, name) ELSE format('SELECT %s AS key FROM %s AS s', p.key_row, p.base) END);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._query_table_repair(regclass, text) IS 'pattern_repair of a query table';
+COMMENT ON FUNCTION docpatterns._query_table_repair(regclass, text) IS
+  'pattern_repair of a query table';
 
 CREATE FUNCTION docpatterns._query_table_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -286,7 +309,8 @@ BEGIN
   PERFORM docpatterns._query_table_repair(rel, name);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._query_table_alter(regclass, text, bson) IS 'pattern_alter of a query table';
+COMMENT ON FUNCTION docpatterns._query_table_alter(regclass, text, bson) IS
+  'pattern_alter of a query table';
 
 CREATE FUNCTION docpatterns._query_table_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -306,4 +330,5 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._query_table_disable(regclass, text, bson) IS 'pattern_disable of a query table: drops the table, or leaves it as an ordinary one';
+COMMENT ON FUNCTION docpatterns._query_table_disable(regclass, text, bson) IS
+  'pattern_disable of a query table: drops the table, or leaves it as an ordinary one';

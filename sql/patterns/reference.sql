@@ -1,15 +1,18 @@
--- The extended reference pattern: documents that carry copies of fields of the documents that they name. What fills the copies in
--- and keeps them is in src/patterns/reference/.
+-- The extended reference pattern: documents that carry copies of fields of the documents that they
+-- name. What fills the copies in and keeps them is in src/patterns/reference/.
 
 CREATE FUNCTION docpatterns.reference_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_reference_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.reference_trigger() IS 'trigger of tables with the extended reference pattern; made by reference_enable';
+COMMENT ON FUNCTION docpatterns.reference_trigger() IS
+  'trigger of tables with the extended reference pattern; made by reference_enable';
 
 CREATE FUNCTION docpatterns.reference_source_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_reference_source_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.reference_source_trigger() IS 'trigger of tables that documents refer to; made by reference_enable';
+COMMENT ON FUNCTION docpatterns.reference_source_trigger() IS
+  'trigger of tables that documents refer to; made by reference_enable';
 
-CREATE FUNCTION docpatterns.reference_array_hashes(doc bson, field text, id_field text) RETURNS bigint[]
+CREATE FUNCTION docpatterns.reference_array_hashes(doc bson, field text, id_field text)
+  RETURNS bigint[]
   AS 'MODULE_PATHNAME', 'dp_reference_array_hashes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION docpatterns.reference_array_hashes(bson, text, text) IS
   'Hashes of the ids in references inside of arrays, for a GIN index; NULL if the path meets no '
@@ -21,22 +24,31 @@ COMMENT ON FUNCTION docpatterns.reference_differs(bson, bson, text[]) IS
   'Whether one of the fields differs between two documents, by bytes; false without paths. The '
   'condition of triggers. Error: 22023 a bad path';
 
-CREATE FUNCTION docpatterns._reference_sites(doc bson, field text, id_field text, OUT id bson_value, OUT copy bson_value, OUT bare boolean)
+CREATE FUNCTION docpatterns._reference_sites(doc bson, field text, id_field text, OUT id bson_value,
+  OUT copy bson_value, OUT bare boolean)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_reference_sites' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._reference_sites(bson, text, text) IS 'the references of a document: what they name, and the sub-document (or the bare id) that stands there';
+COMMENT ON FUNCTION docpatterns._reference_sites(bson, text, text) IS
+  'the references of a document: what they name, and the sub-document (or the bare id) that stands '
+  'there';
 
 CREATE FUNCTION docpatterns._reference_wrong(copy bson_value, source bson, live text[]) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_reference_wrong' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._reference_wrong(bson_value, bson, text[]) IS 'the first of the live fields that the copy does not have as the source has it; NULL if all is right';
+COMMENT ON FUNCTION docpatterns._reference_wrong(bson_value, bson, text[]) IS
+  'the first of the live fields that the copy does not have as the source has it; NULL if all is '
+  'right';
 
 CREATE FUNCTION docpatterns._reference_refresh(rel regclass, name text, batch bigint) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_reference_refresh' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns._reference_refresh(regclass, text, bigint) IS 'applies what is queued, up to so many entries of each declaration, in one pass; as the owner of the table; error 42501 unless the caller owns it';
+COMMENT ON FUNCTION docpatterns._reference_refresh(regclass, text, bigint) IS
+  'applies what is queued, up to so many entries of each declaration, in one pass; as the owner of '
+  'the table; error 42501 unless the caller owns it';
 
 CREATE FUNCTION docpatterns._reference_forget_missing(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_reference_forget_missing' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._reference_forget_missing(regclass, text) IS 'applies the delete rule to references to what is not there; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._reference_forget_missing(regclass, text) IS
+  'applies the delete rule to references to what is not there; error 42501 unless the caller owns '
+  'the table';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -79,11 +91,12 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION reference_enable(regclass, text, regclass, text, text[], text[], text, text, text, interval, text, text, text) IS
+COMMENT ON FUNCTION reference_enable(regclass, text, regclass, text, text[], text[], text, text,
+  text, interval, text, text, text) IS
   'Declares that documents of rel name documents of source in field and carry copies of their '
   'fields. Returns the name of the declaration. Locks both tables against writers and builds two '
-  'indexes. Errors: 22023 options that do not fit or another pattern keeps the field, 42710 '
-  'the name exists, 42501 unless the caller owns both tables';
+  'indexes. Errors: 22023 options that do not fit or another pattern keeps the field, 42710 the '
+  'name exists, 42501 unless the caller owns both tables';
 
 -- Fields of a declaration: paths that lead somewhere, none inside another.
 CREATE FUNCTION docpatterns._reference_verify(rel regclass, options bson) RETURNS void
@@ -113,10 +126,13 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(array_agg(@extschema@.bson_get_text(@extschema@.bson_build('v', u.v), 'v') ORDER BY u.n), '{}')
   FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) $2) WITH ORDINALITY AS u (v, n)
 $$;
-COMMENT ON FUNCTION docpatterns._reference_list(bson, text) IS 'an option that is an array of texts';
+COMMENT ON FUNCTION docpatterns._reference_list(bson, text) IS
+  'an option that is an array of texts';
 
--- The two indexes, as expressions: references outside of arrays by their id, those inside by the hashes of theirs.
-CREATE FUNCTION docpatterns._reference_index_parts(rel regclass, options bson, OUT base text, OUT by_id text, OUT by_hash text)
+-- The two indexes, as expressions: references outside of arrays by their id, those inside by the
+-- hashes of theirs.
+CREATE FUNCTION docpatterns._reference_index_parts(rel regclass, options bson, OUT base text,
+  OUT by_id text, OUT by_hash text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -129,17 +145,20 @@ BEGIN
                     @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'id_field'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._reference_index_parts(regclass, bson) IS 'expressions of the indexes that a reference pattern needs';
+COMMENT ON FUNCTION docpatterns._reference_index_parts(regclass, bson) IS
+  'expressions of the indexes that a reference pattern needs';
 
 -- Indexes of a table with this expression in the first place.
-CREATE FUNCTION docpatterns._reference_find_index(rel regclass, expression text, method text) RETURNS SETOF regclass
+CREATE FUNCTION docpatterns._reference_find_index(rel regclass, expression text, method text)
+  RETURNS SETOF regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
   WHERE i.indrelid = $1 AND i.indisvalid AND a.amname = $3 AND i.indkey[0] = 0 AND pg_get_indexdef(i.indexrelid, 1, true) = $2
     AND ($3 = 'gin' OR docpatterns._pattern_index_full(i.indexrelid))
 $$;
-COMMENT ON FUNCTION docpatterns._reference_find_index(regclass, text, text) IS 'indexes of a table on an expression';
+COMMENT ON FUNCTION docpatterns._reference_find_index(regclass, text, text) IS
+  'indexes of a table on an expression';
 
 CREATE FUNCTION docpatterns._reference_create_indexes(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
@@ -154,10 +173,12 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._reference_create_indexes(regclass, bson) IS 'makes the indexes that a reference pattern needs, unless they are there';
+COMMENT ON FUNCTION docpatterns._reference_create_indexes(regclass, bson) IS
+  'makes the indexes that a reference pattern needs, unless they are there';
 
 -- The triggers of both tables, made anew when options change. The main one carries the declaration.
-CREATE FUNCTION docpatterns._reference_create_triggers(rel regclass, source regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._reference_create_triggers(rel regclass, source regclass, options bson)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   decl_name text := @extschema@.bson_get_text(options, 'name');
@@ -209,9 +230,11 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._reference_create_triggers(regclass, regclass, bson) IS 'triggers of the reference pattern on its two tables';
+COMMENT ON FUNCTION docpatterns._reference_create_triggers(regclass, regclass, bson) IS
+  'triggers of the reference pattern on its two tables';
 
-CREATE FUNCTION docpatterns._reference_drop_triggers(rel regclass, source regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._reference_drop_triggers(rel regclass, source regclass, options bson)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
@@ -232,12 +255,13 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._reference_drop_triggers(regclass, regclass, bson) IS 'drops the triggers of a reference pattern, except the main one';
+COMMENT ON FUNCTION docpatterns._reference_drop_triggers(regclass, regclass, bson) IS
+  'drops the triggers of a reference pattern, except the main one';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
--- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" one of
--- the source's.
+-- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a
+-- row of the table, "s" one of the source's.
 CREATE FUNCTION docpatterns._reference_parts(rel regclass, name text,
                                  OUT base text, OUT options bson, OUT doc text, OUT key_row text, OUT key_list text, OUT key_value text,
                                  OUT source regclass, OUT source_doc text, OUT sources text, OUT queue regclass,
@@ -267,9 +291,11 @@ BEGIN
   SELECT q.by_id, q.by_hash INTO by_id, by_hash FROM docpatterns._reference_index_parts(rel, options) q;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._reference_parts(regclass, text) IS 'names and options of a reference declaration, and pieces of SQL text about them';
+COMMENT ON FUNCTION docpatterns._reference_parts(regclass, text) IS
+  'names and options of a reference declaration, and pieces of SQL text about them';
 
-CREATE FUNCTION docpatterns._reference_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._reference_check(rel regclass, name text) RETURNS TABLE (key bson_value,
+  what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -307,7 +333,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._reference_check(regclass, text) IS 'violated invariants of a reference pattern';
+COMMENT ON FUNCTION docpatterns._reference_check(regclass, text) IS
+  'violated invariants of a reference pattern';
 
 -- Keys of rows that may have to be settled.
 CREATE FUNCTION docpatterns._reference_pending(rel regclass, name text) RETURNS text
@@ -324,7 +351,8 @@ BEGIN
     p.key_row, p.base, p.doc, p.sites, p.sources, p.live, p.live = '{}', p.frozen, p.key_list);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._reference_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a reference pattern';
+COMMENT ON FUNCTION docpatterns._reference_pending(regclass, text) IS
+  'SQL text: keys of rows that may not be in line with a reference pattern';
 
 CREATE FUNCTION docpatterns._reference_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -348,7 +376,8 @@ BEGIN
   RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._reference_pending(rel, name));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._reference_repair(regclass, text) IS 'pattern_repair of the reference pattern';
+COMMENT ON FUNCTION docpatterns._reference_repair(regclass, text) IS
+  'pattern_repair of the reference pattern';
 
 CREATE FUNCTION docpatterns._reference_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -378,7 +407,8 @@ BEGIN
   RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(p.base), quote_literal(name);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._reference_alter(regclass, text, bson) IS 'pattern_alter of the reference pattern';
+COMMENT ON FUNCTION docpatterns._reference_alter(regclass, text, bson) IS
+  'pattern_alter of the reference pattern';
 
 CREATE FUNCTION docpatterns._reference_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -397,4 +427,5 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._reference_disable(regclass, text, bson) IS 'pattern_disable of the reference pattern';
+COMMENT ON FUNCTION docpatterns._reference_disable(regclass, text, bson) IS
+  'pattern_disable of the reference pattern';

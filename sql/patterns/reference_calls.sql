@@ -1,6 +1,7 @@
 -- What users call of the extended reference pattern.
 
-CREATE FUNCTION reference_refresh(rel regclass, name text DEFAULT NULL, batch bigint DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION reference_refresh(rel regclass, name text DEFAULT NULL, batch bigint DEFAULT NULL)
+  RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF batch < 1 THEN
@@ -78,7 +79,8 @@ COMMENT ON FUNCTION reference_dangling(regclass, text) IS
   'last written (NULL unless track_commit_timestamp is on) and how many transactions ago. Reads '
   'both tables. Error: 42501 unless the caller owns the table';
 
-CREATE FUNCTION reference_cost(rel regclass, field text, source regclass, id_field text DEFAULT '_id', doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL,
+CREATE FUNCTION reference_cost(rel regclass, field text, source regclass,
+  id_field text DEFAULT '_id', doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL,
                                OUT sources bigint, OUT documents bigint, OUT median bigint, OUT p99 bigint, OUT max bigint)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

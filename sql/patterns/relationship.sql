@@ -1,24 +1,30 @@
--- Relationships with ids on both sides: two arrays that point at each other and are kept in agreement. What keeps them is in
--- src/patterns/relationship/relationship.c; conversions and advice are in relationship_calls.sql.
+-- Relationships with ids on both sides: two arrays that point at each other and are kept in
+-- agreement. What keeps them is in src/patterns/relationship/relationship.c; conversions and advice
+-- are in relationship_calls.sql.
 
 CREATE FUNCTION docpatterns.relationship_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_relationship_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.relationship_trigger() IS 'trigger of tables with the relationship pattern; made by relationship_enable';
+COMMENT ON FUNCTION docpatterns.relationship_trigger() IS
+  'trigger of tables with the relationship pattern; made by relationship_enable';
 
 CREATE FUNCTION docpatterns._relationship_ids(doc bson, field text) RETURNS SETOF bson_value
 LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10 SET search_path = pg_catalog, pg_temp AS $$
   SELECT e FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_typeof($1, $2) = 'array' THEN $1 OPERATOR(@extschema@.->) $2 END) AS e
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_ids(bson, text) IS 'the ids in an array of a document; none if there is no array';
+COMMENT ON FUNCTION docpatterns._relationship_ids(bson, text) IS
+  'the ids in an array of a document; none if there is no array';
 
-CREATE FUNCTION docpatterns._relationship_settle(rel regclass, name text, side int, key bson_value, only_missing boolean) RETURNS boolean
+CREATE FUNCTION docpatterns._relationship_settle(rel regclass, name text, side int, key bson_value,
+  only_missing boolean) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_relationship_settle' LANGUAGE C STRICT;
 COMMENT ON FUNCTION docpatterns._relationship_settle(regclass, text, int, bson_value, boolean) IS
-  'makes those that a row of that side names name it, or takes out of it what it names in vain; as the owner of the table; error 42501 unless the caller owns it';
+  'makes those that a row of that side names name it, or takes out of it what it names in vain; as '
+  'the owner of the table; error 42501 unless the caller owns it';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION relationship_enable(a regclass, a_field text, b regclass, b_field text, missing text DEFAULT 'error', on_delete text DEFAULT 'unset',
+CREATE FUNCTION relationship_enable(a regclass, a_field text, b regclass, b_field text,
+  missing text DEFAULT 'error', on_delete text DEFAULT 'unset',
                                 name text DEFAULT NULL, doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -64,7 +70,8 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION relationship_enable(regclass, text, regclass, text, text, text, text, text, text) IS
+COMMENT ON FUNCTION relationship_enable(regclass, text, regclass, text, text, text, text, text,
+  text) IS
   'Declares that two arrays of ids point at each other and keeps them in agreement, whichever side '
   'is written. Returns the name of the declaration. Locks both tables against writers. Errors: '
   '22023, 0A000, 42710, 55000 documents with another value than an array there, 42501 unless the '
@@ -80,7 +87,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_check_field(text) IS 'error 22023 unless the path can have an array of ids';
+COMMENT ON FUNCTION docpatterns._relationship_check_field(text) IS
+  'error 22023 unless the path can have an array of ids';
 
 CREATE FUNCTION docpatterns._relationship_verify(rel regclass, options bson) RETURNS void
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -91,7 +99,8 @@ COMMENT ON FUNCTION docpatterns._relationship_verify(regclass, bson) IS
   'error 22023 unless the paths of a relationship can have arrays of ids';
 
 -- Who names a document that is not there yet has to be found when it comes.
-CREATE FUNCTION docpatterns._relationship_create_indexes(a regclass, b regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._relationship_create_indexes(a regclass, b regclass, options bson)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q record;
@@ -108,9 +117,11 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_create_indexes(regclass, regclass, bson) IS 'makes the indexes that a relationship needs which allows what is missing, unless they are there';
+COMMENT ON FUNCTION docpatterns._relationship_create_indexes(regclass, regclass, bson) IS
+  'makes the indexes that a relationship needs which allows what is missing, unless they are there';
 
-CREATE FUNCTION docpatterns._relationship_create_triggers(a regclass, b regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._relationship_create_triggers(a regclass, b regclass, options bson)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q record;
@@ -146,11 +157,13 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(a, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_create_triggers(regclass, regclass, bson) IS 'triggers of a relationship on its two tables';
+COMMENT ON FUNCTION docpatterns._relationship_create_triggers(regclass, regclass, bson) IS
+  'triggers of a relationship on its two tables';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._relationship_parts(rel regclass, name text, OUT options bson, OUT side int, OUT base text, OUT doc text, OUT key text, OUT key_column text, OUT field text,
+CREATE FUNCTION docpatterns._relationship_parts(rel regclass, name text, OUT options bson,
+  OUT side int, OUT base text, OUT doc text, OUT key text, OUT key_column text, OUT field text,
                                 OUT other text, OUT other_doc text, OUT other_key text, OUT other_field text) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -185,10 +198,12 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_parts(regclass, text) IS 'names and options of a relationship as seen from each of its sides: "b" is a row of it';
+COMMENT ON FUNCTION docpatterns._relationship_parts(regclass, text) IS
+  'names and options of a relationship as seen from each of its sides: "b" is a row of it';
 
 -- Edges that are wrong, of one side: key of the row, id that it names, whether that is there.
-CREATE FUNCTION docpatterns._relationship_wrong(key text, base text, doc text, field text, other text, other_doc text, other_key text, other_field text) RETURNS text
+CREATE FUNCTION docpatterns._relationship_wrong(key text, base text, doc text, field text,
+  other text, other_doc text, other_key text, other_field text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   -- the edges of the other side are hashed, not looked for in its arrays again and again
   SELECT format('SELECT %1$s AS key, v.id, o.%2$I IS NOT NULL AS present FROM %3$s AS b CROSS JOIN LATERAL docpatterns._relationship_ids(b.%4$I, %5$L) AS v (id) '
@@ -197,9 +212,12 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
                 'WHERE y.key OPERATOR(@extschema@.=) v.id AND y.id OPERATOR(@extschema@.=) %1$s)',
                 $1, $7, $2, $3, $4, $5, $6, $8)
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_wrong(text, text, text, text, text, text, text, text) IS 'SQL text: the ids in the arrays of one side that do not agree with the other';
+COMMENT ON FUNCTION docpatterns._relationship_wrong(text, text, text, text, text, text, text,
+  text) IS
+  'SQL text: the ids in the arrays of one side that do not agree with the other';
 
-CREATE FUNCTION docpatterns._relationship_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._relationship_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -220,7 +238,8 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_check(regclass, text) IS 'violated invariants of a relationship';
+COMMENT ON FUNCTION docpatterns._relationship_check(regclass, text) IS
+  'violated invariants of a relationship';
 
 CREATE FUNCTION docpatterns._relationship_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -228,7 +247,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
                 docpatterns._relationship_wrong(p.key, p.base, p.doc, p.field, p.other, p.other_doc, p.other_key, p.other_field))
   FROM docpatterns._relationship_parts($1, $2) AS p WHERE p.side = 0
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_pending(regclass, text) IS 'SQL text: keys of rows of the first side whose ids do not agree';
+COMMENT ON FUNCTION docpatterns._relationship_pending(regclass, text) IS
+  'SQL text: keys of rows of the first side whose ids do not agree';
 
 -- What only the other side names.
 CREATE FUNCTION docpatterns._relationship_build_end(rel regclass, name text) RETURNS bigint
@@ -247,7 +267,9 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_build_end(regclass, text) IS 'what pattern_build of a relationship does after all rows of the first side; returns how many rows of the other had to be looked at';
+COMMENT ON FUNCTION docpatterns._relationship_build_end(regclass, text) IS
+  'what pattern_build of a relationship does after all rows of the first side; returns how many '
+  'rows of the other had to be looked at';
 
 CREATE FUNCTION docpatterns._relationship_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -276,7 +298,8 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_repair(regclass, text) IS 'pattern_repair of a relationship';
+COMMENT ON FUNCTION docpatterns._relationship_repair(regclass, text) IS
+  'pattern_repair of a relationship';
 
 CREATE FUNCTION docpatterns._relationship_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -293,7 +316,8 @@ BEGIN
                  (SELECT g.tgname FROM pg_trigger g JOIN docpatterns._pattern_declarations(rel) d ON d.trigger_oid = g.oid WHERE d.pattern = 'relationship' AND d.name = _relationship_alter.name), p.base, options::text);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_alter(regclass, text, bson) IS 'pattern_alter of a relationship';
+COMMENT ON FUNCTION docpatterns._relationship_alter(regclass, text, bson) IS
+  'pattern_alter of a relationship';
 
 CREATE FUNCTION docpatterns._relationship_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -306,4 +330,5 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_disable(regclass, text, bson) IS 'pattern_disable of a relationship: documents stay as they are';
+COMMENT ON FUNCTION docpatterns._relationship_disable(regclass, text, bson) IS
+  'pattern_disable of a relationship: documents stay as they are';

@@ -1,5 +1,5 @@
--- Relationships: converting whole ones between embedded and linked, advice on which to choose, and $lookup as a function. What keeps
--- two arrays of ids in agreement is in relationship.sql.
+-- Relationships: converting whole ones between embedded and linked, advice on which to choose, and
+-- $lookup as a function. What keeps two arrays of ids in agreement is in relationship.sql.
 
 CREATE FUNCTION bson_lookup(rel regclass, path text, value "any") RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_lookup' LANGUAGE C STABLE COST 1000;
@@ -11,8 +11,10 @@ COMMENT ON FUNCTION bson_lookup(regclass, text, "any") IS
 
 -- Embedding -----------------------------------------------------------------------------------------------------------------
 
--- What a conversion needs of its two tables, locked; "p" is a row of the parent, "c" one of the child.
-CREATE FUNCTION docpatterns._relationship_tables(parent regclass, child regclass, OUT parent_base text, OUT parent_doc text, OUT parent_key text, OUT parent_keys text,
+-- What a conversion needs of its two tables, locked; "p" is a row of the parent, "c" one of the
+-- child.
+CREATE FUNCTION docpatterns._relationship_tables(parent regclass, child regclass,
+  OUT parent_base text, OUT parent_doc text, OUT parent_key text, OUT parent_keys text,
                                  OUT child_base text, OUT child_doc text, OUT child_key text, OUT child_keys text)
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -43,10 +45,12 @@ BEGIN
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', parent_base, child_base);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_tables(regclass, regclass) IS 'names of two tables as the statements of conversions need them; locks them against writers';
+COMMENT ON FUNCTION docpatterns._relationship_tables(regclass, regclass) IS
+  'names of two tables as the statements of conversions need them; locks them against writers';
 
 -- Raises the error that names the keys of a query, if it gives any.
-CREATE FUNCTION docpatterns._relationship_refuse(query text, code text, message text, hint text DEFAULT NULL) RETURNS void
+CREATE FUNCTION docpatterns._relationship_refuse(query text, code text, message text,
+  hint text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   keys text[];
@@ -63,9 +67,12 @@ BEGIN
   RAISE EXCEPTION '%', message USING ERRCODE = code, DETAIL = detail, HINT = hint;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_refuse(text, text, text, text) IS 'raises an error of that code that names the keys which the query gives, if there are any';
+COMMENT ON FUNCTION docpatterns._relationship_refuse(text, text, text, text) IS
+  'raises an error of that code that names the keys which the query gives, if there are any';
 
-CREATE FUNCTION relationship_embed(parent regclass, child regclass, on_field text DEFAULT NULL, into_field text DEFAULT NULL, keep_id boolean DEFAULT false, one boolean DEFAULT false) RETURNS bigint
+CREATE FUNCTION relationship_embed(parent regclass, child regclass, on_field text DEFAULT NULL,
+  into_field text DEFAULT NULL, keep_id boolean DEFAULT false, one boolean DEFAULT false)
+  RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
@@ -94,7 +101,8 @@ BEGIN
              ELSE format('@extschema@.bson_unset(%s, ''_id'')', element) END;
 
   IF on_field IS NOT NULL THEN
-    -- children all of whose parents are there: "link" is the parent, "id" the child. Columns of the tables may have any names.
+    -- children all of whose parents are there: "link" is the parent, "id" the child. Columns of the
+    -- tables may have any names.
     links := format('SELECT %s AS element, %s AS id, l.v AS link, bool_and(p.id IS NOT NULL) OVER (PARTITION BY %s) AS complete FROM %s AS c '
                     'CROSS JOIN LATERAL (SELECT DISTINCT u.v FROM @extschema@.bson_values(%s, %L) AS u (v)) AS l (v) LEFT JOIN (SELECT %s AS id FROM %s AS p) AS p ON p.id OPERATOR(@extschema@.=) l.v '
                     'WHERE @extschema@.bson_typeof(l.v) <> ''null''', element, r.child_key, r.child_keys, r.child_base, r.child_doc, on_field, r.parent_key, r.parent_base);
@@ -148,7 +156,9 @@ COMMENT ON FUNCTION relationship_embed(regclass, regclass, text, text, boolean, 
 
 -- Linking -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION relationship_link(parent regclass, field text, child text, on_field text DEFAULT NULL, ids_in text DEFAULT 'child', many_to_many boolean DEFAULT false) RETURNS bigint
+CREATE FUNCTION relationship_link(parent regclass, field text, child text,
+  on_field text DEFAULT NULL, ids_in text DEFAULT 'child', many_to_many boolean DEFAULT false)
+  RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   IF parent IS NULL OR field IS NULL OR child IS NULL OR ids_in IS NULL OR many_to_many IS NULL THEN
@@ -168,7 +178,8 @@ COMMENT ON FUNCTION relationship_link(regclass, text, text, text, text, boolean)
   'many documents were made. Locks both tables against writers; needs SELECT and UPDATE on parent, '
   'INSERT and a right to lock on child';
 
-CREATE FUNCTION docpatterns._relationship_link(parent regclass, field text, child regclass, on_field text, ids_in text, many_to_many boolean) RETURNS bigint
+CREATE FUNCTION docpatterns._relationship_link(parent regclass, field text, child regclass,
+  on_field text, ids_in text, many_to_many boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
@@ -229,11 +240,13 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._relationship_link(regclass, text, regclass, text, text, boolean) IS 'relationship_link with a child that exists';
+COMMENT ON FUNCTION docpatterns._relationship_link(regclass, text, regclass, text, text, boolean) IS
+  'relationship_link with a child that exists';
 
 -- Advice --------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION relationship_advise(parent regclass, child regclass, on_field text DEFAULT NULL, ids_field text DEFAULT NULL,
+CREATE FUNCTION relationship_advise(parent regclass, child regclass, on_field text DEFAULT NULL,
+  ids_field text DEFAULT NULL,
   OUT parents bigint, OUT children bigint, OUT orphans bigint, OUT cardinality text, OUT children_median bigint, OUT children_p99 bigint, OUT children_max bigint,
   OUT parents_max bigint, OUT child_bytes bigint, OUT embedded_p99 bigint, OUT embedded_max bigint, OUT writes_per_read numeric,
   OUT choice text, OUT ids_in text, OUT why text, OUT statement text)

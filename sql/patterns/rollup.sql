@@ -1,21 +1,28 @@
--- The roll-up pattern: totals of a table by spans of time or along a tree. Its triggers are in src/patterns/rollup/ and
--- src/kit/derive/, what all patterns of two tables share in derive.sql.
+-- The roll-up pattern: totals of a table by spans of time or along a tree. Its triggers are in
+-- src/patterns/rollup/ and src/kit/derive/, what all patterns of two tables share in derive.sql.
 
 CREATE FUNCTION docpatterns.rollup_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_rollup_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.rollup_trigger() IS 'trigger of the tables of a roll-up; made by rollup_enable';
+COMMENT ON FUNCTION docpatterns.rollup_trigger() IS
+  'trigger of the tables of a roll-up; made by rollup_enable';
 
 CREATE FUNCTION docpatterns._rollup_anew(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_rollup_anew' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._rollup_anew(regclass, text) IS 'computes all documents of a roll-up anew; returns how many were written; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._rollup_anew(regclass, text) IS
+  'computes all documents of a roll-up anew; returns how many were written; error 42501 unless the '
+  'caller owns the table';
 
-CREATE FUNCTION docpatterns._rollup_check_documents(rel regclass, name text, OUT key bson_value, OUT what text, OUT expected text, OUT found text) RETURNS SETOF record
+CREATE FUNCTION docpatterns._rollup_check_documents(rel regclass, name text, OUT key bson_value,
+  OUT what text, OUT expected text, OUT found text) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_rollup_check_documents' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._rollup_check_documents(regclass, text) IS 'documents of a roll-up that are not the totals of the source';
+COMMENT ON FUNCTION docpatterns._rollup_check_documents(regclass, text) IS
+  'documents of a roll-up that are not the totals of the source';
 
 CREATE FUNCTION docpatterns._rollup_verify(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_rollup_verify' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._rollup_verify(regclass, text) IS 'compiles a declaration: errors for what is wrong with its fields, filter, levels, time zone and paths';
+COMMENT ON FUNCTION docpatterns._rollup_verify(regclass, text) IS
+  'compiles a declaration: errors for what is wrong with its fields, filter, levels, time zone and '
+  'paths';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -64,7 +71,8 @@ BEGIN
               ELSE (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel) END, parts[cardinality(parts)]));
   EXECUTE format('COMMENT ON TABLE %s IS %L', totals, format('totals of %s; kept by the roll-up "%s"', rel, name));
   PERFORM docpatterns._pattern_keep_table(totals, rel, 'rollup', name, pair);
-  -- the main trigger fires with statements that change no row one by one, and carries the declaration
+  -- the main trigger fires with statements that change no row one by one, and carries the
+  -- declaration
   EXECUTE format('CREATE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.rollup_trigger(%L)',
                  docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_80_rollup', name, NULL),
                  'BEFORE INSERT', rel, options::text);
@@ -83,7 +91,8 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION rollup_enable(regclass, text, bson, text, text[], text[], regclass, bson, bson, text, text, text) IS
+COMMENT ON FUNCTION rollup_enable(regclass, text, bson, text, text[], text[], regclass, bson, bson,
+  text, text, text) IS
   'Declares a roll-up: a collection with one document of totals for each level, group and span of '
   'time in which rel has rows, or for each node of a tree. Returns the name of the declaration. '
   'Locks the tables against writers and builds indexes. Errors: 22023, 22004 or 0A000 options and '
@@ -103,11 +112,13 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._rollup_create_indexes(regclass, bson) IS 'index of a roll-up on its source, unless there is one';
+COMMENT ON FUNCTION docpatterns._rollup_create_indexes(regclass, bson) IS
+  'index of a roll-up on its source, unless there is one';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._rollup_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._rollup_check(rel regclass, name text) RETURNS TABLE (key bson_value,
+  what text, expected text, found text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT c.key, c.what, c.expected, c.found FROM docpatterns._rollup_check_documents($1, $2) c
 $$;
@@ -142,11 +153,13 @@ BEGIN
     array_to_string(paths, ', '), (SELECT string_agg(format('s.%I', k), ', ') FROM unnest(t.keys) k), t.base);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._rollup_pending(regclass, text) IS 'SQL text: keys of rows of the source, one for each group';
+COMMENT ON FUNCTION docpatterns._rollup_pending(regclass, text) IS
+  'SQL text: keys of rows of the source, one for each group';
 
 CREATE FUNCTION docpatterns._rollup_start(rel regclass, name text, doc bson) RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_rollup_start' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._rollup_start(regclass, text, bson) IS 'where the span of the finest level begins that a row of the source belongs to, or NULL';
+COMMENT ON FUNCTION docpatterns._rollup_start(regclass, text, bson) IS
+  'where the span of the finest level begins that a row of the source belongs to, or NULL';
 
 CREATE FUNCTION docpatterns._rollup_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -169,4 +182,5 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._rollup_disable(regclass, text, bson) IS 'pattern_disable of a roll-up: drops the totals, or leaves them as an ordinary collection';
+COMMENT ON FUNCTION docpatterns._rollup_disable(regclass, text, bson) IS
+  'pattern_disable of a roll-up: drops the totals, or leaves them as an ordinary collection';

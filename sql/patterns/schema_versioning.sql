@@ -1,43 +1,63 @@
--- The schema versioning pattern: declaration, steps, generated functions and views, and the verbs of all patterns. Triggers and
--- chains of steps are in src/patterns/schema_versioning/, the calls in schema_versioning_calls.sql.
+-- The schema versioning pattern: declaration, steps, generated functions and views, and the verbs
+-- of all patterns. Triggers and chains of steps are in src/patterns/schema_versioning/, the calls
+-- in schema_versioning_calls.sql.
 
 CREATE FUNCTION docpatterns.schema_versioning_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.schema_versioning_trigger() IS 'trigger of tables with the schema versioning pattern; made by schema_versioning_enable';
+COMMENT ON FUNCTION docpatterns.schema_versioning_trigger() IS
+  'trigger of tables with the schema versioning pattern; made by schema_versioning_enable';
 
 CREATE FUNCTION docpatterns.schema_versioning_view_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_view_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.schema_versioning_view_trigger() IS 'INSTEAD OF trigger of the views of a schema version: writes documents in the shape of that version; error 40001 when the document has changed since it was read';
+COMMENT ON FUNCTION docpatterns.schema_versioning_view_trigger() IS
+  'INSTEAD OF trigger of the views of a schema version: writes documents in the shape of that '
+  'version; error 40001 when the document has changed since it was read';
 
--- What the generated functions call. One that calls functions which may not run in parallel is told apart.
-CREATE FUNCTION docpatterns._schema_versioning_as(doc bson, chain bson, steps regprocedure[]) RETURNS bson
+-- What the generated functions call. One that calls functions which may not run in parallel is told
+-- apart.
+CREATE FUNCTION docpatterns._schema_versioning_as(doc bson, chain bson, steps regprocedure[])
+  RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_as' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION docpatterns._schema_versioning_as(bson, bson, regprocedure[]) IS 'the document in the version that the chain names; errors 23514 for a version that is not known, 0A000 where there is no way down, and what steps raise';
+COMMENT ON FUNCTION docpatterns._schema_versioning_as(bson, bson, regprocedure[]) IS
+  'the document in the version that the chain names; errors 23514 for a version that is not known, '
+  '0A000 where there is no way down, and what steps raise';
 
-CREATE FUNCTION docpatterns._schema_versioning_as_alone(doc bson, chain bson, steps regprocedure[]) RETURNS bson
+CREATE FUNCTION docpatterns._schema_versioning_as_alone(doc bson, chain bson, steps regprocedure[])
+  RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_as' LANGUAGE C IMMUTABLE STRICT PARALLEL UNSAFE COST 20;
-COMMENT ON FUNCTION docpatterns._schema_versioning_as_alone(bson, bson, regprocedure[]) IS 'the same for steps that are not marked PARALLEL SAFE';
+COMMENT ON FUNCTION docpatterns._schema_versioning_as_alone(bson, bson, regprocedure[]) IS
+  'the same for steps that are not marked PARALLEL SAFE';
 
-CREATE FUNCTION docpatterns._schema_versioning_uses(versions int[], functions regprocedure[]) RETURNS boolean
+CREATE FUNCTION docpatterns._schema_versioning_uses(versions int[], functions regprocedure[])
+  RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_uses' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._schema_versioning_uses(int[], regprocedure[]) IS 'condition of triggers, which refer to functions in this way: true when versions is null';
+COMMENT ON FUNCTION docpatterns._schema_versioning_uses(int[], regprocedure[]) IS
+  'condition of triggers, which refer to functions in this way: true when versions is null';
 
-CREATE FUNCTION docpatterns._schema_versioning_refers(rel regclass, name text, main boolean, OUT version int, OUT function regprocedure) RETURNS SETOF record
+CREATE FUNCTION docpatterns._schema_versioning_refers(rel regclass, name text, main boolean,
+  OUT version int, OUT function regprocedure) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_functions' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._schema_versioning_refers(regclass, text, boolean) IS 'the functions that the triggers of a declaration refer to: those of its steps (main), or the generated ones with their versions';
+COMMENT ON FUNCTION docpatterns._schema_versioning_refers(regclass, text, boolean) IS
+  'the functions that the triggers of a declaration refer to: those of its steps (main), or the '
+  'generated ones with their versions';
 
-CREATE FUNCTION docpatterns._schema_versioning_valid(rel regclass, options bson, steps regprocedure[]) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_valid(rel regclass, options bson,
+  steps regprocedure[]) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_valid' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._schema_versioning_valid(regclass, bson, regprocedure[]) IS 'raises what is wrong with the options of a schema versioning declaration: 22023, 42P17, 42501, 0A000';
+COMMENT ON FUNCTION docpatterns._schema_versioning_valid(regclass, bson, regprocedure[]) IS
+  'raises what is wrong with the options of a schema versioning declaration: 22023, 42P17, 42501, '
+  '0A000';
 
 -- Options -----------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._schema_versioning_steps(options bson, OUT since int, OUT until int, OUT step bson) RETURNS SETOF record
+CREATE FUNCTION docpatterns._schema_versioning_steps(options bson, OUT since int, OUT until int,
+  OUT step bson) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT (e OPERATOR(@extschema@.->) 'since'::text)::int, (e OPERATOR(@extschema@.->) 'until'::text)::int, e::@extschema@.bson
   FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'steps'::text) AS e
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_steps(bson) IS 'the steps of a declaration, in order';
+COMMENT ON FUNCTION docpatterns._schema_versioning_steps(bson) IS
+  'the steps of a declaration, in order';
 
 -- The versions that steps connect with one, in order.
 CREATE FUNCTION docpatterns._schema_versioning_versions(options bson) RETURNS int[]
@@ -59,9 +79,11 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_versions(bson) IS 'the versions of a declaration that can be reached from the current one, in order';
+COMMENT ON FUNCTION docpatterns._schema_versioning_versions(bson) IS
+  'the versions of a declaration that can be reached from the current one, in order';
 
--- Names and options of a declaration, as the verbs use them in generated SQL: there "b" is a row of the table.
+-- Names and options of a declaration, as the verbs use them in generated SQL: there "b" is a row of
+-- the table.
 CREATE FUNCTION docpatterns._schema_versioning_parts(rel regclass, name text,
                                          OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT options bson, OUT doc text, OUT field text,
                                          OUT current int, OUT versions int[], OUT key_value text, OUT key_list text, OUT key_row text)
@@ -77,7 +99,8 @@ BEGIN
   key_list := t.key_list; key_row := t.key_row; key_value := t.key_value;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_parts(regclass, text) IS 'names and options of a schema versioning declaration, and pieces of SQL text about them';
+COMMENT ON FUNCTION docpatterns._schema_versioning_parts(regclass, text) IS
+  'names and options of a schema versioning declaration, and pieces of SQL text about them';
 
 -- The name of the declaration that is meant, of those of this pattern.
 CREATE FUNCTION docpatterns._schema_versioning_name(rel regclass, name text) RETURNS text
@@ -99,17 +122,20 @@ BEGIN
   RETURN names[1];
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_name(regclass, text) IS 'the name of a schema versioning declaration, or of the only one; errors 22004, 42704, 22023';
+COMMENT ON FUNCTION docpatterns._schema_versioning_name(regclass, text) IS
+  'the name of a schema versioning declaration, or of the only one; errors 22004, 42704, 22023';
 
 CREATE FUNCTION docpatterns._schema_versioning_known(rel regclass, name text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT EXISTS (SELECT FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'schema_versioning' AND d.name = $2)
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_known(regclass, text) IS 'whether a table has a schema versioning declaration of that name';
+COMMENT ON FUNCTION docpatterns._schema_versioning_known(regclass, text) IS
+  'whether a table has a schema versioning declaration of that name';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
--- Views and functions begin with the name of the table, unless it is so long that those of another table would be called the same.
+-- Views and functions begin with the name of the table, unless it is so long that those of another
+-- table would be called the same.
 CREATE FUNCTION docpatterns._schema_versioning_stem(schema_name text, table_name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -125,7 +151,8 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_stem(text, text) IS 'the name of a table, or a shorter one that no views of the schema begin with';
+COMMENT ON FUNCTION docpatterns._schema_versioning_stem(text, text) IS
+  'the name of a table, or a shorter one that no views of the schema begin with';
 
 CREATE FUNCTION docpatterns._schema_versioning_verify(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -153,7 +180,8 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  -- the field is written as the documents that are there have it; where none has it yet a migration looks again
+  -- the field is written as the documents that are there have it; where none has it yet a migration
+  -- looks again
   IF field IS NOT NULL THEN
     type := coalesce(type, docpatterns._schema_versioning_type(rel, t.doc, field));
   END IF;
@@ -192,11 +220,14 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_type(regclass, text, text) IS 'the type that documents have the field with their version in, NULL where none has it';
+COMMENT ON FUNCTION docpatterns._schema_versioning_type(regclass, text, text) IS
+  'the type that documents have the field with their version in, NULL where none has it';
 
--- Makes a declaration of options: functions, triggers, views. steps are the functions of the steps, changed the versions whose
--- function would not answer as it did: these get a new one. A function that answers what it answered, and more, stays the same one.
-CREATE FUNCTION docpatterns._schema_versioning_declare(rel regclass, options bson, steps regprocedure[], changed int[]) RETURNS void
+-- Makes a declaration of options: functions, triggers, views. steps are the functions of the steps,
+-- changed the versions whose function would not answer as it did: these get a new one. A function
+-- that answers what it answered, and more, stays the same one.
+CREATE FUNCTION docpatterns._schema_versioning_declare(rel regclass, options bson,
+  steps regprocedure[], changed int[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -236,7 +267,8 @@ BEGIN
   END LOOP;
   PERFORM docpatterns._schema_versioning_drop_views(rel, name, ARRAY['current'] || versions::text[]);
 
-  -- functions that were replaced stay while something uses them; their versions are noted as negative numbers
+  -- functions that were replaced stay while something uses them; their versions are noted as
+  -- negative numbers
   FOR f IN SELECT r.version, r.function FROM docpatterns._schema_versioning_refers(rel, name, false) r WHERE known AND NOT r.function = ANY (functions) LOOP
     IF EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = f.function
                AND NOT (d.classid = 'pg_trigger'::regclass AND EXISTS (SELECT FROM pg_trigger g WHERE g.oid = d.objid AND g.tgrelid = rel AND g.tgfoid = 'docpatterns.schema_versioning_trigger'::regproc))) THEN
@@ -258,7 +290,8 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_declare(regclass, bson, regprocedure[], int[]) IS 'makes functions, triggers and views of a schema versioning declaration';
+COMMENT ON FUNCTION docpatterns._schema_versioning_declare(regclass, bson, regprocedure[], int[]) IS
+  'makes functions, triggers and views of a schema versioning declaration';
 
 -- The options of a generated function: what tells it how to bring a document to a version.
 CREATE FUNCTION docpatterns._schema_versioning_chain(options bson, version int) RETURNS bson
@@ -270,16 +303,20 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
                                           FROM docpatterns._schema_versioning_steps($1) s
                                             CROSS JOIN LATERAL (SELECT CASE WHEN @extschema@.bson_exists(s.step, 'up_function') THEN @extschema@.bson_set(s.step, 'up_function', true) ELSE s.step END) AS u (step)))
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_chain(bson, int) IS 'the constant that the generated function of a version calls _schema_versioning_as with';
+COMMENT ON FUNCTION docpatterns._schema_versioning_chain(bson, int) IS
+  'the constant that the generated function of a version calls _schema_versioning_as with';
 
 CREATE FUNCTION docpatterns._schema_versioning_function_name(options bson, version int) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_object_name(@extschema@.bson_get_text($1, 'stem'), NULL, format('as_v%s', $2))
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_function_name(bson, int) IS 'how the generated function of a version is called, unless there was one before it';
+COMMENT ON FUNCTION docpatterns._schema_versioning_function_name(bson, int) IS
+  'how the generated function of a version is called, unless there was one before it';
 
--- The function of a version: the one that it has, which then answers more than before, or a new one.
-CREATE FUNCTION docpatterns._schema_versioning_create_function(rel regclass, options bson, steps regprocedure[], version int, existing regprocedure) RETURNS regprocedure
+-- The function of a version: the one that it has, which then answers more than before, or a new
+-- one.
+CREATE FUNCTION docpatterns._schema_versioning_create_function(rel regclass, options bson,
+  steps regprocedure[], version int, existing regprocedure) RETURNS regprocedure
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -318,15 +355,21 @@ BEGIN
   RETURN to_regprocedure(qualified || '(@extschema@.bson)');
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_create_function(regclass, bson, regprocedure[], int, regprocedure) IS 'makes the generated function of a version, or lets it know more steps; error 42723';
+COMMENT ON FUNCTION docpatterns._schema_versioning_create_function(regclass, bson, regprocedure[],
+  int, regprocedure) IS
+  'makes the generated function of a version, or lets it know more steps; error 42723';
 
-CREATE FUNCTION docpatterns._schema_versioning_renew(rel regclass, function regprocedure) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_renew(rel regclass, function regprocedure)
+  RETURNS void
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_renew' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._schema_versioning_renew(regclass, regprocedure) IS
-  'tells all sessions that indexes use a function whose body is another one: they keep expressions with the bodies of functions in them; error 42501 unless the caller owns the table';
+  'tells all sessions that indexes use a function whose body is another one: they keep expressions '
+  'with the bodies of functions in them; error 42501 unless the caller owns the table';
 
--- A function that got another name because there was one before it takes that one's place when it has gone.
-CREATE FUNCTION docpatterns._schema_versioning_rename_functions(rel regclass, options bson, versions int[], functions regprocedure[]) RETURNS void
+-- A function that got another name because there was one before it takes that one's place when it
+-- has gone.
+CREATE FUNCTION docpatterns._schema_versioning_rename_functions(rel regclass, options bson,
+  versions int[], functions regprocedure[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   f record;
@@ -342,9 +385,12 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_rename_functions(regclass, bson, int[], regprocedure[]) IS 'gives generated functions their plain names where these are free';
+COMMENT ON FUNCTION docpatterns._schema_versioning_rename_functions(regclass, bson, int[],
+  regprocedure[]) IS
+  'gives generated functions their plain names where these are free';
 
-CREATE FUNCTION docpatterns._schema_versioning_view(rel regclass, name text, version text, owner oid DEFAULT NULL) RETURNS regclass
+CREATE FUNCTION docpatterns._schema_versioning_view(rel regclass, name text, version text,
+  owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT v.oid::regclass
   FROM pg_depend d
@@ -357,12 +403,16 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   ORDER BY v.oid LIMIT 1
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_view(regclass, text, text, oid) IS
-  'the view of a version (or of the current one: "current") of a declaration, whatever it is called now; of the table''s owner, or of the one given';
+  'the view of a version (or of the current one: "current") of a declaration, whatever it is '
+  'called now; of the table''s owner, or of the one given';
 
--- Those who write through a view lock it first and the table then; so do those who change a declaration.
+-- Those who write through a view lock it first and the table then; so do those who change a
+-- declaration.
 CREATE FUNCTION docpatterns._schema_versioning_lock(rel regclass, views regclass[]) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_lock' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._schema_versioning_lock(regclass, regclass[]) IS 'locks views exclusively and then their table against writers; error 42501 unless the caller owns them all';
+COMMENT ON FUNCTION docpatterns._schema_versioning_lock(regclass, regclass[]) IS
+  'locks views exclusively and then their table against writers; error 42501 unless the caller '
+  'owns them all';
 
 CREATE FUNCTION docpatterns._schema_versioning_views(rel regclass, name text) RETURNS SETOF regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -375,9 +425,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     AND starts_with(encode(t.tgargs, 'hex'), encode(docpatterns._pattern_arguments($2), 'hex'))
     AND v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_views(regclass, text) IS 'the views of a declaration that the owner of the table owns';
+COMMENT ON FUNCTION docpatterns._schema_versioning_views(regclass, text) IS
+  'the views of a declaration that the owner of the table owns';
 
-CREATE FUNCTION docpatterns._schema_versioning_create_view(rel regclass, options bson, version text, function regprocedure) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_create_view(rel regclass, options bson, version text,
+  function regprocedure) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -411,10 +463,13 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_create_view(regclass, bson, text, regprocedure) IS 'makes the view of a version, or lets it use another function; error 42P07';
+COMMENT ON FUNCTION docpatterns._schema_versioning_create_view(regclass, bson, text,
+  regprocedure) IS
+  'makes the view of a version, or lets it use another function; error 42P07';
 
 -- Views of versions that are not among these.
-CREATE FUNCTION docpatterns._schema_versioning_drop_views(rel regclass, name text, keep text[]) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_drop_views(rel regclass, name text, keep text[])
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v record;
@@ -427,7 +482,8 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_drop_views(regclass, text, text[]) IS 'drops the views of a declaration whose versions are not named';
+COMMENT ON FUNCTION docpatterns._schema_versioning_drop_views(regclass, text, text[]) IS
+  'drops the views of a declaration whose versions are not named';
 
 -- Steps -------------------------------------------------------------------------------------------------------------------
 
@@ -497,7 +553,8 @@ BEGIN
     steps := steps || step;
     functions := functions || array_remove(ARRAY[up, down], NULL);
     IF s.old_step IS NOT NULL THEN
-      -- functions that would answer otherwise from now on: of this version and later ones when the way up is another, of earlier ones for the way down
+      -- functions that would answer otherwise from now on: of this version and later ones when the
+      -- way up is another, of earlier ones for the way down
       IF o.up_was IS DISTINCT FROM up OR @extschema@.bson_build('u', @extschema@.bson_get(s.old_step, 'up_update'))::bytea <> @extschema@.bson_build('u', up_update)::bytea THEN
         changed := changed || ARRAY(SELECT v FROM unnest(p.versions) v WHERE v >= until);
       END IF;
@@ -516,14 +573,16 @@ BEGIN
   PERFORM docpatterns._pattern_call('declare', rel, 'schema_versioning', name, @extschema@.bson_build('options', options, 'steps', functions::oid[]::bigint[], 'changed', changed));
 END
 $$;
-COMMENT ON FUNCTION schema_versioning_step(regclass, int, int, regprocedure, regprocedure, bson_value, bson_value, bson, text) IS
+COMMENT ON FUNCTION schema_versioning_step(regclass, int, int, regprocedure, regprocedure,
+  bson_value, bson_value, bson, text) IS
   'Declares or replaces the step from a version to the next: an immutable function of a bson each '
   'way (up, down), or an update document or array of stages (up_update, down_update). schema is '
   'for documents of the later version. Locks the views, then the table against writers for a '
   'moment. Errors: 22023 steps that do not form a chain, 42P17 a function that is not immutable or '
   'does not map bson to bson, 42501 unless the caller owns the table and may call the functions';
 
-CREATE FUNCTION docpatterns._schema_versioning_with_schema(options bson, version int, schema bson) RETURNS bson
+CREATE FUNCTION docpatterns._schema_versioning_with_schema(options bson, version int, schema bson)
+  RETURNS bson
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_set($1, 'schemas',
     (SELECT @extschema@.bson_agg(e.item ORDER BY e.version)
@@ -532,10 +591,12 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
            WHERE (s.item OPERATOR(@extschema@.->) 'version'::text)::int <> $2
            UNION ALL SELECT @extschema@.to_bson(@extschema@.bson_build('version', $2, 'schema', $3)), $2) e))
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_with_schema(bson, int, bson) IS 'options with the schema of a version';
+COMMENT ON FUNCTION docpatterns._schema_versioning_with_schema(bson, int, bson) IS
+  'options with the schema of a version';
 
 -- _pattern_call() runs it as the owner of the table, so that what is made is his.
-CREATE FUNCTION docpatterns._schema_versioning_declare(rel regclass, name text, what bson) RETURNS bigint
+CREATE FUNCTION docpatterns._schema_versioning_declare(rel regclass, name text, what bson)
+  RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._schema_versioning_declare(rel, (what OPERATOR(@extschema@.->) 'options'::text)::@extschema@.bson,
@@ -544,24 +605,30 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_declare(regclass, text, bson) IS 'declares options, steps and changed versions, as the owner of the table';
+COMMENT ON FUNCTION docpatterns._schema_versioning_declare(regclass, text, bson) IS
+  'declares options, steps and changed versions, as the owner of the table';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._schema_versioning_version(doc bson, field text) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_version' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._schema_versioning_version(bson, text) IS 'the version that a field of a document tells: 1 when it is absent or null, NULL when it tells none';
+COMMENT ON FUNCTION docpatterns._schema_versioning_version(bson, text) IS
+  'the version that a field of a document tells: 1 when it is absent or null, NULL when it tells '
+  'none';
 
 -- The generated function of a version, as it is written in SQL.
-CREATE FUNCTION docpatterns._schema_versioning_call(rel regclass, name text, version int) RETURNS text
+CREATE FUNCTION docpatterns._schema_versioning_call(rel regclass, name text, version int)
+  RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('%I.%I', s.nspname, p.proname)
   FROM docpatterns._schema_versioning_refers($1, $2, false) r JOIN pg_proc p ON p.oid = r.function JOIN pg_namespace s ON s.oid = p.pronamespace
   WHERE r.version = $3
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_call(regclass, text, int) IS 'the qualified name of the generated function of a version, NULL when there is none';
+COMMENT ON FUNCTION docpatterns._schema_versioning_call(regclass, text, int) IS
+  'the qualified name of the generated function of a version, NULL when there is none';
 
-CREATE FUNCTION docpatterns._schema_versioning_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._schema_versioning_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -593,7 +660,8 @@ BEGIN
     $q$, p.key_value, p.doc, p.base)
     USING p.field, 'one of ' || array_to_string(ARRAY(SELECT v FROM unnest(p.versions) v WHERE v <= p.current), ', '), ARRAY(SELECT v FROM unnest(p.versions) v WHERE v <= p.current);
 
-  -- documents of a version satisfy its schema, and so do older ones when they are brought to the current version
+  -- documents of a version satisfy its schema, and so do older ones when they are brought to the
+  -- current version
   FOR s IN
     SELECT (e OPERATOR(@extschema@.->) 'version'::text)::int AS version, (e OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson AS schema
     FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_exists(p.options, 'schemas') THEN p.options OPERATOR(@extschema@.->) 'schemas'::text ELSE '[]'::@extschema@.bson_value END) e
@@ -631,7 +699,8 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_check(regclass, text) IS 'violated invariants of a schema versioning pattern';
+COMMENT ON FUNCTION docpatterns._schema_versioning_check(regclass, text) IS
+  'violated invariants of a schema versioning pattern';
 
 -- Keys of documents that are older than they would be if they were written now.
 CREATE FUNCTION docpatterns._schema_versioning_pending(rel regclass, name text) RETURNS text
@@ -644,7 +713,8 @@ BEGIN
                 p.key_row, p.base, (@extschema@.bson_get_text(p.options, 'write') = 'upgrade')::text, p.doc, p.field, ARRAY(SELECT v FROM unnest(p.versions) v WHERE v < p.current), p.key_list);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_pending(regclass, text) IS 'SQL text: keys of documents of older versions, where what is written is upgraded';
+COMMENT ON FUNCTION docpatterns._schema_versioning_pending(regclass, text) IS
+  'SQL text: keys of documents of older versions, where what is written is upgraded';
 
 CREATE FUNCTION docpatterns._schema_versioning_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -657,9 +727,12 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_repair(regclass, text) IS 'pattern_repair of the schema versioning pattern: functions and views that are missing; what version a document should say it has, nobody can tell';
+COMMENT ON FUNCTION docpatterns._schema_versioning_repair(regclass, text) IS
+  'pattern_repair of the schema versioning pattern: functions and views that are missing; what '
+  'version a document should say it has, nobody can tell';
 
-CREATE FUNCTION docpatterns._schema_versioning_alter(rel regclass, name text, options bson) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_alter(rel regclass, name text, options bson)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -711,9 +784,11 @@ BEGIN
   PERFORM docpatterns._schema_versioning_declare(rel, o, ARRAY(SELECT f.function FROM docpatterns._schema_versioning_refers(rel, name, true) f), changed);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_alter(regclass, text, bson) IS 'pattern_alter of the schema versioning pattern';
+COMMENT ON FUNCTION docpatterns._schema_versioning_alter(regclass, text, bson) IS
+  'pattern_alter of the schema versioning pattern';
 
-CREATE FUNCTION docpatterns._schema_versioning_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._schema_versioning_disable(rel regclass, name text, how bson)
+  RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record;
@@ -738,10 +813,11 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_disable(regclass, text, bson) IS 'pattern_disable of the schema versioning pattern: documents stay as they are';
+COMMENT ON FUNCTION docpatterns._schema_versioning_disable(regclass, text, bson) IS
+  'pattern_disable of the schema versioning pattern: documents stay as they are';
 
--- Indexes may use the functions, so that they stay and get all that makes them what they are again: CREATE OR REPLACE leaves
--- nothing of the former one but its owner and its grants.
+-- Indexes may use the functions, so that they stay and get all that makes them what they are again:
+-- CREATE OR REPLACE leaves nothing of the former one but its owner and its grants.
 CREATE FUNCTION docpatterns._schema_versioning_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -772,11 +848,14 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_follow_owner(regclass, oid) IS 'makes the functions and views of schema versioning declarations again after a change of the table''s owner; error 55000 for a function of others';
+COMMENT ON FUNCTION docpatterns._schema_versioning_follow_owner(regclass, oid) IS
+  'makes the functions and views of schema versioning declarations again after a change of the '
+  'table''s owner; error 55000 for a function of others';
 
 -- How many documents of which version -------------------------------------------------------------------------------------
 
-CREATE FUNCTION schema_versioning_histogram(rel regclass, name text DEFAULT NULL, OUT version int, OUT state text, OUT documents bigint, OUT bytes bigint) RETURNS SETOF record
+CREATE FUNCTION schema_versioning_histogram(rel regclass, name text DEFAULT NULL, OUT version int,
+  OUT state text, OUT documents bigint, OUT bytes bigint) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;

@@ -1,44 +1,60 @@
--- The schema versioning pattern: migration and its progress, upgrade when accessed, the test of steps.
+-- The schema versioning pattern: migration and its progress, upgrade when accessed, the test of
+-- steps.
 
 -- Migration ---------------------------------------------------------------------------------------------------------------
 
--- What migrations do and did, one row for each declaration. It tells people something and is needed by nobody: where a migration
--- goes on is told by the documents.
+-- What migrations do and did, one row for each declaration. It tells people something and is needed
+-- by nobody: where a migration goes on is told by the documents.
 CREATE TABLE docpatterns.schema_versioning_runs (
   rel regclass, name text, target int NOT NULL, state text NOT NULL, documents bigint NOT NULL, passed_over bigint NOT NULL, part float8 NOT NULL,
   started timestamptz NOT NULL, updated timestamptz NOT NULL, key @extschema@.bson_value, message text, PRIMARY KEY (rel, name)) WITH (fillfactor = 50);
-COMMENT ON TABLE docpatterns.schema_versioning_runs IS 'migrations between versions of schemas, shown by schema_versioning_progress';
+COMMENT ON TABLE docpatterns.schema_versioning_runs IS
+  'migrations between versions of schemas, shown by schema_versioning_progress';
 
 CREATE VIEW schema_versioning_progress WITH (security_barrier = true) AS
   SELECT r.rel, r.name, r.target, r.state, r.documents, r.passed_over, r.part, r.started, r.updated, r.key, r.message
   FROM docpatterns.schema_versioning_runs AS r JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) r.rel
   WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE');
 COMMENT ON VIEW schema_versioning_progress IS
-  'the last migration of each declaration of a table that the user owns: state is running, done or stopped (at the document of key, for the reason in message), documents how many were brought to the target, '
-  'passed_over how many were being written by others and had to wait for a later turn, part (0 to 1) how much of the table was gone through. A migration that was interrupted stays running with the time of its last batch in updated';
+  'the last migration of each declaration of a table that the user owns: state is running, done or '
+  'stopped (at the document of key, for the reason in message), documents how many were brought to '
+  'the target, passed_over how many were being written by others and had to wait for a later turn, '
+  'part (0 to 1) how much of the table was gone through. A migration that was interrupted stays '
+  'running with the time of its last batch in updated';
 GRANT SELECT ON schema_versioning_progress TO PUBLIC;
 
-CREATE FUNCTION docpatterns._schema_versioning_note(rel regclass, name text, target int, state text, documents bigint, passed_over bigint, part float8, key bson_value, message text) RETURNS void
+CREATE FUNCTION docpatterns._schema_versioning_note(rel regclass, name text, target int, state text,
+  documents bigint, passed_over bigint, part float8, key bson_value, message text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_note' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION docpatterns._schema_versioning_note(regclass, text, int, text, bigint, bigint, float8, bson_value, text) IS 'what schema_versioning_progress shows of a migration; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._schema_versioning_note(regclass, text, int, text, bigint, bigint,
+  float8, bson_value, text) IS
+  'what schema_versioning_progress shows of a migration; error 42501 unless the caller owns the '
+  'table';
 
 CREATE FUNCTION docpatterns._schema_versioning_batch(
   rel regclass, leaf regclass, name text, target int, filter bson, since bigint, until bigint, take bigint, wait boolean,
   OUT place bigint, OUT done bigint, OUT passed_over bigint, OUT ended boolean, OUT key bson_value, OUT code text, OUT message text, OUT detail text, OUT hint text) RETURNS record
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_batch' LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION docpatterns._schema_versioning_batch(regclass, regclass, text, int, bson, bigint, bigint, bigint, boolean) IS
-  'brings some documents of a table or partition to a version, beginning at a place; code, message, detail and hint are those of the document of key that could not be; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._schema_versioning_batch(regclass, regclass, text, int, bson,
+  bigint, bigint, bigint, boolean) IS
+  'brings some documents of a table or partition to a version, beginning at a place; code, '
+  'message, detail and hint are those of the document of key that could not be; error 42501 unless '
+  'the caller owns the table';
 
 -- Which tables a migration goes through, and how large they are.
-CREATE FUNCTION docpatterns._schema_versioning_leaves(rel regclass, OUT leaf regclass, OUT blocks bigint) RETURNS SETOF record
+CREATE FUNCTION docpatterns._schema_versioning_leaves(rel regclass, OUT leaf regclass,
+  OUT blocks bigint) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT p.relid, pg_relation_size(p.relid) / current_setting('block_size')::bigint
   FROM (SELECT t.relid FROM pg_partition_tree($1) t WHERE t.isleaf UNION SELECT $1) AS p (relid) JOIN pg_class c ON c.oid = p.relid
   WHERE c.relkind = 'r' ORDER BY p.relid
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_leaves(regclass) IS 'the table, or its partitions, and their sizes in blocks';
+COMMENT ON FUNCTION docpatterns._schema_versioning_leaves(regclass) IS
+  'the table, or its partitions, and their sizes in blocks';
 
-CREATE PROCEDURE schema_versioning_migrate(rel regclass, batch int DEFAULT 1000, pause interval DEFAULT '0', filter bson DEFAULT NULL, target int DEFAULT NULL, name text DEFAULT NULL)
+CREATE PROCEDURE schema_versioning_migrate(rel regclass, batch int DEFAULT 1000,
+  pause interval DEFAULT '0', filter bson DEFAULT NULL, target int DEFAULT NULL,
+  name text DEFAULT NULL)
 LANGUAGE plpgsql AS $$
 DECLARE
   p pg_catalog.record;
@@ -82,7 +98,8 @@ BEGIN
     COMMIT;
   END IF;
 
-  -- rows that others were writing are left for the next pass, which looks for such as have come behind it, too; the last one waits
+  -- rows that others were writing are left for the next pass, which looks for such as have come
+  -- behind it, too; the last one waits
   LOOP
     pass := pass OPERATOR(pg_catalog.+) 1;
     again := 0;
@@ -163,9 +180,12 @@ COMMENT ON FUNCTION schema_versioning_read(regclass, "any", text) IS
 
 CREATE FUNCTION docpatterns._schema_versioning_same(a bson, b bson, field text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_same' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._schema_versioning_same(bson, bson, text) IS 'whether two documents have the same members with the same values, in whatever order, apart from the field with the version';
+COMMENT ON FUNCTION docpatterns._schema_versioning_same(bson, bson, text) IS
+  'whether two documents have the same members with the same values, in whatever order, apart from '
+  'the field with the version';
 
-CREATE FUNCTION schema_versioning_test(rel regclass, sample int DEFAULT 1000, name text DEFAULT NULL,
+CREATE FUNCTION schema_versioning_test(rel regclass, sample int DEFAULT 1000,
+  name text DEFAULT NULL,
                                        OUT since int, OUT until int, OUT documents bigint, OUT same bigint, OUT key bson_value, OUT problem text) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -253,4 +273,5 @@ BEGIN
   RETURN @extschema@.bson_build('steps', result)::text;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._schema_versioning_test(regclass, text, bson) IS 'schema_versioning_test as the owner of the table';
+COMMENT ON FUNCTION docpatterns._schema_versioning_test(regclass, text, bson) IS
+  'schema_versioning_test as the owner of the table';

@@ -1,31 +1,44 @@
--- The single collection pattern: documents of several types in one table, which name those that they belong to. What looks for them
--- and keeps them is in src/patterns/single_collection/.
+-- The single collection pattern: documents of several types in one table, which name those that
+-- they belong to. What looks for them and keeps them is in src/patterns/single_collection/.
 
 CREATE FUNCTION docpatterns.single_collection_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_single_collection_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.single_collection_trigger() IS 'trigger of tables with the single collection pattern; made by single_collection_enable';
+COMMENT ON FUNCTION docpatterns.single_collection_trigger() IS
+  'trigger of tables with the single collection pattern; made by single_collection_enable';
 
 CREATE FUNCTION single_collection_id(doc bson, type_field text, id_fields text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_single_collection_id' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION single_collection_id(bson, text, text) IS
-  'the id of a document of a single collection: the field that id_fields (a document of paths) names for its type, or _id if it is empty; NULL if it has none; for indexes; errors 22023, 22P02';
+  'the id of a document of a single collection: the field that id_fields (a document of paths) '
+  'names for its type, or _id if it is empty; NULL if it has none; for indexes; errors 22023, '
+  '22P02';
 
 CREATE FUNCTION single_collection_key(doc bson, key_field text, separator text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_single_collection_key' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION single_collection_key(bson, text, text) IS
-  'the overloaded key of a document of a single collection with a NUL in place of each separator, so that what belongs to it is one range of an index; NULL if it is no string without NULs; error 22023';
+  'the overloaded key of a document of a single collection with a NUL in place of each separator, '
+  'so that what belongs to it is one range of an index; NULL if it is no string without NULs; '
+  'error 22023';
 
-CREATE FUNCTION docpatterns._single_collection_read(doc bson, rel regclass, name text, OUT identity bson_value, OUT parents bson_value[], OUT problem text, OUT lacks_self boolean)
+CREATE FUNCTION docpatterns._single_collection_read(doc bson, rel regclass, name text,
+  OUT identity bson_value, OUT parents bson_value[], OUT problem text, OUT lacks_self boolean)
   AS 'MODULE_PATHNAME', 'dp_single_collection_read' LANGUAGE C STABLE STRICT COST 100;
-COMMENT ON FUNCTION docpatterns._single_collection_read(bson, regclass, text) IS 'what a document says: how it is known, what it names but itself, what is wrong with it, whether it has to name itself and does not';
+COMMENT ON FUNCTION docpatterns._single_collection_read(bson, regclass, text) IS
+  'what a document says: how it is known, what it names but itself, what is wrong with it, whether '
+  'it has to name itself and does not';
 
-CREATE FUNCTION docpatterns._single_collection_show(rel regclass, name text, identity bson_value) RETURNS text
+CREATE FUNCTION docpatterns._single_collection_show(rel regclass, name text, identity bson_value)
+  RETURNS text
   AS 'MODULE_PATHNAME', 'dp_single_collection_show' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._single_collection_show(regclass, text, bson_value) IS 'an identity as users know it: an id, or a key with its separators';
+COMMENT ON FUNCTION docpatterns._single_collection_show(regclass, text, bson_value) IS
+  'an identity as users know it: an id, or a key with its separators';
 
-CREATE FUNCTION docpatterns._single_collection_forget_missing(rel regclass, name text) RETURNS bigint
+CREATE FUNCTION docpatterns._single_collection_forget_missing(rel regclass, name text)
+  RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_single_collection_forget_missing' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._single_collection_forget_missing(regclass, text) IS 'applies the delete rule to relations to what is not there; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._single_collection_forget_missing(regclass, text) IS
+  'applies the delete rule to relations to what is not there; error 42501 unless the caller owns '
+  'the table';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -69,7 +82,8 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION single_collection_enable(regclass, text, text, bson, text[], text[], text, text, boolean, text, text, boolean, text, text) IS
+COMMENT ON FUNCTION single_collection_enable(regclass, text, text, bson, text[], text[], text, text,
+  boolean, text, text, boolean, text, text) IS
   'Declares the single collection pattern: documents of several types in one table name what they '
   'belong to in related_field (an array of ids) or by the first parts of their key (key_field, '
   'separator). Returns the name of the declaration. Locks the table against writers and builds two '
@@ -131,7 +145,8 @@ COMMENT ON FUNCTION docpatterns._single_collection_verify(regclass, bson) IS
   'error 22023 unless the options of a single collection fit each other';
 
 -- Expressions and paths of the indexes.
-CREATE FUNCTION docpatterns._single_collection_index_parts(rel regclass, options bson, OUT base text, OUT doc text, OUT identity text, OUT shown text, OUT paths text)
+CREATE FUNCTION docpatterns._single_collection_index_parts(rel regclass, options bson,
+  OUT base text, OUT doc text, OUT identity text, OUT shown text, OUT paths text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -151,10 +166,12 @@ BEGIN
   paths := concat_ws(', ', @extschema@.bson_get_text(options, 'related_field'), @extschema@.bson_get_text(options, 'key_field'), @extschema@.bson_get_text(options, 'type_field'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_index_parts(regclass, bson) IS 'expressions of the indexes of a single collection';
+COMMENT ON FUNCTION docpatterns._single_collection_index_parts(regclass, bson) IS
+  'expressions of the indexes of a single collection';
 
 -- An index for filters: of these paths, or of all.
-CREATE FUNCTION docpatterns._single_collection_filter_index(rel regclass, doc text, paths text) RETURNS regclass
+CREATE FUNCTION docpatterns._single_collection_filter_index(rel regclass, doc text, paths text)
+  RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_opclass o ON o.oid = i.indclass[0] JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] AND a.attname = $2
@@ -163,9 +180,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     AND o.opcmethod = (SELECT m.oid FROM pg_am m WHERE m.amname = 'gin') AND (x.attoptions IS NULL OR 'paths=' || $3 = ANY (x.attoptions))
   ORDER BY x.attoptions IS NULL LIMIT 1
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_filter_index(regclass, text, text) IS 'the GIN index of a table that serves filters on these paths, or NULL';
+COMMENT ON FUNCTION docpatterns._single_collection_filter_index(regclass, text, text) IS
+  'the GIN index of a table that serves filters on these paths, or NULL';
 
-CREATE FUNCTION docpatterns._single_collection_create_indexes(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._single_collection_create_indexes(rel regclass, options bson)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
 DECLARE
   p record;
@@ -182,9 +201,11 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_create_indexes(regclass, bson) IS 'makes the indexes of a single collection, unless they are there';
+COMMENT ON FUNCTION docpatterns._single_collection_create_indexes(regclass, bson) IS
+  'makes the indexes of a single collection, unless they are there';
 
-CREATE FUNCTION docpatterns._single_collection_create_triggers(rel regclass, options bson) RETURNS void
+CREATE FUNCTION docpatterns._single_collection_create_triggers(rel regclass, options bson)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   decl_name text := @extschema@.bson_get_text(options, 'name');
@@ -195,11 +216,13 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_create_triggers(regclass, bson) IS 'triggers of a single collection, made or replaced';
+COMMENT ON FUNCTION docpatterns._single_collection_create_triggers(regclass, bson) IS
+  'triggers of a single collection, made or replaced';
 
 -- Views -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION single_collection_view(rel regclass, type text, view_name text DEFAULT NULL, name text DEFAULT NULL) RETURNS regclass
+CREATE FUNCTION single_collection_view(rel regclass, type text, view_name text DEFAULT NULL,
+  name text DEFAULT NULL) RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   declared text[];
@@ -222,7 +245,8 @@ COMMENT ON FUNCTION single_collection_view(regclass, text, text, text) IS
   'other types. Returns it. Errors: 42P07 the name is taken, 22023 documents have no type, 42501 '
   'unless the caller owns the table';
 
-CREATE FUNCTION docpatterns._single_collection_view(rel regclass, name text, options bson) RETURNS text
+CREATE FUNCTION docpatterns._single_collection_view(rel regclass, name text, options bson)
+  RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -251,7 +275,8 @@ BEGIN
   RETURN qualified;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_view(regclass, text, bson) IS 'single_collection_view of a declaration';
+COMMENT ON FUNCTION docpatterns._single_collection_view(regclass, text, bson) IS
+  'single_collection_view of a declaration';
 
 CREATE FUNCTION docpatterns._single_collection_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -260,11 +285,13 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   FROM docpatterns._pattern_declarations($1) d CROSS JOIN LATERAL docpatterns._pattern_views($1, 'single_collection', d.name, $2) v
   WHERE d.pattern = 'single_collection' AND v.part IS NOT NULL
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_follow_owner(regclass, oid) IS 'makes the views of types again after a change of the table''s owner';
+COMMENT ON FUNCTION docpatterns._single_collection_follow_owner(regclass, oid) IS
+  'makes the views of types again after a change of the table''s owner';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._single_collection_parts(rel regclass, name text, OUT base text, OUT options bson, OUT doc text, OUT identity text,
+CREATE FUNCTION docpatterns._single_collection_parts(rel regclass, name text, OUT base text,
+  OUT options bson, OUT doc text, OUT identity text,
                                          OUT shown text, OUT key_row text, OUT key_list text, OUT key_value text, OUT read text, OUT paths text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -277,9 +304,12 @@ BEGIN
   read := format('docpatterns._single_collection_read(b.%I, %L::regclass, %L)', doc, base, name);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_parts(regclass, text) IS 'names and options of a single collection, and pieces of SQL text about it: "b" is a row of the table';
+COMMENT ON FUNCTION docpatterns._single_collection_parts(regclass, text) IS
+  'names and options of a single collection, and pieces of SQL text about it: "b" is a row of the '
+  'table';
 
-CREATE FUNCTION docpatterns._single_collection_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._single_collection_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -305,14 +335,16 @@ BEGIN
     @extschema@.bson_get_text(p.options, 'missing') = 'error' AND @extschema@.bson_get_text(p.options, 'on_delete') <> 'keep', p.identity, p.doc);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_check(regclass, text) IS 'violated invariants of a single collection';
+COMMENT ON FUNCTION docpatterns._single_collection_check(regclass, text) IS
+  'violated invariants of a single collection';
 
 CREATE FUNCTION docpatterns._single_collection_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('SELECT %s AS key FROM %s AS b CROSS JOIN LATERAL %s AS r WHERE b.%I IS NOT NULL AND r.lacks_self ORDER BY %s', p.key_row, p.base, p.read, p.doc, p.key_list)
   FROM docpatterns._single_collection_parts($1, $2) AS p
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a single collection';
+COMMENT ON FUNCTION docpatterns._single_collection_pending(regclass, text) IS
+  'SQL text: keys of rows that may not be in line with a single collection';
 
 CREATE FUNCTION docpatterns._single_collection_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -329,9 +361,11 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_repair(regclass, text) IS 'pattern_repair of a single collection';
+COMMENT ON FUNCTION docpatterns._single_collection_repair(regclass, text) IS
+  'pattern_repair of a single collection';
 
-CREATE FUNCTION docpatterns._single_collection_alter(rel regclass, name text, options bson) RETURNS void
+CREATE FUNCTION docpatterns._single_collection_alter(rel regclass, name text, options bson)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -341,9 +375,11 @@ BEGIN
   RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(p.base), quote_literal(name);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_alter(regclass, text, bson) IS 'pattern_alter of a single collection';
+COMMENT ON FUNCTION docpatterns._single_collection_alter(regclass, text, bson) IS
+  'pattern_alter of a single collection';
 
-CREATE FUNCTION docpatterns._single_collection_disable(rel regclass, name text, how bson) RETURNS bigint
+CREATE FUNCTION docpatterns._single_collection_disable(rel regclass, name text, how bson)
+  RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v regclass;
@@ -356,4 +392,5 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_disable(regclass, text, bson) IS 'pattern_disable of a single collection: documents stay as they are';
+COMMENT ON FUNCTION docpatterns._single_collection_disable(regclass, text, bson) IS
+  'pattern_disable of a single collection: documents stay as they are';

@@ -1,6 +1,7 @@
 -- What users call of the single collection pattern.
 
-CREATE FUNCTION single_collection_get(rel regclass, id "any", type text DEFAULT NULL, name text DEFAULT NULL) RETURNS SETOF bson
+CREATE FUNCTION single_collection_get(rel regclass, id "any", type text DEFAULT NULL,
+  name text DEFAULT NULL) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_single_collection_get' LANGUAGE C STABLE COST 1000 ROWS 100;
 COMMENT ON FUNCTION single_collection_get(regclass, "any", text, text) IS
   'The documents related to an id (with the document itself, if it is self-related), or the '
@@ -8,7 +9,8 @@ COMMENT ON FUNCTION single_collection_get(regclass, "any", text, text) IS
   'with the rights of the caller. Errors: 42704, 22023 a type where documents have none, 42809 a '
   'key that is not a string';
 
-CREATE FUNCTION single_collection_query(rel regclass, with_type boolean DEFAULT false, name text DEFAULT NULL) RETURNS text
+CREATE FUNCTION single_collection_query(rel regclass, with_type boolean DEFAULT false,
+  name text DEFAULT NULL) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_single_collection_query' LANGUAGE C STABLE;
 COMMENT ON FUNCTION single_collection_query(regclass, boolean, text) IS
   'The statement that single_collection_get runs, for EXPLAIN and PREPARE: $1 is a filter, or for '
@@ -16,8 +18,9 @@ COMMENT ON FUNCTION single_collection_query(regclass, boolean, text) IS
 
 -- From separate collections and back -----------------------------------------------------------------------------------------
 
--- links says which fields of which type name what: {"review": {"book": "book", "user": "user"}, "user": {"books": ["book"]}}: the
--- field "book" of a review has the id of a book, the field "books" of a user is an array of such ids.
+-- links says which fields of which type name what: {"review": {"book": "book", "user": "user"},
+-- "user": {"books": ["book"]}}: the field "book" of a review has the id of a book, the field
+-- "books" of a user is an array of such ids.
 CREATE FUNCTION single_collection_from(
   rel text, tables regclass[], types text[] DEFAULT NULL, links bson DEFAULT '{}', type_field text DEFAULT 'docType', related_field text DEFAULT NULL,
   id_fields bson DEFAULT NULL, self_related text[] DEFAULT '{}', key_field text DEFAULT NULL, separator text DEFAULT '/',
@@ -36,14 +39,16 @@ BEGIN
   RETURN docpatterns._single_collection_from(rel::pg_catalog.regclass, tables, types, links, name, keep_tables);
 END
 $$;
-COMMENT ON FUNCTION single_collection_from(text, regclass[], text[], bson, text, text, bson, text[], text, text, text, text, boolean, text) IS
+COMMENT ON FUNCTION single_collection_from(text, regclass[], text[], bson, text, text, bson, text[],
+  text, text, text, text, boolean, text) IS
   'Moves the documents of several tables into one single collection, created and declared unless '
   'it exists: each gets its type (default: the name of its table), and the fields in links become '
   'relations, or parts of the key. Returns the number of documents. The tables are left empty '
   '(with keep_tables as they were). Locks them against writers; needs SELECT and DELETE. Errors: '
   '23505 with duplicate ids, 23503 links to nothing, 22023';
 
-CREATE FUNCTION docpatterns._single_collection_from(rel regclass, tables regclass[], types text[], links bson, name text, keep_tables boolean) RETURNS bigint
+CREATE FUNCTION docpatterns._single_collection_from(rel regclass, tables regclass[], types text[],
+  links bson, name text, keep_tables boolean) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -142,7 +147,9 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_from(regclass, regclass[], text[], bson, text, boolean) IS 'single_collection_from for a collection that exists';
+COMMENT ON FUNCTION docpatterns._single_collection_from(regclass, regclass[], text[], bson, text,
+  boolean) IS
+  'single_collection_from for a collection that exists';
 
 -- Types that links name have ids, too.
 CREATE FUNCTION docpatterns._single_collection_named(id_fields bson, links bson) RETURNS bson
@@ -152,9 +159,11 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
                          FROM @extschema@.bson_each($2) t CROSS JOIN LATERAL @extschema@.bson_each(t.value::@extschema@.bson) f WHERE @extschema@.bson_typeof(t.value) = 'object') AS n),
                   '{}'::@extschema@.bson) OPERATOR(@extschema@.||) $1
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_named(bson, bson) IS 'id_fields with _id for those types that links name and it does not; NULL for NULL';
+COMMENT ON FUNCTION docpatterns._single_collection_named(bson, bson) IS
+  'id_fields with _id for those types that links name and it does not; NULL for NULL';
 
-CREATE FUNCTION docpatterns._single_collection_check_links(links bson, types text[], keyed boolean) RETURNS void
+CREATE FUNCTION docpatterns._single_collection_check_links(links bson, types text[], keyed boolean)
+  RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -179,9 +188,11 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_collection_check_links(bson, text[], boolean) IS 'error 22023 unless links is a document of types, fields, and the types that they name';
+COMMENT ON FUNCTION docpatterns._single_collection_check_links(bson, text[], boolean) IS
+  'error 22023 unless links is a document of types, fields, and the types that they name';
 
-CREATE FUNCTION single_collection_split(rel regclass, tables bson DEFAULT '{}', links bson DEFAULT NULL, keep_documents boolean DEFAULT false, name text DEFAULT NULL,
+CREATE FUNCTION single_collection_split(rel regclass, tables bson DEFAULT '{}',
+  links bson DEFAULT NULL, keep_documents boolean DEFAULT false, name text DEFAULT NULL,
                                         OUT type text, OUT "table" regclass, OUT documents bigint) RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

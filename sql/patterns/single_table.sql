@@ -1,17 +1,20 @@
--- Single tables: items of many entities in one table, under keys that are computed from templates. The trigger and the calls
--- are in src/patterns/single_table/.
+-- Single tables: items of many entities in one table, under keys that are computed from templates.
+-- The trigger and the calls are in src/patterns/single_table/.
 
 CREATE FUNCTION docpatterns.single_table_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_single_table_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.single_table_trigger() IS 'trigger of single tables: computes the keys of items; made by single_table_create';
+COMMENT ON FUNCTION docpatterns.single_table_trigger() IS
+  'trigger of single tables: computes the keys of items; made by single_table_create';
 
 CREATE FUNCTION docpatterns._single_table_image(rel regclass, entity text, doc bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_image' LANGUAGE C STABLE;
-COMMENT ON FUNCTION docpatterns._single_table_image(regclass, text, bson) IS 'what the row of an item has to be, or {error: ..} for a document that is none';
+COMMENT ON FUNCTION docpatterns._single_table_image(regclass, text, bson) IS
+  'what the row of an item has to be, or {error: ..} for a document that is none';
 
 CREATE FUNCTION docpatterns._single_table_template(template text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_single_table_template' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._single_table_template(text) IS 'error 22023 for what is no template of a key';
+COMMENT ON FUNCTION docpatterns._single_table_template(text) IS
+  'error 22023 for what is no template of a key';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -26,7 +29,8 @@ COMMENT ON FUNCTION single_table_create(text, int, text) IS
   'sparse secondary indexes, and an expiry from ttl_field. Returns the table. Errors: 22023 or '
   '22004 options that do not fit, 42P07 it exists';
 
-CREATE FUNCTION docpatterns._single_table_create(parts text[], schema_name text, indexes int, ttl_field text) RETURNS regclass
+CREATE FUNCTION docpatterns._single_table_create(parts text[], schema_name text, indexes int,
+  ttl_field text) RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   made text;
@@ -57,10 +61,13 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_create(text[], text, int, text) IS 'single_table_create with the name resolved';
+COMMENT ON FUNCTION docpatterns._single_table_create(text[], text, int, text) IS
+  'single_table_create with the name resolved';
 
--- Columns of secondary indexes and of the time that items expire, those that the table does not have yet.
-CREATE FUNCTION docpatterns._single_table_columns(rel regclass, indexes int, ttl_field text) RETURNS void
+-- Columns of secondary indexes and of the time that items expire, those that the table does not
+-- have yet.
+CREATE FUNCTION docpatterns._single_table_columns(rel regclass, indexes int, ttl_field text)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   FOR i IN 1 .. least(indexes, 5) LOOP
@@ -75,7 +82,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_columns(regclass, int, text) IS 'columns of the indexes and of the expiry of a single table; locks it';
+COMMENT ON FUNCTION docpatterns._single_table_columns(regclass, int, text) IS
+  'columns of the indexes and of the expiry of a single table; locks it';
 
 CREATE FUNCTION docpatterns._single_table_declare(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -88,7 +96,8 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_declare(regclass, bson) IS 'the trigger of a single table, made anew when options change; locks the table against writers';
+COMMENT ON FUNCTION docpatterns._single_table_declare(regclass, bson) IS
+  'the trigger of a single table, made anew when options change; locks the table against writers';
 
 CREATE FUNCTION docpatterns._single_table_options(rel regclass) RETURNS bson
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -102,7 +111,8 @@ BEGIN
   RETURN options;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_options(regclass) IS 'options of a single table; error 42809 if it is none';
+COMMENT ON FUNCTION docpatterns._single_table_options(regclass) IS
+  'options of a single table; error 42809 if it is none';
 
 CREATE FUNCTION single_table_entity(
   rel regclass, entity text, pk text, sk text, gsi1_pk text DEFAULT NULL, gsi1_sk text DEFAULT NULL, gsi2_pk text DEFAULT NULL, gsi2_sk text DEFAULT NULL,
@@ -157,14 +167,17 @@ BEGIN
   RETURN docpatterns._single_table_view(rel, entity, view_name);
 END
 $$;
-COMMENT ON FUNCTION single_table_entity(regclass, text, text, text, text, text, text, text, text, text, text, text, text, text, text) IS
+COMMENT ON FUNCTION single_table_entity(regclass, text, text, text, text, text, text, text, text,
+  text, text, text, text, text, text) IS
   'Declares an entity and the view <table>_<entity> of its items, or changes its templates and '
   'moves its items to the new keys. Returns the view. Locks the table against writers. Errors: '
   '22023 templates that do not fit, 23502, 23514 or 23505 items that cannot have the new keys, '
   '42501 unless the caller owns the table';
 
--- The view of an entity's items: an ordinary one that can be written to, and that knows which entity it is of.
-CREATE FUNCTION docpatterns._single_table_view(rel regclass, entity text, view_name text) RETURNS regclass
+-- The view of an entity's items: an ordinary one that can be written to, and that knows which
+-- entity it is of.
+CREATE FUNCTION docpatterns._single_table_view(rel regclass, entity text, view_name text)
+  RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -194,10 +207,12 @@ BEGIN
   RETURN result;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_view(regclass, text, text) IS 'makes the view of an entity, or makes it anew; error 42P07 if its name is taken';
+COMMENT ON FUNCTION docpatterns._single_table_view(regclass, text, text) IS
+  'makes the view of an entity, or makes it anew; error 42P07 if its name is taken';
 
 -- A view of ours shows one entity of the table, and its column says by default which.
-CREATE FUNCTION docpatterns._single_table_views(rel regclass, owner oid DEFAULT NULL, OUT view regclass, OUT entity text) RETURNS SETOF record
+CREATE FUNCTION docpatterns._single_table_views(rel regclass, owner oid DEFAULT NULL,
+  OUT view regclass, OUT entity text) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
   SELECT DISTINCT ON (e.key) v.oid::regclass, e.key
   FROM @extschema@.bson_each((docpatterns._single_table_options($1) OPERATOR(@extschema@.->) 'entities'::text)::@extschema@.bson) AS e
@@ -209,7 +224,9 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conformin
     AND pg_get_expr(f.adbin, f.adrelid) = format('''%s''::text', replace(e.key, '''', ''''''))
   ORDER BY e.key, v.oid
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_views(regclass, oid) IS 'the views of a single table''s entities, whatever they are called now; of the table''s owner, or of the one given';
+COMMENT ON FUNCTION docpatterns._single_table_views(regclass, oid) IS
+  'the views of a single table''s entities, whatever they are called now; of the table''s owner, '
+  'or of the one given';
 
 CREATE FUNCTION docpatterns._single_table_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -217,7 +234,8 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
                                          format('SELECT v.view FROM docpatterns._single_table_views(%L) v WHERE v.entity = %L', $1, w.entity))
   FROM docpatterns._single_table_views($1, $2) w
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_follow_owner(regclass, oid) IS 'makes the views of entities again after a change of the table''s owner';
+COMMENT ON FUNCTION docpatterns._single_table_follow_owner(regclass, oid) IS
+  'makes the views of entities again after a change of the table''s owner';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
@@ -239,9 +257,11 @@ BEGIN
     (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_row(regclass) IS 'SQL text: the columns of a row t of a single table as one document';
+COMMENT ON FUNCTION docpatterns._single_table_row(regclass) IS
+  'SQL text: the columns of a row t of a single table as one document';
 
-CREATE FUNCTION docpatterns._single_table_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._single_table_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson := docpatterns._single_table_options(rel);
@@ -258,7 +278,9 @@ BEGIN
     $q$, rel, (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p), docpatterns._single_table_row(rel));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_check(regclass, text) IS 'violated invariants of a single table: items whose keys or columns do not follow from their documents';
+COMMENT ON FUNCTION docpatterns._single_table_check(regclass, text) IS
+  'violated invariants of a single table: items whose keys or columns do not follow from their '
+  'documents';
 
 CREATE FUNCTION docpatterns._single_table_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -277,7 +299,8 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_repair(regclass, text) IS 'pattern_repair of a single table';
+COMMENT ON FUNCTION docpatterns._single_table_repair(regclass, text) IS
+  'pattern_repair of a single table';
 
 CREATE FUNCTION docpatterns._single_table_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -294,7 +317,8 @@ BEGIN
   PERFORM docpatterns._single_table_repair(rel, name);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_alter(regclass, text, bson) IS 'pattern_alter of a single table';
+COMMENT ON FUNCTION docpatterns._single_table_alter(regclass, text, bson) IS
+  'pattern_alter of a single table';
 
 CREATE FUNCTION docpatterns._single_table_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -310,4 +334,6 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_disable(regclass, text, bson) IS 'pattern_disable of a single table: the views of entities go, items and columns stay as they are in an ordinary table';
+COMMENT ON FUNCTION docpatterns._single_table_disable(regclass, text, bson) IS
+  'pattern_disable of a single table: the views of entities go, items and columns stay as they are '
+  'in an ordinary table';

@@ -1,5 +1,5 @@
--- Calls of single tables. They do what they do with the rights of the caller; those for single items and queries are in
--- src/patterns/single_table/.
+-- Calls of single tables. They do what they do with the rights of the caller; those for single
+-- items and queries are in src/patterns/single_table/.
 
 CREATE FUNCTION single_table_key(rel regclass, entity text, doc bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_key' LANGUAGE C STABLE STRICT;
@@ -7,27 +7,32 @@ COMMENT ON FUNCTION single_table_key(regclass, text, bson) IS
   'The keys that an entity''s templates make of a document, with values escaped. Reads no rows. '
   'Errors: 42704 an unknown entity, 23502 or 23514 missing or invalid fields';
 
-CREATE FUNCTION single_table_put(rel regclass, entity text, doc bson, condition bson DEFAULT NULL) RETURNS bson
+CREATE FUNCTION single_table_put(rel regclass, entity text, doc bson, condition bson DEFAULT NULL)
+  RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_put' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION single_table_put(regclass, text, bson, bson) IS
   'Puts an item, replacing the one with its keys, and returns it as stored; entity NULL: as the '
   'document says. Locks the item. Errors: 42704 an unknown entity, 23502 or 23514 missing or '
   'invalid fields, or the condition is not met, 40001 too many attempts, 42501';
 
-CREATE FUNCTION single_table_get(rel regclass, pk text, sk text, fields bson DEFAULT NULL) RETURNS bson
+CREATE FUNCTION single_table_get(rel regclass, pk text, sk text, fields bson DEFAULT NULL)
+  RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_get' LANGUAGE C STABLE;
 COMMENT ON FUNCTION single_table_get(regclass, text, text, bson) IS
   'The item with these keys, projected by fields; NULL if there is none or it has expired. Needs '
   'SELECT; one look-up, no locks';
 
-CREATE FUNCTION single_table_update(rel regclass, pk text, sk text, changes bson, condition bson DEFAULT NULL, upsert boolean DEFAULT false, array_filters bson_value DEFAULT NULL) RETURNS bson
+CREATE FUNCTION single_table_update(rel regclass, pk text, sk text, changes bson,
+  condition bson DEFAULT NULL, upsert boolean DEFAULT false, array_filters bson_value DEFAULT NULL)
+  RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_update' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION single_table_update(regclass, text, text, bson, bson, boolean, bson_value) IS
   'Applies an update to an item and returns the result; NULL without an item, unless upsert '
   'creates one. Locks the item. Errors: 23514 the condition is not met, those of bson_update(), '
   '40001';
 
-CREATE FUNCTION single_table_delete(rel regclass, pk text, sk text, condition bson DEFAULT NULL) RETURNS bson
+CREATE FUNCTION single_table_delete(rel regclass, pk text, sk text, condition bson DEFAULT NULL)
+  RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_single_table_delete' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION single_table_delete(regclass, text, text, bson) IS
   'Deletes an item and returns it, NULL without one. Needs SELECT, UPDATE and DELETE. Locks the '
@@ -37,13 +42,15 @@ CREATE FUNCTION single_table_query(
   rel regclass, pk text, sk_begins_with text DEFAULT NULL, sk_between text[] DEFAULT NULL, sk_op text DEFAULT NULL, sk text DEFAULT NULL,
   index int DEFAULT NULL, descending boolean DEFAULT false, take int DEFAULT NULL, after bson DEFAULT NULL, filter bson DEFAULT NULL, fields bson DEFAULT NULL) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_single_table_query' LANGUAGE C STABLE COST 100 ROWS 20;
-COMMENT ON FUNCTION single_table_query(regclass, text, text, text[], text, text, int, boolean, int, bson, bson, bson) IS
+COMMENT ON FUNCTION single_table_query(regclass, text, text, text[], text, text, int, boolean, int,
+  bson, bson, bson) IS
   'Items of a partition of the table or of a secondary index in the order of their sort keys '
   '(bytes). take: at most so many that match filter; after: the last document of the previous '
   'page; fields: a projection. One index scan, no locks; needs SELECT. Error: 22023 arguments that '
   'do not fit';
 
-CREATE FUNCTION single_table_batch_get(rel regclass, keys bson_value, fields bson DEFAULT NULL) RETURNS SETOF bson
+CREATE FUNCTION single_table_batch_get(rel regclass, keys bson_value, fields bson DEFAULT NULL)
+  RETURNS SETOF bson
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp ROWS 100 AS $$
 DECLARE
   o @extschema@.bson := docpatterns._single_table_options(rel);
@@ -79,7 +86,8 @@ BEGIN
   RETURN v::text;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_key_of(bson, text) IS 'a key that a document names; error 22023 if it does not';
+COMMENT ON FUNCTION docpatterns._single_table_key_of(bson, text) IS
+  'a key that a document names; error 22023 if it does not';
 
 CREATE FUNCTION single_table_transact(rel regclass, ops bson_value) RETURNS integer
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -150,7 +158,8 @@ BEGIN
   RETURN @extschema@.bson_build('PK'::text, @extschema@.bson_get_text(image, 'pk'), 'SK'::text, @extschema@.bson_get_text(image, 'sk'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_own_key(regclass, bson, bson) IS 'keys of a document that says itself what it is; error 23514 if it is no item';
+COMMENT ON FUNCTION docpatterns._single_table_own_key(regclass, bson, bson) IS
+  'keys of a document that says itself what it is; error 23514 if it is no item';
 
 CREATE FUNCTION docpatterns._single_table_op_fields(op text, args bson, options bson) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -172,7 +181,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._single_table_op_fields(text, bson, bson) IS 'error 22023 for what is wrong with an operation of a transaction';
+COMMENT ON FUNCTION docpatterns._single_table_op_fields(text, bson, bson) IS
+  'error 22023 for what is wrong with an operation of a transaction';
 
 CREATE FUNCTION single_table_purge(rel regclass, take int DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

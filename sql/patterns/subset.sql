@@ -1,22 +1,26 @@
--- The subset pattern: documents show the first few rows of their group. Its triggers are in src/patterns/subset/ and
--- src/kit/derive/, what all patterns of two tables share in derive.sql.
+-- The subset pattern: documents show the first few rows of their group. Its triggers are in
+-- src/patterns/subset/ and src/kit/derive/, what all patterns of two tables share in derive.sql.
 
 CREATE FUNCTION docpatterns.subset_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_subset_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.subset_trigger() IS 'trigger of the tables of a subset pattern; made by subset_enable';
+COMMENT ON FUNCTION docpatterns.subset_trigger() IS
+  'trigger of the tables of a subset pattern; made by subset_enable';
 
 CREATE FUNCTION docpatterns._subset_member(doc bson, fields bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_subset_member' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION docpatterns._subset_member(bson, bson) IS
-  'what a subset shows of a document of its source: a projection whose fields come in the order in which they are named, _id only when it is; {} is the whole document';
+  'what a subset shows of a document of its source: a projection whose fields come in the order in '
+  'which they are named, _id only when it is; {} is the whole document';
 
 CREATE FUNCTION docpatterns._subset_indexed(rel regclass, name text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_subset_indexed' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._subset_indexed(regclass, text) IS 'whether the source of a subset pattern has the index that it needs';
+COMMENT ON FUNCTION docpatterns._subset_indexed(regclass, text) IS
+  'whether the source of a subset pattern has the index that it needs';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
--- The wrapper resolves the name of the source by the caller's search_path; the work is done under a fixed one.
+-- The wrapper resolves the name of the source by the caller's search_path; the work is done under a
+-- fixed one.
 CREATE FUNCTION subset_enable(
   rel regclass, field text, source text, on_field text, order_by bson, keep int, fields bson DEFAULT NULL, filter bson DEFAULT NULL,
   count_field text DEFAULT NULL, count_mode text DEFAULT 'immediate', name text DEFAULT NULL, doc_column text DEFAULT NULL,
@@ -25,7 +29,8 @@ LANGUAGE sql VOLATILE AS $$
   SELECT docpatterns._subset_enable(rel, field, source, pg_catalog.to_regclass(source), on_field, order_by, keep, fields, filter,
                                     count_field, count_mode, name, doc_column, source_doc_column, create_source, false)
 $$;
-COMMENT ON FUNCTION subset_enable(regclass, text, text, text, bson, int, bson, bson, text, text, text, text, text, boolean) IS
+COMMENT ON FUNCTION subset_enable(regclass, text, text, text, bson, int, bson, bson, text, text,
+  text, text, text, boolean) IS
   'Declares the subset pattern: the field of each document of rel is an array of the first keep '
   'documents of source whose on_field is its key. Returns the name of the declaration. Locks both '
   'tables against writers and creates an index on the source. Errors: 22023 options that do not '
@@ -72,14 +77,17 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_enable(regclass, text, text, regclass, text, bson, int, bson, bson, text, text, text, text, text, boolean, boolean) IS 'subset_enable with the source resolved';
+COMMENT ON FUNCTION docpatterns._subset_enable(regclass, text, text, regclass, text, bson, int,
+  bson, bson, text, text, text, text, text, boolean, boolean) IS
+  'subset_enable with the source resolved';
 
 CREATE FUNCTION docpatterns._subset_create_gone(rel regclass, name text) RETURNS text
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._derive_create_queue($1, 'subset', $2, 'gone', 'has ceased to show')
 $$;
 COMMENT ON FUNCTION docpatterns._subset_create_gone(regclass, text) IS
-  'makes the table <rel>_<name>_gone, which tells old copies of an array from new elements, and returns its pair, the option "gone_pair"';
+  'makes the table <rel>_<name>_gone, which tells old copies of an array from new elements, and '
+  'returns its pair, the option "gone_pair"';
 
 -- What a declaration must not say.
 CREATE FUNCTION docpatterns._subset_verify(rel regclass, options bson) RETURNS void
@@ -88,13 +96,15 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
            (options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson)
   WHERE @extschema@.bson_exists(options, 'fields')
 $$;
-COMMENT ON FUNCTION docpatterns._subset_verify(regclass, bson) IS 'error 22023 for fields that are no projection';
+COMMENT ON FUNCTION docpatterns._subset_verify(regclass, bson) IS
+  'error 22023 for fields that are no projection';
 
 CREATE FUNCTION docpatterns._subset_is_document(value bson_value) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(@extschema@.bson_typeof($1) = 'object', false)
 $$;
-COMMENT ON FUNCTION docpatterns._subset_is_document(bson_value) IS 'whether a value is a document; false for NULL';
+COMMENT ON FUNCTION docpatterns._subset_is_document(bson_value) IS
+  'whether a value is a document; false for NULL';
 
 -- The triggers on the target, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION docpatterns._subset_create_triggers(rel regclass, options bson) RETURNS void
@@ -108,9 +118,11 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_create_triggers(regclass, bson) IS 'triggers of the subset pattern on the table with the field';
+COMMENT ON FUNCTION docpatterns._subset_create_triggers(regclass, bson) IS
+  'triggers of the subset pattern on the table with the field';
 
--- The index by which a group's first rows are found, unless there is one. That it was made for the pattern stands in its comment.
+-- The index by which a group's first rows are found, unless there is one. That it was made for the
+-- pattern stands in its comment.
 CREATE FUNCTION docpatterns._subset_create_index(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -136,12 +148,13 @@ BEGIN
                  docpatterns._pattern_mark('subset', name, 'filter'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_create_index(regclass, text) IS 'makes the index that a subset pattern needs on its source, unless there is one';
+COMMENT ON FUNCTION docpatterns._subset_create_index(regclass, text) IS
+  'makes the index that a subset pattern needs on its source, unless there is one';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
--- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a row of the table, "s" one of
--- the source.
+-- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a
+-- row of the table, "s" one of the source.
 CREATE FUNCTION docpatterns._subset_parts(rel regclass, name text,
                               OUT base text, OUT options bson, OUT doc text, OUT key_row text, OUT key_list text, OUT key_value text,
                               OUT field text, OUT count_field text, OUT keep int, OUT pair text, OUT deferred boolean, OUT queue regclass, OUT gone regclass,
@@ -177,9 +190,11 @@ BEGIN
   member := format('docpatterns._subset_member(%s, %L::@extschema@.bson)', source_doc, coalesce((options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson, '{}'::@extschema@.bson));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_parts(regclass, text) IS 'names and options of a subset declaration, and pieces of SQL text about them';
+COMMENT ON FUNCTION docpatterns._subset_parts(regclass, text) IS
+  'names and options of a subset declaration, and pieces of SQL text about them';
 
-CREATE FUNCTION docpatterns._subset_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._subset_check(rel regclass, name text) RETURNS TABLE (key bson_value,
+  what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -223,7 +238,8 @@ BEGIN
     CASE WHEN p.queue IS NULL THEN 'false' ELSE format('EXISTS (SELECT FROM %s AS q WHERE q.key OPERATOR(@extschema@.=) %s)', p.queue, p.key_value) END);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_check(regclass, text) IS 'violated invariants of a subset pattern';
+COMMENT ON FUNCTION docpatterns._subset_check(regclass, text) IS
+  'violated invariants of a subset pattern';
 
 CREATE FUNCTION docpatterns._subset_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -234,7 +250,8 @@ BEGIN
   RETURN format('SELECT %s AS key FROM %s AS b WHERE %s IS NOT NULL ORDER BY %s', p.key_row, p.base, p.doc, p.key_list);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_pending(regclass, text) IS 'SQL text: keys of all documents, each of which may show others than it should';
+COMMENT ON FUNCTION docpatterns._subset_pending(regclass, text) IS
+  'SQL text: keys of all documents, each of which may show others than it should';
 
 -- Elements are rows as they stand, unless members show fields by other names.
 CREATE FUNCTION docpatterns._subset_adopts(options bson) RETURNS boolean
@@ -242,9 +259,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT NOT EXISTS (SELECT FROM @extschema@.bson_each(($1 OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson) e
                      WHERE @extschema@.bson_exists($1, 'fields') AND @extschema@.bson_typeof(e.value) IN ('string', 'object', 'array'))
 $$;
-COMMENT ON FUNCTION docpatterns._subset_adopts(bson) IS 'whether pattern_build() makes rows of elements that a document embeds';
+COMMENT ON FUNCTION docpatterns._subset_adopts(bson) IS
+  'whether pattern_build() makes rows of elements that a document embeds';
 
--- A document that embeds elements and has no row in the source: they become rows, if all of them can.
+-- A document that embeds elements and has no row in the source: they become rows, if all of them
+-- can.
 CREATE FUNCTION docpatterns._subset_take_over(rel regclass, name text, key bson_value) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -277,15 +296,19 @@ EXCEPTION WHEN integrity_constraint_violation THEN
   NULL;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_take_over(regclass, text, bson_value) IS 'makes rows of the source of the elements that a document holds, if the source has none for it';
+COMMENT ON FUNCTION docpatterns._subset_take_over(regclass, text, bson_value) IS
+  'makes rows of the source of the elements that a document holds, if the source has none for it';
 
 CREATE FUNCTION docpatterns._subset_identity(rel regclass, name text, member bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_subset_identity' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION docpatterns._subset_identity(regclass, text, bson) IS
-  'what a member is known by: {_id: ..} where members show the source''s _id, else what they show of the order, else {hash: ..} of its bytes';
+  'what a member is known by: {_id: ..} where members show the source''s _id, else what they show '
+  'of the order, else {hash: ..} of its bytes';
 
--- The other way round than members are made: what of an array can be shown of rows that are not there yet.
-CREATE FUNCTION docpatterns._subset_strangers(rel regclass, name text, key bson_value, doc bson, inserted boolean) RETURNS bson[]
+-- The other way round than members are made: what of an array can be shown of rows that are not
+-- there yet.
+CREATE FUNCTION docpatterns._subset_strangers(rel regclass, name text, key bson_value, doc bson,
+  inserted boolean) RETURNS bson[]
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
@@ -345,7 +368,8 @@ BEGIN
     END IF;
     CONTINUE WHEN is_known;
 
-    -- what has no identity but its bytes may be a member that was edited, unless all others are as they are
+    -- what has no identity but its bytes may be a member that was edited, unless all others are as
+    -- they are
     IF NOT inserted AND @extschema@.bson_exists(identity, 'hash') THEN
       EXECUTE format('SELECT EXISTS (SELECT FROM (%s) AS m WHERE NOT EXISTS (SELECT FROM @extschema@.bson_elements($2) e WHERE e::@extschema@.bson::bytea = m.member::bytea))', shown)
         INTO is_known USING key, given;
@@ -393,7 +417,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_strangers(regclass, text, bson_value, bson, boolean) IS
-  'the rows that elements of a document''s array must become because no row stands, or has stood, for them; error 55000 if they cannot';
+  'the rows that elements of a document''s array must become because no row stands, or has stood, '
+  'for them; error 55000 if they cannot';
 
 CREATE FUNCTION docpatterns._subset_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -417,7 +442,8 @@ BEGIN
   RETURN done + @extschema@.subset_refresh(rel, name);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_repair(regclass, text) IS 'pattern_repair of the subset pattern';
+COMMENT ON FUNCTION docpatterns._subset_repair(regclass, text) IS
+  'pattern_repair of the subset pattern';
 
 CREATE FUNCTION docpatterns._subset_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -447,7 +473,8 @@ BEGIN
   PERFORM docpatterns._pattern_settle_rows(rel, name, docpatterns._subset_pending(rel, name));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_alter(regclass, text, bson) IS 'pattern_alter of the subset pattern';
+COMMENT ON FUNCTION docpatterns._subset_alter(regclass, text, bson) IS
+  'pattern_alter of the subset pattern';
 
 CREATE FUNCTION docpatterns._subset_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -470,7 +497,9 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_disable(regclass, text, bson) IS 'pattern_disable of the subset pattern: the copies in the documents go, unless told to keep them; the source stays as it is';
+COMMENT ON FUNCTION docpatterns._subset_disable(regclass, text, bson) IS
+  'pattern_disable of the subset pattern: the copies in the documents go, unless told to keep '
+  'them; the source stays as it is';
 
 CREATE FUNCTION subset_refresh(rel regclass, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_subset_refresh' LANGUAGE C VOLATILE;

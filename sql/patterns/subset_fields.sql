@@ -1,11 +1,13 @@
--- Hot and cold fields: rarely read fields of documents lie in a side table. Triggers and methods are in
--- src/patterns/subset/fields.c.
+-- Hot and cold fields: rarely read fields of documents lie in a side table. Triggers and methods
+-- are in src/patterns/subset/fields.c.
 
 CREATE FUNCTION docpatterns.subset_fields_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_subset_fields_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.subset_fields_trigger() IS 'trigger of tables with cold fields; made by subset_fields_enable';
+COMMENT ON FUNCTION docpatterns.subset_fields_trigger() IS
+  'trigger of tables with cold fields; made by subset_fields_enable';
 
-CREATE FUNCTION subset_fields_enable(rel regclass, cold text[], name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+CREATE FUNCTION subset_fields_enable(rel regclass, cold text[], name text DEFAULT NULL,
+  doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -35,15 +37,18 @@ CREATE FUNCTION docpatterns._subset_fields_cold(options bson) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(array_agg(e::pg_catalog.text), '{}') FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) 'cold'::text) e
 $$;
-COMMENT ON FUNCTION docpatterns._subset_fields_cold(bson) IS 'paths of the cold fields of a declaration';
+COMMENT ON FUNCTION docpatterns._subset_fields_cold(bson) IS
+  'paths of the cold fields of a declaration';
 
-CREATE FUNCTION docpatterns._subset_fields_create_side(rel regclass, doc_column text, name text, pair text) RETURNS void
+CREATE FUNCTION docpatterns._subset_fields_create_side(rel regclass, doc_column text, name text,
+  pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_create_side($1, $2, 'subset_fields', $3, $4, format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, $3, 'cold')),
            'cold @extschema@.bson NOT NULL', NULL, NULL, format('cold fields of documents of %s', t.base))
   FROM docpatterns._pattern_table($1, $2) t
 $$;
-COMMENT ON FUNCTION docpatterns._subset_fields_create_side(regclass, text, text, text) IS 'side table for the cold fields of a table';
+COMMENT ON FUNCTION docpatterns._subset_fields_create_side(regclass, text, text, text) IS
+  'side table for the cold fields of a table';
 
 CREATE FUNCTION docpatterns._subset_fields_create_triggers(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -58,11 +63,13 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_fields_create_triggers(regclass, bson) IS 'triggers of a table with cold fields';
+COMMENT ON FUNCTION docpatterns._subset_fields_create_triggers(regclass, bson) IS
+  'triggers of a table with cold fields';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._subset_fields_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._subset_fields_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -80,7 +87,8 @@ BEGIN
                               p.side_key_value, p.side) USING docpatterns._subset_fields_cold(p.options);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_fields_check(regclass, text) IS 'violated invariants of cold fields';
+COMMENT ON FUNCTION docpatterns._subset_fields_check(regclass, text) IS
+  'violated invariants of cold fields';
 
 CREATE FUNCTION docpatterns._subset_fields_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -92,12 +100,15 @@ BEGIN
                 coalesce((SELECT string_agg(format('@extschema@.bson_exists(%s, %L)', p.doc, c), ' OR ') FROM unnest(docpatterns._subset_fields_cold(p.options)) c), 'false'), p.key_list);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_fields_pending(regclass, text) IS 'SQL text: keys of rows whose cold fields are not aside';
+COMMENT ON FUNCTION docpatterns._subset_fields_pending(regclass, text) IS
+  'SQL text: keys of rows whose cold fields are not aside';
 
-CREATE FUNCTION docpatterns._subset_fields_rejoin(rel regclass, name text, key record, paths text[]) RETURNS bigint
+CREATE FUNCTION docpatterns._subset_fields_rejoin(rel regclass, name text, key record, paths text[])
+  RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_subset_fields_rejoin' LANGUAGE C;
 COMMENT ON FUNCTION docpatterns._subset_fields_rejoin(regclass, text, record, text[]) IS
-  'puts cold fields (NULL: all) back into the document of a key; returns the size of that; does nothing when it would be too large; forgets what has no document';
+  'puts cold fields (NULL: all) back into the document of a key; returns the size of that; does '
+  'nothing when it would be too large; forgets what has no document';
 
 CREATE FUNCTION docpatterns._subset_fields_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -122,10 +133,12 @@ BEGIN
   RETURN done + docpatterns._pattern_settle_rows(rel, name, docpatterns._subset_fields_pending(rel, name));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_fields_repair(regclass, text) IS 'pattern_repair of cold fields';
+COMMENT ON FUNCTION docpatterns._subset_fields_repair(regclass, text) IS
+  'pattern_repair of cold fields';
 
 -- Puts fields back into their documents, all or none.
-CREATE FUNCTION docpatterns._subset_fields_put_back(rel regclass, name text, paths text[]) RETURNS bigint
+CREATE FUNCTION docpatterns._subset_fields_put_back(rel regclass, name text, paths text[])
+  RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -151,7 +164,9 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_fields_put_back(regclass, text, text[]) IS 'puts cold fields (NULL: all) of all documents back; error 54000 with the keys of those that would be too large';
+COMMENT ON FUNCTION docpatterns._subset_fields_put_back(regclass, text, text[]) IS
+  'puts cold fields (NULL: all) of all documents back; error 54000 with the keys of those that '
+  'would be too large';
 
 CREATE FUNCTION docpatterns._subset_fields_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -174,7 +189,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_fields_alter(regclass, text, bson) IS 'pattern_alter of cold fields';
+COMMENT ON FUNCTION docpatterns._subset_fields_alter(regclass, text, bson) IS
+  'pattern_alter of cold fields';
 
 CREATE FUNCTION docpatterns._subset_fields_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -194,4 +210,5 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_fields_disable(regclass, text, bson) IS 'pattern_disable of cold fields';
+COMMENT ON FUNCTION docpatterns._subset_fields_disable(regclass, text, bson) IS
+  'pattern_disable of cold fields';

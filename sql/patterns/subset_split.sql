@@ -1,5 +1,5 @@
--- Splitting documents that embed whole arrays into a table of documents and a table of elements with a subset pattern between
--- them, and joining them again.
+-- Splitting documents that embed whole arrays into a table of documents and a table of elements
+-- with a subset pattern between them, and joining them again.
 
 CREATE FUNCTION subset_split(
   rel regclass, field text, source text, on_field text, keep int, order_by bson DEFAULT NULL, if_exists text DEFAULT 'error',
@@ -18,7 +18,8 @@ BEGIN
   RETURN docpatterns._pattern_call('split', rel, 'subset', coalesce(name, field), options)::pg_catalog.int8;
 END
 $$;
-COMMENT ON FUNCTION subset_split(regclass, text, text, text, int, bson, text, bson, text, text, text, text, text) IS
+COMMENT ON FUNCTION subset_split(regclass, text, text, text, int, bson, text, bson, text, text,
+  text, text, text) IS
   'Moves embedded arrays to a second table and declares the subset pattern: each element becomes a '
   'document of source with the key in on_field, and the first keep stay as copies. order_by NULL '
   'keeps the order of the array. if_exists says what to do if source has rows: error, replace or '
@@ -140,7 +141,8 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._subset_split(regclass, text, bson) IS 'subset_split with its arguments as a document';
+COMMENT ON FUNCTION docpatterns._subset_split(regclass, text, bson) IS
+  'subset_split with its arguments as a document';
 
 CREATE FUNCTION subset_join(rel regclass, name text DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

@@ -1,18 +1,25 @@
--- The tree pattern: nodes of a tree keep their ancestors, path, children and depth. The triggers are in src/patterns/tree/.
+-- The tree pattern: nodes of a tree keep their ancestors, path, children and depth. The triggers
+-- are in src/patterns/tree/.
 
 CREATE FUNCTION docpatterns.tree_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_tree_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.tree_trigger() IS 'trigger of tables with the tree pattern; made by tree_enable';
+COMMENT ON FUNCTION docpatterns.tree_trigger() IS
+  'trigger of tables with the tree pattern; made by tree_enable';
 
-CREATE FUNCTION docpatterns.tree_treepath(doc bson, ancestors text, nearest_first boolean, node_id text) RETURNS treepath
+CREATE FUNCTION docpatterns.tree_treepath(doc bson, ancestors text, nearest_first boolean,
+  node_id text) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_tree_treepath_sql' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION docpatterns.tree_treepath(bson, text, boolean, text) IS
-  'the ids in the array at the path ancestors, root first, and the id at the path node_id: what an index of the tree pattern holds; NULL if the document has none, or if they take more than 2,600 bytes';
+  'the ids in the array at the path ancestors, root first, and the id at the path node_id: what an '
+  'index of the tree pattern holds; NULL if the document has none, or if they take more than 2,600 '
+  'bytes';
 
-CREATE FUNCTION docpatterns._tree_expressions(rel regclass, pattern text, name text, alias text) RETURNS text[]
+CREATE FUNCTION docpatterns._tree_expressions(rel regclass, pattern text, name text, alias text)
+  RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_tree_expressions' LANGUAGE C STABLE;
 COMMENT ON FUNCTION docpatterns._tree_expressions(regclass, text, text, text) IS
-  'SQL text of a node''s id, its parent, its treepath and the order of siblings, as the indexes of a tree declaration have them';
+  'SQL text of a node''s id, its parent, its treepath and the order of siblings, as the indexes of '
+  'a tree declaration have them';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -52,7 +59,8 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION tree_enable(regclass, text, text, text, text, text, text, boolean, boolean, text, text, text, text, text, boolean, text, text) IS
+COMMENT ON FUNCTION tree_enable(regclass, text, text, text, text, text, text, boolean, boolean,
+  text, text, text, text, text, boolean, text, text) IS
   'Declares the tree pattern: documents are nodes named by the field node_id, and the given forms '
   '(parent, ancestors, path, children, depth) are kept from the one that truth names. Returns the '
   'name of the declaration. Builds indexes; locks the table against writers. Errors: 22023 options '
@@ -74,7 +82,9 @@ BEGIN
   RETURN options;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_gone(regclass, bson) IS 'options of a tree with the list of children that have gone, which is made, where children are derived';
+COMMENT ON FUNCTION docpatterns._tree_gone(regclass, bson) IS
+  'options of a tree with the list of children that have gone, which is made, where children are '
+  'derived';
 
 -- The forms of a declaration, of nodes or of documents that hang on them.
 CREATE FUNCTION docpatterns._tree_check_forms(rel regclass, options bson) RETURNS void
@@ -136,7 +146,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_get_text($1, o) FROM unnest('{parent,ancestors,path,children,depth}'::text[]) AS o
   WHERE @extschema@.bson_exists($1, o) AND o <> coalesce(@extschema@.bson_get_text($1, 'truth'), 'parent')
 $$;
-COMMENT ON FUNCTION docpatterns._tree_kept_paths(bson) IS 'paths of the fields that the tree pattern derives from the one that is written by hand';
+COMMENT ON FUNCTION docpatterns._tree_kept_paths(bson) IS
+  'paths of the fields that the tree pattern derives from the one that is written by hand';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION docpatterns._tree_create_triggers(rel regclass, options bson) RETURNS void
@@ -149,7 +160,8 @@ BEGIN
                  docpatterns._pattern_own_trigger(rel, 45, 'tree', name, NULL, 23), rel, options::text);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.tree_trigger(%L, %L)',
                  docpatterns._pattern_own_trigger(rel, 45, 'tree', name, 'row', 13), rel, 'of', name);
-  -- a document that stays where it is passes the condition and costs no entry in the queue of triggers
+  -- a document that stays where it is passes the condition and costs no entry in the queue of
+  -- triggers
   SELECT t.doc INTO doc FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t;
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (docpatterns.reference_differs(OLD.%I, NEW.%3$I, %L::text[])) '
                  'EXECUTE FUNCTION docpatterns.tree_trigger(%L, %L)',
@@ -161,10 +173,13 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_create_triggers(regclass, bson) IS 'triggers of the tree pattern on its table';
+COMMENT ON FUNCTION docpatterns._tree_create_triggers(regclass, bson) IS
+  'triggers of the tree pattern on its table';
 
--- The indexes of a declaration as SQL text behind ON <table>, and how the catalog shows their columns.
-CREATE FUNCTION docpatterns._tree_indexes(rel regclass, pattern text, name text, OUT kind text, OUT is_unique boolean, OUT definition text, OUT shown text)
+-- The indexes of a declaration as SQL text behind ON <table>, and how the catalog shows their
+-- columns.
+CREATE FUNCTION docpatterns._tree_indexes(rel regclass, pattern text, name text, OUT kind text,
+  OUT is_unique boolean, OUT definition text, OUT shown text)
 RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.kind, i.is_unique, i.definition, replace(i.shown, '::pg_catalog.text', '::text')
@@ -179,10 +194,12 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
                WHERE (x.ancestors IS NOT NULL OR x.path IS NOT NULL) AND @extschema@.bson_get_text(d.options, 'search_index') = 'true') i
   WHERE d.pattern = $2 AND d.name = $3
 $$;
-COMMENT ON FUNCTION docpatterns._tree_indexes(regclass, text, text) IS 'the indexes that a tree declaration needs';
+COMMENT ON FUNCTION docpatterns._tree_indexes(regclass, text, text) IS
+  'the indexes that a tree declaration needs';
 
 -- An index of the table that is what a declaration needs, or NULL.
-CREATE FUNCTION docpatterns._tree_index_find(rel regclass, is_unique boolean, definition text, shown text) RETURNS regclass
+CREATE FUNCTION docpatterns._tree_index_find(rel regclass, is_unique boolean, definition text,
+  shown text) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
@@ -191,7 +208,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
              ELSE a.amname = 'btree' AND pg_get_indexdef(i.indexrelid, 1, false) IN ($4, '(' || $4 || ')') AND i.indoption[0] & 1 = 0 END
   ORDER BY i.indexrelid LIMIT 1
 $$;
-COMMENT ON FUNCTION docpatterns._tree_index_find(regclass, boolean, text, text) IS 'an index of the table with that definition, or NULL';
+COMMENT ON FUNCTION docpatterns._tree_index_find(regclass, boolean, text, text) IS
+  'an index of the table with that definition, or NULL';
 
 CREATE FUNCTION docpatterns._tree_create_indexes(rel regclass, pattern text, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
@@ -219,21 +237,27 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_create_indexes(regclass, text, text) IS 'makes the indexes of a tree declaration that are not there yet';
+COMMENT ON FUNCTION docpatterns._tree_create_indexes(regclass, text, text) IS
+  'makes the indexes of a tree declaration that are not there yet';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._tree_node(rel regclass, pattern text, name text, doc bson, OUT id bson_value, OUT parent bson_value)
+CREATE FUNCTION docpatterns._tree_node(rel regclass, pattern text, name text, doc bson,
+  OUT id bson_value, OUT parent bson_value)
   AS 'MODULE_PATHNAME', 'dp_tree_node' LANGUAGE C STABLE STRICT COST 10;
-COMMENT ON FUNCTION docpatterns._tree_node(regclass, text, text, bson) IS 'the id of a node and of its parent, by the form that is written by hand';
+COMMENT ON FUNCTION docpatterns._tree_node(regclass, text, text, bson) IS
+  'the id of a node and of its parent, by the form that is written by hand';
 
-CREATE FUNCTION docpatterns._tree_faults(rel regclass, pattern text, name text, doc bson, chain bson_value, children bson_value, OUT what text, OUT expected text, OUT found text)
+CREATE FUNCTION docpatterns._tree_faults(rel regclass, pattern text, name text, doc bson,
+  chain bson_value, children bson_value, OUT what text, OUT expected text, OUT found text)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_tree_faults' LANGUAGE C STABLE COST 20 ROWS 1;
 COMMENT ON FUNCTION docpatterns._tree_faults(regclass, text, text, bson, bson_value, bson_value) IS
-  'forms of a document that are not as they follow from the ids above it (an array, root first; NULL: it hangs on nothing) and of its children';
+  'forms of a document that are not as they follow from the ids above it (an array, root first; '
+  'NULL: it hangs on nothing) and of its children';
 
--- Common table expressions over a tree: "rows" (key, key_row, id, parent, doc), "walk" (id, chain: the ids above it) and "kids" (parent, children).
+-- Common table expressions over a tree: "rows" (key, key_row, id, parent, doc), "walk" (id, chain:
+-- the ids above it) and "kids" (parent, children).
 CREATE FUNCTION docpatterns._tree_walk_sql(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -267,7 +291,9 @@ BEGIN
     rel::oid, name, coalesce(@extschema@.bson_get_text(o, 'children'), '_id'), @extschema@.bson_get_text(o, 'truth') = 'children', order_by);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_walk_sql(regclass, text) IS 'SQL text: common table expressions that compute a tree anew from the form that is written by hand';
+COMMENT ON FUNCTION docpatterns._tree_walk_sql(regclass, text) IS
+  'SQL text: common table expressions that compute a tree anew from the form that is written by '
+  'hand';
 
 -- What a node of "rows" should look like beside what it does.
 CREATE FUNCTION docpatterns._tree_faults_sql(rel regclass, name text) RETURNS text
@@ -279,9 +305,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
                FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'tree' AND d.name = $2)
          THEN 'coalesce(k.children, @extschema@.bson_array())' ELSE 'NULL' END)
 $$;
-COMMENT ON FUNCTION docpatterns._tree_faults_sql(regclass, text) IS 'SQL text: the faults of the nodes of a tree';
+COMMENT ON FUNCTION docpatterns._tree_faults_sql(regclass, text) IS
+  'SQL text: the faults of the nodes of a tree';
 
-CREATE FUNCTION docpatterns._tree_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._tree_check(rel regclass, name text) RETURNS TABLE (key bson_value,
+  what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY EXECUTE docpatterns._tree_walk_sql(rel, name) || $q$
@@ -306,14 +334,17 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_check(regclass, text) IS 'violated invariants of a tree';
 
--- A node without a parent that lists its ancestors, and children without one that it lists: the edges that are implied are written down.
+-- A node without a parent that lists its ancestors, and children without one that it lists: the
+-- edges that are implied are written down.
 CREATE FUNCTION docpatterns._tree_take_over(rel regclass, name text, key bson_value) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._tree_take_edges($1, 'tree', $2, $3)
 $$;
-COMMENT ON FUNCTION docpatterns._tree_take_over(regclass, text, bson_value) IS 'writes the parents that the other forms of a node imply';
+COMMENT ON FUNCTION docpatterns._tree_take_over(regclass, text, bson_value) IS
+  'writes the parents that the other forms of a node imply';
 
-CREATE FUNCTION docpatterns._tree_take_edges(rel regclass, pattern text, name text, key bson_value) RETURNS void
+CREATE FUNCTION docpatterns._tree_take_edges(rel regclass, pattern text, name text, key bson_value)
+  RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -360,9 +391,11 @@ EXCEPTION WHEN integrity_constraint_violation THEN
   NULL;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_take_edges(regclass, text, text, bson_value) IS 'writes the parents that the other forms of a document imply, where none is named';
+COMMENT ON FUNCTION docpatterns._tree_take_edges(regclass, text, text, bson_value) IS
+  'writes the parents that the other forms of a document imply, where none is named';
 
--- Keys of rows that may have to be settled. With children as the truth a row brings first its children's parents and then itself in line.
+-- Keys of rows that may have to be settled. With children as the truth a row brings first its
+-- children's parents and then itself in line.
 CREATE FUNCTION docpatterns._tree_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._tree_walk_sql($1, $2) || CASE
@@ -371,7 +404,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     ELSE 'SELECT r.key_row AS key FROM rows r WHERE NOT EXISTS (SELECT FROM walk w WHERE w.id OPERATOR(@extschema@.=) r.id) '
          'UNION ALL SELECT s.key_row FROM (SELECT DISTINCT ON (r.id) r.key_row ' || docpatterns._tree_faults_sql($1, $2) || ') s' END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_pending(regclass, text) IS 'SQL text: keys of rows that may not be in line with a tree declaration';
+COMMENT ON FUNCTION docpatterns._tree_pending(regclass, text) IS
+  'SQL text: keys of rows that may not be in line with a tree declaration';
 
 CREATE FUNCTION docpatterns._tree_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -383,7 +417,8 @@ BEGIN
   RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._tree_pending(rel, name));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_repair(regclass, text) IS 'pattern_repair of the tree pattern';
+COMMENT ON FUNCTION docpatterns._tree_repair(regclass, text) IS
+  'pattern_repair of the tree pattern';
 
 CREATE FUNCTION docpatterns._tree_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -403,7 +438,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_alter(regclass, text, bson) IS 'pattern_alter of the tree pattern';
+COMMENT ON FUNCTION docpatterns._tree_alter(regclass, text, bson) IS
+  'pattern_alter of the tree pattern';
 
 CREATE FUNCTION docpatterns._tree_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -433,4 +469,5 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_disable(regclass, text, bson) IS 'pattern_disable of the tree pattern: the documents stay as they are';
+COMMENT ON FUNCTION docpatterns._tree_disable(regclass, text, bson) IS
+  'pattern_disable of the tree pattern: the documents stay as they are';

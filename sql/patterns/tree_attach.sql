@@ -1,8 +1,10 @@
--- Documents of other tables that hang on nodes of a tree. The triggers are in src/patterns/tree/attach.c.
+-- Documents of other tables that hang on nodes of a tree. The triggers are in
+-- src/patterns/tree/attach.c.
 
 CREATE FUNCTION docpatterns.tree_attach_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_tree_attach_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.tree_attach_trigger() IS 'trigger of tables whose documents hang on nodes of a tree, and of the tree; made by tree_attach';
+COMMENT ON FUNCTION docpatterns.tree_attach_trigger() IS
+  'trigger of tables whose documents hang on nodes of a tree, and of the tree; made by tree_attach';
 
 CREATE FUNCTION tree_attach(
   rel regclass, tree regclass, parent text, ancestors text DEFAULT NULL, ancestors_order text DEFAULT 'root_first',
@@ -50,7 +52,8 @@ BEGIN
   RETURN name;
 END
 $$;
-COMMENT ON FUNCTION tree_attach(regclass, regclass, text, text, text, text, text, boolean, text, boolean, text, text, text) IS
+COMMENT ON FUNCTION tree_attach(regclass, regclass, text, text, text, text, text, boolean, text,
+  boolean, text, text, text) IS
   'Declares that documents of a table belong to nodes of a tree: the field parent names the node, '
   'and the given forms follow it. Returns the name of the declaration. The tree''s on_delete also '
   'applies to these documents. Builds indexes; locks both tables against writers. Errors: 22023 '
@@ -82,11 +85,13 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_attach_create_triggers(regclass, bson) IS 'triggers of a table whose documents hang on nodes of a tree';
+COMMENT ON FUNCTION docpatterns._tree_attach_create_triggers(regclass, bson) IS
+  'triggers of a table whose documents hang on nodes of a tree';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
--- Documents beside the nodes that they hang on, as SQL text: "a" (key, key_row, parent, doc) and the node's "walk".
+-- Documents beside the nodes that they hang on, as SQL text: "a" (key, key_row, parent, doc) and
+-- the node's "walk".
 CREATE FUNCTION docpatterns._tree_attach_sql(rel regclass, name text, result text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -114,9 +119,11 @@ BEGIN
     $q$, format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list), key_list, t.doc, t.base, rel::oid, name) || result;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_attach_sql(regclass, text, text) IS 'SQL text about documents that hang on nodes of a tree, and what is wrong with them (f)';
+COMMENT ON FUNCTION docpatterns._tree_attach_sql(regclass, text, text) IS
+  'SQL text about documents that hang on nodes of a tree, and what is wrong with them (f)';
 
-CREATE FUNCTION docpatterns._tree_attach_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._tree_attach_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY EXECUTE docpatterns._tree_attach_sql(rel, name, 'SELECT f.key, f.what, f.expected, f.found FROM f');
@@ -124,19 +131,23 @@ BEGIN
     FROM docpatterns._tree_indexes(rel, 'tree_attach', name) i WHERE docpatterns._tree_index_find(rel, i.is_unique, i.definition, i.shown) IS NULL;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_attach_check(regclass, text) IS 'violated invariants of documents that hang on nodes of a tree';
+COMMENT ON FUNCTION docpatterns._tree_attach_check(regclass, text) IS
+  'violated invariants of documents that hang on nodes of a tree';
 
-CREATE FUNCTION docpatterns._tree_attach_take_over(rel regclass, name text, key bson_value) RETURNS void
+CREATE FUNCTION docpatterns._tree_attach_take_over(rel regclass, name text, key bson_value)
+  RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._tree_take_edges($1, 'tree_attach', $2, $3)
 $$;
-COMMENT ON FUNCTION docpatterns._tree_attach_take_over(regclass, text, bson_value) IS 'writes the parent that the ancestors of a document imply';
+COMMENT ON FUNCTION docpatterns._tree_attach_take_over(regclass, text, bson_value) IS
+  'writes the parent that the ancestors of a document imply';
 
 CREATE FUNCTION docpatterns._tree_attach_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._tree_attach_sql($1, $2, 'SELECT s.key_row AS key FROM (SELECT DISTINCT ON (f.key) f.key_row FROM f) s')
 $$;
-COMMENT ON FUNCTION docpatterns._tree_attach_pending(regclass, text) IS 'SQL text: keys of documents that may not be in line with the nodes that they hang on';
+COMMENT ON FUNCTION docpatterns._tree_attach_pending(regclass, text) IS
+  'SQL text: keys of documents that may not be in line with the nodes that they hang on';
 
 CREATE FUNCTION docpatterns._tree_attach_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -145,7 +156,8 @@ BEGIN
   RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._tree_attach_pending(rel, name));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_attach_repair(regclass, text) IS 'pattern_repair of documents that hang on nodes of a tree';
+COMMENT ON FUNCTION docpatterns._tree_attach_repair(regclass, text) IS
+  'pattern_repair of documents that hang on nodes of a tree';
 
 CREATE FUNCTION docpatterns._tree_attach_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -161,7 +173,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_attach_alter(regclass, text, bson) IS 'pattern_alter of documents that hang on nodes of a tree';
+COMMENT ON FUNCTION docpatterns._tree_attach_alter(regclass, text, bson) IS
+  'pattern_alter of documents that hang on nodes of a tree';
 
 CREATE FUNCTION docpatterns._tree_attach_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -184,4 +197,5 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._tree_attach_disable(regclass, text, bson) IS 'pattern_disable of documents that hang on nodes of a tree: they stay as they are';
+COMMENT ON FUNCTION docpatterns._tree_attach_disable(regclass, text, bson) IS
+  'pattern_disable of documents that hang on nodes of a tree: they stay as they are';

@@ -1,5 +1,6 @@
--- Calls for trees: what is above, below and beside a node, moving, copying and deleting subtrees, subtrees as nested documents
--- and as pictures (src/patterns/tree/). They read and write as the caller; key is a node's id, the value of node_id.
+-- Calls for trees: what is above, below and beside a node, moving, copying and deleting subtrees,
+-- subtrees as nested documents and as pictures (src/patterns/tree/). They read and write as the
+-- caller; key is a node's id, the value of node_id.
 
 CREATE FUNCTION tree_ancestors(rel regclass, key "any", name text DEFAULT NULL,
     OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS SETOF record
@@ -8,7 +9,8 @@ COMMENT ON FUNCTION tree_ancestors(regclass, "any", text) IS
   'The nodes above a node, root first: id, number of ids above it, path from the root, primary key '
   'of the row, document. One look-up if ancestors are kept, otherwise one for each level. Needs '
   'SELECT';
-CREATE FUNCTION tree_descendants(rel regclass, key "any", max_depth int DEFAULT NULL, name text DEFAULT NULL,
+CREATE FUNCTION tree_descendants(rel regclass, key "any", max_depth int DEFAULT NULL,
+  name text DEFAULT NULL,
     OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_tree_descendants_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 1000;
 COMMENT ON FUNCTION tree_descendants(regclass, "any", int, text) IS
@@ -45,14 +47,16 @@ COMMENT ON FUNCTION tree_subtree_count(regclass, "any", text) IS
 
 -- Changing trees
 
-CREATE FUNCTION tree_move(rel regclass, key "any", parent "any", name text DEFAULT NULL) RETURNS void
+CREATE FUNCTION tree_move(rel regclass, key "any", parent "any", name text DEFAULT NULL)
+  RETURNS void
   AS 'MODULE_PATHNAME', 'dp_tree_move_call' LANGUAGE C VOLATILE COST 1000;
 COMMENT ON FUNCTION tree_move(regclass, "any", "any", text) IS
   'Moves a node and its subtree below another parent (NULL: makes it a root) by an UPDATE of the '
   'truth. Needs SELECT and UPDATE; locks as that UPDATE. Errors: P0002 also for the parent, 23514 '
   'a place below itself, 40001 a row of the subtree cannot be written';
 
-CREATE FUNCTION tree_copy(rel regclass, key "any", parent "any", suffix text DEFAULT NULL, name text DEFAULT NULL,
+CREATE FUNCTION tree_copy(rel regclass, key "any", parent "any", suffix text DEFAULT NULL,
+  name text DEFAULT NULL,
     OUT source bson_value, OUT node bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_tree_copy_call' LANGUAGE C VOLATILE COST 1000 ROWS 100;
 COMMENT ON FUNCTION tree_copy(regclass, "any", "any", text, text) IS
@@ -69,21 +73,24 @@ COMMENT ON FUNCTION tree_delete(regclass, "any", text) IS
 
 -- Other shapes
 
-CREATE FUNCTION tree_nest(rel regclass, key "any", max_depth int DEFAULT NULL, field text DEFAULT NULL, name text DEFAULT NULL) RETURNS bson
+CREATE FUNCTION tree_nest(rel regclass, key "any", max_depth int DEFAULT NULL,
+  field text DEFAULT NULL, name text DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_tree_nest_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
 COMMENT ON FUNCTION tree_nest(regclass, "any", int, text, text) IS
   'A subtree as one document: children in their order in the array field (default: the field of '
   'children, or "children"), without the fields that the nesting replaces. Needs SELECT. Error: '
   '54000 more than 49 levels or too large a document';
 
-CREATE FUNCTION tree_unnest(rel regclass, nested bson, parent "any" DEFAULT NULL::text, field text DEFAULT NULL, name text DEFAULT NULL) RETURNS SETOF bson
+CREATE FUNCTION tree_unnest(rel regclass, nested bson, parent "any" DEFAULT NULL::text,
+  field text DEFAULT NULL, name text DEFAULT NULL) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_tree_unnest_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 100;
 COMMENT ON FUNCTION tree_unnest(regclass, bson, "any", text, text) IS
   'The documents of a nested one, depth first, each with the truth, to be inserted; parent is that '
   'of the outermost. Reads no table. Errors: 23502 a document without an id, 22023 field is not an '
   'array of documents, 0A000 a parent where children are the truth';
 
-CREATE FUNCTION tree_render(rel regclass, key "any" DEFAULT NULL::text, max_depth int DEFAULT NULL, label text DEFAULT NULL, name text DEFAULT NULL) RETURNS SETOF text
+CREATE FUNCTION tree_render(rel regclass, key "any" DEFAULT NULL::text, max_depth int DEFAULT NULL,
+  label text DEFAULT NULL, name text DEFAULT NULL) RETURNS SETOF text
   AS 'MODULE_PATHNAME', 'dp_tree_render_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 100;
 COMMENT ON FUNCTION tree_render(regclass, "any", int, text, text) IS
   'A subtree as text, a line for each node with its id or the value at the path label; without key '

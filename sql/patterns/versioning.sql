@@ -2,7 +2,8 @@
 
 CREATE FUNCTION docpatterns.versioning_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_versioning_trigger' LANGUAGE C;
-COMMENT ON FUNCTION docpatterns.versioning_trigger() IS 'trigger of tables with the document versioning pattern; made by versioning_enable';
+COMMENT ON FUNCTION docpatterns.versioning_trigger() IS
+  'trigger of tables with the document versioning pattern; made by versioning_enable';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
@@ -64,13 +65,15 @@ COMMENT ON FUNCTION docpatterns._versioning_verify(regclass, bson) IS
   'error 22023 if the documents have a history already';
 
 -- A name for one of our tables, views and functions that nothing in the schema has.
-CREATE FUNCTION docpatterns._versioning_object_name(schema_name text, table_name text, name text, label text) RETURNS text
+CREATE FUNCTION docpatterns._versioning_object_name(schema_name text, table_name text, name text,
+  label text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN to_regclass(format('%I.%I', $1, o.short)) IS NULL AND to_regprocedure(format('%I.%I(timestamptz)', $1, o.short)) IS NULL
               THEN o.short ELSE docpatterns._pattern_relation_name($1, $2, $3, $4) END
   FROM (SELECT docpatterns._pattern_object_name($2, NULL, $4)) AS o (short)
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_object_name(text, text, text, text) IS 'table_label, or table_name_label where that is taken';
+COMMENT ON FUNCTION docpatterns._versioning_object_name(text, text, text, text) IS
+  'table_label, or table_name_label where that is taken';
 
 -- The two tables that history lies in, and their guards.
 CREATE FUNCTION docpatterns._versioning_create_tables(rel regclass, options bson) RETURNS void
@@ -100,7 +103,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_create_tables(regclass, bson) IS 'tables for the history of a versioning pattern, where they are missing';
+COMMENT ON FUNCTION docpatterns._versioning_create_tables(regclass, bson) IS
+  'tables for the history of a versioning pattern, where they are missing';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.
 CREATE FUNCTION docpatterns._versioning_create_triggers(rel regclass, options bson) RETURNS void
@@ -116,10 +120,12 @@ BEGIN
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_create_triggers(regclass, bson) IS 'triggers of the versioning pattern on its table';
+COMMENT ON FUNCTION docpatterns._versioning_create_triggers(regclass, bson) IS
+  'triggers of the versioning pattern on its table';
 
 -- What was made for reading a history is found by what it depends on, whatever it is called now.
-CREATE FUNCTION docpatterns._versioning_made(revisions regclass, made_by oid, OUT history regclass, OUT gone regclass, OUT as_of regprocedure)
+CREATE FUNCTION docpatterns._versioning_made(revisions regclass, made_by oid, OUT history regclass,
+  OUT gone regclass, OUT as_of regprocedure)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   SELECT v.oid::regclass INTO gone
@@ -143,7 +149,8 @@ BEGIN
     ORDER BY p.oid LIMIT 1;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_made(regclass, oid) IS 'the views and the function through which a history is read, as far as they belong to a role';
+COMMENT ON FUNCTION docpatterns._versioning_made(regclass, oid) IS
+  'the views and the function through which a history is read, as far as they belong to a role';
 
 -- Names and options of a declaration, and pieces of SQL text about them.
 CREATE FUNCTION docpatterns._versioning_parts(rel regclass, name text,
@@ -163,9 +170,11 @@ BEGIN
   SELECT m.history, m.gone, m.as_of INTO history, gone, as_of FROM docpatterns._versioning_made(revisions, owner) m;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_parts(regclass, text) IS 'names and options of a versioning declaration, and what was made for it';
+COMMENT ON FUNCTION docpatterns._versioning_parts(regclass, text) IS
+  'names and options of a versioning declaration, and what was made for it';
 
--- The keys of all documents that are or were there, with the document where it is: "k" in what follows.
+-- The keys of all documents that are or were there, with the document where it is: "k" in what
+-- follows.
 CREATE FUNCTION docpatterns._versioning_keys_query(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -182,10 +191,12 @@ BEGIN
           FROM unnest(p.keys, p.side_keys) WITH ORDINALITY AS u (k, s, n));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_keys_query(regclass, text) IS 'SQL text: keys of documents that are or were in a table';
+COMMENT ON FUNCTION docpatterns._versioning_keys_query(regclass, text) IS
+  'SQL text: keys of documents that are or were in a table';
 
 -- What the table was at a time, an expression.
-CREATE FUNCTION docpatterns._versioning_as_of_query(rel regclass, name text, moment text) RETURNS text
+CREATE FUNCTION docpatterns._versioning_as_of_query(rel regclass, name text, moment text)
+  RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -199,7 +210,8 @@ BEGIN
                 docpatterns._versioning_keys_query(rel, name), p.base, CASE WHEN p.single THEN columns ELSE format('ROW(%s)', columns) END, moment, name);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_as_of_query(regclass, text, text) IS 'SQL text: the documents of a table as they were at a time';
+COMMENT ON FUNCTION docpatterns._versioning_as_of_query(regclass, text, text) IS
+  'SQL text: the documents of a table as they were at a time';
 
 -- The views and the function through which history is read, where they are missing.
 CREATE FUNCTION docpatterns._versioning_create_reading(rel regclass, name text) RETURNS void
@@ -212,7 +224,8 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   IF p.gone IS NULL THEN
-    -- It shows what its owner may see of keys only, and only to those who may see all documents: the condition is the gate.
+    -- It shows what its owner may see of keys only, and only to those who may see all documents:
+    -- the condition is the gate.
     qualified := format('%I.%I', p.schema_name, docpatterns._versioning_object_name(p.schema_name, p.table_name, name, 'gone'));
     EXECUTE format('CREATE VIEW %1$s AS SELECT %2$s FROM %3$s AS r WHERE r.operation = ''d'' AND docpatterns._versioning_sees_all(%4$L::pg_catalog.regclass, %5$L) '
                    'AND NOT EXISTS (SELECT FROM %3$s AS n WHERE %6$s AND n.revision > r.revision)', qualified,
@@ -246,7 +259,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_create_reading(regclass, text) IS 'views and function through which a history is read';
+COMMENT ON FUNCTION docpatterns._versioning_create_reading(regclass, text) IS
+  'views and function through which a history is read';
 
 CREATE FUNCTION docpatterns._versioning_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -271,15 +285,20 @@ BEGIN
   END LOOP;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_follow_owner(regclass, oid) IS 'makes the views and the function through which a history is read again after a change of the table''s owner';
+COMMENT ON FUNCTION docpatterns._versioning_follow_owner(regclass, oid) IS
+  'makes the views and the function through which a history is read again after a change of the '
+  'table''s owner';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._versioning_check_key(rel regclass, name text, key "any") RETURNS TABLE (key_value bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._versioning_check_key(rel regclass, name text, key "any")
+  RETURNS TABLE (key_value bson_value, what text, expected text, found text)
   AS 'MODULE_PATHNAME', 'dp_versioning_check_key' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._versioning_check_key(regclass, text, "any") IS 'what is wrong with the history of one document; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._versioning_check_key(regclass, text, "any") IS
+  'what is wrong with the history of one document; error 42501 unless the caller owns the table';
 
-CREATE FUNCTION docpatterns._versioning_check(rel regclass, name text) RETURNS TABLE (key bson_value, what text, expected text, found text)
+CREATE FUNCTION docpatterns._versioning_check(rel regclass, name text)
+  RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -302,7 +321,8 @@ BEGIN
          CASE WHEN p.single THEN columns ELSE format('ROW(%s)', columns) END);
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_check(regclass, text) IS 'violated invariants of a versioning pattern';
+COMMENT ON FUNCTION docpatterns._versioning_check(regclass, text) IS
+  'violated invariants of a versioning pattern';
 
 -- Keys of documents that have no history.
 CREATE FUNCTION docpatterns._versioning_pending(rel regclass, name text) RETURNS text
@@ -316,7 +336,8 @@ BEGIN
           FROM unnest(p.keys, p.key_ops, p.side_keys) WITH ORDINALITY AS u (k, o, s, n));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_pending(regclass, text) IS 'SQL text: keys of documents that have no history';
+COMMENT ON FUNCTION docpatterns._versioning_pending(regclass, text) IS
+  'SQL text: keys of documents that have no history';
 
 CREATE FUNCTION docpatterns._versioning_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -347,7 +368,8 @@ BEGIN
   RETURN done;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_repair(regclass, text) IS 'pattern_repair of the versioning pattern';
+COMMENT ON FUNCTION docpatterns._versioning_repair(regclass, text) IS
+  'pattern_repair of the versioning pattern';
 
 -- Where history came by replication, the numbers of its changes are to go on behind them.
 CREATE FUNCTION docpatterns._versioning_raise_sequence(rel regclass, name text) RETURNS void
@@ -364,7 +386,8 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_raise_sequence(regclass, text) IS 'numbers of changes go on behind those that are there';
+COMMENT ON FUNCTION docpatterns._versioning_raise_sequence(regclass, text) IS
+  'numbers of changes go on behind those that are there';
 
 CREATE FUNCTION docpatterns._versioning_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -389,4 +412,5 @@ BEGIN
   RETURN 0;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_disable(regclass, text, bson) IS 'pattern_disable of the versioning pattern';
+COMMENT ON FUNCTION docpatterns._versioning_disable(regclass, text, bson) IS
+  'pattern_disable of the versioning pattern';

@@ -1,6 +1,7 @@
 -- What history is asked for (src/patterns/versioning/).
 
-CREATE FUNCTION versioning_at(rel regclass, key "any", revision bigint, name text DEFAULT NULL) RETURNS bson
+CREATE FUNCTION versioning_at(rel regclass, key "any", revision bigint, name text DEFAULT NULL)
+  RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_versioning_at' LANGUAGE C STABLE COST 100;
 COMMENT ON FUNCTION versioning_at(regclass, "any", bigint, text) IS
   'The document of a key at a revision; NULL for a deletion, and where no difference leads to it. '
@@ -13,18 +14,24 @@ COMMENT ON FUNCTION versioning_revisions(regclass, "any", text) IS
   'The revisions of a document, each valid from since up to until (NULL: still valid); those of '
   'this transaction have no since yet. Needs SELECT';
 
-CREATE FUNCTION docpatterns._versioning_as_of(rel regclass, key "any", live bson, at timestamptz, name text,
+CREATE FUNCTION docpatterns._versioning_as_of(rel regclass, key "any", live bson, at timestamptz,
+  name text,
                                   OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_as_of_one' LANGUAGE C STABLE COST 100 ROWS 1;
-COMMENT ON FUNCTION docpatterns._versioning_as_of(regclass, "any", bson, timestamptz, text) IS 'one document as it was at a time; live is what it is now, NULL if it is gone; no row if it was not there; error 42501 for those who may not read the table';
+COMMENT ON FUNCTION docpatterns._versioning_as_of(regclass, "any", bson, timestamptz, text) IS
+  'one document as it was at a time; live is what it is now, NULL if it is gone; no row if it was '
+  'not there; error 42501 for those who may not read the table';
 
 CREATE FUNCTION docpatterns._versioning_sees_all(rel regclass, name text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_versioning_sees_all' LANGUAGE C STABLE STRICT;
-COMMENT ON FUNCTION docpatterns._versioning_sees_all(regclass, text) IS 'whether documents that are gone are shown to the user: no row security holds for him; error 42501 if he may not read the table';
+COMMENT ON FUNCTION docpatterns._versioning_sees_all(regclass, text) IS
+  'whether documents that are gone are shown to the user: no row security holds for him; error '
+  '42501 if he may not read the table';
 
 CREATE FUNCTION docpatterns._versioning_as_of_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_versioning_as_of_support' LANGUAGE C STRICT;
-COMMENT ON FUNCTION docpatterns._versioning_as_of_support(internal) IS 'planner support function of versioning_as_of';
+COMMENT ON FUNCTION docpatterns._versioning_as_of_support(internal) IS
+  'planner support function of versioning_as_of';
 
 CREATE FUNCTION versioning_as_of(rel regclass, at timestamptz, name text DEFAULT NULL,
                                  OUT key bson_value, OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT doc bson) RETURNS SETOF record
@@ -33,7 +40,8 @@ COMMENT ON FUNCTION versioning_as_of(regclass, timestamptz, text) IS
   'The documents of a table at a time, with revision and interval, including those deleted since. '
   'Needs SELECT and follows row-level security. Takes no locks';
 
-CREATE FUNCTION versioning_diff(rel regclass, key "any", a bigint, b bigint, name text DEFAULT NULL, OUT path text, OUT old bson_value, OUT new bson_value) RETURNS SETOF record
+CREATE FUNCTION versioning_diff(rel regclass, key "any", a bigint, b bigint, name text DEFAULT NULL,
+  OUT path text, OUT old bson_value, OUT new bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_diff' LANGUAGE C STABLE COST 100 ROWS 10;
 COMMENT ON FUNCTION versioning_diff(regclass, "any", bigint, bigint, text) IS
   'The paths at which two revisions of a document differ, as bson_diff lists them, without the '
@@ -47,7 +55,8 @@ COMMENT ON FUNCTION versioning_field_history(regclass, "any", text, text) IS
   'A row for each revision that changed the value at a path (NULL: no value); skips unknown '
   'documents. Needs SELECT; reads the whole history of the document. Error: 22023 a bad path';
 
-CREATE FUNCTION versioning_revert(rel regclass, key "any", revision bigint, name text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION versioning_revert(rel regclass, key "any", revision bigint, name text DEFAULT NULL)
+  RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_versioning_revert' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION versioning_revert(regclass, "any", bigint, text) IS
   'Writes the document of an old revision as a new one and returns its number, or the last one''s '
@@ -55,7 +64,8 @@ COMMENT ON FUNCTION versioning_revert(regclass, "any", bigint, text) IS
   'INSERT for a deleted document; locks the row. Error: 22023 no such revision, or no document in '
   'it';
 
-CREATE FUNCTION versioning_purge(rel regclass, before timestamptz, name text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION versioning_purge(rel regclass, before timestamptz, name text DEFAULT NULL)
+  RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF before IS NULL THEN
@@ -85,7 +95,8 @@ BEGIN
   RETURN found[1];
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_name(regclass, text) IS 'name of the versioning declaration of a table, the only one with NULL; errors 42704, 22023';
+COMMENT ON FUNCTION docpatterns._versioning_name(regclass, text) IS
+  'name of the versioning declaration of a table, the only one with NULL; errors 42704, 22023';
 
 CREATE FUNCTION docpatterns._versioning_purge(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -108,13 +119,18 @@ BEGIN
     format('DELETE FROM %s AS c WHERE c.since <= %L::timestamptz AND NOT EXISTS (SELECT FROM %s AS r WHERE r.change = c.change)', p.changes, moment, p.revisions));
 END
 $$;
-COMMENT ON FUNCTION docpatterns._versioning_purge(regclass, text, bson) IS 'versioning_purge, run as the owner of the table';
+COMMENT ON FUNCTION docpatterns._versioning_purge(regclass, text, bson) IS
+  'versioning_purge, run as the owner of the table';
 
-CREATE FUNCTION docpatterns._versioning_purge_run(rel regclass, name text, purge text, cut text, changes text) RETURNS bigint
+CREATE FUNCTION docpatterns._versioning_purge_run(rel regclass, name text, purge text, cut text,
+  changes text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_versioning_purge_run' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION docpatterns._versioning_purge_run(regclass, text, text, text, text) IS 'runs the statements of versioning_purge, which write to guarded tables; error 42501 unless the caller owns the table';
+COMMENT ON FUNCTION docpatterns._versioning_purge_run(regclass, text, text, text, text) IS
+  'runs the statements of versioning_purge, which write to guarded tables; error 42501 unless the '
+  'caller owns the table';
 
-CREATE FUNCTION versioning_redact(rel regclass, key "any", path text, name text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION versioning_redact(rel regclass, key "any", path text, name text DEFAULT NULL)
+  RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_versioning_redact' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION versioning_redact(regclass, "any", text, text) IS
   'Removes the value at a path from a document and all its revisions, and returns the number of '
