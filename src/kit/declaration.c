@@ -468,42 +468,6 @@ dp_decl_path(DpDecl *decl, const char *option)
 }
 
 /*
- * An option that is a whole number.
- */
-int64
-dp_decl_int(DpDecl *decl, const char *option, int64 dflt)
-{
-	DpValue value;
-
-	if (!decl_option(decl, option, &value))
-		return dflt;
-	if (value.type == DP_TYPE_INT32)
-		return dp_get_int32(value.data);
-	if (value.type == DP_TYPE_INT64)
-		return dp_get_int64(value.data);
-	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					errmsg("option \"%s\" of the %s pattern is not a whole number", option,
-						   decl->pattern)));
-}
-
-/*
- * An option that is true or false.
- */
-bool
-dp_decl_bool(DpDecl *decl, const char *option, bool dflt)
-{
-	DpValue value;
-
-	if (!decl_option(decl, option, &value))
-		return dflt;
-	if (value.type != DP_TYPE_BOOL)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("option \"%s\" of the %s pattern is neither true nor false", option,
-							   decl->pattern)));
-	return value.data[0] != 0;
-}
-
-/*
  * Whether triggers have to work.  The setting is heard from the table's owner
  * and superusers only, and it is the user who acts that counts, not the owner
  * that the extension may have switched to.  What a worker of a subscription

@@ -40,14 +40,15 @@ static void computed_all_groups(DpDerivation *d, DpDerive *run);
 static const char *row_key(DpComputed *c, const DpSourceRow *row, uint32 *len);
 
 const DpOption dp_computed_options[] = {
-	{ "on_field", DP_OPTION_PATH, DP_REQUIRED },
+	{ "on_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpComputed, on_field) },
 	{ "fields", DP_OPTION_DOCUMENT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1) },
-	{ "target_field", DP_OPTION_PATH },
+	{ "target_field", DP_OPTION_PATH, DP_TEXT_INTO(DpComputed, target_field) },
 	{ "filter", DP_OPTION_FILTER, DP_ALTERABLE },
 	{ "order_by", DP_OPTION_ORDER, DP_ALTERABLE },
-	{ "create_missing", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ "create_missing", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE,
+	  DP_INTO(DpComputed, create_missing) },
 	{ "mode", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE,
-	  DP_WORDS("immediate", "deferred", "on_read") },
+	  DP_WORDS("immediate", "deferred", "on_read"), DP_INTO(DpComputed, mode) },
 	{ "view", DP_OPTION_TEXT }, /* of mode on_read */
 	{ NULL }
 };
@@ -112,30 +113,24 @@ computed_open(DpDerivation *d)
 	DpDecl *decl = d->decl;
 	DpComputed *c = palloc0(sizeof(DpComputed));
 	DpValue value;
-	char *mode = dp_decl_text(decl, "mode");
-	char *target_field = dp_decl_text(decl, "target_field");
 
 	c->derivation = d;
-	c->on_field = dp_decl_path(decl, "on_field");
-	if (c->on_field == NULL)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the computed pattern \"%s\" of table %s has no option \"on_field\"",
-							   decl->name, dp_relation_name(decl->target))));
+	dp_options_read(decl, c);
 	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "filter", 6,
 						 &value) &&
 		value.type == DP_TYPE_DOCUMENT)
 		c->filter = dp_filter_compile(&value, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
 	c->acc = dp_computed_compile(decl->options);
 	c->need_key = dp_accumulators_need_key(c->acc);
-	c->on_read = mode != NULL && strcmp(mode, "on_read") == 0;
+	c->on_read = c->mode == 2;
 
 	/* the _id of a collection is its key */
-	if (target_field != NULL &&
-		!(strcmp(target_field, "_id") == 0 && decl->nkeys == 1 &&
+	if (c->target_field != NULL &&
+		!(strcmp(c->target_field, "_id") == 0 && decl->nkeys == 1 &&
 		  strcmp(decl->keys[0].name, "_id") == 0 && decl->keys[0].type == dp_types()->bson_value))
 		d->link = dp_decl_path(decl, "target_field");
-	d->create_missing = dp_decl_bool(decl, "create_missing", false);
-	d->deferred = mode != NULL && strcmp(mode, "deferred") == 0;
+	d->create_missing = c->create_missing;
+	d->deferred = c->mode == 1;
 	d->state = c;
 	c->id_path = dp_path_parse("_id", 3);
 	c->plan_ids = palloc0(dp_accumulators_count(c->acc) + 2);

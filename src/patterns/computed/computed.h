@@ -21,6 +21,9 @@ typedef struct DpComputed
 	DpAccumulators *acc;
 	bool need_key; /* rows must come with their keys */
 	bool on_read;  /* nothing is kept: a view computes */
+	int mode;      /* immediate, deferred, on_read */
+	bool create_missing;
+	char *target_field; /* or NULL */
 
 	DpSource *source; /* NULL: it is missing */
 	Oid link_type;    /* of what on_field leads to, once a group has been read */

@@ -91,10 +91,10 @@ const DpOption dp_polymorphic_options[] = {
 
 const DpOption dp_polymorphic_variant_options[] = {
 	{ "of", DP_OPTION_TEXT, DP_REQUIRED },
-	{ "variant", DP_OPTION_TEXT, DP_REQUIRED },
+	{ "variant", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpPolyVariant, variant) },
 	{ "value", DP_OPTION_ANY, DP_REQUIRED },
 	{ "schema", DP_OPTION_SCHEMA, DP_ALTERABLE },
-	{ "closed", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ "closed", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE, DP_INTO(DpPolyVariant, closed) },
 	{ "indexes", DP_OPTION_TEXTS, DP_REQUIRED | DP_ALTERABLE },
 	{ "unique_keys", DP_OPTION_TEXTS, DP_REQUIRED | DP_ALTERABLE },
 	{ NULL }
@@ -327,16 +327,14 @@ read_variants(DpPoly *p)
 			continue;
 		/* the table's declarations may be forgotten before those of a partition */
 		options = dp_document_to_varlena(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options));
-		v->variant = dp_decl_text(decl, "variant");
-		if (v->variant == NULL ||
-			!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "value", 5, &v->value))
+		dp_options_read(decl, v);
+		if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "value", 5, &v->value))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("the declaration of the variant \"%s\" of table %s is incomplete",
 							decl->name, dp_relation_name(decl->target))));
 		v->variant = pstrdup(v->variant);
 		v->hash = dp_value_hash(&v->value, 0);
-		v->closed = dp_decl_bool(decl, "closed", false);
 		read_schema(decl, options, "schema", &v->schema_spec, &v->schema);
 		p->nvariants++;
 	}

@@ -239,12 +239,13 @@ query_table_settle(DpDecl *decl, const DpKey *key)
 
 const DpOption dp_query_table_options[] = {
 	{ "name", DP_OPTION_TEXT, DP_REQUIRED },
-	{ "partition", DP_OPTION_TEXTS, DP_REQUIRED, DP_INT_FROM(1) },
-	{ "clustering", DP_OPTION_DOCUMENT, DP_REQUIRED },
-	{ "fields", DP_OPTION_DOCUMENT, DP_REQUIRED },
-	{ "types", DP_OPTION_DOCUMENT, DP_REQUIRED },
-	{ "is_unique", DP_OPTION_BOOL, DP_REQUIRED },
-	{ "limit_per_partition", DP_OPTION_INT, DP_ALTERABLE, DP_INT_FROM(1) },
+	{ "partition", DP_OPTION_TEXTS, DP_REQUIRED, DP_INT_FROM(1), DP_INTO(DpQueryTable, partition) },
+	{ "clustering", DP_OPTION_DOCUMENT, DP_REQUIRED, DP_INTO(DpQueryTable, clustering) },
+	{ "fields", DP_OPTION_DOCUMENT, DP_REQUIRED, DP_INTO(DpQueryTable, fields) },
+	{ "types", DP_OPTION_DOCUMENT, DP_REQUIRED, DP_INTO(DpQueryTable, types) },
+	{ "is_unique", DP_OPTION_BOOL, DP_REQUIRED, DP_INTO(DpQueryTable, is_unique) },
+	{ "limit_per_partition", DP_OPTION_INT, DP_ALTERABLE, DP_INT_FROM(1),
+	  DP_INTO(DpQueryTable, limit) },
 	{ NULL }
 };
 

@@ -17,6 +17,7 @@
 #include "bson/cast.h"
 #include "bson/catalog.h"
 #include "bson/compare.h"
+#include "kit/options.h"
 #include "patterns/query_table/query_table.h"
 
 /* What an error in a value is about */
@@ -46,14 +47,8 @@ dp_query_table(DpDecl *decl)
 	DpQueryTable *q;
 	MemoryContext old;
 	char *pair;
-	DpValue partition;
-	DpValue clustering;
-	DpValue fields;
-	DpValue types;
 	DpIter iter;
 	DpElement element;
-	const uint8 *options = DP_DOC_DATA(decl->options);
-	uint32 size = DP_DOC_SIZE(decl->options);
 	int n;
 	int i;
 
@@ -69,24 +64,13 @@ dp_query_table(DpDecl *decl)
 	q->bson_value = dp_types()->bson_value;
 	pair = dp_decl_text(decl, "pair");
 	q->table = pair != NULL ? dp_pair_side(pair, q->source) : InvalidOid;
-	q->is_unique = dp_decl_bool(decl, "is_unique", false);
-	q->limit = (int) Min(Max(dp_decl_int(decl, "limit_per_partition", 0), 0), INT_MAX);
-
-	if (!dp_document_find(options, size, "partition", 9, &partition) ||
-		partition.type != DP_TYPE_ARRAY ||
-		!dp_document_find(options, size, "clustering", 10, &clustering) ||
-		clustering.type != DP_TYPE_DOCUMENT ||
-		!dp_document_find(options, size, "fields", 6, &fields) || fields.type != DP_TYPE_DOCUMENT ||
-		!dp_document_find(options, size, "types", 5, &types) || types.type != DP_TYPE_DOCUMENT)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the declaration of the query table \"%s\" is not complete", decl->name)));
-	q->npartition = dp_document_count(partition.data, partition.len);
-	q->nplace = q->npartition + dp_document_count(clustering.data, clustering.len);
-	n = q->nplace + dp_document_count(fields.data, fields.len);
+	dp_options_read(decl, q);
+	q->npartition = dp_document_count(q->partition.data, q->partition.len);
+	q->nplace = q->npartition + dp_document_count(q->clustering.data, q->clustering.len);
+	n = q->nplace + dp_document_count(q->fields.data, q->fields.len);
 	q->columns = palloc0(sizeof(DpQueryColumn) * n);
 	n = 0;
-	dp_iter_init_value(&iter, &partition);
+	dp_iter_init_value(&iter, &q->partition);
 	while (dp_iter_next(&iter, &element) && element.value.type == DP_TYPE_STRING)
 		q->columns[n++].name = pstrdup(DP_STRING_DATA(&element.value));
 
@@ -98,14 +82,14 @@ dp_query_table(DpDecl *decl)
 			 errmsg(
 				 "the declaration of the query table \"%s\" is not as query_table_create() makes it",
 				 decl->name)));
-	dp_iter_init_value(&iter, &clustering);
+	dp_iter_init_value(&iter, &q->clustering);
 	while (dp_iter_next(&iter, &element))
 	{
 		q->columns[n].descending =
 			element.value.type == DP_TYPE_INT32 && dp_get_int32(element.value.data) < 0;
 		q->columns[n++].name = pnstrdup(element.name, element.namelen);
 	}
-	dp_iter_init_value(&iter, &fields);
+	dp_iter_init_value(&iter, &q->fields);
 	while (dp_iter_next(&iter, &element))
 	{
 		for (i = 0; i < n; i++)
@@ -118,7 +102,7 @@ dp_query_table(DpDecl *decl)
 	}
 	q->ncolumns = n;
 	for (i = 0; i < n; i++)
-		column_define(q, &q->columns[i], &fields, &types);
+		column_define(q, &q->columns[i], &q->fields, &q->types);
 	for (i = 0; i < q->nplace; i++)
 		column_compare(&q->columns[i]);
 

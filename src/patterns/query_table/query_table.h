@@ -62,7 +62,8 @@ typedef struct DpQueryTable
 	int nkeys;           /* of the source's primary key */
 	DpQueryColumn *keys; /* without path and expr */
 	bool is_unique;
-	int limit; /* 0: none */
+	int limit;                                    /* 0: none */
+	DpValue partition, clustering, fields, types; /* as declared */
 	Oid bson_value;
 	int natts;        /* of the table, dropped columns included */
 	DpLookup *lookup; /* of places */

@@ -143,8 +143,10 @@ methods_settle(DpDecl *decl, const DpKey *key)
 
 const DpOption dp_schema_versioning_options[] = {
 	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT },
-	{ "current", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1) },
-	{ "write", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("upgrade", "accept") },
+	{ "current", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1),
+	  DP_INTO(DpSchemaVersioning, current) },
+	{ "write", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("accept", "upgrade"),
+	  DP_INTO(DpSchemaVersioning, upgrade) },
 	{ "type", DP_OPTION_TEXT, DP_ALTERABLE },
 	{ "first", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
 	{ "stem", DP_OPTION_TEXT, DP_REQUIRED },

@@ -39,6 +39,7 @@
 
 #include "bson/catalog.h"
 #include "bson/fetch.h"
+#include "kit/options.h"
 #include "kit/sql/run.h"
 #include "patterns/schema_versioning/schema_versioning.h"
 
@@ -161,21 +162,12 @@ dp_schema_versioning(DpDecl *decl)
 	Oid *functions;
 	int nfunctions;
 	DpValue spec;
-	char *write;
-	int64 current;
 
 	if (likely(s != NULL))
 		return s;
 	s = MemoryContextAllocZero(decl->context, sizeof(DpSchemaVersioning));
 	s->decl = decl;
-	current = dp_decl_int(decl, "current", 0);
-	if (current < 1 || current > PG_INT32_MAX)
-		bad_option(decl, "current");
-	s->current = current;
-	write = dp_decl_text(decl, "write");
-	if (write == NULL || (strcmp(write, "upgrade") != 0 && strcmp(write, "accept") != 0))
-		bad_option(decl, "write");
-	s->upgrade = strcmp(write, "upgrade") == 0;
+	dp_options_read(decl, s);
 
 	nfunctions = declared_functions(decl, &functions);
 	spec = dp_value_of_document(decl->options);
@@ -593,9 +585,10 @@ dp_schema_versioning_valid(PG_FUNCTION_ARGS)
 	oids = palloc(sizeof(Oid) * Max(n, 1));
 	for (i = 0; i < n; i++)
 		oids[i] = DatumGetObjectId(functions[i]);
+	dp_options_read(&decl, &s);
 	spec = dp_value_of_document(decl.options);
-	versions = dp_versions_make(&spec, (int32) dp_decl_int(&decl, "current", 1), oids, n,
-								GetUserId(), false, CurrentMemoryContext);
+	versions =
+		dp_versions_make(&spec, s.current, oids, n, GetUserId(), false, CurrentMemoryContext);
 	s.decl = &decl;
 	s.versions = versions;
 	schemas_read(&s);

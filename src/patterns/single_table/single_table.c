@@ -63,7 +63,6 @@ single_table_of(DpDecl *decl)
 	MemoryContext old;
 	DpValue options = dp_value_of_document(decl->options);
 	DpValue entities;
-	char *ttl;
 	int i;
 
 	if (decl->state != NULL)
@@ -71,9 +70,7 @@ single_table_of(DpDecl *decl)
 	old = MemoryContextSwitchTo(decl->context);
 	s = palloc0(sizeof(DpSingleTable));
 	s->decl = decl;
-	ttl = option_text(&options, "ttl_field");
-	s->ttl = ttl != NULL ? dp_path_parse(ttl, strlen(ttl)) : NULL;
-	s->nindexes = (int) Min(Max(dp_decl_int(decl, "indexes", 0), 0), DP_SINGLE_TABLE_INDEXES);
+	dp_options_read(decl, s);
 	if (dp_document_find(options.data, options.len, "entities", 8, &entities) &&
 		entities.type == DP_TYPE_DOCUMENT)
 	{
@@ -554,9 +551,9 @@ refuse_keys(DpSingleTable *s, struct varlena *old, struct varlena *given, struct
 }
 
 const DpOption dp_single_table_options[] = {
-	{ "indexes", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE,
-	  DP_BETWEEN(0, DP_SINGLE_TABLE_INDEXES) },
-	{ "ttl_field", DP_OPTION_PATH, DP_ALTERABLE },
+	{ "indexes", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(0, DP_SINGLE_TABLE_INDEXES),
+	  DP_INTO(DpSingleTable, nindexes) },
+	{ "ttl_field", DP_OPTION_PATH, DP_ALTERABLE, DP_INTO(DpSingleTable, ttl) },
 	{ "entities", DP_OPTION_DOCUMENT }, /* written by single_table_entity() */
 	{ NULL }
 };

@@ -92,7 +92,7 @@ const DpOption dp_versioning_options[] = {
 	  DP_INTO(DpVersioning, full) },
 	{ "keep", DP_OPTION_INT, DP_ALTERABLE, DP_LONG_FROM(1), DP_INTO(DpVersioning, keep) },
 	{ "optimistic", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE, DP_INTO(DpVersioning, optimistic) },
-	{ "kept", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
+	{ "kept", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE, DP_INTO(DpVersioning, kept) },
 	{ NULL }
 };
 

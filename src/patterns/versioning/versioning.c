@@ -214,7 +214,7 @@ dp_versioning_left_out(DpVersioning *v)
 
 	if (likely(v->left_out_known))
 		return v->left_out;
-	decls = dp_decl_bool(decl, "kept", false) ? NIL : dp_decls(decl->target);
+	decls = v->kept ? NIL : dp_decls(decl->target);
 	patterns = palloc(list_length(decls) * sizeof(Datum));
 	options = palloc(list_length(decls) * sizeof(Datum));
 	foreach(lc, decls)

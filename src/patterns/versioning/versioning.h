@@ -93,6 +93,7 @@ typedef struct DpVersioning
 	DpPath *field; /* of the revision */
 	bool full;     /* whole documents instead of differences */
 	bool optimistic;
+	bool kept;  /* revisions have what other patterns keep */
 	int64 keep; /* revisions that are kept of a document; 0: all */
 	bool left_out_known;
 	List *left_out;      /* paths (DpPath) that other patterns keep, see below */
