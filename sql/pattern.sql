@@ -46,17 +46,35 @@ CREATE FUNCTION docpatterns._pattern_require_owner(rel regclass) RETURNS void
 COMMENT ON FUNCTION docpatterns._pattern_require_owner(regclass) IS
   'error 42501 unless the current user owns the table';
 
-CREATE FUNCTION docpatterns._pattern_refuse_partition(rel regclass) RETURNS void
+CREATE FUNCTION docpatterns._pattern_require_same_owner(rel regclass, other regclass) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF (SELECT c.relispartition FROM pg_class c WHERE c.oid = rel) THEN
-    RAISE EXCEPTION '% is a partition', rel USING ERRCODE = 'wrong_object_type',
-      DETAIL = 'Statements on the table above it would not fire its triggers for statements.', HINT = 'Declare the pattern on the table above it.';
+  PERFORM docpatterns._pattern_require_owner(other);
+  IF (SELECT r.relowner <> o.relowner FROM pg_class r, pg_class o
+      WHERE r.oid = rel AND o.oid = other) THEN
+    RAISE EXCEPTION 'tables % and % have different owners', rel, other
+      USING ERRCODE = 'insufficient_privilege';
   END IF;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_refuse_partition(regclass) IS
-  'error 42809 for a partition: for patterns that have work to do at the end of statements';
+COMMENT ON FUNCTION docpatterns._pattern_require_same_owner(regclass, regclass) IS
+  'error 42501 unless the current user owns the other table, and one role owns both';
+
+CREATE FUNCTION docpatterns._pattern_refuse_partition(VARIADIC rels regclass[]) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  part regclass := (SELECT c.oid FROM pg_class c
+                    WHERE c.oid = ANY (rels) AND c.relispartition LIMIT 1);
+BEGIN
+  IF part IS NOT NULL THEN
+    RAISE EXCEPTION '% is a partition', part USING ERRCODE = 'wrong_object_type',
+      DETAIL = 'Statement-level triggers on a partition do not fire for statements on its parent.',
+      HINT = 'Declare the pattern on the partitioned table.';
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_refuse_partition(regclass[]) IS
+  'error 42809 for partitions';
 
 CREATE FUNCTION docpatterns._pattern_object_name(first text, second text, label text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_pattern_object_name' LANGUAGE C IMMUTABLE PARALLEL SAFE;

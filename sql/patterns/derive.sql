@@ -17,14 +17,8 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'relation % does not exist', source USING ERRCODE = 'undefined_table';
   END IF;
-  PERFORM docpatterns._pattern_require_owner(source);
-  IF c.relowner <> (SELECT q.relowner FROM pg_class q WHERE q.oid = rel) THEN
-    RAISE EXCEPTION 'tables % and % have different owners', rel, source USING ERRCODE = 'insufficient_privilege';
-  END IF;
-  IF c.relispartition OR (SELECT q.relispartition FROM pg_class q WHERE q.oid = rel) THEN
-    RAISE EXCEPTION '% is a partition', CASE WHEN c.relispartition THEN source ELSE rel END
-      USING ERRCODE = 'wrong_object_type', HINT = 'Declare the pattern on the table above it.';
-  END IF;
+  PERFORM docpatterns._pattern_require_same_owner(rel, source);
+  PERFORM docpatterns._pattern_refuse_partition(rel, source);
   IF c.relpersistence = 't' AND (SELECT q.relpersistence FROM pg_class q WHERE q.oid = rel) <> 't' THEN
     RAISE EXCEPTION '% is a temporary table, and % is not', source, rel USING ERRCODE = 'invalid_table_definition';
   END IF;

@@ -81,12 +81,9 @@ BEGIN
     EXECUTE format('COMMENT ON TABLE %s IS %L', wall, format('walls of readers of %s; kept by the fan-out "%s"', rel, name));
     EXECUTE format('ALTER TABLE %s OWNER TO %s', wall, posts.owner::regrole);
   ELSE
-    PERFORM docpatterns._pattern_require_owner(wall);
+    PERFORM docpatterns._pattern_require_same_owner(rel, wall);
     IF wall IN (rel, followers) THEN
       RAISE EXCEPTION 'the walls must be a table of their own' USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    IF (SELECT c.relowner FROM pg_class c WHERE c.oid = wall) <> posts.owner THEN
-      RAISE EXCEPTION 'tables % and % have different owners', rel, wall USING ERRCODE = 'insufficient_privilege';
     END IF;
     IF NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE t.tgrelid = wall AND c.relkind = 'r' AND NOT c.relispartition
                      AND t.tgfoid = 'docpatterns.collection_set_id'::regproc)

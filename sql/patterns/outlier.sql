@@ -75,10 +75,7 @@ BEGIN
       RAISE EXCEPTION 'on_field needs the name of a collection in "extras"' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     extras_rel := coalesce(extras_rel, docpatterns._pattern_create_collection(extras, t.schema_name, t.owner, create_extras, 'create_extras'));
-    PERFORM docpatterns._pattern_require_owner(extras_rel);
-    IF (SELECT c.relowner <> t.owner FROM pg_class c WHERE c.oid = extras_rel) THEN
-      RAISE EXCEPTION 'tables % and % have different owners', t.base, extras_rel USING ERRCODE = 'insufficient_privilege';
-    END IF;
+    PERFORM docpatterns._pattern_require_same_owner(rel, extras_rel);
     IF (SELECT c.relkind <> 'r' OR c.relispartition FROM pg_class c WHERE c.oid = extras_rel) THEN
       RAISE EXCEPTION '% is not an ordinary table', extras_rel
         USING ERRCODE = 'wrong_object_type', DETAIL = 'A collection of extras must be neither partitioned nor a partition.';

@@ -89,9 +89,7 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
-  IF (SELECT c.relispartition FROM pg_class c WHERE c.oid = rel) THEN
-    RAISE EXCEPTION '% is a partition', t.base USING ERRCODE = 'wrong_object_type', HINT = 'Declare the pattern on the table above it.';
-  END IF;
+  PERFORM docpatterns._pattern_refuse_partition(rel);
   options := docpatterns._pattern_declare(rel, 'polymorphic', @extschema@.bson_build(
     'name', coalesce(name, by), 'by', by, 'unknown', unknown, 'doc_column', t.doc,
     'common', common));

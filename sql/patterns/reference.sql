@@ -66,13 +66,8 @@ BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
   SELECT p.* INTO s FROM docpatterns._pattern_table(source, source_doc_column) p;
-  PERFORM docpatterns._pattern_require_owner(source);
-  IF s.owner <> t.owner THEN
-    RAISE EXCEPTION 'tables % and % have different owners', t.base, s.base USING ERRCODE = 'insufficient_privilege';
-  END IF;
-  IF EXISTS (SELECT FROM pg_class c WHERE c.oid IN (rel, source) AND c.relispartition) THEN
-    RAISE EXCEPTION 'a partition cannot carry the pattern by itself' USING ERRCODE = 'wrong_object_type', HINT = 'Declare it on the partitioned table.';
-  END IF;
+  PERFORM docpatterns._pattern_require_same_owner(rel, source);
+  PERFORM docpatterns._pattern_refuse_partition(rel, source);
   options := docpatterns._pattern_declare(rel, 'reference', @extschema@.bson_build(
     'name', coalesce(name, field), 'field', field, 'id_field', id_field, 'live', live,
     'frozen', frozen, 'on_delete', on_delete, 'missing', missing, 'refresh', refresh, 'pair', pair,

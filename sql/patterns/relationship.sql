@@ -36,13 +36,8 @@ BEGIN
   SELECT p.* INTO s FROM docpatterns._pattern_table(a, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(a);
   SELECT p.* INTO t FROM docpatterns._pattern_table(b, source_doc_column) p;
-  PERFORM docpatterns._pattern_require_owner(b);
-  IF s.owner <> t.owner THEN
-    RAISE EXCEPTION 'tables % and % have different owners', s.base, t.base USING ERRCODE = 'insufficient_privilege';
-  END IF;
-  IF EXISTS (SELECT FROM pg_class c WHERE c.oid IN (a, b) AND c.relispartition) THEN
-    RAISE EXCEPTION 'a partition cannot carry the pattern by itself' USING ERRCODE = 'wrong_object_type', HINT = 'Declare it on the partitioned table.';
-  END IF;
+  PERFORM docpatterns._pattern_require_same_owner(a, b);
+  PERFORM docpatterns._pattern_refuse_partition(a, b);
   IF cardinality(s.keys) > 1 OR cardinality(t.keys) > 1 THEN
     RAISE EXCEPTION 'the primary key of table % has several columns', CASE WHEN cardinality(s.keys) > 1 THEN s.base ELSE t.base END USING ERRCODE = 'feature_not_supported', DETAIL = 'An id is one value.';
   END IF;

@@ -59,9 +59,7 @@ BEGIN
     type_field := coalesce(type_field, 'docType');
     related_field := coalesce(related_field, 'relatedTo');
   END IF;
-  IF (SELECT c.relispartition FROM pg_class c WHERE c.oid = rel) THEN
-    RAISE EXCEPTION 'a partition cannot carry the pattern by itself' USING ERRCODE = 'wrong_object_type', HINT = 'Declare it on the partitioned table.';
-  END IF;
+  PERFORM docpatterns._pattern_refuse_partition(rel);
   o := docpatterns._pattern_declare(rel, 'single_collection', @extschema@.bson_build(
     'name', coalesce(name, related_field, key_field), 'type_field', type_field,
     'related_field', related_field, 'key_field', key_field, 'separator', separator,

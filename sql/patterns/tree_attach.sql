@@ -23,7 +23,7 @@ BEGIN
   IF tree IS NULL THEN
     RAISE EXCEPTION 'tree must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  PERFORM docpatterns._pattern_require_owner(tree);
+  PERFORM docpatterns._pattern_require_same_owner(rel, tree);
   IF rel = tree THEN
     RAISE EXCEPTION 'the documents of a tree are its nodes' USING ERRCODE = 'invalid_parameter_value', HINT = 'Documents of other tables can hang on it.';
   END IF;
@@ -33,9 +33,6 @@ BEGIN
     RAISE EXCEPTION 'table % has no such tree pattern', tree USING ERRCODE = 'undefined_object';
   ELSIF n > 1 THEN
     RAISE EXCEPTION 'table % has more than one tree pattern', tree USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "tree_name".';
-  END IF;
-  IF (SELECT c.relowner <> t.owner FROM pg_class c WHERE c.oid = tree) THEN
-    RAISE EXCEPTION 'tables % and % have different owners', t.base, tree USING ERRCODE = 'insufficient_privilege';
   END IF;
   options := docpatterns._pattern_declare(rel, 'tree_attach', @extschema@.bson_build(
     'name', coalesce(name, parent), 'parent', parent, 'ancestors', ancestors,
