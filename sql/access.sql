@@ -134,25 +134,25 @@ COMMENT ON FUNCTION bson_typeof(bson_value) IS
 CREATE FUNCTION bson_typeof(doc bson, path text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_bson_typeof' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_typeof(bson, text) IS
-  'the type of what the dotted path leads to; NULL if there is nothing';
+  'The type of the value at the path; NULL without one';
 
 CREATE FUNCTION bson_size(doc bson) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bson_size' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bson_size(bson) IS 'bytes of the document; known without reading it';
+COMMENT ON FUNCTION bson_size(bson) IS 'The bytes of the document, known without reading it';
 CREATE FUNCTION bson_size(value bson_value) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bson_value_size' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_size(bson_value) IS
-  'bytes of the value as it stands in a document; known without reading it';
+  'The bytes of the value inside a document, known without reading it';
 
 CREATE FUNCTION bson_array_length(value bson_value) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bson_array_length' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_array_length(bson_value) IS
-  'the number of elements of an array; an error 42804 for anything else';
+  'The number of elements of an array. Error: 42804 another value';
 CREATE FUNCTION bson_array_length(doc bson, path text) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bson_array_length_path' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_array_length(bson, text) IS
-  'the number of elements of the array that the dotted path leads to; NULL if there is nothing, an '
-  'error 42804 for anything else';
+  'The number of elements of the array at the path; NULL without a value. Error: 42804 another '
+  'value';
 
 CREATE FUNCTION bson_values(doc bson, path text) RETURNS SETOF bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_values' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 10;

@@ -38,10 +38,10 @@ CREATE AGGREGATE min(bson_value) (
   SFUNC = docpatterns.bson_value_smaller, STYPE = bson_value, COMBINEFUNC = docpatterns.bson_value_smaller, SORTOP = <, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE min(bson_value) IS
-  'the least value in MongoDB''s order across types; an index on the value answers it';
+  'The least value in MongoDB''s order across types; an index on the value answers it';
 
 CREATE AGGREGATE max(bson_value) (
   SFUNC = docpatterns.bson_value_larger, STYPE = bson_value, COMBINEFUNC = docpatterns.bson_value_larger, SORTOP = >, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE max(bson_value) IS
-  'the greatest value in MongoDB''s order across types; an index on the value answers it';
+  'The greatest value in MongoDB''s order across types; an index on the value answers it';

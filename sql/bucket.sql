@@ -81,22 +81,18 @@ CREATE FUNCTION bucket_start(width interval, ts timestamptz, origin timestamptz 
   time_zone text DEFAULT 'UTC') RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_bucket_start' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bucket_start(interval, timestamptz, timestamptz, text) IS
-  'the beginning of the span of that width that the time lies in, counted from the origin (Monday '
-  '2000-01-03 00:00, for months 2000-01-01) by the clock of the time zone; months and years by the '
-  'calendar, days of 23 or 25 hours where the clock changes; NULL for NULL, an infinite time '
-  'stays; 22023 for a width that is not positive or mixes months with days, and for an unknown '
-  'zone';
+  'The beginning of the span that the time lies in; NULL for NULL, an infinite time itself. '
+  'Errors: 22023 a width that is not positive or mixes months with days or hours, an infinite '
+  'origin, an unknown zone, 22008 before 4714 BC';
 CREATE FUNCTION bucket_start(width interval, ts timestamp, origin timestamp DEFAULT NULL)
   RETURNS timestamp
   AS 'MODULE_PATHNAME', 'dp_bucket_start_timestamp' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bucket_start(interval, timestamp, timestamp) IS
-  'the beginning of the span of that width that the time lies in, for times that know no zone, '
-  'where every day has 24 hours; NULLs and errors as with zones';
+  'The same without time zones, where every day has 24 hours';
 CREATE FUNCTION bucket_start(width interval, ts date, origin date DEFAULT NULL) RETURNS date
   AS 'MODULE_PATHNAME', 'dp_bucket_start_date' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bucket_start(interval, date, date) IS
-  'the beginning of the span of that width that the day lies in, as a date; NULLs and errors as '
-  'for times, and 22023 unless the width is whole days or months';
+  'The same for a day. Error: 22023 also a width that is not whole days or months';
 
 CREATE FUNCTION bucket_starts(width interval, since timestamptz, until timestamptz,
   origin timestamptz DEFAULT NULL, time_zone text DEFAULT 'UTC') RETURNS SETOF timestamptz

@@ -4,20 +4,20 @@
 CREATE FUNCTION bson_build(VARIADIC "any") RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_build' LANGUAGE C STABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bson_build(VARIADIC "any") IS
-  'document made of names and values in turn: bson_build(''a'', 1, ''b'', now()); names are text, '
-  'values of any type; error 22023 for an odd number of arguments, 22004 for a null name';
+  'A document of names and values in turn; names are text, values of any type. Errors: 22023 an '
+  'odd number of arguments, or a name that is an array, row or document, 22004 a NULL name';
 
 CREATE FUNCTION bson_build() RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_build_empty' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bson_build() IS 'the empty document';
+COMMENT ON FUNCTION bson_build() IS 'The empty document';
 
 CREATE FUNCTION bson_array(VARIADIC "any") RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_array' LANGUAGE C STABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bson_array(VARIADIC "any") IS 'array of the arguments, each of any type';
+COMMENT ON FUNCTION bson_array(VARIADIC "any") IS 'An array of the arguments, each of any type';
 
 CREATE FUNCTION bson_array() RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_array_empty' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bson_array() IS 'the empty array';
+COMMENT ON FUNCTION bson_array() IS 'The empty array';
 
 CREATE FUNCTION to_bson(anyelement) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_to_bson' LANGUAGE C STABLE STRICT PARALLEL SAFE;
@@ -27,7 +27,7 @@ COMMENT ON FUNCTION to_bson(anyelement) IS
 
 CREATE FUNCTION row_to_bson(record) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_row_to_bson' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION row_to_bson(record) IS 'document of the columns of a row, NULL as null';
+COMMENT ON FUNCTION row_to_bson(record) IS 'A document of the columns of a row, NULL as null';
 
 CREATE FUNCTION docpatterns.bson_agg_transfn(internal, "any") RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_agg_transfn' LANGUAGE C STABLE PARALLEL SAFE;
@@ -38,8 +38,8 @@ CREATE AGGREGATE bson_agg("any") (
   SFUNC = docpatterns.bson_agg_transfn, STYPE = internal, SSPACE = 1024, FINALFUNC = docpatterns.bson_agg_finalfn, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_agg("any") IS
-  'array of the values of all rows, in the order of the aggregate''s ORDER BY; NULL becomes null, '
-  'no rows give NULL; error 54000 beyond the size limit';
+  'An array of the values of all rows, in the order of the aggregate''s ORDER BY; NULL becomes '
+  'null';
 
 CREATE FUNCTION docpatterns.bson_object_agg_transfn(internal, text, "any") RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_object_agg_transfn' LANGUAGE C STABLE PARALLEL SAFE;
@@ -52,14 +52,12 @@ CREATE AGGREGATE bson_object_agg(key text, value "any") (
   SFUNC = docpatterns.bson_object_agg_transfn, STYPE = internal, SSPACE = 2048, FINALFUNC = docpatterns.bson_merge_agg_finalfn, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_object_agg(text, "any") IS
-  'document of names and values of all rows; of rows with the same name the last value stays, at '
-  'the place of the first; no rows give NULL; error 22004 for a null name, 54000 beyond the size '
-  'limit';
+  'A document of names and values of all rows; of a repeated name the last value stays, at the '
+  'place of the first. Error: 22004 a NULL name';
 
 CREATE AGGREGATE bson_merge_agg(bson) (
   SFUNC = docpatterns.bson_merge_agg_transfn, STYPE = internal, SSPACE = 2048, FINALFUNC = docpatterns.bson_merge_agg_finalfn, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_merge_agg(bson) IS
-  'one document with the fields of all; of fields with the same name the last value stays, at the '
-  'place of the first; NULL is passed over, no documents give NULL; error 54000 beyond the size '
-  'limit';
+  'One document with the fields of all; of a repeated name the last value stays, at the place of '
+  'the first; NULL is passed over';

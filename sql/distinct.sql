@@ -19,9 +19,7 @@ CREATE AGGREGATE bson_distinct_agg("any") (
   DESERIALFUNC = docpatterns.bson_distinct_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_distinct_agg("any") IS
-  'a sketch of the distinct values, a Binary of at most 1.3 kB that bson_distinct_count reads; '
-  'exact up to 300 values, with a standard error of 2.3 % beyond; SQL NULL does not count; equal '
-  'values of different types count once; no rows give an empty sketch';
+  'A sketch of the distinct values; without rows an empty one';
 
 CREATE AGGREGATE bson_distinct_merge_agg(bson_value) (
   SFUNC = docpatterns.bson_distinct_merge_step, STYPE = internal, SSPACE = 2100, FINALFUNC = docpatterns.bson_distinct_final,
@@ -29,23 +27,23 @@ CREATE AGGREGATE bson_distinct_merge_agg(bson_value) (
   DESERIALFUNC = docpatterns.bson_distinct_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_distinct_merge_agg(bson_value) IS
-  'one sketch of the values of all sketches; NULL and null are empty ones; errors 22023 for a '
-  'value that is no sketch, XX001 for a damaged one';
+  'One sketch of the values of all sketches; NULL and null are empty ones. Errors: 22023 not a '
+  'sketch, XX001 a damaged one';
 
 CREATE FUNCTION bson_distinct_add(sketch bson_value, value "any") RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_add' LANGUAGE C STABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bson_distinct_add(bson_value, "any") IS
-  'the sketch with one more value; a NULL or null sketch is an empty one, a NULL value adds '
-  'nothing; errors 22023 for a value that is no sketch, XX001 for a damaged one; takes no locks';
+  'The sketch with one more value; NULL and null sketches are empty, a NULL value adds nothing. '
+  'Errors: 22023 not a sketch, XX001 a damaged one';
 
 CREATE FUNCTION bson_distinct_merge(a bson_value, b bson_value) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_merge' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bson_distinct_merge(bson_value, bson_value) IS
-  'a sketch of the values of both; NULL and null are empty sketches; errors 22023 for a value that '
-  'is no sketch, XX001 for a damaged one; takes no locks';
+  'One sketch of the values of both; NULL and null are empty ones. Errors: 22023 not a sketch, '
+  'XX001 a damaged one';
 
 CREATE FUNCTION bson_distinct_count(sketch bson_value) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_count' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_distinct_count(bson_value) IS
-  'how many distinct values were added to the sketch, about; NULL for NULL, 0 for null; errors '
-  '22023 for a value that is no sketch, XX001 for a damaged one; takes no locks';
+  'The approximate number of distinct values; NULL for NULL, 0 for null. Errors: 22023 not a '
+  'sketch, XX001 a damaged one';

@@ -32,10 +32,9 @@ CREATE FUNCTION docpatterns.objectid_larger(objectid, objectid) RETURNS objectid
 CREATE AGGREGATE min(objectid) (
   SFUNC = docpatterns.objectid_smaller, STYPE = objectid, COMBINEFUNC = docpatterns.objectid_smaller, SORTOP = <, PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE min(objectid) IS
-  'the least object id, which is the first that was made, to the second; an index answers it';
+COMMENT ON AGGREGATE min(objectid) IS 'The least id, the oldest to the second; an index answers it';
 CREATE AGGREGATE max(objectid) (
   SFUNC = docpatterns.objectid_larger, STYPE = objectid, COMBINEFUNC = docpatterns.objectid_larger, SORTOP = >, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE max(objectid) IS
-  'the greatest object id, which is the last that was made, to the second; an index answers it';
+  'The greatest id, the newest to the second; an index answers it';

@@ -2,17 +2,16 @@
 
 CREATE FUNCTION bson_each(doc bson, OUT key text, OUT value bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bson_each' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 ROWS 20;
-COMMENT ON FUNCTION bson_each(bson) IS
-  'a row for each field of the document, in order: its name and its value';
+COMMENT ON FUNCTION bson_each(bson) IS 'A row for each field of the document, in order';
 
 CREATE FUNCTION bson_keys(doc bson) RETURNS SETOF text
   AS 'MODULE_PATHNAME', 'dp_bson_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 ROWS 20;
-COMMENT ON FUNCTION bson_keys(bson) IS 'the names of the document''s fields, in order';
+COMMENT ON FUNCTION bson_keys(bson) IS 'The names of the document''s fields, in order';
 
 CREATE FUNCTION bson_elements(value bson_value) RETURNS SETOF bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_elements' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 ROWS 100;
 COMMENT ON FUNCTION bson_elements(bson_value) IS
-  'the elements of an array, in order; none for null; error 22023 for anything else';
+  'The elements of an array, in order; none for null. Error: 22023 another value';
 
 CREATE FUNCTION bson_unwind(doc bson, path text, preserve_empty boolean DEFAULT false,
   index_field text DEFAULT NULL)
@@ -34,15 +33,14 @@ CREATE FUNCTION bson_populate_recordset(base anyelement, documents bson_value)
   RETURNS SETOF anyelement
   AS 'MODULE_PATHNAME', 'dp_bson_populate_recordset' LANGUAGE C STABLE PARALLEL SAFE ROWS 100;
 COMMENT ON FUNCTION bson_populate_recordset(anyelement, bson_value) IS
-  'bson_populate_record for each document of an array; error 22023 if it is no array of documents';
+  'bson_populate_record for each document of an array. Error: 22023 not an array of documents';
 
 CREATE FUNCTION bson_to_record(doc bson) RETURNS record
   AS 'MODULE_PATHNAME', 'dp_bson_to_record' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_to_record(bson) IS
-  'the fields of the document that the query names as columns: FROM bson_to_record(doc) AS r(a '
-  'int, b text); errors as bson_populate_record';
+  'The fields of the document that the query names as columns. Errors as bson_populate_record';
 
 CREATE FUNCTION bson_to_recordset(documents bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bson_to_recordset' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 100;
 COMMENT ON FUNCTION bson_to_recordset(bson_value) IS
-  'bson_to_record for each document of an array; error 22023 if it is no array of documents';
+  'bson_to_record for each document of an array. Error: 22023 not an array of documents';

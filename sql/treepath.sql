@@ -121,58 +121,54 @@ COMMENT ON CAST (treepath AS bson_value) IS 'the ids of a path as a BSON array, 
 CREATE FUNCTION treepath_from_text(path text, separator text DEFAULT '.') RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_from_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_from_text(text, text) IS
-  'the path whose ids are strings, root first, with separators between them and perhaps one in '
-  'front; error 22023 for an empty id or an empty separator';
+  'The path of strings, root first, between separators, optionally after a leading one. Error: '
+  '22023 an empty id or separator';
 CREATE FUNCTION treepath_to_text(path treepath, separator text DEFAULT '.') RETURNS text
   AS 'MODULE_PATHNAME', 'dp_treepath_to_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_to_text(treepath, text) IS
-  'the ids of a path as text, root first, with separators between them; error 22023 for an id that '
-  'is empty or has the separator in it';
+  'The ids of a path as text, root first, with separators. Error: 22023 an id that is empty or '
+  'contains the separator';
 
 -- Taking paths apart
 
 CREATE FUNCTION treepath_depth(treepath) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_treepath_depth' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_depth(treepath) IS
-  'how far the node is from its root: 0 for a root, -1 for the empty path';
+  'The depth of the node: 0 for a root, -1 for the empty path';
 CREATE FUNCTION treepath_parent(treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_parent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_parent(treepath) IS
-  'the path without its last id; null for a root and for the empty path';
+  'The path without its last id; NULL for a root and for the empty path';
 CREATE FUNCTION treepath_root(treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_root' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_root(treepath) IS 'the path of the root; null for the empty path';
+COMMENT ON FUNCTION treepath_root(treepath) IS 'The path of the root; NULL for the empty path';
 CREATE FUNCTION treepath_id(treepath) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_treepath_id' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_id(treepath) IS
-  'the last id of the path, which is the node''s own; null for the empty path';
+COMMENT ON FUNCTION treepath_id(treepath) IS 'The last id of the path; NULL for the empty path';
 CREATE FUNCTION treepath_subpath(path treepath, first int4, ids int4 DEFAULT NULL) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_subpath' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_subpath(treepath, int4, int4) IS
-  'so many ids of the path from a position on, counted from 0, or from the end if negative; '
-  'without a number to the end; error 22023 for a negative number';
+  'A number of ids from a position, counted from 0, or from the end if negative; without a number '
+  'to the end. Error: 22023 a negative number';
 CREATE FUNCTION treepath_lca(treepath, treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_lca' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_lca(treepath, treepath) IS
-  'the lowest common ancestor, which may be one of the two; null if they have no root in common';
+  'The lowest common ancestor, which may be one of the two; NULL without a common root';
 CREATE FUNCTION treepath_distance(treepath, treepath) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_treepath_distance' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_distance(treepath, treepath) IS
-  'the number of edges between two nodes; null if they have no root in common';
+  'The number of edges between two nodes; NULL without a common root';
 CREATE FUNCTION treepath_ancestors(treepath) RETURNS treepath[]
   AS 'MODULE_PATHNAME', 'dp_treepath_ancestors' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION treepath_ancestors(treepath) IS
-  'the paths of the ancestors, root first, without the path itself';
+COMMENT ON FUNCTION treepath_ancestors(treepath) IS 'The paths of the ancestors, root first';
 CREATE FUNCTION treepath_prefixes(treepath) RETURNS treepath[]
   AS 'MODULE_PATHNAME', 'dp_treepath_prefixes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_prefixes(treepath) IS
-  'all paths that are above this one or equal to it, the empty one included: what an index looks '
-  'up for @>';
+  'All paths above this one or equal to it, with the empty one';
 CREATE FUNCTION treepath_last(treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_last_below' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION treepath_last(treepath) IS
-  'the greatest path that is this one or lies below it, which ends in MaxKey: what an index looks '
-  'up for <@';
+  'The greatest path that is this one or below it, which ends in MaxKey';
 
 -- Above and below
 

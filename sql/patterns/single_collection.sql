@@ -9,16 +9,14 @@ COMMENT ON FUNCTION docpatterns.single_collection_trigger() IS
 CREATE FUNCTION single_collection_id(doc bson, type_field text, id_fields text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_single_collection_id' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION single_collection_id(bson, text, text) IS
-  'the id of a document of a single collection: the field that id_fields (a document of paths) '
-  'names for its type, or _id if it is empty; NULL if it has none; for indexes; errors 22023, '
-  '22P02';
+  'The id of a document: the field that id_fields (a document of paths) names for its type, or _id '
+  'if it is empty; NULL without one. For indexes. Errors: 22023, 22P02';
 
 CREATE FUNCTION single_collection_key(doc bson, key_field text, separator text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_single_collection_key' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION single_collection_key(bson, text, text) IS
-  'the overloaded key of a document of a single collection with a NUL in place of each separator, '
-  'so that what belongs to it is one range of an index; NULL if it is no string without NULs; '
-  'error 22023';
+  'The overloaded key of a document with a NUL for each separator, so that everything below it is '
+  'one range of an index; NULL without a valid one. For indexes. Error: 22023';
 
 CREATE FUNCTION docpatterns._single_collection_read(doc bson, rel regclass, name text,
   OUT identity bson_value, OUT parents bson_value[], OUT problem text, OUT lacks_self boolean)
