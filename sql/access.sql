@@ -115,14 +115,18 @@ CREATE FUNCTION bson_exists_all(doc bson, paths text[]) RETURNS boolean
 COMMENT ON FUNCTION bson_exists_all(bson, text[]) IS
   'Whether there are values at all of the paths; NULLs among them are ignored';
 
-CREATE OPERATOR ? (LEFTARG = bson, RIGHTARG = text, FUNCTION = bson_exists, RESTRICT = docpatterns.bson_existssel, JOIN = matchingjoinsel);
+CREATE OPERATOR ? (LEFTARG = bson, RIGHTARG = text, FUNCTION = bson_exists,
+    RESTRICT = docpatterns.bson_existssel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (bson, text) IS 'whether the dotted path leads to anything';
-CREATE OPERATOR ? (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_exists, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ? (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = bson_exists,
+    RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (bson_value, text) IS
   'whether the dotted path leads to anything inside a document or an array';
-CREATE OPERATOR ?| (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_exists_any, RESTRICT = docpatterns.bson_existssel, JOIN = matchingjoinsel);
+CREATE OPERATOR ?| (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_exists_any,
+    RESTRICT = docpatterns.bson_existssel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (bson, text[]) IS 'whether any of the paths leads to anything';
-CREATE OPERATOR ?& (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_exists_all, RESTRICT = docpatterns.bson_existssel, JOIN = matchingjoinsel);
+CREATE OPERATOR ?& (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_exists_all,
+    RESTRICT = docpatterns.bson_existssel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (bson, text[]) IS 'whether all of the paths lead to something';
 
 CREATE FUNCTION bson_typeof(value bson_value) RETURNS text

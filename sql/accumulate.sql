@@ -1,7 +1,8 @@
 -- Accumulators: the totals of groups of documents. The functions are in src/mql/accumulate_calls.c.
 
 CREATE FUNCTION bson_accumulate_value(doc bson, expression bson_value) RETURNS bson_value
-  AS 'MODULE_PATHNAME', 'dp_bson_accumulate_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+  AS 'MODULE_PATHNAME', 'dp_bson_accumulate_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    COST 10;
 COMMENT ON FUNCTION bson_accumulate_value(bson, bson_value) IS
   'The value of an immutable expression, NULL if missing: for indexes';
 
@@ -22,8 +23,10 @@ CREATE FUNCTION docpatterns.bson_accumulate_final(internal) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_accumulate_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 CREATE AGGREGATE bson_accumulate(doc bson, fields bson) (
-  SFUNC = docpatterns.bson_accumulate_step, STYPE = internal, SSPACE = 1024, FINALFUNC = docpatterns.bson_accumulate_final,
-  COMBINEFUNC = docpatterns.bson_accumulate_combine, SERIALFUNC = docpatterns.bson_accumulate_serialize,
+  SFUNC = docpatterns.bson_accumulate_step, STYPE = internal, SSPACE = 1024,
+  FINALFUNC = docpatterns.bson_accumulate_final,
+  COMBINEFUNC = docpatterns.bson_accumulate_combine,
+  SERIALFUNC = docpatterns.bson_accumulate_serialize,
   DESERIALFUNC = docpatterns.bson_accumulate_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_accumulate(bson, bson) IS
@@ -31,16 +34,20 @@ COMMENT ON AGGREGATE bson_accumulate(bson, bson) IS
   'expression}, the result name -> value; NULL without rows';
 
 CREATE AGGREGATE bson_accumulate(doc bson, fields bson, order_by bson) (
-  SFUNC = docpatterns.bson_accumulate_step, STYPE = internal, SSPACE = 1024, FINALFUNC = docpatterns.bson_accumulate_final,
-  COMBINEFUNC = docpatterns.bson_accumulate_combine, SERIALFUNC = docpatterns.bson_accumulate_serialize,
+  SFUNC = docpatterns.bson_accumulate_step, STYPE = internal, SSPACE = 1024,
+  FINALFUNC = docpatterns.bson_accumulate_final,
+  COMBINEFUNC = docpatterns.bson_accumulate_combine,
+  SERIALFUNC = docpatterns.bson_accumulate_serialize,
   DESERIALFUNC = docpatterns.bson_accumulate_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_accumulate(bson, bson, bson) IS
   'The same with the order for $first, $last, $push ...';
 
 CREATE AGGREGATE bson_accumulate(doc bson, fields bson, order_by bson, key bson_value) (
-  SFUNC = docpatterns.bson_accumulate_step, STYPE = internal, SSPACE = 1024, FINALFUNC = docpatterns.bson_accumulate_final,
-  COMBINEFUNC = docpatterns.bson_accumulate_combine, SERIALFUNC = docpatterns.bson_accumulate_serialize,
+  SFUNC = docpatterns.bson_accumulate_step, STYPE = internal, SSPACE = 1024,
+  FINALFUNC = docpatterns.bson_accumulate_final,
+  COMBINEFUNC = docpatterns.bson_accumulate_combine,
+  SERIALFUNC = docpatterns.bson_accumulate_serialize,
   DESERIALFUNC = docpatterns.bson_accumulate_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_accumulate(bson, bson, bson, bson_value) IS

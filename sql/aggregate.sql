@@ -14,15 +14,19 @@ CREATE FUNCTION docpatterns.bson_value_avg_final(internal) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_avg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 CREATE AGGREGATE sum(bson_value) (
-  SFUNC = docpatterns.bson_value_sum_step, STYPE = internal, SSPACE = 160, FINALFUNC = docpatterns.bson_value_sum_final,
-  COMBINEFUNC = docpatterns.bson_value_sum_combine, SERIALFUNC = docpatterns.bson_value_sum_serialize,
+  SFUNC = docpatterns.bson_value_sum_step, STYPE = internal, SSPACE = 160,
+  FINALFUNC = docpatterns.bson_value_sum_final,
+  COMBINEFUNC = docpatterns.bson_value_sum_combine,
+  SERIALFUNC = docpatterns.bson_value_sum_serialize,
   DESERIALFUNC = docpatterns.bson_value_sum_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE sum(bson_value) IS 'The sum of the numbers among the values; NULL without any';
 
 CREATE AGGREGATE avg(bson_value) (
-  SFUNC = docpatterns.bson_value_sum_step, STYPE = internal, SSPACE = 160, FINALFUNC = docpatterns.bson_value_avg_final,
-  COMBINEFUNC = docpatterns.bson_value_sum_combine, SERIALFUNC = docpatterns.bson_value_sum_serialize,
+  SFUNC = docpatterns.bson_value_sum_step, STYPE = internal, SSPACE = 160,
+  FINALFUNC = docpatterns.bson_value_avg_final,
+  COMBINEFUNC = docpatterns.bson_value_sum_combine,
+  SERIALFUNC = docpatterns.bson_value_sum_serialize,
   DESERIALFUNC = docpatterns.bson_value_sum_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE avg(bson_value) IS
@@ -35,13 +39,15 @@ CREATE FUNCTION docpatterns.bson_value_larger(bson_value, bson_value) RETURNS bs
   AS 'MODULE_PATHNAME', 'dp_bson_value_larger' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE AGGREGATE min(bson_value) (
-  SFUNC = docpatterns.bson_value_smaller, STYPE = bson_value, COMBINEFUNC = docpatterns.bson_value_smaller, SORTOP = <, PARALLEL = SAFE
+  SFUNC = docpatterns.bson_value_smaller, STYPE = bson_value,
+  COMBINEFUNC = docpatterns.bson_value_smaller, SORTOP = <, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE min(bson_value) IS
   'The least value in MongoDB''s order across types; an index on the value answers it';
 
 CREATE AGGREGATE max(bson_value) (
-  SFUNC = docpatterns.bson_value_larger, STYPE = bson_value, COMBINEFUNC = docpatterns.bson_value_larger, SORTOP = >, PARALLEL = SAFE
+  SFUNC = docpatterns.bson_value_larger, STYPE = bson_value,
+  COMBINEFUNC = docpatterns.bson_value_larger, SORTOP = >, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE max(bson_value) IS
   'The greatest value in MongoDB''s order across types; an index on the value answers it';

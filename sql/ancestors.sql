@@ -26,10 +26,12 @@ COMMENT ON FUNCTION tree_is_below(anycompatiblearray, anycompatible) IS
   'Whether node is one of the ancestors';
 
 CREATE FUNCTION tree_is_below(ancestors bson_value[], node text) RETURNS bool
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[docpatterns.bson_value_from($2)] $$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[docpatterns.bson_value_from($2)] $$;
 COMMENT ON FUNCTION tree_is_below(bson_value[], text) IS 'Whether node is one of the ancestors';
 CREATE FUNCTION tree_is_below(ancestors bson_value[], node anynonarray) RETURNS bool
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[docpatterns._tree_node($2)] $$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT $1 OPERATOR(pg_catalog.@>) ARRAY[docpatterns._tree_node($2)] $$;
 COMMENT ON FUNCTION tree_is_below(bson_value[], anynonarray) IS
   'Whether node is one of the ancestors';
 
@@ -42,10 +44,12 @@ COMMENT ON FUNCTION tree_is_below(bson_value, anynonarray) IS
   'Whether node is one of the ancestors';
 
 CREATE FUNCTION tree_is_below(doc bson, path text, node text) RETURNS bool
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(@extschema@.@@) docpatterns._tree_below_filter($2, $3) $$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT $1 OPERATOR(@extschema@.@@) docpatterns._tree_below_filter($2, $3) $$;
 COMMENT ON FUNCTION tree_is_below(bson, text, text) IS 'Whether node is one of the ancestors';
 CREATE FUNCTION tree_is_below(doc bson, path text, node anynonarray) RETURNS bool
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT $1 OPERATOR(@extschema@.@@) docpatterns._tree_below_filter($2, $3) $$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT $1 OPERATOR(@extschema@.@@) docpatterns._tree_below_filter($2, $3) $$;
 COMMENT ON FUNCTION tree_is_below(bson, text, anynonarray) IS
   'Whether node is one of the ancestors';
 

@@ -24,7 +24,8 @@ CREATE FUNCTION bucket_send(bucket) RETURNS bytea
 COMMENT ON FUNCTION bucket_send(bucket) IS 'The stored bytes of a bucket, its binary form';
 
 CREATE TYPE bucket (
-  INPUT = docpatterns.bucket_in, OUTPUT = docpatterns.bucket_out, RECEIVE = docpatterns.bucket_recv, SEND = bucket_send,
+  INPUT = docpatterns.bucket_in, OUTPUT = docpatterns.bucket_out, RECEIVE = docpatterns.bucket_recv,
+  SEND = bucket_send,
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4,
   -- packed already; uncompressed, its header is read without the rest
   STORAGE = external
@@ -47,17 +48,20 @@ CREATE FUNCTION docpatterns.bucket_hash(bucket) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bucket_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
 COMMENT ON FUNCTION docpatterns.bucket_hash(bucket) IS 'hash of the bytes of a bucket';
 CREATE FUNCTION docpatterns.bucket_hash_extended(bucket, bigint) RETURNS bigint
-  AS 'MODULE_PATHNAME', 'dp_bucket_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
+  AS 'MODULE_PATHNAME', 'dp_bucket_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    LEAKPROOF;
 COMMENT ON FUNCTION docpatterns.bucket_hash_extended(bucket, bigint) IS
   'hash of 64 bits of the bytes of a bucket, with a seed';
 
 CREATE OPERATOR = (
-  LEFTARG = bucket, RIGHTARG = bucket, FUNCTION = docpatterns.bucket_eq, COMMUTATOR = =, NEGATOR = <>,
+  LEFTARG = bucket, RIGHTARG = bucket, FUNCTION = docpatterns.bucket_eq, COMMUTATOR = =,
+  NEGATOR = <>,
   RESTRICT = eqsel, JOIN = eqjoinsel, HASHES
 );
 COMMENT ON OPERATOR = (bucket, bucket) IS 'the same bytes';
 CREATE OPERATOR <> (
-  LEFTARG = bucket, RIGHTARG = bucket, FUNCTION = docpatterns.bucket_ne, COMMUTATOR = <>, NEGATOR = =,
+  LEFTARG = bucket, RIGHTARG = bucket, FUNCTION = docpatterns.bucket_ne, COMMUTATOR = <>,
+  NEGATOR = =,
   RESTRICT = neqsel, JOIN = neqjoinsel
 );
 COMMENT ON OPERATOR <> (bucket, bucket) IS 'different bytes';
@@ -123,36 +127,46 @@ CREATE FUNCTION docpatterns.bucket_agg_final(internal) RETURNS bucket
   AS 'MODULE_PATHNAME', 'dp_bucket_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 CREATE AGGREGATE bucket_agg(ts timestamptz, doc bson) (
-  SFUNC = docpatterns.bucket_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = docpatterns.bucket_agg_final,
-  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
+  SFUNC = docpatterns.bucket_agg_step, STYPE = internal, SSPACE = 8192,
+  FINALFUNC = docpatterns.bucket_agg_final,
+  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize,
+  DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_agg(timestamptz, bson) IS
   'A bucket of documents in time order; each field becomes a column; NULL without rows. Errors: '
   '22004 a NULL time, 22008 an infinite time, 54000 more than a million rows';
 CREATE AGGREGATE bucket_agg(ts timestamptz, VARIADIC "values" "any") (
-  SFUNC = docpatterns.bucket_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = docpatterns.bucket_agg_final,
-  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
+  SFUNC = docpatterns.bucket_agg_step, STYPE = internal, SSPACE = 8192,
+  FINALFUNC = docpatterns.bucket_agg_final,
+  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize,
+  DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_agg(timestamptz, VARIADIC "any") IS
   'A bucket of rows with these values, whose types it keeps; NULL without rows. Errors as for '
   'documents, and 2202E VARIADIC arrays of different lengths';
 CREATE AGGREGATE bucket_page_agg(doc bson) (
-  SFUNC = docpatterns.bucket_page_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = docpatterns.bucket_agg_final,
-  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
+  SFUNC = docpatterns.bucket_page_agg_step, STYPE = internal, SSPACE = 8192,
+  FINALFUNC = docpatterns.bucket_agg_final,
+  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize,
+  DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_page_agg(bson) IS
   'The same without times, in the order of the aggregate''s ORDER BY. Error: 54000 more than a '
   'million rows';
 CREATE AGGREGATE bucket_page_agg(VARIADIC "values" "any") (
-  SFUNC = docpatterns.bucket_page_agg_step, STYPE = internal, SSPACE = 8192, FINALFUNC = docpatterns.bucket_agg_final,
-  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
+  SFUNC = docpatterns.bucket_page_agg_step, STYPE = internal, SSPACE = 8192,
+  FINALFUNC = docpatterns.bucket_agg_final,
+  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize,
+  DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_page_agg(VARIADIC "any") IS
   'The same without times, in the order of the aggregate''s ORDER BY. Error: 54000 more than a '
   'million rows';
 CREATE AGGREGATE bucket_merge(b bucket) (
-  SFUNC = docpatterns.bucket_merge_step, STYPE = internal, SSPACE = 4096, FINALFUNC = docpatterns.bucket_agg_final,
-  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize, DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
+  SFUNC = docpatterns.bucket_merge_step, STYPE = internal, SSPACE = 4096,
+  FINALFUNC = docpatterns.bucket_agg_final,
+  COMBINEFUNC = docpatterns.bucket_agg_combine, SERIALFUNC = docpatterns.bucket_agg_serialize,
+  DESERIALFUNC = docpatterns.bucket_agg_deserialize, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bucket_merge(bucket) IS
   'One bucket of all rows, in time order; columns are matched by name, or by position; NULL '
@@ -230,7 +244,8 @@ COMMENT ON FUNCTION bucket_slice(bucket, timestamptz, timestamptz) IS
 -- Measurements as rows ------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION bucket_unpack(b bucket, OUT ts timestamptz, OUT doc bson) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_bucket_unpack' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 100 COST 100;
+  AS 'MODULE_PATHNAME', 'dp_bucket_unpack' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 100
+    COST 100;
 COMMENT ON FUNCTION bucket_unpack(bucket) IS
   'The measurements as documents, in order; ts is NULL without times';
 CREATE FUNCTION bucket_unpack(b bucket, base anyelement) RETURNS SETOF anyelement
@@ -239,12 +254,14 @@ COMMENT ON FUNCTION bucket_unpack(bucket, anyelement) IS
   'The measurements as rows of the type of base (NULL::readings). Errors: 42804 base is not a row, '
   'and those of casts';
 CREATE FUNCTION bucket_to_recordset(b bucket) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_bucket_to_recordset' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 100 COST 100;
+  AS 'MODULE_PATHNAME', 'dp_bucket_to_recordset' LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 100
+    COST 100;
 COMMENT ON FUNCTION bucket_to_recordset(bucket) IS
   'The measurements as rows of the columns that the query lists, as bucket_unpack';
 CREATE FUNCTION bucket_series(b bucket, width interval, field text DEFAULT NULL,
   since timestamptz DEFAULT NULL, until timestamptz DEFAULT NULL,
-  fill text DEFAULT 'null', take text DEFAULT 'avg', origin timestamptz DEFAULT NULL, time_zone text DEFAULT 'UTC',
+  fill text DEFAULT 'null', take text DEFAULT 'avg', origin timestamptz DEFAULT NULL,
+  time_zone text DEFAULT 'UTC',
   OUT start timestamptz, OUT value bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_series' LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 100 COST 100;
 COMMENT ON FUNCTION bucket_series(bucket, interval, text, timestamptz, timestamptz, text, text,

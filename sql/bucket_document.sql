@@ -16,7 +16,8 @@ COMMENT ON FUNCTION bucket_from_bson(bson, text, text[], text, text, text) IS
   'start_field what slots count from. NULL without measurements. Error: 22023 another layout';
 CREATE FUNCTION bucket_document(b bucket, template bson DEFAULT NULL,
   group_fields bson DEFAULT NULL, names text[] DEFAULT NULL,
-  since timestamptz DEFAULT NULL, until timestamptz DEFAULT NULL, end_date text DEFAULT 'inclusive') RETURNS bson
+  since timestamptz DEFAULT NULL, until timestamptz DEFAULT NULL, end_date text DEFAULT 'inclusive')
+  RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bucket_document_sql' LANGUAGE C STABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bucket_document(bucket, bson, bson, text[], timestamptz, timestamptz, text) IS
   'The bucket as a document by a template of expressions. names are for columns without names; '

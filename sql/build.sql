@@ -35,7 +35,8 @@ CREATE FUNCTION docpatterns.bson_agg_finalfn(internal) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_agg_finalfn' LANGUAGE C STABLE PARALLEL SAFE;
 
 CREATE AGGREGATE bson_agg("any") (
-  SFUNC = docpatterns.bson_agg_transfn, STYPE = internal, SSPACE = 1024, FINALFUNC = docpatterns.bson_agg_finalfn, PARALLEL = SAFE
+  SFUNC = docpatterns.bson_agg_transfn, STYPE = internal, SSPACE = 1024,
+  FINALFUNC = docpatterns.bson_agg_finalfn, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_agg("any") IS
   'An array of the values of all rows, in the order of the aggregate''s ORDER BY; NULL becomes '
@@ -49,14 +50,16 @@ CREATE FUNCTION docpatterns.bson_merge_agg_finalfn(internal) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_merge_agg_finalfn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 CREATE AGGREGATE bson_object_agg(key text, value "any") (
-  SFUNC = docpatterns.bson_object_agg_transfn, STYPE = internal, SSPACE = 2048, FINALFUNC = docpatterns.bson_merge_agg_finalfn, PARALLEL = SAFE
+  SFUNC = docpatterns.bson_object_agg_transfn, STYPE = internal, SSPACE = 2048,
+  FINALFUNC = docpatterns.bson_merge_agg_finalfn, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_object_agg(text, "any") IS
   'A document of names and values of all rows; of a repeated name the last value stays, at the '
   'place of the first. Error: 22004 a NULL name';
 
 CREATE AGGREGATE bson_merge_agg(bson) (
-  SFUNC = docpatterns.bson_merge_agg_transfn, STYPE = internal, SSPACE = 2048, FINALFUNC = docpatterns.bson_merge_agg_finalfn, PARALLEL = SAFE
+  SFUNC = docpatterns.bson_merge_agg_transfn, STYPE = internal, SSPACE = 2048,
+  FINALFUNC = docpatterns.bson_merge_agg_finalfn, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bson_merge_agg(bson) IS
   'One document with the fields of all; of a repeated name the last value stays, at the place of '

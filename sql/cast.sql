@@ -36,10 +36,12 @@ BEGIN
       ('name', 'name', 'a string',
        'name of any value: its text, cut off at 63 bytes;'
        ' error 22P05 for a string with a null character'),
-      ('timestamp with time zone', 'timestamptz', 'a date in milliseconds; error 22008 if it is infinite',
+      ('timestamp with time zone', 'timestamptz',
+        'a date in milliseconds; error 22008 if it is infinite',
        'timestamp with time zone of a date;'
        ' error 22023 for a value of another type, 22008 if it is out of range'),
-      ('timestamp', 'timestamp', 'a date in milliseconds, taken as UTC; error 22008 if it is infinite',
+      ('timestamp', 'timestamp', 'a date in milliseconds, taken as UTC; error 22008 if it is '
+        'infinite',
        'timestamp of a date, in UTC;'
        ' error 22023 for a value of another type, 22008 if it is out of range'),
       ('date', 'date', 'the date at midnight UTC; error 22008 if it is infinite',
@@ -62,7 +64,8 @@ BEGIN
       CREATE FUNCTION docpatterns.bson_value_from(%1$s) RETURNS bson_value
         AS 'MODULE_PATHNAME', 'dp_cast_from_%2$s' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
       COMMENT ON FUNCTION docpatterns.bson_value_from(%1$s) IS 'BSON value: %3$s';
-      CREATE CAST (%1$s AS bson_value) WITH FUNCTION docpatterns.bson_value_from(%1$s) AS ASSIGNMENT$q$,
+      CREATE CAST (%1$s AS bson_value)
+        WITH FUNCTION docpatterns.bson_value_from(%1$s) AS ASSIGNMENT$q$,
       p.t, p.name, p.from_sql);
     CONTINUE WHEN p.to_sql IS NULL;
     EXECUTE pg_catalog.format($q$
@@ -76,6 +79,8 @@ END
 $$;
 
 -- Without casts of their own they would be read as Extended JSON, and get it.
-CREATE CAST (character varying AS bson_value) WITH FUNCTION docpatterns.bson_value_from(text) AS ASSIGNMENT;
-CREATE CAST (bson_value AS character varying) WITH FUNCTION docpatterns.bson_value_to_text(bson_value);
+CREATE CAST (character varying AS bson_value)
+  WITH FUNCTION docpatterns.bson_value_from(text) AS ASSIGNMENT;
+CREATE CAST (bson_value AS character varying)
+  WITH FUNCTION docpatterns.bson_value_to_text(bson_value);
 CREATE CAST (bson_value AS character) WITH FUNCTION docpatterns.bson_value_to_text(bson_value);

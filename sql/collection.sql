@@ -13,7 +13,8 @@ CREATE FUNCTION docpatterns._collection_attach(rel regclass, id_column name, doc
   RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  EXECUTE format('ALTER TABLE %s ADD CHECK (%I OPERATOR(@extschema@.=) (%I OPERATOR(@extschema@.->) ''_id''::text))',
+  EXECUTE format('ALTER TABLE %s ADD CHECK (%I OPERATOR(@extschema@.=) (%I '
+      'OPERATOR(@extschema@.->) ''_id''::text))',
                  rel, id_column, doc_column);
   EXECUTE format('CREATE TRIGGER zz_docpatterns_00_collection BEFORE INSERT OR UPDATE ON %s '
                  'FOR EACH ROW EXECUTE FUNCTION docpatterns.collection_set_id()', rel);
@@ -33,11 +34,13 @@ DECLARE
 BEGIN
   IF pg_catalog.cardinality(parts) OPERATOR(pg_catalog.>) 2 THEN
     RAISE EXCEPTION 'invalid name of a collection: %', name
-      USING ERRCODE = 'invalid_name', HINT = 'A collection is named by a table, or by a schema and a table.';
+      USING ERRCODE = 'invalid_name',
+        HINT = 'A collection is named by a table, or by a schema and a table.';
   END IF;
   IF pg_catalog.cardinality(parts) OPERATOR(pg_catalog.=) 1 THEN
     IF pg_catalog.current_schema() IS NULL THEN
-      RAISE EXCEPTION 'no schema has been selected to create in' USING ERRCODE = 'invalid_schema_name';
+      RAISE EXCEPTION 'no schema has been selected to create in'
+        USING ERRCODE = 'invalid_schema_name';
     END IF;
     parts := pg_catalog.array_prepend(pg_catalog.current_schema()::pg_catalog.text, parts);
   END IF;
@@ -48,16 +51,20 @@ BEGIN
     IF existing IS NOT NULL THEN
       PERFORM FROM pg_catalog.pg_trigger AS t
         WHERE t.tgrelid OPERATOR(pg_catalog.=) existing
-          AND t.tgfoid OPERATOR(pg_catalog.=) 'docpatterns.collection_set_id()'::pg_catalog.regprocedure;
+          AND t.tgfoid OPERATOR(pg_catalog.=)
+            'docpatterns.collection_set_id()'::pg_catalog.regprocedure;
       IF NOT FOUND THEN
-        RAISE EXCEPTION 'relation % exists and is not a collection', existing USING ERRCODE = 'wrong_object_type';
+        RAISE EXCEPTION 'relation % exists and is not a collection', existing
+          USING ERRCODE = 'wrong_object_type';
       END IF;
-      RAISE NOTICE 'collection % already exists, skipping', existing USING ERRCODE = 'duplicate_table';
+      RAISE NOTICE 'collection % already exists, skipping', existing
+        USING ERRCODE = 'duplicate_table';
       RETURN existing;
     END IF;
   END IF;
 
-  EXECUTE pg_catalog.format('CREATE TABLE %s (_id @extschema@.bson_value NOT NULL PRIMARY KEY, doc @extschema@.bson NOT NULL)', target);
+  EXECUTE pg_catalog.format('CREATE TABLE %s (_id @extschema@.bson_value NOT NULL PRIMARY KEY, doc '
+      '@extschema@.bson NOT NULL)', target);
   PERFORM docpatterns._collection_attach(target::pg_catalog.regclass, '_id', 'doc');
   RETURN target::pg_catalog.regclass;
 END
@@ -70,7 +77,8 @@ COMMENT ON FUNCTION collection_create(text, boolean) IS
 
 CREATE FUNCTION bson_column_convert(rel regclass, target text, doc_column name DEFAULT NULL)
   RETURNS integer
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
+  SET standard_conforming_strings = on AS $$
 DECLARE
   col record;
   chk name;
@@ -94,14 +102,17 @@ BEGIN
     RAISE EXCEPTION '% is not a table', rel USING ERRCODE = 'wrong_object_type';
   END IF;
   IF doc_column IS NOT NULL THEN
-    PERFORM FROM pg_attribute AS a WHERE a.attrelid = rel AND a.attname = doc_column AND a.attnum > 0 AND NOT a.attisdropped;
+    PERFORM FROM pg_attribute AS a WHERE a.attrelid = rel AND a.attname = doc_column
+      AND a.attnum > 0 AND NOT a.attisdropped;
     IF NOT FOUND THEN
-      RAISE EXCEPTION 'column % of relation % does not exist', quote_ident(doc_column), rel USING ERRCODE = 'undefined_column';
+      RAISE EXCEPTION 'column % of relation % does not exist', quote_ident(doc_column), rel
+        USING ERRCODE = 'undefined_column';
     END IF;
   END IF;
   -- Triggers of patterns are known by their names; the collection's own is no pattern.
   PERFORM FROM pg_trigger AS t WHERE t.tgrelid = rel AND NOT t.tgisinternal
-    AND starts_with(t.tgname, 'zz_docpatterns_') AND t.tgfoid <> 'docpatterns.collection_set_id()'::regprocedure;
+    AND starts_with(t.tgname, 'zz_docpatterns_')
+      AND t.tgfoid <> 'docpatterns.collection_set_id()'::regprocedure;
   IF FOUND THEN
     RAISE EXCEPTION 'table % has a pattern', rel
       USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -114,24 +125,30 @@ BEGIN
         AND a.atttypid IN ('jsonb'::regtype, 'json'::regtype, 'bytea'::regtype)
         AND (doc_column IS NULL OR a.attname = doc_column));
     IF cardinality(candidates) <> 1 THEN
-      RAISE EXCEPTION 'table % has % columns that could hold documents', rel, cardinality(candidates)
+      RAISE EXCEPTION 'table % has % columns that could hold documents', rel,
+        cardinality(candidates)
         USING ERRCODE = 'invalid_parameter_value',
               HINT = 'Name the column, which is of type jsonb, json or bytea, as doc_column.';
     END IF;
     -- A primary key _id of the same type was, or may be, that of a collection.
-    SELECT a.attname INTO id_column FROM pg_attribute AS a JOIN pg_index AS i ON i.indrelid = a.attrelid
-      WHERE a.attrelid = rel AND a.attname = '_id' AND a.atttypid IN ('jsonb'::regtype, 'bytea'::regtype)
+    SELECT a.attname INTO id_column FROM pg_attribute AS a
+      JOIN pg_index AS i ON i.indrelid = a.attrelid
+      WHERE a.attrelid = rel AND a.attname = '_id'
+        AND a.atttypid IN ('jsonb'::regtype, 'bytea'::regtype)
         AND i.indisprimary AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum;
     FOR col IN SELECT a.attname, a.atttypid::regtype AS typ FROM pg_attribute AS a
                 WHERE a.attrelid = rel AND a.attname IN (candidates[1], id_column) LOOP
       actions := actions || CASE
         WHEN col.attname = id_column THEN
           format('ALTER COLUMN %1$I TYPE @extschema@.bson_value USING %2$s(%1$I)', col.attname,
-                 CASE col.typ WHEN 'jsonb'::regtype THEN 'docpatterns.bson_value_from' ELSE '@extschema@.bson_value_from_bytea' END)
+                 CASE col.typ WHEN 'jsonb'::regtype THEN 'docpatterns.bson_value_from' ELSE
+                   '@extschema@.bson_value_from_bytea' END)
         WHEN col.typ = 'jsonb'::regtype THEN
-          format('ALTER COLUMN %1$I TYPE @extschema@.bson USING docpatterns.jsonb_to_bson(%1$I)', col.attname)
+          format('ALTER COLUMN %1$I TYPE @extschema@.bson USING docpatterns.jsonb_to_bson(%1$I)',
+              col.attname)
         ELSE
-          format('ALTER COLUMN %1$I TYPE @extschema@.bson USING %1$I::@extschema@.bson', col.attname)
+          format('ALTER COLUMN %1$I TYPE @extschema@.bson USING %1$I::@extschema@.bson',
+              col.attname)
         END;
     END LOOP;
     EXECUTE format('ALTER TABLE %s %s', rel, array_to_string(actions, ', '));
@@ -141,10 +158,12 @@ BEGIN
     RETURN cardinality(actions);
   END IF;
 
-  FOR col IN SELECT a.attname, a.attnum, a.atttypid::regtype AS typ, a.atthasdef AND a.attgenerated = '' AS has_default
+  FOR col IN SELECT a.attname, a.attnum, a.atttypid::regtype AS typ, a.atthasdef
+    AND a.attgenerated = '' AS has_default
                FROM pg_attribute AS a
               WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped
-                AND a.atttypid IN ('@extschema@.bson'::regtype, '@extschema@.bson_value'::regtype, '@extschema@.objectid'::regtype)
+                AND a.atttypid IN ('@extschema@.bson'::regtype, '@extschema@.bson_value'::regtype,
+                    '@extschema@.objectid'::regtype)
                 AND (doc_column IS NULL OR a.attname = doc_column)
               ORDER BY a.attnum LOOP
     -- A default would hold on to the extension.
@@ -169,15 +188,20 @@ BEGIN
   END IF;
 
   FOR trg IN SELECT t.tgname FROM pg_trigger AS t
-              WHERE t.tgrelid = rel AND NOT t.tgisinternal AND t.tgfoid = 'docpatterns.collection_set_id()'::regprocedure LOOP
+              WHERE t.tgrelid = rel AND NOT t.tgisinternal
+                AND t.tgfoid = 'docpatterns.collection_set_id()'::regprocedure LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', trg, rel);
     FOR chk IN SELECT c.conname FROM pg_constraint AS c
                 WHERE c.conrelid = rel AND c.contype = 'c' AND cardinality(c.conkey) = 2
                   AND pg_get_constraintdef(c.oid) = (
-                    SELECT format('CHECK ((%I OPERATOR(@extschema@.=) (%I OPERATOR(@extschema@.->) ''_id''::text)))',
-                                  min(a.attname::text) FILTER (WHERE a.atttypid = '@extschema@.bson_value'::regtype),
-                                  min(a.attname::text) FILTER (WHERE a.atttypid = '@extschema@.bson'::regtype))
-                      FROM pg_attribute AS a WHERE a.attrelid = rel AND a.attnum = ANY (c.conkey)) LOOP
+                    SELECT format('CHECK ((%I OPERATOR(@extschema@.=) (%I OPERATOR(@extschema@.->) '
+                        '''_id''::text)))',
+                                  min(a.attname::text) FILTER (WHERE a.atttypid
+                                    = '@extschema@.bson_value'::regtype),
+                                  min(a.attname::text) FILTER (WHERE a.atttypid
+                                    = '@extschema@.bson'::regtype))
+                      FROM pg_attribute AS a WHERE a.attrelid = rel
+                          AND a.attnum = ANY (c.conkey)) LOOP
       EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', rel, chk);
     END LOOP;
   END LOOP;
@@ -186,14 +210,16 @@ BEGIN
     SELECT format('index %s', i.indexrelid::regclass) FROM pg_index AS i
      WHERE i.indrelid = rel AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
        AND EXISTS (SELECT FROM pg_depend AS d
-                    WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid AND d.refclassid = 'pg_class'::regclass
+                    WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+                      AND d.refclassid = 'pg_class'::regclass
                       AND d.refobjid = rel AND d.refobjsubid = ANY (numbers))
     UNION ALL
     SELECT format('constraint %I', c.conname) FROM pg_constraint AS c
      WHERE c.conrelid = rel AND c.contype = 'c' AND c.conkey && numbers) AS b (name);
   IF blockers IS NOT NULL THEN
     RAISE EXCEPTION 'cannot convert the columns of % while expressions use them', rel
-      USING ERRCODE = 'dependent_objects_still_exist', DETAIL = format('They are used by %s.', blockers), HINT = 'Drop these first.';
+      USING ERRCODE = 'dependent_objects_still_exist',
+        DETAIL = format('They are used by %s.', blockers), HINT = 'Drop these first.';
   END IF;
   EXECUTE format('ALTER TABLE %s %s', rel, array_to_string(actions, ', '));
   RETURN converted;

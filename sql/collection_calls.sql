@@ -4,9 +4,12 @@
 
 CREATE FUNCTION docpatterns._collection_query(rel regclass, filter bson, sort bson DEFAULT NULL,
   projection bson DEFAULT NULL, field text DEFAULT NULL,
-    update bson_value DEFAULT NULL, array_filters bson_value DEFAULT NULL, multi boolean DEFAULT false,
-    OUT source text, OUT doc text, OUT conditions text, OUT operands bson_value[], OUT ordering text,
-    OUT locate text, OUT located text, OUT locks boolean, OUT insertion text, OUT id text, OUT doc_column text, OUT change text, OUT holds boolean)
+    update bson_value DEFAULT NULL, array_filters bson_value DEFAULT NULL,
+    multi boolean DEFAULT false,
+    OUT source text, OUT doc text, OUT conditions text, OUT operands bson_value[],
+    OUT ordering text,
+    OUT locate text, OUT located text, OUT locks boolean, OUT insertion text, OUT id text,
+    OUT doc_column text, OUT change text, OUT holds boolean)
   AS 'MODULE_PATHNAME', 'dp_collection_query' LANGUAGE C STABLE;
 COMMENT ON FUNCTION docpatterns._collection_query(regclass, bson, bson, bson, text, bson_value,
   bson_value, boolean) IS
@@ -59,8 +62,10 @@ BEGIN
   END IF;
   q := docpatterns._collection_query(rel, filter, sort, coalesce(projection, '{}'));
   RETURN QUERY EXECUTE pg_catalog.concat('SELECT ',
-      CASE WHEN projection IS NULL THEN q.doc ELSE pg_catalog.concat('@extschema@.bson_project(', q.doc, ', $4, $1)') END,
-      ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' OPERATOR(pg_catalog.||) q.ordering, ' OFFSET $5 LIMIT $6')
+      CASE WHEN projection IS NULL THEN q.doc ELSE
+        pg_catalog.concat('@extschema@.bson_project(', q.doc, ', $4, $1)') END,
+      ' FROM ', q.source, ' WHERE ', q.conditions, ' ORDER BY ' OPERATOR(pg_catalog.||) q.ordering,
+      ' OFFSET $5 LIMIT $6')
     USING filter, q.operands, sort, projection, skip, take;
 END
 $$;
@@ -75,7 +80,8 @@ DECLARE
   q pg_catalog.record := docpatterns._collection_query(rel, filter);
   result bigint;
 BEGIN
-  EXECUTE pg_catalog.concat('SELECT pg_catalog.count(*) FROM ', q.source, ' WHERE ', q.conditions) INTO result USING filter, q.operands;
+  EXECUTE pg_catalog.concat('SELECT pg_catalog.count(*) FROM ', q.source, ' WHERE ', q.conditions)
+    INTO result USING filter, q.operands;
   RETURN result;
 END
 $$;
@@ -92,7 +98,8 @@ BEGIN
     RAISE EXCEPTION 'field cannot be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   q := docpatterns._collection_query(rel, filter, field => field);
-  RETURN QUERY EXECUTE pg_catalog.concat('SELECT DISTINCT v FROM ', q.source, ', @extschema@.bson_values(', q.doc,
+  RETURN QUERY EXECUTE pg_catalog.concat('SELECT DISTINCT v FROM ', q.source,
+      ', @extschema@.bson_values(', q.doc,
       ', $3) AS v WHERE ', q.conditions, ' ORDER BY v') USING filter, q.operands, field;
 END
 $$;
@@ -102,10 +109,12 @@ COMMENT ON FUNCTION collection_distinct(regclass, text, bson) IS
 
 CREATE FUNCTION collection_update(rel regclass, filter bson, update bson_value,
   upsert boolean DEFAULT false, multi boolean DEFAULT false,
-    array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
+    array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint,
+    OUT upserted bson_value)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  q pg_catalog.record := docpatterns._collection_query(rel, filter, update => update, array_filters => array_filters, multi => multi);
+  q pg_catalog.record := docpatterns._collection_query(rel, filter, update => update,
+      array_filters => array_filters, multi => multi);
   updated pg_catalog.text := pg_catalog.concat('@extschema@.bson_update(', q.doc, ', $5, $1, $6)');
   row_table pg_catalog.oid;
   row_place pg_catalog.tid;
@@ -114,11 +123,14 @@ DECLARE
   new_docs @extschema@.bson[];
 BEGIN
   IF update IS NULL OR upsert IS NULL OR multi IS NULL THEN
-    RAISE EXCEPTION 'update, upsert and multi cannot be null' USING ERRCODE = 'null_value_not_allowed';
+    RAISE EXCEPTION 'update, upsert and multi cannot be null'
+      USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF NOT multi AND q.locate IS NULL THEN
     RAISE EXCEPTION 'cannot tell the rows of % apart', rel
-      USING ERRCODE = 'feature_not_supported', DETAIL = 'It does not show the primary key of one table.', HINT = 'With multi => true all that match are updated.';
+      USING ERRCODE = 'feature_not_supported',
+        DETAIL = 'It does not show the primary key of one table.',
+        HINT = 'With multi => true all that match are updated.';
   END IF;
   -- Again if somebody else changes a row of a view that was found, or inserts the document of an
   -- upsert, meanwhile.
@@ -126,7 +138,8 @@ BEGIN
     matched := 0;
     modified := 0;
     IF q.change IS NOT NULL THEN
-      EXECUTE q.change INTO matched, modified USING filter, q.operands, NULL, NULL, update, array_filters, CASE WHEN multi THEN NULL ELSE 1 END;
+      EXECUTE q.change INTO matched, modified USING filter, q.operands, NULL, NULL, update,
+        array_filters, CASE WHEN multi THEN NULL ELSE 1 END;
       EXIT WHEN matched OPERATOR(pg_catalog.>) 0;
     -- One row is found and locked by a statement of its own, so that the next one sees it as it was
     -- locked.
@@ -134,13 +147,16 @@ BEGIN
       EXECUTE pg_catalog.concat(q.locate, CASE WHEN q.locks THEN ' FOR NO KEY UPDATE OF t' END)
         INTO row_table, row_place, row_condition USING filter, q.operands;
       IF q.holds AND row_condition IS NOT NULL THEN
-        EXECUTE pg_catalog.concat('SELECT FROM ', q.source, ' WHERE ', row_condition, ' FOR NO KEY UPDATE OF t');
+        EXECUTE pg_catalog.concat('SELECT FROM ', q.source, ' WHERE ', row_condition,
+            ' FOR NO KEY UPDATE OF t');
       END IF;
     END IF;
     IF q.change IS NULL AND (multi OR row_place IS NOT NULL OR row_condition IS NOT NULL) THEN
       ticket := docpatterns._collection_ticket();
-      EXECUTE pg_catalog.concat('UPDATE ', q.source, ' SET ', q.doc_column, ' = ', updated, ' WHERE ', q.conditions, ' AND ',
-          CASE WHEN NOT multi THEN coalesce(q.located, row_condition) OPERATOR(pg_catalog.||) ' AND ' END,
+      EXECUTE pg_catalog.concat('UPDATE ', q.source, ' SET ', q.doc_column, ' = ', updated,
+          ' WHERE ', q.conditions, ' AND ',
+          CASE WHEN NOT multi THEN coalesce(q.located, row_condition) OPERATOR(pg_catalog.||)
+            ' AND ' END,
           'docpatterns._collection_changes(', q.doc, ', ', updated, ', $7)')
         USING filter, q.operands, row_table, row_place, update, array_filters, ticket;
       GET DIAGNOSTICS modified = ROW_COUNT;
@@ -153,7 +169,8 @@ BEGIN
     END IF;
     EXIT WHEN NOT upsert;
 
-    new_docs := ARRAY[@extschema@.bson_update(NULL::@extschema@.bson, update, filter, array_filters, true)];
+    new_docs := ARRAY[@extschema@.bson_update(NULL::@extschema@.bson, update, filter, array_filters,
+          true)];
     EXECUTE pg_catalog.concat(q.insertion,
         CASE WHEN q.locks AND attempt OPERATOR(pg_catalog.<) 3 THEN ' ON CONFLICT DO NOTHING' END,
         ' RETURNING coalesce(', q.id, ', ''null'')')
@@ -173,22 +190,26 @@ COMMENT ON FUNCTION collection_update(regclass, bson, bson_value, boolean, boole
 -- takes it.
 CREATE FUNCTION collection_update(rel regclass, filter bson, update bson,
   upsert boolean DEFAULT false, multi boolean DEFAULT false,
-    array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
+    array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint,
+    OUT upserted bson_value)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   SELECT u.matched, u.modified, u.upserted INTO matched, modified, upserted
-    FROM @extschema@.collection_update(rel, filter, docpatterns.bson_value_from(update), upsert, multi, array_filters) AS u;
+    FROM @extschema@.collection_update(rel, filter, docpatterns.bson_value_from(update), upsert,
+        multi, array_filters) AS u;
 END
 $$;
 COMMENT ON FUNCTION collection_update(regclass, bson, bson, boolean, boolean, bson_value) IS
   'The same for an update of type bson';
 CREATE FUNCTION collection_update(rel regclass, filter bson, update text,
   upsert boolean DEFAULT false, multi boolean DEFAULT false,
-    array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint, OUT upserted bson_value)
+    array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint,
+    OUT upserted bson_value)
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   SELECT u.matched, u.modified, u.upserted INTO matched, modified, upserted
-    FROM @extschema@.collection_update(rel, filter, @extschema@.bson_value_in(pg_catalog.textout(update)), upsert, multi, array_filters) AS u;
+    FROM @extschema@.collection_update(rel, filter,
+        @extschema@.bson_value_in(pg_catalog.textout(update)), upsert, multi, array_filters) AS u;
 END
 $$;
 COMMENT ON FUNCTION collection_update(regclass, bson, text, boolean, boolean, bson_value) IS
@@ -209,10 +230,14 @@ BEGIN
   END IF;
   IF NOT multi AND q.locate IS NULL THEN
     RAISE EXCEPTION 'cannot tell the rows of % apart', rel
-      USING ERRCODE = 'feature_not_supported', DETAIL = 'It does not show the primary key of one table.', HINT = 'With multi => true all that match are deleted.';
+      USING ERRCODE = 'feature_not_supported',
+        DETAIL = 'It does not show the primary key of one table.',
+        HINT = 'With multi => true all that match are deleted.';
   END IF;
   IF q.change IS NOT NULL THEN
-    EXECUTE q.change INTO deleted USING filter, q.operands, NULL, NULL, NULL::@extschema@.bson_value, NULL::@extschema@.bson_value, CASE WHEN multi THEN NULL ELSE 1 END;
+    EXECUTE q.change INTO deleted USING filter, q.operands, NULL, NULL,
+      NULL::@extschema@.bson_value, NULL::@extschema@.bson_value, CASE WHEN multi THEN NULL ELSE 1
+      END;
     RETURN deleted;
   END IF;
   -- A row can be locked before it is deleted only by those who may also update it.
@@ -224,10 +249,12 @@ BEGIN
       IF row_place IS NULL AND row_condition IS NULL THEN
         RETURN 0;
       ELSIF q.holds THEN
-        EXECUTE pg_catalog.concat('SELECT FROM ', q.source, ' WHERE ', row_condition, ' FOR UPDATE OF t');
+        EXECUTE pg_catalog.concat('SELECT FROM ', q.source, ' WHERE ', row_condition,
+            ' FOR UPDATE OF t');
       END IF;
     END IF;
-    EXECUTE pg_catalog.concat('DELETE FROM ', q.source, ' WHERE ', q.conditions, CASE WHEN NOT multi THEN ' AND ' OPERATOR(pg_catalog.||) coalesce(q.located, row_condition) END)
+    EXECUTE pg_catalog.concat('DELETE FROM ', q.source, ' WHERE ', q.conditions, CASE
+        WHEN NOT multi THEN ' AND ' OPERATOR(pg_catalog.||) coalesce(q.located, row_condition) END)
       USING filter, q.operands, row_table, row_place;
     GET DIAGNOSTICS deleted = ROW_COUNT;
     EXIT WHEN multi OR q.locks OR deleted OPERATOR(pg_catalog.>) 0;

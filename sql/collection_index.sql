@@ -15,7 +15,8 @@ COMMENT ON FUNCTION docpatterns._collection_index_path(text) IS
   'internal: a field as filters spell it, in the grammar of paths';
 
 CREATE FUNCTION collection_list_indexes(rel regclass)
-  RETURNS TABLE (name name, key bson, method name, is_unique boolean, is_primary boolean, partial_filter bson, is_valid boolean, size bigint, definition text)
+  RETURNS TABLE (name name, key bson, method name, is_unique boolean, is_primary boolean,
+      partial_filter bson, is_valid boolean, size bigint, definition text)
 LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 BEGIN
@@ -43,7 +44,8 @@ DECLARE
   e record;
   n int := 0;
 BEGIN
-  FOR e IN SELECT k.key, k.value, @extschema@.bson_typeof(k.value) AS typ FROM @extschema@.bson_each(key_document) AS k LOOP
+  FOR e IN SELECT k.key, k.value, @extschema@.bson_typeof(k.value) AS typ
+      FROM @extschema@.bson_each(key_document) AS k LOOP
     n := n + 1;
     IF n > current_setting('max_index_keys')::int THEN
       RAISE EXCEPTION 'index must not have more than % fields', current_setting('max_index_keys')
@@ -57,13 +59,16 @@ BEGIN
         RAISE EXCEPTION 'indexes of the kind "%" are not supported', kind
           USING ERRCODE = 'feature_not_supported',
                 HINT = CASE kind WHEN 'text'
-                  THEN 'PostgreSQL searches text with an index such as USING gin (to_tsvector(''english'', doc ->> ''title'')).'
-                  ELSE 'PostGIS indexes places: USING gist on a geometry that an expression makes of the document.' END;
+                  THEN 'PostgreSQL searches text with an index such as USING gin '
+                    '(to_tsvector(''english'', doc ->> ''title'')).'
+                  ELSE 'PostGIS indexes places: USING gist on a geometry that an expression makes '
+                    'of the document.' END;
       ELSIF kind <> 'hashed' THEN
         RAISE EXCEPTION 'unknown kind of index "%"', kind
           USING ERRCODE = 'invalid_parameter_value', HINT = 'A field is 1, -1 or "hashed".';
       END IF;
-    ELSIF e.typ IN ('int', 'long', 'double', 'decimal') AND (e.value)::numeric <> 0 AND (e.value)::numeric <> 'NaN' THEN
+    ELSIF e.typ IN ('int', 'long', 'double', 'decimal') AND (e.value)::numeric <> 0
+        AND (e.value)::numeric <> 'NaN' THEN
       kind := 'ordered';
       direction := sign((e.value)::numeric);
     ELSE
@@ -72,21 +77,25 @@ BEGIN
     END IF;
     IF field = '$**' OR field LIKE '%.$**' THEN
       IF kind = 'hashed' THEN
-        RAISE EXCEPTION 'an index of all fields cannot be hashed' USING ERRCODE = 'invalid_parameter_value';
+        RAISE EXCEPTION 'an index of all fields cannot be hashed'
+          USING ERRCODE = 'invalid_parameter_value';
       END IF;
       kind := 'wildcard';
       field := left(field, -4);
     END IF;
-    IF (field = '' AND (kind <> 'wildcard' OR e.key <> '$**')) OR field ~ '(^|[.])([.]|$)' AND field <> '' OR field ~ '(^|[.])[$]' THEN
+    IF (field = '' AND (kind <> 'wildcard' OR e.key <> '$**')) OR field ~ '(^|[.])([.]|$)'
+        AND field <> '' OR field ~ '(^|[.])[$]' THEN
       RAISE EXCEPTION 'cannot index the field %', quote_ident(e.key)
         USING ERRCODE = 'invalid_parameter_value',
-              HINT = 'Dots separate the parts of a field; none is empty or begins with a dollar sign, but for "$**" at the end.';
+              HINT = 'Dots separate the parts of a field; none is empty or begins with a dollar '
+              'sign, but for "$**" at the end.';
     END IF;
     path := CASE WHEN field <> '' THEN docpatterns._collection_index_path(field) END;
     RETURN NEXT;
   END LOOP;
   IF n = 0 THEN
-    RAISE EXCEPTION 'the key document is empty' USING ERRCODE = 'invalid_parameter_value', HINT = 'For example {"customer": 1, "date": -1}.';
+    RAISE EXCEPTION 'the key document is empty' USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'For example {"customer": 1, "date": -1}.';
   END IF;
 END
 $$;
@@ -101,18 +110,22 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   pages float8;
   leads text[] := ARRAY(SELECT DISTINCT array_to_string((string_to_array(f, '.'))[1:n], '.') AS l
-    FROM unnest(fields) AS f, generate_series(1, cardinality(string_to_array(f, '.'))) AS n ORDER BY l);
+    FROM unnest(fields) AS f, generate_series(1, cardinality(string_to_array(f, '.'))) AS n
+      ORDER BY l);
   found boolean[];
 BEGIN
   SELECT sum(pg_relation_size(p.relid)) / current_setting('block_size')::float8 INTO pages
     FROM (SELECT t.relid FROM pg_partition_tree(rel) AS t UNION SELECT rel) AS p (relid);
-  EXECUTE format('SELECT ARRAY[%s] FROM (SELECT %s AS d FROM %s TABLESAMPLE SYSTEM (%s) REPEATABLE (1)) AS s WHERE $1 IS NULL OR @extschema@.bson_match(d, $1)',
-      (SELECT string_agg(format('coalesce(bool_or(@extschema@.bson_typeof(d, %L) = ''array''), false)', docpatterns._collection_index_path(l)), ', ' ORDER BY n)
+  EXECUTE format('SELECT ARRAY[%s] FROM (SELECT %s AS d FROM %s TABLESAMPLE SYSTEM (%s) REPEATABLE '
+      '(1)) AS s WHERE $1 IS NULL OR @extschema@.bson_match(d, $1)',
+      (SELECT string_agg(format('coalesce(bool_or(@extschema@.bson_typeof(d, %L) = ''array''), '
+            'false)', docpatterns._collection_index_path(l)), ', ' ORDER BY n)
          FROM unnest(leads) WITH ORDINALITY AS u (l, n)),
       doc, rel, least(100, 1250000 / greatest(pages, 1)))
     INTO found USING partial_filter;
   RETURN ARRAY(SELECT f FROM unnest(fields) AS f WHERE EXISTS (
-    SELECT FROM unnest(leads, found) AS u (l, is_array) WHERE is_array AND starts_with(f || '.', l || '.')));
+    SELECT FROM unnest(leads, found) AS u (l, is_array) WHERE is_array
+      AND starts_with(f || '.', l || '.')));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._collection_index_arrays(regclass, text, text[], bson) IS
@@ -121,9 +134,12 @@ COMMENT ON FUNCTION docpatterns._collection_index_arrays(regclass, text, text[],
 
 -- The command that makes an index, as the caller would spell it; that of a partitioned table makes
 -- the indexes of its partitions.
-CREATE FUNCTION docpatterns._collection_index_definition(name name, rel regclass) RETURNS text LANGUAGE sql STABLE AS $$
-  SELECT pg_catalog.regexp_replace(pg_catalog.pg_get_indexdef(i.indexrelid), '^(CREATE (?:UNIQUE )?INDEX (?:"(?:[^"]|"")*"|[^ "]+) ON) ONLY ', E'\\1 ')
-    FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) i.indexrelid
+CREATE FUNCTION docpatterns._collection_index_definition(name name, rel regclass) RETURNS
+  text LANGUAGE sql STABLE AS $$
+  SELECT pg_catalog.regexp_replace(pg_catalog.pg_get_indexdef(i.indexrelid),
+      '^(CREATE (?:UNIQUE )?INDEX (?:"(?:[^"]|"")*"|[^ "]+) ON) ONLY ', E'\\1 ')
+    FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=)
+      i.indexrelid
    WHERE i.indrelid OPERATOR(pg_catalog.=) $2 AND c.relname OPERATOR(pg_catalog.=) $1
 $$;
 COMMENT ON FUNCTION docpatterns._collection_index_definition(name, regclass) IS
@@ -151,13 +167,15 @@ DECLARE
   field pg_catalog.record;
 BEGIN
   IF key_document IS NULL OR is_unique IS NULL THEN
-    RAISE EXCEPTION '% cannot be null', CASE WHEN key_document IS NULL THEN 'key document' ELSE 'is_unique' END
+    RAISE EXCEPTION '% cannot be null', CASE WHEN key_document IS NULL THEN 'key document' ELSE
+      'is_unique' END
       USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF name OPERATOR(pg_catalog.=) '' THEN
     RAISE EXCEPTION 'name of the index must not be empty' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT c.relkind INTO relkind FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=) rel;
+  SELECT c.relkind INTO relkind FROM pg_catalog.pg_class AS c
+    WHERE c.oid OPERATOR(pg_catalog.=) rel;
   IF relkind OPERATOR(pg_catalog.<>) ALL ('{r,p,m}'::pg_catalog."char"[]) THEN
     RAISE EXCEPTION 'cannot index %, which is no table', rel USING ERRCODE = 'wrong_object_type';
   END IF;
@@ -169,9 +187,11 @@ BEGIN
     FROM docpatterns._collection_index_fields(key_document) AS f;
 
   IF 'wildcard' OPERATOR(pg_catalog.=) ANY (kinds) THEN
-    IF 'ordered' OPERATOR(pg_catalog.=) ANY (kinds) OR 'hashed' OPERATOR(pg_catalog.=) ANY (kinds) THEN
+    IF 'ordered' OPERATOR(pg_catalog.=) ANY (kinds)
+        OR 'hashed' OPERATOR(pg_catalog.=) ANY (kinds) THEN
       RAISE EXCEPTION 'all fields ("$**") and single fields cannot be in one index'
-        USING ERRCODE = 'feature_not_supported', HINT = 'Make two indexes; PostgreSQL uses both for one query.';
+        USING ERRCODE = 'feature_not_supported',
+          HINT = 'Make two indexes; PostgreSQL uses both for one query.';
     END IF;
     method := 'gin';
   ELSIF 'hashed' OPERATOR(pg_catalog.=) ANY (kinds) THEN
@@ -181,7 +201,8 @@ BEGIN
     method := 'hash';
   END IF;
   IF is_unique AND method OPERATOR(pg_catalog.<>) 'btree' THEN
-    RAISE EXCEPTION 'an index of this kind cannot be unique' USING ERRCODE = 'feature_not_supported', HINT = 'Unique indexes are on fields with 1 or -1.';
+    RAISE EXCEPTION 'an index of this kind cannot be unique'
+      USING ERRCODE = 'feature_not_supported', HINT = 'Unique indexes are on fields with 1 or -1.';
   END IF;
 
   -- Arrays: their elements are found by a GIN index only.
@@ -199,57 +220,80 @@ BEGIN
 
   IF method OPERATOR(pg_catalog.=) 'gin' THEN
     -- it does not tell the elements of an array apart
-    wanted := ARRAY(SELECT pg_catalog.regexp_replace(w.field, '(^|[.])-?[0-9]+(?=[.]|$)', '', 'g') FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n) ORDER BY w.n);
-    wanted := ARRAY(SELECT pg_catalog.ltrim(w.field, '.') FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n) ORDER BY w.n);
+    wanted := ARRAY(SELECT pg_catalog.regexp_replace(w.field, '(^|[.])-?[0-9]+(?=[.]|$)', '', 'g')
+        FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n) ORDER BY w.n);
+    wanted := ARRAY(SELECT pg_catalog.ltrim(w.field, '.') FROM pg_catalog.unnest(wanted)
+        WITH ORDINALITY AS w (field, n) ORDER BY w.n);
     IF '' OPERATOR(pg_catalog.=) ANY (wanted) THEN
       columns := ARRAY[pg_catalog.concat(q.doc_column, ' @extschema@.bson_ops')];
       key := '{"$**": 1}';
     ELSE
       -- two fields of the documents of an array make a pair
       parent := pg_catalog.substring(wanted[1], '^(.*)[.][^.]+$');
-      IF pg_catalog.cardinality(arrays) OPERATOR(pg_catalog.=) 2 AND pg_catalog.cardinality(wanted) OPERATOR(pg_catalog.=) 2
+      IF pg_catalog.cardinality(arrays) OPERATOR(pg_catalog.=) 2
+        AND pg_catalog.cardinality(wanted) OPERATOR(pg_catalog.=) 2
          AND parent OPERATOR(pg_catalog.=) pg_catalog.substring(wanted[2], '^(.*)[.][^.]+$')
-         AND pg_catalog.cardinality(docpatterns._collection_index_arrays(rel, q.doc_column, ARRAY[parent], partial_filter)) OPERATOR(pg_catalog.>) 0 THEN
-        columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (pairs = %L)', q.doc_column, pg_catalog.format('%s(%s,%s)',
+         AND pg_catalog.cardinality(docpatterns._collection_index_arrays(rel, q.doc_column,
+               ARRAY[parent], partial_filter)) OPERATOR(pg_catalog.>) 0 THEN
+        columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (pairs = %L)', q.doc_column,
+              pg_catalog.format('%s(%s,%s)',
           docpatterns._collection_index_path(parent),
-          docpatterns._collection_index_path(pg_catalog.substr(wanted[1], pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2)),
-          docpatterns._collection_index_path(pg_catalog.substr(wanted[2], pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2))))];
+          docpatterns._collection_index_path(pg_catalog.substr(wanted[1],
+              pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2)),
+          docpatterns._collection_index_path(pg_catalog.substr(wanted[2],
+              pg_catalog.length(parent) OPERATOR(pg_catalog.+) 2))))];
       ELSE
         columns := ARRAY[pg_catalog.format('%s @extschema@.bson_ops (paths = %L)', q.doc_column,
-          (SELECT pg_catalog.string_agg(docpatterns._collection_index_path(w.field), ', ' ORDER BY w.n) FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n)))];
+          (SELECT pg_catalog.string_agg(docpatterns._collection_index_path(w.field), ', '
+              ORDER BY w.n) FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n)))];
         parent := NULL;
       END IF;
-      key := (SELECT @extschema@.bson_object_agg(w.field OPERATOR(pg_catalog.||) CASE WHEN parent IS NULL THEN '.$**' ELSE '' END, 1 ORDER BY w.n)
+      key := (SELECT @extschema@.bson_object_agg(w.field OPERATOR(pg_catalog.||) CASE
+            WHEN parent IS NULL THEN '.$**' ELSE '' END, 1 ORDER BY w.n)
                 FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n));
     END IF;
     IF pg_catalog.cardinality(arrays) OPERATOR(pg_catalog.>) 0 THEN
-      RAISE NOTICE 'documents have arrays at %, so the index is a GIN index', pg_catalog.array_to_string(arrays, ', ')
+      RAISE NOTICE 'documents have arrays at %, so the index is a GIN index',
+        pg_catalog.array_to_string(arrays, ', ')
         USING DETAIL = 'It finds documents by the elements of arrays, and does not order them.';
     END IF;
   ELSE
     -- the key of a collection is a column; what is missing comes first, as it does in MongoDB's
     -- order
-    id_column := CASE WHEN NOT pg_catalog.starts_with(q.id, pg_catalog.concat('t.', q.doc_column, ' ')) THEN pg_catalog.substr(q.id, 3) END;
+    id_column := CASE WHEN NOT pg_catalog.starts_with(q.id,
+        pg_catalog.concat('t.', q.doc_column, ' ')) THEN pg_catalog.substr(q.id, 3) END;
     FOR field IN SELECT * FROM docpatterns._collection_index_fields(key_document) LOOP
       columns := columns OPERATOR(pg_catalog.||) pg_catalog.concat(
         CASE WHEN field.field OPERATOR(pg_catalog.=) '_id' AND id_column IS NOT NULL
-          THEN pg_catalog.concat(id_column, CASE WHEN field.direction OPERATOR(pg_catalog.<) 0 THEN ' DESC' END)
-          ELSE pg_catalog.concat(pg_catalog.format('(%s OPERATOR(@extschema@.->) %L::pg_catalog.text)', q.doc_column, field.path),
-            CASE WHEN method OPERATOR(pg_catalog.=) 'hash' THEN '' WHEN field.direction OPERATOR(pg_catalog.>) 0 THEN ' NULLS FIRST' ELSE ' DESC NULLS LAST' END)
+          THEN pg_catalog.concat(id_column, CASE
+              WHEN field.direction OPERATOR(pg_catalog.<) 0 THEN ' DESC' END)
+          ELSE
+            pg_catalog.concat(pg_catalog.format('(%s OPERATOR(@extschema@.->) %L::pg_catalog.text)',
+                q.doc_column, field.path),
+            CASE WHEN method OPERATOR(pg_catalog.=) 'hash' THEN ''
+              WHEN field.direction OPERATOR(pg_catalog.>) 0 THEN ' NULLS FIRST' ELSE
+              ' DESC NULLS LAST' END)
           END);
     END LOOP;
-    key := (SELECT @extschema@.bson_object_agg(f.field, CASE WHEN method OPERATOR(pg_catalog.=) 'hash' THEN '"hashed"'::@extschema@.bson_value ELSE docpatterns.bson_value_from(f.direction) END)
+    key := (SELECT @extschema@.bson_object_agg(f.field, CASE
+          WHEN method OPERATOR(pg_catalog.=) 'hash' THEN '"hashed"'::@extschema@.bson_value
+          ELSE docpatterns.bson_value_from(f.direction) END)
               FROM docpatterns._collection_index_fields(key_document) AS f);
   END IF;
 
   -- The same index twice is one index, as it is for MongoDB; the primary key serves both
   -- directions.
   FOR existing IN SELECT l.* FROM @extschema@.collection_list_indexes(rel) AS l
-      WHERE l.is_valid AND (made IS NULL OR l.name OPERATOR(pg_catalog.=) made) AND l.method OPERATOR(pg_catalog.=) method
-        AND (l.is_primary AND partial_filter IS NULL AND key OPERATOR(@extschema@.=) ANY (ARRAY['{"_id": 1}', '{"_id": -1}']::@extschema@.bson[])
+      WHERE l.is_valid AND (made IS NULL OR l.name OPERATOR(pg_catalog.=) made)
+        AND l.method OPERATOR(pg_catalog.=) method
+        AND (l.is_primary AND partial_filter IS NULL
+            AND key OPERATOR(@extschema@.=) ANY
+            (ARRAY['{"_id": 1}', '{"_id": -1}']::@extschema@.bson[])
           OR l.key OPERATOR(@extschema@.=) key AND l.is_unique OPERATOR(pg_catalog.=) is_unique
-             AND coalesce(l.partial_filter OPERATOR(@extschema@.=) partial_filter, l.partial_filter IS NULL AND partial_filter IS NULL)) LIMIT 1 LOOP
-    RAISE NOTICE 'index "%" already exists, skipping', existing.name USING ERRCODE = 'duplicate_table';
+             AND coalesce(l.partial_filter OPERATOR(@extschema@.=) partial_filter,
+                   l.partial_filter IS NULL AND partial_filter IS NULL)) LIMIT 1 LOOP
+    RAISE NOTICE 'index "%" already exists, skipping', existing.name
+      USING ERRCODE = 'duplicate_table';
     RETURN docpatterns._collection_index_definition(existing.name, rel);
   END LOOP;
 
@@ -257,18 +301,24 @@ BEGIN
     SELECT c.relname INTO base FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=) rel;
     LOOP
       made := docpatterns._pattern_object_name(base,
-        coalesce(pg_catalog.substring(pg_catalog.regexp_replace(pg_catalog.array_to_string(wanted, '_'), '[^[:alnum:]]+', '_', 'g'), '^_*(.*[^_])_*$'), 'all'), pg_catalog.concat('idx', CASE WHEN n OPERATOR(pg_catalog.>) 0 THEN n END));
-      EXIT WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.relname OPERATOR(pg_catalog.=) made
-        AND c.relnamespace OPERATOR(pg_catalog.=) (SELECT r.relnamespace FROM pg_catalog.pg_class AS r WHERE r.oid OPERATOR(pg_catalog.=) rel));
+        coalesce(pg_catalog.substring(pg_catalog.regexp_replace(pg_catalog.array_to_string(wanted,
+              '_'), '[^[:alnum:]]+', '_', 'g'), '^_*(.*[^_])_*$'), 'all'),
+        pg_catalog.concat('idx', CASE WHEN n OPERATOR(pg_catalog.>) 0 THEN n END));
+      EXIT WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_class AS c
+          WHERE c.relname OPERATOR(pg_catalog.=) made
+        AND c.relnamespace OPERATOR(pg_catalog.=) (SELECT r.relnamespace
+            FROM pg_catalog.pg_class AS r WHERE r.oid OPERATOR(pg_catalog.=) rel));
       n := n OPERATOR(pg_catalog.+) 1;
     END LOOP;
   END IF;
-  EXECUTE pg_catalog.format('CREATE %sINDEX %I ON %s USING %s (%s)%s%s', CASE WHEN is_unique THEN 'UNIQUE ' END, made, rel, method,
+  EXECUTE pg_catalog.format('CREATE %sINDEX %I ON %s USING %s (%s)%s%s', CASE
+      WHEN is_unique THEN 'UNIQUE ' END, made, rel, method,
     pg_catalog.array_to_string(columns, ', '),
     -- MongoDB takes what is missing for a value
     CASE WHEN is_unique THEN ' NULLS NOT DISTINCT' END,
     CASE WHEN partial_filter IS NOT NULL
-      THEN pg_catalog.format(' WHERE %s OPERATOR(@extschema@.@@) %L::@extschema@.bson', q.doc_column, partial_filter) END);
+      THEN pg_catalog.format(' WHERE %s OPERATOR(@extschema@.@@) %L::@extschema@.bson',
+          q.doc_column, partial_filter) END);
   RETURN docpatterns._collection_index_definition(made, rel);
 END
 $$;
@@ -284,7 +334,8 @@ DECLARE
   found pg_catalog.name[];
 BEGIN
   IF rel IS NULL OR (key_document IS NULL AND name IS NULL) THEN
-    RAISE EXCEPTION '%', CASE WHEN rel IS NULL THEN 'relation cannot be null' ELSE 'a key document or a name is needed' END
+    RAISE EXCEPTION '%', CASE WHEN rel IS NULL THEN 'relation cannot be null' ELSE
+      'a key document or a name is needed' END
       USING ERRCODE = 'null_value_not_allowed';
   END IF;
   -- a field with arrays has a GIN index, which is listed as one of all that is below it
@@ -292,13 +343,17 @@ BEGIN
     WHERE (name IS NULL OR l.name OPERATOR(pg_catalog.=) name)
       AND (key_document IS NULL OR l.key OPERATOR(@extschema@.=) key_document
         OR ARRAY(SELECT @extschema@.bson_keys(l.key))
-          OPERATOR(pg_catalog.=) ARRAY(SELECT @extschema@.bson_keys(key_document) OPERATOR(pg_catalog.||) '.$**')));
+          OPERATOR(pg_catalog.=) ARRAY(SELECT @extschema@.bson_keys(key_document)
+              OPERATOR(pg_catalog.||) '.$**')));
   IF pg_catalog.cardinality(found) OPERATOR(pg_catalog.<>) 1 THEN
-    RAISE EXCEPTION 'table % has % such indexes', rel, CASE WHEN pg_catalog.cardinality(found) OPERATOR(pg_catalog.=) 0 THEN 'no' ELSE 'several' END
-      USING ERRCODE = CASE WHEN pg_catalog.cardinality(found) OPERATOR(pg_catalog.=) 0 THEN 'undefined_object' ELSE 'ambiguous_alias' END,
+    RAISE EXCEPTION 'table % has % such indexes', rel, CASE
+      WHEN pg_catalog.cardinality(found) OPERATOR(pg_catalog.=) 0 THEN 'no' ELSE 'several' END
+      USING ERRCODE = CASE WHEN pg_catalog.cardinality(found) OPERATOR(pg_catalog.=) 0 THEN
+        'undefined_object' ELSE 'ambiguous_alias' END,
             HINT = 'collection_list_indexes() shows its indexes; one can be meant by its name.';
   END IF;
-  EXECUTE pg_catalog.format('DROP INDEX %s.%I', (SELECT c.relnamespace::pg_catalog.regnamespace FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=) rel), found[1]);
+  EXECUTE pg_catalog.format('DROP INDEX %s.%I', (SELECT c.relnamespace::pg_catalog.regnamespace
+        FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=) rel), found[1]);
   RETURN found[1];
 END
 $$;

@@ -40,7 +40,8 @@ BEGIN
   -- What ANALYZE knows of fields (stats) serves all that a bson_value is compared with.
   FOR p IN
     SELECT * FROM (VALUES
-      ('bson_value', 'bson_value', 'bson_value_%s', true, '@extschema@', 'docpatterns.bson_value_', 'docpatterns.bson_value_'),
+      ('bson_value', 'bson_value', 'bson_value_%s', true, '@extschema@', 'docpatterns.bson_value_',
+          'docpatterns.bson_value_'),
       ('bson', 'bson', 'bson_%s', true, '@extschema@', 'scalar', ''),
       ('objectid', 'objectid', 'objectid_%s', true, 'docpatterns', 'scalar', ''))
       AS v (l, r, f, own, home, stats, eq_stats)
@@ -60,11 +61,13 @@ BEGIN
     LOOP
       f := pg_catalog.format(p.f, o.name);
       IF p.own AND p.l OPERATOR(pg_catalog.=) 'bson_value' THEN
-        EXECUTE pg_catalog.format(define, 'docpatterns', pg_catalog.concat(f, '_support'), 'internal',
+        EXECUTE pg_catalog.format(define, 'docpatterns', pg_catalog.concat(f, '_support'),
+            'internal',
           'internal', '');
       END IF;
       EXECUTE pg_catalog.format(define, 'docpatterns', f, pg_catalog.concat(p.l, ', ', p.r), 'bool',
-        CASE WHEN NOT p.own THEN pg_catalog.format('SUPPORT docpatterns.bson_value_%s_support', o.name) END);
+        CASE WHEN NOT p.own THEN pg_catalog.format('SUPPORT docpatterns.bson_value_%s_support',
+            o.name) END);
       EXECUTE pg_catalog.format('CREATE OPERATOR %1$s (LEFTARG = %2$s, RIGHTARG = %3$s,
           FUNCTION = docpatterns.%4$s, COMMUTATOR = %5$s, NEGATOR = %6$s,
           RESTRICT = %7$s%8$ssel, JOIN = %9$s%8$sjoinsel %10$s)',
@@ -79,7 +82,8 @@ BEGIN
     EXECUTE pg_catalog.format(define, p.home, pg_catalog.format(p.f, 'hash'), p.l, 'int4', '');
     EXECUTE pg_catalog.format(define, p.home, pg_catalog.format(p.f, 'hash_extended'),
       pg_catalog.concat(p.l, ', int8'), 'int8', '');
-    EXECUTE pg_catalog.format(define, 'docpatterns', pg_catalog.format(p.f, 'sortsupport'), 'internal',
+    EXECUTE pg_catalog.format(define, 'docpatterns', pg_catalog.format(p.f, 'sortsupport'),
+        'internal',
       'void', '');
     EXECUTE pg_catalog.format('CREATE OPERATOR CLASS %1$s_ops DEFAULT FOR TYPE %1$s USING btree AS
       OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
@@ -92,12 +96,16 @@ BEGIN
     SELECT * FROM (VALUES
       ('int2', 'int2eq', 'btint2cmp'), ('int4', 'int4eq', 'btint4cmp'),
       ('int8', 'int8eq', 'btint8cmp'), ('float4', 'float4eq', 'docpatterns.float4_bson_cmp'),
-      ('float8', 'float8eq', 'docpatterns.float8_bson_cmp'), ('numeric', 'numeric_eq', 'docpatterns.numeric_bson_cmp'),
-      ('text', 'docpatterns.text_bson_eq', 'bttext_pattern_cmp'), ('boolean', 'booleq', 'btboolcmp'),
+      ('float8', 'float8eq', 'docpatterns.float8_bson_cmp'),
+      ('numeric', 'numeric_eq', 'docpatterns.numeric_bson_cmp'),
+      ('text', 'docpatterns.text_bson_eq', 'bttext_pattern_cmp'),
+      ('boolean', 'booleq', 'btboolcmp'),
       ('date', 'date_eq', 'date_cmp'), ('timestamptz', 'timestamptz_eq', 'timestamptz_cmp'),
-      ('uuid', 'uuid_eq', 'uuid_cmp'), ('objectid', 'docpatterns.objectid_eq', 'docpatterns.objectid_cmp')) AS v (t, eq, cmp)
+      ('uuid', 'uuid_eq', 'uuid_cmp'),
+        ('objectid', 'docpatterns.objectid_eq', 'docpatterns.objectid_cmp')) AS v (t, eq, cmp)
   LOOP
-    EXECUTE pg_catalog.format(define, 'docpatterns', pg_catalog.concat(p.t, '_bson_hash'), p.t, 'int4', '');
+    EXECUTE pg_catalog.format(define, 'docpatterns', pg_catalog.concat(p.t, '_bson_hash'), p.t,
+        'int4', '');
     EXECUTE pg_catalog.format(define, 'docpatterns', pg_catalog.concat(p.t, '_bson_hash_extended'),
       pg_catalog.concat(p.t, ', int8'), 'int8', '');
     EXECUTE pg_catalog.format('CREATE OPERATOR =#= (LEFTARG = %1$s, RIGHTARG = %1$s,
@@ -141,16 +149,20 @@ DECLARE
     "<>": "not equal to", ">=": "greater than or equal to", ">": "greater than", "=#=": "the same value in BSON"}';
 BEGIN
   FOR o IN
-    SELECT p.oprname, pg_catalog.format_type(p.oprleft, NULL) AS l, pg_catalog.format_type(p.oprright, NULL) AS r,
+    SELECT p.oprname, pg_catalog.format_type(p.oprleft, NULL) AS l,
+      pg_catalog.format_type(p.oprright, NULL) AS r,
            p.oprcode::pg_catalog.oid::pg_catalog.regprocedure AS function, f.pronamespace
-    FROM pg_catalog.pg_operator p JOIN pg_catalog.pg_proc f ON f.oid OPERATOR(pg_catalog.=) p.oprcode
+    FROM pg_catalog.pg_operator p JOIN pg_catalog.pg_proc f ON f.oid OPERATOR(pg_catalog.=)
+      p.oprcode
     WHERE p.oprnamespace OPERATOR(pg_catalog.=) '@extschema@'::pg_catalog.regnamespace
       AND ('@extschema@.bson_value'::pg_catalog.regtype IN (p.oprleft, p.oprright)
-           OR p.oprleft IN ('@extschema@.bson'::pg_catalog.regtype, '@extschema@.objectid'::pg_catalog.regtype)
+           OR p.oprleft IN ('@extschema@.bson'::pg_catalog.regtype,
+               '@extschema@.objectid'::pg_catalog.regtype)
            OR p.oprname OPERATOR(pg_catalog.=) '=#=')
       AND meaning OPERATOR(pg_catalog.?) p.oprname::pg_catalog.text
   LOOP
-    EXECUTE pg_catalog.format('COMMENT ON OPERATOR @extschema@.%s (%s, %s) IS %L', o.oprname, o.l, o.r,
+    EXECUTE pg_catalog.format('COMMENT ON OPERATOR @extschema@.%s (%s, %s) IS %L', o.oprname, o.l,
+        o.r,
       meaning OPERATOR(pg_catalog.->>) o.oprname::pg_catalog.text);
     IF o.pronamespace OPERATOR(pg_catalog.<>) 'pg_catalog'::pg_catalog.regnamespace THEN
       EXECUTE pg_catalog.format('COMMENT ON FUNCTION %s IS %L', o.function,

@@ -16,10 +16,12 @@ COMMENT ON FUNCTION bson_contained(bson_value, bson_value) IS
   'Whether the right operand contains the left one';
 
 CREATE OPERATOR @> (LEFTARG = bson, RIGHTARG = bson, FUNCTION = bson_contains,
-  COMMUTATOR = OPERATOR(@extschema@.<@), RESTRICT = docpatterns.bson_containsel, JOIN = matchingjoinsel);
+  COMMUTATOR = OPERATOR(@extschema@.<@), RESTRICT = docpatterns.bson_containsel,
+  JOIN = matchingjoinsel);
 COMMENT ON OPERATOR @> (bson, bson) IS 'the left document contains the right one';
 CREATE OPERATOR <@ (LEFTARG = bson, RIGHTARG = bson, FUNCTION = bson_contained,
-  COMMUTATOR = OPERATOR(@extschema@.@>), RESTRICT = docpatterns.bson_containsel, JOIN = matchingjoinsel);
+  COMMUTATOR = OPERATOR(@extschema@.@>), RESTRICT = docpatterns.bson_containsel,
+  JOIN = matchingjoinsel);
 COMMENT ON OPERATOR <@ (bson, bson) IS 'the right document contains the left one';
 CREATE OPERATOR @> (LEFTARG = bson_value, RIGHTARG = bson_value, FUNCTION = bson_contains,
   COMMUTATOR = OPERATOR(@extschema@.<@), RESTRICT = matchingsel, JOIN = matchingjoinsel);

@@ -14,7 +14,8 @@ CREATE FUNCTION docpatterns.bson_distinct_final(internal) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_distinct_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 CREATE AGGREGATE bson_distinct_agg("any") (
-  SFUNC = docpatterns.bson_distinct_step, STYPE = internal, SSPACE = 2100, FINALFUNC = docpatterns.bson_distinct_final,
+  SFUNC = docpatterns.bson_distinct_step, STYPE = internal, SSPACE = 2100,
+  FINALFUNC = docpatterns.bson_distinct_final,
   COMBINEFUNC = docpatterns.bson_distinct_combine, SERIALFUNC = docpatterns.bson_distinct_serialize,
   DESERIALFUNC = docpatterns.bson_distinct_deserialize, PARALLEL = SAFE
 );
@@ -22,7 +23,8 @@ COMMENT ON AGGREGATE bson_distinct_agg("any") IS
   'A sketch of the distinct values; without rows an empty one';
 
 CREATE AGGREGATE bson_distinct_merge_agg(bson_value) (
-  SFUNC = docpatterns.bson_distinct_merge_step, STYPE = internal, SSPACE = 2100, FINALFUNC = docpatterns.bson_distinct_final,
+  SFUNC = docpatterns.bson_distinct_merge_step, STYPE = internal, SSPACE = 2100,
+  FINALFUNC = docpatterns.bson_distinct_final,
   COMBINEFUNC = docpatterns.bson_distinct_combine, SERIALFUNC = docpatterns.bson_distinct_serialize,
   DESERIALFUNC = docpatterns.bson_distinct_deserialize, PARALLEL = SAFE
 );

@@ -43,7 +43,8 @@ CREATE FUNCTION docpatterns.bson_concat(bson_value, bson_value) RETURNS bson_val
 COMMENT ON FUNCTION docpatterns.bson_concat(bson_value, bson_value) IS
   'of two documents, the fields of both; otherwise an array of the elements of both, a value that '
   'is no array being one element';
-CREATE OPERATOR || (LEFTARG = bson_value, RIGHTARG = bson_value, FUNCTION = docpatterns.bson_concat);
+CREATE OPERATOR || (LEFTARG = bson_value, RIGHTARG = bson_value,
+    FUNCTION = docpatterns.bson_concat);
 COMMENT ON OPERATOR || (bson_value, bson_value) IS
   'the fields of two documents, or an array of the elements of both';
 

@@ -4,7 +4,8 @@
 CREATE FUNCTION graph_lookup(rel regclass, start "any", connect_from text, connect_to text,
   max_depth int DEFAULT NULL,
     restrict bson DEFAULT NULL, depth_field text DEFAULT NULL,
-    OUT node bson_value, OUT depth int, OUT path bson_value[], OUT key bson_value, OUT doc bson) RETURNS SETOF record
+    OUT node bson_value, OUT depth int, OUT path bson_value[], OUT key bson_value, OUT doc bson)
+    RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_graph_lookup' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 1000;
 COMMENT ON FUNCTION graph_lookup(regclass, "any", text, text, int, bson, text) IS
   'Documents reached from start, breadth first and each once, as $graphLookup finds them: those '
@@ -18,7 +19,8 @@ CREATE FUNCTION graph_shortest_path(rel regclass, start "any", target "any", con
   connect_to text, max_depth int DEFAULT NULL,
     restrict bson DEFAULT NULL,
     OUT step int, OUT node bson_value, OUT key bson_value, OUT doc bson) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_graph_shortest_path' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
+  AS 'MODULE_PATHNAME', 'dp_graph_shortest_path' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000
+    ROWS 10;
 COMMENT ON FUNCTION graph_shortest_path(regclass, "any", "any", text, text, int, bson) IS
   'One of the shortest paths from start to target: a row for each value, with the document that '
   'leads on from there. At the target the document is the one that has the value at connect_to, '

@@ -41,7 +41,8 @@ CREATE FUNCTION docpatterns.bson_gin_compare_partial(bytea, bytea, int2, interna
 COMMENT ON FUNCTION docpatterns.bson_gin_compare_partial(bytea, bytea, int2, internal) IS
   'for GIN: whether a key is in the range that is looked up';
 
-CREATE OPERATOR @@~ (LEFTARG = bson, RIGHTARG = bson, FUNCTION = bson_match, RESTRICT = docpatterns.bson_matchsel, JOIN = matchingjoinsel);
+CREATE OPERATOR @@~ (LEFTARG = bson, RIGHTARG = bson, FUNCTION = bson_match,
+    RESTRICT = docpatterns.bson_matchsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR @@~ (bson, bson) IS
   'what the planner makes of @@ for an index: the document may match, as far as the index can '
   'tell; not for queries';
@@ -54,9 +55,11 @@ CREATE OPERATOR CLASS bson_ops DEFAULT FOR TYPE bson USING gin AS
   OPERATOR 5 ?& (bson, text[]),
   FUNCTION 1 docpatterns.bson_gin_compare(bytea, bytea),
   FUNCTION 2 docpatterns.bson_gin_extract_value(bson, internal),
-  FUNCTION 3 docpatterns.bson_gin_extract_query(internal, internal, int2, internal, internal, internal, internal),
+  FUNCTION 3 docpatterns.bson_gin_extract_query(internal, internal, int2, internal, internal,
+    internal, internal),
   FUNCTION 5 docpatterns.bson_gin_compare_partial(bytea, bytea, int2, internal),
-  FUNCTION 6 docpatterns.bson_gin_consistent(internal, int2, internal, int4, internal, internal, internal),
+  FUNCTION 6 docpatterns.bson_gin_consistent(internal, int2, internal, int4, internal, internal,
+    internal),
   FUNCTION 7 docpatterns.bson_gin_options(internal),
   STORAGE bytea;
 COMMENT ON OPERATOR FAMILY bson_ops USING gin IS 'documents: @@ (by @@~), @>, ?, ?| and ?&';
@@ -66,7 +69,8 @@ COMMENT ON OPERATOR CLASS bson_ops USING gin IS
 
 CREATE FUNCTION bson_index_conditions(index regclass, filter bson,
   OUT condition bson, OUT lookup text, OUT looked_up bson) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_bson_index_conditions' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10 ROWS 5;
+  AS 'MODULE_PATHNAME', 'dp_bson_index_conditions' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10
+    ROWS 5;
 COMMENT ON FUNCTION bson_index_conditions(regclass, bson) IS
   'How a GIN index of bson_ops looks up a filter: a row for each field, with the lookup (key, '
   'range, pair, path: all keys of a path or type; nothing: no document can match; NULL: not at '

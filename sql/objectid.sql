@@ -30,11 +30,13 @@ CREATE FUNCTION docpatterns.objectid_smaller(objectid, objectid) RETURNS objecti
 CREATE FUNCTION docpatterns.objectid_larger(objectid, objectid) RETURNS objectid
   AS 'MODULE_PATHNAME', 'dp_objectid_larger' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE AGGREGATE min(objectid) (
-  SFUNC = docpatterns.objectid_smaller, STYPE = objectid, COMBINEFUNC = docpatterns.objectid_smaller, SORTOP = <, PARALLEL = SAFE
+  SFUNC = docpatterns.objectid_smaller, STYPE = objectid,
+  COMBINEFUNC = docpatterns.objectid_smaller, SORTOP = <, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE min(objectid) IS 'The least id, the oldest to the second; an index answers it';
 CREATE AGGREGATE max(objectid) (
-  SFUNC = docpatterns.objectid_larger, STYPE = objectid, COMBINEFUNC = docpatterns.objectid_larger, SORTOP = >, PARALLEL = SAFE
+  SFUNC = docpatterns.objectid_larger, STYPE = objectid, COMBINEFUNC = docpatterns.objectid_larger,
+  SORTOP = >, PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE max(objectid) IS
   'The greatest id, the newest to the second; an index answers it';

@@ -6,14 +6,16 @@
 CREATE TYPE pattern_declaration AS (rel regclass, pattern text, name text, options bson);
 COMMENT ON TYPE pattern_declaration IS 'a row of pattern_list()';
 
-CREATE TYPE pattern_violation AS (rel regclass, pattern text, name text, key bson_value, what text, expected text, found text);
+CREATE TYPE pattern_violation AS (rel regclass, pattern text, name text, key bson_value, what text,
+    expected text, found text);
 COMMENT ON TYPE pattern_violation IS
   'a row of pattern_check(): what is wrong with the document of a key';
 
 -- Bookkeeping -------------------------------------------------------------------------------------------------------------
 
 -- Not dumped: a role that dumps its own tables has no rights on it.
-CREATE TABLE docpatterns.notes (rel regclass NOT NULL, pattern text NOT NULL, name text NOT NULL, value @extschema@.bson_value NOT NULL, held regclass NOT NULL,
+CREATE TABLE docpatterns.notes (rel regclass NOT NULL, pattern text NOT NULL, name text NOT NULL,
+    value @extschema@.bson_value NOT NULL, held regclass NOT NULL,
   failed boolean NOT NULL);
 -- Notes come and go: what is dead is passed over in the index until the table is vacuumed.
 CREATE INDEX notes_held ON docpatterns.notes (held) WITH (deduplicate_items = off);
@@ -32,8 +34,11 @@ COMMENT ON FUNCTION docpatterns._pattern_declarations(regclass) IS
   'declarations read back from pg_trigger, of one table or, with NULL, of all';
 
 CREATE FUNCTION pattern_list(rel regclass DEFAULT NULL) RETURNS SETOF pattern_declaration
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET docpatterns.max_document_size = '1073740799' AS $$
-  SELECT d.rel, d.pattern, d.name, @extschema@.bson_unset(d.options, 'pair', 'second_pair', 'gone_pair', 'group_at', 'time_at', 'name')
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+  SET docpatterns.max_document_size = '1073740799' AS $$
+  SELECT d.rel, d.pattern, d.name,
+    @extschema@.bson_unset(d.options, 'pair', 'second_pair', 'gone_pair', 'group_at', 'time_at',
+      'name')
   FROM docpatterns._pattern_declarations(pattern_list.rel) AS d
   ORDER BY d.rel::text, d.pattern, d.name
 $$;
@@ -92,8 +97,10 @@ DECLARE
   n int := 0;
 BEGIN
   WHILE result <> concat_ws('_', first, second, label)
-        AND (to_regclass(format('%I.%I', schema_name, result)) IS NOT NULL OR to_regtype(format('%I.%I', schema_name, result)) IS NOT NULL
-             OR EXISTS (SELECT FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace WHERE s.nspname = schema_name AND p.proname = result)) LOOP
+        AND (to_regclass(format('%I.%I', schema_name, result)) IS NOT NULL
+            OR to_regtype(format('%I.%I', schema_name, result)) IS NOT NULL
+             OR EXISTS (SELECT FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace
+                   WHERE s.nspname = schema_name AND p.proname = result)) LOOP
     n := n + 1;
     result := docpatterns._pattern_object_name(first, second, concat(label, n));
   END LOOP;
@@ -106,7 +113,8 @@ COMMENT ON FUNCTION docpatterns._pattern_relation_name(text, text, text, text) I
 
 CREATE FUNCTION docpatterns._pattern_pairs(options bson) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT array_remove(ARRAY(SELECT @extschema@.bson_get_text($1, o) FROM unnest('{pair,second_pair,gone_pair}'::text[]) o), NULL)
+  SELECT array_remove(ARRAY(SELECT @extschema@.bson_get_text($1, o)
+        FROM unnest('{pair,second_pair,gone_pair}'::text[]) o), NULL)
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_pairs(bson) IS
   'the pairs in the options of a declaration, by which it finds its other tables';
@@ -145,8 +153,10 @@ COMMENT ON FUNCTION docpatterns._pattern_require_key(regclass) IS
 
 -- What a pattern needs of the table that it is declared on.
 CREATE FUNCTION docpatterns._pattern_table(rel regclass, doc_column text,
-                               OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT doc text,
-                               OUT keys text[], OUT key_types text[], OUT key_ops text[], OUT key_list text, OUT key_value text)
+                               OUT base text, OUT schema_name text, OUT table_name text,
+                               OUT owner oid, OUT doc text,
+                               OUT keys text[], OUT key_types text[], OUT key_ops text[],
+                               OUT key_list text, OUT key_value text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   kind "char";
@@ -169,20 +179,26 @@ BEGIN
     RAISE EXCEPTION '% is not a table', base USING ERRCODE = 'wrong_object_type';
   END IF;
   IF kind = 'r' AND EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = rel) THEN
-    RAISE EXCEPTION 'other tables inherit from table %', base USING ERRCODE = 'feature_not_supported', DETAIL = 'Patterns know of partitions, but not of other inheritance.';
+    RAISE EXCEPTION 'other tables inherit from table %', base
+      USING ERRCODE = 'feature_not_supported',
+      DETAIL = 'Patterns know of partitions, but not of other inheritance.';
   END IF;
 
   IF docpatterns._pattern_emptied_on_commit(rel) THEN
-    RAISE EXCEPTION 'table % is emptied by each commit', base USING ERRCODE = 'feature_not_supported',
-      DETAIL = 'ON COMMIT DELETE ROWS fires no triggers, and what patterns keep beside the table would stay.';
+    RAISE EXCEPTION 'table % is emptied by each commit', base
+      USING ERRCODE = 'feature_not_supported',
+      DETAIL = 'ON COMMIT DELETE ROWS fires no triggers, and what patterns keep beside the table '
+      'would stay.';
   END IF;
 
   SELECT array_agg(a.attname::text ORDER BY a.attnum) INTO docs
     FROM pg_attribute a
-    WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid = '@extschema@.bson'::regtype
+    WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped
+      AND a.atttypid = '@extschema@.bson'::regtype
       AND (doc_column IS NULL OR a.attname = doc_column);
   IF docs IS NULL THEN
-    RAISE EXCEPTION 'table % has no column% of type bson', base, CASE WHEN doc_column IS NULL THEN '' ELSE format(' %I', doc_column) END
+    RAISE EXCEPTION 'table % has no column% of type bson', base, CASE WHEN doc_column IS NULL THEN
+      '' ELSE format(' %I', doc_column) END
       USING ERRCODE = 'undefined_column';
   ELSIF cardinality(docs) > 1 THEN
     RAISE EXCEPTION 'table % has more than one column of type bson', base
@@ -191,11 +207,14 @@ BEGIN
   doc := docs[1];
 
   SELECT array_agg(a.attname::text ORDER BY k.n), array_agg(format_type(a.atttypid, a.atttypmod) ||
-           CASE WHEN a.attcollation <> 0 AND a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END ORDER BY k.n),
+           CASE WHEN a.attcollation <> 0 AND a.attcollation <> t.typcollation THEN
+             ' COLLATE ' || a.attcollation::regcollation ELSE '' END ORDER BY k.n),
          array_agg((SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname)
-                    FROM pg_opclass oc JOIN pg_amop ao ON ao.amopfamily = oc.opcfamily AND ao.amoplefttype = oc.opcintype
+                    FROM pg_opclass oc JOIN pg_amop ao ON ao.amopfamily = oc.opcfamily
+                      AND ao.amoplefttype = oc.opcintype
                            AND ao.amoprighttype = oc.opcintype AND ao.amopstrategy = 3
-                      JOIN pg_operator o ON o.oid = ao.amopopr JOIN pg_namespace n ON n.oid = o.oprnamespace
+                      JOIN pg_operator o ON o.oid = ao.amopopr
+                        JOIN pg_namespace n ON n.oid = o.oprnamespace
                     WHERE oc.oid = (i.indclass::oid[])[k.n - 1]) ORDER BY k.n),
          string_agg(quote_ident(a.attname), ', ' ORDER BY k.n)
     INTO keys, key_types, key_ops, key_list
@@ -205,10 +224,12 @@ BEGIN
     WHERE i.indrelid = rel AND i.indisprimary AND i.indimmediate AND k.n <= i.indnkeyatts;
   IF keys IS NULL THEN
     RAISE EXCEPTION 'table % has no primary key', base
-      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'Patterns find rows by it, and it must not be deferrable.';
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+        DETAIL = 'Patterns find rows by it, and it must not be deferrable.';
   END IF;
   PERFORM docpatterns._pattern_require_key(rel);
-  key_value := format(CASE WHEN cardinality(keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
+  key_value := format(CASE WHEN cardinality(keys) = 1 THEN '@extschema@.to_bson(%s)'
+      ELSE '@extschema@.bson_array(%s)' END, key_list);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_table(regclass, text) IS
@@ -218,7 +239,8 @@ COMMENT ON FUNCTION docpatterns._pattern_table(regclass, text) IS
 -- A declaration names its document column, but the column may have been renamed since.
 CREATE FUNCTION docpatterns._pattern_doc_column(rel regclass, declared text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = $1 AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped
+  SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = $1 AND a.attname = $2
+    AND a.attnum > 0 AND NOT a.attisdropped
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_doc_column(regclass, text) IS
   'the column if the table still has it, else NULL: then the only one of type bson is meant';
@@ -236,7 +258,8 @@ COMMENT ON FUNCTION docpatterns._pattern_paths_overlap(text, text) IS
 -- A name that may hold dots and the like, as a path.
 CREATE FUNCTION docpatterns._pattern_name_path(name text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN $1 ~ '^[A-Za-z_][A-Za-z0-9_]*$' THEN $1 ELSE format('"%s"', replace($1, '"', '""')) END
+  SELECT CASE WHEN $1 ~ '^[A-Za-z_][A-Za-z0-9_]*$' THEN $1 ELSE
+    format('"%s"', replace($1, '"', '""')) END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_name_path(text) IS
   'a name as a path, with quotes where it needs them';
@@ -249,7 +272,8 @@ DECLARE
   result text := docpatterns._pattern_object_name(stem, name, label);
   n int := 0;
 BEGIN
-  WHILE EXISTS (SELECT FROM pg_trigger t WHERE t.tgname = result AND t.tgrelid IN (SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel)) LOOP
+  WHILE EXISTS (SELECT FROM pg_trigger t WHERE t.tgname = result
+        AND t.tgrelid IN (SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel)) LOOP
     n := n + 1;
     result := docpatterns._pattern_object_name(stem, name, concat(label, n));
   END LOOP;
@@ -266,9 +290,11 @@ CREATE FUNCTION docpatterns._pattern_own_trigger(rel regclass, place int, patter
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(
     (SELECT t.tgname::text FROM pg_trigger t
-     WHERE t.tgrelid = $1 AND t.tgtype = $6 AND t.tgfoid = format('docpatterns.%I()', $3 || '_trigger')::regprocedure
+     WHERE t.tgrelid = $1 AND t.tgtype = $6
+       AND t.tgfoid = format('docpatterns.%I()', $3 || '_trigger')::regprocedure
        AND (t.tgargs = docpatterns._pattern_arguments('of', $4)
-            OR t.oid = (SELECT d.trigger_oid FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = $3 AND d.name = $4))),
+            OR t.oid = (SELECT d.trigger_oid FROM docpatterns._pattern_declarations($1) d
+                WHERE d.pattern = $3 AND d.name = $4))),
     docpatterns._pattern_trigger_name($1, format('zz_docpatterns_%s_%s', $2, $3), $4, $5))
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_own_trigger(regclass, int, text, text, text, int) IS
@@ -284,7 +310,8 @@ DECLARE
   part regclass;
 BEGIN
   FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.%I(%L, %L)',
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
+        'docpatterns.%I(%L, %L)',
                    trigger_name, event, part, pattern || '_trigger', 'of', name);
   END LOOP;
 END
@@ -304,15 +331,19 @@ BEGIN
     RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   SELECT count(*), min(d.pattern), min(d.name) INTO n, pattern, name
-    FROM docpatterns._pattern_declarations(target) d WHERE target_name IS NULL OR d.name = target_name;
+    FROM docpatterns._pattern_declarations(target) d WHERE target_name IS NULL
+      OR d.name = target_name;
   IF n = 0 THEN
-    RAISE EXCEPTION 'table % has no pattern%', target, CASE WHEN target_name IS NOT NULL THEN format(' named "%s"', target_name) ELSE '' END
+    RAISE EXCEPTION 'table % has no pattern%', target, CASE WHEN target_name IS NOT NULL THEN
+      format(' named "%s"', target_name) ELSE '' END
       USING ERRCODE = 'undefined_object';
   ELSIF n > 1 THEN
-    RAISE EXCEPTION 'table % has more than one pattern%', target, CASE WHEN target_name IS NOT NULL THEN format(' named "%s"', target_name) ELSE '' END
+    RAISE EXCEPTION 'table % has more than one pattern%', target, CASE
+      WHEN target_name IS NOT NULL THEN format(' named "%s"', target_name) ELSE '' END
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
   END IF;
-  SELECT d.options INTO options FROM docpatterns._pattern_declarations(target) d WHERE d.pattern = _pattern_find.pattern AND d.name = _pattern_find.name;
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(target) d
+    WHERE d.pattern = _pattern_find.pattern AND d.name = _pattern_find.name;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_find(regclass, text) IS
@@ -330,10 +361,13 @@ COMMENT ON FUNCTION docpatterns._pattern_check_one(regclass, text, text) IS
 CREATE FUNCTION docpatterns._pattern_disabled_triggers(rel regclass, label text, name text)
   RETURNS TABLE (trigger_name name, on_table regclass, state text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT g.tgname, g.tgrelid, CASE g.tgenabled WHEN 'D' THEN 'disabled' ELSE 'enabled on replicas only' END
-  FROM (SELECT p.relid::oid AS relid FROM pg_partition_tree($1) p UNION SELECT $1) AS r JOIN pg_trigger g ON g.tgrelid = r.relid
+  SELECT g.tgname, g.tgrelid, CASE g.tgenabled WHEN 'D' THEN 'disabled' ELSE
+    'enabled on replicas only' END
+  FROM (SELECT p.relid::oid AS relid FROM pg_partition_tree($1) p UNION SELECT $1) AS r
+    JOIN pg_trigger g ON g.tgrelid = r.relid
   WHERE g.tgenabled IN ('D', 'R')
-    AND (g.tgname IN (SELECT unnest(a.triggers) FROM docpatterns._pattern_anchors($1) a WHERE a.label = $2) OR g.tgargs = docpatterns._pattern_arguments('side', $2, $3))
+    AND (g.tgname IN (SELECT unnest(a.triggers) FROM docpatterns._pattern_anchors($1) a
+          WHERE a.label = $2) OR g.tgargs = docpatterns._pattern_arguments('side', $2, $3))
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_disabled_triggers(regclass, text, text) IS
   'triggers of a declaration that do not fire, on one of its tables and the partitions of that';
@@ -346,35 +380,46 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT d.options, docpatterns._pattern_pairs(d.options) AS pairs
     FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = $2 AND d.name = $3
   ), tables AS (
-    SELECT $1 AS tab, $3 AS label UNION ALL SELECT s.tab, p FROM declared d CROSS JOIN unnest(d.pairs) p CROSS JOIN docpatterns._pattern_side(p, $1) s (tab) WHERE s.tab IS NOT NULL
+    SELECT $1 AS tab, $3 AS label UNION ALL SELECT s.tab, p FROM declared d
+      CROSS JOIN unnest(d.pairs) p CROSS JOIN docpatterns._pattern_side(p, $1) s (tab)
+      WHERE s.tab IS NOT NULL
   ), anchors AS (
-    SELECT t.tab, a.* FROM tables t CROSS JOIN LATERAL docpatterns._pattern_anchors(t.tab) a WHERE a.label = t.label
+    SELECT t.tab, a.* FROM tables t CROSS JOIN LATERAL docpatterns._pattern_anchors(t.tab) a
+      WHERE a.label = t.label
   ), primary_keys AS (
     SELECT i.indrelid AS tab, array_agg(a.attname::text ORDER BY k.n) AS keys
-    FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n) JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-    WHERE i.indisprimary AND k.n <= i.indnkeyatts AND i.indrelid IN (SELECT t.tab FROM tables t) GROUP BY i.indrelid
+    FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n)
+      JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+    WHERE i.indisprimary AND k.n <= i.indnkeyatts AND i.indrelid IN (SELECT t.tab FROM tables t)
+      GROUP BY i.indrelid
   )
   SELECT $1, $2, $3, NULL::@extschema@.bson_value, v.what, v.expected, v.found
   FROM (
-    SELECT 'primary key' AS what, a.keys::text AS expected, format('%s of %s', k.keys, a.tab) AS found
+    SELECT 'primary key' AS what, a.keys::text AS expected,
+      format('%s of %s', k.keys, a.tab) AS found
       FROM anchors a JOIN primary_keys k ON k.tab = a.tab WHERE k.keys <> a.keys AND a.keys <> '{}'
     UNION ALL
     SELECT 'trigger', format('%s on %s', e.expected, a.tab), 'missing'
       FROM anchors a CROSS JOIN unnest(a.triggers) AS e (expected)
       WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = a.tab AND g.tgname = e.expected)
     UNION ALL
-    SELECT 'trigger', format('%s on %s', g.trigger_name, g.on_table), g.state FROM tables t CROSS JOIN LATERAL docpatterns._pattern_disabled_triggers(t.tab, t.label, $3) g
+    SELECT 'trigger', format('%s on %s', g.trigger_name, g.on_table), g.state FROM tables t
+      CROSS JOIN LATERAL docpatterns._pattern_disabled_triggers(t.tab, t.label, $3) g
     UNION ALL
     SELECT 'trigger', format('the anchor on %s', $1), 'missing'
       WHERE $2 NOT IN ('kv', 'bucket') AND NOT EXISTS (SELECT FROM anchors a WHERE a.label = $3)
     UNION ALL
-    SELECT 'persistence', format('%s is logged, as %s is', t.tab, $1), 'it is not, and a crash would empty it'
-      FROM tables t JOIN pg_class c ON c.oid = t.tab JOIN pg_class m ON m.oid = $1 WHERE c.relpersistence = 'u' AND m.relpersistence = 'p' AND m.relkind <> 'f'
+    SELECT 'persistence', format('%s is logged, as %s is', t.tab, $1),
+      'it is not, and a crash would empty it'
+      FROM tables t JOIN pg_class c ON c.oid = t.tab JOIN pg_class m ON m.oid = $1
+        WHERE c.relpersistence = 'u' AND m.relpersistence = 'p' AND m.relkind <> 'f'
     UNION ALL
-    SELECT 'owner of ' || q.object, (SELECT c.relowner::regrole::text FROM pg_class c WHERE c.oid = $1), q.owner::text FROM docpatterns._pattern_taken($1, $2, $3) q
+    SELECT 'owner of ' || q.object, (SELECT c.relowner::regrole::text FROM pg_class c
+        WHERE c.oid = $1), q.owner::text FROM docpatterns._pattern_taken($1, $2, $3) q
     UNION ALL
     SELECT 'inheritance', format('no table inherits from %s', t.tab), i.inhrelid::regclass::text
-      FROM tables t JOIN pg_class c ON c.oid = t.tab JOIN pg_inherits i ON i.inhparent = t.tab WHERE c.relkind = 'r'
+      FROM tables t JOIN pg_class c ON c.oid = t.tab JOIN pg_inherits i ON i.inhparent = t.tab
+        WHERE c.relkind = 'r'
   ) AS v
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_check_declaration(regclass, text, text) IS
@@ -409,9 +454,11 @@ BEGIN
     ORDER BY q.rel::text, q.pattern, q.name
   LOOP
     BEGIN
-      damage := ARRAY(SELECT c FROM docpatterns._pattern_check_declaration(d.rel, d.pattern, d.name) c);
+      damage := ARRAY(SELECT c FROM docpatterns._pattern_check_declaration(d.rel, d.pattern, d.name)
+          c);
       -- by another key the rows of other documents would be compared
-      IF NOT EXISTS (SELECT FROM unnest(damage) c WHERE c.what IN ('primary key', 'inheritance')) THEN
+      IF NOT EXISTS (SELECT FROM unnest(damage) c
+            WHERE c.what IN ('primary key', 'inheritance')) THEN
         RETURN QUERY SELECT c.* FROM docpatterns._pattern_check_one(d.rel, d.pattern, d.name) c;
       END IF;
       RETURN QUERY SELECT c.* FROM unnest(damage) c;
@@ -420,7 +467,8 @@ BEGIN
       IF pattern_check.rel IS NOT NULL OR SQLSTATE ~ '^(40|53|57)' THEN
         RAISE;
       END IF;
-      RETURN QUERY SELECT d.rel, d.pattern, d.name, NULL::@extschema@.bson_value, 'declaration'::text, 'can be checked'::text, SQLERRM;
+      RETURN QUERY SELECT d.rel, d.pattern, d.name, NULL::@extschema@.bson_value,
+        'declaration'::text, 'can be checked'::text, SQLERRM;
     END;
   END LOOP;
 END
@@ -447,14 +495,17 @@ BEGIN
     SELECT q.trigger_name, q.on_table
     FROM (SELECT rel AS tab, name AS label UNION ALL SELECT docpatterns._pattern_side(p, rel), p
           FROM unnest(docpatterns._pattern_pairs(options)) p) t
-      CROSS JOIN LATERAL docpatterns._pattern_disabled_triggers(t.tab, t.label, name) q WHERE t.tab IS NOT NULL
+      CROSS JOIN LATERAL docpatterns._pattern_disabled_triggers(t.tab, t.label, name) q
+        WHERE t.tab IS NOT NULL
   LOOP
     EXECUTE format('ALTER TABLE %s ENABLE TRIGGER %I', g.on_table, g.trigger_name);
   END LOOP;
   IF docpatterns._pattern_hook(pattern, 'create_triggers', 'regclass, @extschema@.bson') IS NOT NULL
      AND EXISTS (SELECT FROM docpatterns._pattern_anchors(rel) a CROSS JOIN unnest(a.triggers) e
-                 WHERE a.label = name AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = rel AND t.tgname = e)) THEN
-    EXECUTE format('SELECT docpatterns.%I($1, $2)', '_' || pattern || '_create_triggers') USING rel, options;
+                 WHERE a.label = name AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = rel
+                       AND t.tgname = e)) THEN
+    EXECUTE format('SELECT docpatterns.%I($1, $2)', '_' || pattern || '_create_triggers')
+      USING rel, options;
   END IF;
 END
 $$;
@@ -478,11 +529,14 @@ BEGIN
     IF accept_loss IS NOT TRUE THEN
       PERFORM docpatterns._pattern_require_kept(pattern_repair.rel, d.pattern, d.name);
     END IF;
-    FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(pattern_repair.rel, d.pattern, d.name) AS k (key record) LOOP
-      done := done + docpatterns._pattern_settle(pattern_repair.rel, d.name, r.key, accept_loss IS NOT TRUE)::int;
+    FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(pattern_repair.rel, d.pattern,
+          d.name) AS k (key record) LOOP
+      done := done + docpatterns._pattern_settle(pattern_repair.rel, d.name, r.key,
+          accept_loss IS NOT TRUE)::int;
     END LOOP;
     IF docpatterns._pattern_hook(d.pattern, 'build_end', 'regclass, text') IS NOT NULL THEN
-      done := done + docpatterns._pattern_call('build_end', pattern_repair.rel, d.pattern, d.name, NULL)::bigint;
+      done := done + docpatterns._pattern_call('build_end', pattern_repair.rel, d.pattern, d.name,
+          NULL)::bigint;
     END IF;
     PERFORM docpatterns._pattern_note_built(pattern_repair.rel, d.name, accept_loss IS TRUE);
     -- what is wrong apart from that may be such a value, too
@@ -490,10 +544,13 @@ BEGIN
       RETURN done;
     END IF;
   END IF;
-  IF accept_loss AND docpatterns._pattern_hook(d.pattern, 'accept_loss', 'regclass, text') IS NOT NULL THEN
-    done := docpatterns._pattern_call('accept_loss', pattern_repair.rel, d.pattern, d.name, NULL)::bigint;
+  IF accept_loss AND docpatterns._pattern_hook(d.pattern, 'accept_loss',
+        'regclass, text') IS NOT NULL THEN
+    done := docpatterns._pattern_call('accept_loss', pattern_repair.rel, d.pattern, d.name,
+        NULL)::bigint;
   END IF;
-  RETURN done + docpatterns._pattern_call('repair', pattern_repair.rel, d.pattern, d.name, CASE WHEN accept_loss THEN '{accept_loss: true}'::@extschema@.bson END)::bigint;
+  RETURN done + docpatterns._pattern_call('repair', pattern_repair.rel, d.pattern, d.name, CASE
+      WHEN accept_loss THEN '{accept_loss: true}'::@extschema@.bson END)::bigint;
 END
 $$;
 COMMENT ON FUNCTION pattern_repair(regclass, text, boolean) IS
@@ -515,7 +572,8 @@ BEGIN
   PERFORM docpatterns._pattern_require_owner(pattern_alter.rel);
   SELECT f.* INTO d FROM docpatterns._pattern_find(pattern_alter.rel, pattern_alter.name) f;
   IF @extschema@.bson_exists(d.options, 'held') THEN
-    RAISE EXCEPTION 'the rows that table % had before the pattern was declared are not adopted yet', pattern_alter.rel
+    RAISE EXCEPTION 'the rows that table % had before the pattern was declared are not adopted yet',
+      pattern_alter.rel
       USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'CALL pattern_build() first.';
   END IF;
   PERFORM docpatterns._pattern_call('alter', pattern_alter.rel, d.pattern, d.name,
@@ -531,7 +589,8 @@ COMMENT ON FUNCTION pattern_alter(regclass, text, bson) IS
 CREATE FUNCTION pattern_disable(rel regclass, name text DEFAULT NULL,
   keep_data boolean DEFAULT false) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_call('disable', $1, d.pattern, d.name, @extschema@.bson_build('keep_data', $3))::bigint
+  SELECT docpatterns._pattern_call('disable', $1, d.pattern, d.name,
+      @extschema@.bson_build('keep_data', $3))::bigint
   FROM docpatterns._pattern_find($1, $2) d
 $$;
 COMMENT ON FUNCTION pattern_disable(regclass, text, boolean) IS
@@ -548,7 +607,8 @@ COMMENT ON FUNCTION docpatterns._pattern_settle(regclass, text, record, boolean)
 
 CREATE FUNCTION docpatterns._pattern_pending_keys(rel regclass, pattern text, name text)
   RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_pattern_pending_keys' LANGUAGE C STABLE STRICT SET search_path = pg_catalog, pg_temp;
+  AS 'MODULE_PATHNAME', 'dp_pattern_pending_keys' LANGUAGE C STABLE STRICT
+    SET search_path = pg_catalog, pg_temp;
 COMMENT ON FUNCTION docpatterns._pattern_pending_keys(regclass, text, text) IS
   'keys (key record) of rows that may not be in line with a declaration, read as the owner of the '
   'table; error 42501 unless the caller owns it';
@@ -577,14 +637,17 @@ BEGIN
     -- a change feed begins with the next change
     NULL;
   ELSIF batch IS NULL THEN
-    FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record) LOOP
+    FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k
+        (key pg_catalog.record) LOOP
       PERFORM docpatterns._pattern_settle(rel, d.name, r.key, discard IS NOT TRUE);
       done := done OPERATOR(pg_catalog.+) 1;
     END LOOP;
   ELSE
-    SELECT pg_catalog.count(*) INTO total FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record);
+    SELECT pg_catalog.count(*) INTO total
+      FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record);
     -- the first COMMIT makes the loop's cursor keep its rows, so each key is visited once
-    FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record) LOOP
+    FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k
+        (key pg_catalog.record) LOOP
       PERFORM docpatterns._pattern_settle(rel, d.name, r.key, discard IS NOT TRUE);
       done := done OPERATOR(pg_catalog.+) 1;
       IF done OPERATOR(pg_catalog.%) batch OPERATOR(pg_catalog.=) 0 THEN
@@ -598,7 +661,8 @@ BEGIN
   END IF;
   -- what no row of the table leads to
   IF docpatterns._pattern_hook(d.pattern, 'build_end', 'regclass, text') IS NOT NULL THEN
-    done := done OPERATOR(pg_catalog.+) docpatterns._pattern_call('build_end', rel, d.pattern, d.name, NULL)::bigint;
+    done := done OPERATOR(pg_catalog.+) docpatterns._pattern_call('build_end', rel, d.pattern,
+        d.name, NULL)::bigint;
     IF batch IS NOT NULL THEN
       COMMIT;
     END IF;
@@ -632,7 +696,9 @@ DECLARE
   done bigint := 0;
   step bigint := 4096;
 BEGIN
-  FOR leaf IN SELECT l.oid::regclass FROM (SELECT pt.relid FROM pg_partition_tree(rel) pt WHERE pt.isleaf UNION SELECT rel) AS r JOIN pg_class l ON l.oid = r.relid
+  FOR leaf IN SELECT l.oid::regclass
+    FROM (SELECT pt.relid FROM pg_partition_tree(rel) pt WHERE pt.isleaf UNION SELECT rel) AS r
+    JOIN pg_class l ON l.oid = r.relid
               WHERE l.relkind = 'r' ORDER BY l.oid LOOP
     pages := pg_relation_size(leaf) / current_setting('block_size')::bigint;
     page := 0;
@@ -641,7 +707,8 @@ BEGIN
     END IF;
     WHILE page < pages LOOP
       BEGIN
-        EXECUTE format('UPDATE %s AS b SET %I = %s WHERE b.ctid >= %L::tid AND b.ctid < %L::tid AND (%s)', leaf, doc_name, expression,
+        EXECUTE format('UPDATE %s AS b SET %I = %s WHERE b.ctid >= %L::tid AND b.ctid < %L::tid '
+            'AND (%s)', leaf, doc_name, expression,
                        format('(%s,0)', page), format('(%s,0)', page + step), condition);
         GET DIAGNOSTICS n = ROW_COUNT;
       EXCEPTION WHEN program_limit_exceeded THEN
@@ -651,7 +718,8 @@ BEGIN
       done := done + n;
       page := page + step;
       IF pages > step THEN
-        RAISE NOTICE 'pattern "%" of table %: % of % pages, % documents written', name, leaf, least(page, pages), pages, done;
+        RAISE NOTICE 'pattern "%" of table %: % of % pages, % documents written', name, leaf,
+          least(page, pages), pages, done;
       END IF;
     END LOOP;
   END LOOP;
@@ -671,18 +739,23 @@ DECLARE
   too_large text[] := '{}';
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_name) p;
-  FOR r IN EXECUTE format('SELECT %s AS key, b.%I AS doc FROM %s AS b ORDER BY %s', t.key_value, doc_name, t.base, t.key_list) LOOP
+  FOR r IN EXECUTE format('SELECT %s AS key, b.%I AS doc FROM %s AS b ORDER BY %s', t.key_value,
+        doc_name, t.base, t.key_list) LOOP
     BEGIN
-      EXECUTE format('SELECT %s FROM (SELECT $1 AS %I) AS b WHERE (%s)', expression, doc_name, condition) USING r.doc;
+      EXECUTE format('SELECT %s FROM (SELECT $1 AS %I) AS b WHERE (%s)', expression, doc_name,
+          condition) USING r.doc;
     EXCEPTION WHEN program_limit_exceeded THEN
       too_large := too_large || left(r.key::text, 100);
     END;
   END LOOP;
   IF cardinality(too_large) > 0 THEN
-    RAISE EXCEPTION 'pattern "%" of table %: % documents would be too large', name, t.base, cardinality(too_large)
+    RAISE EXCEPTION 'pattern "%" of table %: % documents would be too large', name, t.base,
+      cardinality(too_large)
       USING ERRCODE = 'program_limit_exceeded',
-            DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
-            HINT = 'Raise docpatterns.max_document_size; pattern_disable() leaves the data where they are with keep_data => true.';
+            DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE
+            WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
+            HINT = 'Raise docpatterns.max_document_size; pattern_disable() leaves the data where '
+            'they are with keep_data => true.';
   END IF;
 END
 $$;
@@ -739,16 +812,21 @@ BEGIN
   END IF;
   view_name := docpatterns._pattern_relation_name(t.schema_name, t.table_name, NULL, 'whole');
   qualified := format('%I.%I', t.schema_name, view_name);
-  EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base', qualified,
+  EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base',
+      qualified,
     (SELECT string_agg(CASE WHEN a.attname = t.doc
-                         THEN format('@extschema@.pattern_whole(base.%1$I, %2$L::regclass, %3$s) AS %1$I', a.attname, t.base,
+                         THEN format('@extschema@.pattern_whole(base.%1$I, %2$L::regclass, %3$s) '
+                             'AS %1$I', a.attname, t.base,
                                 CASE WHEN cardinality(t.keys) = 1 THEN format('base.%I', t.keys[1])
-                                     ELSE (SELECT format('ROW(%s)', string_agg(format('base.%I', k), ', ')) FROM unnest(t.keys) k) END)
+                                     ELSE (SELECT format('ROW(%s)',
+                                           string_agg(format('base.%I', k), ', '))
+                                         FROM unnest(t.keys) k) END)
                          ELSE format('base.%I', a.attname) END, ', ' ORDER BY a.attnum)
      FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped), t.base);
   EXECUTE format('CREATE TRIGGER zz_docpatterns_whole INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
                  'FOR EACH ROW EXECUTE FUNCTION docpatterns.pattern_whole_trigger()', qualified);
-  EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, 'documents of ' || t.base || ' with everything that patterns have split off');
+  EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, 'documents of ' || t.base
+      || ' with everything that patterns have split off');
   -- whoever may do something with the table may do it with the view
   PERFORM docpatterns._pattern_copy_grants(rel, qualified::regclass);
   EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
@@ -763,10 +841,13 @@ DECLARE
   g record;
 BEGIN
   FOR g IN
-    SELECT a.privilege_type, CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END AS grantee, a.is_grantable
-    FROM aclexplode(acl) a WHERE a.grantee <> owner AND a.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
+    SELECT a.privilege_type, CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text
+      END AS grantee, a.is_grantable
+    FROM aclexplode(acl) a WHERE a.grantee <> owner
+      AND a.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
   LOOP
-    EXECUTE format('GRANT %s ON %s TO %s%s', g.privilege_type, target, g.grantee, CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END);
+    EXECUTE format('GRANT %s ON %s TO %s%s', g.privilege_type, target, g.grantee, CASE
+        WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END);
   END LOOP;
 END
 $$;
@@ -787,9 +868,12 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   FROM pg_depend d
     JOIN pg_rewrite r ON r.oid = d.objid
     JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = 'docpatterns.pattern_whole_trigger'::regproc
-  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-    AND 'security_invoker=true' = ANY (v.reloptions) AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
+    JOIN pg_trigger t ON t.tgrelid = v.oid
+      AND t.tgfoid = 'docpatterns.pattern_whole_trigger'::regproc
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass
+    AND d.refobjid = $1
+    AND 'security_invoker=true' = ANY (v.reloptions)
+      AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_whole_view(regclass, oid) IS
@@ -802,7 +886,9 @@ DECLARE
   view_rel regclass;
 BEGIN
   IF NOT EXISTS (SELECT FROM docpatterns._pattern_declarations($1) d
-                 WHERE d.pattern IN ('outlier', 'subset_fields', 'preallocated', 'payload') OR d.pattern = 'approximation' AND @extschema@.bson_exists(d.options, 'slots')) THEN
+                 WHERE d.pattern IN ('outlier', 'subset_fields', 'preallocated', 'payload')
+                     OR d.pattern = 'approximation'
+                     AND @extschema@.bson_exists(d.options, 'slots')) THEN
     view_rel := docpatterns._pattern_whole_view($1);
     IF view_rel IS NOT NULL THEN
       EXECUTE format('DROP VIEW %s', view_rel);
@@ -823,21 +909,30 @@ DECLARE
   t record;
 BEGIN
   FOR t IN
-    SELECT DISTINCT p.relid::regclass AS rel, g.tgname, g.tgtype::int AS kind, g.tgfoid::regproc AS function, g.tgoldtable, g.tgnewtable,
-           CASE WHEN g.tgnargs = 3 THEN overlay(g.tgargs PLACING 'part'::bytea FROM 1 FOR 4) ELSE g.tgargs END AS arguments
-    FROM pg_partition_ancestors(part) a JOIN pg_trigger g ON g.tgrelid = a.relid JOIN pg_proc f ON f.oid = g.tgfoid
+    SELECT DISTINCT p.relid::regclass AS rel, g.tgname, g.tgtype::int AS kind,
+      g.tgfoid::regproc AS function, g.tgoldtable, g.tgnewtable,
+           CASE WHEN g.tgnargs = 3 THEN overlay(g.tgargs PLACING 'part'::bytea FROM 1 FOR 4) ELSE
+             g.tgargs END AS arguments
+    FROM pg_partition_ancestors(part) a JOIN pg_trigger g ON g.tgrelid = a.relid
+      JOIN pg_proc f ON f.oid = g.tgfoid
       CROSS JOIN pg_partition_tree(part) p
     WHERE a.relid <> part AND starts_with(g.tgname, 'zz_docpatterns_') AND g.tgtype::int & 1 = 0
-      AND (g.tgnargs = 2 OR g.tgnargs = 3 AND substring(g.tgargs FROM 1 FOR 5) = docpatterns._pattern_arguments('side'))
+      AND (g.tgnargs = 2 OR g.tgnargs = 3
+          AND substring(g.tgargs FROM 1 FOR 5) = docpatterns._pattern_arguments('side'))
       AND f.pronamespace = 'docpatterns'::regnamespace
   LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I %s %s ON %s %s FOR EACH STATEMENT EXECUTE FUNCTION %s(%s)', t.tgname,
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I %s %s ON %s %s FOR EACH STATEMENT EXECUTE '
+        'FUNCTION %s(%s)', t.tgname,
                    CASE WHEN t.kind & 2 <> 0 THEN 'BEFORE' ELSE 'AFTER' END,
-                   concat_ws(' OR ', CASE WHEN t.kind & 4 <> 0 THEN 'INSERT' END, CASE WHEN t.kind & 8 <> 0 THEN 'DELETE' END,
-                                     CASE WHEN t.kind & 16 <> 0 THEN 'UPDATE' END, CASE WHEN t.kind & 32 <> 0 THEN 'TRUNCATE' END),
+                   concat_ws(' OR ', CASE WHEN t.kind & 4 <> 0 THEN 'INSERT' END, CASE
+                     WHEN t.kind & 8 <> 0 THEN 'DELETE' END,
+                                     CASE WHEN t.kind & 16 <> 0 THEN 'UPDATE' END, CASE
+                                       WHEN t.kind & 32 <> 0 THEN 'TRUNCATE' END),
                    t.rel,
                    CASE WHEN coalesce(t.tgoldtable, t.tgnewtable) IS NOT NULL
-                        THEN concat_ws(' ', 'REFERENCING', 'OLD TABLE AS ' || quote_ident(t.tgoldtable), 'NEW TABLE AS ' || quote_ident(t.tgnewtable)) ELSE '' END,
+                        THEN concat_ws(' ', 'REFERENCING',
+                            'OLD TABLE AS ' || quote_ident(t.tgoldtable),
+                            'NEW TABLE AS ' || quote_ident(t.tgnewtable)) ELSE '' END,
                    t.function, docpatterns._pattern_trigger_arguments(t.arguments));
   END LOOP;
 END
@@ -854,7 +949,8 @@ DECLARE
 BEGIN
   WHILE length(rest) > 0 LOOP
     z := position(decode('00', 'hex') IN rest);
-    result := concat_ws(', ', result, quote_literal(convert_from(substring(rest FROM 1 FOR z - 1), 'UTF8')));
+    result := concat_ws(', ', result,
+        quote_literal(convert_from(substring(rest FROM 1 FOR z - 1), 'UTF8')));
     rest := substring(rest FROM z + 1);
   END LOOP;
   RETURN result;
@@ -872,12 +968,15 @@ DECLARE
 BEGIN
   FOR t IN
     SELECT p.relid::regclass AS rel, g.tgname
-    FROM (SELECT q.relid FROM pg_partition_tree(part) q UNION SELECT part) p JOIN pg_trigger g ON g.tgrelid = p.relid JOIN pg_proc f ON f.oid = g.tgfoid
+    FROM (SELECT q.relid FROM pg_partition_tree(part) q UNION SELECT part) p
+      JOIN pg_trigger g ON g.tgrelid = p.relid JOIN pg_proc f ON f.oid = g.tgfoid
     WHERE starts_with(g.tgname, 'zz_docpatterns_') AND g.tgtype::int & 1 = 0 AND g.tgparentid = 0
       AND f.pronamespace = 'docpatterns'::regnamespace
-      AND (g.tgnargs = 3 AND substring(g.tgargs FROM 1 FOR 5) = docpatterns._pattern_arguments('part')
+      AND (g.tgnargs = 3 AND substring(g.tgargs
+            FROM 1 FOR 5) = docpatterns._pattern_arguments('part')
            OR g.tgnargs = 2 AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(p.relid) d
-                                            WHERE g.tgargs = docpatterns._pattern_arguments('of', d.name)))
+                                            WHERE g.tgargs = docpatterns._pattern_arguments('of',
+                                                d.name)))
   LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, t.rel);
   END LOOP;
@@ -900,7 +999,9 @@ COMMENT ON FUNCTION docpatterns._pattern_created() IS
   'completes the triggers of new partitions, and lets what a pattern keeps follow its table to a '
   'new owner';
 
-CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end WHEN TAG IN ('CREATE TRIGGER', 'CREATE TABLE', 'CREATE TABLE AS', 'CREATE FOREIGN TABLE', 'ALTER TABLE', 'ALTER FOREIGN TABLE', 'ALTER SCHEMA')
+CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end
+  WHEN TAG IN ('CREATE TRIGGER', 'CREATE TABLE', 'CREATE TABLE AS', 'CREATE FOREIGN TABLE',
+    'ALTER TABLE', 'ALTER FOREIGN TABLE', 'ALTER SCHEMA')
   EXECUTE FUNCTION docpatterns._pattern_created();
 COMMENT ON EVENT TRIGGER docpatterns_created IS
   'makes tables that belong together depend on each other, also after a restore, and keeps them '

@@ -24,7 +24,8 @@ CREATE FUNCTION docpatterns._pattern_read_mark(definition text, OUT pattern text
   OUT part text)
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT m[1], left(q.words, m[2]::int), substr(q.words, m[2]::int + 1)
-  FROM regexp_match($1, '_pattern_made[(]''([a-z_]+) ([0-9]{1,6}) ((?:[^'']|'''')*)''::text[)]') AS m
+  FROM regexp_match($1, '_pattern_made[(]''([a-z_]+) ([0-9]{1,6}) ((?:[^'']|'''')*)''::text[)]') AS
+    m
     CROSS JOIN LATERAL (SELECT replace(m[3], '''''', '''') AS words) AS q
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_read_mark(text) IS
@@ -34,14 +35,20 @@ COMMENT ON FUNCTION docpatterns._pattern_read_mark(text) IS
 -- nothing of it.
 CREATE FUNCTION docpatterns._pattern_views(rel regclass, pattern text, name text,
   owner oid DEFAULT NULL, OUT view regclass, OUT part text) RETURNS SETOF record
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET quote_all_identifiers = off AS $$
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+  SET quote_all_identifiers = off AS $$
   SELECT DISTINCT v.oid::regclass, m.part
-  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-    CROSS JOIN LATERAL docpatterns._pattern_read_mark(CASE WHEN pg_table_is_visible(v.oid) IS NOT NULL THEN pg_get_viewdef(v.oid) END) AS m
-  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-    AND EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
+  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class
+    AND v.relkind = 'v'
+    CROSS JOIN LATERAL docpatterns._pattern_read_mark(CASE
+        WHEN pg_table_is_visible(v.oid) IS NOT NULL THEN pg_get_viewdef(v.oid) END) AS m
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass
+    AND d.refobjid = $1
+    AND EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid
+        AND f.refclassid = 'pg_proc'::regclass
                   AND f.refobjid = 'docpatterns._pattern_made(text)'::regprocedure)
-    AND v.relowner = coalesce($4, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)) AND m.pattern = $2 AND m.name = $3
+    AND v.relowner = coalesce($4, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
+      AND m.pattern = $2 AND m.name = $3
   ORDER BY 1
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_views(regclass, text, text, oid) IS
@@ -50,9 +57,11 @@ COMMENT ON FUNCTION docpatterns._pattern_views(regclass, text, text, oid) IS
 
 CREATE FUNCTION docpatterns._pattern_indexes(rel regclass, OUT index regclass, OUT pattern text,
   OUT name text, OUT part text) RETURNS SETOF record
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET quote_all_identifiers = off AS $$
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+  SET quote_all_identifiers = off AS $$
   SELECT i.indexrelid::regclass, m.pattern, m.name, m.part
-  FROM pg_index i CROSS JOIN LATERAL docpatterns._pattern_read_mark(pg_get_expr(i.indpred, i.indrelid)) AS m
+  FROM pg_index i CROSS JOIN LATERAL docpatterns._pattern_read_mark(pg_get_expr(i.indpred,
+        i.indrelid)) AS m
   WHERE i.indrelid = $1 AND m.pattern IS NOT NULL
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_indexes(regclass) IS
@@ -60,7 +69,8 @@ COMMENT ON FUNCTION docpatterns._pattern_indexes(regclass) IS
 
 CREATE FUNCTION docpatterns._pattern_index_full(index regclass) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT i.indpred IS NULL OR EXISTS (SELECT FROM docpatterns._pattern_indexes(i.indrelid) m WHERE m.index = $1 AND m.part = '') FROM pg_index i WHERE i.indexrelid = $1
+  SELECT i.indpred IS NULL OR EXISTS (SELECT FROM docpatterns._pattern_indexes(i.indrelid) m
+      WHERE m.index = $1 AND m.part = '') FROM pg_index i WHERE i.indexrelid = $1
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_index_full(regclass) IS
   'whether an index has all rows: it has no condition but what it is made for';

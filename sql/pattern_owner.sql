@@ -12,22 +12,27 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH parts (class, oid) AS (
     SELECT 'pg_class'::regclass, r FROM unnest($1) r
     UNION ALL SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index i WHERE i.indrelid = ANY ($1)
-    UNION ALL SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint c WHERE c.conrelid = ANY ($1)
+    UNION ALL SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint c
+      WHERE c.conrelid = ANY ($1)
     UNION ALL SELECT 'pg_attrdef'::regclass, a.oid FROM pg_attrdef a WHERE a.adrelid = ANY ($1)
     -- ANALYZE computes these as the table's owner
-    UNION ALL SELECT 'pg_statistic_ext'::regclass, s.oid FROM pg_statistic_ext s WHERE s.stxrelid = ANY ($1)
+    UNION ALL SELECT 'pg_statistic_ext'::regclass, s.oid FROM pg_statistic_ext s
+      WHERE s.stxrelid = ANY ($1)
     UNION ALL SELECT 'pg_policy'::regclass, y.oid FROM pg_policy y WHERE y.polrelid = ANY ($1)
     UNION ALL SELECT 'pg_trigger'::regclass, t.oid FROM pg_trigger t
-      WHERE t.tgrelid = ANY ($1) AND NOT (t.tgfoid = to_regprocedure('docpatterns.schema_versioning_trigger()') AND t.tgtype = 32)),
+      WHERE t.tgrelid = ANY ($1) AND NOT (t.tgfoid
+          = to_regprocedure('docpatterns.schema_versioning_trigger()') AND t.tgtype = 32)),
   trusted (oid) AS (SELECT r.oid FROM pg_roles r WHERE r.rolsuper OR r.oid = $2)
   SELECT string_agg(DISTINCT pg_describe_object(d.refclassid, d.refobjid, 0), ', ')
   FROM parts p JOIN pg_depend d ON d.classid = p.class AND d.objid = p.oid
     LEFT JOIN pg_proc f ON d.refclassid = 'pg_proc'::regclass AND f.oid = d.refobjid
     LEFT JOIN pg_operator o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
     LEFT JOIN pg_opclass c ON d.refclassid = 'pg_opclass'::regclass AND c.oid = d.refobjid
-    LEFT JOIN pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid AND t.typtype <> 'e'
+    LEFT JOIN pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid
+      AND t.typtype <> 'e'
       AND NOT EXISTS (SELECT FROM pg_type e WHERE e.oid = t.typelem AND e.typtype = 'e')
-  WHERE coalesce(f.proowner, o.oprowner, c.opcowner, t.typowner) NOT IN (SELECT s.oid FROM trusted s)
+  WHERE coalesce(f.proowner, o.oprowner, c.opcowner, t.typowner) NOT IN (SELECT s.oid
+      FROM trusted s)
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_foreign_code(oid[], oid) IS
   'functions, operators, operator classes and domains that tables use and that belong neither to a '
@@ -39,7 +44,8 @@ CREATE FUNCTION docpatterns._pattern_require_trusted(rel regclass, function regp
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
-                   JOIN pg_class c ON c.oid = $1 WHERE p.oid = $2 AND (r.rolsuper OR r.oid = c.relowner)) THEN
+                   JOIN pg_class c ON c.oid = $1 WHERE p.oid = $2
+                       AND (r.rolsuper OR r.oid = c.relowner)) THEN
     RAISE EXCEPTION 'function % of table % belongs to another role', $2, $1
       USING ERRCODE = 'object_not_in_prerequisite_state',
             HINT = 'Give it to the new owner if you trust it, and repeat the command.';
@@ -53,16 +59,22 @@ CREATE FUNCTION docpatterns._pattern_hand_over(side regclass, owner oid) RETURNS
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   code text := (SELECT concat_ws(', ', docpatterns._pattern_foreign_code(ARRAY[side::oid], owner),
-                                 (SELECT string_agg(format('rule "%s"', r.rulename), ', ') FROM pg_rewrite r WHERE r.ev_class = side)));
+                                 (SELECT string_agg(format('rule "%s"', r.rulename), ', ')
+                                   FROM pg_rewrite r WHERE r.ev_class = side)));
   grantee text;
 BEGIN
   IF code <> '' THEN
     RAISE EXCEPTION 'table % cannot be handed over to "%"', side, owner::regrole
-      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('It has code of others: %s. A pattern writes to it with the rights of its owner.', code),
-            HINT = 'Drop what uses it, or give it to the new owner if you trust it, and repeat the command.';
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+        DETAIL = format('It has code of others: %s. A pattern writes to it with the rights of its '
+          'owner.', code),
+            HINT = 'Drop what uses it, or give it to the new owner if you trust it, and repeat the '
+            'command.';
   END IF;
-  FOR grantee IN SELECT DISTINCT CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
-                 FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a WHERE c.oid = side AND a.grantee <> c.relowner LOOP
+  FOR grantee IN SELECT DISTINCT CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text
+    END
+                 FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a WHERE c.oid = side
+                   AND a.grantee <> c.relowner LOOP
     EXECUTE format('REVOKE ALL ON %s FROM %s CASCADE', side, grantee);
   END LOOP;
 END
@@ -77,14 +89,18 @@ CREATE FUNCTION docpatterns._pattern_made_view(rel regclass, pattern text, name 
   label text, owner oid) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE $2 WHEN 'attribute' THEN docpatterns._attribute_wide_view($1, $6)
-                 WHEN 'schema_versioning' THEN docpatterns._schema_versioning_view($1, $3, ltrim($5, 'v'), $6)
+                 WHEN 'schema_versioning' THEN docpatterns._schema_versioning_view($1, $3,
+                     ltrim($5, 'v'), $6)
                  WHEN 'polymorphic' THEN docpatterns._polymorphic_view($1, $2, $3, $6)
                  WHEN 'polymorphic_variant' THEN docpatterns._polymorphic_view($1, $2, $3, $6)
-                 WHEN 'single_collection' THEN (SELECT v.view FROM docpatterns._pattern_views($1, $2, $3, $6) v WHERE v.part = $5 LIMIT 1)
+                 WHEN 'single_collection' THEN (SELECT v.view
+                     FROM docpatterns._pattern_views($1, $2, $3, $6) v WHERE v.part = $5 LIMIT 1)
                  WHEN 'computed' THEN docpatterns._computed_view($1, $3, $6)
                  WHEN 'bucket' THEN docpatterns._bucket_view($1, $6)
                  WHEN 'versioning' THEN (SELECT CASE $4 WHEN 1 THEN m.history WHEN 2 THEN m.gone END
-                                         FROM docpatterns._versioning_parts($1, $3) p CROSS JOIN LATERAL docpatterns._versioning_made(p.revisions, $6) m)
+                                         FROM docpatterns._versioning_parts($1, $3) p
+                                           CROSS JOIN
+                                           LATERAL docpatterns._versioning_made(p.revisions, $6) m)
                  ELSE docpatterns._pattern_whole_view($1, $6) END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_made_view(regclass, text, text, int, text, oid) IS
@@ -94,7 +110,8 @@ CREATE FUNCTION docpatterns._pattern_taken(rel regclass, pattern text, name text
   OUT owner regrole, OUT intact boolean) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  o @extschema@.bson := (SELECT d.options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = $2 AND d.name = $3);
+  o @extschema@.bson := (SELECT d.options FROM docpatterns._pattern_declarations(rel) d
+      WHERE d.pattern = $2 AND d.name = $3);
   first text;
   labels text[];
   t record;
@@ -102,23 +119,35 @@ DECLARE
 BEGIN
   SELECT c.relname::text, c.relnamespace, c.relowner INTO t FROM pg_class c WHERE c.oid = rel;
   labels := CASE
-    WHEN pattern = ANY ('{outlier,subset_fields,payload}') OR pattern = 'approximation' AND @extschema@.bson_exists(o, 'slots')
-      OR pattern = 'preallocated' AND @extschema@.bson_get_text(o, 'shape.kind') <> 'clock' THEN '{whole}'
-    WHEN pattern = 'attribute' THEN '{wide}' WHEN pattern = 'polymorphic' THEN '{common}' WHEN pattern = 'bucket' THEN '{buckets}'
-    WHEN pattern = 'versioning' THEN '{history,gone}' WHEN pattern = 'polymorphic_variant' THEN ARRAY[name]
+    WHEN pattern = ANY ('{outlier,subset_fields,payload}') OR pattern = 'approximation'
+      AND @extschema@.bson_exists(o, 'slots')
+      OR pattern = 'preallocated' AND @extschema@.bson_get_text(o, 'shape.kind') <> 'clock' THEN
+        '{whole}'
+    WHEN pattern = 'attribute' THEN '{wide}' WHEN pattern = 'polymorphic' THEN '{common}'
+      WHEN pattern = 'bucket' THEN '{buckets}'
+    WHEN pattern = 'versioning' THEN '{history,gone}' WHEN pattern = 'polymorphic_variant' THEN
+      ARRAY[name]
     WHEN pattern = 'single_collection' THEN docpatterns._reference_list(o, 'types')
-    WHEN pattern = 'schema_versioning' THEN ARRAY(SELECT 'current' UNION ALL SELECT concat('v', v) FROM unnest(docpatterns._schema_versioning_versions(o)) v)
-    WHEN pattern = 'computed' AND @extschema@.bson_exists(o, 'view') THEN ARRAY[@extschema@.bson_get_text(o, 'view')] END;
-  first := CASE pattern WHEN 'schema_versioning' THEN @extschema@.bson_get_text(o, 'stem') WHEN 'computed' THEN NULL ELSE t.relname END;
+    WHEN pattern = 'schema_versioning' THEN
+      ARRAY(SELECT 'current' UNION ALL SELECT concat('v', v)
+        FROM unnest(docpatterns._schema_versioning_versions(o)) v)
+    WHEN pattern = 'computed' AND @extschema@.bson_exists(o, 'view') THEN
+      ARRAY[@extschema@.bson_get_text(o, 'view')] END;
+  first := CASE pattern WHEN 'schema_versioning' THEN @extschema@.bson_get_text(o, 'stem')
+    WHEN 'computed' THEN NULL ELSE t.relname END;
   FOR r IN
     SELECT c.oid, c.relowner, u.n, u.label FROM unnest(labels) WITH ORDINALITY AS u (label, n)
-      JOIN pg_class c ON c.relnamespace = t.relnamespace AND c.relname = CASE WHEN first IS NULL THEN u.label ELSE docpatterns._pattern_object_name(first, NULL, u.label) END
+      JOIN pg_class c ON c.relnamespace = t.relnamespace AND c.relname = CASE
+        WHEN first IS NULL THEN u.label ELSE docpatterns._pattern_object_name(first, NULL, u.label)
+        END
     WHERE c.relowner <> t.relowner
   LOOP
-    IF docpatterns._pattern_made_view(rel, pattern, name, r.n::int, r.label, t.relowner) IS NULL THEN
+    IF docpatterns._pattern_made_view(rel, pattern, name, r.n::int, r.label,
+          t.relowner) IS NULL THEN
       object := r.oid::regclass::text;
       owner := r.relowner;
-      intact := docpatterns._pattern_made_view(rel, pattern, name, r.n::int, r.label, r.relowner) IS NOT DISTINCT FROM r.oid::regclass;
+      intact := docpatterns._pattern_made_view(rel, pattern, name, r.n::int, r.label,
+          r.relowner) IS NOT DISTINCT FROM r.oid::regclass;
       RETURN NEXT;
     END IF;
   END LOOP;
@@ -136,8 +165,11 @@ DECLARE
 BEGIN
   FOR r IN SELECT q.* FROM docpatterns._pattern_taken($1, $2, $3) q LOOP
     RAISE EXCEPTION 'view % of pattern "%" has another owner than table %', r.object, name, rel
-      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('It belongs to "%s".', r.owner),
-            HINT = CASE WHEN r.intact THEN 'Read its definition, and give it to the owner of the table or drop it.' ELSE 'It is not as the pattern made it: drop or rename it.' END;
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+        DETAIL = format('It belongs to "%s".', r.owner),
+            HINT = CASE WHEN r.intact THEN
+            'Read its definition, and give it to the owner of the table or drop it.' ELSE
+            'It is not as the pattern made it: drop or rename it.' END;
   END LOOP;
 END
 $$;
@@ -156,17 +188,25 @@ DECLARE
 BEGIN
   IF owner <> former THEN
     FOR p IN SELECT DISTINCT d.pattern FROM docpatterns._pattern_declarations($1) d
-             WHERE docpatterns._pattern_hook(d.pattern, 'follow_owner', 'regclass, oid') IS NOT NULL ORDER BY 1 LOOP
-      EXECUTE format('SELECT docpatterns.%I($1, $2)', concat('_', p, '_follow_owner')) USING $1, former;
+             WHERE docpatterns._pattern_hook(d.pattern, 'follow_owner', 'regclass, oid') IS NOT NULL
+               ORDER BY 1 LOOP
+      EXECUTE format('SELECT docpatterns.%I($1, $2)', concat('_', p, '_follow_owner'))
+        USING $1, former;
     END LOOP;
     PERFORM docpatterns._pattern_renew_view($1, docpatterns._pattern_whole_view($1, former),
               format('SELECT docpatterns._pattern_create_whole(%L, %L)', $1,
-                (SELECT docpatterns._pattern_doc_column($1, @extschema@.bson_get_text(d.options, 'doc_column')) FROM docpatterns._pattern_declarations($1) d
-                 WHERE d.pattern = ANY ('{outlier,subset_fields,preallocated,payload,approximation}') ORDER BY d.trigger_oid LIMIT 1)),
+                (SELECT docpatterns._pattern_doc_column($1,
+                    @extschema@.bson_get_text(d.options, 'doc_column'))
+                  FROM docpatterns._pattern_declarations($1) d
+                 WHERE d.pattern = ANY
+                   ('{outlier,subset_fields,preallocated,payload,approximation}')
+                   ORDER BY d.trigger_oid LIMIT 1)),
               format('SELECT docpatterns._pattern_whole_view(%L)', $1));
-    FOR taken IN SELECT DISTINCT q.object, q.owner FROM docpatterns._pattern_declarations($1) d CROSS JOIN LATERAL docpatterns._pattern_taken($1, d.pattern, d.name) q
+    FOR taken IN SELECT DISTINCT q.object, q.owner FROM docpatterns._pattern_declarations($1) d
+      CROSS JOIN LATERAL docpatterns._pattern_taken($1, d.pattern, d.name) q
              WHERE NOT q.intact ORDER BY 1 LOOP
-      RAISE WARNING 'view % is not as a pattern made it and stays with "%"', taken.object, taken.owner
+      RAISE WARNING 'view % is not as a pattern made it and stays with "%"', taken.object,
+        taken.owner
         USING HINT = format('Drop or rename it, and call pattern_repair(%L).', $1);
     END LOOP;
   END IF;
@@ -176,16 +216,25 @@ BEGIN
   END IF;
   -- a rule has no owner of its own, and what it reads and writes may have code, too
   code := concat_ws(', ', docpatterns._pattern_foreign_code(rels, owner),
-    (SELECT string_agg(format('rule "%s" of %s', r.rulename, r.ev_class::regclass), ', ' ORDER BY r.ev_class, r.rulename) FROM pg_rewrite r WHERE r.ev_class = ANY (rels)),
+    (SELECT string_agg(format('rule "%s" of %s', r.rulename, r.ev_class::regclass), ', '
+        ORDER BY r.ev_class, r.rulename) FROM pg_rewrite r WHERE r.ev_class = ANY (rels)),
     -- and who may make a trigger could do so afterwards
-    (SELECT string_agg(DISTINCT format('the right TRIGGER of %s on %s', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END, c.oid::regclass), ', ')
-     FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a LEFT JOIN pg_roles g ON g.oid = a.grantee
-     WHERE c.oid = ANY (rels) AND a.privilege_type = 'TRIGGER' AND a.grantee <> owner AND g.rolsuper IS NOT TRUE),
-    (SELECT string_agg(format('partition %s', c.oid::regclass), ', ') FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE c.oid = ANY (rels) AND c.relowner <> owner AND NOT r.rolsuper));
+    (SELECT string_agg(DISTINCT format('the right TRIGGER of %s on %s', CASE a.grantee
+            WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END, c.oid::regclass), ', ')
+     FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
+       LEFT JOIN pg_roles g ON g.oid = a.grantee
+     WHERE c.oid = ANY (rels) AND a.privilege_type = 'TRIGGER' AND a.grantee <> owner
+       AND g.rolsuper IS NOT TRUE),
+    (SELECT string_agg(format('partition %s', c.oid::regclass), ', ') FROM pg_class c
+      JOIN pg_roles r ON r.oid = c.relowner WHERE c.oid = ANY (rels) AND c.relowner <> owner
+      AND NOT r.rolsuper));
   IF code <> '' THEN
     RAISE EXCEPTION 'table % has code that would run with the rights of "%"', $1, owner::regrole
-      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('Patterns write to it with the rights of its owner, and other roles can change: %s.', code),
-            HINT = 'Give these objects to the new owner first if you trust them, or drop what uses them, and repeat the command.';
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+        DETAIL = format('Patterns write to it with the rights of its owner, and other roles can '
+          'change: %s.', code),
+            HINT = 'Give these objects to the new owner first if you trust them, or drop what uses '
+            'them, and repeat the command.';
   END IF;
 END
 $$;
@@ -206,7 +255,8 @@ BEGIN
 EXCEPTION WHEN dependent_objects_still_exist THEN
   GET STACKED DIAGNOSTICS others = PG_EXCEPTION_DETAIL;
   RAISE WARNING '% cannot be made again and keeps its former owner', object
-    USING DETAIL = others, HINT = format('Read its definition, and give it to the new owner: ALTER %s OWNER TO ...; or drop it, and pattern_repair() makes another one.', object);
+    USING DETAIL = others, HINT = format('Read its definition, and give it to the new owner: ALTER '
+        '%s OWNER TO ...; or drop it, and pattern_repair() makes another one.', object);
   RETURN false;
 END
 $$;
@@ -225,7 +275,8 @@ BEGIN
   IF view IS NULL THEN
     RETURN;
   END IF;
-  SELECT n.nspname, c.relname, c.relacl, c.relowner INTO old FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = view;
+  SELECT n.nspname, c.relname, c.relacl, c.relowner INTO old FROM pg_class c
+    JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = view;
   IF docpatterns._pattern_discard(format('VIEW %s', view)) THEN
     EXECUTE make;
     EXECUTE find INTO made;
@@ -241,8 +292,10 @@ COMMENT ON FUNCTION docpatterns._pattern_renew_view(regclass, regclass, text, te
 CREATE FUNCTION docpatterns._pattern_placed(kind text, object text, OUT schema_name name,
   OUT name name)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE $1 = 'VIEW' AND c.oid = to_regclass($2)
-  UNION ALL SELECT n.nspname, f.proname FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace WHERE $1 = 'FUNCTION' AND f.oid = to_regprocedure($2)
+  SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE $1 = 'VIEW' AND c.oid = to_regclass($2)
+  UNION ALL SELECT n.nspname, f.proname FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
+    WHERE $1 = 'FUNCTION' AND f.oid = to_regprocedure($2)
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_placed(text, text) IS
   'the schema and the name of a view or a function';

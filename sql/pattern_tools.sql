@@ -15,9 +15,13 @@ BEGIN
     EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
   END IF;
   IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
-             WHERE d.name = _pattern_require_unused.name AND NOT coalesce(@extschema@.bson_get_text(d.options, 'pair') = _pattern_require_unused.pair, false)) THEN
+             WHERE d.name = _pattern_require_unused.name
+                 AND NOT coalesce(@extschema@.bson_get_text(d.options, 'pair')
+                   = _pattern_require_unused.pair, false)) THEN
     RAISE EXCEPTION 'table % has a pattern named "%" already', rel, name
-      USING ERRCODE = 'duplicate_object', HINT = 'Change it with pattern_alter(), or give the other one a name with the argument "name".';
+      USING ERRCODE = 'duplicate_object',
+        HINT = 'Change it with pattern_alter(), or give the other one a name with the argument '
+        '"name".';
   END IF;
 END
 $$;
@@ -44,10 +48,13 @@ COMMENT ON FUNCTION docpatterns._pattern_distance(text, text) IS
 
 CREATE FUNCTION docpatterns._pattern_near_tables(schema_name text, table_name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce('Did you mean ' || string_agg(quote_ident(n.relname), ' or ' ORDER BY n.d, n.relname) || '? ', '')
+  SELECT coalesce('Did you mean ' || string_agg(quote_ident(n.relname), ' or '
+        ORDER BY n.d, n.relname) || '? ', '')
   FROM (SELECT c.relname, docpatterns._pattern_distance(c.relname, $2) AS d
         FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace
-        WHERE s.nspname = $1 AND c.relkind IN ('r', 'p') AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.atttypid = '@extschema@.bson'::regtype)
+        WHERE s.nspname = $1 AND c.relkind IN ('r', 'p')
+          AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid
+            AND a.atttypid = '@extschema@.bson'::regtype)
           AND has_table_privilege(c.oid, 'SELECT') ORDER BY 2, 1 LIMIT 3) n
   WHERE n.d <= greatest(2, length($2) / 3)
 $$;
@@ -68,7 +75,8 @@ BEGIN
   END IF;
   IF allowed IS NOT TRUE THEN
     RAISE EXCEPTION 'relation "%" does not exist', wanted USING ERRCODE = 'undefined_table',
-      HINT = docpatterns._pattern_near_tables(schema_name, parts[cardinality(parts)]) || format('With %s => true it is made.', argument);
+      HINT = docpatterns._pattern_near_tables(schema_name, parts[cardinality(parts)])
+      || format('With %s => true it is made.', argument);
   END IF;
   made := @extschema@.collection_create(format('%I.%I', schema_name, parts[cardinality(parts)]));
   EXECUTE format('ALTER TABLE %s OWNER TO %s', made, owner::regrole);
@@ -98,7 +106,8 @@ DECLARE
 BEGIN
   CASE pattern
     WHEN 'outlier' THEN
-      RETURN QUERY SELECT p FROM unnest(ARRAY[@extschema@.bson_get_text(options, 'flag'), @extschema@.bson_get_text(options, 'count_field')]) p WHERE p IS NOT NULL;
+      RETURN QUERY SELECT p FROM unnest(ARRAY[@extschema@.bson_get_text(options, 'flag'),
+            @extschema@.bson_get_text(options, 'count_field')]) p WHERE p IS NOT NULL;
     WHEN 'preallocated' THEN
       RETURN QUERY SELECT k FROM docpatterns._preallocated_kept_paths(options) k WHERE k <> field;
     WHEN 'payload' THEN
@@ -112,8 +121,10 @@ BEGIN
     WHEN 'reference' THEN
       -- copies may lie in arrays
       RETURN NEXT CASE WHEN field ~ '^[^."]+[.]' THEN split_part(field, '.', 1) ELSE field END;
-    WHEN 'subset', 'tree', 'tree_attach', 'versioning', 'relationship', 'single_collection', 'polymorphic_merge' THEN
-      RETURN QUERY SELECT k FROM docpatterns._derive_kept_paths(pattern, options) k WHERE k IS NOT NULL;
+    WHEN 'subset', 'tree', 'tree_attach', 'versioning', 'relationship', 'single_collection',
+      'polymorphic_merge' THEN
+      RETURN QUERY SELECT k FROM docpatterns._derive_kept_paths(pattern, options) k
+        WHERE k IS NOT NULL;
     ELSE
       -- all that these move is put back into whole documents
       NULL;
@@ -149,26 +160,38 @@ DECLARE
   held text[] := '{}';
   wrong boolean;
 BEGIN
-  SELECT q.pattern, q.options, q.trigger_oid INTO d FROM docpatterns._pattern_declarations(rel) q WHERE q.name = _pattern_note_held.name;
-  FOR s IN SELECT t.base, t.doc, t.key_value, ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths(d.pattern, d.options) g) AS paths
-             FROM docpatterns._pattern_table(coalesce(part, rel), @extschema@.bson_get_text(d.options, 'doc_column')) t
+  SELECT q.pattern, q.options, q.trigger_oid INTO d FROM docpatterns._pattern_declarations(rel) q
+    WHERE q.name = _pattern_note_held.name;
+  FOR s IN SELECT t.base, t.doc, t.key_value,
+    ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths(d.pattern, d.options) g) AS paths
+             FROM docpatterns._pattern_table(coalesce(part, rel),
+                 @extschema@.bson_get_text(d.options, 'doc_column')) t
            UNION ALL
-           SELECT r.base, r.doc, r.key, ARRAY[r.field] FROM (SELECT WHERE d.pattern = 'relationship') AS w CROSS JOIN LATERAL docpatterns._relationship_parts(rel, name) r WHERE r.side = 1 LOOP
+           SELECT r.base, r.doc, r.key, ARRAY[r.field]
+             FROM (SELECT WHERE d.pattern = 'relationship') AS w
+             CROSS JOIN LATERAL docpatterns._relationship_parts(rel, name) r WHERE r.side = 1 LOOP
     CONTINUE WHEN s.paths = '{}';
     EXECUTE format('SELECT ARRAY[%s] FROM %s AS b',
-                   (SELECT string_agg(format('CASE WHEN bool_or(docpatterns._pattern_holds(b.%I, %L, %L)) THEN %2$L END', s.doc, p, p IS NOT DISTINCT FROM @extschema@.bson_get_text(d.options, 'flag')), ', ' ORDER BY n)
+                   (SELECT string_agg(format('CASE WHEN bool_or(docpatterns._pattern_holds(b.%I, '
+                         '%L, %L)) THEN %2$L END', s.doc, p,
+                         p IS NOT DISTINCT FROM @extschema@.bson_get_text(d.options, 'flag')), ', '
+                       ORDER BY n)
                     FROM unnest(s.paths) WITH ORDINALITY AS u (p, n)), s.base) INTO found;
     found := array_remove(found, NULL);
     IF part IS NOT NULL AND found <> '{}' THEN
       -- one that was here before may be in line
-      EXECUTE format('SELECT EXISTS (SELECT FROM %s AS b JOIN @extschema@.pattern_check($1, $2) c ON %s OPERATOR(@extschema@.=) c.key)', s.base, s.key_value) INTO wrong USING rel, name;
+      EXECUTE format('SELECT EXISTS (SELECT FROM %s AS b JOIN @extschema@.pattern_check($1, $2) c '
+          'ON %s OPERATOR(@extschema@.=) c.key)', s.base, s.key_value) INTO wrong USING rel, name;
       CONTINUE WHEN NOT wrong;
     END IF;
     held := held || found;
   END LOOP;
   IF held <> '{}' THEN
-    PERFORM docpatterns._pattern_set_options(rel, d.trigger_oid, @extschema@.bson_set(d.options, 'held',
-      ARRAY(SELECT p FROM unnest(ARRAY(SELECT e::text FROM @extschema@.bson_elements(d.options OPERATOR(@extschema@.->) 'held'::text) e) || held) WITH ORDINALITY AS u (p, n) GROUP BY p ORDER BY min(n)))::text);
+    PERFORM docpatterns._pattern_set_options(rel, d.trigger_oid,
+        @extschema@.bson_set(d.options, 'held',
+      ARRAY(SELECT p FROM unnest(ARRAY(SELECT e::text
+            FROM @extschema@.bson_elements(d.options OPERATOR(@extschema@.->) 'held'::text) e)
+          || held) WITH ORDINALITY AS u (p, n) GROUP BY p ORDER BY min(n)))::text);
   END IF;
   RETURN held;
 END
@@ -187,11 +210,16 @@ DECLARE
   r record;
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc) p;
-  EXECUTE format('SELECT count(*) AS n, (array_agg(left(v.key::text, 100)))[1:5] AS keys FROM (SELECT %s AS key, @extschema@.bson_typeof(b.%I, $1) AS kind, @extschema@.bson_get_text(b.%2$I, $1) AS value FROM %s AS b) v '
-                 'WHERE v.kind <> ''null'' AND (%s) IS NOT TRUE', t.key_value, doc, t.base, fits) INTO r USING field;
+  EXECUTE format('SELECT count(*) AS n, (array_agg(left(v.key::text, 100)))[1:5] AS keys FROM '
+      '(SELECT %s AS key, @extschema@.bson_typeof(b.%I, $1) AS kind, '
+      '@extschema@.bson_get_text(b.%2$I, $1) AS value FROM %s AS b) v '
+                 'WHERE v.kind <> ''null'' AND (%s) IS NOT TRUE', t.key_value, doc, t.base, fits)
+                   INTO r USING field;
   IF r.n > 0 THEN
-    RAISE EXCEPTION 'field "%" in table % must be %', field, t.base, must USING ERRCODE = 'object_not_in_prerequisite_state',
-      DETAIL = format('It is something else in %s documents. Keys: %s%s.', r.n, array_to_string(r.keys, ', '), CASE WHEN r.n > 5 THEN ', ...' ELSE '' END),
+    RAISE EXCEPTION 'field "%" in table % must be %', field, t.base, must
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+      DETAIL = format('It is something else in %s documents. Keys: %s%s.', r.n,
+        array_to_string(r.keys, ', '), CASE WHEN r.n > 5 THEN ', ...' ELSE '' END),
       HINT = format('Name another field with the argument %s, or change the documents.', argument);
   END IF;
 END
@@ -206,13 +234,22 @@ CREATE FUNCTION docpatterns._pattern_adopt_hint(rel regclass, pattern text, opti
   RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE
-    WHEN $2 = 'subset' THEN format('Insert such elements into %s, where the field "%s" names their document, as subset_split() does before the declaration. ',
-                                   docpatterns._pattern_side(@extschema@.bson_get_text($3, 'pair'), $1), @extschema@.bson_get_text($3, 'on_field'))
-    WHEN $2 IN ('computed', 'polymorphic_merge') THEN format('Insert rows into %s that give them. ', coalesce(docpatterns._pattern_side(@extschema@.bson_get_text($3, 'pair'), $1)::text, 'the source'))
+    WHEN $2 = 'subset' THEN format('Insert such elements into %s, where the field "%s" names their '
+        'document, as subset_split() does before the declaration. ',
+                                   docpatterns._pattern_side(@extschema@.bson_get_text($3, 'pair'),
+                                     $1), @extschema@.bson_get_text($3, 'on_field'))
+    WHEN $2 IN ('computed', 'polymorphic_merge') THEN
+      format('Insert rows into %s that give them. ',
+        coalesce(docpatterns._pattern_side(@extschema@.bson_get_text($3, 'pair'), $1)::text,
+          'the source'))
     WHEN $2 IN ('tree', 'tree_attach') THEN
-      'Where another form than the field "' || @extschema@.bson_get_text($3, coalesce(@extschema@.bson_get_text($3, 'truth'), 'parent')) || '" is the one written by hand, end the pattern and declare it '
-      || CASE WHEN $2 = 'tree' THEN 'with that one as the argument truth, as in truth => ''ancestors''. ' ELSE 'without the others. ' END
-    WHEN $2 = 'reference' THEN 'Write what shall stay into the source, or leave the field out of the option live. '
+      'Where another form than the field "'
+        || @extschema@.bson_get_text($3, coalesce(@extschema@.bson_get_text($3, 'truth'), 'parent'))
+        || '" is the one written by hand, end the pattern and declare it '
+      || CASE WHEN $2 = 'tree' THEN 'with that one as the argument truth, as in truth => '
+        '''ancestors''. ' ELSE 'without the others. ' END
+    WHEN $2 = 'reference' THEN 'Write what shall stay into the source, or leave the field out of '
+      'the option live. '
     ELSE 'Give the pattern another field, or move the values to one. ' END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_adopt_hint(regclass, text, bson) IS
@@ -224,16 +261,25 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
   held text[] := docpatterns._pattern_note_held(rel, name, part);
-  base text := (SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel);
+  base text := (SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c
+      JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel);
 BEGIN
   IF held = '{}' THEN
     RETURN false;
   END IF;
-  SELECT q.pattern, q.options INTO d FROM docpatterns._pattern_declarations(rel) q WHERE q.name = _pattern_notice_held.name;
-  RAISE NOTICE '% has rows that hold values in fields of the pattern "%": %', CASE WHEN part IS NULL THEN 'table ' || base ELSE 'partition ' || part END, name, array_to_string(held, ', ')
-    USING HINT = format('CALL pattern_build(%L, %L) brings them in line, %sand writes nothing if a value would be lost.', base, name,
-                        CASE d.pattern WHEN 'subset' THEN CASE WHEN docpatterns._subset_adopts(d.options) THEN 'makes rows of elements whose document has none, ' ELSE '' END WHEN 'tree' THEN 'takes missing parents from what it finds, '
-                          WHEN 'tree_attach' THEN 'takes missing parents from what it finds, ' ELSE '' END);
+  SELECT q.pattern, q.options INTO d FROM docpatterns._pattern_declarations(rel) q
+    WHERE q.name = _pattern_notice_held.name;
+  RAISE NOTICE '% has rows that hold values in fields of the pattern "%": %', CASE
+    WHEN part IS NULL THEN 'table ' || base ELSE 'partition ' || part
+    END, name, array_to_string(held, ', ')
+    USING HINT = format('CALL pattern_build(%L, %L) brings them in line, %sand writes nothing if a '
+        'value would be lost.', base, name,
+                        CASE d.pattern WHEN 'subset' THEN CASE
+                          WHEN docpatterns._subset_adopts(d.options) THEN
+                          'makes rows of elements whose document has none, ' ELSE '' END
+                          WHEN 'tree' THEN 'takes missing parents from what it finds, '
+                          WHEN 'tree_attach' THEN 'takes missing parents from what it finds, ' ELSE
+                            '' END);
   RETURN true;
 END
 $$;
@@ -245,7 +291,8 @@ COMMENT ON FUNCTION docpatterns._pattern_notice_held(regclass, text, regclass) I
 CREATE FUNCTION docpatterns._pattern_notice_partition(part regclass) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_notice_held(a.relid, d.name, $1)
-  FROM pg_partition_ancestors($1) a JOIN pg_class c ON c.oid = a.relid AND pg_has_role(c.relowner, 'USAGE')
+  FROM pg_partition_ancestors($1) a JOIN pg_class c ON c.oid = a.relid
+    AND pg_has_role(c.relowner, 'USAGE')
     CROSS JOIN LATERAL docpatterns._pattern_declarations(a.relid) d
   WHERE a.relid <> $1
 $$;
@@ -259,9 +306,11 @@ DECLARE
   base text;
 BEGIN
   IF docpatterns._pattern_nonempty(rel) AND NOT docpatterns._pattern_notice_held(rel, name) THEN
-    SELECT format('%I.%I', n.nspname, c.relname) INTO base FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
+    SELECT format('%I.%I', n.nspname, c.relname) INTO base FROM pg_class c
+      JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
     RAISE NOTICE 'table % has rows already', base
-      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in line from now on.', base, name);
+      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in '
+          'line from now on.', base, name);
   END IF;
 END
 $$;
@@ -319,11 +368,16 @@ BEGIN
                     WHERE f IS NOT NULL GROUP BY f ORDER BY min(i));
   END LOOP;
   IF n > 0 THEN
-    RAISE EXCEPTION 'pattern "%" of table %: % that exist nowhere else', name, rel, CASE n WHEN 1 THEN '1 document holds values' ELSE format('%s documents hold values', n) END
+    RAISE EXCEPTION 'pattern "%" of table %: % that exist nowhere else', name, rel, CASE n
+      WHEN 1 THEN '1 document holds values' ELSE format('%s documents hold values', n) END
       USING ERRCODE = 'object_not_in_prerequisite_state',
-            DETAIL = format('Fields: %s. Keys: %s%s.', array_to_string(fields, ', '), array_to_string(keys, ', '), CASE WHEN n > 5 THEN ', ...' ELSE '' END),
-            HINT = (SELECT docpatterns._pattern_adopt_hint(d.rel, d.pattern, d.options) FROM docpatterns._pattern_declarations(_pattern_require_kept.rel) d WHERE d.name = _pattern_require_kept.name)
-                   || format('CALL pattern_build(%L, %L, discard => true) throws them away.', rel, name);
+            DETAIL = format('Fields: %s. Keys: %s%s.', array_to_string(fields, ', '),
+              array_to_string(keys, ', '), CASE WHEN n > 5 THEN ', ...' ELSE '' END),
+            HINT = (SELECT docpatterns._pattern_adopt_hint(d.rel, d.pattern, d.options)
+              FROM docpatterns._pattern_declarations(_pattern_require_kept.rel) d
+              WHERE d.name = _pattern_require_kept.name)
+                   || format('CALL pattern_build(%L, %L, discard => true) throws them away.', rel,
+                       name);
   END IF;
 END
 $$;
@@ -334,7 +388,8 @@ COMMENT ON FUNCTION docpatterns._pattern_require_kept(regclass, text, text) IS
 -- Fields that documents had before a declaration: they stay when it ends.
 CREATE FUNCTION docpatterns._pattern_own_paths(options bson) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT ARRAY(SELECT e::text FROM unnest(ARRAY['held', 'own']) o CROSS JOIN LATERAL @extschema@.bson_elements($1 OPERATOR(@extschema@.->) o) e)
+  SELECT ARRAY(SELECT e::text FROM unnest(ARRAY['held', 'own']) o
+      CROSS JOIN LATERAL @extschema@.bson_elements($1 OPERATOR(@extschema@.->) o) e)
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_own_paths(bson) IS
   'paths of fields of a declaration that documents had before it';
@@ -370,7 +425,8 @@ BEGIN
     SELECT format('EXISTS (SELECT FROM %s AS r LEFT JOIN (%s) AS s '
                     'ON s.id OPERATOR(@extschema@.=) r.id '
                     'CROSS JOIN unnest(%L::text[]) AS f WHERE CASE WHEN NOT r.bare THEN '
-                    'docpatterns._pattern_holds(r.copy::@extschema@.bson, f, false) END AND (s.id IS NULL '
+                    'docpatterns._pattern_holds(r.copy::@extschema@.bson, f, false) END AND (s.id '
+                      'IS NULL '
                     'OR docpatterns._reference_wrong(r.copy, s.doc, ARRAY[f]) IS NOT NULL))',
                   q.sites, q.sources, added) INTO holds
       FROM docpatterns._reference_parts(rel, name) q;
@@ -404,8 +460,11 @@ CREATE FUNCTION docpatterns._pattern_note_built(rel regclass, name text, discard
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_set_options($1, d.trigger_oid,
            CASE WHEN $3 THEN @extschema@.bson_unset(d.options, 'held')
-                ELSE @extschema@.bson_set(@extschema@.bson_unset(d.options, 'held'), 'own', ARRAY(SELECT DISTINCT p FROM unnest(docpatterns._pattern_own_paths(d.options)) p ORDER BY p)) END::text)
-  FROM docpatterns._pattern_declarations($1) d WHERE d.name = $2 AND @extschema@.bson_exists(d.options, 'held')
+                ELSE @extschema@.bson_set(@extschema@.bson_unset(d.options, 'held'), 'own',
+                    ARRAY(SELECT DISTINCT p FROM unnest(docpatterns._pattern_own_paths(d.options)) p
+                      ORDER BY p)) END::text)
+  FROM docpatterns._pattern_declarations($1) d WHERE d.name = $2
+    AND @extschema@.bson_exists(d.options, 'held')
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_note_built(regclass, text, boolean) IS
   'ends the guard on values from before the declaration';
@@ -416,25 +475,35 @@ COMMENT ON FUNCTION docpatterns._pattern_note_built(regclass, text, boolean) IS
 -- second table, if that is a table of ours. Rows are matched by the columns of the key themselves:
 -- as BSON two timestamps of one millisecond are the same.
 CREATE FUNCTION docpatterns._pattern_parts(rel regclass, pattern text, name text,
-                               OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT options bson, OUT doc_name text, OUT doc text,
-                               OUT keys text[], OUT key_types text[], OUT key_ops text[], OUT key_list text, OUT key_row text, OUT key_value text,
-                               OUT side regclass, OUT side_keys text[], OUT side_key_list text, OUT side_key_row text, OUT side_key_value text, OUT matches text)
+                               OUT base text, OUT schema_name text, OUT table_name text,
+                               OUT owner oid, OUT options bson, OUT doc_name text, OUT doc text,
+                               OUT keys text[], OUT key_types text[], OUT key_ops text[],
+                               OUT key_list text, OUT key_row text, OUT key_value text,
+                               OUT side regclass, OUT side_keys text[], OUT side_key_list text,
+                               OUT side_key_row text, OUT side_key_value text, OUT matches text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   as_value text;
 BEGIN
-  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = _pattern_parts.pattern AND d.name = _pattern_parts.name;
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.pattern = _pattern_parts.pattern AND d.name = _pattern_parts.name;
   IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no % pattern named "%"', rel, replace(pattern, '_', ' '), name USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'table % has no % pattern named "%"', rel, replace(pattern, '_', ' '), name
+      USING ERRCODE = 'undefined_object';
   END IF;
-  SELECT p.base, p.schema_name, p.table_name, p.owner, p.doc, format('b.%I', p.doc), p.keys, p.key_types, p.key_ops
+  SELECT p.base, p.schema_name, p.table_name, p.owner, p.doc, format('b.%I', p.doc), p.keys,
+    p.key_types, p.key_ops
     INTO base, schema_name, table_name, owner, doc_name, doc, keys, key_types, key_ops
-    FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+    FROM docpatterns._pattern_table(rel,
+        docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   side := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
   side_keys := docpatterns._pattern_side_keys(cardinality(keys));
-  as_value := CASE WHEN cardinality(keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END;
-  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n), string_agg(format('s.%I', s), ', ' ORDER BY n), string_agg(format('b.%I %s s.%I', k, o, s), ' AND ' ORDER BY n)
-    INTO key_list, side_key_list, matches FROM unnest(keys, key_ops, side_keys) WITH ORDINALITY AS u (k, o, s, n);
+  as_value := CASE WHEN cardinality(keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE
+    '@extschema@.bson_array(%s)' END;
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n), string_agg(format('s.%I', s), ', '
+      ORDER BY n), string_agg(format('b.%I %s s.%I', k, o, s), ' AND ' ORDER BY n)
+    INTO key_list, side_key_list, matches FROM unnest(keys, key_ops, side_keys)
+      WITH ORDINALITY AS u (k, o, s, n);
   key_row := format('ROW(%s)', key_list);
   key_value := format(as_value, key_list);
   side_key_row := format('ROW(%s)', side_key_list);
@@ -563,7 +632,8 @@ COMMENT ON FUNCTION docpatterns._pattern_alter(regclass, text, bson) IS
 -- .. where its key has several (at most 32, as an index has).
 CREATE FUNCTION docpatterns._pattern_side_keys(n int) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN $1 = 1 THEN ARRAY['key'] ELSE (SELECT array_agg('key' || i ORDER BY i) FROM generate_series(1, least($1, 32)) i) END
+  SELECT CASE WHEN $1 = 1 THEN ARRAY['key'] ELSE
+    (SELECT array_agg('key' || i ORDER BY i) FROM generate_series(1, least($1, 32)) i) END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_side_keys(int) IS
   'the columns of a side table for a key of n columns';
@@ -572,8 +642,10 @@ CREATE FUNCTION docpatterns._pattern_require_no_table(qualified text) RETURNS vo
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF to_regclass(qualified) IS NOT NULL THEN
-    RAISE EXCEPTION 'relation "%" already exists', (SELECT c.relname FROM pg_class c WHERE c.oid = to_regclass(qualified)) USING ERRCODE = 'duplicate_table',
-      HINT = 'The pattern makes a table of this name. Rename or drop the one that is there: DROP EXTENSION .. CASCADE leaves such tables behind, without their documents.';
+    RAISE EXCEPTION 'relation "%" already exists', (SELECT c.relname FROM pg_class c
+        WHERE c.oid = to_regclass(qualified)) USING ERRCODE = 'duplicate_table',
+      HINT = 'The pattern makes a table of this name. Rename or drop the one that is there: DROP '
+      'EXTENSION .. CASCADE leaves such tables behind, without their documents.';
   END IF;
 END
 $$;
@@ -582,7 +654,8 @@ COMMENT ON FUNCTION docpatterns._pattern_require_no_table(text) IS
 
 CREATE FUNCTION docpatterns._pattern_create_side(rel regclass, doc_column text, pattern text,
   name text, pair text, side_name text,
-                                     columns text, more_key text, settings text, description text) RETURNS void
+                                     columns text, more_key text, settings text, description text)
+                                     RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -592,8 +665,10 @@ BEGIN
   side_keys := docpatterns._pattern_side_keys(cardinality(t.keys));
   PERFORM docpatterns._pattern_require_no_table(side_name);
   EXECUTE format('CREATE %sTABLE %s (%s, %s, PRIMARY KEY (%s)) %s',
-                 CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN 'UNLOGGED ' ELSE '' END, side_name,
-                 (SELECT string_agg(format('%I %s NOT NULL', k, type), ', ' ORDER BY n) FROM unnest(side_keys, t.key_types) WITH ORDINALITY AS u (k, type, n)), columns,
+                 CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN
+                   'UNLOGGED ' ELSE '' END, side_name,
+                 (SELECT string_agg(format('%I %s NOT NULL', k, type), ', ' ORDER BY n)
+                   FROM unnest(side_keys, t.key_types) WITH ORDINALITY AS u (k, type, n)), columns,
                  concat_ws(', ', VARIADIC side_keys || more_key), settings);
   EXECUTE format('COMMENT ON TABLE %s IS %L', side_name, description);
   PERFORM docpatterns._pattern_keep_table(side_name::regclass, rel, pattern, name, pair);
@@ -609,8 +684,10 @@ CREATE FUNCTION docpatterns._pattern_guard(side regclass, pattern text, name tex
   RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger(%L, %L, %L)',
-                 docpatterns._pattern_trigger_name(side, 'zz_docpatterns_90_' || pattern, name, 'guard'), side, 'side', pair, name);
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH '
+      'STATEMENT EXECUTE FUNCTION docpatterns.pattern_guard_trigger(%L, %L, %L)',
+                 docpatterns._pattern_trigger_name(side, 'zz_docpatterns_90_' || pattern, name,
+                   'guard'), side, 'side', pair, name);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_guard(regclass, text, text, text) IS
@@ -620,8 +697,10 @@ CREATE FUNCTION docpatterns._pattern_keep_table(side regclass, rel regclass, pat
   name text, pair text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  EXECUTE format('ALTER TABLE %s OWNER TO %s', side, (SELECT c.relowner::regrole FROM pg_class c WHERE c.oid = rel));
-  IF (SELECT c.relpersistence = 'u' AND s.relpersistence = 'p' FROM pg_class c, pg_class s WHERE c.oid = rel AND s.oid = side) THEN
+  EXECUTE format('ALTER TABLE %s OWNER TO %s', side, (SELECT c.relowner::regrole FROM pg_class c
+        WHERE c.oid = rel));
+  IF (SELECT c.relpersistence = 'u' AND s.relpersistence = 'p' FROM pg_class c, pg_class s
+        WHERE c.oid = rel AND s.oid = side) THEN
     EXECUTE format('ALTER TABLE %s SET UNLOGGED', side);
   END IF;
   PERFORM docpatterns._pattern_guard(side, pattern, name, pair);
@@ -642,7 +721,8 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   guard name;
 BEGIN
-  FOR guard IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = side AND t.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc LOOP
+  FOR guard IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = side
+      AND t.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', guard, side);
   END LOOP;
   PERFORM docpatterns._pattern_forget(side, rel);
@@ -681,44 +761,67 @@ DECLARE
   anchor text;
   more @extschema@.bson;
 BEGIN
-  SELECT d.options, d.trigger_oid INTO options, main FROM docpatterns._pattern_declarations(rel) d WHERE d.name = _pattern_anchor.name;
+  SELECT d.options, d.trigger_oid INTO options, main FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.name = _pattern_anchor.name;
   FOR t IN
     SELECT rel AS tab, name AS label, @extschema@.bson_get_text(options, 'doc_column') AS doc
     UNION ALL
     SELECT s.side, s.pair, @extschema@.bson_get_text(options, 'source_doc_column')
     FROM (SELECT q.pair, docpatterns._pattern_side(q.pair, rel) AS side
           FROM unnest(docpatterns._pattern_pairs(options)) AS q (pair)) AS s
-    WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc
-                                                     AND g.tgargs = docpatterns._pattern_arguments('side', s.pair, name))
+    WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side
+        AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc
+                                                     AND g.tgargs
+                                                       = docpatterns._pattern_arguments('side',
+                                                         s.pair, name))
       AND s.side IS NOT NULL
   LOOP
-    IF docpatterns._pattern_lasts_longer(rel, t.tab) AND NOT EXISTS (SELECT FROM docpatterns._pattern_anchors(t.tab) a WHERE a.label = t.label) THEN
+    IF docpatterns._pattern_lasts_longer(rel, t.tab)
+        AND NOT EXISTS (SELECT FROM docpatterns._pattern_anchors(t.tab) a
+          WHERE a.label = t.label) THEN
       RAISE EXCEPTION 'table % is unlogged, and table % is not', t.tab, rel
-        USING ERRCODE = 'invalid_table_definition', DETAIL = 'A crash would empty the one, and the other would keep what came from it.';
+        USING ERRCODE = 'invalid_table_definition',
+          DETAIL = 'A crash would empty the one, and the other would keep what came from it.';
     END IF;
     SELECT a.attname INTO coarse
-      FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n) JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-        JOIN pg_opclass o ON o.oid = (i.indclass::oid[])[k.n - 1] LEFT JOIN pg_collation c ON c.oid = (i.indcollation::oid[])[k.n - 1]
-      WHERE i.indrelid = t.tab AND i.indisprimary AND k.n <= i.indnkeyatts AND (NOT c.collisdeterministic OR o.opcname = 'citext_ops') LIMIT 1;
+      FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n)
+        JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+        JOIN pg_opclass o ON o.oid = (i.indclass::oid[])[k.n - 1]
+          LEFT JOIN pg_collation c ON c.oid = (i.indcollation::oid[])[k.n - 1]
+      WHERE i.indrelid = t.tab AND i.indisprimary AND k.n <= i.indnkeyatts
+        AND (NOT c.collisdeterministic OR o.opcname = 'citext_ops') LIMIT 1;
     IF FOUND THEN
-      RAISE EXCEPTION 'column "%" of the primary key of table % is compared by a coarser equality than documents are', coarse, t.tab
-        USING ERRCODE = 'feature_not_supported', DETAIL = 'What is one row there would be several values in documents.', HINT = 'Give the column a deterministic collation.';
+      RAISE EXCEPTION 'column "%" of the primary key of table % is compared by a coarser equality '
+        'than documents are', coarse, t.tab
+        USING ERRCODE = 'feature_not_supported',
+          DETAIL = 'What is one row there would be several values in documents.',
+          HINT = 'Give the column a deterministic collation.';
     END IF;
-    SELECT CASE WHEN count(*) = 1 THEN min(a.attname::text) END INTO doc FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-      WHERE a.attrelid = t.tab AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid = '@extschema@.bson'::regtype AND c.relkind <> 'f'
+    SELECT CASE WHEN count(*) = 1 THEN min(a.attname::text) END INTO doc FROM pg_attribute a
+      JOIN pg_class c ON c.oid = a.attrelid
+      WHERE a.attrelid = t.tab AND a.attnum > 0 AND NOT a.attisdropped
+        AND a.atttypid = '@extschema@.bson'::regtype AND c.relkind <> 'f'
         AND (t.doc IS NULL OR a.attname = t.doc);
     more := @extschema@.bson_build(
-      'keys', ARRAY(SELECT a.attname::text FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n)
+      'keys', ARRAY(SELECT a.attname::text FROM pg_index i
+        CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n)
                       JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-                    WHERE i.indrelid = t.tab AND i.indisprimary AND k.n <= i.indnkeyatts ORDER BY k.n),
+                    WHERE i.indrelid = t.tab AND i.indisprimary AND k.n <= i.indnkeyatts
+                      ORDER BY k.n),
       'triggers', ARRAY(SELECT g.tgname::text FROM pg_trigger g JOIN pg_proc f ON f.oid = g.tgfoid
                         WHERE g.tgrelid = t.tab AND f.pronamespace = 'docpatterns'::regnamespace
-                          AND (g.oid = main OR g.tgargs = docpatterns._pattern_arguments('of', name) AND t.label = name
-                               OR g.tgargs = docpatterns._pattern_arguments('side', t.label, name)) ORDER BY g.tgname));
-    anchor := coalesce((SELECT a.trigger_name FROM docpatterns._pattern_anchors(t.tab) a WHERE a.label = t.label),
-                       docpatterns._pattern_trigger_name(t.tab, 'zz_docpatterns_00_anchor', name, NULL));
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_anchor_trigger(%L, %L, %L)',
-                   anchor, CASE WHEN doc IS NOT NULL THEN format('OF %I', doc) ELSE '' END, t.tab, 'anchor', t.label, more::text);
+                          AND (g.oid = main OR g.tgargs = docpatterns._pattern_arguments('of', name)
+                              AND t.label = name
+                               OR g.tgargs = docpatterns._pattern_arguments('side', t.label, name))
+                                 ORDER BY g.tgname));
+    anchor := coalesce((SELECT a.trigger_name FROM docpatterns._pattern_anchors(t.tab) a
+          WHERE a.label = t.label),
+                       docpatterns._pattern_trigger_name(t.tab, 'zz_docpatterns_00_anchor', name,
+                         NULL));
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE %s ON %s FOR EACH STATEMENT EXECUTE '
+        'FUNCTION docpatterns.pattern_anchor_trigger(%L, %L, %L)',
+                   anchor, CASE WHEN doc IS NOT NULL THEN format('OF %I', doc) ELSE ''
+                   END, t.tab, 'anchor', t.label, more::text);
   END LOOP;
 END
 $$;
@@ -729,7 +832,8 @@ COMMENT ON FUNCTION docpatterns._pattern_anchor(regclass, text) IS
 -- A crash empties an unlogged table without a trigger.
 CREATE FUNCTION docpatterns._pattern_lasts_longer(rel regclass, other regclass) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT r.relpersistence = 'p' AND o.relpersistence = 'u' FROM pg_class r, pg_class o WHERE r.oid = $1 AND o.oid = $2 AND r.relkind <> 'f'
+  SELECT r.relpersistence = 'p' AND o.relpersistence = 'u' FROM pg_class r, pg_class o
+    WHERE r.oid = $1 AND o.oid = $2 AND r.relkind <> 'f'
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_lasts_longer(regclass, regclass) IS
   'whether a crash would empty the other table of a declaration, but not its own';
@@ -746,9 +850,11 @@ BEGIN
       CROSS JOIN LATERAL (SELECT docpatterns._pattern_side(p.pair, q.rel) AS side) s
       JOIN pg_class c ON c.oid = s.side
     WHERE (c.relpersistence = 'u') <> is_unlogged
-      AND EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc)
+      AND EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side
+          AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc)
   LOOP
-    EXECUTE format('ALTER TABLE %s SET %s', side, CASE WHEN is_unlogged THEN 'UNLOGGED' ELSE 'LOGGED' END);
+    EXECUTE format('ALTER TABLE %s SET %s', side, CASE WHEN is_unlogged THEN 'UNLOGGED'
+        ELSE 'LOGGED' END);
   END LOOP;
 END
 $$;
@@ -763,9 +869,12 @@ DECLARE
   a record;
 BEGIN
   FOR a IN SELECT q.* FROM docpatterns._pattern_anchors(rel) q WHERE old_name = ANY (q.keys) LOOP
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.pattern_anchor_trigger(%L, %L, %L)',
-                   a.trigger_name, CASE WHEN a.doc_column IS NOT NULL THEN format('OF %I', a.doc_column) ELSE '' END, rel, 'anchor', a.label,
-                   @extschema@.bson_build('keys', array_replace(a.keys, old_name, new_name), 'triggers', a.triggers)::text);
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE %s ON %s FOR EACH STATEMENT EXECUTE '
+        'FUNCTION docpatterns.pattern_anchor_trigger(%L, %L, %L)',
+                   a.trigger_name, CASE WHEN a.doc_column IS NOT NULL THEN
+                   format('OF %I', a.doc_column) ELSE '' END, rel, 'anchor', a.label,
+                   @extschema@.bson_build('keys', array_replace(a.keys, old_name, new_name),
+                     'triggers', a.triggers)::text);
   END LOOP;
 END
 $$;
@@ -776,7 +885,8 @@ COMMENT ON FUNCTION docpatterns._pattern_anchor_renamed(regclass, text, text) IS
 
 CREATE FUNCTION docpatterns._pattern_arguments(VARIADIC words text[]) RETURNS bytea
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT string_agg(convert_to(w, 'UTF8') || decode('00', 'hex'), ''::bytea ORDER BY n) FROM unnest($1) WITH ORDINALITY AS u (w, n)
+  SELECT string_agg(convert_to(w, 'UTF8') || decode('00', 'hex'), ''::bytea ORDER BY n)
+    FROM unnest($1) WITH ORDINALITY AS u (w, n)
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_arguments(text[]) IS
   'the arguments of a trigger as pg_trigger has them';
@@ -786,7 +896,8 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   anchor text;
 BEGIN
-  FOR anchor IN SELECT a.trigger_name FROM docpatterns._pattern_anchors(rel) a WHERE a.label = _pattern_drop_anchor.label LOOP
+  FOR anchor IN SELECT a.trigger_name FROM docpatterns._pattern_anchors(rel) a
+      WHERE a.label = _pattern_drop_anchor.label LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', anchor, rel);
   END LOOP;
 END
@@ -803,9 +914,12 @@ BEGIN
   PERFORM docpatterns._pattern_drop_anchor(rel, name);
   -- the main trigger goes last: it is the declaration, by which the others are told apart
   FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
-           WHERE t.tgfoid = format('docpatterns.%I', pattern || '_trigger')::regproc AND t.tgparentid = 0
+           WHERE t.tgfoid = format('docpatterns.%I', pattern || '_trigger')::regproc
+             AND t.tgparentid = 0
              AND t.tgrelid IN (SELECT pt.relid FROM pg_partition_tree(rel) pt UNION SELECT rel)
-             AND (t.oid = (SELECT d.trigger_oid FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = _pattern_drop_triggers.pattern AND d.name = _pattern_drop_triggers.name)
+             AND (t.oid = (SELECT d.trigger_oid FROM docpatterns._pattern_declarations(rel) d
+                   WHERE d.pattern = _pattern_drop_triggers.pattern
+                   AND d.name = _pattern_drop_triggers.name)
                   OR t.tgargs = docpatterns._pattern_arguments('of', name))
            ORDER BY t.tgnargs DESC LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
@@ -822,7 +936,8 @@ DECLARE
   r record;
 BEGIN
   PERFORM docpatterns._pattern_drop_anchor(side, pair);
-  FOR r IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = side AND t.tgargs = docpatterns._pattern_arguments('side', pair, name) LOOP
+  FOR r IN SELECT t.tgname FROM pg_trigger t WHERE t.tgrelid = side
+      AND t.tgargs = docpatterns._pattern_arguments('side', pair, name) LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, side);
   END LOOP;
 END

@@ -9,7 +9,8 @@ CREATE FUNCTION bson_keys(doc bson) RETURNS SETOF text
 COMMENT ON FUNCTION bson_keys(bson) IS 'The names of the document''s fields, in order';
 
 CREATE FUNCTION bson_elements(value bson_value) RETURNS SETOF bson_value
-  AS 'MODULE_PATHNAME', 'dp_bson_elements' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 ROWS 100;
+  AS 'MODULE_PATHNAME', 'dp_bson_elements' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 ROWS
+    100;
 COMMENT ON FUNCTION bson_elements(bson_value) IS
   'The elements of an array, in order; none for null. Error: 22023 another value';
 

@@ -8,7 +8,8 @@ COMMENT ON FUNCTION bson_validate(bson, bson) IS
 
 CREATE FUNCTION bson_schema_errors(doc bson, schema bson)
   RETURNS TABLE (path text, rule text, expected text, found text)
-  AS 'MODULE_PATHNAME', 'dp_bson_schema_errors' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 ROWS 2;
+  AS 'MODULE_PATHNAME', 'dp_bson_schema_errors' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
+    ROWS 2;
 COMMENT ON FUNCTION bson_schema_errors(bson, bson) IS
   'A row for each violated rule: the field, the keyword, what it requires and what was found; no '
   'rows: the document is valid. Errors as bson_validate';

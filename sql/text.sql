@@ -33,7 +33,8 @@ COMMENT ON FUNCTION bson_from_bytea(bytea) IS
   'The document with these bytes. Errors: 22P03 with the offset of the first fault, 54000';
 
 CREATE FUNCTION bson_value_from_bytea(bytes bytea) RETURNS bson_value
-  AS 'MODULE_PATHNAME', 'dp_bson_value_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+  AS 'MODULE_PATHNAME', 'dp_bson_value_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    COST 10;
 COMMENT ON FUNCTION bson_value_from_bytea(bytea) IS
   'The value with these type and bytes. Errors: 22P03 with the offset of the first fault, 54000';
 
@@ -44,7 +45,8 @@ COMMENT ON CAST (bytea AS bson) IS
   'the document that the bytes are, after all of them have been checked';
 
 CREATE FUNCTION bson_documents(bytes bytea) RETURNS SETOF bson
-  AS 'MODULE_PATHNAME', 'dp_bson_documents' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 ROWS 1000;
+  AS 'MODULE_PATHNAME', 'dp_bson_documents' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 ROWS
+    1000;
 COMMENT ON FUNCTION bson_documents(bytea) IS
   'The documents that follow each other in the bytes, as in a file that mongodump writes. Errors: '
   '22P03 with the offset of the first fault in the file, 54000';

@@ -13,7 +13,8 @@ CREATE FUNCTION docpatterns.treepath_send(treepath) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_treepath_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE TYPE treepath (
-  INPUT = docpatterns.treepath_in, OUTPUT = docpatterns.treepath_out, RECEIVE = docpatterns.treepath_recv, SEND = docpatterns.treepath_send,
+  INPUT = docpatterns.treepath_in, OUTPUT = docpatterns.treepath_out,
+  RECEIVE = docpatterns.treepath_recv, SEND = docpatterns.treepath_send,
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
 );
 COMMENT ON TYPE treepath IS
@@ -85,7 +86,8 @@ DO $$
 DECLARE
   p record;
 BEGIN
-  FOR p IN SELECT * FROM (VALUES ('text', 'text'), ('int4', NULL), ('int8', 'int8'), ('objectid', 'objectid'),
+  FOR p IN SELECT * FROM (VALUES ('text', 'text'), ('int4', NULL), ('int8', 'int8'),
+      ('objectid', 'objectid'),
                                  ('uuid', NULL), ('bson_value', 'value')) AS v (t, back) LOOP
     EXECUTE pg_catalog.format($q$
       CREATE FUNCTION treepath(%1$s[]) RETURNS treepath
@@ -98,8 +100,10 @@ BEGIN
     EXECUTE pg_catalog.format($q$
       CREATE FUNCTION docpatterns.treepath_to_%2$s_array(treepath) RETURNS %1$s[]
         AS 'MODULE_PATHNAME', 'dp_treepath_to_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-      CREATE CAST (treepath AS %1$s[]) WITH FUNCTION docpatterns.treepath_to_%2$s_array(treepath) AS ASSIGNMENT;
-      COMMENT ON FUNCTION docpatterns.treepath_to_%2$s_array(treepath) IS 'the ids of a path, root first; error 22023 for an id that is of another type, 22004 for one that is null';
+      CREATE CAST (treepath AS %1$s[])
+        WITH FUNCTION docpatterns.treepath_to_%2$s_array(treepath) AS ASSIGNMENT;
+      COMMENT ON FUNCTION docpatterns.treepath_to_%2$s_array(treepath) IS 'the ids of a path, root '
+        'first; error 22023 for an id that is of another type, 22004 for one that is null';
       COMMENT ON CAST (treepath AS %1$s[]) IS 'the ids of a path, root first'$q$, p.t, p.back);
   END LOOP;
 END
@@ -113,7 +117,8 @@ COMMENT ON CAST (bson_value AS treepath) IS 'the path of the ids in a BSON array
 
 CREATE FUNCTION docpatterns.treepath_to_value(treepath) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_treepath_to_value' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (treepath AS bson_value) WITH FUNCTION docpatterns.treepath_to_value(treepath) AS ASSIGNMENT;
+CREATE CAST (treepath AS bson_value)
+  WITH FUNCTION docpatterns.treepath_to_value(treepath) AS ASSIGNMENT;
 COMMENT ON FUNCTION docpatterns.treepath_to_value(treepath) IS
   'the ids of a path as a BSON array, root first';
 COMMENT ON CAST (treepath AS bson_value) IS 'the ids of a path as a BSON array, root first';
@@ -190,16 +195,20 @@ COMMENT ON FUNCTION docpatterns.treepath_above_support(internal) IS
   'tells the planner the keys of an index that @> is';
 
 CREATE FUNCTION docpatterns.treepath_is_above(treepath, treepath) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_treepath_is_above' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT docpatterns.treepath_above_support;
+  AS 'MODULE_PATHNAME', 'dp_treepath_is_above' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT
+    docpatterns.treepath_above_support;
 COMMENT ON FUNCTION docpatterns.treepath_is_above(treepath, treepath) IS
   'whether the second path is the first one or lies below it';
 CREATE FUNCTION docpatterns.treepath_is_below(treepath, treepath) RETURNS bool
-  AS 'MODULE_PATHNAME', 'dp_treepath_is_below' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT docpatterns.treepath_below_support;
+  AS 'MODULE_PATHNAME', 'dp_treepath_is_below' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT
+    docpatterns.treepath_below_support;
 COMMENT ON FUNCTION docpatterns.treepath_is_below(treepath, treepath) IS
   'whether the first path is the second one or lies below it';
-CREATE OPERATOR @> (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_is_above,
+CREATE OPERATOR @> (LEFTARG = treepath, RIGHTARG = treepath,
+    FUNCTION = docpatterns.treepath_is_above,
   COMMUTATOR = <@, RESTRICT = docpatterns.treepath_abovesel, JOIN = contjoinsel);
-CREATE OPERATOR <@ (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_is_below,
+CREATE OPERATOR <@ (LEFTARG = treepath, RIGHTARG = treepath,
+    FUNCTION = docpatterns.treepath_is_below,
   COMMUTATOR = @>, RESTRICT = docpatterns.treepath_belowsel, JOIN = contjoinsel);
 COMMENT ON OPERATOR @> (treepath, treepath) IS
   'is an ancestor of, or the same; a btree index answers it';
@@ -210,7 +219,8 @@ CREATE FUNCTION docpatterns.treepath_concat(treepath, treepath) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_concat' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_concat(treepath, treepath) IS
   'the ids of the first path, then those of the second';
-CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = treepath, FUNCTION = docpatterns.treepath_concat);
+CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = treepath,
+    FUNCTION = docpatterns.treepath_concat);
 COMMENT ON OPERATOR || (treepath, treepath) IS
   'the ids of the first path, then those of the second';
 CREATE FUNCTION docpatterns.treepath_append(treepath, text) RETURNS treepath
@@ -224,7 +234,8 @@ CREATE FUNCTION docpatterns.treepath_append(treepath, anynonarray) RETURNS treep
   AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_append(treepath, anynonarray) IS
   'the path of a child with this id; error 22023 for what cannot be an id';
-CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = anynonarray, FUNCTION = docpatterns.treepath_append);
+CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = anynonarray,
+    FUNCTION = docpatterns.treepath_append);
 COMMENT ON OPERATOR || (treepath, anynonarray) IS 'the path of a child with this id';
 
 -- Nodes on a path
@@ -233,82 +244,94 @@ CREATE FUNCTION docpatterns.treepath_contains(treepath, text) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, text) IS
   'whether the node is on the path';
-CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = text, FUNCTION = docpatterns.treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = text, FUNCTION = docpatterns.treepath_contains,
+    RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (treepath, text) IS 'whether the node is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains(treepath, int8) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, int8) IS
   'whether the node is on the path';
-CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = int8, FUNCTION = docpatterns.treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = int8, FUNCTION = docpatterns.treepath_contains,
+    RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (treepath, int8) IS 'whether the node is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains(treepath, objectid) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, objectid) IS
   'whether the node is on the path';
-CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = objectid, FUNCTION = docpatterns.treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = objectid,
+    FUNCTION = docpatterns.treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (treepath, objectid) IS
   'whether the node is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains(treepath, bson_value) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_contains(treepath, bson_value) IS
   'whether the node is on the path';
-CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = bson_value, FUNCTION = docpatterns.treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ? (LEFTARG = treepath, RIGHTARG = bson_value,
+    FUNCTION = docpatterns.treepath_contains, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ? (treepath, bson_value) IS
   'whether the node is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_any(treepath, text[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, text[]) IS
   'whether one of the nodes is on the path';
-CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = text[], FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = text[],
+    FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (treepath, text[]) IS
   'whether one of the nodes is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_any(treepath, int8[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, int8[]) IS
   'whether one of the nodes is on the path';
-CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = int8[], FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = int8[],
+    FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (treepath, int8[]) IS
   'whether one of the nodes is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_any(treepath, objectid[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, objectid[]) IS
   'whether one of the nodes is on the path';
-CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = objectid[], FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = objectid[],
+    FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (treepath, objectid[]) IS
   'whether one of the nodes is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_any(treepath, bson_value[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_contains_any(treepath, bson_value[]) IS
   'whether one of the nodes is on the path';
-CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = bson_value[], FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ?| (LEFTARG = treepath, RIGHTARG = bson_value[],
+    FUNCTION = docpatterns.treepath_contains_any, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?| (treepath, bson_value[]) IS
   'whether one of the nodes is on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_all(treepath, text[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, text[]) IS
   'whether all of the nodes are on the path';
-CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = text[], FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = text[],
+    FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (treepath, text[]) IS
   'whether all of the nodes are on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_all(treepath, int8[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, int8[]) IS
   'whether all of the nodes are on the path';
-CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = int8[], FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = int8[],
+    FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (treepath, int8[]) IS
   'whether all of the nodes are on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_all(treepath, objectid[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, objectid[]) IS
   'whether all of the nodes are on the path';
-CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = objectid[], FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = objectid[],
+    FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (treepath, objectid[]) IS
   'whether all of the nodes are on the path; a GIN index answers it';
 CREATE FUNCTION docpatterns.treepath_contains_all(treepath, bson_value[]) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_contains_all(treepath, bson_value[]) IS
   'whether all of the nodes are on the path';
-CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = bson_value[], FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
+CREATE OPERATOR ?& (LEFTARG = treepath, RIGHTARG = bson_value[],
+    FUNCTION = docpatterns.treepath_contains_all, RESTRICT = matchingsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR ?& (treepath, bson_value[]) IS
   'whether all of the nodes are on the path; a GIN index answers it';
 
@@ -344,7 +367,9 @@ CREATE OPERATOR CLASS treepath_ops DEFAULT FOR TYPE treepath USING gin AS
   OPERATOR 12 ?& (treepath, bson_value[]),
   FUNCTION 1 byteacmp(bytea, bytea),
   FUNCTION 2 docpatterns.treepath_gin_extract_value(treepath, internal),
-  FUNCTION 3 docpatterns.treepath_gin_extract_query(treepath, internal, int2, internal, internal, internal, internal),
-  FUNCTION 6 docpatterns.treepath_gin_consistent(internal, int2, treepath, int4, internal, internal, internal),
+  FUNCTION 3 docpatterns.treepath_gin_extract_query(treepath, internal, int2, internal, internal,
+    internal, internal),
+  FUNCTION 6 docpatterns.treepath_gin_consistent(internal, int2, treepath, int4, internal, internal,
+    internal),
   STORAGE bytea;
 COMMENT ON OPERATOR CLASS treepath_ops USING gin IS 'the ids of paths: serves ?, ?| and ?&';

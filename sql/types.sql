@@ -5,7 +5,8 @@ BEGIN
   IF pg_catalog.current_setting('server_encoding') OPERATOR(pg_catalog.<>) 'UTF8' THEN
     RAISE EXCEPTION 'docpatterns needs a database whose encoding is UTF8'
       USING ERRCODE = 'feature_not_supported',
-            DETAIL = pg_catalog.format('This database has the encoding %s.', pg_catalog.current_setting('server_encoding')),
+            DETAIL = pg_catalog.format('This database has the encoding %s.',
+              pg_catalog.current_setting('server_encoding')),
             HINT = 'Create the database with ENCODING ''UTF8'' TEMPLATE template0.';
   END IF;
   -- functions that make SQL have the name of the schema in their formats
@@ -42,7 +43,8 @@ COMMENT ON FUNCTION docpatterns.bson_typanalyze(internal) IS
   'sets up ANALYZE of columns of documents: statistics path by path, which bson_stats shows';
 
 CREATE TYPE bson (
-  INPUT = docpatterns.bson_in, OUTPUT = docpatterns.bson_out, RECEIVE = docpatterns.bson_recv, SEND = docpatterns.bson_send, ANALYZE = docpatterns.bson_typanalyze,
+  INPUT = docpatterns.bson_in, OUTPUT = docpatterns.bson_out, RECEIVE = docpatterns.bson_recv,
+  SEND = docpatterns.bson_send, ANALYZE = docpatterns.bson_typanalyze,
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended,
   -- a category of their own, so that a bare literal is a bson where a function takes either type
   CATEGORY = 'J', PREFERRED = true
@@ -62,7 +64,8 @@ CREATE FUNCTION bson_value_send(bson_value) RETURNS bytea
 COMMENT ON FUNCTION bson_value_send(bson_value) IS 'The type and the bytes of the value';
 
 CREATE TYPE bson_value (
-  INPUT = bson_value_in, OUTPUT = docpatterns.bson_value_out, RECEIVE = docpatterns.bson_value_recv, SEND = bson_value_send,
+  INPUT = bson_value_in, OUTPUT = docpatterns.bson_value_out, RECEIVE = docpatterns.bson_value_recv,
+  SEND = bson_value_send,
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended, CATEGORY = 'J'
 );
 COMMENT ON TYPE bson_value IS
@@ -78,7 +81,8 @@ CREATE FUNCTION docpatterns.objectid_send(objectid) RETURNS bytea
   AS 'MODULE_PATHNAME', 'dp_objectid_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE TYPE objectid (
-  INPUT = docpatterns.objectid_in, OUTPUT = docpatterns.objectid_out, RECEIVE = docpatterns.objectid_recv, SEND = docpatterns.objectid_send,
+  INPUT = docpatterns.objectid_in, OUTPUT = docpatterns.objectid_out,
+  RECEIVE = docpatterns.objectid_recv, SEND = docpatterns.objectid_send,
   INTERNALLENGTH = 12, ALIGNMENT = char
 );
 COMMENT ON TYPE objectid IS 'a 12-byte id that MongoDB drivers generate: seconds first, big-endian';

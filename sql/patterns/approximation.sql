@@ -21,7 +21,8 @@ COMMENT ON FUNCTION docpatterns._approximation_verify(regclass, bson) IS
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION approximation_enable(
-  rel regclass, field text, step bigint DEFAULT NULL, error double precision DEFAULT NULL, threshold text DEFAULT NULL, slots int DEFAULT NULL,
+  rel regclass, field text, step bigint DEFAULT NULL, error double precision DEFAULT NULL,
+  threshold text DEFAULT NULL, slots int DEFAULT NULL,
   name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -48,7 +49,8 @@ BEGIN
     PERFORM docpatterns._pattern_create_whole(rel, doc_column);
   END IF;
   IF threshold IS NOT NULL THEN
-    RAISE NOTICE 'updates that move "%" by less than % are put back, and do not add up', field, threshold
+    RAISE NOTICE 'updates that move "%" by less than % are put back, and do not add up', field,
+      threshold
       USING HINT = 'Write values as they are known from elsewhere. Count with approximation_add().';
   END IF;
   RETURN name;
@@ -69,20 +71,28 @@ DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   t record;
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.approximation_trigger(%L)',
-                 docpatterns._pattern_own_trigger(rel, 85, 'approximation', name, NULL, 23), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE '
+      'FUNCTION docpatterns.approximation_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 85, 'approximation', name, NULL, 23), rel,
+                 options::text);
   IF NOT @extschema@.bson_exists(options, 'slots') THEN
     PERFORM docpatterns._pattern_anchor(rel, name);
     RETURN;
   END IF;
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.approximation_trigger(%L, %L)',
-                 docpatterns._pattern_own_trigger(rel, 85, 'approximation', name, 'delete', 9), rel, 'of', name);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER DELETE ON %s FOR EACH ROW EXECUTE FUNCTION '
+      'docpatterns.approximation_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 85, 'approximation', name, 'delete', 9), rel,
+                 'of', name);
   -- an update that leaves the key alone costs no call and no entry in the queue of triggers
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE FUNCTION docpatterns.approximation_trigger(%L, %L)',
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) '
+      'EXECUTE FUNCTION docpatterns.approximation_trigger(%L, %L)',
                  docpatterns._pattern_own_trigger(rel, 85, 'approximation', name, 'key', 17), rel,
-                 (SELECT string_agg(format('OLD.%1$I %2$s NEW.%1$I', k, o), ' AND ') FROM unnest(t.keys, t.key_ops) AS u (k, o)), 'of', name);
-  PERFORM docpatterns._pattern_statement_trigger(rel, 85, 'approximation', name, 'statement', 56, 'AFTER UPDATE OR DELETE OR TRUNCATE');
+                 (SELECT string_agg(format('OLD.%1$I %2$s NEW.%1$I', k, o), ' AND ')
+                   FROM unnest(t.keys, t.key_ops) AS u (k, o)), 'of', name);
+  PERFORM docpatterns._pattern_statement_trigger(rel, 85, 'approximation', name, 'statement', 56,
+      'AFTER UPDATE OR DELETE OR TRUNCATE');
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
@@ -94,8 +104,11 @@ CREATE FUNCTION docpatterns._approximation_create_slots(rel regclass, doc_column
   pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   -- pages with room: every addition is a new version of its row
-  SELECT docpatterns._pattern_create_side($1, $2, 'approximation', $3, $4, format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, $3, 'slots')),
-           'slot bigint NOT NULL, amount @extschema@.bson_value NOT NULL', 'slot', 'WITH (fillfactor = 30)',
+  SELECT docpatterns._pattern_create_side($1, $2, 'approximation', $3, $4,
+      format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name,
+          $3, 'slots')),
+           'slot bigint NOT NULL, amount @extschema@.bson_value NOT NULL', 'slot',
+           'WITH (fillfactor = 30)',
            format('what counts for "%s" of %s and is not yet in its documents', $3, t.base))
   FROM docpatterns._pattern_table($1, $2) t
 $$;
@@ -119,21 +132,25 @@ BEGIN
   END;
   RETURN QUERY EXECUTE format($q$
     SELECT %1$s, 'field'::text, 'a number or absent'::text, @extschema@.bson_typeof(b.%2$I, %3$L)
-    FROM %4$s AS b WHERE @extschema@.bson_typeof(b.%2$I, %3$L) NOT IN ('int', 'long', 'double', 'decimal', 'null')
+    FROM %4$s AS b WHERE @extschema@.bson_typeof(b.%2$I, %3$L) NOT IN ('int', 'long', 'double',
+        'decimal', 'null')
     $q$, p.key_value, p.doc_name, @extschema@.bson_get_text(p.options, 'field'), p.base);
   IF NOT @extschema@.bson_exists(p.options, 'slots') THEN
     RETURN;
   END IF;
   IF p.side IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of slots'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of slots'::text, 'present'::text,
+      'missing'::text;
     RETURN;
   END IF;
   RETURN QUERY EXECUTE format($q$
-    SELECT %1$s, 'document of slots'::text, 'present'::text, 'missing'::text FROM (SELECT DISTINCT %2$s FROM %3$s AS s) AS s
+    SELECT %1$s, 'document of slots'::text, 'present'::text, 'missing'::text
+      FROM (SELECT DISTINCT %2$s FROM %3$s AS s) AS s
     WHERE NOT EXISTS (SELECT FROM %4$s AS b WHERE %5$s)
     $q$, p.side_key_value, p.side_key_list, p.side, p.base, p.matches);
   RETURN QUERY EXECUTE format($q$
-    SELECT %1$s, 'amount of a slot'::text, 'a number'::text, @extschema@.bson_typeof(s.amount) FROM %2$s AS s
+    SELECT %1$s, 'amount of a slot'::text, 'a number'::text, @extschema@.bson_typeof(s.amount)
+      FROM %2$s AS s
     WHERE @extschema@.bson_typeof(s.amount) NOT IN ('int', 'long', 'double', 'decimal')
     $q$, p.side_key_value, p.side);
 END
@@ -151,7 +168,8 @@ BEGIN
   IF p.side IS NULL THEN
     RETURN format('SELECT %s AS key FROM %s AS b WHERE false', p.key_row, p.base);
   END IF;
-  RETURN format('SELECT %s AS key FROM (SELECT DISTINCT %s FROM %s AS s) AS s ORDER BY %2$s', p.side_key_row, p.side_key_list, p.side);
+  RETURN format('SELECT %s AS key FROM (SELECT DISTINCT %s FROM %s AS s) AS s ORDER BY %2$s',
+      p.side_key_row, p.side_key_list, p.side);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._approximation_pending(regclass, text) IS
@@ -166,7 +184,8 @@ BEGIN
   IF @extschema@.bson_exists(p.options, 'slots') THEN
     PERFORM docpatterns._pattern_create_whole(rel, p.doc_name);
     IF p.side IS NULL THEN
-      PERFORM docpatterns._approximation_create_slots(rel, p.doc_name, name, @extschema@.bson_get_text(p.options, 'pair'));
+      PERFORM docpatterns._approximation_create_slots(rel, p.doc_name, name,
+          @extschema@.bson_get_text(p.options, 'pair'));
     ELSE
       PERFORM docpatterns._approximation_drop_orphans(rel, name);
     END IF;

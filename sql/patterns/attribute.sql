@@ -19,13 +19,15 @@ COMMENT ON FUNCTION attribute_wide(bson, regclass) IS
   'The document with its packed fields, as the view <table>_wide shows it';
 
 CREATE FUNCTION docpatterns._attribute_pack(doc bson, options bson) RETURNS bson
-  AS 'MODULE_PATHNAME', 'dp_attribute_pack_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+  AS 'MODULE_PATHNAME', 'dp_attribute_pack_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    COST 10;
 COMMENT ON FUNCTION docpatterns._attribute_pack(bson, bson) IS
   'the document with its fields packed as the options say; errors 22023 for bad options, 23514 and '
   '23505 for documents that cannot be';
 
 CREATE FUNCTION docpatterns._attribute_unpack(doc bson, options bson) RETURNS bson
-  AS 'MODULE_PATHNAME', 'dp_attribute_unpack_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+  AS 'MODULE_PATHNAME', 'dp_attribute_unpack_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    COST 10;
 COMMENT ON FUNCTION docpatterns._attribute_unpack(bson, bson) IS
   'the document with the fields that are packed; error 22023 for bad options';
 
@@ -40,7 +42,8 @@ COMMENT ON FUNCTION docpatterns._attribute_has_twice(bson, bson) IS
   'whether a key stands twice in the array of a document';
 
 CREATE FUNCTION docpatterns._attribute_is_wide(doc bson, options bson) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'dp_attribute_is_wide_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
+  AS 'MODULE_PATHNAME', 'dp_attribute_is_wide_document' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    COST 5;
 COMMENT ON FUNCTION docpatterns._attribute_is_wide(bson, bson) IS
   'whether a document has fields that are not packed';
 
@@ -61,7 +64,8 @@ COMMENT ON FUNCTION docpatterns._attribute_fields(bson) IS
 
 CREATE FUNCTION docpatterns._attribute_faults(doc bson, options bson, OUT what text,
   OUT expected text, OUT found text) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_attribute_faults' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20 ROWS 1;
+  AS 'MODULE_PATHNAME', 'dp_attribute_faults' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20 ROWS
+    1;
 COMMENT ON FUNCTION docpatterns._attribute_faults(bson, bson) IS 'what is wrong with a document';
 
 -- Declaring ---------------------------------------------------------------------------------------------------------------
@@ -69,7 +73,8 @@ COMMENT ON FUNCTION docpatterns._attribute_faults(bson, bson) IS 'what is wrong 
 -- A function of all options makes one document of them, for the calls too.
 CREATE FUNCTION docpatterns._attribute_options(into_field text, pattern text, prefix text,
   paths text[], name_field text, value_field text,
-                                   qualifiers bson, qualifier_field text, rename bson, is_unique boolean) RETURNS bson
+                                   qualifiers bson, qualifier_field text, rename bson,
+                                     is_unique boolean) RETURNS bson
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_options('attribute', @extschema@.bson_build(
     'into_field', into_field, 'pattern', pattern, 'prefix', prefix, 'paths', paths,
@@ -81,9 +86,12 @@ COMMENT ON FUNCTION docpatterns._attribute_options(text, text, text, text[], tex
   'options of the attribute pattern as a document; error 22004 for those that must not be null';
 
 CREATE FUNCTION attribute_enable(
-  rel regclass, into_field text, pattern text DEFAULT NULL, value_field text DEFAULT 'value', prefix text DEFAULT NULL, paths text[] DEFAULT NULL,
-  name_field text DEFAULT NULL, qualifiers bson DEFAULT NULL, qualifier_field text DEFAULT NULL, rename bson DEFAULT NULL,
-  is_unique boolean DEFAULT false, view_name text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+  rel regclass, into_field text, pattern text DEFAULT NULL, value_field text DEFAULT 'value',
+  prefix text DEFAULT NULL, paths text[] DEFAULT NULL,
+  name_field text DEFAULT NULL, qualifiers bson DEFAULT NULL, qualifier_field text DEFAULT NULL,
+  rename bson DEFAULT NULL,
+  is_unique boolean DEFAULT false, view_name text DEFAULT NULL, name text DEFAULT NULL,
+    doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -124,12 +132,17 @@ COMMENT ON FUNCTION docpatterns._attribute_verify(regclass, bson) IS
 CREATE FUNCTION docpatterns._attribute_full_options(rel regclass, name text, options bson)
   RETURNS bson
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN @extschema@.bson_exists($3, 'paths') THEN $3 ELSE @extschema@.bson_set($3, 'except', @extschema@.to_bson(array(
-    SELECT DISTINCT (SELECT k FROM @extschema@.bson_keys(@extschema@.bson_set('{}'::@extschema@.bson, p.path, 1)) k LIMIT 1)
+  SELECT CASE WHEN @extschema@.bson_exists($3, 'paths') THEN $3 ELSE
+    @extschema@.bson_set($3, 'except', @extschema@.to_bson(array(
+    SELECT DISTINCT (SELECT k
+        FROM @extschema@.bson_keys(@extschema@.bson_set('{}'::@extschema@.bson, p.path, 1)) k
+        LIMIT 1)
     FROM docpatterns._pattern_declarations($1) d
       CROSS JOIN LATERAL (SELECT q FROM docpatterns._derive_kept_paths(d.pattern, d.options) AS q
                           UNION ALL
-                          SELECT @extschema@.bson_get_text(d.options, o) FROM unnest(ARRAY['by', 'on_field', 'target_field', 'revision_field', 'time_field', 'parent']) AS o
+                          SELECT @extschema@.bson_get_text(d.options, o)
+                            FROM unnest(ARRAY['by', 'on_field', 'target_field', 'revision_field',
+                                'time_field', 'parent']) AS o
                           WHERE @extschema@.bson_typeof(d.options, o) = 'string') AS p (path)
     WHERE NOT (d.pattern = 'attribute' AND d.name = $2) AND p.path <> '' ORDER BY 1))) END
 $$;
@@ -140,8 +153,10 @@ COMMENT ON FUNCTION docpatterns._attribute_full_options(regclass, text, bson) IS
 CREATE FUNCTION docpatterns._attribute_create_trigger(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.attribute_trigger(%L)',
-                 docpatterns._pattern_own_trigger(rel, 20, 'attribute', @extschema@.bson_get_text(options, 'name'), NULL, 23), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE '
+      'FUNCTION docpatterns.attribute_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 20, 'attribute',
+                   @extschema@.bson_get_text(options, 'name'), NULL, 23), rel, options::text);
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
@@ -157,9 +172,12 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   FROM pg_depend d
     JOIN pg_rewrite r ON r.oid = d.objid
     JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = 'docpatterns.attribute_wide_trigger'::regproc
-  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-    AND 'security_invoker=true' = ANY (v.reloptions) AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
+    JOIN pg_trigger t ON t.tgrelid = v.oid
+      AND t.tgfoid = 'docpatterns.attribute_wide_trigger'::regproc
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass
+    AND d.refobjid = $1
+    AND 'security_invoker=true' = ANY (v.reloptions)
+      AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
 COMMENT ON FUNCTION docpatterns._attribute_wide_view(regclass, oid) IS
@@ -169,9 +187,12 @@ COMMENT ON FUNCTION docpatterns._attribute_wide_view(regclass, oid) IS
 CREATE FUNCTION docpatterns._attribute_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_renew_view($1, docpatterns._attribute_wide_view($1, $2),
-           format('SELECT docpatterns._attribute_create_view(%L, %L, NULL)', $1, docpatterns._pattern_doc_column($1, @extschema@.bson_get_text(d.options, 'doc_column'))),
+           format('SELECT docpatterns._attribute_create_view(%L, %L, NULL)', $1,
+             docpatterns._pattern_doc_column($1,
+               @extschema@.bson_get_text(d.options, 'doc_column'))),
            format('SELECT docpatterns._attribute_wide_view(%L)', $1))
-  FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'attribute' ORDER BY d.trigger_oid LIMIT 1
+  FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'attribute' ORDER BY d.trigger_oid
+    LIMIT 1
 $$;
 COMMENT ON FUNCTION docpatterns._attribute_follow_owner(regclass, oid) IS
   'makes the view <table>_wide again after a change of the table''s owner';
@@ -186,20 +207,28 @@ DECLARE
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   IF present IS NOT NULL THEN
-    IF view_name IS NOT NULL AND view_name <> (SELECT c.relname FROM pg_class c WHERE c.oid = present) THEN
+    IF view_name IS NOT NULL AND view_name <> (SELECT c.relname FROM pg_class c
+          WHERE c.oid = present) THEN
       RAISE EXCEPTION 'table % has the view % already', t.base, present
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'One view shows the fields of all attribute patterns of a table; it can be renamed.';
+        USING ERRCODE = 'invalid_parameter_value',
+          HINT = 'One view shows the fields of all attribute patterns of a table; it can be '
+          'renamed.';
     END IF;
     RETURN;
   END IF;
-  qualified := format('%I.%I', t.schema_name, coalesce(view_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, NULL, 'wide')));
-  EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base', qualified,
-    (SELECT string_agg(CASE WHEN a.attname = t.doc THEN format('@extschema@.attribute_wide(base.%1$I, %2$L::regclass) AS %1$I', a.attname, t.base)
+  qualified := format('%I.%I', t.schema_name,
+      coalesce(view_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, NULL,
+          'wide')));
+  EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base',
+      qualified,
+    (SELECT string_agg(CASE WHEN a.attname = t.doc THEN
+        format('@extschema@.attribute_wide(base.%1$I, %2$L::regclass) AS %1$I', a.attname, t.base)
                             ELSE format('base.%I', a.attname) END, ', ' ORDER BY a.attnum)
      FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped), t.base);
   EXECUTE format('CREATE TRIGGER zz_docpatterns_wide INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
                  'FOR EACH ROW EXECUTE FUNCTION docpatterns.attribute_wide_trigger()', qualified);
-  EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, 'documents of ' || t.base || ' with the fields that the attribute pattern has packed');
+  EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, 'documents of ' || t.base
+      || ' with the fields that the attribute pattern has packed');
   PERFORM docpatterns._pattern_copy_grants(rel, qualified::regclass);
   EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
 END
@@ -213,7 +242,8 @@ COMMENT ON FUNCTION docpatterns._attribute_create_view(regclass, text, text) IS
 -- What the index is about: the first field of a member's key, and its value.
 CREATE FUNCTION docpatterns._attribute_pair(options bson) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT format('%s(%s,%s)', @extschema@.bson_get_text($1, 'into_field'), docpatterns._pattern_name_path((docpatterns._attribute_fields($1))[1]),
+  SELECT format('%s(%s,%s)', @extschema@.bson_get_text($1, 'into_field'),
+      docpatterns._pattern_name_path((docpatterns._attribute_fields($1))[1]),
                 docpatterns._pattern_name_path(@extschema@.bson_get_text($1, 'value_field')))
 $$;
 COMMENT ON FUNCTION docpatterns._attribute_pair(bson) IS
@@ -223,13 +253,19 @@ CREATE FUNCTION docpatterns._attribute_index(rel regclass, doc_column text, pair
   RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
-  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_attribute x ON x.attrelid = i.indexrelid
-  WHERE i.indrelid = $1 AND i.indisvalid AND i.indisready AND docpatterns._pattern_index_full(i.indexrelid)
-    AND (i.indkey::int2[])[x.attnum - 1] = (SELECT a.attnum FROM pg_attribute a WHERE a.attrelid = $1 AND a.attname = $2)
-    AND (i.indclass::oid[])[x.attnum - 1] = (SELECT o.oid FROM pg_opclass o JOIN pg_am m ON m.oid = o.opcmethod AND m.amname = 'gin'
-                                             WHERE o.opcname = 'bson_ops' AND o.opcintype = '@extschema@.bson'::regtype)
+  FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    JOIN pg_attribute x ON x.attrelid = i.indexrelid
+  WHERE i.indrelid = $1 AND i.indisvalid AND i.indisready
+    AND docpatterns._pattern_index_full(i.indexrelid)
+    AND (i.indkey::int2[])[x.attnum - 1] = (SELECT a.attnum FROM pg_attribute a
+        WHERE a.attrelid = $1 AND a.attname = $2)
+    AND (i.indclass::oid[])[x.attnum - 1] = (SELECT o.oid FROM pg_opclass o
+        JOIN pg_am m ON m.oid = o.opcmethod AND m.amname = 'gin'
+                                             WHERE o.opcname = 'bson_ops' AND o.opcintype
+                                               = '@extschema@.bson'::regtype)
     AND EXISTS (SELECT FROM unnest(x.attoptions) o WHERE o LIKE 'pairs=%'
-                AND position('),' || replace($3, ' ', '') || ',' IN '),' || replace(substr(o, 7), ' ', '') || ',') > 0)
+                AND position('),' || replace($3, ' ', '') || ',' IN '),'
+                    || replace(substr(o, 7), ' ', '') || ',') > 0)
   ORDER BY i.indpred IS NOT NULL, i.indexrelid LIMIT 1
 $$;
 COMMENT ON FUNCTION docpatterns._attribute_index(regclass, text, text) IS
@@ -244,16 +280,19 @@ DECLARE
   made text;
   n int := 0;
 BEGIN
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   IF docpatterns._attribute_index(rel, t.doc, pair) IS NOT NULL THEN
     RETURN;
   END IF;
   made := docpatterns._pattern_object_name(t.table_name, name, 'idx');
-  WHILE EXISTS (SELECT FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = t.schema_name AND c.relname = made) LOOP
+  WHILE EXISTS (SELECT FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace
+        WHERE s.nspname = t.schema_name AND c.relname = made) LOOP
     n := n + 1;
     made := docpatterns._pattern_object_name(t.table_name, name, 'idx' || n);
   END LOOP;
-  EXECUTE format('CREATE INDEX %I ON %s USING gin (%I @extschema@.bson_ops (pairs = %L)) WHERE %s', made, t.base, t.doc, pair, docpatterns._pattern_mark('attribute', name));
+  EXECUTE format('CREATE INDEX %I ON %s USING gin (%I @extschema@.bson_ops (pairs = %L)) WHERE %s',
+      made, t.base, t.doc, pair, docpatterns._pattern_mark('attribute', name));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._attribute_create_index(regclass, bson) IS
@@ -266,7 +305,8 @@ CREATE FUNCTION docpatterns._attribute_parts(rel regclass, name text, OUT base t
   OUT options bson, OUT full_options bson, OUT doc text, OUT doc_name text,
                                  OUT key_row text, OUT key_list text, OUT key_value text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT p.base, p.options, docpatterns._attribute_full_options($1, $2, p.options), p.doc, p.doc_name, p.key_row, p.key_list, p.key_value
+  SELECT p.base, p.options, docpatterns._attribute_full_options($1, $2, p.options), p.doc,
+    p.doc_name, p.key_row, p.key_list, p.key_value
   FROM docpatterns._pattern_parts($1, 'attribute', $2) p
 $$;
 COMMENT ON FUNCTION docpatterns._attribute_parts(regclass, text) IS
@@ -279,10 +319,13 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
-  RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS b CROSS JOIN LATERAL docpatterns._attribute_faults(%s, %L::@extschema@.bson) f',
+  RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS b CROSS JOIN '
+      'LATERAL docpatterns._attribute_faults(%s, %L::@extschema@.bson) f',
                               p.key_value, p.base, p.doc, p.full_options::text);
-  IF docpatterns._attribute_index(rel, p.doc_name, docpatterns._attribute_pair(p.options)) IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index of pairs = ' || quote_literal(docpatterns._attribute_pair(p.options)), 'present'::text, 'missing'::text;
+  IF docpatterns._attribute_index(rel, p.doc_name,
+        docpatterns._attribute_pair(p.options)) IS NULL THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index of pairs = '
+      || quote_literal(docpatterns._attribute_pair(p.options)), 'present'::text, 'missing'::text;
   END IF;
 END
 $$;
@@ -295,7 +338,8 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
-  RETURN format('SELECT %s AS key FROM %s AS b WHERE docpatterns._attribute_is_pending(%s, %L::@extschema@.bson) ORDER BY %s',
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE docpatterns._attribute_is_pending(%s, '
+      '%L::@extschema@.bson) ORDER BY %s',
                 p.key_row, p.base, p.doc, p.full_options::text, p.key_list);
 END
 $$;
@@ -325,13 +369,18 @@ DECLARE
   held text[];
 BEGIN
   SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
-  EXECUTE format('SELECT array_agg(k::text) FROM (SELECT %s AS k FROM %s AS b WHERE docpatterns._attribute_left(%s, %L::@extschema@.bson) > 0 ORDER BY %s) AS q',
+  EXECUTE format('SELECT array_agg(k::text) FROM (SELECT %s AS k FROM %s AS b WHERE '
+      'docpatterns._attribute_left(%s, %L::@extschema@.bson) > 0 ORDER BY %s) AS q',
                  p.key_value, p.base, p.doc, p.full_options::text, p.key_list) INTO held;
   IF held IS NOT NULL THEN
     RAISE EXCEPTION 'pattern "%" of table % has members that no field can stand for', name, p.base
       USING ERRCODE = 'restrict_violation',
-            DETAIL = 'The keys of their documents: ' || array_to_string(held[1:20], ', ') || CASE WHEN cardinality(held) > 20 THEN format(', ... (%s in all)', cardinality(held)) ELSE '' END || '.',
-            HINT = 'Such members have a name or a qualifier that is none of the declared ones, other fields, the name of a field that is there, or one name twice. keep_data => true leaves all arrays as they are.';
+            DETAIL = 'The keys of their documents: ' || array_to_string(held[1:20], ', ') || CASE
+            WHEN cardinality(held) > 20 THEN format(', ... (%s in all)', cardinality(held)) ELSE ''
+            END || '.',
+            HINT = 'Such members have a name or a qualifier that is none of the declared ones, '
+            'other fields, the name of a field that is there, or one name twice. keep_data => true '
+            'leaves all arrays as they are.';
   END IF;
 END
 $$;
@@ -347,12 +396,16 @@ DECLARE
   held text[];
 BEGIN
   SELECT q.* INTO p FROM docpatterns._attribute_parts(rel, name) q;
-  EXECUTE format('SELECT array_agg(k::text) FROM (SELECT %s AS k FROM %s AS b WHERE docpatterns._attribute_has_twice(%s, %L::@extschema@.bson) ORDER BY %s) AS q',
+  EXECUTE format('SELECT array_agg(k::text) FROM (SELECT %s AS k FROM %s AS b WHERE '
+      'docpatterns._attribute_has_twice(%s, %L::@extschema@.bson) ORDER BY %s) AS q',
                  p.key_value, p.base, p.doc, p.full_options::text, p.key_list) INTO held;
   IF held IS NOT NULL THEN
-    RAISE EXCEPTION 'documents of table % have an attribute twice in "%"', p.base, @extschema@.bson_get_text(p.options, 'into_field')
+    RAISE EXCEPTION 'documents of table % have an attribute twice in "%"', p.base,
+      @extschema@.bson_get_text(p.options, 'into_field')
       USING ERRCODE = 'unique_violation',
-            DETAIL = 'Their keys: ' || array_to_string(held[1:20], ', ') || CASE WHEN cardinality(held) > 20 THEN format(', ... (%s in all)', cardinality(held)) ELSE '' END || '.',
+            DETAIL = 'Their keys: ' || array_to_string(held[1:20], ', ') || CASE
+            WHEN cardinality(held) > 20 THEN format(', ... (%s in all)', cardinality(held)) ELSE ''
+            END || '.',
             HINT = 'Only one of them can become a field.';
   END IF;
 END
@@ -377,7 +430,8 @@ BEGIN
   full_options := docpatterns._attribute_full_options(rel, name, options);
   IF docpatterns._attribute_fields(options) <> docpatterns._attribute_fields(p.options)
      OR EXISTS (SELECT FROM unnest(ARRAY['into_field', 'value_field', 'qualifier_field']) o
-                WHERE @extschema@.bson_get_text(options, o) IS DISTINCT FROM @extschema@.bson_get_text(p.options, o)) THEN
+                WHERE @extschema@.bson_get_text(options,
+                      o) IS DISTINCT FROM @extschema@.bson_get_text(p.options, o)) THEN
     -- members get another shape, those that cannot become fields would keep the old one
     PERFORM docpatterns._attribute_require_fields(rel, name);
   ELSIF @extschema@.bson_get_text(p.options, 'is_unique') IS DISTINCT FROM 'true' THEN
@@ -386,16 +440,25 @@ BEGIN
   IF shape_only THEN
     PERFORM docpatterns._attribute_create_trigger(rel, options);
     IF docpatterns._pattern_nonempty(rel) THEN
-      RAISE NOTICE 'new writes to table % get the other shape', p.base USING HINT = format('CALL pattern_build(%L, %L) brings the documents that are there into it, in batches.', p.base, name);
+      RAISE NOTICE 'new writes to table % get the other shape', p.base USING
+        HINT = format('CALL pattern_build(%L, %L) brings the documents that are there into it, in '
+          'batches.', p.base, name);
     END IF;
     RETURN;
   END IF;
   PERFORM docpatterns._pattern_drop_triggers(rel, 'attribute', name);
   PERFORM docpatterns._derive_drop_indexes(rel, 'attribute', name);
-  anew := CASE WHEN @extschema@.bson_get_text(options, 'shape') = 'wide' THEN format('docpatterns._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text) ELSE format('docpatterns._attribute_pack(docpatterns._attribute_unpack(%1$s, %2$L::@extschema@.bson), %3$L::@extschema@.bson)', p.doc, p.full_options::text, full_options::text) END;
+  anew := CASE WHEN @extschema@.bson_get_text(options, 'shape') = 'wide' THEN
+    format('docpatterns._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text)
+    ELSE format('docpatterns._attribute_pack(docpatterns._attribute_unpack(%1$s, '
+      '%2$L::@extschema@.bson), %3$L::@extschema@.bson)', p.doc, p.full_options::text,
+      full_options::text) END;
   PERFORM docpatterns._pattern_convert(rel, name, p.doc_name, anew,
-            format('CASE WHEN @extschema@.bson_exists(%1$s, %2$L) OR docpatterns._attribute_is_wide(%1$s, %3$L::@extschema@.bson) THEN %1$s::bytea OPERATOR(pg_catalog.<>) %4$s::bytea END',
-                   p.doc, @extschema@.bson_get_text(p.options, 'into_field'), full_options::text, anew), true);
+            format('CASE WHEN @extschema@.bson_exists(%1$s, %2$L) OR '
+              'docpatterns._attribute_is_wide(%1$s, %3$L::@extschema@.bson) THEN %1$s::bytea '
+              'OPERATOR(pg_catalog.<>) %4$s::bytea END',
+                   p.doc, @extschema@.bson_get_text(p.options, 'into_field'), full_options::text,
+                     anew), true);
   PERFORM docpatterns._attribute_create_trigger(rel, options);
   PERFORM docpatterns._attribute_create_index(rel, options);
 END
@@ -419,11 +482,15 @@ BEGIN
   PERFORM docpatterns._pattern_drop_triggers(rel, 'attribute', name);
   PERFORM docpatterns._derive_drop_indexes(rel, 'attribute', name);
   IF NOT keep_data THEN
-    done := docpatterns._pattern_convert(rel, name, p.doc_name, format('docpatterns._attribute_unpack(%s, %L::@extschema@.bson)', p.doc, p.full_options::text),
-              format('@extschema@.bson_typeof(%1$s, %2$L) OPERATOR(pg_catalog.=) ''array'' AND @extschema@.bson_array_length(%1$s, %2$L) OPERATOR(pg_catalog.>) 0',
+    done := docpatterns._pattern_convert(rel, name, p.doc_name,
+        format('docpatterns._attribute_unpack(%s, %L::@extschema@.bson)', p.doc,
+          p.full_options::text),
+              format('@extschema@.bson_typeof(%1$s, %2$L) OPERATOR(pg_catalog.=) ''array'' AND '
+                '@extschema@.bson_array_length(%1$s, %2$L) OPERATOR(pg_catalog.>) 0',
                      p.doc, @extschema@.bson_get_text(p.options, 'into_field')));
   END IF;
-  IF NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'attribute') THEN
+  IF NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
+        WHERE d.pattern = 'attribute') THEN
     view_rel := docpatterns._attribute_wide_view(rel);
     IF view_rel IS NOT NULL THEN
       EXECUTE format('DROP VIEW %s', view_rel);

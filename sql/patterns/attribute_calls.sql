@@ -2,10 +2,13 @@
 -- documents, and a report of keys.
 
 CREATE FUNCTION attribute_pack(
-  doc bson, into_field text, pattern text DEFAULT NULL, value_field text DEFAULT 'value', prefix text DEFAULT NULL, paths text[] DEFAULT NULL,
-  name_field text DEFAULT NULL, qualifiers bson DEFAULT NULL, qualifier_field text DEFAULT NULL, rename bson DEFAULT NULL, is_unique boolean DEFAULT false) RETURNS bson
+  doc bson, into_field text, pattern text DEFAULT NULL, value_field text DEFAULT 'value',
+  prefix text DEFAULT NULL, paths text[] DEFAULT NULL,
+  name_field text DEFAULT NULL, qualifiers bson DEFAULT NULL, qualifier_field text DEFAULT NULL,
+    rename bson DEFAULT NULL, is_unique boolean DEFAULT false) RETURNS bson
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN docpatterns._attribute_pack(doc, docpatterns._attribute_options(into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename, is_unique));
+RETURN docpatterns._attribute_pack(doc, docpatterns._attribute_options(into_field, pattern, prefix,
+      paths, name_field, value_field, qualifiers, qualifier_field, rename, is_unique));
 COMMENT ON FUNCTION attribute_pack(bson, text, text, text, text, text[], text, bson, text, bson,
   boolean) IS
   'The document with fields packed into an array, as attribute_enable with these arguments does; '
@@ -13,10 +16,14 @@ COMMENT ON FUNCTION attribute_pack(bson, text, text, text, text, text[], text, b
   'place of the array, 23505 a key twice with is_unique';
 
 CREATE FUNCTION attribute_unpack(
-  doc bson, into_field text, pattern text DEFAULT NULL, value_field text DEFAULT 'value', prefix text DEFAULT NULL, paths text[] DEFAULT NULL,
-  name_field text DEFAULT NULL, qualifiers bson DEFAULT NULL, qualifier_field text DEFAULT NULL, rename bson DEFAULT NULL) RETURNS bson
+  doc bson, into_field text, pattern text DEFAULT NULL, value_field text DEFAULT 'value',
+  prefix text DEFAULT NULL, paths text[] DEFAULT NULL,
+  name_field text DEFAULT NULL, qualifiers bson DEFAULT NULL, qualifier_field text DEFAULT NULL,
+    rename bson DEFAULT NULL) RETURNS bson
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN docpatterns._attribute_unpack(doc, docpatterns._attribute_options(into_field, pattern, prefix, paths, name_field, value_field, qualifiers, qualifier_field, rename, false));
+RETURN docpatterns._attribute_unpack(doc,
+    docpatterns._attribute_options(into_field, pattern, prefix, paths, name_field, value_field,
+      qualifiers, qualifier_field, rename, false));
 COMMENT ON FUNCTION attribute_unpack(bson, text, text, text, text, text[], text, bson, text,
   bson) IS
   'The reverse of attribute_pack; members that no field can represent stay. Error: 22023 arguments '
@@ -37,32 +44,51 @@ BEGIN
     RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   SELECT count(*) AS n, min(q.name) AS declared INTO found
-    FROM docpatterns._pattern_declarations(rel) q WHERE q.pattern = 'attribute' AND (attribute_keys.name IS NULL OR q.name = attribute_keys.name);
+    FROM docpatterns._pattern_declarations(rel) q WHERE q.pattern = 'attribute'
+      AND (attribute_keys.name IS NULL OR q.name = attribute_keys.name);
   IF found.n = 0 THEN
-    RAISE EXCEPTION 'table % has no attribute pattern%', rel, CASE WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'table % has no attribute pattern%', rel, CASE WHEN name IS NOT NULL THEN
+      format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
   ELSIF found.n > 1 THEN
-    RAISE EXCEPTION 'table % has more than one attribute pattern', rel USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
+    RAISE EXCEPTION 'table % has more than one attribute pattern', rel
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
   END IF;
-  SELECT q.options INTO options FROM docpatterns._pattern_declarations(rel) q WHERE q.pattern = 'attribute' AND q.name = found.declared;
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT q.options INTO options FROM docpatterns._pattern_declarations(rel) q
+    WHERE q.pattern = 'attribute' AND q.name = found.declared;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   -- the first field is the key, what stands beside it tells members of one key apart
   fields := docpatterns._attribute_fields(options);
-  beside := fields[2:] || CASE WHEN @extschema@.bson_exists(options, 'qualifiers') THEN coalesce(@extschema@.bson_get_text(options, 'qualifier_field'), 'qualifier') END;
+  beside := fields[2:] || CASE WHEN @extschema@.bson_exists(options, 'qualifiers') THEN
+    coalesce(@extschema@.bson_get_text(options, 'qualifier_field'), 'qualifier') END;
   RETURN QUERY EXECUTE format($q$
-    SELECT m.key, m.qualifier, count(DISTINCT m.id), count(DISTINCT m.id)::float8 / max(m.total), array_agg(DISTINCT m.type ORDER BY m.type), count(DISTINCT m.value)
-    FROM (SELECT b.id, b.total, e.doc OPERATOR(@extschema@.->>) %1$L::text AS key, %2$s AS qualifier,
-                 @extschema@.bson_typeof(e.doc, %3$L) AS type, e.doc OPERATOR(@extschema@.->) %3$L::text AS value
-          FROM (SELECT row_number() OVER () AS id, count(*) OVER () AS total, b.doc OPERATOR(@extschema@.->) %4$L::text AS list
-                FROM (SELECT docpatterns._attribute_pack(%5$I, %6$L::@extschema@.bson) AS doc FROM %7$s) AS b) AS b
-            CROSS JOIN LATERAL (SELECT e::@extschema@.bson AS doc FROM @extschema@.bson_elements(b.list) AS e WHERE @extschema@.bson_typeof(e) = 'object') AS e
+    SELECT m.key, m.qualifier, count(DISTINCT m.id), count(DISTINCT m.id)::float8 / max(m.total),
+      array_agg(DISTINCT m.type ORDER BY m.type), count(DISTINCT m.value)
+    FROM (SELECT b.id, b.total, e.doc OPERATOR(@extschema@.->>) %1$L::text AS key,
+        %2$s AS qualifier,
+                 @extschema@.bson_typeof(e.doc, %3$L) AS type,
+                 e.doc OPERATOR(@extschema@.->) %3$L::text AS value
+          FROM (SELECT row_number() OVER () AS id, count(*) OVER () AS total,
+              b.doc OPERATOR(@extschema@.->) %4$L::text AS list
+                FROM (SELECT docpatterns._attribute_pack(%5$I, %6$L::@extschema@.bson) AS doc
+                      FROM %7$s) AS b) AS b
+            CROSS JOIN LATERAL (SELECT e::@extschema@.bson AS doc
+                FROM @extschema@.bson_elements(b.list) AS e
+                WHERE @extschema@.bson_typeof(e) = 'object') AS e
           WHERE @extschema@.bson_typeof(b.list) = 'array') AS m
     GROUP BY m.key, m.qualifier ORDER BY 3 DESC, 1, 2$q$,
     docpatterns._pattern_name_path(fields[1]),
     CASE WHEN cardinality(beside) = 0 THEN 'NULL::text'
-         ELSE format('nullif(concat_ws('', '', %s), '''')', (SELECT string_agg(format('e.doc OPERATOR(@extschema@.->>) %L::text', docpatterns._pattern_name_path(f)), ', ' ORDER BY n)
-                                                              FROM unnest(beside) WITH ORDINALITY AS u (f, n))) END,
-    docpatterns._pattern_name_path(@extschema@.bson_get_text(options, 'value_field')), @extschema@.bson_get_text(options, 'into_field'), t.doc,
-    @extschema@.bson_unset(docpatterns._attribute_full_options(rel, found.declared, options), 'is_unique')::text, t.base);
+         ELSE format('nullif(concat_ws('', '', %s), '''')',
+             (SELECT string_agg(format('e.doc OPERATOR(@extschema@.->>) %L::text',
+                 docpatterns._pattern_name_path(f)), ', ' ORDER BY n)
+                                                              FROM unnest(beside)
+                                                                    WITH ORDINALITY AS u (f, n)))
+                                                                END,
+    docpatterns._pattern_name_path(@extschema@.bson_get_text(options, 'value_field')),
+    @extschema@.bson_get_text(options, 'into_field'), t.doc,
+    @extschema@.bson_unset(docpatterns._attribute_full_options(rel, found.declared, options),
+      'is_unique')::text, t.base);
 END
 $$;
 COMMENT ON FUNCTION attribute_keys(regclass, text) IS

@@ -11,7 +11,8 @@ CREATE FUNCTION docpatterns.bucket_validator(options text[], catalog oid) RETURN
 COMMENT ON FUNCTION docpatterns.bucket_validator(text[], oid) IS
   'refuses options of the wrapper, its server and its tables (HV00D): bucket_create takes them all';
 
-CREATE FOREIGN DATA WRAPPER docpatterns_bucket HANDLER docpatterns.bucket_handler VALIDATOR docpatterns.bucket_validator;
+CREATE FOREIGN DATA WRAPPER docpatterns_bucket HANDLER docpatterns.bucket_handler VALIDATOR
+  docpatterns.bucket_validator;
 COMMENT ON FOREIGN DATA WRAPPER docpatterns_bucket IS
   'relations of measurements that are kept in buckets; made by bucket_create';
 CREATE SERVER docpatterns_bucket FOREIGN DATA WRAPPER docpatterns_bucket;
@@ -45,7 +46,8 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_tem
   SELECT CASE WHEN m.fine > 0 THEN m.coarse > 0 AND m.coarse % m.fine = 0
               WHEN m.coarse > 0 THEN 86400 % extract(epoch FROM granularity) = 0
               ELSE extract(epoch FROM span) % extract(epoch FROM granularity) = 0 END
-  FROM (SELECT extract(year FROM granularity) * 12 + extract(month FROM granularity) AS fine, extract(year FROM span) * 12 + extract(month FROM span) AS coarse) m
+  FROM (SELECT extract(year FROM granularity) * 12 + extract(month FROM granularity) AS fine,
+      extract(year FROM span) * 12 + extract(month FROM span) AS coarse) m
 $$;
 COMMENT ON FUNCTION docpatterns._bucket_granularity_fits(interval, interval) IS
   'whether a span consists of whole slots; slots in spans of months have to divide a day';
@@ -63,16 +65,19 @@ BEGIN
       HINT = 'Pages of measurements without time have span => NULL and no time_field.';
   END IF;
   IF span IS NULL AND (granularity IS NOT NULL OR origin IS NOT NULL) THEN
-    RAISE EXCEPTION 'pages have no granularity and no origin' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'pages have no granularity and no origin'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   -- raises what is wrong with the span, the origin and the zone
   PERFORM @extschema@.bucket_start(s, timestamptz '2000-01-01 00:00:00+00', origin, time_zone)
     FROM unnest(ARRAY[span, granularity]) s WHERE s IS NOT NULL;
   IF granularity > span THEN
-    RAISE EXCEPTION 'granularity is greater than the span' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'granularity is greater than the span'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF NOT docpatterns._bucket_granularity_fits(granularity, span) THEN
-    RAISE EXCEPTION 'a span of % does not consist of whole slots of %', span, granularity USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'a span of % does not consist of whole slots of %', span, granularity
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
@@ -81,9 +86,12 @@ COMMENT ON FUNCTION docpatterns._bucket_verify(regclass, bson) IS
 
 -- Types and names are resolved by the caller's search_path; the work is done under a fixed one.
 CREATE FUNCTION bucket_create(
-  rel text, columns text DEFAULT NULL, group_by text[] DEFAULT '{}', time_field text DEFAULT NULL, span interval DEFAULT '1 hour',
-  origin timestamptz DEFAULT NULL, time_zone text DEFAULT 'UTC', max_count int DEFAULT 1000, max_bytes int DEFAULT 125000,
-  granularity interval DEFAULT NULL, same_slot text DEFAULT NULL, document bson DEFAULT NULL, end_date text DEFAULT 'inclusive',
+  rel text, columns text DEFAULT NULL, group_by text[] DEFAULT '{}', time_field text DEFAULT NULL,
+  span interval DEFAULT '1 hour',
+  origin timestamptz DEFAULT NULL, time_zone text DEFAULT 'UTC', max_count int DEFAULT 1000,
+  max_bytes int DEFAULT 125000,
+  granularity interval DEFAULT NULL, same_slot text DEFAULT NULL, document bson DEFAULT NULL,
+  end_date text DEFAULT 'inclusive',
   columns_of text DEFAULT NULL, name text DEFAULT NULL) RETURNS regclass
 LANGUAGE sql VOLATILE AS $$
   SELECT docpatterns._bucket_create(
@@ -91,7 +99,8 @@ LANGUAGE sql VOLATILE AS $$
     (SELECT pg_catalog.array_agg(c.name) FROM docpatterns._bucket_columns(columns) c),
     (SELECT pg_catalog.array_agg(c.type) FROM docpatterns._bucket_columns(columns) c),
     (SELECT pg_catalog.array_agg(c.not_null) FROM docpatterns._bucket_columns(columns) c),
-    columns_of::pg_catalog.regclass, group_by, time_field, span, origin, time_zone, max_count, max_bytes, granularity, same_slot,
+    columns_of::pg_catalog.regclass, group_by, time_field, span, origin, time_zone, max_count,
+    max_bytes, granularity, same_slot,
     document, end_date, name)
 $$;
 COMMENT ON FUNCTION bucket_create(text, text, text[], text, interval, timestamptz, text, int, int,
@@ -102,10 +111,13 @@ COMMENT ON FUNCTION bucket_create(text, text, text[], text, interval, timestampt
   'errors are listed below';
 
 CREATE FUNCTION docpatterns._bucket_create(
-  ident text[], schema_name text, names text[], types text[], not_nulls boolean[], columns_of regclass, group_by text[], time_field text,
-  span interval, origin timestamptz, time_zone text, max_count int, max_bytes int, granularity interval, same_slot text,
+  ident text[], schema_name text, names text[], types text[], not_nulls boolean[],
+  columns_of regclass, group_by text[], time_field text,
+  span interval, origin timestamptz, time_zone text, max_count int, max_bytes int,
+  granularity interval, same_slot text,
   document bson, end_date text, name text) RETURNS regclass
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET intervalstyle = postgres SET datestyle = 'ISO' SET timezone = 'UTC' AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET intervalstyle = postgres
+  SET datestyle = 'ISO' SET timezone = 'UTC' AS $$
 DECLARE
   table_name text := ident[cardinality(ident)];
   base text;
@@ -116,7 +128,8 @@ DECLARE
   missing text;
 BEGIN
   IF ident IS NULL THEN
-    RAISE EXCEPTION 'the name of the relation must not be null' USING ERRCODE = 'null_value_not_allowed';
+    RAISE EXCEPTION 'the name of the relation must not be null'
+      USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF cardinality(ident) > 2 THEN
     RAISE EXCEPTION 'improper relation name (too many dotted names)' USING ERRCODE = 'syntax_error';
@@ -125,10 +138,12 @@ BEGIN
     schema_name := ident[1];
   END IF;
   IF schema_name IS NULL THEN
-    RAISE EXCEPTION 'no schema has been selected to create in' USING ERRCODE = 'invalid_schema_name';
+    RAISE EXCEPTION 'no schema has been selected to create in'
+      USING ERRCODE = 'invalid_schema_name';
   END IF;
   IF starts_with(schema_name, 'pg_temp') THEN
-    RAISE EXCEPTION 'a relation of buckets cannot be temporary' USING ERRCODE = 'feature_not_supported';
+    RAISE EXCEPTION 'a relation of buckets cannot be temporary'
+      USING ERRCODE = 'feature_not_supported';
   END IF;
   base := format('%I.%I', schema_name, table_name);
   name := coalesce(name, time_field, 'page');
@@ -136,28 +151,36 @@ BEGIN
 
   -- columns
   IF (names IS NULL) = (columns_of IS NULL) THEN
-    RAISE EXCEPTION 'give either "columns" or "columns_of"' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'give either "columns" or "columns_of"'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF columns_of IS NOT NULL THEN
     SELECT array_agg(a.attname::text ORDER BY a.attnum), array_agg(a.attnotnull ORDER BY a.attnum),
            array_agg(format_type(a.atttypid, a.atttypmod) ||
-             CASE WHEN a.attcollation <> 0 AND a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END ORDER BY a.attnum)
+             CASE WHEN a.attcollation <> 0 AND a.attcollation <> t.typcollation THEN
+               ' COLLATE ' || a.attcollation::regcollation ELSE '' END ORDER BY a.attnum)
       INTO names, not_nulls, types
       FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
       WHERE a.attrelid = columns_of AND a.attnum > 0 AND NOT a.attisdropped;
     IF names IS NULL THEN
-      RAISE EXCEPTION 'table % has no columns', columns_of USING ERRCODE = 'invalid_parameter_value';
+      RAISE EXCEPTION 'table % has no columns', columns_of
+        USING ERRCODE = 'invalid_parameter_value';
     END IF;
   END IF;
-  SELECT u.c INTO missing FROM unnest(group_by || time_field) AS u (c) WHERE u.c IS NOT NULL AND u.c <> ALL (names) LIMIT 1;
+  SELECT u.c INTO missing FROM unnest(group_by || time_field) AS u (c) WHERE u.c IS NOT NULL
+    AND u.c <> ALL (names) LIMIT 1;
   IF missing IS NOT NULL THEN
     RAISE EXCEPTION 'there is no column "%"', missing USING ERRCODE = 'undefined_column';
   END IF;
-  IF time_field = ANY (group_by) OR (SELECT count(*) <> count(DISTINCT u.c) FROM unnest(group_by) AS u (c)) THEN
-    RAISE EXCEPTION 'a column is named twice in group_by and time_field' USING ERRCODE = 'invalid_parameter_value';
+  IF time_field = ANY (group_by)
+      OR (SELECT count(*) <> count(DISTINCT u.c) FROM unnest(group_by) AS u (c)) THEN
+    RAISE EXCEPTION 'a column is named twice in group_by and time_field'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF group_by && ARRAY['start', 'seq', 'data'] THEN
-    RAISE EXCEPTION 'columns of the group cannot be named start, seq or data' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'The table of buckets has columns of these names.';
+    RAISE EXCEPTION 'columns of the group cannot be named start, seq or data'
+      USING ERRCODE = 'invalid_parameter_value',
+      DETAIL = 'The table of buckets has columns of these names.';
   END IF;
   IF cardinality(group_by) > 30 THEN
     RAISE EXCEPTION 'a group has at most 30 columns' USING ERRCODE = 'program_limit_exceeded';
@@ -165,7 +188,9 @@ BEGIN
 
   IF time_field IS NULL THEN
     IF 'arrived' = ANY (names) THEN
-      RAISE EXCEPTION 'a column of pages cannot be named arrived' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'The table of waiting measurements has a column of that name.';
+      RAISE EXCEPTION 'a column of pages cannot be named arrived'
+        USING ERRCODE = 'invalid_parameter_value',
+        DETAIL = 'The table of waiting measurements has a column of that name.';
     END IF;
   ELSE
     time_type := types[array_position(names, time_field)];
@@ -186,17 +211,23 @@ BEGIN
     'time_zone', time_zone, 'origin', origin::text, 'granularity', granularity::text,
     'same_slot', same_slot, 'max_count', max_count, 'max_bytes', max_bytes, 'document', document,
     'end_date', end_date,
-    'group_at', (SELECT coalesce(array_agg(array_position(names, u.c) ORDER BY u.n), '{}') FROM unnest(group_by) WITH ORDINALITY AS u (c, n)),
+    'group_at', (SELECT coalesce(array_agg(array_position(names, u.c) ORDER BY u.n), '{}')
+      FROM unnest(group_by) WITH ORDINALITY AS u (c, n)),
     'time_at', array_position(names, time_field), 'pair', pair, 'second_pair', pair || '.recent'));
   PERFORM docpatterns._bucket_verify(NULL, options);
 
   EXECUTE format('CREATE FOREIGN TABLE %s (%s) SERVER docpatterns_bucket', base,
-                 (SELECT string_agg(format('%I %s%s', u.name, u.type, CASE WHEN u.not_null THEN ' NOT NULL' ELSE '' END), ', ' ORDER BY u.n)
-                  FROM unnest(names, types, not_nulls) WITH ORDINALITY AS u (name, type, not_null, n)));
+                 (SELECT string_agg(format('%I %s%s', u.name, u.type, CASE
+                       WHEN u.not_null THEN ' NOT NULL' ELSE '' END), ', ' ORDER BY u.n)
+                  FROM unnest(names, types, not_nulls)
+                    WITH ORDINALITY AS u (name, type, not_null, n)));
   rel := base::regclass;
-  PERFORM docpatterns._bucket_create_tables(rel, names, types, not_nulls, group_by, time_field, name, pair);
-  EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.bucket_trigger(%L)',
-                 docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_50_bucket', name, NULL), base, options::text);
+  PERFORM docpatterns._bucket_create_tables(rel, names, types, not_nulls, group_by, time_field,
+      name, pair);
+  EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
+      'docpatterns.bucket_trigger(%L)',
+                 docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_50_bucket', name, NULL),
+                 base, options::text);
   PERFORM docpatterns._bucket_check_document(rel);
   RETURN rel;
 END
@@ -241,23 +272,34 @@ DECLARE
   group_list text;
   output_list text;
 BEGIN
-  SELECT format('%I.%I', n.nspname, c.relname), format('%I.%I', n.nspname, docpatterns._pattern_relation_name(n.nspname, c.relname, NULL, 'buckets')), c.relowner
+  SELECT format('%I.%I', n.nspname, c.relname),
+    format('%I.%I', n.nspname, docpatterns._pattern_relation_name(n.nspname, c.relname, NULL,
+        'buckets')), c.relowner
     INTO base, view_name, owner
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
-  SELECT coalesce(string_agg(format('%I, ', u.c), '' ORDER BY u.n), ''), coalesce(string_agg(format('s.%I, ', u.c), '' ORDER BY u.n), '')
+  SELECT coalesce(string_agg(format('%I, ', u.c), '' ORDER BY u.n), ''),
+    coalesce(string_agg(format('s.%I, ', u.c), '' ORDER BY u.n), '')
     INTO group_list, output_list FROM unnest(group_by) WITH ORDINALITY AS u (c, n);
   IF time_field IS NOT NULL THEN
-    EXECUTE format('CREATE VIEW %s AS SELECT %s s.start, d.doc FROM (SELECT %s start FROM %s UNION SELECT %s docpatterns._bucket_span_start(%L::regclass, %I) FROM %s) AS s '
-                   'CROSS JOIN LATERAL docpatterns._bucket_documents(%L::regclass, %s s.start) AS d (page, doc)',
-                   view_name, output_list, group_list, packed, group_list, base, time_field, recent, base, output_list);
+    EXECUTE format('CREATE VIEW %s AS SELECT %s s.start, d.doc FROM (SELECT %s start FROM %s UNION '
+        'SELECT %s docpatterns._bucket_span_start(%L::regclass, %I) FROM %s) AS s '
+                   'CROSS JOIN LATERAL docpatterns._bucket_documents(%L::regclass, %s s.start) AS '
+                     'd (page, doc)',
+                   view_name, output_list, group_list, packed, group_list, base, time_field, recent,
+                   base, output_list);
   ELSIF group_by = '{}' THEN
-    EXECUTE format('CREATE VIEW %s AS SELECT d.page, d.doc FROM docpatterns._bucket_documents(%L::regclass) AS d (page, doc)', view_name, base);
+    EXECUTE format('CREATE VIEW %s AS SELECT d.page, d.doc FROM '
+        'docpatterns._bucket_documents(%L::regclass) AS d (page, doc)', view_name, base);
   ELSE
-    EXECUTE format('CREATE VIEW %s AS SELECT %s d.page, d.doc FROM (SELECT %s FROM %s UNION SELECT %s FROM %s) AS s '
-                   'CROSS JOIN LATERAL docpatterns._bucket_documents(%L::regclass, %s) AS d (page, doc)',
-                   view_name, output_list, rtrim(group_list, ', '), packed, rtrim(group_list, ', '), recent, base, rtrim(output_list, ', '));
+    EXECUTE format('CREATE VIEW %s AS SELECT %s d.page, d.doc FROM (SELECT %s FROM %s UNION SELECT '
+        '%s FROM %s) AS s '
+                   'CROSS JOIN LATERAL docpatterns._bucket_documents(%L::regclass, %s) AS d (page, '
+                     'doc)',
+                   view_name, output_list, rtrim(group_list, ', '), packed, rtrim(group_list, ', '),
+                   recent, base, rtrim(output_list, ', '));
   END IF;
-  EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, 'the buckets of ' || base || ' as documents, waiting measurements included');
+  EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, 'the buckets of ' || base
+      || ' as documents, waiting measurements included');
   EXECUTE format('ALTER VIEW %s OWNER TO %s', view_name, owner::regrole);
 END
 $$;
@@ -267,10 +309,14 @@ COMMENT ON FUNCTION docpatterns._bucket_create_view(regclass, text, text, text[]
 CREATE FUNCTION docpatterns._bucket_view(rel regclass, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT r.ev_class::regclass
-  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
-    AND EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid AND f.refclassid = 'pg_proc'::regclass
-                  AND f.refobjid IN ('docpatterns._bucket_documents(regclass)'::regprocedure, 'docpatterns._bucket_documents(regclass, "any")'::regprocedure))
+  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class
+    AND v.relkind = 'v'
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass
+    AND d.refobjid = $1
+    AND EXISTS (SELECT FROM pg_depend f WHERE f.classid = 'pg_rewrite'::regclass AND f.objid = r.oid
+        AND f.refclassid = 'pg_proc'::regclass
+                  AND f.refobjid IN ('docpatterns._bucket_documents(regclass)'::regprocedure,
+                      'docpatterns._bucket_documents(regclass, "any")'::regprocedure))
     AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
@@ -291,31 +337,44 @@ DECLARE
   group_list text;
   side record;
 BEGIN
-  SELECT format('%I.%I', n.nspname, c.relname), n.nspname, c.relname INTO base, schema_name, table_name
+  SELECT format('%I.%I', n.nspname, c.relname), n.nspname, c.relname
+    INTO base, schema_name, table_name
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
-  packed := format('%I.%I', schema_name, docpatterns._pattern_relation_name(schema_name, table_name, NULL, 'packed'));
-  recent := format('%I.%I', schema_name, docpatterns._pattern_relation_name(schema_name, table_name, NULL, 'recent'));
-  SELECT string_agg(format('%I, ', u.c), '' ORDER BY u.n) INTO group_list FROM unnest(group_by) WITH ORDINALITY AS u (c, n);
+  packed := format('%I.%I', schema_name, docpatterns._pattern_relation_name(schema_name, table_name,
+        NULL, 'packed'));
+  recent := format('%I.%I', schema_name, docpatterns._pattern_relation_name(schema_name, table_name,
+        NULL, 'recent'));
+  SELECT string_agg(format('%I, ', u.c), '' ORDER BY u.n) INTO group_list FROM unnest(group_by)
+    WITH ORDINALITY AS u (c, n);
   group_list := coalesce(group_list, '');
 
   EXECUTE format('CREATE TABLE %s (%sseq int NOT NULL, %sdata @extschema@.bucket NOT NULL)', packed,
-    (SELECT string_agg(format('%I %s%s, ', u.c, types[array_position(names, u.c)], CASE WHEN not_nulls[array_position(names, u.c)] THEN ' NOT NULL' ELSE '' END), '' ORDER BY u.n)
+    (SELECT string_agg(format('%I %s%s, ', u.c, types[array_position(names, u.c)], CASE
+          WHEN not_nulls[array_position(names, u.c)] THEN ' NOT NULL' ELSE '' END), '' ORDER BY u.n)
      FROM unnest(group_by) WITH ORDINALITY AS u (c, n)),
-    CASE WHEN time_field IS NULL THEN '' ELSE format('start %s NOT NULL, ', types[array_position(names, time_field)]) END);
-  EXECUTE format('CREATE INDEX ON %s (%s)', packed, group_list || CASE WHEN time_field IS NULL THEN 'seq' ELSE 'start' END);
+    CASE WHEN time_field IS NULL THEN '' ELSE
+      format('start %s NOT NULL, ', types[array_position(names, time_field)]) END);
+  EXECUTE format('CREATE INDEX ON %s (%s)', packed, group_list || CASE
+      WHEN time_field IS NULL THEN 'seq' ELSE 'start' END);
   EXECUTE format('COMMENT ON TABLE %s IS %L', packed, 'buckets of ' || base);
 
   -- with a tenth of each page left free, readers do not prune a page for each of its rows that was
   -- packed
   EXECUTE format('CREATE TABLE %s (%s%s) WITH (fillfactor = 90)', recent,
-    (SELECT string_agg(format('%I %s%s', u.name, u.type, CASE WHEN u.not_null THEN ' NOT NULL' ELSE '' END), ', ' ORDER BY u.n)
+    (SELECT string_agg(format('%I %s%s', u.name, u.type, CASE WHEN u.not_null THEN ' NOT NULL'
+          ELSE '' END), ', ' ORDER BY u.n)
      FROM unnest(names, types, not_nulls) WITH ORDINALITY AS u (name, type, not_null, n)),
-    CASE WHEN time_field IS NULL THEN ', arrived bigint GENERATED BY DEFAULT AS IDENTITY' ELSE '' END);
-  EXECUTE format('CREATE INDEX ON %s (%s)', recent, group_list || coalesce(quote_ident(time_field), 'arrived'));
-  EXECUTE format('COMMENT ON TABLE %s IS %L', recent, 'measurements of ' || base || ' that wait to be packed');
+    CASE WHEN time_field IS NULL THEN ', arrived bigint GENERATED BY DEFAULT AS IDENTITY' ELSE ''
+      END);
+  EXECUTE format('CREATE INDEX ON %s (%s)', recent,
+      group_list || coalesce(quote_ident(time_field), 'arrived'));
+  EXECUTE format('COMMENT ON TABLE %s IS %L', recent, 'measurements of ' || base
+      || ' that wait to be packed');
 
-  FOR side IN SELECT * FROM (VALUES (packed, pair), (recent, pair || '.recent')) AS v (side_name, side_pair) LOOP
-    PERFORM docpatterns._pattern_keep_table(side.side_name::regclass, rel, 'bucket', name, side.side_pair);
+  FOR side IN SELECT * FROM (VALUES (packed, pair), (recent, pair || '.recent')) AS v (side_name,
+        side_pair) LOOP
+    PERFORM docpatterns._pattern_keep_table(side.side_name::regclass, rel, 'bucket', name,
+        side.side_pair);
   END LOOP;
   PERFORM docpatterns._bucket_create_view(rel, packed, recent, group_by, time_field);
 END

@@ -48,8 +48,10 @@ COMMENT ON FUNCTION docpatterns._bucket_fault(regclass, anyelement, bucket) IS
 -- row of the table of buckets, "r" one of the relation.
 CREATE FUNCTION docpatterns._bucket_parts(rel regclass, OUT base text, OUT schema_name text,
   OUT table_name text, OUT owner oid, OUT name text, OUT options bson,
-                              OUT packed regclass, OUT recent regclass, OUT time_column text, OUT time_type text, OUT group_columns text[],
-                              OUT packed_group text, OUT packed_key text, OUT packed_seq text, OUT packed_start text, OUT packed_data text, OUT row_key text,
+                              OUT packed regclass, OUT recent regclass, OUT time_column text,
+                              OUT time_type text, OUT group_columns text[],
+                              OUT packed_group text, OUT packed_key text, OUT packed_seq text,
+                              OUT packed_start text, OUT packed_data text, OUT row_key text,
                               OUT columns text[], OUT column_types text[])
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -60,36 +62,51 @@ BEGIN
   IF rel IS NULL THEN
     RAISE EXCEPTION 'the relation must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  SELECT d.name, d.options INTO name, options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'bucket';
+  SELECT d.name, d.options INTO name, options FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.pattern = 'bucket';
   IF name IS NULL THEN
-    RAISE EXCEPTION '% is no relation of buckets', rel USING ERRCODE = 'wrong_object_type', HINT = 'bucket_create() makes such a relation.';
+    RAISE EXCEPTION '% is no relation of buckets', rel USING ERRCODE = 'wrong_object_type',
+      HINT = 'bucket_create() makes such a relation.';
   END IF;
-  SELECT format('%I.%I', s.nspname, c.relname), s.nspname, c.relname, c.relowner INTO base, schema_name, table_name, owner
+  SELECT format('%I.%I', s.nspname, c.relname), s.nspname, c.relname, c.relowner
+    INTO base, schema_name, table_name, owner
     FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = rel;
   packed := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
   recent := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
-  SELECT array_agg(a.attname::text ORDER BY a.attnum), array_agg(format_type(a.atttypid, a.atttypmod) ||
-           CASE WHEN a.attcollation <> 0 AND a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation ELSE '' END ORDER BY a.attnum)
+  SELECT array_agg(a.attname::text ORDER BY a.attnum),
+    array_agg(format_type(a.atttypid, a.atttypmod) ||
+           CASE WHEN a.attcollation <> 0 AND a.attcollation <> t.typcollation THEN
+             ' COLLATE ' || a.attcollation::regcollation ELSE '' END ORDER BY a.attnum)
     INTO columns, column_types
-    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped;
+    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = rel AND a.attnum > 0
+      AND NOT a.attisdropped;
   SELECT array_agg(v.value::int ORDER BY v.n) INTO positions
-    FROM jsonb_array_elements_text((options OPERATOR(@extschema@.->) 'group_at')::jsonb) WITH ORDINALITY AS v (value, n);
-  SELECT coalesce(array_agg(columns[u.at] ORDER BY u.n), '{}') INTO group_columns FROM unnest(positions) WITH ORDINALITY AS u (at, n);
+    FROM jsonb_array_elements_text((options OPERATOR(@extschema@.->) 'group_at')::jsonb)
+      WITH ORDINALITY AS v (value, n);
+  SELECT coalesce(array_agg(columns[u.at] ORDER BY u.n), '{}') INTO group_columns
+    FROM unnest(positions) WITH ORDINALITY AS u (at, n);
   IF @extschema@.bson_exists(options, 'time_at') THEN
     n := @extschema@.bson_get_text(options, 'time_at')::int;
     time_column := columns[n];
     time_type := column_types[n];
   END IF;
-  row_key := CASE cardinality(group_columns) WHEN 0 THEN 'NULL::@extschema@.bson_value' WHEN 1 THEN format('@extschema@.to_bson(r.%I)', group_columns[1])
-               ELSE format('@extschema@.bson_array(%s)', (SELECT string_agg(format('r.%I', u.c), ', ' ORDER BY u.n) FROM unnest(group_columns) WITH ORDINALITY AS u (c, n))) END;
+  row_key := CASE cardinality(group_columns) WHEN 0 THEN 'NULL::@extschema@.bson_value' WHEN 1 THEN
+    format('@extschema@.to_bson(r.%I)', group_columns[1])
+               ELSE format('@extschema@.bson_array(%s)',
+                   (SELECT string_agg(format('r.%I', u.c), ', ' ORDER BY u.n)
+                     FROM unnest(group_columns) WITH ORDINALITY AS u (c, n))) END;
   IF packed IS NOT NULL THEN
     SELECT array_agg(a.attname::text ORDER BY a.attnum) INTO packed_columns
       FROM pg_attribute a WHERE a.attrelid = packed AND a.attnum > 0 AND NOT a.attisdropped;
     n := cardinality(group_columns);
-    SELECT coalesce(string_agg(format('p.%I', packed_columns[i]), ', ' ORDER BY i), '') INTO packed_group FROM generate_series(1, n) i;
-    packed_key := CASE n WHEN 0 THEN 'NULL::@extschema@.bson_value' WHEN 1 THEN format('@extschema@.to_bson(%s)', packed_group) ELSE format('@extschema@.bson_array(%s)', packed_group) END;
+    SELECT coalesce(string_agg(format('p.%I', packed_columns[i]), ', ' ORDER BY i), '')
+      INTO packed_group FROM generate_series(1, n) i;
+    packed_key := CASE n WHEN 0 THEN 'NULL::@extschema@.bson_value' WHEN 1 THEN
+      format('@extschema@.to_bson(%s)', packed_group) ELSE
+      format('@extschema@.bson_array(%s)', packed_group) END;
     packed_seq := format('p.%I', packed_columns[n + 1]);
-    packed_start := CASE WHEN time_column IS NULL THEN 'NULL::timestamptz' ELSE format('p.%I', packed_columns[n + 2]) END;
+    packed_start := CASE WHEN time_column IS NULL THEN 'NULL::timestamptz' ELSE
+      format('p.%I', packed_columns[n + 2]) END;
     packed_data := format('p.%I', packed_columns[cardinality(packed_columns)]);
   END IF;
 END
@@ -100,7 +117,8 @@ COMMENT ON FUNCTION docpatterns._bucket_parts(regclass) IS
 CREATE FUNCTION docpatterns._bucket_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_renew_view($1, docpatterns._bucket_view($1, $2),
-           format('SELECT docpatterns._bucket_create_view(%L, %L, %L, %L, %L)', $1, p.packed, p.recent, p.group_columns, p.time_column),
+           format('SELECT docpatterns._bucket_create_view(%L, %L, %L, %L, %L)', $1, p.packed,
+             p.recent, p.group_columns, p.time_column),
            format('SELECT docpatterns._bucket_view(%L)', $1))
   FROM docpatterns._bucket_parts($1) p
 $$;
@@ -117,15 +135,19 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
   IF p.packed IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of buckets'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of buckets'::text, 'present'::text,
+      'missing'::text;
     RETURN;
   END IF;
   IF p.recent IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of waiting measurements'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of waiting measurements'::text,
+      'present'::text, 'missing'::text;
     RETURN;
   END IF;
-  RETURN QUERY SELECT NULL::@extschema@.bson_value, format('index of %s', m.side), 'present'::text, 'missing'::text FROM docpatterns._bucket_missing_indexes(rel) m;
-  RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS p CROSS JOIN LATERAL docpatterns._bucket_fault(%L, %s, %s) AS f WHERE f.what IS NOT NULL',
+  RETURN QUERY SELECT NULL::@extschema@.bson_value, format('index of %s', m.side), 'present'::text,
+    'missing'::text FROM docpatterns._bucket_missing_indexes(rel) m;
+  RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS p CROSS JOIN '
+      'LATERAL docpatterns._bucket_fault(%L, %s, %s) AS f WHERE f.what IS NOT NULL',
     p.packed_key, p.packed, rel, p.packed_start, p.packed_data);
   IF FOUND THEN
     RETURN;
@@ -133,16 +155,23 @@ BEGIN
   IF p.time_column IS NOT NULL THEN
     -- columns of the table of waiting measurements are those of the relation, whatever either of
     -- them calls them
-    RETURN QUERY EXECUTE format('SELECT %s, %L::text, %L::text, r.%I::text FROM %s AS r (%s) WHERE NOT isfinite(r.%4$I)', p.row_key, 'time of a waiting measurement', 'finite', p.time_column,
-      p.recent, (SELECT string_agg(quote_ident(u.c), ', ' ORDER BY u.n) FROM unnest(p.columns) WITH ORDINALITY AS u (c, n)));
+    RETURN QUERY EXECUTE format('SELECT %s, %L::text, %L::text, r.%I::text FROM %s AS r (%s) WHERE '
+        'NOT isfinite(r.%4$I)', p.row_key, 'time of a waiting measurement', 'finite', p.time_column,
+      p.recent, (SELECT string_agg(quote_ident(u.c), ', ' ORDER BY u.n) FROM unnest(p.columns)
+        WITH ORDINALITY AS u (c, n)));
     IF @extschema@.bson_exists(p.options, 'granularity') THEN
-      RETURN QUERY EXECUTE format('SELECT %1$s, %2$L::text, %3$L::text, count(*)::text FROM %4$s AS r GROUP BY %1$s, @extschema@.bucket_start(%5$L, r.%6$I%7$s) HAVING count(*) > 1',
-        p.row_key, 'measurements of a slot', '1', p.base, @extschema@.bson_get_text(p.options, 'granularity'), p.time_column,
-        CASE WHEN p.time_type LIKE '% with time zone' THEN format(', %L, %L', @extschema@.bson_get_text(p.options, 'origin'), @extschema@.bson_get_text(p.options, 'time_zone'))
+      RETURN QUERY EXECUTE format('SELECT %1$s, %2$L::text, %3$L::text, count(*)::text FROM %4$s '
+          'AS r GROUP BY %1$s, @extschema@.bucket_start(%5$L, r.%6$I%7$s) HAVING count(*) > 1',
+        p.row_key, 'measurements of a slot', '1', p.base,
+        @extschema@.bson_get_text(p.options, 'granularity'), p.time_column,
+        CASE WHEN p.time_type LIKE '% with time zone' THEN
+          format(', %L, %L', @extschema@.bson_get_text(p.options, 'origin'),
+            @extschema@.bson_get_text(p.options, 'time_zone'))
              ELSE format(', %L::timestamp', @extschema@.bson_get_text(p.options, 'origin')) END);
     END IF;
   ELSE
-    RETURN QUERY EXECUTE format('SELECT %s, %L::text, %L::text, count(*)::text FROM %s AS p GROUP BY %s HAVING count(*) > 1', p.packed_key, 'pages of a number', '1',
+    RETURN QUERY EXECUTE format('SELECT %s, %L::text, %L::text, count(*)::text FROM %s AS p GROUP '
+        'BY %s HAVING count(*) > 1', p.packed_key, 'pages of a number', '1',
       p.packed, concat_ws(', ', nullif(p.packed_group, ''), p.packed_seq));
   END IF;
 END
@@ -160,20 +189,27 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
   FOR s IN
-    SELECT p.packed AS side, (SELECT array_agg(a.attnum ORDER BY a.attnum) FROM (SELECT b.attnum, row_number() OVER (ORDER BY b.attnum) AS n FROM pg_attribute b
+    SELECT p.packed AS side, (SELECT array_agg(a.attnum ORDER BY a.attnum)
+        FROM (SELECT b.attnum, row_number() OVER (ORDER BY b.attnum) AS n FROM pg_attribute b
              WHERE b.attrelid = p.packed AND b.attnum > 0 AND NOT b.attisdropped) a
-             WHERE a.n <= cardinality(p.group_columns) OR a.n = cardinality(p.group_columns) + CASE WHEN p.time_column IS NULL THEN 1 ELSE 2 END) AS keys
+             WHERE a.n <= cardinality(p.group_columns) OR a.n = cardinality(p.group_columns) + CASE
+                 WHEN p.time_column IS NULL THEN 1 ELSE 2 END) AS keys
     UNION ALL
-    SELECT p.recent, (SELECT array_agg(a.attnum ORDER BY array_position(p.group_columns || p.time_column, p.columns[a.n]) NULLS LAST)
+    SELECT p.recent, (SELECT array_agg(a.attnum
+          ORDER BY array_position(p.group_columns || p.time_column, p.columns[a.n]) NULLS LAST)
              FROM (SELECT b.attnum, row_number() OVER (ORDER BY b.attnum) AS n FROM pg_attribute b
                    WHERE b.attrelid = p.recent AND b.attnum > 0 AND NOT b.attisdropped) a
-             WHERE p.columns[a.n] = ANY (p.group_columns || p.time_column) OR (p.time_column IS NULL AND a.n > cardinality(p.columns)))
+             WHERE p.columns[a.n] = ANY (p.group_columns || p.time_column)
+               OR (p.time_column IS NULL AND a.n > cardinality(p.columns)))
   LOOP
-    IF NOT EXISTS (SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
-                   WHERE i.indrelid = s.side AND m.amname = 'btree' AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+    IF NOT EXISTS (SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+        JOIN pg_am m ON m.oid = c.relam
+                   WHERE i.indrelid = s.side AND m.amname = 'btree' AND i.indisvalid
+                     AND i.indpred IS NULL AND i.indexprs IS NULL
                      AND (i.indkey::int2[])[0:cardinality(s.keys) - 1] = s.keys::int2[]) THEN
       side := s.side;
-      SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY array_position(s.keys, a.attnum)) INTO columns FROM pg_attribute a WHERE a.attrelid = s.side AND a.attnum = ANY (s.keys);
+      SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY array_position(s.keys, a.attnum))
+        INTO columns FROM pg_attribute a WHERE a.attrelid = s.side AND a.attnum = ANY (s.keys);
       RETURN NEXT;
     END IF;
   END LOOP;
@@ -192,10 +228,12 @@ BEGIN
   FOR m IN SELECT i.* FROM docpatterns._bucket_missing_indexes(rel) i LOOP
     EXECUTE format('CREATE INDEX ON %s (%s)', m.side, m.columns);
   END LOOP;
-  SELECT count(*), count(*) FILTER (WHERE c.what = 'bucket') INTO n, damaged FROM docpatterns._bucket_check(rel, name) c;
+  SELECT count(*), count(*) FILTER (WHERE c.what = 'bucket') INTO n, damaged
+    FROM docpatterns._bucket_check(rel, name) c;
   IF damaged > 0 THEN
     RAISE EXCEPTION '% buckets of % are damaged', damaged, rel
-      USING ERRCODE = 'data_corrupted', HINT = format('SELECT * FROM bucket_salvage(%L) puts them aside; the others stay.', rel);
+      USING ERRCODE = 'data_corrupted',
+        HINT = format('SELECT * FROM bucket_salvage(%L) puts them aside; the others stay.', rel);
   END IF;
   IF n > 0 THEN
     PERFORM docpatterns._bucket_repack(rel);
@@ -231,16 +269,20 @@ BEGIN
     EXECUTE format('DROP FOREIGN TABLE %s', p.base);
     RETURN 0;
   END IF;
-  plain := format('%I.%I', p.schema_name, docpatterns._pattern_relation_name(p.schema_name, p.table_name, NULL, 'plain'));
-  EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING COMMENTS)', plain, p.base);
+  plain := format('%I.%I', p.schema_name,
+      docpatterns._pattern_relation_name(p.schema_name, p.table_name, NULL, 'plain'));
+  EXECUTE format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING '
+      'COMMENTS)', plain, p.base);
   EXECUTE format('INSERT INTO %s SELECT * FROM %s%s', plain, p.base,
-                 CASE WHEN p.time_column IS NULL THEN '' ELSE ' ORDER BY ' || (SELECT string_agg(quote_ident(u.c), ', ' ORDER BY u.n)
+                 CASE WHEN p.time_column IS NULL THEN '' ELSE
+                   ' ORDER BY ' || (SELECT string_agg(quote_ident(u.c), ', ' ORDER BY u.n)
                    FROM unnest(p.group_columns || p.time_column) WITH ORDINALITY AS u (c, n)) END);
   GET DIAGNOSTICS n = ROW_COUNT;
   PERFORM docpatterns._pattern_copy_grants(rel, plain::regclass);
   EXECUTE format('ALTER TABLE %s OWNER TO %s', plain, p.owner::regrole);
   EXECUTE format('DROP FOREIGN TABLE %s CASCADE', p.base);
-  IF to_regclass(p.packed::text) IS NOT NULL AND EXISTS (SELECT FROM pg_class c WHERE c.oid = p.packed) THEN
+  IF to_regclass(p.packed::text) IS NOT NULL
+      AND EXISTS (SELECT FROM pg_class c WHERE c.oid = p.packed) THEN
     EXECUTE format('DROP TABLE %s', p.packed);
   END IF;
   IF EXISTS (SELECT FROM pg_class c WHERE c.oid = p.recent) THEN
@@ -248,7 +290,9 @@ BEGIN
   END IF;
   EXECUTE format('ALTER TABLE %s RENAME TO %I', plain, p.table_name);
   IF p.time_column IS NOT NULL THEN
-    EXECUTE format('CREATE INDEX ON %s (%s)', p.base, (SELECT string_agg(quote_ident(u.c), ', ' ORDER BY u.n) FROM unnest(p.group_columns || p.time_column) WITH ORDINALITY AS u (c, n)));
+    EXECUTE format('CREATE INDEX ON %s (%s)', p.base,
+        (SELECT string_agg(quote_ident(u.c), ', ' ORDER BY u.n)
+          FROM unnest(p.group_columns || p.time_column) WITH ORDINALITY AS u (c, n)));
   END IF;
   RETURN n;
 END
@@ -262,8 +306,10 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t text;
 BEGIN
-  SELECT g.tgname INTO t FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'bucket';
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.bucket_trigger(%L)', t, rel, options::text);
+  SELECT g.tgname INTO t FROM docpatterns._pattern_declarations(rel) d
+    JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'bucket';
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH STATEMENT EXECUTE '
+      'FUNCTION docpatterns.bucket_trigger(%L)', t, rel, options::text);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._bucket_redeclare(regclass, bson) IS
@@ -277,7 +323,8 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
   PERFORM docpatterns._bucket_lock(rel);
   IF @extschema@.bson_exists(options, 'span') THEN
-    options := @extschema@.bson_set(options, 'span', (@extschema@.bson_get_text(options, 'span')::interval)::text);
+    options := @extschema@.bson_set(options, 'span',
+        (@extschema@.bson_get_text(options, 'span')::interval)::text);
   END IF;
   PERFORM docpatterns._bucket_redeclare(rel, options);
   IF @extschema@.bson_unset(options, 'same_slot')::text
@@ -323,7 +370,8 @@ COMMENT ON FUNCTION bucket_resize(regclass, interval, int, int) IS
 CREATE FUNCTION bucket_drop_before(rel regclass, before timestamptz, archive text DEFAULT NULL)
   RETURNS bigint
 LANGUAGE sql VOLATILE AS $$
-  SELECT docpatterns._bucket_drop_before(rel, before, pg_catalog.parse_ident(archive), pg_catalog.current_schema())
+  SELECT docpatterns._bucket_drop_before(rel, before, pg_catalog.parse_ident(archive),
+      pg_catalog.current_schema())
 $$;
 COMMENT ON FUNCTION bucket_drop_before(regclass, timestamptz, text) IS
   'Deletes the spans that end before a time, whole buckets at once, and returns the number of '
@@ -354,15 +402,18 @@ BEGIN
   END IF;
   bound := docpatterns._bucket_span_of(rel, before);
   IF archive IS NOT NULL THEN
-    target := format('%I.%I', CASE WHEN cardinality(archive) > 1 THEN archive[1] ELSE p.schema_name END, archive[cardinality(archive)]);
+    target := format('%I.%I', CASE WHEN cardinality(archive) > 1 THEN archive[1] ELSE p.schema_name
+        END, archive[cardinality(archive)]);
     IF to_regclass(target) IS NULL THEN
       EXECUTE format('CREATE TABLE %s (LIKE %s)', target, p.base);
     END IF;
     EXECUTE format('INSERT INTO %s (%s) SELECT %2$s FROM %s WHERE %I < $1', target,
-                   (SELECT string_agg(quote_ident(u.c), ', ' ORDER BY u.n) FROM unnest(p.columns) WITH ORDINALITY AS u (c, n)), p.base, p.time_column)
+                   (SELECT string_agg(quote_ident(u.c), ', ' ORDER BY u.n) FROM unnest(p.columns)
+                     WITH ORDINALITY AS u (c, n)), p.base, p.time_column)
       USING bound;
   END IF;
-  IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = rel AND t.tgtype::int & 8 <> 0 AND NOT t.tgisinternal) THEN
+  IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = rel AND t.tgtype::int & 8 <> 0
+        AND NOT t.tgisinternal) THEN
     EXECUTE format('DELETE FROM %s WHERE %I < $1', p.base, p.time_column) USING bound;
     GET DIAGNOSTICS n = ROW_COUNT;
     RETURN n;
@@ -402,16 +453,22 @@ BEGIN
     arrived := recent_columns[cardinality(p.columns) + 1];
     next_arrived := 'arrived_' || replace(gen_random_uuid()::text, '-', '');
     EXECUTE format('ALTER TABLE %s ADD COLUMN %I bigint', p.recent, next_arrived);
-    EXECUTE format('ALTER TABLE %s ALTER COLUMN %I TYPE bigint USING %I', p.recent, next_arrived, arrived);
+    EXECUTE format('ALTER TABLE %s ALTER COLUMN %I TYPE bigint USING %I', p.recent, next_arrived,
+        arrived);
     EXECUTE format('ALTER TABLE %s DROP COLUMN %I', p.recent, arrived);
     EXECUTE format('ALTER TABLE %s RENAME COLUMN %I TO %I', p.recent, next_arrived, arrived);
     EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', p.recent, arrived);
-    EXECUTE format('ALTER TABLE %s ALTER COLUMN %I ADD GENERATED BY DEFAULT AS IDENTITY', p.recent, arrived);
-    EXECUTE format('SELECT setval(pg_get_serial_sequence(%L, %L), coalesce((SELECT max(%I) FROM %s), 0) + 1, false)', p.recent, arrived, arrived, p.recent);
+    EXECUTE format('ALTER TABLE %s ALTER COLUMN %I ADD GENERATED BY DEFAULT AS IDENTITY', p.recent,
+        arrived);
+    EXECUTE format('SELECT setval(pg_get_serial_sequence(%L, %L), coalesce((SELECT max(%I) FROM '
+        '%s), 0) + 1, false)', p.recent, arrived, arrived, p.recent);
     EXECUTE format('CREATE INDEX ON %s (%s%I)', p.recent,
-                   (SELECT coalesce(string_agg(quote_ident(recent_columns[array_position(p.columns, u.c)]) || ', ', '' ORDER BY u.n), '') FROM unnest(p.group_columns) WITH ORDINALITY AS u (c, n)), arrived);
+                   (SELECT coalesce(string_agg(quote_ident(recent_columns[array_position(p.columns,
+                         u.c)]) || ', ', '' ORDER BY u.n), '') FROM unnest(p.group_columns)
+                     WITH ORDINALITY AS u (c, n)), arrived);
   END IF;
-  PERFORM docpatterns._bucket_alter(rel, format('ALTER FOREIGN TABLE %s ADD COLUMN %I %s', p.base, name, type));
+  PERFORM docpatterns._bucket_alter(rel,
+      format('ALTER FOREIGN TABLE %s ADD COLUMN %I %s', p.base, name, type));
 END
 $$;
 COMMENT ON FUNCTION bucket_add_column(regclass, text, text) IS
@@ -437,33 +494,44 @@ BEGIN
   IF batch IS NOT NULL AND batch OPERATOR(pg_catalog.<) 1 THEN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) source AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,m}'::pg_catalog."char"[])) THEN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) source
+        AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,m}'::pg_catalog."char"[])) THEN
     RAISE EXCEPTION '% is no table', source USING ERRCODE = 'wrong_object_type';
   END IF;
   SELECT pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', ' ORDER BY a.attnum),
-         pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', ' ORDER BY a.attnum) FILTER (WHERE a.attname::pg_catalog.text OPERATOR(pg_catalog.<>) ALL (p.columns)) INTO list, strange
+         pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', '
+           ORDER BY a.attnum) FILTER (WHERE a.attname::pg_catalog.text OPERATOR(pg_catalog.<>) ALL
+           (p.columns)) INTO list, strange
     FROM docpatterns._bucket_parts(rel) p, pg_catalog.pg_attribute a
-    WHERE a.attrelid OPERATOR(pg_catalog.=) source AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped;
+    WHERE a.attrelid OPERATOR(pg_catalog.=) source AND a.attnum OPERATOR(pg_catalog.>) 0
+      AND NOT a.attisdropped;
   IF strange IS NOT NULL THEN
-    RAISE EXCEPTION '% has no columns %', rel, strange USING ERRCODE = 'undefined_column', HINT = 'bucket_add_column() adds one.';
+    RAISE EXCEPTION '% has no columns %', rel, strange USING ERRCODE = 'undefined_column',
+      HINT = 'bucket_add_column() adds one.';
   END IF;
   IF batch IS NULL THEN
     IF keep_source THEN
       EXECUTE pg_catalog.format('INSERT INTO %s (%s) SELECT %2$s FROM ONLY %s', rel, list, source);
     ELSE
-      EXECUTE pg_catalog.format('WITH moved AS (DELETE FROM ONLY %3$s RETURNING %2$s) INSERT INTO %1$s (%2$s) SELECT %2$s FROM moved', rel, list, source);
+      EXECUTE pg_catalog.format('WITH moved AS (DELETE FROM ONLY %3$s RETURNING %2$s) INSERT INTO '
+          '%1$s (%2$s) SELECT %2$s FROM moved', rel, list, source);
     END IF;
     GET DIAGNOSTICS total = ROW_COUNT;
   ELSE
-    blocks := pg_catalog.pg_relation_size(source) OPERATOR(pg_catalog./) pg_catalog.current_setting('block_size')::bigint;
-    SELECT c.reltuples INTO rows_estimate FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) source;
+    blocks := pg_catalog.pg_relation_size(source) OPERATOR(pg_catalog./)
+      pg_catalog.current_setting('block_size')::bigint;
+    SELECT c.reltuples INTO rows_estimate FROM pg_catalog.pg_class c
+      WHERE c.oid OPERATOR(pg_catalog.=) source;
     -- as many pages as hold a batch; a hundred rows to a page when nobody has counted
-    step := greatest(1, (batch OPERATOR(pg_catalog./) CASE WHEN rows_estimate OPERATOR(pg_catalog.>) 0 AND blocks OPERATOR(pg_catalog.>) 0
+    step := greatest(1, (batch OPERATOR(pg_catalog./) CASE
+          WHEN rows_estimate OPERATOR(pg_catalog.>) 0 AND blocks OPERATOR(pg_catalog.>) 0
               THEN greatest(rows_estimate OPERATOR(pg_catalog./) blocks, 1) ELSE 100 END)::bigint);
     WHILE at OPERATOR(pg_catalog.<) blocks LOOP
       EXECUTE pg_catalog.format(
-        CASE WHEN keep_source THEN 'INSERT INTO %1$s (%2$s) SELECT %2$s FROM ONLY %3$s WHERE ctid OPERATOR(pg_catalog.>=) ''(%4$s,0)'' AND ctid OPERATOR(pg_catalog.<) ''(%5$s,0)'''
-             ELSE 'WITH moved AS (DELETE FROM ONLY %3$s WHERE ctid OPERATOR(pg_catalog.>=) ''(%4$s,0)'' AND ctid OPERATOR(pg_catalog.<) ''(%5$s,0)'' RETURNING %2$s) '
+        CASE WHEN keep_source THEN 'INSERT INTO %1$s (%2$s) SELECT %2$s FROM ONLY %3$s WHERE ctid '
+          'OPERATOR(pg_catalog.>=) ''(%4$s,0)'' AND ctid OPERATOR(pg_catalog.<) ''(%5$s,0)'''
+             ELSE 'WITH moved AS (DELETE FROM ONLY %3$s WHERE ctid OPERATOR(pg_catalog.>=) '
+               '''(%4$s,0)'' AND ctid OPERATOR(pg_catalog.<) ''(%5$s,0)'' RETURNING %2$s) '
                   'INSERT INTO %1$s (%2$s) SELECT %2$s FROM moved' END,
         rel, list, source, at, at OPERATOR(pg_catalog.+) step);
       GET DIAGNOSTICS n = ROW_COUNT;
@@ -502,25 +570,35 @@ BEGIN
   END IF;
   SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
   ident := pg_catalog.parse_ident(target);
-  place := pg_catalog.format('%I.%I', CASE WHEN pg_catalog.cardinality(ident) OPERATOR(pg_catalog.>) 1 THEN ident[1] ELSE p.schema_name END, ident[pg_catalog.cardinality(ident)]);
+  place := pg_catalog.format('%I.%I', CASE
+      WHEN pg_catalog.cardinality(ident) OPERATOR(pg_catalog.>) 1 THEN ident[1] ELSE p.schema_name
+      END, ident[pg_catalog.cardinality(ident)]);
   IF pg_catalog.to_regclass(place) IS NULL THEN
-    EXECUTE pg_catalog.format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', place, p.base);
+    EXECUTE pg_catalog.format('CREATE TABLE %s (LIKE %s INCLUDING DEFAULTS INCLUDING CONSTRAINTS)',
+        place, p.base);
   END IF;
-  SELECT pg_catalog.string_agg(pg_catalog.quote_ident(u.c), ', ' ORDER BY u.n) INTO list FROM pg_catalog.unnest(p.columns) WITH ORDINALITY AS u (c, n);
+  SELECT pg_catalog.string_agg(pg_catalog.quote_ident(u.c), ', ' ORDER BY u.n) INTO list
+    FROM pg_catalog.unnest(p.columns) WITH ORDINALITY AS u (c, n);
   IF batch IS NOT NULL AND p.time_column IS NOT NULL THEN
     -- spans, as many together as make a batch
-    EXECUTE pg_catalog.format('SELECT pg_catalog.array_agg(b.until ORDER BY b.until) FROM (SELECT pg_catalog.max(s.start)::pg_catalog.text AS until FROM '
-      '(SELECT r.start, pg_catalog.sum(r.n) OVER (ORDER BY r.start) AS total FROM (SELECT q.%1$I AS start, pg_catalog.count(*) AS n FROM %2$s AS q GROUP BY 1) AS r) AS s '
-      'GROUP BY (s.total OPERATOR(pg_catalog./) %3$s)::bigint) AS b', p.time_column, p.base, batch) INTO bounds;
+    EXECUTE pg_catalog.format('SELECT pg_catalog.array_agg(b.until ORDER BY b.until) FROM (SELECT '
+        'pg_catalog.max(s.start)::pg_catalog.text AS until FROM '
+      '(SELECT r.start, pg_catalog.sum(r.n) OVER (ORDER BY r.start) AS total FROM (SELECT q.%1$I '
+        'AS start, pg_catalog.count(*) AS n FROM %2$s AS q GROUP BY 1) AS r) AS s '
+      'GROUP BY (s.total OPERATOR(pg_catalog./) %3$s)::bigint) AS b', p.time_column, p.base, batch)
+        INTO bounds;
     FOREACH bound IN ARRAY coalesce(bounds, '{}') LOOP
-      EXECUTE pg_catalog.format('WITH moved AS (DELETE FROM %1$s WHERE %4$I OPERATOR(pg_catalog.<=) %5$L RETURNING %2$s) INSERT INTO %3$s (%2$s) SELECT %2$s FROM moved', p.base, list, place, p.time_column, bound);
+      EXECUTE pg_catalog.format('WITH moved AS (DELETE FROM %1$s WHERE %4$I '
+          'OPERATOR(pg_catalog.<=) %5$L RETURNING %2$s) INSERT INTO %3$s (%2$s) SELECT %2$s FROM '
+          'moved', p.base, list, place, p.time_column, bound);
       GET DIAGNOSTICS n = ROW_COUNT;
       total := total OPERATOR(pg_catalog.+) n;
       COMMIT;
       RAISE NOTICE '% to table %: % measurements', rel, place, total;
     END LOOP;
   END IF;
-  EXECUTE pg_catalog.format('WITH moved AS (DELETE FROM %1$s RETURNING %2$s) INSERT INTO %3$s (%2$s) SELECT %2$s FROM moved', p.base, list, place);
+  EXECUTE pg_catalog.format('WITH moved AS (DELETE FROM %1$s RETURNING %2$s) INSERT INTO %3$s '
+      '(%2$s) SELECT %2$s FROM moved', p.base, list, place);
   GET DIAGNOSTICS n = ROW_COUNT;
   RAISE NOTICE '% to table %: % measurements', rel, place, total OPERATOR(pg_catalog.+) n;
 END
@@ -533,20 +611,23 @@ COMMENT ON PROCEDURE bucket_to_table(regclass, text, int) IS
 
 CREATE FUNCTION bucket_stats(rel regclass, OUT buckets bigint, OUT packed bigint,
   OUT waiting bigint, OUT measurements_per_bucket float8,
-                             OUT packed_bytes bigint, OUT waiting_bytes bigint, OUT index_bytes bigint, OUT bytes_per_measurement float8)
+                             OUT packed_bytes bigint, OUT waiting_bytes bigint,
+                             OUT index_bytes bigint, OUT bytes_per_measurement float8)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
   PERFORM docpatterns._pattern_require_owner(rel);
-  EXECUTE format('SELECT count(*), coalesce(sum(@extschema@.bucket_count(%s)), 0) FROM %s AS p', p.packed_data, p.packed) INTO buckets, packed;
+  EXECUTE format('SELECT count(*), coalesce(sum(@extschema@.bucket_count(%s)), 0) FROM %s AS p',
+      p.packed_data, p.packed) INTO buckets, packed;
   EXECUTE format('SELECT count(*) FROM %s', p.recent) INTO waiting;
   measurements_per_bucket := packed / nullif(buckets, 0)::float8;
   packed_bytes := pg_table_size(p.packed);
   waiting_bytes := pg_table_size(p.recent);
   index_bytes := pg_indexes_size(p.packed) + pg_indexes_size(p.recent);
-  bytes_per_measurement := (packed_bytes + waiting_bytes + index_bytes) / nullif(packed + waiting, 0)::float8;
+  bytes_per_measurement := (packed_bytes + waiting_bytes + index_bytes) / nullif(packed + waiting,
+      0)::float8;
 END
 $$;
 COMMENT ON FUNCTION bucket_stats(regclass) IS
@@ -554,7 +635,8 @@ COMMENT ON FUNCTION bucket_stats(regclass) IS
 
 CREATE FUNCTION bucket_advise(rel regclass,
   spans interval[] DEFAULT '{10 minutes,1 hour,6 hours,1 day,7 days,1 month}')
-  RETURNS TABLE (span interval, measurements_per_bucket float8, bytes_per_measurement float8, buckets bigint, declared boolean)
+  RETURNS TABLE (span interval, measurements_per_bucket float8, bytes_per_measurement float8,
+      buckets bigint, declared boolean)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -571,18 +653,25 @@ BEGIN
   END IF;
   most := @extschema@.bson_get_text(p.options, 'max_count')::int;
   EXECUTE format('SELECT count(*) FROM %s', p.base) INTO total;
-  group_list := (SELECT string_agg(format('r.%I', u.c) || ', ', '' ORDER BY u.n) FROM unnest(p.group_columns) WITH ORDINALITY AS u (c, n));
-  value_list := (SELECT string_agg(format('r.%I', u.c), ', ' ORDER BY u.n) FROM unnest(p.columns) WITH ORDINALITY AS u (c, n) WHERE u.c <> ALL (p.group_columns || p.time_column));
-  FOR s IN SELECT DISTINCT u.s FROM unnest(spans || (@extschema@.bson_get_text(p.options, 'span'))::interval) AS u (s) ORDER BY 1 LOOP
+  group_list := (SELECT string_agg(format('r.%I', u.c) || ', ', '' ORDER BY u.n)
+      FROM unnest(p.group_columns) WITH ORDINALITY AS u (c, n));
+  value_list := (SELECT string_agg(format('r.%I', u.c), ', ' ORDER BY u.n) FROM unnest(p.columns)
+      WITH ORDINALITY AS u (c, n) WHERE u.c <> ALL (p.group_columns || p.time_column));
+  FOR s IN SELECT DISTINCT u.s FROM unnest(spans
+        || (@extschema@.bson_get_text(p.options, 'span'))::interval) AS u (s) ORDER BY 1 LOOP
     span := s;
     declared := s = @extschema@.bson_get_text(p.options, 'span')::interval;
     -- a sample of groups is packed in memory; a row of the table of buckets and its entry in the
     -- index are about 60 bytes more
-    EXECUTE format('SELECT sum(b.n) / nullif(sum(ceil(b.n / %6$s::float8)), 0), sum(b.bytes + 60 * ceil(b.n / %6$s::float8)) / nullif(sum(b.n), 0), '
+    EXECUTE format('SELECT sum(b.n) / nullif(sum(ceil(b.n / %6$s::float8)), 0), sum(b.bytes + 60 * '
+        'ceil(b.n / %6$s::float8)) / nullif(sum(b.n), 0), '
                    'ceil(%7$s * sum(ceil(b.n / %6$s::float8)) / nullif(sum(b.n), 0))::bigint '
-                   'FROM (SELECT count(*) AS n, pg_column_size(@extschema@.bucket_agg(r.%4$I::timestamptz%5$s)) AS bytes '
-                   'FROM (SELECT * FROM %3$s AS r LIMIT 100000) AS r GROUP BY %1$s @extschema@.bucket_start(%2$L, r.%4$I)) AS b',
-                   coalesce(group_list, ''), s, p.base, p.time_column, coalesce(', ' || value_list, ', 0'), most, total)
+                   'FROM (SELECT count(*) AS n, '
+                     'pg_column_size(@extschema@.bucket_agg(r.%4$I::timestamptz%5$s)) AS bytes '
+                   'FROM (SELECT * FROM %3$s AS r LIMIT 100000) AS r GROUP BY %1$s '
+                     '@extschema@.bucket_start(%2$L, r.%4$I)) AS b',
+                   coalesce(group_list, ''), s, p.base, p.time_column,
+                   coalesce(', ' || value_list, ', 0'), most, total)
       INTO measurements_per_bucket, bytes_per_measurement, buckets;
     RETURN NEXT;
   END LOOP;
@@ -601,19 +690,23 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
   PERFORM docpatterns._pattern_require_owner(rel);
   PERFORM docpatterns._bucket_lock(rel);
-  damaged := format('%I.%I', p.schema_name, docpatterns._pattern_object_name(p.table_name, NULL, 'damaged'));
-  RETURN QUERY EXECUTE format('SELECT %s, (%s)::text, f.found FROM %s AS p CROSS JOIN LATERAL docpatterns._bucket_fault(%L, %s, %s) AS f WHERE f.what = ''bucket''',
+  damaged := format('%I.%I', p.schema_name,
+      docpatterns._pattern_object_name(p.table_name, NULL, 'damaged'));
+  RETURN QUERY EXECUTE format('SELECT %s, (%s)::text, f.found FROM %s AS p CROSS JOIN LATERAL '
+      'docpatterns._bucket_fault(%L, %s, %s) AS f WHERE f.what = ''bucket''',
     p.packed_key, p.packed_start, p.packed, rel, p.packed_start, p.packed_data);
   IF NOT FOUND THEN
     RETURN;
   END IF;
   IF to_regclass(damaged) IS NULL THEN
     EXECUTE format('CREATE TABLE %s (LIKE %s)', damaged, p.packed);
-    EXECUTE format('COMMENT ON TABLE %s IS %L', damaged, 'buckets of ' || p.base || ' whose bytes are damaged');
+    EXECUTE format('COMMENT ON TABLE %s IS %L', damaged, 'buckets of ' || p.base
+        || ' whose bytes are damaged');
     EXECUTE format('ALTER TABLE %s OWNER TO %s', damaged, p.owner::regrole);
   END IF;
   PERFORM docpatterns._bucket_beneath(rel, format(
-    'WITH gone AS (DELETE FROM %s AS p WHERE (SELECT f.what FROM docpatterns._bucket_fault(%L, %s, %s) AS f) = ''bucket'' RETURNING p.*) INSERT INTO %s SELECT * FROM gone',
+    'WITH gone AS (DELETE FROM %s AS p WHERE (SELECT f.what FROM docpatterns._bucket_fault(%L, %s, '
+    '%s) AS f) = ''bucket'' RETURNING p.*) INSERT INTO %s SELECT * FROM gone',
     p.packed, rel, p.packed_start, p.packed_data, damaged));
 END
 $$;

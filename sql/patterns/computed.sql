@@ -42,9 +42,11 @@ COMMENT ON FUNCTION docpatterns._computed_check_documents(regclass, text) IS
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION computed_enable(
-  rel regclass, source regclass, on_field text, fields bson, target_field text DEFAULT NULL, filter bson DEFAULT NULL,
+  rel regclass, source regclass, on_field text, fields bson, target_field text DEFAULT NULL,
+  filter bson DEFAULT NULL,
   order_by bson DEFAULT NULL, create_missing boolean DEFAULT false, mode text DEFAULT 'immediate',
-  name text DEFAULT NULL, doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL) RETURNS text
+  name text DEFAULT NULL, doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL) RETURNS
+  text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -64,7 +66,8 @@ BEGIN
               docpatterns._pattern_relation_name(t.schema_name, t.table_name, name, 'view') END,
     'pair', CASE WHEN mode <> 'on_read' THEN pair END));
   IF mode = 'deferred' THEN
-    options := @extschema@.bson_set(options, 'second_pair', docpatterns._derive_create_queue(rel, 'computed', name));
+    options := @extschema@.bson_set(options, 'second_pair',
+        docpatterns._derive_create_queue(rel, 'computed', name));
   END IF;
   PERFORM docpatterns._computed_create_triggers(rel, options);
   IF mode = 'on_read' THEN
@@ -75,9 +78,11 @@ BEGIN
     PERFORM docpatterns._computed_create_indexes(rel, source, options);
     IF docpatterns._pattern_notice_held(rel, name) THEN
       NULL;
-    ELSIF EXISTS (SELECT FROM docpatterns._pattern_nonempty(rel) n WHERE n) OR EXISTS (SELECT FROM docpatterns._pattern_nonempty(source) n WHERE n) THEN
+    ELSIF EXISTS (SELECT FROM docpatterns._pattern_nonempty(rel) n WHERE n)
+        OR EXISTS (SELECT FROM docpatterns._pattern_nonempty(source) n WHERE n) THEN
       RAISE NOTICE 'table % or % has rows already', t.base, source
-        USING HINT = format('CALL pattern_build(%L, %L) computes what they come to; new writes are kept in line from now on.', t.base, name);
+        USING HINT = format('CALL pattern_build(%L, %L) computes what they come to; new writes are '
+            'kept in line from now on.', t.base, name);
     END IF;
   END IF;
   RETURN name;
@@ -99,13 +104,15 @@ DECLARE
 BEGIN
   IF @extschema@.bson_get_text(options, 'create_missing') = 'true'
      AND @extschema@.bson_get_text(options, 'mode') = 'on_read' THEN
-    RAISE EXCEPTION 'a view cannot create documents' USING ERRCODE = 'invalid_parameter_value', HINT = 'Leave out create_missing or the mode.';
+    RAISE EXCEPTION 'a view cannot create documents' USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'Leave out create_missing or the mode.';
   END IF;
   -- accumulators that cannot be compiled are errors here
   IF EXISTS (SELECT FROM docpatterns._computed_fields(options, NULL) AS o
              WHERE docpatterns._pattern_paths_overlap(
                      format('"%s"', replace(o.field, '"', '""')), target_field)) THEN
-    RAISE EXCEPTION 'target_field must not be a computed field' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'target_field must not be a computed field'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
@@ -118,17 +125,23 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   declared text := @extschema@.bson_get_text(options, 'name');
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW %s EXECUTE FUNCTION docpatterns.computed_trigger(%L)',
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW %s '
+      'EXECUTE FUNCTION docpatterns.computed_trigger(%L)',
                  docpatterns._pattern_own_trigger(rel, 80, 'computed', declared, NULL, 23), rel,
-                 CASE WHEN @extschema@.bson_get_text(options, 'mode') = 'on_read' THEN 'WHEN (false)' ELSE '' END, options::text);
+                 CASE WHEN @extschema@.bson_get_text(options, 'mode') = 'on_read' THEN
+                   'WHEN (false)' ELSE '' END, options::text);
   IF @extschema@.bson_get_text(options, 'mode') <> 'on_read' THEN
-    PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'computed', declared, 'late', 20, 'AFTER INSERT OR UPDATE');
+    PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'computed', declared, 'late', 20,
+        'AFTER INSERT OR UPDATE');
   END IF;
   -- a document whose group has rows in the source is made again
   IF @extschema@.bson_get_text(options, 'create_missing') = 'true' THEN
-    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.computed_trigger(%L, %L)',
-                   docpatterns._pattern_own_trigger(rel, 80, 'computed', declared, 'row', 9), rel, 'of', declared);
-    PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'computed', declared, 'gone', 40, 'AFTER DELETE OR TRUNCATE');
+    EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER DELETE ON %s FOR EACH ROW EXECUTE FUNCTION '
+        'docpatterns.computed_trigger(%L, %L)',
+                   docpatterns._pattern_own_trigger(rel, 80, 'computed', declared, 'row', 9), rel,
+                   'of', declared);
+    PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'computed', declared, 'gone', 40,
+        'AFTER DELETE OR TRUNCATE');
   END IF;
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
@@ -150,15 +163,20 @@ DECLARE
   made boolean := false;
 BEGIN
   IF target_field IS NOT NULL AND NOT docpatterns._computed_by_key(rel, target_field) THEN
-    PERFORM docpatterns._derive_create_index(rel, 'computed', name, ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', doc, target_field)]);
+    PERFORM docpatterns._derive_create_index(rel, 'computed', name,
+        ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', doc, target_field)]);
   END IF;
   IF source_doc IS NULL THEN
     RETURN;   -- a relation of measurements finds its groups by itself
   END IF;
-  link := format('(%I OPERATOR(@extschema@.->) %L::text)', source_doc, @extschema@.bson_get_text(options, 'on_field'));
-  FOR f IN SELECT DISTINCT q.search, q.expression FROM docpatterns._computed_fields(options, source_doc) q WHERE q.search IS NOT NULL ORDER BY 1, 2 LOOP
+  link := format('(%I OPERATOR(@extschema@.->) %L::text)', source_doc,
+      @extschema@.bson_get_text(options, 'on_field'));
+  FOR f IN SELECT DISTINCT q.search, q.expression
+      FROM docpatterns._computed_fields(options, source_doc) q WHERE q.search IS NOT NULL
+      ORDER BY 1, 2 LOOP
     PERFORM docpatterns._derive_create_index(source, 'computed', name,
-      CASE WHEN f.search = 'key' THEN ARRAY[link] || (SELECT p.keys FROM docpatterns._pattern_table(source, source_doc) p)
+      CASE WHEN f.search = 'key' THEN
+        ARRAY[link] || (SELECT p.keys FROM docpatterns._pattern_table(source, source_doc) p)
            ELSE ARRAY[link, format('(%s) NULLS FIRST', f.expression)] END);
     made := true;
   END LOOP;
@@ -174,7 +192,8 @@ CREATE FUNCTION docpatterns._computed_by_key(rel regclass, target_field text) RE
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT $2 IS NULL OR ($2 = '_id' AND EXISTS (
     SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-    WHERE i.indrelid = $1 AND i.indisprimary AND i.indnkeyatts = 1 AND a.attname = '_id' AND a.atttypid = '@extschema@.bson_value'::regtype))
+    WHERE i.indrelid = $1 AND i.indisprimary AND i.indnkeyatts = 1 AND a.attname = '_id'
+      AND a.atttypid = '@extschema@.bson_value'::regtype))
 $$;
 COMMENT ON FUNCTION docpatterns._computed_by_key(regclass, text) IS
   'whether the documents of a group are found by their primary key';
@@ -182,11 +201,16 @@ COMMENT ON FUNCTION docpatterns._computed_by_key(regclass, text) IS
 -- What a target row t is linked by, as a bson_value.
 CREATE FUNCTION docpatterns._computed_target_key(rel regclass, options bson) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN NOT docpatterns._computed_by_key($1, @extschema@.bson_get_text($2, 'target_field'))
-    THEN format('(t.%I OPERATOR(@extschema@.->) %L::text)', p.doc, @extschema@.bson_get_text($2, 'target_field'))
-    ELSE format(CASE WHEN cardinality(p.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END,
-                (SELECT string_agg(format('t.%I', k), ', ' ORDER BY n) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n))) END
-  FROM docpatterns._pattern_table($1, docpatterns._pattern_doc_column($1, @extschema@.bson_get_text($2, 'doc_column'))) p
+  SELECT CASE WHEN NOT docpatterns._computed_by_key($1,
+      @extschema@.bson_get_text($2, 'target_field'))
+    THEN format('(t.%I OPERATOR(@extschema@.->) %L::text)', p.doc,
+        @extschema@.bson_get_text($2, 'target_field'))
+    ELSE format(CASE WHEN cardinality(p.keys) = 1 THEN '@extschema@.to_bson(%s)'
+        ELSE '@extschema@.bson_array(%s)' END,
+                (SELECT string_agg(format('t.%I', k), ', ' ORDER BY n) FROM unnest(p.keys)
+                    WITH ORDINALITY AS u (k, n))) END
+  FROM docpatterns._pattern_table($1,
+      docpatterns._pattern_doc_column($1, @extschema@.bson_get_text($2, 'doc_column'))) p
 $$;
 COMMENT ON FUNCTION docpatterns._computed_target_key(regclass, bson) IS
   'SQL text: the key of the group of a target row t';
@@ -199,34 +223,50 @@ DECLARE
   t record;
   view_name text;
   fields text := quote_literal((options OPERATOR(@extschema@.->) 'fields'::text)::text);
-  order_by text := CASE WHEN @extschema@.bson_exists(options, 'order_by') THEN quote_literal((options OPERATOR(@extschema@.->) 'order_by'::text)::text) END;
+  order_by text := CASE WHEN @extschema@.bson_exists(options, 'order_by') THEN
+    quote_literal((options OPERATOR(@extschema@.->) 'order_by'::text)::text) END;
   source_doc text := @extschema@.bson_get_text(options, 'source_doc_column');
   on_field text := @extschema@.bson_get_text(options, 'on_field');
-  doc text := CASE WHEN source_doc IS NULL THEN '@extschema@.row_to_bson(s)' ELSE format('s.%I', source_doc) END;
-  matches text := CASE WHEN source_doc IS NULL THEN format('@extschema@.to_bson(s.%I)', on_field) ELSE format('(%s OPERATOR(@extschema@.->) %L::text)', doc, on_field) END;
+  doc text := CASE WHEN source_doc IS NULL THEN '@extschema@.row_to_bson(s)' ELSE
+    format('s.%I', source_doc) END;
+  matches text := CASE WHEN source_doc IS NULL THEN format('@extschema@.to_bson(s.%I)', on_field)
+    ELSE format('(%s OPERATOR(@extschema@.->) %L::text)', doc, on_field) END;
   nothing text;
 BEGIN
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      @extschema@.bson_get_text(options, 'doc_column')) p;
   view_name := format('%I.%I', t.schema_name, @extschema@.bson_get_text(options, 'view'));
   -- a group without rows has fields too
-  nothing := quote_literal(docpatterns._computed_strip(@extschema@.bson_accumulate_set('{}', (options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson, '{}'),
-    @extschema@.bson_build('name', '', 'fields', options OPERATOR(@extschema@.->) 'fields'::text), false)::text);
-  EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS t CROSS JOIN LATERAL '
-                 '(SELECT @extschema@.bson_accumulate(%s, %s::@extschema@.bson%s) FROM %s AS s WHERE %s OPERATOR(@extschema@.=) %s%s) AS f (fields) WHERE %s',
+  nothing := quote_literal(docpatterns._computed_strip(@extschema@.bson_accumulate_set('{}',
+          (options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson, '{}'),
+    @extschema@.bson_build('name', '', 'fields', options OPERATOR(@extschema@.->) 'fields'::text),
+    false)::text);
+  EXECUTE format('CREATE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS t CROSS '
+      'JOIN LATERAL '
+                 '(SELECT @extschema@.bson_accumulate(%s, %s::@extschema@.bson%s) FROM %s AS s '
+                   'WHERE %s OPERATOR(@extschema@.=) %s%s) AS f (fields) WHERE %s',
     view_name,
     (SELECT string_agg(CASE WHEN a.attname = t.doc
-                         THEN format('t.%1$I OPERATOR(@extschema@.||) coalesce(f.fields, %2$s::@extschema@.bson) AS %1$I', a.attname, nothing)
+                         THEN format('t.%1$I OPERATOR(@extschema@.||) coalesce(f.fields, '
+                             '%2$s::@extschema@.bson) AS %1$I', a.attname, nothing)
                          ELSE format('t.%I', a.attname) END, ', ' ORDER BY a.attnum)
      FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped),
-    t.base, doc, fields, CASE WHEN order_by IS NULL THEN '' ELSE format(', %s::@extschema@.bson', order_by) END, source, matches, docpatterns._computed_target_key(rel, options),
+    t.base, doc, fields, CASE WHEN order_by IS NULL THEN '' ELSE
+    format(', %s::@extschema@.bson', order_by)
+    END, source, matches, docpatterns._computed_target_key(rel, options),
     CASE WHEN @extschema@.bson_exists(options, 'filter')
-         THEN format(' AND %s OPERATOR(@extschema@.@@) %L::@extschema@.bson', doc, (options OPERATOR(@extschema@.->) 'filter'::text)::text) ELSE '' END,
+         THEN format(' AND %s OPERATOR(@extschema@.@@) %L::@extschema@.bson', doc,
+             (options OPERATOR(@extschema@.->) 'filter'::text)::text) ELSE '' END,
     docpatterns._pattern_mark('computed', @extschema@.bson_get_text(options, 'name')));
-  EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, format('documents of %s with the computed fields "%s"', t.base, @extschema@.bson_get_text(options, 'name')));
+  EXECUTE format('COMMENT ON VIEW %s IS %L', view_name,
+      format('documents of %s with the computed fields "%s"', t.base,
+        @extschema@.bson_get_text(options, 'name')));
   PERFORM docpatterns._pattern_copy_grants(rel, view_name::regclass);
   EXECUTE format('ALTER VIEW %s OWNER TO %s', view_name, t.owner::regrole);
   IF source_doc IS NOT NULL THEN
-    PERFORM docpatterns._derive_create_index(source, 'computed', @extschema@.bson_get_text(options, 'name'), ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', source_doc, on_field)]);
+    PERFORM docpatterns._derive_create_index(source, 'computed',
+        @extschema@.bson_get_text(options, 'name'),
+        ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', source_doc, on_field)]);
   END IF;
 END
 $$;

@@ -6,9 +6,11 @@ CREATE FUNCTION docpatterns._computed_parts(rel regclass, name text, OUT options
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   SELECT d.options, d.trigger_oid INTO options, trigger_oid
-    FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'computed' AND d.name = _computed_parts.name;
+    FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'computed'
+      AND d.name = _computed_parts.name;
   IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no computed pattern named "%"', rel, name USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'table % has no computed pattern named "%"', rel, name
+      USING ERRCODE = 'undefined_object';
   END IF;
   source := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
   queue := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
@@ -26,21 +28,31 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._computed_parts(rel, name) q;
   -- what is queued is no violation
-  RETURN QUERY EXECUTE format('SELECT c.key, c.what, c.expected, c.found FROM docpatterns._computed_check_documents($1, $2) c %s',
-    CASE WHEN p.queue IS NULL THEN '' ELSE format('WHERE NOT EXISTS (SELECT FROM %s q WHERE q.key OPERATOR(@extschema@.=) c.link)', p.queue) END)
+  RETURN QUERY EXECUTE format('SELECT c.key, c.what, c.expected, c.found FROM '
+      'docpatterns._computed_check_documents($1, $2) c %s',
+    CASE WHEN p.queue IS NULL THEN '' ELSE
+      format('WHERE NOT EXISTS (SELECT FROM %s q WHERE q.key OPERATOR(@extschema@.=) c.link)',
+        p.queue) END)
     USING rel, name;
   IF p.source IS NOT NULL AND @extschema@.bson_get_text(p.options, 'create_missing') = 'true' THEN
     filter := (p.options OPERATOR(@extschema@.->) 'filter'::text)::@extschema@.bson;
     RETURN QUERY EXECUTE format($q$
       SELECT g.link, 'document of the group'::text, 'present'::text, 'missing'::text
       FROM (SELECT DISTINCT d.doc OPERATOR(@extschema@.->) %1$L::text AS link FROM %2$s
-            WHERE (d.doc OPERATOR(@extschema@.->) %1$L::text) OPERATOR(@extschema@.<>) 'null'::@extschema@.bson_value AND ($1 IS NULL OR d.doc OPERATOR(@extschema@.@@) $1)) AS g
+            WHERE (d.doc OPERATOR(@extschema@.->) %1$L::text) OPERATOR(@extschema@.<>)
+                'null'::@extschema@.bson_value
+                AND ($1 IS NULL OR d.doc OPERATOR(@extschema@.@@) $1)) AS g
       WHERE NOT EXISTS (SELECT FROM %3$s AS t WHERE %4$s OPERATOR(@extschema@.=) g.link) %5$s %6$s
-      $q$, @extschema@.bson_get_text(p.options, 'on_field'), docpatterns._computed_source_documents(p.source, p.options), rel,
+      $q$, @extschema@.bson_get_text(p.options, 'on_field'),
+        docpatterns._computed_source_documents(p.source, p.options), rel,
       docpatterns._computed_target_key(rel, p.options),
-      CASE WHEN p.queue IS NULL THEN '' ELSE format('AND NOT EXISTS (SELECT FROM %s q WHERE q.key OPERATOR(@extschema@.=) g.link)', p.queue) END,
+      CASE WHEN p.queue IS NULL THEN '' ELSE
+        format('AND NOT EXISTS (SELECT FROM %s q WHERE q.key OPERATOR(@extschema@.=) g.link)',
+          p.queue) END,
       -- what no document can have as its _id
-      CASE WHEN docpatterns._computed_by_key(rel, @extschema@.bson_get_text(p.options, 'target_field')) THEN 'AND @extschema@.bson_typeof(g.link) NOT IN (''array'', ''regex'')' ELSE '' END)
+      CASE WHEN docpatterns._computed_by_key(rel,
+          @extschema@.bson_get_text(p.options, 'target_field')) THEN
+        'AND @extschema@.bson_typeof(g.link) NOT IN (''array'', ''regex'')' ELSE '' END)
       USING filter;
   END IF;
 END
@@ -53,7 +65,10 @@ CREATE FUNCTION docpatterns._computed_source_documents(source regclass, options 
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('(SELECT %s AS doc FROM %s AS s) AS d',
     CASE WHEN @extschema@.bson_exists($2, 'source_doc_column')
-         THEN format('s.%I', (SELECT t.doc FROM docpatterns._pattern_table($1, docpatterns._pattern_doc_column($1, @extschema@.bson_get_text($2, 'source_doc_column'))) t))
+         THEN format('s.%I', (SELECT t.doc
+               FROM docpatterns._pattern_table($1,
+                 docpatterns._pattern_doc_column($1,
+                 @extschema@.bson_get_text($2, 'source_doc_column'))) t))
          ELSE '@extschema@.row_to_bson(s)' END, $1)
 $$;
 COMMENT ON FUNCTION docpatterns._computed_source_documents(regclass, bson) IS
@@ -61,16 +76,20 @@ COMMENT ON FUNCTION docpatterns._computed_source_documents(regclass, bson) IS
 
 CREATE FUNCTION docpatterns._computed_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE WHEN @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN 0 ELSE docpatterns._computed_anew($1, $2) END FROM docpatterns._computed_parts($1, $2) p
+  SELECT CASE WHEN @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN 0 ELSE
+    docpatterns._computed_anew($1, $2) END FROM docpatterns._computed_parts($1, $2) p
 $$;
 COMMENT ON FUNCTION docpatterns._computed_repair(regclass, text) IS
   'pattern_repair of the computed pattern';
 
 CREATE FUNCTION docpatterns._computed_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT format('SELECT ROW(%s) AS key FROM %s AS t WHERE %I IS NOT NULL AND %s ORDER BY %1$s', t.key_list, t.base, t.doc, CASE WHEN @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN 'false' ELSE 'true' END)
+  SELECT format('SELECT ROW(%s) AS key FROM %s AS t WHERE %I IS NOT NULL AND %s ORDER BY %1$s',
+      t.key_list, t.base, t.doc, CASE
+      WHEN @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN 'false' ELSE 'true' END)
   FROM docpatterns._computed_parts($1, $2) p
-    CROSS JOIN LATERAL docpatterns._pattern_table($1, docpatterns._pattern_doc_column($1, @extschema@.bson_get_text(p.options, 'doc_column'))) t
+    CROSS JOIN LATERAL docpatterns._pattern_table($1,
+        docpatterns._pattern_doc_column($1, @extschema@.bson_get_text(p.options, 'doc_column'))) t
 $$;
 COMMENT ON FUNCTION docpatterns._computed_pending(regclass, text) IS
   'SQL text: keys of rows that may not be in line with a computed pattern';
@@ -79,8 +98,10 @@ COMMENT ON FUNCTION docpatterns._computed_pending(regclass, text) IS
 CREATE FUNCTION docpatterns._computed_build_end(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF @extschema@.bson_get_text((SELECT p.options FROM docpatterns._computed_parts(rel, name) p), 'create_missing') = 'true'
-     AND EXISTS (SELECT FROM docpatterns._computed_check(rel, name) c WHERE c.what = 'document of the group') THEN
+  IF @extschema@.bson_get_text((SELECT p.options FROM docpatterns._computed_parts(rel, name) p),
+      'create_missing') = 'true'
+     AND EXISTS (SELECT FROM docpatterns._computed_check(rel, name) c
+         WHERE c.what = 'document of the group') THEN
     RETURN docpatterns._computed_anew(rel, name);
   END IF;
   RETURN 0;
@@ -102,10 +123,12 @@ BEGIN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   FOR d IN SELECT q.name FROM docpatterns._pattern_declarations(rel) q
-           WHERE q.pattern = 'computed' AND (computed_refresh.name IS NULL OR q.name = computed_refresh.name)
+           WHERE q.pattern = 'computed' AND (computed_refresh.name IS NULL
+               OR q.name = computed_refresh.name)
              AND @extschema@.bson_get_text(q.options, 'mode') = 'deferred' ORDER BY q.name LOOP
     -- once: what is queued meanwhile would be locked out of order
-    done := done + docpatterns._computed_refresh(rel, d.name, coalesce(batch::bigint, 1::bigint << 62));
+    done := done + docpatterns._computed_refresh(rel, d.name,
+        coalesce(batch::bigint, 1::bigint << 62));
   END LOOP;
   RETURN done;
 END
@@ -124,9 +147,12 @@ DECLARE
   d record;
 BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
-  FOR d IN SELECT q.name, p.queue FROM docpatterns._pattern_declarations(rel) q CROSS JOIN LATERAL docpatterns._computed_parts(rel, q.name) p
-           WHERE q.pattern = 'computed' AND ($2 IS NULL OR q.name = $2) AND p.queue IS NOT NULL ORDER BY 1 LOOP
-    RETURN QUERY EXECUTE format('SELECT $1, q.key, count(*), min(q.queued_at), clock_timestamp() - min(q.queued_at) FROM %s q GROUP BY q.key ORDER BY 4, 2', d.queue)
+  FOR d IN SELECT q.name, p.queue FROM docpatterns._pattern_declarations(rel) q
+    CROSS JOIN LATERAL docpatterns._computed_parts(rel, q.name) p
+           WHERE q.pattern = 'computed' AND ($2 IS NULL OR q.name = $2) AND p.queue IS NOT NULL
+             ORDER BY 1 LOOP
+    RETURN QUERY EXECUTE format('SELECT $1, q.key, count(*), min(q.queued_at), clock_timestamp() - '
+        'min(q.queued_at) FROM %s q GROUP BY q.key ORDER BY 4, 2', d.queue)
       USING d.name;
   END LOOP;
 END
@@ -150,7 +176,8 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._computed_parts(rel, name) q;
   was := @extschema@.bson_get_text(p.options, 'mode');
   IF was = 'on_read' THEN
-    RAISE EXCEPTION 'a computed pattern of mode "on_read" cannot be changed' USING ERRCODE = 'invalid_parameter_value',
+    RAISE EXCEPTION 'a computed pattern of mode "on_read" cannot be changed'
+      USING ERRCODE = 'invalid_parameter_value',
       HINT = 'End it with pattern_disable() and declare it again.';
   END IF;
   IF (SELECT r.relkind <> 'f' FROM pg_class r WHERE r.oid = p.source) THEN  -- relations of measurements cannot be locked
@@ -160,20 +187,23 @@ BEGIN
            <> @extschema@.bson_unset(p.options, 'mode')::text;
   mode := @extschema@.bson_get_text(o, 'mode');
   IF mode NOT IN ('immediate', 'deferred') THEN
-    RAISE EXCEPTION 'mode can be changed to "immediate" and "deferred" only' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'mode can be changed to "immediate" and "deferred" only'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
 
   IF was = 'deferred' AND mode = 'immediate' THEN
     again := true;
     o := @extschema@.bson_unset(o, 'second_pair');
   ELSIF was = 'immediate' AND mode = 'deferred' THEN
-    o := @extschema@.bson_set(o, 'second_pair', docpatterns._derive_create_queue(rel, 'computed', name));
+    o := @extschema@.bson_set(o, 'second_pair',
+        docpatterns._derive_create_queue(rel, 'computed', name));
   END IF;
   IF (o OPERATOR(@extschema@.->) 'fields'::text)::text
      <> (p.options OPERATOR(@extschema@.->) 'fields'::text)::text THEN
     -- fields that are no longer computed go away; until the trigger is made anew below it does not
     -- fire
-    PERFORM docpatterns._computed_create_triggers(rel, @extschema@.bson_set(p.options, 'mode', 'on_read'::text));
+    PERFORM docpatterns._computed_create_triggers(rel,
+        @extschema@.bson_set(p.options, 'mode', 'on_read'::text));
     PERFORM docpatterns._computed_strip_all(rel, p.options, true);
   END IF;
   PERFORM docpatterns._computed_create_triggers(rel, o);
@@ -195,20 +225,24 @@ CREATE FUNCTION docpatterns._computed_strip_all(rel regclass, options bson, fiel
   RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  doc text := (SELECT t.doc FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t);
+  doc text := (SELECT t.doc FROM docpatterns._pattern_table(rel,
+        docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t);
   own text[] := docpatterns._pattern_own_paths(options);
   done bigint;
 BEGIN
   IF own <> '{}' AND fields THEN
     -- what documents had before stays
     PERFORM docpatterns._computed_strip_all(rel, options, false);
-    EXECUTE format('UPDATE %1$s SET %2$I = @extschema@.bson_unset(%2$I, VARIADIC $1) WHERE @extschema@.bson_exists_any(%2$I, $1)', rel, doc)
-      USING ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths('computed', options) g WHERE g <> ALL (own));
+    EXECUTE format('UPDATE %1$s SET %2$I = @extschema@.bson_unset(%2$I, VARIADIC $1) WHERE '
+        '@extschema@.bson_exists_any(%2$I, $1)', rel, doc)
+      USING ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths('computed', options) g
+          WHERE g <> ALL (own));
     GET DIAGNOSTICS done = ROW_COUNT;
     RETURN done;
   END IF;
   EXECUTE format('UPDATE %1$s SET %2$I = docpatterns._computed_strip(%2$I, $1, $2) '
-                 'WHERE %2$I IS NOT NULL AND docpatterns._computed_strip(%2$I, $1, $2)::bytea <> %2$I::bytea', rel, doc) USING options, fields;
+                 'WHERE %2$I IS NOT NULL AND docpatterns._computed_strip(%2$I, $1, $2)::bytea <> '
+                     '%2$I::bytea', rel, doc) USING options, fields;
   GET DIAGNOSTICS done = ROW_COUNT;
   RETURN done;
 END
@@ -229,7 +263,8 @@ COMMENT ON FUNCTION docpatterns._computed_view(regclass, text, oid) IS
 CREATE FUNCTION docpatterns._computed_view_sources(view regclass) RETURNS SETOF regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT DISTINCT q.refobjid::regclass FROM pg_depend q JOIN pg_rewrite r ON r.oid = q.objid
-  WHERE r.ev_class = $1 AND q.classid = 'pg_rewrite'::regclass AND q.refclassid = 'pg_class'::regclass AND q.refobjid <> $1
+  WHERE r.ev_class = $1 AND q.classid = 'pg_rewrite'::regclass
+    AND q.refclassid = 'pg_class'::regclass AND q.refobjid <> $1
 $$;
 COMMENT ON FUNCTION docpatterns._computed_view_sources(regclass) IS 'the tables that a view reads';
 
@@ -239,12 +274,19 @@ DECLARE
   d record;
   source regclass;
 BEGIN
-  FOR d IN SELECT q.name, q.options, docpatterns._computed_view(q.rel, q.name, former) AS view FROM docpatterns._pattern_declarations($1) q
-           WHERE q.pattern = 'computed' AND @extschema@.bson_get_text(q.options, 'mode') = 'on_read' LOOP
-    source := (SELECT s FROM docpatterns._computed_view_sources(d.view) s JOIN pg_class c ON c.oid = s
-               WHERE c.relowner IN (former, (SELECT o.relowner FROM pg_class o WHERE o.oid = $1)) ORDER BY s = $1, s LIMIT 1);
-    PERFORM docpatterns._pattern_renew_view($1, d.view, format('SELECT docpatterns._computed_create_view(%L, %L, %L)', $1, coalesce(source, $1), d.options::text),
-                                            format('SELECT docpatterns._computed_view(%L, %L)', $1, d.name));
+  FOR d IN SELECT q.name, q.options, docpatterns._computed_view(q.rel, q.name, former) AS view
+    FROM docpatterns._pattern_declarations($1) q
+           WHERE q.pattern = 'computed' AND @extschema@.bson_get_text(q.options, 'mode')
+             = 'on_read' LOOP
+    source := (SELECT s FROM docpatterns._computed_view_sources(d.view) s
+        JOIN pg_class c ON c.oid = s
+               WHERE c.relowner IN (former, (SELECT o.relowner FROM pg_class o WHERE o.oid = $1))
+                 ORDER BY s = $1, s LIMIT 1);
+    PERFORM docpatterns._pattern_renew_view($1, d.view,
+        format('SELECT docpatterns._computed_create_view(%L, %L, %L)', $1, coalesce(source, $1),
+          d.options::text),
+                                            format('SELECT docpatterns._computed_view(%L, %L)', $1,
+                                              d.name));
   END LOOP;
 END
 $$;
@@ -264,13 +306,15 @@ BEGIN
     -- whatever it is called now
     view_rel := docpatterns._computed_view(rel, name);
     IF view_rel IS NOT NULL THEN
-      PERFORM docpatterns._derive_drop_indexes(s, 'computed', name) FROM docpatterns._computed_view_sources(view_rel) s;
+      PERFORM docpatterns._derive_drop_indexes(s, 'computed', name)
+        FROM docpatterns._computed_view_sources(view_rel) s;
       EXECUTE format('DROP VIEW %s', view_rel);
     END IF;
   END IF;
   PERFORM docpatterns._derive_drop(rel, 'computed', name);
   IF @extschema@.bson_get_text(p.options, 'mode') <> 'on_read' THEN
-    done := docpatterns._computed_strip_all(rel, p.options, @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true');
+    done := docpatterns._computed_strip_all(rel, p.options,
+        @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true');
   END IF;
   RETURN done;
 END

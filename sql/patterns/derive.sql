@@ -13,19 +13,24 @@ BEGIN
   IF source IS NULL THEN
     RAISE EXCEPTION 'the source must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  SELECT q.relkind, q.relispartition, q.relowner, q.relpersistence INTO c FROM pg_class q WHERE q.oid = source;
+  SELECT q.relkind, q.relispartition, q.relowner, q.relpersistence INTO c FROM pg_class q
+    WHERE q.oid = source;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'relation % does not exist', source USING ERRCODE = 'undefined_table';
   END IF;
   PERFORM docpatterns._pattern_require_same_owner(rel, source);
   PERFORM docpatterns._pattern_refuse_partition(rel, source);
-  IF c.relpersistence = 't' AND (SELECT q.relpersistence FROM pg_class q WHERE q.oid = rel) <> 't' THEN
-    RAISE EXCEPTION '% is a temporary table, and % is not', source, rel USING ERRCODE = 'invalid_table_definition';
+  IF c.relpersistence = 't' AND (SELECT q.relpersistence FROM pg_class q
+        WHERE q.oid = rel) <> 't' THEN
+    RAISE EXCEPTION '% is a temporary table, and % is not', source, rel
+      USING ERRCODE = 'invalid_table_definition';
   END IF;
   IF c.relkind = 'f' THEN
-    IF NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(source) d WHERE d.pattern = 'bucket') THEN
+    IF NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(source) d
+          WHERE d.pattern = 'bucket') THEN
       RAISE EXCEPTION '% is a foreign table', source
-        USING ERRCODE = 'wrong_object_type', DETAIL = 'Of foreign tables only relations of measurements tell what is written to them.';
+        USING ERRCODE = 'wrong_object_type',
+          DETAIL = 'Of foreign tables only relations of measurements tell what is written to them.';
     END IF;
     RETURN;
   END IF;
@@ -43,13 +48,15 @@ CREATE FUNCTION docpatterns._derive_kept_paths(pattern text, options bson) RETUR
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF docpatterns._pattern_hook(pattern, 'kept_paths', '@extschema@.bson') IS NOT NULL THEN
-    RETURN QUERY EXECUTE format('SELECT p FROM docpatterns.%I($1) AS p', '_' || pattern || '_kept_paths') USING options;
+    RETURN QUERY EXECUTE format('SELECT p FROM docpatterns.%I($1) AS p',
+        '_' || pattern || '_kept_paths') USING options;
     RETURN;
   END IF;
   RETURN QUERY SELECT unnest(docpatterns._pattern_kept_paths(pattern, options));
   IF pattern = 'computed' THEN
     RETURN QUERY SELECT format('"%s"', replace(k, '"', '""'))
-      FROM @extschema@.bson_keys((options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson) AS k;
+      FROM @extschema@.bson_keys((options OPERATOR(@extschema@.->)
+            'fields'::text)::@extschema@.bson) AS k;
     RETURN NEXT '"_computed"';
   END IF;
 END
@@ -68,7 +75,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     WHERE $1 = 'outlier' AND @extschema@.bson_typeof($2, o) = 'string'
   UNION ALL
   SELECT @extschema@.bson_get_text($2, 'field') || '.' || l::text
-    FROM @extschema@.bson_elements($2 OPERATOR(@extschema@.->) 'live'::text) l WHERE $1 = 'reference'
+    FROM @extschema@.bson_elements($2 OPERATOR(@extschema@.->) 'live'::text) l
+      WHERE $1 = 'reference'
 $$;
 COMMENT ON FUNCTION docpatterns._derive_derived_paths(text, bson) IS
   'paths of the fields that a declaration with these options derives, so that a change there is '
@@ -108,19 +116,24 @@ BEGIN
   FOR g IN SELECT * FROM (VALUES
       ('before', NULL, 'BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE', '', 'STATEMENT', false),
       ('insert', 'i', 'AFTER INSERT', 'REFERENCING NEW TABLE AS new_rows', 'STATEMENT', false),
-      ('update', 'u', 'AFTER UPDATE', 'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows', 'STATEMENT', false),
+      ('update', 'u', 'AFTER UPDATE', 'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows',
+        'STATEMENT', false),
       ('delete', 'd', 'AFTER DELETE', 'REFERENCING OLD TABLE AS old_rows', 'STATEMENT', false),
       ('truncate', 't', 'AFTER TRUNCATE', '', 'STATEMENT', false),
       ('before', NULL, 'BEFORE INSERT OR UPDATE OR DELETE', '', 'STATEMENT', true),
       ('row', NULL, 'AFTER INSERT OR UPDATE OR DELETE', '', 'ROW', true),
-      ('after', NULL, 'AFTER INSERT OR UPDATE OR DELETE', '', 'STATEMENT', true)) AS v (label, event, timing, tables, level, foreign_table)
+      ('after', NULL, 'AFTER INSERT OR UPDATE OR DELETE', '', 'STATEMENT', true)) AS v (label,
+        event, timing, tables, level, foreign_table)
     WHERE v.foreign_table = is_foreign
   LOOP
-    trigger_name := docpatterns._pattern_trigger_name(source, 'zz_docpatterns_80_' || pattern, name, g.label);
+    trigger_name := docpatterns._pattern_trigger_name(source, 'zz_docpatterns_80_' || pattern, name,
+        g.label);
     FOR part IN SELECT p.relid FROM pg_partition_tree(source) p UNION SELECT source LOOP
       -- that of a partition only fires: what it says about declarations is said by the one above
-      EXECUTE format('CREATE TRIGGER %I %s ON %s %s FOR EACH %s EXECUTE FUNCTION %s(%s)', trigger_name, g.timing, part.relid::regclass, g.tables, g.level, function,
-                     (SELECT string_agg(quote_literal(CASE WHEN a = 'side' AND n = 1 AND part.relid <> source THEN 'part' ELSE a END), ', ' ORDER BY n)
+      EXECUTE format('CREATE TRIGGER %I %s ON %s %s FOR EACH %s EXECUTE FUNCTION %s(%s)',
+          trigger_name, g.timing, part.relid::regclass, g.tables, g.level, function,
+                     (SELECT string_agg(quote_literal(CASE WHEN a = 'side' AND n = 1
+                           AND part.relid <> source THEN 'part' ELSE a END), ', ' ORDER BY n)
                       FROM unnest(arguments) WITH ORDINALITY AS u (a, n)));
     END LOOP;
   END LOOP;
@@ -142,32 +155,42 @@ DECLARE
   n int := 0;
   probe text;
 BEGIN
-  SELECT s.nspname, c.relname INTO schema_name, table_name FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = rel;
+  SELECT s.nspname, c.relname INTO schema_name, table_name FROM pg_class c
+    JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = rel;
   made := docpatterns._pattern_object_name(table_name, name, 'idx');
-  WHILE EXISTS (SELECT FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = schema_name AND c.relname = made) LOOP
+  WHILE EXISTS (SELECT FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace
+        WHERE s.nspname = schema_name AND c.relname = made) LOOP
     n := n + 1;
     made := docpatterns._pattern_object_name(table_name, name, 'idx' || n);
   END LOOP;
 
   -- what the columns mean is PostgreSQL's to say: the index is made without rows and compared with
   -- those that are there
-  probe := format('%I.%I', schema_name, 'docpatterns_probe_' || replace(gen_random_uuid()::text, '-', ''));
-  EXECUTE format('CREATE %s TABLE %s (LIKE %s)', CASE WHEN starts_with(schema_name, 'pg_temp_') THEN 'TEMPORARY' ELSE 'UNLOGGED' END, probe, rel);
+  probe := format('%I.%I', schema_name, 'docpatterns_probe_'
+      || replace(gen_random_uuid()::text, '-', ''));
+  EXECUTE format('CREATE %s TABLE %s (LIKE %s)', CASE
+      WHEN starts_with(schema_name, 'pg_temp_') THEN 'TEMPORARY' ELSE 'UNLOGGED' END, probe, rel);
   EXECUTE format('CREATE INDEX ON %s (%s)', probe, array_to_string(columns, ', '));
   SELECT i.indexrelid::regclass INTO twin
     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
       CROSS JOIN (SELECT p.* FROM pg_index p WHERE p.indrelid = probe::regclass) AS p
-    WHERE i.indrelid = rel AND i.indisvalid AND i.indisready AND docpatterns._pattern_index_full(i.indexrelid) AND (i.indisunique OR NOT is_unique)
-      AND c.relam = (SELECT a.oid FROM pg_am a WHERE a.amname = 'btree') AND i.indnkeyatts >= p.indnkeyatts
+    WHERE i.indrelid = rel AND i.indisvalid AND i.indisready
+      AND docpatterns._pattern_index_full(i.indexrelid) AND (i.indisunique OR NOT is_unique)
+      AND c.relam = (SELECT a.oid FROM pg_am a WHERE a.amname = 'btree')
+        AND i.indnkeyatts >= p.indnkeyatts
       AND NOT EXISTS (SELECT FROM generate_series(1, p.indnkeyatts) AS k
-                      WHERE pg_get_indexdef(i.indexrelid, k, true) <> pg_get_indexdef(p.indexrelid, k, true)
-                         OR (i.indclass::oid[])[k - 1] <> (p.indclass::oid[])[k - 1] OR (i.indcollation::oid[])[k - 1] <> (p.indcollation::oid[])[k - 1]
+                      WHERE pg_get_indexdef(i.indexrelid, k, true) <> pg_get_indexdef(p.indexrelid,
+                          k, true)
+                         OR (i.indclass::oid[])[k - 1] <> (p.indclass::oid[])[k - 1]
+                           OR (i.indcollation::oid[])[k - 1] <> (p.indcollation::oid[])[k - 1]
                          OR (i.indoption::int2[])[k - 1] <> (p.indoption::int2[])[k - 1])
     ORDER BY i.indpred IS NOT NULL, i.indnkeyatts, i.indexrelid LIMIT 1;
   EXECUTE format('DROP TABLE %s', probe);
 
   IF twin IS NULL THEN
-    EXECUTE format('CREATE %sINDEX %I ON %s (%s) WHERE %s', CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END, made, rel, array_to_string(columns, ', '), docpatterns._pattern_mark(pattern, name));
+    EXECUTE format('CREATE %sINDEX %I ON %s (%s) WHERE %s', CASE WHEN is_unique THEN 'UNIQUE '
+        ELSE '' END, made, rel, array_to_string(columns, ', '),
+        docpatterns._pattern_mark(pattern, name));
   END IF;
 END
 $$;
@@ -178,30 +201,46 @@ COMMENT ON FUNCTION docpatterns._derive_create_index(regclass, text, text, text[
 -- One that another declaration could not do without stays until that is ended too: what it begins
 -- with is named by its options.
 CREATE FUNCTION docpatterns._derive_drop_indexes(rel regclass, pattern text, name text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET quote_all_identifiers = off AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+  SET quote_all_identifiers = off AS $$
 DECLARE
   i record;
 BEGIN
   FOR i IN
     WITH others AS MATERIALIZED (
-      SELECT d.pattern, d.name, d.options::text AS options FROM docpatterns._pattern_declarations(NULL) d
+      SELECT d.pattern, d.name, d.options::text AS options
+        FROM docpatterns._pattern_declarations(NULL) d
       WHERE NOT (d.pattern = _derive_drop_indexes.pattern AND d.name = _derive_drop_indexes.name)
-        AND (d.rel = _derive_drop_indexes.rel OR _derive_drop_indexes.rel IN (docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), d.rel),
-                                                                              docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'second_pair'), d.rel))))
-    SELECT m.index FROM docpatterns._pattern_indexes(_derive_drop_indexes.rel) m JOIN pg_index x ON x.indexrelid = m.index JOIN pg_class c ON c.oid = m.index
+        AND (d.rel = _derive_drop_indexes.rel
+            OR _derive_drop_indexes.rel IN
+            (docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), d.rel),
+                                                                              docpatterns._pattern_side(@extschema@.bson_get_text(d.options,
+                                                                                  'second_pair'),
+                                                                                d.rel))))
+    SELECT m.index FROM docpatterns._pattern_indexes(_derive_drop_indexes.rel) m
+      JOIN pg_index x ON x.indexrelid = m.index JOIN pg_class c ON c.oid = m.index
     WHERE NOT EXISTS (SELECT FROM others o WHERE o.pattern = m.pattern AND o.name = m.name)
-      AND (m.pattern = _derive_drop_indexes.pattern AND m.name = _derive_drop_indexes.name OR m.part = '')
+      AND (m.pattern = _derive_drop_indexes.pattern AND m.name = _derive_drop_indexes.name
+          OR m.part = '')
       -- wanted: all that it is made of is named, or its first column is, and no other index begins
       -- with that
       AND NOT EXISTS (
-        SELECT FROM others o WHERE m.part = '' AND NOT x.indisunique AND c.relam = (SELECT a.oid FROM pg_am a WHERE a.amname = 'btree')
+        SELECT FROM others o WHERE m.part = '' AND NOT x.indisunique
+          AND c.relam = (SELECT a.oid FROM pg_am a WHERE a.amname = 'btree')
           AND (SELECT bool_and(w.named) OR bool_and(w.named) FILTER (WHERE w.k = 1) AND NOT EXISTS (
                  SELECT FROM pg_index y JOIN pg_class z ON z.oid = y.indexrelid
-                 WHERE y.indrelid = x.indrelid AND y.indexrelid <> x.indexrelid AND z.relam = c.relam AND pg_get_indexdef(y.indexrelid, 1, true) = pg_get_indexdef(x.indexrelid, 1, true))
-               FROM (SELECT k, position(CASE WHEN starts_with(v[1], '{') THEN v[1] ELSE format('"%s"', v[1]) END IN o.options) > 0 AS named
-                     FROM generate_series(1, x.indnkeyatts) k CROSS JOIN LATERAL regexp_matches(pg_get_indexdef(m.index, k, true), '''((?:[^'']|'''')*)''', 'g') v
-                     UNION ALL SELECT 1, position(format('"%s"', a.attname) IN o.options) > 0 FROM pg_attribute a
-                       WHERE a.attrelid = x.indrelid AND a.attnum = x.indkey[0] AND x.indkey[0] > 0) AS w)) LOOP
+                 WHERE y.indrelid = x.indrelid AND y.indexrelid <> x.indexrelid
+                   AND z.relam = c.relam AND pg_get_indexdef(y.indexrelid, 1,
+                     true) = pg_get_indexdef(x.indexrelid, 1, true))
+               FROM (SELECT k, position(CASE WHEN starts_with(v[1], '{') THEN v[1]
+                     ELSE format('"%s"', v[1]) END IN o.options) > 0 AS named
+                     FROM generate_series(1, x.indnkeyatts) k
+                       CROSS JOIN LATERAL regexp_matches(pg_get_indexdef(m.index, k, true),
+                         '''((?:[^'']|'''')*)''', 'g') v
+                     UNION ALL SELECT 1, position(format('"%s"', a.attname) IN o.options) > 0
+                       FROM pg_attribute a
+                       WHERE a.attrelid = x.indrelid AND a.attnum = x.indkey[0]
+                               AND x.indkey[0] > 0) AS w)) LOOP
     EXECUTE format('DROP INDEX %s', i.index);
   END LOOP;
 END
@@ -220,14 +259,19 @@ DECLARE
   c record;
   queue text;
 BEGIN
-  SELECT s.nspname, q.relname, q.relpersistence INTO c FROM pg_class q JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = rel;
-  queue := format('%I.%I', c.nspname, docpatterns._pattern_relation_name(c.nspname, c.relname, name, suffix));
+  SELECT s.nspname, q.relname, q.relpersistence INTO c FROM pg_class q
+    JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = rel;
+  queue := format('%I.%I', c.nspname, docpatterns._pattern_relation_name(c.nspname, c.relname, name,
+        suffix));
   PERFORM docpatterns._pattern_require_no_table(queue);
-  EXECUTE format('CREATE %sTABLE %s (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key @extschema@.bson_value NOT NULL, delta @extschema@.bson, '
+  EXECUTE format('CREATE %sTABLE %s (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key '
+      '@extschema@.bson_value NOT NULL, delta @extschema@.bson, '
                  'queued_at timestamptz NOT NULL DEFAULT clock_timestamp())',
-                 CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END, queue);
+                 CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE ''
+                   END, queue);
   EXECUTE format('CREATE INDEX ON %s (key, id)', queue);
-  EXECUTE format('COMMENT ON TABLE %s IS %L', queue, format('what the %s pattern "%s" of %s %s', pattern, name, rel, holds));
+  EXECUTE format('COMMENT ON TABLE %s IS %L', queue,
+      format('what the %s pattern "%s" of %s %s', pattern, name, rel, holds));
   PERFORM docpatterns._pattern_keep_table(queue::regclass, rel, pattern, name, pair);
   RETURN pair;
 END
@@ -252,8 +296,10 @@ DECLARE
 BEGIN
   EXECUTE format('SELECT count(*) FROM %s', queue) INTO seen;
   IF docpatterns._pattern_latest(format('SELECT count(*) FROM %s', queue)) <> seen THEN
-    RAISE EXCEPTION 'could not serialize access due to concurrent update' USING ERRCODE = 'serialization_failure',
-      DETAIL = format('Entries were added to %s since the transaction took its snapshot.', queue), HINT = 'The transaction might succeed if retried.';
+    RAISE EXCEPTION 'could not serialize access due to concurrent update'
+      USING ERRCODE = 'serialization_failure',
+      DETAIL = format('Entries were added to %s since the transaction took its snapshot.', queue),
+      HINT = 'The transaction might succeed if retried.';
   END IF;
 END
 $$;
@@ -273,41 +319,54 @@ DECLARE
   queue regclass;
   t record;
 BEGIN
-  SELECT d.options, g.tgname INTO options, main FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
+  SELECT d.options, g.tgname INTO options, main FROM docpatterns._pattern_declarations(rel) d
+    JOIN pg_trigger g ON g.oid = d.trigger_oid
     WHERE d.pattern = _derive_drop.pattern AND d.name = _derive_drop.name;
   IF main IS NULL THEN
-    IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = _derive_drop.pattern AND d.name = _derive_drop.name) THEN
-      RAISE EXCEPTION 'could not serialize access due to concurrent update' USING ERRCODE = 'serialization_failure',
-        DETAIL = format('The %s pattern "%s" was declared since the transaction took its snapshot.', pattern, name), HINT = 'The transaction might succeed if retried.';
+    IF EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
+          WHERE d.pattern = _derive_drop.pattern AND d.name = _derive_drop.name) THEN
+      RAISE EXCEPTION 'could not serialize access due to concurrent update'
+        USING ERRCODE = 'serialization_failure',
+        DETAIL = format('The %s pattern "%s" was declared since the transaction took its snapshot.',
+          pattern, name), HINT = 'The transaction might succeed if retried.';
     END IF;
     RETURN;
   END IF;
   pairs := docpatterns._pattern_pairs(options);
-  SELECT array_agg(DISTINCT docpatterns._pattern_side(p, rel)::oid) INTO tables FROM unnest(pairs) p WHERE docpatterns._pattern_side(p, rel) IS NOT NULL;
+  SELECT array_agg(DISTINCT docpatterns._pattern_side(p, rel)::oid) INTO tables FROM unnest(pairs) p
+    WHERE docpatterns._pattern_side(p, rel) IS NOT NULL;
 
   PERFORM docpatterns._pattern_drop_anchor(rel, name);
-  PERFORM docpatterns._pattern_drop_anchor(docpatterns._pattern_side(p, rel), p) FROM unnest(pairs) p WHERE docpatterns._pattern_side(p, rel) IS NOT NULL;
+  PERFORM docpatterns._pattern_drop_anchor(docpatterns._pattern_side(p, rel), p)
+    FROM unnest(pairs) p WHERE docpatterns._pattern_side(p, rel) IS NOT NULL;
   -- the main trigger takes those that belong to it along
   EXECUTE format('DROP TRIGGER %I ON %s', main, rel);
   FOR t IN
     SELECT DISTINCT g.tgrelid::regclass AS on_table, g.tgname
-    FROM unnest(tables || rel::oid) AS r (oid) CROSS JOIN LATERAL (SELECT q.relid::oid AS relid FROM pg_partition_tree(r.oid) q UNION SELECT r.oid) AS p
-      JOIN pg_trigger g ON g.tgrelid = p.relid AND g.tgparentid = 0 JOIN pg_proc f ON f.oid = g.tgfoid
-      CROSS JOIN LATERAL (SELECT string_to_array(encode(g.tgargs, 'escape'), E'\\000') AS arguments) AS a
+    FROM unnest(tables || rel::oid) AS r (oid)
+      CROSS JOIN LATERAL (SELECT q.relid::oid AS relid FROM pg_partition_tree(r.oid) q UNION
+        SELECT r.oid) AS p
+      JOIN pg_trigger g ON g.tgrelid = p.relid AND g.tgparentid = 0
+        JOIN pg_proc f ON f.oid = g.tgfoid
+      CROSS JOIN LATERAL (SELECT string_to_array(encode(g.tgargs, 'escape'),
+            E'\\000') AS arguments) AS a
     WHERE starts_with(g.tgname, 'zz_docpatterns_') AND f.pronamespace = 'docpatterns'::regnamespace
       AND f.proname <> 'pattern_guard_trigger'
       AND ((g.tgnargs = 3 AND a.arguments[1] IN ('side', 'part') AND a.arguments[2] = ANY (pairs))
-           OR (g.tgnargs = 2 AND f.proname = _derive_drop.pattern || '_trigger' AND g.tgargs = docpatterns._pattern_arguments('of', _derive_drop.name)))
+           OR (g.tgnargs = 2 AND f.proname = _derive_drop.pattern || '_trigger'
+               AND g.tgargs = docpatterns._pattern_arguments('of', _derive_drop.name)))
   LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, t.on_table);
   END LOOP;
 
   FOR queue IN SELECT u::regclass FROM unnest(tables) u
-               WHERE EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = u AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc)
+               WHERE EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = u
+                   AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc)
                  AND EXISTS (SELECT FROM pg_class c WHERE c.oid = u) LOOP
     EXECUTE format('DROP TABLE %s', queue);
   END LOOP;
-  PERFORM docpatterns._derive_drop_indexes(u::regclass, pattern, name) FROM unnest(tables || rel::oid) u WHERE EXISTS (SELECT FROM pg_class c WHERE c.oid = u);
+  PERFORM docpatterns._derive_drop_indexes(u::regclass, pattern, name)
+    FROM unnest(tables || rel::oid) u WHERE EXISTS (SELECT FROM pg_class c WHERE c.oid = u);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._derive_drop(regclass, text, text) IS

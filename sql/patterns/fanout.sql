@@ -37,8 +37,10 @@ COMMENT ON FUNCTION fanout_timeline(regclass, "any", int, text) IS
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION fanout_enable(
-  rel regclass, walls text, author text, followers regclass, follower text, followee text, keep int DEFAULT 100, celebrity_threshold bigint DEFAULT 10000,
-  order_by bson DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL) RETURNS text
+  rel regclass, walls text, author text, followers regclass, follower text, followee text,
+  keep int DEFAULT 100, celebrity_threshold bigint DEFAULT 10000,
+  order_by bson DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL,
+    source_doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   posts record;
@@ -54,10 +56,12 @@ DECLARE
 BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
   IF docpatterns._pattern_paths_overlap(follower, followee) THEN
-    RAISE EXCEPTION 'follower and followee must be different fields, none inside the other' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'follower and followee must be different fields, none inside the other'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF rel = followers THEN
-    RAISE EXCEPTION 'posts and followers must be different tables' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'posts and followers must be different tables'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT p.* INTO posts FROM docpatterns._pattern_table(rel, doc_column) p;
   IF EXISTS (SELECT FROM pg_class c WHERE c.oid IN (rel, followers) AND c.relkind = 'f') THEN
@@ -78,28 +82,38 @@ BEGIN
   IF wall IS NULL THEN
     made := true;
     wall := @extschema@.collection_create(format('%I.%I', wall_schema, parts[cardinality(parts)]));
-    EXECUTE format('COMMENT ON TABLE %s IS %L', wall, format('walls of readers of %s; kept by the fan-out "%s"', rel, name));
+    EXECUTE format('COMMENT ON TABLE %s IS %L', wall,
+        format('walls of readers of %s; kept by the fan-out "%s"', rel, name));
     EXECUTE format('ALTER TABLE %s OWNER TO %s', wall, posts.owner::regrole);
   ELSE
     PERFORM docpatterns._pattern_require_same_owner(rel, wall);
     IF wall IN (rel, followers) THEN
-      RAISE EXCEPTION 'the walls must be a table of their own' USING ERRCODE = 'invalid_parameter_value';
+      RAISE EXCEPTION 'the walls must be a table of their own'
+        USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    IF NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE t.tgrelid = wall AND c.relkind = 'r' AND NOT c.relispartition
+    IF NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+        WHERE t.tgrelid = wall AND c.relkind = 'r' AND NOT c.relispartition
                      AND t.tgfoid = 'docpatterns.collection_set_id'::regproc)
-       OR NOT EXISTS (SELECT FROM pg_attribute a JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum
+       OR NOT EXISTS (SELECT FROM pg_attribute a JOIN pg_index i ON i.indrelid = a.attrelid
+           AND i.indisprimary AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum
                       WHERE a.attrelid = wall AND a.attname = '_id')
-       OR NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = wall AND a.attname = 'doc' AND NOT a.attisdropped) THEN
-      RAISE EXCEPTION 'table % is not a collection', wall USING ERRCODE = 'wrong_object_type', HINT = 'collection_create() makes one; a table of walls that does not exist is made.';
+       OR NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = wall AND a.attname = 'doc'
+           AND NOT a.attisdropped) THEN
+      RAISE EXCEPTION 'table % is not a collection', wall USING ERRCODE = 'wrong_object_type',
+        HINT = 'collection_create() makes one; a table of walls that does not exist is made.';
     END IF;
     EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', wall);
     EXECUTE format('SELECT EXISTS (SELECT FROM %s)', wall) INTO filled;
     IF filled THEN
-      RAISE EXCEPTION 'table % is not empty', wall USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'What is in the table of walls is kept by the fan-out alone.';
+      RAISE EXCEPTION 'table % is not empty', wall
+        USING ERRCODE = 'object_not_in_prerequisite_state',
+        DETAIL = 'What is in the table of walls is kept by the fan-out alone.';
     END IF;
-    IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = wall AND t.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc)
+    IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = wall
+        AND t.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc)
        OR EXISTS (SELECT FROM docpatterns._pattern_declarations(wall) d) THEN
-      RAISE EXCEPTION 'table % belongs to a pattern already', wall USING ERRCODE = 'object_not_in_prerequisite_state';
+      RAISE EXCEPTION 'table % belongs to a pattern already', wall
+        USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
   END IF;
 
@@ -116,23 +130,31 @@ BEGIN
   PERFORM docpatterns._pattern_guard(wall, 'fanout', name, pair);
   -- the main trigger fires with statements that change no row one by one, and carries the
   -- declaration
-  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.fanout_trigger(%L)',
-                 docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_80_fanout', name, NULL), rel, options::text);
+  EXECUTE format('CREATE TRIGGER %I BEFORE INSERT ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
+      'docpatterns.fanout_trigger(%L)',
+                 docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_80_fanout', name, NULL),
+                 rel, options::text);
   PERFORM docpatterns._derive_main_triggers(rel, 'fanout', name);
   PERFORM docpatterns._derive_source_triggers(followers, 'fanout', name, follow_pair);
   PERFORM docpatterns._pattern_anchor(rel, name);
   PERFORM docpatterns._fanout_verify(rel, name);
   PERFORM docpatterns._derive_create_index(rel, 'fanout', name,
     ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', posts.doc, author)]
-    || CASE WHEN order_by IS NOT NULL THEN ARRAY[format('(@extschema@.bson_sort_key(%I, %L::@extschema@.bson))', posts.doc, order_by)] ELSE '{}' END
-    || (SELECT array_agg(CASE WHEN order_by IS NOT NULL THEN format('%I DESC', k) ELSE format('%I', k) END) FROM unnest(posts.keys) k));
+    || CASE WHEN order_by IS NOT NULL THEN
+      ARRAY[format('(@extschema@.bson_sort_key(%I, %L::@extschema@.bson))', posts.doc, order_by)]
+      ELSE '{}' END
+    || (SELECT array_agg(CASE WHEN order_by IS NOT NULL THEN format('%I DESC', k)
+          ELSE format('%I', k) END) FROM unnest(posts.keys) k));
   PERFORM docpatterns._derive_create_index(followers, 'fanout', name,
-    ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', follows_doc, p) FROM unnest(ARRAY[follower, followee]) p));
+    ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', follows_doc, p)
+      FROM unnest(ARRAY[follower, followee]) p));
   PERFORM docpatterns._derive_create_index(followers, 'fanout', name,
-    ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', follows_doc, p) FROM unnest(ARRAY[followee, follower]) p));
+    ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', follows_doc, p)
+      FROM unnest(ARRAY[followee, follower]) p));
   IF docpatterns._pattern_nonempty(followers) THEN
     RAISE NOTICE 'table % has rows already', followers
-      USING HINT = format('CALL pattern_build(%L, %L) makes the walls; new writes are kept in line from now on.', rel::text, name);
+      USING HINT = format('CALL pattern_build(%L, %L) makes the walls; new writes are kept in line '
+          'from now on.', rel::text, name);
   END IF;
   RETURN name;
 END
@@ -155,21 +177,30 @@ DECLARE
   follows regclass;
   field text;
 BEGIN
-  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'fanout' AND d.name = _fanout_check.name;
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.pattern = 'fanout' AND d.name = _fanout_check.name;
   wall := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
   follows := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
   IF wall IS NULL OR follows IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, CASE WHEN wall IS NULL THEN 'walls' ELSE 'followers' END, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, CASE WHEN wall IS NULL THEN 'walls' ELSE
+      'followers' END, 'present'::text, 'missing'::text;
     RETURN;
   END IF;
-  field := format('(f.%I OPERATOR(@extschema@.->) %L::text)', (SELECT p.doc FROM docpatterns._pattern_table(follows, docpatterns._pattern_doc_column(follows, @extschema@.bson_get_text(options, 'source_doc_column'))) p),
+  field := format('(f.%I OPERATOR(@extschema@.->) %L::text)',
+      (SELECT p.doc FROM docpatterns._pattern_table(follows,
+          docpatterns._pattern_doc_column(follows,
+          @extschema@.bson_get_text(options, 'source_doc_column'))) p),
                   @extschema@.bson_get_text(options, 'follower'));
   -- who follows authors without posts may have no wall yet
   RETURN QUERY EXECUTE format(
-    'SELECT q.key, ''wall''::text, coalesce(left(q.expected::text, 300), ''absent''), coalesce(left(q.found::text, 300), ''missing'') '
-    'FROM (SELECT coalesce(w._id, r.reader) AS key, w.doc AS found, docpatterns._fanout_expected(%L::regclass, %L, coalesce(w._id, r.reader)) AS expected '
-    '      FROM (SELECT DISTINCT %s AS reader FROM %s AS f WHERE %3$s IS NOT NULL) AS r FULL JOIN %5$s AS w ON w._id OPERATOR(@extschema@.=) r.reader) AS q '
-    'WHERE NOT coalesce(q.expected OPERATOR(@extschema@.=) q.found, q.found IS NULL AND coalesce(@extschema@.bson_exists(q.expected, ''posts.0'') = false, true))',
+    'SELECT q.key, ''wall''::text, coalesce(left(q.expected::text, 300), ''absent''), '
+    'coalesce(left(q.found::text, 300), ''missing'') '
+    'FROM (SELECT coalesce(w._id, r.reader) AS key, w.doc AS found, '
+      'docpatterns._fanout_expected(%L::regclass, %L, coalesce(w._id, r.reader)) AS expected '
+    '      FROM (SELECT DISTINCT %s AS reader FROM %s AS f WHERE %3$s IS NOT NULL) AS r FULL JOIN '
+      '%5$s AS w ON w._id OPERATOR(@extschema@.=) r.reader) AS q '
+    'WHERE NOT coalesce(q.expected OPERATOR(@extschema@.=) q.found, q.found IS NULL AND '
+      'coalesce(@extschema@.bson_exists(q.expected, ''posts.0'') = false, true))',
     rel::text, name, field, follows, wall);
 END
 $$;
@@ -189,10 +220,14 @@ DECLARE
   options @extschema@.bson;
   t record;
 BEGIN
-  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'fanout' AND d.name = _fanout_pending.name;
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  RETURN format('SELECT DISTINCT ON (s.%I OPERATOR(@extschema@.->) %L::text) ROW(%s) AS key FROM %s AS s ORDER BY s.%1$I OPERATOR(@extschema@.->) %2$L::text',
-    t.doc, @extschema@.bson_get_text(options, 'author'), (SELECT string_agg(format('s.%I', k), ', ') FROM unnest(t.keys) k), t.base);
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.pattern = 'fanout' AND d.name = _fanout_pending.name;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  RETURN format('SELECT DISTINCT ON (s.%I OPERATOR(@extschema@.->) %L::text) ROW(%s) AS key FROM '
+      '%s AS s ORDER BY s.%1$I OPERATOR(@extschema@.->) %2$L::text',
+    t.doc, @extschema@.bson_get_text(options, 'author'), (SELECT string_agg(format('s.%I', k), ', ')
+      FROM unnest(t.keys) k), t.base);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._fanout_pending(regclass, text) IS
@@ -206,9 +241,11 @@ DECLARE
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'fanout' AND d.name = _fanout_disable.name;
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.pattern = 'fanout' AND d.name = _fanout_disable.name;
   wall := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'pair'), rel);
-  IF wall IS NOT NULL AND (keep_data OR @extschema@.bson_get_text(options, 'walls_made') = 'false') THEN
+  IF wall IS NOT NULL AND (keep_data
+        OR @extschema@.bson_get_text(options, 'walls_made') = 'false') THEN
     -- the walls stay behind as an ordinary collection, as they are or, if they were there before,
     -- empty
     PERFORM docpatterns._pattern_release_table(wall, rel);

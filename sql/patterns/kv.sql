@@ -19,21 +19,34 @@ BEGIN
   IF NOT EXISTS (SELECT FROM pg_namespace n WHERE n.nspname = space) THEN
     EXECUTE format('CREATE SCHEMA %I', space);
   END IF;
-  EXECUTE format('CREATE TABLE %I.keys (key text COLLATE "C" PRIMARY KEY, type text COLLATE "C" NOT NULL, expires_at timestamptz, kept_by regclass, board bigint)', space);
-  EXECUTE format('CREATE INDEX keys_expires_at ON %I.keys (expires_at) WHERE expires_at IS NOT NULL', space);
-  EXECUTE format('CREATE UNIQUE INDEX keys_board ON %I.keys (board) WHERE board IS NOT NULL', space);
-  EXECUTE format('CREATE TABLE %I.hashes (key text COLLATE "C", field text COLLATE "C", value @extschema@.bson_value NOT NULL, PRIMARY KEY (key, field)) WITH (fillfactor = 90)', space);
-  EXECUTE format('CREATE TABLE %I.sets (key text COLLATE "C", member @extschema@.bson_value, PRIMARY KEY (key, member))', space);
-  EXECUTE format('CREATE TABLE %I.scores (key text COLLATE "C", member @extschema@.bson_value, score @extschema@.bson_value NOT NULL, PRIMARY KEY (key, member)) WITH (fillfactor = 90)', space);
+  EXECUTE format('CREATE TABLE %I.keys (key text COLLATE "C" PRIMARY KEY, type text COLLATE "C" '
+      'NOT NULL, expires_at timestamptz, kept_by regclass, board bigint)', space);
+  EXECUTE format('CREATE INDEX keys_expires_at ON %I.keys (expires_at) WHERE expires_at IS NOT '
+      'NULL', space);
+  EXECUTE format('CREATE UNIQUE INDEX keys_board ON %I.keys (board) WHERE board IS NOT NULL',
+      space);
+  EXECUTE format('CREATE TABLE %I.hashes (key text COLLATE "C", field text COLLATE "C", value '
+      '@extschema@.bson_value NOT NULL, PRIMARY KEY (key, field)) WITH (fillfactor = 90)', space);
+  EXECUTE format('CREATE TABLE %I.sets (key text COLLATE "C", member @extschema@.bson_value, '
+      'PRIMARY KEY (key, member))', space);
+  EXECUTE format('CREATE TABLE %I.scores (key text COLLATE "C", member @extschema@.bson_value, '
+      'score @extschema@.bson_value NOT NULL, PRIMARY KEY (key, member)) WITH (fillfactor = 90)',
+      space);
   EXECUTE format('CREATE INDEX scores_order ON %I.scores (key, score, member)', space);
-  EXECUTE format('CREATE TABLE %I.counts (board bigint, level smallint, score @extschema@.bson_value, member @extschema@.bson_value, slot bigint, '
-                 'amount bigint NOT NULL, PRIMARY KEY (board, level, score, member, slot)) WITH (fillfactor = 90)', space);
+  EXECUTE format('CREATE TABLE %I.counts (board bigint, level smallint, score '
+      '@extschema@.bson_value, member @extschema@.bson_value, slot bigint, '
+                 'amount bigint NOT NULL, PRIMARY KEY (board, level, score, member, slot)) WITH '
+                   '(fillfactor = 90)', space);
   FOREACH t IN ARRAY ARRAY['keys', 'hashes', 'sets', 'scores', 'counts'] LOOP
-    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %I.%I FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.kv_trigger(%L)',
-                   'zz_docpatterns_90_kv_' || t, space, t, CASE WHEN t = 'keys' THEN '{"name": "space"}' ELSE 'guard' END);
+    EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %I.%I FOR '
+        'EACH STATEMENT EXECUTE FUNCTION docpatterns.kv_trigger(%L)',
+                   'zz_docpatterns_90_kv_' || t, space, t, CASE WHEN t = 'keys' THEN
+                   '{"name": "space"}' ELSE 'guard' END);
     EXECUTE format('COMMENT ON TABLE %I.%I IS %L', space, t,
-                   CASE t WHEN 'keys' THEN 'keys of a key-value space with their types' WHEN 'hashes' THEN 'fields of hashes' WHEN 'sets' THEN 'members of sets'
-                          WHEN 'scores' THEN 'members of sorted sets with their scores' ELSE 'members of sorted sets, counted by blocks' END);
+                   CASE t WHEN 'keys' THEN 'keys of a key-value space with their types'
+                     WHEN 'hashes' THEN 'fields of hashes' WHEN 'sets' THEN 'members of sets'
+                          WHEN 'scores' THEN 'members of sorted sets with their scores' ELSE
+                            'members of sorted sets, counted by blocks' END);
   END LOOP;
   RETURN space;
 END
@@ -96,7 +109,8 @@ CREATE FUNCTION kv_keys(space text, pattern text DEFAULT '*') RETURNS SETOF text
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY EXECUTE format(
-    'SELECT k.key FROM %1$s.keys k WHERE docpatterns._kv_matches(k.key, $1) AND @extschema@.kv_exists($2, k.key) = 1 ORDER BY k.key',
+    'SELECT k.key FROM %1$s.keys k WHERE docpatterns._kv_matches(k.key, $1) AND '
+    '@extschema@.kv_exists($2, k.key) = 1 ORDER BY k.key',
     docpatterns._kv_space(space)) USING pattern, space;
 END
 $$;
@@ -123,12 +137,15 @@ BEGIN
     RAISE EXCEPTION 'take must be zero or more' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   place := docpatterns._kv_space(space);
-  FOR k IN EXECUTE format('SELECT k.key FROM %s.keys k WHERE k.expires_at <= clock_timestamp() ORDER BY k.key LIMIT $1', place) USING take LOOP
+  FOR k IN EXECUTE format('SELECT k.key FROM %s.keys k WHERE k.expires_at <= clock_timestamp() '
+        'ORDER BY k.key LIMIT $1', place) USING take LOOP
     purged := purged + docpatterns._kv_purge_key(space, k)::int;
   END LOOP;
   -- what two who removed the last members at the same time have left
-  FOR k IN EXECUTE format('SELECT k.key FROM %1$s.keys k WHERE k.kept_by IS NULL AND NOT EXISTS (SELECT FROM %1$s.hashes h WHERE h.key = k.key) '
-                          'AND NOT EXISTS (SELECT FROM %1$s.sets s WHERE s.key = k.key) AND NOT EXISTS (SELECT FROM %1$s.scores s WHERE s.key = k.key) '
+  FOR k IN EXECUTE format('SELECT k.key FROM %1$s.keys k WHERE k.kept_by IS NULL AND NOT EXISTS '
+      '(SELECT FROM %1$s.hashes h WHERE h.key = k.key) '
+                          'AND NOT EXISTS (SELECT FROM %1$s.sets s WHERE s.key = k.key) AND NOT '
+                            'EXISTS (SELECT FROM %1$s.scores s WHERE s.key = k.key) '
                           'ORDER BY k.key LIMIT $1', place) USING take - purged LOOP
     purged := purged + docpatterns._kv_purge_key(space, k)::int;
   END LOOP;
@@ -149,7 +166,8 @@ COMMENT ON FUNCTION docpatterns._kv_repair_key(text, text) IS
 
 CREATE FUNCTION docpatterns._kv_place(rel regclass) RETURNS text
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
-  SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1
+  SELECT n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.oid = $1
 $$;
 COMMENT ON FUNCTION docpatterns._kv_place(regclass) IS 'the space that a table belongs to';
 
@@ -160,33 +178,48 @@ DECLARE
   s text := quote_ident(docpatterns._kv_place(rel));
   t record;
 BEGIN
-  FOR t IN SELECT * FROM (VALUES ('hashes', 'hash'), ('sets', 'set'), ('scores', 'zset')) AS v (side, type) LOOP
+  FOR t IN SELECT * FROM (VALUES ('hashes', 'hash'), ('sets', 'set'), ('scores', 'zset')) AS v
+      (side, type) LOOP
     RETURN QUERY EXECUTE format(
-      'SELECT @extschema@.to_bson(m.key), ''key'', %2$L, coalesce((SELECT k.type FROM %1$s.keys k WHERE k.key = m.key), ''none'') '
-      'FROM (SELECT DISTINCT t.key FROM %1$s.%3$I t) m WHERE NOT EXISTS (SELECT FROM %1$s.keys k WHERE k.key = m.key AND k.type = %2$L) ORDER BY m.key',
+      'SELECT @extschema@.to_bson(m.key), ''key'', %2$L, coalesce((SELECT k.type FROM %1$s.keys k '
+      'WHERE k.key = m.key), ''none'') '
+      'FROM (SELECT DISTINCT t.key FROM %1$s.%3$I t) m WHERE NOT EXISTS (SELECT FROM %1$s.keys k '
+        'WHERE k.key = m.key AND k.type = %2$L) ORDER BY m.key',
       s, t.type, t.side);
   END LOOP;
   RETURN QUERY EXECUTE format(
-    'SELECT @extschema@.to_bson(m.key), ''score'', ''an int64 or a double'', m.score::text FROM %1$s.scores m '
-    'WHERE @extschema@.bson_typeof(m.score) NOT IN (''double'', ''long'') OR m.score::text = ''NaN'' ORDER BY m.key, m.member', s);
+    'SELECT @extschema@.to_bson(m.key), ''score'', ''an int64 or a double'', m.score::text FROM '
+    '%1$s.scores m '
+    'WHERE @extschema@.bson_typeof(m.score) NOT IN (''double'', ''long'') OR m.score::text = '
+      '''NaN'' ORDER BY m.key, m.member', s);
   RETURN QUERY EXECUTE format(
-    'SELECT @extschema@.to_bson(k.key), ''blocks'', ''a first block'', ''none'' FROM %1$s.keys k WHERE k.type = ''zset'' '
-    'AND NOT EXISTS (SELECT FROM %1$s.counts c WHERE c.board = k.board AND c.level = 1 AND @extschema@.bson_typeof(c.score) = ''minKey'') ORDER BY k.key', s);
+    'SELECT @extschema@.to_bson(k.key), ''blocks'', ''a first block'', ''none'' FROM %1$s.keys k '
+    'WHERE k.type = ''zset'' '
+    'AND NOT EXISTS (SELECT FROM %1$s.counts c WHERE c.board = k.board AND c.level = 1 AND '
+      '@extschema@.bson_typeof(c.score) = ''minKey'') ORDER BY k.key', s);
   RETURN QUERY EXECUTE format(
-    'SELECT NULL::@extschema@.bson_value, ''blocks'', ''those of a key'', format(''those of board %%s'', c.board) FROM (SELECT DISTINCT c.board FROM %1$s.counts c) c '
+    'SELECT NULL::@extschema@.bson_value, ''blocks'', ''those of a key'', format(''those of board '
+    '%%s'', c.board) FROM (SELECT DISTINCT c.board FROM %1$s.counts c) c '
     'WHERE NOT EXISTS (SELECT FROM %1$s.keys k WHERE k.board = c.board) ORDER BY c.board', s);
   RETURN QUERY EXECUTE format(
-    'WITH nodes AS (SELECT c.board, c.level, c.score, c.member, sum(c.amount) AS amount FROM %1$s.counts c GROUP BY c.board, c.level, c.score, c.member), '
-    'bounds AS (SELECT n.*, lead(n.score, 1, ''{"$maxKey": 1}'') OVER w AS next_score, lead(n.member, 1, ''{"$maxKey": 1}'') OVER w AS next_member '
+    'WITH nodes AS (SELECT c.board, c.level, c.score, c.member, sum(c.amount) AS amount FROM '
+    '%1$s.counts c GROUP BY c.board, c.level, c.score, c.member), '
+    'bounds AS (SELECT n.*, lead(n.score, 1, ''{"$maxKey": 1}'') OVER w AS next_score, '
+      'lead(n.member, 1, ''{"$maxKey": 1}'') OVER w AS next_member '
     'FROM nodes n WINDOW w AS (PARTITION BY n.board, n.level ORDER BY n.score, n.member)) '
-    'SELECT @extschema@.to_bson(k.key), format(''members of a block of level %%s'', b.level), m.n::text, b.amount::text FROM bounds b JOIN %1$s.keys k ON k.board = b.board '
+    'SELECT @extschema@.to_bson(k.key), format(''members of a block of level %%s'', b.level), '
+      'm.n::text, b.amount::text FROM bounds b JOIN %1$s.keys k ON k.board = b.board '
     'CROSS JOIN LATERAL (SELECT count(*) AS n FROM %1$s.scores m WHERE m.key = k.key '
-    'AND ROW(m.score, m.member) OPERATOR(@extschema@.>=) ROW(b.score, b.member) AND ROW(m.score, m.member) OPERATOR(@extschema@.<) ROW(b.next_score, b.next_member)) m '
+    'AND ROW(m.score, m.member) OPERATOR(@extschema@.>=) ROW(b.score, b.member) AND ROW(m.score, '
+      'm.member) OPERATOR(@extschema@.<) ROW(b.next_score, b.next_member)) m '
     'WHERE m.n <> b.amount ORDER BY k.key, b.level, b.score, b.member', s);
   RETURN QUERY EXECUTE format(
-    'SELECT @extschema@.to_bson(k.key), format(''bound of level %%s'', u.level), ''one of the level below'', ''none'' FROM '
-    '(SELECT DISTINCT c.board, c.level, c.score, c.member FROM %1$s.counts c WHERE c.level > 1) u JOIN %1$s.keys k ON k.board = u.board '
-    'WHERE NOT EXISTS (SELECT FROM %1$s.counts d WHERE d.board = u.board AND d.level = u.level - 1 AND d.score OPERATOR(@extschema@.=) u.score AND d.member OPERATOR(@extschema@.=) u.member) '
+    'SELECT @extschema@.to_bson(k.key), format(''bound of level %%s'', u.level), ''one of the '
+    'level below'', ''none'' FROM '
+    '(SELECT DISTINCT c.board, c.level, c.score, c.member FROM %1$s.counts c WHERE c.level > 1) u '
+      'JOIN %1$s.keys k ON k.board = u.board '
+    'WHERE NOT EXISTS (SELECT FROM %1$s.counts d WHERE d.board = u.board AND d.level = u.level - 1 '
+      'AND d.score OPERATOR(@extschema@.=) u.score AND d.member OPERATOR(@extschema@.=) u.member) '
     'ORDER BY k.key, u.level', s);
 END
 $$;
@@ -200,10 +233,12 @@ DECLARE
   k text;
   done bigint := 0;
 BEGIN
-  FOR k IN SELECT DISTINCT c.key::text FROM docpatterns._kv_check(rel, name) c WHERE c.what <> 'score' AND c.key IS NOT NULL LOOP
+  FOR k IN SELECT DISTINCT c.key::text FROM docpatterns._kv_check(rel, name) c
+      WHERE c.what <> 'score' AND c.key IS NOT NULL LOOP
     done := done + docpatterns._kv_repair_key(space, k)::int;
   END LOOP;
-  EXECUTE format('DELETE FROM %1$I.counts c WHERE NOT EXISTS (SELECT FROM %1$I.keys k WHERE k.board = c.board)', space);
+  EXECUTE format('DELETE FROM %1$I.counts c WHERE NOT EXISTS (SELECT FROM %1$I.keys k WHERE '
+      'k.board = c.board)', space);
   RETURN done;
 END
 $$;
@@ -226,8 +261,12 @@ DECLARE
   done bigint;
 BEGIN
   IF EXISTS (SELECT FROM docpatterns._pattern_declarations(NULL) d
-             WHERE d.pattern = 'kv_leaderboard' AND @extschema@.bson_get_text(d.options, 'space') = docpatterns._kv_place(_kv_disable.rel)) THEN
-    RAISE EXCEPTION 'boards of the space are kept from tables' USING ERRCODE = 'dependent_objects_still_exist', HINT = 'pattern_list() shows them; disable them first.';
+             WHERE d.pattern = 'kv_leaderboard'
+                 AND @extschema@.bson_get_text(d.options, 'space')
+                 = docpatterns._kv_place(_kv_disable.rel)) THEN
+    RAISE EXCEPTION 'boards of the space are kept from tables'
+      USING ERRCODE = 'dependent_objects_still_exist',
+      HINT = 'pattern_list() shows them; disable them first.';
   END IF;
   EXECUTE format('LOCK TABLE %s.keys IN ACCESS EXCLUSIVE MODE', s);
   EXECUTE format('SELECT count(*) FROM %s.keys', s) INTO done;

@@ -27,8 +27,10 @@ COMMENT ON FUNCTION docpatterns._kv_leaderboard_release(regclass, text, boolean)
 CREATE FUNCTION docpatterns._kv_leaderboard_declare(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.kv_leaderboard_trigger(%L)',
-                 docpatterns._pattern_own_trigger(rel, 80, 'kv_leaderboard', @extschema@.bson_get_text(options, 'name'), NULL, 29), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW '
+      'EXECUTE FUNCTION docpatterns.kv_leaderboard_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 80, 'kv_leaderboard',
+                   @extschema@.bson_get_text(options, 'name'), NULL, 29), rel, options::text);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._kv_leaderboard_declare(regclass, bson) IS
@@ -56,15 +58,21 @@ BEGIN
     'member_path', member_path, 'doc_column', t.doc));
   name := @extschema@.bson_get_text(options, 'name');
   IF @extschema@.kv_exists(space, key) > 0 THEN
-    RAISE EXCEPTION 'space "%" has a key "%" already', space, key USING ERRCODE = 'duplicate_object';
+    RAISE EXCEPTION 'space "%" has a key "%" already', space, key
+      USING ERRCODE = 'duplicate_object';
   END IF;
-  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(NULL) d WHERE d.pattern = 'kv_leaderboard'
-               AND @extschema@.bson_get_text(d.options, 'space') = space AND @extschema@.bson_get_text(d.options, 'key') = key) THEN
-    RAISE EXCEPTION 'key "%" of space "%" is kept by another table', key, space USING ERRCODE = 'duplicate_object';
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(NULL) d
+      WHERE d.pattern = 'kv_leaderboard'
+               AND @extschema@.bson_get_text(d.options, 'space') = space
+                   AND @extschema@.bson_get_text(d.options, 'key') = key) THEN
+    RAISE EXCEPTION 'key "%" of space "%" is kept by another table', key, space
+      USING ERRCODE = 'duplicate_object';
   END IF;
   PERFORM docpatterns._kv_leaderboard_declare(rel, options);
-  PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'kv_leaderboard', name, 'begin', 22, 'BEFORE INSERT OR UPDATE');
-  PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'kv_leaderboard', name, 'truncate', 32, 'AFTER TRUNCATE');
+  PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'kv_leaderboard', name, 'begin', 22,
+      'BEFORE INSERT OR UPDATE');
+  PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'kv_leaderboard', name, 'truncate', 32,
+      'AFTER TRUNCATE');
   PERFORM docpatterns._pattern_anchor(rel, name);
   PERFORM docpatterns._kv_leaderboard_make(rel, name);
   RETURN name;
@@ -84,20 +92,28 @@ DECLARE
   t record;
   o @extschema@.bson;
 BEGIN
-  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'kv_leaderboard' AND d.name = _kv_leaderboard_check.name;
+  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.pattern = 'kv_leaderboard' AND d.name = _kv_leaderboard_check.name;
   IF to_regclass(format('%I.keys', @extschema@.bson_get_text(o, 'space'))) IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'key-value space', 'present', 'missing';
     RETURN;
   END IF;
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
   RETURN QUERY EXECUTE format(
     'SELECT coalesce(d.member, b.member), ''score'', d.score::text, b.score::text FROM '
-    '(SELECT q.member, q.score FROM (SELECT %1$s AS member, docpatterns._kv_score(s.%2$I OPERATOR(@extschema@.->) %3$L::text) AS score FROM %4$s s) q '
+    '(SELECT q.member, q.score FROM (SELECT %1$s AS member, docpatterns._kv_score(s.%2$I '
+      'OPERATOR(@extschema@.->) %3$L::text) AS score FROM %4$s s) q '
     'WHERE q.member IS NOT NULL AND q.score IS NOT NULL) d '
-    'FULL JOIN (SELECT m.member, m.score FROM %5$s.scores m WHERE m.key = %6$L) b ON b.member OPERATOR(@extschema@.=) d.member '
+    'FULL JOIN (SELECT m.member, m.score FROM %5$s.scores m WHERE m.key = %6$L) b ON b.member '
+      'OPERATOR(@extschema@.=) d.member '
     'WHERE (d.score OPERATOR(@extschema@.=) b.score) IS NOT TRUE ORDER BY 1',
-    CASE WHEN @extschema@.bson_exists(o, 'member_path') THEN format('s.%I OPERATOR(@extschema@.->) %L::text', t.doc, @extschema@.bson_get_text(o, 'member_path')) ELSE t.key_value END,
-    t.doc, @extschema@.bson_get_text(o, 'score_path'), rel, docpatterns._kv_space(@extschema@.bson_get_text(o, 'space')), @extschema@.bson_get_text(o, 'key'));
+    CASE WHEN @extschema@.bson_exists(o, 'member_path') THEN
+      format('s.%I OPERATOR(@extschema@.->) %L::text', t.doc,
+        @extschema@.bson_get_text(o, 'member_path')) ELSE t.key_value END,
+    t.doc, @extschema@.bson_get_text(o, 'score_path'), rel,
+    docpatterns._kv_space(@extschema@.bson_get_text(o, 'space')),
+    @extschema@.bson_get_text(o, 'key'));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._kv_leaderboard_check(regclass, text) IS
@@ -110,9 +126,11 @@ DECLARE
   wrong bigint;
 BEGIN
   SELECT count(*) INTO wrong FROM docpatterns._kv_leaderboard_check(rel, name);
-  IF EXISTS (SELECT FROM docpatterns._kv_leaderboard_check(rel, name) c WHERE c.what = 'key-value space') THEN
+  IF EXISTS (SELECT FROM docpatterns._kv_leaderboard_check(rel, name) c
+        WHERE c.what = 'key-value space') THEN
     RAISE EXCEPTION 'the key-value space of the board "%" on table % is missing', name, rel
-      USING ERRCODE = 'invalid_schema_name', HINT = 'Restore it, or end the board with pattern_disable().';
+      USING ERRCODE = 'invalid_schema_name',
+        HINT = 'Restore it, or end the board with pattern_disable().';
   ELSIF wrong > 0 THEN
     PERFORM docpatterns._kv_leaderboard_make(rel, name);
   END IF;
@@ -137,7 +155,8 @@ DECLARE
   members bigint;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  members := docpatterns._kv_leaderboard_release(rel, name, @extschema@.bson_get_text(how, 'keep_data') = 'true');
+  members := docpatterns._kv_leaderboard_release(rel, name,
+      @extschema@.bson_get_text(how, 'keep_data') = 'true');
   PERFORM docpatterns._pattern_drop_triggers(rel, 'kv_leaderboard', name);
   RETURN members;
 END

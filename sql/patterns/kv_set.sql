@@ -41,7 +41,8 @@ CREATE FUNCTION kv_srandmember(space text, key text) RETURNS bson_value
 COMMENT ON FUNCTION kv_srandmember(text, text) IS 'A random member of a set, NULL without one';
 
 CREATE FUNCTION kv_srandmember(space text, key text, take bigint) RETURNS SETOF bson_value
-  AS 'MODULE_PATHNAME', 'dp_kv_srandmember_take' LANGUAGE C VOLATILE STRICT PARALLEL SAFE COST 100 ROWS 10;
+  AS 'MODULE_PATHNAME', 'dp_kv_srandmember_take' LANGUAGE C VOLATILE STRICT PARALLEL SAFE COST 100
+    ROWS 10;
 COMMENT ON FUNCTION kv_srandmember(text, text, bigint) IS
   'So many different random members; with a negative number as many, drawn one by one, which may '
   'repeat';

@@ -18,7 +18,8 @@ COMMENT ON FUNCTION docpatterns.outlier_irregular(bson, text, int, text) IS
   'threshold elements, or the flag is there; false for NULL; the condition of triggers';
 
 CREATE FUNCTION docpatterns.bson_element_hashes(elements bson_value) RETURNS bigint[]
-  AS 'MODULE_PATHNAME', 'dp_bson_element_hashes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+  AS 'MODULE_PATHNAME', 'dp_bson_element_hashes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    COST 1000;
 COMMENT ON FUNCTION docpatterns.bson_element_hashes(bson_value) IS
   'hashes of the elements of an array, equal for equal values, for a GIN index; NULL if the value '
   'is no array; cost: one pass over it';
@@ -34,13 +35,18 @@ COMMENT ON FUNCTION docpatterns.bson_array_holds(bson_value, bson_value) IS
 -- The wrapper resolves the name of the extras by the caller's search_path; the work is done under a
 -- fixed one.
 CREATE FUNCTION outlier_enable(
-  rel regclass, field text, threshold int, flag text DEFAULT 'has_extras', count_field text DEFAULT NULL, chunk int DEFAULT 1000,
-  keep int DEFAULT NULL, stay text DEFAULT 'first', is_set boolean DEFAULT false, mode text DEFAULT 'immediate',
-  extras text DEFAULT NULL, on_field text DEFAULT NULL, index_elements boolean DEFAULT false, name text DEFAULT NULL,
+  rel regclass, field text, threshold int, flag text DEFAULT 'has_extras',
+  count_field text DEFAULT NULL, chunk int DEFAULT 1000,
+  keep int DEFAULT NULL, stay text DEFAULT 'first', is_set boolean DEFAULT false,
+  mode text DEFAULT 'immediate',
+  extras text DEFAULT NULL, on_field text DEFAULT NULL, index_elements boolean DEFAULT false,
+  name text DEFAULT NULL,
   doc_column text DEFAULT NULL, create_extras boolean DEFAULT false) RETURNS text
 LANGUAGE sql VOLATILE AS $$
-  SELECT docpatterns._outlier_enable(rel, field, threshold, flag, count_field, chunk, keep, stay, is_set, mode,
-                                     extras, pg_catalog.to_regclass(extras), on_field, index_elements, name, doc_column, create_extras)
+  SELECT docpatterns._outlier_enable(rel, field, threshold, flag, count_field, chunk, keep, stay,
+      is_set, mode,
+                                     extras, pg_catalog.to_regclass(extras), on_field,
+                                     index_elements, name, doc_column, create_extras)
 $$;
 COMMENT ON FUNCTION outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text,
   text, text, boolean, text, text, boolean) IS
@@ -50,8 +56,10 @@ COMMENT ON FUNCTION outlier_enable(regclass, text, int, text, text, int, int, te
   'does not exist, 42710 the name exists, 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._outlier_enable(
-  rel regclass, field text, threshold int, flag text, count_field text, chunk int, keep int, stay text, is_set boolean, mode text,
-  extras text, extras_rel regclass, on_field text, index_elements boolean, name text, doc_column text, create_extras boolean) RETURNS text
+  rel regclass, field text, threshold int, flag text, count_field text, chunk int, keep int,
+  stay text, is_set boolean, mode text,
+  extras text, extras_rel regclass, on_field text, index_elements boolean, name text,
+    doc_column text, create_extras boolean) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -72,21 +80,26 @@ BEGIN
 
   IF on_field IS NOT NULL THEN
     IF extras IS NULL THEN
-      RAISE EXCEPTION 'on_field needs the name of a collection in "extras"' USING ERRCODE = 'invalid_parameter_value';
+      RAISE EXCEPTION 'on_field needs the name of a collection in "extras"'
+        USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    extras_rel := coalesce(extras_rel, docpatterns._pattern_create_collection(extras, t.schema_name, t.owner, create_extras, 'create_extras'));
+    extras_rel := coalesce(extras_rel, docpatterns._pattern_create_collection(extras, t.schema_name,
+          t.owner, create_extras, 'create_extras'));
     PERFORM docpatterns._pattern_require_same_owner(rel, extras_rel);
     IF (SELECT c.relkind <> 'r' OR c.relispartition FROM pg_class c WHERE c.oid = extras_rel) THEN
       RAISE EXCEPTION '% is not an ordinary table', extras_rel
-        USING ERRCODE = 'wrong_object_type', DETAIL = 'A collection of extras must be neither partitioned nor a partition.';
+        USING ERRCODE = 'wrong_object_type',
+          DETAIL = 'A collection of extras must be neither partitioned nor a partition.';
     END IF;
     PERFORM docpatterns._outlier_link(rel, extras_rel, name, pair, on_field);
   ELSE
     IF extras IS NOT NULL THEN
       parts := parse_ident(extras);
-      extras_name := format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name END, parts[cardinality(parts)]);
+      extras_name := format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1]
+          ELSE t.schema_name END, parts[cardinality(parts)]);
     ELSE
-      extras_name := format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, name, 'extras'));
+      extras_name := format('%I.%I', t.schema_name,
+          docpatterns._pattern_relation_name(t.schema_name, t.table_name, name, 'extras'));
     END IF;
     PERFORM docpatterns._outlier_create_extras(rel, doc_column, extras_name, name, pair);
   END IF;
@@ -127,22 +140,36 @@ DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   irregular text;
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_trigger(%L)',
-                 docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, NULL, 25), rel, options::text);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_trigger(%L, %L)',
-                 docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, 'before', 19), rel, 'of', name);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE '
+      'FUNCTION docpatterns.outlier_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, NULL, 25), rel,
+                 options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION '
+      'docpatterns.outlier_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, 'before', 19), rel,
+                 'of', name);
   -- a typical new document passes the condition and costs no call and no entry in the queue of
   -- triggers
   irregular := format('docpatterns.outlier_irregular(NEW.%I, %L, %s, %L)',
-                      (SELECT t.doc FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t),
-                      @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'threshold')::int, @extschema@.bson_get_text(options, 'flag'));
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION docpatterns.outlier_trigger(%L, %L)',
-                 docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, 'insert', 5), rel, irregular, 'of', name);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT ON %s FOR EACH ROW %s EXECUTE FUNCTION docpatterns.outlier_trigger(%L, %L)',
-                 docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, 'before_insert', 7), rel,
-                 CASE WHEN @extschema@.bson_exists(options, 'count_field') OR @extschema@.bson_get_text(options, 'is_set') = 'true' THEN ''
+                      (SELECT t.doc FROM docpatterns._pattern_table(rel,
+                          docpatterns._pattern_doc_column(rel,
+                            @extschema@.bson_get_text(options, 'doc_column'))) t),
+                      @extschema@.bson_get_text(options, 'field'),
+                      @extschema@.bson_get_text(options, 'threshold')::int,
+                      @extschema@.bson_get_text(options, 'flag'));
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT ON %s FOR EACH ROW WHEN (%s) EXECUTE '
+      'FUNCTION docpatterns.outlier_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, 'insert', 5), rel,
+                 irregular, 'of', name);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT ON %s FOR EACH ROW %s EXECUTE '
+      'FUNCTION docpatterns.outlier_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, 'before_insert', 7),
+                 rel,
+                 CASE WHEN @extschema@.bson_exists(options, 'count_field')
+                   OR @extschema@.bson_get_text(options, 'is_set') = 'true' THEN ''
                       ELSE format('WHEN (%s)', irregular) END, 'of', name);
-  PERFORM docpatterns._pattern_statement_trigger(rel, 50, 'outlier', name, 'statement', 48, 'AFTER UPDATE OR TRUNCATE');
+  PERFORM docpatterns._pattern_statement_trigger(rel, 50, 'outlier', name, 'statement', 48,
+      'AFTER UPDATE OR TRUNCATE');
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
@@ -159,7 +186,8 @@ BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_create_side(rel, doc_column, 'outlier', name, pair, extras_name,
             'chunk bigint NOT NULL, n int NOT NULL, sealed boolean NOT NULL, '
-            'elements @extschema@.bson_value NOT NULL CHECK (@extschema@.bson_typeof(elements) OPERATOR(pg_catalog.=) ''array'')', 'chunk', NULL,
+            'elements @extschema@.bson_value NOT NULL CHECK (@extschema@.bson_typeof(elements) '
+              'OPERATOR(pg_catalog.=) ''array'')', 'chunk', NULL,
             format('elements of "%s" that outliers of %s do not hold themselves', name, t.base));
   -- the chunk that grows is compressed at every push, and lz4 does that several times as fast
   BEGIN
@@ -167,8 +195,10 @@ BEGIN
   EXCEPTION WHEN feature_not_supported THEN
     NULL;
   END;
-  EXECUTE format('CREATE INDEX ON %s USING gin (docpatterns.bson_element_hashes(elements)) WHERE sealed', extras_name);
-  EXECUTE format('CREATE INDEX ON %s (%s) WHERE NOT sealed', extras_name, array_to_string(docpatterns._pattern_side_keys(cardinality(t.keys)), ', '));
+  EXECUTE format('CREATE INDEX ON %s USING gin (docpatterns.bson_element_hashes(elements)) WHERE '
+      'sealed', extras_name);
+  EXECUTE format('CREATE INDEX ON %s (%s) WHERE NOT sealed', extras_name,
+      array_to_string(docpatterns._pattern_side_keys(cardinality(t.keys)), ', '));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_create_extras(regclass, text, text, text, text) IS
@@ -182,14 +212,20 @@ DECLARE
   side record;
 BEGIN
   IF extras_rel = rel THEN
-    RAISE EXCEPTION 'the extras cannot lie in the table itself' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'the extras cannot lie in the table itself'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT p.* INTO side FROM docpatterns._pattern_table(extras_rel, NULL) p;
-  EXECUTE format('CREATE INDEX ON %s ((%I OPERATOR(@extschema@.->) %L::text), (%2$I OPERATOR(@extschema@.->) ''_id''::text))', side.base, side.doc, on_field);
-  EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.outlier_link_trigger(%L, %L, %L)',
-                 docpatterns._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name, 'link'), side.base, 'side', pair, name);
-  EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.outlier_link_trigger(%L, %L, %L)',
-                 docpatterns._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name, 'statement'), side.base, 'side', pair, name);
+  EXECUTE format('CREATE INDEX ON %s ((%I OPERATOR(@extschema@.->) %L::text), (%2$I '
+      'OPERATOR(@extschema@.->) ''_id''::text))', side.base, side.doc, on_field);
+  EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE '
+      'FUNCTION docpatterns.outlier_link_trigger(%L, %L, %L)',
+                 docpatterns._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name,
+                   'link'), side.base, 'side', pair, name);
+  EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH '
+      'STATEMENT EXECUTE FUNCTION docpatterns.outlier_link_trigger(%L, %L, %L)',
+                 docpatterns._pattern_trigger_name(extras_rel, 'zz_docpatterns_70_outlier', name,
+                   'statement'), side.base, 'side', pair, name);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_link(regclass, regclass, text, text, text) IS
@@ -198,7 +234,8 @@ COMMENT ON FUNCTION docpatterns._outlier_link(regclass, regclass, text, text, te
 CREATE FUNCTION docpatterns._outlier_create_index(rel regclass, doc text, field text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  EXECUTE format('CREATE INDEX ON %s USING gin (docpatterns.bson_element_hashes(%I OPERATOR(@extschema@.->) %L::text))', rel, doc, field);
+  EXECUTE format('CREATE INDEX ON %s USING gin (docpatterns.bson_element_hashes(%I '
+      'OPERATOR(@extschema@.->) %L::text))', rel, doc, field);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_create_index(regclass, text, text) IS
@@ -208,32 +245,45 @@ COMMENT ON FUNCTION docpatterns._outlier_create_index(regclass, text, text) IS
 
 -- What _pattern_parts() says, with "s" a row of the store, whichever of the two it is.
 CREATE FUNCTION docpatterns._outlier_parts(rel regclass, name text,
-                               OUT base text, OUT schema_name text, OUT table_name text, OUT options bson, OUT doc text,
-                               OUT key_row text, OUT key_list text, OUT key_value text, OUT side regclass, OUT side_doc text, OUT side_link text,
-                               OUT side_key_row text, OUT side_key_list text, OUT side_key_value text, OUT stored text, OUT matches text)
+                               OUT base text, OUT schema_name text, OUT table_name text,
+                               OUT options bson, OUT doc text,
+                               OUT key_row text, OUT key_list text, OUT key_value text,
+                               OUT side regclass, OUT side_doc text, OUT side_link text,
+                               OUT side_key_row text, OUT side_key_list text,
+                               OUT side_key_value text, OUT stored text, OUT matches text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
   SELECT q.* INTO t FROM docpatterns._pattern_parts(rel, 'outlier', name) q;
-  base := t.base; schema_name := t.schema_name; table_name := t.table_name; options := t.options; doc := t.doc; side := t.side;
-  key_list := t.key_list; key_row := t.key_row; key_value := t.key_value; matches := t.matches; side_key_list := t.side_key_list;
-  IF NOT (@extschema@.bson_typeof(options, 'threshold') = 'int' AND @extschema@.bson_typeof(options, 'chunk') = 'int') IS TRUE THEN
-    RAISE EXCEPTION 'the outlier pattern "%" of table % is not declared as outlier_enable() does', name, rel USING ERRCODE = 'invalid_parameter_value';
+  base := t.base; schema_name := t.schema_name; table_name := t.table_name; options := t.options;
+  doc := t.doc; side := t.side;
+  key_list := t.key_list; key_row := t.key_row; key_value := t.key_value; matches := t.matches;
+  side_key_list := t.side_key_list;
+  IF NOT (@extschema@.bson_typeof(options, 'threshold') = 'int'
+        AND @extschema@.bson_typeof(options, 'chunk') = 'int') IS TRUE THEN
+    RAISE EXCEPTION 'the outlier pattern "%" of table % is not declared as outlier_enable() does',
+      name, rel USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF side IS NULL THEN
     stored := format('SELECT %s, 0::bigint AS stored FROM %s AS b WHERE false',
-                     (SELECT string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n) FROM unnest(t.keys, t.side_keys) WITH ORDINALITY AS u (k, s, n)), base);
+                     (SELECT string_agg(format('b.%I AS %I', k, s), ', ' ORDER BY n)
+                       FROM unnest(t.keys, t.side_keys) WITH ORDINALITY AS u (k, s, n)), base);
   ELSIF @extschema@.bson_exists(options, 'on_field') THEN
     SELECT format('s.%I', p.doc) INTO side_doc 
-      FROM docpatterns._pattern_table(side, (SELECT a.doc_column FROM docpatterns._pattern_anchors(side) a WHERE a.label = @extschema@.bson_get_text(options, 'pair'))) p;
-    side_link := format('(%s OPERATOR(@extschema@.->) %L::text)', side_doc, @extschema@.bson_get_text(options, 'on_field'));
+      FROM docpatterns._pattern_table(side,
+          (SELECT a.doc_column FROM docpatterns._pattern_anchors(side) a
+            WHERE a.label = @extschema@.bson_get_text(options, 'pair'))) p;
+    side_link := format('(%s OPERATOR(@extschema@.->) %L::text)', side_doc,
+        @extschema@.bson_get_text(options, 'on_field'));
     side_key_list := 's.key'; side_key_value := 's.key';
     matches := format('s.key OPERATOR(@extschema@.=) %s', key_value);
-    stored := format('SELECT %1$s AS key, count(*) AS stored FROM %2$s AS s WHERE %1$s IS NOT NULL GROUP BY 1', side_link, side);
+    stored := format('SELECT %1$s AS key, count(*) AS stored FROM %2$s AS s WHERE %1$s IS NOT NULL '
+        'GROUP BY 1', side_link, side);
   ELSE
     side_key_row := t.side_key_row; side_key_value := t.side_key_value;
-    stored := format('SELECT %1$s, sum(s.n)::bigint AS stored FROM %2$s AS s GROUP BY %1$s', side_key_list, side);
+    stored := format('SELECT %1$s, sum(s.n)::bigint AS stored FROM %2$s AS s GROUP BY %1$s',
+        side_key_list, side);
   END IF;
 END
 $$;
@@ -250,7 +300,8 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   field := @extschema@.bson_get_text(p.options, 'field');
   IF p.side IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'extras table'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'extras table'::text, 'present'::text,
+      'missing'::text;
   END IF;
 
   -- documents against their extras
@@ -258,30 +309,42 @@ BEGIN
     SELECT %1$s, v.what, v.expected, v.found
     FROM %2$s AS b LEFT JOIN (%3$s) AS s ON %4$s
       CROSS JOIN LATERAL (
-        SELECT coalesce(CASE WHEN @extschema@.bson_typeof(%5$s, %6$L) = 'array' THEN @extschema@.bson_array_length(%5$s, %6$L) END, 0) AS len,
-               coalesce(CASE WHEN @extschema@.bson_typeof(%5$s, %7$L) = 'bool' THEN @extschema@.bson_get_text(%5$s, %7$L) = 'true' END, false) AS flagged,
-               @extschema@.bson_exists(%5$s, %7$L) AS flag_there, coalesce(s.stored, 0) AS extras, %8$s AS total
+        SELECT coalesce(CASE WHEN @extschema@.bson_typeof(%5$s, %6$L) = 'array' THEN
+            @extschema@.bson_array_length(%5$s, %6$L) END, 0) AS len,
+               coalesce(CASE WHEN @extschema@.bson_typeof(%5$s, %7$L) = 'bool' THEN
+                 @extschema@.bson_get_text(%5$s, %7$L) = 'true' END, false) AS flagged,
+               @extschema@.bson_exists(%5$s, %7$L) AS flag_there, coalesce(s.stored, 0) AS extras,
+               %8$s AS total
         OFFSET 0) AS d
       CROSS JOIN LATERAL (
         SELECT 'elements that stay', %9$L, d.len::text WHERE d.extras > 0 AND d.len <> %9$s
-        UNION ALL SELECT 'elements of a document with extras', 'more than %10$s', (d.len + d.extras)::text WHERE d.extras > 0 AND d.len + d.extras <= %10$s
-        UNION ALL SELECT 'field of a document that keeps nothing', 'absent', 'present' WHERE d.extras > 0 AND %9$s = 0 AND @extschema@.bson_exists(%5$s, %6$L)
-        UNION ALL SELECT 'elements of a document without extras', 'at most %10$s', d.len::text WHERE d.extras = 0 AND d.len > %10$s AND NOT (%11$L::boolean AND d.flagged)
-        UNION ALL SELECT 'flag', 'true', CASE WHEN d.flag_there THEN 'another value' ELSE 'absent' END WHERE d.extras > 0 AND NOT d.flagged
+        UNION ALL SELECT 'elements of a document with extras', 'more than %10$s',
+          (d.len + d.extras)::text WHERE d.extras > 0 AND d.len + d.extras <= %10$s
+        UNION ALL SELECT 'field of a document that keeps nothing', 'absent', 'present'
+          WHERE d.extras > 0 AND %9$s = 0 AND @extschema@.bson_exists(%5$s, %6$L)
+        UNION ALL SELECT 'elements of a document without extras', 'at most %10$s', d.len::text
+          WHERE d.extras = 0 AND d.len > %10$s AND NOT (%11$L::boolean AND d.flagged)
+        UNION ALL SELECT 'flag', 'true', CASE WHEN d.flag_there THEN 'another value' ELSE 'absent'
+          END WHERE d.extras > 0 AND NOT d.flagged
         UNION ALL SELECT 'flag', 'absent', CASE WHEN d.flagged THEN 'true' ELSE 'another value' END
-          WHERE d.extras = 0 AND d.flag_there AND NOT (%11$L::boolean AND d.flagged AND d.len > %10$s)
-        UNION ALL SELECT 'count', (d.len + d.extras)::text, coalesce(d.total, 'absent') WHERE %12$L::boolean AND d.total IS DISTINCT FROM (d.len + d.extras)::text
+          WHERE d.extras = 0 AND d.flag_there
+            AND NOT (%11$L::boolean AND d.flagged AND d.len > %10$s)
+        UNION ALL SELECT 'count', (d.len + d.extras)::text, coalesce(d.total, 'absent')
+          WHERE %12$L::boolean AND d.total IS DISTINCT FROM (d.len + d.extras)::text
       ) AS v (what, expected, found)
     WHERE %5$s IS NOT NULL
-    $q$, p.key_value, p.base, p.stored, p.matches, p.doc, field, @extschema@.bson_get_text(p.options, 'flag'),
+    $q$, p.key_value, p.base, p.stored, p.matches, p.doc, field,
+      @extschema@.bson_get_text(p.options, 'flag'),
     CASE WHEN @extschema@.bson_exists(p.options, 'count_field')
-         THEN format('CASE WHEN @extschema@.bson_typeof(%1$s, %2$L) IN (''int'', ''long'') THEN @extschema@.bson_get_text(%1$s, %2$L) ELSE @extschema@.bson_typeof(%1$s, %2$L) END',
+         THEN format('CASE WHEN @extschema@.bson_typeof(%1$s, %2$L) IN (''int'', ''long'') THEN '
+             '@extschema@.bson_get_text(%1$s, %2$L) ELSE @extschema@.bson_typeof(%1$s, %2$L) END',
                      p.doc, @extschema@.bson_get_text(p.options, 'count_field'))
          ELSE 'NULL::text' END,
     coalesce(@extschema@.bson_get_text(p.options, 'keep'),
              @extschema@.bson_get_text(p.options, 'threshold'))::int,
     @extschema@.bson_get_text(p.options, 'threshold')::int,
-    @extschema@.bson_get_text(p.options, 'mode') = 'deferred', @extschema@.bson_exists(p.options, 'count_field'));
+    @extschema@.bson_get_text(p.options, 'mode') = 'deferred',
+    @extschema@.bson_exists(p.options, 'count_field'));
   IF p.side IS NULL THEN
     RETURN;
   END IF;
@@ -296,28 +359,43 @@ BEGIN
   IF p.side_doc IS NULL THEN
     RETURN QUERY EXECUTE format($q$
       SELECT %1$s, v.what, v.expected, v.found
-      FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.elements) + @extschema@.bson_size(lead(s.elements) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w END AS both_n
+      FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.elements) +
+          @extschema@.bson_size(lead(s.elements) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w
+          END AS both_n
             FROM %2$s AS s WINDOW w AS (PARTITION BY %3$s ORDER BY s.chunk)) AS s
         CROSS JOIN LATERAL (
           SELECT 'elements of a chunk', '1 to %4$s', s.n::text WHERE s.n < 1 OR s.n > %4$s
-          UNION ALL SELECT 'elements that a chunk counts', @extschema@.bson_array_length(s.elements)::text, s.n::text WHERE @extschema@.bson_array_length(s.elements) <> s.n
-          UNION ALL SELECT 'number of a chunk', 'less than %5$s', s.chunk::text WHERE s.chunk >= %5$s
-          UNION ALL SELECT 'elements of neighbouring chunks', 'more than %4$s', s.both_n::text WHERE s.both_n <= %4$s
+          UNION ALL SELECT 'elements that a chunk counts',
+            @extschema@.bson_array_length(s.elements)::text, s.n::text
+            WHERE @extschema@.bson_array_length(s.elements) <> s.n
+          UNION ALL SELECT 'number of a chunk', 'less than %5$s', s.chunk::text
+            WHERE s.chunk >= %5$s
+          UNION ALL SELECT 'elements of neighbouring chunks', 'more than %4$s', s.both_n::text
+            WHERE s.both_n <= %4$s
         ) AS v (what, expected, found)
-      $q$, p.side_key_value, p.side, p.side_key_list, @extschema@.bson_get_text(p.options, 'chunk')::int, 1::bigint << 61);
+      $q$, p.side_key_value, p.side, p.side_key_list,
+        @extschema@.bson_get_text(p.options, 'chunk')::int, 1::bigint << 61);
   END IF;
 
   IF @extschema@.bson_get_text(p.options, 'is_set') = 'true' THEN
     RETURN QUERY EXECUTE format($q$
-      SELECT %1$s, 'elements of a set'::text, 'distinct'::text, format('%%s times one value', count(*))
-      FROM (SELECT %2$s, e FROM %3$s AS b CROSS JOIN LATERAL @extschema@.bson_elements(%4$s OPERATOR(@extschema@.->) %5$L::text) e
+      SELECT %1$s, 'elements of a set'::text, 'distinct'::text,
+        format('%%s times one value', count(*))
+      FROM (SELECT %2$s, e FROM %3$s AS b
+          CROSS JOIN LATERAL @extschema@.bson_elements(%4$s OPERATOR(@extschema@.->) %5$L::text) e
               WHERE @extschema@.bson_typeof(%4$s, %5$L) = 'array'
             UNION ALL %6$s) AS s (%7$s, element)
       GROUP BY %8$s, s.element HAVING count(*) > 1
-      $q$, p.side_key_value, CASE WHEN p.side_doc IS NULL THEN p.key_list ELSE p.key_value END, p.base, p.doc, field,
-      CASE WHEN p.side_doc IS NOT NULL THEN format('SELECT %s, @extschema@.to_bson(@extschema@.bson_unset(%s, %L)) FROM %s AS s WHERE %1$s IS NOT NULL',
-                                                   p.side_link, p.side_doc, @extschema@.bson_get_text(p.options, 'on_field'), p.side)
-           ELSE format('SELECT %s, e FROM %s AS s CROSS JOIN LATERAL @extschema@.bson_elements(s.elements) e', p.side_key_list, p.side) END,
+      $q$, p.side_key_value, CASE WHEN p.side_doc IS NULL THEN p.key_list ELSE p.key_value
+        END, p.base, p.doc, field,
+      CASE WHEN p.side_doc IS NOT NULL THEN
+        format('SELECT %s, @extschema@.to_bson(@extschema@.bson_unset(%s, %L)) FROM %s AS s WHERE '
+          '%1$s IS NOT NULL',
+                                                   p.side_link, p.side_doc,
+                                                   @extschema@.bson_get_text(p.options, 'on_field'),
+                                                   p.side)
+           ELSE format('SELECT %s, e FROM %s AS s CROSS JOIN LATERAL '
+               '@extschema@.bson_elements(s.elements) e', p.side_key_list, p.side) END,
       replace(p.side_key_list, 's.', ''), p.side_key_list);
   END IF;
 END
@@ -333,15 +411,23 @@ DECLARE
   length text;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
-  length := format('(CASE WHEN @extschema@.bson_typeof(%1$s, %2$L) OPERATOR(pg_catalog.=) ''array'' THEN @extschema@.bson_array_length(%1$s, %2$L) ELSE 0 END)',
+  length := format('(CASE WHEN @extschema@.bson_typeof(%1$s, %2$L) OPERATOR(pg_catalog.=) '
+      '''array'' THEN @extschema@.bson_array_length(%1$s, %2$L) ELSE 0 END)',
                    p.doc, @extschema@.bson_get_text(p.options, 'field'));
-  RETURN format('SELECT %s AS key FROM %s AS b WHERE %s IS NOT NULL AND (@extschema@.bson_exists(%3$s, %L) OR %s OPERATOR(pg_catalog.>) %s%s) ORDER BY %s',
-    p.key_row, p.base, p.doc, @extschema@.bson_get_text(p.options, 'flag'), length, @extschema@.bson_get_text(p.options, 'threshold')::int,
-    CASE WHEN @extschema@.bson_get_text(p.options, 'is_set') = 'true' THEN format(' OR %s OPERATOR(pg_catalog.>) 1', length) ELSE '' END ||
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE %s IS NOT NULL AND '
+      '(@extschema@.bson_exists(%3$s, %L) OR %s OPERATOR(pg_catalog.>) %s%s) ORDER BY %s',
+    p.key_row, p.base, p.doc, @extschema@.bson_get_text(p.options, 'flag'), length,
+    @extschema@.bson_get_text(p.options, 'threshold')::int,
+    CASE WHEN @extschema@.bson_get_text(p.options, 'is_set') = 'true' THEN
+      format(' OR %s OPERATOR(pg_catalog.>) 1', length) ELSE '' END ||
     CASE WHEN @extschema@.bson_exists(p.options, 'count_field')
-         THEN format(' OR @extschema@.bson_get_text(%s, %L) IS DISTINCT FROM %s::pg_catalog.text OR @extschema@.bson_typeof(%1$s, %2$L) OPERATOR(pg_catalog.<>) ''int''',
-                     p.doc, @extschema@.bson_get_text(p.options, 'count_field'), length) ELSE '' END ||
-    CASE WHEN p.side_doc IS NOT NULL THEN format(' OR EXISTS (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) %s)', p.side, p.side_link, p.key_value) ELSE '' END,
+         THEN format(' OR @extschema@.bson_get_text(%s, %L) IS DISTINCT FROM %s::pg_catalog.text '
+             'OR @extschema@.bson_typeof(%1$s, %2$L) OPERATOR(pg_catalog.<>) ''int''',
+                     p.doc, @extschema@.bson_get_text(p.options, 'count_field'), length) ELSE ''
+                     END ||
+    CASE WHEN p.side_doc IS NOT NULL THEN
+      format(' OR EXISTS (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) %s)', p.side,
+        p.side_link, p.key_value) ELSE '' END,
     p.key_list);
 END
 $$;
@@ -374,9 +460,14 @@ DECLARE
   result text[];
 BEGIN
   SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
-  EXECUTE format('SELECT array_agg((%1$s)::text) FROM %2$s AS b LEFT JOIN (%3$s) AS s ON %4$s WHERE s.stored IS NULL AND @extschema@.bson_typeof(%5$s, %6$L) = ''bool'' '
-                 'AND @extschema@.bson_get_text(%5$s, %6$L) = ''true'' AND coalesce(CASE WHEN @extschema@.bson_typeof(%5$s, %7$L) = ''array'' THEN @extschema@.bson_array_length(%5$s, %7$L) END, 0) <= %8$s',
-                 p.key_row, p.base, p.stored, p.matches, p.doc, @extschema@.bson_get_text(p.options, 'flag'), @extschema@.bson_get_text(p.options, 'field'),
+  EXECUTE format('SELECT array_agg((%1$s)::text) FROM %2$s AS b LEFT JOIN (%3$s) AS s ON %4$s '
+      'WHERE s.stored IS NULL AND @extschema@.bson_typeof(%5$s, %6$L) = ''bool'' '
+                 'AND @extschema@.bson_get_text(%5$s, %6$L) = ''true'' AND coalesce(CASE WHEN '
+                   '@extschema@.bson_typeof(%5$s, %7$L) = ''array'' THEN '
+                   '@extschema@.bson_array_length(%5$s, %7$L) END, 0) <= %8$s',
+                 p.key_row, p.base, p.stored, p.matches, p.doc,
+                 @extschema@.bson_get_text(p.options, 'flag'),
+                 @extschema@.bson_get_text(p.options, 'field'),
                  coalesce(@extschema@.bson_get_text(p.options, 'keep'),
                           @extschema@.bson_get_text(p.options, 'threshold')))
     INTO result;
@@ -397,10 +488,15 @@ BEGIN
     IF @extschema@.bson_exists(p.options, 'on_field') THEN
       RETURN 0;  -- the repair says that they are another table's
     END IF;
-    PERFORM docpatterns._outlier_create_extras(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
-              format('%I.%I', p.schema_name, docpatterns._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
+    PERFORM docpatterns._outlier_create_extras(rel,
+        docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
+              format('%I.%I', p.schema_name,
+                docpatterns._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')),
+              name, @extschema@.bson_get_text(p.options, 'pair'));
   END IF;
-  RETURN docpatterns._pattern_settle_rows(rel, name, format('SELECT %1$s AS key FROM %2$s AS b WHERE (%1$s)::text = ANY (%3$L::text[])', p.key_row, p.base, docpatterns._outlier_lost(rel, name)));
+  RETURN docpatterns._pattern_settle_rows(rel, name,
+      format('SELECT %1$s AS key FROM %2$s AS b WHERE (%1$s)::text = ANY (%3$L::text[])', p.key_row,
+        p.base, docpatterns._outlier_lost(rel, name)));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_accept_loss(regclass, text) IS
@@ -415,24 +511,35 @@ DECLARE
   done bigint := 0;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
-  PERFORM docpatterns._pattern_create_whole(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')));
+  PERFORM docpatterns._pattern_create_whole(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')));
   IF p.side IS NULL THEN
     IF @extschema@.bson_exists(p.options, 'on_field') THEN
-      RAISE EXCEPTION 'the collection with the extras of the outlier pattern "%" on table % is missing', name, p.base
-        USING ERRCODE = 'undefined_table', HINT = 'Restore it, or end the pattern with pattern_disable().';
+      RAISE EXCEPTION 'the collection with the extras of the outlier pattern "%" on table % is '
+        'missing', name, p.base
+        USING ERRCODE = 'undefined_table',
+          HINT = 'Restore it, or end the pattern with pattern_disable().';
     END IF;
-    PERFORM docpatterns._outlier_create_extras(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
-              format('%I.%I', p.schema_name, docpatterns._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')), name, @extschema@.bson_get_text(p.options, 'pair'));
+    PERFORM docpatterns._outlier_create_extras(rel,
+        docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(p.options, 'doc_column')),
+              format('%I.%I', p.schema_name,
+                docpatterns._pattern_relation_name(p.schema_name, p.table_name, name, 'extras')),
+              name, @extschema@.bson_get_text(p.options, 'pair'));
     SELECT q.* INTO p FROM docpatterns._outlier_parts(rel, name) q;
   ELSIF p.side_doc IS NULL THEN
     -- chunks that are not as they should be, chunks without a document; the chunks of a set may
     -- hold one value twice
     FOR r IN EXECUTE format($q$
-        SELECT %1$s AS key FROM (SELECT DISTINCT %2$s FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.elements) + @extschema@.bson_size(lead(s.elements) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w END AS both_n
+        SELECT %1$s AS key FROM (SELECT DISTINCT %2$s
+            FROM (SELECT s.*, CASE WHEN @extschema@.bson_size(s.elements) +
+              @extschema@.bson_size(lead(s.elements) OVER w) <= 1048576 THEN s.n + lead(s.n) OVER w
+              END AS both_n
             FROM %3$s AS s WINDOW w AS (PARTITION BY %2$s ORDER BY s.chunk)) AS s
-          WHERE s.n < 1 OR s.n > %4$s OR s.both_n <= %4$s OR s.chunk >= %5$s OR @extschema@.bson_array_length(s.elements) <> s.n OR %6$L::boolean
+          WHERE s.n < 1 OR s.n > %4$s OR s.both_n <= %4$s OR s.chunk >= %5$s
+            OR @extschema@.bson_array_length(s.elements) <> s.n OR %6$L::boolean
             OR NOT EXISTS (SELECT FROM %7$s AS b WHERE %8$s AND %9$s IS NOT NULL)) AS s
-        $q$, p.side_key_row, p.side_key_list, p.side, @extschema@.bson_get_text(p.options, 'chunk')::int, 1::bigint << 61,
+        $q$, p.side_key_row, p.side_key_list, p.side,
+          @extschema@.bson_get_text(p.options, 'chunk')::int, 1::bigint << 61,
         @extschema@.bson_get_text(p.options, 'is_set'), p.base, p.matches, p.doc) LOOP
       IF docpatterns._outlier_rechunk(rel, name, r.key) THEN
         done := done + 1;
@@ -443,14 +550,20 @@ BEGIN
   END IF;
   lost := docpatterns._outlier_lost(rel, name);
   IF lost IS NOT NULL THEN
-    RAISE WARNING 'pattern "%" of table %: extras of % documents are missing', name, p.base, cardinality(lost)
-      USING DETAIL = format('Their keys: %s%s.', array_to_string(lost[1:20], ', '), CASE WHEN cardinality(lost) > 20 THEN ', ...' ELSE '' END),
-            HINT = 'The documents are left as they are. Restore the extras, or call pattern_repair() with accept_loss => true.';
+    RAISE WARNING 'pattern "%" of table %: extras of % documents are missing', name, p.base,
+      cardinality(lost)
+      USING DETAIL = format('Their keys: %s%s.', array_to_string(lost[1:20], ', '), CASE
+          WHEN cardinality(lost) > 20 THEN ', ...' ELSE '' END),
+            HINT = 'The documents are left as they are. Restore the extras, or call '
+            'pattern_repair() with accept_loss => true.';
   END IF;
   -- documents that have extras, whatever they say themselves, and those that are not in line
   -- without
-  RETURN done + docpatterns._pattern_settle_rows(rel, name, format('SELECT k.key FROM (SELECT %1$s AS key FROM %2$s AS b JOIN (%3$s) AS s ON %4$s UNION ALL SELECT key FROM (%5$s) p) AS k WHERE k.key::text <> ALL (%6$L::text[])',
-                          p.key_row, p.base, p.stored, p.matches, docpatterns._outlier_pending(rel, name), coalesce(lost, '{}')));
+  RETURN done + docpatterns._pattern_settle_rows(rel, name,
+      format('SELECT k.key FROM (SELECT %1$s AS key FROM %2$s AS b JOIN (%3$s) AS s ON %4$s UNION '
+        'ALL SELECT key FROM (%5$s) p) AS k WHERE k.key::text <> ALL (%6$L::text[])',
+                          p.key_row, p.base, p.stored, p.matches,
+                          docpatterns._outlier_pending(rel, name), coalesce(lost, '{}')));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_repair(regclass, text) IS
@@ -478,14 +591,16 @@ BEGIN
 
   -- documents that have extras are arranged anew at once, because their triggers go by the new
   -- options
-  FOR r IN EXECUTE format('SELECT %s AS key FROM %s AS b JOIN (%s) AS s ON %s', p.key_row, p.base, p.stored, p.matches) LOOP
+  FOR r IN EXECUTE format('SELECT %s AS key FROM %s AS b JOIN (%s) AS s ON %s', p.key_row, p.base,
+        p.stored, p.matches) LOOP
     IF p.side_doc IS NULL THEN
       PERFORM docpatterns._outlier_rechunk(rel, name, r.key);
     ELSE
       PERFORM docpatterns._pattern_settle(rel, name, r.key);
     END IF;
   END LOOP;
-  RAISE NOTICE 'CALL pattern_build(%, %) brings documents without extras in line with the new options', quote_literal(p.base), quote_literal(name);
+  RAISE NOTICE 'CALL pattern_build(%, %) brings documents without extras in line with the new '
+    'options', quote_literal(p.base), quote_literal(name);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_alter(regclass, text, bson) IS
@@ -498,9 +613,12 @@ DECLARE
 BEGIN
   FOR i IN SELECT x.indexrelid::regclass AS index FROM pg_index x
            WHERE x.indrelid = rel AND x.indexprs IS NOT NULL
-             AND EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = x.indexrelid
-                           AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = 'docpatterns.bson_element_hashes'::regproc)
-             AND position(format('''%s''', replace(field, '''', '''''')) IN pg_get_expr(x.indexprs, x.indrelid)) > 0 LOOP
+             AND EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass
+                 AND d.objid = x.indexrelid
+                           AND d.refclassid = 'pg_proc'::regclass
+                             AND d.refobjid = 'docpatterns.bson_element_hashes'::regproc)
+             AND position(format('''%s''', replace(field, '''', '''''')) IN pg_get_expr(x.indexprs,
+                   x.indrelid)) > 0 LOOP
     EXECUTE format('DROP INDEX %s', i.index);
   END LOOP;
 END
@@ -516,7 +634,8 @@ DECLARE
   done bigint := 0;
   size bigint;
   too_large text[];
-  limit_size bigint := (SELECT s.setting::bigint FROM pg_settings s WHERE s.name = 'docpatterns.max_document_size');
+  limit_size bigint := (SELECT s.setting::bigint FROM pg_settings s
+      WHERE s.name = 'docpatterns.max_document_size');
   keep_data boolean := @extschema@.bson_get_text(how, 'keep_data') = 'true';
   flag text;
 BEGIN
@@ -525,10 +644,13 @@ BEGIN
   IF NOT keep_data AND p.side IS NOT NULL THEN
     -- a flag on a document without extras is a stale one, unless documents had the field before
     flag := @extschema@.bson_get_text(p.options, 'flag');
-    FOR r IN EXECUTE format('SELECT %1$s AS key, %2$s AS value FROM %3$s AS b LEFT JOIN (%4$s) AS s ON %5$s WHERE s.stored IS NOT NULL OR %6$s ORDER BY %7$s',
+    FOR r IN EXECUTE format('SELECT %1$s AS key, %2$s AS value FROM %3$s AS b LEFT JOIN (%4$s) AS '
+        's ON %5$s WHERE s.stored IS NOT NULL OR %6$s ORDER BY %7$s',
                             p.key_row, p.key_value, p.base, p.stored, p.matches,
-                            CASE WHEN flag = ANY (docpatterns._pattern_own_paths(p.options)) THEN 'false'
-                                 ELSE format('@extschema@.bson_exists(%s, %L)', p.doc, flag) END, p.key_list) LOOP
+                            CASE WHEN flag = ANY (docpatterns._pattern_own_paths(p.options)) THEN
+                              'false'
+                                 ELSE format('@extschema@.bson_exists(%s, %L)', p.doc, flag)
+                                     END, p.key_list) LOOP
       size := docpatterns._outlier_rejoin(rel, name, r.key);
       IF size > limit_size THEN
         too_large := too_large || r.value::text;
@@ -537,17 +659,21 @@ BEGIN
       END IF;
     END LOOP;
     IF too_large IS NOT NULL THEN
-      RAISE EXCEPTION 'pattern "%" of table % cannot be disabled: % documents would be too large', name, p.base, cardinality(too_large)
+      RAISE EXCEPTION 'pattern "%" of table % cannot be disabled: % documents would be too large',
+        name, p.base, cardinality(too_large)
         USING ERRCODE = 'program_limit_exceeded',
-              DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
-              HINT = 'Raise docpatterns.max_document_size, or leave the data where they are with keep_data => true.';
+              DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE
+              WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
+              HINT = 'Raise docpatterns.max_document_size, or leave the data where they are with '
+              'keep_data => true.';
     END IF;
   END IF;
 
   PERFORM docpatterns._pattern_drop_triggers(rel, 'outlier', name);
   IF p.side_doc IS NOT NULL THEN
     -- a collection stays: it is the user's
-    PERFORM docpatterns._pattern_drop_side_triggers(p.side, @extschema@.bson_get_text(p.options, 'pair'), name);
+    PERFORM docpatterns._pattern_drop_side_triggers(p.side,
+        @extschema@.bson_get_text(p.options, 'pair'), name);
   ELSE
     PERFORM docpatterns._pattern_drop_side(p.side, rel, keep_data);
   END IF;
@@ -625,8 +751,10 @@ COMMENT ON FUNCTION outlier_spill(regclass, text) IS
 
 CREATE FUNCTION outlier_advise(rel regclass, field text, doc_column text DEFAULT NULL,
   OUT documents bigint, OUT arrays bigint, OUT threshold int, OUT outliers bigint,
-  OUT length_p50 int, OUT length_p90 int, OUT length_p99 int, OUT length_p999 int, OUT length_max int,
-  OUT bytes_p50 bigint, OUT bytes_p90 bigint, OUT bytes_p99 bigint, OUT bytes_p999 bigint, OUT bytes_max bigint)
+  OUT length_p50 int, OUT length_p90 int, OUT length_p99 int, OUT length_p999 int,
+  OUT length_max int,
+  OUT bytes_p50 bigint, OUT bytes_p90 bigint, OUT bytes_p99 bigint, OUT bytes_p999 bigint,
+  OUT bytes_max bigint)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -636,16 +764,23 @@ BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   EXECUTE format($q$
     SELECT count(*), count(len),
-      percentile_disc(0.5) WITHIN GROUP (ORDER BY len), percentile_disc(0.9) WITHIN GROUP (ORDER BY len), percentile_disc(0.99) WITHIN GROUP (ORDER BY len),
+      percentile_disc(0.5) WITHIN GROUP (ORDER BY len),
+      percentile_disc(0.9) WITHIN GROUP (ORDER BY len),
+      percentile_disc(0.99) WITHIN GROUP (ORDER BY len),
       percentile_disc(0.999) WITHIN GROUP (ORDER BY len), max(len),
-      percentile_disc(0.5) WITHIN GROUP (ORDER BY bytes), percentile_disc(0.9) WITHIN GROUP (ORDER BY bytes), percentile_disc(0.99) WITHIN GROUP (ORDER BY bytes),
+      percentile_disc(0.5) WITHIN GROUP (ORDER BY bytes),
+      percentile_disc(0.9) WITHIN GROUP (ORDER BY bytes),
+      percentile_disc(0.99) WITHIN GROUP (ORDER BY bytes),
       percentile_disc(0.999) WITHIN GROUP (ORDER BY bytes), max(bytes),
       sum(bytes)::double precision / nullif(sum(len), 0)
-    FROM (SELECT CASE WHEN @extschema@.bson_typeof(a) = 'array' THEN @extschema@.bson_array_length(a) END AS len,
-                 CASE WHEN @extschema@.bson_typeof(a) = 'array' THEN @extschema@.bson_size(a)::bigint END AS bytes
+    FROM (SELECT CASE WHEN @extschema@.bson_typeof(a) = 'array' THEN
+        @extschema@.bson_array_length(a) END AS len,
+                 CASE WHEN @extschema@.bson_typeof(a) = 'array' THEN
+                   @extschema@.bson_size(a)::bigint END AS bytes
           FROM (SELECT %1$I OPERATOR(@extschema@.->) %2$L::text AS a FROM %3$s) v) s
     $q$, t.doc, field, t.base)
-    INTO documents, arrays, length_p50, length_p90, length_p99, length_p999, length_max, bytes_p50, bytes_p90, bytes_p99, bytes_p999, bytes_max, per_element;
+    INTO documents, arrays, length_p50, length_p90, length_p99, length_p999, length_max, bytes_p50,
+      bytes_p90, bytes_p99, bytes_p999, bytes_max, per_element;
   IF arrays = 0 THEN
     RETURN;
   END IF;
@@ -653,9 +788,11 @@ BEGIN
   -- the longest array that is still typical: the 99th percentile, rounded up to 1, 2 or 5 times a
   -- power of ten, but no array that stays in its document should have more than a megabyte
   proposal := greatest(length_p99, 10);
-  proposal := (SELECT min(m * 10 ^ e) FROM unnest(ARRAY[1, 2, 5]) m, generate_series(1, 9) e WHERE m * 10 ^ e >= proposal);
+  proposal := (SELECT min(m * 10 ^ e) FROM unnest(ARRAY[1, 2, 5]) m, generate_series(1, 9) e
+      WHERE m * 10 ^ e >= proposal);
   threshold := least(proposal, greatest(1, 1048576 / greatest(per_element, 1)), 1000000)::int;
-  EXECUTE format('SELECT count(*) FROM %3$s WHERE @extschema@.bson_typeof(%1$I, %2$L) = ''array'' AND @extschema@.bson_array_length(%1$I, %2$L) > %4$s', t.doc, field, t.base, threshold)
+  EXECUTE format('SELECT count(*) FROM %3$s WHERE @extschema@.bson_typeof(%1$I, %2$L) = ''array'' '
+      'AND @extschema@.bson_array_length(%1$I, %2$L) > %4$s', t.doc, field, t.base, threshold)
     INTO outliers;
 END
 $$;

@@ -74,10 +74,13 @@ DECLARE
   found pg_catalog.oid;
 BEGIN
   FOR e IN SELECT k.key, k.value FROM @extschema@.bson_each(extracts) k LOOP
-    IF @extschema@.bson_typeof(e.value) OPERATOR(pg_catalog.=) 'string' AND e.value::pg_catalog.text OPERATOR(pg_catalog.~) '^function:' THEN
+    IF @extschema@.bson_typeof(e.value) OPERATOR(pg_catalog.=) 'string'
+        AND e.value::pg_catalog.text OPERATOR(pg_catalog.~) '^function:' THEN
       given := pg_catalog.substring(e.value::pg_catalog.text, '^function:(.*?)(?:::[^:]*)?$');
       suffix := pg_catalog.substring(e.value::pg_catalog.text, '(::[^:"()]*)$');
-    ELSIF @extschema@.bson_typeof(e.value) OPERATOR(pg_catalog.=) 'object' AND @extschema@.bson_typeof(e.value::@extschema@.bson, 'function') OPERATOR(pg_catalog.=) 'string' THEN
+    ELSIF @extschema@.bson_typeof(e.value) OPERATOR(pg_catalog.=) 'object'
+        AND @extschema@.bson_typeof(e.value::@extschema@.bson, 'function') OPERATOR(pg_catalog.=)
+        'string' THEN
       given := @extschema@.bson_get_text(e.value::@extschema@.bson, 'function');
       suffix := NULL;
     ELSE
@@ -89,14 +92,20 @@ BEGIN
       found := given::pg_catalog.regproc;
     END IF;
     SELECT pg_catalog.format('%I.%I(%s)', n.nspname, p.proname,
-             (SELECT pg_catalog.string_agg(pg_catalog.format('%I.%I', tn.nspname, t.typname), ', ' ORDER BY a.n)
-              FROM pg_catalog.unnest(p.proargtypes::pg_catalog.oid[]) WITH ORDINALITY AS a (type, n) JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) a.type
-                JOIN pg_catalog.pg_namespace tn ON tn.oid OPERATOR(pg_catalog.=) t.typnamespace)) INTO given
-      FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace WHERE p.oid OPERATOR(pg_catalog.=) found;
+             (SELECT pg_catalog.string_agg(pg_catalog.format('%I.%I', tn.nspname, t.typname), ', '
+                 ORDER BY a.n)
+              FROM pg_catalog.unnest(p.proargtypes::pg_catalog.oid[]) WITH ORDINALITY AS a (type, n)
+                JOIN pg_catalog.pg_type t ON t.oid OPERATOR(pg_catalog.=) a.type
+                JOIN pg_catalog.pg_namespace tn ON tn.oid OPERATOR(pg_catalog.=) t.typnamespace))
+                  INTO given
+      FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=)
+        p.pronamespace WHERE p.oid OPERATOR(pg_catalog.=) found;
     IF @extschema@.bson_typeof(e.value) OPERATOR(pg_catalog.=) 'string' THEN
-      result := @extschema@.bson_set(result, docpatterns._pattern_name_path(e.key), pg_catalog.concat('function:', given, suffix));
+      result := @extschema@.bson_set(result, docpatterns._pattern_name_path(e.key),
+          pg_catalog.concat('function:', given, suffix));
     ELSE
-      result := @extschema@.bson_set(result, docpatterns._pattern_name_path(e.key) OPERATOR(pg_catalog.||) '.function', given);
+      result := @extschema@.bson_set(result,
+          docpatterns._pattern_name_path(e.key) OPERATOR(pg_catalog.||) '.function', given);
     END IF;
   END LOOP;
   RETURN result;
@@ -131,7 +140,8 @@ CREATE FUNCTION docpatterns._payload_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_get_text($1, 'field')
   UNION ALL
-  SELECT k FROM @extschema@.bson_keys(($1 OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson) k
+  SELECT k FROM @extschema@.bson_keys(($1 OPERATOR(@extschema@.->)
+        'extracts'::text)::@extschema@.bson) k
 $$;
 COMMENT ON FUNCTION docpatterns._payload_kept_paths(bson) IS
   'paths of the payload and of the fields that are extracted from it';
@@ -144,15 +154,20 @@ DECLARE
   main text;
   late text;
 BEGIN
-  SELECT g.tgname::text INTO main FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
+  SELECT g.tgname::text INTO main FROM docpatterns._pattern_declarations(rel) d
+    JOIN pg_trigger g ON g.oid = d.trigger_oid
     WHERE d.pattern = 'payload' AND d.name = declared;
   SELECT g.tgname::text INTO late FROM pg_trigger g
     WHERE g.tgrelid = rel AND g.tgfoid = 'docpatterns.payload_trigger'::regproc
       AND g.tgargs = docpatterns._pattern_arguments('of', declared);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.payload_trigger(%L)',
-                 coalesce(main, docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_28_payload', declared, NULL)), rel, options::text);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.payload_trigger(%L, %L)',
-                 coalesce(late, docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_54_payload', declared, 'pack')), rel, 'of', declared);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE '
+      'FUNCTION docpatterns.payload_trigger(%L)',
+                 coalesce(main, docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_28_payload',
+                     declared, NULL)), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE '
+      'FUNCTION docpatterns.payload_trigger(%L, %L)',
+                 coalesce(late, docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_54_payload',
+                     declared, 'pack')), rel, 'of', declared);
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
@@ -168,7 +183,8 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'payload', name) q;
-  RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS b CROSS JOIN LATERAL docpatterns._payload_faults(%s, $1, $2, %s) f',
+  RETURN QUERY EXECUTE format('SELECT %s, f.what, f.expected, f.found FROM %s AS b CROSS JOIN '
+      'LATERAL docpatterns._payload_faults(%s, $1, $2, %s) f',
                               p.key_value, p.base, p.doc, p.key_row) USING rel, name;
 END
 $$;
@@ -195,10 +211,15 @@ BEGIN
     -- one that is packed may hold a value from before
     RETURN docpatterns._payload_wrong(p.key_row, p.base, p.doc, p.key_list, name);
   END IF;
-  RETURN format('SELECT %1$s AS key FROM %2$s AS b WHERE docpatterns._payload_is_pending(%3$s, %4$L::regclass, %5$L) '
-                'OR coalesce(@extschema@.bson_typeof(%3$s, %6$L), ''null'') OPERATOR(pg_catalog.=) ANY (''{"null",undefined}'') AND @extschema@.bson_exists_any(%3$s, %7$L::text[]) ORDER BY %8$s',
-                p.key_row, p.base, p.doc, p.base, name, @extschema@.bson_get_text(p.options, 'field'),
-                ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths('payload', p.options) g)::text, p.key_list);
+  RETURN format('SELECT %1$s AS key FROM %2$s AS b WHERE docpatterns._payload_is_pending(%3$s, '
+      '%4$L::regclass, %5$L) '
+                'OR coalesce(@extschema@.bson_typeof(%3$s, %6$L), ''null'') OPERATOR(pg_catalog.=) '
+                  'ANY (''{"null",undefined}'') AND @extschema@.bson_exists_any(%3$s, '
+                  '%7$L::text[]) ORDER BY %8$s',
+                p.key_row, p.base, p.doc, p.base, name,
+                @extschema@.bson_get_text(p.options, 'field'),
+                ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths('payload', p.options)
+                  g)::text, p.key_list);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._payload_pending(regclass, text) IS
@@ -228,10 +249,12 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'payload', name) q;
   options := @extschema@.bson_set(options, 'extracts', docpatterns._payload_functions(
                (options OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson));
-  gone := array(SELECT k FROM docpatterns._payload_kept_paths(p.options) k EXCEPT SELECT k FROM docpatterns._payload_kept_paths(options) k);
+  gone := array(SELECT k FROM docpatterns._payload_kept_paths(p.options) k EXCEPT SELECT k
+      FROM docpatterns._payload_kept_paths(options) k);
   PERFORM docpatterns._payload_create_triggers(rel, options);
   IF cardinality(gone) > 0 THEN
-    EXECUTE format('UPDATE %s AS b SET %I = @extschema@.bson_unset(%s, VARIADIC $1) WHERE @extschema@.bson_exists_any(%3$s, $1)', p.base, p.doc_name, p.doc) USING gone;
+    EXECUTE format('UPDATE %s AS b SET %I = @extschema@.bson_unset(%s, VARIADIC $1) WHERE '
+        '@extschema@.bson_exists_any(%3$s, $1)', p.base, p.doc_name, p.doc) USING gone;
   END IF;
   PERFORM docpatterns._payload_repair(rel, name);
 END
@@ -265,13 +288,17 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'payload', name) q;
   field := @extschema@.bson_get_text(p.options, 'field');
-  extracted := array(SELECT k FROM docpatterns._payload_kept_paths(p.options) k WHERE k <> field AND k <> ALL (docpatterns._pattern_own_paths(p.options)))::text;
+  extracted := array(SELECT k FROM docpatterns._payload_kept_paths(p.options) k WHERE k <> field
+      AND k <> ALL (docpatterns._pattern_own_paths(p.options)))::text;
   PERFORM docpatterns._pattern_drop_triggers(rel, 'payload', name);
   IF @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
     done := docpatterns._pattern_convert(rel, name, p.doc_name,
-      format('@extschema@.bson_unset(CASE WHEN @extschema@.bson_exists(%1$s, %2$L) THEN @extschema@.bson_set(%1$s, %2$L, @extschema@.payload_unpack(%1$s OPERATOR(@extschema@.->) %2$L::text)) ELSE %1$s END, VARIADIC %3$L::text[])',
+      format('@extschema@.bson_unset(CASE WHEN @extschema@.bson_exists(%1$s, %2$L) THEN '
+        '@extschema@.bson_set(%1$s, %2$L, @extschema@.payload_unpack(%1$s OPERATOR(@extschema@.->) '
+        '%2$L::text)) ELSE %1$s END, VARIADIC %3$L::text[])',
              p.doc, field, extracted),
-      format('docpatterns._payload_is_packed(%1$s OPERATOR(@extschema@.->) %2$L::text) OR @extschema@.bson_exists_any(%1$s, %3$L::text[])', p.doc, field, extracted));
+      format('docpatterns._payload_is_packed(%1$s OPERATOR(@extschema@.->) %2$L::text) OR '
+        '@extschema@.bson_exists_any(%1$s, %3$L::text[])', p.doc, field, extracted));
   END IF;
   PERFORM docpatterns._pattern_drop_whole(rel);
   RETURN done;

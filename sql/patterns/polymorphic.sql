@@ -46,7 +46,8 @@ COMMENT ON FUNCTION docpatterns._polymorphic_valid(regclass, text, bson) IS
   'whether a table may hold a document, as a polymorphic declaration sees it';
 
 CREATE FUNCTION polymorphic_errors(rel regclass, doc bson, name text DEFAULT NULL,
-                                   OUT variant text, OUT part text, OUT path text, OUT rule text, OUT expected text, OUT found text) RETURNS SETOF record
+                                   OUT variant text, OUT part text, OUT path text, OUT rule text,
+                                     OUT expected text, OUT found text) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_polymorphic_errors' LANGUAGE C STABLE ROWS 2;
 COMMENT ON FUNCTION polymorphic_errors(regclass, bson, text) IS
   'What is wrong with a document that is not stored yet: a row for each violated rule, with its '
@@ -69,7 +70,8 @@ BEGIN
       RETURN;
     END IF;
     parent := concat_ws('.', parent, format('"%s"', replace(k, '"', '""')));
-    probe := (probe OPERATOR(@extschema@.->) format('"%s"', replace(k, '"', '""')))::@extschema@.bson;
+    probe := (probe OPERATOR(@extschema@.->) format('"%s"',
+          replace(k, '"', '""')))::@extschema@.bson;
   END LOOP;
 END
 $$;
@@ -81,7 +83,8 @@ COMMENT ON FUNCTION docpatterns._polymorphic_split_path(text) IS
 
 CREATE FUNCTION polymorphic_enable(rel regclass, "by" text, unknown text DEFAULT 'error',
   common bson DEFAULT NULL,
-                                   view text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+                                   view text DEFAULT NULL, name text DEFAULT NULL,
+                                     doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -98,7 +101,8 @@ BEGIN
   PERFORM docpatterns._polymorphic_create_view(rel, name, NULL, view);
   IF docpatterns._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('CALL pattern_build(%L, %L) looks at them, when the variants are declared; new writes are looked at from now on.', t.base, name);
+      USING HINT = format('CALL pattern_build(%L, %L) looks at them, when the variants are '
+          'declared; new writes are looked at from now on.', t.base, name);
   END IF;
   RETURN name;
 END
@@ -120,8 +124,10 @@ COMMENT ON FUNCTION docpatterns._polymorphic_verify(regclass, bson) IS
 CREATE FUNCTION docpatterns._polymorphic_create_trigger(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.polymorphic_trigger(%L)',
-                 docpatterns._pattern_own_trigger(rel, 48, 'polymorphic', @extschema@.bson_get_text(options, 'name'), NULL, 23), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE '
+      'FUNCTION docpatterns.polymorphic_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 48, 'polymorphic',
+                   @extschema@.bson_get_text(options, 'name'), NULL, 23), rel, options::text);
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
@@ -133,8 +139,10 @@ CREATE FUNCTION docpatterns._polymorphic_create_variant_trigger(rel regclass, op
   RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.polymorphic_variant_trigger(%L)',
-                 docpatterns._pattern_own_trigger(rel, 48, 'polymorphic_variant', @extschema@.bson_get_text(options, 'name'), NULL, 34), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE '
+      'FUNCTION docpatterns.polymorphic_variant_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 48, 'polymorphic_variant',
+                   @extschema@.bson_get_text(options, 'name'), NULL, 34), rel, options::text);
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
@@ -143,7 +151,8 @@ COMMENT ON FUNCTION docpatterns._polymorphic_create_variant_trigger(regclass, bs
 
 CREATE FUNCTION polymorphic_variant(rel regclass, variant text, schema bson DEFAULT NULL,
   closed boolean DEFAULT false, value bson_value DEFAULT NULL,
-                                    indexes text[] DEFAULT '{}', unique_keys text[] DEFAULT '{}', view text DEFAULT NULL,
+                                    indexes text[] DEFAULT '{}', unique_keys text[] DEFAULT '{}',
+                                    view text DEFAULT NULL,
                                     of text DEFAULT NULL, name text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -157,8 +166,11 @@ BEGIN
   options := docpatterns._pattern_declare(rel, 'polymorphic_variant', @extschema@.bson_build(
     'name', name, 'of', m.name, 'variant', variant, 'value', value, 'closed', closed,
     'indexes', indexes, 'unique_keys', unique_keys, 'doc_column', m.doc, 'schema', schema));
-  IF EXISTS (SELECT FROM docpatterns._polymorphic_declared(rel, m.name) d WHERE d.variant = polymorphic_variant.variant OR d.value OPERATOR(@extschema@.=) polymorphic_variant.value) THEN
-    RAISE EXCEPTION 'table % has such a variant of "%" already', m.base, m.name USING ERRCODE = 'duplicate_object';
+  IF EXISTS (SELECT FROM docpatterns._polymorphic_declared(rel, m.name) d
+        WHERE d.variant = polymorphic_variant.variant
+        OR d.value OPERATOR(@extschema@.=) polymorphic_variant.value) THEN
+    RAISE EXCEPTION 'table % has such a variant of "%" already', m.base, m.name
+      USING ERRCODE = 'duplicate_object';
   END IF;
   PERFORM docpatterns._polymorphic_create_variant_trigger(rel, options);
   PERFORM docpatterns._polymorphic_create_view(rel, m.name, name, view);
@@ -181,7 +193,9 @@ COMMENT ON FUNCTION polymorphic_variant(regclass, text, bson, boolean, bson_valu
 CREATE FUNCTION docpatterns._polymorphic_main(rel regclass, wanted text, OUT name text,
   OUT options bson, OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid,
   OUT doc text,
-                                  OUT keys text[], OUT key_list text, OUT key_value text, OUT key_row text, OUT by_path text, OUT parent text, OUT field text, OUT field_path text)
+                                  OUT keys text[], OUT key_list text, OUT key_value text,
+                                  OUT key_row text, OUT by_path text, OUT parent text,
+                                  OUT field text, OUT field_path text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   n int;
@@ -190,21 +204,30 @@ BEGIN
   IF rel IS NULL THEN
     RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  SELECT count(*), min(d.name) INTO n, name FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'polymorphic' AND (wanted IS NULL OR d.name = wanted);
+  SELECT count(*), min(d.name) INTO n, name FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.pattern = 'polymorphic' AND (wanted IS NULL OR d.name = wanted);
   IF n = 0 THEN
-    RAISE EXCEPTION 'table % has no polymorphic pattern%', rel, CASE WHEN wanted IS NOT NULL THEN format(' named "%s"', wanted) ELSE '' END
+    RAISE EXCEPTION 'table % has no polymorphic pattern%', rel, CASE WHEN wanted IS NOT NULL THEN
+      format(' named "%s"', wanted) ELSE '' END
       USING ERRCODE = 'undefined_object', HINT = 'polymorphic_enable() declares one.';
   ELSIF n > 1 THEN
-    RAISE EXCEPTION 'table % has more than one polymorphic pattern', rel USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one.';
+    RAISE EXCEPTION 'table % has more than one polymorphic pattern', rel
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one.';
   END IF;
-  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'polymorphic' AND d.name = _polymorphic_main.name;
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  base := t.base; schema_name := t.schema_name; table_name := t.table_name; owner := t.owner; doc := t.doc; keys := t.keys;
-  SELECT string_agg(format('t.%I', k), ', ' ORDER BY o) INTO key_list FROM unnest(t.keys) WITH ORDINALITY AS u (k, o);
-  key_value := format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list);
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.pattern = 'polymorphic' AND d.name = _polymorphic_main.name;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  base := t.base; schema_name := t.schema_name; table_name := t.table_name; owner := t.owner;
+  doc := t.doc; keys := t.keys;
+  SELECT string_agg(format('t.%I', k), ', ' ORDER BY o) INTO key_list FROM unnest(t.keys)
+    WITH ORDINALITY AS u (k, o);
+  key_value := format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)'
+      ELSE '@extschema@.bson_array(%s)' END, key_list);
   key_row := format('ROW(%s)', key_list);
   by_path := @extschema@.bson_get_text(options, 'by');
-  SELECT s.parent, s.field, s.field_path INTO parent, field, field_path FROM docpatterns._polymorphic_split_path(by_path) s;
+  SELECT s.parent, s.field, s.field_path INTO parent, field, field_path
+    FROM docpatterns._polymorphic_split_path(by_path) s;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_main(regclass, text) IS
@@ -214,7 +237,8 @@ COMMENT ON FUNCTION docpatterns._polymorphic_main(regclass, text) IS
 CREATE FUNCTION docpatterns._polymorphic_declared(rel regclass, of text, OUT name text,
   OUT variant text, OUT value bson_value, OUT closed boolean, OUT options bson) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT d.name, @extschema@.bson_get_text(d.options, 'variant'), d.options OPERATOR(@extschema@.->) 'value'::text,
+  SELECT d.name, @extschema@.bson_get_text(d.options, 'variant'),
+    d.options OPERATOR(@extschema@.->) 'value'::text,
          coalesce(@extschema@.bson_get_text(d.options, 'closed') = 'true', false), d.options
   FROM docpatterns._pattern_declarations($1) d
   WHERE d.pattern = 'polymorphic_variant' AND @extschema@.bson_get_text(d.options, 'of') = $2
@@ -231,7 +255,8 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN $5 THEN format('docpatterns._polymorphic_reach(%s, %L::text)', $1, $2)
               WHEN $4 IS NULL THEN format('(%s OPERATOR(@extschema@.->) %L::text)', $1, $2)
               ELSE format('docpatterns._polymorphic_field(%s, %L::text, %L::text)::%s', $1, $2, $4,
-                          CASE WHEN $3 IN ('bson', 'objectid') THEN '@extschema@.' || $3 ELSE 'pg_catalog.' || $3 END) END
+                          CASE WHEN $3 IN ('bson', 'objectid') THEN '@extschema@.' || $3
+                              ELSE 'pg_catalog.' || $3 END) END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_expression(text, text, text, text, boolean) IS
   'SQL text: a column of a view over the documents doc';
@@ -240,7 +265,8 @@ COMMENT ON FUNCTION docpatterns._polymorphic_expression(text, text, text, text, 
 CREATE FUNCTION docpatterns._polymorphic_predicate(doc text, path text, value bson_value)
   RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT format('(%s OPERATOR(@extschema@.->) %L::text) OPERATOR(@extschema@.=) %L::@extschema@.bson_value', $1, $2, $3)
+  SELECT format('(%s OPERATOR(@extschema@.->) %L::text) OPERATOR(@extschema@.=) '
+      '%L::@extschema@.bson_value', $1, $2, $3)
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_predicate(text, text, bson_value) IS
   'SQL text: whether a document is of a variant';
@@ -273,17 +299,24 @@ DECLARE
   n int;
 BEGIN
   SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, of) q;
-  SELECT q.* INTO v FROM docpatterns._polymorphic_declared(rel, of) q WHERE q.name = _polymorphic_create_view.variant;
+  SELECT q.* INTO v FROM docpatterns._polymorphic_declared(rel, of) q
+    WHERE q.name = _polymorphic_create_view.variant;
   existing := docpatterns._polymorphic_view(rel, pattern, coalesce(variant, of));
   IF existing IS NOT NULL THEN
     qualified := existing::text;
-    SELECT format('%I.%I', s.nspname, q.relname) INTO qualified FROM pg_class q JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = existing;
+    SELECT format('%I.%I', s.nspname, q.relname) INTO qualified FROM pg_class q
+      JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = existing;
   ELSE
     IF wanted IS NULL THEN
-      wanted := CASE WHEN variant IS NOT NULL THEN docpatterns._pattern_relation_name(m.schema_name, m.table_name, v.variant, NULL)
-                     ELSE docpatterns._pattern_relation_name(m.schema_name, m.table_name, NULL, 'common') END;
-      IF to_regclass(format('%I.%I', m.schema_name, wanted)) IS NOT NULL AND EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'polymorphic' AND d.name <> of) THEN
-        wanted := docpatterns._pattern_relation_name(m.schema_name, m.table_name, concat_ws('_', of, v.variant), CASE WHEN variant IS NULL THEN 'common' END);
+      wanted := CASE WHEN variant IS NOT NULL THEN
+        docpatterns._pattern_relation_name(m.schema_name, m.table_name, v.variant, NULL)
+                     ELSE docpatterns._pattern_relation_name(m.schema_name, m.table_name, NULL,
+                         'common') END;
+      IF to_regclass(format('%I.%I', m.schema_name, wanted)) IS NOT NULL
+          AND EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
+            WHERE d.pattern = 'polymorphic' AND d.name <> of) THEN
+        wanted := docpatterns._pattern_relation_name(m.schema_name, m.table_name,
+            concat_ws('_', of, v.variant), CASE WHEN variant IS NULL THEN 'common' END);
       END IF;
     END IF;
     qualified := format('%I.%I', m.schema_name, wanted);
@@ -291,25 +324,31 @@ BEGIN
 
   -- the table's columns, then the field that tells, then those of the schemas, then the document
   doc := CASE WHEN m.parent IS NULL THEN format('t.%I', m.doc) ELSE 'e.doc' END;
-  FOR c IN SELECT a.attname::text AS name FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped AND a.attname <> m.doc ORDER BY a.attnum LOOP
+  FOR c IN SELECT a.attname::text AS name FROM pg_attribute a WHERE a.attrelid = rel
+      AND a.attnum > 0 AND NOT a.attisdropped AND a.attname <> m.doc ORDER BY a.attnum LOOP
     columns := columns || format('t.%I, ', c.name);
     used := used || c.name;
   END LOOP;
   used := used || CASE WHEN m.parent IS NULL THEN m.doc ELSE 'doc' END;
   IF m.parent IS NOT NULL THEN
-    columns := columns || format('e.place AS %I, ', CASE WHEN 'place' = ANY (used) THEN '_place' ELSE 'place' END);
+    columns := columns || format('e.place AS %I, ', CASE WHEN 'place' = ANY (used) THEN '_place'
+        ELSE 'place' END);
     used := used || CASE WHEN 'place' = ANY (used) THEN '_place'::text ELSE 'place' END;
   END IF;
   FOR c IN
-    SELECT left(m.field, 63) AS name, m.field_path AS path, NULL::text AS type, NULL::text AS types, false AS many, 0 AS n WHERE m.field <> ''
+    SELECT left(m.field, 63) AS name, m.field_path AS path, NULL::text AS type, NULL::text AS types,
+      false AS many, 0 AS n WHERE m.field <> ''
     UNION ALL
     SELECT q.name, q.path, q.type, q.types, q.many, q.n::int
-    FROM docpatterns._polymorphic_columns(ARRAY[(m.options OPERATOR(@extschema@.->) 'common'::text)::@extschema@.bson, (v.options OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson])
+    FROM docpatterns._polymorphic_columns(ARRAY[(m.options OPERATOR(@extschema@.->)
+            'common'::text)::@extschema@.bson,
+          (v.options OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson])
            WITH ORDINALITY AS q (name, path, type, types, many, n)
     ORDER BY n
   LOOP
     -- a collection's _id is there already; of two fields with one name the second is numbered
-    IF c.n > 0 AND (c.name = m.field OR c.name = '_id' AND '_id' = ANY (used) AND m.parent IS NULL) THEN
+    IF c.n > 0 AND (c.name = m.field OR c.name = '_id' AND '_id' = ANY (used)
+          AND m.parent IS NULL) THEN
       CONTINUE;
     END IF;
     column_name := c.name;
@@ -319,15 +358,25 @@ BEGIN
       column_name := left(c.name, 59) || '_' || n;
     END LOOP;
     used := used || column_name;
-    columns := columns || format('%s AS %I, ', CASE WHEN c.n = 0 THEN format('(%s OPERATOR(@extschema@.->>) %L::text)', doc, c.path)
-                                                    ELSE docpatterns._polymorphic_expression(doc, c.path, c.type, c.types, c.many) END, column_name);
+    columns := columns || format('%s AS %I, ', CASE
+        WHEN c.n = 0 THEN format('(%s OPERATOR(@extschema@.->>) %L::text)', doc, c.path)
+                                                    ELSE docpatterns._polymorphic_expression(doc,
+                                                        c.path, c.type, c.types, c.many)
+                                                      END, column_name);
   END LOOP;
-  query := format('SELECT %s%s AS %I FROM %s AS t%s%s', columns, doc, CASE WHEN m.parent IS NULL THEN m.doc ELSE 'doc' END, m.base,
-                  CASE WHEN m.parent IS NULL THEN '' ELSE format(' CROSS JOIN LATERAL docpatterns._polymorphic_elements(t.%I, %L::text) AS e (place, doc)', m.doc, m.by_path) END,
-                  CASE WHEN variant IS NULL THEN ' WHERE ' ELSE format(' WHERE %s AND ', docpatterns._polymorphic_predicate(doc, m.field_path, v.value)) END)
+  query := format('SELECT %s%s AS %I FROM %s AS t%s%s', columns, doc, CASE
+      WHEN m.parent IS NULL THEN m.doc ELSE 'doc' END, m.base,
+                  CASE WHEN m.parent IS NULL THEN '' ELSE
+                    format(' CROSS JOIN LATERAL docpatterns._polymorphic_elements(t.%I, %L::text) '
+                      'AS e (place, doc)', m.doc, m.by_path) END,
+                  CASE WHEN variant IS NULL THEN ' WHERE ' ELSE
+                    format(' WHERE %s AND ', docpatterns._polymorphic_predicate(doc, m.field_path,
+                        v.value)) END)
            || docpatterns._pattern_mark(pattern, coalesce(variant, of));
   -- what is written to the view of a variant is of the variant
-  query := format('VIEW %s WITH (security_invoker = true%s) AS %s', qualified, CASE WHEN variant IS NULL OR m.parent IS NOT NULL THEN '' ELSE ', check_option = local' END, query);
+  query := format('VIEW %s WITH (security_invoker = true%s) AS %s', qualified, CASE
+      WHEN variant IS NULL OR m.parent IS NOT NULL THEN '' ELSE ', check_option = local'
+      END, query);
   IF existing IS NOT NULL THEN
     BEGIN
       EXECUTE 'CREATE OR REPLACE ' || query;
@@ -360,20 +409,29 @@ DECLARE
   n int;
 BEGIN
   SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, of) q;
-  SELECT q.* INTO v FROM docpatterns._polymorphic_declared(rel, of) q WHERE q.name = _polymorphic_create_indexes.variant;
-  FOR i IN SELECT w.* FROM docpatterns._polymorphic_indexes(rel, of, variant) w WHERE w.index IS NULL LOOP
+  SELECT q.* INTO v FROM docpatterns._polymorphic_declared(rel, of) q
+    WHERE q.name = _polymorphic_create_indexes.variant;
+  FOR i IN SELECT w.* FROM docpatterns._polymorphic_indexes(rel, of, variant) w
+      WHERE w.index IS NULL LOOP
     IF m.parent IS NOT NULL THEN
       RAISE EXCEPTION 'sub-documents of table % cannot have indexes of their variant', m.base
-        USING ERRCODE = 'feature_not_supported', HINT = 'An index with the operator class bson_ops serves sub-documents, also pairs of their fields.';
+        USING ERRCODE = 'feature_not_supported',
+          HINT = 'An index with the operator class bson_ops serves sub-documents, also pairs of '
+          'their fields.';
     END IF;
     n := 0;
-    made := docpatterns._pattern_object_name(m.table_name, concat_ws('_', v.variant, i.paths[1]), CASE WHEN i.is_unique THEN 'key' ELSE 'idx' END);
+    made := docpatterns._pattern_object_name(m.table_name, concat_ws('_', v.variant, i.paths[1]),
+        CASE WHEN i.is_unique THEN 'key' ELSE 'idx' END);
     WHILE to_regclass(format('%I.%I', m.schema_name, made)) IS NOT NULL LOOP
       n := n + 1;
-      made := docpatterns._pattern_object_name(m.table_name, concat_ws('_', v.variant, i.paths[1]), CASE WHEN i.is_unique THEN 'key' ELSE 'idx' END || n);
+      made := docpatterns._pattern_object_name(m.table_name, concat_ws('_', v.variant, i.paths[1]),
+          CASE WHEN i.is_unique THEN 'key' ELSE 'idx' END || n);
     END LOOP;
-    EXECUTE format('CREATE %sINDEX %I ON %s (%s) WHERE %s', CASE WHEN i.is_unique THEN 'UNIQUE ' ELSE '' END, made, rel, i.expressions,
-                   format('%s AND %s', docpatterns._polymorphic_predicate(quote_ident(m.doc), m.field_path, v.value), docpatterns._pattern_mark('polymorphic_variant', variant, i.line)));
+    EXECUTE format('CREATE %sINDEX %I ON %s (%s) WHERE %s', CASE WHEN i.is_unique THEN 'UNIQUE '
+        ELSE '' END, made, rel, i.expressions,
+                   format('%s AND %s', docpatterns._polymorphic_predicate(quote_ident(m.doc),
+                       m.field_path, v.value), docpatterns._pattern_mark('polymorphic_variant',
+                       variant, i.line)));
   END LOOP;
 END
 $$;
@@ -392,20 +450,28 @@ DECLARE
   w record;
 BEGIN
   SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, of) q;
-  SELECT q.* INTO v FROM docpatterns._polymorphic_declared(rel, of) q WHERE q.name = _polymorphic_indexes.variant;
+  SELECT q.* INTO v FROM docpatterns._polymorphic_declared(rel, of) q
+    WHERE q.name = _polymorphic_indexes.variant;
   FOR w IN SELECT o.n = 'unique_keys' AS is_unique, e::pg_catalog.text AS list
-           FROM unnest(ARRAY['indexes', 'unique_keys']) AS o (n) CROSS JOIN LATERAL @extschema@.bson_elements(v.options OPERATOR(@extschema@.->) o.n) e LOOP
+           FROM unnest(ARRAY['indexes', 'unique_keys']) AS o (n)
+             CROSS JOIN LATERAL @extschema@.bson_elements(v.options OPERATOR(@extschema@.->) o.n)
+             e LOOP
     is_unique := w.is_unique;
     paths := docpatterns._polymorphic_path_list(w.list);
     line := concat(CASE WHEN w.is_unique THEN 'unique ' END, array_to_string(paths, ', '));
     SELECT string_agg(format('(%s)', coalesce(
-             (SELECT docpatterns._polymorphic_expression(quote_ident(m.doc), q.path, q.type, q.types, q.many)
-              FROM docpatterns._polymorphic_columns(ARRAY[(m.options OPERATOR(@extschema@.->) 'common'::text)::@extschema@.bson, (v.options OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson]) q
+             (SELECT docpatterns._polymorphic_expression(quote_ident(m.doc), q.path, q.type,
+                 q.types, q.many)
+              FROM docpatterns._polymorphic_columns(ARRAY[(m.options OPERATOR(@extschema@.->)
+                      'common'::text)::@extschema@.bson,
+                    (v.options OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson]) q
               WHERE q.path = u.p AND NOT (is_unique AND q.many)),
              format('%I OPERATOR(@extschema@.->) %L::text', m.doc, u.p))), ', ' ORDER BY u.n)
       INTO expressions FROM unnest(paths) WITH ORDINALITY AS u (p, n);
-    SELECT o.index INTO index FROM docpatterns._pattern_indexes(rel) o JOIN pg_index x ON x.indexrelid = o.index
-      WHERE o.pattern = 'polymorphic_variant' AND o.name = variant AND o.part = line AND x.indisunique = w.is_unique AND x.indisvalid ORDER BY x.indexrelid LIMIT 1;
+    SELECT o.index INTO index FROM docpatterns._pattern_indexes(rel) o
+      JOIN pg_index x ON x.indexrelid = o.index
+      WHERE o.pattern = 'polymorphic_variant' AND o.name = variant AND o.part = line
+        AND x.indisunique = w.is_unique AND x.indisvalid ORDER BY x.indexrelid LIMIT 1;
     RETURN NEXT;
   END LOOP;
 END
@@ -425,7 +491,8 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   i record;
 BEGIN
-  FOR i IN SELECT o.index FROM docpatterns._pattern_indexes(rel) o WHERE o.pattern = 'polymorphic_variant' AND o.name = variant AND NOT o.part = ANY (keep) LOOP
+  FOR i IN SELECT o.index FROM docpatterns._pattern_indexes(rel) o
+      WHERE o.pattern = 'polymorphic_variant' AND o.name = variant AND NOT o.part = ANY (keep) LOOP
     EXECUTE format('DROP INDEX %s', i.index);
   END LOOP;
 END

@@ -7,7 +7,9 @@
 CREATE FUNCTION docpatterns._polymorphic_whole(base text, doc text, keys text[]) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('@extschema@.pattern_whole(t.%I, %L::regclass, %s)', $2, $1,
-                CASE WHEN cardinality($3) = 1 THEN format('t.%I', $3[1]) ELSE (SELECT format('ROW(%s)', string_agg(format('t.%I', k), ', ' ORDER BY n)) FROM unnest($3) WITH ORDINALITY AS u (k, n)) END)
+                CASE WHEN cardinality($3) = 1 THEN format('t.%I', $3[1]) ELSE
+                  (SELECT format('ROW(%s)', string_agg(format('t.%I', k), ', ' ORDER BY n))
+                    FROM unnest($3) WITH ORDINALITY AS u (k, n)) END)
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_whole(text, text, text[]) IS
   'SQL text: the document of a row t with what other patterns have split off';
@@ -20,10 +22,12 @@ DECLARE
 BEGIN
   SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, name) q;
   IF docpatterns._polymorphic_view(rel, 'polymorphic', name) IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'view'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'view'::text, 'present'::text,
+      'missing'::text;
   END IF;
   -- what a variant asks for is told by the variant
-  RETURN QUERY SELECT v.key, v.what, v.expected, v.found FROM docpatterns._polymorphic_violations(rel, name) v WHERE v.part IN ('by', 'common');
+  RETURN QUERY SELECT v.key, v.what, v.expected, v.found
+    FROM docpatterns._polymorphic_violations(rel, name) v WHERE v.part IN ('by', 'common');
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_check(regclass, text) IS
@@ -39,14 +43,17 @@ DECLARE
 BEGIN
   SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, of) q;
   RETURN QUERY EXECUTE format(
-    'SELECT q.key, e.variant, e.part, format(''%%s, rule "%%s"%%s'', CASE WHEN e.path = '''' THEN ''document'' ELSE format(''field "%%s"'', e.path) END, e.rule, '
-    '         CASE WHEN e.variant IS NULL THEN '''' ELSE format('' of variant "%%s"'', e.variant) END), e.expected, e.found '
+    'SELECT q.key, e.variant, e.part, format(''%%s, rule "%%s"%%s'', CASE WHEN e.path = '''' THEN '
+    '''document'' ELSE format(''field "%%s"'', e.path) END, e.rule, '
+    '         CASE WHEN e.variant IS NULL THEN '''' ELSE format('' of variant "%%s"'', e.variant) '
+      'END), e.expected, e.found '
     'FROM (SELECT %s AS key, %s AS doc FROM %s AS t WHERE t.%I IS NOT NULL OFFSET 0) AS q '
     '  CROSS JOIN LATERAL @extschema@.polymorphic_errors(%3$L::regclass, q.doc, %5$L) AS e '
     'WHERE %6$s AND NOT docpatterns._polymorphic_valid(%3$L::regclass, %5$L, q.doc)',
     m.key_value, docpatterns._polymorphic_whole(m.base, m.doc, m.keys), m.base, m.doc, of,
     -- those of one variant are told apart before they are looked at
-    CASE WHEN only_value IS NULL OR m.parent IS NOT NULL THEN 'true' ELSE docpatterns._polymorphic_predicate('q.doc', m.field_path, only_value) END);
+    CASE WHEN only_value IS NULL OR m.parent IS NOT NULL THEN 'true' ELSE
+      docpatterns._polymorphic_predicate('q.doc', m.field_path, only_value) END);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_violations(regclass, text, bson_value) IS
@@ -59,8 +66,10 @@ DECLARE
   m record;
 BEGIN
   SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, name) q;
-  RETURN format('SELECT %s AS key FROM %s AS t WHERE NOT docpatterns._polymorphic_valid(%L::regclass, %L, %s) ORDER BY %s',
-                m.key_row, m.base, m.base, name, docpatterns._polymorphic_whole(m.base, m.doc, m.keys), m.key_list);
+  RETURN format('SELECT %s AS key FROM %s AS t WHERE NOT '
+      'docpatterns._polymorphic_valid(%L::regclass, %L, %s) ORDER BY %s',
+                m.key_row, m.base, m.base, name,
+                docpatterns._polymorphic_whole(m.base, m.doc, m.keys), m.key_list);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_pending(regclass, text) IS
@@ -73,12 +82,18 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   wrong text[];
 BEGIN
-  SELECT array_agg(DISTINCT v.key::text) INTO wrong FROM docpatterns._polymorphic_violations(rel, of) v WHERE _polymorphic_require_valid.variant IS NULL OR v.variant = _polymorphic_require_valid.variant;
+  SELECT array_agg(DISTINCT v.key::text) INTO wrong
+    FROM docpatterns._polymorphic_violations(rel, of) v
+    WHERE _polymorphic_require_valid.variant IS NULL
+    OR v.variant = _polymorphic_require_valid.variant;
   IF wrong IS NOT NULL THEN
-    RAISE EXCEPTION '% documents of table % are not what their variants ask for', cardinality(wrong), rel
+    RAISE EXCEPTION '% documents of table % are not what their variants ask for',
+      cardinality(wrong), rel
       USING ERRCODE = 'check_violation',
-            DETAIL = 'Their keys: ' || array_to_string(wrong[1:20], ', ') || CASE WHEN cardinality(wrong) > 20 THEN ', ...' ELSE '' END || '.',
-            HINT = 'pattern_check() tells what is wrong with each; write them anew, or make them documents of other variants with polymorphic_retype().';
+            DETAIL = 'Their keys: ' || array_to_string(wrong[1:20], ', ') || CASE
+            WHEN cardinality(wrong) > 20 THEN ', ...' ELSE '' END || '.',
+            HINT = 'pattern_check() tells what is wrong with each; write them anew, or make them '
+            'documents of other variants with polymorphic_retype().';
   END IF;
 END
 $$;
@@ -118,7 +133,8 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF docpatterns._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', rel
-      USING HINT = format('CALL pattern_build(%L, %L) looks at them; new writes are looked at from now on.', rel, name);
+      USING HINT = format('CALL pattern_build(%L, %L) looks at them; new writes are looked at from '
+          'now on.', rel, name);
   END IF;
 END
 $$;
@@ -133,12 +149,14 @@ DECLARE
 BEGIN
   PERFORM docpatterns._polymorphic_create_view(rel, of, variant, NULL);
   -- an index over an expression that its paths do not have any more is made again
-  FOR i IN SELECT w.* FROM docpatterns._polymorphic_indexes(rel, of, variant) w WHERE w.index IS NOT NULL LOOP
+  FOR i IN SELECT w.* FROM docpatterns._polymorphic_indexes(rel, of, variant) w
+      WHERE w.index IS NOT NULL LOOP
     IF NOT docpatterns._polymorphic_index_fits(rel, i.index, i.expressions) THEN
       EXECUTE format('DROP INDEX %s', i.index);
     END IF;
   END LOOP;
-  PERFORM docpatterns._polymorphic_drop_indexes(rel, variant, ARRAY(SELECT w.line FROM docpatterns._polymorphic_indexes(rel, of, variant) w));
+  PERFORM docpatterns._polymorphic_drop_indexes(rel, variant,
+      ARRAY(SELECT w.line FROM docpatterns._polymorphic_indexes(rel, of, variant) w));
   PERFORM docpatterns._polymorphic_create_indexes(rel, of, variant);
 END
 $$;
@@ -150,15 +168,20 @@ CREATE FUNCTION docpatterns._polymorphic_index_fits(rel regclass, index regclass
   RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  probe text := (SELECT format('%I.%I', s.nspname, 'docpatterns_probe_' || replace(gen_random_uuid()::text, '-', ''))
+  probe text := (SELECT format('%I.%I', s.nspname, 'docpatterns_probe_'
+        || replace(gen_random_uuid()::text, '-', ''))
                  FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = rel);
   fits boolean;
 BEGIN
   EXECUTE format('CREATE UNLOGGED TABLE %s (LIKE %s)', probe, rel);
   EXECUTE format('CREATE INDEX ON %s (%s)', probe, expressions);
-  SELECT x.indnkeyatts = p.indnkeyatts AND NOT EXISTS (SELECT FROM generate_series(1, p.indnkeyatts) AS k
-                                                       WHERE pg_get_indexdef(x.indexrelid, k, true) <> pg_get_indexdef(p.indexrelid, k, true))
-    INTO fits FROM pg_index x, pg_index p WHERE x.indexrelid = index AND p.indrelid = probe::regclass;
+  SELECT x.indnkeyatts = p.indnkeyatts
+    AND NOT EXISTS (SELECT FROM generate_series(1, p.indnkeyatts) AS k
+                                                       WHERE pg_get_indexdef(x.indexrelid, k,
+                                                           true) <> pg_get_indexdef(p.indexrelid, k,
+                                                           true))
+    INTO fits FROM pg_index x, pg_index p WHERE x.indexrelid = index
+      AND p.indrelid = probe::regclass;
   EXECUTE format('DROP TABLE %s', probe);
   RETURN fits;
 END
@@ -196,7 +219,8 @@ BEGIN
   IF pattern = 'polymorphic_variant' THEN
     PERFORM docpatterns._polymorphic_drop_indexes(rel, name);
   END IF;
-  SELECT g.tgname INTO main FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid
+  SELECT g.tgname INTO main FROM docpatterns._pattern_declarations(rel) d
+    JOIN pg_trigger g ON g.oid = d.trigger_oid
     WHERE d.pattern = _polymorphic_drop.pattern AND d.name = _polymorphic_drop.name;
   IF main IS NOT NULL THEN
     PERFORM docpatterns._pattern_drop_anchor(rel, name);
@@ -209,9 +233,12 @@ COMMENT ON FUNCTION docpatterns._polymorphic_drop(regclass, text, text) IS
 
 CREATE FUNCTION docpatterns._polymorphic_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_renew_view($1, docpatterns._polymorphic_view($1, 'polymorphic', d.name, $2),
-                                         format('SELECT docpatterns._polymorphic_create_view(%L, %L, NULL, NULL)', $1, d.name),
-                                         format('SELECT docpatterns._polymorphic_view(%L, ''polymorphic'', %L)', $1, d.name))
+  SELECT docpatterns._pattern_renew_view($1,
+      docpatterns._polymorphic_view($1, 'polymorphic', d.name, $2),
+                                         format('SELECT docpatterns._polymorphic_create_view(%L, '
+                                           '%L, NULL, NULL)', $1, d.name),
+                                         format('SELECT docpatterns._polymorphic_view(%L, '
+                                           '''polymorphic'', %L)', $1, d.name))
   FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'polymorphic' ORDER BY d.name
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_follow_owner(regclass, oid) IS
@@ -219,10 +246,15 @@ COMMENT ON FUNCTION docpatterns._polymorphic_follow_owner(regclass, oid) IS
 
 CREATE FUNCTION docpatterns._polymorphic_variant_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_renew_view($1, docpatterns._polymorphic_view($1, 'polymorphic_variant', d.name, $2),
-                                         format('SELECT docpatterns._polymorphic_create_view(%L, %L, %L, NULL)', $1, @extschema@.bson_get_text(d.options, 'of'), d.name),
-                                         format('SELECT docpatterns._polymorphic_view(%L, ''polymorphic_variant'', %L)', $1, d.name))
-  FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'polymorphic_variant' ORDER BY d.name
+  SELECT docpatterns._pattern_renew_view($1,
+      docpatterns._polymorphic_view($1, 'polymorphic_variant', d.name, $2),
+                                         format('SELECT docpatterns._polymorphic_create_view(%L, '
+                                           '%L, %L, NULL)', $1, @extschema@.bson_get_text(d.options,
+                                             'of'), d.name),
+                                         format('SELECT docpatterns._polymorphic_view(%L, '
+                                           '''polymorphic_variant'', %L)', $1, d.name))
+  FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'polymorphic_variant'
+    ORDER BY d.name
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_variant_follow_owner(regclass, oid) IS
   'makes the views of variants again after a change of the table''s owner';
@@ -233,9 +265,11 @@ CREATE FUNCTION docpatterns._polymorphic_of(rel regclass, name text, OUT of text
   OUT options bson)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'polymorphic_variant' AND d.name = _polymorphic_of.name;
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.pattern = 'polymorphic_variant' AND d.name = _polymorphic_of.name;
   IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no variant named "%"', rel, name USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'table % has no variant named "%"', rel, name
+      USING ERRCODE = 'undefined_object';
   END IF;
   of := @extschema@.bson_get_text(options, 'of');
   variant := @extschema@.bson_get_text(options, 'variant');
@@ -252,11 +286,17 @@ DECLARE
 BEGIN
   SELECT q.* INTO o FROM docpatterns._polymorphic_of(rel, name) q;
   IF docpatterns._polymorphic_view(rel, 'polymorphic_variant', name) IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'view'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'view'::text, 'present'::text,
+      'missing'::text;
   END IF;
-  RETURN QUERY SELECT NULL::@extschema@.bson_value, format('%sindex on %s', CASE WHEN i.is_unique THEN 'unique ' END, array_to_string(i.paths, ', ')), 'present'::text, 'missing'::text
+  RETURN QUERY SELECT NULL::@extschema@.bson_value, format('%sindex on %s', CASE
+      WHEN i.is_unique THEN 'unique ' END, array_to_string(i.paths, ', ')), 'present'::text,
+    'missing'::text
     FROM docpatterns._polymorphic_indexes(rel, o.of, name) i WHERE i.index IS NULL;
-  RETURN QUERY SELECT v.key, v.what, v.expected, v.found FROM docpatterns._polymorphic_violations(rel, o.of, o.options OPERATOR(@extschema@.->) 'value'::text) v WHERE v.variant = o.variant AND v.part IN ('variant', 'closed');
+  RETURN QUERY SELECT v.key, v.what, v.expected, v.found
+    FROM docpatterns._polymorphic_violations(rel, o.of,
+      o.options OPERATOR(@extschema@.->) 'value'::text) v WHERE v.variant = o.variant
+    AND v.part IN ('variant', 'closed');
 END
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_variant_check(regclass, text) IS
@@ -311,16 +351,24 @@ BEGIN
   SELECT q.* INTO o FROM docpatterns._polymorphic_of(rel, name) q;
   SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, o.of) q;
   -- with unknown: error nobody could write them any more
-  IF @extschema@.bson_get_text(m.options, 'unknown') = 'error' AND @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
+  IF @extschema@.bson_get_text(m.options, 'unknown') = 'error'
+      AND @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
     -- those too that others have written since the transaction's snapshot, before the table was
     -- locked
-    keys := docpatterns._pattern_latest(format('SELECT array_agg(q.key::text) FROM (SELECT %s AS key FROM %s AS t WHERE EXISTS (SELECT FROM docpatterns._polymorphic_elements(t.%I, %L::text) AS e (place, doc) WHERE %s) LIMIT 21) AS q',
-                   m.key_value, m.base, m.doc, m.by_path, docpatterns._polymorphic_predicate('e.doc', m.field_path, o.options OPERATOR(@extschema@.->) 'value'::text)))::text[];
+    keys := docpatterns._pattern_latest(format('SELECT array_agg(q.key::text) FROM (SELECT %s AS '
+          'key FROM %s AS t WHERE EXISTS (SELECT FROM docpatterns._polymorphic_elements(t.%I, '
+          '%L::text) AS e (place, doc) WHERE %s) LIMIT 21) AS q',
+                   m.key_value, m.base, m.doc, m.by_path,
+                   docpatterns._polymorphic_predicate('e.doc', m.field_path,
+                     o.options OPERATOR(@extschema@.->) 'value'::text)))::text[];
     IF keys IS NOT NULL THEN
       RAISE EXCEPTION 'table % has documents of variant "%"', m.base, o.variant
         USING ERRCODE = 'check_violation',
-              DETAIL = 'Their keys: ' || array_to_string(keys[1:20], ', ') || CASE WHEN cardinality(keys) > 20 THEN ', ...' ELSE '' END || '.',
-              HINT = 'Make them documents of another variant with polymorphic_retype_all(), accept unknown ones with pattern_alter(), or leave them as they are with keep_data => true.';
+              DETAIL = 'Their keys: ' || array_to_string(keys[1:20], ', ') || CASE
+              WHEN cardinality(keys) > 20 THEN ', ...' ELSE '' END || '.',
+              HINT = 'Make them documents of another variant with polymorphic_retype_all(), accept '
+              'unknown ones with pattern_alter(), or leave them as they are with keep_data => '
+              'true.';
     END IF;
   END IF;
   PERFORM docpatterns._polymorphic_drop(rel, 'polymorphic_variant', name);
@@ -334,20 +382,26 @@ COMMENT ON FUNCTION docpatterns._polymorphic_variant_disable(regclass, text, bso
 -- Calls -------------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION polymorphic_variants(rel regclass, name text DEFAULT NULL)
-  RETURNS TABLE (variant text, value bson_value, declared boolean, closed boolean, documents bigint, view regclass, schema bson)
+  RETURNS TABLE (variant text, value bson_value, declared boolean, closed boolean, documents bigint,
+      view regclass, schema bson)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
 BEGIN
   SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, name) q;
   RETURN QUERY EXECUTE format(
-    'SELECT coalesce(d.variant, f.value::pg_catalog.text), coalesce(d.value, f.value), d.variant IS NOT NULL, coalesce(d.closed, false), coalesce(f.n, 0), '
-    '  docpatterns._polymorphic_view($1, ''polymorphic_variant'', d.name), (d.options OPERATOR(@extschema@.->) ''schema''::text)::@extschema@.bson '
+    'SELECT coalesce(d.variant, f.value::pg_catalog.text), coalesce(d.value, f.value), d.variant '
+    'IS NOT NULL, coalesce(d.closed, false), coalesce(f.n, 0), '
+    '  docpatterns._polymorphic_view($1, ''polymorphic_variant'', d.name), (d.options '
+      'OPERATOR(@extschema@.->) ''schema''::text)::@extschema@.bson '
     'FROM docpatterns._polymorphic_declared($1, $2) AS d '
-    '  FULL JOIN (SELECT %s OPERATOR(@extschema@.->) %L::text AS value, count(*) AS n FROM %s AS t%s GROUP BY 1) AS f ON f.value OPERATOR(@extschema@.=) d.value '
+    '  FULL JOIN (SELECT %s OPERATOR(@extschema@.->) %L::text AS value, count(*) AS n FROM %s AS '
+      't%s GROUP BY 1) AS f ON f.value OPERATOR(@extschema@.=) d.value '
     'ORDER BY d.variant IS NULL, coalesce(d.variant, f.value::pg_catalog.text)',
     CASE WHEN m.parent IS NULL THEN format('t.%I', m.doc) ELSE 'e.doc' END, m.field_path, m.base,
-    CASE WHEN m.parent IS NULL THEN format(' WHERE t.%I IS NOT NULL', m.doc) ELSE format(' CROSS JOIN LATERAL docpatterns._polymorphic_elements(t.%I, %L::text) AS e (place, doc)', m.doc, m.by_path) END)
+    CASE WHEN m.parent IS NULL THEN format(' WHERE t.%I IS NOT NULL', m.doc) ELSE
+      format(' CROSS JOIN LATERAL docpatterns._polymorphic_elements(t.%I, %L::text) AS e (place, '
+        'doc)', m.doc, m.by_path) END)
     USING rel, m.name;
 END
 $$;
@@ -368,7 +422,8 @@ COMMENT ON FUNCTION polymorphic_retype(regclass, "any", text, bson, regprocedure
 
 CREATE FUNCTION polymorphic_retype_all(rel regclass, variant text, new_variant text,
   filter bson DEFAULT NULL, change_update bson DEFAULT NULL,
-                                       change regprocedure DEFAULT NULL, name text DEFAULT NULL) RETURNS bigint
+                                       change regprocedure DEFAULT NULL, name text DEFAULT NULL)
+                                       RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   m pg_catalog.record;
@@ -382,31 +437,44 @@ BEGIN
     RAISE EXCEPTION 'the variants must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF change_update IS NOT NULL AND change IS NOT NULL THEN
-    RAISE EXCEPTION 'only one of change_update and change can be given' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'only one of change_update and change can be given'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF m.parent IS NOT NULL THEN
-    RAISE EXCEPTION 'sub-documents are made those of another variant one by one' USING ERRCODE = 'feature_not_supported', HINT = 'Use polymorphic_retype().';
+    RAISE EXCEPTION 'sub-documents are made those of another variant one by one'
+      USING ERRCODE = 'feature_not_supported', HINT = 'Use polymorphic_retype().';
   END IF;
-  SELECT coalesce((SELECT d.value FROM docpatterns._polymorphic_declared(rel, m.name) d WHERE d.variant OPERATOR(pg_catalog.=) polymorphic_retype_all.variant),
+  SELECT coalesce((SELECT d.value FROM docpatterns._polymorphic_declared(rel, m.name) d
+        WHERE d.variant OPERATOR(pg_catalog.=) polymorphic_retype_all.variant),
                   @extschema@.to_bson(variant)) INTO old_value;
-  SELECT d.value INTO new_value FROM docpatterns._polymorphic_declared(rel, m.name) d WHERE d.variant OPERATOR(pg_catalog.=) new_variant;
+  SELECT d.value INTO new_value FROM docpatterns._polymorphic_declared(rel, m.name) d
+    WHERE d.variant OPERATOR(pg_catalog.=) new_variant;
   IF new_value IS NULL THEN
-    RAISE EXCEPTION 'table % has no variant "%"', m.base, new_variant USING ERRCODE = 'undefined_object', HINT = 'polymorphic_variant() declares one.';
+    RAISE EXCEPTION 'table % has no variant "%"', m.base, new_variant
+      USING ERRCODE = 'undefined_object', HINT = 'polymorphic_variant() declares one.';
   END IF;
   changed := pg_catalog.format('t.%I', m.doc);
   IF change_update IS NOT NULL THEN
     changed := pg_catalog.format('@extschema@.bson_update(%s, $3)', changed);
   ELSIF change IS NOT NULL THEN
     SELECT pg_catalog.format('%I.%I(%s)', n.nspname, p.proname, changed) INTO changed
-      FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
-      WHERE p.oid OPERATOR(pg_catalog.=) change AND p.prorettype OPERATOR(pg_catalog.=) '@extschema@.bson'::pg_catalog.regtype
-        AND p.pronargs OPERATOR(pg_catalog.=) 1 AND (p.proargtypes::pg_catalog.oid[])[0] OPERATOR(pg_catalog.=) '@extschema@.bson'::pg_catalog.regtype AND NOT p.proretset;
+      FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=)
+        p.pronamespace
+      WHERE p.oid OPERATOR(pg_catalog.=) change
+        AND p.prorettype OPERATOR(pg_catalog.=) '@extschema@.bson'::pg_catalog.regtype
+        AND p.pronargs OPERATOR(pg_catalog.=) 1
+          AND (p.proargtypes::pg_catalog.oid[])[0] OPERATOR(pg_catalog.=)
+          '@extschema@.bson'::pg_catalog.regtype AND NOT p.proretset;
     IF NOT FOUND THEN
-      RAISE EXCEPTION 'function % does not make a bson of a bson', change USING ERRCODE = 'datatype_mismatch';
+      RAISE EXCEPTION 'function % does not make a bson of a bson', change
+        USING ERRCODE = 'datatype_mismatch';
     END IF;
   END IF;
-  EXECUTE pg_catalog.format('UPDATE %s AS t SET %I = @extschema@.bson_set(%s, %L, $1) WHERE %s AND ($2 IS NULL OR t.%I OPERATOR(@extschema@.@@) $2)',
-    m.base, m.doc, changed, m.by_path, docpatterns._polymorphic_predicate(pg_catalog.format('t.%I', m.doc), m.field_path, old_value), m.doc)
+  EXECUTE pg_catalog.format('UPDATE %s AS t SET %I = @extschema@.bson_set(%s, %L, $1) WHERE %s AND '
+      '($2 IS NULL OR t.%I OPERATOR(@extschema@.@@) $2)',
+    m.base, m.doc, changed, m.by_path,
+    docpatterns._polymorphic_predicate(pg_catalog.format('t.%I', m.doc), m.field_path, old_value),
+    m.doc)
     USING new_value, filter, change_update;
   GET DIAGNOSTICS done = ROW_COUNT;
   RETURN done;
@@ -426,7 +494,9 @@ CREATE FUNCTION docpatterns._polymorphic_infer_finalfn(internal) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_polymorphic_infer_finalfn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._polymorphic_infer_finalfn(internal) IS
   'the schemas that hold for the documents';
-CREATE AGGREGATE docpatterns._polymorphic_infer_agg(doc bson, by text, enum_max int) (SFUNC = docpatterns._polymorphic_infer_transfn, STYPE = internal, FINALFUNC = docpatterns._polymorphic_infer_finalfn, FINALFUNC_MODIFY = READ_WRITE);
+CREATE AGGREGATE docpatterns._polymorphic_infer_agg(doc bson, by text, enum_max int)
+  (SFUNC = docpatterns._polymorphic_infer_transfn, STYPE = internal,
+    FINALFUNC = docpatterns._polymorphic_infer_finalfn, FINALFUNC_MODIFY = READ_WRITE);
 COMMENT ON AGGREGATE docpatterns._polymorphic_infer_agg(bson, text, int) IS
   'schemas of the kinds of documents (told by the field by), and of all of them: {common, '
   'variants: [{value, documents, schema}, ...]}';
@@ -454,32 +524,58 @@ BEGIN
     declared := m.name;
     t.doc := m.doc;
   END IF;
-  EXECUTE format('SELECT docpatterns._polymorphic_infer_agg(q.doc, $1, $2) FROM (SELECT t.%I AS doc FROM %s AS t%s) AS q', t.doc, t.base, CASE WHEN sample IS NOT NULL THEN ' LIMIT $3' ELSE '' END)
+  EXECUTE format('SELECT docpatterns._polymorphic_infer_agg(q.doc, $1, $2) FROM (SELECT t.%I AS '
+      'doc FROM %s AS t%s) AS q', t.doc, t.base, CASE WHEN sample IS NOT NULL THEN ' LIMIT $3'
+      ELSE '' END)
     INTO found USING by_path, enum_max, sample;
   IF declared IS NULL OR @extschema@.bson_exists(found, 'common') THEN
     schema := (found OPERATOR(@extschema@.->) 'common'::text)::@extschema@.bson;
-    documents := CASE WHEN schema IS NOT NULL THEN (found OPERATOR(@extschema@.->) 'documents'::text)::bigint ELSE 0 END;
+    documents := CASE WHEN schema IS NOT NULL THEN
+      (found OPERATOR(@extschema@.->) 'documents'::text)::bigint ELSE 0 END;
     -- what is of no kind has to be accepted
-    command := CASE WHEN declared IS NULL THEN format('SELECT polymorphic_enable(%L, by => %L%s%s)', t.base, by_path,
-                                                      CASE WHEN EXISTS (SELECT FROM @extschema@.bson_elements(found OPERATOR(@extschema@.->) 'variants'::text) e WHERE coalesce(@extschema@.bson_typeof(e OPERATOR(@extschema@.->) 'value'::text), 'null') = 'null')
-                                                           THEN ', unknown => ''accept''' ELSE '' END,
-                                                      CASE WHEN schema IS NULL THEN '' ELSE format(', common => %L', schema) END)
-                    ELSE format('SELECT pattern_alter(%L, %L, %L)', t.base, declared, @extschema@.bson_build('common', schema)) END;
+    command := CASE WHEN declared IS NULL THEN
+      format('SELECT polymorphic_enable(%L, by => %L%s%s)', t.base, by_path,
+                                                      CASE
+                                                        WHEN EXISTS (SELECT
+                                                          FROM @extschema@.bson_elements(found
+                                                            OPERATOR(@extschema@.->)
+                                                            'variants'::text) e
+                                                          WHERE coalesce(@extschema@.bson_typeof(e
+                                                              OPERATOR(@extschema@.->)
+                                                              'value'::text), 'null') = 'null')
+                                                           THEN ', unknown => ''accept''' ELSE ''
+                                                             END,
+                                                      CASE WHEN schema IS NULL THEN '' ELSE
+                                                        format(', common => %L', schema) END)
+                    ELSE format('SELECT pattern_alter(%L, %L, %L)', t.base, declared,
+                        @extschema@.bson_build('common', schema)) END;
     RETURN NEXT;
   END IF;
-  FOR v IN SELECT (e OPERATOR(@extschema@.->) 'value'::text) AS kind, (e OPERATOR(@extschema@.->) 'documents'::text)::bigint AS n, (e OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson AS proposal,
-                  (SELECT d.name FROM docpatterns._polymorphic_declared(rel, declared) d WHERE d.value OPERATOR(@extschema@.=) (e OPERATOR(@extschema@.->) 'value'::text)) AS variant_name,
-                  (SELECT d.variant FROM docpatterns._polymorphic_declared(rel, declared) d WHERE d.value OPERATOR(@extschema@.=) (e OPERATOR(@extschema@.->) 'value'::text)) AS variant_known
-           FROM @extschema@.bson_elements(found OPERATOR(@extschema@.->) 'variants'::text) e ORDER BY 1 NULLS LAST LOOP
+  FOR v IN SELECT (e OPERATOR(@extschema@.->) 'value'::text) AS kind,
+    (e OPERATOR(@extschema@.->) 'documents'::text)::bigint AS n,
+    (e OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson AS proposal,
+                  (SELECT d.name FROM docpatterns._polymorphic_declared(rel, declared) d
+                    WHERE d.value OPERATOR(@extschema@.=)
+                    (e OPERATOR(@extschema@.->) 'value'::text)) AS variant_name,
+                  (SELECT d.variant FROM docpatterns._polymorphic_declared(rel, declared) d
+                    WHERE d.value OPERATOR(@extschema@.=)
+                    (e OPERATOR(@extschema@.->) 'value'::text)) AS variant_known
+           FROM @extschema@.bson_elements(found OPERATOR(@extschema@.->) 'variants'::text) e
+             ORDER BY 1 NULLS LAST LOOP
     variant := coalesce(v.variant_known, v.kind::pg_catalog.text);
     value := v.kind;
     documents := v.n;
     schema := v.proposal;
     command := CASE WHEN v.kind IS NULL OR @extschema@.bson_typeof(v.kind) = 'null' THEN NULL
-                    WHEN v.variant_name IS NOT NULL THEN format('SELECT pattern_alter(%L, %L, %L)', t.base, v.variant_name, @extschema@.bson_build('schema', v.proposal))
-                    ELSE format('SELECT polymorphic_variant(%L, %L, schema => %L%s)', t.base, variant, schema,
-                                CASE WHEN @extschema@.bson_typeof(v.kind) <> 'string' THEN format(', value => %L', v.kind) ELSE '' END
-                                || CASE WHEN declared IS NOT NULL THEN format(', of => %L', declared) ELSE '' END) END;
+                    WHEN v.variant_name IS NOT NULL THEN
+                      format('SELECT pattern_alter(%L, %L, %L)', t.base, v.variant_name,
+                        @extschema@.bson_build('schema', v.proposal))
+                    ELSE format('SELECT polymorphic_variant(%L, %L, schema => %L%s)', t.base,
+                        variant, schema,
+                                CASE WHEN @extschema@.bson_typeof(v.kind) <> 'string' THEN
+                                  format(', value => %L', v.kind) ELSE '' END
+                                || CASE WHEN declared IS NOT NULL THEN format(', of => %L',
+                                      declared) ELSE '' END) END;
     RETURN NEXT;
   END LOOP;
 END

@@ -18,7 +18,8 @@ COMMENT ON FUNCTION docpatterns._preallocated_wrong(bson, bson) IS
 
 CREATE FUNCTION docpatterns._preallocated_has_slot(options bson, doc bson, slot text)
   RETURNS boolean
-  AS 'MODULE_PATHNAME', 'dp_preallocated_has_slot' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+  AS 'MODULE_PATHNAME', 'dp_preallocated_has_slot' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    COST 100;
 COMMENT ON FUNCTION docpatterns._preallocated_has_slot(bson, bson, text) IS
   'whether a document has a slot of that name';
 
@@ -40,7 +41,8 @@ COMMENT ON FUNCTION preallocated_grid(int[], text[], "any") IS
 CREATE FUNCTION preallocated_calendar(weekdays_only boolean DEFAULT false,
   month_field text DEFAULT 'month', year_field text DEFAULT 'year') RETURNS bson
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._preallocated_shape(@extschema@.bson_build('kind', 'calendar'::text, 'weekdays_only', coalesce($1, false), 'month_field', $2, 'year_field', $3))
+  SELECT docpatterns._preallocated_shape(@extschema@.bson_build('kind', 'calendar'::text,
+        'weekdays_only', coalesce($1, false), 'month_field', $2, 'year_field', $3))
 $$;
 COMMENT ON FUNCTION preallocated_calendar(boolean, text, text) IS
   'A shape: a cell for each day of the document''s month (with weekdays_only from Monday to '
@@ -62,7 +64,8 @@ COMMENT ON FUNCTION preallocated_clock(text[], "any") IS
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION preallocated_enable(
-  rel regclass, field text, shape bson, store text DEFAULT 'document', available_field text DEFAULT NULL,
+  rel regclass, field text, shape bson, store text DEFAULT 'document',
+  available_field text DEFAULT NULL,
   name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -102,8 +105,10 @@ COMMENT ON FUNCTION preallocated_enable(regclass, text, bson, text, text, text, 
 -- Fields that a declaration keeps.
 CREATE FUNCTION docpatterns._preallocated_kept_paths(options bson) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@.bson_get_text($1, o) FROM unnest(ARRAY['field', 'available_field']) AS o WHERE @extschema@.bson_exists($1, o)
-  UNION ALL SELECT docpatterns._preallocated_until_path($1) WHERE @extschema@.bson_get_text($1, 'store') = 'document'
+  SELECT @extschema@.bson_get_text($1, o) FROM unnest(ARRAY['field', 'available_field']) AS o
+    WHERE @extschema@.bson_exists($1, o)
+  UNION ALL SELECT docpatterns._preallocated_until_path($1)
+    WHERE @extschema@.bson_get_text($1, 'store') = 'document'
 $$;
 COMMENT ON FUNCTION docpatterns._preallocated_kept_paths(bson) IS
   'paths of the fields that a declaration of the preallocated pattern keeps';
@@ -120,20 +125,28 @@ DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   t record;
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.preallocated_trigger(%L)',
-                 docpatterns._pattern_own_trigger(rel, 42, 'preallocated', name, NULL, 23), rel, options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE '
+      'FUNCTION docpatterns.preallocated_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 42, 'preallocated', name, NULL, 23), rel,
+                 options::text);
   IF NOT @extschema@.bson_exists(options, 'pair') THEN
     PERFORM docpatterns._pattern_anchor(rel, name);
     RETURN;
   END IF;
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.preallocated_trigger(%L, %L)',
-                 docpatterns._pattern_own_trigger(rel, 42, 'preallocated', name, 'row', 13), rel, 'of', name);
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR DELETE ON %s FOR EACH ROW EXECUTE '
+      'FUNCTION docpatterns.preallocated_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 42, 'preallocated', name, 'row', 13), rel,
+                 'of', name);
   -- an update that leaves the key alone costs no call and no entry in the queue of triggers
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE FUNCTION docpatterns.preallocated_trigger(%L, %L)',
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) '
+      'EXECUTE FUNCTION docpatterns.preallocated_trigger(%L, %L)',
                  docpatterns._pattern_own_trigger(rel, 42, 'preallocated', name, 'key', 17), rel,
-                 (SELECT string_agg(format('OLD.%1$I %2$s NEW.%1$I', k, o), ' AND ') FROM unnest(t.keys, t.key_ops) AS u (k, o)), 'of', name);
-  PERFORM docpatterns._pattern_statement_trigger(rel, 42, 'preallocated', name, 'statement', 56, 'AFTER UPDATE OR DELETE OR TRUNCATE');
+                 (SELECT string_agg(format('OLD.%1$I %2$s NEW.%1$I', k, o), ' AND ')
+                   FROM unnest(t.keys, t.key_ops) AS u (k, o)), 'of', name);
+  PERFORM docpatterns._pattern_statement_trigger(rel, 42, 'preallocated', name, 'statement', 56,
+      'AFTER UPDATE OR DELETE OR TRUNCATE');
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
@@ -144,8 +157,11 @@ COMMENT ON FUNCTION docpatterns._preallocated_create_triggers(regclass, bson) IS
 CREATE FUNCTION docpatterns._preallocated_create_claims(rel regclass, doc_column text, name text,
   pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_create_side($1, $2, 'preallocated', $3, $4, format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, $3, 'claims')),
-           'slot text COLLATE "C" NOT NULL, holder @extschema@.bson_value NOT NULL, until timestamptz', 'slot', 'WITH (fillfactor = 80)',
+  SELECT docpatterns._pattern_create_side($1, $2, 'preallocated', $3, $4,
+      format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name,
+          $3, 'claims')),
+           'slot text COLLATE "C" NOT NULL, holder @extschema@.bson_value NOT NULL, until '
+           'timestamptz', 'slot', 'WITH (fillfactor = 80)',
            format('who holds which slot of "%s" of %s, and until when', $3, t.base))
   FROM docpatterns._pattern_table($1, $2) t
 $$;
@@ -169,22 +185,27 @@ BEGIN
   END;
   RETURN QUERY EXECUTE format($q$
     SELECT x.key, 'slots'::text, 'as declared'::text, x.wrong
-    FROM (SELECT %1$s AS key, docpatterns._preallocated_wrong($1, %2$s) AS wrong FROM %3$s AS b) AS x WHERE x.wrong IS NOT NULL
+    FROM (SELECT %1$s AS key, docpatterns._preallocated_wrong($1, %2$s) AS wrong
+        FROM %3$s AS b) AS x WHERE x.wrong IS NOT NULL
     $q$, p.key_value, p.doc, p.base) USING p.options;
   IF NOT @extschema@.bson_exists(p.options, 'pair') THEN
     RETURN;
   END IF;
   IF p.side IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of claims'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of claims'::text, 'present'::text,
+      'missing'::text;
     RETURN;
   END IF;
   RETURN QUERY EXECUTE format($q$
     SELECT %1$s, 'document of a claim'::text, 'present'::text, 'missing'::text FROM %2$s AS s
-    WHERE NOT EXISTS (SELECT FROM %3$s AS b WHERE %4$s) AND (s.until IS NULL OR s.until > clock_timestamp())
+    WHERE NOT EXISTS (SELECT FROM %3$s AS b WHERE %4$s)
+      AND (s.until IS NULL OR s.until > clock_timestamp())
     $q$, p.side_key_value, p.side, p.base, p.matches);
   RETURN QUERY EXECUTE format($q$
-    SELECT %1$s, 'slot of a claim'::text, 'a slot of the document'::text, s.slot FROM %2$s AS s JOIN %3$s AS b ON %4$s
-    WHERE (s.until IS NULL OR s.until > clock_timestamp()) AND docpatterns._preallocated_has_slot($1, %5$s, s.slot) IS NOT TRUE
+    SELECT %1$s, 'slot of a claim'::text, 'a slot of the document'::text, s.slot FROM %2$s AS s
+      JOIN %3$s AS b ON %4$s
+    WHERE (s.until IS NULL OR s.until > clock_timestamp())
+      AND docpatterns._preallocated_has_slot($1, %5$s, s.slot) IS NOT TRUE
     $q$, p.side_key_value, p.side, p.base, p.matches, p.doc) USING p.options;
 END
 $$;
@@ -198,7 +219,8 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'preallocated', name) q;
-  RETURN format('SELECT %s AS key FROM %s AS b WHERE docpatterns._preallocated_wrong(%L, %s) IS NOT NULL', p.key_row, p.base, p.options::text, p.doc);
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE docpatterns._preallocated_wrong(%L, %s) IS '
+      'NOT NULL', p.key_row, p.base, p.options::text, p.doc);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._preallocated_pending(regclass, text) IS
@@ -215,7 +237,8 @@ BEGIN
   END IF;
   IF @extschema@.bson_exists(p.options, 'pair') THEN
     IF p.side IS NULL THEN
-      PERFORM docpatterns._preallocated_create_claims(rel, p.doc_name, name, @extschema@.bson_get_text(p.options, 'pair'));
+      PERFORM docpatterns._preallocated_create_claims(rel, p.doc_name, name,
+          @extschema@.bson_get_text(p.options, 'pair'));
     ELSE
       PERFORM docpatterns._preallocated_drop_orphans(rel, name);
     END IF;
@@ -239,15 +262,20 @@ DECLARE
   shape @extschema@.bson;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'preallocated', name) q;
-  shape := docpatterns._preallocated_shape((options OPERATOR(@extschema@.->) 'shape'::text)::@extschema@.bson);
+  shape := docpatterns._preallocated_shape((options OPERATOR(@extschema@.->)
+        'shape'::text)::@extschema@.bson);
   IF EXISTS (SELECT FROM unnest('{kind,fill,units,month_field,year_field}'::text[]) part
-             WHERE @extschema@.bson_get_text(shape, part) IS DISTINCT FROM @extschema@.bson_get_text(p.options, 'shape.' || part)) THEN
-    RAISE EXCEPTION 'the shape can become a larger or smaller one of its kind only' USING ERRCODE = 'invalid_parameter_value';
+             WHERE @extschema@.bson_get_text(shape,
+                   part) IS DISTINCT FROM @extschema@.bson_get_text(p.options,
+                   'shape.' || part)) THEN
+    RAISE EXCEPTION 'the shape can become a larger or smaller one of its kind only'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   PERFORM docpatterns._preallocated_create_triggers(rel, options);
   IF docpatterns._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', p.base
-      USING HINT = format('CALL pattern_build(%L, %L) gives them the slots of a larger shape.', p.base, name);
+      USING HINT = format('CALL pattern_build(%L, %L) gives them the slots of a larger shape.',
+          p.base, name);
   END IF;
 END
 $$;

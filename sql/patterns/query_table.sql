@@ -55,10 +55,13 @@ COMMENT ON FUNCTION query_table_read(regclass, "any") IS
 
 -- The wrapper finds types by the caller's search_path; the work is done under a fixed one.
 CREATE FUNCTION query_table_create(
-  rel text, source regclass, partition text[], clustering bson DEFAULT '{}', fields bson DEFAULT '{}', types bson DEFAULT '{}',
-  limit_per_partition int DEFAULT NULL, is_unique boolean DEFAULT false, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS regclass
+  rel text, source regclass, partition text[], clustering bson DEFAULT '{}',
+  fields bson DEFAULT '{}', types bson DEFAULT '{}',
+  limit_per_partition int DEFAULT NULL, is_unique boolean DEFAULT false, name text DEFAULT NULL,
+    doc_column text DEFAULT NULL) RETURNS regclass
 LANGUAGE sql VOLATILE AS $$
-  SELECT docpatterns._query_table_create(rel, source, partition, clustering, fields, docpatterns._query_table_types(types), limit_per_partition, is_unique, name, doc_column)
+  SELECT docpatterns._query_table_create(rel, source, partition, clustering, fields,
+      docpatterns._query_table_types(types), limit_per_partition, is_unique, name, doc_column)
 $$;
 COMMENT ON FUNCTION query_table_create(text, regclass, text[], bson, bson, bson, int, boolean, text,
   text) IS
@@ -71,8 +74,11 @@ COMMENT ON FUNCTION query_table_create(text, regclass, text[], bson, bson, bson,
 CREATE FUNCTION docpatterns._query_table_verify(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF @extschema@.bson_exists(options, 'limit_per_partition') AND @extschema@.bson_get_text(options, 'is_unique') = 'true' THEN
-    RAISE EXCEPTION 'a query table with limit_per_partition cannot be unique' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'It shows the first rows only, and would compare no others.';
+  IF @extschema@.bson_exists(options, 'limit_per_partition')
+      AND @extschema@.bson_get_text(options, 'is_unique') = 'true' THEN
+    RAISE EXCEPTION 'a query table with limit_per_partition cannot be unique'
+      USING ERRCODE = 'invalid_parameter_value',
+      DETAIL = 'It shows the first rows only, and would compare no others.';
   END IF;
 END
 $$;
@@ -97,9 +103,11 @@ DECLARE
   directions text[];
 BEGIN
   PERFORM docpatterns._pattern_require_owner(source);
-  SELECT p.* INTO s FROM docpatterns._pattern_table(source, docpatterns._derive_source(source, source, doc_column)) p;
+  SELECT p.* INTO s FROM docpatterns._pattern_table(source,
+      docpatterns._derive_source(source, source, doc_column)) p;
   IF EXISTS (SELECT FROM pg_class q WHERE q.oid = source AND q.relkind = 'f') THEN
-    RAISE EXCEPTION '% is a relation of measurements', source USING ERRCODE = 'wrong_object_type', DETAIL = 'Its rows have no key by which a query table could know them.';
+    RAISE EXCEPTION '% is a relation of measurements', source USING ERRCODE = 'wrong_object_type',
+      DETAIL = 'Its rows have no key by which a query table could know them.';
   END IF;
 
   parts := parse_ident(rel);
@@ -114,54 +122,79 @@ BEGIN
   name := @extschema@.bson_get_text(options, 'name');
 
   -- names of columns
-  IF EXISTS (SELECT FROM @extschema@.bson_each(clustering) e WHERE @extschema@.bson_typeof(e.value) <> 'int' OR e.value::int NOT IN (1, -1)) THEN
-    RAISE EXCEPTION 'clustering must be a document like {"date": -1}' USING ERRCODE = 'invalid_parameter_value';
+  IF EXISTS (SELECT FROM @extschema@.bson_each(clustering) e
+        WHERE @extschema@.bson_typeof(e.value) <> 'int' OR e.value::int NOT IN (1, -1)) THEN
+    RAISE EXCEPTION 'clustering must be a document like {"date": -1}'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  place := partition || ARRAY(SELECT k FROM @extschema@.bson_keys(clustering) WITH ORDINALITY AS u (k, n) ORDER BY n);
+  place := partition || ARRAY(SELECT k FROM @extschema@.bson_keys(clustering)
+      WITH ORDINALITY AS u (k, n) ORDER BY n);
   IF (SELECT count(DISTINCT p) FROM unnest(place) p) <> cardinality(place) THEN
-    RAISE EXCEPTION 'partition and clustering must be different fields' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'partition and clustering must be different fields'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  columns := place || ARRAY(SELECT k FROM @extschema@.bson_keys(fields) WITH ORDINALITY AS u (k, n) WHERE k <> ALL (place) ORDER BY n);
+  columns := place || ARRAY(SELECT k FROM @extschema@.bson_keys(fields) WITH ORDINALITY AS u (k, n)
+      WHERE k <> ALL (place) ORDER BY n);
   IF (SELECT count(DISTINCT k) FROM unnest(columns) k) <> cardinality(columns) THEN
     RAISE EXCEPTION 'a field is named twice' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF EXISTS (SELECT FROM unnest(columns) k WHERE k = '' OR octet_length(k) > 63) THEN
-    RAISE EXCEPTION 'a field cannot be the name of a column' USING ERRCODE = 'invalid_parameter_value', DETAIL = 'Names of columns have 1 to 63 bytes.',
+    RAISE EXCEPTION 'a field cannot be the name of a column'
+      USING ERRCODE = 'invalid_parameter_value', DETAIL = 'Names of columns have 1 to 63 bytes.',
       HINT = 'Give the field a name: {"short": "$a.long.path"}.';
   END IF;
   IF EXISTS (SELECT FROM @extschema@.bson_keys(types) k WHERE k <> ALL (columns)) THEN
-    RAISE EXCEPTION 'types names a column that the table does not have: "%"', (SELECT k FROM @extschema@.bson_keys(types) k WHERE k <> ALL (columns) LIMIT 1)
+    RAISE EXCEPTION 'types names a column that the table does not have: "%"',
+      (SELECT k FROM @extschema@.bson_keys(types) k WHERE k <> ALL (columns) LIMIT 1)
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   -- the table: its primary key is where a row stands
-  SELECT array_agg(CASE WHEN cardinality(s.keys) = 1 THEN 'source_key' ELSE 'source_key' || n END ORDER BY n) INTO key_columns FROM generate_subscripts(s.keys, 1) n;
+  SELECT array_agg(CASE WHEN cardinality(s.keys) = 1 THEN 'source_key' ELSE 'source_key' || n END
+      ORDER BY n) INTO key_columns FROM generate_subscripts(s.keys, 1) n;
   made := format('%I.%I', schema_name, parts[cardinality(parts)]);
   EXECUTE format('CREATE %sTABLE %s (%s, %s, PRIMARY KEY (%s))',
-    (SELECT CASE q.relpersistence WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END FROM pg_class q WHERE q.oid = source),
+    (SELECT CASE q.relpersistence WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END
+      FROM pg_class q WHERE q.oid = source),
     made,
-    (SELECT string_agg(format('%I %s', k, coalesce(@extschema@.bson_get_text(types, format('"%s"', replace(k, '"', '""'))), '@extschema@.bson_value')), ', ' ORDER BY n) FROM unnest(columns) WITH ORDINALITY AS u (k, n)),
-    (SELECT string_agg(format('%I %s NOT NULL', key_columns[n], s.key_types[n]), ', ' ORDER BY n) FROM generate_subscripts(key_columns, 1) n),
-    (SELECT string_agg(quote_ident(k), ', ' ORDER BY n) FROM unnest(place || CASE WHEN is_unique THEN '{}' ELSE key_columns END) WITH ORDINALITY AS u (k, n)));
+    (SELECT string_agg(format('%I %s', k,
+          coalesce(@extschema@.bson_get_text(types, format('"%s"', replace(k, '"', '""'))),
+          '@extschema@.bson_value')), ', ' ORDER BY n) FROM unnest(columns)
+      WITH ORDINALITY AS u (k, n)),
+    (SELECT string_agg(format('%I %s NOT NULL', key_columns[n], s.key_types[n]), ', ' ORDER BY n)
+      FROM generate_subscripts(key_columns, 1) n),
+    (SELECT string_agg(quote_ident(k), ', ' ORDER BY n)
+      FROM unnest(place || CASE WHEN is_unique THEN '{}' ELSE key_columns END)
+      WITH ORDINALITY AS u (k, n)));
   result := made::regclass;
-  EXECUTE format('COMMENT ON TABLE %s IS %L', result, format('projection of %s; kept by the query table pattern "%s"', source, name));
-  SELECT array_agg(format('%I%s', e.key, CASE WHEN e.value::int < 0 THEN ' DESC' ELSE '' END) ORDER BY e.n) INTO directions
-    FROM (SELECT b.key, b.value, row_number() OVER () AS n FROM @extschema@.bson_each(clustering) b) e;
+  EXECUTE format('COMMENT ON TABLE %s IS %L', result,
+      format('projection of %s; kept by the query table pattern "%s"', source, name));
+  SELECT array_agg(format('%I%s', e.key, CASE WHEN e.value::int < 0 THEN ' DESC' ELSE '' END)
+      ORDER BY e.n) INTO directions
+    FROM (SELECT b.key, b.value, row_number() OVER () AS n FROM @extschema@.bson_each(clustering) b)
+      e;
   IF (SELECT count(DISTINCT e.value::int) FROM @extschema@.bson_each(clustering) e) > 1 THEN
     -- the primary key, read forwards or backwards, has one direction only
-    EXECUTE format('CREATE INDEX ON %s (%s, %s%s)', result, (SELECT string_agg(quote_ident(k), ', ' ORDER BY n) FROM unnest(partition) WITH ORDINALITY AS u (k, n)), array_to_string(directions, ', '),
-      (SELECT string_agg(format(', %I%s', k, CASE WHEN directions[cardinality(directions)] LIKE '% DESC' THEN ' DESC' ELSE '' END), '' ORDER BY n) FROM unnest(key_columns) WITH ORDINALITY AS u (k, n)));
+    EXECUTE format('CREATE INDEX ON %s (%s, %s%s)', result,
+        (SELECT string_agg(quote_ident(k), ', ' ORDER BY n) FROM unnest(partition)
+          WITH ORDINALITY AS u (k, n)), array_to_string(directions, ', '),
+      (SELECT string_agg(format(', %I%s', k, CASE
+            WHEN directions[cardinality(directions)] LIKE '% DESC' THEN ' DESC' ELSE '' END), ''
+          ORDER BY n) FROM unnest(key_columns) WITH ORDINALITY AS u (k, n)));
   END IF;
   PERFORM docpatterns._pattern_keep_table(result, source, 'query_table', name, pair);
   -- the main trigger carries the declaration
-  EXECUTE format('CREATE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.query_table_trigger(%L)',
-                 docpatterns._pattern_trigger_name(source, 'zz_docpatterns_80_query_table', name, NULL), source, options::text);
+  EXECUTE format('CREATE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
+      'docpatterns.query_table_trigger(%L)',
+                 docpatterns._pattern_trigger_name(source, 'zz_docpatterns_80_query_table', name,
+                   NULL), source, options::text);
   PERFORM docpatterns._derive_main_triggers(source, 'query_table', name);
   PERFORM docpatterns._pattern_anchor(source, name);
   PERFORM docpatterns._query_table_verify(source, name);
   PERFORM docpatterns._query_table_create_index(source, name);
   IF docpatterns._pattern_nonempty(source) THEN
     RAISE NOTICE 'table % has rows already', source
-      USING HINT = format('CALL pattern_build(%L, %L) puts them into the query table; new writes are kept in line from now on.', source::text, name);
+      USING HINT = format('CALL pattern_build(%L, %L) puts them into the query table; new writes '
+          'are kept in line from now on.', source::text, name);
   END IF;
   RETURN result;
 END
@@ -179,8 +212,11 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._query_table_parts(rel, name) q;
   IF p.per_partition IS NOT NULL THEN
     PERFORM docpatterns._derive_create_index(rel, 'query_table', name,
-      ARRAY(SELECT format('(%s)%s', x, d) FROM unnest(p.place_bare, p.place_directions) WITH ORDINALITY AS u (x, d, n) ORDER BY n)
-      || ARRAY(SELECT format('%I%s', k, CASE WHEN p.place_directions[cardinality(p.place_directions)] = ' DESC' THEN ' DESC' ELSE '' END) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n) ORDER BY n));
+      ARRAY(SELECT format('(%s)%s', x, d) FROM unnest(p.place_bare, p.place_directions)
+        WITH ORDINALITY AS u (x, d, n) ORDER BY n)
+      || ARRAY(SELECT format('%I%s', k, CASE
+            WHEN p.place_directions[cardinality(p.place_directions)] = ' DESC' THEN ' DESC' ELSE ''
+            END) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n) ORDER BY n));
   END IF;
 END
 $$;
@@ -192,8 +228,12 @@ COMMENT ON FUNCTION docpatterns._query_table_create_index(regclass, text) IS
 -- Names and options of a declaration, and pieces of SQL: there "s" is a row of the source, "t" one
 -- of the query table.
 CREATE FUNCTION docpatterns._query_table_parts(rel regclass, name text,
-                                   OUT base text, OUT options bson, OUT doc text, OUT keys text[], OUT key_row text, OUT result regclass, OUT result_keys text[], OUT result_fields text[],
-                                   OUT key_match text, OUT per_partition int, OUT place_bare text[], OUT place_directions text[], OUT partitions text, OUT clusterings text)
+                                   OUT base text, OUT options bson, OUT doc text, OUT keys text[],
+                                   OUT key_row text, OUT result regclass, OUT result_keys text[],
+                                   OUT result_fields text[],
+                                   OUT key_match text, OUT per_partition int, OUT place_bare text[],
+                                   OUT place_directions text[], OUT partitions text,
+                                   OUT clusterings text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
@@ -203,7 +243,8 @@ DECLARE
 BEGIN
   SELECT q.* INTO t FROM docpatterns._pattern_parts(rel, 'query_table', name) q;
   base := t.base; options := t.options; doc := t.doc_name; keys := t.keys; result := t.side;
-  key_row := (SELECT format('ROW(%s)', string_agg(format('s.%I', k), ', ' ORDER BY n)) FROM unnest(keys) WITH ORDINALITY AS u (k, n));
+  key_row := (SELECT format('ROW(%s)', string_agg(format('s.%I', k), ', ' ORDER BY n))
+      FROM unnest(keys) WITH ORDINALITY AS u (k, n));
   per_partition := (options OPERATOR(@extschema@.->) 'limit_per_partition'::text)::int;
   IF result IS NULL THEN
     RETURN;
@@ -211,18 +252,28 @@ BEGIN
   all_columns := docpatterns._query_table_columns(rel, name);
   result_fields := all_columns[:cardinality(all_columns) - cardinality(keys)];
   result_keys := all_columns[cardinality(result_fields) + 1:];
-  key_match := (SELECT string_agg(format('t.%I %s s.%I', result_keys[n], t.key_ops[n], keys[n]), ' AND ' ORDER BY n) FROM generate_subscripts(keys, 1) n);
+  key_match := (SELECT string_agg(format('t.%I %s s.%I', result_keys[n], t.key_ops[n], keys[n]),
+        ' AND ' ORDER BY n) FROM generate_subscripts(keys, 1) n);
   SELECT array_agg(CASE WHEN y.path IS NULL THEN NULL
-                        ELSE format('(%I OPERATOR(@extschema@.->) %L::text)%s', doc, y.path, '::' || @extschema@.bson_get_text(options OPERATOR(@extschema@.->) 'types'::text, format('"%s"', replace(y.c, '"', '""')))) END ORDER BY y.n),
+                        ELSE format('(%I OPERATOR(@extschema@.->) %L::text)%s', doc, y.path,
+                            '::' || @extschema@.bson_get_text(options OPERATOR(@extschema@.->)
+                              'types'::text, format('"%s"', replace(y.c, '"', '""')))) END
+                          ORDER BY y.n),
          array_agg(CASE WHEN y.direction < 0 THEN ' DESC' ELSE '' END ORDER BY y.n)
     INTO place_bare, place_directions
-    FROM (SELECT x.c, x.direction, row_number() OVER () AS n, docpatterns._query_table_path(rel, name, x.c) AS path
-          FROM (SELECT e::text AS c, 1 AS direction FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'partition'::text) e
-                UNION ALL SELECT e.key, e.value::int FROM @extschema@.bson_each((options OPERATOR(@extschema@.->) 'clustering'::text)::@extschema@.bson) e) x) y;
+    FROM (SELECT x.c, x.direction, row_number() OVER () AS n,
+        docpatterns._query_table_path(rel, name, x.c) AS path
+          FROM (SELECT e::text AS c, 1 AS direction
+              FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'partition'::text) e
+                UNION ALL SELECT e.key, e.value::int
+                      FROM @extschema@.bson_each((options OPERATOR(@extschema@.->)
+                        'clustering'::text)::@extschema@.bson) e) x) y;
   npartition := @extschema@.bson_array_length(options OPERATOR(@extschema@.->) 'partition'::text);
   partitions := array_to_string(place_bare[:npartition], ', ');
-  clusterings := array_to_string(ARRAY(SELECT place_bare[n] || place_directions[n] FROM generate_series(npartition + 1, cardinality(place_bare)) n)
-    || ARRAY(SELECT quote_ident(k) || place_directions[cardinality(place_directions)] FROM unnest(keys) k), ', ');
+  clusterings := array_to_string(ARRAY(SELECT place_bare[n] || place_directions[n]
+        FROM generate_series(npartition + 1, cardinality(place_bare)) n)
+    || ARRAY(SELECT quote_ident(k) || place_directions[cardinality(place_directions)]
+        FROM unnest(keys) k), ', ');
 END
 $$;
 COMMENT ON FUNCTION docpatterns._query_table_parts(regclass, text) IS
@@ -236,23 +287,37 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._query_table_parts(rel, name) q;
   IF p.result IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'query table'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'query table'::text, 'present'::text,
+      'missing'::text;
     RETURN;
   END IF;
   RETURN QUERY EXECUTE format($q$
-    SELECT coalesce(s."row key", t."row key"), 'row'::text, coalesce(left(s."row cells"::text, 100), 'absent'), coalesce(left(t."row cells"::text, 100), 'absent')
-    FROM (SELECT %1$s AS "row key", %2$s, %3$s AS "row cells" FROM %7$s AS b CROSS JOIN LATERAL (SELECT docpatterns._query_table_expected(%4$L::regclass, %5$L, b.%6$I) AS "all cells" OFFSET 0) AS e) AS s
-      FULL JOIN (SELECT %8$s AS "row key", %9$s, ARRAY[%10$s]::text[] AS "row cells" FROM %11$s) AS t ON %12$s
+    SELECT coalesce(s."row key", t."row key"), 'row'::text,
+      coalesce(left(s."row cells"::text, 100), 'absent'),
+      coalesce(left(t."row cells"::text, 100), 'absent')
+    FROM (SELECT %1$s AS "row key", %2$s, %3$s AS "row cells" FROM %7$s AS b
+        CROSS JOIN LATERAL (SELECT docpatterns._query_table_expected(%4$L::regclass, %5$L,
+            b.%6$I) AS "all cells" OFFSET 0) AS e) AS s
+      FULL JOIN (SELECT %8$s AS "row key", %9$s, ARRAY[%10$s]::text[] AS "row cells"
+          FROM %11$s) AS t ON %12$s
     WHERE s."row cells" IS DISTINCT FROM t."row cells"
     $q$,
-    format(CASE WHEN cardinality(p.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, (SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n))),
+    format(CASE WHEN cardinality(p.keys) = 1 THEN '@extschema@.to_bson(%s)'
+      ELSE '@extschema@.bson_array(%s)' END, (SELECT string_agg(format('b.%I', k), ', ' ORDER BY n)
+        FROM unnest(p.keys) WITH ORDINALITY AS u (k, n))),
     (SELECT string_agg(format('b.%I', k), ', ') FROM unnest(p.keys) k),
     CASE WHEN p.per_partition IS NULL THEN 'e."all cells"'
-         ELSE format('CASE WHEN e."all cells" IS NOT NULL AND row_number() OVER (PARTITION BY e."all cells" IS NULL, %s ORDER BY %s) <= %s THEN e."all cells" END', p.partitions, p.clusterings, p.per_partition) END,
+         ELSE format('CASE WHEN e."all cells" IS NOT NULL AND row_number() OVER (PARTITION BY '
+             'e."all cells" IS NULL, %s ORDER BY %s) <= %s THEN e."all cells" END', p.partitions,
+             p.clusterings, p.per_partition) END,
     rel::text, name, p.doc, p.base,
-    format(CASE WHEN cardinality(p.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, (SELECT string_agg(quote_ident(k), ', ' ORDER BY n) FROM unnest(p.result_keys) WITH ORDINALITY AS u (k, n))),
+    format(CASE WHEN cardinality(p.keys) = 1 THEN '@extschema@.to_bson(%s)'
+      ELSE '@extschema@.bson_array(%s)'
+      END, (SELECT string_agg(quote_ident(k), ', ' ORDER BY n) FROM unnest(p.result_keys)
+        WITH ORDINALITY AS u (k, n))),
     (SELECT string_agg(quote_ident(k), ', ') FROM unnest(p.result_keys) k),
-    (SELECT string_agg(format('CASE WHEN %1$I IS NOT NULL THEN format(''%%s'', %1$I) END', k), ', ' ORDER BY n) FROM unnest(p.result_fields) WITH ORDINALITY AS u (k, n)),
+    (SELECT string_agg(format('CASE WHEN %1$I IS NOT NULL THEN format(''%%s'', %1$I) END', k), ', '
+        ORDER BY n) FROM unnest(p.result_fields) WITH ORDINALITY AS u (k, n)),
     p.result, p.key_match);
 END
 $$;
@@ -268,15 +333,21 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._query_table_parts(rel, name) q;
   IF p.result IS NULL THEN
-    RAISE EXCEPTION 'the query table "%" of table % is missing', name, rel USING ERRCODE = 'object_not_in_prerequisite_state';
+    RAISE EXCEPTION 'the query table "%" of table % is missing', name, rel
+      USING ERRCODE = 'object_not_in_prerequisite_state';
   END IF;
   IF p.per_partition IS NOT NULL THEN
     -- in the order in which writers lock them
-    RETURN format('SELECT q.key FROM (SELECT DISTINCT ON (%s) %s AS key, docpatterns._query_table_hash(%L::regclass, %L, s.%I) AS hash FROM %s AS s WHERE %s ORDER BY %1$s) AS q ORDER BY q.hash',
-      p.partitions, p.key_row, rel::text, name, p.doc, p.base, (SELECT string_agg(x || ' IS NOT NULL', ' AND ') FROM unnest(p.place_bare) x));
+    RETURN format('SELECT q.key FROM (SELECT DISTINCT ON (%s) %s AS key, '
+        'docpatterns._query_table_hash(%L::regclass, %L, s.%I) AS hash FROM %s AS s WHERE %s ORDER '
+        'BY %1$s) AS q ORDER BY q.hash',
+      p.partitions, p.key_row, rel::text, name, p.doc, p.base,
+      (SELECT string_agg(x || ' IS NOT NULL', ' AND ') FROM unnest(p.place_bare) x));
   END IF;
-  RETURN format('SELECT %s AS key FROM %s AS s WHERE NOT EXISTS (SELECT FROM %s AS t WHERE %s) ORDER BY %s', p.key_row, p.base, p.result, p.key_match,
-    (SELECT string_agg(format('s.%I', k), ', ' ORDER BY n) FROM unnest(p.keys) WITH ORDINALITY AS u (k, n)));
+  RETURN format('SELECT %s AS key FROM %s AS s WHERE NOT EXISTS (SELECT FROM %s AS t WHERE %s) '
+      'ORDER BY %s', p.key_row, p.base, p.result, p.key_match,
+    (SELECT string_agg(format('s.%I', k), ', ' ORDER BY n) FROM unnest(p.keys)
+      WITH ORDINALITY AS u (k, n)));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._query_table_pending(regclass, text) IS
@@ -292,7 +363,9 @@ BEGIN
   PERFORM docpatterns._query_table_create_index(rel, name);
   -- what does not belong there goes first: it may stand in the way of what does
   done := docpatterns._query_table_sweep(rel, name);
-  RETURN done + docpatterns._pattern_settle_rows(rel, name, CASE WHEN p.per_partition IS NOT NULL THEN docpatterns._query_table_pending(rel, name) ELSE format('SELECT %s AS key FROM %s AS s', p.key_row, p.base) END);
+  RETURN done + docpatterns._pattern_settle_rows(rel, name, CASE
+      WHEN p.per_partition IS NOT NULL THEN docpatterns._query_table_pending(rel, name)
+      ELSE format('SELECT %s AS key FROM %s AS s', p.key_row, p.base) END);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._query_table_repair(regclass, text) IS
@@ -301,11 +374,15 @@ COMMENT ON FUNCTION docpatterns._query_table_repair(regclass, text) IS
 CREATE FUNCTION docpatterns._query_table_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.query_table_trigger(%L)',
-                 (SELECT g.tgname FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'query_table' AND d.name = _query_table_alter.name),
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE '
+      'FUNCTION docpatterns.query_table_trigger(%L)',
+                 (SELECT g.tgname FROM docpatterns._pattern_declarations(rel) d
+                   JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'query_table'
+                   AND d.name = _query_table_alter.name),
                  rel, options::text);
   PERFORM docpatterns._query_table_verify(rel, name);
-  PERFORM docpatterns._derive_drop_indexes(rel, 'query_table', name) WHERE NOT @extschema@.bson_exists(options, 'limit_per_partition');
+  PERFORM docpatterns._derive_drop_indexes(rel, 'query_table', name)
+    WHERE NOT @extschema@.bson_exists(options, 'limit_per_partition');
   PERFORM docpatterns._query_table_repair(rel, name);
 END
 $$;
@@ -320,8 +397,10 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   IF @extschema@.bson_get_text(how, 'keep_data') = 'true' THEN
     -- the rows stay behind in an ordinary table
-    SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _query_table_disable.rel) INTO result
-      FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'query_table' AND d.name = _query_table_disable.name;
+    SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'),
+        _query_table_disable.rel) INTO result
+      FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'query_table'
+        AND d.name = _query_table_disable.name;
     IF result IS NOT NULL THEN
       PERFORM docpatterns._pattern_release_table(result, rel);
     END IF;

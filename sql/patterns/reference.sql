@@ -13,7 +13,8 @@ COMMENT ON FUNCTION docpatterns.reference_source_trigger() IS
 
 CREATE FUNCTION docpatterns.reference_array_hashes(doc bson, field text, id_field text)
   RETURNS bigint[]
-  AS 'MODULE_PATHNAME', 'dp_reference_array_hashes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+  AS 'MODULE_PATHNAME', 'dp_reference_array_hashes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    COST 100;
 COMMENT ON FUNCTION docpatterns.reference_array_hashes(bson, text, text) IS
   'Hashes of the ids in references inside of arrays, for a GIN index; NULL if the path meets no '
   'array. Error: 22023 a bad path';
@@ -53,9 +54,12 @@ COMMENT ON FUNCTION docpatterns._reference_forget_missing(regclass, text) IS
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION reference_enable(
-  rel regclass, field text, source regclass, id_field text DEFAULT '_id', live text[] DEFAULT '{}', frozen text[] DEFAULT '{}',
-  on_delete text DEFAULT 'restrict', missing text DEFAULT 'error', refresh text DEFAULT 'immediate', max_staleness interval DEFAULT NULL,
-  name text DEFAULT NULL, doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL) RETURNS text
+  rel regclass, field text, source regclass, id_field text DEFAULT '_id', live text[] DEFAULT '{}',
+  frozen text[] DEFAULT '{}',
+  on_delete text DEFAULT 'restrict', missing text DEFAULT 'error', refresh text DEFAULT 'immediate',
+  max_staleness interval DEFAULT NULL,
+  name text DEFAULT NULL, doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL) RETURNS
+  text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -73,13 +77,15 @@ BEGIN
     'frozen', frozen, 'on_delete', on_delete, 'missing', missing, 'refresh', refresh, 'pair', pair,
     'max_staleness', max_staleness::text, 'doc_column', t.doc, 'source_doc_column', s.doc));
   IF max_staleness IS NOT NULL AND refresh <> 'deferred' THEN
-    RAISE EXCEPTION 'max_staleness needs refresh "deferred"' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'max_staleness needs refresh "deferred"'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   name := @extschema@.bson_get_text(options, 'name');
 
   PERFORM docpatterns._reference_create_indexes(rel, options);
   IF refresh = 'deferred' THEN
-    options := @extschema@.bson_set(options, 'second_pair', docpatterns._derive_create_queue(rel, 'reference', name));
+    options := @extschema@.bson_set(options, 'second_pair',
+        docpatterns._derive_create_queue(rel, 'reference', name));
   END IF;
   PERFORM docpatterns._reference_create_triggers(rel, source, options);
   PERFORM docpatterns._pattern_notice_rows(rel, name);
@@ -108,7 +114,8 @@ BEGIN
   IF EXISTS (SELECT FROM unnest(paths) WITH ORDINALITY AS a (path, n),
                          unnest(paths) WITH ORDINALITY AS b (path, n)
              WHERE a.n < b.n AND docpatterns._pattern_paths_overlap(a.path, b.path)) THEN
-    RAISE EXCEPTION 'live, frozen and id_field must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'live, frozen and id_field must be different fields, none inside another'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
@@ -118,7 +125,8 @@ COMMENT ON FUNCTION docpatterns._reference_verify(regclass, bson) IS
 -- The elements of an option that is an array of texts.
 CREATE FUNCTION docpatterns._reference_list(options bson, option text) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce(array_agg(@extschema@.bson_get_text(@extschema@.bson_build('v', u.v), 'v') ORDER BY u.n), '{}')
+  SELECT coalesce(array_agg(@extschema@.bson_get_text(@extschema@.bson_build('v', u.v), 'v')
+        ORDER BY u.n), '{}')
   FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) $2) WITH ORDINALITY AS u (v, n)
 $$;
 COMMENT ON FUNCTION docpatterns._reference_list(bson, text) IS
@@ -132,12 +140,15 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   base := t.base;
   by_id := format('(%I OPERATOR(@extschema@.->) %L::text)', t.doc,
-                  @extschema@.bson_get_text(options, 'field') || '.' || @extschema@.bson_get_text(options, 'id_field'));
+                  @extschema@.bson_get_text(options, 'field') || '.'
+                  || @extschema@.bson_get_text(options, 'id_field'));
   by_hash := format('docpatterns.reference_array_hashes(%I, %L::text, %L::text)', t.doc,
-                    @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'id_field'));
+                    @extschema@.bson_get_text(options, 'field'),
+                    @extschema@.bson_get_text(options, 'id_field'));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._reference_index_parts(regclass, bson) IS
@@ -149,14 +160,16 @@ CREATE FUNCTION docpatterns._reference_find_index(rel regclass, expression text,
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT i.indexrelid::regclass
   FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
-  WHERE i.indrelid = $1 AND i.indisvalid AND a.amname = $3 AND i.indkey[0] = 0 AND pg_get_indexdef(i.indexrelid, 1, true) = $2
+  WHERE i.indrelid = $1 AND i.indisvalid AND a.amname = $3 AND i.indkey[0] = 0
+    AND pg_get_indexdef(i.indexrelid, 1, true) = $2
     AND ($3 = 'gin' OR docpatterns._pattern_index_full(i.indexrelid))
 $$;
 COMMENT ON FUNCTION docpatterns._reference_find_index(regclass, text, text) IS
   'indexes of a table on an expression';
 
 CREATE FUNCTION docpatterns._reference_create_indexes(rel regclass, options bson) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off SET standard_conforming_strings = on AS $$
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET quote_all_identifiers = off
+  SET standard_conforming_strings = on AS $$
 DECLARE
   p record;
   name text := @extschema@.bson_get_text(options, 'name');
@@ -164,7 +177,8 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._reference_index_parts(rel, options) q;
   PERFORM docpatterns._derive_create_index(rel, 'reference', name, ARRAY[p.by_id]);
   IF NOT EXISTS (SELECT FROM docpatterns._reference_find_index(rel, p.by_hash, 'gin')) THEN
-    EXECUTE format('CREATE INDEX ON %s USING gin (%s) WHERE %2$s IS NOT NULL AND %s', p.base, p.by_hash, docpatterns._pattern_mark('reference', name, 'hash'));
+    EXECUTE format('CREATE INDEX ON %s USING gin (%s) WHERE %2$s IS NOT NULL AND %s', p.base,
+        p.by_hash, docpatterns._pattern_mark('reference', name, 'hash'));
   END IF;
 END
 $$;
@@ -183,44 +197,66 @@ DECLARE
   trigger_name text;
   moved text;
 BEGIN
-  IF rel = source AND EXISTS (SELECT FROM unnest(docpatterns._reference_list(options, 'live') || docpatterns._reference_list(options, 'frozen')) AS q (path)
-                              WHERE docpatterns._pattern_paths_overlap(q.path, @extschema@.bson_get_text(options, 'field'))) THEN
-    RAISE EXCEPTION 'documents cannot copy their own copies' USING ERRCODE = 'invalid_parameter_value',
-      DETAIL = format('The field "%s" is copied into itself.', @extschema@.bson_get_text(options, 'field'));
+  IF rel = source AND EXISTS (SELECT
+      FROM unnest(docpatterns._reference_list(options, 'live')
+        || docpatterns._reference_list(options, 'frozen')) AS q (path)
+                              WHERE docpatterns._pattern_paths_overlap(q.path,
+                                    @extschema@.bson_get_text(options, 'field'))) THEN
+    RAISE EXCEPTION 'documents cannot copy their own copies'
+      USING ERRCODE = 'invalid_parameter_value',
+      DETAIL = format('The field "%s" is copied into itself.',
+        @extschema@.bson_get_text(options, 'field'));
   END IF;
-  SELECT p.* INTO s FROM docpatterns._pattern_table(source, @extschema@.bson_get_text(options, 'source_doc_column')) p;
+  SELECT p.* INTO s FROM docpatterns._pattern_table(source,
+      @extschema@.bson_get_text(options, 'source_doc_column')) p;
   PERFORM docpatterns._reference_drop_triggers(rel, source, options);
-  trigger_name := coalesce((SELECT g.tgname FROM pg_trigger g JOIN docpatterns._pattern_declarations(rel) d ON d.trigger_oid = g.oid
+  trigger_name := coalesce((SELECT g.tgname FROM pg_trigger g
+        JOIN docpatterns._pattern_declarations(rel) d ON d.trigger_oid = g.oid
                             WHERE d.pattern = 'reference' AND d.name = decl_name),
-                           docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_30_reference', decl_name, NULL));
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.reference_trigger(%L)',
+                           docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_30_reference',
+                             decl_name, NULL));
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE '
+      'FUNCTION docpatterns.reference_trigger(%L)',
                  trigger_name, rel, options::text);
   -- triggers for statements are not inherited by partitions
-  trigger_name := docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_30_reference', decl_name, 'statement');
+  trigger_name := docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_30_reference', decl_name,
+      'statement');
   FOR part IN SELECT p.relid FROM pg_partition_tree(rel) p UNION SELECT rel LOOP
-    EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.reference_trigger(%L, %L)',
+    EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE '
+        'FUNCTION docpatterns.reference_trigger(%L, %L)',
                    trigger_name, part.relid::regclass, 'of', decl_name);
   END LOOP;
 
   -- a source that changes nothing that is copied passes the condition and costs no call
-  SELECT string_agg(format('OLD.%1$I %2$s NEW.%1$I', k, o), ' AND ') INTO moved FROM unnest(s.keys, s.key_ops) AS u (k, o);
-  EXECUTE format('CREATE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s) OR docpatterns.reference_differs(OLD.%I, NEW.%4$I, %L::text[])) '
+  SELECT string_agg(format('OLD.%1$I %2$s NEW.%1$I', k, o), ' AND ') INTO moved
+    FROM unnest(s.keys, s.key_ops) AS u (k, o);
+  EXECUTE format('CREATE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (NOT (%s) OR '
+      'docpatterns.reference_differs(OLD.%I, NEW.%4$I, %L::text[])) '
                  'EXECUTE FUNCTION docpatterns.reference_source_trigger(%L, %L, %L)',
-                 docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'update'), source, moved, s.doc,
+                 docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name,
+                   'update'), source, moved, s.doc,
                  docpatterns._reference_list(options, 'live'), 'side', pair, decl_name);
   IF (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = source) THEN
-    EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE FUNCTION docpatterns.reference_source_trigger(%L, %L, %L)',
-                   docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'before'), source, moved, 'side', pair, decl_name);
+    EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW WHEN (NOT (%s)) EXECUTE '
+        'FUNCTION docpatterns.reference_source_trigger(%L, %L, %L)',
+                   docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference',
+                     decl_name, 'before'), source, moved, 'side', pair, decl_name);
   END IF;
-  EXECUTE format('CREATE TRIGGER %I AFTER DELETE %s ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.reference_source_trigger(%L, %L, %L)',
-                 docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'row'),
+  EXECUTE format('CREATE TRIGGER %I AFTER DELETE %s ON %s FOR EACH ROW EXECUTE FUNCTION '
+      'docpatterns.reference_source_trigger(%L, %L, %L)',
+                 docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name,
+                   'row'),
                  -- only where something may wait for it
-                 CASE WHEN @extschema@.bson_get_text(options, 'missing') = 'allow' OR @extschema@.bson_get_text(options, 'on_delete') = 'keep' THEN 'OR INSERT' END,
+                 CASE WHEN @extschema@.bson_get_text(options, 'missing') = 'allow'
+                   OR @extschema@.bson_get_text(options, 'on_delete') = 'keep' THEN 'OR INSERT' END,
                  source, 'side', pair, decl_name);
-  trigger_name := docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference', decl_name, 'statement');
+  trigger_name := docpatterns._pattern_trigger_name(source, 'zz_docpatterns_70_reference',
+      decl_name, 'statement');
   FOR part IN SELECT p.relid FROM pg_partition_tree(source) p UNION SELECT source LOOP
-    EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.reference_source_trigger(%L, %L, %L)',
-                   trigger_name, part.relid::regclass, CASE WHEN part.relid = source THEN 'side' ELSE 'part' END, pair, decl_name);
+    EXECUTE format('CREATE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s FOR EACH '
+        'STATEMENT EXECUTE FUNCTION docpatterns.reference_source_trigger(%L, %L, %L)',
+                   trigger_name, part.relid::regclass, CASE WHEN part.relid = source THEN 'side'
+                   ELSE 'part' END, pair, decl_name);
   END LOOP;
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
@@ -239,7 +275,8 @@ BEGIN
   FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
            WHERE t.tgfoid = 'docpatterns.reference_source_trigger'::regproc AND t.tgparentid = 0
              AND t.tgrelid IN (SELECT p.relid FROM pg_partition_tree(source) p UNION SELECT source)
-             AND t.tgargs IN (docpatterns._pattern_arguments('side', pair, name), docpatterns._pattern_arguments('part', pair, name)) LOOP
+             AND t.tgargs IN (docpatterns._pattern_arguments('side', pair, name),
+                 docpatterns._pattern_arguments('part', pair, name)) LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', r.tgname, r.tab);
   END LOOP;
   FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
@@ -258,9 +295,12 @@ COMMENT ON FUNCTION docpatterns._reference_drop_triggers(regclass, regclass, bso
 -- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a
 -- row of the table, "s" one of the source's.
 CREATE FUNCTION docpatterns._reference_parts(rel regclass, name text,
-                                 OUT base text, OUT options bson, OUT doc text, OUT key_row text, OUT key_list text, OUT key_value text,
-                                 OUT source regclass, OUT source_doc text, OUT sources text, OUT queue regclass,
-                                 OUT sites text, OUT live text[], OUT frozen text[], OUT by_id text, OUT by_hash text)
+                                 OUT base text, OUT options bson, OUT doc text, OUT key_row text,
+                                 OUT key_list text, OUT key_value text,
+                                 OUT source regclass, OUT source_doc text, OUT sources text,
+                                 OUT queue regclass,
+                                 OUT sites text, OUT live text[], OUT frozen text[], OUT by_id text,
+                                 OUT by_hash text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -271,19 +311,24 @@ BEGIN
   key_list := t.key_list; key_row := t.key_row; key_value := t.key_value;
   IF source IS NULL THEN
     -- the table was restored alone
-    sources := 'SELECT NULL::@extschema@.bson_value AS id, NULL::@extschema@.bson AS doc WHERE false';
+    sources := 'SELECT NULL::@extschema@.bson_value AS id, NULL::@extschema@.bson AS doc WHERE '
+      'false';
   ELSE
-    SELECT p.* INTO s FROM docpatterns._pattern_table(source, docpatterns._pattern_doc_column(source, @extschema@.bson_get_text(options, 'source_doc_column'))) p;
+    SELECT p.* INTO s FROM docpatterns._pattern_table(source,
+        docpatterns._pattern_doc_column(source,
+          @extschema@.bson_get_text(options, 'source_doc_column'))) p;
     source_doc := s.doc;
     sources := format('SELECT %s AS id, %I AS doc FROM %s', s.key_value, s.doc, s.base);
   END IF;
   IF @extschema@.bson_exists(options, 'second_pair') THEN
     queue := docpatterns._pattern_side(@extschema@.bson_get_text(options, 'second_pair'), rel);
   END IF;
-  sites := format('docpatterns._reference_sites(%s, %L, %L)', doc, @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'id_field'));
+  sites := format('docpatterns._reference_sites(%s, %L, %L)', doc,
+      @extschema@.bson_get_text(options, 'field'), @extschema@.bson_get_text(options, 'id_field'));
   live := docpatterns._reference_list(options, 'live');
   frozen := docpatterns._reference_list(options, 'frozen');
-  SELECT q.by_id, q.by_hash INTO by_id, by_hash FROM docpatterns._reference_index_parts(rel, options) q;
+  SELECT q.by_id, q.by_hash INTO by_id, by_hash
+    FROM docpatterns._reference_index_parts(rel, options) q;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._reference_parts(regclass, text) IS
@@ -298,32 +343,45 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._reference_parts(rel, name) q;
   IF p.source IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text, 'a table with the triggers of the pattern'::text, 'none'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text,
+      'a table with the triggers of the pattern'::text, 'none'::text;
   END IF;
-  IF NOT EXISTS (SELECT FROM docpatterns._reference_find_index(rel, p.by_id, 'btree')) OR NOT EXISTS (SELECT FROM docpatterns._reference_find_index(rel, p.by_hash, 'gin')) THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'indexes on references'::text, 'present'::text, 'missing'::text;
+  IF NOT EXISTS (SELECT FROM docpatterns._reference_find_index(rel, p.by_id, 'btree'))
+      OR NOT EXISTS (SELECT FROM docpatterns._reference_find_index(rel, p.by_hash, 'gin')) THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'indexes on references'::text,
+      'present'::text, 'missing'::text;
   END IF;
   IF p.source IS NOT NULL THEN
     RETURN QUERY EXECUTE format($q$
       SELECT %1$s, v.what, v.expected, v.found
-      FROM %2$s AS b CROSS JOIN LATERAL %3$s AS r LEFT JOIN (%4$s) AS s ON s.id OPERATOR(@extschema@.=) r.id
+      FROM %2$s AS b CROSS JOIN LATERAL %3$s AS r
+        LEFT JOIN (%4$s) AS s ON s.id OPERATOR(@extschema@.=) r.id
         CROSS JOIN LATERAL (
-          SELECT 'reference', 'a document of %5$s', 'none: ' || left(r.id::text, 100) WHERE s.id IS NULL AND %6$L::boolean
-          UNION ALL SELECT 'reference', 'a sub-document', 'a bare id: ' || left(r.id::text, 100) WHERE r.bare
-          UNION ALL SELECT format('copy of "%%s"', w.w), 'the field of ' || left(r.id::text, 100), 'another'
-            FROM (SELECT docpatterns._reference_wrong(r.copy, s.doc, %7$L::text[]) AS w) AS w WHERE NOT r.bare AND w.w IS NOT NULL %8$s
+          SELECT 'reference', 'a document of %5$s', 'none: ' || left(r.id::text, 100)
+            WHERE s.id IS NULL AND %6$L::boolean
+          UNION ALL SELECT 'reference', 'a sub-document', 'a bare id: ' || left(r.id::text, 100)
+            WHERE r.bare
+          UNION ALL SELECT format('copy of "%%s"', w.w), 'the field of ' || left(r.id::text, 100),
+            'another'
+            FROM (SELECT docpatterns._reference_wrong(r.copy, s.doc, %7$L::text[]) AS w) AS w
+              WHERE NOT r.bare AND w.w IS NOT NULL %8$s
         ) AS v (what, expected, found)
       WHERE %9$s IS NOT NULL
       $q$, p.key_value, p.base, p.sites, p.sources, replace(p.source::text, '''', ''''''),
-      @extschema@.bson_get_text(p.options, 'missing') = 'error' AND @extschema@.bson_get_text(p.options, 'on_delete') <> 'keep', p.live,
-      CASE WHEN p.queue IS NOT NULL THEN format('AND NOT EXISTS (SELECT FROM %s AS q WHERE q.key OPERATOR(@extschema@.=) r.id)', p.queue) ELSE '' END, p.doc);
+      @extschema@.bson_get_text(p.options, 'missing') = 'error'
+      AND @extschema@.bson_get_text(p.options, 'on_delete') <> 'keep', p.live,
+      CASE WHEN p.queue IS NOT NULL THEN
+        format('AND NOT EXISTS (SELECT FROM %s AS q WHERE q.key OPERATOR(@extschema@.=) r.id)',
+          p.queue) ELSE '' END, p.doc);
   END IF;
   IF @extschema@.bson_exists(p.options, 'second_pair') AND p.queue IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'queue'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'queue'::text, 'present'::text,
+      'missing'::text;
   ELSIF @extschema@.bson_exists(p.options, 'max_staleness') THEN
     EXECUTE format('SELECT clock_timestamp() - min(q.queued_at) FROM %s AS q', p.queue) INTO lag;
     IF lag > @extschema@.bson_get_text(p.options, 'max_staleness')::interval THEN
-      RETURN QUERY SELECT NULL::@extschema@.bson_value, 'staleness'::text, 'at most ' || @extschema@.bson_get_text(p.options, 'max_staleness'), lag::text;
+      RETURN QUERY SELECT NULL::@extschema@.bson_value, 'staleness'::text,
+        'at most ' || @extschema@.bson_get_text(p.options, 'max_staleness'), lag::text;
     END IF;
   END IF;
 END
@@ -339,9 +397,12 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._reference_parts(rel, name) q;
   RETURN format($q$SELECT %1$s AS key
-    FROM %2$s AS b CROSS JOIN LATERAL %4$s AS r LEFT JOIN (%5$s) AS s ON s.id OPERATOR(@extschema@.=) r.id
-    WHERE %3$s IS NOT NULL AND (r.bare OR docpatterns._reference_wrong(r.copy, s.doc, %6$L::text[]) IS NOT NULL
-        OR (%7$L::boolean AND EXISTS (SELECT FROM unnest(%8$L::text[]) f WHERE @extschema@.bson_exists(s.doc, f) AND NOT @extschema@.bson_exists(r.copy, f))))
+    FROM %2$s AS b CROSS JOIN LATERAL %4$s AS r
+      LEFT JOIN (%5$s) AS s ON s.id OPERATOR(@extschema@.=) r.id
+    WHERE %3$s IS NOT NULL AND (r.bare
+        OR docpatterns._reference_wrong(r.copy, s.doc, %6$L::text[]) IS NOT NULL
+        OR (%7$L::boolean AND EXISTS (SELECT FROM unnest(%8$L::text[]) f
+              WHERE @extschema@.bson_exists(s.doc, f) AND NOT @extschema@.bson_exists(r.copy, f))))
     GROUP BY %9$s ORDER BY %9$s$q$,
     p.key_row, p.base, p.doc, p.sites, p.sources, p.live, p.live = '{}', p.frozen, p.key_list);
 END
@@ -363,9 +424,11 @@ BEGIN
   IF @extschema@.bson_exists(p.options, 'second_pair') AND p.queue IS NULL THEN
     -- what it held is lost, but all rows are looked at below
     PERFORM docpatterns._reference_create_triggers(rel, p.source,
-              @extschema@.bson_set(p.options, 'second_pair', docpatterns._derive_create_queue(rel, 'reference', name)));
+              @extschema@.bson_set(p.options, 'second_pair',
+                docpatterns._derive_create_queue(rel, 'reference', name)));
   END IF;
-  IF @extschema@.bson_get_text(p.options, 'missing') = 'error' AND @extschema@.bson_get_text(p.options, 'on_delete') IN ('cascade', 'unset') THEN
+  IF @extschema@.bson_get_text(p.options, 'missing') = 'error'
+      AND @extschema@.bson_get_text(p.options, 'on_delete') IN ('cascade', 'unset') THEN
     PERFORM docpatterns._reference_forget_missing(rel, name);
   END IF;
   RETURN docpatterns._pattern_settle_rows(rel, name, docpatterns._reference_pending(rel, name));
@@ -382,15 +445,19 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._reference_parts(rel, name) q;
   IF p.source IS NULL THEN
-    RAISE EXCEPTION 'the source of the reference pattern "%" on table % is missing', name, p.base USING ERRCODE = 'undefined_table';
+    RAISE EXCEPTION 'the source of the reference pattern "%" on table % is missing', name, p.base
+      USING ERRCODE = 'undefined_table';
   END IF;
   IF @extschema@.bson_get_text(o, 'refresh') = 'immediate' THEN
     o := @extschema@.bson_unset(o, 'max_staleness');
   END IF;
   EXECUTE format('LOCK TABLE %s, %s IN SHARE ROW EXCLUSIVE MODE', rel, p.source);
-  IF @extschema@.bson_get_text(o, 'refresh') = 'deferred' AND NOT @extschema@.bson_exists(o, 'second_pair') THEN
-    o := @extschema@.bson_set(o, 'second_pair', docpatterns._derive_create_queue(rel, 'reference', name));
-  ELSIF @extschema@.bson_get_text(o, 'refresh') = 'immediate' AND @extschema@.bson_exists(o, 'second_pair') THEN
+  IF @extschema@.bson_get_text(o, 'refresh') = 'deferred'
+      AND NOT @extschema@.bson_exists(o, 'second_pair') THEN
+    o := @extschema@.bson_set(o, 'second_pair',
+        docpatterns._derive_create_queue(rel, 'reference', name));
+  ELSIF @extschema@.bson_get_text(o, 'refresh') = 'immediate'
+      AND @extschema@.bson_exists(o, 'second_pair') THEN
     PERFORM @extschema@.reference_refresh(rel, name);
     PERFORM docpatterns._derive_require_seen(p.queue) WHERE p.queue IS NOT NULL;
     o := @extschema@.bson_unset(o, 'second_pair');
@@ -399,7 +466,8 @@ BEGIN
   IF p.queue IS NOT NULL AND NOT @extschema@.bson_exists(o, 'second_pair') THEN
     EXECUTE format('DROP TABLE %s', p.queue);
   END IF;
-  RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(p.base), quote_literal(name);
+  RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options',
+    quote_literal(p.base), quote_literal(name);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._reference_alter(regclass, text, bson) IS

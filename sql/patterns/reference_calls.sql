@@ -17,7 +17,8 @@ COMMENT ON FUNCTION reference_refresh(regclass, text, bigint) IS
   'the table, 42704';
 
 CREATE FUNCTION reference_staleness(rel regclass, name text DEFAULT NULL,
-                                    OUT reference text, OUT sources bigint, OUT copies bigint, OUT oldest timestamptz, OUT lag interval) RETURNS SETOF record
+                                    OUT reference text, OUT sources bigint, OUT copies bigint,
+                                      OUT oldest timestamptz, OUT lag interval) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
@@ -25,21 +26,26 @@ DECLARE
 BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
   FOR d IN SELECT q.name FROM docpatterns._pattern_declarations(rel) q
-           WHERE q.pattern = 'reference' AND @extschema@.bson_exists(q.options, 'second_pair') AND (reference_staleness.name IS NULL OR q.name = reference_staleness.name)
+           WHERE q.pattern = 'reference' AND @extschema@.bson_exists(q.options, 'second_pair')
+             AND (reference_staleness.name IS NULL OR q.name = reference_staleness.name)
            ORDER BY q.name LOOP
     SELECT q.* INTO p FROM docpatterns._reference_parts(rel, d.name) q;
     CONTINUE WHEN p.queue IS NULL;
     reference := d.name;
-    EXECUTE format('SELECT count(DISTINCT q.key), min(q.queued_at), clock_timestamp() - min(q.queued_at) FROM %s AS q', p.queue) INTO sources, oldest, lag;
+    EXECUTE format('SELECT count(DISTINCT q.key), min(q.queued_at), clock_timestamp() - '
+        'min(q.queued_at) FROM %s AS q', p.queue) INTO sources, oldest, lag;
     CONTINUE WHEN sources = 0;
     EXECUTE format($q$
       WITH k AS MATERIALIZED (SELECT DISTINCT q.key FROM %1$s AS q)
       SELECT count(*)
       FROM k JOIN (%2$s) AS s ON s.id OPERATOR(@extschema@.=) k.key
         CROSS JOIN LATERAL (SELECT b.* FROM %3$s AS b WHERE %4$s OPERATOR(@extschema@.=) k.key
-                            UNION ALL SELECT b.* FROM %3$s AS b WHERE %5$s && ARRAY[@extschema@.bson_value_hash_extended(k.key, 0)] AND %5$s IS NOT NULL) AS b
+                            UNION ALL SELECT b.* FROM %3$s AS b
+                                WHERE %5$s && ARRAY[@extschema@.bson_value_hash_extended(k.key, 0)]
+                                AND %5$s IS NOT NULL) AS b
         CROSS JOIN LATERAL %6$s AS r
-      WHERE r.id OPERATOR(@extschema@.=) k.key AND docpatterns._reference_wrong(r.copy, s.doc, %7$L::text[]) IS NOT NULL
+      WHERE r.id OPERATOR(@extschema@.=) k.key
+        AND docpatterns._reference_wrong(r.copy, s.doc, %7$L::text[]) IS NOT NULL
       $q$, p.queue, p.sources, p.base, p.by_id, p.by_hash, p.sites, p.live) INTO copies;
     RETURN NEXT;
   END LOOP;
@@ -51,7 +57,9 @@ COMMENT ON FUNCTION reference_staleness(regclass, text) IS
   '42501 unless the caller owns the table';
 
 CREATE FUNCTION reference_dangling(rel regclass, name text DEFAULT NULL,
-                                   OUT reference text, OUT key bson_value, OUT id bson_value, OUT written timestamptz, OUT transactions integer) RETURNS SETOF record
+                                   OUT reference text, OUT key bson_value, OUT id bson_value,
+                                     OUT written timestamptz, OUT transactions integer) RETURNS
+                                   SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;
@@ -59,17 +67,20 @@ DECLARE
 BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
   FOR d IN SELECT q.name FROM docpatterns._pattern_declarations(rel) q
-           WHERE q.pattern = 'reference' AND (reference_dangling.name IS NULL OR q.name = reference_dangling.name)
+           WHERE q.pattern = 'reference' AND (reference_dangling.name IS NULL
+               OR q.name = reference_dangling.name)
            ORDER BY q.name LOOP
     SELECT q.* INTO p FROM docpatterns._reference_parts(rel, d.name) q;
     RETURN QUERY EXECUTE format($q$
       SELECT %1$L::text, %2$s, r.id, %3$s, age(b.xmin)
       FROM %4$s AS b CROSS JOIN LATERAL %5$s AS r
-      WHERE %6$s IS NOT NULL AND NOT EXISTS (SELECT FROM (%7$s) AS s WHERE s.id OPERATOR(@extschema@.=) r.id)
+      WHERE %6$s IS NOT NULL AND NOT EXISTS (SELECT FROM (%7$s) AS s
+          WHERE s.id OPERATOR(@extschema@.=) r.id)
       ORDER BY %8$s
       $q$, d.name, p.key_value,
       -- only a server that notes when transactions commit can tell
-      CASE WHEN current_setting('track_commit_timestamp') = 'on' THEN 'pg_xact_commit_timestamp(b.xmin)' ELSE 'NULL::timestamptz' END,
+      CASE WHEN current_setting('track_commit_timestamp') = 'on' THEN
+        'pg_xact_commit_timestamp(b.xmin)' ELSE 'NULL::timestamptz' END,
       p.base, p.sites, p.doc, p.sources, p.key_list);
   END LOOP;
 END
@@ -81,7 +92,8 @@ COMMENT ON FUNCTION reference_dangling(regclass, text) IS
 
 CREATE FUNCTION reference_cost(rel regclass, field text, source regclass,
   id_field text DEFAULT '_id', doc_column text DEFAULT NULL, source_doc_column text DEFAULT NULL,
-                               OUT sources bigint, OUT documents bigint, OUT median bigint, OUT p99 bigint, OUT max bigint)
+                               OUT sources bigint, OUT documents bigint, OUT median bigint,
+                               OUT p99 bigint, OUT max bigint)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -95,12 +107,15 @@ BEGIN
   EXECUTE format($q$
     WITH n AS (
       SELECT r.id, count(*) AS n
-      FROM %1$s AS b CROSS JOIN LATERAL (SELECT DISTINCT r.id FROM docpatterns._reference_sites(b.%2$I, %3$L, %4$L) AS r) AS r
+      FROM %1$s AS b CROSS JOIN LATERAL (SELECT DISTINCT r.id
+          FROM docpatterns._reference_sites(b.%2$I, %3$L, %4$L) AS r) AS r
       WHERE b.%2$I IS NOT NULL GROUP BY r.id)
-    SELECT count(*), coalesce(sum(n.n), 0)::bigint, percentile_disc(0.5) WITHIN GROUP (ORDER BY coalesce(n.n, 0)),
+    SELECT count(*), coalesce(sum(n.n), 0)::bigint,
+      percentile_disc(0.5) WITHIN GROUP (ORDER BY coalesce(n.n, 0)),
            percentile_disc(0.99) WITHIN GROUP (ORDER BY coalesce(n.n, 0)), coalesce(max(n.n), 0)
     FROM (SELECT %5$s AS id FROM %6$s) AS s LEFT JOIN n ON n.id OPERATOR(@extschema@.=) s.id
-    $q$, t.base, t.doc, field, id_field, s.key_value, s.base) INTO sources, documents, median, p99, max;
+    $q$, t.base, t.doc, field, id_field, s.key_value, s.base) INTO sources, documents, median, p99,
+      max;
 END
 $$;
 COMMENT ON FUNCTION reference_cost(regclass, text, regclass, text, text, text) IS

@@ -27,8 +27,10 @@ COMMENT ON FUNCTION docpatterns._rollup_verify(regclass, text) IS
 -- Declaring ---------------------------------------------------------------------------------------------------------------
 
 CREATE FUNCTION rollup_enable(
-  rel regclass, name text, fields bson, time_field text DEFAULT NULL, levels text[] DEFAULT NULL, group_by text[] DEFAULT '{}', tree regclass DEFAULT NULL,
-  filter bson DEFAULT NULL, order_by bson DEFAULT NULL, time_zone text DEFAULT 'UTC', target text DEFAULT NULL,
+  rel regclass, name text, fields bson, time_field text DEFAULT NULL, levels text[] DEFAULT NULL,
+  group_by text[] DEFAULT '{}', tree regclass DEFAULT NULL,
+  filter bson DEFAULT NULL, order_by bson DEFAULT NULL, time_zone text DEFAULT 'UTC',
+  target text DEFAULT NULL,
   doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -40,40 +42,58 @@ DECLARE
 BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
   IF (tree IS NULL) = (time_field IS NULL) THEN
-    RAISE EXCEPTION 'a roll-up goes by time_field and levels, or along a tree' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'a roll-up goes by time_field and levels, or along a tree'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF tree IS NOT NULL AND (levels IS NOT NULL OR cardinality(group_by) <> 1) THEN
-    RAISE EXCEPTION 'a roll-up along a tree has no levels, and group_by is the field with the node' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'a roll-up along a tree has no levels, and group_by is the field with the node'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF time_field IS NOT NULL AND coalesce(cardinality(levels), 0) = 0 THEN
-    RAISE EXCEPTION 'levels must not be empty' USING ERRCODE = 'invalid_parameter_value', HINT = 'Levels are units such as {hour,day,month,year}, or intervals.';
+    RAISE EXCEPTION 'levels must not be empty' USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'Levels are units such as {hour,day,month,year}, or intervals.';
   END IF;
   options := docpatterns._pattern_declare(rel, 'rollup', @extschema@.bson_build(
     'name', name, 'fields', fields, 'group_by', group_by, 'pair', pair, 'time_field', time_field,
     'levels', levels, 'time_zone', time_zone,
     'second_pair', CASE WHEN tree IS NOT NULL THEN tree_pair END, 'filter', filter,
     'order_by', order_by, 'doc_column', docpatterns._derive_source(rel, rel, doc_column)));
-  IF EXISTS (SELECT FROM unnest(group_by || CASE WHEN tree IS NULL THEN '{_id,level,start,_computed}' ELSE '{_id,_computed}' END::text[]
-                                || ARRAY(SELECT format('"%s"', replace(k, '"', '""')) FROM @extschema@.bson_keys(fields) k)) WITH ORDINALITY AS a (path, n),
-                         unnest(group_by || CASE WHEN tree IS NULL THEN '{_id,level,start,_computed}' ELSE '{_id,_computed}' END::text[]
-                                || ARRAY(SELECT format('"%s"', replace(k, '"', '""')) FROM @extschema@.bson_keys(fields) k)) WITH ORDINALITY AS b (path, n)
+  IF EXISTS (SELECT FROM unnest(group_by || CASE
+        WHEN tree IS NULL THEN '{_id,level,start,_computed}' ELSE '{_id,_computed}' END::text[]
+                                || ARRAY(SELECT format('"%s"', replace(k, '"', '""'))
+                                      FROM @extschema@.bson_keys(fields) k))
+                                  WITH ORDINALITY AS a (path, n),
+                         unnest(group_by || CASE WHEN tree IS NULL THEN
+                           '{_id,level,start,_computed}' ELSE '{_id,_computed}' END::text[]
+                                || ARRAY(SELECT format('"%s"', replace(k, '"', '""'))
+                                      FROM @extschema@.bson_keys(fields) k))
+                                  WITH ORDINALITY AS b (path, n)
              WHERE a.n < b.n AND docpatterns._pattern_paths_overlap(a.path, b.path)) THEN
-    RAISE EXCEPTION 'fields, group_by, _id, level and start must be different fields, none inside another' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'fields, group_by, _id, level and start must be different fields, none inside '
+      'another' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF tree IS NOT NULL AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(tree) d WHERE d.pattern = 'tree') THEN
-    RAISE EXCEPTION 'table % has no tree pattern', tree USING ERRCODE = 'undefined_object', HINT = 'tree_enable() declares one.';
+  IF tree IS NOT NULL AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(tree) d
+        WHERE d.pattern = 'tree') THEN
+    RAISE EXCEPTION 'table % has no tree pattern', tree USING ERRCODE = 'undefined_object',
+      HINT = 'tree_enable() declares one.';
   END IF;
 
   parts := parse_ident(coalesce(target, quote_ident(name)));
-  PERFORM docpatterns._pattern_require_no_table(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1]
-            ELSE (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel) END, parts[cardinality(parts)]));
-  totals := @extschema@.collection_create(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1]
-              ELSE (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel) END, parts[cardinality(parts)]));
-  EXECUTE format('COMMENT ON TABLE %s IS %L', totals, format('totals of %s; kept by the roll-up "%s"', rel, name));
+  PERFORM docpatterns._pattern_require_no_table(format('%I.%I', CASE
+        WHEN cardinality(parts) > 1 THEN parts[1]
+            ELSE (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                WHERE c.oid = rel) END, parts[cardinality(parts)]));
+  totals := @extschema@.collection_create(format('%I.%I', CASE
+        WHEN cardinality(parts) > 1 THEN parts[1]
+              ELSE (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                  WHERE c.oid = rel) END, parts[cardinality(parts)]));
+  EXECUTE format('COMMENT ON TABLE %s IS %L', totals,
+      format('totals of %s; kept by the roll-up "%s"', rel, name));
   PERFORM docpatterns._pattern_keep_table(totals, rel, 'rollup', name, pair);
   -- the main trigger fires with statements that change no row one by one, and carries the
   -- declaration
-  EXECUTE format('CREATE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.rollup_trigger(%L)',
+  EXECUTE format('CREATE TRIGGER %I %s ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
+      'docpatterns.rollup_trigger(%L)',
                  docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_80_rollup', name, NULL),
                  'BEFORE INSERT', rel, options::text);
   PERFORM docpatterns._derive_main_triggers(rel, 'rollup', name);
@@ -86,7 +106,8 @@ BEGIN
   PERFORM docpatterns._rollup_create_indexes(rel, options);
   IF docpatterns._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', rel
-      USING HINT = format('SELECT pattern_repair(%L, %L) computes what they come to; new writes are kept in line from now on.', rel::text, name);
+      USING HINT = format('SELECT pattern_repair(%L, %L) computes what they come to; new writes '
+          'are kept in line from now on.', rel::text, name);
   END IF;
   RETURN name;
 END
@@ -102,13 +123,17 @@ COMMENT ON FUNCTION rollup_enable(regclass, text, bson, text, text[], text[], re
 CREATE FUNCTION docpatterns._rollup_create_indexes(rel regclass, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  doc text := docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'));
+  doc text := docpatterns._pattern_doc_column(rel,
+      @extschema@.bson_get_text(options, 'doc_column'));
 BEGIN
   IF @extschema@.bson_exists(options, 'doc_column') THEN
-    PERFORM docpatterns._derive_create_index(rel, 'rollup', @extschema@.bson_get_text(options, 'name'),
-      ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', doc, g::text) FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'group_by'::text) g)
+    PERFORM docpatterns._derive_create_index(rel, 'rollup',
+        @extschema@.bson_get_text(options, 'name'),
+      ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', doc, g::text)
+        FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'group_by'::text) g)
       || CASE WHEN @extschema@.bson_exists(options, 'time_field')
-              THEN ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', doc, @extschema@.bson_get_text(options, 'time_field'))] ELSE '{}' END);
+              THEN ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', doc,
+                    @extschema@.bson_get_text(options, 'time_field'))] ELSE '{}' END);
   END IF;
 END
 $$;
@@ -138,19 +163,24 @@ DECLARE
   t record;
   paths text[];
 BEGIN
-  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'rollup' AND d.name = _rollup_pending.name;
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.pattern = 'rollup' AND d.name = _rollup_pending.name;
   IF NOT @extschema@.bson_exists(options, 'doc_column') THEN
     RAISE EXCEPTION 'the rows of % have no key to go by', rel
-      USING ERRCODE = 'feature_not_supported', HINT = format('SELECT pattern_repair(%L, %L) computes all documents.', rel::text, name);
+      USING ERRCODE = 'feature_not_supported',
+        HINT = format('SELECT pattern_repair(%L, %L) computes all documents.', rel::text, name);
   END IF;
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   SELECT array_agg(format('(s.%I OPERATOR(@extschema@.->) %L::text)', t.doc, g::text)) INTO paths
     FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'group_by'::text) g;
   IF @extschema@.bson_exists(options, 'time_field') THEN
-    paths := paths || format('docpatterns._rollup_start(%L::regclass, %L, s.%I)', rel::text, name, t.doc);
+    paths := paths || format('docpatterns._rollup_start(%L::regclass, %L, s.%I)', rel::text, name,
+        t.doc);
   END IF;
   RETURN format('SELECT DISTINCT ON (%s) ROW(%s) AS key FROM %s AS s ORDER BY %1$s',
-    array_to_string(paths, ', '), (SELECT string_agg(format('s.%I', k), ', ') FROM unnest(t.keys) k), t.base);
+    array_to_string(paths, ', '), (SELECT string_agg(format('s.%I', k), ', ')
+      FROM unnest(t.keys) k), t.base);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._rollup_pending(regclass, text) IS
@@ -172,8 +202,10 @@ BEGIN
   END IF;
   IF @extschema@.bson_get_text(how, 'keep_data') = 'true' THEN
     -- the totals stay behind as an ordinary collection
-    SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _rollup_disable.rel) INTO totals
-      FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'rollup' AND d.name = _rollup_disable.name;
+    SELECT docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'),
+        _rollup_disable.rel) INTO totals
+      FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'rollup'
+        AND d.name = _rollup_disable.name;
     IF totals IS NOT NULL THEN
       PERFORM docpatterns._pattern_release_table(totals, rel);
     END IF;

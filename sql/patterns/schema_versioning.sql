@@ -24,7 +24,8 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_as(bson, bson, regprocedure[]
 
 CREATE FUNCTION docpatterns._schema_versioning_as_alone(doc bson, chain bson, steps regprocedure[])
   RETURNS bson
-  AS 'MODULE_PATHNAME', 'dp_schema_versioning_as' LANGUAGE C IMMUTABLE STRICT PARALLEL UNSAFE COST 20;
+  AS 'MODULE_PATHNAME', 'dp_schema_versioning_as' LANGUAGE C IMMUTABLE STRICT PARALLEL UNSAFE
+    COST 20;
 COMMENT ON FUNCTION docpatterns._schema_versioning_as_alone(bson, bson, regprocedure[]) IS
   'the same for steps that are not marked PARALLEL SAFE';
 
@@ -53,7 +54,8 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_valid(regclass, bson, regproc
 CREATE FUNCTION docpatterns._schema_versioning_steps(options bson, OUT since int, OUT until int,
   OUT step bson) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT (e OPERATOR(@extschema@.->) 'since'::text)::int, (e OPERATOR(@extschema@.->) 'until'::text)::int, e::@extschema@.bson
+  SELECT (e OPERATOR(@extschema@.->) 'since'::text)::int,
+    (e OPERATOR(@extschema@.->) 'until'::text)::int, e::@extschema@.bson
   FROM @extschema@.bson_elements(options OPERATOR(@extschema@.->) 'steps'::text) AS e
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_steps(bson) IS
@@ -66,12 +68,14 @@ DECLARE
   result int[] := ARRAY[@extschema@.bson_get_text(options, 'current')::int];
   s record;
 BEGIN
-  FOR s IN SELECT t.since, t.until FROM docpatterns._schema_versioning_steps(options) t ORDER BY t.since LOOP
+  FOR s IN SELECT t.since, t.until FROM docpatterns._schema_versioning_steps(options) t
+      ORDER BY t.since LOOP
     IF s.since = result[cardinality(result)] THEN
       result := result || s.until;
     END IF;
   END LOOP;
-  FOR s IN SELECT t.since, t.until FROM docpatterns._schema_versioning_steps(options) t ORDER BY t.since DESC LOOP
+  FOR s IN SELECT t.since, t.until FROM docpatterns._schema_versioning_steps(options) t
+      ORDER BY t.since DESC LOOP
     IF s.until = result[1] THEN
       result := s.since || result;
     END IF;
@@ -85,14 +89,18 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_versions(bson) IS
 -- Names and options of a declaration, as the verbs use them in generated SQL: there "b" is a row of
 -- the table.
 CREATE FUNCTION docpatterns._schema_versioning_parts(rel regclass, name text,
-                                         OUT base text, OUT schema_name text, OUT table_name text, OUT owner oid, OUT options bson, OUT doc text, OUT field text,
-                                         OUT current int, OUT versions int[], OUT key_value text, OUT key_list text, OUT key_row text)
+                                         OUT base text, OUT schema_name text, OUT table_name text,
+                                         OUT owner oid, OUT options bson, OUT doc text,
+                                         OUT field text,
+                                         OUT current int, OUT versions int[], OUT key_value text,
+                                         OUT key_list text, OUT key_row text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
 BEGIN
   SELECT q.* INTO t FROM docpatterns._pattern_parts(rel, 'schema_versioning', name) q;
-  base := t.base; schema_name := t.schema_name; table_name := t.table_name; owner := t.owner; options := t.options; doc := t.doc_name;
+  base := t.base; schema_name := t.schema_name; table_name := t.table_name; owner := t.owner;
+  options := t.options; doc := t.doc_name;
   field := @extschema@.bson_get_text(options, 'field');
   current := @extschema@.bson_get_text(options, 'current')::int;
   versions := docpatterns._schema_versioning_versions(options);
@@ -112,9 +120,12 @@ BEGIN
     RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   SELECT array_agg(d.name) INTO names FROM docpatterns._pattern_declarations(rel) d
-    WHERE d.pattern = 'schema_versioning' AND (_schema_versioning_name.name IS NULL OR d.name = _schema_versioning_name.name);
+    WHERE d.pattern = 'schema_versioning'
+      AND (_schema_versioning_name.name IS NULL OR d.name = _schema_versioning_name.name);
   IF names IS NULL THEN
-    RAISE EXCEPTION 'table % has no schema versioning pattern%', rel, CASE WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'table % has no schema versioning pattern%', rel, CASE
+      WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END
+      USING ERRCODE = 'undefined_object';
   ELSIF cardinality(names) > 1 THEN
     RAISE EXCEPTION 'table % has more than one schema versioning pattern', rel
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
@@ -127,7 +138,8 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_name(regclass, text) IS
 
 CREATE FUNCTION docpatterns._schema_versioning_known(rel regclass, name text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT EXISTS (SELECT FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'schema_versioning' AND d.name = $2)
+  SELECT EXISTS (SELECT FROM docpatterns._pattern_declarations($1) d
+      WHERE d.pattern = 'schema_versioning' AND d.name = $2)
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_known(regclass, text) IS
   'whether a table has a schema versioning declaration of that name';
@@ -143,9 +155,11 @@ DECLARE
   view_name text := docpatterns._pattern_object_name(table_name, NULL, 'current');
   n int := 0;
 BEGIN
-  WHILE view_name <> table_name || '_current' AND to_regclass(format('%I.%I', schema_name, view_name)) IS NOT NULL LOOP
+  WHILE view_name <> table_name || '_current'
+      AND to_regclass(format('%I.%I', schema_name, view_name)) IS NOT NULL LOOP
     n := n + 1;
-    result := left(docpatterns._pattern_object_name(table_name, NULL, 'as_v99999_9999'), -length('_as_v99999_9999')) || '_' || n;
+    result := left(docpatterns._pattern_object_name(table_name, NULL, 'as_v99999_9999'),
+        -length('_as_v99999_9999')) || '_' || n;
     view_name := result || '_current';
   END LOOP;
   RETURN result;
@@ -161,8 +175,10 @@ BEGIN
              WHERE d.pattern = 'schema_versioning'
                AND d.name <> @extschema@.bson_get_text(_schema_versioning_verify.options, 'name')
                AND @extschema@.bson_get_text(d.options, 'doc_column')
-                     = @extschema@.bson_get_text(_schema_versioning_verify.options, 'doc_column')) THEN
-    RAISE EXCEPTION 'documents of table % have a field with their version already', rel USING ERRCODE = 'duplicate_object';
+                     = @extschema@.bson_get_text(_schema_versioning_verify.options,
+                           'doc_column')) THEN
+    RAISE EXCEPTION 'documents of table % have a field with their version already', rel
+      USING ERRCODE = 'duplicate_object';
   END IF;
 END
 $$;
@@ -170,7 +186,8 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_verify(regclass, bson) IS
   'error 42710 if the documents have a field with their version already';
 
 CREATE FUNCTION schema_versioning_enable(
-  rel regclass, field text DEFAULT 'schema_version', current int DEFAULT 1, write text DEFAULT 'upgrade', type text DEFAULT NULL,
+  rel regclass, field text DEFAULT 'schema_version', current int DEFAULT 1,
+  write text DEFAULT 'upgrade', type text DEFAULT NULL,
   stem text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -185,17 +202,22 @@ BEGIN
   IF field IS NOT NULL THEN
     type := coalesce(type, docpatterns._schema_versioning_type(rel, t.doc, field));
   END IF;
-  EXECUTE format('SELECT EXISTS (SELECT FROM (SELECT @extschema@.bson_get_text(b.%1$I, $1) AS value FROM %2$s AS b WHERE @extschema@.bson_exists(b.%1$I, $1) LIMIT 1000) v WHERE v.value IN (''1'', ''1.0''))',
+  EXECUTE format('SELECT EXISTS (SELECT FROM (SELECT @extschema@.bson_get_text(b.%1$I, $1) AS '
+      'value FROM %2$s AS b WHERE @extschema@.bson_exists(b.%1$I, $1) LIMIT 1000) v WHERE v.value '
+      'IN (''1'', ''1.0''))',
                  t.doc, t.base) INTO is_written USING field;
   options := docpatterns._pattern_declare(rel, 'schema_versioning', @extschema@.bson_build(
     'name', coalesce(name, field), 'field', field, 'current', current, 'write', write,
-    'first', is_written, 'stem', coalesce(stem, docpatterns._schema_versioning_stem(t.schema_name, t.table_name)),
+    'first', is_written, 'stem', coalesce(stem,
+      docpatterns._schema_versioning_stem(t.schema_name, t.table_name)),
     'steps', ARRAY[]::text[], 'doc_column', t.doc, 'type', type));
   name := @extschema@.bson_get_text(options, 'name');
   PERFORM docpatterns._schema_versioning_declare(rel, options, '{}', '{}');
   IF docpatterns._pattern_nonempty(rel) THEN
     RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('Declare the steps that lead to version %s from theirs with schema_versioning_step(); CALL schema_versioning_migrate(%L) brings them there.', current, t.base);
+      USING HINT = format('Declare the steps that lead to version %s from theirs with '
+          'schema_versioning_step(); CALL schema_versioning_migrate(%L) brings them there.',
+          current, t.base);
   END IF;
   RETURN name;
 END
@@ -215,8 +237,10 @@ DECLARE
   result text;
 BEGIN
   EXECUTE format('SELECT mode() WITHIN GROUP (ORDER BY @extschema@.bson_typeof(v.value)) '
-                 'FROM (SELECT b.%1$I OPERATOR(@extschema@.->) $1 AS value FROM %2$s AS b WHERE @extschema@.bson_exists(b.%1$I, $1) LIMIT 1000) v '
-                 'WHERE @extschema@.bson_typeof(v.value) = ANY (''{int,long,double,decimal,string}'')', doc, rel) INTO result USING field;
+                 'FROM (SELECT b.%1$I OPERATOR(@extschema@.->) $1 AS value FROM %2$s AS b WHERE '
+                   '@extschema@.bson_exists(b.%1$I, $1) LIMIT 1000) v '
+                 'WHERE @extschema@.bson_typeof(v.value) = ANY '
+                     '(''{int,long,double,decimal,string}'')', doc, rel) INTO result USING field;
   RETURN result;
 END
 $$;
@@ -233,7 +257,8 @@ DECLARE
   t record;
   name text := @extschema@.bson_get_text(options, 'name');
   versions int[] := docpatterns._schema_versioning_versions(options);
-  known boolean := docpatterns._schema_versioning_known(rel, @extschema@.bson_get_text(options, 'name'));
+  known boolean := docpatterns._schema_versioning_known(rel,
+      @extschema@.bson_get_text(options, 'name'));
   old_functions regprocedure[] := '{}';
   functions regprocedure[] := '{}';
   existing regprocedure;
@@ -243,49 +268,75 @@ DECLARE
   v int;
 BEGIN
   PERFORM docpatterns._schema_versioning_valid(rel, options, steps);
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   IF known THEN
-    old_functions := ARRAY(SELECT r.function FROM docpatterns._schema_versioning_refers(rel, name, false) r);
+    old_functions := ARRAY(SELECT r.function
+        FROM docpatterns._schema_versioning_refers(rel, name, false) r);
   END IF;
   FOREACH v IN ARRAY versions LOOP
     existing := NULL;
     IF known THEN
-      SELECT r.function INTO existing FROM docpatterns._schema_versioning_refers(rel, name, false) r WHERE r.version = v;
+      SELECT r.function INTO existing FROM docpatterns._schema_versioning_refers(rel, name, false) r
+        WHERE r.version = v;
     END IF;
-    functions := functions || docpatterns._schema_versioning_create_function(rel, options, steps, v, CASE WHEN v = ANY (changed) THEN NULL ELSE existing END);
+    functions := functions || docpatterns._schema_versioning_create_function(rel, options, steps, v,
+        CASE WHEN v = ANY (changed) THEN NULL ELSE existing END);
   END LOOP;
 
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW %s EXECUTE FUNCTION docpatterns.schema_versioning_trigger(%L)',
-                 docpatterns._pattern_own_trigger(rel, 10, 'schema_versioning', name, NULL, 23), t.base,
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW %s '
+      'EXECUTE FUNCTION docpatterns.schema_versioning_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 10, 'schema_versioning', name, NULL, 23),
+                 t.base,
                  CASE WHEN cardinality(steps) = 0 THEN ''
-                      ELSE format('WHEN (docpatterns._schema_versioning_uses(NULL::pg_catalog.int4[], ARRAY[%s]))',
-                                  (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.s::text), ', ' ORDER BY n) FROM unnest(steps) WITH ORDINALITY AS u (s, n))) END,
+                      ELSE
+                        format('WHEN (docpatterns._schema_versioning_uses(NULL::pg_catalog.int4[], '
+                          'ARRAY[%s]))',
+                                  (SELECT string_agg(format('%L::pg_catalog.regprocedure',
+                                        u.s::text), ', ' ORDER BY n) FROM unnest(steps)
+                                      WITH ORDINALITY AS u (s, n))) END,
                  options::text);
-  PERFORM docpatterns._schema_versioning_create_view(rel, options, 'current', functions[array_position(versions, @extschema@.bson_get_text(options, 'current')::int)]);
-  FOR f IN SELECT u.version, u.function FROM unnest(versions, functions) AS u (version, function) LOOP
+  PERFORM docpatterns._schema_versioning_create_view(rel, options, 'current',
+      functions[array_position(versions, @extschema@.bson_get_text(options, 'current')::int)]);
+  FOR f IN SELECT u.version, u.function
+      FROM unnest(versions, functions) AS u (version, function) LOOP
     PERFORM docpatterns._schema_versioning_create_view(rel, options, f.version::text, f.function);
   END LOOP;
-  PERFORM docpatterns._schema_versioning_drop_views(rel, name, ARRAY['current'] || versions::text[]);
+  PERFORM docpatterns._schema_versioning_drop_views(rel, name, ARRAY['current']
+      || versions::text[]);
 
   -- functions that were replaced stay while something uses them; their versions are noted as
   -- negative numbers
-  FOR f IN SELECT r.version, r.function FROM docpatterns._schema_versioning_refers(rel, name, false) r WHERE known AND NOT r.function = ANY (functions) LOOP
-    IF EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = f.function
-               AND NOT (d.classid = 'pg_trigger'::regclass AND EXISTS (SELECT FROM pg_trigger g WHERE g.oid = d.objid AND g.tgrelid = rel AND g.tgfoid = 'docpatterns.schema_versioning_trigger'::regproc))) THEN
+  FOR f IN SELECT r.version, r.function
+      FROM docpatterns._schema_versioning_refers(rel, name, false) r WHERE known
+      AND NOT r.function = ANY (functions) LOOP
+    IF EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass
+        AND d.refobjid = f.function
+               AND NOT (d.classid = 'pg_trigger'::regclass
+                     AND EXISTS (SELECT FROM pg_trigger g WHERE g.oid = d.objid AND g.tgrelid = rel
+                       AND g.tgfoid = 'docpatterns.schema_versioning_trigger'::regproc))) THEN
       kept := kept || f.function;
       kept_versions := kept_versions || -abs(f.version);
     END IF;
   END LOOP;
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT WHEN (docpatterns._schema_versioning_uses(%L::pg_catalog.int4[], ARRAY[%s])) EXECUTE FUNCTION docpatterns.schema_versioning_trigger(%L, %L)',
-                 docpatterns._pattern_own_trigger(rel, 10, 'schema_versioning', name, 'functions', 32), t.base, versions || kept_versions,
-                 (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.f::text), ', ' ORDER BY n) FROM unnest(functions || kept) WITH ORDINALITY AS u (f, n)), 'of', name);
-  FOR f IN SELECT u.f AS function FROM unnest(old_functions) AS u (f) WHERE NOT u.f = ANY (functions || kept) LOOP
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT WHEN '
+      '(docpatterns._schema_versioning_uses(%L::pg_catalog.int4[], ARRAY[%s])) EXECUTE FUNCTION '
+      'docpatterns.schema_versioning_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 10, 'schema_versioning', name, 'functions',
+                   32), t.base, versions || kept_versions,
+                 (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.f::text), ', '
+                     ORDER BY n) FROM unnest(functions || kept) WITH ORDINALITY AS u (f, n)), 'of',
+                 name);
+  FOR f IN SELECT u.f AS function FROM unnest(old_functions) AS u (f)
+      WHERE NOT u.f = ANY (functions || kept) LOOP
     EXECUTE format('DROP FUNCTION %s', f.function);
   END LOOP;
   PERFORM docpatterns._schema_versioning_rename_functions(rel, options, versions, functions);
   IF cardinality(changed) > 0 AND cardinality(kept) > 0 THEN
-    RAISE NOTICE 'functions that are in use stay as they are beside the new ones: %', array_to_string(kept, ', ')
-      USING HINT = 'Make the indexes and views that use them anew with the functions that pattern_repair() then leaves.';
+    RAISE NOTICE 'functions that are in use stay as they are beside the new ones: %',
+      array_to_string(kept, ', ')
+      USING HINT = 'Make the indexes and views that use them anew with the functions that '
+        'pattern_repair() then leaves.';
   END IF;
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
@@ -296,19 +347,28 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_declare(regclass, bson, regpr
 -- The options of a generated function: what tells it how to bring a document to a version.
 CREATE FUNCTION docpatterns._schema_versioning_chain(options bson, version int) RETURNS bson
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@.bson_build('version', $2, 'field', $1 OPERATOR(@extschema@.->) 'field'::text, 'type', coalesce(@extschema@.bson_get_text($1, 'type'), 'int'),
+  SELECT @extschema@.bson_build('version', $2, 'field', $1 OPERATOR(@extschema@.->) 'field'::text,
+      'type', coalesce(@extschema@.bson_get_text($1, 'type'), 'int'),
                                 'first', $1 OPERATOR(@extschema@.->) 'first'::text,
                                 'steps', (SELECT coalesce(@extschema@.bson_agg(
-                                            CASE WHEN @extschema@.bson_exists(u.step, 'down_function') THEN @extschema@.bson_set(u.step, 'down_function', true) ELSE u.step END ORDER BY s.since), '[]'::@extschema@.bson_value)
+                                            CASE WHEN @extschema@.bson_exists(u.step,
+                                                  'down_function') THEN @extschema@.bson_set(u.step,
+                                                  'down_function', true) ELSE u.step END
+                                                ORDER BY s.since), '[]'::@extschema@.bson_value)
                                           FROM docpatterns._schema_versioning_steps($1) s
-                                            CROSS JOIN LATERAL (SELECT CASE WHEN @extschema@.bson_exists(s.step, 'up_function') THEN @extschema@.bson_set(s.step, 'up_function', true) ELSE s.step END) AS u (step)))
+                                            CROSS JOIN LATERAL (SELECT CASE
+                                                WHEN @extschema@.bson_exists(s.step,
+                                                  'up_function') THEN @extschema@.bson_set(s.step,
+                                                  'up_function', true) ELSE s.step
+                                                END) AS u (step)))
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_chain(bson, int) IS
   'the constant that the generated function of a version calls _schema_versioning_as with';
 
 CREATE FUNCTION docpatterns._schema_versioning_function_name(options bson, version int) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_object_name(@extschema@.bson_get_text($1, 'stem'), NULL, format('as_v%s', $2))
+  SELECT docpatterns._pattern_object_name(@extschema@.bson_get_text($1, 'stem'), NULL,
+      format('as_v%s', $2))
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_function_name(bson, int) IS
   'how the generated function of a version is called, unless there was one before it';
@@ -323,33 +383,47 @@ DECLARE
   qualified text;
   plain text;
   n int := 1;
-  parallel boolean := NOT EXISTS (SELECT FROM pg_proc p WHERE p.oid = ANY (steps) AND p.proparallel <> 's');
-  known boolean := docpatterns._schema_versioning_known(rel, @extschema@.bson_get_text(options, 'name'));
+  parallel boolean := NOT EXISTS (SELECT FROM pg_proc p WHERE p.oid = ANY (steps)
+      AND p.proparallel <> 's');
+  known boolean := docpatterns._schema_versioning_known(rel,
+      @extschema@.bson_get_text(options, 'name'));
 BEGIN
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   IF existing IS NOT NULL THEN
-    SELECT format('%I.%I', s.nspname, p.proname) INTO qualified FROM pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace WHERE p.oid = existing;
+    SELECT format('%I.%I', s.nspname, p.proname) INTO qualified FROM pg_proc p
+      JOIN pg_namespace s ON s.oid = p.pronamespace WHERE p.oid = existing;
   ELSE
     plain := docpatterns._schema_versioning_function_name(options, version);
     LOOP
       qualified := format('%I.%I', t.schema_name, plain);
       EXIT WHEN to_regprocedure(qualified || '(@extschema@.bson)') IS NULL;
       IF NOT known THEN
-        RAISE EXCEPTION 'function %(bson) exists already', qualified USING ERRCODE = 'duplicate_function', HINT = 'Give the functions and views another name with the argument "stem".';
+        RAISE EXCEPTION 'function %(bson) exists already', qualified
+          USING ERRCODE = 'duplicate_function',
+          HINT = 'Give the functions and views another name with the argument "stem".';
       END IF;
       n := n + 1;
-      plain := docpatterns._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL, format('as_v%s_%s', version, n));
+      plain := docpatterns._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL,
+          format('as_v%s_%s', version, n));
     END LOOP;
   END IF;
-  EXECUTE format('CREATE %s FUNCTION %s(doc @extschema@.bson) RETURNS @extschema@.bson LANGUAGE sql IMMUTABLE PARALLEL %s '
-                 'RETURN docpatterns.%s(doc, %L::@extschema@.bson, ARRAY[%s]::pg_catalog.regprocedure[])',
-                 CASE WHEN existing IS NULL THEN '' ELSE 'OR REPLACE' END, qualified, CASE WHEN parallel THEN 'SAFE' ELSE 'UNSAFE' END,
-                 CASE WHEN parallel THEN '_schema_versioning_as' ELSE '_schema_versioning_as_alone' END, docpatterns._schema_versioning_chain(options, version),
-                 (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.s::text), ', ' ORDER BY u.n) FROM unnest(steps) WITH ORDINALITY AS u (s, n)));
+  EXECUTE format('CREATE %s FUNCTION %s(doc @extschema@.bson) RETURNS @extschema@.bson LANGUAGE '
+      'sql IMMUTABLE PARALLEL %s '
+                 'RETURN docpatterns.%s(doc, %L::@extschema@.bson, '
+                   'ARRAY[%s]::pg_catalog.regprocedure[])',
+                 CASE WHEN existing IS NULL THEN '' ELSE 'OR REPLACE' END, qualified, CASE
+                   WHEN parallel THEN 'SAFE' ELSE 'UNSAFE' END,
+                 CASE WHEN parallel THEN '_schema_versioning_as' ELSE '_schema_versioning_as_alone'
+                   END, docpatterns._schema_versioning_chain(options, version),
+                 (SELECT string_agg(format('%L::pg_catalog.regprocedure', u.s::text), ', '
+                     ORDER BY u.n) FROM unnest(steps) WITH ORDINALITY AS u (s, n)));
   IF existing IS NOT NULL THEN
     PERFORM docpatterns._schema_versioning_renew(rel, existing);
   ELSE
-    EXECUTE format('COMMENT ON FUNCTION %s(@extschema@.bson) IS %L', qualified, format('a document of %s in version %s of its schema, whatever version it is stored in', t.base, version));
+    EXECUTE format('COMMENT ON FUNCTION %s(@extschema@.bson) IS %L', qualified,
+        format('a document of %s in version %s of its schema, whatever version it is stored in',
+          t.base, version));
     EXECUTE format('ALTER FUNCTION %s(@extschema@.bson) OWNER TO %s', qualified, t.owner::regrole);
   END IF;
   RETURN to_regprocedure(qualified || '(@extschema@.bson)');
@@ -375,9 +449,11 @@ DECLARE
   f record;
 BEGIN
   FOR f IN
-    SELECT u.function, docpatterns._schema_versioning_function_name(options, u.version) AS wanted, p.pronamespace::regnamespace AS schema_name
+    SELECT u.function, docpatterns._schema_versioning_function_name(options, u.version) AS wanted,
+      p.pronamespace::regnamespace AS schema_name
     FROM unnest(versions, functions) AS u (version, function) JOIN pg_proc p ON p.oid = u.function
-    WHERE starts_with(p.proname, docpatterns._schema_versioning_function_name(options, u.version) || '_')
+    WHERE starts_with(p.proname, docpatterns._schema_versioning_function_name(options, u.version)
+        || '_')
   LOOP
     IF to_regprocedure(format('%s.%I(@extschema@.bson)', f.schema_name, f.wanted)) IS NULL THEN
       EXECUTE format('ALTER FUNCTION %s RENAME TO %I', f.function, f.wanted);
@@ -396,10 +472,13 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   FROM pg_depend d
     JOIN pg_rewrite r ON r.oid = d.objid
     JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = 'docpatterns.schema_versioning_view_trigger'::regproc
-  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
+    JOIN pg_trigger t ON t.tgrelid = v.oid
+      AND t.tgfoid = 'docpatterns.schema_versioning_view_trigger'::regproc
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass
+    AND d.refobjid = $1
     AND t.tgargs = docpatterns._pattern_arguments($2, $3)
-    AND 'security_invoker=true' = ANY (v.reloptions) AND v.relowner = coalesce($4, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
+    AND 'security_invoker=true' = ANY (v.reloptions)
+      AND v.relowner = coalesce($4, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_view(regclass, text, text, oid) IS
@@ -420,8 +499,10 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   FROM pg_depend d
     JOIN pg_rewrite r ON r.oid = d.objid
     JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-    JOIN pg_trigger t ON t.tgrelid = v.oid AND t.tgfoid = 'docpatterns.schema_versioning_view_trigger'::regproc
-  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
+    JOIN pg_trigger t ON t.tgrelid = v.oid
+      AND t.tgfoid = 'docpatterns.schema_versioning_view_trigger'::regproc
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass
+    AND d.refobjid = $1
     AND starts_with(encode(t.tgargs, 'hex'), encode(docpatterns._pattern_arguments($2), 'hex'))
     AND v.relowner = (SELECT c.relowner FROM pg_class c WHERE c.oid = $1)
 $$;
@@ -434,30 +515,45 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
   name text := @extschema@.bson_get_text(options, 'name');
-  existing regclass := docpatterns._schema_versioning_view(rel, @extschema@.bson_get_text(options, 'name'), version);
+  existing regclass := docpatterns._schema_versioning_view(rel,
+      @extschema@.bson_get_text(options, 'name'), version);
   qualified text;
 BEGIN
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   IF existing IS NOT NULL THEN
-    SELECT format('%I.%I', s.nspname, c.relname) INTO qualified FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = existing;
+    SELECT format('%I.%I', s.nspname, c.relname) INTO qualified FROM pg_class c
+      JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = existing;
   ELSE
-    qualified := format('%I.%I', t.schema_name, docpatterns._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL, CASE version WHEN 'current' THEN version ELSE 'v' || version END));
+    qualified := format('%I.%I', t.schema_name,
+        docpatterns._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL,
+          CASE version WHEN 'current' THEN version ELSE 'v' || version END));
     IF to_regclass(qualified) IS NOT NULL THEN
-      RAISE EXCEPTION 'relation % exists already', qualified USING ERRCODE = 'duplicate_table', HINT = 'Give the functions and views another name with the argument "stem".';
+      RAISE EXCEPTION 'relation % exists already', qualified USING ERRCODE = 'duplicate_table',
+        HINT = 'Give the functions and views another name with the argument "stem".';
     END IF;
   END IF;
   -- a view keeps its columns' names when those of the table are renamed
-  EXECUTE format('CREATE OR REPLACE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS base', qualified,
-    (SELECT string_agg(format(CASE WHEN a.attname = t.doc THEN '%3$I.%4$I(base.%1$I) AS %2$I' ELSE 'base.%1$I AS %2$I' END, a.attname, coalesce(v.attname, a.attname), s.nspname, p.proname), ', ' ORDER BY a.n)
-     FROM (SELECT c.attname, row_number() OVER (ORDER BY c.attnum) AS n FROM pg_attribute c WHERE c.attrelid = rel AND c.attnum > 0 AND NOT c.attisdropped) AS a
+  EXECUTE format('CREATE OR REPLACE VIEW %s WITH (security_invoker = true) AS SELECT %s FROM %s AS '
+      'base', qualified,
+    (SELECT string_agg(format(CASE WHEN a.attname = t.doc THEN '%3$I.%4$I(base.%1$I) AS %2$I'
+          ELSE 'base.%1$I AS %2$I' END, a.attname, coalesce(v.attname, a.attname), s.nspname,
+          p.proname), ', ' ORDER BY a.n)
+     FROM (SELECT c.attname, row_number() OVER (ORDER BY c.attnum) AS n FROM pg_attribute c
+         WHERE c.attrelid = rel AND c.attnum > 0 AND NOT c.attisdropped) AS a
        LEFT JOIN pg_attribute v ON v.attrelid = existing AND v.attnum = a.n
        CROSS JOIN pg_proc p JOIN pg_namespace s ON s.oid = p.pronamespace
      WHERE p.oid = function), t.base);
   IF existing IS NULL THEN
-    EXECUTE format('CREATE TRIGGER zz_docpatterns_10_schema_versioning INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
-                   'FOR EACH ROW EXECUTE FUNCTION docpatterns.schema_versioning_view_trigger(%L, %L)', qualified, name, version);
-    EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, format('documents of %s in %s of their schema, whatever version they are stored in', t.base,
-                                                                CASE version WHEN 'current' THEN 'the current version' ELSE 'version ' || version END));
+    EXECUTE format('CREATE TRIGGER zz_docpatterns_10_schema_versioning INSTEAD OF INSERT OR UPDATE '
+        'OR DELETE ON %s '
+                   'FOR EACH ROW EXECUTE FUNCTION docpatterns.schema_versioning_view_trigger(%L, '
+                     '%L)', qualified, name, version);
+    EXECUTE format('COMMENT ON VIEW %s IS %L', qualified,
+        format('documents of %s in %s of their schema, whatever version they are stored in', t.base,
+                                                                CASE version WHEN 'current' THEN
+                                                                  'the current version' ELSE
+                                                                  'version ' || version END));
     PERFORM docpatterns._pattern_copy_grants(rel, qualified::regclass);
     EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
   END IF;
@@ -475,8 +571,11 @@ DECLARE
   v record;
 BEGIN
   FOR v IN
-    SELECT w.view_rel FROM docpatterns._schema_versioning_views(rel, name) AS w (view_rel) JOIN pg_trigger t ON t.tgrelid = w.view_rel AND t.tgfoid = 'docpatterns.schema_versioning_view_trigger'::regproc
-    WHERE NOT EXISTS (SELECT FROM unnest(keep) k WHERE t.tgargs = docpatterns._pattern_arguments(name, k))
+    SELECT w.view_rel FROM docpatterns._schema_versioning_views(rel, name) AS w (view_rel)
+      JOIN pg_trigger t ON t.tgrelid = w.view_rel
+      AND t.tgfoid = 'docpatterns.schema_versioning_view_trigger'::regproc
+    WHERE NOT EXISTS (SELECT FROM unnest(keep) k
+        WHERE t.tgargs = docpatterns._pattern_arguments(name, k))
   LOOP
     EXECUTE format('DROP VIEW %s', v.view_rel);
   END LOOP;
@@ -489,7 +588,8 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_drop_views(regclass, text, te
 
 CREATE FUNCTION schema_versioning_step(
   rel regclass, since int, until int, up regprocedure DEFAULT NULL, down regprocedure DEFAULT NULL,
-  up_update bson_value DEFAULT NULL, down_update bson_value DEFAULT NULL, schema bson DEFAULT NULL, name text DEFAULT NULL) RETURNS void
+  up_update bson_value DEFAULT NULL, down_update bson_value DEFAULT NULL, schema bson DEFAULT NULL,
+    name text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
@@ -504,46 +604,67 @@ DECLARE
   i int := 0;
 BEGIN
   IF rel IS NULL OR since IS NULL OR until IS NULL THEN
-    RAISE EXCEPTION 'rel, since and until must not be null' USING ERRCODE = 'null_value_not_allowed';
+    RAISE EXCEPTION 'rel, since and until must not be null'
+      USING ERRCODE = 'null_value_not_allowed';
   END IF;
   PERFORM docpatterns._pattern_require_owner(rel);
   name := docpatterns._schema_versioning_name(rel, name);
-  PERFORM docpatterns._schema_versioning_lock(rel, ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
+  PERFORM docpatterns._schema_versioning_lock(rel,
+      ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
   SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, name) q;
   IF since < 1 OR until <= since THEN
-    RAISE EXCEPTION 'a step leads from a version to a later one' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'a step leads from a version to a later one'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF num_nonnulls(up, up_update) <> 1 OR num_nonnulls(down, down_update) > 1 THEN
-    RAISE EXCEPTION 'the way up is one of up and up_update, the way down one of down and down_update or none' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'the way up is one of up and up_update, the way down one of down and '
+      'down_update or none' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   step := @extschema@.bson_build('since', since, 'until', until);
-  step := CASE WHEN up IS NOT NULL THEN @extschema@.bson_set(step, 'up_function', up::text) ELSE @extschema@.bson_set(step, 'up_update', up_update) END;
-  step := CASE WHEN down IS NOT NULL THEN @extschema@.bson_set(step, 'down_function', down::text) WHEN down_update IS NOT NULL THEN @extschema@.bson_set(step, 'down_update', down_update) ELSE step END;
+  step := CASE WHEN up IS NOT NULL THEN @extschema@.bson_set(step, 'up_function', up::text) ELSE
+    @extschema@.bson_set(step, 'up_update', up_update) END;
+  step := CASE WHEN down IS NOT NULL THEN @extschema@.bson_set(step, 'down_function', down::text)
+    WHEN down_update IS NOT NULL THEN @extschema@.bson_set(step, 'down_update', down_update) ELSE
+    step END;
 
   -- what an index still uses of a former step would not know the documents that come with a new one
-  IF NOT EXISTS (SELECT FROM docpatterns._schema_versioning_steps(p.options) t WHERE t.since = schema_versioning_step.since AND t.until = schema_versioning_step.until)
-     AND EXISTS (SELECT FROM docpatterns._schema_versioning_refers(rel, name, false) r WHERE r.version < 0) THEN
+  IF NOT EXISTS (SELECT FROM docpatterns._schema_versioning_steps(p.options) t
+      WHERE t.since = schema_versioning_step.since AND t.until = schema_versioning_step.until)
+     AND EXISTS (SELECT FROM docpatterns._schema_versioning_refers(rel, name, false) r
+         WHERE r.version < 0) THEN
     PERFORM @extschema@.pattern_repair(rel, name);
-    IF EXISTS (SELECT FROM docpatterns._schema_versioning_refers(rel, name, false) r WHERE r.version < 0) THEN
-      RAISE EXCEPTION 'functions of a step that was replaced are still in use: %', (SELECT string_agg(r.function::text, ', ') FROM docpatterns._schema_versioning_refers(rel, name, false) r WHERE r.version < 0)
-        USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = 'They would not know documents of another version.', HINT = 'Make the indexes and views that use them anew with the present functions first.';
+    IF EXISTS (SELECT FROM docpatterns._schema_versioning_refers(rel, name, false) r
+          WHERE r.version < 0) THEN
+      RAISE EXCEPTION 'functions of a step that was replaced are still in use: %',
+        (SELECT string_agg(r.function::text, ', ')
+          FROM docpatterns._schema_versioning_refers(rel, name, false) r WHERE r.version < 0)
+        USING ERRCODE = 'object_not_in_prerequisite_state',
+          DETAIL = 'They would not know documents of another version.',
+          HINT = 'Make the indexes and views that use them anew with the present functions first.';
     END IF;
   END IF;
 
   -- the functions of all steps, in order
   before := ARRAY(SELECT r.function FROM docpatterns._schema_versioning_refers(rel, name, true) r);
-  FOR s IN SELECT t.since, t.until, t.step AS old_step, t.since = schema_versioning_step.since AND t.until = schema_versioning_step.until AS is_this
+  FOR s IN SELECT t.since, t.until, t.step AS old_step, t.since = schema_versioning_step.since
+    AND t.until = schema_versioning_step.until AS is_this
            FROM docpatterns._schema_versioning_steps(p.options) t
            UNION ALL
            SELECT schema_versioning_step.since, schema_versioning_step.until, NULL, true
-           WHERE NOT EXISTS (SELECT FROM docpatterns._schema_versioning_steps(p.options) t WHERE t.since = schema_versioning_step.since AND t.until = schema_versioning_step.until)
+           WHERE NOT EXISTS (SELECT FROM docpatterns._schema_versioning_steps(p.options) t
+               WHERE t.since = schema_versioning_step.since
+               AND t.until = schema_versioning_step.until)
            ORDER BY 1 LOOP
     IF NOT s.is_this AND int4range(s.since, s.until) && int4range(since, until) THEN
-      RAISE EXCEPTION 'there is a step from version % to version % already', s.since, s.until USING ERRCODE = 'invalid_parameter_value', HINT = 'Steps make one chain.';
+      RAISE EXCEPTION 'there is a step from version % to version % already', s.since, s.until
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Steps make one chain.';
     END IF;
     o := NULL;
-    SELECT CASE WHEN @extschema@.bson_exists(s.old_step, 'up_function') THEN before[i + 1] END AS up_was,
-           CASE WHEN @extschema@.bson_exists(s.old_step, 'down_function') THEN before[i + 1 + @extschema@.bson_exists(s.old_step, 'up_function')::int] END AS down_was INTO o;
+    SELECT CASE WHEN @extschema@.bson_exists(s.old_step, 'up_function') THEN before[i + 1]
+      END AS up_was,
+           CASE WHEN @extschema@.bson_exists(s.old_step, 'down_function') THEN
+             before[i + 1 + @extschema@.bson_exists(s.old_step, 'up_function')::int] END AS down_was
+             INTO o;
     i := i + num_nonnulls(o.up_was, o.down_was);
     IF NOT s.is_this THEN
       steps := steps || s.old_step;
@@ -555,10 +676,14 @@ BEGIN
     IF s.old_step IS NOT NULL THEN
       -- functions that would answer otherwise from now on: of this version and later ones when the
       -- way up is another, of earlier ones for the way down
-      IF o.up_was IS DISTINCT FROM up OR @extschema@.bson_build('u', @extschema@.bson_get(s.old_step, 'up_update'))::bytea <> @extschema@.bson_build('u', up_update)::bytea THEN
+      IF o.up_was IS DISTINCT FROM up
+          OR @extschema@.bson_build('u', @extschema@.bson_get(s.old_step, 'up_update'))::bytea
+          <> @extschema@.bson_build('u', up_update)::bytea THEN
         changed := changed || ARRAY(SELECT v FROM unnest(p.versions) v WHERE v >= until);
       END IF;
-      IF o.down_was IS DISTINCT FROM down OR @extschema@.bson_build('u', @extschema@.bson_get(s.old_step, 'down_update'))::bytea <> @extschema@.bson_build('u', down_update)::bytea THEN
+      IF o.down_was IS DISTINCT FROM down
+          OR @extschema@.bson_build('u', @extschema@.bson_get(s.old_step, 'down_update'))::bytea
+          <> @extschema@.bson_build('u', down_update)::bytea THEN
         -- a way down where there was none changes no answer
         IF num_nonnulls(o.down_was, @extschema@.bson_get(s.old_step, 'down_update')) > 0 THEN
           changed := changed || ARRAY(SELECT v FROM unnest(p.versions) v WHERE v <= since);
@@ -570,7 +695,9 @@ BEGIN
   IF schema IS NOT NULL THEN
     options := docpatterns._schema_versioning_with_schema(options, until, schema);
   END IF;
-  PERFORM docpatterns._pattern_call('declare', rel, 'schema_versioning', name, @extschema@.bson_build('options', options, 'steps', functions::oid[]::bigint[], 'changed', changed));
+  PERFORM docpatterns._pattern_call('declare', rel, 'schema_versioning', name,
+      @extschema@.bson_build('options', options, 'steps', functions::oid[]::bigint[], 'changed',
+        changed));
 END
 $$;
 COMMENT ON FUNCTION schema_versioning_step(regclass, int, int, regprocedure, regprocedure,
@@ -587,9 +714,12 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_set($1, 'schemas',
     (SELECT @extschema@.bson_agg(e.item ORDER BY e.version)
      FROM (SELECT s.item, (s.item OPERATOR(@extschema@.->) 'version'::text)::int AS version
-           FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_exists($1, 'schemas') THEN $1 OPERATOR(@extschema@.->) 'schemas'::text ELSE '[]'::@extschema@.bson_value END) AS s (item)
+           FROM @extschema@.bson_elements(CASE
+               WHEN @extschema@.bson_exists($1, 'schemas') THEN $1 OPERATOR(@extschema@.->)
+               'schemas'::text ELSE '[]'::@extschema@.bson_value END) AS s (item)
            WHERE (s.item OPERATOR(@extschema@.->) 'version'::text)::int <> $2
-           UNION ALL SELECT @extschema@.to_bson(@extschema@.bson_build('version', $2, 'schema', $3)), $2) e))
+           UNION ALL SELECT @extschema@.to_bson(@extschema@.bson_build('version', $2, 'schema',
+                   $3)), $2) e))
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_with_schema(bson, int, bson) IS
   'options with the schema of a version';
@@ -599,9 +729,12 @@ CREATE FUNCTION docpatterns._schema_versioning_declare(rel regclass, name text, 
   RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM docpatterns._schema_versioning_declare(rel, (what OPERATOR(@extschema@.->) 'options'::text)::@extschema@.bson,
-    ARRAY(SELECT e::bigint::oid::regprocedure FROM @extschema@.bson_elements(what OPERATOR(@extschema@.->) 'steps'::text) e),
-    ARRAY(SELECT e::int FROM @extschema@.bson_elements(what OPERATOR(@extschema@.->) 'changed'::text) e));
+  PERFORM docpatterns._schema_versioning_declare(rel,
+      (what OPERATOR(@extschema@.->) 'options'::text)::@extschema@.bson,
+    ARRAY(SELECT e::bigint::oid::regprocedure
+      FROM @extschema@.bson_elements(what OPERATOR(@extschema@.->) 'steps'::text) e),
+    ARRAY(SELECT e::int FROM @extschema@.bson_elements(what OPERATOR(@extschema@.->)
+        'changed'::text) e));
   RETURN 0;
 END
 $$;
@@ -621,7 +754,8 @@ CREATE FUNCTION docpatterns._schema_versioning_call(rel regclass, name text, ver
   RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('%I.%I', s.nspname, p.proname)
-  FROM docpatterns._schema_versioning_refers($1, $2, false) r JOIN pg_proc p ON p.oid = r.function JOIN pg_namespace s ON s.oid = p.pronamespace
+  FROM docpatterns._schema_versioning_refers($1, $2, false) r JOIN pg_proc p ON p.oid = r.function
+    JOIN pg_namespace s ON s.oid = p.pronamespace
   WHERE r.version = $3
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_call(regclass, text, int) IS
@@ -643,34 +777,49 @@ BEGIN
   steps := ARRAY(SELECT f.function FROM docpatterns._schema_versioning_refers(rel, name, true) f);
   BEGIN
     PERFORM docpatterns._schema_versioning_valid(rel, p.options, steps);
-  EXCEPTION WHEN invalid_parameter_value OR invalid_object_definition OR insufficient_privilege OR feature_not_supported THEN
+  EXCEPTION WHEN invalid_parameter_value OR invalid_object_definition OR insufficient_privilege
+    OR feature_not_supported THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'declaration'::text, 'valid'::text, SQLERRM;
     RETURN;
   END;
-  FOR s IN SELECT v AS version FROM unnest(p.versions) v WHERE docpatterns._schema_versioning_call(rel, name, v) IS NULL LOOP
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, format('function of version %s', s.version), 'present'::text, 'missing'::text;
+  FOR s IN SELECT v AS version FROM unnest(p.versions) v
+      WHERE docpatterns._schema_versioning_call(rel, name, v) IS NULL LOOP
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, format('function of version %s', s.version),
+      'present'::text, 'missing'::text;
   END LOOP;
-  FOR s IN SELECT v AS version FROM unnest(ARRAY['current'] || p.versions::text[]) v WHERE docpatterns._schema_versioning_view(rel, name, v) IS NULL LOOP
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, format('view of version %s', s.version), 'present'::text, 'missing'::text;
+  FOR s IN SELECT v AS version FROM unnest(ARRAY['current'] || p.versions::text[]) v
+      WHERE docpatterns._schema_versioning_view(rel, name, v) IS NULL LOOP
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, format('view of version %s', s.version),
+      'present'::text, 'missing'::text;
   END LOOP;
   RETURN QUERY EXECUTE format($q$
-    SELECT %1$s, 'version'::text, $2::text, coalesce(v.version::text, @extschema@.bson_typeof(b.%2$I, $1))
-    FROM %3$s AS b CROSS JOIN LATERAL (SELECT docpatterns._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) AS v
+    SELECT %1$s, 'version'::text, $2::text,
+      coalesce(v.version::text, @extschema@.bson_typeof(b.%2$I, $1))
+    FROM %3$s AS b CROSS JOIN LATERAL (SELECT docpatterns._schema_versioning_version(b.%2$I,
+          $1) AS version OFFSET 0) AS v
     WHERE b.%2$I IS NOT NULL AND (v.version IS NULL OR NOT v.version = ANY ($3))
     $q$, p.key_value, p.doc, p.base)
-    USING p.field, 'one of ' || array_to_string(ARRAY(SELECT v FROM unnest(p.versions) v WHERE v <= p.current), ', '), ARRAY(SELECT v FROM unnest(p.versions) v WHERE v <= p.current);
+    USING p.field, 'one of ' || array_to_string(ARRAY(SELECT v FROM unnest(p.versions) v
+          WHERE v <= p.current), ', '), ARRAY(SELECT v FROM unnest(p.versions) v
+        WHERE v <= p.current);
 
   -- documents of a version satisfy its schema, and so do older ones when they are brought to the
   -- current version
   FOR s IN
-    SELECT (e OPERATOR(@extschema@.->) 'version'::text)::int AS version, (e OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson AS schema
-    FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_exists(p.options, 'schemas') THEN p.options OPERATOR(@extschema@.->) 'schemas'::text ELSE '[]'::@extschema@.bson_value END) e
+    SELECT (e OPERATOR(@extschema@.->) 'version'::text)::int AS version,
+      (e OPERATOR(@extschema@.->) 'schema'::text)::@extschema@.bson AS schema
+    FROM @extschema@.bson_elements(CASE
+        WHEN @extschema@.bson_exists(p.options, 'schemas') THEN p.options OPERATOR(@extschema@.->)
+        'schemas'::text ELSE '[]'::@extschema@.bson_value END) e
   LOOP
     call := docpatterns._schema_versioning_call(rel, name, s.version);
     CONTINUE WHEN call IS NULL OR s.version > p.current;
     BEGIN
-      EXECUTE format('SELECT count(*) FROM %2$s AS b CROSS JOIN LATERAL (SELECT docpatterns._schema_versioning_version(b.%1$I, $1) AS version OFFSET 0) AS v '
-                     'WHERE CASE WHEN v.version = $2 OR $2 = $3 AND v.version = ANY ($4) AND v.version < $2 THEN NOT @extschema@.bson_validate(%3$s(b.%1$I), $5) ELSE false END',
+      EXECUTE format('SELECT count(*) FROM %2$s AS b CROSS JOIN LATERAL (SELECT '
+          'docpatterns._schema_versioning_version(b.%1$I, $1) AS version OFFSET 0) AS v '
+                     'WHERE CASE WHEN v.version = $2 OR $2 = $3 AND v.version = ANY ($4) AND '
+                       'v.version < $2 THEN NOT @extschema@.bson_validate(%3$s(b.%1$I), $5) ELSE '
+                       'false END',
                      p.doc, p.base, call)
         INTO wrong USING p.field, s.version, p.current, p.versions, s.schema;
     EXCEPTION WHEN OTHERS THEN
@@ -680,20 +829,26 @@ BEGIN
       wrong := NULL;
     END;
     CONTINUE WHEN wrong = 0;
-    FOR r IN EXECUTE format('SELECT %1$s AS key, b.%2$I AS doc FROM %3$s AS b CROSS JOIN LATERAL (SELECT docpatterns._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) AS v '
-                            'WHERE v.version = $2 OR $2 = $3 AND v.version = ANY ($4) AND v.version < $2', p.key_value, p.doc, p.base)
+    FOR r IN EXECUTE format('SELECT %1$s AS key, b.%2$I AS doc FROM %3$s AS b CROSS JOIN LATERAL '
+        '(SELECT docpatterns._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) AS v '
+                            'WHERE v.version = $2 OR $2 = $3 AND v.version = ANY ($4) AND '
+                              'v.version < $2', p.key_value, p.doc, p.base)
              USING p.field, s.version, p.current, p.versions LOOP
       BEGIN
-        EXECUTE format('SELECT @extschema@.bson_validate(%s($1), $2)', call) INTO valid USING r.doc, s.schema;
+        EXECUTE format('SELECT @extschema@.bson_validate(%s($1), $2)', call) INTO valid
+          USING r.doc, s.schema;
         IF NOT valid THEN
-          RETURN QUERY EXECUTE format('SELECT $1, format(''document in version %s, path "%%s", rule %%s'', e.path, e.rule), e.expected, e.found FROM @extschema@.bson_schema_errors(%s($2), $3) e LIMIT 1', s.version, call)
+          RETURN QUERY EXECUTE format('SELECT $1, format(''document in version %s, path "%%s", '
+              'rule %%s'', e.path, e.rule), e.expected, e.found FROM '
+              '@extschema@.bson_schema_errors(%s($2), $3) e LIMIT 1', s.version, call)
             USING r.key, r.doc, s.schema;
         END IF;
       EXCEPTION WHEN OTHERS THEN
         IF SQLSTATE ~ '^(40|53|57)' THEN
           RAISE;
         END IF;
-        RETURN QUERY SELECT r.key, format('document in version %s', s.version), 'can be made'::text, SQLERRM;
+        RETURN QUERY SELECT r.key, format('document in version %s', s.version), 'can be made'::text,
+          SQLERRM;
       END;
     END LOOP;
   END LOOP;
@@ -709,8 +864,11 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, name) q;
-  RETURN format('SELECT %s AS key FROM %s AS b WHERE %s AND docpatterns._schema_versioning_version(b.%I, %L) = ANY (%L::pg_catalog.int4[]) ORDER BY %s',
-                p.key_row, p.base, (@extschema@.bson_get_text(p.options, 'write') = 'upgrade')::text, p.doc, p.field, ARRAY(SELECT v FROM unnest(p.versions) v WHERE v < p.current), p.key_list);
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE %s AND '
+      'docpatterns._schema_versioning_version(b.%I, %L) = ANY (%L::pg_catalog.int4[]) ORDER BY %s',
+                p.key_row, p.base, (@extschema@.bson_get_text(p.options, 'write')
+                  = 'upgrade')::text, p.doc, p.field, ARRAY(SELECT v FROM unnest(p.versions) v
+                  WHERE v < p.current), p.key_list);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_pending(regclass, text) IS
@@ -721,9 +879,11 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  PERFORM docpatterns._schema_versioning_lock(rel, ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
+  PERFORM docpatterns._schema_versioning_lock(rel,
+      ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
   SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, name) q;
-  PERFORM docpatterns._schema_versioning_declare(rel, p.options, ARRAY(SELECT f.function FROM docpatterns._schema_versioning_refers(rel, name, true) f), '{}');
+  PERFORM docpatterns._schema_versioning_declare(rel, p.options,
+      ARRAY(SELECT f.function FROM docpatterns._schema_versioning_refers(rel, name, true) f), '{}');
   RETURN 0;
 END
 $$;
@@ -742,20 +902,26 @@ DECLARE
   changed int[] := '{}';
   newer bigint;
 BEGIN
-  PERFORM docpatterns._schema_versioning_lock(rel, ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
+  PERFORM docpatterns._schema_versioning_lock(rel,
+      ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
   SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, name) q;
   IF @extschema@.bson_typeof(options, 'schemas') = 'object' THEN
     o := @extschema@.bson_unset(options, 'schemas');
     IF @extschema@.bson_exists(p.options, 'schemas') THEN
       o := @extschema@.bson_set(o, 'schemas', p.options OPERATOR(@extschema@.->) 'schemas'::text);
     END IF;
-    FOR s IN SELECT e.key, e.value FROM @extschema@.bson_each((options OPERATOR(@extschema@.->) 'schemas'::text)::@extschema@.bson) e LOOP
+    FOR s IN SELECT e.key, e.value
+        FROM @extschema@.bson_each((options OPERATOR(@extschema@.->)
+            'schemas'::text)::@extschema@.bson) e LOOP
       IF s.key !~ '^[1-9][0-9]{0,8}$' OR NOT s.key::int = ANY (p.versions) THEN
         RAISE EXCEPTION 'there is no version "%"', s.key USING ERRCODE = 'invalid_parameter_value';
       END IF;
       IF @extschema@.bson_typeof(s.value) = 'null' THEN
-        o := @extschema@.bson_set(o, 'schemas', (SELECT coalesce(@extschema@.bson_agg(e), '[]'::@extschema@.bson_value)
-               FROM @extschema@.bson_elements(CASE WHEN @extschema@.bson_exists(o, 'schemas') THEN o OPERATOR(@extschema@.->) 'schemas'::text ELSE '[]'::@extschema@.bson_value END) e
+        o := @extschema@.bson_set(o, 'schemas',
+            (SELECT coalesce(@extschema@.bson_agg(e), '[]'::@extschema@.bson_value)
+               FROM @extschema@.bson_elements(CASE
+                   WHEN @extschema@.bson_exists(o, 'schemas') THEN o OPERATOR(@extschema@.->)
+                   'schemas'::text ELSE '[]'::@extschema@.bson_value END) e
                WHERE (e OPERATOR(@extschema@.->) 'version'::text)::int <> s.key::int));
       ELSE
         o := docpatterns._schema_versioning_with_schema(o, s.key::int, s.value::@extschema@.bson);
@@ -763,25 +929,35 @@ BEGIN
     END LOOP;
   ELSIF (options OPERATOR(@extschema@.->) 'schemas'::text)::text
         IS DISTINCT FROM (p.options OPERATOR(@extschema@.->) 'schemas'::text)::text THEN
-    RAISE EXCEPTION 'schemas must be a document of versions' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'schemas must be a document of versions'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF coalesce(@extschema@.bson_get_text(o, 'type'), 'int') <> coalesce(@extschema@.bson_get_text(p.options, 'type'), 'int')
+  IF coalesce(@extschema@.bson_get_text(o, 'type'), 'int')
+    <> coalesce(@extschema@.bson_get_text(p.options, 'type'), 'int')
      OR @extschema@.bson_get_text(o, 'first') <> @extschema@.bson_get_text(p.options, 'first') THEN
     changed := p.versions;
   END IF;
 
   current := @extschema@.bson_get_text(o, 'current')::int;
   IF NOT current = ANY (p.versions) THEN
-    RAISE EXCEPTION 'no steps lead to version %', current USING ERRCODE = 'invalid_parameter_value', HINT = 'Declare the step with schema_versioning_step() first.';
+    RAISE EXCEPTION 'no steps lead to version %', current USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'Declare the step with schema_versioning_step() first.';
   END IF;
   IF current < p.current THEN
-    EXECUTE format('SELECT count(*) FROM %s AS b WHERE docpatterns._schema_versioning_version(b.%I, $1) > $2', p.base, p.doc) INTO newer USING p.field, current;
+    EXECUTE format('SELECT count(*) FROM %s AS b WHERE '
+        'docpatterns._schema_versioning_version(b.%I, $1) > $2', p.base, p.doc) INTO newer
+      USING p.field, current;
     IF newer > 0 THEN
-      RAISE EXCEPTION 'table % has % documents of versions that are newer than %', p.base, newer, current
-        USING ERRCODE = 'check_violation', HINT = format('CALL schema_versioning_migrate(%L, target => %s) takes them down first.', p.base, current);
+      RAISE EXCEPTION 'table % has % documents of versions that are newer than %', p.base, newer,
+        current
+        USING ERRCODE = 'check_violation',
+          HINT = format('CALL schema_versioning_migrate(%L, target => %s) takes them down first.',
+            p.base, current);
     END IF;
   END IF;
-  PERFORM docpatterns._schema_versioning_declare(rel, o, ARRAY(SELECT f.function FROM docpatterns._schema_versioning_refers(rel, name, true) f), changed);
+  PERFORM docpatterns._schema_versioning_declare(rel, o,
+      ARRAY(SELECT f.function FROM docpatterns._schema_versioning_refers(rel, name, true) f),
+      changed);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_alter(regclass, text, bson) IS
@@ -795,13 +971,16 @@ DECLARE
   functions regprocedure[];
   kept regprocedure[] := '{}';
 BEGIN
-  PERFORM docpatterns._schema_versioning_lock(rel, ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
+  PERFORM docpatterns._schema_versioning_lock(rel,
+      ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  functions := ARRAY(SELECT f.function FROM docpatterns._schema_versioning_refers(rel, name, false) f);
+  functions := ARRAY(SELECT f.function
+      FROM docpatterns._schema_versioning_refers(rel, name, false) f);
   PERFORM docpatterns._schema_versioning_drop_views(rel, name, '{}');
   PERFORM docpatterns._pattern_drop_triggers(rel, 'schema_versioning', name);
   FOR r IN SELECT f AS function FROM unnest(functions) f LOOP
-    IF EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = r.function) THEN
+    IF EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_proc'::regclass
+          AND d.refobjid = r.function) THEN
       kept := kept || r.function;
     ELSE
       EXECUTE format('DROP FUNCTION %s', r.function);
@@ -827,23 +1006,31 @@ DECLARE
   v text;
   versions int[];
 BEGIN
-  FOR d IN SELECT q.name, q.options FROM docpatterns._pattern_declarations($1) q WHERE q.pattern = 'schema_versioning' LOOP
+  FOR d IN SELECT q.name, q.options FROM docpatterns._pattern_declarations($1) q
+      WHERE q.pattern = 'schema_versioning' LOOP
     versions := docpatterns._schema_versioning_versions(d.options);
-    FOR f IN SELECT r.version, r.function, p.proowner FROM docpatterns._schema_versioning_refers($1, d.name, false) r JOIN pg_proc p ON p.oid = r.function
+    FOR f IN SELECT r.version, r.function, p.proowner
+      FROM docpatterns._schema_versioning_refers($1, d.name, false) r
+      JOIN pg_proc p ON p.oid = r.function
              WHERE r.version = ANY (versions) LOOP
       IF f.proowner = former THEN
-        PERFORM docpatterns._schema_versioning_create_function($1, d.options, ARRAY(SELECT r.function FROM docpatterns._schema_versioning_refers($1, d.name, true) r), f.version, f.function);
+        PERFORM docpatterns._schema_versioning_create_function($1, d.options,
+            ARRAY(SELECT r.function FROM docpatterns._schema_versioning_refers($1, d.name, true) r),
+            f.version, f.function);
         EXECUTE format('ALTER FUNCTION %s OWNER TO %s', f.function, owner::regrole);
       ELSE
         PERFORM docpatterns._pattern_require_trusted($1, f.function);
       END IF;
     END LOOP;
     FOREACH v IN ARRAY ARRAY['current'] || versions::text[] LOOP
-      PERFORM docpatterns._pattern_renew_view($1, docpatterns._schema_versioning_view($1, d.name, v, former),
-                format('SELECT docpatterns._schema_versioning_create_view(%L, %L, %L, %L)', $1, d.options::text, v, r.function),
+      PERFORM docpatterns._pattern_renew_view($1,
+          docpatterns._schema_versioning_view($1, d.name, v, former),
+                format('SELECT docpatterns._schema_versioning_create_view(%L, %L, %L, %L)', $1,
+                  d.options::text, v, r.function),
                 format('SELECT docpatterns._schema_versioning_view(%L, %L, %L)', $1, d.name, v))
         FROM docpatterns._schema_versioning_refers($1, d.name, false) r
-        WHERE r.version::text = CASE v WHEN 'current' THEN @extschema@.bson_get_text(d.options, 'current') ELSE v END;
+        WHERE r.version::text = CASE v WHEN 'current' THEN
+          @extschema@.bson_get_text(d.options, 'current') ELSE v END;
     END LOOP;
   END LOOP;
 END
@@ -860,11 +1047,14 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, docpatterns._schema_versioning_name(rel, name)) q;
+  SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel,
+      docpatterns._schema_versioning_name(rel, name)) q;
   RETURN QUERY EXECUTE format($q$
-    SELECT v.version, CASE WHEN v.version = $2 THEN 'current' WHEN v.version = ANY ($3) AND v.version < $2 THEN 'older' WHEN v.version = ANY ($3) THEN 'newer' ELSE 'unknown' END,
+    SELECT v.version, CASE WHEN v.version = $2 THEN 'current' WHEN v.version = ANY ($3)
+      AND v.version < $2 THEN 'older' WHEN v.version = ANY ($3) THEN 'newer' ELSE 'unknown' END,
            count(*), sum(@extschema@.bson_size(b.%1$I))::bigint
-    FROM %2$s AS b CROSS JOIN LATERAL (SELECT docpatterns._schema_versioning_version(b.%1$I, $1) AS version OFFSET 0) AS v
+    FROM %2$s AS b CROSS JOIN LATERAL (SELECT docpatterns._schema_versioning_version(b.%1$I,
+          $1) AS version OFFSET 0) AS v
     WHERE b.%1$I IS NOT NULL GROUP BY v.version ORDER BY v.version
     $q$, p.doc, p.base) USING p.field, p.current, p.versions;
 END

@@ -6,14 +6,18 @@
 -- What migrations do and did, one row for each declaration. It tells people something and is needed
 -- by nobody: where a migration goes on is told by the documents.
 CREATE TABLE docpatterns.schema_versioning_runs (
-  rel regclass, name text, target int NOT NULL, state text NOT NULL, documents bigint NOT NULL, passed_over bigint NOT NULL, part float8 NOT NULL,
-  started timestamptz NOT NULL, updated timestamptz NOT NULL, key @extschema@.bson_value, message text, PRIMARY KEY (rel, name)) WITH (fillfactor = 50);
+  rel regclass, name text, target int NOT NULL, state text NOT NULL, documents bigint NOT NULL,
+  passed_over bigint NOT NULL, part float8 NOT NULL,
+  started timestamptz NOT NULL, updated timestamptz NOT NULL, key @extschema@.bson_value,
+    message text, PRIMARY KEY (rel, name)) WITH (fillfactor = 50);
 COMMENT ON TABLE docpatterns.schema_versioning_runs IS
   'migrations between versions of schemas, shown by schema_versioning_progress';
 
 CREATE VIEW schema_versioning_progress WITH (security_barrier = true) AS
-  SELECT r.rel, r.name, r.target, r.state, r.documents, r.passed_over, r.part, r.started, r.updated, r.key, r.message
-  FROM docpatterns.schema_versioning_runs AS r JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) r.rel
+  SELECT r.rel, r.name, r.target, r.state, r.documents, r.passed_over, r.part, r.started, r.updated,
+    r.key, r.message
+  FROM docpatterns.schema_versioning_runs AS r
+    JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) r.rel
   WHERE pg_catalog.pg_has_role(c.relowner, 'USAGE');
 COMMENT ON VIEW schema_versioning_progress IS
   'the last migration of each declaration of a table that the user owns: state is running, done or '
@@ -32,8 +36,10 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_note(regclass, text, int, tex
   'table';
 
 CREATE FUNCTION docpatterns._schema_versioning_batch(
-  rel regclass, leaf regclass, name text, target int, filter bson, since bigint, until bigint, take bigint, wait boolean,
-  OUT place bigint, OUT done bigint, OUT passed_over bigint, OUT ended boolean, OUT key bson_value, OUT code text, OUT message text, OUT detail text, OUT hint text) RETURNS record
+  rel regclass, leaf regclass, name text, target int, filter bson, since bigint, until bigint,
+  take bigint, wait boolean,
+  OUT place bigint, OUT done bigint, OUT passed_over bigint, OUT ended boolean, OUT key bson_value,
+    OUT code text, OUT message text, OUT detail text, OUT hint text) RETURNS record
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_batch' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION docpatterns._schema_versioning_batch(regclass, regclass, text, int, bson,
   bigint, bigint, bigint, boolean) IS
@@ -46,7 +52,8 @@ CREATE FUNCTION docpatterns._schema_versioning_leaves(rel regclass, OUT leaf reg
   OUT blocks bigint) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT p.relid, pg_relation_size(p.relid) / current_setting('block_size')::bigint
-  FROM (SELECT t.relid FROM pg_partition_tree($1) t WHERE t.isleaf UNION SELECT $1) AS p (relid) JOIN pg_class c ON c.oid = p.relid
+  FROM (SELECT t.relid FROM pg_partition_tree($1) t WHERE t.isleaf UNION SELECT $1) AS p (relid)
+    JOIN pg_class c ON c.oid = p.relid
   WHERE c.relkind = 'r' ORDER BY p.relid
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_leaves(regclass) IS
@@ -74,12 +81,16 @@ DECLARE
   failures int := 0;
 BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
-  SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, docpatterns._schema_versioning_name(rel, name)) q;
+  SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel,
+      docpatterns._schema_versioning_name(rel, name)) q;
   name := @extschema@.bson_get_text(p.options, 'name');
   wanted := coalesce(target, p.current);
-  IF NOT wanted OPERATOR(pg_catalog.=) ANY (p.versions) OR wanted OPERATOR(pg_catalog.>) p.current THEN
+  IF NOT wanted OPERATOR(pg_catalog.=) ANY (p.versions)
+      OR wanted OPERATOR(pg_catalog.>) p.current THEN
     RAISE EXCEPTION 'documents of table % cannot be brought to version %', p.base, wanted
-      USING ERRCODE = 'invalid_parameter_value', DETAIL = pg_catalog.format('Known versions are %s; the current one is %s.', pg_catalog.array_to_string(p.versions, ', '), p.current);
+      USING ERRCODE = 'invalid_parameter_value',
+        DETAIL = pg_catalog.format('Known versions are %s; the current one is %s.',
+          pg_catalog.array_to_string(p.versions, ', '), p.current);
   END IF;
   IF batch OPERATOR(pg_catalog.<) 1 THEN
     RAISE EXCEPTION 'batch must be positive' USING ERRCODE = 'invalid_parameter_value';
@@ -110,8 +121,12 @@ BEGIN
       since := 1;
       LOOP
         EXIT WHEN l.blocks OPERATOR(pg_catalog.=) 0;
-        SELECT q.* INTO b FROM docpatterns._schema_versioning_batch(rel, l.leaf, name, wanted, filter, since, l.blocks OPERATOR(pg_catalog.*) 65536 OPERATOR(pg_catalog.-) 1,
-                                                                    CASE WHEN batch IS NULL THEN NULL WHEN is_wait THEN 1 ELSE batch END, is_wait) q;
+        SELECT q.* INTO b FROM docpatterns._schema_versioning_batch(rel, l.leaf, name, wanted,
+            filter, since, l.blocks OPERATOR(pg_catalog.*) 65536 OPERATOR(pg_catalog.-) 1,
+                                                                    CASE
+                                                                        WHEN batch IS NULL THEN NULL
+                                                                        WHEN is_wait THEN 1
+                                                                        ELSE batch END, is_wait) q;
         documents := documents OPERATOR(pg_catalog.+) b.done;
         written := written OPERATOR(pg_catalog.+) b.done;
         again := again OPERATOR(pg_catalog.+) b.passed_over;
@@ -119,25 +134,38 @@ BEGIN
         since := b.place;
         IF b.code IS NULL THEN
           failures := 0;
-        ELSIF batch IS NULL OR NOT b.code OPERATOR(pg_catalog.=) ANY ('{40001,40P01,55P03}') OR failures OPERATOR(pg_catalog.>=) 10 THEN
+        ELSIF batch IS NULL OR NOT b.code OPERATOR(pg_catalog.=) ANY ('{40001,40P01,55P03}')
+            OR failures OPERATOR(pg_catalog.>=) 10 THEN
           IF batch IS NOT NULL THEN
-            PERFORM docpatterns._schema_versioning_note(rel, name, wanted, 'stopped', documents, passed_over,
-                      (behind OPERATOR(pg_catalog.+) (since OPERATOR(pg_catalog./) 65536))::pg_catalog.float8 OPERATOR(pg_catalog./) blocks::pg_catalog.float8, b.key, b.message);
+            PERFORM docpatterns._schema_versioning_note(rel, name, wanted, 'stopped', documents,
+                passed_over,
+                      (behind OPERATOR(pg_catalog.+)
+                        (since OPERATOR(pg_catalog./) 65536))::pg_catalog.float8
+                      OPERATOR(pg_catalog./) blocks::pg_catalog.float8, b.key, b.message);
             COMMIT;
           END IF;
           IF b.key IS NULL THEN
-            RAISE EXCEPTION '%', b.message USING ERRCODE = b.code, DETAIL = coalesce(b.detail, 'No document is to blame.'), HINT = coalesce(b.hint, 'What was committed before stays.');
+            RAISE EXCEPTION '%', b.message USING ERRCODE = b.code,
+              DETAIL = coalesce(b.detail, 'No document is to blame.'),
+              HINT = coalesce(b.hint, 'What was committed before stays.');
           END IF;
-          RAISE EXCEPTION 'document % of table % cannot be brought to version %: %', pg_catalog.left(b.key::pg_catalog.text, 100), p.base, wanted, b.message
+          RAISE EXCEPTION 'document % of table % cannot be brought to version %: %',
+            pg_catalog.left(b.key::pg_catalog.text, 100), p.base, wanted, b.message
             USING ERRCODE = b.code, DETAIL = coalesce(b.detail, 'The document is as it was.'),
                   HINT = CASE WHEN batch IS NULL THEN 'Nothing was changed.'
-                              ELSE pg_catalog.format('%s documents before it were. Called again, the migration goes on; with a filter that does not match it, without it.', documents) END;
+                              ELSE pg_catalog.format('%s documents before it were. Called again, '
+                                  'the migration goes on; with a filter that does not match it, '
+                                  'without it.', documents) END;
         ELSE
           failures := failures OPERATOR(pg_catalog.+) 1;
         END IF;
         IF batch IS NOT NULL THEN
-          PERFORM docpatterns._schema_versioning_note(rel, name, wanted, 'running', documents, passed_over,
-                    CASE WHEN b.ended THEN behind OPERATOR(pg_catalog.+) l.blocks ELSE behind OPERATOR(pg_catalog.+) (since OPERATOR(pg_catalog./) 65536) END::pg_catalog.float8 OPERATOR(pg_catalog./) blocks::pg_catalog.float8, NULL, NULL);
+          PERFORM docpatterns._schema_versioning_note(rel, name, wanted, 'running', documents,
+              passed_over,
+                    CASE WHEN b.ended THEN behind OPERATOR(pg_catalog.+) l.blocks ELSE
+                      behind OPERATOR(pg_catalog.+) (since OPERATOR(pg_catalog./) 65536)
+                      END::pg_catalog.float8 OPERATOR(pg_catalog./) blocks::pg_catalog.float8, NULL,
+                      NULL);
           COMMIT;
         END IF;
         EXIT WHEN b.ended;
@@ -147,13 +175,17 @@ BEGIN
       END LOOP;
       behind := behind OPERATOR(pg_catalog.+) l.blocks;
     END LOOP;
-    EXIT WHEN batch IS NULL OR (again OPERATOR(pg_catalog.=) 0 AND (written OPERATOR(pg_catalog.=) 0 OR
-                (@extschema@.bson_get_text(p.options, 'write') OPERATOR(pg_catalog.=) 'upgrade' AND wanted OPERATOR(pg_catalog.=) p.current)));
-    is_wait := again OPERATOR(pg_catalog.>) 0 AND (written OPERATOR(pg_catalog.=) 0 OR pass OPERATOR(pg_catalog.>) 2);
+    EXIT WHEN batch IS NULL OR (again OPERATOR(pg_catalog.=) 0
+        AND (written OPERATOR(pg_catalog.=) 0 OR
+                (@extschema@.bson_get_text(p.options, 'write') OPERATOR(pg_catalog.=) 'upgrade'
+                    AND wanted OPERATOR(pg_catalog.=) p.current)));
+    is_wait := again OPERATOR(pg_catalog.>) 0
+      AND (written OPERATOR(pg_catalog.=) 0 OR pass OPERATOR(pg_catalog.>) 2);
     -- whoever writes documents of another version all the time is not waited for
     EXIT WHEN pass OPERATOR(pg_catalog.>=) 10;
   END LOOP;
-  PERFORM docpatterns._schema_versioning_note(rel, name, wanted, 'done', documents, passed_over, 1, NULL, NULL);
+  PERFORM docpatterns._schema_versioning_note(rel, name, wanted, 'done', documents, passed_over, 1,
+      NULL, NULL);
   IF batch IS NOT NULL THEN
     COMMIT;
   END IF;
@@ -186,7 +218,9 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_same(bson, bson, text) IS
 
 CREATE FUNCTION schema_versioning_test(rel regclass, sample int DEFAULT 1000,
   name text DEFAULT NULL,
-                                       OUT since int, OUT until int, OUT documents bigint, OUT same bigint, OUT key bson_value, OUT problem text) RETURNS SETOF record
+                                       OUT since int, OUT until int, OUT documents bigint,
+                                         OUT same bigint, OUT key bson_value, OUT problem text)
+                                       RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
@@ -195,9 +229,13 @@ BEGIN
   END IF;
   name := docpatterns._schema_versioning_name(rel, name);
   RETURN QUERY
-    SELECT (e OPERATOR(@extschema@.->) 'since'::text)::int, (e OPERATOR(@extschema@.->) 'until'::text)::int, (e OPERATOR(@extschema@.->) 'documents'::text)::bigint,
-           (e OPERATOR(@extschema@.->) 'same'::text)::bigint, e OPERATOR(@extschema@.->) 'key'::text, @extschema@.bson_get_text(e, 'problem')
-    FROM @extschema@.bson_elements(docpatterns._pattern_call('test', rel, 'schema_versioning', schema_versioning_test.name, @extschema@.bson_build('sample', sample))::@extschema@.bson
+    SELECT (e OPERATOR(@extschema@.->) 'since'::text)::int,
+      (e OPERATOR(@extschema@.->) 'until'::text)::int,
+      (e OPERATOR(@extschema@.->) 'documents'::text)::bigint,
+           (e OPERATOR(@extschema@.->) 'same'::text)::bigint,
+           e OPERATOR(@extschema@.->) 'key'::text, @extschema@.bson_get_text(e, 'problem')
+    FROM @extschema@.bson_elements(docpatterns._pattern_call('test', rel, 'schema_versioning',
+          schema_versioning_test.name, @extschema@.bson_build('sample', sample))::@extschema@.bson
                                    OPERATOR(@extschema@.->) 'steps'::text) e;
 END
 $$;
@@ -226,29 +264,46 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, name) q;
   steps := ARRAY(SELECT f.function FROM docpatterns._schema_versioning_refers(rel, name, true) f);
-  FOR s IN SELECT t.* FROM docpatterns._schema_versioning_steps(p.options) t WHERE t.since = ANY (p.versions) LOOP
+  FOR s IN SELECT t.* FROM docpatterns._schema_versioning_steps(p.options) t
+      WHERE t.since = ANY (p.versions) LOOP
     tried := 0; same := 0; key := NULL; problem := NULL;
-    chains := ARRAY[docpatterns._schema_versioning_chain(p.options, s.since), docpatterns._schema_versioning_chain(p.options, s.until)];
-    IF NOT (@extschema@.bson_exists(s.step, 'down_function') OR @extschema@.bson_exists(s.step, 'down_update')) THEN
+    chains := ARRAY[docpatterns._schema_versioning_chain(p.options, s.since),
+        docpatterns._schema_versioning_chain(p.options, s.until)];
+    IF NOT (@extschema@.bson_exists(s.step, 'down_function')
+          OR @extschema@.bson_exists(s.step, 'down_update')) THEN
       problem := 'there is no way down';
     ELSE
-      FOR r IN EXECUTE format('SELECT %1$s AS key, b.%2$I AS doc FROM %3$s CROSS JOIN LATERAL (SELECT docpatterns._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) v '
-                              'WHERE v.version <= $2 AND v.version = ANY ($3) LIMIT $4', p.key_value, p.doc,
+      FOR r IN EXECUTE format('SELECT %1$s AS key, b.%2$I AS doc FROM %3$s CROSS JOIN LATERAL '
+          '(SELECT docpatterns._schema_versioning_version(b.%2$I, $1) AS version OFFSET 0) v '
+                              'WHERE v.version <= $2 AND v.version = ANY ($3) LIMIT $4',
+                                p.key_value, p.doc,
                               -- of a large table a part is read here and there
-                              CASE WHEN (SELECT c.reltuples FROM pg_class c WHERE c.oid = rel) > 20 * @extschema@.bson_get_text(how, 'sample')::float8
-                                   THEN format('%s AS b TABLESAMPLE SYSTEM (%s) REPEATABLE (1)', p.base,
-                                               least(100, 1000 * @extschema@.bson_get_text(how, 'sample')::float8 / (SELECT c.reltuples FROM pg_class c WHERE c.oid = rel))) ELSE p.base || ' AS b' END)
-               USING p.field, s.since, p.versions, @extschema@.bson_get_text(how, 'sample')::bigint LOOP
+                              CASE WHEN (SELECT c.reltuples FROM pg_class c
+                                  WHERE c.oid = rel) > 20 * @extschema@.bson_get_text(how,
+                                  'sample')::float8
+                                   THEN format('%s AS b TABLESAMPLE SYSTEM (%s) REPEATABLE (1)',
+                                       p.base,
+                                               least(100, 1000 * @extschema@.bson_get_text(how,
+                                                     'sample')::float8 / (SELECT c.reltuples
+                                                     FROM pg_class c WHERE c.oid = rel))) ELSE
+                                               p.base || ' AS b' END)
+               USING p.field, s.since, p.versions,
+                 @extschema@.bson_get_text(how, 'sample')::bigint LOOP
         tried := tried + 1;
         BEGIN
           low := docpatterns._schema_versioning_as_alone(r.doc, chains[1], steps);
-          back := docpatterns._schema_versioning_as_alone(docpatterns._schema_versioning_as_alone(low, chains[2], steps), chains[1], steps);
+          back
+            := docpatterns._schema_versioning_as_alone(docpatterns._schema_versioning_as_alone(low,
+                chains[2], steps), chains[1], steps);
           IF docpatterns._schema_versioning_same(low, back, p.field) THEN
             same := same + 1;
           ELSIF key IS NULL THEN
             key := r.key;
-            problem := (SELECT format('path "%s" was %s and came back as %s', d.path, coalesce(left(d.old::text, 60), 'absent'), coalesce(left(d.new::text, 60), 'absent'))
-                        FROM @extschema@.bson_diff(low, back) d WHERE d.path <> p.field AND d.path <> '' LIMIT 1);
+            problem := (SELECT format('path "%s" was %s and came back as %s', d.path,
+                  coalesce(left(d.old::text, 60), 'absent'),
+                  coalesce(left(d.new::text, 60), 'absent'))
+                        FROM @extschema@.bson_diff(low, back) d WHERE d.path <> p.field
+                          AND d.path <> '' LIMIT 1);
           END IF;
         EXCEPTION WHEN OTHERS THEN
           IF SQLSTATE ~ '^(40|53|57)' THEN
@@ -261,7 +316,8 @@ BEGIN
         END;
       END LOOP;
     END IF;
-    one := @extschema@.bson_build('since', s.since, 'until', s.until, 'documents', tried, 'same', same);
+    one := @extschema@.bson_build('since', s.since, 'until', s.until, 'documents', tried, 'same',
+        same);
     IF key IS NOT NULL THEN
       one := @extschema@.bson_set(one, 'key', key);
     END IF;

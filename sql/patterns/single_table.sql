@@ -22,7 +22,8 @@ COMMENT ON FUNCTION docpatterns._single_table_template(text) IS
 CREATE FUNCTION single_table_create(
   rel text, indexes int DEFAULT 0, ttl_field text DEFAULT NULL) RETURNS regclass
 LANGUAGE sql VOLATILE AS $$
-  SELECT docpatterns._single_table_create(pg_catalog.parse_ident(rel), pg_catalog.current_schema(), indexes, ttl_field)
+  SELECT docpatterns._single_table_create(pg_catalog.parse_ident(rel), pg_catalog.current_schema(),
+      indexes, ttl_field)
 $$;
 COMMENT ON FUNCTION single_table_create(text, int, text) IS
   'Creates a single table: documents with the keys pk and sk as columns (the primary key), up to 5 '
@@ -41,21 +42,25 @@ BEGIN
     RAISE EXCEPTION 'rel must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF cardinality(parts) > 2 THEN
-    RAISE EXCEPTION 'invalid name of a table: %', array_to_string(parts, '.') USING ERRCODE = 'invalid_name';
+    RAISE EXCEPTION 'invalid name of a table: %', array_to_string(parts, '.')
+      USING ERRCODE = 'invalid_name';
   END IF;
   options := docpatterns._pattern_options('single_table', @extschema@.bson_build('name', 'PK'::text,
     'indexes', indexes, 'entities', '{}'::@extschema@.bson, 'doc_column', 'doc'::text,
     'ttl_field', ttl_field));
   IF cardinality(parts) = 1 AND schema_name IS NULL THEN
-    RAISE EXCEPTION 'no schema has been selected to create in' USING ERRCODE = 'invalid_schema_name';
+    RAISE EXCEPTION 'no schema has been selected to create in'
+      USING ERRCODE = 'invalid_schema_name';
   END IF;
   IF cardinality(parts) = 1 THEN
     parts := ARRAY[schema_name, parts[1]];
   END IF;
   made := format('%I.%I', parts[1], parts[2]);
-  EXECUTE format('CREATE TABLE %s (pk text COLLATE "C" NOT NULL, sk text COLLATE "C" NOT NULL, entity text, doc @extschema@.bson NOT NULL, PRIMARY KEY (pk, sk))', made);
+  EXECUTE format('CREATE TABLE %s (pk text COLLATE "C" NOT NULL, sk text COLLATE "C" NOT NULL, '
+      'entity text, doc @extschema@.bson NOT NULL, PRIMARY KEY (pk, sk))', made);
   result := made::regclass;
-  EXECUTE format('COMMENT ON TABLE %s IS %L', result, 'items of a single table; what is in its columns follows from the documents');
+  EXECUTE format('COMMENT ON TABLE %s IS %L', result,
+      'items of a single table; what is in its columns follows from the documents');
   PERFORM docpatterns._single_table_columns(result, indexes, ttl_field);
   PERFORM docpatterns._single_table_declare(result, options);
   RETURN result;
@@ -71,12 +76,16 @@ CREATE FUNCTION docpatterns._single_table_columns(rel regclass, indexes int, ttl
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   FOR i IN 1 .. least(indexes, 5) LOOP
-    IF NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = rel AND a.attname = format('gsi%s_pk', i) AND NOT a.attisdropped) THEN
-      EXECUTE format('ALTER TABLE %1$s ADD COLUMN gsi%2$s_pk text COLLATE "C", ADD COLUMN gsi%2$s_sk text COLLATE "C"', rel, i);
-      EXECUTE format('CREATE INDEX ON %1$s (gsi%2$s_pk, gsi%2$s_sk, pk, sk) WHERE gsi%2$s_pk IS NOT NULL', rel, i);
+    IF NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = rel
+          AND a.attname = format('gsi%s_pk', i) AND NOT a.attisdropped) THEN
+      EXECUTE format('ALTER TABLE %1$s ADD COLUMN gsi%2$s_pk text COLLATE "C", ADD COLUMN '
+          'gsi%2$s_sk text COLLATE "C"', rel, i);
+      EXECUTE format('CREATE INDEX ON %1$s (gsi%2$s_pk, gsi%2$s_sk, pk, sk) WHERE gsi%2$s_pk IS '
+          'NOT NULL', rel, i);
     END IF;
   END LOOP;
-  IF ttl_field IS NOT NULL AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = rel AND a.attname = 'expires_at' AND NOT a.attisdropped) THEN
+  IF ttl_field IS NOT NULL AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = rel
+        AND a.attname = 'expires_at' AND NOT a.attisdropped) THEN
     EXECUTE format('ALTER TABLE %s ADD COLUMN expires_at timestamptz', rel);
     EXECUTE format('CREATE INDEX ON %s (expires_at) WHERE expires_at IS NOT NULL', rel);
   END IF;
@@ -90,9 +99,13 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   main text;
 BEGIN
-  SELECT g.tgname INTO main FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'single_table';
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.single_table_trigger(%L)',
-                 coalesce(main, docpatterns._pattern_trigger_name(rel, 'zz_docpatterns_22_single_table', @extschema@.bson_get_text(options, 'name'), NULL)), rel, options::text);
+  SELECT g.tgname INTO main FROM docpatterns._pattern_declarations(rel) d
+    JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'single_table';
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE '
+      'FUNCTION docpatterns.single_table_trigger(%L)',
+                 coalesce(main, docpatterns._pattern_trigger_name(rel,
+                     'zz_docpatterns_22_single_table', @extschema@.bson_get_text(options, 'name'),
+                     NULL)), rel, options::text);
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
@@ -104,9 +117,11 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
 BEGIN
-  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'single_table';
+  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.pattern = 'single_table';
   IF options IS NULL THEN
-    RAISE EXCEPTION '% is not a single table', rel USING ERRCODE = 'wrong_object_type', HINT = 'single_table_create() makes one.';
+    RAISE EXCEPTION '% is not a single table', rel USING ERRCODE = 'wrong_object_type',
+      HINT = 'single_table_create() makes one.';
   END IF;
   RETURN options;
 END
@@ -115,27 +130,32 @@ COMMENT ON FUNCTION docpatterns._single_table_options(regclass) IS
   'options of a single table; error 42809 if it is none';
 
 CREATE FUNCTION single_table_entity(
-  rel regclass, entity text, pk text, sk text, gsi1_pk text DEFAULT NULL, gsi1_sk text DEFAULT NULL, gsi2_pk text DEFAULT NULL, gsi2_sk text DEFAULT NULL,
-  gsi3_pk text DEFAULT NULL, gsi3_sk text DEFAULT NULL, gsi4_pk text DEFAULT NULL, gsi4_sk text DEFAULT NULL, gsi5_pk text DEFAULT NULL, gsi5_sk text DEFAULT NULL,
+  rel regclass, entity text, pk text, sk text, gsi1_pk text DEFAULT NULL, gsi1_sk text DEFAULT NULL,
+  gsi2_pk text DEFAULT NULL, gsi2_sk text DEFAULT NULL,
+  gsi3_pk text DEFAULT NULL, gsi3_sk text DEFAULT NULL, gsi4_pk text DEFAULT NULL,
+  gsi4_sk text DEFAULT NULL, gsi5_pk text DEFAULT NULL, gsi5_sk text DEFAULT NULL,
   view_name text DEFAULT NULL) RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   options @extschema@.bson;
   spec @extschema@.bson;
-  gsi text[] := ARRAY[gsi1_pk, gsi1_sk, gsi2_pk, gsi2_sk, gsi3_pk, gsi3_sk, gsi4_pk, gsi4_sk, gsi5_pk, gsi5_sk];
+  gsi text[] := ARRAY[gsi1_pk, gsi1_sk, gsi2_pk, gsi2_sk, gsi3_pk, gsi3_sk, gsi4_pk, gsi4_sk,
+      gsi5_pk, gsi5_sk];
   label text;
   was bytea;
   path text := format('entities."%s"', replace(entity, '"', '""'));
 BEGIN
   IF rel IS NULL OR entity IS NULL OR pk IS NULL OR sk IS NULL THEN
-    RAISE EXCEPTION 'rel, entity, pk and sk must not be null' USING ERRCODE = 'null_value_not_allowed';
+    RAISE EXCEPTION 'rel, entity, pk and sk must not be null'
+      USING ERRCODE = 'null_value_not_allowed';
   END IF;
   PERFORM docpatterns._pattern_require_owner(rel);
   -- who has locked an item is going to write it
   EXECUTE format('LOCK TABLE %s IN EXCLUSIVE MODE', rel);
   options := docpatterns._single_table_options(rel);
   IF entity = '' OR octet_length(entity) > 63 THEN
-    RAISE EXCEPTION 'the name of an entity has 1 to 63 bytes' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'the name of an entity has 1 to 63 bytes'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   PERFORM docpatterns._single_table_template(t) FROM unnest(ARRAY[pk, sk] || gsi) t;
   spec := @extschema@.bson_build('pk', pk, 'sk', sk);
@@ -145,10 +165,12 @@ BEGIN
       CONTINUE;
     END IF;
     IF (i + 1) / 2 > (options OPERATOR(@extschema@.->) 'indexes'::text)::int THEN
-      RAISE EXCEPTION 'the single table % has no index %', rel, (i + 1) / 2 USING ERRCODE = 'invalid_parameter_value', HINT = 'pattern_alter() adds indexes.';
+      RAISE EXCEPTION 'the single table % has no index %', rel, (i + 1) / 2
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'pattern_alter() adds indexes.';
     END IF;
     IF i % 2 = 0 AND gsi[i - 1] IS NULL THEN
-      RAISE EXCEPTION '% needs %', label, format('gsi%s_pk', i / 2) USING ERRCODE = 'invalid_parameter_value';
+      RAISE EXCEPTION '% needs %', label, format('gsi%s_pk', i / 2)
+        USING ERRCODE = 'invalid_parameter_value';
     END IF;
     spec := @extschema@.bson_set(spec, label, gsi[i]);
   END LOOP;
@@ -156,13 +178,19 @@ BEGIN
   IF was IS DISTINCT FROM spec::bytea THEN
     PERFORM docpatterns._single_table_declare(rel, @extschema@.bson_set(options, path, spec));
     -- items that are there get the keys of the new templates
-    EXECUTE format('UPDATE %1$s AS t SET %2$I = %3$s WHERE t.entity = $1 OR t.entity IS NULL', rel, (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p),
+    EXECUTE format('UPDATE %1$s AS t SET %2$I = %3$s WHERE t.entity = $1 OR t.entity IS NULL', rel,
+        (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p),
       -- keys of templates that are no more are not their own
-      coalesce((SELECT format('CASE WHEN t.entity = $1 THEN @extschema@.bson_unset(t.%I, %s) ELSE t.%1$I END', (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p), string_agg(format('''GSI%1$sPK'', ''GSI%1$sSK''', i), ', '))
+      coalesce((SELECT format('CASE WHEN t.entity = $1 THEN @extschema@.bson_unset(t.%I, %s) ELSE '
+              't.%1$I END', (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p),
+              string_agg(format('''GSI%1$sPK'', ''GSI%1$sSK''', i), ', '))
                 FROM generate_series(1, 5) i
-                WHERE @extschema@.bson_exists((options OPERATOR(@extschema@.->) path)::@extschema@.bson, format('gsi%s_pk', i)) AND NOT @extschema@.bson_exists(spec, format('gsi%s_pk', i))
+                WHERE @extschema@.bson_exists((options OPERATOR(@extschema@.->)
+                      path)::@extschema@.bson, format('gsi%s_pk', i))
+                  AND NOT @extschema@.bson_exists(spec, format('gsi%s_pk', i))
                 HAVING count(*) > 0),
-               format('t.%I', (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p)))) USING entity;
+               format('t.%I', (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p))))
+               USING entity;
   END IF;
   RETURN docpatterns._single_table_view(rel, entity, view_name);
 END
@@ -184,19 +212,26 @@ DECLARE
   made text;
   result regclass;
   said text := format('items of the entity "%s" of ', entity);
-  expires boolean := EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = rel AND a.attname = 'expires_at' AND NOT a.attisdropped)
-                     AND @extschema@.bson_exists(docpatterns._single_table_options(rel), 'ttl_field');
+  expires boolean := EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = rel
+      AND a.attname = 'expires_at' AND NOT a.attisdropped)
+                     AND @extschema@.bson_exists(docpatterns._single_table_options(rel),
+                         'ttl_field');
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, NULL) p;
-  SELECT v.view INTO result FROM docpatterns._single_table_views(rel) v WHERE v.entity = _single_table_view.entity;
+  SELECT v.view INTO result FROM docpatterns._single_table_views(rel) v
+    WHERE v.entity = _single_table_view.entity;
   IF result IS NOT NULL THEN
     made := result::text;
   ELSE
-    made := format('%I.%I', t.schema_name, coalesce(view_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, entity, NULL)));
+    made := format('%I.%I', t.schema_name,
+        coalesce(view_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, entity,
+            NULL)));
   END IF;
-  EXECUTE format('CREATE %sVIEW %s WITH (security_invoker = true) AS SELECT t.pk, t.sk, t.entity, t.%I AS doc FROM %s AS t WHERE t.entity = %L%s WITH LOCAL CHECK OPTION',
+  EXECUTE format('CREATE %sVIEW %s WITH (security_invoker = true) AS SELECT t.pk, t.sk, t.entity, '
+      't.%I AS doc FROM %s AS t WHERE t.entity = %L%s WITH LOCAL CHECK OPTION',
     CASE WHEN result IS NOT NULL THEN 'OR REPLACE ' ELSE '' END, made, t.doc, t.base, entity,
-    CASE WHEN expires THEN ' AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())' ELSE '' END);
+    CASE WHEN expires THEN ' AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())' ELSE ''
+      END);
   IF result IS NULL THEN
     result := made::regclass;
     EXECUTE format('ALTER VIEW %s ALTER COLUMN entity SET DEFAULT %L', result, entity);
@@ -215,10 +250,14 @@ CREATE FUNCTION docpatterns._single_table_views(rel regclass, owner oid DEFAULT 
   OUT view regclass, OUT entity text) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
   SELECT DISTINCT ON (e.key) v.oid::regclass, e.key
-  FROM @extschema@.bson_each((docpatterns._single_table_options($1) OPERATOR(@extschema@.->) 'entities'::text)::@extschema@.bson) AS e
-    CROSS JOIN pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
-    JOIN pg_attribute a ON a.attrelid = v.oid AND a.attname = 'entity' JOIN pg_attrdef f ON f.adrelid = v.oid AND f.adnum = a.attnum
-  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1
+  FROM @extschema@.bson_each((docpatterns._single_table_options($1) OPERATOR(@extschema@.->)
+        'entities'::text)::@extschema@.bson) AS e
+    CROSS JOIN pg_depend d JOIN pg_rewrite r ON r.oid = d.objid
+      JOIN pg_class v ON v.oid = r.ev_class AND v.relkind = 'v'
+    JOIN pg_attribute a ON a.attrelid = v.oid AND a.attname = 'entity'
+      JOIN pg_attrdef f ON f.adrelid = v.oid AND f.adnum = a.attnum
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass
+    AND d.refobjid = $1
     AND 'security_invoker=true' = ANY (v.reloptions) AND 'check_option=local' = ANY (v.reloptions)
     AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
     AND pg_get_expr(f.adbin, f.adrelid) = format('''%s''::text', replace(e.key, '''', ''''''))
@@ -230,8 +269,11 @@ COMMENT ON FUNCTION docpatterns._single_table_views(regclass, oid) IS
 
 CREATE FUNCTION docpatterns._single_table_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_renew_view($1, w.view, format('SELECT docpatterns._single_table_view(%L, %L, NULL)', $1, w.entity),
-                                         format('SELECT v.view FROM docpatterns._single_table_views(%L) v WHERE v.entity = %L', $1, w.entity))
+  SELECT docpatterns._pattern_renew_view($1, w.view,
+      format('SELECT docpatterns._single_table_view(%L, %L, NULL)', $1, w.entity),
+                                         format('SELECT v.view FROM '
+                                           'docpatterns._single_table_views(%L) v WHERE v.entity = '
+                                           '%L', $1, w.entity))
   FROM docpatterns._single_table_views($1, $2) w
 $$;
 COMMENT ON FUNCTION docpatterns._single_table_follow_owner(regclass, oid) IS
@@ -252,8 +294,10 @@ BEGIN
   IF @extschema@.bson_exists(options, 'ttl_field') THEN
     cells := cells || 'expires_at'::text;
   END IF;
-  RETURN format('(SELECT @extschema@.bson_object_agg(c.name, c.value) FROM (VALUES %s, (%L, @extschema@.to_bson(t.%I))) AS c (name, value) WHERE c.value IS NOT NULL)',
-    (SELECT string_agg(format('(%L, @extschema@.to_bson(t.%I))', c, c), ', ' ORDER BY n) FROM unnest(cells) WITH ORDINALITY AS u (c, n)), 'doc',
+  RETURN format('(SELECT @extschema@.bson_object_agg(c.name, c.value) FROM (VALUES %s, (%L, '
+      '@extschema@.to_bson(t.%I))) AS c (name, value) WHERE c.value IS NOT NULL)',
+    (SELECT string_agg(format('(%L, @extschema@.to_bson(t.%I))', c, c), ', ' ORDER BY n)
+      FROM unnest(cells) WITH ORDINALITY AS u (c, n)), 'doc',
     (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p));
 END
 $$;
@@ -267,15 +311,22 @@ DECLARE
   options @extschema@.bson := docpatterns._single_table_options(rel);
 BEGIN
   FOR i IN 1 .. (options OPERATOR(@extschema@.->) 'indexes'::text)::int LOOP
-    IF NOT EXISTS (SELECT FROM pg_index x WHERE x.indrelid = rel AND x.indisvalid AND pg_get_indexdef(x.indexrelid, 1, true) = format('gsi%s_pk', i)) THEN
-      RETURN QUERY SELECT NULL::@extschema@.bson_value, format('index %s', i), 'present'::text, 'missing'::text;
+    IF NOT EXISTS (SELECT FROM pg_index x WHERE x.indrelid = rel AND x.indisvalid
+          AND pg_get_indexdef(x.indexrelid, 1, true) = format('gsi%s_pk', i)) THEN
+      RETURN QUERY SELECT NULL::@extschema@.bson_value, format('index %s', i), 'present'::text,
+        'missing'::text;
     END IF;
   END LOOP;
   RETURN QUERY EXECUTE format($q$
-    SELECT @extschema@.bson_array(q.pk, q.sk), 'item'::text, left(coalesce(q.image OPERATOR(@extschema@.->>) 'error'::text, @extschema@.bson_unset(q.image, 'doc')::text), 200), left(@extschema@.bson_unset(q.found, 'doc')::text, 200)
-    FROM (SELECT t.pk, t.sk, docpatterns._single_table_image(%1$L::regclass, t.entity, t.%2$I) AS image, %3$s AS found FROM %1$s AS t) AS q
+    SELECT @extschema@.bson_array(q.pk, q.sk), 'item'::text,
+      left(coalesce(q.image OPERATOR(@extschema@.->>) 'error'::text,
+          @extschema@.bson_unset(q.image, 'doc')::text), 200),
+      left(@extschema@.bson_unset(q.found, 'doc')::text, 200)
+    FROM (SELECT t.pk, t.sk, docpatterns._single_table_image(%1$L::regclass, t.entity,
+          t.%2$I) AS image, %3$s AS found FROM %1$s AS t) AS q
     WHERE q.image::bytea <> q.found::bytea
-    $q$, rel, (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p), docpatterns._single_table_row(rel));
+    $q$, rel, (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p),
+      docpatterns._single_table_row(rel));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._single_table_check(regclass, text) IS
@@ -289,12 +340,16 @@ DECLARE
   done bigint;
 BEGIN
   FOR i IN 1 .. (options OPERATOR(@extschema@.->) 'indexes'::text)::int LOOP
-    IF NOT EXISTS (SELECT FROM pg_index x WHERE x.indrelid = rel AND x.indisvalid AND pg_get_indexdef(x.indexrelid, 1, true) = format('gsi%s_pk', i)) THEN
-      EXECUTE format('CREATE INDEX ON %1$s (gsi%2$s_pk, gsi%2$s_sk, pk, sk) WHERE gsi%2$s_pk IS NOT NULL', rel, i);
+    IF NOT EXISTS (SELECT FROM pg_index x WHERE x.indrelid = rel AND x.indisvalid
+          AND pg_get_indexdef(x.indexrelid, 1, true) = format('gsi%s_pk', i)) THEN
+      EXECUTE format('CREATE INDEX ON %1$s (gsi%2$s_pk, gsi%2$s_sk, pk, sk) WHERE gsi%2$s_pk IS '
+          'NOT NULL', rel, i);
     END IF;
   END LOOP;
-  EXECUTE format('UPDATE %1$s AS t SET %2$I = t.%2$I WHERE docpatterns._single_table_image(%1$L::regclass, t.entity, t.%2$I)::bytea <> %3$s::bytea',
-    rel, (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p), docpatterns._single_table_row(rel));
+  EXECUTE format('UPDATE %1$s AS t SET %2$I = t.%2$I WHERE '
+      'docpatterns._single_table_image(%1$L::regclass, t.entity, t.%2$I)::bytea <> %3$s::bytea',
+    rel, (SELECT p.doc FROM docpatterns._pattern_table(rel, NULL) p),
+    docpatterns._single_table_row(rel));
   GET DIAGNOSTICS done = ROW_COUNT;
   RETURN done;
 END
@@ -308,12 +363,15 @@ DECLARE
   indexes int := @extschema@.bson_get_text(options, 'indexes')::int;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  IF indexes < @extschema@.bson_get_text(docpatterns._single_table_options(rel), 'indexes')::int THEN
+  IF indexes < @extschema@.bson_get_text(docpatterns._single_table_options(rel),
+        'indexes')::int THEN
     RAISE EXCEPTION 'indexes can only be added' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM docpatterns._single_table_columns(rel, indexes, @extschema@.bson_get_text(options, 'ttl_field'));
+  PERFORM docpatterns._single_table_columns(rel, indexes,
+      @extschema@.bson_get_text(options, 'ttl_field'));
   PERFORM docpatterns._single_table_declare(rel, options);
-  PERFORM docpatterns._single_table_view(rel, v.entity, NULL) FROM docpatterns._single_table_views(rel) v;
+  PERFORM docpatterns._single_table_view(rel, v.entity, NULL)
+    FROM docpatterns._single_table_views(rel) v;
   PERFORM docpatterns._single_table_repair(rel, name);
 END
 $$;
@@ -330,7 +388,9 @@ BEGIN
     EXECUTE format('DROP VIEW %s', v.view);
   END LOOP;
   PERFORM docpatterns._pattern_drop_anchor(rel, name);
-  EXECUTE format('DROP TRIGGER %I ON %s', (SELECT g.tgname FROM docpatterns._pattern_declarations(rel) d JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'single_table'), rel);
+  EXECUTE format('DROP TRIGGER %I ON %s',
+      (SELECT g.tgname FROM docpatterns._pattern_declarations(rel) d
+        JOIN pg_trigger g ON g.oid = d.trigger_oid WHERE d.pattern = 'single_table'), rel);
   RETURN 0;
 END
 $$;

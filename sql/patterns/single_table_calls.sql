@@ -39,8 +39,10 @@ COMMENT ON FUNCTION single_table_delete(regclass, text, text, bson) IS
   'item. Error: 23514 the condition is not met';
 
 CREATE FUNCTION single_table_query(
-  rel regclass, pk text, sk_begins_with text DEFAULT NULL, sk_between text[] DEFAULT NULL, sk_op text DEFAULT NULL, sk text DEFAULT NULL,
-  index int DEFAULT NULL, descending boolean DEFAULT false, take int DEFAULT NULL, after bson DEFAULT NULL, filter bson DEFAULT NULL, fields bson DEFAULT NULL) RETURNS SETOF bson
+  rel regclass, pk text, sk_begins_with text DEFAULT NULL, sk_between text[] DEFAULT NULL,
+  sk_op text DEFAULT NULL, sk text DEFAULT NULL,
+  index int DEFAULT NULL, descending boolean DEFAULT false, take int DEFAULT NULL,
+    after bson DEFAULT NULL, filter bson DEFAULT NULL, fields bson DEFAULT NULL) RETURNS SETOF bson
   AS 'MODULE_PATHNAME', 'dp_single_table_query' LANGUAGE C STABLE COST 100 ROWS 20;
 COMMENT ON FUNCTION single_table_query(regclass, text, text, text[], text, text, int, boolean, int,
   bson, bson, bson) IS
@@ -58,13 +60,18 @@ DECLARE
   item @extschema@.bson;
 BEGIN
   IF keys IS NULL OR @extschema@.bson_typeof(keys) <> 'array' THEN
-    RAISE EXCEPTION 'keys must be an array of documents like {"PK": .., "SK": ..}' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'keys must be an array of documents like {"PK": .., "SK": ..}'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  FOR k IN SELECT @extschema@.bson_typeof(e.value) AS type, e.value FROM @extschema@.bson_elements(keys) AS e (value) LOOP
+  FOR k IN SELECT @extschema@.bson_typeof(e.value) AS type, e.value
+      FROM @extschema@.bson_elements(keys) AS e (value) LOOP
     IF k.type <> 'object' THEN
-      RAISE EXCEPTION 'keys must be an array of documents like {"PK": .., "SK": ..}' USING ERRCODE = 'invalid_parameter_value';
+      RAISE EXCEPTION 'keys must be an array of documents like {"PK": .., "SK": ..}'
+        USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    item := @extschema@.single_table_get(rel, docpatterns._single_table_key_of(k.value::@extschema@.bson, 'PK'), docpatterns._single_table_key_of(k.value::@extschema@.bson, 'SK'), fields);
+    item := @extschema@.single_table_get(rel,
+        docpatterns._single_table_key_of(k.value::@extschema@.bson, 'PK'),
+        docpatterns._single_table_key_of(k.value::@extschema@.bson, 'SK'), fields);
     IF item IS NOT NULL THEN
       RETURN NEXT item;
     END IF;
@@ -103,40 +110,56 @@ DECLARE
   s record;
 BEGIN
   IF ops IS NULL OR @extschema@.bson_typeof(ops) <> 'array' THEN
-    RAISE EXCEPTION 'ops must be an array of documents like {"put": {..}}' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'ops must be an array of documents like {"put": {..}}'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  FOR op IN SELECT CASE WHEN @extschema@.bson_typeof(e.value) = 'object' THEN e.value::@extschema@.bson END AS doc FROM @extschema@.bson_elements(ops) AS e (value) LOOP
-    SELECT b.key, CASE WHEN @extschema@.bson_typeof(b.value) = 'object' THEN b.value::@extschema@.bson END AS args, count(*) OVER () AS n INTO v FROM @extschema@.bson_each(op.doc) b;
-    IF v.n IS DISTINCT FROM 1 OR v.args IS NULL OR v.key NOT IN ('put', 'update', 'delete', 'check') THEN
-      RAISE EXCEPTION 'an operation is one of {"put": {..}}, {"update": {..}}, {"delete": {..}} and {"check": {..}}' USING ERRCODE = 'invalid_parameter_value';
+  FOR op IN SELECT CASE WHEN @extschema@.bson_typeof(e.value) = 'object' THEN
+      e.value::@extschema@.bson END AS doc FROM @extschema@.bson_elements(ops) AS e (value) LOOP
+    SELECT b.key, CASE WHEN @extschema@.bson_typeof(b.value) = 'object' THEN
+      b.value::@extschema@.bson END AS args, count(*) OVER () AS n INTO v
+      FROM @extschema@.bson_each(op.doc) b;
+    IF v.n IS DISTINCT FROM 1 OR v.args IS NULL
+        OR v.key NOT IN ('put', 'update', 'delete', 'check') THEN
+      RAISE EXCEPTION 'an operation is one of {"put": {..}}, {"update": {..}}, {"delete": {..}} '
+        'and {"check": {..}}' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     PERFORM docpatterns._single_table_op_fields(v.key, v.args, o);
     IF v.key = 'put' THEN
       k := CASE WHEN @extschema@.bson_exists(v.args, 'entity')
-                THEN @extschema@.single_table_key(rel, @extschema@.bson_get_text(v.args, 'entity'), (v.args OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson)
-                ELSE docpatterns._single_table_own_key(rel, (v.args OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson, o) END;
+                THEN @extschema@.single_table_key(rel, @extschema@.bson_get_text(v.args, 'entity'),
+                    (v.args OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson)
+                ELSE docpatterns._single_table_own_key(rel,
+                    (v.args OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson, o) END;
     ELSE
       k := v.args;
     END IF;
     steps := steps || v.key; args := args || v.args;
-    pks := pks || docpatterns._single_table_key_of(k, 'PK'); sks := sks || docpatterns._single_table_key_of(k, 'SK');
+    pks := pks || docpatterns._single_table_key_of(k, 'PK');
+    sks := sks || docpatterns._single_table_key_of(k, 'SK');
   END LOOP;
   IF (SELECT count(*) <> count(DISTINCT (u.p, u.q)) FROM unnest(pks, sks) AS u (p, q)) THEN
-    RAISE EXCEPTION 'a transaction cannot have two operations on one item' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'a transaction cannot have two operations on one item'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   -- locks are taken in the order of keys
-  FOR s IN SELECT u.step, u.p, u.q, u.arg, (u.arg OPERATOR(@extschema@.->) 'condition'::text)::@extschema@.bson AS condition
-           FROM unnest(steps, pks, sks, args) AS u (step, p, q, arg) ORDER BY u.p COLLATE "C", u.q COLLATE "C" LOOP
+  FOR s IN SELECT u.step, u.p, u.q, u.arg,
+    (u.arg OPERATOR(@extschema@.->) 'condition'::text)::@extschema@.bson AS condition
+           FROM unnest(steps, pks, sks, args) AS u (step, p, q, arg)
+             ORDER BY u.p COLLATE "C", u.q COLLATE "C" LOOP
     CASE s.step
       WHEN 'put' THEN
-        PERFORM @extschema@.single_table_put(rel, @extschema@.bson_get_text(s.arg, 'entity'), (s.arg OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson, s.condition);
+        PERFORM @extschema@.single_table_put(rel, @extschema@.bson_get_text(s.arg, 'entity'),
+            (s.arg OPERATOR(@extschema@.->) 'doc'::text)::@extschema@.bson, s.condition);
       WHEN 'update' THEN
-        PERFORM @extschema@.single_table_update(rel, s.p, s.q, (s.arg OPERATOR(@extschema@.->) 'update'::text)::@extschema@.bson, s.condition,
-          coalesce(@extschema@.bson_get_text(s.arg, 'upsert') = 'true', false), s.arg OPERATOR(@extschema@.->) 'array_filters'::text);
+        PERFORM @extschema@.single_table_update(rel, s.p, s.q,
+            (s.arg OPERATOR(@extschema@.->) 'update'::text)::@extschema@.bson, s.condition,
+          coalesce(@extschema@.bson_get_text(s.arg, 'upsert') = 'true', false),
+          s.arg OPERATOR(@extschema@.->) 'array_filters'::text);
       WHEN 'delete' THEN
         PERFORM @extschema@.single_table_delete(rel, s.p, s.q, s.condition);
       ELSE
-        PERFORM @extschema@.single_table_update(rel, s.p, s.q, '{"$set": {}}'::@extschema@.bson, s.condition);
+        PERFORM @extschema@.single_table_update(rel, s.p, s.q, '{"$set": {}}'::@extschema@.bson,
+            s.condition);
     END CASE;
   END LOOP;
   RETURN cardinality(steps);
@@ -153,9 +176,11 @@ DECLARE
   image @extschema@.bson := docpatterns._single_table_image(rel, NULL, doc);
 BEGIN
   IF @extschema@.bson_exists(image, 'error') THEN
-    RAISE EXCEPTION '%', @extschema@.bson_get_text(image, 'error') USING ERRCODE = 'check_violation';
+    RAISE EXCEPTION '%', @extschema@.bson_get_text(image, 'error')
+      USING ERRCODE = 'check_violation';
   END IF;
-  RETURN @extschema@.bson_build('PK'::text, @extschema@.bson_get_text(image, 'pk'), 'SK'::text, @extschema@.bson_get_text(image, 'sk'));
+  RETURN @extschema@.bson_build('PK'::text, @extschema@.bson_get_text(image, 'pk'), 'SK'::text,
+      @extschema@.bson_get_text(image, 'sk'));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._single_table_own_key(regclass, bson, bson) IS
@@ -166,18 +191,28 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   a record;
   key_fields text[] := ARRAY['PK'::text, 'SK'::text];
-  known text[] := CASE op WHEN 'put' THEN '{entity,doc}' WHEN 'update' THEN key_fields || '{update,upsert,array_filters}'::text[] ELSE key_fields END || 'condition'::text;
+  known text[] := CASE op WHEN 'put' THEN '{entity,doc}' WHEN 'update' THEN
+    key_fields || '{update,upsert,array_filters}'::text[] ELSE key_fields END || 'condition'::text;
 BEGIN
-  FOR a IN SELECT e.key, @extschema@.bson_typeof(e.value) AS type FROM @extschema@.bson_each(args) e LOOP
+  FOR a IN SELECT e.key, @extschema@.bson_typeof(e.value) AS type
+      FROM @extschema@.bson_each(args) e LOOP
     IF a.key <> ALL (known) THEN
-      RAISE EXCEPTION 'the operation "%" has no "%"', op, a.key USING ERRCODE = 'invalid_parameter_value';
+      RAISE EXCEPTION 'the operation "%" has no "%"', op, a.key
+        USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    IF a.type <> (CASE WHEN a.key = ANY (key_fields) THEN 'string' WHEN a.key IN ('doc', 'update', 'condition') THEN 'object' WHEN a.key = 'upsert' THEN 'bool' WHEN a.key = 'array_filters' THEN 'array' ELSE 'string' END) THEN
-      RAISE EXCEPTION '"%" of the operation "%" cannot be a value of type %', a.key, op, a.type USING ERRCODE = 'invalid_parameter_value';
+    IF a.type <> (CASE WHEN a.key = ANY (key_fields) THEN 'string'
+          WHEN a.key IN ('doc', 'update', 'condition') THEN 'object'
+          WHEN a.key = 'upsert' THEN 'bool' WHEN a.key = 'array_filters' THEN 'array' ELSE 'string'
+          END) THEN
+      RAISE EXCEPTION '"%" of the operation "%" cannot be a value of type %', a.key, op, a.type
+        USING ERRCODE = 'invalid_parameter_value';
     END IF;
   END LOOP;
-  IF (op = 'put' AND NOT @extschema@.bson_exists(args, 'doc')) OR (op = 'update' AND NOT @extschema@.bson_exists(args, 'update')) OR (op = 'check' AND NOT @extschema@.bson_exists(args, 'condition')) THEN
-    RAISE EXCEPTION 'the operation "%" needs "%"', op, CASE op WHEN 'put' THEN 'doc' WHEN 'update' THEN 'update' ELSE 'condition' END USING ERRCODE = 'invalid_parameter_value';
+  IF (op = 'put' AND NOT @extschema@.bson_exists(args, 'doc'))
+      OR (op = 'update' AND NOT @extschema@.bson_exists(args, 'update'))
+      OR (op = 'check' AND NOT @extschema@.bson_exists(args, 'condition')) THEN
+    RAISE EXCEPTION 'the operation "%" needs "%"', op, CASE op WHEN 'put' THEN 'doc'
+      WHEN 'update' THEN 'update' ELSE 'condition' END USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
@@ -196,7 +231,9 @@ BEGIN
     RETURN 0;
   END IF;
   -- rows that somebody is writing may not have expired when he is done: another time
-  EXECUTE format('DELETE FROM %1$s AS t WHERE (t.pk, t.sk) IN (SELECT e.pk, e.sk FROM %1$s AS e WHERE e.expires_at <= $1 ORDER BY e.expires_at LIMIT $2 FOR UPDATE SKIP LOCKED) AND t.expires_at <= $1', rel)
+  EXECUTE format('DELETE FROM %1$s AS t WHERE (t.pk, t.sk) IN (SELECT e.pk, e.sk FROM %1$s AS e '
+      'WHERE e.expires_at <= $1 ORDER BY e.expires_at LIMIT $2 FOR UPDATE SKIP LOCKED) AND '
+      't.expires_at <= $1', rel)
     USING clock_timestamp(), take;
   GET DIAGNOSTICS done = ROW_COUNT;
   RETURN done;

@@ -22,12 +22,16 @@ COMMENT ON FUNCTION docpatterns._subset_indexed(regclass, text) IS
 -- The wrapper resolves the name of the source by the caller's search_path; the work is done under a
 -- fixed one.
 CREATE FUNCTION subset_enable(
-  rel regclass, field text, source text, on_field text, order_by bson, keep int, fields bson DEFAULT NULL, filter bson DEFAULT NULL,
-  count_field text DEFAULT NULL, count_mode text DEFAULT 'immediate', name text DEFAULT NULL, doc_column text DEFAULT NULL,
+  rel regclass, field text, source text, on_field text, order_by bson, keep int,
+  fields bson DEFAULT NULL, filter bson DEFAULT NULL,
+  count_field text DEFAULT NULL, count_mode text DEFAULT 'immediate', name text DEFAULT NULL,
+  doc_column text DEFAULT NULL,
   source_doc_column text DEFAULT NULL, create_source boolean DEFAULT false) RETURNS text
 LANGUAGE sql VOLATILE AS $$
-  SELECT docpatterns._subset_enable(rel, field, source, pg_catalog.to_regclass(source), on_field, order_by, keep, fields, filter,
-                                    count_field, count_mode, name, doc_column, source_doc_column, create_source, false)
+  SELECT docpatterns._subset_enable(rel, field, source, pg_catalog.to_regclass(source), on_field,
+      order_by, keep, fields, filter,
+                                    count_field, count_mode, name, doc_column, source_doc_column,
+                                    create_source, false)
 $$;
 COMMENT ON FUNCTION subset_enable(regclass, text, text, text, bson, int, bson, bson, text, text,
   text, text, text, boolean) IS
@@ -38,8 +42,10 @@ COMMENT ON FUNCTION subset_enable(regclass, text, text, text, bson, int, bson, b
   'both tables';
 
 CREATE FUNCTION docpatterns._subset_enable(
-  rel regclass, field text, source text, source_rel regclass, on_field text, order_by bson, keep int, fields bson, filter bson,
-  count_field text, count_mode text, name text, doc_column text, source_doc_column text, create_source boolean, quiet boolean) RETURNS text
+  rel regclass, field text, source text, source_rel regclass, on_field text, order_by bson,
+  keep int, fields bson, filter bson,
+  count_field text, count_mode text, name text, doc_column text, source_doc_column text,
+    create_source boolean, quiet boolean) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -57,15 +63,19 @@ BEGIN
     'count_mode', count_mode, 'doc_column', t.doc));
   name := @extschema@.bson_get_text(options, 'name');
 
-  source_rel := coalesce(source_rel, docpatterns._pattern_create_collection(source, t.schema_name, t.owner, create_source, 'create_source'));
+  source_rel := coalesce(source_rel, docpatterns._pattern_create_collection(source, t.schema_name,
+        t.owner, create_source, 'create_source'));
   source_doc_column := docpatterns._derive_source(rel, source_rel, source_doc_column);
   IF source_doc_column IS NULL THEN
-    RAISE EXCEPTION '% is a relation of measurements', source_rel USING ERRCODE = 'wrong_object_type', HINT = 'A subset shows documents of a table.';
+    RAISE EXCEPTION '% is a relation of measurements', source_rel
+      USING ERRCODE = 'wrong_object_type', HINT = 'A subset shows documents of a table.';
   END IF;
-  options := @extschema@.bson_set(@extschema@.bson_set(options, 'source_doc_column', source_doc_column), 'pair', pair);
+  options := @extschema@.bson_set(@extschema@.bson_set(options, 'source_doc_column',
+        source_doc_column), 'pair', pair);
   options := @extschema@.bson_set(options, 'gone_pair', docpatterns._subset_create_gone(rel, name));
   IF count_field IS NOT NULL AND count_mode = 'deferred' THEN
-    options := @extschema@.bson_set(options, 'second_pair', docpatterns._derive_create_queue(rel, 'subset', name));
+    options := @extschema@.bson_set(options, 'second_pair',
+        docpatterns._derive_create_queue(rel, 'subset', name));
   END IF;
   PERFORM docpatterns._subset_create_triggers(rel, options);
   PERFORM docpatterns._derive_source_triggers(source_rel, 'subset', name, pair);
@@ -112,9 +122,12 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.subset_trigger(%L)',
-                 docpatterns._pattern_own_trigger(rel, 80, 'subset', name, NULL, 23), rel, options::text);
-  PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'subset', name, 'late', 20, 'AFTER INSERT OR UPDATE');
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE '
+      'FUNCTION docpatterns.subset_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 80, 'subset', name, NULL, 23), rel,
+                 options::text);
+  PERFORM docpatterns._pattern_statement_trigger(rel, 80, 'subset', name, 'late', 20,
+      'AFTER INSERT OR UPDATE');
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
@@ -132,19 +145,27 @@ DECLARE
   n int := 0;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
-  columns := ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', p.source_column, @extschema@.bson_get_text(p.options, 'on_field')),
-                   format('(@extschema@.bson_sort_key(%I, %L::@extschema@.bson))', p.source_column, (p.options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson)]
-             || (SELECT array_agg(format('%I', k)) FROM docpatterns._pattern_table(p.source, p.source_column) t CROSS JOIN unnest(t.keys) k);
+  columns := ARRAY[format('(%I OPERATOR(@extschema@.->) %L::text)', p.source_column,
+        @extschema@.bson_get_text(p.options, 'on_field')),
+                   format('(@extschema@.bson_sort_key(%I, %L::@extschema@.bson))', p.source_column,
+                     (p.options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson)]
+             || (SELECT array_agg(format('%I', k))
+                 FROM docpatterns._pattern_table(p.source, p.source_column) t
+                 CROSS JOIN unnest(t.keys) k);
   IF p.filter IS NULL THEN
     PERFORM docpatterns._derive_create_index(p.source, 'subset', name, columns);
     RETURN;
   END IF;
   index_name := docpatterns._pattern_object_name(p.source_name, _subset_create_index.name, 'idx');
-  WHILE EXISTS (SELECT FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = p.source_schema AND c.relname = index_name) LOOP
+  WHILE EXISTS (SELECT FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace
+        WHERE s.nspname = p.source_schema AND c.relname = index_name) LOOP
     n := n + 1;
-    index_name := docpatterns._pattern_object_name(p.source_name, _subset_create_index.name, 'idx' || n);
+    index_name := docpatterns._pattern_object_name(p.source_name, _subset_create_index.name,
+        'idx' || n);
   END LOOP;
-  EXECUTE format('CREATE INDEX %I ON %s (%s) WHERE %I OPERATOR(@extschema@.@@) %L::@extschema@.bson AND %s', index_name, p.source, array_to_string(columns, ', '), p.source_column, p.filter,
+  EXECUTE format('CREATE INDEX %I ON %s (%s) WHERE %I OPERATOR(@extschema@.@@) '
+      '%L::@extschema@.bson AND %s', index_name, p.source, array_to_string(columns, ', '),
+      p.source_column, p.filter,
                  docpatterns._pattern_mark('subset', name, 'filter'));
 END
 $$;
@@ -156,10 +177,14 @@ COMMENT ON FUNCTION docpatterns._subset_create_index(regclass, text) IS
 -- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a
 -- row of the table, "s" one of the source.
 CREATE FUNCTION docpatterns._subset_parts(rel regclass, name text,
-                              OUT base text, OUT options bson, OUT doc text, OUT key_row text, OUT key_list text, OUT key_value text,
-                              OUT field text, OUT count_field text, OUT keep int, OUT pair text, OUT deferred boolean, OUT queue regclass, OUT gone regclass,
-                              OUT source regclass, OUT source_schema text, OUT source_name text, OUT source_column text, OUT source_doc text, OUT source_keys text,
-                              OUT link text, OUT sort_key text, OUT filter bson, OUT filter_sql text, OUT member text)
+                              OUT base text, OUT options bson, OUT doc text, OUT key_row text,
+                              OUT key_list text, OUT key_value text,
+                              OUT field text, OUT count_field text, OUT keep int, OUT pair text,
+                              OUT deferred boolean, OUT queue regclass, OUT gone regclass,
+                              OUT source regclass, OUT source_schema text, OUT source_name text,
+                              OUT source_column text, OUT source_doc text, OUT source_keys text,
+                              OUT link text, OUT sort_key text, OUT filter bson,
+                              OUT filter_sql text, OUT member text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
@@ -180,14 +205,23 @@ BEGIN
     RAISE EXCEPTION 'the source of the subset pattern "%" on table % is missing', name, base
       USING ERRCODE = 'undefined_table', HINT = 'Restore it, or disable the pattern.';
   END IF;
-  SELECT p.* INTO s FROM docpatterns._pattern_table(source, docpatterns._pattern_doc_column(source, @extschema@.bson_get_text(options, 'source_doc_column'))) p;
-  source_schema := s.schema_name; source_name := s.table_name; source_column := s.doc; source_doc := format('s.%I', s.doc);
-  SELECT string_agg(format('s.%I', k), ', ' ORDER BY n) INTO source_keys FROM unnest(s.keys) WITH ORDINALITY AS u (k, n);
-  link := format('%s OPERATOR(@extschema@.->) %L::text', source_doc, @extschema@.bson_get_text(options, 'on_field'));
-  sort_key := format('@extschema@.bson_sort_key(%s, %L::@extschema@.bson)', source_doc, (options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson);
+  SELECT p.* INTO s FROM docpatterns._pattern_table(source,
+      docpatterns._pattern_doc_column(source,
+        @extschema@.bson_get_text(options, 'source_doc_column'))) p;
+  source_schema := s.schema_name; source_name := s.table_name; source_column := s.doc;
+  source_doc := format('s.%I', s.doc);
+  SELECT string_agg(format('s.%I', k), ', ' ORDER BY n) INTO source_keys FROM unnest(s.keys)
+    WITH ORDINALITY AS u (k, n);
+  link := format('%s OPERATOR(@extschema@.->) %L::text', source_doc,
+      @extschema@.bson_get_text(options, 'on_field'));
+  sort_key := format('@extschema@.bson_sort_key(%s, %L::@extschema@.bson)', source_doc,
+      (options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson);
   filter := (options OPERATOR(@extschema@.->) 'filter'::text)::@extschema@.bson;
-  filter_sql := CASE WHEN filter IS NULL THEN 'true' ELSE format('%s OPERATOR(@extschema@.@@) %L::@extschema@.bson', source_doc, filter) END;
-  member := format('docpatterns._subset_member(%s, %L::@extschema@.bson)', source_doc, coalesce((options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson, '{}'::@extschema@.bson));
+  filter_sql := CASE WHEN filter IS NULL THEN 'true' ELSE
+    format('%s OPERATOR(@extschema@.@@) %L::@extschema@.bson', source_doc, filter) END;
+  member := format('docpatterns._subset_member(%s, %L::@extschema@.bson)', source_doc,
+      coalesce((options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson,
+        '{}'::@extschema@.bson));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_parts(regclass, text) IS
@@ -199,43 +233,66 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;
 BEGIN
-  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(_subset_check.rel) d WHERE d.pattern = 'subset' AND d.name = _subset_check.name
-             AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), _subset_check.rel) IS NULL) THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text, 'a table with the triggers of the pattern'::text, 'none'::text;
+  IF EXISTS (SELECT FROM docpatterns._pattern_declarations(_subset_check.rel) d
+      WHERE d.pattern = 'subset' AND d.name = _subset_check.name
+             AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'),
+                   _subset_check.rel) IS NULL) THEN
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'source'::text,
+      'a table with the triggers of the pattern'::text, 'none'::text;
     RETURN;
   END IF;
   SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
   IF p.deferred AND p.queue IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'queue'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'queue'::text, 'present'::text,
+      'missing'::text;
   END IF;
   IF p.gone IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'list of members that have gone'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'list of members that have gone'::text,
+      'present'::text, 'missing'::text;
   END IF;
   IF NOT docpatterns._subset_indexed(rel, name) THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index on the source'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index on the source'::text, 'present'::text,
+      'missing'::text;
   END IF;
   RETURN QUERY EXECUTE format($q$
     WITH g AS (
-      SELECT r.link, count(*) AS n, coalesce(@extschema@.bson_agg(r.member ORDER BY r.place) FILTER (WHERE r.place <= %1$s), '[]'::@extschema@.bson_value) AS members
-      FROM (SELECT %2$s AS link, CASE WHEN row_number() OVER w <= %1$s THEN %3$s END AS member, row_number() OVER w AS place
-            FROM %4$s AS s WHERE (%5$s) AND (%2$s) IS NOT NULL WINDOW w AS (PARTITION BY (%2$s) ORDER BY %6$s, %7$s)) AS r
+      SELECT r.link, count(*) AS n, coalesce(@extschema@.bson_agg(r.member
+            ORDER BY r.place) FILTER (WHERE r.place <= %1$s),
+          '[]'::@extschema@.bson_value) AS members
+      FROM (SELECT %2$s AS link, CASE WHEN row_number() OVER w <= %1$s THEN %3$s
+          END AS member, row_number() OVER w AS place
+            FROM %4$s AS s WHERE (%5$s) AND (%2$s) IS NOT NULL WINDOW w AS (PARTITION BY (%2$s)
+                  ORDER BY %6$s, %7$s)) AS r
       GROUP BY r.link)
     SELECT %8$s, v.what, v.expected, v.found
     FROM %9$s AS b LEFT JOIN g ON g.link OPERATOR(@extschema@.=) %8$s
-      CROSS JOIN LATERAL (SELECT %10$s OPERATOR(@extschema@.->) %11$L::text AS members, %10$s OPERATOR(@extschema@.->) %12$L::text AS n OFFSET 0) AS d
+      CROSS JOIN LATERAL (SELECT %10$s OPERATOR(@extschema@.->) %11$L::text AS members,
+          %10$s OPERATOR(@extschema@.->) %12$L::text AS n OFFSET 0) AS d
       CROSS JOIN LATERAL (
         SELECT format('array "%%s"', %11$L), format('%%s members', least(coalesce(g.n, 0), %1$s)),
-               CASE WHEN d.members IS NULL THEN 'absent' WHEN @extschema@.bson_typeof(d.members) <> 'array' THEN @extschema@.bson_typeof(d.members)
-                    WHEN @extschema@.bson_array_length(d.members) = least(coalesce(g.n, 0), %1$s) THEN 'others'
+               CASE WHEN d.members IS NULL THEN 'absent'
+                 WHEN @extschema@.bson_typeof(d.members) <> 'array' THEN
+                 @extschema@.bson_typeof(d.members)
+                    WHEN @extschema@.bson_array_length(d.members) = least(coalesce(g.n, 0),
+                        %1$s) THEN 'others'
                     ELSE format('%%s members', @extschema@.bson_array_length(d.members)) END
-          WHERE @extschema@.bson_build('a', d.members)::bytea IS DISTINCT FROM @extschema@.bson_build('a', coalesce(g.members, '[]'::@extschema@.bson_value))::bytea
+          WHERE @extschema@.bson_build('a',
+              d.members)::bytea IS DISTINCT FROM @extschema@.bson_build('a',
+              coalesce(g.members, '[]'::@extschema@.bson_value))::bytea
         UNION ALL
-        SELECT format('count "%%s"', %12$L), coalesce(g.n, 0)::text, coalesce(CASE WHEN @extschema@.bson_typeof(d.n) IN ('int', 'long') THEN d.n::text ELSE @extschema@.bson_typeof(d.n) END, 'absent')
-          WHERE %12$L IS NOT NULL AND (d.n IS NULL OR @extschema@.bson_typeof(d.n) NOT IN ('int', 'long') OR d.n::text <> coalesce(g.n, 0)::text) AND NOT %13$s
+        SELECT format('count "%%s"', %12$L), coalesce(g.n, 0)::text,
+          coalesce(CASE WHEN @extschema@.bson_typeof(d.n) IN ('int', 'long') THEN d.n::text
+            ELSE @extschema@.bson_typeof(d.n) END, 'absent')
+          WHERE %12$L IS NOT NULL AND (d.n IS NULL
+              OR @extschema@.bson_typeof(d.n) NOT IN ('int', 'long')
+              OR d.n::text <> coalesce(g.n, 0)::text) AND NOT %13$s
       ) AS v (what, expected, found)
     WHERE %10$s IS NOT NULL
-    $q$, p.keep, p.link, p.member, p.source, p.filter_sql, p.sort_key, p.source_keys, p.key_value, p.base, p.doc, p.field, p.count_field,
-    CASE WHEN p.queue IS NULL THEN 'false' ELSE format('EXISTS (SELECT FROM %s AS q WHERE q.key OPERATOR(@extschema@.=) %s)', p.queue, p.key_value) END);
+    $q$, p.keep, p.link, p.member, p.source, p.filter_sql, p.sort_key, p.source_keys, p.key_value,
+      p.base, p.doc, p.field, p.count_field,
+    CASE WHEN p.queue IS NULL THEN 'false' ELSE
+      format('EXISTS (SELECT FROM %s AS q WHERE q.key OPERATOR(@extschema@.=) %s)', p.queue,
+        p.key_value) END);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_check(regclass, text) IS
@@ -247,7 +304,8 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
-  RETURN format('SELECT %s AS key FROM %s AS b WHERE %s IS NOT NULL ORDER BY %s', p.key_row, p.base, p.doc, p.key_list);
+  RETURN format('SELECT %s AS key FROM %s AS b WHERE %s IS NOT NULL ORDER BY %s', p.key_row, p.base,
+      p.doc, p.key_list);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_pending(regclass, text) IS
@@ -256,8 +314,10 @@ COMMENT ON FUNCTION docpatterns._subset_pending(regclass, text) IS
 -- Elements are rows as they stand, unless members show fields by other names.
 CREATE FUNCTION docpatterns._subset_adopts(options bson) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT NOT EXISTS (SELECT FROM @extschema@.bson_each(($1 OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson) e
-                     WHERE @extschema@.bson_exists($1, 'fields') AND @extschema@.bson_typeof(e.value) IN ('string', 'object', 'array'))
+  SELECT NOT EXISTS (SELECT FROM @extschema@.bson_each(($1 OPERATOR(@extschema@.->)
+          'fields'::text)::@extschema@.bson) e
+                     WHERE @extschema@.bson_exists($1, 'fields')
+                       AND @extschema@.bson_typeof(e.value) IN ('string', 'object', 'array'))
 $$;
 COMMENT ON FUNCTION docpatterns._subset_adopts(bson) IS
   'whether pattern_build() makes rows of elements that a document embeds';
@@ -274,23 +334,34 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
   on_field := @extschema@.bson_get_text(p.options, 'on_field');
-  EXECUTE format('SELECT EXISTS (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1)', p.source, p.link) INTO found USING key;
+  EXECUTE format('SELECT EXISTS (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1)',
+      p.source, p.link) INTO found USING key;
   IF found OR NOT docpatterns._subset_adopts(p.options) THEN
     RETURN;
   END IF;
-  EXECUTE format('SELECT %s OPERATOR(@extschema@.->) %L::text FROM %s AS b WHERE %s OPERATOR(@extschema@.=) $1', p.doc, p.field, p.base, p.key_value) INTO elements USING key;
+  EXECUTE format('SELECT %s OPERATOR(@extschema@.->) %L::text FROM %s AS b WHERE %s '
+      'OPERATOR(@extschema@.=) $1', p.doc, p.field, p.base, p.key_value) INTO elements USING key;
   IF @extschema@.bson_typeof(elements) IS DISTINCT FROM 'array'
-     OR EXISTS (SELECT FROM @extschema@.bson_elements(elements) e WHERE @extschema@.bson_typeof(e) <> 'object'
-                  OR @extschema@.bson_exists(e::@extschema@.bson, on_field) AND (e::@extschema@.bson OPERATOR(@extschema@.->) on_field) OPERATOR(@extschema@.<>) key) THEN
+     OR EXISTS (SELECT FROM @extschema@.bson_elements(elements) e
+         WHERE @extschema@.bson_typeof(e) <> 'object'
+                  OR @extschema@.bson_exists(e::@extschema@.bson, on_field)
+                      AND (e::@extschema@.bson OPERATOR(@extschema@.->) on_field)
+                      OPERATOR(@extschema@.<>) key) THEN
     RETURN;
   END IF;
   -- new ids are put in order first: they may not be made in it
   EXECUTE format($q$INSERT INTO %1$s (%2$I)
-      SELECT @extschema@.bson_set(CASE WHEN @extschema@.bson_exists(e::@extschema@.bson, '_id') THEN e::@extschema@.bson
-                                       ELSE @extschema@.bson_build('_id', i.id) OPERATOR(@extschema@.||) e::@extschema@.bson END, %3$L, $2)
+      SELECT @extschema@.bson_set(CASE
+          WHEN @extschema@.bson_exists(e::@extschema@.bson, '_id') THEN e::@extschema@.bson
+                                       ELSE @extschema@.bson_build('_id',
+                                           i.id) OPERATOR(@extschema@.||) e::@extschema@.bson
+                                         END, %3$L, $2)
       FROM @extschema@.bson_elements($1) WITH ORDINALITY AS u (e, n)
-        JOIN (SELECT i.id, row_number() OVER (ORDER BY i.id) AS n FROM (SELECT @extschema@.objectid() AS id FROM generate_series(1, @extschema@.bson_array_length($1))) AS i) AS i USING (n)
-      ORDER BY n ON CONFLICT DO NOTHING$q$, p.source, p.source_column, on_field) USING elements, key;
+        JOIN (SELECT i.id, row_number() OVER (ORDER BY i.id) AS n
+            FROM (SELECT @extschema@.objectid() AS id
+              FROM generate_series(1, @extschema@.bson_array_length($1))) AS i) AS i USING (n)
+      ORDER BY n ON CONFLICT DO NOTHING$q$, p.source, p.source_column, on_field)
+        USING elements, key;
 EXCEPTION WHEN integrity_constraint_violation THEN
   -- a table that takes no such rows: the elements are told
   NULL;
@@ -333,17 +404,24 @@ BEGIN
   given := doc OPERATOR(@extschema@.->) p.field;
   IF given IS NOT NULL AND @extschema@.bson_typeof(given) NOT IN ('array', 'null') THEN
     RAISE EXCEPTION 'field "%" of table % shows rows of table %', p.field, p.base, p.source
-      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('A value of type %s cannot become such rows.', @extschema@.bson_typeof(given)), HINT = format('Write to table %s.', p.source);
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+        DETAIL = format('A value of type %s cannot become such rows.',
+          @extschema@.bson_typeof(given)), HINT = format('Write to table %s.', p.source);
   END IF;
   order_by := (p.options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson;
-  shows_id := EXISTS (SELECT FROM docpatterns._pattern_table(p.source, p.source_column) t WHERE t.keys = '{_id}' AND t.key_types = ARRAY['@extschema@.bson_value'::regtype::text]);
-  shown := format('SELECT %s AS member FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1 AND %s ORDER BY %s, %s LIMIT %s',
+  shows_id := EXISTS (SELECT FROM docpatterns._pattern_table(p.source, p.source_column) t
+      WHERE t.keys = '{_id}' AND t.key_types = ARRAY['@extschema@.bson_value'::regtype::text]);
+  shown := format('SELECT %s AS member FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1 AND %s '
+      'ORDER BY %s, %s LIMIT %s',
                   p.member, p.source, p.link, p.filter_sql, p.sort_key, p.source_keys, p.keep);
   -- what is shown as it is needs no look at the rows
   FOR member IN EXECUTE format($q$
     SELECT v.member FROM @extschema@.bson_elements($2) WITH ORDINALITY AS e (element, n)
-      CROSS JOIN LATERAL (SELECT CASE WHEN @extschema@.bson_typeof(e.element) = 'object' THEN e.element::@extschema@.bson END AS member) AS v
-    WHERE (v.member::bytea IN (SELECT m.member::bytea FROM (%s) AS m)) IS NOT TRUE ORDER BY e.n$q$, shown)
+      CROSS JOIN LATERAL (SELECT CASE
+          WHEN @extschema@.bson_typeof(e.element) = 'object' THEN e.element::@extschema@.bson
+          END AS member) AS v
+    WHERE (v.member::bytea IN (SELECT m.member::bytea FROM (%s) AS m)) IS NOT TRUE
+      ORDER BY e.n$q$, shown)
     USING key, CASE WHEN @extschema@.bson_typeof(given) = 'array' THEN given END LOOP
     IF member IS NULL THEN
       wrong := 'An element must be a document.';
@@ -352,65 +430,95 @@ BEGIN
     -- an index leads to the row: by _id, or by its place where the member shows all of the order
     identity := docpatterns._subset_identity(rel, name, member);
     SELECT @extschema@.bson_sort_key(@extschema@.bson_object_agg(k, v), order_by) INTO place
-    FROM @extschema@.bson_keys(order_by) WITH ORDINALITY AS o (k, n) FULL JOIN @extschema@.bson_elements(identity OPERATOR(@extschema@.->) 'order'::text) WITH ORDINALITY AS i (v, n) USING (n)
+    FROM @extschema@.bson_keys(order_by) WITH ORDINALITY AS o (k, n)
+      FULL JOIN @extschema@.bson_elements(identity OPERATOR(@extschema@.->) 'order'::text)
+      WITH ORDINALITY AS i (v, n) USING (n)
     HAVING bool_and(k !~ '[.]' AND v IS NOT NULL AND @extschema@.bson_typeof(v) <> 'null');
     EXECUTE format('SELECT EXISTS (SELECT FROM %s AS s WHERE %s)', p.source, CASE
         WHEN shows_id AND @extschema@.bson_exists(identity, '_id') THEN
-          's._id OPERATOR(@extschema@.=) ($1 OPERATOR(@extschema@.->) ''_id''::text)' || CASE WHEN inserted THEN format(' AND %s OPERATOR(@extschema@.=) $2', p.link) ELSE '' END
+          's._id OPERATOR(@extschema@.=) ($1 OPERATOR(@extschema@.->) ''_id''::text)' || CASE
+            WHEN inserted THEN format(' AND %s OPERATOR(@extschema@.=) $2', p.link) ELSE '' END
         ELSE format('%s OPERATOR(@extschema@.=) $2 AND %s AND ', p.link, p.filter_sql) ||
-          CASE WHEN @extschema@.bson_exists(identity, 'hash') THEN format('%s::bytea = $6::bytea', p.member)
+          CASE WHEN @extschema@.bson_exists(identity, 'hash') THEN
+            format('%s::bytea = $6::bytea', p.member)
                ELSE CASE WHEN place IS NOT NULL THEN format('%s = $5 AND ', p.sort_key)
-                         WHEN @extschema@.bson_exists(identity, '_id') THEN format('%s OPERATOR(@extschema@.->) ''_id''::text OPERATOR(@extschema@.=) ($1 OPERATOR(@extschema@.->) ''_id''::text) AND ', p.source_doc)
-                         ELSE '' END || format('docpatterns._subset_identity($3, $4, %s)::bytea = $1::bytea', p.member) END END)
+                         WHEN @extschema@.bson_exists(identity, '_id') THEN
+                           format('%s OPERATOR(@extschema@.->) ''_id''::text '
+                             'OPERATOR(@extschema@.=) ($1 OPERATOR(@extschema@.->) ''_id''::text) '
+                             'AND ', p.source_doc)
+                         ELSE '' END || format('docpatterns._subset_identity($3, $4, %s)::bytea = '
+                             '$1::bytea', p.member) END END)
       INTO is_known USING identity, key, rel, name, place, member;
     IF NOT is_known AND NOT inserted AND p.gone IS NOT NULL THEN
-      EXECUTE format('SELECT EXISTS (SELECT FROM %s AS g WHERE g.key OPERATOR(@extschema@.=) $2 AND g.delta::bytea = $1::bytea)', p.gone) INTO is_known USING identity, key;
+      EXECUTE format('SELECT EXISTS (SELECT FROM %s AS g WHERE g.key OPERATOR(@extschema@.=) $2 '
+          'AND g.delta::bytea = $1::bytea)', p.gone) INTO is_known USING identity, key;
     END IF;
     CONTINUE WHEN is_known;
 
     -- what has no identity but its bytes may be a member that was edited, unless all others are as
     -- they are
     IF NOT inserted AND @extschema@.bson_exists(identity, 'hash') THEN
-      EXECUTE format('SELECT EXISTS (SELECT FROM (%s) AS m WHERE NOT EXISTS (SELECT FROM @extschema@.bson_elements($2) e WHERE e::@extschema@.bson::bytea = m.member::bytea))', shown)
+      EXECUTE format('SELECT EXISTS (SELECT FROM (%s) AS m WHERE NOT EXISTS (SELECT FROM '
+          '@extschema@.bson_elements($2) e WHERE e::@extschema@.bson::bytea = m.member::bytea))',
+          shown)
         INTO is_known USING key, given;
       IF is_known THEN
-        wrong := 'Members show nothing by which an element that was edited can be told from a new one.';
+        wrong := 'Members show nothing by which an element that was edited can be told from a new '
+          'one.';
         EXIT;
       END IF;
     END IF;
     row := member;
-    FOR f IN SELECT e.key AS shown, e.value FROM @extschema@.bson_each((p.options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson) e WHERE @extschema@.bson_exists(p.options, 'fields') LOOP
-      IF @extschema@.bson_typeof(f.value) IN ('string', 'object', 'array') AND @extschema@.bson_exists(member, f.shown) THEN
+    FOR f IN SELECT e.key AS shown, e.value
+        FROM @extschema@.bson_each((p.options OPERATOR(@extschema@.->)
+            'fields'::text)::@extschema@.bson) e
+        WHERE @extschema@.bson_exists(p.options, 'fields') LOOP
+      IF @extschema@.bson_typeof(f.value) IN ('string', 'object', 'array')
+          AND @extschema@.bson_exists(member, f.shown) THEN
         IF @extschema@.bson_typeof(f.value) <> 'string' OR f.value::text !~ '^[$][^$]' THEN
-          wrong := format('"%s" of an element is computed, and does not tell what the row has.', f.shown);
+          wrong := format('"%s" of an element is computed, and does not tell what the row has.',
+              f.shown);
           EXIT;
         END IF;
-        row := @extschema@.bson_set(@extschema@.bson_unset(row, f.shown), substr(f.value::text, 2), member OPERATOR(@extschema@.->) f.shown);
+        row := @extschema@.bson_set(@extschema@.bson_unset(row, f.shown), substr(f.value::text, 2),
+            member OPERATOR(@extschema@.->) f.shown);
       END IF;
     END LOOP;
-    IF @extschema@.bson_exists(row, on_field) AND (row OPERATOR(@extschema@.->) on_field) OPERATOR(@extschema@.<>) key THEN
+    IF @extschema@.bson_exists(row, on_field)
+        AND (row OPERATOR(@extschema@.->) on_field) OPERATOR(@extschema@.<>) key THEN
       wrong := format('An element has another "%s" than the document''s key.', on_field);
     END IF;
     row := @extschema@.bson_set(row, on_field, key);
     wrong := coalesce(wrong,
-      (SELECT format('An element has no "%s", by which rows are ordered.', k) FROM @extschema@.bson_keys(order_by) k
+      (SELECT format('An element has no "%s", by which rows are ordered.', k)
+        FROM @extschema@.bson_keys(order_by) k
        WHERE NOT @extschema@.bson_exists(row, k) AND NOT (k = '_id' AND shows_id) LIMIT 1),
-      (SELECT 'An element does not match the filter of those that are shown.' WHERE p.filter IS NOT NULL AND NOT row OPERATOR(@extschema@.@@) p.filter),
+      (SELECT 'An element does not match the filter of those that are shown.'
+        WHERE p.filter IS NOT NULL AND NOT row OPERATOR(@extschema@.@@) p.filter),
       (SELECT format('A row needs a value in column "%s".', a.attname) FROM pg_attribute a
-       WHERE a.attrelid = p.source AND a.attnum > 0 AND NOT a.attisdropped AND a.attnotnull AND NOT a.atthasdef AND a.attidentity = ''
+       WHERE a.attrelid = p.source AND a.attnum > 0 AND NOT a.attisdropped AND a.attnotnull
+         AND NOT a.atthasdef AND a.attidentity = ''
          AND a.attname <> p.source_column AND NOT (shows_id AND a.attname = '_id') LIMIT 1));
     EXIT WHEN wrong IS NOT NULL;
     rows := rows || row;
   END LOOP;
   IF wrong IS NOT NULL THEN
-    RAISE EXCEPTION 'new elements of "%" in table % cannot become rows of table %', p.field, p.base, p.source
-      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = wrong, HINT = format('Insert into table %s, with the document''s key in "%s".', p.source, on_field);
+    RAISE EXCEPTION 'new elements of "%" in table % cannot become rows of table %', p.field, p.base,
+      p.source
+      USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = wrong,
+        HINT = format('Insert into table %s, with the document''s key in "%s".', p.source,
+          on_field);
   END IF;
-  IF rows IS NULL AND inserted AND p.count_field IS NOT NULL AND (doc OPERATOR(@extschema@.->) p.count_field) OPERATOR(@extschema@.>) 0::@extschema@.bson_value THEN
-    EXECUTE format('SELECT count(*) FROM (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1 AND %s LIMIT 1) AS r', p.source, p.link, p.filter_sql) INTO n USING key;
+  IF rows IS NULL AND inserted AND p.count_field IS NOT NULL
+      AND (doc OPERATOR(@extschema@.->) p.count_field) OPERATOR(@extschema@.>)
+      0::@extschema@.bson_value THEN
+    EXECUTE format('SELECT count(*) FROM (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1 '
+        'AND %s LIMIT 1) AS r', p.source, p.link, p.filter_sql) INTO n USING key;
     IF n = 0 THEN
-      RAISE EXCEPTION 'field "%" of table % counts rows of table %, and there are none', p.count_field, p.base, p.source
-        USING ERRCODE = 'object_not_in_prerequisite_state', HINT = format('Insert into table %s, before or in the same statement.', p.source);
+      RAISE EXCEPTION 'field "%" of table % counts rows of table %, and there are none',
+        p.count_field, p.base, p.source
+        USING ERRCODE = 'object_not_in_prerequisite_state',
+          HINT = format('Insert into table %s, before or in the same statement.', p.source);
     END IF;
   END IF;
   RETURN rows;
@@ -428,16 +536,19 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._subset_parts(rel, name) q;
   IF p.deferred AND p.queue IS NULL THEN
-    p.options := @extschema@.bson_set(p.options, 'second_pair', docpatterns._derive_create_queue(rel, 'subset', name));
+    p.options := @extschema@.bson_set(p.options, 'second_pair',
+        docpatterns._derive_create_queue(rel, 'subset', name));
     PERFORM docpatterns._subset_create_triggers(rel, p.options);
   END IF;
   IF p.gone IS NULL THEN
-    PERFORM docpatterns._subset_create_triggers(rel, @extschema@.bson_set(p.options, 'gone_pair', docpatterns._subset_create_gone(rel, name)));
+    PERFORM docpatterns._subset_create_triggers(rel,
+        @extschema@.bson_set(p.options, 'gone_pair', docpatterns._subset_create_gone(rel, name)));
   ELSE
     -- nothing is saved as long after it was read
     PERFORM docpatterns._pattern_forget_gone(rel, name);
   END IF;
-  PERFORM docpatterns._subset_create_index(rel, name) WHERE NOT docpatterns._subset_indexed(rel, name);
+  PERFORM docpatterns._subset_create_index(rel, name)
+    WHERE NOT docpatterns._subset_indexed(rel, name);
   done := docpatterns._pattern_settle_rows(rel, name, docpatterns._subset_pending(rel, name));
   RETURN done + @extschema@.subset_refresh(rel, name);
 END
@@ -459,14 +570,17 @@ BEGIN
     PERFORM @extschema@.subset_refresh(rel, name);
     o := @extschema@.bson_unset(o, 'second_pair');
   ELSIF is_deferred AND NOT p.deferred THEN
-    o := @extschema@.bson_set(o, 'second_pair', docpatterns._derive_create_queue(rel, 'subset', name));
+    o := @extschema@.bson_set(o, 'second_pair',
+        docpatterns._derive_create_queue(rel, 'subset', name));
   END IF;
   PERFORM docpatterns._subset_create_triggers(rel, o);
   IF p.deferred AND NOT is_deferred AND p.queue IS NOT NULL THEN
     EXECUTE format('DROP TABLE %s', p.queue);
   END IF;
-  IF (o OPERATOR(@extschema@.->) 'order_by'::text)::text <> (p.options OPERATOR(@extschema@.->) 'order_by'::text)::text
-     OR (o OPERATOR(@extschema@.->) 'filter'::text)::text IS DISTINCT FROM (p.options OPERATOR(@extschema@.->) 'filter'::text)::text THEN
+  IF (o OPERATOR(@extschema@.->) 'order_by'::text)::text
+    <> (p.options OPERATOR(@extschema@.->) 'order_by'::text)::text
+     OR (o OPERATOR(@extschema@.->) 'filter'::text)::text IS DISTINCT FROM (p.options
+         OPERATOR(@extschema@.->) 'filter'::text)::text THEN
     PERFORM docpatterns._derive_drop_indexes(p.source, 'subset', name);
     PERFORM docpatterns._subset_create_index(rel, name);
   END IF;
@@ -486,12 +600,16 @@ DECLARE
   gone text[];
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'subset' AND d.name = _subset_disable.name;
-  gone := ARRAY(SELECT k FROM docpatterns._derive_kept_paths('subset', o) k WHERE k <> ALL (docpatterns._pattern_own_paths(o)));
-  SELECT q.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) q;
+  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'subset'
+    AND d.name = _subset_disable.name;
+  gone := ARRAY(SELECT k FROM docpatterns._derive_kept_paths('subset', o) k
+      WHERE k <> ALL (docpatterns._pattern_own_paths(o)));
+  SELECT q.* INTO t FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) q;
   PERFORM docpatterns._derive_drop(rel, 'subset', name);
   IF NOT keep_data THEN
-    EXECUTE format('UPDATE %1$s SET %2$I = @extschema@.bson_unset(%2$I, VARIADIC $1) WHERE @extschema@.bson_exists_any(%2$I, $1)', t.base, t.doc) USING gone;
+    EXECUTE format('UPDATE %1$s SET %2$I = @extschema@.bson_unset(%2$I, VARIADIC $1) WHERE '
+        '@extschema@.bson_exists_any(%2$I, $1)', t.base, t.doc) USING gone;
     GET DIAGNOSTICS done = ROW_COUNT;
   END IF;
   RETURN done;

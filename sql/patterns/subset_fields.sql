@@ -35,7 +35,8 @@ COMMENT ON FUNCTION subset_fields_enable(regclass, text[], text, text) IS
 
 CREATE FUNCTION docpatterns._subset_fields_cold(options bson) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT coalesce(array_agg(e::pg_catalog.text), '{}') FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) 'cold'::text) e
+  SELECT coalesce(array_agg(e::pg_catalog.text), '{}')
+    FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->) 'cold'::text) e
 $$;
 COMMENT ON FUNCTION docpatterns._subset_fields_cold(bson) IS
   'paths of the cold fields of a declaration';
@@ -43,8 +44,11 @@ COMMENT ON FUNCTION docpatterns._subset_fields_cold(bson) IS
 CREATE FUNCTION docpatterns._subset_fields_create_side(rel regclass, doc_column text, name text,
   pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_create_side($1, $2, 'subset_fields', $3, $4, format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, $3, 'cold')),
-           'cold @extschema@.bson NOT NULL', NULL, NULL, format('cold fields of documents of %s', t.base))
+  SELECT docpatterns._pattern_create_side($1, $2, 'subset_fields', $3, $4,
+      format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name,
+          $3, 'cold')),
+           'cold @extschema@.bson NOT NULL', NULL, NULL,
+           format('cold fields of documents of %s', t.base))
   FROM docpatterns._pattern_table($1, $2) t
 $$;
 COMMENT ON FUNCTION docpatterns._subset_fields_create_side(regclass, text, text, text) IS
@@ -55,11 +59,16 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.subset_fields_trigger(%L)',
-                 docpatterns._pattern_own_trigger(rel, 52, 'subset_fields', name, NULL, 29), rel, options::text);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.subset_fields_trigger(%L, %L)',
-                 docpatterns._pattern_own_trigger(rel, 52, 'subset_fields', name, 'before', 19), rel, 'of', name);
-  PERFORM docpatterns._pattern_statement_trigger(rel, 52, 'subset_fields', name, 'statement', 56, 'AFTER UPDATE OR DELETE OR TRUNCATE');
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW '
+      'EXECUTE FUNCTION docpatterns.subset_fields_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 52, 'subset_fields', name, NULL, 29), rel,
+                 options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION '
+      'docpatterns.subset_fields_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 52, 'subset_fields', name, 'before', 19),
+                 rel, 'of', name);
+  PERFORM docpatterns._pattern_statement_trigger(rel, 52, 'subset_fields', name, 'statement', 56,
+      'AFTER UPDATE OR DELETE OR TRUNCATE');
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
@@ -75,16 +84,24 @@ DECLARE
   p record;
 BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
-  RETURN QUERY EXECUTE format('SELECT %s, format(''cold field "%%s" in the document'', c), ''absent'', ''present'' FROM %s AS b CROSS JOIN unnest($1) AS c WHERE @extschema@.bson_exists(%s, c)',
-                              p.key_value, p.base, p.doc) USING docpatterns._subset_fields_cold(p.options);
+  RETURN QUERY EXECUTE format('SELECT %s, format(''cold field "%%s" in the document'', c), '
+      '''absent'', ''present'' FROM %s AS b CROSS JOIN unnest($1) AS c WHERE '
+      '@extschema@.bson_exists(%s, c)',
+                              p.key_value, p.base, p.doc) USING
+                              docpatterns._subset_fields_cold(p.options);
   IF p.side IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'side table'::text, 'present'::text, 'missing'::text;
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'side table'::text, 'present'::text,
+      'missing'::text;
     RETURN;
   END IF;
-  RETURN QUERY EXECUTE format('SELECT %s, ''document of cold fields'', ''present'', ''missing'' FROM %s AS s WHERE NOT EXISTS (SELECT FROM %s AS b WHERE %s AND %s IS NOT NULL)',
+  RETURN QUERY EXECUTE format('SELECT %s, ''document of cold fields'', ''present'', ''missing'' '
+      'FROM %s AS s WHERE NOT EXISTS (SELECT FROM %s AS b WHERE %s AND %s IS NOT NULL)',
                               p.side_key_value, p.side, p.base, p.matches, p.doc);
-  RETURN QUERY EXECUTE format('SELECT %s, ''field of the side table'', ''a cold field'', coalesce(''"'' || e.key || ''"'', ''none'') FROM %s AS s LEFT JOIN LATERAL @extschema@.bson_each(s.cold) e ON true WHERE e.key IS NULL OR NOT e.key = ANY ($1)',
-                              p.side_key_value, p.side) USING docpatterns._subset_fields_cold(p.options);
+  RETURN QUERY EXECUTE format('SELECT %s, ''field of the side table'', ''a cold field'', '
+      'coalesce(''"'' || e.key || ''"'', ''none'') FROM %s AS s LEFT JOIN LATERAL '
+      '@extschema@.bson_each(s.cold) e ON true WHERE e.key IS NULL OR NOT e.key = ANY ($1)',
+                              p.side_key_value, p.side) USING
+                              docpatterns._subset_fields_cold(p.options);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_fields_check(regclass, text) IS
@@ -97,7 +114,9 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
   RETURN format('SELECT %s AS key FROM %s AS b WHERE %s ORDER BY %s', p.key_row, p.base,
-                coalesce((SELECT string_agg(format('@extschema@.bson_exists(%s, %L)', p.doc, c), ' OR ') FROM unnest(docpatterns._subset_fields_cold(p.options)) c), 'false'), p.key_list);
+                coalesce((SELECT string_agg(format('@extschema@.bson_exists(%s, %L)', p.doc, c),
+                      ' OR ') FROM unnest(docpatterns._subset_fields_cold(p.options)) c), 'false'),
+                p.key_list);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_fields_pending(regclass, text) IS
@@ -120,17 +139,23 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
   PERFORM docpatterns._pattern_create_whole(rel, p.doc_name);
   IF p.side IS NULL THEN
-    PERFORM docpatterns._subset_fields_create_side(rel, p.doc_name, name, @extschema@.bson_get_text(p.options, 'pair'));
+    PERFORM docpatterns._subset_fields_create_side(rel, p.doc_name, name,
+        @extschema@.bson_get_text(p.options, 'pair'));
     SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
   END IF;
   -- what has no document, and fields that are not cold (any more)
-  FOR r IN EXECUTE format('SELECT %1$s AS key, array(SELECT e.key FROM @extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1)) AS others FROM %2$s AS s '
-                          'WHERE NOT EXISTS (SELECT FROM %3$s AS b WHERE %4$s AND %5$s IS NOT NULL) OR NOT EXISTS (SELECT FROM @extschema@.bson_each(s.cold)) '
-                          'OR EXISTS (SELECT FROM @extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1))', p.side_key_row, p.side, p.base, p.matches, p.doc) USING docpatterns._subset_fields_cold(p.options) LOOP
+  FOR r IN EXECUTE format('SELECT %1$s AS key, array(SELECT e.key FROM '
+      '@extschema@.bson_each(s.cold) e WHERE NOT e.key = ANY ($1)) AS others FROM %2$s AS s '
+                          'WHERE NOT EXISTS (SELECT FROM %3$s AS b WHERE %4$s AND %5$s IS NOT '
+                            'NULL) OR NOT EXISTS (SELECT FROM @extschema@.bson_each(s.cold)) '
+                          'OR EXISTS (SELECT FROM @extschema@.bson_each(s.cold) e WHERE NOT e.key '
+                              '= ANY ($1))', p.side_key_row, p.side, p.base, p.matches, p.doc)
+                            USING docpatterns._subset_fields_cold(p.options) LOOP
     PERFORM docpatterns._subset_fields_rejoin(rel, name, r.key, r.others);
     done := done + 1;
   END LOOP;
-  RETURN done + docpatterns._pattern_settle_rows(rel, name, docpatterns._subset_fields_pending(rel, name));
+  RETURN done + docpatterns._pattern_settle_rows(rel, name,
+      docpatterns._subset_fields_pending(rel, name));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._subset_fields_repair(regclass, text) IS
@@ -145,10 +170,12 @@ DECLARE
   r record;
   done bigint := 0;
   too_large text[];
-  limit_size bigint := (SELECT s.setting::bigint FROM pg_settings s WHERE s.name = 'docpatterns.max_document_size');
+  limit_size bigint := (SELECT s.setting::bigint FROM pg_settings s
+      WHERE s.name = 'docpatterns.max_document_size');
 BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'subset_fields', name) q;
-  FOR r IN EXECUTE format('SELECT %s AS key, %s AS value FROM %s AS b JOIN %s AS s ON %s ORDER BY %s', p.key_row, p.key_value, p.base, p.side, p.matches, p.key_list) LOOP
+  FOR r IN EXECUTE format('SELECT %s AS key, %s AS value FROM %s AS b JOIN %s AS s ON %s ORDER BY '
+        '%s', p.key_row, p.key_value, p.base, p.side, p.matches, p.key_list) LOOP
     IF docpatterns._subset_fields_rejoin(rel, name, r.key, paths) > limit_size THEN
       too_large := too_large || r.value::text;
     ELSE
@@ -156,10 +183,13 @@ BEGIN
     END IF;
   END LOOP;
   IF too_large IS NOT NULL THEN
-    RAISE EXCEPTION 'pattern "%" of table %: % documents would be too large', name, p.base, cardinality(too_large)
+    RAISE EXCEPTION 'pattern "%" of table %: % documents would be too large', name, p.base,
+      cardinality(too_large)
       USING ERRCODE = 'program_limit_exceeded',
-            DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
-            HINT = 'Raise docpatterns.max_document_size, or leave the data where they are with keep_data => true.';
+            DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE
+            WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
+            HINT = 'Raise docpatterns.max_document_size, or leave the data where they are with '
+            'keep_data => true.';
   END IF;
   RETURN done;
 END
@@ -179,13 +209,15 @@ BEGIN
   cold := docpatterns._subset_fields_cold(options);
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', rel);
   -- fields that are no longer cold go back before the declaration forgets them
-  others := array(SELECT o FROM unnest(docpatterns._subset_fields_cold(p.options)) o WHERE NOT o = ANY (cold));
+  others := array(SELECT o FROM unnest(docpatterns._subset_fields_cold(p.options)) o
+      WHERE NOT o = ANY (cold));
   IF cardinality(others) > 0 THEN
     PERFORM docpatterns._subset_fields_put_back(rel, name, others);
   END IF;
   PERFORM docpatterns._subset_fields_create_triggers(rel, options);
   IF NOT cold <@ docpatterns._subset_fields_cold(p.options) THEN
-    RAISE NOTICE 'CALL pattern_build(%, %) moves the new cold fields of the documents that are there', quote_literal(p.base), quote_literal(name);
+    RAISE NOTICE 'CALL pattern_build(%, %) moves the new cold fields of the documents that are '
+      'there', quote_literal(p.base), quote_literal(name);
   END IF;
 END
 $$;

@@ -2,20 +2,27 @@
 -- with a subset pattern between them, and joining them again.
 
 CREATE FUNCTION subset_split(
-  rel regclass, field text, source text, on_field text, keep int, order_by bson DEFAULT NULL, if_exists text DEFAULT 'error',
-  fields bson DEFAULT NULL, position_field text DEFAULT NULL, count_field text DEFAULT NULL, count_mode text DEFAULT 'immediate',
+  rel regclass, field text, source text, on_field text, keep int, order_by bson DEFAULT NULL,
+  if_exists text DEFAULT 'error',
+  fields bson DEFAULT NULL, position_field text DEFAULT NULL, count_field text DEFAULT NULL,
+  count_mode text DEFAULT 'immediate',
   name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   options @extschema@.bson;
 BEGIN
   IF rel IS NULL OR field IS NULL OR source IS NULL OR on_field IS NULL OR keep IS NULL THEN
-    RAISE EXCEPTION 'rel, field, source, on_field and keep must not be null' USING ERRCODE = 'null_value_not_allowed';
+    RAISE EXCEPTION 'rel, field, source, on_field and keep must not be null'
+      USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  options := @extschema@.bson_build('field', field, 'source', source, 'source_rel', pg_catalog.to_regclass(source)::pg_catalog.oid::pg_catalog.int8, 'on_field', on_field, 'keep', keep,
-               'order_by', order_by, 'if_exists', if_exists, 'fields', fields, 'position_field', position_field, 'count_field', count_field,
+  options := @extschema@.bson_build('field', field, 'source', source, 'source_rel',
+      pg_catalog.to_regclass(source)::pg_catalog.oid::pg_catalog.int8, 'on_field', on_field, 'keep',
+      keep,
+               'order_by', order_by, 'if_exists', if_exists, 'fields', fields, 'position_field',
+               position_field, 'count_field', count_field,
                'count_mode', count_mode, 'doc_column', doc_column);
-  RETURN docpatterns._pattern_call('split', rel, 'subset', coalesce(name, field), options)::pg_catalog.int8;
+  RETURN docpatterns._pattern_call('split', rel, 'subset', coalesce(name, field),
+      options)::pg_catalog.int8;
 END
 $$;
 COMMENT ON FUNCTION subset_split(regclass, text, text, text, int, bson, text, bson, text, text,
@@ -38,8 +45,11 @@ DECLARE
   if_exists text := @extschema@.bson_get_text(options, 'if_exists');
   source_name text := @extschema@.bson_get_text(options, 'source');
   source regclass := @extschema@.bson_get_text(options, 'source_rel')::bigint::oid::regclass;
-  fields @extschema@.bson := CASE WHEN @extschema@.bson_typeof(options, 'fields') = 'object' THEN (options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson END;
-  order_by @extschema@.bson := CASE WHEN @extschema@.bson_typeof(options, 'order_by') = 'object' THEN (options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson END;
+  fields @extschema@.bson := CASE WHEN @extschema@.bson_typeof(options, 'fields') = 'object' THEN
+    (options OPERATOR(@extschema@.->) 'fields'::text)::@extschema@.bson END;
+  order_by @extschema@.bson := CASE
+    WHEN @extschema@.bson_typeof(options, 'order_by') = 'object' THEN
+    (options OPERATOR(@extschema@.->) 'order_by'::text)::@extschema@.bson END;
   parts text[];
   element @extschema@.bson;
   has_id boolean;
@@ -51,53 +61,85 @@ DECLARE
   done bigint := 0;
 BEGIN
   IF if_exists IS NULL OR if_exists NOT IN ('error', 'replace', 'append') THEN
-    RAISE EXCEPTION 'if_exists must be "error", "replace" or "append"' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'if_exists must be "error", "replace" or "append"'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF order_by IS NOT NULL AND position_field IS NOT NULL THEN
-    RAISE EXCEPTION 'position_field is for the array''s own order, without order_by' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'position_field is for the array''s own order, without order_by'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF docpatterns._pattern_paths_overlap(on_field, '_id') OR docpatterns._pattern_paths_overlap(position_field, '_id') OR docpatterns._pattern_paths_overlap(position_field, on_field) THEN
-    RAISE EXCEPTION 'on_field and position_field must be different fields and not _id' USING ERRCODE = 'invalid_parameter_value';
+  IF docpatterns._pattern_paths_overlap(on_field, '_id')
+      OR docpatterns._pattern_paths_overlap(position_field, '_id')
+      OR docpatterns._pattern_paths_overlap(position_field, on_field) THEN
+    RAISE EXCEPTION 'on_field and position_field must be different fields and not _id'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) p;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      @extschema@.bson_get_text(options, 'doc_column')) p;
   PERFORM docpatterns._pattern_require_unused(rel, name);
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
 
   -- what cannot be an element, found before anything is written
-  EXECUTE format($q$SELECT k::text FROM (SELECT %1$s AS k, %2$I OPERATOR(@extschema@.->) %3$L::text AS a FROM %4$s) AS b
-    WHERE CASE @extschema@.bson_typeof(a) WHEN 'array' THEN EXISTS (SELECT FROM @extschema@.bson_elements(a) e WHERE @extschema@.bson_typeof(e) <> 'object') WHEN 'null' THEN false ELSE a IS NOT NULL END LIMIT 1$q$,
+  EXECUTE format($q$SELECT k::text
+      FROM (SELECT %1$s AS k, %2$I OPERATOR(@extschema@.->) %3$L::text AS a FROM %4$s) AS b
+    WHERE CASE @extschema@.bson_typeof(a) WHEN 'array' THEN
+      EXISTS (SELECT FROM @extschema@.bson_elements(a) e
+        WHERE @extschema@.bson_typeof(e) <> 'object') WHEN 'null' THEN false ELSE a IS NOT NULL END
+      LIMIT 1$q$,
     t.key_value, t.doc, field, t.base) INTO wrong;
   IF wrong IS NOT NULL THEN
-    RAISE EXCEPTION 'field "%" is not an array of documents everywhere', field USING ERRCODE = 'invalid_parameter_value', DETAIL = format('The document with the key %s is one that cannot be split.', wrong);
+    RAISE EXCEPTION 'field "%" is not an array of documents everywhere', field
+      USING ERRCODE = 'invalid_parameter_value',
+      DETAIL = format('The document with the key %s is one that cannot be split.', wrong);
   END IF;
-  EXECUTE format($q$SELECT k::text FROM (SELECT %1$s AS k, %2$I OPERATOR(@extschema@.->) %3$L::text AS a FROM %4$s) AS b CROSS JOIN LATERAL @extschema@.bson_elements(a) e
-    WHERE @extschema@.bson_typeof(a) = 'array' AND @extschema@.bson_exists(e::@extschema@.bson, %5$L) AND (e::@extschema@.bson OPERATOR(@extschema@.->) %5$L::text) OPERATOR(@extschema@.<>) k LIMIT 1$q$,
+  EXECUTE format($q$SELECT k::text
+      FROM (SELECT %1$s AS k, %2$I OPERATOR(@extschema@.->) %3$L::text AS a FROM %4$s) AS b
+      CROSS JOIN LATERAL @extschema@.bson_elements(a) e
+    WHERE @extschema@.bson_typeof(a) = 'array'
+      AND @extschema@.bson_exists(e::@extschema@.bson, %5$L)
+      AND (e::@extschema@.bson OPERATOR(@extschema@.->) %5$L::text) OPERATOR(@extschema@.<>) k
+      LIMIT 1$q$,
     t.key_value, t.doc, field, t.base, on_field) INTO wrong;
   IF wrong IS NOT NULL THEN
-    RAISE EXCEPTION 'elements have a field "%" with other values than their document''s key', on_field USING ERRCODE = 'invalid_parameter_value', DETAIL = format('The document with the key %s has one.', wrong);
+    RAISE EXCEPTION 'elements have a field "%" with other values than their document''s key',
+      on_field USING ERRCODE = 'invalid_parameter_value',
+      DETAIL = format('The document with the key %s has one.', wrong);
   END IF;
-  EXECUTE format('SELECT coalesce(bool_or(@extschema@.bson_exists(e::@extschema@.bson, ''_id'')), false) FROM %s AS b CROSS JOIN LATERAL @extschema@.bson_elements(b.%I OPERATOR(@extschema@.->) %L::text) e WHERE @extschema@.bson_typeof(b.%2$I, %3$L) = ''array''',
+  EXECUTE format('SELECT coalesce(bool_or(@extschema@.bson_exists(e::@extschema@.bson, ''_id'')), '
+      'false) FROM %s AS b CROSS JOIN LATERAL @extschema@.bson_elements(b.%I '
+      'OPERATOR(@extschema@.->) %L::text) e WHERE @extschema@.bson_typeof(b.%2$I, %3$L) = '
+      '''array''',
     t.base, t.doc, field) INTO has_id;
   by_id := order_by IS NULL AND position_field IS NULL;
   IF by_id AND has_id THEN
-    EXECUTE format($q$SELECT k::text FROM (SELECT %1$s AS k, @extschema@.bson_typeof(e::@extschema@.bson, '_id') IS NULL
-          OR (e::@extschema@.bson OPERATOR(@extschema@.->) '_id'::text) OPERATOR(@extschema@.<=) lag(e::@extschema@.bson OPERATOR(@extschema@.->) '_id'::text) OVER (PARTITION BY %2$s ORDER BY u.n) AS bad
-        FROM %3$s AS b CROSS JOIN LATERAL @extschema@.bson_elements(b.%4$I OPERATOR(@extschema@.->) %5$L::text) WITH ORDINALITY AS u (e, n) WHERE @extschema@.bson_typeof(b.%4$I, %5$L) = 'array') AS b WHERE bad LIMIT 1$q$,
+    EXECUTE format($q$SELECT k::text
+        FROM (SELECT %1$s AS k, @extschema@.bson_typeof(e::@extschema@.bson, '_id') IS NULL
+          OR (e::@extschema@.bson OPERATOR(@extschema@.->) '_id'::text) OPERATOR(@extschema@.<=)
+            lag(e::@extschema@.bson OPERATOR(@extschema@.->) '_id'::text) OVER (PARTITION BY %2$s
+              ORDER BY u.n) AS bad
+        FROM %3$s AS b CROSS JOIN LATERAL @extschema@.bson_elements(b.%4$I OPERATOR(@extschema@.->)
+              %5$L::text) WITH ORDINALITY AS u (e, n)
+            WHERE @extschema@.bson_typeof(b.%4$I, %5$L) = 'array') AS b WHERE bad LIMIT 1$q$,
       t.key_value, t.key_list, t.base, t.doc, field) INTO wrong;
     IF wrong IS NOT NULL THEN
       RAISE EXCEPTION 'the elements of field "%" have an _id that does not tell their order', field
-        USING ERRCODE = 'invalid_parameter_value', DETAIL = format('The document with the key %s has such elements.', wrong), HINT = 'Name a position_field for the array''s own order, or give an order_by.';
+        USING ERRCODE = 'invalid_parameter_value',
+          DETAIL = format('The document with the key %s has such elements.', wrong),
+          HINT = 'Name a position_field for the array''s own order, or give an order_by.';
     END IF;
   END IF;
 
   IF source IS NULL THEN
     parts := parse_ident(source_name);
-    source := @extschema@.collection_create(format('%I.%I', CASE WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name END, parts[cardinality(parts)]));
+    source := @extschema@.collection_create(format('%I.%I', CASE
+          WHEN cardinality(parts) > 1 THEN parts[1] ELSE t.schema_name
+          END, parts[cardinality(parts)]));
   END IF;
   SELECT p.* INTO s FROM docpatterns._pattern_table(source, NULL) p;
   PERFORM docpatterns._pattern_require_owner(source);
   IF if_exists = 'error' AND (SELECT x FROM docpatterns._pattern_nonempty(source) x) THEN
-    RAISE EXCEPTION 'table % has rows already', s.base USING ERRCODE = 'duplicate_table', HINT = 'Say with if_exists whether to replace them or to append.';
+    RAISE EXCEPTION 'table % has rows already', s.base USING ERRCODE = 'duplicate_table',
+      HINT = 'Say with if_exists whether to replace them or to append.';
   ELSIF if_exists = 'replace' THEN
     EXECUTE format('DELETE FROM %s', s.base);
   END IF;
@@ -112,17 +154,24 @@ BEGIN
   END IF;
 
   EXECUTE format('SELECT count(*) FROM %s', t.base) INTO total;
-  FOR r IN EXECUTE format('SELECT %s AS key, %I OPERATOR(@extschema@.->) %L::text AS elements FROM %s ORDER BY %s', t.key_value, t.doc, field, t.base, t.key_list) LOOP
+  FOR r IN EXECUTE format('SELECT %s AS key, %I OPERATOR(@extschema@.->) %L::text AS elements FROM '
+        '%s ORDER BY %s', t.key_value, t.doc, field, t.base, t.key_list) LOOP
     documents := documents + 1;
     IF @extschema@.bson_typeof(r.elements) = 'array' THEN
       -- new ids are put in order first: they may not be made in it
       EXECUTE format($q$INSERT INTO %1$s (%2$I)
           SELECT @extschema@.bson_set(%3$s, %4$L, $2)
           FROM @extschema@.bson_elements($1) WITH ORDINALITY AS u (e, n)
-            JOIN (SELECT i.id, row_number() OVER (ORDER BY i.id) AS n FROM (SELECT @extschema@.objectid() AS id FROM generate_series(1, @extschema@.bson_array_length($1))) AS i) AS i USING (n)
-            CROSS JOIN LATERAL (SELECT CASE WHEN @extschema@.bson_exists(e::@extschema@.bson, '_id') THEN e::@extschema@.bson ELSE @extschema@.bson_build('_id', i.id) OPERATOR(@extschema@.||) e::@extschema@.bson END AS doc) AS d
+            JOIN (SELECT i.id, row_number() OVER (ORDER BY i.id) AS n
+                FROM (SELECT @extschema@.objectid() AS id
+                  FROM generate_series(1, @extschema@.bson_array_length($1))) AS i) AS i USING (n)
+            CROSS JOIN LATERAL (SELECT CASE
+                WHEN @extschema@.bson_exists(e::@extschema@.bson, '_id') THEN e::@extschema@.bson
+                ELSE @extschema@.bson_build('_id', i.id) OPERATOR(@extschema@.||)
+                e::@extschema@.bson END AS doc) AS d
           ORDER BY n$q$,
-        s.base, s.doc, CASE WHEN position_field IS NULL THEN 'd.doc' ELSE format('@extschema@.bson_set(d.doc, %L, n)', position_field) END, on_field)
+        s.base, s.doc, CASE WHEN position_field IS NULL THEN 'd.doc' ELSE
+        format('@extschema@.bson_set(d.doc, %L, n)', position_field) END, on_field)
         USING r.elements, r.key;
       GET DIAGNOSTICS n = ROW_COUNT;
       done := done + n;
@@ -133,10 +182,14 @@ BEGIN
   END LOOP;
 
   PERFORM docpatterns._subset_enable(rel, field, source::text, source, on_field,
-            coalesce(order_by, @extschema@.bson_build(coalesce(position_field, '_id'), 1)), @extschema@.bson_get_text(options, 'keep')::int, coalesce(fields, element),
-            NULL, @extschema@.bson_get_text(options, 'count_field'), @extschema@.bson_get_text(options, 'count_mode'), name, t.doc, NULL, false, true);
-  PERFORM docpatterns._subset_create_triggers(_subset_split.rel, @extschema@.bson_set(d.options, 'element', element))
-    FROM docpatterns._pattern_declarations(_subset_split.rel) d WHERE d.pattern = 'subset' AND d.name = _subset_split.name;
+            coalesce(order_by, @extschema@.bson_build(coalesce(position_field, '_id'), 1)),
+            @extschema@.bson_get_text(options, 'keep')::int, coalesce(fields, element),
+            NULL, @extschema@.bson_get_text(options, 'count_field'),
+            @extschema@.bson_get_text(options, 'count_mode'), name, t.doc, NULL, false, true);
+  PERFORM docpatterns._subset_create_triggers(_subset_split.rel,
+      @extschema@.bson_set(d.options, 'element', element))
+    FROM docpatterns._pattern_declarations(_subset_split.rel) d WHERE d.pattern = 'subset'
+      AND d.name = _subset_split.name;
   PERFORM docpatterns._pattern_settle_rows(rel, name, docpatterns._subset_pending(rel, name));
   RETURN done;
 END
@@ -155,9 +208,11 @@ BEGIN
   SELECT array_agg(d.name) INTO declared FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'subset' AND (subset_join.name IS NULL OR d.name = subset_join.name);
   IF declared IS NULL THEN
-    RAISE EXCEPTION 'table % has no subset pattern%', rel, CASE WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'table % has no subset pattern%', rel, CASE WHEN name IS NOT NULL THEN
+      format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
   ELSIF cardinality(declared) > 1 THEN
-    RAISE EXCEPTION 'table % has more than one subset pattern', rel USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
+    RAISE EXCEPTION 'table % has more than one subset pattern', rel
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
   END IF;
   RETURN docpatterns._pattern_call('join', rel, 'subset', declared[1], NULL)::bigint;
 END
@@ -182,23 +237,36 @@ BEGIN
   element := coalesce((p.options OPERATOR(@extschema@.->) 'element'::text)::@extschema@.bson,
                       @extschema@.bson_build(@extschema@.bson_get_text(p.options, 'on_field'), 0));
   whole := format('docpatterns._subset_member(%s, %L::@extschema@.bson)', p.source_doc, element);
-  EXECUTE format($q$SELECT array_agg(k.key::text) FROM (SELECT %1$s AS key FROM %2$s AS b JOIN (SELECT %3$s AS link, sum(@extschema@.bson_size(%4$s)::bigint + 8) AS size FROM %5$s AS s WHERE %6$s GROUP BY 1) AS g
+  EXECUTE format($q$SELECT array_agg(k.key::text)
+      FROM (SELECT %1$s AS key FROM %2$s AS b
+        JOIN (SELECT %3$s AS link, sum(@extschema@.bson_size(%4$s)::bigint + 8) AS size
+          FROM %5$s AS s WHERE %6$s GROUP BY 1) AS g
                       ON g.link OPERATOR(@extschema@.=) %1$s
-                    WHERE g.size + @extschema@.bson_size(@extschema@.bson_unset(%7$s, %8$L)) > (SELECT s.setting::bigint FROM pg_settings s WHERE s.name = 'docpatterns.max_document_size')) AS k$q$,
-                 p.key_value, p.base, p.link, whole, p.source, p.filter_sql, p.doc, p.field) INTO too_large;
+                    WHERE g.size + @extschema@.bson_size(@extschema@.bson_unset(%7$s, %8$L)) >
+                        (SELECT s.setting::bigint FROM pg_settings s
+                          WHERE s.name = 'docpatterns.max_document_size')) AS k$q$,
+                 p.key_value, p.base, p.link, whole, p.source, p.filter_sql, p.doc, p.field)
+                 INTO too_large;
   IF too_large IS NOT NULL THEN
-    RAISE EXCEPTION 'subset pattern "%" of table % cannot be joined: % documents would be too large', name, p.base, cardinality(too_large)
+    RAISE EXCEPTION 'subset pattern "%" of table % cannot be joined: % documents would be too '
+      'large', name, p.base, cardinality(too_large)
       USING ERRCODE = 'program_limit_exceeded',
-            DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
+            DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE
+            WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
             HINT = 'Raise docpatterns.max_document_size, or leave the elements where they are.';
   END IF;
   PERFORM docpatterns._subset_disable(rel, name, '{keep_data: true}');
   EXECUTE format($q$UPDATE %1$s AS b SET %2$s = @extschema@.bson_set(%3$s, %4$L, g.elements)
-                    FROM (SELECT %5$s AS link, @extschema@.bson_agg(%6$s ORDER BY %7$s, %8$s) AS elements FROM %9$s AS s WHERE %10$s GROUP BY 1) AS g
+                    FROM (SELECT %5$s AS link, @extschema@.bson_agg(%6$s
+                          ORDER BY %7$s, %8$s) AS elements FROM %9$s AS s WHERE %10$s
+                        GROUP BY 1) AS g
                     WHERE g.link OPERATOR(@extschema@.=) %11$s$q$,
-                 p.base, substring(p.doc FROM 3), CASE WHEN p.count_field IS NULL THEN p.doc ELSE format('@extschema@.bson_unset(%s, %L)', p.doc, p.count_field) END,
-                 p.field, p.link, whole, p.sort_key, p.source_keys, p.source, p.filter_sql, p.key_value);
-  EXECUTE format('DELETE FROM %s AS s USING %s AS b WHERE (%s) AND (%s) OPERATOR(@extschema@.=) %s', p.source, p.base, p.filter_sql, p.link, p.key_value);
+                 p.base, substring(p.doc FROM 3), CASE WHEN p.count_field IS NULL THEN p.doc ELSE
+                 format('@extschema@.bson_unset(%s, %L)', p.doc, p.count_field) END,
+                 p.field, p.link, whole, p.sort_key, p.source_keys, p.source, p.filter_sql,
+                 p.key_value);
+  EXECUTE format('DELETE FROM %s AS s USING %s AS b WHERE (%s) AND (%s) OPERATOR(@extschema@.=) %s',
+      p.source, p.base, p.filter_sql, p.link, p.key_value);
   GET DIAGNOSTICS done = ROW_COUNT;
   RETURN done;
 END

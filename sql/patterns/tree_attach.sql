@@ -7,9 +7,12 @@ COMMENT ON FUNCTION docpatterns.tree_attach_trigger() IS
   'trigger of tables whose documents hang on nodes of a tree, and of the tree; made by tree_attach';
 
 CREATE FUNCTION tree_attach(
-  rel regclass, tree regclass, parent text, ancestors text DEFAULT NULL, ancestors_order text DEFAULT 'root_first',
-  path text DEFAULT NULL, separator text DEFAULT '.', path_lead boolean DEFAULT true, depth text DEFAULT NULL,
-  search_index boolean DEFAULT true, tree_name text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
+  rel regclass, tree regclass, parent text, ancestors text DEFAULT NULL,
+  ancestors_order text DEFAULT 'root_first',
+  path text DEFAULT NULL, separator text DEFAULT '.', path_lead boolean DEFAULT true,
+  depth text DEFAULT NULL,
+  search_index boolean DEFAULT true, tree_name text DEFAULT NULL, name text DEFAULT NULL,
+    doc_column text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -25,14 +28,17 @@ BEGIN
   END IF;
   PERFORM docpatterns._pattern_require_same_owner(rel, tree);
   IF rel = tree THEN
-    RAISE EXCEPTION 'the documents of a tree are its nodes' USING ERRCODE = 'invalid_parameter_value', HINT = 'Documents of other tables can hang on it.';
+    RAISE EXCEPTION 'the documents of a tree are its nodes'
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'Documents of other tables can hang on it.';
   END IF;
   SELECT count(*), min(d.name) INTO n, tree_name FROM docpatterns._pattern_declarations(tree) d
     WHERE d.pattern = 'tree' AND (tree_attach.tree_name IS NULL OR d.name = tree_attach.tree_name);
   IF n = 0 THEN
     RAISE EXCEPTION 'table % has no such tree pattern', tree USING ERRCODE = 'undefined_object';
   ELSIF n > 1 THEN
-    RAISE EXCEPTION 'table % has more than one tree pattern', tree USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "tree_name".';
+    RAISE EXCEPTION 'table % has more than one tree pattern', tree
+      USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'Say which one with the argument "tree_name".';
   END IF;
   options := docpatterns._pattern_declare(rel, 'tree_attach', @extschema@.bson_build(
     'name', coalesce(name, parent), 'parent', parent, 'ancestors', ancestors,
@@ -41,8 +47,10 @@ BEGIN
     'doc_column', t.doc, 'pair', pair));
   name := @extschema@.bson_get_text(options, 'name');
 
-  EXECUTE format('CREATE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION docpatterns.tree_attach_trigger(%L, %L, %L)',
-                 docpatterns._pattern_trigger_name(tree, 'zz_docpatterns_46_tree_attach', name, 'side'), tree, 'side', pair, name);
+  EXECUTE format('CREATE TRIGGER %I AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
+      'docpatterns.tree_attach_trigger(%L, %L, %L)',
+                 docpatterns._pattern_trigger_name(tree, 'zz_docpatterns_46_tree_attach', name,
+                   'side'), tree, 'side', pair, name);
   PERFORM docpatterns._tree_attach_create_triggers(rel, options);
   PERFORM docpatterns._tree_create_indexes(rel, 'tree_attach', name);
   PERFORM docpatterns._pattern_notice_rows(rel, name);
@@ -70,15 +78,23 @@ DECLARE
   name text := @extschema@.bson_get_text(options, 'name');
   doc text;
 BEGIN
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.tree_attach_trigger(%L)',
-                 docpatterns._pattern_own_trigger(rel, 45, 'tree_attach', name, NULL, 23), rel, options::text);
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT ON %s FOR EACH ROW EXECUTE FUNCTION docpatterns.tree_attach_trigger(%L, %L)',
-                 docpatterns._pattern_own_trigger(rel, 45, 'tree_attach', name, 'row', 5), rel, 'of', name);
-  SELECT t.doc INTO doc FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t;
-  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN (docpatterns.reference_differs(OLD.%I, NEW.%3$I, %L::text[])) '
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE ON %s FOR EACH ROW EXECUTE '
+      'FUNCTION docpatterns.tree_attach_trigger(%L)',
+                 docpatterns._pattern_own_trigger(rel, 45, 'tree_attach', name, NULL, 23), rel,
+                 options::text);
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT ON %s FOR EACH ROW EXECUTE FUNCTION '
+      'docpatterns.tree_attach_trigger(%L, %L)',
+                 docpatterns._pattern_own_trigger(rel, 45, 'tree_attach', name, 'row', 5), rel,
+                 'of', name);
+  SELECT t.doc INTO doc FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) t;
+  EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER UPDATE ON %s FOR EACH ROW WHEN '
+      '(docpatterns.reference_differs(OLD.%I, NEW.%3$I, %L::text[])) '
                  'EXECUTE FUNCTION docpatterns.tree_attach_trigger(%L, %L)',
-                 docpatterns._pattern_own_trigger(rel, 45, 'tree_attach', name, 'update', 17), rel, doc, ARRAY[@extschema@.bson_get_text(options, 'parent')]::text, 'of', name);
-  PERFORM docpatterns._pattern_statement_trigger(rel, 45, 'tree_attach', name, 'statement', 20, 'AFTER INSERT OR UPDATE');
+                 docpatterns._pattern_own_trigger(rel, 45, 'tree_attach', name, 'update', 17), rel,
+                 doc, ARRAY[@extschema@.bson_get_text(options, 'parent')]::text, 'of', name);
+  PERFORM docpatterns._pattern_statement_trigger(rel, 45, 'tree_attach', name, 'statement', 20,
+      'AFTER INSERT OR UPDATE');
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
 $$;
@@ -97,23 +113,33 @@ DECLARE
   key_list text;
   tree regclass;
 BEGIN
-  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_sql.name;
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
+  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_sql.name;
+  SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
+      docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
   tree := docpatterns._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
   IF tree IS NULL THEN
-    RAISE EXCEPTION 'the tree that documents of table % hang on does not exist', t.base USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'the tree that documents of table % hang on does not exist', t.base
+      USING ERRCODE = 'undefined_object';
   END IF;
-  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys) WITH ORDINALITY u (k, n);
+  SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys)
+    WITH ORDINALITY u (k, n);
   RETURN docpatterns._tree_walk_sql(tree, @extschema@.bson_get_text(o, 'tree_name')) || format($q$,
     a AS (SELECT %1$s AS key, ROW(%2$s) AS key_row, n.parent, b.%3$I AS doc
-      FROM %4$s AS b CROSS JOIN LATERAL docpatterns._tree_node(%5$L::regclass, 'tree_attach', %6$L, b.%3$I) n WHERE b.%3$I IS NOT NULL),
-    f AS (SELECT a.key, a.key_row, 'parent'::text AS what, 'a node'::text AS expected, a.parent::text AS found FROM a
-        WHERE a.parent IS NOT NULL AND NOT EXISTS (SELECT FROM walk w WHERE w.id OPERATOR(@extschema@.=) a.parent)
+      FROM %4$s AS b CROSS JOIN LATERAL docpatterns._tree_node(%5$L::regclass, 'tree_attach', %6$L,
+          b.%3$I) n WHERE b.%3$I IS NOT NULL),
+    f AS (SELECT a.key, a.key_row, 'parent'::text AS what, 'a node'::text AS expected,
+      a.parent::text AS found FROM a
+        WHERE a.parent IS NOT NULL AND NOT EXISTS (SELECT FROM walk w
+            WHERE w.id OPERATOR(@extschema@.=) a.parent)
       UNION ALL SELECT a.key, a.key_row, f.what, f.expected, f.found
       FROM a LEFT JOIN walk w ON w.id OPERATOR(@extschema@.=) a.parent
-        CROSS JOIN LATERAL docpatterns._tree_faults(%5$L::regclass, 'tree_attach', %6$L, a.doc, docpatterns.bson_concat(w.chain, w.id), NULL) f
+        CROSS JOIN LATERAL docpatterns._tree_faults(%5$L::regclass, 'tree_attach', %6$L, a.doc,
+            docpatterns.bson_concat(w.chain, w.id), NULL) f
       WHERE a.parent IS NULL OR w.id IS NOT NULL)
-    $q$, format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)' ELSE '@extschema@.bson_array(%s)' END, key_list), key_list, t.doc, t.base, rel::oid, name) || result;
+    $q$, format(CASE WHEN cardinality(t.keys) = 1 THEN '@extschema@.to_bson(%s)'
+          ELSE '@extschema@.bson_array(%s)' END, key_list), key_list, t.doc, t.base, rel::oid, name)
+      || result;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_sql(regclass, text, text) IS
@@ -123,9 +149,11 @@ CREATE FUNCTION docpatterns._tree_attach_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN QUERY EXECUTE docpatterns._tree_attach_sql(rel, name, 'SELECT f.key, f.what, f.expected, f.found FROM f');
+  RETURN QUERY EXECUTE docpatterns._tree_attach_sql(rel, name,
+      'SELECT f.key, f.what, f.expected, f.found FROM f');
   RETURN QUERY SELECT NULL::@extschema@.bson_value, 'index'::text, i.definition, 'missing'::text
-    FROM docpatterns._tree_indexes(rel, 'tree_attach', name) i WHERE docpatterns._tree_index_find(rel, i.is_unique, i.definition, i.shown) IS NULL;
+    FROM docpatterns._tree_indexes(rel, 'tree_attach', name) i
+      WHERE docpatterns._tree_index_find(rel, i.is_unique, i.definition, i.shown) IS NULL;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_check(regclass, text) IS
@@ -141,7 +169,8 @@ COMMENT ON FUNCTION docpatterns._tree_attach_take_over(regclass, text, bson_valu
 
 CREATE FUNCTION docpatterns._tree_attach_pending(rel regclass, name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._tree_attach_sql($1, $2, 'SELECT s.key_row AS key FROM (SELECT DISTINCT ON (f.key) f.key_row FROM f) s')
+  SELECT docpatterns._tree_attach_sql($1, $2,
+      'SELECT s.key_row AS key FROM (SELECT DISTINCT ON (f.key) f.key_row FROM f) s')
 $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_pending(regclass, text) IS
   'SQL text: keys of documents that may not be in line with the nodes that they hang on';
@@ -161,12 +190,14 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   old @extschema@.bson;
 BEGIN
-  SELECT d.options INTO old FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_alter.name;
+  SELECT d.options INTO old FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_alter.name;
   PERFORM docpatterns._tree_attach_create_triggers(rel, options);
   PERFORM docpatterns._tree_create_indexes(rel, 'tree_attach', name);
   IF @extschema@.bson_unset(options, 'search_index')::text
      <> @extschema@.bson_unset(old, 'search_index')::text THEN
-    RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options', quote_literal(rel), quote_literal(name);
+    RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options',
+      quote_literal(rel), quote_literal(name);
   END IF;
 END
 $$;
@@ -181,9 +212,12 @@ DECLARE
   tree regclass;
 BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
-  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_disable.name;
-  FOR i IN SELECT docpatterns._tree_index_find(rel, x.is_unique, x.definition, x.shown) AS index FROM docpatterns._tree_indexes(rel, 'tree_attach', name) x
-           WHERE x.kind = ANY (ARRAY(SELECT e::text FROM @extschema@.bson_elements(o OPERATOR(@extschema@.->) 'made'::text) e)) LOOP
+  SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d
+    WHERE d.pattern = 'tree_attach' AND d.name = _tree_attach_disable.name;
+  FOR i IN SELECT docpatterns._tree_index_find(rel, x.is_unique, x.definition, x.shown) AS index
+    FROM docpatterns._tree_indexes(rel, 'tree_attach', name) x
+           WHERE x.kind = ANY (ARRAY(SELECT e::text
+                 FROM @extschema@.bson_elements(o OPERATOR(@extschema@.->) 'made'::text) e)) LOOP
     IF i.index IS NOT NULL THEN
       EXECUTE format('DROP INDEX %s', i.index);
     END IF;

@@ -3,44 +3,55 @@
 -- caller; key is a node's id, the value of node_id.
 
 CREATE FUNCTION tree_ancestors(rel regclass, key "any", name text DEFAULT NULL,
-    OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_tree_ancestors_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
+    OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS
+    SETOF record
+  AS 'MODULE_PATHNAME', 'dp_tree_ancestors_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000
+    ROWS 10;
 COMMENT ON FUNCTION tree_ancestors(regclass, "any", text) IS
   'The nodes above a node, root first: id, number of ids above it, path from the root, primary key '
   'of the row, document. One look-up if ancestors are kept, otherwise one for each level. Needs '
   'SELECT';
 CREATE FUNCTION tree_descendants(rel regclass, key "any", max_depth int DEFAULT NULL,
   name text DEFAULT NULL,
-    OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_tree_descendants_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 1000;
+    OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS
+    SETOF record
+  AS 'MODULE_PATHNAME', 'dp_tree_descendants_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000
+    ROWS 1000;
 COMMENT ON FUNCTION tree_descendants(regclass, "any", int, text) IS
   'The nodes below a node, depth first, siblings in their order (ids: integers first), at most '
   'max_depth levels; key NULL: all nodes. Columns as tree_ancestors. Needs SELECT';
 CREATE FUNCTION tree_children(rel regclass, key "any", name text DEFAULT NULL,
-    OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_tree_children_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
+    OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS
+    SETOF record
+  AS 'MODULE_PATHNAME', 'dp_tree_children_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS
+    10;
 COMMENT ON FUNCTION tree_children(regclass, "any", text) IS
   'The children of a node in their order; key NULL: the roots. Columns as tree_ancestors. Needs '
   'SELECT';
 CREATE FUNCTION tree_siblings(rel regclass, key "any", name text DEFAULT NULL,
-    OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_tree_siblings_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
+    OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS
+    SETOF record
+  AS 'MODULE_PATHNAME', 'dp_tree_siblings_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS
+    10;
 COMMENT ON FUNCTION tree_siblings(regclass, "any", text) IS
   'The other children of the node''s parent, or the other roots, in their order. Columns as '
   'tree_ancestors. Needs SELECT';
 CREATE FUNCTION tree_root(rel regclass, key "any", name text DEFAULT NULL,
-    OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS SETOF record
+    OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS
+    SETOF record
   AS 'MODULE_PATHNAME', 'dp_tree_root_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 1;
 COMMENT ON FUNCTION tree_root(regclass, "any", text) IS
   'The root of the node''s tree. Columns as tree_ancestors. Needs SELECT';
 CREATE FUNCTION tree_lca(rel regclass, a "any", b "any", name text DEFAULT NULL,
-    OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS SETOF record
+    OUT node bson_value, OUT depth int, OUT path treepath, OUT key bson_value, OUT doc bson) RETURNS
+    SETOF record
   AS 'MODULE_PATHNAME', 'dp_tree_lca_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 1;
 COMMENT ON FUNCTION tree_lca(regclass, "any", "any", text) IS
   'The lowest node that both nodes are or are below; no row if they are in two trees. Columns as '
   'tree_ancestors. Needs SELECT';
 CREATE FUNCTION tree_subtree_count(rel regclass, key "any", name text DEFAULT NULL) RETURNS bigint
-  AS 'MODULE_PATHNAME', 'dp_tree_subtree_count_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000;
+  AS 'MODULE_PATHNAME', 'dp_tree_subtree_count_call' LANGUAGE C STABLE PARALLEL RESTRICTED
+    COST 1000;
 COMMENT ON FUNCTION tree_subtree_count(regclass, "any", text) IS
   'The number of nodes in a subtree, the node included; key NULL: all nodes. One range of an index '
   'if ancestors are kept. Needs SELECT';
@@ -83,7 +94,8 @@ COMMENT ON FUNCTION tree_nest(regclass, "any", int, text, text) IS
 
 CREATE FUNCTION tree_unnest(rel regclass, nested bson, parent "any" DEFAULT NULL::text,
   field text DEFAULT NULL, name text DEFAULT NULL) RETURNS SETOF bson
-  AS 'MODULE_PATHNAME', 'dp_tree_unnest_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS 100;
+  AS 'MODULE_PATHNAME', 'dp_tree_unnest_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 100 ROWS
+    100;
 COMMENT ON FUNCTION tree_unnest(regclass, bson, "any", text, text) IS
   'The documents of a nested one, depth first, each with the truth, to be inserted; parent is that '
   'of the outermost. Reads no table. Errors: 23502 a document without an id, 22023 field is not an '
@@ -91,34 +103,49 @@ COMMENT ON FUNCTION tree_unnest(regclass, bson, "any", text, text) IS
 
 CREATE FUNCTION tree_render(rel regclass, key "any" DEFAULT NULL::text, max_depth int DEFAULT NULL,
   label text DEFAULT NULL, name text DEFAULT NULL) RETURNS SETOF text
-  AS 'MODULE_PATHNAME', 'dp_tree_render_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 100;
+  AS 'MODULE_PATHNAME', 'dp_tree_render_call' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS
+    100;
 COMMENT ON FUNCTION tree_render(regclass, "any", int, text, text) IS
   'A subtree as text, a line for each node with its id or the value at the path label; without key '
   'all trees. Needs SELECT';
 
 CREATE FUNCTION tree_stats(rel regclass, name text DEFAULT NULL,
-    OUT depth int, OUT nodes bigint, OUT leaves bigint, OUT children_min bigint, OUT children_avg numeric, OUT children_median float8, OUT children_max bigint) RETURNS SETOF record
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 ROWS 10 SET search_path = pg_catalog, pg_temp AS $$
+    OUT depth int, OUT nodes bigint, OUT leaves bigint, OUT children_min bigint,
+      OUT children_avg numeric, OUT children_median float8, OUT children_max bigint) RETURNS SETOF
+    record
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 ROWS 10
+  SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   decl text := (SELECT d.name FROM docpatterns._pattern_declarations(rel) AS d
-                WHERE d.pattern OPERATOR(pg_catalog.=) 'tree' AND (tree_stats.name IS NULL OR d.name OPERATOR(pg_catalog.=) tree_stats.name) LIMIT 1);
+                WHERE d.pattern OPERATOR(pg_catalog.=) 'tree'
+                  AND (tree_stats.name IS NULL OR d.name OPERATOR(pg_catalog.=) tree_stats.name)
+                  LIMIT 1);
   expressions text[];
 BEGIN
   IF rel IS NULL THEN
     RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF decl IS NULL THEN
-    RAISE EXCEPTION 'table % has no pattern "tree"%', rel, CASE WHEN tree_stats.name IS NOT NULL THEN format(' named "%s"', tree_stats.name) ELSE '' END USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'table % has no pattern "tree"%', rel, CASE
+      WHEN tree_stats.name IS NOT NULL THEN format(' named "%s"', tree_stats.name) ELSE '' END
+      USING ERRCODE = 'undefined_object';
   END IF;
   expressions := docpatterns._tree_expressions(rel, 'tree', decl, 't');
   RETURN QUERY EXECUTE pg_catalog.format(
-    'WITH RECURSIVE n AS MATERIALIZED (SELECT %1$s AS id, CASE WHEN %2$s OPERATOR(@extschema@.<>) ''null''::@extschema@.bson_value THEN %2$s END AS parent FROM %3$s AS t WHERE %1$s IS NOT NULL), '
-    'kids AS (SELECT n.parent AS id, pg_catalog.count(*) AS k FROM n WHERE n.parent IS NOT NULL GROUP BY n.parent), '
-    'd AS (SELECT n.id, 0 AS depth FROM n WHERE n.parent IS NULL UNION ALL SELECT n.id, d.depth OPERATOR(pg_catalog.+) 1 FROM d JOIN n ON n.parent OPERATOR(@extschema@.=) d.id) '
-    'SELECT d.depth, pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE kids.k IS NULL), pg_catalog.min(kids.k), pg_catalog.round(pg_catalog.avg(kids.k), 2), '
+    'WITH RECURSIVE n AS MATERIALIZED (SELECT %1$s AS id, CASE WHEN %2$s OPERATOR(@extschema@.<>) '
+    '''null''::@extschema@.bson_value THEN %2$s END AS parent FROM %3$s AS t WHERE %1$s IS NOT '
+    'NULL), '
+    'kids AS (SELECT n.parent AS id, pg_catalog.count(*) AS k FROM n WHERE n.parent IS NOT NULL '
+      'GROUP BY n.parent), '
+    'd AS (SELECT n.id, 0 AS depth FROM n WHERE n.parent IS NULL UNION ALL SELECT n.id, d.depth '
+      'OPERATOR(pg_catalog.+) 1 FROM d JOIN n ON n.parent OPERATOR(@extschema@.=) d.id) '
+    'SELECT d.depth, pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE kids.k IS NULL), '
+      'pg_catalog.min(kids.k), pg_catalog.round(pg_catalog.avg(kids.k), 2), '
     'pg_catalog.percentile_cont(0.5) WITHIN GROUP (ORDER BY kids.k), pg_catalog.max(kids.k) '
-    'FROM d LEFT JOIN kids ON kids.id OPERATOR(@extschema@.=) d.id GROUP BY d.depth ORDER BY d.depth', expressions[1], expressions[2],
-    (SELECT format('%I.%I', s.nspname, c.relname) FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = rel));
+    'FROM d LEFT JOIN kids ON kids.id OPERATOR(@extschema@.=) d.id GROUP BY d.depth ORDER BY '
+      'd.depth', expressions[1], expressions[2],
+    (SELECT format('%I.%I', s.nspname, c.relname) FROM pg_class c
+      JOIN pg_namespace s ON s.oid = c.relnamespace WHERE c.oid = rel));
 END
 $$;
 COMMENT ON FUNCTION tree_stats(regclass, text) IS

@@ -8,7 +8,9 @@ COMMENT ON FUNCTION versioning_at(regclass, "any", bigint, text) IS
   'Needs SELECT. Costs a look at the row and at most 32 revisions. Error: 22023 no such revision';
 
 CREATE FUNCTION versioning_revisions(rel regclass, key "any", name text DEFAULT NULL,
-                                     OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT operation text, OUT who text, OUT transaction xid8) RETURNS SETOF record
+                                     OUT revision bigint, OUT since timestamptz,
+                                       OUT until timestamptz, OUT operation text, OUT who text,
+                                       OUT transaction xid8) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_revisions' LANGUAGE C STABLE COST 100 ROWS 10;
 COMMENT ON FUNCTION versioning_revisions(regclass, "any", text) IS
   'The revisions of a document, each valid from since up to until (NULL: still valid); those of '
@@ -16,7 +18,8 @@ COMMENT ON FUNCTION versioning_revisions(regclass, "any", text) IS
 
 CREATE FUNCTION docpatterns._versioning_as_of(rel regclass, key "any", live bson, at timestamptz,
   name text,
-                                  OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT doc bson) RETURNS SETOF record
+                                  OUT revision bigint, OUT since timestamptz, OUT until timestamptz,
+                                    OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_as_of_one' LANGUAGE C STABLE COST 100 ROWS 1;
 COMMENT ON FUNCTION docpatterns._versioning_as_of(regclass, "any", bson, timestamptz, text) IS
   'one document as it was at a time; live is what it is now, NULL if it is gone; no row if it was '
@@ -34,8 +37,10 @@ COMMENT ON FUNCTION docpatterns._versioning_as_of_support(internal) IS
   'planner support function of versioning_as_of';
 
 CREATE FUNCTION versioning_as_of(rel regclass, at timestamptz, name text DEFAULT NULL,
-                                 OUT key bson_value, OUT revision bigint, OUT since timestamptz, OUT until timestamptz, OUT doc bson) RETURNS SETOF record
-  AS 'MODULE_PATHNAME', 'dp_versioning_as_of' LANGUAGE C STABLE COST 1000 ROWS 1000 SUPPORT docpatterns._versioning_as_of_support;
+                                 OUT key bson_value, OUT revision bigint, OUT since timestamptz,
+                                   OUT until timestamptz, OUT doc bson) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_versioning_as_of' LANGUAGE C STABLE COST 1000 ROWS 1000 SUPPORT
+    docpatterns._versioning_as_of_support;
 COMMENT ON FUNCTION versioning_as_of(regclass, timestamptz, text) IS
   'The documents of a table at a time, with revision and interval, including those deleted since. '
   'Needs SELECT and follows row-level security. Takes no locks';
@@ -49,7 +54,8 @@ COMMENT ON FUNCTION versioning_diff(regclass, "any", bigint, bigint, text) IS
   '22023 an unknown document';
 
 CREATE FUNCTION versioning_field_history(rel regclass, key "any", path text, name text DEFAULT NULL,
-                                         OUT revision bigint, OUT since timestamptz, OUT who text, OUT value bson_value) RETURNS SETOF record
+                                         OUT revision bigint, OUT since timestamptz, OUT who text,
+                                           OUT value bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_field_history' LANGUAGE C STABLE COST 1000 ROWS 10;
 COMMENT ON FUNCTION versioning_field_history(regclass, "any", text, text) IS
   'A row for each revision that changed the value at a path (NULL: no value); skips unknown '
@@ -72,8 +78,10 @@ BEGIN
     RAISE EXCEPTION 'before must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   PERFORM docpatterns._pattern_require_owner(rel);
-  RETURN (SELECT docpatterns._pattern_call('purge', versioning_purge.rel, 'versioning', docpatterns._versioning_name(versioning_purge.rel, versioning_purge.name),
-                                           @extschema@.bson_build('before', versioning_purge.before::text))::bigint);
+  RETURN (SELECT docpatterns._pattern_call('purge', versioning_purge.rel, 'versioning',
+        docpatterns._versioning_name(versioning_purge.rel, versioning_purge.name),
+                                           @extschema@.bson_build('before',
+                                             versioning_purge.before::text))::bigint);
 END
 $$;
 COMMENT ON FUNCTION versioning_purge(regclass, timestamptz, text) IS
@@ -86,11 +94,14 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   found text[];
 BEGIN
-  SELECT array_agg(d.name) INTO found FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'versioning' AND ($2 IS NULL OR d.name = $2);
+  SELECT array_agg(d.name) INTO found FROM docpatterns._pattern_declarations($1) d
+    WHERE d.pattern = 'versioning' AND ($2 IS NULL OR d.name = $2);
   IF found IS NULL THEN
-    RAISE EXCEPTION 'table % has no versioning pattern%', rel, CASE WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'table % has no versioning pattern%', rel, CASE WHEN name IS NOT NULL THEN
+      format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
   ELSIF cardinality(found) > 1 THEN
-    RAISE EXCEPTION 'table % has more than one versioning pattern', rel USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
+    RAISE EXCEPTION 'table % has more than one versioning pattern', rel
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
   END IF;
   RETURN found[1];
 END
@@ -107,16 +118,21 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   RETURN docpatterns._versioning_purge_run(rel, name, (SELECT format($q$
       WITH valid AS (
-        SELECT %1$s, max(r.revision) AS revision FROM %2$s AS r JOIN %3$s AS c ON c.change = r.change WHERE c.since <= %4$L::timestamptz GROUP BY %1$s)
-      DELETE FROM %2$s AS r USING valid AS v WHERE %5$s AND (r.revision < v.revision OR r.revision = v.revision AND r.operation = 'd')$q$,
-      string_agg(format('r.%I', s), ', ' ORDER BY n), p.revisions, p.changes, moment, string_agg(format('r.%1$I %2$s v.%1$I', s, o), ' AND ' ORDER BY n))
+        SELECT %1$s, max(r.revision) AS revision FROM %2$s AS r
+          JOIN %3$s AS c ON c.change = r.change WHERE c.since <= %4$L::timestamptz GROUP BY %1$s)
+      DELETE FROM %2$s AS r USING valid AS v WHERE %5$s
+        AND (r.revision < v.revision OR r.revision = v.revision AND r.operation = 'd')$q$,
+      string_agg(format('r.%I', s), ', ' ORDER BY n), p.revisions, p.changes, moment,
+      string_agg(format('r.%1$I %2$s v.%1$I', s, o), ' AND ' ORDER BY n))
     FROM unnest(p.side_keys, p.key_ops) WITH ORDINALITY AS u (s, o, n)),
     (SELECT format($q$
-      UPDATE %2$s AS r SET delta = '', previous = NULL WHERE r.operation <> 'i' AND (r.previous IS NOT NULL OR length(r.delta) > 0 OR r.delta IS NULL)
+      UPDATE %2$s AS r SET delta = '', previous = NULL WHERE r.operation <> 'i'
+        AND (r.previous IS NOT NULL OR length(r.delta) > 0 OR r.delta IS NULL)
         AND NOT EXISTS (SELECT FROM %2$s AS b WHERE %1$s AND b.revision = r.revision - 1)$q$,
       string_agg(format('b.%1$I %2$s r.%1$I', s, o), ' AND ' ORDER BY n), p.revisions)
     FROM unnest(p.side_keys, p.key_ops) WITH ORDINALITY AS u (s, o, n)),
-    format('DELETE FROM %s AS c WHERE c.since <= %L::timestamptz AND NOT EXISTS (SELECT FROM %s AS r WHERE r.change = c.change)', p.changes, moment, p.revisions));
+    format('DELETE FROM %s AS c WHERE c.since <= %L::timestamptz AND NOT EXISTS (SELECT FROM %s AS '
+      'r WHERE r.change = c.change)', p.changes, moment, p.revisions));
 END
 $$;
 COMMENT ON FUNCTION docpatterns._versioning_purge(regclass, text, bson) IS
