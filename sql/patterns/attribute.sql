@@ -117,8 +117,8 @@ COMMENT ON FUNCTION attribute_enable(regclass, text, text, text, text, text[], t
   'Declares the attribute pattern: fields whose names match pattern, begin with prefix or are in '
   'paths become members of the array into_field. Creates the view <table>_wide and a GIN index of '
   'pairs. Returns the name of the declaration (default: into_field). Locks the table against '
-  'writers while the index is built. Errors: 22023 options that do not fit, 42710 the name exists, '
-  '42P07 the name of the view is taken, 42501 unless the caller owns the table';
+  'writers while the index is built. Errors: 22023 options that do not fit, 22004 a NULL, 42710 '
+  'the name exists, 42P07 the name of the view is taken, 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._attribute_verify(rel regclass, options bson) RETURNS void
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$

@@ -12,8 +12,9 @@ RETURN docpatterns._attribute_pack(doc, docpatterns._attribute_options(into_fiel
 COMMENT ON FUNCTION attribute_pack(bson, text, text, text, text, text[], text, bson, text, bson,
   boolean) IS
   'The document with fields packed into an array, as attribute_enable with these arguments does; '
-  'works without the pattern. Errors: 22023 arguments that do not fit, 23514 another value in the '
-  'place of the array, 23505 a key twice with is_unique';
+  'works without the pattern. One pass over the document. Errors: 22023 arguments that do not fit, '
+  '23514 another value in the place of the array, 23505 a key twice with is_unique, 54000 too many '
+  'levels';
 
 CREATE FUNCTION attribute_unpack(
   doc bson, into_field text, pattern text DEFAULT NULL, value_field text DEFAULT 'value',

@@ -31,7 +31,8 @@ COMMENT ON FUNCTION subset_fields_enable(regclass, text[], text, text) IS
   'Declares that the fields in cold (a set of paths) are stored in the side table '
   '<table>_<name>_cold; the view <table>_whole shows and takes whole documents. Returns the name '
   'of the declaration (default: the first path). Locks the table against writers. Errors: 22023 '
-  'paths that do not fit, 42710 the name exists, 42501 unless the caller owns the table';
+  'paths that do not fit, 42809 a partition, 42710 the name exists, 42501 unless the caller owns '
+  'the table';
 
 CREATE FUNCTION docpatterns._subset_fields_cold(options bson) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
