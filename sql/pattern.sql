@@ -320,33 +320,48 @@ COMMENT ON FUNCTION docpatterns._pattern_statement_trigger(regclass, int, text, 
   text) IS
   'makes a trigger of a declaration for each statement, on a table and all of its partitions';
 
--- The declaration of a name, or the only one.
-CREATE FUNCTION docpatterns._pattern_find(target regclass, target_name text, OUT pattern text,
-  OUT name text, OUT options bson)
+-- The declaration of a name, or the only one; of a pattern, if that is given.
+CREATE FUNCTION docpatterns._pattern_find(target regclass, target_name text,
+  wanted text DEFAULT NULL, OUT pattern text, OUT name text, OUT options bson)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   n int;
+  table_name text := (SELECT c.relname FROM pg_class c WHERE c.oid = target);
+  what text := concat(replace(wanted, '_', ' ') || ' ', 'pattern', ' "' || target_name || '"');
+  source record;
+  others text;
 BEGIN
   IF target IS NULL THEN
     RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   SELECT count(*), min(d.pattern), min(d.name) INTO n, pattern, name
-    FROM docpatterns._pattern_declarations(target) d WHERE target_name IS NULL
-      OR d.name = target_name;
-  IF n = 0 THEN
-    RAISE EXCEPTION 'table % has no pattern%', target, CASE WHEN target_name IS NOT NULL THEN
-      format(' named "%s"', target_name) ELSE '' END
-      USING ERRCODE = 'undefined_object';
-  ELSIF n > 1 THEN
-    RAISE EXCEPTION 'table % has more than one pattern%', target, CASE
-      WHEN target_name IS NOT NULL THEN format(' named "%s"', target_name) ELSE '' END
+    FROM docpatterns._pattern_declarations(target) d
+    WHERE (target_name IS NULL OR d.name = target_name) AND (wanted IS NULL OR d.pattern = wanted);
+  IF n > 1 THEN
+    RAISE EXCEPTION 'table "%" has more than one %', table_name, what
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
+  ELSIF n = 1 THEN
+    SELECT d.options INTO options FROM docpatterns._pattern_declarations(target) d
+      WHERE d.pattern = _pattern_find.pattern AND d.name = _pattern_find.name;
+    RETURN;
   END IF;
-  SELECT d.options INTO options FROM docpatterns._pattern_declarations(target) d
-    WHERE d.pattern = _pattern_find.pattern AND d.name = _pattern_find.name;
+  SELECT c.relname, d.name INTO source
+    FROM docpatterns._pattern_anchors(target) a
+      JOIN docpatterns._pattern_declarations(NULL) d
+        ON a.label = ANY (docpatterns._pattern_pairs(d.options))
+      JOIN pg_class c ON c.oid = d.rel
+    WHERE target_name IS NULL OR d.name = target_name LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'table "%" is the source of pattern "%" of table "%"',
+      table_name, source.name, source.relname USING ERRCODE = 'undefined_object';
+  END IF;
+  SELECT string_agg(format('"%s" (%s)', d.name, replace(d.pattern, '_', ' ')), ', ' ORDER BY d.name)
+    INTO others FROM docpatterns._pattern_declarations(target) d;
+  RAISE EXCEPTION 'table "%" has no %', table_name, what
+    USING ERRCODE = 'undefined_object', HINT = coalesce(format('It has %s.', others), '');
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_find(regclass, text) IS
+COMMENT ON FUNCTION docpatterns._pattern_find(regclass, text, text) IS
   'the declaration of that name on a table, or the only one; errors 22004, 42704, 22023';
 
 -- Verbs -------------------------------------------------------------------------------------------------------------------

@@ -41,21 +41,8 @@ DECLARE
   beside text[];
   options @extschema@.bson;
 BEGIN
-  IF rel IS NULL THEN
-    RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  SELECT count(*) AS n, min(q.name) AS declared INTO found
-    FROM docpatterns._pattern_declarations(rel) q WHERE q.pattern = 'attribute'
-      AND (attribute_keys.name IS NULL OR q.name = attribute_keys.name);
-  IF found.n = 0 THEN
-    RAISE EXCEPTION 'table % has no attribute pattern%', rel, CASE WHEN name IS NOT NULL THEN
-      format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
-  ELSIF found.n > 1 THEN
-    RAISE EXCEPTION 'table % has more than one attribute pattern', rel
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
-  END IF;
-  SELECT q.options INTO options FROM docpatterns._pattern_declarations(rel) q
-    WHERE q.pattern = 'attribute' AND q.name = found.declared;
+  SELECT q.* INTO found FROM docpatterns._pattern_find(rel, name, 'attribute') q;
+  options := found.options;
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
       docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   -- the first field is the key, what stands beside it tells members of one key apart
@@ -88,7 +75,7 @@ BEGIN
                                                                 END,
     docpatterns._pattern_name_path(@extschema@.bson_get_text(options, 'value_field')),
     @extschema@.bson_get_text(options, 'into_field'), t.doc,
-    @extschema@.bson_unset(docpatterns._attribute_full_options(rel, found.declared, options),
+    @extschema@.bson_unset(docpatterns._attribute_full_options(rel, found.name, options),
       'is_unique')::text, t.base);
 END
 $$;

@@ -198,24 +198,10 @@ CREATE FUNCTION docpatterns._polymorphic_main(rel regclass, wanted text, OUT nam
                                   OUT field text, OUT field_path text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  n int;
   t record;
 BEGIN
-  IF rel IS NULL THEN
-    RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  SELECT count(*), min(d.name) INTO n, name FROM docpatterns._pattern_declarations(rel) d
-    WHERE d.pattern = 'polymorphic' AND (wanted IS NULL OR d.name = wanted);
-  IF n = 0 THEN
-    RAISE EXCEPTION 'table % has no polymorphic pattern%', rel, CASE WHEN wanted IS NOT NULL THEN
-      format(' named "%s"', wanted) ELSE '' END
-      USING ERRCODE = 'undefined_object', HINT = 'polymorphic_enable() declares one.';
-  ELSIF n > 1 THEN
-    RAISE EXCEPTION 'table % has more than one polymorphic pattern', rel
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one.';
-  END IF;
-  SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
-    WHERE d.pattern = 'polymorphic' AND d.name = _polymorphic_main.name;
+  SELECT q.name, q.options INTO name, options
+    FROM docpatterns._pattern_find(rel, wanted, 'polymorphic') q;
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
       docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;
   base := t.base; schema_name := t.schema_name; table_name := t.table_name; owner := t.owner;

@@ -72,10 +72,8 @@ BEGIN
     RAISE EXCEPTION 'fields, group_by, _id, level and start must be different fields, none inside '
       'another' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  IF tree IS NOT NULL AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(tree) d
-        WHERE d.pattern = 'tree') THEN
-    RAISE EXCEPTION 'table % has no tree pattern', tree USING ERRCODE = 'undefined_object',
-      HINT = 'tree_enable() declares one.';
+  IF tree IS NOT NULL THEN
+    PERFORM docpatterns._pattern_find(tree, NULL, 'tree');
   END IF;
 
   parts := parse_ident(coalesce(target, quote_ident(name)));

@@ -112,26 +112,8 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_parts(regclass, text) IS
 
 -- The name of the declaration that is meant, of those of this pattern.
 CREATE FUNCTION docpatterns._schema_versioning_name(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  names text[];
-BEGIN
-  IF rel IS NULL THEN
-    RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  SELECT array_agg(d.name) INTO names FROM docpatterns._pattern_declarations(rel) d
-    WHERE d.pattern = 'schema_versioning'
-      AND (_schema_versioning_name.name IS NULL OR d.name = _schema_versioning_name.name);
-  IF names IS NULL THEN
-    RAISE EXCEPTION 'table % has no schema versioning pattern%', rel, CASE
-      WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END
-      USING ERRCODE = 'undefined_object';
-  ELSIF cardinality(names) > 1 THEN
-    RAISE EXCEPTION 'table % has more than one schema versioning pattern', rel
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
-  END IF;
-  RETURN names[1];
-END
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT f.name FROM docpatterns._pattern_find($1, $2, 'schema_versioning') f
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_name(regclass, text) IS
   'the name of a schema versioning declaration, or of the only one; errors 22004, 42704, 22023';

@@ -260,26 +260,13 @@ COMMENT ON FUNCTION docpatterns._single_collection_create_triggers(regclass, bso
 CREATE FUNCTION single_collection_view(rel regclass, type text, view_name text DEFAULT NULL,
   name text DEFAULT NULL) RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  declared text[];
 BEGIN
-  IF rel IS NULL OR type IS NULL THEN
-    RAISE EXCEPTION 'the table and the type must not be null'
-      USING ERRCODE = 'null_value_not_allowed';
+  IF type IS NULL THEN
+    RAISE EXCEPTION 'the type must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  SELECT array_agg(d.name) INTO declared FROM docpatterns._pattern_declarations(rel) d
-    WHERE d.pattern = 'single_collection'
-      AND (single_collection_view.name IS NULL OR d.name = single_collection_view.name);
-  IF declared IS NULL THEN
-    RAISE EXCEPTION 'table % has no single collection pattern%', rel, CASE
-      WHEN name IS NOT NULL THEN format(' named "%s"', name) ELSE '' END
-      USING ERRCODE = 'undefined_object';
-  ELSIF cardinality(declared) > 1 THEN
-    RAISE EXCEPTION 'table % has more than one single collection pattern', rel
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
-  END IF;
-  RETURN docpatterns._pattern_call('view', rel, 'single_collection', declared[1],
-      @extschema@.bson_build('type', type, 'view_name', view_name))::regclass;
+  RETURN docpatterns._pattern_call('view', rel, 'single_collection', f.name,
+           @extschema@.bson_build('type', type, 'view_name', view_name))::regclass
+    FROM docpatterns._pattern_find(rel, name, 'single_collection') f;
 END
 $$;
 COMMENT ON FUNCTION single_collection_view(regclass, text, text, text) IS

@@ -198,24 +198,9 @@ COMMENT ON FUNCTION docpatterns._subset_split(regclass, text, bson) IS
   'subset_split with its arguments as a document';
 
 CREATE FUNCTION subset_join(rel regclass, name text DEFAULT NULL) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  declared text[];
-BEGIN
-  IF rel IS NULL THEN
-    RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  SELECT array_agg(d.name) INTO declared FROM docpatterns._pattern_declarations(rel) d
-    WHERE d.pattern = 'subset' AND (subset_join.name IS NULL OR d.name = subset_join.name);
-  IF declared IS NULL THEN
-    RAISE EXCEPTION 'table % has no subset pattern%', rel, CASE WHEN name IS NOT NULL THEN
-      format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
-  ELSIF cardinality(declared) > 1 THEN
-    RAISE EXCEPTION 'table % has more than one subset pattern', rel
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
-  END IF;
-  RETURN docpatterns._pattern_call('join', rel, 'subset', declared[1], NULL)::bigint;
-END
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT docpatterns._pattern_call('join', $1, 'subset', f.name, NULL)::bigint
+  FROM docpatterns._pattern_find($1, $2, 'subset') f
 $$;
 COMMENT ON FUNCTION subset_join(regclass, text) IS
   'Undoes subset_split: ends the declaration, moves all documents of the source that belong to a '

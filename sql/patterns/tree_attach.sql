@@ -16,30 +16,18 @@ CREATE FUNCTION tree_attach(
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
-  n bigint;
   options @extschema@.bson;
   pair text := replace(gen_random_uuid()::text, '-', '');
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
   PERFORM docpatterns._pattern_require_owner(rel);
   PERFORM docpatterns._pattern_refuse_partition(rel);
-  IF tree IS NULL THEN
-    RAISE EXCEPTION 'tree must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
   PERFORM docpatterns._pattern_require_same_owner(rel, tree);
   IF rel = tree THEN
     RAISE EXCEPTION 'the documents of a tree are its nodes'
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Documents of other tables can hang on it.';
   END IF;
-  SELECT count(*), min(d.name) INTO n, tree_name FROM docpatterns._pattern_declarations(tree) d
-    WHERE d.pattern = 'tree' AND (tree_attach.tree_name IS NULL OR d.name = tree_attach.tree_name);
-  IF n = 0 THEN
-    RAISE EXCEPTION 'table % has no such tree pattern', tree USING ERRCODE = 'undefined_object';
-  ELSIF n > 1 THEN
-    RAISE EXCEPTION 'table % has more than one tree pattern', tree
-      USING ERRCODE = 'invalid_parameter_value',
-      HINT = 'Say which one with the argument "tree_name".';
-  END IF;
+  tree_name := (SELECT f.name FROM docpatterns._pattern_find(tree, tree_name, 'tree') f);
   options := docpatterns._pattern_declare(rel, 'tree_attach', @extschema@.bson_build(
     'name', coalesce(name, parent), 'parent', parent, 'ancestors', ancestors,
     'ancestors_order', ancestors_order, 'path', path, 'separator', separator,

@@ -116,20 +116,9 @@ CREATE FUNCTION tree_stats(rel regclass, name text DEFAULT NULL,
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED COST 1000 ROWS 10
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  decl text := (SELECT d.name FROM docpatterns._pattern_declarations(rel) AS d
-                WHERE d.pattern OPERATOR(pg_catalog.=) 'tree'
-                  AND (tree_stats.name IS NULL OR d.name OPERATOR(pg_catalog.=) tree_stats.name)
-                  LIMIT 1);
+  decl text := (SELECT f.name FROM docpatterns._pattern_find(rel, name, 'tree') f);
   expressions text[];
 BEGIN
-  IF rel IS NULL THEN
-    RAISE EXCEPTION 'the table must not be null' USING ERRCODE = 'null_value_not_allowed';
-  END IF;
-  IF decl IS NULL THEN
-    RAISE EXCEPTION 'table % has no pattern "tree"%', rel, CASE
-      WHEN tree_stats.name IS NOT NULL THEN format(' named "%s"', tree_stats.name) ELSE '' END
-      USING ERRCODE = 'undefined_object';
-  END IF;
   expressions := docpatterns._tree_expressions(rel, 'tree', decl, 't');
   RETURN QUERY EXECUTE pg_catalog.format(
     'WITH RECURSIVE n AS MATERIALIZED (SELECT %1$s AS id, CASE WHEN %2$s OPERATOR(@extschema@.<>) '

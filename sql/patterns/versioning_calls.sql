@@ -90,21 +90,8 @@ COMMENT ON FUNCTION versioning_purge(regclass, timestamptz, text) IS
   'owns the table';
 
 CREATE FUNCTION docpatterns._versioning_name(rel regclass, name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  found text[];
-BEGIN
-  SELECT array_agg(d.name) INTO found FROM docpatterns._pattern_declarations($1) d
-    WHERE d.pattern = 'versioning' AND ($2 IS NULL OR d.name = $2);
-  IF found IS NULL THEN
-    RAISE EXCEPTION 'table % has no versioning pattern%', rel, CASE WHEN name IS NOT NULL THEN
-      format(' named "%s"', name) ELSE '' END USING ERRCODE = 'undefined_object';
-  ELSIF cardinality(found) > 1 THEN
-    RAISE EXCEPTION 'table % has more than one versioning pattern', rel
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
-  END IF;
-  RETURN found[1];
-END
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT f.name FROM docpatterns._pattern_find($1, $2, 'versioning') f
 $$;
 COMMENT ON FUNCTION docpatterns._versioning_name(regclass, text) IS
   'name of the versioning declaration of a table, the only one with NULL; errors 42704, 22023';

@@ -1,7 +1,7 @@
 -- The contract of the verbs that are the same for all patterns, and that pattern_check finds whatever is wrong.
 SET client_min_messages = warning;
 SET timezone = 'UTC';
-SELECT plan(122);
+SELECT plan(125);
 
 SELECT function_returns(f, r, f || ' returns ' || r) FROM (VALUES ('pattern_list', 'setof pattern_declaration'), ('pattern_check', 'setof pattern_violation'), ('pattern_repair', 'bigint'),
   ('pattern_alter', 'void'), ('pattern_disable', 'bigint'), ('pattern_whole', 'bson')) AS v (f, r);
@@ -19,6 +19,11 @@ SELECT results_eq($$SELECT rel::text, pattern, name, (options ->> 'threshold')::
 SELECT ok(NOT bool_or(options ? 'pair' OR options ? 'name'), 'listed without what is not an option') FROM pattern_list();
 SELECT throws_ok(format('SELECT %s', call), '22023', NULL, 'which one? ' || call) FROM unnest(ARRAY['pattern_repair(''t'')', 'pattern_disable(''t'')', 'outlier_count(''t'', 1)']) call;
 SELECT throws_ok('CALL pattern_build(''t'')', '22023', NULL, 'which one? pattern_build');
+SELECT throws_ok($$SELECT pattern_repair('t', 'c')$$, '42704', 'table "t" has no pattern "c"', 'a name that is not declared');
+SELECT throws_ok($$SELECT subset_join('t')$$, '42704', 'table "t" has no subset pattern', 'a pattern that is not declared');
+CREATE TABLE orders (id int PRIMARY KEY, doc bson); CREATE TABLE customers (id int PRIMARY KEY, doc bson); SELECT computed_enable('customers', 'orders', 'c', '{spent: {$sum: "$n"}}') \g /dev/null
+SELECT throws_ok($$SELECT pattern_disable('orders')$$, '42704', 'table "orders" is the source of pattern "spent" of table "customers"', 'the pattern of another table');
+DROP TABLE orders, customers CASCADE;
 SELECT throws_ok(format('SELECT pattern_alter(''t'', ''a'', %L)', changes), state, message, changes) FROM (VALUES
   ('{treshold: 5}', '22023', 'the outlier pattern has no option "treshold"'), ('{threshold: 0}', '22023', 'threshold must be at least 1, not 0'),
   ('{chunk: 1000001}', '22023', 'chunk must be between 1 and 1000000, not 1000001'), ('{threshold: "5"}', '22023', 'threshold must be of type int, not string'),

@@ -167,7 +167,7 @@ as dp_evil "SET search_path = e, public; CREATE FUNCTION e.no(anyelement) RETURN
     FOREACH f IN ARRAY ARRAY['to_bson(anyelement)', 'bson_get_text(public.bson, text)', 'bson_exists(public.bson, text)', 'bson_set(public.bson, text, public.bson_value)', 'bson_unset(public.bson, text)',
         'bson_typeof(public.bson, text)', 'bson_array_length(public.bson, text)', 'quote_ident(text)', 'quote_literal(text)', 'format(text, text)', 'to_regclass(text)', 'parse_ident(text)', 'current_setting(text)',
         'pg_has_role(oid, text)', 'bson_element_hashes(public.bson_value)', 'bson_array_holds(public.bson_value, public.bson_value)', 'pattern_whole(public.bson, regclass, public.bson_value)', 'count(text)', 'sum(int)',
-        '_outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, regclass, text, boolean, text, text, boolean)', '_pattern_find(regclass, text)', '_pattern_declarations(regclass)',
+        '_outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text, text, regclass, text, boolean, text, text, boolean)', '_pattern_find(regclass, text, text)', '_pattern_declarations(regclass)',
         'array_prepend(text, text[])', 'current_schema()', 'cardinality(text[])'] LOOP
       EXECUTE format('CREATE FUNCTION e.%s RETURNS text LANGUAGE plpgsql AS ''BEGIN RAISE EXCEPTION ''''hijacked''''; END''', f);
     END LOOP;
