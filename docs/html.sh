@@ -27,7 +27,7 @@ mkdir "$from/_static"
 cat >"$from/_static/site.css" <<'CSS'
 body { margin: 0 }
 table { display: block; overflow-x: auto; width: max-content; max-width: 100% }
-td code { overflow-wrap: anywhere }
+td code { overflow-wrap: break-word }
 h2 { font-size: 1.6em }
 h3 { font-size: 1.25em }
 CSS
