@@ -204,7 +204,8 @@ suite_docs() {
   [ -z "$lines" ]
   result $? "every function has an entry with its signature and an example (make reference)" "$lines"
   mkdir -p "$out/pictures" && cp docs/pictures/*.txt "$out/pictures" && docs/pictures/draw.pl "$out"/pictures/*.txt
-  lines=$(cd "$out/pictures" && for page in *.svg; do cmp "$page" "$OLDPWD/docs/pictures/$page" 2>&1; done)
+  lines=$(cd "$out/pictures" && for page in *.svg; do cmp "$page" "$OLDPWD/docs/pictures/$page" 2>&1; done
+    cd "$OLDPWD/docs/patterns" && for page in *.md; do sed -n 3p "$page" | grep -q "(../pictures/${page%.md}.svg)" || echo "$page does not begin with its picture"; done)
   [ -z "$lines" ]
   result $? "the pictures of the docs are drawn from their texts (make pictures)" "$lines"
   for page in README.md docs/*.md docs/*/*.md; do
