@@ -90,7 +90,7 @@ COMMENT ON FUNCTION single_collection_enable(regclass, text, text, bson, text[],
   'Declares the single collection pattern: documents of several types in one table name what they '
   'belong to in related_field (an array of ids) or by the first parts of their key (key_field, '
   'separator). Returns the name of the declaration. Locks the table against writers and builds two '
-  'indexes. Errors: 22023 options that do not fit, 0A000 another pattern keeps the field, or a '
+  'indexes. Errors: 22023 options that do not fit or another pattern keeps the field, 0A000 a '
   'partitioned table with unique keys, 42710 the name exists, 23505 duplicate keys, 42501 unless '
   'the caller owns the table';
 
