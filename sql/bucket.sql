@@ -1,7 +1,7 @@
 -- Buckets: the type, spans of time, aggregates and what reads a bucket. The functions are in
 -- src/types/bucket/.
 
--- The type -----------------------------------------------------------------------------------------------------------------
+-- The type ----------------------------------------------------------------------------------------
 
 CREATE TYPE bucket;
 
@@ -79,7 +79,7 @@ COMMENT ON FUNCTION bucket_fault(bytea) IS
   'What is wrong with the bytes of a bucket (as its binary form gives them), or NULL. Reads every '
   'value and compares the header; raises nothing for bad bytes';
 
--- Spans of time ------------------------------------------------------------------------------------------------------------
+-- Spans of time -----------------------------------------------------------------------------------
 
 CREATE FUNCTION bucket_start(width interval, ts timestamptz, origin timestamptz DEFAULT NULL,
   time_zone text DEFAULT 'UTC') RETURNS timestamptz
@@ -105,7 +105,7 @@ COMMENT ON FUNCTION bucket_starts(interval, timestamptz, timestamptz, timestampt
   'The beginnings of all spans from that of since, before until. Errors as bucket_start(), and '
   '54000 more than a million';
 
--- Aggregates ----------------------------------------------------------------------------------------------------------------
+-- Aggregates --------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns.bucket_agg_step(internal, timestamptz, VARIADIC "any") RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bucket_agg_step' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -185,7 +185,7 @@ COMMENT ON FUNCTION bucket_interpolate(timestamptz, float8) IS
   'Over a window: the value, or, where it is NULL, the value on the line between its neighbours; '
   'NULL if one of these is missing';
 
--- What one bucket says ------------------------------------------------------------------------------------------------------
+-- What one bucket says ----------------------------------------------------------------------------
 
 CREATE FUNCTION bucket_count(b bucket) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bucket_count' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
@@ -241,7 +241,7 @@ COMMENT ON FUNCTION bucket_slice(bucket, timestamptz, timestamptz) IS
   'The measurements from since on and before until, as a bucket; a NULL bound does not limit; NULL '
   'without any. Error: 22023 a bucket without times';
 
--- Measurements as rows ------------------------------------------------------------------------------------------------------
+-- Measurements as rows ----------------------------------------------------------------------------
 
 CREATE FUNCTION bucket_unpack(b bucket, OUT ts timestamptz, OUT doc bson) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bucket_unpack' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 100

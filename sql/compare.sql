@@ -87,9 +87,11 @@ BEGIN
       'void', '');
     EXECUTE pg_catalog.format('CREATE OPERATOR CLASS %1$s_ops DEFAULT FOR TYPE %1$s USING btree AS
       OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
-      FUNCTION 1 %2$s.%1$s_cmp(%1$s, %1$s), FUNCTION 2 docpatterns.%1$s_sortsupport(internal)', p.l, p.home);
+      FUNCTION 1 %2$s.%1$s_cmp(%1$s, %1$s), FUNCTION 2 docpatterns.%1$s_sortsupport(internal)',
+      p.l, p.home);
     EXECUTE pg_catalog.format('CREATE OPERATOR CLASS %1$s_ops DEFAULT FOR TYPE %1$s USING hash AS
-      OPERATOR 1 =, FUNCTION 1 %2$s.%1$s_hash(%1$s), FUNCTION 2 %2$s.%1$s_hash_extended(%1$s, int8)',
+      OPERATOR 1 =, FUNCTION 1 %2$s.%1$s_hash(%1$s),
+      FUNCTION 2 %2$s.%1$s_hash_extended(%1$s, int8)',
       p.l, p.home);
   END LOOP;
   FOR p IN
@@ -145,8 +147,9 @@ COMMENT ON OPERATOR CLASS bson_ops USING hash IS 'equality in MongoDB''s order';
 DO $$
 DECLARE
   o record;
-  meaning constant pg_catalog.jsonb := '{"<": "less than", "<=": "less than or equal to", "=": "equal to",
-    "<>": "not equal to", ">=": "greater than or equal to", ">": "greater than", "=#=": "the same value in BSON"}';
+  meaning constant pg_catalog.jsonb := '{"<": "less than", "<=": "less than or equal to",
+    "=": "equal to", "<>": "not equal to", ">=": "greater than or equal to", ">": "greater than",
+    "=#=": "the same value in BSON"}';
 BEGIN
   FOR o IN
     SELECT p.oprname, pg_catalog.format_type(p.oprleft, NULL) AS l,

@@ -11,7 +11,7 @@ CREATE TYPE pattern_violation AS (rel regclass, pattern text, name text, key bso
 COMMENT ON TYPE pattern_violation IS
   'a row of pattern_check(): what is wrong with the document of a key';
 
--- Bookkeeping -------------------------------------------------------------------------------------------------------------
+-- Bookkeeping -------------------------------------------------------------------------------------
 
 -- Not dumped: a role that dumps its own tables has no rights on it.
 CREATE TABLE docpatterns.notes (rel regclass NOT NULL, pattern text NOT NULL, name text NOT NULL,
@@ -24,7 +24,7 @@ COMMENT ON TABLE docpatterns.notes IS
   'or row of a declaration that the next one that has written to the table "held" brings in line '
   'before it commits; failed: that was an error, and it waits for pattern_repair()';
 
--- Declarations ------------------------------------------------------------------------------------------------------------
+-- Declarations ------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._pattern_declarations(target regclass, OUT rel regclass,
   OUT pattern text, OUT name text, OUT options bson, OUT trigger_oid oid)
@@ -364,7 +364,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_find(regclass, text, text) IS
   'the declaration of that name on a table, or the only one; errors 22004, 42704, 22023';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._pattern_check_one(rel regclass, pattern text, name text)
   RETURNS SETOF pattern_violation
@@ -592,7 +592,7 @@ BEGIN
       USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'CALL pattern_build() first.';
   END IF;
   PERFORM docpatterns._pattern_call('alter', pattern_alter.rel, d.pattern, d.name,
-                                    pattern_alter.options);
+    pattern_alter.options);
 END
 $$;
 COMMENT ON FUNCTION pattern_alter(regclass, text, bson) IS
@@ -778,7 +778,7 @@ COMMENT ON FUNCTION docpatterns._pattern_refuse_large(regclass, text, text, text
   'error 54000 with the keys of the documents (of rows b that fulfil a condition) for which an '
   'expression raises it; nothing if there are none';
 
--- Shared triggers and views -----------------------------------------------------------------------------------------------
+-- Shared triggers and views -----------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns.pattern_guard_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_guard_trigger' LANGUAGE C;
@@ -833,9 +833,9 @@ BEGIN
                          THEN format('@extschema@.pattern_whole(base.%1$I, %2$L::regclass, %3$s) '
                              'AS %1$I', a.attname, t.base,
                                 CASE WHEN cardinality(t.keys) = 1 THEN format('base.%I', t.keys[1])
-                                     ELSE (SELECT format('ROW(%s)',
-                                           string_agg(format('base.%I', k), ', '))
-                                         FROM unnest(t.keys) k) END)
+                                  ELSE (SELECT format('ROW(%s)',
+                                        string_agg(format('base.%I', k), ', '))
+                                      FROM unnest(t.keys) k) END)
                          ELSE format('base.%I', a.attname) END, ', ' ORDER BY a.attnum)
      FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped), t.base);
   EXECUTE format('CREATE TRIGGER zz_docpatterns_whole INSTEAD OF INSERT OR UPDATE OR DELETE ON %s '
@@ -914,7 +914,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_drop_whole(regclass) IS
   'drops the view <table>_whole of a table of which nothing lies aside any more';
 
--- Event trigger -----------------------------------------------------------------------------------------------------------
+-- Event trigger -----------------------------------------------------------------------------------
 
 -- The triggers for statements of the tables that a partition belongs to, which PostgreSQL does not
 -- hand down to it. Those of a source ('side') only fire on its partitions ('part').
@@ -941,8 +941,8 @@ BEGIN
                    CASE WHEN t.kind & 2 <> 0 THEN 'BEFORE' ELSE 'AFTER' END,
                    concat_ws(' OR ', CASE WHEN t.kind & 4 <> 0 THEN 'INSERT' END, CASE
                      WHEN t.kind & 8 <> 0 THEN 'DELETE' END,
-                                     CASE WHEN t.kind & 16 <> 0 THEN 'UPDATE' END, CASE
-                                       WHEN t.kind & 32 <> 0 THEN 'TRUNCATE' END),
+                       CASE WHEN t.kind & 16 <> 0 THEN 'UPDATE' END, CASE
+                         WHEN t.kind & 32 <> 0 THEN 'TRUNCATE' END),
                    t.rel,
                    CASE WHEN coalesce(t.tgoldtable, t.tgnewtable) IS NOT NULL
                         THEN concat_ws(' ', 'REFERENCING',
@@ -990,8 +990,8 @@ BEGIN
       AND (g.tgnargs = 3 AND substring(g.tgargs
             FROM 1 FOR 5) = docpatterns._pattern_arguments('part')
            OR g.tgnargs = 2 AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(p.relid) d
-                                            WHERE g.tgargs = docpatterns._pattern_arguments('of',
-                                                d.name)))
+             WHERE g.tgargs = docpatterns._pattern_arguments('of',
+                 d.name)))
   LOOP
     EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, t.rel);
   END LOOP;

@@ -98,9 +98,9 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
                  WHEN 'computed' THEN docpatterns._computed_view($1, $3, $6)
                  WHEN 'bucket' THEN docpatterns._bucket_view($1, $6)
                  WHEN 'versioning' THEN (SELECT CASE $4 WHEN 1 THEN m.history WHEN 2 THEN m.gone END
-                                         FROM docpatterns._versioning_parts($1, $3) p
-                                           CROSS JOIN
-                                           LATERAL docpatterns._versioning_made(p.revisions, $6) m)
+                   FROM docpatterns._versioning_parts($1, $3) p
+                     CROSS JOIN
+                     LATERAL docpatterns._versioning_made(p.revisions, $6) m)
                  ELSE docpatterns._pattern_whole_view($1, $6) END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_made_view(regclass, text, text, int, text, oid) IS

@@ -2,7 +2,7 @@
 -- and guard, and the end of a declaration. Nothing here asks who calls: the verbs of pattern.sql
 -- and the functions that declare have done that.
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 -- The verbs find a declaration by its name, so a table has each name once, whatever the patterns
 -- are. The lock is the one that the triggers need anyway: two sessions that declare the same would
@@ -94,7 +94,7 @@ COMMENT ON FUNCTION docpatterns._pattern_latest(text) IS
   'the value that a query gives, read with the latest snapshot at every isolation level; runs with '
   'the rights of the caller';
 
--- Values from before the declaration ---------------------------------------------------------------------------------------
+-- Values from before the declaration --------------------------------------------------------------
 
 -- Fields that a pattern keeps may hold values that exist nowhere else. Their paths are noted in the
 -- declaration as "held" until pattern_build() has adopted or discarded the values, and as "own"
@@ -469,7 +469,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_note_built(regclass, text, boolean) IS
   'ends the guard on values from before the declaration';
 
--- A declaration, as the verbs need it ------------------------------------------------------------------------------------
+-- A declaration, as the verbs need it -------------------------------------------------------------
 
 -- Names, options and pieces of SQL text, in which "b" is a row of the table and "s" one of the
 -- second table, if that is a table of ours. Rows are matched by the columns of the key themselves:
@@ -514,7 +514,7 @@ COMMENT ON FUNCTION docpatterns._pattern_parts(regclass, text, text) IS
   'a declaration: its table, options and second table, and the pieces of SQL text that its verbs '
   'are made of; error 42704 when there is none';
 
--- Options -----------------------------------------------------------------------------------------------------------------
+-- Options -----------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._pattern_options(pattern text, given bson, declared bson DEFAULT NULL)
   RETURNS bson
@@ -626,7 +626,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_alter(regclass, text, bson) IS
   'pattern_alter of a declaration: checks its options with changes and makes its triggers again';
 
--- Tables that a pattern keeps ---------------------------------------------------------------------------------------------
+-- Tables that a pattern keeps ---------------------------------------------------------------------
 
 -- Rows of such a table name a row of the user's table by columns of their own: key, or key1, key2,
 -- .. where its key has several (at most 32, as an index has).
@@ -654,8 +654,8 @@ COMMENT ON FUNCTION docpatterns._pattern_require_no_table(text) IS
 
 CREATE FUNCTION docpatterns._pattern_create_side(rel regclass, doc_column text, pattern text,
   name text, pair text, side_name text,
-                                     columns text, more_key text, settings text, description text)
-                                     RETURNS void
+    columns text, more_key text, settings text, description text)
+    RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -746,7 +746,7 @@ COMMENT ON FUNCTION docpatterns._pattern_drop_side(regclass, regclass, boolean) 
   'drops a table that a declaration of rel kept, or (keep_data) makes it an ordinary one; does '
   'nothing when there is none';
 
--- Anchors -----------------------------------------------------------------------------------------------------------------
+-- Anchors -----------------------------------------------------------------------------------------
 
 -- What a declaration was made for: see src/kit/anchor.h. Made when its triggers are there, and
 -- again when these have changed.
@@ -771,9 +771,9 @@ BEGIN
           FROM unnest(docpatterns._pattern_pairs(options)) AS q (pair)) AS s
     WHERE NOT EXISTS (SELECT FROM pg_trigger g WHERE g.tgrelid = s.side
         AND g.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc
-                                                     AND g.tgargs
-                                                       = docpatterns._pattern_arguments('side',
-                                                         s.pair, name))
+          AND g.tgargs
+            = docpatterns._pattern_arguments('side',
+              s.pair, name))
       AND s.side IS NOT NULL
   LOOP
     IF docpatterns._pattern_lasts_longer(rel, t.tab)
@@ -881,7 +881,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_anchor_renamed(regclass, text, text) IS
   'a column has another name: anchors whose key has it follow; called by an event trigger';
 
--- Triggers, and the end of a declaration ----------------------------------------------------------------------------------
+-- Triggers, and the end of a declaration ----------------------------------------------------------
 
 CREATE FUNCTION docpatterns._pattern_arguments(VARIADIC words text[]) RETURNS bytea
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$

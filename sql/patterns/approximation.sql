@@ -18,7 +18,7 @@ CREATE FUNCTION docpatterns._approximation_verify(rel regclass, options bson) RE
 COMMENT ON FUNCTION docpatterns._approximation_verify(regclass, bson) IS
   'error 22023 unless these are options of the approximation pattern';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION approximation_enable(
   rel regclass, field text, step bigint DEFAULT NULL, error double precision DEFAULT NULL,
@@ -115,7 +115,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._approximation_create_slots(regclass, text, text, text) IS
   'table for the slots of an approximation pattern';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._approximation_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)
@@ -222,7 +222,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._approximation_disable(regclass, text, bson) IS
   'pattern_disable of the approximation pattern';
 
--- Calls -------------------------------------------------------------------------------------------------------------------
+-- Calls -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION approximation_add(rel regclass, key "any", amount "any", name text DEFAULT NULL)
   RETURNS boolean

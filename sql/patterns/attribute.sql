@@ -68,7 +68,7 @@ CREATE FUNCTION docpatterns._attribute_faults(doc bson, options bson, OUT what t
     1;
 COMMENT ON FUNCTION docpatterns._attribute_faults(bson, bson) IS 'what is wrong with a document';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 -- A function of all options makes one document of them, for the calls too.
 CREATE FUNCTION docpatterns._attribute_options(into_field text, pattern text, prefix text,
@@ -163,7 +163,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._attribute_create_trigger(regclass, bson) IS
   'the trigger of a declaration, made anew when options change';
 
--- The view <table>_wide ---------------------------------------------------------------------------------------------------
+-- The view <table>_wide ---------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._attribute_wide_view(rel regclass, owner oid DEFAULT NULL)
   RETURNS regclass
@@ -237,7 +237,7 @@ COMMENT ON FUNCTION docpatterns._attribute_create_view(regclass, text, text) IS
   'makes the view <table>_wide unless the table has one; errors 42P07 when its name is taken, '
   '22023 when it is to have another name than it has';
 
--- The index ---------------------------------------------------------------------------------------------------------------
+-- The index ---------------------------------------------------------------------------------------
 
 -- What the index is about: the first field of a member's key, and its value.
 CREATE FUNCTION docpatterns._attribute_pair(options bson) RETURNS text
@@ -261,8 +261,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
         WHERE a.attrelid = $1 AND a.attname = $2)
     AND (i.indclass::oid[])[x.attnum - 1] = (SELECT o.oid FROM pg_opclass o
         JOIN pg_am m ON m.oid = o.opcmethod AND m.amname = 'gin'
-                                             WHERE o.opcname = 'bson_ops' AND o.opcintype
-                                               = '@extschema@.bson'::regtype)
+          WHERE o.opcname = 'bson_ops' AND o.opcintype
+            = '@extschema@.bson'::regtype)
     AND EXISTS (SELECT FROM unnest(x.attoptions) o WHERE o LIKE 'pairs=%'
                 AND position('),' || replace($3, ' ', '') || ',' IN '),'
                     || replace(substr(o, 7), ' ', '') || ',') > 0)
@@ -299,7 +299,7 @@ COMMENT ON FUNCTION docpatterns._attribute_create_index(regclass, bson) IS
   'makes the index of a declaration unless there is one with its pair; locks the table against '
   'writers while it is built';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._attribute_parts(rel regclass, name text, OUT base text,
   OUT options bson, OUT full_options bson, OUT doc text, OUT doc_name text,

@@ -70,9 +70,9 @@ BEGIN
          ELSE format('nullif(concat_ws('', '', %s), '''')',
              (SELECT string_agg(format('e.doc OPERATOR(@extschema@.->>) %L::text',
                  docpatterns._pattern_name_path(f)), ', ' ORDER BY n)
-                                                              FROM unnest(beside)
-                                                                    WITH ORDINALITY AS u (f, n)))
-                                                                END,
+                   FROM unnest(beside)
+                         WITH ORDINALITY AS u (f, n)))
+                     END,
     docpatterns._pattern_name_path(@extschema@.bson_get_text(options, 'value_field')),
     @extschema@.bson_get_text(options, 'into_field'), t.doc,
     @extschema@.bson_unset(docpatterns._attribute_full_options(rel, found.name, options),

@@ -38,7 +38,7 @@ COMMENT ON FUNCTION docpatterns._bucket_alter(regclass, text) IS
   'runs a command that alters the columns of a bucket relation, as the current user; error 42501 '
   'unless he owns the relation';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._bucket_granularity_fits(granularity interval, span interval)
   RETURNS boolean

@@ -125,7 +125,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._bucket_follow_owner(regclass, oid) IS
   'makes the view of a relation''s buckets again after a change of its owner';
 
--- Verbs of the toolkit ----------------------------------------------------------------------------------------------------
+-- Verbs of the toolkit ----------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._bucket_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)
@@ -337,7 +337,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._bucket_alter(regclass, text, bson) IS
   'pattern_alter for the bucket pattern; returns the number of buckets that were packed anew';
 
--- Spans and retention -----------------------------------------------------------------------------------------------------
+-- Spans and retention -----------------------------------------------------------------------------
 
 CREATE FUNCTION bucket_resize(rel regclass, span interval DEFAULT NULL, max_count int DEFAULT NULL,
   max_bytes int DEFAULT NULL) RETURNS bigint
@@ -424,7 +424,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._bucket_drop_before(regclass, timestamptz, text[], text) IS
   'bucket_drop_before with the name of the archive read';
 
--- Columns -----------------------------------------------------------------------------------------------------------------
+-- Columns -----------------------------------------------------------------------------------------
 
 CREATE FUNCTION bucket_add_column(rel regclass, name text, type text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -475,7 +475,7 @@ COMMENT ON FUNCTION bucket_add_column(regclass, text, text) IS
   'Adds a measured column, NULL in existing measurements; no bucket is written. Locks the relation '
   'for a moment. Errors: 42701 the column exists, 42704 no such type';
 
--- Conversion --------------------------------------------------------------------------------------------------------------
+-- Conversion --------------------------------------------------------------------------------------
 
 CREATE PROCEDURE bucket_from_table(rel regclass, source regclass, batch int DEFAULT 100000,
   keep_source boolean DEFAULT false)
@@ -607,7 +607,7 @@ COMMENT ON PROCEDURE bucket_to_table(regclass, text, int) IS
   'Moves the measurements into a table, created if missing, with a commit after each batch (NULL: '
   'in the caller''s transaction). Locks the buckets of a batch. Error: 22023';
 
--- Looking at it -----------------------------------------------------------------------------------------------------------
+-- Looking at it -----------------------------------------------------------------------------------
 
 CREATE FUNCTION bucket_stats(rel regclass, OUT buckets bigint, OUT packed bigint,
   OUT waiting bigint, OUT measurements_per_bucket float8,

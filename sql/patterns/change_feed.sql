@@ -78,7 +78,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._change_feed_create_table(regclass, text, text, text) IS
   'table for the changes of a table''s documents';
 
--- Calls -------------------------------------------------------------------------------------------------------------------
+-- Calls -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION change_feed_read(rel regclass, after bigint DEFAULT NULL, take int DEFAULT NULL,
   name text DEFAULT NULL)
@@ -105,7 +105,7 @@ COMMENT ON FUNCTION change_feed_purge(regclass, bigint, interval, text) IS
   'Removes changes up to a position, or older ones, and returns their number. Errors: 22023 unless '
   'one of the two is given, 42501 unless the caller owns the table';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._change_feed_record(rel regclass, name text, operation text,
   key bson_value, doc bson) RETURNS void

@@ -39,7 +39,7 @@ CREATE FUNCTION docpatterns._computed_check_documents(rel regclass, name text, O
 COMMENT ON FUNCTION docpatterns._computed_check_documents(regclass, text) IS
   'documents whose computed fields are not those of their group';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION computed_enable(
   rel regclass, source regclass, on_field text, fields bson, target_field text DEFAULT NULL,

@@ -161,7 +161,7 @@ COMMENT ON FUNCTION computed_staleness(regclass, text) IS
   'Groups that wait for computed_refresh(), the oldest first. Reads the queues. Error: 42501 '
   'unless the caller owns the table';
 
--- Changing and ending ------------------------------------------------------------------------------------------------------
+-- Changing and ending -----------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._computed_alter(rel regclass, name text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -180,7 +180,8 @@ BEGIN
       USING ERRCODE = 'invalid_parameter_value',
       HINT = 'End it with pattern_disable() and declare it again.';
   END IF;
-  IF (SELECT r.relkind <> 'f' FROM pg_class r WHERE r.oid = p.source) THEN  -- relations of measurements cannot be locked
+  -- relations of measurements cannot be locked
+  IF (SELECT r.relkind <> 'f' FROM pg_class r WHERE r.oid = p.source) THEN
     EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', p.source);
   END IF;
   again := @extschema@.bson_unset(o, 'mode')::text
@@ -285,8 +286,8 @@ BEGIN
     PERFORM docpatterns._pattern_renew_view($1, d.view,
         format('SELECT docpatterns._computed_create_view(%L, %L, %L)', $1, coalesce(source, $1),
           d.options::text),
-                                            format('SELECT docpatterns._computed_view(%L, %L)', $1,
-                                              d.name));
+            format('SELECT docpatterns._computed_view(%L, %L)', $1,
+              d.name));
   END LOOP;
 END
 $$;

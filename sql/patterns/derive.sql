@@ -2,7 +2,7 @@
 -- triggers' machinery is in src/kit/derive/change.c, that of queues in queue.c. None of this is for
 -- users.
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._derive_source(rel regclass, source regclass, doc_column text,
   OUT doc text)
@@ -82,7 +82,7 @@ COMMENT ON FUNCTION docpatterns._derive_derived_paths(text, bson) IS
   'paths of the fields that a declaration with these options derives, so that a change there is '
   'not what a user wrote';
 
--- Triggers on sources -----------------------------------------------------------------------------------------------------
+-- Triggers on sources -----------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._derive_source_triggers(source regclass, pattern text, name text,
   pair text) RETURNS void
@@ -142,7 +142,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._derive_statement_triggers(regclass, text, text, text[]) IS
   'makes the triggers of a source; locks it against writers';
 
--- Indexes -----------------------------------------------------------------------------------------------------------------
+-- Indexes -----------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._derive_create_index(rel regclass, pattern text, name text,
   columns text[], is_unique boolean DEFAULT false) RETURNS void
@@ -212,11 +212,10 @@ BEGIN
         FROM docpatterns._pattern_declarations(NULL) d
       WHERE NOT (d.pattern = _derive_drop_indexes.pattern AND d.name = _derive_drop_indexes.name)
         AND (d.rel = _derive_drop_indexes.rel
-            OR _derive_drop_indexes.rel IN
-            (docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), d.rel),
-                                                                              docpatterns._pattern_side(@extschema@.bson_get_text(d.options,
-                                                                                  'second_pair'),
-                                                                                d.rel))))
+            OR _derive_drop_indexes.rel IN (
+              docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), d.rel),
+              docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'second_pair'),
+                d.rel))))
     SELECT m.index FROM docpatterns._pattern_indexes(_derive_drop_indexes.rel) m
       JOIN pg_index x ON x.indexrelid = m.index JOIN pg_class c ON c.oid = m.index
     WHERE NOT EXISTS (SELECT FROM others o WHERE o.pattern = m.pattern AND o.name = m.name)
@@ -249,7 +248,7 @@ COMMENT ON FUNCTION docpatterns._derive_drop_indexes(regclass, text, text) IS
   'drops the indexes that were made for a declaration, or for one that is no more, unless others '
   'want them too; those of users stay';
 
--- Queues ------------------------------------------------------------------------------------------------------------------
+-- Queues ------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._derive_create_queue(rel regclass, pattern text, name text,
   suffix text DEFAULT 'queue', holds text DEFAULT 'has put off') RETURNS text
@@ -307,7 +306,7 @@ COMMENT ON FUNCTION docpatterns._derive_require_seen(regclass) IS
   'error 40001 if a queue, all of which has been applied, still holds entries that the '
   'transaction''s snapshot does not show; reads the queue';
 
--- The end of a declaration ------------------------------------------------------------------------------------------------
+-- The end of a declaration ------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._derive_drop(rel regclass, pattern text, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$

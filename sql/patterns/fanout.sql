@@ -34,7 +34,7 @@ COMMENT ON FUNCTION fanout_timeline(regclass, "any", int, text) IS
   'on followers for a reader without a wall. Takes no locks. Errors: 42704 no fan-out, 22004 or '
   '22023 arguments that do not fit, 55000 a table is missing';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION fanout_enable(
   rel regclass, walls text, author text, followers regclass, follower text, followee text,
@@ -166,7 +166,7 @@ COMMENT ON FUNCTION fanout_enable(regclass, text, text, regclass, text, text, in
   'writers and builds indexes. Errors: 22023 or 22004 options that do not fit, 42710 the name '
   'exists, 42809 or 55000 tables that cannot serve, 42501 unless the caller owns the tables';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._fanout_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)

@@ -56,7 +56,7 @@ COMMENT ON FUNCTION kv_create(text) IS
   'hashes, sets, scores and counts. Returns the name. Errors: 22004 or 42602 a bad name, 42501 or '
   '42939 the schema cannot be created, 42P07 it has such tables';
 
--- Keys --------------------------------------------------------------------------------------------------------------------
+-- Keys --------------------------------------------------------------------------------------------
 
 CREATE FUNCTION kv_del(space text, VARIADIC keys text[]) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_del' LANGUAGE C VOLATILE COST 100;
@@ -156,7 +156,7 @@ COMMENT ON FUNCTION kv_purge(text, bigint) IS
   'Removes the rows of expired keys, at most take of them, and returns how many keys; skips locked '
   'keys. Error: 22023 below 0';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._kv_repair_key(space text, key text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_kv_repair_key' LANGUAGE C VOLATILE COST 1000;

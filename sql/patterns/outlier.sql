@@ -30,7 +30,7 @@ COMMENT ON FUNCTION docpatterns.bson_array_holds(bson_value, bson_value) IS
   'whether an element of the array equals the value; false if it is no array; cost: one pass over '
   'it';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 -- The wrapper resolves the name of the extras by the caller's search_path; the work is done under a
 -- fixed one.
@@ -45,8 +45,8 @@ CREATE FUNCTION outlier_enable(
 LANGUAGE sql VOLATILE AS $$
   SELECT docpatterns._outlier_enable(rel, field, threshold, flag, count_field, chunk, keep, stay,
       is_set, mode,
-                                     extras, pg_catalog.to_regclass(extras), on_field,
-                                     index_elements, name, doc_column, create_extras)
+        extras, pg_catalog.to_regclass(extras), on_field,
+        index_elements, name, doc_column, create_extras)
 $$;
 COMMENT ON FUNCTION outlier_enable(regclass, text, int, text, text, int, int, text, boolean, text,
   text, text, boolean, text, text, boolean) IS
@@ -241,7 +241,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._outlier_create_index(regclass, text, text) IS
   'index on the elements that documents hold themselves';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 -- What _pattern_parts() says, with "s" a row of the store, whichever of the two it is.
 CREATE FUNCTION docpatterns._outlier_parts(rel regclass, name text,
@@ -391,9 +391,9 @@ BEGIN
       CASE WHEN p.side_doc IS NOT NULL THEN
         format('SELECT %s, @extschema@.to_bson(@extschema@.bson_unset(%s, %L)) FROM %s AS s WHERE '
           '%1$s IS NOT NULL',
-                                                   p.side_link, p.side_doc,
-                                                   @extschema@.bson_get_text(p.options, 'on_field'),
-                                                   p.side)
+            p.side_link, p.side_doc,
+            @extschema@.bson_get_text(p.options, 'on_field'),
+            p.side)
            ELSE format('SELECT %s, e FROM %s AS s CROSS JOIN LATERAL '
                '@extschema@.bson_elements(s.elements) e', p.side_key_list, p.side) END,
       replace(p.side_key_list, 's.', ''), p.side_key_list);
@@ -650,7 +650,7 @@ BEGIN
                             CASE WHEN flag = ANY (docpatterns._pattern_own_paths(p.options)) THEN
                               'false'
                                  ELSE format('@extschema@.bson_exists(%s, %L)', p.doc, flag)
-                                     END, p.key_list) LOOP
+                                   END, p.key_list) LOOP
       size := docpatterns._outlier_rejoin(rel, name, r.key);
       IF size > limit_size THEN
         too_large := too_large || r.value::text;
@@ -686,7 +686,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._outlier_disable(regclass, text, bson) IS
   'pattern_disable of the outlier pattern';
 
--- Calls -------------------------------------------------------------------------------------------------------------------
+-- Calls -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION outlier_push(rel regclass, key "any", VARIADIC "values" "any") RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_outlier_push' LANGUAGE C VOLATILE;

@@ -39,7 +39,7 @@ CREATE FUNCTION docpatterns._payload_faults(doc bson, rel regclass, name text, k
 COMMENT ON FUNCTION docpatterns._payload_faults(bson, regclass, text, "any") IS
   'what is wrong with a document: its payload is read and all fields are extracted';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION payload_enable(rel regclass, field text, extracts bson DEFAULT '{}',
   name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
@@ -174,7 +174,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._payload_create_triggers(regclass, bson) IS
   'triggers of a payload pattern, made anew when options change';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._payload_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)

@@ -11,7 +11,7 @@ CREATE FUNCTION docpatterns.polymorphic_variant_trigger() RETURNS trigger
 COMMENT ON FUNCTION docpatterns.polymorphic_variant_trigger() IS
   'trigger that carries the declaration of a variant; made by polymorphic_variant';
 
--- What views are made of --------------------------------------------------------------------------------------------------
+-- What views are made of --------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._polymorphic_columns(schemas bson[], OUT name text, OUT path text,
   OUT type text, OUT types text, OUT many boolean)
@@ -79,7 +79,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_split_path(text) IS
   'the last name of a path, as it is and as a path, and the path to it or NULL; error 22023 for a '
   'bad path';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION polymorphic_enable(rel regclass, "by" text, unknown text DEFAULT 'error',
   common bson DEFAULT NULL,
@@ -151,9 +151,9 @@ COMMENT ON FUNCTION docpatterns._polymorphic_create_variant_trigger(regclass, bs
 
 CREATE FUNCTION polymorphic_variant(rel regclass, variant text, schema bson DEFAULT NULL,
   closed boolean DEFAULT false, value bson_value DEFAULT NULL,
-                                    indexes text[] DEFAULT '{}', unique_keys text[] DEFAULT '{}',
-                                    view text DEFAULT NULL,
-                                    of text DEFAULT NULL, name text DEFAULT NULL) RETURNS text
+    indexes text[] DEFAULT '{}', unique_keys text[] DEFAULT '{}',
+    view text DEFAULT NULL,
+    of text DEFAULT NULL, name text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   m record;
@@ -232,7 +232,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_declared(regclass, text) IS
   'the variants that are declared of a polymorphic declaration';
 
--- Views -------------------------------------------------------------------------------------------------------------------
+-- Views -------------------------------------------------------------------------------------------
 
 -- The expression of a column over a document.
 CREATE FUNCTION docpatterns._polymorphic_expression(doc text, path text, type text, types text,
@@ -346,9 +346,9 @@ BEGIN
     used := used || column_name;
     columns := columns || format('%s AS %I, ', CASE
         WHEN c.n = 0 THEN format('(%s OPERATOR(@extschema@.->>) %L::text)', doc, c.path)
-                                                    ELSE docpatterns._polymorphic_expression(doc,
-                                                        c.path, c.type, c.types, c.many)
-                                                      END, column_name);
+          ELSE docpatterns._polymorphic_expression(doc,
+              c.path, c.type, c.types, c.many)
+            END, column_name);
   END LOOP;
   query := format('SELECT %s%s AS %I FROM %s AS t%s%s', columns, doc, CASE
       WHEN m.parent IS NULL THEN m.doc ELSE 'doc' END, m.base,
@@ -380,7 +380,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_create_view(regclass, text, text, t
   'makes the view of a variant (NULL: of all), or makes it anew with its name; error 2BP01 if '
   'others depend on columns that it loses';
 
--- Indexes -----------------------------------------------------------------------------------------------------------------
+-- Indexes -----------------------------------------------------------------------------------------
 
 -- The partial indexes of a variant that it does not have yet.
 CREATE FUNCTION docpatterns._polymorphic_create_indexes(rel regclass, of text, variant text)

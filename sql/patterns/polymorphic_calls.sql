@@ -1,7 +1,7 @@
 -- The polymorphic pattern: its verbs, and what users call. Declarations and views are in
 -- polymorphic.sql, the view of one thing from several tables in polymorphic_merge.sql.
 
--- Verbs of the declaration ------------------------------------------------------------------------------------------------
+-- Verbs of the declaration ------------------------------------------------------------------------
 
 -- A row of the table as the other patterns left it, as a whole.
 CREATE FUNCTION docpatterns._polymorphic_whole(base text, doc text, keys text[]) RETURNS text
@@ -177,9 +177,9 @@ BEGIN
   EXECUTE format('CREATE INDEX ON %s (%s)', probe, expressions);
   SELECT x.indnkeyatts = p.indnkeyatts
     AND NOT EXISTS (SELECT FROM generate_series(1, p.indnkeyatts) AS k
-                                                       WHERE pg_get_indexdef(x.indexrelid, k,
-                                                           true) <> pg_get_indexdef(p.indexrelid, k,
-                                                           true))
+      WHERE pg_get_indexdef(x.indexrelid, k,
+          true) <> pg_get_indexdef(p.indexrelid, k,
+          true))
     INTO fits FROM pg_index x, pg_index p WHERE x.indexrelid = index
       AND p.indrelid = probe::regclass;
   EXECUTE format('DROP TABLE %s', probe);
@@ -235,10 +235,10 @@ CREATE FUNCTION docpatterns._polymorphic_follow_owner(rel regclass, former oid) 
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_renew_view($1,
       docpatterns._polymorphic_view($1, 'polymorphic', d.name, $2),
-                                         format('SELECT docpatterns._polymorphic_create_view(%L, '
-                                           '%L, NULL, NULL)', $1, d.name),
-                                         format('SELECT docpatterns._polymorphic_view(%L, '
-                                           '''polymorphic'', %L)', $1, d.name))
+        format('SELECT docpatterns._polymorphic_create_view(%L, '
+          '%L, NULL, NULL)', $1, d.name),
+        format('SELECT docpatterns._polymorphic_view(%L, '
+          '''polymorphic'', %L)', $1, d.name))
   FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'polymorphic' ORDER BY d.name
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_follow_owner(regclass, oid) IS
@@ -248,18 +248,18 @@ CREATE FUNCTION docpatterns._polymorphic_variant_follow_owner(rel regclass, form
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_renew_view($1,
       docpatterns._polymorphic_view($1, 'polymorphic_variant', d.name, $2),
-                                         format('SELECT docpatterns._polymorphic_create_view(%L, '
-                                           '%L, %L, NULL)', $1, @extschema@.bson_get_text(d.options,
-                                             'of'), d.name),
-                                         format('SELECT docpatterns._polymorphic_view(%L, '
-                                           '''polymorphic_variant'', %L)', $1, d.name))
+        format('SELECT docpatterns._polymorphic_create_view(%L, '
+          '%L, %L, NULL)', $1, @extschema@.bson_get_text(d.options,
+            'of'), d.name),
+        format('SELECT docpatterns._polymorphic_view(%L, '
+          '''polymorphic_variant'', %L)', $1, d.name))
   FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'polymorphic_variant'
     ORDER BY d.name
 $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_variant_follow_owner(regclass, oid) IS
   'makes the views of variants again after a change of the table''s owner';
 
--- Verbs of a variant ------------------------------------------------------------------------------------------------------
+-- Verbs of a variant ------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._polymorphic_of(rel regclass, name text, OUT of text, OUT variant text,
   OUT options bson)
@@ -379,7 +379,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_variant_disable(regclass, text, bso
   'pattern_disable of a variant, with its view and indexes; error 23514 with the keys of its '
   'documents where unknown variants are refused';
 
--- Calls -------------------------------------------------------------------------------------------------------------------
+-- Calls -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION polymorphic_variants(rel regclass, name text DEFAULT NULL)
   RETURNS TABLE (variant text, value bson_value, declared boolean, closed boolean, documents bigint,
@@ -422,8 +422,8 @@ COMMENT ON FUNCTION polymorphic_retype(regclass, "any", text, bson, regprocedure
 
 CREATE FUNCTION polymorphic_retype_all(rel regclass, variant text, new_variant text,
   filter bson DEFAULT NULL, change_update bson DEFAULT NULL,
-                                       change regprocedure DEFAULT NULL, name text DEFAULT NULL)
-                                       RETURNS bigint
+    change regprocedure DEFAULT NULL, name text DEFAULT NULL)
+    RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   m pg_catalog.record;
@@ -484,7 +484,7 @@ COMMENT ON FUNCTION polymorphic_retype_all(regclass, text, text, bson, bson, reg
   'The same for all documents of a variant that match a filter, in one statement; returns their '
   'number. Error: 0A000 where variants are of sub-documents';
 
--- Proposals ---------------------------------------------------------------------------------------------------------------
+-- Proposals ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._polymorphic_infer_transfn(internal, bson, text, int) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_polymorphic_infer_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -535,18 +535,18 @@ BEGIN
     -- what is of no kind has to be accepted
     command := CASE WHEN declared IS NULL THEN
       format('SELECT polymorphic_enable(%L, by => %L%s%s)', t.base, by_path,
-                                                      CASE
-                                                        WHEN EXISTS (SELECT
-                                                          FROM @extschema@.bson_elements(found
-                                                            OPERATOR(@extschema@.->)
-                                                            'variants'::text) e
-                                                          WHERE coalesce(@extschema@.bson_typeof(e
-                                                              OPERATOR(@extschema@.->)
-                                                              'value'::text), 'null') = 'null')
-                                                           THEN ', unknown => ''accept''' ELSE ''
-                                                             END,
-                                                      CASE WHEN schema IS NULL THEN '' ELSE
-                                                        format(', common => %L', schema) END)
+        CASE
+          WHEN EXISTS (SELECT
+            FROM @extschema@.bson_elements(found
+              OPERATOR(@extschema@.->)
+              'variants'::text) e
+            WHERE coalesce(@extschema@.bson_typeof(e
+                OPERATOR(@extschema@.->)
+                'value'::text), 'null') = 'null')
+             THEN ', unknown => ''accept''' ELSE ''
+               END,
+        CASE WHEN schema IS NULL THEN '' ELSE
+          format(', common => %L', schema) END)
                     ELSE format('SELECT pattern_alter(%L, %L, %L)', t.base, declared,
                         @extschema@.bson_build('common', schema)) END;
     RETURN NEXT;
@@ -575,7 +575,7 @@ BEGIN
                                 CASE WHEN @extschema@.bson_typeof(v.kind) <> 'string' THEN
                                   format(', value => %L', v.kind) ELSE '' END
                                 || CASE WHEN declared IS NOT NULL THEN format(', of => %L',
-                                      declared) ELSE '' END) END;
+                                  declared) ELSE '' END) END;
     RETURN NEXT;
   END LOOP;
 END

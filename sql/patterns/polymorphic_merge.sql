@@ -208,12 +208,12 @@ $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_merge_create_triggers(regclass, bson) IS
   'triggers of a single view on the merged table';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._polymorphic_merge_parts(rel regclass, name text, OUT options bson,
   OUT base text, OUT doc text, OUT key_value text, OUT key_row text, OUT key_list text,
-                                         OUT source regclass, OUT source_doc text,
-                                         OUT merge_on text, OUT target_field text, OUT field text)
+    OUT source regclass, OUT source_doc text,
+    OUT merge_on text, OUT target_field text, OUT field text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;

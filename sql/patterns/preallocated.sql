@@ -23,7 +23,7 @@ CREATE FUNCTION docpatterns._preallocated_has_slot(options bson, doc bson, slot 
 COMMENT ON FUNCTION docpatterns._preallocated_has_slot(bson, bson, text) IS
   'whether a document has a slot of that name';
 
--- Shapes ------------------------------------------------------------------------------------------------------------------
+-- Shapes ------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._preallocated_shape(shape bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_preallocated_shape' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -61,7 +61,7 @@ COMMENT ON FUNCTION preallocated_clock(text[], "any") IS
   'value (default 0). Error: 22023 unless units are hour, minute and second, each a part of the '
   'one before';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION preallocated_enable(
   rel regclass, field text, shape bson, store text DEFAULT 'document',
@@ -168,7 +168,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._preallocated_create_claims(regclass, text, text, text) IS
   'table for the claims of a preallocated pattern';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._preallocated_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)

@@ -51,7 +51,7 @@ COMMENT ON FUNCTION query_table_read(regclass, "any") IS
   'columns may follow. One index scan, with the rights of the caller. Errors: 42809 not a query '
   'table, 22023 too few or too many values, 22004 NULLs';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 -- The wrapper finds types by the caller's search_path; the work is done under a fixed one.
 CREATE FUNCTION query_table_create(
@@ -223,7 +223,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._query_table_create_index(regclass, text) IS
   'index on the source of a query table with a limit, unless there is one';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 -- Names and options of a declaration, and pieces of SQL: there "s" is a row of the source, "t" one
 -- of the query table.

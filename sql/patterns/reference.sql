@@ -51,7 +51,7 @@ COMMENT ON FUNCTION docpatterns._reference_forget_missing(regclass, text) IS
   'applies the delete rule to references to what is not there; error 42501 unless the caller owns '
   'the table';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION reference_enable(
   rel regclass, field text, source regclass, id_field text DEFAULT '_id', live text[] DEFAULT '{}',
@@ -201,7 +201,7 @@ BEGIN
       FROM unnest(docpatterns._reference_list(options, 'live')
         || docpatterns._reference_list(options, 'frozen')) AS q (path)
                               WHERE docpatterns._pattern_paths_overlap(q.path,
-                                    @extschema@.bson_get_text(options, 'field'))) THEN
+                                @extschema@.bson_get_text(options, 'field'))) THEN
     RAISE EXCEPTION 'documents cannot copy their own copies'
       USING ERRCODE = 'invalid_parameter_value',
       DETAIL = format('The field "%s" is copied into itself.',
@@ -290,7 +290,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._reference_drop_triggers(regclass, regclass, bson) IS
   'drops the triggers of a reference pattern, except the main one';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 -- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a
 -- row of the table, "s" one of the source's.

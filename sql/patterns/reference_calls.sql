@@ -17,8 +17,8 @@ COMMENT ON FUNCTION reference_refresh(regclass, text, bigint) IS
   'the table, 42704';
 
 CREATE FUNCTION reference_staleness(rel regclass, name text DEFAULT NULL,
-                                    OUT reference text, OUT sources bigint, OUT copies bigint,
-                                      OUT oldest timestamptz, OUT lag interval) RETURNS SETOF record
+  OUT reference text, OUT sources bigint, OUT copies bigint,
+    OUT oldest timestamptz, OUT lag interval) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   d record;

@@ -22,7 +22,7 @@ COMMENT ON FUNCTION docpatterns._relationship_settle(regclass, text, int, bson_v
   'makes those that a row of that side names name it, or takes out of it what it names in vain; as '
   'the owner of the table; error 42501 unless the caller owns it';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION relationship_enable(a regclass, a_field text, b regclass, b_field text,
   missing text DEFAULT 'error', on_delete text DEFAULT 'unset',
@@ -120,7 +120,7 @@ BEGIN
   FOR q IN SELECT * FROM (VALUES (a, @extschema@.bson_get_text(options, 'doc_column'),
         @extschema@.bson_get_text(options, 'field')),
                                  (b, @extschema@.bson_get_text(options, 'source_doc_column'),
-                                     @extschema@.bson_get_text(options, 'other_field'))) AS v (rel,
+                                   @extschema@.bson_get_text(options, 'other_field'))) AS v (rel,
                                    doc, field) LOOP
     IF docpatterns._single_collection_filter_index(q.rel, q.doc, q.field) IS NULL THEN
       EXECUTE format('CREATE INDEX ON %s USING gin (%I @extschema@.bson_ops (paths = %L)) WHERE %s',
@@ -192,7 +192,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._relationship_create_triggers(regclass, regclass, bson) IS
   'triggers of a relationship on its two tables';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._relationship_parts(rel regclass, name text, OUT options bson,
   OUT side int, OUT base text, OUT doc text, OUT key text, OUT key_column text, OUT field text,

@@ -9,7 +9,7 @@ COMMENT ON FUNCTION bson_lookup(regclass, text, "any") IS
   'without the field, or with null. Uses an index on (doc -> path), the key _id of a collection, '
   'or a GIN index; reads with the rights of the caller';
 
--- Embedding -----------------------------------------------------------------------------------------------------------------
+-- Embedding ---------------------------------------------------------------------------------------
 
 -- What a conversion needs of its two tables, locked; "p" is a row of the parent, "c" one of the
 -- child.
@@ -205,7 +205,7 @@ COMMENT ON FUNCTION relationship_embed(regclass, regclass, text, text, boolean, 
   'many were moved. Locks both tables against writers; needs SELECT and UPDATE on parent, SELECT '
   'and DELETE on child';
 
--- Linking -------------------------------------------------------------------------------------------------------------------
+-- Linking -----------------------------------------------------------------------------------------
 
 CREATE FUNCTION relationship_link(parent regclass, field text, child text,
   on_field text DEFAULT NULL, ids_in text DEFAULT 'child', many_to_many boolean DEFAULT false)
@@ -329,7 +329,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._relationship_link(regclass, text, regclass, text, text, boolean) IS
   'relationship_link with a child that exists';
 
--- Advice --------------------------------------------------------------------------------------------------------------------
+-- Advice ------------------------------------------------------------------------------------------
 
 CREATE FUNCTION relationship_advise(parent regclass, child regclass, on_field text DEFAULT NULL,
   ids_field text DEFAULT NULL,
@@ -436,8 +436,8 @@ BEGIN
     reasons := ARRAY[CASE cardinality
         WHEN 'one-to-one' THEN 'each child has one parent, which has no other: they are one '
         'document'
-                                      ELSE format('a parent has few children (at most %s), which '
-                                          'belong to it alone', children_max) END,
+          ELSE format('a parent has few children (at most %s), which '
+              'belong to it alone', children_max) END,
                      format('the largest document would have %s bytes', embedded_max)];
     statement := format('SELECT relationship_embed(%L, %L, %sinto_field => %L, keep_id => true%s)',
         parent::text, child::text,
@@ -464,8 +464,8 @@ BEGIN
       END;
     reasons := reasons || CASE ids_in WHEN 'child' THEN
       'the id is in the child, which has one parent: nothing grows'
-                                      ELSE 'the parent may keep the ids: they are few, and it has '
-                                        'them at hand' END::text;
+        ELSE 'the parent may keep the ids: they are few, and it has '
+          'them at hand' END::text;
   END IF;
   IF statement IS NULL THEN
     statement := CASE
@@ -476,8 +476,8 @@ BEGIN
       WHEN ids_in = 'child' THEN format('SELECT relationship_embed(%1$L, %2$L, into_field => %3$L, '
           'keep_id => true), relationship_link(%1$L, %3$L, %2$L, on_field => %4$L, many_to_many => '
           '%5$s)', parent::text, child::text, ids_field,
-                                        quote_ident((SELECT q.relname FROM pg_class q
-                                            WHERE q.oid = parent)), parents_max > 1)
+            quote_ident((SELECT q.relname FROM pg_class q
+                WHERE q.oid = parent)), parents_max > 1)
       ELSE format('SELECT relationship_embed(%1$L, %2$L, on_field => %3$L, into_field => %4$L, '
           'keep_id => true), relationship_link(%1$L, %4$L, %2$L, ids_in => ''parent'')',
           parent::text, child::text, on_field, field) END;

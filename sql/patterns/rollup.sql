@@ -24,7 +24,7 @@ COMMENT ON FUNCTION docpatterns._rollup_verify(regclass, text) IS
   'compiles a declaration: errors for what is wrong with its fields, filter, levels, time zone and '
   'paths';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION rollup_enable(
   rel regclass, name text, fields bson, time_field text DEFAULT NULL, levels text[] DEFAULT NULL,
@@ -61,12 +61,12 @@ BEGIN
   IF EXISTS (SELECT FROM unnest(group_by || CASE
         WHEN tree IS NULL THEN '{_id,level,start,_computed}' ELSE '{_id,_computed}' END::text[]
                                 || ARRAY(SELECT format('"%s"', replace(k, '"', '""'))
-                                      FROM @extschema@.bson_keys(fields) k))
+                                  FROM @extschema@.bson_keys(fields) k))
                                   WITH ORDINALITY AS a (path, n),
                          unnest(group_by || CASE WHEN tree IS NULL THEN
                            '{_id,level,start,_computed}' ELSE '{_id,_computed}' END::text[]
                                 || ARRAY(SELECT format('"%s"', replace(k, '"', '""'))
-                                      FROM @extschema@.bson_keys(fields) k))
+                                  FROM @extschema@.bson_keys(fields) k))
                                   WITH ORDINALITY AS b (path, n)
              WHERE a.n < b.n AND docpatterns._pattern_paths_overlap(a.path, b.path)) THEN
     RAISE EXCEPTION 'fields, group_by, _id, level and start must be different fields, none inside '
@@ -138,7 +138,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._rollup_create_indexes(regclass, bson) IS
   'index of a roll-up on its source, unless there is one';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._rollup_check(rel regclass, name text) RETURNS TABLE (key bson_value,
   what text, expected text, found text)

@@ -49,7 +49,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_valid(regclass, bson, regproc
   'raises what is wrong with the options of a schema versioning declaration: 22023, 42P17, 42501, '
   '0A000';
 
--- Options -----------------------------------------------------------------------------------------------------------------
+-- Options -----------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._schema_versioning_steps(options bson, OUT since int, OUT until int,
   OUT step bson) RETURNS SETOF record
@@ -89,11 +89,11 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_versions(bson) IS
 -- Names and options of a declaration, as the verbs use them in generated SQL: there "b" is a row of
 -- the table.
 CREATE FUNCTION docpatterns._schema_versioning_parts(rel regclass, name text,
-                                         OUT base text, OUT schema_name text, OUT table_name text,
-                                         OUT owner oid, OUT options bson, OUT doc text,
-                                         OUT field text,
-                                         OUT current int, OUT versions int[], OUT key_value text,
-                                         OUT key_list text, OUT key_row text)
+  OUT base text, OUT schema_name text, OUT table_name text,
+  OUT owner oid, OUT options bson, OUT doc text,
+  OUT field text,
+  OUT current int, OUT versions int[], OUT key_value text,
+  OUT key_list text, OUT key_row text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
@@ -126,7 +126,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_known(regclass, text) IS
   'whether a table has a schema versioning declaration of that name';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 -- Views and functions begin with the name of the table, unless it is so long that those of another
 -- table would be called the same.
@@ -275,8 +275,8 @@ BEGIN
                         format('WHEN (docpatterns._schema_versioning_uses(NULL::pg_catalog.int4[], '
                           'ARRAY[%s]))',
                                   (SELECT string_agg(format('%L::pg_catalog.regprocedure',
-                                        u.s::text), ', ' ORDER BY n) FROM unnest(steps)
-                                      WITH ORDINALITY AS u (s, n))) END,
+                                      u.s::text), ', ' ORDER BY n) FROM unnest(steps)
+                                    WITH ORDINALITY AS u (s, n))) END,
                  options::text);
   PERFORM docpatterns._schema_versioning_create_view(rel, options, 'current',
       functions[array_position(versions, @extschema@.bson_get_text(options, 'current')::int)]);
@@ -333,16 +333,16 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
       'type', coalesce(@extschema@.bson_get_text($1, 'type'), 'int'),
                                 'first', $1 OPERATOR(@extschema@.->) 'first'::text,
                                 'steps', (SELECT coalesce(@extschema@.bson_agg(
-                                            CASE WHEN @extschema@.bson_exists(u.step,
-                                                  'down_function') THEN @extschema@.bson_set(u.step,
-                                                  'down_function', true) ELSE u.step END
-                                                ORDER BY s.since), '[]'::@extschema@.bson_value)
-                                          FROM docpatterns._schema_versioning_steps($1) s
-                                            CROSS JOIN LATERAL (SELECT CASE
-                                                WHEN @extschema@.bson_exists(s.step,
-                                                  'up_function') THEN @extschema@.bson_set(s.step,
-                                                  'up_function', true) ELSE s.step
-                                                END) AS u (step)))
+                                    CASE WHEN @extschema@.bson_exists(u.step,
+                                          'down_function') THEN @extschema@.bson_set(u.step,
+                                          'down_function', true) ELSE u.step END
+                                        ORDER BY s.since), '[]'::@extschema@.bson_value)
+                                  FROM docpatterns._schema_versioning_steps($1) s
+                                    CROSS JOIN LATERAL (SELECT CASE
+                                        WHEN @extschema@.bson_exists(s.step,
+                                          'up_function') THEN @extschema@.bson_set(s.step,
+                                          'up_function', true) ELSE s.step
+                                        END) AS u (step)))
 $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_chain(bson, int) IS
   'the constant that the generated function of a version calls _schema_versioning_as with';
@@ -533,9 +533,9 @@ BEGIN
                      '%L)', qualified, name, version);
     EXECUTE format('COMMENT ON VIEW %s IS %L', qualified,
         format('documents of %s in %s of their schema, whatever version they are stored in', t.base,
-                                                                CASE version WHEN 'current' THEN
-                                                                  'the current version' ELSE
-                                                                  'version ' || version END));
+          CASE version WHEN 'current' THEN
+            'the current version' ELSE
+            'version ' || version END));
     PERFORM docpatterns._pattern_copy_grants(rel, qualified::regclass);
     EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
   END IF;
@@ -566,7 +566,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_drop_views(regclass, text, text[]) IS
   'drops the views of a declaration whose versions are not named';
 
--- Steps -------------------------------------------------------------------------------------------------------------------
+-- Steps -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION schema_versioning_step(
   rel regclass, since int, until int, up regprocedure DEFAULT NULL, down regprocedure DEFAULT NULL,
@@ -723,7 +723,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_declare(regclass, text, bson) IS
   'declares options, steps and changed versions, as the owner of the table';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._schema_versioning_version(doc bson, field text) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_version' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -1021,7 +1021,7 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_follow_owner(regclass, oid) I
   'makes the functions and views of schema versioning declarations again after a change of the '
   'table''s owner; error 55000 for a function of others';
 
--- How many documents of which version -------------------------------------------------------------------------------------
+-- How many documents of which version -------------------------------------------------------------
 
 CREATE FUNCTION schema_versioning_histogram(rel regclass, name text DEFAULT NULL, OUT version int,
   OUT state text, OUT documents bigint, OUT bytes bigint) RETURNS SETOF record

@@ -1,7 +1,7 @@
 -- The schema versioning pattern: migration and its progress, upgrade when accessed, the test of
 -- steps.
 
--- Migration ---------------------------------------------------------------------------------------------------------------
+-- Migration ---------------------------------------------------------------------------------------
 
 -- What migrations do and did, one row for each declaration. It tells people something and is needed
 -- by nobody: where a migration goes on is told by the documents.
@@ -123,10 +123,10 @@ BEGIN
         EXIT WHEN l.blocks OPERATOR(pg_catalog.=) 0;
         SELECT q.* INTO b FROM docpatterns._schema_versioning_batch(rel, l.leaf, name, wanted,
             filter, since, l.blocks OPERATOR(pg_catalog.*) 65536 OPERATOR(pg_catalog.-) 1,
-                                                                    CASE
-                                                                        WHEN batch IS NULL THEN NULL
-                                                                        WHEN is_wait THEN 1
-                                                                        ELSE batch END, is_wait) q;
+              CASE
+                  WHEN batch IS NULL THEN NULL
+                  WHEN is_wait THEN 1
+                  ELSE batch END, is_wait) q;
         documents := documents OPERATOR(pg_catalog.+) b.done;
         written := written OPERATOR(pg_catalog.+) b.done;
         again := again OPERATOR(pg_catalog.+) b.passed_over;
@@ -199,7 +199,7 @@ COMMENT ON PROCEDURE schema_versioning_migrate(regclass, int, interval, bson, in
   'step and the document''s key, after those before it were committed. Errors: 22023 a version '
   'that is unknown or newer than the current one, 42501 unless the caller owns the table';
 
--- Upgrade when accessed ---------------------------------------------------------------------------------------------------
+-- Upgrade when accessed ---------------------------------------------------------------------------
 
 CREATE FUNCTION schema_versioning_read(rel regclass, key "any", name text DEFAULT NULL) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_read' LANGUAGE C VOLATILE;
@@ -208,7 +208,7 @@ COMMENT ON FUNCTION schema_versioning_read(regclass, "any", text) IS
   'read-only; NULL if there is none. Needs SELECT and UPDATE; locks the row only to write it. '
   'Errors: 42809 a key of another type, 23514 an unknown version, and those of steps';
 
--- The test of steps -------------------------------------------------------------------------------------------------------
+-- The test of steps -------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._schema_versioning_same(a bson, b bson, field text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_schema_versioning_same' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -218,9 +218,9 @@ COMMENT ON FUNCTION docpatterns._schema_versioning_same(bson, bson, text) IS
 
 CREATE FUNCTION schema_versioning_test(rel regclass, sample int DEFAULT 1000,
   name text DEFAULT NULL,
-                                       OUT since int, OUT until int, OUT documents bigint,
-                                         OUT same bigint, OUT key bson_value, OUT problem text)
-                                       RETURNS SETOF record
+    OUT since int, OUT until int, OUT documents bigint,
+      OUT same bigint, OUT key bson_value, OUT problem text)
+    RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
@@ -282,11 +282,11 @@ BEGIN
                                   WHERE c.oid = rel) > 20 * @extschema@.bson_get_text(how,
                                   'sample')::float8
                                    THEN format('%s AS b TABLESAMPLE SYSTEM (%s) REPEATABLE (1)',
-                                       p.base,
-                                               least(100, 1000 * @extschema@.bson_get_text(how,
-                                                     'sample')::float8 / (SELECT c.reltuples
-                                                     FROM pg_class c WHERE c.oid = rel))) ELSE
-                                               p.base || ' AS b' END)
+                                     p.base,
+                                             least(100, 1000 * @extschema@.bson_get_text(how,
+                                                   'sample')::float8 / (SELECT c.reltuples
+                                                   FROM pg_class c WHERE c.oid = rel))) ELSE
+                                             p.base || ' AS b' END)
                USING p.field, s.since, p.versions,
                  @extschema@.bson_get_text(how, 'sample')::bigint LOOP
         tried := tried + 1;

@@ -39,7 +39,7 @@ COMMENT ON FUNCTION docpatterns._single_collection_forget_missing(regclass, text
   'applies the delete rule to relations to what is not there; error 42501 unless the caller owns '
   'the table';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION single_collection_enable(
   rel regclass, type_field text DEFAULT NULL, related_field text DEFAULT NULL,
@@ -255,7 +255,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._single_collection_create_triggers(regclass, bson) IS
   'triggers of a single collection, made or replaced';
 
--- Views -------------------------------------------------------------------------------------------------------------------
+-- Views -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION single_collection_view(rel regclass, type text, view_name text DEFAULT NULL,
   name text DEFAULT NULL) RETURNS regclass
@@ -330,12 +330,12 @@ $$;
 COMMENT ON FUNCTION docpatterns._single_collection_follow_owner(regclass, oid) IS
   'makes the views of types again after a change of the table''s owner';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._single_collection_parts(rel regclass, name text, OUT base text,
   OUT options bson, OUT doc text, OUT identity text,
-                                         OUT shown text, OUT key_row text, OUT key_list text,
-                                         OUT key_value text, OUT read text, OUT paths text)
+    OUT shown text, OUT key_row text, OUT key_list text,
+    OUT key_value text, OUT read text, OUT paths text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;

@@ -16,7 +16,7 @@ COMMENT ON FUNCTION single_collection_query(regclass, boolean, text) IS
   'The statement that single_collection_get runs, for EXPLAIN and PREPARE: $1 is a filter, or for '
   'keys $1 and $2 are the bounds (and $3 a filter on the type). Errors: 42704, 22004';
 
--- From separate collections and back -----------------------------------------------------------------------------------------
+-- From separate collections and back --------------------------------------------------------------
 
 -- links says which fields of which type name what: {"review": {"book": "book", "user": "user"},
 -- "user": {"books": ["book"]}}: the field "book" of a review has the id of a book, the field
@@ -260,8 +260,8 @@ COMMENT ON FUNCTION docpatterns._single_collection_check_links(bson, text[], boo
 
 CREATE FUNCTION single_collection_split(rel regclass, tables bson DEFAULT '{}',
   links bson DEFAULT NULL, keep_documents boolean DEFAULT false, name text DEFAULT NULL,
-                                        OUT type text, OUT "table" regclass, OUT documents bigint)
-                                        RETURNS SETOF record
+    OUT type text, OUT "table" regclass, OUT documents bigint)
+    RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   p record;

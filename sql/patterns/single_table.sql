@@ -16,7 +16,7 @@ CREATE FUNCTION docpatterns._single_table_template(template text) RETURNS void
 COMMENT ON FUNCTION docpatterns._single_table_template(text) IS
   'error 22023 for what is no template of a key';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 -- The caller's search_path decides where an unqualified name goes.
 CREATE FUNCTION single_table_create(
@@ -271,15 +271,15 @@ CREATE FUNCTION docpatterns._single_table_follow_owner(rel regclass, former oid)
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_renew_view($1, w.view,
       format('SELECT docpatterns._single_table_view(%L, %L, NULL)', $1, w.entity),
-                                         format('SELECT v.view FROM '
-                                           'docpatterns._single_table_views(%L) v WHERE v.entity = '
-                                           '%L', $1, w.entity))
+        format('SELECT v.view FROM '
+          'docpatterns._single_table_views(%L) v WHERE v.entity = '
+          '%L', $1, w.entity))
   FROM docpatterns._single_table_views($1, $2) w
 $$;
 COMMENT ON FUNCTION docpatterns._single_table_follow_owner(regclass, oid) IS
   'makes the views of entities again after a change of the table''s owner';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 -- What is in the row of an item, as _single_table_image() says what it has to be.
 CREATE FUNCTION docpatterns._single_table_row(rel regclass) RETURNS text

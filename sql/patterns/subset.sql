@@ -17,7 +17,7 @@ CREATE FUNCTION docpatterns._subset_indexed(rel regclass, name text) RETURNS boo
 COMMENT ON FUNCTION docpatterns._subset_indexed(regclass, text) IS
   'whether the source of a subset pattern has the index that it needs';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 -- The wrapper resolves the name of the source by the caller's search_path; the work is done under a
 -- fixed one.
@@ -30,8 +30,8 @@ CREATE FUNCTION subset_enable(
 LANGUAGE sql VOLATILE AS $$
   SELECT docpatterns._subset_enable(rel, field, source, pg_catalog.to_regclass(source), on_field,
       order_by, keep, fields, filter,
-                                    count_field, count_mode, name, doc_column, source_doc_column,
-                                    create_source, false)
+        count_field, count_mode, name, doc_column, source_doc_column,
+        create_source, false)
 $$;
 COMMENT ON FUNCTION subset_enable(regclass, text, text, text, bson, int, bson, bson, text, text,
   text, text, text, boolean) IS
@@ -172,7 +172,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._subset_create_index(regclass, text) IS
   'makes the index that a subset pattern needs on its source, unless there is one';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 -- Names and options of a declaration, as the verbs below use them in generated SQL: there "b" is a
 -- row of the table, "s" one of the source.
@@ -353,9 +353,9 @@ BEGIN
   EXECUTE format($q$INSERT INTO %1$s (%2$I)
       SELECT @extschema@.bson_set(CASE
           WHEN @extschema@.bson_exists(e::@extschema@.bson, '_id') THEN e::@extschema@.bson
-                                       ELSE @extschema@.bson_build('_id',
-                                           i.id) OPERATOR(@extschema@.||) e::@extschema@.bson
-                                         END, %3$L, $2)
+            ELSE @extschema@.bson_build('_id',
+                i.id) OPERATOR(@extschema@.||) e::@extschema@.bson
+              END, %3$L, $2)
       FROM @extschema@.bson_elements($1) WITH ORDINALITY AS u (e, n)
         JOIN (SELECT i.id, row_number() OVER (ORDER BY i.id) AS n
             FROM (SELECT @extschema@.objectid() AS id

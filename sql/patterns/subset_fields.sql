@@ -76,7 +76,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._subset_fields_create_triggers(regclass, bson) IS
   'triggers of a table with cold fields';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._subset_fields_check(rel regclass, name text)
   RETURNS TABLE (key bson_value, what text, expected text, found text)

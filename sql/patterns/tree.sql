@@ -21,7 +21,7 @@ COMMENT ON FUNCTION docpatterns._tree_expressions(regclass, text, text, text) IS
   'SQL text of a node''s id, its parent, its treepath and the order of siblings, as the indexes of '
   'a tree declaration have them';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION tree_enable(
   rel regclass, node_id text DEFAULT '_id', parent text DEFAULT NULL, ancestors text DEFAULT NULL,
@@ -46,7 +46,7 @@ BEGIN
   END IF;
   options := docpatterns._pattern_declare(rel, 'tree', @extschema@.bson_build(
     'name', coalesce(name, CASE truth WHEN 'parent' THEN parent WHEN 'ancestors' THEN ancestors
-                                      WHEN 'path' THEN path ELSE children END),
+      WHEN 'path' THEN path ELSE children END),
     'node_id', node_id, 'parent', parent, 'ancestors', ancestors,
     'ancestors_order', ancestors_order, 'path', path, 'separator', separator,
     'path_self', path_self, 'path_lead', path_lead, 'children', children, 'depth', depth,
@@ -194,9 +194,9 @@ BEGIN
                  array_remove(ARRAY[@extschema@.bson_get_text(options, 'node_id'),
                      @extschema@.bson_get_text(options,
                        @extschema@.bson_get_text(options, 'truth')),
-                                    CASE WHEN @extschema@.bson_exists(options, 'children') THEN
-                                          @extschema@.bson_get_text(options, 'order_by') END],
-                                        NULL)::text, 'of', name);
+                         CASE WHEN @extschema@.bson_exists(options, 'children') THEN
+                               @extschema@.bson_get_text(options, 'order_by') END],
+                             NULL)::text, 'of', name);
   EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER INSERT OR UPDATE OR DELETE ON %s FOR EACH '
       'STATEMENT EXECUTE FUNCTION docpatterns.tree_trigger(%L, %L)',
                  docpatterns._pattern_own_trigger(rel, 45, 'tree', name, 'statement', 28), rel,
@@ -288,7 +288,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._tree_create_indexes(regclass, text, text) IS
   'makes the indexes of a tree declaration that are not there yet';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._tree_node(rel regclass, pattern text, name text, doc bson,
   OUT id bson_value, OUT parent bson_value)
@@ -566,7 +566,7 @@ BEGIN
            WHERE x.kind = ANY (ARRAY(SELECT e::text FROM docpatterns._pattern_declarations(rel) d
                  CROSS JOIN LATERAL @extschema@.bson_elements(d.options OPERATOR(@extschema@.->)
                    'made'::text) e
-                                     WHERE d.pattern = 'tree' AND d.name = _tree_disable.name)) LOOP
+                     WHERE d.pattern = 'tree' AND d.name = _tree_disable.name)) LOOP
     IF i.index IS NOT NULL THEN
       EXECUTE format('DROP INDEX %s', i.index);
     END IF;

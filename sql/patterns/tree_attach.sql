@@ -89,7 +89,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._tree_attach_create_triggers(regclass, bson) IS
   'triggers of a table whose documents hang on nodes of a tree';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 -- Documents beside the nodes that they hang on, as SQL text: "a" (key, key_row, parent, doc) and
 -- the node's "walk".

@@ -5,7 +5,7 @@ CREATE FUNCTION docpatterns.versioning_trigger() RETURNS trigger
 COMMENT ON FUNCTION docpatterns.versioning_trigger() IS
   'trigger of tables with the document versioning pattern; made by versioning_enable';
 
--- Declaring ---------------------------------------------------------------------------------------------------------------
+-- Declaring ---------------------------------------------------------------------------------------
 
 CREATE FUNCTION versioning_enable(
   rel regclass, revision_field text DEFAULT 'revision', storage text DEFAULT 'delta',
@@ -361,7 +361,7 @@ COMMENT ON FUNCTION docpatterns._versioning_follow_owner(regclass, oid) IS
   'makes the views and the function through which a history is read again after a change of the '
   'table''s owner';
 
--- Verbs -------------------------------------------------------------------------------------------------------------------
+-- Verbs -------------------------------------------------------------------------------------------
 
 CREATE FUNCTION docpatterns._versioning_check_key(rel regclass, name text, key "any")
   RETURNS TABLE (key_value bson_value, what text, expected text, found text)

@@ -8,9 +8,9 @@ COMMENT ON FUNCTION versioning_at(regclass, "any", bigint, text) IS
   'Needs SELECT. Costs a look at the row and at most 32 revisions. Error: 22023 no such revision';
 
 CREATE FUNCTION versioning_revisions(rel regclass, key "any", name text DEFAULT NULL,
-                                     OUT revision bigint, OUT since timestamptz,
-                                       OUT until timestamptz, OUT operation text, OUT who text,
-                                       OUT transaction xid8) RETURNS SETOF record
+  OUT revision bigint, OUT since timestamptz,
+    OUT until timestamptz, OUT operation text, OUT who text,
+    OUT transaction xid8) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_revisions' LANGUAGE C STABLE COST 100 ROWS 10;
 COMMENT ON FUNCTION versioning_revisions(regclass, "any", text) IS
   'The revisions of a document, each valid from since up to until (NULL: still valid); those of '
@@ -54,8 +54,8 @@ COMMENT ON FUNCTION versioning_diff(regclass, "any", bigint, bigint, text) IS
   '22023 an unknown document';
 
 CREATE FUNCTION versioning_field_history(rel regclass, key "any", path text, name text DEFAULT NULL,
-                                         OUT revision bigint, OUT since timestamptz, OUT who text,
-                                           OUT value bson_value) RETURNS SETOF record
+  OUT revision bigint, OUT since timestamptz, OUT who text,
+    OUT value bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_versioning_field_history' LANGUAGE C STABLE COST 1000 ROWS 10;
 COMMENT ON FUNCTION versioning_field_history(regclass, "any", text, text) IS
   'A row for each revision that changed the value at a path (NULL: no value); skips unknown '
@@ -80,8 +80,8 @@ BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
   RETURN (SELECT docpatterns._pattern_call('purge', versioning_purge.rel, 'versioning',
         docpatterns._versioning_name(versioning_purge.rel, versioning_purge.name),
-                                           @extschema@.bson_build('before',
-                                             versioning_purge.before::text))::bigint);
+          @extschema@.bson_build('before',
+            versioning_purge.before::text))::bigint);
 END
 $$;
 COMMENT ON FUNCTION versioning_purge(regclass, timestamptz, text) IS
