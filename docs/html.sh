@@ -41,13 +41,16 @@ section() {
 pages() { (cd "$from" && ls docs/$1 | LC_ALL=C sort); }
 {
   cat "$from/README.md"
-  section 'Start' docs/choosing.md docs/use_cases.md docs/coming_from.md docs/comparison.md docs/how-it-works.md docs/glossary.md
+  section 'Start' docs/choosing.md docs/use_cases.md docs/coming_from.md docs/comparison.md \
+    docs/how-it-works.md docs/glossary.md
   section 'Patterns' docs/patterns_together.md $(pages 'patterns/*.md')
   section 'Languages and indexes' docs/filter.md docs/update.md docs/expression.md docs/accumulate.md \
-    docs/projection.md docs/schema.md docs/aggregation.md docs/indexes.md docs/statistics.md docs/bucket.md
+    docs/projection.md docs/schema.md docs/aggregation.md docs/indexes.md docs/statistics.md \
+    docs/bucket.md
   section 'Reference' $(pages 'reference/*.md') docs/formats.md
   section 'Operation' docs/operations.md docs/performance.md docs/privileges.md docs/security.md
-  section 'Development' CONTRIBUTING.md docs/developing.md docs/coverage.md docs/releasing.md CHANGELOG.md
+  section 'Development' CONTRIBUTING.md docs/developing.md docs/coverage.md docs/releasing.md \
+    CHANGELOG.md
 } >"$from/index.md"
 rm "$from/README.md"
 sphinx-build -q -W --keep-going -j auto -b html "$from" build/html

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# The functions in the pages. A heading that is the name of a function, and no prose below it, begins
-# its entry. What follows up to the first block of SQL, which is its example, is made from the
-# catalog: signatures, attributes and COMMENT.
+# The functions in the pages. A heading that is the name of a function, without prose below it,
+# begins its entry. What follows up to the first block of SQL, which is its example, is made from
+# the catalog: signatures, attributes and COMMENT.
 #
 #   reference.pl PAGE...             prints what is missing, out of date or without an example
 #   reference.pl --update PAGE...    writes the entries, and the index in docs/reference/README.md
@@ -92,7 +92,8 @@ sub prose {
 	$text = ucfirst $text if $text !~ /^\w*_/;
 	$text .= '.' if $text ne '' && $text !~ /\.$/;
 	$text =~ s/(
-		\b\w+\ =>\ (?:\w+|'[^']*') | (?<!\w)'[^']*' | [\w.]*<[\w>.<]*>(?:[\w.]*\w)? | \$\$?\w[\w.\$]* | \w*[a-z0-9]_\w*(?:\([^()]*\))? | \b_\w+
+		\b\w+\ =>\ (?:\w+|'[^']*') | (?<!\w)'[^']*'
+		| [\w.]*<[\w>.<]*>(?:[\w.]*\w)? | \$\$?\w[\w.\$]* | \w*[a-z0-9]_\w*(?:\([^()]*\))? | \b_\w+
 		| \b[a-z]\w*\(\) | \b(?=\d*[A-Z])(?=[A-Z]*\d)[0-9A-Z]{5}\b | \b[0-9]{5}\b
 		| ->>? | [<>]=?(?=\s) | \*
 	)/`$1`/gx;
