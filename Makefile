@@ -190,7 +190,8 @@ docs-html:
 
 # Signatures and comments of the functions, from the catalog into the pages.
 reference:
-	@test/env/cluster.sh start && test/env/cluster.sh psql -q -c 'SET client_min_messages = error' -c 'CREATE EXTENSION IF NOT EXISTS docpatterns' && \
+	@test/env/cluster.sh start && test/env/cluster.sh psql -q -c 'DROP DATABASE IF EXISTS dp_docs' -c 'CREATE DATABASE dp_docs' 2>/dev/null && \
+	  export PGDATABASE=dp_docs && test/env/cluster.sh psql -q -c 'CREATE EXTENSION docpatterns' && \
 	  test/env/cluster.sh run test/env/reference.pl --update docs/*.md docs/*/*.md
 
 # Many writers at once, for STRESS_SECONDS each; SEED gives other ones, FILTER=derive_stress one of the scripts.

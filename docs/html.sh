@@ -20,7 +20,7 @@ html_copy_source = False
 html_show_copyright = False
 html_static_path = ['_static']
 html_css_files = ['site.css']
-# what GitHub resolves and Sphinx does not know: links to files that are not pages
+# headings that skip a level, and psql commands in SQL
 suppress_warnings = ['myst.header', 'misc.highlighting_failure']
 CONF
 mkdir "$from/_static"
