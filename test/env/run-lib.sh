@@ -80,6 +80,10 @@ suite_build() {
   [ -z "$lines" ]
   result $? "every public SQL object has a comment" "$lines"
   "$cluster" psql -qc 'DROP DATABASE dp_comments' >/dev/null 2>&1
+
+  lines=$(grep -nE '^.{101}' sql/*.sql sql/*/*.sql)
+  [ -z "$lines" ]
+  result $? "lines of sql/ have at most 100 columns" "$lines"
 }
 
 # Runs pg_regress or the isolation tester (both print one line a test, spelled differently from version to version) for
