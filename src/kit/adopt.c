@@ -336,9 +336,7 @@ path_is_mark(const DpDecl *decl, const DpPath *path)
 	DpValue flag;
 	StringInfoData text;
 
-	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "flag", 4,
-						  &flag) ||
-		flag.type != DP_TYPE_STRING)
+	if (!dp_option_value(decl->options, "flag", DP_TYPE_STRING, &flag))
 		return false;
 	initStringInfo(&text);
 	dp_path_to_text(&text, path);

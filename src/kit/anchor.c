@@ -318,11 +318,7 @@ text_option(struct varlena *options, const char *option)
 {
 	DpValue value;
 
-	return dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), option, strlen(option),
-							&value) &&
-				   value.type == DP_TYPE_STRING
-			   ? DP_STRING_DATA(&value)
-			   : NULL;
+	return dp_option_value(options, option, DP_TYPE_STRING, &value) ? DP_STRING_DATA(&value) : NULL;
 }
 
 /* The options with another value for one that is there. */

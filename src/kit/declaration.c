@@ -432,6 +432,14 @@ dp_declared_options(const char *declared)
 	return options;
 }
 
+bool
+dp_option_value(struct varlena *options, const char *option, uint8 type, DpValue *value)
+{
+	return dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), option, strlen(option),
+							value) &&
+		   value->type == type;
+}
+
 /*
  * An option that is a text, or NULL.
  */

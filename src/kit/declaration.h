@@ -150,6 +150,10 @@ extern void dp_pair_require_owner(const char *pair, bool main, Oid relid);
 extern Oid dp_foreign_side(DpDecl *decl);
 extern void dp_require_own_sides(DpDecl *decl);
 
+/* Whether options have one of that type, and its value. */
+extern bool
+dp_option_value(struct varlena *options, const char *option, uint8 type, DpValue *value);
+
 /* A main trigger's argument as a bson, or NULL if it is none. */
 extern struct varlena *dp_declared_options(const char *declared);
 

@@ -215,9 +215,7 @@ document_compile(DpBucketRel *rel)
 	def.values_known =
 		rel->nvalues != 1 || dp_bucket_kind(rel->values[0]->type) != DP_PACKED_DOCUMENT;
 	def.time = rel->time != NULL ? rel->time->name : NULL;
-	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "document", strlen("document"),
-						 &template) &&
-		template.type == DP_TYPE_DOCUMENT)
+	if (dp_option_value(options, "document", DP_TYPE_DOCUMENT, &template))
 		def.template = &template;
 	def.end_exclusive = end_date != NULL && strcmp(end_date, "exclusive") == 0;
 	return dp_bucket_document_compile(&def);

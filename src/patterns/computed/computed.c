@@ -88,20 +88,16 @@ dp_computed_compile(struct varlena *options)
 	DpValue order_by;
 	DpValue value;
 
-	if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "fields", 6, &fields) ||
-		fields.type != DP_TYPE_DOCUMENT)
+	if (!dp_option_value(options, "fields", DP_TYPE_DOCUMENT, &fields))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("\"fields\" must be a document of accumulators")));
-	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "order_by", 8, &order_by) &&
-		order_by.type == DP_TYPE_DOCUMENT)
+	if (dp_option_value(options, "order_by", DP_TYPE_DOCUMENT, &order_by))
 		how.order_by = &order_by;
-	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "filter", 6, &value) &&
-		value.type == DP_TYPE_DOCUMENT)
+	if (dp_option_value(options, "filter", DP_TYPE_DOCUMENT, &value))
 		(void) dp_filter_compile(&value, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
 	how.state = "_computed";
 	how.name = "";
-	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &value) &&
-		value.type == DP_TYPE_STRING)
+	if (dp_option_value(options, "name", DP_TYPE_STRING, &value))
 		how.name = pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 	return dp_accumulators_compile(&fields, &how);
 }
@@ -116,9 +112,7 @@ computed_open(DpDerivation *d)
 
 	c->derivation = d;
 	dp_options_read(decl, c);
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "filter", 6,
-						 &value) &&
-		value.type == DP_TYPE_DOCUMENT)
+	if (dp_option_value(decl->options, "filter", DP_TYPE_DOCUMENT, &value))
 		c->filter = dp_filter_compile(&value, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
 	c->acc = dp_computed_compile(decl->options);
 	c->need_key = dp_accumulators_need_key(c->acc);

@@ -105,9 +105,7 @@ fanout_open(DpDerivation *d)
 	d->source_column = decl->doc_column;
 	f->posts = dp_source_open(d->source, decl->doc_column);
 	dp_options_read(decl, f);
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "order_by", 8,
-						 &value) &&
-		value.type == DP_TYPE_DOCUMENT)
+	if (dp_option_value(decl->options, "order_by", DP_TYPE_DOCUMENT, &value))
 	{
 		f->order_by = dp_document_to_varlena(value.data, value.len);
 		value = dp_value_of_document(f->order_by);

@@ -311,8 +311,7 @@ kv_board_keys(struct varlena *options)
 	DpValue space;
 	Oid schema = InvalidOid;
 
-	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "space", 5, &space) &&
-		space.type == DP_TYPE_STRING)
+	if (dp_option_value(options, "space", DP_TYPE_STRING, &space))
 		schema = get_namespace_oid(DP_STRING_DATA(&space), true);
 	return OidIsValid(schema) ? get_relname_relid("keys", schema) : InvalidOid;
 }

@@ -123,9 +123,7 @@ dp_payload_compile(DpDecl *decl)
 	p->field_text = dp_decl_text(decl, "field");
 	p->field = dp_decl_path(decl, "field");
 	if (p->field == NULL || p->field->nsteps == 0 ||
-		!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "extracts", 8,
-						  &extracts) ||
-		extracts.type != DP_TYPE_DOCUMENT)
+		!dp_option_value(decl->options, "extracts", DP_TYPE_DOCUMENT, &extracts))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("the declaration of the payload pattern \"%s\" is incomplete",
 							   decl->name)));

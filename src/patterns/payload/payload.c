@@ -388,8 +388,7 @@ dp_payload_verify(PG_FUNCTION_ARGS)
 	DpValue value;
 
 	dp_require_owner(PG_GETARG_OID(0));
-	if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "doc_column", 10, &value) &&
-		value.type == DP_TYPE_STRING)
+	if (dp_option_value(options, "doc_column", DP_TYPE_STRING, &value))
 		doc_column = pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 	decl = dp_decl_of_table(PG_GETARG_OID(0), PATTERN, "new", doc_column, CurrentMemoryContext);
 	decl->options = options;

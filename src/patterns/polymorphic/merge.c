@@ -177,9 +177,7 @@ merge_open(DpDerivation *d)
 	m->derivation = d;
 	dp_options_read(decl, m);
 	m->field = pnstrdup(m->field_path->steps[0].name, m->field_path->steps[0].namelen);
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "fields", 6,
-						 &value) &&
-		value.type == DP_TYPE_DOCUMENT)
+	if (dp_option_value(decl->options, "fields", DP_TYPE_DOCUMENT, &value))
 		m->member = dp_member_compile(&value);
 	if (OidIsValid(d->source))
 	{

@@ -136,9 +136,7 @@ dp_preallocated(DpDecl *decl)
 	p = palloc0(sizeof(DpPreallocated));
 	p->decl = decl;
 	dp_options_read(decl, p);
-	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "shape", 5,
-						  &shape) ||
-		shape.type != DP_TYPE_DOCUMENT)
+	if (!dp_option_value(decl->options, "shape", DP_TYPE_DOCUMENT, &shape))
 		bad_option(decl, "shape");
 	p->shape = dp_shape_read(shape.data, shape.len);
 	p->pair = dp_decl_text(decl, "pair");

@@ -138,9 +138,7 @@ paths_option(DpDecl *decl, const char *option, int *n)
 	DpPath **paths;
 
 	*n = 0;
-	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), option,
-						  strlen(option), &array) ||
-		array.type != DP_TYPE_ARRAY)
+	if (!dp_option_value(decl->options, option, DP_TYPE_ARRAY, &array))
 		return NULL;
 	paths = palloc(sizeof(DpPath *) * (dp_document_count(array.data, array.len) + 1));
 	dp_iter_init_value(&iter, &array);

@@ -91,14 +91,10 @@ rollup_open(DpDerivation *d)
 	r->source = dp_source_open(d->source, d->source_column);
 	d->source_column = r->source->doc_column;
 
-	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "fields", 6,
-						  &fields) ||
-		fields.type != DP_TYPE_DOCUMENT)
+	if (!dp_option_value(decl->options, "fields", DP_TYPE_DOCUMENT, &fields))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("\"fields\" must be a document of accumulators")));
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "order_by", 8,
-						 &order_by) &&
-		order_by.type == DP_TYPE_DOCUMENT)
+	if (dp_option_value(decl->options, "order_by", DP_TYPE_DOCUMENT, &order_by))
 		how.order_by = &order_by;
 	how.state = "_computed";
 	how.name = decl->name;
@@ -108,13 +104,9 @@ rollup_open(DpDerivation *d)
 	if (r->need_key)
 		dp_source_require_key(r->source);
 
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "filter", 6,
-						 &value) &&
-		value.type == DP_TYPE_DOCUMENT)
+	if (dp_option_value(decl->options, "filter", DP_TYPE_DOCUMENT, &value))
 		r->filter = dp_filter_compile(&value, DP_FILTER_DOCUMENT | DP_FILTER_IMMUTABLE, NULL);
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "group_by", 8,
-						 &value) &&
-		value.type == DP_TYPE_ARRAY)
+	if (dp_option_value(decl->options, "group_by", DP_TYPE_ARRAY, &value))
 	{
 		DpIter iter;
 		DpValue path;
@@ -156,9 +148,7 @@ open_levels(DpRollup *r)
 	DpValue levels;
 	int i;
 
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "levels", 6,
-						 &levels) &&
-		levels.type == DP_TYPE_ARRAY)
+	if (dp_option_value(decl->options, "levels", DP_TYPE_ARRAY, &levels))
 	{
 		DpIter iter;
 		DpValue name;

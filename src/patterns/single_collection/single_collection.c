@@ -154,9 +154,7 @@ single_open(DpSingle *s)
 
 		/* as it is written in the index */
 		initStringInfo(&ids);
-		if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "id_fields",
-							 strlen("id_fields"), &value) &&
-			value.type == DP_TYPE_DOCUMENT)
+		if (dp_option_value(decl->options, "id_fields", DP_TYPE_DOCUMENT, &value))
 		{
 			dp_single_ids_parse(&s->ids, value.data, value.len);
 			dp_value_to_text(&ids, &value, DP_TEXT_RELAXED, -1);
@@ -183,9 +181,7 @@ strings_option(DpDecl *decl, const char *option, int *n)
 	DpValue *strings;
 
 	*n = 0;
-	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), option,
-						  strlen(option), &array) ||
-		array.type != DP_TYPE_ARRAY)
+	if (!dp_option_value(decl->options, option, DP_TYPE_ARRAY, &array))
 		return NULL;
 	strings = palloc(sizeof(DpValue) * (dp_document_count(array.data, array.len) + 1));
 	dp_iter_init_value(&iter, &array);

@@ -145,10 +145,7 @@ cold_of(DpDecl *decl)
 	c = palloc0(sizeof(Cold));
 	c->decl = decl;
 	c->pair = dp_decl_text(decl, "pair");
-	if (c->pair == NULL ||
-		!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "cold", 4,
-						  &paths) ||
-		paths.type != DP_TYPE_ARRAY)
+	if (c->pair == NULL || !dp_option_value(decl->options, "cold", DP_TYPE_ARRAY, &paths))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("the declaration of the " PATTERN " pattern \"%s\" is incomplete",
 							   decl->name)));

@@ -139,26 +139,20 @@ subset_open(DpDerivation *d)
 
 	s->derivation = d;
 	dp_options_read(decl, s);
-	if (!dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "order_by", 8,
-						  &value) ||
-		value.type != DP_TYPE_DOCUMENT)
+	if (!dp_option_value(decl->options, "order_by", DP_TYPE_DOCUMENT, &value))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the declaration of the subset pattern \"%s\" is incomplete", decl->name)));
 	s->order_by = dp_document_to_varlena(value.data, value.len);
 	value = dp_value_of_document(s->order_by);
 	s->sort = dp_sort_spec_compile(&value);
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "filter", 6,
-						 &value) &&
-		value.type == DP_TYPE_DOCUMENT)
+	if (dp_option_value(decl->options, "filter", DP_TYPE_DOCUMENT, &value))
 	{
 		s->filter_spec = dp_document_to_varlena(value.data, value.len);
 		value = dp_value_of_document(s->filter_spec);
 		s->filter = dp_filter_compile(&value, DP_FILTER_IMMUTABLE, NULL);
 	}
-	if (dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), "fields", 6,
-						 &value) &&
-		value.type == DP_TYPE_DOCUMENT)
+	if (dp_option_value(decl->options, "fields", DP_TYPE_DOCUMENT, &value))
 		s->member = dp_member_compile(&value);
 	else
 		s->member = dp_member_compile(NULL);
