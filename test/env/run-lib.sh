@@ -200,9 +200,11 @@ suite_fuzz() {
 # declared are true at the end. Line numbers in messages are those of the page.
 suite_docs() {
   local page name sql lines states
-  lines=$(awk -f test/env/links.awk README.md CONTRIBUTING.md docs/*.md docs/*/*.md)
+  lines=$(awk -f test/env/links.awk README.md CONTRIBUTING.md docs/*.md docs/*/*.md
+    grep -oE '`(src|test|sql|bench)/[a-z0-9_/]+[.][a-z]+`' README.md CONTRIBUTING.md docs/*.md docs/*/*.md | tr -d '`' |
+      while IFS=: read -r page file; do [ -e "$file" ] || echo "$page: $file"; done)
   [ -z "$lines" ]
-  result $? "the links of the docs lead somewhere" "$lines"
+  result $? "the links and the source files that the docs name exist" "$lines"
   "$cluster" psql -q -c 'DROP DATABASE IF EXISTS dp_docs WITH (FORCE)' -c 'CREATE DATABASE dp_docs' >/dev/null 2>&1
   lines=$(export PGDATABASE=dp_docs && "$cluster" psql -q -c 'CREATE EXTENSION docpatterns' && "$cluster" run test/env/reference.pl docs/*.md docs/*/*.md 2>&1)
   [ -z "$lines" ]
