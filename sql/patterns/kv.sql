@@ -15,6 +15,8 @@ BEGIN
     RAISE EXCEPTION 'space must not be null' USING ERRCODE = 'null_value_not_allowed';
   ELSIF length(space) = 0 OR octet_length(space) > 63 THEN
     RAISE EXCEPTION 'the name of a space has 1 to 63 bytes' USING ERRCODE = 'invalid_name';
+  ELSIF to_regclass(format('%I.keys', space)) IS NOT NULL THEN
+    RAISE EXCEPTION 'key-value space "%" already exists', space USING ERRCODE = 'duplicate_table';
   END IF;
   IF NOT EXISTS (SELECT FROM pg_namespace n WHERE n.nspname = space) THEN
     EXECUTE format('CREATE SCHEMA %I', space);

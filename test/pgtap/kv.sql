@@ -18,7 +18,7 @@ SELECT volatility_is(f, 'volatile', f || ' is volatile') FROM unnest(ARRAY['kv_h
 
 -- Spaces
 SELECT is(kv_create('k'), 'k', 'a space has a name');
-SELECT throws_ok($$SELECT kv_create('k')$$, '42P07', NULL, 'it exists once');
+SELECT throws_ok($$SELECT kv_create('k')$$, '42P07', 'key-value space "k" already exists', 'it exists once');
 SELECT throws_ok($$SELECT kv_create(NULL)$$, '22004', NULL, 'no name');
 SELECT throws_ok($$SELECT kv_create('')$$, '42602', NULL, 'an empty name');
 SELECT throws_ok($$SELECT kv_create(repeat('x', 64))$$, '42602', NULL, 'a name that is too long');
