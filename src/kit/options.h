@@ -20,7 +20,7 @@ typedef enum DpOptionType
 	DP_OPTION_INTERVAL, /* a text, not negative */
 	DP_OPTION_TEXTS,    /* an array; min: of elements */
 	DP_OPTION_PATHS,    /* likewise */
-	DP_OPTION_DOCUMENT,
+	DP_OPTION_DOCUMENT, /* min: of fields */
 	DP_OPTION_FILTER,
 	DP_OPTION_ORDER,
 	DP_OPTION_SCHEMA,
@@ -28,9 +28,7 @@ typedef enum DpOptionType
 } DpOptionType;
 
 /* Flags */
-#define DP_REQUIRED                                                                                \
-	1                  /* never null; another option is left out of a declaration where it is null \
-						*/
+#define DP_REQUIRED 1  /* never null; any other option that is null is left out */
 #define DP_ALTERABLE 2 /* pattern_alter() changes it */
 #define DP_ONE_OF 4    /* of these exactly one is given; it takes the place of another one */
 #define DP_KEPT 8      /* a path, or paths, of what the pattern keeps: others leave it alone */
@@ -69,11 +67,11 @@ extern const DpPatternOptions *dp_option_tables;
 #define DP_TEXT_INTO(type, member) .text = offsetof(type, member)
 
 /*
- * Writes the options of a declaration into a pattern's struct: a word as its
- * index, a path as a DpPath, a document or an array as a DpValue; all live in the
- * declaration's context.
- * Members of absent options stay as they are.  Raises INVALID_PARAMETER_VALUE: a
- * user can make a trigger with any argument.
+ * Writes the options of a declaration into a pattern's struct: a word as its index, so
+ * that words stand in the order of the pattern's enum, a path as a DpPath, a document or
+ * an array as a DpValue.  They live in the declaration's context.  Members of absent
+ * options stay as they are.  Raises INVALID_PARAMETER_VALUE: a user can make a trigger
+ * with any argument.
  */
 extern void dp_options_read(DpDecl *decl, void *state);
 
