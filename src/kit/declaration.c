@@ -458,24 +458,6 @@ dp_decl_text(DpDecl *decl, const char *option)
 }
 
 /*
- * An option that is a path, or NULL.
- */
-DpPath *
-dp_decl_path(DpDecl *decl, const char *option)
-{
-	char *text = dp_decl_text(decl, option);
-	MemoryContext old;
-	DpPath *path;
-
-	if (text == NULL)
-		return NULL;
-	old = MemoryContextSwitchTo(decl->context);
-	path = dp_path_parse(text, strlen(text));
-	MemoryContextSwitchTo(old);
-	return path;
-}
-
-/*
  * Whether triggers have to work.  The setting is heard from the table's owner
  * and superusers only, and it is the user who acts that counts, not the owner
  * that the extension may have switched to.  What a worker of a subscription

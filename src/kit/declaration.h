@@ -159,7 +159,6 @@ extern struct varlena *dp_declared_options(const char *declared);
 
 /* Options.  Texts and paths live in the declaration's context; NULL if absent or null. */
 extern char *dp_decl_text(DpDecl *decl, const char *option);
-extern DpPath *dp_decl_path(DpDecl *decl, const char *option);
 
 /*
  * What is kept with the declaration (its state, its plans) knows something of

@@ -146,15 +146,16 @@ add_text(ArrayBuildState *texts, const DpValue *value)
 void
 dp_options_read(DpDecl *decl, void *state)
 {
-	MemoryContext old = MemoryContextSwitchTo(decl->context);
 	const DpOption *option;
 	DpValue value;
 
 	for (option = options_of(decl->pattern); option->name != NULL; option++)
 	{
+		MemoryContext old;
+
 		if (!has_option(decl->options, option->name, &value))
 		{
-			if ((option->flags & DP_REQUIRED) != 0 && option->size > 0)
+			if ((option->flags & DP_REQUIRED) != 0 && option->with == NULL)
 				ereport(ERROR,
 						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						 errmsg("the declaration of pattern \"%s\" of table %s is incomplete",
@@ -162,15 +163,14 @@ dp_options_read(DpDecl *decl, void *state)
 						 errdetail("It has no option \"%s\".", option->name)));
 			continue;
 		}
+		check_value(option, &value);
+		old = MemoryContextSwitchTo(decl->context);
 		if (option->size > 0)
-		{
-			check_value(option, &value);
 			read_value(option, &value, (char *) state + option->into);
-		}
 		if (option->text > 0)
 			*(char **) ((char *) state + option->text) = pstrdup(DP_STRING_DATA(&value));
+		MemoryContextSwitchTo(old);
 	}
-	MemoryContextSwitchTo(old);
 }
 
 /* The table of a pattern; of what all patterns have if there is none of that name. */

@@ -42,7 +42,8 @@ static const char *row_key(DpComputed *c, const DpSourceRow *row, uint32 *len);
 const DpOption dp_computed_options[] = {
 	{ "on_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpComputed, on_field) },
 	{ "fields", DP_OPTION_DOCUMENT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1) },
-	{ "target_field", DP_OPTION_PATH, DP_TEXT_INTO(DpComputed, target_field) },
+	{ "target_field", DP_OPTION_PATH, DP_INTO(DpComputed, target),
+	  DP_TEXT_INTO(DpComputed, target_field) },
 	{ "filter", DP_OPTION_FILTER, DP_ALTERABLE },
 	{ "order_by", DP_OPTION_ORDER, DP_ALTERABLE },
 	{ "create_missing", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE,
@@ -122,7 +123,7 @@ computed_open(DpDerivation *d)
 	if (c->target_field != NULL &&
 		!(strcmp(c->target_field, "_id") == 0 && decl->nkeys == 1 &&
 		  strcmp(decl->keys[0].name, "_id") == 0 && decl->keys[0].type == dp_types()->bson_value))
-		d->link = dp_decl_path(decl, "target_field");
+		d->link = c->target;
 	d->create_missing = c->create_missing;
 	d->deferred = c->mode == 1;
 	d->state = c;

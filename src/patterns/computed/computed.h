@@ -23,7 +23,8 @@ typedef struct DpComputed
 	bool on_read;  /* nothing is kept: a view computes */
 	int mode;      /* immediate, deferred, on_read */
 	bool create_missing;
-	char *target_field; /* or NULL */
+	DpPath *target; /* or NULL */
+	char *target_field;
 
 	DpSource *source; /* NULL: it is missing */
 	Oid link_type;    /* of what on_field leads to, once a group has been read */

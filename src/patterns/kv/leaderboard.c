@@ -63,11 +63,13 @@ static int64 kv_leaderboard_make(struct DpDecl *decl);
 
 const DpOption dp_kv_options[] = { { NULL } };
 
-const DpOption dp_kv_leaderboard_options[] = { { "space", DP_OPTION_TEXT, DP_REQUIRED },
-											   { "key", DP_OPTION_TEXT, DP_REQUIRED },
-											   { "score_path", DP_OPTION_PATH, DP_REQUIRED },
-											   { "member_path", DP_OPTION_PATH },
-											   { NULL } };
+const DpOption dp_kv_leaderboard_options[] = {
+	{ "space", DP_OPTION_TEXT, DP_REQUIRED },
+	{ "key", DP_OPTION_TEXT, DP_REQUIRED },
+	{ "score_path", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Leaderboard, score) },
+	{ "member_path", DP_OPTION_PATH, DP_INTO(Leaderboard, member) },
+	{ NULL }
+};
 
 /*
  * kv_leaderboard_trigger(): after each row; before statements that write, and
@@ -439,24 +441,14 @@ leaderboard(DpDecl *decl)
 {
 	Leaderboard *b = decl->state;
 	MemoryContext old;
-	char *space;
-	char *key;
 
 	if (b != NULL)
 		return b;
 	old = MemoryContextSwitchTo(decl->context);
 	b = palloc0(sizeof(Leaderboard));
-	space = dp_decl_text(decl, "space");
-	key = dp_decl_text(decl, "key");
-	b->score = dp_decl_path(decl, "score_path");
-	b->member = dp_decl_path(decl, "member_path");
-	if (space == NULL || key == NULL || b->score == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the board \"%s\" of table %s is not declared as kv_leaderboard() does",
-						decl->name, dp_relation_name(decl->target))));
-	b->space = cstring_to_text(space);
-	b->key = cstring_to_text(key);
+	dp_options_read(decl, b);
+	b->space = cstring_to_text(dp_decl_text(decl, "space"));
+	b->key = cstring_to_text(dp_decl_text(decl, "key"));
 	MemoryContextSwitchTo(old);
 	decl->state = b;
 	return b;

@@ -34,6 +34,7 @@
 #include "bson/edit.h"
 #include "bson/jsonb.h"
 #include "bson/reader.h"
+#include "kit/options.h"
 #include "patterns/payload/payload.h"
 
 /* Types that extracts can be given */
@@ -120,13 +121,8 @@ dp_payload_compile(DpDecl *decl)
 	DpElement element;
 
 	p->decl = decl;
-	p->field_text = dp_decl_text(decl, "field");
-	p->field = dp_decl_path(decl, "field");
-	if (p->field == NULL || p->field->nsteps == 0 ||
-		!dp_option_value(decl->options, "extracts", DP_TYPE_DOCUMENT, &extracts))
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the declaration of the payload pattern \"%s\" is incomplete",
-							   decl->name)));
+	dp_options_read(decl, p);
+	(void) dp_option_value(decl->options, "extracts", DP_TYPE_DOCUMENT, &extracts);
 	p->extracts =
 		palloc0(sizeof(DpExtract) * Max(1, dp_document_count(extracts.data, extracts.len)));
 	dp_iter_init_value(&iter, &extracts);

@@ -338,10 +338,12 @@ methods_split(DpDecl *decl)
 	return list_make1(dp_split_field(payload_of(decl)->field, NULL));
 }
 
-const DpOption dp_payload_options[] = { { "field", DP_OPTION_PATH, DP_REQUIRED },
-										{ "extracts", DP_OPTION_DOCUMENT,
-										  DP_REQUIRED | DP_ALTERABLE },
-										{ NULL } };
+const DpOption dp_payload_options[] = {
+	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpPayload, field),
+	  DP_TEXT_INTO(DpPayload, field_text) },
+	{ "extracts", DP_OPTION_DOCUMENT, DP_REQUIRED | DP_ALTERABLE },
+	{ NULL }
+};
 
 const DpPatternMethods dp_payload_methods = { .pattern = PATTERN,
 											  .is_split = methods_is_split,

@@ -136,8 +136,7 @@ dp_preallocated(DpDecl *decl)
 	p = palloc0(sizeof(DpPreallocated));
 	p->decl = decl;
 	dp_options_read(decl, p);
-	if (!dp_option_value(decl->options, "shape", DP_TYPE_DOCUMENT, &shape))
-		bad_option(decl, "shape");
+	(void) dp_option_value(decl->options, "shape", DP_TYPE_DOCUMENT, &shape);
 	p->shape = dp_shape_read(shape.data, shape.len);
 	p->pair = dp_decl_text(decl, "pair");
 	if ((p->pair != NULL) != (!p->in_document && p->shape->kind != DP_SHAPE_CLOCK))

@@ -34,7 +34,7 @@ static struct varlena *totals_into(DpRollup *r, DpAccumulation *g, struct varlen
 const DpOption dp_rollup_options[] = { { "name", DP_OPTION_TEXT, DP_REQUIRED },
 									   { "fields", DP_OPTION_DOCUMENT, DP_REQUIRED },
 									   { "group_by", DP_OPTION_PATHS, DP_REQUIRED },
-									   { "time_field", DP_OPTION_PATH },
+									   { "time_field", DP_OPTION_PATH, DP_INTO(DpRollup, time) },
 									   { "levels", DP_OPTION_TEXTS, 0, DP_INT_FROM(1) },
 									   { "time_zone", DP_OPTION_TEXT, DP_REQUIRED,
 										 .with = "time_field" },
@@ -91,9 +91,8 @@ rollup_open(DpDerivation *d)
 	r->source = dp_source_open(d->source, d->source_column);
 	d->source_column = r->source->doc_column;
 
-	if (!dp_option_value(decl->options, "fields", DP_TYPE_DOCUMENT, &fields))
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("\"fields\" must be a document of accumulators")));
+	dp_options_read(decl, r);
+	(void) dp_option_value(decl->options, "fields", DP_TYPE_DOCUMENT, &fields);
 	if (dp_option_value(decl->options, "order_by", DP_TYPE_DOCUMENT, &order_by))
 		how.order_by = &order_by;
 	how.state = "_computed";
@@ -122,7 +121,6 @@ rollup_open(DpDerivation *d)
 		}
 	}
 
-	r->time = dp_decl_path(decl, "time_field");
 	if (r->time != NULL)
 		open_levels(r);
 	else

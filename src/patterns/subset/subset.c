@@ -92,7 +92,7 @@ const DpOption dp_subset_options[] = {
 	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpSubset, field) },
 	{ "on_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpSubset, link),
 	  DP_TEXT_INTO(DpSubset, on_field) },
-	{ "order_by", DP_OPTION_ORDER, DP_REQUIRED | DP_ALTERABLE },
+	{ "order_by", DP_OPTION_ORDER, DP_REQUIRED | DP_ALTERABLE, DP_INTO(DpSubset, order) },
 	{ "keep", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1, 10000),
 	  DP_INTO(DpSubset, keep) },
 	{ "fields", DP_OPTION_DOCUMENT, DP_ALTERABLE },
@@ -139,11 +139,7 @@ subset_open(DpDerivation *d)
 
 	s->derivation = d;
 	dp_options_read(decl, s);
-	if (!dp_option_value(decl->options, "order_by", DP_TYPE_DOCUMENT, &value))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the declaration of the subset pattern \"%s\" is incomplete", decl->name)));
-	s->order_by = dp_document_to_varlena(value.data, value.len);
+	s->order_by = dp_document_to_varlena(s->order.data, s->order.len);
 	value = dp_value_of_document(s->order_by);
 	s->sort = dp_sort_spec_compile(&value);
 	if (dp_option_value(decl->options, "filter", DP_TYPE_DOCUMENT, &value))

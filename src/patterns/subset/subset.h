@@ -67,6 +67,7 @@ typedef struct DpSubset
 	int keep;
 	char *on_field;
 	DpPath *link;
+	DpValue order;
 	struct varlena *order_by;
 	DpSortSpec *sort;
 	struct varlena *filter_spec; /* or NULL */
