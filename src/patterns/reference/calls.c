@@ -418,32 +418,58 @@ reference_settle(DpDecl *decl, const DpKey *key)
 }
 
 /*
- * Bring the rows that name a source in line.  The note may have been left by a transaction that did
- * not get the source's lock: as long as another one holds it the note stays, because what that one
- * writes is not known.
+ * Bring the rows that name a source in line, in all declarations: a transaction that such a row was
+ * left to may have named the source in one of them because the row named it in another one, without
+ * a lock.  The note may have been left by a transaction that did not get the source's lock: as long
+ * as another one holds it the note stays, because what that one writes is not known.
  */
 static void
 reference_settle_note(DpDecl *decl, const DpValue *id)
 {
 	DpReference *ref = dp_reference(decl);
-	DpRefRun *run = dp_ref_run_make();
-	DpRefId *entry = dp_ref_run_add(run, id);
-	MemoryContext old = MemoryContextSwitchTo(run->context);
-	bool circle = false;
+	DpRefPart *parts = palloc(sizeof(DpRefPart) * list_length(dp_decls(decl->target)));
+	int nparts = 0;
+	bool there = false;
+	ListCell *lc;
 
-	entry->extract =
-		dp_ref_read_or_leave(ref, id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY, &circle);
-	if (circle)
+	if (!dp_ref_source(ref))
+		return;
+	foreach(lc, dp_decls(decl->target))
 	{
-		dp_note(decl, id, ref->source->relid);
-		entry->extract = dp_ref_read(ref, id, DP_REF_READ);
+		DpDecl *beside = lfirst(lc);
+		DpReference *other;
+		DpRefRun *run;
+		DpRefId *entry;
+		MemoryContext old;
+		bool circle = false;
+
+		if (strcmp(beside->pattern, "reference") != 0)
+			continue;
+		other = dp_reference(beside);
+		if (!dp_ref_source(other) || other->source->relid != ref->source->relid)
+			continue;
+		run = dp_ref_run_make();
+		entry = dp_ref_run_add(run, id);
+		old = MemoryContextSwitchTo(run->context);
+		entry->extract =
+			dp_ref_read_or_leave(other, id, other->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY,
+								 &circle);
+		if (circle)
+		{
+			dp_note(decl, id, ref->source->relid);
+			entry->extract = dp_ref_read(other, id, DP_REF_READ);
+		}
+		MemoryContextSwitchTo(old);
+		there |= entry->extract != NULL;
+		parts[nparts].ref = other;
+		parts[nparts++].run = run;
 	}
-	MemoryContextSwitchTo(old);
-	if (entry->extract != NULL)
-		dp_ref_pass(ref, run);
-	else if (ref->missing_error && ref->source != NULL && dp_ref_named(ref, id))
+	if (there)
+		dp_ref_pass_parts(parts, nparts);
+	else if (ref->missing_error && dp_ref_named(ref, id))
 		dp_ref_missing(ref, id); /* its key has been changed while it was referred to */
-	dp_ref_run_free(run);
+	while (nparts > 0)
+		dp_ref_run_free(parts[--nparts].run);
 }
 
 /*

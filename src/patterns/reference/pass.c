@@ -513,28 +513,34 @@ pass_row(Pass *p, const FoundRow *row, int64 *written)
 	}
 }
 
-/* The row is left to the transaction that holds it, with a note for each source that it names. */
+/*
+ * The row is left to the transaction that holds it, with notes for each source that it names.  A
+ * later version may name it in other declarations, too, without a lock (reference.c).
+ */
 static void
 row_leave(Pass *p, struct varlena *doc)
 {
 	int i;
 	int j;
+	int k;
 
 	for (i = 0; i < p->nparts; i++)
 	{
-		const DpRefPart *part = &p->parts[i];
+		const DpReference *ref = p->parts[i].ref;
 		DpRefSites sites;
 
-		dp_ref_sites(part->ref->field, part->ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc),
-					 &sites);
+		dp_ref_sites(ref->field, ref->id_field, DP_DOC_DATA(doc), DP_DOC_SIZE(doc), &sites);
 		for (j = 0; j < sites.n; j++)
 		{
-			DpRefId *id = dp_ref_run_find(part->run, &sites.v[j].id);
+			for (k = 0; k < p->nparts; k++)
+			{
+				DpRefId *id = dp_ref_run_find(p->parts[k].run, &sites.v[j].id);
 
-			if (id != NULL && !id->left)
-				dp_note(part->ref->decl, &id->id, part->ref->decl->target);
-			if (id != NULL)
+				if (id == NULL || id->left)
+					continue;
+				dp_note(p->parts[k].ref->decl, &id->id, ref->decl->target);
 				id->left = true;
+			}
 		}
 	}
 }

@@ -13,9 +13,10 @@
  * changed since they were read.  Here a source must exist, if it must.
  *
  * A reference that the row had before, be it in another declaration, needs no
- * lock: whoever changes its source writes to the row, and therefore waits for
- * us; unless the row had another copy, because it was left to another transaction (note.h):
- * then it needs one.  Where copies follow later only a refresh comes to the row, which
+ * lock: a transaction that changes its source writes to the row.  It therefore waits for
+ * us, or leaves us a note (kit/note.h), which is settled for all declarations.  If the row had
+ * another copy, because it was left to another transaction, the reference needs the
+ * lock.  Where copies follow later only a refresh comes to the row, which
  * may have found it in order as it was: then the source is queued again if
  * another copy is written than the row had.
  */
