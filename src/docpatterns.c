@@ -14,7 +14,7 @@
 
 #include "dp.h"
 #include "bson/cast.h"
-#include "kit/options.h"
+#include "kit/registry.h"
 #include "kit/split.h"
 #include "mql/collection_split.h"
 #include "patterns/approximation/approximation.h"
@@ -27,14 +27,14 @@ PG_MODULE_MAGIC;
 int dp_max_document_size = 16 * 1024 * 1024;
 bool dp_maintain = true;
 
-#define DP_PATTERN(pattern) extern const DpOption dp_##pattern##_options[];
+#define DP_PATTERN(name) extern const DpPattern dp_##name##_pattern;
 #include "patterns/patterns.h"
 #undef DP_PATTERN
 
-static const DpPatternOptions pattern_options[] = {
-#define DP_PATTERN(pattern) { #pattern, dp_##pattern##_options },
+#define DP_PATTERN(name) &dp_##name##_pattern,
+static const DpPattern *const patterns[] = {
 #include "patterns/patterns.h"
-	{ NULL }
+	NULL
 };
 
 PGDLLEXPORT void _PG_init(void);
@@ -47,7 +47,7 @@ _PG_init(void)
 {
 	dp_append_treepath = dp_builder_append_treepath;
 	dp_split_hook = dp_split_of_relation;
-	dp_option_tables = pattern_options;
+	dp_patterns = patterns;
 	dp_versioning_init();
 
 	DefineCustomIntVariable("docpatterns.max_document_size",

@@ -33,7 +33,7 @@
 #include "bson/text.h"
 #include "kit/adopt.h"
 #include "kit/derive/derive.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
 
@@ -58,10 +58,10 @@ static bool path_is_mark(const DpDecl *decl, const DpPath *path);
 static bool value_matters(const DpValue *value);
 static bool value_within(const DpValue *was, const DpValue *is);
 static bool element_within(const DpValue *element, Finder *finder);
-static bool settle(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *key);
+static bool settle(DpDecl *decl, DpDerivation *d, const DpKey *key);
 static void refuse_loss(DpDecl *decl, const DpKey *key, const DpPath *lost) pg_attribute_noreturn();
-static const DpPath *settled_lost(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d,
-								  const DpKey *key, struct varlena *was, bool *written);
+static const DpPath *
+settled_lost(DpDecl *decl, DpDerivation *d, const DpKey *key, struct varlena *was, bool *written);
 static void take_over(DpDecl *decl, const DpKey *key);
 
 static struct varlena *read_document(DpDecl *decl, const DpKey *key, MemoryContext context);
@@ -376,7 +376,7 @@ dp_pattern_holds(PG_FUNCTION_ARGS)
 
 /* A declaration of the table, and what brings its rows in line. */
 static DpDecl *
-decl_to_settle(Oid rel, const char *name, const DpPatternMethods **m, DpDerivation **d)
+decl_to_settle(Oid rel, const char *name, DpDerivation **d)
 {
 	DpDecl *decl = NULL;
 	ListCell *lc;
@@ -388,20 +388,17 @@ decl_to_settle(Oid rel, const char *name, const DpPatternMethods **m, DpDerivati
 		if (strcmp(((DpDecl *) lfirst(lc))->name, name) == 0)
 			decl = lfirst(lc);
 	}
-	*m = decl != NULL ? dp_pattern_methods(decl->pattern) : NULL;
-	*d = decl != NULL && *m == NULL && dp_derive_methods(decl->pattern) != NULL
-			 ? dp_derivation(decl)
-			 : NULL;
-	if (*m == NULL && *d == NULL)
+	if (decl == NULL || (decl->methods->settle == NULL && decl->methods->derive == NULL))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						errmsg("table %s has no pattern named \"%s\" that can be built",
 							   dp_relation_name(rel), name)));
+	*d = decl->methods->settle == NULL ? dp_derivation(decl) : NULL;
 	return decl;
 }
 
 /* Brings one row in line, as the owner, with what it holds left unguarded. */
 static bool
-settle(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *key)
+settle(DpDecl *decl, DpDerivation *d, const DpKey *key)
 {
 	Oid outer = adopting_target;
 	const char *outer_name = adopting_name;
@@ -416,7 +413,7 @@ settle(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *ke
 		else
 		{
 			SPI_connect();
-			written = m->settle(decl, key);
+			written = decl->methods->settle(decl, key);
 			SPI_finish();
 		}
 	}
@@ -476,9 +473,8 @@ DP_FUNCTION(dp_pattern_settle);
 Datum
 dp_pattern_settle(PG_FUNCTION_ARGS)
 {
-	const DpPatternMethods *m;
 	DpDerivation *d;
-	DpDecl *decl = decl_to_settle(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), &m, &d);
+	DpDecl *decl = decl_to_settle(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), &d);
 	DpKey key;
 	DpActor self;
 	bool written;
@@ -494,13 +490,13 @@ dp_pattern_settle(PG_FUNCTION_ARGS)
 		 * each document by itself lost nothing, but what it holds may have been taken by another
 		 * one since
 		 */
-		const DpPath *lost = settled_lost(decl, m, d, &key, was, &written);
+		const DpPath *lost = settled_lost(decl, d, &key, was, &written);
 
 		if (lost != NULL)
 			refuse_loss(decl, &key, lost);
 	}
 	else
-		written = settle(decl, m, d, &key);
+		written = settle(decl, d, &key);
 	dp_owner_end(&self);
 	PG_RETURN_BOOL(written);
 }
@@ -555,24 +551,24 @@ refuse_loss(DpDecl *decl, const DpKey *key, const DpPath *lost)
  * NULL.
  */
 static const DpPath *
-settled_lost(DpDecl *decl, const DpPatternMethods *m, DpDerivation *d, const DpKey *key,
-			 struct varlena *was, bool *written)
+settled_lost(DpDecl *decl, DpDerivation *d, const DpKey *key, struct varlena *was, bool *written)
 {
 	struct varlena *is;
 	const DpPath *lost;
 
 	take_over(decl, key);
-	*written = settle(decl, m, d, key);
+	*written = settle(decl, d, key);
 	CommandCounterIncrement();
 	is = read_document(decl, key, CurrentMemoryContext);
 	lost = dp_held_lost(decl, was, is, NIL);
-	if (lost != NULL && is != NULL && m != NULL && m->is_split != NULL && m->is_split(decl, is))
+	if (lost != NULL && is != NULL && decl->methods->is_split != NULL &&
+		decl->methods->is_split(decl, is))
 	{
 		MemoryContext old = CurrentMemoryContext;
 		struct varlena *whole;
 
 		SPI_connect();
-		whole = m->whole(decl, is, key, true);
+		whole = decl->methods->whole(decl, is, key, true);
 		MemoryContextSwitchTo(old);
 		is = dp_document_to_varlena(DP_DOC_DATA(whole), DP_DOC_SIZE(whole));
 		SPI_finish();
@@ -598,9 +594,8 @@ DP_FUNCTION(dp_pattern_lost);
 Datum
 dp_pattern_lost(PG_FUNCTION_ARGS)
 {
-	const DpPatternMethods *m;
 	DpDerivation *d;
-	DpDecl *decl = decl_to_settle(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), &m, &d);
+	DpDecl *decl = decl_to_settle(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), &d);
 	MemoryContext caller = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	DpActor self;
@@ -638,7 +633,7 @@ dp_pattern_lost(PG_FUNCTION_ARGS)
 		{
 			CHECK_FOR_INTERRUPTS();
 			if (was[i] != NULL)
-				lost[i] = settled_lost(decl, m, d, &keys[i], was[i], &written);
+				lost[i] = settled_lost(decl, d, &keys[i], was[i], &written);
 		}
 	}
 	PG_CATCH();

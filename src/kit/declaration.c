@@ -40,6 +40,7 @@
 #include "bson/text.h"
 #include "kit/anchor.h"
 #include "kit/declaration.h"
+#include "kit/registry.h"
 #include "kit/note.h"
 #include "kit/sql/run.h"
 
@@ -71,11 +72,10 @@ static void relation_invalidated(Datum arg, Oid relid);
 static void transaction_ended(XactEvent event, void *arg);
 static List *relation_read(Relation rel);
 static void relation_watch(Oid relid);
-static DpDecl *decl_make(Relation rel, const Trigger *trigger, const char *pattern);
+static DpDecl *decl_make(Relation rel, const Trigger *trigger, const DpPattern *pattern);
 static void decl_read_key(DpDecl *decl, Relation rel);
 static void decl_read_doc_column(DpDecl *decl, Relation rel);
 static bool decl_option(DpDecl *decl, const char *option, DpValue *value);
-static char *pattern_of_function(Oid function);
 static Oid declared_on(Oid relid, bool isclone);
 static DpDecl *decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok);
 static Oid pair_scan(const char *pair, bool main, Oid relid, bool foreign);
@@ -539,14 +539,14 @@ dp_pattern_declarations(PG_FUNCTION_ARGS)
 		bool nulls[5] = { false };
 		Datum args;
 		bool isnull;
-		char *pattern;
+		const DpPattern *pattern;
 		char *declared;
 		struct varlena *options;
 		DpValue name;
 
 		if (form->tgnargs != 1 || OidIsValid(form->tgparentid))
 			continue;
-		pattern = pattern_of_function(form->tgfoid);
+		pattern = dp_pattern_of_function(form->tgfoid);
 		if (pattern == NULL)
 			continue;
 		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
@@ -559,7 +559,7 @@ dp_pattern_declarations(PG_FUNCTION_ARGS)
 			continue;
 
 		values[0] = ObjectIdGetDatum(form->tgrelid);
-		values[1] = CStringGetTextDatum(pattern);
+		values[1] = CStringGetTextDatum(pattern->name);
 		values[2] =
 			PointerGetDatum(cstring_to_text_with_len(DP_STRING_DATA(&name), DP_STRING_LEN(&name)));
 		values[3] = PointerGetDatum(dp_anchor_options(options, form->tgrelid, NULL));
@@ -649,11 +649,11 @@ relation_read(Relation rel)
 	for (i = 0; i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		char *pattern;
+		const DpPattern *pattern;
 
 		if (trigger->tgnargs != 1 || trigger->tgargs[0][0] != '{')
 			continue;
-		pattern = pattern_of_function(trigger->tgfoid);
+		pattern = dp_pattern_of_function(trigger->tgfoid);
 		if (pattern != NULL)
 			decls = lappend(decls, decl_make(rel, trigger, pattern));
 	}
@@ -667,7 +667,7 @@ relation_read(Relation rel)
  * What a main trigger declares.
  */
 static DpDecl *
-decl_make(Relation rel, const Trigger *trigger, const char *pattern)
+decl_make(Relation rel, const Trigger *trigger, const DpPattern *pattern)
 {
 	DpDecl *decl = palloc0(sizeof(DpDecl));
 	HeapTuple tuple;
@@ -678,7 +678,8 @@ decl_make(Relation rel, const Trigger *trigger, const char *pattern)
 	decl->context = CurrentMemoryContext;
 	decl->relid = RelationGetRelid(rel);
 	decl->target = declared_on(decl->relid, trigger->tgisclone);
-	decl->pattern = pstrdup(pattern);
+	decl->methods = pattern;
+	decl->pattern = pattern->name;
 	decl->declared = pstrdup(trigger->tgargs[0]);
 	decl->options = dp_anchor_options(parse_options(decl->declared), decl->target, &decl->others);
 	decl->name = dp_decl_text(decl, "name");
@@ -708,7 +709,7 @@ decl_make(Relation rel, const Trigger *trigger, const char *pattern)
 	/* relations of measurements have neither, key-value spaces no documents */
 	if (rel->rd_rel->relkind != RELKIND_FOREIGN_TABLE)
 	{
-		if (strcmp(pattern, "kv") != 0)
+		if (strcmp(pattern->name, "kv") != 0)
 			decl_read_doc_column(decl, rel);
 		decl_read_key(decl, rel);
 	}
@@ -826,7 +827,8 @@ dp_decl_of_table(Oid relid, const char *pattern, const char *name, const char *d
 	decl->relid = relid;
 	decl->target = relid;
 	decl->owner = rel->rd_rel->relowner;
-	decl->pattern = pstrdup(pattern);
+	decl->methods = dp_pattern_find(pattern);
+	decl->pattern = decl->methods->name;
 	decl->name = pstrdup(name);
 	decl->declared = "";
 	dp_builder_init(&b, 0);
@@ -850,31 +852,6 @@ decl_option(DpDecl *decl, const char *option, DpValue *value)
 	return dp_document_find(DP_DOC_DATA(decl->options), DP_DOC_SIZE(decl->options), option,
 							strlen(option), value) &&
 		   value->type != DP_TYPE_NULL;
-}
-
-/*
- * The pattern whose trigger function this is, or NULL if it is none of ours.
- */
-static char *
-pattern_of_function(Oid function)
-{
-	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Form_pg_proc form;
-	char *pattern = NULL;
-
-	if (!HeapTupleIsValid(tuple))
-		return NULL;
-	form = (Form_pg_proc) GETSTRUCT(tuple);
-	if (form->prolang == ClanguageId && form->pronamespace == dp_types()->internal)
-	{
-		const char *name = NameStr(form->proname);
-		int len = strlen(name) - strlen(FUNCTION_SUFFIX);
-
-		if (len > 0 && strcmp(name + len, FUNCTION_SUFFIX) == 0)
-			pattern = pnstrdup(name, len);
-	}
-	ReleaseSysCache(tuple);
-	return pattern;
 }
 
 /*
@@ -987,8 +964,7 @@ pair_scan(const char *pair, bool main, Oid relid, bool foreign)
 		if (form->tgnargs != (main ? 1 : 3) || OidIsValid(form->tgparentid) ||
 			strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0)
 			continue;
-		if ((relation_owner(form->tgrelid) != owner) != foreign ||
-			pattern_of_function(form->tgfoid) == NULL)
+		if ((relation_owner(form->tgrelid) != owner) != foreign || !dp_own_function(form->tgfoid))
 			continue;
 		args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
 		args = PointerGetDatum(DatumGetByteaPP(args));

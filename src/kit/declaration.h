@@ -55,7 +55,8 @@ typedef struct DpDecl
 	Oid relid;  /* the relation that was asked about: the table or a partition of it */
 	Oid target; /* the table that carries the declaration */
 	Oid owner;  /* the table's owner */
-	char *pattern;
+	const struct DpPattern *methods; /* of the pattern */
+	const char *pattern;
 	char *name;
 	char *declared;          /* the main trigger's argument */
 	struct varlena *options; /* the same as a bson, with the names that columns have now */

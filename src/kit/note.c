@@ -45,7 +45,7 @@
 #include "bson/reader.h"
 #include "kit/derive/derive.h"
 #include "kit/note.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 
@@ -635,7 +635,6 @@ static bool
 note_apply(Note *note)
 {
 	DpValue value = dp_value_of_varlena(note->value);
-	const DpPatternMethods *m = dp_pattern_methods(note->pattern);
 	DpDecl *decl = NULL;
 	DpActor self;
 	ListCell *lc;
@@ -657,15 +656,15 @@ note_apply(Note *note)
 	CommandCounterIncrement();
 	dp_owner_begin(decl->owner, &self);
 	SPI_connect();
-	if (dp_derive_methods(note->pattern) != NULL)
+	if (decl->methods->derive != NULL)
 	{
 		DpDerivation *d = dp_derivation(decl);
 
 		settling->ours |= dp_derive_holds_group(d, dp_derive_hash(&value));
 		dp_derive_settle_group(d, &value);
 	}
-	else if (m != NULL && m->settle_note != NULL)
-		m->settle_note(decl, &value);
+	else if (decl->methods->settle_note != NULL)
+		decl->methods->settle_note(decl, &value);
 	SPI_finish();
 	dp_owner_end(&self);
 	PopActiveSnapshot();

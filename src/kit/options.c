@@ -13,12 +13,11 @@
 #include "bson/cast.h"
 #include "bson/edit.h"
 #include "kit/options.h"
+#include "kit/registry.h"
 #include "mql/expression_node.h"
 #include "mql/filter.h"
 #include "mql/schema.h"
 #include "mql/sort_key.h"
-
-const DpPatternOptions *dp_option_tables;
 
 /* What declarations of all patterns may have; users never change it. */
 static const DpOption common[] = { { "name", DP_OPTION_TEXT },
@@ -177,14 +176,9 @@ dp_options_read(DpDecl *decl, void *state)
 static const DpOption *
 options_of(const char *pattern)
 {
-	const DpPatternOptions *p;
+	const DpPattern *p = dp_pattern_find(pattern);
 
-	for (p = dp_option_tables; p->pattern != NULL; p++)
-	{
-		if (strcmp(p->pattern, pattern) == 0)
-			return p->options;
-	}
-	return common;
+	return p != NULL && p->options != NULL ? p->options : common;
 }
 
 /* The option of that name; INVALID_PARAMETER_VALUE, with one that is like it, if there is none. */

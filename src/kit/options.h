@@ -46,15 +46,6 @@ typedef struct DpOption
 	Size text;                 /* where it writes a path as it is written, if not 0 */
 } DpOption;
 
-/* The options of all patterns, set when the library is loaded; ends with a pattern of no name. */
-typedef struct DpPatternOptions
-{
-	const char *pattern;
-	const DpOption *options; /* ends with an option of no name */
-} DpPatternOptions;
-
-extern const DpPatternOptions *dp_option_tables;
-
 #define DP_WORDS(...)                                                                              \
 	.values = (const char *const[])                                                                \
 	{                                                                                              \

@@ -41,7 +41,7 @@
 
 #include "bson/catalog.h"
 #include "kit/note.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 
@@ -51,49 +51,6 @@ static Oid relation_owner(Oid relid);
 static void require_seen(Oid rel);
 static void require_sides(DpDecl *decl);
 static char *text_argument(FunctionCallInfo fcinfo, int n);
-
-static const DpPatternMethods *const methods[] = { &dp_outlier_methods,
-												   &dp_subset_fields_methods,
-												   &dp_approximation_methods,
-												   &dp_preallocated_methods,
-												   &dp_tree_methods,
-												   &dp_tree_attach_methods,
-												   &dp_reference_methods,
-												   &dp_rollup_build,
-												   &dp_fanout_build_methods,
-												   &dp_query_table_build,
-												   &dp_polymorphic_methods,
-												   &dp_polymorphic_variant_methods,
-												   &dp_attribute_methods,
-												   &dp_schema_versioning_methods,
-												   &dp_payload_methods,
-												   &dp_single_collection_methods,
-												   &dp_versioning_methods,
-												   &dp_relationship_methods,
-												   NULL };
-
-const DpPatternMethods *
-dp_pattern_methods(const char *pattern)
-{
-	int i;
-
-	for (i = 0; methods[i] != NULL; i++)
-	{
-		if (strcmp(methods[i]->pattern, pattern) == 0)
-			return methods[i];
-	}
-	return NULL;
-}
-
-/* The function _<pattern>_<verb>, or InvalidOid. */
-Oid
-dp_pattern_hook(const char *pattern, const char *verb, int nargs, const Oid *types)
-{
-	List *names =
-		list_make2(makeString("docpatterns"), makeString(psprintf("_%s_%s", pattern, verb)));
-
-	return LookupFuncName(names, nargs, types, true);
-}
 
 /* The declaration of that pattern and name on a table, or NULL. */
 static DpDecl *

@@ -20,7 +20,7 @@
 #include "bson/builder.h"
 #include "bson/catalog.h"
 #include "bson/reader.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/rows/by_statement.h"
 #include "kit/split.h"
 #include "kit/sql/run.h"
@@ -89,9 +89,9 @@ split_fields(List *decls, AttrNumber doc)
 	foreach(lc, decls)
 	{
 		DpDecl *d = lfirst(lc);
-		const DpPatternMethods *m = dp_pattern_methods(d->pattern);
+		const DpPattern *m = d->methods;
 
-		if (m != NULL && m->split != NULL && d->doc_attnum == doc)
+		if (m->split != NULL && d->doc_attnum == doc)
 			fields = list_concat(fields, m->split(d));
 	}
 	return fields;

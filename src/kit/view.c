@@ -32,7 +32,7 @@
 
 #include "bson/catalog.h"
 #include "bson/reader.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "kit/view.h"
@@ -308,10 +308,10 @@ whole_store(char **args, List *decls, struct varlena *stored, struct varlena *ol
 	foreach(lc, decls)
 	{
 		DpDecl *d = lfirst(lc);
-		const DpPatternMethods *m = dp_pattern_methods(d->pattern);
+		const DpPattern *m = d->methods;
 		struct varlena *kept;
 
-		if (m == NULL || m->keep == NULL)
+		if (m->keep == NULL)
 			continue;
 		kept = stored != NULL && old_whole != NULL && result != NULL
 				   ? m->keep(d, stored, old_whole, result)
@@ -572,9 +572,9 @@ is_split(char **args, List *decls, struct varlena *doc)
 	foreach(lc, decls)
 	{
 		DpDecl *decl = lfirst(lc);
-		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
+		const DpPattern *m = decl->methods;
 
-		if (m != NULL && m->is_split != NULL && m->is_split(decl, doc))
+		if (m->is_split != NULL && m->is_split(decl, doc))
 			return true;
 	}
 	return false;
@@ -590,9 +590,9 @@ join_document(char **args, List *decls, struct varlena *doc, const DpKey *key, b
 	foreach(lc, decls)
 	{
 		DpDecl *decl = lfirst(lc);
-		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
+		const DpPattern *m = decl->methods;
 
-		if (m != NULL && m->is_split != NULL && m->is_split(decl, doc))
+		if (m->is_split != NULL && m->is_split(decl, doc))
 			whole = m->whole(decl, whole, key, latest);
 	}
 	return whole;

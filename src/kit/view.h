@@ -10,7 +10,7 @@
 #ifndef DP_KIT_VIEW_H
 #define DP_KIT_VIEW_H
 
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "mql/collection_split.h"
 

@@ -1,12 +1,13 @@
 /*
  * patterns.h
- *		A line for each pattern, as DP_PATTERN is defined where this is included.
+ *		A line for each pattern: docpatterns.c registers its dp_<name>_pattern (kit/registry.h).
  */
 DP_PATTERN(approximation)
 DP_PATTERN(attribute)
 DP_PATTERN(bucket)
 DP_PATTERN(change_feed)
 DP_PATTERN(computed)
+DP_PATTERN(rollup)
 DP_PATTERN(fanout)
 DP_PATTERN(kv)
 DP_PATTERN(kv_leaderboard)
@@ -19,7 +20,6 @@ DP_PATTERN(preallocated)
 DP_PATTERN(query_table)
 DP_PATTERN(reference)
 DP_PATTERN(relationship)
-DP_PATTERN(rollup)
 DP_PATTERN(schema_versioning)
 DP_PATTERN(single_collection)
 DP_PATTERN(single_table)

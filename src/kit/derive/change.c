@@ -39,9 +39,6 @@
 #include "kit/note.h"
 #include "kit/rows/lookup.h"
 #include "kit/sql/run.h"
-#include "patterns/fanout/fanout.h"
-#include "patterns/query_table/query_table.h"
-#include "patterns/rollup/rollup.h"
 
 /* Rows that are gone and rows that have come by one event */
 typedef struct Event
@@ -112,11 +109,6 @@ typedef struct FeedsEntry
 	MemoryContext context;
 	List *feeds;
 } FeedsEntry;
-
-/* Who handles changes that no trigger tells.  Each looks for the declarations that are its own. */
-static const DpChangesHandler handlers[] = { dp_derive_changes, dp_rollup_tree_changed,
-											 dp_fanout_follows_changed, dp_query_table_changed,
-											 NULL };
 
 static Note *notes = NULL;
 static int nnotes = 0;
@@ -488,14 +480,16 @@ void
 dp_changes_handle(DpChanges *changes)
 {
 	Relation partition = changes->partition;
-	int i;
 
 	CommandCounterIncrement();
 	telling_begin(changes);
-	for (i = 0; handlers[i] != NULL; i++)
+	dp_derive_changes(changes);
+	for (const DpPattern *const *p = dp_patterns; *p != NULL; p++)
 	{
+		if ((*p)->changes == NULL)
+			continue;
 		dp_changes_rewind(changes);
-		handlers[i](changes);
+		(*p)->changes(changes);
 	}
 	ntellings = changes->told_before;
 	changes_end(changes);

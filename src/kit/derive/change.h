@@ -122,14 +122,9 @@ typedef struct DpFeed
 extern List *dp_feeds(Oid relid);
 
 /*
- * Who handles changes that no trigger tells: partitions that were attached or
- * detached, and what dp_changed_wholly() tells.  A list in change.c, one for each
- * machinery; each looks after the declarations that are its own.  Called as the
- * current user, and calls dp_changes_next() as triggers do.
- */
-typedef void (*DpChangesHandler)(DpChanges *changes);
-
-/* Calls all of them and ends the reading: what the triggers of these machineries do with changes.
+ * Gives changes to dp_derive_changes() and to what patterns have registered (changes in
+ * registry.h), and ends the reading.  Each looks after the declarations that are its own, as
+ * the current user, and calls dp_changes_next() as triggers do.
  */
 extern void dp_changes_handle(DpChanges *changes);
 

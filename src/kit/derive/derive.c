@@ -20,14 +20,6 @@
 #include "kit/derive/run.h"
 #include "kit/note.h"
 
-/* The patterns that derive data. */
-static const DpDeriveMethods *const methods[] = { &dp_computed_methods,
-												  &dp_subset_methods,
-												  &dp_rollup_methods,
-												  &dp_fanout_methods,
-												  &dp_polymorphic_merge_methods,
-												  NULL };
-
 /* Our own among the advisory locks: users' have 1 and 2 there. */
 #define LOCK_CLASS_GROUP 0x4450
 #define LOCK_CLASS_WIDE 0x4451
@@ -46,19 +38,6 @@ static bool lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave);
 static bool lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode, bool leave);
 static void group_locks_ended(XactEvent event, void *arg);
 
-const DpDeriveMethods *
-dp_derive_methods(const char *pattern)
-{
-	int i;
-
-	for (i = 0; methods[i] != NULL; i++)
-	{
-		if (strcmp(methods[i]->pattern, pattern) == 0)
-			return methods[i];
-	}
-	return NULL;
-}
-
 /* ---------------------------------------------------------------- derivations */
 
 /*
@@ -74,7 +53,7 @@ dp_derivations_of_source(Oid relid)
 	foreach(lc, dp_feeds(relid))
 	{
 		DpFeed *feed = lfirst(lc);
-		const DpDeriveMethods *m = dp_derive_methods(feed->decl->pattern);
+		const DpDeriveMethods *m = feed->decl->methods->derive;
 
 		if (m != NULL && m->main_on_source == feed->is_main)
 		{
@@ -101,7 +80,7 @@ dp_derivations_of_target(Oid relid)
 	foreach(lc, dp_decls(relid))
 	{
 		DpDecl *decl = lfirst(lc);
-		const DpDeriveMethods *m = dp_derive_methods(decl->pattern);
+		const DpDeriveMethods *m = decl->methods->derive;
 
 		if (m != NULL && !m->main_on_source)
 			list = list_append_unique_ptr(list, dp_derivation(decl));
@@ -130,7 +109,7 @@ dp_derivation(DpDecl *decl)
 
 	old = MemoryContextSwitchTo(decl->context);
 	d = palloc0(sizeof(DpDerivation));
-	d->methods = dp_derive_methods(decl->pattern);
+	d->methods = decl->methods->derive;
 	if (d->methods == NULL)
 		elog(ERROR, "pattern \"%s\" does not derive data", decl->pattern);
 	d->decl = decl;

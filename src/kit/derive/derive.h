@@ -10,7 +10,7 @@
  *					of the link; its target row shows what was derived of them
  *		derivation	one declaration, as seen from the source
  *
- * What a pattern gives is a DpDeriveMethods.  What it gets: triggers that do
+ * What a pattern gives is a DpDeriveMethods in its DpPattern.  What it gets: triggers that do
  * everything (dp_derive_trigger() is all that its trigger function calls), for
  * any statement, with the locks in one order and each target row written once
  * for all derivations that concern it, of whatever pattern.
@@ -61,6 +61,7 @@
 #include "bson/reader.h"
 #include "kit/declaration.h"
 #include "kit/key.h"
+#include "kit/registry.h"
 
 typedef struct DpDerivation DpDerivation;
 typedef struct DpDeriveMethods DpDeriveMethods;
@@ -141,8 +142,6 @@ typedef struct DpGroup
 
 struct DpDeriveMethods
 {
-	const char *pattern;
-
 	/* The main trigger is on the source (roll-up, fan-out) and not on the target. */
 	bool main_on_source;
 
@@ -248,18 +247,9 @@ struct DpDeriveMethods
 	void (*all_groups)(DpDerivation *d, DpDerive *run);
 };
 
-/* The methods of a pattern, NULL if it is none of these.  Register in the list in derive.c. */
-extern const DpDeriveMethods *dp_derive_methods(const char *pattern);
-
-extern const DpDeriveMethods dp_computed_methods;
-extern const DpDeriveMethods dp_subset_methods;
-extern const DpDeriveMethods dp_rollup_methods;
-extern const DpDeriveMethods dp_fanout_methods;
-extern const DpDeriveMethods dp_polymorphic_merge_methods;
-
 /*
  * The trigger function of a pattern: "return dp_derive_trigger(fcinfo,
- * &dp_x_methods)".  It is called by triggers
+ * &dp_x_pattern)".  It is called by triggers
  *
  *		on the source	BEFORE and AFTER, for each statement, with transition tables
  *		on the target	BEFORE INSERT OR UPDATE, for each row
@@ -270,7 +260,7 @@ extern const DpDeriveMethods dp_polymorphic_merge_methods;
  * and knows its side by the arguments: 'side', pair, name; or the options, or
  * 'of', name.  A target that is guarded has the guard's triggers instead.
  */
-extern Datum dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods);
+extern Datum dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern);
 
 /* Handles all that a table's changes mean to its derivations: see change.h. */
 struct DpChanges;

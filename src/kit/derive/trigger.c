@@ -68,7 +68,7 @@ static void derive_mark_read(DpDerive *run, Oid source);
  * The trigger function of all patterns that derive data.
  */
 Datum
-dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
+dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	bool row;
@@ -81,9 +81,9 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s_trigger\" is called by triggers of the %s pattern only",
-						methods->pattern, methods->pattern)));
+						pattern->name, pattern->name)));
 
-	if (methods->main_on_source || trigdata->tg_trigger->tgnargs == 3)
+	if (pattern->derive->main_on_source || trigdata->tg_trigger->tgnargs == 3)
 	{
 		DpChanges *changes = dp_changes_of_trigger(fcinfo);
 
@@ -98,8 +98,8 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 		return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event)
 								   ? trigdata->tg_newtuple
 								   : trigdata->tg_trigtuple);
-	decl = row ? dp_decl_of_trigger(fcinfo, methods->pattern)
-			   : dp_decl_of_trigger_if(fcinfo, methods->pattern);
+	decl = row ? dp_decl_of_trigger(fcinfo, pattern->name)
+			   : dp_decl_of_trigger_if(fcinfo, pattern->name);
 	if (decl == NULL)
 		return PointerGetDatum(NULL); /* such a trigger stays behind when a partition is detached */
 	if (begins && dp_decl_maintained(decl) && !OidIsValid(dp_derivation(decl)->source) &&
@@ -123,7 +123,7 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpDeriveMethods *methods)
 				ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s_trigger\" is called by triggers that %s_enable() makes only",
-						methods->pattern, methods->pattern)));
+						pattern->name, pattern->name)));
 		return PointerGetDatum(target_before(dp_derivation(decl), decl, trigdata));
 	}
 

@@ -397,9 +397,7 @@ trigger_protects(const Trigger *trigger)
 {
 	static Oid known[16]; /* functions of such triggers */
 	static int nknown = 0;
-	char *name;
-	char *suffix;
-	const DpDeriveMethods *methods;
+	const DpPattern *pattern;
 	int i;
 
 	/* those of a source have three arguments, or are of patterns whose main trigger is there */
@@ -411,14 +409,8 @@ trigger_protects(const Trigger *trigger)
 		if (known[i] == trigger->tgfoid)
 			return true;
 	}
-	name = get_func_name(trigger->tgfoid);
-	suffix = name != NULL ? strstr(name, "_trigger") : NULL;
-	if (suffix == NULL || suffix[strlen("_trigger")] != '\0' ||
-		get_func_namespace(trigger->tgfoid) != dp_types()->internal)
-		return false;
-	*suffix = '\0';
-	methods = dp_derive_methods(name);
-	if (methods == NULL || methods->main_on_source)
+	pattern = dp_pattern_of_function(trigger->tgfoid);
+	if (pattern == NULL || pattern->derive == NULL || pattern->derive->main_on_source)
 		return false;
 	if (nknown < lengthof(known))
 		known[nknown++] = trigger->tgfoid;
@@ -871,7 +863,7 @@ name_compare(const ListCell *a, const ListCell *b)
 {
 	const DpDerivation *left = lfirst(a);
 	const DpDerivation *right = lfirst(b);
-	int cmp = strcmp(left->methods->pattern, right->methods->pattern);
+	int cmp = strcmp(left->decl->pattern, right->decl->pattern);
 
 	return cmp != 0 ? cmp : strcmp(left->decl->name, right->decl->name);
 }

@@ -28,7 +28,7 @@
 #include "bson/catalog.h"
 #include "bson/edit.h"
 #include "kit/options.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/rows/by_statement.h"
 #include "kit/side/moves.h"
 #include "kit/sql/run.h"
@@ -69,7 +69,7 @@ static struct varlena *method_keep(DpDecl *decl, struct varlena *stored, struct 
 static bool method_settle(DpDecl *decl, const DpKey *key);
 static List *method_split(DpDecl *decl);
 
-const DpOption dp_approximation_options[] = {
+static const DpOption options[] = {
 	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpApproximation, field),
 	  DP_TEXT_INTO(DpApproximation, field_text) },
 	{ "step", DP_OPTION_INT, DP_ONE_OF | DP_ALTERABLE, DP_BETWEEN(1, DP_APPROXIMATION_MAX_STEP),
@@ -81,9 +81,13 @@ const DpOption dp_approximation_options[] = {
 	{ NULL }
 };
 
-const DpPatternMethods dp_approximation_methods = {
-	"approximation", method_is_split, method_whole, method_keep, method_settle, method_split
-};
+const DpPattern dp_approximation_pattern = { .name = "approximation",
+											 .options = options,
+											 .is_split = method_is_split,
+											 .whole = method_whole,
+											 .keep = method_keep,
+											 .split = method_split,
+											 .settle = method_settle };
 
 /*
  * approximation_sync(rel, name) -> number of documents that slots were folded into

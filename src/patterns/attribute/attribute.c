@@ -218,7 +218,7 @@ attribute_settle(DpDecl *decl, const DpKey *key)
 }
 
 /* How they go together: dp_attribute_compile() */
-const DpOption dp_attribute_options[] = {
+static const DpOption options[] = {
 	{ "into_field", DP_OPTION_PATH, DP_REQUIRED | DP_ALTERABLE | DP_KEPT },
 	{ "pattern", DP_OPTION_TEXT, DP_ONE_OF | DP_ALTERABLE },
 	{ "prefix", DP_OPTION_TEXT, DP_ONE_OF | DP_ALTERABLE },
@@ -233,7 +233,9 @@ const DpOption dp_attribute_options[] = {
 	{ NULL }
 };
 
-const DpPatternMethods dp_attribute_methods = { .pattern = PATTERN, .settle = attribute_settle };
+const DpPattern dp_attribute_pattern = { .name = PATTERN,
+										 .options = options,
+										 .settle = attribute_settle };
 
 /* Views <table>_wide ------------------------------------------------------ */
 

@@ -18,7 +18,7 @@
 
 #include "bson/builder.h"
 #include "bson/path.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/rows/lookup.h"
 
 /* Most placeholders of a pattern */

@@ -34,6 +34,7 @@
 
 #include "bson/reader.h"
 #include "kit/options.h"
+#include "kit/registry.h"
 #include "kit/rows/lookup.h"
 #include "patterns/bucket/fdw.h"
 
@@ -51,7 +52,7 @@ typedef struct RelEntry
  */
 #define READ_TRIES 5
 
-const DpOption dp_bucket_options[] = {
+static const DpOption options[] = {
 	{ "group_by", DP_OPTION_TEXTS, DP_REQUIRED },
 	{ "time_field", DP_OPTION_TEXT },
 	{ "span", DP_OPTION_INTERVAL, DP_ALTERABLE },
@@ -70,6 +71,8 @@ const DpOption dp_bucket_options[] = {
 	{ "time_at", DP_OPTION_INT },
 	{ NULL }
 };
+
+const DpPattern dp_bucket_pattern = { .name = "bucket", .options = options };
 
 static HTAB *entries = NULL;
 static List *graveyard = NIL; /* contexts of stale descriptions, in TopMemoryContext */

@@ -41,6 +41,7 @@
 #include "bson/compare.h"
 #include "bson/diff.h"
 #include "kit/options.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/change_feed/change_feed.h"
@@ -116,7 +117,7 @@ static void
 flights_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 static void change_feed_flight(DpChangeFeed *f, int64 first, LOCKTAG *tag);
 
-const DpOption dp_change_feed_options[] = {
+static const DpOption options[] = {
 	{ "name", DP_OPTION_TEXT, DP_REQUIRED },
 	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpChangeFeed, pair) },
 	{ "documents", DP_OPTION_BOOL, DP_REQUIRED, DP_INTO(DpChangeFeed, documents) },
@@ -124,6 +125,8 @@ const DpOption dp_change_feed_options[] = {
 	  DP_INTO(DpChangeFeed, channel) },
 	{ NULL }
 };
+
+const DpPattern dp_change_feed_pattern = { .name = "change_feed", .options = options };
 
 /*
  * change_feed_trigger(): the triggers of the pattern on its table.

@@ -39,7 +39,7 @@ static void computed_all_groups(DpDerivation *d, DpDerive *run);
 
 static const char *row_key(DpComputed *c, const DpSourceRow *row, uint32 *len);
 
-const DpOption dp_computed_options[] = {
+static const DpOption options[] = {
 	{ "on_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpComputed, on_field) },
 	{ "fields", DP_OPTION_DOCUMENT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1) },
 	{ "target_field", DP_OPTION_PATH, DP_INTO(DpComputed, target),
@@ -54,19 +54,22 @@ const DpOption dp_computed_options[] = {
 	{ NULL }
 };
 
-const DpDeriveMethods dp_computed_methods = { .pattern = "computed",
-											  .main_on_source = false,
-											  .open = computed_open,
-											  .take = computed_take,
-											  .same = computed_same,
-											  .changes = computed_changes,
-											  .apply = computed_apply,
-											  .create = computed_create,
-											  .protect = computed_protect,
-											  .strange = computed_strange,
-											  .take_over = computed_take_over,
-											  .enqueue = computed_enqueue,
-											  .all_groups = computed_all_groups };
+static const DpDeriveMethods methods = { .main_on_source = false,
+										 .open = computed_open,
+										 .take = computed_take,
+										 .same = computed_same,
+										 .changes = computed_changes,
+										 .apply = computed_apply,
+										 .create = computed_create,
+										 .protect = computed_protect,
+										 .strange = computed_strange,
+										 .take_over = computed_take_over,
+										 .enqueue = computed_enqueue,
+										 .all_groups = computed_all_groups };
+
+const DpPattern dp_computed_pattern = { .name = "computed",
+										.options = options,
+										.derive = &methods };
 
 /*
  * computed_trigger(): the triggers of the pattern, on both tables.
@@ -75,7 +78,7 @@ DP_FUNCTION(dp_computed_trigger);
 Datum
 dp_computed_trigger(PG_FUNCTION_ARGS)
 {
-	return dp_derive_trigger(fcinfo, &dp_computed_methods);
+	return dp_derive_trigger(fcinfo, &dp_computed_pattern);
 }
 
 /*

@@ -14,7 +14,7 @@
 
 #include "bson/catalog.h"
 #include "kit/derive/run.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/fanout/fanout.h"
@@ -327,8 +327,8 @@ settle_visit(void *arg, const DpValue *value)
 /*
  * For pattern_build: the walls of those who follow the author of a post.
  */
-static bool
-fanout_settle(DpDecl *decl, const DpKey *key)
+bool
+dp_fanout_settle(DpDecl *decl, const DpKey *key)
 {
 	DpFanout *f = dp_fanout(decl);
 	DpValue value = dp_value_of_varlena(dp_key_to_value(decl, key));
@@ -343,5 +343,3 @@ fanout_settle(DpDecl *decl, const DpKey *key)
 	(void) dp_fanout_followers(f, &entry.author, 0, settle_visit, &s);
 	return dp_derive_end(s.run, true) > 0;
 }
-
-const DpPatternMethods dp_fanout_build_methods = { .pattern = "fanout", .settle = fanout_settle };

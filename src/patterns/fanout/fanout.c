@@ -43,7 +43,7 @@ static void row_key(DpDecl *decl, TupleTableSlot *slot, DpKey *key);
 static void author_spread(DpFanout *f, DpDerive *run, DpFanoutAuthor *author);
 static void spread_keep(void *arg, const DpValue *value);
 
-const DpOption dp_fanout_options[] = {
+static const DpOption options[] = {
 	{ "name", DP_OPTION_TEXT, DP_REQUIRED },
 	{ "author", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpFanout, author) },
 	{ "follower", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpFanout, follower) },
@@ -56,18 +56,23 @@ const DpOption dp_fanout_options[] = {
 	{ NULL }
 };
 
-const DpDeriveMethods dp_fanout_methods = { .pattern = "fanout",
-											.main_on_source = true,
-											.open = fanout_open,
-											.take = fanout_take,
-											.same = fanout_same,
-											.reads_columns = true,
-											.gather = fanout_gather,
-											.changes = fanout_changes,
-											.concerns = fanout_concerns,
-											.apply = fanout_apply,
-											.create = fanout_create,
-											.all_groups = fanout_all_groups };
+static const DpDeriveMethods methods = { .main_on_source = true,
+										 .open = fanout_open,
+										 .take = fanout_take,
+										 .same = fanout_same,
+										 .reads_columns = true,
+										 .gather = fanout_gather,
+										 .changes = fanout_changes,
+										 .concerns = fanout_concerns,
+										 .apply = fanout_apply,
+										 .create = fanout_create,
+										 .all_groups = fanout_all_groups };
+
+const DpPattern dp_fanout_pattern = { .name = "fanout",
+									  .options = options,
+									  .derive = &methods,
+									  .settle = dp_fanout_settle,
+									  .changes = dp_fanout_follows_changed };
 
 /*
  * fanout_trigger(): the triggers of the pattern on posts and follows.
@@ -76,7 +81,7 @@ DP_FUNCTION(dp_fanout_trigger);
 Datum
 dp_fanout_trigger(PG_FUNCTION_ARGS)
 {
-	return dp_derive_trigger(fcinfo, &dp_fanout_methods);
+	return dp_derive_trigger(fcinfo, &dp_fanout_pattern);
 }
 
 /* ---------------------------------------------------------------- declarations */

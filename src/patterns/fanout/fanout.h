@@ -214,9 +214,12 @@ extern void dp_fanout_readers(DpFanout *f, DpFanoutVisit visit, void *arg);
 extern struct varlena *
 dp_fanout_compute(DpFanout *f, const DpValue *reader, List **merged, bool latest);
 
+/* DpPattern: brings a row in line. */
+extern bool dp_fanout_settle(DpDecl *decl, const DpKey *key);
+
 /* follow.c */
 
-/* What a statement on a table of followers means to the walls: a DpChangesHandler. */
+/* What a statement on a table of followers means to the walls: DpPattern. */
 extern void dp_fanout_follows_changed(DpChanges *changes);
 
 #endif /* DP_PATTERNS_FANOUT_FANOUT_H */

@@ -35,6 +35,7 @@
 #include "bson/reader.h"
 #include "kit/key.h"
 #include "kit/options.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/kv/kv.h"
@@ -61,15 +62,16 @@ static pg_noinline void made_anew(DpDecl *decl);
 static Oid kv_board_keys(struct varlena *options);
 static int64 kv_leaderboard_make(struct DpDecl *decl);
 
-const DpOption dp_kv_options[] = { { NULL } };
-
-const DpOption dp_kv_leaderboard_options[] = {
+static const DpOption board_options[] = {
 	{ "space", DP_OPTION_TEXT, DP_REQUIRED },
 	{ "key", DP_OPTION_TEXT, DP_REQUIRED },
 	{ "score_path", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Leaderboard, score) },
 	{ "member_path", DP_OPTION_PATH, DP_INTO(Leaderboard, member) },
 	{ NULL }
 };
+
+const DpPattern dp_kv_leaderboard_pattern = { .name = "kv_leaderboard", .options = board_options };
+const DpPattern dp_kv_pattern = { .name = "kv", .options = (const DpOption[]){ { NULL } } };
 
 /*
  * kv_leaderboard_trigger(): after each row; before statements that write, and

@@ -28,7 +28,7 @@
 #include "bson/edit.h"
 #include "bson/reader.h"
 #include "kit/options.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -54,7 +54,7 @@ static bool method_settle(DpDecl *decl, const DpKey *key);
 static List *method_split(DpDecl *decl);
 static char *split_search(const DpSplitField *field, const char *values);
 
-const DpOption dp_outlier_options[] = {
+static const DpOption options[] = {
 	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpOutlier, field) },
 	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpOutlier, pair) },
 	{ "threshold", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1),
@@ -75,8 +75,13 @@ const DpOption dp_outlier_options[] = {
 	{ NULL }
 };
 
-const DpPatternMethods dp_outlier_methods = { "outlier",   method_is_split, method_whole,
-											  method_keep, method_settle,   method_split };
+const DpPattern dp_outlier_pattern = { .name = "outlier",
+									   .options = options,
+									   .is_split = method_is_split,
+									   .whole = method_whole,
+									   .keep = method_keep,
+									   .split = method_split,
+									   .settle = method_settle };
 
 /*
  * outlier_push(rel, key, VARIADIC values) -> number of values added

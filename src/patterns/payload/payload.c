@@ -338,19 +338,19 @@ methods_split(DpDecl *decl)
 	return list_make1(dp_split_field(payload_of(decl)->field, NULL));
 }
 
-const DpOption dp_payload_options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpPayload, field),
-	  DP_TEXT_INTO(DpPayload, field_text) },
-	{ "extracts", DP_OPTION_DOCUMENT, DP_REQUIRED | DP_ALTERABLE },
-	{ NULL }
-};
+static const DpOption options[] = { { "field", DP_OPTION_PATH, DP_REQUIRED,
+									  DP_INTO(DpPayload, field),
+									  DP_TEXT_INTO(DpPayload, field_text) },
+									{ "extracts", DP_OPTION_DOCUMENT, DP_REQUIRED | DP_ALTERABLE },
+									{ NULL } };
 
-const DpPatternMethods dp_payload_methods = { .pattern = PATTERN,
-											  .is_split = methods_is_split,
-											  .whole = methods_whole,
-											  .keep = methods_keep,
-											  .settle = methods_settle,
-											  .split = methods_split };
+const DpPattern dp_payload_pattern = { .name = PATTERN,
+									   .options = options,
+									   .is_split = methods_is_split,
+									   .whole = methods_whole,
+									   .keep = methods_keep,
+									   .settle = methods_settle,
+									   .split = methods_split };
 
 /*
  * The declaration that a function is called for: rel and name are its first arguments after the

@@ -11,7 +11,7 @@
 
 #include "bson/builder.h"
 #include "bson/path.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/rows/lookup.h"
 #include "kit/sql/function.h"
 #include "mql/regex.h"

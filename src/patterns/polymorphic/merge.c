@@ -82,7 +82,7 @@ static bool has_nothing(const Merge *m, struct varlena *doc);
 static void refuse_write(DpDecl *decl, const char *what) pg_attribute_noreturn();
 static DpDerivation *merge_argument(FunctionCallInfo fcinfo);
 
-const DpOption dp_polymorphic_merge_options[] = {
+static const DpOption options[] = {
 	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(Merge, field_path) },
 	{ "merge_on", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Merge, on) },
 	{ "target_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Merge, target_field) },
@@ -91,19 +91,22 @@ const DpOption dp_polymorphic_merge_options[] = {
 	{ NULL }
 };
 
-const DpDeriveMethods dp_polymorphic_merge_methods = { .pattern = PATTERN,
-													   .main_on_source = false,
-													   .open = merge_open,
-													   .take = merge_take,
-													   .same = merge_same,
-													   .refuses = true,
-													   .reads_columns = true,
-													   .apply = merge_apply,
-													   .create = merge_create,
-													   .protect = merge_protect,
-													   .strange = merge_strange,
-													   .take_over = merge_take_over,
-													   .all_groups = merge_all_groups };
+static const DpDeriveMethods methods = { .main_on_source = false,
+										 .open = merge_open,
+										 .take = merge_take,
+										 .same = merge_same,
+										 .refuses = true,
+										 .reads_columns = true,
+										 .apply = merge_apply,
+										 .create = merge_create,
+										 .protect = merge_protect,
+										 .strange = merge_strange,
+										 .take_over = merge_take_over,
+										 .all_groups = merge_all_groups };
+
+const DpPattern dp_polymorphic_merge_pattern = { .name = PATTERN,
+												 .options = options,
+												 .derive = &methods };
 
 /*
  * polymorphic_merge_trigger(): the triggers of the pattern, on all tables.
@@ -117,7 +120,7 @@ dp_polymorphic_merge_trigger(PG_FUNCTION_ARGS)
 	if (CALLED_AS_TRIGGER(fcinfo) && trigdata->tg_trigger->tgnargs == 2 &&
 		TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(merge_guard(fcinfo));
-	return dp_derive_trigger(fcinfo, &dp_polymorphic_merge_methods);
+	return dp_derive_trigger(fcinfo, &dp_polymorphic_merge_pattern);
 }
 
 /*

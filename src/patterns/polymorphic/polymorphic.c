@@ -25,7 +25,7 @@
 #include "bson/compare.h"
 #include "bson/text.h"
 #include "kit/options.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -81,7 +81,7 @@ static bool variant_settle(DpDecl *decl, const DpKey *key);
 static void poly_refuse(DpPoly *p, const DpValue *doc) pg_attribute_noreturn();
 static const DpPolyVariant *poly_variant(DpPoly *p, const DpValue *value);
 
-const DpOption dp_polymorphic_options[] = {
+static const DpOption polymorphic_options[] = {
 	{ "by", DP_OPTION_PATH, DP_REQUIRED, DP_TEXT_INTO(DpPoly, by) },
 	{ "unknown", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("error", "accept"),
 	  DP_INTO(DpPoly, accept) },
@@ -89,7 +89,7 @@ const DpOption dp_polymorphic_options[] = {
 	{ NULL }
 };
 
-const DpOption dp_polymorphic_variant_options[] = {
+static const DpOption variant_options[] = {
 	{ "of", DP_OPTION_TEXT, DP_REQUIRED },
 	{ "variant", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpPolyVariant, variant) },
 	{ "value", DP_OPTION_ANY, DP_REQUIRED },
@@ -100,10 +100,13 @@ const DpOption dp_polymorphic_variant_options[] = {
 	{ NULL }
 };
 
-const DpPatternMethods dp_polymorphic_methods = { .pattern = "polymorphic", .settle = poly_settle };
+const DpPattern dp_polymorphic_pattern = { .name = "polymorphic",
+										   .options = polymorphic_options,
+										   .settle = poly_settle };
 
-const DpPatternMethods dp_polymorphic_variant_methods = { .pattern = "polymorphic_variant",
-														  .settle = variant_settle };
+const DpPattern dp_polymorphic_variant_pattern = { .name = "polymorphic_variant",
+												   .options = variant_options,
+												   .settle = variant_settle };
 
 /*
  * polymorphic_trigger(): the trigger of the pattern.
@@ -216,9 +219,9 @@ is_split(const DpPoly *p, struct varlena *doc)
 	foreach(lc, dp_decls(p->decl->relid))
 	{
 		DpDecl *decl = lfirst(lc);
-		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
+		const DpPattern *m = decl->methods;
 
-		if (m != NULL && m->is_split != NULL && m->is_split(decl, doc))
+		if (m->is_split != NULL && m->is_split(decl, doc))
 			return true;
 	}
 	return false;
@@ -235,11 +238,11 @@ whole_document(const DpPoly *p, struct varlena *doc, const DpKey *key)
 	foreach(lc, dp_decls(p->decl->relid))
 	{
 		DpDecl *decl = lfirst(lc);
-		const DpPatternMethods *m = dp_pattern_methods(decl->pattern);
+		const DpPattern *m = decl->methods;
 		struct varlena *joined;
 		MemoryContext old;
 
-		if (m == NULL || m->is_split == NULL || !m->is_split(decl, doc))
+		if (m->is_split == NULL || !m->is_split(decl, doc))
 			continue;
 		SPI_connect();
 		joined = m->whole(decl, whole, key, true);
@@ -294,9 +297,9 @@ dp_poly(DpDecl *decl)
 	read_variants(p);
 	foreach(lc, dp_decls(decl->relid))
 	{
-		const DpPatternMethods *m = dp_pattern_methods(((DpDecl *) lfirst(lc))->pattern);
+		const DpPattern *m = ((DpDecl *) lfirst(lc))->methods;
 
-		p->splits |= m != NULL && m->is_split != NULL;
+		p->splits |= m->is_split != NULL;
 	}
 	MemoryContextSwitchTo(old);
 	decl->state = p;

@@ -32,7 +32,7 @@
 #include "bson/edit.h"
 #include "kit/adopt.h"
 #include "kit/options.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"

@@ -15,7 +15,7 @@
 #include "bson/edit.h"
 #include "kit/adopt.h"
 #include "kit/options.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "mql/collection_split.h"
@@ -337,7 +337,7 @@ methods_split(DpDecl *decl)
 	return fields;
 }
 
-const DpOption dp_preallocated_options[] = {
+static const DpOption options[] = {
 	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpPreallocated, field),
 	  DP_TEXT_INTO(DpPreallocated, field_text) },
 	{ "shape", DP_OPTION_DOCUMENT, DP_REQUIRED | DP_ALTERABLE },
@@ -347,5 +347,10 @@ const DpOption dp_preallocated_options[] = {
 	{ NULL }
 };
 
-const DpPatternMethods dp_preallocated_methods = { PATTERN,      methods_is_split, methods_whole,
-												   methods_keep, methods_settle,   methods_split };
+const DpPattern dp_preallocated_pattern = { .name = PATTERN,
+											.options = options,
+											.is_split = methods_is_split,
+											.whole = methods_whole,
+											.keep = methods_keep,
+											.split = methods_split,
+											.settle = methods_settle };

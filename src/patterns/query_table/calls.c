@@ -24,7 +24,7 @@
 #include "bson/cast.h"
 #include "bson/catalog.h"
 #include "kit/options.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/query_table/query_table.h"
@@ -237,7 +237,7 @@ query_table_settle(DpDecl *decl, const DpKey *key)
 	return written;
 }
 
-const DpOption dp_query_table_options[] = {
+static const DpOption options[] = {
 	{ "name", DP_OPTION_TEXT, DP_REQUIRED },
 	{ "partition", DP_OPTION_TEXTS, DP_REQUIRED, DP_INT_FROM(1), DP_INTO(DpQueryTable, partition) },
 	{ "clustering", DP_OPTION_DOCUMENT, DP_REQUIRED, DP_INTO(DpQueryTable, clustering) },
@@ -249,8 +249,10 @@ const DpOption dp_query_table_options[] = {
 	{ NULL }
 };
 
-const DpPatternMethods dp_query_table_build = { .pattern = "query_table",
-												.settle = query_table_settle };
+const DpPattern dp_query_table_pattern = { .name = "query_table",
+										   .options = options,
+										   .settle = query_table_settle,
+										   .changes = dp_query_table_changed };
 
 /* ---------------------------------------------------------------- reading */
 

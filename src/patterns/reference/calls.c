@@ -23,7 +23,7 @@
 #include "kit/derive/queue.h"
 #include "kit/note.h"
 #include "kit/options.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "patterns/reference/reference.h"
 
@@ -35,17 +35,12 @@ typedef struct FieldCache
 } FieldCache;
 
 static void field_arguments(FunctionCallInfo fcinfo, DpPath **field, DpPath **id_field);
-static bool reference_is_split(DpDecl *decl, struct varlena *stored);
-static struct varlena *
-reference_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
-static struct varlena *reference_keep(DpDecl *decl, struct varlena *stored,
-									  struct varlena *old_whole, struct varlena *new_whole);
 static void refresh_lock(const DpRefPart *parts, int nparts);
 static bool reference_settle(DpDecl *decl, const DpKey *key);
 static void reference_settle_note(DpDecl *decl, const DpValue *id);
 static bool settle_row(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete);
 
-const DpOption dp_reference_options[] = {
+static const DpOption options[] = {
 	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpReference, field) },
 	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpReference, pair) },
 	{ "id_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpReference, id_field) },
@@ -61,10 +56,10 @@ const DpOption dp_reference_options[] = {
 	{ NULL }
 };
 
-const DpPatternMethods dp_reference_methods = {
-	"reference",    reference_is_split, reference_whole,
-	reference_keep, reference_settle,   .settle_note = reference_settle_note
-};
+const DpPattern dp_reference_pattern = { .name = "reference",
+										 .options = options,
+										 .settle = reference_settle,
+										 .settle_note = reference_settle_note };
 
 /*
  * reference_array_hashes(doc, field, id_field) -> bigint[]
@@ -349,25 +344,6 @@ dp_reference_forget_missing(PG_FUNCTION_ARGS)
 /*
  * Methods: nothing is split off.
  */
-static bool
-reference_is_split(DpDecl *decl, struct varlena *stored)
-{
-	return false;
-}
-
-static struct varlena *
-reference_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
-{
-	return stored;
-}
-
-static struct varlena *
-reference_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
-			   struct varlena *new_whole)
-{
-	return new_whole;
-}
-
 /*
  * Fill the copies of one row in, whatever state it is in.  The sources are
  * locked before the row is written, so that nobody waits for a row while we wait

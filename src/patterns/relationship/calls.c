@@ -11,18 +11,13 @@
 #include "utils/builtins.h"
 
 #include "kit/options.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "patterns/relationship/relationship.h"
 
-static bool relationship_is_split(DpDecl *decl, struct varlena *stored);
-static struct varlena *
-relationship_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
-static struct varlena *relationship_keep(DpDecl *decl, struct varlena *stored,
-										 struct varlena *old_whole, struct varlena *new_whole);
 static bool relationship_settle_row(DpDecl *decl, const DpKey *key);
 
-const DpOption dp_relationship_options[] = {
+static const DpOption options[] = {
 	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpRelationship, pair) },
 	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpRelationship, sides[0].field) },
 	{ "other_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpRelationship, sides[1].field) },
@@ -34,10 +29,10 @@ const DpOption dp_relationship_options[] = {
 	{ NULL }
 };
 
-const DpPatternMethods dp_relationship_methods = {
-	"relationship",    relationship_is_split,   relationship_whole,
-	relationship_keep, relationship_settle_row, .settle_note = dp_relationship_settle_note
-};
+const DpPattern dp_relationship_pattern = { .name = "relationship",
+											.options = options,
+											.settle = relationship_settle_row,
+											.settle_note = dp_relationship_settle_note };
 
 /*
  * _relationship_settle(rel, name, side, key, only_missing) -> rows that were written
@@ -103,26 +98,6 @@ dp_relationship_settle(PG_FUNCTION_ARGS)
 	SPI_finish();
 	dp_owner_end(&self);
 	PG_RETURN_BOOL(n > 0);
-}
-
-/* Documents are whole wherever they are. */
-static bool
-relationship_is_split(DpDecl *decl, struct varlena *stored)
-{
-	return false;
-}
-
-static struct varlena *
-relationship_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
-{
-	return stored;
-}
-
-static struct varlena *
-relationship_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
-				  struct varlena *new_whole)
-{
-	return NULL;
 }
 
 /* What a row names names it, too.  Called inside SPI_connect(), as the owner. */

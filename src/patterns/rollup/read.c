@@ -22,7 +22,7 @@
 #include "bson/sqltime.h"
 #include "bson/text.h"
 #include "kit/derive/run.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/rollup/rollup.h"
@@ -342,7 +342,7 @@ visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 
 	if (!visit->anew)
 	{
-		dp_rollup_methods.take(r->derivation, visit->run, row, 1);
+		r->derivation->methods->take(r->derivation, visit->run, row, 1);
 		return true;
 	}
 	if (!dp_rollup_row(r, row, &t, groups))
@@ -376,8 +376,8 @@ visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 /*
  * Brings the groups of a row of the source in line, for pattern_build.
  */
-static bool
-rollup_settle(DpDecl *decl, const DpKey *key)
+bool
+dp_rollup_settle(DpDecl *decl, const DpKey *key)
 {
 	DpRollup *r = dp_rollup(decl);
 	DpDerive *run = dp_derive_begin();
@@ -407,8 +407,6 @@ rollup_settle(DpDecl *decl, const DpKey *key)
 	(void) dp_rollup_each(r, plan, params, true, visit_all, &visit);
 	return dp_derive_end(run, true) > 0;
 }
-
-const DpPatternMethods dp_rollup_build = { .pattern = "rollup", .settle = rollup_settle };
 
 /* ---------------------------------------------------------------- calls */
 

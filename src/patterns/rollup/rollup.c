@@ -31,27 +31,32 @@ static int level_compare(const void *a, const void *b);
 static void add_row(DpRollup *r, DpGroup *group, const DpSourceRow *row, int sign);
 static struct varlena *totals_into(DpRollup *r, DpAccumulation *g, struct varlena *doc);
 
-const DpOption dp_rollup_options[] = { { "name", DP_OPTION_TEXT, DP_REQUIRED },
-									   { "fields", DP_OPTION_DOCUMENT, DP_REQUIRED },
-									   { "group_by", DP_OPTION_PATHS, DP_REQUIRED },
-									   { "time_field", DP_OPTION_PATH, DP_INTO(DpRollup, time) },
-									   { "levels", DP_OPTION_TEXTS, 0, DP_INT_FROM(1) },
-									   { "time_zone", DP_OPTION_TEXT, DP_REQUIRED,
-										 .with = "time_field" },
-									   { "filter", DP_OPTION_FILTER },
-									   { "order_by", DP_OPTION_ORDER },
-									   { NULL } };
+static const DpOption options[] = { { "name", DP_OPTION_TEXT, DP_REQUIRED },
+									{ "fields", DP_OPTION_DOCUMENT, DP_REQUIRED },
+									{ "group_by", DP_OPTION_PATHS, DP_REQUIRED },
+									{ "time_field", DP_OPTION_PATH, DP_INTO(DpRollup, time) },
+									{ "levels", DP_OPTION_TEXTS, 0, DP_INT_FROM(1) },
+									{ "time_zone", DP_OPTION_TEXT, DP_REQUIRED,
+									  .with = "time_field" },
+									{ "filter", DP_OPTION_FILTER },
+									{ "order_by", DP_OPTION_ORDER },
+									{ NULL } };
 
-const DpDeriveMethods dp_rollup_methods = { .pattern = "rollup",
-											.main_on_source = true,
-											.open = rollup_open,
-											.take = rollup_take,
-											.same = rollup_same,
-											.reads_columns = true,
-											.changes = rollup_changes,
-											.apply = rollup_apply,
-											.create = rollup_create,
-											.all_groups = rollup_all_groups };
+static const DpDeriveMethods methods = { .main_on_source = true,
+										 .open = rollup_open,
+										 .take = rollup_take,
+										 .same = rollup_same,
+										 .reads_columns = true,
+										 .changes = rollup_changes,
+										 .apply = rollup_apply,
+										 .create = rollup_create,
+										 .all_groups = rollup_all_groups };
+
+const DpPattern dp_rollup_pattern = { .name = "rollup",
+									  .options = options,
+									  .derive = &methods,
+									  .settle = dp_rollup_settle,
+									  .changes = dp_rollup_tree_changed };
 
 /*
  * rollup_trigger(): the triggers of the pattern on the source and on the tree.
@@ -60,7 +65,7 @@ DP_FUNCTION(dp_rollup_trigger);
 Datum
 dp_rollup_trigger(PG_FUNCTION_ARGS)
 {
-	return dp_derive_trigger(fcinfo, &dp_rollup_methods);
+	return dp_derive_trigger(fcinfo, &dp_rollup_pattern);
 }
 
 /* ---------------------------------------------------------------- declarations */

@@ -154,6 +154,9 @@ extern void dp_rollup_read_all(DpRollup *r, DpDerive *run, bool latest, bool ane
 extern int64 dp_rollup_each(DpRollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest,
 							DpSourceVisit visit, void *arg);
 
+/* DpPattern: brings a row in line. */
+extern bool dp_rollup_settle(DpDecl *decl, const DpKey *key);
+
 /* tree.c */
 
 /* The groups of the nodes above a node, which join the run. */
@@ -162,7 +165,7 @@ extern void dp_rollup_place(DpRollup *r, DpDerive *run, DpGroup *group);
 /* The whole of a group that another one is computed of, along a tree */
 extern DpAccumulation *dp_rollup_node_whole(DpRollup *r, DpGroup *group);
 
-/* What a statement on a tree means to the roll-ups along it: a DpChangesHandler. */
+/* What a statement on a tree means to the roll-ups along it: DpPattern. */
 extern void dp_rollup_tree_changed(DpChanges *changes);
 
 #endif /* DP_PATTERNS_ROLLUP_ROLLUP_H */

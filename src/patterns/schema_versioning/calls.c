@@ -21,7 +21,7 @@
 #include "bson/reader.h"
 #include "kit/key.h"
 #include "kit/options.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/rows/by_statement.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
@@ -141,7 +141,7 @@ methods_settle(DpDecl *decl, const DpKey *key)
 	return result == DP_WRITE_DONE;
 }
 
-const DpOption dp_schema_versioning_options[] = {
+static const DpOption options[] = {
 	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT },
 	{ "current", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1),
 	  DP_INTO(DpSchemaVersioning, current) },
@@ -155,8 +155,9 @@ const DpOption dp_schema_versioning_options[] = {
 	{ NULL }
 };
 
-const DpPatternMethods dp_schema_versioning_methods = { .pattern = DP_SCHEMA_VERSIONING,
-														.settle = methods_settle };
+const DpPattern dp_schema_versioning_pattern = { .name = DP_SCHEMA_VERSIONING,
+												 .options = options,
+												 .settle = methods_settle };
 
 /*
  * _schema_versioning_same(a, b, field) -> boolean

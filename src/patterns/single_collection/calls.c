@@ -22,7 +22,7 @@
 #include "bson/compare.h"
 #include "bson/text.h"
 #include "kit/options.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "patterns/single_collection/single_collection.h"
 
@@ -376,27 +376,7 @@ single_settle(DpDecl *decl, const DpKey *key)
 	return written;
 }
 
-/* Documents are whole wherever they are. */
-static bool
-single_is_split(DpDecl *decl, struct varlena *stored)
-{
-	return false;
-}
-
-static struct varlena *
-single_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
-{
-	return stored;
-}
-
-static struct varlena *
-single_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
-			struct varlena *new_whole)
-{
-	return NULL;
-}
-
-const DpOption dp_single_collection_options[] = {
+static const DpOption options[] = {
 	{ "type_field", DP_OPTION_PATH, DP_INTO(DpSingle, ids.type_field) },
 	{ "related_field", DP_OPTION_PATH, DP_ONE_OF | DP_KEPT, DP_INTO(DpSingle, related_field) },
 	{ "key_field", DP_OPTION_PATH, DP_ONE_OF | DP_KEPT, DP_INTO(DpSingle, key_field) },
@@ -414,5 +394,6 @@ const DpOption dp_single_collection_options[] = {
 	{ NULL }
 };
 
-const DpPatternMethods dp_single_collection_methods = { "single_collection", single_is_split,
-														single_whole, single_keep, single_settle };
+const DpPattern dp_single_collection_pattern = { .name = "single_collection",
+												 .options = options,
+												 .settle = single_settle };

@@ -23,6 +23,7 @@
 #include "bson/number.h"
 #include "bson/reader.h"
 #include "kit/options.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "patterns/single_table/single_table.h"
 
@@ -550,13 +551,15 @@ refuse_keys(DpSingleTable *s, struct varlena *old, struct varlena *given, struct
 	}
 }
 
-const DpOption dp_single_table_options[] = {
+static const DpOption options[] = {
 	{ "indexes", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(0, DP_SINGLE_TABLE_INDEXES),
 	  DP_INTO(DpSingleTable, nindexes) },
 	{ "ttl_field", DP_OPTION_PATH, DP_ALTERABLE, DP_INTO(DpSingleTable, ttl) },
 	{ "entities", DP_OPTION_DOCUMENT }, /* written by single_table_entity() */
 	{ NULL }
 };
+
+const DpPattern dp_single_table_pattern = { .name = "single_table", .options = options };
 
 /*
  * single_table_trigger(): BEFORE INSERT OR UPDATE, for each row.

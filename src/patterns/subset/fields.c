@@ -39,7 +39,7 @@
 #include "bson/edit.h"
 #include "bson/reader.h"
 #include "kit/options.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/rows/by_statement.h"
 #include "kit/side/moves.h"
 #include "kit/sql/run.h"
@@ -799,12 +799,17 @@ methods_split(DpDecl *decl)
 	return fields;
 }
 
-const DpOption dp_subset_fields_options[] = {
+static const DpOption options[] = {
 	{ "cold", DP_OPTION_PATHS, DP_REQUIRED | DP_ALTERABLE | DP_KEPT, DP_INT_FROM(1) }, { NULL }
 };
 
-const DpPatternMethods dp_subset_fields_methods = { PATTERN,      methods_is_split, methods_whole,
-													methods_keep, methods_settle,   methods_split };
+const DpPattern dp_subset_fields_pattern = { .name = PATTERN,
+											 .options = options,
+											 .is_split = methods_is_split,
+											 .whole = methods_whole,
+											 .keep = methods_keep,
+											 .split = methods_split,
+											 .settle = methods_settle };
 
 /* The declaration that a function is called for, its table locked as by a writer. */
 static Cold *

@@ -88,7 +88,7 @@ static bool get_count(struct varlena *doc, DpPath *path, int64 *n);
 static struct varlena *copy_field(DpPath *path, struct varlena *from, struct varlena *to);
 static DpValue empty_array(void);
 
-const DpOption dp_subset_options[] = {
+static const DpOption options[] = {
 	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpSubset, field) },
 	{ "on_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpSubset, link),
 	  DP_TEXT_INTO(DpSubset, on_field) },
@@ -104,18 +104,19 @@ const DpOption dp_subset_options[] = {
 	{ NULL }
 };
 
-const DpDeriveMethods dp_subset_methods = { .pattern = "subset",
-											.open = subset_open,
-											.take = subset_take,
-											.same = subset_same,
-											.reads_columns = true,
-											.changes = subset_changes,
-											.group_lock = subset_group_lock,
-											.apply = subset_apply,
-											.protect = subset_protect,
-											.strange = subset_strange,
-											.take_over = subset_take_over,
-											.elsewhere = subset_elsewhere };
+static const DpDeriveMethods methods = { .open = subset_open,
+										 .take = subset_take,
+										 .same = subset_same,
+										 .reads_columns = true,
+										 .changes = subset_changes,
+										 .group_lock = subset_group_lock,
+										 .apply = subset_apply,
+										 .protect = subset_protect,
+										 .strange = subset_strange,
+										 .take_over = subset_take_over,
+										 .elsewhere = subset_elsewhere };
+
+const DpPattern dp_subset_pattern = { .name = "subset", .options = options, .derive = &methods };
 
 /*
  * subset_trigger(): all triggers of the pattern.
@@ -124,7 +125,7 @@ DP_FUNCTION(dp_subset_trigger);
 Datum
 dp_subset_trigger(PG_FUNCTION_ARGS)
 {
-	return dp_derive_trigger(fcinfo, &dp_subset_methods);
+	return dp_derive_trigger(fcinfo, &dp_subset_pattern);
 }
 
 /*

@@ -208,7 +208,7 @@ extern void dp_tree_follow_gone(DpTree *tree, DpTreeFollow **follow, const DpVal
 								DpTreeDelete rule, const DpValue *chain, int n);
 extern void dp_tree_follow_end(DpTreeFollow **follow);
 
-/* DpPatternMethods: settle_note of documents that hang on nodes; the value is the node's id. */
+/* DpPattern: settle_note of documents that hang on nodes; the value is the node's id. */
 extern void dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id);
 
 #endif /* DP_PATTERNS_TREE_CHANGE_H */

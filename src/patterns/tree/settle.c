@@ -13,19 +13,15 @@
 #include "bson/compare.h"
 #include "bson/text.h"
 #include "kit/options.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "patterns/tree/change.h"
 
 static bool settle_node(DpDecl *decl, const DpKey *key);
 static bool settle_attached(DpDecl *decl, const DpKey *key);
 static bool settle_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id);
-static bool is_split(DpDecl *decl, struct varlena *stored);
-static struct varlena *whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
-static struct varlena *
-keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole);
 static struct varlena *lock_row(DpTree *tree, DpWriter *w, const DpKey *key);
 
-const DpOption dp_tree_options[] = {
+static const DpOption tree_options[] = {
 	{ "node_id", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpTree, id), DP_TEXT_INTO(DpTree, id_text) },
 	{ "parent", DP_OPTION_PATH, DP_INTO(DpTree, parent), DP_TEXT_INTO(DpTree, parent_text) },
 	{ "ancestors", DP_OPTION_PATH, DP_ALTERABLE, DP_INTO(DpTree, ancestors),
@@ -53,7 +49,7 @@ const DpOption dp_tree_options[] = {
 	{ NULL }
 };
 
-const DpOption dp_tree_attach_options[] = {
+static const DpOption attached_options[] = {
 	{ "parent", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpTree, parent),
 	  DP_TEXT_INTO(DpTree, parent_text) },
 	{ "ancestors", DP_OPTION_PATH, DP_ALTERABLE | DP_KEPT, DP_INTO(DpTree, ancestors),
@@ -72,29 +68,13 @@ const DpOption dp_tree_attach_options[] = {
 	{ NULL }
 };
 
-const DpPatternMethods dp_tree_methods = { "tree", is_split, whole, keep, settle_node };
-const DpPatternMethods dp_tree_attach_methods = {
-	"tree_attach", is_split, whole, keep, settle_attached, .settle_note = dp_tree_attach_settle_note
-};
-
-/* Documents of trees are whole. */
-static bool
-is_split(DpDecl *decl, struct varlena *stored)
-{
-	return false;
-}
-
-static struct varlena *
-whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
-{
-	return stored;
-}
-
-static struct varlena *
-keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole, struct varlena *new_whole)
-{
-	return new_whole;
-}
+const DpPattern dp_tree_pattern = { .name = "tree",
+									.options = tree_options,
+									.settle = settle_node };
+const DpPattern dp_tree_attach_pattern = { .name = "tree_attach",
+										   .options = attached_options,
+										   .settle = settle_attached,
+										   .settle_note = dp_tree_attach_settle_note };
 
 /*
  * A node: its ancestors are followed by the truth, whatever documents say

@@ -31,7 +31,7 @@
 #include "bson/edit.h"
 #include "bson/validate.h"
 #include "kit/options.h"
-#include "kit/pattern.h"
+#include "kit/registry.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -77,14 +77,9 @@ static bool leads_to(const DpPath *path, const DpPath *inner);
 static void complain(ReturnSetInfo *set, struct varlena *key, const char *what,
 					 const char *expected, char *found);
 
-static bool method_is_split(DpDecl *decl, struct varlena *stored);
-static struct varlena *
-method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
-static struct varlena *method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
-								   struct varlena *new_whole);
 static bool method_settle(DpDecl *decl, const DpKey *key);
 
-const DpOption dp_versioning_options[] = {
+static const DpOption options[] = {
 	{ "revision_field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpVersioning, field) },
 	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpVersioning, pair) },
 	{ "second_pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpVersioning, second_pair) },
@@ -96,8 +91,9 @@ const DpOption dp_versioning_options[] = {
 	{ NULL }
 };
 
-const DpPatternMethods dp_versioning_methods = { "versioning", method_is_split, method_whole,
-												 method_keep, method_settle };
+const DpPattern dp_versioning_pattern = { .name = "versioning",
+										  .options = options,
+										  .settle = method_settle };
 
 /* ---------------------------------------------------------------- statements */
 
@@ -840,25 +836,6 @@ dp_versioning_check_key(PG_FUNCTION_ARGS)
 }
 
 /* ---------------------------------------------------------------- building and repairing */
-
-static bool
-method_is_split(DpDecl *decl, struct varlena *stored)
-{
-	return false;
-}
-
-static struct varlena *
-method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
-{
-	return stored;
-}
-
-static struct varlena *
-method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
-			struct varlena *new_whole)
-{
-	return NULL;
-}
 
 /*
  * Brings the history of a key in line with its row, and what can be with itself:
