@@ -40,7 +40,7 @@ work() {  # work NUMBER TAG
         else if (what == 21) printf "UPDATE posts SET doc = bson_set(doc, $$comments$$, bson_array(bson_build($$by$$, %d))) WHERE _id = %d;", 20 + r(10), p
         else if (what == 22) printf "DELETE FROM firms WHERE _id = %d; INSERT INTO firms (doc) VALUES (bson_build($$_id$$, %d, $$name$$, $$again$$)) ON CONFLICT DO NOTHING;", 5 + r(2), 5 + r(2)
         else if (what == 23) printf "SELECT reference_refresh($$posts$$);"
-        else printf "INSERT INTO bad SELECT c::text FROM pattern_check() c WHERE NOT EXISTS (SELECT FROM docpatterns.notes);"
+        else printf "INSERT INTO bad SELECT concat_ws($$ $$, current_setting($$transaction_isolation$$), c, (SELECT p.doc FROM posts p WHERE p._id = c.key), (SELECT u.doc FROM users u WHERE c.expected = $$the field of $$ || u._id)) FROM pattern_check() c WHERE NOT EXISTS (SELECT FROM docpatterns.notes);"
         print one ? "" : (r(10) == 1 ? "ROLLBACK;" : "COMMIT;")
       }
     }'
