@@ -12,8 +12,11 @@
 #ifndef DP_KIT_ROWS_ENTRIES_H
 #define DP_KIT_ROWS_ENTRIES_H
 
+#include "access/tableam.h"
 #include "executor/tuptable.h"
 #include "nodes/execnodes.h"
+
+#include "dp.h"
 
 typedef struct DpEntries DpEntries;
 
@@ -32,5 +35,13 @@ extern void dp_entries_add(DpEntries *entries, TupleTableSlot *slot, EState *est
 
 /* Makes all entries and frees the batch.  Raises UNIQUE_VIOLATION as entries do. */
 extern void dp_entries_write(DpEntries *entries);
+
+/*
+ * The entries of one row that was written without an executor, in all indexes
+ * of its table.  changed: the only column that differs from the former version,
+ * whose update returned indexes; InvalidAttrNumber for a new row.
+ */
+extern void
+dp_entries_one(Relation rel, TupleTableSlot *slot, AttrNumber changed, DpUpdateIndexes indexes);
 
 #endif /* DP_KIT_ROWS_ENTRIES_H */

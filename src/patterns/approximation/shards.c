@@ -6,7 +6,6 @@
 
 #include "access/genam.h"
 #include "access/relscan.h"
-#include "access/sysattr.h"
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "access/tableam.h"
@@ -15,7 +14,6 @@
 #include "common/pg_prng.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "parser/parse_relation.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -24,6 +22,7 @@
 #include "bson/catalog.h"
 #include "bson/reader.h"
 #include "kit/declaration.h"
+#include "kit/rows/entries.h"
 #include "patterns/approximation/shards.h"
 
 /* An open table of slots */
@@ -43,7 +42,6 @@ static IndexScanDesc slots_scan(Slots *s, Snapshot snapshot, int nkeys);
 static DpValue slots_amount(Slots *s, TupleTableSlot *row);
 static bool slots_try(Slots *s, const DpValue *amount);
 static void slots_insert(Slots *s, const Datum *key, const DpValue *amount);
-static void index_entries(Slots *s, TupleTableSlot *row, bool insert, DpUpdateIndexes indexes);
 static void not_slots(Oid table) pg_attribute_noreturn();
 
 void
@@ -271,8 +269,8 @@ slots_try(Slots *s, const DpValue *amount)
 	row->tts_tableOid = RelationGetRelid(s->rel);
 	result = table_tuple_update(s->rel, &tid, row, GetCurrentCommandId(true), GetActiveSnapshot(),
 								InvalidSnapshot, false, &failure, &mode, &indexes);
-	if (result == TM_Ok)
-		index_entries(s, row, false, indexes);
+	if (result == TM_Ok && dp_update_needs_indexes(indexes))
+		dp_entries_one(s->rel, row, s->amount, indexes);
 	ExecDropSingleTupleTableSlot(row);
 	return result == TM_Ok;
 }
@@ -283,7 +281,6 @@ slots_insert(Slots *s, const Datum *key, const DpValue *amount)
 {
 	TupleDesc desc = RelationGetDescr(s->rel);
 	TupleTableSlot *row = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
-	DpUpdateIndexes all = { 0 };
 	int i;
 
 	ExecClearTuple(row);
@@ -302,40 +299,8 @@ slots_insert(Slots *s, const Datum *key, const DpValue *amount)
 	row->tts_tableOid = RelationGetRelid(s->rel);
 	ExecStoreVirtualTuple(row);
 	table_tuple_insert(s->rel, row, GetCurrentCommandId(true), 0, NULL);
-	index_entries(s, row, true, all);
+	dp_entries_one(s->rel, row, InvalidAttrNumber, (DpUpdateIndexes) 0);
 	ExecDropSingleTupleTableSlot(row);
-}
-
-/* Entries in the indexes for a new row, or for a version that needs them. */
-static void
-index_entries(Slots *s, TupleTableSlot *row, bool insert, DpUpdateIndexes indexes)
-{
-	EState *estate;
-	ResultRelInfo *info;
-	RangeTblEntry *rte;
-	Bitmapset **columns;
-
-	if (!insert && !dp_update_needs_indexes(indexes))
-		return;
-	estate = CreateExecutorState();
-
-	/* the entries of an update depend on the columns that it writes */
-	rte = makeNode(RangeTblEntry);
-	rte->rtekind = RTE_RELATION;
-	rte->relid = RelationGetRelid(s->rel);
-	rte->relkind = s->rel->rd_rel->relkind;
-	rte->rellockmode = RowExclusiveLock;
-	dp_init_range_table(estate, rte, columns);
-	*columns = bms_make_singleton(s->amount - FirstLowInvalidHeapAttributeNumber);
-	info = makeNode(ResultRelInfo);
-	InitResultRelInfo(info, s->rel, 1, NULL, 0);
-	ExecOpenIndices(info, false);
-	if (insert)
-		dp_insert_index_tuples(info, row, estate);
-	else
-		(void) dp_update_index_tuples(info, row, estate, indexes);
-	ExecCloseIndices(info);
-	FreeExecutorState(estate);
 }
 
 /* Raises WRONG_OBJECT_TYPE. */

@@ -25,7 +25,6 @@
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
-#include "parser/parse_relation.h"
 #include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -42,6 +41,7 @@
 #include "bson/diff.h"
 #include "kit/options.h"
 #include "kit/registry.h"
+#include "kit/rows/entries.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/change_feed/change_feed.h"
@@ -633,10 +633,6 @@ insert_change(DpChangeFeed *f, int64 number, const Change *change)
 	TupleTableSlot *row = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
 	Datum values[DP_FEED_COLUMNS] = { 0 };
 	bool nulls[DP_FEED_COLUMNS] = { false };
-	EState *estate;
-	ResultRelInfo *info;
-	RangeTblEntry *rte;
-	Bitmapset **columns;
 	int i;
 
 	values[DP_FEED_NUMBER] = Int64GetDatum(number);
@@ -662,21 +658,7 @@ insert_change(DpChangeFeed *f, int64 number, const Change *change)
 	row->tts_tableOid = RelationGetRelid(rel);
 	ExecStoreVirtualTuple(row);
 	table_tuple_insert(rel, row, GetCurrentCommandId(true), 0, NULL);
-
-	estate = CreateExecutorState();
-	rte = makeNode(RangeTblEntry);
-	rte->rtekind = RTE_RELATION;
-	rte->relid = RelationGetRelid(rel);
-	rte->relkind = rel->rd_rel->relkind;
-	rte->rellockmode = RowExclusiveLock;
-	dp_init_range_table(estate, rte, columns);
-	*columns = NULL;
-	info = makeNode(ResultRelInfo);
-	InitResultRelInfo(info, rel, 1, NULL, 0);
-	ExecOpenIndices(info, false);
-	dp_insert_index_tuples(info, row, estate);
-	ExecCloseIndices(info);
-	FreeExecutorState(estate);
+	dp_entries_one(rel, row, InvalidAttrNumber, (DpUpdateIndexes) 0);
 	ExecDropSingleTupleTableSlot(row);
 	table_close(rel, NoLock);
 }

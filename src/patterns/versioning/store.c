@@ -20,7 +20,6 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
-#include "parser/parse_relation.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -30,6 +29,7 @@
 #include "utils/xid8.h"
 
 #include "bson/catalog.h"
+#include "kit/rows/entries.h"
 #include "patterns/versioning/versioning.h"
 
 static bool read_row(DpRevisionStore *s, ScanDirection direction, DpRevision *r);
@@ -484,10 +484,6 @@ static void
 insert_anyhow(Relation rel, Datum *values, bool *nulls)
 {
 	TupleTableSlot *row = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
-	EState *estate = CreateExecutorState();
-	ResultRelInfo *info = makeNode(ResultRelInfo);
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
-	Bitmapset **columns;
 
 	ExecClearTuple(row);
 	memcpy(row->tts_values, values, RelationGetDescr(rel)->natts * sizeof(Datum));
@@ -497,18 +493,8 @@ insert_anyhow(Relation rel, Datum *values, bool *nulls)
 
 	/* at commit there is none, and expressions of an index may want one */
 	PushActiveSnapshot(GetTransactionSnapshot());
-	rte->rtekind = RTE_RELATION;
-	rte->relid = RelationGetRelid(rel);
-	rte->relkind = rel->rd_rel->relkind;
-	rte->rellockmode = RowExclusiveLock;
-	dp_init_range_table(estate, rte, columns);
-	(void) columns;
-	InitResultRelInfo(info, rel, 1, NULL, 0);
-	ExecOpenIndices(info, false);
 	table_tuple_insert(rel, row, GetCurrentCommandId(true), 0, NULL);
-	dp_insert_index_tuples(info, row, estate);
-	ExecCloseIndices(info);
-	FreeExecutorState(estate);
+	dp_entries_one(rel, row, InvalidAttrNumber, (DpUpdateIndexes) 0);
 	PopActiveSnapshot();
 	ExecDropSingleTupleTableSlot(row);
 }
