@@ -10,10 +10,11 @@
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
 
 #include "dp.h"
 #include "bson/cast.h"
+#include "bson/limits.h"
+#include "kit/declaration.h"
 #include "kit/registry.h"
 #include "kit/split.h"
 #include "mql/collection_split.h"
@@ -23,9 +24,6 @@
 #include "types/tree/treepath.h"
 
 PG_MODULE_MAGIC;
-
-int dp_max_document_size = 16 * 1024 * 1024;
-bool dp_maintain = true;
 
 #define DP_PATTERN(name) extern const DpPattern dp_##name##_pattern;
 #include "patterns/patterns.h"
@@ -48,19 +46,9 @@ _PG_init(void)
 	dp_append_treepath = dp_builder_append_treepath;
 	dp_split_hook = dp_split_of_relation;
 	dp_patterns = patterns;
+	dp_limits_init();
+	dp_declaration_init();
 	dp_versioning_init();
-
-	DefineCustomIntVariable("docpatterns.max_document_size",
-							"Largest document that is accepted or built.",
-							"Documents that a _whole view puts together may be larger.",
-							&dp_max_document_size, 16 * 1024 * 1024, 1024,
-							(int) MaxAllocSize - 1024, PGC_USERSET, GUC_UNIT_BYTE, NULL, NULL,
-							NULL);
-
-	DefineCustomBoolVariable(
-		"docpatterns.maintain", "Keeps patterns true on every write.",
-		"Off is for restoring split data; only owners of the table and superusers are heard.",
-		&dp_maintain, true, PGC_USERSET, 0, NULL, NULL, NULL);
 
 	DefineCustomIntVariable("docpatterns.approximation_seed",
 							"Makes what approximation_add() draws in this session repeatable.",

@@ -23,12 +23,6 @@
 	extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS);                                               \
 	PG_FUNCTION_INFO_V1(name)
 
-/* docpatterns.max_document_size, in bytes */
-extern int dp_max_document_size;
-
-/* docpatterns.maintain; honoured for owners and superusers only */
-extern bool dp_maintain;
-
 /* Whether two values, detoasted, have the same bytes; NULL is only NULL. */
 static inline bool
 dp_same_bytes(const void *a, const void *b)

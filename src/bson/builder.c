@@ -9,6 +9,7 @@
 #include "utils/memutils.h"
 
 #include "bson/builder.h"
+#include "bson/limits.h"
 
 static void builder_enlarge(DpBuilder *b, Size n);
 static void builder_push(DpBuilder *b, bool is_array);

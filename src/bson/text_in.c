@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "bson/limits.h"
 #include "bson/reader.h"
 #include "bson/text.h"
 #include "bson/text_parse.h"

@@ -28,6 +28,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -36,6 +37,7 @@
 
 #include "bson/builder.h"
 #include "bson/catalog.h"
+#include "bson/limits.h"
 #include "bson/reader.h"
 #include "bson/text.h"
 #include "kit/anchor.h"
@@ -92,6 +94,17 @@ static Oid relation_owner(Oid relid);
 
 /* The options that name pairs: one for each table that the pattern keeps */
 const char *const dp_pair_options[DP_PAIR_OPTIONS] = { "pair", "second_pair", "gone_pair" };
+
+bool dp_maintain = true;
+
+void
+dp_declaration_init(void)
+{
+	DefineCustomBoolVariable(
+		"docpatterns.maintain", "Keeps patterns true on every write.",
+		"Off is for restoring split data; only owners of the table and superusers are heard.",
+		&dp_maintain, true, PGC_USERSET, 0, NULL, NULL, NULL);
+}
 
 /*
  * Declarations of a relation, empty if it has none.  Raises UNDEFINED_TABLE if

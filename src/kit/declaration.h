@@ -167,6 +167,12 @@ extern char *dp_decl_text(DpDecl *decl, const char *option);
  */
 extern void dp_decl_depends(DpDecl *decl, Oid relid);
 
+/* docpatterns.maintain; honoured for owners and superusers only */
+extern bool dp_maintain;
+
+/* Defines the setting. */
+extern void dp_declaration_init(void);
+
 /*
  * Whether triggers have to work: false only while the owner restores with docpatterns.maintain off.
  */

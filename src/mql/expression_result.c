@@ -8,6 +8,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "bson/limits.h"
 #include "mql/expression_node.h"
 
 /* Values on the way may always have so many bytes, and four times the size of a document */

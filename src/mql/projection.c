@@ -12,6 +12,7 @@
 #include "utils/memutils.h"
 
 #include "bson/builder.h"
+#include "bson/limits.h"
 #include "bson/names.h"
 #include "bson/path.h"
 #include "mql/expression_node.h"

@@ -14,6 +14,7 @@
 
 #include "miscadmin.h"
 
+#include "bson/limits.h"
 #include "mql/update_tree.h"
 
 /* A child of a node and the element that it was found at */

@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "bson/limits.h"
 #include "bson/names.h"
 #include "mql/expression.h"
 #include "mql/projection.h"

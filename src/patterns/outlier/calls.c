@@ -26,6 +26,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/edit.h"
+#include "bson/limits.h"
 #include "bson/reader.h"
 #include "kit/options.h"
 #include "kit/registry.h"

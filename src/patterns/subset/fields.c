@@ -37,6 +37,7 @@
 #include "bson/builder.h"
 #include "bson/catalog.h"
 #include "bson/edit.h"
+#include "bson/limits.h"
 #include "bson/reader.h"
 #include "kit/options.h"
 #include "kit/registry.h"

@@ -34,6 +34,7 @@
 #include "utils/uuid.h"
 
 #include "bson/catalog.h"
+#include "bson/limits.h"
 #include "bson/reader.h"
 #include "bson/text.h"
 #include "types/bucket/builder.h"
