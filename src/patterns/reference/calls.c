@@ -426,6 +426,8 @@ reference_settle_note(DpDecl *decl, const DpValue *id)
 			continue;
 		run = dp_ref_run_make();
 		entry = dp_ref_run_add(run, id);
+		/* a row that is not free leaves this note only, which is about all of them */
+		entry->left = strcmp(beside->name, decl->name) != 0;
 		old = MemoryContextSwitchTo(run->context);
 		entry->extract =
 			dp_ref_read_or_leave(other, id, other->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY,
