@@ -14,6 +14,7 @@
 #include "catalog/pg_extension.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -108,4 +109,17 @@ static void
 types_invalidate(Datum arg, int cacheid, uint32 hashvalue)
 {
 	types_valid = false;
+}
+
+void
+dp_sql_own_operator(StringInfo sql, const char *name)
+{
+	appendStringInfo(sql, " OPERATOR(%s.%s) ",
+					 quote_identifier(get_namespace_name(dp_types()->schema)), name);
+}
+
+void
+dp_sql_own_schema(StringInfo sql)
+{
+	appendStringInfo(sql, "%s.", quote_identifier(get_namespace_name(dp_types()->schema)));
 }

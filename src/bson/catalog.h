@@ -5,6 +5,8 @@
 #ifndef DP_BSON_CATALOG_H
 #define DP_BSON_CATALOG_H
 
+#include "lib/stringinfo.h"
+
 #include "dp.h"
 
 typedef struct DpTypes
@@ -28,5 +30,11 @@ extern const DpTypes *dp_types(void);
 
 /* Whether it is the function of that name in the schema docpatterns. */
 extern bool dp_is_internal(Oid function, const char *name);
+
+/* Appends OPERATOR(schema.op) of an operator of the extension. */
+extern void dp_sql_own_operator(StringInfo sql, const char *name);
+
+/* Appends "schema". of the extension. */
+extern void dp_sql_own_schema(StringInfo sql);
 
 #endif /* DP_BSON_CATALOG_H */

@@ -101,10 +101,6 @@ extern bool dp_filter_is_chosen(const DpFilterNode *root);
 /* The whole path of a chain: itself if there is nothing outside of it. */
 extern const DpPath *dp_chain_path(const DpPathChain *chain);
 
-/* The literal that every string begins with that the pattern matches; false if there is none. */
-extern bool dp_regex_literal_prefix(const char *pattern, uint32 len, const char *options,
-									uint32 optlen, const char **literal, uint32 *literallen);
-
 /* ---------------------------------------------------------------- queries */
 
 typedef enum DpQueryOp

@@ -26,6 +26,7 @@
 #include "bson/compare.h"
 #include "bson/number.h"
 #include "index/query.h"
+#include "mql/regex.h"
 
 /*
  * What it costs to read an entry of the index, of a range and of a single key,

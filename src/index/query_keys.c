@@ -13,6 +13,7 @@
 
 #include "bson/compare.h"
 #include "index/query.h"
+#include "mql/regex.h"
 
 /* So many keys of one document or array that is looked for are enough */
 #define ENOUGH_LEAVES 64

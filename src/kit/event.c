@@ -49,12 +49,9 @@
 #include "kit/anchor.h"
 #include "kit/declaration.h"
 #include "kit/derive/change.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
-#include "patterns/change_feed/change_feed.h"
-#include "patterns/kv/kv.h"
-#include "patterns/schema_versioning/schema_versioning.h"
-#include "patterns/versioning/versioning.h"
 
 /* Temporary tables of this session that each commit empties: no catalogue has them */
 static List *emptied = NIL;
@@ -74,6 +71,8 @@ static bool has_patterns(Oid relid);
 static bool needs_statements(Oid relid);
 static void call_with(const char *function, Oid relid, Oid role);
 static void call_with_all(const char *function, int n, Oid *types, Datum *values);
+static void patterns_depend(Oid relid);
+static void patterns_partition(Oid table, Oid partition, bool attached);
 static void owner_follow(Oid relid);
 static Oid former_owner(Oid relid);
 static Oid view_find(Oid relid, const char *function);
@@ -231,8 +230,32 @@ relation_depend(Oid relid)
 {
 	depend_main(relid);
 	depend_side(relid);
-	dp_schema_versioning_depend(relid);
-	dp_kv_leaderboard_depend(relid);
+	patterns_depend(relid);
+}
+
+static void
+patterns_depend(Oid relid)
+{
+	for (const DpPattern *const *p = dp_patterns; *p != NULL; p++)
+		if ((*p)->depend != NULL)
+			(*p)->depend(relid);
+}
+
+/* Tells patterns of a partition's rows, for the table right above it and all above that. */
+static void
+patterns_partition(Oid table, Oid partition, bool attached)
+{
+	List *tables = lcons_oid(table, get_partition_ancestors(table));
+
+	for (const DpPattern *const *p = dp_patterns; *p != NULL; p++)
+	{
+		ListCell *lc;
+
+		if ((*p)->partition == NULL)
+			continue;
+		foreach(lc, tables)
+			(*p)->partition(lfirst_oid(lc), partition, attached);
+	}
 }
 
 /*
@@ -397,7 +420,7 @@ table_altered(AlterTableStmt *stmt)
 			dp_anchor_require_columns(rel, cascade);
 		dp_anchor_require_key(rel);
 		table_close(rel, NoLock);
-		dp_schema_versioning_depend(relid);
+		patterns_depend(relid);
 	}
 }
 
@@ -592,13 +615,7 @@ partition_joined(Oid relid, bool attached)
 		return;
 	call_with("_pattern_join_partition", relid, InvalidOid);
 	if (attached)
-	{
-		/* rows have come before a history writes numbers into them */
-		foreach(lc, ancestors)
-			dp_change_feed_partition(lfirst_oid(lc), relid, true);
-		dp_versioning_partition(llast_oid(ancestors), relid, true);
-		dp_kv_leaderboard_partition(llast_oid(ancestors));
-	}
+		patterns_partition(linitial_oid(ancestors), relid, true);
 	if (attached && dp_feeds(llast_oid(ancestors)) != NIL)
 		dp_changed_partition(llast_oid(ancestors), relid, true, false);
 	if (attached)
@@ -612,21 +629,13 @@ partition_joined(Oid relid, bool attached)
 static void
 partition_left(Oid table, Oid partition, bool concurrent)
 {
-	Oid top;
-	ListCell *lc;
-
 	if (!OidIsValid(table) || !OidIsValid(partition))
 		return;
 	CommandCounterIncrement();
 	if (!has_own(table) && !has_own(partition))
 		return;
 	call_with("_pattern_leave_partition", partition, InvalidOid);
-	top = get_partition_ancestors(table) == NIL ? table : llast_oid(get_partition_ancestors(table));
-	dp_versioning_partition(top, partition, false);
-	dp_change_feed_partition(table, partition, false);
-	foreach(lc, get_partition_ancestors(table))
-		dp_change_feed_partition(lfirst_oid(lc), partition, false);
-	dp_kv_leaderboard_partition(top);
+	patterns_partition(table, partition, false);
 	if (dp_feeds(table) != NIL)
 		dp_changed_partition(table, partition, false, concurrent);
 }

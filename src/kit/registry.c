@@ -26,6 +26,16 @@ dp_pattern_find(const char *name)
 	return NULL;
 }
 
+const struct DpHierarchy *
+dp_hierarchy_find(Oid table)
+{
+	const DpPattern *const *p = dp_patterns;
+
+	while ((*p)->hierarchy == NULL)
+		p++;
+	return (*p)->hierarchy(table);
+}
+
 bool
 dp_own_function(Oid function)
 {

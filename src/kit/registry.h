@@ -12,8 +12,11 @@
 #include "kit/key.h"
 
 struct DpChanges;
+struct DpCompanion;
 struct DpDeriveMethods;
+struct DpHierarchy;
 struct DpOption;
+struct DpViewMethods;
 
 /* All members but the name are optional. */
 typedef struct DpPattern
@@ -58,8 +61,29 @@ typedef struct DpPattern
 	/* Brings in line what a note (note.h) of the pattern tells; likewise. */
 	void (*settle_note)(DpDecl *decl, const DpValue *value);
 
+	/* Views of its own that show a table's documents in another shape: view.h. */
+	const struct DpViewMethods *view;
+
+	/* A table of this pattern as a hierarchy: dp_hierarchy_find(). */
+	const struct DpHierarchy *(*hierarchy)(Oid table);
+
 	/* A pattern of derived data: derive/derive.h. */
 	const struct DpDeriveMethods *derive;
+
+	/* What is done together with derived data: derive/derive.h. */
+	const struct DpCompanion *companion;
+
+	/*
+	 * A trigger of the extension was created on a table, or the table altered: records what
+	 * depends on it.
+	 */
+	void (*depend)(Oid relid);
+
+	/*
+	 * All rows of a partition have come to a table above it, or gone from it.  Called for each
+	 * table above, the nearest first.
+	 */
+	void (*partition)(Oid table, Oid partition, bool attached);
 
 	/*
 	 * Handles what a statement did to a source beside its rows' groups, or what no trigger tells
@@ -73,6 +97,9 @@ extern const DpPattern *const *dp_patterns;
 
 /* NULL if there is none of that name. */
 extern const DpPattern *dp_pattern_find(const char *name);
+
+/* The hierarchy that a table is (derive/hierarchy.h).  Raises the errors of dp_decl_find(). */
+extern const struct DpHierarchy *dp_hierarchy_find(Oid table);
 
 /* Whether it is a C function of the extension. */
 extern bool dp_own_function(Oid function);

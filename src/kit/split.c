@@ -151,13 +151,6 @@ split_of_view(Relation view, AttrNumber doc)
 static bool
 shaped_view(Relation view, DpView *v)
 {
-	static const struct
-	{
-		PGFunction trigger;
-		int nargs;
-		const DpViewMethods *methods;
-	} shapes[] = { { dp_attribute_wide_trigger, 0, &dp_wide_view },
-				   { dp_schema_versioning_view_trigger, 2, &dp_version_view } };
 	TriggerDesc *triggers = dp_triggers(view);
 
 	if (!RelationHasSecurityInvoker(view))
@@ -171,10 +164,15 @@ shaped_view(Relation view, DpView *v)
 			get_func_namespace(trigger->tgfoid) != dp_types()->internal)
 			continue;
 		fmgr_info(trigger->tgfoid, &function);
-		for (int j = 0; j < lengthof(shapes); j++)
-			if (function.fn_addr == shapes[j].trigger && trigger->tgnargs == shapes[j].nargs)
-				return dp_view_read(view, shapes[j].methods, trigger->tgargs, AccessShareLock, v) &&
+		for (const DpPattern *const *p = dp_patterns; *p != NULL; p++)
+		{
+			const DpViewMethods *shape = (*p)->view;
+
+			if (shape != NULL && function.fn_addr == shape->trigger &&
+				trigger->tgnargs == shape->nargs)
+				return dp_view_read(view, shape, trigger->tgargs, AccessShareLock, v) &&
 					   v->decls != NIL;
+		}
 	}
 	return false;
 }

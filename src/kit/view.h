@@ -39,6 +39,11 @@ typedef struct DpViewMethods
 	/* Adapts what is split off to what is shown of it; NULL: fields are called the same. */
 	void (*split)(char **args, List *decls, DpSplit *split);
 
+	/* The trigger function of such views, and how many arguments it has; with DpPattern.view only.
+	 */
+	PGFunction trigger;
+	int nargs;
+
 	char ids[8]; /* for the plans of its statements */
 } DpViewMethods;
 
@@ -67,11 +72,5 @@ extern Datum dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *metho
 
 /* What the views <table>_whole do. */
 extern const DpViewMethods dp_whole_view;
-
-/* What the views <table>_wide and those of versions do; their trigger functions. */
-extern const DpViewMethods dp_wide_view;
-extern const DpViewMethods dp_version_view;
-extern Datum dp_attribute_wide_trigger(PG_FUNCTION_ARGS);
-extern Datum dp_schema_versioning_view_trigger(PG_FUNCTION_ARGS);
 
 #endif /* DP_KIT_VIEW_H */

@@ -11,7 +11,6 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/path.h"
-#include "kit/sql/text.h"
 #include "mql/accumulate_node.h"
 #include "mql/error.h"
 

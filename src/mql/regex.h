@@ -54,4 +54,9 @@ extern int dp_regex_groups(DpRegex *regex);
 extern bool dp_regex_find(DpRegex *regex, const char *s, uint32 len, uint32 from,
 						  DpRegexSpan *spans, int nspans);
 
+/* regex_prefix.c: the literal that every string begins with that the pattern matches; false if
+ * there is none. */
+extern bool dp_regex_literal_prefix(const char *pattern, uint32 len, const char *options,
+									uint32 optlen, const char **literal, uint32 *literallen);
+
 #endif /* DP_MQL_REGEX_H */

@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "index/query.h"
+#include "mql/regex.h"
 
 static bool may_branch(const char *pattern, uint32 len);
 

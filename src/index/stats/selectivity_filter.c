@@ -15,8 +15,8 @@
 #include "miscadmin.h"
 #include "utils/selfuncs.h"
 
-#include "index/query.h"
 #include "index/stats/selectivity_path.h"
+#include "mql/regex.h"
 
 static double
 node_probability(const DpEstimator *estimator, const DpScope *scope, const DpFilterNode *node);

@@ -55,6 +55,7 @@
 #define DP_KIT_DERIVE_DERIVE_H
 
 #include "executor/tuptable.h"
+#include "nodes/lockoptions.h"
 #include "storage/lockdefs.h"
 
 #include "bson/path.h"
@@ -339,5 +340,39 @@ extern uint64 dp_derive_hash(const DpValue *key);
  * end, because what is read now already has some of its rows.
  */
 extern void dp_derive_reading(DpGroup *group);
+
+/*
+ * A row that has to be locked together with what is written to its table, because rows of the
+ * statement refer to it.
+ */
+typedef struct DpWish
+{
+	Oid table;
+	DpDecl *decl;            /* knows the key of the table */
+	struct DpLookup *lookup; /* finds rows by it */
+	DpValue id;
+	LockTupleMode mode;
+	void *arg; /* the companion's */
+} DpWish;
+
+/* A pattern whose work belongs to the same statements as derived data: DpPattern.companion. */
+typedef struct DpCompanion
+{
+	/* Called before and after what the statement derives is written. */
+	void (*before)(Oid source);
+	void (*after)(Oid source);
+
+	/*
+	 * The rows that references of the statement name in tables that it derives to: by table and
+	 * id, each once, in the current context; *n of them.
+	 */
+	DpWish *(*wishes)(Oid source, int *n);
+
+	/* Locks the row of a wish; may leave that, to be seen when it is read. */
+	void (*lock)(const DpWish *wish);
+} DpCompanion;
+
+/* The companion that there is; its functions do nothing where it has no work. */
+extern const DpCompanion *dp_companion(void);
 
 #endif /* DP_KIT_DERIVE_DERIVE_H */

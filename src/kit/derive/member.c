@@ -1,6 +1,6 @@
 /*
  * member.c
- *		The subset pattern: what of a row of the source is shown.
+ *		What documents of a source look like as elements of an array.
  *
  * The option "fields" is a projection, with two differences: _id is copied only
  * when it is named (unless fields are excluded), and the fields come in the
@@ -10,9 +10,9 @@
 
 #include "bson/builder.h"
 #include "bson/path.h"
+#include "kit/derive/member.h"
 #include "mql/projection.h"
 #include "mql/spec.h"
-#include "patterns/subset/subset.h"
 
 struct DpMember
 {

@@ -17,6 +17,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "bson/catalog.h"
 #include "kit/adopt.h"
 #include "kit/derive/run.h"
 #include "kit/sql/run.h"

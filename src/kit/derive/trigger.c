@@ -20,7 +20,6 @@
 #include "kit/derive/change.h"
 #include "kit/derive/run.h"
 #include "kit/sql/run.h"
-#include "patterns/reference/reference.h"
 
 /*
  * A group that was computed anew inside of a statement on its source whose
@@ -146,6 +145,16 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern)
 
 /* ---------------------------------------------------------------- sources */
 
+const DpCompanion *
+dp_companion(void)
+{
+	const DpPattern *const *p = dp_patterns;
+
+	while ((*p)->companion == NULL)
+		p++;
+	return (*p)->companion;
+}
+
 /*
  * A statement has changed a source, and all derivations that it feeds follow.
  * What its rows refer to is locked in between.
@@ -153,11 +162,12 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern)
 void
 dp_derive_changes(DpChanges *changes)
 {
+	const DpCompanion *companion = dp_companion();
 	Oid source = dp_changes_table(changes);
 
-	dp_ref_before_derived(source);
+	companion->before(source);
 	changes_derive(changes);
-	dp_ref_after_derived(source);
+	companion->after(source);
 }
 
 /* Takes the statement's rows into a run, and writes it. */

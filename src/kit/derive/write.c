@@ -19,7 +19,6 @@
 #include "bson/text.h"
 #include "kit/derive/run.h"
 #include "kit/note.h"
-#include "patterns/reference/reference.h"
 
 /* A target row and a group that concerns it, or what refers to it. */
 typedef struct TargetRow
@@ -51,8 +50,8 @@ typedef struct Target
 	KeyOrder order;
 	bool ordered; /* order is filled in */
 	bool forced;
-	DpKey sought;        /* what is looked for */
-	DpRefWanted *wanted; /* rows to be locked because the statement's rows refer to them */
+	DpKey sought;   /* what is looked for */
+	DpWish *wanted; /* rows to be locked because the statement's rows refer to them */
 	int nwanted;
 	DpDerive *made; /* groups of other derivations whose rows have been made, or NULL */
 } Target;
@@ -74,7 +73,7 @@ static DpDerive *writing = NULL;
 static void circle_raise(DpDerive *run);
 static int64 run_write(DpDerive *run, bool forced);
 static int64
-target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nwanted, bool forced);
+target_write(DpDerive *run, DpGroup **groups, int n, DpWish *wanted, int nwanted, bool forced);
 static TargetRow *target_row_room(TargetRows *rows);
 static void target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock);
 static bool target_missing_add(Target *t, TargetRows *rows, DpGroup *group);
@@ -192,7 +191,7 @@ run_write(DpDerive *run, bool forced)
 	DpGroup *group;
 	int n = 0;
 	int locked = 0;
-	DpRefWanted *wanted = NULL;
+	DpWish *wanted = NULL;
 	int nwanted = 0;
 	int i;
 	int w;
@@ -255,18 +254,18 @@ run_write(DpDerive *run, bool forced)
 	if (n > 1)
 		qsort(groups, n, sizeof(DpGroup *), target_compare);
 	if (n > 0 && OidIsValid(run->source))
-		wanted = dp_ref_wanted(run->source, &nwanted);
+		wanted = dp_companion()->wishes(run->source, &nwanted);
 	for (i = 0, w = 0; i < n || (n > 0 && w < nwanted);)
 	{
 		int first = i;
 		int first_wanted = w;
 		Oid target = i < n ? groups[i]->derivation->target : InvalidOid;
 
-		if (w < nwanted && (!OidIsValid(target) || wanted[w].source < target))
-			target = wanted[w].source;
+		if (w < nwanted && (!OidIsValid(target) || wanted[w].table < target))
+			target = wanted[w].table;
 		while (i < n && groups[i]->derivation->target == target)
 			i++;
-		while (w < nwanted && wanted[w].source == target)
+		while (w < nwanted && wanted[w].table == target)
 			w++;
 		/* what was derived again of rows of the target before may lie in this one */
 		if (written > 0)
@@ -351,7 +350,7 @@ run_gather(DpDerive *run)
  * of the two.
  */
 static int64
-target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nwanted, bool forced)
+target_write(DpDerive *run, DpGroup **groups, int n, DpWish *wanted, int nwanted, bool forced)
 {
 	DpDerivation *d;
 	Target t = { 0 };
@@ -361,11 +360,7 @@ target_write(DpDerive *run, DpGroup **groups, int n, DpRefWanted *wanted, int nw
 	if (n == 0)
 	{
 		for (i = 0; i < nwanted; i++)
-		{
-			bool circle; /* is seen again when the source is read */
-
-			(void) dp_ref_read_or_leave(wanted[i].ref, &wanted[i].id, wanted[i].lock, &circle);
-		}
+			dp_companion()->lock(&wanted[i]);
 		return 0;
 	}
 	d = groups[0]->derivation;
@@ -498,14 +493,13 @@ target_many(Target *t, DpGroup **groups, int n)
 	others_lock(t, groups, n);
 	for (i = 0; i < t->nwanted; i++)
 	{
-		DpRefWanted *wanted = &t->wanted[i];
+		DpWish *wanted = &t->wanted[i];
 		DpKey key;
 
 		CHECK_FOR_INTERRUPTS();
-		if (dp_key_of_value(wanted->ref->source, &wanted->id, &key) &&
-			dp_writer_find(t->w, wanted->ref->source_key, key.values))
-			target_row_add(t, &rows, NULL,
-						   wanted->lock == DP_REF_LOCK ? LockTupleShare : LockTupleKeyShare);
+		if (dp_key_of_value(wanted->decl, &wanted->id, &key) &&
+			dp_writer_find(t->w, wanted->lookup, key.values))
+			target_row_add(t, &rows, NULL, wanted->mode);
 	}
 	nlost = 0;
 	for (i = 0; i < n; i++)

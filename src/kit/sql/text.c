@@ -66,19 +66,6 @@ dp_sql_type_operator(StringInfo sql, Oid type, StrategyNumber strategy)
 }
 
 void
-dp_sql_own_operator(StringInfo sql, const char *name)
-{
-	appendStringInfo(sql, " OPERATOR(%s.%s) ",
-					 quote_identifier(get_namespace_name(dp_types()->schema)), name);
-}
-
-void
-dp_sql_own_schema(StringInfo sql)
-{
-	appendStringInfo(sql, "%s.", quote_identifier(get_namespace_name(dp_types()->schema)));
-}
-
-void
 dp_sql_key_list(StringInfo sql, DpDecl *decl)
 {
 	int i;

@@ -17,13 +17,9 @@
 /* "schema"."name" */
 extern void dp_sql_table(StringInfo sql, Oid relid);
 
-/* OPERATOR(schema.op) of an operator's OID, and of one of the extension's own by name */
+/* OPERATOR(schema.op) of an operator's OID; bson/catalog.h has that of the extension's own */
 extern void dp_sql_operator(StringInfo sql, Oid operator);
 extern void dp_sql_type_operator(StringInfo sql, Oid type, StrategyNumber strategy);
-extern void dp_sql_own_operator(StringInfo sql, const char *name);
-
-/* "schema". of the extension */
-extern void dp_sql_own_schema(StringInfo sql);
 
 /* k1, k2 of the table's primary key */
 extern void dp_sql_key_list(StringInfo sql, DpDecl *decl);

@@ -233,10 +233,6 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_attribute_pattern = { .name = PATTERN,
-										 .options = options,
-										 .settle = attribute_settle };
-
 /* Views <table>_wide ------------------------------------------------------ */
 
 /*
@@ -327,18 +323,25 @@ wide_is_changed(char **args, List *decls, struct varlena *stored)
 	return false;
 }
 
-const DpViewMethods dp_wide_view = {
-	.label = "_wide", .is_changed = wide_is_changed, .show = wide_show, .store = wide_store
+DP_FUNCTION(dp_attribute_wide_trigger);
+
+static const DpViewMethods wide_view = { .label = "_wide",
+										 .is_changed = wide_is_changed,
+										 .show = wide_show,
+										 .store = wide_store,
+										 .trigger = dp_attribute_wide_trigger };
+
+const DpPattern dp_attribute_pattern = {
+	.name = PATTERN, .options = options, .settle = attribute_settle, .view = &wide_view
 };
 
 /*
  * attribute_wide_trigger(): INSTEAD OF INSERT, UPDATE or DELETE on the view.
  */
-DP_FUNCTION(dp_attribute_wide_trigger);
 Datum
 dp_attribute_wide_trigger(PG_FUNCTION_ARGS)
 {
-	return dp_view_trigger(fcinfo, &dp_wide_view);
+	return dp_view_trigger(fcinfo, &wide_view);
 }
 
 /*

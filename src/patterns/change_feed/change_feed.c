@@ -126,7 +126,9 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_change_feed_pattern = { .name = "change_feed", .options = options };
+const DpPattern dp_change_feed_pattern = { .name = "change_feed",
+										   .options = options,
+										   .partition = dp_change_feed_partition };
 
 /*
  * change_feed_trigger(): the triggers of the pattern on its table.

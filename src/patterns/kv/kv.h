@@ -317,7 +317,7 @@ struct DpDecl;
 extern void dp_kv_leaderboard_depend(Oid relid);
 
 /* A partition of the table has come or gone: its boards are made anew. */
-extern void dp_kv_leaderboard_partition(Oid relid);
+extern void dp_kv_leaderboard_partition(Oid relid, Oid partition, bool attached);
 
 /*
  * sorted.c

@@ -70,7 +70,10 @@ static const DpOption board_options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_kv_leaderboard_pattern = { .name = "kv_leaderboard", .options = board_options };
+const DpPattern dp_kv_leaderboard_pattern = { .name = "kv_leaderboard",
+											  .options = board_options,
+											  .depend = dp_kv_leaderboard_depend,
+											  .partition = dp_kv_leaderboard_partition };
 const DpPattern dp_kv_pattern = { .name = "kv", .options = (const DpOption[]){ { NULL } } };
 
 /*
@@ -277,7 +280,7 @@ kv_leaderboard_make(DpDecl *decl)
 
 /* Raises UNIQUE_VIOLATION if a member comes that is on the board already. */
 void
-dp_kv_leaderboard_partition(Oid relid)
+dp_kv_leaderboard_partition(Oid relid, Oid partition, bool attached)
 {
 	ListCell *lc;
 
@@ -285,8 +288,8 @@ dp_kv_leaderboard_partition(Oid relid)
 	{
 		DpDecl *decl = lfirst(lc);
 
-		if (strcmp(decl->pattern, "kv_leaderboard") == 0 && dp_decl_maintained(decl) &&
-			OidIsValid(kv_board_keys(decl->options)))
+		if (strcmp(decl->pattern, "kv_leaderboard") == 0 && decl->target == relid &&
+			dp_decl_maintained(decl) && OidIsValid(kv_board_keys(decl->options)))
 			made_anew(decl);
 	}
 }

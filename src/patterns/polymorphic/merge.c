@@ -28,12 +28,13 @@
 #include "bson/edit.h"
 #include "bson/text.h"
 #include "kit/adopt.h"
+#include "kit/derive/member.h"
+#include "kit/derive/member.h"
 #include "kit/derive/run.h"
 #include "kit/derive/source.h"
 #include "kit/options.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
-#include "patterns/subset/subset.h"
 
 #define PATTERN "polymorphic_merge"
 

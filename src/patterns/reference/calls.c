@@ -21,6 +21,7 @@
 #include "bson/compare.h"
 #include "bson/names.h"
 #include "kit/derive/queue.h"
+#include "kit/locks.h"
 #include "kit/note.h"
 #include "kit/options.h"
 #include "kit/registry.h"
@@ -56,10 +57,16 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
+static const DpCompanion companion = { .before = dp_ref_before_derived,
+									   .after = dp_ref_after_derived,
+									   .wishes = dp_ref_wishes,
+									   .lock = dp_ref_wish_lock };
+
 const DpPattern dp_reference_pattern = { .name = "reference",
 										 .options = options,
 										 .settle = reference_settle,
-										 .settle_note = reference_settle_note };
+										 .settle_note = reference_settle_note,
+										 .companion = &companion };
 
 /*
  * reference_array_hashes(doc, field, id_field) -> bigint[]
@@ -312,7 +319,7 @@ refresh_lock(const DpRefPart *parts, int nparts)
 		for (k = 0; k < parts[i].run->n; k++)
 			places[n++] = dp_ref_absent_place(parts[i].ref, &parts[i].run->ids[k]->id);
 	}
-	dp_ref_absent_lock(places, n, ShareUpdateExclusiveLock);
+	dp_lock_absent(places, n, ShareUpdateExclusiveLock);
 	pfree(places);
 }
 

@@ -14,14 +14,11 @@
 
 #include "bson/compare.h"
 #include "kit/derive/derive.h"
+#include "kit/locks.h"
 #include "patterns/reference/collect.h"
 
-static int place_compare(const void *a, const void *b);
-static DpRefWanted *wanted_sources(Oid target, Oid source, int *n);
+static DpWish *wanted_sources(Oid target, Oid source, int *n);
 static int wanted_compare(const void *a, const void *b);
-
-/* Tells these locks from those of groups and of users */
-#define LOCK_CLASS_ABSENT (('d' << 8) | 'a')
 
 /* So many locks of one declaration there are at most */
 #define ABSENT_PLACES 256
@@ -33,39 +30,6 @@ dp_ref_absent_place(const DpReference *ref, const DpValue *id)
 	uint64 declaration = hash_bytes((const unsigned char *) ref->pair, strlen(ref->pair));
 
 	return declaration << 32 | dp_derive_hash(id) % ABSENT_PLACES;
-}
-
-static int
-place_compare(const void *a, const void *b)
-{
-	uint64 left = *(const uint64 *) a;
-	uint64 right = *(const uint64 *) b;
-
-	return (left > right) - (left < right);
-}
-
-/*
- * Locks places until the transaction ends, in one order.  Who refers to a
- * source that is not there takes RowExclusiveLock, who inserts sources
- * ShareLock: the one who comes second sees what the first one has done.
- */
-void
-dp_ref_absent_lock(uint64 *places, int n, LOCKMODE mode)
-{
-	int i;
-
-	if (n > 1)
-		qsort(places, n, sizeof(uint64), place_compare);
-	for (i = 0; i < n; i++)
-	{
-		LOCKTAG tag;
-
-		if (i > 0 && places[i] == places[i - 1])
-			continue;
-		SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (places[i] >> 32), (uint32) places[i],
-							 LOCK_CLASS_ABSENT);
-		(void) LockAcquire(&tag, mode, false, false);
-	}
 }
 
 void
@@ -98,7 +62,7 @@ dp_ref_lock_absent_wanted(Oid target)
 			places[n++] = dp_ref_absent_place(ref, &id->id);
 		}
 	}
-	dp_ref_absent_lock(places, n, RowExclusiveLock);
+	dp_lock_absent(places, n, RowExclusiveLock);
 }
 
 bool
@@ -120,13 +84,13 @@ dp_ref_locked_later(DpReference *ref)
 
 /*
  * The sources that new references of the statement name, in order: each once,
- * with its strongest lock.  source: those of one table; InvalidOid: all that dp_ref_wanted() is
+ * with its strongest lock.  source: those of one table; InvalidOid: all that dp_ref_wishes() is
  * for.
  */
-static DpRefWanted *
+static DpWish *
 wanted_sources(Oid target, Oid source, int *n)
 {
-	DpRefWanted *wanted = NULL;
+	DpWish *wanted = NULL;
 	int cap = 0;
 	int kept = 0;
 	int i;
@@ -150,20 +114,22 @@ wanted_sources(Oid target, Oid source, int *n)
 			if (*n == cap)
 			{
 				cap = cap == 0 ? 8 : cap * 2;
-				wanted = wanted == NULL ? palloc(sizeof(DpRefWanted) * cap)
-										: repalloc_huge(wanted, sizeof(DpRefWanted) * cap);
+				wanted = wanted == NULL ? palloc(sizeof(DpWish) * cap)
+										: repalloc_huge(wanted, sizeof(DpWish) * cap);
 			}
-			wanted[*n].ref = ref;
-			wanted[*n].source = ref->source->relid;
-			wanted[*n].id = c->run->ids[i]->id;
-			wanted[(*n)++].lock = ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY;
+			wanted[(*n)++] = (DpWish){ .table = ref->source->relid,
+									   .decl = ref->source,
+									   .lookup = ref->source_key,
+									   .id = c->run->ids[i]->id,
+									   .mode = ref->nlive > 0 ? LockTupleShare : LockTupleKeyShare,
+									   .arg = ref };
 		}
 	}
 	if (*n > 1)
-		qsort(wanted, *n, sizeof(DpRefWanted), wanted_compare);
+		qsort(wanted, *n, sizeof(DpWish), wanted_compare);
 	for (i = 0; i < *n; i++)
 	{
-		if (kept == 0 || wanted[kept - 1].source != wanted[i].source ||
+		if (kept == 0 || wanted[kept - 1].table != wanted[i].table ||
 			dp_value_compare(&wanted[kept - 1].id, &wanted[i].id) != 0)
 			wanted[kept++] = wanted[i];
 	}
@@ -175,23 +141,33 @@ wanted_sources(Oid target, Oid source, int *n)
 static int
 wanted_compare(const void *a, const void *b)
 {
-	const DpRefWanted *left = a;
-	const DpRefWanted *right = b;
+	const DpWish *left = a;
+	const DpWish *right = b;
 	int cmp;
 
-	if (left->source != right->source)
-		return left->source < right->source ? -1 : 1;
+	if (left->table != right->table)
+		return left->table < right->table ? -1 : 1;
 	cmp = dp_value_compare(&left->id, &right->id);
 	if (cmp != 0)
 		return cmp;
-	return (left->lock != DP_REF_LOCK) - (right->lock != DP_REF_LOCK);
+	return (left->mode != LockTupleShare) - (right->mode != LockTupleShare);
 }
 
-DpRefWanted *
-dp_ref_wanted(Oid target, int *n)
+DpWish *
+dp_ref_wishes(Oid target, int *n)
 {
 	*n = 0;
 	return dp_ref_collecting_any() ? wanted_sources(target, InvalidOid, n) : NULL;
+}
+
+void
+dp_ref_wish_lock(const DpWish *wish)
+{
+	bool circle; /* is seen again when the source is read */
+
+	(void) dp_ref_read_or_leave(wish->arg, &wish->id,
+								wish->mode == LockTupleShare ? DP_REF_LOCK : DP_REF_LOCK_KEY,
+								&circle);
 }
 
 void
@@ -210,15 +186,14 @@ dp_ref_lock_together(DpReference *ref)
 	if (declarations > 1)
 	{
 		int n;
-		bool circle; /* is seen again when the source is read */
-		DpRefWanted *wanted = wanted_sources(ref->decl->target, ref->source->relid, &n);
+		DpWish *wanted = wanted_sources(ref->decl->target, ref->source->relid, &n);
 		int i;
 
 		SPI_connect();
 		for (i = 0; i < n; i++)
 		{
 			CHECK_FOR_INTERRUPTS();
-			(void) dp_ref_read_or_leave(wanted[i].ref, &wanted[i].id, wanted[i].lock, &circle);
+			dp_ref_wish_lock(&wanted[i]);
 		}
 		SPI_finish();
 	}

@@ -35,6 +35,7 @@
 #include "kit/derive/change.h"
 #include "kit/derive/derive.h"
 #include "kit/derive/queue.h"
+#include "kit/locks.h"
 #include "kit/note.h"
 #include "kit/options.h"
 #include "kit/sql/run.h"
@@ -92,7 +93,7 @@ dp_reference_trigger(PG_FUNCTION_ARGS)
 		return PointerGetDatum(tuple);
 	if (tuple != NULL)
 		return PointerGetDatum(reference_before(dp_reference(decl), trigdata));
-	/* sources that are locked together with what is derived from the rows: see dp_ref_wanted() */
+	/* sources that are locked together with what is derived from the rows: see dp_ref_wishes() */
 	if (dp_ref_collecting_any() && dp_changes_pending(decl->target) &&
 		dp_ref_locked_later(dp_reference(decl)))
 		return PointerGetDatum(NULL);
@@ -528,7 +529,7 @@ reference_after(DpReference *ref)
 			 */
 			uint64 place = dp_ref_absent_place(ref, &id->id);
 
-			dp_ref_absent_lock(&place, 1, RowExclusiveLock);
+			dp_lock_absent(&place, 1, RowExclusiveLock);
 			now = dp_ref_read(ref, &id->id, ref->nlive > 0 ? DP_REF_LOCK : DP_REF_LOCK_KEY);
 		}
 		if (now == NULL)
@@ -561,7 +562,7 @@ reference_after(DpReference *ref)
 
 /*
  * Handles what a statement collected for the table: all of it, or only what has not to wait for
- * dp_ref_wanted().
+ * dp_ref_wishes().
  */
 static void
 handle_collected(Oid target, bool all)

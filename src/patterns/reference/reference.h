@@ -27,6 +27,7 @@
 
 #include "bson/path.h"
 #include "bson/reader.h"
+#include "kit/derive/derive.h"
 #include "kit/declaration.h"
 #include "kit/key.h"
 #include "kit/rows/write.h"
@@ -223,7 +224,6 @@ extern DpRefRun *dp_ref_collected_beside(DpReference *ref, char **name);
  * is not written last.  Who changes a source does not wait; it is queued again.
  */
 extern uint64 dp_ref_absent_place(const DpReference *ref, const DpValue *id);
-extern void dp_ref_absent_lock(uint64 *places, int n, LOCKMODE mode);
 
 /*
  * A statement on a table that feeds derivations: before they are written,
@@ -234,19 +234,11 @@ extern void dp_ref_before_derived(Oid target);
 extern void dp_ref_after_derived(Oid target);
 
 /*
- * The sources that the statement's new references name in tables that it
- * derives to, which have to be locked together with what is written there: ordered by
- * table and id, each once, in the current context; NULL if there are none.
+ * lock.c: the sources that the statement's new references name in tables that it derives to, and
+ * which have to be locked together with what is written there; and the lock of one of them.
  */
-typedef struct DpRefWanted
-{
-	DpReference *ref;
-	Oid source;
-	DpValue id;
-	DpRefLock lock;
-} DpRefWanted;
-
-extern DpRefWanted *dp_ref_wanted(Oid target, int *n);
+extern DpWish *dp_ref_wishes(Oid target, int *n);
+extern void dp_ref_wish_lock(const DpWish *wish);
 
 /*
  * pass.c

@@ -34,6 +34,7 @@
 #include "bson/text.h"
 #include "kit/adopt.h"
 #include "kit/derive/queue.h"
+#include "kit/locks.h"
 #include "kit/note.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -338,7 +339,7 @@ lock_appeared(const DpRefPart *parts, int nparts)
 			places[n++] = dp_ref_absent_place(parts[k].ref, &parts[k].run->ids[i]->id);
 		}
 	}
-	dp_ref_absent_lock(places, n, ShareLock);
+	dp_lock_absent(places, n, ShareLock);
 }
 
 /*

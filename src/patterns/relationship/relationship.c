@@ -38,11 +38,11 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "bson/text.h"
+#include "kit/locks.h"
 #include "kit/note.h"
 #include "kit/options.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
-#include "patterns/reference/reference.h"
 #include "patterns/relationship/relationship.h"
 
 /* What row triggers note: ids are their addresses */
@@ -511,7 +511,7 @@ statement_end(Oid relid)
 										<< 32 |
 									dp_value_hash(&edge.to, 0) % ABSENT_PLACES;
 		}
-		dp_ref_absent_lock(places, nplaces, ShareLock);
+		dp_lock_absent(places, nplaces, ShareLock);
 		foreach(lc, rows)
 		{
 			DpRelationship *mine = note_read(relid, r, lfirst(lc), &edge);
@@ -659,7 +659,7 @@ apply_row(DpRelationship *r, DpWriter *w, DpRelationshipEdge *edges, int n, bool
 								   << 32 |
 							   dp_value_hash(&edges[0].to, 0) % ABSENT_PLACES;
 
-				dp_ref_absent_lock(&place, 1, RowExclusiveLock);
+				dp_lock_absent(&place, 1, RowExclusiveLock);
 			}
 			placed = true;
 			dp_writer_refresh(w);

@@ -30,10 +30,10 @@
 #include "bson/builder.h"
 #include "kit/derive/change.h"
 #include "kit/derive/derive.h"
+#include "kit/derive/hierarchy.h"
 #include "kit/derive/source.h"
 #include "mql/accumulate.h"
 #include "mql/filter.h"
-#include "patterns/tree/tree.h"
 #include "types/bucket/start.h"
 
 /* The most levels, and the most fields to group by */

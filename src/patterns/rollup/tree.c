@@ -26,6 +26,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "kit/derive/run.h"
+#include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/rollup/rollup.h"
@@ -36,7 +37,7 @@
 /* What a statement gives */
 typedef struct Reading
 {
-	const DpTree *tree;
+	const DpHierarchy *tree;
 	MemoryContext context;
 	List *values; /* copies, DpValue * */
 	bool found;
@@ -58,7 +59,7 @@ static DpValue *value_copy(const DpValue *value, MemoryContext context);
 static void tree_changed(DpRollup *r, DpChanges *changes);
 static void anew_above(DpRollup *r, DpDerive *run, const DpValue *node);
 
-static DpTree *
+static const DpHierarchy *
 rollup_tree(DpRollup *r)
 {
 	if (!OidIsValid(r->tree))
@@ -67,7 +68,7 @@ rollup_tree(DpRollup *r)
 				 errmsg("the tree of the roll-up \"%s\" of table %s is missing",
 						r->derivation->decl->name, dp_relation_name(r->derivation->decl->target)),
 				 errhint("pattern_disable() ends the roll-up.")));
-	return dp_tree_find(r->tree, NULL);
+	return dp_hierarchy_find(r->tree);
 }
 
 static DpValue *
@@ -102,7 +103,7 @@ read_node(DpRollup *r, const DpValue *node, Reading *reading)
 						 quote_identifier(reading->tree->decl->doc_column));
 		dp_sql_table(&sql, r->tree);
 		appendStringInfoString(&sql, " AS t WHERE ");
-		dp_tree_sql_id(&sql, reading->tree, "t");
+		reading->tree->sql_id(&sql, reading->tree, "t");
 		appendStringInfoChar(&sql, ' ');
 		dp_sql_own_operator(&sql, "=");
 		appendStringInfoString(&sql, " $1");
@@ -122,7 +123,7 @@ visit_node(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	if (reading->has_ancestors)
 	{
 		int n;
-		DpValue *above = dp_tree_ancestors(reading->tree, row->doc, &n);
+		DpValue *above = reading->tree->ancestors(reading->tree, row->doc, &n);
 
 		if (above != NULL)
 		{
@@ -135,7 +136,7 @@ visit_node(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 		}
 		reading->has_ancestors = false;
 	}
-	if (dp_tree_parent(reading->tree, row->doc, &parent))
+	if (reading->tree->parent(reading->tree, row->doc, &parent))
 	{
 		MemoryContext old = MemoryContextSwitchTo(reading->context);
 
@@ -156,7 +157,7 @@ chain_of(DpRollup *r, const DpValue *node, bool by_ancestors, bool latest)
 	Reading reading = { .tree = rollup_tree(r), .context = CurrentMemoryContext, .latest = latest };
 	int depth = 0;
 
-	reading.has_ancestors = by_ancestors && reading.tree->ancestors != NULL;
+	reading.has_ancestors = by_ancestors && reading.tree->keeps_ancestors;
 	SPI_connect();
 	for (;;)
 	{
@@ -222,7 +223,7 @@ read_children(DpRollup *r, const DpValue *node)
 						 quote_identifier(reading.tree->decl->doc_column));
 		dp_sql_table(&sql, r->tree);
 		appendStringInfoString(&sql, " AS t WHERE ");
-		dp_tree_sql_parent(&sql, reading.tree, "t");
+		reading.tree->sql_parent(&sql, reading.tree, "t");
 		appendStringInfoChar(&sql, ' ');
 		dp_sql_own_operator(&sql, "=");
 		appendStringInfoString(&sql, " $1");
@@ -239,7 +240,7 @@ visit_child(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	Reading *reading = arg;
 	DpValue id;
 
-	if (dp_tree_id(reading->tree, row->doc, &id))
+	if (reading->tree->id(reading->tree, row->doc, &id))
 	{
 		MemoryContext old = MemoryContextSwitchTo(reading->context);
 
@@ -398,7 +399,7 @@ anew_above(DpRollup *r, DpDerive *run, const DpValue *node)
 static void
 tree_changed(DpRollup *r, DpChanges *changes)
 {
-	DpTree *tree = rollup_tree(r);
+	const DpHierarchy *tree = rollup_tree(r);
 	DpDerive *run = NULL;
 	DpChange change;
 	MemoryContext row =
@@ -421,8 +422,8 @@ tree_changed(DpRollup *r, DpChanges *changes)
 			if (slots[i] == NULL)
 				continue;
 			docs[i] = dp_source_document(slots[i], tree->decl->doc_column);
-			has_id[i] = dp_tree_id(tree, docs[i], &id[i]);
-			has_parent[i] = dp_tree_parent(tree, docs[i], &parent[i]);
+			has_id[i] = tree->id(tree, docs[i], &id[i]);
+			has_parent[i] = tree->parent(tree, docs[i], &parent[i]);
 		}
 		if (!(has_id[0] && has_id[1] && has_parent[0] == has_parent[1] &&
 			  dp_value_compare(&id[0], &id[1]) == 0 &&

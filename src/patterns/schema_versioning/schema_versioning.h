@@ -145,4 +145,7 @@ extern bool dp_schema_versioning_migrates(const DpDecl *decl);
  */
 extern void dp_schema_versioning_depend(Oid relid);
 
+/* view.c: the views of versions. */
+extern const struct DpViewMethods dp_schema_versioning_view;
+
 #endif /* DP_PATTERNS_SCHEMA_VERSIONING_SCHEMA_VERSIONING_H */

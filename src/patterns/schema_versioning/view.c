@@ -35,17 +35,20 @@ version_store(char **args, List *decls, struct varlena *stored, struct varlena *
 static void version_split(char **args, List *decls, DpSplit *split);
 static bool tells_version(const DpSchemaVersioning *s, struct varlena *doc);
 
-const DpViewMethods dp_version_view = { .label = "version's",
-										.is_changed = version_is_changed,
-										.show = version_show,
-										.store = version_store,
-										.split = version_split };
+DP_FUNCTION(dp_schema_versioning_view_trigger);
+
+const DpViewMethods dp_schema_versioning_view = { .label = "version's",
+												  .is_changed = version_is_changed,
+												  .show = version_show,
+												  .store = version_store,
+												  .split = version_split,
+												  .trigger = dp_schema_versioning_view_trigger,
+												  .nargs = 2 };
 
 /*
  * schema_versioning_view_trigger(name, version): INSTEAD OF INSERT, UPDATE or
  * DELETE on the view of a version, or of the current one.
  */
-DP_FUNCTION(dp_schema_versioning_view_trigger);
 Datum
 dp_schema_versioning_view_trigger(PG_FUNCTION_ARGS)
 {
@@ -60,7 +63,7 @@ dp_schema_versioning_view_trigger(PG_FUNCTION_ARGS)
 				 "function \"schema_versioning_view_trigger\" is called by triggers of views of the pattern only")));
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 		insert_prepare(trigdata);
-	return dp_view_trigger(fcinfo, &dp_version_view);
+	return dp_view_trigger(fcinfo, &dp_schema_versioning_view);
 }
 
 /*

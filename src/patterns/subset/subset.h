@@ -23,21 +23,11 @@
 
 #include "bson/builder.h"
 #include "kit/derive/derive.h"
+#include "kit/derive/member.h"
 #include "mql/filter.h"
 #include "mql/sort_key.h"
 
 #define DP_SUBSET_MAX_KEEP 10000
-
-typedef struct DpMember DpMember;
-
-/* Compiles the option fields (NULL: whole documents are members); the result points into it. */
-extern DpMember *dp_member_compile(const DpValue *fields);
-
-/* The member that a document of the source is, in the current context. */
-extern struct varlena *dp_member_make(DpMember *member, struct varlena *doc);
-
-/* The name under which members show what is at that path in the source's documents, or NULL. */
-extern char *dp_member_shows(const DpMember *member, const char *path, uint32 len);
 
 /* A column of the source's primary key. */
 typedef struct DpSubsetKey

@@ -68,9 +68,9 @@ static const DpOption attached_options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_tree_pattern = { .name = "tree",
-									.options = tree_options,
-									.settle = settle_node };
+const DpPattern dp_tree_pattern = {
+	.name = "tree", .options = tree_options, .settle = settle_node, .hierarchy = dp_tree_hierarchy
+};
 const DpPattern dp_tree_attach_pattern = { .name = "tree_attach",
 										   .options = attached_options,
 										   .settle = settle_attached,

@@ -78,6 +78,59 @@ dp_tree_find(Oid relid, const char *name)
 	return dp_tree(dp_decl_find(relid, "tree", name));
 }
 
+/* ---------------------------------------------------------------- as a hierarchy */
+
+static inline const DpTree *
+tree_of(const DpHierarchy *h)
+{
+	return (const DpTree *) ((const char *) h - offsetof(DpTree, hierarchy));
+}
+
+static bool
+hierarchy_id(const DpHierarchy *h, struct varlena *doc, DpValue *id)
+{
+	return dp_tree_id(tree_of(h), doc, id);
+}
+
+static bool
+hierarchy_parent(const DpHierarchy *h, struct varlena *doc, DpValue *parent)
+{
+	return dp_tree_parent(tree_of(h), doc, parent);
+}
+
+static DpValue *
+hierarchy_ancestors(const DpHierarchy *h, struct varlena *doc, int *n)
+{
+	return dp_tree_ancestors(tree_of(h), doc, n);
+}
+
+static void
+hierarchy_sql_id(StringInfo sql, const DpHierarchy *h, const char *alias)
+{
+	dp_tree_sql_id(sql, tree_of(h), alias);
+}
+
+static void
+hierarchy_sql_parent(StringInfo sql, const DpHierarchy *h, const char *alias)
+{
+	dp_tree_sql_parent(sql, tree_of(h), alias);
+}
+
+const DpHierarchy *
+dp_tree_hierarchy(Oid relid)
+{
+	DpTree *tree = dp_tree_find(relid, NULL);
+
+	tree->hierarchy = (DpHierarchy){ .decl = tree->decl,
+									 .keeps_ancestors = tree->ancestors != NULL,
+									 .id = hierarchy_id,
+									 .parent = hierarchy_parent,
+									 .ancestors = hierarchy_ancestors,
+									 .sql_id = hierarchy_sql_id,
+									 .sql_parent = hierarchy_sql_parent };
+	return &tree->hierarchy;
+}
+
 /*
  * Whether a value can be an id: null and undefined mean that there is none.
  */

@@ -44,6 +44,7 @@
 #include "bson/path.h"
 #include "bson/reader.h"
 #include "kit/declaration.h"
+#include "kit/derive/hierarchy.h"
 #include "kit/key.h"
 
 /* The bytes that a treepath may have to be indexed */
@@ -107,6 +108,7 @@ typedef struct DpTree
 	bool attached_known;
 	char *pair;     /* tree_attach: leads to the tree */
 	bool remembers; /* there is a list of children that have gone: a queue, by their parents */
+	DpHierarchy hierarchy; /* for patterns that derive along it */
 } DpTree;
 
 /*
@@ -119,6 +121,9 @@ extern DpTree *dp_tree(DpDecl *decl);
  * dp_decl_find().
  */
 extern DpTree *dp_tree_find(Oid relid, const char *name);
+
+/* The only tree of a table as a hierarchy. */
+extern const DpHierarchy *dp_tree_hierarchy(Oid relid);
 
 /* The declaration that the first three arguments of a function name: table, pattern and name. */
 extern DpTree *dp_tree_named(FunctionCallInfo fcinfo);

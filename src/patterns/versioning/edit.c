@@ -93,7 +93,8 @@ static const DpOption options[] = {
 
 const DpPattern dp_versioning_pattern = { .name = "versioning",
 										  .options = options,
-										  .settle = method_settle };
+										  .settle = method_settle,
+										  .partition = dp_versioning_partition };
 
 /* ---------------------------------------------------------------- statements */
 

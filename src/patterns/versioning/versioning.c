@@ -1233,7 +1233,8 @@ dp_versioning_partition(Oid table, Oid partition, bool attached)
 		Portal portal;
 		SPIPlanPtr plan;
 
-		if (strcmp(decl->pattern, "versioning") != 0 || !dp_decl_maintained(decl))
+		if (strcmp(decl->pattern, "versioning") != 0 || decl->target != table ||
+			!dp_decl_maintained(decl))
 			continue;
 		v = dp_versioning(decl);
 		dp_versioning_require(v);

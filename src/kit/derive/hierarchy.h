@@ -1,0 +1,28 @@
+/*
+ * hierarchy.h
+ *		Tables whose rows are nodes of a tree, for patterns that derive along it.
+ */
+#ifndef DP_KIT_DERIVE_HIERARCHY_H
+#define DP_KIT_DERIVE_HIERARCHY_H
+
+#include "bson/reader.h"
+#include "kit/declaration.h"
+
+typedef struct DpHierarchy
+{
+	DpDecl *decl;
+	bool keeps_ancestors; /* nodes hold the ids above them */
+
+	/* A node's id, and its parent's; false if it has none. */
+	bool (*id)(const struct DpHierarchy *h, struct varlena *doc, DpValue *id);
+	bool (*parent)(const struct DpHierarchy *h, struct varlena *doc, DpValue *parent);
+
+	/* The ids above a node, root first: palloc'd, *n of them; NULL if they are not kept. */
+	DpValue *(*ancestors)(const struct DpHierarchy *h, struct varlena *doc, int *n);
+
+	/* Append the expressions of a node's id and of its parent's, of a row called alias. */
+	void (*sql_id)(StringInfo sql, const struct DpHierarchy *h, const char *alias);
+	void (*sql_parent)(StringInfo sql, const struct DpHierarchy *h, const char *alias);
+} DpHierarchy;
+
+#endif /* DP_KIT_DERIVE_HIERARCHY_H */
