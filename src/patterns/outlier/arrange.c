@@ -22,10 +22,10 @@
 #include "kit/options.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "patterns/outlier/outlier.h"
 
-static const char plan_lock, plan_write, plan_flagged;
+static const char plan_lock, plan_write;
 
 static void drop_stored(DpOutlier *o, const DpKey *key, DpValueList *values);
 
@@ -322,28 +322,14 @@ dp_outlier_settle(DpOutlier *o, const DpKey *key, bool spill_deferred)
 int64
 dp_outlier_settle_flagged(DpOutlier *o, bool spill_deferred)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_flagged);
+	SPIPlanPtr plan =
+		dp_statement(o->decl, "SELECT {key} FROM {table} WHERE {path}{own =}true ORDER BY {key}", 0,
+					 NULL, o->decl->doc_column, dp_decl_text(o->decl, "flag"));
 	SPITupleTable *table;
 	int64 written = 0;
 	uint64 rows;
 	uint64 i;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT ");
-		dp_sql_key_list(&sql, o->decl);
-		appendStringInfoString(&sql, " FROM ");
-		dp_sql_table(&sql, o->decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_doc_path(&sql, o->decl->doc_column, dp_decl_text(o->decl, "flag"));
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, "true ORDER BY ");
-		dp_sql_key_list(&sql, o->decl);
-		plan = dp_plan_make(o->decl, &plan_flagged, sql.data, 0, NULL);
-	}
 	rows = dp_run(o->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);
 	table = SPI_tuptable;
 	for (i = 0; i < rows; i++)

@@ -32,11 +32,12 @@
 #include "kit/registry.h"
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
+#include "kit/sql/template.h"
 #include "kit/sql/text.h"
 #include "mql/collection_split.h"
 #include "patterns/outlier/outlier.h"
 
-static const char plan_read, plan_user_write, plan_find_row, plan_find_inside, plan_visible;
+static const char plan_read, plan_user_write, plan_visible;
 
 static DpOutlier *outlier_argument(FunctionCallInfo fcinfo, int rel, int name, LOCKMODE lock);
 static struct varlena *value_argument(FunctionCallInfo fcinfo, int argno);
@@ -299,6 +300,7 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 	DpDecl *decl = o->decl;
 	struct varlena *wanted = value_argument(fcinfo, 1);
 	DpValue value = dp_value_of_varlena(wanted);
+	const char *field = dp_decl_text(decl, "field");
 	SPIPlanPtr plan;
 	Datum args[2];
 	Datum hash;
@@ -311,28 +313,13 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 	SPI_connect();
 
 	/* inside the documents */
-	plan = dp_plan(decl, &plan_find_inside);
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[2] = { dp_types()->bson_value, INT8ARRAYOID };
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(decl->doc_column));
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		appendStringInfoString(&sql, "docpatterns.bson_array_holds(");
-		dp_sql_doc_path(&sql, decl->doc_column, dp_decl_text(decl, "field"));
-		appendStringInfoString(&sql, ", $1)");
-		if (o->indexed)
-		{
-			appendStringInfoString(&sql, " AND ");
-			appendStringInfoString(&sql, "docpatterns.bson_element_hashes(");
-			dp_sql_doc_path(&sql, decl->doc_column, dp_decl_text(decl, "field"));
-			appendStringInfoString(&sql, ") OPERATOR(pg_catalog.@>) $2");
-		}
-		plan = dp_plan_make(decl, &plan_find_inside, sql.data, o->indexed ? 2 : 1, types);
-	}
+	plan = dp_statement(
+		decl,
+		o->indexed ? "SELECT {doc} FROM {table} WHERE docpatterns.bson_array_holds({path}, $1)"
+					 " AND docpatterns.bson_element_hashes({path}) OPERATOR(pg_catalog.@>) $2"
+				   : "SELECT {doc} FROM {table} WHERE docpatterns.bson_array_holds({path}, $1)",
+		0, DP_TYPES(dp_types()->bson_value, INT8ARRAYOID), decl->doc_column, field,
+		decl->doc_column, field);
 	hash = Int64GetDatum((int64) dp_value_hash(&value, 0));
 	args[0] = PointerGetDatum(wanted);
 	args[1] =
@@ -348,26 +335,11 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 
 	/* among the extras: the rows are read as the user, who may not see them all */
 	keys = dp_outlier_holders(o, &value);
-	plan = dp_plan(decl, &plan_find_row);
-	if (plan == NULL && keys != NIL)
-	{
-		StringInfoData sql;
-		Oid types[INDEX_MAX_KEYS + 1];
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(decl->doc_column));
-		dp_sql_table(&sql, decl->target);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_key_match(&sql, decl, 1);
-		/* those that hold it inside as well were found above */
-		appendStringInfoString(&sql, " AND ");
-		appendStringInfoString(&sql, "docpatterns.bson_array_holds(");
-		dp_sql_doc_path(&sql, decl->doc_column, dp_decl_text(decl, "field"));
-		appendStringInfo(&sql, ", $%d) IS NOT TRUE", decl->nkeys + 1);
-		dp_sql_key_types(decl, types);
-		types[decl->nkeys] = dp_types()->bson_value;
-		plan = dp_plan_make(decl, &plan_find_row, sql.data, decl->nkeys + 1, types);
-	}
+	/* those that hold it inside as well were found above */
+	plan = dp_statement(decl,
+						"SELECT {doc} FROM {table} WHERE {key = $key}"
+						" AND docpatterns.bson_array_holds({path}, {$key+1}) IS NOT TRUE",
+						1, DP_TYPES(dp_types()->bson_value), decl->doc_column, field);
 	foreach(lc, keys)
 	{
 		DpKey *key = lfirst(lc);

@@ -30,10 +30,12 @@
 #include "bson/compare.h"
 #include "bson/edit.h"
 #include "kit/sql/run.h"
+#include "kit/sql/template.h"
 #include "kit/sql/text.h"
 #include "patterns/outlier/outlier.h"
 
-#define MOVING (INT64CONST(1) << 62)
+#define MOVING 4611686018427387904
+#define STANDING 2305843009213693952 /* half of it: numbers below are not moving */
 
 #define RUN_FLAGS(latest) (DP_RUN_AS_OWNER | ((latest) ? 0 : DP_RUN_SNAPSHOT))
 
@@ -46,10 +48,19 @@ typedef struct Chunk
 	DpValue elements; /* an array */
 } Chunk;
 
-/* Plans are known by the addresses of these */
-static const char plan_tail, plan_head, plan_chunk, plan_before, plan_after, plan_insert,
-	plan_update, plan_delete, plan_drop, plan_exists, plan_count, plan_read, plan_candidates,
-	plan_holders, plan_move, plan_move_finish, plan_orphans;
+/* The chunks of a key, and those that are not moving */
+#define OF_KEY " FROM {relation} WHERE {side key = $key}"
+#define STAND " AND chunk OPERATOR(pg_catalog.<) " CppAsString2(STANDING)
+#define SELECT_CHUNK "SELECT chunk, n, sealed, elements" OF_KEY
+
+static const char select_all[] = SELECT_CHUNK STAND " ORDER BY chunk";
+static const char select_tail[] = SELECT_CHUNK STAND " ORDER BY chunk DESC LIMIT 1";
+static const char select_head[] = SELECT_CHUNK STAND " ORDER BY chunk LIMIT 1";
+static const char select_chunk[] = SELECT_CHUNK " AND chunk OPERATOR(pg_catalog.=) {$key+1}";
+static const char select_before[] =
+	SELECT_CHUNK " AND chunk OPERATOR(pg_catalog.<) {$key+1} ORDER BY chunk DESC LIMIT 1";
+static const char select_after[] =
+	SELECT_CHUNK " AND chunk OPERATOR(pg_catalog.>) {$key+1} ORDER BY chunk LIMIT 1";
 
 static bool chunks_exist(DpOutlier *o, const DpKey *key);
 static int64 chunks_count(DpOutlier *o, const DpKey *key, bool latest);
@@ -70,13 +81,12 @@ static void chunks_verify(DpOutlier *o);
 static void verify_column(DpOutlier *o, const char *name, Oid type);
 static DpValue elements_of(Datum value);
 static List *chunks_holders(DpOutlier *o, const DpValue *value);
-static SPIPlanPtr
-chunks_plan(DpOutlier *o, const void *id, StringInfo sql, int nextra, const Oid *extra);
+static uint64
+chunks_select(DpOutlier *o, const char *template, const DpKey *key, int64 number, int flags);
 static uint64 chunks_run(DpOutlier *o, SPIPlanPtr plan, const DpKey *key, int nextra,
 						 const Datum *extra, int flags, int expected);
-static SPIPlanPtr chunk_select(DpOutlier *o, const void *id, const char *condition,
-							   const char *rest, bool with_number);
-static bool chunk_fetch(DpOutlier *o, const DpKey *key, const void *id, int64 number, Chunk *chunk);
+static bool
+chunk_fetch(DpOutlier *o, const DpKey *key, const char *template, int64 number, Chunk *chunk);
 static void chunk_insert(DpOutlier *o, const DpKey *key, int64 number, const DpValue *values, int n,
 						 bool sealed);
 static void chunk_update(DpOutlier *o, const DpKey *key, int64 number, struct varlena *elements,
@@ -110,20 +120,8 @@ const DpOutlierStore dp_outlier_chunks = { .exists = chunks_exist,
 static bool
 chunks_exist(DpOutlier *o, const DpKey *key)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_exists);
+	SPIPlanPtr plan = dp_statement(o->decl, "SELECT 1" OF_KEY STAND, 1, NULL, o->side);
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT 1 FROM ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_side_key_match(&sql, o->decl, 1);
-		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
-		plan = chunks_plan(o, &plan_exists, &sql, 0, NULL);
-	}
 	return dp_run(o->decl, plan, (Datum *) key->values, NULL, DP_RUN_AS_OWNER, 1, SPI_OK_SELECT) >
 		   0;
 }
@@ -131,22 +129,11 @@ chunks_exist(DpOutlier *o, const DpKey *key)
 static int64
 chunks_count(DpOutlier *o, const DpKey *key, bool latest)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_count);
+	SPIPlanPtr plan =
+		dp_statement(o->decl, "SELECT pg_catalog.sum(n)" OF_KEY STAND, 1, NULL, o->side);
 	Datum count;
 	bool isnull;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT pg_catalog.sum(n) FROM ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_side_key_match(&sql, o->decl, 1);
-		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
-		plan = chunks_plan(o, &plan_count, &sql, 0, NULL);
-	}
 	chunks_run(o, plan, key, 0, NULL, RUN_FLAGS(latest), SPI_OK_SELECT);
 	count = dp_result(0, 1, &isnull);
 	return isnull ? 0 : DatumGetInt64(count);
@@ -162,7 +149,7 @@ chunks_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 	int64 number = 0;
 	int done = 0;
 
-	if (chunk_fetch(o, key, &plan_tail, 0, &tail))
+	if (chunk_fetch(o, key, select_tail, 0, &tail))
 	{
 		number = tail.number + 1;
 		done = chunk_room(o, &tail, values, n, 1);
@@ -196,7 +183,7 @@ chunks_prepend(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 	int64 number;
 	int room;
 
-	if (!chunk_fetch(o, key, &plan_head, 0, &head))
+	if (!chunk_fetch(o, key, select_head, 0, &head))
 	{
 		chunks_append(o, key, values, n);
 		return;
@@ -235,7 +222,7 @@ chunks_take(DpOutlier *o, const DpKey *key, int64 n, bool from_end, DpValueList 
 		DpValueList *values = palloc0(sizeof(DpValueList));
 
 		CHECK_FOR_INTERRUPTS();
-		if (!chunk_fetch(o, key, from_end ? &plan_tail : &plan_head, 0, &chunk))
+		if (!chunk_fetch(o, key, from_end ? select_tail : select_head, 0, &chunk))
 			break;
 		dp_values_add_array(values, &chunk.elements);
 		if (values->n <= n)
@@ -294,7 +281,7 @@ chunks_remove(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 			int kept = 0;
 			int j;
 
-			if (!chunk_fetch(o, key, &plan_chunk, number, &chunk))
+			if (!chunk_fetch(o, key, select_chunk, number, &chunk))
 				continue;
 			dp_values_add_array(&list, &chunk.elements);
 			for (j = 0; j < list.n; j++)
@@ -318,9 +305,9 @@ chunks_remove(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 			int64 number = *(int64 *) lfirst(lc);
 			Chunk chunk;
 
-			if (chunk_fetch(o, key, &plan_chunk, number, &chunk))
+			if (chunk_fetch(o, key, select_chunk, number, &chunk))
 				chunk_join(o, key, number);
-			else if (chunk_fetch(o, key, &plan_before, number, &chunk))
+			else if (chunk_fetch(o, key, select_before, number, &chunk))
 				/* what stood on both sides of a chunk that is gone may fit together now */
 				chunk_join(o, key, chunk.number);
 		}
@@ -343,20 +330,8 @@ chunks_hold(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest)
 static void
 chunks_drop(DpOutlier *o, const DpKey *key)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_drop);
+	SPIPlanPtr plan = dp_statement(o->decl, "DELETE" OF_KEY STAND, 1, NULL, o->side);
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "DELETE FROM ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_side_key_match(&sql, o->decl, 1);
-		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
-		plan = chunks_plan(o, &plan_drop, &sql, 0, NULL);
-	}
 	chunks_run(o, plan, key, 0, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE);
 }
 
@@ -366,30 +341,12 @@ chunks_drop(DpOutlier *o, const DpKey *key)
 static void
 chunks_drop_orphans(DpOutlier *o)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_orphans);
+	SPIPlanPtr plan =
+		dp_statement(o->decl,
+					 "DELETE FROM {relation} AS side"
+					 " WHERE NOT EXISTS (SELECT FROM {table} AS base WHERE {base.key = side.key})",
+					 0, NULL, o->side);
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		int i;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "DELETE FROM ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " AS side WHERE NOT EXISTS (SELECT FROM ");
-		dp_sql_table(&sql, o->decl->target);
-		appendStringInfoString(&sql, " AS base WHERE ");
-		for (i = 0; i < o->decl->nkeys; i++)
-		{
-			appendStringInfo(&sql, "%sbase.%s", i > 0 ? " AND " : "",
-							 quote_identifier(o->decl->keys[i].name));
-			dp_sql_operator(&sql, o->decl->keys[i].eqop);
-			appendStringInfoString(&sql, "side.");
-			dp_sql_side_key_name(&sql, o->decl, i);
-		}
-		appendStringInfoChar(&sql, ')');
-		plan = dp_plan_make(o->decl, &plan_orphans, sql.data, 0, NULL);
-	}
 	dp_run_marked(o->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, o->side, o->decl->name,
 				  DP_MARK_INTERNAL);
 }
@@ -401,32 +358,14 @@ chunks_drop_orphans(DpOutlier *o)
 static void
 chunks_move(DpOutlier *o, const DpKey *from, const DpKey *to)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_move);
+	SPIPlanPtr plan =
+		dp_statement(o->decl,
+					 "UPDATE {relation} SET chunk = chunk OPERATOR(pg_catalog.+) " CppAsString2(
+						 MOVING) ", ({side key}) = ROW({$new key}) WHERE {side key = $key}" STAND,
+					 2, NULL, o->side);
 	Datum values[2 * INDEX_MAX_KEYS];
 	int i;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[2 * INDEX_MAX_KEYS];
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfo(&sql, " SET chunk = chunk OPERATOR(pg_catalog.+) " INT64_FORMAT, MOVING);
-		for (i = 0; i < o->decl->nkeys; i++)
-		{
-			appendStringInfoString(&sql, ", ");
-			dp_sql_side_key_name(&sql, o->decl, i);
-			appendStringInfo(&sql, " = $%d", o->decl->nkeys + i + 1);
-		}
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_side_key_match(&sql, o->decl, 1);
-		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
-		dp_sql_key_types(o->decl, types);
-		dp_sql_key_types(o->decl, types + o->decl->nkeys);
-		plan = dp_plan_make(o->decl, &plan_move, sql.data, 2 * o->decl->nkeys, types);
-	}
 	for (i = 0; i < o->decl->nkeys; i++)
 	{
 		values[i] = from->values[i];
@@ -442,21 +381,12 @@ chunks_move(DpOutlier *o, const DpKey *from, const DpKey *to)
 static void
 chunks_move_finish(DpOutlier *o, const DpKey *to)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_move_finish);
+	SPIPlanPtr plan = dp_statement(
+		o->decl,
+		"UPDATE {relation} SET chunk = chunk OPERATOR(pg_catalog.-) " CppAsString2(
+			MOVING) " WHERE {side key = $key} AND chunk OPERATOR(pg_catalog.>=) " CppAsString2(STANDING),
+		1, NULL, o->side);
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfo(&sql, " SET chunk = chunk OPERATOR(pg_catalog.-) " INT64_FORMAT " WHERE ",
-						 MOVING);
-		dp_sql_side_key_match(&sql, o->decl, 1);
-		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.>=) " INT64_FORMAT, MOVING / 2);
-		plan = chunks_plan(o, &plan_move_finish, &sql, 0, NULL);
-	}
 	chunks_run(o, plan, to, 0, NULL, DP_RUN_AS_OWNER, SPI_OK_UPDATE);
 }
 
@@ -470,8 +400,7 @@ chunks_page(DpOutlier *o, const DpKey *key, int64 skip, int64 take, DpValueList 
 	uint64 i;
 	bool isnull;
 
-	rows = chunks_run(o, chunk_select(o, &plan_read, "", " ORDER BY chunk", false), key, 0, NULL,
-					  RUN_FLAGS(latest), SPI_OK_SELECT);
+	rows = chunks_select(o, select_all, key, 0, RUN_FLAGS(latest));
 	for (i = 0; i < rows && take > 0; i++)
 	{
 		int32 n = DatumGetInt32(dp_result(i, 2, &isnull));
@@ -509,8 +438,7 @@ chunks_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest)
 	uint64 i;
 	bool isnull;
 
-	rows = chunks_run(o, chunk_select(o, &plan_read, "", " ORDER BY chunk", false), key, 0, NULL,
-					  RUN_FLAGS(latest), SPI_OK_SELECT);
+	rows = chunks_select(o, select_all, key, 0, RUN_FLAGS(latest));
 	for (i = 0; i < rows; i++)
 	{
 		Datum stored = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 4, &isnull);
@@ -537,8 +465,7 @@ static bool
 chunks_in_order(DpOutlier *o, const DpKey *key)
 {
 	Chunk before = { 0 };
-	uint64 rows = chunks_run(o, chunk_select(o, &plan_read, "", " ORDER BY chunk", false), key, 0,
-							 NULL, DP_RUN_AS_OWNER, SPI_OK_SELECT);
+	uint64 rows = chunks_select(o, select_all, key, 0, DP_RUN_AS_OWNER);
 	uint64 i;
 
 	for (i = 0; i < rows; i++)
@@ -597,7 +524,14 @@ verify_column(DpOutlier *o, const char *name, Oid type)
 static List *
 chunks_holders(DpOutlier *o, const DpValue *value)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_holders);
+	SPIPlanPtr plan =
+		dp_statement(o->decl,
+					 /* both halves are served by a partial index of their own */
+					 "SELECT elements, {side key} FROM {relation} WHERE sealed"
+					 " AND docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $1"
+					 " UNION ALL SELECT elements, {side key} FROM {relation} WHERE NOT sealed"
+					 " AND docpatterns.bson_array_holds(elements, $2)",
+					 0, DP_TYPES(INT8ARRAYOID, dp_types()->bson_value), o->side, o->side);
 	List *keys = NIL;
 	Datum args[2];
 	Datum hash = Int64GetDatum((int64) dp_value_hash(value, 0));
@@ -605,28 +539,6 @@ chunks_holders(DpOutlier *o, const DpValue *value)
 	uint64 i;
 	bool isnull;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[2] = { INT8ARRAYOID, dp_types()->bson_value };
-
-		/* both halves are served by a partial index of their own */
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT elements, ");
-		dp_sql_side_key_list(&sql, o->decl);
-		appendStringInfoString(&sql, " FROM ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE sealed AND ");
-		appendStringInfoString(
-			&sql,
-			"docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $1 UNION ALL SELECT elements, ");
-		dp_sql_side_key_list(&sql, o->decl);
-		appendStringInfoString(&sql, " FROM ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE NOT sealed AND ");
-		appendStringInfoString(&sql, "docpatterns.bson_array_holds(elements, $2)");
-		plan = dp_plan_make(o->decl, &plan_holders, sql.data, 2, types);
-	}
 	args[0] =
 		PointerGetDatum(construct_array(&hash, 1, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 	args[1] = PointerGetDatum(dp_value_to_varlena(value));
@@ -649,19 +561,7 @@ chunks_holders(DpOutlier *o, const DpValue *value)
 	return keys;
 }
 
-/* Prepare a statement whose parameters are the key's columns and then others. */
-static SPIPlanPtr
-chunks_plan(DpOutlier *o, const void *id, StringInfo sql, int nextra, const Oid *extra)
-{
-	Oid types[INDEX_MAX_KEYS + 8];
-
-	dp_sql_key_types(o->decl, types);
-	if (nextra > 0)
-		memcpy(types + o->decl->nkeys, extra, sizeof(Oid) * nextra);
-	return dp_plan_make(o->decl, id, sql->data, o->decl->nkeys + nextra, types);
-}
-
-/* Run one. */
+/* Run a statement whose parameters are the key's columns and then others. */
 static uint64
 chunks_run(DpOutlier *o, SPIPlanPtr plan, const DpKey *key, int nextra, const Datum *extra,
 		   int flags, int expected)
@@ -677,56 +577,23 @@ chunks_run(DpOutlier *o, SPIPlanPtr plan, const DpKey *key, int nextra, const Da
 						 DP_MARK_INTERNAL);
 }
 
-/* A statement that reads chunks of a key; with_number adds a parameter that condition uses. */
-static SPIPlanPtr
-chunk_select(DpOutlier *o, const void *id, const char *condition, const char *rest,
-			 bool with_number)
+/* Read chunks of a key; the number is for templates that have it. */
+static uint64
+chunks_select(DpOutlier *o, const char *template, const DpKey *key, int64 number, int flags)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, id);
-	StringInfoData sql;
-	Oid type = INT8OID;
+	SPIPlanPtr plan = dp_statement(o->decl, template, 1, DP_TYPES(INT8OID), o->side);
+	Datum extra = Int64GetDatum(number);
 
-	if (plan != NULL)
-		return plan;
-	initStringInfo(&sql);
-	appendStringInfoString(&sql, "SELECT chunk, n, sealed, elements FROM ");
-	dp_sql_table(&sql, o->side);
-	appendStringInfoString(&sql, " WHERE ");
-	dp_sql_side_key_match(&sql, o->decl, 1);
-	if (with_number)
-		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.%s) $%d", condition,
-						 o->decl->nkeys + 1);
-	else
-		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
-	appendStringInfoString(&sql, rest);
-	return chunks_plan(o, id, &sql, with_number ? 1 : 0, &type);
+	return chunks_run(o, plan, key, 1, &extra, flags, SPI_OK_SELECT);
 }
 
-/* One chunk of the key, by one of five plans.  The elements are copied. */
+/* One chunk of the key, by one of five templates.  The elements are copied. */
 static bool
-chunk_fetch(DpOutlier *o, const DpKey *key, const void *id, int64 number, Chunk *chunk)
+chunk_fetch(DpOutlier *o, const DpKey *key, const char *template, int64 number, Chunk *chunk)
 {
-	SPIPlanPtr plan;
-	Datum extra = Int64GetDatum(number);
 	bool isnull;
-	bool with_number = true;
 
-	if (id == &plan_tail || id == &plan_head)
-	{
-		plan = chunk_select(o, id, "",
-							id == &plan_tail ? " ORDER BY chunk DESC LIMIT 1"
-											 : " ORDER BY chunk LIMIT 1",
-							false);
-		with_number = false;
-	}
-	else if (id == &plan_chunk)
-		plan = chunk_select(o, id, "=", "", true);
-	else if (id == &plan_before)
-		plan = chunk_select(o, id, "<", " ORDER BY chunk DESC LIMIT 1", true);
-	else
-		plan = chunk_select(o, id, ">", " ORDER BY chunk LIMIT 1", true);
-
-	if (chunks_run(o, plan, key, with_number ? 1 : 0, &extra, DP_RUN_AS_OWNER, SPI_OK_SELECT) == 0)
+	if (chunks_select(o, template, key, number, DP_RUN_AS_OWNER) == 0)
 		return false;
 	chunk->number = DatumGetInt64(dp_result(0, 1, &isnull));
 	chunk->n = DatumGetInt32(dp_result(0, 2, &isnull));
@@ -740,24 +607,13 @@ static void
 chunk_insert(DpOutlier *o, const DpKey *key, int64 number, const DpValue *values, int n,
 			 bool sealed)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_insert);
+	SPIPlanPtr plan =
+		dp_statement(o->decl,
+					 "INSERT INTO {relation} ({side key}, chunk, n, sealed, elements)"
+					 " VALUES ({$key}, {$key+1}, {$key+2}, {$key+3}, {$key+4})",
+					 1, DP_TYPES(INT8OID, INT4OID, BOOLOID, dp_types()->bson_value), o->side);
 	Datum extra[4];
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[4] = { INT8OID, INT4OID, BOOLOID, dp_types()->bson_value };
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "INSERT INTO ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " (");
-		dp_sql_side_key_list(&sql, o->decl);
-		appendStringInfoString(&sql, ", chunk, n, sealed, elements) VALUES (");
-		dp_sql_parameters(&sql, 1, o->decl->nkeys + 4);
-		appendStringInfoChar(&sql, ')');
-		plan = chunks_plan(o, &plan_insert, &sql, 4, types);
-	}
 	extra[0] = Int64GetDatum(number);
 	extra[1] = Int32GetDatum(n);
 	extra[2] = BoolGetDatum(sealed);
@@ -771,24 +627,13 @@ static void
 chunk_update(DpOutlier *o, const DpKey *key, int64 number, struct varlena *elements, int n,
 			 bool sealed)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_update);
+	SPIPlanPtr plan =
+		dp_statement(o->decl,
+					 "UPDATE {relation} SET n = {$key+2}, sealed = {$key+3}, elements = {$key+4}"
+					 " WHERE {side key = $key} AND chunk OPERATOR(pg_catalog.=) {$key+1}",
+					 1, DP_TYPES(INT8OID, INT4OID, BOOLOID, dp_types()->bson_value), o->side);
 	Datum extra[4];
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[4] = { INT8OID, INT4OID, BOOLOID, dp_types()->bson_value };
-		int k = o->decl->nkeys;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfo(&sql, " SET n = $%d, sealed = $%d, elements = $%d WHERE ", k + 2, k + 3,
-						 k + 4);
-		dp_sql_side_key_match(&sql, o->decl, 1);
-		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.=) $%d", k + 1);
-		plan = chunks_plan(o, &plan_update, &sql, 4, types);
-	}
 	extra[0] = Int64GetDatum(number);
 	extra[1] = Int32GetDatum(n);
 	extra[2] = BoolGetDatum(sealed);
@@ -800,22 +645,11 @@ chunk_update(DpOutlier *o, const DpKey *key, int64 number, struct varlena *eleme
 static void
 chunk_delete(DpOutlier *o, const DpKey *key, int64 number)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_delete);
+	SPIPlanPtr plan =
+		dp_statement(o->decl, "DELETE" OF_KEY " AND chunk OPERATOR(pg_catalog.=) {$key+1}", 1,
+					 DP_TYPES(INT8OID), o->side);
 	Datum extra = Int64GetDatum(number);
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid type = INT8OID;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "DELETE FROM ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE ");
-		dp_sql_side_key_match(&sql, o->decl, 1);
-		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.=) $%d", o->decl->nkeys + 1);
-		plan = chunks_plan(o, &plan_delete, &sql, 1, &type);
-	}
 	chunks_run(o, plan, key, 1, &extra, DP_RUN_AS_OWNER, SPI_OK_DELETE);
 }
 
@@ -874,9 +708,9 @@ chunk_join(DpOutlier *o, const DpKey *key, int64 number)
 	Chunk chunk;
 	Chunk other;
 
-	if (!chunk_fetch(o, key, &plan_chunk, number, &chunk))
+	if (!chunk_fetch(o, key, select_chunk, number, &chunk))
 		return;
-	if (chunk_fetch(o, key, &plan_before, number, &other) && chunks_fit(o, &other, &chunk))
+	if (chunk_fetch(o, key, select_before, number, &other) && chunks_fit(o, &other, &chunk))
 	{
 		DpValueList list = { 0 };
 
@@ -884,11 +718,11 @@ chunk_join(DpOutlier *o, const DpKey *key, int64 number)
 		chunk_delete(o, key, number);
 		chunk_update(o, key, other.number, array_of(&other.elements, list.v, list.n, NULL),
 					 other.n + chunk.n, other.sealed);
-		if (!chunk_fetch(o, key, &plan_chunk, other.number, &chunk))
+		if (!chunk_fetch(o, key, select_chunk, other.number, &chunk))
 			return;
 		number = other.number;
 	}
-	if (chunk_fetch(o, key, &plan_after, number, &other) && other.number < MOVING / 2 &&
+	if (chunk_fetch(o, key, select_after, number, &other) && other.number < STANDING &&
 		chunks_fit(o, &chunk, &other))
 	{
 		DpValueList list = { 0 };
@@ -938,7 +772,16 @@ array_of(const DpValue *head, const DpValue *values, int n, const DpValue *tail)
 static List *
 chunk_candidates(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_candidates);
+	SPIPlanPtr plan = dp_statement(
+		o->decl,
+		/* OFFSET 0 makes the planner search by hash: by key it would look into every chunk */
+		"SELECT chunk, elements FROM (SELECT chunk, elements, {side key} FROM {relation}"
+		" WHERE sealed"
+		" AND docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) {$key+1}"
+		" OFFSET 0) AS hits WHERE {side key = $key}" STAND
+		" UNION ALL SELECT chunk, elements FROM {relation} WHERE NOT sealed"
+		" AND {side key = $key}" STAND,
+		1, DP_TYPES(INT8ARRAYOID), o->side, o->side);
 	Datum extra[1];
 	Datum hash = Int64GetDatum((int64) dp_value_hash(value, 0));
 	List *result = NIL;
@@ -946,33 +789,6 @@ chunk_candidates(DpOutlier *o, const DpKey *key, const DpValue *value, bool late
 	uint64 i;
 	bool isnull;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[1] = { INT8ARRAYOID };
-
-		initStringInfo(&sql);
-		/* OFFSET 0 makes the planner search by hash: by key it would look into every chunk */
-		appendStringInfoString(&sql, "SELECT chunk, elements FROM (SELECT chunk, elements, ");
-		dp_sql_side_key_list(&sql, o->decl);
-		appendStringInfoString(&sql, " FROM ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE sealed AND ");
-		appendStringInfo(
-			&sql,
-			"docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $%d OFFSET 0) AS hits WHERE ",
-			o->decl->nkeys + 1);
-		dp_sql_side_key_match(&sql, o->decl, 1);
-		appendStringInfo(&sql,
-						 " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT
-						 " UNION ALL SELECT chunk, elements FROM ",
-						 MOVING / 2);
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE NOT sealed AND ");
-		dp_sql_side_key_match(&sql, o->decl, 1);
-		appendStringInfo(&sql, " AND chunk OPERATOR(pg_catalog.<) " INT64_FORMAT, MOVING / 2);
-		plan = chunks_plan(o, &plan_candidates, &sql, 1, types);
-	}
 	extra[0] =
 		PointerGetDatum(construct_array(&hash, 1, INT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 	rows = chunks_run(o, plan, key, 1, extra, RUN_FLAGS(latest), SPI_OK_SELECT);

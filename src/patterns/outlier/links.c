@@ -28,14 +28,28 @@
 #include "bson/edit.h"
 #include "kit/anchor.h"
 #include "kit/sql/run.h"
-#include "kit/sql/text.h"
+#include "kit/sql/template.h"
 #include "patterns/outlier/outlier.h"
 
 #define RUN_FLAGS(latest) (DP_RUN_AS_OWNER | ((latest) ? 0 : DP_RUN_SNAPSHOT))
 
-/* Plans are known by the addresses of these */
-static const char plan_count, plan_remove, plan_holds, plan_insert, plan_take_first, plan_take_last,
-	plan_drop, plan_orphans, plan_move, plan_read, plan_used, plan_holders;
+/* (doc -> 'link') = $1, and the names in it */
+#define LINKED "{path}{own =}$1"
+#define LINK(o) (o)->side_column, (o)->link
+
+/* The documents of a link that equal $3 without the fields $2 */
+#define EQUAL " FROM {relation} WHERE " LINKED " AND {own}bson_unset({name}, VARIADIC $2){own =}$3"
+
+#define TAKE(direction)                                                                            \
+	"WITH gone AS (DELETE FROM {relation} WHERE ctid OPERATOR(pg_catalog.=)"                       \
+	" ANY (ARRAY(SELECT ctid FROM {relation} WHERE " LINKED " ORDER BY {path}" direction           \
+	" LIMIT $2)) RETURNING {name}) SELECT {name} FROM gone ORDER BY {path}"
+
+/* The link is as dp_key_to_value() makes it */
+#define ORPHANS(function)                                                                          \
+	"DELETE FROM {relation} AS side WHERE {path} IS NOT NULL AND NOT EXISTS"                       \
+	" (SELECT FROM {table} AS base WHERE {own}" function "({base.key}){own =}"                     \
+	"(side.{name}{own ->}{text}::pg_catalog.text))"
 
 static bool links_exist(DpOutlier *o, const DpKey *key);
 static int64 links_count(DpOutlier *o, const DpKey *key, bool latest);
@@ -53,12 +67,10 @@ static void links_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest
 static bool links_in_order(DpOutlier *o, const DpKey *key);
 static void links_verify(DpOutlier *o);
 static List *links_holders(DpOutlier *o, const DpValue *value);
-static uint64 links_matching(DpOutlier *o, const void *id, const char *verb, const DpKey *key,
+static uint64 links_matching(DpOutlier *o, const char *template, const DpKey *key,
 							 const DpValue *value, int flags, int expected);
 static void links_relink(DpOutlier *o, struct varlena *from, struct varlena *to);
 static uint64 links_select(DpOutlier *o, const DpKey *key, bool latest);
-static void link_condition(DpOutlier *o, StringInfo sql, int parameter);
-static SPIPlanPtr links_plan(DpOutlier *o, const void *id, StringInfo sql, Oid extra);
 static uint64 links_run(DpOutlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int flags,
 						int expected);
 static DpValue link_element(DpOutlier *o, struct varlena *doc);
@@ -94,40 +106,20 @@ links_exist(DpOutlier *o, const DpKey *key)
 bool
 dp_outlier_links_hold(DpOutlier *o, struct varlena *link)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_used);
+	SPIPlanPtr plan = dp_statement(o->decl, "SELECT 1 FROM {relation} WHERE " LINKED " LIMIT 1", 0,
+								   DP_TYPES(dp_types()->bson_value), o->side, LINK(o));
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT 1 FROM ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE ");
-		link_condition(o, &sql, 1);
-		appendStringInfoString(&sql, " LIMIT 1");
-		plan = links_plan(o, &plan_used, &sql, InvalidOid);
-	}
 	return links_run(o, plan, link, (Datum) 0, DP_RUN_AS_OWNER, SPI_OK_SELECT) > 0;
 }
 
 static int64
 links_count(DpOutlier *o, const DpKey *key, bool latest)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_count);
+	SPIPlanPtr plan =
+		dp_statement(o->decl, "SELECT pg_catalog.count(*) FROM {relation} WHERE " LINKED, 0,
+					 DP_TYPES(dp_types()->bson_value), o->side, LINK(o));
 	bool isnull;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "SELECT pg_catalog.count(*) FROM ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE ");
-		link_condition(o, &sql, 1);
-		plan = links_plan(o, &plan_count, &sql, InvalidOid);
-	}
 	links_run(o, plan, dp_key_to_value(o->decl, key), (Datum) 0, RUN_FLAGS(latest), SPI_OK_SELECT);
 	return DatumGetInt64(dp_result(0, 1, &isnull));
 }
@@ -136,22 +128,12 @@ links_count(DpOutlier *o, const DpKey *key, bool latest)
 static void
 links_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_insert);
+	SPIPlanPtr plan = dp_statement(o->decl, "INSERT INTO {relation} ({name}) VALUES ($1)", 0,
+								   DP_TYPES(dp_types()->bson), o->side, o->side_column);
 	DpPath *path = dp_path_parse(o->link, strlen(o->link));
 	DpValue link = dp_value_of_varlena(dp_key_to_value(o->decl, key));
 	int i;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid type = dp_types()->bson;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "INSERT INTO ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfo(&sql, " (%s) VALUES ($1)", quote_identifier(o->side_column));
-		plan = dp_plan_make(o->decl, &plan_insert, sql.data, 1, &type);
-	}
 	for (i = 0; i < n; i++)
 	{
 		Datum doc;
@@ -187,32 +169,14 @@ links_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 static void
 links_take(DpOutlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
 {
-	const void *id = from_end ? &plan_take_last : &plan_take_first;
-	SPIPlanPtr plan = dp_plan(o->decl, id);
+	SPIPlanPtr plan =
+		dp_statement(o->decl, from_end ? TAKE(" DESC") : TAKE(""), 0,
+					 DP_TYPES(dp_types()->bson_value, INT8OID), o->side, o->side, LINK(o),
+					 o->side_column, "_id", o->side_column, o->side_column, o->side_column, "_id");
 	uint64 rows;
 	uint64 i;
 	bool isnull;
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		const char *column = quote_identifier(o->side_column);
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "WITH gone AS (DELETE FROM ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql,
-							   " WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT ctid FROM ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE ");
-		link_condition(o, &sql, 1);
-		appendStringInfoString(&sql, " ORDER BY ");
-		dp_sql_doc_path(&sql, o->side_column, "_id");
-		appendStringInfo(&sql, "%s LIMIT $2)) RETURNING %s) SELECT %s FROM gone ORDER BY ",
-						 from_end ? " DESC" : "", column, column);
-		dp_sql_doc_path(&sql, o->side_column, "_id");
-		plan = links_plan(o, id, &sql, INT8OID);
-	}
 	{
 		Datum values[2];
 
@@ -240,16 +204,15 @@ links_remove(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 	int i;
 
 	for (i = 0; i < n; i++)
-		removed += links_matching(o, &plan_remove, "DELETE FROM ", key, &values[i], DP_RUN_AS_OWNER,
-								  SPI_OK_DELETE);
+		removed +=
+			links_matching(o, "DELETE" EQUAL, key, &values[i], DP_RUN_AS_OWNER, SPI_OK_DELETE);
 	return removed;
 }
 
 static bool
 links_hold(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest)
 {
-	return links_matching(o, &plan_holds, "SELECT 1 FROM ", key, value, RUN_FLAGS(latest),
-						  SPI_OK_SELECT) > 0;
+	return links_matching(o, "SELECT 1" EQUAL, key, value, RUN_FLAGS(latest), SPI_OK_SELECT) > 0;
 }
 
 /*
@@ -257,10 +220,12 @@ links_hold(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest)
  * elements.  Returns the number of rows.
  */
 static uint64
-links_matching(DpOutlier *o, const void *id, const char *verb, const DpKey *key,
-			   const DpValue *value, int flags, int expected)
+links_matching(DpOutlier *o, const char *template, const DpKey *key, const DpValue *value,
+			   int flags, int expected)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, id);
+	SPIPlanPtr plan = dp_statement(o->decl, template, 0,
+								   DP_TYPES(dp_types()->bson_value, TEXTARRAYOID, dp_types()->bson),
+								   o->side, LINK(o), o->side_column);
 	DpValue bson_id;
 	Datum without[2];
 	Datum values[3];
@@ -268,24 +233,6 @@ links_matching(DpOutlier *o, const void *id, const char *verb, const DpKey *key,
 
 	if (value->type != DP_TYPE_DOCUMENT)
 		return 0;
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid types[3] = { dp_types()->bson_value, TEXTARRAYOID, dp_types()->bson };
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, verb);
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE ");
-		link_condition(o, &sql, 1);
-		appendStringInfoString(&sql, " AND ");
-		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql, "bson_unset(%s, VARIADIC $2)", quote_identifier(o->side_column));
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfoString(&sql, "$3");
-		plan = dp_plan_make(o->decl, id, sql.data, 3, types);
-	}
-
 	/* an element is compared without the link, and without _id if the value has none */
 	without[n++] = CStringGetTextDatum(o->link);
 	if (!dp_document_find(value->data, value->len, "_id", 3, &bson_id))
@@ -302,19 +249,9 @@ links_matching(DpOutlier *o, const void *id, const char *verb, const DpKey *key,
 static void
 links_drop(DpOutlier *o, const DpKey *key)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_drop);
+	SPIPlanPtr plan = dp_statement(o->decl, "DELETE FROM {relation} WHERE " LINKED, 0,
+								   DP_TYPES(dp_types()->bson_value), o->side, LINK(o));
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "DELETE FROM ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE ");
-		link_condition(o, &sql, 1);
-		plan = links_plan(o, &plan_drop, &sql, InvalidOid);
-	}
 	links_run(o, plan, dp_key_to_value(o->decl, key), (Datum) 0, DP_RUN_AS_OWNER, SPI_OK_DELETE);
 }
 
@@ -324,34 +261,10 @@ links_drop(DpOutlier *o, const DpKey *key)
 static void
 links_drop_orphans(DpOutlier *o)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_orphans);
+	SPIPlanPtr plan =
+		dp_statement(o->decl, o->decl->nkeys == 1 ? ORPHANS("to_bson") : ORPHANS("bson_array"), 0,
+					 NULL, o->side, LINK(o), o->side_column, o->link);
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		int i;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "DELETE FROM ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " AS side WHERE ");
-		dp_sql_doc_path(&sql, o->side_column, o->link);
-		appendStringInfoString(&sql, " IS NOT NULL AND NOT EXISTS (SELECT FROM ");
-		dp_sql_table(&sql, o->decl->target);
-		appendStringInfoString(&sql, " AS base WHERE ");
-		/* the link as dp_key_to_value() makes it */
-		dp_sql_own_schema(&sql);
-		appendStringInfoString(&sql, o->decl->nkeys == 1 ? "to_bson(" : "bson_array(");
-		for (i = 0; i < o->decl->nkeys; i++)
-			appendStringInfo(&sql, "%sbase.%s", i > 0 ? ", " : "",
-							 quote_identifier(o->decl->keys[i].name));
-		appendStringInfoChar(&sql, ')');
-		dp_sql_own_operator(&sql, "=");
-		appendStringInfo(&sql, "(side.%s", quote_identifier(o->side_column));
-		dp_sql_own_operator(&sql, "->");
-		appendStringInfo(&sql, "%s::pg_catalog.text))", quote_literal_cstr(o->link));
-		plan = dp_plan_make(o->decl, &plan_orphans, sql.data, 0, NULL);
-	}
 	dp_run_marked(o->decl, plan, NULL, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE, o->side, o->decl->name,
 				  DP_MARK_INTERNAL);
 }
@@ -444,7 +357,9 @@ links_verify(DpOutlier *o)
 static List *
 links_holders(DpOutlier *o, const DpValue *value)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_holders);
+	SPIPlanPtr plan =
+		dp_statement(o->decl, "SELECT {name} FROM {relation} WHERE {name}{own @>}$1", 0,
+					 DP_TYPES(dp_types()->bson), o->side_column, o->side, o->side_column);
 	DpPath *path = dp_path_parse(o->link, strlen(o->link));
 	List *keys = NIL;
 	Datum doc;
@@ -454,19 +369,6 @@ links_holders(DpOutlier *o, const DpValue *value)
 
 	if (value->type != DP_TYPE_DOCUMENT)
 		return NIL;
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-		Oid type = dp_types()->bson;
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(o->side_column));
-		dp_sql_table(&sql, o->side);
-		appendStringInfo(&sql, " WHERE %s", quote_identifier(o->side_column));
-		dp_sql_own_operator(&sql, "@>");
-		appendStringInfoString(&sql, "$1");
-		plan = dp_plan_make(o->decl, &plan_holders, sql.data, 1, &type);
-	}
 	doc = PointerGetDatum(dp_document_to_varlena(value->data, value->len));
 	rows = dp_run(o->decl, plan, &doc, NULL, DP_RUN_AS_OWNER | DP_RUN_SNAPSHOT, 0, SPI_OK_SELECT);
 	for (i = 0; i < rows; i++)
@@ -489,22 +391,11 @@ links_holders(DpOutlier *o, const DpValue *value)
 static void
 links_relink(DpOutlier *o, struct varlena *from, struct varlena *to)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_move);
+	SPIPlanPtr plan = dp_statement(
+		o->decl, "UPDATE {relation} SET {name} = {own}bson_set({name}, {text}, $2) WHERE " LINKED,
+		0, DP_TYPES(dp_types()->bson_value, dp_types()->bson_value), o->side, o->side_column,
+		LINK(o), LINK(o));
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "UPDATE ");
-		dp_sql_table(&sql, o->side);
-		appendStringInfo(&sql, " SET %s = ", quote_identifier(o->side_column));
-		dp_sql_own_schema(&sql);
-		appendStringInfo(&sql, "bson_set(%s, %s, $2) WHERE ", quote_identifier(o->side_column),
-						 quote_literal_cstr(o->link));
-		link_condition(o, &sql, 1);
-		plan = links_plan(o, &plan_move, &sql, dp_types()->bson_value);
-	}
 	links_run(o, plan, from, PointerGetDatum(to), DP_RUN_AS_OWNER, SPI_OK_UPDATE);
 }
 
@@ -512,44 +403,16 @@ links_relink(DpOutlier *o, struct varlena *from, struct varlena *to)
 static uint64
 links_select(DpOutlier *o, const DpKey *key, bool latest)
 {
-	SPIPlanPtr plan = dp_plan(o->decl, &plan_read);
+	SPIPlanPtr plan =
+		dp_statement(o->decl, "SELECT {name} FROM {relation} WHERE " LINKED " ORDER BY {path}", 0,
+					 DP_TYPES(dp_types()->bson_value), o->side_column, o->side, LINK(o),
+					 o->side_column, "_id");
 
-	if (plan == NULL)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "SELECT %s FROM ", quote_identifier(o->side_column));
-		dp_sql_table(&sql, o->side);
-		appendStringInfoString(&sql, " WHERE ");
-		link_condition(o, &sql, 1);
-		appendStringInfoString(&sql, " ORDER BY ");
-		dp_sql_doc_path(&sql, o->side_column, "_id");
-		plan = links_plan(o, &plan_read, &sql, InvalidOid);
-	}
 	return links_run(o, plan, dp_key_to_value(o->decl, key), (Datum) 0, RUN_FLAGS(latest),
 					 SPI_OK_SELECT);
 }
 
-/* (doc -> 'link') = $parameter */
-static void
-link_condition(DpOutlier *o, StringInfo sql, int parameter)
-{
-	dp_sql_doc_path(sql, o->side_column, o->link);
-	dp_sql_own_operator(sql, "=");
-	appendStringInfo(sql, "$%d", parameter);
-}
-
-/* Prepare a statement whose first parameter is a link. */
-static SPIPlanPtr
-links_plan(DpOutlier *o, const void *id, StringInfo sql, Oid extra)
-{
-	Oid types[2] = { dp_types()->bson_value, extra };
-
-	return dp_plan_make(o->decl, id, sql->data, OidIsValid(extra) ? 2 : 1, types);
-}
-
-/* Run one; extra is not looked at if there is no second parameter. */
+/* Run a statement whose first parameter is a link; extra is for a second parameter. */
 static uint64
 links_run(DpOutlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int flags, int expected)
 {
