@@ -70,7 +70,7 @@ suite_build() {
   [ -s "$library" ] && [ -z "$lines" ]
   result $? "every symbol that leaves the library begins with dp_" "$lines"
 
-  lines=$(test/env/arrows.pl 2>&1)
+  lines=$(arrows=$PWD/test/env/arrows.pl && cd "$("$cluster" home)/src" && "$arrows" 2>&1)
   [ -z "$lines" ]
   result $? "rooms of src/ use only those below them" "$lines"
 
