@@ -148,8 +148,7 @@ BEGIN
       'docpatterns.outlier_trigger(%L, %L)',
                  docpatterns._pattern_own_trigger(rel, 50, 'outlier', name, 'before', 19), rel,
                  'of', name);
-  -- a typical new document passes the condition and costs no call and no entry in the queue of
-  -- triggers
+  -- a typical new document does not meet the condition, and queues no trigger
   irregular := format('docpatterns.outlier_irregular(NEW.%I, %L, %s, %L)',
                       (SELECT t.doc FROM docpatterns._pattern_table(rel,
                           docpatterns._pattern_doc_column(rel,

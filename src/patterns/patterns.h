@@ -1,6 +1,10 @@
 /*
  * patterns.h
  *		A line for each pattern: docpatterns.c registers its dp_<name>_pattern (kit/registry.h).
+ *
+ * Patterns are called in this order.  It matters in two places: changes reach roll-ups before
+ * fan-outs and fan-outs before query tables, and a change feed reads the rows of a new partition
+ * before a history writes revision numbers into them.
  */
 DP_PATTERN(approximation)
 DP_PATTERN(attribute)

@@ -7,8 +7,8 @@
  *
  * BEFORE INSERT or UPDATE, for each row: corrects the flag and the count of
  * documents whose array stays as it is, so that these cost no second version
- * of the row.  It writes nowhere else and takes no element away: an INSERT ..
- * ON CONFLICT may still turn into something else.
+ * of the row; with is_set it removes duplicates.  It writes to no other row,
+ * because INSERT .. ON CONFLICT may still become an UPDATE.
  *
  * AFTER INSERT, UPDATE or DELETE, for each row: when elements have to move
  * between the document and the store, moves them and writes the document once
@@ -17,7 +17,8 @@
  * AFTER UPDATE OR TRUNCATE, for each statement: finishes changes of keys, and
  * empties the store.
  *
- * The row's own lock is the lock of its extras: whoever changes them holds it.
+ * The row's lock protects its chunks: a writer of chunks holds it.  Writers of a
+ * collection of extras lock the extras first.
  */
 #include "postgres.h"
 

@@ -213,7 +213,10 @@ extern List *dp_outlier_holders(DpOutlier *o, const DpValue *value);
 /* Whether an element equals the value */
 extern bool dp_outlier_matches(DpOutlier *o, const DpValue *element, const DpValue *value);
 
-/* For the stores: whether so many more bytes still fit; a list of keys with one more */
+/*
+ * For the stores: raises PROGRAM_LIMIT_EXCEEDED unless so many more bytes fit; returns the list of
+ * keys with one more.
+ */
 extern void dp_outlier_check_whole(DpOutlier *o, const DpBuilder *b, uint32 more);
 extern List *dp_outlier_add_key(DpOutlier *o, List *keys, DpKey *key);
 
