@@ -60,14 +60,19 @@ stress_run() {  # stress_run TAG SECONDS [COMMAND...]
     [ "$(ask "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'")" = 0 ] && break
     sleep 0.1
   done
-  # what was left to a transaction that was cut off waits for the next one that writes; what is wrong has such a note
+  stress_repair
+  echo "# $1: $(stress_count 40P01 "$1") deadlocks, $(stress_count 40001 "$1") serialization failures; so far $(ask "SELECT xact_commit || ' transactions' FROM pg_stat_database WHERE datname = current_database()")"
+  [ "$1" != alone ] || [ "$(stress_count 40P01 alone)" = 0 ] || stress_deadlocks
+  cat "$DP_WORK/errors.$1".* | grep -o 'ERROR:  .*' | sed 's/[0-9a-f]\{6,\}/N/g; s/[0-9][0-9]* of \(table\|relation\)/N of \1/' | cut -c 1-150 | sort | uniq -c | sort -rn | head -12 | sed 's/^/# /'
+}
+
+# Repairs what a transaction left to one that was then rolled back: it waits for the next one that writes to the table. Anything
+# that is wrong has such a note.
+stress_repair() {
   if [ "$(ask 'SELECT count(*) FROM docpatterns.notes')" != 0 ]; then
     ask 'SELECT format($$not ok 0 - wrong without a note: %s$$, x) FROM pattern_check() x WHERE NOT EXISTS (SELECT FROM docpatterns.notes n WHERE (n.rel, n.name) = (x.rel, x.name)) LIMIT 5'
     ask 'SELECT format($$# left to %s of %s: %s$$, n.name, n.rel, pattern_repair(n.rel, n.name)) FROM (SELECT DISTINCT rel, name FROM docpatterns.notes) n'
   fi
-  echo "# $1: $(stress_count 40P01 "$1") deadlocks, $(stress_count 40001 "$1") serialization failures; so far $(ask "SELECT xact_commit || ' transactions' FROM pg_stat_database WHERE datname = current_database()")"
-  [ "$1" != alone ] || [ "$(stress_count 40P01 alone)" = 0 ] || stress_deadlocks
-  cat "$DP_WORK/errors.$1".* | grep -o 'ERROR:  .*' | sed 's/[0-9a-f]\{6,\}/N/g; s/[0-9][0-9]* of \(table\|relation\)/N of \1/' | cut -c 1-150 | sort | uniq -c | sort -rn | head -12 | sed 's/^/# /'
 }
 
 # Runs transactions that have to succeed in the end: what fails with a serialization failure or a deadlock is tried again by pgbench,
@@ -87,6 +92,7 @@ stress_retry() {  # stress_retry SECONDS
   done
   # shellcheck disable=SC2086
   pgbench -n -c "$clients" -j 2 -T "$1" --max-tries=0 --random-seed="$seed" $files >"$DP_WORK/retried" 2>&1 </dev/null
+  stress_repair >&2
   sed -n 's/^number of transactions actually processed: \(.*\)/# retried: \1 transactions/p;s/^\(number of transactions retried.*\|total number of retries.*\)/# \1/p' "$DP_WORK/retried" >&2
   grep -i 'error\|aborted\|fatal\|^number of failed transactions: [1-9]' "$DP_WORK/retried" | head -5
 }
