@@ -17,6 +17,7 @@
 #include "kit/declaration.h"
 #include "kit/registry.h"
 #include "kit/split.h"
+#include "kit/statement.h"
 #include "mql/collection_split.h"
 #include "patterns/approximation/approximation.h"
 #include "patterns/kv/kv.h"
@@ -48,6 +49,7 @@ _PG_init(void)
 	dp_patterns = patterns;
 	dp_limits_init();
 	dp_declaration_init();
+	dp_statement_init();
 	dp_versioning_init();
 
 	DefineCustomIntVariable("docpatterns.approximation_seed",

@@ -38,7 +38,7 @@
 #include "kit/derive/derive.h"
 #include "kit/note.h"
 #include "kit/rows/lookup.h"
-#include "kit/sql/run.h"
+#include "kit/statement.h"
 
 /* Rows that are gone and rows that have come by one event */
 typedef struct Event

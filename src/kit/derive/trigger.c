@@ -20,6 +20,7 @@
 #include "kit/derive/change.h"
 #include "kit/derive/run.h"
 #include "kit/sql/run.h"
+#include "kit/statement.h"
 
 /*
  * A group that was computed anew inside of a statement on its source whose

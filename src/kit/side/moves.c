@@ -11,7 +11,7 @@
 #include "utils/rel.h"
 
 #include "kit/side/moves.h"
-#include "kit/sql/run.h"
+#include "kit/statement.h"
 
 /* Of DpMove: those of this transaction, in its context */
 static List *moves = NIL;

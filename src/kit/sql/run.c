@@ -7,19 +7,14 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "bson/compare.h"
-#include "bson/reader.h"
 #include "kit/sql/run.h"
+#include "kit/statement.h"
 
 static DpMark *marks = NULL;
 static Oid acting_user = InvalidOid;
-static List *collections = NIL; /* of DpCollected, in TopTransactionContext */
-static bool callbacks_registered = false;
 
 static SPIPlanPtr
 plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes, int options);
@@ -28,10 +23,6 @@ static int execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nul
 					  long maxrows, bool reads);
 static DpMark *mark_find(Oid relid, const char *name);
 static void plans_free(void *arg);
-static void collections_xact(XactEvent event, void *arg);
-static void
-collections_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
-static int collected_compare(const ListCell *a, const ListCell *b);
 
 /*
  * The plan, if it exists and is still valid.  A plan that is not is thrown
@@ -429,114 +420,6 @@ dp_acting_user(void)
 	return OidIsValid(acting_user) ? acting_user : GetUserId();
 }
 
-/*
- * Remember a value until the statement's trigger asks for it.
- */
-void
-dp_collect(Oid relid, const void *id, struct varlena *value)
-{
-	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	DpCollected *c = palloc(sizeof(DpCollected));
-
-	if (!callbacks_registered)
-	{
-		RegisterXactCallback(collections_xact, NULL);
-		RegisterSubXactCallback(collections_subxact, NULL);
-		callbacks_registered = true;
-	}
-	c->relid = relid;
-	c->id = id;
-	c->statement = dp_statement_now();
-	c->nestlevel = GetCurrentTransactionNestLevel();
-	c->value = palloc(VARSIZE_ANY(value));
-	memcpy(c->value, value, VARSIZE_ANY(value));
-	collections = lappend(collections, c);
-	MemoryContextSwitchTo(old);
-}
-
-List *
-dp_collected(Oid relid, const void *id)
-{
-	List *result = NIL;
-	List *distinct = NIL;
-	List *others = NIL;
-	struct varlena *last = NULL;
-	DpStatement statement = dp_statement_now();
-	ListCell *lc;
-
-	foreach(lc, collections)
-	{
-		DpCollected *c = lfirst(lc);
-
-		if (c->relid == relid && c->id == id && dp_statement_noted(&statement, &c->statement))
-		{
-			struct varlena *copy = palloc(VARSIZE_ANY(c->value));
-
-			memcpy(copy, c->value, VARSIZE_ANY(c->value));
-			result = lappend(result, copy);
-		}
-		else
-		{
-			MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-
-			others = lappend(others, c);
-			MemoryContextSwitchTo(old);
-		}
-	}
-
-	/*
-	 * nothing can fail any more: until now all of it was in the list, which a subtransaction that
-	 * is rolled back goes through
-	 */
-	foreach(lc, collections)
-	{
-		DpCollected *c = lfirst(lc);
-
-		if (c->relid == relid && c->id == id && dp_statement_noted(&statement, &c->statement))
-		{
-			pfree(c->value);
-			pfree(c);
-		}
-	}
-	list_free(collections);
-	collections = others;
-
-	list_sort(result, collected_compare);
-	foreach(lc, result)
-	{
-		struct varlena *value = lfirst(lc);
-
-		if (last == NULL || VARSIZE_ANY(last) != VARSIZE_ANY(value) ||
-			memcmp(last, value, VARSIZE_ANY(value)) != 0)
-			distinct = lappend(distinct, value);
-		last = value;
-	}
-	list_free(result);
-	return distinct;
-}
-
-/* The number of triggers that are running, one inside the other. */
-int
-dp_trigger_depth(void)
-{
-	return DatumGetInt32(DirectFunctionCall1(pg_trigger_depth, (Datum) 0));
-}
-
-/*
- * Triggers are called while their statement's snapshot is the active one, and
- * each statement that runs inside of another has a later one.  Without any (a
- * SELECT whose WITH writes has ended) the statement is the outermost.
- */
-DpStatement
-dp_statement_now(void)
-{
-	DpStatement now;
-
-	now.depth = dp_trigger_depth();
-	now.command = ActiveSnapshotSet() ? GetActiveSnapshot()->curcid : FirstCommandId;
-	return now;
-}
-
 /* Free the plans of a declaration whose context goes away. */
 static void
 plans_free(void *arg)
@@ -548,53 +431,4 @@ plans_free(void *arg)
 		if (p->plan != NULL)
 			SPI_freeplan(p->plan);
 	}
-}
-
-/* At the end of a transaction nothing is collected any more; its memory goes with it. */
-static void
-collections_xact(XactEvent event, void *arg)
-{
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-	{
-		collections = NIL;
-		marks = NULL;
-		acting_user = InvalidOid;
-	}
-}
-
-/* What a subtransaction collected is void when it is rolled back. */
-static void
-collections_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
-{
-	int level = GetCurrentTransactionNestLevel();
-	ListCell *lc;
-
-	if (event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	foreach(lc, collections)
-	{
-		DpCollected *c = lfirst(lc);
-
-		if (c->nestlevel >= level)
-			collections = foreach_delete_current(collections, lc);
-	}
-}
-
-/* Orders collected values, so that locks are taken in one order. */
-static int
-collected_compare(const ListCell *a, const ListCell *b)
-{
-	DpValue left = dp_value_of_varlena(lfirst(a));
-	DpValue right = dp_value_of_varlena(lfirst(b));
-	int cmp = dp_value_compare(&left, &right);
-
-	if (cmp != 0)
-		return cmp;
-
-	/* equal numbers of different types are different values here */
-	if (left.type != right.type)
-		return left.type < right.type ? -1 : 1;
-	if (left.len != right.len)
-		return left.len < right.len ? -1 : 1;
-	return memcmp(left.data, right.data, left.len);
 }

@@ -144,53 +144,7 @@ extern bool dp_marked_derived(Oid relid, struct varlena **doc);
  */
 extern void dp_write_refused(DpDecl *decl, Oid relid) pg_attribute_noreturn();
 
-/* The number of triggers that are running, one inside the other. */
-extern int dp_trigger_depth(void);
-
-/* The statement whose triggers are being called: dp_statement_now(). */
-typedef struct DpStatement
-{
-	int depth;         /* of its triggers: dp_trigger_depth() */
-	CommandId command; /* what it sees of its transaction */
-} DpStatement;
-
-extern DpStatement dp_statement_now(void);
-
-/*
- * Whether what a trigger noted is of this statement, or of a foreign key's
- * action inside of it.  Such an action's BEFORE triggers are called inside of
- * the key's trigger, the others by the statement around it, further out.  Not
- * what is noted further out, by a statement that a trigger of the user's
- * interrupts, nor as deep but before this one began: by a key's action around.
- */
-static inline bool
-dp_statement_noted(const DpStatement *statement, const DpStatement *noted)
-{
-	return noted->depth >= statement->depth && noted->command >= statement->command;
-}
-
 /* The user who acts: the one before dp_run() switched to an owner. */
 extern Oid dp_acting_user(void);
-
-/*
- * Keys or values that row triggers collect and that the statement's own
- * trigger then handles all at once, in order.
- */
-typedef struct DpCollected
-{
-	Oid relid;
-	const void *id; /* which collection */
-	DpStatement statement;
-	int nestlevel;
-	struct varlena *value; /* a bson_value */
-} DpCollected;
-
-extern void dp_collect(Oid relid, const void *id, struct varlena *value);
-
-/*
- * Takes what this statement's row triggers have collected, sorted, each value once.  A list of
- * bson_values in the current context.
- */
-extern List *dp_collected(Oid relid, const void *id);
 
 #endif /* DP_KIT_SQL_RUN_H */

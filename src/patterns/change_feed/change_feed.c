@@ -43,6 +43,7 @@
 #include "kit/registry.h"
 #include "kit/rows/entries.h"
 #include "kit/sql/run.h"
+#include "kit/statement.h"
 #include "kit/sql/text.h"
 #include "patterns/change_feed/change_feed.h"
 

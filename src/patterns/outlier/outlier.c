@@ -40,6 +40,7 @@
 #include "kit/adopt.h"
 #include "kit/side/moves.h"
 #include "kit/sql/run.h"
+#include "kit/statement.h"
 #include "kit/sql/text.h"
 #include "patterns/outlier/outlier.h"
 

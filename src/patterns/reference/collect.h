@@ -12,6 +12,7 @@
 #include "access/tupdesc.h"
 
 #include "kit/sql/run.h"
+#include "kit/statement.h"
 #include "patterns/reference/reference.h"
 
 /* A run that a statement's row triggers have begun */

@@ -42,6 +42,7 @@
 #include "kit/note.h"
 #include "kit/options.h"
 #include "kit/sql/run.h"
+#include "kit/statement.h"
 #include "kit/sql/text.h"
 #include "patterns/relationship/relationship.h"
 

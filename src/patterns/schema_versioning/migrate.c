@@ -31,6 +31,7 @@
 
 #include "bson/catalog.h"
 #include "kit/rows/write.h"
+#include "kit/statement.h"
 #include "mql/filter.h"
 #include "patterns/schema_versioning/schema_versioning.h"
 

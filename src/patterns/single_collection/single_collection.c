@@ -29,7 +29,7 @@
 #include "bson/edit.h"
 #include "bson/text.h"
 #include "kit/options.h"
-#include "kit/sql/run.h"
+#include "kit/statement.h"
 #include "patterns/single_collection/single_collection.h"
 
 /*

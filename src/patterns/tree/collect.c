@@ -12,6 +12,7 @@
 #include "access/xact.h"
 #include "utils/memutils.h"
 
+#include "kit/statement.h"
 #include "patterns/tree/change.h"
 
 static DpTreeStatement *statements = NULL;

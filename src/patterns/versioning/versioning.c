@@ -49,6 +49,7 @@
 #include "kit/options.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
+#include "kit/statement.h"
 #include "kit/sql/text.h"
 #include "patterns/versioning/versioning.h"
 
