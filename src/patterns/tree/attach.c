@@ -217,7 +217,7 @@ attach_after_row(DpTree *attached, TriggerData *trigdata)
 		return;
 	s = dp_tree_statement(attached);
 	came = dp_tree_came(s);
-	came->parent = dp_tree_copy_value(s->context, &parent);
+	came->parent = dp_tree_copy_value(s->state.context, &parent);
 	came->has_parent = true;
 	came->ref.relid = RelationGetRelid(trigdata->tg_relation);
 	came->ref.tid = tuple->t_self;

@@ -9,6 +9,7 @@
 #include "utils/hsearch.h"
 
 #include "kit/rows/write.h"
+#include "kit/statement.h"
 #include "patterns/tree/tree.h"
 
 struct DpTreeGone;
@@ -139,11 +140,10 @@ typedef struct DpTreeListed
 
 typedef struct DpTreeStatement
 {
+	DpState state; /* its context has all of it */
 	Oid target;
 	const char *mark;
 	int depth; /* of the statement's triggers */
-	int nestlevel;
-	MemoryContext context;
 	DpTreeCame *came;
 	int ncame;
 	int acame;
@@ -153,7 +153,6 @@ typedef struct DpTreeStatement
 	DpTreeListed *listed;
 	int nlisted;
 	int alisted;
-	struct DpTreeStatement *next;
 } DpTreeStatement;
 
 /* The statement whose row triggers are being called. */

@@ -9,68 +9,55 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "utils/memutils.h"
 
-#include "kit/statement.h"
 #include "patterns/tree/change.h"
 
-static DpTreeStatement *statements = NULL;
-static bool callbacks_registered = false;
+static DpStates statements; /* of DpTreeStatement */
 
-static void end_of_transaction(XactEvent event, void *arg);
-static void end_of_subtransaction(SubXactEvent event, SubTransactionId mine,
-								  SubTransactionId parent, void *arg);
+static DpTreeStatement *statement_find(DpTree *tree);
 static void *grown(MemoryContext context, void *array, int n, int *allocated, Size size);
 
 DpTreeStatement *
 dp_tree_statement(DpTree *tree)
 {
-	int depth = dp_trigger_depth();
-	MemoryContext context;
-	DpTreeStatement *s;
+	DpTreeStatement *s = statement_find(tree);
 
-	for (s = statements; s != NULL; s = s->next)
-	{
-		if (s->target == tree->decl->target && s->depth == depth &&
-			strcmp(s->mark, tree->mark) == 0)
-			return s;
-	}
-	if (!callbacks_registered)
-	{
-		RegisterXactCallback(end_of_transaction, NULL);
-		RegisterSubXactCallback(end_of_subtransaction, NULL);
-		callbacks_registered = true;
-	}
-	context = AllocSetContextCreate(TopTransactionContext, "docpatterns tree statement",
-									ALLOCSET_DEFAULT_SIZES);
-	s = MemoryContextAllocZero(context, sizeof(DpTreeStatement));
-	s->context = context;
+	if (s != NULL)
+		return s;
+	s = dp_state_begin(&statements, sizeof(DpTreeStatement));
 	s->target = tree->decl->target;
-	s->mark = MemoryContextStrdup(context, tree->mark);
-	s->depth = depth;
-	s->nestlevel = GetCurrentTransactionNestLevel();
-	s->next = statements;
-	statements = s;
+	s->depth = dp_trigger_depth();
+	s->state.context = AllocSetContextCreate(TopTransactionContext, "docpatterns tree statement",
+											 ALLOCSET_DEFAULT_SIZES);
+	s->mark = MemoryContextStrdup(s->state.context, tree->mark);
 	return s;
 }
 
 DpTreeStatement *
 dp_tree_statement_take(DpTree *tree)
 {
-	int depth = statements != NULL ? dp_trigger_depth() : 0;
-	DpTreeStatement **link;
+	DpTreeStatement *s = statement_find(tree);
 
-	for (link = &statements; *link != NULL; link = &(*link)->next)
+	if (s != NULL)
+		statements.list = list_delete_ptr(statements.list, s);
+	return s;
+}
+
+/* The one of the statement whose triggers are being called, or NULL. */
+static DpTreeStatement *
+statement_find(DpTree *tree)
+{
+	int depth = statements.list != NIL ? dp_trigger_depth() : 0;
+	ListCell *lc;
+
+	foreach(lc, statements.list)
 	{
-		DpTreeStatement *s = *link;
+		DpTreeStatement *s = lfirst(lc);
 
 		if (s->target == tree->decl->target && s->depth == depth &&
 			strcmp(s->mark, tree->mark) == 0)
-		{
-			*link = s->next;
 			return s;
-		}
 	}
 	return NULL;
 }
@@ -78,27 +65,28 @@ dp_tree_statement_take(DpTree *tree)
 void
 dp_tree_statement_free(DpTreeStatement *statement)
 {
-	MemoryContextDelete(statement->context);
+	MemoryContextDelete(statement->state.context);
+	pfree(statement);
 }
 
 DpTreeCame *
 dp_tree_came(DpTreeStatement *s)
 {
-	s->came = grown(s->context, s->came, s->ncame, &s->acame, sizeof(DpTreeCame));
+	s->came = grown(s->state.context, s->came, s->ncame, &s->acame, sizeof(DpTreeCame));
 	return &s->came[s->ncame++];
 }
 
 DpTreeGone *
 dp_tree_gone(DpTreeStatement *s)
 {
-	s->gone = grown(s->context, s->gone, s->ngone, &s->agone, sizeof(DpTreeGone));
+	s->gone = grown(s->state.context, s->gone, s->ngone, &s->agone, sizeof(DpTreeGone));
 	return &s->gone[s->ngone++];
 }
 
 DpTreeListed *
 dp_tree_listed(DpTreeStatement *s)
 {
-	s->listed = grown(s->context, s->listed, s->nlisted, &s->alisted, sizeof(DpTreeListed));
+	s->listed = grown(s->state.context, s->listed, s->nlisted, &s->alisted, sizeof(DpTreeListed));
 	return &s->listed[s->nlisted++];
 }
 
@@ -127,35 +115,4 @@ dp_tree_copy_value(MemoryContext context, const DpValue *value)
 	memcpy(data, value->data, value->len);
 	copy.data = data;
 	return copy;
-}
-
-/* At the end of a transaction nothing is noted any more; the memory goes with it. */
-static void
-end_of_transaction(XactEvent event, void *arg)
-{
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		statements = NULL;
-}
-
-/* What a subtransaction noted is void when it is rolled back. */
-static void
-end_of_subtransaction(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
-{
-	int level = GetCurrentTransactionNestLevel();
-	DpTreeStatement **link = &statements;
-
-	if (event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	while (*link != NULL)
-	{
-		DpTreeStatement *s = *link;
-
-		if (s->nestlevel >= level)
-		{
-			*link = s->next;
-			MemoryContextDelete(s->context);
-		}
-		else
-			link = &s->next;
-	}
 }

@@ -292,10 +292,10 @@ tree_after_row(DpTree *tree, TriggerData *trigdata)
 	{
 		DpTreeCame *came = dp_tree_came(s);
 
-		came->id = dp_tree_copy_value(s->context, &new_id);
+		came->id = dp_tree_copy_value(s->state.context, &new_id);
 		came->has_parent = has;
 		if (has)
-			came->parent = dp_tree_copy_value(s->context, &new_parent);
+			came->parent = dp_tree_copy_value(s->state.context, &new_parent);
 		came->ref.relid = RelationGetRelid(trigdata->tg_relation);
 		came->ref.tid = now->t_self;
 		came->is_new = !had_id;
@@ -307,15 +307,15 @@ tree_after_row(DpTree *tree, TriggerData *trigdata)
 		DpTreeGone *gone = dp_tree_gone(s);
 		DpValue array;
 
-		gone->id = dp_tree_copy_value(s->context, &old_id);
+		gone->id = dp_tree_copy_value(s->state.context, &old_id);
 		gone->has_parent = had;
 		if (had)
-			gone->parent = dp_tree_copy_value(s->context, &old_parent);
+			gone->parent = dp_tree_copy_value(s->state.context, &old_parent);
 		gone->came = has_id ? s->ncame - 1 : -1;
 		if (!has_id && tree->truth == DP_TREE_CHILDREN &&
 			dp_path_find(DP_DOC_DATA(before), DP_DOC_SIZE(before), tree->children, &array) &&
 			array.type == DP_TYPE_ARRAY)
-			gone->children = dp_tree_copy_value(s->context, &array);
+			gone->children = dp_tree_copy_value(s->state.context, &array);
 		if (had && tree->remembers &&
 			(!has_id || !same_id(&old_id, &new_id) || !has || !same_id(&old_parent, &new_parent)))
 			dp_tree_remember_gone(tree, &old_parent, &old_id);
@@ -365,8 +365,8 @@ note_listed(DpTree *tree, DpTreeStatement *s, struct varlena *doc, struct varlen
 			continue;
 		}
 		listed = dp_tree_listed(s);
-		listed->parent = dp_tree_copy_value(s->context, id);
-		listed->child = dp_tree_copy_value(s->context, &value);
+		listed->parent = dp_tree_copy_value(s->state.context, id);
+		listed->child = dp_tree_copy_value(s->state.context, &value);
 		listed->gone = gone;
 	}
 }
