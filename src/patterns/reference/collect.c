@@ -13,14 +13,11 @@
 #include "bson/reader.h"
 #include "patterns/reference/collect.h"
 
-static List *collecting = NIL; /* in TopTransactionContext */
-static bool callbacks_registered = false;
+/* Of DpRefCollecting.  A pass that was rolled back writes no more. */
+static DpStates collecting = { .ended = dp_ref_pass_forget, .rolled_back = dp_ref_pass_forget };
 
 static DpRefCollecting *collecting_find(DpReference *ref, bool of_source);
 static void run_add_all(DpRefRun *run, const DpRefRun *more);
-static void collecting_xact(XactEvent event, void *arg);
-static void
-collecting_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 
 /*
  * Runs of ids.
@@ -147,14 +144,14 @@ collecting_find(DpReference *ref, bool of_source)
 	DpRefCollecting *found = NULL;
 	ListCell *lc;
 
-	foreach(lc, collecting)
+	foreach(lc, collecting.list)
 	{
 		DpRefCollecting *c = lfirst(lc);
 
 		if (!(of_source ? dp_statement_noted(&statement, &c->statement)
 						: c->statement.depth == statement.depth) ||
 			c->of_source != of_source || strcmp(c->pair, ref->pair) != 0 ||
-			c->nestlevel != GetCurrentTransactionNestLevel())
+			c->state.owner != GetCurrentSubTransactionId())
 			continue;
 		if (!of_source)
 			return c;
@@ -164,8 +161,8 @@ collecting_find(DpReference *ref, bool of_source)
 			continue;
 		}
 		run_add_all(found->run, c->run);
+		collecting.list = foreach_delete_current(collecting.list, lc);
 		dp_ref_run_free(c->run);
-		collecting = foreach_delete_current(collecting, lc);
 	}
 	return found;
 }
@@ -210,36 +207,32 @@ dp_ref_collecting(DpReference *ref, bool of_source)
 
 	if (c != NULL)
 		return c->run;
-	if (!callbacks_registered)
-	{
-		RegisterXactCallback(collecting_xact, NULL);
-		RegisterSubXactCallback(collecting_subxact, NULL);
-		callbacks_registered = true;
-	}
-	old = MemoryContextSwitchTo(TopTransactionContext);
-	c = palloc(sizeof(DpRefCollecting));
+	c = dp_state_begin(&collecting, sizeof(DpRefCollecting));
+	c->run = dp_ref_run_make();
+	c->state.context = c->run->context;
+	old = MemoryContextSwitchTo(c->run->context);
 	c->pair = pstrdup(ref->pair);
 	c->name = pstrdup(ref->decl->name);
+	MemoryContextSwitchTo(old);
 	c->target = ref->decl->target;
 	c->source = ref->source != NULL ? ref->source->relid : InvalidOid;
 	c->of_source = of_source;
 	c->statement = dp_statement_now();
-	c->nestlevel = GetCurrentTransactionNestLevel();
-	c->run = dp_ref_run_make();
-	collecting = lappend(collecting, c);
-	MemoryContextSwitchTo(old);
 	return c->run;
 }
 
 DpRefRun *
 dp_ref_collected(DpReference *ref, bool of_source)
 {
-	DpRefCollecting *c = collecting != NIL ? collecting_find(ref, of_source) : NULL;
+	DpRefCollecting *c = collecting.list != NIL ? collecting_find(ref, of_source) : NULL;
+	DpRefRun *run;
 
 	if (c == NULL)
 		return NULL;
-	collecting = list_delete_ptr(collecting, c);
-	return c->run;
+	run = c->run;
+	collecting.list = list_delete_ptr(collecting.list, c);
+	pfree(c);
+	return run;
 }
 
 DpRefRun *
@@ -248,19 +241,19 @@ dp_ref_collected_beside(DpReference *ref, char **name)
 	DpStatement statement;
 	ListCell *lc;
 
-	if (collecting == NIL)
+	if (collecting.list == NIL)
 		return NULL;
 	statement = dp_statement_now();
-	foreach(lc, collecting)
+	foreach(lc, collecting.list)
 	{
 		DpRefCollecting *c = lfirst(lc);
 
 		if (dp_statement_noted(&statement, &c->statement) && c->of_source &&
 			c->target == ref->decl->target && c->source == ref->source->relid &&
-			c->nestlevel == GetCurrentTransactionNestLevel())
+			c->state.owner == GetCurrentSubTransactionId())
 		{
 			*name = c->name;
-			collecting = foreach_delete_current(collecting, lc);
+			collecting.list = foreach_delete_current(collecting.list, lc);
 			return c->run;
 		}
 	}
@@ -270,22 +263,22 @@ dp_ref_collected_beside(DpReference *ref, char **name)
 bool
 dp_ref_collecting_any(void)
 {
-	return collecting != NIL;
+	return collecting.list != NIL;
 }
 
 List *
 dp_ref_collecting_of(Oid target)
 {
 	List *result = NIL;
-	int depth = collecting != NIL ? dp_trigger_depth() : 0;
+	int depth = collecting.list != NIL ? dp_trigger_depth() : 0;
 	ListCell *lc;
 
-	foreach(lc, collecting)
+	foreach(lc, collecting.list)
 	{
 		DpRefCollecting *c = lfirst(lc);
 
 		if (!c->of_source && c->target == target && c->statement.depth == depth &&
-			c->nestlevel == GetCurrentTransactionNestLevel())
+			c->state.owner == GetCurrentSubTransactionId())
 			result = lappend(result, c);
 	}
 	return result;
@@ -296,7 +289,7 @@ dp_ref_collecting_of(Oid target)
 void
 dp_ref_proposals_forget(DpReference *ref)
 {
-	DpRefCollecting *c = collecting != NIL ? collecting_find(ref, false) : NULL;
+	DpRefCollecting *c = collecting.list != NIL ? collecting_find(ref, false) : NULL;
 
 	if (c != NULL)
 	{
@@ -309,7 +302,7 @@ dp_ref_proposals_forget(DpReference *ref)
 void
 dp_ref_proposal_note(DpReference *ref, HeapTuple tuple, TupleDesc desc)
 {
-	DpRefCollecting *c = collecting != NIL ? collecting_find(ref, false) : NULL;
+	DpRefCollecting *c = collecting.list != NIL ? collecting_find(ref, false) : NULL;
 	MemoryContext old;
 	DpKey key;
 
@@ -337,7 +330,7 @@ dp_ref_proposal_note(DpReference *ref, HeapTuple tuple, TupleDesc desc)
 void
 dp_ref_proposal_withdraw(DpReference *ref, HeapTuple tuple, TupleDesc desc)
 {
-	DpRefCollecting *c = collecting != NIL ? collecting_find(ref, false) : NULL;
+	DpRefCollecting *c = collecting.list != NIL ? collecting_find(ref, false) : NULL;
 	DpKey key;
 	DpValue proposed;
 	DpValue updated;
@@ -357,37 +350,4 @@ dp_ref_proposal_withdraw(DpReference *ref, HeapTuple tuple, TupleDesc desc)
 	c->run->proposals = NIL;
 	pfree(c->run->proposed);
 	c->run->proposed = NULL;
-}
-
-/* At the end of a transaction nothing is collected any more; its memory goes with it. */
-static void
-collecting_xact(XactEvent event, void *arg)
-{
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-	{
-		collecting = NIL;
-		dp_ref_pass_forget();
-	}
-}
-
-/* What a subtransaction collected is void when it is rolled back. */
-static void
-collecting_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
-{
-	int level = GetCurrentTransactionNestLevel();
-	ListCell *lc;
-
-	if (event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	dp_ref_pass_forget();
-	foreach(lc, collecting)
-	{
-		DpRefCollecting *c = lfirst(lc);
-
-		if (c->nestlevel >= level)
-		{
-			dp_ref_run_free(c->run);
-			collecting = foreach_delete_current(collecting, lc);
-		}
-	}
 }

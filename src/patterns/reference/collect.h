@@ -18,13 +18,13 @@
 /* A run that a statement's row triggers have begun */
 typedef struct DpRefCollecting
 {
+	DpState state;
 	char *pair;
 	char *name;
 	Oid target;
 	Oid source;
 	bool of_source;
 	DpStatement statement;
-	int nestlevel;
 	DpRefRun *run;
 } DpRefCollecting;
 
