@@ -32,6 +32,7 @@
 #include "utils/syscache.h"
 
 #include "kit/sql/run.h"
+#include "kit/statement.h"
 #include "patterns/versioning/versioning.h"
 
 /* Stamps that are so much later than the clock are left to themselves. */
@@ -40,36 +41,31 @@
 /* A change of this transaction that is to be stamped */
 typedef struct Change
 {
+	DpState state;
 	Oid target;
 	char *name;  /* of the declaration */
 	Oid changes; /* its table */
 	Oid who;
 	int64 number;
-	int nestlevel;
 	bool behind;       /* the clock is: floor is kept */
 	TimestampTz floor; /* the stamp has to be later */
 } Change;
 
-/* In the context of the transaction */
-static List *pending = NIL;
-
 static Change *change_of(DpVersioning *v, Oid who);
 static DpVersioning *versioning_of(Change *c);
 static void stamp_all(void);
-static void stamps_xact(XactEvent event, void *arg);
-static void
-stamps_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+
+static DpStates pending = { .outlives = true, .before_commit = stamp_all }; /* of Change */
 
 /*
- * Callbacks run in the reverse order of their registration.  Called when the
- * library is loaded, so that whatever else writes before a commit, as notes
- * do that are settled then, comes before the stamps.
+ * What is heard last comes first before a commit.  Called when the library is
+ * loaded, so that whatever else writes then, as notes do that are settled,
+ * comes before the stamps.
  */
 void
 dp_versioning_init(void)
 {
-	RegisterXactCallback(stamps_xact, NULL);
-	RegisterSubXactCallback(stamps_subxact, NULL);
+	dp_states_hear(&pending);
 }
 
 int64
@@ -97,7 +93,7 @@ dp_versioning_pending(DpVersioning *v, int64 change, Oid *who)
 {
 	ListCell *lc;
 
-	foreach(lc, pending)
+	foreach(lc, pending.list)
 	{
 		Change *c = lfirst(lc);
 
@@ -116,30 +112,29 @@ change_of(DpVersioning *v, Oid who)
 {
 	ListCell *lc;
 	Change *c;
-	MemoryContext old;
 	Relation rel;
 	TimestampTz latest;
+	int64 number;
+	bool behind;
 
-	foreach(lc, pending)
+	foreach(lc, pending.list)
 	{
 		c = lfirst(lc);
 		if (c->changes == v->changes && c->who == who)
 			return c;
 	}
-	old = MemoryContextSwitchTo(TopTransactionContext);
-	c = palloc0(sizeof(Change));
+	rel = table_open(v->changes, RowExclusiveLock);
+	number = nextval_internal(dp_identity_sequence(rel, v->change_columns[0]), false);
+	table_close(rel, NoLock);
+	behind = dp_revisions_latest(v, &latest) && latest > GetCurrentTimestamp() + CLOCK_TOLERANCE;
+	c = dp_state_begin(&pending, sizeof(Change));
 	c->changes = v->changes;
 	c->target = v->decl->target;
-	c->name = pstrdup(v->decl->name);
+	c->name = MemoryContextStrdup(TopTransactionContext, v->decl->name);
 	c->who = who;
-	c->nestlevel = GetCurrentTransactionNestLevel();
-	rel = table_open(v->changes, RowExclusiveLock);
-	c->number = nextval_internal(dp_identity_sequence(rel, v->change_columns[0]), false);
-	table_close(rel, NoLock);
+	c->number = number;
+	c->behind = behind;
 	c->floor = DT_NOBEGIN;
-	c->behind = dp_revisions_latest(v, &latest) && latest > GetCurrentTimestamp() + CLOCK_TOLERANCE;
-	pending = lappend(pending, c);
-	MemoryContextSwitchTo(old);
 	return c;
 }
 
@@ -177,10 +172,13 @@ static void
 stamp_all(void)
 {
 	TimestampTz stamp = GetCurrentTimestamp();
-	FullTransactionId transaction = GetTopFullTransactionId();
+	FullTransactionId transaction;
 	ListCell *lc;
 
-	foreach(lc, pending)
+	if (pending.list == NIL)
+		return;
+	transaction = GetTopFullTransactionId();
+	foreach(lc, pending.list)
 	{
 		Change *c = lfirst(lc);
 		DpVersioning *v = versioning_of(c);
@@ -193,7 +191,7 @@ stamp_all(void)
 		else if (dp_revisions_latest(v, &latest) && latest >= stamp)
 			stamp = latest + 1;
 	}
-	foreach(lc, pending)
+	foreach(lc, pending.list)
 	{
 		Change *c = lfirst(lc);
 		DpVersioning *v = versioning_of(c);
@@ -212,46 +210,5 @@ stamp_all(void)
 			dp_owner_end(&self);
 		}
 	}
-}
-
-static void
-stamps_xact(XactEvent event, void *arg)
-{
-	switch (event)
-	{
-		case XACT_EVENT_PRE_COMMIT:
-		case XACT_EVENT_PRE_PREPARE:
-			if (pending != NIL)
-				stamp_all();
-			pending = NIL;
-			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_ABORT:
-		case XACT_EVENT_PREPARE:
-			pending = NIL; /* its memory goes with the transaction */
-			break;
-		default:
-			break;
-	}
-}
-
-static void
-stamps_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
-{
-	int level = GetCurrentTransactionNestLevel();
-	ListCell *lc;
-
-	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	foreach(lc, pending)
-	{
-		Change *c = lfirst(lc);
-
-		if (c->nestlevel < level)
-			continue;
-		if (event == SUBXACT_EVENT_COMMIT_SUB)
-			c->nestlevel = level - 1;
-		else
-			pending = foreach_delete_current(pending, lc);
-	}
+	pending.list = NIL;
 }
