@@ -58,9 +58,9 @@
 /* A feed that this transaction has written to */
 typedef struct Flight
 {
+	DpState state;
 	Oid feed;
-	int64 first; /* the number that its lock carries */
-	int nestlevel;
+	int64 first;    /* the number that its lock carries */
 	CommandId last; /* the latest command that wrote */
 	HTAB *nested;   /* keys that were written by triggers */
 } Flight;
@@ -89,9 +89,11 @@ typedef struct Paths
 	bool many;
 } Paths;
 
-/* Of this transaction, in its context */
-static List *flights = NIL;
-static bool callbacks_registered = false;
+/*
+ * Of Flight.  A subtransaction that is rolled back has lost its lock; one that ends well leaves
+ * it to the one around it.
+ */
+static DpStates flights = { .outlives = true };
 
 /* The command that truncates a table together with its partitions */
 static Oid truncated_relid = InvalidOid;
@@ -113,9 +115,6 @@ static Flight *flight_find(DpChangeFeed *f);
 static Flight *flight_begin(DpChangeFeed *f);
 static void insert_change(DpChangeFeed *f, int64 number, const Change *change);
 static void renumber(DpChangeFeed *f, const Change *change, int64 since);
-static void flights_xact(XactEvent event, void *arg);
-static void
-flights_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 static void change_feed_flight(DpChangeFeed *f, int64 first, LOCKTAG *tag);
 
 static const DpOption options[] = {
@@ -582,7 +581,7 @@ flight_find(DpChangeFeed *f)
 {
 	ListCell *lc;
 
-	foreach(lc, flights)
+	foreach(lc, flights.list)
 	{
 		if (((Flight *) lfirst(lc))->feed == f->side)
 			return lfirst(lc);
@@ -597,18 +596,11 @@ flight_find(DpChangeFeed *f)
 static Flight *
 flight_begin(DpChangeFeed *f)
 {
-	MemoryContext old;
 	Flight *flight;
 	LOCKTAG gate;
 	LOCKTAG tag;
 	int64 first;
 
-	if (!callbacks_registered)
-	{
-		RegisterXactCallback(flights_xact, NULL);
-		RegisterSubXactCallback(flights_subxact, NULL);
-		callbacks_registered = true;
-	}
 	dp_change_feed_gate(f, &gate);
 	(void) LockAcquire(&gate, ShareLock, false, false);
 	first = nextval_internal(f->sequence, false);
@@ -616,13 +608,9 @@ flight_begin(DpChangeFeed *f)
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	(void) LockRelease(&gate, ShareLock, false);
 
-	old = MemoryContextSwitchTo(TopTransactionContext);
-	flight = palloc0(sizeof(Flight));
+	flight = dp_state_begin(&flights, sizeof(Flight));
 	flight->feed = f->side;
 	flight->first = first;
-	flight->nestlevel = GetCurrentTransactionNestLevel();
-	flights = lappend(flights, flight);
-	MemoryContextSwitchTo(old);
 	if (f->channel != NULL)
 		Async_Notify(f->channel, dp_relation_name(f->decl->target));
 	return flight;
@@ -710,35 +698,4 @@ renumber(DpChangeFeed *f, const Change *change, int64 since)
 	dp_run_marked(f->decl, plan, values, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, f->side, NULL,
 				  DP_MARK_INTERNAL);
 	SPI_finish();
-}
-
-/* At the end of a transaction nothing is remembered; its memory goes with it. */
-static void
-flights_xact(XactEvent event, void *arg)
-{
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		flights = NIL;
-}
-
-/*
- * A subtransaction that is rolled back has lost its lock; one that ends well leaves it to the one
- * around it.
- */
-static void
-flights_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
-{
-	int level = GetCurrentTransactionNestLevel();
-	ListCell *lc;
-
-	foreach(lc, flights)
-	{
-		Flight *flight = lfirst(lc);
-
-		if (flight->nestlevel < level)
-			continue;
-		if (event == SUBXACT_EVENT_ABORT_SUB)
-			flights = foreach_delete_current(flights, lc);
-		else if (event == SUBXACT_EVENT_COMMIT_SUB)
-			flight->nestlevel = level - 1;
-	}
 }
