@@ -32,6 +32,7 @@
 #include "kit/derive/run.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
+#include "kit/statement.h"
 #include "patterns/query_table/query_table.h"
 
 /* Bytes of rows of one statement that are kept before they are written */
@@ -62,8 +63,8 @@ typedef struct Follow
 /* A row of a statement inside of another one, or around it */
 typedef struct Postponed
 {
+	DpState state;
 	DpQueryTable *q;
-	SubTransactionId subxact;
 	bool had; /* it led to: */
 	DpQueryImage image;
 	Datum key[FLEXIBLE_ARRAY_MEMBER];
@@ -71,7 +72,6 @@ typedef struct Postponed
 
 static List *disturbed =
 	NIL; /* tables that statements inside of others concern; in TopTransactionContext */
-static List *postponed = NIL;                  /* rows */
 static MemoryContext postponed_context = NULL; /* below TopTransactionContext */
 
 static void table_follow(DpQueryTable *q, DpChanges *changes, bool inside);
@@ -101,10 +101,13 @@ static bool
 same_row(DpQueryTable *q, const DpChange *change, struct varlena *before, struct varlena *after);
 static int partition_compare(const void *a, const void *b, void *arg);
 static void mark_disturbed(DpQueryTable *q);
-static void callbacks(void);
-static void query_xact(XactEvent event, void *arg);
-static void
-query_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static void postponed_ended(void);
+
+/*
+ * Of Postponed.  Rows that a subtransaction has written are not ours any more when it is rolled
+ * back, and nothing is known of them.
+ */
+static DpStates postponed = { .outlives = true, .ended = postponed_ended };
 
 /*
  * query_table_trigger(): the triggers on a source.
@@ -386,20 +389,17 @@ postpone(DpQueryTable *q, const DpQueryImage *image, const Datum *key)
 	Postponed *p;
 	int i;
 
-	callbacks();
+	p = dp_state_begin(&postponed, offsetof(Postponed, key) + sizeof(Datum) * q->nkeys);
 	if (postponed_context == NULL)
 		postponed_context = AllocSetContextCreate(TopTransactionContext, "docpatterns postponed",
 												  ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(postponed_context);
-	p = palloc0(offsetof(Postponed, key) + sizeof(Datum) * q->nkeys);
 	p->q = q;
-	p->subxact = GetCurrentSubTransactionId();
 	p->had = image != NULL;
 	if (p->had)
 		image_copy(q, image, &p->image);
 	for (i = 0; i < q->nkeys; i++)
 		p->key[i] = datumCopy(key[i], q->keys[i].byval, q->keys[i].len);
-	postponed = lappend(postponed, p);
 	MemoryContextSwitchTo(old);
 }
 
@@ -418,7 +418,7 @@ postponed_settle(Oid source)
 	 * those of other sources stay, however this ends; what is postponed meanwhile has a context of
 	 * its own if none do
 	 */
-	foreach(lc, postponed)
+	foreach(lc, postponed.list)
 	{
 		Postponed *p = lfirst(lc);
 
@@ -426,7 +426,7 @@ postponed_settle(Oid source)
 			list = lappend(list, p);
 		else
 		{
-			MemoryContext old = MemoryContextSwitchTo(context);
+			MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 
 			others = lappend(others, p);
 			MemoryContextSwitchTo(old);
@@ -434,7 +434,8 @@ postponed_settle(Oid source)
 	}
 	if (list == NIL)
 		return false;
-	postponed = others;
+	list_free(postponed.list);
+	postponed.list = others;
 	if (others == NIL)
 		postponed_context = NULL;
 	while (list != NIL)
@@ -453,7 +454,7 @@ postponed_settle(Oid source)
 				rest = lappend(rest, p);
 		}
 		postponed_write(q, rows);
-		list_free(rows);
+		list_free_deep(rows);
 		list_free(list);
 		list = rest;
 	}
@@ -858,56 +859,16 @@ mark_disturbed(DpQueryTable *q)
 
 	if (list_member_oid(disturbed, q->table))
 		return;
-	callbacks();
+	dp_states_hear(&postponed);
 	old = MemoryContextSwitchTo(TopTransactionContext);
 	disturbed = lappend_oid(disturbed, q->table);
 	MemoryContextSwitchTo(old);
 }
 
-/* Hear of the ends of transactions. */
+/* The others do not outlive their transaction either. */
 static void
-callbacks(void)
+postponed_ended(void)
 {
-	static bool registered = false;
-
-	if (registered)
-		return;
-	RegisterXactCallback(query_xact, NULL);
-	RegisterSubXactCallback(query_subxact, NULL);
-	registered = true;
-}
-
-/* The lists do not outlive their transaction. */
-static void
-query_xact(XactEvent event, void *arg)
-{
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-	{
-		disturbed = postponed = NIL;
-		postponed_context = NULL;
-	}
-}
-
-/*
- * Rows that a subtransaction has written are not ours any more when it is rolled back, and nothing
- * is known of them.
- */
-static void
-query_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
-{
-	ListCell *lc;
-
-	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
-		return;
-	foreach(lc, postponed)
-	{
-		Postponed *p = lfirst(lc);
-
-		if (p->subxact != mine)
-			continue;
-		if (event == SUBXACT_EVENT_COMMIT_SUB)
-			p->subxact = parent;
-		else
-			postponed = foreach_delete_current(postponed, lc);
-	}
+	disturbed = NIL;
+	postponed_context = NULL;
 }
