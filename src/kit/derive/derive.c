@@ -8,7 +8,6 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
@@ -19,6 +18,7 @@
 #include "kit/derive/change.h"
 #include "kit/derive/run.h"
 #include "kit/note.h"
+#include "kit/statement.h"
 
 /* Our own among the advisory locks: users' have 1 and 2 there. */
 #define LOCK_CLASS_GROUP 0x4450
@@ -28,7 +28,6 @@
 #define MAX_GROUP_LOCKS 256
 
 static int group_locks = 0; /* taken in this transaction */
-static bool group_locks_heard = false;
 
 static int derivation_compare(const ListCell *a, const ListCell *b);
 static void groups_grow(DpDerive *run);
@@ -36,7 +35,9 @@ static LOCKMODE lock_mode(const DpGroup *group, LOCKMODE mode);
 static int lock_rank(const DpDerivation *d);
 static bool lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave);
 static bool lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode, bool leave);
-static void group_locks_ended(XactEvent event, void *arg);
+static void group_locks_ended(void);
+
+static DpStates group_locks_states = { .ended = group_locks_ended };
 
 /* ---------------------------------------------------------------- derivations */
 
@@ -352,11 +353,7 @@ dp_derive_lock_or_leave(DpGroup *group, LOCKMODE mode)
 static bool
 lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave)
 {
-	if (!group_locks_heard)
-	{
-		RegisterXactCallback(group_locks_ended, NULL);
-		group_locks_heard = true;
-	}
+	dp_states_hear(&group_locks_states);
 	dp_note_watch(d->target);
 	if (group_locks >= MAX_GROUP_LOCKS)
 		return lock_class(LOCK_CLASS_WIDE, d, 0, ExclusiveLock, leave);
@@ -498,8 +495,7 @@ lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode, bool
  * they are counted too many.)
  */
 static void
-group_locks_ended(XactEvent event, void *arg)
+group_locks_ended(void)
 {
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		group_locks = 0;
+	group_locks = 0;
 }

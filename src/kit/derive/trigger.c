@@ -28,11 +28,10 @@
  */
 typedef struct ReadGroup
 {
+	DpState state;
 	Oid source;
 	uint32 lock_id;
 	uint64 hash;
-	int nestlevel; /* of the transaction */
-	struct ReadGroup *next;
 } ReadGroup;
 
 /* Keys of target rows that were inserted, or whose link has changed */
@@ -45,8 +44,8 @@ static const char made_again;
 /* Those in which something new was written to a derived field */
 static const char strange_rows;
 
-static ReadGroup *read_groups = NULL; /* in TopTransactionContext */
-static bool callbacks_registered = false;
+/* Of ReadGroup.  They stay until no statement on the source is under way. */
+static DpStates read_groups = { .outlives = true };
 
 static void
 target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, struct varlena *doc);
@@ -59,9 +58,6 @@ static bool link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTu
 static struct varlena *tuple_document(DpDecl *decl, HeapTuple tuple, TupleDesc desc);
 static void changes_derive(DpChanges *changes);
 static void change_take(DpDerive *run, List *derivations, const DpChange *change);
-static void read_groups_xact(XactEvent event, void *arg);
-static void
-read_groups_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 static void derive_mark_read(DpDerive *run, Oid source);
 
 /*
@@ -210,7 +206,7 @@ changes_derive(DpChanges *changes)
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(row);
 	}
-	if (read_groups != NULL)
+	if (read_groups.list != NIL)
 		derive_mark_read(run, source);
 	if (dp_changes_doubtful(changes))
 	{
@@ -268,28 +264,21 @@ dp_derive_reading(DpGroup *group)
 {
 	DpDerivation *d = group->derivation;
 	ReadGroup *r;
+	ListCell *lc;
 
 	CommandCounterIncrement();
 	if (!dp_changes_pending(d->source))
 		return;
-	if (!callbacks_registered)
+	foreach(lc, read_groups.list)
 	{
-		RegisterXactCallback(read_groups_xact, NULL);
-		RegisterSubXactCallback(read_groups_subxact, NULL);
-		callbacks_registered = true;
-	}
-	for (r = read_groups; r != NULL; r = r->next)
-	{
+		r = lfirst(lc);
 		if (r->source == d->source && r->lock_id == d->lock_id && r->hash == group->hash)
 			return;
 	}
-	r = MemoryContextAlloc(TopTransactionContext, sizeof(ReadGroup));
+	r = dp_state_begin(&read_groups, sizeof(ReadGroup));
 	r->source = d->source;
 	r->lock_id = d->lock_id;
 	r->hash = group->hash;
-	r->nestlevel = GetCurrentTransactionNestLevel();
-	r->next = read_groups;
-	read_groups = r;
 }
 
 /*
@@ -301,58 +290,25 @@ static void
 derive_mark_read(DpDerive *run, Oid source)
 {
 	bool pending = dp_changes_pending(source);
-	ReadGroup **next = &read_groups;
+	ListCell *lc;
 
-	while (*next != NULL)
+	foreach(lc, read_groups.list)
 	{
-		ReadGroup *r = *next;
+		ReadGroup *r = lfirst(lc);
 		DpGroup *group;
 
 		if (r->source != source)
-		{
-			next = &r->next;
 			continue;
-		}
 		for (group = run->groups; group != NULL; group = group->next)
 		{
 			if (group->hash == r->hash && group->derivation->lock_id == r->lock_id)
 				group->recompute = true;
 		}
-		if (pending)
-			next = &r->next;
-		else
-			*next = r->next;
-	}
-}
-
-/*
- * Notes do not outlive their transaction, nor what was read their
- * subtransaction; one that ends well leaves them to the one around it.
- */
-static void
-read_groups_xact(XactEvent event, void *arg)
-{
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		read_groups = NULL;
-}
-
-static void
-read_groups_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
-{
-	int level = GetCurrentTransactionNestLevel();
-	ReadGroup **next = &read_groups;
-
-	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	while (*next != NULL)
-	{
-		if ((*next)->nestlevel >= level && event == SUBXACT_EVENT_ABORT_SUB)
+		if (!pending)
 		{
-			*next = (*next)->next;
-			continue;
+			read_groups.list = foreach_delete_current(read_groups.list, lc);
+			pfree(r);
 		}
-		(*next)->nestlevel = Min((*next)->nestlevel, level - 1);
-		next = &(*next)->next;
 	}
 }
 
