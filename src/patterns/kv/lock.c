@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "storage/lock.h"
 
+#include "kit/statement.h"
 #include "patterns/kv/kv.h"
 
 #define LOCK_CLASS_KEY 0x4b56
@@ -27,10 +28,11 @@
 #define MAX_KEY_LOCKS 256
 
 static int key_locks = 0;
-static bool heard = false;
 
-static void locks_ended(XactEvent event, void *arg);
+static void locks_ended(void);
 static LOCKTAG key_tag(DpKvCall *call);
+
+static DpStates locks = { .ended = locks_ended };
 
 bool
 dp_kv_lock(DpKvCall *call, bool exclusive, bool wait, bool *taken)
@@ -39,11 +41,7 @@ dp_kv_lock(DpKvCall *call, bool exclusive, bool wait, bool *taken)
 	LockAcquireResult result;
 	LOCKTAG tag;
 
-	if (!heard)
-	{
-		RegisterXactCallback(locks_ended, NULL);
-		heard = true;
-	}
+	dp_states_hear(&locks);
 	if (taken != NULL)
 		*taken = false;
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, call->space->schema, 0, LOCK_CLASS_SPACE);
@@ -116,8 +114,7 @@ key_tag(DpKvCall *call)
  * they are counted too many.)
  */
 static void
-locks_ended(XactEvent event, void *arg)
+locks_ended(void)
 {
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		key_locks = 0;
+	key_locks = 0;
 }
