@@ -12,7 +12,6 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
@@ -45,6 +44,7 @@
 #include "kit/registry.h"
 #include "kit/note.h"
 #include "kit/sql/run.h"
+#include "kit/statement.h"
 
 typedef struct RelationDecls
 {
@@ -65,13 +65,11 @@ typedef struct TriggerCache
 } TriggerCache;
 
 static HTAB *relations = NULL;
-static List *graveyard = NIL; /* contexts to delete when the transaction ends */
 static uint64 generation = 1; /* changes with every invalidation */
 
 static struct varlena *parse_options(const char *declared);
 static void cache_init(void);
 static void relation_invalidated(Datum arg, Oid relid);
-static void transaction_ended(XactEvent event, void *arg);
 static List *relation_read(Relation rel);
 static void relation_watch(Oid relid);
 static DpDecl *decl_make(Relation rel, const Trigger *trigger, const DpPattern *pattern);
@@ -150,11 +148,7 @@ dp_decls(Oid relid)
 
 	entry = hash_search(relations, &relid, HASH_ENTER, &found);
 	if (found && entry->context != NULL)
-	{
-		old = MemoryContextSwitchTo(TopMemoryContext);
-		graveyard = lappend(graveyard, entry->context);
-		MemoryContextSwitchTo(old);
-	}
+		dp_bury(entry->context);
 	MemoryContextSetParent(context, CacheMemoryContext);
 	entry->context = context;
 	entry->decls = decls;
@@ -597,8 +591,6 @@ cache_init(void)
 	ctl.entrysize = sizeof(RelationDecls);
 	ctl.hcxt = CacheMemoryContext;
 	made = hash_create("docpatterns relations", 32, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	/* what may fail comes first: who hears of changes finds the table */
-	RegisterXactCallback(transaction_ended, NULL);
 	relations = made;
 	CacheRegisterRelcacheCallback(relation_invalidated, (Datum) 0);
 }
@@ -633,20 +625,6 @@ relation_invalidated(Datum arg, Oid relid)
 			entry->valid = false;
 	}
 	generation++;
-}
-
-/* Free what became stale during the transaction. */
-static void
-transaction_ended(XactEvent event, void *arg)
-{
-	ListCell *lc;
-
-	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
-		return;
-	foreach(lc, graveyard)
-		MemoryContextDelete(lfirst(lc));
-	list_free(graveyard);
-	graveyard = NIL;
 }
 
 /*

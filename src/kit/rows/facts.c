@@ -6,7 +6,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
@@ -22,15 +21,14 @@
 #include "kit/anchor.h"
 #include "kit/rows/lookup.h"
 #include "kit/sql/function.h"
+#include "kit/statement.h"
 
 static HTAB *facts_table = NULL;
-static List *buried = NIL; /* contexts of checks that may be in use */
 
 static void facts_triggers(DpTableFacts *facts, Relation rel, DpSkipTrigger skip);
 static void facts_checks(DpTableFacts *facts, Relation rel);
 static bool expression_keeps_state(Node *node, void *context);
 static void facts_bury(DpTableFacts *facts);
-static void facts_xact(XactEvent event, void *arg);
 
 /*
  * Read when they are first wanted, and again after changes of the schema.
@@ -231,32 +229,9 @@ expression_keeps_state(Node *node, void *context)
 static void
 facts_bury(DpTableFacts *facts)
 {
-	static bool registered = false;
-	MemoryContext old;
-
 	if (facts->context == NULL)
 		return;
-	if (!registered)
-	{
-		RegisterXactCallback(facts_xact, NULL);
-		registered = true;
-	}
-	old = MemoryContextSwitchTo(TopMemoryContext);
-	buried = lappend(buried, facts->context);
-	MemoryContextSwitchTo(old);
+	dp_bury(facts->context);
 	facts->context = NULL;
 	facts->checks = NULL;
-}
-
-static void
-facts_xact(XactEvent event, void *arg)
-{
-	ListCell *lc;
-
-	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
-		return;
-	foreach(lc, buried)
-		MemoryContextDelete(lfirst(lc));
-	list_free(buried);
-	buried = NIL;
 }

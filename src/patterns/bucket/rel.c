@@ -36,6 +36,7 @@
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "kit/rows/lookup.h"
+#include "kit/statement.h"
 #include "patterns/bucket/fdw.h"
 
 typedef struct RelEntry
@@ -75,11 +76,9 @@ static const DpOption options[] = {
 const DpPattern dp_bucket_pattern = { .name = "bucket", .options = options };
 
 static HTAB *entries = NULL;
-static List *graveyard = NIL; /* contexts of stale descriptions, in TopMemoryContext */
 
 static void cache_init(void);
 static void relation_invalidated(Datum arg, Oid relid);
-static void transaction_ended(XactEvent event, void *arg);
 static DpBucketRel *rel_make(Oid relid, DpDecl *decl);
 static void rel_declared(DpBucketRel *rel, Relation main);
 static bool newer_than(const DpBucketRel *rel, Snapshot snapshot);
@@ -152,11 +151,7 @@ dp_bucket_rel(Oid relid, bool missing_ok)
 
 	entry = hash_search(entries, &relid, HASH_ENTER, &found);
 	if (found && entry->context != NULL)
-	{
-		old = MemoryContextSwitchTo(TopMemoryContext);
-		graveyard = lappend(graveyard, entry->context);
-		MemoryContextSwitchTo(old);
-	}
+		dp_bury(entry->context);
 	MemoryContextSetParent(context, CacheMemoryContext);
 	entry->context = context;
 	entry->rel = rel;
@@ -313,8 +308,6 @@ cache_init(void)
 	ctl.hcxt = CacheMemoryContext;
 	made = hash_create("docpatterns bucket relations", 16, &ctl,
 					   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	/* what may fail comes first: who hears of changes finds the table */
-	RegisterXactCallback(transaction_ended, NULL);
 	entries = made;
 	CacheRegisterRelcacheCallback(relation_invalidated, (Datum) 0);
 }
@@ -333,20 +326,6 @@ relation_invalidated(Datum arg, Oid relid)
 			entry->rel->packed == relid || entry->rel->recent == relid)
 			entry->valid = false;
 	}
-}
-
-/* Free what became stale during the transaction. */
-static void
-transaction_ended(XactEvent event, void *arg)
-{
-	ListCell *lc;
-
-	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
-		return;
-	foreach(lc, graveyard)
-		MemoryContextDelete(lfirst(lc));
-	list_free(graveyard);
-	graveyard = NIL;
 }
 
 /* Make a description in the current context. */
