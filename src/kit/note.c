@@ -48,6 +48,7 @@
 #include "kit/registry.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
+#include "kit/statement.h"
 
 /* Columns of docpatterns.notes */
 enum
@@ -95,8 +96,7 @@ typedef struct Notes
 
 static List *watched = NIL;  /* OIDs of tables, in TopTransactionContext */
 static List *repaired = NIL; /* likewise: what pattern_repair() was called for */
-static bool heard = false;
-static uint64 events = 0; /* waits that ended, and notes that were left */
+static uint64 events = 0;    /* waits that ended, and notes that were left */
 static Notes *settling = NULL;
 static bool hurried = false; /* nothing is waited for while notes of others are settled */
 static TimeoutId search_again = MAX_TIMEOUTS; /* registered when it is first needed */
@@ -119,7 +119,10 @@ static bool note_apply(Note *note);
 static bool is_interrupt(const ErrorData *error);
 static bool is_passing(const ErrorData *error);
 static bool note_delete(const Note *note);
-static void notes_xact(XactEvent event, void *arg);
+static void notes_before_commit(void);
+static void notes_ended(void);
+
+static DpStates states = { .ended = notes_ended, .before_commit = notes_before_commit };
 
 /* ---------------------------------------------------------------- waiting */
 
@@ -268,11 +271,7 @@ dp_note_watch(Oid relid)
 
 	if (watched != NIL && linitial_oid(watched) == relid)
 		return;
-	if (!heard)
-	{
-		RegisterXactCallback(notes_xact, NULL);
-		heard = true;
-	}
+	dp_states_hear(&states);
 	old = MemoryContextSwitchTo(TopTransactionContext);
 	if (!list_member_oid(watched, relid) && get_rel_relispartition(relid))
 	{
@@ -690,40 +689,39 @@ note_delete(const Note *note)
 }
 
 static void
-notes_xact(XactEvent event, void *arg)
+notes_before_commit(void)
 {
-	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE)
-	{
-		MemoryContext context;
-		MemoryContext old;
-		uint64 before;
-		int rounds = 0;
+	MemoryContext context;
+	MemoryContext old;
+	uint64 before;
+	int rounds = 0;
 
-		/* a transaction that has written nothing holds nothing */
-		if (watched == NIL || XactReadOnly ||
-			(repaired == NIL && !TransactionIdIsValid(GetTopTransactionIdIfAny())))
-			return;
-		context =
-			AllocSetContextCreate(CurrentMemoryContext, "docpatterns notes", ALLOCSET_SMALL_SIZES);
-		old = MemoryContextSwitchTo(context);
-		/*
-		 * a long value is read under a snapshot only; and no place of a note that was read is given
-		 * to another one
-		 */
-		PushActiveSnapshot(GetTransactionSnapshot());
-		do
-		{
-			before = events;
-			MemoryContextReset(context);
-		} while ((notes_settle() > 0 || events != before) && ++rounds < MOST_ROUNDS);
-		PopActiveSnapshot();
-		MemoryContextSwitchTo(old);
-		MemoryContextDelete(context);
-	}
-	else if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+	/* a transaction that has written nothing holds nothing */
+	if (watched == NIL || XactReadOnly ||
+		(repaired == NIL && !TransactionIdIsValid(GetTopTransactionIdIfAny())))
+		return;
+	context =
+		AllocSetContextCreate(CurrentMemoryContext, "docpatterns notes", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(context);
+	/*
+	 * a long value is read under a snapshot only; and no place of a note that was read is given
+	 * to another one
+	 */
+	PushActiveSnapshot(GetTransactionSnapshot());
+	do
 	{
-		watched = repaired = NIL;
-		settling = NULL;
-		hurried = false;
-	}
+		before = events;
+		MemoryContextReset(context);
+	} while ((notes_settle() > 0 || events != before) && ++rounds < MOST_ROUNDS);
+	PopActiveSnapshot();
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+}
+
+static void
+notes_ended(void)
+{
+	watched = repaired = NIL;
+	settling = NULL;
+	hurried = false;
 }
