@@ -4,20 +4,15 @@
  */
 #include "postgres.h"
 
-#include "access/xact.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "kit/side/moves.h"
-#include "kit/statement.h"
 
-/* Of DpMove: those of this transaction, in its context */
-static List *moves = NIL;
 static int first_announced = 0; /* those before it are more than announced */
 static int outermost = 0;       /* no move has been seen by triggers that are less deep */
-static bool callbacks_registered = false;
 
 static DpMove *move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced);
 static bool move_is_of(const DpMove *move, DpDecl *decl, int depth);
@@ -29,9 +24,12 @@ static void moves_wait(DpDecl *decl, int depth);
 static DpMove *move_wait(DpDecl *decl, const DpKey *key, const DpMove *around);
 static void move_join(DpDecl *decl, List **joined, DpMove *move);
 static DpMove *move_happens(DpDecl *decl, const DpKey *from);
-static void moves_xact(XactEvent event, void *arg);
-static void
-moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
+static void moves_forgotten(void);
+
+/* Of DpMove.  A move may wait for the end of a statement around that of its subtransaction. */
+static DpStates moves = { .outlives = true,
+						  .ended = moves_forgotten,
+						  .rolled_back = moves_forgotten };
 
 DpMove *
 dp_moves_before(DpDecl *decl, TriggerData *trigdata)
@@ -90,11 +88,11 @@ dp_moves_origin(DpDecl *decl, const DpKey *key, DpKey *origin)
 	int i;
 
 	*origin = *key;
-	if (moves == NIL || (depth = dp_trigger_depth()) <= outermost)
+	if (moves.list == NIL || (depth = dp_trigger_depth()) <= outermost)
 		return;
-	for (i = list_length(moves) - 1; i >= 0; i--)
+	for (i = list_length(moves.list) - 1; i >= 0; i--)
 	{
-		DpMove *move = list_nth(moves, i);
+		DpMove *move = list_nth(moves.list, i);
 
 		if (move_depth(move) < depth && !move->gone && move_is_of(move, decl, 0) &&
 			dp_key_identical(decl, &move->to, origin))
@@ -108,12 +106,12 @@ dp_moves_stay(DpDecl *decl, const DpKey *key)
 	DpMove *around;
 	ListCell *lc;
 
-	if (moves == NIL)
+	if (moves.list == NIL)
 		return NULL;
 	around = move_around(decl, key, dp_trigger_depth());
 	if (around != NULL)
 		return move_wait(decl, key, around);
-	foreach(lc, moves)
+	foreach(lc, moves.list)
 	{
 		DpMove *move = lfirst(lc);
 
@@ -126,16 +124,16 @@ dp_moves_stay(DpDecl *decl, const DpKey *key)
 bool
 dp_moves_arriving(DpDecl *decl, const DpKey *key)
 {
-	int n = list_length(moves);
+	int n = list_length(moves.list);
 	int depth = n > 0 ? dp_trigger_depth() : 0;
 	int i;
 
 	/* it is usually the last one that was announced, or the last one that has happened */
 	for (i = 0; i < n; i++)
 	{
-		if (move_arrives(list_nth(moves, n - 1 - i), decl, key, depth) ||
+		if (move_arrives(list_nth(moves.list, n - 1 - i), decl, key, depth) ||
 			(i < first_announced &&
-			 move_arrives(list_nth(moves, first_announced - 1 - i), decl, key, depth)))
+			 move_arrives(list_nth(moves.list, first_announced - 1 - i), decl, key, depth)))
 			return true;
 	}
 	return false;
@@ -149,13 +147,13 @@ dp_moves_take(DpDecl *decl)
 	int depth;
 	ListCell *lc;
 
-	if (moves == NIL)
+	if (moves.list == NIL)
 		return NIL;
 	depth = dp_trigger_depth();
 	if (depth > outermost)
 		moves_wait(decl, depth);
 	outermost = depth;
-	foreach(lc, moves)
+	foreach(lc, moves.list)
 	{
 		DpMove *move = lfirst(lc);
 
@@ -170,8 +168,8 @@ dp_moves_take(DpDecl *decl)
 		else if (!move->announced)
 			move_join(decl, &mine, move);
 	}
-	list_free(moves);
-	moves = others;
+	list_free(moves.list);
+	moves.list = others;
 	first_announced = 0;
 	return mine;
 }
@@ -186,7 +184,7 @@ moves_wait(DpDecl *decl, int depth)
 	int around = 0;
 	ListCell *lc;
 
-	foreach(lc, moves)
+	foreach(lc, moves.list)
 	{
 		DpMove *move = lfirst(lc);
 
@@ -197,14 +195,14 @@ moves_wait(DpDecl *decl, int depth)
 	}
 	if (lc == NULL)
 		return;
-	foreach(lc, moves)
+	foreach(lc, moves.list)
 	{
 		DpMove *move = lfirst(lc);
 
 		if (move_is_of(move, decl, 0) && move_depth(move) < depth)
 			around = Max(around, move_depth(move));
 	}
-	foreach(lc, moves)
+	foreach(lc, moves.list)
 	{
 		DpMove *move = lfirst(lc);
 
@@ -225,9 +223,9 @@ move_around(DpDecl *decl, const DpKey *key, int depth)
 {
 	ListCell *lc;
 
-	if (moves == NIL || depth <= outermost)
+	if (moves.list == NIL || depth <= outermost)
 		return NULL;
-	foreach(lc, moves)
+	foreach(lc, moves.list)
 	{
 		DpMove *move = lfirst(lc);
 
@@ -289,17 +287,12 @@ move_wait(DpDecl *decl, const DpKey *key, const DpMove *around)
 static DpMove *
 move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced)
 {
+	bool first = moves.list == NIL;
+	DpMove *move = dp_state_begin(&moves, sizeof(DpMove));
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	DpMove *move = palloc0(sizeof(DpMove));
 	Oid user;
 	int context;
 
-	if (!callbacks_registered)
-	{
-		RegisterXactCallback(moves_xact, NULL);
-		RegisterSubXactCallback(moves_subxact, NULL);
-		callbacks_registered = true;
-	}
 	move->target = decl->target;
 	move->pattern = pstrdup(decl->pattern);
 	move->name = pstrdup(decl->name);
@@ -307,12 +300,10 @@ move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced)
 	GetUserIdAndSecContext(&user, &context);
 	move->by_key = (context & SECURITY_NOFORCE_RLS) != 0;
 	move->depth = dp_trigger_depth();
-	move->nestlevel = GetCurrentTransactionNestLevel();
 	dp_key_copy(decl, from, &move->from);
 	dp_key_copy(decl, to, &move->to);
-	outermost = moves == NIL ? move_depth(move) : Min(outermost, move_depth(move));
-	moves = lappend(moves, move);
 	MemoryContextSwitchTo(old);
+	outermost = first ? move_depth(move) : Min(outermost, move_depth(move));
 	return move;
 }
 
@@ -347,59 +338,29 @@ move_depth(const DpMove *move)
 static DpMove *
 move_happens(DpDecl *decl, const DpKey *from)
 {
-	int n = list_length(moves);
+	int n = list_length(moves.list);
 	int depth = n > 0 ? dp_trigger_depth() : 0;
 	int i;
 
 	for (i = first_announced; i < n; i++)
 	{
-		DpMove *move = list_nth(moves, i);
+		DpMove *move = list_nth(moves.list, i);
 
 		if (!move->announced || !move_is_of(move, decl, depth) ||
 			!dp_key_identical(decl, &move->from, from))
 			continue;
 		move->announced = false;
 		move->depth = depth;
-		while (first_announced < n && !((DpMove *) list_nth(moves, first_announced))->announced)
+		while (first_announced < n &&
+			   !((DpMove *) list_nth(moves.list, first_announced))->announced)
 			first_announced++;
 		return move;
 	}
 	return NULL;
 }
 
-/* At the end of a transaction nothing is remembered; its memory goes with it. */
 static void
-moves_xact(XactEvent event, void *arg)
+moves_forgotten(void)
 {
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-	{
-		moves = NIL;
-		first_announced = 0;
-	}
-}
-
-/*
- * What a subtransaction remembered is void when it is rolled back, and its parent's when it is not.
- */
-static void
-moves_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
-{
-	int level = GetCurrentTransactionNestLevel();
-	ListCell *lc;
-
-	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
-		return;
-	foreach(lc, moves)
-	{
-		DpMove *move = lfirst(lc);
-
-		if (move->nestlevel < level)
-			continue;
-		if (event == SUBXACT_EVENT_COMMIT_SUB)
-			move->nestlevel = level - 1;
-		else
-			moves = foreach_delete_current(moves, lc);
-	}
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		first_announced = 0;
+	first_announced = 0;
 }

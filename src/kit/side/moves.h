@@ -22,9 +22,11 @@
 
 #include "kit/declaration.h"
 #include "kit/key.h"
+#include "kit/statement.h"
 
 typedef struct DpMove
 {
+	DpState state;
 	Oid target;     /* table, */
 	char *pattern;  /* pattern */
 	char *name;     /* and name of the declaration */
@@ -34,7 +36,6 @@ typedef struct DpMove
 	bool gone;      /* the row was deleted then */
 	int flags;      /* of the pattern's own; those of joined moves are joined */
 	int depth;      /* of the triggers that have seen it, one inside the other */
-	int nestlevel;  /* of the transaction that has seen it */
 	DpKey from;
 	DpKey to;
 } DpMove;
