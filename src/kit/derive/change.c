@@ -53,14 +53,13 @@ typedef struct Event
 /* A statement that is under way */
 typedef struct Note
 {
+	DpState state; /* its context has what was collected */
 	Oid relid;
 	Oid table; /* the one above it that is no partition */
 	DpStatement statement;
-	int nestlevel;
 	uint32 pending; /* bits of events whose AFTER trigger has not come yet */
 	bool truncated;
-	Oid collector;         /* the AFTER ROW trigger that collects; the others of its kind do not */
-	MemoryContext context; /* of what it has collected, or NULL */
+	Oid collector; /* the AFTER ROW trigger that collects; the others of its kind do not */
 	Event events[EVENTS];
 } Note;
 
@@ -97,8 +96,8 @@ struct DpChanges
 /* Changes that are being told to those who handle them */
 typedef struct Telling
 {
+	DpState state;
 	Oid table;
-	int nestlevel; /* of the transaction */
 } Telling;
 
 /* What feeds from a table */
@@ -110,20 +109,13 @@ typedef struct FeedsEntry
 	List *feeds;
 } FeedsEntry;
 
-static Note *notes = NULL;
-static int nnotes = 0;
-static int notes_size = 0;
-static Telling *tellings = NULL; /* the innermost last */
-static int ntellings = 0;
-static int tellings_size = 0;
+static DpStates notes;    /* of Note */
+static DpStates tellings; /* of Telling, the innermost last */
 static HTAB *feeds_table = NULL;
-static List *buried = NIL; /* contexts of feeds that may be in use */
 
 static Note *note_find(Oid relid, const DpStatement *statement, uint32 event);
 static Note *note_begin(Oid relid);
-static void note_remove(Note *note);
 static void note_collect(Note *note, TriggerData *trigdata);
-static void telling_begin(DpChanges *changes);
 static DpChanges *changes_make(Oid relid, Oid table);
 static void changes_open(DpChanges *changes);
 static bool changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer, bool first,
@@ -133,10 +125,6 @@ static struct varlena *row_document(TupleTableSlot *row);
 static List *feeds_read(Oid relid);
 static void feeds_of(Oid source, List **feeds);
 static DpDecl *decl_of_pair(Oid relid, const char *pair);
-static void callbacks(void);
-static void change_xact(XactEvent event, void *arg);
-static void
-change_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg);
 static void changes_end(DpChanges *changes);
 
 /*
@@ -195,10 +183,10 @@ dp_changes_of_trigger(FunctionCallInfo fcinfo)
 	changes = changes_make(relid, note->table);
 	changes->wholly = note->truncated;
 	changes->emptied = note->truncated && relid == note->table;
-	changes->collected = note->context;
+	changes->collected = note->state.context;
 	memcpy(changes->events, note->events, sizeof(changes->events));
-	note->context = NULL;
-	note_remove(note);
+	note->state.context = NULL;
+	dp_state_end(&notes, note);
 	return changes;
 }
 
@@ -317,11 +305,13 @@ changes_end(DpChanges *changes)
 bool
 dp_changes_pending(Oid table)
 {
-	int i;
+	ListCell *lc;
 
-	for (i = 0; i < nnotes; i++)
+	foreach(lc, notes.list)
 	{
-		if (notes[i].table == table && notes[i].pending != 0)
+		const Note *note = lfirst(lc);
+
+		if (note->table == table && note->pending != 0)
 			return true;
 	}
 	return false;
@@ -334,7 +324,7 @@ dp_changes_inside(const DpChanges *changes)
 
 	for (i = 0; i < changes->told_before; i++)
 	{
-		if (tellings[i].table == changes->table)
+		if (((Telling *) list_nth(tellings.list, i))->table == changes->table)
 			return true;
 	}
 	return dp_changes_pending(changes->table);
@@ -393,7 +383,6 @@ dp_feeds(Oid relid)
 	List *feeds;
 	bool found;
 
-	callbacks();
 	if (feeds_table == NULL)
 	{
 		HASHCTL ctl;
@@ -412,11 +401,10 @@ dp_feeds(Oid relid)
 		AllocSetContextCreate(CurrentMemoryContext, "docpatterns feeds", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(context);
 	feeds = feeds_read(relid);
-	MemoryContextSwitchTo(TopMemoryContext);
+	MemoryContextSwitchTo(old);
 	entry = hash_search(feeds_table, &relid, HASH_ENTER, &found);
 	if (found)
-		buried = lappend(buried, entry->context);
-	MemoryContextSwitchTo(old);
+		dp_bury(entry->context);
 	MemoryContextSetParent(context, CacheMemoryContext);
 	entry->context = context;
 	entry->feeds = feeds;
@@ -480,9 +468,12 @@ void
 dp_changes_handle(DpChanges *changes)
 {
 	Relation partition = changes->partition;
+	Telling *telling;
 
 	CommandCounterIncrement();
-	telling_begin(changes);
+	changes->told_before = list_length(tellings.list);
+	telling = dp_state_begin(&tellings, sizeof(Telling));
+	telling->table = changes->table;
 	dp_derive_changes(changes);
 	for (const DpPattern *const *p = dp_patterns; *p != NULL; p++)
 	{
@@ -491,7 +482,7 @@ dp_changes_handle(DpChanges *changes)
 		dp_changes_rewind(changes);
 		(*p)->changes(changes);
 	}
-	ntellings = changes->told_before;
+	dp_state_end(&tellings, telling);
 	changes_end(changes);
 	if (partition != NULL)
 		table_close(partition, NoLock);
@@ -506,11 +497,13 @@ note_find(Oid relid, const DpStatement *statement, uint32 event)
 {
 	int i;
 
-	for (i = nnotes - 1; i >= 0; i--)
+	for (i = list_length(notes.list) - 1; i >= 0; i--)
 	{
-		if (notes[i].relid == relid && dp_statement_noted(statement, &notes[i].statement) &&
-			(event == 0 || (notes[i].pending & event) != 0))
-			return &notes[i];
+		Note *note = list_nth(notes.list, i);
+
+		if (note->relid == relid && dp_statement_noted(statement, &note->statement) &&
+			(event == 0 || (note->pending & event) != 0))
+			return note;
 	}
 	return NULL;
 }
@@ -519,37 +512,12 @@ note_find(Oid relid, const DpStatement *statement, uint32 event)
 static Note *
 note_begin(Oid relid)
 {
-	Note *note;
+	Note *note = dp_state_begin(&notes, sizeof(Note));
 
-	callbacks();
-	if (nnotes == notes_size)
-	{
-		int size = notes_size == 0 ? 8 : notes_size * 2;
-
-		notes = notes == NULL ? MemoryContextAlloc(TopMemoryContext, size * sizeof(Note))
-							  : repalloc(notes, size * sizeof(Note));
-		notes_size = size;
-	}
-	note = &notes[nnotes];
-	memset(note, 0, sizeof(Note));
 	note->relid = relid;
 	note->table = topmost(relid);
 	note->statement = dp_statement_now();
-	note->nestlevel = GetCurrentTransactionNestLevel();
-	nnotes++;
 	return note;
-}
-
-/* The note is done with. */
-static void
-note_remove(Note *note)
-{
-	int i = note - notes;
-
-	if (note->context != NULL)
-		MemoryContextDelete(note->context);
-	memmove(note, note + 1, (nnotes - i - 1) * sizeof(Note));
-	nnotes--;
 }
 
 /*
@@ -566,10 +534,10 @@ note_collect(Note *note, TriggerData *trigdata)
 	MemoryContext old;
 
 	note->collector = trigdata->tg_trigger->tgoid;
-	if (note->context == NULL)
-		note->context = AllocSetContextCreate(TopTransactionContext, "docpatterns changes",
-											  ALLOCSET_DEFAULT_SIZES);
-	old = MemoryContextSwitchTo(note->context);
+	if (note->state.context == NULL)
+		note->state.context = AllocSetContextCreate(TopTransactionContext, "docpatterns changes",
+													ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(note->state.context);
 	CurrentResourceOwner = CurTransactionResourceOwner;
 	if (event != EVENT_OF(TRIGGER_EVENT_INSERT))
 	{
@@ -585,25 +553,6 @@ note_collect(Note *note, TriggerData *trigdata)
 	}
 	CurrentResourceOwner = owner;
 	MemoryContextSwitchTo(old);
-}
-
-/* Changes are told from here on, inside of those that are being told already. */
-static void
-telling_begin(DpChanges *changes)
-{
-	callbacks();
-	if (ntellings == tellings_size)
-	{
-		int size = tellings_size == 0 ? 8 : tellings_size * 2;
-
-		tellings = tellings == NULL ? MemoryContextAlloc(TopMemoryContext, size * sizeof(Telling))
-									: repalloc(tellings, size * sizeof(Telling));
-		tellings_size = size;
-	}
-	changes->told_before = ntellings;
-	tellings[ntellings].table = changes->table;
-	tellings[ntellings].nestlevel = GetCurrentTransactionNestLevel();
-	ntellings++;
 }
 
 /* Changes of a relation, none yet. */
@@ -791,50 +740,4 @@ decl_of_pair(Oid relid, const char *pair)
 		}
 	}
 	return NULL;
-}
-
-/* Hear of the ends of transactions. */
-static void
-callbacks(void)
-{
-	static bool registered = false;
-
-	if (registered)
-		return;
-	RegisterXactCallback(change_xact, NULL);
-	RegisterSubXactCallback(change_subxact, NULL);
-	registered = true;
-}
-
-/* No statement is under way any more. */
-static void
-change_xact(XactEvent event, void *arg)
-{
-	ListCell *lc;
-
-	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
-		return;
-	nnotes = ntellings = 0;
-	foreach(lc, buried)
-		MemoryContextDelete(lfirst(lc));
-	list_free(buried);
-	buried = NIL;
-}
-
-/* Statements of a subtransaction that is rolled back are not either. */
-static void
-change_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
-{
-	int level = GetCurrentTransactionNestLevel();
-	int i;
-
-	if (event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	for (i = nnotes - 1; i >= 0; i--)
-	{
-		if (notes[i].nestlevel >= level)
-			note_remove(&notes[i]);
-	}
-	while (ntellings > 0 && tellings[ntellings - 1].nestlevel >= level)
-		ntellings--;
 }
