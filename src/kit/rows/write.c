@@ -714,6 +714,7 @@ insert_statement(DpWriter *w, const Datum *values, const bool *nulls)
 	Datum *given = palloc(sizeof(Datum) * desc->natts);
 	int n = 0;
 	int i;
+	struct varlena *doc = NULL;
 	DpActing saved;
 	DpMark mark;
 
@@ -731,10 +732,11 @@ insert_statement(DpWriter *w, const Datum *values, const bool *nulls)
 		given[n++] = values[i];
 		appendStringInfo(&parameters, "%s$%d", n > 1 ? ", " : "", n);
 	}
+	if (w->mark_kind != DP_MARK_NONE && w->root->doc > 0 && !nulls[w->root->doc - 1])
+		doc = PG_DETOAST_DATUM_PACKED(values[w->root->doc - 1]);
 	dp_act_as(w->root->facts->owner, &saved);
 	dp_mark_push(&mark, RelationGetRelid(w->rel), w->mark_name, w->mark_kind);
-	if (w->mark_kind != DP_MARK_NONE && w->root->doc > 0 && !nulls[w->root->doc - 1])
-		mark.doc = PG_DETOAST_DATUM_PACKED(values[w->root->doc - 1]);
+	mark.doc = doc;
 	PG_TRY();
 	{
 		StringInfoData sql;
