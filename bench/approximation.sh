@@ -72,7 +72,7 @@ show 'error => 0.01, at 5 million' "$(events errors 1)" "$base" '' 'error => 0.0
 show 'slots => 16, exact' "$(events slots 1)" "$base" 3 'slots => 16, exact, over the wire'
 show 'SELECT 1, for comparison' "$(events nothing 1)" "$base" ''
 sql <<'SQL'
-SELECT format('slots: %s rows', (SELECT count(*) FROM bench_approximation.slots_views_slots));
+SELECT format('shards: %s rows', (SELECT count(*) FROM bench_approximation.slots_views_shards));
 SQL
 
 # 200 counters that all clients count in at the same time

@@ -1,4 +1,4 @@
--- The approximation pattern. Its triggers and calls are in src/patterns/approximation/, slots in
+-- The approximation pattern. Its triggers and calls are in src/patterns/approximation/, shards in
 -- src/patterns/approximation/shards.c.
 
 CREATE FUNCTION docpatterns.approximation_trigger() RETURNS trigger
@@ -42,16 +42,16 @@ BEGIN
   name := @extschema@.bson_get_text(options, 'name');
 
   IF slots IS NOT NULL THEN
-    PERFORM docpatterns._approximation_create_slots(rel, t.doc, name, pair);
+    PERFORM docpatterns._approximation_create_shards(rel, t.doc, name, pair);
   END IF;
   PERFORM docpatterns._approximation_create_triggers(rel, options);
   IF slots IS NOT NULL THEN
     PERFORM docpatterns._pattern_create_whole(rel, doc_column);
   END IF;
   IF threshold IS NOT NULL THEN
-    RAISE NOTICE 'updates that move "%" by less than % are put back, and do not add up', field,
+    RAISE NOTICE 'updates that change "%" by less than % are undone and do not add up', field,
       threshold
-      USING HINT = 'Write values as they are known from elsewhere. Count with approximation_add().';
+      USING HINT = 'Write absolute values, or count with approximation_add().';
   END IF;
   RETURN name;
 END
@@ -99,21 +99,21 @@ $$;
 COMMENT ON FUNCTION docpatterns._approximation_create_triggers(regclass, bson) IS
   'triggers of the approximation pattern on its table';
 
--- The table of slots and its guard.
-CREATE FUNCTION docpatterns._approximation_create_slots(rel regclass, doc_column text, name text,
+-- The table of shards and its guard.
+CREATE FUNCTION docpatterns._approximation_create_shards(rel regclass, doc_column text, name text,
   pair text) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   -- pages with room: every addition is a new version of its row
   SELECT docpatterns._pattern_create_side($1, $2, 'approximation', $3, $4,
       format('%I.%I', t.schema_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name,
-          $3, 'slots')),
-           'slot bigint NOT NULL, amount @extschema@.bson_value NOT NULL', 'slot',
+          $3, 'shards')),
+           'shard bigint NOT NULL, amount @extschema@.bson_value NOT NULL', 'shard',
            'WITH (fillfactor = 30)',
            format('what counts for "%s" of %s and is not yet in its documents', $3, t.base))
   FROM docpatterns._pattern_table($1, $2) t
 $$;
-COMMENT ON FUNCTION docpatterns._approximation_create_slots(regclass, text, text, text) IS
-  'table for the slots of an approximation pattern';
+COMMENT ON FUNCTION docpatterns._approximation_create_shards(regclass, text, text, text) IS
+  'table for the shards of an approximation pattern';
 
 -- Verbs -------------------------------------------------------------------------------------------
 
@@ -139,17 +139,17 @@ BEGIN
     RETURN;
   END IF;
   IF p.side IS NULL THEN
-    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of slots'::text, 'present'::text,
+    RETURN QUERY SELECT NULL::@extschema@.bson_value, 'table of shards'::text, 'present'::text,
       'missing'::text;
     RETURN;
   END IF;
   RETURN QUERY EXECUTE format($q$
-    SELECT %1$s, 'document of slots'::text, 'present'::text, 'missing'::text
+    SELECT %1$s, 'document of shards'::text, 'present'::text, 'missing'::text
       FROM (SELECT DISTINCT %2$s FROM %3$s AS s) AS s
     WHERE NOT EXISTS (SELECT FROM %4$s AS b WHERE %5$s)
     $q$, p.side_key_value, p.side_key_list, p.side, p.base, p.matches);
   RETURN QUERY EXECUTE format($q$
-    SELECT %1$s, 'amount of a slot'::text, 'a number'::text, @extschema@.bson_typeof(s.amount)
+    SELECT %1$s, 'amount of a shard'::text, 'a number'::text, @extschema@.bson_typeof(s.amount)
       FROM %2$s AS s
     WHERE @extschema@.bson_typeof(s.amount) NOT IN ('int', 'long', 'double', 'decimal')
     $q$, p.side_key_value, p.side);
@@ -158,7 +158,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._approximation_check(regclass, text) IS
   'violated invariants of an approximation pattern';
 
--- Keys of documents that have slots.
+-- Keys of documents that have shards.
 CREATE FUNCTION docpatterns._approximation_pending(rel regclass, name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -173,7 +173,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._approximation_pending(regclass, text) IS
-  'SQL text: keys of documents that have slots';
+  'SQL text: keys of documents that have shards';
 
 CREATE FUNCTION docpatterns._approximation_repair(rel regclass, name text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -184,7 +184,7 @@ BEGIN
   IF @extschema@.bson_exists(p.options, 'slots') THEN
     PERFORM docpatterns._pattern_create_whole(rel, p.doc_name);
     IF p.side IS NULL THEN
-      PERFORM docpatterns._approximation_create_slots(rel, p.doc_name, name,
+      PERFORM docpatterns._approximation_create_shards(rel, p.doc_name, name,
           @extschema@.bson_get_text(p.options, 'pair'));
     ELSE
       PERFORM docpatterns._approximation_drop_orphans(rel, name);
@@ -199,7 +199,7 @@ COMMENT ON FUNCTION docpatterns._approximation_repair(regclass, text) IS
 CREATE FUNCTION docpatterns._approximation_drop_orphans(rel regclass, name text) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_approximation_drop_orphans' LANGUAGE C STRICT;
 COMMENT ON FUNCTION docpatterns._approximation_drop_orphans(regclass, text) IS
-  'forgets slots whose document does not exist; error 42501 unless the caller owns the table';
+  'deletes shards whose document does not exist; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._approximation_disable(rel regclass, name text, how bson) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -238,11 +238,11 @@ CREATE FUNCTION approximation_read(rel regclass, key "any", name text DEFAULT NU
   AS 'MODULE_PATHNAME', 'dp_approximation_read' LANGUAGE C STABLE;
 COMMENT ON FUNCTION approximation_read(regclass, "any", text) IS
   'The count and its bounds at 95 % (with a threshold: certain, for absolute writes; with slots: '
-  'exact). Needs SELECT; reads one row, with slots a row for each';
+  'exact). Needs SELECT; reads one row, with slots one row per shard';
 
 CREATE FUNCTION approximation_sync(rel regclass, name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_approximation_sync' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION approximation_sync(regclass, text) IS
-  'Adds slots that nothing is adding to into documents that nothing is writing, and returns the '
+  'Adds shards that nothing is adding to into documents that nothing is writing, and returns the '
   'number of documents; does nothing in the other forms. Does not wait; locks these rows. Error: '
   '42501 unless the caller owns the table';

@@ -36,8 +36,8 @@ BEGIN
       space);
   EXECUTE format('CREATE INDEX scores_order ON %I.scores (key, score, member)', space);
   EXECUTE format('CREATE TABLE %I.counts (board bigint, level smallint, score '
-      '@extschema@.bson_value, member @extschema@.bson_value, slot bigint, '
-                 'amount bigint NOT NULL, PRIMARY KEY (board, level, score, member, slot)) WITH '
+      '@extschema@.bson_value, member @extschema@.bson_value, shard bigint, '
+                 'amount bigint NOT NULL, PRIMARY KEY (board, level, score, member, shard)) WITH '
                    '(fillfactor = 90)', space);
   FOREACH t IN ARRAY ARRAY['keys', 'hashes', 'sets', 'scores', 'counts'] LOOP
     EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %I.%I FOR '

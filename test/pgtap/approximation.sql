@@ -127,26 +127,26 @@ SELECT is((SELECT doc ->> 'p' FROM c WHERE id = 1), '100.5', 'the owner may swit
 SELECT pg_temp.true_everywhere('threshold');
 DROP TABLE c CASCADE;
 
--- Slots
+-- Shards
 CREATE TABLE s (id int PRIMARY KEY, doc bson, note text);
 SELECT is(approximation_enable('s', 'n', slots => 4), 'n', 'slots');
-SELECT has_table('s_n_slots'), has_view('s_whole');
+SELECT has_table('s_n_shards'), has_view('s_whole');
 INSERT INTO s SELECT i, bson_build('n', i) FROM generate_series(1, 5) i;
 SELECT ok(approximation_add('s', 1, 1)) FROM generate_series(1, 3);
 SELECT approximation_add('s', 2, 10000000000), approximation_add('s', 3, 0.25::float8), approximation_add('s', 4, 0.10::numeric), approximation_add('s', 5, -7);
 SELECT results_eq('SELECT doc FROM s_whole ORDER BY id', $$VALUES ('{"n": 4}'::bson), ('{"n": 10000000002}'), ('{"n": 3.25}'), ('{"n": {"$numberDecimal": "4.10"}}'), ('{"n": -2}')$$, 'exact, in every type');
 SELECT results_eq('SELECT doc FROM s ORDER BY id', $$VALUES ('{"n": 1}'::bson), ('{"n": 2}'), ('{"n": 3}'), ('{"n": 4}'), ('{"n": 5}')$$, 'aside');
-SELECT is((SELECT count(*) FROM s_n_slots), 5::bigint, 'one writer needs one slot');
+SELECT is((SELECT count(*) FROM s_n_shards), 5::bigint, 'one writer needs one shard');
 SELECT results_eq($$SELECT estimate, low, high FROM approximation_read('s', 4)$$, $$VALUES (4.10, 4.10, 4.10)$$, 'read exactly');
 SELECT throws_ok($$SELECT approximation_add('s', 99, 1)$$, 'P0002', NULL, 'no such document');
 SELECT throws_ok($$SELECT approximation_add('s', 1, 'NaN'::float8)$$, '22023', NULL, 'NaN');
-SELECT throws_ok($$DELETE FROM s_n_slots$$, '55000', NULL, 'slots are guarded');
-SELECT throws_ok($$INSERT INTO s_n_slots VALUES (77, 1, '1')$$, '55000', NULL, 'against inserts too');
+SELECT throws_ok($$DELETE FROM s_n_shards$$, '55000', NULL, 'shards are guarded');
+SELECT throws_ok($$INSERT INTO s_n_shards VALUES (77, 1, '1')$$, '55000', NULL, 'against inserts too');
 BEGIN; SELECT approximation_add('s', 1, 50); SAVEPOINT a; SELECT approximation_add('s', 1, 500); ROLLBACK TO a; SELECT approximation_add('s', 1, 5);
 SELECT is((SELECT doc ->> 'n' FROM s_whole WHERE id = 1), '59', 'a savepoint takes back its part'); ROLLBACK;
 SELECT is((SELECT doc ->> 'n' FROM s_whole WHERE id = 1), '4', 'and a transaction all');
 UPDATE s SET doc = bson_set(doc, 'title', 'x') WHERE id = 1;
-SELECT is((SELECT doc FROM s_whole WHERE id = 1), '{"n": 4, "title": "x"}'::bson, 'a write to the table leaves the slots');
+SELECT is((SELECT doc FROM s_whole WHERE id = 1), '{"n": 4, "title": "x"}'::bson, 'a write to the table leaves the shards');
 UPDATE s_whole SET doc = bson_set(doc, 'title', 'y') WHERE id = 1;
 SELECT is((SELECT doc FROM s WHERE id = 1), '{"n": 1, "title": "y"}'::bson, 'a write to the view that leaves the total leaves the field');
 UPDATE s_whole SET doc = bson_set(doc, 'n', 200) WHERE id = 1;
@@ -156,24 +156,24 @@ SELECT is((SELECT doc ->> 'n' FROM s_whole WHERE id = 2), '0', 'one that takes i
 INSERT INTO s_whole VALUES (6, '{n: 6}');
 SELECT is((SELECT doc ->> 'n' FROM s WHERE id = 6), '6', 'an insert into the view');
 SELECT is(approximation_sync('s'), 5::bigint, 'five documents are folded'), is(approximation_sync('s'), 0::bigint, 'then none');
-SELECT is_empty('SELECT * FROM s_n_slots', 'and no slot is left');
+SELECT is_empty('SELECT * FROM s_n_shards', 'and no shard is left');
 SELECT results_eq('SELECT s.doc FROM s ORDER BY id', 'SELECT doc FROM s_whole ORDER BY id', 'the documents say it all');
 -- rows that go and keys that change
 SELECT count(approximation_add('s', i, 10 * i)) FROM generate_series(1, 6) i;
 CREATE TABLE model AS SELECT id, (doc ->> 'n')::numeric AS n FROM s_whole;
 DELETE FROM s WHERE id = 6; DELETE FROM model WHERE id = 6;
-SELECT is((SELECT count(*) FROM s_n_slots WHERE key = 6), 0::bigint, 'slots go with their document');
+SELECT is((SELECT count(*) FROM s_n_shards WHERE key = 6), 0::bigint, 'shards go with their document');
 UPDATE s SET id = 12 WHERE id = 2; UPDATE model SET id = 12 WHERE id = 2;
 UPDATE s SET id = id + 100; UPDATE model SET id = id + 100;
 UPDATE s SET id = 210 - id WHERE id IN (103, 104, 105); UPDATE model SET id = 210 - id WHERE id IN (103, 104, 105);
 UPDATE s SET id = CASE id WHEN 101 THEN 1001 ELSE id END; UPDATE model SET id = CASE id WHEN 101 THEN 1001 ELSE id END;
-SELECT results_eq('SELECT id, (doc ->> ''n'')::numeric FROM s_whole ORDER BY id', 'SELECT id, n FROM model ORDER BY id', 'slots follow keys');
-SELECT pg_temp.true_everywhere('slots');
+SELECT results_eq('SELECT id, (doc ->> ''n'')::numeric FROM s_whole ORDER BY id', 'SELECT id, n FROM model ORDER BY id', 'shards follow keys');
+SELECT pg_temp.true_everywhere('shards');
 INSERT INTO s VALUES (1001, '{n: 5}') ON CONFLICT (id) DO NOTHING;
 INSERT INTO s VALUES (1001, '{n: 5}') ON CONFLICT (id) DO UPDATE SET note = 'again';
 SELECT results_eq('SELECT (doc ->> ''n'')::numeric FROM s_whole WHERE id = 1001', 'SELECT n FROM model WHERE id = 1001', 'ON CONFLICT leaves them');
 TRUNCATE s;
-SELECT is_empty('SELECT * FROM s_n_slots', 'TRUNCATE forgets them');
+SELECT is_empty('SELECT * FROM s_n_shards', 'TRUNCATE forgets them');
 INSERT INTO s VALUES (1, '{n: 1}'), (2, '{}');
 SELECT approximation_add('s', 1, 1), approximation_add('s', 2, 2);
 CALL pattern_build('s', NULL, NULL);
@@ -181,20 +181,20 @@ SELECT results_eq('SELECT doc FROM s ORDER BY id', $$VALUES ('{"n": 2}'::bson), 
 -- damage is told and mended
 SELECT approximation_add('s', 1, 1), approximation_add('s', 2, 2);
 BEGIN; SET LOCAL docpatterns.maintain = off; DELETE FROM s WHERE id = 2; UPDATE s SET doc = '{n: "x"}'; COMMIT;
-SELECT results_eq($$SELECT key, what, found FROM pattern_check('s') ORDER BY what$$, $$VALUES ('2'::bson_value, 'document of slots', 'missing'), ('1', 'field', 'string')$$, 'slots without a document, and a field that is no number');
+SELECT results_eq($$SELECT key, what, found FROM pattern_check('s') ORDER BY what$$, $$VALUES ('2'::bson_value, 'document of shards', 'missing'), ('1', 'field', 'string')$$, 'shards without a document, and a field that is no number');
 SELECT throws_ok($$SELECT approximation_sync('s')$$, '42804', 'cannot add to field "n": it is of type string', 'what cannot be folded is an error');
-SELECT is(pattern_repair('s'), 0::bigint, 'repair forgets the slots'); UPDATE s SET doc = '{n: 5}';
+SELECT is(pattern_repair('s'), 0::bigint, 'repair deletes the shards'); UPDATE s SET doc = '{n: 5}';
 SELECT pg_temp.true_everywhere('repaired');
 SELECT is((SELECT doc ->> 'n' FROM s_whole), '6', 'and keeps the others');
 SELECT is(pattern_disable('s'), 1::bigint, 'ending folds');
 SELECT is((SELECT doc FROM s), '{"n": 6}'::bson, 'into plain documents');
-SELECT hasnt_table('s_n_slots'), hasnt_view('s_whole');
+SELECT hasnt_table('s_n_shards'), hasnt_view('s_whole');
 SELECT is((SELECT count(*) FROM pg_trigger WHERE tgrelid = 's'::regclass), 0::bigint, 'nothing is left');
 SELECT approximation_enable('s', 'n', slots => 2);
 SELECT approximation_add('s', 1, 5);
 SELECT is(pattern_disable('s', keep_data => true), 0::bigint, 'or leaves them where they are');
-SELECT is((SELECT amount FROM s_n_slots), '5'::bson_value, 'as an ordinary table');
-DROP TABLE s, s_n_slots, model;
+SELECT is((SELECT amount FROM s_n_shards), '5'::bson_value, 'as an ordinary table');
+DROP TABLE s, s_n_shards, model;
 
 -- A field that is no number
 CREATE TABLE odd (id int PRIMARY KEY, doc bson);
@@ -211,12 +211,12 @@ EXCEPTION WHEN datatype_mismatch THEN
   GET STACKED DIAGNOSTICS told = PG_EXCEPTION_CONTEXT;
   PERFORM set_config('odd.told', told, false);
 END $$;
-SELECT matches(current_setting('odd.told'), 'folding slots into the document with the key 1 of', 'the end says where it stands');
+SELECT matches(current_setting('odd.told'), 'adding shards to document with key 1 of', 'the end says where it stands');
 UPDATE odd SET doc = '{n: 5}' WHERE id = 1;
 SELECT is(pattern_disable('odd'), 2::bigint, 'and comes when it is mended');
 SELECT is((SELECT string_agg(doc::text, ' ' ORDER BY id) FROM odd), '{"n": 6} {"n": 1}', 'with all that was added');
 
--- Partitions: rows move with their slots
+-- Partitions: rows move with their shards
 CREATE TABLE p (region text, id int, doc bson, PRIMARY KEY (region, id)) PARTITION BY LIST (region);
 CREATE TABLE p_eu PARTITION OF p FOR VALUES IN ('eu');
 CREATE TABLE p_us PARTITION OF p FOR VALUES IN ('us');
@@ -232,10 +232,10 @@ SELECT results_eq('SELECT region, id, doc ->> ''n'', doc ->> ''h'' FROM p_whole 
   $$VALUES ('asia', 2, '3', '0'), ('asia', 3, '3', '0'), ('eu', 1, '2', '0'), ('us', 11, '3', '0'), ('us', 12, '2', '0')$$, 'every row has what belongs to it');
 SELECT is((SELECT doc ->> 'e' FROM p WHERE region = 'eu'), '50', 'the error form on a partitioned table');
 TRUNCATE p_us;
-SELECT is((SELECT count(*) FROM p_n_slots), 3::bigint, 'TRUNCATE of a partition');
+SELECT is((SELECT count(*) FROM p_n_shards), 3::bigint, 'TRUNCATE of a partition');
 SELECT pg_temp.true_everywhere('partitions');
 DROP TABLE p CASCADE;
-SELECT hasnt_table('p_n_slots', 'DROP .. CASCADE leaves nothing');
+SELECT hasnt_table('p_n_shards', 'DROP .. CASCADE leaves nothing');
 
 -- Hostile names, and several declarations on one table
 CREATE SCHEMA "W eird";
@@ -279,11 +279,11 @@ RESET ROLE;
 BEGIN READ ONLY;
 SELECT throws_ok($$SELECT approximation_add('u', 1, 1, 'm')$$, '25006', NULL, 'not in a transaction that only reads');
 ROLLBACK;
-SELECT throws_ok($$DROP TABLE u_n_slots$$, '2BP01', NULL, 'the slots are not dropped by themselves');
+SELECT throws_ok($$DROP TABLE u_n_shards$$, '2BP01', NULL, 'the shards are not dropped by themselves');
 SELECT throws_ok($$DROP TABLE u$$, '2BP01', NULL, 'nor the table without CASCADE');
 DROP TABLE u CASCADE; DROP FUNCTION stamp(); DROP ROLE dp_counter, dp_reader;
 
--- At random beside a plain model: slots under several keys, with everything that moves them
+-- At random beside a plain model: shards under several keys, with everything that moves them
 SELECT setseed(0.42);
 CREATE TABLE r (id int PRIMARY KEY, doc bson);
 CREATE TABLE m (id int PRIMARY KEY, n bigint);
@@ -313,12 +313,12 @@ SELECT results_eq('SELECT id, (doc ->> ''n'')::bigint FROM r_whole ORDER BY id',
 SELECT pg_temp.true_everywhere('at random');
 DROP TABLE r CASCADE; DROP TABLE m, t, no_key CASCADE;
 
--- A slot that has moved to another page: versions that its page has no room for need entries in the index
+-- A shard that has moved to another page: versions that its page has no room for need entries in the index
 CREATE TABLE w (id int PRIMARY KEY, doc bson);
 SELECT approximation_enable('w', 'n', slots => 1);
 INSERT INTO w VALUES (1, '{}');
 SELECT count(approximation_add('w', 1, 1)) FROM generate_series(1, 1000);
-SELECT is((SELECT doc ->> 'n' FROM w_whole), '1000', 'a thousand versions of a slot in one transaction');
+SELECT is((SELECT doc ->> 'n' FROM w_whole), '1000', 'a thousand versions of a shard in one transaction');
 DROP TABLE w CASCADE;
 -- amounts that no field can hold
 CREATE TABLE huge (id int PRIMARY KEY, doc bson);

@@ -45,16 +45,16 @@ INSERT INTO votes (doc) VALUES ('{_id: 1, likes: 5}'), ('{_id: 2}');
 SELECT approximation_add('votes', 1, 1), approximation_add('votes', 1, 10), approximation_add('votes', 2, 0.25::numeric);
 SELECT doc FROM votes ORDER BY _id;
 SELECT doc FROM votes_whole ORDER BY _id;
-SELECT key, amount FROM votes_likes_slots ORDER BY key;
+SELECT key, amount FROM votes_likes_shards ORDER BY key;
 UPDATE votes_whole SET doc = bson_set(doc, 'likes', 100) WHERE _id = 1;
 SELECT approximation_add('votes', 1, 1);
 SELECT doc FROM votes_whole WHERE _id = 1;
 SELECT * FROM approximation_read('votes', 1);
--- Nobody writes to the slots directly; folding puts them into the documents.
-DELETE FROM votes_likes_slots;
+-- The shards cannot be written to directly; folding adds them to the documents.
+DELETE FROM votes_likes_shards;
 SELECT approximation_sync('votes');
 SELECT doc FROM votes ORDER BY _id;
-SELECT count(*) AS slots FROM votes_likes_slots;
+SELECT count(*) AS shards FROM votes_likes_shards;
 
 -- All is true, and everything can be undone.
 SELECT * FROM pattern_check();

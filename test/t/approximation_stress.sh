@@ -1,5 +1,5 @@
 #!/bin/bash
-# Counters under many writers: slots lose nothing and count nothing twice, whatever happens to their documents at the same time,
+# Counters under many writers: shards lose nothing and count nothing twice, whatever happens to their documents at the same time,
 # and steps stay right on average.
 . "$DP_TOP/test/env/stress.sh"
 set -u
@@ -55,7 +55,7 @@ work() {  # work NUMBER TAG: whole transactions, one after the other, until the 
 }
 stress_run all "$seconds"
 
-ask "SELECT format('# %s votes, %s events, %s slots left', (SELECT count(*) FROM counted), (SELECT sum(n) FROM events), (SELECT count(*) FROM votes_n_slots))"
+ask "SELECT format('# %s votes, %s events, %s shards left', (SELECT count(*) FROM counted), (SELECT sum(n) FROM events), (SELECT count(*) FROM votes_n_shards))"
 is "$(ask 'SELECT * FROM pattern_check()')" '' 'the patterns are true afterwards'
 is "$(ask 'SELECT * FROM bad LIMIT 5')" '' 'and were at any moment in between, with the sums right in every snapshot'
 ok 'much was counted' [ "$(ask 'SELECT (SELECT count(*) FROM counted) > 100 AND (SELECT sum(n) FROM events) > 1000')" = t ]

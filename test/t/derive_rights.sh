@@ -67,8 +67,8 @@ is "$(as dp_other "INSERT INTO s.movies (doc) VALUES ('{_id: \"new\"}') RETURNIN
   $'{"_id": "new", "n": 0, "sum": 0, "best": null}\n{"_id": "new", "n": 1, "sum": 2, "best": 1}\nnew' 'who writes to what is derived needs no rights on the source'
 is "$(as dp_other "DELETE FROM s.customers WHERE _id = 1" | head -1 | cut -c 1-13; as dp_other "DELETE FROM s.suppliers"; root "SELECT doc FROM s.items WHERE _id = 1")" $'ERROR:  23503\n{"_id": 1}' 'sources are deleted by the rules'
 is "$(as dp_writer "UPDATE s.films SET doc = bson_set(doc, 'specs', 'hot'); SELECT doc FROM s.films_whole; UPDATE s.films_whole SET doc = bson_set(doc, 'specs', 'whole'); SELECT doc FROM s.films; SELECT approximation_add('s.votes', 1, 4); SELECT doc FROM s.votes_whole")$(clean)" \
-  $'{"_id": 1, "specs": "hot"}\n{"_id": 1}\nt\n{"_id": 1, "likes": 12}' 'fields that lie aside, and slots'
-for c in 'SELECT doc FROM s.movies' 'SELECT doc FROM s.products' 'SELECT doc FROM s.customers' 'SELECT doc FROM s.by_time' 'SELECT doc FROM s.movies_seen_view' 'SELECT * FROM s.films_cold_cold' 'SELECT * FROM s.votes_likes_slots' 'SELECT * FROM s.made_total_queue' \
+  $'{"_id": 1, "specs": "hot"}\n{"_id": 1}\nt\n{"_id": 1, "likes": 12}' 'fields that lie aside, and shards'
+for c in 'SELECT doc FROM s.movies' 'SELECT doc FROM s.products' 'SELECT doc FROM s.customers' 'SELECT doc FROM s.by_time' 'SELECT doc FROM s.movies_seen_view' 'SELECT * FROM s.films_cold_cold' 'SELECT * FROM s.votes_likes_shards' 'SELECT * FROM s.made_total_queue' \
   'SELECT * FROM s.products_reviews_queue' 'SELECT * FROM s.items_supplier_queue' "SELECT computed_refresh('s.made')" "SELECT * FROM computed_staleness('s.made')" "SELECT subset_refresh('s.products')" "SELECT reference_refresh('s.items')" \
   "SELECT * FROM reference_staleness('s.items')" "SELECT * FROM reference_dangling('s.items')" "SELECT approximation_sync('s.votes')" "SELECT * FROM approximation_read('s.pages', 1)" "SELECT approximation_add('s.pages', 1, 1000)" \
   "SELECT * FROM reference_cost('s.orders', 'customer', 's.customers')" "SELECT pattern_check('s.orders')" "SELECT pattern_repair('s.screenings', 'by_time')" "SELECT pattern_alter('s.votes', 'likes', '{slots: 2}')" "SELECT pattern_disable('s.items')" \
@@ -84,7 +84,7 @@ is "$(as dp_writer "SET docpatterns.maintain = off; INSERT INTO s.screenings (do
 
 # What patterns keep ---------------------------------------------------------------------------------------------------------
 
-for t in made_total_queue products_reviews_queue items_supplier_queue by_time by_category films_cold_cold votes_likes_slots; do
+for t in made_total_queue products_reviews_queue items_supplier_queue by_time by_category films_cold_cold votes_likes_shards; do
   is "$({ as dp_owner "DELETE FROM s.$t"; root "TRUNCATE s.$t"; as dp_owner "INSERT INTO s.$t OVERRIDING USER VALUE SELECT * FROM s.$t"; root "COPY s.$t FROM stdin"; as dp_owner "DELETE FROM s.$t WHERE false"; } | grep ERROR | cut -c 1-13 | uniq -c | tr -s ' ')" ' 5 ERROR: 55000' "$t is written to by its pattern only"
 done
 

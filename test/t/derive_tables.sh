@@ -45,7 +45,7 @@ left="SELECT format('%s of %s', t.tgname, t.tgrelid::regclass) FROM pg_trigger t
     AND NOT EXISTS (SELECT FROM pg_trigger m WHERE m.tgnargs = 1 AND m.tgrelid = t.tgrelid AND m.tgfoid = t.tgfoid)
   UNION ALL SELECT a.trigger_name FROM pg_class c CROSS JOIN LATERAL docpatterns._pattern_anchors(c.oid) a WHERE c.relhastriggers
     AND NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(NULL) d WHERE d.rel = c.oid AND d.name = a.label OR a.label IN (bson_get_text(d.options, 'pair'), bson_get_text(d.options, 'second_pair')))
-  UNION ALL SELECT 'relation ' || c.oid::regclass FROM pg_class c WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname ~ '_(queue|slots|cold)\$|^by_'
+  UNION ALL SELECT 'relation ' || c.oid::regclass FROM pg_class c WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname ~ '_(queue|shards|cold)\$|^by_'
     AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgname LIKE '%guard')"
 is "$(ask "$left")" '' 'nothing lies about'
 for table in $tables; do
@@ -75,11 +75,11 @@ again() {  # again KEEP
   is "$(ask "SELECT pattern_list(); SELECT tgname FROM pg_trigger WHERE tgname LIKE 'zz\\_docpatterns%' AND tgname !~ '_collection'")" '' 'and no trigger is left'
 }
 again false
-is "$(ask "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace::regnamespace::text IN ('public', '\"d''S.chema\"') AND relname ~ '_(queue|slots|cold|whole|view)\$|^by_'")" '' 'nor a table or view'
+is "$(ask "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace::regnamespace::text IN ('public', '\"d''S.chema\"') AND relname ~ '_(queue|shards|cold|whole|view)\$|^by_'")" '' 'nor a table or view'
 is "$(ask "SELECT DISTINCT bson_keys(doc) FROM (SELECT doc FROM movies UNION ALL SELECT doc FROM made UNION ALL SELECT doc FROM products UNION ALL SELECT doc FROM target_parts) d; SELECT doc FROM votes WHERE _id = 1; SELECT doc FROM films WHERE _id = 1" | sort)" $'_id\ntitle\n{"_id": 1, "likes": 8}\n{"_id": 1, "title": "f1", "cast": {"main": 1, "full": [1, 2, 1]}, "specs": {"a": 1}}' 'documents are what they were without the patterns'
 psql -Xq -d postgres -c 'DROP DATABASE dp_derived_tables WITH (FORCE)' -c 'CREATE DATABASE dp_derived_tables'
 ask 'CREATE EXTENSION docpatterns'
 derived_fill dp_derived_tables
 again true
-is "$(ask "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace::regnamespace::text IN ('public', '\"d''S.chema\"') AND relname ~ '_(queue|slots|cold|whole|view)\$|^by_' ORDER BY 1" | tr '\n' ' ')" "T \"t%s_ap '\"%s_slots by_category by_time films_cold_cold votes_likes_slots " 'totals and what lay aside are kept'
+is "$(ask "SELECT relname FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace::regnamespace::text IN ('public', '\"d''S.chema\"') AND relname ~ '_(queue|shards|cold|whole|view)\$|^by_' ORDER BY 1" | tr '\n' ' ')" "T \"t%s_ap '\"%s_shards by_category by_time films_cold_cold votes_likes_shards " 'totals and what lay aside are kept'
 psql -Xq -d postgres -c 'DROP DATABASE dp_derived_tables WITH (FORCE)' -c 'DROP ROLE dp_heir'

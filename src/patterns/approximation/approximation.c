@@ -1,15 +1,15 @@
 /*
  * approximation.c
- *		The approximation pattern: its options and its triggers.
+ *		Triggers of the approximation pattern, and its options.
  *
- * BEFORE INSERT or UPDATE, for each row: the field is a number, or there is
- * none.  With a threshold the field is put back, byte for byte, if it has
- * moved by less, and if the row then is what it was it is not written.  That
- * trigger comes after those of users and of the patterns that change
- * documents, so that nothing changes the row after it.
+ * BEFORE INSERT OR UPDATE, for each row: checks that the field is a number or
+ * absent.  With a threshold, an UPDATE that changes the field by less keeps the
+ * old bytes, and if nothing else has changed the row is not written.  The trigger
+ * fires after users' triggers and after patterns that change documents, so that
+ * no later trigger changes the row.
  *
- * With slots the triggers for DELETE, for changes of keys and for TRUNCATE let
- * the slots follow: exact.c.
+ * With shards, triggers for DELETE, changed keys and TRUNCATE delete or move the
+ * shards: exact.c.
  */
 #include "postgres.h"
 
@@ -70,19 +70,19 @@ dp_approximation_trigger(PG_FUNCTION_ARGS)
 	if (TRIGGER_FIRED_BEFORE(trigdata->tg_event))
 		return PointerGetDatum(approximation_before(a, trigdata));
 
-	if (a->form == DP_APPROXIMATION_SLOTS && dp_decl_maintained(decl))
+	if (a->form == DP_APPROXIMATION_SHARDS && dp_decl_maintained(decl))
 	{
 		if (TRIGGER_FIRED_FOR_ROW(trigdata->tg_event))
-			dp_approximation_slots_after(a, trigdata);
+			dp_approximation_shards_after(a, trigdata);
 		else
-			dp_approximation_slots_statement(a, trigdata);
+			dp_approximation_shards_statement(a, trigdata);
 	}
 	return PointerGetDatum(NULL);
 }
 
 /*
- * The options of a declaration, read once.  Raises INVALID_PARAMETER_VALUE:
- * anybody can make a trigger with any argument on his own table.
+ * Returns the options of a declaration, read once. Raises INVALID_PARAMETER_VALUE: a user may
+ * create a trigger with any argument.
  */
 DpApproximation *
 dp_approximation(DpDecl *decl)
@@ -97,11 +97,11 @@ dp_approximation(DpDecl *decl)
 	dp_options_read(decl, a);
 	if (a->step > 0)
 		a->form = DP_APPROXIMATION_STEP;
-	else if (a->slots > 0)
+	else if (a->shards > 0)
 	{
 		char *pair = dp_decl_text(decl, "pair");
 
-		a->form = DP_APPROXIMATION_SLOTS;
+		a->form = DP_APPROXIMATION_SHARDS;
 		if (pair == NULL)
 			bad_option(decl, "slots");
 		a->side = dp_pair_side(pair, decl->target);
@@ -166,8 +166,8 @@ bad_option(DpDecl *decl, const char *option)
 }
 
 /*
- * _approximation_verify(options) -> void: raises INVALID_PARAMETER_VALUE unless
- * the options of a declaration could be read.
+ * _approximation_verify(options) -> void: raises INVALID_PARAMETER_VALUE for options that are not
+ * valid.
  */
 DP_FUNCTION(dp_approximation_verify);
 Datum
@@ -181,11 +181,11 @@ dp_approximation_verify(PG_FUNCTION_ARGS)
 	decl.name = pstrdup("new");
 	decl.options = PG_GETARG_VARLENA_PP(1);
 	decl.context = CurrentMemoryContext;
-	if (dp_approximation(&decl)->form != DP_APPROXIMATION_SLOTS &&
+	if (dp_approximation(&decl)->form != DP_APPROXIMATION_SHARDS &&
 		dp_decl_text(&decl, "pair") != NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("a counter with slots cannot become one without"),
-						errhint("End the pattern and declare it again.")));
+						errmsg("cannot change a counter with shards to another form"),
+						errhint("Call pattern_disable() and declare the pattern again.")));
 	PG_RETURN_VOID();
 }
 
@@ -203,8 +203,8 @@ approximation_before(DpApproximation *a, TriggerData *trigdata)
 	DpValue new;
 	bool known;
 
-	if (is_update && a->form == DP_APPROXIMATION_SLOTS)
-		dp_approximation_slots_before(a, trigdata);
+	if (is_update && a->form == DP_APPROXIMATION_SHARDS)
+		dp_approximation_shards_before(a, trigdata);
 	if (is_update)
 	{
 		bool old_null;
@@ -212,7 +212,7 @@ approximation_before(DpApproximation *a, TriggerData *trigdata)
 		Datum was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
 		Datum is = heap_getattr(tuple, attnum, desc, &new_null);
 
-		/* a document that the statement has not touched lies where it lay */
+		/* an unchanged document is at the same address */
 		if (new_null || (!old_null && datum_image_eq(was, is, false, -1)))
 			return tuple;
 	}
@@ -234,8 +234,8 @@ approximation_before(DpApproximation *a, TriggerData *trigdata)
 }
 
 /*
- * An update of a field with a threshold: the new row, the new row with the old
- * field, or NULL if then nothing is left of the update.
+ * Compares an UPDATE with the threshold: returns the new row, the new row with the old field, or
+ * NULL if the UPDATE then changes nothing.
  */
 static HeapTuple
 threshold_update(DpApproximation *a, TriggerData *trigdata, struct varlena *before,
@@ -260,8 +260,8 @@ threshold_update(DpApproximation *a, TriggerData *trigdata, struct varlena *befo
 }
 
 /*
- * Integers are compared exactly, and so are decimals; doubles by their fifteen
- * certain digits, so that 10.2 has moved by 0.1 from 10.1.
+ * Compares integers and decimals exactly, and doubles by their fifteen certain digits, so that
+ * from 10.1 to 10.2 is 0.1.
  */
 static bool
 approximation_close(const DpApproximation *a, const DpValue *old, const DpValue *new)
@@ -295,13 +295,12 @@ dp_approximation_field(const DpApproximation *a, struct varlena *doc, DpValue *v
 		value->type == DP_TYPE_NULL)
 		return false;
 	if (!dp_type_is_number(value->type))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("field \"%s\" of a document of table %s is of type %s", a->field_text,
-					dp_relation_name(a->decl->target), dp_type_name(value->type)),
-			 errdetail("The approximation pattern \"%s\" wants a number, null or no such field.",
-					   a->decl->name)));
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("field \"%s\" in table %s must be a number, not of type %s", a->field_text,
+						dp_relation_name(a->decl->target), dp_type_name(value->type)),
+				 errdetail("Approximation pattern \"%s\" requires a number, null or no such field.",
+						   a->decl->name)));
 	return true;
 }
 
@@ -315,7 +314,7 @@ row_document(DpApproximation *a, HeapTuple tuple, TupleDesc desc)
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
 
-/* Whether an update leaves all other columns as they are. */
+/* Returns whether an UPDATE leaves all other columns unchanged. */
 static bool
 same_row(TriggerData *trigdata, TupleDesc desc, AttrNumber except)
 {

@@ -2,10 +2,9 @@
  * calls.c
  *		The functions of the approximation pattern that users call.
  *
- * approximation_add() is called for every event, and most calls write nothing:
- * they cost a look at the cache of declarations, a look at the rights and a
- * draw, and with a step that depends on the value one search of the primary
- * key.  What is written is written with the rights of who calls.
+ * Most calls of approximation_add() write nothing and cost a lookup of the
+ * declaration, a check of privileges and a draw, and if the step depends on the
+ * value one search of the primary key.  Writes use the privileges of the caller.
  */
 #include "postgres.h"
 
@@ -47,11 +46,11 @@
 
 static const char plan_add, plan_read;
 
-/* What the user may do with the table */
+/* Privileges of the user on the table */
 typedef enum Rights
 {
-	RIGHTS_WHOLE,     /* read and update all of it: nothing has to be asked for each row */
-	RIGHTS_RESTRICTED /* statements of his own tell */
+	RIGHTS_WHOLE,     /* SELECT and UPDATE on all columns: no check for each row */
+	RIGHTS_RESTRICTED /* statements of the user check them */
 } Rights;
 
 static DpApproximation *approximation_argument(FunctionCallInfo fcinfo, int name);
@@ -84,13 +83,13 @@ dp_approximation_add(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the key must not be null")));
 	amount_argument(fcinfo, 2, &amount);
 	PreventCommandIfReadOnly("approximation_add()");
-	if (a->form == DP_APPROXIMATION_SLOTS)
+	if (a->form == DP_APPROXIMATION_SHARDS)
 	{
 		if (!isfinite(dp_amount_double(&amount.value)))
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 							errmsg("the amount must be a finite number")));
 		dp_key_of_argument(a->decl, fcinfo, 1, &key);
-		dp_approximation_slots_add(a, &key, &amount.value, rights == RIGHTS_RESTRICTED);
+		dp_approximation_shards_add(a, &key, &amount.value, rights == RIGHTS_RESTRICTED);
 		PG_RETURN_BOOL(true);
 	}
 
@@ -139,8 +138,8 @@ dp_approximation_read(PG_FUNCTION_ARGS)
 		dp_amount_set(&total, &field);
 	SPI_finish();
 	MemoryContextSwitchTo(caller);
-	if (a->form == DP_APPROXIMATION_SLOTS && OidIsValid(a->side))
-		dp_slots_sum(a->side, key.values, GetActiveSnapshot(), &total);
+	if (a->form == DP_APPROXIMATION_SHARDS && OidIsValid(a->side))
+		dp_shards_sum(a->side, key.values, GetActiveSnapshot(), &total);
 
 	estimate = dp_amount_double(&total.value);
 	dp_approximation_bounds(a, estimate, &low, &high);
@@ -153,8 +152,8 @@ dp_approximation_read(PG_FUNCTION_ARGS)
 }
 
 /*
- * _approximation_plus(doc, field, amount) -> the document with the amount added
- * to the field, which is made if it is not there
+ * _approximation_plus(doc, field, amount) -> the document with the amount added to the field,
+ * which is created if absent
  */
 DP_FUNCTION(dp_approximation_plus);
 Datum
@@ -196,10 +195,9 @@ dp_approximation_plus_document(struct varlena *doc, const DpPath *path, const Dp
 }
 
 /*
- * A statement of the user's, as any other write of his.  But a transaction with
- * one snapshot for all its statements would fail where somebody else has
- * written meanwhile, and if it is repeated the event is drawn anew: what fails
- * would be counted too seldom.  Additions commute, so it need not fail.
+ * Writes by a statement of the user. At REPEATABLE READ and above that would fail after a
+ * concurrent write, and a retry would draw again, so failed events would be counted too rarely.
+ * Additions commute, so the latest version is written then.
  */
 bool
 dp_approximation_write(DpApproximation *a, const DpKey *key, const DpValue *amount, bool as_owner)
@@ -282,10 +280,7 @@ write_statement(DpApproximation *a, const DpKey *key, const DpValue *amount, boo
 	return rows > 0;
 }
 
-/*
- * The declaration that rel and name stand for.  The lock keeps it as it is
- * until the transaction ends.
- */
+/* Returns the declaration. The lock keeps it until the transaction ends. */
 static DpApproximation *
 approximation_argument(FunctionCallInfo fcinfo, int name)
 {
@@ -302,7 +297,7 @@ approximation_argument(FunctionCallInfo fcinfo, int name)
 	return dp_approximation(dp_decl_find(relid, "approximation", declared));
 }
 
-/* The amount, a SQL number or a bson_value that is one. */
+/* Returns the amount, an SQL number or a bson_value that is a number. */
 static void
 amount_argument(FunctionCallInfo fcinfo, int argno, DpAmount *amount)
 {
@@ -333,8 +328,8 @@ amount_argument(FunctionCallInfo fcinfo, int argno, DpAmount *amount)
 }
 
 /*
- * What the user may do.  Raises INSUFFICIENT_PRIVILEGE if he may not update the
- * document: also where nothing comes to be written.
+ * Returns the user's privileges. Raises INSUFFICIENT_PRIVILEGE if the user may not update the
+ * document, even if nothing will be written.
  */
 static Rights
 user_rights(DpApproximation *a)
@@ -354,8 +349,8 @@ user_rights(DpApproximation *a)
 }
 
 /*
- * The present value of the field, without a lock: what is drawn from it is
- * right whatever it is, and precise as long as it is not much too large.
+ * Returns the present value of the field, read without a lock: a draw from an old value is right,
+ * only less precise if the value is much too large.
  */
 static double
 present_value(DpApproximation *a, const DpKey *key, Rights rights)
@@ -378,7 +373,7 @@ present_value(DpApproximation *a, const DpKey *key, Rights rights)
 	return result;
 }
 
-/* The same by the primary key's index; false if there is no such row. */
+/* Does the same with the primary key's index. Returns false without such a row. */
 static bool
 read_fast(DpApproximation *a, const DpKey *key, double *value)
 {
@@ -422,7 +417,7 @@ read_fast(DpApproximation *a, const DpKey *key, double *value)
 }
 
 /*
- * The document of a row that the user sees, in SPI's memory; NULL for a null.  Raises
+ * Returns the document of a row that the user sees, in SPI's memory; NULL for a null. Raises
  * NO_DATA_FOUND.
  */
 static struct varlena *

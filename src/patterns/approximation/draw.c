@@ -1,20 +1,19 @@
 /*
  * draw.c
- *		The approximation pattern: how much an event writes, and how far an
- *		estimate may be off.
+ *		The approximation pattern: how much an event writes, and the bounds of an
+ *		estimate.
  *
  * An event that counts x is written with probability x / d and then adds d, so
- * that it adds x on average.  What d is makes the forms:
+ * that it adds x on average.  The forms differ in d:
  *
- *		step		a multiple of n: as many whole steps as are in x, and one more
- *					with the probability of the rest
- *		error e		d = x + 2 e^2 v, v being the value.  The variance of one event
- *					is x (d - x) = 2 e^2 v x, and their sum up to a count of N is
- *					at most e^2 N^2: the standard error is at most e N.
- *		threshold	d = the threshold
+ *	step		a multiple of n: as many whole steps as are in x, and one more
+ *				with the probability of the rest
+ *	error e		d = x + 2 e^2 v, v being the value.  The variance of one event
+ *				is x (d - x) = 2 e^2 v x, and their sum up to a count of N is
+ *				at most e^2 N^2: the standard error is at most e N.
+ *	threshold	d = the threshold
  *
- * Integers stay integers: the part of d that is not x is rounded down, which
- * makes the error smaller.
+ * For integers, d - x is rounded down, which makes the error smaller.
  */
 #include "postgres.h"
 
@@ -26,7 +25,7 @@
 
 #include "patterns/approximation/approximation.h"
 
-/* Of the normal distribution: 95 of 100 cases lie within so many standard errors */
+/* of the normal distribution: 95 of 100 cases are within this many standard errors */
 #define DP_CASES_95 1.959964
 
 int dp_approximation_seed = 0;
@@ -41,7 +40,7 @@ static bool draw_step(const DpApproximation *a, const DpValue *amount, DpAmount 
 static bool draw_integer(const DpValue *amount, int64 rest, bool instead, DpAmount *added);
 static double standard_error(const DpApproximation *a, double count);
 
-/* The setting was changed: what is drawn next follows from it. */
+/* Resets the generator after the setting has changed. */
 void
 dp_approximation_seed_assign(int seed, void *extra)
 {
@@ -60,7 +59,7 @@ dp_approximation_draw(const DpApproximation *a, const DpValue *amount, double va
 					  DpAmount *added)
 {
 	double x = dp_amount_double(amount);
-	double rest; /* d without x, or d if it comes instead */
+	double rest; /* d without x, or d if it replaces x */
 	bool instead = false;
 	double d;
 
@@ -115,9 +114,7 @@ dp_approximation_draw(const DpApproximation *a, const DpValue *amount, double va
 	return true;
 }
 
-/*
- * Steps: integers whatever the amount is, so that the field stays a multiple.
- */
+/* Steps are integers for any amount, so that the field stays a multiple. */
 static bool
 draw_step(const DpApproximation *a, const DpValue *amount, DpAmount *added)
 {
@@ -155,7 +152,7 @@ draw_step(const DpApproximation *a, const DpValue *amount, DpAmount *added)
 	return true;
 }
 
-/* The other forms with integers: d is x and the rest, or the rest instead of x. */
+/* The other forms with integers: rest is added to x or replaces it. */
 static bool
 draw_integer(const DpValue *amount, int64 rest, bool instead, DpAmount *added)
 {
@@ -179,21 +176,21 @@ draw_integer(const DpValue *amount, int64 rest, bool instead, DpAmount *added)
 	return true;
 }
 
-/* True in x of d cases, exactly. */
+/* Returns true in x of d cases, exactly. */
 static bool
 draw_ratio(int64 x, int64 d)
 {
 	return pg_prng_uint64_range(&generator, 0, (uint64) d - 1) < (uint64) x;
 }
 
-/* Evenly in [0, 1). */
+/* Returns a random number, uniform in [0, 1). */
 static double
 draw_double(void)
 {
 	return pg_prng_double(&generator);
 }
 
-/* Start anew: from the setting, or from somewhere nobody knows. */
+/* Seeds the generator from the setting, or randomly. */
 static void
 generator_seed(void)
 {
@@ -205,9 +202,8 @@ generator_seed(void)
 }
 
 /*
- * The standard error of the estimate when the true count is this and was
- * counted one by one.  Larger amounts, and a field that did not begin at 0,
- * make it smaller.
+ * Returns the standard error of the estimate if the true count is this and was counted one by one.
+ * Larger amounts, and a field that did not begin at 0, make it smaller.
  */
 static double
 standard_error(const DpApproximation *a, double count)
@@ -225,9 +221,7 @@ standard_error(const DpApproximation *a, double count)
 	return sqrt(Max(m * count - m * (m + 1) / 2 / c, 0));
 }
 
-/*
- * The counts for which the estimate would lie at the end of their 95 % range.
- */
+/* Sets the counts for which the estimate is at the end of their 95 % range. */
 void
 dp_approximation_bounds(const DpApproximation *a, double estimate, double *low, double *high)
 {
@@ -239,7 +233,7 @@ dp_approximation_bounds(const DpApproximation *a, double estimate, double *low, 
 	int i;
 
 	*low = *high = estimate;
-	if (a->form == DP_APPROXIMATION_SLOTS || !isfinite(v))
+	if (a->form == DP_APPROXIMATION_SHARDS || !isfinite(v))
 		return;
 	if (a->form == DP_APPROXIMATION_THRESHOLD)
 	{
@@ -250,7 +244,7 @@ dp_approximation_bounds(const DpApproximation *a, double estimate, double *low, 
 		return;
 	}
 
-	/* small values of the error form are exact, and so are all with a step of 1 */
+	/* small values of the error form are exact, and all values with a step of 1 */
 	if ((a->form == DP_APPROXIMATION_ERROR || a->step == 1) && standard_error(a, v) == 0)
 		return;
 

@@ -1,16 +1,16 @@
 /*
  * exact.c
- *		The approximation pattern with slots: exact counters whose writers do not
+ *		The approximation pattern with shards: exact counters whose writers do not
  *		wait for each other.
  *
- * The total of a document is its field and its slots.  Who makes a slot holds
- * the document's row FOR KEY SHARE, which writers of the document do not mind,
- * but who deletes it or changes its key waits for.  These then take the slots
- * away or along, and wait for those who are adding to one.
+ * The total of a document is its field plus its shards.  Creating a shard locks
+ * the document's row FOR KEY SHARE, which only blocks deleting it and changing its
+ * key.  Both then delete or move the shards, waiting for transactions that are
+ * adding to them.
  *
- * Changes of keys are finished at the end of the statement: two rows may change
- * places.  An update that moves a row to another partition is, for triggers, a
- * DELETE and an INSERT; its BEFORE UPDATE trigger tells the two keys.
+ * Changed keys are processed at the end of the statement: two rows may exchange
+ * their keys.  Moving a row to another partition fires DELETE and INSERT triggers;
+ * its BEFORE UPDATE trigger records both keys.
  */
 #include "postgres.h"
 
@@ -40,7 +40,7 @@
 static const char plan_hold, plan_number, plan_lock, plan_lock_free, plan_exists, plan_orphans,
 	plan_keys;
 
-/* For hold_row() */
+/* Argument of hold_row() */
 typedef struct Held
 {
 	DpApproximation *a;
@@ -56,7 +56,7 @@ static bool run_key(DpApproximation *a, const void *id, const char *before, cons
 					const DpKey *key, int flags);
 static bool fold(DpApproximation *a, const DpKey *key, bool wait);
 static void fold_context(void *document);
-static Oid slots_table(DpApproximation *a);
+static Oid shards_table(DpApproximation *a);
 static void drop_orphans(DpApproximation *a);
 static void moves_finish(DpApproximation *a);
 static bool document_value(DpApproximation *a, struct varlena *doc, DpAmount *amount);
@@ -76,8 +76,8 @@ static const DpOption options[] = {
 	  DP_INTO(DpApproximation, step) },
 	{ "error", DP_OPTION_NUMBER, DP_ONE_OF | DP_ALTERABLE },
 	{ "threshold", DP_OPTION_TEXT, DP_ONE_OF | DP_ALTERABLE },
-	{ "slots", DP_OPTION_INT, DP_ONE_OF | DP_ALTERABLE, DP_BETWEEN(1, DP_APPROXIMATION_MAX_SLOTS),
-	  DP_INTO(DpApproximation, slots) },
+	{ "slots", DP_OPTION_INT, DP_ONE_OF | DP_ALTERABLE, DP_BETWEEN(1, DP_APPROXIMATION_MAX_SHARDS),
+	  DP_INTO(DpApproximation, shards) },
 	{ NULL }
 };
 
@@ -90,7 +90,7 @@ const DpPattern dp_approximation_pattern = { .name = "approximation",
 											 .settle = method_settle };
 
 /*
- * approximation_sync(rel, name) -> number of documents that slots were folded into
+ * approximation_sync(rel, name) -> number of documents to which shards were added
  */
 DP_FUNCTION(dp_approximation_sync);
 Datum
@@ -113,7 +113,7 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 	decl = dp_decl_find(relid, "approximation",
 						PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	a = dp_approximation(decl);
-	if (a->form != DP_APPROXIMATION_SLOTS)
+	if (a->form != DP_APPROXIMATION_SHARDS)
 		PG_RETURN_INT64(0);
 
 	dp_owner_begin(decl->owner, &self);
@@ -127,7 +127,7 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 		appendStringInfoString(&sql, "SELECT DISTINCT ");
 		dp_sql_side_key_list(&sql, decl);
 		appendStringInfoString(&sql, " FROM ");
-		dp_sql_table(&sql, slots_table(a));
+		dp_sql_table(&sql, shards_table(a));
 		appendStringInfoString(&sql, " ORDER BY ");
 		dp_sql_side_key_list(&sql, decl);
 		plan = dp_plan_make(decl, &plan_keys, sql.data, 0, NULL);
@@ -155,7 +155,7 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 
 				key.values[k] = SPI_getbinval(keys->vals[i], keys->tupdesc, k + 1, &isnull);
 			}
-			/* what a key takes is given back after it */
+			/* frees memory after each key */
 			SPI_connect();
 			done += fold(a, &key, false) ? 1 : 0;
 			SPI_finish();
@@ -169,23 +169,23 @@ dp_approximation_sync(PG_FUNCTION_ARGS)
 }
 
 void
-dp_approximation_slots_add(DpApproximation *a, const DpKey *key, const DpValue *amount,
-						   bool restricted)
+dp_approximation_shards_add(DpApproximation *a, const DpKey *key, const DpValue *amount,
+							bool restricted)
 {
 	Held held = { a, key, amount, restricted };
-	Oid table = slots_table(a);
+	Oid table = shards_table(a);
 
-	/* whoever may not see all rows has to be shown this one */
+	/* a user who may not see all rows must be able to see this row */
 	if (restricted)
 		hold_row(&held);
-	dp_slots_add(table, key->values, amount, a->slots, restricted ? NULL : hold_row, &held);
+	dp_shards_add(table, key->values, amount, a->shards, restricted ? NULL : hold_row, &held);
 }
 
 /*
  * BEFORE UPDATE of a row.
  */
 void
-dp_approximation_slots_before(DpApproximation *a, TriggerData *trigdata)
+dp_approximation_shards_before(DpApproximation *a, TriggerData *trigdata)
 {
 	dp_moves_before(a->decl, trigdata);
 }
@@ -194,7 +194,7 @@ dp_approximation_slots_before(DpApproximation *a, TriggerData *trigdata)
  * AFTER DELETE of a row, or UPDATE that changes its key.
  */
 void
-dp_approximation_slots_after(DpApproximation *a, TriggerData *trigdata)
+dp_approximation_shards_after(DpApproximation *a, TriggerData *trigdata)
 {
 	DpKey from;
 	DpAmount sum;
@@ -202,7 +202,7 @@ dp_approximation_slots_after(DpApproximation *a, TriggerData *trigdata)
 	if (dp_moves_after(a->decl, trigdata, &from) == NULL)
 	{
 		dp_amount_set_int(&sum, 0, false);
-		dp_slots_take(slots_table(a), from.values, true, &sum);
+		dp_shards_take(shards_table(a), from.values, true, &sum);
 	}
 }
 
@@ -210,7 +210,7 @@ dp_approximation_slots_after(DpApproximation *a, TriggerData *trigdata)
  * AFTER UPDATE, DELETE or TRUNCATE, once per statement.
  */
 void
-dp_approximation_slots_statement(DpApproximation *a, TriggerData *trigdata)
+dp_approximation_shards_statement(DpApproximation *a, TriggerData *trigdata)
 {
 	if (TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
 		drop_orphans(a);
@@ -234,7 +234,7 @@ dp_approximation_drop_orphans(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Remove the slots whose document does not exist. */
+/* Deletes shards whose document does not exist. */
 static void
 drop_orphans(DpApproximation *a)
 {
@@ -242,9 +242,9 @@ drop_orphans(DpApproximation *a)
 	Oid table;
 	SPIPlanPtr plan;
 
-	if (a->slots == 0)
+	if (a->shards == 0)
 		return;
-	table = slots_table(a);
+	table = shards_table(a);
 	SPI_connect();
 	plan = dp_plan(decl, &plan_orphans);
 	if (plan == NULL)
@@ -275,9 +275,8 @@ drop_orphans(DpApproximation *a)
 }
 
 /*
- * Lock the row of a key, so that it cannot be deleted.  As the owner, and before as a
- * user who may not see all rows.  Raises NO_DATA_FOUND, and what adding to the
- * document raises.
+ * Locks the row of a key against deletion, as the owner, and first as the user if the user may not
+ * see all rows. Raises NO_DATA_FOUND, and what adding to the document raises.
  */
 static void
 hold_row(void *arg)
@@ -295,7 +294,7 @@ hold_row(void *arg)
 	SPI_finish();
 }
 
-/* Locks the row of a key; whether there is one. */
+/* Locks the row of a key. Returns false without such a row. */
 static bool
 lock_key(DpApproximation *a, const void *id, const char *locking, const DpKey *key, int flags)
 {
@@ -307,7 +306,7 @@ lock_key(DpApproximation *a, const void *id, const char *locking, const DpKey *k
 	return true;
 }
 
-/* Runs a SELECT about the row of a key; whether there is one. */
+/* Runs a SELECT for the row of a key. Returns false without such a row. */
 static bool
 run_key(DpApproximation *a, const void *id, const char *before, const char *after, const DpKey *key,
 		int flags)
@@ -332,13 +331,13 @@ run_key(DpApproximation *a, const void *id, const char *before, const char *afte
 	return dp_run(decl, plan, (Datum *) key->values, NULL, flags, 1, SPI_OK_SELECT) > 0;
 }
 
-/* The table of slots.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing. */
+/* Returns the table of shards. Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing. */
 static Oid
-slots_table(DpApproximation *a)
+shards_table(DpApproximation *a)
 {
 	if (!OidIsValid(a->side))
 	{
-		/* a restore may have made it since */
+		/* a restore may have created it since */
 		a->side = dp_pair_side(dp_decl_text(a->decl, "pair"), a->decl->target);
 	}
 	if (!OidIsValid(a->side))
@@ -347,16 +346,16 @@ slots_table(DpApproximation *a)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the slots of the approximation pattern \"%s\" on table %s are missing",
+			 errmsg("the shards of the approximation pattern \"%s\" on table %s are missing",
 					a->decl->name, dp_relation_name(a->decl->target)),
 			 errhint(
-				 "If the table was restored alone, restore its slots too; pattern_repair() with accept_loss => true makes an empty table of slots.")));
+				 "If the table was restored alone, restore its shards too; pattern_repair() with accept_loss => true creates an empty table of shards.")));
 	return a->side;
 }
 
 /*
- * The slots of all rows whose keys have changed are taken first and put under
- * their new keys then: keys may have changed places.
+ * Removes the shards of all rows whose keys have changed before inserting any under their new
+ * keys: keys may have been exchanged.
  */
 static void
 moves_finish(DpApproximation *a)
@@ -370,7 +369,7 @@ moves_finish(DpApproximation *a)
 
 	if (mine == NIL)
 		return;
-	table = slots_table(a);
+	table = shards_table(a);
 	sums = palloc(sizeof(DpAmount) * Max(1, list_length(mine)));
 	counts = palloc(sizeof(int64) * Max(1, list_length(mine)));
 	foreach(lc, mine)
@@ -378,7 +377,7 @@ moves_finish(DpApproximation *a)
 		DpMove *move = lfirst(lc);
 
 		dp_amount_set_int(&sums[i], 0, false);
-		counts[i] = dp_slots_take(table, move->from.values, true, &sums[i]);
+		counts[i] = dp_shards_take(table, move->from.values, true, &sums[i]);
 		i++;
 	}
 	i = 0;
@@ -390,7 +389,7 @@ moves_finish(DpApproximation *a)
 		SPI_connect();
 		if (counts[i] > 0 && !move->gone &&
 			run_key(a, &plan_exists, "SELECT 1 FROM ", "", &move->to, DP_RUN_AS_OWNER))
-			dp_slots_put(table, move->to.values, &sums[i].value);
+			dp_shards_put(table, move->to.values, &sums[i].value);
 		SPI_finish();
 		i++;
 	}
@@ -398,8 +397,7 @@ moves_finish(DpApproximation *a)
 }
 
 /*
- * What a document itself counts, 0 if it has no such field.  False if it is something else than a
- * number.
+ * Sets the count in the document itself, 0 without the field. Returns false if it is not a number.
  */
 static bool
 document_value(DpApproximation *a, struct varlena *doc, DpAmount *amount)
@@ -416,27 +414,27 @@ document_value(DpApproximation *a, struct varlena *doc, DpAmount *amount)
 	return true;
 }
 
-/* Any document may have slots. */
+/* Any document may have shards. */
 static bool
 method_is_split(DpDecl *decl, struct varlena *stored)
 {
 	DpApproximation *a = dp_approximation(decl);
 
-	return a->form == DP_APPROXIMATION_SLOTS && OidIsValid(a->side);
+	return a->form == DP_APPROXIMATION_SHARDS && OidIsValid(a->side);
 }
 
-/* What is added to the stored number is added to the sum of it and the slots. */
+/* An $inc of the stored number is an $inc of the total. */
 static List *
 method_split(DpDecl *decl)
 {
 	DpApproximation *a = dp_approximation(decl);
 
-	return a->form == DP_APPROXIMATION_SLOTS && OidIsValid(a->side)
+	return a->form == DP_APPROXIMATION_SHARDS && OidIsValid(a->side)
 			   ? list_make1(dp_split_field(a->field, "$inc"))
 			   : NIL;
 }
 
-/* The document with the slots added to its field. */
+/* Returns the document with the shards added to its field. */
 static struct varlena *
 method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
 {
@@ -450,7 +448,7 @@ method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest
 	if (latest)
 		CommandCounterIncrement();
 	snapshot = RegisterSnapshot(latest ? GetLatestSnapshot() : GetActiveSnapshot());
-	n = dp_slots_sum(slots_table(a), key->values, snapshot, &total);
+	n = dp_shards_sum(shards_table(a), key->values, snapshot, &total);
 	UnregisterSnapshot(snapshot);
 	if (n == 0)
 		return stored;
@@ -458,9 +456,8 @@ method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest
 }
 
 /*
- * A whole document is written: the field of the stored one moves by as much as
- * that of the whole one, and the slots stay.  Who adds at the same time is not
- * disturbed and loses nothing.
+ * Writes a whole document: the stored field changes by as much as the whole one's, and shards
+ * stay, so concurrent additions are kept.
  */
 static struct varlena *
 method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
@@ -472,7 +469,7 @@ method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 	DpAmount is;
 	DpValue value;
 
-	if (a->form != DP_APPROXIMATION_SLOTS)
+	if (a->form != DP_APPROXIMATION_SHARDS)
 		return new_whole;
 	if (!document_value(a, stored, &base) || !document_value(a, old_whole, &was) ||
 		!document_value(a, new_whole, &is))
@@ -486,26 +483,23 @@ method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 			return new_whole;
 		return dp_document_unset(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field);
 	}
-	dp_amount_subtract(&was, &base.value); /* the slots */
+	dp_amount_subtract(&was, &base.value); /* the sum of the shards */
 	dp_amount_subtract(&is, &was.value);
 	return dp_document_set(DP_DOC_DATA(new_whole), DP_DOC_SIZE(new_whole), a->field, &is.value);
 }
 
-/*
- * Folds the slots of a key that nobody has into its document.  Inside SPI_connect(), as the owner.
- */
+/* Adds a key's unlocked shards to its document. Inside SPI_connect(), as the owner. */
 static bool
 method_settle(DpDecl *decl, const DpKey *key)
 {
 	DpApproximation *a = dp_approximation(decl);
 
-	return a->form == DP_APPROXIMATION_SLOTS && dp_decl_maintained(decl) && fold(a, key, true);
+	return a->form == DP_APPROXIMATION_SHARDS && dp_decl_maintained(decl) && fold(a, key, true);
 }
 
 /*
- * The same.  Without wait a document that somebody has locked is left for the
- * next time: who folds many takes their locks as they come, and must not be
- * waited for by those who wait for him.
+ * Does the same; without wait, skips a document that is locked. Folding many documents locks them
+ * in any order, so it must not wait: other transactions may wait for it.
  */
 static bool
 fold(DpApproximation *a, const DpKey *key, bool wait)
@@ -519,7 +513,7 @@ fold(DpApproximation *a, const DpKey *key, bool wait)
 						 key, DP_RUN_AS_OWNER)))
 		return false;
 	dp_amount_set_int(&sum, 0, false);
-	if (dp_slots_take(slots_table(a), key->values, false, &sum) == 0)
+	if (dp_shards_take(shards_table(a), key->values, false, &sum) == 0)
 		return false;
 	context.callback = fold_context;
 	context.arg =
@@ -532,9 +526,9 @@ fold(DpApproximation *a, const DpKey *key, bool wait)
 	return true;
 }
 
-/* Says which document it is. */
+/* Names the document in errors. */
 static void
 fold_context(void *document)
 {
-	errcontext("folding slots into the document with the key %s", (char *) document);
+	errcontext("adding shards to document with key %s", (char *) document);
 }

@@ -25,39 +25,39 @@
 #include "kit/rows/entries.h"
 #include "patterns/approximation/shards.h"
 
-/* An open table of slots */
-typedef struct Slots
+/* An open table of shards */
+typedef struct Shards
 {
 	Relation rel;
 	Relation index;
-	int nkeys; /* columns of the key, without the slot's number */
+	int nkeys; /* columns of the key, without the shard's number */
 	AttrNumber amount;
-	TupleTableSlot *row; /* what scans find */
+	TupleTableSlot *row; /* the row that a scan found */
 	ScanKeyData keys[INDEX_MAX_KEYS];
-} Slots;
+} Shards;
 
-static void slots_open(Slots *s, Oid table, const Datum *key, LOCKMODE lock);
-static void slots_close(Slots *s);
-static IndexScanDesc slots_scan(Slots *s, Snapshot snapshot, int nkeys);
-static DpValue slots_amount(Slots *s, TupleTableSlot *row);
-static bool slots_try(Slots *s, const DpValue *amount);
-static void slots_insert(Slots *s, const Datum *key, const DpValue *amount);
-static void not_slots(Oid table) pg_attribute_noreturn();
+static void shards_open(Shards *s, Oid table, const Datum *key, LOCKMODE lock);
+static void shards_close(Shards *s);
+static IndexScanDesc shards_scan(Shards *s, Snapshot snapshot, int nkeys);
+static DpValue shards_amount(Shards *s, TupleTableSlot *row);
+static bool shards_try(Shards *s, const DpValue *amount);
+static void shards_insert(Shards *s, const Datum *key, const DpValue *amount);
+static void not_shards(Oid table) pg_attribute_noreturn();
 
 void
-dp_slots_add(Oid table, const Datum *key, const DpValue *amount, int tries, DpSlotsHold hold,
-			 void *arg)
+dp_shards_add(Oid table, const Datum *key, const DpValue *amount, int tries, DpShardsHold hold,
+			  void *arg)
 {
-	Slots s;
+	Shards s;
 	SnapshotData dirty;
 	int64 start = (int64) (pg_prng_uint64(&pg_global_prng_state) >> 1);
 	bool done = false;
 	int pass;
 
-	slots_open(&s, table, key, RowExclusiveLock);
+	shards_open(&s, table, key, RowExclusiveLock);
 	InitDirtySnapshot(dirty);
 
-	/* from a random one to the end, then from the first one, so that writers spread */
+	/* from a random number to the end, then from the first, so that writers spread */
 	for (pass = 0; pass < 2 && !done && tries > 0; pass++)
 	{
 		IndexScanDesc scan;
@@ -65,16 +65,16 @@ dp_slots_add(Oid table, const Datum *key, const DpValue *amount, int tries, DpSl
 		ScanKeyInit(&s.keys[s.nkeys], s.nkeys + 1,
 					pass == 0 ? BTGreaterEqualStrategyNumber : BTLessStrategyNumber,
 					pass == 0 ? F_INT8GE : F_INT8LT, Int64GetDatum(start));
-		scan = slots_scan(&s, &dirty, s.nkeys + 1);
+		scan = shards_scan(&s, &dirty, s.nkeys + 1);
 		while (!done && tries > 0 && index_getnext_slot(scan, ForwardScanDirection, s.row))
 		{
-			/* somebody writes to it, or has just made it */
+			/* another transaction is writing or has inserted it */
 			if (TransactionIdIsValid(dirty.xmin) || TransactionIdIsValid(dirty.xmax))
 			{
 				tries--;
 				continue;
 			}
-			done = slots_try(&s, amount);
+			done = shards_try(&s, amount);
 			tries--;
 		}
 		index_endscan(scan);
@@ -84,48 +84,48 @@ dp_slots_add(Oid table, const Datum *key, const DpValue *amount, int tries, DpSl
 	{
 		if (hold != NULL)
 			hold(arg);
-		slots_insert(&s, key, amount);
+		shards_insert(&s, key, amount);
 	}
-	slots_close(&s);
+	shards_close(&s);
 
 	/* the same transaction may add again */
 	CommandCounterIncrement();
 }
 
 int64
-dp_slots_sum(Oid table, const Datum *key, Snapshot snapshot, DpAmount *sum)
+dp_shards_sum(Oid table, const Datum *key, Snapshot snapshot, DpAmount *sum)
 {
-	Slots s;
+	Shards s;
 	IndexScanDesc scan;
 	int64 n = 0;
 
-	slots_open(&s, table, key, AccessShareLock);
-	scan = slots_scan(&s, snapshot, s.nkeys);
+	shards_open(&s, table, key, AccessShareLock);
+	scan = shards_scan(&s, snapshot, s.nkeys);
 	while (index_getnext_slot(scan, ForwardScanDirection, s.row))
 	{
-		DpValue amount = slots_amount(&s, s.row);
+		DpValue amount = shards_amount(&s, s.row);
 
 		dp_amount_add(sum, &amount);
 		n++;
 	}
 	index_endscan(scan);
-	slots_close(&s);
+	shards_close(&s);
 	return n;
 }
 
 int64
-dp_slots_take(Oid table, const Datum *key, bool wait, DpAmount *sum)
+dp_shards_take(Oid table, const Datum *key, bool wait, DpAmount *sum)
 {
-	Slots s;
+	Shards s;
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	IndexScanDesc scan;
 	TupleTableSlot *locked;
 	CommandId cid = GetCurrentCommandId(true);
 	int64 n = 0;
 
-	slots_open(&s, table, key, RowExclusiveLock);
+	shards_open(&s, table, key, RowExclusiveLock);
 	locked = table_slot_create(s.rel, NULL);
-	scan = slots_scan(&s, snapshot, s.nkeys);
+	scan = shards_scan(&s, snapshot, s.nkeys);
 	while (index_getnext_slot(scan, ForwardScanDirection, s.row))
 	{
 		TM_FailureData failure;
@@ -137,40 +137,37 @@ dp_slots_take(Oid table, const Datum *key, bool wait, DpAmount *sum)
 								  wait ? LockWaitBlock : LockWaitSkip,
 								  TUPLE_LOCK_FLAG_FIND_LAST_VERSION, &failure);
 		if (result != TM_Ok)
-			continue; /* somebody has it, or it is gone */
-		amount = slots_amount(&s, locked);
+			continue; /* locked or deleted */
+		amount = shards_amount(&s, locked);
 		dp_amount_add(sum, &amount);
 		result = table_tuple_delete(s.rel, &locked->tts_tid, cid, snapshot, InvalidSnapshot, true,
 									&failure, false);
 		if (result != TM_Ok)
-			elog(ERROR, "could not remove a slot that is locked: %d", result);
+			elog(ERROR, "could not delete a locked shard: %d", result);
 		n++;
 	}
 	index_endscan(scan);
 	ExecDropSingleTupleTableSlot(locked);
-	slots_close(&s);
+	shards_close(&s);
 	UnregisterSnapshot(snapshot);
 	CommandCounterIncrement();
 	return n;
 }
 
 void
-dp_slots_put(Oid table, const Datum *key, const DpValue *amount)
+dp_shards_put(Oid table, const Datum *key, const DpValue *amount)
 {
-	Slots s;
+	Shards s;
 
-	slots_open(&s, table, key, RowExclusiveLock);
-	slots_insert(&s, key, amount);
-	slots_close(&s);
+	shards_open(&s, table, key, RowExclusiveLock);
+	shards_insert(&s, key, amount);
+	shards_close(&s);
 	CommandCounterIncrement();
 }
 
-/*
- * Open a table of slots for a key.  Anybody may call a table what he likes, so
- * its columns are looked at.
- */
+/* Opens a table of shards for a key. Checks its columns: a user may create any table. */
 static void
-slots_open(Slots *s, Oid table, const Datum *key, LOCKMODE lock)
+shards_open(Shards *s, Oid table, const Datum *key, LOCKMODE lock)
 {
 	TupleDesc desc;
 	int i;
@@ -179,7 +176,7 @@ slots_open(Slots *s, Oid table, const Datum *key, LOCKMODE lock)
 	desc = RelationGetDescr(s->rel);
 	list_free(RelationGetIndexList(s->rel));
 	if (s->rel->rd_rel->relkind != RELKIND_RELATION || !OidIsValid(s->rel->rd_pkindex))
-		not_slots(table);
+		not_shards(table);
 	s->index = index_open(s->rel->rd_pkindex, lock);
 	s->nkeys = IndexRelationGetNumberOfKeyAttributes(s->index) - 1;
 	s->amount = InvalidAttrNumber;
@@ -193,7 +190,7 @@ slots_open(Slots *s, Oid table, const Datum *key, LOCKMODE lock)
 	if (s->nkeys < 1 || s->amount == InvalidAttrNumber ||
 		TupleDescAttr(desc, s->amount - 1)->atttypid != dp_types()->bson_value ||
 		TupleDescAttr(desc, s->index->rd_index->indkey.values[s->nkeys] - 1)->atttypid != INT8OID)
-		not_slots(table);
+		not_shards(table);
 
 	for (i = 0; i < s->nkeys; i++)
 	{
@@ -207,18 +204,18 @@ slots_open(Slots *s, Oid table, const Datum *key, LOCKMODE lock)
 	s->row = table_slot_create(s->rel, NULL);
 }
 
-/* Close it; the locks are kept. */
+/* Closes it; keeps the locks. */
 static void
-slots_close(Slots *s)
+shards_close(Shards *s)
 {
 	ExecDropSingleTupleTableSlot(s->row);
 	index_close(s->index, NoLock);
 	table_close(s->rel, NoLock);
 }
 
-/* Start to read the slots of the key. */
+/* Starts a scan of the shards of the key. */
 static IndexScanDesc
-slots_scan(Slots *s, Snapshot snapshot, int nkeys)
+shards_scan(Shards *s, Snapshot snapshot, int nkeys)
 {
 	IndexScanDesc scan = dp_index_beginscan(s->rel, s->index, snapshot, nkeys);
 
@@ -226,9 +223,9 @@ slots_scan(Slots *s, Snapshot snapshot, int nkeys)
 	return scan;
 }
 
-/* What a slot holds.  Raises DATA_CORRUPTED if that is no number. */
+/* Returns the amount of a shard. Raises DATA_CORRUPTED if it is not a number. */
 static DpValue
-slots_amount(Slots *s, TupleTableSlot *row)
+shards_amount(Shards *s, TupleTableSlot *row)
 {
 	bool isnull;
 	Datum datum = slot_getattr(row, s->amount, &isnull);
@@ -241,21 +238,20 @@ slots_amount(Slots *s, TupleTableSlot *row)
 			return amount;
 	}
 	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED), errmsg("a slot of table %s holds no number",
+			(errcode(ERRCODE_DATA_CORRUPTED), errmsg("a shard in table %s is not a number",
 													 dp_relation_name(RelationGetRelid(s->rel)))));
 }
 
 /*
- * Add to the slot in s->row, unless somebody has it or has changed it since it
- * was read.
+ * Adds to the shard in s->row, unless it is locked or has changed since it was read.
  */
 static bool
-slots_try(Slots *s, const DpValue *amount)
+shards_try(Shards *s, const DpValue *amount)
 {
 	TupleDesc desc = RelationGetDescr(s->rel);
 	TupleTableSlot *row = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
 	ItemPointerData tid = s->row->tts_tid;
-	DpValue old = slots_amount(s, s->row);
+	DpValue old = shards_amount(s, s->row);
 	DpAmount sum;
 	TM_FailureData failure;
 	LockTupleMode mode;
@@ -275,9 +271,9 @@ slots_try(Slots *s, const DpValue *amount)
 	return result == TM_Ok;
 }
 
-/* Make a slot of a new number. */
+/* Inserts a shard with a new number. */
 static void
-slots_insert(Slots *s, const Datum *key, const DpValue *amount)
+shards_insert(Shards *s, const Datum *key, const DpValue *amount)
 {
 	TupleDesc desc = RelationGetDescr(s->rel);
 	TupleTableSlot *row = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
@@ -305,12 +301,12 @@ slots_insert(Slots *s, const Datum *key, const DpValue *amount)
 
 /* Raises WRONG_OBJECT_TYPE. */
 static void
-not_slots(Oid table)
+not_shards(Oid table)
 {
 	ereport(
 		ERROR,
 		(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-		 errmsg("table %s is not one of slots", dp_relation_name(table)),
+		 errmsg("table %s is not a table of shards", dp_relation_name(table)),
 		 errdetail(
-			 "It has the columns of a key, a number and an amount, and all but the last are its primary key.")));
+			 "It must have the columns of a key, a number and an amount, all but the amount being its primary key.")));
 }
