@@ -1,7 +1,7 @@
 /*
  * docpatterns.c
- *		The loadable module: its magic block and its settings, and what rooms
- *		that do not know each other are told of one another.
+ *		The loadable module: its magic block, its settings, and the hooks that connect rooms
+ *		which must not include each other.
  */
 #include "postgres.h"
 
@@ -38,9 +38,7 @@ static const DpPattern *const patterns[] = {
 
 PGDLLEXPORT void _PG_init(void);
 
-/*
- * Defines the settings and fills hooks.  Runs once in each backend, when the library is loaded.
- */
+/* Defines the settings and fills hooks. Runs once per backend, when the library is loaded. */
 void
 _PG_init(void)
 {

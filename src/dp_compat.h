@@ -1,7 +1,7 @@
 /*
  * dp_compat.h
- *		Differences between the PostgreSQL versions that are supported (15 to
- *		18) and between libbson 1.x and 2.x.  The only file that tests versions.
+ *		Differences between PostgreSQL 15 to 18 and between libbson 1.x and 2.x. The only file
+ *		that tests versions.
  */
 #ifndef DP_COMPAT_H
 #define DP_COMPAT_H
@@ -131,10 +131,9 @@
 #endif
 
 /*
- * Writing to a table from outside of the executor: PostgreSQL 16 tells apart
- * indexes that only summarize, 17 finds the sequence of an identity column by
- * the relation.  The headers of the executor, of table access and of
- * dependencies are those of who uses these.
+ * Writing to a table without the executor: PostgreSQL 16 distinguishes indexes that only summarize,
+ * 17 finds the sequence of an identity column by the relation.  Users include the headers of the
+ * executor, table access and dependencies.
  */
 #if PG_VERSION_NUM >= 160000
 #define DpUpdateIndexes TU_UpdateIndexes
@@ -164,8 +163,7 @@
 #endif
 
 /*
- * Whether a row that is going to be inserted would conflict with another one:
- * PostgreSQL 18 wants to know the row.
+ * Checks whether a row to be inserted would conflict with another one: PostgreSQL 18 needs the row.
  */
 #if PG_VERSION_NUM >= 180000
 #define dp_check_index_constraints(info, slot, estate, conflict, arbiters)                         \
@@ -182,10 +180,9 @@
 #endif
 
 /*
- * Firing triggers and checks from outside of the executor: PostgreSQL 16 tells
- * what triggers find, keeps permissions apart from the range table and names
- * the relations of a recheck, 18 tells MERGE apart and renames what holds
- * prepared checks.
+ * Firing triggers and checks without the executor: PostgreSQL 16 passes what triggers find,
+ * separates permissions from the range table and names the relations of a recheck; 18 distinguishes
+ * MERGE and renames the member with prepared checks.
  */
 #if PG_VERSION_NUM >= 180000
 #define dp_before_update_triggers(estate, epq, info, tid, slot, failure)                           \
@@ -214,9 +211,8 @@
 #endif
 
 /*
- * The range table of a statement that writes to one relation; columns is set to
- * where the columns that it writes stand.  For files that include
- * parser/parse_relation.h.
+ * The range table of a statement that writes to one relation; sets columns to the place of the
+ * bitmap of written columns.  For files that include parser/parse_relation.h.
  */
 #if PG_VERSION_NUM >= 160000
 #define dp_init_range_table(estate, rte, columns)                                                  \
@@ -243,8 +239,8 @@
 #endif
 
 /*
- * PostgreSQL 16 asks for rights on all kinds of objects with one function.  For
- * files that include utils/acl.h and catalog/pg_proc.h.
+ * PostgreSQL 16 checks privileges on all kinds of objects with one function.  For files that
+ * include utils/acl.h and catalog/pg_proc.h.
  */
 #if PG_VERSION_NUM >= 160000
 #define dp_may_execute(function, role)                                                             \
@@ -254,10 +250,7 @@
 	(pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK)
 #endif
 
-/*
- * PostgreSQL 18 has checks that are not enforced, and columns that are computed
- * when they are read.
- */
+/* PostgreSQL 18 has checks that are not enforced, and columns that are computed when read. */
 #if PG_VERSION_NUM >= 180000
 #define dp_check_enforced(check) ((check).ccenforced)
 #define dp_has_virtual_columns(constr) ((constr)->has_generated_virtual)
@@ -267,8 +260,8 @@
 #endif
 
 /*
- * A deadlock that a session avoids is none that statistics should show; PostgreSQL 16
- * renamed the counter.  For files that include utils/pgstat_internal.h.
+ * An avoided deadlock must not count in the statistics; PostgreSQL 16 renamed the counter.  For
+ * files that include utils/pgstat_internal.h.
  */
 #if PG_VERSION_NUM >= 160000
 #define dp_deadlocks deadlocks
@@ -282,9 +275,7 @@
 			pgstat_prep_database_pending(MyDatabaseId)->dp_deadlocks--;                            \
 	} while (0)
 
-/*
- * PostgreSQL 17 also tells whether a stronger lock is held.
- */
+/* PostgreSQL 17 can also check for a stronger lock. */
 #if PG_VERSION_NUM >= 170000
 #define dp_lock_held(tag, mode) LockHeldByMe(tag, mode, false)
 #else

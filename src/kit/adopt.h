@@ -1,45 +1,49 @@
 /*
  * adopt.h
- *		Values that documents held before a pattern was declared that keeps
- *		their field.
+ *		Values that documents contained before the declaration of a pattern that maintains their
+ *		field.
  *
- * <pattern>_enable() looks once for values in the fields that the pattern will
- * keep, and notes the paths as the option "held".  Until pattern_build() has
- * brought the table in line, nothing writes over such a value unless it is
- * found again in what takes its place or in the source: writes leave it alone,
- * and a build or a repair stops.  Then the paths become the option "own", by which
- * pattern_disable() knows fields that it must not take out of the documents.
+ * <pattern>_enable() scans once for values in the fields that the pattern will maintain, and stores
+ * the paths of these fields as the option "held".  Until pattern_build() finishes, such a value is
+ * not overwritten unless it also occurs in the new value or in the source: writes leave it as it
+ * is, and a build or repair stops with an error.  Then the paths become the option "own", and
+ * pattern_disable() keeps these fields in the documents.
  */
 #ifndef DP_KIT_ADOPT_H
 #define DP_KIT_ADOPT_H
 
 #include "kit/declaration.h"
 
-/* Whether a field of the declaration is guarded now: false while the row is being adopted. */
+/* True if a field of the declaration is guarded now; false while its row is being adopted. */
 extern bool dp_held(const DpDecl *decl, const DpPath *path);
 
-/* Whether any field is. */
+/* True if any field is guarded now. */
 extern bool dp_holding(const DpDecl *decl);
 
-/* Whether documents had the field before the declaration, adopted or not. */
+/* True if documents had the field before the declaration, adopted or not. */
 extern bool dp_had_field(const DpDecl *decl, const DpPath *path);
 
 /*
- * Whether a value is worth keeping and cannot be found again: null, false, zero and what is
- * empty are not; is (NULL: none) is what takes its place, and elsewhere
- * (DpValue *) are values that are kept in another place.  An element of an
- * array, or a field of a document, may be found in a larger one.
+ * True if a value would be lost: it is not null, false, zero or empty, and occurs neither in is
+ * (the new value, or NULL) nor in elsewhere (values stored in other places, DpValue *).  An element
+ * of an array, or a field of a document, may occur in a larger one.
  */
 extern bool dp_value_lost(const DpValue *was, const DpValue *is, List *elsewhere);
 
-/* The same for all fields of the declaration that are guarded: the first that is lost, or NULL. */
+/*
+ * Does the same for all guarded fields of the declaration; returns the first one that is lost, or
+ * NULL.
+ */
 extern const DpPath *
 dp_held_lost(const DpDecl *decl, struct varlena *was, struct varlena *is, List *elsewhere);
 
-/* Whether a value says yes or no, as flags do: true, "true", "yes". */
+/* True if a value is a flag: a boolean, or the text true, false, yes or no. */
 extern bool dp_value_is_mark(const DpValue *value);
 
-/* Raises OBJECT_NOT_IN_PREREQUISITE_STATE: the write would destroy what a field held before. */
+/*
+ * Raises OBJECT_NOT_IN_PREREQUISITE_STATE: the write would destroy a value from before the
+ * declaration.
+ */
 extern void dp_held_refuse(const DpDecl *decl, const DpPath *path) pg_attribute_noreturn();
 
 #endif /* DP_KIT_ADOPT_H */

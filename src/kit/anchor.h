@@ -1,21 +1,19 @@
 /*
  * anchor.h
- *		What a declaration was made for: columns and triggers, known by the catalogs.
+ *		The columns and triggers of a declaration, tracked by the system catalogs.
  *
- * Options name columns as text, which a rename would leave behind.  So each of
- * a declaration's tables that belongs to a user has one more trigger, which
- * does nothing:
+ * Options name columns as text, which a rename does not change.  So each user table of a
+ * declaration has one more trigger, which does nothing:
  *
  *		CREATE TRIGGER zz_docpatterns_00_anchor_buyers BEFORE UPDATE OF doc ON ...
  *			EXECUTE FUNCTION pattern_anchor_trigger('anchor', 'buyers',
  *				'{"keys": ["id"], "triggers": ["zz_docpatterns_50_outlier_buyers", ...]}')
  *
- * Its column is the document's.  PostgreSQL follows it through renames, dumps
- * and upgrades, and lets it neither be dropped nor change its type; the event
- * trigger refuses to drop it with CASCADE.  Its label
- * is the name of the declaration on the table that carries it, and the pair on
- * the other table.  The key's columns may change their types, so these are
- * named in the argument, which an event trigger keeps in step with renames.
+ * Its column is the document column.  PostgreSQL tracks renames of it, also through dumps and
+ * upgrades, and rejects dropping or retyping it; the event trigger rejects dropping it with
+ * CASCADE.  The label is the name of the declaration on the table with the main trigger, and the
+ * pair on the other table.  Key columns may change their types, so the argument names them instead;
+ * an event trigger renames them there.
  */
 #ifndef DP_KIT_ANCHOR_H
 #define DP_KIT_ANCHOR_H
@@ -37,27 +35,27 @@ typedef struct DpAnchor
 /* The anchors of a relation (DpAnchor), in the current context. */
 extern List *dp_anchors(Oid relid);
 
-/* The document column of the one with that label, or NULL. */
+/* The document column of the anchor with that label, or NULL. */
 extern char *dp_anchor_column(Oid relid, const char *label);
 
-/* Whether a trigger is one of them: it never does anything. */
+/* True if a trigger is an anchor, which never does anything. */
 extern bool dp_trigger_is_anchor(const Trigger *trigger);
 
 /*
- * Options of a declaration on a relation with the names that its columns have
- * now.  others: gets the tables (OIDs) that names were looked up in.
+ * The options of a declaration on a relation, with the current names of columns.  Sets others to
+ * the tables (OIDs) in which names were looked up.
  */
 extern struct varlena *dp_anchor_options(struct varlena *options, Oid relid, List **others);
 
 /*
- * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if the primary key of a relation is
- * not on the columns that its patterns were declared with.  None is no other.
+ * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a relation has a primary key on other columns than
+ * those with which its patterns were declared.  A missing primary key is not an error.
  */
 extern void dp_anchor_require_key(Relation rel);
 
 /*
- * A column was dropped.  Raises DEPENDENT_OBJECTS_STILL_EXIST if the key of a
- * pattern had it, or its document was in it.
+ * Called after a column was dropped.  Raises DEPENDENT_OBJECTS_STILL_EXIST if a pattern's key or
+ * document column was dropped.
  */
 extern void dp_anchor_require_columns(Relation rel, bool cascade);
 

@@ -1,6 +1,6 @@
 /*
  * key.h
- *		Keys of rows: the values of a table's primary key, of any types.
+ *		Keys of rows: the values of a primary key, of any types.
  */
 #ifndef DP_KIT_KEY_H
 #define DP_KIT_KEY_H
@@ -20,27 +20,27 @@ typedef struct DpKey
 extern void dp_key_of_tuple(DpDecl *decl, HeapTuple tuple, TupleDesc desc, DpKey *key);
 
 /*
- * The key that a SQL function was given as an argument of type "any": a plain
- * value, an untyped literal (read by the key column's type), or a row of as
- * many values as the key has columns.  A row of the very type of the only
- * column is a plain value.  Raises WRONG_OBJECT_TYPE if the type
- * does not fit and NULL_VALUE_NOT_ALLOWED for nulls.  The same for a value of that type.
+ * The key that was passed to a SQL function as an argument of type "any": a plain value, an untyped
+ * literal (parsed as the key column's type), or a row with one value per key column.  A row of the
+ * type of the only key column is a plain value.  Raises WRONG_OBJECT_TYPE if the type does not fit
+ * and NULL_VALUE_NOT_ALLOWED for nulls.  The second function takes a value of that type.
  */
 extern void dp_key_of_argument(DpDecl *decl, FunctionCallInfo fcinfo, int argno, DpKey *key);
 extern void dp_key_of_datum(DpDecl *decl, Datum value, Oid type, DpKey *key);
 
 /*
- * The key that one BSON value stands for, as dp_key_to_value() would make it.  False if it is none.
+ * Reads the key from a BSON value that dp_key_to_value() made.  Returns false if the value is not
+ * one.
  */
 extern bool dp_key_of_value(DpDecl *decl, const DpValue *value, DpKey *key);
 
-/* Whether two keys have the same bytes. */
+/* True if two keys have the same bytes. */
 extern bool dp_key_identical(DpDecl *decl, const DpKey *a, const DpKey *b);
 
 /* The key as a BSON value; an array if it has several columns.  A new bson_value. */
 extern struct varlena *dp_key_to_value(DpDecl *decl, const DpKey *key);
 
-/* The key as text for messages, cut at a hundred bytes. */
+/* The key as text for messages, truncated to 100 bytes. */
 extern char *dp_key_to_text(DpDecl *decl, const DpKey *key);
 
 /* A copy in the current context. */

@@ -1,6 +1,6 @@
 /*
  * locks.h
- *		Advisory locks that more than one pattern takes.
+ *		Advisory locks that several patterns take.
  */
 #ifndef DP_KIT_LOCKS_H
 #define DP_KIT_LOCKS_H
@@ -8,11 +8,11 @@
 #include "storage/lockdefs.h"
 
 /*
- * Locks places of rows that do not exist until the transaction ends, in one order.  A place
- * stands for a declaration and a hash of the row's id.  A reference to a missing row takes
- * RowExclusiveLock, an insert of such rows ShareLock: the one that comes second sees what the
- * first one has done.  A refresh takes ShareUpdateExclusiveLock, which excludes other refreshes and
- * inserts.  Sorts places.
+ * Takes advisory locks that stand for missing rows, until the transaction ends.  Each place is a
+ * hash of declaration and row id; the array is sorted, so that all take the locks in one order.  A
+ * reference to a missing row takes RowExclusiveLock and an insert of such rows ShareLock, so the
+ * second one sees what the first one did.  A refresh of references takes ShareUpdateExclusiveLock,
+ * which excludes other refreshes and inserts.
  */
 extern void dp_lock_absent(uint64 *places, int n, LOCKMODE mode);
 

@@ -1,48 +1,45 @@
 /*
  * note.h
- *		Work that a transaction leaves to another one, because both would wait for
- *		each other.
+ *		Work that maintenance defers to another transaction, because waiting would deadlock.
  *
- * A statement holds the row that it was given before any trigger runs.  Where
- * two tables keep something in each other, no order of locks can prevent that
- * each of two statements wants the row that the other one holds.  So a
- * maintenance that would have to wait for a row, or for the lock of a group, asks the lock
- * manager at once whether this closes a circle.  If it does, it leaves a note instead and
- * goes on: what is to be brought in line, of which declaration, and of which table something is
- *held. Something that waits for us holds it, by itself or by way of others, ends after us, and
- *looks for notes before it commits.
+ * A statement has locked its row before any trigger runs.  If two tables maintain data in each
+ * other, no lock order prevents that two statements each need the row that the other one holds.  So
+ * before maintenance waits for a row or group lock, it checks whether the wait would deadlock.  If
+ * so, it inserts a note and continues.  A note names the declaration, the value to recompute, and
+ * the table in which the other transaction holds a row.  That transaction waits for this one,
+ * perhaps through others, so it commits later and reads the note before.
  *
  * Before it commits or is prepared, a transaction that has written anything reads the notes about
- *tables that it may hold rows of: a trigger of ours was called there, or a writer opened, or a
- *group locked (dp_note_watch()).  It settles
+ * tables in which it may hold rows: one of our triggers was called there, a writer was opened or a
+ * group was locked (dp_note_watch()).  It processes
  *
- *	-	its own, waiting for what it needs, unless that still closes a circle: then the
- *		note stays, and what holds it waits for this transaction to end;
- *	-	those of others without waiting for anything; if it turns out that it holds something of
- *		it, a row or the group, in the same way as its own.
+ * - its own notes, waiting for locks unless that would deadlock.  Then the note stays, and the lock
+ *   holder waits for this transaction to end;
+ * - notes of other transactions without waiting, but like its own if it holds one of the locks
+ *   involved.
  *
- * It looks again until it has settled nothing and waited for nothing: notes may have been
- * left to it meanwhile.
+ * It repeats this until it has processed nothing and waited for nothing, because new notes may
+ * arrive meanwhile.
  *
- * Settling computes anew from what is committed then, so it may be done twice and in
- * any order; the note is deleted by the transaction that has settled it.  For that it has locked
+ * Processing a note recomputes from committed data, so it may happen twice and in any order.  The
+ * transaction that processed a note deletes it.  It must hold locks on
  *
- *	-	the rows to be written, also those that are right: or it knows that nothing can make them
- *wrong without a lock of what comes next;
- *	-	for what is copied from a row (references, relationships, documents on trees), that row: its
- *holder may have found the copy in order before; -	for a group, its lock.
+ * - the rows to be written, even correct ones, unless nothing can make them wrong without one of
+ *   the following locks;
+ * - for values copied from a row (references, relationships, documents on trees), that row, because
+ *   its holder may have found the copy correct before;
+ * - for a group, the group lock.
  *
- * Where one of these is held by others, the note stays.  So at any moment what is not in line has a
- *note: in each snapshot, pattern_check() reports nothing that is not about a row of
- *docpatterns.notes.
+ * If another transaction holds one of these, the note stays.  So every inconsistency has a note at
+ * all times: in each snapshot, pattern_check() reports only what docpatterns.notes lists.
  *
- * What others read between the two commits is the row without the first one's
- * change.  Where the second one is rolled back, or held the row by SELECT .. FOR UPDATE alone, or
- *became read-only, that lasts until the next transaction that writes to the table.  An error is one
- * of the transaction that holds something of the note, whose commit fails.  Others only mark the
- * note, and leave it alone from then on: pattern_repair() settles it.
+ * Until the second commit, others read the row without the first transaction's change.  If the
+ * second transaction aborts, locked the row only by SELECT .. FOR UPDATE, or became read-only, this
+ * lasts until the next transaction that writes to the table.  An error while processing fails the
+ * commit of a transaction that holds one of the locks.  Other transactions only mark the note as
+ * failed; pattern_repair() then processes it.
  *
- * test/env/note_model.pl goes through all interleavings of this.
+ * test/env/note_model.pl explores all interleavings.
  */
 #ifndef DP_KIT_NOTE_H
 #define DP_KIT_NOTE_H
@@ -54,39 +51,37 @@
 #include "kit/declaration.h"
 
 /*
- * This transaction may hold rows of the table (or partition): it looks for notes about it before it
- * commits.
+ * Before its commit, this transaction processes notes about the table or partition: it may hold
+ * rows of it.
  */
 extern void dp_note_watch(Oid relid);
 
-/* The same for all notes about declarations of the table, and those that could not be settled. */
+/* Does the same for all notes about declarations of the table, including failed ones. */
 extern void dp_note_repair(Oid relid);
 
 /*
- * Leaves a note: the value, as the pattern's settle_note() understands it, and the table
- * of which the other transaction holds a row or a group.  Inside of settle_note() with
- * the value that is being settled, the note stays.
+ * Inserts a note.  value is an argument for the pattern's settle_note(); the other transaction
+ * holds a row or group lock in the table held.  Called by settle_note() with the value that it
+ * processes, keeps that note.
  */
 extern void dp_note(DpDecl *decl, const DpValue *value, Oid held);
 
-/*
- * Takes a lock until the transaction ends or it is released, waiting for it; false: that would
- * close a circle.
- */
+/* Takes a lock, waiting for it; returns false if that would deadlock. */
 extern bool dp_note_lock(const LOCKTAG *tag, LOCKMODE mode);
 
 /*
- * Waits for a transaction that holds a row; false: that would close a circle.
- * With must, a circle raises T_R_DEADLOCK_DETECTED.
+ * Waits for a transaction that holds a row; returns false if that would deadlock.  With must,
+ * raises T_R_DEADLOCK_DETECTED instead.
  */
 extern bool dp_note_wait(TransactionId xid, Relation rel, ItemPointer tid, bool must);
 
-/* Whether nothing is waited for: a note of another transaction is being settled. */
+/* True while a note of another transaction is processed, when nothing may wait. */
 extern bool dp_note_hurried(void);
 
 /*
- * Before a row is locked or written: if a note of another transaction is being settled and we
- * hold the row already, the note was left to us, and its error is ours.
+ * Called before a row is locked or written.  If a note of another transaction is being processed
+ * and this transaction already holds the row, it handles the note like its own: an error fails its
+ * commit.
  */
 extern void dp_note_row(HeapTupleHeader row);
 

@@ -1,8 +1,8 @@
 /*
  * options.h
- *		The options of a pattern: a table from which declaring and altering are
- *		checked.  What several options must have in common is for the pattern's
- *		SQL function _<pattern>_verify(regclass, bson).
+ *		The options of a pattern: a table by which declarations and alterations are checked. The
+ *		pattern's SQL function _<pattern>_verify(regclass, bson) checks rules between several
+ *		options.
  */
 #ifndef DP_KIT_OPTIONS_H
 #define DP_KIT_OPTIONS_H
@@ -27,11 +27,13 @@ typedef enum DpOptionType
 	DP_OPTION_ANY
 } DpOptionType;
 
-/* Flags */
-#define DP_REQUIRED 1  /* never null; any other option that is null is left out */
+/* Flags of an option */
+#define DP_REQUIRED 1  /* never null; other options are omitted if null */
 #define DP_ALTERABLE 2 /* pattern_alter() changes it */
-#define DP_ONE_OF 4    /* of these exactly one is given; it takes the place of another one */
-#define DP_KEPT 8      /* a path, or paths, of what the pattern keeps: others leave it alone */
+#define DP_ONE_OF                                                                                  \
+	4             /* exactly one option with this flag is given; altering one removes the other    \
+				   */
+#define DP_KEPT 8 /* a path, or paths, that the pattern maintains: other patterns must not */
 
 typedef struct DpOption
 {
@@ -40,10 +42,10 @@ typedef struct DpOption
 	int flags;
 	int64 min, max;            /* no limits if max is 0 */
 	const char *const *values; /* ends with NULL */
-	const char *with;          /* left out where that option is absent */
-	const char *dflt;          /* what it is where that one is present, of a text or a word */
-	Size into, size;           /* where dp_options_read() writes it, if size is not 0 */
-	Size text;                 /* where it writes a path as it is written, if not 0 */
+	const char *with;          /* valid only together with that option */
+	const char *dflt;          /* default if the option "with" is set; a text or a word */
+	Size into, size;           /* where dp_options_read() writes it, unless size is 0 */
+	Size text;                 /* where it writes the text of a path, unless 0 */
 } DpOption;
 
 #define DP_WORDS(...)                                                                              \
@@ -58,11 +60,10 @@ typedef struct DpOption
 #define DP_TEXT_INTO(type, member) .text = offsetof(type, member)
 
 /*
- * Writes the options of a declaration into a pattern's struct: a word as its index, so
- * that words stand in the order of the pattern's enum, a path as a DpPath, a document or
- * an array as a DpValue.  They live in the declaration's context.  Members of absent
- * options stay as they are.  Raises INVALID_PARAMETER_VALUE: a user can make a trigger
- * with any argument.
+ * Writes the options of a declaration into a pattern's struct: a word as its index, so that words
+ * are listed in the order of the pattern's enum, a path as a DpPath, a document or an array as a
+ * DpValue.  They live in the declaration's context.  Members of absent options stay unchanged.
+ * Raises INVALID_PARAMETER_VALUE: a user can create a trigger with any argument.
  */
 extern void dp_options_read(DpDecl *decl, void *state);
 

@@ -1,9 +1,9 @@
 /*
  * registry.h
- *		The patterns that there are, and what each gives to the kit.
+ *		The patterns, and what each one provides to the kit.
  *
- * A pattern defines a DpPattern named dp_<name>_pattern and has a line in
- * patterns/patterns.h.  The kit knows no pattern by its name.
+ * A pattern defines a DpPattern named dp_<name>_pattern and has a line in patterns/patterns.h.  The
+ * kit knows no pattern by name.
  */
 #ifndef DP_KIT_REGISTRY_H
 #define DP_KIT_REGISTRY_H
@@ -23,25 +23,25 @@ typedef struct DpPattern
 {
 	const char *name; /* its trigger function is <name>_trigger */
 
-	/* What it can be declared with; ends with an option without a name. */
+	/* Its options; the last one has no name. */
 	const struct DpOption *options;
 
 	/*
-	 * A pattern that splits documents over two places.  Whether the stored document is only
-	 * a part; must be cheap and reads no other table.
+	 * For a pattern that splits documents over two tables.  True if the stored document is only a
+	 * part.  Must be cheap and read no other table.
 	 */
 	bool (*is_split)(DpDecl *decl, struct varlena *stored);
 
 	/*
-	 * With is_split: the whole document; called inside SPI_connect().  latest: else the calling
-	 * statement's snapshot.
+	 * With is_split: returns the whole document, as of the latest snapshot or the calling
+	 * statement's.  Called inside SPI_connect().
 	 */
 	struct varlena *(*whole)(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest);
 
 	/*
 	 * With is_split: a new whole document was written over an old one.  If the part that this
-	 * pattern split off is the same in both, returns the new document with
-	 * the stored part in its place, else NULL.
+	 * pattern split off is the same in both, returns the new document with the stored part instead,
+	 * else NULL.
 	 */
 	struct varlena *(*keep)(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 							struct varlena *new_whole);
@@ -53,15 +53,15 @@ typedef struct DpPattern
 	List *(*split)(DpDecl *decl);
 
 	/*
-	 * Brings one row in line; returns whether it was written.  Called inside SPI_connect(), as the
-	 * owner.  A pattern that derives its data from rows of the other table leaves this out.
+	 * Makes one row consistent; returns true if it was written.  Called inside SPI_connect(), as
+	 * the owner.  Omitted by patterns of derived data.
 	 */
 	bool (*settle)(DpDecl *decl, const DpKey *key);
 
-	/* Brings in line what a note (note.h) of the pattern tells; likewise. */
+	/* Makes consistent what a note (note.h) of the pattern names; called likewise. */
 	void (*settle_note)(DpDecl *decl, const DpValue *value);
 
-	/* Views of its own that show a table's documents in another shape: view.h. */
+	/* The pattern's own views, which show a table's documents in another shape: view.h. */
 	const struct DpViewMethods *view;
 
 	/* A table of this pattern as a hierarchy: dp_hierarchy_find(). */
@@ -70,38 +70,35 @@ typedef struct DpPattern
 	/* A pattern of derived data: derive/derive.h. */
 	const struct DpDeriveMethods *derive;
 
-	/* What is done together with derived data: derive/derive.h. */
+	/* Runs together with derived data: derive/derive.h. */
 	const struct DpCompanion *companion;
 
 	/*
-	 * A trigger of the extension was created on a table, or the table altered: records what
-	 * depends on it.
+	 * A trigger of the extension was created on a table, or the table was altered: records its
+	 * dependencies.
 	 */
 	void (*depend)(Oid relid);
 
-	/*
-	 * All rows of a partition have come to a table above it, or gone from it.  Called for each
-	 * table above, the nearest first.
-	 */
+	/* Called after a partition was attached or detached, for each ancestor, nearest first. */
 	void (*partition)(Oid table, Oid partition, bool attached);
 
 	/*
-	 * Handles what a statement did to a source beside its rows' groups, or what no trigger tells
-	 * of it: derive/change.h.  Called in the order of patterns.h.
+	 * Handles effects of a statement on a source other than row changes of groups, or changes for
+	 * which no trigger fires: derive/change.h.  Called in the order of patterns.h.
 	 */
 	void (*changes)(struct DpChanges *changes);
 } DpPattern;
 
-/* All patterns, in the order of patterns.h; ends with NULL.  Set when the library is loaded. */
+/* All patterns, in the order of patterns.h, and NULL. Set when the library is loaded. */
 extern const DpPattern *const *dp_patterns;
 
 /* NULL if there is none of that name. */
 extern const DpPattern *dp_pattern_find(const char *name);
 
-/* The hierarchy that a table is (derive/hierarchy.h).  Raises the errors of dp_decl_find(). */
+/* The hierarchy of a table (derive/hierarchy.h). Raises the errors of dp_decl_find(). */
 extern const struct DpHierarchy *dp_hierarchy_find(Oid table);
 
-/* Whether it is a C function of the extension. */
+/* True for a C function of the extension. */
 extern bool dp_own_function(Oid function);
 
 /* The pattern whose trigger function this is, or NULL. */

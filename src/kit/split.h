@@ -1,6 +1,6 @@
 /*
  * split.h
- *		What the calls for collections are told of split documents.
+ *		Supplies collection calls with the split fields of a table.
  */
 #ifndef DP_KIT_SPLIT_H
 #define DP_KIT_SPLIT_H

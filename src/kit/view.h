@@ -1,11 +1,10 @@
 /*
  * view.h
- *		Views that show a table's documents in another shape and take writes.
+ *		Views that show a table's documents in another shape and accept writes.
  *
- * Such a view selects columns of one table, and in place of the document a
- * function of it.  Its INSTEAD OF triggers write to the table, as the user who
- * writes to the view; an UPDATE of a row that has changed since it was read
- * raises T_R_SERIALIZATION_FAILURE.
+ * Such a view selects columns of one table, and a function of the document instead of the document.
+ * Its INSTEAD OF triggers write to the table as the user of the view.  An UPDATE of a row that has
+ * changed since it was read raises T_R_SERIALIZATION_FAILURE.
  */
 #ifndef DP_KIT_VIEW_H
 #define DP_KIT_VIEW_H
@@ -17,34 +16,36 @@
 /* args are the arguments of the view's trigger. */
 typedef struct DpViewMethods
 {
-	const char *label; /* what the views' names end with */
+	const char *label; /* suffix of the views' names */
 
-	/* Whether the stored document is shown otherwise than it is stored; must be cheap. */
+	/* True if the view shows the stored document differently. Must be cheap. */
 	bool (*is_changed)(char **args, List *decls, struct varlena *stored);
 
-	/* What is shown of it; stored itself if that is the same.  Inside SPI_connect(). */
+	/*
+	 * Returns what the view shows; stored itself if that is the same.  Called inside SPI_connect().
+	 */
 	struct varlena *(*show)(char **args, List *decls, struct varlena *stored, const DpKey *key,
 							bool latest);
 
 	/*
-	 * The document to be stored when one that is shown has been written over
-	 * another; any may be NULL.  The statement that writes it is marked
-	 * DP_MARK_WHOLE for the names that are put into marks, one for each
-	 * declaration at most.
+	 * Returns the document to store after a write to the view; any of the three documents may be
+	 * NULL.  The statement that writes it is marked DP_MARK_WHOLE for the names in marks, at most
+	 * one per declaration.
 	 */
 	struct varlena *(*store)(char **args, List *decls, struct varlena *stored,
 							 struct varlena *old_shown, struct varlena *new_shown, DpMark *marks,
 							 int *nmarks);
 
-	/* Adapts what is split off to what is shown of it; NULL: fields are called the same. */
+	/* Adapts the split fields to the shape of the view; NULL if field names are the same. */
 	void (*split)(char **args, List *decls, DpSplit *split);
 
-	/* The trigger function of such views, and how many arguments it has; with DpPattern.view only.
+	/*
+	 * The trigger function of such views and the number of its arguments; with DpPattern.view only.
 	 */
 	PGFunction trigger;
 	int nargs;
 
-	char ids[8]; /* for the plans of its statements */
+	char ids[8]; /* identify the plans of its statements */
 } DpViewMethods;
 
 /* How the columns of a view and of its table correspond */
@@ -54,23 +55,23 @@ typedef struct DpView
 	char **args;
 	Oid base;
 	List *decls;
-	DpDecl *decl; /* any of the table's: for key and document column */
+	DpDecl *decl; /* any of the table's, for key and document column */
 	int ncolumns;
 	AttrNumber *base_attnum; /* for each column of the view */
 	int doc_column;          /* the view's column with the document, from 0 */
 } DpView;
 
 /*
- * Reads that from the view's own query, as names may have changed since it was
- * made, and locks the table.  False if it is not as such views are made.
+ * Reads this from the view's query, because names may have changed since it was created, and locks
+ * the table.  Returns false if the query does not have the form of such views.
  */
 extern bool dp_view_read(Relation view, const DpViewMethods *methods, char **args,
 						 LOCKMODE lockmode, DpView *v);
 
-/* What the trigger function of such a view does. */
+/* The trigger function of such a view. */
 extern Datum dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods);
 
-/* What the views <table>_whole do. */
+/* The views <table>_whole. */
 extern const DpViewMethods dp_whole_view;
 
 #endif /* DP_KIT_VIEW_H */

@@ -1,12 +1,11 @@
 /*
  * change.h
- *		What a statement did to a table from which something is derived.
+ *		The changes that a statement made to a table from which data are derived.
  *
- * Triggers for statements note which events a statement has (INSERT .. ON
- * CONFLICT DO UPDATE has two, MERGE up to three, and a query with several parts
- * may have all), and collect the rows that are gone and those that have come.
- * The last of them handles all at once, for all declarations that the table
- * feeds, so that locks are taken in one order; the others have nothing to do.
+ * Statement-level triggers record which events a statement has (INSERT .. ON CONFLICT DO UPDATE has
+ * two, MERGE up to three, and a query with several parts may have all), and collect old and new
+ * rows.  The last trigger handles all changes at once, for all declarations with this source, so
+ * that locks are taken in one order; the other triggers do nothing more.
  *
  * A trigger function on a source begins with
  *
@@ -17,20 +16,20 @@
  *		while (dp_changes_next(changes, &change))
  *			...
  *
- * The triggers are made by the SQL function _derive_source_triggers() on the
- * table and on each of its partitions:
+ * The SQL function _derive_source_triggers() creates these statement-level triggers on the table
+ * and on each of its partitions:
  *
  *		BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE
  *		AFTER INSERT, AFTER UPDATE, AFTER DELETE	with transition tables
  *		AFTER TRUNCATE
  *
- * for each statement.  Relations of measurements are foreign tables, which
- * have no transition tables and, before PostgreSQL 16, no TRUNCATE triggers:
- * there AFTER ROW triggers collect, and AFTER INSERT OR UPDATE OR DELETE is one
- * trigger; what happens beneath them is told by dp_changed_wholly().
+ * Relations of measurements are foreign tables, which have no transition tables and, before
+ * PostgreSQL 16, no TRUNCATE triggers.  There AFTER ROW triggers collect rows, AFTER INSERT OR
+ * UPDATE OR DELETE is one trigger, and dp_changed_wholly() reports changes made to the underlying
+ * storage.
  *
- * Their arguments are ('side', pair, name) or, where the source has the main
- * trigger, ('of', name); on partitions of the former ('part', pair, name).
+ * Their arguments are ('side', pair, name) or, if the source has the main trigger, ('of', name); on
+ * partitions of the former ('part', pair, name).
  */
 #ifndef DP_KIT_DERIVE_CHANGE_H
 #define DP_KIT_DERIVE_CHANGE_H
@@ -44,96 +43,92 @@
 typedef struct DpChanges DpChanges;
 
 /*
- * One change.  Of an update the nth row that is gone comes together with the
- * nth that has come.  They are usually two versions of one row, but nothing
- * says so: all that may be concluded is that two equal ones cancel each other.
- * The slots are valid until the next call.  Their columns are those of
- * dp_changes_table(), also where the statement wrote to a partition with
- * another order of columns.
+ * One change.  The n-th old and new row of an update are returned together, usually but not always
+ * versions of one row: conclude only that two equal ones cancel each other.  The slots are valid
+ * until the next call.  Their columns are those of dp_changes_table(), even if the statement wrote
+ * to a partition with another column order.
  */
 typedef struct DpChange
 {
-	TupleTableSlot *before; /* a row that is gone, or NULL */
-	TupleTableSlot *after;  /* a row that has come, or NULL */
+	TupleTableSlot *before; /* an old or deleted row, or NULL */
+	TupleTableSlot *after;  /* a new row, or NULL */
 } DpChange;
 
 /*
- * To be called by each trigger.  NULL: there is nothing to handle (yet, or it
- * has been done).  Else the caller handles it for all declarations of the
- * table.  Raises E_R_I_E_TRIGGER_PROTOCOL_VIOLATED for other callers.
+ * Called first by each trigger.  Returns NULL if there is nothing to handle, not yet or no longer.
+ * Otherwise the caller handles the changes for all declarations of the table.  Raises
+ * E_R_I_E_TRIGGER_PROTOCOL_VIOLATED for other callers.
  */
 extern DpChanges *dp_changes_of_trigger(FunctionCallInfo fcinfo);
 
-/* The table that declarations name: never a partition. */
+/* The table that declarations name; never a partition. */
 extern Oid dp_changes_table(const DpChanges *changes);
 
 /*
- * Whether rows have come or gone that are not told one by one: the table or a
- * partition was truncated, or much was dropped beneath a relation of
- * measurements.  All groups have to be computed anew; there may be single changes too.
+ * True if not all changes are reported row by row: the table or a partition was truncated, or much
+ * was dropped below a relation of measurements.  All groups must be recomputed; there may be single
+ * changes too.
  */
 extern bool dp_changes_wholly(const DpChanges *changes);
 
-/* Whether nothing at all is left in the table: a part of dp_changes_wholly(). */
+/* True if the table is empty now; implies dp_changes_wholly(). */
 extern bool dp_changes_emptied(const DpChanges *changes);
 
-/* Whether groups of these changes have to be computed again (dp_changed_partition()). */
+/* True if groups of these changes must be recomputed (dp_changed_partition()). */
 extern bool dp_changes_doubtful(const DpChanges *changes);
 
-/* The changes one after another; again from the beginning after dp_changes_rewind(). */
+/* Returns the changes one after another; dp_changes_rewind() starts again. */
 extern bool dp_changes_next(DpChanges *changes, DpChange *change);
 extern void dp_changes_rewind(DpChanges *changes);
 
 /*
- * Whether a statement on the table (as dp_changes_table() gives it) is under
- * way around this trigger or function whose changes have not been handled yet.
+ * True if an outer statement on the table (as dp_changes_table() returns it) has changes that were
+ * not handled yet.
  */
 extern bool dp_changes_pending(Oid table);
 
 /*
- * For those who handle changes: whether a statement on the same table is under
- * way around the one that made these whose changes not everybody has heard of
- * yet.  It is pending, or what others do to handle its changes made these: who
- * comes late in the list hears of the inner statement first.
+ * For handlers: true if an outer statement on the same table has changes that not all handlers have
+ * processed.  It is pending, or one of its handlers made these changes; later handlers then see the
+ * inner changes first.
  */
 extern bool dp_changes_inside(const DpChanges *changes);
 
 /*
- * The document of a row of dp_changes_table(): its column of type bson,
- * detoasted, an empty document for a null; for a table without one, and for a relation
- * of measurements, the row as a document.  column may be NULL where
- * there is at most one.  In the current memory context, or a part of the row.
+ * The document of a row of dp_changes_table(): its column of type bson, detoasted, or an empty
+ * document for a null.  For a table without such a column, and for a relation of measurements, the
+ * row as a document.  column may be NULL if there is at most one.  In the current memory context,
+ * or part of the row.
  */
 extern struct varlena *dp_source_document(TupleTableSlot *row, const char *column);
 
 /*
- * What feeds from a table: the declarations whose side triggers it (or, for a
- * partition, a table above it) has, and its own ones.  Cached; lives until
- * the transaction ends at least, as the declarations do.
+ * A source as declarations use it: those whose side triggers it (or, for a partition, its ancestor)
+ * has, and its own.  Cached; lives at least until the transaction ends, as the declarations do.
  */
 typedef struct DpFeed
 {
 	DpDecl *decl;
-	bool is_main;     /* the source has the main trigger; else a side's */
-	const char *pair; /* of the side's triggers; NULL for the main one */
-	Oid source;       /* the table that was declared to be it */
+	bool is_main;     /* the source has the main trigger; else a side trigger */
+	const char *pair; /* of the side triggers; NULL for the main one */
+	Oid source;       /* the table that was declared as the source */
 } DpFeed;
 
 extern List *dp_feeds(Oid relid);
 
 /*
- * Gives changes to dp_derive_changes() and to what patterns have registered (changes in
- * registry.h), and ends the reading.  Each looks after the declarations that are its own, as
- * the current user, and calls dp_changes_next() as triggers do.
+ * Passes changes to dp_derive_changes() and to the patterns' handlers (changes in registry.h), and
+ * ends reading them.  Each handler looks after its own declarations, as the current user, and calls
+ * dp_changes_next() as triggers do.
  */
 extern void dp_changes_handle(DpChanges *changes);
 
-/* All rows of the table are to be looked at again; emptied: there are none left. */
+/* Recomputes everything derived from the table; emptied: it has no rows now. */
 extern void dp_changed_wholly(Oid relid, bool emptied);
 
 /*
- * All rows of a partition have come to, or gone from, the table above it.
- * doubtful: the table was read without them before they went.
+ * All rows of a partition were added to or removed from its ancestor, the table.  doubtful: the
+ * table was read without them before they were removed.
  */
 extern void dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful);
 

@@ -1,6 +1,6 @@
 /*
  * hierarchy.h
- *		Tables whose rows are nodes of a tree, for patterns that derive along it.
+ *		Tables whose rows are nodes of a tree, for patterns that derive data along it.
  */
 #ifndef DP_KIT_DERIVE_HIERARCHY_H
 #define DP_KIT_DERIVE_HIERARCHY_H
@@ -11,16 +11,18 @@
 typedef struct DpHierarchy
 {
 	DpDecl *decl;
-	bool keeps_ancestors; /* nodes hold the ids above them */
+	bool keeps_ancestors; /* nodes store the ids of their ancestors */
 
-	/* A node's id, and its parent's; false if it has none. */
+	/* A node's id and its parent's id; false if it has none. */
 	bool (*id)(const struct DpHierarchy *h, struct varlena *doc, DpValue *id);
 	bool (*parent)(const struct DpHierarchy *h, struct varlena *doc, DpValue *parent);
 
-	/* The ids above a node, root first: palloc'd, *n of them; NULL if they are not kept. */
+	/*
+	 * The ids of a node's ancestors, root first: palloc'd, *n of them; NULL if they are not stored.
+	 */
 	DpValue *(*ancestors)(const struct DpHierarchy *h, struct varlena *doc, int *n);
 
-	/* Append the expressions of a node's id and of its parent's, of a row called alias. */
+	/* Append the expressions of a node's id and of its parent's id, for a row called alias. */
 	void (*sql_id)(StringInfo sql, const struct DpHierarchy *h, const char *alias);
 	void (*sql_parent)(StringInfo sql, const struct DpHierarchy *h, const char *alias);
 } DpHierarchy;

@@ -1,24 +1,21 @@
 /*
  * queue.h
- *		Work that is put off: a table of keys, with what is to be done.
+ *		Deferred work: a table of keys and what to do for each.
  *
- * The queue of a declaration is an ordinary table beside the target,
- * <target>_<name>_queue, made by the SQL function _derive_create_queue():
+ * The queue of a declaration is an ordinary table beside the target, <target>_<name>_queue, created
+ * by the SQL function _derive_create_queue():
  *
  *		id			bigint, identity, primary key
  *		key			bson_value: the group
- *		delta		bson, or null: the group is to be computed anew
+ *		delta		bson, or null: recompute the group
  *		queued_at	timestamptz, by the clock
  *
- * with an index on (key, id) and a guard.  Its pair is an option of the
- * declaration (by the name that is given below).
+ * with an index on (key, id) and a guard trigger.  Its pair is an option of the declaration.
  *
- * Adding never waits for anybody.  Taking locks entries for the transaction,
- * leaves out those that others have taken, and deletes them; so work is done
- * once, by the transaction that commits, and not at all by one that does not.
- * Entries of one key may be taken by two transactions at a time: what they do
- * to the group must be right in any order (sums are; computing anew is, under
- * the group's lock with the latest snapshot taken after it).
+ * Inserting never waits.  Dequeuing uses SKIP LOCKED and deletes, so each entry takes effect once,
+ * in the transaction that commits.  Two transactions may dequeue entries of one key, so processing
+ * must be independent of order: sums are, and so is recomputation under the group's lock with a
+ * snapshot taken after it.
  */
 #ifndef DP_KIT_DERIVE_QUEUE_H
 #define DP_KIT_DERIVE_QUEUE_H
@@ -40,7 +37,7 @@ extern void dp_queue_close(DpQueue *queue);
 /* Adds an entry; delta may be NULL. */
 extern void dp_queue_add(DpQueue *queue, const DpValue *key, struct varlena *delta);
 
-/* What was taken: all entries of one key that could be taken. */
+/* Dequeued entries of one key: all that could be locked. */
 typedef struct DpQueued
 {
 	struct varlena *key; /* a bson_value */
@@ -50,19 +47,16 @@ typedef struct DpQueued
 } DpQueued;
 
 /*
- * Takes up to most entries, but all that can be taken of each key that is begun, in the
- * order of keys (compared as bson_values); key, if not NULL, is the only one
- * that is wanted.  Returns DpQueueds in the current context, NIL if there is nothing to take.
+ * Dequeues up to most entries, but all entries of each key that can be locked, in key order
+ * (compared as bson_values); only those of key unless it is NULL.  Returns DpQueueds in the current
+ * context, NIL if there is nothing to dequeue.
  */
 extern List *dp_queue_take(DpQueue *queue, const DpValue *key, int64 most);
 
-/* Whether there is an entry of that key with an equal delta. */
+/* True if there is an entry of that key with an equal delta. */
 extern bool dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta);
 
-/*
- * Deletes everything, without looking at what others have taken: for repair, build and disable,
- * which do all the work.
- */
+/* Deletes all entries, also locked ones: for repair, build and disable, which do all the work. */
 extern void dp_queue_clear(DpQueue *queue);
 
 #endif /* DP_KIT_DERIVE_QUEUE_H */

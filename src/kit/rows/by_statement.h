@@ -1,7 +1,7 @@
 /*
  * by_statement.h
- *		The document of one row, read and written by a statement: for calls that
- *		go by the rights of the user, or where triggers are to see a statement.
+ *		Reads and writes the document of one row by a statement, for calls that use the user's
+ *		privileges or must fire statement-level triggers.
  *
  * write.h does the same without a statement, as the owner.
  */
@@ -13,34 +13,32 @@
 #include "kit/sql/run.h"
 
 /*
- * Reads the document of the row with this key, inside SPI_connect(), by a
- * statement that is kept with the declaration under the id; locking stands
- * behind it (" FOR UPDATE", or nothing), and flags are those of dp_run().
- * Returns false if there is no such row.  *doc is the document, in SPI's
- * memory, or NULL for a null.
+ * Reads the document of the row with this key, inside SPI_connect(), by a statement that is cached
+ * in the declaration under the id.  locking is appended to it (" FOR UPDATE", or nothing), flags
+ * are those of dp_run().  Returns false if there is no such row.  Sets *doc to the document, in
+ * SPI's memory, or to NULL for a null.
  */
 extern bool dp_row_read(DpDecl *decl, const void *id, const DpKey *key, const char *locking,
 						int flags, struct varlena **doc);
 
 /*
- * Whether a row of this key is there although a statement that locks has not
- * found one: it was deleted and inserted again while it was waited for, and the
- * statement is to be run again.  False where that might not find it, either: in
- * transactions with one snapshot for all their statements, and for users whom
- * row security concerns.  flags are those of the statement.
+ * A locking SELECT returns no row if the row was deleted and reinserted while it waited.  Returns
+ * true if a row with this key exists now and the statement should be repeated; always false at
+ * REPEATABLE READ or above and for users subject to row security.  flags are those of the
+ * statement.
  */
 extern bool dp_row_again(DpDecl *decl, const DpKey *key, int flags);
 
 /*
- * The statement that writes the document of a row, kept under the id, and its
- * parameters: values has room for INDEX_MAX_KEYS + 1.
+ * The statement that writes the document of a row, cached under the id, and its parameters: values
+ * has room for INDEX_MAX_KEYS + 1.
  */
 extern SPIPlanPtr dp_row_plan_write(DpDecl *decl, const void *id, const DpKey *key,
 									struct varlena *doc, Datum *values);
 
 /*
- * Writes the document of a row with the rights of the user.  Raises
- * TRIGGERED_DATA_CHANGE_VIOLATION when no row was written (dp_write_refused).
+ * Writes the document of a row with the user's privileges.  Raises TRIGGERED_DATA_CHANGE_VIOLATION
+ * if no row was written (dp_write_refused).
  */
 extern void dp_row_write(DpDecl *decl, const void *id, const DpKey *key, struct varlena *doc);
 

@@ -1,13 +1,11 @@
 /*
  * entries.h
- *		Entries in indexes that are made together, for many rows at once.
+ *		Index entries that are made together, for many rows at once.
  *
- * A row that is written gets an entry in each index of its table, somewhere in
- * it.  Where thousands of rows are written in no order that any index knows,
- * most of the time goes into finding these places.  A batch keeps what has to
- * go into btree indexes, sorts it for each index and puts it in from left to
- * right.  Rows that have been added are not found by btree indexes before
- * dp_entries_write() is called, so nobody may look for them until then.
+ * When thousands of rows are written in an order that no index has, most of the time goes into
+ * descending btrees.  A batch collects the entries of btree indexes, sorts them for each index and
+ * inserts them from left to right.  Btree indexes do not find added rows before dp_entries_write()
+ * is called, so nothing may search for them until then.
  */
 #ifndef DP_KIT_ROWS_ENTRIES_H
 #define DP_KIT_ROWS_ENTRIES_H
@@ -21,25 +19,24 @@
 typedef struct DpEntries DpEntries;
 
 /*
- * A batch for a table whose indexes are open.  same: no column but that one has
- * another value than in a former version of the row that this transaction has
- * made entries for.  Lives in the current context.
+ * A batch for a table whose indexes are open, in the current context.  same: the only column whose
+ * value may differ from an earlier version for which this transaction made index entries.
  */
 extern DpEntries *dp_entries_begin(ResultRelInfo *info, AttrNumber same);
 
-/* Whether a table allows it: constraints that are looked at by entries one by one do not. */
+/* False if the table has constraints that must be checked entry by entry. */
 extern bool dp_entries_possible(ResultRelInfo *info);
 
-/* The entries of a row that was written; indexes other than btrees get theirs at once. */
+/* Adds the entries of a written row; indexes other than btrees get theirs at once. */
 extern void dp_entries_add(DpEntries *entries, TupleTableSlot *slot, EState *estate);
 
-/* Makes all entries and frees the batch.  Raises UNIQUE_VIOLATION as entries do. */
+/* Makes all entries and frees the batch. Raises UNIQUE_VIOLATION. */
 extern void dp_entries_write(DpEntries *entries);
 
 /*
- * The entries of one row that was written without an executor, in all indexes
- * of its table.  changed: the only column that differs from the former version,
- * whose update returned indexes; InvalidAttrNumber for a new row.
+ * Makes the entries of one row that was written without an executor, in all indexes of its table.
+ * changed: the only column that differs from the previous version, whose update returned indexes;
+ * InvalidAttrNumber for a new row.
  */
 extern void
 dp_entries_one(Relation rel, TupleTableSlot *slot, AttrNumber changed, DpUpdateIndexes indexes);

@@ -1,8 +1,7 @@
 /*
  * lookup.h
- *		How rows are found by an index, and what is known of tables that are
- *		written to, for write*.c; and whether what anybody has learnt of tables
- *		is still true (dp_schema_generation).
+ *		Index lookups (lookup.c) and cached table facts (facts.c) for the writer, valid until
+ *		dp_schema_generation() changes.
  */
 #ifndef DP_KIT_ROWS_LOOKUP_H
 #define DP_KIT_ROWS_LOOKUP_H
@@ -17,13 +16,13 @@
 typedef struct DpLookupIndex
 {
 	Oid relid;
-	Oid index; /* InvalidOid: there is none */
+	Oid index; /* InvalidOid: none */
 	int nkeys;
 	ScanKeyData keys[INDEX_MAX_KEYS]; /* without their arguments */
 } DpLookupIndex;
 
 /*
- * The index for a table or partition that is open, found anew after changes of the schema; NULL if
+ * The index for an open table or partition, searched again after changes of the schema; NULL if
  * there is none.
  */
 extern DpLookupIndex *dp_lookup_index(DpLookup *lookup, Relation rel);
@@ -31,41 +30,37 @@ extern DpLookupIndex *dp_lookup_index(DpLookup *lookup, Relation rel);
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE: the table has no index for the lookup. */
 extern void dp_lookup_missing(DpLookup *lookup, Relation rel) pg_attribute_noreturn();
 
-/* Whether a trigger keeps the _id of a collection, and whether a table has one. */
+/* True for a trigger that maintains the _id of a collection, and for a table that has one. */
 extern bool dp_trigger_is_collection(const Trigger *trigger);
 extern bool dp_table_is_collection(Relation rel);
 
-/* Changes with every change of any relation's schema. */
+/* Changes with every change of the schema of any relation. */
 extern uint64 dp_schema_generation(void);
 
 typedef bool (*DpSkipTrigger)(const Trigger *trigger);
 
-/* What facts are kept for */
+/* The key of cached facts */
 typedef struct DpFactsKey
 {
 	Oid relid;
 	DpSkipTrigger skip;
 } DpFactsKey;
 
-/* What does not change between the statements on a table. */
+/* Facts that do not change between the statements on a table. */
 typedef struct DpTableFacts
 {
 	DpFactsKey key;
 	uint64 generation;
 	MemoryContext context;
 	Oid owner;
-	AttrNumber doc;     /* the only column of type bson, 0 if there is none or more */
-	bool collection;    /* but for the trigger that keeps its _id there are no BEFORE UPDATE ROW
-						   triggers */
-	bool fires;         /* anything at all has to be fired */
-	TriggerDesc fire;   /* which kinds of triggers have to be; no triggers in it */
-	ExprState **checks; /* prepared, or NULL: they are not of the kind that can be kept */
+	AttrNumber doc;     /* the only column of type bson, 0 if none or several */
+	bool collection;    /* the trigger for its _id is the only BEFORE UPDATE ROW trigger */
+	bool fires;         /* any trigger must fire */
+	TriggerDesc fire;   /* the kinds of triggers that must fire; contains no triggers */
+	ExprState **checks; /* prepared; NULL if they cannot be cached */
 } DpTableFacts;
 
-/*
- * They are valid until the next change of the schema; what checks points to, until the transaction
- * ends.
- */
+/* Valid until the next change of the schema; the checks, until the transaction ends. */
 extern DpTableFacts *dp_table_facts(Relation rel, DpSkipTrigger skip);
 
 /*

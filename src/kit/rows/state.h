@@ -1,6 +1,6 @@
 /*
  * state.h
- *		What a writer is made of: for write.c and find.c only.
+ *		The parts of a writer, for write.c and find.c only.
  */
 #ifndef DP_KIT_ROWS_STATE_H
 #define DP_KIT_ROWS_STATE_H
@@ -27,8 +27,8 @@ typedef struct DpWriteLeaf
 	TupleTableSlot *found;
 	TupleTableSlot *written;
 	bool indexes_open;
-	int batching;       /* whether entries can be kept together: 0 not known, 1 yes, -1 no */
-	DpEntries *entries; /* those that are not made yet */
+	int batching;       /* 1 if entries can be batched, -1 if not, 0 if unknown */
+	DpEntries *entries; /* those not made yet */
 } DpWriteLeaf;
 
 /* A scan, kept for the next search of the same kind */
@@ -46,7 +46,7 @@ typedef struct DpWriteSearch
 struct DpWriter
 {
 	MemoryContext context;
-	MemoryContext row_context; /* what is made of the current row */
+	MemoryContext row_context; /* data made from the current row */
 	EState *estate;
 	Relation rel;
 	char *column;
@@ -54,17 +54,16 @@ struct DpWriter
 	const char *mark_name;
 	DpMarkKind mark_kind;
 	DpSkipTrigger skip;
-	DpWriteLeaf *
-		root; /* the table itself: for triggers for statements, and rows if it is not partitioned */
-	List *leaf_oids; /* of a partitioned table, NIL until they are wanted */
-	List *leaves;    /* of DpWriteLeaf, those that are open */
+	DpWriteLeaf *root; /* for statement-level triggers, and rows if not partitioned */
+	List *leaf_oids;   /* of a partitioned table, NIL until needed */
+	List *leaves;      /* of DpWriteLeaf, the open ones */
 	Snapshot snapshot;
-	Snapshot kept;  /* a former one that keeps the places of rows from being given away; or NULL */
+	Snapshot kept;  /* an earlier one that keeps TIDs from being reused; or NULL */
 	uint32 epoch;   /* of the snapshot, or of the kept one and all later ones */
 	bool fresh;     /* see dp_writer_fresh() */
-	int fresh_rows; /* such rows since something was looked for */
+	int fresh_rows; /* such rows since the last search */
 	bool leave;     /* see dp_writer_leave() */
-	bool stale;     /* the snapshot does not show what is known to be there */
+	bool stale;     /* the snapshot lacks rows that are known to exist */
 	EPQState epq;
 	bool epq_ready;
 	int64 rows;
@@ -73,7 +72,7 @@ struct DpWriter
 	bool query; /* AfterTriggerBeginQuery() was called */
 	bool began[CMD_DELETE + 1];
 	TransitionCaptureState *capture[CMD_DELETE + 1];
-	Bitmapset **columns; /* that the statement writes, as triggers are told */
+	Bitmapset **columns; /* written by the statement, as triggers see them */
 
 	/* the search */
 	List *scans;
@@ -82,7 +81,7 @@ struct DpWriter
 	int next_leaf;
 	DpWriteSearch *scan;
 
-	/* going through a table, with a snapshot of its own */
+	/* a table scan, with its own snapshot */
 	DpWriteLeaf *range_leaf;
 	TableScanDesc range;
 	Snapshot range_snapshot;
@@ -90,10 +89,10 @@ struct DpWriter
 	/* the current row, in current->found */
 	DpWriteLeaf *current;
 	bool locked;
-	bool doubtful; /* it may have become another row */
+	bool doubtful; /* its TID may have been reused by another row */
 	struct varlena *doc;
 
-	/* new rows: defaults, and many of them */
+	/* new rows: defaults, and slots for many rows */
 	ExprState **defaults;
 	TupleTableSlot **many;
 };
@@ -101,22 +100,22 @@ struct DpWriter
 /* write.c: a table or partition, opened for writing; the current context is the writer's. */
 extern DpWriteLeaf *dp_write_leaf(DpWriter *w, Relation rel);
 
-/* write.c: entries in indexes that were kept are made, before anything is looked for. */
+/* write.c: makes batched index entries, before any search. */
 extern void dp_write_entries(DpWriter *w);
 
-/* find.c: the snapshot that is read with, and forgetting the current row. */
+/* find.c: the snapshot for reading; dp_write_clear() forgets the current row. */
 extern Snapshot dp_write_snapshot(DpWriter *w);
 extern void dp_write_clear(DpWriter *w);
 
-/* find.c: the current row is going to be locked or written: see dp_note_row() */
+/* find.c: called before the current row is locked or written: see dp_note_row() */
 extern void dp_write_noted(DpWriter *w);
 
-/* find.c: going through a table ends */
+/* find.c: ends a table scan */
 extern void dp_write_scan_end(DpWriter *w);
 
 /*
- * What the executor asks of statements: error READ_ONLY_SQL_TRANSACTION where
- * the transaction, or a standby, may only read.
+ * Raises READ_ONLY_SQL_TRANSACTION in a read-only transaction or on a standby, as the executor
+ * does.
  */
 static inline void
 dp_writer_may_write(DpWriter *w)

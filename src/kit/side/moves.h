@@ -2,18 +2,16 @@
  * moves.h
  *		Rows whose keys change, until the end of the statement that changes them.
  *
- * What a pattern keeps of a row in a table of its own lies there under the
- * row's key.  When keys change it moves along, but only at the end of the
- * statement, all at once: keys may change places.
+ * Side tables store their rows under the row's key.  When keys change, side rows get the new keys
+ * at the end of the statement, all at once, because rows may exchange their keys.
  *
- * A row that goes to another partition is deleted and inserted.  So its new
- * key is announced when it is seen before the update; the deletion that follows
- * is then known to be none.  What was announced and did not happen is void.
+ * A cross-partition update is executed as DELETE and INSERT.  The BEFORE UPDATE trigger records the
+ * new key so that the DELETE is not treated as a deletion.  Records without a following change are
+ * discarded.
  *
- * A trigger of the user's may change the key of such a row once more, or delete
- * it, by a statement that ends before the one around it.  What lies aside is
- * still under the row's first key then, so the second move waits for the
- * statement around it, and both are joined.
+ * A user's trigger may change or delete such a row again in a nested statement.  Its side rows
+ * still have the first key, so the second change is deferred to the outer statement and merged with
+ * the first.
  */
 #ifndef DP_KIT_SIDE_MOVES_H
 #define DP_KIT_SIDE_MOVES_H
@@ -30,46 +28,46 @@ typedef struct DpMove
 	Oid target;     /* table, */
 	char *pattern;  /* pattern */
 	char *name;     /* and name of the declaration */
-	bool announced; /* not more than that yet */
-	bool by_key;    /* by the action of a foreign key */
-	bool waits;     /* its own statement has ended, the one around it has not */
-	bool gone;      /* the row was deleted then */
-	int flags;      /* of the pattern's own; those of joined moves are joined */
-	int depth;      /* of the triggers that have seen it, one inside the other */
+	bool announced; /* recorded by BEFORE UPDATE only */
+	bool by_key;    /* by a foreign key action */
+	bool waits;     /* deferred to the outer statement; its own has ended */
+	bool gone;      /* the row was then deleted */
+	int flags;      /* the pattern's own; merged with those of merged moves */
+	int depth;      /* trigger depth */
 	DpKey from;
 	DpKey to;
 } DpMove;
 
-/* BEFORE UPDATE of a row: announces its new key, if it has one; else returns NULL. */
+/* BEFORE UPDATE of a row: records its new key, if it changes; else returns NULL. */
 extern DpMove *dp_moves_before(DpDecl *decl, TriggerData *trigdata);
 
 /*
- * AFTER DELETE of a row, or UPDATE that changes its key.  Returns the move if
- * the row goes on under another key, or is gone and had moved; NULL if it is
- * gone from where it was.  *from is its old key.
+ * AFTER DELETE of a row, or UPDATE that changes its key.  Returns the move if the row continues
+ * under another key, or is deleted and had moved; NULL if it is deleted under its stored key.  Sets
+ * *from to its old key.
  */
 extern DpMove *dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from);
 
 /*
- * The key under which lies what the row has that a statement around this one gave the key; mostly
- * the same.
+ * Returns the key under which a row's side rows are stored now; it differs only if an outer
+ * statement changed the key.
  */
 extern void dp_moves_origin(DpDecl *decl, const DpKey *key, DpKey *origin);
 
 /*
- * AFTER INSERT or UPDATE of a row with this key: if what lies under it may be
- * another row's yet, or the row's own lies elsewhere, it becomes one more that
- * moves, from the key to itself, and is returned; else NULL.
+ * AFTER INSERT or UPDATE of a row with this key.  If rows stored under it may belong to another
+ * row, or this row's are stored elsewhere, records a change from the key to itself and returns it;
+ * else NULL.
  */
 extern DpMove *dp_moves_stay(DpDecl *decl, const DpKey *key);
 
-/* BEFORE or AFTER INSERT of a row into a partition: whether it comes from another one. */
+/* BEFORE or AFTER INSERT of a row into a partition: true if it comes from another one. */
 extern bool dp_moves_arriving(DpDecl *decl, const DpKey *key);
 
 /*
- * AFTER the statement: takes out its moves that took place, a list of DpMove; NIL if there are
- * none. Where rows are gone, what lies aside is to be dropped.  The list is in the current context,
- * what is in it lives as long as the transaction.
+ * AFTER the statement: removes and returns its key changes that took place, a list of DpMove; NIL
+ * if there are none.  The side rows of deleted rows must be deleted.  The list is in the current
+ * context, its moves live as long as the transaction.
  */
 extern List *dp_moves_take(DpDecl *decl);
 

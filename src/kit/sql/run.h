@@ -1,7 +1,7 @@
 /*
  * run.h
- *		Running the statements of patterns: prepared once, as the right user,
- *		with the right snapshot, and marked so that our own triggers know them.
+ *		Runs the statements of patterns: prepared once, as the right user, with the right
+ *		snapshot, and marked for the extension's own triggers.
  */
 #ifndef DP_KIT_SQL_RUN_H
 #define DP_KIT_SQL_RUN_H
@@ -11,37 +11,33 @@
 #include "kit/declaration.h"
 
 /* How a statement is run */
-#define DP_RUN_AS_OWNER 0x01 /* as the owner of the table; else as the current user */
-#define DP_RUN_SNAPSHOT 0x02 /* reads what the calling statement sees; else the latest state */
-#define DP_RUN_LOCK 0x04     /* locks rows for a user: those that the transaction sees */
-#define DP_RUN_TRANSACTION                                                                         \
-	0x08 /* reads what the transaction's snapshot shows, and what it has written itself */
+#define DP_RUN_AS_OWNER 0x01    /* as the owner of the table; else as the current user */
+#define DP_RUN_SNAPSHOT 0x02    /* reads with the calling statement's snapshot, not the latest */
+#define DP_RUN_LOCK 0x04        /* locks rows for a user: those that the transaction sees */
+#define DP_RUN_TRANSACTION 0x08 /* reads with the transaction's snapshot, and its own writes */
 
 /*
- * Returns the plan of a statement of the declaration, or NULL if it has to be
- * (re)made with dp_plan_make().  id is the address of something static.
+ * Returns the cached plan of a statement of the declaration, or NULL if it must be made by
+ * dp_plan_make().  id is the address of something static.
  */
 extern SPIPlanPtr dp_plan(DpDecl *decl, const void *id);
 extern SPIPlanPtr
 dp_plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes);
-/*
- * One that is planned once, whatever the values: where it is always the same index that serves it.
- */
+/* Makes a generic plan: for statements that always use the same index. */
 extern SPIPlanPtr
 dp_plan_make_generic(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes);
 
 /*
- * Runs a plan inside SPI_connect().  The result is in SPI_tuptable.  expected
- * is the SPI_OK_... code.  Returns the number of rows.
+ * Runs a plan inside SPI_connect(); the result is in SPI_tuptable.  expected is the SPI_OK_...
+ * code. Returns the number of rows.
  */
 extern uint64 dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls, int flags,
 					 long maxrows, int expected);
 
 /*
- * Checks, repairs and migrations run as the table's owner, whoever calls them:
- * in a security-restricted operation, and so that settings which the owner's
- * triggers and functions change are afterwards what they were.  An error in
- * between ends the transaction or subtransaction, which restores all.
+ * Checks, repairs and migrations run as the table's owner in a security-restricted operation;
+ * settings that the owner's triggers and functions change are restored.  An error ends the
+ * transaction or subtransaction, which restores everything.
  */
 typedef struct DpActor
 {
@@ -54,15 +50,15 @@ extern void dp_owner_begin(Oid owner, DpActor *saved);
 extern void dp_owner_end(const DpActor *saved);
 
 /*
- * The owner's rights alone, as dp_run() has them with DP_RUN_AS_OWNER: for
- * what is written without a statement.  The caller ends it also on errors.
+ * Only the owner's privileges, as dp_run() uses them with DP_RUN_AS_OWNER: for writes without a
+ * statement.  The caller must call dp_act_end() also on errors.
  */
 typedef struct DpActing
 {
 	Oid user;
 	int sec;
 	Oid acting;
-	int nestlevel; /* settings that triggers change are put back */
+	int nestlevel; /* restores settings that triggers change */
 } DpActing;
 
 extern void dp_act_as(Oid owner, DpActing *saved);
@@ -72,11 +68,10 @@ extern void dp_act_end(const DpActing *saved);
 extern Datum dp_result(uint64 row, int column, bool *isnull);
 
 /*
- * Marks.  While a statement of our own writes to a relation, the relation is
- * marked with what is being done, and the triggers that the statement fires
- * look at the mark.  Marks are kept in C, so nobody can forge them, and hold
- * for the triggers of that very statement only: what a user's trigger writes
- * while it runs is an ordinary write.  Use:
+ * Marks.  While a statement of the extension writes to a relation, the relation is marked with what
+ * is being done, and the triggers that the statement fires read the mark.  Marks are C state, so
+ * users cannot forge them, and apply only to the triggers of that statement: a write by a user's
+ * trigger is an ordinary write.  Use:
  *
  *		DpMark	mark;
  *
@@ -94,10 +89,10 @@ extern Datum dp_result(uint64 row, int column, bool *isnull);
 typedef enum DpMarkKind
 {
 	DP_MARK_NONE,
-	DP_MARK_INTERNAL, /* the pattern itself writes what is already in order */
-	DP_MARK_WHOLE,    /* a whole document is written: it replaces what lies elsewhere */
-	DP_MARK_REPLACED, /* the same, and what lay elsewhere is gone already */
-	DP_MARK_DERIVED   /* derived fields are written; what else is done to the row is ordinary */
+	DP_MARK_INTERNAL, /* the pattern itself writes consistent data */
+	DP_MARK_WHOLE,    /* a whole document is written: it replaces side rows */
+	DP_MARK_REPLACED, /* the same, and the side rows are deleted already */
+	DP_MARK_DERIVED   /* derived fields are written; otherwise an ordinary write */
 } DpMarkKind;
 
 typedef struct DpMark
@@ -105,46 +100,44 @@ typedef struct DpMark
 	Oid relid;
 	const char *name; /* of the declaration; NULL: all of the relation's */
 	DpMarkKind kind;
-	int depth;           /* triggers that are running when the statement starts */
-	struct varlena *doc; /* what an internal statement writes, if that is a document */
+	int depth;           /* trigger depth when the statement starts */
+	struct varlena *doc; /* the document that an internal statement writes */
 	struct DpMark *outer;
 } DpMark;
 
 extern void dp_mark_push(DpMark *mark, Oid relid, const char *name, DpMarkKind kind);
 extern void dp_mark_pop(DpMark *mark);
 extern DpMarkKind dp_marked(Oid relid, const char *name);
-/* Whether the command whose event triggers are being called is one of our own on the relation. */
+/*
+ * True if the command whose event triggers are being called is the extension's own on the relation.
+ */
 extern bool dp_marked_command(Oid relid);
 extern void dp_mark_change(Oid relid, const char *name, DpMarkKind kind);
 
-/* dp_run() for a statement that writes to relid, marked. */
+/* dp_run() of a statement that writes to relid, marked. */
 extern uint64 dp_run_marked(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls,
 							int flags, int expected, Oid relid, const char *name, DpMarkKind kind);
 
 /*
- * The same for an internal statement that writes the document to the table.
- * BEFORE triggers of users may change it on its way; the pattern's own, which
- * come last, find here what it was.
+ * Does the same for an internal statement that writes the document to the table.  Users' BEFORE
+ * triggers may change it; the pattern's own, which fire last, find the original here.
  */
 extern void
 dp_run_writing(DpDecl *decl, SPIPlanPtr plan, Datum *values, int flags, struct varlena *doc);
 extern struct varlena *dp_marked_document(Oid relid, const char *name);
 
 /*
- * Whether the statement whose triggers are being called writes derived fields
- * (DP_MARK_DERIVED, which dp_marked() does not tell: for other patterns it is
- * an ordinary write).  In BEFORE ROW triggers *doc is then what it writes,
- * before triggers changed it: derived fields are right there.  doc may be NULL.
+ * True if the statement whose triggers are being called writes derived fields (DP_MARK_DERIVED,
+ * which dp_marked() does not report, because other patterns treat it as an ordinary write).  In
+ * BEFORE ROW triggers, sets *doc to the document before triggers changed it, whose derived fields
+ * are right. doc may be NULL.
  */
 extern bool dp_marked_derived(Oid relid, struct varlena **doc);
 
-/*
- * Raises TRIGGERED_DATA_CHANGE_VIOLATION: a user's trigger has suppressed what the pattern had to
- * write.
- */
+/* Raises TRIGGERED_DATA_CHANGE_VIOLATION: a user's trigger suppressed a write of the pattern. */
 extern void dp_write_refused(DpDecl *decl, Oid relid) pg_attribute_noreturn();
 
-/* The user who acts: the one before dp_run() switched to an owner. */
+/* The current user before dp_run() switched to an owner. */
 extern Oid dp_acting_user(void);
 
 #endif /* DP_KIT_SQL_RUN_H */
