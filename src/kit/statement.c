@@ -1,6 +1,6 @@
 /*
  * statement.c
- *		What is remembered until a statement ends, or its transaction.
+ *		State that is kept until a statement or its transaction ends.
  */
 #include "postgres.h"
 
@@ -47,9 +47,9 @@ dp_trigger_depth(void)
 }
 
 /*
- * Triggers are called while their statement's snapshot is the active one, and
- * each statement that runs inside of another has a later one.  Without any (a
- * SELECT whose WITH writes has ended) the statement is the outermost.
+ * Triggers run while their statement's snapshot is the active one, and each nested statement has a
+ * later one.  Without an active snapshot (after a SELECT whose WITH writes), the statement is the
+ * outermost.
  */
 DpStatement
 dp_statement_now(void)
@@ -129,7 +129,7 @@ states_xact(XactEvent event, void *arg)
 		case XACT_EVENT_PREPARE:
 			for (states = heard; states != NULL; states = states->next)
 			{
-				states->list = NIL; /* its memory goes with the transaction */
+				states->list = NIL; /* its memory is the transaction's */
 				if (states->ended != NULL)
 					states->ended();
 			}
@@ -154,7 +154,7 @@ states_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId paren
 		return;
 	for (states = heard; states != NULL; states = states->next)
 	{
-		/* those of subtransactions further out come before */
+		/* states of outer subtransactions come first */
 		for (i = list_length(states->list) - 1; i >= 0; i--)
 		{
 			DpState *state = list_nth(states->list, i);
@@ -218,7 +218,7 @@ dp_collected(Oid relid, const void *id)
 		}
 	}
 
-	/* nothing can fail any more: until now all of it was in the list */
+	/* nothing can fail from here on: until now everything was in the list */
 	list_free(collections.list);
 	collections.list = others;
 	list_free_deep(taken);
