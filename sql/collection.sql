@@ -230,4 +230,4 @@ COMMENT ON FUNCTION bson_column_convert(regclass, text, name) IS
   'text, or one column of type jsonb, json or bytea to bson. Returns the number of columns. Needs '
   'ownership. Takes ACCESS EXCLUSIVE and rewrites the table. Errors: 55000 the table has a '
   'pattern, 2BP01 indexes on expressions or checks use the columns, 22023 nothing to convert or '
-  'another target, 42809 not a table, 42501';
+  'another target, 42809 not a table, 42703 no such column, 22004 a NULL, 42501';

@@ -14,8 +14,8 @@ COMMENT ON FUNCTION bson_diff_pack(bson, bson) IS
 CREATE FUNCTION bson_diff_apply(diff bytea, doc bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_diff_apply' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_diff_apply(bytea, bson) IS
-  'The document that the difference makes of doc: bson_diff_apply(bson_diff_pack(a, b), a) is b, '
-  'byte for byte. Error: 22P03 for bytes that are not a difference from doc';
+  'The document that the difference makes of doc: that of bson_diff_pack(a, b) makes b of a, byte '
+  'for byte. Error: 22P03 for bytes that are not a difference from doc';
 
 CREATE FUNCTION bson_diff_carry(before bson, after bson, onto bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_diff_carry' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

@@ -5,9 +5,8 @@ CREATE FUNCTION bucket_pack(rel regclass, until timestamptz DEFAULT NULL) RETURN
   AS 'MODULE_PATHNAME', 'dp_bucket_pack_call' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION bucket_pack(regclass, timestamptz) IS
   'Packs waiting measurements, or those of the spans before that of until, and returns their '
-  'number. About a microsecond each. Locks the rows that it packs and skips those that another '
-  'transaction is changing. Errors: 42501 without INSERT, 22023 a time for pages, 22008 an '
-  'infinite time';
+  'number. Locks the rows that it packs and skips those that another transaction is changing. '
+  'Errors: 42501 without INSERT, 22023 a time for pages, 22008 an infinite time';
 
 CREATE FUNCTION docpatterns._bucket_repack(rel regclass) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_bucket_repack' LANGUAGE C VOLATILE STRICT;

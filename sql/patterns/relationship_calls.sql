@@ -4,10 +4,10 @@
 CREATE FUNCTION bson_lookup(rel regclass, path text, value "any") RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_lookup' LANGUAGE C STABLE COST 1000;
 COMMENT ON FUNCTION bson_lookup(regclass, text, "any") IS
-  'The documents of rel whose field at path equals the value, as an array: $lookup. An array is '
-  'looked up by its elements, arrays on the other side match by theirs; NULL finds documents '
-  'without the field, or with null. Uses an index on (doc -> path), the key _id of a collection, '
-  'or a GIN index; reads with the rights of the caller';
+  'The documents of rel whose field at path equals the value, as an array, as $lookup finds them. '
+  'An array is looked up by its elements, arrays on the other side match by theirs; NULL finds '
+  'documents without the field, or with null. Uses an index on (doc -> path), the key _id of a '
+  'collection, or a GIN index; reads with the rights of the caller';
 
 -- Embedding ---------------------------------------------------------------------------------------
 
