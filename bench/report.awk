@@ -108,11 +108,11 @@ END {
   chart(directory "/performance-patterns.svg", "Patterns, buckets, trees and structures", documents, 0)
 
   print "# Performance\n" > page
-  print "This page is made by `make bench`, which measures all of it in one run on one machine: ours, and beside it what PostgreSQL has or what one would write" > page
-  print "by hand, on the same documents, turn by turn. Only ratios are shown, as they depend least on the machine. A *bar* is the ratio that the project has set itself to stay below (or above," > page
-  print "where rates are measured). Each area says what is divided by what.\n" > page
+  print "`make bench` writes this page: one run on one machine measures ours, and beside it what PostgreSQL has or" > page
+  print "what one would write by hand, on the same documents, turn by turn. Only ratios are shown, as they depend" > page
+  print "least on the machine. A *bar* is the ratio to stay below, or above for rates.\n" > page
   if (small())
-    printf "**This was a small run** (%s %% of the documents, %s, %s): it shows what is measured and how the page looks. Fixed costs and chance weigh more in it than in a full run, which `make bench` makes; so no bar is judged.\n\n", fact["scale"],
+    printf "**This was a small run** (%s %% of the documents, %s, %s): fixed costs and chance weigh more in it than in a full run, so no bar is judged.\n\n", fact["scale"],
       (fact["rounds"] == 1 ? "one round" : fact["rounds"] " rounds"), (fact["only"] == "*" ? "all areas" : "only " fact["only"]) > page
   print "| | |\n|---|---|" > page
   printf "| machine | %s |\n| system | %s |\n| versions | %s |\n| date | %s |\n", cell(fact["machine"]), cell(fact["system"]), cell(fact["versions"]), fact["date"] > page
@@ -133,7 +133,7 @@ END {
     k = split(rows_of[stem], row, " ")
     for (j = 1; j <= k; j++) {
       i = row[j]
-      printf "| %s | %s | %s | %s | %s |\n", cell(name[i]), digits(ratio[i]), (low[i] == "" ? "" : digits(low[i]) " to " digits(high[i])), (bar[i] == "" ? "" : (wanted[i] == "high" ? "at least " : "at most ") bar[i]), verdict[i] > page
+      printf "| %s | %s | %s | %s | %s |\n", cell(name[i]), digits(ratio[i]), (digits(low[i]) == digits(high[i]) ? "" : digits(low[i]) " to " digits(high[i])), (bar[i] == "" ? "" : (wanted[i] == "high" ? "at least " : "at most ") bar[i]), verdict[i] > page
     }
   }
   close(page)
