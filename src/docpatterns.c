@@ -1,11 +1,9 @@
 /*
  * docpatterns.c
- *		The loadable module: its magic block, its settings, and the hooks that connect rooms
- *		which must not include each other.
+ *		The loadable module: its magic block, and the hooks that connect rooms which must not
+ *		include each other.
  */
 #include "postgres.h"
-
-#include <limits.h>
 
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
@@ -19,9 +17,6 @@
 #include "kit/split.h"
 #include "kit/statement.h"
 #include "mql/collection_split.h"
-#include "patterns/approximation/approximation.h"
-#include "patterns/kv/kv.h"
-#include "patterns/versioning/versioning.h"
 #include "types/tree/treepath.h"
 
 PG_MODULE_MAGIC;
@@ -48,18 +43,8 @@ _PG_init(void)
 	dp_limits_init();
 	dp_declaration_init();
 	dp_statement_init();
-	dp_versioning_init();
-
-	DefineCustomIntVariable("docpatterns.approximation_seed",
-							"Makes what approximation_add() draws in this session repeatable.",
-							"With 0 nobody can foresee it.", &dp_approximation_seed, 0, 0, INT_MAX,
-							PGC_USERSET, 0, NULL, dp_approximation_seed_assign, NULL);
-
-	DefineCustomIntVariable("docpatterns.kv_block_size",
-							"The most members of a sorted set that are counted together.",
-							"Blocks that have more are divided when they are written to.",
-							&dp_kv_block_size, 2048, DP_KV_BLOCK_SIZE_MIN, DP_KV_BLOCK_SIZE_MAX,
-							PGC_USERSET, 0, NULL, NULL, NULL);
-
+	for (const DpPattern *const *p = dp_patterns; *p != NULL; p++)
+		if ((*p)->init != NULL)
+			(*p)->init();
 	MarkGUCPrefixReserved("docpatterns");
 }

@@ -36,13 +36,20 @@ $$;
 COMMENT ON FUNCTION docpatterns._kv_leaderboard_declare(regclass, bson) IS
   'the trigger of a board, which carries its options';
 
-CREATE FUNCTION docpatterns._kv_leaderboard_follow(rel regclass, name text, space text) RETURNS void
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._kv_leaderboard_declare(rel, @extschema@.bson_set(d.options, 'space', space))
-  FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'kv_leaderboard' AND d.name = $2
+CREATE FUNCTION docpatterns._kv_leaderboards(keys oid, OUT owner oid, OUT follow text)
+  RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT c.relowner, format('SELECT docpatterns._kv_leaderboard_declare(%L, %L)', d.rel,
+      @extschema@.bson_set(d.options, 'space', (SELECT n.nspname::text FROM pg_class k
+          JOIN pg_namespace n ON n.oid = k.relnamespace WHERE k.oid = $1)))
+  FROM docpatterns._pattern_declarations(NULL) d JOIN pg_class c ON c.oid = d.rel
+    JOIN pg_depend p ON p.classid = 'pg_trigger'::regclass AND p.objid = d.trigger_oid
+      AND p.deptype = 'n' AND p.refclassid = 'pg_class'::regclass AND p.refobjid = $1
+  WHERE d.pattern = 'kv_leaderboard'
 $$;
-COMMENT ON FUNCTION docpatterns._kv_leaderboard_follow(regclass, text, text) IS
-  'the space of a board has another name';
+COMMENT ON FUNCTION docpatterns._kv_leaderboards(oid) IS
+  'the boards of a space, which its table "keys" stands for: the owners of their tables, and a '
+  'query that declares each with the name that the space has now';
 
 CREATE FUNCTION kv_leaderboard(space text, key text, rel regclass, score_path text,
   member_path text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text

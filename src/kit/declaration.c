@@ -697,10 +697,9 @@ decl_make(Relation rel, const Trigger *trigger, const DpPattern *pattern)
 	decl->owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 
-	/* relations of measurements have neither, key-value spaces no documents */
 	if (rel->rd_rel->relkind != RELKIND_FOREIGN_TABLE)
 	{
-		if (strcmp(pattern->name, "kv") != 0)
+		if (!pattern->creates_table)
 			decl_read_doc_column(decl, rel);
 		decl_read_key(decl, rel);
 	}

@@ -169,14 +169,10 @@ require_seen(Oid rel)
 static void
 require_sides(DpDecl *decl)
 {
-	static const char *const originals[] = { "subset_fields", "preallocated", "approximation",
-											 "versioning", "change_feed" };
-	bool holds = false;
+	const DpPattern *pattern = dp_pattern_find(decl->pattern);
 	int i;
 
-	for (i = 0; i < lengthof(originals); i++)
-		holds = holds || strcmp(decl->pattern, originals[i]) == 0;
-	for (i = 0; holds && i < DP_PAIR_OPTIONS; i++)
+	for (i = 0; pattern->keeps_originals && i < DP_PAIR_OPTIONS; i++)
 	{
 		char *pair = dp_decl_text(decl, dp_pair_options[i]);
 		StringInfoData sql;
@@ -278,14 +274,26 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(out);
 }
 
-/* What the names of the guards of tables beneath a relation of measurements begin with */
-#define BUCKET_GUARD "zz_docpatterns_90_bucket"
+/* Whether a declaration is on a table that its pattern created. */
+static bool
+on_created_table(Oid rel, const char *name)
+{
+	ListCell *lc;
+
+	foreach(lc, dp_decls(rel))
+	{
+		DpDecl *decl = lfirst(lc);
+
+		if (strcmp(decl->name, name) == 0 && dp_pattern_find(decl->pattern)->creates_table)
+			return true;
+	}
+	return false;
+}
 
 /*
  * pattern_guard_trigger(): refuses writes to a table that a pattern keeps.
- * BEFORE any write, for each statement.  Foreign keys of the user's on the
- * columns of a group may change and delete beneath relations of measurements
- * (nothing but them runs with that mark on the security context).
+ * BEFORE any write, for each statement.  Users may have foreign keys on a part of a table that a
+ * pattern created, which change and delete its rows (only they set this security context).
  */
 DP_FUNCTION(dp_pattern_guard_trigger);
 Datum
@@ -293,7 +301,6 @@ dp_pattern_guard_trigger(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
 	Oid relid;
-	bool bucket;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs != 3)
 		ereport(
@@ -301,24 +308,23 @@ dp_pattern_guard_trigger(PG_FUNCTION_ARGS)
 			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 			 errmsg("function \"pattern_guard_trigger\" is called by triggers of patterns only")));
 	relid = RelationGetRelid(trigdata->tg_relation);
-	bucket = strncmp(trigdata->tg_trigger->tgname, BUCKET_GUARD, strlen(BUCKET_GUARD)) == 0;
-	if (bucket && InNoForceRLSOperation())
-		return PointerGetDatum(NULL);
 	if (dp_marked(relid, NULL) == DP_MARK_NONE && !dp_marked_derived(relid, NULL) &&
 		!IsLogicalWorker() &&
 		(dp_maintain ||
 		 !has_privs_of_role(dp_acting_user(), trigdata->tg_relation->rd_rel->relowner)))
 	{
-		Oid main = bucket ? InvalidOid : dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
+		Oid main = dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
+		const char *name = trigdata->tg_trigger->tgargs[2];
 
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("table %s is kept by a pattern and cannot be written to directly",
-							   dp_relation_name(relid)),
-						bucket ? errhint("Write to the relation of measurements.")
-						: OidIsValid(main)
-							? errhint("Write to table %s, which has the pattern \"%s\".",
-									  dp_relation_name(main), trigdata->tg_trigger->tgargs[2])
-							: 0));
+		if (InNoForceRLSOperation() && OidIsValid(main) && on_created_table(main, name))
+			return PointerGetDatum(NULL);
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s is kept by a pattern and cannot be written to directly",
+						dp_relation_name(relid)),
+				 OidIsValid(main) ? errhint("Write to table %s, which has the pattern \"%s\".",
+											dp_relation_name(main), name)
+								  : 0));
 	}
 	return PointerGetDatum(NULL);
 }

@@ -23,8 +23,20 @@ typedef struct DpPattern
 {
 	const char *name; /* its trigger function is <name>_trigger */
 
+	/* Defines settings and registers callbacks when the library is loaded. */
+	void (*init)(void);
+
 	/* Its options; the last one has no name. */
 	const struct DpOption *options;
+
+	/*
+	 * The pattern creates the declared table itself: the table has neither a document column nor
+	 * an anchor, and the tables beside it are parts of it.
+	 */
+	bool creates_table;
+
+	/* The tables that it keeps hold data that the documents do not have. */
+	bool keeps_originals;
 
 	/*
 	 * For a pattern that splits documents over two tables.  True if the stored document is only a
@@ -78,6 +90,11 @@ typedef struct DpPattern
 	 * dependencies.
 	 */
 	void (*depend)(Oid relid);
+
+	/* A column of a table was added or dropped, or got another type. */
+	void (*columns_altered)(Oid relid);
+
+	void (*schema_renamed)(Oid schema);
 
 	/* Called after a partition was attached or detached, for each ancestor, nearest first. */
 	void (*partition)(Oid table, Oid partition, bool attached);

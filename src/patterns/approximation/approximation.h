@@ -83,9 +83,8 @@ extern bool dp_approximation_draw(const DpApproximation *a, const DpValue *amoun
 extern void
 dp_approximation_bounds(const DpApproximation *a, double estimate, double *low, double *high);
 
-/* docpatterns.approximation_seed, 0: random */
-extern int dp_approximation_seed;
-extern void dp_approximation_seed_assign(int seed, void *extra);
+/* Defines the setting docpatterns.approximation_seed. */
+extern void dp_approximation_init(void);
 
 /* calls.c */
 

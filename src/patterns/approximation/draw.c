@@ -17,18 +17,21 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
 #include <math.h>
 
 #include "common/int.h"
 #include "common/pg_prng.h"
 #include "utils/fmgrprotos.h"
+#include "utils/guc.h"
 
 #include "patterns/approximation/approximation.h"
 
 /* of the normal distribution: 95 of 100 cases are within this many standard errors */
 #define DP_CASES_95 1.959964
 
-int dp_approximation_seed = 0;
+/* docpatterns.approximation_seed: 0 for a random one */
+static int seed_setting = 0;
 
 static pg_prng_state generator;
 static bool seeded = false;
@@ -41,10 +44,19 @@ static bool draw_integer(const DpValue *amount, int64 rest, bool instead, DpAmou
 static double standard_error(const DpApproximation *a, double count);
 
 /* Resets the generator after the setting has changed. */
-void
-dp_approximation_seed_assign(int seed, void *extra)
+static void
+seed_assign(int seed, void *extra)
 {
 	seeded = false;
+}
+
+void
+dp_approximation_init(void)
+{
+	DefineCustomIntVariable("docpatterns.approximation_seed",
+							"Makes what approximation_add() draws in this session repeatable.",
+							"With 0 nobody can foresee it.", &seed_setting, 0, 0, INT_MAX,
+							PGC_USERSET, 0, NULL, seed_assign, NULL);
 }
 
 bool
@@ -194,8 +206,8 @@ draw_double(void)
 static void
 generator_seed(void)
 {
-	if (dp_approximation_seed != 0)
-		pg_prng_seed(&generator, (uint64) dp_approximation_seed);
+	if (seed_setting != 0)
+		pg_prng_seed(&generator, (uint64) seed_setting);
 	else if (!pg_prng_strong_seed(&generator))
 		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not get random bytes")));
 	seeded = true;

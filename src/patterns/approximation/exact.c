@@ -82,7 +82,9 @@ static const DpOption options[] = {
 };
 
 const DpPattern dp_approximation_pattern = { .name = "approximation",
+											 .init = dp_approximation_init,
 											 .options = options,
+											 .keeps_originals = true,
 											 .is_split = method_is_split,
 											 .whole = method_whole,
 											 .keep = method_keep,

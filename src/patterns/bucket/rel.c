@@ -20,6 +20,7 @@
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "common/int.h"
+#include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -33,6 +34,7 @@
 #include "utils/timestamp.h"
 
 #include "bson/reader.h"
+#include "kit/depend.h"
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "kit/rows/lookup.h"
@@ -52,6 +54,9 @@ typedef struct RelEntry
  * looked at again next time
  */
 #define READ_TRIES 5
+
+static void bucket_depend(Oid relid);
+static void bucket_columns_altered(Oid relid);
 
 static const DpOption options[] = {
 	{ "group_by", DP_OPTION_TEXTS, DP_REQUIRED },
@@ -73,7 +78,42 @@ static const DpOption options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_bucket_pattern = { .name = "bucket", .options = options };
+const DpPattern dp_bucket_pattern = { .name = "bucket",
+									  .options = options,
+									  .creates_table = true,
+									  .depend = bucket_depend,
+									  .columns_altered = bucket_columns_altered };
+
+/* The view of a relation's buckets goes with it. */
+static void
+bucket_depend(Oid relid)
+{
+	Oid types[] = { REGCLASSOID };
+	Datum values[] = { ObjectIdGetDatum(relid) };
+	bool isnull;
+	Datum view;
+
+	if (get_rel_relkind(relid) != RELKIND_FOREIGN_TABLE)
+		return;
+	SPI_connect();
+	if (SPI_execute_with_args("SELECT docpatterns._bucket_view($1)", 1, types, values, NULL, true,
+							  1) != SPI_OK_SELECT ||
+		SPI_processed != 1)
+		elog(ERROR, "could not look for the view of relation %u", relid);
+	view = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+	SPI_finish();
+	if (!isnull)
+		dp_depend(RelationRelationId, DatumGetObjectId(view), RelationRelationId, relid,
+				  DEPENDENCY_AUTO);
+}
+
+static void
+bucket_columns_altered(Oid relid)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("the columns of %s are those of its buckets", dp_relation_name(relid)),
+					errhint("bucket_add_column() adds one.")));
+}
 
 static HTAB *entries = NULL;
 

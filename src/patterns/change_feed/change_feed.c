@@ -127,6 +127,7 @@ static const DpOption options[] = {
 };
 
 const DpPattern dp_change_feed_pattern = { .name = "change_feed",
+										   .keeps_originals = true,
 										   .options = options,
 										   .partition = dp_change_feed_partition };
 

@@ -32,6 +32,7 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/guc.h"
 #include "utils/snapmgr.h"
 
 #include "kit/declaration.h"
@@ -41,16 +42,16 @@
  * docpatterns.kv_block_size, and what follows from it; read when blocks are divided, so it may
  * change at any time
  */
-int dp_kv_block_size = 2048;
+static int block_size = 2048;
 
-#define BLOCK_MAX dp_kv_block_size         /* members of a block */
-#define BLOCK_PIECE (dp_kv_block_size / 2) /* of those that it is divided into */
-#define BLOCK_URGENT (dp_kv_block_size * 2)
-#define BLOCK_SMALL (dp_kv_block_size / 8)
-#define GROUP_MAX Max(8, dp_kv_block_size / 16) /* children of a node */
+#define BLOCK_MAX block_size         /* members of a block */
+#define BLOCK_PIECE (block_size / 2) /* of those that it is divided into */
+#define BLOCK_URGENT (block_size * 2)
+#define BLOCK_SMALL (block_size / 8)
+#define GROUP_MAX Max(8, block_size / 16) /* children of a node */
 #define GROUP_PIECE (GROUP_MAX / 2)
-#define TOP_MAX Max(8, dp_kv_block_size / 2) /* nodes of the highest level */
-#define SLOTS_MAX 16                         /* rows of a node before they are added up */
+#define TOP_MAX Max(8, block_size / 2) /* nodes of the highest level */
+#define SLOTS_MAX 16                   /* rows of a node before they are added up */
 
 /* The number of a node's first slot */
 #define SLOT_TOP 0
@@ -107,6 +108,15 @@ static void mark_below(DpKvCall *call, int level);
 static void shrink(DpKvCall *call, Datum score, Datum member);
 static void bound_remove(DpKvCall *call, Datum score, Datum member);
 static bool upgrade(DpKvCall *call);
+
+void
+dp_kv_init(void)
+{
+	DefineCustomIntVariable("docpatterns.kv_block_size",
+							"The most members of a sorted set that are counted together.",
+							"Blocks that have more are divided when they are written to.",
+							&block_size, 2048, 16, 65536, PGC_USERSET, 0, NULL, NULL, NULL);
+}
 
 /* MinKey as a bson_value */
 Datum

@@ -273,10 +273,8 @@ extern Datum dp_kv_list_rows(FunctionCallInfo fcinfo, DpKvTable table, int colum
  * -------------------------------------------------------------------------------------------------------------
  */
 
-/* docpatterns.kv_block_size: the most members of a block */
-#define DP_KV_BLOCK_SIZE_MIN 16
-#define DP_KV_BLOCK_SIZE_MAX 65536
-extern int dp_kv_block_size;
+/* Defines the setting docpatterns.kv_block_size: the most members of a block. */
+extern void dp_kv_init(void);
 
 /* The lowest (score, member). */
 extern Datum dp_kv_lowest(void);
@@ -305,19 +303,6 @@ dp_kv_count_seek(DpKvCall *call, int64 rank, Snapshot snapshot, Datum *score, Da
 
 /* Makes the blocks of a board that is locked exclusively anew, from its members. */
 extern int64 dp_kv_count_rebuild(DpKvCall *call);
-
-/*
- * leaderboard.c
- * -------------------------------------------------------------------------------------------------------
- */
-
-struct DpDecl;
-
-/* Records that the triggers of a table's boards go with their spaces. */
-extern void dp_kv_leaderboard_depend(Oid relid);
-
-/* A partition of the table has come or gone: its boards are made anew. */
-extern void dp_kv_leaderboard_partition(Oid relid, Oid partition, bool attached);
 
 /*
  * sorted.c

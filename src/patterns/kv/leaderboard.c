@@ -34,6 +34,7 @@
 #include "bson/path.h"
 #include "bson/reader.h"
 #include "kit/key.h"
+#include "kit/depend.h"
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "kit/sql/run.h"
@@ -60,7 +61,10 @@ static void statement_begins(DpDecl *decl, Leaderboard *b);
 static void emptied(DpDecl *decl, Leaderboard *b);
 static pg_noinline void made_anew(DpDecl *decl);
 static Oid kv_board_keys(struct varlena *options);
-static int64 kv_leaderboard_make(struct DpDecl *decl);
+static int64 kv_leaderboard_make(DpDecl *decl);
+static void leaderboard_depend(Oid relid);
+static void leaderboard_partition(Oid relid, Oid partition, bool attached);
+static void leaderboard_schema_renamed(Oid schema);
 
 static const DpOption board_options[] = {
 	{ "space", DP_OPTION_TEXT, DP_REQUIRED },
@@ -72,9 +76,13 @@ static const DpOption board_options[] = {
 
 const DpPattern dp_kv_leaderboard_pattern = { .name = "kv_leaderboard",
 											  .options = board_options,
-											  .depend = dp_kv_leaderboard_depend,
-											  .partition = dp_kv_leaderboard_partition };
-const DpPattern dp_kv_pattern = { .name = "kv", .options = (const DpOption[]){ { NULL } } };
+											  .depend = leaderboard_depend,
+											  .partition = leaderboard_partition,
+											  .schema_renamed = leaderboard_schema_renamed };
+const DpPattern dp_kv_pattern = { .name = "kv",
+								  .init = dp_kv_init,
+								  .options = (const DpOption[]){ { NULL } },
+								  .creates_table = true };
 
 /*
  * kv_leaderboard_trigger(): after each row; before statements that write, and
@@ -279,8 +287,8 @@ kv_leaderboard_make(DpDecl *decl)
 }
 
 /* Raises UNIQUE_VIOLATION if a member comes that is on the board already. */
-void
-dp_kv_leaderboard_partition(Oid relid, Oid partition, bool attached)
+static void
+leaderboard_partition(Oid relid, Oid partition, bool attached)
 {
 	ListCell *lc;
 
@@ -381,8 +389,8 @@ dp_kv_leaderboard_release(PG_FUNCTION_ARGS)
  * would refuse all writes: they go with it.  Recorded whenever a trigger of ours
  * is created, be it by kv_leaderboard or by a restore.  Must not raise.
  */
-void
-dp_kv_leaderboard_depend(Oid relid)
+static void
+leaderboard_depend(Oid relid)
 {
 	Relation rel = table_open(relid, AccessShareLock);
 	TriggerDesc *triggers;
@@ -395,8 +403,6 @@ dp_kv_leaderboard_depend(Oid relid)
 		struct varlena *options;
 		Oid keys;
 		Oid scores;
-		ObjectAddress depender;
-		ObjectAddress referenced;
 
 		if (trigger->tgnargs != 1 || trigger->tgisclone ||
 			strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0 ||
@@ -412,14 +418,56 @@ dp_kv_leaderboard_depend(Oid relid)
 		if (!OidIsValid(scores) ||
 			pg_class_aclcheck(scores, rel->rd_rel->relowner, ACL_INSERT) != ACLCHECK_OK)
 			continue;
-		ObjectAddressSet(depender, TriggerRelationId, trigger->tgoid);
-		ObjectAddressSet(referenced, RelationRelationId, keys);
-		(void) deleteDependencyRecordsForSpecific(TriggerRelationId, trigger->tgoid,
-												  DEPENDENCY_NORMAL, RelationRelationId, keys);
-		recordDependencyOn(&depender, &referenced, DEPENDENCY_NORMAL);
-		CommandCounterIncrement();
+		dp_depend(TriggerRelationId, trigger->tgoid, RelationRelationId, keys, DEPENDENCY_NORMAL);
 	}
 	table_close(rel, NoLock);
+}
+
+static pg_noinline void
+execute_as(Oid owner, const char *query)
+{
+	DpActing saved;
+
+	dp_act_as(owner, &saved);
+	PG_TRY();
+	{
+		if (SPI_execute(query, false, 0) != SPI_OK_SELECT)
+			elog(ERROR, "could not declare a board again");
+	}
+	PG_FINALLY();
+	{
+		dp_act_end(&saved);
+	}
+	PG_END_TRY();
+}
+
+/*
+ * The declarations of the boards of a space name its schema: they are written again, each as the
+ * owner of its table, because another role may have renamed the schema.
+ */
+static void
+leaderboard_schema_renamed(Oid schema)
+{
+	Oid keys = get_relname_relid("keys", schema);
+	Oid types[] = { OIDOID };
+	Datum values[] = { ObjectIdGetDatum(keys) };
+	SPITupleTable *boards;
+
+	if (!OidIsValid(keys))
+		return;
+	SPI_connect();
+	if (SPI_execute_with_args("SELECT b.owner, b.follow FROM docpatterns._kv_leaderboards($1) b", 1,
+							  types, values, NULL, false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for boards of relation %u", keys);
+	boards = SPI_tuptable;
+	for (uint64 i = 0; i < boards->numvals; i++)
+	{
+		bool isnull;
+		Datum owner = SPI_getbinval(boards->vals[i], boards->tupdesc, 1, &isnull);
+
+		execute_as(DatumGetObjectId(owner), SPI_getvalue(boards->vals[i], boards->tupdesc, 2));
+	}
+	SPI_finish();
 }
 
 /*

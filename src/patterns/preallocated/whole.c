@@ -348,6 +348,7 @@ static const DpOption options[] = {
 };
 
 const DpPattern dp_preallocated_pattern = { .name = PATTERN,
+											.keeps_originals = true,
 											.options = options,
 											.is_split = methods_is_split,
 											.whole = methods_whole,

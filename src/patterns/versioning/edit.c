@@ -92,6 +92,8 @@ static const DpOption options[] = {
 };
 
 const DpPattern dp_versioning_pattern = { .name = "versioning",
+										  .init = dp_versioning_init,
+										  .keeps_originals = true,
 										  .options = options,
 										  .settle = method_settle,
 										  .partition = dp_versioning_partition };

@@ -1,0 +1,440 @@
+/*
+ * depend.c
+ *		Dependencies between the two tables of a pattern.
+ *
+ * A table that a pattern keeps beside the user's table depends on it, and the
+ * pattern's main trigger depends on the table that it writes to: DROP TABLE of
+ * either is refused without CASCADE, and with CASCADE leaves nothing behind.
+ * pg_dump does not carry such dependencies, so they are recorded whenever a
+ * trigger of ours is created, be it by _enable or by a restore.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "common/hashfn.h"
+#include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "bson/catalog.h"
+#include "bson/reader.h"
+#include "kit/declaration.h"
+#include "kit/depend.h"
+#include "kit/registry.h"
+
+static void depend_main(Oid relid);
+static Oid depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid);
+static void depend_others(Oid relid);
+static void depend_triggers(Oid side, const char *pair, Oid main);
+static void depend_side(Oid relid);
+static void options_lock(const char *declared, const char *after);
+static void pair_lock(const char *pair);
+static bool is_queue(Oid relid);
+static const char *first_argument(Relation rel, HeapTuple tuple);
+
+void
+dp_depend_relation(Oid relid)
+{
+	depend_main(relid);
+	depend_side(relid);
+	dp_depend_patterns(relid);
+}
+
+void
+dp_depend_patterns(Oid relid)
+{
+	for (const DpPattern *const *p = dp_patterns; *p != NULL; p++)
+		if ((*p)->depend != NULL)
+			(*p)->depend(relid);
+}
+
+void
+dp_depend_lock_pairs(Oid relid, List *args)
+{
+	Oid main;
+	Relation rel;
+	TriggerDesc *triggers;
+	int i;
+
+	if (list_length(args) == 1)
+	{
+		options_lock(strVal(linitial(args)), NULL);
+		return;
+	}
+	if (list_length(args) != 3 || (strcmp(strVal(linitial(args)), "side") != 0 &&
+								   strcmp(strVal(linitial(args)), "part") != 0))
+		return;
+	pair_lock(strVal(lsecond(args)));
+	main = dp_pair_find(strVal(lsecond(args)), true, relid);
+	if (!OidIsValid(main))
+		return;
+	rel = table_open(main, AccessShareLock);
+	triggers = dp_triggers(rel);
+	for (i = 0; i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+
+		if (trigger->tgnargs == 1 &&
+			strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0)
+			options_lock(trigger->tgargs[0], strVal(lsecond(args)));
+	}
+	table_close(rel, NoLock);
+}
+
+/*
+ * Locks the pairs of a declaration, the last one first; those before "after" only, if it is not
+ * NULL.
+ */
+static void
+options_lock(const char *declared, const char *after)
+{
+	struct varlena *options = dp_declared_options(declared);
+	bool passed = after == NULL;
+	int i;
+
+	for (i = DP_PAIR_OPTIONS - 1; i >= 0 && options != NULL; i--)
+	{
+		DpValue pair;
+
+		if (!dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), dp_pair_options[i],
+							  strlen(dp_pair_options[i]), &pair) ||
+			pair.type != DP_TYPE_STRING)
+			continue;
+		if (passed)
+			pair_lock(DP_STRING_DATA(&pair));
+		else if (strcmp(DP_STRING_DATA(&pair), after) == 0)
+			passed = true;
+	}
+}
+
+/*
+ * The relation may have main triggers: find what their declarations name.
+ */
+static void
+depend_main(Oid relid)
+{
+	Relation rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+	ListCell *lc;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+		struct varlena *options;
+		Oid sides[DP_PAIR_OPTIONS] = { InvalidOid };
+		int i;
+		int j;
+
+		if (form->tgnargs != 1 || OidIsValid(form->tgparentid) || !dp_is_own_trigger(form))
+			continue;
+		options = dp_declared_options(first_argument(rel, tuple));
+		for (i = 0; i < lengthof(dp_pair_options) && options != NULL; i++)
+		{
+			DpValue pair;
+
+			if (dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), dp_pair_options[i],
+								 strlen(dp_pair_options[i]), &pair) &&
+				pair.type == DP_TYPE_STRING)
+				sides[i] = depend_pair(form, relid, DP_STRING_DATA(&pair),
+									   strcmp(dp_pair_options[i], "gone_pair") == 0);
+		}
+
+		/*
+		 * What was put off, or summed up, is of no use without its source and
+		 * its tree.  (It says so of the table, not of the trigger: pg_dump
+		 * would find that the trigger and the queue need each other.)
+		 */
+		for (i = 0; i < DP_PAIR_OPTIONS; i++)
+			for (j = 0; j < DP_PAIR_OPTIONS; j++)
+				if (OidIsValid(sides[i]) && OidIsValid(sides[j]) &&
+					dp_depend_has_guard(sides[i], InvalidOid) &&
+					!dp_depend_has_guard(sides[j], InvalidOid))
+					dp_depend(RelationRelationId, sides[i], RelationRelationId, sides[j],
+							  is_queue(sides[i]) ? DEPENDENCY_AUTO : DEPENDENCY_NORMAL);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+
+	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
+		depend_others(relid);
+	else
+		foreach(lc, find_all_inheritors(relid, NoLock, NULL))
+			depend_others(lfirst_oid(lc));
+}
+
+/*
+ * A main trigger's table and the other side of a pair depend on each other.
+ * What lies beneath a table that the pattern created is a part of it: it goes with
+ * it, and cannot be dropped without it.  An aid (a list of what has gone)
+ * goes with the table.  Returns the other side, if it exists.
+ */
+static Oid
+depend_pair(Form_pg_trigger form, Oid relid, const char *pair, bool aid)
+{
+	Oid trigger = form->oid;
+	const DpPattern *pattern = dp_pattern_of_function(form->tgfoid);
+	bool beneath = pattern != NULL && pattern->creates_table;
+	Oid side;
+
+	side = dp_pair_find(pair, false, relid);
+	if (!OidIsValid(side))
+		return InvalidOid;
+	if (!beneath)
+		dp_depend(TriggerRelationId, trigger, RelationRelationId, side, DEPENDENCY_NORMAL);
+	if (dp_depend_has_guard(side, InvalidOid))
+		dp_depend(RelationRelationId, side, RelationRelationId, relid,
+				  beneath ? DEPENDENCY_INTERNAL
+				  : aid   ? DEPENDENCY_AUTO
+						  : DEPENDENCY_NORMAL);
+	if (get_rel_relkind(side) != RELKIND_PARTITIONED_TABLE)
+		depend_triggers(side, pair, relid);
+	else
+	{
+		ListCell *lc;
+
+		foreach(lc, find_all_inheritors(side, NoLock, NULL))
+			depend_triggers(lfirst_oid(lc), pair, relid);
+	}
+	return side;
+}
+
+/*
+ * The other triggers of a declaration are of no use without the main one, and
+ * go with it.  Its anchor does, too, but not in silence.
+ */
+static void
+depend_others(Oid relid)
+{
+	Relation rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+	List *triggers = NIL;
+	ListCell *lc;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+
+		if (dp_is_own_trigger(form) &&
+			(form->tgnargs == 1 ||
+			 (form->tgnargs >= 2 && form->tgnargs <= 3 && !OidIsValid(form->tgparentid))))
+			triggers = lappend(triggers, heap_copytuple(tuple));
+	}
+	systable_endscan(scan);
+
+	foreach(lc, triggers)
+	{
+		Form_pg_trigger other = (Form_pg_trigger) GETSTRUCT((HeapTuple) lfirst(lc));
+		const char *of = first_argument(rel, lfirst(lc));
+		const char *name = of + strlen(of) + 1;
+		ListCell *lc2;
+
+		bool anchor = other->tgnargs == 3 && strcmp(of, "anchor") == 0;
+
+		if (!anchor && (other->tgnargs != 2 || strcmp(of, "of") != 0))
+			continue;
+		foreach(lc2, triggers)
+		{
+			Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT((HeapTuple) lfirst(lc2));
+			const char *declared = first_argument(rel, lfirst(lc2));
+			struct varlena *options;
+			DpValue value;
+
+			if (form->tgnargs != 1 || (!anchor && form->tgfoid != other->tgfoid))
+				continue;
+			options = dp_declared_options(declared);
+			if (options != NULL &&
+				dp_document_find(DP_DOC_DATA(options), DP_DOC_SIZE(options), "name", 4, &value) &&
+				value.type == DP_TYPE_STRING && strcmp(DP_STRING_DATA(&value), name) == 0)
+				dp_depend(TriggerRelationId, other->oid, TriggerRelationId, form->oid,
+						  anchor ? DEPENDENCY_NORMAL : DEPENDENCY_AUTO);
+		}
+	}
+	table_close(rel, AccessShareLock);
+}
+
+/*
+ * The triggers of the side of a pair, or of one of its partitions, are of no
+ * use without the main table.
+ */
+static void
+depend_triggers(Oid side, const char *pair, Oid main)
+{
+	Relation rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(side));
+	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+		const char *first;
+
+		if (form->tgnargs != 3 || OidIsValid(form->tgparentid) || !dp_is_own_trigger(form))
+			continue;
+		first = first_argument(rel, tuple);
+		if ((strcmp(first, "side") == 0 || strcmp(first, "part") == 0 ||
+			 strcmp(first, "anchor") == 0) &&
+			strcmp(first + strlen(first) + 1, pair) == 0)
+			dp_depend(TriggerRelationId, form->oid, RelationRelationId, main, DEPENDENCY_NORMAL);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+/*
+ * The relation may be the side of declarations: find their tables.
+ */
+static void
+depend_side(Oid relid)
+{
+	Relation rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+		const char *first;
+		Oid main;
+
+		if (form->tgnargs != 3 || OidIsValid(form->tgparentid) || !dp_is_own_trigger(form))
+			continue;
+		first = first_argument(rel, tuple);
+		if (strcmp(first, "side") != 0 && strcmp(first, "part") != 0)
+			continue;
+		main = dp_pair_find(first + strlen("side") + 1, true, relid);
+		if (OidIsValid(main))
+			depend_main(main);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+void
+dp_depend(Oid class, Oid object, Oid on_class, Oid on, DependencyType type)
+{
+	Relation rel;
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple tuple;
+	bool known = false;
+	ObjectAddress depender;
+	ObjectAddress referenced;
+
+	rel = table_open(DependRelationId, AccessShareLock);
+	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(class));
+	ScanKeyInit(&keys[1], Anum_pg_depend_objid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(object));
+	scan = systable_beginscan(rel, DependDependerIndexId, true, NULL, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (form->refclassid == on_class && form->refobjid == on && form->refobjsubid == 0)
+			known = true;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	if (known)
+		return;
+	ObjectAddressSet(depender, class, object);
+	ObjectAddressSet(referenced, on_class, on);
+	recordDependencyOn(&depender, &referenced, type);
+	CommandCounterIncrement();
+}
+
+/*
+ * A restore may create the triggers of both tables at the same time: each then
+ * waits for the other, so that the second one sees the first.
+ */
+static void
+pair_lock(const char *pair)
+{
+	LockDatabaseObject(TriggerRelationId, hash_bytes((const unsigned char *) pair, strlen(pair)), 0,
+					   ExclusiveLock);
+}
+
+bool
+dp_depend_has_guard(Oid relid, Oid main)
+{
+	Relation rel = table_open(relid, AccessShareLock);
+	bool result = false;
+	TriggerDesc *triggers;
+	int i;
+
+	triggers = dp_triggers(rel);
+	for (i = 0; i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+
+		if (trigger->tgnargs == 3 && dp_is_internal(trigger->tgfoid, "pattern_guard_trigger"))
+		{
+			Oid found =
+				OidIsValid(main) ? dp_pair_find(trigger->tgargs[1], true, relid) : InvalidOid;
+
+			result = !OidIsValid(found) || found == main;
+		}
+	}
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/* Whether a table with a guard is the queue of a declaration. */
+static bool
+is_queue(Oid relid)
+{
+	return get_attnum(relid, "queued_at") != InvalidAttrNumber &&
+		   get_attnum(relid, "delta") != InvalidAttrNumber &&
+		   get_attnum(relid, "key") != InvalidAttrNumber &&
+		   get_attnum(relid, "id") != InvalidAttrNumber;
+}
+
+bool
+dp_is_own_trigger(Form_pg_trigger form)
+{
+	return strncmp(NameStr(form->tgname), DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) == 0 &&
+		   get_func_namespace(form->tgfoid) == dp_types()->internal;
+}
+
+/* A trigger's first argument; the others follow, each with its terminator. */
+static const char *
+first_argument(Relation rel, HeapTuple tuple)
+{
+	bool isnull;
+	Datum args = heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(rel), &isnull);
+
+	if (isnull)
+		return "";
+	args = PointerGetDatum(DatumGetByteaPP(args));
+	return VARDATA_ANY(DatumGetPointer(args));
+}

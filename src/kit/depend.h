@@ -1,0 +1,35 @@
+/*
+ * depend.h
+ *		Dependencies between the two tables of a pattern.
+ */
+#ifndef DP_KIT_DEPEND_H
+#define DP_KIT_DEPEND_H
+
+#include "catalog/dependency.h"
+#include "catalog/pg_trigger.h"
+#include "nodes/pg_list.h"
+
+/* Records what follows from the triggers of a relation, also for each pattern alone. */
+extern void dp_depend_relation(Oid relid);
+extern void dp_depend_patterns(Oid relid);
+
+/* Records that an object depends on another, unless it does. */
+extern void dp_depend(Oid class, Oid object, Oid on_class, Oid on, DependencyType type);
+
+/*
+ * Two sessions may create triggers of one declaration at a time, as a parallel restore does: the
+ * second must see the trigger of the first.  Locks the pairs that the arguments of a new trigger
+ * name, and for the second pair of a declaration the first too.  This order avoids deadlocks.
+ */
+extern void dp_depend_lock_pairs(Oid relid, List *args);
+
+/*
+ * Whether the table belongs to a pattern: its writes are guarded.  Not if it is
+ * known that it belongs to another table than main, unless that is InvalidOid.
+ */
+extern bool dp_depend_has_guard(Oid relid, Oid main);
+
+/* Whether a trigger has a name of ours and a function of this extension. */
+extern bool dp_is_own_trigger(Form_pg_trigger form);
+
+#endif /* DP_KIT_DEPEND_H */
