@@ -4,7 +4,7 @@ SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
 \set seed 0.1415
-SELECT plan(101);
+SELECT plan(102);
 SELECT diag('seed ' || :seed);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 -- What happened since the last call.
@@ -76,6 +76,9 @@ TRUNCATE t;
 -- Guard, order, positions
 SELECT throws_ok('DELETE FROM t_feed', '55000', NULL, 'the table of changes is guarded');
 SELECT throws_ok('TRUNCATE t_feed', '55000', NULL, 'against TRUNCATE too');
+ALTER TABLE t_feed ADD CONSTRAINT few CHECK (number < 0) NOT VALID;
+SELECT throws_ok($$INSERT INTO t VALUES (1, '{}')$$, '23514', NULL, 'its constraints are checked');
+ALTER TABLE t_feed DROP CONSTRAINT few;
 INSERT INTO t SELECT i, bson_build('i', i) FROM generate_series(1, 10) i;
 SELECT pg_temp.news('t') \g /dev/null
 SELECT is((SELECT array_agg(operation ORDER BY position) FROM (SELECT * FROM change_feed_read('t', (SELECT max(position) - 4 FROM change_feed_read('t')), 3)) q), '{insert,insert,insert}'::text[], 'taken three at a time');

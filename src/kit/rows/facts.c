@@ -5,7 +5,10 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "catalog/index.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
@@ -27,6 +30,8 @@ static HTAB *facts_table = NULL;
 
 static void facts_triggers(DpTableFacts *facts, Relation rel, DpSkipTrigger skip);
 static void facts_checks(DpTableFacts *facts, Relation rel);
+static void index_read(DpTableIndexes *indexes, Oid oid);
+static MemoryContext facts_context(DpTableFacts *facts);
 static bool expression_keeps_state(Node *node, void *context);
 static void facts_bury(DpTableFacts *facts);
 
@@ -65,6 +70,7 @@ dp_table_facts(Relation rel, DpSkipTrigger skip)
 		facts_bury(facts);
 	facts->generation = 0;
 	facts->context = NULL;
+	facts->indexes = NULL;
 	facts->owner = rel->rd_rel->relowner;
 	facts->doc = 0;
 	bson = dp_types()->bson;
@@ -177,9 +183,7 @@ facts_checks(DpTableFacts *facts, Relation rel)
 	facts->checks = NULL;
 	if (constr == NULL || constr->num_check == 0 || dp_has_virtual_columns(constr))
 		return;
-	facts->context =
-		AllocSetContextCreate(CacheMemoryContext, "docpatterns writer", ALLOCSET_SMALL_SIZES);
-	old = MemoryContextSwitchTo(facts->context);
+	old = MemoryContextSwitchTo(facts_context(facts));
 	facts->checks = palloc0(sizeof(ExprState *) * constr->num_check);
 	for (i = 0; i < constr->num_check; i++)
 	{
@@ -198,7 +202,60 @@ facts_checks(DpTableFacts *facts, Relation rel)
 	MemoryContextSwitchTo(old);
 }
 
-/* Whether a node may: all but the plainest. */
+DpTableIndexes *
+dp_table_indexes(Relation rel)
+{
+	DpTableFacts *facts = dp_table_facts(rel, NULL);
+	DpTableIndexes *indexes;
+	MemoryContext old;
+	List *oids;
+	ListCell *lc;
+
+	if (likely(facts->indexes != NULL))
+		return facts->indexes;
+	old = MemoryContextSwitchTo(facts_context(facts));
+	oids = RelationGetIndexList(rel);
+	indexes = palloc0(offsetof(DpTableIndexes, index) + list_length(oids) * sizeof(DpTableIndex));
+	indexes->key = dp_lookup_key(rel);
+	indexes->plain = true;
+	foreach(lc, oids)
+		index_read(indexes, lfirst_oid(lc));
+	facts->indexes = indexes;
+	MemoryContextSwitchTo(old);
+	return indexes;
+}
+
+/* Adds an index. */
+static void
+index_read(DpTableIndexes *indexes, Oid oid)
+{
+	Relation index = index_open(oid, AccessShareLock);
+	DpTableIndex *x = &indexes->index[indexes->n];
+
+	x->oid = oid;
+	x->info = BuildIndexInfo(index);
+	if (index->rd_rel->relam != BTREE_AM_OID || x->info->ii_Expressions != NIL ||
+		x->info->ii_ExclusionOps != NULL || !index->rd_index->indimmediate ||
+		expression_keeps_state((Node *) x->info->ii_Predicate, NULL))
+		indexes->plain = false;
+	else if (x->info->ii_Predicate != NIL)
+		x->predicate = ExecInitQual(x->info->ii_Predicate, NULL);
+	if (x->info->ii_ReadyForInserts)
+		indexes->n++;
+	index_close(index, NoLock);
+}
+
+/* Where what is prepared lives. */
+static MemoryContext
+facts_context(DpTableFacts *facts)
+{
+	if (facts->context == NULL)
+		facts->context =
+			AllocSetContextCreate(CacheMemoryContext, "docpatterns facts", ALLOCSET_SMALL_SIZES);
+	return facts->context;
+}
+
+/* Whether an expression may keep something: all but the plainest. */
 static bool
 expression_keeps_state(Node *node, void *context)
 {
@@ -225,7 +282,7 @@ expression_keeps_state(Node *node, void *context)
 	return expression_tree_walker(node, expression_keeps_state, context);
 }
 
-/* Checks that are in use up the stack are freed when the transaction ends. */
+/* What is in use up the stack is freed when the transaction ends. */
 static void
 facts_bury(DpTableFacts *facts)
 {
@@ -234,4 +291,5 @@ facts_bury(DpTableFacts *facts)
 	dp_bury(facts->context);
 	facts->context = NULL;
 	facts->checks = NULL;
+	facts->indexes = NULL;
 }

@@ -113,6 +113,14 @@ dp_lookup_index(DpLookup *lookup, Relation rel)
 	return OidIsValid(found->index) ? found : NULL;
 }
 
+DpLookupIndex *
+dp_lookup_key(Relation rel)
+{
+	DpLookup lookup = { .kind = LOOKUP_PRIMARY };
+
+	return index_find(&lookup, rel);
+}
+
 void
 dp_lookup_missing(DpLookup *lookup, Relation rel)
 {

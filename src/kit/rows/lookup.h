@@ -27,6 +27,9 @@ typedef struct DpLookupIndex
  */
 extern DpLookupIndex *dp_lookup_index(DpLookup *lookup, Relation rel);
 
+/* The primary key's, in the current context, without a lookup. */
+extern DpLookupIndex *dp_lookup_key(Relation rel);
+
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE: the table has no index for the lookup. */
 extern void dp_lookup_missing(DpLookup *lookup, Relation rel) pg_attribute_noreturn();
 
@@ -38,6 +41,22 @@ extern bool dp_table_is_collection(Relation rel);
 extern uint64 dp_schema_generation(void);
 
 typedef bool (*DpSkipTrigger)(const Trigger *trigger);
+
+/* An index that gets entries */
+typedef struct DpTableIndex
+{
+	Oid oid;
+	IndexInfo *info;
+	ExprState *predicate; /* prepared; NULL: none, or not plain */
+} DpTableIndex;
+
+typedef struct DpTableIndexes
+{
+	DpLookupIndex *key; /* of the primary key */
+	bool plain;         /* entries can be made without an executor */
+	int n;
+	DpTableIndex index[FLEXIBLE_ARRAY_MEMBER];
+} DpTableIndexes;
 
 /* The key of cached facts */
 typedef struct DpFactsKey
@@ -58,10 +77,16 @@ typedef struct DpTableFacts
 	bool fires;         /* any trigger must fire */
 	TriggerDesc fire;   /* the kinds of triggers that must fire; contains no triggers */
 	ExprState **checks; /* prepared; NULL if they cannot be cached */
+	DpTableIndexes *indexes; /* NULL: not read yet */
 } DpTableFacts;
 
-/* Valid until the next change of the schema; the checks, until the transaction ends. */
+/*
+ * Valid until the next change of the schema; the checks and indexes, until the transaction ends.
+ */
 extern DpTableFacts *dp_table_facts(Relation rel, DpSkipTrigger skip);
+
+/* The indexes of a table, which has to be locked. */
+extern DpTableIndexes *dp_table_indexes(Relation rel);
 
 /*
  * Tables and partitions that hold rows of a table, in one order: itself if it is not partitioned.

@@ -12,17 +12,13 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_type.h"
 #include "commands/async.h"
 #include "commands/sequence.h"
 #include "commands/trigger.h"
-#include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -41,7 +37,7 @@
 #include "bson/diff.h"
 #include "kit/options.h"
 #include "kit/registry.h"
-#include "kit/rows/entries.h"
+#include "kit/rows/table.h"
 #include "kit/sql/run.h"
 #include "kit/statement.h"
 #include "kit/sql/text.h"
@@ -617,14 +613,14 @@ flight_begin(DpChangeFeed *f)
 	return flight;
 }
 
-/* A row of the table of changes, without a statement: triggers on it do not fire. */
+/* Adds a row to the table of changes. */
 static void
 insert_change(DpChangeFeed *f, int64 number, const Change *change)
 {
-	Relation rel = table_open(f->side, RowExclusiveLock);
-	TupleTableSlot *row = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
 	Datum values[DP_FEED_COLUMNS] = { 0 };
 	bool nulls[DP_FEED_COLUMNS] = { false };
+	DpTable t;
+	TupleTableSlot *row;
 	int i;
 
 	values[DP_FEED_NUMBER] = Int64GetDatum(number);
@@ -640,19 +636,15 @@ insert_change(DpChangeFeed *f, int64 number, const Change *change)
 	values[DP_FEED_PATHS] = PointerGetDatum(change->paths);
 	nulls[DP_FEED_PATHS] = change->paths == NULL;
 
-	ExecClearTuple(row);
-	memset(row->tts_isnull, true, RelationGetDescr(rel)->natts);
+	dp_table_open(&t, f->side, RowExclusiveLock);
+	row = dp_table_blank(&t);
 	for (i = 0; i < DP_FEED_COLUMNS; i++)
 	{
 		row->tts_values[f->columns[i] - 1] = values[i];
 		row->tts_isnull[f->columns[i] - 1] = nulls[i];
 	}
-	row->tts_tableOid = RelationGetRelid(rel);
-	ExecStoreVirtualTuple(row);
-	table_tuple_insert(rel, row, GetCurrentCommandId(true), 0, NULL);
-	dp_entries_one(rel, row, InvalidAttrNumber, (DpUpdateIndexes) 0);
-	ExecDropSingleTupleTableSlot(row);
-	table_close(rel, NoLock);
+	dp_table_insert(&t);
+	dp_table_close(&t);
 }
 
 /*

@@ -1,0 +1,368 @@
+/*
+ * table.c
+ *		Rows of the tables that patterns keep, without a statement.
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "executor/executor.h"
+#include "executor/nodeModifyTable.h"
+#include "miscadmin.h"
+#include "parser/parse_relation.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "kit/declaration.h"
+#include "kit/rows/table.h"
+
+static void check_row(DpTable *t);
+static void check_identity(DpTable *t);
+static void make_entries(DpTable *t, bool update, AttrNumber changed, DpUpdateIndexes which);
+static void open_indexes(DpTable *t);
+static bool wants_entry(DpTable *t, const DpTableIndex *x);
+static bool has_column(const IndexInfo *info, AttrNumber column);
+static void executor_ready(DpTable *t);
+
+void
+dp_table_open(DpTable *t, Oid relid, LOCKMODE lock)
+{
+	memset(t, 0, offsetof(DpTable, keys));
+	t->context = CurrentMemoryContext;
+	t->rel = table_open(relid, lock);
+	if (t->rel->rd_rel->relkind != RELKIND_RELATION)
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("%s is not a table", dp_relation_name(relid))));
+	t->indexes = dp_table_indexes(t->rel);
+}
+
+void
+dp_table_close(DpTable *t)
+{
+	if (t->scan != NULL)
+		index_endscan(t->scan);
+	if (t->row != NULL)
+		ExecDropSingleTupleTableSlot(t->row);
+	if (t->written != NULL)
+		ExecDropSingleTupleTableSlot(t->written);
+	if (t->econtext != NULL)
+		FreeExprContext(t->econtext, true);
+	if (t->estate != NULL)
+	{
+		ExecCloseIndices(t->info);
+		FreeExecutorState(t->estate);
+	}
+	for (int i = 0; t->opened != NULL && i < t->indexes->n; i++)
+		index_close(t->opened[i], NoLock);
+	if (t->key != NULL)
+		index_close(t->key, NoLock);
+	table_close(t->rel, NoLock);
+}
+
+/*
+ * Searches
+ */
+
+Relation
+dp_table_key(DpTable *t)
+{
+	MemoryContext old;
+
+	if (likely(t->key != NULL))
+		return t->key;
+	if (!OidIsValid(t->indexes->key->index))
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("table %s has no primary key",
+							   dp_relation_name(RelationGetRelid(t->rel))),
+						errdetail("Patterns find rows by it, and it must not be deferrable.")));
+	old = MemoryContextSwitchTo(t->context);
+	t->key = index_open(t->indexes->key->index, AccessShareLock);
+	t->row = table_slot_create(t->rel, NULL);
+	MemoryContextSwitchTo(old);
+	return t->key;
+}
+
+void
+dp_table_seek(DpTable *t, Snapshot snapshot, const Datum *key, int n)
+{
+	(void) dp_table_key(t);
+	Assert(n <= t->indexes->key->nkeys);
+	memcpy(t->keys, t->indexes->key->keys, n * sizeof(ScanKeyData));
+	for (int i = 0; i < n; i++)
+	{
+		t->keys[i].sk_argument = key[i];
+		t->keys[i].sk_func.fn_mcxt = t->context; /* what functions remember goes with the table */
+	}
+	t->nequal = t->nkeys = n;
+	t->snapshot = snapshot;
+	t->begun = false;
+}
+
+void
+dp_table_bound(DpTable *t, StrategyNumber strategy, RegProcedure function, Datum value)
+{
+	Assert(!t->begun && t->nkeys < t->nequal + 2);
+	ScanKeyInit(&t->keys[t->nkeys++], t->nequal + 1, strategy, function, value);
+}
+
+/*
+ * The scan is begun once and then only told to look for something else.  It
+ * allocates as it goes on, while the caller's context may not last as long.
+ */
+bool
+dp_table_next(DpTable *t, ScanDirection direction)
+{
+	MemoryContext old = MemoryContextSwitchTo(t->context);
+	bool found;
+
+	if (!t->begun)
+	{
+		if (t->scan == NULL)
+			t->scan = dp_index_beginscan(t->rel, t->key, t->snapshot, t->indexes->key->nkeys + 2);
+		t->scan->xs_snapshot = t->snapshot;
+		t->scan->numberOfKeys = t->nkeys;
+		index_rescan(t->scan, t->keys, t->nkeys, NULL, 0);
+		t->begun = true;
+	}
+	found = index_getnext_slot(t->scan, direction, t->row);
+	MemoryContextSwitchTo(old);
+	return found;
+}
+
+bool
+dp_table_find(DpTable *t, Snapshot snapshot, const Datum *key, int n)
+{
+	dp_table_seek(t, snapshot, key, n);
+	return dp_table_next(t, ForwardScanDirection);
+}
+
+bool
+dp_table_lock(DpTable *t, LockWaitPolicy policy)
+{
+	ItemPointerData tid = t->row->tts_tid;
+	TM_FailureData failure;
+
+	ExecClearTuple(t->row);
+	return table_tuple_lock(t->rel, &tid, t->snapshot, t->row, GetCurrentCommandId(true),
+							LockTupleExclusive, policy, TUPLE_LOCK_FLAG_FIND_LAST_VERSION,
+							&failure) == TM_Ok;
+}
+
+/*
+ * Writing
+ */
+
+TupleTableSlot *
+dp_table_blank(DpTable *t)
+{
+	if (t->written == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(t->context);
+
+		t->written = MakeSingleTupleTableSlot(RelationGetDescr(t->rel), &TTSOpsVirtual);
+		t->written->tts_tableOid = RelationGetRelid(t->rel);
+		MemoryContextSwitchTo(old);
+	}
+	ExecClearTuple(t->written);
+	memset(t->written->tts_isnull, true, RelationGetDescr(t->rel)->natts);
+	return t->written;
+}
+
+TupleTableSlot *
+dp_table_copy(DpTable *t)
+{
+	TupleTableSlot *slot = dp_table_blank(t);
+
+	slot_getallattrs(t->row);
+	memcpy(slot->tts_values, t->row->tts_values, sizeof(Datum) * RelationGetDescr(t->rel)->natts);
+	memcpy(slot->tts_isnull, t->row->tts_isnull, sizeof(bool) * RelationGetDescr(t->rel)->natts);
+	return slot;
+}
+
+void
+dp_table_insert(DpTable *t)
+{
+	ExecStoreVirtualTuple(t->written);
+	check_row(t);
+	table_tuple_insert(t->rel, t->written, GetCurrentCommandId(true), 0, NULL);
+	make_entries(t, false, InvalidAttrNumber, (DpUpdateIndexes) 0);
+}
+
+TM_Result
+dp_table_update(DpTable *t, AttrNumber changed, bool wait)
+{
+	TM_FailureData failure;
+	LockTupleMode mode;
+	DpUpdateIndexes which;
+	TM_Result result;
+
+	ExecStoreVirtualTuple(t->written);
+	check_row(t);
+	check_identity(t);
+	result = table_tuple_update(t->rel, &t->row->tts_tid, t->written, GetCurrentCommandId(true),
+								t->snapshot, t->crosscheck, wait, &failure, &mode, &which);
+	if (result == TM_Ok && dp_update_needs_indexes(which))
+		make_entries(t, true, changed, which);
+	return result;
+}
+
+TM_Result
+dp_table_delete(DpTable *t, bool wait)
+{
+	TM_FailureData failure;
+
+	check_identity(t);
+	return table_tuple_delete(t->rel, &t->row->tts_tid, GetCurrentCommandId(true), t->snapshot,
+							  t->crosscheck, wait, &failure, false);
+}
+
+/* Generated columns, and constraints: raises NOT_NULL_VIOLATION and CHECK_VIOLATION. */
+static void
+check_row(DpTable *t)
+{
+	TupleConstr *constr = RelationGetDescr(t->rel)->constr;
+
+	if (constr == NULL)
+		return;
+	if (constr->num_check > 0 || constr->has_generated_stored || dp_has_virtual_columns(constr))
+		executor_ready(t);
+	if (t->info == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(t->context);
+
+		t->info = makeNode(ResultRelInfo);
+		t->info->ri_RelationDesc = t->rel;
+		MemoryContextSwitchTo(old);
+	}
+	if (constr->has_generated_stored)
+		ExecComputeStoredGenerated(t->info, t->estate, t->written, CMD_INSERT);
+	ExecConstraints(t->info, t->written, t->estate);
+}
+
+/* A subscriber has to know which row a change is about. */
+static void
+check_identity(DpTable *t)
+{
+	if (likely(t->checked))
+		return;
+	CheckCmdReplicaIdentity(t->rel, CMD_UPDATE);
+	CheckCmdReplicaIdentity(t->rel, CMD_DELETE);
+	t->checked = true;
+}
+
+/* The entries of t->written. */
+static void
+make_entries(DpTable *t, bool update, AttrNumber changed, DpUpdateIndexes which)
+{
+	TupleTableSlot *slot = t->written;
+
+	if (!t->indexes->plain)
+	{
+		executor_ready(t);
+		*t->columns = NULL;
+		if (changed != InvalidAttrNumber)
+			*t->columns = bms_make_singleton(changed - FirstLowInvalidHeapAttributeNumber);
+		if (update)
+			list_free(dp_update_index_tuples(t->info, slot, t->estate, which));
+		else
+			list_free(dp_insert_index_tuples(t->info, slot, t->estate));
+		return;
+	}
+
+	/* others than btrees may do with less */
+	if (update && !dp_update_needs_all_indexes(which))
+		return;
+	if (t->opened == NULL)
+		open_indexes(t);
+	for (int i = 0; i < t->indexes->n; i++)
+	{
+		const DpTableIndex *x = &t->indexes->index[i];
+		Datum values[INDEX_MAX_KEYS];
+		bool nulls[INDEX_MAX_KEYS];
+
+		if (x->predicate != NULL && !wants_entry(t, x))
+			continue;
+		for (int k = 0; k < x->info->ii_NumIndexAttrs; k++)
+		{
+			AttrNumber column = x->info->ii_IndexAttrNumbers[k];
+
+			values[k] = slot->tts_values[column - 1];
+			nulls[k] = slot->tts_isnull[column - 1];
+		}
+		(void) index_insert(t->opened[i], values, nulls, &slot->tts_tid, t->rel,
+							x->info->ii_Unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
+							update && changed != InvalidAttrNumber && !has_column(x->info, changed),
+							x->info);
+	}
+}
+
+static void
+open_indexes(DpTable *t)
+{
+	t->opened = MemoryContextAlloc(t->context, sizeof(Relation) * Max(t->indexes->n, 1));
+	for (int i = 0; i < t->indexes->n; i++)
+		t->opened[i] = index_open(t->indexes->index[i].oid, RowExclusiveLock);
+}
+
+/* Whether the predicate of an index holds for t->written. */
+static bool
+wants_entry(DpTable *t, const DpTableIndex *x)
+{
+	bool result;
+
+	if (t->econtext == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(t->context);
+
+		t->econtext = CreateStandaloneExprContext();
+		MemoryContextSwitchTo(old);
+	}
+	t->econtext->ecxt_scantuple = t->written;
+	result = ExecQual(x->predicate, t->econtext);
+	ResetExprContext(t->econtext);
+	return result;
+}
+
+static bool
+has_column(const IndexInfo *info, AttrNumber column)
+{
+	for (int k = 0; k < info->ii_NumIndexKeyAttrs; k++)
+	{
+		if (info->ii_IndexAttrNumbers[k] == column)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The executor decides what an index gets of an update by the columns that the
+ * statement writes, so it needs a range table.
+ */
+static void
+executor_ready(DpTable *t)
+{
+	MemoryContext old;
+	RangeTblEntry *rte;
+
+	if (t->estate != NULL)
+	{
+		ResetPerTupleExprContext(t->estate);
+		return;
+	}
+	old = MemoryContextSwitchTo(t->context);
+	t->estate = CreateExecutorState();
+	MemoryContextSwitchTo(t->estate->es_query_cxt);
+	rte = makeNode(RangeTblEntry);
+	rte->rtekind = RTE_RELATION;
+	rte->relid = RelationGetRelid(t->rel);
+	rte->relkind = RELKIND_RELATION;
+	rte->rellockmode = RowExclusiveLock;
+	dp_init_range_table(t->estate, rte, t->columns);
+	t->info = makeNode(ResultRelInfo);
+	InitResultRelInfo(t->info, t->rel, 1, NULL, 0);
+	ExecOpenIndices(t->info, false);
+	MemoryContextSwitchTo(old);
+}
