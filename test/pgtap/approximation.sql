@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 \pset fieldsep '\n'
-SELECT plan(185);
+SELECT plan(186);
 CREATE FUNCTION pg_temp.true_everywhere(what text) RETURNS text LANGUAGE sql AS $$ SELECT is_empty('SELECT * FROM pattern_check()', what || ': pattern_check has nothing to report') $$;
 CREATE TABLE t (id int PRIMARY KEY, doc bson);
 
@@ -279,6 +279,11 @@ RESET ROLE;
 BEGIN READ ONLY;
 SELECT throws_ok($$SELECT approximation_add('u', 1, 1, 'm')$$, '25006', NULL, 'not in a transaction that only reads');
 ROLLBACK;
+SET client_min_messages = error;
+ALTER TABLE u_n_shards REPLICA IDENTITY NOTHING; CREATE PUBLICATION dp_shards FOR TABLE u_n_shards;
+RESET client_min_messages;
+SELECT throws_ok($$SELECT approximation_add('u', 1, 1, 'n')$$, '55000', NULL, 'published shards need a replica identity');
+DROP PUBLICATION dp_shards; ALTER TABLE u_n_shards REPLICA IDENTITY DEFAULT;
 SELECT throws_ok($$DROP TABLE u_n_shards$$, '2BP01', NULL, 'the shards are not dropped by themselves');
 SELECT throws_ok($$DROP TABLE u$$, '2BP01', NULL, 'nor the table without CASCADE');
 DROP TABLE u CASCADE; DROP FUNCTION stamp(); DROP ROLE dp_counter, dp_reader;

@@ -225,7 +225,7 @@ dp_table_indexes(Relation rel)
 	return indexes;
 }
 
-/* Adds an index. */
+/* Adds a description of an index. */
 static void
 index_read(DpTableIndexes *indexes, Oid oid)
 {
@@ -245,7 +245,7 @@ index_read(DpTableIndexes *indexes, Oid oid)
 	index_close(index, NoLock);
 }
 
-/* Where what is prepared lives. */
+/* Returns the context of prepared expressions and index descriptions. */
 static MemoryContext
 facts_context(DpTableFacts *facts)
 {

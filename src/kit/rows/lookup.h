@@ -27,7 +27,7 @@ typedef struct DpLookupIndex
  */
 extern DpLookupIndex *dp_lookup_index(DpLookup *lookup, Relation rel);
 
-/* The primary key's, in the current context, without a lookup. */
+/* Describes the index of the primary key, in the current context. */
 extern DpLookupIndex *dp_lookup_key(Relation rel);
 
 /* Raises OBJECT_NOT_IN_PREREQUISITE_STATE: the table has no index for the lookup. */
@@ -42,18 +42,18 @@ extern uint64 dp_schema_generation(void);
 
 typedef bool (*DpSkipTrigger)(const Trigger *trigger);
 
-/* An index that gets entries */
+/* An index of a table */
 typedef struct DpTableIndex
 {
 	Oid oid;
 	IndexInfo *info;
-	ExprState *predicate; /* prepared; NULL: none, or not plain */
+	ExprState *predicate; /* prepared; NULL if there is none or it is not plain */
 } DpTableIndex;
 
 typedef struct DpTableIndexes
 {
 	DpLookupIndex *key; /* of the primary key */
-	bool plain;         /* entries can be made without an executor */
+	bool plain;         /* entries need no executor */
 	int n;
 	DpTableIndex index[FLEXIBLE_ARRAY_MEMBER];
 } DpTableIndexes;
@@ -72,12 +72,12 @@ typedef struct DpTableFacts
 	uint64 generation;
 	MemoryContext context;
 	Oid owner;
-	AttrNumber doc;     /* the only column of type bson, 0 if none or several */
-	bool collection;    /* the trigger for its _id is the only BEFORE UPDATE ROW trigger */
-	bool fires;         /* any trigger must fire */
-	TriggerDesc fire;   /* the kinds of triggers that must fire; contains no triggers */
-	ExprState **checks; /* prepared; NULL if they cannot be cached */
-	DpTableIndexes *indexes; /* NULL: not read yet */
+	AttrNumber doc;          /* the only column of type bson, 0 if none or several */
+	bool collection;         /* the trigger for its _id is the only BEFORE UPDATE ROW trigger */
+	bool fires;              /* any trigger must fire */
+	TriggerDesc fire;        /* the kinds of triggers that must fire; contains no triggers */
+	ExprState **checks;      /* prepared; NULL if they cannot be cached */
+	DpTableIndexes *indexes; /* NULL if not read yet */
 } DpTableFacts;
 
 /*
@@ -85,7 +85,7 @@ typedef struct DpTableFacts
  */
 extern DpTableFacts *dp_table_facts(Relation rel, DpSkipTrigger skip);
 
-/* The indexes of a table, which has to be locked. */
+/* Returns the indexes of a table, which must be locked. */
 extern DpTableIndexes *dp_table_indexes(Relation rel);
 
 /*

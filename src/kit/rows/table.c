@@ -74,10 +74,10 @@ dp_table_key(DpTable *t)
 	if (likely(t->key != NULL))
 		return t->key;
 	if (!OidIsValid(t->indexes->key->index))
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("table %s has no primary key",
-							   dp_relation_name(RelationGetRelid(t->rel))),
-						errdetail("Patterns find rows by it, and it must not be deferrable.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s has no primary key", dp_relation_name(RelationGetRelid(t->rel))),
+				 errdetail("Patterns find rows by it, and it must not be deferrable.")));
 	old = MemoryContextSwitchTo(t->context);
 	t->key = index_open(t->indexes->key->index, AccessShareLock);
 	t->row = table_slot_create(t->rel, NULL);
@@ -94,7 +94,7 @@ dp_table_seek(DpTable *t, Snapshot snapshot, const Datum *key, int n)
 	for (int i = 0; i < n; i++)
 	{
 		t->keys[i].sk_argument = key[i];
-		t->keys[i].sk_func.fn_mcxt = t->context; /* what functions remember goes with the table */
+		t->keys[i].sk_func.fn_mcxt = t->context; /* functions may cache there */
 	}
 	t->nequal = t->nkeys = n;
 	t->snapshot = snapshot;
@@ -109,8 +109,8 @@ dp_table_bound(DpTable *t, StrategyNumber strategy, RegProcedure function, Datum
 }
 
 /*
- * The scan is begun once and then only told to look for something else.  It
- * allocates as it goes on, while the caller's context may not last as long.
+ * Later searches restart the first scan. It allocates memory as it proceeds,
+ * and the caller's context may not live as long.
  */
 bool
 dp_table_next(DpTable *t, ScanDirection direction)
@@ -219,7 +219,7 @@ dp_table_delete(DpTable *t, bool wait)
 							  t->crosscheck, wait, &failure, false);
 }
 
-/* Generated columns, and constraints: raises NOT_NULL_VIOLATION and CHECK_VIOLATION. */
+/* Computes generated columns and raises NOT_NULL_VIOLATION and CHECK_VIOLATION. */
 static void
 check_row(DpTable *t)
 {
@@ -242,7 +242,7 @@ check_row(DpTable *t)
 	ExecConstraints(t->info, t->written, t->estate);
 }
 
-/* A subscriber has to know which row a change is about. */
+/* Subscribers identify changed rows by it. */
 static void
 check_identity(DpTable *t)
 {
@@ -253,7 +253,7 @@ check_identity(DpTable *t)
 	t->checked = true;
 }
 
-/* The entries of t->written. */
+/* Inserts the index entries of t->written. */
 static void
 make_entries(DpTable *t, bool update, AttrNumber changed, DpUpdateIndexes which)
 {
@@ -272,7 +272,7 @@ make_entries(DpTable *t, bool update, AttrNumber changed, DpUpdateIndexes which)
 		return;
 	}
 
-	/* others than btrees may do with less */
+	/* summarizing indexes are not plain */
 	if (update && !dp_update_needs_all_indexes(which))
 		return;
 	if (t->opened == NULL)
@@ -307,7 +307,7 @@ open_indexes(DpTable *t)
 		t->opened[i] = index_open(t->indexes->index[i].oid, RowExclusiveLock);
 }
 
-/* Whether the predicate of an index holds for t->written. */
+/* Whether t->written satisfies the predicate of an index. */
 static bool
 wants_entry(DpTable *t, const DpTableIndex *x)
 {
@@ -338,8 +338,7 @@ has_column(const IndexInfo *info, AttrNumber column)
 }
 
 /*
- * The executor decides what an index gets of an update by the columns that the
- * statement writes, so it needs a range table.
+ * The range table tells the executor the columns that an update changes.
  */
 static void
 executor_ready(DpTable *t)
