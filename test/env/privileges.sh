@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the table of docs/privileges.md anew, from the catalogue in test/env/privileges.sql. The cluster of test/env/cluster.sh has to run.
+# Writes the table of docs/privileges.md, from the catalogue in test/env/privileges.sql. The cluster of test/env/cluster.sh has to run.
 set -eu
 cd "$(dirname "$0")/../.."
 psql="test/env/cluster.sh psql -q"
@@ -10,4 +10,4 @@ table=$($psql -At -v ON_ERROR_STOP=1 -v write= -f test/pgtap/privileges.sql | se
 PGDATABASE=postgres $psql -c "DROP DATABASE $PGDATABASE"
 [ -n "$table" ]
 page=$(sed '/^|/d' docs/privileges.md)
-printf '%s\n\n%s\n' "$page" "$table" | sed '/^| call /a |---|---|---|' >docs/privileges.md
+printf '%s\n\n%s\n' "$page" "$table" | sed '/^| needs /a |---|---|' >docs/privileges.md

@@ -266,7 +266,8 @@ CREATE FUNCTION pg_temp.needed(function regprocedure, call text, needs text[]) R
     GROUP BY place) r
 $$;
 CREATE TEMP VIEW page AS
-SELECT line, min(place) AS place
-FROM (SELECT format('| `%s` | %s | %s |', substring(call from '^\w+'), pg_temp.needed(function, call, needs), coalesce(remark, '')) AS line, place FROM catalogue) l
-GROUP BY line
-UNION ALL SELECT '| call | needs | when, or what |', 0;
+SELECT format('| %s | %s |', needs, string_agg(entry, ', ' ORDER BY place)) AS line, min(place) AS place
+FROM (SELECT pg_temp.needed(function, call, needs) AS needs, format('`%s`', substring(call from '^\w+')) || coalesce(' (' || remark || ')', '') AS entry, min(place) AS place
+  FROM catalogue GROUP BY 1, 2) l
+GROUP BY needs
+UNION ALL SELECT '| needs | calls |', 0;
