@@ -10,34 +10,21 @@
 
 #include "common/hashfn.h"
 #include "lib/stringinfo.h"
-#include "miscadmin.h"
-#include "storage/lock.h"
 #include "utils/memutils.h"
 
 #include "bson/compare.h"
 #include "kit/derive/change.h"
 #include "kit/derive/run.h"
+#include "kit/locks.h"
 #include "kit/note.h"
-#include "kit/statement.h"
-
-/* Our own among the advisory locks: users' have 1 and 2 there. */
-#define LOCK_CLASS_GROUP 0x4450
-#define LOCK_CLASS_WIDE 0x4451
-
-/* Locks of single groups that a transaction may take */
-#define MAX_GROUP_LOCKS 256
-
-static int group_locks = 0; /* taken in this transaction */
 
 static int derivation_compare(const ListCell *a, const ListCell *b);
 static void groups_grow(DpDerive *run);
 static LOCKMODE lock_mode(const DpGroup *group, LOCKMODE mode);
 static int lock_rank(const DpDerivation *d);
 static bool lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave);
-static bool lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode, bool leave);
-static void group_locks_ended(void);
 
-static DpStates group_locks_states = { .ended = group_locks_ended };
+static DpLockSet locks = { DP_LOCK_GROUP, DP_LOCK_ALL_GROUPS };
 
 /* ---------------------------------------------------------------- derivations */
 
@@ -323,11 +310,6 @@ dp_derive_group_compare(const void *a, const void *b)
 
 /* ---------------------------------------------------------------- locks of groups */
 
-/*
- * Locks a group until the transaction ends.  Who locks a single group also
- * holds the lock of all groups in a mode that does not exclude others who do so; who
- * has too many takes that one alone.
- */
 void
 dp_derive_lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode)
 {
@@ -353,12 +335,9 @@ dp_derive_lock_or_leave(DpGroup *group, LOCKMODE mode)
 static bool
 lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave)
 {
-	dp_states_hear(&group_locks_states);
 	dp_note_watch(d->target);
-	if (group_locks >= MAX_GROUP_LOCKS)
-		return lock_class(LOCK_CLASS_WIDE, d, 0, ExclusiveLock, leave);
-	return lock_class(LOCK_CLASS_WIDE, d, 0, RowShareLock, leave) &&
-		   lock_class(LOCK_CLASS_GROUP, d, (uint32) hash, mode, leave);
+	return dp_lock_one(&locks, d->lock_id, (uint32) hash, mode, ExclusiveLock,
+					   leave ? DP_LOCK_NO_DEADLOCK : DP_LOCK_WAIT, NULL);
 }
 
 bool
@@ -370,13 +349,12 @@ dp_derive_leaves(const DpDerivation *d)
 bool
 dp_derive_holds_group(DpDerivation *d, uint64 hash)
 {
-	LOCKTAG tag;
+	LOCKTAG tag = dp_lock_tag(DP_LOCK_ALL_GROUPS, d->lock_id, 0);
 	LOCKMODE mode;
 
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, 0, LOCK_CLASS_WIDE);
 	if (dp_lock_held(&tag, ExclusiveLock))
 		return true;
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, (uint32) hash, LOCK_CLASS_GROUP);
+	tag = dp_lock_tag(DP_LOCK_GROUP, d->lock_id, (uint32) hash);
 	for (mode = RowExclusiveLock; mode <= ExclusiveLock; mode++)
 	{
 		if (dp_lock_held(&tag, mode))
@@ -385,33 +363,16 @@ dp_derive_holds_group(DpDerivation *d, uint64 hash)
 	return false;
 }
 
-/*
- * Gives a lock of a group back that was taken for this statement.  The lock of
- * all groups stays: so does what takes the place of single ones.
- */
 void
 dp_derive_unlock_group(DpDerivation *d, uint64 hash, LOCKMODE mode)
 {
-	LOCKTAG tag;
-
-	if (group_locks >= MAX_GROUP_LOCKS)
-		return;
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, (uint32) hash, LOCK_CLASS_GROUP);
-	(void) LockRelease(&tag, mode, false);
-	if (group_locks > 0)
-		group_locks--;
+	dp_unlock_one(&locks, d->lock_id, (uint32) hash, mode);
 }
 
-/*
- * So many groups are going to be locked one after the other: if that is too
- * many for single locks none of them is taken first, because others who do the
- * same would wait for each other.
- */
 void
 dp_derive_lock_many(int n)
 {
-	if (group_locks + n > MAX_GROUP_LOCKS)
-		group_locks = MAX_GROUP_LOCKS;
+	dp_lock_many(&locks, n);
 }
 
 /*
@@ -428,8 +389,7 @@ dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode)
 		qsort(groups, n, sizeof(DpGroup *), dp_derive_group_compare);
 	for (i = 0; i < n; i++)
 		fresh += groups[i]->held != lock_mode(groups[i], mode);
-	if (group_locks + fresh > MAX_GROUP_LOCKS)
-		group_locks = MAX_GROUP_LOCKS; /* not some of them first */
+	dp_lock_many(&locks, fresh);
 	for (i = 0; i < n; i++)
 	{
 		DpDerivation *d = groups[i]->derivation;
@@ -437,10 +397,9 @@ dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode)
 
 		if (groups[i]->held == wanted)
 			continue;
-		if ((group_locks < MAX_GROUP_LOCKS || d != wide) &&
-			!dp_derive_lock_or_leave(groups[i], wanted))
+		if ((d != wide || dp_lock_few(&locks, 1)) && !dp_derive_lock_or_leave(groups[i], wanted))
 			continue;
-		if (group_locks >= MAX_GROUP_LOCKS)
+		if (!dp_lock_few(&locks, 1))
 			wide = d;
 		groups[i]->held = wanted;
 	}
@@ -462,7 +421,7 @@ lock_mode(const DpGroup *group, LOCKMODE mode)
 bool
 dp_derive_locks_few(int n)
 {
-	return group_locks + n <= MAX_GROUP_LOCKS;
+	return dp_lock_few(&locks, n);
 }
 
 bool
@@ -472,30 +431,4 @@ dp_derive_lock_few(DpGroup **groups, int n)
 		return false;
 	dp_derive_lock_groups(groups, n, NoLock);
 	return true;
-}
-
-/* Takes one of the two locks; with leave, false if its holder waits for us. */
-static bool
-lock_class(uint32 class, const DpDerivation *d, uint32 hash, LOCKMODE mode, bool leave)
-{
-	LOCKTAG tag;
-	LockAcquireResult result;
-
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, d->lock_id, hash, class);
-	result = LockAcquire(&tag, mode, false, leave);
-	if (result == LOCKACQUIRE_NOT_AVAIL && !dp_note_lock(&tag, mode))
-		return false;
-	if (class == LOCK_CLASS_GROUP && result != LOCKACQUIRE_ALREADY_HELD)
-		group_locks++;
-	return true;
-}
-
-/*
- * With the transaction its locks are gone.  (Those of a subtransaction may be gone before; then
- * they are counted too many.)
- */
-static void
-group_locks_ended(void)
-{
-	group_locks = 0;
 }

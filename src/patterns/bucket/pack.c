@@ -12,11 +12,11 @@
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "storage/lock.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "kit/locks.h"
 #include "patterns/bucket/pack.h"
 
 /*
@@ -587,9 +587,6 @@ dp_bucket_group_lock_number(DpBucketStore *store, const DpBucketGroup *group, in
 bool
 dp_bucket_group_lock(DpBucketStore *store, uint32 number, bool wait)
 {
-	LOCKTAG tag;
-
-	/* 1 and 2 are those of pg_advisory_lock() */
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, store->rel->packed, number, 3);
-	return LockAcquire(&tag, ExclusiveLock, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
+	return dp_lock(DP_LOCK_BUCKETS, store->rel->packed, number, ExclusiveLock,
+				   wait ? DP_LOCK_WAIT : DP_LOCK_NO_WAIT);
 }

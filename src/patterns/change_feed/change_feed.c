@@ -35,6 +35,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "bson/diff.h"
+#include "kit/locks.h"
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "kit/rows/table.h"
@@ -44,9 +45,6 @@
 #include "patterns/change_feed/change_feed.h"
 
 #define PATTERN "change_feed"
-
-#define LOCK_CLASS_GATE 0x4346
-#define LOCK_CLASS_FLIGHT 0x4347
 
 /* More paths than these are told by the fields of the document that they are in */
 #define MAX_PATHS 1000
@@ -111,7 +109,6 @@ static Flight *flight_find(DpChangeFeed *f);
 static Flight *flight_begin(DpChangeFeed *f);
 static void insert_change(DpChangeFeed *f, int64 number, const Change *change);
 static void renumber(DpChangeFeed *f, const Change *change, int64 since);
-static void change_feed_flight(DpChangeFeed *f, int64 first, LOCKTAG *tag);
 
 static const DpOption options[] = {
 	{ "name", DP_OPTION_TEXT, DP_REQUIRED },
@@ -221,28 +218,6 @@ dp_change_feed_table(DpChangeFeed *f)
 	f->sequence = linitial_oid(sequences);
 	f->side = side;
 	return side;
-}
-
-void
-dp_change_feed_gate(DpChangeFeed *f, LOCKTAG *tag)
-{
-	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, f->side, 0, LOCK_CLASS_GATE);
-}
-
-static void
-change_feed_flight(DpChangeFeed *f, int64 first, LOCKTAG *tag)
-{
-	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, f->side, (uint32) first, LOCK_CLASS_FLIGHT);
-}
-
-bool
-dp_change_feed_flight_of(DpChangeFeed *f, const LOCKTAG *tag, uint32 *low)
-{
-	if (tag->locktag_type != LOCKTAG_ADVISORY || tag->locktag_field1 != MyDatabaseId ||
-		tag->locktag_field2 != f->side || tag->locktag_field4 != LOCK_CLASS_FLIGHT)
-		return false;
-	*low = tag->locktag_field3;
-	return true;
 }
 
 /* ---------------------------------------------------------------- triggers */
@@ -594,16 +569,12 @@ static Flight *
 flight_begin(DpChangeFeed *f)
 {
 	Flight *flight;
-	LOCKTAG gate;
-	LOCKTAG tag;
 	int64 first;
 
-	dp_change_feed_gate(f, &gate);
-	(void) LockAcquire(&gate, ShareLock, false, false);
+	(void) dp_lock(DP_LOCK_NUMBERING, f->side, 0, ShareLock, DP_LOCK_WAIT);
 	first = nextval_internal(f->sequence, false);
-	change_feed_flight(f, first, &tag);
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
-	(void) LockRelease(&gate, ShareLock, false);
+	(void) dp_lock(DP_LOCK_FIRST_NUMBER, f->side, (uint32) first, ExclusiveLock, DP_LOCK_WAIT);
+	dp_unlock(DP_LOCK_NUMBERING, f->side, 0, ShareLock);
 
 	flight = dp_state_begin(&flights, sizeof(Flight));
 	flight->feed = f->side;

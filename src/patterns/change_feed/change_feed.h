@@ -22,8 +22,6 @@
 #ifndef DP_PATTERNS_CHANGE_FEED_CHANGE_FEED_H
 #define DP_PATTERNS_CHANGE_FEED_CHANGE_FEED_H
 
-#include "storage/lock.h"
-
 #include "kit/declaration.h"
 #include "kit/key.h"
 
@@ -63,11 +61,5 @@ extern void dp_change_feed_partition(Oid table, Oid partition, bool attached);
 
 /* The table of changes.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing. */
 extern Oid dp_change_feed_table(DpChangeFeed *f);
-
-/* The gate of a feed, and the lock of a transaction whose first number this is. */
-extern void dp_change_feed_gate(DpChangeFeed *f, LOCKTAG *tag);
-
-/* The low half of the number that a lock carries, if it is one of this feed. */
-extern bool dp_change_feed_flight_of(DpChangeFeed *f, const LOCKTAG *tag, uint32 *low);
 
 #endif /* DP_PATTERNS_CHANGE_FEED_CHANGE_FEED_H */

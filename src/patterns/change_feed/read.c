@@ -25,6 +25,7 @@
 #include "utils/rls.h"
 #include "utils/tuplestore.h"
 
+#include "kit/locks.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 #include "patterns/change_feed/change_feed.h"
@@ -236,26 +237,25 @@ dp_change_feed_purge(PG_FUNCTION_ARGS)
 static int64
 feed_limit(DpChangeFeed *f)
 {
-	LOCKTAG gate;
 	LockData *locks;
 	int64 last;
 	int64 limit;
 	int i;
 
 	(void) dp_change_feed_table(f);
-	dp_change_feed_gate(f, &gate);
-	(void) LockAcquire(&gate, ExclusiveLock, false, false);
+	(void) dp_lock(DP_LOCK_NUMBERING, f->side, 0, ExclusiveLock, DP_LOCK_WAIT);
 	last = sequence_last(f);
 	locks = GetLockStatusData();
-	(void) LockRelease(&gate, ExclusiveLock, false);
+	dp_unlock(DP_LOCK_NUMBERING, f->side, 0, ExclusiveLock);
 
 	limit = last + 1;
 	for (i = 0; i < locks->nelements; i++)
 	{
-		uint32 low;
+		uint32 low = locks->locks[i].locktag.locktag_field3;
+		LOCKTAG first = dp_lock_tag(DP_LOCK_FIRST_NUMBER, f->side, low);
 
 		if (locks->locks[i].holdMask == 0 ||
-			!dp_change_feed_flight_of(f, &locks->locks[i].locktag, &low))
+			memcmp(&locks->locks[i].locktag, &first, sizeof(LOCKTAG)) != 0)
 			continue;
 		/*
 		 * its number is not greater than the last one, and not by 2^32 less; others go on drawing

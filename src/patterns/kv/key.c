@@ -463,7 +463,7 @@ dp_kv_del(PG_FUNCTION_ARGS)
 						errmsg("space and key must not be null")));
 	n = dp_kv_texts(fcinfo, 1, &keys);
 	dp_kv_begin(&call, PG_GETARG_TEXT_PP(0), NULL, KV_KEYS, ACL_DELETE);
-	dp_kv_lock_many(&call, n);
+	dp_kv_lock_many(n);
 	for (i = 0; i < n; i++)
 	{
 		KeyRow row;

@@ -210,7 +210,7 @@ extern bool dp_kv_lock(DpKvCall *call, bool exclusive, bool wait, bool *taken);
 extern void dp_kv_unlock_shared(DpKvCall *call);
 
 /* So many keys are going to be locked exclusively one after the other. */
-extern void dp_kv_lock_many(DpKvCall *call, int n);
+extern void dp_kv_lock_many(int n);
 
 /*
  * Whether this transaction has neither written nor locked anything: it can wait for whatever it

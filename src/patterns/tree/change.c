@@ -23,7 +23,6 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
-#include "storage/lock.h"
 #include "storage/lockdefs.h"
 #include "utils/memutils.h"
 
@@ -31,6 +30,7 @@
 #include "bson/text.h"
 #include "common/hashfn.h"
 #include "kit/adopt.h"
+#include "kit/locks.h"
 #include "patterns/tree/nodes.h"
 
 static bool map_add(DpTreeChange *c, DpTreeMap *map, DpValue *item);
@@ -146,13 +146,9 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 void
 dp_tree_lock_moves(DpTree *tree)
 {
-	LOCKTAG tag;
-
-	/* the last number tells it from the advisory locks of users, which have 1 and 2 */
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, tree->decl->target,
-						 hash_bytes((const unsigned char *) tree->mark, strlen(tree->mark)),
-						 0x7472);
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	(void) dp_lock(DP_LOCK_MOVES, tree->decl->target,
+				   hash_bytes((const unsigned char *) tree->mark, strlen(tree->mark)),
+				   ExclusiveLock, DP_LOCK_WAIT);
 }
 
 /* The thing of that id, or NULL. */

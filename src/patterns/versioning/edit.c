@@ -19,7 +19,6 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -30,6 +29,7 @@
 #include "bson/diff.h"
 #include "bson/edit.h"
 #include "bson/validate.h"
+#include "kit/locks.h"
 #include "kit/options.h"
 #include "kit/registry.h"
 #include "kit/rows/by_statement.h"
@@ -55,10 +55,6 @@ typedef struct Row
 	bool lost;           /* what leads to the document before it is wrong */
 } Row;
 
-/* In the fourth field of advisory locks: 1 and 2 are PostgreSQL's own */
-#define LOCK_CLASS_HISTORY (('d' << 8) | 'h')
-
-static void history_tag(DpVersioning *v, LOCKTAG *tag);
 static void lock_rewriting(DpVersioning *v);
 static bool lock_row(DpVersioning *v, const DpKey *key, bool as_owner, struct varlena **doc);
 static void insert_document(DpVersioning *v, const DpKey *key, struct varlena *doc);
@@ -100,39 +96,23 @@ const DpPattern dp_versioning_pattern = { .name = "versioning",
 
 /* ---------------------------------------------------------------- statements */
 
-/* What is locked by those who rewrite revisions. */
-static void
-history_tag(DpVersioning *v, LOCKTAG *tag)
-{
-	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId, v->revisions, 0, LOCK_CLASS_HISTORY);
-}
-
 /* Keeps others from rewriting revisions until the transaction ends. */
 static void
 lock_rewriting(DpVersioning *v)
 {
-	LOCKTAG tag;
-
-	history_tag(v, &tag);
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	(void) dp_lock(DP_LOCK_HISTORY, v->revisions, 0, ExclusiveLock, DP_LOCK_WAIT);
 }
 
 bool
 dp_versioning_trim_begin(DpVersioning *v)
 {
-	LOCKTAG tag;
-
-	history_tag(v, &tag);
-	return LockAcquire(&tag, ShareLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+	return dp_lock(DP_LOCK_HISTORY, v->revisions, 0, ShareLock, DP_LOCK_NO_WAIT);
 }
 
 void
 dp_versioning_trim_end(DpVersioning *v)
 {
-	LOCKTAG tag;
-
-	history_tag(v, &tag);
-	(void) LockRelease(&tag, ShareLock, false);
+	dp_unlock(DP_LOCK_HISTORY, v->revisions, 0, ShareLock);
 }
 
 /*
