@@ -62,8 +62,8 @@ while (<$psql>) {
 	$result =~ s/record$/'(' . join(', ', @out) . ')'/e if @out;
 	my $text = wrap($call . '(', [@in], ')' . ($result eq '' ? '' : " → $result"));
 	$attributes =~ s/^ | (?= )| $//g;
-	$text .= "$attributes\n" if $attributes ne '';
-	push @{$functions{$name}}, {text => $text, comment => prose($comment)};
+	$attributes .= "\n" if $attributes ne '';
+	push @{$functions{$name}}, {text => $text, attributes => $attributes, comment => prose($comment)};
 }
 close $psql;
 %functions or die "no function was found\n";
@@ -108,14 +108,19 @@ sub prose {
 	return "$out$line\n";
 }
 
-# An entry without its heading and example: overloads of one comment share its paragraph.
+# An entry without its heading and example: overloads of one comment share its paragraph, those
+# that follow each other also a line of attributes.
 sub entry {
 	my $text = '';
 	my @overloads = @{$functions{$_[0]}};
 	while (my $o = shift @overloads) {
 		$text .= "\n```\n$o->{text}";
-		$text .= (shift @overloads)->{text} while @overloads && $overloads[0]{comment} eq $o->{comment};
-		$text .= "```\n\n$o->{comment}";
+		while (@overloads && $overloads[0]{comment} eq $o->{comment}) {
+			$text .= $o->{attributes} if $overloads[0]{attributes} ne $o->{attributes};
+			$o = shift @overloads;
+			$text .= $o->{text};
+		}
+		$text .= "$o->{attributes}```\n\n$o->{comment}";
 	}
 	return "$text\n";
 }
