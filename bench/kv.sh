@@ -62,4 +62,4 @@ show() {
 show 'zadd of random members' "$zadd" 0.6
 fill=$(rate fill)
 show 'zadd of new members, from nothing' "$fill" ''
-sql -c "SELECT format('members %s, blocks of at most %s; pattern_check: %s rows', kv_zcard('bench_kv', 'new'), (SELECT max(n) FROM (SELECT sum(amount) AS n FROM bench_kv.counts JOIN bench_kv.keys USING (board) WHERE key = 'new' AND level = 1 GROUP BY score, member) q), (SELECT count(*) FROM pattern_check('bench_kv.keys')))"
+sql -c "SELECT format('members %s, blocks of at most %s; pattern_check: %s rows', kv_zcard('bench_kv', 'new'), (SELECT max(n) FROM (SELECT sum(amount) AS n FROM bench_kv.counts JOIN bench_kv.keys USING (zset) WHERE key = 'new' AND level = 1 GROUP BY score, member) q), (SELECT count(*) FROM pattern_check('bench_kv.keys')))"

@@ -14,7 +14,7 @@ BEGIN
   IF space IS NULL THEN
     RAISE EXCEPTION 'space must not be null' USING ERRCODE = 'null_value_not_allowed';
   ELSIF length(space) = 0 OR octet_length(space) > 63 THEN
-    RAISE EXCEPTION 'the name of a space has 1 to 63 bytes' USING ERRCODE = 'invalid_name';
+    RAISE EXCEPTION 'the name of a space must have 1 to 63 bytes' USING ERRCODE = 'invalid_name';
   ELSIF to_regclass(format('%I.keys', space)) IS NOT NULL THEN
     RAISE EXCEPTION 'key-value space "%" already exists', space USING ERRCODE = 'duplicate_table';
   END IF;
@@ -22,10 +22,10 @@ BEGIN
     EXECUTE format('CREATE SCHEMA %I', space);
   END IF;
   EXECUTE format('CREATE TABLE %I.keys (key text COLLATE "C" PRIMARY KEY, type text COLLATE "C" '
-      'NOT NULL, expires_at timestamptz, kept_by regclass, board bigint)', space);
+      'NOT NULL, expires_at timestamptz, kept_by regclass, zset bigint)', space);
   EXECUTE format('CREATE INDEX keys_expires_at ON %I.keys (expires_at) WHERE expires_at IS NOT '
       'NULL', space);
-  EXECUTE format('CREATE UNIQUE INDEX keys_board ON %I.keys (board) WHERE board IS NOT NULL',
+  EXECUTE format('CREATE UNIQUE INDEX keys_zset ON %I.keys (zset) WHERE zset IS NOT NULL',
       space);
   EXECUTE format('CREATE TABLE %I.hashes (key text COLLATE "C", field text COLLATE "C", value '
       '@extschema@.bson_value NOT NULL, PRIMARY KEY (key, field)) WITH (fillfactor = 90)', space);
@@ -35,9 +35,9 @@ BEGIN
       'score @extschema@.bson_value NOT NULL, PRIMARY KEY (key, member)) WITH (fillfactor = 90)',
       space);
   EXECUTE format('CREATE INDEX scores_order ON %I.scores (key, score, member)', space);
-  EXECUTE format('CREATE TABLE %I.counts (board bigint, level smallint, score '
+  EXECUTE format('CREATE TABLE %I.counts (zset bigint, level smallint, score '
       '@extschema@.bson_value, member @extschema@.bson_value, shard bigint, '
-                 'amount bigint NOT NULL, PRIMARY KEY (board, level, score, member, shard)) WITH '
+                 'amount bigint NOT NULL, PRIMARY KEY (zset, level, score, member, shard)) WITH '
                    '(fillfactor = 90)', space);
   FOREACH t IN ARRAY ARRAY['keys', 'hashes', 'sets', 'scores', 'counts'] LOOP
     EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %I.%I FOR '
@@ -197,20 +197,20 @@ BEGIN
   RETURN QUERY EXECUTE format(
     'SELECT @extschema@.to_bson(k.key), ''blocks'', ''a first block'', ''none'' FROM %1$s.keys k '
     'WHERE k.type = ''zset'' '
-    'AND NOT EXISTS (SELECT FROM %1$s.counts c WHERE c.board = k.board AND c.level = 1 AND '
+    'AND NOT EXISTS (SELECT FROM %1$s.counts c WHERE c.zset = k.zset AND c.level = 1 AND '
       '@extschema@.bson_typeof(c.score) = ''minKey'') ORDER BY k.key', s);
   RETURN QUERY EXECUTE format(
-    'SELECT NULL::@extschema@.bson_value, ''blocks'', ''those of a key'', format(''those of board '
-    '%%s'', c.board) FROM (SELECT DISTINCT c.board FROM %1$s.counts c) c '
-    'WHERE NOT EXISTS (SELECT FROM %1$s.keys k WHERE k.board = c.board) ORDER BY c.board', s);
+    'SELECT NULL::@extschema@.bson_value, ''blocks'', ''those of a key'', format(''those of zset '
+    '%%s'', c.zset) FROM (SELECT DISTINCT c.zset FROM %1$s.counts c) c '
+    'WHERE NOT EXISTS (SELECT FROM %1$s.keys k WHERE k.zset = c.zset) ORDER BY c.zset', s);
   RETURN QUERY EXECUTE format(
-    'WITH nodes AS (SELECT c.board, c.level, c.score, c.member, sum(c.amount) AS amount FROM '
-    '%1$s.counts c GROUP BY c.board, c.level, c.score, c.member), '
+    'WITH nodes AS (SELECT c.zset, c.level, c.score, c.member, sum(c.amount) AS amount FROM '
+    '%1$s.counts c GROUP BY c.zset, c.level, c.score, c.member), '
     'bounds AS (SELECT n.*, lead(n.score, 1, ''{"$maxKey": 1}'') OVER w AS next_score, '
       'lead(n.member, 1, ''{"$maxKey": 1}'') OVER w AS next_member '
-    'FROM nodes n WINDOW w AS (PARTITION BY n.board, n.level ORDER BY n.score, n.member)) '
+    'FROM nodes n WINDOW w AS (PARTITION BY n.zset, n.level ORDER BY n.score, n.member)) '
     'SELECT @extschema@.to_bson(k.key), format(''members of a block of level %%s'', b.level), '
-      'm.n::text, b.amount::text FROM bounds b JOIN %1$s.keys k ON k.board = b.board '
+      'm.n::text, b.amount::text FROM bounds b JOIN %1$s.keys k ON k.zset = b.zset '
     'CROSS JOIN LATERAL (SELECT count(*) AS n FROM %1$s.scores m WHERE m.key = k.key '
     'AND ROW(m.score, m.member) OPERATOR(@extschema@.>=) ROW(b.score, b.member) AND ROW(m.score, '
       'm.member) OPERATOR(@extschema@.<) ROW(b.next_score, b.next_member)) m '
@@ -218,9 +218,9 @@ BEGIN
   RETURN QUERY EXECUTE format(
     'SELECT @extschema@.to_bson(k.key), format(''bound of level %%s'', u.level), ''one of the '
     'level below'', ''none'' FROM '
-    '(SELECT DISTINCT c.board, c.level, c.score, c.member FROM %1$s.counts c WHERE c.level > 1) u '
-      'JOIN %1$s.keys k ON k.board = u.board '
-    'WHERE NOT EXISTS (SELECT FROM %1$s.counts d WHERE d.board = u.board AND d.level = u.level - 1 '
+    '(SELECT DISTINCT c.zset, c.level, c.score, c.member FROM %1$s.counts c WHERE c.level > 1) u '
+      'JOIN %1$s.keys k ON k.zset = u.zset '
+    'WHERE NOT EXISTS (SELECT FROM %1$s.counts d WHERE d.zset = u.zset AND d.level = u.level - 1 '
       'AND d.score OPERATOR(@extschema@.=) u.score AND d.member OPERATOR(@extschema@.=) u.member) '
     'ORDER BY k.key, u.level', s);
 END
@@ -240,7 +240,7 @@ BEGIN
     done := done + docpatterns._kv_repair_key(space, k)::int;
   END LOOP;
   EXECUTE format('DELETE FROM %1$I.counts c WHERE NOT EXISTS (SELECT FROM %1$I.keys k WHERE '
-      'k.board = c.board)', space);
+      'k.zset = c.zset)', space);
   RETURN done;
 END
 $$;
@@ -266,9 +266,9 @@ BEGIN
              WHERE d.pattern = 'kv_leaderboard'
                  AND @extschema@.bson_get_text(d.options, 'space')
                  = docpatterns._kv_place(_kv_disable.rel)) THEN
-    RAISE EXCEPTION 'boards of the space are kept from tables'
+    RAISE EXCEPTION 'the space contains leaderboards of tables'
       USING ERRCODE = 'dependent_objects_still_exist',
-      HINT = 'pattern_list() shows them; disable them first.';
+      HINT = 'Disable them first; pattern_list() shows them.';
   END IF;
   EXECUTE format('LOCK TABLE %s.keys IN ACCESS EXCLUSIVE MODE', s);
   EXECUTE format('SELECT count(*) FROM %s.keys', s) INTO done;
@@ -283,4 +283,4 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._kv_disable(regclass, text, bson) IS
   'pattern_disable of a key-value space: plain tables are left, without the counts of blocks; '
-  'error 2BP01 while boards are kept in it';
+  'error 2BP01 while it contains leaderboards of tables';

@@ -14,14 +14,16 @@ COMMENT ON FUNCTION docpatterns._kv_score(bson_value) IS
 CREATE FUNCTION docpatterns._kv_leaderboard_make(rel regclass, name text) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_leaderboard_remake' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._kv_leaderboard_make(regclass, text) IS
-  'makes a board anew from the documents, with its key locked exclusively; how many members it '
+  'builds a leaderboard again from the documents, with its key locked exclusively; how many '
+    'members it '
   'has; error 42501 unless the caller owns the table';
 
 CREATE FUNCTION docpatterns._kv_leaderboard_release(rel regclass, name text, keep boolean)
   RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_kv_leaderboard_release' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._kv_leaderboard_release(regclass, text, boolean) IS
-  'makes a board an ordinary one, or removes it; how many members it has; error 42501 unless the '
+  'makes a leaderboard an ordinary sorted set, or removes it; how many members it has; error '
+    '42501 unless the '
   'caller owns the table';
 
 CREATE FUNCTION docpatterns._kv_leaderboard_declare(rel regclass, options bson) RETURNS void
@@ -48,8 +50,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WHERE d.pattern = 'kv_leaderboard'
 $$;
 COMMENT ON FUNCTION docpatterns._kv_leaderboards(oid) IS
-  'the boards of a space, which its table "keys" stands for: the owners of their tables, and a '
-  'query that declares each with the name that the space has now';
+  'the leaderboards of the space with that table "keys": the owners of their tables, and a '
+  'query that declares each with the present name of the space';
 
 CREATE FUNCTION kv_leaderboard(space text, key text, rel regclass, score_path text,
   member_path text DEFAULT NULL, name text DEFAULT NULL, doc_column text DEFAULT NULL) RETURNS text
@@ -65,7 +67,7 @@ BEGIN
     'member_path', member_path, 'doc_column', t.doc));
   name := @extschema@.bson_get_text(options, 'name');
   IF @extschema@.kv_exists(space, key) > 0 THEN
-    RAISE EXCEPTION 'space "%" has a key "%" already', space, key
+    RAISE EXCEPTION 'space "%" already has a key "%"', space, key
       USING ERRCODE = 'duplicate_object';
   END IF;
   IF EXISTS (SELECT FROM docpatterns._pattern_declarations(NULL) d
@@ -124,7 +126,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._kv_leaderboard_check(regclass, text) IS
-  'pattern_check of a board that is kept from a table: its members and scores are those of the '
+  'pattern_check of a leaderboard: its members and scores are those of the '
   'documents';
 
 CREATE FUNCTION docpatterns._kv_leaderboard_repair(rel regclass, name text) RETURNS bigint
@@ -135,9 +137,9 @@ BEGIN
   SELECT count(*) INTO wrong FROM docpatterns._kv_leaderboard_check(rel, name);
   IF EXISTS (SELECT FROM docpatterns._kv_leaderboard_check(rel, name) c
         WHERE c.what = 'key-value space') THEN
-    RAISE EXCEPTION 'the key-value space of the board "%" on table % is missing', name, rel
+    RAISE EXCEPTION 'the key-value space of leaderboard "%" on table % is missing', name, rel
       USING ERRCODE = 'invalid_schema_name',
-        HINT = 'Restore it, or end the board with pattern_disable().';
+        HINT = 'Restore it, or call pattern_disable() to end the leaderboard.';
   ELSIF wrong > 0 THEN
     PERFORM docpatterns._kv_leaderboard_make(rel, name);
   END IF;
@@ -145,7 +147,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._kv_leaderboard_repair(regclass, text) IS
-  'pattern_repair of a board that is kept from a table: it is made anew if anything differs; '
+  'pattern_repair of a leaderboard: it is built again if anything differs; '
   'returns how many members did';
 
 CREATE FUNCTION docpatterns._kv_leaderboard_pending(rel regclass, name text) RETURNS text
@@ -153,7 +155,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('SELECT ROW(t.*) FROM %s t WHERE false', $1)
 $$;
 COMMENT ON FUNCTION docpatterns._kv_leaderboard_pending(regclass, text) IS
-  'pattern_build of a board that is kept from a table: it is made when it is declared';
+  'pattern_build of a leaderboard: it is built when it is declared';
 
 CREATE FUNCTION docpatterns._kv_leaderboard_disable(rel regclass, name text, how bson)
   RETURNS bigint
@@ -169,5 +171,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._kv_leaderboard_disable(regclass, text, bson) IS
-  'pattern_disable of a board that is kept from a table: the board goes, or with keep_data becomes '
+  'pattern_disable of a leaderboard: the sorted set goes, or with keep_data becomes '
   'an ordinary one; returns how many members it has';

@@ -10,7 +10,7 @@ SET search_path = hostile_columns, public;
 CREATE FUNCTION columns(key text) RETURNS text LANGUAGE sql AS $$
   SELECT format('%I serial PRIMARY KEY, document bson NOT NULL, ', key) || string_agg(format('%I int', c), ', ')
   FROM unnest('{a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,y,z,id,key,link,owner,element,elements,complete,value,path,name,hash,slot,holder,until,position,operation,doc,paths,at,
-                transaction,command,number,rel,what,expected,found,present,ids,first,bytes,whole,own,type,kind,options,score,member,board,level,amount,parent,parents,child,identity,problem,
+                transaction,command,number,rel,what,expected,found,present,ids,first,bytes,whole,own,type,kind,options,score,member,zset,level,amount,parent,parents,child,identity,problem,
                 lacks_self,base,source_key,wrong,claims,key1,side,missing,edge,many,gone,written,made,links,row_number,count,max}'::text[]) c
   WHERE c <> key
 $$;

@@ -23,7 +23,7 @@ SELECT throws_ok($$SELECT kv_create(NULL)$$, '22004', NULL, 'no name');
 SELECT throws_ok($$SELECT kv_create('')$$, '42602', NULL, 'an empty name');
 SELECT throws_ok($$SELECT kv_create(repeat('x', 64))$$, '42602', NULL, 'a name that is too long');
 SELECT throws_ok($$SELECT kv_create('pg_mine')$$, '42939', NULL, 'a reserved name');
-SELECT throws_ok($$SELECT kv_hget('nowhere', 'a', 'b')$$, '3F000', NULL, 'no such schema');
+SELECT throws_ok($$SELECT kv_hget('nowhere', 'a', 'b')$$, '3F000', 'key-value space "nowhere" does not exist', 'no such schema');
 SELECT throws_ok($$SELECT kv_hget('public', 'a', 'b')$$, '42809', NULL, 'a schema that is no space');
 SELECT throws_ok(format('SELECT kv_hget(%L, ''a'', ''b'')', repeat('x', 64)), '42809', NULL, 'a name that no schema has');
 CREATE SCHEMA mine; CREATE TABLE mine.own (a int);
@@ -89,7 +89,7 @@ SELECT is((SELECT string_agg(member::text, ' ') FROM kv_zrange('k', 'z', a, b)),
 SELECT is((SELECT string_agg(member::text, ' ') FROM kv_zrevrange('k', 'z', a, b)), r, format('downwards from %s to %s', a, b)) FROM (VALUES (0, 0, 'f'), (1, 2, 'a b'), (-1, -1, 'g'), (0, -1, 'f a b e d h c g')) AS v (a, b, r);
 SELECT is(kv_zrank('k', 'z', 'nobody'), NULL, 'nil of a member'), is(kv_zrank('k', 'no', 'a'), NULL, 'of a key'), is(kv_zcard('k', 'no'), 0::bigint, 'none'), is((SELECT count(*) FROM kv_zrange('k', 'no', 0, -1)), 0::bigint, 'no rows');
 SELECT is((SELECT string_agg(member::text, ' ') FROM kv_zpopmax('k', 'z', 2)), 'f a', 'ZPOPMAX from the highest down'), is((SELECT string_agg(member::text, ' ') FROM kv_zpopmin('k', 'z', 2)), 'g c', 'ZPOPMIN'), is((SELECT count(*) FROM kv_zpopmin('k', 'no')), 0::bigint, 'of nothing'), throws_ok($$SELECT kv_zpopmin('k', 'z', -1)$$, '22023', NULL, 'less than none');
-SELECT is(kv_zrem('k', 'z', 'b', 'b', 'nobody'), 1::bigint, 'ZREM'), is((SELECT count(*) FROM kv_zpopmin('k', 'z', 100)), 3::bigint, 'the rest'); SELECT is(kv_exists('k', 'z'), 0::bigint, 'and the key'), is_empty('SELECT * FROM k.counts c WHERE NOT EXISTS (SELECT FROM k.keys WHERE board = c.board)', 'without a trace');
+SELECT is(kv_zrem('k', 'z', 'b', 'b', 'nobody'), 1::bigint, 'ZREM'), is((SELECT count(*) FROM kv_zpopmin('k', 'z', 100)), 3::bigint, 'the rest'); SELECT is(kv_exists('k', 'z'), 0::bigint, 'and the key'), is_empty('SELECT * FROM k.counts c WHERE NOT EXISTS (SELECT FROM k.keys WHERE zset = c.zset)', 'without a trace');
 
 -- Union and intersection
 SELECT is(kv_zadd('k', 'u1', 1, 'a', 2, 'b'), 2::bigint, 'one'), is(kv_zadd('k', 'u2', 10, 'b', 20.5, 'c', 'inf', 'd'), 3::bigint, 'another'), is(kv_sadd('k', 'u3', 'a', 'b'), 2::bigint, 'and a set');
@@ -136,7 +136,7 @@ SELECT is(kv_zscore('renamed', 'k''"%s\', 'm''"')::text, '1', 'a space that was 
 SET docpatterns.kv_block_size = 100;
 SELECT is((SELECT sum(kv_zadd('k', 'r', i % 50, i)) FROM generate_series(1, 700) i), 700::numeric, 'a board of several blocks');
 SET docpatterns.maintain = off;
-DELETE FROM k.scores WHERE key = 'r' AND score < to_bson(10); DELETE FROM k.keys WHERE key = 'in'; INSERT INTO k.sets VALUES ('h:*', to_bson(5)); DELETE FROM k.counts WHERE board = (SELECT board FROM k.keys WHERE key = 'u1');
+DELETE FROM k.scores WHERE key = 'r' AND score < to_bson(10); DELETE FROM k.keys WHERE key = 'in'; INSERT INTO k.sets VALUES ('h:*', to_bson(5)); DELETE FROM k.counts WHERE zset = (SELECT zset FROM k.keys WHERE key = 'u1');
 RESET docpatterns.maintain;
 SELECT is((SELECT string_agg(DISTINCT key::text || ' ' || what, ', ' ORDER BY key::text || ' ' || what) FROM pattern_check('k.keys')), 'in key, r members of a block of level 1, u1 blocks', 'is found'); RESET docpatterns.kv_block_size;
 SELECT is(pattern_repair('k.keys'), 3::bigint, 'and repaired'); SELECT pg_temp.true_everywhere('repaired');
@@ -196,14 +196,14 @@ SELECT pg_temp.true_everywhere('afterwards');
 SELECT kv_create('far') \g /dev/null
 CREATE TABLE far_scores (id int PRIMARY KEY, doc bson);
 SELECT kv_leaderboard('far', 'board', 'far_scores', 's') \g /dev/null
-SELECT throws_ok(c, '22003', 'a score is out of the range of a double', c) FROM (VALUES ($$SELECT kv_zadd('far', 'z', '1e400', 'a')$$), ($$SELECT kv_zadd('far', 'z', 1e-400, 'a')$$),
+SELECT throws_ok(c, '22003', 'score is out of range for a double', c) FROM (VALUES ($$SELECT kv_zadd('far', 'z', '1e400', 'a')$$), ($$SELECT kv_zadd('far', 'z', 1e-400, 'a')$$),
   ($$INSERT INTO far_scores VALUES (1, '{s: {"$numberDecimal": "9E6144"}}')$$), ($$INSERT INTO far_scores VALUES (1, '{s: {"$numberDecimal": "-1E-6176"}}')$$)) AS v (c);
 DROP TABLE far_scores; DROP SCHEMA far CASCADE;
 -- members that are none or too many
 SELECT kv_create('refusing') \g /dev/null
 SELECT kv_sadd('refusing', 's', 'a') \g /dev/null
 SELECT throws_ok($$SELECT kv_sadd('refusing', 's', VARIADIC NULL::int[])$$, '22004', 'members must not be null', 'no array of members');
-SELECT throws_ok($$SELECT kv_zincrby('refusing', 'z', 1, 'a', 2, 'b')$$, '22023', 'one member at a time can be incremented', 'two members to increment');
+SELECT throws_ok($$SELECT kv_zincrby('refusing', 'z', 1, 'a', 2, 'b')$$, '22023', 'only one member can be incremented at a time', 'two members to increment');
 SELECT throws_ok($$SELECT kv_srandmember('refusing', 's', -9000000000)$$, '54000', 'too many members are asked for', 'members by the billion');
 
 SELECT * FROM finish();

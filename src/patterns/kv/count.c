@@ -1,27 +1,25 @@
 /*
  * count.c
- *		How many members of a sorted set stand before a place, without reading
- *		them all.
+ *		Counts the members of a sorted set before a position without reading all.
  *
- * The members of a board, in the order of (score, member), are divided into
- * blocks; a block reaches from its bound up to the next one's, and the first
- * bound is the lowest value that there is.  The table counts has a row for each
- * block, of level 1, with the number of its members.  Where there are many blocks, they
- * are grouped likewise into nodes of level 2, these into level 3, and so on.  A node's
- * bound is that of its first child.  So the place of a member is the sum of a
- * few rows of each level and of what stands before it in its own block.
+ * The members of a set, in the order of (score, member), are divided into blocks;
+ * a block reaches from its bound up to the next block's, and the first bound is
+ * the lowest possible value.  The table counts has a row for each block, at level
+ * 1, with the number of its members.  Blocks are grouped into nodes of level 2,
+ * these into level 3, and so on.  A node's bound is that of its first child.  So
+ * the position of a member is the sum of a few rows of each level and of the
+ * members before it in its own block.
  *
- * A node's number is the sum of one or more rows, its slots: who adds takes one
- * that nobody holds, and makes one where all are held (with a random number below
- * 0), so that writers never wait here.  A node's first slot has the number 0, or 1
- * where there is a level above.  From REPEATABLE READ on a
- * transaction makes a slot of its own, which its snapshot shows while it does not show
- * what others add.
+ * The count of a node is the sum of one or more rows, its shards: an addition uses
+ * an unlocked one and creates one if all are locked (with a random negative
+ * number), so that writers never wait here.  A node's first shard has the number
+ * 0, or 1 if there is a level above.  At REPEATABLE READ and above a transaction
+ * creates its own shard, which its snapshot shows, unlike additions of others.
  *
- * Bounds change only while the board is locked exclusively.  Who finds a block
- * too large divides it if he can have that lock at once.  If a block has grown
- * far too large because he never can, the next command of the session waits
- * for the lock before it does anything else (so nobody can wait for it).
+ * Bounds change only while the set is locked exclusively.  A command that finds a
+ * block too large divides it if it gets that lock without waiting.  If a block has
+ * grown far too large because the lock was never free, the session's next command
+ * waits for the lock before it does anything else, so nothing can wait for it.
  */
 #include "postgres.h"
 
@@ -39,7 +37,7 @@
 #include "patterns/kv/kv.h"
 
 /*
- * docpatterns.kv_block_size, and what follows from it; read when blocks are divided, so it may
+ * docpatterns.kv_block_size and values derived from it; read when blocks are divided, so it may
  * change at any time
  */
 static int block_size = 2048;
@@ -51,29 +49,29 @@ static int block_size = 2048;
 #define GROUP_MAX Max(8, block_size / 16) /* children of a node */
 #define GROUP_PIECE (GROUP_MAX / 2)
 #define TOP_MAX Max(8, block_size / 2) /* nodes of the highest level */
-#define SLOTS_MAX 16                   /* rows of a node before they are added up */
+#define SHARDS_MAX 16                   /* rows of a node before they are added up */
 
-/* The number of a node's first slot */
-#define SLOT_TOP 0
-#define SLOT_BELOW 1
+/* The number of a node's first shard */
+#define SHARD_TOP 0
+#define SHARD_BELOW 1
 
-/* Columns of the index of counts and of that of scores where bounds begin */
+/* Columns of the indexes of counts and of scores where bounds begin */
 #define COUNTS_BOUND 3
 #define SCORES_BOUND 2
 
-/* Where something is added: the node of a level that a position belongs to */
+/* The node of a level to which a position belongs */
 typedef struct Place
 {
-	TupleTableSlot *row; /* one of its slots */
+	TupleTableSlot *row; /* one of its shards */
 	bool found;
 	bool above;  /* there is a level above */
 	Datum score; /* the bound, copied */
 	Datum member;
-	int rows;     /* slots that were looked at */
-	int64 amount; /* of the slot that was added to */
+	int rows;     /* shards that were read */
+	int64 amount; /* of the shard that was added to */
 } Place;
 
-/* A node, read with its slots */
+/* A node with the sum of its shards */
 typedef struct KvBlock
 {
 	bool found;
@@ -83,7 +81,7 @@ typedef struct KvBlock
 	int rows;
 } KvBlock;
 
-/* The board that the session found to need dividing, and could not lock */
+/* The sorted set that the session could not lock to divide its blocks */
 static struct
 {
 	bool set;
@@ -93,10 +91,10 @@ static struct
 
 static void place_find(DpKvCall *call, Place *place, int level, Datum score, Datum member);
 static void place_add(DpKvCall *call, Place *place, int level, int delta);
-static bool slot_add(DpKvCall *call, Place *place, int delta);
+static bool shard_add(DpKvCall *call, Place *place, int delta);
 static void place_end(Place *place);
 static void
-insert_count(DpKvCall *call, int level, Datum score, Datum member, int64 slot, int64 amount);
+insert_count(DpKvCall *call, int level, Datum score, Datum member, int64 shard, int64 amount);
 static KvBlock node_read(DpKvCall *call, int level, StrategyNumber strategy, Datum score,
 						 Datum member, Snapshot snapshot);
 static void node_remove(DpKvCall *call, int level, const KvBlock *node);
@@ -151,20 +149,15 @@ key_hash(DpKvCall *call)
 	return hash_bytes((unsigned char *) VARDATA_ANY(call->key), VARSIZE_ANY_EXHDR(call->key));
 }
 
-/*
- * Adding
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* Adding */
 
 void
 dp_kv_count_create(DpKvCall *call)
 {
-	insert_count(call, 1, dp_kv_lowest(), dp_kv_lowest(), SLOT_TOP, 0);
+	insert_count(call, 1, dp_kv_lowest(), dp_kv_lowest(), SHARD_TOP, 0);
 }
 
-/*
- * On each level up to the one where both positions belong to one node.
- */
+/* Adds on each level up to the one where both positions belong to one node. */
 void
 dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member)
 {
@@ -198,13 +191,13 @@ dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member)
 				place_add(call, &to, level, 1);
 			if (level == 1)
 			{
-				large = to.found && (to.amount > BLOCK_MAX || to.rows > SLOTS_MAX);
+				large = to.found && (to.amount > BLOCK_MAX || to.rows > SHARDS_MAX);
 				urgently = to.found && to.amount > BLOCK_URGENT;
 				small = from.found && from.amount <= BLOCK_SMALL &&
 						from.amount % Max(1, BLOCK_SMALL / 4) == 0;
 			}
 			else
-				large = large || (to.found && to.rows > SLOTS_MAX);
+				large = large || (to.found && to.rows > SHARDS_MAX);
 		}
 		place_end(&from);
 		place_end(&to);
@@ -213,7 +206,7 @@ dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member)
 			break;
 	}
 
-	/* what has been found out is done when all is visible */
+	/* blocks are divided when all writes are visible */
 	dp_kv_refresh(call);
 	if (IsolationUsesXactSnapshot())
 		return;
@@ -233,9 +226,9 @@ dp_kv_count_move(DpKvCall *call, Datum from_score, Datum to_score, Datum member)
 }
 
 /*
- * Look for the node of a level.  Bounds do not change under the board's lock, so
- * the command's snapshot shows them as they are.  (A dirty one could miss all slots of
- * a node that are written while the index is read.)
+ * Finds the node of a level. Bounds do not change under the set's lock, so the command's snapshot
+ * shows them. (A dirty snapshot could miss all shards of a node if they are written during the
+ * scan.)
  */
 static void
 place_find(DpKvCall *call, Place *place, int level, Datum score, Datum member)
@@ -264,19 +257,17 @@ place_find(DpKvCall *call, Place *place, int level, Datum score, Datum member)
 	{
 		place->score = datumCopy(dp_kv_column(r, KV_COUNTS_SCORE), false, -1);
 		place->member = datumCopy(dp_kv_column(r, KV_COUNTS_MEMBER), false, -1);
-		place->above = DatumGetInt64(dp_kv_column(r, KV_COUNTS_SLOT)) == SLOT_BELOW;
+		place->above = DatumGetInt64(dp_kv_column(r, KV_COUNTS_SHARD)) == SHARD_BELOW;
 	}
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED), errmsg("a sorted set has no blocks"),
-				 errhint("pattern_repair(%s) counts its members.",
+				 errhint("Count its members with pattern_repair(%s).",
 						 quote_literal_cstr(dp_relation_name(call->space->tables[KV_KEYS])))));
 	dp_kv_scan_end(&scan);
 }
 
-/*
- * Add to the slot that was found, or to another one that nobody holds, or make one.
- */
+/* Adds to the shard that was found, to another unlocked one, or to a new one. */
 static void
 place_add(DpKvCall *call, Place *place, int level, int delta)
 {
@@ -288,7 +279,7 @@ place_add(DpKvCall *call, Place *place, int level, int delta)
 	r->row = place->row;
 	if (!IsolationUsesXactSnapshot())
 	{
-		if (slot_add(call, place, delta))
+		if (shard_add(call, place, delta))
 			return;
 		InitDirtySnapshot(dirty);
 		dp_kv_scan(&scan, call, KV_COUNTS, false, &dirty);
@@ -301,9 +292,9 @@ place_add(DpKvCall *call, Place *place, int level, int delta)
 		{
 			place->rows++;
 
-			/* somebody writes to it, or has just made it */
+			/* another transaction is writing it or has just inserted it */
 			if (!TransactionIdIsValid(dirty.xmin) && !TransactionIdIsValid(dirty.xmax))
-				done = slot_add(call, place, delta);
+				done = shard_add(call, place, delta);
 		}
 		dp_kv_scan_end(&scan);
 		if (done)
@@ -314,9 +305,9 @@ place_add(DpKvCall *call, Place *place, int level, int delta)
 				 -1 - (int64) (pg_prng_uint64(&pg_global_prng_state) >> 1), delta);
 }
 
-/* Add to the slot in place->row, unless somebody has it or has changed it since it was read. */
+/* Adds to the shard in place->row unless it is locked or has changed since it was read. */
 static bool
-slot_add(DpKvCall *call, Place *place, int delta)
+shard_add(DpKvCall *call, Place *place, int delta)
 {
 	place->amount =
 		DatumGetInt64(dp_kv_column(dp_kv_rel(call, KV_COUNTS), KV_COUNTS_AMOUNT)) + delta;
@@ -337,27 +328,24 @@ place_end(Place *place)
 	}
 }
 
-/* A new row of counts. */
+/* Inserts a row of counts. */
 static void
-insert_count(DpKvCall *call, int level, Datum score, Datum member, int64 slot, int64 amount)
+insert_count(DpKvCall *call, int level, Datum score, Datum member, int64 shard, int64 amount)
 {
 	Datum values[KV_COUNTS_AMOUNT];
 
-	values[KV_KEY - 1] = Int64GetDatum(call->board);
+	values[KV_KEY - 1] = Int64GetDatum(call->zset);
 	values[KV_COUNTS_LEVEL - 1] = Int16GetDatum(level);
 	values[KV_COUNTS_SCORE - 1] = score;
 	values[KV_COUNTS_MEMBER - 1] = member;
-	values[KV_COUNTS_SLOT - 1] = Int64GetDatum(slot);
+	values[KV_COUNTS_SHARD - 1] = Int64GetDatum(shard);
 	values[KV_COUNTS_AMOUNT - 1] = Int64GetDatum(amount);
 	dp_kv_insert(call, KV_COUNTS, values, NULL);
 }
 
-/*
- * Reading
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* Reading */
 
-/* Whether the row is of that node. */
+/* Returns whether the row belongs to that node. */
 static inline bool
 is_of(DpKvRel *r, Datum score, Datum member)
 {
@@ -460,7 +448,7 @@ dp_kv_count_seek(DpKvCall *call, int64 rank, Snapshot snapshot, Datum *score, Da
 	return before;
 }
 
-/* The highest level of a board; 0 where there is none. */
+/* Returns the highest level of a set, 0 without blocks. */
 static int
 top_level(DpKvCall *call, Snapshot snapshot)
 {
@@ -474,7 +462,7 @@ top_level(DpKvCall *call, Snapshot snapshot)
 	return level;
 }
 
-/* A node: the last one up to a position (or before it), or the first one after it. */
+/* Finds a node: the last one up to (or before) a position, or the first one after it. */
 static KvBlock
 node_read(DpKvCall *call, int level, StrategyNumber strategy, Datum score, Datum member,
 		  Snapshot snapshot)
@@ -506,7 +494,7 @@ node_read(DpKvCall *call, int level, StrategyNumber strategy, Datum score, Datum
 	return node;
 }
 
-/* The number of nodes of a level from one bound up to another (NULL: to the end). */
+/* Returns the number of nodes of a level from one bound to another (NULL: to the end). */
 static int
 children_count(DpKvCall *call, int level, const KvBlock *from, const KvBlock *until)
 {
@@ -532,12 +520,9 @@ children_count(DpKvCall *call, int level, const KvBlock *from, const KvBlock *un
 	return n;
 }
 
-/*
- * Changing bounds: the board is locked exclusively
- * -------------------------------------------------------------------------
- */
+/* Changing bounds: the set is locked exclusively */
 
-/* Get the exclusive lock if that means no waiting, and see what it protects. */
+/* Takes the exclusive lock if that does not wait, and refreshes the snapshot. */
 static bool
 upgrade(DpKvCall *call)
 {
@@ -572,7 +557,7 @@ dp_kv_count_settle(DpKvCall *call)
 	{
 		KvBlock node = node_read(call, 1, BTLessEqualStrategyNumber, score, member, call->snapshot);
 
-		if (node.amount > BLOCK_MAX || node.rows > SLOTS_MAX)
+		if (node.amount > BLOCK_MAX || node.rows > SHARDS_MAX)
 			divide(call, 1, score, member, false);
 		node = node_read(call, 1, BTGreaterStrategyNumber, score, member, call->snapshot);
 		if (!node.found)
@@ -582,7 +567,7 @@ dp_kv_count_settle(DpKvCall *call)
 	}
 }
 
-/* A boundary inside of what is divided */
+/* A boundary inside the divided node */
 typedef struct Piece
 {
 	Datum score;
@@ -591,7 +576,7 @@ typedef struct Piece
 	int children;
 } Piece;
 
-/* What stands in a node, piece by piece; the first piece is the rest. */
+/* The contents of a node in pieces; the first piece is the rest. */
 typedef struct Pieces
 {
 	Piece *pieces;
@@ -621,8 +606,8 @@ pieces_take(Pieces *p, Datum score, Datum member, int64 amount)
 }
 
 /*
- * Divide the node of a level that a position belongs to, if it is too large, and
- * add its slots up.  create: there is no such level yet.
+ * Divides the node of a level to which a position belongs if it is too large, and adds its shards
+ * up. create: the level does not exist yet.
  */
 static void
 divide(DpKvCall *call, int level, Datum score, Datum member, bool create)
@@ -632,7 +617,7 @@ divide(DpKvCall *call, int level, Datum score, Datum member, bool create)
 	Pieces p = { .most = level == 1 ? BLOCK_PIECE : GROUP_PIECE };
 	int children = 0;
 	int64 rest;
-	int64 slot;
+	int64 shard;
 	DpKvScan scan;
 	int i;
 
@@ -680,7 +665,7 @@ divide(DpKvCall *call, int level, Datum score, Datum member, bool create)
 	if (children <= (level == 1 ? BLOCK_MAX : GROUP_MAX) && !create)
 		p.n = Min(p.n, 1);
 
-	/* a small last piece stays with the one before */
+	/* a small last piece is merged with the previous one */
 	if (p.n > 1 && p.pieces[p.n - 1].children < p.most / 2)
 	{
 		p.n--;
@@ -689,17 +674,17 @@ divide(DpKvCall *call, int level, Datum score, Datum member, bool create)
 	if (p.n <= 1 && node.rows <= 1 && !create)
 		return;
 
-	/* what the slots say is kept: the first piece is all but the others */
+	/* the sum of the shards is kept: the first piece is the sum minus the others */
 	rest = node.amount;
-	slot = !create && top_level(call, call->snapshot) > level ? SLOT_BELOW : SLOT_TOP;
+	shard = !create && top_level(call, call->snapshot) > level ? SHARD_BELOW : SHARD_TOP;
 	if (!create)
 		node_remove(call, level, &node);
 	for (i = 1; i < p.n; i++)
 	{
-		insert_count(call, level, p.pieces[i].score, p.pieces[i].member, slot, p.pieces[i].amount);
+		insert_count(call, level, p.pieces[i].score, p.pieces[i].member, shard, p.pieces[i].amount);
 		rest -= p.pieces[i].amount;
 	}
-	insert_count(call, level, node.score, node.member, slot, rest);
+	insert_count(call, level, node.score, node.member, shard, rest);
 	dp_kv_refresh(call);
 	if (create)
 		mark_below(call, level - 1);
@@ -707,7 +692,7 @@ divide(DpKvCall *call, int level, Datum score, Datum member, bool create)
 		divide_above(call, level, node.score, node.member);
 }
 
-/* A level is no longer the highest one: the first slots of its nodes tell so. */
+/* Marks the first shards of a level that is no longer the highest one. */
 static void
 mark_below(DpKvCall *call, int level)
 {
@@ -717,15 +702,16 @@ mark_below(DpKvCall *call, int level)
 	dp_kv_scan_int2(&scan, KV_COUNTS_LEVEL, level);
 	while (dp_kv_scan_next(&scan, ForwardScanDirection))
 	{
-		if (DatumGetInt64(dp_kv_column(scan.r, KV_COUNTS_SLOT)) == SLOT_TOP &&
-			!dp_kv_update(call, KV_COUNTS, KV_COUNTS_SLOT, Int64GetDatum(SLOT_BELOW), false, true))
+		if (DatumGetInt64(dp_kv_column(scan.r, KV_COUNTS_SHARD)) == SHARD_TOP &&
+			!dp_kv_update(call, KV_COUNTS, KV_COUNTS_SHARD, Int64GetDatum(SHARD_BELOW), false,
+						  true))
 			dp_kv_lost();
 	}
 	dp_kv_scan_end(&scan);
 	dp_kv_refresh(call);
 }
 
-/* A level has got more nodes: those above it may have become too large. */
+/* Divides nodes above a level that got more nodes, if they are too large. */
 static void
 divide_above(DpKvCall *call, int level, Datum score, Datum member)
 {
@@ -743,11 +729,11 @@ divide_above(DpKvCall *call, int level, Datum score, Datum member)
 	}
 	next = node_read(call, level + 1, BTGreaterStrategyNumber, parent.score, parent.member,
 					 call->snapshot);
-	if (parent.rows > SLOTS_MAX || children_count(call, level, &parent, &next) > GROUP_MAX)
+	if (parent.rows > SHARDS_MAX || children_count(call, level, &parent, &next) > GROUP_MAX)
 		divide(call, level + 1, score, member, false);
 }
 
-/* A block has become small: it and a neighbour may be one. */
+/* Merges a block that became small with a neighbour. */
 static void
 shrink(DpKvCall *call, Datum score, Datum member)
 {
@@ -769,7 +755,7 @@ shrink(DpKvCall *call, Datum score, Datum member)
 		bound_remove(call, node.score, node.member);
 }
 
-/* What lies behind a bound goes to the node before it, on each level that has the bound. */
+/* Moves the contents after a bound to the previous node, on each level that has the bound. */
 static void
 bound_remove(DpKvCall *call, Datum score, Datum member)
 {
@@ -789,7 +775,7 @@ bound_remove(DpKvCall *call, Datum score, Datum member)
 		node_remove(call, level, &node);
 		node_remove(call, level, &left);
 		insert_count(call, level, left.score, left.member,
-					 top_level(call, call->snapshot) > level ? SLOT_BELOW : SLOT_TOP,
+					 top_level(call, call->snapshot) > level ? SHARD_BELOW : SHARD_TOP,
 					 left.amount + node.amount);
 		dp_kv_refresh(call);
 		if (level > 1)
@@ -797,7 +783,7 @@ bound_remove(DpKvCall *call, Datum score, Datum member)
 	}
 }
 
-/* All slots of a node. */
+/* Deletes all shards of a node. */
 static void
 node_remove(DpKvCall *call, int level, const KvBlock *node)
 {
@@ -833,7 +819,7 @@ dp_kv_count_rebuild(DpKvCall *call)
 	while (dp_kv_scan_count(&scan))
 		n++;
 	dp_kv_scan_end(&scan);
-	insert_count(call, 1, dp_kv_lowest(), dp_kv_lowest(), SLOT_TOP, n);
+	insert_count(call, 1, dp_kv_lowest(), dp_kv_lowest(), SHARD_TOP, n);
 	dp_kv_refresh(call);
 	divide(call, 1, dp_kv_lowest(), dp_kv_lowest(), false);
 	return n;

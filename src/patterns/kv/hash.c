@@ -34,7 +34,7 @@ pair_order(const void *a, const void *b)
 	return cmp != 0 ? cmp : left->place - right->place;
 }
 
-/* Gives a field a value; whether it is new. */
+/* Sets a field. Returns whether it is new. */
 static bool
 field_set(DpKvCall *call, Datum field, Datum value)
 {
@@ -48,10 +48,7 @@ field_set(DpKvCall *call, Datum field, Datum value)
 				(struct varlena *) DatumGetPointer(dp_kv_column(dp_kv_rel(call, KV_HASHES),
 																KV_HASHES_VALUE));
 
-			/*
-			 * what is the same is not written; values that are stored aside are not fetched to find
-			 * out
-			 */
+			/* an equal value is not written; toasted values are not fetched to compare */
 			if (!VARATT_IS_EXTERNAL(old) && !VARATT_IS_COMPRESSED(old) &&
 				dp_same_bytes(old, DatumGetPointer(value)))
 				return false;
@@ -71,7 +68,7 @@ field_set(DpKvCall *call, Datum field, Datum value)
 }
 
 /*
- * kv_hset(space, key, field, value, ...) -> bigint: how many fields are new.
+ * kv_hset(space, key, field, value, ...) -> bigint: number of new fields
  */
 DP_FUNCTION(dp_kv_hset);
 Datum
@@ -98,7 +95,7 @@ dp_kv_hset(PG_FUNCTION_ARGS)
 		if (nulls[2 * i] || nulls[2 * i + 1])
 			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 							errmsg("fields and values must not be null"),
-							errhint("kv_hdel removes a field.")));
+							errhint("Remove a field with kv_hdel().")));
 		pairs[i].field = dp_kv_field(given[2 * i], types[2 * i]);
 		pairs[i].value = PointerGetDatum(dp_datum_to_value(given[2 * i + 1], types[2 * i + 1]));
 		pairs[i].place = i;
@@ -109,7 +106,7 @@ dp_kv_hset(PG_FUNCTION_ARGS)
 	(void) dp_kv_key_write(&call, KV_HASHES, true);
 	for (i = 0; i < n; i++)
 	{
-		/* of a field that is given twice the last value counts */
+		/* the last value of a repeated field counts */
 		if (i + 1 < n && dp_kv_text_compare(pairs[i].field, pairs[i + 1].field) == 0)
 			continue;
 		if (field_set(&call, pairs[i].field, pairs[i].value))
@@ -120,7 +117,7 @@ dp_kv_hset(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_hincrby(space, key, field, by) -> bigint: the new value.  Integers only.
+ * kv_hincrby(space, key, field, by) -> bigint: the new value; integers only
  */
 DP_FUNCTION(dp_kv_hincrby);
 Datum
@@ -177,7 +174,7 @@ dp_kv_hincrby(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_hdel(space, key, VARIADIC fields) -> bigint: how many there were.
+ * kv_hdel(space, key, VARIADIC fields) -> bigint: number of removed fields
  */
 DP_FUNCTION(dp_kv_hdel);
 Datum
@@ -213,7 +210,7 @@ dp_kv_hdel(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_hget(space, key, field) -> bson_value, NULL where there is none.
+ * kv_hget(space, key, field) -> bson_value, NULL without the field
  */
 DP_FUNCTION(dp_kv_hget);
 Datum
@@ -250,7 +247,7 @@ dp_kv_hexists(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_hmget(space, key, VARIADIC fields) -> bson_value[]: NULL for each that is not there.
+ * kv_hmget(space, key, VARIADIC fields) -> bson_value[]: NULL for each missing field
  */
 DP_FUNCTION(dp_kv_hmget);
 Datum
@@ -288,7 +285,7 @@ dp_kv_hmget(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_hgetall(space, key) -> bson: all fields, in their order; {} where there are none.
+ * kv_hgetall(space, key) -> bson: all fields in order; {} without fields
  */
 DP_FUNCTION(dp_kv_hgetall);
 Datum

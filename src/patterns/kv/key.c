@@ -1,6 +1,6 @@
 /*
  * key.c
- *		Keys of key-value spaces: their types, their time to live, their end.
+ *		Keys of key-value spaces: types, time to live, removal.
  */
 #include "postgres.h"
 
@@ -25,14 +25,14 @@
 #include "kit/declaration.h"
 #include "patterns/kv/kv.h"
 
-/* What a row of keys says */
+/* A row of keys */
 typedef struct KeyRow
 {
 	bool found;
 	DpKvTable table;
 	TimestampTz expires; /* 0: never */
-	Oid kept;            /* a table of whose documents it is made */
-	int64 board;         /* of a sorted set */
+	Oid kept;            /* the table of a leaderboard */
+	int64 zset;          /* of a sorted set */
 } KeyRow;
 
 static KeyRow key_row(DpKvCall *call, Snapshot snapshot);
@@ -40,7 +40,7 @@ static bool has_members(DpKvCall *call, DpKvTable table, Snapshot snapshot);
 static void check_kept(DpKvCall *call, const KeyRow *row);
 static void members_remove(DpKvCall *call, DpKvTable table);
 static void wrong_type(DpKvCall *call, DpKvTable found, DpKvTable wanted) pg_attribute_noreturn();
-static int64 new_board(void);
+static int64 new_zset(void);
 static DpKvTable table_of_type(text *type);
 static bool expired(DpKvCall *call, const KeyRow *row);
 static int text_order(const void *a, const void *b);
@@ -49,10 +49,7 @@ static void kv_key_remove(DpKvCall *call, DpKvTable table);
 
 static const char *const type_names[] = { "none", "hash", "set", "zset" };
 
-/*
- * Looking at keys
- * --------------------------------------------------------------------------------------------------------
- */
+/* Reading keys */
 
 bool
 dp_kv_key_read(DpKvCall *call, DpKvTable table)
@@ -81,8 +78,8 @@ dp_kv_key_type(DpKvCall *call, Snapshot snapshot)
 }
 
 /*
- * Locked shared, unless something has to go first: what has expired, what is
- * left of another type, the time to live of a key without members.
+ * Locks shared, unless something must be removed first: an expired key, rows of another type, the
+ * time to live of a key without members.
  */
 bool
 dp_kv_key_write(DpKvCall *call, DpKvTable table, bool create)
@@ -100,8 +97,8 @@ dp_kv_key_write(DpKvCall *call, DpKvTable table, bool create)
 		row = key_row(call, call->snapshot);
 		if (!row.found)
 		{
-			Datum values[KV_KEYS_BOARD];
-			bool nulls[KV_KEYS_BOARD] = { false, false, true, true, true };
+			Datum values[KV_KEYS_ZSET];
+			bool nulls[KV_KEYS_ZSET] = { false, false, true, true, true };
 
 			if (!create)
 				return false;
@@ -111,8 +108,8 @@ dp_kv_key_write(DpKvCall *call, DpKvTable table, bool create)
 			values[3] = ObjectIdGetDatum(call->keeper);
 			nulls[3] = !OidIsValid(call->keeper);
 			nulls[4] = table != KV_SCORES;
-			call->board = new_board();
-			values[4] = Int64GetDatum(call->board);
+			call->zset = new_zset();
+			values[4] = Int64GetDatum(call->zset);
 			if (!dp_kv_insert_unless(call, KV_KEYS, values, nulls))
 				continue;
 			if (table == KV_SCORES)
@@ -133,7 +130,7 @@ dp_kv_key_write(DpKvCall *call, DpKvTable table, bool create)
 				wrong_type(call, row.table, table);
 		}
 
-		/* it is in the way */
+		/* it conflicts */
 		if (!call->exclusive)
 		{
 			if (taken && !exclusive)
@@ -153,7 +150,7 @@ dp_kv_key_emptied(DpKvCall *call, DpKvTable table)
 		return;
 	if (!call->exclusive)
 	{
-		/* others who write here see to it themselves, and a row that is left does no harm */
+		/* other writers check it too, and a remaining row is harmless */
 		if (IsolationUsesXactSnapshot() || !dp_kv_lock(call, true, false, NULL))
 			return;
 		dp_kv_refresh(call);
@@ -164,7 +161,7 @@ dp_kv_key_emptied(DpKvCall *call, DpKvTable table)
 }
 
 /*
- * Removes a key that is locked exclusively, with all that belongs to it.  A board's row in keys may
+ * Removes a key that is locked exclusively, with all its rows. The row of a sorted set in keys may
  * stay.
  */
 static void
@@ -198,7 +195,7 @@ dp_kv_key_clear(DpKvCall *call)
 }
 
 void
-dp_kv_board_clear(DpKvCall *call)
+dp_kv_zset_clear(DpKvCall *call)
 {
 	members_remove(call, KV_SCORES);
 	members_remove(call, KV_COUNTS);
@@ -207,7 +204,7 @@ dp_kv_board_clear(DpKvCall *call)
 	dp_kv_refresh(call);
 }
 
-/* Raises OBJECT_NOT_IN_PREREQUISITE_STATE for a board that is made of a table's documents. */
+/* Raises OBJECT_NOT_IN_PREREQUISITE_STATE for a leaderboard. */
 static void
 check_kept(DpKvCall *call, const KeyRow *row)
 {
@@ -225,7 +222,7 @@ check_kept(DpKvCall *call, const KeyRow *row)
 		 errhint("Write to table %s.", dp_relation_name(row->kept))));
 }
 
-/* All rows of a key in a table. */
+/* Deletes all rows of a key in a table. */
 static void
 members_remove(DpKvCall *call, DpKvTable table)
 {
@@ -235,12 +232,12 @@ members_remove(DpKvCall *call, DpKvTable table)
 	while (dp_kv_scan_next(&scan, ForwardScanDirection))
 	{
 		if (!dp_kv_delete(call, table, true))
-			dp_kv_lost(); /* somebody has written here without a lock */
+			dp_kv_lost(); /* written by another transaction without a lock */
 	}
 	dp_kv_scan_end(&scan);
 }
 
-/* The row of a key in keys. */
+/* Reads the row of a key in keys. */
 static KeyRow
 key_row(DpKvCall *call, Snapshot snapshot)
 {
@@ -255,10 +252,10 @@ key_row(DpKvCall *call, Snapshot snapshot)
 		row.expires = DatumGetTimestampTz(dp_kv_column(r, KV_KEYS_EXPIRES));
 		row.kept = DatumGetObjectId(dp_kv_column(r, KV_KEYS_KEPT));
 
-		row.board = DatumGetInt64(dp_kv_column(r, KV_KEYS_BOARD));
-		call->board = row.board;
+		row.zset = DatumGetInt64(dp_kv_column(r, KV_KEYS_ZSET));
+		call->zset = row.zset;
 
-		/* a table that was dropped keeps nothing */
+		/* the table was dropped */
 		if (OidIsValid(row.kept) && get_rel_name(row.kept) == NULL)
 			row.kept = InvalidOid;
 	}
@@ -283,7 +280,7 @@ has_members(DpKvCall *call, DpKvTable table, Snapshot snapshot)
 	return found;
 }
 
-/* The table of a type.  Raises DATA_CORRUPTED for a word that is none. */
+/* Returns the table of a type. Raises DATA_CORRUPTED for an unknown type. */
 static DpKvTable
 table_of_type(text *type)
 {
@@ -296,7 +293,7 @@ table_of_type(text *type)
 			return i;
 	}
 	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-					errmsg("a key of a key-value space is of no known type")));
+					errmsg("a key of a key-value space has an unknown type")));
 }
 
 /* Raises WRONG_OBJECT_TYPE. */
@@ -313,14 +310,9 @@ wrong_type(DpKvCall *call, DpKvTable found, DpKvTable wanted)
 							  type_names[wanted])));
 }
 
-/*
- * Arguments
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* Arguments */
 
-/*
- * The elements of a text[], in order, each once.  Raises NULL_VALUE_NOT_ALLOWED for a null.
- */
+/* Returns the distinct elements of a text[] in order. Raises NULL_VALUE_NOT_ALLOWED. */
 int
 dp_kv_texts(FunctionCallInfo fcinfo, int argno, Datum **values)
 {
@@ -349,16 +341,14 @@ dp_kv_texts(FunctionCallInfo fcinfo, int argno, Datum **values)
 	return kept;
 }
 
-/* Texts by their bytes, as the collation "C" has it. */
+/* Compares texts by their bytes, as the collation "C" does. */
 static int
 text_order(const void *a, const void *b)
 {
 	return dp_kv_text_compare(*(const Datum *) a, *(const Datum *) b);
 }
 
-/*
- * Whatever can be written as text can be a field.
- */
+/* Reads a field: any value that has a text form. */
 Datum
 dp_kv_field(Datum value, Oid type)
 {
@@ -381,7 +371,7 @@ dp_kv_text_compare(Datum a, Datum b)
 					  VARSIZE_ANY_EXHDR(right), C_COLLATION_OID);
 }
 
-/* Members in order. */
+/* Compares members. */
 static int
 member_order(const void *a, const void *b)
 {
@@ -391,9 +381,7 @@ member_order(const void *a, const void *b)
 	return dp_value_compare(&left, &right);
 }
 
-/*
- * Members out of the arguments from first on: sorted, each once.
- */
+/* Returns the distinct members from the arguments from first on, sorted. */
 int
 dp_kv_values(FunctionCallInfo fcinfo, int first, Datum **values)
 {
@@ -424,9 +412,7 @@ dp_kv_values(FunctionCallInfo fcinfo, int first, Datum **values)
 	return kept;
 }
 
-/*
- * MinKey and MaxKey bound ranges of members and are none themselves.
- */
+/* Refuses MinKey and MaxKey as members: they are bounds of ranges. */
 struct varlena *
 dp_kv_member(Datum value, Oid type)
 {
@@ -440,13 +426,10 @@ dp_kv_member(Datum value, Oid type)
 	return member;
 }
 
-/*
- * Commands
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* Commands */
 
 /*
- * kv_del(space, VARIADIC keys) -> bigint: how many there were.
+ * kv_del(space, VARIADIC keys) -> bigint: number of removed keys
  */
 DP_FUNCTION(dp_kv_del);
 Datum
@@ -485,8 +468,8 @@ dp_kv_del(PG_FUNCTION_ARGS)
 }
 
 /*
- * _kv_purge_key(space, key) -> boolean: removes a key that has expired, or has
- * no members; not one that somebody else is writing to.
+ * _kv_purge_key(space, key) -> boolean: removes a key that has expired or has no members, unless
+ * it is locked
  */
 DP_FUNCTION(dp_kv_purge_key);
 Datum
@@ -512,10 +495,7 @@ dp_kv_purge_key(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(gone);
 }
 
-/*
- * Set or clear the time at which a key expires; whether there is such a key (with clear: that had
- * one).
- */
+/* Sets or clears the expiry of a key. Returns whether the key exists (clear: and had an expiry). */
 static bool
 set_expiry(DpKvCall *call, TimestampTz at, bool clear)
 {
@@ -540,8 +520,8 @@ set_expiry(DpKvCall *call, TimestampTz at, bool clear)
 }
 
 /*
- * kv_expire(space, key, seconds) -> boolean: whether there is such a key.  It
- * is gone at once if the time is not in the future.
+ * kv_expire(space, key, seconds) -> boolean: whether the key exists. Removes it if the time is not
+ * in the future.
  */
 DP_FUNCTION(dp_kv_expire);
 Datum
@@ -562,14 +542,14 @@ dp_kv_expire(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 						errmsg("the time to live is out of range")));
 
-	/* whole microseconds, and never the moment that stands for none */
+	/* whole microseconds, but not the value that means no expiry */
 	result = set_expiry(&call, (TimestampTz) at == 0 ? 1 : (TimestampTz) at, false);
 	dp_kv_end(&call);
 	PG_RETURN_BOOL(result);
 }
 
 /*
- * kv_persist(space, key) -> boolean: whether it would have expired.
+ * kv_persist(space, key) -> boolean: whether the key had an expiry
  */
 DP_FUNCTION(dp_kv_persist);
 Datum
@@ -585,8 +565,7 @@ dp_kv_persist(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_ttl(space, key) -> bigint: seconds, -1 for a key that does not expire, -2
- * where there is none.
+ * kv_ttl(space, key) -> bigint: seconds; -1 without an expiry, -2 without the key
  */
 DP_FUNCTION(dp_kv_ttl);
 Datum
@@ -608,8 +587,8 @@ dp_kv_ttl(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_exists(space, VARIADIC keys) -> bigint: how many of them there are; one that is named twice
- * counts twice.
+ * kv_exists(space, VARIADIC keys) -> bigint: number of existing keys; a repeated key counts
+ * repeatedly
  */
 DP_FUNCTION(dp_kv_exists);
 Datum
@@ -652,8 +631,8 @@ dp_kv_type_of(PG_FUNCTION_ARGS)
 }
 
 /*
- * _kv_matches(key, pattern) -> boolean: the patterns of KEYS: * ? [abc] [^a-z]
- * and a backslash before a character that means itself.
+ * _kv_matches(key, pattern) -> boolean: the patterns of KEYS: * ? [abc] [^a-z] and a backslash
+ * before a literal character
  */
 DP_FUNCTION(dp_kv_matches);
 Datum
@@ -667,17 +646,14 @@ dp_kv_matches(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(glob(p, p + VARSIZE_ANY_EXHDR(pattern), s, s + VARSIZE_ANY_EXHDR(key)));
 }
 
-/* A number that no board has. */
+/* Returns an unused number for a sorted set. */
 static int64
-new_board(void)
+new_zset(void)
 {
 	return 1 + (int64) (pg_prng_uint64(&pg_global_prng_state) >> 2);
 }
 
-/*
- * Whether a text matches a pattern, by characters of UTF-8.  Only the last star has to be gone back
- * to.
- */
+/* Matches a text with a pattern by characters of UTF-8. Only the last star needs backtracking. */
 static bool
 glob(const char *p, const char *pend, const char *s, const char *send)
 {
@@ -724,7 +700,7 @@ glob(const char *p, const char *pend, const char *s, const char *send)
 					int above = memcmp(s, low, Min(len, lowlen));
 					int below = memcmp(s, high, Min(len, highlen));
 
-					/* in UTF-8 the order of bytes is that of characters */
+					/* in UTF-8 bytes sort like characters */
 					if ((above > 0 || (above == 0 && len >= lowlen)) &&
 						(below < 0 || (below == 0 && len <= highlen)))
 						match = true;
@@ -767,8 +743,8 @@ glob(const char *p, const char *pend, const char *s, const char *send)
 }
 
 /*
- * _kv_repair_key(space, key) -> boolean: brings keys and counts in line with
- * what there is of a key; whether anything had to be written.
+ * _kv_repair_key(space, key) -> boolean: corrects keys and counts from the members of a key.
+ * Returns whether it wrote.
  */
 DP_FUNCTION(dp_kv_repair_key);
 Datum
@@ -806,27 +782,25 @@ dp_kv_repair_key(PG_FUNCTION_ARGS)
 	}
 	if (!row.found && table != KV_KEYS)
 	{
-		Datum values[KV_KEYS_BOARD] = { call.key, CStringGetTextDatum(type_names[table]), (Datum) 0,
-										(Datum) 0, (Datum) 0 };
-		bool nulls[KV_KEYS_BOARD] = { false, false, true, true, table != KV_SCORES };
+		Datum values[KV_KEYS_ZSET] = { call.key, CStringGetTextDatum(type_names[table]), (Datum) 0,
+									   (Datum) 0, (Datum) 0 };
+		bool nulls[KV_KEYS_ZSET] = { false, false, true, true, table != KV_SCORES };
 
-		if (row.board != 0)
+		if (row.zset != 0)
 			members_remove(&call, KV_COUNTS);
-		call.board = new_board();
-		values[KV_KEYS_BOARD - 1] = Int64GetDatum(call.board);
+		call.zset = new_zset();
+		values[KV_KEYS_ZSET - 1] = Int64GetDatum(call.zset);
 		dp_kv_insert(&call, KV_KEYS, values, nulls);
 	}
 	if (table == KV_SCORES || (row.found && row.table == KV_SCORES))
 		(void) dp_kv_count_rebuild(&call);
-	else if (row.board != 0)
+	else if (row.zset != 0)
 		members_remove(&call, KV_COUNTS);
 	dp_kv_end(&call);
 	PG_RETURN_BOOL(true);
 }
 
-/*
- * kv_trigger(): refuses writes to the tables of a space.  On keys it carries the declaration.
- */
+/* kv_trigger(): refuses writes to the tables of a space. On keys it carries the declaration. */
 DP_FUNCTION(dp_kv_trigger);
 Datum
 dp_kv_trigger(PG_FUNCTION_ARGS)

@@ -1,13 +1,12 @@
 /*
  * leaderboard.c
- *		Boards of key-value spaces that are made of a table's documents.
+ *		Leaderboards: sorted sets of key-value spaces made from a table's documents.
  *
- * A row trigger brings the board in line with each row that is written, in the
- * same transaction: the member is the row's key or a field of the document, the
- * score another field.  Documents without a number there are not on the board.
- * Members are unique, as in an index: a second document with a member
- * is refused.  The board's key names the table that keeps it, and
- * commands that would write to it directly are refused.
+ * A row trigger updates the sorted set in the transaction of each write: the
+ * member is the row's key or a field of the document, the score another field.
+ * Documents without a numeric score have no entry.  Members are unique, as in an
+ * index: a second document with the same member is refused.  The row in keys names
+ * the table; commands that write to the set directly are refused.
  */
 #include "postgres.h"
 
@@ -41,7 +40,7 @@
 #include "kit/sql/text.h"
 #include "patterns/kv/kv.h"
 
-/* What is kept with the declaration */
+/* Options of a declaration */
 typedef struct Leaderboard
 {
 	text *space;
@@ -84,10 +83,7 @@ const DpPattern dp_kv_pattern = { .name = "kv",
 								  .options = (const DpOption[]){ { NULL } },
 								  .creates_table = true };
 
-/*
- * kv_leaderboard_trigger(): after each row; before statements that write, and
- * after TRUNCATE.
- */
+/* kv_leaderboard_trigger(): AFTER each row; BEFORE statements that write; AFTER TRUNCATE */
 DP_FUNCTION(dp_kv_leaderboard_trigger);
 Datum
 dp_kv_leaderboard_trigger(PG_FUNCTION_ARGS)
@@ -110,10 +106,10 @@ dp_kv_leaderboard_trigger(PG_FUNCTION_ARGS)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_UNDEFINED_SCHEMA),
-			 errmsg("the key-value space \"%s\" of the board \"%s\" on table %s is missing",
+			 errmsg("the key-value space \"%s\" of leaderboard \"%s\" on table %s is missing",
 					text_to_cstring(b->space), decl->name, dp_relation_name(decl->target)),
 			 errhint(
-				 "If the table was restored alone, restore the space too; pattern_disable() ends the board.")));
+				 "If the table was restored alone, restore the space too, or call pattern_disable() to end the leaderboard.")));
 	context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns leaderboard",
 									ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(context);
@@ -137,7 +133,7 @@ dp_kv_leaderboard_trigger(PG_FUNCTION_ARGS)
 	return PointerGetDatum(NULL);
 }
 
-/* A row was written: its entry is taken off, put on or changed. */
+/* Removes, adds or changes the entry of a row. */
 static void
 row_changed(DpDecl *decl, Leaderboard *b, TriggerData *trigdata)
 {
@@ -168,21 +164,22 @@ row_changed(DpDecl *decl, Leaderboard *b, TriggerData *trigdata)
 	call.keeper = decl->target;
 	(void) dp_kv_key_write(&call, KV_SCORES, true);
 	if (had && !same)
-		(void) dp_kv_board_remove(&call, PointerGetDatum(old_member));
+		(void) dp_kv_zset_remove(&call, PointerGetDatum(old_member));
 	if (has)
 	{
 		value = dp_value_of_varlena(score);
-		(void) dp_kv_board_add(&call, member, &value, same ? 0 : KV_ADD_NX, &result, &changed);
+		(void) dp_kv_zset_add(&call, member, &value, same ? 0 : KV_ADD_NX, &result, &changed);
 		if (!same && !changed)
-			ereport(ERROR,
-					(errcode(ERRCODE_UNIQUE_VIOLATION),
-					 errmsg("another document of table %s has the same member on the board \"%s\"",
-							dp_relation_name(decl->target), text_to_cstring(b->key))));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_UNIQUE_VIOLATION),
+				 errmsg("another document in table %s has the same member in leaderboard \"%s\"",
+						dp_relation_name(decl->target), text_to_cstring(b->key))));
 	}
 	dp_kv_end(&call);
 }
 
-/* Before anything is written a board whose blocks are far too large may be waited for. */
+/* Before the statement, may wait to divide blocks that are far too large. */
 static void
 statement_begins(DpDecl *decl, Leaderboard *b)
 {
@@ -198,7 +195,7 @@ statement_begins(DpDecl *decl, Leaderboard *b)
 	dp_kv_end(&call);
 }
 
-/* The table, or a partition of it, was truncated: what is left is read again. */
+/* Rebuilds the set after TRUNCATE of the table or a partition. */
 static void
 emptied(DpDecl *decl, Leaderboard *b)
 {
@@ -206,8 +203,8 @@ emptied(DpDecl *decl, Leaderboard *b)
 }
 
 /*
- * Makes the board anew from the documents; returns how many members it has.
- * The current user is the owner of the table.
+ * Rebuilds the sorted set from the documents. Returns the number of members. The current user is
+ * the owner of the table.
  */
 static int64
 kv_leaderboard_make(DpDecl *decl)
@@ -224,7 +221,7 @@ kv_leaderboard_make(DpDecl *decl)
 	call.keeper = decl->target;
 	call.wants_exclusive = true;
 	(void) dp_kv_key_write(&call, KV_SCORES, true);
-	dp_kv_board_clear(&call);
+	dp_kv_zset_clear(&call);
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT %s, ", quote_identifier(decl->doc_column));
@@ -286,7 +283,7 @@ kv_leaderboard_make(DpDecl *decl)
 	return n;
 }
 
-/* Raises UNIQUE_VIOLATION if a member comes that is on the board already. */
+/* Rebuilds the table's leaderboards after a partition was attached or detached. */
 static void
 leaderboard_partition(Oid relid, Oid partition, bool attached)
 {
@@ -319,7 +316,7 @@ made_anew(DpDecl *decl)
 	PG_END_TRY();
 }
 
-/* The table keys of the space that a board's options name; InvalidOid if there is none. */
+/* Returns the table keys of the declaration's space; InvalidOid if missing. */
 static Oid
 kv_board_keys(struct varlena *options)
 {
@@ -346,8 +343,8 @@ dp_kv_leaderboard_remake(PG_FUNCTION_ARGS)
 }
 
 /*
- * _kv_leaderboard_release(rel, name, keep boolean) -> bigint: the board is an
- * ordinary one again, or goes.
+ * _kv_leaderboard_release(rel, name, keep boolean) -> bigint: makes the sorted set an ordinary
+ * one, or removes it
  */
 DP_FUNCTION(dp_kv_leaderboard_release);
 Datum
@@ -363,7 +360,7 @@ dp_kv_leaderboard_release(PG_FUNCTION_ARGS)
 	decl = dp_decl_find(rel, "kv_leaderboard", text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	b = leaderboard(decl);
 	if (!OidIsValid(kv_board_keys(decl->options)))
-		PG_RETURN_INT64(0); /* with the space, the board has gone */
+		PG_RETURN_INT64(0); /* dropped with the space */
 	dp_kv_begin(&call, b->space, b->key, KV_SCORES, ACL_DELETE);
 	call.keeper = decl->target;
 	dp_kv_key_take(&call);
@@ -385,9 +382,9 @@ dp_kv_leaderboard_release(PG_FUNCTION_ARGS)
 }
 
 /*
- * The triggers of boards of a table are of no use without their space, and
- * would refuse all writes: they go with it.  Recorded whenever a trigger of ours
- * is created, be it by kv_leaderboard or by a restore.  Must not raise.
+ * Makes the triggers of a table's leaderboards depend on their space: without it they would refuse
+ * all writes. Called when a trigger of the extension is created, by kv_leaderboard or a restore.
+ * Must not raise.
  */
 static void
 leaderboard_depend(Oid relid)
@@ -414,7 +411,7 @@ leaderboard_depend(Oid relid)
 			continue;
 		scores = get_relname_relid("scores", get_rel_namespace(keys));
 
-		/* not of a space of somebody else, who could not drop it then */
+		/* not on a space of another owner, who could not drop it then */
 		if (!OidIsValid(scores) ||
 			pg_class_aclcheck(scores, rel->rd_rel->relowner, ACL_INSERT) != ACLCHECK_OK)
 			continue;
@@ -432,7 +429,7 @@ execute_as(Oid owner, const char *query)
 	PG_TRY();
 	{
 		if (SPI_execute(query, false, 0) != SPI_OK_SELECT)
-			elog(ERROR, "could not declare a board again");
+			elog(ERROR, "could not declare a leaderboard again");
 	}
 	PG_FINALLY();
 	{
@@ -442,8 +439,8 @@ execute_as(Oid owner, const char *query)
 }
 
 /*
- * The declarations of the boards of a space name its schema: they are written again, each as the
- * owner of its table, because another role may have renamed the schema.
+ * Writes the declarations of the leaderboards of a space, which name its schema, again. Acts as the
+ * owner of each table, because another role may have renamed the schema.
  */
 static void
 leaderboard_schema_renamed(Oid schema)
@@ -451,27 +448,27 @@ leaderboard_schema_renamed(Oid schema)
 	Oid keys = get_relname_relid("keys", schema);
 	Oid types[] = { OIDOID };
 	Datum values[] = { ObjectIdGetDatum(keys) };
-	SPITupleTable *boards;
+	SPITupleTable *leaderboards;
 
 	if (!OidIsValid(keys))
 		return;
 	SPI_connect();
 	if (SPI_execute_with_args("SELECT b.owner, b.follow FROM docpatterns._kv_leaderboards($1) b", 1,
 							  types, values, NULL, false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not look for boards of relation %u", keys);
-	boards = SPI_tuptable;
-	for (uint64 i = 0; i < boards->numvals; i++)
+		elog(ERROR, "could not find leaderboards of relation %u", keys);
+	leaderboards = SPI_tuptable;
+	for (uint64 i = 0; i < leaderboards->numvals; i++)
 	{
 		bool isnull;
-		Datum owner = SPI_getbinval(boards->vals[i], boards->tupdesc, 1, &isnull);
+		Datum owner = SPI_getbinval(leaderboards->vals[i], leaderboards->tupdesc, 1, &isnull);
 
-		execute_as(DatumGetObjectId(owner), SPI_getvalue(boards->vals[i], boards->tupdesc, 2));
+		execute_as(DatumGetObjectId(owner), SPI_getvalue(leaderboards->vals[i], leaderboards->tupdesc, 2));
 	}
 	SPI_finish();
 }
 
 /*
- * _kv_score(value) -> bson_value: the score that a field gives, NULL for what is none.
+ * _kv_score(value) -> bson_value: the score in a field, NULL if it is not valid
  */
 DP_FUNCTION(dp_kv_score_of);
 Datum
@@ -486,8 +483,8 @@ dp_kv_score_of(PG_FUNCTION_ARGS)
 }
 
 /*
- * The declaration's paths, compiled once.  Raises INVALID_PARAMETER_VALUE:
- * anybody can make a trigger with any argument on his own table.
+ * Returns the declaration's paths, compiled once. Raises INVALID_PARAMETER_VALUE: a user may
+ * create a trigger with any argument.
  */
 static pg_noinline Leaderboard *
 leaderboard(DpDecl *decl)
@@ -507,7 +504,7 @@ leaderboard(DpDecl *decl)
 	return b;
 }
 
-/* What a row puts on the board; false for nothing. */
+/* Returns the entry of a row; false without one. */
 static bool
 entry_of_tuple(DpDecl *decl, Leaderboard *b, HeapTuple tuple, TupleDesc desc,
 			   struct varlena **member, struct varlena **score)
@@ -543,7 +540,7 @@ entry_of_document(DpDecl *decl, Leaderboard *b, struct varlena *doc, const DpKey
 	return true;
 }
 
-/* A score, or NULL for what is no number. */
+/* Returns a score, or NULL if the value is not a number. */
 static struct varlena *
 score_of(const DpValue *value)
 {

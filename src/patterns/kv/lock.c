@@ -1,9 +1,9 @@
 /*
  * lock.c
- *		Locks of the keys of key-value spaces.
+ *		Locks on the keys of key-value spaces.
  *
- * They are kept in the table of locks and not in rows, so that a hot key (a
- * board that all write to) costs no row version and no multixact.  A key is
+ * They are in the lock manager and not in rows, so that writing a hot key (a
+ * leaderboard) costs no row version and no multixact.  A key is
  * locked in ShareLock to write members, in ExclusiveLock to remove it or to change its type or
  * blocks.  A transaction that locks many keys locks their space instead (kit/locks.h).
  */

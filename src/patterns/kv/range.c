@@ -1,8 +1,8 @@
 /*
  * range.c
- *		Sorted sets of key-value spaces: ranks and ranges, read.
+ *		Sorted sets of key-value spaces: reading ranks and ranges.
  *
- * All is read with the snapshot of the calling statement, without a lock.
+ * All reads use the snapshot of the calling statement, without a lock.
  */
 #include "postgres.h"
 
@@ -18,7 +18,7 @@
 /* Columns of the index of scores where bounds begin */
 #define SCORES_BOUND 2
 
-/* A range of scores as two positions: from the first up to, not including, the second */
+/* A range of scores as two positions, the second exclusive */
 typedef struct Range
 {
 	Datum since_score;
@@ -35,7 +35,7 @@ static Datum range_return(FunctionCallInfo fcinfo, bool reverse);
 static void put(ReturnSetInfo *rsinfo, DpKvRel *r);
 
 /*
- * kv_zscore(space, key, member) -> bson_value, NULL where there is none
+ * kv_zscore(space, key, member) -> bson_value, NULL without the member
  */
 DP_FUNCTION(dp_kv_zscore);
 Datum
@@ -55,8 +55,8 @@ dp_kv_zscore(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_zrank, kv_zrevrank(space, key, member) -> bigint: how many stand before
- * (or after) it, NULL where there is none.
+ * kv_zrank, kv_zrevrank(space, key, member) -> bigint: number of members before (or after) it,
+ * NULL without it
  */
 DP_FUNCTION(dp_kv_zrank);
 Datum
@@ -113,7 +113,7 @@ dp_kv_zcard(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_zcount(space, key, min, max) -> bigint: members with scores of that range
+ * kv_zcount(space, key, min, max) -> bigint: number of members with scores in the range
  */
 DP_FUNCTION(dp_kv_zcount);
 Datum
@@ -176,8 +176,8 @@ dp_kv_zrangebyscore(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_zrange, kv_zrevrange(space, key, start, stop) -> rows (member, score) of
- * these ranks; below 0 they count from the end.
+ * kv_zrange, kv_zrevrange(space, key, start, stop) -> rows (member, score) of these ranks;
+ * negative ranks count from the end
  */
 DP_FUNCTION(dp_kv_zrange);
 Datum
@@ -222,7 +222,7 @@ range_return(FunctionCallInfo fcinfo, bool reverse)
 			bool more = true;
 			DpKvScan scan;
 
-			/* to the first one, from the bound of its block */
+			/* skip to the first one, from the bound of its block */
 			dp_kv_scan(&scan, &call, KV_SCORES, true, call.snapshot);
 			dp_kv_scan_bound(&scan, SCORES_BOUND, BTGreaterEqualStrategyNumber, score, member);
 			while (skip > 0 && (more = dp_kv_scan_count(&scan)))
@@ -250,7 +250,7 @@ range_return(FunctionCallInfo fcinfo, bool reverse)
 	return (Datum) 0;
 }
 
-/* A row of scores as a row of the result. */
+/* Returns a row of scores as a row of the result. */
 static void
 put(ReturnSetInfo *rsinfo, DpKvRel *r)
 {
@@ -260,7 +260,7 @@ put(ReturnSetInfo *rsinfo, DpKvRel *r)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* The member that is asked for and its score, both copies; whether there is one. */
+/* Reads the member and its score, both copied. Returns whether it exists. */
 static bool
 member_score(DpKvCall *call, FunctionCallInfo fcinfo, Datum *member, Datum *score)
 {
@@ -268,8 +268,8 @@ member_score(DpKvCall *call, FunctionCallInfo fcinfo, Datum *member, Datum *scor
 	DpKvRel *r;
 
 	if (dp_kv_values(fcinfo, 2, &members) != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("one member is asked for")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("exactly one member must be specified")));
 	if (!dp_kv_key_read(call, KV_SCORES) ||
 		!dp_kv_find(call, KV_SCORES, members[0], call->snapshot))
 		return false;
@@ -279,7 +279,7 @@ member_score(DpKvCall *call, FunctionCallInfo fcinfo, Datum *member, Datum *scor
 	return true;
 }
 
-/* The third and fourth argument: scores, or texts of which "(" excludes the score itself. */
+/* Reads the third and fourth argument: scores, or texts; "(" excludes the score. */
 static Range
 range_read(FunctionCallInfo fcinfo)
 {

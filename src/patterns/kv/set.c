@@ -1,6 +1,6 @@
 /*
  * set.c
- *		Sets of key-value spaces, and what they share with the other structures.
+ *		Sets of key-value spaces, and functions shared with the other structures.
  */
 #include "postgres.h"
 
@@ -32,10 +32,7 @@ static Datum members_return(FunctionCallInfo fcinfo, struct varlena **values, in
 static int64 members_draw(DpKvCall *call, int64 take, struct varlena ***drawn);
 static struct varlena **members_pop(FunctionCallInfo fcinfo, int64 *take);
 
-/*
- * Shared
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* Shared */
 
 int64
 dp_kv_count_rows(DpKvCall *call, DpKvTable table)
@@ -75,13 +72,10 @@ dp_kv_list_rows(FunctionCallInfo fcinfo, DpKvTable table, int column)
 	return (Datum) 0;
 }
 
-/*
- * Sets
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* Sets */
 
 /*
- * kv_sadd(space, key, member, ...) -> bigint: how many are new.
+ * kv_sadd(space, key, member, ...) -> bigint: number of new members
  */
 DP_FUNCTION(dp_kv_sadd);
 Datum
@@ -101,7 +95,7 @@ dp_kv_sadd(PG_FUNCTION_ARGS)
 	{
 		Datum values[2];
 
-		/* looked for first: an attempt to make what is there costs more */
+		/* searched first: inserting an existing row costs more */
 		if (dp_kv_find(&call, KV_SETS, members[i], call.snapshot))
 			continue;
 		values[0] = call.key;
@@ -116,7 +110,7 @@ dp_kv_sadd(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_srem(space, key, member, ...) -> bigint: how many there were.
+ * kv_srem(space, key, member, ...) -> bigint: number of removed members
  */
 DP_FUNCTION(dp_kv_srem);
 Datum
@@ -164,8 +158,8 @@ dp_kv_sismember(PG_FUNCTION_ARGS)
 
 	dp_kv_begin_args(&call, fcinfo, KV_SETS, ACL_SELECT);
 	if (dp_kv_values(fcinfo, 2, &members) != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("one member is asked for")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("exactly one member must be specified")));
 	result =
 		dp_kv_key_read(&call, KV_SETS) && dp_kv_find(&call, KV_SETS, members[0], call.snapshot);
 	dp_kv_end(&call);
@@ -227,9 +221,9 @@ dp_kv_sdiff(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_srandmember(space, key) -> bson_value, NULL where there is none
- * kv_srandmember(space, key, take) -> setof bson_value: take different ones; -take drawn one by
- * one, which may repeat
+ * kv_srandmember(space, key) -> bson_value, NULL for an empty set
+ * kv_srandmember(space, key, take) -> setof bson_value: take distinct members;
+ * -take members drawn independently
  */
 DP_FUNCTION(dp_kv_srandmember);
 Datum
@@ -264,8 +258,8 @@ dp_kv_srandmember_take(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_spop(space, key) -> bson_value; kv_spop(space, key, take) -> setof
- * bson_value: removes what it has drawn.  Locks the key exclusively.
+ * kv_spop(space, key) -> bson_value; kv_spop(space, key, take) -> setof bson_value: removes random
+ * members. Locks the key exclusively.
  */
 DP_FUNCTION(dp_kv_spop);
 Datum
@@ -294,7 +288,7 @@ dp_kv_spop_take(PG_FUNCTION_ARGS)
 	return members_return(fcinfo, popped, n);
 }
 
-/* Draw members and remove them; *take becomes their number. */
+/* Draws members and removes them; *take becomes their number. */
 static struct varlena **
 members_pop(FunctionCallInfo fcinfo, int64 *take)
 {
@@ -323,8 +317,7 @@ members_pop(FunctionCallInfo fcinfo, int64 *take)
 }
 
 /*
- * Draw members: each as likely as any other.  With take below 0 the same one may
- * come several times.  Reads the whole set.
+ * Draws members with equal probability, with repetitions if take is negative. Reads the whole set.
  */
 static int64
 members_draw(DpKvCall *call, int64 take, struct varlena ***drawn)
@@ -386,7 +379,7 @@ members_read(DpKvCall *call)
 	return result;
 }
 
-/* Intersection, union or difference of sets, merged as they stand in order. */
+/* Returns the intersection, union or difference of sets by merging them in order. */
 static Members
 members_combine(FunctionCallInfo fcinfo, char how)
 {
@@ -447,7 +440,7 @@ members_combine(FunctionCallInfo fcinfo, char how)
 	return result;
 }
 
-/* Members as rows. */
+/* Returns members as rows. */
 static Datum
 members_return(FunctionCallInfo fcinfo, struct varlena **values, int64 n)
 {

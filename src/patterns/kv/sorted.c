@@ -1,10 +1,9 @@
 /*
  * sorted.c
- *		Sorted sets of key-value spaces: members with scores, written.
+ *		Sorted sets of key-value spaces: writing members with scores.
  *
- * A score is an int64 or a double, whatever it was given as, and is compared
- * exactly: 2^53 + 1 is more than the double 2^53.  Members of the same score
- * are in their own order.
+ * A score is stored as an int64 or a double and compared exactly: 2^53 + 1 is more
+ * than the double 2^53.  Members with the same score are sorted by themselves.
  */
 #include "postgres.h"
 
@@ -49,10 +48,7 @@ static void store_read(DpKvCall *call, Datum key, struct varlena *weight, int pl
 static struct varlena *weighted(const DpValue *score, const DpValue *weight);
 static struct varlena *aggregated(const DpValue *a, const DpValue *b, char how);
 
-/*
- * Scores
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* Scores */
 
 struct varlena *
 dp_kv_score(Datum value, Oid type, bool *exclusive)
@@ -117,7 +113,7 @@ dp_kv_score(Datum value, Oid type, bool *exclusive)
 					errmsg("a score must be a number, not of type %s", format_type_be(type))));
 }
 
-/* Digits that fit become an int64, everything else the nearest double. */
+/* A text of digits becomes an int64 if it fits, any other the nearest double. */
 static struct varlena *
 score_of_text(const char *s, Oid type)
 {
@@ -143,12 +139,12 @@ score_of_text(const char *s, Oid type)
 			return score_of_int(negative ? i : -i);
 	}
 
-	/* float8in would repeat all digits, of which a decimal may have thousands */
+	/* the message of float8in would repeat all digits, of which a decimal may have thousands */
 	errno = 0;
 	d = strtod(s, NULL);
 	if (errno == ERANGE && (d == 0 || isinf(d)))
 		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-						errmsg("a score is out of the range of a double")));
+						errmsg("score is out of range for a double")));
 	return score_of_double(DatumGetFloat8(DirectFunctionCall1(float8in, CStringGetDatum(s))));
 }
 
@@ -161,7 +157,7 @@ score_of_int(int64 i)
 	return dp_value_to_varlena(&amount.value);
 }
 
-/* Raises INVALID_PARAMETER_VALUE for NaN, which has no place in an order. */
+/* Raises INVALID_PARAMETER_VALUE for NaN, which cannot be sorted. */
 static struct varlena *
 score_of_double(double d)
 {
@@ -174,7 +170,7 @@ score_of_double(double d)
 	return dp_value_to_varlena(&amount.value);
 }
 
-/* The sum of two scores.  Raises NUMERIC_VALUE_OUT_OF_RANGE if it does not fit, or would be NaN. */
+/* Returns the sum of two scores. Raises NUMERIC_VALUE_OUT_OF_RANGE if it does not fit or is NaN. */
 static struct varlena *
 score_sum(const DpValue *a, const DpValue *b)
 {
@@ -188,14 +184,11 @@ score_sum(const DpValue *a, const DpValue *b)
 	return dp_value_to_varlena(&sum.value);
 }
 
-/*
- * One member
- * --------------------------------------------------------------------------------------------------------------
- */
+/* One member */
 
 bool
-dp_kv_board_add(DpKvCall *call, struct varlena *member, const DpValue *score, int flags,
-				struct varlena **result, bool *changed)
+dp_kv_zset_add(DpKvCall *call, struct varlena *member, const DpValue *score, int flags,
+			   struct varlena **result, bool *changed)
 {
 	*result = NULL;
 	*changed = false;
@@ -255,7 +248,7 @@ dp_kv_board_add(DpKvCall *call, struct varlena *member, const DpValue *score, in
 }
 
 bool
-dp_kv_board_remove(DpKvCall *call, Datum member)
+dp_kv_zset_remove(DpKvCall *call, Datum member)
 {
 	while (dp_kv_find(call, KV_SCORES, member, call->snapshot))
 	{
@@ -272,15 +265,12 @@ dp_kv_board_remove(DpKvCall *call, Datum member)
 	return false;
 }
 
-/*
- * Commands
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* Commands */
 
 /*
- * kv_zadd(space, key, [nx|xx|gt|lt|ch|incr ...] score, member, ...) -> bigint:
- * how many are new (with ch: or have another score); with incr NULL where a
- * condition kept the member from being written.
+ * kv_zadd(space, key, [nx|xx|gt|lt|ch|incr ...] score, member, ...) -> bigint: number of new
+ * members (ch: or with a changed score); with incr the new score, NULL if a condition prevented
+ * the write
  */
 DP_FUNCTION(dp_kv_zadd);
 Datum
@@ -305,7 +295,7 @@ dp_kv_zadd(PG_FUNCTION_ARGS)
 			DpValue score = dp_value_of_varlena(pairs[i].score);
 			bool changed;
 
-			if (dp_kv_board_add(&call, pairs[i].member, &score, flags, &result, &changed) ||
+			if (dp_kv_zset_add(&call, pairs[i].member, &score, flags, &result, &changed) ||
 				(changed && (flags & KV_ADD_CH)))
 				count++;
 		}
@@ -317,8 +307,8 @@ dp_kv_zadd(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_zincrby(space, key, [nx|xx|gt|lt ...] by, member) -> bson_value: the new
- * score, NULL where a condition kept it from being written.
+ * kv_zincrby(space, key, [nx|xx|gt|lt ...] by, member) -> bson_value: the new score, NULL if a
+ * condition prevented the write
  */
 DP_FUNCTION(dp_kv_zincrby);
 Datum
@@ -334,14 +324,14 @@ dp_kv_zincrby(PG_FUNCTION_ARGS)
 	dp_kv_begin_args(&call, fcinfo, KV_SCORES, ACL_SELECT | ACL_INSERT | ACL_UPDATE);
 	if (scored_read(fcinfo, &flags, &pairs) != 1)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("one member at a time can be incremented")));
+						errmsg("only one member can be incremented at a time")));
 	score = dp_value_of_varlena(pairs[0].score);
 	dp_kv_count_prepare(&call);
 	if (dp_kv_key_write(&call, KV_SCORES, (flags & KV_ADD_XX) == 0))
 	{
 		dp_kv_count_settle(&call);
-		(void) dp_kv_board_add(&call, pairs[0].member, &score, flags | KV_ADD_INCR, &result,
-							   &changed);
+		(void) dp_kv_zset_add(&call, pairs[0].member, &score, flags | KV_ADD_INCR, &result,
+							  &changed);
 	}
 	dp_kv_end(&call);
 	if (result == NULL)
@@ -350,7 +340,7 @@ dp_kv_zincrby(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_zrem(space, key, member, ...) -> bigint: how many there were.
+ * kv_zrem(space, key, member, ...) -> bigint: number of removed members
  */
 DP_FUNCTION(dp_kv_zrem);
 Datum
@@ -368,7 +358,7 @@ dp_kv_zrem(PG_FUNCTION_ARGS)
 	{
 		for (i = 0; i < n; i++)
 		{
-			if (dp_kv_board_remove(&call, members[i]))
+			if (dp_kv_zset_remove(&call, members[i]))
 				gone++;
 		}
 		if (gone > 0)
@@ -379,8 +369,8 @@ dp_kv_zrem(PG_FUNCTION_ARGS)
 }
 
 /*
- * kv_zpopmin(space, key, take), kv_zpopmax(space, key, take) -> rows (member,
- * score), removed.  The board is locked exclusively.
+ * kv_zpopmin(space, key, take), kv_zpopmax(space, key, take) -> rows (member, score), removed.
+ * Locks the key exclusively.
  */
 DP_FUNCTION(dp_kv_zpopmin);
 Datum
@@ -418,10 +408,7 @@ pop(FunctionCallInfo fcinfo, ScanDirection direction)
 		int64 i;
 		DpKvScan scan;
 
-		/*
-		 * the lowest that the transaction sees: if somebody else has taken them since, that is
-		 * found below
-		 */
+		/* the lowest that the transaction sees; members removed since then are detected below */
 		dp_kv_scan(&scan, &call, KV_SCORES, true,
 				   IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : call.snapshot);
 		while (n < take && dp_kv_scan_next(&scan, direction))
@@ -441,7 +428,7 @@ pop(FunctionCallInfo fcinfo, ScanDirection direction)
 								PointerGetDatum(popped[i].score) };
 			bool nulls[2] = { false, false };
 
-			if (!dp_kv_board_remove(&call, values[0]))
+			if (!dp_kv_zset_remove(&call, values[0]))
 				dp_kv_lost();
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 		}
@@ -453,9 +440,8 @@ pop(FunctionCallInfo fcinfo, ScanDirection direction)
 }
 
 /*
- * kv_zunionstore, kv_zinterstore(space, destination, keys, weights, aggregate)
- * -> bigint: the number of members of the board that was made.  Sets count as
- * boards where every score is 1.
+ * kv_zunionstore, kv_zinterstore(space, destination, keys, weights, aggregate) -> bigint: number
+ * of members of the new sorted set. Members of sets have the score 1.
  */
 DP_FUNCTION(dp_kv_zunionstore);
 Datum
@@ -510,8 +496,8 @@ store(FunctionCallInfo fcinfo, bool all)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("aggregate must be sum, min or max")));
 	if (nkeys < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("at least one key is needed")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("at least one key must be specified")));
 
 	dp_kv_key_take(&call);
 	list = palloc(sizeof(Scored) * room);
@@ -569,12 +555,12 @@ store(FunctionCallInfo fcinfo, bool all)
 	PG_RETURN_INT64(kept);
 }
 
-/* Add what a key holds to the list. */
+/* Adds the members of a key to the list. */
 static void
 store_read(DpKvCall *call, Datum key, struct varlena *weight, int place, Scored **list, int64 *n,
 		   int64 *room)
 {
-	/* what is read and not written is as the transaction sees it */
+	/* reads keys that are not written with the transaction's snapshot */
 	Snapshot snapshot = IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : call->snapshot;
 	DpKvTable table;
 	DpKvScan scan;
@@ -589,7 +575,7 @@ store_read(DpKvCall *call, Datum key, struct varlena *weight, int place, Scored 
 	if (table == KV_HASHES)
 	{
 		(void) dp_kv_key_read(call, KV_SCORES); /* raises the error */
-		dp_kv_lost();                           /* it is no hash any more */
+		dp_kv_lost();                           /* no longer a hash */
 	}
 	if (table == KV_SETS)
 		dp_kv_rights(call, KV_SETS, ACL_SELECT);
@@ -607,7 +593,7 @@ store_read(DpKvCall *call, Datum key, struct varlena *weight, int place, Scored 
 		one->place = place;
 		one->member =
 			PG_DETOAST_DATUM_COPY(dp_kv_column(scan.r,
-											   KV_SCORES_MEMBER)); /* the same column in sets */
+											   KV_SCORES_MEMBER)); /* sets has this column too */
 		one->score = table == KV_SETS
 						 ? score_of_int(1)
 						 : PG_DETOAST_DATUM_COPY(dp_kv_column(scan.r, KV_SCORES_SCORE));
@@ -621,7 +607,7 @@ store_read(DpKvCall *call, Datum key, struct varlena *weight, int place, Scored 
 	dp_kv_scan_end(&scan);
 }
 
-/* Integers stay integers; what would be NaN is 0, as there. */
+/* Multiplies a score. Integers stay integers; NaN becomes 0, as in Redis. */
 static struct varlena *
 weighted(const DpValue *score, const DpValue *weight)
 {
@@ -632,14 +618,14 @@ weighted(const DpValue *score, const DpValue *weight)
 	{
 		if (pg_mul_s64_overflow(dp_amount_int(score), dp_amount_int(weight), &product))
 			ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-							errmsg("a weighted score is out of range")));
+							errmsg("weighted score is out of range")));
 		return score_of_int(product);
 	}
 	d = dp_amount_double(score) * dp_amount_double(weight);
 	return score_of_double(isnan(d) ? 0 : d);
 }
 
-/* How two scores of a member become one: s(u)m, m(i)n, m(a)x */
+/* Combines two scores of a member: s(u)m, m(i)n, m(a)x. */
 static struct varlena *
 aggregated(const DpValue *a, const DpValue *b, char how)
 {
@@ -656,8 +642,8 @@ aggregated(const DpValue *a, const DpValue *b, char how)
 }
 
 /*
- * Arguments: options, then scores and members in turn; sorted by members, as they were given where
- * these are the same.
+ * Arguments: options, then pairs of score and member; sorted by member, repeated ones in the given
+ * order.
  */
 static int
 scored_read(FunctionCallInfo fcinfo, int *flags, Scored **pairs)
@@ -674,11 +660,11 @@ scored_read(FunctionCallInfo fcinfo, int *flags, Scored **pairs)
 	if (n < 2 || n % 2 != 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("scores and members must come in pairs"),
-						errhint("Before them stand options: nx, xx, gt, lt, ch, incr.")));
+						errhint("The options nx, xx, gt, lt, ch and incr come before them.")));
 	n /= 2;
 	if ((*flags & KV_ADD_INCR) && n > 1)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("one member at a time can be incremented")));
+						errmsg("only one member can be incremented at a time")));
 	*pairs = palloc(sizeof(Scored) * n);
 	for (i = 0; i < n; i++)
 	{
@@ -708,7 +694,7 @@ scored_order(const void *a, const void *b)
 	return cmp != 0 ? cmp : left->place - right->place;
 }
 
-/* The words before the first score. */
+/* Reads the words before the first score. */
 static int
 flags_read(Datum *given, const Oid *types, const bool *nulls, int n, int *used)
 {
@@ -736,9 +722,9 @@ flags_read(Datum *given, const Oid *types, const bool *nulls, int n, int *used)
 	}
 	if ((flags & KV_ADD_NX) && (flags & (KV_ADD_XX | KV_ADD_GT | KV_ADD_LT)))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("option nx goes with none of xx, gt and lt")));
+						errmsg("option \"nx\" cannot be combined with \"xx\", \"gt\" or \"lt\"")));
 	if ((flags & KV_ADD_GT) && (flags & KV_ADD_LT))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("options gt and lt exclude each other")));
+						errmsg("option \"gt\" cannot be combined with \"lt\"")));
 	return flags;
 }

@@ -1,9 +1,8 @@
 /*
  * store.c
- *		The tables of a key-value space: found, read and written.
+ *		The tables of a key-value space: finding, reading and writing rows.
  *
- * What commands mean is in the other files; here is what the executor would do
- * for the few kinds of statements that they consist of.
+ * Does what the executor would do for the few kinds of statements of commands.
  */
 #include "postgres.h"
 
@@ -40,13 +39,13 @@
 
 static const char *const table_names[KV_TABLES] = { "keys", "hashes", "sets", "scores", "counts" };
 
-/* One letter for each column: text (t, x), bson_value, timestamptz, regclass, int2, int8 */
+/* one letter per column: text (t, x), bson_value, timestamptz, regclass, int2, int8 */
 static const char *const table_columns[KV_TABLES] = { "txeri", "txv", "tv", "tvv", "isvvii" };
 
-/* Functions of the operators that scans use, found once */
+/* Functions of the operators that scans use, cached */
 typedef struct KvOps
 {
-	Oid value; /* the type that they are for; InvalidOid: not found yet */
+	Oid value; /* their type; InvalidOid: not found yet */
 	FmgrInfo text_eq;
 	FmgrInfo int2_eq;
 	FmgrInfo int8_eq;
@@ -92,7 +91,7 @@ dp_kv_rights(DpKvCall *call, DpKvTable table, AclMode rights)
 	check_rights(call->space->tables[table], rights);
 }
 
-/* The first two arguments are the space and the key. */
+/* Reads the first two arguments, space and key. */
 void
 dp_kv_begin_args(DpKvCall *call, FunctionCallInfo fcinfo, DpKvTable table, AclMode rights)
 {
@@ -102,9 +101,7 @@ dp_kv_begin_args(DpKvCall *call, FunctionCallInfo fcinfo, DpKvTable table, AclMo
 	dp_kv_begin(call, PG_GETARG_TEXT_PP(0), PG_GETARG_TEXT_PP(1), table, rights);
 }
 
-/*
- * Close what is open; locks are kept.  What was written is visible afterwards.
- */
+/* Closes the tables; keeps locks. Makes writes visible. */
 void
 dp_kv_end(DpKvCall *call)
 {
@@ -152,9 +149,7 @@ dp_kv_refresh(DpKvCall *call)
 	call->snapshot = RegisterSnapshot(GetLatestSnapshot());
 }
 
-/*
- * A table, opened when it is first wanted.
- */
+/* Returns a table, opened when first used. */
 DpKvRel *
 dp_kv_rel(DpKvCall *call, DpKvTable table)
 {
@@ -167,7 +162,7 @@ dp_kv_rel(DpKvCall *call, DpKvTable table)
 
 		r->rel = table_open(call->space->tables[table], mode);
 
-		/* the lock may have brought news of it */
+		/* the lock may have processed invalidations */
 		if (unlikely(dp_schema_generation() != call->space->generation))
 		{
 			space_table(call->space, table);
@@ -186,10 +181,7 @@ dp_kv_rel(DpKvCall *call, DpKvTable table)
 	return r;
 }
 
-/*
- * Scans
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* Scans */
 
 void
 dp_kv_scan(DpKvScan *scan, DpKvCall *call, DpKvTable table, bool order, Snapshot snapshot)
@@ -216,7 +208,7 @@ dp_kv_scan(DpKvScan *scan, DpKvCall *call, DpKvTable table, bool order, Snapshot
 	if (table == KV_COUNTS)
 		ScanKeyEntryInitializeWithInfo(&scan->keys[scan->nkeys++], 0, 1, BTEqualStrategyNumber,
 									   InvalidOid, InvalidOid, &ops.int8_eq,
-									   Int64GetDatum(call->board));
+									   Int64GetDatum(call->zset));
 	else
 		kv_scan_text(scan, 1, call->key);
 }
@@ -243,8 +235,8 @@ kv_scan_value(DpKvScan *scan, int column, Datum value)
 }
 
 /*
- * Rows are compared as ROW(score, member) is in SQL: the comparison is kept in
- * a key of its own that points to those of the members.
+ * Rows compare like ROW(score, member) in SQL: a separate scan key points to the keys of both
+ * columns.
  */
 void
 dp_kv_scan_bound(DpKvScan *scan, int column, StrategyNumber strategy, Datum score, Datum member)
@@ -263,7 +255,7 @@ dp_kv_scan_bound(DpKvScan *scan, int column, StrategyNumber strategy, Datum scor
 	header->sk_argument = PointerGetDatum(row);
 }
 
-/* The scan begins when its first row is asked for. */
+/* The scan begins when its first row is read. */
 static inline void
 scan_start(DpKvScan *scan)
 {
@@ -283,9 +275,7 @@ dp_kv_scan_next(DpKvScan *scan, ScanDirection direction)
 	return index_getnext_slot(scan->desc, direction, scan->r->row);
 }
 
-/*
- * As an index-only scan does: the table is looked at only where not all is visible.
- */
+/* Reads the table only if the page is not all-visible, as an index-only scan does. */
 bool
 dp_kv_scan_count(DpKvScan *scan)
 {
@@ -318,15 +308,13 @@ dp_kv_scan_end(DpKvScan *scan)
 		return;
 	}
 
-	/* kept for the next one, without what it holds */
+	/* kept for the next scan, without its pins */
 	scan->desc->numberOfKeys = 0;
 	index_rescan(scan->desc, NULL, 0, NULL, 0);
 	*scan->kept = scan->desc;
 }
 
-/*
- * Columns are never null, but for some of keys: 0 is none.
- */
+/* Columns are not null, except in keys: then returns 0. */
 Datum
 dp_kv_column(DpKvRel *r, int column)
 {
@@ -360,10 +348,7 @@ find(DpKvCall *call, DpKvTable table, Datum second, Snapshot snapshot)
 	return found;
 }
 
-/*
- * A transaction with one snapshot for all its statements must not build on
- * what that does not show.
- */
+/* A transaction with a single snapshot must not depend on rows that it does not show. */
 bool
 dp_kv_find(DpKvCall *call, DpKvTable table, Datum second, Snapshot snapshot)
 {
@@ -383,14 +368,11 @@ dp_kv_find(DpKvCall *call, DpKvTable table, Datum second, Snapshot snapshot)
 	return find(call, table, second, snapshot);
 }
 
-/*
- * Writing
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* Writing */
 
 /*
- * Inserted speculatively, as ON CONFLICT does: who makes the same row at the
- * same time is waited for, and no error is raised.
+ * Inserts speculatively, as ON CONFLICT does: waits for a concurrent insert of the same row
+ * instead of raising an error.
  */
 bool
 dp_kv_insert_unless(DpKvCall *call, DpKvTable table, const Datum *values, const bool *nulls)
@@ -487,7 +469,10 @@ dp_kv_lost(void)
 					errmsg("could not serialize access due to concurrent update")));
 }
 
-/* Why a row was not written: somebody else has it or has changed it, or this command has. */
+/*
+ * Handles a failed write: the row is locked, or was changed by another transaction or this
+ * command.
+ */
 static bool
 write_failed(TM_Result result)
 {
@@ -507,7 +492,7 @@ write_failed(TM_Result result)
 	}
 }
 
-/* The slot of what is written. */
+/* Returns the slot for the new row. */
 static void
 write_ready(DpKvCall *call, DpKvRel *r)
 {
@@ -522,10 +507,7 @@ write_ready(DpKvCall *call, DpKvRel *r)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * What the executor needs to make entries in indexes, and to find out whether there are some
- * already.
- */
+/* Prepares the executor state for index entries and conflict checks. */
 static void
 indexes_ready(DpKvCall *call, DpKvRel *r, bool unless)
 {
@@ -566,7 +548,7 @@ indexes_ready(DpKvCall *call, DpKvRel *r, bool unless)
 	}
 }
 
-/* What is written, into its slot. */
+/* Stores the new row in its slot. */
 static void
 fill(DpKvRel *r, const Datum *values, const bool *nulls)
 {
@@ -582,12 +564,9 @@ fill(DpKvRel *r, const Datum *values, const bool *nulls)
 	ExecStoreVirtualTuple(r->written);
 }
 
-/*
- * Spaces
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* Spaces */
 
-/* The space of that name. */
+/* Returns the space with that name. */
 static DpKvSpace *
 space_find(text *name)
 {
@@ -601,6 +580,10 @@ space_find(text *name)
 	if (len >= NAMEDATALEN)
 		no_space(text_to_cstring(name), NULL);
 	memcpy(key, VARDATA_ANY(name), len);
+	if (!OidIsValid(get_namespace_oid(key, true)))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
+						errmsg("key-value space \"%s\" does not exist", key),
+						errhint("Create it with kv_create().")));
 	schema = LookupExplicitNamespace(key, false);
 	if (spaces == NULL)
 	{
@@ -625,7 +608,7 @@ space_find(text *name)
 	return space;
 }
 
-/* Look at the tables of a space: anybody may call tables what he likes. */
+/* Checks the tables of a space: a user may create any table. */
 static void
 space_read(DpKvSpace *space)
 {
@@ -636,7 +619,7 @@ space_read(DpKvSpace *space)
 	ops_find(space->order);
 }
 
-/* One of them, and its indexes. */
+/* Checks one of them, and its indexes. */
 static void
 space_table(DpKvSpace *space, DpKvTable table)
 {
@@ -725,13 +708,11 @@ no_space(const char *name, const char *table)
 	ereport(ERROR,
 			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 			 errmsg("schema \"%s\" is not a key-value space", name),
-			 table == NULL
-				 ? 0
-				 : errdetail("Its table \"%s\" is missing or is not as kv_create made it.", table),
-			 errhint("kv_create(name) makes one.")));
+			 table == NULL ? 0 : errdetail("Its table \"%s\" is missing or was altered.", table),
+			 errhint("Create it with kv_create().")));
 }
 
-/* The functions of bson_value's operators, from an index on such columns. */
+/* Looks up the functions of bson_value's operators from an index on such columns. */
 static void
 ops_find(Oid index)
 {
@@ -753,7 +734,7 @@ ops_find(Oid index)
 	index_close(rel, NoLock);
 }
 
-/* Raises INSUFFICIENT_PRIVILEGE, and FEATURE_NOT_SUPPORTED for whom rows are hidden. */
+/* Raises INSUFFICIENT_PRIVILEGE, or FEATURE_NOT_SUPPORTED if row-level security applies. */
 static void
 check_rights(Oid relid, AclMode rights)
 {
