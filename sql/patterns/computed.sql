@@ -80,9 +80,9 @@ BEGIN
       NULL;
     ELSIF EXISTS (SELECT FROM docpatterns._pattern_nonempty(rel) n WHERE n)
         OR EXISTS (SELECT FROM docpatterns._pattern_nonempty(source) n WHERE n) THEN
-      RAISE NOTICE 'table % or % has rows already', t.base, source
-        USING HINT = format('CALL pattern_build(%L, %L) computes what they come to; new writes are '
-            'kept in line from now on.', t.base, name);
+      RAISE NOTICE 'table % or % already has rows', t.base, source
+        USING HINT = format('Run CALL pattern_build(%L, %L) to compute their documents.',
+            t.base, name);
     END IF;
   END IF;
   RETURN name;
@@ -104,8 +104,9 @@ DECLARE
 BEGIN
   IF @extschema@.bson_get_text(options, 'create_missing') = 'true'
      AND @extschema@.bson_get_text(options, 'mode') = 'on_read' THEN
-    RAISE EXCEPTION 'a view cannot create documents' USING ERRCODE = 'invalid_parameter_value',
-      HINT = 'Leave out create_missing or the mode.';
+    RAISE EXCEPTION 'option "create_missing" cannot be combined with mode "on_read"'
+      USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'Omit one of them.';
   END IF;
   -- accumulators that cannot be compiled are errors here
   IF EXISTS (SELECT FROM docpatterns._computed_fields(options, NULL) AS o

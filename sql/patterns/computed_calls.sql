@@ -176,9 +176,9 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._computed_parts(rel, name) q;
   was := @extschema@.bson_get_text(p.options, 'mode');
   IF was = 'on_read' THEN
-    RAISE EXCEPTION 'a computed pattern of mode "on_read" cannot be changed'
+    RAISE EXCEPTION 'cannot alter a computed pattern with mode "on_read"'
       USING ERRCODE = 'invalid_parameter_value',
-      HINT = 'End it with pattern_disable() and declare it again.';
+      HINT = 'Call pattern_disable() and declare the pattern again.';
   END IF;
   -- relations of measurements cannot be locked
   IF (SELECT r.relkind <> 'f' FROM pg_class r WHERE r.oid = p.source) THEN
@@ -188,7 +188,7 @@ BEGIN
            <> @extschema@.bson_unset(p.options, 'mode')::text;
   mode := @extschema@.bson_get_text(o, 'mode');
   IF mode NOT IN ('immediate', 'deferred') THEN
-    RAISE EXCEPTION 'mode can be changed to "immediate" and "deferred" only'
+    RAISE EXCEPTION 'mode can only be changed to "immediate" or "deferred"'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
 

@@ -88,7 +88,7 @@ BEGIN
   ELSE
     PERFORM docpatterns._pattern_require_same_owner(rel, wall);
     IF wall IN (rel, followers) THEN
-      RAISE EXCEPTION 'the walls must be a table of their own'
+      RAISE EXCEPTION 'walls must be a different table from posts and followers'
         USING ERRCODE = 'invalid_parameter_value';
     END IF;
     IF NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
@@ -107,12 +107,12 @@ BEGIN
     IF filled THEN
       RAISE EXCEPTION 'table % is not empty', wall
         USING ERRCODE = 'object_not_in_prerequisite_state',
-        DETAIL = 'What is in the table of walls is kept by the fan-out alone.';
+        DETAIL = 'Only the fan-out writes to the table of walls.';
     END IF;
     IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = wall
         AND t.tgfoid = 'docpatterns.pattern_guard_trigger'::regproc)
        OR EXISTS (SELECT FROM docpatterns._pattern_declarations(wall) d) THEN
-      RAISE EXCEPTION 'table % belongs to a pattern already', wall
+      RAISE EXCEPTION 'table % already belongs to a pattern', wall
         USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
   END IF;
@@ -152,9 +152,9 @@ BEGIN
     ARRAY(SELECT format('(%I OPERATOR(@extschema@.->) %L::text)', follows_doc, p)
       FROM unnest(ARRAY[followee, follower]) p));
   IF docpatterns._pattern_nonempty(followers) THEN
-    RAISE NOTICE 'table % has rows already', followers
-      USING HINT = format('CALL pattern_build(%L, %L) makes the walls; new writes are kept in line '
-          'from now on.', rel::text, name);
+    RAISE NOTICE 'table % already has rows', followers
+      USING HINT = format('Run CALL pattern_build(%L, %L) to create walls for them.',
+          rel::text, name);
   END IF;
   RETURN name;
 END

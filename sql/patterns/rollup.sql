@@ -42,16 +42,17 @@ DECLARE
 BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
   IF (tree IS NULL) = (time_field IS NULL) THEN
-    RAISE EXCEPTION 'a roll-up goes by time_field and levels, or along a tree'
+    RAISE EXCEPTION 'a roll-up requires either time_field and levels, or a tree'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF tree IS NOT NULL AND (levels IS NOT NULL OR cardinality(group_by) <> 1) THEN
-    RAISE EXCEPTION 'a roll-up along a tree has no levels, and group_by is the field with the node'
+    RAISE EXCEPTION 'a roll-up along a tree cannot have levels, and group_by must be the field '
+      'with the node'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF time_field IS NOT NULL AND coalesce(cardinality(levels), 0) = 0 THEN
     RAISE EXCEPTION 'levels must not be empty' USING ERRCODE = 'invalid_parameter_value',
-      HINT = 'Levels are units such as {hour,day,month,year}, or intervals.';
+      HINT = 'Specify units such as {hour,day,month,year}, or intervals.';
   END IF;
   options := docpatterns._pattern_declare(rel, 'rollup', @extschema@.bson_build(
     'name', name, 'fields', fields, 'group_by', group_by, 'pair', pair, 'time_field', time_field,
@@ -103,9 +104,9 @@ BEGIN
   PERFORM docpatterns._rollup_verify(rel, name);
   PERFORM docpatterns._rollup_create_indexes(rel, options);
   IF docpatterns._pattern_nonempty(rel) THEN
-    RAISE NOTICE 'table % has rows already', rel
-      USING HINT = format('SELECT pattern_repair(%L, %L) computes what they come to; new writes '
-          'are kept in line from now on.', rel::text, name);
+    RAISE NOTICE 'table % already has rows', rel
+      USING HINT = format('Run SELECT pattern_repair(%L, %L) to compute their totals.',
+          rel::text, name);
   END IF;
   RETURN name;
 END
@@ -164,9 +165,10 @@ BEGIN
   SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'rollup' AND d.name = _rollup_pending.name;
   IF NOT @extschema@.bson_exists(options, 'doc_column') THEN
-    RAISE EXCEPTION 'the rows of % have no key to go by', rel
+    RAISE EXCEPTION 'source % of a roll-up has no primary key to process in batches', rel
       USING ERRCODE = 'feature_not_supported',
-        HINT = format('SELECT pattern_repair(%L, %L) computes all documents.', rel::text, name);
+        HINT = format('Run SELECT pattern_repair(%L, %L) to compute all documents.',
+            rel::text, name);
   END IF;
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel,
       docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(options, 'doc_column'))) p;

@@ -1,14 +1,13 @@
 /*
  * change_feed.c
- *		The change feed: its options, its triggers, and how changes are written.
+ *		The change feed: options, triggers, and writing changes.
  *
- * AFTER INSERT, UPDATE or DELETE, for each row: the change is written to the
- * table of changes.  BEFORE TRUNCATE: that too, for the whole table; of a
- * partition that is truncated alone each document is deleted.
+ * AFTER INSERT, UPDATE or DELETE, for each row, and BEFORE TRUNCATE: writes the
+ * change to the table of changes.  TRUNCATE of a single partition writes a
+ * deletion for each document.
  *
- * A trigger of somebody else that fires before and writes the same row again
- * has its change written first.  It is a later command of the transaction, and
- * so what it wrote gets numbers anew.
+ * If a user's trigger fires first and writes the same row again, its change is
+ * written first, although it is a later command.  So it gets a new number.
  */
 #include "postgres.h"
 
@@ -46,23 +45,23 @@
 
 #define PATTERN "change_feed"
 
-/* More paths than these are told by the fields of the document that they are in */
+/* Beyond this number, paths are replaced by the fields of the document that contain them */
 #define MAX_PATHS 1000
 
-/* A feed that this transaction has written to */
-typedef struct Flight
+/* A feed to which this transaction has written */
+typedef struct FeedWriter
 {
 	DpState state;
 	Oid feed;
-	int64 first;    /* the number that its lock carries */
+	int64 first;    /* the number in its lock */
 	CommandId last; /* the latest command that wrote */
-	HTAB *nested;   /* keys that were written by triggers */
-} Flight;
+	HTAB *nested;   /* keys written by triggers */
+} FeedWriter;
 
 typedef struct Nested
 {
 	uint64 hash;  /* of the key */
-	int64 number; /* none less */
+	int64 number; /* no smaller one */
 } Nested;
 
 /* What was done to a document */
@@ -79,15 +78,15 @@ typedef struct Change
 typedef struct Paths
 {
 	List *names;
-	bool top; /* the fields of the document only */
+	bool top; /* only the fields of the document */
 	bool many;
 } Paths;
 
 /*
- * Of Flight.  A subtransaction that is rolled back has lost its lock; one that ends well leaves
- * it to the one around it.
+ * Of FeedWriter. A subtransaction that is rolled back has lost its lock; a released one passes it
+ * to its parent.
  */
-static DpStates flights = { .outlives = true };
+static DpStates writers = { .outlives = true };
 
 /* The command that truncates a table together with its partitions */
 static Oid truncated_relid = InvalidOid;
@@ -105,8 +104,8 @@ static ArrayType *changed_paths(struct varlena *before, struct varlena *after);
 static bool
 collect_path(const DpPath *path, const DpValue *before, const DpValue *after, void *arg);
 static void feed_write(DpChangeFeed *f, const Change *change);
-static Flight *flight_find(DpChangeFeed *f);
-static Flight *flight_begin(DpChangeFeed *f);
+static FeedWriter *writer_find(DpChangeFeed *f);
+static FeedWriter *writer_begin(DpChangeFeed *f);
 static void insert_change(DpChangeFeed *f, int64 number, const Change *change);
 static void renumber(DpChangeFeed *f, const Change *change, int64 since);
 
@@ -160,8 +159,8 @@ dp_change_feed_trigger(PG_FUNCTION_ARGS)
 }
 
 /*
- * The options of a declaration, read once.  Raises INVALID_PARAMETER_VALUE:
- * anybody can make a trigger with any argument on his own table.
+ * Returns the options of a declaration, read once. Raises INVALID_PARAMETER_VALUE: a user may
+ * create a trigger with any argument.
  */
 DpChangeFeed *
 dp_change_feed(DpDecl *decl)
@@ -177,9 +176,7 @@ dp_change_feed(DpDecl *decl)
 	return f;
 }
 
-/*
- * Anybody may call a table what he likes, so its columns are looked at.
- */
+/* Checks the columns: a user may create any table. */
 Oid
 dp_change_feed_table(DpChangeFeed *f)
 {
@@ -205,7 +202,7 @@ dp_change_feed_table(DpChangeFeed *f)
 			 errmsg("the table of the change feed \"%s\" on table %s is missing", f->decl->name,
 					dp_relation_name(f->decl->target)),
 			 errhint(
-				 "If the table was restored alone, restore its feed too; pattern_repair() with accept_loss => true makes an empty one.")));
+				 "If the table was restored alone, restore its feed too; pattern_repair() with accept_loss => true creates an empty one.")));
 	sequences = getOwnedSequences(side);
 	for (i = 0; i < DP_FEED_COLUMNS; i++)
 	{
@@ -213,7 +210,7 @@ dp_change_feed_table(DpChangeFeed *f)
 		if (f->columns[i] == InvalidAttrNumber || get_atttype(side, f->columns[i]) != types[i] ||
 			list_length(sequences) != 1)
 			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-							errmsg("table %s is not one of changes", dp_relation_name(side))));
+							errmsg("table %s is not a table of changes", dp_relation_name(side))));
 	}
 	f->sequence = linitial_oid(sequences);
 	f->side = side;
@@ -264,7 +261,7 @@ feed_row(DpChangeFeed *f, TriggerData *trigdata)
 		}
 	}
 
-	/* a document under another key is another one */
+	/* with another key it is another document */
 	if (old != NULL)
 	{
 		change.operation = "delete";
@@ -304,7 +301,7 @@ feed_truncate(DpChangeFeed *f, TriggerData *trigdata)
 		return;
 	}
 
-	/* a partition: together with the table, or its rows alone */
+	/* truncated together with its table, or alone */
 	if ((truncated_relid == f->decl->target &&
 		 truncated_statement == GetCurrentStatementStartTimestamp() &&
 		 GetCurrentCommandId(false) - truncated_command <= 1) ||
@@ -313,10 +310,7 @@ feed_truncate(DpChangeFeed *f, TriggerData *trigdata)
 	feed_rows(f, relid, "delete");
 }
 
-/*
- * A table with rows has become a partition of one that may have feeds, or is
- * none any more: its rows have come, or gone.
- */
+/* Writes changes for the rows of a partition that was attached or detached. */
 void
 dp_change_feed_partition(Oid table, Oid partition, bool attached)
 {
@@ -326,14 +320,14 @@ dp_change_feed_partition(Oid table, Oid partition, bool attached)
 	{
 		DpDecl *decl = lfirst(lc);
 
-		/* those of tables above are told with these */
+		/* written by tables above */
 		if (strcmp(decl->pattern, PATTERN) == 0 && decl->target == table &&
 			dp_decl_maintained(decl))
 			feed_rows(dp_change_feed(decl), partition, attached ? "insert" : "delete");
 	}
 }
 
-/* Records an operation on each row of a table, which is a partition or was one. */
+/* Writes an operation on each row of a partition. */
 static void
 feed_rows(DpChangeFeed *f, Oid relid, const char *operation)
 {
@@ -374,7 +368,7 @@ feed_rows(DpChangeFeed *f, Oid relid, const char *operation)
 			for (k = 0; k < key.n; k++)
 				key.values[k] = SPI_getbinval(rows->vals[i], rows->tupdesc, k + 1, &isnull);
 			doc = SPI_getbinval(rows->vals[i], rows->tupdesc, key.n + 1, &isnull);
-			/* what a row takes is given back after it */
+			/* frees memory after each row */
 			SPI_connect();
 			change.key = dp_key_to_value(f->decl, &key);
 			change.doc = isnull ? NULL : PG_DETOAST_DATUM_PACKED(doc);
@@ -388,8 +382,8 @@ feed_rows(DpChangeFeed *f, Oid relid, const char *operation)
 }
 
 /*
- * _change_feed_record(rel, name, operation, key bson_value, doc bson): writes a
- * change by hand, for pattern_repair.
+ * _change_feed_record(rel, name, operation, key bson_value, doc bson): writes a change, for
+ * pattern_repair.
  */
 DP_FUNCTION(dp_change_feed_record);
 Datum
@@ -413,7 +407,7 @@ dp_change_feed_record(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* The document of a row, or NULL. */
+/* Returns the document of a row, or NULL. */
 static struct varlena *
 row_document(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc)
 {
@@ -423,7 +417,7 @@ row_document(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc)
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
 
-/* The key of a row as a bson_value. */
+/* Returns the key of a row as a bson_value. */
 static struct varlena *
 row_key(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc)
 {
@@ -435,7 +429,7 @@ row_key(DpChangeFeed *f, HeapTuple tuple, TupleDesc desc)
 
 /* ---------------------------------------------------------------- paths */
 
-/* The paths at which two documents differ, as a text[]. */
+/* Returns the paths at which two documents differ, as a text[]. */
 static ArrayType *
 changed_paths(struct varlena *before, struct varlena *after)
 {
@@ -471,7 +465,7 @@ collect_path(const DpPath *path, const DpValue *before, const DpValue *after, vo
 	if (paths->top && path->nsteps > 1)
 	{
 		dp_path_to_text(&text, dp_path_of_name(path->steps[0].name, path->steps[0].namelen));
-		/* they come in order */
+		/* they are sorted */
 		if (paths->names != NIL && strcmp(llast(paths->names), text.data) == 0)
 			return true;
 	}
@@ -493,16 +487,16 @@ static void
 feed_write(DpChangeFeed *f, const Change *change)
 {
 	Oid side = dp_change_feed_table(f);
-	Flight *flight = flight_find(f);
+	FeedWriter *writer = writer_find(f);
 	int64 number;
 	DpValue key;
 	uint64 hash = 0;
 
 	LockRelationOid(side, RowExclusiveLock);
-	if (flight == NULL)
+	if (writer == NULL)
 	{
-		flight = flight_begin(f);
-		number = flight->first;
+		writer = writer_begin(f);
+		number = writer->first;
 	}
 	else
 		number = nextval_internal(f->sequence, false);
@@ -510,65 +504,65 @@ feed_write(DpChangeFeed *f, const Change *change)
 
 	if (change->key == NULL)
 	{
-		flight->last = Max(flight->last, change->command);
+		writer->last = Max(writer->last, change->command);
 		return;
 	}
-	if (flight->nested != NULL || dp_trigger_depth() > 1)
+	if (writer->nested != NULL || dp_trigger_depth() > 1)
 	{
 		key = dp_value_of_varlena(change->key);
 		hash = dp_value_hash(&key, 0);
 	}
-	if (change->command < flight->last && flight->nested != NULL)
+	if (change->command < writer->last && writer->nested != NULL)
 	{
-		Nested *later = hash_search(flight->nested, &hash, HASH_FIND, NULL);
+		Nested *later = hash_search(writer->nested, &hash, HASH_FIND, NULL);
 
 		if (later != NULL)
 			renumber(f, change, later->number);
 	}
-	flight->last = Max(flight->last, change->command);
+	writer->last = Max(writer->last, change->command);
 	if (dp_trigger_depth() > 1)
 	{
 		Nested *nested;
 		bool found;
 
-		if (flight->nested == NULL)
+		if (writer->nested == NULL)
 		{
 			HASHCTL ctl = { 0 };
 
 			ctl.keysize = sizeof(uint64);
 			ctl.entrysize = sizeof(Nested);
 			ctl.hcxt = TopTransactionContext;
-			flight->nested = hash_create("changes of triggers", 256, &ctl,
+			writer->nested = hash_create("changes of triggers", 256, &ctl,
 										 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 		}
-		nested = hash_search(flight->nested, &hash, HASH_ENTER, &found);
+		nested = hash_search(writer->nested, &hash, HASH_ENTER, &found);
 		if (!found)
 			nested->number = number;
 	}
 }
 
-/* What this transaction knows of the feed, or NULL. */
-static Flight *
-flight_find(DpChangeFeed *f)
+/* Returns this transaction's entry for the feed, or NULL. */
+static FeedWriter *
+writer_find(DpChangeFeed *f)
 {
 	ListCell *lc;
 
-	foreach(lc, flights.list)
+	foreach(lc, writers.list)
 	{
-		if (((Flight *) lfirst(lc))->feed == f->side)
+		if (((FeedWriter *) lfirst(lc))->feed == f->side)
 			return lfirst(lc);
 	}
 	return NULL;
 }
 
 /*
- * The transaction's first change: readers have to know of it before they can
- * see a greater number.  Who listens is told, once.
+ * Registers the transaction before its first change, so that readers wait for it before they read
+ * greater numbers. Notifies once.
  */
-static Flight *
-flight_begin(DpChangeFeed *f)
+static FeedWriter *
+writer_begin(DpChangeFeed *f)
 {
-	Flight *flight;
+	FeedWriter *writer;
 	int64 first;
 
 	(void) dp_lock(DP_LOCK_NUMBERING, f->side, 0, ShareLock, DP_LOCK_WAIT);
@@ -576,12 +570,12 @@ flight_begin(DpChangeFeed *f)
 	(void) dp_lock(DP_LOCK_FIRST_NUMBER, f->side, (uint32) first, ExclusiveLock, DP_LOCK_WAIT);
 	dp_unlock(DP_LOCK_NUMBERING, f->side, 0, ShareLock);
 
-	flight = dp_state_begin(&flights, sizeof(Flight));
-	flight->feed = f->side;
-	flight->first = first;
+	writer = dp_state_begin(&writers, sizeof(FeedWriter));
+	writer->feed = f->side;
+	writer->first = first;
 	if (f->channel != NULL)
 		Async_Notify(f->channel, dp_relation_name(f->decl->target));
-	return flight;
+	return writer;
 }
 
 /* Adds a row to the table of changes. */
@@ -619,8 +613,8 @@ insert_change(DpChangeFeed *f, int64 number, const Change *change)
 }
 
 /*
- * Changes of the same key that later commands of this transaction have made, and written before,
- * get new numbers.
+ * Gives new numbers to changes of the same key that later commands of this transaction have
+ * already written.
  */
 static void
 renumber(DpChangeFeed *f, const Change *change, int64 since)

@@ -1,21 +1,19 @@
 /*
  * change_feed.h
- *		The change feed: what happened to the documents of a table, in an order
- *		that readers can follow.
+ *		The change feed: changes of the documents of a table in an order that
+ *		readers can follow.
  *
- * Every change has a number of a sequence, drawn after the row was written: who
- * writes a row after somebody else has waited for him, so that of two changes
- * of one document the later has the greater number, whichever transaction began
- * first.  A transaction that has drawn numbers holds a lock that carries the
- * first of them until it ends.  Readers stop below the least number that such a
- * lock carries: what is below belongs to transactions that have ended, and can
- * be read; nothing will ever come in between.
+ * Each change has a number of a sequence, drawn after the row was written.  A
+ * second writer of a row waits for the first, so the later change of a document
+ * has the greater number, whichever transaction began first.  A transaction that
+ * has drawn numbers holds a lock that contains the first of them until it ends.
+ * Readers stop below the least number in such a lock: all smaller numbers belong
+ * to transactions that have ended, and no change can be added between them.
  *
- * A transaction draws its first number and takes the lock while it holds a
- * gate, together with others; a reader closes the gate while it looks at the
- * locks, so that no number is drawn that no lock tells of.  Locks survive
- * PREPARE TRANSACTION, sequences and rows a dump: positions are numbers, and
- * stay good.
+ * A transaction draws its first number and takes that lock while it holds the
+ * numbering lock in a shared mode; a reader takes that exclusively while it reads
+ * the lock table, so that no number is drawn that no lock shows.  Locks survive
+ * PREPARE TRANSACTION, sequences and rows a dump, so positions stay valid.
  *
  * change_feed.c writes, read.c reads.
  */
@@ -43,23 +41,20 @@ typedef struct DpChangeFeed
 {
 	DpDecl *decl;
 	char *pair;
-	bool documents; /* documents are kept, not only keys and paths */
-	char *channel;  /* that is notified; NULL: none */
-	Oid side;       /* the table of changes, InvalidOid until it is found */
+	bool documents; /* store documents, not only keys and paths */
+	char *channel;  /* to notify; NULL: none */
+	Oid side;       /* the table of changes, InvalidOid until found */
 	Oid sequence;
 	AttrNumber columns[DP_FEED_COLUMNS];
 } DpChangeFeed;
 
-/* The pattern's view of a declaration. */
+/* Returns the options of a declaration. */
 extern DpChangeFeed *dp_change_feed(DpDecl *decl);
 
-/*
- * A table with rows has become a partition of the table, or is none any more: feeds of that table
- * say so.
- */
+/* Writes changes for a partition that was attached or detached, to feeds of the table. */
 extern void dp_change_feed_partition(Oid table, Oid partition, bool attached);
 
-/* The table of changes.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing. */
+/* Returns the table of changes. Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing. */
 extern Oid dp_change_feed_table(DpChangeFeed *f);
 
 #endif /* DP_PATTERNS_CHANGE_FEED_CHANGE_FEED_H */

@@ -2,9 +2,9 @@
  * read.c
  *		The change feed: reading, positions, and purging.
  *
- * A reader reads below a limit under which nothing will come any more, with a
- * snapshot that is taken after the limit was found: then it misses nothing that
- * is below.  That is why it reads the latest state at every isolation level.
+ * A reader finds the limit below which no change can be added any more, then takes
+ * a snapshot, which shows all changes below it.  So it reads the latest state at
+ * every isolation level.
  */
 #include "postgres.h"
 
@@ -78,7 +78,7 @@ dp_change_feed_read(PG_FUNCTION_ARGS)
 					 "The change feed \"%s\" of table %s is complete from position " INT64_FORMAT
 					 " on.",
 					 f->decl->name, dp_relation_name(f->decl->target), purged),
-				 errhint("Read the table anew, and go on from there.")));
+				 errhint("Read the whole table again, then continue from that position.")));
 	}
 	values[0] = Int64GetDatum(after);
 	values[1] = Int64GetDatum(limit);
@@ -108,27 +108,22 @@ dp_change_feed_read(PG_FUNCTION_ARGS)
 }
 
 /*
- * What a reader has seen must not be undone by a crash, and its numbers not be
- * given again: transactions that did not wait for their commit to be flushed
- * are flushed now.
+ * Flushes commits that did not wait for it (synchronous_commit = off): a crash must not undo
+ * changes that were read, or their numbers would be used again.
  */
 static void
 make_durable(void)
 {
 	XLogRecPtr end = GetXLogInsertRecPtr();
 
-	/*
-	 * at the beginning of a page nothing but its header may be there yet, which cannot be waited
-	 * for
-	 */
+	/* a new WAL page may only have its header, which cannot be flushed to */
 	if (end % XLOG_BLCKSZ <= SizeOfXLogLongPHD)
 		end -= end % XLOG_BLCKSZ;
 	XLogFlush(end);
 }
 
 /*
- * change_feed_position(rel, name) -> bigint: where somebody begins who wants to
- * read what comes from now on
+ * change_feed_position(rel, name) -> bigint: the position after which later changes are read
  */
 DP_FUNCTION(dp_change_feed_position);
 Datum
@@ -141,8 +136,7 @@ dp_change_feed_position(PG_FUNCTION_ARGS)
 }
 
 /*
- * change_feed_purge(rel, until bigint, older_than interval, name) -> number of
- * changes that were removed
+ * change_feed_purge(rel, until bigint, older_than interval, name) -> number of removed changes
  */
 DP_FUNCTION(dp_change_feed_purge);
 Datum
@@ -159,7 +153,7 @@ dp_change_feed_purge(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(1) == PG_ARGISNULL(2))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("one of until and older_than must be given")));
+						errmsg("exactly one of until and older_than must be specified")));
 	PreventCommandIfReadOnly("change_feed_purge()");
 	until = feed_limit(f) - 1;
 	if (!PG_ARGISNULL(1))
@@ -169,7 +163,7 @@ dp_change_feed_purge(PG_FUNCTION_ARGS)
 	SPI_connect();
 	if (!PG_ARGISNULL(2))
 	{
-		/* up to the first change that is young enough: what is before it in the order goes */
+		/* up to the first change that is not old: all smaller numbers are removed */
 		value = PG_GETARG_DATUM(2);
 		dp_run(
 			f->decl,
@@ -185,7 +179,7 @@ dp_change_feed_purge(PG_FUNCTION_ARGS)
 								   1);
 	}
 
-	/* the last of them stays, as a mark of how far it went */
+	/* the last one is kept, to mark the purged position */
 	value = Int64GetDatum(until);
 	dp_run(
 		f->decl,
@@ -230,9 +224,8 @@ dp_change_feed_purge(PG_FUNCTION_ARGS)
 }
 
 /*
- * The least number that may still come: below it all is there that will ever
- * be.  That of the first change of the transaction that began to write first of
- * those that have not ended, or else the next one.
+ * Returns the least number that may still be added: the first of the oldest transaction in
+ * progress that has written, or else the next one.
  */
 static int64
 feed_limit(DpChangeFeed *f)
@@ -257,15 +250,13 @@ feed_limit(DpChangeFeed *f)
 		if (locks->locks[i].holdMask == 0 ||
 			memcmp(&locks->locks[i].locktag, &first, sizeof(LOCKTAG)) != 0)
 			continue;
-		/*
-		 * its number is not greater than the last one, and not by 2^32 less; others go on drawing
-		 */
+		/* its number is at most the last one, and less than 2^32 smaller */
 		limit = Min(limit, last - (int64) (int32) ((uint32) last - low));
 	}
 	return limit;
 }
 
-/* The last number that was drawn, 0 if none was. */
+/* Returns the last number that was drawn, or 0. */
 static int64
 sequence_last(DpChangeFeed *f)
 {
@@ -291,7 +282,7 @@ sequence_last(DpChangeFeed *f)
 	return call->isnull ? 0 : DatumGetInt64(last);
 }
 
-/* How far the feed was purged, the least number there is if it was not. */
+/* Returns the purged position, or the least number. */
 static int64
 feed_purged(DpChangeFeed *f)
 {
@@ -307,7 +298,7 @@ feed_purged(DpChangeFeed *f)
 	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
 }
 
-/* A statement on the table of changes: "before table after". */
+/* Runs a statement on the table of changes: "before table after". */
 static SPIPlanPtr
 feed_plan(DpChangeFeed *f, const void *id, const char *before, const char *after, int nargs,
 		  Oid *types)
@@ -325,9 +316,8 @@ feed_plan(DpChangeFeed *f, const void *id, const char *before, const char *after
 }
 
 /*
- * The declaration that rel and name stand for.  Who reads it sees documents as
- * they were, which no policy on rows can tell whether he may.  Raises
- * INSUFFICIENT_PRIVILEGE.
+ * Returns the declaration. A feed contains former documents, to which row-level security cannot be
+ * applied. Raises INSUFFICIENT_PRIVILEGE.
  */
 static DpChangeFeed *
 feed_argument(FunctionCallInfo fcinfo, int name, bool owner)
@@ -342,7 +332,7 @@ feed_argument(FunctionCallInfo fcinfo, int name, bool owner)
 	if (RecoveryInProgress())
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("a change feed cannot be read on a standby"),
-						errdetail("It does not know which transactions have not ended yet."),
+						errdetail("A standby does not know which transactions are in progress."),
 						errhint("Read it on the primary.")));
 	relid = PG_GETARG_OID(0);
 	LockRelationOid(relid, AccessShareLock);
@@ -356,12 +346,10 @@ feed_argument(FunctionCallInfo fcinfo, int name, bool owner)
 		if (pg_class_aclcheck(target, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 			aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(target));
 		if (check_enable_rls(target, InvalidOid, true) == RLS_ENABLED)
-			ereport(
-				ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg(
-					 "the change feed of table %s can be read by those only who see all rows of it",
-					 dp_relation_name(target))));
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("row-level security prevents reading the change feed of table %s",
+							dp_relation_name(target))));
 	}
 	return dp_change_feed(decl);
 }

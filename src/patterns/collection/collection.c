@@ -1,18 +1,17 @@
 /*
  * collection.c
- *		The trigger behind the tables that collection_create() makes.
+ *		The trigger of tables that collection_create() creates.
  *
- * The document's own _id is the truth and the column _id, which carries the
- * primary key, follows it:
+ * The column _id, the primary key, follows the document's _id:
  *
- *		the document has _id	the column becomes it; a column that was
- *								written with another value is an error
- *		it has none				the column's value is put first in the document:
- *								the one that was written, on UPDATE the old one;
- *								where there is none either, a new ObjectId
+ *	document with _id		the column is set to it; writing another value to
+ *							the column is an error
+ *	document without _id	the column's value is added as first field: the
+ *							written one, on UPDATE the old one, else a new
+ *							ObjectId
  *
- * The columns are found by their types (the first of type bson_value and the
- * first of type bson), so that they may be renamed.
+ * The columns are found by their types (the first bson_value and the first bson),
+ * so that they may be renamed.
  */
 #include "postgres.h"
 
@@ -81,8 +80,8 @@ dp_collection_set_id(PG_FUNCTION_ARGS)
 			 errtablecol(trigger->tg_relation, cols[1])));
 
 	/*
-	 * Whether the statement gave the column a value of its own: what an UPDATE leaves alone is
-	 * stored in the same place or has the same bytes.
+	 * Returns whether the statement set the column: an unchanged column has the same address or
+	 * the same bytes.
 	 */
 	written = !idnull;
 	if (is_update)
@@ -98,7 +97,7 @@ dp_collection_set_id(PG_FUNCTION_ARGS)
 			written = !idnull && !datumIsEqual(oldid, idcol, false, -1);
 			olddoc = heap_getattr(trigger->tg_trigtuple, cols[1], desc, &oldnull);
 
-			/* neither column was touched: nothing to read, nothing to do */
+			/* neither column was set */
 			if (!oldnull && !idnull && !written && datumIsEqual(olddoc, doccol, false, -1))
 				return PointerGetDatum(tuple);
 		}
@@ -121,8 +120,7 @@ dp_collection_set_id(PG_FUNCTION_ARGS)
 						 "column \"%s\" of relation \"%s\" differs from the field \"_id\" of the document",
 						 NameStr(TupleDescAttr(desc, cols[0] - 1)->attname),
 						 RelationGetRelationName(trigger->tg_relation)),
-					 errhint(
-						 "Write the document and leave the column out: it follows the document."),
+					 errhint("Write only the document; the column follows it."),
 					 errtablecol(trigger->tg_relation, cols[0])));
 		}
 		values[0] = PointerGetDatum(dp_value_to_varlena(&id));
@@ -149,8 +147,8 @@ dp_collection_set_id(PG_FUNCTION_ARGS)
 }
 
 /*
- * The numbers of the columns with the key and with the document.  Raises
- * DATATYPE_MISMATCH if the table has not got them.
+ * Returns the numbers of the key column and the document column. Raises DATATYPE_MISMATCH without
+ * them.
  */
 static void
 find_columns(Relation rel, int *id, int *doc)
@@ -179,9 +177,7 @@ find_columns(Relation rel, int *id, int *doc)
 			 errtable(rel)));
 }
 
-/*
- * What MongoDB does not take as an _id is refused.
- */
+/* Refuses values that MongoDB does not accept as _id. */
 static void
 check_id(Relation rel, const DpValue *id)
 {
@@ -192,9 +188,7 @@ check_id(Relation rel, const DpValue *id)
 				 errtable(rel)));
 }
 
-/*
- * A new bson with the field _id in front of the fields of the document.
- */
+/* Returns the document with the field _id as first field. */
 static struct varlena *
 prepend_id(struct varlena *doc, const DpValue *id)
 {

@@ -1,9 +1,8 @@
 /*
  * indexes.c
- *		Indexes as people who think in collections know them: which key document
- *		stands for an index that the catalog has.
+ *		Indexes of collections: the key document of an index in the catalog.
  *
- * The calls themselves are in sql/collection_index.sql.
+ * The calls are in sql/collection_index.sql.
  */
 #include "postgres.h"
 
@@ -35,11 +34,9 @@ static char *dotted(const DpPath *path, const char *end);
 static void append_direction(DpBuilder *b, const char *field, bool descending);
 
 /*
- * _collection_index_key(index oid) -> (key bson, partial_filter bson): the key
- * document that stands for an index, such as {"a": 1, "b.c": -1},
- * {"a": "hashed"} or {"$**": 1}, NULL for an index that is on other things too;
- * and the filter that its documents meet, NULL if it has all documents, or
- * another condition.
+ * _collection_index_key(index oid) -> (key bson, partial_filter bson): the key document of an
+ * index, such as {"a": 1, "b.c": -1}, {"a": "hashed"} or {"$**": 1}, NULL if the index has other
+ * columns; and the filter of its documents, NULL without one or for another condition
  */
 DP_FUNCTION(dp_collection_index_key);
 Datum
@@ -57,8 +54,8 @@ dp_collection_index_key(PG_FUNCTION_ARGS)
 	Const *filter;
 
 	if (relkind != RELKIND_INDEX && relkind != RELKIND_PARTITIONED_INDEX)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("there is no index with OID %u", oid)));
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("index with OID %u does not exist", oid)));
 	index = index_open(oid, AccessShareLock);
 	rel = table_open(index->rd_index->indrelid, AccessShareLock);
 	predicate = RelationGetIndexPredicate(index);
@@ -93,8 +90,8 @@ dp_collection_index_key(PG_FUNCTION_ARGS)
 }
 
 /*
- * The fields of a btree or hash index: expressions (doc -> 'path'), and the
- * column _id of a collection.  False if it has something else.
+ * Reads the fields of a btree or hash index: expressions (doc -> 'path'), and the column _id of a
+ * collection. Returns false for other columns.
  */
 static bool
 key_of_columns(DpBuilder *b, Relation index, Relation rel)
@@ -109,7 +106,7 @@ key_of_columns(DpBuilder *b, Relation index, Relation rel)
 
 		if (attnum != 0)
 		{
-			/* a column is a field if it is the key of a collection */
+			/* only the key column of a collection is a field */
 			if (attnum != dp_collection_key(rel))
 				return false;
 			field = "_id";
@@ -135,10 +132,7 @@ key_of_columns(DpBuilder *b, Relation index, Relation rel)
 	return true;
 }
 
-/*
- * What an index with the operator class bson_ops is for.  False if it is an
- * index of something else.
- */
+/* Reads the paths of an index with the operator class bson_ops. Returns false for other indexes. */
 static bool
 key_of_document(DpBuilder *b, Relation index)
 {
@@ -190,9 +184,7 @@ key_of_paths(DpBuilder *b, const char *list)
 	return true;
 }
 
-/*
- * {"r.a": 1, "r.b": 1} for the pair r(a,b); False if there are several.
- */
+/* Returns {"r.a": 1, "r.b": 1} for the pair r(a,b); false if there are several. */
 static bool
 key_of_pairs(DpBuilder *b, const char *list)
 {
@@ -239,10 +231,7 @@ key_of_pairs(DpBuilder *b, const char *list)
 	return true;
 }
 
-/*
- * A path as filters spell it, followed by end.  NULL if they cannot: a name has
- * a dot.
- */
+/* Returns a path as filters write it, followed by end, or NULL if a name contains a dot. */
 static char *
 dotted(const DpPath *path, const char *end)
 {
@@ -269,8 +258,8 @@ append_direction(DpBuilder *b, const char *field, bool descending)
 }
 
 /*
- * _collection_index_path(field text) -> text: a field as filters spell it, in
- * the grammar of paths, with quotes where they are needed.
+ * _collection_index_path(field text) -> text: a field as filters write it, as a path, quoted if
+ * necessary
  */
 DP_FUNCTION(dp_collection_index_path);
 Datum

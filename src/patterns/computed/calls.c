@@ -1,6 +1,6 @@
 /*
  * calls.c
- *		The computed pattern: what its SQL functions need from C.
+ *		The computed pattern: C functions that its SQL functions call.
  */
 #include "postgres.h"
 
@@ -28,12 +28,10 @@ static void violation(ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *
 static char *value_text(const DpValue *value);
 
 /*
- * _computed_fields(options, doc_column) -> (field, search, expression)
- *
- * Compiles the fields, the filter and the order of a declaration: raises what
- * is wrong with them.  One row for each field: how it is searched for after a
- * row that it cannot do without is gone ('value', 'order', 'key' or null), and
- * the expression of the index that it takes.
+ * _computed_fields(options, doc_column) -> (field, search, expression): compiles the fields,
+ * filter and order of a declaration and raises their errors. For each field: how its new value is
+ * searched after a necessary row was removed ('value', 'order', 'key' or null), and the index
+ * expression for the search.
  */
 DP_FUNCTION(dp_computed_fields);
 Datum
@@ -86,8 +84,8 @@ dp_computed_fields(PG_FUNCTION_ARGS)
 }
 
 /*
- * _computed_strip(doc, options, fields) -> the document without the state of the
- * fields and, if that is wanted, without the fields.
+ * _computed_strip(doc, options, fields) -> the document without the state of the fields and, if
+ * fields is true, without the fields
  */
 DP_FUNCTION(dp_computed_strip);
 Datum
@@ -102,7 +100,7 @@ dp_computed_strip(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(result != NULL ? result : doc);
 }
 
-/* The derivation that the first two arguments, a table and a name, mean. */
+/* Returns the derivation of the first two arguments, a table and a name. */
 static DpDerivation *
 computed_argument(FunctionCallInfo fcinfo)
 {
@@ -118,13 +116,14 @@ computed_argument(FunctionCallInfo fcinfo)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("the computed pattern \"%s\" of table %s has no source", d->decl->name,
 					dp_relation_name(rel)),
-			 errdetail("Its table was dropped, its triggers were, or the mode is \"on_read\".")));
+			 errdetail(
+				 "The source table or its triggers were dropped, or the mode is \"on_read\".")));
 	return d;
 }
 
 /*
- * _computed_anew(rel, name) -> bigint: computes all documents anew, whatever
- * the mode, and returns how many had to be written.
+ * _computed_anew(rel, name) -> bigint: computes all documents, in any mode; returns how many were
+ * written
  */
 DP_FUNCTION(dp_computed_anew);
 Datum
@@ -143,8 +142,8 @@ dp_computed_anew(PG_FUNCTION_ARGS)
 }
 
 /*
- * _computed_refresh(rel, name, most) -> bigint: takes entries out of the queue and brings
- * their groups up to date; returns how many groups they were of.
+ * _computed_refresh(rel, name, most) -> bigint: processes entries of the queue; returns the number
+ * of their groups
  */
 DP_FUNCTION(dp_computed_refresh);
 Datum
@@ -179,9 +178,8 @@ dp_computed_refresh(PG_FUNCTION_ARGS)
 /* ---------------------------------------------------------------- checking */
 
 /*
- * _computed_check_documents(rel, name) -> (key, link, what, expected, found)
- *
- * Every document against its group, with the snapshot of the calling query.
+ * _computed_check_documents(rel, name) -> (key, link, what, expected, found): compares every
+ * document with its group, with the snapshot of the calling query
  */
 DP_FUNCTION(dp_computed_check_documents);
 Datum
@@ -265,7 +263,7 @@ dp_computed_check_documents(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* One document against its group. */
+/* Compares one document with its group. */
 static void
 check_row(DpComputed *c, ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link,
 		  struct varlena *doc)
@@ -317,7 +315,7 @@ violation(ReturnSetInfo *rsinfo, const DpValue *key, const DpValue *link, const 
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* A value as text, cut at a hundred bytes. */
+/* Returns a value as text, cut at a hundred bytes. */
 static char *
 value_text(const DpValue *value)
 {

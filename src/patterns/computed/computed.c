@@ -1,11 +1,10 @@
 /*
  * computed.c
- *		The computed pattern: fields of a document that are totals of the rows
- *		of another table.
+ *		The computed pattern: fields of a document that are totals of the rows of
+ *		another table.
  *
- * What the engine of derived data (derive.h) asks of it: rows are taken into
- * the groups' totals (accumulate.h), and the totals into the documents.
- * scan.c reads a group's rows from the source.
+ * Methods of the derivation (derive.h): rows are added to totals of groups
+ * (accumulate.h), and totals written to documents.  scan.c reads a group's rows.
  */
 #include "postgres.h"
 
@@ -50,7 +49,7 @@ static const DpOption options[] = {
 	  DP_INTO(DpComputed, create_missing) },
 	{ "mode", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE,
 	  DP_WORDS("immediate", "deferred", "on_read"), DP_INTO(DpComputed, mode) },
-	{ "view", DP_OPTION_TEXT }, /* of mode on_read */
+	{ "view", DP_OPTION_TEXT }, /* for mode on_read */
 	{ NULL }
 };
 
@@ -106,7 +105,7 @@ dp_computed_compile(struct varlena *options)
 	return dp_accumulators_compile(&fields, &how);
 }
 
-/* Compiles what a declaration says. */
+/* Compiles a declaration. */
 static void
 computed_open(DpDerivation *d)
 {
@@ -122,7 +121,7 @@ computed_open(DpDerivation *d)
 	c->need_key = dp_accumulators_need_key(c->acc);
 	c->on_read = c->mode == 2;
 
-	/* the _id of a collection is its key */
+	/* a collection's key is the _id */
 	if (c->target_field != NULL &&
 		!(strcmp(c->target_field, "_id") == 0 && decl->nkeys == 1 &&
 		  strcmp(decl->keys[0].name, "_id") == 0 && decl->keys[0].type == dp_types()->bson_value))
@@ -140,7 +139,7 @@ computed_open(DpDerivation *d)
 		dp_source_require_key(c->source);
 }
 
-/* The group's totals, made when they are first needed. */
+/* Returns the group's totals, created when first used. */
 static DpAccumulation *
 group_totals(DpComputed *c, DpGroup *group)
 {
@@ -154,7 +153,7 @@ group_totals(DpComputed *c, DpGroup *group)
 	return group->state;
 }
 
-/* Whether a row belongs to a group, and to which. */
+/* Returns whether a row belongs to a group, and the group. */
 bool
 dp_computed_row_counts(DpComputed *c, const DpSourceRow *row, DpValue *link)
 {
@@ -171,7 +170,7 @@ dp_computed_row_counts(DpComputed *c, const DpSourceRow *row, DpValue *link)
 }
 
 /*
- * The bytes by which rows are ordered that are equal otherwise, or NULL where that does not matter.
+ * Returns the bytes that order rows with equal sort keys, or NULL if their order does not matter.
  */
 static const char *
 row_key(DpComputed *c, const DpSourceRow *row, uint32 *len)
@@ -182,7 +181,7 @@ row_key(DpComputed *c, const DpSourceRow *row, uint32 *len)
 	return dp_source_row_key(c->source, row->slot, len);
 }
 
-/* A row of the source came or went. */
+/* Adds or subtracts a row of the source. */
 static void
 computed_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
@@ -204,9 +203,9 @@ computed_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 }
 
 /*
- * Whether two versions of a row are the same to all fields: an update of
- * something else touches no target.  Only what is cheap to see is seen here; take() with both
- * leaves a group in which nothing changes (dp_accumulation_changes()).
+ * Returns whether two versions of a row are equal for all fields, so that the update changes no
+ * document. Only makes cheap comparisons; a group whose totals stay equal is found by
+ * dp_accumulation_changes().
  */
 static bool
 computed_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
@@ -218,14 +217,14 @@ computed_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *aft
 	return !dp_computed_row_counts(c, before, &one) && !dp_computed_row_counts(c, after, &other);
 }
 
-/* Whether the rows that came and went do not cancel each other. */
+/* Returns whether added and removed rows do not cancel out. */
 static bool
 computed_changes(DpDerivation *d, DpGroup *group)
 {
 	return group->state != NULL && dp_accumulation_changes(group->state);
 }
 
-/* The target document with the totals brought up to date. */
+/* Returns the target document with current totals. */
 static struct varlena *
 computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 {
@@ -253,7 +252,7 @@ computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	{
 		DpAccumulationResult loaded;
 
-		/* a load is for one document, once */
+		/* loaded for one document, once */
 		if (!group->locked || group->several)
 		{
 			g = dp_accumulation_make(c->acc);
@@ -288,7 +287,7 @@ computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	{
 		struct varlena *anew = NULL;
 
-		/* a total from before the declaration stays; one that was true before is true now */
+		/* a total from before the declaration is kept; a correct one is ours from now on */
 		if (!whole && !group->locked)
 		{
 			group->need_lock = true;
@@ -309,7 +308,7 @@ computed_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	return result;
 }
 
-/* A document for a group that has rows and no target. */
+/* Returns a document for a group that has rows but no target. */
 static struct varlena *
 computed_create(DpDerivation *d, DpGroup *group)
 {
@@ -319,7 +318,7 @@ computed_create(DpDerivation *d, DpGroup *group)
 	DpValue target;
 	struct varlena *result = NULL;
 
-	/* what no document can have as its _id */
+	/* not a valid _id */
 	if (d->link == NULL && (group->key.type == DP_TYPE_ARRAY || group->key.type == DP_TYPE_REGEX))
 		return NULL;
 	dp_derive_reading(group);
@@ -338,7 +337,7 @@ computed_create(DpDerivation *d, DpGroup *group)
 	return result;
 }
 
-/* The new document with the old one's totals, or those of a group without rows. */
+/* Returns the new document with the old one's totals, or with those of a group without rows. */
 static struct varlena *
 computed_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 {
@@ -363,8 +362,8 @@ computed_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 }
 
 /*
- * Whether a new document comes with totals.  What an update writes is an old copy, or what old code
- * has added up itself: the source has it.
+ * Returns whether a new document contains totals. UPDATE may write an old copy or totals of an
+ * application, which the source has too.
  */
 static bool
 computed_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
@@ -372,7 +371,7 @@ computed_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
 	return before == NULL && computed_claim(d->state, after) != NULL;
 }
 
-/* A field in which a document has another total than that of no rows, or NULL. */
+/* Returns a field in which a document has another total than that of no rows, or NULL. */
 static const char *
 computed_claim(DpComputed *c, struct varlena *doc)
 {
@@ -419,14 +418,14 @@ computed_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, boo
 					 dp_relation_name(d->source))));
 }
 
-/* Deferred: the group is to be computed anew later. */
+/* Queues the group (deferred mode). */
 static void
 computed_enqueue(DpDerivation *d, DpGroup *group)
 {
 	dp_computed_enqueue(d->state, &group->key);
 }
 
-/* All groups that have rows. */
+/* Adds all groups that have rows. */
 static void
 computed_all_groups(DpDerivation *d, DpDerive *run)
 {

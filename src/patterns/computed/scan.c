@@ -2,8 +2,8 @@
  * scan.c
  *		The computed pattern: reading the rows of a group from the source.
  *
- * With the latest snapshot at every isolation level: the lock of the group's
- * target row is held, and whoever has changed the group before has committed.
+ * Reads with the latest snapshot at every isolation level: this transaction has
+ * locked the group's target row, so previous changes of the group have committed.
  */
 #include "postgres.h"
 
@@ -15,13 +15,13 @@
 #include "kit/sql/text.h"
 #include "patterns/computed/computed.h"
 
-/* What the rows of a group are given to */
+/* Argument of row visitors */
 typedef struct Visit
 {
 	DpComputed *c;
 	DpAccumulation *g;
-	int field;     /* what is searched for; -1: all rows are taken in */
-	int64 rows;    /* that count */
+	int field;     /* the field to search for; -1: all rows */
+	int64 rows;    /* counted rows */
 	DpDerive *run; /* groups are added to it instead */
 } Visit;
 
@@ -31,8 +31,8 @@ static bool visit_row(void *arg, const DpSourceRow *row, const char *key, uint32
 static bool visit_group(void *arg, const DpSourceRow *row, const char *key, uint32 keylen);
 
 /*
- * The statement that reads a group: all rows (field -1), or in the order of a
- * field's search.
+ * Returns the statement that reads a group: all rows (field -1), or in the order of a field's
+ * search.
  */
 static SPIPlanPtr
 group_plan(DpComputed *c, int field)
@@ -71,9 +71,7 @@ group_plan(DpComputed *c, int field)
 
 			if (not_null)
 				appendStringInfo(&sql, " AND (%s) IS NOT NULL", expression);
-			/*
-			 * the indexes that computed_enable() makes have nulls first, as the order of values has
-			 */
+			/* the indexes of computed_enable() have nulls first, like the order of values */
 			appendStringInfo(&sql, " ORDER BY (%s)%s", expression,
 							 descending ? " DESC NULLS LAST" : " NULLS FIRST");
 		}
@@ -94,7 +92,7 @@ group_read(Visit *visit, const DpValue *key, bool latest)
 						  visit_row, visit);
 }
 
-/* Takes a row in; returns false when no more are wanted. */
+/* Adds a row; returns false when no more are needed. */
 static bool
 visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
@@ -110,7 +108,7 @@ visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	return true;
 }
 
-/* The group of a row is to be computed anew. */
+/* Marks the group of a row for recomputation. */
 static bool
 visit_group(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
@@ -143,7 +141,7 @@ dp_computed_search(DpComputed *c, DpAccumulation *g, const DpValue *key)
 		bool descending;
 		bool not_null;
 
-		/* rows of measurements have no index for it */
+		/* relations of buckets have no index for it */
 		if (c->source->doc_column == NULL &&
 			dp_accumulators_search(c->acc, field, &descending, &not_null) != DP_SEARCH_KEY)
 		{
@@ -155,9 +153,7 @@ dp_computed_search(DpComputed *c, DpAccumulation *g, const DpValue *key)
 	}
 }
 
-/*
- * All groups that the source has.
- */
+/* Adds all groups of the source. */
 void
 dp_computed_each_group(DpComputed *c, DpDerive *run)
 {
@@ -182,7 +178,7 @@ dp_computed_each_group(DpComputed *c, DpDerive *run)
 
 /* ---------------------------------------------------------------- later */
 
-/* The group is computed anew by computed_refresh(). */
+/* Leaves the group to computed_refresh(). */
 void
 dp_computed_enqueue(DpComputed *c, const DpValue *key)
 {

@@ -1,6 +1,6 @@
 /*
  * calls.c
- *		The fan-out pattern: reading timelines, and what the verbs call.
+ *		The fan-out pattern: reading timelines, and functions of the verbs.
  */
 #include "postgres.h"
 
@@ -27,7 +27,7 @@ typedef struct Shown
 	struct varlena *doc;
 } Shown;
 
-/* The posts of a timeline, while they are found */
+/* The posts of a timeline */
 typedef struct Timeline
 {
 	DpFanout *f;
@@ -43,7 +43,9 @@ static void timeline_post(Timeline *t, const DpValue *key);
 static void timeline_author(Timeline *t, const DpValue *author);
 static int shown_compare(const void *a, const void *b, void *arg);
 
-/* The fan-out that a table and a name (or NULL) mean; raises if its tables are gone. */
+/*
+ * Returns the fan-out of a table and a name (or NULL). Raises an error if its tables are missing.
+ */
 static DpFanout *
 fanout_argument(Oid rel, text *name)
 {
@@ -55,16 +57,15 @@ fanout_argument(Oid rel, text *name)
 						errmsg("the %s of the fan-out \"%s\" of table %s are missing",
 							   f->followers == NULL ? "followers" : "walls",
 							   f->derivation->decl->name, dp_relation_name(rel)),
-						errdetail("The table was dropped, or its triggers were.")));
+						errdetail("The table or its triggers were dropped.")));
 	return f;
 }
 
 /* ---------------------------------------------------------------- timelines */
 
 /*
- * fanout_timeline(rel, reader, take, name) -> (key, doc)
- *
- * Reads as the caller, with the snapshot of the calling query.
+ * fanout_timeline(rel, reader, take, name) -> (key, doc): reads as the caller, with the snapshot
+ * of the calling query
  */
 DP_FUNCTION(dp_fanout_timeline);
 Datum
@@ -120,7 +121,7 @@ dp_fanout_timeline(PG_FUNCTION_ARGS)
 	}
 	else
 	{
-		/* no wall was made yet, or there is nobody to follow: as if all were celebrities */
+		/* without a wall, read the posts of all followed authors */
 		plan = dp_plan(decl, &t.f->plan_read_authors);
 		if (plan == NULL)
 		{
@@ -224,7 +225,7 @@ timeline_post(Timeline *t, const DpValue *key)
 	timeline_rows(t);
 }
 
-/* Adds the first posts of an author who is looked up. */
+/* Adds the first posts of an author above the threshold. */
 static void
 timeline_author(Timeline *t, const DpValue *author)
 {
@@ -251,8 +252,7 @@ timeline_author(Timeline *t, const DpValue *author)
 /* ---------------------------------------------------------------- verbs */
 
 /*
- * _fanout_anew(rel, name) -> bigint: computes all walls anew; returns how many
- * had to be written.
+ * _fanout_anew(rel, name) -> bigint: computes all walls; returns how many were written
  */
 DP_FUNCTION(dp_fanout_anew);
 Datum
@@ -277,8 +277,8 @@ dp_fanout_verify(PG_FUNCTION_ARGS)
 }
 
 /*
- * _fanout_expected(rel, name, reader) -> bson: the wall computed from posts and
- * follows, with the snapshot of the calling query; NULL for who follows nobody.
+ * _fanout_expected(rel, name, reader) -> bson: the wall computed from posts and follows, with the
+ * snapshot of the calling query; NULL without follows
  */
 DP_FUNCTION(dp_fanout_expected);
 Datum
@@ -309,7 +309,7 @@ dp_fanout_expected(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(wall);
 }
 
-/* Gives the followers of an author walls, unless they have them. */
+/* Creates walls for the followers of an author that have none. */
 typedef struct Settle
 {
 	DpDerive *run;
@@ -324,9 +324,7 @@ settle_visit(void *arg, const DpValue *value)
 	dp_fanout_wall(dp_derive_group(s->run, s->d, value))->only_missing = true;
 }
 
-/*
- * For pattern_build: the walls of those who follow the author of a post.
- */
+/* For pattern_build: creates walls for the followers of a post's author. */
 bool
 dp_fanout_settle(DpDecl *decl, const DpKey *key)
 {

@@ -2,9 +2,9 @@
  * fanout.c
  *		The fan-out pattern: the methods of its derivation.
  *
- * A statement on posts gives the authors whose posts it touched; when all rows
- * have been taken in, they are locked, and the batch of each joins the walls of
- * his followers.
+ * The groups of a statement on posts are the authors of its posts; after all rows
+ * have been read, authors are locked, and their posts are added to the walls of
+ * their followers.
  */
 #include "postgres.h"
 
@@ -20,7 +20,7 @@
 #include "kit/options.h"
 #include "patterns/fanout/fanout.h"
 
-/* Who gets a batch */
+/* Argument for followers */
 typedef struct Spread
 {
 	DpFanout *f;
@@ -86,14 +86,14 @@ dp_fanout_trigger(PG_FUNCTION_ARGS)
 
 /* ---------------------------------------------------------------- declarations */
 
-/* The declaration's fan-out. */
+/* Returns the declaration's fan-out. */
 DpFanout *
 dp_fanout(DpDecl *decl)
 {
 	return dp_derivation(decl)->state;
 }
 
-/* Reads what a declaration says. */
+/* Reads a declaration. */
 static void
 fanout_open(DpDerivation *d)
 {
@@ -123,7 +123,7 @@ fanout_open(DpDerivation *d)
 
 		if (!OidIsValid(type->cmp_proc_finfo.fn_oid))
 			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-							errmsg("column \"%s\" of the primary key has a type without an order",
+							errmsg("primary key column \"%s\" has a type that cannot be sorted",
 								   decl->keys[i].name)));
 		fmgr_info_copy(&f->keys[i].cmp, &type->cmp_proc_finfo, d->context);
 		f->keys[i].collation = decl->keys[i].collation;
@@ -160,7 +160,7 @@ dp_fanout_is_author(const DpGroup *group)
 	return group->key.type == DP_TYPE_ARRAY;
 }
 
-/* What the run knows of the author of such a group. */
+/* Returns the run's state of an author. */
 DpFanoutAuthor *
 dp_fanout_author(DpGroup *group)
 {
@@ -176,7 +176,7 @@ dp_fanout_author(DpGroup *group)
 	return group->state;
 }
 
-/* What the run knows of a wall. */
+/* Returns the run's state of a wall. */
 DpFanoutWall *
 dp_fanout_wall(DpGroup *group)
 {
@@ -194,7 +194,7 @@ dp_fanout_name(const DpPath *path, struct varlena *doc, DpValue *author)
 
 /* ---------------------------------------------------------------- posts */
 
-/* The primary key of a row that a statement wrote. */
+/* Returns the primary key of a row that a statement wrote. */
 static void
 row_key(DpDecl *decl, TupleTableSlot *slot, DpKey *key)
 {
@@ -209,7 +209,7 @@ row_key(DpDecl *decl, TupleTableSlot *slot, DpKey *key)
 	}
 }
 
-/* A post came or went: what became of it is looked up when all are known. */
+/* Adds a post that was inserted or deleted; its final state is read after all rows. */
 static void
 fanout_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
@@ -228,7 +228,7 @@ fanout_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 	MemoryContextSwitchTo(old);
 }
 
-/* Whether a post has the same entry on walls as before. */
+/* Returns whether the entry of a post on walls is unchanged. */
 static bool
 fanout_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
 {
@@ -245,8 +245,8 @@ fanout_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after
 }
 
 /*
- * All posts of the statement have been taken in: locks their authors and gives
- * the posts to the walls of followers.
+ * Called after all posts of the statement were added: locks their authors and passes the posts to
+ * the walls of followers.
  */
 static void
 fanout_gather(DpDerivation *d, DpDerive *run)
@@ -279,7 +279,7 @@ fanout_gather(DpDerivation *d, DpDerive *run)
 	}
 }
 
-/* Gives the posts of an author that were written to the walls of his followers. */
+/* Passes the written posts of an author to the walls of followers. */
 static void
 author_spread(DpFanout *f, DpDerive *run, DpFanoutAuthor *author)
 {
@@ -309,11 +309,11 @@ author_spread(DpFanout *f, DpDerive *run, DpFanoutAuthor *author)
 			dp_fanout_append(&batch->now, &entry);
 	}
 
-	/* what no wall can show need not be looked at by each */
+	/* skip entries that no wall can show */
 	dp_fanout_sort(f, &batch->now);
 	for (i = 0; i < batch->now.n; i++)
 	{
-		/* a post that was edited is named twice */
+		/* an edited post is listed twice */
 		if (n == 0 || dp_value_compare(&batch->now.list[n - 1].key, &batch->now.list[i].key) != 0)
 			batch->now.list[n++] = batch->now.list[i];
 	}
@@ -327,7 +327,7 @@ author_spread(DpFanout *f, DpDerive *run, DpFanoutAuthor *author)
 	MemoryContextSwitchTo(old);
 }
 
-/* Remembers a follower. */
+/* Adds a follower. */
 static void
 spread_keep(void *arg, const DpValue *value)
 {
@@ -342,7 +342,7 @@ spread_keep(void *arg, const DpValue *value)
 
 /* ---------------------------------------------------------------- walls */
 
-/* Groups of authors are there for their locks. */
+/* Groups of authors only exist for their locks. */
 static bool
 fanout_changes(DpDerivation *d, DpGroup *group)
 {
@@ -355,7 +355,7 @@ fanout_concerns(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	return group->recompute || !dp_fanout_wall(group)->only_missing;
 }
 
-/* The wall brought up to date. */
+/* Returns the current wall. */
 static struct varlena *
 fanout_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 {
@@ -381,7 +381,7 @@ fanout_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	CommandCounterIncrement();
 	if (group->recompute && group->emptied)
 	{
-		/* without posts the readers follow whom they followed */
+		/* without posts, readers keep their follows */
 		dp_fanout_parse(f, doc, &entries, &merged);
 		result = dp_fanout_build(f, &group->key, &entries, 0, merged);
 	}
@@ -392,7 +392,7 @@ fanout_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	return result;
 }
 
-/* A wall for a reader who has none. */
+/* Creates a wall. */
 static struct varlena *
 fanout_create(DpDerivation *d, DpGroup *group)
 {
@@ -400,7 +400,7 @@ fanout_create(DpDerivation *d, DpGroup *group)
 	return dp_fanout_compute(d->state, &group->key, NULL, true);
 }
 
-/* All readers. */
+/* Adds all readers. */
 typedef struct Everybody
 {
 	DpDerive *run;

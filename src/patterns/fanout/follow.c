@@ -1,10 +1,10 @@
 /*
  * follow.c
- *		The fan-out pattern: follows that come and go, and authors who cross the
+ *		The fan-out pattern: added and removed follows, and authors that cross the
  *		threshold.
  *
- * What a follow means is looked up when its author and its reader are locked, so
- * that nothing depends on the order in which statements are handled.
+ * Follows are read after author and reader were locked, so that the result does
+ * not depend on the order in which statements are handled.
  */
 #include "postgres.h"
 
@@ -18,7 +18,7 @@
 #include "kit/derive/run.h"
 #include "patterns/fanout/fanout.h"
 
-/* Whose standing an author's followers are told */
+/* An author whose new state is passed to followers */
 typedef struct Crossing
 {
 	DpFanout *f;
@@ -68,7 +68,7 @@ dp_fanout_follows_changed(DpChanges *changes)
 		(void) dp_derive_whole(whole, false, true);
 }
 
-/* Takes what a statement on follows means to one fan-out into the run. */
+/* Adds the changes of a statement on follows to the run of one fan-out. */
 static void
 follows_taken(DpFanout *f, DpDerive *run, DpChanges *changes)
 {
@@ -123,8 +123,8 @@ follows_taken(DpFanout *f, DpDerive *run, DpChanges *changes)
 }
 
 /*
- * All follows of the statement are known: locks those whom they concern and brings the walls in
- * line.
+ * Called after all follows of the statement were added: locks their authors and readers and
+ * corrects the walls.
  */
 static void
 run_finish(DpDerive *run, bool nested)
@@ -158,9 +158,8 @@ run_finish(DpDerive *run, bool nested)
 }
 
 /*
- * What an author's follows come to.  Inside of another statement on follows,
- * which has not been handled yet, nothing is known of how many there were
- * before: then all his followers are told.
+ * Determines the state of an author. Inside another statement on follows that has not been handled
+ * yet, the former number of follows is unknown: then informs all followers.
  */
 static void
 author_finish(DpFanout *f, DpDerive *run, DpFanoutAuthor *author, bool nested)
@@ -201,7 +200,7 @@ crossing_visit(void *arg, const DpValue *value)
 	stand_add(dp_derive_group(c->run, c->f->derivation, value), c->author, c->standing);
 }
 
-/* Notes what becomes of an author on a wall. */
+/* Records the state of an author on a wall. */
 static void
 stand_add(DpGroup *reader, DpFanoutAuthor *author, DpFanoutStanding standing)
 {
@@ -215,10 +214,7 @@ stand_add(DpGroup *reader, DpFanoutAuthor *author, DpFanoutStanding standing)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * Reads the first posts of an author, whose followers get them.  Not while another statement is
- * read.
- */
+/* Reads the first posts of an author for new followers, outside of other scans. */
 static void
 author_top(DpFanout *f, DpDerive *run, DpFanoutAuthor *author)
 {

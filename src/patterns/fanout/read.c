@@ -1,7 +1,7 @@
 /*
  * read.c
- *		The fan-out pattern: posts and follows, read by the indexes that the
- *		pattern makes, and walls computed anew.
+ *		The fan-out pattern: reading posts and follows by the pattern's indexes,
+ *		and recomputing walls.
  */
 #include "postgres.h"
 
@@ -18,7 +18,7 @@
 #include "patterns/fanout/fanout.h"
 #include "patterns/fanout/sql.h"
 
-/* Who wants what a statement gives */
+/* Receiver of a statement's rows */
 typedef struct Reading
 {
 	DpFanout *f;
@@ -39,7 +39,7 @@ static void fanout_sql_order(StringInfo sql, DpFanout *f);
 
 /* ---------------------------------------------------------------- statements */
 
-/* ORDER BY of posts s, as they stand on walls */
+/* Appends the ORDER BY of posts s, in the order of walls. */
 static void
 fanout_sql_order(StringInfo sql, DpFanout *f)
 {
@@ -92,7 +92,7 @@ dp_fanout_sql_authors(StringInfo sql, DpFanout *f)
 	appendStringInfoString(sql, " $1");
 }
 
-/* The table of follows; raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is gone. */
+/* Returns the table of follows. Raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is missing. */
 static DpSource *
 followers(DpFanout *f)
 {
@@ -100,13 +100,11 @@ followers(DpFanout *f)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("the followers of the fan-out \"%s\" of table %s are missing",
 							   f->derivation->decl->name, dp_relation_name(f->derivation->source)),
-						errhint("pattern_disable() ends the fan-out.")));
+						errhint("Call pattern_disable() to end the fan-out.")));
 	return f->followers;
 }
 
-/*
- * Prepares "SELECT what FROM follows WHERE first = $1 [AND second = $2] [LIMIT limit]".
- */
+/* Prepares "SELECT what FROM follows WHERE first = $1 [AND second = $2] [LIMIT limit]". */
 static SPIPlanPtr
 follows_plan(DpFanout *f, const void *id, const DpPath *what, const DpPath *first,
 			 const DpPath *second, const char *limit)
@@ -157,7 +155,7 @@ param_int(ParamListInfo params, int i, int64 value)
 
 /* ---------------------------------------------------------------- posts */
 
-/* A row of the form document, primary key as an entry. */
+/* Returns a row (document, primary key) as an entry. */
 static bool
 row_entry(DpFanout *f, const DpSourceRow *row, DpFanoutEntry *entry)
 {
@@ -253,7 +251,7 @@ dp_fanout_post(DpFanout *f, const DpValue *key, DpFanoutEntry *entry)
 
 /* ---------------------------------------------------------------- follows */
 
-/* Hands a reader on, if it can be one. */
+/* Passes a valid reader on. */
 static bool
 visit_value(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
@@ -325,7 +323,7 @@ keep_value(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	return true;
 }
 
-/* Whom a reader follows: bson_values in the current context. */
+/* Returns the authors that a reader follows: bson_values in the current context. */
 static List *
 authors_of(DpFanout *f, const DpValue *reader, bool latest)
 {
@@ -401,7 +399,7 @@ dp_fanout_compute(DpFanout *f, const DpValue *reader, List **merged, bool latest
 		{
 			dp_fanout_top(f, author, latest, &entries);
 
-			/* not more than can be shown is kept while others are read */
+			/* keeps no more than a wall can show while reading the others */
 			if (entries.n > 20 * f->keep)
 			{
 				dp_fanout_sort(f, &entries);

@@ -1,7 +1,7 @@
 /*
  * wall.c
- *		The fan-out pattern: entries of walls, their order, and what a wall
- *		becomes by posts that were written and authors that are followed.
+ *		The fan-out pattern: entries of walls, their order, and changes of a wall
+ *		by written posts and followed authors.
  */
 #include "postgres.h"
 
@@ -61,7 +61,7 @@ entry_parse(DpFanout *f, const DpValue *doc, DpFanoutEntry *entry)
 	if (doc->type != DP_TYPE_DOCUMENT ||
 		!dp_document_find(doc->data, doc->len, "_id", 3, &entry->key) ||
 		!dp_document_find(doc->data, doc->len, "author", 6, &entry->author))
-		dp_corrupted("an entry of a wall is none");
+		dp_corrupted("invalid entry of a wall");
 	if (f->sort != NULL)
 	{
 		if (!dp_document_find(doc->data, doc->len, "order", 5, &order) ||
@@ -125,7 +125,7 @@ entry_compare(const void *a, const void *b, void *arg)
 	return dp_fanout_compare(arg, a, b);
 }
 
-/* Puts entries in order, unless they are. */
+/* Sorts entries unless they are sorted. */
 void
 dp_fanout_sort(DpFanout *f, DpFanoutEntries *entries)
 {
@@ -133,7 +133,7 @@ dp_fanout_sort(DpFanout *f, DpFanoutEntries *entries)
 		qsort_arg(entries->list, entries->n, sizeof(DpFanoutEntry), entry_compare, f);
 }
 
-/* Where the entry of a post is, or -1. */
+/* Returns the index of the entry of a post, or -1. */
 static int
 entry_find(const DpFanoutEntries *entries, const DpValue *key)
 {
@@ -163,7 +163,7 @@ dp_fanout_parse(DpFanout *f, struct varlena *wall, DpFanoutEntries *entries, Lis
 		posts.type != DP_TYPE_ARRAY ||
 		!dp_document_find(DP_DOC_DATA(wall), DP_DOC_SIZE(wall), "merged", 6, &authors) ||
 		authors.type != DP_TYPE_ARRAY)
-		dp_corrupted("a document of a fan-out is no wall");
+		dp_corrupted("invalid document of a wall");
 	entries->size = f->keep + 1;
 	entries->list = palloc(sizeof(DpFanoutEntry) * entries->size);
 	dp_iter_init_value(&iter, &posts);
@@ -241,7 +241,7 @@ values_without(List *values, const DpValue *value)
 	return values;
 }
 
-/* Removes the entries of an author, or adds those that he has. */
+/* Removes the entries of an author, or adds the known ones. */
 static void
 stand(DpFanout *f, const DpFanoutStand *s, DpFanoutEntries *add, DpFanoutEntries *entries,
 	  List **merged)
@@ -267,9 +267,8 @@ stand(DpFanout *f, const DpFanoutStand *s, DpFanoutEntries *add, DpFanoutEntries
 }
 
 /*
- * What a wall becomes.  Of a full wall nothing is known beyond its last entry:
- * what comes after that place is left out, and if too little is left, the
- * wall must be computed anew.
+ * Returns the changed wall. Nothing is known beyond the last entry of a full wall: later entries
+ * are omitted, and if too few are left, the wall must be recomputed.
  */
 struct varlena *
 dp_fanout_change(DpFanout *f, DpGroup *group, struct varlena *wall, List **merged)
@@ -315,7 +314,7 @@ dp_fanout_change(DpFanout *f, DpGroup *group, struct varlena *wall, List **merge
 			dp_fanout_append(&add, &batch->now.list[i]);
 	}
 
-	/* each at its place; those that come late in a full wall are not known to be the next */
+	/* inserts in order; entries after the end of a full wall may not be the next ones */
 	dp_fanout_sort(f, &add);
 	for (i = 0; i < add.n; i++)
 	{
@@ -335,7 +334,7 @@ dp_fanout_change(DpFanout *f, DpGroup *group, struct varlena *wall, List **merge
 		}
 		if (low < entries.n && dp_value_compare(&entries.list[low].key, &add.list[i].key) == 0)
 		{
-			entries.list[low] = add.list[i]; /* it is there already */
+			entries.list[low] = add.list[i]; /* already there */
 			continue;
 		}
 		if (low >= f->keep)

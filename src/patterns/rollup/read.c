@@ -1,7 +1,7 @@
 /*
  * read.c
- *		The roll-up pattern: groups computed anew from the source or from the
- *		level below, and checked.
+ *		The roll-up pattern: recomputing groups from the source or the level below,
+ *		and checking them.
  */
 #include "postgres.h"
 
@@ -27,14 +27,14 @@
 #include "kit/sql/text.h"
 #include "patterns/rollup/rollup.h"
 
-/* What rows are given to */
+/* Argument of row visitors */
 typedef struct Visit
 {
 	DpRollup *r;
 	DpAccumulation *g;
 	DpDerive *run;
 	bool anew;
-	bool whole; /* each document of the lower level carried its state */
+	bool whole; /* all documents of the lower level had their state */
 	ReturnSetInfo *rsinfo;
 } Visit;
 
@@ -51,7 +51,7 @@ static void violation(ReturnSetInfo *rsinfo, const DpValue *key, struct varlena 
 static char *document_text(struct varlena *doc);
 static DpAccumulation *rollup_whole(DpRollup *r, DpGroup *group);
 
-/* The field's parameter as a date, for a column of whatever type. */
+/* Returns the field's parameter as a date of the column's type. */
 static DpValue
 date_value(TimestampTz t, uint8 *buf)
 {
@@ -103,7 +103,7 @@ dp_rollup_whole_begin(DpRollup *r, DpGroup *group)
 	return true;
 }
 
-/* The same for a group that another one is computed of, with the snapshot of that evaluation. */
+/* Does the same for a group needed by another group, with the snapshot of that evaluation. */
 static DpAccumulation *
 rollup_whole(DpRollup *r, DpGroup *group)
 {
@@ -123,7 +123,7 @@ rollup_whole(DpRollup *r, DpGroup *group)
 	return state->whole;
 }
 
-/* Takes the rows of the source in. */
+/* Adds the rows of the source. */
 static void
 read_rows(DpRollup *r, DpAccumulation *g, const DpRollupKey *key)
 {
@@ -160,7 +160,7 @@ read_rows(DpRollup *r, DpAccumulation *g, const DpRollupKey *key)
 		types[i + 2] = dp_source_sql_require_field(&sql, r->source, r->groups[i]);
 		if (is_null)
 		{
-			/* what is missing belongs here, too */
+			/* rows without the field belong here too */
 			appendStringInfoString(&sql, " IS NULL OR ");
 			(void) dp_source_sql_field(&sql, r->source, r->groups[i]);
 			nulls = true;
@@ -172,17 +172,16 @@ read_rows(DpRollup *r, DpAccumulation *g, const DpRollupKey *key)
 	dp_source_param(params, 0, types[0], &since);
 	dp_source_param(params, 1, types[1], &until);
 	if (nulls)
-		plan =
-			SPI_prepare(sql.data, r->ngroups + 2, types); /* another statement, for rare groups */
+		plan = SPI_prepare(sql.data, r->ngroups + 2,
+						   types); /* a separate statement, for rare groups */
 	else if (plan == NULL)
 		plan = dp_plan_make(decl, &r->plan_rows, sql.data, r->ngroups + 2, types);
 	(void) dp_source_each(r->source, decl, plan, params, false, r->need_key, visit_row, &visit);
 }
 
 /*
- * Takes the level below in; false if one of its documents does not carry what
- * is needed.  Documents of groups that the run changes are left out, because
- * nothing says whether they have been written yet: those groups are computed.
+ * Adds the level below; returns false if one of its documents has no state. Omits documents of
+ * groups that the run changes, which may not have been written yet: these groups are computed.
  */
 static bool
 read_lower(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *key)
@@ -257,7 +256,7 @@ read_changed(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpRollupKey *k
 	}
 }
 
-/* A row of the source joins the totals. */
+/* Adds a row of the source to the totals. */
 static bool
 visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
@@ -271,7 +270,7 @@ visit_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	return true;
 }
 
-/* All that a document of the target stands for does. */
+/* Adds the totals of a document of the target. */
 static bool
 visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
@@ -286,7 +285,7 @@ visit_stored(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	return visit->whole;
 }
 
-/* The rows of a node of the tree. */
+/* Reads the rows of a node of the tree. */
 void
 dp_rollup_read_node(DpRollup *r, DpAccumulation *g, const DpValue *node)
 {
@@ -330,7 +329,7 @@ dp_rollup_read_all(DpRollup *r, DpDerive *run, bool latest, bool anew)
 	SPI_finish();
 }
 
-/* A row of the source joins the groups that it belongs to, or has them computed anew. */
+/* Adds a row of the source to its groups, or marks them for recomputation. */
 static bool
 visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
@@ -373,9 +372,7 @@ visit_all(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	return true;
 }
 
-/*
- * Brings the groups of a row of the source in line, for pattern_build.
- */
+/* Corrects the groups of a row of the source, for pattern_build. */
 bool
 dp_rollup_settle(DpDecl *decl, const DpKey *key)
 {
@@ -410,7 +407,7 @@ dp_rollup_settle(DpDecl *decl, const DpKey *key)
 
 /* ---------------------------------------------------------------- calls */
 
-/* The derivation that the first two arguments, a table and a name, mean. */
+/* Returns the derivation of the first two arguments, a table and a name. */
 static DpDerivation *
 rollup_argument(FunctionCallInfo fcinfo)
 {
@@ -423,13 +420,12 @@ rollup_argument(FunctionCallInfo fcinfo)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("the roll-up \"%s\" of table %s has no table of totals",
 							   d->decl->name, dp_relation_name(rel)),
-						errdetail("It was dropped, or its triggers were.")));
+						errdetail("The table or its triggers were dropped.")));
 	return d;
 }
 
 /*
- * _rollup_anew(rel, name) -> bigint: computes all documents anew; returns how
- * many had to be written.
+ * _rollup_anew(rel, name) -> bigint: computes all documents; returns how many were written
  */
 DP_FUNCTION(dp_rollup_anew);
 Datum
@@ -476,10 +472,8 @@ dp_rollup_start(PG_FUNCTION_ARGS)
 }
 
 /*
- * _rollup_check_documents(rel, name) -> (key, what, expected, found)
- *
- * All documents against the source, with the snapshot of the calling query.
- * Holds the totals of all groups in memory.
+ * _rollup_check_documents(rel, name) -> (key, what, expected, found): compares all documents with
+ * the source, with the snapshot of the calling query. Keeps the totals of all groups in memory.
  */
 DP_FUNCTION(dp_rollup_check_documents);
 Datum
@@ -533,7 +527,7 @@ dp_rollup_check_documents(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* A document of the target against its group. */
+/* Compares a document of the target with its group. */
 static bool
 visit_target(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
@@ -584,7 +578,7 @@ violation(ReturnSetInfo *rsinfo, const DpValue *key, struct varlena *expected,
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* A document as text, cut. */
+/* Returns a document as text, cut. */
 static char *
 document_text(struct varlena *doc)
 {

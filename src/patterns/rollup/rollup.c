@@ -1,7 +1,7 @@
 /*
  * rollup.c
- *		The roll-up pattern: its declarations, keys and the methods that the
- *		engine of derived data (derive.h) asks for.
+ *		The roll-up pattern: declarations, keys and the methods of its derivation
+ *		(derive.h).
  */
 #include "postgres.h"
 
@@ -76,7 +76,7 @@ dp_rollup(DpDecl *decl)
 	return dp_derivation(decl)->state;
 }
 
-/* Compiles what a declaration says. */
+/* Compiles a declaration. */
 static void
 rollup_open(DpDerivation *d)
 {
@@ -142,7 +142,7 @@ rollup_open(DpDerivation *d)
 	}
 }
 
-/* The levels, from the finest to the coarsest. */
+/* Reads the levels, from the finest to the coarsest. */
 static void
 open_levels(DpRollup *r)
 {
@@ -174,7 +174,7 @@ open_levels(DpRollup *r)
 		{
 			if (r->levels[j].width == level->width)
 				ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-								errmsg("levels \"%s\" and \"%s\" are of the same width",
+								errmsg("levels \"%s\" and \"%s\" have the same width",
 									   r->levels[j].name, level->name)));
 			if (dp_span_divides(&r->levels[j].span, &level->span))
 				level->below = j;
@@ -318,7 +318,7 @@ dp_rollup_key(DpRollup *r, const DpValue *key, DpRollupKey *out)
 		}
 	}
 	if (out->level < 0 || dp_document_count(out->group.data, out->group.len) != r->ngroups)
-		dp_corrupted("a document of a roll-up has a key that is none");
+		dp_corrupted("invalid key of a document of a roll-up");
 }
 
 struct varlena *
@@ -380,7 +380,7 @@ add_row(DpRollup *r, DpGroup *group, const DpSourceRow *row, int sign)
 	dp_accumulation_row(g->totals, &doc, key, keylen, sign);
 }
 
-/* A row of the source came or went. */
+/* Adds or subtracts a row of the source. */
 static void
 rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
@@ -428,8 +428,8 @@ rollup_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 }
 
 /*
- * Whether two versions of a row are the same to the totals: the document, and the key where rows
- * are told apart by it.
+ * Returns whether two versions of a row are equal for the totals: the document, and the key if
+ * rows are distinguished by it.
  */
 static bool
 rollup_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
@@ -446,12 +446,12 @@ rollup_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after
 		return true;
 	key = dp_source_row_key(r->source, before->slot, &before_keylen);
 	before_key =
-		memcpy(palloc(before_keylen + 1), key, before_keylen); /* the next one takes its place */
+		memcpy(palloc(before_keylen + 1), key, before_keylen); /* the next one replaces it */
 	key = dp_source_row_key(r->source, after->slot, &keylen);
 	return keylen == before_keylen && memcmp(key, before_key, keylen) == 0;
 }
 
-/* Whether the rows that came and went do not cancel each other. */
+/* Returns whether added and removed rows do not cancel out. */
 static bool
 rollup_changes(DpDerivation *d, DpGroup *group)
 {
@@ -461,7 +461,7 @@ rollup_changes(DpDerivation *d, DpGroup *group)
 		   (g != NULL && g->totals != NULL && dp_accumulation_changes(g->totals));
 }
 
-/* The document with these totals; NULL if they are of no rows. */
+/* Returns the document with these totals; NULL if they are of no rows. */
 static struct varlena *
 totals_into(DpRollup *r, DpAccumulation *g, struct varlena *doc)
 {
@@ -474,7 +474,7 @@ totals_into(DpRollup *r, DpAccumulation *g, struct varlena *doc)
 	return result != NULL ? result : doc;
 }
 
-/* The group's document brought up to date. */
+/* Returns the group's current document. */
 static struct varlena *
 rollup_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 {
@@ -508,7 +508,7 @@ rollup_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	return totals_into(r, dp_rollup_evaluate(r, group), doc);
 }
 
-/* A document for a group that has none. */
+/* Creates a document for a group. */
 static struct varlena *
 rollup_create(DpDerivation *d, DpGroup *group)
 {
@@ -521,7 +521,7 @@ rollup_create(DpDerivation *d, DpGroup *group)
 		return NULL;
 	if (!group->recompute && state != NULL && state->totals != NULL)
 	{
-		/* without a document there were no rows: what came is all */
+		/* without a document there were no other rows */
 		DpValue nothing = { (const uint8 *) "\5\0\0\0\0", 5, DP_TYPE_DOCUMENT };
 		struct varlena *empty;
 
@@ -545,7 +545,7 @@ rollup_create(DpDerivation *d, DpGroup *group)
 	return result;
 }
 
-/* All groups that the source has. */
+/* Adds all groups of the source. */
 static void
 rollup_all_groups(DpDerivation *d, DpDerive *run)
 {

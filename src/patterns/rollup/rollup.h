@@ -3,7 +3,7 @@
  *		The roll-up pattern: totals of a source by spans of time or along a
  *		tree, each in a document of its own.
  *
- * The documents lie in a collection that belongs to the pattern.  By time there
+ * The documents are in a collection that belongs to the pattern.  By time there
  * is one for each level, group and span in which the source has rows:
  *
  *		{_id: {width: 3600, group: ["City"], start: ...}, level: "hour",
@@ -17,12 +17,12 @@
  *
  *		{_id: "Laptops", category: "Laptops", total: 10}
  *
- * Who writes to the source holds the lock of the tree (a group lock of the
- * declaration) in RowExclusiveLock mode before it reads who is above whom, and
- * who changes the tree in ExclusiveLock mode.
+ * A writer of the source locks the tree (a group lock of the declaration) in
+ * RowExclusiveLock mode before it reads nodes above, a writer of the tree in
+ * ExclusiveLock mode.
  *
- * rollup.c has the methods of the derivation, read.c computes groups
- * anew and checks them, tree.c knows the tree.
+ * rollup.c has the methods of the derivation, read.c recomputes and
+ * checks groups, tree.c reads the tree.
  */
 #ifndef DP_PATTERNS_ROLLUP_ROLLUP_H
 #define DP_PATTERNS_ROLLUP_ROLLUP_H
@@ -40,18 +40,18 @@
 #define DP_ROLLUP_MAX_LEVELS 16
 #define DP_ROLLUP_MAX_GROUPS 16
 
-/* The group lock that stands for the tree */
+/* The group lock of the tree */
 #define DP_ROLLUP_TREE_LOCK 0
 
 typedef struct DpRollupLevel
 {
-	char *name; /* as it was declared: "hour", "15 minutes" */
+	char *name; /* as declared: "hour", "15 minutes" */
 	DpSpan span;
-	int64 width; /* in seconds, months being of 30 days */
-	int below;   /* the level that it is computed from; -1: the source */
+	int64 width; /* in seconds, a month counting as 30 days */
+	int below;   /* the level from which it is computed; -1: the source */
 } DpRollupLevel;
 
-/* A declaration; in its memory. */
+/* A compiled declaration; in its memory */
 typedef struct DpRollup
 {
 	DpDerivation *derivation;
@@ -69,7 +69,7 @@ typedef struct DpRollup
 
 	/* along a tree */
 	char *tree_pair;
-	Oid tree; /* its table, InvalidOid if it is gone */
+	Oid tree; /* its table, InvalidOid if missing */
 
 	uint64 evaluation; /* the last one's number */
 
@@ -84,88 +84,87 @@ typedef struct DpRollup
 	char plan_stored;
 } DpRollup;
 
-/* A group of a run. */
+/* A group of a run */
 typedef struct DpRollupGroup
 {
-	DpAccumulation *totals; /* what came and went; NULL: nothing did */
-	DpAccumulation *whole;  /* the whole group, as the evaluation of that number has found it */
+	DpAccumulation *totals; /* totals of changed rows; NULL: none */
+	DpAccumulation *whole;  /* the whole group, computed in the evaluation with that number */
 	uint64 evaluation;
-	bool placed; /* along a tree: above is known */
+	bool placed; /* along a tree: above is set */
 	int nabove;
-	DpGroup **above; /* groups of the nodes above it */
+	DpGroup **above; /* groups of the nodes above */
 } DpRollupGroup;
 
-/* What a key of the target by time says. */
+/* The parts of a key of the target by time */
 typedef struct DpRollupKey
 {
 	int level;
 	TimestampTz start;
-	TimestampTz next; /* where the following span begins */
+	TimestampTz next; /* begin of the following span */
 	DpValue group;    /* an array */
 } DpRollupKey;
 
 /* rollup.c */
 
-/* The declaration's roll-up. */
+/* Returns the declaration's roll-up. */
 extern DpRollup *dp_rollup(DpDecl *decl);
 
 /*
- * Whether a row counts; its time (if by time) and what it is grouped by, pointing into its
+ * Returns whether a row counts; its time (if by time) and group values, which point into its
  * document.
  */
 extern bool dp_rollup_row(DpRollup *r, const DpSourceRow *row, TimestampTz *t, DpValue *groups);
 
-/* The part of a group that belongs to the pattern. */
+/* Returns the fields of a group's document that belong to the pattern. */
 extern DpRollupGroup *dp_rollup_group(DpGroup *group);
 
-/* What a key says; raises DATA_CORRUPTED for one that no row of the target can have. */
+/* Reads a key; raises DATA_CORRUPTED for an invalid one. */
 extern void dp_rollup_key(DpRollup *r, const DpValue *key, DpRollupKey *out);
 
-/* Appends the key of a level's document to the builder, as a document of its own. */
+/* Appends the key of a level's document to the builder, as a document. */
 extern void
 dp_rollup_key_build(DpRollup *r, DpBuilder *b, int level, TimestampTz start, const DpValue *groups);
 
-/* The document of a group, without totals. */
+/* Returns the document of a group, without totals. */
 extern struct varlena *dp_rollup_head(DpRollup *r, const DpValue *key);
 
 /* read.c */
 
 /*
- * The whole of a group, as it will be when the run has been written.  The
- * group is locked.  Everything is read with one snapshot, the latest: who moves
- * a row within the group changes nothing in it and does not lock it, and must be seen
- * in both places or in none.
+ * Returns the whole of a group as it will be after the run. The group is locked. Reads everything
+ * with one snapshot, the latest: a transaction that moves a row within the group does not lock it,
+ * and its change must be visible completely or not at all.
  */
 extern DpAccumulation *dp_rollup_evaluate(DpRollup *r, DpGroup *group);
 
-/* An empty whole for a group, unless this evaluation has it already: then false. */
+/* Returns an empty whole for a group; false if this evaluation already has it. */
 extern bool dp_rollup_whole_begin(DpRollup *r, DpGroup *group);
 
-/* Takes all rows in whose field of the tree is that node, beside what is there. */
+/* Adds all rows of that node of the tree. */
 extern void dp_rollup_read_node(DpRollup *r, DpAccumulation *g, const DpValue *node);
 
 /*
- * Gives each row of the source to a run: as take() with sign 1, or (anew) only its groups, to be
- * computed anew.
+ * Adds each row of the source to a run: as take() with sign 1, or (anew) only marks its groups for
+ * recomputation.
  */
 extern void dp_rollup_read_all(DpRollup *r, DpDerive *run, bool latest, bool anew);
 
-/* Calls visit for each document that the statement gives; see dp_source_each(). */
+/* Calls visit for each document of the statement's result; see dp_source_each(). */
 extern int64 dp_rollup_each(DpRollup *r, SPIPlanPtr plan, ParamListInfo params, bool latest,
 							DpSourceVisit visit, void *arg);
 
-/* DpPattern: brings a row in line. */
+/* DpPattern: corrects a row. */
 extern bool dp_rollup_settle(DpDecl *decl, const DpKey *key);
 
 /* tree.c */
 
-/* The groups of the nodes above a node, which join the run. */
+/* Returns the groups of the nodes above a node and adds them to the run. */
 extern void dp_rollup_place(DpRollup *r, DpDerive *run, DpGroup *group);
 
-/* The whole of a group that another one is computed of, along a tree */
+/* Returns the whole of a group that another group needs, along a tree. */
 extern DpAccumulation *dp_rollup_node_whole(DpRollup *r, DpGroup *group);
 
-/* What a statement on a tree means to the roll-ups along it: DpPattern. */
+/* DpPattern: processes a statement on a tree for the roll-ups along it. */
 extern void dp_rollup_tree_changed(DpChanges *changes);
 
 #endif /* DP_PATTERNS_ROLLUP_ROLLUP_H */

@@ -1,16 +1,16 @@
 /*
  * tree.c
- *		The roll-up pattern along a tree: which nodes are above which, the whole
- *		of a node, and trees that change.
+ *		The roll-up pattern along a tree: nodes above a node, the whole of a node,
+ *		and changes of trees.
  *
- * Whoever writes to the source holds the lock of the tree in RowExclusiveLock
- * mode until the transaction ends, and reads the tree afterwards.  Whoever
- * changes the tree takes it in ExclusiveLock mode when that is done, and has
- * all nodes computed anew that were or are above an edge that has changed.
+ * A writer of the source locks the tree in RowExclusiveLock mode until the
+ * transaction ends and reads the tree afterwards.  A writer of the tree takes
+ * ExclusiveLock after writing, and recomputes all nodes that were or are above a
+ * changed edge.
  *
- * From REPEATABLE READ on, a transaction cannot add rows along edges that it
- * does not see.  Most moves show in the documents of totals, which it cannot
- * write over; but not those of nodes that had no rows below.
+ * At REPEATABLE READ and above, a transaction cannot add rows along edges that its
+ * snapshot does not show.  Most moves change documents of totals, which it could
+ * not overwrite; but not those of nodes without rows.
  */
 #include "postgres.h"
 
@@ -31,10 +31,10 @@
 #include "kit/sql/text.h"
 #include "patterns/rollup/rollup.h"
 
-/* More nodes above one than this: the tree has a cycle. */
+/* Maximal depth of a tree; beyond it there is a cycle */
 #define MAX_DEPTH 10000
 
-/* What a statement gives */
+/* The result of a statement */
 typedef struct Reading
 {
 	const DpHierarchy *tree;
@@ -67,7 +67,7 @@ rollup_tree(DpRollup *r)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the tree of the roll-up \"%s\" of table %s is missing",
 						r->derivation->decl->name, dp_relation_name(r->derivation->decl->target)),
-				 errhint("pattern_disable() ends the roll-up.")));
+				 errhint("Call pattern_disable() to end the roll-up.")));
 	return dp_hierarchy_find(r->tree);
 }
 
@@ -147,9 +147,9 @@ visit_node(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 }
 
 /*
- * The nodes above a node, the nearest first (DpValue *), in the current
- * context; as the query's snapshot or the latest one shows them.  A node that is not in the tree
- * has none.  by_ancestors: as the node's document has them, if it does; else from parent to parent.
+ * Returns the nodes above a node, the nearest first (DpValue *), in the current context, with the
+ * query's or the latest snapshot. A node that is not in the tree has none. by_ancestors: from the
+ * ancestors in the node's document, if present; else from parent to parent.
  */
 static List *
 chain_of(DpRollup *r, const DpValue *node, bool by_ancestors, bool latest)
@@ -169,15 +169,15 @@ chain_of(DpRollup *r, const DpValue *node, bool by_ancestors, bool latest)
 		if (++depth > MAX_DEPTH)
 			ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
 							errmsg("tree %s has a cycle", dp_relation_name(r->tree)),
-							errhint("pattern_check() finds it.")));
+							errhint("Find it with pattern_check().")));
 	}
 	SPI_finish();
 	return reading.values;
 }
 
 /*
- * Raises T_R_SERIALIZATION_FAILURE if the transaction's snapshot has other
- * nodes above a node than there are now.
+ * Raises T_R_SERIALIZATION_FAILURE if the nodes above a node differ in the transaction's snapshot
+ * and now.
  */
 static void
 require_seen(DpRollup *r, const DpValue *node, List *chain)
@@ -199,12 +199,12 @@ require_seen(DpRollup *r, const DpValue *node, List *chain)
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to concurrent update"),
-				 errdetail("A node of tree %s has been moved since this transaction began to read.",
+				 errdetail("A node of tree %s was moved after the transaction took its snapshot.",
 						   dp_relation_name(r->tree)),
-				 errhint("Repeat the transaction.")));
+				 errhint("Retry the transaction.")));
 }
 
-/* The nodes right below a node (DpValue *), in the current context; inside SPI_connect(). */
+/* Returns the children of a node (DpValue *), in the current context; inside SPI_connect(). */
 static List *
 read_children(DpRollup *r, const DpValue *node)
 {
@@ -250,7 +250,7 @@ visit_child(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 	return true;
 }
 
-/* The document of totals that a node has, or NULL; inside SPI_connect(). */
+/* Returns the document of totals of a node, or NULL; inside SPI_connect(). */
 static struct varlena *
 read_stored(DpRollup *r, const DpValue *node)
 {
@@ -314,9 +314,8 @@ dp_rollup_place(DpRollup *r, DpDerive *run, DpGroup *group)
 /* ---------------------------------------------------------------- the whole of a node */
 
 /*
- * Adds the whole of a node: as it is stored; or, if the run changes it, from
- * its own rows and its children, because nothing says here whether the run has
- * written it yet.
+ * Adds the whole of a node: the stored one; or, if the run changes it, which may not have been
+ * written yet, its own rows and its children.
  */
 static void
 node_add(DpRollup *r, DpDerive *run, DpAccumulation *g, const DpValue *node)
@@ -384,7 +383,7 @@ dp_rollup_tree_changed(DpChanges *changes)
 	}
 }
 
-/* The nodes above a node, and the node itself, are computed anew. */
+/* Marks a node and the nodes above it for recomputation. */
 static void
 anew_above(DpRollup *r, DpDerive *run, const DpValue *node)
 {
@@ -395,7 +394,7 @@ anew_above(DpRollup *r, DpDerive *run, const DpValue *node)
 		dp_derive_group(run, r->derivation, lfirst(lc))->recompute = true;
 }
 
-/* What a statement on the tree means to one roll-up. */
+/* Processes a statement on the tree for one roll-up. */
 static void
 tree_changed(DpRollup *r, DpChanges *changes)
 {
