@@ -18,7 +18,7 @@ BEGIN
              WHERE d.name = _pattern_require_unused.name
                  AND NOT coalesce(@extschema@.bson_get_text(d.options, 'pair')
                    = _pattern_require_unused.pair, false)) THEN
-    RAISE EXCEPTION 'table % has a pattern named "%" already', rel, name
+    RAISE EXCEPTION 'table % already has a pattern named "%"', rel, name
       USING ERRCODE = 'duplicate_object',
         HINT = 'Change it with pattern_alter(), or give the other one a name with the argument '
         '"name".';

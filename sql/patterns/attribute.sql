@@ -209,7 +209,7 @@ BEGIN
   IF present IS NOT NULL THEN
     IF view_name IS NOT NULL AND view_name <> (SELECT c.relname FROM pg_class c
           WHERE c.oid = present) THEN
-      RAISE EXCEPTION 'table % has the view % already', t.base, present
+      RAISE EXCEPTION 'table % already has view %', t.base, present
         USING ERRCODE = 'invalid_parameter_value',
           HINT = 'One view shows the fields of all attribute patterns of a table; it can be '
           'renamed.';
@@ -373,14 +373,13 @@ BEGIN
       'docpatterns._attribute_left(%s, %L::@extschema@.bson) > 0 ORDER BY %s) AS q',
                  p.key_value, p.base, p.doc, p.full_options::text, p.key_list) INTO held;
   IF held IS NOT NULL THEN
-    RAISE EXCEPTION 'pattern "%" of table % has members that no field can stand for', name, p.base
+    RAISE EXCEPTION 'pattern "%" of table % has members that cannot become fields', name, p.base
       USING ERRCODE = 'restrict_violation',
             DETAIL = 'The keys of their documents: ' || array_to_string(held[1:20], ', ') || CASE
             WHEN cardinality(held) > 20 THEN format(', ... (%s in all)', cardinality(held)) ELSE ''
             END || '.',
-            HINT = 'Such members have a name or a qualifier that is none of the declared ones, '
-            'other fields, the name of a field that is there, or one name twice. keep_data => true '
-            'leaves all arrays as they are.';
+            HINT = 'Such members have an undeclared name or qualifier, other fields, the name of '
+            'an existing field, or a duplicate name. keep_data => true keeps all arrays.';
   END IF;
 END
 $$;
@@ -400,7 +399,7 @@ BEGIN
       'docpatterns._attribute_has_twice(%s, %L::@extschema@.bson) ORDER BY %s) AS q',
                  p.key_value, p.base, p.doc, p.full_options::text, p.key_list) INTO held;
   IF held IS NOT NULL THEN
-    RAISE EXCEPTION 'documents of table % have an attribute twice in "%"', p.base,
+    RAISE EXCEPTION 'documents in table % have duplicate attributes in "%"', p.base,
       @extschema@.bson_get_text(p.options, 'into_field')
       USING ERRCODE = 'unique_violation',
             DETAIL = 'Their keys: ' || array_to_string(held[1:20], ', ') || CASE
@@ -440,9 +439,9 @@ BEGIN
   IF shape_only THEN
     PERFORM docpatterns._attribute_create_trigger(rel, options);
     IF docpatterns._pattern_nonempty(rel) THEN
-      RAISE NOTICE 'new writes to table % get the other shape', p.base USING
-        HINT = format('CALL pattern_build(%L, %L) brings the documents that are there into it, in '
-          'batches.', p.base, name);
+      RAISE NOTICE 'only new writes to table % have the new layout', p.base USING
+        HINT = format('Run CALL pattern_build(%L, %L) to convert existing documents in batches.',
+            p.base, name);
     END IF;
     RETURN;
   END IF;

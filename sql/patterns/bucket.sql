@@ -61,22 +61,23 @@ DECLARE
   time_zone text := @extschema@.bson_get_text(options, 'time_zone');
 BEGIN
   IF (span IS NULL) = @extschema@.bson_exists(options, 'time_field') THEN
-    RAISE EXCEPTION 'span and time_field go together' USING ERRCODE = 'invalid_parameter_value',
-      HINT = 'Pages of measurements without time have span => NULL and no time_field.';
+    RAISE EXCEPTION 'span and time_field must be specified together'
+      USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'For measurements without time, specify span => NULL and no time_field.';
   END IF;
   IF span IS NULL AND (granularity IS NOT NULL OR origin IS NOT NULL) THEN
-    RAISE EXCEPTION 'pages have no granularity and no origin'
+    RAISE EXCEPTION 'pages cannot have a granularity or an origin'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   -- raises what is wrong with the span, the origin and the zone
   PERFORM @extschema@.bucket_start(s, timestamptz '2000-01-01 00:00:00+00', origin, time_zone)
     FROM unnest(ARRAY[span, granularity]) s WHERE s IS NOT NULL;
   IF granularity > span THEN
-    RAISE EXCEPTION 'granularity is greater than the span'
+    RAISE EXCEPTION 'granularity must not be greater than the span'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF NOT docpatterns._bucket_granularity_fits(granularity, span) THEN
-    RAISE EXCEPTION 'a span of % does not consist of whole slots of %', span, granularity
+    RAISE EXCEPTION 'span % must be a multiple of granularity %', span, granularity
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
@@ -151,7 +152,7 @@ BEGIN
 
   -- columns
   IF (names IS NULL) = (columns_of IS NULL) THEN
-    RAISE EXCEPTION 'give either "columns" or "columns_of"'
+    RAISE EXCEPTION 'exactly one of columns and columns_of must be specified'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF columns_of IS NOT NULL THEN
@@ -170,11 +171,11 @@ BEGIN
   SELECT u.c INTO missing FROM unnest(group_by || time_field) AS u (c) WHERE u.c IS NOT NULL
     AND u.c <> ALL (names) LIMIT 1;
   IF missing IS NOT NULL THEN
-    RAISE EXCEPTION 'there is no column "%"', missing USING ERRCODE = 'undefined_column';
+    RAISE EXCEPTION 'column "%" does not exist', missing USING ERRCODE = 'undefined_column';
   END IF;
   IF time_field = ANY (group_by)
       OR (SELECT count(*) <> count(DISTINCT u.c) FROM unnest(group_by) AS u (c)) THEN
-    RAISE EXCEPTION 'a column is named twice in group_by and time_field'
+    RAISE EXCEPTION 'group_by and time_field must name different columns'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF group_by && ARRAY['start', 'seq', 'data'] THEN
@@ -183,7 +184,8 @@ BEGIN
       DETAIL = 'The table of buckets has columns of these names.';
   END IF;
   IF cardinality(group_by) > 30 THEN
-    RAISE EXCEPTION 'a group has at most 30 columns' USING ERRCODE = 'program_limit_exceeded';
+    RAISE EXCEPTION 'a group cannot have more than 30 columns'
+      USING ERRCODE = 'program_limit_exceeded';
   END IF;
 
   IF time_field IS NULL THEN
@@ -195,13 +197,13 @@ BEGIN
   ELSE
     time_type := types[array_position(names, time_field)];
     IF time_type !~ '^timestamp([(][0-9][)])? with(out)? time zone$' THEN
-      RAISE EXCEPTION 'the time "%" is of type %', time_field, time_type
-        USING ERRCODE = 'datatype_mismatch', DETAIL = 'It has to be timestamptz or timestamp.';
+      RAISE EXCEPTION 'time column "%" has type %', time_field, time_type
+        USING ERRCODE = 'datatype_mismatch', DETAIL = 'It must be timestamptz or timestamp.';
     END IF;
     not_nulls[array_position(names, time_field)] := true;
   END IF;
   IF granularity IS NULL AND same_slot IS NOT NULL THEN
-    RAISE EXCEPTION 'same_slot needs a granularity' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'same_slot requires a granularity' USING ERRCODE = 'invalid_parameter_value';
   END IF;
 
   -- The declaration. Columns are found by position (group_at, time_at), because they may be

@@ -64,8 +64,8 @@ BEGIN
   SELECT d.name, d.options INTO name, options FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = 'bucket';
   IF name IS NULL THEN
-    RAISE EXCEPTION '% is no relation of buckets', rel USING ERRCODE = 'wrong_object_type',
-      HINT = 'bucket_create() makes such a relation.';
+    RAISE EXCEPTION '% is not a relation of buckets', rel USING ERRCODE = 'wrong_object_type',
+      HINT = 'Create one with bucket_create().';
   END IF;
   SELECT format('%I.%I', s.nspname, c.relname), s.nspname, c.relname, c.relowner
     INTO base, schema_name, table_name, owner
@@ -347,7 +347,8 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._bucket_parts(rel) q;
   IF span IS NULL AND max_count IS NULL AND max_bytes IS NULL THEN
-    RAISE EXCEPTION 'give a span, max_count or max_bytes' USING ERRCODE = 'null_value_not_allowed';
+    RAISE EXCEPTION 'at least one of span, max_count and max_bytes must be specified'
+      USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF span IS NOT NULL THEN
     options := @extschema@.bson_set(options, 'span', span::text);
@@ -440,7 +441,7 @@ BEGIN
   END IF;
   type := format_type(to_regtype(type), NULL);
   IF type IS NULL OR type = '-' THEN
-    RAISE EXCEPTION 'there is no type of that name' USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'type does not exist' USING ERRCODE = 'undefined_object';
   END IF;
   PERFORM docpatterns._bucket_lock(rel);
   EXECUTE format('ALTER TABLE %s ADD COLUMN %I %s', p.recent, name, type);
@@ -495,7 +496,7 @@ BEGIN
   END IF;
   IF NOT EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) source
         AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,m}'::pg_catalog."char"[])) THEN
-    RAISE EXCEPTION '% is no table', source USING ERRCODE = 'wrong_object_type';
+    RAISE EXCEPTION '% is not a table', source USING ERRCODE = 'wrong_object_type';
   END IF;
   SELECT pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', ' ORDER BY a.attnum),
          pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', '
@@ -506,7 +507,7 @@ BEGIN
       AND NOT a.attisdropped;
   IF strange IS NOT NULL THEN
     RAISE EXCEPTION '% has no columns %', rel, strange USING ERRCODE = 'undefined_column',
-      HINT = 'bucket_add_column() adds one.';
+      HINT = 'Add one with bucket_add_column().';
   END IF;
   IF batch IS NULL THEN
     IF keep_source THEN

@@ -21,7 +21,7 @@ BEGIN
   IF notify THEN
     channel := coalesce(channel, docpatterns._pattern_object_name(t.table_name, name, NULL));
   ELSIF channel IS NOT NULL THEN
-    RAISE EXCEPTION 'without notify there is no channel' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'option "channel" requires "notify"' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   options := docpatterns._pattern_declare(rel, 'change_feed', @extschema@.bson_build(
     'name', name, 'pair', pair, 'documents', documents, 'doc_column', t.doc, 'channel', channel));

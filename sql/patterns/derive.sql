@@ -30,7 +30,7 @@ BEGIN
           WHERE d.pattern = 'bucket') THEN
       RAISE EXCEPTION '% is a foreign table', source
         USING ERRCODE = 'wrong_object_type',
-          DETAIL = 'Of foreign tables only relations of measurements tell what is written to them.';
+          DETAIL = 'Of foreign tables, only relations of buckets can be a source.';
     END IF;
     RETURN;
   END IF;

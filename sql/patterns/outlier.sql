@@ -80,7 +80,7 @@ BEGIN
 
   IF on_field IS NOT NULL THEN
     IF extras IS NULL THEN
-      RAISE EXCEPTION 'on_field needs the name of a collection in "extras"'
+      RAISE EXCEPTION 'on_field requires the name of a collection in extras'
         USING ERRCODE = 'invalid_parameter_value';
     END IF;
     extras_rel := coalesce(extras_rel, docpatterns._pattern_create_collection(extras, t.schema_name,
@@ -211,7 +211,7 @@ DECLARE
   side record;
 BEGIN
   IF extras_rel = rel THEN
-    RAISE EXCEPTION 'the extras cannot lie in the table itself'
+    RAISE EXCEPTION 'extras cannot be stored in the table itself'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT p.* INTO side FROM docpatterns._pattern_table(extras_rel, NULL) p;
@@ -261,7 +261,7 @@ BEGIN
   side_key_list := t.side_key_list;
   IF NOT (@extschema@.bson_typeof(options, 'threshold') = 'int'
         AND @extschema@.bson_typeof(options, 'chunk') = 'int') IS TRUE THEN
-    RAISE EXCEPTION 'the outlier pattern "%" of table % is not declared as outlier_enable() does',
+    RAISE EXCEPTION 'invalid declaration of outlier pattern "%" on table %',
       name, rel USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF side IS NULL THEN
@@ -598,8 +598,9 @@ BEGIN
       PERFORM docpatterns._pattern_settle(rel, name, r.key);
     END IF;
   END LOOP;
-  RAISE NOTICE 'CALL pattern_build(%, %) brings documents without extras in line with the new '
-    'options', quote_literal(p.base), quote_literal(name);
+  RAISE NOTICE
+    'new options apply to existing documents without extras after CALL pattern_build(%, %)',
+    quote_literal(p.base), quote_literal(name);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._outlier_alter(regclass, text, bson) IS
@@ -658,12 +659,12 @@ BEGIN
       END IF;
     END LOOP;
     IF too_large IS NOT NULL THEN
-      RAISE EXCEPTION 'pattern "%" of table % cannot be disabled: % documents would be too large',
+      RAISE EXCEPTION 'cannot disable pattern "%" of table %: % documents would be too large',
         name, p.base, cardinality(too_large)
         USING ERRCODE = 'program_limit_exceeded',
               DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE
               WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
-              HINT = 'Raise docpatterns.max_document_size, or leave the data where they are with '
+              HINT = 'Raise docpatterns.max_document_size, or keep the data in place with '
               'keep_data => true.';
     END IF;
   END IF;

@@ -100,9 +100,9 @@ BEGIN
   PERFORM docpatterns._polymorphic_create_trigger(rel, options);
   PERFORM docpatterns._polymorphic_create_view(rel, name, NULL, view);
   IF docpatterns._pattern_nonempty(rel) THEN
-    RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('CALL pattern_build(%L, %L) looks at them, when the variants are '
-          'declared; new writes are looked at from now on.', t.base, name);
+    RAISE NOTICE 'table % already has rows', t.base
+      USING HINT = format('Declare the variants, then run CALL pattern_build(%L, %L).',
+          t.base, name);
   END IF;
   RETURN name;
 END
@@ -169,7 +169,7 @@ BEGIN
   IF EXISTS (SELECT FROM docpatterns._polymorphic_declared(rel, m.name) d
         WHERE d.variant = polymorphic_variant.variant
         OR d.value OPERATOR(@extschema@.=) polymorphic_variant.value) THEN
-    RAISE EXCEPTION 'table % has such a variant of "%" already', m.base, m.name
+    RAISE EXCEPTION 'table % already has such a variant of "%"', m.base, m.name
       USING ERRCODE = 'duplicate_object';
   END IF;
   PERFORM docpatterns._polymorphic_create_variant_trigger(rel, options);
@@ -400,7 +400,7 @@ BEGIN
   FOR i IN SELECT w.* FROM docpatterns._polymorphic_indexes(rel, of, variant) w
       WHERE w.index IS NULL LOOP
     IF m.parent IS NOT NULL THEN
-      RAISE EXCEPTION 'sub-documents of table % cannot have indexes of their variant', m.base
+      RAISE EXCEPTION 'cannot create indexes for a variant of sub-documents of table %', m.base
         USING ERRCODE = 'feature_not_supported',
           HINT = 'An index with the operator class bson_ops serves sub-documents, also pairs of '
           'their fields.';

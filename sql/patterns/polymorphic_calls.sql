@@ -87,7 +87,7 @@ BEGIN
     WHERE _polymorphic_require_valid.variant IS NULL
     OR v.variant = _polymorphic_require_valid.variant;
   IF wrong IS NOT NULL THEN
-    RAISE EXCEPTION '% documents of table % are not what their variants ask for',
+    RAISE EXCEPTION '% documents in table % do not match their variants',
       cardinality(wrong), rel
       USING ERRCODE = 'check_violation',
             DETAIL = 'Their keys: ' || array_to_string(wrong[1:20], ', ') || CASE
@@ -132,9 +132,8 @@ CREATE FUNCTION docpatterns._polymorphic_tell(rel regclass, name text) RETURNS v
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF docpatterns._pattern_nonempty(rel) THEN
-    RAISE NOTICE 'table % has rows already', rel
-      USING HINT = format('CALL pattern_build(%L, %L) looks at them; new writes are looked at from '
-          'now on.', rel, name);
+    RAISE NOTICE 'table % already has rows', rel
+      USING HINT = format('Run CALL pattern_build(%L, %L) to check them.', rel, name);
   END IF;
 END
 $$;
@@ -366,8 +365,8 @@ BEGIN
         USING ERRCODE = 'check_violation',
               DETAIL = 'Their keys: ' || array_to_string(keys[1:20], ', ') || CASE
               WHEN cardinality(keys) > 20 THEN ', ...' ELSE '' END || '.',
-              HINT = 'Make them documents of another variant with polymorphic_retype_all(), accept '
-              'unknown ones with pattern_alter(), or leave them as they are with keep_data => '
+              HINT = 'Change their variant with polymorphic_retype_all(), accept '
+              'unknown ones with pattern_alter(), or keep them with keep_data => '
               'true.';
     END IF;
   END IF;
@@ -437,12 +436,12 @@ BEGIN
     RAISE EXCEPTION 'the variants must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF change_update IS NOT NULL AND change IS NOT NULL THEN
-    RAISE EXCEPTION 'only one of change_update and change can be given'
+    RAISE EXCEPTION 'only one of change_update and change can be specified'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF m.parent IS NOT NULL THEN
-    RAISE EXCEPTION 'sub-documents are made those of another variant one by one'
-      USING ERRCODE = 'feature_not_supported', HINT = 'Use polymorphic_retype().';
+    RAISE EXCEPTION 'cannot change the variant of sub-documents with one call'
+      USING ERRCODE = 'feature_not_supported', HINT = 'Call polymorphic_retype() for each of them.';
   END IF;
   SELECT coalesce((SELECT d.value FROM docpatterns._polymorphic_declared(rel, m.name) d
         WHERE d.variant OPERATOR(pg_catalog.=) polymorphic_retype_all.variant),
@@ -451,7 +450,7 @@ BEGIN
     WHERE d.variant OPERATOR(pg_catalog.=) new_variant;
   IF new_value IS NULL THEN
     RAISE EXCEPTION 'table % has no variant "%"', m.base, new_variant
-      USING ERRCODE = 'undefined_object', HINT = 'polymorphic_variant() declares one.';
+      USING ERRCODE = 'undefined_object', HINT = 'Declare it with polymorphic_variant().';
   END IF;
   changed := pg_catalog.format('t.%I', m.doc);
   IF change_update IS NOT NULL THEN
@@ -466,7 +465,7 @@ BEGIN
           AND (p.proargtypes::pg_catalog.oid[])[0] OPERATOR(pg_catalog.=)
           '@extschema@.bson'::pg_catalog.regtype AND NOT p.proretset;
     IF NOT FOUND THEN
-      RAISE EXCEPTION 'function % does not make a bson of a bson', change
+      RAISE EXCEPTION 'function % must take one bson and return bson', change
         USING ERRCODE = 'datatype_mismatch';
     END IF;
   END IF;

@@ -80,7 +80,7 @@ BEGIN
   END IF;
   IF cardinality(relations) = 0 OR (into_fields IS NOT NULL
         AND cardinality(into_fields) <> cardinality(relations)) THEN
-    RAISE EXCEPTION 'there must be a source, and a field for each'
+    RAISE EXCEPTION 'at least one source, and a field for each, must be specified'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   target_field := coalesce(target_field, merge_on);
@@ -115,15 +115,16 @@ BEGIN
           WHERE c.oid = source));
     path := format('"%s"', replace(into_field, '"', '""'));
     IF into_field IN ('', '_id') OR docpatterns._pattern_paths_overlap(path, target_field) THEN
-      RAISE EXCEPTION 'field "%" of the merged documents cannot be that of a source', into_field
+      RAISE EXCEPTION 'field "%" of the merged documents cannot be the field of a source',
+        into_field
         USING ERRCODE = 'invalid_parameter_value',
-        HINT = 'Give the sources other names with the argument "into_fields".';
+        HINT = 'Specify other names in the argument "into_fields".';
     END IF;
     IF EXISTS (SELECT FROM docpatterns._pattern_declarations(target) d
           WHERE d.name = into_field) THEN
-      RAISE EXCEPTION 'table % has a pattern named "%" already', t.base, into_field
+      RAISE EXCEPTION 'table % already has a pattern named "%"', t.base, into_field
         USING ERRCODE = 'duplicate_object',
-        HINT = 'Give the sources other names with the argument "into_fields".';
+        HINT = 'Specify other names in the argument "into_fields".';
     END IF;
     FOR other IN SELECT q.* FROM docpatterns._pattern_declarations(target) q LOOP
       IF other.pattern = 'polymorphic_merge'
@@ -131,7 +132,7 @@ BEGIN
         RAISE EXCEPTION 'the documents of table % are merged on field "%"', t.base,
           @extschema@.bson_get_text(other.options, 'target_field')
           USING ERRCODE = 'invalid_parameter_value',
-            HINT = 'Say so with the argument "target_field".';
+            HINT = 'Specify it in the argument "target_field".';
       END IF;
     END LOOP;
     names := names || into_field;
@@ -162,9 +163,9 @@ BEGIN
       DETAIL = format('These are %s.', array_to_string(names, ', '));
   END IF;
   IF filled OR (SELECT n FROM docpatterns._pattern_nonempty(target) n) THEN
-    RAISE NOTICE 'table % or its sources have rows already', t.base
-      USING HINT = format('CALL pattern_build(%L, ...) merges those of each source (%s); new '
-          'writes are kept in line from now on.', t.base, array_to_string(names, ', '));
+    RAISE NOTICE 'table % or its sources already have rows', t.base
+      USING HINT = format('Run CALL pattern_build(%L, ...) for each source (%s) to merge existing '
+          'rows.', t.base, array_to_string(names, ', '));
   END IF;
   RETURN names;
 END

@@ -268,13 +268,14 @@ BEGIN
              WHERE @extschema@.bson_get_text(shape,
                    part) IS DISTINCT FROM @extschema@.bson_get_text(p.options,
                    'shape.' || part)) THEN
-    RAISE EXCEPTION 'the shape can become a larger or smaller one of its kind only'
+    RAISE EXCEPTION 'a shape can only become a larger or smaller shape of its kind'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   PERFORM docpatterns._preallocated_create_triggers(rel, options);
   IF docpatterns._pattern_nonempty(rel) THEN
-    RAISE NOTICE 'table % has rows already', p.base
-      USING HINT = format('CALL pattern_build(%L, %L) gives them the slots of a larger shape.',
+    RAISE NOTICE 'table % already has rows', p.base
+      USING HINT = format('Run CALL pattern_build(%L, %L) to add the slots of a larger shape to '
+        'them.',
           p.base, name);
   END IF;
 END

@@ -78,7 +78,7 @@ BEGIN
       AND @extschema@.bson_get_text(options, 'is_unique') = 'true' THEN
     RAISE EXCEPTION 'a query table with limit_per_partition cannot be unique'
       USING ERRCODE = 'invalid_parameter_value',
-      DETAIL = 'It shows the first rows only, and would compare no others.';
+      DETAIL = 'It contains only the first rows of a partition.';
   END IF;
 END
 $$;
@@ -107,7 +107,7 @@ BEGIN
       docpatterns._derive_source(source, source, doc_column)) p;
   IF EXISTS (SELECT FROM pg_class q WHERE q.oid = source AND q.relkind = 'f') THEN
     RAISE EXCEPTION '% is a relation of measurements', source USING ERRCODE = 'wrong_object_type',
-      DETAIL = 'Its rows have no key by which a query table could know them.';
+      DETAIL = 'Its rows have no key.';
   END IF;
 
   parts := parse_ident(rel);
@@ -136,15 +136,15 @@ BEGIN
   columns := place || ARRAY(SELECT k FROM @extschema@.bson_keys(fields) WITH ORDINALITY AS u (k, n)
       WHERE k <> ALL (place) ORDER BY n);
   IF (SELECT count(DISTINCT k) FROM unnest(columns) k) <> cardinality(columns) THEN
-    RAISE EXCEPTION 'a field is named twice' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'fields must be different' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF EXISTS (SELECT FROM unnest(columns) k WHERE k = '' OR octet_length(k) > 63) THEN
     RAISE EXCEPTION 'a field cannot be the name of a column'
-      USING ERRCODE = 'invalid_parameter_value', DETAIL = 'Names of columns have 1 to 63 bytes.',
+      USING ERRCODE = 'invalid_parameter_value', DETAIL = 'Column names must have 1 to 63 bytes.',
       HINT = 'Give the field a name: {"short": "$a.long.path"}.';
   END IF;
   IF EXISTS (SELECT FROM @extschema@.bson_keys(types) k WHERE k <> ALL (columns)) THEN
-    RAISE EXCEPTION 'types names a column that the table does not have: "%"',
+    RAISE EXCEPTION 'types contains column "%", which the query table does not have',
       (SELECT k FROM @extschema@.bson_keys(types) k WHERE k <> ALL (columns) LIMIT 1)
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
@@ -192,9 +192,9 @@ BEGIN
   PERFORM docpatterns._query_table_verify(source, name);
   PERFORM docpatterns._query_table_create_index(source, name);
   IF docpatterns._pattern_nonempty(source) THEN
-    RAISE NOTICE 'table % has rows already', source
-      USING HINT = format('CALL pattern_build(%L, %L) puts them into the query table; new writes '
-          'are kept in line from now on.', source::text, name);
+    RAISE NOTICE 'table % already has rows', source
+      USING HINT = format('Run CALL pattern_build(%L, %L) to add them to the query table.',
+          source::text, name);
   END IF;
   RETURN result;
 END

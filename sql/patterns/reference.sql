@@ -466,7 +466,7 @@ BEGIN
   IF p.queue IS NOT NULL AND NOT @extschema@.bson_exists(o, 'second_pair') THEN
     EXECUTE format('DROP TABLE %s', p.queue);
   END IF;
-  RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options',
+  RAISE NOTICE 'new options apply to existing documents after CALL pattern_build(%, %)',
     quote_literal(p.base), quote_literal(name);
 END
 $$;

@@ -43,7 +43,7 @@ BEGIN
   IF cardinality(s.keys) > 1 OR cardinality(t.keys) > 1 THEN
     RAISE EXCEPTION 'the primary key of table % has several columns', CASE
       WHEN cardinality(s.keys) > 1 THEN s.base ELSE t.base END
-      USING ERRCODE = 'feature_not_supported', DETAIL = 'An id is one value.';
+      USING ERRCODE = 'feature_not_supported', DETAIL = 'An ID must be a single value.';
   END IF;
   options := docpatterns._pattern_declare(a, 'relationship', @extschema@.bson_build(
     'name', coalesce(name, a_field), 'field', a_field, 'other_field', b_field, 'missing', missing,
@@ -53,7 +53,7 @@ BEGIN
   name := @extschema@.bson_get_text(options, 'name');
   IF a = b AND NOT is_symmetric AND s.doc = t.doc
       AND docpatterns._pattern_paths_overlap(a_field, b_field) THEN
-    RAISE EXCEPTION 'one of the fields lies inside the other'
+    RAISE EXCEPTION 'fields must be different, none inside the other'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   PERFORM docpatterns._pattern_refuse_kept(b, t.doc, name, ARRAY[b_field]);
@@ -68,11 +68,10 @@ BEGIN
     NULL;
   ELSIF EXISTS (SELECT FROM docpatterns._pattern_nonempty(a) n WHERE n)
       OR EXISTS (SELECT FROM docpatterns._pattern_nonempty(b) n WHERE n) THEN
-    RAISE NOTICE 'table % has rows already', CASE
+    RAISE NOTICE 'table % already has rows', CASE
       WHEN EXISTS (SELECT FROM docpatterns._pattern_nonempty(a) n WHERE n) THEN s.base ELSE t.base
       END
-      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in '
-          'line from now on.', s.base, name);
+      USING HINT = format('Run CALL pattern_build(%L, %L) to process them.', s.base, name);
   END IF;
   RETURN name;
 END
@@ -90,7 +89,7 @@ BEGIN
   PERFORM @extschema@.bson_exists('{}'::@extschema@.bson, field);
   -- filters ask for it by its name
   IF field = '' OR field ~ '["$]' OR field ~ '(^|[.])-?[0-9]*([.]|$)' THEN
-    RAISE EXCEPTION 'field "%" is no path of names that a filter can ask for', field
+    RAISE EXCEPTION 'field "%" is not a path of names that a filter can use', field
       USING ERRCODE = 'invalid_parameter_value',
       DETAIL = 'Quotes, dollar signs and positions cannot be part of it.';
   END IF;

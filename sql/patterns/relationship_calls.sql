@@ -25,12 +25,13 @@ BEGIN
     RAISE EXCEPTION 'the tables must not be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF parent = child THEN
-    RAISE EXCEPTION 'parent and child are the same table' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'parent and child must be different tables'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT q.* INTO t FROM docpatterns._pattern_table(parent, NULL) q;
   IF cardinality(t.keys) > 1 THEN
     RAISE EXCEPTION 'the primary key of table % has several columns', t.base
-      USING ERRCODE = 'feature_not_supported', DETAIL = 'A link is one value.';
+      USING ERRCODE = 'feature_not_supported', DETAIL = 'A link must be a single value.';
   END IF;
   parent_base := t.base;
   parent_doc := format('p.%I', t.doc);
@@ -39,7 +40,7 @@ BEGIN
   SELECT q.* INTO t FROM docpatterns._pattern_table(child, NULL) q;
   IF cardinality(t.keys) > 1 THEN
     RAISE EXCEPTION 'the primary key of table % has several columns', t.base
-      USING ERRCODE = 'feature_not_supported', DETAIL = 'A link is one value.';
+      USING ERRCODE = 'feature_not_supported', DETAIL = 'A link must be a single value.';
   END IF;
   child_base := t.base;
   child_doc := format('c.%I', t.doc);
@@ -192,7 +193,7 @@ BEGIN
       END, r.child_key) INTO done;
   EXECUTE format('SELECT count(*) FROM %s', r.child_base) INTO left_over;
   IF left_over > 0 THEN
-    RAISE NOTICE '% documents of table % belong to no document of table % and stay', left_over,
+    RAISE NOTICE '% documents in table % belong to no document in table % and are kept', left_over,
       r.child_base, r.parent_base;
   END IF;
   RETURN done;
@@ -244,10 +245,8 @@ BEGIN
     RAISE EXCEPTION 'ids_in must be "child" or "parent"' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF (ids_in = 'child') <> (on_field IS NOT NULL) THEN
-    RAISE EXCEPTION 'on_field is the field of the child that links to the parent'
-      USING ERRCODE = 'invalid_parameter_value',
-      HINT = CASE ids_in WHEN 'child' THEN 'Name it.' ELSE
-      'With ids_in => ''parent'' there is none.' END;
+    RAISE EXCEPTION 'on_field is required with ids_in "child" and not allowed with "parent"'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF docpatterns._pattern_paths_overlap(field, '_id')
       OR docpatterns._pattern_paths_overlap(on_field, '_id') THEN
@@ -352,15 +351,14 @@ DECLARE
   field text;
 BEGIN
   IF parent IS NULL OR child IS NULL OR (on_field IS NULL) = (ids_field IS NULL) THEN
-    RAISE EXCEPTION 'either on_field, the field of the child that links to the parent, or '
-      'ids_field, the field of the parent with the ids of its children, is to be named'
+    RAISE EXCEPTION 'exactly one of on_field and ids_field must be specified'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT q.* INTO p FROM docpatterns._pattern_table(parent, NULL) q;
   SELECT q.* INTO c FROM docpatterns._pattern_table(child, NULL) q;
   IF pg_catalog.cardinality(p.keys) > 1 OR pg_catalog.cardinality(c.keys) > 1 THEN
     RAISE EXCEPTION 'the primary key of a table has several columns'
-      USING ERRCODE = 'feature_not_supported', DETAIL = 'A link is one value.';
+      USING ERRCODE = 'feature_not_supported', DETAIL = 'A link must be a single value.';
   END IF;
   edges := CASE WHEN on_field IS NOT NULL
     THEN format('SELECT DISTINCT u.v AS owner, @extschema@.to_bson(t.%I) AS id, '

@@ -159,7 +159,7 @@ BEGIN
                AND @extschema@.bson_get_text(d.options, 'doc_column')
                      = @extschema@.bson_get_text(_schema_versioning_verify.options,
                            'doc_column')) THEN
-    RAISE EXCEPTION 'documents of table % have a field with their version already', rel
+    RAISE EXCEPTION 'documents in table % already have a version field', rel
       USING ERRCODE = 'duplicate_object';
   END IF;
 END
@@ -196,9 +196,9 @@ BEGIN
   name := @extschema@.bson_get_text(options, 'name');
   PERFORM docpatterns._schema_versioning_declare(rel, options, '{}', '{}');
   IF docpatterns._pattern_nonempty(rel) THEN
-    RAISE NOTICE 'table % has rows already', t.base
-      USING HINT = format('Declare the steps that lead to version %s from theirs with '
-          'schema_versioning_step(); CALL schema_versioning_migrate(%L) brings them there.',
+    RAISE NOTICE 'table % already has rows', t.base
+      USING HINT = format('Declare the steps to version %s with schema_versioning_step(), then run '
+          'CALL schema_versioning_migrate(%L).',
           current, t.base);
   END IF;
   RETURN name;
@@ -315,10 +315,10 @@ BEGIN
   END LOOP;
   PERFORM docpatterns._schema_versioning_rename_functions(rel, options, versions, functions);
   IF cardinality(changed) > 0 AND cardinality(kept) > 0 THEN
-    RAISE NOTICE 'functions that are in use stay as they are beside the new ones: %',
+    RAISE NOTICE 'functions in use are kept beside the new ones: %',
       array_to_string(kept, ', ')
-      USING HINT = 'Make the indexes and views that use them anew with the functions that '
-        'pattern_repair() then leaves.';
+      USING HINT = 'Re-create the indexes and views that use them with the functions that '
+        'pattern_repair() keeps.';
   END IF;
   PERFORM docpatterns._pattern_anchor(rel, @extschema@.bson_get_text(options, 'name'));
 END
@@ -381,9 +381,9 @@ BEGIN
       qualified := format('%I.%I', t.schema_name, plain);
       EXIT WHEN to_regprocedure(qualified || '(@extschema@.bson)') IS NULL;
       IF NOT known THEN
-        RAISE EXCEPTION 'function %(bson) exists already', qualified
+        RAISE EXCEPTION 'function %(bson) already exists', qualified
           USING ERRCODE = 'duplicate_function',
-          HINT = 'Give the functions and views another name with the argument "stem".';
+          HINT = 'Specify another name in the argument "stem".';
       END IF;
       n := n + 1;
       plain := docpatterns._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL,
@@ -511,8 +511,8 @@ BEGIN
         docpatterns._pattern_object_name(@extschema@.bson_get_text(options, 'stem'), NULL,
           CASE version WHEN 'current' THEN version ELSE 'v' || version END));
     IF to_regclass(qualified) IS NOT NULL THEN
-      RAISE EXCEPTION 'relation % exists already', qualified USING ERRCODE = 'duplicate_table',
-        HINT = 'Give the functions and views another name with the argument "stem".';
+      RAISE EXCEPTION 'relation % already exists', qualified USING ERRCODE = 'duplicate_table',
+        HINT = 'Specify another name in the argument "stem".';
     END IF;
   END IF;
   -- a view keeps its columns' names when those of the table are renamed
@@ -595,12 +595,12 @@ BEGIN
       ARRAY(SELECT v FROM docpatterns._schema_versioning_views(rel, name) v ORDER BY v));
   SELECT q.* INTO p FROM docpatterns._schema_versioning_parts(rel, name) q;
   IF since < 1 OR until <= since THEN
-    RAISE EXCEPTION 'a step leads from a version to a later one'
+    RAISE EXCEPTION 'a step must lead to a later version'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF num_nonnulls(up, up_update) <> 1 OR num_nonnulls(down, down_update) > 1 THEN
-    RAISE EXCEPTION 'the way up is one of up and up_update, the way down one of down and '
-      'down_update or none' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'exactly one of up and up_update, and at most one of down and down_update, '
+      'must be specified' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   step := @extschema@.bson_build('since', since, 'until', until);
   step := CASE WHEN up IS NOT NULL THEN @extschema@.bson_set(step, 'up_function', up::text) ELSE
@@ -617,12 +617,12 @@ BEGIN
     PERFORM @extschema@.pattern_repair(rel, name);
     IF EXISTS (SELECT FROM docpatterns._schema_versioning_refers(rel, name, false) r
           WHERE r.version < 0) THEN
-      RAISE EXCEPTION 'functions of a step that was replaced are still in use: %',
+      RAISE EXCEPTION 'functions of a replaced step are still in use: %',
         (SELECT string_agg(r.function::text, ', ')
           FROM docpatterns._schema_versioning_refers(rel, name, false) r WHERE r.version < 0)
         USING ERRCODE = 'object_not_in_prerequisite_state',
-          DETAIL = 'They would not know documents of another version.',
-          HINT = 'Make the indexes and views that use them anew with the present functions first.';
+          DETAIL = 'They cannot read documents of another version.',
+          HINT = 'First re-create the indexes and views that use them with the present functions.';
     END IF;
   END IF;
 
@@ -638,8 +638,8 @@ BEGIN
                AND t.until = schema_versioning_step.until)
            ORDER BY 1 LOOP
     IF NOT s.is_this AND int4range(s.since, s.until) && int4range(since, until) THEN
-      RAISE EXCEPTION 'there is a step from version % to version % already', s.since, s.until
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'Steps make one chain.';
+      RAISE EXCEPTION 'a step from version % to version % already exists', s.since, s.until
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Steps must form one chain.';
     END IF;
     o := NULL;
     SELECT CASE WHEN @extschema@.bson_exists(s.old_step, 'up_function') THEN before[i + 1]
@@ -896,7 +896,8 @@ BEGIN
         FROM @extschema@.bson_each((options OPERATOR(@extschema@.->)
             'schemas'::text)::@extschema@.bson) e LOOP
       IF s.key !~ '^[1-9][0-9]{0,8}$' OR NOT s.key::int = ANY (p.versions) THEN
-        RAISE EXCEPTION 'there is no version "%"', s.key USING ERRCODE = 'invalid_parameter_value';
+        RAISE EXCEPTION 'version "%" does not exist', s.key
+          USING ERRCODE = 'invalid_parameter_value';
       END IF;
       IF @extschema@.bson_typeof(s.value) = 'null' THEN
         o := @extschema@.bson_set(o, 'schemas',
@@ -922,18 +923,18 @@ BEGIN
 
   current := @extschema@.bson_get_text(o, 'current')::int;
   IF NOT current = ANY (p.versions) THEN
-    RAISE EXCEPTION 'no steps lead to version %', current USING ERRCODE = 'invalid_parameter_value',
-      HINT = 'Declare the step with schema_versioning_step() first.';
+    RAISE EXCEPTION 'version % has no steps', current USING ERRCODE = 'invalid_parameter_value',
+      HINT = 'Declare them with schema_versioning_step() first.';
   END IF;
   IF current < p.current THEN
     EXECUTE format('SELECT count(*) FROM %s AS b WHERE '
         'docpatterns._schema_versioning_version(b.%I, $1) > $2', p.base, p.doc) INTO newer
       USING p.field, current;
     IF newer > 0 THEN
-      RAISE EXCEPTION 'table % has % documents of versions that are newer than %', p.base, newer,
+      RAISE EXCEPTION 'table % has % documents with versions newer than %', p.base, newer,
         current
         USING ERRCODE = 'check_violation',
-          HINT = format('CALL schema_versioning_migrate(%L, target => %s) takes them down first.',
+          HINT = format('Run CALL schema_versioning_migrate(%L, target => %s) first.',
             p.base, current);
     END IF;
   END IF;
@@ -969,7 +970,7 @@ BEGIN
     END IF;
   END LOOP;
   IF cardinality(kept) > 0 THEN
-    RAISE NOTICE 'functions that are in use stay: %', array_to_string(kept, ', ');
+    RAISE NOTICE 'functions in use are kept: %', array_to_string(kept, ', ');
   END IF;
   RETURN 0;
 END

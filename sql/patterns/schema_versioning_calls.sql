@@ -87,7 +87,7 @@ BEGIN
   wanted := coalesce(target, p.current);
   IF NOT wanted OPERATOR(pg_catalog.=) ANY (p.versions)
       OR wanted OPERATOR(pg_catalog.>) p.current THEN
-    RAISE EXCEPTION 'documents of table % cannot be brought to version %', p.base, wanted
+    RAISE EXCEPTION 'cannot migrate documents in table % to version %', p.base, wanted
       USING ERRCODE = 'invalid_parameter_value',
         DETAIL = pg_catalog.format('Known versions are %s; the current one is %s.',
           pg_catalog.array_to_string(p.versions, ', '), p.current);
@@ -146,16 +146,16 @@ BEGIN
           END IF;
           IF b.key IS NULL THEN
             RAISE EXCEPTION '%', b.message USING ERRCODE = b.code,
-              DETAIL = coalesce(b.detail, 'No document is to blame.'),
-              HINT = coalesce(b.hint, 'What was committed before stays.');
+              DETAIL = coalesce(b.detail, 'The error is not caused by a document.'),
+              HINT = coalesce(b.hint, 'Committed batches are kept.');
           END IF;
-          RAISE EXCEPTION 'document % of table % cannot be brought to version %: %',
+          RAISE EXCEPTION 'cannot migrate document % in table % to version %: %',
             pg_catalog.left(b.key::pg_catalog.text, 100), p.base, wanted, b.message
-            USING ERRCODE = b.code, DETAIL = coalesce(b.detail, 'The document is as it was.'),
+            USING ERRCODE = b.code, DETAIL = coalesce(b.detail, 'The document is unchanged.'),
                   HINT = CASE WHEN batch IS NULL THEN 'Nothing was changed.'
-                              ELSE pg_catalog.format('%s documents before it were. Called again, '
-                                  'the migration goes on; with a filter that does not match it, '
-                                  'without it.', documents) END;
+                              ELSE pg_catalog.format('%s documents before it were changed. Call '
+                                  'the migration again to continue, with a filter to skip the '
+                                  'document.', documents) END;
         ELSE
           failures := failures OPERATOR(pg_catalog.+) 1;
         END IF;
@@ -189,7 +189,7 @@ BEGIN
   IF batch IS NOT NULL THEN
     COMMIT;
   END IF;
-  RAISE NOTICE 'table %: % documents brought to version %', p.base, documents, wanted;
+  RAISE NOTICE 'table %: % documents migrated to version %', p.base, documents, wanted;
 END
 $$;
 COMMENT ON PROCEDURE schema_versioning_migrate(regclass, int, interval, bson, int, text) IS

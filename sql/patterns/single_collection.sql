@@ -108,14 +108,14 @@ BEGIN
       WHERE v.path IS NOT NULL LOOP
     -- filters ask for it by its name
     IF o.path = '' OR o.path ~ '["[:space:]$]' OR o.path ~ '(^|[.])[-0-9]*([.]|$)' THEN
-      RAISE EXCEPTION '% is no path of names that a filter can ask for', o.option
+      RAISE EXCEPTION '% is not a path of names that a filter can use', o.option
         USING ERRCODE = 'invalid_parameter_value',
         DETAIL = 'Quotes, blanks, dollar signs and positions cannot be part of it.';
     END IF;
   END LOOP;
   IF docpatterns._pattern_paths_overlap(coalesce(related, keyed),
         @extschema@.bson_get_text(options, 'type_field')) THEN
-    RAISE EXCEPTION 'the type and the % are different fields', CASE WHEN keyed IS NULL THEN
+    RAISE EXCEPTION 'the type and the % must be different fields', CASE WHEN keyed IS NULL THEN
       'relations' ELSE 'key' END USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF keyed IS NOT NULL AND rule = 'unset' THEN
@@ -128,7 +128,7 @@ BEGIN
   IF keyed IS NOT NULL THEN
     IF @extschema@.bson_exists(options, 'id_fields')
         OR @extschema@.bson_exists(options, 'self_related') THEN
-      RAISE EXCEPTION 'id_fields and self_related are for documents with relations, not for keys'
+      RAISE EXCEPTION 'id_fields and self_related cannot be combined with key_field'
         USING ERRCODE = 'invalid_parameter_value';
     END IF;
   ELSE
@@ -136,11 +136,11 @@ BEGIN
       IF EXISTS (SELECT FROM unnest(docpatterns._reference_list(options, 'self_related')) u
             WHERE NOT @extschema@.bson_exists((options OPERATOR(@extschema@.->) 'id_fields'::text),
               format('"%s"', replace(u, '"', '""')))) THEN
-        RAISE EXCEPTION 'types whose documents point to themselves need an id: name its field in '
+        RAISE EXCEPTION 'self_related types must have an ID: specify its field in '
           'id_fields' USING ERRCODE = 'invalid_parameter_value';
       END IF;
       IF @extschema@.bson_get_text(options, 'type_field') IS NULL THEN
-        RAISE EXCEPTION 'id_fields is a document of types and their fields, {"book": "bookId"}'
+        RAISE EXCEPTION 'id_fields must be a document of types and their fields, {"book": "bookId"}'
           USING ERRCODE = 'invalid_parameter_value';
       END IF;
       ids := (options OPERATOR(@extschema@.->) 'id_fields'::text)::@extschema@.bson;
@@ -148,7 +148,7 @@ BEGIN
           WHERE @extschema@.bson_typeof(e.value) <> 'string'
                    OR docpatterns._pattern_paths_overlap(@extschema@.bson_get_text(ids,
                            ARRAY[e.key]), related)) THEN
-        RAISE EXCEPTION 'id_fields is a document of types and their fields, {"book": "bookId"}'
+        RAISE EXCEPTION 'id_fields must be a document of types and their fields, {"book": "bookId"}'
           USING ERRCODE = 'invalid_parameter_value';
       END IF;
       PERFORM @extschema@.single_collection_id('{}'::@extschema@.bson, '', ids::text);
@@ -156,7 +156,7 @@ BEGIN
   END IF;
   IF @extschema@.bson_exists(options, 'types')
       AND @extschema@.bson_get_text(options, 'type_field') IS NULL THEN
-    RAISE EXCEPTION 'types needs type_field' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'types requires type_field' USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
@@ -223,8 +223,8 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._single_collection_index_parts(rel, options) q;
   IF is_unique AND (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = rel) THEN
-    RAISE EXCEPTION 'PostgreSQL cannot keep keys unique in the partitioned table %', p.base
-      USING ERRCODE = 'feature_not_supported', HINT = 'Say is_unique => false.';
+    RAISE EXCEPTION 'cannot create a unique index of keys on partitioned table %', p.base
+      USING ERRCODE = 'feature_not_supported', HINT = 'Specify is_unique => false.';
   END IF;
   PERFORM docpatterns._derive_create_index(rel, 'single_collection', decl_name, ARRAY[p.identity],
       is_unique);
@@ -298,7 +298,7 @@ BEGIN
       coalesce(view_name, docpatterns._pattern_relation_name(t.schema_name, t.table_name, type,
           NULL)));
   IF to_regclass(qualified) IS NOT NULL THEN
-    RAISE EXCEPTION 'relation % exists already', qualified USING ERRCODE = 'duplicate_table',
+    RAISE EXCEPTION 'relation % already exists', qualified USING ERRCODE = 'duplicate_table',
       HINT = 'Give the view another name with single_collection_view(rel, type, view_name); '
       'single_collection_enable(..., views => false) makes none.';
   END IF;
@@ -425,7 +425,7 @@ DECLARE
 BEGIN
   SELECT q.* INTO p FROM docpatterns._single_collection_parts(rel, name) q;
   PERFORM docpatterns._single_collection_create_triggers(rel, options);
-  RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options',
+  RAISE NOTICE 'new options apply to existing documents after CALL pattern_build(%, %)',
     quote_literal(p.base), quote_literal(name);
 END
 $$;

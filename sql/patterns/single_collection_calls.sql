@@ -77,8 +77,8 @@ BEGIN
     WHERE q.pattern = 'single_collection'
     AND (_single_collection_from.name IS NULL OR q.name = _single_collection_from.name);
   IF NOT FOUND THEN
-    RAISE EXCEPTION 'table % is no single collection', rel USING ERRCODE = 'undefined_object',
-      HINT = 'Declare it with single_collection_enable(), or name a table that does not exist yet.';
+    RAISE EXCEPTION 'table % is not a single collection', rel USING ERRCODE = 'undefined_object',
+      HINT = 'Declare it with single_collection_enable(), or specify a table that does not exist.';
   END IF;
   SELECT q.* INTO p FROM docpatterns._single_collection_parts(rel, d.name) q;
   type_field := @extschema@.bson_get_text(d.options, 'type_field');
@@ -91,7 +91,7 @@ BEGIN
     OR cardinality(tables) = 0 OR array_position(types, NULL) IS NOT NULL
      OR (SELECT count(DISTINCT u) FROM unnest(types) u) <> cardinality(types)
        OR rel = ANY (tables) THEN
-    RAISE EXCEPTION 'each of the tables needs a type of its own'
+    RAISE EXCEPTION 'tables must have different types'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   PERFORM docpatterns._single_collection_check_links(links, types, keyed IS NOT NULL);
@@ -150,7 +150,7 @@ BEGIN
     IF twice IS NOT NULL THEN
       RAISE EXCEPTION 'documents of several tables have the same _id'
         USING ERRCODE = 'unique_violation', DETAIL = 'Such are ' || twice || '.',
-        HINT = 'Name a field for the ids of a type with id_fields.';
+        HINT = 'Name a field for the IDs of a type in id_fields.';
     END IF;
   ELSE
     -- keys, from those that belong to nothing on
@@ -175,8 +175,8 @@ BEGIN
       WHERE strpos(@extschema@.bson_get_text(@extschema@.bson_build('v', f.id), 'v'), separator) > 0
         OR @extschema@.bson_get_text(@extschema@.bson_build('v', f.id), 'v') = '';
     IF twice IS NOT NULL THEN
-      RAISE EXCEPTION 'ids cannot be parts of a key' USING ERRCODE = 'check_violation',
-        DETAIL = 'They are empty or have the separator in them: ' || left(twice, 500) || '.',
+      RAISE EXCEPTION 'IDs cannot be parts of a key' USING ERRCODE = 'check_violation',
+        DETAIL = 'They are empty or contain the separator: ' || left(twice, 500) || '.',
         HINT = 'Choose another separator.';
     END IF;
     UPDATE pg_temp.docpatterns_from AS f
@@ -229,7 +229,8 @@ DECLARE
 BEGIN
   FOR t IN SELECT e.key, e.value FROM @extschema@.bson_each(links) e LOOP
     IF NOT t.key = ANY (types) OR @extschema@.bson_typeof(t.value) <> 'object' THEN
-      RAISE EXCEPTION 'links is a document of types, each with its fields and what they name'
+      RAISE EXCEPTION 'links must be a document of types with their fields and the types that '
+        'these refer to'
         USING ERRCODE = 'invalid_parameter_value', DETAIL = format('Its field "%s" is not.', t.key),
         HINT = 'Write for example {"review": {"book": "book"}, "user": {"books": ["book"]}}.';
     END IF;
@@ -241,13 +242,13 @@ BEGIN
             OR @extschema@.bson_typeof(l.value) = 'array'
             AND @extschema@.bson_array_length(l.value) = 1
             AND @extschema@.bson_typeof(l.value OPERATOR(@extschema@.->) 0) = 'string') THEN
-        RAISE EXCEPTION 'links names for each field the type of what its ids are of'
+        RAISE EXCEPTION 'links must contain for each field the type that its IDs refer to'
           USING ERRCODE = 'invalid_parameter_value',
           DETAIL = format('The field "%s" of type "%s" is said to be %s.', l.key, t.key,
             left(l.value::text, 100));
       END IF;
       IF keyed AND (n > 1 OR @extschema@.bson_typeof(l.value) = 'array') THEN
-        RAISE EXCEPTION 'a document with a key belongs to one other only'
+        RAISE EXCEPTION 'a document with a key cannot belong to several documents'
           USING ERRCODE = 'invalid_parameter_value',
           DETAIL = format('Type "%s" has several links, or one that is an array.', t.key);
       END IF;
@@ -289,7 +290,7 @@ BEGIN
     WHERE q.pattern = 'single_collection'
     AND (single_collection_split.name IS NULL OR q.name = single_collection_split.name);
   IF NOT FOUND THEN
-    RAISE EXCEPTION 'table % is no single collection', rel USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'table % is not a single collection', rel USING ERRCODE = 'undefined_object';
   END IF;
   SELECT q.* INTO p FROM docpatterns._single_collection_parts(rel, d.name) q;
   SELECT q.* INTO t FROM docpatterns._pattern_table(rel, p.doc) q;
@@ -298,7 +299,7 @@ BEGIN
   keyed := @extschema@.bson_get_text(d.options, 'key_field');
   separator := @extschema@.bson_get_text(d.options, 'separator');
   IF type_field IS NULL THEN
-    RAISE EXCEPTION 'documents of table % have no type by which they could be split', p.base
+    RAISE EXCEPTION 'documents in table % have no type', p.base
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', p.base);

@@ -121,7 +121,7 @@ BEGIN
     WHERE d.pattern = 'single_table';
   IF options IS NULL THEN
     RAISE EXCEPTION '% is not a single table', rel USING ERRCODE = 'wrong_object_type',
-      HINT = 'single_table_create() makes one.';
+      HINT = 'Create it with single_table_create().';
   END IF;
   RETURN options;
 END
@@ -154,7 +154,7 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN EXCLUSIVE MODE', rel);
   options := docpatterns._single_table_options(rel);
   IF entity = '' OR octet_length(entity) > 63 THEN
-    RAISE EXCEPTION 'the name of an entity has 1 to 63 bytes'
+    RAISE EXCEPTION 'the name of an entity must have 1 to 63 bytes'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   PERFORM docpatterns._single_table_template(t) FROM unnest(ARRAY[pk, sk] || gsi) t;
@@ -166,10 +166,10 @@ BEGIN
     END IF;
     IF (i + 1) / 2 > (options OPERATOR(@extschema@.->) 'indexes'::text)::int THEN
       RAISE EXCEPTION 'the single table % has no index %', rel, (i + 1) / 2
-        USING ERRCODE = 'invalid_parameter_value', HINT = 'pattern_alter() adds indexes.';
+        USING ERRCODE = 'invalid_parameter_value', HINT = 'Add indexes with pattern_alter().';
     END IF;
     IF i % 2 = 0 AND gsi[i - 1] IS NULL THEN
-      RAISE EXCEPTION '% needs %', label, format('gsi%s_pk', i / 2)
+      RAISE EXCEPTION '% requires %', label, format('gsi%s_pk', i / 2)
         USING ERRCODE = 'invalid_parameter_value';
     END IF;
     spec := @extschema@.bson_set(spec, label, gsi[i]);

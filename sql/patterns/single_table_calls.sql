@@ -197,21 +197,21 @@ BEGIN
   FOR a IN SELECT e.key, @extschema@.bson_typeof(e.value) AS type
       FROM @extschema@.bson_each(args) e LOOP
     IF a.key <> ALL (known) THEN
-      RAISE EXCEPTION 'the operation "%" has no "%"', op, a.key
+      RAISE EXCEPTION 'operation "%" has no "%"', op, a.key
         USING ERRCODE = 'invalid_parameter_value';
     END IF;
     IF a.type <> (CASE WHEN a.key = ANY (key_fields) THEN 'string'
           WHEN a.key IN ('doc', 'update', 'condition') THEN 'object'
           WHEN a.key = 'upsert' THEN 'bool' WHEN a.key = 'array_filters' THEN 'array' ELSE 'string'
           END) THEN
-      RAISE EXCEPTION '"%" of the operation "%" cannot be a value of type %', a.key, op, a.type
+      RAISE EXCEPTION '"%" of operation "%" cannot be a value of type %', a.key, op, a.type
         USING ERRCODE = 'invalid_parameter_value';
     END IF;
   END LOOP;
   IF (op = 'put' AND NOT @extschema@.bson_exists(args, 'doc'))
       OR (op = 'update' AND NOT @extschema@.bson_exists(args, 'update'))
       OR (op = 'check' AND NOT @extschema@.bson_exists(args, 'condition')) THEN
-    RAISE EXCEPTION 'the operation "%" needs "%"', op, CASE op WHEN 'put' THEN 'doc'
+    RAISE EXCEPTION 'operation "%" requires "%"', op, CASE op WHEN 'put' THEN 'doc'
       WHEN 'update' THEN 'update' ELSE 'condition' END USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END

@@ -67,7 +67,7 @@ BEGIN
         t.owner, create_source, 'create_source'));
   source_doc_column := docpatterns._derive_source(rel, source_rel, source_doc_column);
   IF source_doc_column IS NULL THEN
-    RAISE EXCEPTION '% is a relation of measurements', source_rel
+    RAISE EXCEPTION '% is a relation of buckets', source_rel
       USING ERRCODE = 'wrong_object_type', HINT = 'A subset shows documents of a table.';
   END IF;
   options := @extschema@.bson_set(@extschema@.bson_set(options, 'source_doc_column',
@@ -515,7 +515,8 @@ BEGIN
     EXECUTE format('SELECT count(*) FROM (SELECT FROM %s AS s WHERE %s OPERATOR(@extschema@.=) $1 '
         'AND %s LIMIT 1) AS r', p.source, p.link, p.filter_sql) INTO n USING key;
     IF n = 0 THEN
-      RAISE EXCEPTION 'field "%" of table % counts rows of table %, and there are none',
+      RAISE EXCEPTION 'field "%" of table % counts rows of table %, which has none for the '
+        'document',
         p.count_field, p.base, p.source
         USING ERRCODE = 'object_not_in_prerequisite_state',
           HINT = format('Insert into table %s, before or in the same statement.', p.source);

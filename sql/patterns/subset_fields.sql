@@ -189,7 +189,7 @@ BEGIN
       USING ERRCODE = 'program_limit_exceeded',
             DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE
             WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
-            HINT = 'Raise docpatterns.max_document_size, or leave the data where they are with '
+            HINT = 'Raise docpatterns.max_document_size, or keep the data in place with '
             'keep_data => true.';
   END IF;
   RETURN done;
@@ -217,8 +217,9 @@ BEGIN
   END IF;
   PERFORM docpatterns._subset_fields_create_triggers(rel, options);
   IF NOT cold <@ docpatterns._subset_fields_cold(p.options) THEN
-    RAISE NOTICE 'CALL pattern_build(%, %) moves the new cold fields of the documents that are '
-      'there', quote_literal(p.base), quote_literal(name);
+    RAISE NOTICE
+      'new cold fields of existing documents are moved by CALL pattern_build(%, %)',
+        quote_literal(p.base), quote_literal(name);
   END IF;
 END
 $$;

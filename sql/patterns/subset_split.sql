@@ -65,7 +65,7 @@ BEGIN
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF order_by IS NOT NULL AND position_field IS NOT NULL THEN
-    RAISE EXCEPTION 'position_field is for the array''s own order, without order_by'
+    RAISE EXCEPTION 'position_field cannot be combined with order_by'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF docpatterns._pattern_paths_overlap(on_field, '_id')
@@ -88,9 +88,9 @@ BEGIN
       LIMIT 1$q$,
     t.key_value, t.doc, field, t.base) INTO wrong;
   IF wrong IS NOT NULL THEN
-    RAISE EXCEPTION 'field "%" is not an array of documents everywhere', field
+    RAISE EXCEPTION 'field "%" must be an array of documents', field
       USING ERRCODE = 'invalid_parameter_value',
-      DETAIL = format('The document with the key %s is one that cannot be split.', wrong);
+      DETAIL = format('The document with the key %s cannot be split.', wrong);
   END IF;
   EXECUTE format($q$SELECT k::text
       FROM (SELECT %1$s AS k, %2$I OPERATOR(@extschema@.->) %3$L::text AS a FROM %4$s) AS b
@@ -101,7 +101,7 @@ BEGIN
       LIMIT 1$q$,
     t.key_value, t.doc, field, t.base, on_field) INTO wrong;
   IF wrong IS NOT NULL THEN
-    RAISE EXCEPTION 'elements have a field "%" with other values than their document''s key',
+    RAISE EXCEPTION 'elements have a field "%" that differs from their document''s key',
       on_field USING ERRCODE = 'invalid_parameter_value',
       DETAIL = format('The document with the key %s has one.', wrong);
   END IF;
@@ -122,10 +122,10 @@ BEGIN
             WHERE @extschema@.bson_typeof(b.%4$I, %5$L) = 'array') AS b WHERE bad LIMIT 1$q$,
       t.key_value, t.key_list, t.base, t.doc, field) INTO wrong;
     IF wrong IS NOT NULL THEN
-      RAISE EXCEPTION 'the elements of field "%" have an _id that does not tell their order', field
+      RAISE EXCEPTION 'the _id of elements of field "%" does not show their order', field
         USING ERRCODE = 'invalid_parameter_value',
           DETAIL = format('The document with the key %s has such elements.', wrong),
-          HINT = 'Name a position_field for the array''s own order, or give an order_by.';
+          HINT = 'Specify a position_field for the order of the array, or an order_by.';
     END IF;
   END IF;
 
@@ -138,8 +138,8 @@ BEGIN
   SELECT p.* INTO s FROM docpatterns._pattern_table(source, NULL) p;
   PERFORM docpatterns._pattern_require_owner(source);
   IF if_exists = 'error' AND (SELECT x FROM docpatterns._pattern_nonempty(source) x) THEN
-    RAISE EXCEPTION 'table % has rows already', s.base USING ERRCODE = 'duplicate_table',
-      HINT = 'Say with if_exists whether to replace them or to append.';
+    RAISE EXCEPTION 'table % already has rows', s.base USING ERRCODE = 'duplicate_table',
+      HINT = 'Specify if_exists => 'replace' or 'append'.';
   ELSIF if_exists = 'replace' THEN
     EXECUTE format('DELETE FROM %s', s.base);
   END IF;
@@ -233,12 +233,12 @@ BEGIN
                  p.key_value, p.base, p.link, whole, p.source, p.filter_sql, p.doc, p.field)
                  INTO too_large;
   IF too_large IS NOT NULL THEN
-    RAISE EXCEPTION 'subset pattern "%" of table % cannot be joined: % documents would be too '
+    RAISE EXCEPTION 'cannot join subset pattern "%" of table %: % documents would be too '
       'large', name, p.base, cardinality(too_large)
       USING ERRCODE = 'program_limit_exceeded',
             DETAIL = 'Their keys: ' || array_to_string(too_large[1:20], ', ') || CASE
             WHEN cardinality(too_large) > 20 THEN ', ...' ELSE '' END || '.',
-            HINT = 'Raise docpatterns.max_document_size, or leave the elements where they are.';
+            HINT = 'Raise docpatterns.max_document_size, or keep the elements in place.';
   END IF;
   PERFORM docpatterns._subset_disable(rel, name, '{keep_data: true}');
   EXECUTE format($q$UPDATE %1$s AS b SET %2$s = @extschema@.bson_set(%3$s, %4$L, g.elements)

@@ -41,7 +41,7 @@ BEGIN
   PERFORM docpatterns._pattern_require_owner(rel);
   IF (SELECT c.relkind = 'p' FROM pg_class c WHERE c.oid = rel) THEN
     RAISE EXCEPTION 'table % is partitioned', t.base USING ERRCODE = 'feature_not_supported',
-      DETAIL = 'The ids of nodes must be unique in the whole table, and an index on a field of '
+      DETAIL = 'IDs of nodes must be unique in the whole table, and an index on a field of '
       'documents cannot be unique over partitions.';
   END IF;
   options := docpatterns._pattern_declare(rel, 'tree', @extschema@.bson_build(
@@ -121,7 +121,7 @@ BEGIN
                      = @extschema@.bson_get_text(_tree_check_forms.options, 'doc_column')
                AND docpatterns._pattern_paths_overlap(
                      @extschema@.bson_get_text(d.options, theirs.option), ours.path)) THEN
-    RAISE EXCEPTION 'table % has a tree pattern that keeps one of these fields already', rel
+    RAISE EXCEPTION 'table % already has a tree pattern with one of these fields', rel
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
@@ -135,15 +135,15 @@ DECLARE
   truth text := @extschema@.bson_get_text(options, 'truth');
 BEGIN
   IF NOT @extschema@.bson_exists(options, truth) THEN
-    RAISE EXCEPTION 'the option "%" must name the field that is written by hand', truth
+    RAISE EXCEPTION 'option "%" must name the field that users write', truth
       USING ERRCODE = 'invalid_parameter_value',
         HINT = 'The option "truth" says which form is written by hand; the others that are named '
         'are derived from it.';
   END IF;
   IF truth IN ('children', 'path') AND NOT @extschema@.bson_exists(options, 'parent') THEN
-    RAISE EXCEPTION 'truth "%" needs the option "parent"', truth
+    RAISE EXCEPTION 'truth "%" requires option "parent"', truth
       USING ERRCODE = 'invalid_parameter_value',
-      DETAIL = 'The children of a node are found by the parent that their documents name.';
+      DETAIL = 'Children of a node are found by the parent in their documents.';
   END IF;
   PERFORM docpatterns._tree_check_forms(rel, options);
   IF EXISTS (SELECT FROM unnest('{parent,ancestors,path,children,depth}'::text[]) o
@@ -533,7 +533,7 @@ BEGIN
   PERFORM docpatterns._tree_create_indexes(rel, 'tree', name);
   IF @extschema@.bson_unset(options, 'on_delete', 'search_index')::text
      <> @extschema@.bson_unset(old, 'on_delete', 'search_index')::text THEN
-    RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options',
+    RAISE NOTICE 'new options apply to existing documents after CALL pattern_build(%, %)',
       quote_literal(rel), quote_literal(name);
   END IF;
 END
@@ -556,9 +556,9 @@ BEGIN
                AND @extschema@.bson_get_text(d.options, 'tree_name') = _tree_disable.name
                AND docpatterns._pattern_side(@extschema@.bson_get_text(d.options, 'pair'), d.rel)
                    = _tree_disable.rel) THEN
-    RAISE EXCEPTION 'documents of other tables hang on the tree "%" of table %', name, rel
+    RAISE EXCEPTION 'documents of other tables are attached to tree "%" of table %', name, rel
       USING ERRCODE = 'dependent_objects_still_exist',
-        HINT = 'End their patterns first: pattern_list() shows those of the kind tree_attach.';
+        HINT = 'Disable their patterns first; pattern_list() shows them as tree_attach.';
   END IF;
   -- indexes that the declaration has made go with it
   FOR i IN SELECT docpatterns._tree_index_find(rel, x.is_unique, x.definition, x.shown) AS index

@@ -24,8 +24,8 @@ BEGIN
   PERFORM docpatterns._pattern_refuse_partition(rel);
   PERFORM docpatterns._pattern_require_same_owner(rel, tree);
   IF rel = tree THEN
-    RAISE EXCEPTION 'the documents of a tree are its nodes'
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'Documents of other tables can hang on it.';
+    RAISE EXCEPTION 'cannot attach documents of a tree to the same tree'
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'Attach documents of another table.';
   END IF;
   tree_name := (SELECT f.name FROM docpatterns._pattern_find(tree, tree_name, 'tree') f);
   options := docpatterns._pattern_declare(rel, 'tree_attach', @extschema@.bson_build(
@@ -107,7 +107,7 @@ BEGIN
       docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) p;
   tree := docpatterns._pattern_side(@extschema@.bson_get_text(o, 'pair'), rel);
   IF tree IS NULL THEN
-    RAISE EXCEPTION 'the tree that documents of table % hang on does not exist', t.base
+    RAISE EXCEPTION 'the tree of the attached documents in table % does not exist', t.base
       USING ERRCODE = 'undefined_object';
   END IF;
   SELECT string_agg(format('b.%I', k), ', ' ORDER BY n) INTO key_list FROM unnest(t.keys)
@@ -184,7 +184,7 @@ BEGIN
   PERFORM docpatterns._tree_create_indexes(rel, 'tree_attach', name);
   IF @extschema@.bson_unset(options, 'search_index')::text
      <> @extschema@.bson_unset(old, 'search_index')::text THEN
-    RAISE NOTICE 'CALL pattern_build(%, %) brings documents in line with the new options',
+    RAISE NOTICE 'new options apply to existing documents after CALL pattern_build(%, %)',
       quote_literal(rel), quote_literal(name);
   END IF;
 END

@@ -35,8 +35,8 @@ BEGIN
   PERFORM docpatterns._versioning_create_reading(rel, name);
   IF docpatterns._pattern_nonempty(rel) THEN
     held := docpatterns._pattern_note_held(rel, name) <> '{}';
-    RAISE NOTICE 'the documents of table % that are there have no history yet%', t.base, CASE
-      WHEN held THEN format('; those with a number in field "%s" go on from it', revision_field)
+    RAISE NOTICE 'existing documents of table % have no history yet%', t.base, CASE
+      WHEN held THEN format('; numbers in field "%s" are continued', revision_field)
       ELSE '' END
       USING HINT = format('CALL pattern_build(%L, %L) records them; each is recorded when it is '
           'changed, too.', t.base, name);
@@ -62,7 +62,7 @@ BEGIN
              WHERE d.pattern = 'versioning'
                AND d.name <> @extschema@.bson_get_text(_versioning_verify.options, 'name')
                AND @extschema@.bson_get_text(d.options, 'doc_column') = doc) THEN
-    RAISE EXCEPTION 'column % of table % has a history already', doc, rel
+    RAISE EXCEPTION 'column % of table % already has a history', doc, rel
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
@@ -224,8 +224,8 @@ BEGIN
   IF p.gone IS NULL THEN
     RAISE EXCEPTION 'the history of table % is missing', p.base
       USING ERRCODE = 'object_not_in_prerequisite_state',
-        DETAIL = 'The view of the keys of documents that are gone was dropped.',
-        HINT = 'pattern_repair() makes it anew.';
+        DETAIL = 'The view of deleted keys was dropped.',
+        HINT = 'Create it again with pattern_repair().';
   END IF;
   RETURN (SELECT format('SELECT %1$s, b.%2$I AS live FROM %3$s AS b WHERE b.%2$I IS NOT NULL UNION '
         'ALL SELECT %4$s, NULL::@extschema@.bson FROM %5$s AS g',
@@ -430,10 +430,10 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._versioning_parts(rel, name) q;
   IF @extschema@.bson_get_text(p.options, 'pair') IS NULL
       OR @extschema@.bson_get_text(p.options, 'second_pair') IS NULL THEN
-    RAISE EXCEPTION 'the declaration of the versioning pattern "%" on table % is incomplete', name,
+    RAISE EXCEPTION 'declaration of versioning pattern "%" on table % is incomplete', name,
       rel
       USING ERRCODE = 'invalid_parameter_value',
-        DETAIL = 'It does not say which tables the history lies in.';
+        DETAIL = 'It does not name the tables of the history.';
   END IF;
   IF p.revisions IS NULL OR p.changes IS NULL THEN
     PERFORM docpatterns._versioning_create_tables(rel, p.options);

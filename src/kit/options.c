@@ -230,7 +230,7 @@ require_alterable(const char *pattern, const DpOption *options, const DpOption *
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("option \"%s\" of the %s pattern cannot be changed", option->name, pattern),
 			 names.len > 0 ? errhint("Options that can be changed: %s.", names.data)
-						   : errhint("End it with pattern_disable() and declare it again.")));
+						   : errhint("Call pattern_disable() and declare the pattern again.")));
 }
 
 /* Whether options have one that is not null. */

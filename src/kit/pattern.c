@@ -156,7 +156,7 @@ require_seen(Oid rel)
 				 errdetail(
 					 "A pattern of table %s has been declared or altered since this transaction began to read.",
 					 dp_relation_name(rel)),
-				 errhint("Repeat the transaction.")));
+				 errhint("Retry the transaction.")));
 	}
 	systable_endscan(scan);
 	table_close(triggers, AccessShareLock);

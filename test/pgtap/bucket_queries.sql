@@ -75,7 +75,7 @@ END $$;
 SELECT both_do('WITH a AS (UPDATE %R SET t = ''b'' WHERE v BETWEEN 10 AND 14) DELETE FROM %R WHERE v BETWEEN 15 AND 19');
 SELECT both_do('WITH a AS (UPDATE %R SET t = ''c'' WHERE v = 20), b AS (UPDATE %R SET t = ''d'' WHERE v IN (21, 2999)), c AS (UPDATE %R SET ts = ts + interval ''1 day'' WHERE v = 22), '
                'd AS (DELETE FROM %R WHERE v = 24 RETURNING *) INSERT INTO %R SELECT g, ts, -v, t FROM d');
-SELECT throws_ok('WITH a AS (UPDATE w SET t = ''b'' WHERE v = 30) DELETE FROM w WHERE v = 30', '27000', 'a measurement is changed twice by one statement');
+SELECT throws_ok('WITH a AS (UPDATE w SET t = ''b'' WHERE v = 30) DELETE FROM w WHERE v = 30', '27000', 'cannot change a measurement twice in one statement');
 SELECT is_empty('SELECT * FROM pattern_check(''w'')', 'the bucket is sound');
 
 -- A partition -----------------------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ SELECT is(with_slots(g, s), state, format('slots of %s in spans of %s', g, s))
   FROM (VALUES (interval '7 min', interval '1 hour', '22023'), ('1 min', '1 hour', 'made'), ('100 ms', '1 s', 'made'), ('7 days', '1 month', '22023'),
                ('12 hours', '1 month', 'made'), ('1 month', '1 year', 'made'), ('5 months', '1 year', '22023'), ('1 hour', '1 day', 'made')) v (g, s, state);
 SELECT bucket_create('slots', columns => 'ts timestamptz, v int', time_field => 'ts', span => '1 hour', granularity => '20 min') \g /dev/null
-SELECT throws_ok('SELECT bucket_resize(''slots'', span => ''50 min'')', '22023', 'a span of 00:50:00 does not consist of whole slots of 00:20:00');
+SELECT throws_ok('SELECT bucket_resize(''slots'', span => ''50 min'')', '22023', 'span 00:50:00 must be a multiple of granularity 00:20:00');
 
 -- More groups than the tables in memory begin with, written by one statement and added up from headers --------------------------
 

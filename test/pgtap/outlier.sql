@@ -495,7 +495,7 @@ SELECT outlier_push('moved.renamed', 50, VARIADIC array(SELECT repeat('y', 10000
 SELECT ok(bson_size(doc) > 17 * 1024 * 1024 AND bson_array_length(doc, 'a') = 180, '17 MiB and more') FROM v_whole WHERE id = 50;
 UPDATE v_whole SET made = 2 WHERE id = 50;
 SELECT is((SELECT produced FROM moved.renamed WHERE id = 50), 2, 'its other columns can be written');
-SELECT throws_like($$SELECT pattern_disable('moved.renamed')$$, '%cannot be disabled: 1 documents%', 'disable lists what is too large');
+SELECT throws_like($$SELECT pattern_disable('moved.renamed')$$, 'cannot disable pattern%: 1 documents%', 'disable lists what is too large');
 SELECT is(outlier_count('moved.renamed', 50), 180::bigint, 'and has changed nothing');
 DELETE FROM moved.renamed WHERE id = 50;
 SELECT is(pattern_disable('moved.renamed', keep_data => true), 0::bigint, 'disable that leaves the data');

@@ -182,7 +182,7 @@ CREATE TABLE before_sorted AS SELECT * FROM pg_temp.now();
 SELECT throws_ok($$SELECT single_collection_from('cat', '{books,reviews}', links => '{reviews: {book: "books"}}')$$, '23505', NULL, 'the same _id in two tables');
 SELECT throws_ok($$SELECT single_collection_from('cat', '{books,reviews}', '{a}')$$, '22023', NULL, 'too few types');
 SELECT throws_ok($$SELECT single_collection_from('cat', '{books}', links => '{reviews: {book: "books"}}')$$, '22023', NULL, 'links of a type that is not there');
-SELECT throws_ok($$SELECT single_collection_from('before', '{books}')$$, '42704', NULL, 'a table that is no single collection');
+SELECT throws_ok($$SELECT single_collection_from('before', '{books}')$$, '42704', NULL, 'a table that is not a single collection');
 SELECT is(single_collection_from('cat', '{books,users,reviews}', '{book,user,review}', links => '{review: {book: "book", user: "user"}, user: {books: ["book"]}}', id_fields => '{book: "bookId"}', self_related => '{book}'), 30::bigint, 'from tables');
 SELECT is((SELECT count(*) FROM books) + (SELECT count(*) FROM users) + (SELECT count(*) FROM reviews), 0::bigint, 'which are empty then');
 SELECT is((SELECT count(*) FROM single_collection_get('cat', 2)), 8::bigint, 'a book with its users and reviews');

@@ -250,7 +250,7 @@ EXCEPTION WHEN check_violation THEN
   RETURN SQLERRM || ': ' || detail;
 END $$;
 SELECT is(pg_temp.said($$SELECT single_table_transact('s', '[{check: {PK: "a", SK: "b", condition: {c: 1, d: {$gt: 5}}}}]')$$),
-          'the condition on the item (a, b) is not met: It is not there, and nothing does not match {"c": 1, "d": {"$gt": 5}}.', 'of a check');
+          'the condition on the item (a, b) is not met: There is no item, and a missing item does not match {"c": 1, "d": {"$gt": 5}}.', 'of a check');
 SELECT single_table_put('s', NULL, bson_build('PK', repeat('ä', 100), 'SK', 'b'::text)) \g /dev/null
 SELECT is(pg_temp.said(format($$SELECT single_table_delete('s', %L, 'b', bson_build('c', %L::text))$$, repeat('ä', 100), repeat('x', 200))),
           'the condition on the item (' || repeat('ä', 48) || '..., b) is not met: It does not match {"c": "' || repeat('x', 90) || '....', 'of a long one');

@@ -80,7 +80,7 @@ is "$(root 'SELECT count(*), sum(v) FROM s.readings')" "$wanted" 'tables that cl
 as dp_evil 'DROP FOREIGN TABLE e.mine CASCADE' >/dev/null
 as dp_evil 'DROP TABLE e.packed, e.recent CASCADE' >/dev/null
 is "$(root 'SELECT count(*), sum(v) FROM s.readings; SELECT * FROM pattern_check()')" "$wanted" 'and take nothing along when they are dropped'
-is "$(as dp_evil "CREATE FOREIGN TABLE e.other (g int) SERVER docpatterns_bucket OPTIONS (packed 's.readings_packed')" | head -1)" 'ERROR:  HV00D: relations of buckets have no option "packed"' 'no option names a table'
+is "$(as dp_evil "CREATE FOREIGN TABLE e.other (g int) SERVER docpatterns_bucket OPTIONS (packed 's.readings_packed')" | head -1)" 'ERROR:  HV00D: relations of buckets do not have an option "packed"' 'no option names a table'
 refused dp_evil "ALTER FOREIGN TABLE s.readings OWNER TO dp_evil"
 is "$(root 'ALTER TABLE s.readings_packed OWNER TO dp_evil'; as dp_owner 'SELECT count(*) FROM s.readings' | head -1; root 'ALTER TABLE s.readings_packed OWNER TO dp_owner'; as dp_owner 'SELECT count(*) > 0 FROM s.readings')" \
   $'ERROR:  55000: a table that belongs to s.readings is missing\nt' 'a table that was given to somebody else is none of the relation'"'"'s'

@@ -44,9 +44,9 @@ is "$(ask dp_parts_1 "UPDATE stored.sold SET doc = bson_set(doc, 'u', 1); SELECT
 
 fresh dp_parts_1
 pg_dump -t stored.goods dp_parts 2>/dev/null | restore dp_parts_1 >"$DP_WORK/errors"
-is "$(cat "$DP_WORK/errors"; ask dp_parts_1 'SELECT found FROM pattern_check() v')" 'the tree that documents of table stored.goods hang on does not exist' 'documents without their tree miss it'
+is "$(cat "$DP_WORK/errors"; ask dp_parts_1 'SELECT found FROM pattern_check() v')" 'the tree of the attached documents in table stored.goods does not exist' 'documents without their tree miss it'
 is "$(ask dp_parts_1 "UPDATE stored.goods SET doc = bson_set(doc, 'n', 1) WHERE _id = 1; SELECT doc FROM stored.goods WHERE _id = 1")" '{"_id": 1, "cat": 1, "cats": [1], "depth": 1, "n": 1}' 'what does not need the tree can be written'
-is "$(ask dp_parts_1 "UPDATE stored.goods SET doc = bson_set(doc, 'cat', 2) WHERE _id = 1" | head -1)" 'ERROR:  the tree that documents of table stored.goods hang on does not exist' 'what needs it cannot'
+is "$(ask dp_parts_1 "UPDATE stored.goods SET doc = bson_set(doc, 'cat', 2) WHERE _id = 1" | head -1)" 'ERROR:  the tree of the attached documents in table stored.goods does not exist' 'what needs it cannot'
 pg_dump -t stored.readings dp_parts 2>/dev/null | psql -Xq dp_parts_1 >/dev/null 2>&1
 is "$(ask dp_parts_1 'SELECT count(*) FROM stored.readings' | head -1)" 'ERROR:  a table that belongs to stored.readings is missing' 'measurements without what lies beneath them are told apart from none'
 
@@ -84,12 +84,12 @@ psql -Xq -U postgres -d postgres -c "DROP DATABASE dp_parts_2 WITH (FORCE)" -c "
 pg_dump --schema-only dp_parts | psql -Xq dp_parts_2 >/dev/null 2>&1
 pg_dump --data-only dp_parts 2>/dev/null | psql -Xq dp_parts_2 2>"$DP_WORK/errors" >/dev/null
 is "$(grep 'ERROR\|WARNING' "$DP_WORK/errors" | grep -v 'is kept by a pattern and cannot be written to directly\|belongs to a key-value space and cannot be written to directly\|must be owner of extension' | sed 's/"[a-z_]*_idx"/index/' | sort)" "$(sort <<'TEXT'
-ERROR:  a document of collection stored.lendings names a document that does not exist
-ERROR:  a document of table public.doctors names a document that does not exist
-ERROR:  a document of table public.patients names a document that does not exist
-ERROR:  a document of table stored.fans refers to a document that does not exist
-ERROR:  a document of table stored.mixed refers to a document that does not exist
-ERROR:  a document of table stored.mixed refers to a document that does not exist
+ERROR:  a document in collection stored.lendings refers to a document that does not exist
+ERROR:  a document in table public.doctors refers to a document that does not exist
+ERROR:  a document in table public.patients refers to a document that does not exist
+ERROR:  a document in table stored.fans refers to a document that does not exist
+ERROR:  a document in table stored.mixed refers to a document that does not exist
+ERROR:  a document in table stored.mixed refers to a document that does not exist
 ERROR:  duplicate key value violates unique constraint index
 ERROR:  field "mixed" of table stored.mixed_once shows rows of table stored.mixed, which has none for the document
 ERROR:  field "n" of table derived.movies is computed from table derived.screenings, which has no rows for the document

@@ -448,7 +448,7 @@ table_find(DpDecl *decl, const char *pair, QueueTable *table)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("the queue of the %s pattern \"%s\" on table %s is missing",
 							   decl->pattern, decl->name, dp_relation_name(decl->target)),
-						errhint("pattern_repair() makes it again.")));
+						errhint("Create it again with pattern_repair().")));
 	memset(table, 0, sizeof(QueueTable));
 	strcpy(table->pair, pair);
 	table->main = decl->target;

@@ -150,7 +150,7 @@ dp_lookup_missing(DpLookup *lookup, Relation rel)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("table %s has no index on %s() of its documents", name, lookup->path),
-					 errhint("pattern_repair() makes it again.")));
+					 errhint("Create it again with pattern_repair().")));
 	}
 	pg_unreachable();
 }

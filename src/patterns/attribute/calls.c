@@ -42,7 +42,7 @@ dp_attribute_pack_document(PG_FUNCTION_ARGS)
 		packed = doc;
 	if (form->is_unique && dp_attribute_twice(form, packed, &text))
 		ereport(ERROR, (errcode(ERRCODE_UNIQUE_VIOLATION),
-						errmsg("the document has the attribute %s twice", text)));
+						errmsg("duplicate attribute %s in the document", text)));
 	PG_RETURN_POINTER(packed);
 }
 

@@ -84,15 +84,14 @@ dp_attribute_compile(const DpValue *options)
 	}
 	if (given != 1)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("one of pattern, prefix and paths must be given"),
-						errdetail("%d of them are.", given)));
+						errmsg("exactly one of pattern, prefix and paths must be specified")));
 	text = option_text(options, "name_field", NULL);
 	if (form->fields[0].name.s == NULL)
 		form->fields[0].name = text.s != NULL ? text : copy_text("name", 4);
 	else if (text.s != NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("name_field does not go with a pattern"),
-						errhint("The placeholders of the pattern are the names of the fields.")));
+						errmsg("option \"name_field\" cannot be combined with \"pattern\""),
+						errhint("The pattern's placeholders name the fields.")));
 
 	if (dp_document_find(options->data, options->len, "rename", 6, &value) &&
 		value.type != DP_TYPE_NULL)
@@ -101,11 +100,11 @@ dp_attribute_compile(const DpValue *options)
 		value.type != DP_TYPE_NULL)
 		read_qualifiers(form, options, &value);
 	else if (option_text(options, "qualifier_field", NULL).s != NULL)
-		bad_option("qualifier_field", "is of no use without qualifiers");
+		bad_option("qualifier_field", "requires qualifiers");
 	text = option_text(options, "shape", "packed");
 	form->wide = text.len == 4 && memcmp(text.s, "wide", 4) == 0;
 	if (!form->wide && !(text.len == 6 && memcmp(text.s, "packed", 6) == 0))
-		bad_option("shape", "is neither \"packed\" nor \"wide\"");
+		bad_option("shape", "must be \"packed\" or \"wide\"");
 	if (dp_document_find(options->data, options->len, "is_unique", 9, &value) &&
 		value.type == DP_TYPE_BOOL)
 		form->is_unique = value.data[0] != 0;
@@ -188,7 +187,7 @@ read_pattern(DpAttributeForm *form, DpAttributeText pattern)
 			s = close + 1;
 		}
 		else if (*s == '}')
-			bad_option("pattern", "has a brace that closes nothing");
+			bad_option("pattern", "has an unmatched brace");
 		else
 			appendStringInfoChar(&literal, *s++);
 	}

@@ -250,12 +250,11 @@ wrong_place(const DpAttributeForm *form, int nsteps, const DpValue *found)
 	}
 	initStringInfo(&path);
 	dp_path_to_text(&path, dp_path_of_names(nsteps, names, lens));
-	ereport(ERROR,
-			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("field \"%s\" of a document is of type %s", path.data,
-					dp_type_name(found->type)),
-			 errdetail("The attribute pattern packs other fields into it, so that it must be %s.",
-					   nsteps == form->into->nsteps ? "an array" : "a document")));
+	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+					errmsg("field \"%s\" of a document is of type %s", path.data,
+						   dp_type_name(found->type)),
+					errdetail("The attribute pattern packs other fields into it, so it must be %s.",
+							  nsteps == form->into->nsteps ? "an array" : "a document")));
 }
 
 /* What is on the way to the array must be documents. */

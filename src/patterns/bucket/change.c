@@ -232,7 +232,7 @@ dp_bucket_lost(void)
 		(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 		 errmsg("could not serialize access due to concurrent update"),
 		 errdetail(
-			 "A measurement that is to be changed was changed or deleted by another transaction meanwhile."),
+			 "Another transaction has changed or deleted a measurement that this statement changes."),
 		 errhint("Try the statement again.")));
 }
 
@@ -247,11 +247,11 @@ dp_bucket_changed_twice(bool part)
 		ERROR,
 		(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
 		 part
-			 ? errmsg("a measurement is changed twice by one statement")
+			 ? errmsg("cannot change a measurement twice in one statement")
 			 : errmsg(
 				   "measurement to be changed was already changed by an operation triggered by the current command"),
 		 part
-			 ? errhint("Let each measurement be changed by one part of the statement only.")
+			 ? errhint("Change each measurement in only one part of the statement.")
 			 : errhint(
 				   "Consider using an AFTER trigger instead of a BEFORE trigger or a function to change other rows.")));
 }

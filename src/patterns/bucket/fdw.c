@@ -59,9 +59,9 @@ dp_bucket_validator(PG_FUNCTION_ARGS)
 
 	if (options != NIL)
 		ereport(ERROR, (errcode(ERRCODE_FDW_INVALID_OPTION_NAME),
-						errmsg("relations of buckets have no option \"%s\"",
+						errmsg("relations of buckets do not have an option \"%s\"",
 							   ((DefElem *) linitial(options))->defname),
-						errhint("Options are given to bucket_create().")));
+						errhint("Pass options to bucket_create().")));
 	PG_RETURN_VOID();
 }
 
@@ -102,7 +102,7 @@ dp_bucket_columns(PG_FUNCTION_ARGS)
 	{
 		if (!IsA(lfirst(lc), ColumnDef))
 			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							errmsg("columns of buckets have no constraints but NOT NULL")));
+							errmsg("columns of buckets can only have NOT NULL constraints")));
 		column_put(rsinfo->setResult, rsinfo->setDesc, lfirst(lc));
 	}
 	return (Datum) 0;
@@ -152,7 +152,7 @@ parse_columns(const char *text)
 		stmt->partspec != NULL || stmt->options != NIL || stmt->tablespacename != NULL ||
 		stmt->accessMethod != NULL || stmt->tableElts == NIL)
 		ereport(ERROR,
-				(errcode(ERRCODE_SYNTAX_ERROR), errmsg("columns are a list of names and types"),
+				(errcode(ERRCODE_SYNTAX_ERROR), errmsg("columns must be a list of names and types"),
 				 errhint("For example: 'sensor_id int, ts timestamptz, temperature float8'.")));
 	return stmt;
 }
@@ -173,7 +173,7 @@ column_put(Tuplestorestate *store, TupleDesc desc, ColumnDef *column)
 		column->identity)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("column \"%s\" has more than a name and a type", column->colname),
-						errhint("Defaults are given with ALTER FOREIGN TABLE.")));
+						errhint("Set defaults with ALTER FOREIGN TABLE.")));
 	foreach(lc, column->constraints)
 	{
 		Constraint *constraint = lfirst_node(Constraint, lc);
@@ -182,9 +182,10 @@ column_put(Tuplestorestate *store, TupleDesc desc, ColumnDef *column)
 			not_null = true;
 		else if (constraint->contype != CONSTR_NULL)
 			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							errmsg("column \"%s\" has a constraint or a default", column->colname),
-							errdetail("Columns of buckets have no constraints but NOT NULL."),
-							errhint("Defaults are given with ALTER FOREIGN TABLE.")));
+							errmsg("column \"%s\" must not have a constraint or a default",
+								   column->colname),
+							errdetail("Columns of buckets can only have NOT NULL constraints."),
+							errhint("Set defaults with ALTER FOREIGN TABLE.")));
 	}
 
 	typenameTypeIdAndMod(NULL, column->typeName, &type, &typmod);

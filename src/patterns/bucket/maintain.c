@@ -423,7 +423,7 @@ require_newest(DpBucketRel *rel)
 				 errdetail(
 					 "Measurements of %s were written after the transaction's snapshot was taken.",
 					 dp_bucket_rel_name(rel)),
-				 errhint("Try again, best in READ COMMITTED.")));
+				 errhint("Retry the transaction, preferably at READ COMMITTED.")));
 		table_close(table, NoLock);
 	}
 	UnregisterSnapshot(latest);

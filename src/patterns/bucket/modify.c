@@ -377,7 +377,7 @@ row_mark(RangeTblEntry *rte, LockClauseStrength strength)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("measurements of %s cannot be locked one by one", dp_relation_name(rte->relid)),
+			 errmsg("cannot lock single measurements of %s", dp_relation_name(rte->relid)),
 			 errhint(
 				 "Update them in one statement, or take a lock with pg_advisory_xact_lock() or on a row of another table first.")));
 	return ROW_MARK_COPY;

@@ -113,7 +113,7 @@ dp_place_add(struct DpPlaces *places, bool packed, const ItemPointerData *tid)
 	{
 		if (places->capacity >= MaxBlockNumber / 2)
 			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-							errmsg("a statement reads too many buckets")));
+							errmsg("statement reads too many buckets")));
 		places->capacity *= 2;
 		places->places = repalloc_huge(places->places, sizeof(Place) * (Size) places->capacity);
 	}

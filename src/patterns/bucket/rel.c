@@ -175,8 +175,8 @@ dp_bucket_rel(Oid relid, bool missing_ok)
 			if (missing_ok)
 				return NULL;
 			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-							errmsg("%s is no relation of buckets", dp_relation_name(relid)),
-							errhint("bucket_create() makes such a relation.")));
+							errmsg("%s is not a relation of buckets", dp_relation_name(relid)),
+							errhint("Create one with bucket_create().")));
 		}
 
 		context = AllocSetContextCreate(CurrentMemoryContext, "docpatterns bucket relation",
@@ -273,7 +273,7 @@ dp_bucket_rel_for(Oid relid, Snapshot snapshot)
 				 errmsg("could not serialize access due to a new declaration of %s",
 						dp_bucket_rel_name(rel)),
 				 errdetail(
-					 "The relation was made, or its spans or limits were changed, after the transaction's snapshot was taken.")));
+					 "The relation was created, or its spans or limits were changed, after the transaction's snapshot was taken.")));
 		if (tries > 0)
 			InvalidateSystemCaches();
 		rel = dp_bucket_rel(relid, false);
@@ -757,7 +757,7 @@ static void
 mismatch(DpBucketRel *rel, Oid side)
 {
 	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					errmsg("the columns of %s do not fit to its buckets", dp_bucket_rel_name(rel)),
-					errdetail("%s was altered by hand.", dp_relation_name(side)),
-					errhint("bucket_add_column() adds a column everywhere.")));
+					errmsg("columns of %s do not match its buckets", dp_bucket_rel_name(rel)),
+					errdetail("%s was altered directly.", dp_relation_name(side)),
+					errhint("Add columns with bucket_add_column().")));
 }

@@ -1,10 +1,10 @@
 /*
  * arrange.c
- *		How a document with the outlier pattern should be, and making it so.
+ *		Brings a document with the outlier pattern into its right form.
  *
- * Here are the pattern's view of a declaration, reading and writing of rows,
- * and dp_outlier_settle(), which brings a row in order from whatever state it
- * is in.  Nothing here knows why a row has to be looked at: outlier.c does.
+ * Has the options of a declaration, reads and writes rows, and
+ * dp_outlier_settle(), which corrects a row from any state.  outlier.c decides
+ * which rows to correct.
  */
 #include "postgres.h"
 
@@ -29,9 +29,7 @@ static const char plan_lock, plan_write;
 
 static void drop_stored(DpOutlier *o, const DpKey *key, DpValueList *values);
 
-/*
- * The pattern's view of a declaration, made once.
- */
+/* Returns the options of a declaration, read once. */
 DpOutlier *
 dp_outlier(DpDecl *decl)
 {
@@ -50,9 +48,7 @@ dp_outlier(DpDecl *decl)
 	return o;
 }
 
-/*
- * The field of a document, if it is an array.
- */
+/* Returns the field of a document if it is an array. */
 bool
 dp_outlier_array(const DpOutlier *o, struct varlena *doc, DpValue *array)
 {
@@ -70,8 +66,8 @@ dp_outlier_flagged(const DpOutlier *o, struct varlena *doc)
 }
 
 /*
- * Whether the document has extras.  Only flagged documents can, so that others
- * cost nothing.  May be called outside SPI_connect().
+ * Returns whether the document has extras. Only flagged documents can, so that others cost
+ * nothing. May be called outside SPI_connect().
  */
 bool
 dp_outlier_has_extras(DpOutlier *o, struct varlena *doc, const DpKey *key)
@@ -87,8 +83,8 @@ dp_outlier_has_extras(DpOutlier *o, struct varlena *doc, const DpKey *key)
 }
 
 /*
- * The document of the row, locked as an update that leaves the key alone would
- * lock it.  The result is a detoasted copy in SPI's memory.
+ * Locks the row as an update of other columns than the key does. Returns its document, a detoasted
+ * copy in SPI's memory.
  */
 struct varlena *
 dp_outlier_lock(DpOutlier *o, const DpKey *key, bool as_owner, bool *is_null)
@@ -103,9 +99,7 @@ dp_outlier_lock(DpOutlier *o, const DpKey *key, bool as_owner, bool *is_null)
 	return doc != NULL ? doc : dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document));
 }
 
-/*
- * Write a document that is already in order, as the table's owner.
- */
+/* Writes a document in its right form, as the table's owner. */
 void
 dp_outlier_write(DpOutlier *o, const DpKey *key, struct varlena *before, struct varlena *doc)
 {
@@ -119,8 +113,8 @@ dp_outlier_write(DpOutlier *o, const DpKey *key, struct varlena *before, struct 
 }
 
 /*
- * The document with the kept elements, flag and count as they should be.  With
- * keep => 0 an outlier has no field at all.
+ * Returns the document with the kept elements, flag and count. With keep => 0 an outlier has no
+ * field.
  */
 struct varlena *
 dp_outlier_arrange(DpOutlier *o, struct varlena *doc, const DpValueList *kept, bool has_extras,
@@ -152,8 +146,8 @@ dp_outlier_arrange(DpOutlier *o, struct varlena *doc, const DpValueList *kept, b
 }
 
 /*
- * The document with flag and count as they should be: the same one if they
- * are.  A negative count leaves the count alone.
+ * Returns the document with the right flag and count, itself if they are right. A negative count
+ * leaves the count unchanged.
  */
 struct varlena *
 dp_outlier_mark(DpOutlier *o, struct varlena *doc, bool flag, int64 count)
@@ -202,7 +196,7 @@ dp_outlier_mark(DpOutlier *o, struct varlena *doc, bool flag, int64 count)
 	return doc;
 }
 
-/* What is left of the document, with as many elements kept and stored. */
+/* Returns the rest of the document with these numbers of kept and stored elements. */
 static struct varlena *
 arrange_settled(DpOutlier *o, struct varlena *doc, DpValueList *kept, int64 stored, bool has_extras)
 {
@@ -225,9 +219,7 @@ arrange_settled(DpOutlier *o, struct varlena *doc, DpValueList *kept, int64 stor
 	return arranged;
 }
 
-/*
- * Bring one row in order from its stored state alone.
- */
+/* Corrects one row from its stored state alone. */
 bool
 dp_outlier_settle(DpOutlier *o, const DpKey *key, bool spill_deferred)
 {
@@ -246,7 +238,7 @@ dp_outlier_settle(DpOutlier *o, const DpKey *key, bool spill_deferred)
 	has_extras = dp_outlier_exists(o, key);
 	if (is_null)
 	{
-		/* no document, no extras */
+		/* without a document there are no extras */
 		if (has_extras)
 			dp_outlier_drop(o, key);
 		return has_extras;
@@ -267,7 +259,7 @@ dp_outlier_settle(DpOutlier *o, const DpKey *key, bool spill_deferred)
 		stored = dp_outlier_stored(o, key, true);
 	if (stored > 0 || kept.n > o->threshold)
 	{
-		/* all of it comes back when it is no more than a typical document may have */
+		/* all elements return if no more than a typical document may have */
 		int64 over = kept.n - (kept.n + stored > o->threshold ? o->keep : kept.n + stored);
 
 		if (!has_extras && o->deferred && !spill_deferred)
@@ -279,7 +271,7 @@ dp_outlier_settle(DpOutlier *o, const DpKey *key, bool spill_deferred)
 		}
 		if (over > 0)
 		{
-			/* what does not fit goes to the near end of the extras */
+			/* further elements go to the near end of the extras */
 			if (o->stay_last)
 			{
 				dp_outlier_append(o, key, kept.v, over);
@@ -316,9 +308,7 @@ dp_outlier_settle(DpOutlier *o, const DpKey *key, bool spill_deferred)
 	return moved || !dp_same_bytes(arranged, doc);
 }
 
-/*
- * The same for every row that is flagged.
- */
+/* Corrects every flagged row. */
 int64
 dp_outlier_settle_flagged(DpOutlier *o, bool spill_deferred)
 {
@@ -351,9 +341,7 @@ dp_outlier_settle_flagged(DpOutlier *o, bool spill_deferred)
 	return written;
 }
 
-/*
- * The logical document: the whole array, without the flag.
- */
+/* Returns the logical document: the whole array, without the flag. */
 struct varlena *
 dp_outlier_whole(DpOutlier *o, struct varlena *doc, const DpKey *key, bool latest)
 {
@@ -366,7 +354,7 @@ dp_outlier_whole(DpOutlier *o, struct varlena *doc, const DpKey *key, bool lates
 	struct varlena *bare = dp_document_unset(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->flag);
 	struct varlena *volatile result = NULL;
 
-	/* a whole document may be larger than one that is stored */
+	/* a whole document may be larger than a stored one */
 	dp_max_document_size = MaxAllocSize - VARHDRSZ;
 	PG_TRY();
 	{
@@ -424,9 +412,7 @@ dp_values_add_array(DpValueList *list, const DpValue *array)
 		dp_values_add(list, &value);
 }
 
-/*
- * Leave the first of equal values only.  Returns how many went.
- */
+/* Keeps the first of equal values. Returns how many were removed. */
 int
 dp_values_distinct(DpValueList *list)
 {
@@ -458,8 +444,8 @@ dp_values_distinct(DpValueList *list)
 }
 
 /*
- * Whether an array has more than n elements.  An element takes three bytes at
- * least, so that short arrays need not be walked.
+ * Returns whether an array has more than n elements. An element takes at least three bytes, so
+ * short arrays need not be walked.
  */
 bool
 dp_outlier_exceeds(const DpValue *array, int n)
@@ -468,7 +454,7 @@ dp_outlier_exceeds(const DpValue *array, int n)
 		   dp_document_count(array->data, array->len) > (uint32) n;
 }
 
-/* Leave out the values that are stored already. */
+/* Removes values that are stored already. */
 static void
 drop_stored(DpOutlier *o, const DpKey *key, DpValueList *values)
 {

@@ -2,10 +2,9 @@
  * calls.c
  *		The functions of the outlier pattern that users call.
  *
- * They need the rights that the same work needs in plain SQL: what they read
- * and lock of the table is read and locked as the current user.  Only the
- * extras, which nobody has rights on, are read and written as the owner, and
- * only for rows that the user has just been shown to see.
+ * They need the same privileges as the work in plain SQL: rows of the table are
+ * read and locked as the current user.  Only extras, on which users have no
+ * privileges, are read and written as the owner, for rows that the user may see.
  */
 #include "postgres.h"
 
@@ -66,7 +65,7 @@ static const DpOption options[] = {
 	{ "chunk", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1, DP_OUTLIER_MAX_CHUNK),
 	  DP_INTO(DpOutlier, chunk) },
 	{ "keep", DP_OPTION_INT, DP_ALTERABLE, DP_INT_FROM(0),
-	  DP_INTO(DpOutlier, keep) }, /* default: all of threshold */
+	  DP_INTO(DpOutlier, keep) }, /* default: the whole threshold */
 	{ "stay", DP_OPTION_WORD, DP_REQUIRED, DP_WORDS("first", "last"),
 	  DP_INTO(DpOutlier, stay_last) },
 	{ "is_set", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE, DP_INTO(DpOutlier, is_set) },
@@ -96,8 +95,8 @@ dp_outlier_push(PG_FUNCTION_ARGS)
 }
 
 /*
- * outlier_push_into(rel, name, key, VARIADIC values): the same where a table
- * has more than one outlier pattern.
+ * outlier_push_into(rel, name, key, VARIADIC values): the same for tables with several outlier
+ * patterns
  */
 DP_FUNCTION(dp_outlier_push_into);
 Datum
@@ -143,7 +142,7 @@ dp_outlier_pull(PG_FUNCTION_ARGS)
 	}
 	if (dp_outlier_flagged(o, doc) && dp_outlier_exists(o, &key))
 	{
-		/* the store first: what the document loses is refilled from it */
+		/* the store first: the document is refilled from it */
 		int64 from_store = dp_outlier_remove(o, &key, &value, 1);
 
 		if (removed > 0)
@@ -199,7 +198,7 @@ dp_outlier_contains(PG_FUNCTION_ARGS)
 }
 
 /*
- * outlier_count(rel, key, name) -> bigint: elements of the whole array
+ * outlier_count(rel, key, name) -> bigint: number of elements of the whole array
  */
 DP_FUNCTION(dp_outlier_count);
 Datum
@@ -288,8 +287,7 @@ dp_outlier_page_sql(PG_FUNCTION_ARGS)
 }
 
 /*
- * outlier_find(rel, value, name) -> documents, as they are stored, whose whole
- * array holds the value
+ * outlier_find(rel, value, name) -> stored documents whose whole array contains the value
  */
 DP_FUNCTION(dp_outlier_find);
 Datum
@@ -312,7 +310,7 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	SPI_connect();
 
-	/* inside the documents */
+	/* in documents */
 	plan = dp_statement(
 		decl,
 		o->indexed ? "SELECT {doc} FROM {table} WHERE docpatterns.bson_array_holds({path}, $1)"
@@ -333,9 +331,9 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &doc, &isnull);
 	}
 
-	/* among the extras: the rows are read as the user, who may not see them all */
+	/* in extras: rows are read as the user, who may not see all */
 	keys = dp_outlier_holders(o, &value);
-	/* those that hold it inside as well were found above */
+	/* documents that also contain it themselves were returned above */
 	plan = dp_statement(decl,
 						"SELECT {doc} FROM {table} WHERE {key = $key}"
 						" AND docpatterns.bson_array_holds({path}, {$key+1}) IS NOT TRUE",
@@ -362,9 +360,8 @@ dp_outlier_find(PG_FUNCTION_ARGS)
 }
 
 /*
- * _outlier_rows(rel, name, values bson_value) -> rows of the key's columns: of
- * the documents that the user sees and that have one of the values, elements of
- * an array, among their extras
+ * _outlier_rows(rel, name, values bson_value) -> key columns of the documents that the user sees
+ * and whose extras contain one of the values, elements of an array
  */
 DP_FUNCTION(dp_outlier_rows);
 Datum
@@ -430,8 +427,8 @@ dp_outlier_spill(PG_FUNCTION_ARGS)
 }
 
 /*
- * _outlier_rejoin(rel, name, key): the whole document back into the row.
- * Returns the size that it has or would have; writes only if that is allowed.
+ * _outlier_rejoin(rel, name, key): moves all elements back into the row. Returns the size of the
+ * document; writes only if it is allowed.
  */
 DP_FUNCTION(dp_outlier_rejoin);
 Datum
@@ -462,9 +459,8 @@ dp_outlier_rejoin(PG_FUNCTION_ARGS)
 }
 
 /*
- * _outlier_rechunk(rel, name, key): the extras in chunks of the declared size,
- * without duplicates if they are a set.  Returns whether the row was written or
- * the extras were other than they should be.
+ * _outlier_rechunk(rel, name, key): stores the extras in chunks of the declared size, without
+ * duplicates if they are a set. Returns whether anything was corrected.
  */
 DP_FUNCTION(dp_outlier_rechunk);
 Datum
@@ -518,8 +514,8 @@ dp_outlier_drop_orphans_sql(PG_FUNCTION_ARGS)
 }
 
 /*
- * bson_element_hashes(array bson_value) -> bigint[]: the distinct hashes of the
- * elements, for a GIN index; NULL if it is no array
+ * bson_element_hashes(array bson_value) -> bigint[]: the distinct hashes of the elements, for a
+ * GIN index; NULL without an array
  */
 DP_FUNCTION(dp_bson_element_hashes);
 Datum
@@ -554,10 +550,9 @@ dp_bson_array_holds(PG_FUNCTION_ARGS)
 }
 
 /*
- * The declaration that the arguments rel and name mean; name is -1 if there is
- * no such argument.  With a lock the declaration stays as it is until the
- * transaction ends: who writes needs the one that any other writer to the
- * table takes.
+ * Returns the declaration that rel and name mean; name is -1 without such an argument. The lock
+ * keeps the declaration until the transaction ends; a writer needs the lock of any writer to the
+ * table.
  */
 static DpOutlier *
 outlier_argument(FunctionCallInfo fcinfo, int rel, int name, LOCKMODE lock)
@@ -573,7 +568,7 @@ outlier_argument(FunctionCallInfo fcinfo, int rel, int name, LOCKMODE lock)
 									   : text_to_cstring(PG_GETARG_TEXT_PP(name))));
 }
 
-/* An argument of type "any" as a bson_value; SQL's NULL is BSON's null. */
+/* Returns an argument of type "any" as a bson_value; SQL's NULL is BSON's null. */
 static struct varlena *
 value_argument(FunctionCallInfo fcinfo, int argno)
 {
@@ -584,7 +579,7 @@ value_argument(FunctionCallInfo fcinfo, int argno)
 	return dp_datum_to_value(PG_GETARG_DATUM(argno), get_fn_expr_argtype(fcinfo->flinfo, argno));
 }
 
-/* The arguments from first on, or the elements of a VARIADIC array. */
+/* Returns the arguments from first on, or the elements of a VARIADIC array. */
 static void
 values_argument(FunctionCallInfo fcinfo, int first, DpValueList *values)
 {
@@ -609,9 +604,8 @@ values_argument(FunctionCallInfo fcinfo, int first, DpValueList *values)
 }
 
 /*
- * Append values to the logical array of a row.  For an outlier whose newest
- * elements lie in the store, the document is not touched at all unless it
- * shows a count.
+ * Appends values to the logical array of a row. If the newest elements are in the store, the
+ * document is written only if it has a count.
  */
 static int64
 push_values(FunctionCallInfo fcinfo, DpOutlier *o, int key_argno)
@@ -685,7 +679,7 @@ push_values(FunctionCallInfo fcinfo, DpOutlier *o, int key_argno)
 	{
 		DpValue array;
 
-		/* like any other write: the triggers see to the rest */
+		/* triggers do the rest, as for any write */
 		added = values.n;
 		if (o->is_set)
 		{
@@ -717,9 +711,7 @@ push_values(FunctionCallInfo fcinfo, DpOutlier *o, int key_argno)
 	return added;
 }
 
-/*
- * The document of a row as the user sees it, or NULL if he sees none; an empty one stands for null.
- */
+/* Returns the document of a row that the user sees, an empty one for a null, else NULL. */
 static struct varlena *
 read_row(DpOutlier *o, const DpKey *key)
 {
@@ -731,8 +723,8 @@ read_row(DpOutlier *o, const DpKey *key)
 }
 
 /*
- * Write the document of a row with the user's own rights.  in_order: the
- * pattern's triggers need not look at it.  False if a trigger has refused it.
+ * Writes the document of a row with the user's privileges. in_order: triggers of the pattern skip
+ * it. Returns false if a trigger suppressed the write.
  */
 static bool
 write_as_user(DpOutlier *o, const DpKey *key, struct varlena *doc, bool in_order)
@@ -749,8 +741,8 @@ write_as_user(DpOutlier *o, const DpKey *key, struct varlena *doc, bool in_order
 }
 
 /*
- * Raises INSUFFICIENT_PRIVILEGE unless the user may update the document: to
- * lock its row, the right to update any other column would do.
+ * Raises INSUFFICIENT_PRIVILEGE unless the user may update the document: locking the row only
+ * requires UPDATE on any column.
  */
 static void
 require_update(DpOutlier *o)
@@ -763,14 +755,14 @@ require_update(DpOutlier *o)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(table));
 }
 
-/* Whether some of the document lies aside. */
+/* Returns whether the document has extras. */
 static bool
 method_is_split(DpDecl *decl, struct varlena *stored)
 {
 	return dp_outlier_flagged(dp_outlier(decl), stored);
 }
 
-/* The document with its whole array. */
+/* Returns the document with its whole array. */
 static struct varlena *
 method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest)
 {
@@ -778,9 +770,8 @@ method_whole(DpDecl *decl, struct varlena *stored, const DpKey *key, bool latest
 }
 
 /*
- * What to store of a whole document whose array a writer has left as it is:
- * the new document with the part of the array that is stored already, NULL if
- * the array has to be arranged.
+ * Returns what to store of a whole document with an unchanged array: the new document with the
+ * stored part of the array, or NULL if the array must be arranged.
  */
 static struct varlena *
 method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
@@ -802,7 +793,7 @@ method_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 	return doc != NULL ? dp_outlier_mark(o, doc, true, -1) : NULL;
 }
 
-/* Bring a row in line; whether it had to be written. */
+/* Corrects a row. Returns whether it was written. */
 static bool
 method_settle(DpDecl *decl, const DpKey *key)
 {
@@ -810,8 +801,8 @@ method_settle(DpDecl *decl, const DpKey *key)
 }
 
 /*
- * What the calls for collections need: the array, of which $push writes the end
- * wherever that lies, and the index on the elements of chunks.
+ * Tells collection calls that $push writes to the end of the array, wherever that is stored, and
+ * which index finds elements of chunks.
  */
 static List *
 method_split(DpDecl *decl)
@@ -843,7 +834,7 @@ split_search(const DpSplitField *field, const char *values)
 		appendStringInfo(&match, "%st.%s ", i > 0 ? " AND " : "", name);
 		dp_sql_operator(&match, decl->keys[i].eqop);
 		if (decl->nkeys == 1)
-			/* an array that is made once and that an index can search for */
+			/* an array built once, which an index can search for */
 			appendStringInfo(&sql, "%s ANY (ARRAY(SELECT h.%s FROM ", match.data, name);
 		appendStringInfo(&match, " h.%s", name);
 	}

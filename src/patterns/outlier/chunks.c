@@ -2,17 +2,16 @@
  * chunks.c
  *		Extras of outliers in a table of chunks.
  *
- * The table (key, chunk, n, sealed, elements) belongs to the pattern.  The
- * chunks of a key, by number, are the extras in order; numbers have gaps and
- * may be negative, because extras also grow in front.  No chunk is empty or
- * has more than o->chunk elements, and no two neighbours would fit into one.
- * A chunk that is not sealed is the one at the end that still grows: elements
- * of sealed chunks are indexed by their hashes, those of the others are few
- * and are looked through, so that a push does not pay for the index.
+ * The table (key, chunk, n, sealed, elements) belongs to the pattern.  The chunks
+ * of a key, ordered by number, are the extras in order; numbers have gaps and may
+ * be negative, because extras also grow at the front.  A chunk has 1 to o->chunk
+ * elements, and no two neighbours would fit into one.  Only the chunk at the
+ * growing end is not sealed.  Sealed chunks have an index on the hashes of their
+ * elements; others are few and are scanned, so that a push does not maintain it.
  *
- * While the rows of one statement change their keys, the chunks of a moved key
- * have numbers above MOVING, so that they cannot be taken for those of another
- * row whose own key is about to change.
+ * While the rows of a statement change their keys, chunks of a changed key have
+ * numbers above MOVING, to distinguish them from chunks of another row that still
+ * has this key.
  */
 #include "postgres.h"
 
@@ -35,7 +34,7 @@
 #include "patterns/outlier/outlier.h"
 
 #define MOVING 4611686018427387904
-#define STANDING 2305843009213693952 /* half of it: numbers below are not moving */
+#define STANDING 2305843009213693952 /* half of it: smaller numbers are not moving */
 
 #define RUN_FLAGS(latest) (DP_RUN_AS_OWNER | ((latest) ? 0 : DP_RUN_SNAPSHOT))
 
@@ -48,7 +47,7 @@ typedef struct Chunk
 	DpValue elements; /* an array */
 } Chunk;
 
-/* The chunks of a key, and those that are not moving */
+/* The chunks of a key without those that are moving */
 #define OF_KEY " FROM {relation} WHERE {side key = $key}"
 #define STAND " AND chunk OPERATOR(pg_catalog.<) " CppAsString2(STANDING)
 #define SELECT_CHUNK "SELECT chunk, n, sealed, elements" OF_KEY
@@ -139,9 +138,7 @@ chunks_count(DpOutlier *o, const DpKey *key, bool latest)
 	return isnull ? 0 : DatumGetInt64(count);
 }
 
-/*
- * Put values at the end of the extras.
- */
+/* Appends values to the extras. */
 static void
 chunks_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
@@ -158,8 +155,8 @@ chunks_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 						 tail.n + done, tail.n + done >= o->chunk || done < n);
 		else if (!tail.sealed || IsolationUsesXactSnapshot())
 			/*
-			 * written even if it stays as it is, so that a transaction whose snapshot is older
-			 * notices
+			 * written even if unchanged, so that a concurrent transaction with an older snapshot
+			 * fails
 			 */
 			chunk_update(o, key, tail.number, dp_value_to_varlena(&tail.elements), tail.n, true);
 	}
@@ -173,9 +170,7 @@ chunks_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 	}
 }
 
-/*
- * Put values in front of the extras.
- */
+/* Prepends values to the extras. */
 static void
 chunks_prepend(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
@@ -207,8 +202,8 @@ chunks_prepend(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 }
 
 /*
- * Take up to n values away from the beginning or the end of the extras and add
- * them, in their order, to the list.
+ * Removes up to n values from the beginning or the end of the extras and adds them, in their
+ * order, to the list.
  */
 static void
 chunks_take(DpOutlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
@@ -259,9 +254,7 @@ chunks_take(DpOutlier *o, const DpKey *key, int64 n, bool from_end, DpValueList 
 	}
 }
 
-/*
- * Take all occurrences of the values away.  Returns how many there were.
- */
+/* Removes all occurrences of the values. Returns their number. */
 static int64
 chunks_remove(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
@@ -299,7 +292,7 @@ chunks_remove(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 							 chunk.sealed);
 		}
 
-		/* only now, because joining carries elements to other numbers */
+		/* afterwards, because joining changes the numbers of elements */
 		foreach(lc, candidates)
 		{
 			int64 number = *(int64 *) lfirst(lc);
@@ -308,25 +301,21 @@ chunks_remove(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 			if (chunk_fetch(o, key, select_chunk, number, &chunk))
 				chunk_join(o, key, number);
 			else if (chunk_fetch(o, key, select_before, number, &chunk))
-				/* what stood on both sides of a chunk that is gone may fit together now */
+				/* neighbours of a deleted chunk may now fit into one */
 				chunk_join(o, key, chunk.number);
 		}
 	}
 	return removed;
 }
 
-/*
- * Whether the value is among the extras of the key.
- */
+/* Returns whether the extras of the key contain the value. */
 static bool
 chunks_hold(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest)
 {
 	return chunk_candidates(o, key, value, latest) != NIL;
 }
 
-/*
- * Forget all extras of the key.
- */
+/* Deletes all extras of the key. */
 static void
 chunks_drop(DpOutlier *o, const DpKey *key)
 {
@@ -335,9 +324,7 @@ chunks_drop(DpOutlier *o, const DpKey *key)
 	chunks_run(o, plan, key, 0, NULL, DP_RUN_AS_OWNER, SPI_OK_DELETE);
 }
 
-/*
- * Forget the extras whose document no longer exists.
- */
+/* Deletes extras whose document no longer exists. */
 static void
 chunks_drop_orphans(DpOutlier *o)
 {
@@ -351,10 +338,7 @@ chunks_drop_orphans(DpOutlier *o)
 				  DP_MARK_INTERNAL);
 }
 
-/*
- * The row's key changes: its extras follow, marked as moving until the
- * statement has ended.
- */
+/* Moves the extras of a row to its new key, marked as moving until the statement ends. */
 static void
 chunks_move(DpOutlier *o, const DpKey *from, const DpKey *to)
 {
@@ -375,9 +359,7 @@ chunks_move(DpOutlier *o, const DpKey *from, const DpKey *to)
 				  o->decl->name, DP_MARK_INTERNAL);
 }
 
-/*
- * The statement has ended: the extras that moved to the key have arrived.
- */
+/* Removes the mark at the end of the statement. */
 static void
 chunks_move_finish(DpOutlier *o, const DpKey *to)
 {
@@ -390,9 +372,7 @@ chunks_move_finish(DpOutlier *o, const DpKey *to)
 	chunks_run(o, plan, to, 0, NULL, DP_RUN_AS_OWNER, SPI_OK_UPDATE);
 }
 
-/*
- * A part of the extras.
- */
+/* Adds a part of the extras to the list. */
 static void
 chunks_page(DpOutlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest)
 {
@@ -428,9 +408,7 @@ chunks_page(DpOutlier *o, const DpKey *key, int64 skip, int64 take, DpValueList 
 	}
 }
 
-/*
- * All extras, into the array that is open in the builder.
- */
+/* Appends all extras to the array that is open in the builder. */
 static void
 chunks_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest)
 {
@@ -458,8 +436,8 @@ chunks_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest)
 }
 
 /*
- * Whether no chunk of the key is empty or too full, no neighbours fit into one,
- * and each has as many elements as it says.
+ * Returns whether no chunk of the key is empty or too full, no neighbours fit into one, and n is
+ * the number of elements of each.
  */
 static bool
 chunks_in_order(DpOutlier *o, const DpKey *key)
@@ -484,9 +462,7 @@ chunks_in_order(DpOutlier *o, const DpKey *key)
 	return true;
 }
 
-/*
- * Raises DATATYPE_MISMATCH unless the table's columns are those of a table of chunks.
- */
+/* Raises DATATYPE_MISMATCH unless the table has the columns of a table of chunks. */
 static void
 chunks_verify(DpOutlier *o)
 {
@@ -506,7 +482,7 @@ chunks_verify(DpOutlier *o)
 	}
 }
 
-/* Raises an error unless the table of chunks has the column with that type. */
+/* Raises an error unless the table has the column with that type. */
 static void
 verify_column(DpOutlier *o, const char *name, Oid type)
 {
@@ -518,15 +494,13 @@ verify_column(DpOutlier *o, const char *name, Oid type)
 							   dp_relation_name(o->side), name, format_type_be(type))));
 }
 
-/*
- * Keys of documents that have the value among their extras.
- */
+/* Returns keys of documents whose extras contain the value. */
 static List *
 chunks_holders(DpOutlier *o, const DpValue *value)
 {
 	SPIPlanPtr plan =
 		dp_statement(o->decl,
-					 /* both halves are served by a partial index of their own */
+					 /* each half uses its own partial index */
 					 "SELECT elements, {side key} FROM {relation} WHERE sealed"
 					 " AND docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) $1"
 					 " UNION ALL SELECT elements, {side key} FROM {relation} WHERE NOT sealed"
@@ -561,7 +535,7 @@ chunks_holders(DpOutlier *o, const DpValue *value)
 	return keys;
 }
 
-/* Run a statement whose parameters are the key's columns and then others. */
+/* Runs a statement whose parameters are the key's columns and then others. */
 static uint64
 chunks_run(DpOutlier *o, SPIPlanPtr plan, const DpKey *key, int nextra, const Datum *extra,
 		   int flags, int expected)
@@ -577,7 +551,7 @@ chunks_run(DpOutlier *o, SPIPlanPtr plan, const DpKey *key, int nextra, const Da
 						 DP_MARK_INTERNAL);
 }
 
-/* Read chunks of a key; the number is for templates that have it. */
+/* Reads chunks of a key; the number is for templates that have it. */
 static uint64
 chunks_select(DpOutlier *o, const char *template, const DpKey *key, int64 number, int flags)
 {
@@ -587,7 +561,7 @@ chunks_select(DpOutlier *o, const char *template, const DpKey *key, int64 number
 	return chunks_run(o, plan, key, 1, &extra, flags, SPI_OK_SELECT);
 }
 
-/* One chunk of the key, by one of five templates.  The elements are copied. */
+/* Reads one chunk of the key by one of five templates, with a copy of its elements. */
 static bool
 chunk_fetch(DpOutlier *o, const DpKey *key, const char *template, int64 number, Chunk *chunk)
 {
@@ -602,7 +576,7 @@ chunk_fetch(DpOutlier *o, const DpKey *key, const char *template, int64 number, 
 	return true;
 }
 
-/* A new chunk. */
+/* Inserts a chunk. */
 static void
 chunk_insert(DpOutlier *o, const DpKey *key, int64 number, const DpValue *values, int n,
 			 bool sealed)
@@ -622,7 +596,7 @@ chunk_insert(DpOutlier *o, const DpKey *key, int64 number, const DpValue *values
 	pfree(DatumGetPointer(extra[3]));
 }
 
-/* Other elements for a chunk. */
+/* Replaces the elements of a chunk. */
 static void
 chunk_update(DpOutlier *o, const DpKey *key, int64 number, struct varlena *elements, int n,
 			 bool sealed)
@@ -641,7 +615,7 @@ chunk_update(DpOutlier *o, const DpKey *key, int64 number, struct varlena *eleme
 	chunks_run(o, plan, key, 4, extra, DP_RUN_AS_OWNER, SPI_OK_UPDATE);
 }
 
-/* A chunk less. */
+/* Deletes a chunk. */
 static void
 chunk_delete(DpOutlier *o, const DpKey *key, int64 number)
 {
@@ -654,8 +628,8 @@ chunk_delete(DpOutlier *o, const DpKey *key, int64 number)
 }
 
 /*
- * How many of n values, one after the other or (step -1) backwards, fit into a
- * chunk, or into a new one, which takes at least one.
+ * Returns how many of n values, forwards or (step -1) backwards, fit into a chunk, or into a new
+ * one, which takes at least one.
  */
 static int
 chunk_room(DpOutlier *o, const Chunk *chunk, const DpValue *values, int n, int step)
@@ -668,7 +642,7 @@ chunk_room(DpOutlier *o, const Chunk *chunk, const DpValue *values, int n, int s
 	{
 		const DpValue *value = values + (int64) room * step;
 
-		/* as large as a chunk of this element alone */
+		/* a chunk of this large element alone */
 		if (count > 0 && payload + array_overhead(count) + value->len + array_overhead(1) >
 							 DP_OUTLIER_CHUNK_BYTES)
 			break;
@@ -680,7 +654,8 @@ chunk_room(DpOutlier *o, const Chunk *chunk, const DpValue *values, int n, int s
 }
 
 /*
- * The bytes of an array of n elements that are not their values: types, positions, length and end.
+ * Returns the bytes of an array of n elements without their values: types, positions, length and
+ * end.
  */
 static int64
 array_overhead(int n)
@@ -693,7 +668,7 @@ array_overhead(int n)
 	return bytes;
 }
 
-/* Whether two neighbours fit into one chunk. */
+/* Returns whether two neighbours fit into one chunk. */
 static bool
 chunks_fit(DpOutlier *o, const Chunk *a, const Chunk *b)
 {
@@ -701,7 +676,7 @@ chunks_fit(DpOutlier *o, const Chunk *a, const Chunk *b)
 		   (int64) a->elements.len + b->elements.len <= DP_OUTLIER_CHUNK_BYTES;
 }
 
-/* A chunk has become smaller: join it with a neighbour if both fit into one. */
+/* Joins a chunk that became smaller with a neighbour if both fit into one. */
 static void
 chunk_join(DpOutlier *o, const DpKey *key, int64 number)
 {
@@ -734,10 +709,7 @@ chunk_join(DpOutlier *o, const DpKey *key, int64 number)
 	}
 }
 
-/*
- * A new array: the elements of one array, some values, the elements of another.
- * Returns a bson_value.
- */
+/* Returns a new array, a bson_value: elements of one array, some values, elements of another. */
 static struct varlena *
 array_of(const DpValue *head, const DpValue *values, int n, const DpValue *tail)
 {
@@ -766,15 +738,13 @@ array_of(const DpValue *head, const DpValue *values, int n, const DpValue *tail)
 	return dp_builder_finish_value(&b, DP_TYPE_ARRAY);
 }
 
-/*
- * Numbers of the key's chunks that hold the value: a list of int64 pointers.
- */
+/* Returns the numbers of the key's chunks that contain the value, a list of int64 pointers. */
 static List *
 chunk_candidates(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest)
 {
 	SPIPlanPtr plan = dp_statement(
 		o->decl,
-		/* OFFSET 0 makes the planner search by hash: by key it would look into every chunk */
+		/* OFFSET 0 makes the planner search by hash; by key it would read every chunk */
 		"SELECT chunk, elements FROM (SELECT chunk, elements, {side key} FROM {relation}"
 		" WHERE sealed"
 		" AND docpatterns.bson_element_hashes(elements) OPERATOR(pg_catalog.@>) {$key+1}"
@@ -807,7 +777,7 @@ chunk_candidates(DpOutlier *o, const DpKey *key, const DpValue *value, bool late
 	return result;
 }
 
-/* The elements of a chunk.  Raises DATA_CORRUPTED if they are no array. */
+/* Returns the elements of a chunk. Raises DATA_CORRUPTED if they are not an array. */
 static DpValue
 elements_of(Datum value)
 {
@@ -815,6 +785,6 @@ elements_of(Datum value)
 
 	if (elements.type != DP_TYPE_ARRAY)
 		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-						errmsg("the elements of a chunk of extras are no array")));
+						errmsg("elements of a chunk of extras are not an array")));
 	return elements;
 }

@@ -2,14 +2,13 @@
  * links.c
  *		Extras of outliers in a collection: one document per element.
  *
- * The collection is an ordinary table with a bson column.  Its documents carry
- * the key of the document that they belong to in the field o->link; as an
- * element of the array a document is itself without the link.  The order is
- * that of _id.
+ * The collection is an ordinary table with a bson column.  The field o->link of
+ * its documents contains the key of the document to which they belong (their
+ * link); an element of the array is such a document without the link.  Elements
+ * are ordered by _id.
  *
- * While the rows of one statement change their keys, the links of a moved key
- * are wrapped, so that they cannot be taken for those of another row whose own
- * key is about to change.
+ * While the rows of a statement change their keys, links to a changed key are
+ * wrapped, to distinguish them from links to another row that still has this key.
  */
 #include "postgres.h"
 
@@ -33,7 +32,7 @@
 
 #define RUN_FLAGS(latest) (DP_RUN_AS_OWNER | ((latest) ? 0 : DP_RUN_SNAPSHOT))
 
-/* (doc -> 'link') = $1, and the names in it */
+/* (doc -> 'link') = $1, and its names */
 #define LINKED "{path}{own =}$1"
 #define LINK(o) (o)->side_column, (o)->link
 
@@ -45,7 +44,7 @@
 	" ANY (ARRAY(SELECT ctid FROM {relation} WHERE " LINKED " ORDER BY {path}" direction           \
 	" LIMIT $2)) RETURNING {name}) SELECT {name} FROM gone ORDER BY {path}"
 
-/* The link is as dp_key_to_value() makes it */
+/* the link as dp_key_to_value() builds it */
 #define ORPHANS(function)                                                                          \
 	"DELETE FROM {relation} AS side WHERE {path} IS NOT NULL AND NOT EXISTS"                       \
 	" (SELECT FROM {table} AS base WHERE {own}" function "({base.key}){own =}"                     \
@@ -76,23 +75,24 @@ static uint64 links_run(DpOutlier *o, SPIPlanPtr plan, struct varlena *link, Dat
 static DpValue link_element(DpOutlier *o, struct varlena *doc);
 static struct varlena *link_moving(struct varlena *link);
 
-const DpOutlierStore dp_outlier_links = { .exists = links_exist,
-										  .count = links_count,
-										  .append = links_append,
-										  .prepend =
-											  links_append, /* the order is the collection's own */
-										  .take = links_take,
-										  .remove = links_remove,
-										  .holds = links_hold,
-										  .drop = links_drop,
-										  .drop_orphans = links_drop_orphans,
-										  .move = links_move,
-										  .move_finish = links_move_finish,
-										  .page = links_page,
-										  .read = links_read,
-										  .in_order = links_in_order,
-										  .verify = links_verify,
-										  .holders = links_holders };
+const DpOutlierStore dp_outlier_links = {
+	.exists = links_exist,
+	.count = links_count,
+	.append = links_append,
+	.prepend = links_append, /* the collection determines the order */
+	.take = links_take,
+	.remove = links_remove,
+	.holds = links_hold,
+	.drop = links_drop,
+	.drop_orphans = links_drop_orphans,
+	.move = links_move,
+	.move_finish = links_move_finish,
+	.page = links_page,
+	.read = links_read,
+	.in_order = links_in_order,
+	.verify = links_verify,
+	.holders = links_holders
+};
 
 static bool
 links_exist(DpOutlier *o, const DpKey *key)
@@ -100,9 +100,7 @@ links_exist(DpOutlier *o, const DpKey *key)
 	return dp_outlier_links_hold(o, dp_key_to_value(o->decl, key));
 }
 
-/*
- * Whether a document of the collection has this link.
- */
+/* Returns whether a document of the collection has this link. */
 bool
 dp_outlier_links_hold(DpOutlier *o, struct varlena *link)
 {
@@ -124,7 +122,7 @@ links_count(DpOutlier *o, const DpKey *key, bool latest)
 	return DatumGetInt64(dp_result(0, 1, &isnull));
 }
 
-/* One document of the collection for each value, with the key in its link. */
+/* Inserts a document with the key as link for each value. */
 static void
 links_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
@@ -145,18 +143,18 @@ links_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 				ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
 				 errmsg("an element of \"%s\" is not a document", dp_decl_text(o->decl, "field")),
-				 errdetail("Key %s has an element of type %s, and extras lie in the collection %s.",
-						   dp_key_to_text(o->decl, key), dp_type_name(values[i].type),
-						   dp_relation_name(o->side))));
+				 errdetail(
+					 "Key %s has an element of type %s, and extras are stored in collection %s.",
+					 dp_key_to_text(o->decl, key), dp_type_name(values[i].type),
+					 dp_relation_name(o->side))));
 		if (dp_path_find(values[i].data, values[i].len, path, &own) &&
 			dp_value_compare(&own, &link) != 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("an element of \"%s\" has a field \"%s\" of its own",
+					 errmsg("elements of \"%s\" must not have a field \"%s\"",
 							dp_decl_text(o->decl, "field"), o->link),
-					 errdetail(
-						 "In the collection %s this field is the key of the document, which is %s.",
-						 dp_relation_name(o->side), dp_key_to_text(o->decl, key))));
+					 errdetail("In collection %s this field contains the document's key, %s.",
+							   dp_relation_name(o->side), dp_key_to_text(o->decl, key))));
 		doc = PointerGetDatum(dp_document_set(values[i].data, values[i].len, path, &link));
 		if (dp_run_marked(o->decl, plan, &doc, NULL, DP_RUN_AS_OWNER, SPI_OK_INSERT, o->side,
 						  o->decl->name, DP_MARK_INTERNAL) != 1)
@@ -165,7 +163,7 @@ links_append(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 	}
 }
 
-/* Take documents of the collection away and add them, without the link, to the list. */
+/* Deletes documents of the collection and adds them, without the link, to the list. */
 static void
 links_take(DpOutlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken)
 {
@@ -194,9 +192,7 @@ links_take(DpOutlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *
 	}
 }
 
-/*
- * Take all elements that equal one of the values away.  Returns how many there were.
- */
+/* Deletes all elements that equal one of the values. Returns their number. */
 static int64
 links_remove(DpOutlier *o, const DpKey *key, const DpValue *values, int n)
 {
@@ -216,8 +212,8 @@ links_hold(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest)
 }
 
 /*
- * Run a statement about the documents of a key that are equal to the value as
- * elements.  Returns the number of rows.
+ * Runs a statement on the documents of a key that equal the value as elements. Returns the number
+ * of rows.
  */
 static uint64
 links_matching(DpOutlier *o, const char *template, const DpKey *key, const DpValue *value,
@@ -233,7 +229,7 @@ links_matching(DpOutlier *o, const char *template, const DpKey *key, const DpVal
 
 	if (value->type != DP_TYPE_DOCUMENT)
 		return 0;
-	/* an element is compared without the link, and without _id if the value has none */
+	/* elements are compared without the link, and without _id if the value has none */
 	without[n++] = CStringGetTextDatum(o->link);
 	if (!dp_document_find(value->data, value->len, "_id", 3, &bson_id))
 		without[n++] = CStringGetTextDatum("_id");
@@ -255,9 +251,7 @@ links_drop(DpOutlier *o, const DpKey *key)
 	links_run(o, plan, dp_key_to_value(o->decl, key), (Datum) 0, DP_RUN_AS_OWNER, SPI_OK_DELETE);
 }
 
-/*
- * Delete the documents whose link names nobody.
- */
+/* Deletes documents whose link is not a key of the table. */
 static void
 links_drop_orphans(DpOutlier *o)
 {
@@ -269,14 +263,14 @@ links_drop_orphans(DpOutlier *o)
 				  DP_MARK_INTERNAL);
 }
 
-/* The extras get the moving form of the new key, which no document has, */
+/* Gives the extras the moving form of the new key, which no document has. */
 static void
 links_move(DpOutlier *o, const DpKey *from, const DpKey *to)
 {
 	links_relink(o, dp_key_to_value(o->decl, from), link_moving(dp_key_to_value(o->decl, to)));
 }
 
-/* and at the end of the statement the key itself. */
+/* Gives the extras the new key itself, at the end of the statement. */
 static void
 links_move_finish(DpOutlier *o, const DpKey *to)
 {
@@ -285,7 +279,7 @@ links_move_finish(DpOutlier *o, const DpKey *to)
 	links_relink(o, link_moving(link), link);
 }
 
-/* Add the elements from position skip on, at most take of them. */
+/* Adds at most take elements from position skip on to the list. */
 static void
 links_page(DpOutlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *page, bool latest)
 {
@@ -303,7 +297,7 @@ links_page(DpOutlier *o, const DpKey *key, int64 skip, int64 take, DpValueList *
 	}
 }
 
-/* Append all elements to an array that is being built. */
+/* Appends all elements to the array that is open in the builder. */
 static void
 links_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest)
 {
@@ -322,7 +316,7 @@ links_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest)
 	}
 }
 
-/* The order is the collection's own. */
+/* Does nothing: the collection determines the order. */
 static bool
 links_in_order(DpOutlier *o, const DpKey *key)
 {
@@ -351,9 +345,7 @@ links_verify(DpOutlier *o)
 						errmsg("table %s has no column of type bson", dp_relation_name(o->side))));
 }
 
-/*
- * Keys of documents that have the value among their extras.
- */
+/* Returns keys of documents whose extras contain the value. */
 static List *
 links_holders(DpOutlier *o, const DpValue *value)
 {
@@ -387,7 +379,7 @@ links_holders(DpOutlier *o, const DpValue *value)
 	return keys;
 }
 
-/* Give documents of one link another one. */
+/* Replaces the link of documents. */
 static void
 links_relink(DpOutlier *o, struct varlena *from, struct varlena *to)
 {
@@ -399,7 +391,7 @@ links_relink(DpOutlier *o, struct varlena *from, struct varlena *to)
 	links_run(o, plan, from, PointerGetDatum(to), DP_RUN_AS_OWNER, SPI_OK_UPDATE);
 }
 
-/* Read all documents of a key, in order. */
+/* Reads all documents of a key, in order. */
 static uint64
 links_select(DpOutlier *o, const DpKey *key, bool latest)
 {
@@ -412,7 +404,7 @@ links_select(DpOutlier *o, const DpKey *key, bool latest)
 					 SPI_OK_SELECT);
 }
 
-/* Run a statement whose first parameter is a link; extra is for a second parameter. */
+/* Runs a statement with a link as first and extra as second parameter. */
 static uint64
 links_run(DpOutlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int flags, int expected)
 {
@@ -426,7 +418,7 @@ links_run(DpOutlier *o, SPIPlanPtr plan, struct varlena *link, Datum extra, int 
 						 DP_MARK_INTERNAL);
 }
 
-/* What a document of the collection is as an element: itself without the link. */
+/* Returns a document of the collection as an element: without the link. */
 static DpValue
 link_element(DpOutlier *o, struct varlena *doc)
 {
@@ -436,7 +428,7 @@ link_element(DpOutlier *o, struct varlena *doc)
 	return dp_value_of_document(bare != NULL ? bare : doc);
 }
 
-/* The link of a document that is moving to another key: {"$moving": link}. */
+/* Returns the link of a document that moves to another key: {"$moving": link}. */
 static struct varlena *
 link_moving(struct varlena *link)
 {

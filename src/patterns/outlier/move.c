@@ -2,11 +2,10 @@
  * move.c
  *		Changes of keys: the extras of an outlier follow its row.
  *
- * While one statement changes the keys of several rows, the new key of one may
- * be the old key of another.  So the extras leave their old keys, marked as
- * moving, and arrive, when the statement has ended.  Until then they lie under
- * the key that their row had before, and a row that gets or has this key is
- * brought in order afterwards, too.
+ * A statement may exchange the keys of two rows.  So all extras first leave their
+ * old keys, marked as moving, and get their new keys when the statement has ended.
+ * Until then they are stored under the row's old key, and a row that gets or has
+ * this key is corrected afterwards too.
  */
 #include "postgres.h"
 
@@ -19,9 +18,8 @@
 static void move_arrive(DpOutlier *o, const DpKey *to);
 
 /*
- * The statement has ended: all extras leave, then they arrive, and then each
- * row is brought in order, because its array may have changed together with its
- * key.
+ * Called at the end of the statement: moves all extras, then corrects each row, because its array
+ * may have changed together with its key.
  */
 void
 dp_outlier_move_end(DpOutlier *o)
@@ -60,8 +58,8 @@ dp_outlier_move_end(DpOutlier *o)
 }
 
 /*
- * The extras arrive.  A trigger of the user's may have written to the row in
- * the meantime and so given extras to the new key: they are newer.
+ * Removes the mark of moving extras. A user's trigger may have written to the row and added extras
+ * under the new key: they are newer.
  */
 static void
 move_arrive(DpOutlier *o, const DpKey *to)

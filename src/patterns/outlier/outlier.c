@@ -2,22 +2,21 @@
  * outlier.c
  *		The triggers of the outlier pattern.
  *
- * On a table with the pattern there are triggers of one function (those on
- * INSERT have a condition that typical documents do not meet):
+ * All call outlier_trigger(); those on INSERT have a condition that typical
+ * documents do not meet.
  *
- * BEFORE INSERT or UPDATE, for each row: corrects the flag and the count of
- * documents whose array stays as it is, so that these cost no second version
- * of the row; with is_set it removes duplicates.  It writes to no other row,
- * because INSERT .. ON CONFLICT may still become an UPDATE.
+ * BEFORE INSERT OR UPDATE, for each row: corrects the flag and the count of
+ * documents whose array stays in the document, so that these are not written
+ * twice; with is_set removes duplicates.  Writes to no other row, because
+ * INSERT .. ON CONFLICT may still become an UPDATE.
  *
- * AFTER INSERT, UPDATE or DELETE, for each row: when elements have to move
- * between the document and the store, moves them and writes the document once
- * more.  For other documents it counts the array's elements and is done.
+ * AFTER INSERT, UPDATE or DELETE, for each row: moves elements between the
+ * document and the store if necessary and then writes the document again.
  *
  * AFTER UPDATE OR TRUNCATE, for each statement: finishes changes of keys, and
  * empties the store.
  *
- * The row's lock protects its chunks: a writer of chunks holds it.  Writers of a
+ * A row lock protects the row's chunks: writers of chunks hold it.  Writers of a
  * collection of extras lock the extras first.
  */
 #include "postgres.h"
@@ -108,10 +107,8 @@ dp_outlier_trigger(PG_FUNCTION_ARGS)
 }
 
 /*
- * outlier_irregular(doc, field, threshold, flag) -> bool
- *
- * Whether a new document concerns the pattern at all.  It is the condition of
- * the triggers on INSERT, so that a typical document does not even queue one.
+ * outlier_irregular(doc, field, threshold, flag) -> bool: whether a new document needs the
+ * trigger. Condition of the triggers on INSERT, so that typical documents do not queue them.
  */
 DP_FUNCTION(dp_outlier_irregular);
 Datum
@@ -141,7 +138,7 @@ dp_outlier_irregular(PG_FUNCTION_ARGS)
 		text *flag_text = PG_GETARG_TEXT_PP(3);
 		MemoryContext old;
 
-		/* in a trigger's condition they are constants and parsed once */
+		/* constants in the condition of a trigger, so parsed once */
 		constant =
 			get_fn_expr_arg_stable(fcinfo->flinfo, 1) && get_fn_expr_arg_stable(fcinfo->flinfo, 3);
 		old = MemoryContextSwitchTo(constant ? fcinfo->flinfo->fn_mcxt : CurrentMemoryContext);
@@ -165,11 +162,10 @@ dp_outlier_irregular(PG_FUNCTION_ARGS)
 }
 
 /*
- * outlier_link_trigger(): the triggers on a collection that holds extras.
- *
- * A write to the collection changes the logical arrays of the documents that
- * its links name.  Rows are collected, and at the end of the statement each
- * document is locked, in the order of the keys, and brought in order.
+ * outlier_link_trigger(): the triggers on a collection of extras. A write to the collection
+ * changes the logical arrays of the documents to which its links refer. Links are collected for
+ * each row; at the end of the statement each document is locked, in the order of keys, and
+ * corrected.
  */
 DP_FUNCTION(dp_outlier_link_trigger);
 Datum
@@ -197,9 +193,7 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 	base = dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
 	if (OidIsValid(base))
 	{
-		/*
-		 * as by any writer to the table, so that the declaration stays as it is until we are done
-		 */
+		/* locked like any writer, so that the declaration stays until the end */
 		LockRelationOid(base, RowExclusiveLock);
 		base = dp_pair_main(trigdata->tg_trigger->tgargs[1], relid);
 	}
@@ -230,9 +224,8 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 			other = link_of_row(o, trigdata->tg_newtuple, desc);
 
 			/*
-			 * An element that stays where it is changes neither count nor flag.
-			 * Its document need not be locked, and must not be: whoever
-			 * deletes the document locks it before he deletes its elements.
+			 * An element that keeps its link changes neither count nor flag. Its document must not
+			 * be locked: deleting the document locks it before its elements.
 			 */
 			if (link != NULL && other != NULL && !o->is_set &&
 				VARSIZE_ANY(link) == VARSIZE_ANY(other) &&
@@ -258,25 +251,25 @@ dp_outlier_link_trigger(PG_FUNCTION_ARGS)
 		CHECK_FOR_INTERRUPTS();
 		if (!dp_key_of_value(o->decl, &link, &key) || dp_outlier_lock(o, &key, true, NULL) == NULL)
 		{
-			/* documents that are gone, or going, need not name anybody */
+			/* without the document, an error if a link to it is left */
 			if (dp_outlier_link_used(o, lfirst(lc)))
 				ereport(
 					ERROR,
 					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-					 errmsg("a document of collection %s names a document that does not exist",
+					 errmsg("a document in collection %s refers to a document that does not exist",
 							dp_relation_name(relid)),
 					 errdetail(
 						 "Its field \"%s\" is the key of the outlier pattern \"%s\" on table %s.",
 						 o->link, name, dp_relation_name(base))));
 			continue;
 		}
-		/* the collection's primary key does not see rows that have come into documents */
+		/* the collection's primary key does not cover elements in documents */
 		twins = twins_in(o, &key);
 		dp_outlier_settle(o, &key, false);
 		if (!TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) && twins_in(o, &key) > twins)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNIQUE_VIOLATION),
-					 errmsg("a document of table %s has an element with this _id already",
+					 errmsg("a document in table %s already has an element with this _id",
 							dp_relation_name(base)),
 					 errdetail("Key %s has it in field \"%s\".", dp_key_to_text(o->decl, &key),
 							   dp_decl_text(o->decl, "field"))));
@@ -318,7 +311,7 @@ outlier_before(DpOutlier *o, TriggerData *trigdata)
 		case DP_MARK_REPLACED:
 			if (is_update)
 				return tuple; /* arranged afterwards */
-			break;            /* it has come from another partition */
+			break;            /* from another partition */
 	}
 	given = row_document(o, tuple, desc);
 	if (given == NULL)
@@ -342,9 +335,9 @@ outlier_before(DpOutlier *o, TriggerData *trigdata)
 				move->flags |= DP_OUTLIER_GROWN;
 			if (field_unchanged(o, old, doc))
 				marked = dp_outlier_mark(o, doc, true, count_of(o, old));
-			goto done; /* or elements move: that is done afterwards */
+			goto done; /* or elements move, afterwards */
 		}
-		/* its extras are missing: the flag goes on saying so */
+		/* keep the flag, which shows that extras are missing */
 		lost = o->decl->held == NIL &&
 			   !(dp_outlier_array(o, old, &array) && dp_outlier_exceeds(&array, o->keep));
 	}
@@ -382,8 +375,8 @@ done:
 }
 
 /*
- * The pattern itself writes a document that is in order.  Users' triggers may
- * have changed other fields of it, but not those that the pattern keeps.
+ * The pattern itself writes a document in its right form. Users' triggers may have changed other
+ * fields.
  */
 static HeapTuple
 outlier_enforce(DpOutlier *o, HeapTuple tuple, TupleDesc desc)
@@ -406,7 +399,7 @@ outlier_enforce(DpOutlier *o, HeapTuple tuple, TupleDesc desc)
 	return doc == given ? tuple : row_with_document(o, tuple, desc, doc);
 }
 
-/* The row with another document. */
+/* Returns the row with another document. */
 static HeapTuple
 row_with_document(DpOutlier *o, HeapTuple tuple, TupleDesc desc, struct varlena *doc)
 {
@@ -472,7 +465,7 @@ outlier_after(DpOutlier *o, TriggerData *trigdata)
 		outlier_replaced(o, trigdata, desc);
 	if (marked == DP_MARK_WHOLE || marked == DP_MARK_REPLACED)
 	{
-		/* the array is all there is */
+		/* there are no extras */
 		dp_key_of_tuple(o->decl, tuple, desc, &key);
 		if (dp_moves_stay(o->decl, &key) != NULL)
 			return;
@@ -503,7 +496,7 @@ outlier_after(DpOutlier *o, TriggerData *trigdata)
 
 	if (!had_extras)
 	{
-		/* the typical document ends here */
+		/* a typical document */
 		if (!dp_outlier_array(o, after, &array) || !dp_outlier_exceeds(&array, o->threshold) ||
 			o->deferred)
 			return;
@@ -517,7 +510,7 @@ outlier_after(DpOutlier *o, TriggerData *trigdata)
 }
 
 /*
- * The array of an outlier was changed by a write to the table, or a document
+ * Processes the array of an outlier that a write to the table changed, or of a document that
  * becomes an outlier (before is NULL).
  */
 static void
@@ -532,11 +525,11 @@ outlier_changed(DpOutlier *o, struct varlena *before, struct varlena *after, con
 	doc = dp_outlier_lock(o, key, true, NULL);
 	if (doc == NULL)
 	{
-		SPI_finish(); /* somebody's trigger has deleted it */
+		SPI_finish(); /* deleted by a user's trigger */
 		return;
 	}
 
-	/* if somebody's trigger has changed it since: start from what is there */
+	/* a user's trigger has changed it: start from the present row */
 	if (before != NULL && field_unchanged(o, after, doc) && array_grown(o, before, after))
 		append_rest(o, key, doc);
 	else
@@ -545,8 +538,8 @@ outlier_changed(DpOutlier *o, struct varlena *before, struct varlena *after, con
 }
 
 /*
- * The extras have followed their row to this key: bring it in order.  grown:
- * elements were added behind an unchanged beginning by the same statement.
+ * Corrects a row whose extras have moved to its new key. grown: the same statement added elements
+ * after an unchanged beginning.
  */
 void
 dp_outlier_moved(DpOutlier *o, const DpKey *key, bool grown)
@@ -556,7 +549,7 @@ dp_outlier_moved(DpOutlier *o, const DpKey *key, bool grown)
 
 	if (doc == NULL)
 	{
-		dp_outlier_drop(o, key); /* somebody's trigger has deleted it */
+		dp_outlier_drop(o, key); /* deleted by a user's trigger */
 		return;
 	}
 	if (grown && !is_null)
@@ -564,9 +557,7 @@ dp_outlier_moved(DpOutlier *o, const DpKey *key, bool grown)
 	dp_outlier_settle(o, key, false);
 }
 
-/*
- * What was added to the kept part of an outlier goes to the logical end.
- */
+/* Moves elements added after the kept part of an outlier to the logical end. */
 static void
 append_rest(DpOutlier *o, const DpKey *key, struct varlena *doc)
 {
@@ -592,9 +583,9 @@ append_rest(DpOutlier *o, const DpKey *key, struct varlena *doc)
 }
 
 /*
- * A whole document was written over another one: forget the extras of the old
- * one, of all patterns at once.  To arrange one array writes the row again, and
- * then the triggers of the other patterns must not meet extras that are void.
+ * Deletes the extras of the old document, of all patterns at once, after a whole document replaced
+ * it. Arranging one array writes the row again, and the triggers of other patterns must not find
+ * outdated extras then.
  */
 static void
 outlier_replaced(DpOutlier *o, TriggerData *trigdata, TupleDesc desc)
@@ -635,7 +626,7 @@ outlier_statement(DpOutlier *o, TriggerData *trigdata)
 		dp_outlier_move_end(o);
 }
 
-/* The link that a row of the collection has, or NULL. */
+/* Returns the link of a row of the collection, or NULL. */
 static struct varlena *
 link_of_row(DpOutlier *o, HeapTuple tuple, TupleDesc desc)
 {
@@ -663,7 +654,7 @@ link_of_row(DpOutlier *o, HeapTuple tuple, TupleDesc desc)
 	return NULL;
 }
 
-/* How many elements in a document, which is locked, have the _id of one before them. */
+/* Returns how many elements of a locked document have the _id of a previous one. */
 static int
 twins_in(DpOutlier *o, const DpKey *key)
 {
@@ -683,7 +674,7 @@ twins_in(DpOutlier *o, const DpKey *key)
 	return dp_values_distinct(&ids);
 }
 
-/* The document of a row, or NULL.  Not a copy unless it was toasted. */
+/* Returns the document of a row, or NULL. A copy only if it was toasted. */
 static struct varlena *
 row_document(DpOutlier *o, HeapTuple tuple, TupleDesc desc)
 {
@@ -694,8 +685,8 @@ row_document(DpOutlier *o, HeapTuple tuple, TupleDesc desc)
 }
 
 /*
- * Whether an update left document and key as they were, by their bytes as they
- * are stored, so that a document that lies out of line is not even read.
+ * Returns whether an update kept document and key, comparing their stored bytes, so that toasted
+ * documents are not read.
  */
 static bool
 row_unchanged(DpOutlier *o, TriggerData *trigdata, TupleDesc desc)
@@ -717,14 +708,14 @@ row_unchanged(DpOutlier *o, TriggerData *trigdata, TupleDesc desc)
 	return dp_key_identical(o->decl, &old_key, &new_key);
 }
 
-/* The field, whatever it holds; false if there is none. */
+/* Returns the field of any type; false without the field. */
 static bool
 field_of(const DpOutlier *o, struct varlena *doc, DpValue *value)
 {
 	return dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), o->field, value);
 }
 
-/* Whether the field holds the same bytes in both documents. */
+/* Returns whether the field has the same bytes in both documents. */
 static bool
 field_unchanged(const DpOutlier *o, struct varlena *before, struct varlena *after)
 {
@@ -737,8 +728,8 @@ field_unchanged(const DpOutlier *o, struct varlena *before, struct varlena *afte
 }
 
 /*
- * Whether the kept part of an outlier is still there, and what follows it is
- * new.  Only where the first elements stay.
+ * Returns whether the array still begins with the kept part of the outlier. Only with stay =>
+ * 'first'.
  */
 static bool
 array_grown(const DpOutlier *o, struct varlena *before, struct varlena *after)
@@ -756,7 +747,7 @@ array_grown(const DpOutlier *o, struct varlena *before, struct varlena *after)
 	return was.n == o->keep && array_begins_with(&is, &was);
 }
 
-/* Whether the first values of one list are the other, byte for byte. */
+/* Returns whether one list is the beginning of the other, byte for byte. */
 static bool
 array_begins_with(const DpValueList *longer, const DpValueList *shorter)
 {
@@ -772,7 +763,7 @@ array_begins_with(const DpValueList *longer, const DpValueList *shorter)
 	return true;
 }
 
-/* Whether a document without extras has another count than the pattern has given it. */
+/* Returns whether a document without extras has another count than the pattern sets. */
 bool
 dp_outlier_count_is_held(const DpOutlier *o, struct varlena *doc)
 {
@@ -786,7 +777,7 @@ dp_outlier_count_is_held(const DpOutlier *o, struct varlena *doc)
 			   (dp_outlier_array(o, doc, &array) ? dp_document_count(array.data, array.len) : 0);
 }
 
-/* The count that a document shows, or -1. */
+/* Returns the count in a document, or -1. */
 static int64
 count_of(const DpOutlier *o, struct varlena *doc)
 {

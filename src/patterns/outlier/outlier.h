@@ -1,22 +1,21 @@
 /*
  * outlier.h
- *		The outlier pattern: what its parts share.
+ *		The outlier pattern: declarations that its files share.
  *
- * A document's array (the field) is left alone while it has at most threshold
- * elements.  Beyond it, keep elements stay in the document and the others, the
- * extras, lie in a store: a table of chunks that belongs to the pattern, or an
+ * A document's array (the field) is unchanged while it has at most threshold
+ * elements.  Beyond it, keep elements stay in the document; the others, the
+ * extras, are in a store: a table of chunks that belongs to the pattern, or an
  * ordinary collection with one document per element.  The logical array is
  *
- *		stay => 'first':	kept, then extras
- *		stay => 'last':		extras, then kept
+ *	stay => 'first':	kept, then extras
+ *	stay => 'last':		extras, then kept
  *
- * so the extras' end that touches the kept part (the near end) is their
- * beginning in the first case and their end in the second.
+ * The near end of the extras, next to the kept part, is their beginning in the
+ * first case and their end in the second.
  *
- * outlier.c has the triggers, move.c follows changes of keys,
- * arrange.c says how a document should be, store.c and the two
- * stores know where extras lie, calls.c has the functions that users
- * call.
+ * outlier.c has the triggers, move.c the changes of keys, arrange.c the right form
+ * of a document, calls.c the functions that users call.  store.c calls the kind of
+ * store that a declaration has, chunks.c or links.c.
  */
 #ifndef DP_PATTERNS_OUTLIER_OUTLIER_H
 #define DP_PATTERNS_OUTLIER_OUTLIER_H
@@ -31,9 +30,8 @@
 #define DP_OUTLIER_MAX_CHUNK 1000000
 
 /*
- * Where a chunk ends before it has as many elements as it may: one of many large
- * elements would be too large to be stored, and slow to push to.  An element
- * that is larger has a chunk of its own.
+ * Size at which a chunk ends even if it may have more elements: a larger chunk could not be
+ * stored, or would be slow to push to. A larger element has a chunk of its own.
  */
 #define DP_OUTLIER_CHUNK_BYTES (1024 * 1024)
 
@@ -49,15 +47,15 @@ typedef struct DpOutlier
 	bool stay_last;
 	bool is_set;
 	bool deferred;
-	bool indexed;    /* elements that stay are indexed too */
-	bool had_extras; /* the document that is settled: its flag is ours */
+	bool indexed;    /* kept elements are indexed too */
+	bool had_extras; /* the document is being corrected: the flag is set by us */
 	char *pair;
-	Oid side;          /* the store's table, InvalidOid until it is found */
+	Oid side;          /* the store's table, InvalidOid until found */
 	char *link;        /* path of the key in the collection's documents; NULL: chunks */
 	char *side_column; /* the collection's bson column */
 } DpOutlier;
 
-/* A growing list of values, whose bytes belong to somebody else. */
+/* A growing list of values; it does not own their bytes. */
 typedef struct DpValueList
 {
 	DpValue *v;
@@ -69,101 +67,100 @@ extern void dp_values_add(DpValueList *list, const DpValue *value);
 extern void dp_values_add_array(DpValueList *list, const DpValue *array);
 extern int dp_values_distinct(DpValueList *list);
 
-/* The pattern's view of a declaration. */
+/* Returns the options of a declaration. */
 extern DpOutlier *dp_outlier(DpDecl *decl);
 
 /*
- * Whether a document without extras has another count than the pattern has given it: see adopt.h.
+ * Returns whether a document without extras has another count than the pattern sets: see adopt.h.
  */
 extern bool dp_outlier_count_is_held(const DpOutlier *o, struct varlena *doc);
 
 /* arrange.c */
 
-/* The field of a document: true and the array if it is one. */
+/* Returns whether the field of a document is an array, and the array. */
 extern bool dp_outlier_array(const DpOutlier *o, struct varlena *doc, DpValue *array);
 
-/* Whether an array has more than n elements. */
+/* Returns whether an array has more than n elements. */
 extern bool dp_outlier_exceeds(const DpValue *array, int n);
 
-/* Whether the flag of a document is the value true. */
+/* Returns whether the flag of a document is true. */
 extern bool dp_outlier_flagged(const DpOutlier *o, struct varlena *doc);
 
-/* Whether the document of that key has extras: a probe of the store if it is flagged. */
+/* Returns whether the document of that key has extras: searches the store if it is flagged. */
 extern bool dp_outlier_has_extras(DpOutlier *o, struct varlena *doc, const DpKey *key);
 
 /*
- * Reads and locks the row; NULL if there is none (or it is not visible).  As
- * the current user, or as the owner.  An empty document stands for a null one;
- * *is_null, if wanted, tells.
+ * Reads and locks the row; NULL if it does not exist or is not visible. As the current user, or as
+ * the owner. Returns an empty document for a null one and sets *is_null unless that is NULL.
  */
 extern struct varlena *
 dp_outlier_lock(DpOutlier *o, const DpKey *key, bool as_owner, bool *is_null);
 
-/* Writes a document that is already in order, unless it is the same as before. */
+/* Writes a document in its right form unless it is unchanged. */
 extern void
 dp_outlier_write(DpOutlier *o, const DpKey *key, struct varlena *before, struct varlena *doc);
 
-/* The document with another array, flag and count. */
+/* Returns the document with another array, flag and count. */
 extern struct varlena *dp_outlier_arrange(DpOutlier *o, struct varlena *doc,
 										  const DpValueList *kept, bool has_extras, int64 total);
 
 /*
- * The same with the array as it is; a negative count leaves the count alone.  The same document if
- * nothing differs.
+ * Does the same with an unchanged array; a negative count leaves the count. Returns the same
+ * document if nothing differs.
  */
 extern struct varlena *
 dp_outlier_mark(DpOutlier *o, struct varlena *doc, bool has_extras, int64 count);
 
 /*
- * Brings one row in order, whatever state it is in.  Returns whether anything
- * had to be written.  The caller is inside SPI_connect().
+ * Corrects one row from any state. Returns whether it was written. The caller is inside
+ * SPI_connect().
  */
 extern bool dp_outlier_settle(DpOutlier *o, const DpKey *key, bool spill_deferred);
 
-/* The same for all rows that are flagged; returns how many were written. */
+/* Corrects all flagged rows. Returns how many were written. */
 extern int64 dp_outlier_settle_flagged(DpOutlier *o, bool spill_deferred);
 
-/* The whole document.  Reads the store with the caller's snapshot or the latest state. */
+/* Returns the whole document. Reads the store with the caller's snapshot or the latest state. */
 extern struct varlena *
 dp_outlier_whole(DpOutlier *o, struct varlena *doc, const DpKey *key, bool latest);
 
-/* outlier.c: the extras have followed their row to this key, bring it in order. */
+/* outlier.c: corrects a row whose extras have moved to this key. */
 extern void dp_outlier_moved(DpOutlier *o, const DpKey *key, bool grown);
 
 /* move.c */
 
-/* Flag of a move: elements were added behind those that stay */
+/* Flag of a move: elements were added after the kept ones */
 #define DP_OUTLIER_GROWN 0x01
 
 extern void dp_outlier_move_end(DpOutlier *o);
 
 /*
- * A kind of store: chunks.c and links.c.  All functions run
- * inside SPI_connect() and as the table's owner.
+ * A kind of store: chunks.c or links.c. All functions run inside SPI_connect() and as the table's
+ * owner.
  */
 typedef struct DpOutlierStore
 {
-	/* whether the key has extras, and how many */
+	/* whether the key has extras, and their number */
 	bool (*exists)(DpOutlier *o, const DpKey *key);
 	int64 (*count)(DpOutlier *o, const DpKey *key, bool latest);
 
-	/* put values at the end, or in front */
+	/* append or prepend values */
 	void (*append)(DpOutlier *o, const DpKey *key, const DpValue *values, int n);
 	void (*prepend)(DpOutlier *o, const DpKey *key, const DpValue *values, int n);
 
-	/* take up to n values away from an end and add them, in their order, to the list */
+	/* remove up to n values from an end and add them, in their order, to the list */
 	void (*take)(DpOutlier *o, const DpKey *key, int64 n, bool from_end, DpValueList *taken);
 
-	/* take all occurrences of the values away; how many there were */
+	/* remove all occurrences of the values; returns their number */
 	int64 (*remove)(DpOutlier *o, const DpKey *key, const DpValue *values, int n);
 
 	bool (*holds)(DpOutlier *o, const DpKey *key, const DpValue *value, bool latest);
 
-	/* forget the extras of the key, or of all keys that no longer exist */
+	/* delete the extras of the key, or of all keys that no longer exist */
 	void (*drop)(DpOutlier *o, const DpKey *key);
 	void (*drop_orphans)(DpOutlier *o);
 
-	/* the key changes; at the end of the statement the move is finished */
+	/* change the key; finish at the end of the statement */
 	void (*move)(DpOutlier *o, const DpKey *from, const DpKey *to);
 	void (*move_finish)(DpOutlier *o, const DpKey *to);
 
@@ -174,23 +171,23 @@ typedef struct DpOutlierStore
 	/* append all to the array that is open in the builder */
 	void (*read)(DpOutlier *o, const DpKey *key, DpBuilder *b, bool latest);
 
-	/* whether the extras of the key lie there in good order */
+	/* whether the extras of the key are stored in their right form */
 	bool (*in_order)(DpOutlier *o, const DpKey *key);
 
 	/*
-	 * raises an error unless the table's columns are such a store's; its triggers could have been
-	 * made by hand
+	 * raise an error unless the table has the columns of such a store: a user may create its
+	 * triggers
 	 */
 	void (*verify)(DpOutlier *o);
 
-	/* keys of documents that have the value among their extras: distinct DpKeys */
+	/* keys of documents whose extras contain the value: distinct DpKeys */
 	List *(*holders)(DpOutlier *o, const DpValue *value);
 } DpOutlierStore;
 
 extern const DpOutlierStore dp_outlier_chunks;
 extern const DpOutlierStore dp_outlier_links;
 
-/* store.c: the same operations, on the store that the declaration has */
+/* store.c: the same operations on the store of the declaration */
 
 extern bool dp_outlier_exists(DpOutlier *o, const DpKey *key);
 extern int64 dp_outlier_stored(DpOutlier *o, const DpKey *key, bool latest);
@@ -210,18 +207,19 @@ extern void dp_outlier_read(DpOutlier *o, const DpKey *key, DpBuilder *b, bool l
 extern bool dp_outlier_in_order(DpOutlier *o, const DpKey *key);
 extern List *dp_outlier_holders(DpOutlier *o, const DpValue *value);
 
-/* Whether an element equals the value */
+/* Returns whether an element equals the value. */
 extern bool dp_outlier_matches(DpOutlier *o, const DpValue *element, const DpValue *value);
 
 /*
- * For the stores: raises PROGRAM_LIMIT_EXCEEDED unless so many more bytes fit; returns the list of
- * keys with one more.
+ * For stores: the first raises PROGRAM_LIMIT_EXCEEDED unless so many more bytes fit; the second
+ * returns the list with one more key.
  */
 extern void dp_outlier_check_whole(DpOutlier *o, const DpBuilder *b, uint32 more);
 extern List *dp_outlier_add_key(DpOutlier *o, List *keys, DpKey *key);
 
 /*
- * Whether a document of the collection that is the store has this link; the second is links.c's own
+ * Returns whether a document of the collection of extras has this link; the second is that of
+ * links.c.
  */
 extern bool dp_outlier_link_used(DpOutlier *o, struct varlena *link);
 extern bool dp_outlier_links_hold(DpOutlier *o, struct varlena *link);

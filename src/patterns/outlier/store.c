@@ -1,9 +1,9 @@
 /*
  * store.c
- *		Where the extras of outliers lie: what the two kinds of store share.
+ *		The stores of extras: calls the kind of store that a declaration has.
  *
- * Every operation first finds the store's table, which may have been restored
- * or repaired since the declaration was read, and then asks the store.
+ * Every operation first finds the store's table, which may have been restored or
+ * repaired since the declaration was read.
  */
 #include "postgres.h"
 
@@ -108,9 +108,7 @@ dp_outlier_holders(DpOutlier *o, const DpValue *value)
 	return store_of(o)->holders(o, value);
 }
 
-/*
- * Whether a document of the collection that is the store has this link.
- */
+/* Returns whether a document of the collection of extras has this link. */
 bool
 dp_outlier_link_used(DpOutlier *o, struct varlena *link)
 {
@@ -118,9 +116,9 @@ dp_outlier_link_used(DpOutlier *o, struct varlena *link)
 }
 
 /*
- * Raises PROGRAM_LIMIT_EXCEEDED if so many more bytes of elements would make
- * the whole document larger than any datum.  Half as much again is room for
- * the elements' names, which are longer in the whole array.
+ * Raises PROGRAM_LIMIT_EXCEEDED if so many more bytes of elements would make the whole document
+ * larger than any datum. A half more is for the names of elements, which are longer in the whole
+ * array.
  */
 void
 dp_outlier_check_whole(DpOutlier *o, const DpBuilder *b, uint32 more)
@@ -133,7 +131,7 @@ dp_outlier_check_whole(DpOutlier *o, const DpBuilder *b, uint32 more)
 						 dp_decl_text(o->decl, "field"))));
 }
 
-/* A list of keys with one more, unless it is there. */
+/* Adds a key to a list unless it is there. */
 List *
 dp_outlier_add_key(DpOutlier *o, List *keys, DpKey *key)
 {
@@ -148,9 +146,8 @@ dp_outlier_add_key(DpOutlier *o, List *keys, DpKey *key)
 }
 
 /*
- * Whether an element equals the value.  Where extras lie in a collection its
- * _id counts only if the value has one, because the collection may have given
- * it to the element.
+ * Returns whether an element equals the value. In a collection of extras, _id counts only if the
+ * value has one, because the collection may have added it.
  */
 bool
 dp_outlier_matches(DpOutlier *o, const DpValue *element, const DpValue *value)
@@ -170,14 +167,14 @@ dp_outlier_matches(DpOutlier *o, const DpValue *element, const DpValue *value)
 	return dp_value_compare(element, value) == 0;
 }
 
-/* The kind of store that the declaration asks for. */
+/* Returns the kind of store of the declaration. */
 static inline const DpOutlierStore *
 store_kind(const DpOutlier *o)
 {
 	return o->link != NULL ? &dp_outlier_links : &dp_outlier_chunks;
 }
 
-/* The store, its table found.  Raises UNDEFINED_TABLE if that is missing. */
+/* Returns the store with its table. Raises UNDEFINED_TABLE if that is missing. */
 static const DpOutlierStore *
 store_of(DpOutlier *o)
 {
@@ -193,7 +190,7 @@ store_of(DpOutlier *o)
 			 errmsg("the extras of the outlier pattern \"%s\" on table %s are missing",
 					o->decl->name, dp_relation_name(o->decl->target)),
 			 errhint(
-				 "If the table was restored alone, restore its extras, or call pattern_repair() with accept_loss => true to start with none. If it has got another owner, its extras need the same one.")));
+				 "If the table was restored alone, restore its extras, or call pattern_repair() with accept_loss => true to start without extras. The table and its extras must have the same owner.")));
 	PG_TRY();
 	{
 		store_kind(o)->verify(o);

@@ -143,7 +143,7 @@ read_extract(DpPayload *p, DpExtract *x, const DpElement *element)
 	else if (element->value.type == DP_TYPE_DOCUMENT)
 		read_document(p, x, &element->value);
 	else
-		bad_extract(x, "is neither a text nor a document");
+		bad_extract(x, "must be a string or a document");
 	prepare(p, x);
 }
 
@@ -158,7 +158,7 @@ read_text(DpPayload *p, DpExtract *x, const char *s, uint32 len)
 	if (memchr(s, 0, len) != NULL)
 		bad_extract(x, "has a NUL");
 	if (colon == NULL)
-		bad_extract(x, "does not say of which kind it is");
+		bad_extract(x, "has no kind");
 	set_kind(p, x, s, colon - s);
 	s = colon + 1;
 	for (at = end - 2; at > s; at--)
@@ -202,12 +202,12 @@ read_document(DpPayload *p, DpExtract *x, const DpValue *document)
 		{
 			if (element.value.type != DP_TYPE_STRING ||
 				!set_type(x, DP_STRING_DATA(&element.value), DP_STRING_LEN(&element.value)))
-				bad_extract(x, "has a type that there is not");
+				bad_extract(x, "has a type that does not exist");
 		}
 		else if (strcmp(element.name, "list") == 0)
 		{
 			if (element.value.type != DP_TYPE_BOOL)
-				bad_extract(x, "has a list that is neither true nor false");
+				bad_extract(x, "has a \"list\" that is not a boolean");
 			x->is_list = element.value.data[0] != 0;
 		}
 		else if (strcmp(element.name, "namespaces") == 0)
@@ -219,14 +219,14 @@ read_document(DpPayload *p, DpExtract *x, const DpValue *document)
 			int lower[2] = { 1, 1 };
 
 			if (element.value.type != DP_TYPE_DOCUMENT)
-				bad_extract(x, "has namespaces that are no document");
+				bad_extract(x, "has namespaces that are not a document");
 			names = palloc(sizeof(Datum) * 2 *
 						   Max(1, dp_document_count(element.value.data, element.value.len)));
 			dp_iter_init_value(&inner, &element.value);
 			while (dp_iter_next(&inner, &one))
 			{
 				if (one.value.type != DP_TYPE_STRING)
-					bad_extract(x, "has a namespace that is no text");
+					bad_extract(x, "has a namespace that is not a string");
 				names[2 * dims[0]] =
 					PointerGetDatum(cstring_to_text_with_len(one.name, one.namelen));
 				names[2 * dims[0] + 1] =
@@ -242,18 +242,18 @@ read_document(DpPayload *p, DpExtract *x, const DpValue *document)
 		else
 		{
 			if (x->expression != NULL)
-				bad_extract(x, "has more than one kind, or something else");
+				bad_extract(x, "has several kinds or an unknown field");
 			if (element.value.type != DP_TYPE_STRING ||
 				memchr(DP_STRING_DATA(&element.value), 0, DP_STRING_LEN(&element.value)) != NULL)
-				bad_extract(x, "has an expression that is no text");
+				bad_extract(x, "has an expression that is not a string");
 			set_kind(p, x, element.name, element.namelen);
 			x->expression = pnstrdup(DP_STRING_DATA(&element.value), DP_STRING_LEN(&element.value));
 		}
 	}
 	if (x->expression == NULL)
-		bad_extract(x, "does not say of which kind it is");
+		bad_extract(x, "has no kind");
 	if (DatumGetPointer(x->namespaces) != NULL && x->kind != DP_EXTRACT_XPATH)
-		bad_extract(x, "has namespaces and is no XPath");
+		bad_extract(x, "has namespaces but is not an XPath");
 }
 
 /* By its name. */
@@ -272,7 +272,7 @@ set_kind(DpPayload *p, DpExtract *x, const char *kind, uint32 len)
 			return;
 		}
 	}
-	bad_extract(x, "is of a kind that there is not");
+	bad_extract(x, "has an unknown kind");
 }
 
 /* False if there is no such type. */
@@ -343,7 +343,7 @@ prepare_function(DpPayload *p, DpExtract *x)
 	bool fits;
 
 	if (!HeapTupleIsValid(tuple))
-		bad_extract(x, "names a function that there is not");
+		bad_extract(x, "names a function that does not exist");
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	x->argtype = form->pronargs == 1 ? form->proargtypes.values[0] : InvalidOid;
 	x->result = form->prorettype;
@@ -356,18 +356,17 @@ prepare_function(DpPayload *p, DpExtract *x)
 	if (!fits)
 		bad_extract(
 			x,
-			"is no function of one argument of type text, bytea, jsonb, bson or bson_value that returns one value");
+			"must be a function of one argument of type text, bytea, jsonb, bson or bson_value that returns one value");
 	if (volatility != PROVOLATILE_IMMUTABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("function %s is not immutable", x->expression),
-				 errdetail("What is extracted from a payload must depend on nothing else.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+						errmsg("function %s is not immutable", x->expression),
+						errdetail("An extracted value must depend only on the payload.")));
 	if (!DatumGetBool(DirectFunctionCall3(has_function_privilege_id_id,
 										  ObjectIdGetDatum(p->decl->owner),
 										  ObjectIdGetDatum(function),
 										  CStringGetTextDatum("EXECUTE"))))
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-						errmsg("the owner of table %s may not call function %s",
+						errmsg("the owner of table %s lacks EXECUTE on function %s",
 							   dp_relation_name(p->decl->target), x->expression)));
 	dp_user_function_init(&x->function, function, CurrentMemoryContext);
 }
@@ -381,7 +380,7 @@ bad_extract(const DpExtract *x, const char *what)
 		(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 		 errmsg("the extract of field \"%s\" %s", x->name, what),
 		 errhint(
-			 "An extract is written xpath:..., jsonpath:..., regex:... or function:..., with ::type behind it if it is not to be as it is found.")));
+			 "Write xpath:..., jsonpath:..., regex:... or function:..., followed by ::type to convert the value.")));
 }
 
 void
@@ -422,7 +421,7 @@ try_xpath(const DpExtract *x)
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("this server cannot read XML"),
 					 errdetail("It was built without libxml.")));
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the extract of field \"%s\" is no XPath", x->name),
+						errmsg("the extract of field \"%s\" is not a valid XPath", x->name),
 						errdetail("%s%s%s", error->message, error->detail != NULL ? ": " : "",
 								  error->detail != NULL ? error->detail : "")));
 	}

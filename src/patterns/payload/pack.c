@@ -101,12 +101,13 @@ dp_payload_unpack(const DpValue *value, int sqlstate)
 								 (int32) len, true) != (int32) len)
 			wrong = "it cannot be decompressed";
 		if (wrong == NULL && !dp_validate_value(type, bytes, len, &fault))
-			wrong = "what it holds is no value";
+			wrong = "its value is not valid";
 	}
 	if (wrong != NULL)
-		ereport(ERROR, (errcode(sqlstate),
-						errmsg("a Binary of subtype %d is no packed payload", DP_PAYLOAD_SUBTYPE),
-						errdetail("As such, %s.", wrong)));
+		ereport(ERROR,
+				(errcode(sqlstate),
+				 errmsg("a Binary of subtype %d is not a packed payload", DP_PAYLOAD_SUBTYPE),
+				 errdetail("As a payload, %s.", wrong)));
 	return dp_builder_finish_value(&b, type);
 }
 

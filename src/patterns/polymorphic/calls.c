@@ -366,7 +366,7 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 	}
 	if (!PG_ARGISNULL(3) && !PG_ARGISNULL(4))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("only one of change_update and change can be given")));
+						errmsg("only one of change_update and change can be specified")));
 	if (!PG_ARGISNULL(4))
 		check_change(PG_GETARG_OID(4));
 	PreventCommandIfReadOnly("polymorphic_retype()");
@@ -383,7 +383,7 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("table %s has no variant \"%s\"", dp_relation_name(decl->target), variant),
-				 errhint("polymorphic_variant() declares one.")));
+				 errhint("Declare it with polymorphic_variant().")));
 	if (!PG_ARGISNULL(5))
 		search.place = text_to_cstring(PG_GETARG_TEXT_PP(5));
 	dp_key_of_argument(decl, fcinfo, 1, &key);
@@ -406,7 +406,7 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 							  search.place)
 					 : errmsg("the document has %d sub-documents that have a variant",
 							  search.found),
-				 search.place != NULL ? 0 : errhint("Say which one with the argument \"place\".")));
+				 search.place != NULL ? 0 : errhint("Specify one with the argument \"place\".")));
 	item = changed_item(decl, dp_document_to_varlena(search.item.data, search.item.len), fcinfo);
 	item = dp_document_set(DP_DOC_DATA(item), DP_DOC_SIZE(item), p->field, &v->value);
 	if (p->parent != NULL)
@@ -479,7 +479,7 @@ changed_item(DpDecl *decl, struct varlena *item, FunctionCallInfo fcinfo)
 	values[0] = dp_result(0, 1, &isnull);
 	if (isnull)
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the change made no document")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the change returned null")));
 	return (struct varlena *) DatumGetPointer(values[0]);
 }
 
@@ -497,7 +497,7 @@ check_change(Oid function)
 	result = get_func_signature(function, &types, &n);
 	if (result != dp_types()->bson || n != 1 || types[0] != dp_types()->bson ||
 		get_func_retset(function))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("function %s does not make a bson of a bson", get_func_name(function))));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("function %s must take one bson and return bson",
+							   get_func_name(function))));
 }

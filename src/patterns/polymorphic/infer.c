@@ -182,7 +182,7 @@ kind_of(Inference *inference, bool known, const DpValue *value)
 	if (inference->nkinds == MAX_KINDS)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("there are more than %d kinds of documents", MAX_KINDS),
-						errhint("The field that tells the kinds is probably another one.")));
+						errhint("Another field probably distinguishes the kinds.")));
 	kind = palloc0(sizeof(Kind));
 	kind->known = known;
 	kind->hash = hash;

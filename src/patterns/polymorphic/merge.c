@@ -462,8 +462,7 @@ merge_read(Merge *m, const DpValue *key, bool latest, bool strict)
 			 errmsg("table %s has more than one document for one key of table %s",
 					dp_relation_name(m->source->relid), dp_relation_name(decl->target)),
 			 errdetail("The key is %s.", shown.data),
-			 errhint(
-				 "A source whose documents are to become an array is declared with the argument \"arrays\".")));
+			 errhint("To collect them in an array, name the source in the argument \"arrays\".")));
 	}
 	if (rows.n == 0)
 		return NULL;
@@ -553,7 +552,7 @@ merge_argument(FunctionCallInfo fcinfo)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("the " PATTERN " pattern \"%s\" of table %s has no source",
 							   d->decl->name, dp_relation_name(rel)),
-						errdetail("Its table was dropped, or its triggers were.")));
+						errdetail("The source table or its triggers were dropped.")));
 	return d;
 }
 

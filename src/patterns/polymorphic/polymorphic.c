@@ -720,7 +720,7 @@ poly_refuse(DpPoly *p, const DpValue *doc)
 	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
 					r.has_variant ? errmsg("document is not valid for variant \"%s\" of table %s",
 										   r.variant, dp_relation_name(p->decl->target))
-								  : errmsg("document is not of a variant that table %s takes",
+								  : errmsg("document does not match a variant of table %s",
 										   dp_relation_name(p->decl->target)),
 					errdetail_internal("%s", r.detail.data)));
 }
@@ -767,10 +767,10 @@ poly_settle(DpDecl *decl, const DpKey *key)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("document of key %s is not what table %s takes", dp_key_to_text(decl, key),
-					dp_relation_name(decl->target)),
+			 errmsg("document with key %s does not match a variant of table %s",
+					dp_key_to_text(decl, key), dp_relation_name(decl->target)),
 			 errhint(
-				 "polymorphic_errors() and pattern_check() tell what is wrong; polymorphic_retype() makes it a document of another variant.")));
+				 "polymorphic_errors() and pattern_check() show the errors; polymorphic_retype() changes the variant.")));
 	return false;
 }
 

@@ -416,7 +416,7 @@ dp_preallocated_find_in(PG_FUNCTION_ARGS)
 	if (field.type != DP_TYPE_ARRAY)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("the document has no array of slots"),
-						errhint("Say which field it is with the argument \"field\".")));
+						errhint("Specify it with the argument \"field\".")));
 
 	if (dp_array_element(field.data, field.len, 0, &element) && element.type == DP_TYPE_ARRAY)
 	{
@@ -509,9 +509,9 @@ dp_preallocated_extend(PG_FUNCTION_ARGS)
 	if (g.shape->kind != p->shape->kind || p->shape->kind == DP_SHAPE_CLOCK)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the slots of the preallocated pattern \"%s\" cannot become such a shape",
+				 errmsg("cannot change the slots of preallocated pattern \"%s\" to this shape",
 						p->decl->name),
-				 errdetail("A grid, a calendar and a pool can become larger ones.")));
+				 errdetail("A grid, a calendar or a pool can only become larger.")));
 	dp_key_of_argument(p->decl, fcinfo, 1, &key);
 	PreventCommandIfReadOnly("preallocated_extend()");
 	see_row(p, &key);
@@ -614,7 +614,7 @@ request_read(FunctionCallInfo fcinfo, Verb verb, Request *r)
 					  &r->n);
 	if (r->n == 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("at least one slot must be named")));
+						errmsg("at least one slot must be specified")));
 	r->slots = palloc(sizeof(char *) * r->n);
 	for (i = 0; i < r->n; i++)
 	{
@@ -628,7 +628,7 @@ request_read(FunctionCallInfo fcinfo, Verb verb, Request *r)
 	{
 		if (strcmp(r->slots[i - 1], r->slots[i]) == 0)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("slot \"%.20s\" is named twice", r->slots[i])));
+							errmsg("slot \"%.20s\" is specified twice", r->slots[i])));
 	}
 
 	r->holder = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(3),
@@ -672,9 +672,9 @@ hold_end(const Request *r, TimestampTz now)
 	end = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(now),
 												  IntervalPGetDatum(r->hold_for)));
 	if (end <= now || TIMESTAMP_NOT_FINITE(end))
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("slots must be held for some time"),
-						errhint("Without hold_for they are taken for good.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("hold_for must be positive"),
+				 errhint("Without hold_for, claims do not expire.")));
 	return end;
 }
 
@@ -698,8 +698,9 @@ request_cell(const Request *r, DpCells *cells, int i)
 static void
 free_value(const char *slot)
 {
-	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					errmsg("the holder of slot \"%s\" cannot be what a free one holds", slot)));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("the holder of slot \"%s\" must differ from the value of a free slot", slot)));
 }
 
 /*
@@ -801,8 +802,8 @@ seen_cells(DpPreallocated *p, const DpKey *key, DpClaim **claims, int *nclaims,
 static void
 not_claimed(DpPreallocated *p)
 {
-	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					errmsg("the slots of the preallocated pattern \"%s\" are those of a clock",
-						   p->decl->name),
-					errdetail("They are counters, which nobody holds.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("cannot claim slots of a clock, preallocated pattern \"%s\"", p->decl->name),
+			 errdetail("Slots of a clock are counters without holders.")));
 }

@@ -87,7 +87,7 @@ claims_table(DpPreallocated *p)
 			 errmsg("the claims of the preallocated pattern \"%s\" on table %s are missing",
 					p->decl->name, dp_relation_name(p->decl->target)),
 			 errhint(
-				 "If the table was restored alone, restore its claims too; pattern_repair() with accept_loss => true makes an empty table of claims.")));
+				 "If the table was restored alone, restore its claims too; pattern_repair() with accept_loss => true creates an empty table of claims.")));
 	return p->side;
 }
 
@@ -404,11 +404,11 @@ verify_snapshot(DpPreallocated *p, const DpKey *key, const char *slot)
 static void
 changed_since(DpDecl *decl, const char *slot)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("could not serialize access due to concurrent claims"),
-			 errdetail("Slot %s of a document of table %s.", slot, dp_relation_name(decl->target)),
-			 errhint("The transaction might succeed if retried.")));
+	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					errmsg("could not serialize access due to concurrent claims"),
+					errdetail("The claims are on slot %s of a document in table %s.", slot,
+							  dp_relation_name(decl->target)),
+					errhint("The transaction might succeed if retried.")));
 }
 
 /* Runs a SELECT as the owner with just this snapshot.  Returns the number of rows. */
@@ -590,7 +590,7 @@ dp_claims_adopt(DpPreallocated *p, const DpKey *key, const DpCells *cells)
 						  DP_MARK_INTERNAL) == 0)
 			dp_preallocated_refuse(
 				p, key, "has a slot that is taken twice",
-				psprintf("Slot %s is taken in the document and is claimed by somebody else.",
+				psprintf("Slot %s is taken in the document and claimed by another holder.",
 						 cell->name));
 	}
 }

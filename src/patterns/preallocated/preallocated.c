@@ -697,8 +697,7 @@ dp_preallocated_until_wrong(DpPreallocated *p, struct varlena *doc, DpCells *cel
 		DpCell *cell = cells != NULL ? dp_cells_find(cells, element.name) : NULL;
 
 		if (element.value.type != DP_TYPE_DATE || cell == NULL || !cell->taken)
-			return psprintf("Slot \"%.20s\" is held until some time, but is not taken.",
-							element.name);
+			return psprintf("Slot \"%.20s\" has an expiry but is not taken.", element.name);
 	}
 	return NULL;
 }

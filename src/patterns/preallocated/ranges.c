@@ -45,7 +45,7 @@ dp_preallocated_ranges(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	if (field.type != DP_TYPE_ARRAY)
 		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-						errmsg("ranges are made of an array, not of a value of type %s",
+						errmsg("ranges must be an array, not a value of type %s",
 							   dp_type_name(field.type))));
 	dp_builder_init_value(&b, 0);
 	dp_builder_begin_array(&b);
@@ -117,9 +117,9 @@ dp_preallocated_cells_of(PG_FUNCTION_ARGS)
 							   first, last));
 		total += last - first + 1;
 		if (last - first >= MAX_CELLS || total > MAX_CELLS)
-			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-							errmsg("these ranges are too many cells"),
-							errdetail("At most %d are allowed.", MAX_CELLS)));
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("ranges have too many cells"),
+					 errdetail("At most %d are allowed.", MAX_CELLS)));
 		CHECK_FOR_INTERRUPTS();
 		for (n = first; n <= last; n++)
 			append(&b, n);
@@ -167,6 +167,6 @@ append_range(DpBuilder *b, int64 first, int64 last)
 static void
 bad_range(const char *what)
 {
-	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("these are no ranges"),
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid ranges"),
 					errdetail("%s", what)));
 }

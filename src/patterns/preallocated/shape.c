@@ -50,11 +50,11 @@ dp_shape_read(const uint8 *doc, uint32 size)
 
 	if (!dp_document_find(doc, size, "kind", 4, &kind) || kind.type != DP_TYPE_STRING)
 		bad_shape(
-			"It is made by preallocated_grid(), preallocated_calendar(), preallocated_pool() or preallocated_clock().");
+			"Create it with preallocated_grid(), preallocated_calendar(), preallocated_pool() or preallocated_clock().");
 	if (dp_document_find(doc, size, "fill", 4, &shape->fill))
 	{
 		if (dp_type_is_container(shape->fill.type) || shape->fill.type == DP_TYPE_UNDEFINED)
-			bad_shape("What free cells hold must be neither a document nor an array.");
+			bad_shape("The value of free cells must be neither a document nor an array.");
 	}
 	if (strcmp(DP_STRING_DATA(&kind), "grid") == 0)
 	{
@@ -62,23 +62,23 @@ dp_shape_read(const uint8 *doc, uint32 size)
 
 		shape->kind = DP_SHAPE_GRID;
 		if (!dp_document_find(doc, size, "rows", 4, &value) || value.type != DP_TYPE_ARRAY)
-			bad_shape("A grid has an array of rows.");
+			bad_shape("A grid must have an array of rows.");
 		shape->nrows = dp_array_count(value.data, value.len);
 		shape->rows = palloc(sizeof(int32) * Max(shape->nrows, 1));
 		dp_iter_init_value(&iter, &value);
 		while (dp_iter_next_value(&iter, &value))
 		{
 			if (!whole_number(&value, &n) || n < 1 || n > DP_SHAPE_MAX_SLOTS)
-				bad_shape("A row has at least one cell.");
+				bad_shape("A row must have at least one cell.");
 			total += n;
 			shape->rows[i++] = (int32) n;
 		}
 		if (shape->nrows == 0)
-			bad_shape("A grid has at least one row.");
+			bad_shape("A grid must have at least one row.");
 		if (dp_document_find(doc, size, "accessible", 10, &shape->accessible))
 		{
 			if (shape->accessible.type != DP_TYPE_ARRAY)
-				bad_shape("Accessible slots are an array of names.");
+				bad_shape("Accessible slots must be an array of names.");
 			dp_iter_init_value(&iter, &shape->accessible);
 			while (dp_iter_next_value(&iter, &value))
 			{
@@ -86,7 +86,7 @@ dp_shape_read(const uint8 *doc, uint32 size)
 				int row;
 
 				if (value.type != DP_TYPE_STRING)
-					bad_shape("Accessible slots are an array of names.");
+					bad_shape("Accessible slots must be an array of names.");
 				for (row = 0; row < shape->nrows && !found; row++)
 				{
 					char name[DP_SLOT_NAME_SIZE];
@@ -107,8 +107,7 @@ dp_shape_read(const uint8 *doc, uint32 size)
 					}
 				}
 				if (!found)
-					bad_shape(psprintf("There is no slot \"%.20s\" in it.",
-									   DP_STRING_DATA(&value)));
+					bad_shape(psprintf("The grid has no slot \"%.20s\".", DP_STRING_DATA(&value)));
 			}
 		}
 	}
@@ -125,7 +124,7 @@ dp_shape_read(const uint8 *doc, uint32 size)
 		shape->kind = DP_SHAPE_POOL;
 		if (!dp_document_find(doc, size, "n", 1, &value) || !whole_number(&value, &n) || n < 1 ||
 			n > DP_SHAPE_MAX_SLOTS)
-			bad_shape(psprintf("A pool has between 1 and %d slots.", DP_SHAPE_MAX_SLOTS));
+			bad_shape(psprintf("A pool must have between 1 and %d slots.", DP_SHAPE_MAX_SLOTS));
 		shape->nrows = 1;
 		shape->rows = palloc(sizeof(int32));
 		shape->rows[0] = (int32) n;
@@ -135,7 +134,7 @@ dp_shape_read(const uint8 *doc, uint32 size)
 	{
 		shape->kind = DP_SHAPE_CLOCK;
 		if (!dp_document_find(doc, size, "units", 5, &value) || value.type != DP_TYPE_ARRAY)
-			bad_shape("A clock has an array of units.");
+			bad_shape("A clock must have an array of units.");
 		dp_iter_init_value(&iter, &value);
 		while (dp_iter_next_value(&iter, &value))
 		{
@@ -144,20 +143,20 @@ dp_shape_read(const uint8 *doc, uint32 size)
 			if (value.type != DP_TYPE_STRING ||
 				!dp_slot_unit_find(DP_STRING_DATA(&value), DP_STRING_LEN(&value), &unit) ||
 				unit == DP_UNIT_DAY)
-				bad_shape("The units of a clock are hour, minute and second.");
+				bad_shape("The units of a clock must be hour, minute and second.");
 			if (shape->units.n == 0)
 				shape->units.first = unit;
 			else if (unit != shape->units.first + shape->units.n)
-				bad_shape("Each unit of a clock must be the part of the one before it.");
+				bad_shape("Each unit of a clock must divide the unit before it.");
 			shape->units.n++;
 		}
 		if (shape->units.n == 0)
-			bad_shape("A clock has at least one unit.");
+			bad_shape("A clock must have at least one unit.");
 	}
 	else
-		bad_shape("It is a grid, a calendar, a pool or a clock.");
+		bad_shape("The kind must be grid, calendar, pool or clock.");
 	if (shape->kind != DP_SHAPE_CALENDAR && shape->fill.type == DP_TYPE_EOD)
-		bad_shape("It does not say what free cells hold.");
+		bad_shape("The value of free cells is missing.");
 	if (total > DP_SHAPE_MAX_SLOTS)
 		bad_shape(psprintf("It has more than %d slots.", DP_SHAPE_MAX_SLOTS));
 	return shape;
@@ -167,7 +166,7 @@ dp_shape_read(const uint8 *doc, uint32 size)
 static void
 bad_shape(const char *what)
 {
-	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("this is not a shape"),
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid shape"),
 					errdetail("%s", what)));
 }
 
@@ -194,7 +193,7 @@ path_option(const uint8 *doc, uint32 size, const char *option, char **text)
 
 	if (!dp_document_find(doc, size, option, strlen(option), &value) ||
 		value.type != DP_TYPE_STRING)
-		bad_shape("A calendar needs the fields of the month and the year.");
+		bad_shape("A calendar requires the fields of the month and the year.");
 	*text = pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 	return dp_path_parse(*text, strlen(*text));
 }

@@ -61,7 +61,7 @@ dp_query_table_verify(PG_FUNCTION_ARGS)
 				ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg(
-					 "with limit_per_partition, column \"%s\" has to be a field and not an expression",
+					 "with limit_per_partition, column \"%s\" must be a field, not an expression",
 					 q->columns[i].name)));
 	}
 	PG_RETURN_VOID();
@@ -284,10 +284,9 @@ dp_query_table_read(PG_FUNCTION_ARGS)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("query table %s is read by %d values, not by %d", dp_relation_name(q->table),
+			 errmsg("query table %s must be read by %d values, not %d", dp_relation_name(q->table),
 					q->npartition, Max(n, 0)),
-			 errhint(
-				 "The values of the partition are needed; those of the clustering may follow.")));
+			 errhint("Specify the values of the partition; values of the clustering may follow.")));
 	for (i = 0; i < n; i++)
 	{
 		if (nulls[i])
@@ -400,7 +399,7 @@ query_table_of(Oid table)
 	if (found == NULL)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						errmsg("%s is not a query table", dp_relation_name(table)),
-						errhint("query_table_create() makes one.")));
+						errhint("Create it with query_table_create().")));
 	return dp_query_table_present(found);
 }
 

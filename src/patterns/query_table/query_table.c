@@ -76,12 +76,8 @@ dp_query_table(DpDecl *decl)
 
 	/* anybody can make a trigger with any argument on his own table */
 	if (n == 0 || n != q->npartition || q->nplace + decl->nkeys > INDEX_MAX_KEYS)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg(
-				 "the declaration of the query table \"%s\" is not as query_table_create() makes it",
-				 decl->name)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("invalid declaration of query table \"%s\"", decl->name)));
 	dp_iter_init_value(&iter, &q->clustering);
 	while (dp_iter_next(&iter, &element))
 	{
@@ -142,7 +138,7 @@ dp_query_table_present(DpDecl *decl)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("the query table \"%s\" of table %s is missing", decl->name,
 							   dp_relation_name(q->source)),
-						errdetail("The table was dropped, or its guard was.")));
+						errdetail("The table or its guard was dropped.")));
 	return q;
 }
 
@@ -185,9 +181,9 @@ table_open_columns(DpQueryTable *q)
 		if (att == NULL || att->atttypid != column->type || att->atttypmod != column->typmod)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("column \"%s\" of the query table %s is not as it was declared",
+					 errmsg("column \"%s\" of query table %s differs from its declaration",
 							column->name, dp_relation_name(q->table)),
-					 errhint("Drop the query table with pattern_disable(), and make it anew.")));
+					 errhint("Drop the query table with pattern_disable() and create it again.")));
 	}
 	table_close(rel, NoLock);
 }
@@ -225,12 +221,9 @@ column_define(DpQueryTable *q, DpQueryColumn *column, const DpValue *fields, con
 		column->expr =
 			dp_expr_compile(&value, DP_EXPR_IMMUTABLE, psprintf("fields.%s", column->name));
 	else
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("field \"%s\" is neither 1 nor an expression", column->name),
-			 errhint(
-				 "A query table names the fields that it shows: {\"name\": 1, \"id\": \"$_id\"}.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("field \"%s\" must be 1 or an expression", column->name),
+						errhint("Specify fields like {\"name\": 1, \"id\": \"$_id\"}.")));
 }
 
 static void
@@ -251,7 +244,7 @@ column_compare(DpQueryColumn *column)
 
 	if (!OidIsValid(entry->cmp_proc))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("values of type %s, of column \"%s\", have no order",
+						errmsg("values of type %s, of column \"%s\", cannot be sorted",
 							   format_type_be(column->type), column->name)));
 	fmgr_info_cxt(entry->cmp_proc, &column->cmp, CurrentMemoryContext);
 }

@@ -511,9 +511,9 @@ partition_require_seen(DpQueryTable *q, const DpQueryImage *image, MemoryContext
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 			 errmsg("could not serialize access due to concurrent update"),
 			 errdetail(
-				 "A partition of query table %s has changed since this transaction began to read.",
+				 "A partition of query table %s has changed since the transaction took its snapshot.",
 				 dp_relation_name(q->table)),
-			 errhint("Repeat the transaction.")));
+			 errhint("Retry the transaction.")));
 }
 
 /* The statements that read a partition: of the source its first rows, of the table all. */

@@ -110,7 +110,7 @@ field_arguments(FunctionCallInfo fcinfo, DpPath **field, DpPath **id_field)
 	*id_field = dp_path_cached(&cache->id_field, fcinfo, 2);
 	if ((*field)->nsteps < 1 || (*id_field)->nsteps != 1)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("field is a path and id_field is a name")));
+						errmsg("field must be a path and id_field a name")));
 }
 
 /*

@@ -697,7 +697,7 @@ referenced(DpReference *ref, const DpValue *id)
 	dp_path_to_text(&field, ref->field);
 	ereport(ERROR,
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-			 errmsg("a document of table %s cannot go: documents of table %s refer to it",
+			 errmsg("cannot delete a document in table %s: documents in table %s refer to it",
 					dp_relation_name(ref->source->relid), dp_relation_name(ref->decl->target)),
 			 errdetail("Its key %s is named by their field \"%s\".", dp_value_to_message(id),
 					   field.data)));

@@ -119,12 +119,9 @@ dp_reference(DpDecl *decl)
 	ref->live = paths_option(decl, "live", &ref->nlive);
 	ref->frozen = paths_option(decl, "frozen", &ref->nfrozen);
 	if (ref->field->nsteps < 1 || ref->id_field->nsteps != 1)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg(
-				 "the reference pattern \"%s\" on table %s is not declared as reference_enable() does",
-				 decl->name, dp_relation_name(decl->target))));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("invalid declaration of reference pattern \"%s\" on table %s",
+							   decl->name, dp_relation_name(decl->target))));
 	MemoryContextSwitchTo(old);
 	decl->state = ref;
 	return ref;

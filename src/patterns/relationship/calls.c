@@ -61,8 +61,7 @@ dp_relationship_settle(PG_FUNCTION_ARGS)
 
 	dp_require_owner(PG_GETARG_OID(0));
 	if (side != 0 && side != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a relationship has two sides")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("side must be 0 or 1")));
 	LockRelationOid(PG_GETARG_OID(0),
 					RowExclusiveLock); /* so that the declaration stays as it is */
 	decl = dp_decl_find(PG_GETARG_OID(0), "relationship", text_to_cstring(PG_GETARG_TEXT_PP(1)));

@@ -326,7 +326,7 @@ filter_path(const char *path)
 				ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg(
-					 "documents cannot be looked up by a field whose name holds a dot or begins with a dollar sign")));
+					 "cannot look up documents by a field whose name contains a dot or begins with a dollar sign")));
 		appendStringInfo(&text, "%s%s", i > 0 ? "." : "", parsed->steps[i].name);
 	}
 	return text.data;

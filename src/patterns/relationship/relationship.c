@@ -306,7 +306,7 @@ check_row(DpRelationship *r, int side, TriggerData *trigdata)
 	initStringInfo(&field);
 	dp_path_to_text(&field, s->field);
 	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-					errmsg("field \"%s\" of a document of table %s is no array of ids", field.data,
+					errmsg("field \"%s\" in table %s must be an array of IDs", field.data,
 						   dp_relation_name(s->relid)),
 					errdetail("It is %s.", wrong)));
 }
@@ -644,10 +644,10 @@ apply_row(DpRelationship *r, DpWriter *w, DpRelationshipEdge *edges, int n, bool
 			if (r->missing_error)
 				ereport(ERROR,
 						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-						 errmsg("a document of table %s names a document that does not exist",
+						 errmsg("a document in table %s refers to a document that does not exist",
 								dp_relation_name(r->sides[1 - side].relid)),
-						 errdetail("%s is no key of table %s.", dp_value_to_message(&edges[0].to),
-								   dp_relation_name(s->relid))));
+						 errdetail("%s is not a key of table %s.",
+								   dp_value_to_message(&edges[0].to), dp_relation_name(s->relid))));
 			if (placed || !valid)
 				return;
 
@@ -800,8 +800,8 @@ row_changed(DpRelationship *r, int side, struct varlena *doc, const DpRelationsh
 		initStringInfo(&field);
 		dp_path_to_text(&field, s->field);
 		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-						errmsg("field \"%s\" of a document of table %s is no array of ids",
-							   field.data, dp_relation_name(s->relid)),
+						errmsg("field \"%s\" in table %s must be an array of IDs", field.data,
+							   dp_relation_name(s->relid)),
 						errdetail("It is a value of type %s in the document with the key %s.",
 								  dp_type_name(array.type), dp_value_to_message(&edges[0].to))));
 	}
@@ -821,12 +821,13 @@ row_changed(DpRelationship *r, int side, struct varlena *doc, const DpRelationsh
 			if (i == n)
 				dp_builder_append_value(&b, NULL, 0, &element);
 			else if (edges[i].sign == DP_EDGE_DELETED && r->restrict_delete)
-				ereport(ERROR,
-						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-						 errmsg("a document of table %s cannot go: documents of table %s name it",
-								dp_relation_name(r->sides[1 - side].relid),
-								dp_relation_name(s->relid)),
-						 errdetail("Its key is %s.", dp_value_to_message(&edges[i].from))));
+				ereport(
+					ERROR,
+					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+					 errmsg(
+						 "cannot delete a document in table %s: documents in table %s refer to it",
+						 dp_relation_name(r->sides[1 - side].relid), dp_relation_name(s->relid)),
+					 errdetail("Its key is %s.", dp_value_to_message(&edges[i].from))));
 			else
 				differs = true;
 		}

@@ -102,11 +102,11 @@ dp_versions_make(const DpValue *spec, int32 version, const Oid *functions, int n
 	int i;
 
 	if (!spec_value(spec, "field", &value) || value.type != DP_TYPE_STRING)
-		bad_chain("It has no field.");
+		bad_chain("The field is missing.");
 	v->field_text = pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 	v->field = dp_path_parse(v->field_text, strlen(v->field_text));
 	if (v->field->nsteps == 0)
-		bad_chain("Its field is empty.");
+		bad_chain("The field is empty.");
 	v->type = type_read(spec);
 	v->first =
 		spec_value(spec, "first", &value) && value.type == DP_TYPE_BOOL && value.data[0] != 0;
@@ -154,7 +154,7 @@ steps_read(const DpValue *spec, StepSpec **steps, int nfunctions)
 	if (!spec_value(spec, "steps", &list))
 		return 0;
 	if (list.type != DP_TYPE_ARRAY)
-		bad_chain("Its steps are no array.");
+		bad_chain("The steps are not an array.");
 	*steps = palloc0(sizeof(StepSpec) * (dp_document_count(list.data, list.len) + 1));
 	dp_iter_init_value(&iter, &list);
 	while (dp_iter_next_value(&iter, &value))
@@ -163,11 +163,11 @@ steps_read(const DpValue *spec, StepSpec **steps, int nfunctions)
 		DpValue found;
 
 		if (value.type != DP_TYPE_DOCUMENT)
-			bad_chain("A step is no document.");
+			bad_chain("A step is not a document.");
 		s->since = spec_int(&value, "since");
 		s->until = spec_int(&value, "until");
 		if (s->since < 1 || s->until <= s->since || (n > 0 && s->since < (*steps)[n - 1].until))
-			bad_chain("Its steps are not in order.");
+			bad_chain("The steps are not in order.");
 		s->up_function = spec_value(&value, "up_function", &found) ? function++ : -1;
 		s->down_function = spec_value(&value, "down_function", &found) ? function++ : -1;
 		if (!spec_value(&value, "up_update", &s->up_update))
@@ -176,13 +176,13 @@ steps_read(const DpValue *spec, StepSpec **steps, int nfunctions)
 			s->down_update.type = DP_TYPE_EOD;
 		if ((s->up_function >= 0) == (s->up_update.type != DP_TYPE_EOD) ||
 			(s->down_function >= 0 && s->down_update.type != DP_TYPE_EOD))
-			bad_chain("A step is either an update or a function.");
+			bad_chain("A step must be an update or a function.");
 		n++;
 	}
 	if (function != nfunctions)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the steps of a schema need %d functions, and %d are given",
-							   function, nfunctions)));
+						errmsg("the steps of a schema require %d functions, not %d", function,
+							   nfunctions)));
 	return n;
 }
 
@@ -217,12 +217,12 @@ move_make(const DpVersions *v, DpVersionMove *move, const DpValue *update, int f
 	else if (update->type != DP_TYPE_EOD)
 	{
 		if (update->type != DP_TYPE_DOCUMENT && update->type != DP_TYPE_ARRAY)
-			bad_chain("An update is a document or an array of stages.");
+			bad_chain("An update must be a document or an array of stages.");
 		if (update_asks_clock(update, update->type == DP_TYPE_ARRAY))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-					 errmsg("an update that asks for the time or for chance cannot be a step"),
-					 errdetail("A document has to look the same whenever it is read.")));
+					 errmsg("a step cannot be an update that uses the time or random values"),
+					 errdetail("A document must be the same whenever it is read.")));
 		move->update = dp_update_compile(update, NULL, NULL);
 		move->leaves_field =
 			update->type == DP_TYPE_DOCUMENT && !update_reaches(update, &v->field->steps[0]);
@@ -318,13 +318,12 @@ function_make(DpVersionMove *move, Oid function, Oid as, MemoryContext context)
 		form->pronargs != 1 || form->proargtypes.values[0] != bson)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 						errmsg("function %s cannot be a step", format_procedure(function)),
-						errdetail("A step takes one bson and returns one.")));
+						errdetail("A step must take one bson and return bson.")));
 	if (form->provolatile != PROVOLATILE_IMMUTABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
 				 errmsg("function %s cannot be a step", format_procedure(function)),
-				 errdetail(
-					 "It is not marked IMMUTABLE, and indexes have to rely on what it returns.")));
+				 errdetail("It is not marked IMMUTABLE, and indexes depend on its result.")));
 	if (!dp_may_execute(function, as))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FUNCTION, get_func_name(function));
 	ReleaseSysCache(tuple);
@@ -445,7 +444,7 @@ type_read(const DpValue *spec)
 		if (value.type == DP_TYPE_STRING && strcmp(DP_STRING_DATA(&value), types[i].name) == 0)
 			return types[i].type;
 	}
-	bad_chain("The type of its field is none of int, long, double, decimal and string.");
+	bad_chain("The type of the field must be int, long, double, decimal or string.");
 }
 
 /* The versions as they are written. */
@@ -574,11 +573,10 @@ dp_versions_move(DpVersions *v, struct varlena *doc, int from, int to, bool abse
 		place[0] = v->versions[from];
 		place[1] = v->versions[next];
 		if (move->update == NULL && move->function == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("there is no way down from version %d to version %d", place[0],
-							place[1]),
-					 errhint("Declare what undoes the step with schema_versioning_step().")));
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("cannot convert documents from version %d to version %d",
+								   place[0], place[1]),
+							errhint("Declare the step down with schema_versioning_step().")));
 		doc = move_apply(move, doc, &own);
 		if (absent && move->leaves_field && v->field->nsteps == 1)
 			doc = field_insert(v, doc, &v->written[next]);
@@ -659,11 +657,10 @@ dp_versions_check_place(const DpVersions *v, struct varlena *doc)
 
 	if (v->field->nsteps > 1 &&
 		dp_path_blocked(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &step, &type))
-		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-						errmsg("a document has no place for its version"),
-						errdetail("Part %d of the path \"%s\", \"%s\", meets a value of type %s.",
-								  step + 1, v->field_text, v->field->steps[step].name,
-								  dp_type_name(type))));
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION), errmsg("cannot store the version in a document"),
+				 errdetail("Part %d of the path \"%s\", \"%s\", is a value of type %s.", step + 1,
+						   v->field_text, v->field->steps[step].name, dp_type_name(type))));
 }
 
 /* A new document with the field behind _id, or first. */
@@ -723,14 +720,14 @@ dp_versions_unknown(DpVersions *v, Datum doc, const char *place)
 	for (i = 0; i < v->n; i++)
 		appendStringInfo(&known, "%s%d", i > 0 ? ", " : "", v->versions[i]);
 	if (version == DP_VERSION_NONE && dp_fetch_path(doc, v->field, false, &value))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("field \"%s\" of a document%s tells no version", v->field_text, place),
-			 errdetail("It is of type %s; a version is a whole number from 1 on, or its digits.",
-					   dp_type_name(value.type))));
+		ereport(ERROR,
+				(errcode(ERRCODE_CHECK_VIOLATION),
+				 errmsg("field \"%s\" of a document%s does not contain a version", v->field_text,
+						place),
+				 errdetail("It is of type %s; a version must be a positive integer, or its digits.",
+						   dp_type_name(value.type))));
 	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-					errmsg("a document%s has version %d, which is not known", place, version),
+					errmsg("a document%s has the unknown version %d", place, version),
 					errdetail("Field \"%s\"; known versions are %s.", v->field_text, known.data)));
 }
 
@@ -739,7 +736,7 @@ static void
 bad_chain(const char *what)
 {
 	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					errmsg("versions of a schema are not declared as they should be"),
+					errmsg("invalid declaration of the versions of a schema"),
 					errdetail_internal("%s", what)));
 }
 
@@ -814,7 +811,7 @@ as_cached(FunctionCallInfo fcinfo)
 	}
 	version = spec_int(&spec, "version");
 	if (version < 1)
-		bad_chain("It has no version.");
+		bad_chain("The version is missing.");
 	cache->versions = dp_versions_make(&spec, version, oids, n, GetUserId(), true, context);
 	cache->at = dp_versions_find(cache->versions, version);
 	MemoryContextSwitchTo(old);

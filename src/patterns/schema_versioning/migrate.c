@@ -290,11 +290,11 @@ batch_run(Batch *b)
 	s = dp_schema_versioning(decl);
 	to = dp_versions_find(s->versions, b->target);
 	if (to < 0 || to > s->at)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("documents of table %s cannot be brought to version %d",
-						dp_relation_name(b->rel), b->target),
-				 errdetail("It is not known, or newer than the current version %d.", s->current)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("cannot migrate documents in table %s to version %d",
+							   dp_relation_name(b->rel), b->target),
+						errdetail("The version is unknown or newer than the current version %d.",
+								  s->current)));
 	dp_writer_skip(w, own_trigger);
 	dp_owner_begin(decl->owner, &self);
 	mine = *s;
@@ -377,7 +377,7 @@ row_migrate(Batch *b, DpSchemaVersioning *s, DpWriter *w, DpFilter *filter, int 
 	if (!same_id(doc, result))
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("a step between versions has changed \"_id\" of a document of table %s",
+				 errmsg("a step between versions has changed \"_id\" of a document in table %s",
 						dp_relation_name(b->rel))));
 	written = dp_writer_update(w, result);
 	b->row = NULL;

@@ -131,8 +131,9 @@ version_before(DpSchemaVersioning *s, TriggerData *trigdata)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("a document of table %s has version %d, which is newer than the current one",
-					dp_relation_name(s->decl->target), s->versions->versions[at]),
+			 errmsg(
+				 "a document in table %s has version %d, which is newer than the current version",
+				 dp_relation_name(s->decl->target), s->versions->versions[at]),
 			 errdetail("Field \"%s\"; the current version is %d.", s->versions->field_text,
 					   s->current)));
 	if (absent && s->versions->field->nsteps > 1)
@@ -608,7 +609,7 @@ dp_schema_versioning_check(const DpSchemaVersioning *s, struct varlena *doc, int
 		return;
 	dp_schema_errors(s->schemas[at], &value, broken_note, &broken);
 	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-					errmsg("a document of table %s does not satisfy the schema of version %d",
+					errmsg("a document in table %s does not satisfy the schema of version %d",
 						   dp_relation_name(s->decl->target), s->versions->versions[at]),
 					broken.rule == NULL
 						? 0

@@ -161,7 +161,7 @@ dp_single_collection_get(PG_FUNCTION_ARGS)
 	{
 		if (s->ids.type_field == NULL)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("documents of the single collection %s have no type",
+							errmsg("documents of single collection %s have no type",
 								   dp_relation_name(decl->target))));
 		type = dp_value_of_varlena(dp_datum_to_value(PG_GETARG_DATUM(2), TEXTOID));
 	}
@@ -187,10 +187,11 @@ dp_single_collection_get(PG_FUNCTION_ARGS)
 		DpValue identity;
 
 		if (id.type != DP_TYPE_STRING)
-			ereport(ERROR,
-					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("a key of the single collection %s is a string, not a value of type %s",
-							dp_relation_name(decl->target), dp_type_name(id.type))));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("a key of single collection %s must be a string, not a value of type %s",
+						dp_relation_name(decl->target), dp_type_name(id.type))));
 		if (!dp_single_key(&id, s->separator, s->separatorlen, &identity))
 		{
 			SPI_finish();
@@ -316,7 +317,8 @@ dp_single_collection_show(PG_FUNCTION_ARGS)
 	DpValue identity = dp_value_of_varlena(DP_GETARG_VARLENA(2));
 
 	if (s->key_field != NULL && identity.type != DP_TYPE_STRING)
-		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("the identity is no string")));
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("the identity must be a string")));
 	PG_RETURN_TEXT_P(cstring_to_text(dp_single_identity_text(s, &identity)));
 }
 

@@ -130,12 +130,10 @@ single_open(DpSingle *s)
 
 	dp_options_read(decl, s);
 	if ((s->related_field == NULL) == (s->key_field == NULL))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg(
-				 "the single collection pattern \"%s\" on table %s is not declared as single_collection_enable() does",
-				 decl->name, dp_relation_name(decl->target))));
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid declaration of single collection pattern \"%s\" on table %s",
+						decl->name, dp_relation_name(decl->target))));
 	if (s->key_field != NULL)
 	{
 		s->separatorlen = s->separator != NULL ? strlen(s->separator) : 0;
@@ -205,7 +203,7 @@ dp_single_ids_parse(DpSingleIds *ids, const uint8 *doc, uint32 size)
 	{
 		if (element.value.type != DP_TYPE_STRING)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("id_fields is a document of paths"),
+							errmsg("id_fields must be a document of paths"),
 							errdetail("Its field \"%s\" is of type %s.", element.name,
 									  dp_type_name(element.value.type))));
 		ids->ids[ids->n].type = element.name;
@@ -625,13 +623,13 @@ dp_single_problem(const DpSingle *s, struct varlena *doc, const DpSingleDoc *rea
 		(id_field(&s->ids, &read->type) != NULL || has_type(s->self_related, s->nself, read)))
 	{
 		*code = ERRCODE_NOT_NULL_VIOLATION;
-		return psprintf("A document of type %s needs an id.",
+		return psprintf("A document of type %s must have an ID.",
 						dp_single_identity_text(NULL, &read->type));
 	}
 	for (i = 0; i < read->nparents; i++)
 	{
 		if (!single_is_id(&read->parents[i]))
-			return psprintf("Its field \"%s\" holds a value of type %s, which is no id.",
+			return psprintf("Its field \"%s\" contains a value of type %s, which cannot be an ID.",
 							dp_decl_text(s->decl, "related_field"),
 							dp_type_name(read->parents[i].type));
 	}
@@ -651,10 +649,10 @@ check_document(DpSingle *s, struct varlena *doc, const DpSingleDoc *read)
 	if (dp_document_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), "_id", 3, &id))
 		problem = psprintf("%s The document has the _id %s.", problem,
 						   dp_single_identity_text(NULL, &id));
-	ereport(ERROR, (errcode(code),
-					errmsg("a document does not fit into the single collection %s",
-						   dp_relation_name(s->decl->target)),
-					errdetail_internal("%s", problem)));
+	ereport(ERROR,
+			(errcode(code),
+			 errmsg("invalid document for single collection %s", dp_relation_name(s->decl->target)),
+			 errdetail_internal("%s", problem)));
 }
 
 /*

@@ -394,7 +394,7 @@ with_entity(DpSingleTable *s, struct varlena *doc, const char *entity)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						errmsg("the single table %s has no entity \"%s\"",
 							   dp_relation_name(s->decl->target), entity),
-						errhint("single_table_entity() declares one.")));
+						errhint("Declare it with single_table_entity().")));
 	path = dp_path_of_name("entity", 6);
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
@@ -471,12 +471,13 @@ condition_check(const char *pk, const char *sk, struct varlena *condition, struc
 		return;
 	initStringInfo(&text);
 	dp_value_to_text(&text, &spec, DP_TEXT_RELAXED, -1);
-	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-					errmsg("the condition on the item (%s, %s) is not met", cut(pstrdup(pk), 100),
-						   cut(pstrdup(sk), 100)),
-					doc != NULL ? errdetail("It does not match %s.", cut(text.data, 100))
-								: errdetail("It is not there, and nothing does not match %s.",
-											cut(text.data, 100))));
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg("the condition on the item (%s, %s) is not met", cut(pstrdup(pk), 100),
+					cut(pstrdup(sk), 100)),
+			 doc != NULL ? errdetail("It does not match %s.", cut(text.data, 100))
+						 : errdetail("There is no item, and a missing item does not match %s.",
+									 cut(text.data, 100))));
 }
 
 /* A text of at most so many bytes, the end of a longer one left out. */
@@ -590,8 +591,10 @@ attempts_check(DpSingleTable *s, int attempt)
 {
 	CHECK_FOR_INTERRUPTS();
 	if (attempt >= MAX_ATTEMPTS)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("an item of %s could not be written", dp_relation_name(s->decl->target)),
-				 errdetail("It comes and goes all the time, or a BEFORE trigger returns null.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not write an item of %s", dp_relation_name(s->decl->target)),
+			 errdetail(
+				 "Other transactions insert and delete it repeatedly, or a BEFORE trigger returns null.")));
 }

@@ -90,7 +90,7 @@ dp_template_parse(const char *text)
 				part->pad = atoi(colon + 1);
 				if (part->pad < 1 || part->pad > MAX_PAD)
 					template_error(text,
-								   psprintf("A number is padded to 1 to %d digits.", MAX_PAD));
+								   psprintf("A number must be padded to 1 to %d digits.", MAX_PAD));
 				name[colon - name] = '\0';
 			}
 			if (*name == '\0')
@@ -118,7 +118,7 @@ template_error(const char *text, const char *detail)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("invalid template of a key: \"%s\"", text), errdetail_internal("%s", detail),
-			 errhint("A template is like USER#{user_id}.")));
+			 errhint("Write a template like USER#{user_id}.")));
 }
 
 DpTemplateResult

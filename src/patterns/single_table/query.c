@@ -178,8 +178,9 @@ query_range(KeyQuery *q, FunctionCallInfo fcinfo)
 	int forms = !PG_ARGISNULL(2) + !PG_ARGISNULL(3) + !(PG_ARGISNULL(4) && PG_ARGISNULL(5));
 
 	if (forms > 1)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("only one of sk_begins_with, sk_between and sk_op may be given")));
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("only one of sk_begins_with, sk_between and sk_op can be specified")));
 	if (!PG_ARGISNULL(2))
 	{
 		text *prefix = PG_GETARG_TEXT_PP(2);
@@ -219,8 +220,7 @@ query_range(KeyQuery *q, FunctionCallInfo fcinfo)
 			bound_upper(q, key, open);
 	}
 	else if (!PG_ARGISNULL(4))
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("sk_op compares with sk, which is not given")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("sk_op requires sk")));
 }
 
 /* Where the page before has ended. */
@@ -255,7 +255,7 @@ after_field(KeyQuery *q, struct varlena *after, const char *field, bool required
 	if (required)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("after has no \"%s\"", field),
-				 errhint("It is the last document of the page before, with its keys.")));
+				 errhint("Pass the last document of the previous page, with its keys.")));
 	return cstring_to_text("");
 }
 

@@ -113,7 +113,7 @@ dp_single_table_of(Oid relid)
 	}
 	ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 					errmsg("%s is not a single table", dp_relation_name(relid)),
-					errhint("single_table_create() makes one.")));
+					errhint("Create it with single_table_create().")));
 }
 
 DpEntity *
@@ -171,7 +171,7 @@ entity_compile(DpEntity *entity, const char *name, const DpValue *spec)
 	if (spec->type != DP_TYPE_DOCUMENT || (entity->pk = option_template(spec, "pk")) == NULL ||
 		(entity->sk = option_template(spec, "sk")) == NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("entity \"%s\" needs the templates pk and sk", name)));
+						errmsg("entity \"%s\" requires the templates pk and sk", name)));
 	for (i = 0; i < DP_SINGLE_TABLE_INDEXES; i++)
 	{
 		entity->gsi_pk[i] = option_template(spec, psprintf("gsi%d_pk", i + 1));
@@ -193,7 +193,7 @@ column(DpSingleTable *s, const char *name)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("the single table %s has no column \"%s\"",
 							   dp_relation_name(s->decl->relid), name),
-						errhint("Give the column its name back.")));
+						errhint("Rename the column back.")));
 	return attnum;
 }
 
@@ -282,19 +282,19 @@ entity_keys(DpSingleTable *s, DpEntity *entity, DpItem *item, DpItemProblem *pro
 				break;
 			case DP_TEMPLATE_MISSING:
 				return refuse(problem, ERRCODE_NOT_NULL_VIOLATION,
-							  psprintf("an item of the entity \"%s\" has no \"%s\"", entity->name,
+							  psprintf("an item of entity \"%s\" has no \"%s\"", entity->name,
 									   field),
 							  psprintf("%s is made by the template \"%s\".", name, t->text));
 			case DP_TEMPLATE_EMPTY:
 				return refuse(problem, ERRCODE_CHECK_VIOLATION,
-							  psprintf("\"%s\" of an item of the entity \"%s\" is empty", field,
+							  psprintf("\"%s\" of an item of entity \"%s\" is empty", field,
 									   entity->name),
 							  psprintf("%s is made by the template \"%s\".", name, t->text));
 			case DP_TEMPLATE_UNFIT:
 				return refuse(
 					problem, ERRCODE_CHECK_VIOLATION,
-					psprintf("\"%s\" of an item of the entity \"%s\" cannot be a part of a key",
-							 field, entity->name),
+					psprintf("\"%s\" of an item of entity \"%s\" cannot be part of a key", field,
+							 entity->name),
 					psprintf(
 						"%s is made by the template \"%s\" from strings, numbers, dates, ids and booleans; where a template says so, from whole numbers of that many digits.",
 						name, t->text));
@@ -326,7 +326,7 @@ own_keys(DpSingleTable *s, DpItem *item, DpItemProblem *problem)
 						  "An item has its keys, or \"entity\" says which templates make them.");
 		if (!string_field(item->doc, name, &value))
 			return refuse(problem, ERRCODE_CHECK_VIOLATION,
-						  psprintf("\"%s\" of an item is not a string that is not empty", name),
+						  psprintf("\"%s\" of an item must be a string that is not empty", name),
 						  NULL);
 		*(i == 0 ? &item->pk : &item->sk) = pnstrdup(DP_STRING_DATA(&value), DP_STRING_LEN(&value));
 	}
@@ -544,10 +544,13 @@ refuse_keys(DpSingleTable *s, struct varlena *old, struct varlena *given, struct
 			(dp_field_find(DP_DOC_DATA(made), DP_DOC_SIZE(made), name, strlen(name), &other) &&
 			 dp_value_identical(&is, &other)))
 			continue;
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("key \"%s\" of an item of table %s is made from other fields", name,
-							   dp_relation_name(s->decl->target)),
-						errhint("Write the fields that its template names.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg(
+				 "cannot write key \"%s\" of an item of table %s, which is made from other fields",
+				 name, dp_relation_name(s->decl->target)),
+			 errhint("Write the fields that its template names.")));
 	}
 }
 

@@ -193,7 +193,7 @@ side_of(Cold *c)
 			 errmsg("the cold fields of the " PATTERN " pattern \"%s\" on table %s are missing",
 					c->decl->name, dp_relation_name(c->decl->target)),
 			 errhint(
-				 "If the table was restored alone, restore its cold fields, or call pattern_repair() with accept_loss => true to start with none. If it has got another owner, its cold fields need the same one.")));
+				 "If the table was restored alone, restore its cold fields, or call pattern_repair() with accept_loss => true to start without them. The table and its cold fields must have the same owner.")));
 	for (i = -1; i < c->decl->nkeys; i++)
 	{
 		StringInfoData name;

@@ -112,12 +112,12 @@ dp_subset_source(DpSubset *s)
 			}
 		}
 		if (n != 1)
-			ereport(ERROR,
-					(errcode(ERRCODE_AMBIGUOUS_COLUMN),
-					 errmsg("table %s has not one column of type bson", dp_relation_name(source)),
-					 errdetail("It is the source of the subset pattern \"%s\" on table %s.",
-							   s->derivation->decl->name,
-							   dp_relation_name(s->derivation->target))));
+			ereport(ERROR, (errcode(ERRCODE_AMBIGUOUS_COLUMN),
+							errmsg("table %s must have exactly one column of type bson",
+								   dp_relation_name(source)),
+							errdetail("It is the source of the subset pattern \"%s\" on table %s.",
+									  s->derivation->decl->name,
+									  dp_relation_name(s->derivation->target))));
 		s->doc_column = pstrdup(NameStr(TupleDescAttr(RelationGetDescr(rel), found - 1)->attname));
 	}
 
@@ -126,7 +126,7 @@ dp_subset_source(DpSubset *s)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table %s has no primary key", dp_relation_name(source)),
-				 errdetail("The subset pattern \"%s\" on table %s orders its rows by it.",
+				 errdetail("Subset pattern \"%s\" on table %s sorts its rows by the primary key.",
 						   s->derivation->decl->name, dp_relation_name(s->derivation->target))));
 	{
 		Relation index = index_open(rel->rd_pkindex, AccessShareLock);
@@ -148,7 +148,7 @@ dp_subset_source(DpSubset *s)
 			key->collation = att->attcollation;
 			if (!OidIsValid(type->cmp_proc_finfo.fn_oid))
 				ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-								errmsg("type %s has no order", format_type_be(att->atttypid))));
+								errmsg("type %s cannot be sorted", format_type_be(att->atttypid))));
 			fmgr_info_copy(&key->cmp, &type->cmp_proc_finfo, s->source_context);
 		}
 		index_close(index, NoLock);
@@ -455,7 +455,7 @@ scan_begin(GroupScan *g, const DpSubset *s, const DpSubsetLeaf *leaf, Snapshot s
 						errmsg("table %s has no index for the subset pattern \"%s\" on table %s",
 							   dp_relation_name(leaf->relid), s->derivation->decl->name,
 							   dp_relation_name(s->derivation->target)),
-						errhint("pattern_repair() makes it again.")));
+						errhint("Create it again with pattern_repair().")));
 	g->s = s;
 	g->heap = table_open(leaf->relid, AccessShareLock);
 	g->index = index_open(leaf->index, AccessShareLock);

@@ -262,7 +262,7 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 								errmsg("node %s does not exist in table %s",
 									   dp_value_to_message(&came->parent),
 									   dp_relation_name(tree->decl->target)),
-								errdetail("Documents of table %s hang on nodes of it.",
+								errdetail("Documents of table %s are attached to its nodes.",
 										  dp_relation_name(attached->decl->target))));
 			if (left)
 				dp_note(attached->decl, &came->parent, tree->decl->target);
@@ -277,11 +277,11 @@ attach_settle(DpTree *attached, DpTreeStatement *s)
 				ereport(
 					ERROR,
 					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-					 errmsg("node %s of table %s does not hang on a root",
+					 errmsg("node %s of table %s is not connected to a root",
 							dp_value_to_message(&came->parent),
 							dp_relation_name(tree->decl->target)),
 					 errhint(
-						 "CALL pattern_build() brings a tree in line that was there before it was declared.")));
+						 "For a tree that is older than its declaration, run CALL pattern_build().")));
 		}
 		if (!attached->chained || left)
 			continue;
@@ -362,9 +362,9 @@ dp_tree_of_attached(DpTree *attached)
 		dp_pair_require_owner(attached->pair, false, attached->decl->target);
 	if (!OidIsValid(relid))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-						errmsg("the tree that documents of table %s hang on does not exist",
+						errmsg("the tree of the attached documents in table %s does not exist",
 							   dp_relation_name(attached->decl->target)),
-						errhint("End the pattern with pattern_disable().")));
+						errhint("Disable the pattern with pattern_disable().")));
 	return dp_tree_find(relid, dp_decl_text(attached->decl, "tree_name"));
 }
 
@@ -557,7 +557,7 @@ dp_tree_attach_settle_note(DpDecl *decl, const DpValue *id)
 		ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 						errmsg("node %s does not exist in table %s", dp_value_to_message(id),
 							   dp_relation_name(tree->decl->target)),
-						errdetail("Documents of table %s hang on nodes of it.",
+						errdetail("Documents of table %s are attached to its nodes.",
 								  dp_relation_name(decl->target))));
 	dp_writer_close(follow.w);
 	dp_writer_close(nodes);
@@ -579,13 +579,12 @@ dp_tree_follow_gone(DpTree *tree, DpTreeFollow **follow, const DpValue *id, DpTr
 		{
 			case DP_TREE_RESTRICT:
 				if (dp_tree_find_children(f->attached, f->w, id))
-					ereport(
-						ERROR,
-						(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-						 errmsg("documents of table %s hang on node %s of table %s",
-								dp_relation_name(f->attached->decl->target),
-								dp_value_to_message(id), dp_relation_name(tree->decl->target)),
-						 errdetail("The declaration of the tree says: on_delete => 'restrict'.")));
+					ereport(ERROR,
+							(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+							 errmsg("documents in table %s are attached to node %s of table %s",
+									dp_relation_name(f->attached->decl->target),
+									dp_value_to_message(id), dp_relation_name(tree->decl->target)),
+							 errdetail("The tree is declared with on_delete => 'restrict'.")));
 				break;
 			case DP_TREE_CASCADE:
 				for (found = dp_tree_find_children(f->attached, f->w, id); found;)

@@ -70,10 +70,10 @@ dp_tree_move_call(PG_FUNCTION_ARGS)
 			ereport(
 				ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("node %s of table %s could not be moved", dp_value_to_message(&node->id),
+				 errmsg("could not move node %s of table %s", dp_value_to_message(&node->id),
 						dp_relation_name(tree->decl->target)),
 				 errdetail(
-					 "It, or a parent, comes and goes all the time, or a trigger or a policy keeps a row from being written.")));
+					 "Other transactions insert and delete it or a parent repeatedly, or a trigger or a policy suppresses a write.")));
 		read_latest();
 		node = dp_tree_read_node(tree, key);
 		read_end();
@@ -218,10 +218,10 @@ dp_tree_copy_call(PG_FUNCTION_ARGS)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("node %s of table %s could not be written", dp_value_to_message(&parent),
+			 errmsg("could not write node %s of table %s", dp_value_to_message(&parent),
 					dp_relation_name(tree->decl->target)),
 			 errdetail(
-				 "It has been deleted meanwhile, or a trigger or a policy keeps its row from being written.")));
+				 "It was deleted concurrently, or a trigger or a policy suppresses the write.")));
 	SPI_finish();
 	return (Datum) 0;
 }
@@ -364,7 +364,7 @@ new_id(const DpValue *id, text *suffix)
 	if (id->type != DP_TYPE_STRING)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("an id of type \"%s\" cannot have a suffix", dp_type_name(id->type)),
-						errhint("Without a suffix the copies get new ObjectIds.")));
+						errhint("Omit the suffix to give copies new ObjectIds.")));
 	initStringInfo(&text);
 	appendBinaryStringInfo(&text, DP_STRING_DATA(id), DP_STRING_LEN(id));
 	appendBinaryStringInfo(&text, VARDATA_ANY(suffix), VARSIZE_ANY_EXHDR(suffix));

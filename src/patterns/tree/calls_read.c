@@ -291,10 +291,9 @@ dp_tree_node_path(DpTree *tree, DpTreeItem *node)
 static void
 cycle(DpTree *tree)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("the nodes of table %s hang in a circle", dp_relation_name(tree->decl->target)),
-			 errhint("pattern_check() tells where.")));
+	ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+					errmsg("nodes of table %s form a cycle", dp_relation_name(tree->decl->target)),
+					errhint("Find it with pattern_check().")));
 }
 
 /* ---------------------------------------------------------------- below */

@@ -82,8 +82,8 @@ dp_tree_unnest_call(PG_FUNCTION_ARGS)
 	if (argument != NULL && tree->truth == DP_TREE_CHILDREN)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("nested documents cannot be hung on a parent where children are the truth"),
-				 errhint("Insert them as a root, then call tree_move().")));
+				 errmsg("cannot attach nested documents to a parent if truth is \"children\""),
+				 errhint("Insert them as a root, then move it with tree_move().")));
 	if (argument != NULL)
 		parent = dp_value_of_varlena(argument);
 	if (!PG_ARGISNULL(1))
@@ -191,7 +191,7 @@ nest(DpBuilder *b, DpTree *tree, DpTreeItem *item, const char *field)
 			 errdetail(
 				 "Documents may be nested %d levels deep, and each level of the tree takes two.",
 				 DP_MAX_DEPTH),
-			 errhint("Say with max_depth how deep to go.")));
+			 errhint("Limit the depth with max_depth.")));
 	dp_iter_init_varlena(&iter, item->doc);
 	while (dp_iter_next(&iter, &element))
 		if (!is_form(tree, &element, field))
@@ -249,7 +249,7 @@ unnest(ReturnSetInfo *rsinfo, DpTree *tree, const DpValue *nested, const DpValue
 		children.len = 0;
 	else if (children.type != DP_TYPE_ARRAY)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the field \"%s\" of a nested document is no array",
+						errmsg("field \"%s\" of a nested document must be an array",
 							   field->steps[0].name)));
 	if (tree->truth == DP_TREE_CHILDREN)
 	{
@@ -287,10 +287,11 @@ unnest(ReturnSetInfo *rsinfo, DpTree *tree, const DpValue *nested, const DpValue
 		while (dp_iter_next_value(&iter, &child))
 		{
 			if (child.type != DP_TYPE_DOCUMENT)
-				ereport(ERROR,
-						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("a value of type \"%s\" is nested where a document should be",
-								dp_type_name(child.type))));
+				ereport(
+					ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("nested documents contain a value of type \"%s\" instead of a document",
+							dp_type_name(child.type))));
 			unnest(rsinfo, tree, &child, &id, field);
 		}
 	}

@@ -373,7 +373,7 @@ refuse_children(DpTreeChange *c, const DpValue *id)
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 			 errmsg("node %s of table %s has children", dp_value_to_message(id),
 					dp_relation_name(c->tree->decl->target)),
-			 errdetail("The declaration says: on_delete => 'restrict'."),
+			 errdetail("The tree is declared with on_delete => 'restrict'."),
 			 errhint("Delete the whole subtree in one statement, or move the children first.")));
 	if (dp_tree_has_attached(c->tree))
 		dp_tree_follow_gone(c->tree, &c->follow, id, DP_TREE_RESTRICT, NULL, 0);
@@ -563,13 +563,13 @@ listed_children(DpTreeChange *c)
 				ereport(
 					ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("node %s of table %s has a parent already",
+					 errmsg("node %s of table %s already has a parent",
 							dp_value_to_message(&listed->child),
 							dp_relation_name(c->tree->decl->target)),
 					 errdetail("Nodes %s and %s list it among their children.",
 							   dp_value_to_message(&parent), dp_value_to_message(&listed->parent)),
 					 errhint(
-						 "Take it out of the one array and put it into the other in one statement.")));
+						 "Remove it from one array and add it to the other in one statement.")));
 		}
 		hang(c, node, &listed->parent);
 	}
@@ -792,7 +792,7 @@ refuse_cycles(DpTreeChange *c, DpTreeNode *node)
 		if (n->stamp == c->stamp)
 			ereport(ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("node %s of table %s would hang below itself",
+					 errmsg("cannot move node %s of table %s below itself",
 							dp_value_to_message(&n->id), dp_relation_name(c->tree->decl->target)),
 					 errdetail("A tree has no cycles.")));
 		n->stamp = c->stamp;
@@ -840,13 +840,12 @@ refuse_below(DpTreeChange *c, DpTreeNode *node)
 	for (i = 0; i < c->s->ncame; i++)
 	{
 		if (c->rows[i].up == node)
-			ereport(
-				ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to concurrent update"),
-				 errdetail(
-					 "Node %s of table %s, below which others are to hang, was deleted or replaced.",
-					 dp_value_to_message(&node->id), dp_relation_name(c->tree->decl->target))));
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent update"),
+					 errdetail(
+						 "Node %s of table %s, the new parent of a node, was deleted or replaced.",
+						 dp_value_to_message(&node->id), dp_relation_name(c->tree->decl->target))));
 	}
 }
 
@@ -857,5 +856,5 @@ missing_parent(DpTreeChange *c, const DpValue *id)
 	ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 					errmsg("parent %s does not exist in table %s", dp_value_to_message(id),
 						   dp_relation_name(c->tree->decl->target)),
-					errdetail("A node hangs below a node of the same table, or is a root.")));
+					errdetail("A parent must be a node of the same table.")));
 }

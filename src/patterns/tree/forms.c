@@ -236,11 +236,10 @@ static void
 append_id(const DpTree *tree, StringInfo path, const DpValue *id)
 {
 	if (tree->truth == DP_TREE_PATH && id->type != DP_TYPE_STRING)
-		ereport(ERROR,
-				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("the id of a node of table %s is no string",
-						dp_relation_name(tree->decl->target)),
-				 errdetail("Where paths are written by hand, the ids in them are strings.")));
+		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
+						errmsg("the ID of a node of table %s must be a string",
+							   dp_relation_name(tree->decl->target)),
+						errdetail("If truth is a path, its IDs must be strings.")));
 	if (id->type == DP_TYPE_STRING)
 	{
 		uint32 len = DP_STRING_LEN(id);
@@ -249,9 +248,9 @@ append_id(const DpTree *tree, StringInfo path, const DpValue *id)
 			strstr(DP_STRING_DATA(id), tree->separator) != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("the id of a node of table %s cannot stand in a path",
+					 errmsg("the ID of a node of table %s cannot be part of a path",
 							dp_relation_name(tree->decl->target)),
-					 errdetail("An id must not be empty and must not hold the separator \"%s\".",
+					 errdetail("An ID must not be empty and must not contain the separator \"%s\".",
 							   tree->separator)));
 		appendBinaryStringInfo(path, DP_STRING_DATA(id), len);
 	}
@@ -267,9 +266,9 @@ append_id(const DpTree *tree, StringInfo path, const DpValue *id)
 				ereport(
 					ERROR,
 					(errcode(ERRCODE_CHECK_VIOLATION),
-					 errmsg("the id of a node of table %s cannot stand in a path",
+					 errmsg("the ID of a node of table %s cannot be part of a path",
 							dp_relation_name(tree->decl->target)),
-					 errdetail("An id must not be empty and must not hold the separator \"%s\".",
+					 errdetail("An ID must not be empty and must not contain the separator \"%s\".",
 							   tree->separator)));
 			appendStringInfoString(path, s);
 		}
@@ -325,7 +324,7 @@ dp_tree_check_id(const DpTree *tree, struct varlena *doc, DpValue *id)
 		case DP_TYPE_MINKEY:
 		case DP_TYPE_MAXKEY:
 			ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-							errmsg("the id of a node of table %s cannot be of type %s",
+							errmsg("the ID of a node of table %s cannot have type %s",
 								   dp_relation_name(tree->decl->target), dp_type_name(id->type))));
 		default:
 			break;
@@ -353,11 +352,11 @@ dp_tree_check_path(const DpTree *tree, const DpValue *id, const DpValue *chain, 
 		dp_treepath_append_value(&b, i < n ? &chain[i] : id);
 		if (b.len > DP_TREE_MAX_PATH)
 			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-							errmsg("a node of table %s is too deep for its ancestors to be indexed",
+							errmsg("ancestors of a node of table %s are too long for an index",
 								   dp_relation_name(tree->decl->target)),
 							errdetail("The ids from the root to the node take more than %d bytes.",
 									  DP_TREE_MAX_PATH),
-							errhint("A tree that keeps no ancestors has no such limit.")));
+							errhint("A tree without an option for ancestors has no such limit.")));
 	}
 	pfree(b.buf);
 }

@@ -109,10 +109,10 @@ settle_node(DpDecl *decl, const DpKey *key)
 		chain = dp_tree_chain(tree, doc, false, dp_tree_fetch, &reading, &n);
 		if (chain == NULL)
 			ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-							errmsg("the way up from node %s of table %s leads to no root",
+							errmsg("ancestors of node %s of table %s do not lead to a root",
 								   dp_value_to_message(&id), dp_relation_name(decl->target)),
-							errdetail("A parent does not exist, or nodes hang below each other."),
-							errhint("pattern_check() shows where.")));
+							errdetail("A parent does not exist, or nodes form a cycle."),
+							errhint("Find the place with pattern_check().")));
 		n--; /* the node itself */
 		if (tree->children != NULL && tree->truth != DP_TREE_CHILDREN)
 			children = dp_tree_children(tree, w, &id);
@@ -205,7 +205,7 @@ settle_attached(DpDecl *decl, const DpKey *key)
 					(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 					 errmsg("node %s does not exist in table %s", dp_value_to_message(&parent),
 							dp_relation_name(tree->decl->target)),
-					 errdetail("A document of table %s hangs on it.",
+					 errdetail("A document in table %s is attached to it.",
 							   dp_relation_name(decl->target))));
 		written =
 			dp_writer_update(w, dp_tree_arrange(attached, doc, chain, n, NULL)) == DP_WRITE_DONE;

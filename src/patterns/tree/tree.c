@@ -54,10 +54,9 @@ dp_tree(DpDecl *decl)
 		(tree->truth == DP_TREE_PATH && (tree->path == NULL || tree->parent == NULL)) ||
 		(tree->truth == DP_TREE_CHILDREN && (tree->children == NULL || tree->parent == NULL)) ||
 		(tree->id == NULL && tree->pair == NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the declaration \"%s\" of the %s pattern does not say where its truth is",
-						decl->name, decl->pattern)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("declaration \"%s\" of the %s pattern does not name its truth",
+							   decl->name, decl->pattern)));
 	if (tree->id_is_key && (decl->nkeys != 1 || decl->keys[0].type != dp_types()->bson_value))
 		tree->id_is_key = false;
 	if (tree->id_is_key)

@@ -436,16 +436,16 @@ check_truth(const DpTree *tree, struct varlena *doc)
 	if (!fits)
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("the place of a node of table %s is not well written",
+				 errmsg("invalid position of a node of table %s",
 						dp_relation_name(tree->decl->target)),
 				 tree->truth == DP_TREE_PARENT
-					 ? errdetail("\"%s\" must be the id of a node.", tree->parent_text)
+					 ? errdetail("\"%s\" must be the ID of a node.", tree->parent_text)
 				 : tree->truth == DP_TREE_PATH
 					 ? (tree->path_self
-							? errdetail("\"%s\" must be a text that ends with the node's own id.",
+							? errdetail("\"%s\" must be a string that ends with the node's ID.",
 										tree->path_text)
-							: errdetail("\"%s\" must be a text.", tree->path_text))
-					 : errdetail("\"%s\" must be an array of ids.", tree->truth == DP_TREE_ANCESTORS
+							: errdetail("\"%s\" must be a string.", tree->path_text))
+					 : errdetail("\"%s\" must be an array of IDs.", tree->truth == DP_TREE_ANCESTORS
 																		? tree->ancestors_text
 																		: tree->children_text)));
 }

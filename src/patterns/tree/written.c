@@ -70,7 +70,7 @@ dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena 
 				   : value.type == (form == DP_TREE_PATH ? DP_TYPE_STRING : DP_TYPE_ARRAY);
 		if (!fits)
 			refuse(tree, names[form],
-				   psprintf("A value of type %s is none.", dp_type_name(value.type)));
+				   psprintf("A value of type %s is not valid.", dp_type_name(value.type)));
 		view.truth = form;
 		if (!dp_tree_parent(&view, doc, &implied))
 			continue; /* a root, or nothing said */
@@ -105,7 +105,7 @@ dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena 
 		{
 			if (value.type != DP_TYPE_ARRAY)
 				refuse(tree, tree->children_text,
-					   psprintf("A value of type %s is none.", dp_type_name(value.type)));
+					   psprintf("A value of type %s is not valid.", dp_type_name(value.type)));
 			check_children(tree, old, &value);
 		}
 	}
@@ -245,7 +245,7 @@ check_children(DpTree *tree, struct varlena *old, const DpValue *array)
 		}
 		if (!known)
 			refuse(tree, tree->children_text,
-				   psprintf("Node %s does not hang below it.", dp_value_to_message(&value)));
+				   psprintf("Node %s is not below it.", dp_value_to_message(&value)));
 	}
 	if (queue != NULL)
 		dp_queue_close(queue);
@@ -273,7 +273,7 @@ check_ancestors(DpTree *tree, Relation rel, struct varlena *old, const DpValue *
 		if (!(had && dp_array_holds(&was, &value)) &&
 			!node_exists(tree, rel, old, DP_TREE_ANCESTORS, &value))
 			refuse(tree, tree->ancestors_text,
-				   psprintf("There is no node %s.", dp_value_to_message(&value)));
+				   psprintf("Node %s does not exist.", dp_value_to_message(&value)));
 	}
 }
 
@@ -307,11 +307,11 @@ refuse(const DpTree *tree, const char *form, const char *detail)
 {
 	const char *table = dp_relation_name(tree->decl->target);
 
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("field \"%s\" of table %s follows from \"%s\"", form, table, truth_text(tree)),
-			 errdetail_internal("%s", detail),
-			 tree->children_text != NULL && strcmp(form, tree->children_text) == 0
-				 ? errhint("Write \"%s\" of the child in table %s.", truth_text(tree), table)
-				 : errhint("Write \"%s\" of table %s.", truth_text(tree), table)));
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("field \"%s\" of table %s is derived from \"%s\"", form, table,
+						   truth_text(tree)),
+					errdetail_internal("%s", detail),
+					tree->children_text != NULL && strcmp(form, tree->children_text) == 0
+						? errhint("Write \"%s\" of the child in table %s.", truth_text(tree), table)
+						: errhint("Write \"%s\" of table %s.", truth_text(tree), table)));
 }

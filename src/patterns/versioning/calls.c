@@ -201,7 +201,7 @@ history_document(History *h, int64 revision, bool bare)
 							   " of document %s of table %s is not known",
 							   revision, dp_key_to_text(h->v->decl, &h->key),
 							   dp_relation_name(h->v->decl->target)),
-						errdetail("Nothing leads to it any more.")));
+						errdetail("No stored revision leads to it.")));
 	return NULL;
 }
 

@@ -322,7 +322,7 @@ dp_versioning_revert(PG_FUNCTION_ARGS)
 						" of document %s of table %s",
 						revision, dp_key_to_text(v->decl, &key), dp_relation_name(v->decl->target)),
 				 r.operation == DP_VERSION_DELETE ? errdetail("It is a deletion.")
-												  : errdetail("Nothing leads to it any more.")));
+												  : errdetail("No stored revision leads to it.")));
 	dp_revisions_close(&store);
 	PopActiveSnapshot();
 	doc = with_kept(v, doc, exists ? live : NULL);
@@ -594,7 +594,7 @@ dp_versioning_redact(PG_FUNCTION_ARGS)
 	path = dp_path_parse(VARDATA_ANY(pathtext), VARSIZE_ANY_EXHDR(pathtext));
 	if (leads_to(path, v->field))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the revision of a document cannot be taken out of its history")));
+						errmsg("cannot remove the revision of a document from its history")));
 
 	dp_owner_begin(v->decl->owner, &self);
 	SPI_connect();

@@ -503,6 +503,6 @@ static void
 no_primary_key(Relation rel)
 {
 	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					errmsg("table %s does not have the primary key that history is found by",
+					errmsg("table %s does not have the primary key of its history",
 						   dp_relation_name(RelationGetRelid(rel)))));
 }

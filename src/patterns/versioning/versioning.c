@@ -328,7 +328,7 @@ dp_versioning_require(DpVersioning *v)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("the history of table %s is missing", dp_relation_name(v->decl->target)),
 			 errhint(
-				 "If the table was restored alone, restore its history too; pattern_repair() with accept_loss => true begins another one.")));
+				 "If the table was restored alone, restore its history too; pattern_repair() with accept_loss => true begins a new history.")));
 	read_tables(v, revisions, changes);
 
 	/* an error in between has left it as if nobody had asked */
@@ -416,10 +416,10 @@ dp_versioning_number(DpVersioning *v, struct varlena *doc, int64 *revision)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("the revision of a document of table %s is not valid",
+			 errmsg("invalid revision of a document in table %s",
 					dp_relation_name(v->decl->target)),
 			 errdetail(
-				 "Field \"%s\" holds a value of BSON type \"%s\" that is no whole number from 1.",
+				 "Field \"%s\" contains a value of BSON type \"%s\" that is not a positive integer.",
 				 dp_decl_text(v->decl, "revision_field"), dp_type_name(value.type))));
 	return true;
 }
@@ -434,9 +434,9 @@ check_place(DpVersioning *v, struct varlena *doc)
 	if (v->field->nsteps > 1 &&
 		dp_path_blocked(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), v->field, &step, &type))
 		ereport(ERROR, (errcode(ERRCODE_CHECK_VIOLATION),
-						errmsg("a document of table %s has no place for its revision",
+						errmsg("cannot store the revision in a document of table %s",
 							   dp_relation_name(v->decl->target)),
-						errdetail("Part %d of the path \"%s\", \"%s\", meets a value of type %s.",
+						errdetail("Part %d of the path \"%s\", \"%s\", is a value of type %s.",
 								  step + 1, dp_decl_text(v->decl, "revision_field"),
 								  v->field->steps[step].name, dp_type_name(type))));
 }
@@ -486,8 +486,8 @@ static void
 check_number(int64 revision)
 {
 	if (unlikely(revision == PG_INT64_MAX))
-		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-						errmsg("there are no more revisions")));
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("revision is out of range")));
 }
 
 /*
@@ -644,7 +644,7 @@ require_current(DpVersioning *v, const DpKey *key, int64 number, struct varlena 
 	ereport(
 		ERROR,
 		(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-		 errmsg("the document has been changed since it was read"),
+		 errmsg("document was changed since it was read"),
 		 has_number
 			 ? errdetail("Document %s of table %s is at revision " INT64_FORMAT
 						 ", what was to be written is of revision " INT64_FORMAT ".",
