@@ -112,7 +112,7 @@ bucket_columns_altered(Oid relid)
 {
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					errmsg("the columns of %s are those of its buckets", dp_relation_name(relid)),
-					errhint("bucket_add_column() adds one.")));
+					errhint("Add one with bucket_add_column().")));
 }
 
 static HTAB *entries = NULL;
