@@ -49,7 +49,7 @@ static int block_size = 2048;
 #define GROUP_MAX Max(8, block_size / 16) /* children of a node */
 #define GROUP_PIECE (GROUP_MAX / 2)
 #define TOP_MAX Max(8, block_size / 2) /* nodes of the highest level */
-#define SHARDS_MAX 16                   /* rows of a node before they are added up */
+#define SHARDS_MAX 16                  /* rows of a node before they are added up */
 
 /* The number of a node's first shard */
 #define SHARD_TOP 0

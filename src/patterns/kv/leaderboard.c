@@ -462,7 +462,8 @@ leaderboard_schema_renamed(Oid schema)
 		bool isnull;
 		Datum owner = SPI_getbinval(leaderboards->vals[i], leaderboards->tupdesc, 1, &isnull);
 
-		execute_as(DatumGetObjectId(owner), SPI_getvalue(leaderboards->vals[i], leaderboards->tupdesc, 2));
+		execute_as(DatumGetObjectId(owner),
+				   SPI_getvalue(leaderboards->vals[i], leaderboards->tupdesc, 2));
 	}
 	SPI_finish();
 }
