@@ -40,17 +40,17 @@ SQL_PARTS = $(wildcard \
 	sql/accumulate.sql \
 	sql/bucket.sql \
 	sql/bucket_document.sql \
-	sql/pattern_made.sql \
-	sql/pattern_owner.sql \
-	sql/pattern_tools.sql \
-	sql/pattern.sql \
+	sql/kit/pattern_made.sql \
+	sql/kit/pattern_owner.sql \
+	sql/kit/pattern_tools.sql \
+	sql/kit/pattern.sql \
+	sql/kit/derive.sql \
 	sql/patterns/outlier.sql \
 	sql/patterns/bucket.sql \
 	sql/patterns/bucket_calls.sql \
 	sql/patterns/tree.sql \
 	sql/patterns/tree_calls.sql \
 	sql/patterns/tree_attach.sql \
-	sql/patterns/derive.sql \
 	sql/patterns/computed.sql \
 	sql/patterns/computed_calls.sql \
 	sql/patterns/rollup.sql \
@@ -137,7 +137,7 @@ build/regress build/isolation:
 	@mkdir -p $@
 
 docpatterns--$(EXTVERSION).sql: $(SQL_PARTS) Makefile docpatterns.control
-	@for part in $(wildcard sql/*.sql sql/patterns/*.sql); do \
+	@for part in $(wildcard sql/*.sql sql/kit/*.sql sql/patterns/*.sql); do \
 	  case " $(SQL_PARTS) " in *" $$part "*) ;; \
 	  *) echo "$$part is not in SQL_PARTS of the Makefile" >&2; exit 1;; esac; \
 	done

@@ -6,6 +6,19 @@ CREATE FUNCTION docpatterns.approximation_trigger() RETURNS trigger
 COMMENT ON FUNCTION docpatterns.approximation_trigger() IS
   'trigger of tables with the approximation pattern; made by approximation_enable';
 
+CREATE FUNCTION docpatterns._approximation_paths(options bson, OUT path text, OUT kept boolean,
+  OUT guarded boolean, OUT derived boolean) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT @extschema@.bson_get_text($1, 'field'), true, false, @extschema@.bson_exists($1, 'slots')
+$$;
+COMMENT ON FUNCTION docpatterns._approximation_paths(bson) IS 'the path of its field';
+
+CREATE FUNCTION docpatterns._approximation_view_labels(options bson) RETURNS text[]
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN @extschema@.bson_exists($1, 'slots') THEN '{whole}'::text[] END
+$$;
+COMMENT ON FUNCTION docpatterns._approximation_view_labels(bson) IS 'what its view is named after';
+
 CREATE FUNCTION docpatterns._approximation_plus(doc bson, field text, amount bson_value)
   RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_approximation_plus' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

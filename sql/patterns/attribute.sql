@@ -138,7 +138,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
         FROM @extschema@.bson_keys(@extschema@.bson_set('{}'::@extschema@.bson, p.path, 1)) k
         LIMIT 1)
     FROM docpatterns._pattern_declarations($1) d
-      CROSS JOIN LATERAL (SELECT q FROM docpatterns._derive_kept_paths(d.pattern, d.options) AS q
+      CROSS JOIN LATERAL (SELECT q.path FROM docpatterns._pattern_paths(d.pattern, d.options) AS q
+                            WHERE q.kept OR q.derived
                           UNION ALL
                           SELECT @extschema@.bson_get_text(d.options, o)
                             FROM unnest(ARRAY['by', 'on_field', 'target_field', 'revision_field',
@@ -165,8 +166,8 @@ COMMENT ON FUNCTION docpatterns._attribute_create_trigger(regclass, bson) IS
 
 -- The view <table>_wide ---------------------------------------------------------------------------
 
-CREATE FUNCTION docpatterns._attribute_wide_view(rel regclass, owner oid DEFAULT NULL)
-  RETURNS regclass
+CREATE FUNCTION docpatterns._attribute_view(rel regclass, name text DEFAULT NULL,
+  label text DEFAULT NULL, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT v.oid::regclass
   FROM pg_depend d
@@ -177,20 +178,20 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass
     AND d.refobjid = $1
     AND 'security_invoker=true' = ANY (v.reloptions)
-      AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
+      AND v.relowner = coalesce($4, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
-COMMENT ON FUNCTION docpatterns._attribute_wide_view(regclass, oid) IS
+COMMENT ON FUNCTION docpatterns._attribute_view(regclass, text, text, oid) IS
   'the view <table>_wide of a table, whatever it is called now; of the table''s owner, or of the '
   'one given';
 
 CREATE FUNCTION docpatterns._attribute_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_renew_view($1, docpatterns._attribute_wide_view($1, $2),
+  SELECT docpatterns._pattern_renew_view($1, docpatterns._attribute_view($1, owner => $2),
            format('SELECT docpatterns._attribute_create_view(%L, %L, NULL)', $1,
              docpatterns._pattern_doc_column($1,
                @extschema@.bson_get_text(d.options, 'doc_column'))),
-           format('SELECT docpatterns._attribute_wide_view(%L)', $1))
+           format('SELECT docpatterns._attribute_view(%L)', $1))
   FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'attribute' ORDER BY d.trigger_oid
     LIMIT 1
 $$;
@@ -202,7 +203,7 @@ CREATE FUNCTION docpatterns._attribute_create_view(rel regclass, doc_column text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   t record;
-  present regclass := docpatterns._attribute_wide_view(rel);
+  present regclass := docpatterns._attribute_view(rel);
   qualified text;
 BEGIN
   SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
@@ -490,7 +491,7 @@ BEGIN
   END IF;
   IF NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(rel) d
         WHERE d.pattern = 'attribute') THEN
-    view_rel := docpatterns._attribute_wide_view(rel);
+    view_rel := docpatterns._attribute_view(rel);
     IF view_rel IS NOT NULL THEN
       EXECUTE format('DROP VIEW %s', view_rel);
     END IF;

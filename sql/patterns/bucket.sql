@@ -308,7 +308,8 @@ $$;
 COMMENT ON FUNCTION docpatterns._bucket_create_view(regclass, text, text, text[], text) IS
   'makes the view <relation>_buckets';
 
-CREATE FUNCTION docpatterns._bucket_view(rel regclass, owner oid DEFAULT NULL) RETURNS regclass
+CREATE FUNCTION docpatterns._bucket_view(rel regclass, name text DEFAULT NULL,
+  label text DEFAULT NULL, owner oid DEFAULT NULL) RETURNS regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT r.ev_class::regclass
   FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class
@@ -319,10 +320,10 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
         AND f.refclassid = 'pg_proc'::regclass
                   AND f.refobjid IN ('docpatterns._bucket_documents(regclass)'::regprocedure,
                       'docpatterns._bucket_documents(regclass, "any")'::regprocedure))
-    AND v.relowner = coalesce($2, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
+    AND v.relowner = coalesce($4, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
 $$;
-COMMENT ON FUNCTION docpatterns._bucket_view(regclass, oid) IS
+COMMENT ON FUNCTION docpatterns._bucket_view(regclass, text, text, oid) IS
   'the view of a bucket relation''s documents, whatever it is called now; of the same owner, or of '
   'the one given';
 

@@ -115,7 +115,7 @@ COMMENT ON FUNCTION docpatterns._bucket_parts(regclass) IS
 
 CREATE FUNCTION docpatterns._bucket_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT docpatterns._pattern_renew_view($1, docpatterns._bucket_view($1, $2),
+  SELECT docpatterns._pattern_renew_view($1, docpatterns._bucket_view($1, owner => $2),
            format('SELECT docpatterns._bucket_create_view(%L, %L, %L, %L, %L)', $1, p.packed,
              p.recent, p.group_columns, p.time_column),
            format('SELECT docpatterns._bucket_view(%L)', $1))

@@ -236,8 +236,8 @@ BEGIN
     PERFORM docpatterns._computed_strip_all(rel, options, false);
     EXECUTE format('UPDATE %1$s SET %2$I = @extschema@.bson_unset(%2$I, VARIADIC $1) WHERE '
         '@extschema@.bson_exists_any(%2$I, $1)', rel, doc)
-      USING ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths('computed', options) g
-          WHERE g <> ALL (own));
+      USING ARRAY(SELECT p.path FROM docpatterns._computed_paths(options) p
+          WHERE p.guarded AND p.path <> ALL (own));
     GET DIAGNOSTICS done = ROW_COUNT;
     RETURN done;
   END IF;
@@ -252,14 +252,18 @@ COMMENT ON FUNCTION docpatterns._computed_strip_all(regclass, bson, boolean) IS
   'takes computed fields and their state out of all documents of a table; returns how many were '
   'written';
 
-CREATE FUNCTION docpatterns._computed_view(rel regclass, name text, owner oid DEFAULT NULL)
-  RETURNS regclass
+-- All declarations of a table have one state.
+CREATE FUNCTION docpatterns._computed_paths(options bson, OUT path text, OUT kept boolean,
+  OUT guarded boolean, OUT derived boolean) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT v.view FROM docpatterns._pattern_views($1, 'computed', $2, $3) v ORDER BY v.view LIMIT 1
+  SELECT format('"%s"', replace(k, '"', '""')), true,
+    @extschema@.bson_get_text($1, 'mode') <> 'on_read', true
+  FROM @extschema@.bson_keys(($1 OPERATOR(@extschema@.->)
+    'fields'::text)::@extschema@.bson) AS k
+  UNION ALL SELECT '"_computed"', false, false, true
 $$;
-COMMENT ON FUNCTION docpatterns._computed_view(regclass, text, oid) IS
-  'the view of a computed declaration of mode on_read, whatever it is called now; of the table''s '
-  'owner, or of the one given';
+COMMENT ON FUNCTION docpatterns._computed_paths(bson) IS
+  'paths of the computed fields and of their state';
 
 CREATE FUNCTION docpatterns._computed_view_sources(view regclass) RETURNS SETOF regclass
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -275,7 +279,8 @@ DECLARE
   d record;
   source regclass;
 BEGIN
-  FOR d IN SELECT q.name, q.options, docpatterns._computed_view(q.rel, q.name, former) AS view
+  FOR d IN SELECT q.name, q.options, docpatterns._pattern_made_view(q.rel, 'computed', q.name,
+      owner => former) AS view
     FROM docpatterns._pattern_declarations($1) q
            WHERE q.pattern = 'computed' AND @extschema@.bson_get_text(q.options, 'mode')
              = 'on_read' LOOP
@@ -286,7 +291,7 @@ BEGIN
     PERFORM docpatterns._pattern_renew_view($1, d.view,
         format('SELECT docpatterns._computed_create_view(%L, %L, %L)', $1, coalesce(source, $1),
           d.options::text),
-            format('SELECT docpatterns._computed_view(%L, %L)', $1,
+            format('SELECT docpatterns._pattern_made_view(%L, ''computed'', %L)', $1,
               d.name));
   END LOOP;
 END
@@ -305,7 +310,7 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._computed_parts(rel, name) q;
   IF @extschema@.bson_get_text(p.options, 'mode') = 'on_read' THEN
     -- whatever it is called now
-    view_rel := docpatterns._computed_view(rel, name);
+    view_rel := docpatterns._pattern_made_view(rel, 'computed', name);
     IF view_rel IS NOT NULL THEN
       PERFORM docpatterns._derive_drop_indexes(s, 'computed', name)
         FROM docpatterns._computed_view_sources(view_rel) s;

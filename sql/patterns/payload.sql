@@ -136,14 +136,15 @@ $$;
 COMMENT ON FUNCTION docpatterns._payload_enable(regclass, text, bson, text, text) IS
   'payload_enable with its functions written in full';
 
-CREATE FUNCTION docpatterns._payload_kept_paths(options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._payload_paths(options bson, OUT path text, OUT kept boolean,
+  OUT guarded boolean, OUT derived boolean) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@.bson_get_text($1, 'field')
+  SELECT @extschema@.bson_get_text($1, 'field'), true, false, false
   UNION ALL
-  SELECT k FROM @extschema@.bson_keys(($1 OPERATOR(@extschema@.->)
+  SELECT k, true, true, false FROM @extschema@.bson_keys(($1 OPERATOR(@extschema@.->)
         'extracts'::text)::@extschema@.bson) k
 $$;
-COMMENT ON FUNCTION docpatterns._payload_kept_paths(bson) IS
+COMMENT ON FUNCTION docpatterns._payload_paths(bson) IS
   'paths of the payload and of the fields that are extracted from it';
 
 -- The main trigger extracts, the other one packs.
@@ -218,8 +219,8 @@ BEGIN
                   '%7$L::text[]) ORDER BY %8$s',
                 p.key_row, p.base, p.doc, p.base, name,
                 @extschema@.bson_get_text(p.options, 'field'),
-                ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths('payload', p.options)
-                  g)::text, p.key_list);
+                ARRAY(SELECT g.path FROM docpatterns._payload_paths(p.options) g
+                  WHERE g.guarded)::text, p.key_list);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._payload_pending(regclass, text) IS
@@ -249,8 +250,8 @@ BEGIN
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'payload', name) q;
   options := @extschema@.bson_set(options, 'extracts', docpatterns._payload_functions(
                (options OPERATOR(@extschema@.->) 'extracts'::text)::@extschema@.bson));
-  gone := array(SELECT k FROM docpatterns._payload_kept_paths(p.options) k EXCEPT SELECT k
-      FROM docpatterns._payload_kept_paths(options) k);
+  gone := array(SELECT k.path FROM docpatterns._payload_paths(p.options) k EXCEPT SELECT k.path
+      FROM docpatterns._payload_paths(options) k);
   PERFORM docpatterns._payload_create_triggers(rel, options);
   IF cardinality(gone) > 0 THEN
     EXECUTE format('UPDATE %s AS b SET %I = @extschema@.bson_unset(%s, VARIADIC $1) WHERE '
@@ -288,8 +289,8 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT q.* INTO p FROM docpatterns._pattern_parts(rel, 'payload', name) q;
   field := @extschema@.bson_get_text(p.options, 'field');
-  extracted := array(SELECT k FROM docpatterns._payload_kept_paths(p.options) k WHERE k <> field
-      AND k <> ALL (docpatterns._pattern_own_paths(p.options)))::text;
+  extracted := array(SELECT k.path FROM docpatterns._payload_paths(p.options) k WHERE k.guarded
+      AND k.path <> ALL (docpatterns._pattern_own_paths(p.options)))::text;
   PERFORM docpatterns._pattern_drop_triggers(rel, 'payload', name);
   IF @extschema@.bson_get_text(how, 'keep_data') IS DISTINCT FROM 'true' THEN
     done := docpatterns._pattern_convert(rel, name, p.doc_name,

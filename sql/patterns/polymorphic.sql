@@ -257,14 +257,12 @@ $$;
 COMMENT ON FUNCTION docpatterns._polymorphic_predicate(text, text, bson_value) IS
   'SQL text: whether a document is of a variant';
 
-CREATE FUNCTION docpatterns._polymorphic_view(rel regclass, pattern text, name text,
-  owner oid DEFAULT NULL) RETURNS regclass
+CREATE FUNCTION docpatterns._polymorphic_variant_view_labels(options bson) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT v.view FROM docpatterns._pattern_views($1, $2, $3, $4) v ORDER BY v.view LIMIT 1
+  SELECT ARRAY[@extschema@.bson_get_text($1, 'name')]
 $$;
-COMMENT ON FUNCTION docpatterns._polymorphic_view(regclass, text, text, oid) IS
-  'the view of a polymorphic declaration or of a variant, whatever it is called now; of the '
-  'table''s owner, or of the one given';
+COMMENT ON FUNCTION docpatterns._polymorphic_variant_view_labels(bson) IS
+  'what its view is named after';
 
 -- The view of a variant (or, with NULL, of all): made, or made anew.
 CREATE FUNCTION docpatterns._polymorphic_create_view(rel regclass, of text, variant text,
@@ -287,7 +285,7 @@ BEGIN
   SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, of) q;
   SELECT q.* INTO v FROM docpatterns._polymorphic_declared(rel, of) q
     WHERE q.name = _polymorphic_create_view.variant;
-  existing := docpatterns._polymorphic_view(rel, pattern, coalesce(variant, of));
+  existing := docpatterns._pattern_made_view(rel, pattern, coalesce(variant, of));
   IF existing IS NOT NULL THEN
     qualified := existing::text;
     SELECT format('%I.%I', s.nspname, q.relname) INTO qualified FROM pg_class q

@@ -21,7 +21,7 @@ DECLARE
   m record;
 BEGIN
   SELECT q.* INTO m FROM docpatterns._polymorphic_main(rel, name) q;
-  IF docpatterns._polymorphic_view(rel, 'polymorphic', name) IS NULL THEN
+  IF docpatterns._pattern_made_view(rel, 'polymorphic', name) IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'view'::text, 'present'::text,
       'missing'::text;
   END IF;
@@ -209,7 +209,7 @@ COMMENT ON FUNCTION docpatterns._polymorphic_disable(regclass, text, bson) IS
 CREATE FUNCTION docpatterns._polymorphic_drop(rel regclass, pattern text, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  view_rel regclass := docpatterns._polymorphic_view(rel, pattern, name);
+  view_rel regclass := docpatterns._pattern_made_view(rel, pattern, name);
   main name;
 BEGIN
   IF view_rel IS NOT NULL THEN
@@ -233,10 +233,10 @@ COMMENT ON FUNCTION docpatterns._polymorphic_drop(regclass, text, text) IS
 CREATE FUNCTION docpatterns._polymorphic_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_renew_view($1,
-      docpatterns._polymorphic_view($1, 'polymorphic', d.name, $2),
+      docpatterns._pattern_made_view($1, 'polymorphic', d.name, owner => $2),
         format('SELECT docpatterns._polymorphic_create_view(%L, '
           '%L, NULL, NULL)', $1, d.name),
-        format('SELECT docpatterns._polymorphic_view(%L, '
+        format('SELECT docpatterns._pattern_made_view(%L, '
           '''polymorphic'', %L)', $1, d.name))
   FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'polymorphic' ORDER BY d.name
 $$;
@@ -246,11 +246,11 @@ COMMENT ON FUNCTION docpatterns._polymorphic_follow_owner(regclass, oid) IS
 CREATE FUNCTION docpatterns._polymorphic_variant_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_renew_view($1,
-      docpatterns._polymorphic_view($1, 'polymorphic_variant', d.name, $2),
+      docpatterns._pattern_made_view($1, 'polymorphic_variant', d.name, owner => $2),
         format('SELECT docpatterns._polymorphic_create_view(%L, '
           '%L, %L, NULL)', $1, @extschema@.bson_get_text(d.options,
             'of'), d.name),
-        format('SELECT docpatterns._polymorphic_view(%L, '
+        format('SELECT docpatterns._pattern_made_view(%L, '
           '''polymorphic_variant'', %L)', $1, d.name))
   FROM docpatterns._pattern_declarations($1) d WHERE d.pattern = 'polymorphic_variant'
     ORDER BY d.name
@@ -284,7 +284,7 @@ DECLARE
   o record;
 BEGIN
   SELECT q.* INTO o FROM docpatterns._polymorphic_of(rel, name) q;
-  IF docpatterns._polymorphic_view(rel, 'polymorphic_variant', name) IS NULL THEN
+  IF docpatterns._pattern_made_view(rel, 'polymorphic_variant', name) IS NULL THEN
     RETURN QUERY SELECT NULL::@extschema@.bson_value, 'view'::text, 'present'::text,
       'missing'::text;
   END IF;
@@ -391,7 +391,7 @@ BEGIN
   RETURN QUERY EXECUTE format(
     'SELECT coalesce(d.variant, f.value::pg_catalog.text), coalesce(d.value, f.value), d.variant '
     'IS NOT NULL, coalesce(d.closed, false), coalesce(f.n, 0), '
-    '  docpatterns._polymorphic_view($1, ''polymorphic_variant'', d.name), (d.options '
+    '  docpatterns._pattern_made_view($1, ''polymorphic_variant'', d.name), (d.options '
       'OPERATOR(@extschema@.->) ''schema''::text)::@extschema@.bson '
     'FROM docpatterns._polymorphic_declared($1, $2) AS d '
     '  FULL JOIN (SELECT %s OPERATOR(@extschema@.->) %L::text AS value, count(*) AS n FROM %s AS '

@@ -102,16 +102,22 @@ COMMENT ON FUNCTION preallocated_enable(regclass, text, bson, text, text, text, 
   'Locks the table against writers. Errors: 22023 options that do not fit, 42710 the name exists, '
   '42501 unless the caller owns the table';
 
--- Fields that a declaration keeps.
-CREATE FUNCTION docpatterns._preallocated_kept_paths(options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._preallocated_paths(options bson, OUT path text, OUT kept boolean,
+  OUT guarded boolean, OUT derived boolean) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@.bson_get_text($1, o) FROM unnest(ARRAY['field', 'available_field']) AS o
-    WHERE @extschema@.bson_exists($1, o)
-  UNION ALL SELECT docpatterns._preallocated_until_path($1)
+  SELECT @extschema@.bson_get_text($1, o), true, o <> 'field', true
+    FROM unnest(ARRAY['field', 'available_field']) AS o WHERE @extschema@.bson_exists($1, o)
+  UNION ALL SELECT docpatterns._preallocated_until_path($1), true, true, true
     WHERE @extschema@.bson_get_text($1, 'store') = 'document'
 $$;
-COMMENT ON FUNCTION docpatterns._preallocated_kept_paths(bson) IS
+COMMENT ON FUNCTION docpatterns._preallocated_paths(bson) IS
   'paths of the fields that a declaration of the preallocated pattern keeps';
+
+CREATE FUNCTION docpatterns._preallocated_view_labels(options bson) RETURNS text[]
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE WHEN @extschema@.bson_get_text($1, 'shape.kind') <> 'clock' THEN '{whole}'::text[] END
+$$;
+COMMENT ON FUNCTION docpatterns._preallocated_view_labels(bson) IS 'what its view is named after';
 
 CREATE FUNCTION docpatterns._preallocated_until_path(options bson) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_preallocated_until_path' LANGUAGE C STABLE STRICT;

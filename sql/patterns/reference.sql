@@ -132,6 +132,39 @@ $$;
 COMMENT ON FUNCTION docpatterns._reference_list(bson, text) IS
   'an option that is an array of texts';
 
+-- Copies may be in arrays.
+CREATE FUNCTION docpatterns._reference_paths(options bson, OUT path text, OUT kept boolean,
+  OUT guarded boolean, OUT derived boolean) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  WITH o AS (SELECT @extschema@.bson_get_text($1, 'field') AS field)
+  SELECT o.field, true, false, false FROM o
+  UNION ALL SELECT CASE WHEN o.field ~ '^[^."]+[.]' THEN split_part(o.field, '.', 1)
+    ELSE o.field END, false, true, false FROM o
+  UNION ALL SELECT o.field || '.' || l, false, false, true
+    FROM o CROSS JOIN unnest(docpatterns._reference_list($1, 'live')) l
+$$;
+COMMENT ON FUNCTION docpatterns._reference_paths(bson) IS
+  'paths of the field that has copies, and of what is copied into it';
+
+-- What the source has, too, stays.
+CREATE FUNCTION docpatterns._reference_added(rel regclass, name text, options bson, altered bson,
+  OUT added text[], OUT holds text)
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT a.added, format('EXISTS (SELECT FROM %s AS r LEFT JOIN (%s) AS s '
+      'ON s.id OPERATOR(@extschema@.=) r.id '
+      'CROSS JOIN unnest(%L::text[]) AS f WHERE CASE WHEN NOT r.bare THEN '
+      'docpatterns._pattern_holds(r.copy::@extschema@.bson, f, false) END AND (s.id IS NULL '
+      'OR docpatterns._reference_wrong(r.copy, s.doc, ARRAY[f]) IS NOT NULL))',
+    q.sites, q.sources, a.added)
+  FROM docpatterns._reference_parts($1, $2) q
+    CROSS JOIN (SELECT ARRAY(SELECT unnest(docpatterns._reference_list($4, 'live'))
+      EXCEPT SELECT unnest(docpatterns._reference_list($3, 'live')
+        || docpatterns._reference_list($3, 'frozen'))) AS added) a
+$$;
+COMMENT ON FUNCTION docpatterns._reference_added(regclass, text, bson, bson) IS
+  'live fields that options with changes add, and SQL text: whether a document b has other values '
+  'there than its source';
+
 -- The two indexes, as expressions: references outside of arrays by their id, those inside by the
 -- hashes of theirs.
 CREATE FUNCTION docpatterns._reference_index_parts(rel regclass, options bson, OUT base text,

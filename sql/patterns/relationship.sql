@@ -243,6 +243,15 @@ $$;
 COMMENT ON FUNCTION docpatterns._relationship_parts(regclass, text) IS
   'names and options of a relationship as seen from each of its sides: "b" is a row of it';
 
+CREATE FUNCTION docpatterns._relationship_held(rel regclass, name text, OUT base text, OUT doc text,
+  OUT key text, OUT paths text[]) RETURNS SETOF record
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT r.base, r.doc, r.key, ARRAY[r.field] FROM docpatterns._relationship_parts($1, $2) r
+  WHERE r.side = 1
+$$;
+COMMENT ON FUNCTION docpatterns._relationship_held(regclass, text) IS
+  'the other table and its field, whose values bringing documents in line could lose';
+
 -- Edges that are wrong, of one side: key of the row, id that it names, whether that is there.
 CREATE FUNCTION docpatterns._relationship_wrong(key text, base text, doc text, field text,
   other text, other_doc text, other_key text, other_field text) RETURNS text

@@ -458,7 +458,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
       AND t.tgfoid = 'docpatterns.schema_versioning_view_trigger'::regproc
   WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass
     AND d.refobjid = $1
-    AND t.tgargs = docpatterns._pattern_arguments($2, $3)
+    AND t.tgargs = docpatterns._pattern_arguments($2, ltrim($3, 'v'))
     AND 'security_invoker=true' = ANY (v.reloptions)
       AND v.relowner = coalesce($4, (SELECT c.relowner FROM pg_class c WHERE c.oid = $1))
   ORDER BY v.oid LIMIT 1
@@ -466,6 +466,14 @@ $$;
 COMMENT ON FUNCTION docpatterns._schema_versioning_view(regclass, text, text, oid) IS
   'the view of a version (or of the current one: "current") of a declaration, whatever it is '
   'called now; of the table''s owner, or of the one given';
+
+CREATE FUNCTION docpatterns._schema_versioning_view_labels(options bson) RETURNS text[]
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT array_agg('v' || v) || 'current'::text
+  FROM unnest(docpatterns._schema_versioning_versions($1)) v
+$$;
+COMMENT ON FUNCTION docpatterns._schema_versioning_view_labels(bson) IS
+  'what its views are named after';
 
 -- Those who write through a view lock it first and the table then; so do those who change a
 -- declaration.

@@ -316,6 +316,14 @@ $$;
 COMMENT ON FUNCTION docpatterns._single_collection_view(regclass, text, bson) IS
   'single_collection_view of a declaration';
 
+CREATE FUNCTION docpatterns._single_collection_view_labels(options bson) RETURNS text[]
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT array_agg(e::text) FROM @extschema@.bson_elements($1 OPERATOR(@extschema@.->)
+    'types'::text) e
+$$;
+COMMENT ON FUNCTION docpatterns._single_collection_view_labels(bson) IS
+  'what its views are named after';
+
 CREATE FUNCTION docpatterns._single_collection_follow_owner(rel regclass, former oid) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_renew_view($1, v.view,

@@ -603,8 +603,8 @@ BEGIN
   EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', rel);
   SELECT d.options INTO o FROM docpatterns._pattern_declarations(rel) d WHERE d.pattern = 'subset'
     AND d.name = _subset_disable.name;
-  gone := ARRAY(SELECT k FROM docpatterns._derive_kept_paths('subset', o) k
-      WHERE k <> ALL (docpatterns._pattern_own_paths(o)));
+  gone := ARRAY(SELECT p.path FROM docpatterns._pattern_paths('subset', o) p
+      WHERE p.path <> ALL (docpatterns._pattern_own_paths(o)));
   SELECT q.* INTO t FROM docpatterns._pattern_table(rel,
       docpatterns._pattern_doc_column(rel, @extschema@.bson_get_text(o, 'doc_column'))) q;
   PERFORM docpatterns._derive_drop(rel, 'subset', name);

@@ -158,14 +158,15 @@ $$;
 COMMENT ON FUNCTION docpatterns._tree_verify(regclass, bson) IS
   'error 22023 for options of a tree that do not fit each other';
 
-CREATE FUNCTION docpatterns._tree_kept_paths(options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._tree_paths(options bson, OUT path text, OUT kept boolean,
+  OUT guarded boolean, OUT derived boolean) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT @extschema@.bson_get_text($1, o)
+  SELECT @extschema@.bson_get_text($1, o), true, true, true
     FROM unnest('{parent,ancestors,path,children,depth}'::text[]) AS o
   WHERE @extschema@.bson_exists($1, o)
     AND o <> coalesce(@extschema@.bson_get_text($1, 'truth'), 'parent')
 $$;
-COMMENT ON FUNCTION docpatterns._tree_kept_paths(bson) IS
+COMMENT ON FUNCTION docpatterns._tree_paths(bson) IS
   'paths of the fields that the tree pattern derives from the one that is written by hand';
 
 -- The triggers on the table, made anew when options change. The main one carries the declaration.

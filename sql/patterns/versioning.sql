@@ -213,6 +213,16 @@ $$;
 COMMENT ON FUNCTION docpatterns._versioning_parts(regclass, text) IS
   'names and options of a versioning declaration, and what was made for it';
 
+CREATE FUNCTION docpatterns._versioning_view(rel regclass, name text, label text, owner oid)
+  RETURNS regclass
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT CASE $3 WHEN 'history' THEN m.history ELSE m.gone END
+  FROM docpatterns._versioning_parts($1, $2) p
+    CROSS JOIN LATERAL docpatterns._versioning_made(p.revisions, $4) m
+$$;
+COMMENT ON FUNCTION docpatterns._versioning_view(regclass, text, text, oid) IS
+  'a view of a history (label "history" or "gone") that belongs to a role';
+
 -- The keys of all documents that are or were there, with the document where it is: "k" in what
 -- follows.
 CREATE FUNCTION docpatterns._versioning_keys_query(rel regclass, name text) RETURNS text

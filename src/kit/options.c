@@ -5,7 +5,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "utils/array.h"
+#include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "utils/varlena.h"
@@ -39,7 +39,7 @@ static const uint8 stored[] = {
 	[DP_OPTION_SCHEMA] = DP_TYPE_DOCUMENT, [DP_OPTION_ANY] = 0,
 };
 
-static ArrayBuildState *add_text(ArrayBuildState *texts, const DpValue *value);
+static void put_path(FunctionCallInfo fcinfo, const DpOption *option, const DpValue *path);
 static const DpOption *options_of(const char *pattern);
 static const DpOption *
 require_option(const char *pattern, const DpOption *options, const char *name);
@@ -101,45 +101,51 @@ dp_pattern_options(PG_FUNCTION_ARGS)
 }
 
 /*
- * _pattern_kept_paths(pattern text, options bson) -> text[]
+ * _pattern_option_paths(pattern text, options bson) -> (path, kept, guarded, derived)
  *
- * The paths that options flagged DP_KEPT have.
+ * The paths that options with these flags have.
  */
-DP_FUNCTION(dp_pattern_kept_paths);
+DP_FUNCTION(dp_pattern_option_paths);
 Datum
-dp_pattern_kept_paths(PG_FUNCTION_ARGS)
+dp_pattern_option_paths(PG_FUNCTION_ARGS)
 {
 	const DpOption *option = options_of(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	struct varlena *options = DP_GETARG_VARLENA(1);
-	ArrayBuildState *paths = initArrayResult(TEXTOID, CurrentMemoryContext, false);
 	DpValue value;
 	DpIter iter;
 
+	InitMaterializedSRF(fcinfo, 0);
 	for (; option->name != NULL; option++)
 	{
-		if ((option->flags & DP_KEPT) == 0 || !has_option(options, option->name, &value))
+		if ((option->flags & (DP_KEPT | DP_GUARDED | DP_DERIVED)) == 0 ||
+			!has_option(options, option->name, &value))
 			continue;
 		if (value.type == DP_TYPE_STRING)
-			paths = add_text(paths, &value);
+			put_path(fcinfo, option, &value);
 		if (value.type != DP_TYPE_ARRAY)
 			continue;
 		dp_iter_init_value(&iter, &value);
 		while (dp_iter_next_value(&iter, &value))
 		{
 			if (value.type == DP_TYPE_STRING)
-				paths = add_text(paths, &value);
+				put_path(fcinfo, option, &value);
 		}
 	}
-	PG_RETURN_DATUM(makeArrayResult(paths, CurrentMemoryContext));
+	return (Datum) 0;
 }
 
-static ArrayBuildState *
-add_text(ArrayBuildState *texts, const DpValue *value)
+static void
+put_path(FunctionCallInfo fcinfo, const DpOption *option, const DpValue *path)
 {
-	return accumArrayResult(texts,
-							PointerGetDatum(cstring_to_text_with_len(DP_STRING_DATA(value),
-																	 DP_STRING_LEN(value))),
-							false, TEXTOID, CurrentMemoryContext);
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Datum values[4] = {
+		PointerGetDatum(cstring_to_text_with_len(DP_STRING_DATA(path), DP_STRING_LEN(path))),
+		BoolGetDatum(option->flags & DP_KEPT), BoolGetDatum(option->flags & DP_GUARDED),
+		BoolGetDatum(option->flags & DP_DERIVED)
+	};
+	bool nulls[4] = { false };
+
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
 void

@@ -51,6 +51,7 @@ static Oid relation_owner(Oid relid);
 static void require_seen(Oid rel);
 static void require_sides(DpDecl *decl);
 static char *text_argument(FunctionCallInfo fcinfo, int n);
+static void put_text(const char *text, Datum *value, bool *isnull);
 
 /* The declaration of that pattern and name on a table, or NULL. */
 static DpDecl *
@@ -452,6 +453,37 @@ dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 	dp_owner_end(&self);
 	SPI_finish();
 	return (Datum) 0;
+}
+
+/*
+ * _pattern_facts(pattern) -> (creates_table, views, adopts, adopt_hint)
+ */
+DP_FUNCTION(dp_pattern_facts);
+Datum
+dp_pattern_facts(PG_FUNCTION_ARGS)
+{
+	const DpPattern *pattern = dp_pattern_find(text_argument(fcinfo, 0));
+	TupleDesc desc;
+	Datum values[4] = { 0 };
+	bool nulls[4] = { false };
+
+	if (pattern == NULL)
+		PG_RETURN_NULL();
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "the result is a row");
+	values[0] = BoolGetDatum(pattern->creates_table);
+	put_text(pattern->views, &values[1], &nulls[1]);
+	put_text(pattern->adopts, &values[2], &nulls[2]);
+	put_text(pattern->adopt_hint, &values[3], &nulls[3]);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+static void
+put_text(const char *text, Datum *value, bool *isnull)
+{
+	*isnull = text == NULL;
+	if (text != NULL)
+		*value = CStringGetTextDatum(text);
 }
 
 /*

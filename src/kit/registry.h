@@ -39,6 +39,21 @@ typedef struct DpPattern
 	bool keeps_originals;
 
 	/*
+	 * The last words of the names of its views, separated by spaces.  A function
+	 * _<name>_view_labels(bson) says so where options decide.
+	 */
+	const char *views;
+
+	/* What pattern_build() does with values that documents have already, for a hint. */
+	const char *adopts;
+
+	/*
+	 * What a user can do about values that pattern_build() would lose.  {source} stands for the
+	 * other table, {on_field} for that option.
+	 */
+	const char *adopt_hint;
+
+	/*
 	 * For a pattern that splits documents over two tables.  True if the stored document is only a
 	 * part.  Must be cheap and read no other table.
 	 */

@@ -1,10 +1,11 @@
 #!/usr/bin/perl
-# Checks which files of src/ use which others: by the symbols of the objects and by #include.
+# Checks which files of src/ use which others: by the symbols of the objects and by #include. Checks also
+# that the kit, in src/ and sql/, names no pattern in a string.
 #
 #   test/env/arrows.pl [--rooms | --files]
 #
-# Prints each use that goes up or sideways between rooms, and each circle of headers; nothing if there is
-# none. --rooms prints all arrows between rooms instead, --files all arrows between files.
+# Prints each use that goes up or sideways between rooms, each circle of headers and each name of a pattern;
+# nothing if there is none. --rooms prints all arrows between rooms instead, --files all arrows between files.
 # docs/developing.md says what the rooms are for. Objects must have been built.
 use strict;
 use warnings;
@@ -85,3 +86,28 @@ while ($taken) {
 	}
 }
 print "$_ is in a circle of headers, or leads to one\n" for $what ? () : sort keys %headers;
+exit if $what;
+
+# Strings of C and the text of SQL, without comments. Names of the catalog, as pg_attribute, are none of ours.
+sub slurp {
+	my ($file) = @_;
+	open my $in, '<', $file or die "$file: $!\n";
+	local $/;
+	return <$in>;
+}
+my $names = join '|', slurp('src/patterns/patterns.h') =~ /^DP_PATTERN\((\w+)\)/mg;
+for my $file (sort((grep m{^src/kit/}, @sources), glob 'sql/kit/*.sql')) {
+	my $text = slurp($file);
+	if ($file =~ /\.sql$/) {
+		$text =~ s/--.*//g;
+	} else {
+		$text =~ s{/\*.*?\*/|^#include[^\n]*}{$& =~ s/[^\n]//gr}gmse;
+		$text = join "\n", map { join ' ', /"((?:[^"\\]|\\.)*)"/g } split /\n/, $text;
+	}
+	my $line = 0;
+	for (split /\n/, $text) {
+		$line++;
+		s/\bpg_\w+//g;
+		print "$file:$line names the pattern $1\n" while /(?<![A-Za-z])($names)(?![A-Za-z])/g;
+	}
+}

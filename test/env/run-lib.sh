@@ -72,7 +72,7 @@ suite_build() {
 
   lines=$(arrows=$PWD/test/env/arrows.pl && cd "$("$cluster" home)/src" && "$arrows" 2>&1)
   [ -z "$lines" ]
-  result $? "rooms of src/ use only those below them" "$lines"
+  result $? "rooms of src/ use only those below them, and the kit names no pattern" "$lines"
 
   "$cluster" psql -qc 'DROP DATABASE IF EXISTS dp_comments' -c 'CREATE DATABASE dp_comments' >/dev/null 2>&1
   lines=$(PGDATABASE=dp_comments bounded 60 "$cluster" psql -qAt -v ON_ERROR_STOP=1 \

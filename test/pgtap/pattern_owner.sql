@@ -196,7 +196,7 @@ UNION ALL SELECT is((SELECT count(*) FROM taken), 0::bigint, 'no code of the for
 GRANT CREATE ON SCHEMA public TO own_old;
 SET ROLE own_old;
 CREATE FUNCTION public._outlier_follow_owner(regclass, oid) RETURNS void LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'follow') $$;
-CREATE FUNCTION public._computed_kept_paths(public.bson) RETURNS SETOF text LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'paths') RETURNING 'x' $$;
+CREATE FUNCTION public._computed_paths(public.bson, OUT path text, OUT kept bool, OUT guarded bool, OUT derived bool) RETURNS SETOF record LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'paths') RETURNING 'x', true, true, true $$;
 CREATE FUNCTION public._change_feed_pending(regclass, text) RETURNS text LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'pending') RETURNING 'SELECT 1' $$;
 CREATE FUNCTION public._versioning_build_end(regclass, text) RETURNS text LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'end') RETURNING '1' $$;
 CREATE FUNCTION public._reference_create_triggers(regclass, public.bson) RETURNS void LANGUAGE sql AS $$ INSERT INTO own.taken VALUES (current_user, 'triggers') $$;

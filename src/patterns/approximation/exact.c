@@ -70,7 +70,7 @@ static bool method_settle(DpDecl *decl, const DpKey *key);
 static List *method_split(DpDecl *decl);
 
 static const DpOption options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpApproximation, field),
+	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpApproximation, field),
 	  DP_TEXT_INTO(DpApproximation, field_text) },
 	{ "step", DP_OPTION_INT, DP_ONE_OF | DP_ALTERABLE, DP_BETWEEN(1, DP_APPROXIMATION_MAX_STEP),
 	  DP_INTO(DpApproximation, step) },

@@ -219,7 +219,7 @@ attribute_settle(DpDecl *decl, const DpKey *key)
 
 /* How they go together: dp_attribute_compile() */
 static const DpOption options[] = {
-	{ "into_field", DP_OPTION_PATH, DP_REQUIRED | DP_ALTERABLE | DP_KEPT },
+	{ "into_field", DP_OPTION_PATH, DP_REQUIRED | DP_ALTERABLE | DP_KEPT | DP_GUARDED },
 	{ "pattern", DP_OPTION_TEXT, DP_ONE_OF | DP_ALTERABLE },
 	{ "prefix", DP_OPTION_TEXT, DP_ONE_OF | DP_ALTERABLE },
 	{ "paths", DP_OPTION_PATHS, DP_ONE_OF | DP_ALTERABLE | DP_KEPT },
@@ -331,9 +331,11 @@ static const DpViewMethods wide_view = { .label = "_wide",
 										 .store = wide_store,
 										 .trigger = dp_attribute_wide_trigger };
 
-const DpPattern dp_attribute_pattern = {
-	.name = PATTERN, .options = options, .settle = attribute_settle, .view = &wide_view
-};
+const DpPattern dp_attribute_pattern = { .name = PATTERN,
+										 .views = "wide",
+										 .options = options,
+										 .settle = attribute_settle,
+										 .view = &wide_view };
 
 /*
  * attribute_wide_trigger(): INSTEAD OF INSERT, UPDATE or DELETE on the view.

@@ -67,6 +67,7 @@ static const DpDeriveMethods methods = { .main_on_source = false,
 										 .all_groups = computed_all_groups };
 
 const DpPattern dp_computed_pattern = { .name = "computed",
+										.adopt_hint = "Insert rows into {source} that give them.",
 										.options = options,
 										.derive = &methods };
 

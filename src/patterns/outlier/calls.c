@@ -60,8 +60,9 @@ static const DpOption options[] = {
 	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpOutlier, pair) },
 	{ "threshold", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_INT_FROM(1),
 	  DP_INTO(DpOutlier, threshold) },
-	{ "flag", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpOutlier, flag) },
-	{ "count_field", DP_OPTION_PATH, DP_KEPT, DP_INTO(DpOutlier, count) },
+	{ "flag", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT | DP_GUARDED | DP_DERIVED,
+	  DP_INTO(DpOutlier, flag) },
+	{ "count_field", DP_OPTION_PATH, DP_KEPT | DP_GUARDED | DP_DERIVED, DP_INTO(DpOutlier, count) },
 	{ "chunk", DP_OPTION_INT, DP_REQUIRED | DP_ALTERABLE, DP_BETWEEN(1, DP_OUTLIER_MAX_CHUNK),
 	  DP_INTO(DpOutlier, chunk) },
 	{ "keep", DP_OPTION_INT, DP_ALTERABLE, DP_INT_FROM(0),
@@ -77,6 +78,7 @@ static const DpOption options[] = {
 };
 
 const DpPattern dp_outlier_pattern = { .name = "outlier",
+									   .views = "whole",
 									   .options = options,
 									   .is_split = method_is_split,
 									   .whole = method_whole,

@@ -345,6 +345,7 @@ static const DpOption options[] = { { "field", DP_OPTION_PATH, DP_REQUIRED,
 									{ NULL } };
 
 const DpPattern dp_payload_pattern = { .name = PATTERN,
+									   .views = "whole",
 									   .options = options,
 									   .is_split = methods_is_split,
 									   .whole = methods_whole,

@@ -84,7 +84,7 @@ static void refuse_write(DpDecl *decl, const char *what) pg_attribute_noreturn()
 static DpDerivation *merge_argument(FunctionCallInfo fcinfo);
 
 static const DpOption options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(Merge, field_path) },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT | DP_GUARDED, DP_INTO(Merge, field_path) },
 	{ "merge_on", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Merge, on) },
 	{ "target_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(Merge, target_field) },
 	{ "is_array", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE, DP_INTO(Merge, is_array) },
@@ -106,6 +106,8 @@ static const DpDeriveMethods methods = { .main_on_source = false,
 										 .all_groups = merge_all_groups };
 
 const DpPattern dp_polymorphic_merge_pattern = { .name = PATTERN,
+												 .adopt_hint =
+													 "Insert rows into {source} that give them.",
 												 .options = options,
 												 .derive = &methods };
 

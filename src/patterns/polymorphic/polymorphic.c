@@ -100,9 +100,9 @@ static const DpOption variant_options[] = {
 	{ NULL }
 };
 
-const DpPattern dp_polymorphic_pattern = { .name = "polymorphic",
-										   .options = polymorphic_options,
-										   .settle = poly_settle };
+const DpPattern dp_polymorphic_pattern = {
+	.name = "polymorphic", .views = "common", .options = polymorphic_options, .settle = poly_settle
+};
 
 const DpPattern dp_polymorphic_variant_pattern = { .name = "polymorphic_variant",
 												   .options = variant_options,

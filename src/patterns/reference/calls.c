@@ -42,7 +42,7 @@ static void reference_settle_note(DpDecl *decl, const DpValue *id);
 static bool settle_row(DpReference *ref, DpWriter *w, DpRefRun *run, bool *incomplete);
 
 static const DpOption options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpReference, field) },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpReference, field) },
 	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpReference, pair) },
 	{ "id_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpReference, id_field) },
 	{ "live", DP_OPTION_PATHS, DP_REQUIRED | DP_ALTERABLE },
@@ -62,11 +62,15 @@ static const DpCompanion companion = { .before = dp_ref_before_derived,
 									   .wishes = dp_ref_wishes,
 									   .lock = dp_ref_wish_lock };
 
-const DpPattern dp_reference_pattern = { .name = "reference",
-										 .options = options,
-										 .settle = reference_settle,
-										 .settle_note = reference_settle_note,
-										 .companion = &companion };
+const DpPattern dp_reference_pattern = {
+	.name = "reference",
+	.adopt_hint =
+		"Write what shall stay into the source, or leave the field out of the option live.",
+	.options = options,
+	.settle = reference_settle,
+	.settle_note = reference_settle_note,
+	.companion = &companion
+};
 
 /*
  * reference_array_hashes(doc, field, id_field) -> bigint[]

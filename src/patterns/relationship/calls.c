@@ -19,7 +19,8 @@ static bool relationship_settle_row(DpDecl *decl, const DpKey *key);
 
 static const DpOption options[] = {
 	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpRelationship, pair) },
-	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpRelationship, sides[0].field) },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT | DP_GUARDED,
+	  DP_INTO(DpRelationship, sides[0].field) },
 	{ "other_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpRelationship, sides[1].field) },
 	{ "missing", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("allow", "error"),
 	  DP_INTO(DpRelationship, missing_error) },

@@ -380,8 +380,9 @@ single_settle(DpDecl *decl, const DpKey *key)
 
 static const DpOption options[] = {
 	{ "type_field", DP_OPTION_PATH, DP_INTO(DpSingle, ids.type_field) },
-	{ "related_field", DP_OPTION_PATH, DP_ONE_OF | DP_KEPT, DP_INTO(DpSingle, related_field) },
-	{ "key_field", DP_OPTION_PATH, DP_ONE_OF | DP_KEPT, DP_INTO(DpSingle, key_field) },
+	{ "related_field", DP_OPTION_PATH, DP_ONE_OF | DP_KEPT | DP_GUARDED,
+	  DP_INTO(DpSingle, related_field) },
+	{ "key_field", DP_OPTION_PATH, DP_ONE_OF | DP_KEPT | DP_GUARDED, DP_INTO(DpSingle, key_field) },
 	{ "separator", DP_OPTION_TEXT, 0, DP_INT_FROM(1), .with = "key_field", .dflt = "/",
 	  DP_INTO(DpSingle, separator) },
 	{ "id_fields", DP_OPTION_DOCUMENT },

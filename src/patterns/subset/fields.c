@@ -806,6 +806,7 @@ static const DpOption options[] = {
 
 const DpPattern dp_subset_fields_pattern = { .name = PATTERN,
 											 .keeps_originals = true,
+											 .views = "whole",
 											 .options = options,
 											 .is_split = methods_is_split,
 											 .whole = methods_whole,

@@ -89,7 +89,8 @@ static struct varlena *copy_field(DpPath *path, struct varlena *from, struct var
 static DpValue empty_array(void);
 
 static const DpOption options[] = {
-	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpSubset, field) },
+	{ "field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT | DP_GUARDED | DP_DERIVED,
+	  DP_INTO(DpSubset, field) },
 	{ "on_field", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpSubset, link),
 	  DP_TEXT_INTO(DpSubset, on_field) },
 	{ "order_by", DP_OPTION_ORDER, DP_REQUIRED | DP_ALTERABLE, DP_INTO(DpSubset, order) },
@@ -97,7 +98,7 @@ static const DpOption options[] = {
 	  DP_INTO(DpSubset, keep) },
 	{ "fields", DP_OPTION_DOCUMENT, DP_ALTERABLE },
 	{ "filter", DP_OPTION_FILTER, DP_ALTERABLE },
-	{ "count_field", DP_OPTION_PATH, DP_KEPT, DP_INTO(DpSubset, count) },
+	{ "count_field", DP_OPTION_PATH, DP_KEPT | DP_GUARDED | DP_DERIVED, DP_INTO(DpSubset, count) },
 	{ "count_mode", DP_OPTION_WORD, DP_ALTERABLE, DP_WORDS("immediate", "deferred"),
 	  .with = "count_field", .dflt = "immediate", DP_INTO(DpSubset, count_deferred) },
 	{ "element", DP_OPTION_DOCUMENT }, /* written by subset_split() */
@@ -116,7 +117,14 @@ static const DpDeriveMethods methods = { .open = subset_open,
 										 .take_over = subset_take_over,
 										 .elsewhere = subset_elsewhere };
 
-const DpPattern dp_subset_pattern = { .name = "subset", .options = options, .derive = &methods };
+const DpPattern dp_subset_pattern = {
+	.name = "subset",
+	.adopts = "makes rows of elements whose document has none where it can",
+	.adopt_hint =
+		"Insert such elements into {source}, where the field \"{on_field}\" names their document, as subset_split() does before the declaration.",
+	.options = options,
+	.derive = &methods
+};
 
 /*
  * subset_trigger(): all triggers of the pattern.

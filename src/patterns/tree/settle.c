@@ -52,29 +52,40 @@ static const DpOption tree_options[] = {
 static const DpOption attached_options[] = {
 	{ "parent", DP_OPTION_PATH, DP_REQUIRED, DP_INTO(DpTree, parent),
 	  DP_TEXT_INTO(DpTree, parent_text) },
-	{ "ancestors", DP_OPTION_PATH, DP_ALTERABLE | DP_KEPT, DP_INTO(DpTree, ancestors),
-	  DP_TEXT_INTO(DpTree, ancestors_text) },
+	{ "ancestors", DP_OPTION_PATH, DP_ALTERABLE | DP_KEPT | DP_GUARDED | DP_DERIVED,
+	  DP_INTO(DpTree, ancestors), DP_TEXT_INTO(DpTree, ancestors_text) },
 	{ "ancestors_order", DP_OPTION_WORD, DP_ALTERABLE, DP_WORDS("root_first", "nearest_first"),
 	  .with = "ancestors", .dflt = "root_first", DP_INTO(DpTree, nearest_first) },
-	{ "path", DP_OPTION_PATH, DP_ALTERABLE | DP_KEPT, DP_INTO(DpTree, path),
-	  DP_TEXT_INTO(DpTree, path_text) },
+	{ "path", DP_OPTION_PATH, DP_ALTERABLE | DP_KEPT | DP_GUARDED | DP_DERIVED,
+	  DP_INTO(DpTree, path), DP_TEXT_INTO(DpTree, path_text) },
 	{ "separator", DP_OPTION_TEXT, DP_ALTERABLE, DP_INT_FROM(1), .with = "path", .dflt = ".",
 	  DP_INTO(DpTree, separator) },
 	{ "path_lead", DP_OPTION_BOOL, DP_ALTERABLE, .with = "path", DP_INTO(DpTree, path_lead) },
-	{ "depth", DP_OPTION_PATH, DP_ALTERABLE | DP_KEPT, DP_INTO(DpTree, depth),
-	  DP_TEXT_INTO(DpTree, depth_text) },
+	{ "depth", DP_OPTION_PATH, DP_ALTERABLE | DP_KEPT | DP_GUARDED | DP_DERIVED,
+	  DP_INTO(DpTree, depth), DP_TEXT_INTO(DpTree, depth_text) },
 	{ "search_index", DP_OPTION_BOOL, DP_REQUIRED | DP_ALTERABLE },
 	{ "tree_name", DP_OPTION_TEXT },
 	{ NULL }
 };
 
 const DpPattern dp_tree_pattern = {
-	.name = "tree", .options = tree_options, .settle = settle_node, .hierarchy = dp_tree_hierarchy
+	.name = "tree",
+	.adopts = "takes missing parents from what it finds",
+	.adopt_hint =
+		"If another form than the parent is the one written by hand, end the pattern and declare it with that one as the argument truth, as in truth => 'ancestors'.",
+	.options = tree_options,
+	.settle = settle_node,
+	.hierarchy = dp_tree_hierarchy
 };
-const DpPattern dp_tree_attach_pattern = { .name = "tree_attach",
-										   .options = attached_options,
-										   .settle = settle_attached,
-										   .settle_note = dp_tree_attach_settle_note };
+const DpPattern dp_tree_attach_pattern = {
+	.name = "tree_attach",
+	.adopts = "takes missing parents from what it finds",
+	.adopt_hint =
+		"If another form than the parent is the one written by hand, end the pattern and declare it without the others.",
+	.options = attached_options,
+	.settle = settle_attached,
+	.settle_note = dp_tree_attach_settle_note
+};
 
 /*
  * A node: its ancestors are followed by the truth, whatever documents say

@@ -76,7 +76,8 @@ static void complain(ReturnSetInfo *set, struct varlena *key, const char *what,
 static bool method_settle(DpDecl *decl, const DpKey *key);
 
 static const DpOption options[] = {
-	{ "revision_field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT, DP_INTO(DpVersioning, field) },
+	{ "revision_field", DP_OPTION_PATH, DP_REQUIRED | DP_KEPT | DP_GUARDED,
+	  DP_INTO(DpVersioning, field) },
 	{ "pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpVersioning, pair) },
 	{ "second_pair", DP_OPTION_TEXT, DP_REQUIRED, DP_INTO(DpVersioning, second_pair) },
 	{ "storage", DP_OPTION_WORD, DP_REQUIRED | DP_ALTERABLE, DP_WORDS("delta", "full"),
@@ -90,6 +91,7 @@ static const DpOption options[] = {
 const DpPattern dp_versioning_pattern = { .name = "versioning",
 										  .init = dp_versioning_init,
 										  .keeps_originals = true,
+										  .views = "history gone",
 										  .options = options,
 										  .settle = method_settle,
 										  .partition = dp_versioning_partition };

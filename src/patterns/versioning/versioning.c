@@ -248,9 +248,9 @@ dp_versioning_left_out(DpVersioning *v)
 			initStringInfo(&sql);
 			appendStringInfoString(
 				&sql,
-				"SELECT p FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS d (pattern, options) CROSS JOIN LATERAL ");
-			appendStringInfoString(&sql,
-								   "docpatterns._derive_derived_paths(d.pattern, d.options) AS p");
+				"SELECT p.path FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS d (pattern, options) CROSS JOIN LATERAL ");
+			appendStringInfoString(
+				&sql, "docpatterns._pattern_paths(d.pattern, d.options) AS p WHERE p.derived");
 			plan = dp_plan_make(decl, &plan_left_out, sql.data, 2, types);
 		}
 		(void) dp_run(decl, plan, values, NULL, DP_RUN_AS_OWNER, 0, SPI_OK_SELECT);

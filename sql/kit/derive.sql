@@ -27,7 +27,7 @@ BEGIN
   END IF;
   IF c.relkind = 'f' THEN
     IF NOT EXISTS (SELECT FROM docpatterns._pattern_declarations(source) d
-          WHERE d.pattern = 'bucket') THEN
+          WHERE (docpatterns._pattern_facts(d.pattern)).creates_table) THEN
       RAISE EXCEPTION '% is a foreign table', source
         USING ERRCODE = 'wrong_object_type',
           DETAIL = 'Of foreign tables, only relations of buckets can be a source.';
@@ -41,46 +41,6 @@ COMMENT ON FUNCTION docpatterns._derive_source(regclass, regclass, text) IS
   'the document column of a table from which rel shall be derived, NULL for a relation of '
   'measurements; errors 22004, 42P01, 42501, 42809, 42P16 and those of _pattern_table() when it '
   'cannot be a source';
-
--- Paths of documents that a declaration keeps. A pattern may have a function
--- _<pattern>_kept_paths(bson) that says it better.
-CREATE FUNCTION docpatterns._derive_kept_paths(pattern text, options bson) RETURNS SETOF text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  IF docpatterns._pattern_hook(pattern, 'kept_paths', '@extschema@.bson') IS NOT NULL THEN
-    RETURN QUERY EXECUTE format('SELECT p FROM docpatterns.%I($1) AS p',
-        '_' || pattern || '_kept_paths') USING options;
-    RETURN;
-  END IF;
-  RETURN QUERY SELECT unnest(docpatterns._pattern_kept_paths(pattern, options));
-  IF pattern = 'computed' THEN
-    RETURN QUERY SELECT format('"%s"', replace(k, '"', '""'))
-      FROM @extschema@.bson_keys((options OPERATOR(@extschema@.->)
-            'fields'::text)::@extschema@.bson) AS k;
-    RETURN NEXT '"_computed"';
-  END IF;
-END
-$$;
-COMMENT ON FUNCTION docpatterns._derive_kept_paths(text, bson) IS
-  'paths of the fields that a declaration with these options keeps in the documents of its table';
-
--- Of these, what the pattern makes of something else, and nothing that is only written here.
-CREATE FUNCTION docpatterns._derive_derived_paths(pattern text, options bson) RETURNS SETOF text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT p FROM docpatterns._derive_kept_paths($1, $2) p
-    WHERE $1 = ANY ('{computed,subset,tree,tree_attach,preallocated}')
-       OR $1 = 'approximation' AND @extschema@.bson_exists($2, 'slots')
-  UNION ALL
-  SELECT @extschema@.bson_get_text($2, o) FROM unnest('{flag,count_field}'::text[]) o
-    WHERE $1 = 'outlier' AND @extschema@.bson_typeof($2, o) = 'string'
-  UNION ALL
-  SELECT @extschema@.bson_get_text($2, 'field') || '.' || l::text
-    FROM @extschema@.bson_elements($2 OPERATOR(@extschema@.->) 'live'::text) l
-      WHERE $1 = 'reference'
-$$;
-COMMENT ON FUNCTION docpatterns._derive_derived_paths(text, bson) IS
-  'paths of the fields that a declaration with these options derives, so that a change there is '
-  'not what a user wrote';
 
 -- Triggers on sources -----------------------------------------------------------------------------
 

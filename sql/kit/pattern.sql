@@ -20,8 +20,8 @@ CREATE TABLE docpatterns.notes (rel regclass NOT NULL, pattern text NOT NULL, na
 -- Notes come and go: what is dead is passed over in the index until the table is vacuumed.
 CREATE INDEX notes_held ON docpatterns.notes (held) WITH (deduplicate_items = off);
 COMMENT ON TABLE docpatterns.notes IS
-  'what a transaction has left to another one that waited for it: the group, source, relationship '
-  'or row of a declaration that the next one that has written to the table "held" brings in line '
+  'what a transaction has left to another one that waited for it: the group, source or row '
+  'of a declaration that the next one that has written to the table "held" brings in line '
   'before it commits; failed: that was an error, and it waits for pattern_repair()';
 
 -- Declarations ------------------------------------------------------------------------------------
@@ -32,6 +32,12 @@ CREATE FUNCTION docpatterns._pattern_declarations(target regclass, OUT rel regcl
   AS 'MODULE_PATHNAME', 'dp_pattern_declarations' LANGUAGE C STABLE;
 COMMENT ON FUNCTION docpatterns._pattern_declarations(regclass) IS
   'declarations read back from pg_trigger, of one table or, with NULL, of all';
+
+CREATE FUNCTION docpatterns._pattern_facts(pattern text, OUT creates_table boolean, OUT views text,
+  OUT adopts text, OUT adopt_hint text)
+  AS 'MODULE_PATHNAME', 'dp_pattern_facts' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._pattern_facts(text) IS
+  'what src/kit/registry.h has of a pattern; NULLs where it says nothing';
 
 CREATE FUNCTION pattern_list(rel regclass DEFAULT NULL) RETURNS SETOF pattern_declaration
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
@@ -422,7 +428,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
       CROSS JOIN LATERAL docpatterns._pattern_disabled_triggers(t.tab, t.label, $3) g
     UNION ALL
     SELECT 'trigger', format('the anchor on %s', $1), 'missing'
-      WHERE $2 NOT IN ('kv', 'bucket') AND NOT EXISTS (SELECT FROM anchors a WHERE a.label = $3)
+      WHERE NOT (docpatterns._pattern_facts($2)).creates_table
+        AND NOT EXISTS (SELECT FROM anchors a WHERE a.label = $3)
     UNION ALL
     SELECT 'persistence', format('%s is logged, as %s is', t.tab, $1),
       'it is not, and a crash would empty it'
@@ -901,9 +908,7 @@ DECLARE
   view_rel regclass;
 BEGIN
   IF NOT EXISTS (SELECT FROM docpatterns._pattern_declarations($1) d
-                 WHERE d.pattern IN ('outlier', 'subset_fields', 'preallocated', 'payload')
-                     OR d.pattern = 'approximation'
-                     AND @extschema@.bson_exists(d.options, 'slots')) THEN
+                 WHERE 'whole' = ANY (docpatterns._pattern_view_labels(d.pattern, d.options))) THEN
     view_rel := docpatterns._pattern_whole_view($1);
     IF view_rel IS NOT NULL THEN
       EXECUTE format('DROP VIEW %s', view_rel);

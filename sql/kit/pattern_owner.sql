@@ -6,7 +6,8 @@
 
 -- What runs when the database writes to tables with the rights of their owner, and others could put
 -- anything into: functions of triggers, columns, constraints, indexes, statistics and policies,
--- domains. Names of types that hold no code are left out.
+-- domains. Names of types that hold no code are left out, and triggers of patterns that fire after
+-- TRUNCATE: patterns truncate no table of users.
 CREATE FUNCTION docpatterns._pattern_foreign_code(rels oid[], owner oid) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH parts (class, oid) AS (
@@ -20,8 +21,9 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
       WHERE s.stxrelid = ANY ($1)
     UNION ALL SELECT 'pg_policy'::regclass, y.oid FROM pg_policy y WHERE y.polrelid = ANY ($1)
     UNION ALL SELECT 'pg_trigger'::regclass, t.oid FROM pg_trigger t
-      WHERE t.tgrelid = ANY ($1) AND NOT (t.tgfoid
-          = to_regprocedure('docpatterns.schema_versioning_trigger()') AND t.tgtype = 32)),
+      WHERE t.tgrelid = ANY ($1) AND NOT (t.tgtype = 32
+        AND EXISTS (SELECT FROM pg_proc f WHERE f.oid = t.tgfoid
+          AND f.pronamespace = 'docpatterns'::regnamespace))),
   trusted (oid) AS (SELECT r.oid FROM pg_roles r WHERE r.rolsuper OR r.oid = $2)
   SELECT string_agg(DISTINCT pg_describe_object(d.refclassid, d.refobjid, 0), ', ')
   FROM parts p JOIN pg_depend d ON d.classid = p.class AND d.objid = p.oid
@@ -83,28 +85,47 @@ COMMENT ON FUNCTION docpatterns._pattern_hand_over(regclass, oid) IS
   'looks for code of others in a table that a pattern keeps, which is to belong to a role (error '
   '55000), and takes grants on it away';
 
--- The n-th of the views of a declaration, as _pattern_taken() counts them, whatever it is called
--- now.
-CREATE FUNCTION docpatterns._pattern_made_view(rel regclass, pattern text, name text, n int,
-  label text, owner oid) RETURNS regclass
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE $2 WHEN 'attribute' THEN docpatterns._attribute_wide_view($1, $6)
-                 WHEN 'schema_versioning' THEN docpatterns._schema_versioning_view($1, $3,
-                     ltrim($5, 'v'), $6)
-                 WHEN 'polymorphic' THEN docpatterns._polymorphic_view($1, $2, $3, $6)
-                 WHEN 'polymorphic_variant' THEN docpatterns._polymorphic_view($1, $2, $3, $6)
-                 WHEN 'single_collection' THEN (SELECT v.view
-                     FROM docpatterns._pattern_views($1, $2, $3, $6) v WHERE v.part = $5 LIMIT 1)
-                 WHEN 'computed' THEN docpatterns._computed_view($1, $3, $6)
-                 WHEN 'bucket' THEN docpatterns._bucket_view($1, $6)
-                 WHEN 'versioning' THEN (SELECT CASE $4 WHEN 1 THEN m.history WHEN 2 THEN m.gone END
-                   FROM docpatterns._versioning_parts($1, $3) p
-                     CROSS JOIN
-                     LATERAL docpatterns._versioning_made(p.revisions, $6) m)
-                 ELSE docpatterns._pattern_whole_view($1, $6) END
+-- A pattern may have a function _<pattern>_view_labels(bson) where its options decide.
+CREATE FUNCTION docpatterns._pattern_view_labels(pattern text, options bson) RETURNS text[]
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  labels text[] := CASE WHEN @extschema@.bson_exists(options, 'view') THEN
+      ARRAY[@extschema@.bson_get_text(options, 'view')]
+    ELSE string_to_array((docpatterns._pattern_facts(pattern)).views, ' ') END;
+BEGIN
+  IF docpatterns._pattern_hook(pattern, 'view_labels', '@extschema@.bson') IS NOT NULL THEN
+    EXECUTE format('SELECT docpatterns.%I($1)', concat('_', pattern, '_view_labels'))
+      INTO labels USING options;
+  END IF;
+  RETURN labels;
+END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_made_view(regclass, text, text, int, text, oid) IS
-  'a view of a declaration that belongs to a role, or NULL';
+COMMENT ON FUNCTION docpatterns._pattern_view_labels(text, bson) IS
+  'the last words of the names of the views that a declaration has, or the name where the option '
+  'view has it; NULL if it has none';
+
+-- A pattern whose views do not say what they are made for has a function
+-- _<pattern>_view(regclass, text, text, oid) that finds them.
+CREATE FUNCTION docpatterns._pattern_made_view(rel regclass, pattern text, name text,
+  label text DEFAULT '', owner oid DEFAULT NULL) RETURNS regclass
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  result regclass;
+BEGIN
+  IF label = 'whole' THEN
+    RETURN docpatterns._pattern_whole_view(rel, owner);
+  ELSIF docpatterns._pattern_hook(pattern, 'view', 'regclass, text, text, oid') IS NULL THEN
+    RETURN (SELECT v.view FROM docpatterns._pattern_views(rel, pattern, name, owner) v
+      WHERE v.part IN ('', label) ORDER BY v.view LIMIT 1);
+  END IF;
+  EXECUTE format('SELECT docpatterns.%I($1, $2, $3, $4)', concat('_', pattern, '_view'))
+    INTO result USING rel, name, label, owner;
+  RETURN result;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_made_view(regclass, text, text, text, oid) IS
+  'a view of a declaration, whatever it is called now, that belongs to the table''s owner or to '
+  'the one given; NULL if there is none';
 
 CREATE FUNCTION docpatterns._pattern_taken(rel regclass, pattern text, name text, OUT object text,
   OUT owner regrole, OUT intact boolean) RETURNS SETOF record
@@ -112,42 +133,24 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   o @extschema@.bson := (SELECT d.options FROM docpatterns._pattern_declarations(rel) d
       WHERE d.pattern = $2 AND d.name = $3);
-  first text;
-  labels text[];
   t record;
   r record;
 BEGIN
   SELECT c.relname::text, c.relnamespace, c.relowner INTO t FROM pg_class c WHERE c.oid = rel;
-  labels := CASE
-    WHEN pattern = ANY ('{outlier,subset_fields,payload}') OR pattern = 'approximation'
-      AND @extschema@.bson_exists(o, 'slots')
-      OR pattern = 'preallocated' AND @extschema@.bson_get_text(o, 'shape.kind') <> 'clock' THEN
-        '{whole}'
-    WHEN pattern = 'attribute' THEN '{wide}' WHEN pattern = 'polymorphic' THEN '{common}'
-      WHEN pattern = 'bucket' THEN '{buckets}'
-    WHEN pattern = 'versioning' THEN '{history,gone}' WHEN pattern = 'polymorphic_variant' THEN
-      ARRAY[name]
-    WHEN pattern = 'single_collection' THEN docpatterns._reference_list(o, 'types')
-    WHEN pattern = 'schema_versioning' THEN
-      ARRAY(SELECT 'current' UNION ALL SELECT concat('v', v)
-        FROM unnest(docpatterns._schema_versioning_versions(o)) v)
-    WHEN pattern = 'computed' AND @extschema@.bson_exists(o, 'view') THEN
-      ARRAY[@extschema@.bson_get_text(o, 'view')] END;
-  first := CASE pattern WHEN 'schema_versioning' THEN @extschema@.bson_get_text(o, 'stem')
-    WHEN 'computed' THEN NULL ELSE t.relname END;
   FOR r IN
-    SELECT c.oid, c.relowner, u.n, u.label FROM unnest(labels) WITH ORDINALITY AS u (label, n)
+    SELECT c.oid, c.relowner, u.label
+    FROM unnest(docpatterns._pattern_view_labels(pattern, o)) AS u (label)
       JOIN pg_class c ON c.relnamespace = t.relnamespace AND c.relname = CASE
-        WHEN first IS NULL THEN u.label ELSE docpatterns._pattern_object_name(first, NULL, u.label)
-        END
+        WHEN @extschema@.bson_exists(o, 'view') THEN u.label ELSE
+        docpatterns._pattern_object_name(coalesce(@extschema@.bson_get_text(o, 'stem'), t.relname),
+          NULL, u.label) END
     WHERE c.relowner <> t.relowner
   LOOP
-    IF docpatterns._pattern_made_view(rel, pattern, name, r.n::int, r.label,
-          t.relowner) IS NULL THEN
+    IF docpatterns._pattern_made_view(rel, pattern, name, r.label, t.relowner) IS NULL THEN
       object := r.oid::regclass::text;
       owner := r.relowner;
-      intact := docpatterns._pattern_made_view(rel, pattern, name, r.n::int, r.label,
-          r.relowner) IS NOT DISTINCT FROM r.oid::regclass;
+      intact := docpatterns._pattern_made_view(rel, pattern, name, r.label, r.relowner)
+        IS NOT DISTINCT FROM r.oid::regclass;
       RETURN NEXT;
     END IF;
   END LOOP;
@@ -198,8 +201,7 @@ BEGIN
                 (SELECT docpatterns._pattern_doc_column($1,
                     @extschema@.bson_get_text(d.options, 'doc_column'))
                   FROM docpatterns._pattern_declarations($1) d
-                 WHERE d.pattern = ANY
-                   ('{outlier,subset_fields,preallocated,payload,approximation}')
+                 WHERE 'whole' = ANY (docpatterns._pattern_view_labels(d.pattern, d.options))
                    ORDER BY d.trigger_oid LIMIT 1)),
               format('SELECT docpatterns._pattern_whole_view(%L)', $1));
     FOR taken IN SELECT DISTINCT q.object, q.owner FROM docpatterns._pattern_declarations($1) d

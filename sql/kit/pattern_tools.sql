@@ -99,41 +99,26 @@ COMMENT ON FUNCTION docpatterns._pattern_latest(text) IS
 -- Fields that a pattern keeps may hold values that exist nowhere else. Their paths are noted in the
 -- declaration as "held" until pattern_build() has adopted or discarded the values, and as "own"
 -- from then on: see src/kit/adopt.h.
-CREATE FUNCTION docpatterns._pattern_guarded_paths(pattern text, options bson) RETURNS SETOF text
+CREATE FUNCTION docpatterns._pattern_option_paths(pattern text, options bson, OUT path text,
+  OUT kept boolean, OUT guarded boolean, OUT derived boolean) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'dp_pattern_option_paths' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION docpatterns._pattern_option_paths(text, bson) IS
+  'paths in the options of a pattern, by the flags in its table of options';
+
+-- A pattern may have a function _<pattern>_paths(bson) where its table of options does not tell.
+CREATE FUNCTION docpatterns._pattern_paths(pattern text, options bson, OUT path text,
+  OUT kept boolean, OUT guarded boolean, OUT derived boolean) RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  field text := @extschema@.bson_get_text(options, 'field');
 BEGIN
-  CASE pattern
-    WHEN 'outlier' THEN
-      RETURN QUERY SELECT p FROM unnest(ARRAY[@extschema@.bson_get_text(options, 'flag'),
-            @extschema@.bson_get_text(options, 'count_field')]) p WHERE p IS NOT NULL;
-    WHEN 'preallocated' THEN
-      RETURN QUERY SELECT k FROM docpatterns._preallocated_kept_paths(options) k WHERE k <> field;
-    WHEN 'payload' THEN
-      RETURN QUERY SELECT k FROM docpatterns._payload_kept_paths(options) k WHERE k <> field;
-    WHEN 'computed' THEN
-      RETURN QUERY SELECT k FROM docpatterns._derive_kept_paths(pattern, options) k
-        WHERE @extschema@.bson_get_text(options, 'mode') <> 'on_read'
-          AND k <> '"_computed"';
-    WHEN 'attribute' THEN
-      RETURN NEXT @extschema@.bson_get_text(options, 'into_field');
-    WHEN 'reference' THEN
-      -- copies may lie in arrays
-      RETURN NEXT CASE WHEN field ~ '^[^."]+[.]' THEN split_part(field, '.', 1) ELSE field END;
-    WHEN 'subset', 'tree', 'tree_attach', 'versioning', 'relationship', 'single_collection',
-      'polymorphic_merge' THEN
-      RETURN QUERY SELECT k FROM docpatterns._derive_kept_paths(pattern, options) k
-        WHERE k IS NOT NULL;
-    ELSE
-      -- all that these move is put back into whole documents
-      NULL;
-  END CASE;
+  RETURN QUERY EXECUTE format('SELECT p.* FROM docpatterns.%s p',
+    CASE WHEN docpatterns._pattern_hook($1, 'paths', '@extschema@.bson') IS NOT NULL THEN
+      format('%I($2)', concat('_', $1, '_paths')) ELSE '_pattern_option_paths($1, $2)' END)
+    USING $1, $2;
 END
 $$;
-COMMENT ON FUNCTION docpatterns._pattern_guarded_paths(text, bson) IS
-  'paths of the fields of a declaration in which a value could be lost when documents are brought '
-  'in line';
+COMMENT ON FUNCTION docpatterns._pattern_paths(text, bson) IS
+  'paths of the fields of a declaration with these options: kept by it alone, guarded because '
+  'bringing documents in line could lose a value there, derived from something else';
 
 CREATE FUNCTION docpatterns._pattern_holds(doc bson, path text, is_flag boolean) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_holds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
@@ -162,14 +147,14 @@ DECLARE
 BEGIN
   SELECT q.pattern, q.options, q.trigger_oid INTO d FROM docpatterns._pattern_declarations(rel) q
     WHERE q.name = _pattern_note_held.name;
-  FOR s IN SELECT t.base, t.doc, t.key_value,
-    ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths(d.pattern, d.options) g) AS paths
-             FROM docpatterns._pattern_table(coalesce(part, rel),
-                 @extschema@.bson_get_text(d.options, 'doc_column')) t
-           UNION ALL
-           SELECT r.base, r.doc, r.key, ARRAY[r.field]
-             FROM (SELECT WHERE d.pattern = 'relationship') AS w
-             CROSS JOIN LATERAL docpatterns._relationship_parts(rel, name) r WHERE r.side = 1 LOOP
+  FOR s IN EXECUTE concat('SELECT t.base, t.doc, t.key_value, $1 AS paths '
+      'FROM docpatterns._pattern_table($2, $3) t',
+      CASE WHEN docpatterns._pattern_hook(d.pattern, 'held', 'regclass, text') IS NOT NULL THEN
+        format(' UNION ALL SELECT h.* FROM docpatterns.%I($4, $5) h',
+          concat('_', d.pattern, '_held')) END)
+      USING ARRAY(SELECT p.path FROM docpatterns._pattern_paths(d.pattern, d.options) p
+        WHERE p.guarded), coalesce(part, rel),
+      @extschema@.bson_get_text(d.options, 'doc_column'), rel, name LOOP
     CONTINUE WHEN s.paths = '{}';
     EXECUTE format('SELECT ARRAY[%s] FROM %s AS b',
                    (SELECT string_agg(format('CASE WHEN bool_or(docpatterns._pattern_holds(b.%I, '
@@ -233,24 +218,12 @@ COMMENT ON FUNCTION docpatterns._pattern_require_fit(regclass, text, text, text,
 CREATE FUNCTION docpatterns._pattern_adopt_hint(rel regclass, pattern text, options bson)
   RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT CASE
-    WHEN $2 = 'subset' THEN format('Insert such elements into %s, where the field "%s" names their '
-        'document, as subset_split() does before the declaration. ',
-                                   docpatterns._pattern_side(@extschema@.bson_get_text($3, 'pair'),
-                                     $1), @extschema@.bson_get_text($3, 'on_field'))
-    WHEN $2 IN ('computed', 'polymorphic_merge') THEN
-      format('Insert rows into %s that give them. ',
-        coalesce(docpatterns._pattern_side(@extschema@.bson_get_text($3, 'pair'), $1)::text,
-          'the source'))
-    WHEN $2 IN ('tree', 'tree_attach') THEN
-      'Where another form than the field "'
-        || @extschema@.bson_get_text($3, coalesce(@extschema@.bson_get_text($3, 'truth'), 'parent'))
-        || '" is the one written by hand, end the pattern and declare it '
-      || CASE WHEN $2 = 'tree' THEN 'with that one as the argument truth, as in truth => '
-        '''ancestors''. ' ELSE 'without the others. ' END
-    WHEN $2 = 'reference' THEN 'Write what shall stay into the source, or leave the field out of '
-      'the option live. '
-    ELSE 'Give the pattern another field, or move the values to one. ' END
+  SELECT replace(replace(coalesce(f.adopt_hint,
+      'Give the pattern another field, or move the values to one.'),
+    '{source}', coalesce(docpatterns._pattern_side(@extschema@.bson_get_text($3, 'pair'), $1)::text,
+      'the source')),
+    '{on_field}', coalesce(@extschema@.bson_get_text($3, 'on_field'), '')) || ' '
+  FROM docpatterns._pattern_facts($2) f
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_adopt_hint(regclass, text, bson) IS
   'what can be done about values that would be lost by a declaration with these options';
@@ -267,19 +240,13 @@ BEGIN
   IF held = '{}' THEN
     RETURN false;
   END IF;
-  SELECT q.pattern, q.options INTO d FROM docpatterns._pattern_declarations(rel) q
+  SELECT q.pattern INTO d FROM docpatterns._pattern_declarations(rel) q
     WHERE q.name = _pattern_notice_held.name;
   RAISE NOTICE '% has rows that hold values in fields of the pattern "%": %', CASE
     WHEN part IS NULL THEN 'table ' || base ELSE 'partition ' || part
     END, name, array_to_string(held, ', ')
     USING HINT = format('CALL pattern_build(%L, %L) brings them in line, %sand writes nothing if a '
-        'value would be lost.', base, name,
-                        CASE d.pattern WHEN 'subset' THEN CASE
-                          WHEN docpatterns._subset_adopts(d.options) THEN
-                          'makes rows of elements whose document has none, ' ELSE '' END
-                          WHEN 'tree' THEN 'takes missing parents from what it finds, '
-                          WHEN 'tree_attach' THEN 'takes missing parents from what it finds, ' ELSE
-                            '' END);
+        'value would be lost.', base, name, (docpatterns._pattern_facts(d.pattern)).adopts || ', ');
   RETURN true;
 END
 $$;
@@ -405,14 +372,14 @@ DECLARE
   holds text;
   found record;
 BEGIN
-  IF pattern = 'reference' THEN
-    added := ARRAY(SELECT f FROM unnest(docpatterns._reference_list(altered, 'live')) f
-                   EXCEPT SELECT f FROM unnest(
-                     docpatterns._reference_list(options, 'live')
-                     || docpatterns._reference_list(options, 'frozen')) f);
+  IF docpatterns._pattern_hook(pattern, 'added',
+       'regclass, text, @extschema@.bson, @extschema@.bson') IS NOT NULL THEN
+    EXECUTE format('SELECT a.* FROM docpatterns.%I($1, $2, $3, $4) a',
+        concat('_', pattern, '_added')) INTO added, holds USING rel, name, options, altered;
   ELSE
-    added := ARRAY(SELECT g FROM docpatterns._pattern_guarded_paths(pattern, altered) g
-                   EXCEPT SELECT g FROM docpatterns._pattern_guarded_paths(pattern, options) g);
+    added := ARRAY(
+      SELECT p.path FROM docpatterns._pattern_paths(pattern, altered) p WHERE p.guarded
+      EXCEPT SELECT p.path FROM docpatterns._pattern_paths(pattern, options) p WHERE p.guarded);
   END IF;
   IF added = '{}' THEN
     RETURN;
@@ -420,20 +387,8 @@ BEGIN
   SELECT q.* INTO t
     FROM docpatterns._pattern_table(rel, @extschema@.bson_get_text(options, 'doc_column')) q;
   EXECUTE format('LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE', t.base);
-  IF pattern = 'reference' THEN
-    -- what the source has, too, stays
-    SELECT format('EXISTS (SELECT FROM %s AS r LEFT JOIN (%s) AS s '
-                    'ON s.id OPERATOR(@extschema@.=) r.id '
-                    'CROSS JOIN unnest(%L::text[]) AS f WHERE CASE WHEN NOT r.bare THEN '
-                    'docpatterns._pattern_holds(r.copy::@extschema@.bson, f, false) END AND (s.id '
-                      'IS NULL '
-                    'OR docpatterns._reference_wrong(r.copy, s.doc, ARRAY[f]) IS NOT NULL))',
-                  q.sites, q.sources, added) INTO holds
-      FROM docpatterns._reference_parts(rel, name) q;
-  ELSE
-    SELECT string_agg(format('docpatterns._pattern_holds(%I, %L, false)', t.doc, a), ' OR ')
-      INTO holds FROM unnest(added) a;
-  END IF;
+  holds := coalesce(holds, (SELECT string_agg(format('docpatterns._pattern_holds(%I, %L, false)',
+      t.doc, a), ' OR ') FROM unnest(added) a));
   SELECT j.* INTO found FROM jsonb_to_record(docpatterns._pattern_latest(format(
     'SELECT jsonb_build_object(''n'', count(*), ''keys'', '
       'string_agg(CASE WHEN i <= 3 THEN key END, '', '')) '
@@ -532,9 +487,9 @@ DECLARE
 BEGIN
   SELECT d.pattern, d.name, f.path INTO clash
     FROM docpatterns._pattern_declarations(rel) d
-      CROSS JOIN LATERAL docpatterns._derive_kept_paths(d.pattern, d.options) AS k (path)
+      CROSS JOIN LATERAL docpatterns._pattern_paths(d.pattern, d.options) AS k
       CROSS JOIN unnest(fields) AS f (path)
-    WHERE d.name <> _pattern_refuse_kept.name
+    WHERE d.name <> _pattern_refuse_kept.name AND (k.kept OR k.derived)
       AND @extschema@.bson_get_text(d.options, 'doc_column') IS NOT DISTINCT FROM doc_column
       AND docpatterns._pattern_paths_overlap(k.path, f.path) LIMIT 1;
   IF FOUND THEN
@@ -545,11 +500,6 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_refuse_kept(regclass, text, text, text[]) IS
   'error 22023 for fields that another declaration of the table keeps in documents of that column';
-
-CREATE FUNCTION docpatterns._pattern_kept_paths(pattern text, options bson) RETURNS text[]
-  AS 'MODULE_PATHNAME', 'dp_pattern_kept_paths' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION docpatterns._pattern_kept_paths(text, bson) IS
-  'paths of the fields that a pattern keeps, by its table of options';
 
 -- A pattern may have a function _<pattern>_verify(regclass, bson) for what options have in common.
 CREATE FUNCTION docpatterns._pattern_verify(rel regclass, pattern text, options bson) RETURNS void
@@ -562,7 +512,7 @@ BEGIN
     EXECUTE format('SELECT docpatterns.%I($1, $2)', concat('_', pattern, '_verify'))
       USING rel, options;
   END IF;
-  paths := ARRAY(SELECT k FROM docpatterns._derive_kept_paths(pattern, options) k);
+  paths := ARRAY(SELECT p.path FROM docpatterns._pattern_paths(pattern, options) p WHERE p.kept);
   SELECT a.p, b.p AS other INTO clash
     FROM unnest(paths) WITH ORDINALITY AS a (p, n)
       JOIN unnest(paths || '_id'::text) WITH ORDINALITY AS b (p, n) ON a.n < b.n
@@ -574,9 +524,8 @@ BEGIN
     RAISE EXCEPTION 'fields "%" and "%" must be different, and neither inside the other',
       clash.p, clash.other USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  -- all computed patterns of a table have one state
   PERFORM docpatterns._pattern_refuse_kept(rel, @extschema@.bson_get_text(options, 'doc_column'),
-            @extschema@.bson_get_text(options, 'name'), array_remove(paths, '"_computed"'));
+            @extschema@.bson_get_text(options, 'name'), paths);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_verify(regclass, text, bson) IS
