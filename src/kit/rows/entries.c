@@ -6,12 +6,10 @@
 
 #include "access/genam.h"
 #include "access/itup.h"
-#include "access/sysattr.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "parser/parse_relation.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/tuplesort.h"
@@ -192,34 +190,4 @@ dp_entries_write(DpEntries *entries)
 	}
 	MemoryContextDelete(entries->scratch);
 	pfree(entries);
-}
-
-/*
- * The executor decides what an index gets of an update by the columns that the
- * statement writes, so it needs a range table.
- */
-void
-dp_entries_one(Relation rel, TupleTableSlot *slot, AttrNumber changed, DpUpdateIndexes indexes)
-{
-	EState *estate = CreateExecutorState();
-	ResultRelInfo *info = makeNode(ResultRelInfo);
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
-	Bitmapset **columns;
-
-	rte->rtekind = RTE_RELATION;
-	rte->relid = RelationGetRelid(rel);
-	rte->relkind = rel->rd_rel->relkind;
-	rte->rellockmode = RowExclusiveLock;
-	dp_init_range_table(estate, rte, columns);
-	*columns = NULL;
-	if (changed != InvalidAttrNumber)
-		*columns = bms_make_singleton(changed - FirstLowInvalidHeapAttributeNumber);
-	InitResultRelInfo(info, rel, 1, NULL, 0);
-	ExecOpenIndices(info, false);
-	if (changed == InvalidAttrNumber)
-		(void) dp_insert_index_tuples(info, slot, estate);
-	else
-		(void) dp_update_index_tuples(info, slot, estate, indexes);
-	ExecCloseIndices(info);
-	FreeExecutorState(estate);
 }

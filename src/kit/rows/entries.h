@@ -33,12 +33,4 @@ extern void dp_entries_add(DpEntries *entries, TupleTableSlot *slot, EState *est
 /* Makes all entries and frees the batch. Raises UNIQUE_VIOLATION. */
 extern void dp_entries_write(DpEntries *entries);
 
-/*
- * Makes the entries of one row that was written without an executor, in all indexes of its table.
- * changed: the only column that differs from the previous version, whose update returned indexes;
- * InvalidAttrNumber for a new row.
- */
-extern void
-dp_entries_one(Relation rel, TupleTableSlot *slot, AttrNumber changed, DpUpdateIndexes indexes);
-
 #endif /* DP_KIT_ROWS_ENTRIES_H */

@@ -19,11 +19,11 @@
 #include "kit/declaration.h"
 #include "kit/rows/table.h"
 
+static void require_key(DpTable *t, int n);
 static void check_row(DpTable *t);
 static void check_identity(DpTable *t);
 static void make_entries(DpTable *t, bool update, AttrNumber changed, DpUpdateIndexes which);
-static void open_indexes(DpTable *t);
-static bool wants_entry(DpTable *t, const DpTableIndex *x);
+static bool predicate_holds(ExprState *predicate, TupleTableSlot *row);
 static bool has_column(const IndexInfo *info, AttrNumber column);
 static void executor_ready(DpTable *t);
 
@@ -48,15 +48,18 @@ dp_table_close(DpTable *t)
 		ExecDropSingleTupleTableSlot(t->row);
 	if (t->written != NULL)
 		ExecDropSingleTupleTableSlot(t->written);
-	if (t->econtext != NULL)
-		FreeExprContext(t->econtext, true);
 	if (t->estate != NULL)
 	{
 		ExecCloseIndices(t->info);
 		FreeExecutorState(t->estate);
+		if (t->pushed)
+			PopActiveSnapshot();
 	}
 	for (int i = 0; t->opened != NULL && i < t->indexes->n; i++)
-		index_close(t->opened[i], NoLock);
+	{
+		if (t->opened[i] != NULL)
+			index_close(t->opened[i], NoLock);
+	}
 	if (t->key != NULL)
 		index_close(t->key, NoLock);
 	table_close(t->rel, NoLock);
@@ -89,7 +92,7 @@ void
 dp_table_seek(DpTable *t, Snapshot snapshot, const Datum *key, int n)
 {
 	(void) dp_table_key(t);
-	Assert(n <= t->indexes->key->nkeys);
+	require_key(t, n);
 	memcpy(t->keys, t->indexes->key->keys, n * sizeof(ScanKeyData));
 	for (int i = 0; i < n; i++)
 	{
@@ -105,6 +108,7 @@ void
 dp_table_bound(DpTable *t, StrategyNumber strategy, RegProcedure function, Datum value)
 {
 	Assert(!t->begun && t->nkeys < t->nequal + 2);
+	require_key(t, t->nequal + 1);
 	ScanKeyInit(&t->keys[t->nkeys++], t->nequal + 1, strategy, function, value);
 }
 
@@ -219,6 +223,17 @@ dp_table_delete(DpTable *t, bool wait)
 							  t->crosscheck, wait, &failure, false);
 }
 
+/* Raises OBJECT_NOT_IN_PREREQUISITE_STATE unless the primary key has that many columns. */
+static void
+require_key(DpTable *t, int n)
+{
+	if (unlikely(t->indexes->key->nkeys < n))
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("table %s does not have its primary key",
+							   dp_relation_name(RelationGetRelid(t->rel))),
+						errdetail("Patterns find rows by it, and it must not be deferrable.")));
+}
+
 /* Computes generated columns and raises NOT_NULL_VIOLATION and CHECK_VIOLATION. */
 static void
 check_row(DpTable *t)
@@ -276,15 +291,17 @@ make_entries(DpTable *t, bool update, AttrNumber changed, DpUpdateIndexes which)
 	if (update && !dp_update_needs_all_indexes(which))
 		return;
 	if (t->opened == NULL)
-		open_indexes(t);
+		t->opened = MemoryContextAllocZero(t->context, sizeof(Relation) * (t->indexes->n + 1));
 	for (int i = 0; i < t->indexes->n; i++)
 	{
 		const DpTableIndex *x = &t->indexes->index[i];
 		Datum values[INDEX_MAX_KEYS];
 		bool nulls[INDEX_MAX_KEYS];
 
-		if (x->predicate != NULL && !wants_entry(t, x))
+		if (x->predicate != NULL && !predicate_holds(x->predicate, slot))
 			continue;
+		if (t->opened[i] == NULL)
+			t->opened[i] = index_open(x->oid, RowExclusiveLock);
 		for (int k = 0; k < x->info->ii_NumIndexAttrs; k++)
 		{
 			AttrNumber column = x->info->ii_IndexAttrNumbers[k];
@@ -299,30 +316,23 @@ make_entries(DpTable *t, bool update, AttrNumber changed, DpUpdateIndexes which)
 	}
 }
 
-static void
-open_indexes(DpTable *t)
-{
-	t->opened = MemoryContextAlloc(t->context, sizeof(Relation) * Max(t->indexes->n, 1));
-	for (int i = 0; i < t->indexes->n; i++)
-		t->opened[i] = index_open(t->indexes->index[i].oid, RowExclusiveLock);
-}
-
-/* Whether t->written satisfies the predicate of an index. */
+/* Whether a row satisfies the predicate of an index. */
 static bool
-wants_entry(DpTable *t, const DpTableIndex *x)
+predicate_holds(ExprState *predicate, TupleTableSlot *row)
 {
+	static ExprContext *econtext = NULL;
 	bool result;
 
-	if (t->econtext == NULL)
+	if (econtext == NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(t->context);
+		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
 
-		t->econtext = CreateStandaloneExprContext();
+		econtext = CreateStandaloneExprContext();
 		MemoryContextSwitchTo(old);
 	}
-	t->econtext->ecxt_scantuple = t->written;
-	result = ExecQual(x->predicate, t->econtext);
-	ResetExprContext(t->econtext);
+	econtext->ecxt_scantuple = row;
+	result = ExecQual(predicate, econtext);
+	ResetExprContext(econtext);
 	return result;
 }
 
@@ -364,4 +374,9 @@ executor_ready(DpTable *t)
 	InitResultRelInfo(t->info, t->rel, 1, NULL, 0);
 	ExecOpenIndices(t->info, false);
 	MemoryContextSwitchTo(old);
+
+	/* expressions may need a snapshot, and at commit there is none */
+	t->pushed = !ActiveSnapshotSet();
+	if (t->pushed)
+		PushActiveSnapshot(GetTransactionSnapshot());
 }

@@ -35,11 +35,11 @@ typedef struct DpTable
 	Snapshot crosscheck;     /* must show the old row; usually none */
 	TupleTableSlot *written; /* virtual */
 	bool checked;            /* has a replica identity */
-	Relation *opened;        /* indexes, in that order */
-	ExprContext *econtext;   /* for predicates */
+	Relation *opened;        /* indexes, in that order; NULL where none was needed */
 	ResultRelInfo *info;
 	EState *estate; /* NULL unless an executor is needed */
 	Bitmapset **columns;
+	bool pushed; /* a snapshot for it */
 
 	ScanKeyData keys[INDEX_MAX_KEYS + 2];
 } DpTable;

@@ -42,14 +42,13 @@
 #ifndef DP_PATTERNS_VERSIONING_VERSIONING_H
 #define DP_PATTERNS_VERSIONING_VERSIONING_H
 
-#include "access/genam.h"
-#include "access/skey.h"
 #include "utils/snapshot.h"
 #include "utils/timestamp.h"
 
 #include "bson/path.h"
 #include "kit/declaration.h"
 #include "kit/key.h"
+#include "kit/rows/table.h"
 
 /* Columns of the table of revisions that are not the key's, in the order of VersionStore.columns */
 typedef enum DpVersionColumn
@@ -72,21 +71,6 @@ typedef enum DpVersionColumn
 #define DP_VERSION_UPDATE 'u'
 #define DP_VERSION_DELETE 'd'
 
-/* An index of one of the tables */
-typedef struct DpRevisionIndex
-{
-	Oid oid;
-	struct IndexInfo *info;
-	bool deletions; /* it has entries for deletions only */
-} DpRevisionIndex;
-
-typedef struct DpRevisionIndexes
-{
-	bool simple; /* rows can be inserted without an executor */
-	int n;
-	DpRevisionIndex index[FLEXIBLE_ARRAY_MEMBER];
-} DpRevisionIndexes;
-
 typedef struct DpVersioning
 {
 	DpDecl *decl;
@@ -104,10 +88,7 @@ typedef struct DpVersioning
 	Oid changes;
 	AttrNumber columns[DP_VERSION_COLUMNS];
 	AttrNumber key_columns[INDEX_MAX_KEYS];
-	AttrNumber change_columns[4];        /* change, since, who, transaction */
-	DpRevisionIndexes *revision_indexes; /* NULL: not looked at yet */
-	DpRevisionIndexes *change_indexes;
-	ScanKeyData *scan_keys; /* of the primary key of the revisions */
+	AttrNumber change_columns[4]; /* change, since, who, transaction */
 } DpVersioning;
 
 /* The pattern's view of a declaration.  Raises INVALID_PARAMETER_VALUE. */
@@ -161,14 +142,6 @@ typedef struct DpRevisionStore
 {
 	DpVersioning *v;
 	Snapshot snapshot;
-	Relation revisions;
-	Relation revisions_key; /* the index of the primary key */
-	Relation changes;       /* opened when needed */
-	Relation changes_key;
-	TupleTableSlot *row;
-	TupleTableSlot *change_row;
-	IndexScanDesc scan; /* of all columns of the index, begun when needed */
-	IndexScanDesc change_scan;
 
 	/* the change that was looked up last */
 	bool known;
@@ -176,7 +149,8 @@ typedef struct DpRevisionStore
 	int64 change;
 	TimestampTz since;
 
-	ScanKeyData keys[INDEX_MAX_KEYS + 1]; /* the key's, then the number from and up to */
+	DpTable revisions;
+	DpTable changes; /* rel is NULL until it is needed */
 } DpRevisionStore;
 
 /* Opens the tables for reading; the snapshot is the caller's. */
