@@ -64,8 +64,8 @@ CREATE FUNCTION tree_move(rel regclass, key "any", parent "any", name text DEFAU
 COMMENT ON FUNCTION tree_move(regclass, "any", "any", text) IS
   'Moves a node and its subtree below another parent (NULL: makes it a root) by an UPDATE of the '
   'truth. Needs SELECT and UPDATE; locks as that UPDATE. Errors: P0002 also for the parent, 23514 '
-  'a place below itself, 40001 the row of the node, or of a parent if children are the truth, keeps '
-  'changing, or a trigger or policy prevents its write';
+  'a place below itself, 40001 the row of the node, or of a parent if children are the truth, '
+  'keeps changing, or a trigger or policy prevents its write';
 
 CREATE FUNCTION tree_copy(rel regclass, key "any", parent "any", suffix text DEFAULT NULL,
   name text DEFAULT NULL,
@@ -75,8 +75,8 @@ COMMENT ON FUNCTION tree_copy(regclass, "any", "any", text, text) IS
   'Copies a subtree below a parent (NULL: as a root) by one INSERT, with new ObjectIds as ids, or '
   'the old strings with a suffix. Returns the new id of each, depth first. If node_id is another '
   'field, _id is omitted, so a collection generates it. Needs SELECT and INSERT. Errors: P0002 '
-  'also for the parent, 22023 a suffix on an id that is not a string, 40001 a parent that cannot be '
-  'written, where children are the truth';
+  'also for the parent, 22023 a suffix on an id that is not a string, 40001 a parent that cannot '
+  'be written, where children are the truth';
 
 CREATE FUNCTION tree_delete(rel regclass, key "any", name text DEFAULT NULL) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_tree_delete_call' LANGUAGE C VOLATILE COST 1000;
