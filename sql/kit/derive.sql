@@ -215,23 +215,16 @@ CREATE FUNCTION docpatterns._derive_create_queue(rel regclass, pattern text, nam
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   pair text := replace(gen_random_uuid()::text, '-', '');
-  c record;
-  queue text;
+  queue regclass;
 BEGIN
-  SELECT s.nspname, q.relname, q.relpersistence INTO c FROM pg_class q
-    JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = rel;
-  queue := format('%I.%I', c.nspname, docpatterns._pattern_relation_name(c.nspname, c.relname, name,
-        suffix));
-  PERFORM docpatterns._pattern_require_no_table(queue);
-  EXECUTE format('CREATE %sTABLE %s (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key '
-      '@extschema@.bson_value NOT NULL, delta @extschema@.bson, '
-                 'queued_at timestamptz NOT NULL DEFAULT clock_timestamp())',
-                 CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE ''
-                   END, queue);
+  SELECT docpatterns._pattern_create_table(rel, pattern, name, pair,
+      format('%I.%I', s.nspname, docpatterns._pattern_relation_name(s.nspname, q.relname, name,
+        suffix)),
+      'id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key @extschema@.bson_value NOT NULL, '
+      'delta @extschema@.bson, queued_at timestamptz NOT NULL DEFAULT clock_timestamp()', NULL,
+      format('what the %s pattern "%s" of %s %s', pattern, name, rel, holds)) INTO queue
+    FROM pg_class q JOIN pg_namespace s ON s.oid = q.relnamespace WHERE q.oid = rel;
   EXECUTE format('CREATE INDEX ON %s (key, id)', queue);
-  EXECUTE format('COMMENT ON TABLE %s IS %L', queue,
-      format('what the %s pattern "%s" of %s %s', pattern, name, rel, holds));
-  PERFORM docpatterns._pattern_keep_table(queue::regclass, rel, pattern, name, pair);
   RETURN pair;
 END
 $$;

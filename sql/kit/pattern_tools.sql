@@ -601,33 +601,41 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_require_no_table(text) IS
   'error 42P07, with a hint, for the name of a table that is there';
 
+CREATE FUNCTION docpatterns._pattern_create_table(rel regclass, pattern text, name text, pair text,
+  made text, columns text, settings text, description text) RETURNS regclass
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM docpatterns._pattern_require_no_table(made);
+  EXECUTE format('CREATE %sTABLE %s (%s) %s', CASE (SELECT c.relpersistence FROM pg_class c
+      WHERE c.oid = rel) WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END,
+    made, columns, settings);
+  EXECUTE format('COMMENT ON TABLE %s IS %L', made, description);
+  PERFORM docpatterns._pattern_keep_table(made::regclass, rel, pattern, name, pair);
+  RETURN made::regclass;
+END
+$$;
+COMMENT ON FUNCTION docpatterns._pattern_create_table(regclass, text, text, text, text, text, text,
+  text) IS
+  'makes the table "made" for a declaration of rel: columns, settings behind them (or NULL), a '
+  'comment, and what _pattern_keep_table() gives it';
+
 CREATE FUNCTION docpatterns._pattern_create_side(rel regclass, doc_column text, pattern text,
   name text, pair text, side_name text,
     columns text, more_key text, settings text, description text)
     RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  t record;
-  side_keys text[];
-BEGIN
-  SELECT p.* INTO t FROM docpatterns._pattern_table(rel, doc_column) p;
-  side_keys := docpatterns._pattern_side_keys(cardinality(t.keys));
-  PERFORM docpatterns._pattern_require_no_table(side_name);
-  EXECUTE format('CREATE %sTABLE %s (%s, %s, PRIMARY KEY (%s)) %s',
-                 CASE WHEN (SELECT c.relpersistence FROM pg_class c WHERE c.oid = rel) = 'u' THEN
-                   'UNLOGGED ' ELSE '' END, side_name,
-                 (SELECT string_agg(format('%I %s NOT NULL', k, type), ', ' ORDER BY n)
-                   FROM unnest(side_keys, t.key_types) WITH ORDINALITY AS u (k, type, n)), columns,
-                 concat_ws(', ', VARIADIC side_keys || more_key), settings);
-  EXECUTE format('COMMENT ON TABLE %s IS %L', side_name, description);
-  PERFORM docpatterns._pattern_keep_table(side_name::regclass, rel, pattern, name, pair);
-END
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT docpatterns._pattern_create_table(rel, pattern, name, pair, side_name,
+    format('%s, %s, PRIMARY KEY (%s)',
+      (SELECT string_agg(format('%I %s NOT NULL', k, type), ', ' ORDER BY n)
+        FROM unnest(s.keys, t.key_types) WITH ORDINALITY AS u (k, type, n)), columns,
+      concat_ws(', ', VARIADIC s.keys || more_key)), settings, description)
+  FROM docpatterns._pattern_table(rel, doc_column) t
+    CROSS JOIN docpatterns._pattern_side_keys(cardinality(t.keys)) AS s (keys)
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_create_side(regclass, text, text, text, text, text, text,
   text, text, text) IS
-  'makes the table side_name for a declaration: the columns of the key of rel, the columns that '
-  'are given, the primary key of both (more_key: what it has besides, or NULL), settings behind it '
-  '(or NULL), a comment, and what _pattern_keep_table() gives it';
+  'makes the table side_name for a declaration, with the columns of the key of rel, the columns '
+  'that are given, and the primary key of both (more_key: what it has besides, or NULL)';
 
 CREATE FUNCTION docpatterns._pattern_guard(side regclass, pattern text, name text, pair text)
   RETURNS void

@@ -152,10 +152,8 @@ BEGIN
   SELECT array_agg(CASE WHEN cardinality(s.keys) = 1 THEN 'source_key' ELSE 'source_key' || n END
       ORDER BY n) INTO key_columns FROM generate_subscripts(s.keys, 1) n;
   made := format('%I.%I', schema_name, parts[cardinality(parts)]);
-  EXECUTE format('CREATE %sTABLE %s (%s, %s, PRIMARY KEY (%s))',
-    (SELECT CASE q.relpersistence WHEN 'u' THEN 'UNLOGGED ' WHEN 't' THEN 'TEMP ' ELSE '' END
-      FROM pg_class q WHERE q.oid = source),
-    made,
+  result := docpatterns._pattern_create_table(source, 'query_table', name, pair, made,
+    format('%s, %s, PRIMARY KEY (%s)',
     (SELECT string_agg(format('%I %s', k,
           coalesce(@extschema@.bson_get_text(types, format('"%s"', replace(k, '"', '""'))),
           '@extschema@.bson_value')), ', ' ORDER BY n) FROM unnest(columns)
@@ -164,10 +162,8 @@ BEGIN
       FROM generate_subscripts(key_columns, 1) n),
     (SELECT string_agg(quote_ident(k), ', ' ORDER BY n)
       FROM unnest(place || CASE WHEN is_unique THEN '{}' ELSE key_columns END)
-      WITH ORDINALITY AS u (k, n)));
-  result := made::regclass;
-  EXECUTE format('COMMENT ON TABLE %s IS %L', result,
-      format('projection of %s; kept by the query table pattern "%s"', source, name));
+      WITH ORDINALITY AS u (k, n))), NULL,
+    format('projection of %s; kept by the query table pattern "%s"', source, name));
   SELECT array_agg(format('%I%s', e.key, CASE WHEN e.value::int < 0 THEN ' DESC' ELSE '' END)
       ORDER BY e.n) INTO directions
     FROM (SELECT b.key, b.value, row_number() OVER () AS n FROM @extschema@.bson_each(clustering) b)
@@ -181,7 +177,6 @@ BEGIN
             WHEN directions[cardinality(directions)] LIKE '% DESC' THEN ' DESC' ELSE '' END), ''
           ORDER BY n) FROM unnest(key_columns) WITH ORDINALITY AS u (k, n)));
   END IF;
-  PERFORM docpatterns._pattern_keep_table(result, source, 'query_table', name, pair);
   -- the main trigger carries the declaration
   EXECUTE format('CREATE TRIGGER %I BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION '
       'docpatterns.query_table_trigger(%L)',
