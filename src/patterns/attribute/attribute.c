@@ -2,15 +2,14 @@
  * attribute.c
  *		The attribute pattern: its trigger, and the views <table>_wide.
  *
- * BEFORE INSERT or UPDATE, for each row: fields that are meant are packed.  A
- * document that the statement has not touched is not looked at, one without
- * such fields stays as it is.
+ * BEFORE INSERT or UPDATE, for each row: packs the declared fields.  An unchanged
+ * document is not read, one without such fields is left unchanged.
  *
- * With the shape "wide" it is the other way round, for tables that are on their
- * way back: members become fields again.
+ * With the layout "wide", for tables from which the pattern is removed, it
+ * converts members back to fields.
  *
- * The view shows the wide shape and takes it; what is written through it keeps
- * the order of the members, and those that no field can stand for.
+ * The view shows the wide layout and accepts it in writes.  These keep the order
+ * of the members, and members that cannot become fields.
  */
 #include "postgres.h"
 
@@ -260,9 +259,8 @@ wide_show(char **args, List *decls, struct varlena *stored, const DpKey *key, bo
 }
 
 /*
- * What is stored for a new wide document: packed, with the members in the order
- * in which they are stored.  Where the array of what no field could stand for
- * was changed, the new one is taken instead.
+ * Returns the packed form of a new wide document, with the members in their stored order. If the
+ * array of members that cannot become fields was changed, uses the new one.
  */
 static struct varlena *
 wide_store(char **args, List *decls, struct varlena *stored, struct varlena *old_shown,

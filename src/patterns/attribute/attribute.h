@@ -1,17 +1,17 @@
 /*
  * attribute.h
- *		The attribute pattern: many fields of one kind become one array of
- *		members {name, value}.
+ *		The attribute pattern: many similar fields become one array of members
+ *		{name, value}.
  *
- * A form says which fields of a document are meant and what members are made
- * of them: release_US of a pattern release_{location} becomes {location: "US",
- * date: ...} in the array releases.  The fields that a placeholder (or the
- * name, where fields are listed or have a prefix) stands for are the member's
- * key fields; a qualifier may stand beside them.  Forms work both ways: from
- * the wide shape, with the fields, to the packed one, with the array, and back.
+ * A form declares the fields of a document to pack and the fields of members:
+ * pattern release_{location} packs release_US into {location: "US", date: ...} in
+ * the array releases.  The parts of a name matched by placeholders (or the whole
+ * name, with a prefix or listed fields) are the member's key fields; it may also
+ * have a qualifier.  Forms convert in both directions: from the wide layout, with
+ * fields, to the packed one, with the array, and back.
  *
- * form.c compiles forms and converts names, pack.c
- * documents; attribute.c has the trigger, calls.c the SQL functions.
+ * form.c compiles forms and converts names, pack.c converts documents; attribute.c
+ * has the trigger, calls.c the SQL functions.
  */
 #ifndef DP_PATTERNS_ATTRIBUTE_ATTRIBUTE_H
 #define DP_PATTERNS_ATTRIBUTE_ATTRIBUTE_H
@@ -66,7 +66,7 @@ typedef struct DpAttributeQualifier
 typedef struct DpAttributeForm
 {
 	DpPath *into;
-	bool wide; /* documents are brought back into the wide shape */
+	bool wide; /* convert documents back to the wide layout */
 	bool is_unique;
 	int nfields;
 	DpAttributeField fields[DP_ATTRIBUTE_MAX_KEYS];
@@ -75,7 +75,7 @@ typedef struct DpAttributeForm
 	int nqualifiers;
 	DpAttributeQualifier *qualifiers;
 
-	/* a pattern or a prefix: what stands before, between and after the placeholders */
+	/* a pattern or a prefix: literals before, between and after the placeholders */
 	DpAttributeText literals[DP_ATTRIBUTE_MAX_KEYS + 1];
 	uint32 min_len; /* of a name */
 	int nexcept;
@@ -99,8 +99,8 @@ typedef struct DpAttributeKey
 /* form.c */
 
 /*
- * The form that options say, in the current memory context; it points into
- * them.  Raises INVALID_PARAMETER_VALUE for what is wrong with them.
+ * Compiles options to a form in the current memory context; it points into them. Raises
+ * INVALID_PARAMETER_VALUE.
  */
 extern DpAttributeForm *dp_attribute_compile(const DpValue *options);
 
@@ -112,9 +112,9 @@ dp_attribute_match(const DpAttributeForm *form, const char *name, uint32 len, Dp
 extern void dp_attribute_path_key(const DpAttributeForm *form, int path, DpAttributeKey *key);
 
 /*
- * The field of which a member with these parts is made: its name, which is
- * palloc'd or points into the form, or the number of a path of several names in
- * *path (else -1).  False if there is none.  *key becomes the field's key.
+ * Returns the name of the field of a member with these parts, palloc'd or in the form; if it is a
+ * path of several names, sets *path to its number (else -1). Returns false without such a field.
+ * Sets *key to the field's key.
  */
 extern bool dp_attribute_name(const DpAttributeForm *form, const DpAttributeText *parts,
 							  DpAttributeText *name, int *path, DpAttributeKey *key);
@@ -122,10 +122,10 @@ extern bool dp_attribute_name(const DpAttributeForm *form, const DpAttributeText
 /* pack.c */
 
 /*
- * The packed document, or NULL if it has nothing to pack.  With base, which
- * may be NULL, that array is written and the document's own is ignored, without the
- * members whose field the document does not have.  Raises CHECK_VIOLATION if
- * there is something else in the array's place and PROGRAM_LIMIT_EXCEEDED.
+ * Returns the packed document, or NULL if there is nothing to pack. Unless base is NULL, that
+ * array is used instead of the document's own, without the members whose field the document does
+ * not have. Raises CHECK_VIOLATION if another value has the array's path, and
+ * PROGRAM_LIMIT_EXCEEDED.
  */
 extern struct varlena *
 dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValue *base);
@@ -133,23 +133,23 @@ dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValu
 /* The wide document, or NULL if nothing changes.  Raises PROGRAM_LIMIT_EXCEEDED. */
 extern struct varlena *dp_attribute_unpack(const DpAttributeForm *form, struct varlena *doc);
 
-/*
- * How many members would become fields; *left becomes the number of those that
- * would stay in the array because no field could stand for them.
- */
+/* Returns how many members would become fields; sets *left to the number of those that cannot. */
 extern int dp_attribute_returning(const DpAttributeForm *form, struct varlena *doc, int *left);
 
-/* The document in the shape that the form wants, or NULL if it has it. */
+/* Returns the document in the form's layout, or NULL if it has it. */
 extern struct varlena *dp_attribute_settled(const DpAttributeForm *form, struct varlena *doc);
 
-/* Whether a document has a field that is not packed; *name, if wanted, becomes the first one's. */
+/*
+ * Returns whether a document has a field to pack, and the name of the first one unless name is
+ * NULL.
+ */
 extern bool
 dp_attribute_is_wide(const DpAttributeForm *form, struct varlena *doc, DpAttributeText *name);
 
 /* The array of a document; false if it has none. */
 extern bool dp_attribute_array(const DpAttributeForm *form, struct varlena *doc, DpValue *array);
 
-/* Whether a key stands twice in the document's array; *text becomes it as JSON. */
+/* Returns whether the document's array has a duplicate key; *text becomes it as JSON. */
 extern bool dp_attribute_twice(const DpAttributeForm *form, struct varlena *doc, char **text);
 
 /* attribute.c */

@@ -1,7 +1,7 @@
 /*
  * calls.c
  *		SQL functions of the attribute pattern: packing and unpacking documents,
- *		and what checks ask about them.
+ *		and functions for checks.
  */
 #include "postgres.h"
 
@@ -61,7 +61,7 @@ dp_attribute_unpack_document(PG_FUNCTION_ARGS)
 }
 
 /*
- * _attribute_left(doc bson, options bson) -> int: how many members no field can stand for.
+ * _attribute_left(doc bson, options bson) -> int: number of members that cannot become fields
  */
 DP_FUNCTION(dp_attribute_left);
 Datum
@@ -75,7 +75,7 @@ dp_attribute_left(PG_FUNCTION_ARGS)
 }
 
 /*
- * _attribute_has_twice(doc bson, options bson) -> bool: whether a key stands twice in the array
+ * _attribute_has_twice(doc bson, options bson) -> bool: whether the array has a duplicate key
  */
 DP_FUNCTION(dp_attribute_has_twice);
 Datum
@@ -88,8 +88,8 @@ dp_attribute_has_twice(PG_FUNCTION_ARGS)
 }
 
 /*
- * _attribute_is_pending(doc bson, options bson) -> bool: whether the document has another shape
- * than the options want
+ * _attribute_is_pending(doc bson, options bson) -> bool: whether the document has another layout
+ * than the options
  */
 DP_FUNCTION(dp_attribute_is_pending);
 Datum

@@ -1,11 +1,11 @@
 /*
  * form.c
- *		Which fields the attribute pattern means, and what keys they have.
+ *		The declared fields of the attribute pattern, and their keys.
  *
- * Names are compared by their bytes.  A placeholder stands for at least one
- * byte; where a name could be divided in several ways, the earlier placeholders
- * take as much as they can: net_price_euros is {descriptor}_{qualifier} of
- * net_price and euros.
+ * Names are compared by their bytes.  A placeholder matches at least one byte; if
+ * a name can be divided in several ways, earlier placeholders match as much as
+ * possible: {descriptor}_{qualifier} divides net_price_euros into net_price and
+ * euros.
  */
 #include "postgres.h"
 
@@ -148,10 +148,7 @@ copy_text(const char *s, uint32 len)
 	return result;
 }
 
-/*
- * release_{location}: literals and placeholders in turn.  Braces that are doubled stand for
- * themselves.
- */
+/* Parses release_{location}: alternating literals and placeholders. Doubled braces are literals. */
 static void
 read_pattern(DpAttributeForm *form, DpAttributeText pattern)
 {
@@ -381,7 +378,7 @@ read_except(DpAttributeForm *form, const DpValue *options)
 	}
 }
 
-/* The fields of members have different names, and the array is none of what is packed. */
+/* Requires different names of member fields, and an array outside of the packed fields. */
 static void
 check_names(const DpAttributeForm *form)
 {
@@ -476,8 +473,8 @@ dp_attribute_path_key(const DpAttributeForm *form, int path, DpAttributeKey *key
 }
 
 /*
- * From the end of the name to its front: each placeholder takes as little as it
- * can, so that the ones before it can take more.
+ * Matches from the end of the name: each placeholder matches as little as possible, so that the
+ * previous ones match more.
  */
 static bool
 match_pattern(const DpAttributeForm *form, const char *name, uint32 len, DpAttributeKey *key)

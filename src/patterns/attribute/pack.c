@@ -1,17 +1,17 @@
 /*
  * pack.c
- *		Documents of the attribute pattern, from the wide shape to the packed one
- *		and back.
+ *		Converts documents of the attribute pattern from the wide layout to the
+ *		packed one and back.
  *
- * A document without anything to do costs a look at the names of its fields.
- * Otherwise it is written once: runs of other fields are copied as they are, and
- * the array comes where it stood, or where the first of its fields stood.  The
- * way back puts the fields where the array stood.
+ * A document without such fields costs a comparison of its field names.  Otherwise
+ * it is written once: runs of other fields are copied, and the array is written
+ * where it was or where its first field was.  Unpacking writes the fields where
+ * the array was.
  *
- * A field whose key a member has already replaces the value of that member,
- * whatever else the member has; the others come after the members that are
- * there.  Only members that a field can stand for go back: those of the key
- * fields, the qualifier that belongs to them and a value, and nothing else.
+ * A field whose key a member already has replaces the value of that member,
+ * whatever its other fields; other fields are added after the members.  Only a
+ * member with the key fields, a matching qualifier and a value, and no other
+ * fields, can become a field.
  */
 #include "postgres.h"
 
@@ -39,7 +39,7 @@ typedef struct FoundList
 {
 	Found *items;
 	int n;
-	int ntop; /* those that are not inside others come first */
+	int ntop; /* top-level fields first */
 	int room;
 	const uint8 *into_start; /* the array's element at the top of the document, or NULL */
 	const uint8 *into_end;
@@ -52,7 +52,7 @@ typedef struct Member
 	DpValue doc;
 	bool has_key; /* it has all key fields */
 	bool plain;   /* they are strings, it has a value and nothing that a field could not say */
-	bool returns; /* a field can stand for it: */
+	bool returns; /* it can become a field: */
 	DpAttributeText name;
 	int path;
 	DpValue keys[DP_ATTRIBUTE_MAX_KEYS];
@@ -84,10 +84,7 @@ static int compare_names(const void *a, const void *b);
 /* Containers around a member's value at least: the document, the array and the member */
 #define MEMBER_PARENTS 3
 
-/*
- * The fields of a document that are to be packed, in the order of the document;
- * those inside others come last.
- */
+/* Lists the fields to pack, in the order of the document; fields inside others are last. */
 static void
 find_fields(const DpAttributeForm *form, struct varlena *doc, FoundList *list)
 {
@@ -123,7 +120,7 @@ find_fields(const DpAttributeForm *form, struct varlena *doc, FoundList *list)
 		else if (into != NULL && list->into_start == NULL && element.namelen == into->namelen &&
 				 memcmp(element.name, into->name, into->namelen) == 0)
 		{
-			/* a second field of that name is no concern of ours */
+			/* a duplicate field name is not checked here */
 			list->into_start = start;
 			list->into_end = iter.next;
 		}
@@ -215,7 +212,7 @@ dp_attribute_is_wide(const DpAttributeForm *form, struct varlena *doc, DpAttribu
 	return false;
 }
 
-/* What stands in the array's place, if anything. */
+/* The value at the array's path */
 static bool
 array_place(const DpAttributeForm *form, struct varlena *doc, DpValue *value)
 {
@@ -231,10 +228,7 @@ dp_attribute_array(const DpAttributeForm *form, struct varlena *doc, DpValue *ar
 	return array_place(form, doc, array) && array->type == DP_TYPE_ARRAY;
 }
 
-/*
- * Raises CHECK_VIOLATION: what stands there is not what an array, or a document around it, could
- * be.
- */
+/* Raises CHECK_VIOLATION for a value that cannot be an array, or a document around it. */
 static void
 wrong_place(const DpAttributeForm *form, int nsteps, const DpValue *found)
 {
@@ -257,7 +251,7 @@ wrong_place(const DpAttributeForm *form, int nsteps, const DpValue *found)
 							  nsteps == form->into->nsteps ? "an array" : "a document")));
 }
 
-/* What is on the way to the array must be documents. */
+/* Requires documents along the path of the array. */
 static void
 check_way(const DpAttributeForm *form, struct varlena *doc)
 {
@@ -345,7 +339,7 @@ read_member(const DpAttributeForm *form, const DpValue *value, Member *m)
 		m->plain = false;
 }
 
-/* Finds out which members a field of the document can stand for. */
+/* Finds the members that can become a field of the document. */
 static void
 find_returning(const DpAttributeForm *form, struct varlena *doc, Member *members, int n)
 {
@@ -406,7 +400,7 @@ find_returning(const DpAttributeForm *form, struct varlena *doc, Member *members
 		sorted[nsorted++] = m;
 	}
 
-	/* one field cannot stand for two */
+	/* one field cannot represent two */
 	if (nsorted > 1)
 		qsort(sorted, nsorted, sizeof(Member *), compare_names);
 	for (i = 1; i < nsorted; i++)
@@ -453,9 +447,8 @@ member_has_key(const DpAttributeForm *form, const Member *m, const DpAttributeKe
 }
 
 /*
- * The array's members together with the fields that were found.  With only_found, members that
- * stand for a field that was not found are left out; then returns false, and appends
- * nothing, if none is left.
+ * Appends the array's members together with the found fields. With only_found, omits members whose
+ * field was not found; then returns false, and appends nothing, if none is left.
  */
 static bool
 append_array(const DpAttributeForm *form, DpBuilder *b, const DpValue *array, FoundList *list,
@@ -472,7 +465,7 @@ append_array(const DpAttributeForm *form, DpBuilder *b, const DpValue *array, Fo
 	taken = palloc(sizeof(int) * Max(n, 1));
 	if (only_found)
 	{
-		/* names that are in the document now stood for members before */
+		/* names in the document that members represented before */
 		find_returning(form, dp_document_to_varlena(dp_empty_document, sizeof(dp_empty_document)),
 					   members, n);
 	}
@@ -581,7 +574,7 @@ member_size(const DpAttributeForm *form, const Found *f)
 	return size;
 }
 
-/* Writes type and name of an element; returns where its value comes. */
+/* Writes type and name of an element; returns the position of its value. */
 static inline uint8 *
 write_name(uint8 *p, uint8 type, DpAttributeText name)
 {
@@ -668,7 +661,7 @@ dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValu
 		array = &there;
 	}
 
-	/* what the array takes */
+	/* fields that go into the array */
 	if (array != NULL)
 	{
 		DpBuilder b;
@@ -692,7 +685,9 @@ dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValu
 	if (!AllocSizeIsValid(VARHDRSZ + size))
 		dp_check_document_size(size);
 
-	/* the document without the fields, and with the array where it or the first of them stood */
+	/*
+	 * writes the document without the fields, and with the array where it or the first of them was
+	 */
 	result = palloc(VARHDRSZ + size);
 	p = (uint8 *) VARDATA(result) + 4;
 	for (i = 0; i <= list.ntop; i++)
@@ -738,7 +733,7 @@ dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValu
 	dp_put_int32((uint8 *) VARDATA(result), (int32) size);
 	SET_VARSIZE(result, VARHDRSZ + size);
 
-	/* fields inside others, and an array inside another document: nobody's hot path */
+	/* fields inside others, and an array inside another document; not optimized */
 	for (i = list.ntop; i < list.n; i++)
 	{
 		struct varlena *without = dp_document_unset(DP_DOC_DATA(result), DP_DOC_SIZE(result),
@@ -770,8 +765,8 @@ dp_attribute_pack(const DpAttributeForm *form, struct varlena *doc, const DpValu
 }
 
 /*
- * The document without an array that stands inside other documents, and without
- * those of them that are empty then: packing has made them.
+ * Writes the document without an array inside other documents, and without those of them that are
+ * empty then: packing has created them.
  */
 static struct varlena *
 without_array(const DpAttributeForm *form, struct varlena *doc)

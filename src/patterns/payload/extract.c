@@ -1,15 +1,15 @@
 /*
  * extract.c
- *		Processing fields: what is extracted from a payload.
+ *		Extracting fields from a payload.
  *
  * An extract is written "kind:expression", "kind:expression::type" or
  * "kind:expression::type[]", or as a document {kind: expression, type: ...,
  * list: ..., namespaces: ...}.  Kinds are xpath, jsonpath, regex and function.
- * Without a type a field gets what was found: text from XML and by regular
- * expressions, JSON values as they are, what a function returns.
+ * Without a type, a field is text from XML and regular expressions, the JSON value,
+ * or the result of the function.
  *
- * Dates and times are read as if the session's time zone were UTC and its
- * date style ISO, so that everybody extracts the same.
+ * Dates and times are read as if the session's time zone were UTC and its date
+ * style ISO, so that all sessions extract the same.
  */
 #include "postgres.h"
 
@@ -65,7 +65,7 @@ static const struct
 			  { "timestamp", TIMESTAMPOID },
 			  { "uuid", UUIDOID } };
 
-/* What "::" follows in XPaths that is no type */
+/* Names after "::" in XPaths that are not types */
 static const char *const axes[] = { "ancestor",  "ancestor-or-self",  "attribute",
 									"child",     "descendant",        "descendant-or-self",
 									"following", "following-sibling", "namespace",
@@ -275,7 +275,7 @@ set_kind(DpPayload *p, DpExtract *x, const char *kind, uint32 len)
 	bad_extract(x, "has an unknown kind");
 }
 
-/* False if there is no such type. */
+/* Returns false for an unknown type. */
 static bool
 set_type(DpExtract *x, const char *name, uint32 len)
 {
@@ -292,7 +292,7 @@ set_type(DpExtract *x, const char *name, uint32 len)
 	return false;
 }
 
-/* What is looked up once. */
+/* Looks up types and functions once. */
 static void
 prepare(DpPayload *p, DpExtract *x)
 {
@@ -328,9 +328,8 @@ prepare(DpPayload *p, DpExtract *x)
 }
 
 /*
- * A function of one argument, as regprocedure writes it.  It must not depend on
- * anything else, and the owner of the table must be allowed to call it, because
- * everybody who writes will.
+ * Reads a function of one argument, written like a regprocedure. It must be immutable, and the
+ * owner of the table must be allowed to call it, because every writer will.
  */
 static void
 prepare_function(DpPayload *p, DpExtract *x)
@@ -502,7 +501,7 @@ extract_named(DpPayload *p, struct varlena *doc, const DpValue *payload, const D
 		MemoryContextSwitchTo(caller);
 		error = CopyErrorData();
 		category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
-		/* what is wrong with the server or the transaction is said as it is */
+		/* errors of the server or the transaction are raised unchanged */
 		if (at == NULL || category == ERRCODE_OPERATOR_INTERVENTION ||
 			category == ERRCODE_INSUFFICIENT_RESOURCES ||
 			category == ERRCODE_TRANSACTION_ROLLBACK || category == ERRCODE_INTERNAL_ERROR)
@@ -575,10 +574,7 @@ extract_all(DpPayload *p, struct varlena *doc, const DpValue *payload, DpExtract
 	return result;
 }
 
-/*
- * A new field comes in front of the payload, so that it is found in the first
- * chunk of a large document.
- */
+/* Adds a new field before the payload, so that it is in the first chunk of a large document. */
 struct varlena *
 dp_payload_put(const DpPayload *p, struct varlena *doc, const DpPath *path, const DpValue *value)
 {
@@ -602,7 +598,7 @@ dp_payload_put(const DpPayload *p, struct varlena *doc, const DpPath *path, cons
 	return dp_builder_finish_bson(&b);
 }
 
-/* Appends what is found as the element "v", or nothing. */
+/* Appends the result as element "v" if there is one. */
 static void
 extract_one(DpPayload *p, DpExtract *x, const DpValue *payload, struct varlena *xml, Jsonb *json,
 			DpBuilder *b)
@@ -672,8 +668,8 @@ extract_xpath(DpExtract *x, struct varlena *xml, DpBuilder *b)
 }
 
 /*
- * The text of a node as xpath() returns it: of an element all text inside, of
- * anything else what its references stand for.
+ * Returns the text of a node as xpath() does: of an element all text inside, of other nodes their
+ * expanded references.
  */
 static char *
 node_text(char *node)
@@ -791,7 +787,7 @@ extract_function(DpPayload *p, DpExtract *x, const DpValue *payload, DpBuilder *
 	Datum arg;
 	Datum result;
 
-	/* one that was dropped and made again is called by its name */
+	/* a function that was dropped and created again is called by name */
 	if (unlikely(!dp_user_function_exists(&x->function)))
 	{
 		MemoryContext old = MemoryContextSwitchTo(p->decl->context);

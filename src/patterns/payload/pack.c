@@ -6,11 +6,11 @@
  *		0		1		version, 1
  *		1		1		method: 0 plain, 1 pglz
  *		2		1		type of the value
- *		3		4		number of its bytes as they stand in a document, little endian
+ *		3		4		number of its bytes in a document, little endian
  *		7		..		the bytes
  *
- * What does not become smaller is kept plain.  The layout is on disk in users'
- * tables and can never change; another one would have another version.
+ * A value that does not become smaller is stored plain.  The layout is on disk in
+ * users' tables and can never change; another one needs another version.
  */
 #include "postgres.h"
 
@@ -89,7 +89,7 @@ dp_payload_unpack(const DpValue *value, int sqlstate)
 		else if (p[1] > DP_PAYLOAD_PGLZ || (p[1] == DP_PAYLOAD_PLAIN && len != size))
 			wrong = "its header is damaged";
 		else if (len > MaxAllocSize / 2 || len / 100 > size)
-			wrong = "its length is wrong"; /* pglz makes no more than 273 bytes of three */
+			wrong = "its length is wrong"; /* pglz expands three bytes to at most 273 */
 	}
 	if (wrong == NULL)
 	{

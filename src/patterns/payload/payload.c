@@ -1,13 +1,12 @@
 /*
  * payload.c
- *		The payload pattern: its triggers, and what the views <table>_whole and
- *		the verbs need.
+ *		The payload pattern: its triggers, and functions for the views
+ *		<table>_whole and the verbs.
  *
- * BEFORE INSERT or UPDATE, for each row, there are two: the main one, which
- * extracts, comes early, so that what other patterns do with the fields is
- * done; the one that packs comes late, so that these see the payload as it was
- * written.  A payload that stays as it was is not unpacked: its fields are
- * those of the row before.
+ * There are two BEFORE INSERT OR UPDATE triggers for each row: the main one, which
+ * extracts, fires early, so that other patterns can process the fields; the one
+ * that packs fires late, so that other patterns see the unpacked payload.  An
+ * unchanged payload is not unpacked: its fields are those of the old row.
  */
 #include "postgres.h"
 
@@ -90,7 +89,7 @@ dp_payload_trigger(PG_FUNCTION_ARGS)
 		bool was_null;
 		Datum was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &was_null);
 
-		/* a document that the statement has not touched lies where it lay */
+		/* an unchanged document is at the same address */
 		if (!was_null && datum_image_eq(was, value, false, -1))
 			return PointerGetDatum(tuple);
 	}
@@ -103,7 +102,7 @@ dp_payload_trigger(PG_FUNCTION_ARGS)
 		DpValue old;
 		DpValue new;
 
-		/* pattern_build and pattern_repair write what they have extracted */
+		/* pattern_build and pattern_repair write extracted fields */
 		bool by_hand = dp_marked(p->decl->target, p->decl->name) != DP_MARK_INTERNAL;
 		bool has = find_payload(p, doc, &new);
 		bool same;
@@ -156,7 +155,7 @@ row_document(DpPayload *p, HeapTuple tuple, TupleDesc desc)
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
 
-/* The payload of a document as it stands there; false if it has none. */
+/* Returns the payload of a document, packed or not; false without one. */
 static bool
 find_payload(const DpPayload *p, struct varlena *doc, DpValue *value)
 {
@@ -181,8 +180,8 @@ extract(DpPayload *p, struct varlena *doc, const DpKey *key, int sqlstate)
 }
 
 /*
- * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a document whose payload says nothing new has
- * something new in an extracted field.  An old copy that was read with its payload comes with that.
+ * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a document has a new value in an extracted field,
+ * although its payload does not. An old copy that was read with its payload passes.
  */
 static void
 refuse_fields(DpPayload *p, struct varlena *before, struct varlena *after)
@@ -379,7 +378,7 @@ dp_payload_is_pending(PG_FUNCTION_ARGS)
 }
 
 /*
- * _payload_verify(rel, options) -> void: raises what is wrong with the options
+ * _payload_verify(rel, options) -> void: raises errors in the options
  */
 DP_FUNCTION(dp_payload_verify);
 Datum

@@ -1,10 +1,10 @@
 /*
  * payload.h
- *		The payload pattern: a bulky field lies compressed in its document, and
- *		the fields that queries ask for are extracted from it on every write.
+ *		The payload pattern: a bulky field is compressed in its document, and
+ *		fields for queries are extracted from it on every write.
  *
- * pack.c has the format, extract.c extracts, payload.c has the
- * triggers and what the views <table>_whole need.
+ * pack.c has the format, extract.c extracts, payload.c has the triggers and the
+ * functions of the views <table>_whole.
  */
 #ifndef DP_PATTERNS_PAYLOAD_PAYLOAD_H
 #define DP_PATTERNS_PAYLOAD_PAYLOAD_H
@@ -73,17 +73,16 @@ extern bool dp_payload_is_packed(const DpValue *value);
 extern struct varlena *dp_payload_pack(const DpValue *value);
 
 /*
- * What a packed payload holds: a new bson_value.  Raises the given SQLSTATE for
- * bytes that are none: INVALID_BINARY_REPRESENTATION for what users write,
- * DATA_CORRUPTED for what is stored.
+ * Returns the value of a packed payload, a new bson_value. Raises the given SQLSTATE for invalid
+ * bytes: INVALID_BINARY_REPRESENTATION for written ones, DATA_CORRUPTED for stored ones.
  */
 extern struct varlena *dp_payload_unpack(const DpValue *value, int sqlstate);
 
 /* extract.c */
 
 /*
- * Compiles the options of a declaration in its context.  Raises INVALID_PARAMETER_VALUE and what is
- * wrong with an expression.
+ * Compiles the options of a declaration in its context. Raises INVALID_PARAMETER_VALUE and errors
+ * in expressions.
  */
 extern DpPayload *dp_payload_compile(DpDecl *decl);
 

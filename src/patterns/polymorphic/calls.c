@@ -1,6 +1,6 @@
 /*
  * calls.c
- *		The polymorphic pattern: what SQL calls.
+ *		The functions of the polymorphic pattern that SQL calls.
  */
 #include "postgres.h"
 
@@ -28,16 +28,16 @@
 typedef struct FieldCache
 {
 	DpPathCache path;
-	char *types; /* the argument that fits[] was made of */
+	char *types; /* the argument from which fits[] was built */
 	uint32 len;
 	bool fits[256];
 } FieldCache;
 
-/* Finding the place of an item */
+/* Argument for finding an item by its path */
 typedef struct ItemSearch
 {
 	char *place;         /* NULL: the only one */
-	StringInfoData text; /* of what was found */
+	StringInfoData text; /* of the found item */
 	DpValue item;
 	int found;
 } ItemSearch;
@@ -113,8 +113,8 @@ dp_polymorphic_valid(PG_FUNCTION_ARGS)
 }
 
 /*
- * _polymorphic_elements(doc, by) -> (place, doc): the items of a document; by
- * is the path of the field that tells their kinds.
+ * _polymorphic_elements(doc, by) -> (place, doc): the items of a document; by is the path of the
+ * field with their kind
  */
 DP_FUNCTION(dp_polymorphic_elements);
 Datum
@@ -170,7 +170,7 @@ dp_polymorphic_field(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(dp_value_to_varlena(&value));
 }
 
-/* What is kept in fn_extra, with the types of this call. */
+/* Cached in fn_extra, with the types of this call */
 static FieldCache *
 field_cache(FunctionCallInfo fcinfo)
 {
@@ -338,9 +338,8 @@ dp_polymorphic_path_list(PG_FUNCTION_ARGS)
 /* ---------------------------------------------------------------- another variant */
 
 /*
- * polymorphic_retype(rel, key, variant, change_update, change, place, name) -> boolean
- *
- * Makes an item one of another variant, with the current user's rights.
+ * polymorphic_retype(rel, key, variant, change_update, change, place, name) -> boolean: changes
+ * the variant of an item, with the current user's privileges
  */
 DP_FUNCTION(dp_polymorphic_retype);
 Datum
@@ -424,7 +423,7 @@ dp_polymorphic_retype(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(true);
 }
 
-/* Keeps the item of a place, or counts all. */
+/* Keeps the item with a path, or counts all. */
 static bool
 search_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg)
 {
@@ -443,7 +442,7 @@ search_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *a
 	return true;
 }
 
-/* What the caller's update or function makes of an item; inside SPI_connect(). */
+/* Returns the result of the caller's update or function for an item; inside SPI_connect(). */
 static struct varlena *
 changed_item(DpDecl *decl, struct varlena *item, FunctionCallInfo fcinfo)
 {
@@ -483,7 +482,7 @@ changed_item(DpDecl *decl, struct varlena *item, FunctionCallInfo fcinfo)
 	return (struct varlena *) DatumGetPointer(values[0]);
 }
 
-/* Raises DATATYPE_MISMATCH unless a function makes a bson of a bson. */
+/* Raises DATATYPE_MISMATCH unless a function takes one bson and returns bson. */
 static void
 check_change(Oid function)
 {

@@ -1,13 +1,12 @@
 /*
  * infer.c
- *		The polymorphic pattern: schemas proposed from documents.
+ *		The polymorphic pattern: schemas inferred from documents.
  *
- * An aggregate looks at all documents and keeps, for each kind, a tree of the
- * fields that it has seen: how often, of which types, and which strings as
- * long as these are few.  A schema that is made of it holds for all documents
- * that were seen: what was always there is required, types are those that
- * were seen, and few strings that occur again and again are an enum.  What all
- * kinds have in common becomes a schema of its own.
+ * An aggregate reads all documents and counts, for each kind, a tree of the fields
+ * in them: their number, their types, and their strings while these are few.  The
+ * resulting schema is valid for all these documents: fields in all documents are
+ * required, types are those found, and a few repeated strings are an enum.  The
+ * common part of all kinds becomes a schema of its own.
  */
 #include "postgres.h"
 
@@ -32,11 +31,11 @@
  */
 #define MAP_FIELDS 50
 
-/* Strings that may be an enum: how long, and how often each has to occur on average */
+/* Strings for an enum: maximal length, and minimal average number of occurrences */
 #define ENUM_BYTES 100
 #define ENUM_REPEATS 5
 
-/* What was seen at a place */
+/* Counts for a path */
 typedef struct Shape
 {
 	const char *name; /* of a field */
@@ -163,7 +162,7 @@ see_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg)
 	return true;
 }
 
-/* The kind with a value of the field, made if it is new. */
+/* Returns the kind with a value of the field, created if it is new. */
 static Kind *
 kind_of(Inference *inference, bool known, const DpValue *value)
 {
@@ -332,7 +331,7 @@ shape_below(Shape *shape, const char *name, uint32 len, Shape *guess)
 
 /* ---------------------------------------------------------------- schemas */
 
-/* What was seen at two places, as if it were one. */
+/* Merges the counts of two paths. */
 static void
 shape_merge(Shape *into, const Shape *from, int enum_max)
 {
@@ -535,8 +534,8 @@ put_rules(DpBuilder *b, const Shape *shape, int enum_max)
 	}
 
 	/*
-	 * A field takes two levels of a schema, and elements one, and a list of
-	 * types one more: of what is too deep for that nothing is said.
+	 * A field takes two levels of a schema, elements one, and a list of types one more; deeper
+	 * levels are omitted.
 	 */
 	if (shape->types[DP_TYPE_DOCUMENT] && shape->nbelow <= MAP_FIELDS &&
 		b->depth + 3 <= DP_MAX_DEPTH)

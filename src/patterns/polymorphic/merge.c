@@ -1,16 +1,16 @@
 /*
  * merge.c
- *		The single view: one document for what several tables know of one
- *		thing, each of them under a field of its own.
+ *		The single view: documents merged from several tables, each source in a
+ *		field of its own.
  *
- * Each source is a declaration of the target, and a derivation (derive.h); the
- * group's key is the value of the field that documents are merged on.  Those
- * of one target share the locks of their groups, because any of them may make
- * the document of a key, and it is made with the fields of all.
+ * Each source is a declaration of the target and a derivation (derive.h); the
+ * group's key is the value of the field on which documents are merged.  The
+ * sources of a target share the locks of their groups, because any of them may
+ * create the document of a key, with the fields of all.
  *
- * A document goes when the last source has no row for it any more, unless it
- * has fields that no source gave it.  The field that holds the key cannot be
- * changed, and the document not be deleted, as long as a source knows of it.
+ * A document is deleted when the last source has no row for it, unless it has
+ * fields from no source.  While a source has rows for it, the document cannot be
+ * deleted and the field with the key not changed.
  */
 #include "postgres.h"
 
@@ -170,7 +170,7 @@ refuse_write(DpDecl *decl, const char *what)
 			 errhint("Write to the sources.")));
 }
 
-/* ---------------------------------------------------------------- what the engine asks for */
+/* ---------------------------------------------------------------- methods of the derivation */
 
 /* Reads what a declaration says. */
 static void
@@ -204,7 +204,7 @@ row_link(const Merge *m, struct varlena *doc, DpValue *link)
 		   link->type != DP_TYPE_NULL && link->type != DP_TYPE_UNDEFINED;
 }
 
-/* A row came or went: its group is computed anew. */
+/* Marks the group of an added or removed row for recomputation. */
 static void
 merge_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
@@ -370,7 +370,7 @@ merge_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 	return dp_document_set(DP_DOC_DATA(after), DP_DOC_SIZE(after), m->field_path, &was);
 }
 
-/* Whether a document comes with the field of a source that had nothing for it. */
+/* Returns whether a document contains the field of a source that has no rows for it. */
 static bool
 merge_strange(DpDerivation *d, struct varlena *before, struct varlena *after)
 {
@@ -476,7 +476,7 @@ merge_read(Merge *m, const DpValue *key, bool latest, bool strict)
 	return rows.one;
 }
 
-/* A document of the source; no more than two are wanted where there is to be one. */
+/* Adds a document of the source; reads at most two if only one is allowed. */
 static bool
 take_row(void *arg, const DpSourceRow *row, const char *key, uint32 keylen)
 {
@@ -559,8 +559,8 @@ merge_argument(FunctionCallInfo fcinfo)
 }
 
 /*
- * _polymorphic_merge_anew(rel, name, emptied) -> bigint: brings all documents in line with
- * the source, or takes its field out of all; returns how many were written.
+ * _polymorphic_merge_anew(rel, name, emptied) -> bigint: computes the source's field in all
+ * documents, or removes it from all; returns how many were written
  */
 DP_FUNCTION(dp_polymorphic_merge_anew);
 Datum

@@ -1,15 +1,14 @@
 /*
  * polymorphic.c
- *		The polymorphic pattern: its triggers, and whether documents may be
- *		stored.
+ *		The polymorphic pattern: its triggers, and validation of documents.
  *
- * BEFORE INSERT or UPDATE, for each row: a new document is looked at with the
- * schemas of its items' variants, which are compiled once in a session.  It
- * sees what the triggers before it have made of the document and changes
- * nothing.  An update that leaves the document as it is costs a comparison.
+ * BEFORE INSERT or UPDATE, for each row: validates a new document with the schemas
+ * of its items' variants, which are compiled once per session.  The trigger sees
+ * the document as previous triggers changed it, and changes nothing.  An update
+ * that keeps the document costs a comparison.
  *
- * Where another pattern keeps a part of the document elsewhere, the whole is
- * looked at.
+ * If another pattern stores parts of the document elsewhere, the whole document is
+ * validated.
  */
 #include "postgres.h"
 
@@ -31,7 +30,7 @@
 #include "kit/sql/text.h"
 #include "patterns/polymorphic/polymorphic.h"
 
-/* What an error shows of what is wrong */
+/* Contents of an error message */
 #define SHOWN_ERRORS 3
 #define SHOWN_BYTES 80
 
@@ -185,7 +184,7 @@ poly_before(DpPoly *p, TriggerData *trigdata)
 	{
 		DpMarkKind mark = dp_marked(p->decl->target, NULL);
 
-		/* the pattern that splits it moves parts of what was looked at before */
+		/* the pattern that splits it moves validated parts */
 		if (mark == DP_MARK_INTERNAL && is_split(p, doc))
 			return tuple;
 		if (mark == DP_MARK_NONE)
@@ -259,9 +258,7 @@ whole_document(const DpPoly *p, struct varlena *doc, const DpKey *key)
 
 /* ---------------------------------------------------------------- declarations */
 
-/*
- * The pattern's view of a declaration, made once.
- */
+/* Returns the options of a declaration, read once. */
 DpPoly *
 dp_poly(DpDecl *decl)
 {
@@ -419,8 +416,8 @@ dp_poly_each(const DpPath *parent, const DpValue *doc, DpPolyVisit visit, void *
 }
 
 /*
- * From a value on that the first steps have led to.  Arrays are gone into, but
- * not arrays in arrays; a number that meets an array is a position.
+ * Continues at a value after the first steps of the path. Visits the elements of arrays, but not
+ * of arrays in arrays; a number in the path is a position in an array.
  */
 static bool
 each_item(const DpPath *parent, int step, const DpValue *value, const DpPolyPlace *place,
@@ -511,9 +508,7 @@ dp_poly_errors(DpPoly *p, const DpValue *doc, DpPolyReport report, void *arg)
 	(void) dp_poly_each(p->parent, doc, visit_item, &walk);
 }
 
-/*
- * One item.  Returns false when it is wrong and nobody wants to know more.
- */
+/* Validates one item. Returns false if it is invalid and the caller needs no more errors. */
 static bool
 visit_item(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg)
 {
@@ -647,7 +642,7 @@ find_name(const DpPolyNames *names, const char *name, uint32 len)
 
 /* ---------------------------------------------------------------- reports */
 
-/* Reports what is wrong at a place.  Returns whether the walk goes on. */
+/* Reports an error at a path. Returns whether to continue. */
 static bool
 told(ItemWalk *walk, const char *part, const DpPolyPlace *place, const char *rule,
 	 const char *expected, const char *found)

@@ -1,25 +1,21 @@
 /*
  * polymorphic.h
  *		The polymorphic pattern: documents of several kinds in one table, each
- *		of the shape that its kind asks for.
+ *		with the schema of its kind.
  *
- * A field says of which kind a document is.  It is a field of the document, or
- * of sub-documents, in arrays or not: then these are of different kinds.  Both
- * are called items here: a document has one item, or as many as it has
- * sub-documents.
+ * A field contains the kind of a document, or of sub-documents, in arrays or not.
+ * Both are called items: a document is one item, or has as many as sub-documents.
  *
- *		polymorphic				the field, the schema of all items, and whether
- *								there may be items of other kinds
- *		polymorphic_variant		a kind: its value of the field, its schema
+ *	polymorphic				the field, the schema of all items, and whether
+ *							items of other kinds are allowed
+ *	polymorphic_variant		a kind: its value of the field, its schema
  *
- * Both are declarations of the table.  Rows pay for the trigger of the first
- * only, which knows all variants; those of the variants do nothing but carry
- * their declarations.
+ * Both are declarations of the table.  Only the trigger of the first fires for
+ * rows and reads all variants; triggers of variants only carry their declarations.
  *
- * polymorphic.c has the triggers and looks at items, schema.c
- * reads schemas for the names and types in them, calls.c has what
- * SQL calls, infer.c proposes schemas, merge.c is the
- * view of one thing from several tables.
+ * polymorphic.c has the triggers and validates items, schema.c reads names and
+ * types from schemas, calls.c has the SQL functions, infer.c infers schemas,
+ * merge.c is the single view of several tables.
  */
 #ifndef DP_PATTERNS_POLYMORPHIC_POLYMORPHIC_H
 #define DP_PATTERNS_POLYMORPHIC_POLYMORPHIC_H
@@ -31,8 +27,8 @@
 #include "mql/schema.h"
 
 /*
- * Names of fields that are refused, and of those on the way to them.  The
- * filter has a bit for each, so that most other names are told apart at once.
+ * Names of fields that are refused, and of fields on the way to them. The filter has a bit for
+ * each, which excludes most other names at once.
  */
 typedef struct DpPolyNames
 {
@@ -85,7 +81,7 @@ typedef struct DpPoly
 	bool splits;              /* other patterns split documents of the table */
 } DpPoly;
 
-/* The pattern's view of a declaration, made once.  Raises what is wrong with its options. */
+/* Returns the options of a declaration, read once. Raises errors in them. */
 extern DpPoly *dp_poly(DpDecl *decl);
 
 /* Where an item is in its document: from the last step up. */
@@ -101,9 +97,8 @@ typedef struct DpPolyPlace
 extern void dp_poly_place_text(StringInfo out, const DpPolyPlace *place);
 
 /*
- * Calls visit for each item.  is_item is false for what stands in the place
- * of a sub-document and is none (null and absent ones are not told).  visit
- * returns false to stop, and so does the walk then.
+ * Calls visit for each item. is_item is false for a value that should be a sub-document but is not
+ * (null and absent ones are skipped). visit returns false to stop, and so does the walk.
  */
 typedef bool (*DpPolyVisit)(const DpValue *item, bool is_item, const DpPolyPlace *place, void *arg);
 extern bool dp_poly_each(const DpPath *parent, const DpValue *doc, DpPolyVisit visit, void *arg);
@@ -112,9 +107,8 @@ extern bool dp_poly_each(const DpPath *parent, const DpValue *doc, DpPolyVisit v
 extern bool dp_poly_valid(DpPoly *p, const DpValue *doc);
 
 /*
- * What is wrong with a document: the item's variant (NULL: none), what says so
- * ("by", "common", "variant", "closed"), the path, the rule, and what people
- * may read.  All are valid during the call only.
+ * An error in a document: the item's variant (NULL: none), its origin ("by", "common", "variant",
+ * "closed"), the path, the rule, and the readable texts. All are valid only during the call.
  */
 typedef void (*DpPolyReport)(const char *variant, const char *part, const char *path,
 							 const char *rule, const char *expected, const char *found, void *arg);

@@ -1,10 +1,9 @@
 /*
  * schema.c
- *		The polymorphic pattern: what is read out of schemas.
+ *		The polymorphic pattern: names and types read from schemas.
  *
- * Which names of fields a schema speaks of, so that those of other variants can
- * be refused; and the columns of the views, with the types that fit the values
- * that the schemas allow.
+ * Finds the field names in a schema, so that those of other variants can be
+ * refused; and the columns of views, with types that fit the allowed values.
  */
 #include "postgres.h"
 
@@ -74,7 +73,7 @@ dp_poly_foreign(const DpPoly *p, const DpPolyVariant *variant)
 static void
 names_of_schema(SchemaWord *name, const DpValue *schema, bool own)
 {
-	/* "items" too, where it tells of each position */
+	/* "items" too, if it has a schema for each position */
 	static const char *const lists[] = { "items", "allOf", "anyOf", "oneOf" };
 	DpValue value;
 	DpIter iter;
@@ -154,7 +153,7 @@ name_add(SchemaWord *name, const char *s, uint32 len, bool own)
 	return below;
 }
 
-/* The name beneath another one, made if it is new. */
+/* Returns the name below another one, created if it is new. */
 static SchemaWord *
 name_below(SchemaWord *name, const char *s, uint32 len)
 {
@@ -172,9 +171,8 @@ name_below(SchemaWord *name, const char *s, uint32 len)
 }
 
 /*
- * Keeps what is refused and what is on the way there.  Where the own schema
- * says nothing of what is inside of a field, anything is.  Returns whether
- * there is anything.
+ * Keeps refused names and the way to them. Inside a field without a schema of its own, every name
+ * is allowed. Returns whether any name is left.
  */
 static bool
 names_keep(const SchemaWord *from, DpPolyNames *into)
@@ -245,12 +243,12 @@ find_option(const DpValue *document, const char *name, uint8 type, DpValue *valu
 #define KIND_NULL 0x1000
 #define KIND_NUMBER (KIND_INT | KIND_LONG | KIND_DOUBLE | KIND_DECIMAL)
 
-/* A field of documents, as all schemas together tell of it */
+/* A field of documents, according to all schemas */
 typedef struct Field
 {
 	char *name;
 	uint32 len;
-	uint32 kinds; /* 0: nothing is said */
+	uint32 kinds; /* 0: no type in the schemas */
 	bool many;    /* an array, or it may be one */
 	struct Field *below;
 	struct Field *next;
@@ -274,12 +272,9 @@ static void put_columns(Columns *c, const Field *field, bool many);
 static const char *column_type(uint32 kinds, const char **types);
 
 /*
- * _polymorphic_columns(schemas bson[]) -> (name, path, type, types, many)
- *
- * The columns that views have: a row for each field that any of the schemas
- * speaks of and that is no document with fields of its own.  types are the
- * names of the BSON types that fit the column's, NULL for all; many: the path
- * meets an array.
+ * _polymorphic_columns(schemas bson[]) -> (name, path, type, types, many): the columns of views, a
+ * row for each field in any of the schemas that is not a document with fields. types are the BSON
+ * types that fit the column's type, NULL for all; many: the path contains an array.
  */
 DP_FUNCTION(dp_polymorphic_columns);
 Datum
@@ -374,7 +369,7 @@ fields_of_schema(Field *field, const DpValue *schema, bool itself)
 	}
 }
 
-/* The field inside another one, made if it is new. */
+/* Returns the field inside another one, created if it is new. */
 static Field *
 field_below(Field *field, const char *s, uint32 len)
 {
@@ -463,7 +458,7 @@ kind_of_type(uint8 type)
 	return kind_of_name(name, strlen(name));
 }
 
-/* The columns of what is inside of a field. */
+/* Adds the columns of fields inside a field. */
 static void
 put_columns(Columns *c, const Field *field, bool many)
 {
@@ -480,7 +475,7 @@ put_columns(Columns *c, const Field *field, bool many)
 		c->lens[c->depth] = below->len;
 		c->depth++;
 
-		/* what is an array is shown as it is, and its elements' fields too */
+		/* an array is a column, and so are the fields of its elements */
 		if (below->below == NULL || below->many || (below->kinds & ~(KIND_OBJECT | KIND_NULL)) != 0)
 		{
 			Datum values[5];
