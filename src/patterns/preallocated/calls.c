@@ -2,10 +2,10 @@
  * calls.c
  *		The functions of the preallocated pattern that users call.
  *
- * preallocated_claim(), _confirm() and _release() do all that they are asked, or
- * nothing.  What a user may do with slots is what he may do with the document:
- * he needs UPDATE on the table, and sees no rows that policies hide from him.
- * What is written is written with the rights of the table's owner.
+ * preallocated_claim(), _confirm() and _release() process all slots or none.
+ * Users need the same privileges as for writing the document: UPDATE on the table,
+ * and they see no rows that policies hide.  Writes use the privileges of the
+ * table's owner.
  */
 #include "postgres.h"
 
@@ -45,7 +45,7 @@ typedef enum Verb
 	VERB_RELEASE
 } Verb;
 
-/* What is asked */
+/* The request */
 typedef struct Request
 {
 	Verb verb;
@@ -175,7 +175,7 @@ run_with_claims(Request *r, struct varlena *doc)
 	switch (r->verb)
 	{
 		case VERB_CLAIM:
-			/* in a document that was never brought in shape */
+			/* in a document that never got the shape */
 			if (taken)
 				return false;
 			return dp_claims_take(r->p, &r->key, r->slots, r->n, &r->holder, hold_end(r, now), now);
@@ -325,8 +325,8 @@ dp_preallocated_slots(PG_FUNCTION_ARGS)
 }
 
 /*
- * preallocated_find(rel, key, n, name) -> text[]: the first n free slots side by
- * side in one row, NULL if there are none
+ * preallocated_find(rel, key, n, name) -> text[]: the first n adjacent free slots in a row, NULL
+ * without them
  */
 DP_FUNCTION(dp_preallocated_find);
 Datum
@@ -359,9 +359,9 @@ dp_preallocated_find(PG_FUNCTION_ARGS)
 }
 
 /*
- * preallocated_find(doc, n, field, fill) -> text[]: the same in a document, of
- * which only the field is looked at.  An array of arrays is a grid; in a plain
- * array a number that is not 0 is a day, any other cell is named by its place.
+ * preallocated_find(doc, n, field, fill) -> text[]: the same in a document of which only the field
+ * is read. An array of arrays is a grid; in a plain array a number other than 0 is a day, and
+ * other cells are named by their position.
  */
 DP_FUNCTION(dp_preallocated_find_in);
 Datum
@@ -452,7 +452,7 @@ dp_preallocated_find_in(PG_FUNCTION_ARGS)
 	return result;
 }
 
-/* The first n free cells side by side in one row, as a text[]. */
+/* Returns the first n adjacent free cells in a row, as a text[]. */
 static Datum
 adjacent(const DpCells *cells, int32 n, bool *isnull)
 {
@@ -502,7 +502,7 @@ dp_preallocated_extend(PG_FUNCTION_ARGS)
 	g.shape = dp_shape_read(DP_DOC_DATA(shape), DP_DOC_SIZE(shape));
 	if (g.shape->kind == DP_SHAPE_CALENDAR && p->shape->kind == DP_SHAPE_CALENDAR)
 	{
-		/* which month it is the declaration knows */
+		/* the declaration has the fields of the month */
 		g.shape->month = p->shape->month;
 		g.shape->year = p->shape->year;
 	}
@@ -574,10 +574,7 @@ grow_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *ar
 
 /* ---------------------------------------------------------------- arguments */
 
-/*
- * The declaration that rel and name stand for.  The lock keeps it as it is
- * until the transaction ends.
- */
+/* Returns the declaration. The lock keeps it until the transaction ends. */
 static DpPreallocated *
 preallocated_argument(FunctionCallInfo fcinfo, int name)
 {
@@ -659,8 +656,8 @@ compare_slots(const void *a, const void *b)
 }
 
 /*
- * Until when slots are held that are taken now.  Raises INVALID_PARAMETER_VALUE for what is over
- * before.
+ * Returns the expiry of new claims. Raises INVALID_PARAMETER_VALUE for an interval that is not
+ * positive.
  */
 static TimestampTz
 hold_end(const Request *r, TimestampTz now)
@@ -704,8 +701,8 @@ free_value(const char *slot)
 }
 
 /*
- * Whether the user is not to see all rows.  Raises INSUFFICIENT_PRIVILEGE if he
- * may not update the document, or not read it: he is told what is taken.
+ * Returns whether row-level security applies. Raises INSUFFICIENT_PRIVILEGE unless the user may
+ * update the document and read it: the result tells which slots are taken.
  */
 static bool
 user_restricted(DpPreallocated *p)
@@ -723,8 +720,8 @@ user_restricted(DpPreallocated *p)
 }
 
 /*
- * The document, held so that nobody deletes it or changes its key, while others
- * may hold it too and write it.  Raises NO_DATA_FOUND.
+ * Returns the document, locked against deletion and changes of its key, but not against writes.
+ * Raises NO_DATA_FOUND.
  */
 static struct varlena *
 hold_document(DpPreallocated *p, const DpKey *key)
@@ -742,9 +739,9 @@ hold_document(DpPreallocated *p, const DpKey *key)
 }
 
 /*
- * Before the document itself is written: the user has to be allowed to, and to
- * see it, and with one snapshot for all statements what has been written since
- * is an error, also where in the end nothing is written.  Raises NO_DATA_FOUND.
+ * Called before the document itself is written: checks that the user may update and see it. At
+ * REPEATABLE READ and above, raises an error if it was written since the snapshot, even if nothing
+ * will be written. Raises NO_DATA_FOUND.
  */
 static void
 see_row(DpPreallocated *p, const DpKey *key)
@@ -775,7 +772,7 @@ see_document(DpPreallocated *p, const DpKey *key)
 				  : (struct varlena *) DatumGetPointer(value);
 }
 
-/* The cells of the document that the user sees, with who holds them now. */
+/* Returns the cells of the document that the user sees, with their present holders. */
 static DpCells *
 seen_cells(DpPreallocated *p, const DpKey *key, DpClaim **claims, int *nclaims,
 		   struct varlena **doc)

@@ -4,19 +4,18 @@
  *
  * <table>_<name>_claims has a row for each slot that is or was held:
  *
- *		the key's columns, slot text COLLATE "C", holder bson_value, until
- *		timestamptz (NULL: for good); PRIMARY KEY (the key's, slot)
+ *	the key's columns, slot text COLLATE "C", holder bson_value, until
+ *	timestamptz (NULL: no expiry); PRIMARY KEY (the key's, slot)
  *
- * A row whose time is over is as good as none, and is written over by who
- * claims the slot next.  The primary key makes two holders impossible, whatever
- * runs at the same time.  Slots are locked in the order of their names.
+ * An expired row counts as missing and is overwritten by the next claim of the
+ * slot.  The primary key makes two holders impossible.  Slots are locked in the
+ * order of their names.
  *
- * Who claims holds the document FOR KEY SHARE, which its writers do not notice,
- * but who deletes it or changes its key waits for.  These then take the claims
- * away or along.  Changes of keys are finished at the end of the statement: two
- * rows may change places.  An update that moves a row to another partition is,
- * for triggers, a DELETE and an INSERT; its BEFORE UPDATE trigger tells the two
- * keys.
+ * A claim locks the document FOR KEY SHARE, which only blocks deleting it and
+ * changing its key.  Both then delete or move the claims.  Changed keys are
+ * processed at the end of the statement: two rows may exchange their keys.  Moving
+ * a row to another partition fires DELETE and INSERT triggers; its BEFORE UPDATE
+ * trigger records both keys.
  */
 #include "postgres.h"
 
@@ -75,7 +74,7 @@ claims_table(DpPreallocated *p)
 {
 	if (!OidIsValid(p->side) && p->pair != NULL)
 	{
-		/* a restore may have made it since */
+		/* a restore may have created it since */
 		p->side = dp_pair_side(p->pair, p->decl->target);
 	}
 	if (!OidIsValid(p->side))
@@ -199,11 +198,9 @@ dp_claims_show(DpCells *cells, const DpClaim *claims, int n)
 }
 
 /*
- * First a look: what is taken for certain costs no transaction number and no
- * lock.  Then the rows are made, or taken over from holders whose time is over;
- * who is faster wins, and who is slower waits for him and finds the slot taken.
- * Each slot is a statement of its own, so that it is always found by the whole
- * primary key.
+ * Searches first: if a slot is certainly taken, this costs no transaction ID and no lock. Then
+ * inserts the rows, or overwrites expired ones; a concurrent claim of the slot waits and finds it
+ * taken. Each slot is a statement of its own, so that it is always found by the whole primary key.
  */
 bool
 dp_claims_take(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
@@ -289,7 +286,7 @@ dp_claims_take(DpPreallocated *p, const DpKey *key, const char *const *slots, in
 	if (IsolationUsesXactSnapshot())
 		changed_since(decl, slots[made]);
 
-	/* what was taken over was free */
+	/* an expired slot was free */
 	for (i = 0; i < made; i++)
 		claims_delete(p, values, slots[i]);
 	return false;
@@ -312,14 +309,11 @@ claims_delete(DpPreallocated *p, Datum *values, const char *slot)
 }
 
 /*
- * A transaction that has one snapshot for all its statements goes by it: a slot
- * that the snapshot shows as taken is taken, and one that it shows as free has
- * to be got, or the transaction fails.
- *
- * Whether the snapshot shows that somebody has the slot.  SERIALIZABLE notes
- * what is read by pages of the index, which claims of other slots write to, and
- * would end one of them.  So all versions are looked at, of which nothing is
- * noted: who gets a slot writes it, and whoever wants to change it meets that.
+ * At REPEATABLE READ and above, a slot that the snapshot shows as taken is taken, and one that it
+ * shows as free must be claimed, or the transaction fails. Returns whether the snapshot shows a
+ * holder. SERIALIZABLE would record reads by index pages, to which claims of other slots write,
+ * and fail without need. So this reads all versions without recording: claims and later changes of
+ * a slot both write its row, and conflict there.
  */
 static bool
 snapshot_shows(DpPreallocated *p, const DpKey *key, const char *slot, TimestampTz now)
@@ -367,8 +361,8 @@ snapshot_shows(DpPreallocated *p, const DpKey *key, const char *slot, TimestampT
 }
 
 /*
- * Raises T_R_SERIALIZATION_FAILURE if the slot has changed hands since the
- * snapshot.  Reading with it lets SERIALIZABLE note what was looked at.
+ * Raises T_R_SERIALIZATION_FAILURE if the slot has another holder than in the snapshot. Reading
+ * with the snapshot records the read for SERIALIZABLE.
  */
 static void
 verify_snapshot(DpPreallocated *p, const DpKey *key, const char *slot)
@@ -434,8 +428,8 @@ run_with_snapshot(DpDecl *decl, SPIPlanPtr plan, Datum *values, Snapshot snapsho
 }
 
 /*
- * Locks the claims of these slots, and tells whether the holder has all of them;
- * expired_too: also those whose time is over while nobody else has taken them.
+ * Locks the claims of these slots and returns whether the holder has all of them; expired_too:
+ * also expired ones that have no other holder.
  */
 static bool
 claims_lock(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
@@ -471,7 +465,7 @@ claims_lock(DpPreallocated *p, const DpKey *key, const char *const *slots, int n
 		until[i] = isnull ? DT_NOEND : DatumGetTimestampTz(end);
 	}
 
-	/* the time is asked for when nobody is waited for any more */
+	/* use the time after waiting */
 	now = GetCurrentTimestamp();
 	for (i = 0; i < n && !expired_too; i++)
 	{
@@ -504,7 +498,7 @@ dp_claims_prolong(DpPreallocated *p, const DpKey *key, const char *const *slots,
 		initStringInfo(&sql);
 		appendStringInfoString(&sql, "UPDATE ");
 		dp_sql_table(&sql, table);
-		/* what is held for good stays so */
+		/* a claim without expiry keeps none */
 		appendStringInfo(&sql, " AS c SET until = $%d WHERE ", decl->nkeys + 2);
 		dp_sql_side_key_match(&sql, decl, 1);
 		appendStringInfo(&sql, " AND c.slot OPERATOR(pg_catalog.=) $%d AND c.until IS NOT NULL",

@@ -1,7 +1,7 @@
 /*
  * make.c
- *		The functions that make shapes.  Each gives a document that
- *		dp_shape_read() reads, or raises what that raises.
+ *		The functions that create shapes: documents that dp_shape_read() accepts.
+ *		They raise what that raises.
  */
 #include "postgres.h"
 
@@ -76,7 +76,7 @@ begin_shape(DpBuilder *b, const char *kind)
 	dp_builder_append_string(b, "kind", 4, kind, strlen(kind));
 }
 
-/* What free cells hold, any SQL value; 0 if it is not said. */
+/* The value of free cells, any SQL value; 0 if not specified. */
 static void
 append_fill(FunctionCallInfo fcinfo, int argno, DpBuilder *b)
 {
@@ -87,7 +87,7 @@ append_fill(FunctionCallInfo fcinfo, int argno, DpBuilder *b)
 								get_fn_expr_argtype(fcinfo->flinfo, argno));
 }
 
-/* The document, which has to be a shape. */
+/* Checks the shape. */
 static Datum
 end_shape(DpBuilder *b)
 {

@@ -2,15 +2,13 @@
  * preallocated.c
  *		The preallocated pattern: its options and its triggers.
  *
- * BEFORE INSERT or UPDATE, for each row: a document without slots gets the
- * empty shape, on INSERT, or the one that it had, on UPDATE.  One that comes
- * with slots has to have the shape.  An UPDATE that changes slots is refused:
- * they are taken and freed by the pattern's functions alone.  Where the month
- * of a calendar changes the days become those of the new one, if none is taken.
+ * BEFORE INSERT or UPDATE, for each row: a document without slots gets the empty
+ * shape on INSERT, the old one on UPDATE.  Given slots must have the shape.  An
+ * UPDATE that changes slots is refused: only the pattern's functions take and free
+ * them.  If the month of a calendar changes, its days do too, unless one is taken.
  *
- * AFTER INSERT, for each row: cells that a document came with taken become
- * claims, and the stored ones empty.  The other triggers let the claims follow
- * their documents: claims.c.
+ * AFTER INSERT, for each row: taken cells become claims, and the stored cells
+ * empty.  Other triggers delete or move the claims with their documents: claims.c.
  */
 #include "postgres.h"
 
@@ -120,8 +118,8 @@ dp_preallocated_trigger(PG_FUNCTION_ARGS)
 }
 
 /*
- * The options of a declaration, read once.  Raises INVALID_PARAMETER_VALUE:
- * anybody can make a trigger with any argument on his own table.
+ * Returns the options of a declaration, read once. Raises INVALID_PARAMETER_VALUE: a user may
+ * create a trigger with any argument.
  */
 DpPreallocated *
 dp_preallocated(DpDecl *decl)
@@ -358,7 +356,7 @@ preallocated_before(DpPreallocated *p, TriggerData *trigdata)
 		Datum was = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
 		Datum is = heap_getattr(tuple, attnum, desc, &new_null);
 
-		/* a document that the statement has not touched lies where it lay */
+		/* an unchanged document is at the same address */
 		if (new_null ? old_null : (!old_null && datum_image_eq(was, is, false, -1)))
 			return tuple;
 		old = row_document(p, trigdata->tg_trigtuple, desc);
@@ -370,7 +368,7 @@ preallocated_before(DpPreallocated *p, TriggerData *trigdata)
 		DpValue a;
 		DpValue b;
 
-		/* somebody's trigger must not take or free slots either */
+		/* users' triggers must not change slots either */
 		if (wanted != NULL &&
 			(doc == NULL || (dp_path_find(DP_DOC_DATA(wanted), DP_DOC_SIZE(wanted), p->field, &a) &&
 							 (!dp_path_find(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), p->field, &b) ||
@@ -510,8 +508,8 @@ arrange_update(DpPreallocated *p, TriggerData *trigdata, struct varlena *old, st
 }
 
 /*
- * Whether a document may have been read before others took cells of it: cells that differ are free,
- * and it counts them so.  Who frees a cell of the present document leaves the count as it was.
+ * Returns whether a document may be an old copy, read before cells were taken: differing cells are
+ * free, and so is its count. Freeing a cell of the present document would not change the count.
  */
 bool
 dp_preallocated_old_copy(DpPreallocated *p, struct varlena *old, struct varlena *doc)
@@ -568,8 +566,8 @@ until_old_copy(const DpValue *was, const DpValue *is)
 }
 
 /*
- * A calendar goes to another month: its days become those of that month.  What
- * is taken in the old one would be lost.  Who claims is waited for.
+ * Changes the month of a calendar: its days become those of the new month. Refuses to lose taken
+ * days. Waits for concurrent claims.
  */
 static struct varlena *
 month_changed(DpPreallocated *p, TriggerData *trigdata, struct varlena *old, struct varlena *doc,
@@ -636,8 +634,8 @@ available_is_held(DpPreallocated *p, struct varlena *doc)
 }
 
 /*
- * The number of free cells: with the slots in the document it stands there,
- * otherwise it is counted when it is asked for and stored nowhere.
+ * Sets the number of free cells if slots are in the document; otherwise it is counted when it is
+ * read.
  */
 static struct varlena *
 arrange_available(DpPreallocated *p, struct varlena *doc)
@@ -667,8 +665,8 @@ arrange_available(DpPreallocated *p, struct varlena *doc)
 }
 
 /*
- * Times that a document comes with have to be those of taken cells, or be from before the
- * declaration.  cells: NULL if it has none yet.
+ * Checks that given expiries belong to taken cells, or are from before the declaration. cells:
+ * NULL if there are none yet.
  */
 static void
 verify_until(DpPreallocated *p, struct varlena *doc, DpCells *cells)
@@ -702,7 +700,7 @@ dp_preallocated_until_wrong(DpPreallocated *p, struct varlena *doc, DpCells *cel
 	return NULL;
 }
 
-/* Whether what is remembered of documents that were given the empty shape is of this command. */
+/* Returns whether the remembered documents with the empty shape are of this command. */
 static bool
 filled_now(void)
 {
@@ -727,9 +725,7 @@ note_filled(DpPreallocated *p)
 	filled.n++;
 }
 
-/*
- * Whether it has: then it is an INSERT whose ON CONFLICT DO UPDATE writes what was to be inserted.
- */
+/* Returns whether it got the empty shape: then ON CONFLICT DO UPDATE writes EXCLUDED. */
 static bool
 was_filled(DpPreallocated *p)
 {
@@ -765,9 +761,7 @@ row_document(DpPreallocated *p, HeapTuple tuple, TupleDesc desc)
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
 
-/*
- * AFTER INSERT of a row: what it came with taken is claimed.
- */
+/* AFTER INSERT of a row: claims its taken cells. */
 static void
 adopt_row(DpPreallocated *p, TriggerData *trigdata)
 {
@@ -787,8 +781,8 @@ adopt_row(DpPreallocated *p, TriggerData *trigdata)
 }
 
 /*
- * Brings a document in shape: with the table of claims its taken cells become
- * claims.  A DpPreallocatedChange.
+ * Gives a document the shape: with the table of claims, its taken cells become claims. A
+ * DpPreallocatedChange.
  */
 static struct varlena *
 empty_document(DpPreallocated *p, struct varlena *doc, const DpKey *key, void *arg)

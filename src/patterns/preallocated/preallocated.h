@@ -1,21 +1,20 @@
 /*
  * preallocated.h
- *		The preallocated pattern: documents come with slots that are then taken.
+ *		The preallocated pattern: documents are created with slots to claim.
  *
- * Who holds a slot of a document stands in one of two places:
+ * Holders of slots are stored in one of two ways:
  *
- *		slots		a row of a table aside for each slot that is or was taken; the
- *					document keeps its empty cells and shows them filled in
- *					<table>_whole.  The row's primary key is what makes two holders
- *					impossible; claims of different slots have nothing in common but
- *					a share of the lock that keeps the document from being deleted.
- *		document	the cells of the document, which is locked; until when stands
- *					beside them, in <field>_until.
+ *	slots		a row of a side table for each slot that is or was taken; the
+ *				document keeps its empty cells, and <table>_whole shows them
+ *				filled.  The row's primary key makes two holders impossible;
+ *				claims of different slots only share the lock that keeps the
+ *				document from being deleted.
+ *	document	the cells of the document, which is locked; their expiries are
+ *				in <field>_until.
  *
- * shape.c knows the shapes, preallocated.c has the options and the
- * triggers, claims.c what concerns the table of claims,
- * calls.c the functions that users call, whole.c whole
- * documents, ranges.c converts cells into ranges.
+ * shape.c has the shapes, preallocated.c the options and the triggers, claims.c the
+ * table of claims, calls.c the functions that users call, whole.c whole documents;
+ * ranges.c converts cells into ranges.
  */
 #ifndef DP_PATTERNS_PREALLOCATED_PREALLOCATED_H
 #define DP_PATTERNS_PREALLOCATED_PREALLOCATED_H
@@ -41,7 +40,7 @@ typedef struct DpPreallocated
 	bool in_document;        /* store => 'document' */
 	char *pair;              /* NULL unless there is a table of claims */
 	Oid side;                /* that table, InvalidOid until it is found */
-	struct DpLookup *lookup; /* of rows, by their keys; made when it is wanted */
+	struct DpLookup *lookup; /* of rows, by their keys; created when first used */
 } DpPreallocated;
 
 /* preallocated.c */
@@ -73,7 +72,7 @@ extern void dp_preallocated_refuse(DpPreallocated *p, const DpKey *key, const ch
 /* Until when the slot of a document is held (store => 'document'); DT_NOEND: for good. */
 extern TimestampTz dp_preallocated_until(DpPreallocated *p, struct varlena *doc, const char *slot);
 
-/* What is wrong with those times in a document, if something is; else NULL. */
+/* Returns an error in the expiries of a document, or NULL. */
 extern const char *
 dp_preallocated_until_wrong(DpPreallocated *p, struct varlena *doc, DpCells *cells);
 
@@ -82,21 +81,20 @@ extern int
 dp_preallocated_expire(DpPreallocated *p, struct varlena *doc, DpCells *cells, TimestampTz now);
 
 /*
- * Writes a new document to a row, as the pattern.  change() gives it, or NULL
- * if nothing is to be written; it is called again if somebody else was faster,
- * with the row locked.  False if there is no such row.
+ * Writes a new document to a row, as the pattern. change() returns it, or NULL for no write; it is
+ * called again, with the row locked, after a concurrent write. Returns false without such a row.
  */
 typedef struct varlena *(*DpPreallocatedChange)(DpPreallocated *p, struct varlena *doc,
 												const DpKey *key, void *arg);
 extern bool dp_preallocated_write(DpPreallocated *p, const DpKey *key, LockTupleMode mode,
 								  DpPreallocatedChange change, void *arg);
 
-/* Brings a document in shape: taken cells become claims.  Whether it had to be written. */
+/* Gives a document the shape: taken cells become claims. Returns whether it was written. */
 extern bool dp_preallocated_settle(DpPreallocated *p, const DpKey *key);
 
 /* claims.c: the table of claims.  All are called inside SPI_connect(). */
 
-/* Who holds a slot */
+/* The holder of a slot */
 typedef struct DpClaim
 {
 	char *slot;
@@ -111,13 +109,13 @@ typedef struct DpClaim
 extern int
 dp_claims_read(DpPreallocated *p, const DpKey *key, bool latest, TimestampTz now, DpClaim **claims);
 
-/* Writes who holds cells into them. */
+/* Writes holders into their cells. */
 extern void dp_claims_show(DpCells *cells, const DpClaim *claims, int n);
 
 /*
- * Takes slots, which are sorted: all or none.  The document is held by the
- * caller.  In a transaction of one snapshot T_R_SERIALIZATION_FAILURE is
- * raised if what the slots are has changed since.
+ * Takes slots, which are sorted: all or none. The caller has locked the document. At REPEATABLE
+ * READ and above, raises T_R_SERIALIZATION_FAILURE if the state of a slot has changed since the
+ * snapshot.
  */
 extern bool dp_claims_take(DpPreallocated *p, const DpKey *key, const char *const *slots, int n,
 						   const DpValue *holder, TimestampTz until, TimestampTz now);
@@ -131,8 +129,8 @@ extern bool dp_claims_release(DpPreallocated *p, const DpKey *key, const char *c
 							  const DpValue *holder);
 
 /*
- * Makes claims of the cells that a document came with.  Raises CHECK_VIOLATION where somebody else
- * holds one.
+ * Turns taken cells of a document into claims. Raises CHECK_VIOLATION for a slot with another
+ * holder.
  */
 extern void dp_claims_adopt(DpPreallocated *p, const DpKey *key, const DpCells *cells);
 

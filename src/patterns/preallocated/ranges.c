@@ -13,7 +13,7 @@
 #include "bson/path.h"
 #include "patterns/preallocated/shape.h"
 
-/* The most cells that ranges may stand for */
+/* The maximal number of cells in ranges */
 #define MAX_CELLS 1000000
 
 static bool whole(const DpValue *value, int64 *n);
@@ -22,10 +22,9 @@ static void append_range(DpBuilder *b, int64 first, int64 last);
 static void bad_range(const char *what) pg_attribute_noreturn();
 
 /*
- * preallocated_ranges(doc, path) -> bson_value: the numbers of an array as
- * ranges of numbers that follow each other.  Cells that hold something else
- * than a whole number are taken, and are in none.  NULL if nothing is there.
- * Raises DATATYPE_MISMATCH for what is no array.
+ * preallocated_ranges(doc, path) -> bson_value: the numbers of an array as ranges of consecutive
+ * numbers. Cells with other values than whole numbers are taken, and omitted. NULL without the
+ * array. Raises DATATYPE_MISMATCH for another value.
  */
 DP_FUNCTION(dp_preallocated_ranges);
 Datum
@@ -78,8 +77,8 @@ dp_preallocated_ranges(PG_FUNCTION_ARGS)
 }
 
 /*
- * preallocated_cells(ranges) -> bson_value: all numbers of the ranges.  A number
- * that stands alone is a range of its own.  Raises INVALID_PARAMETER_VALUE.
+ * preallocated_cells(ranges) -> bson_value: all numbers of the ranges. A single number is a range.
+ * Raises INVALID_PARAMETER_VALUE.
  */
 DP_FUNCTION(dp_preallocated_cells_of);
 Datum

@@ -1,6 +1,6 @@
 /*
  * shape.c
- *		Shapes that documents are filled with beforehand, and the slots in them.
+ *		Shapes that documents get when they are created, and the slots in them.
  */
 #include "postgres.h"
 
@@ -397,8 +397,8 @@ dp_shape_complete(const DpShape *shape, const DpValue *field)
 }
 
 /*
- * The slots of a level of a clock, with the values of those that are given.
- * False if what is given is no document of slots, each at most once.
+ * Reads the slots of a level of a clock and their values. Returns false unless the value is a
+ * document of distinct slots.
  */
 static bool
 clock_append(const DpShape *shape, DpBuilder *b, int level, const DpValue *given)
@@ -619,8 +619,8 @@ grid_cells(const DpShape *shape, const DpValue *field, bool least, DpCells *cell
 }
 
 /*
- * The cells of a calendar.  One that is declared for weekdays may have got all
- * days since; which it has, its length tells.
+ * Reads the cells of a calendar. A calendar declared for weekdays may have all days, which its
+ * length shows.
  */
 static bool
 calendar_cells(const DpShape *shape, struct varlena *doc, const DpValue *field, DpCells *cells,
@@ -684,7 +684,7 @@ dp_cells_find(DpCells *cells, const char *name)
 		return NULL;
 	}
 
-	/* the name tells the place */
+	/* the name is the position */
 	for (; *p >= 'A' && *p <= 'Z' && row <= cells->nrows; p++)
 		row = row * 26 + (*p - 'A' + 1);
 	row -= p > name ? 1 : 0;

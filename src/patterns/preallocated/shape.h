@@ -1,6 +1,6 @@
 /*
  * shape.h
- *		Shapes that documents are filled with beforehand, and the slots in them.
+ *		Shapes that documents get when they are created, and the slots in them.
  *
  *		grid		an array of rows, each an array of cells: A1, A2, .., B1, ..
  *		calendar	an array with a cell for each day of the document's month, named
@@ -8,9 +8,8 @@
  *		pool		an array of cells: 1, 2, ..
  *		clock		sub-documents of counters, named by the units: values.23.59
  *
- * A free cell holds what the shape fills it with, in a calendar its day; a cell
- * that holds anything else is taken, by whom it says.  What a clock counts is
- * not taken by anybody.
+ * A free cell has the shape's fill value, in a calendar its day; any other value
+ * is the holder of a taken cell.  The counters of a clock have no holders.
  *
  * A document may have more slots than were declared, never fewer.
  */
@@ -74,9 +73,8 @@ typedef struct DpCells
 extern DpShape *dp_shape_read(const uint8 *doc, uint32 size);
 
 /*
- * The empty field of a document, a new bson_value.  doc is looked at for the
- * month and the year of a calendar.  NULL if it does not say them rightly:
- * *why is then what is wrong with it, a whole sentence.
+ * Returns the empty field of a document, a new bson_value. doc has the month and the year of a
+ * calendar. Returns NULL if these are not valid, and sets *why to the error, a sentence.
  */
 extern struct varlena *dp_shape_empty(const DpShape *shape, struct varlena *doc, const char **why);
 
@@ -87,9 +85,9 @@ extern struct varlena *dp_shape_empty(const DpShape *shape, struct varlena *doc,
 extern struct varlena *dp_shape_complete(const DpShape *shape, const DpValue *field);
 
 /*
- * The cells of a field.  NULL if it has not the shape: *why says what is wrong,
- * a whole sentence.  For a clock there is nothing to be had but this verdict,
- * and no cells.  least: slots that the shape has must not be missing.
+ * Returns the cells of a field. Returns NULL if it does not have the shape, and sets *why to the
+ * error, a sentence. For a clock only checks the shape. least: no slot of the shape may be
+ * missing.
  */
 extern DpCells *dp_shape_cells(const DpShape *shape, struct varlena *doc, const DpValue *field,
 							   bool least, const char **why);
@@ -111,7 +109,7 @@ typedef enum DpSlotState
 
 extern DpSlotState dp_shape_slot(const DpShape *shape, const DpValue *field, const char *name);
 
-/* Frees it, and whether a value would stand for a free one in it. */
+/* Frees a cell; returns whether a value in it would mean a free one. */
 extern void dp_cell_free(const DpShape *shape, const DpCells *cells, DpCell *cell);
 extern bool dp_cell_is_free_value(const DpShape *shape, const DpCells *cells, const DpCell *cell,
 								  const DpValue *value);

@@ -1,6 +1,6 @@
 /*
- * kit/view.c
- *		The preallocated pattern: whole documents, and what its verbs need.
+ * whole.c
+ *		The preallocated pattern: whole documents, and functions for its verbs.
  */
 #include "postgres.h"
 
@@ -45,8 +45,7 @@ static struct varlena *methods_keep(DpDecl *decl, struct varlena *stored, struct
 static bool methods_settle(DpDecl *decl, const DpKey *key);
 
 /*
- * _preallocated_wrong(options, doc) -> text: what is wrong with a document, NULL
- * if nothing is.
+ * _preallocated_wrong(options, doc) -> text: an error in a document, or NULL
  */
 DP_FUNCTION(dp_preallocated_wrong);
 Datum
@@ -171,7 +170,7 @@ dp_preallocated_put_back(PG_FUNCTION_ARGS)
 
 				key.values[k] = SPI_getbinval(keys->vals[i], keys->tupdesc, k + 1, &isnull);
 			}
-			/* what a row takes is given back after it */
+			/* frees memory after each row */
 			SPI_connect();
 			(void) dp_preallocated_write(p, &key, LockTupleNoKeyExclusive, whole_document,
 										 &written);
@@ -226,7 +225,7 @@ methods_is_split(DpDecl *decl, struct varlena *stored)
 		   dp_path_find(DP_DOC_DATA(stored), DP_DOC_SIZE(stored), p->until, &value);
 }
 
-/* The time that counts for this reading.  latest: in comparison with what was read before. */
+/* Returns the time for this read. latest: for comparison with an earlier read. */
 static void
 note_time(bool latest)
 {
@@ -315,14 +314,14 @@ methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 	return result;
 }
 
-/* Brings one document in shape. */
+/* Gives one document the shape. */
 static bool
 methods_settle(DpDecl *decl, const DpKey *key)
 {
 	return dp_preallocated_settle(dp_preallocated(decl), key);
 }
 
-/* Claims, which lie in a table, or in the document and may have expired. */
+/* Returns true: claims are in a table, or in the document, where they may have expired. */
 static List *
 methods_split(DpDecl *decl)
 {

@@ -1,6 +1,6 @@
 /*
  * calls.c
- *		Query tables: reading, and what the verbs call.
+ *		Query tables: reading, and functions of the verbs.
  */
 #include "postgres.h"
 
@@ -208,8 +208,8 @@ dp_query_table_hash(PG_FUNCTION_ARGS)
 }
 
 /*
- * _query_table_sweep(rel, name) -> bigint: takes rows away that do not belong
- * into the table.  As the caller, who owns it.
+ * _query_table_sweep(rel, name) -> bigint: deletes rows that do not belong into the table. As the
+ * caller, who owns it.
  */
 DP_FUNCTION(dp_query_table_sweep);
 Datum

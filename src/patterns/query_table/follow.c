@@ -1,21 +1,20 @@
 /*
  * follow.c
- *		Query tables: the statements on a source that they follow.
+ *		Query tables: processing statements on a source.
  *
- * What a statement did is taken in as rows that go, rows that stay where they
- * are with other values, and rows that come.  Those that go or stay are written
- * first, in the order of their places, then those that come: so two rows can
- * exchange values that are unique, and statements that do the same wait for
- * each other instead of deadlocking.  Beyond BATCH bytes a statement is handled
- * piece by piece, the rows that come in a second pass; where foreign keys may
- * write to the source it is postponed instead, all of it in memory.
+ * The changes of a statement are collected as rows to delete, rows to update in
+ * place, and rows to insert.  Deletions and updates are written first, in the
+ * order of their keys in the table, then insertions: so two rows can exchange
+ * unique values, and statements that do the same wait for each other instead of
+ * deadlocking.  Beyond BATCH bytes a statement is processed in pieces, the
+ * insertions in a second pass; if foreign keys may write to the source it is
+ * postponed instead, completely in memory.
  *
- * A statement inside of another one on the same source (a user's trigger, or a
- * pattern that brings what it has copied up to date) is told first, although
- * its rows may be versions that come after those of the outer one.  If a table
- * shows the difference its rows are postponed, those of the outer one too, and
- * in the end all are handled by what the source has now.  So are rows that one
- * statement has written more than once, as foreign keys' actions may.
+ * A nested statement on the same source (of a user's trigger, or of a pattern that
+ * updates copies) is processed first, although its rows may be later versions than
+ * those of the outer one.  If a table distinguishes them, both are postponed, and
+ * finally all rows are processed in their present state.  So are rows that one
+ * statement wrote repeatedly, as foreign key actions may.
  */
 #include "postgres.h"
 
@@ -46,7 +45,7 @@ typedef struct Rows
 	DpQueryImage *images;
 } Rows;
 
-/* What is being done to a table */
+/* Changes to one query table */
 typedef struct Follow
 {
 	DpQueryTable *q;
@@ -56,8 +55,8 @@ typedef struct Follow
 	MemoryContext outer;   /* of the writer */
 	MemoryContext context; /* of rows; current while one is looked at */
 	Rows gone;             /* rows that go */
-	Rows kept;             /* rows that have other values at the same place */
-	Rows come;             /* rows that come */
+	Rows kept;             /* rows to update in place */
+	Rows come;             /* rows to insert */
 } Follow;
 
 /* A row of a statement inside of another one, or around it */
@@ -227,7 +226,7 @@ follow_open(Follow *f)
 	MemoryContextSwitchTo(old);
 }
 
-/* Rows as the statement tells them. */
+/* Reads the rows of the statement. */
 static void
 follow_rows(Follow *f)
 {
@@ -241,13 +240,13 @@ follow_rows(Follow *f)
 		{
 			if (all && has_foreign_keys(f->q))
 			{
-				/* a row may come again in another piece */
+				/* a row may be inserted again in another piece */
 				MemoryContextReset(f->context);
 				dp_changes_rewind(f->changes);
 				follow_postpone(f);
 				return;
 			}
-			/* what comes waits for all that goes */
+			/* insert after all deletions */
 			all = false;
 			f->come.n = f->come.size = 0;
 			follow_write(f);
@@ -267,7 +266,7 @@ follow_rows(Follow *f)
 	follow_write(f);
 }
 
-/* Takes one change in; take_come: also a row that comes. */
+/* Adds one change; take_come: also a row to insert. */
 static void
 follow_take(Follow *f, const DpChange *change, bool take_come)
 {
@@ -292,7 +291,7 @@ follow_take(Follow *f, const DpChange *change, bool take_come)
 		rows_add(&f->come, &after);
 }
 
-/* Writes what has been taken in, and forgets it. */
+/* Writes the collected changes and forgets them. */
 static void
 follow_write(Follow *f)
 {
@@ -381,7 +380,7 @@ follow_postpone(Follow *f)
 	}
 }
 
-/* A row of the source, and what it leads to or led to, if to anything. */
+/* A row of the source, with its old and new image if any. */
 static void
 postpone(DpQueryTable *q, const DpQueryImage *image, const Datum *key)
 {
@@ -415,8 +414,8 @@ postponed_settle(Oid source)
 	ListCell *lc;
 
 	/*
-	 * those of other sources stay, however this ends; what is postponed meanwhile has a context of
-	 * its own if none do
+	 * changes of other sources are kept in any case; changes postponed meanwhile have a context of
+	 * their own if there are none
 	 */
 	foreach(lc, postponed.list)
 	{
@@ -489,7 +488,7 @@ postponed_write(DpQueryTable *q, List *rows)
 	pfree(keys);
 }
 
-/* What has been taken in, by what the source has now. */
+/* Processes collected rows in the present state of the source. */
 static void
 follow_now(Follow *f)
 {
@@ -517,9 +516,9 @@ follow_now(Follow *f)
 }
 
 /*
- * Rows of the source with these keys, which this transaction has written, by
- * what they are now.  then: rows that may have to go.  First all go that are no
- * longer, then all come or change, in the order of their places.
+ * Processes rows of the source with these keys, which this transaction has written, in their
+ * present state. then: rows that may have to be deleted. First deletes, then updates and inserts
+ * in the order of keys.
  */
 static void
 rows_settle(DpQueryTable *q, DpWriter *w, Rows *then, const Datum *const *keys, int nkeys)
@@ -577,7 +576,7 @@ rows_sort(DpQueryTable *q, Rows *rows)
 	return n + 1;
 }
 
-/* Whether rows, in order, have a place twice. */
+/* Returns whether sorted rows contain a duplicate key. */
 static bool
 rows_repeat(DpQueryTable *q, const Rows *rows)
 {
@@ -591,7 +590,7 @@ rows_repeat(DpQueryTable *q, const Rows *rows)
 	return false;
 }
 
-/* Whether rows and others, both in order, have a place together. */
+/* Returns whether two lists of sorted rows share a key. */
 static bool
 rows_meet(DpQueryTable *q, const Rows *a, const Rows *b)
 {
@@ -623,7 +622,10 @@ has_foreign_keys(DpQueryTable *q)
 	return result;
 }
 
-/* With a limit: all partitions that rows went from or came to, in the order of their locks. */
+/*
+ * With a limit: adds all partitions from which rows were deleted or into which they were inserted,
+ * in the order of their locks.
+ */
 static void
 follow_partitions(Follow *f)
 {
@@ -632,7 +634,7 @@ follow_partitions(Follow *f)
 	MemoryContext row =
 		AllocSetContextCreate(f->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
 	Rows *partitions = &f->come;
-	DpQueryImage only; /* the row that came, if one came and nothing else happened */
+	DpQueryImage only; /* the inserted row if nothing else happened */
 	bool one = false;
 	int n = 0;
 	int i;
@@ -686,7 +688,7 @@ follow_partitions(Follow *f)
 		mark_disturbed(q);
 	qsort_arg(partitions->images, partitions->n, sizeof(DpQueryImage), partition_compare, q);
 	follow_open(f);
-	/* one that sees less than there is has to look at all of it */
+	/* an update that may not see all changes must process the whole table */
 	if (one && partitions->n == 1 && !list_member_oid(disturbed, q->table) &&
 		!IsolationUsesXactSnapshot())
 	{
@@ -851,7 +853,7 @@ partition_compare(const void *a, const void *b, void *arg)
 	return 0;
 }
 
-/* The statement that is told changes what the table shows, before those around it are told. */
+/* A nested statement changes the table's rows before outer statements are processed. */
 static void
 mark_disturbed(DpQueryTable *q)
 {

@@ -1,6 +1,6 @@
 /*
  * query_table.c
- *		Query tables: what a declaration says, and the image of a document.
+ *		Query tables: declarations, and the image of a document.
  */
 #include "postgres.h"
 
@@ -74,7 +74,7 @@ dp_query_table(DpDecl *decl)
 	while (dp_iter_next(&iter, &element) && element.value.type == DP_TYPE_STRING)
 		q->columns[n++].name = pstrdup(DP_STRING_DATA(&element.value));
 
-	/* anybody can make a trigger with any argument on his own table */
+	/* a user may create a trigger with any argument */
 	if (n == 0 || n != q->npartition || q->nplace + decl->nkeys > INDEX_MAX_KEYS)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("invalid declaration of query table \"%s\"", decl->name)));
@@ -142,10 +142,7 @@ dp_query_table_present(DpDecl *decl)
 	return q;
 }
 
-/*
- * Where the columns are.  They are known by their names or, where somebody has
- * renamed them, by their order.
- */
+/* Finds the columns by their names or, if they were renamed, by their order. */
 static void
 table_open_columns(DpQueryTable *q)
 {
@@ -298,9 +295,7 @@ dp_query_abbreviate(const DpQueryTable *q, DpQueryImage *image)
 	}
 }
 
-/*
- * The value of one column.  Returns false for what cannot be a part of a place: nothing, or a null.
- */
+/* Returns the value of one column; false if it cannot be part of a key: missing or null. */
 static bool
 column_value(DpQueryTable *q, DpQueryColumn *column, struct varlena *doc, Datum *value,
 			 bool *isnull)

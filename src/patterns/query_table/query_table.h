@@ -8,20 +8,18 @@
  *		source		the table that carries the declaration
  *		table		the query table: its columns are those of the partition, of
  *					the clustering, the other fields, and then the source's key
- *		place		where a row stands in the table: the values of its primary key,
- *					which are partition and clustering, and the source's key unless
- *					the declaration says that the former are unique
- *		image		the row of the table that a row of the source leads to, or none
- *					if it lacks one of the values of partition and clustering
+ *		primary key	partition, clustering, and the source's key unless the former
+ *					are declared unique
+ *		image		the row of the table for a row of the source, none if it lacks
+ *					a value of partition or clustering
  *
- * A row of the table follows from one row of the source and nothing else, so
- * whoever has locked the latter, by writing it, owns the former: there are no
- * other locks.  With a limit it also depends on the other rows of its
- * partition; then the partition is locked as a group (derive.h), and what it
- * shows is read anew.
+ * A row of the table only depends on one row of the source.  The transaction that
+ * has written, and so locked, the latter may write the former: there are no other
+ * locks.  With a limit it also depends on other rows of its partition; then the
+ * partition is locked as a group (derive.h) and read again.
  *
- * query_table.c knows declarations and images, follow.c follows
- * statements, write.c writes rows and partitions, calls.c
+ * query_table.c reads declarations and computes images, follow.c
+ * processes statements, write.c writes rows and partitions, calls.c
  * has the SQL functions.
  */
 #ifndef DP_PATTERNS_QUERY_TABLE_QUERY_TABLE_H
@@ -68,7 +66,7 @@ typedef struct DpQueryTable
 	int natts;        /* of the table, dropped columns included */
 	DpLookup *lookup; /* of places */
 	DpLookup *source_lookup;
-	DpDerivation *group; /* stands for the declaration in locks of partitions */
+	DpDerivation *group; /* for locks of partitions */
 
 	/* statements */
 	char plan_top;
@@ -82,7 +80,7 @@ typedef struct DpQueryImage
 {
 	Datum *values;
 	bool *nulls;
-	uint64 abbreviated; /* first value of the place, see dp_query_abbreviate() */
+	uint64 abbreviated; /* first value of the key, see dp_query_abbreviate() */
 } DpQueryImage;
 
 /* query_table.c */
@@ -100,12 +98,12 @@ extern DpQueryTable *dp_query_table_present(DpDecl *decl);
 extern bool
 dp_query_image(DpQueryTable *q, struct varlena *doc, const Datum *key, DpQueryImage *image);
 
-/* The values of an image's place, into an array of INDEX_MAX_KEYS. */
+/* Copies the primary key of an image into an array of INDEX_MAX_KEYS. */
 extern void dp_query_place(const DpQueryTable *q, const DpQueryImage *image, Datum *place);
 
 /*
- * Compares the places of two images; for qsort_arg() of DpQueryImage.  The second makes an image
- * that was not made by dp_query_image() ready for that.
+ * Compares the primary keys of two images; for qsort_arg() of DpQueryImage. The second prepares an
+ * image that dp_query_image() did not create.
  */
 extern int dp_query_compare(const void *a, const void *b, void *q);
 extern void dp_query_abbreviate(const DpQueryTable *q, DpQueryImage *image);
@@ -121,10 +119,13 @@ extern void dp_query_source_key(const DpQueryTable *q, TupleTableSlot *slot, Dat
 /* Opens the table for writing. */
 extern DpWriter *dp_query_writer(const DpQueryTable *q);
 
-/* Takes the row of the image's place and key away, if it is there. */
+/* Deletes the row of the image's primary key and source key if it exists. */
 extern bool dp_query_remove(const DpQueryTable *q, DpWriter *w, const DpQueryImage *image);
 
-/* The row of the image's place and key becomes the image.  Returns whether anything was written. */
+/*
+ * Replaces the row of the image's primary key and source key by the image. Returns whether
+ * anything was written.
+ */
 extern bool dp_query_put(const DpQueryTable *q, DpWriter *w, const DpQueryImage *image);
 
 /*
@@ -140,24 +141,21 @@ extern bool dp_query_settle(DpQueryTable *q, DpWriter *w, const Datum *key);
 extern bool dp_query_source_image(DpQueryTable *q, const Datum *key, DpQueryImage *image);
 
 /*
- * Brings the partition of an image in line, which is locked until the transaction ends.  Returns
- * the number of rows written.
+ * Recomputes the partition of an image and locks it until the transaction ends. Returns the number
+ * of rows written.
  */
 extern int64 dp_query_partition(DpQueryTable *q, DpWriter *w, const DpQueryImage *image);
 
 /*
- * The same where one row of the source has come and nothing else has changed since the partition
- * was in line: that is its image.
+ * Does the same if one row was inserted into the source and nothing else has changed: that is its
+ * image.
  */
 extern int64 dp_query_partition_add(DpQueryTable *q, DpWriter *w, const DpQueryImage *image);
 
 /* The same for the partition that a row of the source belongs to; that row is not locked. */
 extern int64 dp_query_settle_partition(DpQueryTable *q, DpWriter *w, const Datum *key);
 
-/*
- * Takes all rows away that do not follow from the source (any more).  Returns the number of rows
- * written.
- */
+/* Deletes all rows that do not follow from the source. Returns the number of rows written. */
 extern int64 dp_query_sweep(DpQueryTable *q);
 
 /* follow.c, for change.c: handles what statements do to sources */

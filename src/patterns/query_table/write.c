@@ -1,10 +1,9 @@
 /*
  * write.c
- *		Query tables: rows found and written, single ones and whole partitions.
+ *		Query tables: finding and writing rows and whole partitions.
  *
- * What is settled follows from the row of the source as it is now, so it may be
- * done again and by several at a time: who settles has locked that row, or
- * has written it.
+ * A row is computed from the present row of the source, which the transaction has
+ * locked or written, so it may be written repeatedly and concurrently.
  */
 #include "postgres.h"
 
@@ -67,9 +66,7 @@ is_guard(const Trigger *trigger)
 	return trigger->tgnargs == 3 && strncmp(trigger->tgname, GUARD, strlen(GUARD)) == 0;
 }
 
-/*
- * The row of a place, if it belongs to the same row of the source.
- */
+/* Returns the row with a primary key if it belongs to the same row of the source. */
 static bool
 query_find(const DpQueryTable *q, DpWriter *w, const DpQueryImage *image)
 {
@@ -115,7 +112,7 @@ dp_query_put(const DpQueryTable *q, DpWriter *w, const DpQueryImage *image)
 		DpWriteResult result;
 		int i;
 
-		/* columns that somebody has added stay as they are */
+		/* other columns keep their values */
 		slot_getallattrs(row);
 		for (i = 0; i < q->natts; i++)
 		{
@@ -159,14 +156,14 @@ dp_query_settle(DpQueryTable *q, DpWriter *w, const Datum *key)
 {
 	DpQueryImage image;
 
-	/* two who build share the locks of rows, and would put the same in */
+	/* concurrent builds share row locks and insert the same row */
 	dp_derive_lock_group(q->group, 0, ExclusiveLock);
 	return source_image(q, key, true, &image) && dp_query_put(q, w, &image);
 }
 
 /*
- * Takes the row of an older image away unless it still belongs there.  Locks the row of the source
- * first (FOR SHARE).  Returns whether anything was written.
+ * Deletes the row of an older image unless it still belongs there. Locks the row of the source
+ * first (FOR SHARE). Returns whether anything was written.
  */
 static bool
 query_settle_gone(DpQueryTable *q, DpWriter *w, const DpQueryImage *older)
@@ -298,10 +295,7 @@ image_of_row(const DpQueryTable *q, HeapTuple tuple, TupleDesc desc, DpQueryImag
 
 /* ---------------------------------------------------------------- partitions */
 
-/*
- * A row comes: it is shown if it comes before the last one, which then goes, or if there
- * is room.
- */
+/* Inserts a row if it comes before the last one, which is then deleted, or if there is room. */
 int64
 dp_query_partition_add(DpQueryTable *q, DpWriter *w, const DpQueryImage *image)
 {
@@ -424,7 +418,7 @@ dp_query_partition(DpQueryTable *q, DpWriter *w, const DpQueryImage *image)
 	SPI_connect();
 	partition_read(q, image, 0, context, &p);
 
-	/* what goes first, then what comes or changes */
+	/* delete first, then insert or update */
 	for (i = j = 0; j < p.nthen; j++)
 	{
 		while (i < p.nnow && dp_query_compare(&p.now[i], &p.then[j], q) < 0)
@@ -488,11 +482,10 @@ partition_read(DpQueryTable *q, const DpQueryImage *image, int flags, MemoryCont
 }
 
 /*
- * From REPEATABLE READ on: raises T_R_SERIALIZATION_FAILURE if the transaction
- * would see other rows in the partition than those that it sees in the source
- * are to have.  What is committed is true in any case; but rows that others
- * have added or taken away since the snapshot count for it, and show only
- * afterwards.
+ * At REPEATABLE READ and above: raises T_R_SERIALIZATION_FAILURE if the transaction would see
+ * other rows in the partition than the source rows that it sees require. Committed data are right
+ * in any case; but rows that others inserted or deleted since the snapshot count for the limit and
+ * are not visible.
  */
 static void
 partition_require_seen(DpQueryTable *q, const DpQueryImage *image, MemoryContext context)

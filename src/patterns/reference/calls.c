@@ -1,8 +1,7 @@
 /*
  * calls.c
- *		The extended reference pattern's functions: those that indexes and
- *		conditions of triggers use, those that checks read documents with, and
- *		bringing rows in line that were there before the declaration.
+ *		The functions of the extended reference pattern: for indexes, conditions of
+ *		triggers and checks, and for correcting older rows.
  */
 #include "postgres.h"
 
@@ -215,9 +214,8 @@ dp_reference_wrong(PG_FUNCTION_ARGS)
 }
 
 /*
- * _reference_refresh(rel, name, batch) -> rows: applies what is queued, up to
- * batch entries, of one deferred declaration or, with name NULL, of all; as
- * the table's owner, in one pass.
+ * _reference_refresh(rel, name, batch) -> rows: processes up to batch entries of the queue, of one
+ * deferred declaration or, with name NULL, of all; as the table's owner, in one pass
  */
 DP_FUNCTION(dp_reference_refresh);
 Datum
@@ -302,9 +300,8 @@ dp_reference_refresh(PG_FUNCTION_ARGS)
 }
 
 /*
- * Locks the places of all ids of the runs, in one order, until the transaction
- * ends.  Somebody else may take an entry of an id that we are working on,
- * because it was changed again: he waits here, and reads and writes after us.
+ * Locks all ids of the runs, in one order, until the transaction ends. A concurrent refresh of an
+ * id that was changed again waits here, and reads and writes afterwards.
  */
 static void
 refresh_lock(const DpRefPart *parts, int nparts)
@@ -328,8 +325,8 @@ refresh_lock(const DpRefPart *parts, int nparts)
 }
 
 /*
- * _reference_forget_missing(rel, name): applies the delete rule to references
- * to what is not there, as the table's owner.
+ * _reference_forget_missing(rel, name): applies the delete rule to references to missing
+ * documents, as the table's owner
  */
 DP_FUNCTION(dp_reference_forget_missing);
 Datum
@@ -356,9 +353,8 @@ dp_reference_forget_missing(PG_FUNCTION_ARGS)
  * Methods: nothing is split off.
  */
 /*
- * Fill the copies of one row in, whatever state it is in.  The sources are
- * locked before the row is written, so that nobody waits for a row while we wait
- * for its source.
+ * Fills the copies of one row from any state. Locks the sources before it writes the row, so that
+ * no transaction waits for the row while it waits for its source.
  */
 static bool
 reference_settle(DpDecl *decl, const DpKey *key)
@@ -405,10 +401,10 @@ reference_settle(DpDecl *decl, const DpKey *key)
 }
 
 /*
- * Bring the rows that name a source in line, in all declarations: a transaction that such a row was
- * left to may have named the source in one of them because the row named it in another one, without
- * a lock.  The note may have been left by a transaction that did not get the source's lock: as long
- * as another one holds it the note stays, because what that one writes is not known.
+ * Corrects the rows that refer to a source, in all declarations: in one of them, the note's
+ * transaction may have relied on the reference of another one, without a lock. The note may be of
+ * a transaction that did not get the source's lock: while another transaction holds that, the note
+ * stays, because its changes are not known.
  */
 static void
 reference_settle_note(DpDecl *decl, const DpValue *id)

@@ -1,7 +1,7 @@
 /*
  * collect.c
- *		The extended reference pattern: ids that the rows of a statement concern,
- *		collected by row triggers until the statement's own trigger takes them.
+ *		The extended reference pattern: ids collected by the row triggers of a
+ *		statement until its own trigger processes them.
  */
 #include "postgres.h"
 
@@ -67,7 +67,7 @@ dp_ref_run_find(DpRefRun *run, const DpValue *id)
 	return run->buckets[at] == 0 ? NULL : run->ids[run->buckets[at] - 1];
 }
 
-/* The entry of an id, made when it is missing. */
+/* Returns the entry of an id, created if missing. */
 DpRefId *
 dp_ref_run_add(DpRefRun *run, const DpValue *id)
 {
@@ -315,7 +315,7 @@ dp_ref_proposal_note(DpReference *ref, HeapTuple tuple, TupleDesc desc)
 	c->run->proposed = dp_key_to_value(ref->decl, &key);
 	if (ref->decl->nkeys == 1)
 	{
-		/* a bson_value comes back itself */
+		/* returns a bson_value unchanged */
 		DpValue value = dp_value_of_varlena(c->run->proposed);
 
 		c->run->proposed = dp_value_to_varlena(&value);

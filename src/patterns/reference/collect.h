@@ -1,9 +1,9 @@
 /*
  * collect.h
- *		The extended reference pattern: what the rows of a statement concern,
- *		until its own trigger takes it.  For the files of the pattern only.
+ *		The extended reference pattern: ids collected by the row triggers of a
+ *		statement until its own trigger processes them.  Only for this pattern.
  *
- * collect.c keeps it, lock.c locks what it names.
+ * collect.c collects, lock.c locks the sources.
  */
 #ifndef DP_PATTERNS_REFERENCE_COLLECT_H
 #define DP_PATTERNS_REFERENCE_COLLECT_H
@@ -47,9 +47,8 @@ extern void dp_ref_proposal_note(DpReference *ref, HeapTuple tuple, TupleDesc de
 extern void dp_ref_proposal_withdraw(DpReference *ref, HeapTuple tuple, TupleDesc desc);
 
 /*
- * Whether the sources lie in a table to which something is derived from the
- * rows that refer to them.  Then both kinds of locks are taken in one order,
- * by the engine of derived data.
+ * Returns whether the sources are in a table with data derived from the rows that refer to them.
+ * Then both kinds of locks are taken in one order, by the engine of derived data.
  */
 extern bool dp_ref_locked_later(DpReference *ref);
 

@@ -1,11 +1,10 @@
 /*
  * fill.c
- *		Copies of other documents inside documents: finding the places where a
- *		document names another, and filling the copies in.
+ *		Copies of other documents inside documents: finds references in a document
+ *		and fills their copies.
  *
- * This file reads no table and knows nothing of rows: it gets documents and
- * gives documents.  What a document has beside the copies, and the order of its
- * fields, stay as they are; where nothing differs nothing is made.
+ * These functions read no tables: they get and return documents.  Other fields and
+ * the order of fields stay; unchanged documents are not written.
  */
 #include "postgres.h"
 
@@ -25,7 +24,7 @@ typedef struct Walk
 	const uint8 *element; /* the innermost array element that the walk is in */
 } Walk;
 
-/* The same while a document is written anew */
+/* The same while a document is rewritten */
 typedef struct Rebuild
 {
 	const DpPath *field;
@@ -122,7 +121,7 @@ walk_end(Walk *w, const DpValue *value, int depth)
 	w->element = outer;
 }
 
-/* A site, if the value names anybody. */
+/* Adds a site if the value is a reference. */
 static void
 site_add(Walk *w, const DpValue *value, int depth, bool is_element)
 {
@@ -264,7 +263,7 @@ dp_ref_fill(const DpReference *ref, DpRefSite *site, const DpRefFill *fill)
 			copy_unset(&copy, ref->live[i]);
 	}
 
-	/* nobody is named: what belonged to the source that was named before goes */
+	/* no reference: remove the copy of the former source */
 	for (i = 0; i < ref->nlive && fill->extract == NULL && fill->displaced != NULL &&
 				!fill->displaced->bare;
 		 i++)
@@ -282,7 +281,7 @@ dp_ref_fill(const DpReference *ref, DpRefSite *site, const DpRefFill *fill)
 
 		if (fill->before != NULL)
 		{
-			/* a reference that goes on keeps what it was written with, or what is written now */
+			/* a kept reference keeps its copy, or the one in the new document */
 			if (!has && !fill->before->bare && value_at(&fill->before->value, path, &want))
 				copy_set(&copy, path, &want);
 			continue;
@@ -344,8 +343,8 @@ value_at(const DpValue *container, const DpPath *path, DpValue *value)
 }
 
 /*
- * Set a field of a copy, which becomes a new one.  Anything but a document
- * that stands in the path's way makes room.
+ * Sets a field of a copy, which becomes a new one. A value along the path that is not a document
+ * is replaced.
  */
 static void
 copy_set(DpValue *copy, const DpPath *path, const DpValue *value)
@@ -371,7 +370,7 @@ copy_set(DpValue *copy, const DpPath *path, const DpValue *value)
 	*copy = dp_value_of_varlena(dp_value_set_if(copy, path, value, true));
 }
 
-/* Take a field that is there away from a copy, which becomes a new one. */
+/* Removes an existing field from a copy, which becomes a new one. */
 static void
 copy_unset(DpValue *copy, const DpPath *path)
 {
@@ -381,7 +380,7 @@ copy_unset(DpValue *copy, const DpPath *path)
 		*copy = dp_value_of_varlena(without);
 }
 
-/* The sub-document that stands for a bare id. */
+/* Returns the sub-document for a bare id. */
 static DpValue
 bare_expanded(const DpPath *id_field, const DpValue *id)
 {
@@ -465,7 +464,7 @@ rebuild_container(Rebuild *r, const DpValue *container, int step)
 	}
 }
 
-/* Append what stands at the end of the path, as walk_end() looked at it. */
+/* Appends the value at the end of the path, as walk_end() found it. */
 static void
 rebuild_end(Rebuild *r, const DpElement *element)
 {
@@ -506,10 +505,7 @@ rebuild_end(Rebuild *r, const DpElement *element)
 	dp_builder_end(&r->b);
 }
 
-/*
- * Whether the element of an array goes, as a whole, because the site inside it
- * says so: then it is not appended.
- */
+/* Returns whether the site inside an element of an array removes the whole element. */
 static bool
 rebuild_element(Rebuild *r, const DpValue *value)
 {

@@ -1,8 +1,7 @@
 /*
  * lock.c
- *		The extended reference pattern: the locks that a statement takes on the
- *		sources of new references, all in one order, and on the places of those
- *		that are not there.
+ *		The extended reference pattern: locks on the sources of new references, all
+ *		in one order, and on missing sources.
  */
 #include "postgres.h"
 
@@ -23,7 +22,7 @@ static int wanted_compare(const void *a, const void *b);
 /* So many locks of one declaration there are at most */
 #define ABSENT_PLACES 256
 
-/* What is locked where there is no source to be locked: by the declaration and the id. */
+/* The lock of a missing source: declaration and id */
 uint64
 dp_ref_absent_place(const DpReference *ref, const DpValue *id)
 {

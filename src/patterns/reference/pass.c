@@ -1,13 +1,12 @@
 /*
  * pass.c
- *		Bringing the rows that name a source in line, in one pass.
+ *		Corrects the rows that refer to sources, in one pass.
  *
- * Rows that name an id outside of arrays are found by the btree index on
- * (document -> 'field.id'), those that name it inside of arrays by the GIN index on
- * reference_array_hashes().  They are put in the order of their primary keys and
- * written one after the other, each once for all ids of the pass.  Rows are not
- * locked before they are written: where somebody else was faster the row is
- * looked at again.
+ * Rows with an id outside of arrays are found by the btree index on
+ * (document -> 'field.id'), in arrays by the GIN index on
+ * reference_array_hashes().  They are sorted by their primary keys and written one
+ * after the other, each once for all ids of the pass.  Rows are not locked before
+ * they are written: after a concurrent write the row is read again.
  */
 #include "postgres.h"
 
@@ -61,7 +60,7 @@ typedef struct Pass
 	bool names_new;  /* the row names a source that is there now and was not */
 } Pass;
 
-/* What is to become of a row */
+/* What to do with a row */
 typedef enum RowFate
 {
 	ROW_SAME,
@@ -276,7 +275,7 @@ pass_begin(Pass *p, const DpRefPart *parts, int nparts)
 	dp_writer_refresh(p->w);
 }
 
-/* Close it, which fires what is left to fire. */
+/* Closes it, firing pending triggers. */
 static void
 pass_end(Pass *p)
 {
@@ -441,9 +440,7 @@ row_compare(const void *a, const void *b, void *arg)
 	return 0;
 }
 
-/*
- * Bring one row in line.
- */
+/* Corrects one row. */
 static void
 pass_row(Pass *p, const FoundRow *row, int64 *written)
 {
@@ -479,8 +476,7 @@ pass_row(Pass *p, const FoundRow *row, int64 *written)
 		{
 			case ROW_SAME:
 				/*
-				 * whoever is writing the row may have seen that the source is not there, and write
-				 * another copy
+				 * the concurrent writer of the row may have seen no source, and write another copy
 				 */
 				if (p->names_new)
 				{
@@ -612,8 +608,8 @@ part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena 
 					continue;
 				case DP_REF_RESTRICT:
 					/*
-					 * whoever is changing the row may be taking the reference away; what is locked
-					 * is read anew, so the sites are gone
+					 * a concurrent writer may remove the reference; a locked row is read again, so
+					 * the sites are gone
 					 */
 					switch (dp_writer_lock(p->w, LockTupleKeyShare))
 					{
@@ -650,8 +646,8 @@ part_change(Pass *p, const DpRefPart *part, struct varlena *doc, struct varlena 
 }
 
 /*
- * Whether a copy is from before the declaration: it says something else than the source did before
- * it was changed, and what takes its place (NULL: nothing) does not.  If it has to be written
+ * Returns whether a copy is from before the declaration: it differs from the source before its
+ * change, and is not preserved by its replacement (NULL: none). If it must be written
  * nevertheless, raises OBJECT_NOT_IN_PREREQUISITE_STATE.
  */
 static bool

@@ -1,24 +1,23 @@
 /*
  * reference.c
- *		The triggers of the extended reference pattern on the table whose
- *		documents carry the copies.
+ *		The triggers of the extended reference pattern on the table whose documents
+ *		contain the copies.
  *
- * BEFORE INSERT or UPDATE, for each row: fills the copies in from what is
- * committed, without a lock.  References that stay as they were cost a
- * comparison of bytes.
+ * BEFORE INSERT or UPDATE, for each row: fills copies from committed sources,
+ * without a lock.  Unchanged references cost a comparison of bytes.
  *
- * AFTER INSERT or UPDATE, for each statement: locks the sources of references
- * that are new, in the order of their keys, so that they are not changed
- * before this transaction ends, and mends the copies of those that have been
- * changed since they were read.  Here a source must exist, if it must.
+ * AFTER INSERT or UPDATE, for each statement: locks the sources of new references
+ * in the order of their keys, so that they stay unchanged until this transaction
+ * ends, and corrects copies of those that have changed since they were read.
+ * Raises an error here if a source must exist but does not.
  *
- * A reference that the row had before, be it in another declaration, needs no
- * lock: a transaction that changes its source writes to the row.  It therefore waits for
- * us, or leaves us a note (kit/note.h), which is settled for all declarations.  If the row had
- * another copy, because it was left to another transaction, the reference needs the
- * lock.  Where copies follow later only a refresh comes to the row, which
- * may have found it in order as it was: then the source is queued again if
- * another copy is written than the row had.
+ * A reference that the row had before, even in another declaration, needs no lock:
+ * a transaction that changes its source writes to the row.  So it waits for us, or
+ * leaves us a note (kit/note.h), which is processed for all declarations.  If the
+ * row had another copy, because it was left to another transaction, the reference
+ * needs the lock.  In a deferred declaration only a refresh writes the row, and it
+ * may have found the row correct: then the source is queued again if the new copy
+ * differs from the row's.
  */
 #include "postgres.h"
 
@@ -93,7 +92,7 @@ dp_reference_trigger(PG_FUNCTION_ARGS)
 		return PointerGetDatum(tuple);
 	if (tuple != NULL)
 		return PointerGetDatum(reference_before(dp_reference(decl), trigdata));
-	/* sources that are locked together with what is derived from the rows: see dp_ref_wishes() */
+	/* sources that are locked together with data derived from the rows: see dp_ref_wishes() */
 	if (dp_ref_collecting_any() && dp_changes_pending(decl->target) &&
 		dp_ref_locked_later(dp_reference(decl)))
 		return PointerGetDatum(NULL);
@@ -178,7 +177,7 @@ reference_before(DpReference *ref, TriggerData *trigdata)
 		Datum new_doc;
 		bool old_null;
 
-		/* a document that was not touched may lie outside of its row: it is not fetched */
+		/* an unchanged document may be toasted: it is not fetched */
 		old_doc = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
 		new_doc = heap_getattr(tuple, attnum, desc, &isnull);
 		if (isnull)
@@ -227,7 +226,7 @@ field_unchanged(const DpReference *ref, struct varlena *before, struct varlena *
 		dp_document_find(DP_DOC_DATA(after), DP_DOC_SIZE(after), step->name, step->namelen, &b);
 
 	if (!in_before || !in_after)
-		return !in_after; /* references that go away concern nobody */
+		return !in_after; /* removed references need nothing */
 	return dp_value_identical(&a, &b);
 }
 
@@ -378,8 +377,8 @@ reference_fill(DpReference *ref, struct varlena *before, struct varlena *after)
 }
 
 /*
- * Whether one of the sites names the source and has the live fields of the
- * extract.  A refresh that finds a row with other ones waits for who is writing it.
+ * Returns whether one of the sites refers to the source and has the live fields of the extract. A
+ * refresh that finds other fields waits for the writer of the row.
  */
 static bool
 copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id,
@@ -398,9 +397,9 @@ copied_before(const DpReference *ref, const DpRefSites *sites, const DpValue *id
 }
 
 /*
- * Whether a stored document names the source in another declaration of the
- * table (with the live fields of the extract, if it is given), so that a change of the source comes
- * to the row and brings all in line.
+ * Returns whether a stored document refers to the source in another declaration of the table (with
+ * the live fields of the extract, unless that is NULL), so that a change of the source corrects
+ * the row.
  */
 static bool
 named_beside(DpReference *ref, struct varlena *doc, const DpValue *id, struct varlena *extract)
@@ -438,8 +437,8 @@ named_beside(DpReference *ref, struct varlena *doc, const DpValue *id, struct va
 }
 
 /*
- * Whether any change of a source that concerns declaration b makes a write to the rows that name it
- * in a.
+ * Returns whether any change of a source that concerns declaration b writes the rows that refer to
+ * it in a.
  */
 static bool
 covers(const DpReference *a, const DpReference *b)
@@ -514,15 +513,15 @@ reference_after(DpReference *ref)
 								   &circle);
 		if (circle)
 		{
-			/* it is there, and the one who changes it brings our rows in line */
+			/* it exists, and the transaction that changes it corrects our rows */
 			dp_note(ref->decl, &id->id, ref->source->relid);
 			continue;
 		}
 		if (now == NULL && id->extract != NULL && !ref->missing_error)
 		{
 			/*
-			 * it was deleted meanwhile, and may be inserted again by somebody who does not see our
-			 * rows
+			 * it was deleted concurrently, and may be inserted again by a transaction that does
+			 * not see our rows
 			 */
 			uint64 place = dp_ref_absent_place(ref, &id->id);
 
@@ -531,7 +530,7 @@ reference_after(DpReference *ref)
 		}
 		if (now == NULL)
 		{
-			/* a row that was not stored after all (ON CONFLICT) names nobody */
+			/* a row that was not stored (ON CONFLICT) has no references */
 			if (ref->missing_error && dp_ref_named(ref, &id->id))
 				dp_ref_missing(ref, &id->id);
 			continue;
@@ -558,7 +557,7 @@ reference_after(DpReference *ref)
 }
 
 /*
- * Handles what a statement collected for the table: all of it, or only what has not to wait for
+ * Processes all ids that a statement collected for the table, or only those that do not wait for
  * dp_ref_wishes().
  */
 static void

@@ -1,26 +1,24 @@
 /*
  * reference.h
- *		The extended reference pattern: what its parts share.
+ *		The extended reference pattern: declarations that its files share.
  *
- * Documents of a table (the target) name documents of another table or of the
- * same (the source) by key, and carry copies of some of their fields.  A place
- * where a document names a source is a site:
+ * Documents of a table (the target) refer by key to documents of another or the
+ * same table (the source), and contain copies of some of their fields.  Each
+ * reference in a document is a site:
  *
- *		customer: {_id: 123, name: "...", address: {...}}		a sub-document
- *		items: [{_id: 1, ...}, {_id: 2, ...}]					an array of them
- *		comments: [{text: "...", author: {id: 7, ...}}]			a path through arrays
- *		customer: 123											a bare id, which is expanded
+ *	customer: {_id: 123, name: "...", address: {...}}		a sub-document
+ *	items: [{_id: 1, ...}, {_id: 2, ...}]					an array of them
+ *	comments: [{text: "...", author: {id: 7, ...}}]			a path through arrays
+ *	customer: 123											a bare id, which is expanded
  *
- * Live copies follow the source, frozen ones keep the value that they were
- * written with.  What is copied of a source is kept in one small document, its
- * extract: the live and the frozen fields that it has, in the order of the
- * declaration.
+ * Live copies follow the source, frozen ones keep their first value.  The fields to
+ * copy from a source are in a small document, its extract: its live and frozen
+ * fields in the order of the declaration.
  *
- * fill.c changes documents and reads no table, reference.c has the
- * triggers of the target, collect.c what they collect for a
- * statement, lock.c the locks that it takes, source.c the triggers of
- * the source and what reads it, pass.c brings the rows that name a
- * source in line, calls.c has the functions for indexes, checks and verbs.
+ * fill.c changes documents and reads no table, reference.c has the triggers of the
+ * target, collect.c the ids of a statement, lock.c its locks, source.c the triggers
+ * of the source and functions that read it, pass.c corrects the rows that refer to
+ * a source, calls.c has the functions for indexes, checks and verbs.
  */
 #ifndef DP_PATTERNS_REFERENCE_REFERENCE_H
 #define DP_PATTERNS_REFERENCE_REFERENCE_H
@@ -58,7 +56,7 @@ typedef struct DpReference
 	DpLookup *by_id; /* target rows by the id of a site outside of arrays */
 } DpReference;
 
-/* What is to become of a site */
+/* What to do with a site */
 typedef enum DpRefAction
 {
 	DP_REF_LEAVE,
@@ -101,7 +99,7 @@ extern DpReference *dp_reference(DpDecl *decl);
 extern void dp_ref_sites(const DpPath *field, const DpPath *id_field, const uint8 *doc, uint32 size,
 						 DpRefSites *sites);
 
-/* What is copied of a source's document: a new bson. */
+/* The fields to copy from a source's document: a new bson */
 extern struct varlena *dp_ref_extract(const DpReference *ref, const uint8 *doc, uint32 size);
 
 /* How a site is filled in */
@@ -111,11 +109,11 @@ typedef struct DpRefFill
 	const DpValue *id;      /* the id to be written, or NULL for the one that is there */
 	const DpRefSite
 		*before; /* the same reference in the old document, or NULL: the reference is new */
-	const DpRefSite *displaced; /* what stood there before another reference, or NULL */
+	const DpRefSite *displaced; /* the value before another reference, or NULL */
 	bool freeze;                /* fill frozen fields in that are absent */
 } DpRefFill;
 
-/* Notes in the site what has to be written; returns whether anything has. */
+/* Sets in the site what to write; returns whether anything is. */
 extern bool dp_ref_fill(const DpReference *ref, DpRefSite *site, const DpRefFill *fill);
 
 /* The first live copy of a site that is not the source's, or NULL. */
@@ -127,9 +125,9 @@ extern struct varlena *
 dp_ref_rebuild(const DpReference *ref, const uint8 *doc, uint32 size, DpRefSites *sites);
 
 /*
- * Pairs the sites of a new document with those of the old one that name the
- * same source: before[i] is the old site of new site i, or NULL.  Each old
- * site is used once; one at the same place comes first.
+ * Finds for each site of a new document the one of the old document with the same source:
+ * before[i] is the old site of new site i, or NULL. Each old site is used once, preferably at the
+ * same position.
  */
 extern const DpRefSite **dp_ref_match(const DpRefSites *after, const DpRefSites *before);
 
@@ -140,11 +138,11 @@ extern const DpRefSite **dp_ref_match(const DpRefSites *after, const DpRefSites 
 typedef enum DpRefLock
 {
 	DP_REF_READ,    /* the latest committed version, without a lock */
-	DP_REF_LOCK,    /* waits for whoever is changing it, and keeps it from being changed */
+	DP_REF_LOCK,    /* wait for a concurrent change, and lock against others */
 	DP_REF_LOCK_KEY /* keeps it from being deleted only */
 } DpRefLock;
 
-/* The source's table, found; false if it is gone (the target was restored alone). */
+/* Returns the source's table; false if missing (the target was restored alone). */
 extern bool dp_ref_source(DpReference *ref);
 
 /*
@@ -160,23 +158,20 @@ extern struct varlena *dp_ref_read(DpReference *ref, const DpValue *id, DpRefLoc
 extern struct varlena *
 dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *circle);
 
-/*
- * Ids that a statement concerns, collected by row triggers until the
- * statement's own trigger takes them.
- */
+/* Ids collected by row triggers until the statement's own trigger processes them. */
 typedef struct DpRefId
 {
 	DpValue id;
 	uint64 hash;
-	bool read;               /* target: extract is what was read */
+	bool read;               /* target: extract is the one that was read */
 	bool gone;               /* source: the row was deleted or has another key */
 	bool appeared;           /* source: there is a new row */
 	DpValue *becomes;        /* source: the key that the row has now */
-	struct varlena *extract; /* NULL: there is no such source */
+	struct varlena *extract; /* NULL: there is no source with this id */
 	struct varlena *before;  /* source: the extract before the change, where copies from before the
 								declaration are held (adopt.h) */
 	int wanted;              /* target: by so many references */
-	bool lags;               /* target: a copy was made without a lock, and has to be refreshed */
+	bool lags;               /* target: a copy was made without a lock, and must be refreshed */
 	bool left;               /* a pass has left a note */
 } DpRefId;
 
@@ -204,38 +199,36 @@ extern void dp_ref_run_sort(DpRefRun *run);
 extern void dp_ref_run_free(DpRefRun *run);
 
 /*
- * The run of the statement whose triggers are being called, made when it is missing; and taking it
- * (NULL if there is none).
+ * The first returns the run of the statement in progress, created if missing; the second takes it
+ * (NULL without one).
  */
 extern DpRefRun *dp_ref_collecting(DpReference *ref, bool of_source);
 extern DpRefRun *dp_ref_collected(DpReference *ref, bool of_source);
 
 /*
- * Takes a run of any declaration of the target that has the same source, and
- * gives its name; NULL if no (other) one is there.
+ * Takes a run of any declaration of the target with the same source, and sets its name; NULL
+ * without another one.
  */
 extern DpRefRun *dp_ref_collected_beside(DpReference *ref, char **name);
 
 /*
- * Sources that are not there cannot be locked: a place is locked instead of
- * them, by who refers to one (RowExclusiveLock) and who inserts one (ShareLock).
- * Who refreshes copies locks the places of what he reads, present or not, against other
- * refreshes and those who insert (ShareUpdateExclusiveLock): what was read first
- * is not written last.  Who changes a source does not wait; it is queued again.
+ * Locks ids, because missing sources cannot be locked: a reference takes RowExclusiveLock, an
+ * insert of a source ShareLock. A refresh of copies takes ShareUpdateExclusiveLock on the ids that
+ * it reads, present or not, against other refreshes and inserts: an older state must not be
+ * written last. A change of a source does not wait; it is queued again.
  */
 extern uint64 dp_ref_absent_place(const DpReference *ref, const DpValue *id);
 
 /*
- * A statement on a table that feeds derivations: before they are written,
- * references to other tables are handled (sources are locked before what is
- * derived); afterwards the others.
+ * Called for a statement on a table that is the source of derivations: references to other tables
+ * are processed before derived data are written (sources are locked first), others afterwards.
  */
 extern void dp_ref_before_derived(Oid target);
 extern void dp_ref_after_derived(Oid target);
 
 /*
- * lock.c: the sources that the statement's new references name in tables that it derives to, and
- * which have to be locked together with what is written there; and the lock of one of them.
+ * lock.c: the sources of the statement's new references in tables to which it derives data, which
+ * must be locked together with these; and the lock of one of them.
  */
 extern DpWish *dp_ref_wishes(Oid target, int *n);
 extern void dp_ref_wish_lock(const DpWish *wish);
@@ -243,11 +236,10 @@ extern void dp_ref_wish_lock(const DpWish *wish);
 /*
  * pass.c
  *
- * All rows of the target that name one of the ids are brought in line, in the
- * order of their keys: what exists is copied, an id that has become another
- * one is changed, and to one that is gone the delete rule is applied.  Ids
- * without an extract that are not gone are left alone.  Returns the number of
- * rows that were written.  Called inside SPI_connect().
+ * Corrects all rows of the target that refer to one of the ids, in the order of
+ * their keys: copies existing sources, replaces changed ids, and applies the delete
+ * rule to deleted ones.  Ids without an extract that were not deleted are skipped.
+ * Returns the number of rows written.  Called inside SPI_connect().
  */
 extern int64 dp_ref_pass(DpReference *ref, DpRefRun *run);
 
@@ -263,7 +255,7 @@ typedef struct DpRefPart
 
 extern int64 dp_ref_pass_parts(const DpRefPart *parts, int nparts);
 
-/* Whether what is being written to the table comes from a pass. */
+/* Returns whether a pass is writing the table. */
 extern bool dp_ref_pass_writes(Oid target);
 extern void dp_ref_pass_forget(void);
 
@@ -273,7 +265,7 @@ extern void dp_ref_truncated(DpReference *ref);
 /* Whether a row of the target names the id. */
 extern bool dp_ref_named(DpReference *ref, const DpValue *id);
 
-/* Raises FOREIGN_KEY_VIOLATION: there is no such source. */
+/* Raises FOREIGN_KEY_VIOLATION for a missing source. */
 extern void dp_ref_missing(DpReference *ref, const DpValue *id) pg_attribute_noreturn();
 
 #endif /* DP_PATTERNS_REFERENCE_REFERENCE_H */

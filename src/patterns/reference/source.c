@@ -1,22 +1,22 @@
 /*
  * source.c
- *		The extended reference pattern at the table that documents refer to:
+ *		The extended reference pattern on the table to which documents refer:
  *		reading and locking its rows, and its triggers.
  *
- * AFTER INSERT, UPDATE or DELETE, for each row: notes the keys of rows whose
- * live fields or keys have changed (a condition of the trigger lets others
- * pass), that are gone, or that are new.
+ * AFTER INSERT, UPDATE or DELETE, for each row: collects the keys of new and
+ * deleted rows and of rows with changed live fields or keys (a condition of the
+ * trigger skips others).
  *
- * BEFORE UPDATE, for each row of a partitioned source whose key changes: the
- * same, because a row that moves to another partition is deleted and inserted
- * as far as AFTER triggers know.
+ * BEFORE UPDATE, for each row of a partitioned source whose key changes: the same,
+ * because AFTER triggers see a row that moves to another partition as deleted and
+ * inserted.
  *
- * AFTER INSERT, UPDATE, DELETE or TRUNCATE, for each statement: looks at what
- * there is now under the keys that were noted, and brings the rows that name
- * them in line.  Deferred, changes go to the queue.
+ * AFTER INSERT, UPDATE, DELETE or TRUNCATE, for each statement: reads the present
+ * rows with these keys and corrects the rows that refer to them, or queues the
+ * keys in a deferred declaration.
  *
- * Everything is read as the owner, so that writers need no rights on the
- * source.  They see of it what the declaration copies and nothing else.
+ * Everything is read as the owner, so that writers need no privileges on the
+ * source; they only see the copied fields.
  */
 #include "postgres.h"
 
@@ -92,7 +92,7 @@ dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *
 
 	if (!dp_ref_source(ref))
 		return NULL;
-	(void) source_plan(ref); /* looks at the table anew if it has changed */
+	(void) source_plan(ref); /* finds the table again after it has changed */
 	if (dp_key_of_value(ref->source, id, &key))
 		doc = source_document(ref, &key, lock, circle);
 	MemoryContextSwitchTo(caller);
@@ -106,8 +106,8 @@ dp_ref_read_or_leave(DpReference *ref, const DpValue *id, DpRefLock lock, bool *
 }
 
 /*
- * The statement that reads a row of the source.  With it, what is known of the source is made anew
- * after changes of the table.
+ * Returns the statement that reads a row of the source, after refreshing the cached facts of the
+ * table.
  */
 static SPIPlanPtr
 source_plan(DpReference *ref)
@@ -276,7 +276,7 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 			dp_ref_truncated(ref);
 	}
 
-	/* all declarations of the target together, whichever of their triggers comes first */
+	/* all declarations of the target together, with the first of their triggers */
 	parts = palloc(sizeof(DpRefPart) * list_length(dp_decls(target)));
 	while ((run = dp_ref_collected_beside(ref, &name)) != NULL)
 	{
@@ -313,8 +313,8 @@ dp_reference_source_trigger(PG_FUNCTION_ARGS)
 }
 
 /*
- * Waits for those who have referred to sources that are new now before they
- * were there, and for those who refresh copies of what was there before; and holds others off.
+ * Waits for transactions that have referred to new sources while these were missing, and for
+ * refreshes that read their former state; blocks others.
  */
 static void
 lock_appeared(const DpRefPart *parts, int nparts)

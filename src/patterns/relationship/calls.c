@@ -1,7 +1,7 @@
 /*
  * calls.c
- *		What the verbs of relationships need: bringing the rows in line that were there
- *		before the declaration, or that have been written behind its back.
+ *		Functions for the verbs of relationships: correct rows that are older than
+ *		the declaration or were written without triggers.
  */
 #include "postgres.h"
 
@@ -36,10 +36,9 @@ const DpPattern dp_relationship_pattern = { .name = "relationship",
 											.settle_note = dp_relationship_settle_note };
 
 /*
- * _relationship_settle(rel, name, side, key, only_missing) -> rows that were written
- *
- * Makes what the row of that side names name it, or with only_missing takes
- * out what it names in vain; as the owner.
+ * _relationship_settle(rel, name, side, key, only_missing) -> number of rows written: makes the
+ * rows to which a row of that side refers refer to it, or with only_missing removes its references
+ * to missing rows; as the owner
  */
 DP_FUNCTION(dp_relationship_settle);
 Datum

@@ -2,10 +2,10 @@
  * lookup.c
  *		bson_lookup(): MongoDB's $lookup as a function.
  *
- * The statement is made once for each call site, for the index that there is:
- * the column _id of a collection, a btree index on (doc -> 'path'), or none of
- * them; then it is a filter, which a GIN index serves.  The filter is always
- * there, because it is what decides.
+ * The statement is prepared once for each call site, for the existing index: the
+ * column _id of a collection, a btree index on (doc -> 'path'), or else a filter,
+ * which a GIN index supports.  The filter is always in the statement, because it
+ * decides.
  */
 #include "postgres.h"
 
@@ -35,7 +35,7 @@ typedef struct LookupCache
 	Oid relid;
 	char *path;
 	uint64 generation;  /* of the schema */
-	SPIPlanPtr plan[2]; /* the second looks for null, which is what is missing, too */
+	SPIPlanPtr plan[2]; /* the second searches null, which also means missing */
 	MemoryContext context;
 	MemoryContextCallback callback;
 } LookupCache;
@@ -87,7 +87,7 @@ dp_bson_lookup(PG_FUNCTION_ARGS)
 
 	SPI_connect();
 
-	/* what is looked for: the elements of an array, or the value */
+	/* values to search: the elements of an array, or the value */
 	if (value.type == DP_TYPE_ARRAY)
 	{
 		values = palloc(sizeof(Datum) * (dp_array_count(value.data, value.len) + 1));
@@ -208,7 +208,7 @@ lookup_cache(FunctionCallInfo fcinfo, Oid relid, text *path, int which)
 	return cache;
 }
 
-/* The call site goes, or its statement does. */
+/* The call site or its statement is freed. */
 static void
 cache_free(void *arg)
 {
@@ -222,7 +222,7 @@ cache_free(void *arg)
 	}
 }
 
-/* The statement: $1 is a filter, $2 the values that it asks for. */
+/* Prepares the statement: $1 is a filter, $2 the values to search. */
 static char *
 lookup_sql(Oid relid, const char *path, bool with_null)
 {
@@ -260,7 +260,7 @@ lookup_sql(Oid relid, const char *path, bool with_null)
 	{
 		StringInfoData field;
 
-		/* an array equals what it holds */
+		/* an array equals one of its elements */
 		initStringInfo(&field);
 		appendStringInfo(&field, "(t.%s", quote_identifier(column));
 		dp_sql_own_operator(&field, "->");

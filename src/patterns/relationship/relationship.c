@@ -1,21 +1,19 @@
 /*
  * relationship.c
- *		Two arrays of ids that are kept in agreement.
+ *		Two arrays of ids that are kept consistent.
  *
- * BEFORE INSERT or UPDATE, for each row: what stands in the field must be an
- * array of ids.
+ * BEFORE INSERT or UPDATE, for each row: the field must be an array of ids.
  *
  * AFTER INSERT, UPDATE (with a condition: only if the array or the key has
- * changed) or DELETE, for each row: notes the edges that have come and gone.
+ * changed) or DELETE, for each row: collects added and removed edges.
  *
- * AFTER INSERT, UPDATE, DELETE or TRUNCATE, for each statement: brings the rows
- * that these edges lead to in line, in the order of their ids, each once.  What
- * is written there comes back here as edges that agree already, and ends.
+ * AFTER INSERT, UPDATE, DELETE or TRUNCATE, for each statement: corrects the rows
+ * to which these edges lead, in the order of their ids, each once.  Writing them
+ * fires these triggers again with edges that are already consistent.
  *
- * Two transactions that begin with different sides may want each other's
- * rows: each holds the row that its own statement has written.  The one that comes
- * second leaves the other one a note of the edge (note.h): what the row that names it
- * says when the note is settled is what the other row gets.
+ * Two transactions that begin on different sides may need each other's rows, which
+ * both have locked.  The second one leaves a note of the edge to the first
+ * (note.h): when it is processed, the row that its edge starts from decides.
  */
 #include "postgres.h"
 
@@ -48,7 +46,7 @@
 
 /* What row triggers note: ids are their addresses */
 static const char noted_edges; /* [pair, side, to, from, sign] */
-static const char noted_rows;  /* [pair, side, key]: new rows, which others may have named before */
+static const char noted_rows;  /* [pair, side, key]: new rows, to which older rows may refer */
 
 static const char plan_namers[2], plan_truncated[2], plan_row[2];
 
@@ -163,7 +161,7 @@ dp_relationship(DpDecl *decl)
 	return r;
 }
 
-/* The declaration that a trigger belongs to, and its side; NULL if there is none any more. */
+/* Returns the declaration of a trigger and its side; NULL if it no longer exists. */
 static DpRelationship *
 relationship_of_trigger(FunctionCallInfo fcinfo, int *side)
 {
@@ -199,7 +197,7 @@ relationship_of_trigger(FunctionCallInfo fcinfo, int *side)
 	return relationship_of_pair(main, trigger->tgargs[1]);
 }
 
-/* The declaration of a table, or of the one on the other side, with that pair. */
+/* Returns the declaration of a table with that pair, or the one on the other side. */
 static DpRelationship *
 relationship_of_pair(Oid relid, const char *pair)
 {
@@ -311,7 +309,7 @@ check_row(DpRelationship *r, int side, TriggerData *trigdata)
 					errdetail("It is %s.", wrong)));
 }
 
-/* AFTER a row was written: note what is different. */
+/* AFTER a row was written: collects changed edges. */
 static void
 note_row(DpRelationship *r, int side, TriggerData *trigdata)
 {
@@ -388,7 +386,7 @@ note_edges(DpRelationship *r, int side, struct varlena *doc, const DpValue *key,
 
 /* ---------------------------------------------------------------- statements */
 
-/* A row of the one side as it is now, in the current context; NULL if it is gone. */
+/* Returns the present row of one side, in the current context; NULL if missing. */
 struct varlena *
 dp_relationship_row(DpRelationship *r, int side, const DpValue *id)
 {
@@ -480,8 +478,7 @@ edge_compare(const void *a, const void *b)
 }
 
 /*
- * AFTER a statement on a table: all relationships of it, whichever of their triggers
- * comes first.
+ * AFTER a statement on a table: processes all its relationships, with the first of their triggers.
  */
 static void
 statement_end(Oid relid)
@@ -503,7 +500,7 @@ statement_end(Oid relid)
 		uint64 *places = palloc(sizeof(uint64) * list_length(rows));
 		int nplaces = 0;
 
-		/* those who name a row that is not there are waited for, and held off */
+		/* waits for references to missing rows and blocks further ones */
 		foreach(lc, rows)
 		{
 			r = note_read(relid, r, lfirst(lc), &edge);
@@ -549,10 +546,7 @@ statement_end(Oid relid)
 	SPI_finish();
 }
 
-/*
- * Brings the rows that edges lead to in line.  The edges are put in order.
- * build: what is missing is left alone.
- */
+/* Corrects the rows to which edges lead. Sorts the edges. build: skips missing rows. */
 void
 dp_relationship_apply(DpRelationship *r, DpRelationshipEdge *edges, int n, bool build)
 {
@@ -565,7 +559,7 @@ dp_relationship_apply(DpRelationship *r, DpRelationshipEdge *edges, int n, bool 
 	if (n > 1)
 		qsort(edges, n, sizeof(DpRelationshipEdge), edge_compare);
 
-	/* one that has both come and gone: what counts is what there is */
+	/* an edge both added and removed: its present state counts */
 	for (i = 0; i < n; i++)
 	{
 		if (kept > 0 && edge_compare(&edges[kept - 1], &edges[i]) == 0)
@@ -652,8 +646,8 @@ apply_row(DpRelationship *r, DpWriter *w, DpRelationshipEdge *edges, int n, bool
 				return;
 
 			/*
-			 * It may be inserted by somebody who does not see what we have
-			 * written: that our row names it, or that it does so no more.
+			 * A transaction that does not see our write may insert it: our row refers to it, or no
+			 * longer does.
 			 */
 			{
 				uint64 place = (uint64) hash_bytes((unsigned char *) r->pair, strlen(r->pair))
@@ -668,8 +662,8 @@ apply_row(DpRelationship *r, DpWriter *w, DpRelationshipEdge *edges, int n, bool
 		}
 
 		/*
-		 * a row that agrees already is not locked: whoever is changing these edges there has to
-		 * come to our rows
+		 * a consistent row is not locked: a concurrent change of these edges there must read our
+		 * rows
 		 */
 		if (row_changed(r, side, dp_writer_document(w), edges, n) == NULL)
 			return;
@@ -714,9 +708,9 @@ leave_edges(DpRelationship *r, const DpRelationshipEdge *edges, int n)
 }
 
 /*
- * Settles such a note: what the row that names says now counts, so it is locked: who changes it
- * may have found the other row in order before.  If the other row is
- * gone meanwhile its own deletion did not know of the edge.
+ * Processes such a note: the present row at the edge's start decides and is locked: its writer may
+ * have found the other row consistent before. If the other row was deleted, its deletion did not
+ * see the edge.
  */
 void
 dp_relationship_settle_note(DpDecl *decl, const DpValue *note)
@@ -851,12 +845,9 @@ row_changed(DpRelationship *r, int side, struct varlena *doc, const DpRelationsh
 	return dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), s->field, &result);
 }
 
-/* ---------------------------------------------------------------- what is found by statements */
+/* ---------------------------------------------------------------- results of statements */
 
-/*
- * Copies of what a statement has found: edges from the other side to a row, or from rows that are
- * gone.
- */
+/* Copies the result of a statement: edges from the other side to a row, or from missing rows. */
 static void
 edges_of_result(uint64 rows, int side, DpRelationshipSign sign, const DpValue *to,
 				DpRelationshipEdge **edges, int *n, int *cap, MemoryContext context)
@@ -888,7 +879,7 @@ edges_of_result(uint64 rows, int side, DpRelationshipSign sign, const DpValue *t
 	MemoryContextSwitchTo(old);
 }
 
-/* The edges to a new row of that side from rows that have named it before it was there. */
+/* Returns the edges to a new row of that side from rows that referred to it before it existed. */
 static void
 namers(DpRelationship *r, int side, const DpValue *key, DpRelationshipEdge **edges, int *n,
 	   int *cap)

@@ -1,14 +1,14 @@
 /*
  * relationship.h
- *		Two arrays of ids that point at each other: what their parts share.
+ *		Two arrays of ids that refer to each other: declarations that the files share.
  *
- * A document on one side has an array of ids of documents on the other side,
- * which have an array of ids of those that name them.  An edge is one id in an
- * array; the two edges between two documents are there together or not at all.
- * Both sides may be one table, and even one array (friends).
+ * A document on one side has an array of ids of documents on the other side, which
+ * have an array of ids of the documents that refer to them.  An edge is one id in
+ * an array; of the two edges between two documents there are both or none.  Both
+ * sides may be one table, and even one array (friends).
  *
- * relationship.c has the triggers and keeps the other side in agreement,
- * calls.c has what the verbs need, lookup.c bson_lookup().
+ * relationship.c has the triggers and keeps the other side consistent, calls.c has
+ * functions for the verbs, lookup.c bson_lookup().
  */
 #ifndef DP_PATTERNS_RELATIONSHIP_RELATIONSHIP_H
 #define DP_PATTERNS_RELATIONSHIP_RELATIONSHIP_H
@@ -20,7 +20,7 @@
 /* One of the two sides */
 typedef struct DpRelationshipSide
 {
-	Oid relid;     /* InvalidOid: the other table is gone */
+	Oid relid;     /* InvalidOid: the other table is missing */
 	DpDecl *table; /* its key and its document column */
 	DpPath *field;
 	DpLookup *primary;
@@ -28,7 +28,7 @@ typedef struct DpRelationshipSide
 
 typedef struct DpRelationship
 {
-	DpDecl *decl; /* of the main trigger, which side 0 has */
+	DpDecl *decl; /* of the main trigger, on side 0 */
 	char *pair;
 	DpRelationshipSide sides[2];
 	bool symmetric; /* both sides are the same array */
@@ -43,7 +43,7 @@ typedef enum DpRelationshipSign
 	DP_EDGE_DELETED /* with the row that named it */
 } DpRelationshipSign;
 
-/* An edge of a row on the one side to one on the other */
+/* An edge from a row of one side to one of the other */
 typedef struct DpRelationshipEdge
 {
 	int side; /* of the row that names */
@@ -60,7 +60,7 @@ extern bool
 dp_relationship_array(const DpRelationshipSide *side, struct varlena *doc, DpValue *array);
 
 /*
- * The document of a row as it is now, in the current context; NULL if it is gone.  Inside
+ * Returns the document of the present row, in the current context; NULL if missing. Inside
  * SPI_connect().
  */
 extern struct varlena *dp_relationship_row(DpRelationship *r, int side, const DpValue *id);
@@ -70,8 +70,8 @@ extern void
 dp_relationship_edge(DpRelationshipEdge **edges, int *n, int *cap, const DpRelationshipEdge *edge);
 
 /*
- * Brings the rows that edges lead to in line, in the order of their ids; puts
- * the edges in order.  build: what is missing is left alone.  Inside SPI_connect().
+ * Corrects the rows to which edges lead, in the order of their ids; sorts the edges. build: skips
+ * missing rows. Inside SPI_connect().
  */
 extern void dp_relationship_apply(DpRelationship *r, DpRelationshipEdge *edges, int n, bool build);
 
