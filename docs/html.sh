@@ -53,5 +53,6 @@ pages() { (cd "$from" && ls docs/$1 | LC_ALL=C sort); }
     CHANGELOG.md
 } >"$from/index.md"
 rm "$from/README.md"
+sed -i 's/](..\/README.md#/](..\/index.md#/' "$from"/docs/*.md
 sphinx-build -q -W --keep-going -j auto -b html "$from" build/html
 echo "build/html/index.html"
