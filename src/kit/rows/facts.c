@@ -238,8 +238,6 @@ index_read(DpTableIndexes *indexes, Oid oid)
 		x->info->ii_ExclusionOps != NULL || !index->rd_index->indimmediate ||
 		expression_keeps_state((Node *) x->info->ii_Predicate, NULL))
 		indexes->plain = false;
-	else if (x->info->ii_Predicate != NIL)
-		x->predicate = ExecInitQual(x->info->ii_Predicate, NULL);
 	if (x->info->ii_ReadyForInserts)
 		indexes->n++;
 	index_close(index, NoLock);

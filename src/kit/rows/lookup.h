@@ -47,7 +47,6 @@ typedef struct DpTableIndex
 {
 	Oid oid;
 	IndexInfo *info;
-	ExprState *predicate; /* prepared; NULL if there is none or it is not plain */
 } DpTableIndex;
 
 typedef struct DpTableIndexes

@@ -23,7 +23,7 @@ static void require_key(DpTable *t, int n);
 static void check_row(DpTable *t);
 static void check_identity(DpTable *t);
 static void make_entries(DpTable *t, bool update, AttrNumber changed, DpUpdateIndexes which);
-static bool predicate_holds(ExprState *predicate, TupleTableSlot *row);
+static bool predicate_holds(DpTable *t, IndexInfo *info);
 static bool has_column(const IndexInfo *info, AttrNumber column);
 static void executor_ready(DpTable *t);
 
@@ -298,7 +298,7 @@ make_entries(DpTable *t, bool update, AttrNumber changed, DpUpdateIndexes which)
 		Datum values[INDEX_MAX_KEYS];
 		bool nulls[INDEX_MAX_KEYS];
 
-		if (x->predicate != NULL && !predicate_holds(x->predicate, slot))
+		if (x->info->ii_Predicate != NIL && !predicate_holds(t, x->info))
 			continue;
 		if (t->opened[i] == NULL)
 			t->opened[i] = index_open(x->oid, RowExclusiveLock);
@@ -316,22 +316,28 @@ make_entries(DpTable *t, bool update, AttrNumber changed, DpUpdateIndexes which)
 	}
 }
 
-/* Whether a row satisfies the predicate of an index. */
+/* Whether t->written satisfies the predicate of an index, which is kept with the index. */
 static bool
-predicate_holds(ExprState *predicate, TupleTableSlot *row)
+predicate_holds(DpTable *t, IndexInfo *info)
 {
 	static ExprContext *econtext = NULL;
+	MemoryContext old;
 	bool result;
 
 	if (econtext == NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-
+		old = MemoryContextSwitchTo(TopMemoryContext);
 		econtext = CreateStandaloneExprContext();
 		MemoryContextSwitchTo(old);
 	}
-	econtext->ecxt_scantuple = row;
-	result = ExecQual(predicate, econtext);
+	if (info->ii_PredicateState == NULL)
+	{
+		old = MemoryContextSwitchTo(GetMemoryChunkContext(t->indexes));
+		info->ii_PredicateState = ExecInitQual(info->ii_Predicate, NULL);
+		MemoryContextSwitchTo(old);
+	}
+	econtext->ecxt_scantuple = t->written;
+	result = ExecQual(info->ii_PredicateState, econtext);
 	ResetExprContext(econtext);
 	return result;
 }
