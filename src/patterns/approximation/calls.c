@@ -10,16 +10,10 @@
 
 #include <math.h>
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/relscan.h"
-#include "access/stratnum.h"
-#include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
-#include "executor/executor.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -38,6 +32,7 @@
 #include "bson/edit.h"
 #include "bson/fetch.h"
 #include "kit/rows/by_statement.h"
+#include "kit/rows/table.h"
 #include "kit/rows/write.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -378,41 +373,24 @@ static bool
 read_fast(DpApproximation *a, const DpKey *key, double *value)
 {
 	DpDecl *decl = a->decl;
-	Relation rel = table_open(decl->target, AccessShareLock);
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TupleTableSlot *row = table_slot_create(rel, NULL);
-	ScanKeyData keys[INDEX_MAX_KEYS];
-	Relation index;
-	IndexScanDesc scan;
+	DpTable t;
 	bool found;
-	int i;
 
-	list_free(RelationGetIndexList(rel));
-	index = index_open(rel->rd_pkindex, AccessShareLock);
-	for (i = 0; i < decl->nkeys; i++)
-	{
-		ScanKeyInit(&keys[i], i + 1, BTEqualStrategyNumber, get_opcode(decl->keys[i].eqop),
-					key->values[i]);
-		keys[i].sk_collation = index->rd_indcollation[i];
-	}
-	scan = dp_index_beginscan(rel, index, snapshot, decl->nkeys);
-	index_rescan(scan, keys, decl->nkeys, NULL, 0);
-	found = index_getnext_slot(scan, ForwardScanDirection, row);
+	dp_table_open(&t, decl->target, AccessShareLock);
+	found = dp_table_find(&t, snapshot, key->values, decl->nkeys);
 	*value = 0;
 	if (found)
 	{
 		bool isnull;
-		Datum doc = slot_getattr(row, decl->doc_attnum, &isnull);
+		Datum doc = slot_getattr(t.row, decl->doc_attnum, &isnull);
 		DpValue field;
 
 		if (!isnull && dp_fetch_path(doc, a->field, true, &field) && dp_type_is_number(field.type))
 			*value = dp_amount_double(&field);
 	}
-	index_endscan(scan);
-	ExecDropSingleTupleTableSlot(row);
-	index_close(index, NoLock);
+	dp_table_close(&t);
 	UnregisterSnapshot(snapshot);
-	table_close(rel, NoLock);
 	return found;
 }
 

@@ -19,16 +19,10 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/relscan.h"
-#include "access/stratnum.h"
-#include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
-#include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -43,6 +37,7 @@
 #include "bson/catalog.h"
 #include "bson/compare.h"
 #include "kit/rows/by_statement.h"
+#include "kit/rows/table.h"
 #include "kit/side/moves.h"
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
@@ -318,45 +313,32 @@ claims_delete(DpPreallocated *p, Datum *values, const char *slot)
 static bool
 snapshot_shows(DpPreallocated *p, const DpKey *key, const char *slot, TimestampTz now)
 {
-	DpDecl *decl = p->decl;
-	Relation rel = table_open(claims_table(p), AccessShareLock);
+	int nkeys = p->decl->nkeys;
 	Snapshot snapshot = RegisterSnapshot(GetTransactionSnapshot());
-	TupleTableSlot *row = table_slot_create(rel, NULL);
-	AttrNumber until = get_attnum(RelationGetRelid(rel), "until");
-	ScanKeyData keys[INDEX_MAX_KEYS + 1];
-	Relation index;
-	IndexScanDesc scan;
+	Datum values[INDEX_MAX_KEYS];
+	DpTable t;
+	AttrNumber until;
 	bool taken = false;
-	int i;
 
-	list_free(RelationGetIndexList(rel));
-	if (!OidIsValid(rel->rd_pkindex) || until == InvalidAttrNumber)
-		elog(ERROR, "table \"%s\" is not one of claims", RelationGetRelationName(rel));
-	index = index_open(rel->rd_pkindex, AccessShareLock);
-	for (i = 0; i <= decl->nkeys; i++)
-	{
-		ScanKeyInit(&keys[i], i + 1, BTEqualStrategyNumber,
-					i < decl->nkeys ? get_opcode(decl->keys[i].eqop) : F_TEXTEQ,
-					i < decl->nkeys ? key->values[i] : CStringGetTextDatum(slot));
-		keys[i].sk_collation = index->rd_indcollation[i];
-	}
-	scan = dp_index_beginscan(rel, index, SnapshotAny, decl->nkeys + 1);
-	index_rescan(scan, keys, decl->nkeys + 1, NULL, 0);
-	while (!taken && index_getnext_slot(scan, ForwardScanDirection, row))
+	dp_table_open(&t, claims_table(p), AccessShareLock);
+	until = get_attnum(RelationGetRelid(t.rel), "until");
+	if (until == InvalidAttrNumber)
+		elog(ERROR, "table \"%s\" is not a table of claims", RelationGetRelationName(t.rel));
+	memcpy(values, key->values, sizeof(Datum) * nkeys);
+	values[nkeys] = CStringGetTextDatum(slot);
+	dp_table_seek(&t, SnapshotAny, values, nkeys + 1);
+	while (!taken && dp_table_next(&t, ForwardScanDirection))
 	{
 		bool isnull;
 		Datum end;
 
-		if (!table_tuple_satisfies_snapshot(rel, row, snapshot))
+		if (!table_tuple_satisfies_snapshot(t.rel, t.row, snapshot))
 			continue;
-		end = slot_getattr(row, until, &isnull);
+		end = slot_getattr(t.row, until, &isnull);
 		taken = isnull || DatumGetTimestampTz(end) > now;
 	}
-	index_endscan(scan);
-	ExecDropSingleTupleTableSlot(row);
-	index_close(index, NoLock);
+	dp_table_close(&t);
 	UnregisterSnapshot(snapshot);
-	table_close(rel, NoLock);
 	return taken;
 }
 
