@@ -1,7 +1,7 @@
 /*
  * calls.c
- *		Calls of the schema versioning pattern: a document that is upgraded when
- *		it is accessed, whether two are the same, and what is noted of migrations.
+ *		Functions of the schema versioning pattern: upgrade a document when it is
+ *		read, compare documents, record the progress of migrations.
  */
 #include "postgres.h"
 
@@ -37,8 +37,8 @@ static bool same_values(const DpValue *a, const DpValue *b, const DpPath *except
 static Oid runs_owner(void);
 
 /*
- * schema_versioning_read(rel, key, name) -> the document in the current
- * version, which is stored in its place.  With the rights of the user.
+ * schema_versioning_read(rel, key, name) -> the document in the current version, which is also
+ * stored. With the user's privileges.
  */
 DP_FUNCTION(dp_schema_versioning_read);
 Datum
@@ -60,14 +60,14 @@ dp_schema_versioning_read(PG_FUNCTION_ARGS)
 	doc = read_document(s, &key, false);
 	if (doc != NULL && upgrade_document(s, &doc) && !XactReadOnly && !RecoveryInProgress())
 	{
-		/* as it is now that nobody can change it any more */
+		/* as it is now, locked */
 		doc = read_document(s, &key, true);
 		if (doc != NULL && upgrade_document(s, &doc))
 		{
 			Datum values[INDEX_MAX_KEYS + 1];
 			SPIPlanPtr plan = dp_row_plan_write(s->decl, &plan_write, &key, doc, values);
 
-			/* a trigger may keep it as it is: what was asked for is the document */
+			/* a trigger may suppress the write: the result is the upgraded document anyway */
 			(void) dp_run(s->decl, plan, values, NULL, 0, 0, SPI_OK_UPDATE);
 		}
 	}
@@ -97,7 +97,7 @@ read_document(DpSchemaVersioning *s, const DpKey *key, bool lock)
 	return doc;
 }
 
-/* Brings the document to the current version; false if it has it. */
+/* Converts the document to the current version; false if it has it. */
 static bool
 upgrade_document(DpSchemaVersioning *s, struct varlena **doc)
 {
@@ -242,9 +242,8 @@ same_values(const DpValue *a, const DpValue *b, const DpPath *except, int step)
 }
 
 /*
- * _schema_versioning_note(rel, name, target, state, documents, passed_over,
- * part, key, message): what is shown of a migration.  The table that it goes to
- * is the extension's, and written to as its owner.
+ * _schema_versioning_note(rel, name, target, state, documents, passed_over, part, key, message):
+ * records the progress of a migration in a table of the extension, as its owner
  */
 DP_FUNCTION(dp_schema_versioning_note);
 Datum

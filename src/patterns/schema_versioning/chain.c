@@ -1,14 +1,13 @@
 /*
  * chain.c
- *		Versions of a schema and the steps between them: which version a
- *		document has, and how it is brought to another one.
+ *		Versions of a schema and the steps between them: reads the version of a
+ *		document and converts it to another one.
  *
  * Generated functions call _schema_versioning_as() with the chain in constant
- * arguments, which is read once for each place where it is called.  What it
- * does depends on nothing else, so it is immutable: update documents may not
- * ask for the time, functions have to be immutable themselves and are called
- * with a search_path of their own, as whoever makes an index has another one
- * than whoever writes.
+ * arguments, which is read once per call site.  The result must only depend on
+ * these, so that the function is immutable: update documents may not use the time,
+ * and functions must be immutable and are called with a fixed search_path, because
+ * creating an index and writing use different ones.
  */
 #include "postgres.h"
 
@@ -42,7 +41,7 @@
 #include "mql/spec.h"
 #include "patterns/schema_versioning/schema_versioning.h"
 
-/* What stands in the options for a step */
+/* A step in the options */
 typedef struct StepSpec
 {
 	int32 since;
@@ -229,10 +228,7 @@ move_make(const DpVersions *v, DpVersionMove *move, const DpValue *update, int f
 	}
 }
 
-/*
- * Whether an update may change what the field with the version is or whether it
- * is there: true also for what is not looked into.
- */
+/* Returns whether an update may change the field with the version, true if in doubt. */
 static bool
 update_reaches(const DpValue *update, const DpPathStep *step)
 {
@@ -245,7 +241,7 @@ update_reaches(const DpValue *update, const DpPathStep *step)
 		DpIter fields;
 		DpElement field;
 
-		/* a whole document takes the other's place */
+		/* replaced by a whole document */
 		if (operator.name[0] != '$' || operator.value.type != DP_TYPE_DOCUMENT)
 			return true;
 		dp_iter_init_value(&fields, &operator.value);
@@ -271,8 +267,8 @@ path_begins(const char *path, uint32 len, const DpPathStep *step)
 }
 
 /*
- * Whether an update would not always do the same.  Of an update with operators
- * only $currentDate does so; in stages also what is written as a literal counts.
+ * Returns whether an update is not immutable. Of the update operators only $currentDate is; stages
+ * are searched for operators, including those in literals.
  */
 static bool
 update_asks_clock(const DpValue *value, bool stages)
@@ -332,10 +328,9 @@ function_make(DpVersionMove *move, Oid function, Oid as, MemoryContext context)
 }
 
 /*
- * A function that consists of one expression is evaluated as that: calling it
- * costs many times as much.  That is so for RETURN expr, and for what the planner
- * would put in a call's place.  The expression may not outlive the statement, as
- * nobody would hear when the function is replaced.
+ * A function that consists of one expression is evaluated as that, because a call costs many times
+ * as much: RETURN expr, and functions that the planner would inline. The expression may not
+ * outlive the statement, which would miss a replaced function.
  */
 static void
 body_make(DpVersionMove *move)
@@ -370,7 +365,7 @@ body_make(DpVersionMove *move)
 	move->body = ExecInitExprWithParams(expr, params);
 	move->context = CreateStandaloneExprContext();
 	move->context->ecxt_param_list_info = params;
-	/* what is in C looks for nothing */
+	/* C functions look up nothing */
 	if (calls_languages((Node *) expr, NULL))
 		move->body_path = move->function->search_path;
 }
@@ -502,7 +497,7 @@ dp_versions_of(DpVersions *v, Datum doc, bool *absent)
 	return present ? version_of_value(&value) : 1;
 }
 
-/* The version that a field tells: a whole positive number of any type, or its digits. */
+/* Returns the version in a field: a positive whole number of any type, or its digits. */
 static int32
 version_of_value(const DpValue *value)
 {
@@ -549,13 +544,11 @@ dp_versions_find(const DpVersions *v, int32 version)
 	return -1;
 }
 
-/*
- * Bring a document along the chain.
- */
+/* Converts a document along the chain. */
 struct varlena *
 dp_versions_move(DpVersions *v, struct varlena *doc, int from, int to, bool absent)
 {
-	bool own = false; /* doc is a copy that nobody else looks at */
+	bool own = false; /* doc is a private copy */
 	ErrorContextCallback callback;
 	int32 place[2];
 
@@ -589,7 +582,7 @@ dp_versions_move(DpVersions *v, struct varlena *doc, int from, int to, bool abse
 	return doc;
 }
 
-/* One step.  Whether the result is a copy of our own is told in *own. */
+/* Executes one step. Sets *own if the result is a private copy. */
 static struct varlena *
 move_apply(const DpVersionMove *move, struct varlena *doc, bool *own)
 {
@@ -624,10 +617,7 @@ move_apply(const DpVersionMove *move, struct varlena *doc, bool *own)
 	return PG_DETOAST_DATUM_PACKED(d);
 }
 
-/*
- * Write the version.  A field that is new comes first, behind _id, where it is
- * found soonest.
- */
+/* Writes the version. A new field is added after _id, where it is found fastest. */
 struct varlena *
 dp_versions_mark(DpVersions *v, struct varlena *doc, int at)
 {
@@ -741,8 +731,8 @@ bad_chain(const char *what)
 }
 
 /*
- * _schema_versioning_as(doc bson, chain bson, steps regprocedure[]) -> bson: the
- * document in the chain's version; the very datum that came in if it has it.
+ * _schema_versioning_as(doc bson, chain bson, steps regprocedure[]) -> bson: the document in the
+ * chain's version; the same datum if it has it
  */
 DP_FUNCTION(dp_schema_versioning_as);
 Datum
@@ -823,7 +813,7 @@ as_cached(FunctionCallInfo fcinfo)
 }
 
 /*
- * _schema_versioning_version(doc, field) -> int: NULL for what is none.
+ * _schema_versioning_version(doc, field) -> int: NULL if not valid
  */
 DP_FUNCTION(dp_schema_versioning_version);
 Datum

@@ -1,13 +1,12 @@
 /*
  * migrate.c
- *		Bringing stored documents to another version, a batch at a time.
+ *		Migrates stored documents to another version, in batches.
  *
- * A migration goes through the table in the order in which rows lie, so that it
- * needs neither a list of keys nor an index, and writes rows as a statement of
- * the extension does (write.h).  Rows that somebody else is writing are passed
- * over and come later: as long as there are several in a batch it waits for
- * nobody, so that it takes part in no deadlock.  The procedure that calls this
- * commits after each batch.
+ * A migration scans the table in physical order, so it needs neither a list of
+ * keys nor an index, and writes rows like a statement of the extension (write.h).
+ * It skips rows that other transactions are writing and retries them later: with
+ * several rows in a batch it never waits, so it causes no deadlock.  The procedure
+ * that calls this commits after each batch.
  */
 #include "postgres.h"
 
@@ -41,7 +40,7 @@
 /* A batch */
 typedef struct Batch
 {
-	/* what is to be done */
+	/* arguments */
 	Oid rel;
 	Oid leaf;
 	char *name;
@@ -53,7 +52,7 @@ typedef struct Batch
 	bool wait;
 	int keys; /* columns of the key, in the leaf */
 	AttrNumber *attnums;
-	/* what was done */
+	/* results */
 	uint64 place; /* behind the last row that was looked at */
 	int64 looked;
 	int64 done;
@@ -83,12 +82,10 @@ static bool same_id(struct varlena *a, struct varlena *b);
 static void place_set(ItemPointerData *tid, uint64 place);
 
 /*
- * _schema_versioning_batch(rel, leaf, name, target, filter, first, last, take,
- * wait) -> (place, done, passed_over, ended, key, code, message, detail, hint)
- *
- * Migrates up to take rows of a table, or of a partition, from one place on.
- * If a document cannot be migrated, those before it have been, and the last
- * columns say which and why.  As the table's owner.
+ * _schema_versioning_batch(rel, leaf, name, target, filter, first, last, take, wait) -> (place,
+ * done, passed_over, ended, key, code, message, detail, hint): migrates up to take rows of a
+ * table, or of a partition, from one position. If a document cannot be migrated, those before it
+ * have been, and the last columns have its key and the error. As the table's owner.
  */
 DP_FUNCTION(dp_schema_versioning_batch);
 Datum
@@ -218,7 +215,7 @@ batch_try(Batch *b, MemoryContext context, ErrorData **error)
 		category = ERRCODE_TO_CATEGORY(caught->sqlerrcode);
 		FlushErrorState();
 
-		/* also before an error goes on: whoever catches it ends a subtransaction of his own */
+		/* also before an error is raised again: a handler may end its own subtransaction */
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
@@ -357,7 +354,7 @@ row_migrate(Batch *b, DpSchemaVersioning *s, DpWriter *w, DpFilter *filter, int 
 		return false;
 	from = dp_versions_find(s->versions, dp_versions_of(s->versions, stored, &absent));
 	if (from == to || from < 0)
-		return false; /* where nothing leads from there pattern_check() tells it */
+		return false; /* without a step from its version; pattern_check() reports it */
 	doc = dp_writer_document(w);
 	if (filter != NULL)
 	{
@@ -382,13 +379,13 @@ row_migrate(Batch *b, DpSchemaVersioning *s, DpWriter *w, DpFilter *filter, int 
 	written = dp_writer_update(w, result);
 	b->row = NULL;
 	if (written == DP_WRITE_CHANGED)
-		b->passed_over++; /* somebody was faster: it may still have to be done */
+		b->passed_over++; /* written concurrently: retry later */
 	return written == DP_WRITE_DONE;
 }
 
 /*
- * Whether somebody is writing or locking the row, as far as can be seen without
- * taking a lock.
+ * Returns whether another transaction has written or locked the row, as far as visible without a
+ * lock.
  */
 static bool
 row_is_busy(TupleTableSlot *slot)
@@ -407,7 +404,7 @@ row_is_busy(TupleTableSlot *slot)
 	return !TransactionIdIsCurrentTransactionId(xmax) && TransactionIdIsInProgress(xmax);
 }
 
-/* Whether a trigger is the pattern's own: what is written is in order. */
+/* Returns whether a trigger is the pattern's own, which need not check the new document. */
 static bool
 own_trigger(const Trigger *trigger)
 {
@@ -426,7 +423,7 @@ same_id(struct varlena *a, struct varlena *b)
 		   (!has || dp_value_identical(&left, &right));
 }
 
-/* The place of a row. */
+/* Returns the position of a row. */
 static void
 place_set(ItemPointerData *tid, uint64 place)
 {

@@ -1,12 +1,11 @@
 /*
  * schema_versioning.c
- *		The schema versioning pattern: what is declared, and the trigger of the
- *		table.
+ *		The schema versioning pattern: declarations, and the trigger of the table.
  *
- * BEFORE INSERT or UPDATE, for each row whose document changes: a version that
- * is not known, or newer than the current one, is refused; an older document
- * is brought to the current version (write => 'upgrade') or left as it is
- * ('accept'); a version that has a schema must satisfy it.
+ * BEFORE INSERT or UPDATE, for each row with a new document: refuses a version
+ * that is unknown or newer than the current one; converts an older document to the
+ * current version (write => 'upgrade') or accepts it ('accept'); validates the
+ * document if its version has a schema.
  */
 #include "postgres.h"
 
@@ -116,7 +115,7 @@ version_before(DpSchemaVersioning *s, TriggerData *trigdata)
 		bool old_null;
 		Datum old = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
 
-		/* a document that the statement has not touched lies where it lay */
+		/* an unchanged document is at the same address */
 		if (!old_null && datum_image_eq(old, doc, false, -1))
 			return tuple;
 	}
@@ -153,8 +152,8 @@ version_before(DpSchemaVersioning *s, TriggerData *trigdata)
 }
 
 /*
- * A declaration's options, read once.  Raises INVALID_PARAMETER_VALUE: anybody
- * can make a trigger with any argument on his own table.
+ * Returns the options of a declaration, read once. Raises INVALID_PARAMETER_VALUE: a user may
+ * create a trigger with any argument.
  */
 DpSchemaVersioning *
 dp_schema_versioning(DpDecl *decl)
@@ -356,7 +355,7 @@ dp_schema_versioning_depend(Oid relid)
 			ObjectAddress function;
 			ObjectAddress table;
 
-			/* somebody else's would be dropped with this table */
+			/* a function of another owner would be dropped with this table */
 			if (!is_generated(functions[j], rel->rd_rel->relowner))
 				continue;
 			ObjectAddressSet(function, ProcedureRelationId, functions[j]);
@@ -409,7 +408,7 @@ is_own_trigger(const Trigger *trigger)
 	return dp_is_internal(trigger->tgfoid, DP_SCHEMA_VERSIONING "_trigger");
 }
 
-/* Whether a function of that owner was made by this pattern: it consists of one call. */
+/* Returns whether a function of that owner was created by this pattern: it consists of one call. */
 static bool
 is_generated(Oid function, Oid owner)
 {
@@ -443,8 +442,8 @@ is_generated(Oid function, Oid owner)
 }
 
 /*
- * _schema_versioning_lock(rel, views): in the order in which those who write
- * through a view lock them, so that nobody waits in a circle.
+ * _schema_versioning_lock(rel, views): locks in the order of writes through a view, to avoid
+ * deadlocks
  */
 DP_FUNCTION(dp_schema_versioning_lock);
 Datum
@@ -470,9 +469,9 @@ dp_schema_versioning_lock(PG_FUNCTION_ARGS)
 }
 
 /*
- * _schema_versioning_renew(rel, function): sessions keep the expressions of
- * indexes with the bodies of SQL functions put in their place, and do not hear
- * when a body changes.  They look again at whatever depends on the function.
+ * _schema_versioning_renew(rel, function): invalidates what depends on the function, because
+ * sessions keep index expressions with inlined bodies of SQL functions and are not notified of
+ * changes
  */
 DP_FUNCTION(dp_schema_versioning_renew);
 Datum
@@ -558,8 +557,8 @@ dp_schema_versioning_functions(PG_FUNCTION_ARGS)
 }
 
 /*
- * _schema_versioning_valid(rel, options, functions): raises what is wrong with
- * options before a declaration is made of them.
+ * _schema_versioning_valid(rel, options, functions): raises errors in the options of a new
+ * declaration
  */
 DP_FUNCTION(dp_schema_versioning_valid);
 Datum

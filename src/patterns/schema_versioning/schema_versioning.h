@@ -1,34 +1,32 @@
 /*
  * schema_versioning.h
- *		The schema versioning pattern: documents of several shapes side by side.
+ *		The schema versioning pattern: documents in several versions side by side.
  *
- * A document says in a field which version of its schema it has; without the
- * field (or with null) it has version 1.  Steps lead from one version to the
- * next one, up and down.  They make a chain: a version has at most one step
- * up and one down.  What chain a version belongs to, and how documents are
- * brought along it, is chain.c; the triggers of the table
- * are in schema_versioning.c, the views of versions in view.c
- * and the calls, migration among them, in calls.c.
+ * A field of a document contains the version of its schema; without the field (or
+ * with null) the version is 1.  Steps lead from one version to the next, up and
+ * down.  They form a chain: a version has at most one step up and one down.
+ * chain.c has the chain of a version and converts documents along it;
+ * schema_versioning.c has the triggers of the table, view.c the views of versions,
+ * migrate.c migrations and calls.c the other functions.
  *
- * What is declared is a document, in the main trigger's argument:
+ * The declaration is a document, the argument of the main trigger:
  *
- *		name, field, doc_column
- *		current		the version that documents are brought to
- *		write		"upgrade" or "accept": what becomes of older ones that are written
- *		type		"int", "long", "double", "decimal" or "string": how the field is written
- *		first		whether version 1 is written too, or has no field
- *		stem		what the names of views and functions begin with
- *		steps		[{since, until, up_update | up_function, down_update | down_function}],
- *					in order; a function is named for people only
- *		schemas		[{version, schema}]
+ *	name, field, doc_column
+ *	current		the current version
+ *	write		"upgrade" or "accept": treatment of older documents in writes
+ *	type		"int", "long", "double", "decimal" or "string": type of the field
+ *	first		whether version 1 is written too, or has no field
+ *	stem		prefix of the names of views and functions
+ *	steps		[{since, until, up_update | up_function, down_update | down_function}],
+ *				in order; names of functions are only informative
+ *	schemas		[{version, schema}]
  *
- * The functions that steps name are referred to by the trigger's condition, so
- * that dumps and renames carry them: _schema_versioning_uses(NULL, ARRAY[..])
- * has them in the order of the steps, up before down.  One more trigger, for
- * TRUNCATE, refers in the same way to the functions that were generated, one
- * for each version.  These call _schema_versioning_as() with a document of the
- * same kind that has "version" in place of what they do not need, and the
- * functions of the steps.
+ * The trigger's condition refers to the functions of steps, so that dumps and
+ * renames include them: _schema_versioning_uses(NULL, ARRAY[..]) lists them in the
+ * order of the steps, up before down.  The trigger for TRUNCATE refers in the same
+ * way to the generated functions, one for each version.  These call
+ * _schema_versioning_as() with a document of the same form, which has "version"
+ * instead of fields that they do not need, and the functions of the steps.
  */
 #ifndef DP_PATTERNS_SCHEMA_VERSIONING_SCHEMA_VERSIONING_H
 #define DP_PATTERNS_SCHEMA_VERSIONING_SCHEMA_VERSIONING_H
@@ -43,7 +41,7 @@
 
 #define DP_SCHEMA_VERSIONING "schema_versioning"
 
-/* A version that a field does not tell */
+/* A value that is not a version */
 #define DP_VERSION_NONE 0
 
 /* One direction of a step: an update document, or a function */
@@ -61,7 +59,7 @@ typedef struct DpVersionMove
 typedef struct DpVersionStep
 {
 	DpVersionMove up;
-	DpVersionMove down; /* neither update nor function: there is no way back */
+	DpVersionMove down; /* neither update nor function: no step down */
 } DpVersionStep;
 
 typedef struct DpVersions
@@ -77,19 +75,18 @@ typedef struct DpVersions
 } DpVersions;
 
 /*
- * The chain that a version belongs to.  Lives in the context, and so must the
- * bytes of spec.  functions are those of the steps, in order; as is who must be
- * allowed to call them; brief: it is used by one statement only, so that
- * functions can be taken for what they consist of.  Raises INVALID_PARAMETER_VALUE for what is no
- * chain, INVALID_OBJECT_DEFINITION for a function that cannot be a step, INSUFFICIENT_PRIVILEGE,
- * and what is wrong with an update.
+ * Reads the chain of a version. It is in the context, which spec must outlive. functions are those
+ * of the steps, in order; as must be allowed to call them; brief: for one statement only, so that
+ * bodies of functions may be used. Raises INVALID_PARAMETER_VALUE for an invalid chain,
+ * INVALID_OBJECT_DEFINITION for a function that cannot be a step, INSUFFICIENT_PRIVILEGE, and
+ * errors in updates.
  */
 extern DpVersions *dp_versions_make(const DpValue *spec, int32 version, const Oid *functions,
 									int nfunctions, Oid as, bool brief, MemoryContext context);
 
 /*
- * The version of a document as it is stored, DP_VERSION_NONE for what is none;
- * *absent, which may be NULL, becomes whether it has no such field.
+ * Returns the version of a stored document, DP_VERSION_NONE if it is not valid; sets *absent,
+ * unless NULL, if it has no such field.
  */
 extern int32 dp_versions_of(DpVersions *v, Datum doc, bool *absent);
 
@@ -97,10 +94,9 @@ extern int32 dp_versions_of(DpVersions *v, Datum doc, bool *absent);
 extern int dp_versions_find(const DpVersions *v, int32 version);
 
 /*
- * A document, detoasted and of versions[from], brought to versions[to]; itself if these are the
- * same, else a new one in the current context.  absent: it is known not to have
- * the field.  Raises what steps raise, and FEATURE_NOT_SUPPORTED where there is
- * no way down.
+ * Converts a document, detoasted and of versions[from], to versions[to]; returns itself if these
+ * are the same, else a new one in the current context. absent: the field is known to be missing.
+ * Raises errors of steps, and FEATURE_NOT_SUPPORTED without a step down.
  */
 extern struct varlena *
 dp_versions_move(DpVersions *v, struct varlena *doc, int from, int to, bool absent);
@@ -122,13 +118,13 @@ typedef struct DpSchemaVersioning
 	DpVersions *versions;
 	int32 current;
 	int at;             /* its position */
-	bool upgrade;       /* what is written */
+	bool upgrade;       /* type of the field */
 	DpSchema **schemas; /* of versions, NULL where there is none */
 } DpSchemaVersioning;
 
 extern DpSchemaVersioning *dp_schema_versioning(DpDecl *decl);
 
-/* Its chain, made anew for one statement, in the current context. */
+/* Returns its chain, read again for one statement, in the current context. */
 extern DpVersions *dp_schema_versioning_brief(const DpSchemaVersioning *s);
 
 /*

@@ -2,11 +2,10 @@
  * view.c
  *		Writes through the views of a version of a schema.
  *
- * What such a view shows has been brought to its version, and what is written
- * to it is of its version.  Where the stored document is of a later version
- * than the view, it may say things that the view's version cannot.  Then what
- * was shown and what is written are both brought to the stored document's
- * version, and the difference between the two is made to the stored document.
+ * A view shows documents in its version and accepts documents of it.  A stored
+ * document of a later version may contain values that the view's version cannot
+ * represent.  So both the shown and the written document are converted to the
+ * stored document's version, and their difference is applied to that.
  */
 #include "postgres.h"
 
@@ -76,7 +75,7 @@ insert_prepare(TriggerData *trigdata)
 	Query *query = view->rd_rel->relkind == RELKIND_VIEW ? get_view_query(view) : NULL;
 	ListCell *lc;
 
-	/* what is no view of ours is refused when it comes to writing */
+	/* other views are refused by writes */
 	if (query == NULL || list_length(query->jointree->fromlist) != 1 ||
 		!IsA(linitial(query->jointree->fromlist), RangeTblRef))
 		return;
@@ -163,8 +162,8 @@ version_show(char **args, List *decls, struct varlena *stored, const DpKey *key,
 }
 
 /*
- * What is stored.  A document that says that it is of another version than the
- * view's is taken for what it says.
+ * Returns the document to store. A document with another version than the view's is stored in
+ * that.
  */
 static struct varlena *
 version_store(char **args, List *decls, struct varlena *stored, struct varlena *old_shown,

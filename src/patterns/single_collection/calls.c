@@ -1,7 +1,7 @@
 /*
  * calls.c
- *		The single collection pattern: the functions of its indexes, what users
- *		call, and what its verbs need.
+ *		The single collection pattern: functions of its indexes, of users, and of
+ *		its verbs.
  */
 #include "postgres.h"
 
@@ -94,10 +94,8 @@ dp_single_collection_id(PG_FUNCTION_ARGS)
 }
 
 /*
- * single_collection_key(doc, key_field, separator) -> bson_value
- *
- * The key of a document with a NUL in place of each separator, so that what
- * belongs to it is one range of an index.  NULL if it has none.
+ * single_collection_key(doc, key_field, separator) -> bson_value: the key of a document with a NUL
+ * instead of each separator, so that its descendants are one range of an index; NULL without one
  */
 DP_FUNCTION(dp_single_collection_key);
 Datum
@@ -306,7 +304,7 @@ dp_single_collection_read(PG_FUNCTION_ARGS)
 }
 
 /*
- * _single_collection_show(rel, name, identity) -> text: as users know it
+ * _single_collection_show(rel, name, identity) -> text: the identity in messages
  */
 DP_FUNCTION(dp_single_collection_show);
 Datum

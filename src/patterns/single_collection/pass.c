@@ -1,11 +1,12 @@
 /*
  * pass.c
- *		The single collection pattern: rows that are named, and rows that name.
+ *		The single collection pattern: rows that are referred to, and rows that
+ *		refer to them.
  *
- * What is named is found by the btree index on the identity and locked FOR KEY
- * SHARE, which lets it be changed but not go.  Those who name it are found by
- * the GIN index on the relations, or as a range of the btree index where
- * documents are keyed, and are written in the order of their primary keys.
+ * The former are found by the btree index on the identity and locked FOR KEY SHARE,
+ * which allows changes but no deletion.  The latter are found by the GIN index on
+ * the relations, or with keys as a range of the btree index, and are written in the
+ * order of their primary keys.
  */
 #include "postgres.h"
 
@@ -35,7 +36,7 @@ typedef struct Naming
 	uint64 n;
 } Naming;
 
-/* What becomes of the relations of a row */
+/* The relations of a row, changed */
 typedef struct Change
 {
 	DpSingle *s;
@@ -58,9 +59,7 @@ static DpValue key_moved(const DpSingle *s, const DpValue *identity, const DpSin
 static void referenced(DpSingle *s, const DpValue *identity) pg_attribute_noreturn();
 static void single_sql_identity(StringInfo sql, DpSingle *s, const char *alias);
 
-/*
- * Keeps what has that identity from going.
- */
+/* Locks the row with that identity against deletion. */
 void
 dp_single_require(DpSingle *s, DpWriter *w, const DpValue *identity)
 {
@@ -69,7 +68,7 @@ dp_single_require(DpSingle *s, DpWriter *w, const DpValue *identity)
 
 	if (found && identity_shown(s, w, identity))
 		return;
-	/* a row that was not stored after all (ON CONFLICT) names nobody */
+	/* a row that was not stored (ON CONFLICT) has no references */
 	if (!s->missing_error || naming_run(s, &gone, 1, 1) == 0)
 		return;
 	if (found)
@@ -149,8 +148,8 @@ identity_shown(DpSingle *s, DpWriter *w, const DpValue *identity)
 }
 
 /*
- * Finds what names what is gone, in its latest state; SPI has tableoid and ctid,
- * in the order of primary keys.  Returns how many; most: at most so many, 0 for all.
+ * Finds the rows that refer to removed identities, in their latest state; SPI has tableoid and
+ * ctid, in the order of primary keys. Returns their number; most: the limit, 0 for all.
  */
 static uint64
 naming_run(DpSingle *s, const DpSingleGone *gone, int n, long most)
@@ -246,8 +245,8 @@ naming_rows(DpSingle *s, const DpSingleGone *gone, int n, Naming *naming)
 }
 
 /*
- * Identities that may be gone: those that are, and those that have become
- * others, mean something to those who name them.  Returns how many were written.
+ * Processes identities that may have been removed: rows that refer to removed and changed ones are
+ * written. Returns their number.
  */
 int64
 dp_single_gone(DpSingle *s, DpSingleGone *gone, int n)
@@ -312,7 +311,7 @@ dp_single_gone(DpSingle *s, DpSingleGone *gone, int n)
 	return written;
 }
 
-/* Bring the current row in line; again is set if it has to be looked for again. */
+/* Corrects the current row; sets again if it must be searched again. */
 static void
 row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *again)
 {
@@ -388,7 +387,7 @@ row_change(DpSingle *s, DpWriter *w, const DpSingleGone *gone, int n, bool *agai
 		*again = true;
 }
 
-/* Orders what is gone by identity, that which is wholly gone first. */
+/* Sorts removed identities, deleted before changed ones. */
 static int
 gone_compare(const void *a, const void *b)
 {
@@ -401,7 +400,7 @@ gone_compare(const void *a, const void *b)
 	return cmp != 0 || !left->moved ? cmp : dp_value_compare(&left->becomes, &right->becomes);
 }
 
-/* The first that has an identity, of what is ordered. */
+/* Returns the first with an identity, of sorted ones. */
 static const DpSingleGone *
 gone_search(const DpSingleGone *gone, int n, const DpValue *identity)
 {
@@ -420,7 +419,7 @@ gone_search(const DpSingleGone *gone, int n, const DpValue *identity)
 	return low < n && dp_value_compare(&gone[low].identity, identity) == 0 ? &gone[low] : NULL;
 }
 
-/* What is gone of what a document names; of a key that it lies below, the nearest. */
+/* Returns the removed identity to which a document refers; for a key below several, the nearest. */
 static const DpSingleGone *
 gone_find(const DpSingle *s, const DpSingleGone *gone, int n, const DpValue *named)
 {
@@ -437,7 +436,7 @@ gone_find(const DpSingle *s, const DpSingleGone *gone, int n, const DpValue *nam
 	return found;
 }
 
-/* An element of the relations as it is to be; false if it goes. */
+/* Sets the new element of the relations; returns false to remove it. */
 static bool
 follow(const DpValue *element, DpValue *replacement, void *arg)
 {
@@ -461,7 +460,7 @@ follow(const DpValue *element, DpValue *replacement, void *arg)
 	return true;
 }
 
-/* The key of a document that lies below one that has moved, with its separators. */
+/* Returns the new key of a document below one whose key has changed, with its separators. */
 static DpValue
 key_moved(const DpSingle *s, const DpValue *identity, const DpSingleGone *gone)
 {
@@ -603,7 +602,7 @@ dp_single_bound(const DpValue *identity, uint8 byte)
 	return dp_value_to_varlena(&bound);
 }
 
-/* A path as a field of a filter has it: the names that it is made of, with dots between them. */
+/* Returns a path as a field of a filter: its names, separated by dots. */
 static char *
 filter_path(const DpPath *path)
 {

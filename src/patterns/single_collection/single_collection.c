@@ -1,18 +1,18 @@
 /*
  * single_collection.c
- *		The single collection pattern: what documents say about themselves, and
+ *		The single collection pattern: identities and relations of documents, and
  *		the triggers of the pattern on its table.
  *
- * BEFORE INSERT, UPDATE or DELETE, for each row: checks that type, id, key and
- * relations are well formed, adds a document to its own relations where its
- * type wants that, and notes which identities are named anew and which may be
- * gone.  A row whose identity changes is locked FOR UPDATE, as one that is
- * deleted is, so that those who keep it from going (FOR KEY SHARE) are waited for.
+ * BEFORE INSERT, UPDATE or DELETE, for each row: checks type, id, key and
+ * relations, adds a document to its own relations if its type requires it, and
+ * collects new references and identities that may have been removed.  A row whose
+ * identity changes is locked FOR UPDATE, like a deleted one, which waits for
+ * transactions that prevent its deletion (FOR KEY SHARE).
  *
- * AFTER INSERT, UPDATE, DELETE or TRUNCATE, for each statement: looks for what
- * is named anew, in the order of identities, and keeps it; then applies the
- * delete rule to those who name what is gone.  Both look at what there is now:
- * what was noted says only where to look.
+ * AFTER INSERT, UPDATE, DELETE or TRUNCATE, for each statement: finds and locks new
+ * referenced rows, in the order of identities; then applies the delete rule to rows
+ * that refer to removed ones.  Both use the present state: collected identities
+ * only show what to search.
  */
 #include "postgres.h"
 
@@ -33,8 +33,8 @@
 #include "patterns/single_collection/single_collection.h"
 
 /*
- * What row triggers note: ids are their addresses, values are [declaration, identity [, what it
- * becomes]]
+ * Collected by row triggers: ids are their addresses, values are [declaration, identity [, new
+ * identity]]
  */
 static const char noted_named;
 static const char noted_gone;
@@ -496,7 +496,7 @@ single_before(DpSingle *s, TriggerData *trigdata)
 		bool old_null;
 		bool new_null;
 
-		/* a document that was not touched may lie outside of its row: it is not fetched */
+		/* an unchanged document may be toasted: it is not fetched */
 		old_doc = heap_getattr(trigdata->tg_trigtuple, attnum, desc, &old_null);
 		new_doc = heap_getattr(tuple, attnum, desc, &new_null);
 		if (!old_null && !new_null &&
@@ -569,10 +569,7 @@ tuple_document(const DpSingle *s, HeapTuple tuple, TupleDesc desc)
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
 
-/*
- * What is wrong with a document, as the detail of an error with that code; NULL
- * if it is as the declaration wants it.
- */
+/* Returns an error in a document, as the detail of an error with that code, or NULL. */
 const char *
 dp_single_problem(const DpSingle *s, struct varlena *doc, const DpSingleDoc *read, int *code)
 {
@@ -636,7 +633,7 @@ dp_single_problem(const DpSingle *s, struct varlena *doc, const DpSingleDoc *rea
 	return NULL;
 }
 
-/* Raises a class 23 error unless a document is as the declaration wants it. */
+/* Raises a class 23 error unless a document is valid for the declaration. */
 static void
 check_document(DpSingle *s, struct varlena *doc, const DpSingleDoc *read)
 {
@@ -655,10 +652,7 @@ check_document(DpSingle *s, struct varlena *doc, const DpSingleDoc *read)
 			 errdetail_internal("%s", problem)));
 }
 
-/*
- * Lock a row that is being updated as if it were deleted, after those who want
- * it to stay are through.
- */
+/* Locks a row that is being updated as if it were deleted, after transactions that prevent that. */
 static void
 lock_row(DpSingle *s, Relation rel, HeapTuple tuple)
 {
@@ -690,7 +684,7 @@ note(DpSingle *s, const void *what, const DpValue *identity, const DpValue *beco
 	dp_collect(s->decl->target, what, dp_builder_finish_value(&b, DP_TYPE_ARRAY));
 }
 
-/* What was remembered, and of which declaration. */
+/* A collected identity and its declaration */
 static DpSingle *
 noted(DpDecl *decl, struct varlena *value, DpValue *identity, DpValue *becomes, bool *moved)
 {
@@ -707,10 +701,7 @@ noted(DpDecl *decl, struct varlena *value, DpValue *identity, DpValue *becomes, 
 	return dp_single(dp_decl_find(decl->target, "single_collection", DP_STRING_DATA(&name)));
 }
 
-/*
- * AFTER a statement: for all declarations of the table, whichever of their
- * triggers comes first.
- */
+/* AFTER a statement: for all declarations of the table, with the first of their triggers. */
 static void
 single_after(DpDecl *decl)
 {

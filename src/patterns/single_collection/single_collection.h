@@ -1,22 +1,21 @@
 /*
  * single_collection.h
- *		The single collection pattern: what its parts share.
+ *		The single collection pattern: declarations that its files share.
  *
- * Documents of several types live in one table and point at each other.  What
- * is pointed at is known by its identity:
+ * Documents of several types are in one table and refer to each other by identity:
  *
- *		related		a document has an array of the ids of those that it belongs to; the
- *					field with the id is named for each type that others belong to, or is
- *					_id for all
- *		keyed		a document has a key of parts, "202356/345"; the first parts are
- *					the key of the one that it belongs to
+ *	related		a document has an array of the ids of the documents to which it
+ *				belongs; the field with the id is declared for each type, or is
+ *				_id for all
+ *	keyed		a document has a key of parts, "202356/345"; the first parts are
+ *				the key of the document to which it belongs
  *
- * The identity of a keyed document is its key with a NUL in place of each
- * separator: so what belongs to a document is one range of an index, from its
- * identity to that with a byte 1 behind it, and no other key lies in it.
+ * The identity of a keyed document is its key with a NUL instead of each separator:
+ * so its descendants are one range of an index, from its identity to that followed
+ * by a byte 1, and no other key is in the range.
  *
- * single_collection.c has the triggers, pass.c looks for and
- * changes rows, calls.c has what users call.
+ * single_collection.c has the triggers, pass.c finds and changes rows, calls.c has
+ * the functions that users call.
  */
 #ifndef DP_PATTERNS_SINGLE_COLLECTION_SINGLE_COLLECTION_H
 #define DP_PATTERNS_SINGLE_COLLECTION_SINGLE_COLLECTION_H
@@ -42,7 +41,7 @@ typedef struct DpSingleId
 	DpPath *path;
 } DpSingleId;
 
-/* How documents are told apart: what the functions of the indexes get as arguments, too */
+/* Fields that determine identities, also arguments of the functions of the indexes */
 typedef struct DpSingleIds
 {
 	DpPath *type_field; /* NULL: documents have none */
@@ -96,20 +95,20 @@ extern void dp_single_ids_parse(DpSingleIds *ids, const uint8 *doc, uint32 size)
 /* The identity of a key; false unless it is a string without a NUL.  In the current context. */
 extern bool dp_single_key(const DpValue *key, const char *separator, uint32 len, DpValue *identity);
 
-/* What is wrong with a document, as the detail of an error of that code; NULL if nothing is. */
+/* Returns an error in a document, as the detail of an error with that code, or NULL. */
 extern const char *
 dp_single_problem(const DpSingle *s, struct varlena *doc, const DpSingleDoc *read, int *code);
 
 /*
- * The document with its own id among those that it is related to: NULL if nothing has to be done.
- * old_id may be NULL.
+ * Returns the document with its own id in its relations: NULL if nothing changes. old_id may be
+ * NULL.
  */
 extern struct varlena *dp_single_add_self(const DpSingle *s, struct varlena *doc,
 										  const DpSingleDoc *read, const DpValue *old_id);
 
 /*
- * A new array with the elements of a value, which is one itself if it is no array: a bson_value.
- * NULL elements of replacement leave out.
+ * Returns a new array, a bson_value, with the elements of a value, or the value itself if it is
+ * not an array. NULL elements of replacement are omitted.
  */
 typedef bool (*DpSingleReplace)(const DpValue *element, DpValue *replacement, void *arg);
 extern struct varlena *
@@ -117,7 +116,7 @@ dp_single_rebuild(const DpValue *value, const DpValue *first, DpSingleReplace re
 
 /* pass.c */
 
-/* What a statement has taken away: an identity, and what it has become, if that is known. */
+/* An identity that a statement has removed, and the new one if known */
 typedef struct DpSingleGone
 {
 	DpValue identity;
@@ -126,20 +125,18 @@ typedef struct DpSingleGone
 } DpSingleGone;
 
 /*
- * Locks the document with that identity so that it stays; raises FOREIGN_KEY_VIOLATION if there is
- * none and somebody names it.
+ * Locks the document with that identity against deletion; raises FOREIGN_KEY_VIOLATION if it is
+ * missing and a row refers to it.
  */
 extern void dp_single_require(DpSingle *s, DpWriter *w, const DpValue *identity);
 
 /*
- * Applies the delete rule to those who name what is gone, and lets the others follow.  Returns how
- * many were written.
+ * Applies the delete rule to rows that refer to removed identities, and updates references to
+ * changed ones. Returns the number of rows written.
  */
 extern int64 dp_single_gone(DpSingle *s, DpSingleGone *gone, int n);
 
-/*
- * The same for all that is named and is not there: rows have gone in a way that nobody could see.
- */
+/* Does the same for all references to missing documents, which were deleted without triggers. */
 extern int64 dp_single_forget_missing(DpSingle *s);
 
 /* The SQL of what single_collection_get() runs. */
@@ -150,7 +147,7 @@ extern struct varlena *
 dp_single_filter(const DpSingle *s, const DpValue *ids, int n, const DpValue *type);
 extern struct varlena *dp_single_bound(const DpValue *identity, uint8 byte);
 
-/* The identity as users know it, for messages: an id, or a key with its separators. */
+/* Returns the identity in messages: an id, or a key with its separators. */
 extern char *dp_single_identity_text(const DpSingle *s, const DpValue *identity);
 
 #endif /* DP_PATTERNS_SINGLE_COLLECTION_SINGLE_COLLECTION_H */

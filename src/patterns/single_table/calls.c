@@ -1,11 +1,11 @@
 /*
  * calls.c
- *		Single tables: single items put, got, updated and deleted, with
- *		conditions, and what the verbs call.
+ *		Single tables: put, get, update and delete single items, with conditions;
+ *		functions of the verbs.
  *
- * All is done with the rights of the caller, as if he had written the
- * statements himself.  A condition is a filter of the item as it is when its row is
- * locked, or of {} where there is none; what has expired is not there.
+ * Everything uses the privileges of the caller, like the equivalent statements.  A
+ * condition is a filter of the item when its row is locked, or of {} without an
+ * item; an expired item counts as missing.
  */
 #include "postgres.h"
 
@@ -31,7 +31,7 @@
 #include "mql/update.h"
 #include "patterns/single_table/single_table.h"
 
-/* So often an item may come or go while it is being written */
+/* Maximal number of attempts if the item is deleted and inserted while it is written */
 #define MAX_ATTEMPTS 100
 
 static DpSingleTable *table_argument(FunctionCallInfo fcinfo, int n);
@@ -318,9 +318,8 @@ dp_single_table_key(PG_FUNCTION_ARGS)
 }
 
 /*
- * _single_table_image(rel, entity, doc) -> what the columns of an item's row have to be
- *
- * {error: ..} for a document that is no item.
+ * _single_table_image(rel, entity, doc) -> the columns of an item's row, or {error: ..} for an
+ * invalid item
  */
 DP_FUNCTION(dp_single_table_image);
 Datum
@@ -406,9 +405,8 @@ with_entity(DpSingleTable *s, struct varlena *doc, const char *entity)
 }
 
 /*
- * Locks an item's row.  *exists: there is one; *doc is what it has, or NULL if
- * it has expired; *entity, if wanted, is what its column says.  Returns whether it is there and has
- * not.
+ * Locks an item's row. Sets *exists; *doc to the document, NULL if it has expired; and *entity,
+ * unless NULL, to its column. Returns whether there is an item that has not expired.
  */
 static bool
 item_lock(DpSingleTable *s, const char *pk, const char *sk, struct varlena **doc, bool *exists,
@@ -520,7 +518,7 @@ item_insert(DpSingleTable *s, struct varlena *doc, bool replace, struct varlena 
 	return run_write(s, plan, &value, NULL, SPI_OK_INSERT_RETURNING, written);
 }
 
-/* Writes another document into an item's row, and which entity it is of.  False: it has gone. */
+/* Writes another document and its entity into an item's row. Returns false if it was deleted. */
 static bool
 item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *doc,
 			const char *entity, struct varlena **written)
@@ -549,8 +547,8 @@ item_update(DpSingleTable *s, const char *pk, const char *sk, struct varlena *do
 }
 
 /*
- * Runs a statement that writes a row, and gives the document as it was written:
- * NULL if a trigger of the user's has made it null.  False: no row was written.
+ * Runs a statement that writes a row, and returns the written document: NULL if a user's trigger
+ * set it to null. Returns false if no row was written.
  */
 static bool
 run_write(DpSingleTable *s, SPIPlanPtr plan, Datum *values, const char *nulls, int expected,
@@ -585,7 +583,7 @@ take_out(struct varlena *doc, MemoryContext context)
 	return copy;
 }
 
-/* Somebody else puts and deletes the item all the time, or a trigger suppresses what is written. */
+/* Other transactions insert and delete the item repeatedly, or a trigger suppresses the write. */
 static void
 attempts_check(DpSingleTable *s, int attempt)
 {

@@ -1,10 +1,10 @@
 /*
  * key.c
- *		Templates of keys: compiled, filled in, and read back.
+ *		Templates of keys: compile, fill in, read back.
  *
- * In a value the per cent sign, the number sign and whatever of the template's
- * literals is no letter and no digit are written as %XX; so a value never
- * contains what comes after it, and each key is of one set of values only.
+ * In a value, the per cent sign, the number sign and all characters of the
+ * template's literals except letters and digits are written as %XX.  So a value
+ * never contains the following literal, and each key has one set of values.
  */
 #include "postgres.h"
 
@@ -105,7 +105,7 @@ dp_template_parse(const char *text)
 	return t;
 }
 
-/* Letters and digits, and what is no ASCII: never a separator. */
+/* Letters, digits, and non-ASCII characters are never separators. */
 static bool
 is_word(unsigned char c)
 {
@@ -267,7 +267,7 @@ dp_template_match(const DpTemplate *t, const char *key, uint32 len, DpValue *val
 			dp_builder_begin_document(&b);
 			if (part->pad > 0)
 			{
-				/* what was a number becomes one again */
+				/* convert back to a number */
 				char *digits = pnstrdup(key, stop - key);
 				Datum number = DirectFunctionCall3(numeric_in, CStringGetDatum(digits),
 												   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));

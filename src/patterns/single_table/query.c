@@ -2,10 +2,10 @@
  * query.c
  *		Single tables: queries of one partition, by the table's key or an index.
  *
- * Whatever a query asks of the sort key becomes bounds of a range: what begins
- * with "ab" is from "ab" up to, but without, "ac".  A cursor, the keys of the
- * last item of a page, is the bound of the next one; in an index, where sort
- * keys are not unique, together with the item's own keys.
+ * Every condition on the sort key becomes a range: keys that begin with "ab" are
+ * those from "ab" to "ac", exclusively.  A cursor, the keys of the last item of a
+ * page, is the bound of the next page; in an index, where sort keys are not unique,
+ * together with the item's own keys.
  */
 #include "postgres.h"
 
@@ -171,7 +171,7 @@ dp_single_table_query(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* What is asked of the sort key: one of four forms. */
+/* A condition on the sort key, in one of four forms */
 static void
 query_range(KeyQuery *q, FunctionCallInfo fcinfo)
 {

@@ -1,10 +1,9 @@
 /*
  * single_table.c
- *		Single tables: what a declaration says, and the item that a document is.
+ *		Single tables: declarations, and the item of a document.
  *
- * The fields of a template are the truth and keys follow from them; a field
- * that is missing is read from the key that the document came with.  A document
- * of no entity keeps the keys that it came with.
+ * Keys are derived from the fields in their templates; a missing field is read from
+ * the given key.  A document without an entity keeps its given keys.
  */
 #include "postgres.h"
 
@@ -240,7 +239,10 @@ dp_item_refuse(DpSingleTable *s, const DpItemProblem *problem)
 					problem->detail != NULL ? errdetail_internal("%s", problem->detail) : 0));
 }
 
-/* The entity whose templates have made two keys; of several the one whose templates say most. */
+/*
+ * Returns the entity whose templates match two keys; of several, the one with the most specific
+ * templates.
+ */
 static DpEntity *
 entity_infer(DpSingleTable *s, const char *pk, uint32 pklen, const char *sk, uint32 sklen)
 {
@@ -259,7 +261,7 @@ entity_infer(DpSingleTable *s, const char *pk, uint32 pklen, const char *sk, uin
 	return found;
 }
 
-/* PK and SK of an item of an entity, and the fields that only they tell. */
+/* Sets PK and SK of an item of an entity, and fields that are only in them. */
 static bool
 entity_keys(DpSingleTable *s, DpEntity *entity, DpItem *item, DpItemProblem *problem)
 {
@@ -304,7 +306,7 @@ entity_keys(DpSingleTable *s, DpEntity *entity, DpItem *item, DpItemProblem *pro
 	return true;
 }
 
-/* Keys that an item without an entity came with. */
+/* Sets the given keys of an item without an entity. */
 static bool
 own_keys(DpSingleTable *s, DpItem *item, DpItemProblem *problem)
 {
@@ -333,7 +335,7 @@ own_keys(DpSingleTable *s, DpItem *item, DpItemProblem *problem)
 	return true;
 }
 
-/* Keys of secondary indexes: of the templates, or those that the item came with. */
+/* Sets keys of secondary indexes: from templates, or the given ones. */
 static void
 entity_indexes(DpSingleTable *s, DpEntity *entity, DpItem *item)
 {
@@ -492,7 +494,7 @@ refuse(DpItemProblem *problem, int sqlstate, char *message, char *detail)
 	return false;
 }
 
-/* When the item expires: a date, or seconds since 1970.  Anything else is no time. */
+/* Returns the expiry of the item: a date, or seconds since 1970; none for other values. */
 static void
 item_expiry(DpSingleTable *s, DpItem *item)
 {

@@ -7,9 +7,9 @@
  *
  *		item		a row; its document has its keys as fields, PK and SK
  *		entity		a kind of item, with a template for each key
- *		template	text with fields in braces: ORDER#{order_id}, {n:08} with zeros in
- *					front; what a field's value has in common with the separators of
- *					the template is escaped, so that a key can be read back
+ *		template	text with fields in braces: ORDER#{order_id}, {n:08} with leading
+ *					zeros; separators of the template are escaped in values, so that
+ *					a key can be read back
  *		index		a secondary one: GSI1PK and GSI1SK; items without are not in it
  *
  * The columns pk, sk, entity, gsi<n>_pk, gsi<n>_sk and expires_at follow from
@@ -64,8 +64,8 @@ extern DpTemplateResult
 dp_template_format(const DpTemplate *t, const DpValue *doc, StringInfo out, const char **field);
 
 /*
- * Whether a key was made by the template.  With values, an array of nparts, also the values of the
- * fields.
+ * Returns whether the template matches a key. Unless values is NULL, an array of nparts, also sets
+ * the values of the fields.
  */
 extern bool dp_template_match(const DpTemplate *t, const char *key, uint32 len, DpValue *values);
 
@@ -127,7 +127,7 @@ typedef struct DpItem
 	TimestampTz expires_at;
 } DpItem;
 
-/* Why a document is no item */
+/* The reason why a document is not a valid item */
 typedef struct DpItemProblem
 {
 	int sqlstate;

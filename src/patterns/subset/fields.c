@@ -1,24 +1,23 @@
 /*
  * fields.c
- *		Hot and cold fields: fields that are rarely read lie in a side table.
+ *		Hot and cold fields: rarely read fields are in a side table.
  *
- * The side table, <table>_<name>_cold, has a row for each document that has any
- * of the fields: the document's key and {path: value, ...}.  The row's own lock
- * is the lock of what lies aside: whoever changes that holds it.
+ * The side table, <table>_<name>_cold, has a row for each document with any of the
+ * fields: the document's key and {path: value, ...}.  A row's lock also protects
+ * its cold fields.
  *
- * AFTER INSERT or UPDATE, for each row: cold fields that a document came with
- * move to the side table and the row is written once more.  A field that it
- * did not come with stays as it was, so that whoever reads rows of the table
- * and saves them loses nothing; documents are replaced as a whole through the
- * view <table>_whole.
+ * AFTER INSERT or UPDATE, for each row: moves cold fields in the document to the
+ * side table and writes the row again.  Missing cold fields stay, so that saving a
+ * row that was read from the table loses none; the view <table>_whole replaces
+ * whole documents.
  *
- * AFTER UPDATE, DELETE or TRUNCATE, for each statement: what lies aside follows
- * the keys of its documents.  Keys that change may be exchanged by one
- * statement, so that all are taken out before any is put back.
+ * AFTER UPDATE, DELETE or TRUNCATE, for each statement: moves or deletes cold
+ * fields with their documents.  A statement may exchange keys, so all are removed
+ * before any is inserted.
  *
- * BEFORE UPDATE, for each row: keeps what users' triggers do to the pattern's
- * own writes apart from the fields, and takes notes of keys that change, because
- * a row that goes to another partition is afterwards deleted and inserted.
+ * BEFORE UPDATE, for each row: separates changes of users' triggers from the
+ * pattern's own writes, and records changed keys, because a row that moves to
+ * another partition is afterwards deleted and inserted.
  */
 #include "postgres.h"
 
@@ -60,8 +59,10 @@ typedef struct Cold
 } Cold;
 
 /* Flags of a move */
-#define MOVED_WHOLE 0x01   /* the document was written as a whole, so that what lay aside is void */
-#define MOVED_WRITTEN 0x02 /* it was written while what lay aside had not arrived */
+#define MOVED_WHOLE                                                                                \
+	0x01                   /* a whole document was written, so its former cold fields are obsolete \
+							*/
+#define MOVED_WRITTEN 0x02 /* written while its cold fields were still under another key */
 
 static const char plan_lock, plan_write, plan_read, plan_read_visible, plan_put, plan_take,
 	plan_drop, plan_hold, plan_orphans;
@@ -128,9 +129,7 @@ dp_subset_fields_trigger(PG_FUNCTION_ARGS)
 	return PointerGetDatum(NULL);
 }
 
-/*
- * The pattern's view of a declaration, made once.
- */
+/* Returns the options of a declaration, read once. */
 static Cold *
 cold_of(DpDecl *decl)
 {
@@ -172,8 +171,8 @@ cold_of(DpDecl *decl)
 }
 
 /*
- * The side table.  Raises UNDEFINED_TABLE if it is missing and
- * DATATYPE_MISMATCH if it is none: its triggers could have been made by hand.
+ * Returns the side table. Raises UNDEFINED_TABLE if it is missing and DATATYPE_MISMATCH if it is
+ * another table: a user may create its triggers.
  */
 static Oid
 side_of(Cold *c)
@@ -235,11 +234,14 @@ cold_before(Cold *c, TriggerData *trigdata)
 		Datum value;
 		bool isnull = false;
 
-		/* the fields are in what is written when they are put back */
+		/* the pattern itself writes cold fields back */
 		if (wanted == NULL || doc == NULL || cold_present(c, wanted) ||
 			cold_extract(c, doc, &rest) == NULL)
 			return tuple;
-		/* somebody's trigger has put cold fields into a document that we took them from */
+		/*
+		 * a user's trigger has added cold fields to a document from which we have just removed
+		 * them
+		 */
 		value = PointerGetDatum(rest);
 		return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
 	}
@@ -300,7 +302,7 @@ cold_after(Cold *c, TriggerData *trigdata)
 	}
 	else if (is_whole)
 	{
-		/* what it has is all there is */
+		/* the document has all fields */
 		struct varlena *cold = cold_extract(c, doc, NULL);
 
 		if (cold == NULL)
@@ -321,10 +323,7 @@ cold_after(Cold *c, TriggerData *trigdata)
 	SPI_finish();
 }
 
-/*
- * AFTER UPDATE, DELETE or TRUNCATE, for each statement: what lies aside follows
- * its documents.
- */
+/* AFTER UPDATE, DELETE or TRUNCATE, for each statement: cold fields follow their documents. */
 static void
 cold_statement(Cold *c, TriggerData *trigdata)
 {
@@ -399,9 +398,8 @@ cold_statement(Cold *c, TriggerData *trigdata)
 }
 
 /*
- * A row has another key, or is gone: what lies aside follows at the end of the
- * statement, or goes at once.  A trigger may have inserted a row of the same
- * key again, which has what lies there.
+ * Processes a changed key or a deleted row: cold fields move at the end of the statement, or are
+ * deleted at once. If a trigger has inserted a row with the same key again, it keeps them.
  */
 static void
 cold_moves(Cold *c, TriggerData *trigdata, bool whole)
@@ -438,8 +436,8 @@ cold_present(const Cold *c, struct varlena *doc)
 }
 
 /*
- * The cold fields of a document as {path: value, ...}, or NULL if it has none;
- * *rest, if wanted, becomes the document without them.
+ * Returns the cold fields of a document as {path: value, ...}, or NULL; sets *rest, unless NULL,
+ * to the document without them.
  */
 static struct varlena *
 cold_extract(const Cold *c, struct varlena *doc, struct varlena **rest)
@@ -492,10 +490,7 @@ cold_join(const Cold *c, struct varlena *doc, struct varlena *cold)
 	return doc;
 }
 
-/*
- * Whether something stands on the way of a path that is no document: then it leads nowhere any
- * more.
- */
+/* Returns whether a value along a path is not a document, so that the path cannot exist. */
 static bool
 place_taken(const Cold *c, struct varlena *doc, const DpPath *path)
 {
@@ -515,10 +510,7 @@ place_taken(const Cold *c, struct varlena *doc, const DpPath *path)
 	return false;
 }
 
-/*
- * A write has put something in the place of the document that a cold field is
- * inside: the field is gone with it.
- */
+/* Deletes a cold field if a write has replaced the document around it. */
 static void
 cold_prune(Cold *c, struct varlena *doc, const DpKey *key)
 {
@@ -552,8 +544,8 @@ cold_prune(Cold *c, struct varlena *doc, const DpKey *key)
 }
 
 /*
- * Moves the cold fields that the row has aside.  Returns whether it had any.
- * The caller is inside SPI_connect().
+ * Moves the row's cold fields to the side table. Returns whether it had any. The caller is inside
+ * SPI_connect().
  */
 static bool
 cold_settle(Cold *c, const DpKey *key)
@@ -598,8 +590,8 @@ row_document(const Cold *c, HeapTuple tuple, TupleDesc desc)
 }
 
 /*
- * The latest document of the row, locked; NULL if there is no such row.  A null
- * document sets *is_null.
+ * Returns the latest document of the row, locked; NULL without such a row. Sets *is_null for a
+ * null document.
  */
 static struct varlena *
 row_lock(Cold *c, const DpKey *key, bool *is_null)
@@ -622,7 +614,7 @@ row_write(Cold *c, const DpKey *key, struct varlena *doc)
 	dp_run_writing(c->decl, plan, values, DP_RUN_AS_OWNER, doc);
 }
 
-/* A statement on the side table about a key. */
+/* Runs a statement on the side table for a key. */
 static SPIPlanPtr
 side_plan(Cold *c, const void *id, const char *before, const char *after)
 {
@@ -643,7 +635,7 @@ side_plan(Cold *c, const void *id, const char *before, const char *after)
 	return dp_plan_make(c->decl, id, sql.data, c->decl->nkeys, types);
 }
 
-/* What lies aside of a key, or NULL. */
+/* Returns the stored cold fields of a key, or NULL. */
 static struct varlena *
 side_read(Cold *c, const DpKey *key, bool latest)
 {
@@ -659,7 +651,7 @@ side_read(Cold *c, const DpKey *key, bool latest)
 	return isnull ? NULL : (struct varlena *) DatumGetPointer(value);
 }
 
-/* Puts it there in place of what is there. */
+/* Replaces the stored cold fields of a key. */
 static void
 side_put(Cold *c, const DpKey *key, struct varlena *cold)
 {
@@ -692,7 +684,7 @@ side_put(Cold *c, const DpKey *key, struct varlena *cold)
 				  DP_MARK_INTERNAL);
 }
 
-/* Takes it away, and returns it or NULL. */
+/* Deletes the stored cold fields of a key and returns them, or NULL. */
 static struct varlena *
 side_take(Cold *c, const DpKey *key)
 {
@@ -716,8 +708,7 @@ side_drop(Cold *c, const DpKey *key)
 }
 
 /*
- * The same where the document was not there: somebody may insert it, who puts something into the
- * row or waits for it.
+ * Does the same for a missing document: a concurrent insert of it adds to the row or waits for it.
  */
 static void
 side_drop_lost(Cold *c, const DpKey *key)
@@ -774,7 +765,7 @@ methods_keep(DpDecl *decl, struct varlena *stored, struct varlena *old_whole,
 
 		if (had != has || (has && !dp_value_identical(&was, &is)))
 			return NULL;
-		/* a field without its document would be in another place than it was */
+		/* without its document, the field would get another path */
 		if (!has && place_taken(c, new_whole, c->paths[i]))
 			return NULL;
 		if (has && !dp_path_find(DP_DOC_DATA(stored), DP_DOC_SIZE(stored), c->paths[i], &was))
@@ -826,10 +817,9 @@ cold_argument(FunctionCallInfo fcinfo)
 }
 
 /*
- * _subset_fields_rejoin(rel, name, key, paths text[]): puts cold fields, all or
- * those that are named, back into the document of a key.  Returns the size that
- * it has or would have; writes only if that is allowed.  Forgets what lies
- * aside where there is no document.
+ * _subset_fields_rejoin(rel, name, key, paths text[]): moves cold fields, all or those listed,
+ * back into the document of a key. Returns the size of the document; writes only if it is allowed.
+ * Deletes cold fields without a document.
  */
 DP_FUNCTION(dp_subset_fields_rejoin);
 Datum

@@ -3,9 +3,9 @@
  *		The subset pattern: reading a group of the source by the pattern's index.
  *
  * The index has the order keys and the primary key, so that the first rows of a
- * group are the first entries of a range, and where a row stands in the order
- * is told by entries alone.  A source that is partitioned has an index on each
- * partition, and what is found there is merged.
+ * group are the first entries of a range, and entries alone show the position of a
+ * row.  A partitioned source has an index on each partition; their entries are
+ * merged.
  *
  * Everything is read with the latest snapshot, at every isolation level.
  */
@@ -159,9 +159,7 @@ dp_subset_source(DpSubset *s)
 		leaf_find(s, lfirst_oid(lc));
 	MemoryContextSwitchTo(old);
 
-	/*
-	 * opening all that may have brought news of other changes: then it is looked at again next time
-	 */
+	/* opening them may have processed invalidations: then read them again next time */
 	s->generation = now;
 }
 
@@ -469,8 +467,8 @@ scan_begin(GroupScan *g, const DpSubset *s, const DpSubsetLeaf *leaf, Snapshot s
 }
 
 /*
- * The next row that is visible; false at the end.  The row itself is looked at
- * only if it is wanted, or where the visibility map does not know its page.
+ * Reads the next visible row; returns false at the end. Fetches the row only if needed, or if its
+ * page is not all-visible.
  */
 static bool
 scan_next(GroupScan *g, bool row)
@@ -489,7 +487,7 @@ scan_next(GroupScan *g, bool row)
 	return false;
 }
 
-/* Where the row stands in the order; valid until the next one. */
+/* Returns the position of the row; valid until the next one. */
 static void
 scan_place(GroupScan *g, DpSubsetPlace *place)
 {

@@ -1,29 +1,27 @@
 /*
  * subset.c
  *		The subset pattern: documents that show the first rows of their group
- *		follow what happens to the source.
+ *		follow changes of the source.
  *
- * What a statement did to a group is summed up by one place in the order: the
- * first one of a row that came or went.  If keep rows stand before it nothing
- * that is shown has changed, and the target is not even looked at.  Else the
- * members are read anew.
+ * The changes of a statement to a group are reduced to one position in the order:
+ * that of the first inserted or deleted row.  If keep rows are before it, no shown
+ * row has changed, and the target is not read.  Else the members are read again.
  *
- * To say that keep rows stand before a place is right only as long as these
- * rows stay, so that there are two kinds of writers to a group:
+ * This is only right while these rows stay, so a group has two kinds of writers:
  *
- *		passers		changed nothing that is shown.  They hold the group's lock in
- *					RowExclusiveLock mode until they end: others pass, too.
- *		touchers	have changed what is shown and are going to read the source.
- *					They hold it in ShareRowExclusiveLock mode: nobody passes
- *					until they end, and they wait for those who have passed.
+ *	passers		changed no shown row.  They hold the group's lock in
+ *				RowExclusiveLock mode until they end: concurrently.
+ *	touchers	have changed a shown row and will read the source.  They hold it
+ *				in ShareRowExclusiveLock mode, which waits for passers and blocks
+ *				others.
  *
- * Thus when a toucher reads, all rows of others are committed, except those of
- * statements that have not come to their end: these will look at what he has
- * left.  And while there are passers the first rows stay what the last toucher
- * has found, because each passer's rows stand behind all of them.
+ * So when a toucher reads, rows of other transactions are committed, except those
+ * of statements in progress, which will read its result.  And while there are
+ * passers, the first rows stay as the last toucher found them, because each
+ * passer's rows are behind all of them.
  *
- * Where the rows are counted at once every statement that adds or removes any
- * writes the target's row, and its lock serves instead.
+ * If rows are counted immediately, every statement that inserts or deletes rows
+ * writes the target's row, whose lock is used instead.
  */
 #include "postgres.h"
 
@@ -49,15 +47,15 @@
 #include "kit/sql/text.h"
 #include "patterns/subset/subset.h"
 
-/* What a run knows of a group */
+/* A run's state of a group */
 typedef struct SubsetState
 {
 	bool has_first;
-	DpSubsetPlace first; /* the first place of a row that came or went */
+	DpSubsetPlace first; /* the first position of an inserted or deleted row */
 	int64 delta;         /* rows more */
 	bool alone;          /* the group is locked as by a toucher */
-	bool recount;        /* the count is to be made anew, and nothing else */
-	bool went;           /* rows went */
+	bool recount;        /* only the count must be computed again */
+	bool went;           /* rows were deleted */
 } SubsetState;
 
 static void subset_open(DpDerivation *d);
@@ -169,9 +167,7 @@ subset_open(DpDerivation *d)
 	d->state = s;
 }
 
-/*
- * What members are known by: the source's _id if they show it, else what they show of the order.
- */
+/* Returns the identity of a member: the source's _id if shown, else the shown order fields. */
 static void
 find_identity(DpSubset *s)
 {
@@ -232,9 +228,7 @@ append_identity(const DpSubset *s, DpBuilder *b, const uint8 *member, uint32 siz
 
 /* ---------------------------------------------------------------- the source */
 
-/*
- * A row of the source came or went.
- */
+/* Adds or removes a row of the source. */
 static void
 subset_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 {
@@ -276,8 +270,8 @@ subset_take(DpDerivation *d, DpDerive *run, const DpSourceRow *row, int sign)
 }
 
 /*
- * Whether two versions of a row are the same to the pattern: same group, same
- * place, same member.
+ * Returns whether two versions of a row are equal for the pattern: same group, position and
+ * member.
  */
 static bool
 subset_same(DpDerivation *d, const DpSourceRow *before, const DpSourceRow *after)
@@ -336,7 +330,7 @@ row_link(const DpSubset *s, struct varlena *doc, DpValue *link)
 		   link->type != DP_TYPE_NULL && link->type != DP_TYPE_UNDEFINED;
 }
 
-/* Where a row stands in the order.  Points into the row and the string. */
+/* Returns the position of a row. It points into the row and the string. */
 static void
 row_place(const DpSubset *s, const DpSourceRow *row, StringInfo key, DpSubsetPlace *place)
 {
@@ -356,9 +350,7 @@ row_place(const DpSubset *s, const DpSourceRow *row, StringInfo key, DpSubsetPla
 
 /* ---------------------------------------------------------------- the target */
 
-/*
- * Whether a group has to be looked at: not if a row only went and came back.
- */
+/* Returns whether a group must be read: not if a row was only deleted and inserted again. */
 static bool
 subset_changes(DpDerivation *d, DpGroup *group)
 {
@@ -368,8 +360,8 @@ subset_changes(DpDerivation *d, DpGroup *group)
 }
 
 /*
- * Passes or touches: see above.  The lock is taken here, because which one is
- * needed can be said only while it is held.
+ * Passes or touches, see above. Takes the lock here, because the kind of lock can only be decided
+ * while holding it.
  */
 static LOCKMODE
 subset_group_lock(DpDerivation *d, DpGroup *group)
@@ -409,7 +401,7 @@ subset_group_lock(DpDerivation *d, DpGroup *group)
 			group->changed = false;
 			return NoLock;
 		}
-		/* not while holding it: two who do the same would wait for each other */
+		/* not while holding it: two transactions would deadlock */
 		if (mode == RowExclusiveLock)
 			dp_derive_unlock_group(d, group->hash, mode);
 	}
@@ -429,7 +421,7 @@ subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 	bool members = anew || state->has_first;
 	bool immediate = s->count != NULL && !s->count_deferred;
 
-	/* who is alone needs no other lock to read: a row that changes in between is tried again */
+	/* a single writer needs no other lock to read: it retries if a row changes meanwhile */
 	if (!group->locked && !group->emptied && (anew || !state->alone))
 	{
 		group->need_lock = true;
@@ -470,7 +462,7 @@ subset_apply(DpDerivation *d, DpGroup *group, struct varlena *doc)
 			n = dp_subset_count(s, &group->key);
 		else
 			n += state->delta;
-		/* what is not the number that there was before comes from before the declaration */
+		/* a count that differs from the former one is from before the declaration */
 		if (dp_held(d->decl, s->count) && get_count(doc, s->count, &held) && held != 0 &&
 			(anew || state->recount || group->emptied ||
 			 held != dp_subset_count(s, &group->key) - state->delta))
@@ -520,9 +512,7 @@ subset_elsewhere(DpDerivation *d, const DpValue *key)
 	return dp_value_to_varlena(&array);
 }
 
-/*
- * A row of the target is written by somebody else.
- */
+/* Processes a user's write to the target. */
 static struct varlena *
 subset_protect(DpDerivation *d, struct varlena *before, struct varlena *after)
 {
@@ -596,9 +586,9 @@ has_element(const DpValue *array, const DpValue *element)
 }
 
 /*
- * Elements that no row of the source stands for become rows: _subset_strangers() finds them, and
- * refuses what cannot be a row, with the owner's rights, because the writer need not be allowed to
- * read the source; but they are inserted with the writer's own.
+ * Elements without a row in the source become rows: _subset_strangers() finds them, and refuses
+ * invalid ones, with the owner's privileges, because the writer may lack SELECT on the source;
+ * they are inserted with the writer's privileges.
  */
 static void
 subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool inserted)
@@ -644,9 +634,7 @@ subset_take_over(DpDerivation *d, const DpValue *key, struct varlena *doc, bool 
 	SPI_finish();
 }
 
-/*
- * Puts members that are shown no more into the list of those that have gone.
- */
+/* Adds members that are no longer shown to the list of removed ones. */
 static void
 remember_gone(DpDerivation *d, const DpValue *key, struct varlena *doc, const DpValue *now)
 {
@@ -754,10 +742,8 @@ copy_field(DpPath *path, struct varlena *from, struct varlena *to)
 /* ---------------------------------------------------------------- calls */
 
 /*
- * subset_refresh(rel, name) -> bigint
- *
- * Counts the groups anew that the queue names; returns how many documents had
- * to be written.
+ * subset_refresh(rel, name) -> bigint: counts the queued groups; returns how many documents were
+ * written
  */
 DP_FUNCTION(dp_subset_refresh);
 Datum
@@ -788,7 +774,7 @@ dp_subset_refresh(PG_FUNCTION_ARGS)
 	dp_owner_begin(d->decl->owner, &self);
 	SPI_connect();
 	queue = dp_queue_open(d->decl, "second_pair");
-	/* once, and all: the rows of what is queued meanwhile would be locked out of order */
+	/* all at once: later batches would be locked out of order */
 	taken = dp_queue_take(queue, NULL, PG_INT64_MAX);
 	dp_queue_close(queue);
 	if (taken != NIL)

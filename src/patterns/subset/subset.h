@@ -2,21 +2,21 @@
  * subset.h
  *		The subset pattern: a document shows the first few rows of its group.
  *
- * The rows of the source (reviews) that name a target document (a product) are
- * in one total order: by the order keys of their documents (bson_sort_key()),
- * then by the source's primary key.  The field of the target is an array of
- * members, the projections of the first keep of them.
+ * The rows of the source (reviews) that refer to a target document (a product) are
+ * ordered by the order keys of their documents (bson_sort_key()), then by the
+ * source's primary key.  The field of the target is an array of members, the
+ * projections of the first keep of them.
  *
- * The pattern makes an index on the source, ((document -> link), sort key,
+ * The pattern creates an index on the source, ((document -> link), sort key,
  * primary key columns), so that the beginning of a group is the beginning of a
  * range of the index.
  *
  * subset.c follows changes, source.c reads the source by that index,
- * kit/derive/member.c makes members.
+ * kit/derive/member.c builds members.
  *
- * An array that is saved may be an old copy.  So that old elements are told from
- * new ones, what members are known by (their identity) is put into a list
- * (a queue, <target>_<name>_gone) when rows leave what is shown.
+ * A saved array may be an old copy.  To distinguish old elements from new ones, the
+ * identities of members that are no longer shown are added to a list (a queue,
+ * <target>_<name>_gone).
  */
 #ifndef DP_PATTERNS_SUBSET_SUBSET_H
 #define DP_PATTERNS_SUBSET_SUBSET_H
@@ -66,7 +66,7 @@ typedef struct DpSubset
 	int nidentity; /* paths in members by which they are known; 0: by their bytes */
 	DpPath **identity;
 	bool by_id;     /* the only one is the source's _id */
-	bool remembers; /* there is a list of members that have gone */
+	bool remembers; /* there is a list of removed members */
 
 	/* The source, looked at again after changes of the schema: */
 	uint64 generation;
@@ -78,7 +78,7 @@ typedef struct DpSubset
 	MemoryContext source_context;
 } DpSubset;
 
-/* A place in the order. */
+/* A position in the order */
 typedef struct DpSubsetPlace
 {
 	const char *key; /* the sort key's bytes */
@@ -96,12 +96,12 @@ extern void dp_subset_source(DpSubset *s);
 /* Whether the source, each partition of it, has the index. */
 extern bool dp_subset_is_indexed(DpSubset *s);
 
-/* Compares two places: negative if the first comes before. */
+/* Compares two positions: negative if the first is before the second. */
 extern int dp_subset_compare(const DpSubset *s, const DpSubsetPlace *a, const DpSubsetPlace *b);
 
 /*
- * Whether a place is among the first keep of a group: fewer rows than that come before
- * it.  Reads the latest committed rows, and those of the transaction.
+ * Returns whether a position is among the first keep of a group. Reads the latest committed rows,
+ * and those of the transaction.
  */
 extern bool dp_subset_reaches(DpSubset *s, const DpValue *link, const DpSubsetPlace *place);
 
