@@ -176,7 +176,7 @@ BEGIN
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
   IF base IS NULL AND pg_table_is_visible(rel) IS NOT NULL THEN
     RAISE EXCEPTION 'could not serialize access due to concurrent update'
-      USING ERRCODE = 'serialization_failure', HINT = 'Repeat the transaction.',
+      USING ERRCODE = 'serialization_failure', HINT = 'Retry the transaction.',
             DETAIL = format('Table %s has been created since this transaction began to read.', rel);
   ELSIF base IS NULL THEN
     RAISE EXCEPTION 'relation % does not exist', rel USING ERRCODE = 'undefined_table';
@@ -208,7 +208,7 @@ BEGIN
       USING ERRCODE = 'undefined_column';
   ELSIF cardinality(docs) > 1 THEN
     RAISE EXCEPTION 'table % has more than one column of type bson', base
-      USING ERRCODE = 'ambiguous_column', HINT = 'Say which one with the argument "doc_column".';
+      USING ERRCODE = 'ambiguous_column', HINT = 'Specify the argument "doc_column".';
   END IF;
   doc := docs[1];
 
@@ -231,7 +231,7 @@ BEGIN
   IF keys IS NULL THEN
     RAISE EXCEPTION 'table % has no primary key', base
       USING ERRCODE = 'object_not_in_prerequisite_state',
-        DETAIL = 'Patterns find rows by it, and it must not be deferrable.';
+        DETAIL = 'Patterns find rows by primary key, which must not be deferrable.';
   END IF;
   PERFORM docpatterns._pattern_require_key(rel);
   key_value := format(CASE WHEN cardinality(keys) = 1 THEN '@extschema@.to_bson(%s)'
@@ -345,7 +345,7 @@ BEGIN
     WHERE (target_name IS NULL OR d.name = target_name) AND (wanted IS NULL OR d.pattern = wanted);
   IF n > 1 THEN
     RAISE EXCEPTION 'table "%" has more than one %', table_name, what
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'Say which one with the argument "name".';
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'Specify the argument "name".';
   ELSIF n = 1 THEN
     SELECT d.options INTO options FROM docpatterns._pattern_declarations(target) d
       WHERE d.pattern = _pattern_find.pattern AND d.name = _pattern_find.name;

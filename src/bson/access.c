@@ -260,7 +260,7 @@ dp_value_as_text(const DpValue *value)
 		case DP_TYPE_SYMBOL:
 			if (unlikely(memchr(DP_STRING_DATA(value), 0, DP_STRING_LEN(value)) != NULL))
 				ereport(ERROR, (errcode(ERRCODE_UNTRANSLATABLE_CHARACTER),
-								errmsg("a string with a null character cannot be shown as text"),
+								errmsg("cannot convert a string with a null character to text"),
 								errhint("Read it as a bson_value with the operator -> instead.")));
 			return text_of_length(DP_STRING_DATA(value), DP_STRING_LEN(value));
 		case DP_TYPE_INT32:

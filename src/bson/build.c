@@ -56,10 +56,10 @@ dp_bson_build(PG_FUNCTION_ARGS)
 	if (n < 0)
 		PG_RETURN_NULL();
 	if (n % 2 != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the number of arguments must be even"),
-				 errhint("The arguments of %s are names and values in turn.", "bson_build()")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the number of arguments must be even"),
+						errhint("The arguments of %s must alternate between names and values.",
+								"bson_build()")));
 
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);

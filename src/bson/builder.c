@@ -110,7 +110,7 @@ dp_builder_begin_element(DpBuilder *b, uint8 type, const char *name, uint32 name
 	}
 	else if (unlikely(memchr(name, 0, namelen) != NULL))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the name of a field cannot hold a null character")));
+						errmsg("the name of a field cannot contain a null character")));
 
 	p = dp_builder_reserve(b, (Size) namelen + 2);
 	p[0] = type;
@@ -272,9 +272,9 @@ dp_check_document_size(Size size)
 {
 	if (unlikely(size > (Size) dp_max_document_size))
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("document too large"),
-						errdetail("The document has %zu bytes, the limit is %d bytes.", size,
+						errdetail("The document has %zu bytes; the limit is %d bytes.", size,
 								  dp_max_document_size),
-						errhint("The limit is the setting docpatterns.max_document_size.")));
+						errhint("Increase docpatterns.max_document_size.")));
 }
 
 /*
@@ -305,7 +305,7 @@ builder_enlarge(DpBuilder *b, Size n)
 
 	if (wanted > b->limit)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("document too large"),
-						errdetail("The limit here is %u bytes.", b->limit)));
+						errdetail("The limit is %u bytes.", b->limit)));
 	while (cap < wanted)
 		cap *= 2;
 	cap = Min(cap, b->limit);

@@ -69,10 +69,11 @@ static const uint8 *
 sketch_bytes(const DpValue *v, uint32 *len)
 {
 	if (v->type != DP_TYPE_BINARY || v->data[4] != DP_DISTINCT_SUBTYPE)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("a sketch of distinct values is expected"),
-						errdetail("A value of the type \"%s\" was found.", dp_type_name(v->type)),
-						errhint("Sketches are made by bson_distinct_agg and bson_distinct_add.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument must be a sketch of distinct values"),
+				 errdetail("Found a value of BSON type \"%s\".", dp_type_name(v->type)),
+				 errhint("Create sketches with bson_distinct_agg() and bson_distinct_add().")));
 	*len = v->len - 5;
 	return v->data + 5;
 }

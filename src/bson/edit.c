@@ -803,8 +803,8 @@ edit_insert(const EditPlace *place, const DpPath *path, const DpValue *value)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 					 errmsg("position %d is too far beyond the end of the array", missing->index),
-					 errdetail("The array has %u elements; at most %d nulls are put between.",
-							   count, DP_EDIT_MAX_PADDING)));
+					 errdetail("The array has %u elements; at most %d nulls can be added.", count,
+							   DP_EDIT_MAX_PADDING)));
 		for (; count < missing->index; count++)
 			dp_builder_append_null(&b, digits, dp_index_name(count, digits));
 		namelen = dp_index_name(count, digits);
@@ -837,7 +837,7 @@ path_blocked(const DpPath *path, int step, uint8 type)
 	dp_path_to_text(&s, path);
 	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					errmsg("cannot follow the path \"%s\"", s.data),
-					errdetail("Part %d of the path, \"%s\", meets a value of type %s.", step + 1,
+					errdetail("Part %d of the path, \"%s\", leads to a value of type %s.", step + 1,
 							  path->steps[step].name, dp_type_name(type))));
 }
 

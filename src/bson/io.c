@@ -137,7 +137,7 @@ dp_document_from_bytes(const uint8 *bytes, Size n)
 	if (!dp_validate(bytes, n, &fault))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION), errmsg("invalid BSON document"),
-				 errdetail("At offset %u, %s.", fault.offset, fault.what)));
+				 errdetail("At offset %u: %s.", fault.offset, fault.what)));
 	return dp_document_to_varlena(bytes, n);
 }
 
@@ -152,12 +152,12 @@ dp_value_from_bytes(const uint8 *bytes, Size n)
 
 	if (n < 1)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-						errmsg("invalid BSON value"), errdetail("There are no bytes.")));
+						errmsg("invalid BSON value"), errdetail("The value is empty.")));
 	dp_check_document_size(n - 1);
 	if (!dp_validate_value(bytes[0], bytes + 1, n - 1, &fault))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION), errmsg("invalid BSON value"),
-				 errdetail("At offset %u, %s.", fault.offset + 1, fault.what)));
+				 errdetail("At offset %u: %s.", fault.offset + 1, fault.what)));
 	value.type = bytes[0];
 	value.data = bytes + 1;
 	value.len = n - 1;

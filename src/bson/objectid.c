@@ -32,7 +32,7 @@ dp_objectid_in(PG_FUNCTION_ARGS)
 		dp_ereturn(fcinfo->context, (Datum) 0,
 				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 					errmsg("invalid input syntax for type %s: \"%s\"", "objectid", s),
-					errdetail("An objectid is written as 24 hexadecimal digits.")));
+					errdetail("An objectid must have 24 hexadecimal digits.")));
 	(void) hex_decode(s, 2 * DP_OBJECTID_SIZE, (char *) result);
 	PG_RETURN_POINTER(result);
 }
@@ -241,7 +241,7 @@ dp_objectid_from_timestamp(PG_FUNCTION_ARGS)
 	if (TIMESTAMP_NOT_FINITE(t) || seconds < 0 || seconds > (int64) PG_UINT32_MAX)
 		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 						errmsg("timestamp out of range for an objectid"),
-						errdetail("An objectid holds times from 1970-01-01 to 2106-02-07.")));
+						errdetail("The range of an objectid is 1970-01-01 to 2106-02-07.")));
 	for (int i = 0; i < 4; i++)
 		result[i] = (uint8) (seconds >> (24 - 8 * i));
 	PG_RETURN_POINTER(result);

@@ -268,9 +268,9 @@ path_syntax_error(const char *what, Size pos)
 	ereport(
 		ERROR,
 		(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid path"),
-		 errdetail("At byte %zu, %s.", pos + 1, what),
-		 errhint("Parts are separated by dots; a part in double quotes may be empty and may hold "
-				 "dots, commas and, written twice, double quotes.")));
+		 errdetail("At byte %zu: %s.", pos + 1, what),
+		 errhint("Separate parts with dots. A part in double quotes may be empty and may contain "
+				 "dots, commas and, doubled, double quotes.")));
 }
 
 /*

@@ -95,7 +95,7 @@ void
 dp_corrupted(const char *what)
 {
 	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("corrupt BSON document"),
-					errdetail("In the stored bytes, %s.", what)));
+					errdetail("In the stored bytes: %s.", what)));
 }
 
 /*

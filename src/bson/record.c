@@ -41,9 +41,8 @@ dp_value_to_row(const DpValue *document, Oid typid, int32 typmod)
 
 	check_stack_depth();
 	if (typid == RECORDOID && typmod < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot cast a BSON document to a row whose columns are not known")));
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot cast a BSON document to a row with unknown columns")));
 	desc = lookup_rowtype_tupdesc(typid, typmod);
 	tuple = document_to_tuple(document, desc, NULL);
 	ReleaseTupleDesc(desc);
@@ -281,7 +280,7 @@ start_set(FunctionCallInfo fcinfo, int argno, TupleDesc desc, HeapTupleHeader ba
 		if (array.type != DP_TYPE_ARRAY)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("expected an array of documents"),
+					 errmsg("argument must be an array of documents"),
 					 errdetail("Found a value of BSON type \"%s\".", dp_type_name(array.type))));
 		dp_iter_init_value(&rows->iter, &array);
 		rows->desc = CreateTupleDescCopy(desc);
@@ -308,7 +307,8 @@ next_of_set(FunctionCallInfo fcinfo)
 		SRF_RETURN_DONE(set);
 	if (document.type != DP_TYPE_DOCUMENT)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("expected an array of documents"),
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument must be an array of documents"),
 				 errdetail("Found an element of BSON type \"%s\".", dp_type_name(document.type))));
 	SRF_RETURN_NEXT(set, HeapTupleGetDatum(document_to_tuple(&document, rows->desc, rows->base)));
 }

@@ -125,7 +125,7 @@ dp_bson_elements(PG_FUNCTION_ARGS)
 		else if (value.type != DP_TYPE_NULL && value.type != DP_TYPE_UNDEFINED)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("cannot take the elements of a value that is no array"),
+					 errmsg("cannot get the elements of a value that is not an array"),
 					 errdetail("Found a value of BSON type \"%s\".", dp_type_name(value.type))));
 		set->user_fctx = iter;
 		MemoryContextSwitchTo(old);

@@ -89,13 +89,11 @@ subscript_transform(SubscriptingRef *sbsref, List *indirection, ParseState *psta
 										type == INT2OID || type == INT4OID ? INT4OID : TEXTOID, -1,
 										COERCION_IMPLICIT, COERCE_IMPLICIT_CAST, -1);
 		if (coerced == NULL)
-			ereport(
-				ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("subscript of type %s cannot have the type %s",
-						format_type_be(sbsref->refcontainertype), format_type_be(type)),
-				 errhint("A subscript is a name, of type text, or a position, of type integer."),
-				 parser_errposition(pstate, exprLocation(expr))));
+			ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+							errmsg("subscript of type %s cannot have the type %s",
+								   format_type_be(sbsref->refcontainertype), format_type_be(type)),
+							errhint("Use a name of type text or a position of type integer."),
+							parser_errposition(pstate, exprLocation(expr))));
 		subscripts = lappend(subscripts, coerced);
 	}
 

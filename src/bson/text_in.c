@@ -271,9 +271,9 @@ parser_finish(DpParser *p, int type)
 	if (size > (Size) dp_max_document_size)
 		dp_ereturn(p->escontext, NULL,
 				   (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("document too large"),
-					errdetail("The document has %zu bytes, the limit is %d bytes.", size,
+					errdetail("The document has %zu bytes; the limit is %d bytes.", size,
 							  dp_max_document_size),
-					errhint("The limit is the setting docpatterns.max_document_size.")));
+					errhint("Increase docpatterns.max_document_size.")));
 	if (p->b.head == VARHDRSZ)
 		return dp_builder_finish_bson(&p->b);
 	return dp_builder_finish_value(&p->b, (uint8) type);
@@ -594,7 +594,7 @@ parse_name(DpParser *p)
 			return false;
 		if (unlikely(p->nul))
 			return dp_parser_fail(p, ERRCODE_INVALID_TEXT_REPRESENTATION, s, NULL,
-								  "the name of a field cannot hold a null character");
+								  "the name of a field cannot contain a null character");
 		return true;
 	}
 	while (dp_is_name(*s))

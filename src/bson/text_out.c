@@ -625,8 +625,8 @@ print_base64(Printer *pr, const uint8 *bytes, uint32 n)
 
 	if (n > MaxAllocSize / 2)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-						errmsg("binary value too large to be written as text"),
-						errdetail("It has %u bytes, at most %zu can be written in base64.", n,
+						errmsg("binary value too large to be converted to text"),
+						errdetail("It has %u bytes; the limit for base64 is %zu bytes.", n,
 								  (Size) MaxAllocSize / 2)));
 	p = room(pr, (int) (n / 3 * 4 + 4));
 	for (; n >= 3; n -= 3, bytes += 3)

@@ -141,7 +141,7 @@ dp_bson_documents(PG_FUNCTION_ARGS)
 	if (!dp_validate(doc, size, &fault))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION), errmsg("invalid BSON document"),
-				 errdetail("At offset %u, %s.", rest->offset + fault.offset, fault.what)));
+				 errdetail("At offset %u: %s.", rest->offset + fault.offset, fault.what)));
 	dp_check_document_size(size);
 	rest->offset += size;
 	SRF_RETURN_NEXT(context, PointerGetDatum(dp_document_to_varlena(doc, size)));
@@ -179,6 +179,6 @@ form_of_name(const text *name)
 	if (len == 5 && memcmp(s, "shell", 5) == 0)
 		return DP_TEXT_SHELL;
 	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					errmsg("unknown form of text \"%.*s\"", pg_mbcliplen(s, len, 40), s),
+					errmsg("unknown text form \"%.*s\"", pg_mbcliplen(s, len, 40), s),
 					errhint("The forms are \"relaxed\", \"canonical\" and \"shell\".")));
 }

@@ -78,10 +78,10 @@ refuse_positions(const DpPath *path)
 			ereport(
 				ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a path that is indexed has the number \"%s\"", path->steps[i].name),
+				 errmsg("indexed path contains the number \"%s\"", path->steps[i].name),
 				 errhint(
-					 "An index does not tell the elements of an array apart; leave the number out, "
-					 "and conditions on any of them are served.")));
+					 "An index does not distinguish the elements of an array. Omit the number; the "
+					 "index then serves conditions on any of them.")));
 }
 
 /*
@@ -109,9 +109,8 @@ paths_parse(DpKeyOptions *options, const char *text)
 	ListCell *cell;
 
 	if (list == NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the list of paths is empty"),
-				 errhint("Without the option all paths are indexed.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("list of paths is empty"),
+						errhint("Omit the option to index all paths.")));
 	options->paths = palloc(sizeof(DpKeyPath) * list_length(list));
 	foreach(cell, list)
 	{
@@ -136,17 +135,19 @@ pair_parse(DpKeyPair *pair, const char *s, const char *end)
 	List *parts;
 
 	if (close == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid pair"),
-				 errhint("A pair is written path(first,second), as in releases(location,date).")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid pair"),
+			 errhint("Write a pair as path(first,second), for example releases(location,date).")));
 	outer = dp_path_parse_list(s, open - s);
 	parts = dp_path_parse_list(open + 1, close - open - 1);
 	if (list_length(outer) != 1 || list_length(parts) != 2)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a pair has one path and two parts, not %d and %d", list_length(outer),
-						list_length(parts)),
-				 errhint("A pair is written path(first,second), as in releases(location,date).")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("a pair must have one path and two parts, not %d and %d", list_length(outer),
+					list_length(parts)),
+			 errhint("Write a pair as path(first,second), for example releases(location,date).")));
 	pair->path = linitial(outer);
 	pair->first = linitial(parts);
 	pair->second = lsecond(parts);

@@ -65,7 +65,7 @@ index_options(Oid oid)
 
 	if (index == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-						errmsg("there is no relation with OID %u", oid)));
+						errmsg("relation with OID %u does not exist", oid)));
 	if ((index->rd_rel->relkind == RELKIND_INDEX ||
 		 index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX) &&
 		index->rd_rel->relam == GIN_AM_OID)

@@ -1,6 +1,6 @@
 /*
  * adopt.c
- *		Values that documents held before a pattern was declared: see adopt.h.
+ *		Values that documents contained before the declaration of a pattern: see adopt.h.
  */
 #include "postgres.h"
 
@@ -37,7 +37,9 @@
 #include "kit/rows/by_statement.h"
 #include "kit/sql/run.h"
 
-/* Where two arrays of elements are compared, the next one usually is the one that is meant. */
+/*
+ * A search that continues where the last one ended, because two arrays usually have the same order.
+ */
 typedef struct Finder
 {
 	DpIter iter;
@@ -46,8 +48,8 @@ typedef struct Finder
 } Finder;
 
 /*
- * The declaration whose row is being adopted, whose guard is off; by name, for what is known of it
- * may be read again.
+ * The declaration whose row is being adopted, without its guard; by name, because the DpDecl may be
+ * reloaded.
  */
 static Oid adopting_target = InvalidOid;
 static const char *adopting_name;
@@ -134,7 +136,7 @@ path_equal(const DpPath *a, const DpPath *b)
 	return a->nsteps == b->nsteps;
 }
 
-/* Whether a value says anything. */
+/* True if a value is worth keeping. */
 static bool
 value_matters(const DpValue *value)
 {
@@ -162,10 +164,7 @@ value_matters(const DpValue *value)
 	}
 }
 
-/*
- * Whether an array has an element in which this one is found; looks from where the last one was
- * found.
- */
+/* True if an array has an element that contains this one; starts where the last one was found. */
 static bool
 element_within(const DpValue *element, Finder *finder)
 {
@@ -193,7 +192,7 @@ element_within(const DpValue *element, Finder *finder)
 	}
 }
 
-/* Whether a value is the same as another, or part of it. */
+/* True if a value equals another, or is part of it. */
 static bool
 value_within(const DpValue *was, const DpValue *is)
 {
@@ -205,7 +204,7 @@ value_within(const DpValue *was, const DpValue *is)
 		return true;
 	if (is->type == DP_TYPE_DOCUMENT && !dp_type_is_container(was->type))
 	{
-		/* an id that has become a copy of what it names */
+		/* an id that was replaced by a copy of the row it names */
 		dp_iter_init_value(&iter, is);
 		while (dp_iter_next(&iter, &field))
 		{
@@ -262,7 +261,7 @@ dp_value_lost(const DpValue *was, const DpValue *is, List *elsewhere)
 		DpIter iter;
 		int nfinders = 0;
 
-		/* its elements may lie in several places */
+		/* its elements may be found in several places */
 		if (is != NULL && is->type == DP_TYPE_ARRAY)
 			finders[nfinders++].array = is;
 		foreach(lc, elsewhere)
@@ -329,7 +328,7 @@ dp_value_is_mark(const DpValue *value)
 	return value->type == DP_TYPE_BOOL;
 }
 
-/* Whether a field of a declaration is a flag, whose own values say nothing else. */
+/* True if a field of a declaration is a flag, whose values need not be kept. */
 static bool
 path_is_mark(const DpDecl *decl, const DpPath *path)
 {
@@ -350,13 +349,11 @@ dp_held_refuse(const DpDecl *decl, const DpPath *path)
 
 	initStringInfo(&text);
 	dp_path_to_text(&text, path);
-	ereport(
-		ERROR,
-		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-		 errmsg(
-			 "field \"%s\" of a document of table %s holds a value from before pattern \"%s\" was declared",
-			 text.data, dp_relation_name(decl->target), decl->name),
-		 errhint("Call pattern_build() first.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("field \"%s\" in table %s has a value from before pattern \"%s\" was declared",
+					text.data, dp_relation_name(decl->target), decl->name),
+			 errhint("Call pattern_build() first.")));
 }
 
 /*
@@ -374,7 +371,7 @@ dp_pattern_holds(PG_FUNCTION_ARGS)
 				   value_matters(&value) && !(PG_GETARG_BOOL(2) && dp_value_is_mark(&value)));
 }
 
-/* A declaration of the table, and what brings its rows in line. */
+/* A declaration of the table, and the derivation that makes its rows consistent. */
 static DpDecl *
 decl_to_settle(Oid rel, const char *name, DpDerivation **d)
 {
@@ -382,7 +379,7 @@ decl_to_settle(Oid rel, const char *name, DpDerivation **d)
 	ListCell *lc;
 
 	dp_require_owner(rel);
-	LockRelationOid(rel, RowExclusiveLock); /* so that the declaration stays as it is */
+	LockRelationOid(rel, RowExclusiveLock); /* keeps the declaration unchanged */
 	foreach(lc, dp_decls(rel))
 	{
 		if (strcmp(((DpDecl *) lfirst(lc))->name, name) == 0)
@@ -390,13 +387,13 @@ decl_to_settle(Oid rel, const char *name, DpDerivation **d)
 	}
 	if (decl == NULL || (decl->methods->settle == NULL && decl->methods->derive == NULL))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-						errmsg("table %s has no pattern named \"%s\" that can be built",
+						errmsg("table %s has no pattern \"%s\" that can be built",
 							   dp_relation_name(rel), name)));
 	*d = decl->methods->settle == NULL ? dp_derivation(decl) : NULL;
 	return decl;
 }
 
-/* Brings one row in line, as the owner, with what it holds left unguarded. */
+/* Makes one row consistent, as the owner, without guards. */
 static bool
 settle(DpDecl *decl, DpDerivation *d, const DpKey *key)
 {
@@ -427,8 +424,8 @@ settle(DpDecl *decl, DpDerivation *d, const DpKey *key)
 }
 
 /*
- * Lets the pattern make what a document holds part of where it belongs: _<pattern>_take_over(rel,
- * name, key), if it has that.
+ * Lets the pattern import user data of a document into its source or side table:
+ * _<pattern>_take_over(rel, name, key), if it exists.
  */
 static void
 take_over(DpDecl *decl, const DpKey *key)
@@ -464,10 +461,10 @@ take_over(DpDecl *decl, const DpKey *key)
 }
 
 /*
- * _pattern_settle(rel, name, key, adopt) -> whether the row had to be written
+ * _pattern_settle(rel, name, key, adopt) -> whether the row was written
  *
- * As the table's owner, in a security-restricted operation, the conversion of
- * the key included: the key's type may be a domain with a check of his.
+ * Runs as the table's owner in a security-restricted operation, including the conversion of the
+ * key, whose type may be a domain with the owner's check.
  */
 DP_FUNCTION(dp_pattern_settle);
 Datum
@@ -486,10 +483,7 @@ dp_pattern_settle(PG_FUNCTION_ARGS)
 		was = read_document(decl, &key, CurrentMemoryContext);
 	if (was != NULL && dp_held_lost(decl, was, NULL, NIL) != NULL)
 	{
-		/*
-		 * each document by itself lost nothing, but what it holds may have been taken by another
-		 * one since
-		 */
+		/* each document alone lost nothing, but another one may have replaced its value since */
 		const DpPath *lost = settled_lost(decl, d, &key, was, &written);
 
 		if (lost != NULL)
@@ -501,7 +495,7 @@ dp_pattern_settle(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(written);
 }
 
-/* The latest document of a row, in that context; NULL if it has gone. */
+/* The latest document of a row, in that context; NULL if the row was deleted. */
 static struct varlena *
 read_document(DpDecl *decl, const DpKey *key, MemoryContext context)
 {
@@ -521,7 +515,7 @@ read_document(DpDecl *decl, const DpKey *key, MemoryContext context)
 	return result;
 }
 
-/* Two documents hold what only one of them can keep. */
+/* Two documents have values of which only one can be kept. */
 static void
 refuse_loss(DpDecl *decl, const DpKey *key, const DpPath *lost)
 {
@@ -538,17 +532,16 @@ refuse_loss(DpDecl *decl, const DpKey *key, const DpPath *lost)
 	ereport(
 		ERROR,
 		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-		 errmsg(
-			 "field \"%s\" in table %s holds a value that cannot be kept beside that of another document",
-			 field.data, dp_relation_name(decl->target)),
+		 errmsg("field \"%s\" in table %s has a value that conflicts with that of another document",
+				field.data, dp_relation_name(decl->target)),
 		 errdetail("The key of the document is %s.", shown.data),
 		 errhint(
-			 "Change one of the documents, or throw the value away with pattern_build(.., discard => true).")));
+			 "Change one of the documents, or discard the value with pattern_build(.., discard => true).")));
 }
 
 /*
- * Brings a row in line that was so, and returns the first field whose value exists nowhere then, or
- * NULL.
+ * Makes a row consistent that had the document was, and returns the first field whose value then
+ * exists nowhere, or NULL.
  */
 static const DpPath *
 settled_lost(DpDecl *decl, DpDerivation *d, const DpKey *key, struct varlena *was, bool *written)
@@ -585,10 +578,10 @@ settled_lost(DpDecl *decl, DpDerivation *d, const DpKey *key, struct varlena *wa
 }
 
 /*
- * _pattern_lost(rel, name, keys) -> of each row the first field whose value
- * would be gone if the rows were brought in line, or NULL
+ * _pattern_lost(rel, name, keys) -> for each row, the first field whose value would be lost if the
+ * rows were made consistent, or NULL
  *
- * Brings them in line and takes that back.
+ * Makes them consistent and rolls that back.
  */
 DP_FUNCTION(dp_pattern_lost);
 Datum
@@ -617,7 +610,7 @@ dp_pattern_lost(PG_FUNCTION_ARGS)
 	lost = palloc0(sizeof(DpPath *) * Max(n, 1));
 	dp_owner_begin(decl->owner, &self);
 
-	/* all before any of them is written: to bring one in line may write another one, too */
+	/* read all before any is written: making one consistent may write another one */
 	for (int i = 0; i < n; i++)
 	{
 		dp_key_of_datum(decl, records[i], RECORDOID, &keys[i]);
@@ -667,7 +660,7 @@ dp_pattern_lost(PG_FUNCTION_ARGS)
 											 TYPALIGN_INT));
 }
 
-/* Gives a trigger, and its clones on partitions, other arguments. */
+/* Changes the arguments of a trigger and its clones on partitions. */
 static int
 rewrite_triggers(Relation triggers, Oid parent, Oid trigger, Datum args)
 {
@@ -678,7 +671,7 @@ rewrite_triggers(Relation triggers, Oid parent, Oid trigger, Datum args)
 	ListCell *lc;
 	int n = 0;
 
-	/* the clones of one trigger are found by no index, but they are few who have any */
+	/* no index finds the clones of a trigger, but few triggers have any */
 	ScanKeyInit(&key, OidIsValid(trigger) ? Anum_pg_trigger_oid : Anum_pg_trigger_tgparentid,
 				BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(OidIsValid(trigger) ? trigger : parent));
@@ -708,11 +701,9 @@ rewrite_triggers(Relation triggers, Oid parent, Oid trigger, Datum args)
 }
 
 /*
- * _pattern_set_options(rel, trigger, options): changes what a declaration says
- * in place.
+ * _pattern_set_options(rel, trigger, options): changes a declaration in place.
  *
- * Writers go on meanwhile, so this is for options that they may hear of
- * late.
+ * Does not lock out writers, so it is for options whose change may take effect later.
  */
 DP_FUNCTION(dp_pattern_set_options);
 Datum

@@ -1,6 +1,6 @@
 /*
  * anchor.c
- *		What a declaration was made for: columns and triggers, known by the catalogs.
+ *		The columns and triggers of a declaration, tracked by the system catalogs.
  */
 #include "postgres.h"
 
@@ -27,7 +27,7 @@
 #define ANCHOR "anchor"
 #define FUNCTION "pattern_anchor_trigger"
 
-/* Names the document column of the other table of a pair */
+/* The option for the document column of the other table of a pair */
 #define OTHER_COLUMN "source_doc_column"
 
 static bool is_anchor_function(Oid function);
@@ -37,17 +37,15 @@ static struct varlena *with_column(struct varlena *options, const char *option, 
 static Datum names_array(List *names);
 static char *names_text(List *names);
 
-/*
- * pattern_anchor_trigger(): the trigger is there for its columns.
- */
+/* pattern_anchor_trigger(): does nothing; the trigger exists for its columns. */
 DP_FUNCTION(dp_pattern_anchor_trigger);
 Datum
 dp_pattern_anchor_trigger(PG_FUNCTION_ARGS)
 {
 	if (!CALLED_AS_TRIGGER(fcinfo) || ((TriggerData *) fcinfo->context)->tg_trigger->tgnargs != 3)
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"" FUNCTION "\" is called by triggers of patterns only")));
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+						errmsg("trigger function \"" FUNCTION
+							   "\" must be called by a trigger of a pattern")));
 	return PointerGetDatum(NULL);
 }
 
@@ -130,7 +128,7 @@ dp_anchor_options(struct varlena *options, Oid relid, List **others)
 	if (text_option(options, OTHER_COLUMN) == NULL)
 		return options;
 
-	/* of the tables of a declaration only users' have anchors */
+	/* only users' tables have anchors */
 	for (i = 0; i < DP_PAIR_OPTIONS && other == NULL; i++)
 	{
 		const char *pair = text_option(options, dp_pair_options[i]);
@@ -156,8 +154,8 @@ dp_anchor_require_key(Relation rel)
 	if (anchors == NIL)
 		return;
 	/*
-	 * last: any look at a catalog may hear that REINDEX CONCURRENTLY has made another index the
-	 * key's
+	 * last, because catalog access may process an invalidation after which REINDEX CONCURRENTLY has
+	 * replaced the index
 	 */
 	list_free(RelationGetIndexList(rel));
 	if (!OidIsValid(rel->rd_pkindex))
@@ -177,12 +175,11 @@ dp_anchor_require_key(Relation rel)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg(
-				 "the primary key of table %s is not the one that pattern \"%s\" was declared with",
-				 dp_relation_name(RelationGetRelid(rel)), anchor->label),
+			 errmsg("primary key of table %s has changed since pattern \"%s\" was declared",
+					dp_relation_name(RelationGetRelid(rel)), anchor->label),
 			 errdetail("It was on (%s).", names_text(anchor->keys)),
 			 errhint(
-				 "Give the table its primary key back, or end the pattern with pattern_disable() before another one is made.")));
+				 "Restore the primary key, or call pattern_disable() before creating another one.")));
 	}
 	RelationClose(index);
 }
@@ -208,7 +205,7 @@ dp_anchor_require_columns(Relation rel, bool cascade)
 				name = anchor->label;
 		}
 	}
-	/* CASCADE has dropped the anchor of a document column with it */
+	/* CASCADE drops the anchor of a document column too */
 	for (i = 0; cascade && i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
@@ -232,10 +229,11 @@ dp_anchor_require_columns(Relation rel, bool cascade)
 			name = options != NULL ? label : trigger->tgargs[2];
 	}
 	if (name != NULL)
-		ereport(ERROR, (errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-						errmsg("cannot drop a column of table %s that pattern \"%s\" depends on",
-							   dp_relation_name(relid), name),
-						errhint("End the pattern with pattern_disable() first.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("cannot drop a column of table %s because pattern \"%s\" depends on it",
+						dp_relation_name(relid), name),
+				 errhint("Call pattern_disable() first.")));
 }
 
 /*
@@ -283,14 +281,14 @@ dp_pattern_anchors(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* Whether it is the function of anchors. */
+/* True for the trigger function of anchors. */
 static bool
 is_anchor_function(Oid function)
 {
 	return dp_is_internal(function, FUNCTION);
 }
 
-/* The strings of an array in a document that may be NULL. */
+/* The strings of an array in a document, which may be NULL. */
 static List *
 names_of(struct varlena *document, const char *field)
 {
@@ -312,7 +310,7 @@ names_of(struct varlena *document, const char *field)
 	return names;
 }
 
-/* An option that is a text, or NULL. */
+/* The value of a text option, or NULL. */
 static const char *
 text_option(struct varlena *options, const char *option)
 {
@@ -321,7 +319,7 @@ text_option(struct varlena *options, const char *option)
 	return dp_option_value(options, option, DP_TYPE_STRING, &value) ? DP_STRING_DATA(&value) : NULL;
 }
 
-/* The options with another value for one that is there. */
+/* The options with an existing one changed. */
 static struct varlena *
 with_column(struct varlena *options, const char *option, const char *column)
 {
@@ -348,7 +346,7 @@ names_array(List *names)
 										   TYPALIGN_INT));
 }
 
-/* Names with commas between them. */
+/* Names separated by commas. */
 static char *
 names_text(List *names)
 {

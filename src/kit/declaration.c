@@ -236,15 +236,15 @@ dp_decl_find(Oid relid, const char *pattern, const char *name)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 							errmsg("table %s has more than one %s pattern", dp_relation_name(relid),
 								   pattern),
-							errhint("Say which one with the argument \"name\".")));
+							errhint("Specify the argument \"name\".")));
 		found = decl;
 	}
 	if (found == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						name == NULL
 							? errmsg("table %s has no %s pattern", dp_relation_name(relid), pattern)
-							: errmsg("table %s has no %s pattern named \"%s\"",
-									 dp_relation_name(relid), pattern, name)));
+							: errmsg("table %s has no %s pattern \"%s\"", dp_relation_name(relid),
+									 pattern, name)));
 	return found;
 }
 
@@ -283,8 +283,8 @@ decl_of_trigger(FunctionCallInfo fcinfo, const char *pattern, bool missing_ok)
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs < 1)
 		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-						errmsg("function \"%s" FUNCTION_SUFFIX
-							   "\" is called by triggers of the %s pattern only",
+						errmsg("trigger function \"%s" FUNCTION_SUFFIX
+							   "\" must be called by a trigger of the %s pattern",
 							   pattern, pattern)));
 
 	dp_note_watch(RelationGetRelid(trigdata->tg_relation));
@@ -460,7 +460,7 @@ dp_decl_text(DpDecl *decl, const char *option)
 	if (value.type != DP_TYPE_STRING)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("option \"%s\" of the %s pattern is not a text", option, decl->pattern)));
+				 errmsg("option \"%s\" of the %s pattern must be a text", option, decl->pattern)));
 	return MemoryContextStrdup(decl->context, DP_STRING_DATA(&value));
 }
 
@@ -732,10 +732,10 @@ decl_read_key(DpDecl *decl, Relation rel)
 	 */
 	list_free(RelationGetIndexList(rel));
 	if (!OidIsValid(rel->rd_pkindex))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has no primary key", dp_relation_name(decl->relid)),
-				 errdetail("The %s pattern \"%s\" finds rows by it.", decl->pattern, decl->name)));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("table %s has no primary key", dp_relation_name(decl->relid)),
+						errdetail("The %s pattern \"%s\" finds rows by primary key.", decl->pattern,
+								  decl->name)));
 	index = RelationIdGetRelation(rel->rd_pkindex);
 	decl->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	decl->keys = palloc0(sizeof(DpKeyColumn) * decl->nkeys);
@@ -897,8 +897,8 @@ different_owners(Oid relid, Oid other)
 	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					errmsg("tables %s and %s have different owners", dp_relation_name(relid),
 						   dp_relation_name(other)),
-					errdetail("A pattern writes to one what is written to the other."),
-					errhint("ALTER TABLE .. OWNER TO gives them the same owner again.")));
+					errdetail("A pattern maintains one table when the other is written."),
+					errhint("Give them the same owner with ALTER TABLE .. OWNER TO.")));
 }
 
 Oid

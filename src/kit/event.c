@@ -237,7 +237,7 @@ inheritance_refused(List *parents)
 				ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot inherit from table %s", dp_relation_name(relid)),
-				 errdetail("It has patterns, which know partitions, but no other inheritance.")));
+				 errdetail("It has patterns, which support partitions but no other inheritance.")));
 	}
 }
 
@@ -331,10 +331,11 @@ schema_renamed(const char *schema)
 	if ((OidIsValid(extension) &&
 		 getExtensionOfObject(NamespaceRelationId, renamed) == extension) ||
 		renamed == dp_types()->schema)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("schema of the extension \"docpatterns\" cannot be renamed"),
-				 errdetail("Functions of the extension, and what patterns have made, name it.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot rename the schema of extension \"docpatterns\""),
+			 errdetail("Functions of the extension and objects of patterns contain its name.")));
 	for (const DpPattern *const *p = dp_patterns; *p != NULL; p++)
 		if ((*p)->schema_renamed != NULL)
 			(*p)->schema_renamed(renamed);
@@ -408,11 +409,14 @@ partition_joined(Oid relid, bool attached)
 	foreach(lc, ancestors)
 		ours = ours || has_own(lfirst_oid(lc));
 	if (attached && needs_statements(relid))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("table %s has a pattern that follows its statements",
-							   dp_relation_name(relid)),
-						errdetail("As a partition it would be written to without its triggers."),
-						errhint("Disable the pattern, and declare it on the table above.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot attach table %s because a pattern uses its statement-level triggers",
+					dp_relation_name(relid)),
+			 errdetail(
+				 "Statement-level triggers on a partition do not fire for statements on its parent."),
+			 errhint("Disable the pattern, and declare it on the partitioned table.")));
 	if (!ours)
 		return;
 	call_with("_pattern_join_partition", relid, InvalidOid);
@@ -577,7 +581,7 @@ owner_follow(Oid relid)
 				 "cannot change the owner of table %s in a transaction that is not READ COMMITTED",
 				 dp_relation_name(relid)),
 			 errdetail(
-				 "Its patterns look for code of the former owner. An older snapshot can miss it.")));
+				 "Its patterns search for code of the former owner, which an older snapshot can miss.")));
 
 	/* those that were recorded to depend on it, not any that claim to belong to it */
 	rel = table_open(DependRelationId, AccessShareLock);

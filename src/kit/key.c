@@ -1,6 +1,6 @@
 /*
  * key.c
- *		Keys of rows: the values of a table's primary key, of any types.
+ *		Keys of rows: the values of a primary key, of any types.
  */
 #include "postgres.h"
 
@@ -74,7 +74,7 @@ dp_key_of_datum(DpDecl *decl, Datum value, Oid type, DpKey *key)
 		if (desc->natts != decl->nkeys)
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("the key has %d values, the primary key of table %s has %d columns",
+					 errmsg("key has %d values, but the primary key of table %s has %d columns",
 							desc->natts, dp_relation_name(decl->target), decl->nkeys)));
 		tuple.t_len = HeapTupleHeaderGetDatumLength(header);
 		ItemPointerSetInvalid(&tuple.t_self);
@@ -99,7 +99,7 @@ dp_key_of_datum(DpDecl *decl, Datum value, Oid type, DpKey *key)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						errmsg("the primary key of table %s has %d columns",
 							   dp_relation_name(decl->target), decl->nkeys),
-						errhint("Write the key as ROW(...).")));
+						errhint("Pass the key as ROW(...).")));
 	key->values[0] = key_convert(decl, &decl->keys[0], value, type);
 }
 
@@ -135,7 +135,7 @@ dp_key_of_value(DpDecl *decl, const DpValue *value, DpKey *key)
 		{
 			Oid base = getBaseType(column->type);
 
-			/* a link of another kind refers to no row: that is not an error here */
+			/* a link of another kind refers to no row: not an error here */
 			if ((base == INT2OID || base == INT4OID || base == INT8OID || base == NUMERICOID ||
 				 base == FLOAT4OID || base == FLOAT8OID) != dp_type_is_number(part.type))
 				return false;
@@ -215,16 +215,14 @@ dp_key_copy(DpDecl *decl, const DpKey *from, DpKey *to)
 	}
 }
 
-/*
- * A BSON value as a value of the key column's type; false if it is not one.
- */
+/* Converts a BSON value to the key column's type; false if that is impossible. */
 static bool
 value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bool *isnull)
 {
 	MemoryContext caller = CurrentMemoryContext;
 	volatile bool converted = true;
 
-	/* the input of somebody's own type may do anything, so its errors are not caught */
+	/* the input function of a user-defined type may do anything, so its errors are not caught */
 	if (column->type >= FirstNormalObjectId)
 	{
 		*result = dp_value_to_datum(value, column->type, column->typmod, isnull);
@@ -236,7 +234,7 @@ value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bo
 	}
 	PG_CATCH();
 	{
-		/* converting to a built-in type holds nothing but memory */
+		/* converting to a built-in type holds no resources but memory */
 		if (ERRCODE_TO_CATEGORY(geterrcode()) != ERRCODE_DATA_EXCEPTION)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(caller);
@@ -248,9 +246,8 @@ value_convert(const DpValue *value, const DpKeyColumn *column, Datum *result, bo
 }
 
 /*
- * Whether a value of the key's type is the BSON value that it was made from,
- * and not only what the type can hold of it: 1.25 is not the numeric(3, 1) 1.3,
- * and a char(2) knows no trailing blanks.
+ * True if a value of the key's type equals the BSON value that it was converted from: 1.25 does not
+ * equal the numeric(3, 1) 1.3, and a char(2) drops trailing blanks.
  */
 static bool
 is_same_value(const DpValue *value, Datum converted, Oid type, Oid base)
@@ -264,9 +261,7 @@ is_same_value(const DpValue *value, Datum converted, Oid type, Oid base)
 	return dp_value_compare(value, &back) == 0;
 }
 
-/*
- * A SQL value as a value of the key column's type.
- */
+/* Converts a SQL value to the key column's type. */
 static Datum
 key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
 {
@@ -287,9 +282,7 @@ key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
 		return OidInputFunctionCall(input, DatumGetCString(value), ioparam, column->typmod);
 	}
 
-	/*
-	 * implicit casts lose nothing; of the others only those between integers, which check the range
-	 */
+	/* implicit casts lose nothing; otherwise only casts between integers, which check the range */
 	path = find_coercion_pathway(target, type,
 								 is_integer(target) && is_integer(type) ? COERCION_ASSIGNMENT
 																		: COERCION_IMPLICIT,
@@ -311,7 +304,7 @@ key_convert(DpDecl *decl, const DpKeyColumn *column, Datum value, Oid type)
 	return (Datum) 0; /* not reached */
 }
 
-/* Whether the type is an integer, or a domain over one. */
+/* True for an integer type or a domain over one. */
 static bool
 is_integer(Oid type)
 {
@@ -320,9 +313,7 @@ is_integer(Oid type)
 	return base == INT2OID || base == INT4OID || base == INT8OID;
 }
 
-/*
- * Whether a row of the type is the value of the key's only column, not a row of the key's columns.
- */
+/* True if a row of the type is the value of the only key column, not a row of the key columns. */
 static bool
 is_one_value(DpDecl *decl, Oid type)
 {
@@ -334,7 +325,7 @@ static void
 key_wrong_type(DpDecl *decl, const DpKeyColumn *column, Oid type)
 {
 	ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					errmsg("the key is of type %s, column \"%s\" of table %s is of type %s",
+					errmsg("key has type %s, but column \"%s\" of table %s has type %s",
 						   format_type_be(type), column->name, dp_relation_name(decl->target),
 						   format_type_be(column->type))));
 }

@@ -1,16 +1,14 @@
 /*
  * note.c
- *		Work that a transaction leaves to another one: notes, and waiting that
- *		tells whether it closes a circle.
+ *		Work deferred to another transaction: notes, and waits that report a deadlock.
  *
- * The circle is looked for by PostgreSQL's own search for deadlocks, which is made at
- * once instead of after deadlock_timeout.  It sees all kinds of waits, and of
- * those that close a circle it stops exactly one.  It is made again while we wait, less and less
- *often: a circle may be closed by a transaction that cannot leave anything, which would have to
- *fail after its deadlock_timeout.
+ * PostgreSQL's own deadlock check runs at once instead of after deadlock_timeout.  It sees all
+ * kinds of waits and stops exactly one waiter of each deadlock.  It is repeated during the wait, at
+ * growing intervals, because a transaction that cannot defer anything may close a cycle later, and
+ * would fail after its deadlock_timeout.
  *
- * Notes are rows of docpatterns.notes.  They are read as they are committed, without a
- * snapshot, so that a serializable transaction does not depend on them.
+ * Notes are rows of docpatterns.notes.  They are read in their committed state, without a snapshot,
+ * so that serializable transactions do not depend on them.
  */
 #include "postgres.h"
 
@@ -65,42 +63,42 @@ enum
 typedef struct Note
 {
 	ItemPointerData tid;
-	bool own; /* left by this transaction */
+	bool own; /* inserted by this transaction */
 	Oid rel;
 	char *pattern;
 	char *name;
 	struct varlena *value;
-	Oid held;    /* the table of which something is held */
-	bool failed; /* settling it was an error */
-	bool stays;  /* something of it could not be settled */
+	Oid held;    /* the table in which the other transaction holds a row or group lock */
+	bool failed; /* processing it raised an error */
+	bool stays;  /* part of it could not be processed */
 } Note;
 
-/* Notes that say the same, which are settled together */
+/* Equal notes, which are processed together */
 typedef struct Notes
 {
 	Note **v;
 	int n;
 	bool own;  /* one of them is */
-	bool ours; /* we held a row or the group before we settled them */
+	bool ours; /* we held a row or group lock before we processed them */
 } Notes;
 
 /*
- * When a circle is looked for again for the first time, and the longest time between two searches,
- * but for deadlock_timeout
+ * The first repeated deadlock check of a wait, and the longest interval between two, unless
+ * deadlock_timeout is shorter
  */
 #define FIRST_SEARCH_MS 20
 #define LONGEST_SEARCH_MS 500
 
-/* So often a transaction looks for notes; what is left to it later stays for others */
+/* How often a transaction looks for notes; later notes are left to others */
 #define MOST_ROUNDS 10
 
 static List *watched = NIL;  /* OIDs of tables, in TopTransactionContext */
-static List *repaired = NIL; /* likewise: what pattern_repair() was called for */
-static uint64 events = 0;    /* waits that ended, and notes that were left */
+static List *repaired = NIL; /* the argument of pattern_repair(), likewise */
+static uint64 events = 0;    /* waits that ended, and notes that were inserted */
 static Notes *settling = NULL;
-static bool hurried = false; /* nothing is waited for while notes of others are settled */
-static TimeoutId search_again = MAX_TIMEOUTS; /* registered when it is first needed */
-static int search_after;                      /* milliseconds to the next search */
+static bool hurried = false; /* nothing may wait while notes of others are processed */
+static TimeoutId search_again = MAX_TIMEOUTS; /* registered at first use */
+static int search_after;                      /* milliseconds to the next check */
 static int search_longest;
 
 static bool wait_told(void (*wait)(void *arg), void *arg, bool must);
@@ -156,9 +154,9 @@ wait_holder(void *arg)
 }
 
 /*
- * Waits; false if that closes a circle, which is looked for at once.  Nothing but
- * the lock manager runs in between, and before it raises that error it has put
- * itself in order: no subtransaction is needed to go on after it.
+ * Waits; returns false if that would deadlock, checked at once.  Only the lock manager runs in
+ * between, and it cleans up before it raises the error: no subtransaction is needed to continue
+ * after it.
  */
 static bool
 wait_told(void (*wait)(void *arg), void *arg, bool must)
@@ -181,7 +179,7 @@ wait_told(void (*wait)(void *arg), void *arg, bool must)
 	PG_TRY();
 	{
 		DeadlockTimeout = 0;
-		log_lock_waits = false; /* it is bound to the same time */
+		log_lock_waits = false; /* it uses the same timeout */
 		enable_timeout_after(search_again, search_after);
 		wait(arg);
 	}
@@ -205,7 +203,7 @@ wait_told(void (*wait)(void *arg), void *arg, bool must)
 	return !circle;
 }
 
-/* Looks for a circle, and does so again after twice the time. */
+/* Checks for a deadlock, and again after twice the time. */
 static void
 search_alert(void)
 {
@@ -261,8 +259,8 @@ dp_note_row(HeapTupleHeader row)
 /* ---------------------------------------------------------------- notes */
 
 /*
- * Remembers the table, and the one that it is a partition of.  Called for each row: the
- * first one in the list is the one that was asked for last.
+ * Remembers the table and, for a partition, its parent.  Called for each row: the first in the list
+ * is the last one asked for.
  */
 void
 dp_note_watch(Oid relid)
@@ -294,7 +292,7 @@ dp_note_repair(Oid relid)
 	dp_note_watch(relid);
 }
 
-/* The table, or NULL: the extension is just being dropped, or was installed without it. */
+/* The table, or NULL if the extension is being dropped or was installed without it. */
 static Relation
 notes_open(LOCKMODE mode)
 {
@@ -346,7 +344,7 @@ dp_note(DpDecl *decl, const DpValue *value, Oid held)
 	dp_note_watch(held);
 }
 
-/* A row of the table. */
+/* Writes a row of the table. */
 static void
 note_write(Oid rel, const char *pattern, const char *name, struct varlena *value, Oid held,
 		   bool failed)
@@ -380,10 +378,7 @@ note_write(Oid rel, const char *pattern, const char *name, struct varlena *value
 	table_close(notes, NoLock);
 }
 
-/*
- * The notes about tables that are watched, as they are committed, and our own, those that say the
- * same beside each other: Notes in the current context.
- */
+/* The committed notes about watched tables and our own, grouped: Notes in the current context. */
 static List *
 notes_read(void)
 {
@@ -405,7 +400,7 @@ notes_read(void)
 	return notes;
 }
 
-/* Adds those that have the value in that column. */
+/* Adds those with the value in that column. */
 static void
 notes_add(List **notes, Relation rel, AttrNumber column, Oid value)
 {
@@ -424,7 +419,7 @@ notes_add(List **notes, Relation rel, AttrNumber column, Oid value)
 
 		CHECK_FOR_INTERRUPTS();
 		heap_deform_tuple(tuple, RelationGetDescr(rel), values, nulls);
-		/* what pattern_repair() asks for may have been found by its other table, too */
+		/* pattern_repair() may have found it by its other table already */
 		if (column == NOTE_REL && list_member_oid(watched, DatumGetObjectId(values[NOTE_HELD - 1])))
 			continue;
 		note = palloc0(sizeof(Note));
@@ -441,7 +436,7 @@ notes_add(List **notes, Relation rel, AttrNumber column, Oid value)
 	systable_endscan(scan);
 }
 
-/* By what is to be brought in line; equal only if it is the same. */
+/* Orders notes by what to process; equal notes compare equal. */
 static int
 note_compare(const ListCell *a, const ListCell *b)
 {
@@ -464,9 +459,9 @@ note_compare(const ListCell *a, const ListCell *b)
 }
 
 /*
- * Before the transaction ends: settles what there is to be settled; returns how much that was.
- * While it waits for a row others may leave notes to it, and what it writes may leave notes of its
- * own: so it is called again until nothing has happened.
+ * Processes notes before the transaction ends; returns how many.  While it waits for a row others
+ * may leave notes to it, and its writes may insert notes, so it is called again until nothing
+ * happens.
  */
 static int
 notes_settle(void)
@@ -502,14 +497,13 @@ notes_settle(void)
 		}
 	}
 	if (all != NIL)
-		AfterTriggerFireDeferred(); /* constraints of what was written */
+		AfterTriggerFireDeferred(); /* for constraints on written rows */
 	return deleted;
 }
 
 /*
- * Settles notes that say the same.  Those of other transactions first without waiting for anything;
- * if we hold something of it they were left to us, and it is done as with our own, so that an error
- * is ours.
+ * Processes equal notes.  Notes of other transactions first without waiting; if we hold one of the
+ * locks involved, they are processed like our own, and an error is ours.
  */
 static void
 note_settle(Notes *notes)
@@ -527,7 +521,7 @@ note_settle(Notes *notes)
 			if (!notes->own)
 			{
 				hurried = true;
-				LockTimeout = 1; /* for what is not told by row_wait() and dp_note_lock() */
+				LockTimeout = 1; /* for waits other than row_wait() and dp_note_lock() */
 				settled = note_try(notes->v[0]);
 				hurried = false;
 				LockTimeout = lock_timeout;
@@ -552,9 +546,8 @@ note_settle(Notes *notes)
 }
 
 /*
- * The same for notes of other transactions.  If they cannot be settled, that is an error of the one
- * that they were left to; those that come after it try once, and then they wait for
- * pattern_repair().
+ * Does the same for notes of other transactions.  An error is that of the transaction to which the
+ * note was left; later transactions try once and then leave it to pattern_repair().
  */
 static bool
 note_try(Note *note)
@@ -584,17 +577,17 @@ note_try(Note *note)
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
-		events = before; /* what it has left is gone: to look again would do the same */
+		events = before; /* its notes are gone: looking again would do the same */
 		if (is_interrupt(error))
 			ReThrowError(error);
 		if (!settling->ours && !is_passing(error))
 		{
 			ereport(LOG,
 					(errcode(error->sqlerrcode),
-					 errmsg("could not bring the %s pattern \"%s\" of table %s in line: %s",
+					 errmsg("could not process a note of the %s pattern \"%s\" of table %s: %s",
 							note->pattern, note->name, dp_relation_name(note->rel), error->message),
-					 errdetail("A transaction left it to another one."),
-					 errhint("Call pattern_repair() when that can be written.")));
+					 errdetail("A transaction deferred this work to avoid a deadlock."),
+					 errhint("Call pattern_repair() when this write can succeed.")));
 			for (i = 0; i < settling->n; i++)
 			{
 				if (note_delete(settling->v[i]))
@@ -610,8 +603,8 @@ note_try(Note *note)
 }
 
 /*
- * Whether this session was told to stop.  Code of the table's owner may raise the same
- * SQLSTATE, and must not make the transactions of others fail.
+ * True if this session was told to stop.  Code of the table's owner may raise the same SQLSTATE,
+ * and must not make the transactions of others fail.
  */
 static bool
 is_interrupt(const ErrorData *error)
@@ -620,7 +613,7 @@ is_interrupt(const ErrorData *error)
 		   error->funcname != NULL && strcmp(error->funcname, "ProcessInterrupts") == 0;
 }
 
-/* Whether another transaction may do better. */
+/* True if another transaction may succeed. */
 static bool
 is_passing(const ErrorData *error)
 {
@@ -629,7 +622,7 @@ is_passing(const ErrorData *error)
 		   ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_INSUFFICIENT_RESOURCES;
 }
 
-/* Returns false if the note is not for us to settle. */
+/* Returns false if the note must be processed by another transaction. */
 static bool
 note_apply(Note *note)
 {
@@ -648,7 +641,7 @@ note_apply(Note *note)
 			decl = candidate;
 	}
 	if (decl == NULL)
-		return true; /* nothing is kept any more */
+		return true; /* the declaration no longer exists */
 	if (!dp_decl_maintained(decl))
 		return false;
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -670,7 +663,7 @@ note_apply(Note *note)
 	return true;
 }
 
-/* False: another transaction that is deleting it has settled it, too. */
+/* Returns false if another transaction is deleting it, which has then processed it too. */
 static bool
 note_delete(const Note *note)
 {
@@ -704,8 +697,8 @@ notes_before_commit(void)
 		AllocSetContextCreate(CurrentMemoryContext, "docpatterns notes", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(context);
 	/*
-	 * a long value is read under a snapshot only; and no place of a note that was read is given
-	 * to another one
+	 * a long value must be read under a snapshot, which also keeps the TIDs of the notes from being
+	 * reused
 	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	do

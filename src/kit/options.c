@@ -19,7 +19,7 @@
 #include "mql/schema.h"
 #include "mql/sort_key.h"
 
-/* What declarations of all patterns may have; users never change it. */
+/* Options of all patterns, set by the extension. */
 static const DpOption common[] = { { "name", DP_OPTION_TEXT },
 								   { "doc_column", DP_OPTION_TEXT },
 								   { "source_doc_column", DP_OPTION_TEXT },
@@ -28,7 +28,7 @@ static const DpOption common[] = { { "name", DP_OPTION_TEXT },
 								   { "gone_pair", DP_OPTION_TEXT },
 								   { NULL } };
 
-/* How an option is stored; integers may be longer, and numbers of any type */
+/* The stored types of options; integers may be int64, and numbers have any numeric type */
 static const uint8 stored[] = {
 	[DP_OPTION_TEXT] = DP_TYPE_STRING,     [DP_OPTION_WORD] = DP_TYPE_STRING,
 	[DP_OPTION_PATH] = DP_TYPE_STRING,     [DP_OPTION_BOOL] = DP_TYPE_BOOL,
@@ -62,9 +62,9 @@ static void read_value(const DpOption *option, const DpValue *value, char *into)
 /*
  * _pattern_options(pattern text, given bson, declared bson) -> bson
  *
- * What a declaration with the options given has, or (declared) one with these
- * options after changes to those given.  Errors 22023 and 22004 for options that
- * the pattern's table does not allow.  NULL without a pattern or options.
+ * The options to declare for the given ones or, with declared, the changed options of an existing
+ * declaration.  Raises 22023 and 22004 for options that the pattern's table does not allow.  NULL
+ * if pattern or given is NULL.
  */
 DP_FUNCTION(dp_pattern_options);
 Datum
@@ -161,11 +161,10 @@ dp_options_read(DpDecl *decl, void *state)
 		if (!has_option(decl->options, option->name, &value))
 		{
 			if ((option->flags & DP_REQUIRED) != 0 && option->with == NULL)
-				ereport(ERROR,
-						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("the declaration of pattern \"%s\" of table %s is incomplete",
-								decl->name, dp_relation_name(decl->target)),
-						 errdetail("It has no option \"%s\".", option->name)));
+				ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+								errmsg("declaration of pattern \"%s\" of table %s is incomplete",
+									   decl->name, dp_relation_name(decl->target)),
+								errdetail("It has no option \"%s\".", option->name)));
 			continue;
 		}
 		check_value(option, &value);
@@ -178,7 +177,7 @@ dp_options_read(DpDecl *decl, void *state)
 	}
 }
 
-/* The table of a pattern; of what all patterns have if there is none of that name. */
+/* The table of a pattern; the common options if the pattern does not exist. */
 static const DpOption *
 options_of(const char *pattern)
 {
@@ -187,7 +186,10 @@ options_of(const char *pattern)
 	return p != NULL && p->options != NULL ? p->options : common;
 }
 
-/* The option of that name; INVALID_PARAMETER_VALUE, with one that is like it, if there is none. */
+/*
+ * The option of that name; raises INVALID_PARAMETER_VALUE, with the most similar name, if there is
+ * none.
+ */
 static const DpOption *
 require_option(const char *pattern, const DpOption *options, const char *name)
 {
@@ -218,7 +220,7 @@ require_option(const char *pattern, const DpOption *options, const char *name)
 					nearest != NULL ? errhint("Did you mean \"%s\"?", nearest) : 0));
 }
 
-/* Raises INVALID_PARAMETER_VALUE for an option that pattern_alter() does not change. */
+/* Raises INVALID_PARAMETER_VALUE if pattern_alter() cannot change the option. */
 static void
 require_alterable(const char *pattern, const DpOption *options, const DpOption *option)
 {
@@ -235,11 +237,11 @@ require_alterable(const char *pattern, const DpOption *options, const DpOption *
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("option \"%s\" of the %s pattern cannot be changed", option->name, pattern),
-			 names.len > 0 ? errhint("Options that can be changed: %s.", names.data)
+			 names.len > 0 ? errhint("You can change these options: %s.", names.data)
 						   : errhint("Call pattern_disable() and declare the pattern again.")));
 }
 
-/* Whether options have one that is not null. */
+/* True if an option is present and not null. */
 static bool
 has_option(struct varlena *options, const char *name, DpValue *value)
 {
@@ -248,7 +250,7 @@ has_option(struct varlena *options, const char *name, DpValue *value)
 		   value->type != DP_TYPE_NULL;
 }
 
-/* The options with another value of one; readers of an int need not know a long. */
+/* The options with one of them changed; an integer is stored as int32 if it fits. */
 static struct varlena *
 with_option(struct varlena *options, const DpOption *option, const DpValue *value)
 {
@@ -274,7 +276,7 @@ without_option(struct varlena *options, const char *name)
 	return dp_document_unset_all(options, &path, 1);
 }
 
-/* Where one of the options that exclude each other is given, the declaration without the others. */
+/* If one of the mutually exclusive options is given, the declaration without the others. */
 static struct varlena *
 without_one_of(const DpOption *options, struct varlena *declared, struct varlena *changes)
 {
@@ -296,10 +298,9 @@ without_one_of(const DpOption *options, struct varlena *declared, struct varlena
 }
 
 /*
- * A declaration without the options that belong to one which is absent, and
- * with the defaults of those that belong to one which is present.  Raises
- * NULL_VALUE_NOT_ALLOWED for one that must be there, and INVALID_PARAMETER_VALUE
- * for changes that would be for nothing.
+ * A declaration without options whose prerequisite is absent, and with defaults of those whose
+ * prerequisite is present.  Raises NULL_VALUE_NOT_ALLOWED for a missing required option and
+ * INVALID_PARAMETER_VALUE for options that would have no effect.
  */
 static struct varlena *
 complete(const DpOption *options, struct varlena *declared, struct varlena *changes)
@@ -327,7 +328,7 @@ complete(const DpOption *options, struct varlena *declared, struct varlena *chan
 		{
 			if (changes != NULL && has_option(changes, options->name, &value))
 				ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-								errmsg("%s needs %s", options->name, options->with)));
+								errmsg("%s requires %s", options->name, options->with)));
 			declared = without_option(declared, options->name);
 		}
 		else if (!present && options->dflt != NULL)
@@ -340,11 +341,11 @@ complete(const DpOption *options, struct varlena *declared, struct varlena *chan
 	}
 	if (one_of.len > 0 && n != 1)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("exactly one of these options must be given: %s", one_of.data)));
+						errmsg("exactly one of these options must be specified: %s", one_of.data)));
 	return declared;
 }
 
-/* Raises INVALID_PARAMETER_VALUE, or what is wrong with a path, a filter and the like. */
+/* Raises INVALID_PARAMETER_VALUE, or the errors of paths, filters and the like. */
 static void
 check_value(const DpOption *option, const DpValue *value)
 {
@@ -395,7 +396,7 @@ check_value(const DpOption *option, const DpValue *value)
 	}
 }
 
-/* The elements of an array of texts or paths. */
+/* Checks the elements of an array of texts or paths. */
 static void
 check_list(const DpOption *option, const DpValue *value)
 {
@@ -429,7 +430,7 @@ check_interval(const DpOption *option, const char *text)
 						errmsg("%s must not be negative", option->name)));
 }
 
-/* A number of something, or a number. */
+/* Checks a number, or the number of elements. */
 static void
 check_range(const DpOption *option, int64 n, const char *unit)
 {
@@ -447,7 +448,7 @@ check_range(const DpOption *option, int64 n, const char *unit)
 					option->name, have, option->min, option->max, unit, n)));
 }
 
-/* Which of the option's words it is; INVALID_PARAMETER_VALUE if it is none. */
+/* The index of the option's word; raises INVALID_PARAMETER_VALUE if it is not one of them. */
 static int
 word_index(const DpOption *option, const DpValue *value)
 {
@@ -470,7 +471,7 @@ word_index(const DpOption *option, const DpValue *value)
 			 errmsg("%s must be %s, not \"%s\"", option->name, words.data, DP_STRING_DATA(value))));
 }
 
-/* Writes a value that has been checked to a pattern's struct. */
+/* Writes a checked value to a pattern's struct. */
 static void
 read_value(const DpOption *option, const DpValue *value, char *into)
 {

@@ -155,7 +155,7 @@ require_seen(Oid rel)
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to concurrent update"),
 				 errdetail(
-					 "A pattern of table %s has been declared or altered since this transaction began to read.",
+					 "A pattern of table %s was declared or altered after this transaction took its snapshot.",
 					 dp_relation_name(rel)),
 				 errhint("Retry the transaction.")));
 	}
@@ -196,9 +196,9 @@ require_sides(DpDecl *decl)
 			ereport(
 				ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a table that pattern \"%s\" of table %s keeps is missing", decl->name,
+				 errmsg("a side table of pattern \"%s\" of table %s is missing", decl->name,
 						dp_relation_name(decl->target)),
-				 errdetail("What it held cannot be made again from the documents."),
+				 errdetail("Its contents cannot be recomputed from the documents."),
 				 errhint("Restore the table, or call pattern_repair() with accept_loss => true.")));
 	}
 }
@@ -231,7 +231,7 @@ dp_pattern_call(PG_FUNCTION_ARGS)
 	dp_require_owner(rel);
 	if (strspn(verb, "abcdefghijklmnopqrstuvwxyz_") != strlen(verb))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("there is no verb \"%s\"", verb)));
+						errmsg("unknown operation \"%s\"", verb)));
 	/*
 	 * all of them write but this one, not always by statements, and take locks that a standby has
 	 * not
@@ -307,7 +307,8 @@ dp_pattern_guard_trigger(PG_FUNCTION_ARGS)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-			 errmsg("function \"pattern_guard_trigger\" is called by triggers of patterns only")));
+			 errmsg(
+				 "trigger function \"pattern_guard_trigger\" must be called by a trigger of a pattern")));
 	relid = RelationGetRelid(trigdata->tg_relation);
 	if (dp_marked(relid, NULL) == DP_MARK_NONE && !dp_marked_derived(relid, NULL) &&
 		!IsLogicalWorker() &&
@@ -321,7 +322,7 @@ dp_pattern_guard_trigger(PG_FUNCTION_ARGS)
 			return PointerGetDatum(NULL);
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s is kept by a pattern and cannot be written to directly",
+				 errmsg("cannot write to table %s directly because a pattern maintains it",
 						dp_relation_name(relid)),
 				 OidIsValid(main) ? errhint("Write to table %s, which has the pattern \"%s\".",
 											dp_relation_name(main), name)
@@ -358,8 +359,8 @@ dp_pattern_object_name(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	if (label && strlen(label) > NAMEDATALEN / 2)
 		ereport(ERROR, errcode(ERRCODE_NAME_TOO_LONG),
-				errmsg("the label of a generated name is too long"),
-				errdetail("It has %zu bytes; at most %d are allowed.", strlen(label),
+				errmsg("label of a generated name is too long"),
+				errdetail("It has %zu bytes; the limit is %d bytes.", strlen(label),
 						  NAMEDATALEN / 2));
 	PG_RETURN_TEXT_P(cstring_to_text(makeObjectName(text_argument(fcinfo, 0), second, label)));
 }
@@ -422,7 +423,7 @@ dp_pattern_pending_keys(PG_FUNCTION_ARGS)
 	if (rsinfo->expectedDesc->natts != 1 ||
 		TupleDescAttr(rsinfo->expectedDesc, 0)->atttypid != RECORDOID)
 		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-						errmsg("the result has one column of type record")));
+						errmsg("result must have one column of type record")));
 	dp_require_owner(rel);
 	decl = decl_of(rel, text_argument(fcinfo, 1), text_argument(fcinfo, 2));
 	if (decl != NULL)
@@ -584,7 +585,8 @@ dp_pattern_latest(PG_FUNCTION_ARGS)
 		elog(ERROR, "SPI_prepare returned %s", SPI_result_code_string(SPI_result));
 	if (SPI_execute_snapshot(plan, NULL, NULL, GetLatestSnapshot(), InvalidSnapshot, true, false,
 							 1) != SPI_OK_SELECT)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("a query is expected")));
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("statement must be a query")));
 	if (SPI_processed == 1)
 		value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 	if (value != NULL)

@@ -1,6 +1,6 @@
 /*
  * registry.c
- *		The patterns that there are.
+ *		The patterns.
  */
 #include "postgres.h"
 
@@ -64,7 +64,6 @@ dp_pattern_of_function(Oid function)
 	return dp_pattern_find(name);
 }
 
-/* The function _<pattern>_<verb>, or InvalidOid. */
 Oid
 dp_pattern_hook(const char *pattern, const char *verb, int nargs, const Oid *types)
 {

@@ -127,7 +127,7 @@ extern const DpPattern *const *dp_patterns;
 /* NULL if there is none of that name. */
 extern const DpPattern *dp_pattern_find(const char *name);
 
-/* The hierarchy of a table (derive/hierarchy.h). Raises the errors of dp_decl_find(). */
+/* The hierarchy of a table (derive/hierarchy.h).  Raises the errors of dp_decl_find(). */
 extern const struct DpHierarchy *dp_hierarchy_find(Oid table);
 
 /* True for a C function of the extension. */

@@ -1,8 +1,7 @@
 /*
  * split.c
- *		What the calls for collections need of documents that patterns have
- *		split: which fields are concerned, and whole documents that are changed
- *		with the rights of the user.
+ *		Supplies collection calls with the split fields of a table, and changes whole documents
+ *		with the user's privileges.
  */
 #include "postgres.h"
 
@@ -28,7 +27,7 @@
 #include "kit/view.h"
 #include "mql/collection_split.h"
 
-/* How the functions of SQL are called that a change is made of; each keeps what it has compiled */
+/* The SQL functions of which a change consists; each keeps its compiled arguments */
 typedef struct ChangeCalls
 {
 	FmgrInfo near;
@@ -57,8 +56,8 @@ static bool write_whole(List *decls, const DpKey *key, struct varlena *stored,
 static bool delete_row(DpDecl *decl, const DpKey *key);
 
 /*
- * For dp_split_hook: what patterns have split off the documents of a column, of
- * a table or of a view that shows a table's documents in another shape.
+ * For dp_split_hook: the split fields of the documents in a column of a table, or of a view that
+ * shows them in another shape.
  */
 DpSplit *
 dp_split_of_relation(Relation rel, AttrNumber doc)
@@ -79,7 +78,7 @@ dp_split_of_relation(Relation rel, AttrNumber doc)
 	return split;
 }
 
-/* Declarations that have nothing to do with the column split nothing. */
+/* Without the declarations that do not concern the column. */
 static List *
 split_fields(List *decls, AttrNumber doc)
 {
@@ -112,7 +111,7 @@ split_of_view(Relation view, AttrNumber doc)
 	if (split->fields == NIL)
 		return NULL;
 
-	/* rows of the view are told apart by its columns */
+	/* rows of the view are identified by its columns */
 	seen = palloc(sizeof(DpDecl));
 	*seen = *v.decl;
 	seen->relid = RelationGetRelid(view);
@@ -145,8 +144,8 @@ split_of_view(Relation view, AttrNumber doc)
 }
 
 /*
- * Whether it is a view, made by a pattern, that shows stored documents in another
- * shape: the invoker's rights are those that count, as for what is read here.
+ * True for a view, made by a pattern, that shows stored documents in another shape.  The invoker's
+ * privileges apply, as to the reads here.
  */
 static bool
 shaped_view(Relation view, DpView *v)
@@ -214,7 +213,7 @@ split_change(const DpSplit *split)
 	return sql.data;
 }
 
-/* The relation and the key of a row, as arguments. */
+/* Appends the relation and the key of a row, as arguments. */
 static void
 split_row(StringInfo sql, DpDecl *decl)
 {
@@ -229,7 +228,7 @@ split_row(StringInfo sql, DpDecl *decl)
 /*
  * _pattern_shown(view regclass, key "any") -> bson
  *
- * What a view would show of a row's whole document; NULL if there is none.
+ * What a view shows for a row's whole document; NULL if there is none.
  */
 DP_FUNCTION(dp_pattern_shown);
 Datum
@@ -259,8 +258,8 @@ dp_pattern_shown(PG_FUNCTION_ARGS)
 }
 
 /*
- * The view; raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is none that shows
- * documents in another shape, UNDEFINED_TABLE if there is none.
+ * Opens the view; raises OBJECT_NOT_IN_PREREQUISITE_STATE if it is not one that shows documents in
+ * another shape, UNDEFINED_TABLE if it does not exist.
  */
 static void
 view_open(Oid relid, DpView *v)
@@ -277,15 +276,13 @@ view_open(Oid relid, DpView *v)
 }
 
 /*
- * _pattern_change(rel regclass, key "any", near bson, far bson, filter bson,
- * update bson_value, array_filters bson_value) -> boolean
+ * _pattern_change(rel regclass, key "any", near bson, far bson, filter bson, update bson_value,
+ * array_filters bson_value) -> boolean
  *
- * Updates the whole document of a row that a statement has found, or deletes the
- * row if update is NULL.  The row is locked first, and must then have a stored
- * document that near matches and a whole one that far matches, if they are
- * given; NULL if not, else whether it was changed.  filter is the one that
- * positional operators refer to.  Where rel is a view, all these are about what
- * it shows.
+ * Updates the whole document of a row that a statement found, or deletes the row if update is NULL.
+ * The row is locked first; its stored document must then match near and its whole document far, if
+ * given.  Returns NULL if they do not, else whether it was changed.  filter is the one for
+ * positional operators.  If rel is a view, all of them refer to what it shows.
  */
 DP_FUNCTION(dp_pattern_change);
 Datum
@@ -350,7 +347,7 @@ dp_pattern_change(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(changed);
 }
 
-/* A document as the view shows it, if it is about a view. */
+/* A document as the view shows it, if there is a view. */
 static struct varlena *
 as_shown(const DpView *v, struct varlena *doc, const DpKey *key)
 {
@@ -376,8 +373,8 @@ change_calls(FunctionCallInfo fcinfo)
 }
 
 /*
- * Locks the row and reads its document; false if the user sees none.  Those who
- * may delete a row but not update it cannot lock it, so for them the owner does.
+ * Locks the row and reads its document; false if the user sees none.  A user who may delete a row
+ * but not update it cannot lock it, so the owner does.
  */
 static bool
 lock_row(DpDecl *decl, const DpKey *key, bool deletes, struct varlena **doc)
@@ -391,8 +388,7 @@ lock_row(DpDecl *decl, const DpKey *key, bool deletes, struct varlena **doc)
 }
 
 /*
- * Writes a whole document in place of another one, with the rights of the user;
- * false if a trigger of the user's suppresses it.
+ * Replaces a whole document, with the user's privileges; false if a user's trigger suppresses it.
  */
 static bool
 write_whole(List *decls, const DpKey *key, struct varlena *stored, struct varlena *old_whole,
@@ -422,7 +418,7 @@ write_whole(List *decls, const DpKey *key, struct varlena *stored, struct varlen
 	return rows > 0;
 }
 
-/* Deletes the row, with the rights of the user; false if a policy or a trigger keeps it. */
+/* Deletes the row, with the user's privileges; false if a policy or a trigger prevents it. */
 static bool
 delete_row(DpDecl *decl, const DpKey *key)
 {

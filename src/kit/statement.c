@@ -39,7 +39,6 @@ dp_statement_init(void)
 	RegisterSubXactCallback(states_subxact, NULL);
 }
 
-/* The number of triggers that are running, one inside the other. */
 int
 dp_trigger_depth(void)
 {

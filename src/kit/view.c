@@ -1,14 +1,13 @@
 /*
  * view.c
- *		The views <table>_whole, which show documents as if no pattern had split
- *		them, and take writes; and what other views of a table's documents in
- *		another shape share with them (view.h).
+ *		The views <table>_whole, which show documents as if no pattern had split them, and
+ *		accept writes; and what they share with other views of documents in another shape
+ *		(view.h).
  *
- * The view selects the table's columns and calls pattern_whole() for the
- * document.  That function asks the declarations, so that the view need not
- * change when patterns come and go.  Its INSTEAD OF triggers write to the table
- * as the user who writes to the view, and tell the patterns' triggers that
- * what is written is the whole document.
+ * The view selects the table's columns and calls pattern_whole() for the document.  That function
+ * reads the declarations, so the view need not change when patterns are declared or disabled.  Its
+ * INSTEAD OF triggers write to the table as the user of the view, and mark the write as one of
+ * whole documents for the patterns' triggers.
  */
 #include "postgres.h"
 
@@ -39,7 +38,7 @@
 
 static const char plan_visible;
 
-/* Statements of a view, as indexes of its ids */
+/* The statements of a view: indexes of its ids */
 #define PLAN_CURRENT 0
 #define PLAN_UPDATE_DOC 1
 #define PLAN_INSERT_DOC 2
@@ -65,9 +64,8 @@ static SPIPlanPtr key_plan(DpDecl *decl, const void *id, const char *before, con
 /*
  * pattern_whole(doc bson, rel regclass, key "any") -> bson
  *
- * The document with everything that patterns of the table have split off.  The
- * parts are read as the owner of the table, and only if the invoker can see
- * the row's document.
+ * The document with everything that patterns of the table have split off.  Reads the parts as the
+ * table's owner, and only if the invoker can see the row's document.
  */
 DP_FUNCTION(dp_pattern_whole);
 Datum
@@ -98,7 +96,7 @@ dp_pattern_whole(PG_FUNCTION_ARGS)
 	SPI_connect();
 	plan = dp_plan(decl, &plan_visible);
 	if (plan == NULL)
-		/* whoever may not read the column may not read the rest of it */
+		/* a user who may not read the column may not read the other parts */
 		plan = key_plan(decl, &plan_visible,
 						psprintf("SELECT %s IS NULL FROM", quote_identifier(decl->doc_column)), "");
 	if (dp_run(decl, plan, key.values, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) == 0)
@@ -132,10 +130,6 @@ dp_pattern_whole_trigger(PG_FUNCTION_ARGS)
 	return dp_view_trigger(fcinfo, &dp_whole_view);
 }
 
-/*
- * INSTEAD OF INSERT, UPDATE or DELETE on a view that shows the documents of a
- * table in another shape.
- */
 Datum
 dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods)
 {
@@ -144,17 +138,17 @@ dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods)
 	HeapTuple result;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_INSTEAD(trigdata->tg_event))
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("this function is called by triggers of %s views only", methods->label)));
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+						errmsg("trigger function must be called by a trigger of a %s view",
+							   methods->label)));
 	SPI_connect();
-	/* so that the declarations stay as they are */
+	/* keeps the declarations unchanged */
 	if (!dp_view_read(trigdata->tg_relation, methods, trigdata->tg_trigger->tgargs,
 					  RowExclusiveLock, &w))
 		view_foreign(trigdata->tg_relation, methods);
 	if (w.decls == NIL)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("table %s has no pattern, its view %s takes no writes",
+						errmsg("cannot write to view of table %s, which has no pattern: %s",
 							   dp_relation_name(w.base),
 							   dp_relation_name(RelationGetRelid(trigdata->tg_relation)))));
 	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
@@ -168,8 +162,8 @@ dp_view_trigger(FunctionCallInfo fcinfo, const DpViewMethods *methods)
 }
 
 /*
- * INSERT: the patterns split what they find, so the document is written as it
- * is.  Columns without a value are left to their defaults.
+ * INSERT: writes the document unchanged; patterns split it.  Columns without a value get their
+ * defaults.
  */
 static HeapTuple
 whole_insert(DpView *w, TriggerData *trigdata)
@@ -187,7 +181,7 @@ whole_insert(DpView *w, TriggerData *trigdata)
 	SPIPlanPtr plan = NULL;
 	int i;
 
-	/* RETURNING needs rights that writing does not */
+	/* RETURNING needs privileges that writing does not */
 	returns = pg_class_aclcheck(w->base, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
 			  check_enable_rls(w->base, InvalidOid, true) != RLS_ENABLED;
 	initStringInfo(&columns);
@@ -243,13 +237,13 @@ whole_insert(DpView *w, TriggerData *trigdata)
 	if (!returns)
 		return trigdata->tg_trigtuple;
 	if (rows == 0)
-		return NULL; /* a trigger of the table has refused it */
+		return NULL; /* a trigger of the table suppressed it */
 	return inserted_row(w, desc, SPI_tuptable->vals[0], SPI_tuptable->tupdesc);
 }
 
 /*
- * The row of the view that stands for a row that was just inserted, with the
- * defaults of its columns.  The document is read again if it was split.
+ * The view's row for an inserted row, with the defaults of its columns.  The document is read again
+ * if it was split.
  */
 static HeapTuple
 inserted_row(DpView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc)
@@ -295,8 +289,8 @@ inserted_row(DpView *w, TupleDesc desc, HeapTuple tuple, TupleDesc tupdesc)
 }
 
 /*
- * What is stored for a new whole document: parts that are as they were stay
- * where they are, the patterns of the others are told that it is whole.
+ * The document to store for a new whole document.  Unchanged parts stay where they are; marks tell
+ * the other patterns that the document is whole.
  */
 static struct varlena *
 whole_store(char **args, List *decls, struct varlena *stored, struct varlena *old_whole,
@@ -325,10 +319,10 @@ whole_store(char **args, List *decls, struct varlena *stored, struct varlena *ol
 }
 
 /*
- * UPDATE: the whole document replaces the whole document.
+ * UPDATE: replaces the whole document.
  *
- * The row is locked first; if it, or a part of it, has changed since the view
- * was read, that change would be lost, so the statement has to be repeated.
+ * The row is locked first.  If it, or a part of it, has changed since the view was read, the
+ * statement must be repeated, because that change would be lost.
  */
 static HeapTuple
 whole_update(DpView *w, TriggerData *trigdata)
@@ -439,9 +433,7 @@ whole_update(DpView *w, TriggerData *trigdata)
 	return rows > 0 ? trigdata->tg_newtuple : NULL;
 }
 
-/*
- * DELETE: of the row; the patterns forget the rest.
- */
+/* DELETE: deletes the row; patterns delete their parts. */
 static HeapTuple
 whole_delete(DpView *w, TriggerData *trigdata)
 {
@@ -465,7 +457,7 @@ dp_view_read(Relation view, const DpViewMethods *methods, char **args, LOCKMODE 
 	ListCell *lc;
 	int i;
 
-	/* the trigger could have been put on any view */
+	/* a user could create the trigger on any view */
 	query = view->rd_rel->relkind == RELKIND_VIEW ? get_view_query(view) : NULL;
 	if (query != NULL && query->setOperations == NULL &&
 		list_length(query->jointree->fromlist) == 1 &&
@@ -509,7 +501,7 @@ dp_view_read(Relation view, const DpViewMethods *methods, char **args, LOCKMODE 
 	if (w->doc_column < 0)
 		return false;
 
-	/* rows are found by the key, so all of it must be there */
+	/* rows are found by the key, so all key columns are needed */
 	for (i = 0; i < w->decl->nkeys; i++)
 	{
 		bool found = false;
@@ -528,9 +520,8 @@ static void
 view_foreign(Relation view, const DpViewMethods *methods)
 {
 	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					errmsg("view %s takes no writes", dp_relation_name(RelationGetRelid(view))),
-					errdetail("It is not, or no longer, as a pattern makes its %s view.",
-							  methods->label)));
+					errmsg("cannot write to view %s", dp_relation_name(RelationGetRelid(view))),
+					errdetail("Its definition is not that of a %s view.", methods->label)));
 }
 
 /* The key of a row of the view. */
@@ -563,7 +554,7 @@ view_document(DpView *w, HeapTuple tuple, TupleDesc desc)
 	return isnull ? NULL : PG_DETOAST_DATUM_PACKED(value);
 }
 
-/* Whether any pattern has split the document. */
+/* True if any pattern has split the document. */
 static bool
 is_split(char **args, List *decls, struct varlena *doc)
 {
@@ -580,7 +571,7 @@ is_split(char **args, List *decls, struct varlena *doc)
 	return false;
 }
 
-/* The document with all that was split off. */
+/* The document with everything that was split off. */
 static struct varlena *
 join_document(char **args, List *decls, struct varlena *doc, const DpKey *key, bool latest)
 {
@@ -598,7 +589,7 @@ join_document(char **args, List *decls, struct varlena *doc, const DpKey *key, b
 	return whole;
 }
 
-/* A statement about the row of a key. */
+/* A statement on the row of a key. */
 static SPIPlanPtr
 key_plan(DpDecl *decl, const void *id, const char *before, const char *after)
 {

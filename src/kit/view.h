@@ -18,7 +18,7 @@ typedef struct DpViewMethods
 {
 	const char *label; /* suffix of the views' names */
 
-	/* True if the view shows the stored document differently. Must be cheap. */
+	/* True if the view shows the stored document differently.  Must be cheap. */
 	bool (*is_changed)(char **args, List *decls, struct varlena *stored);
 
 	/*

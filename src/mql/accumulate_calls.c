@@ -161,9 +161,8 @@ dp_bson_accumulate_step(PG_FUNCTION_ARGS)
 		group = group_make(context, compiled_get(fcinfo, fields, order, false));
 	else if (!dp_same_bytes(group->compiled->fields, fields) ||
 			 !dp_same_bytes(group->compiled->order, order))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the fields and the order must be the same for all rows of a group")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("fields and order must be the same for all rows of a group")));
 	if (PG_ARGISNULL(1))
 		PG_RETURN_POINTER(group);
 	if (PG_NARGS() > 4 && !PG_ARGISNULL(4))
@@ -202,9 +201,8 @@ dp_bson_accumulate_combine(PG_FUNCTION_ARGS)
 		group = group_make(context, other->compiled);
 	else if (!dp_same_bytes(group->compiled->fields, other->compiled->fields) ||
 			 !dp_same_bytes(group->compiled->order, other->compiled->order))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the fields and the order must be the same for all rows of a group")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("fields and order must be the same for all rows of a group")));
 	dp_accumulation_add(group->g, other->g);
 	PG_RETURN_POINTER(group);
 }

@@ -410,7 +410,7 @@ dp_accumulators_compile(const DpValue *fields, const DpAccumulateOptions *option
 		compile_field(&c, &e);
 	if (acc->nfields == 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("there are no fields to accumulate")));
+						errmsg("fields to accumulate must not be empty")));
 	if (acc->keep_rows)
 	{
 		DpSlot slot = { .kind = DP_SLOT_ROWS, .expr = -1, .order = -1, .visible = -1 };

@@ -154,7 +154,7 @@ dp_collection_query(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 						errmsg("%s cannot be null", PG_ARGISNULL(0) ? "relation" : "filter"),
-						PG_ARGISNULL(0) ? 0 : errhint("The filter {} takes all documents.")));
+						PG_ARGISNULL(0) ? 0 : errhint("The filter {} matches all documents.")));
 
 	target.rel = try_table_open(PG_GETARG_OID(0), AccessShareLock);
 	if (target.rel == NULL)
@@ -322,7 +322,7 @@ check_update(FunctionCallInfo fcinfo, const DpValue *filter)
 	compiled = dp_update_compile(&update, filter, PG_ARGISNULL(6) ? NULL : &array_filters);
 	if (compiled->replacement != NULL && !PG_ARGISNULL(7) && PG_GETARG_BOOL(7))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("a whole document cannot replace several documents"),
+						errmsg("cannot replace several documents by a whole document"),
 						errhint("With multi, use update operators such as $set, or a pipeline.")));
 }
 
@@ -371,7 +371,8 @@ find_columns(Target *target)
 										RelationGetRelationName(rel))
 							   : errmsg("relation \"%s\" has more than one column of type bson",
 										RelationGetRelationName(rel)),
-						n == 0 ? 0 : errhint("A view may show one of them."), errtable(rel)));
+						n == 0 ? 0 : errhint("Create a view that shows only one of them."),
+						errtable(rel)));
 	if (rel->rd_rel->relkind == RELKIND_VIEW)
 	{
 		target->key = view_key(rel, target->doc);

@@ -52,7 +52,7 @@ place_callback(void *arg)
 	const DpPlaceContext *context = arg;
 
 	if (context->place != NULL)
-		errdetail("At \"%s\".", dp_place_text(context->place));
+		errdetail("At path \"%s\".", dp_place_text(context->place));
 }
 
 void
@@ -76,7 +76,7 @@ dp_unknown_operator(const DpPlace *place, const char *what)
 {
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					errmsg("unknown %s \"%.*s\"", what, (int) place->namelen, place->name),
-					errdetail("At \"%s\".", dp_place_text(place))));
+					errdetail("At path \"%s\".", dp_place_text(place))));
 }
 
 void
@@ -98,7 +98,7 @@ dp_bad_spec(const DpPlace *place, const char *fmt, ...)
 		enlargeStringInfo(&message, needed);
 	}
 	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg_internal("%s", message.data),
-					place ? errdetail("At \"%s\".", dp_place_text(place)) : 0));
+					place ? errdetail("At path \"%s\".", dp_place_text(place)) : 0));
 }
 
 void

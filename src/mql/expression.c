@@ -201,9 +201,8 @@ compile_report(DpCompiler *c, int sqlerrcode, const char *fmt, va_list args)
 
 	vsnprintf(message, sizeof(message), fmt, args);
 	if (c->where != NULL)
-		ereport(ERROR,
-				(errcode(sqlerrcode), errmsg("%s", message),
-				 errdetail("The place in the specification is \"%s\".", where_text(c->where))));
+		ereport(ERROR, (errcode(sqlerrcode), errmsg("%s", message),
+						errdetail("At \"%s\" in the specification.", where_text(c->where))));
 	ereport(ERROR, (errcode(sqlerrcode), errmsg("%s", message)));
 }
 
@@ -234,9 +233,8 @@ dp_node_error(const DpNode *node, int sqlerrcode, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(message, sizeof(message), fmt, args);
 	va_end(args);
-	ereport(ERROR,
-			(errcode(sqlerrcode), errmsg("%s %s", node->op->name, message),
-			 errdetail("The place in the specification is \"%s\".", where_text(node->where))));
+	ereport(ERROR, (errcode(sqlerrcode), errmsg("%s %s", node->op->name, message),
+					errdetail("At \"%s\" in the specification.", where_text(node->where))));
 }
 
 void

@@ -98,7 +98,7 @@ projection_error(const char *path, const char *fmt, ...)
 	va_end(args);
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid projection: %s", message),
-			 errdetail("The place in the specification is \"%s\".", path)));
+			 errdetail("At \"%s\" in the specification.", path)));
 }
 
 /*
@@ -212,7 +212,7 @@ compile_leaf(Compile *c, Field *field, const DpValue *value, Field *parent, cons
 			if (strcmp(element.name, "$meta") == 0)
 				ereport(ERROR,
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("$meta is not supported"),
-						 errdetail("The place in the specification is \"%s\".", path)));
+						 errdetail("At \"%s\" in the specification.", path)));
 			if (strcmp(element.name, "$elemMatch") == 0)
 			{
 				DpElement where = { path, strlen(path), *value };
@@ -427,7 +427,7 @@ append_positional(Apply *a, const Field *field, const DpValue *array)
 	if (a->position < 0 || !dp_array_element(array->data, array->len, a->position, &v))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("the filter matches no element for the positional operator"),
-						errdetail("The place in the specification is \"%s\".", a->p->positional)));
+						errdetail("At \"%s\" in the specification.", a->p->positional)));
 	if (field->kind == FIELD_INCLUDE)
 		dp_builder_append_value(&a->b, NULL, 0, &v);
 	else
@@ -658,7 +658,7 @@ find_position(Apply *a, const DpValue *doc, DpFilter *filter)
 	if (filter == NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("the positional operator needs a filter"),
-						errdetail("The place in the specification is \"%s\".", path)));
+						errdetail("At \"%s\" in the specification.", path)));
 	while (v.type == DP_TYPE_DOCUMENT && end < a->p->positional_len)
 	{
 		uint32 from = end == 0 ? 0 : end + 1;

@@ -108,7 +108,7 @@ dp_regex_compile(const char *pattern, uint32 len, const char *options, uint32 op
 							   REGEX_MAX_PATTERN)));
 	if (memchr(pattern, 0, len) != NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
-						errmsg("regular expression holds a NUL")));
+						errmsg("regular expression contains a null character")));
 
 	regex->context = CurrentMemoryContext;
 	regex->pattern = dp_regex_rewrite(pattern, len, &flags, false);

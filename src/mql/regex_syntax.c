@@ -281,7 +281,7 @@ rewrite_escape(Rewriter *r)
 
 	if (r->end - r->p < 2)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_REGULAR_EXPRESSION),
-						errmsg("invalid regular expression: it ends in a backslash")));
+						errmsg("invalid regular expression: ends with a backslash")));
 	c = r->p[1];
 	if (!isalnum((unsigned char) c))
 	{

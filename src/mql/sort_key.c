@@ -428,7 +428,7 @@ keys_collect(Best *best, const DpSortSpec *spec, const Position *given)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cannot sort by fields of different arrays"),
 				 errdetail(
-					 "Two fields of the sort specification lead into arrays that lie beside each other.")));
+					 "Two fields of the sort specification have values in different arrays of the document.")));
 		array = positions[i].value;
 	}
 	if (array.type == DP_TYPE_EOD)

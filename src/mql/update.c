@@ -241,7 +241,7 @@ check_id(const DpValue *before, const DpValue *after)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("an update cannot change \"_id\""),
-			 errhint("Delete the document and insert it anew.")));
+			 errhint("Delete the document and insert it again.")));
 }
 
 /* ---------------------------------------------------------------- upserts */

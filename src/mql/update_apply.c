@@ -506,12 +506,11 @@ apply_array(DpUpdateState *s, DpUpdateNode **children, int n, const DpValue *con
 			count = dp_array_count(container->data, container->len);
 		counted = true;
 		if (index - count > DP_EDIT_MAX_PADDING)
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("position %u of \"%s\" is too far beyond the end of the array", index,
-							children[i]->path),
-					 errdetail("The array has %u elements; at most %d nulls are put between.",
-							   count, DP_EDIT_MAX_PADDING)));
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+							errmsg("position %u of \"%s\" is too far beyond the end of the array",
+								   index, children[i]->path),
+							errdetail("The array has %u elements; at most %d nulls can be added.",
+									  count, DP_EDIT_MAX_PADDING)));
 		copy_until(s, container->data + container->len - 1);
 		for (; count < index; count++)
 		{
@@ -540,7 +539,7 @@ apply_elements(DpUpdateState *s, DpUpdateNode *node, const DpUpdatePlace *place)
 	if (array->type != DP_TYPE_ARRAY)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("cannot follow the path \"%s\"", node->children[0]->path),
-						errdetail("\"%s\" has the type %s and is no array.", node->path,
+						errdetail("\"%s\" has the type %s and is not an array.", node->path,
 								  dp_type_name(array->type))));
 	inner.depth = place->depth + 1;
 	inner.in_array = true;
@@ -594,8 +593,8 @@ resolve_positional(DpUpdateState *s, DpUpdateNode *node, int *n)
 								  &index) ||
 		index < 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the positional $ of \"%s\" stands for no element", dollar->path),
-						errdetail("The filter was not met through an element of that array.")));
+						errmsg("positional $ of \"%s\" does not match an element", dollar->path),
+						errdetail("The filter did not match an element of that array.")));
 
 	resolved = dp_update_position(dollar, index);
 	for (at = 0; at < count; at++)
@@ -636,7 +635,7 @@ creates(const DpUpdateState *s, const DpUpdateNode *node)
 	if (node->kind == UPDATE_ELEMENTS)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("cannot follow the path \"%s\"", node->children[0]->path),
-						errdetail("\"%s\" is missing and so is no array.", node->path)));
+						errdetail("\"%s\" is missing and not an array.", node->path)));
 	for (int i = 0; i < node->nchildren; i++)
 		if (creates(s, node->children[i]))
 			return true;

@@ -215,7 +215,7 @@ compile_rename(DpUpdate *update, const DpUpdateOperator *op, const DpElement *fi
 	name = DP_STRING_DATA(&field->value);
 	len = DP_STRING_LEN(&field->value);
 	if (memchr(name, 0, len) != NULL)
-		dp_bad_spec(place, "the name of a field cannot hold a null character");
+		dp_bad_spec(place, "the name of a field cannot contain a null character");
 	if (names_elements(field->name) || names_elements(name))
 		dp_bad_spec(place, "$rename cannot move elements of arrays");
 	source = add_path(update, field->name, field->namelen, place);
@@ -585,10 +585,11 @@ static void
 conflict(const char *path, uint32 len, const DpPlace *place)
 {
 	if (place != NULL)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("operators of the update conflict at \"%.*s\"", (int) len, path),
-						errdetail("\"%s\" changes it too, or something inside or around it.",
-								  dp_place_text(place))));
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("operators of the update conflict at \"%.*s\"", (int) len, path),
+				 errdetail("\"%s\" changes it too, or a field that contains it or is inside it.",
+						   dp_place_text(place))));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("operators of the update conflict at \"%.*s\"", (int) len, path),

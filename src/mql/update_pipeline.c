@@ -354,8 +354,8 @@ apply_stage(const UpdateStage *stage, DpExprState *state, const DpValue *old, Dp
 
 		if (!found || new->type != DP_TYPE_DOCUMENT)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("%s of an update needs a document", stage->name),
-							errdetail("The expression gives %s.",
+							errmsg("%s of an update requires a document", stage->name),
+							errdetail("The expression returned %s.",
 									  found ? dp_type_name(new->type) : "nothing")));
 	}
 }

@@ -102,7 +102,7 @@ SELECT is_empty(
       OR textin(docpatterns.bson_value_out(bson_value_from_bytea(decode(bytes, 'hex')))) <> relaxed$$,
   'each form is read back byte for byte');
 SELECT is(bson_to_json('{a: 1.0}'::bson), '{"a": 1.0}', 'relaxed is the default');
-SELECT throws_ok($$SELECT bson_to_json('{}'::bson, 'Relaxed')$$, '22023', 'unknown form of text "Relaxed"', 'there is no other form');
+SELECT throws_ok($$SELECT bson_to_json('{}'::bson, 'Relaxed')$$, '22023', 'unknown text form "Relaxed"', 'there is no other form');
 SELECT is(bson_pretty('{a: 1, b: {}, c: [], d: [1, {e: 2}], f: NumberLong(1)}'::bson),
   E'{\n  "a": 1,\n  "b": {},\n  "c": [],\n  "d": [\n    1,\n    {\n      "e": 2\n    }\n  ],\n  "f": {"$numberLong": "1"}\n}', 'bson_pretty');
 
@@ -207,7 +207,7 @@ INSERT INTO wrong VALUES
   ('{a: "\q"}', '22P02', 'Line 1, column 6: an escape does not exist.'),
   (E'{a: "x\n"}', '22P02', 'Line 1, column 7: a string holds a control character.'),
   ('{a: "x}', '22P02', 'Line 1, column 5: a string does not end.'),
-  ('{"a\u0000": 1}', '22P02', 'Line 1, column 2: the name of a field cannot hold a null character.'),
+  ('{"a\u0000": 1}', '22P02', 'Line 1, column 2: the name of a field cannot contain a null character.'),
   ('{a: /x/g}', '22P02', 'Line 1, column 8: a regular expression has an option that does not exist.'),
   ('{a: /x}', '22P02', 'Line 1, column 5: a regular expression does not end.'),
   ('{a: 1 /* x }', '22P02', 'Line 1, column 7: a comment does not end.'),
@@ -293,7 +293,7 @@ EXCEPTION WHEN invalid_binary_representation THEN
   GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
   PERFORM set_config('test.detail', detail, true);
 END $$;
-SELECT is(current_setting('test.detail', true), 'At offset 16, a document does not end with a null byte.', 'the offset is one in the file');
+SELECT is(current_setting('test.detail', true), 'At offset 16: a document does not end with a null byte.', 'the offset is one in the file');
 
 -- ---------------------------------------------------------------- a random run
 

@@ -42,13 +42,13 @@ FROM (VALUES
 SELECT is(bucket_start('1 month', timestamp '2024-02-29 12:00'), timestamp '2024-02-01', 'timestamp');
 SELECT is(bucket_start('1 week', date '2024-02-29'), date '2024-02-26', 'date');
 SELECT throws_ok(format('SELECT bucket_start(%s)', a), s, m, a) FROM (VALUES
-  ('''0'', now()', '22023', 'the width of a bucket must be greater than zero'),
-  ('''-1 day'', now()', '22023', 'the width of a bucket must be greater than zero'),
-  ('''1 month 1 day'', now()', '22023', 'the width of a bucket cannot mix months with days or hours'),
-  ('''1 day'', now(), ''infinity''', '22023', 'the origin of buckets cannot be infinite'),
-  ('''1 day'', now(), NULL, ''Nowhere/Land''', '22023', 'time zone "Nowhere/Land" is not known'),
-  ('''1 day'', now(), NULL, ''''', '22023', 'time zone "" is not known'),
-  ('''1 hour'', date ''2024-01-01''', '22023', 'the width of a bucket of dates must be whole days or months'),
+  ('''0'', now()', '22023', 'bucket width must be greater than zero'),
+  ('''-1 day'', now()', '22023', 'bucket width must be greater than zero'),
+  ('''1 month 1 day'', now()', '22023', 'bucket width must not mix months with days or hours'),
+  ('''1 day'', now(), ''infinity''', '22023', 'bucket origin must not be infinite'),
+  ('''1 day'', now(), NULL, ''Nowhere/Land''', '22023', 'time zone "Nowhere/Land" not recognized'),
+  ('''1 day'', now(), NULL, ''''', '22023', 'time zone "" not recognized'),
+  ('''1 hour'', date ''2024-01-01''', '22023', 'bucket width for dates must be whole days or months'),
   ('''1 month'', timestamptz ''4714-11-24 BC''', '22008', 'timestamp out of range')) AS t (a, s, m);
 SELECT is(count(*) FILTER (WHERE s <= t AND s >= previous AND again = s), count(*), 'spans begin before, go forward, and begin where they begin')
 FROM (SELECT t, s, coalesce(lag(s) OVER (PARTITION BY w, z ORDER BY t), s) AS previous, bucket_start(w, s, NULL, z) AS again
@@ -59,8 +59,8 @@ SELECT is(array_agg(s), (SELECT array_agg(DISTINCT bucket_start('1 day', t, NULL
           FROM generate_series(timestamptz '2024-03-25', '2024-04-05', '10 min') t), 'bucket_starts gives the same spans')
 FROM bucket_starts('1 day', '2024-03-25', '2024-04-05 00:00:01', NULL, 'Europe/Paris') s;
 SELECT is_empty('SELECT bucket_starts(''1 day'', ''2024-01-02'', ''2024-01-02'')', 'no time, no spans');
-SELECT throws_ok('SELECT count(*) FROM bucket_starts(''1 us'', ''2000-01-01'', ''2024-01-01'')', '54000', 'the series has more than 1000000 spans');
-SELECT throws_ok('SELECT count(*) FROM bucket_starts(''1 day'', ''-infinity'', ''2024-01-01'')', '22008', 'the bounds of a series cannot be infinite');
+SELECT throws_ok('SELECT count(*) FROM bucket_starts(''1 us'', ''2000-01-01'', ''2024-01-01'')', '54000', 'series has more than 1000000 spans');
+SELECT throws_ok('SELECT count(*) FROM bucket_starts(''1 day'', ''-infinity'', ''2024-01-01'')', '22008', 'bounds of a series must not be infinite');
 
 -- ---------------------------------------------------------------- random rows beside plain SQL
 
@@ -154,43 +154,43 @@ SELECT throws_ok(q, s, m, q) FROM (VALUES
   ('SELECT bucket_agg(NULL::timestamptz, 1)', '22004', 'a measurement has no time'),
   ('SELECT bucket_agg(''infinity'', 1)', '22008', NULL), ('SELECT bucket_agg(''-infinity'', ''{a: 1}''::bson)', '22008', NULL),
   ('SELECT bucket_agg(now(), VARIADIC a) FROM (VALUES (''{1,2}''::int[]), (''{1}'')) x (a)', '2202E', 'the measurements of a bucket must have the same number of values'),
-  ('SELECT bucket_agg(now(), VARIADIC NULL::int[])', '22004', 'the first measurement cannot be null where its columns are not known otherwise'),
+  ('SELECT bucket_agg(now(), VARIADIC NULL::int[])', '22004', 'first measurement must not be null if nothing else determines its columns'),
   ('SELECT bucket_merge(b) FROM (SELECT bucket_agg(now(), 1) UNION ALL SELECT bucket_agg(now(), ''x''::text)) x (b)', '42804', NULL),
   ('SELECT bucket_merge(b) FROM (SELECT bucket_agg(now(), 1) UNION ALL SELECT bucket_page_agg(1)) x (b)', '42804', NULL),
-  ('SELECT bucket_sum(bucket_agg(now(), 1, 2))', '22023', 'the bucket has 2 fields'),
-  ('SELECT bucket_sum(bucket_agg(now(), 1), ''nothing'')', '42703', 'the bucket has no field "nothing"'),
-  ('SELECT bucket_slice(bucket_page_agg(1), now(), now())', '22023', 'the bucket has no times'),
-  ('SELECT bucket_series(bucket_page_agg(1), ''1 day'')', '22023', 'the bucket has no times'),
+  ('SELECT bucket_sum(bucket_agg(now(), 1, 2))', '22023', 'bucket has 2 fields'),
+  ('SELECT bucket_sum(bucket_agg(now(), 1), ''nothing'')', '42703', 'bucket has no field "nothing"'),
+  ('SELECT bucket_slice(bucket_page_agg(1), now(), now())', '22023', 'bucket has no times'),
+  ('SELECT bucket_series(bucket_page_agg(1), ''1 day'')', '22023', 'bucket has no times'),
   ('SELECT bucket_series(bucket_agg(now(), 1), ''1 day'', fill => ''magic'')', '22023', 'fill is "magic"'),
   ('SELECT bucket_series(bucket_agg(now(), 1), ''1 day'', take => ''magic'')', '22023', 'take is "magic"'),
-  ('SELECT bucket_series(bucket_agg(now(), ''x''::text), ''1 day'', take => ''last'', fill => ''linear'')', '22023', 'cannot interpolate between values that are no numbers'),
+  ('SELECT bucket_series(bucket_agg(now(), ''x''::text), ''1 day'', take => ''last'', fill => ''linear'')', '22023', 'cannot interpolate between values that are not numbers'),
   ('SELECT bucket_unpack(bucket_agg(now(), 1), 5)', '42804', 'the second argument must be of a row type'),
   ('SELECT * FROM bucket_to_recordset((SELECT bucket_agg(now(), 1))) AS r (ts timestamptz, v point)', '42846', NULL),
-  ('SELECT bucket_to_bson(bucket_agg(now(), 1), ''tree'')', '22023', 'there is no layout "tree"'),
-  ('SELECT bucket_to_bson(bucket_agg(now(), 1), ''rows'', ''{hour}'')', '22023', 'the layout "rows" has no units'),
+  ('SELECT bucket_to_bson(bucket_agg(now(), 1), ''tree'')', '22023', 'unknown layout "tree"'),
+  ('SELECT bucket_to_bson(bucket_agg(now(), 1), ''rows'', ''{hour}'')', '22023', 'layout "rows" has no units'),
   ('SELECT bucket_to_bson(bucket_agg(now(), 1), ''keyed'', ''{week}'')', '22023', '"week" is not a unit of slots'),
   ('SELECT bucket_to_bson(bucket_agg(now(), 1), ''keyed'', ''{minute,hour}'')', '22023', 'units must go from a larger one to the next smaller one'),
-  ('SELECT bucket_to_bson(bucket_agg(now(), 1), ''keyed'', ''{}'')', '22023', 'there are no units'),
-  ('SELECT bucket_to_bson(bucket_page_agg(1), ''keyed'', ''{hour}'')', '22023', 'a bucket without times has no units'),
-  ('SELECT bucket_to_bson(bucket_agg(t, 1), ''keyed'', ''{minute}'') FROM unnest(''{2024-01-01 10:00,2024-01-01 11:00}''::timestamptz[]) t', '22023', 'the bucket spans more than one hour'),
+  ('SELECT bucket_to_bson(bucket_agg(now(), 1), ''keyed'', ''{}'')', '22023', 'units must not be empty'),
+  ('SELECT bucket_to_bson(bucket_page_agg(1), ''keyed'', ''{hour}'')', '22023', 'cannot use units with a bucket without times'),
+  ('SELECT bucket_to_bson(bucket_agg(t, 1), ''keyed'', ''{minute}'') FROM unnest(''{2024-01-01 10:00,2024-01-01 11:00}''::timestamptz[]) t', '22023', 'bucket spans more than one hour'),
   ('SELECT bucket_to_bson(bucket_agg(t, 1), ''keyed'', ''{minute}'') FROM unnest(''{2024-01-01 10:00:01,2024-01-01 10:00:02}''::timestamptz[]) t', '21000', 'two measurements are in the same slot'),
   ('SELECT bucket_from_bson(''{values: {"61": 1}, start_date: ISODate("2024-01-01")}'', ''keyed'', ''{minute}'')', '22023', '"61" is not a slot'),
   ('SELECT bucket_from_bson(''{values: {"a": 1}}'', ''keyed'')', '22023', '"a" is not a slot'),
-  ('SELECT bucket_from_bson(''{values: {"1": 1, "01": 2}}'', ''keyed'')', '22023', 'the document has a slot twice'),
-  ('SELECT bucket_from_bson(''{values: {"1": 1}, start_date: ISODate("2024-01-01")}'')', '22023', 'it is not known what the slots of the document are'),
-  ('SELECT bucket_from_bson(''{values: {"1": 1}}'', ''keyed'', ''{minute}'')', '22023', 'the document has no "start_date" to count slots from'),
-  ('SELECT bucket_from_bson(''{values: {"1": 1}}'', ''keyed'', ''{hour,minute}'', start_field => ''x'')', '22023', 'the document has no "x" to count slots from'),
-  ('SELECT bucket_from_bson(''{values: {"1": 1}, start_date: ISODate("2024-01-01")}'', ''keyed'', ''{hour,minute}'')', '22023', 'the values of the document have not 2 levels'),
+  ('SELECT bucket_from_bson(''{values: {"1": 1, "01": 2}}'', ''keyed'')', '22023', 'document has a duplicate slot'),
+  ('SELECT bucket_from_bson(''{values: {"1": 1}, start_date: ISODate("2024-01-01")}'')', '22023', 'could not determine the units of the document's slots'),
+  ('SELECT bucket_from_bson(''{values: {"1": 1}}'', ''keyed'', ''{minute}'')', '22023', 'document has no field "start_date" with the start of its slots'),
+  ('SELECT bucket_from_bson(''{values: {"1": 1}}'', ''keyed'', ''{hour,minute}'', start_field => ''x'')', '22023', 'document has no field "x" with the start of its slots'),
+  ('SELECT bucket_from_bson(''{values: {"1": 1}, start_date: ISODate("2024-01-01")}'', ''keyed'', ''{hour,minute}'')', '22023', 'values of the document do not have 2 levels'),
   ('SELECT bucket_from_bson(''{measurements: [5]}'')', '22023', 'a measurement is not a document'),
   ('SELECT bucket_from_bson(''{measurements: [{timestamp: 5}]}'')', '22023', '"timestamp" is not a date'),
-  ('SELECT bucket_from_bson(''{measurements: [{timestamp: ISODate("2024-01-01")}, {a: 1}]}'')', '22023', 'some measurements have a time and some have not'),
-  ('SELECT bucket_from_bson(''{a: [1, 2], timestamp: [ISODate("2024-01-01")]}'')', '22023', 'the arrays of the document have different lengths'),
-  ('SELECT bucket_from_bson(''{}'')', '22023', 'the document has no array of values'),
+  ('SELECT bucket_from_bson(''{measurements: [{timestamp: ISODate("2024-01-01")}, {a: 1}]}'')', '22023', 'some measurements have a time and others do not'),
+  ('SELECT bucket_from_bson(''{a: [1, 2], timestamp: [ISODate("2024-01-01")]}'')', '22023', 'arrays of the document have different lengths'),
+  ('SELECT bucket_from_bson(''{}'')', '22023', 'document has no array of values'),
   ('SELECT bucket_from_bson(''{timestamp: [{"$date": {"$numberLong": "9223372036854775807"}}]}'')', '22008', 'timestamp out of range'),
-  ('SELECT bucket_document(bucket_agg(now(), 1), ''{a: "$nothing"}'', names => ''{v}'')', '42703', 'the document of a bucket names "nothing", which is no column'),
-  ('SELECT bucket_document(bucket_agg(now(), 1), ''{a: {$sum: "nothing"}}'', names => ''{v}'')', '42703', 'the document of a bucket names "nothing", which is no column'),
+  ('SELECT bucket_document(bucket_agg(now(), 1), ''{a: "$nothing"}'', names => ''{v}'')', '42703', 'document of a bucket refers to "nothing", which is not a column'),
+  ('SELECT bucket_document(bucket_agg(now(), 1), ''{a: {$sum: "nothing"}}'', names => ''{v}'')', '42703', 'document of a bucket refers to "nothing", which is not a column'),
   ('SELECT bucket_document(bucket_agg(now(), 1), ''{a: {$nothing: 1}}'')', '0A000', NULL),
-  ('SELECT bucket_document(bucket_agg(now(), 1), end_date => ''never'')', '22023', 'end_date is "never"')) AS t (q, s, m);
+  ('SELECT bucket_document(bucket_agg(now(), 1), end_date => ''never'')', '22023', 'invalid end_date: "never"')) AS t (q, s, m);
 
 -- ---------------------------------------------------------------- documents and templates
 

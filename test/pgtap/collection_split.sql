@@ -156,7 +156,7 @@ SELECT throws_ok(format($$SELECT collection_delete(%L, '{}')$$, v), '0A000', NUL
 
 -- ---------------------------------------------------------------- updates that are wrong in any case
 
-SELECT throws_ok($$SELECT collection_update('v', '{}', '{a: 1}', multi => true)$$, '22023', 'a whole document cannot replace several documents', 'a replacement of several');
+SELECT throws_ok($$SELECT collection_update('v', '{}', '{a: 1}', multi => true)$$, '22023', 'cannot replace several documents by a whole document', 'a replacement of several');
 SELECT throws_ok($$SELECT collection_update('v', '{}', '{}', multi => true)$$, '22023', NULL, 'also by nothing');
 SELECT throws_ok($$SELECT collection_update('v', '{_id: 77}', '{$foo: {a: 1}}')$$, '0A000', NULL, 'an unknown operator, no document');
 SELECT throws_ok($$SELECT collection_update('v', '{_id: 77}', '[{$foo: {a: 1}}]', multi => true)$$, '0A000', NULL, 'an unknown stage, no document');

@@ -57,7 +57,7 @@ SELECT is(bson_distinct_add(bson_distinct_add(NULL, 1), 'ada')::text, '{"$binary
 SELECT is((SELECT md5(pg_temp.sketch(1, 20000)::bytea)), '1da8aa3953453442e63dcbeca62ef672', 'and of many');
 
 -- what is no sketch
-SELECT throws_ok($$SELECT bson_distinct_count('5')$$, '22023', 'a sketch of distinct values is expected', 'a number');
+SELECT throws_ok($$SELECT bson_distinct_count('5')$$, '22023', 'argument must be a sketch of distinct values', 'a number');
 SELECT throws_ok($$SELECT bson_distinct_count('{"$binary": {"base64": "AQAA", "subType": "00"}}')$$, '22023', NULL, 'another Binary');
 SELECT throws_ok($$SELECT bson_distinct_count('{"$binary": {"base64": "AgAA", "subType": "80"}}')$$, 'XX001', NULL, 'another version');
 CREATE FUNCTION pg_temp.damage() RETURNS text LANGUAGE plpgsql AS $$

@@ -915,7 +915,7 @@ EXCEPTION WHEN OTHERS THEN
   GET STACKED DIAGNOSTICS d = PG_EXCEPTION_DETAIL;
   RETURN d;
 END $$;
-SELECT is(pg_temp.detail(e), 'The place in the specification is "' || p || '".', e) FROM (VALUES
+SELECT is(pg_temp.detail(e), 'At "' || p || '" in the specification.', e) FROM (VALUES
   ('{x: {$add: [1, {$subtract: [1]}]}}', 'x.$add[1].$subtract'),
   ('{$cond: {if: true, then: {$nope: 1}, else: 1}}', '$cond.then.$nope'),
   ('[1, {y: {$multiply: ["$a", 2]}}]', '[1].y.$multiply'),

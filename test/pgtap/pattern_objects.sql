@@ -112,7 +112,7 @@ SELECT collection_create('readers'), collection_create('loans');
 SELECT outlier_enable('readers', 'o', 1, keep => 0, extras => 'loans', on_field => 'u');
 INSERT INTO readers (doc) VALUES ('{_id: 1, o: [{_id: 1}, {_id: 2}]}');
 ALTER TABLE readers OWNER TO dp_one;
-SELECT throws_ok($$INSERT INTO loans (doc) VALUES ('{_id: 3, u: 1}')$$, '55000', NULL, 'a collection of another owner takes no writes');
+SELECT throws_ok($$INSERT INTO loans (doc) VALUES ('{_id: 3, u: 1}')$$, '55000', NULL, 'a collection of another owner cannot be written');
 ALTER TABLE loans OWNER TO dp_one;
 INSERT INTO loans (doc) VALUES ('{_id: 3, u: 1}');
 SELECT is(outlier_count('readers', 1), 3::bigint, 'and does when both have one owner again');

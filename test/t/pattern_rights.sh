@@ -38,8 +38,8 @@ is "$(root "BEGIN ISOLATION LEVEL REPEATABLE READ; ALTER TABLE s.books OWNER TO 
   'ERROR:  0A000: cannot change the owner of table s.books in a transaction that is not READ COMMITTED' 'a new owner needs the latest snapshot'
 is "$(as dp_writer 'SELECT count(*) FROM s.books_x_extras')" 'ERROR:  42501: permission denied for table books_x_extras' 'nobody reads the extras themselves'
 is "$(as dp_writer 'DELETE FROM s.books_x_extras')" 'ERROR:  42501: permission denied for table books_x_extras' 'or writes to them'
-is "$(as dp_owner 'DELETE FROM s.books_x_extras' | head -1)" 'ERROR:  55000: table s.books_x_extras is kept by a pattern and cannot be written to directly' 'the owner neither'
-is "$(root 'TRUNCATE s.books_x_extras' | head -1)" 'ERROR:  55000: table s.books_x_extras is kept by a pattern and cannot be written to directly' 'nor a superuser'
+is "$(as dp_owner 'DELETE FROM s.books_x_extras' | head -1)" 'ERROR:  55000: cannot write to table s.books_x_extras directly because a pattern maintains it' 'the owner neither'
+is "$(root 'TRUNCATE s.books_x_extras' | head -1)" 'ERROR:  55000: cannot write to table s.books_x_extras directly because a pattern maintains it' 'nor a superuser'
 
 # docpatterns.maintain ------------------------------------------------------------------------------------------------------
 
@@ -75,7 +75,7 @@ refused "SELECT * FROM docpatterns._pattern_pending_keys('s.books', 'outlier', '
 refused "SELECT docpatterns._outlier_create_triggers('s.books', '{name: \"x\"}')"
 refused "SELECT docpatterns._outlier_disable('s.books', 'x', '{}')"
 refused "SELECT docpatterns._pattern_create_whole('s.orders', 'doc')"
-is "$(as dp_owner "SELECT docpatterns._pattern_call('x(1); DROP TABLE s.books; --', 's.books', 'outlier', 'x', NULL)")" 'ERROR:  22023: there is no verb "x(1); DROP TABLE s.books; --"' 'a verb is a word'
+is "$(as dp_owner "SELECT docpatterns._pattern_call('x(1); DROP TABLE s.books; --', 's.books', 'outlier', 'x', NULL)")" 'ERROR:  22023: unknown operation "x(1); DROP TABLE s.books; --"' 'a verb is a word'
 
 # Rights on columns and rows ------------------------------------------------------------------------------------------------
 

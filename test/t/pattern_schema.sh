@@ -39,10 +39,10 @@ SQL
   is "$(cat "$DP_WORK/restore")" '' "$schema: it is dumped and restored"
   is "$(psql -XqAt -d dp_schema_copy -c "SELECT * FROM \"$schema\".pattern_check()" -c "SELECT doc FROM app.books_whole" -c "SELECT \"$schema\".pattern_disable('app.books', 'x'), \"$schema\".pattern_disable('app.books', 'o')" -c 'SELECT doc FROM app.books')" \
     $'{"_id": 7, "x": [1, 3, 4, 5, 6, 7], "o": [{"_id": 1}, {"_id": 2}, {"_id": 3}], "n": 6, "title": "new"}\n1|1\n{"_id": 7, "x": [1, 3, 4, 5, 6, 7], "o": [{"_id": 1}, {"_id": 2}, {"_id": 3}], "n": 6, "title": "new"}' "$schema: and lives there"
-  ok "$schema: it cannot be renamed" grep -q 'schema of the extension "docpatterns" cannot be renamed' <(psql -XqAt -c "ALTER SCHEMA \"$schema\" RENAME TO other" 2>&1)
+  ok "$schema: it cannot be renamed" grep -q 'cannot rename the schema of extension "docpatterns"' <(psql -XqAt -c "ALTER SCHEMA \"$schema\" RENAME TO other" 2>&1)
 done
 is "$(psql -XqAt -c "SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = '\"50, (Ext);\"'::regnamespace AND (proname ~ '^_' OR prorettype IN ('trigger'::regtype, 'event_trigger'::regtype))")" '' \
   'it has no function that users do not call'
 is "$(psql -XqAt -c "SELECT has_schema_privilege('public', 'docpatterns', 'USAGE'), has_schema_privilege('public', 'docpatterns', 'CREATE')")" 't|f' 'all roles may use the schema docpatterns, and none may create there'
-ok 'it cannot be renamed' grep -q 'schema of the extension "docpatterns" cannot be renamed' <(psql -XqAt -c 'ALTER SCHEMA docpatterns RENAME TO other' 2>&1)
+ok 'it cannot be renamed' grep -q 'cannot rename the schema of extension "docpatterns"' <(psql -XqAt -c 'ALTER SCHEMA docpatterns RENAME TO other' 2>&1)
 psql -Xq -d postgres -c 'DROP DATABASE dp_schema WITH (FORCE)' -c 'DROP DATABASE dp_schema_copy WITH (FORCE)'

@@ -51,7 +51,7 @@ dp_bson_stats(PG_FUNCTION_ARGS)
 	rel = try_relation_open(PG_GETARG_OID(0), AccessShareLock);
 	if (rel == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-						errmsg("there is no relation with OID %u", PG_GETARG_OID(0))));
+						errmsg("relation with OID %u does not exist", PG_GETARG_OID(0))));
 	check_relation(rel);
 
 	if (!PG_ARGISNULL(1))
@@ -70,7 +70,7 @@ dp_bson_stats(PG_FUNCTION_ARGS)
 		if (getBaseType(TupleDescAttr(RelationGetDescr(rel), column - 1)->atttypid) != bson)
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("column \"%s\" of relation \"%s\" has no documents", name,
+					 errmsg("column \"%s\" of relation \"%s\" does not contain documents", name,
 							RelationGetRelationName(rel)),
 					 errdetail("Its type is %s.",
 							   format_type_be(TupleDescAttr(RelationGetDescr(rel), column - 1)
@@ -126,7 +126,7 @@ check_relation(Relation rel)
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("statistics of relation \"%s\" cannot be shown", RelationGetRelationName(rel)),
 			 errdetail(
-				 "They are about all rows, and row-level security hides some from the current user.")));
+				 "They cover all rows, and row-level security hides some from the current user.")));
 }
 
 static bool

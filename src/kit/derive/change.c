@@ -1,13 +1,11 @@
 /*
  * change.c
- *		What a statement did to a table from which something is derived.
+ *		The changes that a statement made to a table from which data are derived.
  *
- * A BEFORE trigger of a statement makes a note of the event, or adds it to the
- * note that is there; an AFTER trigger takes its event off, and the one that
- * finds no other left hands out what all have collected.  The note is looked
- * for by the table and by the statement: an AFTER trigger is called by the
- * statement itself, or, where that was a foreign key's (its triggers are those
- * of the statement around it), by the one around it.
+ * A statement's BEFORE trigger makes a note of the event, or adds it to the existing note.  An
+ * AFTER trigger removes its event, and the last one returns everything collected.  The note is
+ * found by table and statement: an AFTER trigger is called by its statement or, for a foreign key
+ * action (whose triggers belong to the outer statement), by the outer one.
  */
 #include "postgres.h"
 
@@ -40,7 +38,7 @@
 #include "kit/rows/lookup.h"
 #include "kit/statement.h"
 
-/* Rows that are gone and rows that have come by one event */
+/* Old and new rows of one event */
 typedef struct Event
 {
 	Tuplestorestate *before;
@@ -50,16 +48,16 @@ typedef struct Event
 #define EVENTS 4 /* INSERT, DELETE, UPDATE, TRUNCATE, as in TriggerEvent */
 #define EVENT_OF(event) ((event) &TRIGGER_EVENT_OPMASK)
 
-/* A statement that is under way */
+/* A statement that has not ended */
 typedef struct Note
 {
-	DpState state; /* its context has what was collected */
+	DpState state; /* its context has the collected rows */
 	Oid relid;
-	Oid table; /* the one above it that is no partition */
+	Oid table; /* the table or its topmost ancestor */
 	DpStatement statement;
-	uint32 pending; /* bits of events whose AFTER trigger has not come yet */
+	uint32 pending; /* bits of events whose AFTER trigger has not fired */
 	bool truncated;
-	Oid collector; /* the AFTER ROW trigger that collects; the others of its kind do not */
+	Oid collector; /* the AFTER ROW trigger that collects; others do nothing */
 	Event events[EVENTS];
 } Note;
 
@@ -69,15 +67,15 @@ struct DpChanges
 	Oid table;
 	bool wholly;
 	bool emptied;
-	int told_before;         /* while it is told: changes whose telling this one's is inside of */
+	int told_before;         /* while handled: the number of outer changes being handled */
 	MemoryContext collected; /* to be deleted in the end, or NULL */
 	Event events[EVENTS];
-	int event; /* that is being read */
+	int event; /* being read */
 	bool reading;
 	int before_pointer[EVENTS];
 	int after_pointer[EVENTS];
 
-	/* all rows of a partition instead */
+	/* instead: all rows of a partition */
 	Relation partition;
 	bool attached;
 	bool doubtful;
@@ -85,7 +83,7 @@ struct DpChanges
 	Snapshot snapshot;
 
 	Relation rel; /* open for its columns */
-	Relation top; /* likewise, if it has others */
+	Relation top; /* likewise, if its columns differ */
 	TupleConversionMap *map;
 	TupleTableSlot *before;
 	TupleTableSlot *after;
@@ -93,14 +91,14 @@ struct DpChanges
 	TupleTableSlot *after_top;
 };
 
-/* Changes that are being told to those who handle them */
+/* Changes that are passed to handlers */
 typedef struct Telling
 {
 	DpState state;
 	Oid table;
 } Telling;
 
-/* What feeds from a table */
+/* The declarations that use a source */
 typedef struct FeedsEntry
 {
 	Oid relid; /* hash key */
@@ -127,9 +125,7 @@ static void feeds_of(Oid source, List **feeds);
 static DpDecl *decl_of_pair(Oid relid, const char *pair);
 static void changes_end(DpChanges *changes);
 
-/*
- * Note, collect, or hand out.
- */
+/* Records, collects, or returns the changes. */
 DpChanges *
 dp_changes_of_trigger(FunctionCallInfo fcinfo)
 {
@@ -142,7 +138,7 @@ dp_changes_of_trigger(FunctionCallInfo fcinfo)
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
 		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-						errmsg("changes of a source are told by triggers only")));
+						errmsg("changes of a source must be read by its triggers")));
 	relid = RelationGetRelid(trigdata->tg_relation);
 	dp_note_watch(relid);
 	event = EVENT_OF(trigdata->tg_event);
@@ -208,9 +204,6 @@ dp_changes_emptied(const DpChanges *changes)
 	return changes->emptied;
 }
 
-/*
- * The next change.
- */
 bool
 dp_changes_next(DpChanges *changes, DpChange *change)
 {
@@ -274,7 +267,7 @@ dp_changes_rewind(DpChanges *changes)
 		table_rescan(changes->scan, NULL);
 }
 
-/* Frees what was read with; the tables of rows themselves are the statement's. */
+/* Frees the reader's memory; the tuplestores belong to the statement. */
 static void
 changes_end(DpChanges *changes)
 {
@@ -330,9 +323,6 @@ dp_changes_inside(const DpChanges *changes)
 	return dp_changes_pending(changes->table);
 }
 
-/*
- * The document of a row.
- */
 struct varlena *
 dp_source_document(TupleTableSlot *row, const char *column)
 {
@@ -370,9 +360,6 @@ dp_source_document(TupleTableSlot *row, const char *column)
 	return PG_DETOAST_DATUM_PACKED(value);
 }
 
-/*
- * What feeds from a table.
- */
 List *
 dp_feeds(Oid relid)
 {
@@ -412,9 +399,6 @@ dp_feeds(Oid relid)
 	return feeds;
 }
 
-/*
- * All of a table is to be looked at again.
- */
 void
 dp_changed_wholly(Oid relid, bool emptied)
 {
@@ -426,9 +410,6 @@ dp_changed_wholly(Oid relid, bool emptied)
 	dp_changes_handle(changes);
 }
 
-/*
- * A partition has come or gone with all its rows.
- */
 void
 dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful)
 {
@@ -448,7 +429,7 @@ dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful)
 	changes->partition = table_open(partition, AccessShareLock);
 	if (changes->partition->rd_rel->relkind != RELKIND_RELATION)
 	{
-		/* it is elsewhere */
+		/* its rows are in another table */
 		table_close(changes->partition, NoLock);
 		changes->partition = NULL;
 		changes->wholly = true;
@@ -456,14 +437,12 @@ dp_changed_partition(Oid table, Oid partition, bool attached, bool doubtful)
 	dp_changes_handle(changes);
 }
 
-/* Whether some of these rows may have been left out before. */
 bool
 dp_changes_doubtful(const DpChanges *changes)
 {
 	return changes->doubtful;
 }
 
-/* Gives changes to all who handle them, and ends them. */
 void
 dp_changes_handle(DpChanges *changes)
 {
@@ -489,8 +468,8 @@ dp_changes_handle(DpChanges *changes)
 }
 
 /*
- * The note that an event belongs to: the innermost of the table that expects
- * it (0: any) and was made by the statement, or inside of it.
+ * The note for an event: the innermost one of the table that expects it (0: any) and was made by
+ * the statement, or inside it.
  */
 static Note *
 note_find(Oid relid, const DpStatement *statement, uint32 event)
@@ -521,8 +500,8 @@ note_begin(Oid relid)
 }
 
 /*
- * A row of a table that has no transition tables.  What is collected lasts as
- * long as the transaction, and is deleted when it has been handled.
+ * Collects a row of a table without transition tables.  Collected rows live until the transaction
+ * ends, and are deleted when they have been handled.
  */
 static void
 note_collect(Note *note, TriggerData *trigdata)
@@ -555,7 +534,7 @@ note_collect(Note *note, TriggerData *trigdata)
 	MemoryContextSwitchTo(old);
 }
 
-/* Changes of a relation, none yet. */
+/* New changes of a relation. */
 static DpChanges *
 changes_make(Oid relid, Oid table)
 {
@@ -566,7 +545,7 @@ changes_make(Oid relid, Oid table)
 	return changes;
 }
 
-/* What is needed for reading rows. */
+/* Opens what is needed to read rows. */
 static void
 changes_open(DpChanges *changes)
 {
@@ -591,10 +570,7 @@ changes_open(DpChanges *changes)
 	changes->after_top = MakeSingleTupleTableSlot(RelationGetDescr(changes->top), &TTSOpsVirtual);
 }
 
-/*
- * The next row of one table of rows, whose place of reading is our own: others
- * may read it between two calls.
- */
+/* The next row of a tuplestore, with our own read pointer: others may read it between two calls. */
 static bool
 changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer, bool first,
 			TupleTableSlot *slot)
@@ -609,10 +585,7 @@ changes_row(DpChanges *changes, Tuplestorestate *rows, int *pointer, bool first,
 	return tuplestore_gettupleslot(rows, true, false, slot);
 }
 
-/*
- * The table above a partition that is none itself.  A partition that is being detached still
- * counts.
- */
+/* The topmost ancestor of a partition, also while it is being detached. */
 static Oid
 topmost(Oid relid)
 {
@@ -621,7 +594,7 @@ topmost(Oid relid)
 	return relid;
 }
 
-/* A row as a document: its columns by name, nulls as null. */
+/* A row as a document: columns by name, SQL nulls as null. */
 static struct varlena *
 row_document(TupleTableSlot *row)
 {
@@ -649,7 +622,7 @@ row_document(TupleTableSlot *row)
 	return dp_builder_finish_bson(&b);
 }
 
-/* Those of a table and of the tables above it, in the current context. */
+/* The declarations that use a table or its ancestors, in the current context. */
 static List *
 feeds_read(Oid relid)
 {
@@ -661,7 +634,7 @@ feeds_read(Oid relid)
 	return feeds;
 }
 
-/* Those of one table, which is not a partition that has its triggers from above. */
+/* Those of one table, except a partition whose triggers come from its parent. */
 static void
 feeds_of(Oid source, List **feeds)
 {
@@ -709,7 +682,7 @@ feeds_of(Oid source, List **feeds)
 		DpDecl *decl = lfirst(lc);
 		DpFeed *feed;
 
-		/* that of a table above is found there */
+		/* that of an ancestor is found there */
 		if (decl->target != source)
 			continue;
 		feed = palloc0(sizeof(DpFeed));
@@ -720,7 +693,7 @@ feeds_of(Oid source, List **feeds)
 	}
 }
 
-/* The declaration of a table that names the pair, or NULL. */
+/* The declaration of a table with the pair, or NULL. */
 static DpDecl *
 decl_of_pair(Oid relid, const char *pair)
 {

@@ -1,10 +1,9 @@
 /*
  * derive.c
- *		Derived data: which derivations there are, the groups of a run, and the
- *		locks of groups.
+ *		Derived data: the derivations, the groups of a batch, and group locks.
  *
- * trigger.c feeds runs from statements, recompute.c those that compute
- * anew; write.c ends them by writing the targets.
+ * trigger.c makes batches for statements, recompute.c for recomputation; write.c writes the
+ * targets.
  */
 #include "postgres.h"
 
@@ -28,10 +27,6 @@ static DpLockSet locks = { DP_LOCK_GROUP, DP_LOCK_ALL_GROUPS };
 
 /* ---------------------------------------------------------------- derivations */
 
-/*
- * Derivations that a table, or the table that it is a partition of, feeds: a
- * new list.
- */
 List *
 dp_derivations_of_source(Oid relid)
 {
@@ -58,7 +53,7 @@ dp_derivations_of_source(Oid relid)
 	return list;
 }
 
-/* Those whose fields are kept in it and that users may write to: a new list. */
+/* Derivations with fields in a table that users may write to: a new list. */
 List *
 dp_derivations_of_target(Oid relid)
 {
@@ -79,9 +74,8 @@ dp_derivations_of_target(Oid relid)
 }
 
 /*
- * The derivation of a declaration, which the declaration keeps.  One that was
- * read of a partition is that of its table.  Raises UNDEFINED_OBJECT if the
- * other table of the pair is gone.
+ * The derivation of a declaration, cached in it.  For a partition's declaration, that of its table.
+ * Raises UNDEFINED_OBJECT if the other table of the pair does not exist.
  */
 DpDerivation *
 dp_derivation(DpDecl *decl)
@@ -146,7 +140,7 @@ dp_derivation(DpDecl *decl)
 	return d;
 }
 
-/* Orders derivations by their targets, then as their locks are taken. */
+/* Orders derivations by target, then in lock order. */
 static int
 derivation_compare(const ListCell *a, const ListCell *b)
 {
@@ -162,9 +156,7 @@ derivation_compare(const ListCell *a, const ListCell *b)
 
 /* ---------------------------------------------------------------- runs and groups */
 
-/*
- * Begins a run.  Its memory is below the current context.
- */
+/* Begins a batch.  Its memory is a child of the current context. */
 DpDerive *
 dp_derive_begin(void)
 {
@@ -201,9 +193,7 @@ dp_derive_gone(DpGroup *group, struct varlena *shown)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * The group of a key, which is copied if it is new.
- */
+/* The group of a key, which is copied if it is new. */
 DpGroup *
 dp_derive_group(DpDerive *run, DpDerivation *d, const DpValue *key)
 {
@@ -241,9 +231,6 @@ dp_derive_group(DpDerive *run, DpDerivation *d, const DpValue *key)
 	return group;
 }
 
-/*
- * The group of a key if the run has it, else NULL.
- */
 DpGroup *
 dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *key)
 {
@@ -257,7 +244,7 @@ dp_derive_find(DpDerive *run, DpDerivation *d, const DpValue *key)
 	return group;
 }
 
-/* Makes the table of groups four times as large. */
+/* Makes the hash table four times as large. */
 static void
 groups_grow(DpDerive *run)
 {
@@ -280,9 +267,8 @@ groups_grow(DpDerive *run)
 }
 
 /*
- * Those that are locked before rows are found come before those that are locked
- * when no row was; and of these, those who make rows before others that keep
- * something in them.
+ * Groups locked before rows are searched come before groups locked if no row was found; among
+ * these, derivations that create rows before others with fields in them.
  */
 static int
 lock_rank(const DpDerivation *d)
@@ -290,7 +276,6 @@ lock_rank(const DpDerivation *d)
 	return d->methods->group_lock != NULL ? 0 : d->create_missing && !d->guarded ? 1 : 2;
 }
 
-/* Orders groups by derivation and hash: for qsort() of DpGroup *. */
 int
 dp_derive_group_compare(const void *a, const void *b)
 {
@@ -316,9 +301,6 @@ dp_derive_lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode)
 	(void) lock_group(d, hash, mode, false);
 }
 
-/*
- * The same, unless the lock's holder waits for us.
- */
 bool
 dp_derive_lock_or_leave(DpGroup *group, LOCKMODE mode)
 {
@@ -331,7 +313,7 @@ dp_derive_lock_or_leave(DpGroup *group, LOCKMODE mode)
 	return false;
 }
 
-/* Both: returns false only with leave. */
+/* Implements both; returns false only with leave. */
 static bool
 lock_group(DpDerivation *d, uint64 hash, LOCKMODE mode, bool leave)
 {
@@ -375,9 +357,7 @@ dp_derive_lock_many(int n)
 	dp_lock_many(&locks, n);
 }
 
-/*
- * Locks groups in their order, which the array gets.
- */
+/* Locks groups and sorts the array in lock order. */
 void
 dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode)
 {
@@ -405,9 +385,7 @@ dp_derive_lock_groups(DpGroup **groups, int n, LOCKMODE mode)
 	}
 }
 
-/*
- * The mode in which a group is locked: that one, or with NoLock as those do who have found no row.
- */
+/* The lock mode of a group: the given one, or for NoLock that of a missing row. */
 static LOCKMODE
 lock_mode(const DpGroup *group, LOCKMODE mode)
 {

@@ -1,10 +1,9 @@
 /*
  * member.c
- *		What documents of a source look like as elements of an array.
+ *		Documents of a source as elements of an array.
  *
- * The option "fields" is a projection, with two differences: _id is copied only
- * when it is named (unless fields are excluded), and the fields come in the
- * order in which they are named.
+ * The option "fields" is a projection, with two differences: _id is copied only when it is named
+ * (unless fields are excluded), and the fields have the order in which they are named.
  */
 #include "postgres.h"
 
@@ -19,17 +18,14 @@ struct DpMember
 	DpProjection *projection; /* NULL: the whole document */
 	bool ordered;
 	int n;
-	DpValue fields;     /* as they were declared, in the declaration's memory */
-	const char **names; /* first parts of the names of fields, each once */
+	DpValue fields;     /* as declared, in the declaration's memory */
+	const char **names; /* first parts of field names, without duplicates */
 	uint32 *lens;
 };
 
 static bool is_excluded(const DpValue *value);
 static void *member_compile_spec(const DpValue *spec, void *arg);
 
-/*
- * Compile the option in the current context.
- */
 DpMember *
 dp_member_compile(const DpValue *fields)
 {
@@ -90,7 +86,7 @@ dp_member_compile(const DpValue *fields)
 	return member;
 }
 
-/* Whether a field of a projection is left out. */
+/* True if the projection excludes the field. */
 static bool
 is_excluded(const DpValue *value)
 {
@@ -109,9 +105,6 @@ is_excluded(const DpValue *value)
 	}
 }
 
-/*
- * The member that a document becomes.
- */
 struct varlena *
 dp_member_make(DpMember *member, struct varlena *doc)
 {
@@ -140,9 +133,7 @@ dp_member_make(DpMember *member, struct varlena *doc)
 	return dp_builder_finish_bson(&b);
 }
 
-/*
- * Only whole paths are looked for: what is shown as a part of something else is not found.
- */
+/* Finds only whole paths, not parts of other values. */
 char *
 dp_member_shows(const DpMember *member, const char *path, uint32 len)
 {

@@ -1,9 +1,8 @@
 /*
  * queue.c
- *		Work that is put off: a table of keys, with what is to be done.
+ *		Deferred work: a table of keys and what to do for each.
  *
- * Entries are added by a writer, row by row, and taken by statements, many at
- * a time.
+ * A writer inserts entries row by row; statements dequeue many at once.
  */
 #include "postgres.h"
 
@@ -29,7 +28,7 @@
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 
-/* What is known of a queue's table and need not be found for every statement */
+/* Facts about a queue's table, cached between statements */
 typedef struct QueueTable
 {
 	char pair[64];
@@ -47,8 +46,8 @@ typedef struct QueueTable
 #define TABLES_KNOWN 8
 
 /*
- * Lists of what has gone: how often they are shortened, and by how much at most, but for those of
- * the key
+ * Lists of deleted rows: how often they are trimmed, and by how many rows at most, except for those
+ * of the key
  */
 #define FORGET_EVERY 256
 #define FORGET_MOST 1024
@@ -56,10 +55,10 @@ typedef struct QueueTable
 struct DpQueue
 {
 	DpDecl *decl;
-	int option; /* in dp_pair_options: tells plans of several queues apart */
+	int option; /* in dp_pair_options: distinguishes plans of several queues */
 	QueueTable table;
-	DpWriter *writer;       /* NULL until something is added */
-	struct varlena *forget; /* the key whose entries of long ago are to be deleted, or NULL */
+	DpWriter *writer;       /* NULL until an entry is inserted */
+	struct varlena *forget; /* the key whose old entries are to be deleted, or NULL */
 };
 
 /* The statements, for each option */
@@ -90,9 +89,6 @@ static int queued_compare(const ListCell *a, const ListCell *b);
 static int entry_compare(const void *a, const void *b);
 static void queue_forget(DpQueue *queue, const DpValue *key, int64 most);
 
-/*
- * Open the queue that an option names.
- */
 DpQueue *
 dp_queue_open(DpDecl *decl, const char *option)
 {
@@ -113,9 +109,7 @@ dp_queue_open(DpDecl *decl, const char *option)
 	return queue;
 }
 
-/*
- * Close it; what was added is there now.
- */
+/* Closes it; inserted entries then exist. */
 void
 dp_queue_close(DpQueue *queue)
 {
@@ -130,9 +124,6 @@ dp_queue_close(DpQueue *queue)
 	pfree(queue);
 }
 
-/*
- * Add an entry.
- */
 void
 dp_queue_add(DpQueue *queue, const DpValue *key, struct varlena *delta)
 {
@@ -166,8 +157,8 @@ dp_queue_add(DpQueue *queue, const DpValue *key, struct varlena *delta)
 }
 
 /*
- * Take entries.  The limit may fall into the midst of a key's; then the others
- * of this key are taken too.
+ * The limit may fall within the entries of a key; then the other entries of this key are dequeued
+ * too.
  */
 List *
 dp_queue_take(DpQueue *queue, const DpValue *key, int64 most)
@@ -229,9 +220,9 @@ dp_queue_has(DpQueue *queue, const DpValue *key, struct varlena *delta)
 }
 
 /*
- * Deletes entries of 30 days ago, at most as many as told, and all but the last 10,000 of a key,
- * which may be NULL.  A list of what has gone ("gone_pair") does so itself, each 256th time that
- * something is added.  Does nothing while another transaction does it, nor above READ COMMITTED.
+ * Deletes at most as many entries older than 30 days, and all but the last 10,000 of a key, which
+ * may be NULL.  A list of deleted rows ("gone_pair") does this itself after each 256th insert.
+ * Does nothing while another transaction does it, or above READ COMMITTED.
  */
 static void
 queue_forget(DpQueue *queue, const DpValue *key, int64 most)
@@ -239,10 +230,7 @@ queue_forget(DpQueue *queue, const DpValue *key, int64 most)
 	SPIPlanPtr plan;
 	Datum values[2] = { Int64GetDatum(most) };
 
-	/*
-	 * what another transaction has deleted meanwhile would be an error, and no transaction is to
-	 * wait for this
-	 */
+	/* a concurrent delete would be an error there, and no transaction may wait for this */
 	if (IsolationUsesXactSnapshot() ||
 		!ConditionalLockRelationOid(queue->table.table, ShareUpdateExclusiveLock))
 		return;
@@ -270,9 +258,7 @@ queue_forget(DpQueue *queue, const DpValue *key, int64 most)
 	SPI_finish();
 }
 
-/*
- * An entry that was taken, as it stands in the result.
- */
+/* A dequeued entry */
 typedef struct Entry
 {
 	int64 id;
@@ -281,11 +267,10 @@ typedef struct Entry
 } Entry;
 
 /*
- * Take entries and add them to the list, whose keys stay in order.  Inside
- * SPI_connect(); what is kept goes to the context.
+ * Dequeues entries and adds them to the list, which stays sorted by key.  Called inside
+ * SPI_connect(); results go to the context.
  *
- * The statement sees what the transaction sees: what it takes it must see, or
- * it could not delete it.
+ * The statement uses the transaction's snapshot: it could not delete rows that this does not show.
  */
 static List *
 take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext context)
@@ -357,7 +342,7 @@ take(DpQueue *queue, const DpValue *key, int64 most, List *taken, MemoryContext 
 	return taken;
 }
 
-/* The last key that was taken if it is this one, else NULL. */
+/* The last dequeued key if it is this one, else NULL. */
 static DpQueued *
 entry_of(List *taken, struct varlena *key)
 {
@@ -397,8 +382,8 @@ entry_compare(const void *a, const void *b)
 }
 
 /*
- * A statement on the queue; %1$s is its table, %2$s the equality of keys.  The
- * first parameter has the type, a second one is a key.
+ * A statement on the queue; %1$s is its table, %2$s the equality of keys.  The first parameter has
+ * the type, a second one is a key.
  */
 static SPIPlanPtr
 plan_of(DpQueue *queue, const void *id, const char *format, int nargs, Oid first)
@@ -420,8 +405,7 @@ plan_of(DpQueue *queue, const void *id, const char *format, int nargs, Oid first
 }
 
 /*
- * The queue's table, which is looked for among all triggers: so it is kept
- * until the schema changes.
+ * The queue's table.  Finding it searches all triggers, so it is cached until the schema changes.
  */
 static void
 table_find(DpDecl *decl, const char *pair, QueueTable *table)
@@ -458,7 +442,7 @@ table_find(DpDecl *decl, const char *pair, QueueTable *table)
 	next_known = (next_known + 1) % TABLES_KNOWN;
 }
 
-/* Its columns.  Triggers can be made by hand, so a table may only claim to be a queue. */
+/* Its columns.  Users can create the triggers, so the table need not be a queue. */
 static void
 table_read(Oid table, QueueTable *known)
 {
@@ -478,12 +462,12 @@ table_read(Oid table, QueueTable *known)
 		TupleDescAttr(RelationGetDescr(rel), known->id - 1)->attidentity == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table %s has not the columns of a queue", dp_relation_name(table))));
+				 errmsg("table %s does not have the columns of a queue", dp_relation_name(table))));
 	known->sequence = dp_identity_sequence(rel, known->id);
 	table_close(rel, NoLock);
 }
 
-/* The queue's guard has nothing to guard against here. */
+/* True for the queue's guard trigger, which need not fire here. */
 static bool
 is_guard(const Trigger *trigger)
 {

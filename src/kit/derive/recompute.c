@@ -1,7 +1,7 @@
 /*
  * recompute.c
- *		Derived data: groups that are computed anew from their sources, because
- *		their target rows are new or because nothing tells what has changed.
+ *		Derived data: recomputes groups from their sources, because target rows are new or
+ *		changes are unknown.
  */
 #include "postgres.h"
 
@@ -23,7 +23,7 @@
 #include "kit/sql/run.h"
 #include "kit/sql/text.h"
 
-/* How many rows are computed anew at a time */
+/* How many rows are recomputed at a time */
 #define WHOLE_BATCH 1000
 
 static void rows_groups(DpDerive *run, Oid target, List *derivations, List *keys, bool own);
@@ -33,8 +33,8 @@ static bool source_is_void(Oid source);
 static int64 target_whole(List *derivations, bool emptied, bool forced);
 
 /*
- * Adds the groups of target rows with these keys (bson_values) to the run, to
- * be computed anew.  own: only of rows that this transaction has written.
+ * Adds the groups of target rows with these keys (bson_values) to the batch, to be recomputed. own:
+ * only of rows that this transaction wrote.
  */
 static void
 rows_groups(DpDerive *run, Oid target, List *derivations, List *keys, bool own)
@@ -75,7 +75,7 @@ rows_groups(DpDerive *run, Oid target, List *derivations, List *keys, bool own)
 	(void) dp_writer_close(w);
 }
 
-/* Whether the current row was written by this transaction: then it stays until that ends. */
+/* True if this transaction wrote the current row, which then stays until it ends. */
 static bool
 row_is_own(DpWriter *w)
 {
@@ -85,7 +85,7 @@ row_is_own(DpWriter *w)
 	return TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin));
 }
 
-/* Whether it is a later version of a row. */
+/* True for an updated version of a row. */
 static bool
 row_is_update(DpWriter *w)
 {
@@ -95,10 +95,10 @@ row_is_update(DpWriter *w)
 }
 
 /*
- * Rows of a target that are new, or have another link.  Those who write to the
- * source at the same time either see them, or have locked the groups and are waited
- * for here.  Rows that ON CONFLICT DO NOTHING left alone are none: somebody else may
- * delete them, and two who look for them again with their groups locked would wait for each other.
+ * New rows of a target, and rows with another link.  Concurrent writers of the source either see
+ * them, or have locked the groups, and this function waits for them.  Rows skipped by ON CONFLICT
+ * DO NOTHING are not included: another transaction may delete them, and two transactions that
+ * searched them again with their groups locked would deadlock.
  */
 void
 dp_derive_late(Oid target, List *keys)
@@ -134,7 +134,7 @@ dp_derive_late(Oid target, List *keys)
 	dp_derive_lock_groups(locked, n, ShareLock);
 	run->locked = true;
 
-	/* with the groups locked, a source without any rows stays so for them */
+	/* while the groups are locked, an empty source stays empty for them */
 	foreach(lc, derivations)
 	{
 		DpDerivation *d = lfirst(lc);
@@ -152,8 +152,8 @@ dp_derive_late(Oid target, List *keys)
 }
 
 /*
- * Takes over what is new in rows that were written.  A row that ON CONFLICT DO UPDATE has
- * changed is in the list twice, as an inserted one last.
+ * Moves new user data of written rows to the source.  A row that ON CONFLICT DO UPDATE changed is
+ * in the list twice, last as an inserted one.
  */
 void
 dp_derive_take_over(Oid target, List *strange)
@@ -203,7 +203,9 @@ dp_derive_take_over(Oid target, List *strange)
 		if (dp_writer_find(w, dp_lookup_primary(target, CurrentMemoryContext), key.values) &&
 			row_is_own(w))
 			doc = dp_writer_document(w);
-		/* what ON CONFLICT DO UPDATE leaves in a guarded field is from before the declaration */
+		/*
+		 * a value that ON CONFLICT DO UPDATE left in a guarded field is from before the declaration
+		 */
 		if (doc != NULL && inserted.data[0] != 0 && dp_holding(d->decl) && row_is_update(w))
 			doc = NULL;
 		if (doc != NULL)
@@ -219,7 +221,7 @@ dp_derive_take_over(Oid target, List *strange)
 	}
 }
 
-/* Whether an ordinary table has no pages at all, as when it has not been loaded yet. */
+/* True if an ordinary table has no pages, as before it is loaded. */
 static bool
 source_is_void(Oid source)
 {
@@ -235,8 +237,8 @@ source_is_void(Oid source)
 }
 
 /*
- * Computes all rows of the derivations' targets anew, in the order of their
- * keys.  Returns the number of rows that were written.
+ * Recomputes all rows of the derivations' targets, in key order.  Returns the number of rows
+ * written.
  */
 int64
 dp_derive_whole(List *derivations, bool emptied, bool forced)
@@ -338,7 +340,7 @@ target_whole(List *derivations, bool emptied, bool forced)
 	SPI_cursor_close(portal);
 	SPI_finish();
 
-	/* groups that have no target row yet */
+	/* groups without a target row */
 	if (!emptied)
 	{
 		DpDerive *run = dp_derive_begin();
@@ -371,9 +373,6 @@ dp_derive_settle_group(DpDerivation *d, const DpValue *key)
 	(void) dp_derive_end(run, true);
 }
 
-/*
- * Computes one row anew.
- */
 bool
 dp_derive_settle(Oid target, DpDerivation *d, const DpKey *key)
 {

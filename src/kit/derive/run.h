@@ -49,7 +49,7 @@ extern void dp_derive_lock_many(int n);
 /* qsort() comparator of DpGroup *: lock order. */
 extern int dp_derive_group_compare(const void *a, const void *b);
 
-/* The group's key in a target row: from its document, or its primary key. False if it has none. */
+/* The group's key in a target row: from its document, or its primary key.  False if it has none. */
 extern bool dp_derive_key_of_row(DpDerivation *d, DpWriter *w, struct varlena *doc, DpValue *key);
 
 /* Recomputes all rows of the derivations' targets. emptied: the source has no rows. */

@@ -1,6 +1,6 @@
 /*
  * source.c
- *		Rows of a source, as those read them who compute a group anew.
+ *		Reading source rows to recompute a group.
  */
 #include "postgres.h"
 
@@ -22,7 +22,7 @@
 #include "kit/sql/text.h"
 #include "mql/sort_key.h"
 
-/* Gets the rows of a statement. */
+/* Receives the rows of a statement. */
 typedef struct SourceReceiver
 {
 	DestReceiver pub;
@@ -61,7 +61,7 @@ dp_source_open(Oid relid, const char *doc_column)
 			source->doc_column = pstrdup(NameStr(att->attname));
 	}
 
-	list_free(RelationGetIndexList(rel)); /* finds the primary key */
+	list_free(RelationGetIndexList(rel)); /* needed to find the primary key */
 	if (OidIsValid(rel->rd_pkindex))
 	{
 		Relation index = index_open(rel->rd_pkindex, AccessShareLock);
@@ -88,7 +88,7 @@ dp_source_require_key(const DpSource *source)
 	if (source->nkeys == 0)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("table %s has no primary key", dp_relation_name(source->relid)),
-						errdetail("Accumulators that go by the order of rows need it.")));
+						errdetail("Accumulators that depend on the order of rows need it.")));
 }
 
 /* ---------------------------------------------------------------- keys of rows */
@@ -256,7 +256,8 @@ dp_source_each(DpSource *source, DpDecl *decl, SPIPlanPtr plan, ParamListInfo pa
 	receiver.pub.rStartup = receive_startup;
 	receiver.pub.rShutdown = receive_nothing;
 	receiver.pub.rDestroy = receive_nothing;
-	receiver.pub.mydest = DestTuplestore; /* anything but none, or it would be no SELECT to SPI */
+	receiver.pub.mydest =
+		DestTuplestore; /* anything but none, which SPI would not treat as a SELECT */
 	receiver.source = source;
 	receiver.with_key = with_key;
 	receiver.visit = visit;
@@ -264,7 +265,7 @@ dp_source_each(DpSource *source, DpDecl *decl, SPIPlanPtr plan, ParamListInfo pa
 	receiver.row = AllocSetContextCreate(CurrentMemoryContext, "docpatterns source row",
 										 ALLOCSET_DEFAULT_SIZES);
 	options.params = params;
-	options.read_only = true; /* with the snapshot that is active */
+	options.read_only = true; /* uses the active snapshot */
 	options.dest = &receiver.pub;
 
 	GetUserIdAndSecContext(&user, &sec);
@@ -289,7 +290,7 @@ dp_source_each(DpSource *source, DpDecl *decl, SPIPlanPtr plan, ParamListInfo pa
 	return receiver.rows;
 }
 
-/* Hands a row on; returns false when no more are wanted. */
+/* Passes a row on; returns false to stop. */
 static bool
 receive_row(TupleTableSlot *slot, DestReceiver *self)
 {

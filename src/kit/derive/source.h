@@ -16,7 +16,7 @@
 #include "kit/declaration.h"
 #include "kit/derive/derive.h"
 
-/* Cached facts about a source. Lives as long as the declaration that it was made for. */
+/* Cached facts about a source.  Lives as long as the declaration that it was made for. */
 typedef struct DpSource
 {
 	Oid relid;

@@ -23,8 +23,8 @@
 #include "kit/statement.h"
 
 /*
- * A group that was computed anew inside of a statement on its source whose
- * rows had not been taken in yet: it is computed anew once more at the end of that statement.
+ * A group that was recomputed during a statement on its source whose rows had not been taken yet:
+ * recomputed again at the end of that statement.
  */
 typedef struct ReadGroup
 {
@@ -34,17 +34,17 @@ typedef struct ReadGroup
 	uint64 hash;
 } ReadGroup;
 
-/* Keys of target rows that were inserted, or whose link has changed */
+/* Keys of target rows that were inserted, or whose link changed */
 static const char late_rows;
 
-/* Groups whose target row has gone, of declarations that make missing rows: [name, link] */
+/* Groups whose target row was deleted, of declarations that create missing rows: [name, link] */
 static const char gone_groups;
 static const char made_again;
 
-/* Those in which something new was written to a derived field */
+/* Rows with new user data in a derived field */
 static const char strange_rows;
 
-/* Of ReadGroup.  They stay until no statement on the source is under way. */
+/* Of ReadGroup.  They live until no statement on the source is running. */
 static DpStates read_groups = { .outlives = true };
 
 static void
@@ -74,10 +74,11 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern)
 	List *strange;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || trigdata->tg_trigger->tgnargs < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s_trigger\" is called by triggers of the %s pattern only",
-						pattern->name, pattern->name)));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+			 errmsg("trigger function \"%s_trigger\" must be called by a trigger of the %s pattern",
+					pattern->name, pattern->name)));
 
 	if (pattern->derive->main_on_source || trigdata->tg_trigger->tgnargs == 3)
 	{
@@ -97,7 +98,7 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern)
 	decl = row ? dp_decl_of_trigger(fcinfo, pattern->name)
 			   : dp_decl_of_trigger_if(fcinfo, pattern->name);
 	if (decl == NULL)
-		return PointerGetDatum(NULL); /* such a trigger stays behind when a partition is detached */
+		return PointerGetDatum(NULL); /* such a trigger remains when a partition is detached */
 	if (begins && dp_decl_maintained(decl) && !OidIsValid(dp_derivation(decl)->source) &&
 		dp_derivation(decl)->pair != NULL)
 		dp_pair_require_owner(dp_derivation(decl)->pair, false, decl->target);
@@ -118,12 +119,13 @@ dp_derive_trigger(FunctionCallInfo fcinfo, const DpPattern *pattern)
 			ereport(
 				ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function \"%s_trigger\" is called by triggers that %s_enable() makes only",
-						pattern->name, pattern->name)));
+				 errmsg(
+					 "trigger function \"%s_trigger\" must be called by a trigger that %s_enable() created",
+					 pattern->name, pattern->name)));
 		return PointerGetDatum(target_before(dp_derivation(decl), decl, trigdata));
 	}
 
-	/* for each statement: the first trigger of the target handles the rows for all derivations */
+	/* the first statement-level trigger of the target handles the rows for all derivations */
 	strange = dp_collected(decl->target, &strange_rows);
 	keys = dp_collected(decl->target, &late_rows);
 	if (keys != NIL && dp_decl_maintained(decl))
@@ -153,8 +155,8 @@ dp_companion(void)
 }
 
 /*
- * A statement has changed a source, and all derivations that it feeds follow.
- * What its rows refer to is locked in between.
+ * A statement changed a source: updates all derivations.  Rows to which its rows refer are locked
+ * in between.
  */
 void
 dp_derive_changes(DpChanges *changes)
@@ -167,7 +169,7 @@ dp_derive_changes(DpChanges *changes)
 	companion->after(source);
 }
 
-/* Takes the statement's rows into a run, and writes it. */
+/* Takes the statement's rows into a batch, and writes it. */
 static void
 changes_derive(DpChanges *changes)
 {
@@ -216,7 +218,7 @@ changes_derive(DpChanges *changes)
 	(void) dp_derive_end(run, false);
 }
 
-/* Takes one change into the groups of a run. */
+/* Takes one change into the groups of a batch. */
 static void
 change_take(DpDerive *run, List *derivations, const DpChange *change)
 {
@@ -256,9 +258,7 @@ change_take(DpDerive *run, List *derivations, const DpChange *change)
 
 /* ---------------------------------------------------------------- reading inside of statements */
 
-/*
- * The source is going to be read for a group, whose row is locked.
- */
+/* Called before the source is read for a group whose row is locked. */
 void
 dp_derive_reading(DpGroup *group)
 {
@@ -282,9 +282,9 @@ dp_derive_reading(DpGroup *group)
 }
 
 /*
- * Groups of the run that were read in the meantime have some of the run's rows
- * already: they are computed anew.  The notes stay until no statement on the
- * source is under way any more, because there may be others around this one.
+ * Groups of the batch that were read meanwhile include some of its rows already, so they are
+ * recomputed.  The records stay while a statement on the source is running, because there may be
+ * other outer statements.
  */
 static void
 derive_mark_read(DpDerive *run, Oid source)
@@ -315,8 +315,8 @@ derive_mark_read(DpDerive *run, Oid source)
 /* ---------------------------------------------------------------- targets */
 
 /*
- * A target row is deleted, or gets another link: if its group has rows in the
- * source, and the declaration makes what is missing, it is made again.
+ * A target row was deleted, or got another link.  If its group has rows in the source, and the
+ * declaration creates missing rows, it is created again.
  */
 static void
 target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, struct varlena *doc)
@@ -344,8 +344,8 @@ target_gone(DpDerivation *d, DpDecl *decl, HeapTuple before, TupleDesc desc, str
 }
 
 /*
- * A target was truncated: what is made if it is missing is made again, once, by the first of the
- * triggers that it and its partitions have.
+ * A target was truncated: the first of the triggers of the table and its partitions creates missing
+ * rows again.
  */
 static void
 target_truncated(Oid target)
@@ -368,7 +368,7 @@ target_truncated(Oid target)
 	(void) dp_derive_whole(making, false, false);
 }
 
-/* Makes the rows of such groups, as those of groups without a row are made. */
+/* Creates the target rows of such groups, like those of groups without a row. */
 static void
 gone_make(Oid target, List *gone)
 {
@@ -401,9 +401,8 @@ gone_make(Oid target, List *gone)
 }
 
 /*
- * BEFORE INSERT or UPDATE of a target row: derived fields stay what they are, and a
- * new row has those of an empty group until the statement's end.  Returns the
- * row to go on with.
+ * BEFORE INSERT or UPDATE of a target row: keeps derived fields, and gives a new row those of an
+ * empty group until the statement ends.  Returns the resulting row.
  */
 static HeapTuple
 target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
@@ -431,7 +430,7 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 
 	if (dp_marked_derived(decl->target, &written))
 	{
-		/* what was written is right; triggers of users may have changed it since */
+		/* the writer's document is right; users' triggers may have changed it since */
 		if (written == NULL || d->methods->protect == NULL)
 			result = after;
 		else
@@ -439,7 +438,7 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 	}
 	else
 	{
-		/* where there was no document it is new, too */
+		/* without an old document, the new one counts as inserted */
 		if (update)
 			before = tuple_document(decl, trigdata->tg_trigtuple, desc);
 		strange = d->methods->strange != NULL && OidIsValid(d->source) &&
@@ -473,7 +472,7 @@ target_before(DpDerivation *d, DpDecl *decl, TriggerData *trigdata)
 	return tuple;
 }
 
-/* What is collected of a row with something new: [name, key, inserted]. */
+/* The collected value for a row with new user data: [name, key, inserted]. */
 static struct varlena *
 strange_row(DpDecl *decl, struct varlena *key, bool inserted)
 {
@@ -489,7 +488,7 @@ strange_row(DpDecl *decl, struct varlena *key, bool inserted)
 	return dp_builder_finish_value(&b, DP_TYPE_ARRAY);
 }
 
-/* Whether an update gives the row another group. */
+/* True if an update moves the row to another group. */
 static bool
 link_changed(DpDerivation *d, DpDecl *decl, HeapTuple before, HeapTuple after, TupleDesc desc,
 			 struct varlena *old_doc, struct varlena *new_doc)

@@ -1,7 +1,7 @@
 /*
  * write.c
- *		Derived data: the end of a run, where the groups' target rows are found,
- *		locked in order, and written.
+ *		Derived data: the end of a batch, which finds the groups' target rows, locks them in
+ *		order and writes them.
  */
 #include "postgres.h"
 
@@ -20,14 +20,14 @@
 #include "kit/derive/run.h"
 #include "kit/note.h"
 
-/* A target row and a group that concerns it, or what refers to it. */
+/* A target row and a group to write to it, or a row to lock. */
 typedef struct TargetRow
 {
 	DpRowRef ref;
 	DpKey key;
 	DpGroup *group;     /* NULL: the row is only locked */
-	LockTupleMode lock; /* then */
-	uint32 seq;         /* order of finding, for a stable order */
+	LockTupleMode lock; /* only without a group */
+	uint32 seq;         /* search order, for a stable sort */
 } TargetRow;
 
 /* How a target's rows are ordered */
@@ -50,13 +50,13 @@ typedef struct Target
 	KeyOrder order;
 	bool ordered; /* order is filled in */
 	bool forced;
-	DpKey sought;   /* what is looked for */
-	DpWish *wanted; /* rows to be locked because the statement's rows refer to them */
+	DpKey sought;   /* the key searched for */
+	DpWish *wanted; /* rows to lock because the statement's rows refer to them */
 	int nwanted;
-	DpDerive *made; /* groups of other derivations whose rows have been made, or NULL */
+	DpDerive *made; /* groups of other derivations in created rows, or NULL */
 } Target;
 
-/* The rows of a target that are found, to be put in order */
+/* The found rows of a target, to be sorted */
 typedef struct TargetRows
 {
 	TargetRow *v;
@@ -64,10 +64,10 @@ typedef struct TargetRows
 	int cap;
 } TargetRows;
 
-/* Rows of a circle that an error shows */
+/* Rows of a cycle that an error shows */
 #define CIRCLE_SHOWN 20
 
-/* The innermost run that is being written */
+/* The innermost batch that is being written */
 static DpDerive *writing = NULL;
 
 static void circle_raise(DpDerive *run);
@@ -101,10 +101,9 @@ static int target_row_compare(const void *a, const void *b, void *arg);
 static int target_compare(const void *a, const void *b);
 
 /*
- * Ends a run.  What it writes may be a source again, and so runs lie in each
- * other.  Where a group follows from itself and never comes to rest, they do
- * until the stack is full, or a document too deep or too large: then the error
- * says which rows these are.
+ * Ends a batch.  Its targets may be sources again, so batches are nested.  If a group depends on
+ * itself without reaching a fixed point, they nest until the stack is full, or a document is too
+ * deep or too large; then the error shows these rows.
  */
 int64
 dp_derive_end(DpDerive *run, bool forced)
@@ -131,9 +130,7 @@ dp_derive_end(DpDerive *run, bool forced)
 	return written;
 }
 
-/*
- * Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a group of the run is one of those of a run around it.
- */
+/* Raises OBJECT_NOT_IN_PREREQUISITE_STATE if a group of the batch is also one of an outer batch. */
 static void
 circle_raise(DpDerive *run)
 {
@@ -171,19 +168,17 @@ circle_raise(DpDerive *run)
 				ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg(
-					 "documents that the %s pattern \"%s\" of table %s derives follow from each other in a circle",
+					 "documents that the %s pattern \"%s\" of table %s derives depend on each other in a cycle",
 					 group->derivation->decl->pattern, group->derivation->decl->name,
 					 dp_relation_name(group->derivation->target)),
-				 errdetail("The circle leads through %s.", rows.data),
+				 errdetail("The cycle contains %s.", rows.data),
 				 errhint(
-					 "Let no row be counted for what follows from it, or declare one of the patterns otherwise.")));
+					 "Exclude rows from what is derived from them, or change one of the declarations.")));
 		}
 	}
 }
 
-/*
- * Writes all targets of a run.  Returns the number of rows that were written.
- */
+/* Writes all targets of a batch.  Returns the number of rows written. */
 static int64
 run_write(DpDerive *run, bool forced)
 {
@@ -205,7 +200,7 @@ run_write(DpDerive *run, bool forced)
 		return 0;
 	}
 	old = MemoryContextSwitchTo(run->context);
-	CommandCounterIncrement(); /* rows that this command wrote are found as they are now */
+	CommandCounterIncrement(); /* makes rows written by this command visible */
 	SPI_connect();
 	run_gather(run);
 	groups = MemoryContextAllocHuge(run->context, sizeof(DpGroup *) * run->ngroups);
@@ -219,7 +214,7 @@ run_write(DpDerive *run, bool forced)
 			groups[n++] = group;
 	}
 
-	/* locks of groups, in their order */
+	/* group locks, in lock order */
 	if (n > 1)
 		qsort(groups, n, sizeof(DpGroup *), dp_derive_group_compare);
 	for (i = 0; i < n; i++)
@@ -234,8 +229,8 @@ run_write(DpDerive *run, bool forced)
 		if (groups[i]->derivation->methods->group_lock != NULL)
 			mode = groups[i]->derivation->methods->group_lock(groups[i]->derivation, groups[i]);
 		else if (groups[i]->noted)
-			mode = ShareLock; /* as for a new row: its source may be held by others, who have not
-								 seen it */
+			mode = ShareLock; /* as for a new row: transactions that hold its source have not seen
+								 it */
 		if (mode != NoLock)
 			(void) dp_derive_lock_or_leave(groups[i], mode);
 	}
@@ -250,7 +245,7 @@ run_write(DpDerive *run, bool forced)
 		}
 	}
 
-	/* target by target; what the statement's rows refer to there is locked in the same order */
+	/* target by target; rows to which the statement's rows refer are locked in the same order */
 	if (n > 1)
 		qsort(groups, n, sizeof(DpGroup *), target_compare);
 	if (n > 0 && OidIsValid(run->source))
@@ -267,7 +262,7 @@ run_write(DpDerive *run, bool forced)
 			i++;
 		while (w < nwanted && wanted[w].table == target)
 			w++;
-		/* what was derived again of rows of the target before may lie in this one */
+		/* rows recomputed for the previous target may be in this one */
 		if (written > 0)
 			CommandCounterIncrement();
 		written += target_write(run, groups + first, i - first, wanted + first_wanted,
@@ -280,9 +275,8 @@ run_write(DpDerive *run, bool forced)
 }
 
 /*
- * Marks groups whose row this run may have to make for another derivation.  Who makes it locks them
- * against those who found no row; two who had locked them as these do before would wait for each
- * other.
+ * Marks groups whose row this batch may have to create for another derivation.  They are locked
+ * exclusively at once: two transactions that first locked them as missing would deadlock.
  */
 static void
 mark_alone(DpDerive *run, DpGroup **groups, int n)
@@ -312,7 +306,7 @@ mark_alone(DpDerive *run, DpGroup **groups, int n)
 	}
 }
 
-/* Orders derivations as their locks are taken. */
+/* Orders derivations in lock order. */
 static int
 lock_compare(const ListCell *a, const ListCell *b)
 {
@@ -322,7 +316,7 @@ lock_compare(const ListCell *a, const ListCell *b)
 	return (left->lock_id > right->lock_id) - (left->lock_id < right->lock_id);
 }
 
-/* Lets derivations add groups that follow from others, in the order of their locks. */
+/* Lets derivations add groups that follow from others, in lock order. */
 static void
 run_gather(DpDerive *run)
 {
@@ -345,10 +339,7 @@ run_gather(DpDerive *run)
 	}
 }
 
-/*
- * Writes the rows of one target, and locks those that are wanted there.  There may be none of one
- * of the two.
- */
+/* Writes the rows of one target, and locks the rows wanted there.  Either may be empty. */
 static int64
 target_write(DpDerive *run, DpGroup **groups, int n, DpWish *wanted, int nwanted, bool forced)
 {
@@ -384,8 +375,8 @@ target_write(DpDerive *run, DpGroup **groups, int n, DpWish *wanted, int nwanted
 }
 
 /*
- * Whether a trigger only keeps derived fields as they are, which what is
- * written here need not be told: it locks each row beforehand.
+ * True if a trigger only protects derived fields, which is unnecessary for the engine's writes: it
+ * would lock each row beforehand.
  */
 static bool
 trigger_protects(const Trigger *trigger)
@@ -395,7 +386,9 @@ trigger_protects(const Trigger *trigger)
 	const DpPattern *pattern;
 	int i;
 
-	/* those of a source have three arguments, or are of patterns whose main trigger is there */
+	/*
+	 * a source's triggers have three arguments, or belong to patterns with the main trigger there
+	 */
 	if (strncmp(trigger->tgname, DP_TRIGGER_PREFIX, strlen(DP_TRIGGER_PREFIX)) != 0 ||
 		trigger->tgnargs == 3)
 		return false;
@@ -412,7 +405,7 @@ trigger_protects(const Trigger *trigger)
 	return true;
 }
 
-/* One group, as of most statements. */
+/* One group, as in most statements. */
 static void
 target_single(Target *t, DpGroup *group)
 {
@@ -437,14 +430,13 @@ target_single(Target *t, DpGroup *group)
 }
 
 /*
- * Groups of one target.  They are locked, their rows are found, put in order and
- * written.  With its lock a group can lose its row but gets no other one.
+ * Groups of one target.  They are locked, and their rows are found, sorted and written.  While its
+ * lock is held, a group can lose its row but not get another one.
  *
- * Groups that are too many for locks of their own are found first; those that
- * have no row are locked, perhaps by the lock for all, and looked for again.
- * Where only patterns write, a group is locked if it has no row, and in its
- * row's place in the order: who waits for a key there, be it for the row or
- * for the group, holds lesser keys only.
+ * If there are too many groups for single locks, the rows are found first; groups without a row are
+ * locked, perhaps by the lock for all, and searched again.  If only patterns write to the target, a
+ * group is locked only if it has no row, in the order of the row's key: a transaction that waits
+ * for a key, of a row or a group, holds only lesser keys.
  */
 static void
 target_many(Target *t, DpGroup **groups, int n)
@@ -542,7 +534,7 @@ target_many(Target *t, DpGroup **groups, int n)
 			(void) dp_writer_lock(t->w, first->lock);
 		for (k = 0; k < here; k++)
 		{
-			/* another row of the same key has the same place in the order */
+			/* another row with the same key has the same position in the order */
 			if (concerned[k]->again && unique_row(concerned[k]))
 				target_missing(t, &concerned[k], 1);
 		}
@@ -557,7 +549,7 @@ target_many(Target *t, DpGroup **groups, int n)
 		target_missing(t, lost, nlost);
 }
 
-/* Adds the group's rows, as far as they have to be written. */
+/* Adds the group's rows that must be written. */
 static void
 group_rows(Target *t, DpGroup *group, TargetRows *rows)
 {
@@ -581,8 +573,8 @@ group_rows(Target *t, DpGroup *group, TargetRows *rows)
 }
 
 /*
- * Whether a group without a row has to be locked.  Who computes anew on his own
- * account need not wait for a row: who inserts it computes it.
+ * True if a group without a row must be locked.  A recomputation need not wait for a row: its
+ * inserter computes it.
  */
 static bool
 waits_for_row(const Target *t, const DpGroup *group)
@@ -590,7 +582,7 @@ waits_for_row(const Target *t, const DpGroup *group)
 	return !t->forced || group->derivation->create_missing;
 }
 
-/* Room for one more row. */
+/* Allocates one more row. */
 static TargetRow *
 target_row_room(TargetRows *rows)
 {
@@ -624,8 +616,8 @@ target_row_add(Target *t, TargetRows *rows, DpGroup *group, LockTupleMode lock)
 }
 
 /*
- * Adds the place of a row that a group does not have yet: a row without a
- * table.  False if the group does not tell the row's primary key.
+ * Adds a missing row of a group in key order, without a table.  False if the group does not
+ * determine the row's primary key.
  */
 static bool
 target_missing_add(Target *t, TargetRows *rows, DpGroup *group)
@@ -648,10 +640,10 @@ target_missing_add(Target *t, TargetRows *rows, DpGroup *group)
 }
 
 /*
- * Groups whose row was not found, or was deleted or given another key before it could
- * be locked; rows that are made are made here.  With the groups locked, whoever inserts such a row
- * has either committed, and it is found now, or will read the source when we have.  Who deletes one
- * needs no such lock: a row may go once more between being found and being locked.
+ * Groups whose row was not found, or was deleted or got another key before it could be locked.
+ * Creates rows.  While the groups are locked, a transaction that inserts such a row has either
+ * committed, and the row is found now, or will read the source after this one.  A DELETE needs no
+ * such lock: a row may disappear again between search and lock.
  */
 static void
 target_missing(Target *t, DpGroup **groups, int n)
@@ -663,10 +655,7 @@ target_missing(Target *t, DpGroup **groups, int n)
 
 	for (i = 0; i < n; i++)
 	{
-		/*
-		 * a row that is gone may live on in another partition: that needs no lock of the group to
-		 * be seen
-		 */
+		/* a deleted row may be in another partition, which is visible without a group lock */
 		if (waits_for_row(t, groups[i]))
 			locked[nlocked++] = groups[left++] = groups[i];
 		else if (groups[i]->again)
@@ -688,8 +677,7 @@ target_missing(Target *t, DpGroup **groups, int n)
 		do
 		{
 			/*
-			 * see what has been committed before the locks, and what was written for the group
-			 * before
+			 * makes visible what was committed before the locks, and what was written for the group
 			 */
 			CHECK_FOR_INTERRUPTS();
 			dp_writer_refresh(t->w);
@@ -724,8 +712,8 @@ target_missing(Target *t, DpGroup **groups, int n)
 }
 
 /*
- * Makes a row for a group, if it is to have one.  Other derivations' fields are those of empty
- * groups in it, until they are computed.
+ * Creates a row for a group, if it needs one.  Fields of other derivations are those of empty
+ * groups until they are computed.
  */
 static void
 target_make(Target *t, DpGroup *group)
@@ -735,7 +723,7 @@ target_make(Target *t, DpGroup *group)
 	struct varlena *doc;
 	ListCell *lc;
 
-	/* also where the row that was found has gone since */
+	/* also if the row that was found was deleted since */
 	group->found = false;
 	group->locked = true;
 	others_lock(t, &group, 1);
@@ -758,7 +746,7 @@ target_make(Target *t, DpGroup *group)
 		same = dp_derive_find(t->run, other, &group->key);
 		if (same != NULL && same->due && other->create_missing)
 		{
-			/* its turn comes yet, or it has no rows */
+			/* it is handled later, or has no rows */
 			same->recompute = true;
 			continue;
 		}
@@ -777,8 +765,7 @@ target_make(Target *t, DpGroup *group)
 }
 
 /*
- * Locks the groups of other derivations for which rows are going to be made with those of some
- * groups that have none, as who inserts a row locks them.
+ * Locks the groups of other derivations in rows that will be created, as an insert of a row does.
  */
 static void
 others_lock(Target *t, DpGroup **groups, int n)
@@ -802,7 +789,7 @@ others_lock(Target *t, DpGroup **groups, int n)
 			DpDerivation *other = lfirst(lc);
 			DpGroup *same;
 
-			/* those who make the rows have the same locks */
+			/* derivations that create the rows share their locks */
 			if (other->create_missing || other->deferred ||
 				strcmp(other->place, groups[i]->derivation->place) != 0)
 				continue;
@@ -824,10 +811,7 @@ others_lock(Target *t, DpGroup **groups, int n)
 	MemoryContextDelete(run->context);
 }
 
-/*
- * Other derivations that keep something in the same documents, which is not always there when a
- * document is.
- */
+/* Other derivations with fields in the same documents, which not every document has. */
 static List *
 others_of(const DpDerivation *d)
 {
@@ -839,8 +823,8 @@ others_of(const DpDerivation *d)
 		DpDerivation *other = lfirst(lc);
 
 		/*
-		 * who drops documents that have nothing of it has put what there is into those that are
-		 * there
+		 * a derivation that deletes documents without its fields has written all its fields into
+		 * existing documents
 		 */
 		if (other != d && !other->guarded && !other->drop_empty && OidIsValid(other->source) &&
 			dp_decl_maintained(other->decl))
@@ -851,7 +835,7 @@ others_of(const DpDerivation *d)
 	return others;
 }
 
-/* Orders derivations by pattern and name, as triggers are fired. */
+/* Orders derivations by pattern and name, as triggers fire. */
 static int
 name_compare(const ListCell *a, const ListCell *b)
 {
@@ -876,7 +860,7 @@ group_find(Target *t, DpGroup *group)
 	return found;
 }
 
-/* What a group's row is found by, in the current context; false if no row can have it. */
+/* The key by which a group's row is found, in the current context; false if no row can have it. */
 static bool
 group_key(const DpGroup *group, DpKey *key)
 {
@@ -889,14 +873,14 @@ group_key(const DpGroup *group, DpKey *key)
 	return true;
 }
 
-/* Whether no other row can have the group's key. */
+/* True if no other row can have the group's key. */
 static bool
 unique_row(const DpGroup *group)
 {
 	return group->derivation->link == NULL;
 }
 
-/* Whether the row that was found has to be written, as the pattern sees it. */
+/* True if the pattern needs the found row to be written. */
 static bool
 row_concerns(Target *t, DpGroup *group)
 {
@@ -909,9 +893,7 @@ row_concerns(Target *t, DpGroup *group)
 	return doc != NULL && d->methods->concerns(d, group, doc);
 }
 
-/*
- * Brings the current row up to date with all its groups.
- */
+/* Updates the current row for all its groups. */
 static void
 row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 {
@@ -927,7 +909,7 @@ row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 		DpWriteResult written;
 
 		if (doc == NULL)
-			break; /* no document, no fields */
+			break; /* without a document there are no fields */
 		for (i = 0; i < n && result != NULL; i++)
 		{
 			DpGroup *group = groups[i];
@@ -942,7 +924,7 @@ row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 				elog(ERROR, "a derivation returned no document");
 		}
 
-		/* nothing to write: that may only be said of a row that is locked */
+		/* only a locked row can be known to need no write */
 		if (!locked && (need_lock || result == doc))
 		{
 			if (!row_locked(t, groups, n, ref))
@@ -953,7 +935,7 @@ row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 		if (result == doc)
 			break;
 
-		/* functions of triggers keep things in the memory in which they are called first */
+		/* functions of triggers allocate in the context of their first call */
 		MemoryContextSwitchTo(t->run->context);
 		written = result == NULL ? dp_writer_delete(t->w) : dp_writer_update(t->w, result);
 		MemoryContextSwitchTo(t->row);
@@ -962,7 +944,7 @@ row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 		if (written != DP_WRITE_CHANGED)
 			break;
 
-		/* somebody else was faster */
+		/* another transaction changed it first */
 		if (!dp_writer_fetch(t->w, ref))
 		{
 			for (i = 0; i < n; i++)
@@ -978,8 +960,8 @@ row_apply(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 }
 
 /*
- * Locks the current row.  Groups that it does not belong to any more are to be
- * looked for again.  Returns whether any are left.
+ * Locks the current row.  Groups to which it no longer belongs must be searched again.  Returns
+ * true if any are left.
  */
 static bool
 row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
@@ -1011,7 +993,7 @@ row_locked(Target *t, DpGroup **groups, int n, const DpRowRef *ref)
 	return left;
 }
 
-/* The current row is left to the transaction that holds it. */
+/* Leaves the current row to the transaction that holds it. */
 static void
 row_leave(DpGroup **groups, int n)
 {
@@ -1024,7 +1006,6 @@ row_leave(DpGroup **groups, int n)
 	}
 }
 
-/* The group's key in the writer's current row. */
 bool
 dp_derive_key_of_row(DpDerivation *d, DpWriter *w, struct varlena *doc, DpValue *key)
 {
@@ -1046,7 +1027,7 @@ dp_derive_key_of_row(DpDerivation *d, DpWriter *w, struct varlena *doc, DpValue 
 
 /* ---------------------------------------------------------------- order */
 
-/* How the keys of the target are compared. */
+/* Prepares comparing keys of the target. */
 static void
 order_init(Target *t)
 {
@@ -1077,7 +1058,7 @@ order_init(Target *t)
 	index_close(index, NoLock);
 }
 
-/* Orders target rows by their keys; arg is a KeyOrder. */
+/* Orders target rows by key; arg is a KeyOrder. */
 static int
 target_row_compare(const void *a, const void *b, void *arg)
 {

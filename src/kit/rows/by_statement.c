@@ -1,6 +1,6 @@
 /*
  * by_statement.c
- *		The document of one row, read and written by a statement.
+ *		Reads and writes the document of one row by a statement.
  */
 #include "postgres.h"
 
@@ -15,10 +15,6 @@
 
 static const char plan_there;
 
-/*
- * A statement that locks looks for the row before it waits, and does not look
- * for another one when that is gone.
- */
 bool
 dp_row_again(DpDecl *decl, const DpKey *key, int flags)
 {

@@ -1,6 +1,6 @@
 /*
  * entries.c
- *		Entries in indexes that are made together, in the order of each index.
+ *		Index entries that are made together, in the order of each index.
  */
 #include "postgres.h"
 
@@ -16,7 +16,7 @@
 
 #include "kit/rows/entries.h"
 
-/* What is kept for one index */
+/* Collected entries of one index */
 typedef struct Pile
 {
 	Relation index;
@@ -36,9 +36,7 @@ struct DpEntries
 
 static bool keys_stay(Relation rel, Relation index, const IndexInfo *info, AttrNumber changed);
 
-/*
- * Deferred uniqueness and exclusion need to know the outcome for each row.
- */
+/* Deferred uniqueness and exclusion constraints need the result for each row. */
 bool
 dp_entries_possible(ResultRelInfo *info)
 {
@@ -76,7 +74,7 @@ dp_entries_begin(ResultRelInfo *info, AttrNumber same)
 		pile->index = info->ri_IndexRelationDescs[i];
 		pile->info = info->ri_IndexRelationInfo[i];
 
-		/* an entry of the same keys has been looked at when it was made, and keeps others out */
+		/* an entry with the same keys was checked when it was made, and excludes others */
 		pile->check = !pile->index->rd_index->indisunique ||
 							  keys_stay(entries->rel, pile->index, pile->info, same)
 						  ? UNIQUE_CHECK_NO
@@ -97,10 +95,7 @@ dp_entries_begin(ResultRelInfo *info, AttrNumber same)
 	return entries;
 }
 
-/*
- * Whether an index is on ordinary columns only, and not on the one that changes or one that is
- * computed.
- */
+/* True if an index has only ordinary columns, without the changed one and generated ones. */
 static bool
 keys_stay(Relation rel, Relation index, const IndexInfo *info, AttrNumber changed)
 {
@@ -119,9 +114,6 @@ keys_stay(Relation rel, Relation index, const IndexInfo *info, AttrNumber change
 	return true;
 }
 
-/*
- * Add what a row needs.
- */
 void
 dp_entries_add(DpEntries *entries, TupleTableSlot *slot, EState *estate)
 {
@@ -156,9 +148,7 @@ dp_entries_add(DpEntries *entries, TupleTableSlot *slot, EState *estate)
 	}
 }
 
-/*
- * Index by index, from left to right.
- */
+/* Index by index, from left to right. */
 void
 dp_entries_write(DpEntries *entries)
 {

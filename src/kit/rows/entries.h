@@ -30,7 +30,7 @@ extern bool dp_entries_possible(ResultRelInfo *info);
 /* Adds the entries of a written row; indexes other than btrees get theirs at once. */
 extern void dp_entries_add(DpEntries *entries, TupleTableSlot *slot, EState *estate);
 
-/* Makes all entries and frees the batch. Raises UNIQUE_VIOLATION. */
+/* Makes all entries and frees the batch.  Raises UNIQUE_VIOLATION. */
 extern void dp_entries_write(DpEntries *entries);
 
 #endif /* DP_KIT_ROWS_ENTRIES_H */

@@ -1,7 +1,6 @@
 /*
  * facts.c
- *		What a writer has to know of a table and need not find out for every
- *		statement.
+ *		Facts about a table that a writer caches between statements.
  */
 #include "postgres.h"
 
@@ -35,9 +34,7 @@ static MemoryContext facts_context(DpTableFacts *facts);
 static bool expression_keeps_state(Node *node, void *context);
 static void facts_bury(DpTableFacts *facts);
 
-/*
- * Read when they are first wanted, and again after changes of the schema.
- */
+/* Read at first use, and again after changes of the schema. */
 DpTableFacts *
 dp_table_facts(Relation rel, DpSkipTrigger skip)
 {
@@ -93,8 +90,8 @@ dp_table_facts(Relation rel, DpSkipTrigger skip)
 }
 
 /*
- * Which kinds of triggers have to be called: those of which one is neither
- * disabled nor skipped.
+ * The kinds of triggers that must fire: those with at least one trigger that is neither disabled
+ * nor skipped.
  */
 static void
 facts_triggers(DpTableFacts *facts, Relation rel, DpSkipTrigger skip)
@@ -169,9 +166,8 @@ facts_triggers(DpTableFacts *facts, Relation rel, DpSkipTrigger skip)
 }
 
 /*
- * Preparing the checks of a table for every statement would cost more than
- * writing the row.  They are kept if they call C functions only, which keep
- * nothing that ends with a transaction.
+ * Preparing the checks of a table for every statement would cost more than writing the row.  They
+ * are cached if they call only C functions that keep no state of a transaction.
  */
 static void
 facts_checks(DpTableFacts *facts, Relation rel)

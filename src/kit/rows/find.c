@@ -1,10 +1,9 @@
 /*
  * find.c
- *		Rows found, come back to, locked and read by a writer.
+ *		Finds, fetches, locks and reads rows for a writer.
  *
- * Everything is looked at in its latest committed state: the snapshot of a
- * writer is renewed when it is known not to show what is there.  What is written
- * is in write.c.
+ * Everything is read in its latest committed state: a writer takes a new snapshot when the old one
+ * is known to be outdated.  Writes are in write.c.
  */
 #include "postgres.h"
 
@@ -28,11 +27,11 @@
 #include "kit/rows/state.h"
 #include "kit/sql/text.h"
 
-/* A place in the queue for a version of a row */
+/* A position in the queue for a version of a row */
 typedef struct Queued
 {
 	LOCKTAG tag;
-	LOCKMODE mode; /* NoLock: in none */
+	LOCKMODE mode; /* NoLock: not queued */
 } Queued;
 
 static DpWriteSearch *scan_of(DpWriter *w, DpLookup *lookup, DpWriteLeaf *leaf);
@@ -45,9 +44,6 @@ static TransactionId
 row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes, bool *mine);
 static DpLockResult writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait);
 
-/*
- * The first row that has the values.
- */
 bool
 dp_writer_find(DpWriter *w, DpLookup *lookup, const Datum *values)
 {
@@ -59,9 +55,6 @@ dp_writer_find(DpWriter *w, DpLookup *lookup, const Datum *values)
 	return dp_writer_next(w);
 }
 
-/*
- * The next one.
- */
 bool
 dp_writer_next(DpWriter *w)
 {
@@ -75,7 +68,7 @@ dp_writer_next(DpWriter *w)
 		if (w->scan != NULL)
 		{
 			MemoryContext old =
-				MemoryContextSwitchTo(w->context); /* a scan keeps what it allocates */
+				MemoryContextSwitchTo(w->context); /* a scan allocates in the current context */
 			bool found;
 
 			leaf = w->scan->leaf;
@@ -127,10 +120,7 @@ dp_writer_shown(DpWriter *w, DpLookup *lookup, const Datum *values)
 	return result;
 }
 
-/*
- * Begin to go through a table.  The snapshot is the statement's own, which shows
- * nothing of what it writes.
- */
+/* The snapshot is the statement's own, which does not show its writes. */
 void
 dp_writer_scan(DpWriter *w, Oid relid, const ItemPointerData *first, const ItemPointerData *last)
 {
@@ -141,9 +131,8 @@ dp_writer_scan(DpWriter *w, Oid relid, const ItemPointerData *first, const ItemP
 	dp_write_scan_end(w);
 	w->range_leaf = leaf_of(w, relid);
 	if (w->range_leaf->rel->rd_tableam->scan_set_tidrange == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("table %s cannot be gone through in parts", dp_relation_name(relid))));
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("table %s cannot be scanned in parts", dp_relation_name(relid))));
 	old = MemoryContextSwitchTo(w->context);
 	w->range_snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot()
 																	 : GetLatestSnapshot());
@@ -190,8 +179,8 @@ dp_writer_ref(DpWriter *w, DpRowRef *ref)
 }
 
 /*
- * Come back to a row.  If the snapshot has been renewed, the place may have
- * been given to another row: then it counts as changed when it is locked.
+ * If the snapshot is a new one, the TID may have been reused by another row, which then counts as
+ * changed when it is locked.
  */
 bool
 dp_writer_fetch(DpWriter *w, const DpRowRef *ref)
@@ -207,9 +196,6 @@ dp_writer_fetch(DpWriter *w, const DpRowRef *ref)
 	return true;
 }
 
-/*
- * The same for a row that this transaction has written, whose place is known.
- */
 bool
 dp_writer_fetch_own(DpWriter *w, const DpRowRef *ref)
 {
@@ -225,7 +211,6 @@ dp_writer_lock(DpWriter *w, LockTupleMode mode)
 	return writer_lock_wait(w, mode, LockWaitBlock);
 }
 
-/* The current row is going to be locked or written. */
 void
 dp_write_noted(DpWriter *w)
 {
@@ -233,9 +218,7 @@ dp_write_noted(DpWriter *w)
 		dp_note_row(ExecFetchSlotHeapTuple(w->current->found, false, NULL)->t_data);
 }
 
-/*
- * Lock the current row in its latest version.
- */
+/* Locks the current row in its latest version. */
 static DpLockResult
 writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 {
@@ -249,8 +232,8 @@ writer_lock_wait(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 	TM_Result locked;
 
 	/*
-	 * KEY SHARE does not wait for an update that leaves the key alone, so what is being made of the
-	 * row is locked with it
+	 * KEY SHARE does not wait for an update that leaves the key alone, so the new version is locked
+	 * too
 	 */
 	uint8 flags = mode == LockTupleKeyShare ? TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS : 0;
 
@@ -299,14 +282,11 @@ again:
 			dp_write_clear(w);
 			return DP_LOCK_GONE;
 		case TM_SelfModified:
-			/* by this command, whose writes are not seen yet */
+			/* by this command, whose writes are not visible yet */
 			CommandCounterIncrement();
 			/* fall through */
 		case TM_Invisible:
-			/*
-			 * or by one before it that the snapshot does not show either; or its place was given
-			 * away
-			 */
+			/* or by an earlier one that the snapshot does not show either; or its TID was reused */
 		case TM_Updated:
 		case TM_Deleted:
 			w->stale = true;
@@ -317,7 +297,7 @@ again:
 	}
 }
 
-/* Lets the next one wait for the row. */
+/* Lets the next transaction wait for the row. */
 static void
 queue_leave(Queued *queued)
 {
@@ -327,14 +307,13 @@ queue_leave(Queued *queued)
 }
 
 /*
- * Waits until the row whose version is there, or its latest one, is not held by another
- * transaction in the way of the mode; false: that would close a circle.  A
- * holder that takes the row away cannot be left anything: then it is a deadlock.
+ * Waits until no other transaction holds the version at the TID, or the latest one, in a
+ * conflicting mode; returns false if that would deadlock.  If the holder deletes the row, nothing
+ * can be deferred to it: then the deadlock is an error.
  *
- * Those that wait for a version queue for it, as PostgreSQL's own statements do, so that one of
- * them is woken up and not all; *queued is given back when the row is locked, or is not.  A
- * transaction that has a lock of the row already does not queue: others may wait for that with the
- * version locked.
+ * Waiters for a version queue, as in PostgreSQL's own statements, so that one of them is woken and
+ * not all; *queued is released after the row was locked or not.  A transaction that already has a
+ * lock of the row does not queue, because others may wait for that lock with the version locked.
  */
 static bool
 row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode, Queued *queued)
@@ -376,12 +355,12 @@ row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode, Queued *queued)
 			if (!dp_note_lock(&queued->tag, modes[mode]))
 				return false;
 			queued->mode = modes[mode];
-			tid = tuple.t_self; /* who holds it now? */
+			tid = tuple.t_self; /* find the current holder */
 			continue;
 		}
 		if (!moved)
 		{
-			/* others are just about to take it */
+			/* others are about to lock it */
 			pg_usleep(50L);
 			return true;
 		}
@@ -389,8 +368,8 @@ row_wait(Relation rel, ItemPointerData tid, LockTupleMode mode, Queued *queued)
 }
 
 /*
- * A transaction of others that is under way and holds a version of a row in the way of the mode;
- * goes: it takes the row away; mine: we hold it, too.
+ * Returns another running transaction that holds a version of a row in a conflicting mode.  Sets
+ * goes if it deletes the row, and mine if we hold it too.
  */
 static TransactionId
 row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes, bool *mine)
@@ -425,7 +404,7 @@ row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes,
 		*mine |= TransactionIdIsCurrentTransactionId(members[i].xid);
 	for (i = 0; i < n; i++)
 	{
-		/* KEY SHARE goes with all but what is exclusive, SHARE with itself */
+		/* KEY SHARE conflicts only with exclusive modes, SHARE is compatible with itself */
 		static const LockTupleMode held[] = { LockTupleKeyShare,       LockTupleShare,
 											  LockTupleNoKeyExclusive, LockTupleExclusive,
 											  LockTupleNoKeyExclusive, LockTupleExclusive };
@@ -435,8 +414,7 @@ row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes,
 			!TransactionIdIsInProgress(members[i].xid))
 			continue;
 		/*
-		 * a new version shows that it stays; a key may have been locked for more than its update
-		 * needs
+		 * a new version shows that it stays; the update may hold a stronger key lock than it needs
 		 */
 		*goes =
 			ISUPDATE_from_mxstatus(members[i].status) &&
@@ -446,10 +424,6 @@ row_holder(HeapTupleHeader row, ItemPointer tid, LockTupleMode mode, bool *goes,
 	return InvalidTransactionId;
 }
 
-/*
- * The same for a row that dp_writer_find() has found by columns: one that has
- * other values in its latest version is not the one that was looked for.
- */
 DpLockResult
 dp_writer_lock_found(DpWriter *w, LockTupleMode mode, LockWaitPolicy wait)
 {
@@ -486,9 +460,6 @@ dp_writer_row(DpWriter *w)
 	return w->current->found;
 }
 
-/*
- * The document of the current row.
- */
 struct varlena *
 dp_writer_document(DpWriter *w)
 {
@@ -510,9 +481,6 @@ dp_writer_document(DpWriter *w)
 	return w->doc;
 }
 
-/*
- * The primary key of the current row.
- */
 void
 dp_writer_key(DpWriter *w, DpKey *key)
 {
@@ -538,7 +506,7 @@ dp_writer_key(DpWriter *w, DpKey *key)
 	RelationClose(index);
 }
 
-/* The snapshot that is read with. */
+/* The snapshot for reading. */
 Snapshot
 dp_write_snapshot(DpWriter *w)
 {
@@ -555,7 +523,7 @@ dp_write_snapshot(DpWriter *w)
 	return w->snapshot;
 }
 
-/* The scan for a lookup in a table, which is made when it is first wanted. */
+/* The scan for a lookup in a table, made at first use. */
 static DpWriteSearch *
 scan_of(DpWriter *w, DpLookup *lookup, DpWriteLeaf *leaf)
 {
@@ -592,7 +560,7 @@ scan_of(DpWriter *w, DpLookup *lookup, DpWriteLeaf *leaf)
 	return scan;
 }
 
-/* No row is current. */
+/* Makes no row current. */
 void
 dp_write_clear(DpWriter *w)
 {
@@ -611,7 +579,7 @@ dp_write_clear(DpWriter *w)
 	w->doubtful = false;
 }
 
-/* The row in the slot of a table is current. */
+/* Makes the row in the table's slot current. */
 static void
 current_set(DpWriter *w, DpWriteLeaf *leaf)
 {
@@ -621,7 +589,7 @@ current_set(DpWriter *w, DpWriteLeaf *leaf)
 			AllocSetContextCreate(w->context, "docpatterns row", ALLOCSET_DEFAULT_SIZES);
 }
 
-/* The open table or partition of that OID. */
+/* The open table or partition with that OID. */
 static DpWriteLeaf *
 leaf_of(DpWriter *w, Oid relid)
 {
@@ -641,7 +609,7 @@ leaf_of(DpWriter *w, Oid relid)
 	return leaf;
 }
 
-/* The nth partition, NULL if there are no more. */
+/* The n-th partition, NULL if there are no more. */
 static DpWriteLeaf *
 leaf_nth(DpWriter *w, int n)
 {

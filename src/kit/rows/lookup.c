@@ -1,9 +1,9 @@
 /*
  * lookup.c
- *		How rows are found by an index: which index of a table serves it.
+ *		Index lookups: chooses the index of a table.
  *
- * What is found is kept with the lookup until any relation changes, because
- * nothing less tells of indexes that come and go on partitions.
+ * The choice is cached in the lookup until any relation changes, because there is no narrower
+ * notification of new or dropped indexes of partitions.
  */
 #include "postgres.h"
 
@@ -37,14 +37,14 @@ struct DpLookup
 	Oid relid;
 	LookupKind kind;
 	char *column;
-	char *path;            /* of a call, the function */
-	List *arguments;       /* of a call: texts */
-	uint64 generation;     /* of what has been found */
-	MemoryContext context; /* of the indexes, below the lookup's own */
+	char *path;            /* or the name of the function */
+	List *arguments;       /* texts, of a function call */
+	uint64 generation;     /* when the indexes were found */
+	MemoryContext context; /* of the indexes, a child of the lookup's */
 	List *indexes;         /* of DpLookupIndex */
 };
 
-static uint64 schema_generation = 0; /* 0: nobody has asked yet */
+static uint64 schema_generation = 0; /* 0: callbacks are not registered */
 
 static DpLookup *lookup_make(Oid relid, LookupKind kind, const char *column, const char *path,
 							 MemoryContext context);
@@ -102,10 +102,7 @@ dp_lookup_index(DpLookup *lookup, Relation rel)
 			return OidIsValid(found->index) ? found : NULL;
 	}
 
-	/*
-	 * opening indexes may bring news of other changes: then what is found is looked for again next
-	 * time
-	 */
+	/* opening indexes may process other invalidations: then the next call searches again */
 	old = MemoryContextSwitchTo(lookup->context);
 	found = index_find(lookup, rel);
 	lookup->indexes = lappend(lookup->indexes, found);
@@ -129,9 +126,11 @@ dp_lookup_missing(DpLookup *lookup, Relation rel)
 	switch (lookup->kind)
 	{
 		case LOOKUP_PRIMARY:
-			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-							errmsg("table %s has no primary key", name),
-							errdetail("Patterns find rows by it, and it must not be deferrable.")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s has no primary key", name),
+				 errdetail("Patterns find rows by primary key, which must not be deferrable.")));
 			break;
 		case LOOKUP_PATH:
 			ereport(ERROR,
@@ -188,9 +187,7 @@ dp_table_leaves(Relation rel, LOCKMODE lockmode)
 	return leaves;
 }
 
-/*
- * The trigger that keeps the column _id of a collection is the same for all.
- */
+/* The trigger for the column _id is the same for all collections. */
 bool
 dp_trigger_is_collection(const Trigger *trigger)
 {
@@ -212,7 +209,7 @@ dp_table_is_collection(Relation rel)
 	return false;
 }
 
-/* A lookup, in the context. */
+/* Makes a lookup, in the context. */
 static DpLookup *
 lookup_make(Oid relid, LookupKind kind, const char *column, const char *path, MemoryContext context)
 {
@@ -228,9 +225,7 @@ lookup_make(Oid relid, LookupKind kind, const char *column, const char *path, Me
 	return lookup;
 }
 
-/*
- * The best index: a unique one before others, then the shortest.
- */
+/* The best index: unique before others, then the shortest. */
 static DpLookupIndex *
 index_find(DpLookup *lookup, Relation rel)
 {
@@ -269,7 +264,7 @@ index_find(DpLookup *lookup, Relation rel)
 	return found;
 }
 
-/* Whether an index can be used. */
+/* True if the index can be used. */
 static bool
 index_serves(DpLookup *lookup, Relation rel, Relation index)
 {
@@ -289,14 +284,14 @@ index_serves(DpLookup *lookup, Relation rel, Relation index)
 		return column > 0 && attnum == column;
 	}
 
-	/* the column of a collection that goes with its _id */
+	/* the _id column of a collection */
 	if (strcmp(lookup->path, "_id") == 0 && attnum > 0 &&
 		TupleDescAttr(RelationGetDescr(rel), attnum - 1)->atttypid == dp_types()->bson_value &&
 		dp_table_is_collection(rel))
 		return strcmp(NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname), "_id") ==
 			   0;
 
-	/* a table that a pattern keeps is searched by its key alone, whatever indexes it has beside */
+	/* an extension's table is searched only by its key, whatever indexes it has */
 	if (lookup->column == NULL)
 		return false;
 	column = get_attnum(RelationGetRelid(rel), lookup->column);
@@ -307,7 +302,7 @@ index_serves(DpLookup *lookup, Relation rel, Relation index)
 		   is_field(linitial(RelationGetIndexExpressions(index)), column, lookup->path);
 }
 
-/* Whether an expression is (column -> 'path'). */
+/* True if an expression is (column -> 'path'). */
 static bool
 is_field(Node *node, AttrNumber attnum, const char *path)
 {
@@ -328,7 +323,7 @@ is_field(Node *node, AttrNumber attnum, const char *path)
 	return name != NULL && strcmp(name, "->") == 0;
 }
 
-/* Whether an expression is function(column, 'argument', ...). */
+/* True if an expression is function(column, 'argument', ...). */
 static bool
 is_call(Node *node, AttrNumber attnum, const DpLookup *lookup)
 {
@@ -355,7 +350,7 @@ is_call(Node *node, AttrNumber attnum, const DpLookup *lookup)
 		   get_func_namespace(call->funcid) == dp_types()->schema;
 }
 
-/* What a scan of the index needs; the current context is that of the indexes. */
+/* Fills in the scan keys of an index; the current context is that of the indexes. */
 static void
 index_keys(DpLookupIndex *found, Relation index, int nkeys)
 {
@@ -375,7 +370,7 @@ index_keys(DpLookupIndex *found, Relation index, int nkeys)
 	}
 }
 
-/* Any relation has changed. */
+/* Called when any relation has changed. */
 static void
 relation_changed(Datum arg, Oid relid)
 {

@@ -80,7 +80,7 @@ dp_table_key(DpTable *t)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table %s has no primary key", dp_relation_name(RelationGetRelid(t->rel))),
-				 errdetail("Patterns find rows by it, and it must not be deferrable.")));
+				 errdetail("Patterns find rows by primary key, which must not be deferrable.")));
 	old = MemoryContextSwitchTo(t->context);
 	t->key = index_open(t->indexes->key->index, AccessShareLock);
 	t->row = table_slot_create(t->rel, NULL);
@@ -228,10 +228,11 @@ static void
 require_key(DpTable *t, int n)
 {
 	if (unlikely(t->indexes->key->nkeys < n))
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("table %s does not have its primary key",
-							   dp_relation_name(RelationGetRelid(t->rel))),
-						errdetail("Patterns find rows by it, and it must not be deferrable.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table %s does not have its primary key",
+						dp_relation_name(RelationGetRelid(t->rel))),
+				 errdetail("Patterns find rows by primary key, which must not be deferrable.")));
 }
 
 /* Computes generated columns and raises NOT_NULL_VIOLATION and CHECK_VIOLATION. */

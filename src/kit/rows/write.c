@@ -1,12 +1,11 @@
 /*
  * write.c
- *		Rows written from C, without a statement for each.
+ *		Writes rows from C, without a statement for each.
  *
- * A writer does what the executor does for a statement on the table: an EState
- * with the table as its only relation, triggers fired and queued, indexes
- * opened when an entry has to be made.  What does not change from one statement
- * to the next (the owner, columns, which triggers have to be called, prepared
- * checks) is kept with the backend until some relation changes.
+ * A writer does what the executor does for a statement: an EState with the table as its only
+ * relation, triggers fired and queued, indexes opened when an entry is made.  Facts that do not
+ * change between statements (owner, columns, triggers to fire, prepared checks) are cached until
+ * any relation changes.
  */
 #include "postgres.h"
 
@@ -38,13 +37,10 @@
 #include "kit/rows/state.h"
 #include "kit/sql/text.h"
 
-/*
- * So many new rows are written one after the other before the entries of the next ones are kept
- * together
- */
+/* After so many consecutive new rows, index entries are batched */
 #define FRESH_ROWS 64
 
-/* So many new rows are put into a table at once */
+/* New rows that are inserted into a table at once */
 #define MANY_ROWS 128
 
 static void leaf_arm(DpWriter *w, DpWriteLeaf *leaf);
@@ -70,9 +66,6 @@ static DpWriteResult write_failed(DpWriter *w, TM_Result result);
 static void write_lost(DpWriter *w) pg_attribute_noreturn();
 static void write_suppressed(DpWriter *w) pg_attribute_noreturn();
 
-/*
- * Open a table for writing.
- */
 DpWriter *
 dp_writer_open(Oid relid, const char *column, int flags, const char *mark)
 {
@@ -109,9 +102,7 @@ dp_writer_open(Oid relid, const char *column, int flags, const char *mark)
 	return w;
 }
 
-/*
- * Leave triggers out.  The facts are those of this skip from now on.
- */
+/* Uses the facts of this skip from now on. */
 void
 dp_writer_skip(DpWriter *w, DpSkipTrigger skip)
 {
@@ -123,9 +114,6 @@ dp_writer_skip(DpWriter *w, DpSkipTrigger skip)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * Fire what is left to fire, and close.
- */
 int64
 dp_writer_close(DpWriter *w)
 {
@@ -170,9 +158,6 @@ dp_writer_close(DpWriter *w)
 	return rows;
 }
 
-/*
- * See what this command has done, and what others have committed since.
- */
 void
 dp_writer_refresh(DpWriter *w)
 {
@@ -215,9 +200,6 @@ dp_writer_relation(DpWriter *w)
 	return w->rel;
 }
 
-/*
- * Write another document into the current row.
- */
 DpWriteResult
 dp_writer_update(DpWriter *w, struct varlena *doc)
 {
@@ -241,9 +223,6 @@ dp_writer_update(DpWriter *w, struct varlena *doc)
 	return run_update(w, doc);
 }
 
-/*
- * Write another row in the place of the current one.
- */
 DpWriteResult
 dp_writer_update_row(DpWriter *w, const Datum *values, const bool *nulls)
 {
@@ -277,14 +256,10 @@ dp_writer_update_row(DpWriter *w, const Datum *values, const bool *nulls)
 	return run_update(w, NULL);
 }
 
-/*
- * Delete the current row.
- */
 DpWriteResult
 dp_writer_delete(DpWriter *w)
 {
-	MemoryContext old =
-		MemoryContextSwitchTo(w->context); /* indexes and triggers keep things there */
+	MemoryContext old = MemoryContextSwitchTo(w->context); /* indexes and triggers allocate there */
 	DpActing saved;
 	DpMark mark;
 	volatile DpWriteResult result = DP_WRITE_DONE;
@@ -309,9 +284,6 @@ dp_writer_delete(DpWriter *w)
 	return result;
 }
 
-/*
- * A new document.
- */
 void
 dp_writer_insert(DpWriter *w, struct varlena *doc)
 {
@@ -353,9 +325,6 @@ dp_writer_insert(DpWriter *w, struct varlena *doc)
 	run_insert(w, doc);
 }
 
-/*
- * A new row.
- */
 void
 dp_writer_insert_row(DpWriter *w, const Datum *values, const bool *nulls)
 {
@@ -374,9 +343,7 @@ dp_writer_insert_row(DpWriter *w, const Datum *values, const bool *nulls)
 	run_insert(w, NULL);
 }
 
-/*
- * New rows, pages of them at a time.
- */
+/* Inserts MANY_ROWS at a time. */
 void
 dp_writer_insert_rows(DpWriter *w, Datum *const *values, bool *const *nulls, int n)
 {
@@ -414,12 +381,11 @@ dp_writer_insert_rows(DpWriter *w, Datum *const *values, bool *const *nulls, int
 	ResetPerTupleExprContext(w->estate);
 }
 
-/* Update the current row to what is in the slot, as the owner and marked. */
+/* Updates the current row to the slot's values, as the owner and marked. */
 static DpWriteResult
 run_update(DpWriter *w, struct varlena *doc)
 {
-	MemoryContext old =
-		MemoryContextSwitchTo(w->context); /* indexes and triggers keep things there */
+	MemoryContext old = MemoryContextSwitchTo(w->context); /* indexes and triggers allocate there */
 	DpActing saved;
 	DpMark mark;
 	volatile DpWriteResult result = DP_WRITE_DONE;
@@ -445,12 +411,11 @@ run_update(DpWriter *w, struct varlena *doc)
 	return result;
 }
 
-/* Insert what is in the table's slot, likewise. */
+/* Inserts the row of the table's slot, likewise. */
 static void
 run_insert(DpWriter *w, struct varlena *doc)
 {
-	MemoryContext old =
-		MemoryContextSwitchTo(w->context); /* indexes and triggers keep things there */
+	MemoryContext old = MemoryContextSwitchTo(w->context); /* indexes and triggers allocate there */
 	DpActing saved;
 	DpMark mark;
 
@@ -474,9 +439,8 @@ run_insert(DpWriter *w, struct varlena *doc)
 }
 
 /*
- * Triggers see the row before it is written.  They lock it, so it is locked
- * here, where it can be told that it has changed; so it is where a failure
- * could not be told from one of the crosscheck.
+ * Triggers see the row before it is written and lock it, so it is locked here, where a change can
+ * be reported; likewise if a failure could not be distinguished from one of the crosscheck.
  */
 static DpWriteResult
 write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
@@ -548,7 +512,7 @@ write_update(DpWriter *w, DpWriteLeaf *leaf, struct varlena *doc)
 	return DP_WRITE_DONE;
 }
 
-/* Locks the current row; what was made of it, in the slot, stays valid. */
+/* Locks the current row; data made from it, in the slot, stay valid. */
 static DpLockResult
 lock_for_update(DpWriter *w, TupleTableSlot *slot)
 {
@@ -562,7 +526,7 @@ lock_for_update(DpWriter *w, TupleTableSlot *slot)
 	return result;
 }
 
-/* Delete the current row. */
+/* Deletes the current row. */
 static DpWriteResult
 write_delete(DpWriter *w, DpWriteLeaf *leaf)
 {
@@ -598,7 +562,7 @@ write_delete(DpWriter *w, DpWriteLeaf *leaf)
 	return DP_WRITE_DONE;
 }
 
-/* Insert what is in the slot. */
+/* Inserts the row of the slot. */
 static void
 write_insert(DpWriter *w, DpWriteLeaf *leaf)
 {
@@ -621,7 +585,7 @@ write_insert(DpWriter *w, DpWriteLeaf *leaf)
 		ExecARInsertTriggers(w->estate, leaf->info, slot, recheck, w->capture[CMD_INSERT]);
 }
 
-/* Insert up to MANY_ROWS rows of a table without triggers for rows. */
+/* Inserts up to MANY_ROWS rows into a table without row-level triggers. */
 static void
 write_many(DpWriter *w, DpWriteLeaf *leaf, Datum *const *values, bool *const *nulls, int n)
 {
@@ -652,7 +616,7 @@ write_many(DpWriter *w, DpWriteLeaf *leaf, Datum *const *values, bool *const *nu
 	}
 }
 
-/* Generated columns, constraints, and the bounds of the partition. */
+/* Computes generated columns, checks constraints and partition bounds. */
 static void
 check_row(DpWriter *w, DpWriteLeaf *leaf, TupleTableSlot *slot)
 {
@@ -660,10 +624,7 @@ check_row(DpWriter *w, DpWriteLeaf *leaf, TupleTableSlot *slot)
 
 	if (constr != NULL)
 	{
-		/*
-		 * all of them: a statement that changes some columns would look at those that depend on
-		 * these only
-		 */
+		/* all of them: an UPDATE of some columns would compute only those that depend on these */
 		if (constr->has_generated_stored)
 			ExecComputeStoredGenerated(leaf->info, w->estate, slot, CMD_INSERT);
 		if (constr->num_check > 0 && dp_check_exprs(leaf->info) == NULL &&
@@ -675,7 +636,7 @@ check_row(DpWriter *w, DpWriteLeaf *leaf, TupleTableSlot *slot)
 		ExecPartitionCheck(leaf->info, slot, w->estate, true);
 }
 
-/* Triggers are told that all columns are written. */
+/* Tells triggers that all columns are written. */
 static void
 all_columns(DpWriter *w)
 {
@@ -687,7 +648,7 @@ all_columns(DpWriter *w)
 	MemoryContextSwitchTo(old);
 }
 
-/* Whether two documents have the same _id, to the byte. */
+/* True if two documents have the same _id, byte for byte. */
 static bool
 same_id(struct varlena *a, struct varlena *b)
 {
@@ -701,8 +662,8 @@ same_id(struct varlena *a, struct varlena *b)
 }
 
 /*
- * A row of a partitioned table goes in by a statement: finding its partition
- * is the executor's business.  Columns that are null are left to their defaults.
+ * A statement inserts a row into a partitioned table, because the executor finds the partition.
+ * Columns that are null get their defaults.
  */
 static void
 insert_statement(DpWriter *w, const Datum *values, const bool *nulls)
@@ -763,7 +724,7 @@ insert_statement(DpWriter *w, const Datum *values, const bool *nulls)
 	w->stale = true;
 }
 
-/* Expressions for the columns of a new row other than the document's. */
+/* Prepares the defaults of columns other than the document. */
 static void
 defaults_prepare(DpWriter *w)
 {
@@ -786,10 +747,7 @@ defaults_prepare(DpWriter *w)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * The triggers that a statement fires before it does anything, once for each
- * kind of event, and what its AFTER triggers want to see.
- */
+/* Fires BEFORE STATEMENT triggers, once for each kind of event, and prepares transition tables. */
 static void
 statement_begin(DpWriter *w, CmdType event)
 {
@@ -831,7 +789,7 @@ statement_begin(DpWriter *w, CmdType event)
 	MemoryContextSwitchTo(old);
 }
 
-/* The triggers that it fires at its end, and those that were queued. */
+/* Fires AFTER STATEMENT triggers and queued triggers. */
 static void
 statement_end(DpWriter *w)
 {
@@ -859,9 +817,7 @@ statement_end(DpWriter *w)
 	PG_END_TRY();
 }
 
-/*
- * From REPEATABLE READ on, a transaction cannot write over what it does not see.
- */
+/* At REPEATABLE READ or above, a transaction cannot overwrite what it does not see. */
 static Snapshot
 crosscheck_of(const DpWriter *w)
 {
@@ -869,7 +825,6 @@ crosscheck_of(const DpWriter *w)
 																		: InvalidSnapshot;
 }
 
-/* A table or partition, for writing; the current context is the writer's. */
 DpWriteLeaf *
 dp_write_leaf(DpWriter *w, Relation rel)
 {
@@ -904,7 +859,7 @@ dp_write_leaf(DpWriter *w, Relation rel)
 	return leaf;
 }
 
-/* Which of its triggers have to be called. */
+/* Determines which of its triggers must fire. */
 static void
 leaf_arm(DpWriter *w, DpWriteLeaf *leaf)
 {
@@ -919,7 +874,7 @@ leaf_arm(DpWriter *w, DpWriteLeaf *leaf)
 	*desc = all;
 }
 
-/* Indexes are opened when the first entry has to be made. */
+/* Opens the indexes for the first entry. */
 static void
 leaf_indexes(DpWriter *w, DpWriteLeaf *leaf)
 {
@@ -933,10 +888,7 @@ leaf_indexes(DpWriter *w, DpWriteLeaf *leaf)
 	leaf->indexes_open = true;
 }
 
-/*
- * Whether entries can be made later: there is nothing that waits for them, and nobody who would
- * look.
- */
+/* True if entries can be made later: nothing waits for them or searches them. */
 static bool
 leaf_batches(DpWriteLeaf *leaf)
 {
@@ -949,9 +901,6 @@ leaf_batches(DpWriteLeaf *leaf)
 	return leaf->batching > 0;
 }
 
-/*
- * Entries that were kept are made, before anything is looked for.
- */
 void
 dp_write_entries(DpWriter *w)
 {
@@ -971,7 +920,7 @@ dp_write_entries(DpWriter *w)
 	}
 }
 
-/* A row that was not locked is no longer what it was, or this command has written it already. */
+/* A row that was not locked has changed, or this command has written it already. */
 static DpWriteResult
 write_failed(DpWriter *w, TM_Result result)
 {
@@ -983,7 +932,10 @@ write_failed(DpWriter *w, TM_Result result)
 	return DP_WRITE_CHANGED;
 }
 
-/* Raises T_R_SERIALIZATION_FAILURE: this transaction does not see what it would write over. */
+/*
+ * Raises T_R_SERIALIZATION_FAILURE: the transaction's snapshot does not show the row version to
+ * overwrite.
+ */
 static void
 write_lost(DpWriter *w)
 {
@@ -994,13 +946,12 @@ write_lost(DpWriter *w)
 					errmsg("could not serialize access due to concurrent update")));
 }
 
-/* Raises TRIGGERED_DATA_CHANGE_VIOLATION: a user's trigger has suppressed the write. */
+/* Raises TRIGGERED_DATA_CHANGE_VIOLATION: a user's trigger suppressed the write. */
 static void
 write_suppressed(DpWriter *w)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
-			 errmsg("a trigger on table %s keeps a pattern from writing to it",
-					dp_relation_name(RelationGetRelid(w->rel))),
-			 errdetail("A BEFORE trigger that returns null would leave half of a change undone.")));
+	ereport(ERROR, (errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+					errmsg("BEFORE trigger on %s suppressed a write required by a pattern",
+						   dp_relation_name(RelationGetRelid(w->rel))),
+					errdetail("Without the write, the pattern's data would be inconsistent.")));
 }

@@ -49,7 +49,7 @@ typedef struct DpWriter DpWriter;
  */
 typedef struct DpLookup DpLookup;
 
-/* By the primary key. Lives in the context. */
+/* By the primary key.  Lives in the context. */
 extern DpLookup *dp_lookup_primary(Oid relid, MemoryContext context);
 
 /*
@@ -91,7 +91,7 @@ extern void dp_writer_skip(DpWriter *w, bool (*skip)(const Trigger *trigger));
  */
 extern void dp_writer_leave(DpWriter *w, bool leave);
 
-/* Fires the remaining triggers and closes the table. Returns the number of rows written. */
+/* Fires the remaining triggers and closes the table.  Returns the number of rows written. */
 extern int64 dp_writer_close(DpWriter *w);
 
 /*

@@ -11,8 +11,8 @@
 
 #include "kit/side/moves.h"
 
-static int first_announced = 0; /* those before it are more than announced */
-static int outermost = 0;       /* no move has been seen by triggers that are less deep */
+static int first_announced = 0; /* earlier ones have taken place */
+static int outermost = 0;       /* triggers of a smaller depth have seen no move */
 
 static DpMove *move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced);
 static bool move_is_of(const DpMove *move, DpDecl *decl, int depth);
@@ -26,7 +26,7 @@ static void move_join(DpDecl *decl, List **joined, DpMove *move);
 static DpMove *move_happens(DpDecl *decl, const DpKey *from);
 static void moves_forgotten(void);
 
-/* Of DpMove.  A move may wait for the end of a statement around that of its subtransaction. */
+/* Of DpMove.  A move may be deferred to a statement outside its subtransaction. */
 static DpStates moves = { .outlives = true,
 						  .ended = moves_forgotten,
 						  .rolled_back = moves_forgotten };
@@ -55,7 +55,7 @@ dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from)
 	{
 		DpKey to;
 
-		/* other triggers may have changed what was announced */
+		/* other triggers may have changed the recorded key */
 		dp_key_of_tuple(decl, trigdata->tg_newtuple, desc, &to);
 		if (move == NULL)
 			move = move_note(decl, from, &to, false);
@@ -71,7 +71,7 @@ dp_moves_after(DpDecl *decl, TriggerData *trigdata, DpKey *from)
 	{
 		DpMove *around = move_around(decl, from, dp_trigger_depth());
 
-		/* what lies under this key may not be this row's */
+		/* rows under this key may not be this row's */
 		if (around != NULL)
 		{
 			move = move_wait(decl, from, around);
@@ -128,7 +128,7 @@ dp_moves_arriving(DpDecl *decl, const DpKey *key)
 	int depth = n > 0 ? dp_trigger_depth() : 0;
 	int i;
 
-	/* it is usually the last one that was announced, or the last one that has happened */
+	/* usually the last one recorded, or the last one that took place */
 	for (i = 0; i < n; i++)
 	{
 		if (move_arrives(list_nth(moves.list, n - 1 - i), decl, key, depth) ||
@@ -175,8 +175,8 @@ dp_moves_take(DpDecl *decl)
 }
 
 /*
- * If one of the moves of the statement that ends concerns a row that the one
- * around it has moved, or the key of one, then all of them wait for it.
+ * If one of the moves of the ending statement concerns a row that the outer statement moved, or the
+ * key of one, all of them are deferred to it.
  */
 static void
 moves_wait(DpDecl *decl, int depth)
@@ -214,10 +214,7 @@ moves_wait(DpDecl *decl, int depth)
 	}
 }
 
-/*
- * A move by a statement around the one whose triggers are less deep, from or to a key; NULL if
- * there is none.
- */
+/* A move by an outer statement, from or to a key; NULL if there is none. */
 static DpMove *
 move_around(DpDecl *decl, const DpKey *key, int depth)
 {
@@ -249,8 +246,8 @@ move_meets(const DpMove *move, DpDecl *decl, const DpKey *key)
 }
 
 /*
- * Add a move to the list; one that has waited goes on where an earlier one
- * ended.  Rows were moved in this order, and at no time did two have one key.
+ * Adds a move to the list; a deferred one continues where an earlier one ended.  Rows were moved in
+ * this order, and no two had the same key at any time.
  */
 static void
 move_join(DpDecl *decl, List **joined, DpMove *move)
@@ -271,7 +268,7 @@ move_join(DpDecl *decl, List **joined, DpMove *move)
 	*joined = lappend(*joined, move);
 }
 
-/* A move from a key to itself that waits for another one. */
+/* A move from a key to itself, deferred like another one. */
 static DpMove *
 move_wait(DpDecl *decl, const DpKey *key, const DpMove *around)
 {
@@ -283,7 +280,7 @@ move_wait(DpDecl *decl, const DpKey *key, const DpMove *around)
 	return move;
 }
 
-/* Remember that the key of a row changes. */
+/* Records that the key of a row changes. */
 static DpMove *
 move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced)
 {
@@ -308,10 +305,9 @@ move_note(DpDecl *decl, const DpKey *from, const DpKey *to, bool announced)
 }
 
 /*
- * Whether a move is that of a row of the declaration, and of the statement
- * whose triggers are being called: not of one around it, which a trigger of
- * the user's interrupts.  What a foreign key's action does is seen before by
- * triggers inside of its own, and afterwards by the statement's.
+ * True if a move belongs to a row of the declaration and to the statement whose triggers are being
+ * called, not to an outer one that a user's trigger interrupts.  A foreign key action is seen first
+ * by triggers inside its own, and afterwards by the statement's.
  */
 static bool
 move_is_of(const DpMove *move, DpDecl *decl, int depth)
@@ -321,8 +317,8 @@ move_is_of(const DpMove *move, DpDecl *decl, int depth)
 }
 
 /*
- * How deep the statement is that a move belongs to.  What a foreign key's
- * action announces happens in the statement around it.
+ * The trigger depth of the statement of a move.  A foreign key action's BEFORE UPDATE belongs to
+ * the outer statement.
  */
 static int
 move_depth(const DpMove *move)
@@ -331,9 +327,9 @@ move_depth(const DpMove *move)
 }
 
 /*
- * The row of this key is gone, or has another one: the announcement of that,
- * which is now more, or NULL.  Rows are usually met in the order in which they were announced,
- * so that the search begins where the last one ended.
+ * The row of this key was deleted, or has another key: the move that BEFORE UPDATE recorded, which
+ * now takes place, or NULL.  Rows usually come in the order of recording, so the search begins
+ * where the last one ended.
  */
 static DpMove *
 move_happens(DpDecl *decl, const DpKey *from)

@@ -1,21 +1,16 @@
 /*
  * function.c
- *		Functions of users that a declaration names and its trigger calls, in
- *		whatever language they are.
+ *		Users' functions in any language that a declaration names and its trigger calls.
  *
- * They are called from C, for row after row and statement after statement, so
- * that three things have to be seen to here which the executor sees to elsewhere:
+ * They are called from C, row after row and statement after statement, so this file handles three
+ * things that the executor does elsewhere:
  *
- * What a function keeps from call to call is thrown away when a call of it has
- * ended with an error.  A function in SQL would otherwise go on in the middle of
- * a query that the end of a savepoint has taken away.
- *
- * What is known of a function is looked up again when functions have changed:
- * it may have got other settings, or have been dropped.
- *
- * A function finds names by a search_path of its own, whoever calls it: writers
- * have theirs, a check or a restore has none at all, and what a document
- * becomes must be the same for all of them.
+ * - A function's state is discarded when a call ends with an error.  A SQL function would otherwise
+ *   continue in a query that a rollback to savepoint has ended.
+ * - A function is looked up again when functions have changed: it may have other settings, or not
+ *   exist.
+ * - A function is called with a search_path of its own: those of writers, checks and restores
+ *   differ, and the resulting document must not.
  */
 #include "postgres.h"
 
@@ -40,7 +35,7 @@ static void look_up(DpUserFunction *f);
 static char *function_path(HeapTuple tuple);
 static void prepare(DpUserFunction *f);
 
-/* Goes up when any function changes */
+/* Incremented when any function changes */
 static uint64 generation = 1;
 static bool callback_registered = false;
 
@@ -65,7 +60,7 @@ dp_user_function_init(DpUserFunction *f, Oid oid, MemoryContext parent)
 	prepare(f);
 }
 
-/* What is known of the function, in the current context. */
+/* Looks up the function, in the current context. */
 static void
 look_up(DpUserFunction *f)
 {
@@ -88,7 +83,7 @@ dp_user_function_exists(const DpUserFunction *f)
 		   SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(f->oid));
 }
 
-/* Makes room for what the function keeps; an error leaves all as it was. */
+/* Allocates memory for the function's state; an error leaves everything as it was. */
 static void
 prepare(DpUserFunction *f)
 {
@@ -103,8 +98,8 @@ prepare(DpUserFunction *f)
 }
 
 /*
- * The search_path that a function is called with: its own schema and that of
- * the extension.  NULL where it looks for nothing, or sets one itself.
+ * The search_path with which a function is called: its own schema and that of the extension.  NULL
+ * if it looks nothing up, or sets one itself.
  */
 static char *
 function_path(HeapTuple tuple)
@@ -151,9 +146,8 @@ dp_user_function_call(DpUserFunction *f, Oid collation, Datum arg, bool arg_null
 	if (unlikely(f->running || f->generation != generation))
 	{
 		/*
-		 * A call has ended with an error, or it goes on and has led to this
-		 * one, or the function may be another one.  What it keeps is left
-		 * alone, and goes when the transaction ends.
+		 * A call ended with an error, or is still running and led to this one, or the function has
+		 * changed. Its state is left alone until the transaction ends.
 		 */
 		MemoryContext before = f->context;
 
@@ -190,7 +184,7 @@ dp_user_path_begin(const char *path)
 {
 	int nestlevel;
 
-	/* only where it is another one: a migration sets it once for all documents */
+	/* only if it differs: a migration sets it once for all documents */
 	if (path == NULL || strcmp(namespace_search_path, path) == 0)
 		return 0;
 	nestlevel = NewGUCNestLevel();

@@ -1,7 +1,7 @@
 /*
  * run.c
- *		Running the statements of patterns: prepared once, as the right user,
- *		with the right snapshot, and marked so that our own triggers know them.
+ *		Runs the statements of patterns: prepared once, as the right user, with the right
+ *		snapshot, and marked for the extension's own triggers.
  */
 #include "postgres.h"
 
@@ -24,10 +24,7 @@ static int execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nul
 static DpMark *mark_find(Oid relid, const char *name);
 static void plans_free(void *arg);
 
-/*
- * The plan, if it exists and is still valid.  A plan that is not is thrown
- * away, because its text may name tables by names that they no longer have.
- */
+/* An invalid plan is discarded, because its text may contain old names of tables. */
 SPIPlanPtr
 dp_plan(DpDecl *decl, const void *id)
 {
@@ -47,25 +44,19 @@ dp_plan(DpDecl *decl, const void *id)
 	return NULL;
 }
 
-/*
- * Prepare a statement and keep it with the declaration.
- */
 SPIPlanPtr
 dp_plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes)
 {
 	return plan_make(decl, id, sql, nargs, argtypes, 0);
 }
 
-/*
- * The same for one that is planned once and not for each set of values.
- */
 SPIPlanPtr
 dp_plan_make_generic(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes)
 {
 	return plan_make(decl, id, sql, nargs, argtypes, CURSOR_OPT_GENERIC_PLAN);
 }
 
-/* Both, with options of cursors. */
+/* Implements both, with cursor options. */
 static SPIPlanPtr
 plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtypes, int options)
 {
@@ -75,9 +66,8 @@ plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtype
 	int sec;
 
 	/*
-	 * Names are looked up as the owner, who may use the schema of his table
-	 * when somebody writes through a view who may not.  The rights to what is
-	 * named are checked when the plan runs.
+	 * Names are looked up as the owner, who may use the table's schema even if the user of a view
+	 * may not.  Privileges on the named objects are checked when the plan runs.
 	 */
 	GetUserIdAndSecContext(&user, &sec);
 	SetUserIdAndSecContext(decl->owner, sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
@@ -114,14 +104,10 @@ plan_make(DpDecl *decl, const void *id, const char *sql, int nargs, Oid *argtype
 }
 
 /*
- * Run a plan.
- *
- * Unless the calling statement's snapshot is asked for, the statement sees the
- * latest committed state at every isolation level, as referential integrity
- * does: the caller holds the lock of the group that it reads.  A transaction
- * that has one snapshot for all its statements cannot write over what this
- * snapshot does not show (SERIALIZATION_FAILURE), which is what it may expect
- * of any table, although the lock of the group alone would let it.
+ * Without DP_RUN_SNAPSHOT, the statement sees the latest committed state at every isolation level,
+ * as referential integrity does: the caller holds the lock of the group that it reads.  A
+ * transaction with one snapshot for all statements cannot overwrite what this snapshot does not
+ * show (SERIALIZATION_FAILURE), as with any table, although the group lock alone would allow it.
  */
 uint64
 dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows,
@@ -139,9 +125,6 @@ dp_run(DpDecl *decl, SPIPlanPtr plan, Datum *values, const char *nulls, int flag
 	return SPI_processed;
 }
 
-/*
- * Take on the rights of a table's owner.
- */
 void
 dp_act_as(Oid owner, DpActing *saved)
 {
@@ -153,9 +136,6 @@ dp_act_as(Oid owner, DpActing *saved)
 	SetUserIdAndSecContext(owner, saved->sec | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
 }
 
-/*
- * Have one's own again.
- */
 void
 dp_act_end(const DpActing *saved)
 {
@@ -164,7 +144,7 @@ dp_act_end(const DpActing *saved)
 	SetUserIdAndSecContext(saved->user, saved->sec);
 }
 
-/* Execute a plan with the rights of a table's owner. */
+/* Executes a plan with the table owner's privileges. */
 static int
 execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows,
 		   bool reads)
@@ -173,10 +153,7 @@ execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int fla
 	volatile int rc = 0;
 
 	dp_act_as(owner, &saved);
-	/*
-	 * what only reads needs no trigger that is deferred: its owner's code gets no hold on the
-	 * session
-	 */
+	/* a read needs no deferred triggers: the owner's code must not affect the session later */
 	if (reads)
 		SetUserIdAndSecContext(owner,
 							   saved.sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
@@ -192,7 +169,7 @@ execute_as(Oid owner, SPIPlanPtr plan, Datum *values, const char *nulls, int fla
 	return rc;
 }
 
-/* Execute a plan with the snapshots that dp_run() describes. */
+/* Executes a plan with the snapshots that dp_run() describes. */
 static int
 execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxrows)
 {
@@ -215,9 +192,6 @@ execute(SPIPlanPtr plan, Datum *values, const char *nulls, int flags, long maxro
 								maxrows);
 }
 
-/*
- * Become the owner, for something that runs his code.
- */
 void
 dp_owner_begin(Oid owner, DpActor *saved)
 {
@@ -225,16 +199,13 @@ dp_owner_begin(Oid owner, DpActor *saved)
 	SetUserIdAndSecContext(owner,
 						   saved->sec | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
 	saved->nestlevel = NewGUCNestLevel();
-	/* what is shown of indexes and the like is compared with what the patterns make */
+	/* definitions of indexes and the like are compared with what the patterns create */
 	(void) set_config_option("quote_all_identifiers", "off", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
 	(void) set_config_option("standard_conforming_strings", "on", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
 }
 
-/*
- * Become oneself again, with one's own settings.
- */
 void
 dp_owner_end(const DpActor *saved)
 {
@@ -242,9 +213,7 @@ dp_owner_end(const DpActor *saved)
 	SetUserIdAndSecContext(saved->user, saved->sec);
 }
 
-/*
- * A column (from 1) of a row (from 0) of the current result.
- */
+/* A column (from 1) of a row (from 0) of the current result. */
 Datum
 dp_result(uint64 row, int column, bool *isnull)
 {
@@ -268,17 +237,14 @@ dp_mark_push(DpMark *mark, Oid relid, const char *name, DpMarkKind kind)
 	marks = mark;
 }
 
-/* Also forgets marks that were pushed inside and not popped. */
+/* Also pops marks that were pushed inside and not popped. */
 void
 dp_mark_pop(DpMark *mark)
 {
 	marks = mark->outer;
 }
 
-/*
- * What is being done to the relation by the statement of our own whose
- * triggers are being called, if it is one.
- */
+/* The mark of the extension's statement whose triggers are being called, or DP_MARK_NONE. */
 DpMarkKind
 dp_marked(Oid relid, const char *name)
 {
@@ -287,9 +253,7 @@ dp_marked(Oid relid, const char *name)
 	return mark != NULL ? mark->kind : DP_MARK_NONE;
 }
 
-/*
- * The same for event triggers, which are not counted as triggers.
- */
+/* Does the same for event triggers, which do not count as triggers. */
 bool
 dp_marked_command(Oid relid)
 {
@@ -304,16 +268,13 @@ dp_marked_command(Oid relid)
 	return false;
 }
 
-/* Go on with another mark, which must be there. */
+/* Changes the mark, which must exist. */
 void
 dp_mark_change(Oid relid, const char *name, DpMarkKind kind)
 {
 	mark_find(relid, name)->kind = kind;
 }
 
-/*
- * The document that it writes, or NULL.
- */
 struct varlena *
 dp_marked_document(Oid relid, const char *name)
 {
@@ -322,9 +283,6 @@ dp_marked_document(Oid relid, const char *name)
 	return mark != NULL ? mark->doc : NULL;
 }
 
-/*
- * Whether it writes derived fields, and the document.
- */
 bool
 dp_marked_derived(Oid relid, struct varlena **doc)
 {
@@ -400,18 +358,14 @@ dp_run_writing(DpDecl *decl, SPIPlanPtr plan, Datum *values, int flags, struct v
 		dp_write_refused(decl, decl->target);
 }
 
-/*
- * Raises TRIGGERED_DATA_CHANGE_VIOLATION: a write that a pattern has to make,
- * after others that belong to it, did not take place.
- */
 void
 dp_write_refused(DpDecl *decl, Oid relid)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
-			 errmsg("a trigger on table %s keeps the %s pattern \"%s\" from writing to it",
+			 errmsg("BEFORE trigger on %s suppressed a write required by the %s pattern \"%s\"",
 					dp_relation_name(relid), decl->pattern, decl->name),
-			 errdetail("A BEFORE trigger that returns null would leave half of a change undone.")));
+			 errdetail("Without the write, the pattern's data would be inconsistent.")));
 }
 
 Oid
@@ -420,7 +374,7 @@ dp_acting_user(void)
 	return OidIsValid(acting_user) ? acting_user : GetUserId();
 }
 
-/* Free the plans of a declaration whose context goes away. */
+/* Frees the plans of a declaration whose context is deleted. */
 static void
 plans_free(void *arg)
 {

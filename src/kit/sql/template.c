@@ -102,7 +102,7 @@ word_write(StringInfo sql, DpDecl *decl, int keys, const char *word, va_list *ar
 		elog(ERROR, "a template of a statement has no word \"%s\"", word);
 }
 
-/* The key's columns of a table that is called base: a list, or compared with those of a side. */
+/* The key columns of a table called base: a list, or compared with those of a side table. */
 static void
 base_key_write(StringInfo sql, DpDecl *decl, bool match)
 {

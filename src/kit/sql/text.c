@@ -44,9 +44,8 @@ dp_sql_operator(StringInfo sql, Oid operator)
 }
 
 /*
- * The operator that the default order of a type has for a strategy of btree,
- * between two values of the type.  One that is written by its name alone would
- * be looked up in the search path of whoever happens to write to the table.
+ * The operator of a type's default btree order for a strategy.  An operator written by its name
+ * alone would be looked up in the search_path of each writer.
  */
 void
 dp_sql_type_operator(StringInfo sql, Oid type, StrategyNumber strategy)

@@ -112,7 +112,8 @@ static void
 bucket_columns_altered(Oid relid)
 {
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("the columns of %s are those of its buckets", dp_relation_name(relid)),
+					errmsg("cannot change the columns of %s, which are those of its buckets",
+						   dp_relation_name(relid)),
 					errhint("Add one with bucket_add_column().")));
 }
 

@@ -216,7 +216,7 @@ check_kept(DpKvCall *call, const KeyRow *row)
 		ERROR,
 		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 		 errmsg(
-			 "key \"%.*s\" of space \"%s\" is kept by a pattern and cannot be written to directly",
+			 "cannot write to key \"%.*s\" of space \"%s\" directly because a pattern maintains it",
 			 pg_mbcliplen(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key), 100), VARDATA_ANY(key),
 			 call->space->name),
 		 errhint("Write to table %s.", dp_relation_name(row->kept))));

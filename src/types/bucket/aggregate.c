@@ -73,7 +73,7 @@ dp_bucket_agg_step(PG_FUNCTION_ARGS)
 			ERROR,
 			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("a measurement has no time"),
 			 errhint(
-				 "Use bucket_page_agg() for what has no times, or leave such rows out with FILTER.")));
+				 "Use bucket_page_agg() for measurements without times, or exclude such rows with FILTER.")));
 	state_add(state, fcinfo, 2, PG_GETARG_TIMESTAMPTZ(1));
 	PG_RETURN_POINTER(state);
 }
@@ -252,8 +252,7 @@ builder_make(BucketState *state, FunctionCallInfo fcinfo, int first)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-			 errmsg(
-				 "the first measurement cannot be null where its columns are not known otherwise")));
+			 errmsg("first measurement must not be null if nothing else determines its columns")));
 	if (state->is_row)
 	{
 		state->rowtype = base;

@@ -338,9 +338,10 @@ dp_bucket_append_bucket(DpBucketBuilder *b, DpBucketReader *r, int from, int to)
 
 	if ((b->flags & DP_BUCKET_TIMELESS) != (r->flags & DP_BUCKET_TIMELESS) ||
 		(b->flags & DP_BUCKET_NAMED) != (r->flags & DP_BUCKET_NAMED))
-		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-						errmsg("buckets of different sorts cannot be combined"),
-						errdetail("Either all of them or none have times, and names of columns.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("cannot combine buckets of different kinds"),
+				 errdetail("Either all or none of them must have times, and column names.")));
 	if ((r->flags & DP_BUCKET_TIMELESS) == 0)
 	{
 		times = palloc_array(int64, r->count);
@@ -361,7 +362,7 @@ dp_bucket_append_bucket(DpBucketBuilder *b, DpBucketReader *r, int from, int to)
 		p = dp_bucket_column(r, s->number);
 		if (p->kind != c->kind)
 			ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-							errmsg("columns of different types cannot be combined in a bucket"),
+							errmsg("cannot combine columns of different types in a bucket"),
 							errdetail("Column %d holds values of type %s, not %s.", i + 1,
 									  format_type_be(dp_bucket_kind_type(p->kind)),
 									  format_type_be(dp_bucket_kind_type(c->kind)))));

@@ -222,10 +222,11 @@ path_head(const DpValue *v, const char **name, uint32 *len)
 static void
 pg_attribute_noreturn() no_such_column(const char *name, uint32 len)
 {
-	ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
-					errmsg("the document of a bucket names \"%.*s\", which is no column",
-						   (int) Min(len, 100), name),
-					errhint("There are the columns, \"$start\", \"$end\" and \"$count\".")));
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_COLUMN),
+			 errmsg("document of a bucket refers to \"%.*s\", which is not a column",
+					(int) Min(len, 100), name),
+			 errhint("Valid names are those of columns, \"$start\", \"$end\" and \"$count\".")));
 }
 
 /* Whether something in the specification is measured: it names the time or a measured column. */
@@ -569,7 +570,7 @@ dp_bucket_document_build(DpBucketDocument *d, Datum bucket, const Datum *groups,
 	dp_expr_state_init(&state, &root);
 	if (!dp_expr_eval(d->expression, &state, &result) || result.type != DP_TYPE_DOCUMENT)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the template of a bucket's document does not make a document")));
+						errmsg("template of a bucket's document must be a document")));
 	dp_check_value_depth(&result);
 	dp_check_document_size(result.len);
 	return dp_document_to_varlena(result.data, result.len);

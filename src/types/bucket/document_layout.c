@@ -81,13 +81,13 @@ dp_bucket_to_bson(PG_FUNCTION_ARGS)
 		dp_slot_units_parse(PG_GETARG_ARRAYTYPE_P(2), &units);
 		if (!keyed && strcmp(layout, "dense") != 0)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("the layout \"%.100s\" has no units", layout)));
+							errmsg("layout \"%.100s\" has no units", layout)));
 	}
 	if (strcmp(layout, "rows") == 0)
 		PG_RETURN_POINTER(layout_rows(fcinfo, PG_GETARG_DATUM(0)));
 	if (!keyed && strcmp(layout, "columns") != 0 && strcmp(layout, "dense") != 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("there is no layout \"%.100s\"", layout),
+						errmsg("unknown layout \"%.100s\"", layout),
 						errhint("Layouts are rows, columns, dense and keyed.")));
 
 	dp_bucket_reader_init(&r, CurrentMemoryContext);
@@ -104,7 +104,7 @@ dp_bucket_to_bson(PG_FUNCTION_ARGS)
 	{
 		if (units.n > 0)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("a bucket without times has no units")));
+							errmsg("cannot use units with a bucket without times")));
 	}
 	else if (units.n == 0)
 		units_of_times(times, r.count, &units);
@@ -232,11 +232,11 @@ check_slots(const DpBucketReader *r, const int64 *times, const DpSlotUnits *unit
 	static const char *const around[] = { "month", "day", "hour", "minute" };
 
 	if (times != NULL && dp_slot_base(units, times[0]) != dp_slot_base(units, times[r->count - 1]))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the bucket spans more than one %s", around[units->first]),
-				 errdetail("Slots of the unit \"%s\" divide one.", dp_slot_unit_name(units->first)),
-				 errhint("Use larger units, or bucket_slice().")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("bucket spans more than one %s", around[units->first]),
+						errdetail("The unit \"%s\" divides a single one into slots.",
+								  dp_slot_unit_name(units->first)),
+						errhint("Use larger units, or bucket_slice().")));
 }
 
 /* The layouts dense and keyed. */
@@ -329,7 +329,7 @@ append_level(DpBuilder *b, const char *name, const DpValue *values, const int64 
 					ereport(ERROR,
 							(errcode(ERRCODE_CARDINALITY_VIOLATION),
 							 errmsg("two measurements are in the same slot"),
-							 errdetail("There are several in one %s.", dp_slot_unit_name(unit)),
+							 errdetail("One %s has several measurements.", dp_slot_unit_name(unit)),
 							 errhint("Use smaller units, or another layout.")));
 				found = &values[next];
 			}
@@ -477,8 +477,8 @@ dp_bucket_document_sql(PG_FUNCTION_ARGS)
 		exclusive = strcmp(end, "exclusive") == 0;
 		if (!exclusive && strcmp(end, "inclusive") != 0)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("end_date is \"%.100s\"", end),
-							errhint("It is inclusive or exclusive.")));
+							errmsg("invalid end_date: \"%.100s\"", end),
+							errhint("Use \"inclusive\" or \"exclusive\".")));
 	}
 	if (cache == NULL)
 		cache = fcinfo->flinfo->fn_extra =
@@ -524,7 +524,7 @@ dp_bucket_document_sql(PG_FUNCTION_ARGS)
 	until = !PG_ARGISNULL(5) ? PG_GETARG_TIMESTAMPTZ(5) : exclusive ? r.last : r.last + 1;
 	if (!timeless && (TIMESTAMP_NOT_FINITE(start) || TIMESTAMP_NOT_FINITE(until)))
 		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-						errmsg("the span of a bucket cannot be infinite")));
+						errmsg("bucket span must not be infinite")));
 	PG_RETURN_POINTER(dp_bucket_document_build(cache->document, PG_GETARG_DATUM(0), groups, nulls,
 											   timeless ? NULL : &start, timeless ? NULL : &until));
 }

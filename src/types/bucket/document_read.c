@@ -135,7 +135,7 @@ dp_bucket_from_bson(PG_FUNCTION_ARGS)
 			;
 		if (i == (int) lengthof(names))
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("there is no layout \"%.100s\"", name),
+							errmsg("unknown layout \"%.100s\"", name),
 							errhint("Layouts are rows, columns, dense and keyed.")));
 		layout = (Layout) i;
 	}
@@ -162,8 +162,8 @@ dp_bucket_from_bson(PG_FUNCTION_ARGS)
 						!dp_slot_unit_find(DP_STRING_DATA(&unit), DP_STRING_LEN(&unit), &found) ||
 						(reading.units.n > 0 && found != reading.units.first + reading.units.n))
 						ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-										errmsg("the units of the document are none"),
-										errhint("Give the argument \"units\".")));
+										errmsg("units of the document are empty"),
+										errhint("Specify the argument \"units\".")));
 					if (reading.units.n++ == 0)
 						reading.units.first = found;
 				}
@@ -261,7 +261,7 @@ read_rows(Reading *reading)
 
 	if (!get_field(reading, field, &array) || array.type != DP_TYPE_ARRAY)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the document has no array \"%.100s\" of measurements", field)));
+						errmsg("document has no array \"%.100s\" of measurements", field)));
 	dp_builder_init(&b, 0);
 	dp_builder_begin_document(&b);
 	dp_iter_init_value(&iter, &array);
@@ -294,7 +294,7 @@ read_rows(Reading *reading)
 			builder_make(reading, has_time);
 		if (has_time != reading->has_times)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("some measurements have a time and some have not"),
+							errmsg("some measurements have a time and others do not"),
 							errdetail("The time is expected in the field \"%.100s\".",
 									  reading->time_field)));
 		append_document(reading, ms, &b);
@@ -323,7 +323,7 @@ find_columns(Reading *reading, uint8 type)
 	if (reading->field != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the document has no %s \"%.100s\" of values", dp_type_name(type), field)));
+				 errmsg("document has no %s \"%.100s\" of values", dp_type_name(type), field)));
 	dp_iter_init_value(&iter, &reading->doc);
 	while (dp_iter_next(&iter, &element))
 	{
@@ -333,7 +333,7 @@ find_columns(Reading *reading, uint8 type)
 	}
 	if (reading->ncolumns == 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the document has no %s of values", dp_type_name(type))));
+						errmsg("document has no %s of values", dp_type_name(type))));
 }
 
 /* An array for each field, and one for the times. */
@@ -368,8 +368,8 @@ read_columns(Reading *reading)
 			count = n;
 		if (n != count)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("the arrays of the document have different lengths"),
-							errdetail("\"%.100s\" has %u elements, others have %u.",
+							errmsg("arrays of the document have different lengths"),
+							errdetail("\"%.100s\" has %u elements, but others have %u.",
 									  reading->columns[k].name, n, count)));
 		dp_iter_init_value(&iters[k], &reading->columns[k].value);
 	}
@@ -421,14 +421,14 @@ read_slots(Reading *reading, Layout layout)
 	{
 		if (!get_field(reading, reading->start_field, &start))
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("the document has no \"%.100s\" to count slots from",
+							errmsg("document has no field \"%.100s\" with the start of its slots",
 								   reading->start_field)));
 		reading->base = dp_slot_base(&reading->units, date_of(&start, reading->start_field));
 	}
 	else if (get_field(reading, reading->start_field, &start))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("it is not known what the slots of the document are"),
-						errhint("Give the argument \"units\".")));
+						errmsg("could not determine the units of the document's slots"),
+						errhint("Specify the argument \"units\".")));
 
 	for (int k = 0; k < reading->ncolumns; k++)
 		read_level(reading, k, &reading->columns[k].value, layout, 0, reading->base);
@@ -447,7 +447,7 @@ read_slots(Reading *reading, Layout layout)
 		CHECK_FOR_INTERRUPTS();
 		if (i > 0 && e->ms == e[-1].ms && e->column == e[-1].column)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("the document has a slot twice"),
+							errmsg("document has a duplicate slot"),
 							errdetail("It is in \"%.100s\".", column->name)));
 		dp_builder_append_value(&b, column->name, column->namelen, &e->value);
 		if (i + 1 == reading->nentries || e[1].ms != e->ms)
@@ -508,8 +508,8 @@ read_level(Reading *reading, int column, const DpValue *container, Layout layout
 			if (element.value.type != container->type)
 				ereport(ERROR,
 						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("the values of the document have not %d levels", reading->units.n),
-						 errdetail("Found a value of BSON type \"%s\" under the unit \"%s\".",
+						 errmsg("values of the document do not have %d levels", reading->units.n),
+						 errdetail("Found a value of BSON type \"%s\" below the unit \"%s\".",
 								   dp_type_name(element.value.type), dp_slot_unit_name(unit))));
 			read_level(reading, column, &element.value, layout, level + 1, start);
 			continue;

@@ -63,8 +63,8 @@ dp_slot_units_parse(ArrayType *names, DpSlotUnits *units)
 		units->n++;
 	}
 	if (n == 0)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("there are no units"),
-						errhint("Leave the argument out to let them follow from the times.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("units must not be empty"),
+						errhint("Omit the argument to derive units from the times.")));
 }
 
 int64

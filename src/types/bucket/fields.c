@@ -77,7 +77,7 @@ dp_bucket_source(DpBucketReader *r, const text *name, DpBucketSource *source)
 		if (fields.n != 1)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the bucket has %d fields", fields.n), errhint("Name one of them.")));
+					 errmsg("bucket has %d fields", fields.n), errhint("Specify one of them.")));
 		field = &fields.fields[0];
 	}
 	else
@@ -94,7 +94,7 @@ dp_bucket_source(DpBucketReader *r, const text *name, DpBucketSource *source)
 	if (source->packed == NULL && !fields.split)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("the bucket has no field \"%s\"", text_to_cstring(name)),
+				 errmsg("bucket has no field \"%s\"", text_to_cstring(name)),
 				 fields.n > 0 ? errdetail("Its first field is \"%s\".", fields.fields[0].name)
 							  : 0));
 	return source->packed != NULL;

@@ -207,8 +207,7 @@ dp_bucket_slice_times(PG_FUNCTION_ARGS)
 
 	r = dp_bucket_argument(fcinfo, 0);
 	if (r->flags & DP_BUCKET_TIMELESS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the bucket has no times")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("bucket has no times")));
 	if (since <= r->first && until > r->last)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	if (since > r->last || until <= r->first || since >= until)

@@ -192,10 +192,10 @@ check_length(DpSpan *span, TimestampTz from, TimestampTz until)
 
 	if (TIMESTAMP_NOT_FINITE(from) || TIMESTAMP_NOT_FINITE(until))
 		ereport(ERROR, (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-						errmsg("the bounds of a series cannot be infinite")));
+						errmsg("bounds of a series must not be infinite")));
 	if (from < until && ((uint64) until - (uint64) from) / step >= MAX_SPANS)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-						errmsg("the series has more than %d spans", MAX_SPANS)));
+						errmsg("series has more than %d spans", MAX_SPANS)));
 }
 
 /* Which of the names the argument is. */
@@ -213,10 +213,9 @@ choice(FunctionCallInfo fcinfo, int argno, const char *const *names, int n, cons
 			return i;
 	}
 	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s is \"%.100s\"", what, name),
-			 strcmp(what, "fill") == 0
-				 ? errhint("It is null, previous or linear.")
-				 : errhint("It is avg, sum, min, max, first, last or count.")));
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("invalid %s: \"%.100s\"", what, name),
+			 strcmp(what, "fill") == 0 ? errhint("Use null, previous or linear.")
+									   : errhint("Use avg, sum, min, max, first, last or count.")));
 	return 0;
 }
 
@@ -237,8 +236,7 @@ series_of_bucket(FunctionCallInfo fcinfo, Series *series)
 	dp_bucket_reader_init(&r, CurrentMemoryContext);
 	dp_bucket_open(&r, PointerGetDatum(PG_DETOAST_DATUM_COPY(PG_GETARG_DATUM(0))));
 	if (r.flags & DP_BUCKET_TIMELESS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("the bucket has no times")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("bucket has no times")));
 	from = PG_ARGISNULL(3) ? r.first : PG_GETARG_TIMESTAMPTZ(3);
 	series->until = PG_ARGISNULL(4) ? r.last + 1 : PG_GETARG_TIMESTAMPTZ(4);
 	check_length(&series->span, from, series->until);
@@ -264,7 +262,7 @@ series_of_bucket(FunctionCallInfo fcinfo, Series *series)
 		{
 			if (series->fill == FILL_LINEAR && !dp_type_is_number(known->value.type))
 				ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-								errmsg("cannot interpolate between values that are no numbers"),
+								errmsg("cannot interpolate between values that are not numbers"),
 								errdetail("Found a value of BSON type \"%s\".",
 										  dp_type_name(known->value.type))));
 			series->nknown++;

@@ -59,13 +59,13 @@ dp_span_init(DpSpan *span, const Interval *width, const TimestampTz *origin, con
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("time zone \"%.*s\" is not known", (int) Min(zonelen, 100), zone),
+			 errmsg("time zone \"%.*s\" not recognized", (int) Min(zonelen, 100), zone),
 			 errhint(
 				 "Use the full name of a zone (\"Europe/Paris\"), \"UTC\", or an offset (\"+02:00\").")));
 
 	if (width->month != 0 && (width->day != 0 || width->time != 0))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the width of a bucket cannot mix months with days or hours")));
+						errmsg("bucket width must not mix months with days or hours")));
 	if (width->month != 0)
 	{
 		span->kind = DP_SPAN_MONTHS;
@@ -81,13 +81,13 @@ dp_span_init(DpSpan *span, const Interval *width, const TimestampTz *origin, con
 	}
 	if (span->step <= 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the width of a bucket must be greater than zero")));
+						errmsg("bucket width must be greater than zero")));
 
 	if (origin == NULL)
 		span->origin = span->kind == DP_SPAN_MONTHS ? 0 : MONDAY;
 	else if (TIMESTAMP_NOT_FINITE(*origin))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the origin of buckets cannot be infinite")));
+						errmsg("bucket origin must not be infinite")));
 	else
 		span->origin = *origin + zone_offset(&span->zone, *origin);
 	span->is_fixed = span->zone.tz == NULL && span->kind != DP_SPAN_MONTHS;
@@ -416,7 +416,7 @@ dp_bucket_start_date(PG_FUNCTION_ARGS)
 	span = span_argument(fcinfo, PG_ARGISNULL(2) ? NULL : &origin, NULL, 0);
 	if (span->kind != DP_SPAN_MONTHS && span->step % USECS_PER_DAY != 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the width of a bucket of dates must be whole days or months")));
+						errmsg("bucket width for dates must be whole days or months")));
 	if (DATE_NOT_FINITE(d))
 		PG_RETURN_DATEADT(d);
 	if (d >= TIMESTAMP_END_JULIAN - POSTGRES_EPOCH_JDATE)

@@ -284,7 +284,7 @@ column_datums(DpBucketReader *r, int column, Oid typid, int32 typmod, Datum *val
 								 COERCE_IMPLICIT_CAST, -1);
 	if (cast == NULL)
 		ereport(ERROR, (errcode(ERRCODE_CANNOT_COERCE),
-						errmsg("a field of type %s cannot become a column of type %s",
+						errmsg("cannot convert a field of type %s to a column of type %s",
 							   format_type_be(own), format_type_be(typid))));
 	state = ExecInitExpr(expression_planner((Expr *) cast), NULL);
 	context = CreateStandaloneExprContext();

@@ -234,10 +234,10 @@ dp_tree_below_filter(PG_FUNCTION_ARGS)
 			ereport(
 				ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("filters cannot look for a node in the field \"%s\"", step->name),
+				 errmsg("filters cannot search for a node in field \"%s\"", step->name),
 				 errdetail(
-					 "A name that is empty, begins with \"$\" or has a dot in it cannot be spelled in a filter."),
-				 errhint("tree_is_below(doc -> path, node) can be asked, without an index.")));
+					 "A filter cannot contain a name that is empty, begins with \"$\" or contains a dot."),
+				 errhint("Use tree_is_below(doc -> path, node), without an index.")));
 		if (i > 0)
 			appendStringInfoChar(&name, '.');
 		appendBinaryStringInfo(&name, step->name, step->namelen);
@@ -328,9 +328,9 @@ is_list(const DpValue *v)
 	if (v->type == DP_TYPE_NULL || v->type == DP_TYPE_UNDEFINED)
 		return false;
 	if (v->type != DP_TYPE_ARRAY)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a value of type \"%s\" is no list of ancestors", dp_type_name(v->type))));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("a value of type \"%s\" is not a list of ancestors",
+							   dp_type_name(v->type))));
 	return true;
 }
 

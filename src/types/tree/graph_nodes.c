@@ -19,12 +19,11 @@ dp_graph_account(DpGraph *g, Size size)
 {
 	g->used += size;
 	if (g->used > g->limit)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-			 errmsg("the graph has more nodes than fit into the memory that work_mem allows"),
-			 errdetail("%u nodes are known, in %zu kB.", g->nnodes, g->used / 1024),
-			 errhint("Raise work_mem, or say with max_depth or restrict where the search ends.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("graph has more nodes than work_mem allows"),
+				 errdetail("%u nodes were found, in %zu kB.", g->nnodes, g->used / 1024),
+				 errhint("Increase work_mem, or limit the search with max_depth or restrict.")));
 }
 
 void *

@@ -43,7 +43,7 @@ dp_treepath_in(PG_FUNCTION_ARGS)
 				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 					errmsg("invalid input syntax for type %s", "treepath"),
 					errdetail("A path is written as an array of ids: [\"a\", \"b\"]."),
-					errhint("treepath_from_text() reads ids that are separated by a character.")));
+					errhint("Use treepath_from_text() to read ids with separators.")));
 	value = dp_cstring_to_value(s, strlen(s), fcinfo->context);
 	if (value == NULL)
 		return (Datum) 0;
@@ -222,7 +222,7 @@ path_of_value(const DpValue *v)
 	if (v->type != DP_TYPE_ARRAY)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cannot make a path of a value of type \"%s\"", dp_type_name(v->type)),
+				 errmsg("cannot make a path from a value of type \"%s\"", dp_type_name(v->type)),
 				 errdetail("A path is an array of ids, root first.")));
 	dp_treepath_begin(&b);
 	dp_iter_init_value(&iter, v);
@@ -425,10 +425,9 @@ dp_treepath_to_text(PG_FUNCTION_ARGS)
 		char *s = TextDatumGetCString(id_to_datum(p, size, TEXTOID));
 
 		if (*separator == '\0' || *s == '\0' || strstr(s, separator) != NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("the path cannot be written with the separator \"%s\"", separator),
-					 errdetail("An id in it is empty or has the separator in it.")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("cannot write the path with the separator \"%s\"", separator),
+							errdetail("An id in it is empty or contains the separator.")));
 		if (out.len > 0)
 			appendStringInfoString(&out, separator);
 		appendStringInfoString(&out, s);

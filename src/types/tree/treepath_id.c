@@ -359,7 +359,7 @@ static void
 corrupted(void)
 {
 	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("path is corrupt"),
-					errdetail("An id in it does not end or is of no known kind.")));
+					errdetail("An id in it is not terminated or has an unknown kind.")));
 }
 
 /*
