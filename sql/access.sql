@@ -91,12 +91,12 @@ COMMENT ON OPERATOR #> (bson, text[]) IS
   'the field that the parts of the path lead to, each taken as it is';
 CREATE OPERATOR #> (LEFTARG = bson_value, RIGHTARG = text[], FUNCTION = bson_get);
 COMMENT ON OPERATOR #> (bson_value, text[]) IS
-  'what the parts of the path lead to inside a document or an array';
+  'the value at a path inside a document or an array';
 CREATE OPERATOR #>> (LEFTARG = bson, RIGHTARG = text[], FUNCTION = bson_get_text);
 COMMENT ON OPERATOR #>> (bson, text[]) IS 'the field that the parts of the path lead to, as text';
 CREATE OPERATOR #>> (LEFTARG = bson_value, RIGHTARG = text[], FUNCTION = bson_get_text);
 COMMENT ON OPERATOR #>> (bson_value, text[]) IS
-  'what the parts of the path lead to inside a document or an array, as text';
+  'the value at a path inside a document or an array, as text';
 
 CREATE FUNCTION bson_exists(doc bson, path text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bson_exists' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

@@ -1,10 +1,9 @@
--- Lists of ancestors: in arrays, in BSON arrays and in documents. The functions behind it are in
--- src/types/tree/ancestors.c. tree_is_below() is inlined, so that the planner sees an operator that
--- an index serves. The operators are qualified: where intarray is installed, a bare @> is its own,
--- which no index of the arrays serves that others have made.
+-- Lists of ancestors: in arrays, in BSON arrays and in documents. The functions are in
+-- src/types/tree/ancestors.c. tree_is_below() is inlined, so that the planner sees an operator with
+-- an index. The operators are qualified, because a bare @> may be that of intarray, which indexes
+-- made with other opclasses do not support.
 
--- Ids are of types whose conversion depends on nothing, or are compared as the text that they are
--- shown as.
+-- Ids have types with an immutable conversion, or are compared as text.
 CREATE FUNCTION docpatterns._tree_node(anynonarray) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_to_bson' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._tree_node(anynonarray) IS

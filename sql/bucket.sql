@@ -27,14 +27,14 @@ CREATE TYPE bucket (
   INPUT = docpatterns.bucket_in, OUTPUT = docpatterns.bucket_out, RECEIVE = docpatterns.bucket_recv,
   SEND = bucket_send,
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4,
-  -- packed already; uncompressed, its header is read without the rest
+  -- already packed; uncompressed, its header can be read alone
   STORAGE = external
 );
 COMMENT ON TYPE bucket IS
   'many measurements of one group, packed by column, with count, first and last time and each '
   'column''s minimum, maximum and sum in front';
 
--- Equality, which DISTINCT, GROUP BY, IN and the replication of tables without a key ask for
+-- Equality, for DISTINCT, GROUP BY, IN and replication of tables without a key
 CREATE FUNCTION docpatterns.bucket_eq(bucket, bucket) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_bucket_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
 COMMENT ON FUNCTION docpatterns.bucket_eq(bucket, bucket) IS
@@ -85,7 +85,7 @@ CREATE FUNCTION bucket_start(width interval, ts timestamptz, origin timestamptz 
   time_zone text DEFAULT 'UTC') RETURNS timestamptz
   AS 'MODULE_PATHNAME', 'dp_bucket_start' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bucket_start(interval, timestamptz, timestamptz, text) IS
-  'The beginning of the span that the time lies in; NULL for NULL, an infinite time itself. '
+  'The beginning of the span that contains the time; NULL for NULL, an infinite time itself. '
   'Errors: 22023 a width that is not positive or mixes months with days or hours, an infinite '
   'origin, an unknown zone, 22008 before 4714 BC';
 CREATE FUNCTION bucket_start(width interval, ts timestamp, origin timestamp DEFAULT NULL)
@@ -185,7 +185,7 @@ COMMENT ON FUNCTION bucket_interpolate(timestamptz, float8) IS
   'Over a window: the value, or, where it is NULL, the value on the line between its neighbours; '
   'NULL if one of these is missing';
 
--- What one bucket says ----------------------------------------------------------------------------
+-- Reading one bucket ------------------------------------------------------------------------------
 
 CREATE FUNCTION bucket_count(b bucket) RETURNS int
   AS 'MODULE_PATHNAME', 'dp_bucket_count' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;

@@ -1,4 +1,4 @@
--- Making documents and arrays out of SQL values. The functions are in src/bson/build.c and
+-- Builds documents and arrays from SQL values. The functions are in src/bson/build.c and
 -- src/bson/merge.c.
 
 CREATE FUNCTION bson_build(VARIADIC "any") RETURNS bson

@@ -1,10 +1,10 @@
 -- Casts between bson_value and SQL types. The functions are in src/bson/cast.c and
 -- src/bson/cast_out.c.
 --
--- None is implicit: it would make 1 = 'a'::text legal in the whole database.
+-- No cast is implicit: it would make 1 = 'a'::text legal in the whole database.
 
--- SQL values become BSON values in assignments. BSON values become SQL values where a cast is
--- written: null becomes NULL, anything that does not fit is an error.
+-- SQL values become BSON values by assignment. BSON values become SQL values by an explicit cast:
+-- null becomes NULL, a value that does not fit is an error.
 DO $$
 DECLARE
   p record;
@@ -78,7 +78,7 @@ BEGIN
 END
 $$;
 
--- Without casts of their own they would be read as Extended JSON, and get it.
+-- Without their own casts they would use I/O conversion, from and to Extended JSON.
 CREATE CAST (character varying AS bson_value)
   WITH FUNCTION docpatterns.bson_value_from(text) AS ASSIGNMENT;
 CREATE CAST (bson_value AS character varying)

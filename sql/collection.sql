@@ -7,8 +7,8 @@ COMMENT ON FUNCTION docpatterns.collection_set_id() IS
   'trigger of collections, BEFORE INSERT OR UPDATE FOR EACH ROW: keeps the column _id equal to the '
   'document''s _id and gives one to documents that have none';
 
--- What makes a table with the columns a collection. Not for users; it needs what ALTER TABLE and
--- CREATE TRIGGER need.
+-- Makes a table with the columns a collection. Internal; needs the privileges of ALTER TABLE and
+-- CREATE TRIGGER.
 CREATE FUNCTION docpatterns._collection_attach(rel regclass, id_column name, doc_column name)
   RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
@@ -23,7 +23,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._collection_attach(regclass, name, name) IS
   'internal: adds the check and the trigger of a collection to a table that has the columns';
 
--- The caller's search_path decides where an unqualified name goes, so none is set here and
+-- The caller's search_path determines the schema of an unqualified name, so none is set here and
 -- everything else is qualified.
 CREATE FUNCTION collection_create(name text, if_not_exists boolean DEFAULT false) RETURNS regclass
 LANGUAGE plpgsql VOLATILE STRICT AS $$
@@ -35,7 +35,7 @@ BEGIN
   IF pg_catalog.cardinality(parts) OPERATOR(pg_catalog.>) 2 THEN
     RAISE EXCEPTION 'invalid name of a collection: %', name
       USING ERRCODE = 'invalid_name',
-        HINT = 'A collection is named by a table, or by a schema and a table.';
+        HINT = 'Use the name of a table, or of a schema and a table.';
   END IF;
   IF pg_catalog.cardinality(parts) OPERATOR(pg_catalog.=) 1 THEN
     IF pg_catalog.current_schema() IS NULL THEN
@@ -54,7 +54,7 @@ BEGIN
           AND t.tgfoid OPERATOR(pg_catalog.=)
             'docpatterns.collection_set_id()'::pg_catalog.regprocedure;
       IF NOT FOUND THEN
-        RAISE EXCEPTION 'relation % exists and is not a collection', existing
+        RAISE EXCEPTION 'relation % exists but is not a collection', existing
           USING ERRCODE = 'wrong_object_type';
       END IF;
       RAISE NOTICE 'collection % already exists, skipping', existing
@@ -95,7 +95,7 @@ BEGIN
   END IF;
   IF target NOT IN ('jsonb', 'bytea', 'bson') THEN
     RAISE EXCEPTION 'cannot convert documents to type %', quote_literal(target)
-      USING ERRCODE = 'invalid_parameter_value', HINT = 'The target is jsonb, bytea or bson.';
+      USING ERRCODE = 'invalid_parameter_value', HINT = 'Use jsonb, bytea or bson.';
   END IF;
   PERFORM FROM pg_class AS c WHERE c.oid = rel AND c.relkind IN ('r', 'p');
   IF NOT FOUND THEN
@@ -109,14 +109,15 @@ BEGIN
         USING ERRCODE = 'undefined_column';
     END IF;
   END IF;
-  -- Triggers of patterns are known by their names; the collection's own is no pattern.
+  -- Triggers of patterns have a name prefix; the collection's own trigger does not belong to a
+  -- pattern.
   PERFORM FROM pg_trigger AS t WHERE t.tgrelid = rel AND NOT t.tgisinternal
     AND starts_with(t.tgname, 'zz_docpatterns_')
       AND t.tgfoid <> 'docpatterns.collection_set_id()'::regprocedure;
   IF FOUND THEN
     RAISE EXCEPTION 'table % has a pattern', rel
       USING ERRCODE = 'object_not_in_prerequisite_state',
-            HINT = 'pattern_list() shows its patterns, pattern_disable() takes them off.';
+            HINT = 'Use pattern_list() to show its patterns and pattern_disable() to disable them.';
   END IF;
 
   IF target = 'bson' THEN
@@ -128,9 +129,9 @@ BEGIN
       RAISE EXCEPTION 'table % has % columns that could hold documents', rel,
         cardinality(candidates)
         USING ERRCODE = 'invalid_parameter_value',
-              HINT = 'Name the column, which is of type jsonb, json or bytea, as doc_column.';
+              HINT = 'Specify a column of type jsonb, json or bytea as doc_column.';
     END IF;
-    -- A primary key _id of the same type was, or may be, that of a collection.
+    -- A primary key _id of the same type is, or can be, that of a collection.
     SELECT a.attname INTO id_column FROM pg_attribute AS a
       JOIN pg_index AS i ON i.indrelid = a.attrelid
       WHERE a.attrelid = rel AND a.attname = '_id'
@@ -166,7 +167,7 @@ BEGIN
                     '@extschema@.objectid'::regtype)
                 AND (doc_column IS NULL OR a.attname = doc_column)
               ORDER BY a.attnum LOOP
-    -- A default would hold on to the extension.
+    -- A default would depend on the extension.
     IF col.has_default THEN
       actions := actions || format('ALTER COLUMN %I DROP DEFAULT', col.attname);
       RAISE NOTICE 'dropping the default of column %', quote_ident(col.attname);
@@ -205,7 +206,7 @@ BEGIN
       EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', rel, chk);
     END LOOP;
   END LOOP;
-  -- Expressions over documents do not become expressions over the target.
+  -- Expressions over documents cannot be converted.
   SELECT string_agg(b.name, ', ' ORDER BY b.name) INTO blockers FROM (
     SELECT format('index %s', i.indexrelid::regclass) FROM pg_index AS i
      WHERE i.indrelid = rel AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL)
@@ -217,9 +218,9 @@ BEGIN
     SELECT format('constraint %I', c.conname) FROM pg_constraint AS c
      WHERE c.conrelid = rel AND c.contype = 'c' AND c.conkey && numbers) AS b (name);
   IF blockers IS NOT NULL THEN
-    RAISE EXCEPTION 'cannot convert the columns of % while expressions use them', rel
+    RAISE EXCEPTION 'cannot convert columns of % because expressions use them', rel
       USING ERRCODE = 'dependent_objects_still_exist',
-        DETAIL = format('They are used by %s.', blockers), HINT = 'Drop these first.';
+        DETAIL = format('They are used by %s.', blockers), HINT = 'Drop them first.';
   END IF;
   EXECUTE format('ALTER TABLE %s %s', rel, array_to_string(actions, ', '));
   RETURN converted;

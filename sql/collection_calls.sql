@@ -1,4 +1,4 @@
--- Calls for people who think in collections. Each builds one statement, with its values as
+-- Calls for users who think in collections. Each builds one statement, with its values as
 -- parameters, and runs it as the caller (src/mql/collection_calls.c). No search_path is set,
 -- because the caller's triggers and policies run inside; everything is qualified instead.
 
@@ -25,7 +25,7 @@ CREATE FUNCTION docpatterns._collection_unchanged(ticket bigint) RETURNS bigint
   AS 'MODULE_PATHNAME', 'dp_collection_unchanged' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._collection_unchanged(bigint) IS
   'internal: how many documents the update with the ticket left alone';
--- The last of the conditions: nothing else may be asked of a document that was counted.
+-- The last condition: no condition may follow for a document that was counted.
 CREATE FUNCTION docpatterns._collection_changes(doc bson, updated bson, ticket bigint)
   RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_collection_changes' LANGUAGE C VOLATILE STRICT COST 100;
@@ -127,13 +127,13 @@ BEGIN
       USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF NOT multi AND q.locate IS NULL THEN
-    RAISE EXCEPTION 'cannot tell the rows of % apart', rel
+    RAISE EXCEPTION 'cannot distinguish the rows of %', rel
       USING ERRCODE = 'feature_not_supported',
-        DETAIL = 'It does not show the primary key of one table.',
-        HINT = 'With multi => true all that match are updated.';
+        DETAIL = 'It does not contain the primary key of one table.',
+        HINT = 'Use multi => true to update all matching documents.';
   END IF;
-  -- Again if somebody else changes a row of a view that was found, or inserts the document of an
-  -- upsert, meanwhile.
+  -- Retry if another transaction meanwhile changes a found row of a view, or inserts the document
+  -- of an upsert.
   FOR attempt IN 1 .. 3 LOOP
     matched := 0;
     modified := 0;
@@ -141,8 +141,7 @@ BEGIN
       EXECUTE q.change INTO matched, modified USING filter, q.operands, NULL, NULL, update,
         array_filters, CASE WHEN multi THEN NULL ELSE 1 END;
       EXIT WHEN matched OPERATOR(pg_catalog.>) 0;
-    -- One row is found and locked by a statement of its own, so that the next one sees it as it was
-    -- locked.
+    -- A separate statement finds and locks one row, so that the next one sees it as it was locked.
     ELSIF NOT multi THEN
       EXECUTE pg_catalog.concat(q.locate, CASE WHEN q.locks THEN ' FOR NO KEY UPDATE OF t' END)
         INTO row_table, row_place, row_condition USING filter, q.operands;
@@ -186,8 +185,7 @@ COMMENT ON FUNCTION collection_update(regclass, bson, bson_value, boolean, boole
   'upserts also INSERT; locks the rows. Errors: those of bson_update, 22023 a whole document with '
   'multi, 22004 a NULL, 23505 an upsert whose key belongs to a document that does not match';
 
--- What bson_build() makes is a document, and a bare literal is taken for text where a function
--- takes it.
+-- bson_build() returns a document, and a bare literal is resolved as text if a function accepts it.
 CREATE FUNCTION collection_update(rel regclass, filter bson, update bson,
   upsert boolean DEFAULT false, multi boolean DEFAULT false,
     array_filters bson_value DEFAULT NULL, OUT matched bigint, OUT modified bigint,
@@ -229,10 +227,10 @@ BEGIN
     RAISE EXCEPTION 'multi cannot be null' USING ERRCODE = 'null_value_not_allowed';
   END IF;
   IF NOT multi AND q.locate IS NULL THEN
-    RAISE EXCEPTION 'cannot tell the rows of % apart', rel
+    RAISE EXCEPTION 'cannot distinguish the rows of %', rel
       USING ERRCODE = 'feature_not_supported',
-        DETAIL = 'It does not show the primary key of one table.',
-        HINT = 'With multi => true all that match are deleted.';
+        DETAIL = 'It does not contain the primary key of one table.',
+        HINT = 'Use multi => true to delete all matching documents.';
   END IF;
   IF q.change IS NOT NULL THEN
     EXECUTE q.change INTO deleted USING filter, q.operands, NULL, NULL,
@@ -240,7 +238,7 @@ BEGIN
       END;
     RETURN deleted;
   END IF;
-  -- A row can be locked before it is deleted only by those who may also update it.
+  -- Locking a row before it is deleted requires UPDATE privilege.
   q.locks := q.locks AND pg_catalog.has_any_column_privilege(rel, 'UPDATE');
   FOR attempt IN 1 .. 10 LOOP
     IF NOT multi THEN

@@ -1,7 +1,7 @@
--- Indexes for people who think in collections: made, listed and dropped by key documents. The
--- catalog is read by src/patterns/collection/indexes.c. No search_path is set where an index is
--- made, because the expressions and triggers of the table run inside and the command is shown as
--- the caller would spell it; everything is qualified instead.
+-- Indexes for users who think in collections: created, listed and dropped by key documents.
+-- src/patterns/collection/indexes.c reads the catalogs. No search_path is set where an index is
+-- created, because the table's expressions and triggers run inside and the command is returned as
+-- the caller would write it; everything is qualified instead.
 
 CREATE FUNCTION docpatterns._collection_index_key(index_oid oid, OUT key bson,
   OUT partial_filter bson)
@@ -35,7 +35,7 @@ $$;
 COMMENT ON FUNCTION collection_list_indexes(regclass) IS
   'The indexes of the table with their key documents, methods, filters, sizes and definitions';
 
--- What a key document asks for: the fields, as they are spelled and as paths, which way, and the
+-- The contents of a key document: the fields, as written and as paths, their direction, and the
 -- kind of index.
 CREATE FUNCTION docpatterns._collection_index_fields(key_document bson, OUT field text,
   OUT path text, OUT direction int, OUT kind text)
@@ -65,14 +65,15 @@ BEGIN
                     'of the document.' END;
       ELSIF kind <> 'hashed' THEN
         RAISE EXCEPTION 'unknown kind of index "%"', kind
-          USING ERRCODE = 'invalid_parameter_value', HINT = 'A field is 1, -1 or "hashed".';
+          USING ERRCODE = 'invalid_parameter_value', HINT = 'Specify 1, -1 or "hashed" for a '
+            'field.';
       END IF;
     ELSIF e.typ IN ('int', 'long', 'double', 'decimal') AND (e.value)::numeric <> 0
         AND (e.value)::numeric <> 'NaN' THEN
       kind := 'ordered';
       direction := sign((e.value)::numeric);
     ELSE
-      RAISE EXCEPTION 'the key document says of % neither 1 nor -1 nor "hashed"', quote_ident(e.key)
+      RAISE EXCEPTION 'key document must specify 1, -1 or "hashed" for %', quote_ident(e.key)
         USING ERRCODE = 'invalid_parameter_value';
     END IF;
     IF field = '$**' OR field LIKE '%.$**' THEN
@@ -94,7 +95,7 @@ BEGIN
     RETURN NEXT;
   END LOOP;
   IF n = 0 THEN
-    RAISE EXCEPTION 'the key document is empty' USING ERRCODE = 'invalid_parameter_value',
+    RAISE EXCEPTION 'key document must not be empty' USING ERRCODE = 'invalid_parameter_value',
       HINT = 'For example {"customer": 1, "date": -1}.';
   END IF;
 END
@@ -102,8 +103,8 @@ $$;
 COMMENT ON FUNCTION docpatterns._collection_index_fields(bson) IS
   'internal: the fields of a key document, checked';
 
--- Which of the fields lead to or through arrays in some of the documents that the index will have;
--- of a large table in a sample of its pages, so that no more than about 100 MB of them is read.
+-- The fields that lead to or through arrays in some of the documents of the index; in a large
+-- table, in a sample of its pages, so that at most about 100 MB are read.
 CREATE FUNCTION docpatterns._collection_index_arrays(rel regclass, doc text, fields text[],
   partial_filter bson) RETURNS text[]
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -132,8 +133,8 @@ COMMENT ON FUNCTION docpatterns._collection_index_arrays(regclass, text, text[],
   'internal: those of the fields that lead to or through arrays in some of the documents, of which '
   'a bounded number is read';
 
--- The command that makes an index, as the caller would spell it; that of a partitioned table makes
--- the indexes of its partitions.
+-- The command that creates an index, as the caller would write it; on a partitioned table it
+-- creates the indexes of its partitions.
 CREATE FUNCTION docpatterns._collection_index_definition(name name, rel regclass) RETURNS
   text LANGUAGE sql STABLE AS $$
   SELECT pg_catalog.regexp_replace(pg_catalog.pg_get_indexdef(i.indexrelid),
@@ -177,10 +178,10 @@ BEGIN
   SELECT c.relkind INTO relkind FROM pg_catalog.pg_class AS c
     WHERE c.oid OPERATOR(pg_catalog.=) rel;
   IF relkind OPERATOR(pg_catalog.<>) ALL ('{r,p,m}'::pg_catalog."char"[]) THEN
-    RAISE EXCEPTION 'cannot index %, which is no table', rel USING ERRCODE = 'wrong_object_type';
+    RAISE EXCEPTION 'cannot index %, which is not a table', rel USING ERRCODE = 'wrong_object_type';
   END IF;
   IF partial_filter IS NOT NULL THEN
-    -- a bad filter is refused now and not when the first document comes
+    -- raises the error of an invalid filter now, not for the first document
     PERFORM @extschema@.bson_match('{}'::@extschema@.bson, partial_filter);
   END IF;
   SELECT pg_catalog.array_agg(f.kind), pg_catalog.array_agg(f.field) INTO kinds, wanted
@@ -189,14 +190,15 @@ BEGIN
   IF 'wildcard' OPERATOR(pg_catalog.=) ANY (kinds) THEN
     IF 'ordered' OPERATOR(pg_catalog.=) ANY (kinds)
         OR 'hashed' OPERATOR(pg_catalog.=) ANY (kinds) THEN
-      RAISE EXCEPTION 'all fields ("$**") and single fields cannot be in one index'
+      RAISE EXCEPTION 'cannot combine all fields ("$**") and single fields in one index'
         USING ERRCODE = 'feature_not_supported',
           HINT = 'Make two indexes; PostgreSQL uses both for one query.';
     END IF;
     method := 'gin';
   ELSIF 'hashed' OPERATOR(pg_catalog.=) ANY (kinds) THEN
     IF pg_catalog.cardinality(kinds) OPERATOR(pg_catalog.>) 1 THEN
-      RAISE EXCEPTION 'a hashed index has one field' USING ERRCODE = 'feature_not_supported';
+      RAISE EXCEPTION 'hashed index must have exactly one '
+        'field' USING ERRCODE = 'feature_not_supported';
     END IF;
     method := 'hash';
   END IF;
@@ -205,21 +207,21 @@ BEGIN
       USING ERRCODE = 'feature_not_supported', HINT = 'Unique indexes are on fields with 1 or -1.';
   END IF;
 
-  -- Arrays: their elements are found by a GIN index only.
+  -- Only a GIN index finds elements of arrays.
   IF method OPERATOR(pg_catalog.<>) 'gin' THEN
     arrays := docpatterns._collection_index_arrays(rel, q.doc_column, wanted, partial_filter);
   END IF;
   IF pg_catalog.cardinality(arrays) OPERATOR(pg_catalog.>) 0 THEN
     IF is_unique OR method OPERATOR(pg_catalog.=) 'hash' THEN
       RAISE NOTICE 'documents have arrays at %', pg_catalog.array_to_string(arrays, ', ')
-        USING DETAIL = 'An array is one value of this index; its elements are not.';
+        USING DETAIL = 'The index contains whole arrays, not their elements.';
     ELSE
       method := 'gin';
     END IF;
   END IF;
 
   IF method OPERATOR(pg_catalog.=) 'gin' THEN
-    -- it does not tell the elements of an array apart
+    -- it does not distinguish the elements of an array
     wanted := ARRAY(SELECT pg_catalog.regexp_replace(w.field, '(^|[.])-?[0-9]+(?=[.]|$)', '', 'g')
         FROM pg_catalog.unnest(wanted) WITH ORDINALITY AS w (field, n) ORDER BY w.n);
     wanted := ARRAY(SELECT pg_catalog.ltrim(w.field, '.') FROM pg_catalog.unnest(wanted)
@@ -228,7 +230,7 @@ BEGIN
       columns := ARRAY[pg_catalog.concat(q.doc_column, ' @extschema@.bson_ops')];
       key := '{"$**": 1}';
     ELSE
-      -- two fields of the documents of an array make a pair
+      -- two fields of documents in an array are a pair
       parent := pg_catalog.substring(wanted[1], '^(.*)[.][^.]+$');
       IF pg_catalog.cardinality(arrays) OPERATOR(pg_catalog.=) 2
         AND pg_catalog.cardinality(wanted) OPERATOR(pg_catalog.=) 2
@@ -255,11 +257,10 @@ BEGIN
     IF pg_catalog.cardinality(arrays) OPERATOR(pg_catalog.>) 0 THEN
       RAISE NOTICE 'documents have arrays at %, so the index is a GIN index',
         pg_catalog.array_to_string(arrays, ', ')
-        USING DETAIL = 'It finds documents by the elements of arrays, and does not order them.';
+        USING DETAIL = 'It finds documents by elements of arrays, but does not order them.';
     END IF;
   ELSE
-    -- the key of a collection is a column; what is missing comes first, as it does in MongoDB's
-    -- order
+    -- the key of a collection is a column; missing values come first, as in MongoDB's order
     id_column := CASE WHEN NOT pg_catalog.starts_with(q.id,
         pg_catalog.concat('t.', q.doc_column, ' ')) THEN pg_catalog.substr(q.id, 3) END;
     FOR field IN SELECT * FROM docpatterns._collection_index_fields(key_document) LOOP
@@ -281,7 +282,7 @@ BEGIN
               FROM docpatterns._collection_index_fields(key_document) AS f);
   END IF;
 
-  -- The same index twice is one index, as it is for MongoDB; the primary key serves both
+  -- Creating the same index twice does nothing, as in MongoDB; the primary key serves both
   -- directions.
   FOR existing IN SELECT l.* FROM @extschema@.collection_list_indexes(rel) AS l
       WHERE l.is_valid AND (made IS NULL OR l.name OPERATOR(pg_catalog.=) made)
@@ -314,7 +315,7 @@ BEGIN
   EXECUTE pg_catalog.format('CREATE %sINDEX %I ON %s USING %s (%s)%s%s', CASE
       WHEN is_unique THEN 'UNIQUE ' END, made, rel, method,
     pg_catalog.array_to_string(columns, ', '),
-    -- MongoDB takes what is missing for a value
+    -- MongoDB treats a missing field as a value
     CASE WHEN is_unique THEN ' NULLS NOT DISTINCT' END,
     CASE WHEN partial_filter IS NOT NULL
       THEN pg_catalog.format(' WHERE %s OPERATOR(@extschema@.@@) %L::@extschema@.bson',
@@ -335,10 +336,10 @@ DECLARE
 BEGIN
   IF rel IS NULL OR (key_document IS NULL AND name IS NULL) THEN
     RAISE EXCEPTION '%', CASE WHEN rel IS NULL THEN 'relation cannot be null' ELSE
-      'a key document or a name is needed' END
+      'key document and name must not both be null' END
       USING ERRCODE = 'null_value_not_allowed';
   END IF;
-  -- a field with arrays has a GIN index, which is listed as one of all that is below it
+  -- a field with arrays has a GIN index, which is listed with its wildcard path
   found := ARRAY(SELECT l.name FROM @extschema@.collection_list_indexes(rel) AS l
     WHERE (name IS NULL OR l.name OPERATOR(pg_catalog.=) name)
       AND (key_document IS NULL OR l.key OPERATOR(@extschema@.=) key_document

@@ -6,18 +6,18 @@
 -- not the same bytes.
 
 -- bson_value beside SQL values. Each type has the six operators in both directions and joins both
--- operator families, so that an index on (doc -> 'price') serves doc -> 'price' > 5. No cast leads
--- from a SQL type to bson_value implicitly.
+-- operator families, so that an index on (doc -> 'price') serves doc -> 'price' > 5. No cast from a
+-- SQL type to bson_value is implicit.
 --
--- The families are not complete: text and int4, for example, meet in them but cannot be compared
+-- The families are not complete: text and int4, for example, are both members but have no operators
 -- with each other. The planner allows for that as long as the operators are not marked MERGES. Each
 -- type has besides its own order (btree, for = ANY) and its own equality and hash (hash, for
--- joins). That equality is called =#=, so that no query that does not ask for it can mean it.
+-- joins). That equality is called =#=, so that no query uses it by accident.
 --
--- While a query is planned, a constant of such a type becomes a bson_value, if one equals it
--- exactly (operators_plan.c).
+-- At plan time, a constant of such a type becomes a bson_value, if one equals it exactly
+-- (operators_plan.c).
 
--- what PostgreSQL compares otherwise among values of one type
+-- types whose values PostgreSQL compares differently
 CREATE FUNCTION docpatterns.float4_bson_cmp(float4, float4) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_float4_bson_cmp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION docpatterns.float8_bson_cmp(float8, float8) RETURNS int4
@@ -36,8 +36,8 @@ DECLARE
     AS 'MODULE_PATHNAME', 'dp_%2$s' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE %5$s$q$;
 BEGIN
   -- l, r: the types of both sides; f: names of functions; own: a type's own order, with opclasses;
-  -- home: the schema of the functions that compare and hash.
-  -- What ANALYZE knows of fields (stats) serves all that a bson_value is compared with.
+  -- home: the schema of the comparison and hash functions. Statistics of fields (stats) apply to
+  -- everything a bson_value is compared with.
   FOR p IN
     SELECT * FROM (VALUES
       ('bson_value', 'bson_value', 'bson_value_%s', true, '@extschema@', 'docpatterns.bson_value_',
@@ -143,7 +143,7 @@ COMMENT ON FUNCTION bson_hash_extended(bson, int8) IS 'A hash of 64 bits';
 COMMENT ON OPERATOR CLASS bson_ops USING btree IS 'MongoDB''s order';
 COMMENT ON OPERATOR CLASS bson_ops USING hash IS 'equality in MongoDB''s order';
 
--- What psql shows beside the operators and the functions behind them.
+-- The comments that psql shows for the operators and their functions.
 DO $$
 DECLARE
   o record;

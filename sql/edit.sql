@@ -25,15 +25,15 @@ CREATE FUNCTION docpatterns.bson_remove(doc bson, paths text[]) RETURNS bson
 COMMENT ON FUNCTION docpatterns.bson_remove(bson, text[]) IS 'the function of the operator -';
 
 CREATE OPERATOR - (LEFTARG = bson, RIGHTARG = text, FUNCTION = docpatterns.bson_remove);
-COMMENT ON OPERATOR - (bson, text) IS 'the document without what the dotted path leads to';
+COMMENT ON OPERATOR - (bson, text) IS 'the document without the value at the dotted path';
 CREATE OPERATOR - (LEFTARG = bson, RIGHTARG = text[], FUNCTION = docpatterns.bson_remove);
-COMMENT ON OPERATOR - (bson, text[]) IS 'the document without what the dotted paths lead to';
+COMMENT ON OPERATOR - (bson, text[]) IS 'the document without the values at the dotted paths';
 
 CREATE FUNCTION docpatterns.bson_concat(bson, bson) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_concat' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.bson_concat(bson, bson) IS
-  'the fields of both documents: those of the left one keep their places, with the values of the '
-  'right one where it has the same names, and the others follow';
+  'the fields of both documents: those of the left one, with the values of the right one for equal '
+  'names, then the others';
 CREATE OPERATOR || (LEFTARG = bson, RIGHTARG = bson, FUNCTION = docpatterns.bson_concat);
 COMMENT ON OPERATOR || (bson, bson) IS
   'the fields of both documents, the right one''s values winning';
@@ -51,11 +51,10 @@ COMMENT ON OPERATOR || (bson_value, bson_value) IS
 CREATE FUNCTION docpatterns.bson_remove(value bson_value, path text) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_unset' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.bson_remove(bson_value, text) IS
-  'a document or an array without what the dotted path leads to; an error 22023 for any other '
-  'value';
+  'a document or an array without the value at the dotted path; error 22023 for any other value';
 CREATE OPERATOR - (LEFTARG = bson_value, RIGHTARG = text, FUNCTION = docpatterns.bson_remove);
 COMMENT ON OPERATOR - (bson_value, text) IS
-  'a document or an array without what the dotted path leads to';
+  'a document or an array without the value at the dotted path';
 
 CREATE FUNCTION docpatterns.bson_remove(value bson_value, element int) RETURNS bson_value
   AS 'MODULE_PATHNAME', 'dp_bson_value_remove' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

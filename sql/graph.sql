@@ -1,5 +1,5 @@
--- Walks through documents that lead to each other (src/types/tree/). Like the calls for collections
--- they run as the caller, and no search_path is set, because policies and views run inside.
+-- Walks through linked documents (src/types/tree/). Like the calls for collections they run as the
+-- caller, and no search_path is set, because policies and views run inside.
 
 CREATE FUNCTION graph_lookup(rel regclass, start "any", connect_from text, connect_to text,
   max_depth int DEFAULT NULL,

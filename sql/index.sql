@@ -1,6 +1,6 @@
 -- The GIN operator class bson_ops (src/index).
 
--- What an index stores (src/index/key.h)
+-- Keys that an index stores (src/index/key.h)
 CREATE FUNCTION docpatterns.bson_gin_options(internal) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_bson_gin_options' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.bson_gin_options(internal) IS
@@ -23,29 +23,28 @@ COMMENT ON FUNCTION bson_index_keys(bson, text, text) IS
   'of the value, the key. Costs one pass over the document, or one for each path and pair. Errors: '
   '22023 bad options, XX001';
 
--- What is asked of it (src/index/consistent.c)
+-- Searching an index (src/index/consistent.c)
 CREATE FUNCTION docpatterns.bson_gin_extract_query(internal, internal, int2, internal, internal,
   internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_bson_gin_extract_query' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.bson_gin_extract_query(internal, internal, int2, internal, internal,
   internal, internal) IS
-  'for GIN: the keys that are looked up';
+  'for GIN: the keys to search';
 CREATE FUNCTION docpatterns.bson_gin_consistent(internal, int2, internal, int4, internal, internal,
   internal) RETURNS "char"
   AS 'MODULE_PATHNAME', 'dp_bson_gin_consistent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.bson_gin_consistent(internal, int2, internal, int4, internal,
   internal, internal) IS
-  'for GIN: what the keys that were found say of a document, in three values';
+  'for GIN: whether a document with the found keys matches, in three values';
 CREATE FUNCTION docpatterns.bson_gin_compare_partial(bytea, bytea, int2, internal) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_bson_gin_compare_partial' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.bson_gin_compare_partial(bytea, bytea, int2, internal) IS
-  'for GIN: whether a key is in the range that is looked up';
+  'for GIN: whether a key is in the searched range';
 
 CREATE OPERATOR @@~ (LEFTARG = bson, RIGHTARG = bson, FUNCTION = bson_match,
     RESTRICT = docpatterns.bson_matchsel, JOIN = matchingjoinsel);
 COMMENT ON OPERATOR @@~ (bson, bson) IS
-  'what the planner makes of @@ for an index: the document may match, as far as the index can '
-  'tell; not for queries';
+  'the index condition that the planner derives from @@: the document may match; not for queries';
 
 CREATE OPERATOR CLASS bson_ops DEFAULT FOR TYPE bson USING gin AS
   OPERATOR 1 @@~ (bson, bson),

@@ -3,8 +3,8 @@
 CREATE FUNCTION docpatterns.bson_to_jsonb(bson) RETURNS jsonb
   AS 'MODULE_PATHNAME', 'dp_bson_to_jsonb' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.bson_to_jsonb(bson) IS
-  'document as jsonb; what jsonb has no type for is written as Extended JSON; of fields with the '
-  'same name the last stays; error 22P05 for a string with a null character';
+  'document as jsonb; types that jsonb lacks become Extended JSON; the last of several fields with '
+  'one name stays; error 22P05 for a string with a null character';
 CREATE CAST (bson AS jsonb) WITH FUNCTION docpatterns.bson_to_jsonb(bson) AS ASSIGNMENT;
 
 CREATE FUNCTION docpatterns.jsonb_to_bson(jsonb) RETURNS bson
@@ -14,7 +14,7 @@ COMMENT ON FUNCTION docpatterns.jsonb_to_bson(jsonb) IS
   '22023 if it is no object, 22003 for a number of more than 34 digits';
 CREATE CAST (jsonb AS bson) WITH FUNCTION docpatterns.jsonb_to_bson(jsonb) AS ASSIGNMENT;
 
--- json keeps its text, which bson reads.
+-- json keeps its text, which the input function of bson reads.
 CREATE CAST (json AS bson) WITH INOUT AS ASSIGNMENT;
 CREATE CAST (bson AS json) WITH INOUT AS ASSIGNMENT;
 CREATE CAST (json AS bson_value) WITH INOUT AS ASSIGNMENT;

@@ -1,12 +1,12 @@
--- Which pattern a table with documents needs, told from its data and from what the server has
--- counted. Each kind of advice is a function of its own over a sample of the documents; what is
--- declared already is left out.
+-- Recommends patterns for a table with documents, from its data and from the server's statement
+-- statistics. Each kind of advice has its own function over a sample of the documents; declared
+-- patterns are skipped.
 
 CREATE TYPE pattern_advice AS (pattern text, path text, weight numeric, why text, statement text);
 COMMENT ON TYPE pattern_advice IS 'a row of pattern_advise()';
 
 -- The fields of a sample: members of documents, and of documents in them. Names that would need
--- quotes are left out.
+-- quotes are skipped.
 CREATE FUNCTION docpatterns._advise_fields(docs bson[], OUT doc bigint, OUT path text,
   OUT type text, OUT value bson_value) RETURNS SETOF record
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -24,7 +24,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._advise_fields(bson[]) IS
   'the members of documents and of documents in them: number of the document, path, type and value';
 
--- A number of one significant digit above this one.
+-- The next greater number with one significant digit.
 CREATE FUNCTION docpatterns._advise_round(n numeric) RETURNS int
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT (CASE WHEN $1 <= 1 * p THEN 1 WHEN $1 <= 2 * p THEN 2 WHEN $1 <= 5 * p THEN 5 ELSE 10
@@ -34,9 +34,8 @@ $$;
 COMMENT ON FUNCTION docpatterns._advise_round(numeric) IS
   'the least of 1, 2, 5, 10, 20, 50 and so on that is not below a number';
 
--- Arrays that have no end, and arrays that are enormous in a few documents. Growth is measured:
--- documents of a sample are of different ages, told by their ObjectId or by a date that all of them
--- have.
+-- Arrays that grow without limit, and arrays that are very large in a few documents. Growth is
+-- measured by the documents' ages, from their ObjectId or from a date that all of them have.
 CREATE FUNCTION docpatterns._advise_arrays(rel regclass, stem text, docs bson[])
   RETURNS SETOF pattern_advice
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -78,7 +77,7 @@ BEGIN
     grows := coalesce(a.correlation <= -0.5 AND a.old >= 2 * a.young AND a.days >= 1, false);
     found := NULL;
     IF a.element = 'object' AND (grows OR a.p50 >= 100) THEN
-      -- what the elements are: measurements have a time, a number and little else
+      -- kind of elements: measurements have a time, a number and little else
       SELECT bool_or(m.type = 'date') AND bool_or(m.type IN ('int', 'long', 'double', 'decimal'))
         AND count(DISTINCT m.path) <= 6
         AND bool_and(m.type <> 'object' AND m.type <> 'array') AS measured,
@@ -136,7 +135,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._advise_arrays(regclass, text, bson[]) IS
   'advice on arrays: outlier, subset, bucket; stem is the name of one document';
 
--- Wide families of similar fields, and many fields that few documents have.
+-- Many similar fields, and many fields that few documents have.
 CREATE FUNCTION docpatterns._advise_names(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH names AS (
@@ -173,8 +172,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._advise_names(regclass, bson[]) IS
   'advice on families of fields and on rare ones: attribute';
 
--- Statements that the server has counted, if pg_stat_statements is there, may be read, and knows
--- this table.
+-- Statements from pg_stat_statements about this table, if it is installed and may be read.
 CREATE FUNCTION docpatterns._advise_statements(rel regclass, OUT query text, OUT calls bigint)
   RETURNS SETOF record
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -199,7 +197,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._advise_statements(regclass) IS
   'statements that name a table, as pg_stat_statements counted them; no rows without it';
 
--- Large documents most of which is rarely read.
+-- Large documents that are mostly not read.
 CREATE FUNCTION docpatterns._advise_size(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -238,7 +236,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._advise_size(regclass, bson[]) IS
   'advice on large documents: subset of fields';
 
--- Fields that hold keys of other tables with documents, or of the same one.
+-- Fields with keys of other tables with documents, or of the same one.
 CREATE FUNCTION docpatterns._advise_links(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -266,8 +264,8 @@ BEGIN
                      FROM pg_class b WHERE b.oid = _advise_links.rel)
                    AND has_table_privilege(c.oid, 'SELECT') AND NOT row_security_active(c.oid)
                      ORDER BY c.relname LOOP
-      -- small numbers and words are keys of everything: the name has to say something, unless the
-      -- values cannot be chance
+      -- small numbers and words match keys by chance: the field's name must match too, unless the
+      -- values are ids
       CONTINUE WHEN f.type NOT IN ('objectId', 'binData')
         AND f.path !~* CASE WHEN other.rel = rel THEN
           '(^|[._])(parent|super|upper|boss|manager|leader|root|reports_?to|part_?of|belongs_?to)'
@@ -305,9 +303,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._advise_links(regclass, bson[]) IS
-  'advice on fields that hold keys of documents: extended reference, tree';
+  'advice on fields with keys of documents: extended reference, tree';
 
--- Documents of several kinds, and documents of several shapes that nothing tells apart.
+-- Documents of several kinds, and documents of several shapes without a field that distinguishes
+-- them.
 CREATE FUNCTION docpatterns._advise_shapes(rel regclass, docs bson[]) RETURNS SETOF pattern_advice
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -365,7 +364,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._advise_shapes(regclass, bson[]) IS
   'advice on mixed shapes: polymorphic, schema versioning';
 
--- Counters that many writers want at once, and rows that are measurements.
+-- Counters with many concurrent writers, and rows that are measurements.
 CREATE FUNCTION docpatterns._advise_writes(rel regclass, stem text, docs bson[])
   RETURNS SETOF pattern_advice
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -447,7 +446,7 @@ BEGIN
   live := (SELECT sum(c.reltuples) FROM pg_class c
       WHERE c.oid IN (SELECT p.relid FROM pg_partition_tree(rel) p WHERE p.isleaf UNION SELECT rel)
       AND c.reltuples > 0);
-  -- documents from all over the table, at most 64 MB of them
+  -- documents from all over the table, at most 64 MB
   EXECUTE format('SELECT array_agg(q.d) FROM (SELECT t.%1$I AS d, '
       'sum(@extschema@.bson_size(t.%1$I)) OVER (ROWS UNBOUNDED PRECEDING) AS bytes FROM (SELECT '
       's.%1$I FROM %2$s AS s%3$s WHERE s.%1$I IS NOT NULL LIMIT $1) t) q WHERE q.bytes <= 67108864',

@@ -1,4 +1,4 @@
--- Documents become rows. The functions are in src/bson/srf.c and src/bson/record.c.
+-- Documents as rows. The functions are in src/bson/srf.c and src/bson/record.c.
 
 CREATE FUNCTION bson_each(doc bson, OUT key text, OUT value bson_value) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_bson_each' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 ROWS 20;

@@ -1,11 +1,11 @@
 -- Estimates for the planner (src/index/stats/): the functions that operators name as RESTRICT and
--- JOIN. Nobody calls them but the planner.
+-- JOIN.
 
 CREATE FUNCTION docpatterns.bson_matchsel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bson_matchsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.bson_matchsel(internal, oid, internal, int4) IS
-  'for the planner: which share of the rows a filter keeps, from the statistics that ANALYZE '
-  'collects path by path';
+  'for the planner: the selectivity of a filter, from the statistics of paths that ANALYZE '
+  'collects';
 CREATE FUNCTION docpatterns.bson_containsel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bson_containsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.bson_containsel(internal, oid, internal, int4) IS
@@ -15,8 +15,9 @@ CREATE FUNCTION docpatterns.bson_existssel(internal, oid, internal, int4) RETURN
 COMMENT ON FUNCTION docpatterns.bson_existssel(internal, oid, internal, int4) IS
   'for the planner: which share of the rows has a path';
 
--- Comparisons of a bson_value, with another one or with a SQL value. They answer as PostgreSQL's
--- own estimators do unless one side is doc -> 'path' and there are statistics about the documents.
+-- Comparisons of a bson_value, with another one or with a SQL value. They return the estimates of
+-- PostgreSQL's own functions unless one side is doc -> 'path' and there are statistics about the
+-- documents.
 CREATE FUNCTION docpatterns.bson_value_eqsel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_bson_value_eqsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.bson_value_eqsel(internal, oid, internal, int4) IS

@@ -22,10 +22,10 @@ CREATE FUNCTION bson_pretty(value bson_value) RETURNS text
 COMMENT ON FUNCTION bson_pretty(bson_value) IS
   'Relaxed Extended JSON, one field or element a line, indented by two spaces a level';
 
--- The bytes of a bson are those of the document: towards bytea there is nothing to do, from bytea
--- everything is checked. A bson_value is cast to bytea and back as the binary data that it holds
--- (cast.sql); its own bytes, the type in front, are what bson_value_send() gives and
--- bson_value_from_bytea() reads.
+-- The bytes of a bson are those of the document: a cast to bytea changes nothing, a cast from bytea
+-- checks everything. A bson_value is cast to bytea and back as the binary data that it contains
+-- (cast.sql); its own bytes, with the type first, are those of bson_value_send() and
+-- bson_value_from_bytea().
 
 CREATE FUNCTION bson_from_bytea(bytes bytea) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;

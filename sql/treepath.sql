@@ -1,5 +1,4 @@
--- The type treepath: the ids on the way from a root to a node. The functions behind it are in
--- src/types/tree/.
+-- The type treepath: the ids from a root to a node. The functions are in src/types/tree/.
 
 CREATE TYPE treepath;
 
@@ -18,8 +17,8 @@ CREATE TYPE treepath (
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended
 );
 COMMENT ON TYPE treepath IS
-  'the ids on the way from a root to a node, root first; in depth-first order, so that what lies '
-  'below a path is one range of an index';
+  'the ids from a root to a node, root first; in depth-first order, so that the descendants of a '
+  'path are one range of an index';
 
 -- Order, equality and hashing
 CREATE FUNCTION docpatterns.treepath_lt(treepath, treepath) RETURNS bool
@@ -102,8 +101,9 @@ BEGIN
         AS 'MODULE_PATHNAME', 'dp_treepath_to_array' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
       CREATE CAST (treepath AS %1$s[])
         WITH FUNCTION docpatterns.treepath_to_%2$s_array(treepath) AS ASSIGNMENT;
-      COMMENT ON FUNCTION docpatterns.treepath_to_%2$s_array(treepath) IS 'the ids of a path, root '
-        'first; error 22023 for an id that is of another type, 22004 for one that is null';
+      COMMENT ON FUNCTION docpatterns.treepath_to_%2$s_array(treepath) IS
+  'the ids of a path, root first; error 22023 for an id that is of another type, 22004 for one '
+  'that is null';
       COMMENT ON CAST (treepath AS %1$s[]) IS 'the ids of a path, root first'$q$, p.t, p.back);
   END LOOP;
 END
@@ -134,7 +134,7 @@ COMMENT ON FUNCTION treepath_to_text(treepath, text) IS
   'The ids of a path as text, root first, with separators. Error: 22023 an id that is empty or '
   'contains the separator';
 
--- Taking paths apart
+-- Parts of paths
 
 CREATE FUNCTION treepath_depth(treepath) RETURNS int4
   AS 'MODULE_PATHNAME', 'dp_treepath_depth' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -175,16 +175,16 @@ CREATE FUNCTION treepath_last(treepath) RETURNS treepath
 COMMENT ON FUNCTION treepath_last(treepath) IS
   'The greatest path that is this one or below it, which ends in MaxKey';
 
--- Above and below
+-- Ancestors and descendants
 
 CREATE FUNCTION docpatterns.treepath_belowsel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_treepath_belowsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_belowsel(internal, oid, internal, int4) IS
-  'estimates how many rows <@ keeps';
+  'the selectivity of <@';
 CREATE FUNCTION docpatterns.treepath_abovesel(internal, oid, internal, int4) RETURNS float8
   AS 'MODULE_PATHNAME', 'dp_treepath_abovesel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_abovesel(internal, oid, internal, int4) IS
-  'estimates how many rows @> keeps';
+  'the selectivity of @>';
 CREATE FUNCTION docpatterns.treepath_below_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'dp_treepath_below_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_below_support(internal) IS
@@ -198,12 +198,12 @@ CREATE FUNCTION docpatterns.treepath_is_above(treepath, treepath) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_is_above' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT
     docpatterns.treepath_above_support;
 COMMENT ON FUNCTION docpatterns.treepath_is_above(treepath, treepath) IS
-  'whether the second path is the first one or lies below it';
+  'whether the second path equals the first one or is below it';
 CREATE FUNCTION docpatterns.treepath_is_below(treepath, treepath) RETURNS bool
   AS 'MODULE_PATHNAME', 'dp_treepath_is_below' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT
     docpatterns.treepath_below_support;
 COMMENT ON FUNCTION docpatterns.treepath_is_below(treepath, treepath) IS
-  'whether the first path is the second one or lies below it';
+  'whether the first path equals the second one or is below it';
 CREATE OPERATOR @> (LEFTARG = treepath, RIGHTARG = treepath,
     FUNCTION = docpatterns.treepath_is_above,
   COMMUTATOR = <@, RESTRICT = docpatterns.treepath_abovesel, JOIN = contjoinsel);
@@ -229,11 +229,12 @@ COMMENT ON FUNCTION docpatterns.treepath_append(treepath, text) IS
   'the path of a child with this id';
 CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = text, FUNCTION = docpatterns.treepath_append);
 COMMENT ON OPERATOR || (treepath, text) IS 'the path of a child with this id';
--- One operator for all other types: with one of bigint, 'n' || 5::bigint would take 'n' for a path.
+-- One operator for all other types: an operator with bigint would make 'n' || 5::bigint read 'n' as
+-- a path.
 CREATE FUNCTION docpatterns.treepath_append(treepath, anynonarray) RETURNS treepath
   AS 'MODULE_PATHNAME', 'dp_treepath_append' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns.treepath_append(treepath, anynonarray) IS
-  'the path of a child with this id; error 22023 for what cannot be an id';
+  'the path of a child with this id; error 22023 for a value that cannot be an id';
 CREATE OPERATOR || (LEFTARG = treepath, RIGHTARG = anynonarray,
     FUNCTION = docpatterns.treepath_append);
 COMMENT ON OPERATOR || (treepath, anynonarray) IS 'the path of a child with this id';

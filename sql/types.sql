@@ -3,25 +3,24 @@
 DO $$
 BEGIN
   IF pg_catalog.current_setting('server_encoding') OPERATOR(pg_catalog.<>) 'UTF8' THEN
-    RAISE EXCEPTION 'docpatterns needs a database whose encoding is UTF8'
+    RAISE EXCEPTION 'docpatterns requires a database with encoding UTF8'
       USING ERRCODE = 'feature_not_supported',
             DETAIL = pg_catalog.format('This database has the encoding %s.',
               pg_catalog.current_setting('server_encoding')),
             HINT = 'Create the database with ENCODING ''UTF8'' TEMPLATE template0.';
   END IF;
-  -- functions that make SQL have the name of the schema in their formats
+  -- format strings of functions that generate SQL contain the name of the schema
   IF pg_catalog.strpos($s$@extschema@$s$, '%') OPERATOR(pg_catalog.>) 0 THEN
-    RAISE EXCEPTION 'docpatterns cannot be installed into a schema whose name has a percent sign'
+    RAISE EXCEPTION 'cannot install docpatterns into a schema whose name contains a percent sign'
       USING ERRCODE = 'invalid_schema_name';
   END IF;
 END
 $$;
 
--- What users do not call. All roles may use it, because operators, triggers and views call what is
--- in it.
+-- Objects that users do not call. All roles may use it, because operators, triggers and views do.
 CREATE SCHEMA docpatterns;
 COMMENT ON SCHEMA docpatterns IS
-  'what the extension docpatterns calls by itself, and its bookkeeping';
+  'internal functions and bookkeeping of the extension docpatterns';
 GRANT USAGE ON SCHEMA docpatterns TO PUBLIC;
 
 CREATE TYPE bson;
@@ -46,7 +45,7 @@ CREATE TYPE bson (
   INPUT = docpatterns.bson_in, OUTPUT = docpatterns.bson_out, RECEIVE = docpatterns.bson_recv,
   SEND = docpatterns.bson_send, ANALYZE = docpatterns.bson_typanalyze,
   INTERNALLENGTH = VARIABLE, ALIGNMENT = int4, STORAGE = extended,
-  -- a category of their own, so that a bare literal is a bson where a function takes either type
+  -- a separate category, so that a bare literal is a bson where a function accepts either type
   CATEGORY = 'J', PREFERRED = true
 );
 COMMENT ON TYPE bson IS 'one BSON document, stored byte for byte as a MongoDB driver writes it';

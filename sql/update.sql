@@ -9,15 +9,15 @@ COMMENT ON FUNCTION bson_update(bson, bson_value, bson, bson_value, boolean) IS
   'insert. Errors: 22023 an invalid update, 42804 a field of the wrong type, 22003 out of range, '
   '0A000 an unknown operator, 54000 a limit';
 
--- What bson_build() makes is a document.
+-- bson_build() returns a document.
 CREATE FUNCTION bson_update(doc bson, update bson, filter bson DEFAULT NULL,
   array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_update_document' LANGUAGE C STABLE PARALLEL SAFE COST 2;
 COMMENT ON FUNCTION bson_update(bson, bson, bson, bson_value, boolean) IS
   'The same for an update of type bson';
 
--- A bare literal is taken for text where a function takes it, so that a literal may also be an
--- array of stages.
+-- A bare literal is resolved as text if a function accepts it, so that it may also be an array of
+-- stages.
 CREATE FUNCTION bson_update(doc bson, update text, filter bson DEFAULT NULL,
   array_filters bson_value DEFAULT NULL, upsert boolean DEFAULT false) RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_bson_update_text' LANGUAGE C STABLE PARALLEL SAFE COST 2;

@@ -1,7 +1,7 @@
--- What is the same for all patterns: listing, checking, repairing, altering and disabling
--- declarations, and the triggers and views that they share. The functions behind it are in
--- src/patterns/. Names that begin with an underscore are not for users: they are in the schema
--- docpatterns and change nothing that their caller could not change otherwise.
+-- Shared by all patterns: listing, checking, repairing, altering and disabling declarations, and
+-- common triggers and views. The functions are in src/kit/. Names that begin with an underscore are
+-- internal: they are in the schema docpatterns and change nothing that their caller could not
+-- change otherwise.
 
 CREATE TYPE pattern_declaration AS (rel regclass, pattern text, name text, options bson);
 COMMENT ON TYPE pattern_declaration IS 'a row of pattern_list()';
@@ -9,15 +9,15 @@ COMMENT ON TYPE pattern_declaration IS 'a row of pattern_list()';
 CREATE TYPE pattern_violation AS (rel regclass, pattern text, name text, key bson_value, what text,
     expected text, found text);
 COMMENT ON TYPE pattern_violation IS
-  'a row of pattern_check(): what is wrong with the document of a key';
+  'a row of pattern_check(): a violation in the document of a key';
 
 -- Bookkeeping -------------------------------------------------------------------------------------
 
--- Not dumped: a role that dumps its own tables has no rights on it.
+-- Not dumped: a role that dumps its own tables has no privileges on it.
 CREATE TABLE docpatterns.notes (rel regclass NOT NULL, pattern text NOT NULL, name text NOT NULL,
     value @extschema@.bson_value NOT NULL, held regclass NOT NULL,
   failed boolean NOT NULL);
--- Notes come and go: what is dead is passed over in the index until the table is vacuumed.
+-- Notes are short-lived: index scans skip dead ones until the table is vacuumed.
 CREATE INDEX notes_held ON docpatterns.notes (held) WITH (deduplicate_items = off);
 COMMENT ON TABLE docpatterns.notes IS
   'what a transaction has left to another one that waited for it: the group, source or row '
@@ -92,9 +92,8 @@ CREATE FUNCTION docpatterns._pattern_object_name(first text, second text, label 
 COMMENT ON FUNCTION docpatterns._pattern_object_name(text, text, text) IS
   'name of a generated object: the parts joined and shortened as PostgreSQL does';
 
--- The parts joined: the name of a table, view or function that is made. Where they had to be
--- shortened, as PostgreSQL does, and something in the schema has that name, a number makes another
--- of it.
+-- The joined parts: the name of a table, view or function to create. If they had to be shortened,
+-- as PostgreSQL does, and the schema already has that name, a number is added.
 CREATE FUNCTION docpatterns._pattern_relation_name(schema_name text, first text, second text,
   label text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -148,8 +147,8 @@ COMMENT ON FUNCTION docpatterns._pattern_anchors(regclass) IS
 CREATE FUNCTION docpatterns._pattern_emptied_on_commit(rel regclass) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_emptied_on_commit' LANGUAGE C STABLE STRICT;
 COMMENT ON FUNCTION docpatterns._pattern_emptied_on_commit(regclass) IS
-  'whether a temporary table of this session was made with ON COMMIT DELETE ROWS since the '
-  'extension is there';
+  'whether a temporary table of this session was created with ON COMMIT DELETE ROWS after the '
+  'extension was loaded';
 
 CREATE FUNCTION docpatterns._pattern_require_key(rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_require_key' LANGUAGE C STRICT;
@@ -157,7 +156,7 @@ COMMENT ON FUNCTION docpatterns._pattern_require_key(regclass) IS
   'error 55000 if the primary key of a table is on other columns than its patterns were declared '
   'with';
 
--- What a pattern needs of the table that it is declared on.
+-- Checks the requirements of patterns for the declared table.
 CREATE FUNCTION docpatterns._pattern_table(rel regclass, doc_column text,
                                OUT base text, OUT schema_name text, OUT table_name text,
                                OUT owner oid, OUT doc text,
@@ -177,7 +176,7 @@ BEGIN
   IF base IS NULL AND pg_table_is_visible(rel) IS NOT NULL THEN
     RAISE EXCEPTION 'could not serialize access due to concurrent update'
       USING ERRCODE = 'serialization_failure', HINT = 'Retry the transaction.',
-            DETAIL = format('Table %s has been created since this transaction began to read.', rel);
+            DETAIL = format('Table %s was created after this transaction took its snapshot.', rel);
   ELSIF base IS NULL THEN
     RAISE EXCEPTION 'relation % does not exist', rel USING ERRCODE = 'undefined_table';
   END IF;
@@ -185,16 +184,15 @@ BEGIN
     RAISE EXCEPTION '% is not a table', base USING ERRCODE = 'wrong_object_type';
   END IF;
   IF kind = 'r' AND EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = rel) THEN
-    RAISE EXCEPTION 'other tables inherit from table %', base
+    RAISE EXCEPTION 'table % has inheritance children', base
       USING ERRCODE = 'feature_not_supported',
-      DETAIL = 'Patterns know of partitions, but not of other inheritance.';
+      DETAIL = 'Patterns support partitions but no other inheritance.';
   END IF;
 
   IF docpatterns._pattern_emptied_on_commit(rel) THEN
-    RAISE EXCEPTION 'table % is emptied by each commit', base
+    RAISE EXCEPTION 'table % has ON COMMIT DELETE ROWS', base
       USING ERRCODE = 'feature_not_supported',
-      DETAIL = 'ON COMMIT DELETE ROWS fires no triggers, and what patterns keep beside the table '
-      'would stay.';
+      DETAIL = 'It fires no triggers, so side tables of patterns would keep their rows.';
   END IF;
 
   SELECT array_agg(a.attname::text ORDER BY a.attnum) INTO docs
@@ -242,7 +240,7 @@ COMMENT ON FUNCTION docpatterns._pattern_table(regclass, text) IS
   'names, owner, document column and primary key of a table; errors 42P01, 42809, 42703, 42702, '
   '55000 when it cannot carry a pattern';
 
--- A declaration names its document column, but the column may have been renamed since.
+-- A declaration contains the name of its document column, which may have been renamed since.
 CREATE FUNCTION docpatterns._pattern_doc_column(rel regclass, declared text) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = $1 AND a.attname = $2
@@ -251,17 +249,17 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_doc_column(regclass, text) IS
   'the column if the table still has it, else NULL: then the only one of type bson is meant';
 
--- Whether two paths lead to the same field, or one to something inside the other's.
+-- Whether two paths lead to the same field, or one into the field of the other.
 CREATE FUNCTION docpatterns._pattern_paths_overlap(a text, b text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT @extschema@.bson_exists(@extschema@.bson_set('{}'::@extschema@.bson, $1, 1), $2)
       OR @extschema@.bson_exists(@extschema@.bson_set('{}'::@extschema@.bson, $2, 1), $1)
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_paths_overlap(text, text) IS
-  'whether two paths lead to the same field, or one leads into what the other leads to; NULL if '
-  'one is null; error 22023 for a bad path';
+  'whether two paths lead to the same field, or one into the field of the other; NULL if one is '
+  'null; error 22023 for a bad path';
 
--- A name that may hold dots and the like, as a path.
+-- A name that may contain dots and the like, as a path.
 CREATE FUNCTION docpatterns._pattern_name_path(name text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN $1 ~ '^[A-Za-z_][A-Za-z0-9_]*$' THEN $1 ELSE
@@ -289,8 +287,8 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_trigger_name(regclass, text, text, text) IS
   'name of a generated trigger that neither the table nor a partition of it uses';
 
--- The name of a trigger of a declaration, told apart by what it fires on: the one it has, or a new
--- one.
+-- The existing or a new name of a trigger of a declaration, identified by the events on which it
+-- fires.
 CREATE FUNCTION docpatterns._pattern_own_trigger(rel regclass, place int, pattern text, name text,
   label text, type int) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -304,8 +302,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     docpatterns._pattern_trigger_name($1, format('zz_docpatterns_%s_%s', $2, $3), $4, $5))
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_own_trigger(regclass, int, text, text, text, int) IS
-  'name of a trigger of a declaration; place is where its triggers stand in the order of all '
-  'patterns, type as in pg_trigger';
+  'name of a trigger of a declaration; place is the position of the pattern in the firing order, '
+  'type as in pg_trigger';
 
 -- Statement triggers are not inherited by partitions.
 CREATE FUNCTION docpatterns._pattern_statement_trigger(rel regclass, place int, pattern text,
@@ -324,9 +322,9 @@ END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_statement_trigger(regclass, int, text, text, text, int,
   text) IS
-  'makes a trigger of a declaration for each statement, on a table and all of its partitions';
+  'creates a statement-level trigger of a declaration on a table and all of its partitions';
 
--- The declaration of a name, or the only one; of a pattern, if that is given.
+-- The declaration with that name, or the only one; optionally of one pattern.
 CREATE FUNCTION docpatterns._pattern_find(target regclass, target_name text,
   wanted text DEFAULT NULL, OUT pattern text, OUT name text, OUT options bson)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -393,7 +391,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_disabled_triggers(regclass, text, text) IS
   'triggers of a declaration that do not fire, on one of its tables and the partitions of that';
 
--- What became of the tables of a declaration, which its own check takes for granted.
+-- Checks the tables of a declaration, which its own check takes for granted.
 CREATE FUNCTION docpatterns._pattern_check_declaration(rel regclass, pattern text, name text)
   RETURNS SETOF pattern_violation
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -445,12 +443,11 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   ) AS v
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_check_declaration(regclass, text, text) IS
-  'what is wrong with the tables of a declaration: another primary key, triggers that are missing '
-  'or disabled, tables that a crash would empty, views of other owners, tables that inherit; reads '
-  'the catalogs';
+  'violations in the catalogs by the tables of a declaration: another primary key, missing or '
+  'disabled triggers, tables that a crash would empty, views of other owners, tables that inherit';
 
--- Tables that were never analyzed look large to the planner, and compiling the query of a check
--- would take longer than the check.
+-- The planner assumes that a never analyzed table is large, and would compile the check's query for
+-- longer than the check takes.
 CREATE FUNCTION pattern_check(rel regclass DEFAULT NULL, name text DEFAULT NULL)
   RETURNS SETOF pattern_violation
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -470,7 +467,7 @@ BEGIN
       JOIN pg_class c ON c.oid = q.rel
     WHERE (pattern_check.name IS NULL OR q.name = pattern_check.name)
       AND pg_has_role(c.relowner, 'USAGE') AND NOT pg_is_other_temp_schema(c.relnamespace)
-      -- a standby has nothing of it
+      -- unlogged tables cannot be read on a standby
       AND NOT (c.relpersistence = 'u' AND pattern_check.rel IS NULL AND pg_is_in_recovery())
       AND docpatterns._pattern_hook(q.pattern, 'check', 'regclass, text') IS NOT NULL
     ORDER BY q.rel::text, q.pattern, q.name
@@ -478,14 +475,14 @@ BEGIN
     BEGIN
       damage := ARRAY(SELECT c FROM docpatterns._pattern_check_declaration(d.rel, d.pattern, d.name)
           c);
-      -- by another key the rows of other documents would be compared
+      -- another key would compare the rows of other documents
       IF NOT EXISTS (SELECT FROM unnest(damage) c
             WHERE c.what IN ('primary key', 'inheritance')) THEN
         RETURN QUERY SELECT c.* FROM docpatterns._pattern_check_one(d.rel, d.pattern, d.name) c;
       END IF;
       RETURN QUERY SELECT c.* FROM unnest(damage) c;
     EXCEPTION WHEN OTHERS THEN
-      -- one table that cannot be checked must not hide what is wrong with the others
+      -- an error for one table must not hide violations in others
       IF pattern_check.rel IS NOT NULL OR SQLSTATE ~ '^(40|53|57)' THEN
         RAISE;
       END IF;
@@ -532,8 +529,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_mend_triggers(regclass, text, text, bson) IS
-  'enables triggers of a declaration that are disabled, and makes those of its own table that are '
-  'missing, where the pattern has a function for it';
+  'enables disabled triggers of a declaration, and creates missing ones of its own table if the '
+  'pattern has a function for it';
 
 CREATE FUNCTION pattern_repair(rel regclass, name text DEFAULT NULL,
   accept_loss boolean DEFAULT false) RETURNS bigint
@@ -561,7 +558,7 @@ BEGIN
           NULL)::bigint;
     END IF;
     PERFORM docpatterns._pattern_note_built(pattern_repair.rel, d.name, accept_loss IS TRUE);
-    -- what is wrong apart from that may be such a value, too
+    -- violations may be such values, too
     IF accept_loss IS NOT TRUE THEN
       RETURN done;
     END IF;
@@ -594,9 +591,9 @@ BEGIN
   PERFORM docpatterns._pattern_require_owner(pattern_alter.rel);
   SELECT f.* INTO d FROM docpatterns._pattern_find(pattern_alter.rel, pattern_alter.name) f;
   IF @extschema@.bson_exists(d.options, 'held') THEN
-    RAISE EXCEPTION 'the rows that table % had before the pattern was declared are not adopted yet',
+    RAISE EXCEPTION 'pattern_build() has not finished for the existing rows of table %',
       pattern_alter.rel
-      USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'CALL pattern_build() first.';
+      USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Call pattern_build() first.';
   END IF;
   PERFORM docpatterns._pattern_call('alter', pattern_alter.rel, d.pattern, d.name,
     pattern_alter.options);
@@ -624,15 +621,15 @@ CREATE FUNCTION docpatterns._pattern_settle(rel regclass, name text, key record,
   adopt boolean DEFAULT false) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_settle' LANGUAGE C STRICT;
 COMMENT ON FUNCTION docpatterns._pattern_settle(regclass, text, record, boolean) IS
-  'brings one row in line with a declaration, as the owner of the table; adopt: what its fields '
-  'held before goes where it belongs first; error 42501 unless the caller owns it';
+  'makes one row consistent with a declaration, as the owner of the table; adopt: first moves '
+  'earlier values of its fields to the source or side table; error 42501 unless the caller owns it';
 
 CREATE FUNCTION docpatterns._pattern_pending_keys(rel regclass, pattern text, name text)
   RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_pattern_pending_keys' LANGUAGE C STABLE STRICT
     SET search_path = pg_catalog, pg_temp;
 COMMENT ON FUNCTION docpatterns._pattern_pending_keys(regclass, text, text) IS
-  'keys (key record) of rows that may not be in line with a declaration, read as the owner of the '
+  'keys (key record) of rows that may be inconsistent with a declaration, read as the owner of the '
   'table; error 42501 unless the caller owns it';
 
 CREATE PROCEDURE pattern_build(rel regclass, name text DEFAULT NULL, batch int DEFAULT 1000,
@@ -656,7 +653,7 @@ BEGIN
     PERFORM docpatterns._pattern_require_kept(rel, d.pattern, d.name);
   END IF;
   IF docpatterns._pattern_hook(d.pattern, 'pending', 'regclass, text') IS NULL THEN
-    -- a change feed begins with the next change
+    -- a change feed starts with the next change
     NULL;
   ELSIF batch IS NULL THEN
     FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k
@@ -667,7 +664,7 @@ BEGIN
   ELSE
     SELECT pg_catalog.count(*) INTO total
       FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k (key pg_catalog.record);
-    -- the first COMMIT makes the loop's cursor keep its rows, so each key is visited once
+    -- the first COMMIT materializes the loop's cursor, so each key is visited once
     FOR r IN SELECT k.key FROM docpatterns._pattern_pending_keys(rel, d.pattern, d.name) AS k
         (key pg_catalog.record) LOOP
       PERFORM docpatterns._pattern_settle(rel, d.name, r.key, discard IS NOT TRUE);
@@ -681,7 +678,7 @@ BEGIN
     END LOOP;
     COMMIT;
   END IF;
-  -- what no row of the table leads to
+  -- data without a row of the table
   IF docpatterns._pattern_hook(d.pattern, 'build_end', 'regclass, text') IS NOT NULL THEN
     done := done OPERATOR(pg_catalog.+) docpatterns._pattern_call('build_end', rel, d.pattern,
         d.name, NULL)::bigint;
@@ -695,18 +692,18 @@ BEGIN
       COMMIT;
     END IF;
   END IF;
-  RAISE NOTICE 'pattern "%" of table %: % documents brought in line', d.name, rel, done;
+  RAISE NOTICE 'pattern "%" of table %: % documents updated', d.name, rel, done;
 END
 $$;
 COMMENT ON PROCEDURE pattern_build(regclass, text, int, boolean) IS
-  'Brings existing rows in line with the declaration, with a commit after each batch (NULL: in the '
-  'caller''s transaction). You can stop it and call it again. Locks the rows of a batch. Errors: '
-  '55000 with the number of documents and some keys, before anything is written, if a value of a '
-  'field exists nowhere else; 42501 unless the caller owns the table';
+  'Makes existing rows consistent with the declaration, with a commit after each batch (NULL: in '
+  'the caller''s transaction). You can stop it and call it again. Locks the rows of a batch. '
+  'Errors: 55000 with the number of documents and some keys, before anything is written, if a '
+  'value of a field exists nowhere else; 42501 unless the caller owns the table';
 
--- Writes documents anew, some pages of the table at a time, saying how far it has come. A document
--- that was written may be met again further on, so that the condition must not hold for it then;
--- where that cannot be, all is done at once.
+-- Rewrites documents, some pages of the table at a time, and reports progress. The scan may reach a
+-- rewritten document again, so the condition must not hold for it then; if that is impossible,
+-- everything is rewritten at once.
 CREATE FUNCTION docpatterns._pattern_convert(rel regclass, name text, doc_name text,
   expression text, condition text, at_once boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -749,9 +746,9 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_convert(regclass, text, text, text, text, boolean) IS
-  'writes the documents of a table (rows b) that fulfil a condition anew; returns how many';
+  'rewrites the documents of a table (rows b) that satisfy a condition; returns how many';
 
--- Tells which documents are in the way of _pattern_convert().
+-- Reports which documents prevent _pattern_convert().
 CREATE FUNCTION docpatterns._pattern_refuse_large(rel regclass, name text, doc_name text,
   expression text, condition text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -790,7 +787,7 @@ COMMENT ON FUNCTION docpatterns._pattern_refuse_large(regclass, text, text, text
 CREATE FUNCTION docpatterns.pattern_guard_trigger() RETURNS trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_guard_trigger' LANGUAGE C;
 COMMENT ON FUNCTION docpatterns.pattern_guard_trigger() IS
-  'trigger of tables that a pattern keeps: refuses direct writes (55000)';
+  'trigger of side tables: rejects direct writes (55000)';
 
 CREATE FUNCTION pattern_whole(doc bson, rel regclass, key "any") RETURNS bson
   AS 'MODULE_PATHNAME', 'dp_pattern_whole' LANGUAGE C STABLE COST 100;
@@ -820,7 +817,7 @@ COMMENT ON FUNCTION docpatterns._pattern_change(regclass, "any", bson, bson, bso
   'updates the whole document, or deletes the row if update is NULL; NULL if it does not match, '
   'else whether it was changed; where rel is a view in another shape, of what that shows';
 
--- Makes the view <table>_whole unless the table has one.
+-- Creates the view <table>_whole unless the table has one.
 CREATE FUNCTION docpatterns._pattern_create_whole(rel regclass, doc_column text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -849,13 +846,13 @@ BEGIN
                  'FOR EACH ROW EXECUTE FUNCTION docpatterns.pattern_whole_trigger()', qualified);
   EXECUTE format('COMMENT ON VIEW %s IS %L', qualified, 'documents of ' || t.base
       || ' with everything that patterns have split off');
-  -- whoever may do something with the table may do it with the view
+  -- privileges on the table also apply to the view
   PERFORM docpatterns._pattern_copy_grants(rel, qualified::regclass);
   EXECUTE format('ALTER VIEW %s OWNER TO %s', qualified, t.owner::regrole);
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_create_whole(regclass, text) IS
-  'makes the view <table>_whole';
+  'creates the view <table>_whole';
 
 CREATE FUNCTION docpatterns._pattern_grant(acl aclitem[], owner oid, target regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -917,12 +914,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_drop_whole(regclass) IS
-  'drops the view <table>_whole of a table of which nothing lies aside any more';
+  'drops the view <table>_whole of a table without split documents';
 
 -- Event trigger -----------------------------------------------------------------------------------
 
--- The triggers for statements of the tables that a partition belongs to, which PostgreSQL does not
--- hand down to it. Those of a source ('side') only fire on its partitions ('part').
+-- The statement-level triggers of a partition's ancestors, which PostgreSQL does not clone. Those
+-- of a source ('side') only fire on its partitions ('part').
 CREATE FUNCTION docpatterns._pattern_join_partition(part regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -979,8 +976,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_trigger_arguments(bytea) IS
   'the arguments of a trigger as pg_trigger has them, written for CREATE TRIGGER';
 
--- A table that was a partition keeps what was made for it as one; of that nothing is left that it
--- could tell.
+-- A former partition keeps the triggers that were created for it; this removes them.
 CREATE FUNCTION docpatterns._pattern_leave_partition(part regclass) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1016,13 +1012,13 @@ CREATE FUNCTION docpatterns._pattern_created() RETURNS event_trigger
   AS 'MODULE_PATHNAME', 'dp_pattern_created' LANGUAGE C;
 COMMENT ON FUNCTION docpatterns._pattern_created() IS
   'records the dependencies between the tables of a pattern when its triggers are created, '
-  'completes the triggers of new partitions, and lets what a pattern keeps follow its table to a '
-  'new owner';
+  'completes the triggers of new partitions, and changes the owner of objects of a pattern with '
+  'that of its table';
 
 CREATE EVENT TRIGGER docpatterns_created ON ddl_command_end
   WHEN TAG IN ('CREATE TRIGGER', 'CREATE TABLE', 'CREATE TABLE AS', 'CREATE FOREIGN TABLE',
     'ALTER TABLE', 'ALTER FOREIGN TABLE', 'ALTER SCHEMA')
   EXECUTE FUNCTION docpatterns._pattern_created();
 COMMENT ON EVENT TRIGGER docpatterns_created IS
-  'makes tables that belong together depend on each other, also after a restore, and keeps them '
-  'together when their owner changes';
+  'records dependencies between the tables of a pattern, also after a restore, and changes their '
+  'owners together';

@@ -1,15 +1,15 @@
--- What is made for a declaration says so in its definition, where renames and comments do not touch
--- it and dumps carry it: the condition of a view, or of an index, calls _pattern_made(). The
--- planner takes that for what it is, true, so that an index with no other condition serves as one
--- without any.
+-- Objects made for a declaration are marked in their definition, which renames and comments do not
+-- change and dumps include: the condition of a view, or of an index, calls _pattern_made(). The
+-- planner folds the call to true, so an index with no other condition serves like one without a
+-- condition.
 
--- An index's condition is read and evaluated whenever a statement opens the index, so it is a short
--- text and a call of C.
+-- An index's condition is parsed and evaluated whenever a statement opens the index, so it is a
+-- short text and a C function.
 CREATE FUNCTION docpatterns._pattern_made(mark text) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_made' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION docpatterns._pattern_made(text) IS
-  'true; its argument tells what pattern, declaration, and part of it a view or an index is made '
-  'for';
+  'true; its argument names the pattern, declaration, and part of it for which a view or an index '
+  'was created';
 
 CREATE FUNCTION docpatterns._pattern_mark(pattern text, name text, part text DEFAULT '')
   RETURNS text
@@ -17,8 +17,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT format('docpatterns._pattern_made(%L)', format('%s %s %s%s', $1, length($2), $2, $3))
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_mark(text, text, text) IS
-  'SQL text: the condition that says what something is made for, as pattern, length of the name, '
-  'name and part; part is empty where an index has no other condition';
+  'SQL text: the condition that marks an object, with pattern, length of the name, name and part; '
+  'part is empty if an index has no other condition';
 
 CREATE FUNCTION docpatterns._pattern_read_mark(definition text, OUT pattern text, OUT name text,
   OUT part text)
@@ -29,10 +29,10 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
     CROSS JOIN LATERAL (SELECT replace(m[3], '''''', '''') AS words) AS q
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_read_mark(text) IS
-  'what a definition, as the catalog shows it, says that it is made for; NULLs if it says nothing';
+  'the mark in a definition, as the catalog shows it; NULLs if it has none';
 
--- A view that the snapshot shows may have been dropped meanwhile: then pg_table_is_visible() knows
--- nothing of it.
+-- A view that the snapshot shows may have been dropped since; pg_table_is_visible() then returns
+-- null.
 CREATE FUNCTION docpatterns._pattern_views(rel regclass, pattern text, name text,
   owner oid DEFAULT NULL, OUT view regclass, OUT part text) RETURNS SETOF record
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
@@ -52,8 +52,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conformin
   ORDER BY 1
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_views(regclass, text, text, oid) IS
-  'the views that are made for a declaration and say so, whatever they are called now, with the '
-  'part that each shows; of the table''s owner, or of the one given';
+  'the marked views of a declaration, whatever their current names, with the part that each shows; '
+  'of the table''s owner, or of the given one';
 
 CREATE FUNCTION docpatterns._pattern_indexes(rel regclass, OUT index regclass, OUT pattern text,
   OUT name text, OUT part text) RETURNS SETOF record
@@ -65,7 +65,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET standard_conformin
   WHERE i.indrelid = $1 AND m.pattern IS NOT NULL
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_indexes(regclass) IS
-  'the indexes of a table that are made for declarations and say so, whatever they are called now';
+  'the marked indexes of a table, whatever their current names';
 
 CREATE FUNCTION docpatterns._pattern_index_full(index regclass) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -73,7 +73,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
       WHERE m.index = $1 AND m.part = '') FROM pg_index i WHERE i.indexrelid = $1
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_index_full(regclass) IS
-  'whether an index has all rows: it has no condition but what it is made for';
+  'whether an index has all rows: it has no condition other than its mark';
 
 CREATE FUNCTION docpatterns._pattern_hook(pattern text, verb text, arguments text)
   RETURNS regprocedure

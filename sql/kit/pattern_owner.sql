@@ -1,8 +1,7 @@
--- What becomes of the things that patterns have made when their table gets another owner. The
--- former owner could have changed each of them, or have put code beside them, so nothing is handed
--- over as it is: tables must be free of foreign code, views are dropped and made again from the
--- declaration, functions get their body again. Called by the event trigger, as the user who alters
--- the table.
+-- Handles objects of patterns when their table gets another owner. The former owner could have
+-- changed any of them, or put code beside them, so none is reassigned unchanged: tables must be
+-- free of other roles' code, views are dropped and created again from the declaration, functions
+-- get their body again. Called by the event trigger, as the user who alters the table.
 
 -- What runs when the database writes to tables with the rights of their owner, and others could put
 -- anything into: functions of triggers, columns, constraints, indexes, statistics and policies,
@@ -16,7 +15,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     UNION ALL SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint c
       WHERE c.conrelid = ANY ($1)
     UNION ALL SELECT 'pg_attrdef'::regclass, a.oid FROM pg_attrdef a WHERE a.adrelid = ANY ($1)
-    -- ANALYZE computes these as the table's owner
+    -- ANALYZE computes them as the table's owner
     UNION ALL SELECT 'pg_statistic_ext'::regclass, s.oid FROM pg_statistic_ext s
       WHERE s.stxrelid = ANY ($1)
     UNION ALL SELECT 'pg_policy'::regclass, y.oid FROM pg_policy y WHERE y.polrelid = ANY ($1)
@@ -40,7 +39,7 @@ COMMENT ON FUNCTION docpatterns._pattern_foreign_code(oid[], oid) IS
   'functions, operators, operator classes and domains that tables use and that belong neither to a '
   'role nor to a superuser, as text; NULL if there are none';
 
--- For functions that a declaration names, of which the catalogue knows nothing.
+-- For functions that a declaration names, which have no catalog dependency.
 CREATE FUNCTION docpatterns._pattern_require_trusted(rel regclass, function regprocedure)
   RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -50,7 +49,7 @@ BEGIN
                        AND (r.rolsuper OR r.oid = c.relowner)) THEN
     RAISE EXCEPTION 'function % of table % belongs to another role', $2, $1
       USING ERRCODE = 'object_not_in_prerequisite_state',
-            HINT = 'Give it to the new owner if you trust it, and repeat the command.';
+            HINT = 'Change its owner if you trust it, and repeat the command.';
   END IF;
 END
 $$;
@@ -66,12 +65,11 @@ DECLARE
   grantee text;
 BEGIN
   IF code <> '' THEN
-    RAISE EXCEPTION 'table % cannot be handed over to "%"', side, owner::regrole
+    RAISE EXCEPTION 'cannot change the owner of table % to "%"', side, owner::regrole
       USING ERRCODE = 'object_not_in_prerequisite_state',
-        DETAIL = format('It has code of others: %s. A pattern writes to it with the rights of its '
-          'owner.', code),
-            HINT = 'Drop what uses it, or give it to the new owner if you trust it, and repeat the '
-            'command.';
+        DETAIL = format('Other roles can change its code: %s. A pattern writes to it with the '
+          'privileges of its owner.', code),
+            HINT = 'Drop the code, or change its owner if you trust it, and repeat the command.';
   END IF;
   FOR grantee IN SELECT DISTINCT CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text
     END
@@ -82,8 +80,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_hand_over(regclass, oid) IS
-  'looks for code of others in a table that a pattern keeps, which is to belong to a role (error '
-  '55000), and takes grants on it away';
+  'raises 55000 if other roles can change code of a side table that will belong to a role, and '
+  'revokes grants on it';
 
 -- A pattern may have a function _<pattern>_view_labels(bson) where its options decide.
 CREATE FUNCTION docpatterns._pattern_view_labels(pattern text, options bson) RETURNS text[]
@@ -171,8 +169,8 @@ BEGIN
       USING ERRCODE = 'object_not_in_prerequisite_state',
         DETAIL = format('It belongs to "%s".', r.owner),
             HINT = CASE WHEN r.intact THEN
-            'Read its definition, and give it to the owner of the table or drop it.' ELSE
-            'It is not as the pattern made it: drop or rename it.' END;
+            'Read its definition, then change its owner or drop it.' ELSE
+            'The pattern did not create its current definition: drop or rename it.' END;
   END LOOP;
 END
 $$;
@@ -207,20 +205,20 @@ BEGIN
     FOR taken IN SELECT DISTINCT q.object, q.owner FROM docpatterns._pattern_declarations($1) d
       CROSS JOIN LATERAL docpatterns._pattern_taken($1, d.pattern, d.name) q
              WHERE NOT q.intact ORDER BY 1 LOOP
-      RAISE WARNING 'view % is not as a pattern made it and stays with "%"', taken.object,
+      RAISE WARNING 'view % was changed by a user, so its owner remains "%"', taken.object,
         taken.owner
         USING HINT = format('Drop or rename it, and call pattern_repair(%L).', $1);
     END LOOP;
   END IF;
-  -- a partition is looked at with the table above it, which is written to
+  -- a partition is checked with its ancestor, to which statements write
   IF (SELECT c.relispartition FROM pg_class c WHERE c.oid = $1) THEN
     RETURN;
   END IF;
-  -- a rule has no owner of its own, and what it reads and writes may have code, too
+  -- a rule has no owner, and the relations it uses may have code, too
   code := concat_ws(', ', docpatterns._pattern_foreign_code(rels, owner),
     (SELECT string_agg(format('rule "%s" of %s', r.rulename, r.ev_class::regclass), ', '
         ORDER BY r.ev_class, r.rulename) FROM pg_rewrite r WHERE r.ev_class = ANY (rels)),
-    -- and who may make a trigger could do so afterwards
+    -- a role that may create a trigger could do so afterwards
     (SELECT string_agg(DISTINCT format('the right TRIGGER of %s on %s', CASE a.grantee
             WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END, c.oid::regclass), ', ')
      FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
@@ -231,18 +229,19 @@ BEGIN
       JOIN pg_roles r ON r.oid = c.relowner WHERE c.oid = ANY (rels) AND c.relowner <> owner
       AND NOT r.rolsuper));
   IF code <> '' THEN
-    RAISE EXCEPTION 'table % has code that would run with the rights of "%"', $1, owner::regrole
+    RAISE EXCEPTION 'table % has code that would run with the privileges of "%"', $1, owner::regrole
       USING ERRCODE = 'object_not_in_prerequisite_state',
-        DETAIL = format('Patterns write to it with the rights of its owner, and other roles can '
-          'change: %s.', code),
-            HINT = 'Give these objects to the new owner first if you trust them, or drop what uses '
-            'them, and repeat the command.';
+        DETAIL = format('Patterns write to it with the privileges of its owner, and other roles '
+          'can change: %s.', code),
+            HINT = 'Change the owner of these objects first if you trust them, or drop them, and '
+              'repeat the command.';
   END IF;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_follow_owner(regclass, oid) IS
-  'makes the views and functions of a table''s patterns again, which belonged to its former owner; '
-  'error 55000 where patterns would run code of others with the rights of the new one';
+  'creates the views and functions of a table''s patterns again, which belonged to its former '
+  'owner; error 55000 if patterns would run code of other roles with the privileges of the new '
+  'owner';
 
 CREATE FUNCTION docpatterns._pattern_discard(VARIADIC objects text[]) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -256,9 +255,9 @@ BEGIN
   RETURN true;
 EXCEPTION WHEN dependent_objects_still_exist THEN
   GET STACKED DIAGNOSTICS others = PG_EXCEPTION_DETAIL;
-  RAISE WARNING '% cannot be made again and keeps its former owner', object
-    USING DETAIL = others, HINT = format('Read its definition, and give it to the new owner: ALTER '
-        '%s OWNER TO ...; or drop it, and pattern_repair() makes another one.', object);
+  RAISE WARNING 'cannot create % again, so its owner remains unchanged', object
+    USING DETAIL = others, HINT = format('Read its definition and change its owner with ALTER %s '
+      'OWNER TO, or drop it and call pattern_repair().', object);
   RETURN false;
 END
 $$;
@@ -266,7 +265,7 @@ COMMENT ON FUNCTION docpatterns._pattern_discard(text[]) IS
   'drops views and functions (VIEW v, FUNCTION f(x)) that others do not depend on, all or none: '
   'then with a warning, and false';
 
--- The call that makes a view may not know what the old one was called, and who was shown it.
+-- The call that creates a view may not know the old one's name and grants.
 CREATE FUNCTION docpatterns._pattern_renew_view(rel regclass, view regclass, make text, find text)
   RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -288,8 +287,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_renew_view(regclass, regclass, text, text) IS
-  'drops a view of a table and makes it again, by a call, under the name it had and with its '
-  'grants; find is a query for it. Nothing happens where view is NULL';
+  'drops a view of a table and creates it again, by a call, with its old name and grants; find is '
+  'a query for it. Does nothing if view is NULL';
 
 CREATE FUNCTION docpatterns._pattern_placed(kind text, object text, OUT schema_name name,
   OUT name name)
@@ -319,4 +318,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_place(text, text, name, name) IS
-  'gives a view or a function a name and a schema';
+  'changes the name and schema of a view or a function';

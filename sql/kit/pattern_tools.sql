@@ -1,12 +1,12 @@
--- What the SQL of the patterns is made of: the tables that they keep beside the user's, with owner
--- and guard, and the end of a declaration. Nothing here asks who calls: the verbs of pattern.sql
--- and the functions that declare have done that.
+-- Shared by the SQL of patterns: side tables, with owner and guard, and the end of a declaration.
+-- Nothing here checks the caller's privileges: the verbs of pattern.sql and the declaring functions
+-- did.
 
 -- Declaring ---------------------------------------------------------------------------------------
 
--- The verbs find a declaration by its name, so a table has each name once, whatever the patterns
--- are. The lock is the one that the triggers need anyway: two sessions that declare the same would
--- both find the name free without it.
+-- The verbs find a declaration by its name, so a table has each name only once, in all patterns.
+-- The lock is the one that the triggers need anyway: without it, two sessions that declare the same
+-- name would both find it free.
 CREATE FUNCTION docpatterns._pattern_require_unused(rel regclass, name text, pair text DEFAULT NULL)
   RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -20,8 +20,7 @@ BEGIN
                    = _pattern_require_unused.pair, false)) THEN
     RAISE EXCEPTION 'table % already has a pattern named "%"', rel, name
       USING ERRCODE = 'duplicate_object',
-        HINT = 'Change it with pattern_alter(), or give the other one a name with the argument '
-        '"name".';
+        HINT = 'Change it with pattern_alter(), or specify another name with the argument "name".';
   END IF;
 END
 $$;
@@ -62,7 +61,7 @@ COMMENT ON FUNCTION docpatterns._pattern_near_tables(text, text) IS
   'the beginning of a hint: tables with documents whose name is like one that does not exist, or '
   'an empty text';
 
--- A table that is named and does not exist is more often misspelt than wanted.
+-- A named table that does not exist is more often misspelt than intended.
 CREATE FUNCTION docpatterns._pattern_create_collection(wanted text, schema_name text, owner oid,
   allowed boolean, argument text) RETURNS regclass
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -76,7 +75,7 @@ BEGIN
   IF allowed IS NOT TRUE THEN
     RAISE EXCEPTION 'relation "%" does not exist', wanted USING ERRCODE = 'undefined_table',
       HINT = docpatterns._pattern_near_tables(schema_name, parts[cardinality(parts)])
-      || format('With %s => true it is made.', argument);
+      || format('Use %s => true to create it.', argument);
   END IF;
   made := @extschema@.collection_create(format('%I.%I', schema_name, parts[cardinality(parts)]));
   EXECUTE format('ALTER TABLE %s OWNER TO %s', made, owner::regrole);
@@ -84,21 +83,21 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_create_collection(text, text, oid, boolean, text) IS
-  'makes a collection that does not exist, if that is allowed; else error 42P01 with names that '
-  'are like it and the argument that allows it';
+  'creates a missing collection if that is allowed; else error 42P01 with similar names and the '
+  'argument that allows it';
 
--- For what is asked with the table locked, by the verbs.
+-- For queries of verbs that have locked the table.
 CREATE FUNCTION docpatterns._pattern_latest(query text) RETURNS text
   AS 'MODULE_PATHNAME', 'dp_pattern_latest' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._pattern_latest(text) IS
-  'the value that a query gives, read with the latest snapshot at every isolation level; runs with '
-  'the rights of the caller';
+  'the value that a query returns, read with the latest snapshot at every isolation level; runs '
+  'with the privileges of the caller';
 
 -- Values from before the declaration --------------------------------------------------------------
 
--- Fields that a pattern keeps may hold values that exist nowhere else. Their paths are noted in the
--- declaration as "held" until pattern_build() has adopted or discarded the values, and as "own"
--- from then on: see src/kit/adopt.h.
+-- Fields that a pattern maintains may have values that exist nowhere else. Their paths are stored
+-- in the declaration as "held" until pattern_build() has adopted or discarded the values, and as
+-- "own" from then on: see src/kit/adopt.h.
 CREATE FUNCTION docpatterns._pattern_option_paths(pattern text, options bson, OUT path text,
   OUT kept boolean, OUT guarded boolean, OUT derived boolean) RETURNS SETOF record
   AS 'MODULE_PATHNAME', 'dp_pattern_option_paths' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -123,8 +122,8 @@ COMMENT ON FUNCTION docpatterns._pattern_paths(text, bson) IS
 CREATE FUNCTION docpatterns._pattern_holds(doc bson, path text, is_flag boolean) RETURNS boolean
   AS 'MODULE_PATHNAME', 'dp_pattern_holds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION docpatterns._pattern_holds(bson, text, boolean) IS
-  'whether a field has a value other than null, false, zero and what is empty, and, where it is a '
-  'flag, "yes" and the like';
+  'whether a field has a value other than null, false, zero or an empty one and, if it is a flag, '
+  '"yes" and the like';
 
 CREATE FUNCTION docpatterns._pattern_set_options(rel regclass, trigger_oid oid, options text)
   RETURNS void
@@ -133,8 +132,8 @@ COMMENT ON FUNCTION docpatterns._pattern_set_options(regclass, oid, text) IS
   'writes options into the trigger that carries a declaration, and lets writers go on; error 42704 '
   'for another trigger, 42501 unless the caller owns the table';
 
--- Which of the fields that a declaration keeps have values already: read once, with the table
--- locked by the caller; of a partition that has come, if documents of it are not in line.
+-- The fields that a declaration maintains and that already have values: scanned once, with the
+-- table locked by the caller; for a new partition, if documents in it are inconsistent.
 CREATE FUNCTION docpatterns._pattern_note_held(rel regclass, name text, part regclass DEFAULT NULL)
   RETURNS text[]
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -164,7 +163,7 @@ BEGIN
                     FROM unnest(s.paths) WITH ORDINALITY AS u (p, n)), s.base) INTO found;
     found := array_remove(found, NULL);
     IF part IS NOT NULL AND found <> '{}' THEN
-      -- one that was here before may be in line
+      -- one that was here before may be consistent
       EXECUTE format('SELECT EXISTS (SELECT FROM %s AS b JOIN @extschema@.pattern_check($1, $2) c '
           'ON %s OPERATOR(@extschema@.=) c.key)', s.base, s.key_value) INTO wrong USING rel, name;
       CONTINUE WHEN NOT wrong;
@@ -182,11 +181,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_note_held(regclass, text, regclass) IS
-  'notes in a declaration which of its fields hold values in the documents of the table, or in '
-  'those of a partition that is not in line, and returns their paths; reads the table, or checks '
-  'it, once';
+  'stores in a declaration which of its fields have values in the documents of the table, or in '
+  'those of an inconsistent partition, and returns their paths; reads or checks the table once';
 
--- A field that a pattern writes to in documents as they are.
+-- A field that a pattern writes to in existing documents.
 CREATE FUNCTION docpatterns._pattern_require_fit(rel regclass, doc text, field text, fits text,
   must text, argument text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -203,18 +201,19 @@ BEGIN
   IF r.n > 0 THEN
     RAISE EXCEPTION 'field "%" in table % must be %', field, t.base, must
       USING ERRCODE = 'object_not_in_prerequisite_state',
-      DETAIL = format('It is something else in %s documents. Keys: %s%s.', r.n,
+      DETAIL = format('It has another type in %s documents. Keys: %s%s.', r.n,
         array_to_string(r.keys, ', '), CASE WHEN r.n > 5 THEN ', ...' ELSE '' END),
-      HINT = format('Name another field with the argument %s, or change the documents.', argument);
+      HINT = format('Specify another field with the argument %s, or change the '
+        'documents.', argument);
   END IF;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_require_fit(regclass, text, text, text, text, text) IS
-  'error 55000, with their number and some keys, for documents that have the field and do not '
-  'fulfil a condition on its type and its text, SQL text about v.kind and v.value; reads the table '
+  'error 55000, with their number and some keys, for documents that have the field but do not '
+  'satisfy a condition on its type and text, SQL text with v.kind and v.value; reads the table '
   'once';
 
--- How values are adopted that only the documents have.
+-- How to adopt values that only the documents have.
 CREATE FUNCTION docpatterns._pattern_adopt_hint(rel regclass, pattern text, options bson)
   RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -226,7 +225,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   FROM docpatterns._pattern_facts($2) f
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_adopt_hint(regclass, text, bson) IS
-  'what can be done about values that would be lost by a declaration with these options';
+  'a hint for values that a declaration with these options would lose';
 
 CREATE FUNCTION docpatterns._pattern_notice_held(rel regclass, name text,
   part regclass DEFAULT NULL) RETURNS boolean
@@ -242,19 +241,19 @@ BEGIN
   END IF;
   SELECT q.pattern INTO d FROM docpatterns._pattern_declarations(rel) q
     WHERE q.name = _pattern_notice_held.name;
-  RAISE NOTICE '% has rows that hold values in fields of the pattern "%": %', CASE
+  RAISE NOTICE '% has rows with values in fields of pattern "%": %', CASE
     WHEN part IS NULL THEN 'table ' || base ELSE 'partition ' || part
     END, name, array_to_string(held, ', ')
-    USING HINT = format('CALL pattern_build(%L, %L) brings them in line, %sand writes nothing if a '
-        'value would be lost.', base, name, (docpatterns._pattern_facts(d.pattern)).adopts || ', ');
+    USING HINT = format('CALL pattern_build(%L, %L) makes them consistent, %sand writes nothing if '
+      'a value would be lost.', base, name, (docpatterns._pattern_facts(d.pattern)).adopts || ', ');
   RETURN true;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_notice_held(regclass, text, regclass) IS
-  'notes which fields of a new declaration hold values and says so in a notice; whether there are '
-  'any';
+  'stores which fields of a new declaration have values, and reports them in a notice; whether '
+  'there are any';
 
--- The rows of a partition that has come may hold such values, too.
+-- The rows of a new partition may have such values, too.
 CREATE FUNCTION docpatterns._pattern_notice_partition(part regclass) RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT docpatterns._pattern_notice_held(a.relid, d.name, $1)
@@ -264,9 +263,9 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   WHERE a.relid <> $1
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_notice_partition(regclass) IS
-  '_pattern_notice_held for all declarations of the tables above a partition';
+  '_pattern_notice_held for all declarations of the ancestors of a partition';
 
--- What a declaration says of the rows that it finds: it leaves them to pattern_build().
+-- A declaration leaves existing rows to pattern_build().
 CREATE FUNCTION docpatterns._pattern_notice_rows(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -275,14 +274,13 @@ BEGIN
   IF docpatterns._pattern_nonempty(rel) AND NOT docpatterns._pattern_notice_held(rel, name) THEN
     SELECT format('%I.%I', n.nspname, c.relname) INTO base FROM pg_class c
       JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = rel;
-    RAISE NOTICE 'table % has rows already', base
-      USING HINT = format('CALL pattern_build(%L, %L) brings them in line; new writes are kept in '
-          'line from now on.', base, name);
+    RAISE NOTICE 'table % already has rows', base
+      USING HINT = format('Run CALL pattern_build(%L, %L) to make them consistent.', base, name);
   END IF;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_notice_rows(regclass, text) IS
-  'a notice, if the table has rows, that says how they are brought in line';
+  'a notice, if the table has rows, that says how to make them consistent';
 
 CREATE FUNCTION docpatterns._pattern_settle_rows(rel regclass, name text, query text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -297,14 +295,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_settle_rows(regclass, text, text) IS
-  'brings the rows in line whose keys SQL text returns as "key" ($1: rel, $2: name), and returns '
+  'makes the rows consistent whose keys SQL text returns as "key" ($1: rel, $2: name), and returns '
   'how many were written';
 
 CREATE FUNCTION docpatterns._pattern_lost(rel regclass, name text, keys record[]) RETURNS text[]
   AS 'MODULE_PATHNAME', 'dp_pattern_lost' LANGUAGE C VOLATILE STRICT;
 COMMENT ON FUNCTION docpatterns._pattern_lost(regclass, text, record[]) IS
-  'of each row the first field whose value would exist nowhere if these rows were brought in line, '
-  'or NULL; does it in a subtransaction and takes it back; error 42501 unless the caller owns the '
+  'for each row the first field whose value would be lost if these rows were made consistent, or '
+  'NULL; does that in a subtransaction and rolls it back; error 42501 unless the caller owns the '
   'table';
 
 CREATE FUNCTION docpatterns._pattern_require_kept(rel regclass, pattern text, name text)
@@ -317,7 +315,7 @@ DECLARE
   keys text[] := '{}';
   n bigint := 0;
 BEGIN
-  -- some at a time: each subtransaction takes a number
+  -- a batch at a time: each subtransaction uses a transaction ID
   FOR r IN
     SELECT array_agg(k.key ORDER BY k.n) AS keys
     FROM (SELECT p.key, row_number() OVER () AS n
@@ -335,7 +333,7 @@ BEGIN
                     WHERE f IS NOT NULL GROUP BY f ORDER BY min(i));
   END LOOP;
   IF n > 0 THEN
-    RAISE EXCEPTION 'pattern "%" of table %: % that exist nowhere else', name, rel, CASE n
+    RAISE EXCEPTION 'pattern "%" of table %: % that would be lost', name, rel, CASE n
       WHEN 1 THEN '1 document holds values' ELSE format('%s documents hold values', n) END
       USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('Fields: %s. Keys: %s%s.', array_to_string(fields, ', '),
@@ -343,14 +341,15 @@ BEGIN
             HINT = (SELECT docpatterns._pattern_adopt_hint(d.rel, d.pattern, d.options)
               FROM docpatterns._pattern_declarations(_pattern_require_kept.rel) d
               WHERE d.name = _pattern_require_kept.name)
-                   || format('CALL pattern_build(%L, %L, discard => true) throws them away.', rel,
+                   || format('Run CALL pattern_build(%L, %L, discard => true) to discard '
+                     'them.', rel,
                        name);
   END IF;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_require_kept(regclass, text, text) IS
-  'error 55000, with their number and some keys, if documents hold values that bringing them in '
-  'line would destroy';
+  'error 55000, with their number and some keys, if documents have values that would be lost by '
+  'making them consistent';
 
 -- Fields that documents had before a declaration: they stay when it ends.
 CREATE FUNCTION docpatterns._pattern_own_paths(options bson) RETURNS text[]
@@ -361,7 +360,7 @@ $$;
 COMMENT ON FUNCTION docpatterns._pattern_own_paths(bson) IS
   'paths of fields of a declaration that documents had before it';
 
--- More fields are to be kept: those that have values are the user's.
+-- When a pattern is to maintain more fields, existing values in them are the user's.
 CREATE FUNCTION docpatterns._pattern_require_free(rel regclass, pattern text, name text,
   options bson, altered bson)
 RETURNS void
@@ -395,21 +394,20 @@ BEGIN
     'FROM (SELECT (%s)::text AS key, row_number() OVER () AS i FROM %s AS b WHERE %s) AS q',
     t.key_value, t.base, holds))::jsonb) AS j (n bigint, keys text);
   IF found.n > 0 THEN
-    RAISE EXCEPTION 'pattern "%" of table %: % in fields that it does not keep yet', name, rel,
+    RAISE EXCEPTION 'pattern "%" of table %: % in fields that it does not maintain yet', name, rel,
         CASE found.n WHEN 1 THEN '1 document has a value'
           ELSE found.n || ' documents have values' END
       USING ERRCODE = 'object_not_in_prerequisite_state',
             DETAIL = format('Fields: %s. Keys: %s.', array_to_string(added, ', '), found.keys),
-            HINT = 'Rename these fields, or remove them to throw their values away, '
-                   'and repeat the call.';
+            HINT = 'Rename or remove these fields, and repeat the call.';
   END IF;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_require_free(regclass, text, text, bson, bson) IS
-  'error 55000 if documents have values in fields that a declaration keeps only with other '
+  'error 55000 if documents have values in fields that a declaration maintains only with other '
   'options; locks the table against writers';
 
--- All rows are in line: what their fields held is adopted, or discarded.
+-- All rows are consistent: values in their fields are adopted or discarded.
 CREATE FUNCTION docpatterns._pattern_note_built(rel regclass, name text, discarded boolean)
   RETURNS void
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -427,8 +425,8 @@ COMMENT ON FUNCTION docpatterns._pattern_note_built(regclass, text, boolean) IS
 -- A declaration, as the verbs need it -------------------------------------------------------------
 
 -- Names, options and pieces of SQL text, in which "b" is a row of the table and "s" one of the
--- second table, if that is a table of ours. Rows are matched by the columns of the key themselves:
--- as BSON two timestamps of one millisecond are the same.
+-- second table, if the extension made it. Rows are matched by the key columns themselves: as BSON,
+-- two timestamps of one millisecond are equal.
 CREATE FUNCTION docpatterns._pattern_parts(rel regclass, pattern text, name text,
                                OUT base text, OUT schema_name text, OUT table_name text,
                                OUT owner oid, OUT options bson, OUT doc_name text, OUT doc text,
@@ -443,7 +441,7 @@ BEGIN
   SELECT d.options INTO options FROM docpatterns._pattern_declarations(rel) d
     WHERE d.pattern = _pattern_parts.pattern AND d.name = _pattern_parts.name;
   IF options IS NULL THEN
-    RAISE EXCEPTION 'table % has no % pattern named "%"', rel, replace(pattern, '_', ' '), name
+    RAISE EXCEPTION 'table % has no % pattern "%"', rel, replace(pattern, '_', ' '), name
       USING ERRCODE = 'undefined_object';
   END IF;
   SELECT p.base, p.schema_name, p.table_name, p.owner, p.doc, format('b.%I', p.doc), p.keys,
@@ -466,8 +464,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_parts(regclass, text, text) IS
-  'a declaration: its table, options and second table, and the pieces of SQL text that its verbs '
-  'are made of; error 42704 when there is none';
+  'a declaration: its table, options and second table, and the pieces of SQL text for its verbs; '
+  'error 42704 if there is none';
 
 -- Options -----------------------------------------------------------------------------------------
 
@@ -493,15 +491,18 @@ BEGIN
       AND @extschema@.bson_get_text(d.options, 'doc_column') IS NOT DISTINCT FROM doc_column
       AND docpatterns._pattern_paths_overlap(k.path, f.path) LIMIT 1;
   IF FOUND THEN
-    RAISE EXCEPTION 'field "%" of table % is kept by the % pattern "%" already', clash.path, rel,
+    RAISE EXCEPTION 'field "%" of table % is already maintained by the % pattern '
+      '"%"', clash.path, rel,
       replace(clash.pattern, '_', ' '), clash.name USING ERRCODE = 'invalid_parameter_value';
   END IF;
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_refuse_kept(regclass, text, text, text[]) IS
-  'error 22023 for fields that another declaration of the table keeps in documents of that column';
+  'error 22023 for fields that another declaration of the table maintains in documents of that '
+  'column';
 
--- A pattern may have a function _<pattern>_verify(regclass, bson) for what options have in common.
+-- A pattern may have a function _<pattern>_verify(regclass, bson) that checks options against each
+-- other.
 CREATE FUNCTION docpatterns._pattern_verify(rel regclass, pattern text, options bson) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -518,10 +519,10 @@ BEGIN
       JOIN unnest(paths || '_id'::text) WITH ORDINALITY AS b (p, n) ON a.n < b.n
     WHERE docpatterns._pattern_paths_overlap(a.p, b.p) LIMIT 1;
   IF clash.other = '_id' THEN
-    RAISE EXCEPTION 'a pattern cannot keep field "%"', clash.p
+    RAISE EXCEPTION 'a pattern cannot maintain field "%"', clash.p
       USING ERRCODE = 'invalid_parameter_value';
   ELSIF FOUND THEN
-    RAISE EXCEPTION 'fields "%" and "%" must be different, and neither inside the other',
+    RAISE EXCEPTION 'fields "%" and "%" must not be equal or contain each other',
       clash.p, clash.other USING ERRCODE = 'invalid_parameter_value';
   END IF;
   PERFORM docpatterns._pattern_refuse_kept(rel, @extschema@.bson_get_text(options, 'doc_column'),
@@ -545,7 +546,7 @@ COMMENT ON FUNCTION docpatterns._pattern_declare(regclass, text, bson) IS
   'the options of a new declaration, checked; locks the table against writers; '
   'errors as _pattern_options(), _pattern_verify() and _pattern_require_unused()';
 
--- What a pattern has to do beside that is in its _<pattern>_alter().
+-- Other work of a pattern is in its _<pattern>_alter().
 CREATE FUNCTION docpatterns._pattern_alter(rel regclass, name text, changes bson) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -573,12 +574,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_alter(regclass, text, bson) IS
-  'pattern_alter of a declaration: checks its options with changes and makes its triggers again';
+  'pattern_alter of a declaration: checks its options with changes and replaces its triggers';
 
 -- Tables that a pattern keeps ---------------------------------------------------------------------
 
--- Rows of such a table name a row of the user's table by columns of their own: key, or key1, key2,
--- .. where its key has several (at most 32, as an index has).
+-- Rows of a side table refer to a row of the user's table by their own columns: key, or key1, key2,
+-- .. if its key has several (at most 32, the limit of an index).
 CREATE FUNCTION docpatterns._pattern_side_keys(n int) RETURNS text[]
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN $1 = 1 THEN ARRAY['key'] ELSE
@@ -593,8 +594,8 @@ BEGIN
   IF to_regclass(qualified) IS NOT NULL THEN
     RAISE EXCEPTION 'relation "%" already exists', (SELECT c.relname FROM pg_class c
         WHERE c.oid = to_regclass(qualified)) USING ERRCODE = 'duplicate_table',
-      HINT = 'The pattern makes a table of this name. Rename or drop the one that is there: DROP '
-      'EXTENSION .. CASCADE leaves such tables behind, without their documents.';
+      HINT = 'The pattern creates a table of this name. Rename or drop the existing one: DROP '
+        'EXTENSION .. CASCADE leaves such tables behind, without their documents.';
   END IF;
 END
 $$;
@@ -648,7 +649,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_guard(regclass, text, text, text) IS
-  'makes a table one that only a declaration writes, which finds it by the pair';
+  'makes a table writable only by the declaration with the pair';
 
 CREATE FUNCTION docpatterns._pattern_keep_table(side regclass, rel regclass, pattern text,
   name text, pair text) RETURNS void
@@ -664,13 +665,13 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_keep_table(regclass, regclass, text, text, text) IS
-  'makes a new table one that a declaration of rel keeps: it gets the owner of rel, no grants, and '
+  'makes a new table a side table of a declaration of rel: with the owner of rel, no grants, and '
   'the guard';
 
 CREATE FUNCTION docpatterns._pattern_forget(side regclass, rel regclass) RETURNS void
   AS 'MODULE_PATHNAME', 'dp_pattern_forget' LANGUAGE C STRICT;
 COMMENT ON FUNCTION docpatterns._pattern_forget(regclass, regclass) IS
-  'a table that a pattern kept no longer depends on the pattern''s table; error 42501 unless the '
+  'removes the dependency of a side table on the pattern''s table; error 42501 unless the '
   'caller owns both';
 
 CREATE FUNCTION docpatterns._pattern_release_table(side regclass, rel regclass) RETURNS void
@@ -686,7 +687,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_release_table(regclass, regclass) IS
-  'makes a table that a declaration of rel kept an ordinary one';
+  'makes a side table of rel an ordinary table';
 
 CREATE FUNCTION docpatterns._pattern_drop_side(side regclass, rel regclass, keep_data boolean)
   RETURNS void
@@ -700,13 +701,13 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_drop_side(regclass, regclass, boolean) IS
-  'drops a table that a declaration of rel kept, or (keep_data) makes it an ordinary one; does '
-  'nothing when there is none';
+  'drops a side table of rel, or (keep_data) makes it an ordinary table; does nothing if there is '
+  'none';
 
 -- Anchors -----------------------------------------------------------------------------------------
 
--- What a declaration was made for: see src/kit/anchor.h. Made when its triggers are there, and
--- again when these have changed.
+-- Tracks columns and triggers of a declaration: see src/kit/anchor.h. Created after its triggers,
+-- and again when these have changed.
 CREATE FUNCTION docpatterns._pattern_anchor(rel regclass, name text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -738,7 +739,7 @@ BEGIN
           WHERE a.label = t.label) THEN
       RAISE EXCEPTION 'table % is unlogged, and table % is not', t.tab, rel
         USING ERRCODE = 'invalid_table_definition',
-          DETAIL = 'A crash would empty the one, and the other would keep what came from it.';
+          DETAIL = 'A crash would empty only one of them.';
     END IF;
     SELECT a.attname INTO coarse
       FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n)
@@ -751,7 +752,7 @@ BEGIN
       RAISE EXCEPTION 'column "%" of the primary key of table % is compared by a coarser equality '
         'than documents are', coarse, t.tab
         USING ERRCODE = 'feature_not_supported',
-          DETAIL = 'What is one row there would be several values in documents.',
+          DETAIL = 'One key there could be several values in documents.',
           HINT = 'Give the column a deterministic collation.';
     END IF;
     SELECT CASE WHEN count(*) = 1 THEN min(a.attname::text) END INTO doc FROM pg_attribute a
@@ -783,8 +784,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_anchor(regclass, text) IS
-  'makes or renews the anchors of a declaration on its tables, those that are users''; locks them '
-  'against writers';
+  'creates or replaces the anchors of a declaration on users'' tables; locks them against writers';
 
 -- A crash empties an unlogged table without a trigger.
 CREATE FUNCTION docpatterns._pattern_lasts_longer(rel regclass, other regclass) RETURNS boolean
@@ -816,8 +816,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION docpatterns._pattern_follow_persistence(regclass) IS
-  'a table has become logged or unlogged: tables that patterns keep beside it follow; called by an '
-  'event trigger';
+  'makes side tables logged or unlogged as their table; called by an event trigger';
 
 CREATE FUNCTION docpatterns._pattern_anchor_renamed(rel regclass, old_name text, new_name text)
   RETURNS void
@@ -869,7 +868,7 @@ DECLARE
   r record;
 BEGIN
   PERFORM docpatterns._pattern_drop_anchor(rel, name);
-  -- the main trigger goes last: it is the declaration, by which the others are told apart
+  -- the main trigger goes last: it is the declaration, which identifies the others
   FOR r IN SELECT t.tgname, t.tgrelid::regclass AS tab FROM pg_trigger t
            WHERE t.tgfoid = format('docpatterns.%I', pattern || '_trigger')::regproc
              AND t.tgparentid = 0

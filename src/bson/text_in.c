@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include <math.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -75,6 +77,7 @@ static int parse_number(DpParser *p);
 static int parse_regex(DpParser *p);
 static bool open_container(DpParser *p, uint32 *start);
 static bool close_container(DpParser *p, uint32 start, int height, const char *where);
+static bool is_date(const DpParser *p);
 static bool skip_comment(DpParser *p);
 static bool fail_expected(DpParser *p, const char *expected);
 
@@ -167,6 +170,12 @@ dp_parser_fail(DpParser *p, int sqlstate, const char *where, const char *hint, c
 	int line = 1;
 	int column = 1;
 
+	if (is_date(p))
+		dp_ereturn(p->escontext, false,
+				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+					errmsg("invalid input for type %s: \"%s\"", p->type, p->start),
+					errhint("Cast dates: '%s'::timestamptz.", p->start)));
+
 	va_start(args, fmt);
 	vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);
@@ -189,6 +198,23 @@ dp_parser_fail(DpParser *p, int sqlstate, const char *where, const char *hint, c
 					: errmsg("invalid input syntax for type %s", p->type),
 				errdetail("Line %d, column %d: %s.", line, column, what),
 				hint ? errhint("%s", hint) : 0));
+}
+
+/* True if the whole text of a value is a date, which Extended JSON does not have. */
+static bool
+is_date(const DpParser *p)
+{
+	static const char form[] = "0000-00-00";
+	Size len = p->end - p->start;
+	int i;
+
+	for (i = 0; i < lengthof(form) - 1; i++)
+	{
+		if (form[i] == '0' ? !isdigit((unsigned char) p->start[i]) : p->start[i] != form[i])
+			return false;
+	}
+	return len <= 40 && strspn(p->start, "0123456789-+:. TZ") == len &&
+		   strcmp(p->type, "bson_value") == 0;
 }
 
 /*

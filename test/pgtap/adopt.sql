@@ -70,7 +70,7 @@ SELECT pattern_disable('q', 'a') \g /dev/null
 SELECT is(pg_temp.docs('q'), E'{"x": 1}\n{"x": 1}\n{"x": 1}\n{}', 'what was discarded is no longer the user''s');
 
 -- A misspelt source is none
-SELECT is(pg_temp.told($$SELECT subset_enable('q', 'a', 'q_row', 'of', '{d: -1}', 1)$$), '42P01 | relation "q_row" does not exist | Did you mean q_rows? With create_source => true it is made.', 'a source that does not exist');
+SELECT is(pg_temp.told($$SELECT subset_enable('q', 'a', 'q_row', 'of', '{d: -1}', 1)$$), '42P01 | relation "q_row" does not exist | Did you mean q_rows? Use create_source => true to create it.', 'a source that does not exist');
 SELECT hasnt_table('q_row');
 SELECT lives_ok($$SELECT subset_enable('q', 'b', 'q_new', 'of', '{d: -1}', 1, create_source => true)$$, 'unless it is wanted');
 SELECT has_table('q_new');
@@ -219,7 +219,7 @@ CREATE TABLE big_1 PARTITION OF big FOR VALUES FROM (0) TO (50);
 CREATE TABLE big_2 PARTITION OF big FOR VALUES FROM (50) TO (1000);
 INSERT INTO big SELECT i, bson_build('n', CASE WHEN i = 99 THEN 5 ELSE 0 END) FROM generate_series(1, 99) i;
 SELECT computed_enable('big', 's', 'film', '{n: {$sum: "$v"}}') \g /dev/null
-SELECT throws_ok($$CALL pattern_build('big', 'n', 10)$$, '55000', 'pattern "n" of table public.big: 1 document holds values that exist nowhere else', 'the last of many stops all');
+SELECT throws_ok($$CALL pattern_build('big', 'n', 10)$$, '55000', 'pattern "n" of table public.big: 1 document holds values that would be lost', 'the last of many stops all');
 SELECT is(count(*), 0::bigint, 'and none was written') FROM big WHERE doc ? '_computed';
 CALL pattern_build('big', 'n', 10, discard => true);
 SELECT is_empty('SELECT * FROM pattern_check(''big'')', 'in line');
@@ -375,7 +375,7 @@ ALTER TABLE big ATTACH PARTITION big_3 FOR VALUES FROM (1000) TO (2000);
 SELECT ok(NOT options ? 'held' AND options ? 'own', 'one that is in line needs no guard') FROM pattern_list('big');
 
 -- names of tables, and what is promised
-SELECT is(pg_temp.told($$SELECT outlier_enable('q', 'z', 2, extras => 'q_row', on_field => 'of')$$), '42P01 | relation "q_row" does not exist | Did you mean q_rows or q_new? With create_extras => true it is made.', 'extras that do not exist');
+SELECT is(pg_temp.told($$SELECT outlier_enable('q', 'z', 2, extras => 'q_row', on_field => 'of')$$), '42P01 | relation "q_row" does not exist | Did you mean q_rows or q_new? Use create_extras => true to create it.', 'extras that do not exist');
 SELECT hasnt_table('q_row');
 SELECT collection_create('fi'), collection_create('fr') \g /dev/null
 INSERT INTO fi (doc) VALUES ('{_id: 1, r: [{id: 1, d: 1, z: 4}]}');
@@ -433,7 +433,7 @@ SELECT reference_enable('later_copies', 'r', 'later', live => '{kids}', missing 
 INSERT INTO later_copies (doc) VALUES ('{_id: 1, r: {_id: 1, own: "copy"}, many: [{_id: 1, own: "mine"}]}'),
   ('{_id: 2, r: {_id: 1, own: "mine"}}'), ('{_id: 3, r: 1}'), ('{_id: 4, r: {_id: 9, own: "copy"}}');
 PREPARE more AS SELECT pattern_alter('later_copies', 'r', '{live: ["kids", "own"]}');
-SELECT throws_ok('more', '55000', 'pattern "r" of table public.later_copies: 2 documents have values in fields that it does not keep yet',
+SELECT throws_ok('more', '55000', 'pattern "r" of table public.later_copies: 2 documents have values in fields that it does not maintain yet',
   'a value of a copy that the source does not have');
 SELECT throws_ok($$SELECT pattern_alter('later_copies', 'many', '{live: ["_id", "x"]}')$$, '22023', NULL, 'bad options are told as ever');
 SELECT lives_ok($$SELECT pattern_alter('later_copies', 'many', '{live: ["own"]}')$$, 'what the source has is no loss');

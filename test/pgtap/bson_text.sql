@@ -3,7 +3,7 @@
 SET client_min_messages = warning;
 SET timezone = 'UTC';
 BEGIN;
-SELECT plan(341);
+SELECT plan(342);
 
 -- ---------------------------------------------------------------- signatures
 
@@ -240,6 +240,7 @@ SELECT is_empty($$SELECT w, part FROM wrapper, unnest(ARRAY['base64', 'subType',
 SELECT is_empty($$SELECT w FROM wrapper WHERE (pg_temp.error_of('{a: ' || regexp_replace(w, ': .*$', ': [1]}') || '}')).code IS DISTINCT FROM '22P02'$$, 'an array in place of what belongs there');
 
 SELECT throws_ok($$SELECT 'shipped'::bson_value$$, '22P02', 'invalid input syntax for type bson_value', 'a bare word is no value');
+SELECT throws_ok($$SELECT '{d: 1}'::bson -> 'd' < '2024-05-01'$$, '22P02', 'invalid input for type bson_value: "2024-05-01"', 'a bare date must be cast');
 
 SELECT lives_ok(format('SELECT %L::bson', '{a: ' || repeat('[', 99) || repeat(']', 99) || '}'), '100 levels');
 SELECT ok(d::text::bson::bytea = d::bytea AND bson_to_json(d, 'shell')::bson::bytea = d::bytea, 'what is escaped or wrapped on the last level survives')

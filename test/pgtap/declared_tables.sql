@@ -160,7 +160,7 @@ SET LOCAL session_replication_role = origin;
 SELECT is((SELECT DISTINCT concat_ws(' ', what, found) FROM pattern_check('b')), 'inheritance public.heir', 'one that came in silence is a violation');
 ROLLBACK TO unseen;
 CREATE TEMPORARY TABLE briefly (id int PRIMARY KEY, doc bson) ON COMMIT DELETE ROWS;
-SELECT throws_ok($$SELECT outlier_enable('briefly', 'a', 2)$$, '0A000', NULL, 'a table that is emptied by each commit');
+SELECT throws_ok($$SELECT outlier_enable('briefly', 'a', 2)$$, '0A000', NULL, 'a table that has ON COMMIT DELETE ROWS');
 CREATE TEMPORARY TABLE briefly_too ON COMMIT DELETE ROWS AS SELECT * FROM plain;
 ALTER TABLE briefly_too ADD PRIMARY KEY (id);
 SELECT throws_ok($$SELECT versioning_enable('briefly_too')$$, '0A000', NULL, 'however it was made');
