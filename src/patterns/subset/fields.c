@@ -59,9 +59,7 @@ typedef struct Cold
 } Cold;
 
 /* Flags of a move */
-#define MOVED_WHOLE                                                                                \
-	0x01                   /* a whole document was written, so its former cold fields are obsolete \
-							*/
+#define MOVED_WHOLE 0x01   /* a whole document was written: former cold fields are obsolete */
 #define MOVED_WRITTEN 0x02 /* written while its cold fields were still under another key */
 
 static const char plan_lock, plan_write, plan_read, plan_read_visible, plan_put, plan_take,

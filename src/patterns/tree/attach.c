@@ -1,18 +1,17 @@
 /*
  * attach.c
- *		Documents of other tables that hang on nodes of a tree: their triggers,
- *		and how they follow when nodes move, get other ids or go away.
+ *		Documents of other tables attached to nodes of a tree: their triggers, and
+ *		how they follow when nodes move, change their ids or are deleted.
  *
- * The declaration is on the documents' table, whose trigger function is that
- * of the pattern tree_attach.  On the tree's table there is a trigger with the
- * arguments 'side', pair, name, by which the tree knows of them; it fires at
- * TRUNCATE only, everything else is done where the tree changes
- * (change.c), once the row of a node is locked.
+ * The declaration is on the documents' table, with the trigger function of the
+ * pattern tree_attach.  A trigger on the tree's table with the arguments 'side',
+ * pair, name links it to the tree; it only fires on TRUNCATE, all other changes of
+ * the tree are processed by change.c, once the row of a node is locked.
  *
- * A document hangs on a node, its parent; the chain of its forms is root to
- * parent.  Who writes one locks the parent's row (FOR SHARE) and looks at it
- * then, so that a node that moves at the same time is waited for or finds the
- * document.
+ * A document is attached to a node, its parent; its ancestors are those from root
+ * to parent.  A write of a document locks the parent's row (FOR SHARE) and then
+ * reads it, so that it waits for a concurrent move of the node, or the move finds
+ * the document.
  */
 #include "postgres.h"
 
@@ -224,8 +223,8 @@ attach_after_row(DpTree *attached, TriggerData *trigdata)
 }
 
 /*
- * After a statement: locks the nodes that the documents hang on, in order of
- * their ids, and writes what their places ask for.
+ * After a statement: locks the nodes to which documents are attached, in the order of their ids,
+ * and writes the documents' forms.
  */
 static void
 attach_settle(DpTree *attached, DpTreeStatement *s)
@@ -352,7 +351,7 @@ attach_truncate(TriggerData *trigdata)
 	SPI_finish();
 }
 
-/* The tree that documents hang on.  Raises UNDEFINED_OBJECT if it is no more. */
+/* Returns the tree of attached documents. Raises UNDEFINED_OBJECT if it does not exist. */
 DpTree *
 dp_tree_of_attached(DpTree *attached)
 {

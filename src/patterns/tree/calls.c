@@ -1,10 +1,10 @@
 /*
  * calls.c
- *		The calls for trees that answer with nodes: what is above, below and
- *		beside a node.
+ *		The calls for trees that return nodes: ancestors, descendants and siblings
+ *		of a node.
  *
- * All return rows of (node bson_value, depth int, path treepath, key
- * bson_value, doc bson).  depth counts the ids above the node in its tree.
+ * All return rows of (node bson_value, depth int, path treepath, key bson_value,
+ * doc bson).  depth is the number of ids above the node in its tree.
  */
 #include "postgres.h"
 
@@ -63,7 +63,7 @@ dp_tree_ancestors_call(PG_FUNCTION_ARGS)
 	tree = dp_tree_begin(fcinfo, 2);
 	above = dp_tree_read_above(tree, dp_tree_read_node(tree, dp_tree_argument(fcinfo, 1)));
 
-	/* each path goes on where the one before it ends */
+	/* each path continues where the previous one ends */
 	dp_treepath_begin(&b);
 	for (int i = list_length(above) - 1; i >= 0; i--)
 	{
@@ -105,8 +105,8 @@ dp_tree_root_call(PG_FUNCTION_ARGS)
 }
 
 /*
- * tree_lca(rel regclass, a "any", b "any", name text): the lowest node that
- * both are or lie below; no row if they are in two trees
+ * tree_lca(rel regclass, a "any", b "any", name text): the lowest common ancestor of two nodes,
+ * possibly one of them; no row if they are in two trees
  */
 DP_FUNCTION(dp_tree_lca_call);
 Datum
@@ -306,10 +306,9 @@ put_children(ReturnSetInfo *rsinfo, DpTree *tree, DpTreeItem *parent, DpTreeItem
  */
 
 /*
- * Whether the index on treepaths knows all nodes below a node (NULL: all
- * nodes), and the path that they are below.  It does not if documents were
- * there before the pattern and were not built yet, or if their paths are too
- * long for an index.
+ * Returns whether the index on treepaths has all nodes below a node (NULL: all nodes), and the
+ * path of these. It does not if documents are older than the pattern and were not built yet, or if
+ * their paths are too long for an index.
  */
 static bool
 served_by_path(DpTree *tree, DpTreeItem *node, struct varlena **path)
@@ -344,7 +343,7 @@ served_by_path(DpTree *tree, DpTreeItem *node, struct varlena **path)
 	return dp_run(tree->decl, plan, NULL, NULL, DP_RUN_SNAPSHOT, 1, SPI_OK_SELECT) == 0;
 }
 
-/* Returns what lies below a path, in the order of the index. */
+/* Returns the rows below a path, in the order of the index. */
 static void
 put_subtree(ReturnSetInfo *rsinfo, DpTree *tree, struct varlena *path, int max_depth)
 {
@@ -408,10 +407,7 @@ put_subtree(ReturnSetInfo *rsinfo, DpTree *tree, struct varlena *path, int max_d
 
 /* ---------------------------------------------------------------- subtrees by the parents */
 
-/*
- * Returns what lies below a node, found level by level: rows wait until all
- * are there and their order is known.
- */
+/* Returns the rows below a node, found level by level: sorted after all are found. */
 static void
 put_walked(ReturnSetInfo *rsinfo, DpTree *tree, DpTreeItem *node, int max_depth)
 {

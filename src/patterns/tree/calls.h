@@ -1,10 +1,9 @@
 /*
  * calls.h
- *		What the calls for trees share: nodes that were read, and subtrees of
- *		them.  For the files tree_calls*.c only.
+ *		Shared by the calls for trees, calls*.c: nodes that were read, and subtrees.
  *
- * The calls read as the caller and see what the calling statement sees, so that
- * rights and policies hold.
+ * The calls read as the caller, with the snapshot of the calling statement, so that
+ * privileges and policies apply.
  */
 #ifndef DP_PATTERNS_TREE_CALLS_H
 #define DP_PATTERNS_TREE_CALLS_H
@@ -29,7 +28,7 @@ typedef struct DpTreeItem
 	int nchildren;
 } DpTreeItem;
 
-/* A subtree, or a forest: the item at its top is no node if the id has no bytes. */
+/* A subtree, or a forest: its top item is not a node if the id has no bytes */
 typedef struct DpTreeRead
 {
 	DpTree *tree;
@@ -39,8 +38,8 @@ typedef struct DpTreeRead
 } DpTreeRead;
 
 /*
- * Is told of each node below the top in the order of reading, level by level;
- * the item's doc and key are there during the call.
+ * Called for each node below the top in the order of reading, level by level; the item's doc and
+ * key are set during the call.
  */
 typedef void (*DpTreeVisit)(DpTreeItem *item, void *arg);
 
@@ -50,7 +49,10 @@ extern DpTree *dp_tree_begin(FunctionCallInfo fcinfo, int name);
 /* An argument of type "any" as a bson_value, NULL if it is null; an untyped literal is a string. */
 extern struct varlena *dp_tree_argument(FunctionCallInfo fcinfo, int argno);
 
-/* How deep to go; -1 without bound.  Raises INVALID_PARAMETER_VALUE for a negative number. */
+/*
+ * Returns the maximal depth; -1 without a limit. Raises INVALID_PARAMETER_VALUE for a negative
+ * number.
+ */
 extern int dp_tree_depth_argument(FunctionCallInfo fcinfo, int argno);
 
 /* Reads the node with an id.  Raises NO_DATA_FOUND if there is none. */
@@ -66,7 +68,7 @@ extern List *dp_tree_read_above(DpTree *tree, DpTreeItem *node);
 extern struct varlena *dp_tree_node_path(DpTree *tree, DpTreeItem *node);
 
 /*
- * Reads what lies below a node, or all trees if node is NULL, by the parents.  keep_docs: the items
+ * Reads the nodes below a node, or all trees if node is NULL, by the parents. keep_docs: the items
  * keep documents and keys.
  */
 extern DpTreeRead *dp_tree_read_below(DpTree *tree, DpTreeItem *node, int max_depth, bool keep_docs,

@@ -2,9 +2,9 @@
  * calls_edit.c
  *		The calls for trees that move, copy and delete subtrees.
  *
- * They write what a user would write by hand, in one statement and as the
- * caller: the form that is the truth.  The triggers of the pattern do the rest
- * and refuse what cannot be.
+ * They write the same as a user would, in one statement and as the caller: the form
+ * that is the truth.  The triggers of the pattern do the rest and refuse invalid
+ * results.
  */
 #include "postgres.h"
 
@@ -48,7 +48,8 @@ static struct varlena *
 tree_place_value(DpTree *tree, const DpValue *parent, const DpValue *id, const char **path);
 
 /*
- * tree_move(rel regclass, key "any", parent "any", name text): parent NULL makes a root
+ * tree_move(rel regclass, key "any", parent "any", name text): with parent NULL the node becomes a
+ * root
  */
 DP_FUNCTION(dp_tree_move_call);
 Datum
@@ -83,7 +84,8 @@ dp_tree_move_call(PG_FUNCTION_ARGS)
 }
 
 /*
- * Hangs a node on another one, NULL: makes it a root.  False if a row was not there to be written.
+ * Moves a node below another one, NULL: makes it a root. Returns false if a row to write was
+ * missing.
  */
 static bool
 node_move(DpTree *tree, DpTreeItem *node, struct varlena *argument)
@@ -110,10 +112,7 @@ node_move(DpTree *tree, DpTreeItem *node, struct varlena *argument)
 						  &node->id);
 }
 
-/*
- * What is read from here on is the latest state, until read_end(), unless the
- * transaction has one snapshot for all its statements.
- */
+/* Makes reads use the latest state until read_end(), except at REPEATABLE READ and above. */
 static void
 read_latest(void)
 {
@@ -192,7 +191,7 @@ dp_tree_copy_call(PG_FUNCTION_ARGS)
 			children = dp_value_of_varlena(dp_builder_finish_value(&b, DP_TYPE_ARRAY));
 			doc = dp_document_set(DP_DOC_DATA(doc), DP_DOC_SIZE(doc), tree->children, &children);
 		}
-		/* the key of a document that is another field is made anew */
+		/* a document's key in another field is generated again */
 		if (!own_id)
 		{
 			struct varlena *without =
@@ -243,7 +242,7 @@ dp_tree_delete_call(PG_FUNCTION_ARGS)
 	int n = 0;
 	uint64 deleted;
 
-	/* who is moving a node is waited for: it may be out of the subtree then */
+	/* waits for concurrent moves, which may remove a node from the subtree */
 	dp_tree_lock_moves(tree);
 	read_latest();
 	node = dp_tree_read_node(tree, dp_tree_argument(fcinfo, 1));
@@ -269,9 +268,8 @@ dp_tree_delete_call(PG_FUNCTION_ARGS)
 /* ---------------------------------------------------------------- places of nodes */
 
 /*
- * What the truth of a node with an id says if it hangs below a parent (NULL: a
- * root), and at which path; NULL: nothing is there.  The ids above the parent
- * are left to the triggers.
+ * Returns the truth of a node with an id below a parent (NULL: a root), and its path; NULL:
+ * nothing to write. Triggers add the ids above the parent.
  */
 static struct varlena *
 tree_place_value(DpTree *tree, const DpValue *parent, const DpValue *id, const char **path)
@@ -373,7 +371,7 @@ new_id(const DpValue *id, text *suffix)
 
 /* ---------------------------------------------------------------- statements */
 
-/* Sets a field of a node, or takes it away if the value is NULL.  False if there is no such row. */
+/* Sets a field of a node, or removes it if the value is NULL. Returns false without the row. */
 static bool
 write_doc(DpTree *tree, const DpValue *id, const char *path, struct varlena *value)
 {
@@ -397,8 +395,8 @@ write_doc(DpTree *tree, const DpValue *id, const char *path, struct varlena *val
 }
 
 /*
- * Takes a child out of the array of a node and puts it into that of another,
- * in one statement; either may be NULL.  False if one was not there.
+ * Moves a child from the array of one node to that of another, in one statement; either may be
+ * NULL. Returns false if one was missing.
  */
 static bool
 write_children(DpTree *tree, const DpValue *from, const DpValue *to, const DpValue *child)

@@ -1,7 +1,6 @@
 /*
  * calls_edit.h
- *		Where a node hangs, as it is written into its document.  For the files
- *		tree_calls*.c only.
+ *		The position of a node as written into its document.  Only for calls*.c.
  */
 #ifndef DP_PATTERNS_TREE_CALLS_EDIT_H
 #define DP_PATTERNS_TREE_CALLS_EDIT_H

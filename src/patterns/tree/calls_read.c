@@ -1,7 +1,7 @@
 /*
  * calls_read.c
- *		How the calls for trees read nodes: one by its id, those above it, and
- *		those below it, level by level.
+ *		How the calls for trees read nodes: one by its id, its ancestors, and its
+ *		descendants, level by level.
  */
 #include "postgres.h"
 
@@ -114,7 +114,7 @@ sql_select(StringInfo sql, DpTree *tree)
 	appendStringInfoString(sql, " WHERE ");
 }
 
-/* ---------------------------------------------------------------- nodes and what is above them */
+/* ---------------------------------------------------------------- nodes and their ancestors */
 
 /*
  * The item of a row of the current result; with copy its document and key are in the current
@@ -207,7 +207,7 @@ dp_tree_read_above(DpTree *tree, DpTreeItem *node)
 	uint64 next_mark = 8;
 	DpValue parent;
 
-	/* the document knows them all: one statement */
+	/* the document has all ancestors: one statement */
 	if (ancestors != NULL)
 	{
 		SPIPlanPtr plan = dp_plan(tree->decl, &plan_nodes);

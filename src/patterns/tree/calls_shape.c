@@ -1,7 +1,7 @@
 /*
  * calls_shape.c
- *		The calls for trees that give a subtree another shape: one nested
- *		document, and back, and a picture in text.
+ *		The calls for trees that convert a subtree: to one nested document and back,
+ *		and to text.
  */
 #include "postgres.h"
 
@@ -172,8 +172,8 @@ field_argument(FunctionCallInfo fcinfo, int argno, DpTree *tree)
 }
 
 /*
- * The fields of a node and what is nested in it, into the document that is
- * open.  Raises PROGRAM_LIMIT_EXCEEDED if that goes too deep for a document.
+ * Appends the fields of a node and its nested children to the open document. Raises
+ * PROGRAM_LIMIT_EXCEEDED beyond the depth limit of documents.
  */
 static void
 nest(DpBuilder *b, DpTree *tree, DpTreeItem *item, const char *field)
@@ -225,7 +225,8 @@ is_form(DpTree *tree, const DpElement *element, const char *field)
 }
 
 /*
- * Returns the document without what is nested in it, hung below its parent, then the same for that.
+ * Returns the document without its nested children, below its parent, then the same for each
+ * child.
  */
 static void
 unnest(ReturnSetInfo *rsinfo, DpTree *tree, const DpValue *nested, const DpValue *parent,

@@ -1,23 +1,24 @@
 /*
  * change.c
- *		What a statement does to a tree: after it, all forms are true again.
+ *		Corrects all forms of a tree after a statement.
  *
- * The rows that came, went and moved are known (collect.c).  In order:
+ * The inserted, deleted and changed rows are known (collect.c).  In order:
  *
- *	1.	Who moves a node takes the lock of moves, one for each declaration, until
- *		the transaction ends: so no two transactions make a cycle together.
- *	2.	Ids that went away: their children are refused, deleted or hang elsewhere.
- *	3.	Parents that are not among the rows of the statement are locked in order
- *		of their ids, and looked at under the lock.  Whoever moves a parent's
- *		subtree writes its row first and looks for its children afterwards: a
- *		node that comes below one that moves is found, or finds where it has gone.
- *	4.	With all parents known, cycles are refused.
- *	5.	Rows of the statement are written that are not as they should be (a
- *		BEFORE trigger has made most of them so), then what lies below nodes
- *		that moved, level by level, then parents whose children changed.
+ * 1.	A statement that moves nodes takes the lock of moves, one for each
+ *	declaration, until the transaction ends: so concurrent transactions cannot
+ *	form a cycle.
+ * 2.	Children of removed ids are refused, deleted or moved to another parent.
+ * 3.	Parents that are not among the rows of the statement are locked in the order
+ *	of their ids, and read under the lock.  A move of a parent's subtree writes
+ *	its row first and searches its children afterwards: so it finds a node
+ *	inserted below it, or that finds the new position.
+ * 4.	With all parents known, cycles are refused.
+ * 5.	Incorrect rows of the statement are written (a BEFORE trigger has corrected
+ *	most), then the rows below moved nodes, level by level, then parents whose
+ *	children have changed.
  *
- * All reading is of the latest state.  Nothing is remembered of a tree: a node
- * knows its ancestors, or they are followed upwards.
+ * All reads use the latest state.  Nothing is cached of a tree: ancestors are in the
+ * node, or found from parent to parent.
  */
 #include "postgres.h"
 
@@ -34,12 +35,12 @@
 #include "patterns/tree/nodes.h"
 
 static bool map_add(DpTreeChange *c, DpTreeMap *map, DpValue *item);
-static DpTreeNode *heir_of(DpTreeChange *c, const DpValue *id);
+static DpTreeNode *new_parent_of(DpTreeChange *c, const DpValue *id);
 static void came_rows(DpTreeChange *c);
 static bool anything_moves(DpTreeChange *c);
 static void ids_gone(DpTreeChange *c);
 static void refuse_children(DpTreeChange *c, const DpValue *id);
-static void adopt_children(DpTreeChange *c, const DpValue *id, DpTreeNode *heir);
+static void adopt_children(DpTreeChange *c, const DpValue *id, DpTreeNode *new_parent);
 static void delete_below(DpTreeChange *c, const DpValue *id);
 static void listed_children(DpTreeChange *c);
 static void hang(DpTreeChange *c, DpTreeNode *node, const DpValue *parent);
@@ -52,9 +53,7 @@ static void refuse_cycles(DpTreeChange *c, DpTreeNode *node);
 static void refuse_below(DpTreeChange *c, DpTreeNode *node);
 static void missing_parent(DpTreeChange *c, const DpValue *id) pg_attribute_noreturn();
 
-/*
- * Brings everything in line after a statement.
- */
+/* Corrects the tree after a statement. */
 void
 dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 {
@@ -139,9 +138,8 @@ dp_tree_change(DpTree *tree, DpTreeStatement *statement)
 }
 
 /*
- * The lock that movers of a tree hold until their transactions end.  It is
- * taken when their own rows are locked already: two who move nodes below each
- * other's wait for each other, and one of them is told so (40P01).
+ * Takes the lock of moves until the transaction ends. The statement's own rows are already locked:
+ * two transactions that move nodes below each other's deadlock, and one of them fails (40P01).
  */
 void
 dp_tree_lock_moves(DpTree *tree)
@@ -218,7 +216,7 @@ dp_tree_node_find(DpTreeChange *c, const DpValue *id)
 	return (DpTreeNode *) dp_tree_map_find(&c->nodes, id);
 }
 
-/* A new node, whose place is not known yet. */
+/* Creates a node whose position is not known yet. */
 DpTreeNode *
 dp_tree_node_add(DpTreeChange *c, const DpValue *id)
 {
@@ -230,10 +228,7 @@ dp_tree_node_add(DpTreeChange *c, const DpValue *id)
 	return node;
 }
 
-/*
- * The rows of the statement become nodes; ids that are not among them any more
- * are gone.
- */
+/* Creates nodes for the rows of the statement, and lists ids that they no longer have. */
 static void
 came_rows(DpTreeChange *c)
 {
@@ -261,7 +256,7 @@ came_rows(DpTreeChange *c)
 	}
 	for (i = 0; i < s->ngone; i++)
 	{
-		DpTreeGone *gone = &s->gone[i];
+		DpTreeRemoved *gone = &s->gone[i];
 		DpTreeNode *node = dp_tree_node_find(c, &gone->id);
 
 		if (node == NULL)
@@ -294,19 +289,19 @@ anything_moves(DpTreeChange *c)
 }
 
 /*
- * Who is the parent now where an id was: the row that had it and has another
- * one, or the parent of the node that was deleted.  NULL if there is nobody.
+ * Returns the new parent of the children of a removed id: the row that had it and has another one,
+ * or the parent of the deleted node. NULL without one.
  */
 static DpTreeNode *
-heir_of(DpTreeChange *c, const DpValue *id)
+new_parent_of(DpTreeChange *c, const DpValue *id)
 {
-	DpTreeGone *gone;
+	DpTreeRemoved *gone;
 	DpTreeNode *node;
 	int steps;
 
 	for (steps = 0; steps <= c->s->ngone; steps++)
 	{
-		gone = (DpTreeGone *) dp_tree_map_find(&c->gone, id);
+		gone = (DpTreeRemoved *) dp_tree_map_find(&c->gone, id);
 		if (gone == NULL)
 		{
 			node = dp_tree_node_find(c, id);
@@ -337,8 +332,8 @@ ids_gone(DpTreeChange *c)
 
 	for (i = 0; i < c->s->ngone; i++)
 	{
-		DpTreeGone *gone = &c->s->gone[i];
-		DpTreeNode *heir = NULL;
+		DpTreeRemoved *gone = &c->s->gone[i];
+		DpTreeNode *new_parent = NULL;
 
 		CHECK_FOR_INTERRUPTS();
 		if (gone->has_parent && tree->children != NULL &&
@@ -348,8 +343,8 @@ ids_gone(DpTreeChange *c)
 			continue;
 		if (gone->came >= 0)
 		{
-			heir = heir_of(c, &gone->id);
-			adopt_children(c, &gone->id, heir);
+			new_parent = new_parent_of(c, &gone->id);
+			adopt_children(c, &gone->id, new_parent);
 		}
 		else if (tree->on_delete == DP_TREE_RESTRICT)
 			refuse_children(c, &gone->id);
@@ -357,8 +352,8 @@ ids_gone(DpTreeChange *c)
 			delete_below(c, &gone->id);
 		else
 		{
-			heir = heir_of(c, &gone->id);
-			adopt_children(c, &gone->id, heir);
+			new_parent = new_parent_of(c, &gone->id);
+			adopt_children(c, &gone->id, new_parent);
 		}
 	}
 }
@@ -379,11 +374,9 @@ refuse_children(DpTreeChange *c, const DpValue *id)
 		dp_tree_follow_gone(c->tree, &c->follow, id, DP_TREE_RESTRICT, NULL, 0);
 }
 
-/*
- * The children of an id that is no more hang below another node, or are roots.
- */
+/* Moves the children of a removed id below another node, or makes them roots. */
 static void
-adopt_children(DpTreeChange *c, const DpValue *id, DpTreeNode *heir)
+adopt_children(DpTreeChange *c, const DpValue *id, DpTreeNode *new_parent)
 {
 	bool found;
 
@@ -403,23 +396,23 @@ adopt_children(DpTreeChange *c, const DpValue *id, DpTreeNode *heir)
 		dp_writer_ref(c->w, &node->ref);
 		node->has_ref = true;
 		node->adopted = true;
-		node->up = heir;
+		node->up = new_parent;
 		c->adopted = lappend(c->adopted, node);
-		if (heir != NULL)
-			heir->dirty = true;
+		if (new_parent != NULL)
+			new_parent->dirty = true;
 	}
 	if (dp_tree_has_attached(c->tree))
 	{
 		DpTreeNode *self = dp_tree_node_add(c, id);
 
-		/* those that hang on it are told once the heir's place is known */
-		self->up = heir;
+		/* attached documents are written when the position of the new parent is known */
+		self->up = new_parent;
 		self->adopted = true;
 		self->depth = -2;
 	}
 }
 
-/* All that lies below an id that is no more is deleted. */
+/* Deletes the nodes below a removed id. */
 static void
 delete_below(DpTreeChange *c, const DpValue *top)
 {
@@ -462,7 +455,7 @@ delete_below(DpTreeChange *c, const DpValue *top)
 				{
 					DpValue parent;
 
-					/* somebody has changed it meanwhile: it may hang elsewhere */
+					/* changed concurrently: it may have another parent */
 					dp_writer_refresh(c->w);
 					there = dp_tree_find_id(c->tree, c->w, &node->id) &&
 							dp_tree_parent(c->tree, dp_writer_document(c->w), &parent) &&
@@ -479,8 +472,8 @@ delete_below(DpTreeChange *c, const DpValue *top)
 }
 
 /*
- * Truth children: ids came into arrays, or went out of them.  The nodes that
- * they name hang elsewhere now.
+ * Truth children: processes ids added to arrays or removed from them. Their nodes have new
+ * parents.
  */
 static void
 listed_children(DpTreeChange *c)
@@ -583,7 +576,7 @@ dp_tree_listed_twice(const DpTree *tree, const DpValue *child)
 						   dp_value_to_message(child), dp_relation_name(tree->decl->target))));
 }
 
-/* Truth children: the node hangs below a node of the statement, or is a root now. */
+/* Truth children: the node is below a node of the statement, or is a root now. */
 static void
 hang(DpTreeChange *c, DpTreeNode *node, const DpValue *parent)
 {
@@ -621,7 +614,7 @@ find_parents(DpTreeChange *c)
 	}
 }
 
-/* A node that has to be locked. */
+/* Adds a node to lock. */
 static void
 want(DpTreeChange *c, const DpValue *id)
 {
@@ -667,7 +660,7 @@ lock_parents(DpTreeChange *c)
 		{
 			if (node != NULL)
 				missing_parent(c, id);
-			continue; /* a former parent that is no more */
+			continue; /* a former parent that was removed */
 		}
 		doc = dp_writer_document(c->w);
 		if (node == NULL)
@@ -730,7 +723,7 @@ load_parent(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
 		{
 			if (dp_tree_map_find(&c->gone, &parent) != NULL)
 			{
-				node->up = heir_of(c, &parent);
+				node->up = new_parent_of(c, &parent);
 				return;
 			}
 			missing_parent(c, &parent);
@@ -756,11 +749,11 @@ set_parents(DpTreeChange *c)
 			continue;
 		if (dp_tree_map_find(&c->gone, &came->parent) != NULL)
 		{
-			DpTreeGone *gone = (DpTreeGone *) dp_tree_map_find(&c->gone, &came->parent);
+			DpTreeRemoved *gone = (DpTreeRemoved *) dp_tree_map_find(&c->gone, &came->parent);
 
 			if (gone->came < 0 && c->tree->on_delete != DP_TREE_REPARENT)
 				missing_parent(c, &came->parent);
-			node->up = heir_of(c, &came->parent);
+			node->up = new_parent_of(c, &came->parent);
 			if (!node->adopted)
 				c->adopted = lappend(c->adopted, node);
 			node->adopted = true;
@@ -773,10 +766,7 @@ set_parents(DpTreeChange *c)
 	}
 }
 
-/*
- * Raises CHECK_VIOLATION if the way up from a node comes back to it.  Learns
- * the depth of all nodes on the way.
- */
+/* Raises CHECK_VIOLATION if the ancestors of a node form a cycle. Sets the depth of all of them. */
 static void
 refuse_cycles(DpTreeChange *c, DpTreeNode *node)
 {
@@ -829,8 +819,8 @@ dp_tree_chain_of(DpTreeChange *c, DpTreeNode *node, bool self)
 }
 
 /*
- * Raises T_R_SERIALIZATION_FAILURE if rows of the statement hang on a child of
- * an id that is no more, which somebody has deleted or put elsewhere meanwhile.
+ * Raises T_R_SERIALIZATION_FAILURE if rows of the statement are below a child of a removed id that
+ * was deleted or moved concurrently.
  */
 static void
 refuse_below(DpTreeChange *c, DpTreeNode *node)

@@ -1,6 +1,6 @@
 /*
  * change.h
- *		What the parts of the tree pattern share with each other and nobody else.
+ *		Declarations that the files of the tree pattern share.
  */
 #ifndef DP_PATTERNS_TREE_CHANGE_H
 #define DP_PATTERNS_TREE_CHANGE_H
@@ -12,7 +12,7 @@
 #include "kit/statement.h"
 #include "patterns/tree/tree.h"
 
-struct DpTreeGone;
+struct DpTreeRemoved;
 
 /* forms.c */
 
@@ -27,13 +27,13 @@ extern void dp_tree_check_id(const DpTree *tree, struct varlena *doc, DpValue *i
 extern void dp_tree_check_path(const DpTree *tree, const DpValue *id, const DpValue *chain, int n);
 
 /*
- * What may be written instead of a document while fields of the pattern hold values from before the
- * declaration (adopt.h): an array of children stays if it has others than the ids (DpTreeGone, n of
- * them) that have gone from it.  Raises OBJECT_NOT_IN_PREREQUISITE_STATE where another form would
+ * Returns the document to write while fields of the pattern have values from before the
+ * declaration (adopt.h): an array of children keeps other ids than those (DpTreeRemoved, n of
+ * them) that were removed from it. Raises OBJECT_NOT_IN_PREREQUISITE_STATE if another form would
  * be lost.
  */
 extern struct varlena *dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is,
-									   struct DpTreeGone *gone, int n);
+									   struct DpTreeRemoved *gone, int n);
 
 /* rows.c */
 
@@ -48,9 +48,9 @@ extern struct varlena *dp_tree_probe(DpTree *tree, Relation rel, const DpValue *
 typedef struct varlena *(*DpTreeFetch)(void *arg, const DpValue *id);
 
 /*
- * The ids from the root to the node itself, of which only the document is at
- * hand: from the ancestors in it (if they are to be trusted), or upwards by fetch().  palloc'd, *n
- * of them.  NULL if they cannot be told, because a parent is missing or a cycle is there.
+ * Returns the ids from the root to the node itself, given only its document: from its ancestors
+ * (if trusted), or upwards by fetch(). palloc'd, *n of them. NULL if a parent is missing or there
+ * is a cycle.
  */
 extern DpValue *dp_tree_chain(const DpTree *tree, struct varlena *doc, bool trust,
 							  DpTreeFetch fetch, void *arg, int *n);
@@ -60,8 +60,8 @@ extern DpWriter *dp_tree_writer(DpTree *tree);
 extern bool dp_tree_find_id(DpTree *tree, DpWriter *w, const DpValue *id);
 
 /*
- * The same, and locks it: the row that has the id then, also where it has been deleted and inserted
- * anew meanwhile.
+ * Does the same, and locks the row with the id, even if it was deleted and inserted again
+ * concurrently.
  */
 /*
  * left: set, with true, if the row is held by a transaction that waits for us; NULL without
@@ -81,8 +81,8 @@ typedef struct DpTreeReading
 extern struct varlena *dp_tree_fetch(void *arg, const DpValue *id);
 
 /*
- * written.c: the document in which what was written to derived forms is carried out; raises
- * OBJECT_NOT_IN_PREREQUISITE_STATE for what cannot be, and is no old copy.
+ * written.c: returns the document after applying what users wrote to derived forms; raises
+ * OBJECT_NOT_IN_PREREQUISITE_STATE for a contradiction that is not an old copy.
  */
 extern struct varlena *
 dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena *doc);
@@ -107,7 +107,7 @@ extern DpValue *dp_tree_children(DpTree *tree, DpWriter *w, const DpValue *id);
 
 /* collect.c: what a statement has done, row by row */
 
-/* A row that came or was changed. */
+/* An inserted or changed row */
 typedef struct DpTreeCame
 {
 	DpValue id; /* nodes; of documents that hang on nodes there is none */
@@ -119,18 +119,18 @@ typedef struct DpTreeCame
 	bool renamed; /* it had another id before */
 } DpTreeCame;
 
-/* An id that went away, by a deletion or a change. */
-typedef struct DpTreeGone
+/* An id removed by a deletion or a change */
+typedef struct DpTreeRemoved
 {
 	DpValue id;
 	DpValue parent;
 	bool has_parent;
 	int came;         /* the row that has another id now, or -1 */
-	DpValue children; /* truth children: the array of one that was deleted, or DP_TYPE_EOD */
+	DpValue children; /* truth children: the array of a deleted node, or DP_TYPE_EOD */
 	uint32 stamp;     /* of the array that they were put into last */
-} DpTreeGone;
+} DpTreeRemoved;
 
-/* Truth children: an id that came into an array, or went out of it. */
+/* Truth children: an id added to an array, or removed from it */
 typedef struct DpTreeListed
 {
 	DpValue parent;
@@ -147,7 +147,7 @@ typedef struct DpTreeStatement
 	DpTreeCame *came;
 	int ncame;
 	int acame;
-	DpTreeGone *gone;
+	DpTreeRemoved *gone;
 	int ngone;
 	int agone;
 	DpTreeListed *listed;
@@ -167,41 +167,41 @@ extern void dp_tree_statement_free(DpTreeStatement *statement);
 
 /* Note something; values are copied. */
 extern DpTreeCame *dp_tree_came(DpTreeStatement *statement);
-extern DpTreeGone *dp_tree_gone(DpTreeStatement *statement);
+extern DpTreeRemoved *dp_tree_removed(DpTreeStatement *statement);
 extern DpTreeListed *dp_tree_listed(DpTreeStatement *statement);
 extern DpValue dp_tree_copy_value(MemoryContext context, const DpValue *value);
 
 /* change.c */
 
-/* Brings everything in line after a statement. */
+/* Corrects the tree after a statement. */
 extern void dp_tree_change(DpTree *tree, DpTreeStatement *statement);
 
-/* Raises CHECK_VIOLATION: a node stands twice among children. */
+/* Raises CHECK_VIOLATION: a node is listed twice among children. */
 extern void dp_tree_listed_twice(const DpTree *tree, const DpValue *child) pg_attribute_noreturn();
 
-/* Waits for who moves nodes of the tree, and keeps others from doing so. */
+/* Waits for concurrent moves of nodes of the tree, and blocks further ones. */
 extern void dp_tree_lock_moves(DpTree *tree);
 
 /* attach.c: documents of other tables that hang on nodes */
 
 typedef struct DpTreeFollow DpTreeFollow;
 
-/* The tree that documents hang on.  Raises UNDEFINED_OBJECT if it is no more. */
+/* Returns the tree of attached documents. Raises UNDEFINED_OBJECT if it does not exist. */
 extern DpTree *dp_tree_of_attached(DpTree *attached);
 
 /* Whether there are any. */
 extern bool dp_tree_has_attached(DpTree *tree);
 
 /*
- * Brings those that hang on a node (chain: root to node) in line, after its row
- * was locked.  refresh: with a new snapshot.
+ * Corrects the documents attached to a node (chain: root to node) after its row was locked.
+ * refresh: with a new snapshot.
  */
 extern void
 dp_tree_follow(DpTree *tree, DpTreeFollow **follow, const DpValue *chain, int n, bool refresh);
 
 /*
- * A node goes away: those that hang on it are refused, deleted, or hang on another node, or
- * (renamed) follow.
+ * Called for a removed node: attached documents are refused, deleted, moved to another node, or
+ * (after a change of its id) follow.
  */
 extern void dp_tree_follow_gone(DpTree *tree, DpTreeFollow **follow, const DpValue *id,
 								DpTreeDelete rule, const DpValue *chain, int n);

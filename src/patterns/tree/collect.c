@@ -1,11 +1,10 @@
 /*
  * collect.c
- *		What a statement does to a tree, noted row by row, until the statement
- *		has ended.
+ *		Collects the changes of a statement to a tree until it ends.
  *
- * A row trigger notes where a row hangs and hung and the row's place in the
- * table; the statement's trigger takes all notes at once.  Statements that run
- * inside of triggers of others have notes of their own.
+ * A row trigger records the old and new parent of a row and the row's TID; the
+ * statement's trigger processes all records together.  Nested statements have
+ * their own records.
  */
 #include "postgres.h"
 
@@ -76,10 +75,10 @@ dp_tree_came(DpTreeStatement *s)
 	return &s->came[s->ncame++];
 }
 
-DpTreeGone *
-dp_tree_gone(DpTreeStatement *s)
+DpTreeRemoved *
+dp_tree_removed(DpTreeStatement *s)
 {
-	s->gone = grown(s->state.context, s->gone, s->ngone, &s->agone, sizeof(DpTreeGone));
+	s->gone = grown(s->state.context, s->gone, s->ngone, &s->agone, sizeof(DpTreeRemoved));
 	return &s->gone[s->ngone++];
 }
 

@@ -1,7 +1,6 @@
 /*
  * forms.c
- *		How the document of a node should be: its forms, made of the ids above
- *		it.
+ *		Computes the forms in a node's document from the ids above it.
  */
 #include "postgres.h"
 
@@ -78,10 +77,9 @@ dp_tree_arrange(const DpTree *tree, struct varlena *doc, const DpValue *chain, i
 }
 
 /*
- * The document with the derived forms of another one, byte for byte; absent
- * ones become absent.  The truth is among them where only a part of it is
- * written by hand: the ids behind the first one of ancestors or path.
- * children: whether these, too (if they are derived).
+ * Returns the document with the derived forms of another one, byte for byte; forms that are absent
+ * there are removed. This includes a truth of which users only write a part: the ids after the
+ * first one of ancestors or path. children: these too (if derived).
  */
 struct varlena *
 dp_tree_put_back(const DpTree *tree, struct varlena *from, struct varlena *doc, bool children)
@@ -102,8 +100,8 @@ dp_tree_put_back(const DpTree *tree, struct varlena *from, struct varlena *doc, 
 }
 
 /*
- * A new document without derived forms, which are made when the statement has
- * ended.  The truth stays as it was written.
+ * Returns a new document without derived forms, which are added at the end of the statement. Keeps
+ * the truth as written.
  */
 struct varlena *
 dp_tree_strip(const DpTree *tree, struct varlena *doc)
@@ -188,9 +186,7 @@ arrange_ancestors(const DpTree *tree, Draft *draft, const DpValue *chain, int n)
 	dp_builder_free(&b);
 }
 
-/*
- * The path.  Raises CHECK_VIOLATION for ids that cannot stand in one.
- */
+/* Returns the path. Raises CHECK_VIOLATION for ids that cannot be part of one. */
 static void
 arrange_path(const DpTree *tree, Draft *draft, const DpValue *chain, int n)
 {
@@ -216,7 +212,7 @@ arrange_path(const DpTree *tree, Draft *draft, const DpValue *chain, int n)
 			appendStringInfoString(&path, tree->separator);
 		mark = path.len;
 		append_id(tree, &path, &own);
-		/* an id that could not stand in the paths below is refused at once */
+		/* refuse an id that cannot be part of the paths below */
 		if (!tree->path_self)
 		{
 			path.len = mark - (n > 0 || tree->path_lead ? strlen(tree->separator) : 0);
@@ -276,7 +272,7 @@ append_id(const DpTree *tree, StringInfo path, const DpValue *id)
 }
 
 struct varlena *
-dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is, DpTreeGone *gone,
+dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is, DpTreeRemoved *gone,
 				int n)
 {
 	const DpPath *lost;
@@ -302,9 +298,8 @@ dp_tree_guarded(const DpTree *tree, struct varlena *was, struct varlena *is, DpT
 }
 
 /*
- * Raises errors for what cannot be a node: NOT_NULL_VIOLATION without an id,
- * CHECK_VIOLATION for an id that is no scalar, PROGRAM_LIMIT_EXCEEDED for one
- * that is too deep to be indexed.
+ * Raises errors for invalid nodes: NOT_NULL_VIOLATION without an id, CHECK_VIOLATION for an id
+ * that is not a scalar, PROGRAM_LIMIT_EXCEEDED for one that is too deep for the index.
  */
 void
 dp_tree_check_id(const DpTree *tree, struct varlena *doc, DpValue *id)
@@ -341,7 +336,7 @@ dp_tree_check_path(const DpTree *tree, const DpValue *id, const DpValue *chain, 
 
 	if (tree->ancestors == NULL || tree->id == NULL)
 		return;
-	/* no id takes more than twice its bytes and 13 */
+	/* an id takes at most twice its bytes and 13 */
 	for (i = 0; i < n; i++)
 		size += chain[i].len * 2 + 13;
 	if (size + id->len * 2 + 13 <= DP_TREE_MAX_PATH)
@@ -361,7 +356,7 @@ dp_tree_check_path(const DpTree *tree, const DpValue *id, const DpValue *chain, 
 	pfree(b.buf);
 }
 
-/* Puts a value in its place unless it is there already, byte for byte. */
+/* Sets a value unless the field has it already, byte for byte. */
 static void
 draft_set(Draft *draft, const DpPath *path, const DpValue *value)
 {
@@ -377,7 +372,7 @@ draft_set(Draft *draft, const DpPath *path, const DpValue *value)
 	draft->own = true;
 }
 
-/* Takes away what is at the path. */
+/* Removes the value at a path. */
 static void
 draft_unset(Draft *draft, const DpPath *path)
 {
@@ -391,7 +386,7 @@ draft_unset(Draft *draft, const DpPath *path)
 	}
 }
 
-/* Makes a field as it is in another document. */
+/* Sets or removes a field as in another document. */
 static void
 draft_like(Draft *draft, struct varlena *from, const DpPath *path)
 {

@@ -1,7 +1,6 @@
 /*
  * nodes.h
- *		What change.c and write.c share: the nodes that a statement is
- *		concerned with, while everything is being brought in line.
+ *		Shared by change.c and write.c: the nodes that a statement concerns.
  */
 #ifndef DP_PATTERNS_TREE_NODES_H
 #define DP_PATTERNS_TREE_NODES_H
@@ -20,8 +19,8 @@ typedef struct DpTreeNode
 	DpTreeCame *came;      /* the row of the statement, or NULL */
 	DpRowRef ref;
 	bool has_ref;
-	bool adopted; /* hangs elsewhere by what happened to its parent: the truth must be written */
-	bool walk;    /* what lies below it has to be written */
+	bool adopted; /* got another parent because its parent was removed: the truth must be written */
+	bool walk;    /* its descendants must be written */
 	bool reached; /* on the walk, or written already */
 	bool dirty;   /* its children changed */
 } DpTreeNode;
@@ -45,7 +44,7 @@ struct DpTreeChange
 	MemoryContext scratch; /* for one row */
 	DpTreeNode *rows;      /* those of the statement's rows */
 	DpTreeMap nodes;
-	DpTreeMap gone; /* DpTreeGone of ids that are no more */
+	DpTreeMap gone; /* DpTreeRemoved of removed ids */
 	List *adopted;  /* Nodes */
 	List *wanted;   /* ids of parents to be locked: DpValue */
 	uint32 stamp;
@@ -60,7 +59,7 @@ struct DpTreeChange
 /* The thing of that id, or NULL. */
 extern DpValue *dp_tree_map_find(const DpTreeMap *map, const DpValue *id);
 
-/* The node of an id, NULL if it is not known; a new one, whose place is not known yet. */
+/* Return the node of an id, NULL if it is not known; create one whose position is not known yet. */
 extern DpTreeNode *dp_tree_node_find(DpTreeChange *c, const DpValue *id);
 extern DpTreeNode *dp_tree_node_add(DpTreeChange *c, const DpValue *id);
 
@@ -75,7 +74,7 @@ extern int dp_tree_compare_ids(const ListCell *a, const ListCell *b);
 /* Writes the row of a node as it should be; false if nothing is left to be written. */
 extern bool dp_tree_write_node(DpTreeChange *c, DpTreeNode *node);
 
-/* Writes what lies below nodes, level by level. */
+/* Writes the descendants of nodes, level by level. */
 extern void dp_tree_write_below(DpTreeChange *c, List *level);
 
 /* Writes the rows whose children changed. */

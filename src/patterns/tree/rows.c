@@ -1,7 +1,7 @@
 /*
  * rows.c
- *		How nodes are found: without a lock before a row is written, and by
- *		writers afterwards.
+ *		Finds nodes: without a lock before a row is written, and by writers
+ *		afterwards.
  */
 #include "postgres.h"
 
@@ -47,7 +47,7 @@ dp_tree_probe(DpTree *tree, Relation rel, const DpValue *id)
 		tree->id_index = find_id_index(tree, rel);
 	index = index_open(tree->id_index, AccessShareLock);
 
-	/* rows of the command that is running are wanted, too */
+	/* includes rows of the running command */
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	snapshot->curcid = GetCurrentCommandId(false) + 1;
 
@@ -182,7 +182,7 @@ dp_tree_chain(const DpTree *tree, struct varlena *doc, bool trust, DpTreeFetch f
 			return NULL;
 		if (*n % 64 == 0)
 		{
-			/* a cycle comes back to a node that was seen */
+			/* a cycle returns to a node that was seen */
 			for (i = 0; i < *n; i++)
 			{
 				if (dp_value_compare(&chain[i], &parent) == 0)
@@ -244,7 +244,7 @@ dp_tree_find_id(DpTree *tree, DpWriter *w, const DpValue *id)
 bool
 dp_tree_lock_id(DpTree *tree, DpWriter *w, const DpValue *id, LockTupleMode mode, bool *left)
 {
-	/* while it is waited for it may go and come again, or get another id */
+	/* while waiting, it may be deleted and inserted again, or get another id */
 	while (dp_tree_find_id(tree, w, id))
 	{
 		DpLockResult result = dp_writer_lock(w, mode);
@@ -269,7 +269,7 @@ dp_tree_lock_id(DpTree *tree, DpWriter *w, const DpValue *id, LockTupleMode mode
 bool
 dp_tree_find_children(DpTree *tree, DpWriter *w, const DpValue *id)
 {
-	/* not freed: the scan goes on with it */
+	/* not freed: the scan needs it */
 	Datum *d = palloc(sizeof(Datum));
 
 	*d = PointerGetDatum(dp_value_to_varlena(id));

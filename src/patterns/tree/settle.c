@@ -1,7 +1,7 @@
 /*
  * settle.c
- *		Bringing single nodes in line: for tables that were full when the tree
- *		was declared, and for repairs; and telling what is wrong with them.
+ *		Corrects single nodes: for tables with rows older than the declaration, and
+ *		for repairs; and finds errors in them.
  */
 #include "postgres.h"
 
@@ -88,8 +88,8 @@ const DpPattern dp_tree_attach_pattern = {
 };
 
 /*
- * A node: its ancestors are followed by the truth, whatever documents say
- * otherwise.  Raises FOREIGN_KEY_VIOLATION for a way up that leads to no root.
+ * Corrects a node: its ancestors are found by the truth, not by its document. Raises
+ * FOREIGN_KEY_VIOLATION if they do not lead to a root.
  */
 static bool
 settle_node(DpDecl *decl, const DpKey *key)
@@ -149,10 +149,7 @@ settle_node(DpDecl *decl, const DpKey *key)
 	return written;
 }
 
-/*
- * Truth children: the nodes that are listed get their parent field.  Returns whether any was
- * written.
- */
+/* Truth children: sets the parent field of listed nodes. Returns whether any was written. */
 static bool
 settle_listed(DpTree *tree, DpWriter *w, struct varlena *doc, const DpValue *id)
 {
@@ -247,9 +244,7 @@ lock_row(DpTree *tree, DpWriter *w, const DpKey *key)
 }
 
 /*
- * _tree_node(rel, pattern, name, doc) -> (id, parent)
- *
- * What a document says about its place, by the truth.
+ * _tree_node(rel, pattern, name, doc) -> (id, parent): read from a document, by the truth
  */
 DP_FUNCTION(dp_tree_node);
 Datum

@@ -1,6 +1,6 @@
 /*
  * tree.c
- *		Declarations of trees, and what a node's document says about its place.
+ *		Declarations of trees, and reading a node's position from its document.
  */
 #include "postgres.h"
 
@@ -48,7 +48,7 @@ dp_tree(DpDecl *decl)
 	tree->chained = tree->ancestors != NULL || tree->path != NULL || tree->depth != NULL;
 	tree->mark = psprintf("%s %s", decl->pattern, decl->name);
 
-	/* the truth must be there: a trigger made by hand may say anything */
+	/* a user may create a trigger with any argument */
 	if ((tree->truth == DP_TREE_PARENT && tree->parent == NULL) ||
 		(tree->truth == DP_TREE_ANCESTORS && tree->ancestors == NULL) ||
 		(tree->truth == DP_TREE_PATH && (tree->path == NULL || tree->parent == NULL)) ||
@@ -200,7 +200,7 @@ dp_tree_treepath(const DpTree *tree, struct varlena *doc)
 	return treepath_of(doc, tree->ancestors, tree->nearest_first, tree->id);
 }
 
-/* Whether a value can stand in a treepath: the others raise errors there. */
+/* Returns whether a value can be part of a treepath: others raise errors there. */
 static bool
 is_path_id(const DpValue *value)
 {

@@ -1,41 +1,39 @@
 /*
  * tree.h
- *		The tree pattern: what a declaration is, and how the nodes of a tree are
- *		read.
+ *		The tree pattern: declarations, and how the nodes of a tree are read.
  *
- * A tree is a table whose documents are nodes.  A node has an id, a field that
- * is unique in the table, and hangs below its parent, whose id one form in the
- * document tells: the truth.  The other forms that the declaration names are
- * derived from it and kept in the documents:
+ * A tree is a table whose documents are nodes.  A node has an id, a field that is
+ * unique in the table, and a parent.  One form in the document, written by users,
+ * determines the parent: the truth.  The other declared forms are derived from it
+ * and stored in the documents:
  *
- *		parent		the id of the parent; absent or null: a root
- *		ancestors	an array of the ids above it, the root's or the parent's first;
- *					empty in a root
- *		path		the same as text, joined by a separator
- *		children	an array of the ids right below it, in the order of siblings
- *		depth		the number of ids above it
+ *	parent		the id of the parent; absent or null: a root
+ *	ancestors	an array of the ids above it, beginning with the root's or the
+ *				parent's; empty in a root
+ *	path		the same as text, joined by a separator
+ *	children	an array of the ids of its children, in the order of siblings
+ *	depth		the number of ids above it
  *
- * If ancestors are the truth the nearest of them is the parent and the others
- * follow from it; if the path is, all ids are strings.  Children and path as the
- * truth need a parent field beside them, which is derived but has an index.
+ * If the truth is ancestors, the nearest one is the parent and the others are
+ * derived from it; if it is the path, all ids are strings.  With children or path
+ * as truth, a parent field is derived too, and has an index.
  *
- * What serves a question (the declaration makes these indexes):
+ * The declaration creates indexes for these queries:
  *
- *		a node by its id				unique btree on the id (or the primary key)
- *		children of a node				btree on the parent
- *		a subtree, depth first			with ancestors: btree on the treepath of
- *										the ancestors and the id; without: level
- *										by level by the index on the parent
- *		ancestors of a node				with ancestors: its own document; without:
- *										upwards by the id
+ *	a node by its id				unique btree on the id (or the primary key)
+ *	children of a node				btree on the parent
+ *	a subtree, depth first			with ancestors: btree on the treepath of
+ *									the ancestors and the id; without: level
+ *									by level by the index on the parent
+ *	ancestors of a node				with ancestors: its own document; without:
+ *									upwards by the id
  *
- * The expressions of these indexes are dp_tree_sql_id(), dp_tree_sql_parent()
- * and dp_tree_sql_treepath(); a statement that uses them finds the indexes.
+ * The expressions of these indexes are dp_tree_sql_id(), dp_tree_sql_parent() and
+ * dp_tree_sql_treepath(); statements use them to match the indexes.
  *
- * tree.c knows declarations and documents, forms.c how a document should
- * be, trigger.c the triggers, change.c what a statement does to the
- * tree, rows.c how rows are found and written, attach.c documents of
- * other tables that hang on nodes.
+ * tree.c reads declarations and documents, forms.c computes forms, trigger.c has
+ * the triggers, change.c processes statements, rows.c finds and writes rows,
+ * attach.c has the documents of other tables attached to nodes.
  */
 #ifndef DP_PATTERNS_TREE_TREE_H
 #define DP_PATTERNS_TREE_TREE_H
@@ -106,8 +104,8 @@ typedef struct DpTree
 	struct DpLookup *by_key;
 	List *attached; /* attach.c */
 	bool attached_known;
-	char *pair;     /* tree_attach: leads to the tree */
-	bool remembers; /* there is a list of children that have gone: a queue, by their parents */
+	char *pair;            /* tree_attach: leads to the tree */
+	bool remembers;        /* there is a list of former children: a queue, by their parents */
 	DpHierarchy hierarchy; /* for patterns that derive along it */
 } DpTree;
 
@@ -132,12 +130,12 @@ extern DpTree *dp_tree_named(FunctionCallInfo fcinfo);
  * A node's document.  Values point into the document.
  */
 
-/* Its id; false if it has none (then it is no node). */
+/* Returns its id; false without one (then it is not a node). */
 extern bool dp_tree_id(const DpTree *tree, struct varlena *doc, DpValue *id);
 
 /*
- * The id of its parent; false for a root.  With truth path it is palloc'd.
- * The truth tells; where children are the truth, the parent field.
+ * Returns the id of its parent; false for a root. With truth path it is palloc'd. Read from the
+ * truth; if that is children, from the parent field.
  */
 extern bool dp_tree_parent(const DpTree *tree, struct varlena *doc, DpValue *parent);
 

@@ -2,15 +2,14 @@
  * trigger.c
  *		The triggers of the tree pattern on the table of the nodes.
  *
- * BEFORE INSERT or UPDATE, for each row: puts derived forms that were written by
- * hand back, and makes those of a node whose parent is there already, so that
- * a leaf costs one version of its row.  It reads without locks, so what it
- * makes is looked at again.
+ * BEFORE INSERT or UPDATE, for each row: resets derived forms that users changed,
+ * and computes those of a node whose parent exists, so that a leaf costs one row
+ * version.  Reads without locks, so the result is checked again.
  *
- * AFTER INSERT, UPDATE or DELETE, for each row: notes what came, went and moved.
- * Updates that change neither the id nor the truth do not even call it.
+ * AFTER INSERT, UPDATE or DELETE, for each row: collects changes.  The trigger is
+ * not called by updates that change neither the id nor the truth.
  *
- * AFTER each statement: brings everything in line (change.c).
+ * AFTER each statement: corrects the tree (change.c).
  */
 #include "postgres.h"
 
@@ -143,7 +142,7 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 		bool had;
 		bool has;
 
-		/* with children as the truth, the parent field is derived as the others are */
+		/* with children as truth, the parent field is derived like others */
 		if (tree->truth == DP_TREE_CHILDREN)
 			doc = dp_tree_put_back(tree, old, doc, false);
 		had = dp_tree_parent(tree, old, &old_parent);
@@ -164,7 +163,7 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 		}
 	}
 	else if (tree->truth == DP_TREE_CHILDREN)
-		doc = dp_tree_set_parent(tree, doc, NULL); /* nobody lists it yet */
+		doc = dp_tree_set_parent(tree, doc, NULL); /* not listed as child yet */
 	else if (tree->children != NULL)
 	{
 		struct varlena *without =
@@ -180,8 +179,8 @@ tree_before(DpTree *tree, TriggerData *trigdata)
 }
 
 /*
- * The document with the forms of its new place.  If that cannot be told yet,
- * a new one without derived forms, and an old one as it is.
+ * Returns the document with the forms of its new position. If that is not known yet, a new
+ * document without derived forms, or an old one unchanged.
  */
 static struct varlena *
 tree_place(DpTree *tree, Relation rel, struct varlena *doc, const DpValue *id, bool is_new)
@@ -221,8 +220,8 @@ probe_fetch(void *arg, const DpValue *id)
 }
 
 /*
- * Looking for the parents of rows that come in any order would be in vain for
- * most of them: after some failures of a statement it is left to its end.
+ * Searching parents of rows inserted in any order would mostly fail: after some failures in a
+ * statement it is done at its end.
  */
 static bool
 probing_pays(DpTree *tree, bool found, bool ask)
@@ -249,9 +248,7 @@ probing_pays(DpTree *tree, bool found, bool ask)
 	return true;
 }
 
-/*
- * AFTER INSERT, UPDATE or DELETE of a row: notes what it means for the tree.
- */
+/* AFTER INSERT, UPDATE or DELETE of a row: collects its changes of the tree. */
 static void
 tree_after_row(DpTree *tree, TriggerData *trigdata)
 {
@@ -304,7 +301,7 @@ tree_after_row(DpTree *tree, TriggerData *trigdata)
 	}
 	if (had_id)
 	{
-		DpTreeGone *gone = dp_tree_gone(s);
+		DpTreeRemoved *gone = dp_tree_removed(s);
 		DpValue array;
 
 		gone->id = dp_tree_copy_value(s->state.context, &old_id);
@@ -330,10 +327,8 @@ tree_after_row(DpTree *tree, TriggerData *trigdata)
 }
 
 /*
- * Truth children: notes the ids that stand in the array of one version of a
- * document and not in that of the other.  Raises CHECK_VIOLATION if one that
- * stood there stands there twice now; others that do are met when they are
- * looked for.
+ * Truth children: collects the ids in the array of only one version of a document. Raises
+ * CHECK_VIOLATION if an id of both is duplicate now; other duplicates are found later.
  */
 static void
 note_listed(DpTree *tree, DpTreeStatement *s, struct varlena *doc, struct varlena *other,

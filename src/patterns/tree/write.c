@@ -1,9 +1,9 @@
 /*
  * write.c
- *		Rows of a tree that a statement made untrue are written: its own, what
- *		lies below nodes that moved, and parents whose children changed.
+ *		Writes the rows of a tree that a statement made incorrect: its own, the
+ *		descendants of moved nodes, and parents whose children changed.
  *
- * Which they are change.c finds out.
+ * change.c determines them.
  */
 #include "postgres.h"
 
@@ -20,8 +20,7 @@ static bool children_append(DpTreeChange *c, DpTreeNode *node, DpBuilder *b, con
 static bool holds(const DpValue *array, const DpValue *value);
 
 /*
- * Writes a node's row as it should be.  Returns false if there is nothing to
- * be written any more: the row is gone, or somebody has moved it.
+ * Writes a node's row with its forms. Returns false if the row was deleted or moved concurrently.
  */
 bool
 dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
@@ -41,7 +40,7 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 		DpValue parent;
 		bool has;
 
-		/* again when the row has changed meanwhile: who did it may have given it a child */
+		/* repeated if the row has changed: it may have got a child */
 		if (node->dirty && !c->adopting && c->tree->truth != DP_TREE_CHILDREN)
 			children = dp_tree_children(c->tree, c->w, &node->id);
 		if (!(node->has_ref && (node->came != NULL ? dp_writer_fetch_own(c->w, &node->ref)
@@ -62,7 +61,7 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 		now = doc;
 		if (node->adopted)
 		{
-			/* somebody has deleted it and put another one of its id elsewhere */
+			/* deleted, and another row with its id inserted elsewhere */
 			if (node->came == NULL && !node->has_ref && c->tree->truth != DP_TREE_CHILDREN &&
 				!(dp_tree_parent(c->tree, doc, &parent) &&
 				  dp_tree_map_find(&c->gone, &parent) != NULL))
@@ -104,7 +103,7 @@ dp_tree_write_node(DpTreeChange *c, DpTreeNode *node)
 	return false;
 }
 
-/* Whether a document has a form that changes with what lies above it. */
+/* Returns whether a document has a form that depends on its ancestors. */
 static bool
 has_chained_form(const DpTree *tree, struct varlena *doc)
 {
@@ -119,8 +118,8 @@ has_chained_form(const DpTree *tree, struct varlena *doc)
 }
 
 /*
- * What lies below nodes whose rows are written: level by level, each looked
- * for with a snapshot that is newer than the locks on its parents.
+ * Writes the descendants of nodes whose rows are written: level by level, each read with a
+ * snapshot newer than the locks on its parents.
  */
 void
 dp_tree_write_below(DpTreeChange *c, List *level)
@@ -183,14 +182,14 @@ dp_tree_write_below(DpTreeChange *c, List *level)
 		list_free(next);
 	}
 
-	/* documents that hang on ids that are no more */
+	/* documents that hang on removed ids */
 	if (attached)
 	{
 		int i;
 
 		for (i = 0; i < c->s->ngone; i++)
 		{
-			DpTreeGone *gone = &c->s->gone[i];
+			DpTreeRemoved *gone = &c->s->gone[i];
 			DpTreeNode *self;
 
 			if (dp_tree_map_find(&c->gone, &gone->id) != &gone->id)
@@ -266,9 +265,8 @@ dp_tree_write_children(DpTreeChange *c)
 }
 
 /*
- * Truth children: a node's array without ids that are no more, but with those
- * that nodes were given instead, and with the children that come to it from a
- * node that was deleted.  NULL if nothing changes.
+ * Truth children: returns a node's array without removed ids, with their replacements, and with
+ * the children of a deleted node that it gets. NULL if nothing changes.
  */
 static DpValue *
 children_edited(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
@@ -293,8 +291,8 @@ children_edited(DpTreeChange *c, DpTreeNode *node, struct varlena *doc)
 }
 
 /*
- * Appends what has become of the ids in an array, the node's own or that of a
- * node that was deleted below it.  Returns whether any is another one.
+ * Appends the present ids for those in an array, the node's own or that of a node deleted below
+ * it. Returns whether any differs.
  */
 static bool
 children_append(DpTreeChange *c, DpTreeNode *node, DpBuilder *b, const DpValue *array,
@@ -308,7 +306,7 @@ children_append(DpTreeChange *c, DpTreeNode *node, DpBuilder *b, const DpValue *
 	dp_iter_init(&iter, array->data, array->len);
 	while (dp_iter_next_value(&iter, &value))
 	{
-		DpTreeGone *gone = (DpTreeGone *) dp_tree_map_find(&c->gone, &value);
+		DpTreeRemoved *gone = (DpTreeRemoved *) dp_tree_map_find(&c->gone, &value);
 		DpTreeNode *child;
 
 		CHECK_FOR_INTERRUPTS();

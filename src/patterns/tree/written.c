@@ -1,11 +1,11 @@
 /*
  * written.c
- *		What is written by hand to forms of a tree that are derived.
+ *		Handles what users write to derived forms of a tree.
  *
- * An old copy of them is put back by trigger.c and attach.c, and tells of itself: all its
- * forms lead to the parent that its truth names, as they did when it was read.  What does
- * not is new.  Where the truth names no parent it gets the one that the form leads to; else it is
- *refused.
+ * trigger.c and attach.c reset an old copy of them, which is consistent: all its
+ * forms lead to the parent in its truth, as when it was read.  Any other value is
+ * new.  If the truth has no parent, it gets the one of the form; else the write is
+ * refused.
  */
 #include "postgres.h"
 
@@ -36,9 +36,9 @@ static void
 refuse(const DpTree *tree, const char *form, const char *detail) pg_attribute_noreturn();
 
 /*
- * The document to go on with: doc itself, or one in which the truth names a parent.  rel is the
- * table of the nodes, NULL for documents that hang on them; old is NULL for a row that is inserted.
- * Raises OBJECT_NOT_IN_PREREQUISITE_STATE.
+ * Returns the document to continue with: doc itself, or one whose truth has a parent. rel is the
+ * table of the nodes, NULL for documents attached to them; old is NULL for an inserted row. Raises
+ * OBJECT_NOT_IN_PREREQUISITE_STATE.
  */
 struct varlena *
 dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena *doc)
@@ -51,7 +51,7 @@ dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena 
 	bool had = old != NULL && dp_tree_parent(tree, old, &old_parent);
 	DpTreeTruth form;
 
-	/* where children are the truth, a node is listed after it has come */
+	/* with children as truth, a node is listed after it was inserted */
 	if (tree->truth == DP_TREE_CHILDREN)
 		return doc;
 	has = dp_tree_parent(tree, doc, &parent);
@@ -73,7 +73,7 @@ dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena 
 				   psprintf("A value of type %s is not valid.", dp_type_name(value.type)));
 		view.truth = form;
 		if (!dp_tree_parent(&view, doc, &implied))
-			continue; /* a root, or nothing said */
+			continue; /* a root, or no position */
 		if (!has)
 		{
 			doc = set_truth(tree, doc, &implied);
@@ -83,8 +83,8 @@ dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena 
 		if (!same_id(&implied, &parent))
 		{
 			/*
-			 * the truth was written, and the form is an old copy, or that of the node that a new
-			 * one was copied from
+			 * the truth was written, and the form is an old copy, or that of another node from
+			 * which the new one was copied
 			 */
 			if (old != NULL ? !had || !same_id(&old_parent, &parent)
 							: node_exists(tree, rel, doc, form, &implied))
@@ -112,7 +112,7 @@ dp_tree_written(DpTree *tree, Relation rel, struct varlena *old, struct varlena 
 	return doc;
 }
 
-/* The document in which the truth names the parent. */
+/* Returns the document with the parent in its truth. */
 static struct varlena *
 set_truth(const DpTree *tree, struct varlena *doc, const DpValue *parent)
 {
@@ -197,7 +197,7 @@ same_id(const DpValue *a, const DpValue *b)
 		   strcmp(text_to_cstring(left), text_to_cstring(right)) == 0;
 }
 
-/* What stands in the list of children that have gone. */
+/* An entry of the list of former children */
 static struct varlena *
 gone_entry(const DpValue *child)
 {
